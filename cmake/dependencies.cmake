@@ -1,0 +1,38 @@
+# All third-party code comes as a package; see tools/install_dependencies.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_program(PROTOC protoc REQUIRED)
+find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
+
+# gRPC, protobuf and Abseil from Debian's static archives: the executables then
+# need libc alone and run in any container. --start-group because the archives
+# refer to each other in circles; systemd is listed by pkg-config and not needed.
+pkg_check_modules(GRPC REQUIRED grpc++ protobuf)
+set(grpc_libraries ${GRPC_STATIC_LIBRARIES})
+list(REMOVE_DUPLICATES grpc_libraries)
+list(REMOVE_ITEM grpc_libraries systemd dl rt m pthread atomic)
+set(grpc_archives)
+foreach(library ${grpc_libraries})
+  find_library(archive_${library} NAMES lib${library}.a REQUIRED)
+  list(APPEND grpc_archives ${archive_${library}})
+endforeach()
+add_library(lull_grpc INTERFACE)
+target_link_libraries(lull_grpc INTERFACE
+  -Wl,--start-group ${grpc_archives} -Wl,--end-group Threads::Threads ${CMAKE_DL_LIBS} rt)
+
+# SQLite, zstd and elfutils, static for the same reason.
+function(lull_static_library name header)
+  find_path(${name}_include ${header} REQUIRED)
+  add_library(lull_${name} INTERFACE)
+  foreach(library ${ARGN})
+    find_library(archive_${library} NAMES lib${library}.a REQUIRED)
+    target_link_libraries(lull_${name} INTERFACE ${archive_${library}})
+  endforeach()
+  target_link_libraries(lull_${name} INTERFACE ${CMAKE_DL_LIBS} Threads::Threads m)
+endfunction()
+lull_static_library(sqlite sqlite3.h sqlite3)
+lull_static_library(zstd zstd.h zstd)
+lull_static_library(elfutils elfutils/libdwfl.h dw elf z lzma bz2 zstd)
+
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)

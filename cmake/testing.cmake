@@ -1,0 +1,30 @@
+# lull_test(name LABEL unit|integration|... SOURCES ... LIBRARIES ...)
+#   one GoogleTest executable; every test case becomes a ctest case.
+# lull_script_test(name LABEL ... COMMAND ...)
+#   any command; exit status 0 passes.
+# Labels: unit and integration make the default tier; slow, bench, torch and gpu
+# are asked for by name (tools/test --help).
+find_package(GTest REQUIRED)
+include(GoogleTest)
+
+function(lull_test name)
+  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;LIBRARIES;ENVIRONMENT" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  lull_warnings(${name})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES} GTest::gmock GTest::gtest_main lull_sanitize)
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}")
+endfunction()
+
+function(lull_script_test name)
+  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "COMMAND;ENVIRONMENT" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  add_test(NAME ${name} COMMAND ${ARG_COMMAND})
+  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT}
+    ENVIRONMENT "${ARG_ENVIRONMENT}")
+endfunction()

@@ -1,0 +1,78 @@
+// The arena: an append-only heap of interned stacks and code objects.
+//
+// An entry is written once, before any event that names it is committed, and
+// never changes or moves. Writer: any thread of the target, by an atomic bump
+// of SegmentHeader::arena_used. Reader: the relay, which finds entries only
+// through the Refs of committed events; the release store of a ring's head
+// publishes the entries that the events behind it name. When the arena is full
+// Refs are 0 and SegmentHeader::arena_rejected counts.
+//
+// Entries are 16-byte aligned; Ref = offset / 16. Offset 0 is never used.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "preload/abi/event.h"
+
+namespace lull::abi {
+
+enum class EntryKind : uint32_t {
+  kNone = 0,
+  kPythonStack = 1,
+  kNativeStack = 2,
+  kPythonCode = 3,
+};
+
+struct EntryHeader {
+  EntryKind kind;
+  uint32_t size;  // bytes of the whole entry, this header included
+};
+
+inline constexpr uint32_t kMaxPythonFrames = 128;
+inline constexpr uint32_t kMaxNativeFrames = 128;
+
+enum StackFlag : uint32_t {
+  kStackTruncated = 1 << 0,  // there were more frames than fit
+};
+
+// Followed by `depth` frames of 8 bytes, innermost first.
+//   kPythonStack: PythonFrame
+//   kNativeStack: absolute return addresses (innermost first); the relay looks
+//                 up address - 1
+struct StackEntry {
+  EntryHeader header;
+  uint64_t hash;  // writer's own use
+  uint32_t depth;
+  uint32_t flags;  // StackFlag
+};
+
+struct PythonFrame {
+  Ref code;         // kPythonCode entry
+  int32_t lasti;    // byte offset of the instruction in co_code; -1 = not started
+};
+
+// Followed by: filename, qualified name (name before 3.11), line table, without
+// terminators. Text is UTF-8 as CPython holds it, or Latin-1/UCS widened to
+// UTF-8 by the writer; the reader must check it.
+struct CodeEntry {
+  EntryHeader header;
+  uint64_t code_address;       // identity of the live object, writer's own use
+  uint64_t name_address;       // likewise
+  uint64_t linetable_address;  // likewise
+  int32_t first_line;
+  uint16_t python_minor;  // 8 for 3.8: decides how the line table is read
+  uint16_t filename_size;
+  uint16_t name_size;
+  uint16_t reserved;
+  uint32_t linetable_size;  // 0 when it was too large to keep
+};
+
+static_assert(sizeof(EntryHeader) == 8);
+static_assert(sizeof(StackEntry) == 24);
+static_assert(sizeof(PythonFrame) == 8);
+static_assert(sizeof(CodeEntry) == 48);
+static_assert(std::is_trivially_copyable_v<StackEntry> &&
+              std::is_trivially_copyable_v<CodeEntry>);
+
+}  // namespace lull::abi

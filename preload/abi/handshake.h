@@ -1,0 +1,40 @@
+// How a target hands its segment to the relay.
+//
+//   target                                   relay
+//     connect(SOCK_SEQPACKET, $LULL_SOCKET)
+//     Hello + memfd (SCM_RIGHTS)   ------->  check credentials, version, seals;
+//                                            map it, open a pidfd
+//     Welcome                      <-------
+//     close                                  (no descriptor stays in the target)
+//
+// The target waits for Welcome at most kHandshakeTimeoutMs. If anything fails it
+// stays inert for good: it never tries twice, and never says anything on stderr.
+// The relay learns of the end of a target from its pidfd, and of an exec from a
+// second Hello of the same pid. After the handshake the two share memory alone.
+#pragma once
+
+#include <cstdint>
+
+namespace lull::abi {
+
+struct Hello {
+  uint64_t magic;    // kSegmentMagic
+  uint32_t version;  // kVersion
+  uint32_t pid;
+};
+
+struct Welcome {
+  uint32_t version;
+  uint32_t accepted;  // 1, or 0: stay inert
+};
+
+inline constexpr int kHandshakeTimeoutMs = 2000;
+
+// Environment of a target. Read once, at start.
+inline constexpr char kSocketVariable[] = "LULL_SOCKET";   // path of the relay's socket
+inline constexpr char kDisableVariable[] = "LULL_DISABLE";  // "1": stay inert
+inline constexpr char kWorkersVariable[] = "LULL_WORKERS";  // "1": DataLoader workers too
+
+static_assert(sizeof(Hello) == 16 && sizeof(Welcome) == 8);
+
+}  // namespace lull::abi

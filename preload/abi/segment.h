@@ -1,0 +1,120 @@
+// The shared-memory segment of one process image: header, control block, ring
+// headers, ring slots, interning index, arena.
+//
+//   offset           what                                  size
+//   0                SegmentHeader                         4 KiB
+//   kControlOffset   ControlBlock                          4 KiB
+//   kRingsOffset     RingHeader[kMaxRings]                 8 KiB
+//   kSlotsOffset     Event[kMaxRings][kRingSlots]          24 MiB
+//   kIndexOffset     atomic<uint64_t>[kIndexSlots]         1 MiB   (writer's own)
+//   kArenaOffset     entries                               5.9 MiB
+//   kSegmentSize                                           31 MiB
+//
+// It is a memfd, sealed against shrinking and growing (so that a reader cannot
+// be hit by SIGBUS), created by the shim and handed over by handshake.h. Pages
+// exist once they are touched: a quiet process costs a few of them. The whole
+// stays under the 32 MiB that a target may cost.
+//
+// All-zero bytes are the valid initial state of everything but the header's
+// constant fields. A fork child never writes here: it makes its own segment.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "preload/abi/arena.h"
+#include "preload/abi/event.h"
+#include "preload/abi/ring.h"
+#include "preload/abi/version.h"
+
+namespace lull::abi {
+
+// Written by the shim. Constant after the handshake, the atomics apart.
+struct SegmentHeader {
+  uint64_t magic;      // kSegmentMagic
+  uint32_t version;    // kVersion
+  uint32_t pid;        // as the target sees itself; the relay trusts SO_PEERCRED
+  uint64_t size;       // kSegmentSize
+  uint64_t created_ns;         // CLOCK_MONOTONIC
+  uint64_t created_realtime_ns;  // CLOCK_REALTIME at the same moment
+  std::atomic<uint32_t> python_version;  // (major << 8) | minor, 0 = no Python
+  std::atomic<uint32_t> arena_used;      // bytes from kArenaOffset, 16-aligned
+  std::atomic<uint64_t> arena_rejected;  // stacks or code objects that found no room
+  std::atomic<uint64_t> lost_no_ring;    // events of threads beyond kMaxRings
+  std::atomic<uint64_t> reentered;       // hooked calls met inside our own work
+  std::atomic<uint32_t> native_stacks;   // NativeStackState
+  std::atomic<uint32_t> gc_hook;         // GcHookState
+  std::atomic<uint64_t> gpu_calls;       // > 0: this process does GPU work
+  std::atomic<uint64_t> torch_allocations;  // > 0: it allocates tensors
+};
+
+enum class NativeStackState : uint32_t { kUnknown = 0, kOn = 1, kNoLibrary = 2 };
+enum class GcHookState : uint32_t { kNoPython = 0, kPending = 1, kOn = 2, kFailed = 3 };
+
+// Written by the relay, read by the shim with relaxed loads. The shim copies the
+// built-in defaults in before the handshake, so that it works without a relay.
+struct ControlBlock {
+  std::atomic<uint32_t> armed;     // 0: record nothing, cost nothing
+  std::atomic<uint32_t> thinning;  // Thinning, set by the governor
+  std::atomic<uint64_t> wait_threshold_ns;  // shorter host waits are only summed
+  std::atomic<uint64_t> late_launch_ns;     // a launch this long after the last
+                                            // one takes a full stack
+};
+
+// How much detail the governor has taken away. Counts and times of sync points,
+// GC pauses and device memory are never thinned.
+enum Thinning : uint32_t {
+  kThinNothing = 0,
+  kThinAllocationStacks = 1,  // 1 stack in 16 tensor allocations
+  kThinNativeStacks = 2,      // and no native stacks
+  kThinLaunches = 3,          // and no launch events, no late-launch stacks
+};
+inline constexpr uint32_t kThinnedAllocationPeriod = 16;
+
+inline constexpr uint64_t kDefaultWaitThresholdNs = 50'000;
+inline constexpr uint64_t kDefaultLateLaunchNs = 100'000;
+
+inline constexpr size_t kPage = 4096;
+inline constexpr size_t kControlOffset = kPage;
+inline constexpr size_t kRingsOffset = 2 * kPage;
+inline constexpr size_t kSlotsOffset = kRingsOffset + sizeof(RingHeader) * kMaxRings;
+inline constexpr size_t kRingBytes = sizeof(Event) * kRingSlots;
+inline constexpr uint32_t kIndexSlots = 128 * 1024;
+inline constexpr size_t kIndexOffset = kSlotsOffset + kRingBytes * kMaxRings;
+inline constexpr size_t kArenaOffset = kIndexOffset + sizeof(uint64_t) * kIndexSlots;
+inline constexpr size_t kSegmentSize = 31u << 20;
+inline constexpr size_t kArenaSize = kSegmentSize - kArenaOffset;
+
+static_assert(sizeof(SegmentHeader) <= kPage && sizeof(ControlBlock) <= kPage);
+static_assert(kSlotsOffset % kPage == 0 && kIndexOffset % kPage == 0 &&
+              kArenaOffset % kPage == 0);
+static_assert(kArenaOffset + (5u << 20) < kSegmentSize);
+
+// Typed views of a mapped segment. No checks: the relay makes its own.
+class SegmentView {
+ public:
+  explicit SegmentView(void* base) : base_(static_cast<char*>(base)) {}
+
+  SegmentHeader& header() const { return *reinterpret_cast<SegmentHeader*>(base_); }
+  ControlBlock& control() const {
+    return *reinterpret_cast<ControlBlock*>(base_ + kControlOffset);
+  }
+  RingHeader& ring(uint32_t i) const {
+    return reinterpret_cast<RingHeader*>(base_ + kRingsOffset)[i];
+  }
+  Event* slots(uint32_t i) const {
+    return reinterpret_cast<Event*>(base_ + kSlotsOffset + kRingBytes * i);
+  }
+  std::atomic<uint64_t>* index() const {
+    return reinterpret_cast<std::atomic<uint64_t>*>(base_ + kIndexOffset);
+  }
+  char* arena() const { return base_ + kArenaOffset; }
+  char* entry(Ref ref) const { return arena() + size_t{ref} * 16; }
+  char* base() const { return base_; }
+
+ private:
+  char* base_;
+};
+
+}  // namespace lull::abi
