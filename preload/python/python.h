@@ -1,0 +1,26 @@
+// What the rest of the shim asks of CPython. All symbols come from dlsym at run
+// time; nothing links libpython.
+#pragma once
+
+#include "preload/abi/segment.h"
+
+namespace lull {
+
+// Constructor time: is there an interpreter in this process (exe or a library
+// that is mapped by now)? Looks for Py_IsInitialized.
+bool python_find();
+
+// Called on cold occasions by hooks that Python itself goes through (read, poll,
+// sem_wait...) and by CUDA and tensor hooks, until it answers true. Once the
+// interpreter is initialised, schedules the installation of the GC callback as a
+// pending call. Never blocks, needs no GIL.
+bool python_poll_install();
+
+// True on the thread that runs the interpreter's main loop (the process's main thread).
+bool python_is_main_thread();
+
+// True if any frame of this thread's Python stack lies in a file whose path ends
+// with `suffix` ("torch/utils/data/_utils/worker.py"). Cold.
+bool python_stack_contains(const char* suffix);
+
+}  // namespace lull

@@ -1,0 +1,60 @@
+// The hot end of a ring: what a thread needs to commit an event.
+//
+// One ThreadState per thread, in initial-exec TLS (at most 256 bytes, because an
+// attached library gets no more). Only its own thread touches it.
+#pragma once
+
+#include <cstdint>
+
+#include "preload/abi/segment.h"
+#include "preload/entry/state.h"
+
+namespace lull {
+
+struct ThreadState {
+  uint32_t generation;  // of State; another value means the ring is not ours
+  uint32_t watched;     // host waits of this thread are reported: it launches
+                        // GPU work or it is the main thread of Python
+  abi::RingHeader* ring;
+  abi::Event* slots;
+  uint64_t head;         // private copy of ring->head
+  uint64_t cached_tail;  // last tail seen; refreshed only when the ring looks full
+  uintptr_t guard;       // hooks/guard.h: frame of the outermost hook, 0 = none
+  uint64_t last_launch_ns;  // end of this thread's last launch, 0 = none yet
+  uint32_t tick;            // counts hooks, for the self-cost sampler
+  uint32_t allocation_tick;  // counts tensor allocations, for thinning
+  void* python_tstate;  // cache of python_frames.cc, checked before use
+  uint32_t native_ready;  // native.cc has warmed this thread up
+  uint32_t reserved;
+};
+static_assert(sizeof(ThreadState) <= 128);
+
+extern thread_local ThreadState t_thread __attribute__((tls_model("initial-exec")));
+
+// Takes a ring for this thread; false when none is left (counts lost_no_ring).
+__attribute__((cold, noinline)) bool take_ring(char* segment);
+
+// The ring is full as far as we know: look again, else count the loss.
+__attribute__((cold, noinline)) bool refresh_tail();
+
+// Where to write the next event, or nullptr (counted as lost). The caller fills
+// all fields, then calls commit_event(). Wait-free.
+inline abi::Event* reserve_event(char* segment) {
+  ThreadState& thread = t_thread;
+  if (__builtin_expect(
+          thread.generation != g_state->generation.load(std::memory_order_relaxed), 0)) {
+    if (!take_ring(segment)) return nullptr;
+  }
+  if (__builtin_expect(thread.head - thread.cached_tail >= abi::kRingSlots, 0)) {
+    if (!refresh_tail()) return nullptr;
+  }
+  return &thread.slots[thread.head % abi::kRingSlots];
+}
+
+// Publishes the event last reserved. Pairs with the relay's acquire of head.
+inline void commit_event() {
+  ThreadState& thread = t_thread;
+  thread.ring->head.store(++thread.head, std::memory_order_release);
+}
+
+}  // namespace lull
