@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Checks that includes follow the layers, and prints every include that does not.
+
+A folder may include itself and what ALLOWED names for it. What runs inside the
+target (preload/) sees nothing else of ours; outside of it only the relay sees
+shared memory; only relay, collector, query and cli see gRPC.
+
+usage: tools/check_layering.py [ROOT]     exit status 1 if there are offenders
+"""
+
+import re
+import sys
+from pathlib import Path
+
+# Layer -> layers whose headers it may include, besides its own.
+ALLOWED = {
+    "preload": set(),
+    "proto": set(),
+    "daemon/base": set(),
+    "daemon/aggregate": {"daemon/base"},
+    "daemon/storage": {"daemon/base", "daemon/aggregate", "proto"},
+    "daemon/relay": {"preload/abi", "proto", "daemon/base"},
+    "daemon/collector": {"proto", "daemon/base", "daemon/aggregate", "daemon/storage",
+                         "daemon/query"},
+    "daemon/query": {"proto", "daemon/base", "daemon/aggregate", "daemon/storage"},
+    "cli": {"proto", "daemon/base", "daemon/relay"},
+}
+MAY_USE_GRPC = {"daemon/relay", "daemon/collector", "daemon/query", "cli"}
+# The ABI is what both ends of the shared memory compile: it stands on its own.
+ABI = "preload/abi"
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
+GENERATED = re.compile(r"^(proto/)?(events|ingest|control|query)(\.grpc)?\.pb\.h$")
+OURS = ("preload/", "proto/", "daemon/", "cli/", "tests/")
+
+
+def layer_of(path):
+    """The layer that a file or include path belongs to, or None."""
+    if GENERATED.match(path):
+        return "proto"
+    if path.startswith(ABI + "/"):
+        return ABI
+    for layer in sorted(ALLOWED, key=len, reverse=True):
+        if path.startswith(layer + "/"):
+            return layer
+    return None
+
+
+def complaint(layer, target, quoted):
+    """Why a file of `layer` must not include `target`, or None."""
+    if target.startswith(("grpc/", "grpcpp/")) or target.endswith(".grpc.pb.h"):
+        return None if layer in MAY_USE_GRPC else f"{layer} must not see gRPC"
+    other = layer_of(target)
+    if other is None:
+        if target.startswith(OURS):
+            return f"{target} belongs to no layer"
+        if quoted == '"' and "/" not in target:
+            return "includes of ours are written from the root of the tree"
+        if layer in ("preload", ABI) and target.startswith(("absl/", "google/")):
+            return "the shim needs libc alone"
+        return None
+    if other == layer or other in ALLOWED.get(layer, ()):
+        return None
+    if layer == "preload" and other == ABI:
+        return None
+    return f"{layer} must not include {other}"
+
+
+def offenders(root):
+    for top in ("preload", "proto", "daemon", "cli"):
+        for path in sorted((root / top).rglob("*")):
+            if path.suffix not in (".h", ".cc", ".c", ".inc"):
+                continue
+            name = path.relative_to(root).as_posix()
+            layer = layer_of(name)
+            if layer is None:  # main files directly under daemon/ only wire things up
+                continue
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                match = INCLUDE.match(line)
+                why = match and complaint(layer, match[2], match[1])
+                if why:
+                    yield f"{name}:{number}: {line.strip()}: {why}"
+
+
+def main():
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent.parent
+    found = list(offenders(root))
+    print("\n".join(found) if found else "layering: no offenders")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
