@@ -1,0 +1,34 @@
+// What a relay needs to know; made by the CLI, handed to the worker process over
+// its channel (never through arguments: the token would show in `ps`).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/time/time.h"
+#include "proto/ingest.pb.h"
+
+namespace lull::relay {
+
+struct RelayOptions {
+  std::string socket_path;      // where targets say hello ($LULL_SOCKET); its
+                                // directory is made with mode 0700
+  std::string spool_directory;  // of this job alone; made with mode 0700, removed
+                                // once everything in it is acknowledged
+  uint64_t spool_limit_bytes = 256u << 20;  // at least kMinSpoolBytes
+
+  std::string collector_address;  // "unix:/path" or "host:port"
+  std::string token;              // "" = none
+  std::string tls_ca_file;        // PEM file of the CA to trust; "" = no TLS
+
+  lull::v1::JobInfo job;  // complete, id included
+  double overhead_budget_percent = 1.0;  // of a target's wall time; <= 0: no governor
+  uint64_t wait_threshold_ns = 0;        // 0: the ABI's default
+
+  // How long targets that outlive the job's own process are still listened to.
+  absl::Duration grace = absl::Seconds(2);
+};
+
+inline constexpr uint64_t kMinSpoolBytes = 4u << 20;
+
+}  // namespace lull::relay
