@@ -1,0 +1,87 @@
+"""Runs a command with and without `lull run` and compares what it did.
+
+What must be equal is the standard output, the standard error and the exit status
+(128 + n for a signal, as a shell says it). Where a command's output differs from
+run to run by itself, a test passes a `normalise` function that takes out just
+that, and says why.
+"""
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+
+LULL = os.environ.get("LULL_BIN", "lull")
+GUESTS = os.environ.get("LULL_GUESTS", "")  # folder of the compiled guests
+
+
+class Outcome:
+    def __init__(self, status, stdout, stderr):
+        self.status, self.stdout, self.stderr = status, stdout, stderr
+
+
+def lull_environment(state):
+    """An environment in which lull keeps everything under the folder `state`."""
+    environment = dict(os.environ)
+    environment["LULL_RUNTIME_DIR"] = os.path.join(state, "run")
+    environment["XDG_DATA_HOME"] = os.path.join(state, "data")
+    return environment
+
+
+def stop_collector(state):
+    """Ends the private collector that keeps its database under `state`; it would
+    end by itself once idle, but not before the folder is removed."""
+    for entry in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{entry}/cmdline", "rb") as file:
+                command = file.read().split(b"\0")
+            if (os.path.basename(command[0]) == b"lulld" and
+                    any(state.encode() in argument for argument in command[1:])):
+                os.kill(int(entry), signal.SIGTERM)
+                while os.path.exists(f"/proc/{entry}/exe"):
+                    time.sleep(0.01)
+        except (OSError, ValueError):
+            continue  # not a process, or gone by now
+
+
+def execute(command, environment, **options):
+    options.setdefault("stdin", subprocess.DEVNULL)
+    if "input" in options:
+        del options["stdin"]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, **options)
+    status = done.returncode if done.returncode >= 0 else 128 - done.returncode
+    return Outcome(status, done.stdout.decode(errors="replace"),
+                   done.stderr.decode(errors="replace"))
+
+
+class Host:
+    """A folder for lull's state, and the two ways of running a command."""
+
+    def __init__(self):
+        self._folder = tempfile.TemporaryDirectory(prefix="lull-guest-")
+        self.environment = lull_environment(self._folder.name)
+
+    def close(self):
+        stop_collector(self._folder.name)
+        self._folder.cleanup()
+
+    def alone(self, command, env=None, **options):
+        return execute(command, {**self.environment, **(env or {})}, **options)
+
+    def with_lull(self, command, env=None, **options):
+        return execute([LULL, "run", "--quiet", "--", *command],
+                       {**self.environment, **(env or {})}, **options)
+
+    def check_unnoticed(self, test, command, normalise=lambda text: text, status=None,
+                        **options):
+        """Runs `command` both ways and fails `test` if anything differs."""
+        alone = self.alone(command, **options)
+        guest = self.with_lull(command, **options)
+        if status is not None:
+            test.assertEqual(alone.status, status, f"without lull: {alone.stderr}")
+        test.assertEqual(guest.status, alone.status, f"with lull: {guest.stderr}")
+        test.assertEqual(normalise(guest.stdout), normalise(alone.stdout))
+        test.assertEqual(normalise(guest.stderr), normalise(alone.stderr))
+        return guest

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""The layering check passes on this tree and catches every kind of violation."""
+
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+CHECK = ROOT / "tools" / "check_layering.py"
+
+VIOLATIONS = {
+    "preload/hooks/a.cc": '#include "daemon/base/status.h"',
+    "preload/ring/b.cc": "#include <absl/strings/str_cat.h>",
+    "preload/abi/c.h": '#include "preload/ring/writer.h"',
+    "daemon/relay/d.cc": '#include "preload/ring/writer.h"',
+    "daemon/collector/e.cc": '#include "preload/abi/event.h"',
+    "daemon/aggregate/f.cc": "#include <grpcpp/grpcpp.h>",
+    "daemon/aggregate/g.cc": '#include "daemon/storage/store.h"',
+    "daemon/storage/h.h": '#include "ingest.grpc.pb.h"',
+    "daemon/query/i.cc": '  #  include "daemon/relay/reader.h"',
+    "cli/commands/j.cc": '#include "preload/abi/event.h"',
+    "daemon/base/k.h": '#include "events.pb.h"',
+    "cli/render/l.cc": '#include "text.h"',
+}
+ALLOWED = {
+    "preload/hooks/m.cc": '#include "preload/abi/event.h"\n#include "preload/ring/writer.h"',
+    "daemon/relay/n.cc": '#include "preload/abi/ring.h"\n#include <grpcpp/grpcpp.h>',
+    "daemon/query/o.cc": '#include "daemon/aggregate/syncs.h"\n#include "query.grpc.pb.h"',
+    "cli/commands/p.cc": '#include "daemon/relay/relay.h"\n#include <CLI/CLI.hpp>',
+}
+
+
+def check(root):
+    done = subprocess.run([sys.executable, CHECK, root], stdout=subprocess.PIPE)
+    return done.returncode, done.stdout.decode()
+
+
+class Layering(unittest.TestCase):
+    def check_files(self, files):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in files.items():
+                path = Path(folder, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text + "\n")
+            return check(folder)
+
+    def test_this_tree_has_no_offenders(self):
+        self.assertEqual(check(ROOT), (0, "layering: no offenders\n"))
+
+    def test_every_violation_is_named_with_its_file_and_line(self):
+        for name, text in VIOLATIONS.items():
+            with self.subTest(file=name, include=text):
+                status, output = self.check_files({**ALLOWED, name: "\n" + text})
+                self.assertEqual(status, 1)
+                self.assertEqual([line.split(": ")[0] for line in output.splitlines()],
+                                 [f"{name}:2"])
+
+    def test_what_is_allowed_passes(self):
+        self.assertEqual(self.check_files(ALLOWED)[0], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
