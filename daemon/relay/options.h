@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "proto/ingest.pb.h"
+#include "ingest.pb.h"
 
 namespace lull::relay {
 
