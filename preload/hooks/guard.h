@@ -4,7 +4,7 @@
 // calls the driver, our own code calls libc) pass straight through. The guard
 // remembers the frame of the hook that set it. When an exception, a longjmp or a
 // thread cancellation unwinds past that hook, its destructor does not run; the
-// next hook is then entered from a frame above (older than) the remembered one,
+// next hook that is entered at the height of the remembered one, or above it,
 // knows the mark for stale and takes over. So no unwinding ever blinds a thread.
 #pragma once
 
@@ -20,7 +20,7 @@ class Guard {
   explicit Guard(void* frame) {
     uintptr_t here = reinterpret_cast<uintptr_t>(frame);
     uintptr_t mark = t_thread.guard;
-    outermost_ = mark == 0 || here > mark;  // the stack grows downwards
+    outermost_ = mark == 0 || here >= mark;  // the stack grows downwards
     if (outermost_) t_thread.guard = here;
   }
   ~Guard() {
