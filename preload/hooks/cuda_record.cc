@@ -1,0 +1,36 @@
+#include "preload/hooks/cuda_record.h"
+
+#include "preload/python/python.h"
+
+namespace lull {
+namespace {
+
+// A process that blocks in CUDA is as good an occasion as any to look whether
+// its interpreter is up by now.
+void poll_python(const CudaCall& call) {
+  auto state = static_cast<abi::GcHookState>(
+      abi::SegmentView(call.segment).header().gc_hook.load(std::memory_order_relaxed));
+  if (state == abi::GcHookState::kPending) python_poll_install();
+}
+
+}  // namespace
+
+void commit_with_tip(const CudaCall& call, const EventParts& parts) {
+  ErrnoKeeper keeper;
+  count_gpu_call(call);
+  commit(call, parts, 0, python_tip(call.segment), 0);
+  account_self(call.end_ns);
+}
+
+void commit_with_stacks(const CudaCall& call, const EventParts& parts) {
+  ErrnoKeeper keeper;
+  count_gpu_call(call);
+  poll_python(call);
+  bool thin = thinning(call) >= abi::kThinNativeStacks;
+  abi::Ref native = thin ? 0 : native_stack(call.segment, 0);
+  commit(call, parts, thin ? abi::kFlagStackThinned : 0, python_stack(call.segment),
+         native);
+  account_self(call.end_ns);
+}
+
+}  // namespace lull

@@ -1,0 +1,56 @@
+// What the recorders of the CUDA families share. All run under the Guard of the
+// wrapper, after the original returned, and preserve errno.
+#pragma once
+
+#include "preload/hooks/cuda_call.h"
+#include "preload/hooks/record.h"
+
+namespace lull {
+
+// What is particular to an event; the rest comes from the call.
+struct EventParts {
+  abi::EventType type;
+  uint8_t flags;
+  uint64_t arg0;
+  uint64_t arg1;
+  uint32_t arg2;
+};
+
+inline void count_gpu_call(const CudaCall& call) {
+  abi::SegmentView(call.segment)
+      .header()
+      .gpu_calls.fetch_add(1, std::memory_order_relaxed);
+}
+
+inline uint32_t thinning(const CudaCall& call) {
+  return abi::SegmentView(call.segment)
+      .control()
+      .thinning.load(std::memory_order_relaxed);
+}
+
+inline void commit(const CudaCall& call, const EventParts& parts, uint8_t flags,
+                   abi::Ref py_stack, abi::Ref native) {
+  abi::Event* event = reserve_event(call.segment);
+  if (event == nullptr) return;
+  event->start_ns = call.start_ns;
+  event->duration_ns = call.end_ns - call.start_ns;
+  event->arg0 = parts.arg0;
+  event->arg1 = parts.arg1;
+  event->py_stack = py_stack;
+  event->native_stack = native;
+  event->arg2 = parts.arg2;
+  event->api = static_cast<uint16_t>(call.hook);
+  event->type = parts.type;
+  event->flags =
+      static_cast<uint8_t>(parts.flags | flags | (call.failed ? abi::kFlagFailed : 0));
+  commit_event();
+}
+
+// For calls that do not block: the innermost Python frame alone.
+void commit_with_tip(const CudaCall& call, const EventParts& parts);
+
+// For calls that may have blocked: the whole Python and native stacks, as far as
+// the governor leaves them.
+void commit_with_stacks(const CudaCall& call, const EventParts& parts);
+
+}  // namespace lull

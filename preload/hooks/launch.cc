@@ -1,0 +1,59 @@
+// Kernel and graph launches: the hottest hooks. An event carries the innermost
+// Python frame; a launch that comes late after the thread's previous one (the
+// device may have run dry meanwhile) carries the whole stack.
+#include "preload/hooks/cuda_record.h"
+
+namespace lull {
+namespace {
+
+struct Launched {
+  const void* stream;
+  const void* function;
+};
+
+inline Launched launched(const void* stream, const void* function) {
+  return {stream, function};
+}
+
+// A failed call may have been given no configuration at all.
+template <typename Config>
+const void* stream_of(const Config* config) {
+  return config != nullptr ? config->stream : nullptr;
+}
+
+__attribute__((noinline)) void record(const CudaCall& call, const Launched& launch) {
+  ErrnoKeeper keeper;
+  count_gpu_call(call);
+  ThreadState& thread = t_thread;
+  thread.watched = 1;
+  uint64_t previous = thread.last_launch_ns;
+  thread.last_launch_ns = call.end_ns;
+  if (thinning(call) < abi::kThinLaunches) {
+    uint64_t pause = abi::SegmentView(call.segment)
+                         .control()
+                         .late_launch_ns.load(std::memory_order_relaxed);
+    bool late = previous != 0 && call.start_ns > previous + pause;
+    commit(call,
+           {abi::EventType::kLaunch, 0, bits(launch.stream), bits(launch.function), 0},
+           late ? abi::kFlagLate : 0,
+           late ? python_stack(call.segment) : python_tip(call.segment), 0);
+  }
+  account_self(call.end_ns);
+}
+
+}  // namespace
+
+#define LULL_ON_sync(...)
+#define LULL_ON_copy(...)
+#define LULL_ON_memory(...)
+#define LULL_ON_life(...)
+#define LULL_ROW(id, family, ...) LULL_ON_##family(id, __VA_ARGS__)
+
+#define LULL_ON_launch LULL_RUNTIME_WRAPPERS
+LULL_RUNTIME_HOOKS(LULL_ROW)
+#undef LULL_ON_launch
+
+#define LULL_ON_launch LULL_DRIVER_WRAPPER
+LULL_DRIVER_HOOKS(LULL_ROW)
+
+}  // namespace lull

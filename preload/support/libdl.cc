@@ -1,0 +1,91 @@
+#include "preload/support/libdl.h"
+
+#include <gnu/libc-version.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <atomic>
+
+extern "C" {
+void* lull_dlopen(const char*, int);
+int lull_dlclose(void*);
+char* lull_dlerror();
+void* lull_dlvsym(void*, const char*, const char*);
+int lull_dladdr1(const void*, Dl_info*, void**, int);
+}
+asm(".symver lull_dlopen, dlopen@" LULL_LIBDL_VERSION);
+asm(".symver lull_dlclose, dlclose@" LULL_LIBDL_VERSION);
+asm(".symver lull_dlerror, dlerror@" LULL_LIBDL_VERSION);
+asm(".symver lull_dlvsym, dlvsym@" LULL_LIBDL_VERSION);
+asm(".symver lull_dladdr1, dladdr1@" LULL_DLADDR1_VERSION);
+
+namespace lull::libdl {
+namespace {
+
+// glibc 2.34 moved libdl into libc.
+bool libc_has_libdl() {
+  const char* version = gnu_get_libc_version();
+  const char* dot = strchr(version, '.');
+  if (dot == nullptr) return false;
+  long major = strtol(version, nullptr, 10);
+  return major > 2 || (major == 2 && strtol(dot + 1, nullptr, 10) >= 34);
+}
+
+int is_libdl(dl_phdr_info* info, size_t, void*) {
+  return info->dlpi_name != nullptr &&
+         strstr(info->dlpi_name, "/libdl.so.2") != nullptr;
+}
+
+}  // namespace
+
+bool available() {
+  static std::atomic<bool> known{false};
+  if (known.load(std::memory_order_relaxed)) return true;
+  bool found = libc_has_libdl() || dl_iterate_phdr(is_libdl, nullptr) != 0;
+  if (found) known.store(true, std::memory_order_relaxed);
+  return found;
+}
+
+void* open(const char* path, int flags) { return lull_dlopen(path, flags); }
+int close(void* handle) { return lull_dlclose(handle); }
+char* error() { return lull_dlerror(); }
+void* versioned_symbol(void* handle, const char* name, const char* version) {
+  return lull_dlvsym(handle, name, version);
+}
+
+Dlsym real_dlsym() {
+  static std::atomic<Dlsym> known{nullptr};
+  Dlsym found = known.load(std::memory_order_relaxed);
+  if (__builtin_expect(found != nullptr, 1)) return found;
+  if (!available()) return nullptr;
+  found = reinterpret_cast<Dlsym>(lull_dlvsym(RTLD_NEXT, "dlsym", LULL_LIBDL_VERSION));
+  known.store(found, std::memory_order_relaxed);
+  return found;
+}
+
+const link_map* object_of(const void* address) {
+  Dl_info info;
+  void* object = nullptr;
+  if (lull_dladdr1(address, &info, &object, RTLD_DL_LINKMAP) == 0) return nullptr;
+  return static_cast<const link_map*>(object);
+}
+
+const char* soname_of(const link_map& object) {
+  const char* strings = nullptr;
+  ElfW(Xword) soname = 0;
+  for (const ElfW(Dyn)* entry = object.l_ld; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_SONAME) soname = entry->d_un.d_val;
+    if (entry->d_tag == DT_STRTAB) {
+      // The loader has added the load address, but for the vDSO.
+      ElfW(Addr) table = entry->d_un.d_ptr;
+      strings = reinterpret_cast<const char*>(
+          table < object.l_addr ? table + object.l_addr : table);
+    }
+  }
+  if (strings != nullptr && soname != 0) return strings + soname;
+  if (object.l_name == nullptr) return "";
+  const char* slash = strrchr(object.l_name, '/');
+  return slash != nullptr ? slash + 1 : object.l_name;
+}
+
+}  // namespace lull::libdl

@@ -1,0 +1,43 @@
+// dlopen and friends, at the symbol versions that glibc 2.28 has too.
+//
+// A library built on glibc 2.34 or later would otherwise ask for GLIBC_2.34 and
+// not load on older systems. There the functions live in libdl.so.2, which lull
+// must not need; a process without it cannot load libraries at all. So: ask
+// available() before anything else here, and link with -z lazy.
+#pragma once
+
+#include <dlfcn.h>
+#include <link.h>
+
+namespace lull::libdl {
+
+#if defined(__x86_64__)
+#define LULL_LIBDL_VERSION "GLIBC_2.2.5"
+#define LULL_DLADDR1_VERSION "GLIBC_2.3.3"
+#elif defined(__aarch64__)
+#define LULL_LIBDL_VERSION "GLIBC_2.17"
+#define LULL_DLADDR1_VERSION "GLIBC_2.17"
+#else
+#error "lull knows x86-64 and aarch64"
+#endif
+
+// True when the functions below can be called. Decided anew until it is true.
+bool available();
+
+void* open(const char* path, int flags);
+int close(void* handle);
+// The message of the last failure on this thread, which it clears.
+char* error();
+void* versioned_symbol(void* handle, const char* name, const char* version);
+
+// The real dlsym, past our own hook of it; nullptr when the process has none.
+using Dlsym = void* (*)(void*, const char*);
+Dlsym real_dlsym();
+
+// The loaded object that holds an address, or nullptr.
+const link_map* object_of(const void* address);
+
+// Its DT_SONAME; its file name where it has none. Never nullptr.
+const char* soname_of(const link_map& object);
+
+}  // namespace lull::libdl
