@@ -29,7 +29,7 @@
 
 #define LULL_RUNTIME_HOOKS(X) \
   LULL_TWIN(X, 1, launch, required, _ptsz, cudaLaunchKernel, (const void* function, Dim3 grid, Dim3 block, void** args, size_t shared, void* stream), (function, grid, block, args, shared, stream), launched(stream, function)) \
-  LULL_TWIN(X, 3, launch, optional, _ptsz, cudaLaunchKernelExC, (const LaunchConfig* config, const void* function, void** args), (config, function, args), launched(config->stream, function)) \
+  LULL_TWIN(X, 3, launch, optional, _ptsz, cudaLaunchKernelExC, (const LaunchConfig* config, const void* function, void** args), (config, function, args), launched(stream_of(config), function)) \
   LULL_TWIN(X, 5, launch, optional, _ptsz, __cudaLaunchKernel, (void* function, Dim3 grid, Dim3 block, void** args, size_t shared, void* stream), (function, grid, block, args, shared, stream), launched(stream, function)) \
   LULL_TWIN(X, 7, launch, required, _ptsz, cudaLaunchCooperativeKernel, (const void* function, Dim3 grid, Dim3 block, void** args, size_t shared, void* stream), (function, grid, block, args, shared, stream), launched(stream, function)) \
   LULL_TWIN(X, 9, launch, required, _ptsz, cudaGraphLaunch, (void* graph, void* stream), (graph, stream), launched(stream, graph)) \
@@ -73,7 +73,7 @@
 // cuMemMap is no allocation (cuMemCreate was): its event has 0 bytes.
 #define LULL_DRIVER_HOOKS(X) \
   LULL_TWIN(X, 200, launch, required, _ptsz, cuLaunchKernel, (void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, void* stream, void** args, void** extra), (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, args, extra), launched(stream, function)) \
-  LULL_TWIN(X, 202, launch, optional, _ptsz, cuLaunchKernelEx, (const DriverLaunchConfig* config, void* function, void** args, void** extra), (config, function, args, extra), launched(config->stream, function)) \
+  LULL_TWIN(X, 202, launch, optional, _ptsz, cuLaunchKernelEx, (const DriverLaunchConfig* config, void* function, void** args, void** extra), (config, function, args, extra), launched(stream_of(config), function)) \
   LULL_TWIN(X, 204, launch, required, _ptsz, cuLaunchCooperativeKernel, (void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, void* stream, void** args), (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, args), launched(stream, function)) \
   LULL_TWIN(X, 206, launch, required, _ptsz, cuGraphLaunch, (void* graph, void* stream), (graph, stream), launched(stream, graph)) \
   X(220, sync, required, int, cuCtxSynchronize, (), (), synchronized(nullptr)) \
@@ -154,7 +154,8 @@
   X(460, torch, optional, void, _ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE, (void* pointer, int64_t bytes, Device device), (pointer, bytes, device), other) \
   X(461, torch, optional, void, _ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE, (void* pointer, int64_t bytes, int64_t allocated, int64_t reserved, Device device), (pointer, bytes, allocated, reserved, device), other) \
   X(462, torch, optional, void, _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE, (void* pointer, int64_t bytes, size_t allocated, size_t reserved, Device device), (pointer, bytes, allocated, reserved, device), other) \
-  X(463, torch, optional, bool, _ZN3c1022memoryProfilingEnabledEv, (), (), other)
+  X(464, torch, optional, void, _ZN3c1025ProfiledCPUMemoryReporter3NewEPvm, (void* reporter, void* block, size_t bytes), (reporter, block, bytes), other) \
+  X(465, torch, optional, void, _ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv, (void* reporter, void* block), (reporter, block), other)
 // clang-format on
 
 #define LULL_ALL_HOOKS(X) \
@@ -197,8 +198,10 @@ constexpr const char* hook_name(uint16_t hook) {
     case 461:
     case 462:
       return "c10::reportMemoryUsageToProfiler";
-    case 463:
-      return "c10::memoryProfilingEnabled";
+    case 464:
+      return "c10::ProfiledCPUMemoryReporter::New";
+    case 465:
+      return "c10::ProfiledCPUMemoryReporter::Delete";
     default:
       return "";
   }
