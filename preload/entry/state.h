@@ -30,7 +30,7 @@ struct State {
 };
 
 // Never null: points to a static all-zero State before the constructor ran.
-extern State* g_state;
+extern State* g_state __attribute__((visibility("hidden")));
 
 // The segment if events are to be recorded now, else nullptr.
 // Hot: two loads and two compares.

@@ -25,11 +25,14 @@ struct ThreadState {
   uint32_t allocation_tick;  // counts tensor allocations, for thinning
   void* python_tstate;  // cache of python_frames.cc, checked before use
   uint32_t native_ready;  // native.cc has warmed this thread up
-  uint32_t reserved;
+  uint32_t judged;        // generation for which `watched` was last decided
 };
 static_assert(sizeof(ThreadState) <= 128);
 
-extern thread_local ThreadState t_thread __attribute__((tls_model("initial-exec")));
+// constinit: without it every access from another file goes through a wrapper that
+// asks whether a constructor must run.
+extern constinit thread_local ThreadState t_thread
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 // Takes a ring for this thread; false when none is left (counts lost_no_ring).
 __attribute__((cold, noinline)) bool take_ring(char* segment);
