@@ -7,6 +7,7 @@ and the number and duration of the garbage collector's runs.
 """
 
 import gc
+import sys
 import time
 
 # Before anything else is imported, so that no collection goes by unmeasured.
@@ -15,16 +16,18 @@ collections["before_timer"] = sum(s["collections"] for s in gc.get_stats())
 
 
 def time_collection(phase, info, clock=time.perf_counter, began=[0.0]):
+    if sys.is_finalizing():
+        return  # what the interpreter collects on its way out is no pause of the job
     if phase == "start":
         began[0] = clock()
         return
     collections["total_s"] += clock() - began[0]
     collections["count"] += 1
-    if at_exit is not None:  # the interpreter collects once more after atexit
-        at_exit()
+    if rewrite_result is not None:
+        rewrite_result()  # other atexit handlers, which run later, may collect too
 
 
-at_exit = None
+rewrite_result = None
 gc.callbacks.append(time_collection)
 
 import argparse
@@ -129,9 +132,9 @@ def main():
                 file.write(dumps({**result, "workers": args.workers, "gc": collections}))
 
     def last_word():
-        global at_exit
+        global rewrite_result
         write_result()
-        at_exit = write_result
+        rewrite_result = write_result
 
     atexit.register(last_word)
 
