@@ -1,0 +1,63 @@
+// Collects what was read into one lull::v1::Batch.
+//
+// Runs of one ring that follow each other become one RingBatch. Stacks and
+// processes that a batch defines are remembered apart, because they count as
+// defined only once the batch is in the spool.
+#pragma once
+
+#include <google/protobuf/arena.h>
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "preload/abi/event.h"
+#include "ingest.pb.h"
+
+namespace lull::relay {
+
+class BatchBuilder {
+ public:
+  BatchBuilder();
+  BatchBuilder(const BatchBuilder&) = delete;
+  BatchBuilder& operator=(const BatchBuilder&) = delete;
+
+  // `count` consecutive events from `first_position` on, all of one thread. The
+  // events are copied; their references must be checked by now.
+  void AddEvents(uint64_t process_key, uint32_t ring, uint64_t first_position,
+                 const abi::Event* events, size_t count, uint32_t tid);
+  void AddStack(uint64_t process_key, lull::v1::StackDef stack);
+  void AddProcess(const lull::v1::ProcessInfo& process);
+  // Replaces what an earlier call said of the same process.
+  void AddCounters(lull::v1::ProcessCounters counters);
+  void AddProcessEnd(uint64_t process_key, uint64_t end_ns);
+  void SetJobEnd(const lull::v1::JobEnd& end);
+
+  bool empty() const { return empty_; }
+  size_t events() const { return events_; }
+  size_t approximate_bytes() const { return bytes_; }
+
+  lull::v1::Batch* batch() { return batch_; }
+  // Makes room for the next batch.
+  void Reset();
+
+ private:
+  struct OpenRun {
+    lull::v1::EventColumns* columns;
+    uint64_t next_position;
+    uint64_t last_start_ns;
+  };
+  OpenRun& RunFor(uint64_t process_key, uint32_t ring, uint64_t position,
+                  uint64_t start_ns);
+
+  google::protobuf::Arena arena_;
+  lull::v1::Batch* batch_ = nullptr;
+  std::unordered_map<uint64_t, OpenRun> runs_;  // by key * kMaxRings + ring
+  std::unordered_map<uint64_t, lull::v1::Batch::Stacks*> stacks_;
+  std::unordered_map<uint64_t, lull::v1::ProcessCounters*> counters_;
+  size_t events_ = 0;
+  size_t bytes_ = 0;
+  bool empty_ = true;
+};
+
+}  // namespace lull::relay

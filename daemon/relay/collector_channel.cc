@@ -1,0 +1,56 @@
+#include "daemon/relay/collector_channel.h"
+
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "daemon/base/status.h"
+
+namespace lull::relay {
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
+    const CollectorAddress& collector) {
+  const std::string& address = collector.address;
+  if (!absl::StartsWith(address, "unix:") && !absl::StrContains(address, ":")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the collector's address \"", address, "\" is neither unix:/path nor host:port"));
+  }
+  std::shared_ptr<grpc::ChannelCredentials> credentials =
+      grpc::InsecureChannelCredentials();
+  if (!collector.tls_ca_file.empty()) {
+    std::ifstream file(collector.tls_ca_file, std::ios::binary);
+    std::ostringstream pem;
+    pem << file.rdbuf();
+    if (!file || pem.str().empty()) {
+      return absl::NotFoundError(
+          absl::StrCat("cannot read the CA file ", collector.tls_ca_file));
+    }
+    grpc::SslCredentialsOptions options;
+    options.pem_root_certs = pem.str();
+    credentials = grpc::SslCredentials(options);
+  }
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
+  // A collector whose host vanished sends no reset.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  return grpc::CreateCustomChannel(address, credentials, arguments);
+}
+
+void Authorize(const CollectorAddress& collector, grpc::ClientContext* context) {
+  if (!collector.token.empty()) {
+    context->AddMetadata("authorization", absl::StrCat("Bearer ", collector.token));
+  }
+}
+
+absl::Status FromGrpc(const grpc::Status& status) {
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
+                      status.error_message());
+}
+
+}  // namespace lull::relay

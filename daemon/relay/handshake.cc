@@ -1,0 +1,212 @@
+#include "daemon/relay/handshake.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/logging.h"
+#include "daemon/base/runtime_directory.h"
+#include "daemon/base/status.h"
+#include "daemon/relay/process_facts.h"
+#include "daemon/relay/segment_reader.h"
+#include "preload/abi/handshake.h"
+#include "preload/abi/segment.h"
+
+namespace lull::relay {
+namespace {
+
+constexpr size_t kMaxConnections = 256;  // that have not said hello yet
+constexpr long kTmpfs = 0x01021994;      // a memfd of ordinary pages
+
+// A packet with at most one descriptor. 0: nothing there yet; -1: the other end is
+// gone or sent something else.
+ssize_t ReceiveHello(int fd, abi::Hello* hello, UniqueFd* memfd) {
+  iovec data{hello, sizeof(*hello)};
+  alignas(cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))];
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  ssize_t got = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
+  if (got <= 0) return -1;
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
+       part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; ++i) {
+      int received;
+      memcpy(&received, CMSG_DATA(part) + i * sizeof(int), sizeof(int));
+      memfd->reset(received);  // the last one stays, none leaks
+    }
+  }
+  bool whole = got == sizeof(*hello) && (message.msg_flags & MSG_TRUNC) == 0;
+  return whole && *memfd ? got : -1;
+}
+
+const char* WhatIsWrongWith(const abi::Hello& hello, int memfd) {
+  if (hello.magic != abi::kSegmentMagic) return "not a lull target";
+  if (hello.version != abi::kVersion) return "another protocol version";
+  struct stat info;
+  struct statfs filesystem;
+  if (fstat(memfd, &info) != 0 || !S_ISREG(info.st_mode) ||
+      info.st_size != static_cast<off_t>(abi::kSegmentSize)) {
+    return "segment of another size";
+  }
+  // Huge pages may be missing when they are touched: SIGBUS.
+  if (fstatfs(memfd, &filesystem) != 0 || filesystem.f_type != kTmpfs) {
+    return "segment that is not ordinary memory";
+  }
+  int seals = fcntl(memfd, F_GET_SEALS);
+  constexpr int kNeeded = F_SEAL_SHRINK | F_SEAL_GROW;
+  if (seals < 0 || (seals & kNeeded) != kNeeded) return "segment without seals";
+  void* header = mmap(nullptr, abi::kSegmentSize, PROT_READ | PROT_WRITE, MAP_SHARED,
+                      memfd, 0);
+  if (header == MAP_FAILED) return "segment that cannot be mapped";
+  bool sane = SegmentReader(static_cast<char*>(header)).HeaderIsSane();
+  munmap(header, abi::kSegmentSize);
+  return sane ? nullptr : "segment with another header";
+}
+
+// Which process connected; false when it is not one of this user's, or root's.
+bool PeerOf(int fd, pid_t* pid) {
+  ucred credentials;
+  socklen_t length = sizeof(credentials);
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return false;
+  *pid = credentials.pid;
+  return credentials.uid == geteuid() || credentials.uid == 0;
+}
+
+absl::Status RemoveDeadSocket(const sockaddr_un& address) {
+  UniqueFd probe(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (connect(probe.get(), reinterpret_cast<const sockaddr*>(&address),
+              sizeof(address)) == 0 ||
+      errno != ECONNREFUSED) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("another relay listens on ", address.sun_path));
+  }
+  unlink(address.sun_path);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<UniqueFd> ListenForTargets(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path[0] != '/' || path.size() >= sizeof(address.sun_path)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the socket path \"", path, "\" must be absolute and shorter than ",
+        sizeof(address.sun_path), " bytes"));
+  }
+  memcpy(address.sun_path, path.data(), path.size());
+  LULL_RETURN_IF_ERROR(
+      MakePrivateDirectory(std::filesystem::path(path).parent_path().string()));
+  UniqueFd listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!listener) return ErrnoStatus(errno, "cannot make a socket");
+  auto* generic = reinterpret_cast<const sockaddr*>(&address);
+  // The mode of the socket file comes from this descriptor's own mode.
+  fchmod(listener.get(), 0600);
+  if (bind(listener.get(), generic, sizeof(address)) != 0) {
+    if (errno != EADDRINUSE) {
+      return ErrnoStatus(errno, absl::StrCat("cannot bind ", path));
+    }
+    LULL_RETURN_IF_ERROR(RemoveDeadSocket(address));
+    if (bind(listener.get(), generic, sizeof(address)) != 0) {
+      return ErrnoStatus(errno, absl::StrCat("cannot bind ", path));
+    }
+  }
+  if (chmod(path.c_str(), 0600) != 0 || listen(listener.get(), SOMAXCONN) != 0) {
+    return ErrnoStatus(errno, absl::StrCat("cannot listen on ", path));
+  }
+  return listener;
+}
+
+HandshakeListener::HandshakeListener(int listen_fd)
+    : listen_fd_(listen_fd), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = listen_fd;
+  epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listen_fd, &event);
+}
+
+void HandshakeListener::AcceptAll() {
+  while (connections_.size() < kMaxConnections) {
+    UniqueFd fd(accept4(listen_fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd) return;
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.fd = fd.get();
+    if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd.get(), &event) != 0) continue;
+    connections_.push_back({std::move(fd), MonotonicNs()});
+  }
+}
+
+void HandshakeListener::Forget(int fd) {
+  connections_.remove_if([fd](const Connection& c) { return c.fd.get() == fd; });
+}
+
+void HandshakeListener::ForgetStale() {
+  constexpr uint64_t kPatienceNs = abi::kHandshakeTimeoutMs * 1'000'000ull;
+  uint64_t now = MonotonicNs();
+  connections_.remove_if(
+      [now](const Connection& c) { return now - c.since_ns > kPatienceNs; });
+}
+
+bool HandshakeListener::Serve(int fd, const std::function<bool(Newcomer)>& accept) {
+  abi::Hello hello{};
+  Newcomer newcomer;
+  ssize_t got = ReceiveHello(fd, &hello, &newcomer.memfd);
+  if (got == 0) return false;
+  const char* wrong = got < 0 ? "no proper hello" : nullptr;
+  if (wrong == nullptr && !PeerOf(fd, &newcomer.pid)) wrong = "another user's process";
+  if (wrong == nullptr) wrong = WhatIsWrongWith(hello, newcomer.memfd.get());
+
+  abi::Welcome welcome{abi::kVersion, 0};
+  if (wrong == nullptr) {
+    if (newcomer.pid > 0) {
+      newcomer.pidfd.reset(
+          static_cast<int>(syscall(SYS_pidfd_open, newcomer.pid, 0)));
+    }
+    newcomer.info = ReadProcessFacts(newcomer.pid);
+    welcome.accepted = accept(std::move(newcomer)) ? 1 : 0;
+  } else {
+    ++refused_;
+    LogWarning(absl::StrCat("refused a target: ", wrong));
+  }
+  send(fd, &welcome, sizeof(welcome), MSG_DONTWAIT | MSG_NOSIGNAL);
+  return true;
+}
+
+void HandshakeListener::Poll(const std::function<bool(Newcomer)>& accept) {
+  AcceptAll();
+  epoll_event events[64];
+  int count;
+  do {
+    count = epoll_wait(epoll_.get(), events, 64, 0);
+    for (int i = 0; i < count; ++i) {
+      int fd = events[i].data.fd;
+      if (fd == listen_fd_) {
+        AcceptAll();
+      } else if (Serve(fd, accept)) {
+        Forget(fd);
+      }
+    }
+  } while (count == 64);
+  ForgetStale();
+}
+
+}  // namespace lull::relay

@@ -1,0 +1,61 @@
+// The relay's side of preload/abi/handshake.h: a listening socket on which targets
+// hand their segments over.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "daemon/base/unique_fd.h"
+#include "events.pb.h"
+
+namespace lull::relay {
+
+// A target that said hello and passed all checks.
+struct Newcomer {
+  pid_t pid = 0;    // as we see it; 0 when it is outside of our pid namespace
+  UniqueFd memfd;   // sealed, of the right size
+  UniqueFd pidfd;   // none when pid is 0 or the target is gone already
+  lull::v1::ProcessInfo info;  // without key
+};
+
+// Makes the directory (0700) and listens with mode 0600. A socket that nobody
+// listens on any more is replaced; ALREADY_EXISTS when somebody does.
+absl::StatusOr<UniqueFd> ListenForTargets(const std::string& path);
+
+// Never blocks; one thread.
+class HandshakeListener {
+ public:
+  explicit HandshakeListener(int listen_fd);  // not owned
+
+  // Readable when Poll() has something to do.
+  int fd() const { return epoll_.get(); }
+
+  // Accepts, reads hellos, checks them, hands newcomers to `accept` and answers
+  // Welcome if that returns true.
+  void Poll(const std::function<bool(Newcomer)>& accept);
+
+  uint32_t refused() const { return refused_; }
+
+ private:
+  struct Connection {
+    UniqueFd fd;
+    uint64_t since_ns;
+  };
+  void AcceptAll();
+  void Forget(int fd);
+  void ForgetStale();
+  // False: nothing has come yet.
+  bool Serve(int fd, const std::function<bool(Newcomer)>& accept);
+
+  int listen_fd_;
+  UniqueFd epoll_;
+  std::list<Connection> connections_;
+  uint32_t refused_ = 0;
+};
+
+}  // namespace lull::relay

@@ -1,0 +1,15 @@
+// What /proc tells about a target. Taken while the target waits in the handshake,
+// so that it is surely there.
+#pragma once
+
+#include <sys/types.h>
+
+#include "events.pb.h"
+
+namespace lull::relay {
+
+// Fills pid, parent_pid, command, executable, rank and local_rank; what cannot be
+// read stays empty (-1 for the ranks).
+lull::v1::ProcessInfo ReadProcessFacts(pid_t pid);
+
+}  // namespace lull::relay

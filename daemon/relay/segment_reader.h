@@ -1,0 +1,79 @@
+// The reading end of a target's shared memory. The target may be broken or
+// hostile and may write at any time: everything is copied first, then checked,
+// then used. Nothing here crashes, reads outside of the segment, or loops longer
+// than the ABI's own limits allow, whatever the bytes say.
+//
+// Only what a target has committed is touched: pages that it never used stay
+// without memory.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "preload/abi/segment.h"
+
+namespace lull::relay {
+
+struct RingView {
+  uint64_t head = 0;
+  uint64_t lost = 0;
+  uint64_t self_ns = 0;
+  uint64_t short_waits = 0;
+  uint64_t short_waits_ns = 0;
+  uint32_t tid = 0;
+};
+
+struct RawStack {
+  bool native = false;
+  bool truncated = false;
+  uint32_t depth = 0;
+  union {
+    abi::PythonFrame python[abi::kMaxPythonFrames];
+    uint64_t addresses[abi::kMaxNativeFrames];
+  };
+};
+
+struct RawCode {
+  std::string filename;
+  std::string name;
+  std::string linetable;
+  int32_t first_line = 0;
+  int python_minor = 0;
+};
+
+// Does not own the mapping. One thread at a time.
+class SegmentReader {
+ public:
+  // `base`: abi::kSegmentSize mapped bytes.
+  explicit SegmentReader(char* base) : view_(base) {}
+
+  // False when the constant part of the header is not what a shim writes.
+  bool HeaderIsSane() const;
+
+  const abi::SegmentHeader& header() const { return view_.header(); }
+  abi::ControlBlock& control() const { return view_.control(); }
+
+  RingView Ring(uint32_t ring) const;
+  uint64_t Tail(uint32_t ring) const;
+
+  // Head of the ring alone, as an acquire: what lies below it is complete.
+  // nullopt: corrupt, a reader at `next` cannot be that far behind or ahead.
+  std::optional<uint64_t> CommittedHead(uint32_t ring, uint64_t next) const;
+  // Copies `count` events from position `from` on; both below a head seen before.
+  void CopyEvents(uint32_t ring, uint64_t from, uint32_t count, abi::Event* out) const;
+  // Gives the slots below `position` back to the writer.
+  void Release(uint32_t ring, uint64_t position) const;
+
+  // nullopt: the reference does not lead to such an entry; the segment is corrupt.
+  std::optional<RawStack> Stack(abi::Ref ref) const;
+  std::optional<RawCode> Code(abi::Ref ref) const;
+
+ private:
+  // The entry's header if the whole entry lies within the used part of the arena.
+  std::optional<abi::EntryHeader> Entry(abi::Ref ref, size_t least) const;
+
+  abi::SegmentView view_;
+};
+
+}  // namespace lull::relay

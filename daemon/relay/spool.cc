@@ -1,0 +1,326 @@
+#include "daemon/relay/spool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "daemon/base/logging.h"
+#include "daemon/base/runtime_directory.h"
+#include "daemon/base/status.h"
+#include "daemon/relay/options.h"
+#include "daemon/relay/spool_format.h"
+
+namespace lull::relay {
+namespace {
+
+constexpr uint64_t kMaxFileBytes = 1u << 20;
+// Counters and the end of the job must find room when events no longer do.
+constexpr uint64_t kReserveBytes = 256u << 10;
+
+absl::StatusOr<UniqueFd> LockDirectory(const std::string& directory) {
+  std::string path = directory + "/lock";
+  UniqueFd lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock) return ErrnoStatus(errno, absl::StrCat("cannot open ", path));
+  if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    return absl::UnavailableError(
+        absl::StrCat("the spool ", directory, " belongs to a relay that is running"));
+  }
+  return lock;
+}
+
+std::vector<uint64_t> NumbersOfFiles(const std::string& directory) {
+  std::vector<uint64_t> numbers;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    std::string name = entry.path().filename().string();
+    uint64_t number = 0;
+    absl::string_view digits = name;
+    if (absl::ConsumeSuffix(&digits, ".spool") && absl::SimpleAtoi(digits, &number)) {
+      numbers.push_back(number);
+    }
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+absl::StatusOr<std::string> ReadWhole(int fd) {
+  struct stat info;
+  if (fstat(fd, &info) != 0) return ErrnoStatus(errno, "cannot look at a spool file");
+  std::string bytes(static_cast<size_t>(info.st_size), '\0');
+  size_t done = 0;
+  while (done < bytes.size()) {
+    ssize_t got = pread(fd, bytes.data() + done, bytes.size() - done,
+                        static_cast<off_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoStatus(errno, "cannot read a spool file");
+    if (got == 0) break;
+    done += static_cast<size_t>(got);
+  }
+  bytes.resize(done);
+  return bytes;
+}
+
+}  // namespace
+
+Spool::Spool(std::string directory, uint64_t limit_bytes, UniqueFd lock)
+    : directory_(std::move(directory)),
+      limit_bytes_(std::max(limit_bytes, kMinSpoolBytes)),
+      file_bytes_(std::min(kMaxFileBytes, limit_bytes_ / 4)),
+      lock_(std::move(lock)) {}
+
+absl::StatusOr<std::unique_ptr<Spool>> Spool::Open(const std::string& directory,
+                                                   uint64_t limit_bytes) {
+  LULL_RETURN_IF_ERROR(MakePrivateDirectory(directory));
+  LULL_ASSIGN_OR_RETURN(UniqueFd lock, LockDirectory(directory));
+  std::unique_ptr<Spool> spool(new Spool(directory, limit_bytes, std::move(lock)));
+  LULL_RETURN_IF_ERROR(spool->Recover());
+  return spool;
+}
+
+std::string Spool::PathOf(uint64_t number) const {
+  return absl::StrFormat("%s/%08d.spool", directory_, number);
+}
+
+absl::Status Spool::Recover() {
+  std::vector<uint64_t> numbers = NumbersOfFiles(directory_);
+  // From the newest down to the first one with a whole checkpoint: that one and
+  // its batches are the state; the older ones only hold batches to send.
+  while (!numbers.empty()) {
+    bool usable = false;
+    LULL_RETURN_IF_ERROR(RecoverFile(numbers.back(), /*newest=*/true, &usable));
+    uint64_t newest = numbers.back();
+    numbers.pop_back();
+    if (usable) break;
+    unlink(PathOf(newest).c_str());
+  }
+  for (auto number = numbers.rbegin(); number != numbers.rend(); ++number) {
+    bool usable = false;
+    LULL_RETURN_IF_ERROR(RecoverFile(*number, /*newest=*/false, &usable));
+    if (!usable) unlink(PathOf(*number).c_str());
+  }
+  absl::MutexLock lock(&mutex_);
+  last_sequence_ = state_.last_sequence;
+  acknowledged_ = slots_.empty() ? last_sequence_ : slots_.front().sequence - 1;
+  return absl::OkStatus();
+}
+
+absl::Status Spool::RecoverFile(uint64_t number, bool newest, bool* usable) {
+  absl::MutexLock lock(&mutex_);
+  UniqueFd fd(open(PathOf(number).c_str(), O_RDWR | O_CLOEXEC));
+  if (!fd) return ErrnoStatus(errno, absl::StrCat("cannot open ", PathOf(number)));
+  LULL_ASSIGN_OR_RETURN(std::string bytes, ReadWhole(fd.get()));
+
+  std::string_view rest = bytes;
+  if (rest.substr(0, kSpoolMagic.size()) != kSpoolMagic) return absl::OkStatus();
+  rest.remove_prefix(kSpoolMagic.size());
+  std::optional<Record> record = TakeRecord(&rest);
+  if (!record || record->header.kind != RecordKind::kCheckpoint) {
+    return absl::OkStatus();
+  }
+  if (newest && !state_.Decode(std::string(record->body))) return absl::OkStatus();
+
+  File file{number, 0, 0, std::move(fd)};
+  std::deque<Slot> slots;
+  uint64_t offset = bytes.size() - rest.size();
+  while ((record = TakeRecord(&rest))) {
+    uint64_t end = bytes.size() - rest.size();
+    file.last_sequence = record->header.sequence;
+    slots.push_back({record->header.sequence, number, offset,
+                     static_cast<uint32_t>(end - offset)});
+    if (newest) {
+      lull::v1::Batch batch;
+      if (batch.ParseFromString(std::string(record->body))) state_.Apply(batch);
+    }
+    offset = end;
+  }
+  if (offset < bytes.size()) {
+    LogWarning(absl::StrCat("cut ", bytes.size() - offset, " bytes off ",
+                            PathOf(number)));
+    if (ftruncate(file.fd.get(), static_cast<off_t>(offset)) != 0) {
+      return ErrnoStatus(errno, "cannot cut a spool file");
+    }
+  }
+  file.bytes = offset;
+  files_.push_front(std::move(file));
+  slots_.insert(slots_.begin(), slots.begin(), slots.end());
+  *usable = true;
+  return absl::OkStatus();
+}
+
+absl::Status Spool::WriteRecord(const std::string& record) {
+  File& file = files_.back();
+  size_t done = 0;
+  while (done < record.size()) {
+    ssize_t wrote = pwrite(file.fd.get(), record.data() + done, record.size() - done,
+                           static_cast<off_t>(file.bytes + done));
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) {
+      int error = wrote < 0 ? errno : ENOSPC;
+      // A torn end would hide what is written after it.
+      if (ftruncate(file.fd.get(), static_cast<off_t>(file.bytes)) != 0) {
+        LogError("cannot take a torn record back");
+      }
+      return ErrnoStatus(error, absl::StrCat("cannot write to ", directory_));
+    }
+    done += static_cast<size_t>(wrote);
+  }
+  file.bytes += record.size();
+  return absl::OkStatus();
+}
+
+absl::Status Spool::BeginFile() {
+  uint64_t number = files_.empty() ? 1 : files_.back().number + 1;
+  std::string path = PathOf(number);
+  UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!fd) return ErrnoStatus(errno, absl::StrCat("cannot make ", path));
+  files_.push_back({number, 0, 0, std::move(fd)});
+  absl::Status status = WriteRecord(absl::StrCat(
+      absl::string_view(kSpoolMagic.data(), kSpoolMagic.size()),
+      EncodeRecord(RecordKind::kCheckpoint, state_.last_sequence, state_.Encode())));
+  if (!status.ok()) {
+    unlink(path.c_str());
+    files_.pop_back();
+    return status;
+  }
+  DropAcknowledgedFiles();
+  return absl::OkStatus();
+}
+
+absl::Status Spool::Append(lull::v1::Batch* batch) {
+  batch->set_sequence(state_.last_sequence + 1);
+  std::string record = EncodeRecord(RecordKind::kBatch, batch->sequence(),
+                                    batch->SerializeAsString());
+  if (record.size() > kMaxRecordBody) {
+    return absl::ResourceExhaustedError("a batch is larger than a spool record may be");
+  }
+  absl::MutexLock lock(&mutex_);
+  uint64_t limit = batch->rings_size() > 0 ? limit_bytes_ - kReserveBytes : limit_bytes_;
+  if (BytesLocked() + record.size() > limit) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the spool ", directory_, " is full"));
+  }
+  if (files_.empty() || files_.back().bytes >= file_bytes_) {
+    LULL_RETURN_IF_ERROR(BeginFile());
+  }
+  uint64_t offset = files_.back().bytes;
+  LULL_RETURN_IF_ERROR(WriteRecord(record));
+  files_.back().last_sequence = batch->sequence();
+  slots_.push_back({batch->sequence(), files_.back().number, offset,
+                    static_cast<uint32_t>(record.size())});
+  last_sequence_ = batch->sequence();
+  state_.Apply(*batch);
+  return absl::OkStatus();
+}
+
+bool Spool::NextIsReady() const {
+  return interrupted_ || (!slots_.empty() && slots_.back().sequence > wanted_after_);
+}
+
+std::optional<Spool::Entry> Spool::WaitForNext(uint64_t sequence,
+                                               absl::Duration timeout) {
+  absl::MutexLock lock(&mutex_);
+  absl::Time deadline = absl::Now() + timeout;
+  wanted_after_ = sequence;
+  while (mutex_.AwaitWithDeadline(absl::Condition(this, &Spool::NextIsReady), deadline) &&
+         !interrupted_) {
+    auto slot = std::upper_bound(
+        slots_.begin(), slots_.end(), wanted_after_,
+        [](uint64_t value, const Slot& slot) { return value < slot.sequence; });
+    auto file = std::find_if(files_.begin(), files_.end(), [&](const File& file) {
+      return file.number == slot->file;
+    });
+    std::string bytes(slot->length, '\0');
+    ssize_t got = pread(file->fd.get(), bytes.data(), bytes.size(),
+                        static_cast<off_t>(slot->offset));
+    std::string_view rest = bytes;
+    std::optional<Record> record;
+    if (got == static_cast<ssize_t>(bytes.size())) record = TakeRecord(&rest);
+    if (record) return Entry{slot->sequence, std::string(record->body)};
+    // Its gap will show in the report: committed events that are not stored.
+    LogError(absl::StrCat("batch ", slot->sequence, " in the spool is damaged"));
+    wanted_after_ = slot->sequence;
+  }
+  interrupted_ = false;
+  return std::nullopt;
+}
+
+void Spool::Interrupt() {
+  absl::MutexLock lock(&mutex_);
+  interrupted_ = true;
+}
+
+void Spool::Acknowledge(uint64_t sequence) {
+  absl::MutexLock lock(&mutex_);
+  acknowledged_ = std::max(acknowledged_, std::min(sequence, last_sequence_));
+  while (!slots_.empty() && slots_.front().sequence <= acknowledged_) {
+    slots_.pop_front();
+  }
+  DropAcknowledgedFiles();
+}
+
+void Spool::DropAcknowledgedFiles() {
+  // The newest one stays: it has the checkpoint.
+  while (files_.size() > 1 && files_.front().last_sequence <= acknowledged_) {
+    unlink(PathOf(files_.front().number).c_str());
+    files_.pop_front();
+  }
+}
+
+uint64_t Spool::BytesLocked() const {
+  uint64_t total = 0;
+  for (const File& file : files_) total += file.bytes;
+  return total;
+}
+
+uint64_t Spool::last_sequence() const {
+  absl::MutexLock lock(&mutex_);
+  return last_sequence_;
+}
+
+uint64_t Spool::acknowledged() const {
+  absl::MutexLock lock(&mutex_);
+  return acknowledged_;
+}
+
+uint64_t Spool::bytes() const {
+  absl::MutexLock lock(&mutex_);
+  return BytesLocked();
+}
+
+absl::Status Spool::Remove() { return RemoveTree(directory_); }
+
+absl::Status WriteSpoolHello(const std::string& directory,
+                             const lull::v1::Hello& hello) {
+  std::string path = directory + "/hello";
+  std::ofstream file(path + ".new", std::ios::binary | std::ios::trunc);
+  file << hello.SerializeAsString();
+  file.close();
+  if (!file || rename((path + ".new").c_str(), path.c_str()) != 0) {
+    return ErrnoStatus(errno, absl::StrCat("cannot write ", path));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<lull::v1::Hello> ReadSpoolHello(const std::string& directory) {
+  std::ifstream file(directory + "/hello", std::ios::binary);
+  std::ostringstream bytes;
+  bytes << file.rdbuf();
+  lull::v1::Hello hello;
+  if (!file || !hello.ParseFromString(bytes.str()) || hello.job().id().empty()) {
+    return absl::NotFoundError(absl::StrCat(directory, " is not the spool of a job"));
+  }
+  return hello;
+}
+
+}  // namespace lull::relay

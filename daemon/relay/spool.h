@@ -1,0 +1,112 @@
+// A bounded queue of batches on disk, between the rings and the collector.
+//
+// A batch is safe once Append() has returned: it is in the page cache, so it
+// outlives this process (not the host, but neither do the rings). Files are
+// append-only and begin with a checkpoint of the SpoolState, so that a file can be
+// removed as soon as the collector has acknowledged what it holds.
+//
+//   reader thread:   Append                 (one)
+//   sender thread:   WaitForNext, Acknowledge  (one)
+//
+// Directory: NNNNNNNN.spool, `hello` (the job, for whoever delivers it later),
+// `lock` (flock: held by the relay that owns the spool), maps.KEY and relay.log of
+// the worker.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "daemon/base/unique_fd.h"
+#include "daemon/relay/spool_state.h"
+
+namespace lull::relay {
+
+class Spool {
+ public:
+  // Opens or makes the spool; cuts a torn end off. UNAVAILABLE when another
+  // process owns it.
+  static absl::StatusOr<std::unique_ptr<Spool>> Open(const std::string& directory,
+                                                     uint64_t limit_bytes);
+
+  // What all batches so far add up to. Reader thread.
+  SpoolState& state() { return state_; }
+
+  // Numbers the batch, writes it, applies it to state(). RESOURCE_EXHAUSTED when
+  // the spool or the disk is full; the batch is then not in the spool at all. A
+  // batch without events may use a reserve that events may not.
+  absl::Status Append(lull::v1::Batch* batch);
+
+  struct Entry {
+    uint64_t sequence = 0;
+    std::string body;  // serialised lull.v1.Batch
+  };
+  // The first batch after `sequence`, waiting for it if need be. nullopt after
+  // `timeout`, or when Interrupt() was called meanwhile.
+  std::optional<Entry> WaitForNext(uint64_t sequence, absl::Duration timeout);
+  void Interrupt();
+
+  // Everything up to `sequence` is durable elsewhere.
+  void Acknowledge(uint64_t sequence);
+
+  uint64_t last_sequence() const;
+  uint64_t acknowledged() const;  // all up to here are acknowledged
+  uint64_t bytes() const;         // on disk
+  const std::string& directory() const { return directory_; }
+
+  // Removes the directory. Only when all is acknowledged.
+  absl::Status Remove();
+
+ private:
+  struct Slot {
+    uint64_t sequence;
+    uint64_t file;
+    uint64_t offset;  // of the record
+    uint32_t length;  // of the record, header included
+  };
+  struct File {
+    uint64_t number;
+    uint64_t bytes;
+    uint64_t last_sequence;  // 0: no batch in it
+    UniqueFd fd;
+  };
+
+  Spool(std::string directory, uint64_t limit_bytes, UniqueFd lock);
+  absl::Status Recover();
+  absl::Status RecoverFile(uint64_t number, bool newest, bool* usable);
+  absl::Status BeginFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status WriteRecord(const std::string& record)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DropAcknowledgedFiles() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint64_t BytesLocked() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  std::string PathOf(uint64_t number) const;
+  bool NextIsReady() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+
+  const std::string directory_;
+  const uint64_t limit_bytes_;
+  const uint64_t file_bytes_;
+  UniqueFd lock_;
+  SpoolState state_;
+
+  mutable absl::Mutex mutex_;
+  std::deque<File> files_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Slot> slots_ ABSL_GUARDED_BY(mutex_);  // not acknowledged, by sequence
+  uint64_t last_sequence_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t acknowledged_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t wanted_after_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool interrupted_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// The job of a spool: written once by its relay, read by who delivers it later.
+absl::Status WriteSpoolHello(const std::string& directory,
+                             const lull::v1::Hello& hello);
+absl::StatusOr<lull::v1::Hello> ReadSpoolHello(const std::string& directory);
+
+}  // namespace lull::relay

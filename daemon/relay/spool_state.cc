@@ -1,0 +1,70 @@
+#include "daemon/relay/spool_state.h"
+
+#include <algorithm>
+
+namespace lull::relay {
+
+void SpoolState::Apply(const lull::v1::Batch& batch) {
+  last_sequence = std::max(last_sequence, batch.sequence());
+  for (const lull::v1::RingBatch& run : batch.rings()) {
+    RingProgress& ring = rings[{run.process_key(), run.ring()}];
+    const lull::v1::EventColumns& events = run.events();
+    ring.end = std::max(ring.end, events.first_position() + events.type_size());
+    if (events.tid_size() > 0) ring.tid = events.tid(events.tid_size() - 1);
+  }
+  for (const lull::v1::ProcessCounters& counters : batch.counters()) {
+    uint64_t key = counters.process_key();
+    uint32_t& highest = thinning[key];
+    highest = std::max(highest, counters.thinning());
+    if (counters.corrupt()) corrupt[key] = true;
+    for (const lull::v1::RingCounters& ring : counters.rings()) {
+      uint64_t& lost = rings[{key, ring.ring()}].lost_relay;
+      lost = std::max(lost, ring.lost_relay());
+    }
+  }
+  for (const auto& end : batch.process_ends()) ended[end.process_key()] = end.end_ns();
+  if (batch.has_job_end()) job_ended = true;
+}
+
+std::string SpoolState::Encode() const {
+  lull::v1::Batch batch;
+  batch.set_sequence(last_sequence);
+  std::map<uint64_t, lull::v1::ProcessCounters*> counters;
+  auto counters_of = [&](uint64_t key) {
+    lull::v1::ProcessCounters*& slot = counters[key];
+    if (slot == nullptr) {
+      slot = batch.add_counters();
+      slot->set_process_key(key);
+    }
+    return slot;
+  };
+  for (const auto& [key, ring] : rings) {
+    lull::v1::RingBatch* run = batch.add_rings();
+    run->set_process_key(key.first);
+    run->set_ring(key.second);
+    run->mutable_events()->set_first_position(ring.end);
+    run->mutable_events()->add_tid(ring.tid);
+    lull::v1::RingCounters* lost = counters_of(key.first)->add_rings();
+    lost->set_ring(key.second);
+    lost->set_lost_relay(ring.lost_relay);
+  }
+  for (const auto& [key, level] : thinning) counters_of(key)->set_thinning(level);
+  for (const auto& [key, given_up] : corrupt) counters_of(key)->set_corrupt(given_up);
+  for (const auto& [key, end_ns] : ended) {
+    auto* end = batch.add_process_ends();
+    end->set_process_key(key);
+    end->set_end_ns(end_ns);
+  }
+  if (job_ended) batch.mutable_job_end();
+  return batch.SerializeAsString();
+}
+
+bool SpoolState::Decode(const std::string& bytes) {
+  lull::v1::Batch batch;
+  if (!batch.ParseFromString(bytes)) return false;
+  *this = SpoolState();
+  Apply(batch);
+  return true;
+}
+
+}  // namespace lull::relay

@@ -1,0 +1,42 @@
+// What a relay must remember so that a successor can go on: how far each ring has
+// been read, which processes have ended, what was dropped. It is the sum of all
+// batches ever spooled; each spool file begins with it, so that older files can
+// go.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "ingest.pb.h"
+
+namespace lull::relay {
+
+struct RingProgress {
+  uint64_t end = 0;         // next position to read
+  uint64_t lost_relay = 0;  // events dropped by the relay so far
+  uint32_t tid = 0;         // thread of the last event
+};
+
+struct SpoolState {
+  using RingKey = std::pair<uint64_t, uint32_t>;  // process key, ring
+
+  uint64_t last_sequence = 0;
+  std::map<RingKey, RingProgress> rings;
+  std::map<uint64_t, uint32_t> thinning;    // process key -> highest so far
+  std::map<uint64_t, bool> corrupt;         // process key -> given up
+  std::map<uint64_t, uint64_t> ended;       // process key -> end_ns
+  bool job_ended = false;
+
+  // Adds what a batch says. Never fails: a batch of ours is well formed, and of a
+  // damaged one the checksum has told.
+  void Apply(const lull::v1::Batch& batch);
+
+  // As a Batch, so that it needs no format of its own: end and tid of a ring in
+  // `rings` (no events but one tid), the rest in `counters` and `process_ends`.
+  std::string Encode() const;
+  bool Decode(const std::string& bytes);
+};
+
+}  // namespace lull::relay

@@ -1,0 +1,46 @@
+#include "daemon/relay/stack_resolver.h"
+
+#include "absl/strings/str_format.h"
+#include "daemon/base/text.h"
+#include "daemon/relay/line_table.h"
+
+namespace lull::relay {
+namespace {
+
+bool AddPythonFrame(const SegmentReader& segment, const abi::PythonFrame& frame,
+                    lull::v1::StackDef* definition) {
+  std::optional<RawCode> code = segment.Code(frame.code);
+  if (!code) return false;
+  lull::v1::Frame* out = definition->add_frames();
+  out->set_function(CleanText(code->name));
+  out->set_file(CleanText(code->filename));
+  out->set_line(LineOfInstruction(code->python_minor, code->first_line, code->linetable,
+                                  frame.lasti));
+  return true;
+}
+
+}  // namespace
+
+std::optional<lull::v1::StackDef> ResolveStack(const SegmentReader& segment,
+                                               abi::Ref ref,
+                                               NativeSymbolizer* symbolizer) {
+  std::optional<RawStack> stack = segment.Stack(ref);
+  if (!stack) return std::nullopt;
+  lull::v1::StackDef definition;
+  definition.set_ref(ref);
+  definition.set_native(stack->native);
+  definition.set_truncated(stack->truncated);
+  for (uint32_t i = 0; i < stack->depth; ++i) {
+    if (!stack->native) {
+      if (!AddPythonFrame(segment, stack->python[i], &definition)) return std::nullopt;
+    } else if (symbolizer != nullptr) {
+      symbolizer->Resolve(stack->addresses[i], definition.mutable_frames());
+    } else {
+      definition.add_frames()->set_function(
+          absl::StrFormat("0x%x", stack->addresses[i]));
+    }
+  }
+  return definition;
+}
+
+}  // namespace lull::relay

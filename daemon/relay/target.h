@@ -1,0 +1,131 @@
+// One process image that is being read: its segment, how far each ring has been
+// read, which stacks the collector knows by now.
+//
+// Reading and committing are two steps. Read() copies events into a batch;
+// Commit() says that the batch is in the spool, and only then gives the slots back
+// to the writer; Drop() says that there was no room for it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "daemon/base/unique_fd.h"
+#include "daemon/relay/batch_builder.h"
+#include "daemon/relay/governor.h"
+#include "daemon/relay/native_symbolizer.h"
+#include "daemon/relay/segment_reader.h"
+#include "daemon/relay/spool_state.h"
+
+namespace lull::relay {
+
+// A batch is closed when it is about so large; a collector takes 4 MiB.
+inline constexpr size_t kMaxBatchBytes = 1u << 20;
+
+struct TargetOptions {
+  double overhead_budget_percent = 1.0;
+  uint64_t wait_threshold_ns = 0;  // 0: the default
+  std::string snapshot_path;       // of the mappings; "" = no native symbols
+};
+
+class Target {
+ public:
+  // Maps the segment, goes on where `state` and the rings' tails say, arms it.
+  // `state` must outlive this.
+  static absl::StatusOr<std::unique_ptr<Target>> Open(lull::v1::ProcessInfo info,
+                                                      UniqueFd memfd, UniqueFd pidfd,
+                                                      const TargetOptions& options,
+                                                      ModuleCache* modules,
+                                                      SpoolState* state);
+  ~Target();
+  Target(const Target&) = delete;
+  Target& operator=(const Target&) = delete;
+
+  uint64_t key() const { return info_.key(); }
+  bool corrupt() const { return corrupt_; }
+  int pidfd() const { return pidfd_.get(); }
+
+  // Whether the process, or this image of it, is gone: nothing is written any more.
+  bool CheckEnded();
+  void SetImageEnded() { ended_ = true; }
+
+  // Adds what is committed to the batch, with the definitions that it needs.
+  // Returns false when the batch got full before all was read.
+  bool Read(BatchBuilder* batch);
+  // Adds totals if they changed; `final` also if they were added a moment ago.
+  void AddCounters(BatchBuilder* batch, uint64_t now_ns, bool final);
+  // Adds the end of the process. Only when all has been read.
+  void AddEnd(BatchBuilder* batch, uint64_t now_ns);
+
+  void Commit();
+  void Drop();
+
+  // Sets the thinning; about once a second or more often.
+  void Govern(uint64_t now_ns);
+  void Disarm();
+
+  // The fullest ring: committed events that are not given back yet.
+  uint64_t Backlog() const;
+  uint64_t events_read() const { return events_read_; }
+  uint64_t events_lost() const { return events_lost_; }
+  bool end_is_spooled() const { return end_spooled_; }
+
+ private:
+  struct Ring {
+    uint64_t next = 0;      // to be read next
+    uint64_t released = 0;  // the tail, as last stored
+    uint32_t tid = 0;
+    uint32_t committed_tid = 0;
+    uint64_t lost_relay = 0;
+  };
+
+  Target(lull::v1::ProcessInfo info, UniqueFd pidfd, char* base,
+         const TargetOptions& options, SpoolState* state);
+  void Resume();
+  bool ReadRing(uint32_t ring, BatchBuilder* batch);
+  // How many of `count` events can be taken at once: same thread, known type,
+  // stacks defined. Stops early when the batch is full or the segment corrupt.
+  size_t TakeRun(Ring* ring, const abi::Event* events, size_t count,
+                 BatchBuilder* batch);
+  // False: corrupt.
+  bool DefineStack(abi::Ref ref, BatchBuilder* batch);
+  bool IsDefined(abi::Ref ref) const {
+    return ref / 64 < defined_.size() && (defined_[ref / 64] >> (ref % 64) & 1) != 0;
+  }
+  void GiveUp();
+  void RememberProgress(uint32_t index);
+  void UpdateInfo(BatchBuilder* batch);
+  lull::v1::ProcessCounters Counters(uint64_t now_ns) const;
+
+  lull::v1::ProcessInfo info_;
+  UniqueFd pidfd_;
+  char* base_;
+  SegmentReader segment_;
+  SpoolState* state_;
+  std::unique_ptr<NativeSymbolizer> symbolizer_;
+  Governor governor_;
+  uint32_t earlier_thinning_ = 0;  // highest that an earlier worker set
+  std::array<Ring, abi::kMaxRings> rings_;
+
+  std::vector<uint64_t> defined_;    // bit per Ref
+  std::vector<abi::Ref> fresh_refs_;  // defined in the batch under way
+  bool info_sent_ = false;           // in the batch under way or before
+  bool info_committed_ = false;
+  std::string counters_sent_;        // likewise, without the time
+  std::string counters_committed_;
+  uint64_t counters_at_ns_ = 0;
+  bool ended_ = false;
+  bool end_sent_ = false;
+  bool end_spooled_ = false;
+  bool corrupt_ = false;
+  uint64_t events_read_ = 0;
+  uint64_t events_lost_ = 0;
+  std::vector<abi::Event> buffer_;
+};
+
+}  // namespace lull::relay

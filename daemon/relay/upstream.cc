@@ -1,0 +1,213 @@
+#include "daemon/relay/upstream.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/base/logging.h"
+#include "ingest.grpc.pb.h"
+
+namespace lull::relay {
+namespace {
+
+using Stream = grpc::ClientReaderWriter<lull::v1::IngestRequest, lull::v1::IngestReply>;
+
+// Batches on their way: enough to keep a slow line busy, few enough that a break
+// costs little.
+constexpr uint64_t kMaxUnacknowledged = 64;
+
+bool IsRefusal(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kUnimplemented:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+class Upstream::Impl {
+ public:
+  Impl(CollectorAddress collector, lull::v1::Hello hello, Spool* spool,
+       UpstreamTiming timing)
+      : collector_(std::move(collector)),
+        hello_(std::move(hello)),
+        spool_(spool),
+        timing_(timing),
+        thread_([this] { Run(); }) {}
+
+  ~Impl() {
+    {
+      absl::MutexLock lock(&mutex_);
+      stopping_ = true;
+      if (context_ != nullptr) context_->TryCancel();
+    }
+    spool_->Interrupt();
+    thread_.join();
+  }
+
+  UpstreamStatus status() const {
+    absl::MutexLock lock(&mutex_);
+    return status_;
+  }
+
+  void Watch() {
+    absl::MutexLock lock(&mutex_);
+    if (context_ == nullptr || sent_ <= spool_->acknowledged()) {
+      last_progress_ = absl::Now();
+    } else if (absl::Now() - last_progress_ > timing_.stall) {
+      LogWarning("the collector acknowledges nothing; connecting again");
+      context_->TryCancel();
+      last_progress_ = absl::Now();
+    }
+  }
+
+ private:
+  bool stopping() const {
+    absl::MutexLock lock(&mutex_);
+    return stopping_;
+  }
+
+  void Run() {
+    absl::Duration backoff = timing_.first_backoff;
+    while (!stopping()) {
+      uint64_t before = spool_->acknowledged();
+      absl::Status status = RunStream();
+      if (stopping()) break;
+      bool refused = IsRefusal(status);
+      {
+        absl::MutexLock lock(&mutex_);
+        status_ = {false, refused, status};
+      }
+      LogInfo(absl::StrCat("stream to the collector: ", status.ToString()));
+      if (spool_->acknowledged() > before) backoff = timing_.first_backoff;
+      Sleep(refused ? timing_.refused_backoff : backoff);
+      backoff = std::min(backoff * 2, timing_.longest_backoff);
+    }
+  }
+
+  void Sleep(absl::Duration duration) {
+    absl::MutexLock lock(&mutex_);
+    mutex_.AwaitWithTimeout(absl::Condition(&stopping_), duration);
+  }
+
+  // One stream from Hello to its end; never OK, because a collector does not end
+  // a stream by itself.
+  absl::Status RunStream() {
+    if (channel_ == nullptr) {
+      auto channel = MakeChannel(collector_);
+      if (!channel.ok()) return channel.status();
+      channel_ = *std::move(channel);
+      stub_ = lull::v1::Ingest::NewStub(channel_);
+    }
+    grpc::ClientContext context;
+    Authorize(collector_, &context);
+    {
+      absl::MutexLock lock(&mutex_);
+      if (stopping_) return absl::CancelledError("stopping");
+      context_ = &context;
+      sent_ = 0;
+      stream_ended_ = false;
+      last_progress_ = absl::Now();
+    }
+    std::unique_ptr<Stream> stream = stub_->Stream(&context);
+    std::thread reader([this, &stream] { ReadReplies(stream.get()); });
+    WriteBatches(stream.get());
+    stream->WritesDone();
+    context.TryCancel();
+    reader.join();
+    {
+      absl::MutexLock lock(&mutex_);
+      context_ = nullptr;
+    }
+    absl::Status status = FromGrpc(stream->Finish());
+    if (status.ok()) return absl::UnavailableError("the collector ended the stream");
+    return status;
+  }
+
+  void ReadReplies(Stream* stream) {
+    lull::v1::IngestReply reply;
+    while (stream->Read(&reply)) {
+      spool_->Acknowledge(reply.acknowledged_sequence());
+      absl::MutexLock lock(&mutex_);
+      status_ = {true, false, absl::OkStatus()};
+      last_progress_ = absl::Now();
+    }
+    absl::MutexLock lock(&mutex_);
+    stream_ended_ = true;
+    spool_->Interrupt();
+  }
+
+  bool StreamIsOver() const {
+    absl::MutexLock lock(&mutex_);
+    return stopping_ || stream_ended_;
+  }
+
+  bool MaySend(uint64_t sent) const {
+    return sent < spool_->acknowledged() + kMaxUnacknowledged;
+  }
+
+  // Until the stream breaks or we stop. When the reader thread sees the end of the
+  // stream first, the status waits in Finish(); so nothing is cancelled here before
+  // the reader is done.
+  void WriteBatches(Stream* stream) {
+    lull::v1::IngestRequest request;
+    *request.mutable_hello() = hello_;
+    if (!stream->Write(request)) return AwaitEnd();
+    uint64_t sent = spool_->acknowledged();
+    while (!StreamIsOver()) {
+      if (!MaySend(sent)) {
+        absl::SleepFor(absl::Milliseconds(2));
+        continue;
+      }
+      auto entry = spool_->WaitForNext(sent, absl::Milliseconds(200));
+      if (!entry) continue;
+      if (!request.mutable_batch()->ParseFromString(entry->body)) {
+        LogError("a batch in the spool cannot be read");
+      } else if (!stream->Write(request)) {
+        return AwaitEnd();
+      }
+      sent = entry->sequence;
+      absl::MutexLock lock(&mutex_);
+      sent_ = sent;
+    }
+  }
+
+  // A failed Write means that the stream is broken; the reader will learn it too.
+  void AwaitEnd() {
+    absl::MutexLock lock(&mutex_);
+    mutex_.AwaitWithTimeout(absl::Condition(&stream_ended_), absl::Seconds(5));
+  }
+
+  const CollectorAddress collector_;
+  const lull::v1::Hello hello_;
+  Spool* const spool_;
+  const UpstreamTiming timing_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<lull::v1::Ingest::Stub> stub_;
+
+  mutable absl::Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stream_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  uint64_t sent_ ABSL_GUARDED_BY(mutex_) = 0;  // last sequence on this stream
+  absl::Time last_progress_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  UpstreamStatus status_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;  // last: it uses all of the above
+};
+
+Upstream::Upstream(CollectorAddress collector, lull::v1::Hello hello, Spool* spool,
+                   UpstreamTiming timing)
+    : impl_(std::make_unique<Impl>(std::move(collector), std::move(hello), spool,
+                                   timing)) {}
+Upstream::~Upstream() = default;
+
+UpstreamStatus Upstream::status() const { return impl_->status(); }
+void Upstream::Watch() { impl_->Watch(); }
+
+}  // namespace lull::relay
