@@ -58,7 +58,7 @@ struct PythonFrame {
 struct CodeEntry {
   EntryHeader header;
   uint64_t code_address;       // identity of the live object, writer's own use
-  uint64_t name_address;       // likewise
+  uint64_t name_address;       // likewise: its names, addresses and ends, hashed
   uint64_t linetable_address;  // likewise
   int32_t first_line;
   uint16_t python_minor;  // 8 for 3.8: decides how the line table is read

@@ -51,7 +51,8 @@ using Ref = uint32_t;
 //   Sync          stream/event handle      bytes copied or 0     CopyKind
 //   CopyAsync     stream handle            bytes                 CopyKind
 //   DeviceMemory  address                  bytes (0 on free)     0
-//   TorchMemory   address                  bytes (always > 0)    device (below)
+//   TorchMemory   address                  bytes (0: a free whose device (below)
+//                                          size is not told)
 //   GcPause       objects collected        uncollectable         generation
 //   HostWait      fd or 0                  result, as int64      0
 struct Event {

@@ -13,7 +13,9 @@ bool python_find();
 // Called on cold occasions by hooks that Python itself goes through (read, poll,
 // sem_wait...) and by CUDA and tensor hooks, until it answers true. Once the
 // interpreter is initialised, schedules the installation of the GC callback as a
-// pending call. Never blocks, needs no GIL.
+// pending call. Needs no GIL. Hooks of waits call it before the original, never
+// after: a sem_wait that just returned may have been for the very lock that
+// Py_AddPendingCall takes.
 bool python_poll_install();
 
 // True on the thread that runs the interpreter's main loop (the process's main thread).

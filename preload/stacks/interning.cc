@@ -1,0 +1,160 @@
+#include "preload/stacks/interning.h"
+
+#include <cstring>
+
+namespace lull {
+namespace {
+
+constexpr uint32_t kIndexMask = abi::kIndexSlots - 1;
+static_assert((abi::kIndexSlots & kIndexMask) == 0);
+
+uint64_t hash_of(const uint64_t* words, uint32_t count, uint64_t seed) {
+  uint64_t hash = seed + count;
+  uint32_t i = 0;
+  for (; i + 1 < count; i += 2) hash = mix(hash ^ words[i], words[i + 1]);
+  if (i < count) hash = mix(hash ^ words[i], seed);
+  return hash;
+}
+
+uint64_t hash_of(const CodeIdentity& identity) {
+  return mix(identity.code ^ identity.texts,
+             identity.line_table ^ static_cast<uint32_t>(identity.first_line));
+}
+
+uint64_t slot_of(uint64_t hash, abi::Ref ref) {
+  return (hash & 0xffffffff00000000u) | ref;
+}
+
+// Not a Ref: the arena is smaller than 16 times this.
+constexpr abi::Ref kCrowded = UINT32_MAX;
+
+// The Ref of the first entry with this hash that `same` accepts; 0 when there is
+// none; kCrowded when there is none and no slot for it either.
+template <typename Same>
+abi::Ref find(char* segment, uint64_t hash, Same same) {
+  abi::SegmentView view(segment);
+  std::atomic<uint64_t>* index = view.index();
+  uint32_t at = static_cast<uint32_t>(hash) & kIndexMask;
+  for (uint32_t probe = 0; probe < kMaxProbes; ++probe, at = (at + 1) & kIndexMask) {
+    // Pairs with the release in publish(): behind a slot the entry is complete.
+    uint64_t slot = index[at].load(std::memory_order_acquire);
+    if (slot == 0) return 0;
+    abi::Ref ref = static_cast<abi::Ref>(slot);
+    if (slot_of(hash, ref) == slot && same(view.entry(ref))) return ref;
+  }
+  return kCrowded;
+}
+
+void reject(char* segment) {
+  abi::SegmentView(segment).header().arena_rejected.fetch_add(
+      1, std::memory_order_relaxed);
+}
+
+// 16-aligned room in the arena, or 0. A CAS loop, so that arena_used never goes
+// beyond the end, however often a full arena is asked.
+abi::Ref allocate(char* segment, size_t bytes) {
+  std::atomic<uint32_t>& used = abi::SegmentView(segment).header().arena_used;
+  size_t size = (bytes + 15) & ~size_t{15};
+  uint32_t at = used.load(std::memory_order_relaxed);
+  uint32_t start;
+  do {
+    start = at == 0 ? 16 : at;  // offset 0 means "no entry"
+    if (size > abi::kArenaSize - start) return 0;
+  } while (!used.compare_exchange_weak(at, static_cast<uint32_t>(start + size),
+                                       std::memory_order_relaxed));
+  return start / 16;
+}
+
+// Makes a finished entry findable. find() saw an empty slot; should other threads
+// have filled them all since, the entry is still good, only not shared.
+void publish(char* segment, uint64_t hash, abi::Ref ref) {
+  std::atomic<uint64_t>* index = abi::SegmentView(segment).index();
+  uint32_t at = static_cast<uint32_t>(hash) & kIndexMask;
+  for (uint32_t probe = 0; probe < kMaxProbes; ++probe, at = (at + 1) & kIndexMask) {
+    uint64_t empty = 0;
+    // Pairs with the acquire in find().
+    if (index[at].load(std::memory_order_relaxed) == 0 &&
+        index[at].compare_exchange_strong(empty, slot_of(hash, ref),
+                                          std::memory_order_release,
+                                          std::memory_order_relaxed)) {
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+abi::Ref intern_stack(char* segment, abi::EntryKind kind, const uint64_t* frames,
+                      uint32_t depth, uint32_t flags) {
+  size_t bytes = size_t{depth} * sizeof(uint64_t);
+  uint64_t hash = hash_of(frames, depth, static_cast<uint64_t>(kind) * 2 + flags);
+  abi::Ref known = find(segment, hash, [&](const char* at) {
+    auto* entry = reinterpret_cast<const abi::StackEntry*>(at);
+    return entry->header.kind == kind && entry->depth == depth &&
+           entry->flags == flags && memcmp(entry + 1, frames, bytes) == 0;
+  });
+  if (known != 0 && known != kCrowded) return known;
+
+  size_t size = sizeof(abi::StackEntry) + bytes;
+  abi::Ref ref = known == kCrowded ? 0 : allocate(segment, size);
+  if (ref == 0) {
+    reject(segment);
+    return 0;
+  }
+  auto* entry =
+      reinterpret_cast<abi::StackEntry*>(abi::SegmentView(segment).entry(ref));
+  entry->header = {kind, static_cast<uint32_t>(size)};
+  entry->hash = hash;
+  entry->depth = depth;
+  entry->flags = flags;
+  memcpy(entry + 1, frames, bytes);
+  publish(segment, hash, ref);
+  return ref;
+}
+
+bool find_code(char* segment, const CodeIdentity& identity, abi::Ref* ref) {
+  *ref = find(segment, hash_of(identity), [&](const char* at) {
+    auto* entry = reinterpret_cast<const abi::CodeEntry*>(at);
+    return entry->header.kind == abi::EntryKind::kPythonCode &&
+           entry->code_address == identity.code &&
+           entry->name_address == identity.texts &&
+           entry->linetable_address == identity.line_table &&
+           entry->first_line == identity.first_line;
+  });
+  if (*ref != kCrowded) return *ref != 0;
+  reject(segment);
+  *ref = 0;
+  return true;
+}
+
+abi::CodeEntry* allocate_code(char* segment, const CodeIdentity& identity,
+                              uint16_t filename_size, uint16_t name_size,
+                              uint32_t linetable_size) {
+  size_t size = sizeof(abi::CodeEntry) + filename_size + name_size + linetable_size;
+  abi::Ref ref = allocate(segment, size);
+  if (ref == 0) {
+    reject(segment);
+    return nullptr;
+  }
+  auto* entry =
+      reinterpret_cast<abi::CodeEntry*>(abi::SegmentView(segment).entry(ref));
+  entry->header = {abi::EntryKind::kPythonCode, static_cast<uint32_t>(size)};
+  entry->code_address = identity.code;
+  entry->name_address = identity.texts;
+  entry->linetable_address = identity.line_table;
+  entry->first_line = identity.first_line;
+  entry->filename_size = filename_size;
+  entry->name_size = name_size;
+  entry->linetable_size = linetable_size;
+  return entry;
+}
+
+abi::Ref publish_code(char* segment, const CodeIdentity& identity,
+                      const abi::CodeEntry* entry) {
+  auto offset = reinterpret_cast<const char*>(entry) - abi::SegmentView(segment).arena();
+  abi::Ref ref = static_cast<abi::Ref>(offset / 16);
+  publish(segment, hash_of(identity), ref);
+  return ref;
+}
+
+}  // namespace lull

@@ -1,0 +1,16 @@
+// Which layout the interpreter of this process has.
+#pragma once
+
+#include "preload/python/api.h"
+#include "preload/stacks/layouts/layout.h"
+
+namespace lull {
+
+// The layout, or nullptr: no interpreter was found, or it is one whose frames
+// cannot be read (before 3.8, unknown, free-threaded). Never blocks.
+const CPythonLayout* python_layout();
+
+// Cold: settles what python_layout() returns. For python_find(), once.
+void python_layout_prepare(const PythonApi* api);
+
+}  // namespace lull
