@@ -1,0 +1,126 @@
+#include "preload/entry/handshake.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "preload/abi/handshake.h"
+#include "preload/abi/version.h"
+#include "preload/support/clock.h"
+#include "preload/support/raw_syscall.h"
+
+namespace lull {
+namespace {
+
+constexpr uint64_t kRetryNs = 1'000'000;
+
+class Socket {
+ public:
+  Socket() {
+    fd_ = static_cast<int>(
+        syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (fd_ < 0 || fd_ > 2) return;
+    int low = fd_;  // not in the place of a closed stdin, stdout or stderr
+    fd_ = static_cast<int>(syscall(SYS_fcntl, low, F_DUPFD_CLOEXEC, 3));
+    raw_close(low);
+  }
+  ~Socket() {
+    if (fd_ >= 0) raw_close(fd_);
+  }
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+// False when the time is up.
+bool wait_until(int fd, short events, uint64_t deadline_ns) {
+  for (;;) {
+    uint64_t now = monotonic_ns();
+    if (now >= deadline_ns) return false;
+    if (raw_poll_one(fd, events, deadline_ns - now) > 0) return true;
+  }
+}
+
+// A relay whose backlog is full answers EAGAIN: the only error worth waiting for.
+Handshake connect_to(int fd, const char* path, uint64_t deadline_ns) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  size_t length = strlen(path);
+  if (length == 0 || length >= sizeof address.sun_path) return Handshake::kRefused;
+  memcpy(address.sun_path, path, length + 1);
+  for (;;) {
+    if (syscall(SYS_connect, fd, &address, sizeof address) == 0)
+      return Handshake::kAccepted;
+    if (errno == ENOENT || errno == ECONNREFUSED) return Handshake::kUnreachable;
+    if (errno != EAGAIN && errno != EINTR) return Handshake::kRefused;
+    if (monotonic_ns() + kRetryNs >= deadline_ns) return Handshake::kRefused;
+    raw_poll_one(-1, 0, kRetryNs);
+  }
+}
+
+bool may_have_our_memory(int fd, Peer peer) {
+  if (peer == Peer::kAny) return true;
+  ucred credentials = {};
+  socklen_t size = sizeof credentials;
+  return syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) ==
+             0 &&
+         (credentials.uid == 0 ||
+          credentials.uid == static_cast<uid_t>(syscall(SYS_geteuid)));
+}
+
+bool send_hello(int fd, int memfd, uint64_t deadline_ns) {
+  abi::Hello hello = {abi::kSegmentMagic, abi::kVersion,
+                      static_cast<uint32_t>(raw_getpid())};
+  iovec data = {&hello, sizeof hello};
+  alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof memfd)] = {};
+  msghdr message = {};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = ancillary;
+  message.msg_controllen = sizeof ancillary;
+  cmsghdr* rights = CMSG_FIRSTHDR(&message);
+  rights->cmsg_level = SOL_SOCKET;
+  rights->cmsg_type = SCM_RIGHTS;
+  rights->cmsg_len = CMSG_LEN(sizeof memfd);
+  memcpy(CMSG_DATA(rights), &memfd, sizeof memfd);
+  for (;;) {
+    if (syscall(SYS_sendmsg, fd, &message, MSG_NOSIGNAL) == sizeof hello) return true;
+    if (errno != EAGAIN && errno != EINTR) return false;
+    if (!wait_until(fd, POLLOUT, deadline_ns)) return false;
+  }
+}
+
+bool receive_welcome(int fd, uint64_t deadline_ns) {
+  abi::Welcome welcome = {};
+  for (;;) {
+    if (!wait_until(fd, POLLIN, deadline_ns)) return false;
+    long size =
+        syscall(SYS_recvfrom, fd, &welcome, sizeof welcome, 0, nullptr, nullptr);
+    if (size >= 0) {
+      return size == sizeof welcome && welcome.version == abi::kVersion &&
+             welcome.accepted == 1;
+    }
+    if (errno != EAGAIN && errno != EINTR) return false;
+  }
+}
+
+}  // namespace
+
+Handshake hand_over(const char* socket_path, int memfd, Peer peer,
+                    uint64_t deadline_ns) {
+  Socket socket;
+  if (socket.fd() < 0) return Handshake::kRefused;
+  Handshake connected = connect_to(socket.fd(), socket_path, deadline_ns);
+  if (connected != Handshake::kAccepted) return connected;
+  bool accepted = may_have_our_memory(socket.fd(), peer) &&
+                  send_hello(socket.fd(), memfd, deadline_ns) &&
+                  receive_welcome(socket.fd(), deadline_ns);
+  return accepted ? Handshake::kAccepted : Handshake::kRefused;
+}
+
+}  // namespace lull

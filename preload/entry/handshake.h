@@ -1,0 +1,26 @@
+// The target's side of abi/handshake.h: gives the segment to a relay.
+#pragma once
+
+#include <cstdint>
+
+namespace lull {
+
+enum class Handshake {
+  kAccepted,
+  kRefused,      // a relay answered no, answered nonsense, or not in time
+  kUnreachable,  // nobody listens there (yet)
+};
+
+// Whom we hand our memory to.
+enum class Peer {
+  kAny,       // the user named the socket
+  kSameUser,  // we guessed its path: only ourselves or root may be listening
+};
+
+// Connects, sends Hello and the memfd, waits for Welcome until `deadline_ns`
+// (CLOCK_MONOTONIC). Never blocks beyond that, raises no SIGPIPE, is no
+// cancellation point, leaves no descriptor behind. Call with signals blocked.
+Handshake hand_over(const char* socket_path, int memfd, Peer peer,
+                    uint64_t deadline_ns);
+
+}  // namespace lull

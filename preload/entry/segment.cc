@@ -1,0 +1,92 @@
+#include "preload/entry/segment.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "preload/support/clock.h"
+#include "preload/support/raw_syscall.h"
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+namespace lull {
+namespace {
+
+bool file_size_allowed() {
+  rlimit limit;
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+         (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= abi::kSegmentSize);
+}
+
+// Never 0, 1 or 2, even in a process that closed those: another thread may be
+// about to print.
+int open_memfd() {
+  constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  long fd = syscall(SYS_memfd_create, "lull", kFlags | MFD_NOEXEC_SEAL);
+  if (fd < 0) fd = syscall(SYS_memfd_create, "lull", kFlags);  // before Linux 6.3
+  if (fd < 0 || fd > 2) return static_cast<int>(fd);
+  long high = syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3);
+  raw_close(static_cast<int>(fd));
+  return static_cast<int>(high);
+}
+
+bool size_and_seal(int fd) {
+  return syscall(SYS_ftruncate, fd, abi::kSegmentSize) == 0 &&
+         syscall(SYS_fcntl, fd, F_ADD_SEALS,
+                 F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
+}
+
+uint64_t realtime_ns() {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u +
+         static_cast<uint64_t>(now.tv_nsec);
+}
+
+void fill(char* base) {
+  abi::SegmentView view(base);
+  abi::SegmentHeader& header = view.header();
+  header.magic = abi::kSegmentMagic;
+  header.version = abi::kVersion;
+  header.pid = static_cast<uint32_t>(raw_getpid());
+  header.size = abi::kSegmentSize;
+  header.created_ns = monotonic_ns();
+  header.created_realtime_ns = realtime_ns();
+  abi::ControlBlock& control = view.control();
+  control.wait_threshold_ns.store(abi::kDefaultWaitThresholdNs,
+                                  std::memory_order_relaxed);
+  control.late_launch_ns.store(abi::kDefaultLateLaunchNs, std::memory_order_relaxed);
+  control.armed.store(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+NewSegment create_segment() {
+  NewSegment segment = {nullptr, -1};
+  if (!file_size_allowed()) return segment;
+  segment.fd = open_memfd();
+  if (segment.fd < 0) return segment;
+  void* base = MAP_FAILED;
+  if (size_and_seal(segment.fd)) {
+    base = mmap(nullptr, abi::kSegmentSize, PROT_READ | PROT_WRITE, MAP_SHARED,
+                segment.fd, 0);
+  }
+  if (base == MAP_FAILED) {
+    raw_close(segment.fd);
+    segment.fd = -1;
+    return segment;
+  }
+  madvise(base, abi::kSegmentSize, MADV_DONTDUMP);  // core dumps stay the target's own
+  segment.base = static_cast<char*>(base);
+  fill(segment.base);
+  return segment;
+}
+
+void discard_segment(const NewSegment& segment) {
+  munmap(segment.base, abi::kSegmentSize);
+  raw_close(segment.fd);
+}
+
+}  // namespace lull

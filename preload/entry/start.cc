@@ -1,0 +1,153 @@
+#include "preload/entry/start.h"
+
+#include <pthread.h>
+
+#include "preload/abi/handshake.h"
+#include "preload/entry/handshake.h"
+#include "preload/entry/relay_launcher.h"
+#include "preload/entry/segment.h"
+#include "preload/entry/state_page.h"
+#include "preload/hooks/record.h"
+#include "preload/hooks/wait_recorder.h"
+#include "preload/python/api.h"
+#include "preload/python/python.h"
+#include "preload/ring/writer.h"
+#include "preload/stacks/stacks.h"
+#include "preload/support/clock.h"
+#include "preload/support/raw_syscall.h"
+
+namespace lull {
+namespace {
+
+constexpr char kDataWorkerFile[] = "torch/utils/data/_utils/worker.py";
+constexpr uint64_t kRelayStartPauseNs = 5'000'000;
+
+std::atomic<bool> g_has_python{false};
+
+// A fork child has neither mode nor owner: it is on its own now.
+Mode leave_unknown(StatePage* page) {
+  page->owner.store(raw_getpid(), std::memory_order_relaxed);
+  Mode expected = Mode::kUnknown;
+  page->state.mode.compare_exchange_strong(expected, Mode::kCandidate,
+                                           std::memory_order_acq_rel);
+  return expected == Mode::kUnknown ? Mode::kCandidate : expected;
+}
+
+// A worker stays one: asked once, answered for the life of the process, so that a
+// worker's tensors cost a load each and no walk over the stack.
+bool is_data_worker(StatePage* page, Trigger trigger) {
+  if (page->data_worker.load(std::memory_order_relaxed) != 0) return true;
+  if (trigger != Trigger::kTensor || !has_python()) return false;
+  if (!python_stack_contains(kDataWorkerFile)) return false;
+  page->data_worker.store(1, std::memory_order_relaxed);
+  return true;
+}
+
+bool has_reason(StatePage* page, Trigger trigger) {
+  Circumstances now = {page->loaded_here.load(std::memory_order_relaxed) != 0,
+                       settings().kind, false, settings().workers};
+  if (trigger == Trigger::kTensor && !now.workers_wanted) {
+    now.data_worker = is_data_worker(page, trigger);
+  }
+  return is_reason_to_record(trigger, now);
+}
+
+Handshake hand_to_own_relay(int memfd) {
+  char path[kSocketPathSize];
+  auto session = static_cast<pid_t>(syscall(SYS_getsid, 0));
+  if (!automatic_socket(settings(), session, path)) return Handshake::kRefused;
+  uint64_t deadline = monotonic_ns() + abi::kHandshakeTimeoutMs * uint64_t{1'000'000};
+  Handshake outcome = hand_over(path, memfd, Peer::kSameUser, deadline);
+  if (outcome != Handshake::kUnreachable) return outcome;
+  if (!launch_relay(settings(), path)) return Handshake::kRefused;
+  while (outcome == Handshake::kUnreachable && monotonic_ns() < deadline) {
+    raw_poll_one(-1, 0, kRelayStartPauseNs);
+    outcome = hand_over(path, memfd, Peer::kSameUser, deadline);
+  }
+  return outcome;
+}
+
+Handshake hand_to_relay(int memfd) {
+  if (settings().socket[0] == 0) return hand_to_own_relay(memfd);
+  uint64_t deadline = monotonic_ns() + abi::kHandshakeTimeoutMs * uint64_t{1'000'000};
+  return hand_over(settings().socket, memfd, Peer::kAny, deadline);
+}
+
+// The thread that starts gets its ring here, where it may still take its time.
+void prepare(char* segment) {
+  g_has_python.store(python_find(), std::memory_order_relaxed);
+  stacks_prepare(segment);
+  if (has_python()) python_describe(segment);
+  wait_recorder_prepare();
+}
+
+void start(State* state) {
+  NewSegment segment = create_segment();
+  if (segment.base == nullptr) {
+    state->mode.store(Mode::kInert, std::memory_order_release);
+    return;
+  }
+  if (hand_to_relay(segment.fd) != Handshake::kAccepted) {
+    discard_segment(segment);
+    state->mode.store(Mode::kInert, std::memory_order_release);
+    return;
+  }
+  raw_close(segment.fd);
+  prepare(segment.base);
+  state->segment.store(segment.base, std::memory_order_relaxed);
+  state->generation.store(next_generation(), std::memory_order_relaxed);
+  // Pairs with the acquire in recording_segment(): segment and generation are set.
+  state->mode.store(Mode::kRecording, std::memory_order_release);
+  take_ring(segment.base);
+}
+
+}  // namespace
+
+bool is_reason_to_record(Trigger trigger, const Circumstances& now) {
+  switch (trigger) {
+    case Trigger::kGpuCall:
+      return true;
+    case Trigger::kTensor:
+      return now.workers_wanted || !now.data_worker;
+    case Trigger::kPython:
+      return now.loaded_here && now.kind == ProcessKind::kOrdinary;
+  }
+  return false;
+}
+
+bool has_python() { return g_has_python.load(std::memory_order_relaxed); }
+
+char* try_start_recording(Trigger trigger) {
+  StatePage* page = state_page();
+  if (page == nullptr) return nullptr;  // before the constructor, or disabled
+  ErrnoKeeper errno_keeper;
+  Mode mode = page->state.mode.load(std::memory_order_acquire);
+  if (mode == Mode::kUnknown) mode = leave_unknown(page);
+  if (mode == Mode::kRecording) return recording_segment();
+  if (mode != Mode::kCandidate) return nullptr;
+  if (page->starting.load(std::memory_order_relaxed) != 0) return nullptr;
+  if (!has_reason(page, trigger)) return nullptr;
+  // A handler that jumped out of here would leave `starting` set for good.
+  SignalsBlocked signals_blocked;
+  uint32_t idle = 0;
+  if (!page->starting.compare_exchange_strong(idle, 1, std::memory_order_acquire)) {
+    return nullptr;
+  }
+  if (page->state.mode.load(std::memory_order_acquire) == Mode::kCandidate) {
+    start(&page->state);
+  }
+  page->starting.store(0, std::memory_order_release);
+  return recording_segment();
+}
+
+void initialize() {
+  if (!settings().enabled || !create_state_page()) return;
+  // Where the kernel does not wipe the page. A child that nobody told (a raw clone
+  // on such a kernel) is the one case left out.
+  pthread_atfork(nullptr, nullptr, wipe_state_of_parent);
+  g_has_python.store(python_find(), std::memory_order_relaxed);
+  g_state->mode.store(Mode::kCandidate, std::memory_order_release);
+  if (has_python()) try_start_recording(Trigger::kPython);
+}
+
+}  // namespace lull

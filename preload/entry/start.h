@@ -1,0 +1,25 @@
+// From loading to recording: the decisions behind state.h.
+#pragma once
+
+#include "preload/entry/settings.h"
+#include "preload/entry/state.h"
+
+namespace lull {
+
+// What is known of a process when somebody asks it to record.
+struct Circumstances {
+  bool loaded_here;  // no fork child
+  ProcessKind kind;
+  bool data_worker;  // runs torch's DataLoader worker loop
+  bool workers_wanted;
+};
+
+// Pure. Python alone is reason enough only in a process of its own that is no
+// launcher or helper; a tensor in any but a DataLoader worker; the GPU always.
+bool is_reason_to_record(Trigger trigger, const Circumstances& now);
+
+// Once, when the library is loaded and settings() is filled: makes the state page,
+// watches for fork, and starts to record at once where Python is reason enough.
+void initialize();
+
+}  // namespace lull
