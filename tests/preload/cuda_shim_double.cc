@@ -1,0 +1,78 @@
+#include "tests/preload/cuda_shim_double.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "preload/python/python.h"
+#include "preload/ring/writer.h"
+#include "preload/stacks/stacks.h"
+
+namespace lull {
+
+namespace {
+State g_double_state;
+uint32_t g_next_ring;
+}  // namespace
+
+State* g_state = &g_double_state;
+thread_local ThreadState t_thread __attribute__((tls_model("initial-exec")));
+
+bool take_ring(char* segment) {
+  abi::SegmentView view(segment);
+  uint32_t index = g_next_ring++ % abi::kMaxRings;
+  t_thread.ring = &view.ring(index);
+  t_thread.slots = view.slots(index);
+  t_thread.head = t_thread.cached_tail = 0;
+  t_thread.generation = g_state->generation.load();
+  return true;
+}
+bool refresh_tail() { return false; }
+char* try_start_recording(Trigger) { return nullptr; }
+bool has_python() { return false; }
+bool python_poll_install() { return true; }
+
+// Each of them spoils errno, as a careless implementation might.
+abi::Ref python_stack(char*) {
+  errno = ENOMEM;
+  return kWholePythonStack;
+}
+abi::Ref python_tip(char*) {
+  errno = ENOMEM;
+  return kPythonTip;
+}
+abi::Ref native_stack(char*, int) {
+  errno = ENOMEM;
+  return kNativeStack;
+}
+
+}  // namespace lull
+
+#define DOUBLE_EXPORT __attribute__((visibility("default")))
+
+extern "C" {
+
+DOUBLE_EXPORT void double_set_mode(lull::Mode mode) {
+  lull::g_double_state.mode = mode;
+}
+DOUBLE_EXPORT char* double_segment() { return lull::g_double_state.segment; }
+DOUBLE_EXPORT uint64_t double_event_count() { return lull::t_thread.head; }
+DOUBLE_EXPORT lull::abi::Event double_event(uint64_t position) {
+  return lull::t_thread.slots[position];
+}
+DOUBLE_EXPORT bool double_thread_is_watched() { return lull::t_thread.watched != 0; }
+
+DOUBLE_EXPORT void double_start_recording() {
+  using namespace lull;
+  void* memory = mmap(nullptr, abi::kSegmentSize, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  char* segment = static_cast<char*>(memory);
+  abi::ControlBlock& control = abi::SegmentView(segment).control();
+  control.armed = 1;
+  control.late_launch_ns = abi::kDefaultLateLaunchNs;
+  g_double_state.segment = segment;
+  g_double_state.generation.fetch_add(1);
+  g_double_state.mode = Mode::kRecording;
+  t_thread.last_launch_ns = 0;
+  take_ring(segment);
+}
+}
