@@ -1,0 +1,32 @@
+// What libcuda.so.1 of the simulated device exports besides the driver's API:
+// control for tests, and the link to the simulated runtimes. Plain C.
+#pragma once
+
+#include <stdint.h>
+
+#include "tests/sim/engine/api_call.h"
+
+extern "C" {
+
+// Sets one key of the configuration (docs/simulated_device.md) from now on.
+// 1, or 0 if key or value are not understood. The counts that shape the machine
+// (devices, concurrent_kernels) have no effect after cuInit.
+int lull_sim_set(const char* key, const char* value);
+
+// The next kernel launched by the calling thread takes `ns`.
+void lull_sim_next_kernel_ns(int64_t ns);
+
+// Time the calling thread has spent blocked on the device so far.
+int64_t lull_sim_blocked_ns(void);
+
+// Bytes of device memory that are allocated.
+int64_t lull_sim_device_bytes(int device);
+
+// For the runtime libraries: cuInit without a record of its own, and the frame of
+// a runtime call.
+int lull_sim_start(void);
+void lull_sim_begin_api(lull::sim::ApiFrame* frame, const char* name,
+                        lull::sim::NameCache* cache);
+void lull_sim_end_api(lull::sim::ApiFrame* frame, int result);
+
+}  // extern "C"

@@ -1,0 +1,48 @@
+#include "tests/sim/engine/api_call.h"
+
+#include "tests/sim/engine/clock.h"
+#include "tests/sim/engine/engine.h"
+
+namespace lull::sim {
+
+void begin_api(ApiFrame* frame, const char* name, NameCache* cache, uint16_t flags) {
+  *frame = {nullptr, now_ns(), 0, 0};
+  Engine* engine = Engine::get();
+  if (engine == nullptr) return;
+  ThreadState& thread = this_thread();
+  frame->blocked_before = thread.blocked_ns;
+  frame->outer = thread.inner;
+  thread.inner = engine->new_id();
+  if (thread.depth++ == 0) thread.correlation = thread.inner;
+  if (!engine->log().enabled()) return;
+  uint32_t id = cache->load(std::memory_order_relaxed);
+  if (id == 0) cache->store(id = engine->log().name(name), std::memory_order_relaxed);
+  TruthRecord record{};
+  record.type = static_cast<uint32_t>(RecordType::kApi);
+  record.tid = thread.tid;
+  record.correlation = thread.inner;
+  record.start_ns = frame->start_ns;
+  record.name = id;
+  record.kind = flags;
+  record.sub = static_cast<uint16_t>(thread.depth - 1);
+  record.parent = frame->outer;
+  frame->record = engine->log().append(record);
+}
+
+void end_api(ApiFrame* frame, int result) {
+  // The engine may have started, or been lost to a fork, during the call.
+  if (Engine::get() == nullptr) return;
+  ThreadState& thread = this_thread();
+  if (thread.depth == 0) return;
+  --thread.depth;
+  thread.inner = frame->outer;
+  if (frame->record == nullptr) return;
+  frame->record->extra = thread.blocked_ns - frame->blocked_before;
+  frame->record->aux = static_cast<uint32_t>(result);
+  __atomic_store_n(&frame->record->end_ns, now_ns(), __ATOMIC_RELEASE);
+}
+
+void ApiCall::compute(int64_t ns) const { spin_until(frame_.start_ns + ns); }
+void ApiCall::sleep(int64_t ns) const { sleep_until(frame_.start_ns + ns); }
+
+}  // namespace lull::sim
