@@ -1,4 +1,5 @@
 // FAKE_LOG: name of the log. FAKE_RUNTIME or FAKE_DRIVER: which library this is.
+// FAKE_LAUNCH: another name for the launch of a runtime, FAKE_LAUNCH_NAME as text.
 #include "tests/preload/cuda_fake.h"
 
 #include <errno.h>
@@ -28,11 +29,14 @@ FakeLog* FAKE_LOG() { return &g_log; }
 
 int cuStreamSynchronize(void* stream);
 
-int cudaLaunchKernel(const void* function, lull::Dim3 grid, lull::Dim3 block,
-                     void** args, size_t shared, void* stream) {
+int FAKE_LAUNCH(const void* function, lull::Dim3 grid, lull::Dim3 block, void** args,
+                size_t shared, void* stream) {
   return seen(function, grid.x * 10000 + grid.y * 100 + grid.z,
               block.x * 10000 + block.y * 100 + block.z, args, shared, stream);
 }
+__attribute__((alias(FAKE_LAUNCH_NAME))) int cudaLaunchKernel(const void*, lull::Dim3,
+                                                              lull::Dim3, void**,
+                                                              size_t, void*);
 int cudaLaunchKernelExC(const lull::LaunchConfig* config, const void* function,
                         void** args) {
   return seen(config, function, args);

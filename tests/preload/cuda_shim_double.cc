@@ -26,7 +26,11 @@ bool take_ring(char* segment) {
   t_thread.generation = g_state->generation.load();
   return true;
 }
-bool refresh_tail() { return false; }
+// As with a reader that always keeps up.
+bool refresh_tail() {
+  t_thread.cached_tail = t_thread.head;
+  return true;
+}
 char* try_start_recording(Trigger) { return nullptr; }
 bool has_python() { return false; }
 bool python_poll_install() { return true; }
@@ -57,7 +61,7 @@ DOUBLE_EXPORT void double_set_mode(lull::Mode mode) {
 DOUBLE_EXPORT char* double_segment() { return lull::g_double_state.segment; }
 DOUBLE_EXPORT uint64_t double_event_count() { return lull::t_thread.head; }
 DOUBLE_EXPORT lull::abi::Event double_event(uint64_t position) {
-  return lull::t_thread.slots[position];
+  return lull::t_thread.slots[position % lull::abi::kRingSlots];
 }
 DOUBLE_EXPORT bool double_thread_is_watched() { return lull::t_thread.watched != 0; }
 

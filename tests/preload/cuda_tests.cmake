@@ -25,7 +25,8 @@ endfunction()
 
 lull_fake_cuda(lull_fake_driver libcuda.so.1 fake_log_driver FAKE_DRIVER)
 foreach(major 12 13)
-  lull_fake_cuda(lull_fake_cudart_${major} libcudart.so.${major} fake_log_${major} FAKE_RUNTIME)
+  lull_fake_cuda(lull_fake_cudart_${major} libcudart.so.${major} fake_log_${major} FAKE_RUNTIME
+    FAKE_LAUNCH=fake_launch_${major} FAKE_LAUNCH_NAME="fake_launch_${major}")
   file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/fake_cudart_${major}.map
     "libcudart.so.${major} { *; };\n")
   target_link_options(lull_fake_cudart_${major} PRIVATE
@@ -60,3 +61,15 @@ if(LULL_CUDA_INCLUDE)
   lull_test(cuda_signature_test LABEL unit SOURCES cuda_signature_test.cc LIBRARIES)
   target_include_directories(cuda_signature_test SYSTEM PRIVATE ${LULL_CUDA_INCLUDE})
 endif()
+
+if(TARGET lull_preload)
+  lull_script_test(exported_symbols LABEL unit COMMAND
+    ${PROJECT_SOURCE_DIR}/tools/check_symbols $<TARGET_FILE:lull_preload>
+    ${PROJECT_SOURCE_DIR}/preload/exports.map)
+endif()
+
+add_executable(hook_bench ${PROJECT_SOURCE_DIR}/tests/bench/hook_bench.cc)
+lull_warnings(hook_bench)
+target_link_libraries(hook_bench PRIVATE -Wl,--no-as-needed
+  lull_cuda_hooks lull_caller_13 lull_fake_cudart_13 lull_fake_driver)
+lull_script_test(bench_hook LABEL bench COMMAND hook_bench)
