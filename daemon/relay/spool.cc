@@ -210,8 +210,9 @@ absl::Status Spool::Append(lull::v1::Batch* batch) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the spool ", directory_, " is full"));
   }
-  if (files_.empty() || files_.back().bytes >= file_bytes_) {
+  if (files_.empty() || files_.back().bytes >= file_bytes_ || state_.needs_checkpoint) {
     LULL_RETURN_IF_ERROR(BeginFile());
+    state_.needs_checkpoint = false;
   }
   uint64_t offset = files_.back().bytes;
   LULL_RETURN_IF_ERROR(WriteRecord(record));

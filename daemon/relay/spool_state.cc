@@ -14,6 +14,7 @@ void SpoolState::Apply(const lull::v1::Batch& batch) {
   }
   for (const lull::v1::ProcessCounters& counters : batch.counters()) {
     uint64_t key = counters.process_key();
+    latest_ns = std::max(latest_ns, counters.as_of_ns());
     uint32_t& highest = thinning[key];
     highest = std::max(highest, counters.thinning());
     if (counters.corrupt()) corrupt[key] = true;
@@ -22,8 +23,18 @@ void SpoolState::Apply(const lull::v1::Batch& batch) {
       lost = std::max(lost, ring.lost_relay());
     }
   }
-  for (const auto& end : batch.process_ends()) ended[end.process_key()] = end.end_ns();
+  for (const auto& end : batch.process_ends()) {
+    latest_ns = std::max(latest_ns, end.end_ns());
+    if (end.process_key() != 0) ended[end.process_key()] = end.end_ns();
+  }
   if (batch.has_job_end()) job_ended = true;
+}
+
+void SpoolState::Forget(uint64_t process_key) {
+  rings.erase(rings.lower_bound({process_key, 0}), rings.upper_bound({process_key, ~0u}));
+  thinning.erase(process_key);
+  corrupt.erase(process_key);
+  ended.erase(process_key);
 }
 
 std::string SpoolState::Encode() const {
@@ -55,6 +66,7 @@ std::string SpoolState::Encode() const {
     end->set_process_key(key);
     end->set_end_ns(end_ns);
   }
+  batch.add_process_ends()->set_end_ns(latest_ns);
   if (job_ended) batch.mutable_job_end();
   return batch.SerializeAsString();
 }

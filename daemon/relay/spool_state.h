@@ -28,13 +28,22 @@ struct SpoolState {
   std::map<uint64_t, bool> corrupt;         // process key -> given up
   std::map<uint64_t, uint64_t> ended;       // process key -> end_ns
   bool job_ended = false;
+  uint64_t latest_ns = 0;  // of what any process reported; 0 = none did
+
+  // Something above changed that no batch says: begin the next batch's file anew.
+  // Not part of what is encoded.
+  bool needs_checkpoint = false;
+
+  // A process that nobody will ask for again.
+  void Forget(uint64_t process_key);
 
   // Adds what a batch says. Never fails: a batch of ours is well formed, and of a
   // damaged one the checksum has told.
   void Apply(const lull::v1::Batch& batch);
 
   // As a Batch, so that it needs no format of its own: end and tid of a ring in
-  // `rings` (no events but one tid), the rest in `counters` and `process_ends`.
+  // `rings` (no events but one tid), the rest in `counters` and `process_ends`;
+  // the end of process 0, which does not exist, is latest_ns.
   std::string Encode() const;
   bool Decode(const std::string& bytes);
 };

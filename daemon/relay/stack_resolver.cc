@@ -7,6 +7,9 @@
 namespace lull::relay {
 namespace {
 
+// With inlined calls a native stack may grow; a batch must stay below 4 MiB.
+constexpr int kMaxFrames = 256;
+
 bool AddPythonFrame(const SegmentReader& segment, const abi::PythonFrame& frame,
                     lull::v1::StackDef* definition) {
   std::optional<RawCode> code = segment.Code(frame.code);
@@ -31,6 +34,10 @@ std::optional<lull::v1::StackDef> ResolveStack(const SegmentReader& segment,
   definition.set_native(stack->native);
   definition.set_truncated(stack->truncated);
   for (uint32_t i = 0; i < stack->depth; ++i) {
+    if (definition.frames_size() >= kMaxFrames) {
+      definition.set_truncated(true);
+      break;
+    }
     if (!stack->native) {
       if (!AddPythonFrame(segment, stack->python[i], &definition)) return std::nullopt;
     } else if (symbolizer != nullptr) {

@@ -48,12 +48,15 @@ class Target {
 
   uint64_t key() const { return info_.key(); }
   bool corrupt() const { return corrupt_; }
-  int pidfd() const { return pidfd_.get(); }
+  pid_t pid() const { return static_cast<pid_t>(info_.pid()); }
+  bool ended() const { return ended_; }  // as CheckEnded() last found
 
   // Whether the process, or this image of it, is gone: nothing is written any more.
   bool CheckEnded();
   void SetImageEnded() { ended_ = true; }
 
+  // Adds who the process is, if that is new. Read() does so too.
+  void AddIdentity(BatchBuilder* batch);
   // Adds what is committed to the batch, with the definitions that it needs.
   // Returns false when the batch got full before all was read.
   bool Read(BatchBuilder* batch);
@@ -80,7 +83,6 @@ class Target {
     uint64_t next = 0;      // to be read next
     uint64_t released = 0;  // the tail, as last stored
     uint32_t tid = 0;
-    uint32_t committed_tid = 0;
     uint64_t lost_relay = 0;
   };
 
@@ -99,7 +101,6 @@ class Target {
   }
   void GiveUp();
   void RememberProgress(uint32_t index);
-  void UpdateInfo(BatchBuilder* batch);
   lull::v1::ProcessCounters Counters(uint64_t now_ns) const;
 
   lull::v1::ProcessInfo info_;

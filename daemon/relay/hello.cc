@@ -1,0 +1,49 @@
+#include "daemon/relay/hello.h"
+
+#include "preload/abi/hook_list.h"
+
+namespace lull::relay {
+namespace {
+
+constexpr uint16_t kHookIds = 1024;  // more than there are, so that none is missed
+
+const char* FamilyName(abi::HookFamily family) {
+  switch (family) {
+    case abi::HookFamily::k_launch:
+      return "launch";
+    case abi::HookFamily::k_sync:
+      return "sync";
+    case abi::HookFamily::k_copy:
+      return "copy";
+    case abi::HookFamily::k_memory:
+      return "memory";
+    case abi::HookFamily::k_wait:
+      return "wait";
+    case abi::HookFamily::k_torch:
+      return "torch";
+    case abi::HookFamily::k_life:
+      return "life";
+    case abi::HookFamily::k_none:
+      break;
+  }
+  return "";
+}
+
+}  // namespace
+
+lull::v1::Hello MakeHello(const lull::v1::JobInfo& job) {
+  lull::v1::Hello hello;
+  hello.set_protocol_version(kProtocolVersion);
+  *hello.mutable_job() = job;
+  for (uint16_t id = 1; id < kHookIds; ++id) {
+    const char* name = abi::hook_name(id);
+    if (name[0] == '\0') continue;
+    lull::v1::ApiName* api = hello.add_apis();
+    api->set_id(id);
+    api->set_name(name);
+    api->set_family(FamilyName(abi::hook_family(id)));
+  }
+  return hello;
+}
+
+}  // namespace lull::relay

@@ -1,0 +1,12 @@
+// The first message of a stream: who the job is, and how the hooks are called.
+#pragma once
+
+#include "ingest.pb.h"
+
+namespace lull::relay {
+
+inline constexpr uint32_t kProtocolVersion = 1;
+
+lull::v1::Hello MakeHello(const lull::v1::JobInfo& job);
+
+}  // namespace lull::relay

@@ -1,0 +1,321 @@
+#include "daemon/relay/target.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/logging.h"
+#include "daemon/base/status.h"
+#include "daemon/relay/stack_resolver.h"
+
+namespace lull::relay {
+namespace {
+
+constexpr uint32_t kChunk = 512;  // events copied at a time: 24 KiB, stays in cache
+constexpr uint64_t kCountersPeriodNs = 500'000'000;
+
+bool IsKnownType(const abi::Event& event) {
+  uint8_t type = static_cast<uint8_t>(event.type);
+  return type != 0 && type < abi::kEventTypeCount;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Target>> Target::Open(
+    lull::v1::ProcessInfo info, UniqueFd memfd, UniqueFd pidfd,
+    const TargetOptions& options, ModuleCache* modules, SpoolState* state) {
+  void* base = mmap(nullptr, abi::kSegmentSize, PROT_READ | PROT_WRITE, MAP_SHARED,
+                    memfd.get(), 0);
+  if (base == MAP_FAILED) return ErrnoStatus(errno, "cannot map a segment");
+  std::unique_ptr<Target> target(new Target(std::move(info), std::move(pidfd),
+                                            static_cast<char*>(base), options, state));
+  if (!options.snapshot_path.empty()) {
+    target->symbolizer_ = std::make_unique<NativeSymbolizer>(
+        static_cast<pid_t>(target->info_.pid()), options.snapshot_path, modules);
+    target->symbolizer_->Refresh();
+  }
+  target->Resume();
+  return target;
+}
+
+Target::Target(lull::v1::ProcessInfo info, UniqueFd pidfd, char* base,
+               const TargetOptions& options, SpoolState* state)
+    : info_(std::move(info)),
+      pidfd_(std::move(pidfd)),
+      base_(base),
+      segment_(base),
+      state_(state),
+      governor_(options.overhead_budget_percent),
+      buffer_(kChunk) {
+  info_.set_start_ns(segment_.header().created_ns);
+  abi::ControlBlock& control = segment_.control();
+  control.wait_threshold_ns.store(options.wait_threshold_ns != 0
+                                      ? options.wait_threshold_ns
+                                      : abi::kDefaultWaitThresholdNs,
+                                  std::memory_order_relaxed);
+  control.late_launch_ns.store(abi::kDefaultLateLaunchNs, std::memory_order_relaxed);
+  control.armed.store(1, std::memory_order_relaxed);
+}
+
+Target::~Target() { munmap(base_, abi::kSegmentSize); }
+
+void Target::Resume() {
+  auto thinned = state_->thinning.find(key());
+  if (thinned != state_->thinning.end()) earlier_thinning_ = thinned->second;
+  for (uint32_t i = 0; i < abi::kMaxRings; ++i) {
+    Ring& ring = rings_[i];
+    RingView view = segment_.Ring(i);
+    uint64_t tail = segment_.Tail(i);
+    ring.tid = view.tid;
+    auto known = state_->rings.find({key(), i});
+    uint64_t end = 0;
+    if (known != state_->rings.end()) {
+      end = known->second.end;
+      ring.lost_relay = known->second.lost_relay;
+      if (known->second.tid != 0) ring.tid = known->second.tid;
+    }
+    // A tail beyond the spool's end: a predecessor dropped these for want of room,
+    // and died before it could write that down.
+    if (tail > end) ring.lost_relay += tail - end;
+    ring.next = std::max(tail, end);
+    ring.released = tail;
+    bool possible = ring.next <= view.head && view.head - tail <= abi::kRingSlots;
+    if (!possible) {
+      ring.next = view.head;
+      ring.lost_relay = 0;
+      corrupt_ = true;
+    }
+  }
+  auto given_up = state_->corrupt.find(key());
+  if (corrupt_ || given_up != state_->corrupt.end()) GiveUp();
+}
+
+bool Target::CheckEnded() {
+  if (!ended_ && pidfd_) {
+    pollfd gone{pidfd_.get(), POLLIN, 0};
+    ended_ = poll(&gone, 1, 0) == 1;
+  }
+  return ended_;
+}
+
+bool Target::Read(BatchBuilder* batch) {
+  AddIdentity(batch);
+  for (uint32_t i = 0; i < abi::kMaxRings && !corrupt_; ++i) {
+    if (!ReadRing(i, batch)) return false;
+  }
+  return true;
+}
+
+bool Target::ReadRing(uint32_t index, BatchBuilder* batch) {
+  Ring& ring = rings_[index];
+  // Against `released`, not `next`: that is what the writer may count on.
+  std::optional<uint64_t> head = segment_.CommittedHead(index, ring.released);
+  if (!head || *head < ring.next) {
+    GiveUp();
+    return true;
+  }
+  while (ring.next < *head) {
+    uint32_t count = static_cast<uint32_t>(std::min<uint64_t>(*head - ring.next, kChunk));
+    segment_.CopyEvents(index, ring.next, count, buffer_.data());
+    size_t done = 0;
+    while (done < count) {
+      size_t run = TakeRun(&ring, &buffer_[done], count - done, batch);
+      batch->AddEvents(key(), index, ring.next, &buffer_[done], run, ring.tid);
+      ring.next += run;
+      done += run;
+      events_read_ += run;
+      if (corrupt_) {
+        GiveUp();
+        return true;
+      }
+      if (batch->approximate_bytes() >= kMaxBatchBytes) return false;
+      if (run == 0) {  // a slot that cannot be: it alone is dropped
+        ++ring.next;
+        ++ring.lost_relay;
+        ++events_lost_;
+        ++done;
+      }
+    }
+  }
+  return true;
+}
+
+size_t Target::TakeRun(Ring* ring, const abi::Event* events, size_t count,
+                       BatchBuilder* batch) {
+  for (size_t i = 0; i < count; ++i) {
+    const abi::Event& event = events[i];
+    if (!IsKnownType(event)) return i;
+    if (event.type == abi::EventType::kThreadStart) {
+      if (i > 0) return i;
+      ring->tid = static_cast<uint32_t>(event.arg0);
+    }
+    for (abi::Ref ref : {event.py_stack, event.native_stack}) {
+      if (ref == 0 || IsDefined(ref)) continue;
+      if (batch->approximate_bytes() >= kMaxBatchBytes) return i;
+      if (!DefineStack(ref, batch)) {
+        corrupt_ = true;
+        return i;
+      }
+    }
+  }
+  return count;
+}
+
+bool Target::DefineStack(abi::Ref ref, BatchBuilder* batch) {
+  std::optional<lull::v1::StackDef> stack =
+      ResolveStack(segment_, ref, symbolizer_.get());
+  if (!stack) return false;
+  batch->AddStack(key(), *std::move(stack));
+  if (defined_.size() <= ref / 64) defined_.resize(ref / 64 + 64);
+  defined_[ref / 64] |= uint64_t{1} << (ref % 64);
+  fresh_refs_.push_back(ref);
+  return true;
+}
+
+void Target::GiveUp() {
+  LogWarning(absl::StrCat("the segment of process ", info_.pid(), " is corrupt"));
+  corrupt_ = true;
+  Disarm();
+  for (uint32_t i = 0; i < abi::kMaxRings; ++i) {
+    Ring& ring = rings_[i];
+    uint64_t head = segment_.Ring(i).head;
+    if (head > ring.next && head - ring.next <= abi::kRingSlots) {
+      ring.lost_relay += head - ring.next;
+      events_lost_ += head - ring.next;
+      ring.next = head;
+    }
+  }
+}
+
+void Target::AddIdentity(BatchBuilder* batch) {
+  uint32_t version = segment_.header().python_version.load(std::memory_order_relaxed);
+  if (version != 0) {
+    std::string text = absl::StrCat((version >> 8) & 0xff, ".", version & 0xff);
+    if (text != info_.python_version()) {
+      info_.set_python_version(text);
+      info_sent_ = false;
+    }
+  }
+  if (info_sent_) return;
+  batch->AddProcess(info_);
+  info_sent_ = true;
+}
+
+lull::v1::ProcessCounters Target::Counters(uint64_t now_ns) const {
+  const abi::SegmentHeader& header = segment_.header();
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  lull::v1::ProcessCounters counters;
+  counters.set_process_key(key());
+  counters.set_lost_no_ring(header.lost_no_ring.load(kRelaxed));
+  counters.set_stacks_rejected(header.arena_rejected.load(kRelaxed));
+  counters.set_reentered(header.reentered.load(kRelaxed));
+  counters.set_gpu_calls(header.gpu_calls.load(kRelaxed));
+  counters.set_torch_allocations(header.torch_allocations.load(kRelaxed));
+  counters.set_native_stacks(header.native_stacks.load(kRelaxed));
+  counters.set_gc_hook(header.gc_hook.load(kRelaxed));
+  counters.set_thinning(std::max(governor_.highest(), earlier_thinning_));
+  counters.set_corrupt(corrupt_);
+  for (uint32_t i = 0; i < abi::kMaxRings; ++i) {
+    RingView view = segment_.Ring(i);
+    const Ring& ring = rings_[i];
+    if (view.head == 0 && view.lost == 0 && view.short_waits == 0 &&
+        ring.lost_relay == 0) {
+      continue;
+    }
+    lull::v1::RingCounters* out = counters.add_rings();
+    out->set_ring(i);
+    out->set_committed(corrupt_ ? ring.next : view.head);
+    out->set_lost_full(view.lost);
+    out->set_lost_relay(ring.lost_relay);
+    out->set_self_ns(view.self_ns);
+    out->set_short_waits(view.short_waits);
+    out->set_short_waits_ns(view.short_waits_ns);
+  }
+  counters.set_as_of_ns(now_ns);
+  return counters;
+}
+
+void Target::AddCounters(BatchBuilder* batch, uint64_t now_ns, bool final) {
+  if (!final && now_ns - counters_at_ns_ < kCountersPeriodNs) return;
+  counters_at_ns_ = now_ns;
+  lull::v1::ProcessCounters counters = Counters(0);
+  std::string bytes = counters.SerializeAsString();
+  if (bytes == counters_sent_) return;
+  counters_sent_ = std::move(bytes);
+  counters.set_as_of_ns(now_ns);
+  batch->AddCounters(std::move(counters));
+}
+
+void Target::AddEnd(BatchBuilder* batch, uint64_t now_ns) {
+  if (end_sent_) return;
+  AddCounters(batch, now_ns, /*final=*/true);
+  batch->AddProcessEnd(key(), now_ns);
+  end_sent_ = true;
+}
+
+void Target::RememberProgress(uint32_t index) {
+  Ring& ring = rings_[index];
+  if (ring.next == 0 && ring.lost_relay == 0) return;
+  RingProgress& progress = state_->rings[{key(), index}];
+  // Batches alone do not tell a successor of a gap behind their last event.
+  if (progress.end != ring.next) state_->needs_checkpoint = true;
+  progress = {ring.next, ring.lost_relay, ring.tid};
+  if (ring.next == ring.released) return;
+  segment_.Release(index, ring.next);
+  ring.released = ring.next;
+}
+
+void Target::Commit() {
+  for (uint32_t i = 0; i < abi::kMaxRings; ++i) RememberProgress(i);
+  fresh_refs_.clear();
+  info_committed_ = info_sent_;
+  counters_committed_ = counters_sent_;
+  end_spooled_ = end_sent_;
+}
+
+void Target::Drop() {
+  for (uint32_t i = 0; i < abi::kMaxRings; ++i) {
+    Ring& ring = rings_[i];
+    auto known = state_->rings.find({key(), i});
+    uint64_t end = known == state_->rings.end() ? 0 : known->second.end;
+    uint64_t already = known == state_->rings.end() ? 0 : known->second.lost_relay;
+    // All between what is in the spool (or was dropped before) and what was read,
+    // of which the slots that could not be are counted by now.
+    uint64_t pending = ring.next - end;
+    uint64_t counted = ring.lost_relay - std::min(already, ring.lost_relay);
+    if (pending > counted) {
+      ring.lost_relay += pending - counted;
+      events_lost_ += pending - counted;
+    }
+    RememberProgress(i);
+  }
+  for (abi::Ref ref : fresh_refs_) defined_[ref / 64] &= ~(uint64_t{1} << (ref % 64));
+  fresh_refs_.clear();
+  info_sent_ = info_committed_;
+  counters_sent_ = counters_committed_;
+  counters_at_ns_ = 0;
+  end_sent_ = end_spooled_;
+}
+
+void Target::Govern(uint64_t now_ns) {
+  uint64_t self_ns = 0;
+  for (uint32_t i = 0; i < abi::kMaxRings; ++i) self_ns += segment_.Ring(i).self_ns;
+  segment_.control().thinning.store(governor_.Update(now_ns, self_ns),
+                                    std::memory_order_relaxed);
+}
+
+void Target::Disarm() { segment_.control().armed.store(0, std::memory_order_relaxed); }
+
+uint64_t Target::Backlog() const {
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < abi::kMaxRings && !corrupt_; ++i) {
+    most = std::max(most, segment_.Ring(i).head - rings_[i].released);
+  }
+  return most;
+}
+
+}  // namespace lull::relay

@@ -1,0 +1,355 @@
+#include "daemon/relay/worker.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/logging.h"
+#include "daemon/relay/hello.h"
+
+namespace lull::relay {
+namespace {
+
+constexpr uint64_t kMillisecond = 1'000'000;
+// A batch waits for company, so that a quiet job does not send one a millisecond;
+// but never until a ring is near its end.
+constexpr uint64_t kMaxBatchAgeNs = 100 * kMillisecond;
+constexpr size_t kMaxBatchEvents = 16 * 1024;
+constexpr uint64_t kMaxBacklog = abi::kRingSlots / 4;
+constexpr int kFastestPollMs = 1;
+constexpr int kSlowestPollMs = 20;
+constexpr size_t kBusyEvents = 256;  // in one pass: come back at once
+constexpr uint64_t kReportPeriodNs = 50 * kMillisecond;
+constexpr uint64_t kGovernPeriodNs = 100 * kMillisecond;
+constexpr uint64_t kCountersOnlyPeriodNs = 1000 * kMillisecond;
+// Without a keeper: how long after the last target, and how long for delivery.
+constexpr uint64_t kOrphanQuietNs = 1000 * kMillisecond;
+constexpr uint64_t kOrphanDeliveryNs = 60'000 * kMillisecond;
+
+bool IsReadable(int fd, int timeout_ms) {
+  pollfd entry{fd, POLLIN, 0};
+  return poll(&entry, 1, timeout_ms) == 1;
+}
+
+}  // namespace
+
+Worker::Worker(RelayOptions options, UniqueFd channel, UniqueFd listener)
+    : options_(std::move(options)),
+      channel_(std::move(channel)),
+      listener_(std::move(listener)) {}
+
+Worker::~Worker() { upstream_.reset(); }
+
+std::string Worker::SnapshotPath(uint64_t key) const {
+  return absl::StrCat(options_.spool_directory, "/maps.", key);
+}
+
+absl::Status Worker::Start() {
+  auto spool = Spool::Open(options_.spool_directory, options_.spool_limit_bytes);
+  if (!spool.ok()) return spool.status();
+  spool_ = *std::move(spool);
+  lull::v1::Hello hello = MakeHello(options_.job);
+  absl::Status written = WriteSpoolHello(options_.spool_directory, hello);
+  if (!written.ok()) return written;
+  upstream_ = std::make_unique<Upstream>(
+      CollectorAddress{options_.collector_address, options_.token,
+                       options_.tls_ca_file},
+      std::move(hello), spool_.get());
+  return absl::OkStatus();
+}
+
+int Worker::Run() {
+  absl::Status started = Start();
+  if (!started.ok()) {
+    LogError(absl::StrCat("the relay cannot work: ", started.ToString()));
+    WorkerStatus status;
+    status.upstream = started;
+    status.refused = true;
+    Tell({MessageKind::kStatus, 0, EncodeStatus(status), {}});
+    return 1;
+  }
+  int interval_ms = kFastestPollMs;
+  while (true) {
+    HandleMessages();
+    uint64_t now = MonotonicNs();
+    bool busy = false;
+    if (!spool_->state().job_ended) {  // nothing comes after the end of the job
+      busy = ReadTargets(now);
+      EndTargets(now);
+      FlushIfDue(now);
+    }
+    upstream_->Watch();
+    if (abandoned_) {
+      Flush(now);
+      return 0;
+    }
+    if (JobIsOver(now) && FinishJob(now)) {
+      if (Delivered()) {
+        ReportStatus(now, /*now=*/true);
+        Tell({MessageKind::kDelivered, 0, "", {}});
+        if (!channel_) LeaveOrphaned();
+        return 0;
+      }
+      if (!channel_ && now - job_ended_ns_ > kOrphanDeliveryNs) {
+        LeaveOrphaned();
+        return 1;
+      }
+    }
+    ReportStatus(now, /*now=*/false);
+    interval_ms = busy ? kFastestPollMs : std::min(interval_ms + 1, kSlowestPollMs);
+    IsReadable(channel_ ? channel_.get() : orphan_listener_->fd(), interval_ms);
+  }
+}
+
+void Worker::HandleMessages() {
+  if (orphan_listener_ != nullptr) {
+    orphan_listener_->Poll([this](Newcomer n) { return AcceptOrphaned(std::move(n)); });
+    return;
+  }
+  Message message;
+  while (true) {
+    ChannelResult result = Receive(channel_.get(), &message);
+    if (result == ChannelResult::kWouldBlock) return;
+    if (result == ChannelResult::kClosed) return BecomeOrphan();
+    Handle(std::move(message));
+  }
+}
+
+void Worker::Handle(Message message) {
+  switch (message.kind) {
+    case MessageKind::kSegment: {
+      lull::v1::ProcessInfo info;
+      if (message.fds.empty() || !info.ParseFromString(message.body)) return;
+      info.set_key(message.number);
+      AddTarget(std::move(info), std::move(message.fds[0]),
+                message.fds.size() > 1 ? std::move(message.fds[1]) : UniqueFd());
+      return;
+    }
+    case MessageKind::kImageEnded: {
+      auto target = targets_.find(message.number);
+      if (target != targets_.end()) target->second->SetImageEnded();
+      return;
+    }
+    case MessageKind::kJobStarted:
+      if (!message.fds.empty()) job_pidfd_ = std::move(message.fds[0]);
+      return;
+    case MessageKind::kJobEnded:
+      exit_status_ = static_cast<int>(static_cast<int64_t>(message.number));
+      job_ended_ns_ = MonotonicNs();
+      return;
+    case MessageKind::kAbandon:
+      abandoned_ = true;
+      return;
+    default:
+      LogError("a message that the keeper does not send");
+  }
+}
+
+void Worker::AddTarget(lull::v1::ProcessInfo info, UniqueFd memfd, UniqueFd pidfd) {
+  uint64_t key = info.key();
+  next_key_ = std::max(next_key_, key + 1);
+  if (spool_->state().job_ended) return;
+  if (spool_->state().ended.count(key) != 0) {
+    Tell({MessageKind::kReleased, key, "", {}});
+    return;
+  }
+  TargetOptions options{options_.overhead_budget_percent, options_.wait_threshold_ns,
+                        SnapshotPath(key)};
+  auto target = Target::Open(std::move(info), std::move(memfd), std::move(pidfd),
+                             options, &modules_, &spool_->state());
+  if (target.ok()) {
+    targets_[key] = *std::move(target);
+  } else {
+    LogError(target.status().ToString());
+  }
+}
+
+void Worker::BecomeOrphan() {
+  LogWarning("the keeper is gone; going on without it");
+  channel_.reset();
+  quiet_since_ns_ = job_ended_ns_ = MonotonicNs();
+  orphan_listener_ = std::make_unique<HandshakeListener>(listener_.get());
+}
+
+void Worker::LeaveOrphaned() {
+  unlink(options_.socket_path.c_str());
+  if (Delivered()) (void)spool_->Remove();
+}
+
+bool Worker::AcceptOrphaned(Newcomer newcomer) {
+  if (spool_->state().job_ended) return false;
+  for (auto& [key, target] : targets_) {
+    if (target->pid() == newcomer.pid && newcomer.pid != 0) target->SetImageEnded();
+  }
+  newcomer.info.set_key(next_key_);
+  AddTarget(std::move(newcomer.info), std::move(newcomer.memfd),
+            std::move(newcomer.pidfd));
+  return true;
+}
+
+bool Worker::ReadTargets(uint64_t now_ns) {
+  size_t before = batch_.events();
+  bool overflowed = false;
+  bool govern = now_ns - governed_ns_ >= kGovernPeriodNs;
+  if (govern) governed_ns_ = now_ns;
+  for (auto& [key, target] : targets_) {
+    // Asked before the reading: what was committed before the end is then read.
+    target->CheckEnded();
+    while (!target->Read(&batch_)) {
+      Flush(now_ns);
+      overflowed = true;
+    }
+    if (govern && !target->corrupt()) target->Govern(now_ns);
+  }
+  return overflowed || batch_.events() > before + kBusyEvents;
+}
+
+void Worker::EndTargets(uint64_t now_ns) {
+  std::vector<uint64_t> done;
+  for (auto& [key, target] : targets_) {
+    if (!target->ended()) continue;
+    // Whatever came between the reading and the end of the process.
+    while (!target->Read(&batch_)) Flush(now_ns);
+    target->AddEnd(&batch_, now_ns);
+    done.push_back(key);
+  }
+  if (done.empty()) return;
+  Flush(now_ns);
+  for (uint64_t key : done) {
+    Target& target = *targets_[key];
+    if (!target.end_is_spooled()) continue;  // no room: again with the next pass
+    corrupt_ += target.corrupt() ? 1 : 0;
+    events_read_ += target.events_read();
+    events_lost_ += target.events_lost();
+    Tell({MessageKind::kReleased, key, "", {}});
+    unlink(SnapshotPath(key).c_str());
+    if (channel_) spool_->state().Forget(key);
+    targets_.erase(key);
+  }
+}
+
+void Worker::FlushIfDue(uint64_t now_ns) {
+  if (batch_.empty()) {
+    batch_began_ns_ = now_ns;
+    for (auto& [key, target] : targets_) target->AddCounters(&batch_, now_ns, false);
+    return;
+  }
+  bool due = now_ns - batch_began_ns_ >= kMaxBatchAgeNs ||
+             batch_.events() >= kMaxBatchEvents;
+  for (auto& [key, target] : targets_) due = due || target->Backlog() >= kMaxBacklog;
+  if (due) Flush(now_ns);
+}
+
+void Worker::Flush(uint64_t now_ns) {
+  for (auto& [key, target] : targets_) target->AddCounters(&batch_, now_ns, false);
+  batch_began_ns_ = now_ns;
+  if (batch_.empty()) return;
+  absl::Status status = spool_->Append(batch_.batch());
+  batch_.Reset();
+  if (status.ok()) {
+    for (auto& [key, target] : targets_) target->Commit();
+    return;
+  }
+  LogDebug(status.ToString());
+  for (auto& [key, target] : targets_) target->Drop();
+  // The events are gone; that they are should be known, and the ends of processes.
+  if (now_ns - counters_only_ns_ < kCountersOnlyPeriodNs) return;
+  counters_only_ns_ = now_ns;
+  for (auto& [key, target] : targets_) {
+    target->AddIdentity(&batch_);
+    if (target->ended()) {
+      target->AddEnd(&batch_, now_ns);
+    } else {
+      target->AddCounters(&batch_, now_ns, true);
+    }
+  }
+  status = batch_.empty() ? absl::OkStatus() : spool_->Append(batch_.batch());
+  batch_.Reset();
+  for (auto& [key, target] : targets_) {
+    if (status.ok()) {
+      target->Commit();
+    } else {
+      target->Drop();
+    }
+  }
+}
+
+bool Worker::JobIsOver(uint64_t now_ns) {
+  if (spool_->state().job_ended) return true;
+  if (exit_status_) {
+    return targets_.empty() || now_ns - job_ended_ns_ >
+                                   static_cast<uint64_t>(
+                                       absl::ToInt64Nanoseconds(options_.grace));
+  }
+  if (channel_) return false;
+  if (!targets_.empty() || (job_pidfd_ && !IsReadable(job_pidfd_.get(), 0))) {
+    quiet_since_ns_ = now_ns;
+    return false;
+  }
+  return now_ns - quiet_since_ns_ > kOrphanQuietNs;
+}
+
+bool Worker::FinishJob(uint64_t now_ns) {
+  if (spool_->state().job_ended) return true;
+  // Targets that outlived the grace time: what they have done so far is reported.
+  for (auto& [key, target] : targets_) {
+    target->Disarm();
+    while (!target->Read(&batch_)) Flush(now_ns);
+    target->AddCounters(&batch_, now_ns, /*final=*/true);
+  }
+  Flush(now_ns);
+  lull::v1::JobEnd end;
+  end.set_end_ns(exit_status_ ? job_ended_ns_ : now_ns);
+  end.set_known(exit_status_ && *exit_status_ >= 0);
+  end.set_exit_status(exit_status_.value_or(-1));
+  end.set_relay_cpu_ns(ProcessCpuNs());
+  batch_.SetJobEnd(end);
+  absl::Status status = spool_->Append(batch_.batch());
+  batch_.Reset();
+  if (!status.ok()) return false;
+  job_ended_ns_ = now_ns;
+  return true;
+}
+
+bool Worker::Delivered() const {
+  return spool_->acknowledged() >= spool_->last_sequence();
+}
+
+void Worker::ReportStatus(uint64_t now_ns, bool now) {
+  if (!channel_ || (!now && now_ns - reported_ns_ < kReportPeriodNs)) return;
+  reported_ns_ = now_ns;
+  UpstreamStatus upstream = upstream_->status();
+  WorkerStatus status;
+  status.corrupt_segments = corrupt_;
+  status.events_read = events_read_;
+  status.events_lost = events_lost_;
+  for (auto& [key, target] : targets_) {
+    status.corrupt_segments += target->corrupt() ? 1 : 0;
+    status.events_read += target->events_read();
+    status.events_lost += target->events_lost();
+  }
+  status.batches_spooled = spool_->last_sequence();
+  status.batches_acknowledged = spool_->acknowledged();
+  status.connected = upstream.connected;
+  status.refused = upstream.refused;
+  status.upstream = upstream.last_error;
+  if (status == reported_) return;
+  if (Send(channel_.get(), {MessageKind::kStatus, 0, EncodeStatus(status), {}}) ==
+      ChannelResult::kDone) {
+    reported_ = std::move(status);
+  }
+}
+
+// For messages that must arrive; the keeper reads fast, so waiting is short.
+void Worker::Tell(Message message) {
+  while (channel_ && Send(channel_.get(), message) == ChannelResult::kWouldBlock) {
+    pollfd entry{channel_.get(), POLLOUT, 0};
+    if (poll(&entry, 1, 1000) < 0) return;
+  }
+}
+
+}  // namespace lull::relay
