@@ -1,0 +1,56 @@
+// How one event changes cells. Ingest and the exact edges of a query both go
+// through here, so that they cannot disagree.
+//
+// Order: of memory events, the order of the calls decides on peaks; give them by
+// MemoryOrderNs. All else is commutative.
+#pragma once
+
+#include <cstdint>
+
+#include "daemon/aggregate/cell.h"
+#include "daemon/aggregate/event.h"
+#include "daemon/aggregate/series.h"
+
+namespace lull::aggregate {
+
+// When a memory event takes effect: a block exists once the allocating call has
+// returned, and is gone when the freeing call starts.
+inline uint64_t MemoryOrderNs(const Event& event) {
+  return (event.flags & kFlagFree) != 0 ? event.start_ns
+                                        : event.start_ns + event.duration_ns;
+}
+
+// Count and time of any event, bytes of those that have some.
+inline void AddEvent(const Series& series, const Event& event, Cell& cell) {
+  switch (series.type) {
+    case EventType::kGcPause:
+      return cell.Add(event.duration_ns, event.arg0, event.arg1);
+    case EventType::kHostWait:  // arg1 is a result, not an amount
+    case EventType::kLaunch:
+    case EventType::kThreadStart:
+      return cell.Add(event.duration_ns, 0, 0);
+    default:
+      return cell.Add(event.duration_ns, event.arg1, 0);
+  }
+}
+
+// What is live, after LiveBlocks has said what the event released. `cell_of(id)`
+// gives the cell of a series, `series_of(id)` the series.
+template <typename CellOf, typename SeriesOf>
+void AddMemory(const Event& event, CellOf&& cell_of, SeriesOf&& series_of) {
+  auto release = [&](uint32_t id, uint64_t bytes) {
+    const Series& series = series_of(id);
+    cell_of(id).Release(bytes);
+    cell_of(series.line_group).Release(bytes);
+    cell_of(series.function_group).Release(bytes);
+  };
+  if (event.released_series != 0) release(event.released_series, event.released_bytes);
+  const Series& series = series_of(event.series);
+  if (!IsAllocation(series)) return;
+  cell_of(event.series).Allocate(event.arg1);
+  cell_of(series.line_group).Allocate(event.arg1);
+  cell_of(series.function_group).Allocate(event.arg1);
+  if ((event.flags & kFlagFreedEarlier) != 0) release(event.series, event.arg1);
+}
+
+}  // namespace lull::aggregate

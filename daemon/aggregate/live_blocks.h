@@ -1,0 +1,77 @@
+// The memory blocks of one process that are allocated now.
+//
+// Says of every free whose block it ended. Threads free what others allocated and
+// their rings arrive one after the other, so a free may come in a little before
+// its allocation: it is remembered for a while, and the allocation is then told
+// that it was freed already. A free of a block that nobody allocated in our sight
+// (before the start, or lost) releases nothing.
+//
+// Not thread-safe. Remembers which blocks changed since TakeChanges, for the store.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "daemon/aggregate/event.h"
+#include "daemon/aggregate/series.h"
+
+namespace lull::aggregate {
+
+struct BlockKey {
+  uint8_t allocator = 0;
+  uint64_t address = 0;
+  friend bool operator==(const BlockKey&, const BlockKey&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const BlockKey& key) {
+    return H::combine(std::move(h), key.allocator, key.address);
+  }
+};
+
+struct LiveBlock {
+  uint32_t series = 0;
+  uint64_t bytes = 0;
+  uint64_t since_ns = 0;
+};
+
+class LiveBlocks {
+ public:
+  // Fills released_series, released_bytes and kFlagFreedEarlier of `event`, a
+  // memory event of `series`.
+  void Apply(const Series& series, Event& event);
+
+  // A block that the store remembers from an earlier life.
+  void Restore(const BlockKey& key, const LiveBlock& block);
+
+  struct Change {
+    BlockKey key;
+    bool live = false;  // false: the store should forget it
+    LiveBlock block;
+  };
+  // Blocks whose stored state is out of date; counts them as stored from here on.
+  std::vector<Change> TakeChanges();
+
+  size_t size() const { return blocks_.size(); }
+
+ private:
+  struct EarlyFree {
+    BlockKey key;
+    uint64_t at_ns;
+  };
+  static constexpr size_t kMaxEarlyFrees = 65536;
+  static constexpr uint64_t kEarlyFreeNs = 10'000'000'000;
+
+  void Allocate(const BlockKey& key, Event& event);
+  void Free(const BlockKey& key, Event& event);
+  void RememberEarly(const BlockKey& key, uint64_t at_ns);
+  void Touch(const BlockKey& key, bool stored) { touched_.try_emplace(key, stored); }
+
+  absl::flat_hash_map<BlockKey, LiveBlock> blocks_;
+  absl::flat_hash_map<BlockKey, bool> touched_;  // -> was it in the store before?
+  absl::flat_hash_map<BlockKey, uint64_t> early_frees_;  // -> when
+  std::deque<EarlyFree> early_order_;
+};
+
+}  // namespace lull::aggregate

@@ -1,0 +1,55 @@
+#include "daemon/aggregate/series.h"
+
+#include <algorithm>
+
+namespace lull::aggregate {
+namespace {
+
+// TorchMemory's arg2 is (c10::DeviceType << 8) | index.
+constexpr uint32_t kC10Cpu = 0;
+constexpr uint32_t kC10Cuda = 1;
+
+Allocator AllocatorOf(EventType type, uint32_t flags, uint32_t arg2) {
+  if (type == EventType::kDeviceMemory) {
+    return (flags & kFlagPinned) != 0 ? Allocator::kPinned : Allocator::kCuda;
+  }
+  switch (arg2 >> 8) {
+    case kC10Cpu:
+      return Allocator::kTorchCpu;
+    case kC10Cuda:
+      return Allocator::kTorchCuda;
+    default:
+      return Allocator::kTorchOther;
+  }
+}
+
+}  // namespace
+
+const char* AllocatorName(Allocator allocator) {
+  switch (allocator) {
+    case Allocator::kCuda:
+      return "cuda";
+    case Allocator::kPinned:
+      return "pinned";
+    case Allocator::kTorchCuda:
+      return "torch_cuda";
+    case Allocator::kTorchCpu:
+      return "torch_cpu";
+    case Allocator::kTorchOther:
+      break;
+  }
+  return "torch_other";
+}
+
+uint8_t VariantOf(EventType type, uint32_t flags, uint32_t arg2) {
+  if (type == EventType::kGcPause) {
+    return static_cast<uint8_t>(std::min<uint32_t>(arg2, UINT8_MAX));
+  }
+  if (!IsMemory(type)) return 0;
+  auto variant = static_cast<uint8_t>(AllocatorOf(type, flags, arg2));
+  if ((flags & kFlagFree) != 0) variant |= kVariantFree;
+  if ((flags & kFlagFailed) != 0) variant |= kVariantFailed;
+  return variant;
+}
+
+}  // namespace lull::aggregate

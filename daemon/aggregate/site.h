@@ -1,0 +1,33 @@
+// Which frame of a stack is the line that a user would want to hear about.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lull::aggregate {
+
+struct Frame {
+  std::string function;
+  std::string file;
+  int32_t line = 0;
+  std::string module;  // native frames: path of the shared object
+  friend bool operator==(const Frame&, const Frame&) = default;
+};
+
+// Python code that is nobody's training script: the standard library, PyTorch
+// itself as installed in site-packages or dist-packages, frozen modules and code
+// from strings. Other packages count as the user's.
+bool IsPythonInfrastructure(std::string_view file);
+
+// The CUDA runtime and driver, libc, the loader and lull's own shim.
+bool IsNativeInfrastructure(std::string_view module);
+
+// The innermost frame (stacks start with it) that is not infrastructure; if all
+// are, the innermost; nullptr for an empty stack. A Python stack with frames
+// decides alone, the native one counts only without it.
+const Frame* SelectSite(const std::vector<const Frame*>& python,
+                        const std::vector<const Frame*>& native);
+
+}  // namespace lull::aggregate

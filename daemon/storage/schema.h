@@ -1,0 +1,26 @@
+// The tables, and opening a file that may be anything.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "daemon/storage/database.h"
+
+namespace lull::storage {
+
+inline constexpr int kApplicationId = 0x6c756c6c;  // "lull"
+// Raise it with every change of the tables or of what blobs hold, and convert the
+// older version in PrepareSchema.
+inline constexpr int kSchemaVersion = 1;
+
+// Opens the database at `path` for writing and makes the tables in one that is new
+// or empty. A file that is something else, cut off, written by a newer lull or not
+// writable is left untouched; the error names it and what to do.
+absl::StatusOr<std::unique_ptr<Database>> OpenForWriting(const std::string& path);
+
+// A further connection to a database that OpenForWriting has opened.
+absl::StatusOr<std::unique_ptr<Database>> OpenForReading(const std::string& path);
+
+}  // namespace lull::storage

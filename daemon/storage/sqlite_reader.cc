@@ -1,0 +1,242 @@
+#include "daemon/storage/sqlite_reader.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/base/status.h"
+#include "daemon/storage/cell_codec.h"
+#include "daemon/storage/varint.h"
+
+namespace lull::storage {
+namespace {
+
+#define LULL_JOB_COLUMNS                                                          \
+  "id, uuid, name, command, host, user, lull_version, start_ns, start_realtime_ns," \
+  "budget, ended, exit_status_known, exit_status, end_ns, relay_cpu_ns,"           \
+  "last_event_ns, touched_realtime_ns"
+
+JobRow ReadJob(const Row& r) {
+  return {r.Int(0),  r.Text(1),  r.Text(2), r.Text(3),
+          r.Text(4), r.Text(5),  r.Text(6), r.Uint(7),
+          r.Uint(8), r.Real(9),  r.Int(10) != 0,
+          r.Int(11) != 0, static_cast<int32_t>(r.Int(12)),
+          r.Uint(13), r.Uint(14), r.Uint(15), r.Uint(16)};
+}
+
+ProcessRow ReadProcess(const Row& r) {
+  return {r.Int(0),    r.Int(1),    r.Uint(2),   r.Uint32(3), r.Uint32(4),
+          r.Uint(5),   r.Uint(6),   r.Text(7),   r.Text(8),   r.Text(9),
+          static_cast<int32_t>(r.Int(10)), static_cast<int32_t>(r.Int(11)),
+          r.Uint(12),  r.Uint(13),  r.Uint(14),  r.Uint(15),  r.Uint(16),
+          r.Uint32(17), r.Uint32(18), r.Uint32(19), r.Int(20) != 0, r.Uint(21)};
+}
+
+// SQLite's integers are signed; what is larger counts as the end of time.
+int64_t Clamp(uint64_t value) {
+  constexpr uint64_t kMax = std::numeric_limits<int64_t>::max();
+  return static_cast<int64_t>(std::min(value, kMax));
+}
+
+std::vector<uint32_t> ReadIds(std::string_view bytes) {
+  std::vector<uint32_t> ids;
+  for (uint64_t id = 0; !bytes.empty() && TakeVarint(bytes, id);) {
+    ids.push_back(static_cast<uint32_t>(id));
+  }
+  return ids;
+}
+
+// Runs a query whose rows become a vector.
+template <typename T, typename Make, typename... Args>
+absl::StatusOr<std::vector<T>> Collect(Database& db, const char* sql, Make make,
+                                       const Args&... args) {
+  std::vector<T> rows;
+  LULL_RETURN_IF_ERROR(db.Query(
+      sql, [&](const Row& row) { rows.push_back(make(row)); }, args...));
+  return rows;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<JobRow>> SqliteReader::Jobs(uint32_t limit) {
+  return Collect<JobRow>(db_,
+                         "SELECT " LULL_JOB_COLUMNS " FROM jobs WHERE deleting=0 "
+                         "ORDER BY start_realtime_ns DESC, id DESC LIMIT ?",
+                         ReadJob, limit == 0 ? int64_t{-1} : int64_t{limit});
+}
+
+absl::StatusOr<std::vector<JobRow>> SqliteReader::FindJob(const std::string& uuid) {
+  return Collect<JobRow>(
+      db_, "SELECT " LULL_JOB_COLUMNS " FROM jobs WHERE uuid=? AND deleting=0", ReadJob, uuid);
+}
+
+absl::StatusOr<std::vector<ProcessRow>> SqliteReader::Processes(int64_t job) {
+  return Collect<ProcessRow>(
+      db_,
+      "SELECT id, job, key, pid, parent_pid, start_ns, end_ns, command, executable,"
+      "python_version, rank, local_rank, lost_no_ring, stacks_rejected, reentered,"
+      "gpu_calls, torch_allocations, native_stacks, gc_hook, thinning, corrupt, as_of_ns "
+      "FROM processes WHERE job=? ORDER BY id",
+      ReadProcess, job);
+}
+
+absl::StatusOr<std::vector<RingRow>> SqliteReader::Rings(int64_t process) {
+  return Collect<RingRow>(
+      db_,
+      "SELECT ring, end_position, stored, skipped, committed, lost_full, lost_relay,"
+      "self_ns, short_waits, short_waits_ns FROM rings WHERE process=?",
+      [](const Row& r) {
+        return RingRow{r.Uint32(0), r.Uint(1), r.Uint(2), r.Uint(3), r.Uint(4),
+                       r.Uint(5),   r.Uint(6), r.Uint(7), r.Uint(8), r.Uint(9)};
+      },
+      process);
+}
+
+absl::StatusOr<std::vector<ApiRow>> SqliteReader::Apis(int64_t job) {
+  return Collect<ApiRow>(
+      db_, "SELECT id, name, family FROM apis WHERE job=?",
+      [](const Row& r) { return ApiRow{r.Uint32(0), r.Text(1), r.Text(2)}; }, job);
+}
+
+absl::StatusOr<std::vector<FrameRow>> SqliteReader::Frames(int64_t job) {
+  return Collect<FrameRow>(
+      db_, "SELECT id, function, file, line, module FROM frames WHERE job=?",
+      [](const Row& r) {
+        return FrameRow{r.Uint32(0),
+                        {r.Text(1), r.Text(2), static_cast<int32_t>(r.Int(3)), r.Text(4)}};
+      },
+      job);
+}
+
+absl::StatusOr<std::vector<StackRow>> SqliteReader::Stacks(int64_t job) {
+  return Collect<StackRow>(
+      db_, "SELECT id, native, truncated, frames FROM stacks WHERE job=?",
+      [](const Row& r) {
+        return StackRow{r.Uint32(0), r.Int(1) != 0, r.Int(2) != 0, ReadIds(r.Bytes(3))};
+      },
+      job);
+}
+
+absl::StatusOr<std::vector<StackRefRow>> SqliteReader::StackRefs(int64_t process) {
+  return Collect<StackRefRow>(
+      db_, "SELECT ref, stack FROM stack_refs WHERE process=?",
+      [](const Row& r) { return StackRefRow{r.Uint32(0), r.Uint32(1)}; }, process);
+}
+
+absl::StatusOr<std::vector<SiteRow>> SqliteReader::Sites(int64_t job) {
+  return Collect<SiteRow>(
+      db_, "SELECT id, file, line, function FROM sites WHERE job=?",
+      [](const Row& r) {
+        return SiteRow{r.Uint32(0), r.Text(1), static_cast<int32_t>(r.Int(2)), r.Text(3)};
+      },
+      job);
+}
+
+absl::StatusOr<std::vector<SeriesRow>> SqliteReader::AllSeries(int64_t process) {
+  return Collect<SeriesRow>(
+      db_,
+      "SELECT id, type, variant, api, python_stack, native_stack, line_site,"
+      "function_site, line_group, function_group FROM series WHERE process=? ORDER BY id",
+      [](const Row& r) {
+        return SeriesRow{r.Uint32(0),
+                         {static_cast<aggregate::EventType>(r.Int(1)),
+                          static_cast<uint8_t>(r.Int(2)), r.Uint32(3), r.Uint32(4),
+                          r.Uint32(5), r.Uint32(6), r.Uint32(7), r.Uint32(8), r.Uint32(9)}};
+      },
+      process);
+}
+
+absl::StatusOr<SiteRow> SqliteReader::Site(int64_t job, uint32_t id) {
+  SiteRow site;
+  LULL_RETURN_IF_ERROR(db_.Query(
+      "SELECT file, line, function FROM sites WHERE job=? AND id=?",
+      [&](const Row& r) {
+        site = {id, r.Text(0), static_cast<int32_t>(r.Int(1)), r.Text(2)};
+      },
+      job, id));
+  return site;
+}
+
+absl::StatusOr<std::vector<aggregate::Frame>> SqliteReader::StackFrames(int64_t job,
+                                                                        uint32_t stack) {
+  std::vector<uint32_t> ids;
+  LULL_RETURN_IF_ERROR(db_.Query(
+      "SELECT frames FROM stacks WHERE job=? AND id=?",
+      [&](const Row& r) { ids = ReadIds(r.Bytes(0)); }, job, stack));
+  std::vector<aggregate::Frame> frames;
+  for (uint32_t id : ids) {
+    LULL_RETURN_IF_ERROR(db_.Query(
+        "SELECT function, file, line, module FROM frames WHERE job=? AND id=?",
+        [&](const Row& r) {
+          frames.push_back({r.Text(0), r.Text(1), static_cast<int32_t>(r.Int(2)), r.Text(3)});
+        },
+        job, id));
+  }
+  return frames;
+}
+
+absl::StatusOr<bool> SqliteReader::Chunk(const ChunkKey& key, CellChunk& chunk) {
+  chunk.fill({});
+  bool found = false;
+  bool sound = true;
+  LULL_RETURN_IF_ERROR(db_.Query(
+      "SELECT data FROM cells WHERE process=? AND level=? AND bucket=? AND chunk=?",
+      [&](const Row& row) {
+        found = true;
+        sound = DecodeChunk(row.Bytes(0), [&](uint32_t index, const aggregate::Cell& cell) {
+          chunk[index] = cell;
+        });
+      },
+      key.process, key.level, key.bucket, key.index));
+  if (!sound) return absl::DataLossError("a stored chunk of aggregates is corrupt");
+  return found;
+}
+
+absl::Status SqliteReader::Cells(int64_t process, uint32_t level, uint64_t first,
+                                 uint64_t end, const CellCallback& callback) {
+  bool sound = true;
+  LULL_RETURN_IF_ERROR(db_.Query(
+      "SELECT chunk, data FROM cells WHERE process=? AND level=? AND bucket>=? AND "
+      "bucket<? ORDER BY bucket, chunk",
+      [&](const Row& row) {
+        uint32_t base = row.Uint32(0) * kChunkSeries;
+        sound &= DecodeChunk(row.Bytes(1), [&](uint32_t index, const aggregate::Cell& cell) {
+          callback(base + index, cell);
+        });
+      },
+      process, level, Clamp(first), Clamp(end)));
+  return sound ? absl::OkStatus()
+               : absl::DataLossError("a stored chunk of aggregates is corrupt");
+}
+
+absl::Status SqliteReader::Events(int64_t process, uint64_t begin_ns, uint64_t end_ns,
+                                  const EventCallback& callback) {
+  std::vector<aggregate::Event> events;
+  absl::Status status;
+  LULL_RETURN_IF_ERROR(db_.Query(
+      "SELECT data FROM blocks WHERE process=? AND max_ns>=? AND min_ns<?",
+      [&](const Row& row) {
+        if (!status.ok()) return;
+        events.clear();
+        status = decoder_.Decode(row.Bytes(0), events);
+        for (const aggregate::Event& event : events) {
+          if (event.start_ns >= begin_ns && event.start_ns < end_ns) callback(event);
+        }
+      },
+      process, Clamp(begin_ns), Clamp(end_ns)));
+  return status;
+}
+
+absl::Status SqliteReader::LiveBlocks(
+    int64_t process, const std::function<void(const aggregate::BlockKey&,
+                                              const aggregate::LiveBlock&)>& callback) {
+  return db_.Query(
+      "SELECT allocator, address, series, bytes, since_ns FROM live_blocks WHERE process=?",
+      [&](const Row& r) {
+        callback({static_cast<uint8_t>(r.Int(0)), r.Uint(1)},
+                 {r.Uint32(2), r.Uint(3), r.Uint(4)});
+      },
+      process);
+}
+
+}  // namespace lull::storage

@@ -1,0 +1,132 @@
+// The interface of the store: one writer, any number of readers.
+//
+// All that one call of the writer's user puts between Begin and Commit becomes
+// visible and durable together, or not at all. Readers see the state of one commit
+// for as long as they live and never wait for the writer.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "daemon/aggregate/cell.h"
+#include "daemon/aggregate/event.h"
+#include "daemon/aggregate/live_blocks.h"
+#include "daemon/storage/rows.h"
+
+namespace lull::storage {
+
+// Cells are stored for this many series at once, see ChunkKey.
+inline constexpr uint32_t kChunkSeries = 64;
+using CellChunk = std::array<aggregate::Cell, kChunkSeries>;
+
+// The cells of series [index * kChunkSeries, ...) of one process in one bucket.
+struct ChunkKey {
+  int64_t process = 0;
+  uint32_t level = 0;
+  uint64_t bucket = 0;
+  uint32_t index = 0;
+  friend bool operator==(const ChunkKey&, const ChunkKey&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const ChunkKey& k) {
+    return H::combine(std::move(h), k.process, k.level, k.bucket, k.index);
+  }
+};
+
+// Not thread-safe; a reader belongs to one thread at a time.
+class StoreReader {
+ public:
+  virtual ~StoreReader() = default;
+
+  // Newest first; jobs that are being deleted are left out. limit 0 = all.
+  virtual absl::StatusOr<std::vector<JobRow>> Jobs(uint32_t limit) = 0;
+  virtual absl::StatusOr<std::vector<JobRow>> FindJob(const std::string& uuid) = 0;
+  virtual absl::StatusOr<std::vector<ProcessRow>> Processes(int64_t job) = 0;
+  virtual absl::StatusOr<std::vector<RingRow>> Rings(int64_t process) = 0;
+  virtual absl::StatusOr<std::vector<ApiRow>> Apis(int64_t job) = 0;
+  virtual absl::StatusOr<std::vector<FrameRow>> Frames(int64_t job) = 0;
+  virtual absl::StatusOr<std::vector<StackRow>> Stacks(int64_t job) = 0;
+  virtual absl::StatusOr<std::vector<StackRefRow>> StackRefs(int64_t process) = 0;
+  virtual absl::StatusOr<std::vector<SiteRow>> Sites(int64_t job) = 0;
+  virtual absl::StatusOr<std::vector<SeriesRow>> AllSeries(int64_t process) = 0;
+
+  // One site, or one stack with its frames; empty when there is none such.
+  virtual absl::StatusOr<SiteRow> Site(int64_t job, uint32_t id) = 0;
+  virtual absl::StatusOr<std::vector<aggregate::Frame>> StackFrames(int64_t job,
+                                                                    uint32_t stack) = 0;
+
+  // False when nothing is stored under `key`; `chunk` is empty then.
+  virtual absl::StatusOr<bool> Chunk(const ChunkKey& key, CellChunk& chunk) = 0;
+  // Calls back with every cell that is not empty of buckets [first, end), ordered by
+  // bucket.
+  using CellCallback = std::function<void(uint32_t series, const aggregate::Cell&)>;
+  virtual absl::Status Cells(int64_t process, uint32_t level, uint64_t first,
+                             uint64_t end, const CellCallback& callback) = 0;
+
+  // Calls back with every event that starts in [begin_ns, end_ns), ring by ring.
+  using EventCallback = std::function<void(const aggregate::Event&)>;
+  virtual absl::Status Events(int64_t process, uint64_t begin_ns, uint64_t end_ns,
+                              const EventCallback& callback) = 0;
+
+  virtual absl::Status LiveBlocks(
+      int64_t process, const std::function<void(const aggregate::BlockKey&,
+                                                const aggregate::LiveBlock&)>&) = 0;
+};
+
+// Puts replace what has the same id. Not thread-safe.
+class StoreWriter {
+ public:
+  virtual ~StoreWriter() = default;
+
+  virtual absl::Status Begin() = 0;
+  virtual absl::Status Commit() = 0;  // a failed commit is rolled back
+  virtual void Rollback() = 0;
+
+  // Sees what this writer has put, also before the commit.
+  virtual StoreReader& reader() = 0;
+
+  virtual absl::Status PutJob(JobRow& row) = 0;          // fills id when it is 0
+  virtual absl::Status PutProcess(ProcessRow& row) = 0;  // likewise
+  virtual absl::Status PutRing(int64_t process, const RingRow& row) = 0;
+  virtual absl::Status PutApi(int64_t job, const ApiRow& row) = 0;
+  virtual absl::Status PutFrame(int64_t job, const FrameRow& row) = 0;
+  virtual absl::Status PutStack(int64_t job, const StackRow& row) = 0;
+  virtual absl::Status PutStackRef(int64_t process, const StackRefRow& row) = 0;
+  virtual absl::Status PutSite(int64_t job, const SiteRow& row) = 0;
+  virtual absl::Status PutSeries(int64_t process, const SeriesRow& row) = 0;
+  virtual absl::Status PutChunk(const ChunkKey& key, const CellChunk& chunk) = 0;
+
+  // Stores events at positions first_position, first_position + 1, ... of a ring.
+  // Small runs are merged into larger ones later on.
+  virtual absl::Status AppendEvents(const ProcessRow& process, uint32_t ring,
+                                    uint64_t first_position,
+                                    const std::vector<aggregate::Event>& events) = 0;
+
+  virtual absl::Status PutLiveBlock(int64_t process, const aggregate::BlockKey& key,
+                                    const aggregate::LiveBlock& block) = 0;
+  virtual absl::Status DeleteLiveBlock(int64_t process,
+                                       const aggregate::BlockKey& key) = 0;
+  virtual absl::Status DeleteLiveBlocks(int64_t process) = 0;
+
+  // Retention, outside of Begin and Commit. Hides a job from readers; then deletes a
+  // limited number of its rows per call, until nothing is left (false).
+  virtual absl::Status MarkForDeletion(int64_t job) = 0;
+  virtual absl::StatusOr<bool> DeleteSome() = 0;
+  // Bytes in use in the database; what is free inside the file does not count.
+  virtual absl::StatusOr<uint64_t> UsedBytes() = 0;
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+  virtual StoreWriter& writer() = 0;  // for one thread
+  // Thread-safe.
+  virtual absl::StatusOr<std::unique_ptr<StoreReader>> NewReader() = 0;
+};
+
+}  // namespace lull::storage
