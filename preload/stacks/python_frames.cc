@@ -126,11 +126,14 @@ Code read_code(const CPythonLayout& layout, uintptr_t at) {
     code.line_table_size = load<size_t>(table, layout.bytes_size);
     table_print = last_bytes(code.line_table, code.line_table_size) ^ code.line_table_size;
   }
-  uint64_t addresses = mix(filename, name);
-  uint64_t ends = mix(fingerprint(code.filename), fingerprint(code.name));
+  // Independent products: half the latency of a chain of mix().
+  uint64_t texts = filename * 0x9e3779b97f4a7c15u + name * 0xd6e8feb86659fd93u +
+                   fingerprint(code.filename) * 0xc2b2ae3d27d4eb4fu +
+                   fingerprint(code.name) * 0x165667b19e3779f9u +
+                   table_print * 0xff51afd7ed558ccdu;
   code.identity = {
       .code = at,
-      .texts = mix(addresses ^ table_print, ends),
+      .texts = texts,
       .line_table = table,
       .first_line = load<int32_t>(at, layout.code_first_line),
   };

@@ -1,5 +1,6 @@
 // CPython 3.8, x86-64 and aarch64. Source: offsetof() over the headers of 3.8.18
-// (frameobject.h, code.h, cpython/unicodeobject.h), checked by tests/preload/stacks_python_test.cc.
+// (frameobject.h, code.h, cpython/unicodeobject.h).
+// Checked by tests/preload/python_interpreters_integration_test.cc.
 #pragma once
 
 #include "preload/stacks/layouts/layout.h"

@@ -1,5 +1,6 @@
 // CPython 3.9, x86-64 and aarch64. Source: offsetof() over the headers of 3.9.18
-// (cpython/frameobject.h, cpython/code.h), checked by tests/preload/stacks_python_test.cc.
+// (cpython/frameobject.h, cpython/code.h).
+// Checked by tests/preload/python_interpreters_integration_test.cc.
 #pragma once
 
 #include "preload/stacks/layouts/layout.h"

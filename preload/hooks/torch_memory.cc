@@ -1,0 +1,183 @@
+// What PyTorch's allocators report.
+//
+//  * c10::reportMemoryUsageToProfiler: called by the CUDA caching allocator for
+//    each block that it hands out or takes back, whether a profiler is on or not,
+//    while it holds its lock. So nothing here takes the GIL, calls CUDA or waits.
+//    Three manglings: up to 1.9, up to about 2.2, and since.
+//  * c10::ProfiledCPUMemoryReporter::New and Delete: called for each CPU tensor
+//    block. They report on only while torch.profiler records memory; making them
+//    always do so (by answering true for c10::memoryProfilingEnabled) would put
+//    blocks into the user's profile that are not in it without us, warn on stderr
+//    about blocks of unknown size, and cost a lock and a hash table per tensor.
+//    Hence these two instead. Delete does not know the size: such frees have 0 bytes.
+//
+// All of them are forwarded unchanged, so that torch.profiler sees what it always
+// sees. When it is on, New and Delete call reportMemoryUsageToProfiler themselves;
+// the guard lets that inner call through unrecorded.
+#include "preload/abi/hook_list.h"
+#include "preload/hooks/record.h"
+#include "preload/python/python.h"
+#include "preload/support/libdl.h"
+
+namespace lull {
+namespace {
+
+using abi::HookId;
+
+// c10::Device: two bytes, passed in one register.
+struct Device {
+  int8_t type;
+  int8_t index;
+};
+constexpr Device kCpu{0, -1};
+
+using Original = std::atomic<void*>;
+
+// The function that the caller would have reached without us: the next one in the
+// loader's order, or what the caller's own object sees (PyTorch's libraries come
+// in RTLD_LOCAL). Kept for good: PyTorch is never unloaded.
+__attribute__((cold, noinline)) void* resolve(const char* name, const void* caller,
+                                              Original& slot) {
+  ErrnoKeeper keep_errno;
+  libdl::Dlsym real = libdl::real_dlsym();
+  if (real == nullptr) return nullptr;
+  void* found = real(RTLD_NEXT, name);
+  if (found == nullptr) {
+    const link_map* object = libdl::object_of(caller);
+    if (object == nullptr || object->l_name == nullptr) return nullptr;
+    void* handle = libdl::open(object->l_name, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle == nullptr) return nullptr;
+    found = real(handle, name);
+    libdl::close(handle);
+  }
+  // Called by ourselves only if something looked our function up and called it.
+  if (found == nullptr || libdl::object_of(found) == libdl::object_of(&slot)) return nullptr;
+  slot.store(found, std::memory_order_release);
+  return found;
+}
+
+// Hot: one load. nullptr when there is nobody to forward to.
+template <typename Function>
+Function* original_of(const char* name, const void* caller, Original& slot) {
+  void* original = slot.load(std::memory_order_acquire);
+  if (__builtin_expect(original == nullptr, 0)) original = resolve(name, caller, slot);
+  return reinterpret_cast<Function*>(original);
+}
+
+// The segment to record into. An allocation makes a candidate start, a free does
+// not, and neither does a constant that some module makes while it is imported.
+char* segment_for(bool is_free) {
+  char* segment = recording_segment();
+  if (segment != nullptr || is_free) return segment;
+  Mode mode = g_state->mode.load(std::memory_order_acquire);
+  if (mode != Mode::kCandidate && mode != Mode::kUnknown) return nullptr;
+  if (python_stack_contains("<frozen importlib._bootstrap>")) return nullptr;
+  return try_start_recording(Trigger::kTensor);
+}
+
+bool keeps_stack(char* segment) {
+  uint32_t thinning =
+      abi::SegmentView(segment).control().thinning.load(std::memory_order_relaxed);
+  return thinning < abi::kThinAllocationStacks ||
+         t_thread.allocation_tick++ % abi::kThinnedAllocationPeriod == 0;
+}
+
+void record(HookId hook, void* block, uint64_t bytes, bool is_free, Device device) {
+  ErrnoKeeper keep_errno;
+  char* segment = segment_for(is_free);
+  if (segment == nullptr) return;
+  uint64_t now = monotonic_ns();
+  abi::Ref python = 0;
+  abi::Ref native = 0;
+  uint8_t flags = is_free ? abi::kFlagFree : 0;
+  if (!is_free) {
+    abi::SegmentView(segment).header().torch_allocations.fetch_add(
+        1, std::memory_order_relaxed);
+    if (keeps_stack(segment)) {
+      python = python_stack(segment);
+      if (python == 0) native = native_stack(segment, 0);  // an autograd thread
+    } else {
+      flags |= abi::kFlagStackThinned;
+    }
+  }
+  if (abi::Event* event = reserve_event(segment)) {
+    *event = {
+        .start_ns = now,
+        .duration_ns = 0,
+        .arg0 = reinterpret_cast<uint64_t>(block),
+        .arg1 = bytes,
+        .py_stack = python,
+        .native_stack = native,
+        .arg2 = static_cast<uint32_t>(static_cast<uint8_t>(device.type)) << 8 |
+                static_cast<uint8_t>(device.index),
+        .api = static_cast<uint16_t>(hook),
+        .type = abi::EventType::kTorchMemory,
+        .flags = flags,
+    };
+    commit_event();
+  }
+  account_self(now);
+}
+
+void report(const Guard& guard, HookId hook, void* block, int64_t bytes, Device device) {
+  if (!guard.outermost() || bytes == 0) return;
+  python_poll_install();
+  uint64_t size = static_cast<uint64_t>(bytes);
+  record(hook, block, bytes < 0 ? 0 - size : size, bytes < 0, device);
+}
+
+Original g_report, g_report_signed, g_report_unsigned, g_new, g_delete;
+
+}  // namespace
+
+#define LULL_TORCH_EXPORT extern "C" __attribute__((visibility("protected")))
+
+// Calls the original and holds a Guard named `guard` around it and what follows.
+#define LULL_FORWARD(name, slot, ...)                                              \
+  Guard guard(__builtin_frame_address(0));                                         \
+  if (auto* original =                                                             \
+          original_of<decltype(name)>(#name, __builtin_return_address(0), slot)) { \
+    original(__VA_ARGS__);                                                         \
+  }
+
+LULL_TORCH_EXPORT void _ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE(
+    void* block, int64_t bytes, Device device) {
+  LULL_FORWARD(_ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE, g_report, block,
+               bytes, device)
+  report(guard, HookId::k__ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE, block,
+         bytes, device);
+}
+
+LULL_TORCH_EXPORT void _ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE(
+    void* block, int64_t bytes, int64_t allocated, int64_t reserved, Device device) {
+  LULL_FORWARD(_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE, g_report_signed,
+               block, bytes, allocated, reserved, device)
+  report(guard, HookId::k__ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE, block,
+         bytes, device);
+}
+
+LULL_TORCH_EXPORT void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(
+    void* block, int64_t bytes, size_t allocated, size_t reserved, Device device) {
+  LULL_FORWARD(_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE, g_report_unsigned,
+               block, bytes, allocated, reserved, device)
+  report(guard, HookId::k__ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE, block,
+         bytes, device);
+}
+
+LULL_TORCH_EXPORT void _ZN3c1025ProfiledCPUMemoryReporter3NewEPvm(void* reporter,
+                                                                 void* block,
+                                                                 size_t bytes) {
+  LULL_FORWARD(_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm, g_new, reporter, block, bytes)
+  report(guard, HookId::k__ZN3c1025ProfiledCPUMemoryReporter3NewEPvm, block,
+         static_cast<int64_t>(bytes), kCpu);
+}
+
+LULL_TORCH_EXPORT void _ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv(void* reporter,
+                                                                   void* block) {
+  LULL_FORWARD(_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv, g_delete, reporter, block)
+  if (guard.outermost() && block != nullptr) {
+    record(HookId::k__ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv, block, 0, true, kCpu);
+  }
+}
+
+}  // namespace lull
