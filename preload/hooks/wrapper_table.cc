@@ -15,6 +15,13 @@ void* take_over(const WrapperEntry& entry, void* found) {
   return remember_original(*entry.slot, found) == found ? entry.wrapper : found;
 }
 
+// Every dlsym of the process comes by here, the first ones before a sanitizer has
+// made its strcmp ready: compared by hand.
+bool may_be_cuda(const char* name) {
+  if (name[0] == 'c') return name[1] == 'u';
+  return name[0] == '_' && name[1] == '_' && name[2] == 'c' && name[3] == 'u';
+}
+
 // What the driver may append to the plain name of a function.
 bool is_variant_suffix(const char* rest) {
   constexpr const char* kSuffixes[] = {"",      "_v2",      "_ptsz",
@@ -33,7 +40,7 @@ bool is_variant(const char* name, const char* symbol) {
 }  // namespace
 
 bool is_hooked_cuda_name(const char* name) {
-  if (strncmp(name, "cu", 2) != 0 && strncmp(name, "__cuda", 6) != 0) return false;
+  if (!may_be_cuda(name)) return false;
   for (const auto* entry = __start_lull_wrappers; entry != __stop_lull_wrappers;
        ++entry) {
     if (strcmp(entry->name, name) == 0) return true;

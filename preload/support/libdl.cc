@@ -1,7 +1,6 @@
 #include "preload/support/libdl.h"
 
 #include <gnu/libc-version.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <atomic>
@@ -22,13 +21,18 @@ asm(".symver lull_dladdr1, dladdr1@" LULL_DLADDR1_VERSION);
 namespace lull::libdl {
 namespace {
 
-// glibc 2.34 moved libdl into libc.
+// glibc 2.34 moved libdl into libc. Read without libc's help: the first caller may
+// be a sanitizer that has put itself before strtol and is not ready yet.
 bool libc_has_libdl() {
   const char* version = gnu_get_libc_version();
-  const char* dot = strchr(version, '.');
-  if (dot == nullptr) return false;
-  long major = strtol(version, nullptr, 10);
-  return major > 2 || (major == 2 && strtol(dot + 1, nullptr, 10) >= 34);
+  int numbers[2] = {0, 0};
+  for (int i = 0; i < 2; ++i) {
+    for (; *version >= '0' && *version <= '9'; ++version) {
+      numbers[i] = numbers[i] * 10 + (*version - '0');
+    }
+    if (*version == '.') ++version;
+  }
+  return numbers[0] > 2 || (numbers[0] == 2 && numbers[1] >= 34);
 }
 
 int is_libdl(dl_phdr_info* info, size_t, void*) {

@@ -15,7 +15,8 @@ uint32_t g_next_ring;
 }  // namespace
 
 State* g_state = &g_double_state;
-thread_local ThreadState t_thread __attribute__((tls_model("initial-exec")));
+constinit thread_local ThreadState t_thread
+    __attribute__((tls_model("initial-exec"))){};
 
 bool take_ring(char* segment) {
   abi::SegmentView view(segment);
