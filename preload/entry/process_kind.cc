@@ -65,7 +65,7 @@ ProcessKind kind_of_script(const char* script) {
 // Walks the interpreter's options as CPython does: short options may be joined
 // ("-um"), and -c, -m, -W and -X take the rest of their word or the next one.
 ProcessKind classify_process(int argc, const char* const* argv) {
-  if (argv == nullptr) return ProcessKind::kOrdinary;
+  if (argv == nullptr || argv[0] == nullptr) return ProcessKind::kOrdinary;
   for (int i = 1; i < argc && argv[i] != nullptr; ++i) {
     const char* word = argv[i];
     if (word[0] != '-' || word[1] == 0) return kind_of_script(word);

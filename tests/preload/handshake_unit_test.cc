@@ -1,0 +1,142 @@
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "preload/entry/handshake.h"
+#include "preload/entry/segment.h"
+#include "preload/support/clock.h"
+#include "tests/preload/support/fake_relay.h"
+
+namespace lull {
+namespace {
+
+constexpr uint64_t kSecond = 1'000'000'000;
+
+size_t open_descriptors() {
+  return static_cast<size_t>(
+      std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
+}
+
+class HandshakeTest : public testing::Test {
+ protected:
+  HandshakeTest() : segment_(create_segment()) {}
+  ~HandshakeTest() override { discard_segment(segment_); }
+
+  Handshake offer(const std::string& path, uint64_t patience_ns = 5 * kSecond,
+                  Peer peer = Peer::kAny) {
+    size_t before = open_descriptors();
+    Handshake outcome =
+        hand_over(path.c_str(), segment_.fd, peer, monotonic_ns() + patience_ns);
+    // A relay thread of this process may hold a few more for a moment.
+    EXPECT_LE(open_descriptors(), before + 2);
+    return outcome;
+  }
+
+  NewSegment segment_;
+};
+
+TEST_F(HandshakeTest, GivesTheSegmentToTheRelay) {
+  ASSERT_NE(segment_.base, nullptr);
+  FakeRelay relay;
+  ASSERT_EQ(offer(relay.path()), Handshake::kAccepted);
+  FakeRelay::Target target = relay.wait_for_target();
+  EXPECT_EQ(target.pid, getpid());
+  abi::SegmentView(segment_.base).header().gpu_calls = 17;
+  EXPECT_EQ(abi::SegmentView(target.segment).header().gpu_calls, 17u);
+}
+
+TEST_F(HandshakeTest, GivesASegmentThatNobodyCanResize) {
+  FakeRelay relay;
+  ASSERT_EQ(offer(relay.path()), Handshake::kAccepted);
+  int fd = relay.wait_for_target().memfd;
+  int seals = fcntl(fd, F_GET_SEALS);
+  EXPECT_EQ(seals & (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL),
+            F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  EXPECT_EQ(ftruncate(fd, 0), -1);
+}
+
+TEST_F(HandshakeTest, AcceptsItsOwnUserBehindAGuessedPath) {
+  FakeRelay relay;
+  EXPECT_EQ(offer(relay.path(), kSecond, Peer::kSameUser), Handshake::kAccepted);
+}
+
+TEST_F(HandshakeTest, TakesAnyOtherAnswerForARefusal) {
+  using Manner = FakeRelay::Manner;
+  for (Manner manner : {Manner::kRefuse, Manner::kOtherVersion, Manner::kShortAnswer,
+                        Manner::kHangUp}) {
+    FakeRelay relay(manner);
+    EXPECT_EQ(offer(relay.path()), Handshake::kRefused) << static_cast<int>(manner);
+  }
+}
+
+TEST_F(HandshakeTest, WaitsNoLongerThanItMay) {
+  using Manner = FakeRelay::Manner;
+  FakeRelay relay(Manner::kSilence);
+  uint64_t start = monotonic_ns();
+  EXPECT_EQ(offer(relay.path(), kSecond / 5), Handshake::kRefused);
+  uint64_t waited = monotonic_ns() - start;
+  EXPECT_GE(waited, kSecond / 5);
+  EXPECT_LT(waited, 2 * kSecond);
+}
+
+TEST_F(HandshakeTest, WaitsNoLongerThanItMayForAFullBacklog) {
+  FakeRelay relay(FakeRelay::Manner::kNotAccepting);
+  std::vector<int> queue;
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::strcpy(address.sun_path, relay.path().c_str());
+  for (;;) {  // until the listener has no room for another connection
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    queue.push_back(fd);
+    if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) break;
+  }
+  uint64_t start = monotonic_ns();
+  EXPECT_EQ(offer(relay.path(), kSecond / 10), Handshake::kRefused);
+  EXPECT_LT(monotonic_ns() - start, 2 * kSecond);
+  for (int fd : queue) close(fd);
+}
+
+TEST_F(HandshakeTest, SaysWhenNobodyListens) {
+  EXPECT_EQ(offer("/nonexistent/relay.sock"), Handshake::kUnreachable);
+  std::string path;
+  {
+    FakeRelay gone;
+    path = gone.path() + ".dead";
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    std::strcpy(address.sun_path, path.c_str());
+    ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    close(fd);
+    EXPECT_EQ(offer(path), Handshake::kUnreachable);
+    unlink(path.c_str());
+  }
+  EXPECT_EQ(offer(std::string(200, 'x')), Handshake::kRefused);
+  EXPECT_EQ(offer(""), Handshake::kRefused);
+}
+
+TEST_F(HandshakeTest, SurvivesAStormOfSignals) {
+  struct sigaction action = {}, before = {};
+  static volatile sig_atomic_t caught;
+  caught = 0;
+  action.sa_handler = [](int) { caught = caught + 1; };  // no SA_RESTART
+  sigaction(SIGALRM, &action, &before);
+  itimerval every = {{0, 300}, {0, 300}}, never = {};
+  setitimer(ITIMER_REAL, &every, nullptr);
+  FakeRelay silent(FakeRelay::Manner::kSilence);
+  EXPECT_EQ(offer(silent.path(), kSecond / 5), Handshake::kRefused);
+  setitimer(ITIMER_REAL, &never, nullptr);
+  sigaction(SIGALRM, &before, nullptr);
+  EXPECT_GT(caught, 0);
+}
+
+}  // namespace
+}  // namespace lull

@@ -1,0 +1,61 @@
+// The relay's end of the handshake, as far as the shim can see it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "preload/abi/segment.h"
+
+namespace lull {
+
+class FakeRelay {
+ public:
+  enum class Manner {
+    kWelcome,       // accepts
+    kRefuse,        // answers no
+    kOtherVersion,  // answers yes, in a version of the future
+    kShortAnswer,   // answers less than a Welcome
+    kSilence,       // reads the Hello and says nothing
+    kHangUp,        // closes the connection unread
+    kNotAccepting,  // listens, but never accepts
+  };
+
+  // Listens on a socket in a folder of its own.
+  explicit FakeRelay(Manner manner = Manner::kWelcome);
+  ~FakeRelay();
+  FakeRelay(const FakeRelay&) = delete;
+  FakeRelay& operator=(const FakeRelay&) = delete;
+
+  const std::string& path() const { return path_; }
+
+  struct Target {
+    pid_t pid;  // as the kernel says
+    int memfd;
+    char* segment;
+  };
+  // Those that said Hello until now.
+  std::vector<Target> targets();
+
+  // The one target, after it has come; aborts the test program after 10 s.
+  Target wait_for_target();
+
+ private:
+  void serve();
+  void answer(int connection);
+
+  Manner manner_;
+  std::string folder_;
+  std::string path_;
+  int listener_;
+  std::mutex mutex_;
+  std::vector<Target> targets_;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+}  // namespace lull
