@@ -47,6 +47,7 @@ def stop_collector(state):
 
 def execute(command, environment, **options):
     options.setdefault("stdin", subprocess.DEVNULL)
+    options.setdefault("timeout", 180)
     if "input" in options:
         del options["stdin"]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE,

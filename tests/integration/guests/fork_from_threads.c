@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+int cudaFree(void* pointer);  // from guest_cudart.cc: from here on lull records
+
 enum { kThreads = 8, kRounds = 25 };
 static int failures;
 
@@ -18,6 +20,7 @@ static void* fork_often(void* unused) {
     if (child == 0) {
       pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
       pthread_mutex_lock(&lock);
+      if (round % 3 == 0) cudaFree(NULL);
       poll(NULL, 0, 1);
       pthread_mutex_unlock(&lock);
       if (round % 2 == 0) exit(3);
@@ -34,6 +37,7 @@ static void* fork_often(void* unused) {
 }
 
 int main(void) {
+  cudaFree(NULL);
   pthread_t threads[kThreads];
   for (int i = 0; i < kThreads; ++i) {
     pthread_create(&threads[i], NULL, fork_often, NULL);
