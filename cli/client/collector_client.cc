@@ -1,0 +1,132 @@
+#include "cli/client/collector_client.h"
+
+#include <fcntl.h>
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "control.grpc.pb.h"
+#include "query.grpc.pb.h"
+
+namespace lull {
+namespace {
+
+// Reports with every row of a long job are large; the collector is trusted.
+constexpr int kMaxReplyBytes = 256 << 20;
+
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> Credentials(
+    const CollectorAddress& address) {
+  if (address.tls_ca.empty()) return grpc::InsecureChannelCredentials();
+  std::ifstream file(address.tls_ca);
+  grpc::SslCredentialsOptions options;
+  options.pem_root_certs.assign(std::istreambuf_iterator<char>(file), {});
+  if (options.pem_root_certs.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat("cannot read the CA certificate ", address.tls_ca));
+  }
+  return grpc::SslCredentials(options);
+}
+
+class Client : public CollectorClient {
+ public:
+  Client(const CollectorAddress& address, absl::Duration deadline,
+         std::shared_ptr<grpc::ChannelCredentials> credentials)
+      : target_(address.target), token_(address.token), deadline_(deadline) {
+    grpc::ChannelArguments arguments;
+    arguments.SetMaxReceiveMessageSize(kMaxReplyBytes);
+    // A proxy of the environment is for the web, not for a collector.
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    auto channel = grpc::CreateCustomChannel(target_, credentials, arguments);
+    query_ = v1::Query::NewStub(channel);
+    control_ = v1::Control::NewStub(channel);
+  }
+
+  absl::StatusOr<v1::StatusReply> GetStatus() override {
+    return Call(*control_, &v1::Control::Stub::GetStatus, v1::StatusRequest());
+  }
+  absl::StatusOr<v1::ListJobsReply> ListJobs(const v1::ListJobsRequest& request) override {
+    return Call(*query_, &v1::Query::Stub::ListJobs, request);
+  }
+  absl::StatusOr<v1::SyncsReply> GetSyncs(const v1::ReportRequest& request) override {
+    return Call(*query_, &v1::Query::Stub::GetSyncs, request);
+  }
+  absl::StatusOr<v1::AllocationsReply> GetAllocations(
+      const v1::ReportRequest& request) override {
+    return Call(*query_, &v1::Query::Stub::GetAllocations, request);
+  }
+  absl::StatusOr<v1::GcReply> GetGcPauses(const v1::ReportRequest& request) override {
+    return Call(*query_, &v1::Query::Stub::GetGcPauses, request);
+  }
+  absl::StatusOr<v1::WaitsReply> GetWaits(const v1::ReportRequest& request) override {
+    return Call(*query_, &v1::Query::Stub::GetWaits, request);
+  }
+  absl::StatusOr<v1::ReportReply> GetReport(const v1::ReportRequest& request) override {
+    return Call(*query_, &v1::Query::Stub::GetReport, request);
+  }
+
+ private:
+  template <typename Stub, typename Request, typename Reply>
+  absl::StatusOr<Reply> Call(Stub& stub,
+                             grpc::Status (Stub::*method)(grpc::ClientContext*,
+                                                          const Request&, Reply*),
+                             const Request& request) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() +
+                         absl::ToChronoNanoseconds(deadline_));
+    if (!token_.empty()) context.AddMetadata("authorization", "Bearer " + token_);
+    Reply reply;
+    grpc::Status status = (stub.*method)(&context, request, &reply);
+    if (status.ok()) return reply;
+    return Sentence(status);
+  }
+
+  absl::Status Sentence(const grpc::Status& status) const {
+    auto code = static_cast<absl::StatusCode>(status.error_code());
+    const std::string& text = status.error_message();
+    switch (code) {
+      case absl::StatusCode::kUnavailable:
+        return absl::UnavailableError(
+            absl::StrCat("cannot reach the collector at ", target_, ": ", text,
+                         "; check the address, that lulld runs there, and `lull doctor`"));
+      case absl::StatusCode::kUnauthenticated:
+        return absl::UnauthenticatedError(absl::StrCat(
+            "the collector at ", target_,
+            token_.empty() ? " wants a token; give the file that holds it with --token-file"
+                           : " refuses the token; ask its owner for the right one, then "
+                             "give it with --token-file"));
+      case absl::StatusCode::kDeadlineExceeded:
+        return absl::DeadlineExceededError(
+            absl::StrCat("the collector at ", target_, " did not answer within ",
+                         absl::FormatDuration(deadline_), "; try again, or see `lull doctor`"));
+      case absl::StatusCode::kNotFound:
+        return absl::NotFoundError(absl::StrCat(text, "; `lull jobs` lists what is there"));
+      case absl::StatusCode::kInvalidArgument:
+        return absl::InvalidArgumentError(text);
+      default:
+        return absl::Status(
+            code, absl::StrCat("the collector at ", target_, " failed: ", text));
+    }
+  }
+
+  std::string target_;
+  std::string token_;
+  absl::Duration deadline_;
+  std::unique_ptr<v1::Query::Stub> query_;
+  std::unique_ptr<v1::Control::Stub> control_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CollectorClient>> CollectorClient::Create(
+    const CollectorAddress& address, absl::Duration deadline) {
+  auto credentials = Credentials(address);
+  if (!credentials.ok()) return credentials.status();
+  return std::make_unique<Client>(address, deadline, *std::move(credentials));
+}
+
+}  // namespace lull

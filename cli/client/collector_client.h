@@ -1,0 +1,36 @@
+// The collector's services as the CLI uses them: one call, one deadline, errors
+// as sentences that say what to do next. The only file of the CLI that sees gRPC.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "cli/client/collector_address.h"
+#include "control.pb.h"
+#include "query.pb.h"
+
+namespace lull {
+
+class CollectorClient {
+ public:
+  // Makes a channel; connects with the first call. NOT_FOUND or INVALID_ARGUMENT
+  // when the CA certificate cannot be used.
+  static absl::StatusOr<std::unique_ptr<CollectorClient>> Create(
+      const CollectorAddress& address, absl::Duration deadline = absl::Seconds(30));
+  virtual ~CollectorClient() = default;
+
+  // Errors of all: UNAVAILABLE (nothing answers there), UNAUTHENTICATED (no token,
+  // or a wrong one), NOT_FOUND (no such job), DEADLINE_EXCEEDED, INTERNAL.
+  virtual absl::StatusOr<v1::StatusReply> GetStatus() = 0;
+  virtual absl::StatusOr<v1::ListJobsReply> ListJobs(const v1::ListJobsRequest& request) = 0;
+  virtual absl::StatusOr<v1::SyncsReply> GetSyncs(const v1::ReportRequest& request) = 0;
+  virtual absl::StatusOr<v1::AllocationsReply> GetAllocations(
+      const v1::ReportRequest& request) = 0;
+  virtual absl::StatusOr<v1::GcReply> GetGcPauses(const v1::ReportRequest& request) = 0;
+  virtual absl::StatusOr<v1::WaitsReply> GetWaits(const v1::ReportRequest& request) = 0;
+  virtual absl::StatusOr<v1::ReportReply> GetReport(const v1::ReportRequest& request) = 0;
+};
+
+}  // namespace lull

@@ -1,0 +1,91 @@
+#include "cli/client/environment.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <initializer_list>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+
+namespace lull {
+namespace {
+
+constexpr absl::string_view kPreload = "LD_PRELOAD=";
+constexpr absl::string_view kSocket = "LULL_SOCKET=";
+
+bool IsOurs(absl::string_view library) {
+  size_t slash = library.rfind('/');
+  return library.substr(slash == absl::string_view::npos ? 0 : slash + 1) == "liblull.so";
+}
+
+// The value of LD_PRELOAD without our library.
+std::string WithoutOurs(absl::string_view value) {
+  std::vector<absl::string_view> others;
+  for (absl::string_view library : absl::StrSplit(
+           absl::string_view(value.data(), value.size()), absl::ByAnyChar(": "),
+           absl::SkipEmpty())) {
+    if (!IsOurs(library)) others.push_back(library);
+  }
+  return absl::StrJoin(others, ":");
+}
+
+}  // namespace
+
+std::vector<std::string> EnvironmentWithShim(absl::string_view library,
+                                             absl::string_view socket) {
+  std::string preload = absl::StrCat(kPreload, library);
+  std::string our_socket = absl::StrCat(kSocket, socket);
+  bool preload_set = false;
+  bool socket_set = false;
+  std::vector<std::string> result;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    absl::string_view text = *variable;
+    if (text.substr(0, kPreload.size()) == kPreload) {
+      std::string others = WithoutOurs(text.substr(kPreload.size()));
+      result.push_back(others.empty() ? preload : absl::StrCat(preload, ":", others));
+      preload_set = true;
+    } else if (text.substr(0, kSocket.size()) == kSocket) {
+      result.push_back(our_socket);
+      socket_set = true;
+    } else {
+      result.emplace_back(text);
+    }
+  }
+  if (!preload_set) result.push_back(preload);
+  if (!socket_set) result.push_back(our_socket);
+  return result;
+}
+
+std::vector<std::string> EnvironmentWithoutShim() {
+  std::vector<std::string> result;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    absl::string_view text = *variable;
+    if (text.substr(0, kSocket.size()) == kSocket) continue;
+    if (text.substr(0, kPreload.size()) == kPreload) {
+      std::string others = WithoutOurs(text.substr(kPreload.size()));
+      if (!others.empty()) result.push_back(absl::StrCat(kPreload, others));
+      continue;
+    }
+    result.emplace_back(text);
+  }
+  return result;
+}
+
+std::vector<char*> Pointers(std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (std::string& string : strings) pointers.push_back(string.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+void CloseFrom(unsigned first) {
+  if (syscall(SYS_close_range, first, ~0u, 0u) == 0) return;
+  // Before Linux 5.9. All of ours are close-on-exec; this is for what a library
+  // opened without.
+  for (unsigned fd = first; fd < 4096; ++fd) close(static_cast<int>(fd));
+}
+
+}  // namespace lull

@@ -1,0 +1,54 @@
+#include "cli/commands/collector_options.h"
+
+#include <string>
+
+#include "cli/client/places.h"
+#include "cli/client/private_collector.h"
+#include "cli/commands/verbs.h"
+#include "daemon/base/status.h"
+#include "daemon/relay/deliver.h"
+
+namespace lull {
+namespace {
+
+// A spool that cannot be delivered leaves the answer without that job, no more.
+void DeliverLeftovers(const CollectorAddress& address, const std::string& spools) {
+  for (const std::string& spool : relay::FindLeftoverSpools(spools)) {
+    relay::DeliverOptions options;
+    options.collector_address = address.target;
+    absl::Status delivered = relay::DeliverSpool(spool, options);
+    if (delivered.ok() || absl::IsUnavailable(delivered)) continue;
+    PrintError("relay", absl::StrCat("the spool ", spool,
+                                     " of an earlier job could not be delivered: ",
+                                     delivered.message()));
+  }
+}
+
+}  // namespace
+
+void AddCollectorOptions(CLI::App* verb, CollectorFlags* flags) {
+  verb->add_option("--collector", flags->address,
+                   "collector to use: host:port or unix:/path (default: "
+                   "$LULL_COLLECTOR, else a private one, started on demand)")
+      ->type_name("ADDR");
+  verb->add_option("--token-file", flags->token_file,
+                   "file with the collector's token, mode 0600")
+      ->type_name("FILE");
+  verb->add_option("--tls-ca", flags->tls_ca,
+                   "PEM certificate of the CA that signed the collector's; turns TLS on")
+      ->type_name("FILE");
+}
+
+absl::StatusOr<std::unique_ptr<CollectorClient>> Connect(const CollectorFlags& flags) {
+  // Only the private collector needs the runtime directory.
+  LULL_ASSIGN_OR_RETURN(CollectorAddress address, ResolveCollector(flags, ""));
+  if (address.is_private) {
+    LULL_ASSIGN_OR_RETURN(std::string runtime, PrepareRuntimeDirectory());
+    LULL_ASSIGN_OR_RETURN(address, ResolveCollector(flags, runtime));
+    LULL_RETURN_IF_ERROR(EnsurePrivateCollector(runtime));
+    DeliverLeftovers(address, PrivateSpools(runtime));
+  }
+  return CollectorClient::Create(address);
+}
+
+}  // namespace lull

@@ -1,0 +1,50 @@
+// `lull jobs`: the jobs that the collector knows.
+#include <memory>
+
+#include "cli/commands/collector_options.h"
+#include "cli/commands/output.h"
+#include "cli/commands/verbs.h"
+#include "cli/render/human.h"
+#include "cli/render/json.h"
+
+namespace lull {
+namespace {
+
+struct JobsOptions {
+  CollectorFlags collector;
+  bool json = false;
+  uint32_t top = 20;
+};
+
+int Run(const JobsOptions& options) {
+  auto client = Connect(options.collector);
+  if (!client.ok()) {
+    PrintError("jobs", client.status().message());
+    return absl::IsInvalidArgument(client.status()) ? kExitUsage : kExitFailed;
+  }
+  v1::ListJobsRequest request;
+  request.set_limit(options.top);
+  auto reply = (*client)->ListJobs(request);
+  if (!reply.ok()) {
+    PrintError("jobs", reply.status().message());
+    return kExitFailed;
+  }
+  return PrintAnswer("jobs",
+                     options.json ? JsonText(JobsJson(*reply)) : JobsText(*reply));
+}
+
+}  // namespace
+
+void AddJobs(CLI::App& app, int* exit_code) {
+  auto options = std::make_shared<JobsOptions>();
+  CLI::App* verb = app.add_subcommand("jobs", "The jobs that the collector knows, newest first");
+  verb->footer("Example:\n  lull jobs --top 5");
+  verb->add_flag("--json", options->json, "print JSON instead of a table");
+  verb->add_option("--top", options->top, "rows at most, 0 for all")
+      ->capture_default_str()
+      ->type_name("N");
+  AddCollectorOptions(verb, &options->collector);
+  verb->callback([options, exit_code] { *exit_code = Run(*options); });
+}
+
+}  // namespace lull

@@ -1,0 +1,124 @@
+#include "cli/commands/query_options.h"
+
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "cli/commands/output.h"
+#include "cli/commands/verbs.h"
+#include "daemon/base/status.h"
+
+namespace lull {
+namespace {
+
+void AddOptions(CLI::App* verb, QueryOptions* options) {
+  verb->add_option("JOB", options->job,
+                   "job: beginning of its id, or its name (default: the newest)")
+      ->type_name("");
+  verb->add_flag("--json", options->json, "print JSON instead of a table");
+  verb->add_option("--top", options->top, "rows at most, 0 for all")
+      ->capture_default_str()
+      ->type_name("N");
+  verb->add_option("--by", options->by, "one row per line, function or stack")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"line", "function", "stack"}).description(""))
+      ->type_name("line|function|stack");
+  verb->add_option("--rank", options->rank, "only this rank of a distributed job")
+      ->type_name("R");
+  verb->add_option("--pid", options->pid, "only this process")->type_name("PID");
+  verb->add_option("--since", options->since,
+                   "only what began this long after the job's start: 90s, 2m, 1h")
+      ->type_name("TIME");
+  verb->add_option("--until", options->until, "only what began earlier than this")
+      ->type_name("TIME");
+  AddCollectorOptions(verb, &options->collector);
+}
+
+v1::GroupBy GroupByOf(const std::string& name) {
+  if (name == "function") return v1::GROUP_BY_FUNCTION;
+  if (name == "stack") return v1::GROUP_BY_STACK;
+  return v1::GROUP_BY_LINE;
+}
+
+int Run(const QueryVerb& verb, const QueryOptions& options) {
+  auto request = MakeRequest(options);
+  if (!request.ok()) {
+    PrintError(verb.name, request.status().message());
+    return kExitUsage;
+  }
+  auto client = Connect(options.collector);
+  if (!client.ok()) {
+    PrintError(verb.name, client.status().message());
+    return absl::IsInvalidArgument(client.status()) ? kExitUsage : kExitFailed;
+  }
+  auto text = verb.answer(**client, *request, options);
+  if (!text.ok()) {
+    PrintError(verb.name, text.status().message());
+    return kExitFailed;
+  }
+  return PrintAnswer(verb.name, *text);
+}
+
+}  // namespace
+
+absl::StatusOr<uint64_t> ParseTime(absl::string_view text) {
+  struct Unit {
+    absl::string_view name;
+    double seconds;
+  };
+  // "ms" before "s", which it ends in.
+  constexpr std::array<Unit, 4> kUnits = {{{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}}};
+  absl::string_view number = text;
+  double unit = 1;
+  for (const Unit& candidate : kUnits) {
+    if (absl::ConsumeSuffix(&number, candidate.name)) {
+      unit = candidate.seconds;
+      break;
+    }
+  }
+  double value = 0;
+  constexpr double kYear = 366.0 * 24 * 3600;
+  // Written so that NaN fails, too.
+  if (!absl::SimpleAtod(number, &value) || !(value >= 0 && value * unit <= kYear)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", text, "' is no time; write 90s, 2m, 1.5h or 250ms"));
+  }
+  return static_cast<uint64_t>(value * unit * 1e9);
+}
+
+absl::StatusOr<v1::ReportRequest> MakeRequest(const QueryOptions& options) {
+  v1::ReportRequest request;
+  request.set_job(options.job);
+  request.set_top(options.top);
+  request.set_group_by(GroupByOf(options.by));
+  if (options.rank) request.set_rank(*options.rank);
+  if (options.pid) request.set_pid(*options.pid);
+  if (!options.since.empty()) {
+    auto since = ParseTime(options.since);
+    if (!since.ok()) return Annotate(since.status(), "--since");
+    request.set_since_ns(*since);
+  }
+  if (!options.until.empty()) {
+    auto until = ParseTime(options.until);
+    if (!until.ok()) return Annotate(until.status(), "--until");
+    request.set_until_ns(*until);
+  }
+  if (request.has_since_ns() && request.has_until_ns() &&
+      request.since_ns() >= request.until_ns()) {
+    return absl::InvalidArgumentError("--until must be later than --since");
+  }
+  return request;
+}
+
+void AddQueryVerb(CLI::App& app, const QueryVerb& verb, int* exit_code) {
+  auto options = std::make_shared<QueryOptions>();
+  CLI::App* command = app.add_subcommand(verb.name, verb.description);
+  command->footer(verb.example);
+  AddOptions(command, options.get());
+  command->callback([verb, options, exit_code] { *exit_code = Run(verb, *options); });
+}
+
+}  // namespace lull

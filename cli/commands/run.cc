@@ -1,0 +1,58 @@
+// `lull run`: a job with lull in front of it.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "cli/commands/collector_options.h"
+#include "cli/commands/verbs.h"
+#include "cli/job/run_job.h"
+
+namespace lull {
+namespace {
+
+int Execute(RunOptions& options, const CommandLine& line,
+            const std::vector<std::string>& remaining) {
+  if (!remaining.empty() && absl::StartsWith(remaining.front(), "-")) {
+    PrintError("run", absl::StrCat("unknown option ", remaining.front(),
+                                   "; see `lull run --help`, and put `--` before the job"));
+    return kExitUsage;
+  }
+  options.command = JobCommand(line, remaining);
+  if (options.command.empty() || options.command.front().empty()) {
+    PrintError("run", "no command to run; write: lull run -- python train.py");
+    return kExitUsage;
+  }
+  return RunJob(options);
+}
+
+}  // namespace
+
+void AddRun(CLI::App& app, const CommandLine& line, int* exit_code) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* verb = app.add_subcommand(
+      "run", "Run a job and say where it blocked: lull run [OPTIONS] -- COMMAND...");
+  verb->footer(
+      "The job's output, input, signals and terminal are its own; the summary goes to "
+      "stderr.\nThe exit status is the job's: 128 + n when signal n ended it, 127 when "
+      "the command\ndoes not exist, 126 when it cannot be executed, 125 when lull could "
+      "not set itself up\nand the job was not started, 2 for a wrong command line.\n\n"
+      "Examples:\n  lull run -- python train.py --lr 0.1\n"
+      "  lull run --name resnet -- torchrun --nproc-per-node 8 train.py");
+  verb->add_option("--name", options->name, "a name for the job, to ask for it later")
+      ->type_name("NAME");
+  verb->add_flag("--quiet", options->quiet, "no summary at the end");
+  verb->add_option("--overhead-budget", options->overhead_budget_percent,
+                   "cost that measuring may have, in percent of the job's time")
+      ->capture_default_str()
+      ->check(CLI::Range(0.01, 100.0).description(""))
+      ->type_name("PERCENT");
+  AddCollectorOptions(verb, &options->collector);
+  verb->prefix_command();
+  verb->callback([options, verb, line, exit_code] {
+    *exit_code = Execute(*options, line, verb->remaining());
+  });
+}
+
+}  // namespace lull

@@ -1,0 +1,131 @@
+#include <dlfcn.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "cli/client/collector_address.h"
+#include "cli/client/collector_client.h"
+#include "cli/client/environment.h"
+#include "cli/client/install.h"
+#include "cli/client/places.h"
+#include "cli/client/private_collector.h"
+#include "cli/doctor/check.h"
+#include "cli/doctor/command.h"
+#include "daemon/base/unique_fd.h"
+
+namespace lull {
+namespace {
+
+constexpr absl::Duration kSmallCommand = absl::Seconds(10);
+
+// A loader that ignores LD_PRELOAD (static or setuid programs, another libc) maps
+// nothing of ours.
+Check Preload() {
+  auto library = FindPreloadLibrary();
+  if (!library.ok()) {
+    return {"preload", Check::Status::kError, std::string(library.status().message()),
+            "install lull as a whole folder"};
+  }
+  auto maps = RunCommand({"cat", "/proc/self/maps"}, EnvironmentWithShim(*library, ""),
+                         kSmallCommand);
+  if (!maps.ok()) {
+    return {"preload", Check::Status::kError, std::string(maps.status().message()),
+            "see why `cat /proc/self/maps` hangs with the library preloaded"};
+  }
+  if (maps->exit_status != 0 || !absl::StrContains(maps->output, *library)) {
+    return {"preload", Check::Status::kError,
+            absl::StrCat(*library, " is not loaded into programs"),
+            "check that the library was built for this machine's glibc, and that nothing "
+            "clears LD_PRELOAD"};
+  }
+  return {"preload", Check::Status::kOk, absl::StrCat(*library, " is loaded"), ""};
+}
+
+// Listens where a relay would, and takes a connection for a hello. It is closed
+// without an answer, which leaves the process inert.
+Check Hello() {
+  auto library = FindPreloadLibrary();
+  auto runtime = PrepareRuntimeDirectory();
+  std::vector<std::string> pythons = FindPrograms({"python3", "python"});
+  if (!library.ok() || !runtime.ok() || pythons.empty()) {
+    return {"handshake", Check::Status::kWarning, "not tried: no Python or no shim", ""};
+  }
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::string path = absl::StrCat(*runtime, "/doctor-", getpid(), ".sock");
+  memcpy(address.sun_path, path.c_str(), path.size());
+  UniqueFd listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!listener ||
+      bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 ||
+      listen(listener.get(), 8) != 0) {
+    return {"handshake", Check::Status::kError,
+            absl::StrCat("cannot listen on ", path, ": ", strerror(errno)),
+            "choose a runtime directory on a local disk with LULL_RUNTIME_DIR"};
+  }
+  bool heard = false;
+  std::thread relay([&] {
+    pollfd wait = {listener.get(), POLLIN, 0};
+    if (poll(&wait, 1, 5000) == 1) {
+      UniqueFd peer(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      heard = static_cast<bool>(peer);
+    }
+  });
+  auto ran = RunCommand({pythons.front(), "-c", "pass"}, EnvironmentWithShim(*library, path),
+                        kSmallCommand);
+  relay.join();
+  unlink(path.c_str());
+  if (heard && ran.ok() && ran->exit_status == 0) {
+    return {"handshake", Check::Status::kOk,
+            absl::StrCat(pythons.front(), " reports to its relay"), ""};
+  }
+  return {"handshake", Check::Status::kError,
+          absl::StrCat(pythons.front(), " does not report to its relay"),
+          "see whether LULL_DISABLE is set, and whether a security module forbids unix "
+          "sockets"};
+}
+
+Check Libunwind() {
+  void* library = dlopen("libunwind.so.8", RTLD_LAZY | RTLD_LOCAL);
+  if (library != nullptr) {
+    dlclose(library);
+    return {"libunwind", Check::Status::kOk, "libunwind.so.8 found", ""};
+  }
+  return {"libunwind", Check::Status::kWarning,
+          "libunwind.so.8 is missing: reports have no native stacks",
+          "install it: apt-get install libunwind8, or dnf install libunwind"};
+}
+
+Check Collector() {
+  auto runtime = PrepareRuntimeDirectory();
+  if (!runtime.ok()) {
+    return {"collector", Check::Status::kError, "not tried: no runtime directory", ""};
+  }
+  absl::Status started = EnsurePrivateCollector(*runtime);
+  auto address = ResolveCollector({absl::StrCat("unix:", CollectorSocketPath(*runtime)), "", ""},
+                                  *runtime);
+  auto client = !started.ok()   ? absl::StatusOr<std::unique_ptr<CollectorClient>>(started)
+                : !address.ok() ? address.status()
+                                : CollectorClient::Create(*address, absl::Seconds(5));
+  auto status = client.ok() ? (*client)->GetStatus()
+                            : absl::StatusOr<v1::StatusReply>(client.status());
+  if (!status.ok()) {
+    return {"collector", Check::Status::kError, std::string(status.status().message()),
+            absl::StrCat("look at ", *runtime, "/collector.log")};
+  }
+  return {"collector", Check::Status::kOk,
+          absl::StrCat("lulld ", status->version(), " answers, pid ", status->pid(),
+                       ", store ", status->database()),
+          ""};
+}
+
+}  // namespace
+
+std::vector<Check> CheckParts() { return {Preload(), Hello(), Libunwind(), Collector()}; }
+
+}  // namespace lull

@@ -1,0 +1,120 @@
+#include <fcntl.h>
+#include <gnu/libc-version.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "cli/doctor/check.h"
+#include "daemon/base/unique_fd.h"
+
+namespace lull {
+namespace {
+
+constexpr int kOldestGlibcMinor = 28;
+
+Check Glibc() {
+  Check check{"glibc", Check::Status::kOk, gnu_get_libc_version(), ""};
+  int major = 0;
+  int minor = 0;
+  if (sscanf(check.detail.c_str(), "%d.%d", &major, &minor) != 2 || major != 2 ||
+      minor < kOldestGlibcMinor) {
+    check.status = Check::Status::kError;
+    check.advice = "use a system with glibc 2.28 or newer (Debian 10, Ubuntu 20.04, RHEL 8)";
+  }
+  return check;
+}
+
+Check Kernel() {
+  utsname name = {};
+  uname(&name);
+  return {"kernel", Check::Status::kOk, absl::StrCat(name.sysname, " ", name.release), ""};
+}
+
+// Tried and not derived from a version: containers forbid single system calls.
+Check Memfd() {
+  Check check{"memfd", Check::Status::kOk, "shared memory can be made and sealed", ""};
+  UniqueFd fd(memfd_create("lull-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd || ftruncate(fd.get(), 4096) != 0 ||
+      fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) {
+    check.status = Check::Status::kError;
+    check.detail = "memfd_create with seals does not work";
+    check.advice = "allow memfd_create in the container's seccomp profile; Linux 3.17 or newer";
+  }
+  return check;
+}
+
+Check WipeOnFork() {
+  Check check{"fork", Check::Status::kOk, "memory can be wiped in fork children", ""};
+  void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED || madvise(page, 4096, MADV_WIPEONFORK) != 0) {
+    check.status = Check::Status::kError;
+    check.detail = "MADV_WIPEONFORK is not supported";
+    check.advice = "use Linux 4.14 or newer";
+  }
+  if (page != MAP_FAILED) munmap(page, 4096);
+  return check;
+}
+
+Check Pidfd() {
+  Check check{"pidfd", Check::Status::kOk, "the relay can watch processes", ""};
+  UniqueFd fd(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)));
+  if (!fd) {
+    check.status = Check::Status::kError;
+    check.detail = "pidfd_open does not work";
+    check.advice = "use Linux 5.3 or newer, and allow pidfd_open in the seccomp profile";
+  }
+  return check;
+}
+
+Check Proc() {
+  Check check{"/proc", Check::Status::kOk, "mounted", ""};
+  if (access("/proc/self/maps", R_OK) != 0 || access("/proc/self/exe", F_OK) != 0) {
+    check.status = Check::Status::kError;
+    check.detail = "/proc/self/maps cannot be read";
+    check.advice = "mount /proc";
+  }
+  return check;
+}
+
+std::string StatusField(const std::string& name) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (absl::StartsWith(line, name)) {
+      return std::string(absl::StripAsciiWhitespace(line.substr(name.size())));
+    }
+  }
+  return "";
+}
+
+Check Seccomp() {
+  std::string mode = StatusField("Seccomp:");
+  return {"seccomp", Check::Status::kOk,
+          mode == "2" ? "a filter is on; the calls that lull needs are checked above"
+                      : "no filter",
+          ""};
+}
+
+Check Yama() {
+  std::ifstream file("/proc/sys/kernel/yama/ptrace_scope");
+  int scope = -1;
+  if (!(file >> scope)) {
+    return {"yama", Check::Status::kOk, "not in this kernel", ""};
+  }
+  return {"yama", Check::Status::kOk,
+          absl::StrCat("ptrace_scope is ", scope, "; `lull run` does not trace"), ""};
+}
+
+}  // namespace
+
+std::vector<Check> CheckSystem() {
+  return {Kernel(), Glibc(), Memfd(), WipeOnFork(), Pidfd(), Proc(), Seccomp(), Yama()};
+}
+
+}  // namespace lull

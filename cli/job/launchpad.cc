@@ -1,0 +1,75 @@
+#include "cli/job/launchpad.h"
+
+#include <errno.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "cli/client/environment.h"
+#include "cli/job/pipe.h"
+#include "daemon/base/status.h"
+
+namespace lull {
+namespace {
+
+constexpr int kNeverStarted = 125;
+
+[[noreturn]] void WaitAndExec(int go, int failed, char** argv, char** envp) {
+  char byte;
+  ssize_t got;
+  do {
+    got = read(go, &byte, 1);
+  } while (got < 0 && errno == EINTR);
+  if (got != 1) _exit(kNeverStarted);
+  execvpe(argv[0], argv, envp);
+  int error = errno;
+  (void)!write(failed, &error, sizeof(error));
+  _exit(ExecFailureStatus(error));
+}
+
+}  // namespace
+
+int ExecFailureStatus(int error) { return error == ENOENT ? 127 : 126; }
+
+absl::StatusOr<Launchpad> Launchpad::Fork(std::vector<std::string> argv,
+                                          std::vector<std::string> environment) {
+  LULL_ASSIGN_OR_RETURN(Pipe go, MakePipe());
+  LULL_ASSIGN_OR_RETURN(Pipe failed, MakePipe());
+  std::vector<char*> arguments = Pointers(argv);
+  std::vector<char*> variables = Pointers(environment);
+  Launchpad launchpad;
+  launchpad.pid_ = fork();
+  if (launchpad.pid_ < 0) return ErrnoStatus(errno, "cannot start a process");
+  if (launchpad.pid_ == 0) {
+    go.write.reset();  // or its own copy would keep the pipe open
+    failed.read.reset();
+    WaitAndExec(go.read.get(), failed.write.get(), arguments.data(), variables.data());
+  }
+  launchpad.go_ = std::move(go.write);
+  launchpad.failed_ = std::move(failed.read);
+  return launchpad;
+}
+
+int Launchpad::Go() {
+  // SIGPIPE is ignored by now: a process that a signal ended does not end us.
+  (void)!write(go_.get(), "g", 1);
+  go_.reset();
+  int error = 0;
+  ssize_t got;
+  do {
+    got = read(failed_.get(), &error, sizeof(error));
+  } while (got < 0 && errno == EINTR);
+  failed_.reset();
+  return got == sizeof(error) ? error : 0;
+}
+
+void Launchpad::Cancel() {
+  go_.reset();
+  failed_.reset();
+  int status;
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace lull

@@ -1,0 +1,43 @@
+// Stands between the caller and the job until the job ends: passes on signals,
+// stops and continues with it, and returns its exit status.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "cli/job/witness.h"
+#include "daemon/base/unique_fd.h"
+
+namespace lull {
+
+class Supervisor {
+ public:
+  // Takes over lull's own signals: from here on they wait until Run() deals with
+  // them. Call it after the job's process and the witness are forked and before
+  // any thread is started, so that all threads inherit the mask.
+  static absl::StatusOr<std::unique_ptr<Supervisor>> TakeSignals(
+      std::unique_ptr<Witness> witness);
+
+  // Until `job`, a child of ours, ends; returns its exit status, 128 + n when
+  // signal n ended it. Meanwhile calls `poll` when `fd` is readable and at least
+  // once a second.
+  int Run(pid_t job, int fd, const std::function<void()>& poll);
+
+  // After the job: a signal that ends processes ends lull at once, with the job's
+  // status, which is what the caller waits for.
+  void EndWith(int exit_status);
+
+ private:
+  Supervisor() = default;
+  void HandleSignals(pid_t job);
+  void Forward(pid_t job, int signal, int code, pid_t sender, int value);
+  void StopWith(int signal);
+
+  std::unique_ptr<Witness> witness_;
+  UniqueFd signals_;
+};
+
+}  // namespace lull

@@ -1,0 +1,48 @@
+// `lull`: wires the verbs together.
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "cli/client/install.h"
+#include "cli/commands/command_line.h"
+#include "cli/commands/verbs.h"
+#include "daemon/relay/keeper.h"
+#include "daemon/relay/worker_main.h"
+
+int main(int argc, char** argv) {
+  // The worker's descriptors are where the keeper put them; nothing may come first.
+  if (argc == 2 && strcmp(argv[1], lull::relay::kWorkerVerb) == 0) {
+    return lull::relay::RelayWorkerMain();
+  }
+  CLI::App app("Finds out why the GPU sits idle in an unmodified training job.", "lull");
+  app.set_version_flag("--version", std::string("lull ") + lull::kVersion);
+  app.require_subcommand(1);
+  app.footer("Example:\n  lull run -- python train.py\n  lull syncs --by stack\n\n"
+             "`lull VERB --help` explains a verb. Exit codes: 0 done, 1 it could not be "
+             "done,\n2 a wrong command line; `lull run` returns the job's own.");
+  lull::CommandLine line = lull::SplitCommandLine(argc, argv);
+  int exit_code = 0;
+  lull::AddRun(app, line, &exit_code);
+  lull::AddReport(app, &exit_code);
+  lull::AddSyncs(app, &exit_code);
+  lull::AddWaits(app, &exit_code);
+  lull::AddGc(app, &exit_code);
+  lull::AddAllocs(app, &exit_code);
+  lull::AddJobs(app, &exit_code);
+  lull::AddDoctor(app, &exit_code);
+  lull::AddRelay(app, &exit_code);
+  auto is_chosen = [argv](const CLI::App* verb) { return verb->get_name() == argv[1]; };
+  if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_chosen).empty()) {
+    std::fprintf(stderr, "lull: '%s' is no verb; `lull --help` lists them\n", argv[1]);
+    return lull::kExitUsage;
+  }
+  try {
+    app.parse(line.own);
+  } catch (const CLI::ParseError& error) {
+    int code = app.exit(error);  // prints help, version or what is wrong
+    return code == 0 ? 0 : lull::kExitUsage;
+  }
+  return exit_code;
+}

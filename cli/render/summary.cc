@@ -1,0 +1,133 @@
+#include "cli/render/summary.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "cli/render/advice.h"
+#include "cli/render/format.h"
+#include "cli/render/human.h"
+
+namespace lull {
+namespace {
+
+constexpr int kRowsPerCause = 2;
+constexpr size_t kAdviceLines = 2;
+
+class Summary {
+ public:
+  Summary(const v1::ReportReply& reply, bool colour)
+      : reply_(reply), shares_(SharesOf(reply)), colour_(colour) {}
+
+  std::string Text() {
+    Line(Bold(JobLine(reply_.job())));
+    Line(ProcessesLine());
+    Causes();
+    Allocations();
+    AdviceLines();
+    Line(Losses());
+    Line(OverheadLine(reply_.overhead()));
+    Line(absl::StrCat("More: lull report ", ShortId(reply_.job().id())));
+    return std::move(text_);
+  }
+
+ private:
+  void Line(absl::string_view line) { absl::StrAppend(&text_, "lull: ", line, "\n"); }
+
+  std::string Bold(absl::string_view text) const {
+    return colour_ ? absl::StrCat("\x1b[1m", text, "\x1b[0m") : std::string(text);
+  }
+  std::string Warning(absl::string_view text) const {
+    return colour_ ? absl::StrCat("\x1b[33m", text, "\x1b[0m") : std::string(text);
+  }
+
+  std::string ProcessesLine() const {
+    uint32_t at_work = reply_.job().working_processes();
+    std::string line = absl::StrCat(
+        reply_.job().processes(), reply_.job().processes() == 1 ? " process" : " processes",
+        " reported, ", at_work, " did GPU work or allocated tensors; ",
+        FormatCount(reply_.launches()), " launches");
+    return line;
+  }
+
+  void Cause(absl::string_view name, uint64_t total_ns, absl::string_view times) {
+    Line(absl::StrFormat("%-16s %9s  %7s  %s", name, FormatDuration(total_ns),
+                         FormatShare(static_cast<double>(total_ns),
+                                     static_cast<double>(shares_.working_ns)),
+                         times));
+  }
+
+  void Detail(uint64_t ns, absl::string_view what, const v1::Site& site) {
+    Line(absl::StrFormat("    %9s  %s  %s", FormatDuration(ns), Shortened(what, 40),
+                         FormatSite(site)));
+  }
+
+  void Causes() {
+    if (reply_.syncs().total_calls() > 0) {
+      Cause("blocked on GPU", reply_.syncs().total_blocked_ns(),
+            absl::StrCat("in ", FormatCount(reply_.syncs().total_calls()), " calls"));
+      int rows = std::min(kRowsPerCause, reply_.syncs().sync_points_size());
+      for (int i = 0; i < rows; ++i) {
+        const v1::SyncPoint& point = reply_.syncs().sync_points(i);
+        Detail(point.blocked_ns(), point.api(), point.site());
+      }
+    }
+    Cause("data waits", shares_.data_wait_ns, FirstDataWait());
+    Cause("GC pauses", reply_.gc().total_ns(),
+          absl::StrCat("in ", FormatCount(reply_.gc().total_count()), " pauses"));
+  }
+
+  std::string FirstDataWait() const {
+    for (const v1::HostWait& wait : reply_.waits().host_waits()) {
+      if (wait.kind() == "data") return absl::StrCat("at ", FormatSite(wait.site()));
+    }
+    return "";
+  }
+
+  void Allocations() {
+    const v1::AllocationsReply& allocations = reply_.allocations();
+    if (allocations.total_calls() == 0) return;
+    std::string line = absl::StrFormat(
+        "%-16s %9s  in %s allocations", "allocated",
+        FormatBytes(static_cast<int64_t>(allocations.total_bytes())),
+        FormatCount(allocations.total_calls()));
+    if (allocations.allocation_sites_size() > 0) {
+      absl::StrAppend(&line, ", most at ",
+                      FormatSite(allocations.allocation_sites(0).site()));
+    }
+    Line(line);
+  }
+
+  void AdviceLines() {
+    std::vector<Advice> advice = WhatToChangeFirst(reply_);
+    if (advice.empty()) {
+      Line("Change first: nothing stands out (GPU idle time is not measured in this "
+           "version)");
+    }
+    for (size_t i = 0; i < std::min(kAdviceLines, advice.size()); ++i) {
+      Line(absl::StrCat(Bold(i == 0 ? "Change first: " : "Then: "), advice[i].finding,
+                        ": ", advice[i].advice));
+    }
+  }
+
+  std::string Losses() const {
+    const v1::Losses& losses = reply_.losses();
+    std::string line = LossesLine(losses);
+    return losses.events_lost() > 0 || losses.corrupt_segments() > 0 ? Warning(line) : line;
+  }
+
+  const v1::ReportReply& reply_;
+  Shares shares_;
+  bool colour_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string SummaryText(const v1::ReportReply& reply, bool colour) {
+  return Summary(reply, colour).Text();
+}
+
+}  // namespace lull

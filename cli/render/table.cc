@@ -1,0 +1,60 @@
+#include "cli/render/table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace lull {
+namespace {
+
+// Width on the terminal: UTF-8 continuation bytes take no room.
+size_t DisplayWidth(absl::string_view text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](unsigned char byte) {
+        return (byte & 0xc0) != 0x80;
+      }));
+}
+
+}  // namespace
+
+Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {
+  for (const Column& column : columns_) widths_.push_back(DisplayWidth(column.title));
+}
+
+void Table::AddRow(std::vector<std::string> cells) {
+  cells.resize(columns_.size());
+  for (size_t i = 0; i < cells.size(); ++i) {
+    widths_[i] = std::max(widths_[i], DisplayWidth(cells[i]));
+  }
+  lines_.push_back({std::move(cells), ""});
+}
+
+void Table::AddNote(absl::string_view line) { lines_.push_back({{}, std::string(line)}); }
+
+std::string Table::Text() const {
+  std::string text;
+  auto add_cells = [&](const std::vector<std::string>& cells) {
+    std::string line;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      std::string padding(widths_[i] - DisplayWidth(cells[i]), ' ');
+      bool right = columns_[i].align == Align::kRight;
+      absl::StrAppend(&line, "  ", right ? padding : "", cells[i], right ? "" : padding);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    absl::StrAppend(&text, line, "\n");
+  };
+  std::vector<std::string> titles;
+  for (const Column& column : columns_) titles.push_back(column.title);
+  add_cells(titles);
+  for (const Line& line : lines_) {
+    if (line.cells.empty()) {
+      absl::StrAppend(&text, "      ", line.note, "\n");
+    } else {
+      add_cells(line.cells);
+    }
+  }
+  return text;
+}
+
+}  // namespace lull

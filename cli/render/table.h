@@ -1,0 +1,45 @@
+// A table of text with aligned columns, as the human reports print it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace lull {
+
+// Example:
+//   Table table({{"calls", Align::kRight}, {"site", Align::kLeft}});
+//   table.AddRow({"12", "train.py:42 step"});
+//   table.AddNote("step  train.py:42");     // a line of its own under the row
+//   std::string text = table.Text();
+class Table {
+ public:
+  enum class Align { kLeft, kRight };
+  struct Column {
+    std::string title;
+    Align align;
+  };
+
+  explicit Table(std::vector<Column> columns);
+
+  // One cell per column.
+  void AddRow(std::vector<std::string> cells);
+  void AddNote(absl::string_view line);
+
+  // The title line, then rows and notes, every line indented by two and without
+  // trailing spaces.
+  std::string Text() const;
+
+ private:
+  struct Line {
+    std::vector<std::string> cells;  // empty: a note
+    std::string note;
+  };
+
+  std::vector<Column> columns_;
+  std::vector<size_t> widths_;
+  std::vector<Line> lines_;
+};
+
+}  // namespace lull
