@@ -118,8 +118,8 @@ class Upstream::Impl {
     std::unique_ptr<Stream> stream = stub_->Stream(&context);
     std::thread reader([this, &stream] { ReadReplies(stream.get()); });
     WriteBatches(stream.get());
-    stream->WritesDone();
-    context.TryCancel();
+    // A cancel would hide the collector's own word from Finish().
+    if (!StreamHasEnded()) context.TryCancel();
     reader.join();
     {
       absl::MutexLock lock(&mutex_);
@@ -143,24 +143,22 @@ class Upstream::Impl {
     spool_->Interrupt();
   }
 
-  bool StreamIsOver() const {
+  bool StreamHasEnded() const {
     absl::MutexLock lock(&mutex_);
-    return stopping_ || stream_ended_;
+    return stream_ended_;
   }
 
   bool MaySend(uint64_t sent) const {
     return sent < spool_->acknowledged() + kMaxUnacknowledged;
   }
 
-  // Until the stream breaks or we stop. When the reader thread sees the end of the
-  // stream first, the status waits in Finish(); so nothing is cancelled here before
-  // the reader is done.
+  // Until the stream breaks or we stop.
   void WriteBatches(Stream* stream) {
     lull::v1::IngestRequest request;
     *request.mutable_hello() = hello_;
     if (!stream->Write(request)) return AwaitEnd();
     uint64_t sent = spool_->acknowledged();
-    while (!StreamIsOver()) {
+    while (!StreamHasEnded() && !stopping()) {
       if (!MaySend(sent)) {
         absl::SleepFor(absl::Milliseconds(2));
         continue;

@@ -1,0 +1,156 @@
+#include "tests/daemon/relay/fake_collector.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace lull::relay {
+
+FakeCollector::FakeCollector(std::string address) : address_(std::move(address)) {}
+FakeCollector::~FakeCollector() { Stop(); }
+
+void FakeCollector::Start() {
+  unlink(address_.substr(5).c_str());  // behind "unix:"
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
+  builder.RegisterService(this);
+  server_ = builder.BuildAndStart();
+  if (server_ == nullptr) abort();
+}
+
+void FakeCollector::Stop() {
+  if (server_ == nullptr) return;
+  server_->Shutdown(std::chrono::system_clock::now());
+  server_->Wait();
+  server_.reset();
+}
+
+void FakeCollector::RequireToken(std::string token) {
+  absl::MutexLock lock(&mutex_);
+  token_ = std::move(token);
+}
+
+void FakeCollector::StopAcknowledging(bool stop) {
+  absl::MutexLock lock(&mutex_);
+  silent_ = stop;
+}
+
+void FakeCollector::BreakAfter(int batches) {
+  absl::MutexLock lock(&mutex_);
+  break_after_ = batches;
+}
+
+Collected FakeCollector::collected() const {
+  absl::MutexLock lock(&mutex_);
+  return collected_;
+}
+
+bool FakeCollector::WaitForJobEnd(absl::Duration timeout) const {
+  absl::MutexLock lock(&mutex_);
+  auto ended = [this]() { return collected_.job_end.has_value(); };
+  return mutex_.AwaitWithTimeout(absl::Condition(&ended), timeout);
+}
+
+grpc::Status FakeCollector::Stream(
+    grpc::ServerContext* context,
+    grpc::ServerReaderWriter<lull::v1::IngestReply, lull::v1::IngestRequest>* stream) {
+  {
+    absl::MutexLock lock(&mutex_);
+    ++collected_.streams;
+    auto metadata = context->client_metadata().find("authorization");
+    if (!token_.empty() &&
+        (metadata == context->client_metadata().end() ||
+         std::string(metadata->second.data(), metadata->second.size()) !=
+             "Bearer " + token_)) {
+      return grpc::Status(grpc::StatusCode::UNAUTHENTICATED, "wrong token");
+    }
+  }
+  lull::v1::IngestRequest request;
+  if (!stream->Read(&request)) return grpc::Status::OK;
+  if (!request.has_hello()) {
+    return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "no hello");
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    collected_.hello = request.hello();
+  }
+  int batches = 0;
+  while (stream->Read(&request)) {
+    lull::v1::IngestReply reply;
+    bool silent;
+    {
+      absl::MutexLock lock(&mutex_);
+      Store(request.batch());
+      if (break_after_ > 0 && ++batches >= break_after_) {
+        return grpc::Status(grpc::StatusCode::UNAVAILABLE, "broken on purpose");
+      }
+      reply.set_acknowledged_sequence(request.batch().sequence());
+      silent = silent_;
+    }
+    if (!silent) stream->Write(reply);
+  }
+  return grpc::Status::OK;
+}
+
+void FakeCollector::StoreRing(const lull::v1::RingBatch& run) {
+  const lull::v1::EventColumns& events = run.events();
+  int size = events.type_size();
+  for (int column :
+       {events.start_delta_ns_size(), events.duration_ns_size(), events.flags_size(),
+        events.api_size(), events.python_stack_size(), events.native_stack_size(),
+        events.arg0_size(), events.arg1_size(), events.arg2_size(), events.tid_size()}) {
+    if (column != size) collected_.violations.push_back("columns of unequal length");
+  }
+  Collected::Ring& ring = collected_.rings[{run.process_key(), run.ring()}];
+  if (events.first_position() > ring.end) {
+    ring.skipped += events.first_position() - ring.end;
+    ring.end = events.first_position();
+  }
+  for (int i = 0; i < size; ++i) {
+    for (uint32_t ref : {events.python_stack(i), events.native_stack(i)}) {
+      if (ref != 0 && collected_.stacks.count({run.process_key(), ref}) == 0) {
+        collected_.violations.push_back(absl::StrCat("stack ", ref, " is not defined"));
+      }
+    }
+    if (events.first_position() + i < ring.end) continue;  // stored before
+    ring.end = events.first_position() + i + 1;
+    ring.values.push_back(events.arg0(i));
+    ring.tids.push_back(events.tid(i));
+    ring.types.push_back(events.type(i));
+    ring.python_stacks.push_back(events.python_stack(i));
+  }
+}
+
+void FakeCollector::Store(const lull::v1::Batch& batch) {
+  ++collected_.batches;
+  if (batch.sequence() > collected_.last_sequence + 1) {
+    collected_.violations.push_back(
+        absl::StrCat("sequence ", batch.sequence(), " after ", collected_.last_sequence));
+  }
+  if (batch.ByteSizeLong() > (4u << 20)) collected_.violations.push_back("too large");
+  collected_.last_sequence = std::max(collected_.last_sequence, batch.sequence());
+  for (const auto& process : batch.processes()) {
+    collected_.processes[process.key()] = process;
+  }
+  for (const auto& stacks : batch.stacks()) {
+    for (const auto& stack : stacks.stacks()) {
+      collected_.stacks[{stacks.process_key(), stack.ref()}] = stack;
+    }
+  }
+  for (const auto& run : batch.rings()) {
+    if (collected_.processes.count(run.process_key()) == 0) {
+      collected_.violations.push_back("events of an unknown process");
+    }
+    StoreRing(run);
+  }
+  for (const auto& counters : batch.counters()) {
+    collected_.counters[counters.process_key()] = counters;
+  }
+  for (const auto& end : batch.process_ends()) collected_.ended.insert(end.process_key());
+  if (batch.has_job_end()) collected_.job_end = batch.job_end();
+}
+
+}  // namespace lull::relay

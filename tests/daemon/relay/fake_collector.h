@@ -1,0 +1,79 @@
+// A collector for tests: an Ingest service in this process that keeps what it gets
+// as the real one must (each position of a ring once), and misbehaves on demand.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "ingest.grpc.pb.h"
+
+namespace lull::relay {
+
+// What one relay delivered, by process key.
+struct Collected {
+  struct Ring {
+    uint64_t end = 0;               // positions below are stored
+    uint64_t skipped = 0;           // positions that never came
+    std::vector<uint64_t> values;   // arg0 of each event, in order
+    std::vector<uint32_t> tids;
+    std::vector<uint32_t> types;
+    std::vector<uint32_t> python_stacks;
+  };
+  std::map<std::pair<uint64_t, uint32_t>, Ring> rings;
+  std::map<uint64_t, lull::v1::ProcessInfo> processes;
+  std::map<uint64_t, lull::v1::ProcessCounters> counters;
+  std::map<std::pair<uint64_t, uint32_t>, lull::v1::StackDef> stacks;
+  std::set<uint64_t> ended;
+  std::optional<lull::v1::JobEnd> job_end;
+  lull::v1::Hello hello;
+  uint64_t last_sequence = 0;
+  uint64_t batches = 0;  // repeated ones included
+  int streams = 0;
+  std::vector<std::string> violations;  // of the contract in proto/ingest.proto
+};
+
+class FakeCollector final : public lull::v1::Ingest::Service {
+ public:
+  explicit FakeCollector(std::string address);  // "unix:/path"
+  ~FakeCollector() override;
+
+  void Start();
+  void Stop();  // as a collector that is killed: streams break
+
+  void RequireToken(std::string token);
+  void StopAcknowledging(bool stop);
+  // Breaks the stream without an acknowledgement after so many batches. 0: never.
+  void BreakAfter(int batches);
+
+  Collected collected() const;
+  // Waits until a job's end has come; false after `timeout`.
+  bool WaitForJobEnd(absl::Duration timeout) const;
+
+  grpc::Status Stream(
+      grpc::ServerContext* context,
+      grpc::ServerReaderWriter<lull::v1::IngestReply, lull::v1::IngestRequest>* stream)
+      override;
+
+ private:
+  void Store(const lull::v1::Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void StoreRing(const lull::v1::RingBatch& run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::string address_;
+  std::unique_ptr<grpc::Server> server_;
+  mutable absl::Mutex mutex_;
+  Collected collected_ ABSL_GUARDED_BY(mutex_);
+  std::string token_ ABSL_GUARDED_BY(mutex_);
+  bool silent_ ABSL_GUARDED_BY(mutex_) = false;
+  int break_after_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace lull::relay

@@ -1,0 +1,147 @@
+#include "tests/daemon/relay/fake_segment.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "daemon/base/clock.h"
+#include "preload/abi/handshake.h"
+
+namespace lull::relay {
+
+FakeSegment::FakeSegment()
+    : memfd_(memfd_create("fake-lull", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
+  if (ftruncate(memfd_.get(), abi::kSegmentSize) != 0) abort();
+  fcntl(memfd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
+  void* base = mmap(nullptr, abi::kSegmentSize, PROT_READ | PROT_WRITE, MAP_SHARED,
+                    memfd_.get(), 0);
+  if (base == MAP_FAILED) abort();
+  base_ = static_cast<char*>(base);
+  abi::SegmentHeader& header = view().header();
+  header.magic = abi::kSegmentMagic;
+  header.version = abi::kVersion;
+  header.pid = static_cast<uint32_t>(getpid());
+  header.size = abi::kSegmentSize;
+  header.created_ns = MonotonicNs();
+  header.created_realtime_ns = RealtimeNs();
+  header.arena_used = 16;  // offset 0 is never used
+}
+
+FakeSegment::~FakeSegment() { munmap(base_, abi::kSegmentSize); }
+
+bool FakeSegment::Commit(uint32_t ring, const abi::Event& event) {
+  abi::RingHeader& header = view().ring(ring);
+  uint64_t head = header.head.load(std::memory_order_relaxed);
+  if (head - header.tail.load(std::memory_order_acquire) >= abi::kRingSlots) {
+    header.lost.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  view().slots(ring)[head % abi::kRingSlots] = event;
+  header.head.store(head + 1, std::memory_order_release);
+  return true;
+}
+
+abi::Ref FakeSegment::Allocate(size_t bytes) {
+  uint32_t offset = view().header().arena_used.fetch_add((bytes + 15) / 16 * 16);
+  return offset / 16;
+}
+
+abi::Ref FakeSegment::AddCode(const std::string& file, const std::string& name,
+                              int first_line, int python_minor,
+                              const std::string& linetable) {
+  size_t bytes = sizeof(abi::CodeEntry) + file.size() + name.size() + linetable.size();
+  abi::Ref ref = Allocate(bytes);
+  abi::CodeEntry entry{};
+  entry.header = {abi::EntryKind::kPythonCode, static_cast<uint32_t>(bytes)};
+  entry.first_line = first_line;
+  entry.python_minor = static_cast<uint16_t>(python_minor);
+  entry.filename_size = static_cast<uint16_t>(file.size());
+  entry.name_size = static_cast<uint16_t>(name.size());
+  entry.linetable_size = static_cast<uint32_t>(linetable.size());
+  char* out = view().entry(ref);
+  memcpy(out, &entry, sizeof(entry));
+  std::string text = file + name + linetable;
+  memcpy(out + sizeof(entry), text.data(), text.size());
+  return ref;
+}
+
+namespace {
+
+void WriteStack(char* out, abi::EntryKind kind, const void* frames, size_t depth) {
+  abi::StackEntry entry{};
+  entry.header = {kind, static_cast<uint32_t>(sizeof(entry) + depth * 8)};
+  entry.depth = static_cast<uint32_t>(depth);
+  memcpy(out, &entry, sizeof(entry));
+  memcpy(out + sizeof(entry), frames, depth * 8);
+}
+
+}  // namespace
+
+abi::Ref FakeSegment::AddPythonStack(
+    const std::vector<std::pair<abi::Ref, int32_t>>& frames) {
+  std::vector<abi::PythonFrame> raw;
+  for (auto [code, lasti] : frames) raw.push_back({code, lasti});
+  abi::Ref ref = Allocate(sizeof(abi::StackEntry) + raw.size() * 8);
+  WriteStack(view().entry(ref), abi::EntryKind::kPythonStack, raw.data(), raw.size());
+  return ref;
+}
+
+abi::Ref FakeSegment::AddNativeStack(const std::vector<uint64_t>& addresses) {
+  abi::Ref ref = Allocate(sizeof(abi::StackEntry) + addresses.size() * 8);
+  WriteStack(view().entry(ref), abi::EntryKind::kNativeStack, addresses.data(),
+             addresses.size());
+  return ref;
+}
+
+bool FakeSegment::Handshake(const std::string& socket_path) {
+  return SayHello(socket_path, memfd_.get(), abi::kSegmentMagic, abi::kVersion) == 1;
+}
+
+abi::Event MakeEvent(abi::EventType type, uint64_t value, uint64_t start_ns) {
+  abi::Event event{};
+  event.start_ns = start_ns;
+  event.duration_ns = 10;
+  event.arg0 = value;
+  event.type = type;
+  return event;
+}
+
+int SayHello(const std::string& socket_path, int memfd, uint64_t magic,
+             uint32_t version) {
+  UniqueFd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  strncpy(address.sun_path, socket_path.c_str(), sizeof(address.sun_path) - 1);
+  if (connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
+    return -1;
+  }
+  abi::Hello hello{magic, version, static_cast<uint32_t>(getpid())};
+  iovec data{&hello, sizeof(hello)};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  if (memfd >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    cmsghdr* part = CMSG_FIRSTHDR(&message);
+    part->cmsg_level = SOL_SOCKET;
+    part->cmsg_type = SCM_RIGHTS;
+    part->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(part), &memfd, sizeof(memfd));
+  }
+  if (sendmsg(fd.get(), &message, MSG_NOSIGNAL) < 0) return -1;
+  pollfd entry{fd.get(), POLLIN, 0};
+  abi::Welcome welcome{};
+  if (poll(&entry, 1, abi::kHandshakeTimeoutMs) != 1 ||
+      recv(fd.get(), &welcome, sizeof(welcome), 0) != sizeof(welcome)) {
+    return -1;
+  }
+  return static_cast<int>(welcome.accepted);
+}
+
+}  // namespace lull::relay

@@ -1,0 +1,54 @@
+// A target's side of the shared memory, written through the ABI alone, for tests:
+// what the shim does, without the shim.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/base/unique_fd.h"
+#include "preload/abi/segment.h"
+
+namespace lull::relay {
+
+class FakeSegment {
+ public:
+  FakeSegment();
+  ~FakeSegment();
+  FakeSegment(const FakeSegment&) = delete;
+  FakeSegment& operator=(const FakeSegment&) = delete;
+
+  int memfd() const { return memfd_.get(); }
+  char* base() const { return base_; }
+  abi::SegmentView view() const { return abi::SegmentView(base_); }
+
+  // As the shim's writer: false, and one more lost, when the ring is full.
+  bool Commit(uint32_t ring, const abi::Event& event);
+
+  abi::Ref AddCode(const std::string& file, const std::string& name, int first_line,
+                   int python_minor = 11, const std::string& linetable = "");
+  abi::Ref AddPythonStack(const std::vector<std::pair<abi::Ref, int32_t>>& frames);
+  abi::Ref AddNativeStack(const std::vector<uint64_t>& addresses);
+
+  // Says hello on the socket; false unless it was welcome.
+  bool Handshake(const std::string& socket_path);
+
+ private:
+  abi::Ref Allocate(size_t bytes);
+
+  UniqueFd memfd_;
+  char* base_ = nullptr;
+};
+
+// An event of `type` whose arg0 is `value`, at `start_ns`.
+abi::Event MakeEvent(abi::EventType type, uint64_t value, uint64_t start_ns = 1'000);
+
+// Hello with any memfd and contents; the Welcome's `accepted`, or -1 when the
+// relay closed the connection or did not answer.
+int SayHello(const std::string& socket_path, int memfd, uint64_t magic,
+             uint32_t version);
+
+}  // namespace lull::relay

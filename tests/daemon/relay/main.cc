@@ -1,0 +1,15 @@
+// The test program is also the relay worker that its keepers start.
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+#include "daemon/relay/keeper.h"
+#include "daemon/relay/worker_main.h"
+
+int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == lull::relay::kWorkerVerb) {
+    return lull::relay::RelayWorkerMain();
+  }
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,583 @@
+// Keeper, worker and upstream together, against a fake target and a fake collector.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <random>
+#include <thread>
+
+#include "absl/time/clock.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/runtime_directory.h"
+#include "daemon/relay/deliver.h"
+#include "daemon/relay/keeper.h"
+#include "preload/abi/hook_list.h"
+#include "tests/daemon/relay/fake_collector.h"
+#include "tests/daemon/relay/fake_segment.h"
+
+namespace lull::relay {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class RelayTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char path[] = "/tmp/lull-relay-test-XXXXXX";
+    ASSERT_NE(mkdtemp(path), nullptr);
+    root_ = path;
+    collector_ = std::make_unique<FakeCollector>("unix:" + root_ + "/collector");
+  }
+
+  void TearDown() override {
+    keeper_.reset();
+    collector_.reset();
+    for (pid_t child : children_) {
+      kill(child, SIGKILL);
+      waitpid(child, nullptr, 0);
+    }
+    ASSERT_TRUE(RemoveTree(root_).ok());
+  }
+
+  RelayOptions Options() {
+    RelayOptions options;
+    options.socket_path = root_ + "/run/relay";
+    options.spool_directory = root_ + "/spool/job";
+    options.collector_address = "unix:" + root_ + "/collector";
+    options.job.set_id("0123456789abcdef0123456789abcdef");
+    options.job.set_start_ns(MonotonicNs());
+    options.grace = absl::Milliseconds(200);
+    return options;
+  }
+
+  void StartKeeper(RelayOptions options) {
+    auto keeper = Keeper::Start(std::move(options));
+    ASSERT_TRUE(keeper.ok()) << keeper.status();
+    keeper_ = *std::move(keeper);
+  }
+
+  // Drives the keeper until `done` or ten seconds have passed.
+  template <typename Condition>
+  bool PollUntil(Condition done) {
+    absl::Time deadline = absl::Now() + absl::Seconds(10);
+    while (!done() && absl::Now() < deadline) {
+      pollfd entry{keeper_->fd(), POLLIN, 0};
+      poll(&entry, 1, 5);
+      keeper_->Poll();
+    }
+    return done();
+  }
+
+  // A process that says hello with `segment`, and lives until EndTarget().
+  pid_t StartTarget(FakeSegment* segment, int* accepted = nullptr) {
+    int ready[2];
+    EXPECT_EQ(pipe2(ready, O_CLOEXEC), 0);
+    pid_t child = fork();
+    if (child == 0) {
+      char ok = segment->Handshake(root_ + "/run/relay") ? 1 : 0;
+      (void)!write(ready[1], &ok, 1);
+      while (true) pause();
+    }
+    close(ready[1]);
+    children_.push_back(child);
+    char ok = 0;
+    EXPECT_TRUE(PollUntil([&] {
+      pollfd entry{ready[0], POLLIN, 0};
+      return poll(&entry, 1, 0) == 1;
+    }));
+    EXPECT_EQ(read(ready[0], &ok, 1), 1);
+    close(ready[0]);
+    if (accepted != nullptr) *accepted = ok;
+    return child;
+  }
+
+  void EndTarget(pid_t child) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    children_.erase(std::find(children_.begin(), children_.end(), child));
+  }
+
+  absl::Status Finish(absl::Duration timeout = absl::Seconds(20)) {
+    keeper_->JobEnded(0);
+    return keeper_->WaitUntilDelivered(timeout);
+  }
+
+  std::string root_;
+  std::unique_ptr<FakeCollector> collector_;
+  std::unique_ptr<Keeper> keeper_;
+  std::vector<pid_t> children_;
+};
+
+void CommitMany(FakeSegment* segment, uint32_t ring, uint64_t from, uint64_t count) {
+  for (uint64_t i = from; i < from + count; ++i) {
+    ASSERT_TRUE(
+        segment->Commit(ring, MakeEvent(abi::EventType::kLaunch, i, 1000 + i)));
+  }
+}
+
+void ExpectExactly(const Collected& collected, uint64_t key, uint32_t ring,
+                   uint64_t count) {
+  auto found = collected.rings.find({key, ring});
+  ASSERT_NE(found, collected.rings.end());
+  ASSERT_EQ(found->second.values.size(), count);
+  for (uint64_t i = 0; i < count; ++i) ASSERT_EQ(found->second.values[i], i);
+  EXPECT_EQ(found->second.skipped, 0u);
+}
+
+TEST_F(RelayTest, DeliversEverythingThatAKilledTargetHadCommitted) {
+  collector_->Start();
+  StartKeeper(Options());
+  FakeSegment segment;
+  pid_t target = StartTarget(&segment);
+  segment.view().header().python_version = (3 << 8) | 11;
+  abi::Ref code = segment.AddCode("/home/me/train.py", "main.<locals>.step", 40);
+  abi::Event sync = MakeEvent(abi::EventType::kSync, 0);
+  sync.py_stack = segment.AddPythonStack({{code, -1}});
+  sync.api = static_cast<uint16_t>(abi::HookId::k_cudaStreamSynchronize);
+  ASSERT_TRUE(segment.Commit(3, sync));
+  CommitMany(&segment, 3, 1, 5000);
+  segment.view().ring(3).lost = 17;
+  segment.view().header().gpu_calls = 5000;
+  EndTarget(target);
+  ASSERT_EQ(Finish(), absl::OkStatus());
+
+  Collected got = collector_->collected();
+  EXPECT_THAT(got.violations, IsEmpty());
+  ExpectExactly(got, 1, 3, 5001);
+  EXPECT_EQ(got.processes[1].pid(), static_cast<uint32_t>(target));
+  EXPECT_EQ(got.processes[1].parent_pid(), static_cast<uint32_t>(getpid()));
+  EXPECT_EQ(got.processes[1].python_version(), "3.11");
+  EXPECT_EQ(got.processes[1].rank(), -1);
+  ASSERT_EQ(got.counters[1].rings_size(), 1);
+  EXPECT_EQ(got.counters[1].rings(0).committed(), 5001u);
+  EXPECT_EQ(got.counters[1].rings(0).lost_full(), 17u);
+  EXPECT_EQ(got.counters[1].gpu_calls(), 5000u);
+  EXPECT_EQ(got.ended.count(1), 1u);
+  ASSERT_TRUE(got.job_end.has_value());
+  EXPECT_TRUE(got.job_end->known());
+  EXPECT_EQ(got.job_end->exit_status(), 0);
+  const auto& stack = got.stacks.at({1, sync.py_stack});
+  ASSERT_EQ(stack.frames_size(), 1);
+  EXPECT_EQ(stack.frames(0).function(), "main.<locals>.step");
+  EXPECT_EQ(stack.frames(0).file(), "/home/me/train.py");
+  EXPECT_EQ(stack.frames(0).line(), 40);
+  EXPECT_FALSE(std::filesystem::exists(root_ + "/spool/job"));
+  EXPECT_FALSE(std::filesystem::exists(root_ + "/run/relay"));
+}
+
+TEST_F(RelayTest, TellsTheCollectorHowTheHooksAreCalled) {
+  collector_->Start();
+  StartKeeper(Options());
+  ASSERT_EQ(Finish(), absl::OkStatus());
+  Collected got = collector_->collected();
+  EXPECT_EQ(got.hello.job().id(), Options().job.id());
+  bool found = false;
+  for (const auto& api : got.hello.apis()) {
+    if (api.name() != "cudaStreamSynchronize") continue;
+    found = true;
+    EXPECT_EQ(api.id(),
+              static_cast<uint32_t>(abi::HookId::k_cudaStreamSynchronize));
+    EXPECT_EQ(api.family(), "sync");
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST_F(RelayTest, ArmsATargetAndSetsItsThresholds) {
+  collector_->Start();
+  RelayOptions options = Options();
+  options.wait_threshold_ns = 123'456;
+  StartKeeper(options);
+  FakeSegment segment;
+  StartTarget(&segment);
+  abi::ControlBlock& control = segment.view().control();
+  ASSERT_TRUE(PollUntil([&] { return control.armed.load() == 1; }));
+  EXPECT_EQ(control.wait_threshold_ns.load(), 123'456u);
+  EXPECT_EQ(control.late_launch_ns.load(), abi::kDefaultLateLaunchNs);
+}
+
+TEST_F(RelayTest, EveryEventArrivesOnceWhileTheWorkerIsKilledAgainAndAgain) {
+  collector_->Start();
+  StartKeeper(Options());
+  FakeSegment segment;
+  pid_t target = StartTarget(&segment);
+  constexpr uint32_t kThreads = 4;
+  constexpr uint64_t kEvents = 20'000;
+  std::vector<std::thread> writers;
+  std::atomic<uint32_t> writing{kThreads};
+  for (uint32_t ring = 0; ring < kThreads; ++ring) {
+    writers.emplace_back([&, ring] {
+      for (uint64_t i = 0; i < kEvents;) {
+        abi::RingHeader& header = segment.view().ring(ring);
+        // A patient writer: what must arrive is then known exactly.
+        if (header.head.load() - header.tail.load() < abi::kRingSlots) {
+          segment.Commit(ring, MakeEvent(abi::EventType::kLaunch, i++));
+          if (i % 64 == 0) absl::SleepFor(absl::Milliseconds(1));
+        } else {
+          absl::SleepFor(absl::Milliseconds(1));
+        }
+      }
+      --writing;
+    });
+  }
+  std::mt19937 random(20260);
+  int kills = 0;
+  while (writing > 0) {
+    absl::Time until = absl::Now() + absl::Milliseconds(random() % 60);
+    PollUntil([&] { return absl::Now() > until; });
+    if (keeper_->worker_pid() > 0) {
+      kill(keeper_->worker_pid(), SIGKILL);
+      ++kills;
+    }
+  }
+  for (std::thread& writer : writers) writer.join();
+  EndTarget(target);
+  ASSERT_EQ(Finish(), absl::OkStatus());
+  EXPECT_GT(kills, 3);
+  EXPECT_GT(keeper_->status().worker_restarts, 2u);
+  Collected got = collector_->collected();
+  EXPECT_THAT(got.violations, IsEmpty());
+  for (uint32_t ring = 0; ring < kThreads; ++ring) ExpectExactly(got, 1, ring, kEvents);
+  for (const auto& ring : got.counters[1].rings()) EXPECT_EQ(ring.lost_relay(), 0u);
+}
+
+TEST_F(RelayTest, TheWorkerGoesOnWhenTheKeeperIsKilled) {
+  collector_->Start();
+  FakeSegment before;
+  FakeSegment after;
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  pid_t keeper = fork();
+  if (keeper == 0) {  // a `lull run` that somebody kills
+    auto started = Keeper::Start(Options());
+    if (!started.ok()) _exit(1);
+    keeper_ = *std::move(started);
+    (void)!write(ready[1], "x", 1);
+    while (true) PollUntil([] { return false; });
+  }
+  char x;
+  ASSERT_EQ(read(ready[0], &x, 1), 1);
+  pid_t target = fork();
+  if (target == 0) {
+    before.Handshake(root_ + "/run/relay");
+    while (true) pause();
+  }
+  absl::Time armed_by = absl::Now() + absl::Seconds(10);
+  while (before.view().control().armed == 0 && absl::Now() < armed_by) {
+    absl::SleepFor(absl::Milliseconds(2));
+  }
+  kill(keeper, SIGKILL);
+  waitpid(keeper, nullptr, 0);
+  CommitMany(&before, 0, 0, 1000);
+
+  pid_t second = fork();  // a target that starts after the keeper's death
+  if (second == 0) {
+    _exit(after.Handshake(root_ + "/run/relay") &&
+                  after.Commit(0, MakeEvent(abi::EventType::kLaunch, 0))
+              ? 0
+              : 1);
+  }
+  int status = 0;
+  waitpid(second, &status, 0);
+  EXPECT_EQ(status, 0) << "the orphaned worker answers handshakes";
+  kill(target, SIGKILL);
+  waitpid(target, nullptr, 0);
+  ASSERT_TRUE(collector_->WaitForJobEnd(absl::Seconds(15)));
+  Collected got = collector_->collected();
+  EXPECT_THAT(got.violations, IsEmpty());
+  ExpectExactly(got, 1, 0, 1000);
+  ExpectExactly(got, 2, 0, 1);
+  EXPECT_FALSE(got.job_end->known());
+  absl::Time gone_by = absl::Now() + absl::Seconds(5);
+  while (std::filesystem::exists(root_ + "/spool/job") && absl::Now() < gone_by) {
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  EXPECT_FALSE(std::filesystem::exists(root_ + "/spool/job"));
+  EXPECT_FALSE(std::filesystem::exists(root_ + "/run/relay"));
+}
+
+TEST_F(RelayTest, ASecondHelloOfTheSameProcessEndsTheImageBefore) {
+  collector_->Start();
+  StartKeeper(Options());
+  FakeSegment first;
+  FakeSegment second;
+  std::atomic<bool> welcome{false};
+  // Both from this process, which lives on: as exec without another pid.
+  std::thread hello([&] {
+    first.Commit(0, MakeEvent(abi::EventType::kLaunch, 0));
+    bool one = first.Handshake(root_ + "/run/relay");
+    bool two = second.Handshake(root_ + "/run/relay");
+    welcome = one && two;
+  });
+  EXPECT_TRUE(PollUntil([&] { return collector_->collected().ended.count(1) != 0; }));
+  hello.join();
+  EXPECT_TRUE(welcome);
+  EXPECT_EQ(keeper_->status().live_targets, 1u);
+  ExpectExactly(collector_->collected(), 1, 0, 1);
+  EXPECT_EQ(Finish(), absl::OkStatus()) << "also with a target that lives on";
+  EXPECT_EQ(second.view().control().armed, 0u);
+}
+
+TEST_F(RelayTest, RefusesWhatIsNoProperTarget) {
+  collector_->Start();
+  StartKeeper(Options());
+  FakeSegment good;
+  UniqueFd unsealed(memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(ftruncate(unsealed.get(), abi::kSegmentSize), 0);
+  UniqueFd small(memfd_create("small", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(ftruncate(small.get(), 4096), 0);
+  fcntl(small.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
+  FakeSegment headerless;
+  headerless.view().header().magic = 1;
+  std::atomic<bool> done{false};
+  std::vector<int> answers;
+  std::thread hello([&] {
+    const std::string path = root_ + "/run/relay";
+    answers = {SayHello(path, good.memfd(), 1, abi::kVersion),
+               SayHello(path, good.memfd(), abi::kSegmentMagic, abi::kVersion + 1),
+               SayHello(path, unsealed.get(), abi::kSegmentMagic, abi::kVersion),
+               SayHello(path, small.get(), abi::kSegmentMagic, abi::kVersion),
+               SayHello(path, headerless.memfd(), abi::kSegmentMagic, abi::kVersion),
+               SayHello(path, -1, abi::kSegmentMagic, abi::kVersion),
+               SayHello(path, good.memfd(), abi::kSegmentMagic, abi::kVersion)};
+    done = true;
+  });
+  EXPECT_TRUE(PollUntil([&] { return done.load(); }));
+  hello.join();
+  EXPECT_THAT(answers, ::testing::ElementsAre(0, 0, 0, 0, 0, 0, 1));
+  EXPECT_EQ(keeper_->status().refused, 6u);
+}
+
+TEST_F(RelayTest, TheSocketIsForThisUserAlone) {
+  collector_->Start();
+  StartKeeper(Options());
+  struct stat info;
+  ASSERT_EQ(stat((root_ + "/run/relay").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  ASSERT_EQ(stat((root_ + "/run").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700u);
+  EXPECT_EQ(Keeper::Start(Options()).status().code(), absl::StatusCode::kAlreadyExists);
+}
+
+TEST_F(RelayTest, KeepsEverythingForACollectorThatComesLate) {
+  StartKeeper(Options());
+  FakeSegment segment;
+  pid_t target = StartTarget(&segment);
+  CommitMany(&segment, 0, 0, 3000);
+  EndTarget(target);
+  ASSERT_TRUE(PollUntil([&] { return keeper_->status().events_read == 3000; }));
+  EXPECT_EQ(collector_->collected().batches, 0u);
+  collector_->Start();
+  ASSERT_EQ(Finish(), absl::OkStatus());
+  ExpectExactly(collector_->collected(), 1, 0, 3000);
+}
+
+TEST_F(RelayTest, SendsAgainWhatWasNotAcknowledgedWhenTheStreamBreaks) {
+  collector_->BreakAfter(2);
+  collector_->Start();
+  StartKeeper(Options());
+  FakeSegment segment;
+  pid_t target = StartTarget(&segment);
+  for (uint64_t i = 0; i < 12; ++i) {
+    CommitMany(&segment, 0, i * 100, 100);
+    absl::Time until = absl::Now() + absl::Milliseconds(120);
+    PollUntil([&] { return absl::Now() > until; });
+  }
+  EndTarget(target);
+  keeper_->JobEnded(0);
+  PollUntil([&] { return collector_->collected().streams > 4; });
+  collector_->BreakAfter(0);
+  ASSERT_EQ(keeper_->WaitUntilDelivered(absl::Seconds(20)), absl::OkStatus());
+  Collected got = collector_->collected();
+  EXPECT_GT(got.batches, got.last_sequence) << "some came twice";
+  ExpectExactly(got, 1, 0, 1200);
+}
+
+TEST_F(RelayTest, SurvivesACollectorThatIsRestarted) {
+  collector_->Start();
+  StartKeeper(Options());
+  FakeSegment segment;
+  pid_t target = StartTarget(&segment);
+  for (uint64_t i = 0; i < 5; ++i) {
+    CommitMany(&segment, 0, i * 500, 500);
+    absl::Time until = absl::Now() + absl::Milliseconds(150);
+    PollUntil([&] { return absl::Now() > until; });
+    collector_->Stop();
+    collector_->Start();
+  }
+  EndTarget(target);
+  ASSERT_EQ(Finish(), absl::OkStatus());
+  ExpectExactly(collector_->collected(), 1, 0, 2500);
+}
+
+TEST_F(RelayTest, SaysAtOnceThatTheTokenIsWrongAndKeepsTheSpool) {
+  collector_->RequireToken("right");
+  collector_->Start();
+  RelayOptions options = Options();
+  options.token = "wrong";
+  StartKeeper(options);
+  FakeSegment segment;
+  pid_t target = StartTarget(&segment);
+  CommitMany(&segment, 0, 0, 10);
+  EndTarget(target);
+  ASSERT_TRUE(PollUntil([&] { return keeper_->status().events_read == 10; }));
+  absl::Time before = absl::Now();
+  absl::Status status = Finish(absl::Seconds(30));
+  EXPECT_LT(absl::Now() - before, absl::Seconds(5));
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnauthenticated);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("wrong token"), HasSubstr(options.spool_directory)));
+  keeper_.reset();
+  ASSERT_THAT(FindLeftoverSpools(root_ + "/spool"),
+              ::testing::ElementsAre(options.spool_directory));
+
+  DeliverOptions deliver;
+  deliver.collector_address = options.collector_address;
+  deliver.token = "wrong";
+  EXPECT_EQ(DeliverSpool(options.spool_directory, deliver).code(),
+            absl::StatusCode::kUnauthenticated);
+  deliver.token = "right";
+  ASSERT_EQ(DeliverSpool(options.spool_directory, deliver), absl::OkStatus());
+  Collected got = collector_->collected();
+  ExpectExactly(got, 1, 0, 10);
+  EXPECT_TRUE(got.job_end.has_value());
+  EXPECT_THAT(FindLeftoverSpools(root_ + "/spool"), IsEmpty());
+}
+
+TEST_F(RelayTest, ALeftoverOfARelayThatDiedIsEndedInItsName) {
+  StartKeeper(Options());
+  FakeSegment segment;
+  StartTarget(&segment);
+  CommitMany(&segment, 0, 0, 10);
+  ASSERT_TRUE(PollUntil([&] { return keeper_->status().batches_spooled > 0; }));
+  DeliverOptions deliver;
+  deliver.collector_address = Options().collector_address;
+  EXPECT_EQ(DeliverSpool(Options().spool_directory, deliver).code(),
+            absl::StatusCode::kUnavailable)
+      << "its relay is alive";
+  EXPECT_THAT(FindLeftoverSpools(root_ + "/spool"), IsEmpty());
+  keeper_->Abandon();
+  collector_->Start();
+  ASSERT_EQ(DeliverSpool(Options().spool_directory, deliver), absl::OkStatus());
+  Collected got = collector_->collected();
+  ExpectExactly(got, 1, 0, 10);
+  ASSERT_TRUE(got.job_end.has_value());
+  EXPECT_FALSE(got.job_end->known());
+  EXPECT_GT(got.job_end->end_ns(), Options().job.start_ns() - 60'000'000'000);
+}
+
+TEST_F(RelayTest, CountsWhatAFullSpoolCouldNotTakeAndNeverHoldsTheRingUp) {
+  RelayOptions options = Options();
+  options.spool_limit_bytes = kMinSpoolBytes;
+  StartKeeper(options);
+  FakeSegment segment;
+  pid_t target = StartTarget(&segment);
+  std::mt19937_64 random(7);
+  uint64_t committed = 0;
+  uint64_t full = 0;
+  // 48 bytes that do not shrink as varints: 4 MiB are full after 70 000 of them.
+  PollUntil([&] {
+    for (int i = 0; i < 2000; ++i) {
+      abi::Event event = MakeEvent(abi::EventType::kLaunch, committed, random());
+      event.arg1 = random();
+      event.duration_ns = random();
+      committed += segment.Commit(0, event) ? 1 : 0;
+    }
+    absl::SleepFor(absl::Milliseconds(2));
+    full = segment.view().ring(0).lost.load();
+    return committed > 200'000;
+  });
+  ASSERT_GT(committed, 200'000u);
+  ASSERT_TRUE(PollUntil([&] { return keeper_->status().events_lost > 0; }));
+  kill(keeper_->worker_pid(), SIGKILL);  // the count must outlive the worker
+  EndTarget(target);
+  absl::Time until = absl::Now() + absl::Milliseconds(300);
+  PollUntil([&] { return absl::Now() > until; });
+  collector_->Start();
+  ASSERT_EQ(Finish(), absl::OkStatus());
+  Collected got = collector_->collected();
+  EXPECT_THAT(got.violations, IsEmpty());
+  ASSERT_EQ(got.counters[1].rings_size(), 1);
+  const auto& counters = got.counters[1].rings(0);
+  uint64_t stored = got.rings[{1, 0}].values.size();
+  EXPECT_GT(stored, 10'000u);
+  EXPECT_GT(counters.lost_relay(), 10'000u);
+  EXPECT_EQ(counters.committed(), committed);
+  EXPECT_EQ(counters.lost_full(), full);
+  EXPECT_EQ(stored + counters.lost_relay(), committed) << "each is stored or counted";
+}
+
+TEST_F(RelayTest, GivesACorruptSegmentUpAndServesTheOthers) {
+  collector_->Start();
+  StartKeeper(Options());
+  FakeSegment broken;
+  FakeSegment sound;
+  pid_t first = StartTarget(&broken);
+  pid_t second = StartTarget(&sound);
+  CommitMany(&broken, 0, 0, 10);
+  ASSERT_TRUE(PollUntil([&] { return keeper_->status().events_read == 10; }));
+  broken.view().ring(1).head = 1'000'000;  // more than a ring can hold
+  CommitMany(&sound, 0, 0, 100);
+  ASSERT_TRUE(PollUntil([&] { return keeper_->status().corrupt_segments == 1; }));
+  EXPECT_EQ(broken.view().control().armed, 0u);
+  EndTarget(first);
+  EndTarget(second);
+  ASSERT_EQ(Finish(), absl::OkStatus());
+  Collected got = collector_->collected();
+  EXPECT_TRUE(got.counters[1].corrupt());
+  EXPECT_FALSE(got.counters[2].corrupt());
+  ExpectExactly(got, 1, 0, 10);
+  ExpectExactly(got, 2, 0, 100);
+  EXPECT_EQ(keeper_->status().worker_restarts, 0u);
+}
+
+TEST_F(RelayTest, NamesTheThreadOfEachEventAlsoAfterARestart) {
+  collector_->Start();
+  StartKeeper(Options());
+  FakeSegment segment;
+  pid_t target = StartTarget(&segment);
+  segment.Commit(0, MakeEvent(abi::EventType::kThreadStart, 111));
+  segment.Commit(0, MakeEvent(abi::EventType::kLaunch, 1));
+  ASSERT_TRUE(PollUntil([&] {
+    return keeper_->status().batches_spooled > 0 && keeper_->status().events_read == 2;
+  }));
+  kill(keeper_->worker_pid(), SIGKILL);
+  segment.Commit(0, MakeEvent(abi::EventType::kLaunch, 2));
+  segment.Commit(0, MakeEvent(abi::EventType::kThreadStart, 222));
+  segment.Commit(0, MakeEvent(abi::EventType::kLaunch, 3));
+  EndTarget(target);
+  ASSERT_EQ(Finish(), absl::OkStatus());
+  EXPECT_THAT(collector_->collected().rings[std::make_pair(uint64_t{1}, 0u)].tids,
+              ::testing::ElementsAre(111, 111, 111, 222, 222));
+}
+
+TEST_F(RelayTest, ThinsATargetThatSpendsMoreThanTheBudget) {
+  collector_->Start();
+  StartKeeper(Options());
+  FakeSegment segment;
+  pid_t target = StartTarget(&segment);
+  segment.Commit(0, MakeEvent(abi::EventType::kLaunch, 0));
+  abi::RingHeader& ring = segment.view().ring(0);
+  uint64_t before = MonotonicNs();
+  ASSERT_TRUE(PollUntil([&] {
+    ring.self_ns = (MonotonicNs() - before) / 20;  // 5 %
+    return segment.view().control().thinning.load() >= abi::kThinNativeStacks;
+  }));
+  EndTarget(target);
+  ASSERT_EQ(Finish(), absl::OkStatus());
+  EXPECT_GE(collector_->collected().counters[1].thinning(), 2u);
+}
+
+}  // namespace
+}  // namespace lull::relay
