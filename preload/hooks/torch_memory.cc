@@ -51,7 +51,8 @@ __attribute__((cold, noinline)) void* resolve(const char* name, const void* call
     libdl::close(handle);
   }
   // Called by ourselves only if something looked our function up and called it.
-  if (found == nullptr || libdl::object_of(found) == libdl::object_of(&slot)) return nullptr;
+  if (found == nullptr || libdl::object_of(found) == libdl::object_of(&slot))
+    return nullptr;
   slot.store(found, std::memory_order_release);
   return found;
 }
@@ -119,7 +120,8 @@ void record(HookId hook, void* block, uint64_t bytes, bool is_free, Device devic
   account_self(now);
 }
 
-void report(const Guard& guard, HookId hook, void* block, int64_t bytes, Device device) {
+void report(const Guard& guard, HookId hook, void* block, int64_t bytes,
+            Device device) {
   if (!guard.outermost() || bytes == 0) return;
   python_poll_install();
   uint64_t size = static_cast<uint64_t>(bytes);
@@ -165,18 +167,20 @@ LULL_TORCH_EXPORT void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(
 }
 
 LULL_TORCH_EXPORT void _ZN3c1025ProfiledCPUMemoryReporter3NewEPvm(void* reporter,
-                                                                 void* block,
-                                                                 size_t bytes) {
-  LULL_FORWARD(_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm, g_new, reporter, block, bytes)
+                                                                  void* block,
+                                                                  size_t bytes) {
+  LULL_FORWARD(_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm, g_new, reporter, block,
+               bytes)
   report(guard, HookId::k__ZN3c1025ProfiledCPUMemoryReporter3NewEPvm, block,
          static_cast<int64_t>(bytes), kCpu);
 }
 
 LULL_TORCH_EXPORT void _ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv(void* reporter,
-                                                                   void* block) {
+                                                                    void* block) {
   LULL_FORWARD(_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv, g_delete, reporter, block)
   if (guard.outermost() && block != nullptr) {
-    record(HookId::k__ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv, block, 0, true, kCpu);
+    record(HookId::k__ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv, block, 0, true,
+           kCpu);
   }
 }
 

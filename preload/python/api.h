@@ -22,7 +22,7 @@ inline constexpr int kMethVarargs = 1;  // METH_VARARGS
 struct PythonApi {
   // Safe on any thread, with or without the GIL.
   int (*is_initialized)();
-  int (*is_finalizing)();  // Py_IsFinalizing (3.13+) or _Py_IsFinalizing
+  int (*is_finalizing)();        // Py_IsFinalizing (3.13+) or _Py_IsFinalizing
   void* (*this_thread_state)();  // PyGILState_GetThisThreadState
   int (*add_pending_call)(int (*)(void*), void*);
   const char* (*get_version)();

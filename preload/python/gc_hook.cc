@@ -169,7 +169,7 @@ bool python_poll_install() {
   Install idle = Install::kIdle;
   if (!g_install.compare_exchange_strong(idle, Install::kScheduled)) return false;
   if (api->add_pending_call(install, nullptr) == 0) return false;  // not run yet
-  g_install.store(Install::kIdle, std::memory_order_release);  // the queue is full
+  g_install.store(Install::kIdle, std::memory_order_release);      // the queue is full
   return false;
 }
 

@@ -136,8 +136,7 @@ abi::CodeEntry* allocate_code(char* segment, const CodeIdentity& identity,
     reject(segment);
     return nullptr;
   }
-  auto* entry =
-      reinterpret_cast<abi::CodeEntry*>(abi::SegmentView(segment).entry(ref));
+  auto* entry = reinterpret_cast<abi::CodeEntry*>(abi::SegmentView(segment).entry(ref));
   entry->header = {abi::EntryKind::kPythonCode, static_cast<uint32_t>(size)};
   entry->code_address = identity.code;
   entry->name_address = identity.texts;
@@ -151,7 +150,8 @@ abi::CodeEntry* allocate_code(char* segment, const CodeIdentity& identity,
 
 abi::Ref publish_code(char* segment, const CodeIdentity& identity,
                       const abi::CodeEntry* entry) {
-  auto offset = reinterpret_cast<const char*>(entry) - abi::SegmentView(segment).arena();
+  auto offset =
+      reinterpret_cast<const char*>(entry) - abi::SegmentView(segment).arena();
   abi::Ref ref = static_cast<abi::Ref>(offset / 16);
   publish(segment, hash_of(identity), ref);
   return ref;

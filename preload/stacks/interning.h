@@ -26,8 +26,8 @@ inline constexpr uint32_t kMaxProbes = 32;
 
 // One step of the hash of a sequence of words: 128-bit product, folded.
 inline uint64_t mix(uint64_t a, uint64_t b) {
-  unsigned __int128 product =
-      static_cast<unsigned __int128>(a ^ 0x9e3779b97f4a7c15u) * (b ^ 0xd6e8feb86659fd93u);
+  unsigned __int128 product = static_cast<unsigned __int128>(a ^ 0x9e3779b97f4a7c15u) *
+                              (b ^ 0xd6e8feb86659fd93u);
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 

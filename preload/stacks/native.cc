@@ -86,8 +86,7 @@ void load_library() {
       look_up(handle, LULL_UNW("set_caching_policy")));
   auto size = reinterpret_cast<int (*)(void*, size_t, int)>(
       look_up(handle, LULL_UNW("set_cache_size")));
-  auto* space =
-      reinterpret_cast<void**>(look_up(handle, LULL_UNW("local_addr_space")));
+  auto* space = reinterpret_cast<void**>(look_up(handle, LULL_UNW("local_addr_space")));
   if (unwind == nullptr || space == nullptr) return;
   if (policy != nullptr) policy(*space, kCachePerThread);
   if (size != nullptr) size(*space, kCacheSize, 0);
@@ -123,9 +122,8 @@ void stacks_prewarm_thread() {
 
 abi::Ref native_stack(char* segment, int skip) {
   Backtrace unwind = g_backtrace.load(std::memory_order_acquire);
-  if (unwind == nullptr ||
-      abi::SegmentView(segment).control().thinning.load(std::memory_order_relaxed) >=
-          abi::kThinNativeStacks) {
+  if (unwind == nullptr || abi::SegmentView(segment).control().thinning.load(
+                               std::memory_order_relaxed) >= abi::kThinNativeStacks) {
     return 0;
   }
   t_thread.native_ready = 1;

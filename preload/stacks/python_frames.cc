@@ -3,8 +3,9 @@
 // two getters. That is safe because only this thread pushes and pops its frames,
 // and it is here; what its frames hold (code objects and their strings) is alive.
 //
-// Measured on a 2-core 2.1 GHz VM, warm, interning included (tests/bench/
-// stacks_bench.py): see kMeasured below.
+// Measured, warm, 30 frames of 30 functions, interning included: 0.30 to 0.31 us in
+// every version from 3.8 to 3.13, that is 15 clock reads; the tip 0.02 us (AMD EPYC,
+// 2-core VM; tests/preload/puppets/stacks_bench.py).
 //
 // Not seen: frames of a sub-interpreter, whose thread state is not the one that
 // PyGILState_GetThisThreadState knows; free-threaded builds (debug_offsets.h).
@@ -85,9 +86,9 @@ class FrameWalk {
         offset = int64_t{2} * load<int32_t>(here, layout_->frame_instruction);
         break;
       case InstructionForm::kPointer:
-        offset = static_cast<int64_t>(
-            load<uintptr_t>(here, layout_->frame_instruction) -
-            (code + static_cast<uintptr_t>(layout_->code_bytes)));
+        offset =
+            static_cast<int64_t>(load<uintptr_t>(here, layout_->frame_instruction) -
+                                 (code + static_cast<uintptr_t>(layout_->code_bytes)));
         break;
     }
     return offset < 0 || offset > INT32_MAX ? -1 : static_cast<int32_t>(offset);
@@ -124,7 +125,8 @@ Code read_code(const CPythonLayout& layout, uintptr_t at) {
   if (plausible(table)) {
     code.line_table = reinterpret_cast<const unsigned char*>(table) + layout.bytes_data;
     code.line_table_size = load<size_t>(table, layout.bytes_size);
-    table_print = last_bytes(code.line_table, code.line_table_size) ^ code.line_table_size;
+    table_print =
+        last_bytes(code.line_table, code.line_table_size) ^ code.line_table_size;
   }
   // Independent products: half the latency of a chain of mix().
   uint64_t texts = filename * 0x9e3779b97f4a7c15u + name * 0xd6e8feb86659fd93u +
@@ -196,8 +198,7 @@ bool python_stack_contains(const char* suffix) {
   FrameWalk walk;
   Frame frame;
   while (walk.next(&frame)) {
-    uintptr_t filename =
-        load<uintptr_t>(frame.code, walk.layout().code_filename);
+    uintptr_t filename = load<uintptr_t>(frame.code, walk.layout().code_filename);
     if (text_ends_with(python_text(walk.layout(), filename), suffix)) return true;
   }
   return false;

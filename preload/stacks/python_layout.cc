@@ -39,7 +39,9 @@ const CPythonLayout* choose(const PythonApi* api) {
 
 }  // namespace
 
-const CPythonLayout* python_layout() { return g_layout.load(std::memory_order_acquire); }
+const CPythonLayout* python_layout() {
+  return g_layout.load(std::memory_order_acquire);
+}
 
 void python_layout_prepare(const PythonApi* api) {
   // A PyPy answers to most of the names that we look for, and has no such frames.

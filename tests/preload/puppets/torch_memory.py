@@ -1,0 +1,137 @@
+"""Scenarios for hooks/torch_memory.cc, with the probe preloaded: torch_memory.py NAME.
+
+Exit status 0 passes. `profile` prints what torch.profiler saw instead, for a
+comparison with a run without us.
+"""
+import ctypes
+import os
+import sys
+import threading
+
+import probe
+import torch
+
+FREE, THINNED = 1, 16
+MIB = 1 << 20
+
+
+def blocks(size):
+    return [e for e in probe.events(probe.TORCH_MEMORY) if e.arg1 == size]
+
+
+def innermost(event):
+    _, found = probe.decode(event.py_stack)
+    code, filename, name, _, lasti = found[0]
+    return os.path.basename(filename), name, lasti
+
+
+def starts_with_a_tensor_but_not_with_an_import():
+    assert probe.library.probe_start_attempts() == 0, "import torch started the recording"
+    tensor = torch.ones(10)
+    assert probe.library.probe_start_attempts() > 0
+    attempts = probe.library.probe_start_attempts()
+    del tensor
+    assert probe.library.probe_start_attempts() == attempts, "a free started it"
+
+
+def allocations_and_frees():
+    tensors = [torch.empty(MIB * (i + 1), dtype=torch.uint8) for i in range(3)]
+    addresses = [tensor.data_ptr() for tensor in tensors]
+    for i, address in enumerate(addresses):
+        (event,) = blocks(MIB * (i + 1))
+        assert event.arg0 == address and not event.flags & FREE
+        assert event.arg2 == 0 << 8 | 0xff  # CPU, no index
+        assert event.duration_ns == 0 and event.native_stack == 0
+    made = probe.library.probe_torch_allocations()
+    assert made == len([e for e in probe.events(probe.TORCH_MEMORY)
+                        if not e.flags & FREE]) == 3
+    del tensors
+    frees = [e for e in probe.events(probe.TORCH_MEMORY) if e.flags & FREE]
+    assert sorted(e.arg0 for e in frees) == sorted(addresses)
+    assert all(e.py_stack == 0 and e.arg1 == 0 for e in frees)
+
+
+def the_line_of_an_allocation():
+    def allocate():
+        return torch.empty(3 * MIB, dtype=torch.uint8), probe.frames()
+
+    _, expected = allocate()
+    (event,) = blocks(3 * MIB)
+    probe.compare(event.py_stack, expected)
+
+
+def backward_on_a_foreign_thread():
+    thread_count = []
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(context, x):
+            return x * 2
+
+        @staticmethod
+        def backward(context, gradient):
+            out = torch.empty(5 * MIB // 4)
+            thread_count.append(threading.get_ident())
+            return gradient * 2
+
+    x = torch.ones(10, requires_grad=True)
+    Double.apply(x).sum().backward()
+    (event,) = blocks(5 * MIB)
+    _, name, _ = innermost(event)
+    assert name.endswith("backward"), name
+    assert len(thread_count) == 1
+
+
+def native_stacks_where_there_is_no_python():
+    torch.empty(1)  # from here on we know whom to forward to
+    for event in probe.events(probe.TORCH_MEMORY):
+        assert event.flags & FREE or event.py_stack or event.native_stack
+    new = ctypes.CDLL(os.environ["LULL_STACKS_PROBE"])[
+        "_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm"]
+    reporter = ctypes.CDLL("libc10.so.1.13")["_ZN3c1025profiledCPUMemoryReporterEv"]
+    reporter.restype = ctypes.c_void_p
+    probe.library.probe_on_foreign_thread(
+        ctypes.cast(new, ctypes.c_void_p), ctypes.c_void_p(reporter()),
+        ctypes.c_void_p(0x1000), ctypes.c_size_t(12345))
+    (event,) = blocks(12345)
+    assert event.py_stack == 0 and event.native_stack != 0
+
+
+def thinned_stacks():
+    probe.library.probe_thin(1)
+    kept = [torch.empty(7 * MIB, dtype=torch.uint8) for _ in range(64)]
+    events = blocks(7 * MIB)
+    assert len(events) == 64
+    with_stack = [e for e in events if e.py_stack]
+    assert len(with_stack) == 64 // 16, len(with_stack)
+    assert all(bool(e.flags & THINNED) == (e.py_stack == 0) for e in events)
+
+
+def profile():
+    before = torch.ones(100)
+    with torch.profiler.profile(profile_memory=True) as profiler:
+        x = torch.ones(1000)
+        for _ in range(10):  # no backward: its own thread makes the times vary
+            y = (x * 2 + 1).softmax(0)
+        del before, x, y
+    # The raw records: which operator events() books a block on depends on the clock.
+    records = profiler.profiler.kineto_results.events()
+    seen = [(r.name(), r.nbytes()) for r in records if r.name() == "[memory]"]
+    assert any(size < 0 for _, size in seen) and any(size > 0 for _, size in seen)
+    sys.stdout.write("%s\n" % seen)
+
+
+def no_profile_without_memory():
+    with torch.profiler.profile(profile_memory=False) as profiler:
+        torch.ones(1000)
+    assert all(e.cpu_memory_usage == 0 for e in profiler.events())
+
+
+if __name__ == "__main__":
+    name = sys.argv[1]
+    if name.startswith("starts_with"):
+        globals()[name]()
+    else:
+        assert probe.library.probe_start() == 1
+        globals()[name]()
+    sys.stdout.write("ran\n")

@@ -1,0 +1,80 @@
+// The puppets python_stacks.py and gc_pauses.py in every CPython of this machine.
+// They hold the checks; Python's own view of its stack is the reference.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "tests/preload/interpreters.h"
+
+namespace lull::testing {
+namespace {
+
+const std::string kProbe = "LULL_STACKS_PROBE=" LULL_STACKS_PROBE;
+
+// Runs one scenario everywhere; its standard error must stay empty.
+void run_everywhere(const char* script, const char* scenario) {
+  ASSERT_FALSE(interpreters().empty()) << "no python3.8 to python3.14 in the PATH";
+  for (const Interpreter& python : interpreters()) {
+    Outcome outcome = run_script(python.path, std::string(LULL_PUPPETS "/") + script,
+                                 {scenario}, {kProbe});
+    EXPECT_EQ(outcome.status, 0) << python.version << "\n" << outcome.errors;
+    EXPECT_EQ(outcome.output, "ran\n") << python.version;
+    EXPECT_EQ(outcome.errors, "") << python.version;
+  }
+}
+
+#define STACKS(name, scenario) \
+  TEST(PythonStack, name) { run_everywhere("python_stacks.py", scenario); }
+#define PAUSES(name, scenario) \
+  TEST(GcPauses, name) { run_everywhere("gc_pauses.py", scenario); }
+
+STACKS(HasFunctionAndLineOfNestedCalls, "nested_calls")
+STACKS(IsRightInGenerators, "generators")
+STACKS(IsRightInComprehensions, "comprehensions")
+STACKS(IsRightInCallbacksFromC, "callbacks_from_c")
+STACKS(IsRightInHandlersAndLoops, "control_flow")
+STACKS(IsRightInClassBodiesAndDecorators, "class_bodies")
+STACKS(IsRightInCoroutines, "coroutines")
+STACKS(IsCutAtTheCapAndSaysSo, "recursion_beyond_the_cap")
+STACKS(IsRightWhileThreadsContendForTheGil, "threads")
+STACKS(KeepsNamesBeyondAscii, "names_beyond_ascii")
+STACKS(KeepsPathsThatAreNotUnicode, "a_lone_surrogate_in_a_path")
+STACKS(IsNotFooledByCodeAtAReusedAddress, "reused_addresses")
+STACKS(HasOneFrameAsATip, "tips")
+STACKS(TellsWhetherAFileIsInIt, "contains")
+STACKS(StartsAfreshInAForkChild, "fork")
+STACKS(KnowsTheVersionOfTheInterpreter, "version")
+
+PAUSES(AreThoseThatPythonCounts, "every_collection")
+PAUSES(HaveTheLineThatTriggeredThem, "the_triggering_line")
+PAUSES(ComeFromOneListEntryHoweverOftenItIsInstalled, "no_second_entry")
+PAUSES(EndWhenTheProgramClearsTheCallbacks, "cleared_by_the_program")
+PAUSES(SurviveAProgramThatCallsTheCallbackItself, "called_by_the_program")
+PAUSES(LeaveAnExceptionInFlightAlone, "an_exception_that_is_already_set")
+PAUSES(AreRecordedOnlyWhileArmed, "only_while_armed")
+PAUSES(GoOnInAForkChildWithoutReinstalling, "after_a_fork")
+PAUSES(DoNotEndInAForkChildOfTheCollection, "a_fork_within_a_collection")
+
+TEST(GcPauses, AreNotRecordedWhileTheInterpreterEnds) {
+  ASSERT_FALSE(interpreters().empty());
+  for (const Interpreter& python : interpreters()) {
+    std::string report =
+        ::testing::TempDir() + "/gc_report_" + std::to_string(getpid());
+    Outcome outcome =
+        run_script(python.path, LULL_PUPPETS "/gc_pauses.py", {"nothing_at_the_end"},
+                   {kProbe, "PROBE_REPORT=" + report});
+    EXPECT_EQ(outcome.status, 0) << python.version << "\n" << outcome.errors;
+    uint64_t expected = 0;
+    uint64_t found = 0;
+    std::ifstream(report + ".expected") >> expected;
+    std::ifstream(report) >> found;
+    EXPECT_GT(expected, 0u) << python.version;
+    EXPECT_EQ(found, expected) << python.version;
+    unlink(report.c_str());
+    unlink((report + ".expected").c_str());
+  }
+}
+
+}  // namespace
+}  // namespace lull::testing

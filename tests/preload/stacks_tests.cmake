@@ -1,0 +1,42 @@
+# Tests of stacks/, python/ and hooks/torch_memory.cc: included by
+# tests/preload/CMakeLists.txt.
+set(shim ${PROJECT_SOURCE_DIR}/preload)
+set(lull_probe_sources stacks_probe.cc
+  ${shim}/python/find.cc ${shim}/python/gc_hook.cc ${shim}/python/main_thread.cc
+  ${shim}/stacks/interning.cc ${shim}/stacks/layouts/debug_offsets.cc
+  ${shim}/stacks/native.cc ${shim}/stacks/prepare.cc ${shim}/stacks/python_frames.cc
+  ${shim}/stacks/python_layout.cc ${shim}/stacks/python_objects.cc
+  ${shim}/support/libdl.cc)
+add_library(lull_stacks_probe MODULE ${lull_probe_sources})
+add_library(lull_torch_probe MODULE ${lull_probe_sources} ${shim}/hooks/torch_memory.cc)
+foreach(probe lull_stacks_probe lull_torch_probe)
+  lull_warnings(${probe})
+  target_compile_options(${probe} PRIVATE
+    -O2 -fvisibility=hidden -fno-exceptions -fno-rtti -fasynchronous-unwind-tables)
+  target_link_options(${probe} PRIVATE -Wl,-z,lazy)
+  target_link_libraries(${probe} PRIVATE Threads::Threads)
+endforeach()
+function(lull_probe_test name label)
+  lull_test(${name} LABEL ${label} TIMEOUT 300
+    SOURCES ${name}.cc ${ARGN} LIBRARIES Threads::Threads ${CMAKE_DL_LIBS})
+  target_compile_definitions(${name} PRIVATE
+    LULL_STACKS_PROBE="$<TARGET_FILE:lull_stacks_probe>"
+    LULL_TORCH_PROBE="$<TARGET_FILE:lull_torch_probe>"
+    LULL_PUPPETS="${CMAKE_CURRENT_SOURCE_DIR}/puppets")
+  add_dependencies(${name} lull_stacks_probe lull_torch_probe)
+endfunction()
+
+lull_test(interning_unit_test LABEL unit
+  SOURCES interning_unit_test.cc ${shim}/stacks/interning.cc LIBRARIES Threads::Threads)
+lull_test(python_layout_unit_test LABEL unit
+  SOURCES python_layout_unit_test.cc ${shim}/stacks/python_objects.cc
+    ${shim}/stacks/layouts/debug_offsets.cc)
+lull_probe_test(native_stack_unit_test unit)
+lull_probe_test(python_interpreters_integration_test integration interpreters.cc)
+lull_probe_test(torch_memory_integration_test integration interpreters.cc)
+
+# Prints the price of a stack, and fails when it is far beyond what
+# preload/stacks/python_frames.cc claims.
+lull_script_test(stacks_bench LABEL bench
+  COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/puppets/stacks_bench.py
+  ENVIRONMENT LULL_STACKS_PROBE=$<TARGET_FILE:lull_stacks_probe>)
