@@ -138,7 +138,10 @@ bool append_callback(const PythonApi* api) {
 
 void publish(Install result) {
   g_install.store(result, std::memory_order_release);
-  if (char* segment = recording_segment()) python_describe(segment);
+  // Not recording_segment(): also while the relay has disarmed us.
+  if (g_state->mode.load(std::memory_order_acquire) == Mode::kRecording) {
+    python_describe(g_state->segment.load(std::memory_order_relaxed));
+  }
 }
 
 // Runs as a pending call: on the main thread, with the GIL. Always 0, since

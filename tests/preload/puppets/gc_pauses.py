@@ -115,8 +115,8 @@ def an_exception_that_is_already_set():
 
 
 def only_while_armed():
-    install()
     probe.library.probe_arm(0)
+    install()
     gc.collect()
     probe.library.probe_arm(1)
     gc.collect()
