@@ -1,0 +1,41 @@
+#include "tests/sim/engine/config.h"
+
+#include <gtest/gtest.h>
+
+namespace lull::sim {
+namespace {
+
+TEST(SimConfig, ReadsPairsBetweenNewlinesSemicolonsAndComments) {
+  Config config;
+  std::string error;
+  ASSERT_TRUE(config.parse(
+      "devices = 2; kernel_us=12.5\n# nothing\nh2d_gbps=8 # slow\n", &error))
+      << error;
+  EXPECT_EQ(config.devices, 2);
+  EXPECT_EQ(config.kernel_ns, 12'500);
+  EXPECT_EQ(config.h2d_gbps, 8);
+}
+
+TEST(SimConfig, NamesTheFirstPairThatItDoesNotUnderstand) {
+  Config config;
+  std::string error;
+  EXPECT_FALSE(config.parse("devices=2;colour=7", &error));
+  EXPECT_EQ(error, "colour=7");
+  EXPECT_FALSE(config.parse("kernel_us=fast", &error));
+  EXPECT_EQ(error, "kernel_us=fast");
+  EXPECT_FALSE(config.parse("h2d_gbps=0", &error));
+  EXPECT_FALSE(config.parse("launch_us=-1", &error));
+}
+
+TEST(SimConfig, GivesAKernelTheLastDurationThatItsNameContains) {
+  Config config;
+  ASSERT_TRUE(config.set("kernel_us", "10"));
+  ASSERT_TRUE(config.set("kernel_us.gemm", "100"));
+  ASSERT_TRUE(config.set("kernel_us.gemm_small", "20"));
+  EXPECT_EQ(config.kernel_duration("_Z4gemmPf"), 100'000);
+  EXPECT_EQ(config.kernel_duration("_Z10gemm_smallPf"), 20'000);
+  EXPECT_EQ(config.kernel_duration("relu"), 10'000);
+}
+
+}  // namespace
+}  // namespace lull::sim
