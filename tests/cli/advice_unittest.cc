@@ -1,0 +1,95 @@
+#include "cli/render/advice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/fixed_replies.h"
+
+namespace lull {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr uint64_t kWorkingNs = 100'000'000'000;
+constexpr uint64_t kPercentNs = kWorkingNs / 100;
+
+// One process that worked for kWorkingNs and met nothing.
+v1::ReportReply QuietReport() {
+  v1::ReportReply reply;
+  v1::ProcessRow* row = reply.add_processes();
+  row->set_gpu(true);
+  row->set_duration_ns(kWorkingNs);
+  return reply;
+}
+
+TEST(Advice, IsEmptyWithoutEvidence) {
+  EXPECT_THAT(WhatToChangeFirst(QuietReport()), IsEmpty());
+  EXPECT_THAT(WhatToChangeFirst({}), IsEmpty());
+}
+
+TEST(Advice, AsksForWorkersWhenDataWaitsExceedTheirShare) {
+  v1::ReportReply reply = QuietReport();
+  reply.mutable_processes(0)->set_data_wait_ns(5 * kPercentNs);
+  EXPECT_THAT(WhatToChangeFirst(reply), IsEmpty());
+  reply.mutable_processes(0)->set_data_wait_ns(6 * kPercentNs);
+  ASSERT_THAT(WhatToChangeFirst(reply), SizeIs(1));
+  EXPECT_THAT(WhatToChangeFirst(reply)[0].finding, HasSubstr("6.00 %"));
+  EXPECT_THAT(WhatToChangeFirst(reply)[0].advice, HasSubstr("num_workers"));
+}
+
+TEST(Advice, NamesGcFreezeForFullCollectionsAlone) {
+  v1::ReportReply reply = QuietReport();
+  v1::GcPause* pause = reply.mutable_gc()->add_gc_pauses();
+  pause->set_generation(0);
+  pause->set_total_ns(10 * kPercentNs);
+  EXPECT_THAT(WhatToChangeFirst(reply), IsEmpty());
+  pause->set_generation(2);
+  ASSERT_THAT(WhatToChangeFirst(reply), SizeIs(1));
+  EXPECT_THAT(WhatToChangeFirst(reply)[0].advice, HasSubstr("gc.freeze()"));
+}
+
+TEST(Advice, SeesDeviceMemoryInALoopButNotInSetUp) {
+  v1::ReportReply reply = QuietReport();
+  v1::AllocationSite* site = reply.mutable_allocations()->add_allocation_sites();
+  site->set_allocator("cuda");
+  site->set_blocked_ns(10 * kPercentNs);
+  site->set_calls(kLoopCalls - 1);
+  EXPECT_THAT(WhatToChangeFirst(reply), IsEmpty());
+  site->set_calls(kLoopCalls);
+  ASSERT_THAT(WhatToChangeFirst(reply), SizeIs(1));
+  EXPECT_THAT(WhatToChangeFirst(reply)[0].advice, HasSubstr("before the loop"));
+}
+
+TEST(Advice, TellsPageableCopiesFromOtherSyncs) {
+  v1::ReportReply reply = QuietReport();
+  v1::SyncPoint* point = reply.mutable_syncs()->add_sync_points();
+  point->set_api("cudaMemcpyAsync");
+  point->set_calls(100);
+  point->set_blocked_ns(10 * kPercentNs);
+  ASSERT_THAT(WhatToChangeFirst(reply), SizeIs(1));
+  EXPECT_THAT(WhatToChangeFirst(reply)[0].advice, HasSubstr("pin_memory"));
+  point->set_api("cudaStreamSynchronize");
+  ASSERT_THAT(WhatToChangeFirst(reply), SizeIs(1));
+  EXPECT_THAT(WhatToChangeFirst(reply)[0].advice, HasSubstr(".item()"));
+}
+
+TEST(Advice, TakesSharesOfTheProcessesThatWorked) {
+  v1::ReportReply reply = testing::FixedReport();
+  Shares shares = SharesOf(reply);
+  EXPECT_EQ(shares.working_processes, 2u);  // not the launcher
+  EXPECT_EQ(shares.working_ns, 120'000'000'000u);
+}
+
+TEST(Advice, PutsTheCostliestFirst) {
+  std::vector<Advice> advice = WhatToChangeFirst(testing::FixedReport());
+  ASSERT_GE(advice.size(), 3u);
+  for (size_t i = 1; i < advice.size(); ++i) {
+    EXPECT_GE(advice[i - 1].time_ns, advice[i].time_ns);
+  }
+  EXPECT_THAT(advice[0].finding, HasSubstr("train.py:37 main"));
+}
+
+}  // namespace
+}  // namespace lull

@@ -1,0 +1,208 @@
+// Addresses, environments, places and command lines: what the CLI decides before
+// it talks to anyone.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "cli/client/collector_address.h"
+#include "cli/client/environment.h"
+#include "cli/client/places.h"
+#include "cli/commands/command_line.h"
+#include "cli/commands/query_options.h"
+#include "cli/job/job_info.h"
+
+namespace lull {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+std::string Message(const absl::Status& status) { return std::string(status.message()); }
+
+class ClientTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = ::testing::TempDir() + "lull-client-" + std::to_string(getpid());
+    std::filesystem::create_directory(folder_);
+    unsetenv("LULL_COLLECTOR");
+  }
+  void TearDown() override {
+    std::filesystem::remove_all(folder_);
+    for (const char* name : {"LULL_COLLECTOR", "LULL_RUNTIME_DIR", "LD_PRELOAD",
+                             "LULL_SOCKET", "XDG_DATA_HOME"}) {
+      unsetenv(name);
+    }
+  }
+  std::string WriteFile(const std::string& name, const std::string& text, mode_t mode) {
+    std::string path = folder_ + "/" + name;
+    std::ofstream(path) << text;
+    chmod(path.c_str(), mode);
+    return path;
+  }
+
+  std::string folder_;
+};
+
+TEST_F(ClientTest, UsesThePrivateCollectorOfTheRuntimeDirectoryByDefault) {
+  auto address = ResolveCollector({}, "/run/user/1/lull");
+  ASSERT_TRUE(address.ok());
+  EXPECT_TRUE(address->is_private);
+  EXPECT_EQ(address->target, "unix:/run/user/1/lull/collector.sock");
+}
+
+TEST_F(ClientTest, PrefersTheFlagToTheVariableToThePrivateCollector) {
+  setenv("LULL_COLLECTOR", "variable:1", 1);
+  EXPECT_EQ(ResolveCollector({}, "/run")->target, "variable:1");
+  EXPECT_EQ(ResolveCollector({"flag:2", "", ""}, "/run")->target, "flag:2");
+}
+
+TEST_F(ClientTest, RefusesWhatIsNoAddress) {
+  for (const char* text : {"host", "host:", ":1", "host:0", "host:65536", "host:a", "unix:x"}) {
+    auto address = ResolveCollector({text, "", ""}, "/run");
+    EXPECT_TRUE(absl::IsInvalidArgument(address.status())) << text;
+  }
+  EXPECT_TRUE(ResolveCollector({"[::1]:4317", "", ""}, "/run").ok());
+}
+
+TEST_F(ClientTest, ReadsATokenThatOnlyItsOwnerCanRead) {
+  std::string good = WriteFile("good", "  secret\n", 0600);
+  EXPECT_EQ(ResolveCollector({"host:1", good, ""}, "/run")->token, "secret");
+  std::string open = WriteFile("open", "secret", 0640);
+  EXPECT_THAT(Message(ResolveCollector({"host:1", open, ""}, "/run").status()),
+              HasSubstr("chmod 600"));
+  std::string empty = WriteFile("empty", "\n", 0600);
+  EXPECT_THAT(Message(ResolveCollector({"host:1", empty, ""}, "/run").status()),
+              HasSubstr("is empty"));
+  EXPECT_TRUE(absl::IsNotFound(
+      ResolveCollector({"host:1", folder_ + "/none", ""}, "/run").status()));
+}
+
+TEST_F(ClientTest, RefusesATokenForThePrivateCollector) {
+  EXPECT_TRUE(absl::IsInvalidArgument(ResolveCollector({"", "/t", ""}, "/run").status()));
+}
+
+TEST_F(ClientTest, PutsTheShimInFrontOfOtherPreloadsOnce) {
+  setenv("LD_PRELOAD", "/usr/lib/libjemalloc.so /old/liblull.so", 1);
+  auto environment = EnvironmentWithShim("/new/liblull.so", "/run/s");
+  EXPECT_THAT(environment, Contains("LD_PRELOAD=/new/liblull.so:/usr/lib/libjemalloc.so"));
+  EXPECT_THAT(environment, Contains("LULL_SOCKET=/run/s"));
+}
+
+TEST_F(ClientTest, ChangesNothingElseInTheEnvironment) {
+  std::vector<std::string> before;
+  for (char** variable = environ; *variable != nullptr; ++variable) before.push_back(*variable);
+  auto with = EnvironmentWithShim("/new/liblull.so", "/run/s");
+  ASSERT_EQ(with.size(), before.size() + 2);
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), with.begin()));
+}
+
+TEST_F(ClientTest, KeepsTheShimOutOfItsOwnProcesses) {
+  setenv("LD_PRELOAD", "/x/liblull.so:/usr/lib/libtcmalloc.so", 1);
+  setenv("LULL_SOCKET", "/run/s", 1);
+  auto environment = EnvironmentWithoutShim();
+  EXPECT_THAT(environment, Contains("LD_PRELOAD=/usr/lib/libtcmalloc.so"));
+  EXPECT_THAT(environment, Each(Not(StartsWith("LULL_SOCKET="))));
+}
+
+TEST_F(ClientTest, RefusesARuntimeDirectoryThatOthersCanWriteTo) {
+  setenv("LULL_RUNTIME_DIR", folder_.c_str(), 1);
+  chmod(folder_.c_str(), 0777);
+  EXPECT_THAT(Message(PrepareRuntimeDirectory().status()),
+              AllOf(HasSubstr(folder_), HasSubstr("LULL_RUNTIME_DIR")));
+  chmod(folder_.c_str(), 0700);
+  EXPECT_EQ(*PrepareRuntimeDirectory(), folder_);
+}
+
+TEST_F(ClientTest, RefusesARuntimeDirectoryTooDeepForASocket) {
+  std::string deep = folder_ + "/" + std::string(90, 'd');
+  setenv("LULL_RUNTIME_DIR", deep.c_str(), 1);
+  EXPECT_THAT(Message(PrepareRuntimeDirectory().status()), HasSubstr("too long"));
+}
+
+TEST_F(ClientTest, KeepsTheStoreInTheDataDirectory) {
+  setenv("XDG_DATA_HOME", folder_.c_str(), 1);
+  EXPECT_EQ(DatabasePath(), folder_ + "/lull/lull.db");
+  EXPECT_TRUE(PrepareDataDirectory().ok());
+  EXPECT_TRUE(std::filesystem::is_directory(folder_ + "/lull"));
+}
+
+CommandLine Split(std::vector<std::string> words) {
+  std::vector<char*> argv = Pointers(words);
+  return SplitCommandLine(static_cast<int>(words.size()), argv.data());
+}
+
+TEST(CommandLine, GivesTheJobWhatFollowsTheFirstSeparator) {
+  CommandLine line = Split({"lull", "run", "--name", "x", "--", "a", "--", "--name"});
+  EXPECT_THAT(line.own, ElementsAre("x", "--name", "run"));
+  EXPECT_THAT(JobCommand(line, {}), ElementsAre("a", "--", "--name"));
+}
+
+TEST(CommandLine, LeavesASeparatorToTheCommandThatBeganWithoutOne) {
+  CommandLine line = Split({"lull", "run", "torchrun", "--", "x"});
+  EXPECT_THAT(JobCommand(line, {"torchrun"}), ElementsAre("torchrun", "--", "x"));
+}
+
+TEST(CommandLine, SplitsForRunAlone) {
+  CommandLine line = Split({"lull", "syncs", "--", "x"});
+  EXPECT_FALSE(line.separator);
+  EXPECT_THAT(line.own, ElementsAre("x", "--", "syncs"));
+}
+
+TEST(QueryOptions, ReadTimesWithUnits) {
+  EXPECT_EQ(*ParseTime("90"), 90'000'000'000u);
+  EXPECT_EQ(*ParseTime("90s"), 90'000'000'000u);
+  EXPECT_EQ(*ParseTime("2m"), 120'000'000'000u);
+  EXPECT_EQ(*ParseTime("1.5h"), 5'400'000'000'000u);
+  EXPECT_EQ(*ParseTime("250ms"), 250'000'000u);
+}
+
+TEST(QueryOptions, RefuseWhatIsNoTime) {
+  for (const char* text : {"", "s", "-1s", "1d", "nan", "inf", "1e30h", "1 2"}) {
+    EXPECT_FALSE(ParseTime(text).ok()) << text;
+  }
+}
+
+TEST(QueryOptions, NameTheOptionThatIsWrong) {
+  QueryOptions options;
+  options.since = "soon";
+  EXPECT_THAT(Message(MakeRequest(options).status()), StartsWith("--since: 'soon'"));
+  options.since = "2m";
+  options.until = "90s";
+  EXPECT_THAT(Message(MakeRequest(options).status()), HasSubstr("later than --since"));
+}
+
+TEST(QueryOptions, AskForNoMoreThanWasSaid) {
+  v1::ReportRequest request = *MakeRequest({});
+  EXPECT_FALSE(request.has_rank() || request.has_pid() || request.has_since_ns() ||
+               request.has_until_ns());
+  EXPECT_EQ(request.group_by(), v1::GROUP_BY_LINE);
+  EXPECT_EQ(request.top(), 20u);
+}
+
+TEST(JobInfo, QuotesTheCommandAsAShellWould) {
+  EXPECT_EQ(CommandText({"python", "train.py", "--lr", "0.1"}), "python train.py --lr 0.1");
+  EXPECT_EQ(CommandText({"sh", "-c", "echo 'a b'", ""}), "sh -c 'echo '\\''a b'\\''' ''");
+}
+
+TEST(JobInfo, GivesEveryJobAnIdOfItsOwn) {
+  v1::JobInfo a = MakeJobInfo("n", "c", 1);
+  v1::JobInfo b = MakeJobInfo("n", "c", 1);
+  EXPECT_EQ(a.id().size(), 32u);
+  EXPECT_EQ(a.id().find_first_not_of("0123456789abcdef"), std::string::npos);
+  EXPECT_NE(a.id(), b.id());
+  EXPECT_FALSE(a.host().empty());
+  EXPECT_GT(a.start_ns(), 0u);
+}
+
+}  // namespace
+}  // namespace lull

@@ -1,0 +1,87 @@
+#include "cli/client/collector_client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "tests/cli/fake_collector.h"
+
+namespace lull {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class CollectorClientTest : public ::testing::Test {
+ protected:
+  CollectorAddress Address(const std::string& token = "") const {
+    CollectorAddress address;
+    address.target = address_;
+    address.token = token;
+    return address;
+  }
+
+  // The message of a GetSyncs that must fail.
+  std::string Failure(CollectorClient& client, const std::string& job = "") {
+    v1::ReportRequest request;
+    request.set_job(job);
+    auto reply = client.GetSyncs(request);
+    return reply.ok() ? "it worked" : std::string(reply.status().message());
+  }
+
+  std::string address_ = "unix:" + ::testing::TempDir() + "lull-fake-" +
+                         std::to_string(getpid()) + ".sock";
+};
+
+TEST_F(CollectorClientTest, HandsOverTheRequestAndTheReply) {
+  testing::FakeCollector collector(address_);
+  auto client = CollectorClient::Create(Address());
+  ASSERT_TRUE(client.ok());
+  v1::ReportRequest request;
+  request.set_job("resnet");
+  request.set_rank(3);
+  auto reply = (*client)->GetSyncs(request);
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_EQ(reply->sync_points_size(), 3);
+  EXPECT_EQ(collector.last_request().rank(), 3);
+  EXPECT_FALSE(collector.last_request().has_pid());
+}
+
+TEST_F(CollectorClientTest, SaysWhatToCheckWhenNobodyAnswers) {
+  auto client = CollectorClient::Create(Address());
+  ASSERT_TRUE(client.ok());
+  EXPECT_THAT(Failure(**client),
+              AllOf(HasSubstr("cannot reach the collector at " + address_),
+                    HasSubstr("lull doctor")));
+}
+
+TEST_F(CollectorClientTest, TellsAMissingTokenFromAWrongOne) {
+  testing::FakeCollector collector(address_, "secret");
+  auto without = CollectorClient::Create(Address());
+  auto wrong = CollectorClient::Create(Address("guess"));
+  auto right = CollectorClient::Create(Address("secret"));
+  ASSERT_TRUE(without.ok() && wrong.ok() && right.ok());
+  EXPECT_THAT(Failure(**without), AllOf(HasSubstr("wants a token"), HasSubstr("--token-file")));
+  EXPECT_THAT(Failure(**wrong), HasSubstr("refuses the token"));
+  EXPECT_TRUE((*right)->GetStatus().ok());
+}
+
+TEST_F(CollectorClientTest, PointsToTheJobListWhenTheJobIsNotThere) {
+  testing::FakeCollector collector(address_);
+  auto client = CollectorClient::Create(Address());
+  ASSERT_TRUE(client.ok());
+  EXPECT_THAT(Failure(**client, "missing"),
+              AllOf(HasSubstr("no job 'missing'"), HasSubstr("lull jobs")));
+}
+
+TEST_F(CollectorClientTest, NamesTheCollectorInAnErrorThatIsNotTheUsers) {
+  testing::FakeCollector collector(address_);
+  collector.FailWith(grpc::Status(grpc::StatusCode::INTERNAL, "disk on fire"));
+  auto client = CollectorClient::Create(Address());
+  ASSERT_TRUE(client.ok());
+  EXPECT_THAT(Failure(**client),
+              HasSubstr("the collector at " + address_ + " failed: disk on fire"));
+}
+
+}  // namespace
+}  // namespace lull

@@ -1,0 +1,21 @@
+// Answers of a collector about one made-up job, for the golden files and for the
+// fake collector: a two-rank training that waits for data, copies from pageable
+// memory and collects garbage.
+#pragma once
+
+#include "query.pb.h"
+
+namespace lull::testing {
+
+inline constexpr char kJobId[] = "3f9a1c20d4e84b7aa1b2c3d4e5f60718";
+inline constexpr char kJobName[] = "resnet";
+
+v1::Job FixedJob();
+v1::ListJobsReply FixedJobs();
+v1::SyncsReply FixedSyncs();
+v1::AllocationsReply FixedAllocations();
+v1::GcReply FixedGc();
+v1::WaitsReply FixedWaits();
+v1::ReportReply FixedReport();
+
+}  // namespace lull::testing

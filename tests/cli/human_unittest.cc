@@ -1,0 +1,129 @@
+#include "cli/render/human.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "cli/render/doctor.h"
+#include "cli/render/summary.h"
+#include "tests/cli/fixed_replies.h"
+#include "tests/cli/golden.h"
+
+namespace lull {
+namespace {
+
+using namespace testing;  // NOLINT: the fixed replies and the golden files
+
+TEST(HumanReport, ListsJobsNewestFirstWithTheirFate) {
+  ExpectGolden("jobs", JobsText(FixedJobs()));
+}
+
+TEST(HumanReport, SaysHowToStartWhenThereAreNoJobs) {
+  ExpectGolden("jobs_none", JobsText({}));
+}
+
+TEST(HumanReport, ShowsSyncPointsByLine) {
+  ExpectGolden("syncs", SyncsText(FixedSyncs(), v1::GROUP_BY_LINE));
+}
+
+TEST(HumanReport, LeavesTheLineOutWhenGroupedByFunction) {
+  ExpectGolden("syncs_by_function", SyncsText(FixedSyncs(), v1::GROUP_BY_FUNCTION));
+}
+
+TEST(HumanReport, ShowsFramesUnderEachRowWhenGroupedByStack) {
+  ExpectGolden("syncs_by_stack", SyncsText(FixedSyncs(), v1::GROUP_BY_STACK));
+}
+
+TEST(HumanReport, ShowsAllocationsByLine) {
+  ExpectGolden("allocs", AllocationsText(FixedAllocations(), v1::GROUP_BY_LINE));
+}
+
+TEST(HumanReport, ShowsGarbageCollectionsWithTheLineThatSetThemOff) {
+  ExpectGolden("gc", GcText(FixedGc(), v1::GROUP_BY_LINE));
+}
+
+TEST(HumanReport, ShowsHostWaitsByLine) {
+  ExpectGolden("waits", WaitsText(FixedWaits(), v1::GROUP_BY_LINE));
+}
+
+TEST(HumanReport, ShowsEverythingOnOnePage) {
+  ExpectGolden("report", ReportText(FixedReport(), v1::GROUP_BY_LINE));
+}
+
+TEST(HumanReport, SaysSoWhenNothingWasSeen) {
+  v1::ReportReply empty;
+  *empty.mutable_job() = FixedJob();
+  *empty.mutable_syncs()->mutable_job() = FixedJob();
+  ExpectGolden("report_empty", ReportText(empty, v1::GROUP_BY_LINE));
+}
+
+TEST(HumanReport, SaysWhatIsMissingFromAnAnswer) {
+  v1::SyncsReply reply = FixedSyncs();
+  v1::Losses* losses = reply.mutable_losses();
+  losses->set_events_lost(1'530);
+  losses->set_lost_ring_full(1'000);
+  losses->set_lost_no_ring(500);
+  losses->set_lost_relay(30);
+  losses->set_stacks_rejected(12);
+  losses->set_corrupt_segments(1);
+  losses->set_thinning(2);
+  ExpectGolden("syncs_with_losses", SyncsText(reply, v1::GROUP_BY_LINE));
+}
+
+TEST(HumanReport, DoesNotCallAJobCompleteWhoseEventsAreOnTheirWay) {
+  v1::Losses losses;
+  losses.set_events_committed(2'000);
+  losses.set_events_stored(1'500);
+  EXPECT_EQ(LossesLine(losses), "Stored so far: 1,500 of 2,000 events.");
+}
+
+TEST(HumanReport, NeverPassesControlCharactersOfTheJobToTheTerminal) {
+  v1::SyncsReply reply = FixedSyncs();
+  reply.mutable_job()->set_name("a\x1b[2Jb");
+  reply.mutable_job()->set_command("c\x1b]0;d\x07");
+  reply.mutable_sync_points(0)->mutable_site()->set_function("e\x1b[31mf\n");
+  reply.mutable_sync_points(0)->mutable_site()->set_file("g\rh");
+  std::string text = SyncsText(reply, v1::GROUP_BY_LINE);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_EQ(text.find('\x07'), std::string::npos);
+  EXPECT_EQ(text.find('\r'), std::string::npos);
+}
+
+TEST(Summary, AnswersInAboutTenLines) {
+  std::string text = SummaryText(FixedReport(), false);
+  ExpectGolden("summary", text);
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 14);
+}
+
+TEST(Summary, SaysThatNothingStandsOutWhenNothingDoes) {
+  v1::ReportReply reply = FixedReport();
+  reply.mutable_syncs()->Clear();
+  reply.mutable_waits()->Clear();
+  reply.mutable_gc()->Clear();
+  reply.mutable_allocations()->Clear();
+  for (v1::ProcessRow& row : *reply.mutable_processes()) {
+    row.set_data_wait_ns(0);
+    row.set_blocked_ns(0);
+  }
+  ExpectGolden("summary_quiet", SummaryText(reply, false));
+}
+
+TEST(Summary, UsesColourOnlyWhenAsked) {
+  EXPECT_EQ(SummaryText(FixedReport(), false).find('\x1b'), std::string::npos);
+  EXPECT_NE(SummaryText(FixedReport(), true).find("\x1b[1m"), std::string::npos);
+}
+
+TEST(Doctor, ShowsAdviceUnderWhatIsWrong) {
+  std::vector<Check> checks = {
+      {"glibc", Check::Status::kOk, "2.36", ""},
+      {"libunwind", Check::Status::kWarning, "libunwind.so.8 is missing",
+       "install it: apt-get install libunwind8"},
+      {"memfd", Check::Status::kError, "memfd_create does not work",
+       "allow it in the container's seccomp profile"}};
+  ExpectGolden("doctor", DoctorText(checks));
+}
+
+}  // namespace
+}  // namespace lull

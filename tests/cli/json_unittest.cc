@@ -1,0 +1,140 @@
+// The JSON contract: keys, their order and their types.
+#include "cli/render/json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "cli/render/doctor.h"
+#include "tests/cli/fixed_replies.h"
+
+namespace lull {
+namespace {
+
+using ::testing::DoubleEq;
+using ::testing::ElementsAre;
+
+std::vector<std::string> Keys(const Json& json) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.push_back(key);
+  return keys;
+}
+
+// Written out and read back, as a script would.
+Json Parsed(const Json& json) { return Json::parse(JsonText(json)); }
+
+TEST(JsonReport, OfSyncsHasTheAgreedKeysInOrder) {
+  Json json = Parsed(SyncsJson(testing::FixedSyncs()));
+  EXPECT_THAT(Keys(json), ElementsAre("job", "sync_points", "total_blocked_ms", "total_calls",
+                                      "losses", "overhead"));
+  EXPECT_THAT(Keys(json["job"]),
+              ElementsAre("id", "name", "command", "host", "started_at", "duration_ms",
+                          "exit_status", "ended", "events", "processes",
+                          "working_processes"));
+  EXPECT_THAT(Keys(json["sync_points"][0]),
+              ElementsAre("api", "calls", "blocked_ms", "max_ms", "bytes", "site", "stack",
+                          "native_stack"));
+  EXPECT_THAT(Keys(json["sync_points"][0]["site"]), ElementsAre("file", "line", "function"));
+  EXPECT_THAT(Keys(json["sync_points"][0]["stack"][0]),
+              ElementsAre("function", "file", "line"));
+  EXPECT_THAT(Keys(json["sync_points"][0]["native_stack"][0]),
+              ElementsAre("function", "file", "line", "module"));
+  EXPECT_THAT(Keys(json["overhead"]),
+              ElementsAre("self_ms", "percent", "relay_cpu_ms", "budget_percent"));
+  EXPECT_THAT(Keys(json["losses"]),
+              ElementsAre("events_committed", "events_stored", "events_lost",
+                          "lost_ring_full", "lost_no_ring", "lost_relay", "stacks_rejected",
+                          "reentered", "corrupt_segments", "thinning", "short_waits",
+                          "short_waits_ms"));
+}
+
+TEST(JsonReport, GivesDurationsAsMillisecondNumbers) {
+  Json json = Parsed(SyncsJson(testing::FixedSyncs()));
+  EXPECT_TRUE(json["sync_points"][0]["blocked_ms"].is_number_float());
+  EXPECT_THAT(json["sync_points"][0]["blocked_ms"].get<double>(), DoubleEq(8120));
+  EXPECT_THAT(json["sync_points"][0]["max_ms"].get<double>(), DoubleEq(9.3));
+  EXPECT_THAT(json["total_blocked_ms"].get<double>(), DoubleEq(12400));
+  EXPECT_THAT(json["job"]["duration_ms"].get<double>(), DoubleEq(62400));
+  EXPECT_THAT(json["losses"]["short_waits_ms"].get<double>(), DoubleEq(412));
+}
+
+TEST(JsonReport, GivesCountsAndBytesAsIntegers) {
+  Json json = Parsed(SyncsJson(testing::FixedSyncs()));
+  EXPECT_TRUE(json["sync_points"][1]["bytes"].is_number_integer());
+  EXPECT_EQ(json["sync_points"][1]["bytes"], 6'144'000'000);
+  EXPECT_EQ(json["total_calls"], 4502);
+  Json allocs = Parsed(AllocationsJson(testing::FixedAllocations()));
+  EXPECT_EQ(allocs["allocation_sites"][0]["bytes"], 3'221'225'472'000);
+  EXPECT_EQ(allocs["allocation_sites"][0]["live_bytes"], 419'430'400);
+}
+
+TEST(JsonReport, NamesTheStartInUtc) {
+  Json json = SyncsJson(testing::FixedSyncs());
+  EXPECT_EQ(json["job"]["started_at"], "2024-05-01T12:30:00.250Z");
+}
+
+TEST(JsonReport, GivesNullForAnExitStatusThatIsNotKnown) {
+  v1::SyncsReply reply = testing::FixedSyncs();
+  EXPECT_EQ(SyncsJson(reply)["job"]["exit_status"], 0);
+  reply.mutable_job()->set_exit_status_known(false);
+  EXPECT_TRUE(SyncsJson(reply)["job"]["exit_status"].is_null());
+}
+
+TEST(JsonReport, OfAllocationsHasTheAgreedKeys) {
+  Json json = Parsed(AllocationsJson(testing::FixedAllocations()));
+  EXPECT_THAT(Keys(json), ElementsAre("job", "allocation_sites", "total_bytes", "total_calls",
+                                      "losses", "overhead"));
+  EXPECT_THAT(Keys(json["allocation_sites"][0]),
+              ElementsAre("allocator", "calls", "frees", "bytes", "live_bytes", "peak_bytes",
+                          "blocked_ms", "site", "stack", "native_stack"));
+}
+
+TEST(JsonReport, OfGcHasTheAgreedKeys) {
+  Json json = Parsed(GcJson(testing::FixedGc()));
+  EXPECT_THAT(Keys(json), ElementsAre("job", "gc_pauses", "total_ms", "total_count", "losses",
+                                      "overhead"));
+  EXPECT_THAT(Keys(json["gc_pauses"][0]),
+              ElementsAre("generation", "count", "total_ms", "max_ms", "collected",
+                          "uncollectable", "site", "stack"));
+}
+
+TEST(JsonReport, OfWaitsHasTheAgreedKeys) {
+  Json json = Parsed(WaitsJson(testing::FixedWaits()));
+  EXPECT_THAT(Keys(json), ElementsAre("job", "host_waits", "total_ms", "losses", "overhead"));
+  EXPECT_THAT(Keys(json["host_waits"][0]),
+              ElementsAre("kind", "api", "count", "total_ms", "max_ms", "site", "stack"));
+}
+
+TEST(JsonReport, OfAJobHasEveryList) {
+  Json json = Parsed(ReportJson(testing::FixedReport()));
+  EXPECT_THAT(Keys(json),
+              ElementsAre("job", "summary", "processes", "sync_points", "allocation_sites",
+                          "gc_pauses", "host_waits", "losses", "overhead"));
+  EXPECT_EQ(json["processes"].size(), 3u);
+  EXPECT_EQ(json["processes"][1]["rank"], 1);
+  EXPECT_TRUE(json["processes"][2]["rank"].is_null());
+  EXPECT_THAT(json["summary"]["data_wait_ms"].get<double>(), DoubleEq(27600));
+}
+
+TEST(JsonReport, OfJobsIsAList) {
+  Json json = Parsed(JobsJson(testing::FixedJobs()));
+  ASSERT_EQ(json["jobs"].size(), 4u);
+  EXPECT_FALSE(json["jobs"][0]["ended"].get<bool>());
+  EXPECT_EQ(json["jobs"][2]["exit_status"], 137);
+}
+
+TEST(JsonReport, ReplacesTextThatIsNotUtf8) {
+  Json json = {{"text", "a\xff" "b"}};
+  EXPECT_EQ(Json::parse(JsonText(json))["text"], "a\xEF\xBF\xBD" "b");
+}
+
+TEST(JsonReport, OfDoctorNamesStatusAndAdvice) {
+  Json json = Parsed(DoctorJson({{"memfd", Check::Status::kError, "no", "do this"}}));
+  EXPECT_THAT(Keys(json["checks"][0]), ElementsAre("name", "status", "detail", "advice"));
+  EXPECT_EQ(json["checks"][0]["status"], "error");
+}
+
+}  // namespace
+}  // namespace lull

@@ -1,0 +1,78 @@
+"""What the tests of `lull` as a whole have in common: folders of their own, and a
+fake collector in place of lulld."""
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ARGUMENTS = argparse.Namespace()
+
+
+class LullCase(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="lull-t-")
+        self.runtime = os.path.join(self.folder, "run")
+        self.environment = dict(os.environ, LULL_RUNTIME_DIR=self.runtime,
+                                XDG_DATA_HOME=os.path.join(self.folder, "data"))
+        for name in ("LD_PRELOAD", "LULL_SOCKET", "LULL_COLLECTOR", "NO_COLOR"):
+            self.environment.pop(name, None)
+        if ARGUMENTS.preload:
+            self.environment["LULL_PRELOAD_LIBRARY"] = ARGUMENTS.preload
+        self.processes = []
+
+    def tearDown(self):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+            if process.stdout:
+                process.stdout.close()
+        shutil.rmtree(self.folder)
+
+    def start_collector(self, token=""):
+        """Starts a fake collector and makes it the default one."""
+        address = f"unix:{self.folder}/fake.sock"
+        process = subprocess.Popen([ARGUMENTS.fake_collector, address] + ([token] if token else []),
+                                   stdout=subprocess.PIPE, text=True)
+        self.processes.append(process)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        self.environment["LULL_COLLECTOR"] = address
+        return address
+
+    def lull(self, *arguments, **options):
+        """Runs lull to its end."""
+        options = {"env": self.environment, "capture_output": True, "text": True,
+                   "timeout": 60, **options}
+        return subprocess.run([ARGUMENTS.lull, *arguments], **options)
+
+    def start_lull(self, *arguments, **options):
+        options = {"env": self.environment, "stdout": subprocess.PIPE, **options}
+        process = subprocess.Popen([ARGUMENTS.lull, *arguments], **options)
+        self.processes.append(process)
+        return process
+
+    def wait_until(self, condition, what, seconds=30):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if condition():
+                return
+            time.sleep(0.01)
+        self.fail(f"after {seconds} s still not: {what}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--lull", required=True)
+    parser.add_argument("--fake-collector", required=True)
+    parser.add_argument("--puppet")
+    parser.add_argument("--preload", help="the shim, when it does not lie beside lull")
+    _, rest = parser.parse_known_args(namespace=ARGUMENTS)
+    for signal_number in (signal.SIGINT, signal.SIGQUIT):  # ctest may run in background
+        signal.signal(signal_number, signal.default_int_handler
+                      if signal_number == signal.SIGINT else signal.SIG_DFL)
+    unittest.main(argv=[sys.argv[0], *rest])
