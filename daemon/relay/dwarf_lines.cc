@@ -42,6 +42,24 @@ void ReadCallSite(Dwarf_Die* unit, Dwarf_Die* inlined, std::string* file, int32_
   }
 }
 
+// What encloses `address`, innermost first, to be freed. dwarf_getscopes() leads
+// from an inlined call to where that function was defined; here it must lead to
+// where it was inlined.
+int EnclosingScopes(Dwarf_Die* unit, uint64_t address, Dwarf_Die** scopes) {
+  Dwarf_Die* innermost = nullptr;
+  int count = dwarf_getscopes(unit, address, &innermost);
+  for (int i = 0; i < count; ++i) {
+    int tag = dwarf_tag(&innermost[i]);
+    if (tag == DW_TAG_subprogram) break;
+    if (tag != DW_TAG_inlined_subroutine) continue;
+    int nested = dwarf_getscopes_die(&innermost[i], scopes);
+    free(innermost);
+    return nested;
+  }
+  *scopes = innermost;
+  return count;
+}
+
 }  // namespace
 
 DwarfLines::DwarfLines(Dwarf* dwarf) : dwarf_(dwarf) {
@@ -90,7 +108,7 @@ std::vector<NativeFrame> DwarfLines::Resolve(uint64_t address) const {
     if (dwarf_lineno(source, &line) == 0) frame.line = line;
   }
   Dwarf_Die* scopes = nullptr;
-  int count = dwarf_getscopes(&die, address, &scopes);
+  int count = EnclosingScopes(&die, address, &scopes);
   for (int i = 0; i < count; ++i) {
     int tag = dwarf_tag(&scopes[i]);
     if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram) continue;

@@ -99,12 +99,12 @@ class Upstream::Impl {
   // One stream from Hello to its end; never OK, because a collector does not end
   // a stream by itself.
   absl::Status RunStream() {
-    if (channel_ == nullptr) {
-      auto channel = MakeChannel(collector_);
-      if (!channel.ok()) return channel.status();
-      channel_ = *std::move(channel);
-      stub_ = lull::v1::Ingest::NewStub(channel_);
-    }
+    // A channel of its own for each try: while one that failed is in backoff, calls
+    // fail at once, and between calls nobody polls it, so that it comes back only
+    // with gRPC's backup poll, 5 s later.
+    auto channel = MakeChannel(collector_);
+    if (!channel.ok()) return channel.status();
+    auto stub = lull::v1::Ingest::NewStub(*channel);
     grpc::ClientContext context;
     Authorize(collector_, &context);
     {
@@ -115,7 +115,7 @@ class Upstream::Impl {
       stream_ended_ = false;
       last_progress_ = absl::Now();
     }
-    std::unique_ptr<Stream> stream = stub_->Stream(&context);
+    std::unique_ptr<Stream> stream = stub->Stream(&context);
     std::thread reader([this, &stream] { ReadReplies(stream.get()); });
     WriteBatches(stream.get());
     // A cancel would hide the collector's own word from Finish().
@@ -186,8 +186,6 @@ class Upstream::Impl {
   const lull::v1::Hello hello_;
   Spool* const spool_;
   const UpstreamTiming timing_;
-  std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<lull::v1::Ingest::Stub> stub_;
 
   mutable absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

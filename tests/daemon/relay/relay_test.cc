@@ -376,10 +376,15 @@ TEST_F(RelayTest, KeepsEverythingForACollectorThatComesLate) {
   pid_t target = StartTarget(&segment);
   CommitMany(&segment, 0, 0, 3000);
   EndTarget(target);
-  ASSERT_TRUE(PollUntil([&] { return keeper_->status().events_read == 3000; }));
+  ASSERT_TRUE(PollUntil([&] {
+    return keeper_->status().events_read == 3000 && !keeper_->status().upstream.ok();
+  }));
   EXPECT_EQ(collector_->collected().batches, 0u);
+  EXPECT_EQ(keeper_->status().upstream.code(), absl::StatusCode::kUnavailable);
   collector_->Start();
+  absl::Time before = absl::Now();
   ASSERT_EQ(Finish(), absl::OkStatus());
+  EXPECT_LT(absl::Now() - before, absl::Seconds(4));
   ExpectExactly(collector_->collected(), 1, 0, 3000);
 }
 

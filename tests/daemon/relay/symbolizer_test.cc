@@ -17,13 +17,16 @@ namespace lull::relay {
 __attribute__((noinline)) uint64_t ReturnAddressOfCaller() {
   return reinterpret_cast<uint64_t>(__builtin_return_address(0));
 }
+// The barriers keep the calls from being the last thing that a function does.
 __attribute__((always_inline)) inline uint64_t InlinedCaller() {
-  return ReturnAddressOfCaller() + 0;  // kInlinedLine
+  uint64_t address = ReturnAddressOfCaller();  // kInlinedLine
+  asm volatile("nop" : "+r"(address));
+  return address;
 }
-constexpr int kInlinedLine = __LINE__ - 2;
+constexpr int kInlinedLine = __LINE__ - 4;
 __attribute__((noinline)) uint64_t OuterFunction() {
   uint64_t address = InlinedCaller();  // kOuterLine
-  asm volatile("" : "+r"(address));
+  asm volatile("nop" : "+r"(address));
   return address;
 }
 constexpr int kOuterLine = __LINE__ - 4;

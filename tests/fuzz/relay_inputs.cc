@@ -1,0 +1,208 @@
+#include "tests/fuzz/relay_inputs.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <memory>
+
+#include "daemon/base/runtime_directory.h"
+#include "daemon/relay/batch_builder.h"
+#include "daemon/relay/line_table.h"
+#include "daemon/relay/maps.h"
+#include "daemon/relay/spool.h"
+#include "daemon/relay/spool_format.h"
+#include "daemon/relay/target.h"
+#include "tests/daemon/relay/fake_segment.h"
+
+namespace lull::relay {
+namespace {
+
+void Require(bool condition) {
+  if (!condition) abort();
+}
+
+// The parts of a segment that a target writes and the relay looks at, in small.
+constexpr size_t kRings = 2;
+constexpr size_t kSlots = 16;
+constexpr size_t kArenaBytes = 1024;
+
+std::string_view Take(std::string_view* input, size_t size) {
+  std::string_view piece = input->substr(0, size);
+  input->remove_prefix(piece.size());
+  return piece;
+}
+
+void Overwrite(char* where, std::string_view bytes) {
+  memcpy(where, bytes.data(), bytes.size());
+}
+
+// Input: arena_used, ring headers, the first slots of each ring, the arena.
+void FillSegment(std::string_view input, FakeSegment* segment) {
+  abi::SegmentView view = segment->view();
+  uint32_t used = 0;
+  Overwrite(reinterpret_cast<char*>(&used), Take(&input, sizeof(used)));
+  view.header().arena_used = used;
+  for (uint32_t i = 0; i < kRings; ++i) {
+    Overwrite(reinterpret_cast<char*>(&view.ring(i)),
+              Take(&input, sizeof(abi::RingHeader)));
+  }
+  for (uint32_t i = 0; i < kRings; ++i) {
+    Overwrite(reinterpret_cast<char*>(view.slots(i)),
+              Take(&input, kSlots * sizeof(abi::Event)));
+  }
+  Overwrite(view.arena(), Take(&input, kArenaBytes));
+}
+
+std::vector<std::string> SegmentSeeds() {
+  FakeSegment segment;
+  abi::Ref code = segment.AddCode("train.py", "step", 3, 11, "\x80\x01");
+  abi::Ref python = segment.AddPythonStack({{code, 0}, {code, -1}});
+  abi::Ref native = segment.AddNativeStack({0x1000, 0x2000});
+  for (uint32_t ring = 0; ring < kRings; ++ring) {
+    segment.Commit(ring, MakeEvent(abi::EventType::kThreadStart, 7));
+    for (int i = 0; i < 6; ++i) {
+      abi::Event event = MakeEvent(abi::EventType::kSync, i);
+      event.py_stack = python;
+      event.native_stack = native;
+      segment.Commit(ring, event);
+    }
+  }
+  abi::SegmentView view = segment.view();
+  uint32_t used = view.header().arena_used;
+  std::string seed(reinterpret_cast<char*>(&used), sizeof(used));
+  for (uint32_t i = 0; i < kRings; ++i) {
+    seed.append(reinterpret_cast<char*>(&view.ring(i)), sizeof(abi::RingHeader));
+  }
+  for (uint32_t i = 0; i < kRings; ++i) {
+    seed.append(reinterpret_cast<char*>(view.slots(i)), kSlots * sizeof(abi::Event));
+  }
+  seed.append(view.arena(), kArenaBytes);
+  return {seed};
+}
+
+std::vector<std::string> LineTableSeeds() {
+  std::vector<std::string> seeds;
+  for (char minor : {8, 10, 11}) {
+    std::string seed(1, minor);
+    seed.append("\x05\x00\x00\x00\x08\x00\x00\x00", 8);
+    seed.append("\x06\x02\x08\xff\xf1\x7f\x7f\x01\xd8\x80\x80\x04", 12);
+    seeds.push_back(seed);
+  }
+  return seeds;
+}
+
+std::vector<std::string> SpoolSeeds() {
+  SpoolState state;
+  state.last_sequence = 4;
+  state.rings[{1, 2}] = {70, 3, 900};
+  lull::v1::Batch batch;
+  batch.set_sequence(5);
+  auto* run = batch.add_rings();
+  run->set_process_key(1);
+  run->set_ring(2);
+  run->mutable_events()->set_first_position(70);
+  run->mutable_events()->add_type(2);
+  run->mutable_events()->add_tid(901);
+  std::string file(kSpoolMagic);
+  file += EncodeRecord(RecordKind::kCheckpoint, 4, state.Encode());
+  file += EncodeRecord(RecordKind::kBatch, 5, batch.SerializeAsString());
+  return {file};
+}
+
+std::vector<std::string> MapsSeeds() {
+  return {
+      "00400000-00452000 r-xp 00002000 08:02 173521      /usr/bin/program\n"
+      "7ffff7fc1000-7ffff7fc3000 r-xp 00000000 00:00 0                  [vdso]\n"};
+}
+
+// A directory of this process, for the spool's files.
+const std::string& Scratch() {
+  static const std::string* path = [] {
+    char name[] = "/tmp/lull-fuzz-XXXXXX";
+    Require(mkdtemp(name) != nullptr);
+    auto* made = new std::string(name);
+    atexit([] { (void)RemoveTree(Scratch()); });
+    return made;
+  }();
+  return *path;
+}
+
+}  // namespace
+
+void FuzzSegment(std::string_view input) {
+  static FakeSegment* segment = new FakeSegment;
+  FillSegment(input, segment);
+  SpoolState state;
+  ModuleCache modules;
+  lull::v1::ProcessInfo info;
+  info.set_key(1);
+  auto target = Target::Open(info, UniqueFd(dup(segment->memfd())), UniqueFd(), {},
+                             &modules, &state);
+  Require(target.ok());
+  BatchBuilder batch;
+  for (int round = 0; round < 4; ++round) {
+    bool all = (*target)->Read(&batch);
+    (*target)->AddCounters(&batch, 1'000'000'000, true);
+    Require(batch.batch()->ByteSizeLong() < (4u << 20));
+    state.Apply(*batch.batch());
+    (*target)->Commit();
+    batch.Reset();
+    if (all) break;
+  }
+  for (const auto& [key, ring] : state.rings) {
+    Require(ring.lost_relay <= abi::kRingSlots || ring.lost_relay <= ring.end);
+  }
+}
+
+void FuzzLineTable(std::string_view input) {
+  if (input.size() < 9) return;
+  int minor = 6 + input[0] % 10;
+  int32_t numbers[2];
+  memcpy(numbers, input.data() + 1, sizeof(numbers));
+  int32_t line = LineOfInstruction(minor, numbers[0], input.substr(9), numbers[1]);
+  Require(line >= 0);
+}
+
+void FuzzSpoolFile(std::string_view input) {
+  std::string directory = Scratch() + "/spool";
+  Require(MakePrivateDirectory(directory).ok());
+  std::ofstream(directory + "/00000001.spool", std::ios::binary | std::ios::trunc)
+      << input;
+  {
+    auto spool = Spool::Open(directory, 4u << 20);
+    Require(spool.ok());
+    lull::v1::Batch batch;
+    batch.add_counters()->set_process_key(1);
+    Require((*spool)->Append(&batch).ok());
+    bool found = false;
+    uint64_t after = 0;
+    while (auto entry = (*spool)->WaitForNext(after, absl::ZeroDuration())) {
+      Require(entry->sequence > after);
+      after = entry->sequence;
+      found = found || after == batch.sequence();
+    }
+    Require(found);  // whatever lay there does not hide what is appended
+  }
+  Require(RemoveTree(directory).ok());
+}
+
+void FuzzMaps(std::string_view input) {
+  Maps maps = Maps::Parse(input);
+  Maps again = Maps::Parse(maps.ToText());
+  Require(again.mappings().size() == maps.mappings().size());
+  for (const Mapping& mapping : maps.mappings()) maps.Find(mapping.start);
+}
+
+const std::vector<FuzzTarget>& FuzzTargets() {
+  static const auto* targets = new std::vector<FuzzTarget>{
+      {"Segment", FuzzSegment, SegmentSeeds, 20'000},
+      {"LineTable", FuzzLineTable, LineTableSeeds, 100'000},
+      {"SpoolFile", FuzzSpoolFile, SpoolSeeds, 500},
+      {"Maps", FuzzMaps, MapsSeeds, 50'000},
+  };
+  return *targets;
+}
+
+}  // namespace lull::relay
