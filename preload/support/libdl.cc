@@ -5,12 +5,13 @@
 
 #include <atomic>
 
+// Weak: without libdl they are null, and LD_BIND_NOW does not end the process.
 extern "C" {
-void* lull_dlopen(const char*, int);
-int lull_dlclose(void*);
-char* lull_dlerror();
-void* lull_dlvsym(void*, const char*, const char*);
-int lull_dladdr1(const void*, Dl_info*, void**, int);
+__attribute__((weak)) void* lull_dlopen(const char*, int);
+__attribute__((weak)) int lull_dlclose(void*);
+__attribute__((weak)) char* lull_dlerror();
+__attribute__((weak)) void* lull_dlvsym(void*, const char*, const char*);
+__attribute__((weak)) int lull_dladdr1(const void*, Dl_info*, void**, int);
 }
 asm(".symver lull_dlopen, dlopen@" LULL_LIBDL_VERSION);
 asm(".symver lull_dlclose, dlclose@" LULL_LIBDL_VERSION);
