@@ -1,7 +1,6 @@
 #include "preload/support/next_symbol.h"
 
 #include <link.h>
-#include <string.h>
 
 #include <cstdint>
 
@@ -17,6 +16,14 @@ struct SymbolTable {
   const uint32_t* hash = nullptr;  // DT_GNU_HASH
   const ElfW(Half) * versions = nullptr;
 };
+
+// Not strcmp: a sanitizer may have put itself before it, and not be ready yet.
+bool same(const char* left, const char* right) {
+  for (; *left == *right; ++left, ++right) {
+    if (*left == 0) return true;
+  }
+  return false;
+}
 
 uint32_t gnu_hash(const char* name) {
   uint32_t hash = 5381;
@@ -65,7 +72,7 @@ bool is_wanted(const SymbolTable& table, uint32_t index, const char* name) {
   if (table.versions != nullptr && (table.versions[index] & kHiddenVersion) != 0) {
     return false;  // kept for old programs only: not the default version
   }
-  return strcmp(table.strings + symbol.st_name, name) == 0;
+  return same(table.strings + symbol.st_name, name);
 }
 
 // The layout of DT_GNU_HASH: four words, a bloom filter, buckets, chains.
