@@ -45,7 +45,7 @@ absl::StatusOr<std::string> FindPreloadLibrary() {
   auto path = Find("LULL_PRELOAD_LIBRARY", "liblull.so",
                    {"../lib/lull/liblull.so", "../preload/liblull.so"}, R_OK);
   if (path.ok() && path->find_first_of(" :\t\n") != std::string::npos) {
-    return absl::InvalidArgumentError(
+    return absl::FailedPreconditionError(
         absl::StrCat("the dynamic loader cannot preload ", *path,
                      ", because its path holds a space or a colon; install lull elsewhere"));
   }

@@ -14,7 +14,7 @@ namespace lull {
 inline constexpr char kVersion[] = LULL_VERSION;
 
 // $LULL_PRELOAD_LIBRARY, or the library beside us. NOT_FOUND names the places
-// that were tried; INVALID_ARGUMENT when its path cannot be said in LD_PRELOAD
+// that were tried; FAILED_PRECONDITION when its path cannot be said in LD_PRELOAD
 // (which splits at spaces and colons).
 absl::StatusOr<std::string> FindPreloadLibrary();
 

@@ -40,7 +40,7 @@ absl::StatusOr<std::string> PrepareRuntimeDirectory() {
   // The longest name that will be a socket's.
   std::string longest = RelaySocketPath(path, std::string(32, '0'));
   if (longest.size() >= sizeof(sockaddr_un::sun_path)) {
-    return absl::InvalidArgumentError(
+    return absl::FailedPreconditionError(
         absl::StrCat("the path of the runtime directory is too long for a socket: ", path,
                      kChooseAnother));
   }

@@ -28,6 +28,9 @@ namespace lull {
 namespace {
 
 constexpr absl::Duration kPollInterval = absl::Milliseconds(10);
+// One that is about to end of idleness still holds the store for a moment.
+constexpr int kAttempts = 3;
+constexpr absl::Duration kBetweenAttempts = absl::Milliseconds(300);
 constexpr off_t kMaxLogBytes = 1 << 20;
 constexpr size_t kMaxShownLog = 2000;
 
@@ -142,8 +145,14 @@ absl::Status EnsurePrivateCollector(absl::string_view runtime, absl::Duration ti
   absl::Time deadline = absl::Now() + timeout;
   LULL_ASSIGN_OR_RETURN(
       UniqueFd lock, Lock(absl::StrCat(runtime, "/collector.lock"), deadline));
-  if (AcceptsConnections(socket)) return absl::OkStatus();
-  return Start(runtime, socket, deadline);
+  absl::Status started;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    if (attempt > 0) absl::SleepFor(kBetweenAttempts);
+    if (AcceptsConnections(socket)) return absl::OkStatus();
+    started = Start(runtime, socket, deadline);
+    if (!absl::IsUnavailable(started)) break;
+  }
+  return started;
 }
 
 }  // namespace lull

@@ -24,6 +24,14 @@ void DeliverLeftovers(const CollectorAddress& address, const std::string& spools
   }
 }
 
+// Started, and not just about to end of idleness.
+absl::Status EnsureAnswers(const CollectorAddress& address, const std::string& runtime) {
+  LULL_RETURN_IF_ERROR(EnsurePrivateCollector(runtime));
+  LULL_ASSIGN_OR_RETURN(auto client, CollectorClient::Create(address));
+  absl::Status status = client->GetStatus().status();
+  return absl::IsUnavailable(status) ? EnsurePrivateCollector(runtime) : status;
+}
+
 }  // namespace
 
 void AddCollectorOptions(CLI::App* verb, CollectorFlags* flags) {
@@ -45,7 +53,7 @@ absl::StatusOr<std::unique_ptr<CollectorClient>> Connect(const CollectorFlags& f
   if (address.is_private) {
     LULL_ASSIGN_OR_RETURN(std::string runtime, PrepareRuntimeDirectory());
     LULL_ASSIGN_OR_RETURN(address, ResolveCollector(flags, runtime));
-    LULL_RETURN_IF_ERROR(EnsurePrivateCollector(runtime));
+    LULL_RETURN_IF_ERROR(EnsureAnswers(address, runtime));
     DeliverLeftovers(address, PrivateSpools(runtime));
   }
   return CollectorClient::Create(address);

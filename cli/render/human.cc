@@ -207,6 +207,9 @@ std::string LossesLine(const v1::Losses& losses) {
     parts.push_back(absl::StrCat("LOST ", FormatCount(losses.events_lost()), " of ",
                                  FormatCount(all), " events (", absl::StrJoin(why, ", "),
                                  ")"));
+  } else if (losses.events_stored() < losses.events_committed()) {
+    parts.push_back(absl::StrCat("Stored so far: ", FormatCount(losses.events_stored()),
+                                 " of ", FormatCount(losses.events_committed()), " events"));
   } else {
     parts.push_back(
         absl::StrCat("Nothing lost: ", FormatCount(losses.events_stored()), " events"));
@@ -217,7 +220,7 @@ std::string LossesLine(const v1::Losses& losses) {
   }
   if (losses.corrupt_segments() > 0) {
     parts.push_back(
-        absl::StrCat(losses.corrupt_segments(), " processes given up as corrupt"));
+        absl::StrCat("processes given up as corrupt: ", losses.corrupt_segments()));
   }
   if (losses.thinning() > 0) {
     parts.push_back("stacks thinned to keep the overhead budget");

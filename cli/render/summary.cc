@@ -52,7 +52,9 @@ class Summary {
     return line;
   }
 
+  // What did not happen is not worth a line.
   void Cause(absl::string_view name, uint64_t total_ns, absl::string_view times) {
+    if (total_ns == 0) return;
     Line(absl::StrFormat("%-16s %9s  %7s  %s", name, FormatDuration(total_ns),
                          FormatShare(static_cast<double>(total_ns),
                                      static_cast<double>(shares_.working_ns)),
