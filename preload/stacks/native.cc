@@ -27,6 +27,7 @@
 
 #include "preload/ring/writer.h"
 #include "preload/stacks/interning.h"
+#include "preload/stacks/libunwind_pipe.h"
 #include "preload/stacks/stacks.h"
 #include "preload/support/libdl.h"
 
@@ -80,7 +81,7 @@ void* open_library() {
 void load_library() {
   libdl::Dlsym look_up = libdl::real_dlsym();
   void* handle = look_up == nullptr ? nullptr : open_library();
-  if (handle == nullptr) return;
+  if (handle == nullptr || !take_pipe_from(*static_cast<link_map*>(handle))) return;
   auto unwind = reinterpret_cast<Backtrace>(look_up(handle, "unw_backtrace"));
   auto policy = reinterpret_cast<int (*)(void*, int)>(
       look_up(handle, LULL_UNW("set_caching_policy")));
