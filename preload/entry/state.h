@@ -25,8 +25,9 @@ enum class Trigger { kPython, kGpuCall, kTensor };
 
 struct State {
   std::atomic<Mode> mode;
-  std::atomic<uint32_t> generation;  // changes with every segment; never 0 while recording
-  std::atomic<char*> segment;        // base of the mapping, valid while kRecording
+  std::atomic<uint32_t>
+      generation;              // changes with every segment; never 0 while recording
+  std::atomic<char*> segment;  // base of the mapping, valid while kRecording
 };
 
 // Never null: points to a static all-zero State before the constructor ran.
@@ -36,7 +37,8 @@ extern State* g_state __attribute__((visibility("hidden")));
 // Hot: two loads and two compares.
 inline char* recording_segment() {
   State* state = g_state;
-  if (__builtin_expect(state->mode.load(std::memory_order_acquire) != Mode::kRecording, 0)) {
+  if (__builtin_expect(state->mode.load(std::memory_order_acquire) != Mode::kRecording,
+                       0)) {
     return nullptr;
   }
   char* segment = state->segment.load(std::memory_order_relaxed);

@@ -17,15 +17,15 @@ struct ThreadState {
                         // GPU work or it is the main thread of Python
   abi::RingHeader* ring;
   abi::Event* slots;
-  uint64_t head;         // private copy of ring->head
-  uint64_t cached_tail;  // last tail seen; refreshed only when the ring looks full
-  uintptr_t guard;       // hooks/guard.h: frame of the outermost hook, 0 = none
-  uint64_t last_launch_ns;  // end of this thread's last launch, 0 = none yet
-  uint32_t tick;            // counts hooks, for the self-cost sampler
+  uint64_t head;             // private copy of ring->head
+  uint64_t cached_tail;      // last tail seen; refreshed only when the ring looks full
+  uintptr_t guard;           // hooks/guard.h: frame of the outermost hook, 0 = none
+  uint64_t last_launch_ns;   // end of this thread's last launch, 0 = none yet
+  uint32_t tick;             // counts hooks, for the self-cost sampler
   uint32_t allocation_tick;  // counts tensor allocations, for thinning
-  void* python_tstate;  // cache of python_frames.cc, checked before use
-  uint32_t native_ready;  // native.cc has warmed this thread up
-  uint32_t judged;        // generation for which `watched` was last decided
+  void* python_tstate;       // cache of python_frames.cc, checked before use
+  uint32_t native_ready;     // native.cc has warmed this thread up
+  uint32_t judged;           // generation for which `watched` was last decided
 };
 static_assert(sizeof(ThreadState) <= 128);
 
@@ -46,7 +46,8 @@ __attribute__((cold, noinline)) bool refresh_tail();
 inline abi::Event* reserve_event(char* segment) {
   ThreadState& thread = t_thread;
   if (__builtin_expect(
-          thread.generation != g_state->generation.load(std::memory_order_relaxed), 0)) {
+          thread.generation != g_state->generation.load(std::memory_order_relaxed),
+          0)) {
     if (!take_ring(segment)) return nullptr;
   }
   if (__builtin_expect(thread.head - thread.cached_tail >= abi::kRingSlots, 0)) {
