@@ -46,6 +46,10 @@ void AddMemory(const Event& event, CellOf&& cell_of, SeriesOf&& series_of) {
   };
   if (event.released_series != 0) release(event.released_series, event.released_bytes);
   const Series& series = series_of(event.series);
+  if ((series.variant & (kVariantFree | kVariantFailed)) == kVariantFree &&
+      event.released_series == 0 && event.arg0 != 0) {
+    ++cell_of(event.series).frees;  // of a block that we do not know
+  }
   if (!IsAllocation(series)) return;
   cell_of(event.series).Allocate(event.arg1);
   cell_of(series.line_group).Allocate(event.arg1);

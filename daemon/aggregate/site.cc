@@ -53,8 +53,9 @@ bool IsPythonInfrastructure(std::string_view file) {
 bool IsNativeInfrastructure(std::string_view module) {
   std::string_view name = module.substr(module.rfind('/') + 1);
   for (std::string_view prefix :
-       {"libcudart.so", "libcudart-", "libcuda.so", "libc.so", "libc-2", "libpthread.so",
-        "libpthread-2", "liblull.so", "ld-linux", "ld-2", "ld.so", "ld64.so"}) {
+       {"libcudart.so", "libcudart-", "libcuda.so", "libc.so", "libc-2",
+        "libpthread.so", "libpthread-2", "liblull.so", "ld-linux", "ld-2", "ld.so",
+        "ld64.so"}) {
     if (StartsWith(name, prefix)) return true;
   }
   return false;
@@ -63,9 +64,11 @@ bool IsNativeInfrastructure(std::string_view module) {
 const Frame* SelectSite(const std::vector<const Frame*>& python,
                         const std::vector<const Frame*>& native) {
   if (!python.empty()) {
-    return Innermost(python, [](const Frame& f) { return IsPythonInfrastructure(f.file); });
+    return Innermost(python,
+                     [](const Frame& f) { return IsPythonInfrastructure(f.file); });
   }
-  return Innermost(native, [](const Frame& f) { return IsNativeInfrastructure(f.module); });
+  return Innermost(native,
+                   [](const Frame& f) { return IsNativeInfrastructure(f.module); });
 }
 
 }  // namespace lull::aggregate

@@ -27,8 +27,10 @@ void ForEachColumn(Visitor&& visit) {
         [](Event& e, uint64_t v) { e.duration_ns = v; });
   visit([](const Event& e) { return uint64_t{e.flags}; },
         [](Event& e, uint64_t v) { e.flags = static_cast<uint32_t>(v); });
-  visit([](const Event& e) { return e.arg0; }, [](Event& e, uint64_t v) { e.arg0 = v; });
-  visit([](const Event& e) { return e.arg1; }, [](Event& e, uint64_t v) { e.arg1 = v; });
+  visit([](const Event& e) { return e.arg0; },
+        [](Event& e, uint64_t v) { e.arg0 = v; });
+  visit([](const Event& e) { return e.arg1; },
+        [](Event& e, uint64_t v) { e.arg1 = v; });
   visit([](const Event& e) { return uint64_t{e.arg2}; },
         [](Event& e, uint64_t v) { e.arg2 = static_cast<uint32_t>(v); });
   visit([](const Event& e) { return uint64_t{e.tid}; },
@@ -39,7 +41,9 @@ void ForEachColumn(Visitor&& visit) {
         [](Event& e, uint64_t v) { e.released_bytes = v; });
 }
 
-absl::Status Corrupt() { return absl::DataLossError("a stored block of events is corrupt"); }
+absl::Status Corrupt() {
+  return absl::DataLossError("a stored block of events is corrupt");
+}
 
 bool DecodeColumns(std::string_view in, std::vector<Event>& events) {
   uint64_t count = 0;

@@ -12,8 +12,8 @@ using aggregate::Cell;
 constexpr int kFields = 8;
 
 void Fields(const Cell& cell, uint64_t (&fields)[kFields]) {
-  uint64_t values[kFields] = {cell.count,   cell.total_ns, cell.max_ns,
-                              cell.amount,  cell.amount2,  cell.frees,
+  uint64_t values[kFields] = {cell.count,        cell.total_ns,    cell.max_ns,
+                              cell.amount,       cell.amount2,     cell.frees,
                               ZigZag(cell.live), ZigZag(cell.peak)};
   std::copy(values, values + kFields, fields);
 }
@@ -50,8 +50,8 @@ bool TakeCell(std::string_view& in, uint32_t& index, Cell& cell) {
   for (int f = 0; f < kFields; ++f) {
     if ((mask >> f & 1) != 0 && !TakeVarint(in, fields[f])) return false;
   }
-  cell = Cell{fields[0], fields[1], fields[2], fields[3], fields[4], fields[5],
-              UnZigZag(fields[6]), UnZigZag(fields[7])};
+  cell = Cell{fields[0], fields[1], fields[2],           fields[3],
+              fields[4], fields[5], UnZigZag(fields[6]), UnZigZag(fields[7])};
   return true;
 }
 

@@ -29,7 +29,8 @@ absl::StatusCode CodeOf(int rc) {
 
 absl::Status MakeError(sqlite3* db, const std::string& path) {
   int rc = sqlite3_extended_errcode(db);
-  return absl::Status(CodeOf(rc), absl::StrCat("database ", path, ": ", sqlite3_errmsg(db)));
+  return absl::Status(CodeOf(rc),
+                      absl::StrCat("database ", path, ": ", sqlite3_errmsg(db)));
 }
 
 }  // namespace

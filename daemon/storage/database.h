@@ -49,7 +49,8 @@ class Database {
   // `sql` must be a string literal: its address is the key of the kept statement.
   template <typename... Args>
   absl::Status Execute(const char* sql, const Args&... args) {
-    return Query(sql, [](const Row&) {}, args...);
+    return Query(
+        sql, [](const Row&) {}, args...);
   }
 
   template <typename Callback, typename... Args>

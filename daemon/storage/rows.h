@@ -28,7 +28,7 @@ struct JobRow {
   int32_t exit_status = 0;
   uint64_t end_ns = 0;
   uint64_t relay_cpu_ns = 0;
-  uint64_t last_event_ns = 0;      // end of the latest event
+  uint64_t last_event_ns = 0;        // end of the latest event
   uint64_t touched_realtime_ns = 0;  // last commit that concerned it
 };
 

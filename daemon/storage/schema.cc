@@ -63,29 +63,31 @@ CREATE TABLE live_blocks(process INT, allocator INT, address INT, series INT,
 
 absl::Status Foreign(const std::string& path) {
   return absl::FailedPreconditionError(
-      absl::StrCat(path, " is not a database of lull and is left as it is; move it away, or "
+      absl::StrCat(path,
+                   " is not a database of lull and is left as it is; move it away, or "
                    "choose another file with --database"));
 }
 
 absl::Status Truncated(const std::string& path, absl::string_view what) {
-  return absl::DataLossError(
-      absl::StrCat("the database ", path, " is truncated or corrupt (", what,
-                   ") and is left as it is; restore it from a copy, move it away to start "
-                   "with an empty one, or choose another file with --database"));
+  return absl::DataLossError(absl::StrCat(
+      "the database ", path, " is truncated or corrupt (", what,
+      ") and is left as it is; restore it from a copy, move it away to start "
+      "with an empty one, or choose another file with --database"));
 }
 
 absl::Status NotWritable(const std::string& path, absl::string_view why) {
-  return absl::PermissionDeniedError(
-      absl::StrCat("cannot write to the database ", path, " (", why,
-                   "); make the file and its folder writable, or choose another file with "
-                   "--database"));
+  return absl::PermissionDeniedError(absl::StrCat(
+      "cannot write to the database ", path, " (", why,
+      "); make the file and its folder writable, or choose another file with "
+      "--database"));
 }
 
 // Looks at the file itself before SQLite does, which would take a file of less than
 // a page for an empty database. OK for one that does not exist.
 absl::Status CheckFile(const std::string& path) {
   UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return errno == ENOENT ? absl::OkStatus() : NotWritable(path, strerror(errno));
+  if (!fd)
+    return errno == ENOENT ? absl::OkStatus() : NotWritable(path, strerror(errno));
   struct stat info;
   if (fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return Foreign(path);
   if (info.st_size == 0) return absl::OkStatus();
@@ -94,7 +96,8 @@ absl::Status CheckFile(const std::string& path) {
   if (size != sizeof(magic) || std::string_view(magic, sizeof(magic)) != kMagic) {
     return Foreign(path);
   }
-  return info.st_size < 512 ? Truncated(path, "the header is cut off") : absl::OkStatus();
+  return info.st_size < 512 ? Truncated(path, "the header is cut off")
+                            : absl::OkStatus();
 }
 
 // What lies in the write-ahead log need not be in the file yet.
@@ -103,9 +106,11 @@ absl::Status CheckSize(Database& db) {
   LULL_ASSIGN_OR_RETURN(int64_t page_size, db.Value("PRAGMA page_size"));
   struct stat file, log;
   if (stat(db.path().c_str(), &file) != 0) return ErrnoStatus(errno, db.path());
-  bool has_log = stat(absl::StrCat(db.path(), "-wal").c_str(), &log) == 0 && log.st_size > 0;
+  bool has_log =
+      stat(absl::StrCat(db.path(), "-wal").c_str(), &log) == 0 && log.st_size > 0;
   if (!has_log && file.st_size < pages * page_size) {
-    return Truncated(db.path(), absl::StrCat(file.st_size, " of ", pages * page_size, " bytes"));
+    return Truncated(db.path(),
+                     absl::StrCat(file.st_size, " of ", pages * page_size, " bytes"));
   }
   return absl::OkStatus();
 }
@@ -113,11 +118,12 @@ absl::Status CheckSize(Database& db) {
 absl::Status CreateTables(Database& db) {
   // Outside of a transaction, and before the first table. 8 KiB: a block of events
   // is two to six pages.
-  LULL_RETURN_IF_ERROR(db.Script("PRAGMA page_size=8192; PRAGMA auto_vacuum=INCREMENTAL;"
-                                 "PRAGMA journal_mode=WAL;"));
-  return db.Script(absl::StrCat("BEGIN IMMEDIATE;", kTables, "PRAGMA application_id=",
-                                kApplicationId, ";PRAGMA user_version=", kSchemaVersion,
-                                ";COMMIT;")
+  LULL_RETURN_IF_ERROR(
+      db.Script("PRAGMA page_size=8192; PRAGMA auto_vacuum=INCREMENTAL;"
+                "PRAGMA journal_mode=WAL;"));
+  return db.Script(absl::StrCat("BEGIN IMMEDIATE;", kTables,
+                                "PRAGMA application_id=", kApplicationId,
+                                ";PRAGMA user_version=", kSchemaVersion, ";COMMIT;")
                        .c_str());
 }
 
@@ -128,10 +134,10 @@ absl::Status PrepareSchema(Database& db) {
   if (application == 0 && version == 0 && tables == 0) return CreateTables(db);
   if (application != kApplicationId) return Foreign(db.path());
   if (version != kSchemaVersion) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the database ", db.path(), " has schema ", version,
-                     ", this lulld knows schema ", kSchemaVersion,
-                     "; use the lulld that wrote it, or choose another file with --database"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the database ", db.path(), " has schema ", version,
+        ", this lulld knows schema ", kSchemaVersion,
+        "; use the lulld that wrote it, or choose another file with --database"));
   }
   return CheckSize(db);
 }
@@ -139,8 +145,8 @@ absl::Status PrepareSchema(Database& db) {
 // Says of SQLite's own errors what the user can do about them.
 absl::Status Explain(const std::string& path, const absl::Status& status) {
   if (absl::IsDataLoss(status)) return Truncated(path, status.message());
-  if (absl::IsPermissionDenied(status) && status.message().find("--database") ==
-                                              absl::string_view::npos) {
+  if (absl::IsPermissionDenied(status) &&
+      status.message().find("--database") == absl::string_view::npos) {
     return NotWritable(path, status.message());
   }
   return status;
@@ -157,9 +163,10 @@ absl::StatusOr<std::unique_ptr<Database>> OpenForWriting(const std::string& path
   if ((*db)->read_only()) return NotWritable(path, "it is write-protected");
   absl::Status status = PrepareSchema(**db);
   if (status.ok()) {
-    status = (*db)->Script("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
-                           "PRAGMA wal_autocheckpoint=4000; PRAGMA cache_size=-32768;"
-                           "PRAGMA journal_size_limit=67108864;");
+    status = (*db)->Script(
+        "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+        "PRAGMA wal_autocheckpoint=4000; PRAGMA cache_size=-32768;"
+        "PRAGMA journal_size_limit=67108864;");
   }
   if (!status.ok()) return Explain(path, status);
   return db;

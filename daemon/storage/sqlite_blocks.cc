@@ -21,13 +21,16 @@ constexpr int64_t kMaxSmallBlocks = 32;
 absl::Status SqliteWriter::PutBlock(const ProcessRow& process, uint32_t ring,
                                     uint64_t first_position, const Event* events,
                                     size_t count) {
-  auto by_start = [](const Event& a, const Event& b) { return a.start_ns < b.start_ns; };
+  auto by_start = [](const Event& a, const Event& b) {
+    return a.start_ns < b.start_ns;
+  };
   auto [low, high] = std::minmax_element(events, events + count, by_start);
   return db_->Execute(
-      "INSERT INTO blocks(job, process, ring, first_position, count, min_ns, max_ns, small,"
+      "INSERT INTO blocks(job, process, ring, first_position, count, min_ns, max_ns, "
+      "small,"
       "data) VALUES(?,?,?,?,?,?,?,?,?)",
-      process.job, process.id, ring, first_position, count, low->start_ns, high->start_ns,
-      count < kFullBlockEvents, Blob{encoder_.Encode(events, count)});
+      process.job, process.id, ring, first_position, count, low->start_ns,
+      high->start_ns, count < kFullBlockEvents, Blob{encoder_.Encode(events, count)});
 }
 
 absl::Status SqliteWriter::AppendEvents(const ProcessRow& process, uint32_t ring,
@@ -64,7 +67,8 @@ absl::Status SqliteWriter::MergeSmallBlocks(const ProcessRow& process, uint32_t 
   std::vector<Run> runs;
   absl::Status decoded;
   LULL_RETURN_IF_ERROR(db_->Query(
-      "SELECT id, first_position, count, data FROM blocks WHERE small AND process=? AND "
+      "SELECT id, first_position, count, data FROM blocks WHERE small AND process=? "
+      "AND "
       "ring=? ORDER BY first_position",
       [&](const Row& row) {
         uint64_t first = row.Uint(1);
@@ -86,8 +90,8 @@ absl::Status SqliteWriter::MergeSmallBlocks(const ProcessRow& process, uint32_t 
         PutBlock(process, ring, run.first, run.events.data(), run.events.size()));
     if (&run == &runs.back()) break;
     // What another block follows after a gap can grow no more.
-    LULL_RETURN_IF_ERROR(db_->Execute("UPDATE blocks SET small=0 WHERE id=?",
-                                      db_->last_insert_id()));
+    LULL_RETURN_IF_ERROR(
+        db_->Execute("UPDATE blocks SET small=0 WHERE id=?", db_->last_insert_id()));
   }
   return absl::OkStatus();
 }

@@ -11,25 +11,54 @@
 namespace lull::storage {
 namespace {
 
-#define LULL_JOB_COLUMNS                                                          \
+#define LULL_JOB_COLUMNS                                                            \
   "id, uuid, name, command, host, user, lull_version, start_ns, start_realtime_ns," \
-  "budget, ended, exit_status_known, exit_status, end_ns, relay_cpu_ns,"           \
+  "budget, ended, exit_status_known, exit_status, end_ns, relay_cpu_ns,"            \
   "last_event_ns, touched_realtime_ns"
 
 JobRow ReadJob(const Row& r) {
-  return {r.Int(0),  r.Text(1),  r.Text(2), r.Text(3),
-          r.Text(4), r.Text(5),  r.Text(6), r.Uint(7),
-          r.Uint(8), r.Real(9),  r.Int(10) != 0,
-          r.Int(11) != 0, static_cast<int32_t>(r.Int(12)),
-          r.Uint(13), r.Uint(14), r.Uint(15), r.Uint(16)};
+  return {r.Int(0),
+          r.Text(1),
+          r.Text(2),
+          r.Text(3),
+          r.Text(4),
+          r.Text(5),
+          r.Text(6),
+          r.Uint(7),
+          r.Uint(8),
+          r.Real(9),
+          r.Int(10) != 0,
+          r.Int(11) != 0,
+          static_cast<int32_t>(r.Int(12)),
+          r.Uint(13),
+          r.Uint(14),
+          r.Uint(15),
+          r.Uint(16)};
 }
 
 ProcessRow ReadProcess(const Row& r) {
-  return {r.Int(0),    r.Int(1),    r.Uint(2),   r.Uint32(3), r.Uint32(4),
-          r.Uint(5),   r.Uint(6),   r.Text(7),   r.Text(8),   r.Text(9),
-          static_cast<int32_t>(r.Int(10)), static_cast<int32_t>(r.Int(11)),
-          r.Uint(12),  r.Uint(13),  r.Uint(14),  r.Uint(15),  r.Uint(16),
-          r.Uint32(17), r.Uint32(18), r.Uint32(19), r.Int(20) != 0, r.Uint(21)};
+  return {r.Int(0),
+          r.Int(1),
+          r.Uint(2),
+          r.Uint32(3),
+          r.Uint32(4),
+          r.Uint(5),
+          r.Uint(6),
+          r.Text(7),
+          r.Text(8),
+          r.Text(9),
+          static_cast<int32_t>(r.Int(10)),
+          static_cast<int32_t>(r.Int(11)),
+          r.Uint(12),
+          r.Uint(13),
+          r.Uint(14),
+          r.Uint(15),
+          r.Uint(16),
+          r.Uint32(17),
+          r.Uint32(18),
+          r.Uint32(19),
+          r.Int(20) != 0,
+          r.Uint(21)};
 }
 
 // SQLite's integers are signed; what is larger counts as the end of time.
@@ -60,14 +89,16 @@ absl::StatusOr<std::vector<T>> Collect(Database& db, const char* sql, Make make,
 
 absl::StatusOr<std::vector<JobRow>> SqliteReader::Jobs(uint32_t limit) {
   return Collect<JobRow>(db_,
-                         "SELECT " LULL_JOB_COLUMNS " FROM jobs WHERE deleting=0 "
+                         "SELECT " LULL_JOB_COLUMNS
+                         " FROM jobs WHERE deleting=0 "
                          "ORDER BY start_realtime_ns DESC, id DESC LIMIT ?",
                          ReadJob, limit == 0 ? int64_t{-1} : int64_t{limit});
 }
 
 absl::StatusOr<std::vector<JobRow>> SqliteReader::FindJob(const std::string& uuid) {
   return Collect<JobRow>(
-      db_, "SELECT " LULL_JOB_COLUMNS " FROM jobs WHERE uuid=? AND deleting=0", ReadJob, uuid);
+      db_, "SELECT " LULL_JOB_COLUMNS " FROM jobs WHERE uuid=? AND deleting=0", ReadJob,
+      uuid);
 }
 
 absl::StatusOr<std::vector<ProcessRow>> SqliteReader::Processes(int64_t job) {
@@ -75,7 +106,8 @@ absl::StatusOr<std::vector<ProcessRow>> SqliteReader::Processes(int64_t job) {
       db_,
       "SELECT id, job, key, pid, parent_pid, start_ns, end_ns, command, executable,"
       "python_version, rank, local_rank, lost_no_ring, stacks_rejected, reentered,"
-      "gpu_calls, torch_allocations, native_stacks, gc_hook, thinning, corrupt, as_of_ns "
+      "gpu_calls, torch_allocations, native_stacks, gc_hook, thinning, corrupt, "
+      "as_of_ns "
       "FROM processes WHERE job=? ORDER BY id",
       ReadProcess, job);
 }
@@ -95,15 +127,19 @@ absl::StatusOr<std::vector<RingRow>> SqliteReader::Rings(int64_t process) {
 absl::StatusOr<std::vector<ApiRow>> SqliteReader::Apis(int64_t job) {
   return Collect<ApiRow>(
       db_, "SELECT id, name, family FROM apis WHERE job=?",
-      [](const Row& r) { return ApiRow{r.Uint32(0), r.Text(1), r.Text(2)}; }, job);
+      [](const Row& r) {
+        return ApiRow{r.Uint32(0), r.Text(1), r.Text(2)};
+      },
+      job);
 }
 
 absl::StatusOr<std::vector<FrameRow>> SqliteReader::Frames(int64_t job) {
   return Collect<FrameRow>(
       db_, "SELECT id, function, file, line, module FROM frames WHERE job=?",
       [](const Row& r) {
-        return FrameRow{r.Uint32(0),
-                        {r.Text(1), r.Text(2), static_cast<int32_t>(r.Int(3)), r.Text(4)}};
+        return FrameRow{
+            r.Uint32(0),
+            {r.Text(1), r.Text(2), static_cast<int32_t>(r.Int(3)), r.Text(4)}};
       },
       job);
 }
@@ -120,14 +156,18 @@ absl::StatusOr<std::vector<StackRow>> SqliteReader::Stacks(int64_t job) {
 absl::StatusOr<std::vector<StackRefRow>> SqliteReader::StackRefs(int64_t process) {
   return Collect<StackRefRow>(
       db_, "SELECT ref, stack FROM stack_refs WHERE process=?",
-      [](const Row& r) { return StackRefRow{r.Uint32(0), r.Uint32(1)}; }, process);
+      [](const Row& r) {
+        return StackRefRow{r.Uint32(0), r.Uint32(1)};
+      },
+      process);
 }
 
 absl::StatusOr<std::vector<SiteRow>> SqliteReader::Sites(int64_t job) {
   return Collect<SiteRow>(
       db_, "SELECT id, file, line, function FROM sites WHERE job=?",
       [](const Row& r) {
-        return SiteRow{r.Uint32(0), r.Text(1), static_cast<int32_t>(r.Int(2)), r.Text(3)};
+        return SiteRow{r.Uint32(0), r.Text(1), static_cast<int32_t>(r.Int(2)),
+                       r.Text(3)};
       },
       job);
 }
@@ -136,12 +176,14 @@ absl::StatusOr<std::vector<SeriesRow>> SqliteReader::AllSeries(int64_t process) 
   return Collect<SeriesRow>(
       db_,
       "SELECT id, type, variant, api, python_stack, native_stack, line_site,"
-      "function_site, line_group, function_group FROM series WHERE process=? ORDER BY id",
+      "function_site, line_group, function_group FROM series WHERE process=? ORDER BY "
+      "id",
       [](const Row& r) {
-        return SeriesRow{r.Uint32(0),
-                         {static_cast<aggregate::EventType>(r.Int(1)),
-                          static_cast<uint8_t>(r.Int(2)), r.Uint32(3), r.Uint32(4),
-                          r.Uint32(5), r.Uint32(6), r.Uint32(7), r.Uint32(8), r.Uint32(9)}};
+        return SeriesRow{
+            r.Uint32(0),
+            {static_cast<aggregate::EventType>(r.Int(1)),
+             static_cast<uint8_t>(r.Int(2)), r.Uint32(3), r.Uint32(4), r.Uint32(5),
+             r.Uint32(6), r.Uint32(7), r.Uint32(8), r.Uint32(9)}};
       },
       process);
 }
@@ -157,8 +199,8 @@ absl::StatusOr<SiteRow> SqliteReader::Site(int64_t job, uint32_t id) {
   return site;
 }
 
-absl::StatusOr<std::vector<aggregate::Frame>> SqliteReader::StackFrames(int64_t job,
-                                                                        uint32_t stack) {
+absl::StatusOr<std::vector<aggregate::Frame>> SqliteReader::StackFrames(
+    int64_t job, uint32_t stack) {
   std::vector<uint32_t> ids;
   LULL_RETURN_IF_ERROR(db_.Query(
       "SELECT frames FROM stacks WHERE job=? AND id=?",
@@ -168,7 +210,8 @@ absl::StatusOr<std::vector<aggregate::Frame>> SqliteReader::StackFrames(int64_t 
     LULL_RETURN_IF_ERROR(db_.Query(
         "SELECT function, file, line, module FROM frames WHERE job=? AND id=?",
         [&](const Row& r) {
-          frames.push_back({r.Text(0), r.Text(1), static_cast<int32_t>(r.Int(2)), r.Text(3)});
+          frames.push_back(
+              {r.Text(0), r.Text(1), static_cast<int32_t>(r.Int(2)), r.Text(3)});
         },
         job, id));
   }
@@ -183,9 +226,9 @@ absl::StatusOr<bool> SqliteReader::Chunk(const ChunkKey& key, CellChunk& chunk) 
       "SELECT data FROM cells WHERE process=? AND level=? AND bucket=? AND chunk=?",
       [&](const Row& row) {
         found = true;
-        sound = DecodeChunk(row.Bytes(0), [&](uint32_t index, const aggregate::Cell& cell) {
-          chunk[index] = cell;
-        });
+        sound = DecodeChunk(
+            row.Bytes(0),
+            [&](uint32_t index, const aggregate::Cell& cell) { chunk[index] = cell; });
       },
       key.process, key.level, key.bucket, key.index));
   if (!sound) return absl::DataLossError("a stored chunk of aggregates is corrupt");
@@ -200,9 +243,10 @@ absl::Status SqliteReader::Cells(int64_t process, uint32_t level, uint64_t first
       "bucket<? ORDER BY bucket, chunk",
       [&](const Row& row) {
         uint32_t base = row.Uint32(0) * kChunkSeries;
-        sound &= DecodeChunk(row.Bytes(1), [&](uint32_t index, const aggregate::Cell& cell) {
-          callback(base + index, cell);
-        });
+        sound &=
+            DecodeChunk(row.Bytes(1), [&](uint32_t index, const aggregate::Cell& cell) {
+              callback(base + index, cell);
+            });
       },
       process, level, Clamp(first), Clamp(end)));
   return sound ? absl::OkStatus()
@@ -228,10 +272,12 @@ absl::Status SqliteReader::Events(int64_t process, uint64_t begin_ns, uint64_t e
 }
 
 absl::Status SqliteReader::LiveBlocks(
-    int64_t process, const std::function<void(const aggregate::BlockKey&,
-                                              const aggregate::LiveBlock&)>& callback) {
+    int64_t process,
+    const std::function<void(const aggregate::BlockKey&, const aggregate::LiveBlock&)>&
+        callback) {
   return db_.Query(
-      "SELECT allocator, address, series, bytes, since_ns FROM live_blocks WHERE process=?",
+      "SELECT allocator, address, series, bytes, since_ns FROM live_blocks WHERE "
+      "process=?",
       [&](const Row& r) {
         callback({static_cast<uint8_t>(r.Int(0)), r.Uint(1)},
                  {r.Uint32(2), r.Uint(3), r.Uint(4)});

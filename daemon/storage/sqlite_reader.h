@@ -13,7 +13,8 @@ namespace lull::storage {
 
 class SqliteReader : public StoreReader {
  public:
-  explicit SqliteReader(std::unique_ptr<Database> db) : owned_(std::move(db)), db_(*owned_) {}
+  explicit SqliteReader(std::unique_ptr<Database> db)
+      : owned_(std::move(db)), db_(*owned_) {}
   explicit SqliteReader(Database& db) : db_(db) {}  // shares the writer's connection
 
   absl::StatusOr<std::vector<JobRow>> Jobs(uint32_t limit) override;
@@ -34,9 +35,10 @@ class SqliteReader : public StoreReader {
                      const CellCallback& callback) override;
   absl::Status Events(int64_t process, uint64_t begin_ns, uint64_t end_ns,
                       const EventCallback& callback) override;
-  absl::Status LiveBlocks(int64_t process,
-                          const std::function<void(const aggregate::BlockKey&,
-                                                   const aggregate::LiveBlock&)>&) override;
+  absl::Status LiveBlocks(
+      int64_t process,
+      const std::function<void(const aggregate::BlockKey&,
+                               const aggregate::LiveBlock&)>&) override;
 
  private:
   std::unique_ptr<Database> owned_;

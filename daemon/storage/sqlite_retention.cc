@@ -19,9 +19,8 @@ absl::Status SqliteWriter::MarkForDeletion(int64_t job) {
 
 absl::StatusOr<bool> SqliteWriter::DeleteSome() {
   int64_t job = 0;
-  LULL_RETURN_IF_ERROR(
-      db_->Query("SELECT id FROM jobs WHERE deleting=1 LIMIT 1",
-                 [&](const Row& row) { job = row.Int(0); }));
+  LULL_RETURN_IF_ERROR(db_->Query("SELECT id FROM jobs WHERE deleting=1 LIMIT 1",
+                                  [&](const Row& row) { job = row.Int(0); }));
   if (job == 0) return false;
   LULL_RETURN_IF_ERROR(Begin());
   absl::StatusOr<bool> more = DeleteSomeOf(job);
@@ -30,17 +29,17 @@ absl::StatusOr<bool> SqliteWriter::DeleteSome() {
     return more;
   }
   LULL_RETURN_IF_ERROR(Commit());
-  LULL_RETURN_IF_ERROR(
-      db_->Script(("PRAGMA incremental_vacuum(" + std::to_string(kVacuumPages) + ")").c_str()));
+  LULL_RETURN_IF_ERROR(db_->Script(
+      ("PRAGMA incremental_vacuum(" + std::to_string(kVacuumPages) + ")").c_str()));
   return true;
 }
 
 // True while something of the job is left.
 absl::StatusOr<bool> SqliteWriter::DeleteSomeOf(int64_t job) {
   int64_t process = 0;
-  LULL_RETURN_IF_ERROR(
-      db_->Query("SELECT id FROM processes WHERE job=? LIMIT 1",
-                 [&](const Row& row) { process = row.Int(0); }, job));
+  LULL_RETURN_IF_ERROR(db_->Query(
+      "SELECT id FROM processes WHERE job=? LIMIT 1",
+      [&](const Row& row) { process = row.Int(0); }, job));
   if (process == 0) {
     for (const char* sql :
          {"DELETE FROM apis WHERE job=?", "DELETE FROM frames WHERE job=?",
@@ -51,9 +50,10 @@ absl::StatusOr<bool> SqliteWriter::DeleteSomeOf(int64_t job) {
     return false;
   }
   int64_t deleted = 0;
-  for (const char* sql :
-       {"DELETE FROM blocks WHERE id IN (SELECT id FROM blocks WHERE process=? LIMIT ?)",
-        "DELETE FROM cells WHERE rowid IN (SELECT rowid FROM cells WHERE process=? LIMIT ?)"}) {
+  for (const char* sql : {"DELETE FROM blocks WHERE id IN (SELECT id FROM blocks WHERE "
+                          "process=? LIMIT ?)",
+                          "DELETE FROM cells WHERE rowid IN (SELECT rowid FROM cells "
+                          "WHERE process=? LIMIT ?)"}) {
     LULL_RETURN_IF_ERROR(db_->Execute(sql, process, kStepRows));
     LULL_ASSIGN_OR_RETURN(int64_t changed, db_->Value("SELECT changes()"));
     deleted += changed;

@@ -24,16 +24,17 @@ absl::StatusOr<UniqueFd> LockDatabase(const std::string& path) {
   std::string lock = absl::StrCat(path, ".lock");
   UniqueFd fd(open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!fd) {
-    return ErrnoStatus(errno, absl::StrCat("cannot open ", lock,
-                                           ", the lock of the database; make its folder "
-                                           "writable, or choose another with --database"));
+    return ErrnoStatus(errno,
+                       absl::StrCat("cannot open ", lock,
+                                    ", the lock of the database; make its folder "
+                                    "writable, or choose another with --database"));
   }
   if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     char text[32] = {};
     ssize_t size = pread(fd.get(), text, sizeof(text) - 1, 0);
     return absl::FailedPreconditionError(absl::StrCat(
-        "another lulld (pid ", size > 0 ? text : "unknown", ") uses the database ", path,
-        "; stop it, or choose another file with --database"));
+        "another lulld (pid ", size > 0 ? text : "unknown", ") uses the database ",
+        path, "; stop it, or choose another file with --database"));
   }
   std::string pid = absl::StrCat(getpid());
   if (ftruncate(fd.get(), 0) != 0 ||

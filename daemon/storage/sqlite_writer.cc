@@ -31,10 +31,10 @@ absl::Status SqliteWriter::PutJob(JobRow& row) {
       "lull_version=?6, start_ns=?7, start_realtime_ns=?8, budget=?9, ended=?10,"
       "exit_status_known=?11, exit_status=?12, end_ns=?13, relay_cpu_ns=?14,"
       "last_event_ns=?15, touched_realtime_ns=?16",
-      row.uuid, row.name, row.command, row.host, row.user, row.lull_version, row.start_ns,
-      row.start_realtime_ns, row.overhead_budget_percent, row.ended, row.exit_status_known,
-      row.exit_status, row.end_ns, row.relay_cpu_ns, row.last_event_ns,
-      row.touched_realtime_ns));
+      row.uuid, row.name, row.command, row.host, row.user, row.lull_version,
+      row.start_ns, row.start_realtime_ns, row.overhead_budget_percent, row.ended,
+      row.exit_status_known, row.exit_status, row.end_ns, row.relay_cpu_ns,
+      row.last_event_ns, row.touched_realtime_ns));
   if (row.id == 0) row.id = db_->last_insert_id();
   return absl::OkStatus();
 }
@@ -43,12 +43,16 @@ absl::Status SqliteWriter::PutProcess(ProcessRow& row) {
   LULL_RETURN_IF_ERROR(db_->Execute(
       "INSERT INTO processes(job, key, pid, parent_pid, start_ns, end_ns, command,"
       "executable, python_version, rank, local_rank, lost_no_ring, stacks_rejected,"
-      "reentered, gpu_calls, torch_allocations, native_stacks, gc_hook, thinning, corrupt,"
+      "reentered, gpu_calls, torch_allocations, native_stacks, gc_hook, thinning, "
+      "corrupt,"
       "as_of_ns) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"
-      "?19,?20,?21) ON CONFLICT(job, key) DO UPDATE SET pid=?3, parent_pid=?4, start_ns=?5,"
-      "end_ns=?6, command=?7, executable=?8, python_version=?9, rank=?10, local_rank=?11,"
+      "?19,?20,?21) ON CONFLICT(job, key) DO UPDATE SET pid=?3, parent_pid=?4, "
+      "start_ns=?5,"
+      "end_ns=?6, command=?7, executable=?8, python_version=?9, rank=?10, "
+      "local_rank=?11,"
       "lost_no_ring=?12, stacks_rejected=?13, reentered=?14, gpu_calls=?15,"
-      "torch_allocations=?16, native_stacks=?17, gc_hook=?18, thinning=?19, corrupt=?20,"
+      "torch_allocations=?16, native_stacks=?17, gc_hook=?18, thinning=?19, "
+      "corrupt=?20,"
       "as_of_ns=?21",
       row.job, row.key, row.pid, row.parent_pid, row.start_ns, row.end_ns, row.command,
       row.executable, row.python_version, row.rank, row.local_rank, row.lost_no_ring,
@@ -59,19 +63,21 @@ absl::Status SqliteWriter::PutProcess(ProcessRow& row) {
 }
 
 absl::Status SqliteWriter::PutRing(int64_t process, const RingRow& row) {
-  return db_->Execute("REPLACE INTO rings VALUES(?,?,?,?,?,?,?,?,?,?,?)", process, row.ring,
-                      row.end_position, row.stored, row.skipped, row.committed,
-                      row.lost_full, row.lost_relay, row.self_ns, row.short_waits,
-                      row.short_waits_ns);
+  return db_->Execute("REPLACE INTO rings VALUES(?,?,?,?,?,?,?,?,?,?,?)", process,
+                      row.ring, row.end_position, row.stored, row.skipped,
+                      row.committed, row.lost_full, row.lost_relay, row.self_ns,
+                      row.short_waits, row.short_waits_ns);
 }
 
 absl::Status SqliteWriter::PutApi(int64_t job, const ApiRow& row) {
-  return db_->Execute("REPLACE INTO apis VALUES(?,?,?,?)", job, row.id, row.name, row.family);
+  return db_->Execute("REPLACE INTO apis VALUES(?,?,?,?)", job, row.id, row.name,
+                      row.family);
 }
 
 absl::Status SqliteWriter::PutFrame(int64_t job, const FrameRow& row) {
   return db_->Execute("REPLACE INTO frames VALUES(?,?,?,?,?,?)", job, row.id,
-                      row.frame.function, row.frame.file, row.frame.line, row.frame.module);
+                      row.frame.function, row.frame.file, row.frame.line,
+                      row.frame.module);
 }
 
 absl::Status SqliteWriter::PutStack(int64_t job, const StackRow& row) {
@@ -82,20 +88,21 @@ absl::Status SqliteWriter::PutStack(int64_t job, const StackRow& row) {
 }
 
 absl::Status SqliteWriter::PutStackRef(int64_t process, const StackRefRow& row) {
-  return db_->Execute("REPLACE INTO stack_refs VALUES(?,?,?)", process, row.ref, row.stack);
+  return db_->Execute("REPLACE INTO stack_refs VALUES(?,?,?)", process, row.ref,
+                      row.stack);
 }
 
 absl::Status SqliteWriter::PutSite(int64_t job, const SiteRow& row) {
-  return db_->Execute("REPLACE INTO sites VALUES(?,?,?,?,?)", job, row.id, row.file, row.line,
-                      row.function);
+  return db_->Execute("REPLACE INTO sites VALUES(?,?,?,?,?)", job, row.id, row.file,
+                      row.line, row.function);
 }
 
 absl::Status SqliteWriter::PutSeries(int64_t process, const SeriesRow& row) {
   const aggregate::Series& s = row.series;
-  return db_->Execute("REPLACE INTO series VALUES(?,?,?,?,?,?,?,?,?,?,?)", process, row.id,
-                      static_cast<int>(s.type), s.variant, s.api, s.python_stack,
-                      s.native_stack, s.line_site, s.function_site, s.line_group,
-                      s.function_group);
+  return db_->Execute("REPLACE INTO series VALUES(?,?,?,?,?,?,?,?,?,?,?)", process,
+                      row.id, static_cast<int>(s.type), s.variant, s.api,
+                      s.python_stack, s.native_stack, s.line_site, s.function_site,
+                      s.line_group, s.function_group);
 }
 
 absl::Status SqliteWriter::PutChunk(const ChunkKey& key, const CellChunk& chunk) {
@@ -108,14 +115,16 @@ absl::Status SqliteWriter::PutChunk(const ChunkKey& key, const CellChunk& chunk)
 
 absl::Status SqliteWriter::PutLiveBlock(int64_t process, const aggregate::BlockKey& key,
                                         const aggregate::LiveBlock& block) {
-  return db_->Execute("REPLACE INTO live_blocks VALUES(?,?,?,?,?,?)", process, key.allocator,
-                      key.address, block.series, block.bytes, block.since_ns);
+  return db_->Execute("REPLACE INTO live_blocks VALUES(?,?,?,?,?,?)", process,
+                      key.allocator, key.address, block.series, block.bytes,
+                      block.since_ns);
 }
 
 absl::Status SqliteWriter::DeleteLiveBlock(int64_t process,
                                            const aggregate::BlockKey& key) {
-  return db_->Execute("DELETE FROM live_blocks WHERE process=? AND allocator=? AND address=?",
-                      process, key.allocator, key.address);
+  return db_->Execute(
+      "DELETE FROM live_blocks WHERE process=? AND allocator=? AND address=?", process,
+      key.allocator, key.address);
 }
 
 absl::Status SqliteWriter::DeleteLiveBlocks(int64_t process) {

@@ -14,7 +14,8 @@ namespace lull::storage {
 
 class SqliteWriter : public StoreWriter {
  public:
-  explicit SqliteWriter(std::unique_ptr<Database> db) : db_(std::move(db)), reader_(*db_) {}
+  explicit SqliteWriter(std::unique_ptr<Database> db)
+      : db_(std::move(db)), reader_(*db_) {}
 
   absl::Status Begin() override;
   absl::Status Commit() override;
@@ -36,15 +37,17 @@ class SqliteWriter : public StoreWriter {
                             const std::vector<aggregate::Event>& events) override;
   absl::Status PutLiveBlock(int64_t process, const aggregate::BlockKey& key,
                             const aggregate::LiveBlock& block) override;
-  absl::Status DeleteLiveBlock(int64_t process, const aggregate::BlockKey& key) override;
+  absl::Status DeleteLiveBlock(int64_t process,
+                               const aggregate::BlockKey& key) override;
   absl::Status DeleteLiveBlocks(int64_t process) override;
   absl::Status MarkForDeletion(int64_t job) override;
   absl::StatusOr<bool> DeleteSome() override;
   absl::StatusOr<uint64_t> UsedBytes() override;
 
  private:
-  absl::Status PutBlock(const ProcessRow& process, uint32_t ring, uint64_t first_position,
-                        const aggregate::Event* events, size_t count);
+  absl::Status PutBlock(const ProcessRow& process, uint32_t ring,
+                        uint64_t first_position, const aggregate::Event* events,
+                        size_t count);
   absl::Status MergeSmallBlocks(const ProcessRow& process, uint32_t ring);
   absl::StatusOr<bool> DeleteSomeOf(int64_t job);
 

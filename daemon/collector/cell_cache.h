@@ -1,0 +1,52 @@
+// Writes changes of cells into the buckets of all levels, and keeps the chunks that
+// it last touched in memory: those of "now" change with every commit.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "daemon/aggregate/cell.h"
+#include "daemon/storage/store.h"
+
+namespace lull::collector {
+
+// What happened since the last flush: for each bucket of level 0 and series.
+class CellChanges {
+ public:
+  // The reference is valid until the next call.
+  aggregate::Cell& At(uint64_t bucket, uint32_t series) {
+    return cells_[bucket << kSeriesBits | series];
+  }
+  bool empty() const { return cells_.empty(); }
+
+  static constexpr int kSeriesBits = 24;
+
+ private:
+  friend class CellCache;
+  absl::flat_hash_map<uint64_t, aggregate::Cell> cells_;
+};
+
+// Belongs to one process. Not thread-safe.
+class CellCache {
+ public:
+  // Adds `changes` to the stored cells and leaves it empty. After an error the cache
+  // knows more than the store: throw it away.
+  absl::Status Flush(CellChanges& changes, int64_t process,
+                     storage::StoreWriter& writer);
+
+ private:
+  struct Entry {
+    storage::CellChunk cells;
+    bool dirty = false;
+  };
+  static constexpr size_t kMaxChunks = 2048;  // of 4 KiB
+
+  absl::StatusOr<Entry*> Find(const storage::ChunkKey& key,
+                              storage::StoreReader& reader);
+
+  absl::flat_hash_map<storage::ChunkKey, std::unique_ptr<Entry>> entries_;
+};
+
+}  // namespace lull::collector

@@ -1,0 +1,131 @@
+#include "daemon/collector/collector.h"
+
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+#include <chrono>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/base/runtime_directory.h"
+#include "daemon/base/status.h"
+#include "daemon/collector/control_service.h"
+#include "daemon/collector/gate.h"
+#include "daemon/collector/ingest_service.h"
+#include "daemon/collector/unix_listener.h"
+#include "daemon/collector/validate.h"
+#include "daemon/query/query_service.h"
+#include "daemon/storage/sqlite_store.h"
+
+namespace lull::collector {
+namespace {
+
+// Hostile peers get no more memory and threads than this.
+constexpr size_t kMaxMemory = 256 << 20;
+constexpr int kMaxThreads = 64;
+
+std::shared_ptr<grpc::ServerCredentials> Credentials(const CollectorConfig& config) {
+  if (config.tls_cert.empty()) return grpc::InsecureServerCredentials();
+  grpc::SslServerCredentialsOptions options;
+  options.pem_key_cert_pairs.push_back({config.tls_key, config.tls_cert});
+  return grpc::SslServerCredentials(options);
+}
+
+absl::Status MakeParent(const std::string& file) {
+  std::filesystem::path parent = std::filesystem::path(file).parent_path();
+  std::error_code error;
+  if (parent.empty() || std::filesystem::exists(parent, error)) return absl::OkStatus();
+  return MakePrivateDirectory(parent.string());
+}
+
+}  // namespace
+
+struct Collector::Parts {
+  Parts(CollectorConfig config, std::unique_ptr<storage::Store> opened,
+        std::function<void()> request_shutdown)
+      : store(std::move(opened)),
+        gate(config.token),
+        committer(*store, config.committer),
+        ingest(gate, committer),
+        control(gate, committer, config.database, std::move(request_shutdown)),
+        query(*store,
+              [this](const grpc::ServerContextBase& c) { return gate.Check(c); }) {}
+
+  std::unique_ptr<storage::Store> store;
+  Gate gate;
+  Committer committer;
+  IngestService ingest;
+  ControlService control;
+  query::QueryService query;
+  std::unique_ptr<UnixListener> listener;
+  std::unique_ptr<grpc::Server> server;
+};
+
+absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(CollectorConfig config) {
+  // The address first: two collectors that are started at once meet at its lock.
+  std::unique_ptr<UnixListener> listener;
+  if (config.listen.is_unix()) {
+    LULL_ASSIGN_OR_RETURN(listener, UnixListener::Create(config.listen.unix_path));
+  } else {
+    LULL_RETURN_IF_ERROR(ProbeTcp(config.listen));
+  }
+  LULL_RETURN_IF_ERROR(MakeParent(config.database));
+  LULL_ASSIGN_OR_RETURN(auto store, storage::OpenSqliteStore(config.database));
+
+  std::unique_ptr<Collector> collector(new Collector);
+  collector->parts_ = std::make_unique<Parts>(
+      config, std::move(store),
+      [raw = collector.get()] { raw->shutdown_requested_ = true; });
+  Parts& parts = *collector->parts_;
+  grpc::ServerBuilder builder;
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // Relays ask for a sign of life this often, see collector_channel.cc.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                             10'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.SetResourceQuota(
+      grpc::ResourceQuota("lulld").Resize(kMaxMemory).SetMaxThreads(kMaxThreads));
+  builder.RegisterService(&parts.ingest);
+  builder.RegisterService(&parts.control);
+  builder.RegisterService(&parts.query);
+  int port = 0;
+  if (listener == nullptr) {
+    builder.AddListeningPort(config.listen.tcp(), Credentials(config), &port);
+  }
+  parts.server = builder.BuildAndStart();
+  if (parts.server == nullptr || (listener == nullptr && port == 0)) {
+    return absl::UnavailableError(absl::StrCat(
+        "cannot listen on ", config.listen.text(),
+        config.tls_cert.empty() ? ": is the port in use?"
+                                : ": check the port, --tls-cert and --tls-key"));
+  }
+  collector->address_ = config.listen.text();
+  if (listener != nullptr) {
+    listener->Start(parts.server.get());
+    parts.listener = std::move(listener);
+  } else {
+    config.listen.port = absl::StrCat(port);
+    collector->address_ = config.listen.tcp();
+  }
+  return collector;
+}
+
+Collector::~Collector() { Stop(); }
+
+absl::Duration Collector::IdleTime() const { return parts_->gate.IdleTime(); }
+
+void Collector::Stop() {
+  if (parts_ == nullptr || parts_->server == nullptr) return;
+  if (parts_->listener != nullptr) parts_->listener->Stop();
+  parts_->server->Shutdown(std::chrono::system_clock::now() +
+                           std::chrono::milliseconds(200));
+  parts_->server->Wait();
+  parts_->committer.Stop();
+  parts_->server.reset();
+}
+
+}  // namespace lull::collector

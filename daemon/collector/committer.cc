@@ -1,0 +1,205 @@
+#include "daemon/collector/committer.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/logging.h"
+#include "daemon/base/status.h"
+
+namespace lull::collector {
+namespace {
+
+constexpr absl::Duration kIdleTick = absl::Seconds(1);
+constexpr absl::Duration kUnloadAfter = absl::Minutes(10);
+
+// The relay waits for the acknowledgement of a job's end, and its user with it.
+bool EndsJob(const lull::v1::IngestRequest& request) {
+  return request.batch().has_job_end();
+}
+
+// What the store says is our trouble, not the peer's: let it try again later.
+absl::Status AsRefusal(const absl::Status& status) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the collector cannot store: ", status.message()));
+}
+
+}  // namespace
+
+Committer::Committer(storage::Store& store, CommitterOptions options)
+    : store_(store),
+      options_(options),
+      retention_(store.writer(), options.retention),
+      thread_([this] { Run(); }) {}
+
+Committer::~Committer() { Stop(); }
+
+bool Committer::Submit(std::shared_ptr<CommitListener> stream, const std::string& job,
+                       lull::v1::IngestRequest request, size_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  if (stopping_) return false;
+  queued_bytes_ += bytes;
+  queue_.push_back({stream, job, std::move(request), bytes});
+  if (queued_bytes_ < options_.max_queue_bytes) return true;
+  waiting_.push_back(std::move(stream));
+  return false;
+}
+
+void Committer::Stop() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+uint64_t Committer::events_stored() const {
+  absl::MutexLock lock(&mutex_);
+  return events_stored_;
+}
+
+// Everything that is queued; waits up to `patience` for the first of it.
+std::vector<Committer::Item> Committer::Take(absl::Duration patience) {
+  std::vector<Item> items;
+  std::vector<std::shared_ptr<CommitListener>> resumed;
+  {
+    absl::MutexLock lock(&mutex_);
+    auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return stopping_ || !queue_.empty();
+    };
+    mutex_.AwaitWithTimeout(absl::Condition(&ready), patience);
+    size_t taken = 0;
+    while (!queue_.empty() && taken < options_.max_commit_bytes) {
+      taken += queue_.front().bytes;
+      items.push_back(std::move(queue_.front()));
+      queue_.pop_front();
+    }
+    queued_bytes_ -= taken;
+    if (queued_bytes_ < options_.max_queue_bytes) resumed.swap(waiting_);
+  }
+  for (const auto& stream : resumed) stream->MayContinue();
+  return items;
+}
+
+void Committer::Run() {
+  bool busy = false;
+  while (true) {
+    std::vector<Item> items = Take(busy ? absl::ZeroDuration() : kIdleTick);
+    if (!items.empty()) {
+      CommitGroup(std::move(items));
+    } else {
+      absl::MutexLock lock(&mutex_);
+      if (stopping_ && queue_.empty()) return;
+    }
+    Unload();
+    absl::StatusOr<bool> more = retention_.Step(
+        absl::Now(), [this](const std::string& uuid) { return jobs_.contains(uuid); });
+    if (!more.ok()) LogError(absl::StrCat("retention: ", more.status().ToString()));
+    busy = more.ok() && *more;
+  }
+}
+
+void Committer::CommitGroup(std::vector<Item> items) {
+  absl::Time deadline = absl::Now() + options_.interval;
+  std::vector<Item> good;
+  size_t bytes = 0;
+  bool hurry = false;
+  while (true) {
+    for (Item& item : items) {
+      if (item.stream->failed_) continue;
+      absl::Status status = Apply(item);
+      if (!status.ok()) {
+        Fail(*item.stream, status);
+        continue;
+      }
+      hurry |= EndsJob(item.request);
+      bytes += item.bytes;
+      uint64_t sequence = item.request.batch().sequence();
+      item.request.Clear();  // the memory goes back before the commit
+      item.request.mutable_batch()->set_sequence(sequence);
+      good.push_back(std::move(item));
+    }
+    absl::Duration left = deadline - absl::Now();
+    if (hurry || bytes >= options_.max_commit_bytes || left <= absl::ZeroDuration())
+      break;
+    items = Take(left);
+    absl::MutexLock lock(&mutex_);
+    if (stopping_ && items.empty()) break;
+  }
+  Tell(good, FlushAll());
+}
+
+absl::Status Committer::Apply(const Item& item) {
+  auto it = jobs_.find(item.job);
+  if (item.request.has_hello()) {
+    if (it == jobs_.end()) {
+      auto state = JobState::Load(store_.writer().reader(), item.request.hello());
+      if (!state.ok()) return AsRefusal(state.status());
+      it = jobs_.try_emplace(item.job).first;
+      it->second.state = *std::move(state);
+    }
+    it->second.state->Apply(item.request.hello());
+  } else {
+    // The job was unloaded, after an error or for want of news: only a Hello says
+    // enough to load it. UNAVAILABLE makes the relay connect again.
+    if (it == jobs_.end()) return absl::UnavailableError("connect again");
+    LULL_RETURN_IF_ERROR(it->second.state->Apply(item.request.batch()));
+  }
+  it->second.dirty = true;
+  it->second.last_used = absl::Now();
+  return absl::OkStatus();
+}
+
+absl::Status Committer::FlushAll() {
+  storage::StoreWriter& writer = store_.writer();
+  absl::Status status = writer.Begin();
+  for (auto& [uuid, job] : jobs_) {
+    if (!status.ok()) break;
+    if (job.dirty) status = job.state->Flush(writer, RealtimeNs());
+  }
+  if (status.ok()) status = writer.Commit();
+  if (status.ok()) {
+    uint64_t stored = 0;
+    for (auto& [uuid, job] : jobs_) {
+      job.dirty = false;
+      stored += job.state->events_stored() - job.counted;
+      job.counted = job.state->events_stored();
+    }
+    absl::MutexLock lock(&mutex_);
+    events_stored_ += stored;
+    return absl::OkStatus();
+  }
+  writer.Rollback();
+  LogError(absl::StrCat("commit: ", status.ToString()));
+  // Memory is ahead of the store now.
+  absl::erase_if(jobs_, [](const auto& entry) { return entry.second.dirty; });
+  return AsRefusal(status);
+}
+
+void Committer::Fail(CommitListener& stream, const absl::Status& status) {
+  if (std::exchange(stream.failed_, true)) return;
+  stream.Failed(status);
+}
+
+void Committer::Tell(const std::vector<Item>& items, const absl::Status& status) {
+  for (const Item& item : items) {
+    if (!status.ok()) {
+      Fail(*item.stream, status);
+    } else if (item.request.batch().sequence() != 0) {
+      item.stream->Committed(item.request.batch().sequence());
+    }
+  }
+}
+
+void Committer::Unload() {
+  absl::Time now = absl::Now();
+  absl::erase_if(jobs_, [&](const auto& entry) {
+    const LoadedJob& job = entry.second;
+    return job.state->ended() || now - job.last_used > kUnloadAfter;
+  });
+}
+
+}  // namespace lull::collector

@@ -1,0 +1,14 @@
+#include "daemon/collector/ingest_service.h"
+
+#include "daemon/collector/ingest_stream.h"
+
+namespace lull::collector {
+
+grpc::ServerBidiReactor<lull::v1::IngestRequest, lull::v1::IngestReply>*
+IngestService::Stream(grpc::CallbackServerContext* context) {
+  grpc::Status admitted = gate_.Check(*context);
+  gate_.StreamOpened();
+  return IngestStream::Start(committer_, admitted, [this] { gate_.StreamClosed(); });
+}
+
+}  // namespace lull::collector

@@ -1,0 +1,24 @@
+// The Ingest service: one reactor per stream. It validates on gRPC's threads and
+// leaves the rest to the committer. A bad message ends its own stream and no other.
+#pragma once
+
+#include "daemon/collector/committer.h"
+#include "daemon/collector/gate.h"
+#include "ingest.grpc.pb.h"
+
+namespace lull::collector {
+
+class IngestService : public lull::v1::Ingest::CallbackService {
+ public:
+  IngestService(Gate& gate, Committer& committer)
+      : gate_(gate), committer_(committer) {}
+
+  grpc::ServerBidiReactor<lull::v1::IngestRequest, lull::v1::IngestReply>* Stream(
+      grpc::CallbackServerContext* context) override;
+
+ private:
+  Gate& gate_;
+  Committer& committer_;
+};
+
+}  // namespace lull::collector

@@ -1,0 +1,139 @@
+#include "daemon/collector/ingest_stream.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/base/status.h"
+#include "daemon/collector/validate.h"
+
+namespace lull::collector {
+namespace {
+
+grpc::Status ToGrpc(const absl::Status& status) {
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
+                      std::string(status.message()));
+}
+
+}  // namespace
+
+IngestStream* IngestStream::Start(Committer& committer, const grpc::Status& refusal,
+                                  std::function<void()> on_done) {
+  auto stream = std::make_shared<IngestStream>(committer, std::move(on_done));
+  stream->self_ = stream;
+  if (refusal.ok()) {
+    stream->StartRead(&stream->request_);
+  } else {
+    stream->End(refusal);
+  }
+  return stream.get();
+}
+
+void IngestStream::OnReadDone(bool ok) {
+  if (!ok) {  // the relay is done sending, or gone, or we ended the stream
+    absl::MutexLock lock(&mutex_);
+    half_closed_ = true;
+    return FinishIfPossible();
+  }
+  bool may_continue = true;
+  absl::Status status = Handle(may_continue);
+  if (!status.ok()) return End(ToGrpc(status));
+  if (may_continue) ReadNext();
+}
+
+absl::Status IngestStream::CheckOrder() {
+  bool hello = request_.has_hello();
+  if (!hello && !request_.has_batch()) {
+    return absl::InvalidArgumentError("message is neither hello nor batch");
+  }
+  if (hello != job_.empty()) {
+    return absl::FailedPreconditionError(hello ? "hello came twice"
+                                               : "the first message is not hello");
+  }
+  if (!hello && request_.batch().sequence() < last_sequence_) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "sequence ", request_.batch().sequence(), " after ", last_sequence_));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status IngestStream::Handle(bool& may_continue) {
+  LULL_RETURN_IF_ERROR(CheckOrder());
+  if (request_.has_hello()) {
+    LULL_RETURN_IF_ERROR(ValidateHello(request_.hello()));
+    job_ = request_.hello().job().id();
+  } else {
+    LULL_RETURN_IF_ERROR(ValidateBatch(request_.batch()));
+    last_sequence_ = request_.batch().sequence();
+    absl::MutexLock lock(&mutex_);
+    awaited_ = last_sequence_;
+  }
+  size_t bytes = request_.ByteSizeLong();
+  may_continue =
+      committer_.Submit(shared_from_this(), job_, std::move(request_), bytes);
+  request_.Clear();
+  return absl::OkStatus();
+}
+
+void IngestStream::MayContinue() { ReadNext(); }
+
+// Under the lock: after Finish, gRPC's side of the stream may be gone already.
+void IngestStream::ReadNext() {
+  absl::MutexLock lock(&mutex_);
+  if (!finished_) StartRead(&request_);
+}
+
+void IngestStream::Committed(uint64_t sequence) {
+  absl::MutexLock lock(&mutex_);
+  committed_ = sequence;
+  if (finished_ || ending_) return;
+  if (!writing_ && committed_ > acknowledged_) {
+    writing_ = true;
+    acknowledged_ = committed_;
+    reply_.set_acknowledged_sequence(acknowledged_);
+    StartWrite(&reply_);
+  }
+  FinishIfPossible();
+}
+
+void IngestStream::OnWriteDone(bool ok) {
+  absl::MutexLock lock(&mutex_);
+  writing_ = false;
+  if (ok && !ending_ && committed_ > acknowledged_) {
+    writing_ = true;
+    acknowledged_ = committed_;
+    reply_.set_acknowledged_sequence(acknowledged_);
+    StartWrite(&reply_);
+  }
+  FinishIfPossible();
+}
+
+void IngestStream::Failed(const absl::Status& status) { End(ToGrpc(status)); }
+
+void IngestStream::End(const grpc::Status& status) {
+  absl::MutexLock lock(&mutex_);
+  if (ending_) return;
+  ending_ = true;
+  status_ = status;
+  FinishIfPossible();
+}
+
+// A stream ends with an error at once, otherwise when all that it sent is durable
+// and said to be; but never beside a write.
+void IngestStream::FinishIfPossible() {
+  if (finished_ || writing_) return;
+  bool complete = half_closed_ && acknowledged_ == awaited_;
+  if (!ending_ && !complete) return;
+  finished_ = true;
+  Finish(ending_ ? status_ : grpc::Status::OK);
+}
+
+void IngestStream::OnCancel() {
+  End(grpc::Status(grpc::StatusCode::CANCELLED, "the relay is gone"));
+}
+
+void IngestStream::OnDone() {
+  on_done_();
+  std::shared_ptr<IngestStream> last = std::move(self_);
+}
+
+}  // namespace lull::collector

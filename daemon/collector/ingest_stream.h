@@ -1,0 +1,72 @@
+// One stream of a relay, from Hello to its end.
+#pragma once
+
+#include <grpcpp/support/server_callback.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "daemon/collector/committer.h"
+#include "ingest.pb.h"
+
+namespace lull::collector {
+
+// gRPC calls On*, the committer calls the methods of CommitListener, each on threads
+// of its own. Lives until gRPC is done with it and the committer holds it no more.
+class IngestStream
+    : public grpc::ServerBidiReactor<lull::v1::IngestRequest, lull::v1::IngestReply>,
+      public CommitListener,
+      public std::enable_shared_from_this<IngestStream> {
+ public:
+  // A stream that `refusal` (when not OK) ends at once. `on_done` is called when
+  // gRPC is done with it.
+  static IngestStream* Start(Committer& committer, const grpc::Status& refusal,
+                             std::function<void()> on_done);
+  IngestStream(Committer& committer, std::function<void()> on_done)
+      : committer_(committer), on_done_(std::move(on_done)) {}
+
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+  void Committed(uint64_t sequence) override;
+  void Failed(const absl::Status& status) override;
+  void MayContinue() override;
+
+ private:
+  // Takes request_; the error ends the stream.
+  absl::Status Handle(bool& may_continue);
+  absl::Status CheckOrder();
+  void ReadNext();
+  void End(const grpc::Status& status);
+  void FinishIfPossible() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Committer& committer_;
+  const std::function<void()> on_done_;
+  std::shared_ptr<IngestStream> self_;  // until OnDone
+
+  // Of the read that is under way alone.
+  lull::v1::IngestRequest request_;
+  std::string job_;
+  uint64_t last_sequence_ = 0;
+
+  absl::Mutex mutex_;
+  lull::v1::IngestReply reply_;  // of the write that is under way alone
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t acknowledged_ ABSL_GUARDED_BY(mutex_) = 0;  // sent, or being sent
+  uint64_t committed_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t awaited_ ABSL_GUARDED_BY(mutex_) = 0;  // highest sequence submitted
+  bool half_closed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  grpc::Status status_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lull::collector

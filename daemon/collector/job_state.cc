@@ -1,0 +1,111 @@
+#include "daemon/collector/job_state.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "daemon/base/status.h"
+
+namespace lull::collector {
+
+absl::StatusOr<std::unique_ptr<JobState>> JobState::Load(storage::StoreReader& reader,
+                                                         const lull::v1::Hello& hello) {
+  std::unique_ptr<JobState> job(new JobState);
+  LULL_ASSIGN_OR_RETURN(auto known, reader.FindJob(hello.job().id()));
+  if (known.empty()) {
+    job->tables_ = std::make_unique<JobTables>();
+    job->row_.start_ns = hello.job().start_ns();
+    return job;
+  }
+  job->row_ = known.front();
+  LULL_ASSIGN_OR_RETURN(job->tables_, JobTables::Load(reader, job->row_.id));
+  LULL_ASSIGN_OR_RETURN(auto processes, reader.Processes(job->row_.id));
+  for (storage::ProcessRow& row : processes) {
+    uint64_t key = row.key;
+    auto process = std::make_unique<ProcessState>(std::move(row), *job->tables_,
+                                                  job->row_.start_ns);
+    LULL_RETURN_IF_ERROR(process->Load(reader));
+    job->processes_[key] = std::move(process);
+  }
+  return job;
+}
+
+void JobState::Apply(const lull::v1::Hello& hello) {
+  const lull::v1::JobInfo& info = hello.job();
+  row_.uuid = info.id();
+  row_.name = info.name();
+  row_.command = info.command();
+  row_.host = info.host();
+  row_.user = info.user();
+  row_.lull_version = info.lull_version();
+  // start_ns is what buckets count from: the first Hello decides.
+  row_.start_realtime_ns = info.start_realtime_ns();
+  row_.overhead_budget_percent = info.overhead_budget_percent();
+  tables_->AddApis(hello);
+}
+
+ProcessState& JobState::ProcessOf(uint64_t key) {
+  std::unique_ptr<ProcessState>& process = processes_[key];
+  if (process == nullptr) {
+    storage::ProcessRow row;
+    row.key = key;
+    process = std::make_unique<ProcessState>(std::move(row), *tables_, row_.start_ns);
+  }
+  return *process;
+}
+
+absl::Status JobState::Apply(const lull::v1::Batch& batch) {
+  for (const lull::v1::RingBatch& ring : batch.rings()) {
+    for (uint32_t api : ring.events().api()) {
+      if (!tables_->HasApi(api)) {
+        return absl::InvalidArgumentError(absl::StrCat("rings.events.api names ", api,
+                                                       ", which hello.apis does not"));
+      }
+    }
+  }
+  for (const lull::v1::ProcessInfo& info : batch.processes()) {
+    ProcessOf(info.key()).ApplyInfo(info);
+  }
+  for (const lull::v1::Batch::Stacks& stacks : batch.stacks()) {
+    ProcessState& process = ProcessOf(stacks.process_key());
+    for (const lull::v1::StackDef& stack : stacks.stacks()) {
+      process.ApplyStack(stack.ref(), tables_->InternStack(stack));
+    }
+  }
+  absl::flat_hash_set<ProcessState*> touched;
+  for (const lull::v1::RingBatch& ring : batch.rings()) {
+    ProcessState& process = ProcessOf(ring.process_key());
+    uint64_t before = process.events_stored();
+    process.ApplyEvents(ring.ring(), ring.events());
+    events_stored_ += process.events_stored() - before;
+    row_.last_event_ns = std::max(row_.last_event_ns, process.last_event_ns());
+    touched.insert(&process);
+  }
+  for (ProcessState* process : touched) process->ApplyMemory();
+  for (const lull::v1::ProcessCounters& counters : batch.counters()) {
+    ProcessOf(counters.process_key()).ApplyCounters(counters);
+  }
+  for (const lull::v1::Batch::ProcessEnd& end : batch.process_ends()) {
+    ProcessOf(end.process_key()).ApplyEnd(end.end_ns());
+  }
+  if (batch.has_job_end()) {
+    row_.ended = true;
+    row_.end_ns = batch.job_end().end_ns();
+    row_.exit_status = batch.job_end().exit_status();
+    row_.exit_status_known = batch.job_end().known();
+    row_.relay_cpu_ns = batch.job_end().relay_cpu_ns();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status JobState::Flush(storage::StoreWriter& writer, uint64_t now_realtime_ns) {
+  row_.touched_realtime_ns = now_realtime_ns;
+  LULL_RETURN_IF_ERROR(writer.PutJob(row_));
+  LULL_RETURN_IF_ERROR(tables_->Flush(writer, row_.id));
+  for (auto& [key, process] : processes_) {
+    LULL_RETURN_IF_ERROR(process->Flush(writer, row_.id));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lull::collector

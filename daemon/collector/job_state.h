@@ -1,0 +1,48 @@
+// What the collector has in memory of one job that reports now.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "daemon/collector/job_tables.h"
+#include "daemon/collector/process_state.h"
+#include "daemon/storage/store.h"
+#include "ingest.pb.h"
+
+namespace lull::collector {
+
+// Not thread-safe. Same life as ProcessState: Apply changes memory, Flush writes,
+// and after an error of Flush or of the commit the object is of no more use.
+class JobState {
+ public:
+  // The job as the store knows it, or a new one.
+  static absl::StatusOr<std::unique_ptr<JobState>> Load(storage::StoreReader& reader,
+                                                        const lull::v1::Hello& hello);
+
+  void Apply(const lull::v1::Hello& hello);
+
+  // INVALID_ARGUMENT, and nothing changed, for an event that names an API that no
+  // Hello has named. The batch must be valid otherwise (ValidateBatch).
+  absl::Status Apply(const lull::v1::Batch& batch);
+
+  absl::Status Flush(storage::StoreWriter& writer, uint64_t now_realtime_ns);
+
+  int64_t id() const { return row_.id; }
+  bool ended() const { return row_.ended; }
+  uint64_t events_stored() const { return events_stored_; }  // since the load
+
+ private:
+  JobState() = default;
+  ProcessState& ProcessOf(uint64_t key);
+
+  storage::JobRow row_;
+  std::unique_ptr<JobTables> tables_;
+  absl::flat_hash_map<uint64_t, std::unique_ptr<ProcessState>> processes_;
+  uint64_t events_stored_ = 0;
+};
+
+}  // namespace lull::collector

@@ -1,0 +1,62 @@
+// lulld: wires options, signals and the collector together.
+#include <grpc/support/log.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "daemon/base/logging.h"
+#include "daemon/collector/collector.h"
+#include "daemon/collector/options.h"
+
+namespace {
+
+constexpr int kEnvironmentError = 1;
+constexpr int kUsageError = 2;
+
+int Fail(const absl::Status& status) {
+  std::fprintf(stderr, "lulld: %s\n", std::string(status.message()).c_str());
+  return absl::IsInvalidArgument(status) ? kUsageError : kEnvironmentError;
+}
+
+// What gRPC has to say about its own doings is for its developers.
+void SilenceGrpc() {
+  gpr_set_log_function(
+      [](gpr_log_func_args* entry) { lull::LogDebug(entry->message); });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  lull::collector::Options options;
+  int exit_status = 0;
+  if (!lull::collector::ParseOptions(argc, argv, options, exit_status))
+    return exit_status;
+  if (!options.log_level.empty()) setenv("LULL_LOG", options.log_level.c_str(), 1);
+  lull::InitLogging("lulld");
+  SilenceGrpc();
+
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before the first thread
+  signal(SIGPIPE, SIG_IGN);
+
+  auto config = lull::collector::Configure(options);
+  if (!config.ok()) return Fail(config.status());
+  auto collector = lull::collector::Collector::Start(*config);
+  if (!collector.ok()) return Fail(collector.status());
+  lull::LogInfo(absl::StrCat("listening on ", (*collector)->address()));
+
+  const absl::Duration idle_exit = absl::Seconds(options.idle_exit_seconds);
+  const timespec tick = {0, 100'000'000};
+  while (sigtimedwait(&signals, nullptr, &tick) < 0) {
+    if ((*collector)->shutdown_requested()) break;
+    if (options.exits_when_idle && (*collector)->IdleTime() > idle_exit) break;
+  }
+  (*collector)->Stop();
+  return 0;
+}

@@ -1,0 +1,81 @@
+// What the collector has in memory of one process of a job that reports now.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "daemon/aggregate/live_blocks.h"
+#include "daemon/collector/cell_cache.h"
+#include "daemon/collector/series_table.h"
+#include "daemon/storage/store.h"
+#include "events.pb.h"
+
+namespace lull::collector {
+
+// Not thread-safe. Apply* change memory alone, Flush puts the changes into the
+// store. After a failed Flush or commit: throw it away and load it again.
+class ProcessState {
+ public:
+  ProcessState(storage::ProcessRow row, JobTables& tables, uint64_t job_start_ns)
+      : row_(std::move(row)), series_(tables), job_start_ns_(job_start_ns) {}
+
+  // Everything that the store knows of this process.
+  absl::Status Load(storage::StoreReader& reader);
+
+  void ApplyInfo(const lull::v1::ProcessInfo& info);
+  void ApplyStack(uint32_t ref, uint32_t stack) { series_.DefineStack(ref, stack); }
+  void ApplyCounters(const lull::v1::ProcessCounters& counters);
+  void ApplyEnd(uint64_t end_ns);
+
+  // Takes the events of one ring that lie beyond its mark, and moves the mark. A gap
+  // between the mark and the first event is what the relay had to drop; it is
+  // counted. The columns must be valid (ValidateBatch).
+  void ApplyEvents(uint32_t ring, const lull::v1::EventColumns& events);
+  // After the last ApplyEvents of a batch: the memory events of all its rings, in
+  // the order of time.
+  void ApplyMemory();
+
+  uint64_t last_event_ns() const { return last_event_ns_; }
+  uint64_t events_stored() const { return events_stored_; }  // since the load
+
+  absl::Status Flush(storage::StoreWriter& writer, int64_t job);
+
+ private:
+  struct Run {
+    uint64_t first_position = 0;
+    std::vector<aggregate::Event> events;
+  };
+  struct Ring {
+    storage::RingRow row;
+    bool dirty = false;
+    std::deque<Run> runs;  // since the last flush
+  };
+  struct MemoryEvent {
+    uint64_t order_ns;
+    Run* run;
+    size_t index;
+  };
+
+  Ring& RingOf(uint32_t ring);
+  Run& RunAt(Ring& ring, uint64_t position);
+  aggregate::Cell& CellOf(const aggregate::Event& event, uint32_t series);
+
+  storage::ProcessRow row_;
+  bool dirty_ = true;
+  bool forget_blocks_ = false;
+  SeriesTable series_;
+  uint64_t job_start_ns_;
+  uint64_t last_event_ns_ = 0;
+  uint64_t events_stored_ = 0;
+  absl::flat_hash_map<uint32_t, std::unique_ptr<Ring>> rings_;
+  aggregate::LiveBlocks blocks_;
+  CellChanges changes_;
+  CellCache cells_;
+  std::vector<MemoryEvent> memory_;
+};
+
+}  // namespace lull::collector

@@ -1,0 +1,110 @@
+#include "daemon/collector/series_table.h"
+
+#include <string>
+
+#include "daemon/aggregate/wait_kind.h"
+#include "daemon/base/status.h"
+
+namespace lull::collector {
+
+using aggregate::EventType;
+using aggregate::Series;
+
+namespace {
+
+std::string KeyOf(const Series& s) {
+  uint32_t parts[] = {static_cast<uint32_t>(s.type),
+                      s.variant,
+                      s.api,
+                      s.python_stack,
+                      s.native_stack,
+                      s.line_site,
+                      s.function_site};
+  return std::string(reinterpret_cast<const char*>(parts), sizeof(parts));
+}
+
+}  // namespace
+
+absl::Status SeriesTable::Load(storage::StoreReader& reader, int64_t process) {
+  LULL_ASSIGN_OR_RETURN(auto series, reader.AllSeries(process));
+  for (const storage::SeriesRow& row : series) {
+    if (all_.size() <= row.id) all_.resize(row.id + 1);
+    all_[row.id] = row.series;
+    by_content_[KeyOf(row.series)] = row.id;
+  }
+  flushed_ = all_.size();
+  LULL_ASSIGN_OR_RETURN(auto refs, reader.StackRefs(process));
+  for (const storage::StackRefRow& row : refs) stacks_[row.ref] = row.stack;
+  return absl::OkStatus();
+}
+
+void SeriesTable::DefineStack(uint32_t ref, uint32_t stack) {
+  auto [it, fresh] = stacks_.try_emplace(ref, stack);
+  if (!fresh && it->second == stack) return;
+  // The look-ups that were made with the older meaning are void.
+  if (!fresh || undefined_.erase(ref) > 0) by_identity_.clear();
+  it->second = stack;
+  new_refs_.push_back({ref, stack});
+}
+
+uint32_t SeriesTable::StackOf(uint32_t ref) {
+  if (ref == 0) return 0;
+  auto it = stacks_.find(ref);
+  if (it != stacks_.end()) return it->second;
+  undefined_.insert(ref);
+  return 0;
+}
+
+uint32_t SeriesTable::Intern(const Series& series) {
+  auto [it, fresh] = by_content_.try_emplace(KeyOf(series), all_.size());
+  if (fresh) all_.push_back(series);
+  return it->second;
+}
+
+uint32_t SeriesTable::Group(EventType type, uint8_t allocator, uint32_t site) {
+  Series group;
+  group.type = type;
+  group.variant = allocator;
+  (type == EventType::kLineGroup ? group.line_site : group.function_site) = site;
+  return Intern(group);
+}
+
+uint32_t SeriesTable::Add(const EventIdentity& identity) {
+  Series series;
+  series.type = identity.type;
+  series.variant = identity.variant;
+  series.api = identity.api;
+  if (all_.size() < kMaxSeries) {
+    series.python_stack = StackOf(identity.python_ref);
+    series.native_stack = StackOf(identity.native_ref);
+  }
+  JobTables::SiteIds site = tables_->SiteOf(series.python_stack, series.native_stack);
+  series.line_site = site.line;
+  series.function_site = site.function;
+  if (series.type == EventType::kHostWait) {
+    series.variant = static_cast<uint8_t>(
+        aggregate::ClassifyWait(tables_->ApiName(series.api), identity.from_python,
+                                tables_->Frames(series.python_stack)));
+  }
+  if (aggregate::IsAllocation(series)) {
+    series.line_group = Group(EventType::kLineGroup, series.variant, site.line);
+    series.function_group =
+        Group(EventType::kFunctionGroup, series.variant, site.function);
+  }
+  uint32_t id = Intern(series);
+  by_identity_[identity] = id;
+  return id;
+}
+
+absl::Status SeriesTable::Flush(storage::StoreWriter& writer, int64_t process) {
+  for (const auto& row : new_refs_)
+    LULL_RETURN_IF_ERROR(writer.PutStackRef(process, row));
+  new_refs_.clear();
+  for (; flushed_ < all_.size(); ++flushed_) {
+    LULL_RETURN_IF_ERROR(
+        writer.PutSeries(process, {static_cast<uint32_t>(flushed_), all_[flushed_]}));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lull::collector

@@ -1,0 +1,124 @@
+#include "daemon/collector/unix_listener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grpcpp/server_posix.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/base/logging.h"
+#include "daemon/base/runtime_directory.h"
+#include "daemon/base/status.h"
+
+namespace lull::collector {
+namespace {
+
+absl::StatusOr<UniqueFd> TakeLock(const std::string& path) {
+  std::string lock = absl::StrCat(path, ".lock");
+  UniqueFd fd(open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd) return ErrnoStatus(errno, absl::StrCat("cannot open ", lock));
+  if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("another lulld listens on unix:", path));
+  }
+  return fd;
+}
+
+absl::StatusOr<UniqueFd> Listen(const std::string& path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return ErrnoStatus(errno, "cannot make a socket");
+  struct stat info;
+  if (lstat(path.c_str(), &info) == 0) {
+    if (!S_ISSOCK(info.st_mode)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(path, " is there and is no socket"));
+    }
+    unlink(path.c_str());  // we hold the lock: whoever made it is dead
+  }
+  mode_t before = umask(0177);
+  int rc = bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address));
+  umask(before);
+  if (rc != 0 || listen(fd.get(), 128) != 0) {
+    return ErrnoStatus(errno, absl::StrCat("cannot listen on unix:", path));
+  }
+  return fd;
+}
+
+bool IsOurs(int fd) {
+  ucred peer = {};
+  socklen_t size = sizeof(peer);
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
+  return peer.uid == geteuid() || peer.uid == 0;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<UnixListener>> UnixListener::Create(
+    const std::string& path) {
+  LULL_RETURN_IF_ERROR(
+      MakePrivateDirectory(std::filesystem::path(path).parent_path().string()));
+  LULL_ASSIGN_OR_RETURN(UniqueFd lock, TakeLock(path));
+  LULL_ASSIGN_OR_RETURN(UniqueFd socket, Listen(path));
+  UniqueFd wakeup(eventfd(0, EFD_CLOEXEC));
+  if (!wakeup) return ErrnoStatus(errno, "cannot make an eventfd");
+  return std::unique_ptr<UnixListener>(
+      new UnixListener(path, std::move(lock), std::move(socket), std::move(wakeup)));
+}
+
+UnixListener::UnixListener(std::string path, UniqueFd lock, UniqueFd socket,
+                           UniqueFd wakeup)
+    : path_(std::move(path)),
+      lock_(std::move(lock)),
+      socket_(std::move(socket)),
+      wakeup_(std::move(wakeup)) {}
+
+UnixListener::~UnixListener() { Stop(); }
+
+void UnixListener::Start(grpc::Server* server) {
+  thread_ = std::thread([this, server] { Run(server); });
+}
+
+void UnixListener::Stop() {
+  if (!socket_) return;
+  uint64_t one = 1;
+  if (thread_.joinable() && write(wakeup_.get(), &one, sizeof(one)) == sizeof(one)) {
+    thread_.join();
+  }
+  unlink(path_.c_str());
+  socket_.reset();
+}
+
+void UnixListener::Run(grpc::Server* server) {
+  pollfd entries[2] = {{socket_.get(), POLLIN, 0}, {wakeup_.get(), POLLIN, 0}};
+  while (true) {
+    if (poll(entries, 2, -1) < 0 && errno != EINTR) return;
+    if (entries[1].revents != 0) return;
+    UniqueFd peer(
+        accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!peer) {
+      // Out of descriptors: the connection stays in the backlog; do not spin.
+      if (errno == EMFILE || errno == ENFILE) poll(&entries[1], 1, 100);
+      continue;
+    }
+    if (!IsOurs(peer.get())) {
+      LogWarning("refused a connection of another user");
+      continue;
+    }
+    grpc::AddInsecureChannelFromFd(server, peer.release());
+  }
+}
+
+}  // namespace lull::collector

@@ -1,0 +1,20 @@
+// Checks what a relay sends before anything else looks at it. The peer may be
+// anybody who can reach the socket: past these functions every length, sum and
+// reference inside one message is sound. What needs knowledge of earlier messages
+// (APIs, ring positions) is checked by JobState.
+#pragma once
+
+#include "absl/status/status.h"
+#include "ingest.pb.h"
+
+namespace lull::collector {
+
+inline constexpr uint32_t kProtocolVersion = 1;
+inline constexpr int kMaxMessageBytes = 64 << 20;
+
+// INVALID_ARGUMENT with the name of the field, FAILED_PRECONDITION for a protocol
+// version that is not ours.
+absl::Status ValidateHello(const lull::v1::Hello& hello);
+absl::Status ValidateBatch(const lull::v1::Batch& batch);
+
+}  // namespace lull::collector

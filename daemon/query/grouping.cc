@@ -1,0 +1,30 @@
+#include "daemon/query/grouping.h"
+
+namespace lull::query {
+
+Group& Grouping::At(uint32_t label, const aggregate::Series& series) {
+  Key key{label, series.line_site, 0};
+  uint32_t site = series.line_site;
+  if (by_ == lull::v1::GROUP_BY_FUNCTION) {
+    key.first = site = series.function_site;
+  } else if (by_ == lull::v1::GROUP_BY_STACK) {
+    key.first = series.python_stack;
+    key.second = series.native_stack;
+  }
+  auto [it, fresh] = groups_.try_emplace(key);
+  if (fresh) {
+    it->second.label = label;
+    it->second.site = site;
+    it->second.longest = series;
+  }
+  return it->second;
+}
+
+void Grouping::Add(uint32_t label, const aggregate::Series& series,
+                   const aggregate::Cell& cell) {
+  Group& group = At(label, series);
+  if (cell.max_ns > group.sum.max_ns) group.longest = series;
+  group.sum.Append(cell);
+}
+
+}  // namespace lull::query

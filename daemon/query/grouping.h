@@ -1,0 +1,60 @@
+// Series of several processes put together into the rows of a report.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "daemon/query/sums.h"
+#include "query.pb.h"
+
+namespace lull::query {
+
+struct Group {
+  uint32_t label = 0;  // what tells rows of one site apart: API, generation, kind, ...
+  uint32_t site = 0;   // id of the site, 0 = none
+  aggregate::Cell sum;
+  aggregate::Series longest;  // the series of the longest call
+  int64_t live = 0;
+  int64_t peak = 0;  // of each process, added up
+};
+
+// Collects groups by (label, line | function | stack).
+class Grouping {
+ public:
+  explicit Grouping(lull::v1::GroupBy by) : by_(by) {}
+
+  Group& At(uint32_t label, const aggregate::Series& series);
+  void Add(uint32_t label, const aggregate::Series& series,
+           const aggregate::Cell& cell);
+
+  // `better(a, b)`: a comes first.
+  template <typename Better>
+  std::vector<Group> Sorted(Better better) const {
+    std::vector<Group> groups;
+    for (const auto& [key, group] : groups_) groups.push_back(group);
+    std::sort(groups.begin(), groups.end(), [&](const Group& a, const Group& b) {
+      if (better(a, b)) return true;
+      if (better(b, a)) return false;
+      return std::make_pair(a.site, a.label) < std::make_pair(b.site, b.label);
+    });
+    return groups;
+  }
+
+ private:
+  struct Key {
+    uint32_t label, first, second;
+    friend bool operator==(const Key&, const Key&) = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const Key& k) {
+      return H::combine(std::move(h), k.label, k.first, k.second);
+    }
+  };
+
+  const lull::v1::GroupBy by_;
+  absl::flat_hash_map<Key, Group> groups_;
+};
+
+}  // namespace lull::query

@@ -1,0 +1,53 @@
+#include "daemon/query/job_lookup.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "daemon/base/status.h"
+
+namespace lull::query {
+namespace {
+
+using storage::JobRow;
+
+constexpr size_t kMaxNamed = 5;
+constexpr size_t kShownIdDigits = 12;
+
+std::string NameJobs(const std::vector<JobRow>& jobs) {
+  size_t count = std::min(jobs.size(), kMaxNamed);
+  std::string text =
+      absl::StrJoin(jobs.begin(), jobs.begin() + static_cast<ptrdiff_t>(count), ", ",
+                    [](std::string* out, const JobRow& job) {
+                      absl::StrAppend(out, job.uuid.substr(0, kShownIdDigits));
+                      if (!job.name.empty()) absl::StrAppend(out, " (", job.name, ")");
+                    });
+  return count < jobs.size() ? absl::StrCat(text, ", …") : text;
+}
+
+}  // namespace
+
+absl::StatusOr<JobRow> FindJob(storage::StoreReader& reader, const std::string& text) {
+  LULL_ASSIGN_OR_RETURN(std::vector<JobRow> jobs, reader.Jobs(text.empty() ? 1 : 0));
+  if (jobs.empty()) return absl::NotFoundError("there are no jobs yet");
+  if (text.empty()) return jobs.front();
+  for (const JobRow& job : jobs) {  // newest first
+    if (job.name == text || job.uuid == text) return job;
+  }
+  std::vector<JobRow> candidates;
+  for (const JobRow& job : jobs) {
+    if (absl::StartsWith(job.uuid, text)) candidates.push_back(job);
+  }
+  if (candidates.size() == 1) return candidates.front();
+  if (candidates.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat("no job \"", text, "\"; the newest are ", NameJobs(jobs)));
+  }
+  return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is the beginning of ",
+                                                 candidates.size(),
+                                                 " job ids: ", NameJobs(candidates)));
+}
+
+}  // namespace lull::query

@@ -1,0 +1,18 @@
+// From what a user types to a job.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "daemon/storage/store.h"
+
+namespace lull::query {
+
+// "" is the newest job; a name means the newest job of that name; otherwise `text` is
+// the beginning of an id. INVALID_ARGUMENT for an ambiguous beginning, with the
+// candidates; NOT_FOUND with the newest jobs that there are.
+absl::StatusOr<storage::JobRow> FindJob(storage::StoreReader& reader,
+                                        const std::string& text);
+
+}  // namespace lull::query

@@ -1,0 +1,36 @@
+// Names of APIs, sites and stacks of one job, looked up when a row needs them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "daemon/storage/store.h"
+#include "query.pb.h"
+
+namespace lull::query {
+
+// Keeps what it has looked up. The first error stays; names are empty from then on.
+class Names {
+ public:
+  Names(storage::StoreReader& reader, int64_t job);
+
+  const std::string& Api(uint32_t id);
+  void FillSite(uint32_t id, lull::v1::Site* site);
+  void FillStack(uint32_t id,
+                 google::protobuf::RepeatedPtrField<lull::v1::Frame>* frames);
+
+  const absl::Status& status() const { return status_; }
+
+ private:
+  storage::StoreReader& reader_;
+  const int64_t job_;
+  absl::Status status_;
+  absl::flat_hash_map<uint32_t, std::string> apis_;
+  absl::flat_hash_map<uint32_t, storage::SiteRow> sites_;
+  absl::flat_hash_map<uint32_t, std::vector<aggregate::Frame>> stacks_;
+};
+
+}  // namespace lull::query

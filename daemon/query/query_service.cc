@@ -1,0 +1,148 @@
+#include "daemon/query/query_service.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/base/status.h"
+#include "daemon/query/job_lookup.h"
+#include "daemon/query/names.h"
+#include "daemon/query/reports.h"
+#include "daemon/query/totals.h"
+
+namespace lull::query {
+namespace {
+
+using lull::v1::ReportRequest;
+
+grpc::Status ToGrpc(const absl::Status& status) {
+  if (status.ok()) return grpc::Status::OK;
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
+                      std::string(status.message()));
+}
+
+// What every report starts from.
+struct View {
+  std::unique_ptr<storage::StoreReader> reader;
+  storage::JobRow job;
+  std::vector<ProcessSums> processes;
+};
+
+absl::StatusOr<View> Load(storage::Store& store, const ReportRequest& request) {
+  TimeRange range;
+  if (request.has_since_ns()) range.since = request.since_ns();
+  if (request.has_until_ns()) range.until = request.until_ns();
+  if (range.since > range.until) {
+    return absl::InvalidArgumentError("the end of the range lies before its start");
+  }
+  View view;
+  LULL_ASSIGN_OR_RETURN(view.reader, store.NewReader());
+  LULL_ASSIGN_OR_RETURN(view.job, FindJob(*view.reader, request.job()));
+  LULL_ASSIGN_OR_RETURN(auto all, view.reader->Processes(view.job.id));
+  for (const storage::ProcessRow& process : SelectProcesses(all, request)) {
+    LULL_ASSIGN_OR_RETURN(ProcessSums sums,
+                          LoadSums(*view.reader, view.job, process, range));
+    view.processes.push_back(std::move(sums));
+  }
+  if (view.processes.empty() && (request.has_pid() || request.has_rank())) {
+    return absl::NotFoundError("no process of this job has that rank or pid");
+  }
+  return view;
+}
+
+// The parts that all replies share.
+template <typename Reply>
+absl::Status FillCommon(const View& view, Reply* reply) {
+  FillLosses(view.processes, reply->mutable_losses());
+  FillOverhead(view.job, view.processes, reply->mutable_overhead());
+  return FillJob(*view.reader, view.job, reply->mutable_job());
+}
+
+// One report: load, fill the rows, then what is common.
+template <typename Reply, typename Fill>
+grpc::Status Answer(storage::Store& store, const grpc::Status& admitted,
+                    const ReportRequest& request, Reply* reply, Fill fill) {
+  if (!admitted.ok()) return admitted;
+  absl::StatusOr<View> view = Load(store, request);
+  if (!view.ok()) return ToGrpc(view.status());
+  Names names(*view->reader, view->job.id);
+  fill(*view, names);
+  if (!names.status().ok()) return ToGrpc(names.status());
+  return ToGrpc(FillCommon(*view, reply));
+}
+
+}  // namespace
+
+QueryService::QueryService(storage::Store& store, Admit admit)
+    : store_(store), admit_(std::move(admit)) {}
+
+grpc::Status QueryService::ListJobs(grpc::ServerContext* context,
+                                    const lull::v1::ListJobsRequest* request,
+                                    lull::v1::ListJobsReply* reply) {
+  grpc::Status admitted = admit_(*context);
+  if (!admitted.ok()) return admitted;
+  auto list = [&]() -> absl::Status {
+    LULL_ASSIGN_OR_RETURN(auto reader, store_.NewReader());
+    LULL_ASSIGN_OR_RETURN(auto jobs, reader->Jobs(request->limit()));
+    for (const storage::JobRow& job : jobs) {
+      LULL_RETURN_IF_ERROR(FillJob(*reader, job, reply->add_jobs()));
+    }
+    return absl::OkStatus();
+  };
+  return ToGrpc(list());
+}
+
+grpc::Status QueryService::GetSyncs(grpc::ServerContext* context,
+                                    const ReportRequest* request,
+                                    lull::v1::SyncsReply* reply) {
+  return Answer(store_, admit_(*context), *request, reply,
+                [&](const View& view, Names& names) {
+                  FillSyncs(view.processes, *request, names, reply);
+                });
+}
+
+grpc::Status QueryService::GetAllocations(grpc::ServerContext* context,
+                                          const ReportRequest* request,
+                                          lull::v1::AllocationsReply* reply) {
+  return Answer(store_, admit_(*context), *request, reply,
+                [&](const View& view, Names& names) {
+                  FillAllocations(view.processes, *request, names, reply);
+                });
+}
+
+grpc::Status QueryService::GetGcPauses(grpc::ServerContext* context,
+                                       const ReportRequest* request,
+                                       lull::v1::GcReply* reply) {
+  return Answer(store_, admit_(*context), *request, reply,
+                [&](const View& view, Names& names) {
+                  FillGc(view.processes, *request, names, reply);
+                });
+}
+
+grpc::Status QueryService::GetWaits(grpc::ServerContext* context,
+                                    const ReportRequest* request,
+                                    lull::v1::WaitsReply* reply) {
+  return Answer(store_, admit_(*context), *request, reply,
+                [&](const View& view, Names& names) {
+                  FillWaits(view.processes, *request, names, reply);
+                });
+}
+
+grpc::Status QueryService::GetReport(grpc::ServerContext* context,
+                                     const ReportRequest* request,
+                                     lull::v1::ReportReply* reply) {
+  return Answer(
+      store_, admit_(*context), *request, reply, [&](const View& view, Names& names) {
+        FillSyncs(view.processes, *request, names, reply->mutable_syncs());
+        FillAllocations(view.processes, *request, names, reply->mutable_allocations());
+        FillGc(view.processes, *request, names, reply->mutable_gc());
+        FillWaits(view.processes, *request, names, reply->mutable_waits());
+        for (const ProcessSums& sums : view.processes) {
+          FillProcess(view.job, sums, reply->add_processes());
+        }
+        reply->set_launches(CountLaunches(view.processes));
+      });
+}
+
+}  // namespace lull::query

@@ -1,0 +1,31 @@
+// The rows of each report, from sums.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "daemon/query/names.h"
+#include "daemon/query/sums.h"
+#include "query.pb.h"
+
+namespace lull::query {
+
+// `request` decides on grouping and on the number of rows; totals are over all rows.
+void FillSyncs(const std::vector<ProcessSums>& processes,
+               const lull::v1::ReportRequest& request, Names& names,
+               lull::v1::SyncsReply* reply);
+void FillAllocations(const std::vector<ProcessSums>& processes,
+                     const lull::v1::ReportRequest& request, Names& names,
+                     lull::v1::AllocationsReply* reply);
+void FillGc(const std::vector<ProcessSums>& processes,
+            const lull::v1::ReportRequest& request, Names& names,
+            lull::v1::GcReply* reply);
+// A data wait is often several waiting calls under one next(loader): `count` counts
+// calls. They follow each other, so the total is the time that was waited.
+void FillWaits(const std::vector<ProcessSums>& processes,
+               const lull::v1::ReportRequest& request, Names& names,
+               lull::v1::WaitsReply* reply);
+
+uint64_t CountLaunches(const std::vector<ProcessSums>& processes);
+
+}  // namespace lull::query

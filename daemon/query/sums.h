@@ -1,0 +1,39 @@
+// The sums over a range of time, for each series of a process: whole buckets from
+// the stored aggregates, the edges from the stored events.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "daemon/aggregate/buckets.h"
+#include "daemon/aggregate/cell.h"
+#include "daemon/aggregate/series.h"
+#include "daemon/storage/store.h"
+
+namespace lull::query {
+
+// [since, until) in nanoseconds after the start of the job.
+struct TimeRange {
+  uint64_t since = 0;
+  uint64_t until = aggregate::kForever;
+};
+
+struct ProcessSums {
+  storage::ProcessRow process;
+  std::vector<storage::RingRow> rings;
+  std::vector<aggregate::Series> series;  // by id
+  std::vector<aggregate::Cell> cells;     // by series id: over the range
+  std::vector<int64_t> live_before;       // by series id: live at the range's start
+
+  int64_t LiveAtEnd(uint32_t id) const { return live_before[id] + cells[id].live; }
+  int64_t Peak(uint32_t id) const { return live_before[id] + cells[id].peak; }
+};
+
+absl::StatusOr<ProcessSums> LoadSums(storage::StoreReader& reader,
+                                     const storage::JobRow& job,
+                                     const storage::ProcessRow& process,
+                                     TimeRange range);
+
+}  // namespace lull::query

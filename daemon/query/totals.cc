@@ -1,0 +1,143 @@
+#include "daemon/query/totals.h"
+
+#include <algorithm>
+
+#include "daemon/aggregate/wait_kind.h"
+#include "daemon/base/status.h"
+
+namespace lull::query {
+namespace {
+
+using aggregate::EventType;
+using storage::ProcessRow;
+
+// How long a process has been seen: until its end, or until its last sign of life.
+uint64_t DurationOf(const storage::JobRow& job, const ProcessRow& process) {
+  uint64_t end = process.end_ns;
+  if (end == 0) end = std::max(process.as_of_ns, job.end_ns);
+  return end > process.start_ns && process.start_ns > 0 ? end - process.start_ns : 0;
+}
+
+// Positions that never came and that nobody declared lost are lost all the same.
+uint64_t LostByRelay(const storage::RingRow& ring) {
+  return std::max(ring.lost_relay, ring.skipped);
+}
+
+}  // namespace
+
+bool Works(const ProcessRow& process) {
+  return process.gpu_calls > 0 || process.torch_allocations > 0;
+}
+
+std::vector<ProcessRow> SelectProcesses(const std::vector<ProcessRow>& all,
+                                        const lull::v1::ReportRequest& request) {
+  std::vector<ProcessRow> chosen;
+  for (const ProcessRow& process : all) {
+    bool fits = (!request.has_pid() || process.pid == request.pid()) &&
+                (!request.has_rank() || process.rank == request.rank());
+    if (fits) chosen.push_back(process);
+  }
+  if (request.has_pid() || std::none_of(chosen.begin(), chosen.end(), Works))
+    return chosen;
+  chosen.erase(
+      std::remove_if(chosen.begin(), chosen.end(),
+                     [](const ProcessRow& process) { return !Works(process); }),
+      chosen.end());
+  return chosen;
+}
+
+absl::Status FillJob(storage::StoreReader& reader, const storage::JobRow& job,
+                     lull::v1::Job* out) {
+  out->set_id(job.uuid);
+  out->set_name(job.name);
+  out->set_command(job.command);
+  out->set_host(job.host);
+  out->set_start_realtime_ns(job.start_realtime_ns);
+  uint64_t end = job.ended ? job.end_ns : job.last_event_ns;
+  out->set_duration_ns(end > job.start_ns ? end - job.start_ns : 0);
+  out->set_ended(job.ended);
+  out->set_exit_status_known(job.exit_status_known);
+  out->set_exit_status(job.exit_status);
+  LULL_ASSIGN_OR_RETURN(auto processes, reader.Processes(job.id));
+  uint64_t events = 0;
+  for (const ProcessRow& process : processes) {
+    LULL_ASSIGN_OR_RETURN(auto rings, reader.Rings(process.id));
+    for (const storage::RingRow& ring : rings) events += ring.stored;
+  }
+  out->set_events(events);
+  out->set_processes(static_cast<uint32_t>(processes.size()));
+  out->set_working_processes(
+      static_cast<uint32_t>(std::count_if(processes.begin(), processes.end(), Works)));
+  return absl::OkStatus();
+}
+
+void FillLosses(const std::vector<ProcessSums>& processes, lull::v1::Losses* out) {
+  for (const ProcessSums& sums : processes) {
+    for (const storage::RingRow& ring : sums.rings) {
+      out->set_events_committed(out->events_committed() +
+                                std::max(ring.committed, ring.end_position));
+      out->set_events_stored(out->events_stored() + ring.stored);
+      out->set_lost_ring_full(out->lost_ring_full() + ring.lost_full);
+      out->set_lost_relay(out->lost_relay() + LostByRelay(ring));
+      out->set_short_waits(out->short_waits() + ring.short_waits);
+      out->set_short_waits_ns(out->short_waits_ns() + ring.short_waits_ns);
+    }
+    const ProcessRow& process = sums.process;
+    out->set_lost_no_ring(out->lost_no_ring() + process.lost_no_ring);
+    out->set_stacks_rejected(out->stacks_rejected() + process.stacks_rejected);
+    out->set_reentered(out->reentered() + process.reentered);
+    out->set_corrupt_segments(out->corrupt_segments() + (process.corrupt ? 1 : 0));
+    out->set_thinning(std::max(out->thinning(), process.thinning));
+  }
+  out->set_events_lost(out->lost_ring_full() + out->lost_no_ring() + out->lost_relay());
+}
+
+void FillOverhead(const storage::JobRow& job, const std::vector<ProcessSums>& processes,
+                  lull::v1::Overhead* out) {
+  out->set_relay_cpu_ns(job.relay_cpu_ns);
+  out->set_budget_percent(job.overhead_budget_percent);
+  for (const ProcessSums& sums : processes) {
+    uint64_t self = 0;
+    for (const storage::RingRow& ring : sums.rings) self += ring.self_ns;
+    out->set_self_ns(out->self_ns() + self);
+    uint64_t wall = DurationOf(job, sums.process);
+    if (wall == 0) continue;
+    double percent = 100.0 * static_cast<double>(self) / static_cast<double>(wall);
+    out->set_percent(std::max(out->percent(), percent));
+  }
+}
+
+void FillProcess(const storage::JobRow& job, const ProcessSums& sums,
+                 lull::v1::ProcessRow* out) {
+  const ProcessRow& process = sums.process;
+  out->set_pid(process.pid);
+  out->set_parent_pid(process.parent_pid);
+  out->set_rank(process.rank);
+  out->set_command(process.command);
+  out->set_gpu(process.gpu_calls > 0);
+  out->set_torch(process.torch_allocations > 0);
+  out->set_duration_ns(DurationOf(job, process));
+  out->set_native_stacks(process.native_stacks);
+  out->set_gc_hook(process.gc_hook);
+  out->set_corrupt(process.corrupt);
+  uint64_t events = 0, launches = 0, blocked = 0, data = 0, gc = 0;
+  for (size_t id = 1; id < sums.series.size(); ++id) {
+    const aggregate::Series& series = sums.series[id];
+    const aggregate::Cell& cell = sums.cells[id];
+    events += cell.count;
+    if (series.type == EventType::kLaunch) launches += cell.count;
+    if (series.type == EventType::kSync) blocked += cell.total_ns;
+    if (series.type == EventType::kGcPause) gc += cell.total_ns;
+    if (series.type == EventType::kHostWait &&
+        series.variant == static_cast<uint8_t>(aggregate::WaitKind::kData)) {
+      data += cell.total_ns;
+    }
+  }
+  out->set_events(events);
+  out->set_launches(launches);
+  out->set_blocked_ns(blocked);
+  out->set_data_wait_ns(data);
+  out->set_gc_ns(gc);
+}
+
+}  // namespace lull::query

@@ -1,0 +1,29 @@
+// What a report says of a job as a whole: the job, its processes, losses, overhead.
+#pragma once
+
+#include <vector>
+
+#include "daemon/query/sums.h"
+#include "query.pb.h"
+
+namespace lull::query {
+
+// Does GPU work or allocates tensors.
+bool Works(const storage::ProcessRow& process);
+
+// The processes that a request is about: those with its pid; those with its rank;
+// of these (or of all) the ones that work, or all if none does.
+std::vector<storage::ProcessRow> SelectProcesses(
+    const std::vector<storage::ProcessRow>& all,
+    const lull::v1::ReportRequest& request);
+
+absl::Status FillJob(storage::StoreReader& reader, const storage::JobRow& job,
+                     lull::v1::Job* out);
+
+void FillLosses(const std::vector<ProcessSums>& processes, lull::v1::Losses* out);
+void FillOverhead(const storage::JobRow& job, const std::vector<ProcessSums>& processes,
+                  lull::v1::Overhead* out);
+void FillProcess(const storage::JobRow& job, const ProcessSums& sums,
+                 lull::v1::ProcessRow* out);
+
+}  // namespace lull::query
