@@ -14,3 +14,7 @@ if(flags)
   target_compile_options(lull_sanitize INTERFACE ${flags})
   target_link_options(lull_sanitize INTERFACE ${flags})
 endif()
+# What a fuzzer can see: without this libFuzzer is blind in our libraries.
+if(LULL_BUILD_FUZZERS)
+  target_compile_options(lull_sanitize INTERFACE -fsanitize=fuzzer-no-link)
+endif()
