@@ -16,9 +16,10 @@ __attribute__((constructor)) void load(int argc, char** argv, char** envp) {
   ErrnoKeeper errno_keeper;
   resolve_wait_originals();
   // Without libdl a process has neither CUDA nor CPython, and never will.
-  if (getauxval(AT_SECURE) != 0 || !libdl::available()) return;
-  auto user = static_cast<uid_t>(syscall(SYS_geteuid));
-  read_settings(argc, argv, envp, user, &settings());
+  if (getauxval(AT_SECURE) == 0 && libdl::available()) {
+    auto user = static_cast<uid_t>(syscall(SYS_geteuid));
+    read_settings(argc, argv, envp, user, &settings());
+  }
   initialize();
 }
 

@@ -141,7 +141,10 @@ char* try_start_recording(Trigger trigger) {
 }
 
 void initialize() {
-  if (!settings().enabled || !create_state_page()) return;
+  if (!settings().enabled || !create_state_page()) {
+    g_state->mode.store(Mode::kInert, std::memory_order_release);
+    return;
+  }
   // Where the kernel does not wipe the page. A child that nobody told (a raw clone
   // on such a kernel) is the one case left out.
   pthread_atfork(nullptr, nullptr, wipe_state_of_parent);

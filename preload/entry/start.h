@@ -20,6 +20,7 @@ bool is_reason_to_record(Trigger trigger, const Circumstances& now);
 
 // Once, when the library is loaded and settings() is filled: makes the state page,
 // watches for fork, and starts to record at once where Python is reason enough.
+// Settings that were not filled are disabled ones: the process is inert for good.
 void initialize();
 
 }  // namespace lull

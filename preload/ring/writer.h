@@ -23,8 +23,6 @@ struct ThreadState {
   uint64_t last_launch_ns;   // end of this thread's last launch, 0 = none yet
   uint32_t tick;             // counts hooks, for the self-cost sampler
   uint32_t allocation_tick;  // counts tensor allocations, for thinning
-  void* python_tstate;       // cache of python_frames.cc, checked before use
-  uint32_t native_ready;     // native.cc has warmed this thread up
   uint32_t judged;           // generation for which `watched` was last decided
 };
 static_assert(sizeof(ThreadState) <= 128);

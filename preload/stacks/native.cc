@@ -25,7 +25,6 @@
 
 #include <atomic>
 
-#include "preload/ring/writer.h"
 #include "preload/stacks/interning.h"
 #include "preload/stacks/libunwind_pipe.h"
 #include "preload/stacks/stacks.h"
@@ -47,6 +46,7 @@ namespace {
 #endif
 
 constexpr char kLibrary[] = "libunwind.so.8";
+constexpr char kNeededByIt[] = "liblzma.so.5";
 constexpr int kCachePerThread = 2;  // UNW_CACHE_PER_THREAD of libunwind.h
 constexpr size_t kCacheSize = 1024;
 
@@ -64,16 +64,26 @@ int backtrace(Backtrace unwind, void** addresses, int size) {
   return depth;
 }
 
-// The copy that was installed beside liblull.so, else the system's.
-void* open_library() {
+// `name` in the folder of liblull.so, or nullptr.
+void* open_beside_us(const char* name) {
   const link_map* self = libdl::object_of(&__ehdr_start);
   const char* slash = self == nullptr ? nullptr : strrchr(self->l_name, '/');
+  if (slash == nullptr) return nullptr;
   char path[4096];
-  size_t folder = slash == nullptr ? 0 : static_cast<size_t>(slash + 1 - self->l_name);
-  if (folder > 0 && folder + sizeof kLibrary <= sizeof path) {
-    memcpy(path, self->l_name, folder);
-    memcpy(path + folder, kLibrary, sizeof kLibrary);
-    if (void* handle = libdl::open(path, RTLD_NOW | RTLD_LOCAL)) return handle;
+  size_t folder = static_cast<size_t>(slash + 1 - self->l_name);
+  size_t length = strlen(name) + 1;
+  if (folder + length > sizeof path) return nullptr;
+  memcpy(path, self->l_name, folder);
+  memcpy(path + folder, name, length);
+  return libdl::open(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+// The copy that was installed beside liblull.so, else the system's. It has no run
+// path: what it needs is found under its SONAME once our copy of that is mapped.
+void* open_library() {
+  if (void* handle = open_beside_us(kLibrary)) return handle;
+  if (open_beside_us(kNeededByIt) != nullptr) {
+    if (void* handle = open_beside_us(kLibrary)) return handle;
   }
   return libdl::open(kLibrary, RTLD_NOW | RTLD_LOCAL);
 }
@@ -113,21 +123,12 @@ void native_prepare(char* segment) {
       std::memory_order_relaxed);
 }
 
-void stacks_prewarm_thread() {
-  Backtrace unwind = g_backtrace.load(std::memory_order_acquire);
-  if (unwind == nullptr || t_thread.native_ready != 0) return;
-  t_thread.native_ready = 1;
-  void* addresses[abi::kMaxNativeFrames];
-  backtrace(unwind, addresses, abi::kMaxNativeFrames);
-}
-
 abi::Ref native_stack(char* segment, int skip) {
   Backtrace unwind = g_backtrace.load(std::memory_order_acquire);
   if (unwind == nullptr || abi::SegmentView(segment).control().thinning.load(
                                std::memory_order_relaxed) >= abi::kThinNativeStacks) {
     return 0;
   }
-  t_thread.native_ready = 1;
   // Room for our own frames, and one more to know that there were more.
   constexpr int kOwnFrames = 8;
   void* addresses[abi::kMaxNativeFrames + kOwnFrames + 1];

@@ -22,7 +22,4 @@ abi::Ref native_stack(char* segment, int skip);
 // Cold, when recording starts: finds libunwind and CPython's tables.
 void stacks_prepare(char* segment);
 
-// Cold, on a path that may block: fills this thread's unwind cache.
-void stacks_prewarm_thread();
-
 }  // namespace lull
