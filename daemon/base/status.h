@@ -17,16 +17,17 @@ absl::Status Annotate(const absl::Status& status, std::string_view context);
 
 }  // namespace lull
 
-#define LULL_RETURN_IF_ERROR(expression)                    \
-  do {                                                      \
-    absl::Status lull_status = (expression);                \
-    if (!lull_status.ok()) return lull_status;              \
+#define LULL_RETURN_IF_ERROR(expression)       \
+  do {                                         \
+    absl::Status lull_status = (expression);   \
+    if (!lull_status.ok()) return lull_status; \
   } while (false)
 
 #define LULL_CONCAT_INNER(a, b) a##b
 #define LULL_CONCAT(a, b) LULL_CONCAT_INNER(a, b)
-#define LULL_ASSIGN_OR_RETURN(target, expression) \
-  LULL_ASSIGN_OR_RETURN_INNER(LULL_CONCAT(lull_status_or_, __LINE__), target, expression)
+#define LULL_ASSIGN_OR_RETURN(target, expression)                             \
+  LULL_ASSIGN_OR_RETURN_INNER(LULL_CONCAT(lull_status_or_, __LINE__), target, \
+                              expression)
 #define LULL_ASSIGN_OR_RETURN_INNER(holder, target, expression) \
   auto holder = (expression);                                   \
   if (!holder.ok()) return std::move(holder).status();          \

@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "preload/abi/event.h"
 #include "ingest.pb.h"
+#include "preload/abi/event.h"
 
 namespace lull::relay {
 

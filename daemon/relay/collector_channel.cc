@@ -13,8 +13,9 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
     const CollectorAddress& collector) {
   const std::string& address = collector.address;
   if (!absl::StartsWith(address, "unix:") && !absl::StrContains(address, ":")) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the collector's address \"", address, "\" is neither unix:/path nor host:port"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the collector's address \"", address,
+                     "\" is neither unix:/path nor host:port"));
   }
   std::shared_ptr<grpc::ChannelCredentials> credentials =
       grpc::InsecureChannelCredentials();

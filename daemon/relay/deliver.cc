@@ -49,10 +49,10 @@ absl::Status DeliverSpool(const std::string& directory, const DeliverOptions& op
     UpstreamStatus status = upstream.status();
     bool late = absl::Now() > deadline;
     if (status.refused || late) {
-      absl::Status why =
-          status.last_error.ok()
-              ? absl::DeadlineExceededError("the collector has not acknowledged in time")
-              : status.last_error;
+      absl::Status why = status.last_error.ok()
+                             ? absl::DeadlineExceededError(
+                                   "the collector has not acknowledged in time")
+                             : status.last_error;
       return Annotate(why, absl::StrCat("the spool ", directory, " stays"));
     }
     upstream.Watch();
@@ -66,7 +66,8 @@ std::vector<std::string> FindLeftoverSpools(const std::string& parent) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(parent, error)) {
     std::string path = entry.path().string();
-    if (!std::filesystem::exists(entry.path() / "hello", error) || IsOwned(path)) continue;
+    if (!std::filesystem::exists(entry.path() / "hello", error) || IsOwned(path))
+      continue;
     found.emplace_back(std::filesystem::last_write_time(entry.path() / "hello", error),
                        path);
   }

@@ -1,7 +1,6 @@
 #include "daemon/relay/dwarf_lines.h"
 
 #include <dwarf.h>
-#include <stdlib.h>
 
 #include <algorithm>
 
@@ -24,7 +23,8 @@ std::string NameOf(Dwarf_Die* die) {
 }
 
 // Where an inlined function was called from.
-void ReadCallSite(Dwarf_Die* unit, Dwarf_Die* inlined, std::string* file, int32_t* line) {
+void ReadCallSite(Dwarf_Die* unit, Dwarf_Die* inlined, std::string* file,
+                  int32_t* line) {
   file->clear();
   *line = 0;
   Dwarf_Attribute attribute;
@@ -42,22 +42,39 @@ void ReadCallSite(Dwarf_Die* unit, Dwarf_Die* inlined, std::string* file, int32_
   }
 }
 
-// What encloses `address`, innermost first, to be freed. dwarf_getscopes() leads
-// from an inlined call to where that function was defined; here it must lead to
-// where it was inlined.
-int EnclosingScopes(Dwarf_Die* unit, uint64_t address, Dwarf_Die** scopes) {
-  Dwarf_Die* innermost = nullptr;
-  int count = dwarf_getscopes(unit, address, &innermost);
-  for (int i = 0; i < count; ++i) {
-    int tag = dwarf_tag(&innermost[i]);
-    if (tag == DW_TAG_subprogram) break;
-    if (tag != DW_TAG_inlined_subroutine) continue;
-    int nested = dwarf_getscopes_die(&innermost[i], scopes);
-    free(innermost);
-    return nested;
-  }
-  *scopes = innermost;
-  return count;
+// Appends the functions, real and inlined, that hold `address`, outermost first.
+// dwarf_getscopes() is not enough: it leads from an inlined call to where that
+// function was defined, and looks into no namespace, where clang puts functions.
+void FindFunctions(Dwarf_Die* scope, uint64_t address, int depth,
+                   std::vector<Dwarf_Die>* functions) {
+  constexpr int kMaxDepth = 64;
+  Dwarf_Die child;
+  if (depth > kMaxDepth || dwarf_child(scope, &child) != 0) return;
+  do {
+    switch (dwarf_tag(&child)) {
+      case DW_TAG_subprogram:
+      case DW_TAG_inlined_subroutine:
+        if (dwarf_haspc(&child, address) <= 0) continue;
+        functions->push_back(child);
+        return FindFunctions(&child, address, depth + 1, functions);
+      case DW_TAG_lexical_block:
+      case DW_TAG_try_block:
+      case DW_TAG_catch_block:
+        if (dwarf_haspc(&child, address) <= 0) continue;
+        return FindFunctions(&child, address, depth + 1, functions);
+      case DW_TAG_namespace:
+      case DW_TAG_module:
+      case DW_TAG_class_type:
+      case DW_TAG_structure_type: {
+        size_t before = functions->size();
+        FindFunctions(&child, address, depth + 1, functions);
+        if (functions->size() > before) return;
+        continue;
+      }
+      default:
+        continue;
+    }
+  } while (dwarf_siblingof(&child, &child) == 0);
 }
 
 }  // namespace
@@ -107,18 +124,15 @@ std::vector<NativeFrame> DwarfLines::Resolve(uint64_t address) const {
     if (file != nullptr) frame.file = file;
     if (dwarf_lineno(source, &line) == 0) frame.line = line;
   }
-  Dwarf_Die* scopes = nullptr;
-  int count = EnclosingScopes(&die, address, &scopes);
-  for (int i = 0; i < count; ++i) {
-    int tag = dwarf_tag(&scopes[i]);
-    if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram) continue;
-    frame.function = NameOf(&scopes[i]);
+  std::vector<Dwarf_Die> functions;
+  FindFunctions(&die, address, 0, &functions);
+  for (auto function = functions.rbegin(); function != functions.rend(); ++function) {
+    frame.function = NameOf(&*function);
     frames.push_back(frame);
-    if (tag == DW_TAG_subprogram) break;
-    ReadCallSite(&die, &scopes[i], &frame.file, &frame.line);
+    if (dwarf_tag(&*function) == DW_TAG_subprogram) break;
+    ReadCallSite(&die, &*function, &frame.file, &frame.line);
     frame.function.clear();
   }
-  free(scopes);
   if (frames.empty() && frame.line != 0) frames.push_back(frame);
   return frames;
 }

@@ -164,8 +164,7 @@ bool ElfModule::VirtualAddress(uint64_t file_offset, uint64_t* address) const {
   for (const LoadedPart& part : impl_->parts) {
     // The kernel maps whole pages: a part reaches down to its page's start.
     uint64_t slack = part.offset % 4096;
-    if (file_offset + slack >= part.offset &&
-        file_offset < part.offset + part.size) {
+    if (file_offset + slack >= part.offset && file_offset < part.offset + part.size) {
       *address = file_offset - part.offset + part.address;
       return true;
     }

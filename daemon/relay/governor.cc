@@ -15,8 +15,8 @@ uint32_t Governor::Update(uint64_t now_ns, uint64_t self_ns) {
   }
   if (now_ns < window_start_ns_ + kWindowNs) return level_;
   uint64_t spent = self_ns > window_self_ns_ ? self_ns - window_self_ns_ : 0;
-  double percent =
-      100.0 * static_cast<double>(spent) / static_cast<double>(now_ns - window_start_ns_);
+  double percent = 100.0 * static_cast<double>(spent) /
+                   static_cast<double>(now_ns - window_start_ns_);
   window_start_ns_ = now_ns;
   window_self_ns_ = self_ns;
 

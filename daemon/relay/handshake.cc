@@ -73,8 +73,8 @@ const char* WhatIsWrongWith(const abi::Hello& hello, int memfd) {
   int seals = fcntl(memfd, F_GET_SEALS);
   constexpr int kNeeded = F_SEAL_SHRINK | F_SEAL_GROW;
   if (seals < 0 || (seals & kNeeded) != kNeeded) return "segment without seals";
-  void* header = mmap(nullptr, abi::kSegmentSize, PROT_READ | PROT_WRITE, MAP_SHARED,
-                      memfd, 0);
+  void* header =
+      mmap(nullptr, abi::kSegmentSize, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
   if (header == MAP_FAILED) return "segment that cannot be mapped";
   bool sane = SegmentReader(static_cast<char*>(header)).HeaderIsSane();
   munmap(header, abi::kSegmentSize);
@@ -178,8 +178,7 @@ bool HandshakeListener::Serve(int fd, const std::function<bool(Newcomer)>& accep
   abi::Welcome welcome{abi::kVersion, 0};
   if (wrong == nullptr) {
     if (newcomer.pid > 0) {
-      newcomer.pidfd.reset(
-          static_cast<int>(syscall(SYS_pidfd_open, newcomer.pid, 0)));
+      newcomer.pidfd.reset(static_cast<int>(syscall(SYS_pidfd_open, newcomer.pid, 0)));
     }
     newcomer.info = ReadProcessFacts(newcomer.pid);
     welcome.accepted = accept(std::move(newcomer)) ? 1 : 0;

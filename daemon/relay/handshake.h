@@ -17,9 +17,9 @@ namespace lull::relay {
 
 // A target that said hello and passed all checks.
 struct Newcomer {
-  pid_t pid = 0;    // as we see it; 0 when it is outside of our pid namespace
-  UniqueFd memfd;   // sealed, of the right size
-  UniqueFd pidfd;   // none when pid is 0 or the target is gone already
+  pid_t pid = 0;   // as we see it; 0 when it is outside of our pid namespace
+  UniqueFd memfd;  // sealed, of the right size
+  UniqueFd pidfd;  // none when pid is 0 or the target is gone already
   lull::v1::ProcessInfo info;  // without key
 };
 

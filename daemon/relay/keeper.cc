@@ -231,7 +231,9 @@ class Keeper::Impl {
 
   Message JobEndedMessage() const {
     return {MessageKind::kJobEnded,
-            static_cast<uint64_t>(static_cast<int64_t>(exit_status_)), "", {}};
+            static_cast<uint64_t>(static_cast<int64_t>(exit_status_)),
+            "",
+            {}};
   }
 
   // While there is no worker, nothing is queued: its successor is told everything.
@@ -310,7 +312,8 @@ class Keeper::Impl {
         worker_status_.batches_spooled - worker_status_.batches_acknowledged;
     return absl::Status(
         why.code(),
-        absl::StrCat(why.message(), "; ", left, left == 1 ? " batch is" : " batches are",
+        absl::StrCat(why.message(), "; ", left,
+                     left == 1 ? " batch is" : " batches are",
                      " not delivered and stay in ", options_.spool_directory));
   }
 

@@ -40,17 +40,17 @@ inline constexpr char kWorkerVerb[] = "relay-worker";
 
 // What the user may want to hear of the relay.
 struct RelayStatus {
-  uint32_t targets = 0;          // handshakes accepted so far
-  uint32_t live_targets = 0;     // of them, still running
-  uint32_t refused = 0;          // handshakes refused (version, seals, user)
+  uint32_t targets = 0;       // handshakes accepted so far
+  uint32_t live_targets = 0;  // of them, still running
+  uint32_t refused = 0;       // handshakes refused (version, seals, user)
   uint32_t worker_restarts = 0;
   uint32_t corrupt_segments = 0;
   uint64_t events_read = 0;      // by the present worker
   uint64_t events_lost = 0;      // dropped by the relay: spool full or corrupt
   uint64_t batches_spooled = 0;  // sequence of the last batch of the job
   uint64_t batches_acknowledged = 0;
-  bool connected = false;        // the collector's stream is open
-  absl::Status upstream;         // the last error of the upstream, OK when none
+  bool connected = false;  // the collector's stream is open
+  absl::Status upstream;   // the last error of the upstream, OK when none
 };
 
 class Keeper {

@@ -65,7 +65,8 @@ int32_t FromLocationTable(uint32_t line, std::string_view table, uint64_t target
     unsigned code = (first >> 3) & 15u;
     end += ((first & 7u) + 1) * 2;
     size_t next = i + 1;
-    while (next < table.size() && (static_cast<unsigned char>(table[next]) & 128u) == 0) {
+    while (next < table.size() &&
+           (static_cast<unsigned char>(table[next]) & 128u) == 0) {
       ++next;
     }
     if (code == kCodeLong || code == kCodeNoColumns) {

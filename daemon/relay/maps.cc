@@ -33,7 +33,8 @@ Maps Maps::Parse(std::string_view text) {
   for (absl::string_view line :
        absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
     Mapping mapping;
-    if (ParseLine(std::string(line), &mapping)) maps.mappings_.push_back(std::move(mapping));
+    if (ParseLine(std::string(line), &mapping))
+      maps.mappings_.push_back(std::move(mapping));
   }
   std::sort(maps.mappings_.begin(), maps.mappings_.end(),
             [](const Mapping& a, const Mapping& b) { return a.start < b.start; });
@@ -43,8 +44,8 @@ Maps Maps::Parse(std::string_view text) {
 std::string Maps::ToText() const {
   std::string text;
   for (const Mapping& m : mappings_) {
-    absl::StrAppendFormat(&text, "%x-%x r-xp %x 00:00 %d %s\n", m.start, m.end, m.offset,
-                          m.inode, m.path);
+    absl::StrAppendFormat(&text, "%x-%x r-xp %x 00:00 %d %s\n", m.start, m.end,
+                          m.offset, m.inode, m.path);
   }
   return text;
 }

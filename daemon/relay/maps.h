@@ -13,7 +13,7 @@ struct Mapping {
   uint64_t end = 0;
   uint64_t offset = 0;  // in the file
   uint64_t inode = 0;
-  std::string path;     // as the process sees it; "[vdso]"; "" = anonymous
+  std::string path;  // as the process sees it; "[vdso]"; "" = anonymous
 };
 
 // A snapshot of a process's executable mappings. Pure: the text comes from

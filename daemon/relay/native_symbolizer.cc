@@ -107,11 +107,10 @@ std::vector<lull::v1::Frame> NativeSymbolizer::Look(uint64_t address) {
   if (frames.empty()) frames.emplace_back();
   for (const NativeFrame& frame : frames) {
     lull::v1::Frame& out = result.emplace_back();
-    out.set_function(
-        frame.function.empty()
-            ? CleanText(
-                  absl::StrFormat("%s+0x%x", BaseName(mapping->path), virtual_address))
-            : CleanText(frame.function, kMaxFunctionName));
+    out.set_function(frame.function.empty()
+                         ? CleanText(absl::StrFormat("%s+0x%x", BaseName(mapping->path),
+                                                     virtual_address))
+                         : CleanText(frame.function, kMaxFunctionName));
     out.set_file(CleanText(frame.file));
     out.set_line(frame.line);
     out.set_module(CleanText(mapping->path));

@@ -20,8 +20,8 @@ namespace {
 constexpr size_t kMaxEnvironment = 1u << 20;
 
 std::string ReadProc(pid_t pid, const char* name, size_t limit) {
-  UniqueFd file(open(absl::StrCat("/proc/", pid, "/", name).c_str(),
-                     O_RDONLY | O_CLOEXEC));
+  UniqueFd file(
+      open(absl::StrCat("/proc/", pid, "/", name).c_str(), O_RDONLY | O_CLOEXEC));
   std::string text;
   char buffer[16384];
   ssize_t got;

@@ -74,7 +74,8 @@ std::optional<RawStack> SegmentReader::Stack(abi::Ref ref) const {
 
   RawStack stack;
   stack.native = header->kind == abi::EntryKind::kNativeStack;
-  if (!stack.native && header->kind != abi::EntryKind::kPythonStack) return std::nullopt;
+  if (!stack.native && header->kind != abi::EntryKind::kPythonStack)
+    return std::nullopt;
   static_assert(abi::kMaxNativeFrames == abi::kMaxPythonFrames);
   stack.truncated = (entry.flags & abi::kStackTruncated) != 0;
   stack.depth = entry.depth;

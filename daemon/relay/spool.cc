@@ -60,8 +60,8 @@ absl::StatusOr<std::string> ReadWhole(int fd) {
   std::string bytes(static_cast<size_t>(info.st_size), '\0');
   size_t done = 0;
   while (done < bytes.size()) {
-    ssize_t got = pread(fd, bytes.data() + done, bytes.size() - done,
-                        static_cast<off_t>(done));
+    ssize_t got =
+        pread(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return ErrnoStatus(errno, "cannot read a spool file");
     if (got == 0) break;
@@ -136,8 +136,8 @@ absl::Status Spool::RecoverFile(uint64_t number, bool newest, bool* usable) {
   while ((record = TakeRecord(&rest))) {
     uint64_t end = bytes.size() - rest.size();
     file.last_sequence = record->header.sequence;
-    slots.push_back({record->header.sequence, number, offset,
-                     static_cast<uint32_t>(end - offset)});
+    slots.push_back(
+        {record->header.sequence, number, offset, static_cast<uint32_t>(end - offset)});
     if (newest) {
       lull::v1::Batch batch;
       if (batch.ParseFromString(std::string(record->body))) state_.Apply(batch);
@@ -145,8 +145,8 @@ absl::Status Spool::RecoverFile(uint64_t number, bool newest, bool* usable) {
     offset = end;
   }
   if (offset < bytes.size()) {
-    LogWarning(absl::StrCat("cut ", bytes.size() - offset, " bytes off ",
-                            PathOf(number)));
+    LogWarning(
+        absl::StrCat("cut ", bytes.size() - offset, " bytes off ", PathOf(number)));
     if (ftruncate(file.fd.get(), static_cast<off_t>(offset)) != 0) {
       return ErrnoStatus(errno, "cannot cut a spool file");
     }
@@ -199,13 +199,14 @@ absl::Status Spool::BeginFile() {
 
 absl::Status Spool::Append(lull::v1::Batch* batch) {
   batch->set_sequence(state_.last_sequence + 1);
-  std::string record = EncodeRecord(RecordKind::kBatch, batch->sequence(),
-                                    batch->SerializeAsString());
+  std::string record =
+      EncodeRecord(RecordKind::kBatch, batch->sequence(), batch->SerializeAsString());
   if (record.size() > kMaxRecordBody) {
     return absl::ResourceExhaustedError("a batch is larger than a spool record may be");
   }
   absl::MutexLock lock(&mutex_);
-  uint64_t limit = batch->rings_size() > 0 ? limit_bytes_ - kReserveBytes : limit_bytes_;
+  uint64_t limit =
+      batch->rings_size() > 0 ? limit_bytes_ - kReserveBytes : limit_bytes_;
   if (BytesLocked() + record.size() > limit) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the spool ", directory_, " is full"));
@@ -233,8 +234,9 @@ std::optional<Spool::Entry> Spool::WaitForNext(uint64_t sequence,
   absl::MutexLock lock(&mutex_);
   absl::Time deadline = absl::Now() + timeout;
   wanted_after_ = sequence;
-  while (mutex_.AwaitWithDeadline(absl::Condition(this, &Spool::NextIsReady), deadline) &&
-         !interrupted_) {
+  while (
+      mutex_.AwaitWithDeadline(absl::Condition(this, &Spool::NextIsReady), deadline) &&
+      !interrupted_) {
     auto slot = std::upper_bound(
         slots_.begin(), slots_.end(), wanted_after_,
         [](uint64_t value, const Slot& slot) { return value < slot.sequence; });

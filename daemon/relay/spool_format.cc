@@ -48,7 +48,8 @@ std::optional<RecordHeader> DecodeHeader(std::string_view bytes) {
 
 std::optional<Record> TakeRecord(std::string_view* bytes) {
   std::optional<RecordHeader> header = DecodeHeader(*bytes);
-  if (!header || bytes->size() - kRecordHeaderSize < header->length) return std::nullopt;
+  if (!header || bytes->size() - kRecordHeaderSize < header->length)
+    return std::nullopt;
   std::string_view whole = bytes->substr(0, kRecordHeaderSize + header->length);
   if (Crc32c(whole.substr(kChecked)) != header->crc) return std::nullopt;
   bytes->remove_prefix(whole.size());

@@ -31,7 +31,8 @@ void SpoolState::Apply(const lull::v1::Batch& batch) {
 }
 
 void SpoolState::Forget(uint64_t process_key) {
-  rings.erase(rings.lower_bound({process_key, 0}), rings.upper_bound({process_key, ~0u}));
+  rings.erase(rings.lower_bound({process_key, 0}),
+              rings.upper_bound({process_key, ~0u}));
   thinning.erase(process_key);
   corrupt.erase(process_key);
   ended.erase(process_key);

@@ -24,9 +24,9 @@ struct SpoolState {
 
   uint64_t last_sequence = 0;
   std::map<RingKey, RingProgress> rings;
-  std::map<uint64_t, uint32_t> thinning;    // process key -> highest so far
-  std::map<uint64_t, bool> corrupt;         // process key -> given up
-  std::map<uint64_t, uint64_t> ended;       // process key -> end_ns
+  std::map<uint64_t, uint32_t> thinning;  // process key -> highest so far
+  std::map<uint64_t, bool> corrupt;       // process key -> given up
+  std::map<uint64_t, uint64_t> ended;     // process key -> end_ns
   bool job_ended = false;
   uint64_t latest_ns = 0;  // of what any process reported; 0 = none did
 

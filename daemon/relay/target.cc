@@ -25,9 +25,11 @@ bool IsKnownType(const abi::Event& event) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Target>> Target::Open(
-    lull::v1::ProcessInfo info, UniqueFd memfd, UniqueFd pidfd,
-    const TargetOptions& options, ModuleCache* modules, SpoolState* state) {
+absl::StatusOr<std::unique_ptr<Target>> Target::Open(lull::v1::ProcessInfo info,
+                                                     UniqueFd memfd, UniqueFd pidfd,
+                                                     const TargetOptions& options,
+                                                     ModuleCache* modules,
+                                                     SpoolState* state) {
   void* base = mmap(nullptr, abi::kSegmentSize, PROT_READ | PROT_WRITE, MAP_SHARED,
                     memfd.get(), 0);
   if (base == MAP_FAILED) return ErrnoStatus(errno, "cannot map a segment");
@@ -119,7 +121,8 @@ bool Target::ReadRing(uint32_t index, BatchBuilder* batch) {
     return true;
   }
   while (ring.next < *head) {
-    uint32_t count = static_cast<uint32_t>(std::min<uint64_t>(*head - ring.next, kChunk));
+    uint32_t count =
+        static_cast<uint32_t>(std::min<uint64_t>(*head - ring.next, kChunk));
     segment_.CopyEvents(index, ring.next, count, buffer_.data());
     size_t done = 0;
     while (done < count) {

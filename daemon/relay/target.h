@@ -113,11 +113,11 @@ class Target {
   uint32_t earlier_thinning_ = 0;  // highest that an earlier worker set
   std::array<Ring, abi::kMaxRings> rings_;
 
-  std::vector<uint64_t> defined_;    // bit per Ref
+  std::vector<uint64_t> defined_;     // bit per Ref
   std::vector<abi::Ref> fresh_refs_;  // defined in the batch under way
-  bool info_sent_ = false;           // in the batch under way or before
+  bool info_sent_ = false;            // in the batch under way or before
   bool info_committed_ = false;
-  std::string counters_sent_;        // likewise, without the time
+  std::string counters_sent_;  // likewise, without the time
   std::string counters_committed_;
   uint64_t counters_at_ns_ = 0;
   bool ended_ = false;

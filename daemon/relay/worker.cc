@@ -55,10 +55,10 @@ absl::Status Worker::Start() {
   lull::v1::Hello hello = MakeHello(options_.job);
   absl::Status written = WriteSpoolHello(options_.spool_directory, hello);
   if (!written.ok()) return written;
-  upstream_ = std::make_unique<Upstream>(
-      CollectorAddress{options_.collector_address, options_.token,
-                       options_.tls_ca_file},
-      std::move(hello), spool_.get());
+  upstream_ =
+      std::make_unique<Upstream>(CollectorAddress{options_.collector_address,
+                                                  options_.token, options_.tls_ca_file},
+                                 std::move(hello), spool_.get());
   return absl::OkStatus();
 }
 
@@ -238,8 +238,8 @@ void Worker::FlushIfDue(uint64_t now_ns) {
     for (auto& [key, target] : targets_) target->AddCounters(&batch_, now_ns, false);
     return;
   }
-  bool due = now_ns - batch_began_ns_ >= kMaxBatchAgeNs ||
-             batch_.events() >= kMaxBatchEvents;
+  bool due =
+      now_ns - batch_began_ns_ >= kMaxBatchAgeNs || batch_.events() >= kMaxBatchEvents;
   for (auto& [key, target] : targets_) due = due || target->Backlog() >= kMaxBacklog;
   if (due) Flush(now_ns);
 }
@@ -281,9 +281,9 @@ void Worker::Flush(uint64_t now_ns) {
 bool Worker::JobIsOver(uint64_t now_ns) {
   if (spool_->state().job_ended) return true;
   if (exit_status_) {
-    return targets_.empty() || now_ns - job_ended_ns_ >
-                                   static_cast<uint64_t>(
-                                       absl::ToInt64Nanoseconds(options_.grace));
+    return targets_.empty() ||
+           now_ns - job_ended_ns_ >
+               static_cast<uint64_t>(absl::ToInt64Nanoseconds(options_.grace));
   }
   if (channel_) return false;
   if (!targets_.empty() || (job_pidfd_ && !IsReadable(job_pidfd_.get(), 0))) {

@@ -59,7 +59,8 @@ std::vector<char*> WorkerEnvironment() {
 
 absl::StatusOr<WorkerProcess> StartWorkerProcess(int listen_fd) {
   int ends[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) !=
+      0) {
     return ErrnoStatus(errno, "cannot make a channel to the relay worker");
   }
   WorkerProcess process;

@@ -10,15 +10,15 @@
 namespace lull::relay {
 namespace {
 
-
 // One to eight changes of the kinds that find the most: a byte, an interesting
 // number in place of a word, a piece taken out, repeated, or the end cut off.
 std::string Mutate(std::string input, std::mt19937_64* random) {
   auto pick = [&](size_t below) {
     return below == 0 ? 0 : static_cast<size_t>((*random)() % below);
   };
-  constexpr uint64_t kInteresting[] = {0, 1, 0x7f, 0x80, 0xff, 0x7fffffff, 0xffffffff,
-                                       8191, 8192, 8193, ~uint64_t{0}, 1ull << 63};
+  constexpr uint64_t kInteresting[] = {0,    1,          0x7f,         0x80,
+                                       0xff, 0x7fffffff, 0xffffffff,   8191,
+                                       8192, 8193,       ~uint64_t{0}, 1ull << 63};
   for (size_t changes = 1 + pick(8); changes > 0 && !input.empty(); --changes) {
     size_t at = pick(input.size());
     switch (pick(6)) {

@@ -15,10 +15,10 @@ TEST(CleanText, ReplacesEveryByteThatIsNotUtf8) {
                       "b"),
             "a\xef\xbf\xbd"
             "b");
-  EXPECT_EQ(CleanText("\xc0\xaf"), "\xef\xbf\xbd\xef\xbf\xbd");          // overlong
-  EXPECT_EQ(CleanText("\xed\xa0\x80"),                                   // surrogate
+  EXPECT_EQ(CleanText("\xc0\xaf"), "\xef\xbf\xbd\xef\xbf\xbd");  // overlong
+  EXPECT_EQ(CleanText("\xed\xa0\x80"),                           // surrogate
             "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
-  EXPECT_EQ(CleanText("\xf4\x90\x80\x80").size(), 12u);  // beyond U+10FFFF
+  EXPECT_EQ(CleanText("\xf4\x90\x80\x80").size(), 12u);          // beyond U+10FFFF
   EXPECT_EQ(CleanText("\xe2\x82"), "\xef\xbf\xbd\xef\xbf\xbd");  // cut short
 }
 

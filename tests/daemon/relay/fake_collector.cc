@@ -98,10 +98,10 @@ grpc::Status FakeCollector::Stream(
 void FakeCollector::StoreRing(const lull::v1::RingBatch& run) {
   const lull::v1::EventColumns& events = run.events();
   int size = events.type_size();
-  for (int column :
-       {events.start_delta_ns_size(), events.duration_ns_size(), events.flags_size(),
-        events.api_size(), events.python_stack_size(), events.native_stack_size(),
-        events.arg0_size(), events.arg1_size(), events.arg2_size(), events.tid_size()}) {
+  for (int column : {events.start_delta_ns_size(), events.duration_ns_size(),
+                     events.flags_size(), events.api_size(), events.python_stack_size(),
+                     events.native_stack_size(), events.arg0_size(), events.arg1_size(),
+                     events.arg2_size(), events.tid_size()}) {
     if (column != size) collected_.violations.push_back("columns of unequal length");
   }
   Collected::Ring& ring = collected_.rings[{run.process_key(), run.ring()}];
@@ -127,8 +127,8 @@ void FakeCollector::StoreRing(const lull::v1::RingBatch& run) {
 void FakeCollector::Store(const lull::v1::Batch& batch) {
   ++collected_.batches;
   if (batch.sequence() > collected_.last_sequence + 1) {
-    collected_.violations.push_back(
-        absl::StrCat("sequence ", batch.sequence(), " after ", collected_.last_sequence));
+    collected_.violations.push_back(absl::StrCat("sequence ", batch.sequence(),
+                                                 " after ", collected_.last_sequence));
   }
   if (batch.ByteSizeLong() > (4u << 20)) collected_.violations.push_back("too large");
   collected_.last_sequence = std::max(collected_.last_sequence, batch.sequence());
@@ -149,7 +149,8 @@ void FakeCollector::Store(const lull::v1::Batch& batch) {
   for (const auto& counters : batch.counters()) {
     collected_.counters[counters.process_key()] = counters;
   }
-  for (const auto& end : batch.process_ends()) collected_.ended.insert(end.process_key());
+  for (const auto& end : batch.process_ends())
+    collected_.ended.insert(end.process_key());
   if (batch.has_job_end()) collected_.job_end = batch.job_end();
 }
 

@@ -21,9 +21,9 @@ namespace lull::relay {
 // What one relay delivered, by process key.
 struct Collected {
   struct Ring {
-    uint64_t end = 0;               // positions below are stored
-    uint64_t skipped = 0;           // positions that never came
-    std::vector<uint64_t> values;   // arg0 of each event, in order
+    uint64_t end = 0;              // positions below are stored
+    uint64_t skipped = 0;          // positions that never came
+    std::vector<uint64_t> values;  // arg0 of each event, in order
     std::vector<uint32_t> tids;
     std::vector<uint32_t> types;
     std::vector<uint32_t> python_stacks;

@@ -145,8 +145,7 @@ TEST_P(AgainstTheInterpreter, TellsTheLineOfEveryInstruction) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, AgainstTheInterpreter,
-                         ::testing::Values(8, 9, 10, 11, 12, 13),
-                         [](const auto& info) {
+                         ::testing::Values(8, 9, 10, 11, 12, 13), [](const auto& info) {
                            return "Python3_" + std::to_string(info.param);
                          });
 

@@ -11,12 +11,15 @@ namespace {
 
 TEST(ReadProcessFacts, TellsCommandParentAndRank) {
   int ready[2];
+  int never[2];  // nothing is ever written: the shell waits
   ASSERT_EQ(pipe(ready), 0);
+  ASSERT_EQ(pipe(never), 0);
   pid_t child = fork();
   if (child == 0) {
     setenv("RANK", "13", 1);
     setenv("LOCAL_RANK", "5", 1);
     dup2(ready[1], STDOUT_FILENO);
+    dup2(never[0], STDIN_FILENO);
     // A name with blanks and a bracket, which /proc/PID/stat does not quote.
     execl("/bin/sh", "odd) name", "-c", "echo; read x", nullptr);
     _exit(127);

@@ -1,10 +1,9 @@
-// Keeper, worker and upstream together, against a fake target and a fake collector.
+// Keeper, worker and upstream together: targets that come and go, workers and
+// keepers that are killed.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -12,129 +11,16 @@
 
 #include <atomic>
 #include <filesystem>
-#include <memory>
 #include <random>
 #include <thread>
 
-#include "absl/time/clock.h"
-#include "daemon/base/clock.h"
-#include "daemon/base/runtime_directory.h"
-#include "daemon/relay/deliver.h"
-#include "daemon/relay/keeper.h"
 #include "preload/abi/hook_list.h"
-#include "tests/daemon/relay/fake_collector.h"
-#include "tests/daemon/relay/fake_segment.h"
+#include "tests/daemon/relay/relay_fixture.h"
 
 namespace lull::relay {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-class RelayTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    char path[] = "/tmp/lull-relay-test-XXXXXX";
-    ASSERT_NE(mkdtemp(path), nullptr);
-    root_ = path;
-    collector_ = std::make_unique<FakeCollector>("unix:" + root_ + "/collector");
-  }
-
-  void TearDown() override {
-    keeper_.reset();
-    collector_.reset();
-    for (pid_t child : children_) {
-      kill(child, SIGKILL);
-      waitpid(child, nullptr, 0);
-    }
-    ASSERT_TRUE(RemoveTree(root_).ok());
-  }
-
-  RelayOptions Options() {
-    RelayOptions options;
-    options.socket_path = root_ + "/run/relay";
-    options.spool_directory = root_ + "/spool/job";
-    options.collector_address = "unix:" + root_ + "/collector";
-    options.job.set_id("0123456789abcdef0123456789abcdef");
-    options.job.set_start_ns(MonotonicNs());
-    options.grace = absl::Milliseconds(200);
-    return options;
-  }
-
-  void StartKeeper(RelayOptions options) {
-    auto keeper = Keeper::Start(std::move(options));
-    ASSERT_TRUE(keeper.ok()) << keeper.status();
-    keeper_ = *std::move(keeper);
-  }
-
-  // Drives the keeper until `done` or ten seconds have passed.
-  template <typename Condition>
-  bool PollUntil(Condition done) {
-    absl::Time deadline = absl::Now() + absl::Seconds(10);
-    while (!done() && absl::Now() < deadline) {
-      pollfd entry{keeper_->fd(), POLLIN, 0};
-      poll(&entry, 1, 5);
-      keeper_->Poll();
-    }
-    return done();
-  }
-
-  // A process that says hello with `segment`, and lives until EndTarget().
-  pid_t StartTarget(FakeSegment* segment, int* accepted = nullptr) {
-    int ready[2];
-    EXPECT_EQ(pipe2(ready, O_CLOEXEC), 0);
-    pid_t child = fork();
-    if (child == 0) {
-      char ok = segment->Handshake(root_ + "/run/relay") ? 1 : 0;
-      (void)!write(ready[1], &ok, 1);
-      while (true) pause();
-    }
-    close(ready[1]);
-    children_.push_back(child);
-    char ok = 0;
-    EXPECT_TRUE(PollUntil([&] {
-      pollfd entry{ready[0], POLLIN, 0};
-      return poll(&entry, 1, 0) == 1;
-    }));
-    EXPECT_EQ(read(ready[0], &ok, 1), 1);
-    close(ready[0]);
-    if (accepted != nullptr) *accepted = ok;
-    return child;
-  }
-
-  void EndTarget(pid_t child) {
-    kill(child, SIGKILL);
-    waitpid(child, nullptr, 0);
-    children_.erase(std::find(children_.begin(), children_.end(), child));
-  }
-
-  absl::Status Finish(absl::Duration timeout = absl::Seconds(20)) {
-    keeper_->JobEnded(0);
-    return keeper_->WaitUntilDelivered(timeout);
-  }
-
-  std::string root_;
-  std::unique_ptr<FakeCollector> collector_;
-  std::unique_ptr<Keeper> keeper_;
-  std::vector<pid_t> children_;
-};
-
-void CommitMany(FakeSegment* segment, uint32_t ring, uint64_t from, uint64_t count) {
-  for (uint64_t i = from; i < from + count; ++i) {
-    ASSERT_TRUE(
-        segment->Commit(ring, MakeEvent(abi::EventType::kLaunch, i, 1000 + i)));
-  }
-}
-
-void ExpectExactly(const Collected& collected, uint64_t key, uint32_t ring,
-                   uint64_t count) {
-  auto found = collected.rings.find({key, ring});
-  ASSERT_NE(found, collected.rings.end());
-  ASSERT_EQ(found->second.values.size(), count);
-  for (uint64_t i = 0; i < count; ++i) ASSERT_EQ(found->second.values[i], i);
-  EXPECT_EQ(found->second.skipped, 0u);
-}
 
 TEST_F(RelayTest, DeliversEverythingThatAKilledTargetHadCommitted) {
   collector_->Start();
@@ -187,8 +73,7 @@ TEST_F(RelayTest, TellsTheCollectorHowTheHooksAreCalled) {
   for (const auto& api : got.hello.apis()) {
     if (api.name() != "cudaStreamSynchronize") continue;
     found = true;
-    EXPECT_EQ(api.id(),
-              static_cast<uint32_t>(abi::HookId::k_cudaStreamSynchronize));
+    EXPECT_EQ(api.id(), static_cast<uint32_t>(abi::HookId::k_cudaStreamSynchronize));
     EXPECT_EQ(api.family(), "sync");
   }
   EXPECT_TRUE(found);
@@ -368,159 +253,6 @@ TEST_F(RelayTest, TheSocketIsForThisUserAlone) {
   ASSERT_EQ(stat((root_ + "/run").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0700u);
   EXPECT_EQ(Keeper::Start(Options()).status().code(), absl::StatusCode::kAlreadyExists);
-}
-
-TEST_F(RelayTest, KeepsEverythingForACollectorThatComesLate) {
-  StartKeeper(Options());
-  FakeSegment segment;
-  pid_t target = StartTarget(&segment);
-  CommitMany(&segment, 0, 0, 3000);
-  EndTarget(target);
-  ASSERT_TRUE(PollUntil([&] {
-    return keeper_->status().events_read == 3000 && !keeper_->status().upstream.ok();
-  }));
-  EXPECT_EQ(collector_->collected().batches, 0u);
-  EXPECT_EQ(keeper_->status().upstream.code(), absl::StatusCode::kUnavailable);
-  collector_->Start();
-  absl::Time before = absl::Now();
-  ASSERT_EQ(Finish(), absl::OkStatus());
-  EXPECT_LT(absl::Now() - before, absl::Seconds(4));
-  ExpectExactly(collector_->collected(), 1, 0, 3000);
-}
-
-TEST_F(RelayTest, SendsAgainWhatWasNotAcknowledgedWhenTheStreamBreaks) {
-  collector_->BreakAfter(2);
-  collector_->Start();
-  StartKeeper(Options());
-  FakeSegment segment;
-  pid_t target = StartTarget(&segment);
-  for (uint64_t i = 0; i < 12; ++i) {
-    CommitMany(&segment, 0, i * 100, 100);
-    absl::Time until = absl::Now() + absl::Milliseconds(120);
-    PollUntil([&] { return absl::Now() > until; });
-  }
-  EndTarget(target);
-  keeper_->JobEnded(0);
-  PollUntil([&] { return collector_->collected().streams > 4; });
-  collector_->BreakAfter(0);
-  ASSERT_EQ(keeper_->WaitUntilDelivered(absl::Seconds(20)), absl::OkStatus());
-  Collected got = collector_->collected();
-  EXPECT_GT(got.batches, got.last_sequence) << "some came twice";
-  ExpectExactly(got, 1, 0, 1200);
-}
-
-TEST_F(RelayTest, SurvivesACollectorThatIsRestarted) {
-  collector_->Start();
-  StartKeeper(Options());
-  FakeSegment segment;
-  pid_t target = StartTarget(&segment);
-  for (uint64_t i = 0; i < 5; ++i) {
-    CommitMany(&segment, 0, i * 500, 500);
-    absl::Time until = absl::Now() + absl::Milliseconds(150);
-    PollUntil([&] { return absl::Now() > until; });
-    collector_->Stop();
-    collector_->Start();
-  }
-  EndTarget(target);
-  ASSERT_EQ(Finish(), absl::OkStatus());
-  ExpectExactly(collector_->collected(), 1, 0, 2500);
-}
-
-TEST_F(RelayTest, SaysAtOnceThatTheTokenIsWrongAndKeepsTheSpool) {
-  collector_->RequireToken("right");
-  collector_->Start();
-  RelayOptions options = Options();
-  options.token = "wrong";
-  StartKeeper(options);
-  FakeSegment segment;
-  pid_t target = StartTarget(&segment);
-  CommitMany(&segment, 0, 0, 10);
-  EndTarget(target);
-  ASSERT_TRUE(PollUntil([&] { return keeper_->status().events_read == 10; }));
-  absl::Time before = absl::Now();
-  absl::Status status = Finish(absl::Seconds(30));
-  EXPECT_LT(absl::Now() - before, absl::Seconds(5));
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnauthenticated);
-  EXPECT_THAT(std::string(status.message()),
-              AllOf(HasSubstr("wrong token"), HasSubstr(options.spool_directory)));
-  keeper_.reset();
-  ASSERT_THAT(FindLeftoverSpools(root_ + "/spool"),
-              ::testing::ElementsAre(options.spool_directory));
-
-  DeliverOptions deliver;
-  deliver.collector_address = options.collector_address;
-  deliver.token = "wrong";
-  EXPECT_EQ(DeliverSpool(options.spool_directory, deliver).code(),
-            absl::StatusCode::kUnauthenticated);
-  deliver.token = "right";
-  ASSERT_EQ(DeliverSpool(options.spool_directory, deliver), absl::OkStatus());
-  Collected got = collector_->collected();
-  ExpectExactly(got, 1, 0, 10);
-  EXPECT_TRUE(got.job_end.has_value());
-  EXPECT_THAT(FindLeftoverSpools(root_ + "/spool"), IsEmpty());
-}
-
-TEST_F(RelayTest, ALeftoverOfARelayThatDiedIsEndedInItsName) {
-  StartKeeper(Options());
-  FakeSegment segment;
-  StartTarget(&segment);
-  CommitMany(&segment, 0, 0, 10);
-  ASSERT_TRUE(PollUntil([&] { return keeper_->status().batches_spooled > 0; }));
-  DeliverOptions deliver;
-  deliver.collector_address = Options().collector_address;
-  EXPECT_EQ(DeliverSpool(Options().spool_directory, deliver).code(),
-            absl::StatusCode::kUnavailable)
-      << "its relay is alive";
-  EXPECT_THAT(FindLeftoverSpools(root_ + "/spool"), IsEmpty());
-  keeper_->Abandon();
-  collector_->Start();
-  ASSERT_EQ(DeliverSpool(Options().spool_directory, deliver), absl::OkStatus());
-  Collected got = collector_->collected();
-  ExpectExactly(got, 1, 0, 10);
-  ASSERT_TRUE(got.job_end.has_value());
-  EXPECT_FALSE(got.job_end->known());
-  EXPECT_GT(got.job_end->end_ns(), Options().job.start_ns() - 60'000'000'000);
-}
-
-TEST_F(RelayTest, CountsWhatAFullSpoolCouldNotTakeAndNeverHoldsTheRingUp) {
-  RelayOptions options = Options();
-  options.spool_limit_bytes = kMinSpoolBytes;
-  StartKeeper(options);
-  FakeSegment segment;
-  pid_t target = StartTarget(&segment);
-  std::mt19937_64 random(7);
-  uint64_t committed = 0;
-  uint64_t full = 0;
-  // 48 bytes that do not shrink as varints: 4 MiB are full after 70 000 of them.
-  PollUntil([&] {
-    for (int i = 0; i < 2000; ++i) {
-      abi::Event event = MakeEvent(abi::EventType::kLaunch, committed, random());
-      event.arg1 = random();
-      event.duration_ns = random();
-      committed += segment.Commit(0, event) ? 1 : 0;
-    }
-    absl::SleepFor(absl::Milliseconds(2));
-    full = segment.view().ring(0).lost.load();
-    return committed > 200'000;
-  });
-  ASSERT_GT(committed, 200'000u);
-  ASSERT_TRUE(PollUntil([&] { return keeper_->status().events_lost > 0; }));
-  kill(keeper_->worker_pid(), SIGKILL);  // the count must outlive the worker
-  EndTarget(target);
-  absl::Time until = absl::Now() + absl::Milliseconds(300);
-  PollUntil([&] { return absl::Now() > until; });
-  collector_->Start();
-  ASSERT_EQ(Finish(), absl::OkStatus());
-  Collected got = collector_->collected();
-  EXPECT_THAT(got.violations, IsEmpty());
-  ASSERT_EQ(got.counters[1].rings_size(), 1);
-  const auto& counters = got.counters[1].rings(0);
-  uint64_t stored = got.rings[{1, 0}].values.size();
-  EXPECT_GT(stored, 10'000u);
-  EXPECT_GT(counters.lost_relay(), 10'000u);
-  EXPECT_EQ(counters.committed(), committed);
-  EXPECT_EQ(counters.lost_full(), full);
-  EXPECT_EQ(stored + counters.lost_relay(), committed) << "each is stored or counted";
 }
 
 TEST_F(RelayTest, GivesACorruptSegmentUpAndServesTheOthers) {

@@ -94,7 +94,7 @@ TEST_F(SymbolizerTest, NamesFunctionFileAndLineThroughInlinedCalls) {
   NativeSymbolizer symbolizer(getpid(), Snapshot(), &modules_);
   Frames frames;
   symbolizer.Resolve(OuterFunction(), &frames);
-  ASSERT_EQ(frames.size(), 2);
+  ASSERT_EQ(frames.size(), 2) << frames[0].ShortDebugString();
   EXPECT_THAT(frames[0].function(), HasSubstr("InlinedCaller"));
   EXPECT_THAT(frames[0].file(), EndsWith("symbolizer_test.cc"));
   EXPECT_EQ(frames[0].line(), kInlinedLine);
@@ -107,9 +107,9 @@ TEST_F(SymbolizerTest, NamesFunctionFileAndLineThroughInlinedCalls) {
 TEST_F(SymbolizerTest, ReadsSymbolsOfASharedLibraryWithoutDwarf) {
   NativeSymbolizer symbolizer(getpid(), Snapshot(), &modules_);
   Frames frames;
-  symbolizer.Resolve(reinterpret_cast<uint64_t>(&qsort) + 8, &frames);
+  symbolizer.Resolve(reinterpret_cast<uint64_t>(&lcong48) + 4, &frames);
   ASSERT_GE(frames.size(), 1);
-  EXPECT_THAT(frames[frames.size() - 1].function(), HasSubstr("qsort"));
+  EXPECT_THAT(frames[frames.size() - 1].function(), HasSubstr("lcong48"));
   EXPECT_THAT(frames[0].module(), HasSubstr("libc"));
 }
 
