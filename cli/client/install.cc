@@ -54,7 +54,7 @@ absl::StatusOr<std::string> FindPreloadLibrary() {
 
 absl::StatusOr<std::string> FindCollectorProgram() {
   return Find("LULL_COLLECTOR_PROGRAM", "lulld",
-              {"lulld", "../daemon/lulld", "../daemon/collector/lulld"}, X_OK);
+              {"lulld", "../daemon/collector/lulld"}, X_OK);
 }
 
 }  // namespace lull

@@ -2,7 +2,7 @@
 // install tree is a folder that can be copied anywhere.
 //
 //   PREFIX/bin/lull  PREFIX/bin/lulld  PREFIX/lib/lull/liblull.so
-//   BUILD/cli/lull   BUILD/daemon/lulld  BUILD/preload/liblull.so
+//   BUILD/cli/lull   BUILD/daemon/collector/lulld  BUILD/preload/liblull.so
 #pragma once
 
 #include <string>

@@ -1,6 +1,8 @@
 #include <dlfcn.h>
 
 #include <cstdio>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -37,17 +39,14 @@ std::vector<std::string> InterpreterNames() {
   return names;
 }
 
-Check Interpreter(const std::string& program) {
+// Nothing for a program that cannot be run: version managers put a stand-in into
+// PATH for every version that they know, installed or not.
+std::optional<Check> Interpreter(const std::string& program) {
   Check check{"python", Check::Status::kOk, program, ""};
   auto ran = RunCommand({program, "-c", kProbe}, EnvironmentWithoutShim(), kInterpreter);
   std::vector<std::string> words =
       absl::StrSplit(ran.ok() ? ran->output : "", absl::ByAnyChar(" \n"), absl::SkipEmpty());
-  if (!ran.ok() || ran->exit_status != 0 || words.size() != 4) {
-    check.status = Check::Status::kWarning;
-    check.detail = absl::StrCat(program, " cannot be run");
-    check.advice = "ignore this if it is not the interpreter of your job";
-    return check;
-  }
+  if (!ran.ok() || ran->exit_status != 0 || words.size() != 4) return std::nullopt;
   int major = 0;
   int minor = 0;
   sscanf(words[1].c_str(), "%d.%d", &major, &minor);
@@ -89,10 +88,10 @@ Check Gpus() {
 std::vector<Check> CheckSurroundings() {
   std::vector<Check> checks;
   for (const std::string& program : FindPrograms(InterpreterNames())) {
-    checks.push_back(Interpreter(program));
+    if (auto check = Interpreter(program)) checks.push_back(*std::move(check));
   }
   if (checks.empty()) {
-    checks.push_back({"python", Check::Status::kWarning, "no Python in PATH",
+    checks.push_back({"python", Check::Status::kWarning, "no Python in PATH that runs",
                       "nothing to do for jobs without Python"});
   }
   checks.push_back(CudaDriver());

@@ -203,7 +203,8 @@ Json AllocationsJson(const v1::AllocationsReply& reply) {
   Json json = {{"job", JobJson(reply.job())},
                {"allocation_sites", AllocationSitesJson(reply)},
                {"total_bytes", reply.total_bytes()},
-               {"total_calls", reply.total_calls()}};
+               {"total_calls", reply.total_calls()},
+               {"unknown_frees", reply.unknown_frees()}};
   AddTail(json, reply);
   return json;
 }

@@ -77,6 +77,8 @@ class Summary {
       }
     }
     Cause("data waits", shares_.data_wait_ns, FirstDataWait());
+    uint64_t waits = reply_.waits().total_ns();
+    Cause("other waits", waits - std::min(waits, shares_.data_wait_ns), FirstOtherWait());
     Cause("GC pauses", reply_.gc().total_ns(),
           absl::StrCat("in ", FormatCount(reply_.gc().total_count()), " pauses"));
   }
@@ -84,6 +86,15 @@ class Summary {
   std::string FirstDataWait() const {
     for (const v1::HostWait& wait : reply_.waits().host_waits()) {
       if (wait.kind() == "data") return absl::StrCat("at ", FormatSite(wait.site()));
+    }
+    return "";
+  }
+
+  std::string FirstOtherWait() const {
+    for (const v1::HostWait& wait : reply_.waits().host_waits()) {
+      if (wait.kind() == "data") continue;
+      return absl::StrCat("most for ", Shortened(wait.kind(), 12), " at ",
+                          FormatSite(wait.site()));
     }
     return "";
   }

@@ -85,7 +85,7 @@ TEST(JsonReport, GivesNullForAnExitStatusThatIsNotKnown) {
 TEST(JsonReport, OfAllocationsHasTheAgreedKeys) {
   Json json = Parsed(AllocationsJson(testing::FixedAllocations()));
   EXPECT_THAT(Keys(json), ElementsAre("job", "allocation_sites", "total_bytes", "total_calls",
-                                      "losses", "overhead"));
+                                      "unknown_frees", "losses", "overhead"));
   EXPECT_THAT(Keys(json["allocation_sites"][0]),
               ElementsAre("allocator", "calls", "frees", "bytes", "live_bytes", "peak_bytes",
                           "blocked_ms", "site", "stack", "native_stack"));
