@@ -2,6 +2,7 @@
 // their own. Include it in the test programs of this folder alone.
 #pragma once
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
