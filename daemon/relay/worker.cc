@@ -87,17 +87,17 @@ int Worker::Run() {
       Flush(now);
       return 0;
     }
-    if (JobIsOver(now) && FinishJob(now)) {
-      if (Delivered()) {
-        ReportStatus(now, /*now=*/true);
-        Tell({MessageKind::kDelivered, 0, "", {}});
-        if (!channel_) LeaveOrphaned();
-        return 0;
-      }
-      if (!channel_ && now - job_ended_ns_ > kOrphanDeliveryNs) {
-        LeaveOrphaned();
-        return 1;
-      }
+    if (!JobIsOver(now)) {
+      over_since_ns_ = now;
+    } else if (FinishJob(now) && Delivered()) {
+      ReportStatus(now, /*now=*/true);
+      Tell({MessageKind::kDelivered, 0, "", {}});
+      if (!channel_) LeaveOrphaned();
+      return 0;
+    } else if (!channel_ && (now - over_since_ns_ > kOrphanDeliveryNs ||
+                             access(options_.spool_directory.c_str(), F_OK) != 0)) {
+      LeaveOrphaned();
+      return 1;
     }
     ReportStatus(now, /*now=*/false);
     interval_ms = busy ? kFastestPollMs : std::min(interval_ms + 1, kSlowestPollMs);
@@ -171,7 +171,7 @@ void Worker::AddTarget(lull::v1::ProcessInfo info, UniqueFd memfd, UniqueFd pidf
 void Worker::BecomeOrphan() {
   LogWarning("the keeper is gone; going on without it");
   channel_.reset();
-  quiet_since_ns_ = job_ended_ns_ = MonotonicNs();
+  quiet_since_ns_ = over_since_ns_ = MonotonicNs();
   orphan_listener_ = std::make_unique<HandshakeListener>(listener_.get());
 }
 
@@ -310,9 +310,7 @@ bool Worker::FinishJob(uint64_t now_ns) {
   batch_.SetJobEnd(end);
   absl::Status status = spool_->Append(batch_.batch());
   batch_.Reset();
-  if (!status.ok()) return false;
-  job_ended_ns_ = now_ns;
-  return true;
+  return status.ok();
 }
 
 bool Worker::Delivered() const {

@@ -67,7 +67,8 @@ class Worker {
   UniqueFd job_pidfd_;
   std::optional<int> exit_status_;  // set: the job's own process has ended
   uint64_t quiet_since_ns_ = 0;     // no target, and the job's own process gone
-  uint64_t job_ended_ns_ = 0;
+  uint64_t job_ended_ns_ = 0;       // when exit_status_ came
+  uint64_t over_since_ns_ = 0;      // when only the delivery was left to do
   bool abandoned_ = false;
   uint64_t counters_only_ns_ = 0;  // last try while the spool was full
 

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -190,6 +191,29 @@ TEST_F(RelayTest, TheWorkerGoesOnWhenTheKeeperIsKilled) {
   }
   EXPECT_FALSE(std::filesystem::exists(root_ + "/spool/job"));
   EXPECT_FALSE(std::filesystem::exists(root_ + "/run/relay"));
+}
+
+TEST_F(RelayTest, AnOrphanedWorkerEndsWhenItsDirectoryIsTakenAway) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  pid_t keeper = fork();
+  if (keeper == 0) {
+    auto started = Keeper::Start(Options());
+    if (!started.ok()) _exit(1);
+    keeper_ = *std::move(started);
+    pid_t worker = keeper_->worker_pid();
+    (void)!write(ready[1], &worker, sizeof(worker));
+    while (true) PollUntil([] { return false; });
+  }
+  pid_t worker = 0;
+  ASSERT_EQ(read(ready[0], &worker, sizeof(worker)), ssize_t{sizeof(worker)});
+  absl::SleepFor(absl::Milliseconds(200));
+  kill(keeper, SIGKILL);
+  waitpid(keeper, nullptr, 0);
+  ASSERT_TRUE(RemoveTree(root_ + "/spool").ok());
+  UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, worker, 0)));
+  pollfd ended{pidfd.get(), POLLIN, 0};
+  EXPECT_TRUE(!pidfd || poll(&ended, 1, 10'000) == 1);
 }
 
 TEST_F(RelayTest, ASecondHelloOfTheSameProcessEndsTheImageBefore) {
