@@ -61,14 +61,28 @@ bool IsNativeInfrastructure(std::string_view module) {
   return false;
 }
 
+bool IsRuntimeHeader(const Frame& frame) {
+  std::string_view file = frame.file;
+  if (StartsWith(file.substr(file.rfind('/') + 1), "cuda_runtime")) return true;
+  // Without a line table: "cudaError cudaMalloc<float>(float**, unsigned long)".
+  std::string_view name = frame.function;
+  size_t bracket = name.find_first_of("<(");
+  if (bracket == std::string_view::npos || name[bracket] != '<') return false;
+  name = name.substr(0, bracket);
+  name = name.substr(name.rfind(' ') + 1);
+  return StartsWith(name, "cuda") && name.size() > 4 && name[4] >= 'A' &&
+         name[4] <= 'Z';
+}
+
 const Frame* SelectSite(const std::vector<const Frame*>& python,
                         const std::vector<const Frame*>& native) {
   if (!python.empty()) {
     return Innermost(python,
                      [](const Frame& f) { return IsPythonInfrastructure(f.file); });
   }
-  return Innermost(native,
-                   [](const Frame& f) { return IsNativeInfrastructure(f.module); });
+  return Innermost(native, [](const Frame& f) {
+    return IsNativeInfrastructure(f.module) || IsRuntimeHeader(f);
+  });
 }
 
 }  // namespace lull::aggregate

@@ -24,6 +24,10 @@ bool IsPythonInfrastructure(std::string_view file);
 // The CUDA runtime and driver, libc, the loader and lull's own shim.
 bool IsNativeInfrastructure(std::string_view module);
 
+// What the CUDA headers add to the calls of a C++ program: cudaMalloc<float>() and
+// other inline functions of cuda_runtime.h, which live in the program itself.
+bool IsRuntimeHeader(const Frame& frame);
+
 // The innermost frame (stacks start with it) that is not infrastructure; if all
 // are, the innermost; nullptr for an empty stack. A Python stack with frames
 // decides alone, the native one counts only without it.

@@ -68,6 +68,21 @@ class Run:
         return {(row["api"], row["site"]["line"]): row for row in self.syncs["sync_points"]}
 
 
+def for_each_trainer(check):
+    """Makes a test of check(self, run, source, name of a function as lull shows it)."""
+
+    def test(self):
+        self.assertIn("trainer_host13", self.runs)
+        self.assertTrue(any(name.startswith("python") for name in self.runs))
+        for name, (_, source, function) in self.trainers.items():
+            with self.subTest(trainer=name):
+                run = self.runs[name]
+                self.assertEqual(run.done.status, 0, run.done.stderr)
+                check(self, run, source, function)
+
+    return test
+
+
 class SimulatedDevice(unittest.TestCase):
     maxDiff = None
 
@@ -83,80 +98,86 @@ class SimulatedDevice(unittest.TestCase):
     def tearDownClass(cls):
         cls.host.close()
 
-    def each(self):
-        self.assertIn("trainer_host13", self.runs)
-        self.assertTrue(any(name.startswith("python") for name in self.runs))
-        for name, (_, source, function) in self.trainers.items():
-            with self.subTest(trainer=name):
-                run = self.runs[name]
-                self.assertEqual(run.done.status, 0, run.done.stderr)
-                yield run, source, function
+    @for_each_trainer
+    def test_every_sync_point_has_its_exact_count_line_and_function(self, run, source, function):
+        rows = run.sync_rows()
+        for (api, site), (name, calls) in SYNCS.items():
+            line = expected.site(source, site)
+            self.assertIn((api, line), rows, site)
+            row = rows[api, line]
+            self.assertEqual(row["calls"], calls, site)
+            self.assertEqual(os.path.basename(row["site"]["file"]), source)
+            self.assertEqual(row["site"]["function"].split("(")[0], function(name))
 
-    def test_every_sync_point_has_its_exact_count_line_and_function(self):
-        for run, source, function in self.each():
-            rows = run.sync_rows()
-            for (api, site), (name, calls) in SYNCS.items():
-                line = expected.site(source, site)
-                self.assertIn((api, line), rows, site)
-                row = rows[api, line]
-                self.assertEqual(row["calls"], calls, site)
-                self.assertEqual(os.path.basename(row["site"]["file"]), source)
-                self.assertEqual(row["site"]["function"].split("(")[0], function(name))
+    @for_each_trainer
+    def test_calls_per_function_are_those_of_the_ground_truth(self, run, _source, _function):
+        for api in ("cudaStreamSynchronize", "cudaDeviceSynchronize",
+                    "cudaEventSynchronize"):
+            reported = sum(row["calls"] for row in run.syncs["sync_points"]
+                           if row["api"] == api)
+            self.assertEqual(reported, len(run.truth.calls(api)), api)
 
-    def test_calls_per_function_are_those_of_the_ground_truth(self):
-        for run, _, _ in self.each():
-            for api in ("cudaStreamSynchronize", "cudaDeviceSynchronize",
-                        "cudaEventSynchronize"):
-                reported = sum(row["calls"] for row in run.syncs["sync_points"]
-                               if row["api"] == api)
-                self.assertEqual(reported, len(run.truth.calls(api)), api)
+    @for_each_trainer
+    def test_blocked_time_is_within_two_percent_of_the_ground_truth(self, run, _source, _function):
+        pageable = {op.correlation for op in run.truth.ops("copy") if op.pageable}
+        for api in ("cudaMemcpyAsync", "cudaStreamSynchronize", "cudaDeviceSynchronize",
+                    "cudaEventSynchronize"):
+            calls = [call for call in run.truth.calls(api)
+                     if api != "cudaMemcpyAsync" or call.correlation in pageable]
+            real = sum(call.duration for call in calls) / 1e6
+            reported = sum(row["blocked_ms"] for row in run.syncs["sync_points"]
+                           if row["api"] == api)
+            # Where nothing is left to wait for, a call takes microseconds: allow 10 each.
+            self.assertLessEqual(abs(reported - real), 0.02 * real + 0.01 * len(calls),
+                                 f"{api}: {real} ms")
+            if api == "cudaMemcpyAsync":
+                self.assertGreater(real, 100)  # the test is about something
 
-    def test_blocked_time_is_within_two_percent_of_the_ground_truth(self):
-        for run, _, _ in self.each():
-            for api in ("cudaStreamSynchronize", "cudaDeviceSynchronize",
-                        "cudaEventSynchronize"):
-                real = sum(call.duration for call in run.truth.calls(api)) / 1e6
-                reported = sum(row["blocked_ms"] for row in run.syncs["sync_points"]
-                               if row["api"] == api)
-                # Some of them find nothing left to wait for: allow 10 us a call.
-                slack = 0.02 * real + 0.01 * len(run.truth.calls(api))
-                self.assertLessEqual(abs(reported - real), slack, f"{api}: {real} ms")
+    @for_each_trainer
+    def test_a_pageable_copy_is_a_sync_and_a_pinned_one_is_not(self, run, source, _function):
+        rows = run.sync_rows()
+        pageable = rows["cudaMemcpyAsync", expected.site(source, "pageable_upload")]
+        self.assertEqual(pageable["calls"], E["kPageableUploads"])
+        self.assertEqual(pageable["bytes"], E["kPageableUploads"] * E["kBatchBytes"])
+        self.assertNotIn(("cudaMemcpyAsync", expected.site(source, "pinned_upload")), rows)
 
-    def test_a_pageable_copy_is_a_sync_and_a_pinned_one_is_not(self):
-        for run, source, _ in self.each():
-            rows = run.sync_rows()
-            pageable = rows["cudaMemcpyAsync", expected.site(source, "pageable_upload")]
-            self.assertEqual(pageable["calls"], E["kPageableUploads"])
-            self.assertEqual(pageable["bytes"], E["kPageableUploads"] * E["kBatchBytes"])
-            self.assertNotIn(("cudaMemcpyAsync", expected.site(source, "pinned_upload")), rows)
+    @for_each_trainer
+    def test_device_memory_is_counted_at_its_line(self, run, source, _function):
+        # In Python all of them go through one line of Trainer.malloc().
+        site, calls = (("workspace_malloc", E["kWorkspaces"]) if source == "trainer.cu"
+                       else ("malloc", E["kWorkspaces"] + E["kSetupAllocations"]))
+        rows = [row for row in run.allocs["allocation_sites"] if row["allocator"] == "cuda"
+                and row["site"]["line"] == expected.site(source, site)]
+        self.assertEqual(sum(row["calls"] for row in rows), calls)
+        total = sum(row["calls"] for row in run.allocs["allocation_sites"]
+                    if row["allocator"] == "cuda")
+        self.assertEqual(total, E["kWorkspaces"] + E["kSetupAllocations"])
+        self.assertEqual([row["live_bytes"] for row in rows], [0] * len(rows))
 
-    def test_device_memory_is_counted_at_its_line(self):
-        for run, source, _ in self.each():
-            # In Python all of them go through one line of Trainer.malloc().
-            site, calls = (("workspace_malloc", E["kWorkspaces"]) if source == "trainer.cu"
-                           else ("malloc", E["kWorkspaces"] + E["kSetupAllocations"]))
-            rows = [row for row in run.allocs["allocation_sites"] if row["allocator"] == "cuda"
-                    and row["site"]["line"] == expected.site(source, site)]
-            self.assertEqual(sum(row["calls"] for row in rows), calls)
-            total = sum(row["calls"] for row in run.allocs["allocation_sites"]
-                        if row["allocator"] == "cuda")
-            self.assertEqual(total, E["kWorkspaces"] + E["kSetupAllocations"])
-            self.assertEqual([row["live_bytes"] for row in rows], [0] * len(rows))
+    @for_each_trainer
+    def test_the_blocking_of_free_is_within_two_percent(self, run, source, _function):
+        calls = run.truth.calls("cudaFree")[:E["kWorkspaces"]]
+        real = sum(call.duration for call in calls) / 1e6
+        self.assertGreater(real, 5 * E["kWorkspaces"])  # it waits for the device
+        rows = [row for row in run.allocs["allocation_sites"]
+                if row["site"]["line"] == expected.site(source, "workspace_free")]
+        reported = sum(row["blocked_ms"] for row in rows)
+        self.assertLessEqual(abs(reported - real), 0.02 * real, f"{real} ms")
 
-    def test_the_blocking_of_malloc_and_free_is_within_two_percent(self):
-        for run, _, _ in self.each():
-            real = sum(call.duration for api in ("cudaMalloc", "cudaFree")
-                       for call in run.truth.calls(api)) / 1e6
-            reported = sum(row["blocked_ms"] for row in run.allocs["allocation_sites"]
-                           if row["allocator"] == "cuda")
-            self.assertGreater(real, 5 * E["kWorkspaces"])  # cudaFree waits for the device
-            self.assertLessEqual(abs(reported - real), 0.02 * real + 0.2, f"{real} ms")
+    @for_each_trainer
+    def test_the_time_of_malloc_is_reported(self, run, _source, _function):
+        # Not compared from above: the first call brings the simulated device up, which
+        # its own log does not count.
+        real = sum(call.duration for call in run.truth.calls("cudaMalloc")) / 1e6
+        reported = sum(row["blocked_ms"] for row in run.allocs["allocation_sites"]
+                       if row["allocator"] == "cuda" and row["calls"] > 0)
+        self.assertGreaterEqual(reported, 0.98 * real)
 
-    def test_nothing_is_lost(self):
-        for run, _, _ in self.each():
-            self.assertEqual(run.syncs["losses"]["events_lost"], 0)
-            self.assertEqual(run.syncs["losses"]["events_committed"],
-                             run.syncs["losses"]["events_stored"])
+    @for_each_trainer
+    def test_nothing_is_lost(self, run, _source, _function):
+        self.assertEqual(run.syncs["losses"]["events_lost"], 0)
+        self.assertEqual(run.syncs["losses"]["events_committed"],
+                         run.syncs["losses"]["events_stored"])
 
 
 if __name__ == "__main__":
