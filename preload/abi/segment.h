@@ -41,7 +41,8 @@ struct SegmentHeader {
   std::atomic<uint32_t> python_version;  // (major << 8) | minor, 0 = no Python
   std::atomic<uint32_t> arena_used;      // bytes from kArenaOffset, 16-aligned
   std::atomic<uint64_t> arena_rejected;  // stacks or code objects that found no room
-  std::atomic<uint64_t> lost_no_ring;    // events of threads beyond kMaxRings
+  std::atomic<uint64_t> lost_no_ring;    // events of threads beyond kMaxRings, or met
+                                         // while another thread made this segment
   std::atomic<uint64_t> reentered;       // hooked calls met inside our own work
   std::atomic<uint32_t> native_stacks;   // NativeStackState
   std::atomic<uint32_t> gc_hook;         // GcHookState

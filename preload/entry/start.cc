@@ -81,6 +81,23 @@ void prepare(char* segment) {
   wait_recorder_prepare();
 }
 
+// Events that no ring took, because their threads came while another was starting.
+void count_missed(StatePage* page) {
+  uint64_t missed = page->missed.exchange(0);
+  if (missed == 0) return;
+  char* segment = page->state.segment.load(std::memory_order_relaxed);
+  abi::SegmentView(segment).header().lost_no_ring.fetch_add(missed,
+                                                            std::memory_order_relaxed);
+}
+
+// Sequentially consistent on both sides: either we see that recording has begun, or
+// start() sees what we add.
+char* miss(StatePage* page) {
+  page->missed.fetch_add(1);
+  if (page->state.mode.load() == Mode::kRecording) count_missed(page);
+  return nullptr;
+}
+
 void start(State* state) {
   NewSegment segment = create_segment();
   if (segment.base == nullptr) {
@@ -97,7 +114,8 @@ void start(State* state) {
   state->segment.store(segment.base, std::memory_order_relaxed);
   state->generation.store(next_generation(), std::memory_order_relaxed);
   // Pairs with the acquire in recording_segment(): segment and generation are set.
-  state->mode.store(Mode::kRecording, std::memory_order_release);
+  state->mode.store(Mode::kRecording);
+  count_missed(state_page());
   take_ring(segment.base);
 }
 
@@ -125,13 +143,13 @@ char* try_start_recording(Trigger trigger) {
   if (mode == Mode::kUnknown) mode = leave_unknown(page);
   if (mode == Mode::kRecording) return recording_segment();
   if (mode != Mode::kCandidate) return nullptr;
-  if (page->starting.load(std::memory_order_relaxed) != 0) return nullptr;
+  if (page->starting.load(std::memory_order_relaxed) != 0) return miss(page);
   if (!has_reason(page, trigger)) return nullptr;
   // A handler that jumped out of here would leave `starting` set for good.
   SignalsBlocked signals_blocked;
   uint32_t idle = 0;
   if (!page->starting.compare_exchange_strong(idle, 1, std::memory_order_acquire)) {
-    return nullptr;
+    return miss(page);
   }
   if (page->state.mode.load(std::memory_order_acquire) == Mode::kCandidate) {
     start(&page->state);

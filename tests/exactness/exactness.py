@@ -109,9 +109,10 @@ def run_once(arguments, number, kind, choose, threads):
                                stderr=subprocess.PIPE, text=True)
         killed = []
         if kind != "none":
-            expected_seconds = calls / arguments.calls_per_ms / 500
-            for victim in (["relay", "collector", "rank"] if kind == "everything" else [kind]):
-                time.sleep(choose.uniform(0.05, 0.2 + expected_seconds))
+            expected_seconds = calls / arguments.calls_per_ms / 1000
+            victims = ["relay", "collector", "rank"] if kind == "everything" else [kind]
+            for victim in victims:
+                time.sleep(choose.uniform(0.02, 0.1 + expected_seconds) / len(victims))
                 if job.poll() is None and kill_one(victim, job.pid, runtime, choose):
                     killed.append(victim)
         out, err = job.communicate(timeout=240)
