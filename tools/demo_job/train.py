@@ -78,7 +78,7 @@ class Record:
 
 def remember(history, batch_number, keep):
     batch = {"number": batch_number}
-    batch["records"] = [Record(batch, i) for i in range(2000)]
+    batch["records"] = [Record(batch, i) for i in range(4000)]
     history.append(batch)
     del history[:-keep]  # what falls out is garbage that only the collector finds
 
@@ -119,7 +119,7 @@ def main():
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--side", type=int, default=64, help="pixels after resizing")
-    parser.add_argument("--keep", type=int, default=24, help="batches to remember")
+    parser.add_argument("--keep", type=int, default=40, help="batches to remember")
     args = parser.parse_args()
 
     began = time.perf_counter()
