@@ -1,0 +1,122 @@
+#include "daemon/aggregate/live_blocks.h"
+
+#include <gtest/gtest.h>
+
+namespace lull::aggregate {
+namespace {
+
+constexpr uint64_t kSecond = 1'000'000'000;
+constexpr uint64_t kAddress = 0x7f0000000000;
+
+Series Kind(uint8_t variant) {
+  Series series;
+  series.type = EventType::kTorchMemory;
+  series.variant = variant;
+  return series;
+}
+const Series kAlloc = Kind(static_cast<uint8_t>(Allocator::kTorchCpu));
+const Series kFree = Kind(static_cast<uint8_t>(Allocator::kTorchCpu) | kVariantFree);
+
+Event At(uint64_t start_ns, uint32_t series, bool free, uint64_t bytes = 0) {
+  Event event;
+  event.start_ns = start_ns;
+  event.series = series;
+  event.arg0 = kAddress;
+  event.arg1 = bytes;
+  if (free) event.flags = kFlagFree;
+  return event;
+}
+
+TEST(LiveBlocks, SayWhoseBlockAFreeEnds) {
+  LiveBlocks blocks;
+  Event alloc = At(1, 7, false, 512);
+  blocks.Apply(kAlloc, alloc);
+  Event free = At(2, 8, true);
+  blocks.Apply(kFree, free);
+  EXPECT_EQ(free.released_series, 7u);
+  EXPECT_EQ(free.released_bytes, 512u);
+  EXPECT_EQ(blocks.size(), 0u);
+}
+
+TEST(LiveBlocks, ReleaseNothingForABlockThatTheyNeverSaw) {
+  LiveBlocks blocks;
+  Event free = At(2, 8, true);
+  blocks.Apply(kFree, free);
+  EXPECT_EQ(free.released_series, 0u);
+}
+
+TEST(LiveBlocks, MatchAFreeThatComesInBeforeItsAllocation) {
+  LiveBlocks blocks;
+  Event free = At(20, 8, true);
+  blocks.Apply(kFree, free);
+  Event alloc = At(10, 7, false, 64);
+  blocks.Apply(kAlloc, alloc);
+  EXPECT_TRUE(alloc.flags & kFlagFreedEarlier);
+  EXPECT_EQ(blocks.size(), 0u);
+}
+
+TEST(LiveBlocks, KeepABlockThatIsYoungerThanAnUnmatchedFree) {
+  LiveBlocks blocks;
+  Event free = At(10, 8, true);
+  blocks.Apply(kFree, free);
+  Event alloc = At(20, 7, false, 64);
+  blocks.Apply(kAlloc, alloc);
+  EXPECT_FALSE(alloc.flags & kFlagFreedEarlier);
+  EXPECT_EQ(blocks.size(), 1u);
+}
+
+TEST(LiveBlocks, ForgetAnUnmatchedFreeAfterAWhile) {
+  LiveBlocks blocks;
+  Event free = At(60 * kSecond, 8, true);
+  blocks.Apply(kFree, free);
+  Event alloc = At(10 * kSecond, 7, false, 64);
+  blocks.Apply(kAlloc, alloc);
+  EXPECT_FALSE(alloc.flags & kFlagFreedEarlier);
+}
+
+TEST(LiveBlocks, EndABlockWhoseFreeWasLostWhenItsAddressComesBack) {
+  LiveBlocks blocks;
+  Event first = At(1, 7, false, 100);
+  blocks.Apply(kAlloc, first);
+  Event second = At(5, 9, false, 30);
+  blocks.Apply(kAlloc, second);
+  EXPECT_EQ(second.released_series, 7u);
+  EXPECT_EQ(second.released_bytes, 100u);
+  // The free of the first, late from another ring, must not end the second.
+  Event late = At(3, 8, true);
+  blocks.Apply(kFree, late);
+  EXPECT_EQ(late.released_series, 0u);
+  EXPECT_EQ(blocks.size(), 1u);
+}
+
+TEST(LiveBlocks, IgnoreCallsThatFailed) {
+  LiveBlocks blocks;
+  Event alloc = At(1, 7, false, 100);
+  blocks.Apply(Kind(kVariantFailed), alloc);
+  EXPECT_EQ(blocks.size(), 0u);
+}
+
+TEST(LiveBlocks, TellTheStoreOnlyWhatChangedForIt) {
+  LiveBlocks blocks;
+  Event alloc = At(1, 7, false, 100);
+  blocks.Apply(kAlloc, alloc);
+  Event free = At(2, 8, true);
+  blocks.Apply(kFree, free);
+  EXPECT_TRUE(blocks.TakeChanges().empty()) << "came and went between two commits";
+
+  Event again = At(3, 7, false, 100);
+  blocks.Apply(kAlloc, again);
+  auto changes = blocks.TakeChanges();
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_TRUE(changes[0].live);
+  EXPECT_EQ(changes[0].block.bytes, 100u);
+
+  Event end = At(4, 8, true);
+  blocks.Apply(kFree, end);
+  changes = blocks.TakeChanges();
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_FALSE(changes[0].live);
+}
+
+}  // namespace
+}  // namespace lull::aggregate

@@ -1,0 +1,102 @@
+#include "daemon/aggregate/site.h"
+
+#include <gtest/gtest.h>
+
+namespace lull::aggregate {
+namespace {
+
+std::vector<const Frame*> Pointers(const std::vector<Frame>& frames) {
+  std::vector<const Frame*> pointers;
+  for (const Frame& frame : frames) pointers.push_back(&frame);
+  return pointers;
+}
+
+std::string SiteOf(const std::vector<Frame>& python, const std::vector<Frame>& native) {
+  const Frame* site = SelectSite(Pointers(python), Pointers(native));
+  return site == nullptr ? "none" : site->function;
+}
+
+TEST(Site, IsTheInnermostFrameOfTheUsersCode) {
+  EXPECT_EQ(
+      SiteOf({{"backward", "/usr/lib/python3/dist-packages/torch/_tensor.py", 9, ""},
+              {"wait", "/usr/lib/python3.11/threading.py", 5, ""},
+              {"<module>", "<string>", 1, ""},
+              {"train", "/home/u/train.py", 40, ""},
+              {"main", "/home/u/main.py", 3, ""}},
+             {}),
+      "train");
+}
+
+TEST(Site, IsTheInnermostFrameWhenAllAreInfrastructure) {
+  EXPECT_EQ(SiteOf({{"_load", "<frozen importlib._bootstrap>", 9, ""},
+                    {"run", "/usr/lib/python3.11/runpy.py", 5, ""}},
+                   {}),
+            "_load");
+}
+
+TEST(Site, IsNativeOnlyWithoutAPythonStack) {
+  std::vector<Frame> native = {{"cudaStreamSynchronize", "", 0, "/opt/libcudart.so.12"},
+                               {"__libc_read", "", 0, "/lib/libc.so.6"},
+                               {"hook", "", 0, "/opt/lull/lib/liblull.so"},
+                               {"step", "train.cu", 12, "/home/u/train"}};
+  EXPECT_EQ(SiteOf({}, native), "step");
+  EXPECT_EQ(SiteOf({{"f", "a.py", 1, ""}}, native), "f");
+  native.pop_back();
+  EXPECT_EQ(SiteOf({}, native), "cudaStreamSynchronize");
+}
+
+TEST(Site, IsTheCallerOfAnInlineFunctionOfTheCudaHeaders) {
+  for (const char* inner :
+       {"cudaMalloc<float>", "int cudaMalloc<float>(float**, unsigned long)"}) {
+    EXPECT_EQ(SiteOf({}, {{inner, "", 0, "/home/u/train"},
+                          {"step", "t.cu", 2, "/home/u/train"}}),
+              "step");
+  }
+  EXPECT_EQ(SiteOf({}, {{"cudaMallocHost", "/cuda/include/cuda_runtime.h", 575,
+                         "/home/u/train"},
+                        {"step", "t.cu", 2, "/home/u/train"}}),
+            "step");
+  for (const char* own :
+       {"cudaless<int>(int)", "check(cudaError)", "std::vector<cudaArray<int>>"}) {
+    EXPECT_EQ(SiteOf({}, {{own, "t.cu", 1, "/home/u/train"},
+                          {"main", "t.cu", 2, "/home/u/train"}}),
+              own);
+  }
+}
+
+TEST(Site, IsNoneWithoutFrames) { EXPECT_EQ(SiteOf({}, {}), "none"); }
+
+TEST(Site, TellsPythonInfrastructureFromPackagesOfTheUser) {
+  for (const char* file :
+       {"/usr/lib/python3.11/threading.py", "/opt/conda/lib/python3.10/json/decoder.py",
+        "/usr/lib/python311.zip/abc.py", "/opt/lib64/python3.13t/queue.py",
+        "/venv/lib/python3.9/site-packages/torch/nn/modules/module.py",
+        "/usr/lib/python3/dist-packages/torch/optim/sgd.py", "<frozen runpy>",
+        "<string>"}) {
+    EXPECT_TRUE(IsPythonInfrastructure(file)) << file;
+  }
+  for (const char* file :
+       {"/home/u/train.py", "/venv/lib/python3.9/site-packages/transformers/trainer.py",
+        "/usr/lib/python3/dist-packages/numpy/core.py", "<stdin>", "",
+        "/venv/lib/python3.9/site-packages/torchvision/io.py", "/home/python3/train.py",
+        "/home/u/torch/train.py", "/srv/lib/python3"}) {
+    EXPECT_FALSE(IsPythonInfrastructure(file)) << file;
+  }
+}
+
+TEST(Site, TellsNativeInfrastructureByTheNameOfTheModule) {
+  for (const char* module :
+       {"/usr/local/cuda/lib64/libcudart.so.12", "/usr/lib/libcuda.so.1",
+        "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2",
+        "/lib/libc-2.28.so", "liblull.so"}) {
+    EXPECT_TRUE(IsNativeInfrastructure(module)) << module;
+  }
+  for (const char* module :
+       {"/opt/torch/lib/libtorch_cuda.so", "/usr/lib/libcudnn.so.9",
+        "/usr/lib/libc10.so", "/home/u/a.out", ""}) {
+    EXPECT_FALSE(IsNativeInfrastructure(module)) << module;
+  }
+}
+
+}  // namespace
+}  // namespace lull::aggregate

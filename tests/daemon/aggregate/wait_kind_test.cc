@@ -1,0 +1,54 @@
+#include "daemon/aggregate/wait_kind.h"
+
+#include <gtest/gtest.h>
+
+#include "daemon/aggregate/series.h"
+
+namespace lull::aggregate {
+namespace {
+
+std::string KindOf(const char* api, bool from_python, const char* file = "train.py") {
+  Frame inner{"get", "/usr/lib/python3.11/queue.py", 1, ""};
+  Frame outer{"f", file, 2, ""};
+  return WaitKindName(ClassifyWait(api, from_python, {&inner, &outer}));
+}
+
+TEST(WaitKind, IsDataBelowTheDataLoaderWhateverTheCall) {
+  const char* loader =
+      "/venv/lib/python3.11/site-packages/torch/utils/data/dataloader.py";
+  for (const char* api : {"poll", "sem_timedwait", "pthread_cond_timedwait", "read"}) {
+    EXPECT_EQ(KindOf(api, true, loader), "data") << api;
+  }
+  EXPECT_EQ(KindOf("poll", true, "/home/u/my_dataloader.py.txt"), "io");
+}
+
+TEST(WaitKind, IsGilOnlyForTheInterpretersOwnTimedWait) {
+  EXPECT_EQ(KindOf("pthread_cond_timedwait", true), "gil");
+  EXPECT_EQ(KindOf("pthread_cond_timedwait", false), "lock");
+  EXPECT_EQ(KindOf("pthread_cond_wait", true), "lock");
+}
+
+TEST(WaitKind, FollowsFromTheCallOtherwise) {
+  EXPECT_EQ(KindOf("sem_clockwait", true), "lock");
+  EXPECT_EQ(KindOf("epoll_wait", true), "io");
+  EXPECT_EQ(KindOf("recvmsg", false), "io");
+  EXPECT_EQ(KindOf("select", true), "io");
+  EXPECT_EQ(KindOf("clock_nanosleep", true), "sleep");
+  EXPECT_EQ(KindOf("wait4", true), "process");
+  EXPECT_EQ(KindOf("", false), "other");
+}
+
+TEST(Variant, TellsAllocatorsAndGenerationsApart) {
+  EXPECT_EQ(VariantOf(EventType::kDeviceMemory, 0, 0), 0);
+  EXPECT_EQ(VariantOf(EventType::kDeviceMemory, kFlagPinned | kFlagFree, 0),
+            static_cast<uint8_t>(Allocator::kPinned) | kVariantFree);
+  EXPECT_EQ(VariantOf(EventType::kTorchMemory, 0, (1u << 8) | 3),
+            static_cast<uint8_t>(Allocator::kTorchCuda));
+  EXPECT_EQ(VariantOf(EventType::kTorchMemory, kFlagFailed, 0),
+            static_cast<uint8_t>(Allocator::kTorchCpu) | kVariantFailed);
+  EXPECT_EQ(VariantOf(EventType::kGcPause, 0, 2), 2);
+  EXPECT_EQ(VariantOf(EventType::kSync, 0xff, 7), 0);
+}
+
+}  // namespace
+}  // namespace lull::aggregate

@@ -1,0 +1,74 @@
+#include "daemon/query/job_lookup.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "daemon/storage/sqlite_store.h"
+#include "tests/daemon/storage/temporary_directory.h"
+
+namespace lull::query {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class JobLookup : public ::testing::Test {
+ protected:
+  void SetUp() override { store_ = *storage::OpenSqliteStore(directory_ / "a.db"); }
+
+  void AddJob(const std::string& start_of_id, const std::string& name, uint64_t start) {
+    storage::JobRow job;
+    job.uuid = start_of_id + std::string(32 - start_of_id.size(), '0');
+    job.name = name;
+    job.start_realtime_ns = start;
+    ASSERT_TRUE(store_->writer().Begin().ok());
+    ASSERT_TRUE(store_->writer().PutJob(job).ok());
+    ASSERT_TRUE(store_->writer().Commit().ok());
+  }
+
+  absl::StatusOr<storage::JobRow> Find(const std::string& text) {
+    return FindJob(**store_->NewReader(), text);
+  }
+
+  test::TemporaryDirectory directory_;
+  std::unique_ptr<storage::Store> store_;
+};
+
+TEST_F(JobLookup, TakesTheNewestByDefault) {
+  AddJob("aa", "first", 10);
+  AddJob("bb", "second", 30);
+  AddJob("cc", "third", 20);
+  EXPECT_EQ(Find("")->name, "second");
+}
+
+TEST_F(JobLookup, TakesTheNewestOfANameAndABeginningOfAnId) {
+  AddJob("aa", "train", 10);
+  AddJob("bb", "train", 20);
+  AddJob("cc", "aa", 5);
+  EXPECT_EQ(Find("train")->uuid.substr(0, 2), "bb");
+  EXPECT_EQ(Find("b")->uuid.substr(0, 2), "bb");
+  EXPECT_EQ(Find("aa")->uuid.substr(0, 2), "cc") << "a name goes before an id";
+}
+
+TEST_F(JobLookup, ListsTheCandidatesOfAnAmbiguousBeginning) {
+  AddJob("abc1", "x", 10);
+  AddJob("abc2", "y", 20);
+  AddJob("f", "z", 30);
+  absl::Status status = Find("abc").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("abc100000000 (x)"));
+  EXPECT_THAT(status.message(), HasSubstr("abc200000000 (y)"));
+  EXPECT_THAT(status.message(), Not(HasSubstr("(z)")));
+}
+
+TEST_F(JobLookup, NamesTheNewestJobsWhenThereIsNoneSuch) {
+  EXPECT_EQ(Find("").status().code(), absl::StatusCode::kNotFound);
+  for (int i = 0; i < 9; ++i) AddJob("a" + std::to_string(i), "", 10 + i);
+  absl::Status status = Find("nothing").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(status.message(), HasSubstr("a80000000000"));
+  EXPECT_THAT(status.message(), Not(HasSubstr("a00000000000")));
+}
+
+}  // namespace
+}  // namespace lull::query

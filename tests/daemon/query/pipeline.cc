@@ -1,0 +1,73 @@
+#include "tests/daemon/query/pipeline.h"
+
+#include <gtest/gtest.h>
+
+#include "daemon/collector/validate.h"
+#include "daemon/query/job_lookup.h"
+#include "daemon/query/reports.h"
+#include "daemon/query/totals.h"
+#include "daemon/storage/sqlite_store.h"
+
+namespace lull::test {
+
+Pipeline::Pipeline(const lull::v1::Hello& hello) : hello_(hello) {
+  auto store = storage::OpenSqliteStore(database());
+  EXPECT_TRUE(store.ok()) << store.status();
+  store_ = *std::move(store);
+  Restart();
+}
+
+void Pipeline::Restart() {
+  auto job = collector::JobState::Load(store_->writer().reader(), hello_);
+  ASSERT_TRUE(job.ok()) << job.status();
+  job_ = *std::move(job);
+  job_->Apply(hello_);
+}
+
+void Pipeline::Apply(const lull::v1::Batch& batch) {
+  absl::Status status = collector::ValidateBatch(batch);
+  ASSERT_TRUE(status.ok()) << status;
+  status = job_->Apply(batch);
+  ASSERT_TRUE(status.ok()) << status;
+}
+
+void Pipeline::Commit() {
+  storage::StoreWriter& writer = store_->writer();
+  ASSERT_TRUE(writer.Begin().ok());
+  absl::Status status = job_->Flush(writer, 1);
+  ASSERT_TRUE(status.ok()) << status;
+  status = writer.Commit();
+  ASSERT_TRUE(status.ok()) << status;
+}
+
+lull::v1::ReportReply Pipeline::Report(const lull::v1::ReportRequest& request) {
+  lull::v1::ReportReply reply;
+  auto reader = *store_->NewReader();
+  auto job = query::FindJob(*reader, request.job());
+  EXPECT_TRUE(job.ok()) << job.status();
+  query::TimeRange range;
+  if (request.has_since_ns()) range.since = request.since_ns();
+  if (request.has_until_ns()) range.until = request.until_ns();
+  std::vector<query::ProcessSums> processes;
+  for (const auto& row : query::SelectProcesses(*reader->Processes(job->id), request)) {
+    auto sums = query::LoadSums(*reader, *job, row, range);
+    EXPECT_TRUE(sums.ok()) << sums.status();
+    processes.push_back(*std::move(sums));
+  }
+  query::Names names(*reader, job->id);
+  query::FillSyncs(processes, request, names, reply.mutable_syncs());
+  query::FillAllocations(processes, request, names, reply.mutable_allocations());
+  query::FillGc(processes, request, names, reply.mutable_gc());
+  query::FillWaits(processes, request, names, reply.mutable_waits());
+  query::FillLosses(processes, reply.mutable_losses());
+  query::FillOverhead(*job, processes, reply.mutable_overhead());
+  for (const auto& sums : processes) {
+    query::FillProcess(*job, sums, reply.add_processes());
+  }
+  reply.set_launches(query::CountLaunches(processes));
+  EXPECT_TRUE(query::FillJob(*reader, *job, reply.mutable_job()).ok());
+  EXPECT_TRUE(names.status().ok()) << names.status();
+  return reply;
+}
+
+}  // namespace lull::test

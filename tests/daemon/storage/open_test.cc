@@ -1,0 +1,159 @@
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "daemon/storage/sqlite_store.h"
+#include "tests/daemon/storage/temporary_directory.h"
+
+namespace lull::storage {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string ReadAll(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+void WriteAll(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+void Sql(const std::string& path, const char* sql) {
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(db, sql, nullptr, nullptr, nullptr), SQLITE_OK)
+      << sqlite3_errmsg(db);
+  sqlite3_close(db);
+}
+
+// A database of ours with one job in it.
+void MakeDatabase(const std::string& path) {
+  auto store = OpenSqliteStore(path);
+  ASSERT_TRUE(store.ok()) << store.status();
+  StoreWriter& writer = (*store)->writer();
+  ASSERT_TRUE(writer.Begin().ok());
+  JobRow job;
+  job.uuid = std::string(32, 'a');
+  job.command = std::string(20000, 'x');
+  ASSERT_TRUE(writer.PutJob(job).ok());
+  ASSERT_TRUE(writer.Commit().ok());
+}
+
+void ExpectRefused(const std::string& path, const std::string& why) {
+  std::string before = ReadAll(path);
+  auto store = OpenSqliteStore(path);
+  ASSERT_FALSE(store.ok()) << why;
+  EXPECT_THAT(store.status().message(), HasSubstr(path));
+  EXPECT_THAT(store.status().message(), HasSubstr(why));
+  EXPECT_THAT(store.status().message(), HasSubstr("--database"));
+  EXPECT_EQ(ReadAll(path), before) << "the file was changed";
+}
+
+TEST(OpenStore, MakesANewDatabaseThatOnlyItsOwnerCanRead) {
+  test::TemporaryDirectory directory;
+  MakeDatabase(directory / "a.db");
+  struct stat info;
+  ASSERT_EQ(stat((directory / "a.db").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
+TEST(OpenStore, TakesAnEmptyFileForANewDatabase) {
+  test::TemporaryDirectory directory;
+  WriteAll(directory / "a.db", "");
+  EXPECT_TRUE(OpenSqliteStore(directory / "a.db").ok());
+}
+
+TEST(OpenStore, FindsWhatAnEarlierOneStored) {
+  test::TemporaryDirectory directory;
+  MakeDatabase(directory / "a.db");
+  auto store = OpenSqliteStore(directory / "a.db");
+  ASSERT_TRUE(store.ok()) << store.status();
+  auto reader = (*store)->NewReader();
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_EQ((*(*reader)->Jobs(0)).size(), 1u);
+}
+
+TEST(OpenStore, RefusesAFileThatIsNoDatabase) {
+  test::TemporaryDirectory directory;
+  WriteAll(directory / "a.db", "these are my notes, and they are dear to me");
+  ExpectRefused(directory / "a.db", "is not a database of lull");
+}
+
+TEST(OpenStore, RefusesTheDatabaseOfAnotherProgram) {
+  test::TemporaryDirectory directory;
+  Sql(directory / "a.db", "CREATE TABLE bookmarks(url TEXT)");
+  ExpectRefused(directory / "a.db", "is not a database of lull");
+}
+
+TEST(OpenStore, RefusesATruncatedDatabase) {
+  test::TemporaryDirectory directory;
+  MakeDatabase(directory / "a.db");
+  std::string whole = ReadAll(directory / "a.db");
+  for (size_t size : {size_t{100}, size_t{600}, size_t{8192}, whole.size() - 8192,
+                      whole.size() - 1}) {
+    WriteAll(directory / "a.db", whole.substr(0, size));
+    ExpectRefused(directory / "a.db", "truncated");
+  }
+}
+
+TEST(OpenStore, RefusesTheDatabaseOfANewerLull) {
+  test::TemporaryDirectory directory;
+  MakeDatabase(directory / "a.db");
+  Sql(directory / "a.db", "PRAGMA user_version=2; PRAGMA wal_checkpoint(TRUNCATE)");
+  ExpectRefused(directory / "a.db", "has schema 2");
+}
+
+TEST(OpenStore, RefusesADirectory) {
+  test::TemporaryDirectory directory;
+  ExpectRefused(directory.path(), "is not a database of lull");
+}
+
+TEST(OpenStore, RefusesADatabaseThatAnotherProcessWrites) {
+  test::TemporaryDirectory directory;
+  auto first = OpenSqliteStore(directory / "a.db");
+  ASSERT_TRUE(first.ok());
+  auto second = OpenSqliteStore(directory / "a.db");
+  ASSERT_FALSE(second.ok());
+  EXPECT_THAT(second.status().message(),
+              HasSubstr("another lulld (pid " + std::to_string(getpid()) + ")"));
+}
+
+// As nobody, because root may write to everything.
+TEST(OpenStore, SaysWhatIsNotWritable) {
+  test::TemporaryDirectory directory;
+  MakeDatabase(directory / "a.db");
+  ASSERT_EQ(chmod((directory / "a.db").c_str(), 0444), 0);
+  ASSERT_EQ(chmod((directory / "a.db.lock").c_str(), 0666), 0);
+  ASSERT_EQ(chmod(directory.path().c_str(), 0755), 0);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  pid_t child = fork();
+  if (child == 0) {
+    if (getuid() == 0 && setuid(65534) != 0) _exit(1);
+    auto store = OpenSqliteStore(directory / "a.db");
+    std::string text(store.status().message());
+    _exit(write(ends[1], text.data(), text.size()) > 0 ? 0 : 1);
+  }
+  close(ends[1]);
+  char text[1000] = {};
+  ssize_t size = read(ends[0], text, sizeof(text) - 1);
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_GT(size, 0);
+  EXPECT_THAT(text, HasSubstr("cannot write to the database " + (directory / "a.db")));
+  EXPECT_THAT(text, HasSubstr("--database"));
+}
+
+}  // namespace
+}  // namespace lull::storage
