@@ -60,6 +60,10 @@ class PngFolder(Dataset):
         return pixels.float() / 255.0, index % 10
 
 
+def step_back(_worker):
+    os.nice(2)  # the training loop comes first where there are few processors
+
+
 class SmallCnn(nn.Sequential):
     def __init__(self):
         super().__init__(
@@ -87,7 +91,8 @@ def train(args):
     torch.manual_seed(0)
     torch.set_num_threads(1)
     loader = DataLoader(PngFolder(args.data, args.side), batch_size=args.batch,
-                        shuffle=True, num_workers=args.workers)
+                        shuffle=True, num_workers=args.workers,
+                        worker_init_fn=step_back)
     model = SmallCnn()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
     loss_function = nn.CrossEntropyLoss()
