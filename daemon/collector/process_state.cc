@@ -63,6 +63,7 @@ void ProcessState::ApplyCounters(const lull::v1::ProcessCounters& counters) {
     ring.row.self_ns = totals.self_ns();
     ring.row.short_waits = totals.short_waits();
     ring.row.short_waits_ns = totals.short_waits_ns();
+    ring.row.thinned_launches = totals.thinned_launches();
     ring.dirty = true;
   }
 }

@@ -81,6 +81,7 @@ void FillLosses(const std::vector<ProcessSums>& processes, lull::v1::Losses* out
       out->set_lost_relay(out->lost_relay() + LostByRelay(ring));
       out->set_short_waits(out->short_waits() + ring.short_waits);
       out->set_short_waits_ns(out->short_waits_ns() + ring.short_waits_ns);
+      out->set_thinned_launches(out->thinned_launches() + ring.thinned_launches);
     }
     const ProcessRow& process = sums.process;
     out->set_lost_no_ring(out->lost_no_ring() + process.lost_no_ring);

@@ -23,6 +23,7 @@ RingView SegmentReader::Ring(uint32_t ring) const {
   copy.self_ns = header.self_ns.load(std::memory_order_relaxed);
   copy.short_waits = header.short_waits.load(std::memory_order_relaxed);
   copy.short_waits_ns = header.short_waits_ns.load(std::memory_order_relaxed);
+  copy.thinned_launches = header.thinned_launches.load(std::memory_order_relaxed);
   copy.tid = header.tid.load(std::memory_order_relaxed);
   return copy;
 }

@@ -21,6 +21,7 @@ struct RingView {
   uint64_t self_ns = 0;
   uint64_t short_waits = 0;
   uint64_t short_waits_ns = 0;
+  uint64_t thinned_launches = 0;
   uint32_t tid = 0;
 };
 

@@ -237,6 +237,7 @@ lull::v1::ProcessCounters Target::Counters(uint64_t now_ns) const {
     out->set_self_ns(view.self_ns);
     out->set_short_waits(view.short_waits);
     out->set_short_waits_ns(view.short_waits_ns);
+    out->set_thinned_launches(view.thinned_launches);
   }
   counters.set_as_of_ns(now_ns);
   return counters;

@@ -69,6 +69,7 @@ struct RingRow {
   uint64_t self_ns = 0;
   uint64_t short_waits = 0;
   uint64_t short_waits_ns = 0;
+  uint64_t thinned_launches = 0;
 };
 
 struct ApiRow {

@@ -35,6 +35,7 @@ CREATE TABLE processes(
 CREATE TABLE rings(
   process INT, ring INT, end_position INT, stored INT, skipped INT, committed INT,
   lost_full INT, lost_relay INT, self_ns INT, short_waits INT, short_waits_ns INT,
+  thinned_launches INT,
   PRIMARY KEY(process, ring)) WITHOUT ROWID;
 CREATE TABLE apis(job INT, id INT, name TEXT, family TEXT,
   PRIMARY KEY(job, id)) WITHOUT ROWID;

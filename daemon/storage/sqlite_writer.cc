@@ -63,10 +63,10 @@ absl::Status SqliteWriter::PutProcess(ProcessRow& row) {
 }
 
 absl::Status SqliteWriter::PutRing(int64_t process, const RingRow& row) {
-  return db_->Execute("REPLACE INTO rings VALUES(?,?,?,?,?,?,?,?,?,?,?)", process,
+  return db_->Execute("REPLACE INTO rings VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", process,
                       row.ring, row.end_position, row.stored, row.skipped,
                       row.committed, row.lost_full, row.lost_relay, row.self_ns,
-                      row.short_waits, row.short_waits_ns);
+                      row.short_waits, row.short_waits_ns, row.thinned_launches);
 }
 
 absl::Status SqliteWriter::PutApi(int64_t job, const ApiRow& row) {

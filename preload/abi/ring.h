@@ -57,6 +57,7 @@ struct RingHeader {
   std::atomic<RingState> state;
   std::atomic<uint64_t> short_waits;     // host waits under the threshold: count
   std::atomic<uint64_t> short_waits_ns;  // and total time
+  std::atomic<uint64_t> thinned_launches;  // left out under kThinLaunches
   alignas(64) std::atomic<uint64_t> tail;
 };
 

@@ -37,6 +37,10 @@ __attribute__((noinline)) void record(const CudaCall& call, const Launched& laun
            {abi::EventType::kLaunch, 0, bits(launch.stream), bits(launch.function), 0},
            late ? abi::kFlagLate : 0,
            late ? python_stack(call.segment) : python_tip(call.segment), 0);
+  } else if (thread.ring != nullptr) {
+    std::atomic<uint64_t>& thinned = thread.ring->thinned_launches;
+    thinned.store(thinned.load(std::memory_order_relaxed) + 1,
+                  std::memory_order_relaxed);
   }
   account_self(call.end_ns);
 }

@@ -102,7 +102,8 @@ def run_once(arguments, number, kind, choose, threads):
         environment = dict(os.environ, LULL_RUNTIME_DIR=runtime, XDG_DATA_HOME=data,
                            XDG_STATE_HOME=f"{folder}/state")
         calls = arguments.events // (arguments.ranks * threads)
-        command = [arguments.lull, "run", "--quiet", "--name", "exact", "--",
+        command = [arguments.lull, "run", "--quiet", "--name", "exact",
+                   "--overhead-budget", "100", "--",
                    arguments.emitter, tally, str(arguments.ranks), str(threads),
                    str(calls), str(arguments.calls_per_ms)]
         job = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE,
