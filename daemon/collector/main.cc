@@ -1,4 +1,5 @@
 // lulld: wires options, signals and the collector together.
+#include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -21,10 +22,12 @@ int Fail(const absl::Status& status) {
   return absl::IsInvalidArgument(status) ? kUsageError : kEnvironmentError;
 }
 
-// What gRPC has to say about its own doings is for its developers.
-void SilenceGrpc() {
+// What gRPC has to say about its own doings is for its developers, and a hostile peer
+// must not be able to fill the log.
+void SilenceLibraries() {
   gpr_set_log_function(
       [](gpr_log_func_args* entry) { lull::LogDebug(entry->message); });
+  google::protobuf::SetLogHandler(nullptr);
 }
 
 }  // namespace
@@ -36,7 +39,7 @@ int main(int argc, char** argv) {
     return exit_status;
   if (!options.log_level.empty()) setenv("LULL_LOG", options.log_level.c_str(), 1);
   lull::InitLogging("lulld");
-  SilenceGrpc();
+  SilenceLibraries();
 
   sigset_t signals;
   sigemptyset(&signals);

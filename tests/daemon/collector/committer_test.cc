@@ -1,0 +1,270 @@
+#include "daemon/collector/committer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/time/clock.h"
+#include "daemon/storage/sqlite_store.h"
+#include "tests/daemon/collector/test_job.h"
+#include "tests/daemon/storage/temporary_directory.h"
+
+namespace lull::collector {
+namespace {
+
+// A stream that remembers what it was told.
+class Listener : public CommitListener {
+ public:
+  void Committed(uint64_t sequence) override {
+    absl::MutexLock lock(&mutex_);
+    committed_ = sequence;
+  }
+  void Failed(const absl::Status& status) override {
+    absl::MutexLock lock(&mutex_);
+    failure_ = status;
+  }
+  void MayContinue() override {
+    absl::MutexLock lock(&mutex_);
+    resumed_ = true;
+  }
+
+  bool AwaitCommit(uint64_t sequence) {
+    return Await([this, sequence] { return committed_ >= sequence; });
+  }
+  bool AwaitFailure() {
+    return Await([this] { return !failure_.ok(); });
+  }
+  bool AwaitResumption() {
+    return Await([this] { return resumed_; });
+  }
+  absl::Status failure() {
+    absl::MutexLock lock(&mutex_);
+    return failure_;
+  }
+  uint64_t committed() {
+    absl::MutexLock lock(&mutex_);
+    return committed_;
+  }
+
+ private:
+  template <typename Condition>
+  bool Await(Condition condition) {
+    absl::MutexLock lock(&mutex_);
+    return mutex_.AwaitWithTimeout(absl::Condition(&condition), absl::Seconds(20));
+  }
+
+  absl::Mutex mutex_;
+  uint64_t committed_ = 0;
+  absl::Status failure_;
+  bool resumed_ = false;
+};
+
+class CommitterTest : public ::testing::Test {
+ protected:
+  void SetUp() override { store_ = *storage::OpenSqliteStore(directory_ / "a.db"); }
+
+  static lull::v1::IngestRequest Hello(uint32_t job) {
+    lull::v1::IngestRequest request;
+    *request.mutable_hello() = test::MakeHello(test::MakeJobId(job));
+    return request;
+  }
+
+  // One event at `position` of ring 0.
+  static lull::v1::IngestRequest Batch(uint64_t sequence, uint64_t position,
+                                       uint32_t api = test::kApiSync) {
+    lull::v1::IngestRequest request;
+    request.mutable_batch()->set_sequence(sequence);
+    test::TestEvent event;
+    event.type = 3;
+    event.api = api;
+    test::AddRun(*request.mutable_batch(), 1, 0, position, {event});
+    return request;
+  }
+
+  uint64_t Stored() {
+    auto reader = *store_->NewReader();
+    uint64_t stored = 0;
+    const auto jobs = reader->Jobs(0).value();
+    for (const storage::JobRow& job : jobs) {
+      const auto processes = reader->Processes(job.id).value();
+      for (const storage::ProcessRow& process : processes) {
+        const auto rings = reader->Rings(process.id).value();
+        for (const storage::RingRow& ring : rings) stored += ring.stored;
+      }
+    }
+    return stored;
+  }
+
+  test::TemporaryDirectory directory_;
+  std::unique_ptr<storage::Store> store_;
+};
+
+TEST_F(CommitterTest, AcknowledgesWhatIsInTheStore) {
+  Committer committer(*store_, {});
+  auto stream = std::make_shared<Listener>();
+  std::string job = test::MakeJobId(1);
+  committer.Submit(stream, job, Hello(1), 1);
+  for (uint64_t i = 1; i <= 50; ++i) committer.Submit(stream, job, Batch(i, i - 1), 1);
+  ASSERT_TRUE(stream->AwaitCommit(50));
+  EXPECT_EQ(Stored(), 50u);
+  EXPECT_EQ(committer.events_stored(), 50u);
+}
+
+TEST_F(CommitterTest, CommitsWhatWasSubmittedBeforeItStops) {
+  auto stream = std::make_shared<Listener>();
+  std::string job = test::MakeJobId(1);
+  CommitterOptions options;
+  options.interval = absl::Seconds(100);
+  Committer committer(*store_, options);
+  committer.Submit(stream, job, Hello(1), 1);
+  committer.Submit(stream, job, Batch(1, 0), 1);
+  absl::Time start = absl::Now();
+  committer.Stop();
+  EXPECT_LT(absl::Now() - start, absl::Seconds(50));
+  EXPECT_EQ(stream->committed(), 1u);
+  EXPECT_EQ(Stored(), 1u);
+}
+
+TEST_F(CommitterTest, CommitsTheEndOfAJobAtOnce) {
+  CommitterOptions options;
+  options.interval = absl::Seconds(100);
+  Committer committer(*store_, options);
+  auto stream = std::make_shared<Listener>();
+  std::string job = test::MakeJobId(1);
+  lull::v1::IngestRequest last = Batch(1, 0);
+  last.mutable_batch()->mutable_job_end()->set_end_ns(test::kJobStartNs + 1);
+  committer.Submit(stream, job, Hello(1), 1);
+  committer.Submit(stream, job, std::move(last), 1);
+  EXPECT_TRUE(stream->AwaitCommit(1));
+}
+
+TEST_F(CommitterTest, FailsOnlyTheStreamThatNamesAnUnknownApi) {
+  Committer committer(*store_, {});
+  auto bad = std::make_shared<Listener>();
+  auto good = std::make_shared<Listener>();
+  committer.Submit(bad, test::MakeJobId(1), Hello(1), 1);
+  committer.Submit(good, test::MakeJobId(2), Hello(2), 1);
+  committer.Submit(bad, test::MakeJobId(1), Batch(1, 0, 99), 1);
+  committer.Submit(bad, test::MakeJobId(1), Batch(2, 1), 1);
+  committer.Submit(good, test::MakeJobId(2), Batch(1, 0), 1);
+  ASSERT_TRUE(good->AwaitCommit(1));
+  ASSERT_TRUE(bad->AwaitFailure());
+  EXPECT_EQ(bad->failure().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(bad->failure().message(), ::testing::HasSubstr("rings.events.api"));
+  committer.Stop();
+  EXPECT_EQ(bad->committed(), 0u);
+  EXPECT_EQ(Stored(), 1u) << "nothing behind a failed batch may be stored";
+}
+
+TEST_F(CommitterTest, HoldsBackAStreamWhileTheQueueIsFull) {
+  CommitterOptions options;
+  options.max_queue_bytes = 100;
+  Committer committer(*store_, options);
+  auto stream = std::make_shared<Listener>();
+  EXPECT_FALSE(committer.Submit(stream, test::MakeJobId(1), Hello(1), 1000));
+  EXPECT_TRUE(stream->AwaitResumption());
+}
+
+// A commit that fails: the store refuses every write until it is let go.
+class BrokenWriter : public storage::StoreWriter {
+ public:
+  explicit BrokenWriter(storage::StoreWriter& real) : real_(real) {}
+  std::atomic<bool> broken{false};
+
+  absl::Status Begin() override { return real_.Begin(); }
+  absl::Status Commit() override {
+    if (!broken) return real_.Commit();
+    real_.Rollback();
+    return absl::ResourceExhaustedError("database or disk is full");
+  }
+  void Rollback() override { real_.Rollback(); }
+  storage::StoreReader& reader() override { return real_.reader(); }
+  absl::Status PutJob(storage::JobRow& row) override { return real_.PutJob(row); }
+  absl::Status PutProcess(storage::ProcessRow& row) override {
+    return real_.PutProcess(row);
+  }
+  absl::Status PutRing(int64_t p, const storage::RingRow& row) override {
+    return real_.PutRing(p, row);
+  }
+  absl::Status PutApi(int64_t j, const storage::ApiRow& row) override {
+    return real_.PutApi(j, row);
+  }
+  absl::Status PutFrame(int64_t j, const storage::FrameRow& row) override {
+    return real_.PutFrame(j, row);
+  }
+  absl::Status PutStack(int64_t j, const storage::StackRow& row) override {
+    return real_.PutStack(j, row);
+  }
+  absl::Status PutStackRef(int64_t p, const storage::StackRefRow& row) override {
+    return real_.PutStackRef(p, row);
+  }
+  absl::Status PutSite(int64_t j, const storage::SiteRow& row) override {
+    return real_.PutSite(j, row);
+  }
+  absl::Status PutSeries(int64_t p, const storage::SeriesRow& row) override {
+    return real_.PutSeries(p, row);
+  }
+  absl::Status PutChunk(const storage::ChunkKey& key,
+                        const storage::CellChunk& chunk) override {
+    return real_.PutChunk(key, chunk);
+  }
+  absl::Status AppendEvents(const storage::ProcessRow& p, uint32_t ring, uint64_t first,
+                            const std::vector<aggregate::Event>& events) override {
+    return real_.AppendEvents(p, ring, first, events);
+  }
+  absl::Status PutLiveBlock(int64_t p, const aggregate::BlockKey& key,
+                            const aggregate::LiveBlock& block) override {
+    return real_.PutLiveBlock(p, key, block);
+  }
+  absl::Status DeleteLiveBlock(int64_t p, const aggregate::BlockKey& key) override {
+    return real_.DeleteLiveBlock(p, key);
+  }
+  absl::Status DeleteLiveBlocks(int64_t p) override {
+    return real_.DeleteLiveBlocks(p);
+  }
+  absl::Status MarkForDeletion(int64_t j) override { return real_.MarkForDeletion(j); }
+  absl::StatusOr<bool> DeleteSome() override { return real_.DeleteSome(); }
+  absl::StatusOr<uint64_t> UsedBytes() override { return real_.UsedBytes(); }
+
+ private:
+  storage::StoreWriter& real_;
+};
+
+class BrokenStore : public storage::Store {
+ public:
+  explicit BrokenStore(storage::Store& real) : real_(real), writer_(real.writer()) {}
+  BrokenWriter& writer() override { return writer_; }
+  absl::StatusOr<std::unique_ptr<storage::StoreReader>> NewReader() override {
+    return real_.NewReader();
+  }
+
+ private:
+  storage::Store& real_;
+  BrokenWriter writer_;
+};
+
+TEST_F(CommitterTest, RefusesWhatItCannotStoreAndTakesItWhenSentAgain) {
+  BrokenStore store(*store_);
+  Committer committer(store, {});
+  std::string job = test::MakeJobId(1);
+  auto first = std::make_shared<Listener>();
+  committer.Submit(first, job, Hello(1), 1);
+  committer.Submit(first, job, Batch(1, 0), 1);
+  ASSERT_TRUE(first->AwaitCommit(1));
+
+  store.writer().broken = true;
+  committer.Submit(first, job, Batch(2, 1), 1);
+  ASSERT_TRUE(first->AwaitFailure());
+  EXPECT_EQ(first->failure().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(first->committed(), 1u);
+  store.writer().broken = false;
+
+  auto second = std::make_shared<Listener>();
+  committer.Submit(second, job, Hello(1), 1);
+  committer.Submit(second, job, Batch(2, 1), 1);
+  committer.Submit(second, job, Batch(3, 2), 1);
+  ASSERT_TRUE(second->AwaitCommit(3));
+  EXPECT_EQ(Stored(), 3u);
+}
+
+}  // namespace
+}  // namespace lull::collector

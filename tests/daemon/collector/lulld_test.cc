@@ -1,0 +1,140 @@
+// The executable: what it says and how it ends.
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "control.grpc.pb.h"
+#include "tests/daemon/collector/fake_relay.h"
+#include "tests/daemon/collector/lulld_process.h"
+#include "tests/daemon/collector/test_job.h"
+#include "tests/daemon/storage/temporary_directory.h"
+
+namespace lull::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Lulld : public ::testing::Test {
+ protected:
+  std::string Socket() const { return directory_ / "run/c.sock"; }
+
+  std::vector<std::string> Arguments(std::vector<std::string> more = {}) const {
+    std::vector<std::string> all = {"--listen", "unix:" + Socket(), "--database",
+                                    directory_ / "a.db"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+
+  void ExpectError(const std::vector<std::string>& arguments, int exit_status,
+                   const std::string& text) {
+    LulldProcess lulld(arguments);
+    EXPECT_EQ(lulld.Wait(), exit_status) << lulld.errors();
+    EXPECT_THAT(lulld.errors(), HasSubstr(text));
+    if (exit_status == 1) {
+      EXPECT_THAT(lulld.errors(), ::testing::StartsWith("lulld: "));
+      EXPECT_EQ(std::count(lulld.errors().begin(), lulld.errors().end(), '\n'), 1)
+          << lulld.errors();
+    }
+  }
+
+  std::string WriteFile(const std::string& name, const std::string& text, mode_t mode) {
+    std::string path = directory_ / name;
+    std::ofstream(path) << text;
+    chmod(path.c_str(), mode);
+    return path;
+  }
+
+  TemporaryDirectory directory_;
+};
+
+TEST_F(Lulld, CommitsAndEndsWellOnSigterm) {
+  LulldProcess lulld(Arguments());
+  ASSERT_TRUE(lulld.AwaitSocket(Socket()));
+  auto channel =
+      grpc::CreateChannel("unix:" + Socket(), grpc::InsecureChannelCredentials());
+  FakeRelay relay(channel);
+  relay.Send(MakeHello(MakeJobId(1)));
+  lull::v1::Batch batch;
+  batch.set_sequence(1);
+  relay.Send(batch);
+  ASSERT_TRUE(relay.AwaitAcknowledgement(1));
+  lulld.Signal(SIGTERM);
+  EXPECT_EQ(lulld.Wait(), 0);
+  EXPECT_EQ(lulld.errors(), "");
+}
+
+TEST_F(Lulld, EndsWhenAskedOverTheControlService) {
+  LulldProcess lulld(Arguments());
+  ASSERT_TRUE(lulld.AwaitSocket(Socket()));
+  auto channel =
+      grpc::CreateChannel("unix:" + Socket(), grpc::InsecureChannelCredentials());
+  grpc::ClientContext context;
+  lull::v1::ShutdownReply reply;
+  EXPECT_TRUE(lull::v1::Control::NewStub(channel)->Shutdown(&context, {}, &reply).ok());
+  EXPECT_EQ(lulld.Wait(), 0);
+}
+
+TEST_F(Lulld, EndsWhenPrivateAndIdleButNotWhileARelayIsThere) {
+  LulldProcess lulld(Arguments({"--private", "--idle-exit", "1"}));
+  ASSERT_TRUE(lulld.AwaitSocket(Socket()));
+  auto channel =
+      grpc::CreateChannel("unix:" + Socket(), grpc::InsecureChannelCredentials());
+  {
+    FakeRelay relay(channel);
+    relay.Send(MakeHello(MakeJobId(1)));
+    usleep(2'500'000);
+    lull::v1::Batch batch;
+    batch.set_sequence(1);
+    relay.Send(batch);
+    EXPECT_TRUE(relay.AwaitAcknowledgement(1));
+  }
+  EXPECT_EQ(lulld.Wait(), 0);
+}
+
+TEST_F(Lulld, CallsAWrongCommandLineAUsageError) {
+  ExpectError(Arguments({"--nonsense"}), 2, "--nonsense");
+  ExpectError({"--listen", "nowhere"}, 2, "neither unix:PATH nor HOST:PORT");
+  ExpectError(Arguments({"--max-age", "soon"}), 2, "--max-age");
+  ExpectError(Arguments({"--log-level", "loud"}), 2, "--log-level");
+  ExpectError(Arguments({"--idle-exit", "5"}), 2, "--private");
+  ExpectError(Arguments({"--tls-cert", "a.pem"}), 2, "--tls-key");
+  ExpectError({"--listen", "0.0.0.0:0", "--database", directory_ / "a.db"}, 2,
+              "needs --token-file");
+}
+
+TEST_F(Lulld, SaysWhatIsWrongWithATokenFile) {
+  ExpectError(Arguments({"--token-file", directory_ / "none"}), 1,
+              "cannot read the token");
+  ExpectError(Arguments({"--token-file", WriteFile("open", "secret\n", 0644)}), 1,
+              "chmod 600");
+  ExpectError(Arguments({"--token-file", WriteFile("empty", "\n", 0600)}), 1,
+              "must hold one line");
+}
+
+TEST_F(Lulld, SaysWhatIsWrongWithItsSurroundings) {
+  std::string notes = WriteFile("notes", "dear to me, and longer than a header", 0600);
+  ExpectError({"--listen", "unix:" + Socket(), "--database", notes}, 1,
+              "is not a database of lull");
+  ExpectError({"--listen", "unix:" + Socket(), "--database", "/proc/nowhere/a.db"}, 1,
+              "/proc/nowhere");
+  ExpectError(
+      {"--listen", "unix:" + notes + "/c.sock", "--database", directory_ / "a.db"}, 1,
+      notes);
+}
+
+TEST_F(Lulld, RefusesToStartTwiceOnOneSocketOrOneDatabase) {
+  LulldProcess first(Arguments());
+  ASSERT_TRUE(first.AwaitSocket(Socket()));
+  ExpectError(Arguments(), 1, "another lulld listens on unix:");
+  ExpectError({"--listen", "unix:" + (directory_ / "run/d.sock"), "--database",
+               directory_ / "a.db"},
+              1, "another lulld (pid ");
+}
+
+}  // namespace
+}  // namespace lull::test
