@@ -119,9 +119,9 @@ absl::StatusOr<std::vector<RingRow>> SqliteReader::Rings(int64_t process) {
       "self_ns, short_waits, short_waits_ns, thinned_launches FROM rings "
       "WHERE process=?",
       [](const Row& r) {
-        return RingRow{r.Uint32(0), r.Uint(1), r.Uint(2), r.Uint(3), r.Uint(4),
-                       r.Uint(5),   r.Uint(6), r.Uint(7), r.Uint(8), r.Uint(9),
-                       r.Uint(10)};
+        return RingRow{r.Uint32(0), r.Uint(1), r.Uint(2), r.Uint(3),
+                       r.Uint(4),   r.Uint(5), r.Uint(6), r.Uint(7),
+                       r.Uint(8),   r.Uint(9), r.Uint(10)};
       },
       process);
 }
