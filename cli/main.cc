@@ -1,6 +1,5 @@
 // `lull`: wires the verbs together.
 #include <CLI/CLI.hpp>
-
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -16,12 +15,14 @@ int main(int argc, char** argv) {
   if (argc == 2 && strcmp(argv[1], lull::relay::kWorkerVerb) == 0) {
     return lull::relay::RelayWorkerMain();
   }
-  CLI::App app("Finds out why the GPU sits idle in an unmodified training job.", "lull");
+  CLI::App app("Finds out why the GPU sits idle in an unmodified training job.",
+               "lull");
   app.set_version_flag("--version", std::string("lull ") + lull::kVersion);
   app.require_subcommand(1);
-  app.footer("Example:\n  lull run -- python train.py\n  lull syncs --by stack\n\n"
-             "`lull VERB --help` explains a verb. Exit codes: 0 done, 1 it could not be "
-             "done,\n2 a wrong command line; `lull run` returns the job's own.");
+  app.footer(
+      "Example:\n  lull run -- python train.py\n  lull syncs --by stack\n\n"
+      "`lull VERB --help` explains a verb. Exit codes: 0 done, 1 it could not be "
+      "done,\n2 a wrong command line; `lull run` returns the job's own.");
   lull::CommandLine line = lull::SplitCommandLine(argc, argv);
   int exit_code = 0;
   lull::AddRun(app, line, &exit_code);

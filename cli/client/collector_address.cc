@@ -49,7 +49,8 @@ absl::StatusOr<std::string> ReadToken(const std::string& path) {
   token.resize(static_cast<size_t>(size));
   absl::StripAsciiWhitespace(&token);
   if (token.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("the token file ", path, " is empty"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the token file ", path, " is empty"));
   }
   return token;
 }

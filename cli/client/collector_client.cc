@@ -49,7 +49,8 @@ class Client : public CollectorClient {
   absl::StatusOr<v1::StatusReply> GetStatus() override {
     return Call(*control_, &v1::Control::Stub::GetStatus, v1::StatusRequest());
   }
-  absl::StatusOr<v1::ListJobsReply> ListJobs(const v1::ListJobsRequest& request) override {
+  absl::StatusOr<v1::ListJobsReply> ListJobs(
+      const v1::ListJobsRequest& request) override {
     return Call(*query_, &v1::Query::Stub::ListJobs, request);
   }
   absl::StatusOr<v1::SyncsReply> GetSyncs(const v1::ReportRequest& request) override {
@@ -90,21 +91,23 @@ class Client : public CollectorClient {
     const std::string& text = status.error_message();
     switch (code) {
       case absl::StatusCode::kUnavailable:
-        return absl::UnavailableError(
-            absl::StrCat("cannot reach the collector at ", target_, ": ", text,
-                         "; check the address, that lulld runs there, and `lull doctor`"));
+        return absl::UnavailableError(absl::StrCat(
+            "cannot reach the collector at ", target_, ": ", text,
+            "; check the address, that lulld runs there, and `lull doctor`"));
       case absl::StatusCode::kUnauthenticated:
         return absl::UnauthenticatedError(absl::StrCat(
             "the collector at ", target_,
-            token_.empty() ? " wants a token; give the file that holds it with --token-file"
-                           : " refuses the token; ask its owner for the right one, then "
-                             "give it with --token-file"));
+            token_.empty()
+                ? " wants a token; give the file that holds it with --token-file"
+                : " refuses the token; ask its owner for the right one, then "
+                  "give it with --token-file"));
       case absl::StatusCode::kDeadlineExceeded:
-        return absl::DeadlineExceededError(
-            absl::StrCat("the collector at ", target_, " did not answer within ",
-                         absl::FormatDuration(deadline_), "; try again, or see `lull doctor`"));
+        return absl::DeadlineExceededError(absl::StrCat(
+            "the collector at ", target_, " did not answer within ",
+            absl::FormatDuration(deadline_), "; try again, or see `lull doctor`"));
       case absl::StatusCode::kNotFound:
-        return absl::NotFoundError(absl::StrCat(text, "; `lull jobs` lists what is there"));
+        return absl::NotFoundError(
+            absl::StrCat(text, "; `lull jobs` lists what is there"));
       case absl::StatusCode::kInvalidArgument:
         return absl::InvalidArgumentError(text);
       default:

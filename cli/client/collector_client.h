@@ -24,13 +24,15 @@ class CollectorClient {
   // Errors of all: UNAVAILABLE (nothing answers there), UNAUTHENTICATED (no token,
   // or a wrong one), NOT_FOUND (no such job), DEADLINE_EXCEEDED, INTERNAL.
   virtual absl::StatusOr<v1::StatusReply> GetStatus() = 0;
-  virtual absl::StatusOr<v1::ListJobsReply> ListJobs(const v1::ListJobsRequest& request) = 0;
+  virtual absl::StatusOr<v1::ListJobsReply> ListJobs(
+      const v1::ListJobsRequest& request) = 0;
   virtual absl::StatusOr<v1::SyncsReply> GetSyncs(const v1::ReportRequest& request) = 0;
   virtual absl::StatusOr<v1::AllocationsReply> GetAllocations(
       const v1::ReportRequest& request) = 0;
   virtual absl::StatusOr<v1::GcReply> GetGcPauses(const v1::ReportRequest& request) = 0;
   virtual absl::StatusOr<v1::WaitsReply> GetWaits(const v1::ReportRequest& request) = 0;
-  virtual absl::StatusOr<v1::ReportReply> GetReport(const v1::ReportRequest& request) = 0;
+  virtual absl::StatusOr<v1::ReportReply> GetReport(
+      const v1::ReportRequest& request) = 0;
 };
 
 }  // namespace lull

@@ -18,15 +18,16 @@ constexpr absl::string_view kSocket = "LULL_SOCKET=";
 
 bool IsOurs(absl::string_view library) {
   size_t slash = library.rfind('/');
-  return library.substr(slash == absl::string_view::npos ? 0 : slash + 1) == "liblull.so";
+  return library.substr(slash == absl::string_view::npos ? 0 : slash + 1) ==
+         "liblull.so";
 }
 
 // The value of LD_PRELOAD without our library.
 std::string WithoutOurs(absl::string_view value) {
   std::vector<absl::string_view> others;
-  for (absl::string_view library : absl::StrSplit(
-           absl::string_view(value.data(), value.size()), absl::ByAnyChar(": "),
-           absl::SkipEmpty())) {
+  for (absl::string_view library :
+       absl::StrSplit(absl::string_view(value.data(), value.size()),
+                      absl::ByAnyChar(": "), absl::SkipEmpty())) {
     if (!IsOurs(library)) others.push_back(library);
   }
   return absl::StrJoin(others, ":");

@@ -20,8 +20,9 @@ absl::StatusOr<std::string> Find(const char* variable, absl::string_view what,
   const char* chosen = getenv(variable);
   if (chosen != nullptr && chosen[0] != '\0') {
     if (access(chosen, mode) == 0) return std::filesystem::absolute(chosen).string();
-    return absl::NotFoundError(absl::StrCat("$", variable, " names ", chosen,
-                                            ", which cannot be used; correct or unset it"));
+    return absl::NotFoundError(
+        absl::StrCat("$", variable, " names ", chosen,
+                     ", which cannot be used; correct or unset it"));
   }
   std::error_code error;
   std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -34,9 +35,8 @@ absl::StatusOr<std::string> Find(const char* variable, absl::string_view what,
     tried.push_back(path);
   }
   return absl::NotFoundError(
-      absl::StrCat(what, " is missing: looked for ",
-                   absl::StrJoin(tried, ", "), "; install lull as a whole folder, or set $",
-                   variable));
+      absl::StrCat(what, " is missing: looked for ", absl::StrJoin(tried, ", "),
+                   "; install lull as a whole folder, or set $", variable));
 }
 
 }  // namespace
@@ -45,16 +45,16 @@ absl::StatusOr<std::string> FindPreloadLibrary() {
   auto path = Find("LULL_PRELOAD_LIBRARY", "liblull.so",
                    {"../lib/lull/liblull.so", "../preload/liblull.so"}, R_OK);
   if (path.ok() && path->find_first_of(" :\t\n") != std::string::npos) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the dynamic loader cannot preload ", *path,
-                     ", because its path holds a space or a colon; install lull elsewhere"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the dynamic loader cannot preload ", *path,
+        ", because its path holds a space or a colon; install lull elsewhere"));
   }
   return path;
 }
 
 absl::StatusOr<std::string> FindCollectorProgram() {
-  return Find("LULL_COLLECTOR_PROGRAM", "lulld",
-              {"lulld", "../daemon/collector/lulld"}, X_OK);
+  return Find("LULL_COLLECTOR_PROGRAM", "lulld", {"lulld", "../daemon/collector/lulld"},
+              X_OK);
 }
 
 }  // namespace lull

@@ -34,15 +34,15 @@ absl::StatusOr<std::string> PrepareRuntimeDirectory() {
                                      made.message(), kChooseAnother));
   }
   if (access(path.c_str(), W_OK | X_OK) != 0) {
-    return absl::PermissionDeniedError(absl::StrCat("the runtime directory ", path,
-                                                    " is not writable", kChooseAnother));
+    return absl::PermissionDeniedError(absl::StrCat(
+        "the runtime directory ", path, " is not writable", kChooseAnother));
   }
   // The longest name that will be a socket's.
   std::string longest = RelaySocketPath(path, std::string(32, '0'));
   if (longest.size() >= sizeof(sockaddr_un::sun_path)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the path of the runtime directory is too long for a socket: ", path,
-                     kChooseAnother));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the path of the runtime directory is too long for a socket: ", path,
+        kChooseAnother));
   }
   return path;
 }
@@ -62,9 +62,9 @@ absl::Status PrepareDataDirectory() {
     made = ErrnoStatus(errno, absl::StrCat(path, " is not writable"));
   }
   if (made.ok()) return made;
-  return absl::Status(made.code(),
-                      absl::StrCat("the data directory cannot be used: ", made.message(),
-                                   "; set XDG_DATA_HOME to a directory of yours"));
+  return absl::Status(
+      made.code(), absl::StrCat("the data directory cannot be used: ", made.message(),
+                                "; set XDG_DATA_HOME to a directory of yours"));
 }
 
 std::string CollectorSocketPath(absl::string_view runtime) {
@@ -72,8 +72,7 @@ std::string CollectorSocketPath(absl::string_view runtime) {
 }
 
 std::string RelaySocketPath(absl::string_view runtime, absl::string_view job_id) {
-  return absl::StrCat(runtime, "/relay-", job_id.substr(0, 16),
-                      ".sock");
+  return absl::StrCat(runtime, "/relay-", job_id.substr(0, 16), ".sock");
 }
 
 std::string PrivateSpools(absl::string_view runtime) {

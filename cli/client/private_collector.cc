@@ -50,7 +50,8 @@ absl::StatusOr<UniqueFd> Lock(const std::string& path, absl::Time deadline) {
 }
 
 absl::StatusOr<UniqueFd> OpenLog(const std::string& path) {
-  UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  UniqueFd fd(
+      open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd) return ErrnoStatus(errno, absl::StrCat("cannot write ", path));
   struct stat info;
   if (fstat(fd.get(), &info) == 0 && info.st_size > kMaxLogBytes &&
@@ -105,17 +106,17 @@ absl::Status Start(absl::string_view runtime, const std::string& socket,
   LULL_ASSIGN_OR_RETURN(UniqueFd log, OpenLog(log_path));
   off_t start = lseek(log.get(), 0, SEEK_END);
   pid_t pid = Spawn(program,
-                    {"--private", "--listen", absl::StrCat("unix:", socket), "--database",
-                     DatabasePath()},
+                    {"--private", "--listen", absl::StrCat("unix:", socket),
+                     "--database", DatabasePath()},
                     log.get());
   if (pid < 0) return ErrnoStatus(errno, "cannot start the collector");
   while (!AcceptsConnections(socket)) {
     int status = 0;
     if (waitpid(pid, &status, WNOHANG) == pid) {
       std::string said = LogSince(log.get(), start);
-      return absl::UnavailableError(
-          absl::StrCat("the collector ", program, " ended at its start",
-                       said.empty() ? "" : ", saying:\n", said, "\n(log: ", log_path, ")"));
+      return absl::UnavailableError(absl::StrCat(
+          "the collector ", program, " ended at its start",
+          said.empty() ? "" : ", saying:\n", said, "\n(log: ", log_path, ")"));
     }
     if (absl::Now() > deadline) {
       return absl::DeadlineExceededError(
@@ -135,16 +136,16 @@ bool AcceptsConnections(const std::string& path) {
   if (path.size() >= sizeof(address.sun_path)) return false;
   memcpy(address.sun_path, path.c_str(), path.size());
   UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  return fd && connect(fd.get(), reinterpret_cast<sockaddr*>(&address),
-                       sizeof(address)) == 0;
+  return fd &&
+         connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
 }
 
 absl::Status EnsurePrivateCollector(absl::string_view runtime, absl::Duration timeout) {
   std::string socket = CollectorSocketPath(runtime);
   if (AcceptsConnections(socket)) return absl::OkStatus();
   absl::Time deadline = absl::Now() + timeout;
-  LULL_ASSIGN_OR_RETURN(
-      UniqueFd lock, Lock(absl::StrCat(runtime, "/collector.lock"), deadline));
+  LULL_ASSIGN_OR_RETURN(UniqueFd lock,
+                        Lock(absl::StrCat(runtime, "/collector.lock"), deadline));
   absl::Status started;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (attempt > 0) absl::SleepFor(kBetweenAttempts);

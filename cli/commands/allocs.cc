@@ -9,7 +9,8 @@ namespace lull {
 void AddAllocs(CLI::App& app, int* exit_code) {
   QueryVerb verb;
   verb.name = "allocs";
-  verb.description = "Device, pinned and tensor memory that was allocated, by source line";
+  verb.description =
+      "Device, pinned and tensor memory that was allocated, by source line";
   verb.example = "Examples:\n  lull allocs\n  lull allocs resnet --by function --json";
   verb.answer = [](CollectorClient& client, const v1::ReportRequest& request,
                    const QueryOptions& options) -> absl::StatusOr<std::string> {

@@ -25,7 +25,8 @@ void DeliverLeftovers(const CollectorAddress& address, const std::string& spools
 }
 
 // Started, and not just about to end of idleness.
-absl::Status EnsureAnswers(const CollectorAddress& address, const std::string& runtime) {
+absl::Status EnsureAnswers(const CollectorAddress& address,
+                           const std::string& runtime) {
   LULL_RETURN_IF_ERROR(EnsurePrivateCollector(runtime));
   LULL_ASSIGN_OR_RETURN(auto client, CollectorClient::Create(address));
   absl::Status status = client->GetStatus().status();
@@ -42,8 +43,9 @@ void AddCollectorOptions(CLI::App* verb, CollectorFlags* flags) {
   verb->add_option("--token-file", flags->token_file,
                    "file with the collector's token, mode 0600")
       ->type_name("FILE");
-  verb->add_option("--tls-ca", flags->tls_ca,
-                   "PEM certificate of the CA that signed the collector's; turns TLS on")
+  verb->add_option(
+          "--tls-ca", flags->tls_ca,
+          "PEM certificate of the CA that signed the collector's; turns TLS on")
       ->type_name("FILE");
 }
 

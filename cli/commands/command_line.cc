@@ -8,7 +8,8 @@ CommandLine SplitCommandLine(int argc, char** argv) {
   CommandLine line;
   std::vector<std::string> all(argv + std::min(argc, 1), argv + argc);
   auto end = all.end();
-  if (!all.empty() && all.front() == "run") end = std::find(all.begin(), all.end(), "--");
+  if (!all.empty() && all.front() == "run")
+    end = std::find(all.begin(), all.end(), "--");
   line.separator = end != all.end();
   if (line.separator) line.job.assign(end + 1, all.end());
   line.own.assign(all.begin(), end);

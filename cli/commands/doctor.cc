@@ -1,4 +1,6 @@
 // `lull doctor`: what of this machine keeps lull from working.
+#include "cli/render/doctor.h"
+
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -6,7 +8,6 @@
 #include "cli/commands/output.h"
 #include "cli/commands/verbs.h"
 #include "cli/doctor/check.h"
-#include "cli/render/doctor.h"
 
 namespace lull {
 namespace {
@@ -17,7 +18,8 @@ int Run(bool json) {
     std::vector<Check> more = part();
     checks.insert(checks.end(), more.begin(), more.end());
   }
-  int code = PrintAnswer("doctor", json ? JsonText(DoctorJson(checks)) : DoctorText(checks));
+  int code =
+      PrintAnswer("doctor", json ? JsonText(DoctorJson(checks)) : DoctorText(checks));
   bool failed = std::any_of(checks.begin(), checks.end(), [](const Check& check) {
     return check.status == Check::Status::kError;
   });
@@ -30,7 +32,8 @@ void AddDoctor(CLI::App& app, int* exit_code) {
   auto json = std::make_shared<bool>(false);
   CLI::App* verb = app.add_subcommand(
       "doctor", "What of this machine keeps lull from working, and what to do");
-  verb->footer("Exit code 1 when a check ends in an error.\n\nExample:\n  lull doctor --json");
+  verb->footer(
+      "Exit code 1 when a check ends in an error.\n\nExample:\n  lull doctor --json");
   verb->add_flag("--json", *json, "print JSON instead of a table");
   verb->callback([json, exit_code] { *exit_code = Run(*json); });
 }

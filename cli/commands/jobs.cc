@@ -37,7 +37,8 @@ int Run(const JobsOptions& options) {
 
 void AddJobs(CLI::App& app, int* exit_code) {
   auto options = std::make_shared<JobsOptions>();
-  CLI::App* verb = app.add_subcommand("jobs", "The jobs that the collector knows, newest first");
+  CLI::App* verb =
+      app.add_subcommand("jobs", "The jobs that the collector knows, newest first");
   verb->footer("Example:\n  lull jobs --top 5");
   verb->add_flag("--json", options->json, "print JSON instead of a table");
   verb->add_option("--top", options->top, "rows at most, 0 for all")

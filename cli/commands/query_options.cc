@@ -70,7 +70,8 @@ absl::StatusOr<uint64_t> ParseTime(absl::string_view text) {
     double seconds;
   };
   // "ms" before "s", which it ends in.
-  constexpr std::array<Unit, 4> kUnits = {{{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}}};
+  constexpr std::array<Unit, 4> kUnits = {
+      {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}}};
   absl::string_view number = text;
   double unit = 1;
   for (const Unit& candidate : kUnits) {

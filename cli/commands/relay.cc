@@ -58,7 +58,8 @@ int SessionOf(absl::string_view socket) {
   if (slash != absl::string_view::npos) socket.remove_prefix(slash + 1);
   int session = 0;
   bool automatic = absl::ConsumePrefix(&socket, "auto-") &&
-                   absl::ConsumeSuffix(&socket, ".sock") && absl::SimpleAtoi(socket, &session);
+                   absl::ConsumeSuffix(&socket, ".sock") &&
+                   absl::SimpleAtoi(socket, &session);
   return automatic ? session : 0;
 }
 
@@ -84,7 +85,8 @@ void ServeTargets(relay::Keeper& keeper, int stop) {
     keeper.Poll();
     relay::RelayStatus status = keeper.status();
     if (status.live_targets > 0) idle_since = absl::Now();
-    if (absl::Now() - idle_since > (status.targets == 0 ? kFirstTarget : kNoTarget)) return;
+    if (absl::Now() - idle_since > (status.targets == 0 ? kFirstTarget : kNoTarget))
+      return;
   }
 }
 
@@ -104,7 +106,8 @@ absl::Status Relay(const RelayVerbOptions& options) {
   relay.token = collector.token;
   relay.tls_ca_file = collector.tls_ca;
   // The socket first: the target waits for it.
-  LULL_ASSIGN_OR_RETURN(std::unique_ptr<relay::Keeper> keeper, relay::Keeper::Start(relay));
+  LULL_ASSIGN_OR_RETURN(std::unique_ptr<relay::Keeper> keeper,
+                        relay::Keeper::Start(relay));
   if (collector.is_private) {
     absl::Status there = EnsurePrivateCollector(runtime);
     if (!there.ok()) PrintError("relay", there.message());
@@ -117,7 +120,8 @@ absl::Status Relay(const RelayVerbOptions& options) {
 
 int Execute(const RelayVerbOptions& options) {
   if (options.socket.empty() == options.deliver.empty()) {
-    PrintError("relay", "give one of --socket PATH and --deliver DIR; see `lull relay --help`");
+    PrintError("relay",
+               "give one of --socket PATH and --deliver DIR; see `lull relay --help`");
     return kExitUsage;
   }
   absl::Status done = options.deliver.empty() ? Relay(options) : Deliver(options);
@@ -133,15 +137,18 @@ void AddRelay(CLI::App& app, int* exit_code) {
   CLI::App* verb = app.add_subcommand(
       "relay", "Pass on events of a job that was started with LD_PRELOAD alone");
   verb->footer(
-      "liblull.so starts this by itself when it is preloaded without `lull run`. It ends "
+      "liblull.so starts this by itself when it is preloaded without `lull run`. It "
+      "ends "
       "once\nno process of the job is left.\n\nExamples:\n"
       "  lull relay --socket /tmp/lull-1000/relay.sock\n"
       "  lull relay --deliver /tmp/lull-1000/spool-remote/JOB --collector host:4317");
-  verb->add_option("--socket", options->socket, "where the processes of the job say hello")
+  verb->add_option("--socket", options->socket,
+                   "where the processes of the job say hello")
       ->type_name("PATH");
   verb->add_option("--name", options->name, "a name for the job")->type_name("NAME");
-  verb->add_option("--deliver", options->deliver,
-                   "send the spool that an earlier relay could not deliver, and remove it")
+  verb->add_option(
+          "--deliver", options->deliver,
+          "send the spool that an earlier relay could not deliver, and remove it")
       ->type_name("DIR");
   AddCollectorOptions(verb, &options->collector);
   verb->callback([options, exit_code] { *exit_code = Execute(*options); });

@@ -10,7 +10,8 @@ void AddReport(CLI::App& app, int* exit_code) {
   QueryVerb verb;
   verb.name = "report";
   verb.description = "Everything about a job on one page";
-  verb.example = "Examples:\n  lull report\n  lull report resnet --json --top 0 > report.json";
+  verb.example =
+      "Examples:\n  lull report\n  lull report resnet --json --top 0 > report.json";
   verb.answer = [](CollectorClient& client, const v1::ReportRequest& request,
                    const QueryOptions& options) -> absl::StatusOr<std::string> {
     auto reply = client.GetReport(request);

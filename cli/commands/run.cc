@@ -15,8 +15,9 @@ namespace {
 int Execute(RunOptions& options, const CommandLine& line,
             const std::vector<std::string>& remaining) {
   if (!remaining.empty() && absl::StartsWith(remaining.front(), "-")) {
-    PrintError("run", absl::StrCat("unknown option ", remaining.front(),
-                                   "; see `lull run --help`, and put `--` before the job"));
+    PrintError("run",
+               absl::StrCat("unknown option ", remaining.front(),
+                            "; see `lull run --help`, and put `--` before the job"));
     return kExitUsage;
   }
   options.command = JobCommand(line, remaining);
@@ -36,7 +37,8 @@ void AddRun(CLI::App& app, const CommandLine& line, int* exit_code) {
   verb->footer(
       "The job's output, input, signals and terminal are its own; the summary goes to "
       "stderr.\nThe exit status is the job's: 128 + n when signal n ended it, 127 when "
-      "the command\ndoes not exist, 126 when it cannot be executed, 125 when lull could "
+      "the command\ndoes not exist, 126 when it cannot be executed, 125 when lull "
+      "could "
       "not set itself up\nand the job was not started, 2 for a wrong command line.\n\n"
       "Examples:\n  lull run -- python train.py --lr 0.1\n"
       "  lull run --name resnet -- torchrun --nproc-per-node 8 train.py");

@@ -10,7 +10,9 @@ void AddSyncs(CLI::App& app, int* exit_code) {
   QueryVerb verb;
   verb.name = "syncs";
   verb.description = "Where the host blocked until the GPU was done, by source line";
-  verb.example = "Examples:\n  lull syncs\n  lull syncs 3f9a1c --by stack --top 5\n  lull syncs --rank 0 --since 2m --until 10m --json";
+  verb.example =
+      "Examples:\n  lull syncs\n  lull syncs 3f9a1c --by stack --top 5\n  lull syncs "
+      "--rank 0 --since 2m --until 10m --json";
   verb.answer = [](CollectorClient& client, const v1::ReportRequest& request,
                    const QueryOptions& options) -> absl::StatusOr<std::string> {
     auto reply = client.GetSyncs(request);

@@ -10,7 +10,7 @@ struct Check {
   // kWarning: lull works, but shows less. kError: `lull run` will not work.
   enum class Status { kOk, kWarning, kError };
 
-  std::string name;    // "glibc", one word or two
+  std::string name;  // "glibc", one word or two
   Status status = Status::kOk;
   std::string detail;  // what was found
   std::string advice;  // what to do; "" when it is well

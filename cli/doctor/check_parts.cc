@@ -39,10 +39,11 @@ Check Preload() {
             "see why `cat /proc/self/maps` hangs with the library preloaded"};
   }
   if (maps->exit_status != 0 || !absl::StrContains(maps->output, *library)) {
-    return {"preload", Check::Status::kError,
-            absl::StrCat(*library, " is not loaded into programs"),
-            "check that the library was built for this machine's glibc, and that nothing "
-            "clears LD_PRELOAD"};
+    return {
+        "preload", Check::Status::kError,
+        absl::StrCat(*library, " is not loaded into programs"),
+        "check that the library was built for this machine's glibc, and that nothing "
+        "clears LD_PRELOAD"};
   }
   return {"preload", Check::Status::kOk, absl::StrCat(*library, " is loaded"), ""};
 }
@@ -54,7 +55,8 @@ Check Hello() {
   auto runtime = PrepareRuntimeDirectory();
   std::vector<std::string> pythons = FindPrograms({"python3", "python"});
   if (!library.ok() || !runtime.ok() || pythons.empty()) {
-    return {"handshake", Check::Status::kWarning, "not tried: no Python or no shim", ""};
+    return {"handshake", Check::Status::kWarning, "not tried: no Python or no shim",
+            ""};
   }
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
@@ -62,7 +64,8 @@ Check Hello() {
   memcpy(address.sun_path, path.c_str(), path.size());
   UniqueFd listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!listener ||
-      bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 ||
+      bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) !=
+          0 ||
       listen(listener.get(), 8) != 0) {
     return {"handshake", Check::Status::kError,
             absl::StrCat("cannot listen on ", path, ": ", strerror(errno)),
@@ -76,8 +79,8 @@ Check Hello() {
       heard = static_cast<bool>(peer);
     }
   });
-  auto ran = RunCommand({pythons.front(), "-c", "pass"}, EnvironmentWithShim(*library, path),
-                        kSmallCommand);
+  auto ran = RunCommand({pythons.front(), "-c", "pass"},
+                        EnvironmentWithShim(*library, path), kSmallCommand);
   relay.join();
   unlink(path.c_str());
   if (heard && ran.ok() && ran->exit_status == 0) {
@@ -107,9 +110,10 @@ Check Collector() {
     return {"collector", Check::Status::kError, "not tried: no runtime directory", ""};
   }
   absl::Status started = EnsurePrivateCollector(*runtime);
-  auto address = ResolveCollector({absl::StrCat("unix:", CollectorSocketPath(*runtime)), "", ""},
-                                  *runtime);
-  auto client = !started.ok()   ? absl::StatusOr<std::unique_ptr<CollectorClient>>(started)
+  auto address = ResolveCollector(
+      {absl::StrCat("unix:", CollectorSocketPath(*runtime)), "", ""}, *runtime);
+  auto client = !started.ok()
+                    ? absl::StatusOr<std::unique_ptr<CollectorClient>>(started)
                 : !address.ok() ? address.status()
                                 : CollectorClient::Create(*address, absl::Seconds(5));
   auto status = client.ok() ? (*client)->GetStatus()
@@ -126,6 +130,8 @@ Check Collector() {
 
 }  // namespace
 
-std::vector<Check> CheckParts() { return {Preload(), Hello(), Libunwind(), Collector()}; }
+std::vector<Check> CheckParts() {
+  return {Preload(), Hello(), Libunwind(), Collector()};
+}
 
 }  // namespace lull

@@ -16,7 +16,8 @@ constexpr uint64_t kLeastBytes = 64u << 20;
 Check RuntimePlace() {
   auto runtime = PrepareRuntimeDirectory();
   if (runtime.ok()) return {"runtime directory", Check::Status::kOk, *runtime, ""};
-  return {"runtime directory", Check::Status::kError, std::string(runtime.status().message()),
+  return {"runtime directory", Check::Status::kError,
+          std::string(runtime.status().message()),
           "set LULL_RUNTIME_DIR to a directory of yours on a local disk"};
 }
 
@@ -34,10 +35,12 @@ Check Space(const char* name, const std::string& path) {
   }
   uint64_t free = uint64_t{info.f_bavail} * info.f_frsize;
   Check check{name, Check::Status::kOk,
-              absl::StrCat(FormatBytes(static_cast<int64_t>(free)), " free at ", path), ""};
+              absl::StrCat(FormatBytes(static_cast<int64_t>(free)), " free at ", path),
+              ""};
   if (free < kEnoughBytes) {
     check.status = free < kLeastBytes ? Check::Status::kError : Check::Status::kWarning;
-    check.advice = "free some space, or choose another place: events take about 8 bytes each";
+    check.advice =
+        "free some space, or choose another place: events take about 8 bytes each";
   }
   return check;
 }

@@ -43,17 +43,19 @@ std::vector<std::string> InterpreterNames() {
 // PATH for every version that they know, installed or not.
 std::optional<Check> Interpreter(const std::string& program) {
   Check check{"python", Check::Status::kOk, program, ""};
-  auto ran = RunCommand({program, "-c", kProbe}, EnvironmentWithoutShim(), kInterpreter);
-  std::vector<std::string> words =
-      absl::StrSplit(ran.ok() ? ran->output : "", absl::ByAnyChar(" \n"), absl::SkipEmpty());
+  auto ran =
+      RunCommand({program, "-c", kProbe}, EnvironmentWithoutShim(), kInterpreter);
+  std::vector<std::string> words = absl::StrSplit(
+      ran.ok() ? ran->output : "", absl::ByAnyChar(" \n"), absl::SkipEmpty());
   if (!ran.ok() || ran->exit_status != 0 || words.size() != 4) return std::nullopt;
   int major = 0;
   int minor = 0;
   sscanf(words[1].c_str(), "%d.%d", &major, &minor);
-  absl::StrAppend(&check.detail, ": ", words[0], " ", words[1],
-                  words[3] == "-" ? ", no PyTorch" : absl::StrCat(", PyTorch ", words[3]));
-  if (words[0] != "cpython" || major != 3 || minor < kOldestMinor || minor > kNewestMinor ||
-      words[2] == "1") {
+  absl::StrAppend(
+      &check.detail, ": ", words[0], " ", words[1],
+      words[3] == "-" ? ", no PyTorch" : absl::StrCat(", PyTorch ", words[3]));
+  if (words[0] != "cpython" || major != 3 || minor < kOldestMinor ||
+      minor > kNewestMinor || words[2] == "1") {
     check.status = Check::Status::kWarning;
     check.advice =
         "jobs run, but without Python stacks; use CPython 3.8 to 3.14 with its GIL";
@@ -64,9 +66,10 @@ std::optional<Check> Interpreter(const std::string& program) {
 Check CudaDriver() {
   void* library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
   if (library == nullptr) {
-    return {"CUDA driver", Check::Status::kWarning, "libcuda.so.1 is missing",
-            "install the NVIDIA driver, or start the container with --gpus; CPU jobs need "
-            "none"};
+    return {
+        "CUDA driver", Check::Status::kWarning, "libcuda.so.1 is missing",
+        "install the NVIDIA driver, or start the container with --gpus; CPU jobs need "
+        "none"};
   }
   dlclose(library);
   return {"CUDA driver", Check::Status::kOk, "libcuda.so.1 found", ""};
@@ -77,7 +80,8 @@ Check Gpus() {
                         EnvironmentWithoutShim(), kInterpreter);
   if (!ran.ok() || ran->exit_status != 0) {
     return {"GPU", Check::Status::kWarning, "nvidia-smi finds no GPU",
-            "nothing to do for CPU jobs; else check the driver and the container's devices"};
+            "nothing to do for CPU jobs; else check the driver and the container's "
+            "devices"};
   }
   std::string names(absl::StripAsciiWhitespace(ran->output));
   return {"GPU", Check::Status::kOk, absl::StrReplaceAll(names, {{"\n", ", "}}), ""};

@@ -26,7 +26,8 @@ Check Glibc() {
   if (sscanf(check.detail.c_str(), "%d.%d", &major, &minor) != 2 || major != 2 ||
       minor < kOldestGlibcMinor) {
     check.status = Check::Status::kError;
-    check.advice = "use a system with glibc 2.28 or newer (Debian 10, Ubuntu 20.04, RHEL 8)";
+    check.advice =
+        "use a system with glibc 2.28 or newer (Debian 10, Ubuntu 20.04, RHEL 8)";
   }
   return check;
 }
@@ -34,7 +35,8 @@ Check Glibc() {
 Check Kernel() {
   utsname name = {};
   uname(&name);
-  return {"kernel", Check::Status::kOk, absl::StrCat(name.sysname, " ", name.release), ""};
+  return {"kernel", Check::Status::kOk, absl::StrCat(name.sysname, " ", name.release),
+          ""};
 }
 
 // Tried and not derived from a version: containers forbid single system calls.
@@ -45,14 +47,16 @@ Check Memfd() {
       fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) {
     check.status = Check::Status::kError;
     check.detail = "memfd_create with seals does not work";
-    check.advice = "allow memfd_create in the container's seccomp profile; Linux 3.17 or newer";
+    check.advice =
+        "allow memfd_create in the container's seccomp profile; Linux 3.17 or newer";
   }
   return check;
 }
 
 Check WipeOnFork() {
   Check check{"fork", Check::Status::kOk, "memory can be wiped in fork children", ""};
-  void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* page =
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED || madvise(page, 4096, MADV_WIPEONFORK) != 0) {
     check.status = Check::Status::kError;
     check.detail = "MADV_WIPEONFORK is not supported";
@@ -68,7 +72,8 @@ Check Pidfd() {
   if (!fd) {
     check.status = Check::Status::kError;
     check.detail = "pidfd_open does not work";
-    check.advice = "use Linux 5.3 or newer, and allow pidfd_open in the seccomp profile";
+    check.advice =
+        "use Linux 5.3 or newer, and allow pidfd_open in the seccomp profile";
   }
   return check;
 }

@@ -84,7 +84,8 @@ std::vector<std::string> FindPrograms(const std::vector<std::string>& names) {
       std::string program = absl::StrCat(folder, "/", name);
       std::error_code error;
       std::string file = std::filesystem::canonical(program, error).string();
-      if (error || access(program.c_str(), X_OK) != 0 || !seen.insert(file).second) continue;
+      if (error || access(program.c_str(), X_OK) != 0 || !seen.insert(file).second)
+        continue;
       found.push_back(program);
     }
   }

@@ -66,7 +66,9 @@ std::string CommandTextOf(int pid) {
   return CommandText(absl::StrSplit(text, '\0'));
 }
 
-bool HasShim(int pid) { return absl::StrContains(ReadProc(pid, "maps"), "/liblull.so"); }
+bool HasShim(int pid) {
+  return absl::StrContains(ReadProc(pid, "maps"), "/liblull.so");
+}
 
 struct StatFields {
   int session = -1;
@@ -122,7 +124,8 @@ std::string CommandOfPreloaded(int session) {
       continue;
     }
     StatFields stat = ReadStat(pid);
-    if (stat.start < newest_start || (session != 0 && stat.session != session)) continue;
+    if (stat.start < newest_start || (session != 0 && stat.session != session))
+      continue;
     if (!HasShim(pid)) continue;
     newest = CommandTextOf(pid);
     newest_start = stat.start;

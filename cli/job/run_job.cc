@@ -51,8 +51,8 @@ class Run {
     }
     keeper_->JobStarted(launchpad_->pid());
     int error = launchpad_->Go();
-    int status = supervisor_->Run(launchpad_->pid(), keeper_->fd(),
-                                  [this] { keeper_->Poll(); });
+    int status =
+        supervisor_->Run(launchpad_->pid(), keeper_->fd(), [this] { keeper_->Poll(); });
     supervisor_->EndWith(status);
     if (error != 0) return CannotExecute(error);
     Finish(status);
@@ -93,7 +93,8 @@ class Run {
       LULL_RETURN_IF_ERROR(EnsurePrivateCollector(runtime_));
     } else {
       // A wrong address or token is better known now than after hours.
-      LULL_ASSIGN_OR_RETURN(auto client, CollectorClient::Create(collector_, kReachable));
+      LULL_ASSIGN_OR_RETURN(auto client,
+                            CollectorClient::Create(collector_, kReachable));
       LULL_RETURN_IF_ERROR(client->GetStatus().status());
     }
     LULL_ASSIGN_OR_RETURN(keeper_, relay::Keeper::Start(relay_));
@@ -101,14 +102,16 @@ class Run {
   }
 
   int NotStarted(const absl::Status& status) {
-    PrintError("run", absl::StrCat(status.message(), "\nlull run: the job was not started"));
+    PrintError("run",
+               absl::StrCat(status.message(), "\nlull run: the job was not started"));
     return absl::IsInvalidArgument(status) ? kExitUsage : kExitNotStarted;
   }
 
   int CannotExecute(int error) {
     keeper_->Abandon();
-    PrintError("run", absl::StrCat(options_.command.front(), ": ",
-                                   error == ENOENT ? "command not found" : strerror(error)));
+    PrintError("run",
+               absl::StrCat(options_.command.front(), ": ",
+                            error == ENOENT ? "command not found" : strerror(error)));
     return ExecFailureStatus(error);
   }
 
@@ -121,7 +124,8 @@ class Run {
     }
     absl::Status delivered = keeper_->WaitUntilDelivered(kDelivery);
     if (!delivered.ok()) {
-      PrintError("run", absl::StrCat(delivered.message(), "\nlull run: ", HowToDeliver()));
+      PrintError("run",
+                 absl::StrCat(delivered.message(), "\nlull run: ", HowToDeliver()));
       return;
     }
     if (!options_.quiet) Summarize();

@@ -64,7 +64,8 @@ int Supervisor::Run(pid_t job, int fd, const std::function<void()>& poll_other) 
     if (changed == job && WIFEXITED(status)) return WEXITSTATUS(status);
     if (changed == job && WIFSIGNALED(status)) return 128 + WTERMSIG(status);
     if (changed == job && WIFSTOPPED(status)) StopWith(WSTOPSIG(status));
-    pollfd wait[] = {{signals_.get(), POLLIN, 0}, {witness_->fd(), POLLIN, 0}, {fd, POLLIN, 0}};
+    pollfd wait[] = {
+        {signals_.get(), POLLIN, 0}, {witness_->fd(), POLLIN, 0}, {fd, POLLIN, 0}};
     poll(wait, 3, kTickMs);
     HandleSignals(job);
     witness_->Drain();

@@ -57,11 +57,12 @@ class Findings {
       total += pause.total_ns();
       count += pause.count();
     }
-    if (!Exceeds(total, kOldGcPercent)) return;
+    if (count < kOftenCollected || !Exceeds(total, kOldGcPercent)) return;
     found_.push_back(
         {absl::StrCat(FormatCount(count), " full garbage collections take ",
                       Share(total), " of the time"),
-         "call gc.freeze() after set-up, or gc.disable() and gc.collect() between steps",
+         "call gc.freeze() after set-up, or gc.disable() and gc.collect() between "
+         "steps",
          total});
   }
 
@@ -94,7 +95,8 @@ class Findings {
       if (IsAsyncCopy(point)) {
         pageable += point.blocked_ns();
         if (pageable_worst == nullptr) pageable_worst = &point;
-      } else if (point.calls() >= kLoopCalls && Exceeds(point.blocked_ns(), kSyncPercent)) {
+      } else if (point.calls() >= kLoopCalls &&
+                 Exceeds(point.blocked_ns(), kSyncPercent)) {
         AddSync(point);
       }
     }

@@ -24,8 +24,8 @@ struct Shares {
 Shares SharesOf(const v1::ReportReply& reply);
 
 struct Advice {
-  std::string finding;  // "waiting for data took 23.0 % of the time, at train.py:12"
-  std::string advice;   // "give the DataLoader more workers ..."
+  std::string finding;   // "waiting for data took 23.0 % of the time, at train.py:12"
+  std::string advice;    // "give the DataLoader more workers ..."
   uint64_t time_ns = 0;  // what the finding concerns
 };
 
@@ -37,6 +37,8 @@ inline constexpr double kPageableCopyPercent = 1;
 inline constexpr double kSyncPercent = 5;
 // Fewer calls than this at one site are set-up, not a loop.
 inline constexpr uint64_t kLoopCalls = 16;
+// Likewise, of full garbage collections.
+inline constexpr uint64_t kOftenCollected = 3;
 
 std::vector<Advice> WhatToChangeFirst(const v1::ReportReply& reply);
 

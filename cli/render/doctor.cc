@@ -32,15 +32,16 @@ std::string DoctorText(const std::vector<Check>& checks) {
     if (!check.advice.empty()) table.AddNote(absl::StrCat("-> ", check.advice));
   }
   auto count = [&checks](Check::Status status) {
-    return std::count_if(checks.begin(), checks.end(),
-                         [status](const Check& check) { return check.status == status; });
+    return std::count_if(checks.begin(), checks.end(), [status](const Check& check) {
+      return check.status == status;
+    });
   };
   auto errors = count(Check::Status::kError);
   auto warnings = count(Check::Status::kWarning);
-  std::string verdict = errors > 0 ? absl::StrCat("lull cannot work here: ", errors, " to fix.")
-                        : warnings > 0
-                            ? absl::StrCat("lull works here; ", warnings, " to look at.")
-                            : "lull works here.";
+  std::string verdict =
+      errors > 0     ? absl::StrCat("lull cannot work here: ", errors, " to fix.")
+      : warnings > 0 ? absl::StrCat("lull works here; ", warnings, " to look at.")
+                     : "lull works here.";
   return absl::StrCat(table.Text(), "\n", verdict, "\n");
 }
 

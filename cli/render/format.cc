@@ -52,7 +52,8 @@ std::string FormatBytes(int64_t bytes) {
   const char* sign = bytes < 0 ? "-" : "";
   if (value < 1024) return absl::StrCat(sign, static_cast<int64_t>(value), " B");
   size_t unit = 0;
-  for (value /= 1024; value >= 1023.5 && unit + 1 < kUnits.size(); value /= 1024) ++unit;
+  for (value /= 1024; value >= 1023.5 && unit + 1 < kUnits.size(); value /= 1024)
+    ++unit;
   return absl::StrCat(sign, ThreeDigits(value), " ", kUnits[unit]);
 }
 
@@ -71,7 +72,8 @@ double Percent(double part, double whole) { return whole > 0 ? 100 * part / whol
 std::string FormatShare(double part, double whole) {
   if (whole <= 0) return "-";
   double percent = Percent(part, whole);
-  return absl::StrFormat(percent < 9.995 ? "%.2f %%" : "%.1f %%", percent);
+  return percent < 9.995 ? absl::StrFormat("%.2f %%", percent)
+                         : absl::StrFormat("%.1f %%", percent);
 }
 
 std::string Printable(absl::string_view text) {

@@ -11,9 +11,10 @@
 
 namespace lull {
 
-std::string FormatDuration(uint64_t ns);   // three digits: "412 ns", "8.12 ms", "2 h 05 min"
-std::string FormatBytes(int64_t bytes);    // "512 B", "1.50 MiB", "-3.0 KiB"
-std::string FormatCount(uint64_t count);   // "1,204,118"
+std::string FormatDuration(
+    uint64_t ns);  // three digits: "412 ns", "8.12 ms", "2 h 05 min"
+std::string FormatBytes(int64_t bytes);              // "512 B", "1.50 MiB", "-3.0 KiB"
+std::string FormatCount(uint64_t count);             // "1,204,118"
 std::string FormatShare(double part, double whole);  // "19.2 %", "-" of nothing
 
 // Part of `whole` in percent; 0 when there is no whole.

@@ -15,9 +15,4 @@ std::string GcText(const v1::GcReply& reply, v1::GroupBy group_by);
 std::string WaitsText(const v1::WaitsReply& reply, v1::GroupBy group_by);
 std::string ReportText(const v1::ReportReply& reply, v1::GroupBy group_by);
 
-// Parts that the summary shares with the reports.
-std::string JobLine(const v1::Job& job);  // "resnet (3f9a1c20): 42.3 s, exit status 0"
-std::string LossesLine(const v1::Losses& losses);  // "complete: ..." or what is missing
-std::string OverheadLine(const v1::Overhead& overhead);
-
 }  // namespace lull

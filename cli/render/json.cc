@@ -36,9 +36,8 @@ template <typename Frames>
 Json StackJson(const Frames& frames, bool native) {
   Json stack = Json::array();
   for (const v1::Frame& frame : frames) {
-    Json json = {{"function", frame.function()},
-                 {"file", frame.file()},
-                 {"line", frame.line()}};
+    Json json = {
+        {"function", frame.function()}, {"file", frame.file()}, {"line", frame.line()}};
     if (native) json["module"] = frame.module();
     stack.push_back(std::move(json));
   }

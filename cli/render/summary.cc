@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "cli/render/advice.h"
 #include "cli/render/format.h"
-#include "cli/render/human.h"
+#include "cli/render/lines.h"
 
 namespace lull {
 namespace {
@@ -45,10 +45,11 @@ class Summary {
 
   std::string ProcessesLine() const {
     uint32_t at_work = reply_.job().working_processes();
-    std::string line = absl::StrCat(
-        reply_.job().processes(), reply_.job().processes() == 1 ? " process" : " processes",
-        " reported, ", at_work, " did GPU work or allocated tensors; ",
-        FormatCount(reply_.launches()), " launches");
+    std::string line =
+        absl::StrCat(reply_.job().processes(),
+                     reply_.job().processes() == 1 ? " process" : " processes",
+                     " reported, ", at_work, " did GPU work or allocated tensors; ",
+                     FormatCount(reply_.launches()), " launches");
     return line;
   }
 
@@ -78,7 +79,8 @@ class Summary {
     }
     Cause("data waits", shares_.data_wait_ns, FirstDataWait());
     uint64_t waits = reply_.waits().total_ns();
-    Cause("other waits", waits - std::min(waits, shares_.data_wait_ns), FirstOtherWait());
+    Cause("other waits", waits - std::min(waits, shares_.data_wait_ns),
+          FirstOtherWait());
     Cause("GC pauses", reply_.gc().total_ns(),
           absl::StrCat("in ", FormatCount(reply_.gc().total_count()), " pauses"));
   }
@@ -102,10 +104,10 @@ class Summary {
   void Allocations() {
     const v1::AllocationsReply& allocations = reply_.allocations();
     if (allocations.total_calls() == 0) return;
-    std::string line = absl::StrFormat(
-        "%-16s %9s  in %s allocations", "allocated",
-        FormatBytes(static_cast<int64_t>(allocations.total_bytes())),
-        FormatCount(allocations.total_calls()));
+    std::string line =
+        absl::StrFormat("%-16s %9s  in %s allocations", "allocated",
+                        FormatBytes(static_cast<int64_t>(allocations.total_bytes())),
+                        FormatCount(allocations.total_calls()));
     if (allocations.allocation_sites_size() > 0) {
       absl::StrAppend(&line, ", most at ",
                       FormatSite(allocations.allocation_sites(0).site()));
@@ -116,8 +118,9 @@ class Summary {
   void AdviceLines() {
     std::vector<Advice> advice = WhatToChangeFirst(reply_);
     if (advice.empty()) {
-      Line("Change first: nothing stands out (GPU idle time is not measured in this "
-           "version)");
+      Line(
+          "Change first: nothing stands out (GPU idle time is not measured in this "
+          "version)");
     }
     for (size_t i = 0; i < std::min(kAdviceLines, advice.size()); ++i) {
       Line(absl::StrCat(Bold(i == 0 ? "Change first: " : "Then: "), advice[i].finding,
@@ -128,7 +131,8 @@ class Summary {
   std::string Losses() const {
     const v1::Losses& losses = reply_.losses();
     std::string line = LossesLine(losses);
-    return losses.events_lost() > 0 || losses.corrupt_segments() > 0 ? Warning(line) : line;
+    return losses.events_lost() > 0 || losses.corrupt_segments() > 0 ? Warning(line)
+                                                                     : line;
   }
 
   const v1::ReportReply& reply_;

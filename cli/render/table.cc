@@ -11,9 +11,8 @@ namespace {
 // Width on the terminal: UTF-8 continuation bytes take no room.
 size_t DisplayWidth(absl::string_view text) {
   return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](unsigned char byte) {
-        return (byte & 0xc0) != 0x80;
-      }));
+      std::count_if(text.begin(), text.end(),
+                    [](unsigned char byte) { return (byte & 0xc0) != 0x80; }));
 }
 
 }  // namespace
@@ -30,7 +29,9 @@ void Table::AddRow(std::vector<std::string> cells) {
   lines_.push_back({std::move(cells), ""});
 }
 
-void Table::AddNote(absl::string_view line) { lines_.push_back({{}, std::string(line)}); }
+void Table::AddNote(absl::string_view line) {
+  lines_.push_back({{}, std::string(line)});
+}
 
 std::string Table::Text() const {
   std::string text;
@@ -39,7 +40,8 @@ std::string Table::Text() const {
     for (size_t i = 0; i < cells.size(); ++i) {
       std::string padding(widths_[i] - DisplayWidth(cells[i]), ' ');
       bool right = columns_[i].align == Align::kRight;
-      absl::StrAppend(&line, "  ", right ? padding : "", cells[i], right ? "" : padding);
+      absl::StrAppend(&line, "  ", right ? padding : "", cells[i],
+                      right ? "" : padding);
     }
     line.erase(line.find_last_not_of(' ') + 1);
     absl::StrAppend(&text, line, "\n");

@@ -46,6 +46,9 @@ TEST(Advice, NamesGcFreezeForFullCollectionsAlone) {
   pause->set_total_ns(10 * kPercentNs);
   EXPECT_THAT(WhatToChangeFirst(reply), IsEmpty());
   pause->set_generation(2);
+  pause->set_count(kOftenCollected - 1);
+  EXPECT_THAT(WhatToChangeFirst(reply), IsEmpty());
+  pause->set_count(kOftenCollected);
   ASSERT_THAT(WhatToChangeFirst(reply), SizeIs(1));
   EXPECT_THAT(WhatToChangeFirst(reply)[0].advice, HasSubstr("gc.freeze()"));
 }

@@ -27,7 +27,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-std::string Message(const absl::Status& status) { return std::string(status.message()); }
+std::string Message(const absl::Status& status) {
+  return std::string(status.message());
+}
 
 class ClientTest : public ::testing::Test {
  protected:
@@ -67,7 +69,8 @@ TEST_F(ClientTest, PrefersTheFlagToTheVariableToThePrivateCollector) {
 }
 
 TEST_F(ClientTest, RefusesWhatIsNoAddress) {
-  for (const char* text : {"host", "host:", ":1", "host:0", "host:65536", "host:a", "unix:x"}) {
+  for (const char* text :
+       {"host", "host:", ":1", "host:0", "host:65536", "host:a", "unix:x"}) {
     auto address = ResolveCollector({text, "", ""}, "/run");
     EXPECT_TRUE(absl::IsInvalidArgument(address.status())) << text;
   }
@@ -88,19 +91,22 @@ TEST_F(ClientTest, ReadsATokenThatOnlyItsOwnerCanRead) {
 }
 
 TEST_F(ClientTest, RefusesATokenForThePrivateCollector) {
-  EXPECT_TRUE(absl::IsInvalidArgument(ResolveCollector({"", "/t", ""}, "/run").status()));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(ResolveCollector({"", "/t", ""}, "/run").status()));
 }
 
 TEST_F(ClientTest, PutsTheShimInFrontOfOtherPreloadsOnce) {
   setenv("LD_PRELOAD", "/usr/lib/libjemalloc.so /old/liblull.so", 1);
   auto environment = EnvironmentWithShim("/new/liblull.so", "/run/s");
-  EXPECT_THAT(environment, Contains("LD_PRELOAD=/new/liblull.so:/usr/lib/libjemalloc.so"));
+  EXPECT_THAT(environment,
+              Contains("LD_PRELOAD=/new/liblull.so:/usr/lib/libjemalloc.so"));
   EXPECT_THAT(environment, Contains("LULL_SOCKET=/run/s"));
 }
 
 TEST_F(ClientTest, ChangesNothingElseInTheEnvironment) {
   std::vector<std::string> before;
-  for (char** variable = environ; *variable != nullptr; ++variable) before.push_back(*variable);
+  for (char** variable = environ; *variable != nullptr; ++variable)
+    before.push_back(*variable);
   auto with = EnvironmentWithShim("/new/liblull.so", "/run/s");
   ASSERT_EQ(with.size(), before.size() + 2);
   EXPECT_TRUE(std::equal(before.begin(), before.end(), with.begin()));
@@ -190,8 +196,10 @@ TEST(QueryOptions, AskForNoMoreThanWasSaid) {
 }
 
 TEST(JobInfo, QuotesTheCommandAsAShellWould) {
-  EXPECT_EQ(CommandText({"python", "train.py", "--lr", "0.1"}), "python train.py --lr 0.1");
-  EXPECT_EQ(CommandText({"sh", "-c", "echo 'a b'", ""}), "sh -c 'echo '\\''a b'\\''' ''");
+  EXPECT_EQ(CommandText({"python", "train.py", "--lr", "0.1"}),
+            "python train.py --lr 0.1");
+  EXPECT_EQ(CommandText({"sh", "-c", "echo 'a b'", ""}),
+            "sh -c 'echo '\\''a b'\\''' ''");
 }
 
 TEST(JobInfo, GivesEveryJobAnIdOfItsOwn) {

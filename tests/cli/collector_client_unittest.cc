@@ -61,7 +61,8 @@ TEST_F(CollectorClientTest, TellsAMissingTokenFromAWrongOne) {
   auto wrong = CollectorClient::Create(Address("guess"));
   auto right = CollectorClient::Create(Address("secret"));
   ASSERT_TRUE(without.ok() && wrong.ok() && right.ok());
-  EXPECT_THAT(Failure(**without), AllOf(HasSubstr("wants a token"), HasSubstr("--token-file")));
+  EXPECT_THAT(Failure(**without),
+              AllOf(HasSubstr("wants a token"), HasSubstr("--token-file")));
   EXPECT_THAT(Failure(**wrong), HasSubstr("refuses the token"));
   EXPECT_TRUE((*right)->GetStatus().ok());
 }

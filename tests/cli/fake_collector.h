@@ -56,8 +56,8 @@ class FakeCollector {
   }
 
   template <typename Reply>
-  grpc::Status Answer(const grpc::ServerContext& context, const v1::ReportRequest& request,
-                      Reply* reply, Reply fixed) {
+  grpc::Status Answer(const grpc::ServerContext& context,
+                      const v1::ReportRequest& request, Reply* reply, Reply fixed) {
     grpc::Status status = Check(context);
     if (!status.ok()) return status;
     std::lock_guard lock(mutex_);
@@ -76,7 +76,8 @@ class FakeCollector {
                           v1::ListJobsReply* reply) override {
       return owner_->Answer(*context, {}, reply, FixedJobs());
     }
-    grpc::Status GetSyncs(grpc::ServerContext* context, const v1::ReportRequest* request,
+    grpc::Status GetSyncs(grpc::ServerContext* context,
+                          const v1::ReportRequest* request,
                           v1::SyncsReply* reply) override {
       return owner_->Answer(*context, *request, reply, FixedSyncs());
     }
@@ -85,15 +86,18 @@ class FakeCollector {
                                 v1::AllocationsReply* reply) override {
       return owner_->Answer(*context, *request, reply, FixedAllocations());
     }
-    grpc::Status GetGcPauses(grpc::ServerContext* context, const v1::ReportRequest* request,
+    grpc::Status GetGcPauses(grpc::ServerContext* context,
+                             const v1::ReportRequest* request,
                              v1::GcReply* reply) override {
       return owner_->Answer(*context, *request, reply, FixedGc());
     }
-    grpc::Status GetWaits(grpc::ServerContext* context, const v1::ReportRequest* request,
+    grpc::Status GetWaits(grpc::ServerContext* context,
+                          const v1::ReportRequest* request,
                           v1::WaitsReply* reply) override {
       return owner_->Answer(*context, *request, reply, FixedWaits());
     }
-    grpc::Status GetReport(grpc::ServerContext* context, const v1::ReportRequest* request,
+    grpc::Status GetReport(grpc::ServerContext* context,
+                           const v1::ReportRequest* request,
                            v1::ReportReply* reply) override {
       return owner_->Answer(*context, *request, reply, FixedReport());
     }

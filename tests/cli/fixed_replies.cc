@@ -10,14 +10,16 @@ constexpr uint64_t kUs = 1'000;
 constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kS = 1'000'000'000;
 
-void SetSite(v1::Site* site, const std::string& file, int line, const std::string& function) {
+void SetSite(v1::Site* site, const std::string& file, int line,
+             const std::string& function) {
   site->set_file(file);
   site->set_line(line);
   site->set_function(function);
 }
 
 template <typename Row>
-void AddFrame(Row* row, const std::string& function, const std::string& file, int line) {
+void AddFrame(Row* row, const std::string& function, const std::string& file,
+              int line) {
   v1::Frame* frame = row->add_stack();
   frame->set_function(function);
   frame->set_file(file);
@@ -101,7 +103,8 @@ v1::ListJobsReply FixedJobs() {
   *running = FixedJob();
   running->set_id("77aa00ff" + std::string(24, '0'));
   running->set_name("");
-  running->set_command("python -m very.long.module.name --with 'arguments that go on and on'");
+  running->set_command(
+      "python -m very.long.module.name --with 'arguments that go on and on'");
   running->set_ended(false);
   running->set_exit_status_known(false);
   running->set_duration_ns(7'500 * kS);
@@ -139,7 +142,8 @@ v1::SyncsReply FixedSyncs() {
   copy->set_max_ns(4020 * kUs);
   copy->set_bytes(6'144'000'000);
   SetSite(copy->mutable_site(),
-          "/home/ada/projects/vision/experiments/resnet/loaders/batches.py", 17, "to_device");
+          "/home/ada/projects/vision/experiments/resnet/loaders/batches.py", 17,
+          "to_device");
   AddFrame(copy, "to_device",
            "/home/ada/projects/vision/experiments/resnet/loaders/batches.py", 17);
   v1::SyncPoint* once = reply.add_sync_points();
@@ -210,7 +214,8 @@ v1::WaitsReply FixedWaits() {
   data->set_max_ns(410 * kMs);
   SetSite(data->mutable_site(), "train.py", 37, "main");
   AddFrame(data, "_MultiProcessingDataLoaderIter._try_get_data",
-           "/opt/venv/lib/python3.11/site-packages/torch/utils/data/dataloader.py", 1133);
+           "/opt/venv/lib/python3.11/site-packages/torch/utils/data/dataloader.py",
+           1133);
   AddFrame(data, "main", "train.py", 37);
   v1::HostWait* lock = reply.add_host_waits();
   lock->set_kind("lock");
@@ -231,7 +236,8 @@ v1::ReportReply FixedReport() {
   launcher->set_pid(4300);
   launcher->set_parent_pid(4299);
   launcher->set_rank(-1);
-  launcher->set_command("/opt/venv/bin/python /opt/venv/bin/torchrun --nproc-per-node 2 train.py");
+  launcher->set_command(
+      "/opt/venv/bin/python /opt/venv/bin/torchrun --nproc-per-node 2 train.py");
   launcher->set_duration_ns(62 * kS);
   launcher->set_gc_hook(2);
   reply.set_launches(1'080'000);

@@ -68,19 +68,25 @@ TEST(FormatSite, LeavesOutWhatIsNotKnown) {
 TEST(Shortened, NeverCutsInsideACharacter) {
   EXPECT_EQ(Shortened("abcdef", 6), "abcdef");
   EXPECT_EQ(Shortened("abcdefg", 6), "abc...");
-  EXPECT_EQ(Shortened("ab\xC3\xA4" "defg", 6), "ab...");
+  EXPECT_EQ(Shortened("ab\xC3\xA4"
+                      "defg",
+                      6),
+            "ab...");
 }
 
 TEST(Table, AlignsCellsAndLeavesNoTrailingSpace) {
   Table table({{"n", Table::Align::kRight}, {"where", Table::Align::kLeft}});
   table.AddRow({"1", "b"});
   table.AddNote("note");
-  table.AddRow({"100", "\xC3\xA4" "bc"});
+  table.AddRow({"100",
+                "\xC3\xA4"
+                "bc"});
   EXPECT_EQ(table.Text(),
             "    n  where\n"
             "    1  b\n"
             "      note\n"
-            "  100  \xC3\xA4" "bc\n");
+            "  100  \xC3\xA4"
+            "bc\n");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/render/doctor.h"
+#include "cli/render/lines.h"
 #include "cli/render/summary.h"
 #include "tests/cli/fixed_replies.h"
 #include "tests/cli/golden.h"

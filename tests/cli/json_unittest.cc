@@ -27,27 +27,28 @@ Json Parsed(const Json& json) { return Json::parse(JsonText(json)); }
 
 TEST(JsonReport, OfSyncsHasTheAgreedKeysInOrder) {
   Json json = Parsed(SyncsJson(testing::FixedSyncs()));
-  EXPECT_THAT(Keys(json), ElementsAre("job", "sync_points", "total_blocked_ms", "total_calls",
-                                      "losses", "overhead"));
-  EXPECT_THAT(Keys(json["job"]),
-              ElementsAre("id", "name", "command", "host", "started_at", "duration_ms",
-                          "exit_status", "ended", "events", "processes",
-                          "working_processes"));
+  EXPECT_THAT(Keys(json), ElementsAre("job", "sync_points", "total_blocked_ms",
+                                      "total_calls", "losses", "overhead"));
+  EXPECT_THAT(
+      Keys(json["job"]),
+      ElementsAre("id", "name", "command", "host", "started_at", "duration_ms",
+                  "exit_status", "ended", "events", "processes", "working_processes"));
   EXPECT_THAT(Keys(json["sync_points"][0]),
-              ElementsAre("api", "calls", "blocked_ms", "max_ms", "bytes", "site", "stack",
-                          "native_stack"));
-  EXPECT_THAT(Keys(json["sync_points"][0]["site"]), ElementsAre("file", "line", "function"));
+              ElementsAre("api", "calls", "blocked_ms", "max_ms", "bytes", "site",
+                          "stack", "native_stack"));
+  EXPECT_THAT(Keys(json["sync_points"][0]["site"]),
+              ElementsAre("file", "line", "function"));
   EXPECT_THAT(Keys(json["sync_points"][0]["stack"][0]),
               ElementsAre("function", "file", "line"));
   EXPECT_THAT(Keys(json["sync_points"][0]["native_stack"][0]),
               ElementsAre("function", "file", "line", "module"));
   EXPECT_THAT(Keys(json["overhead"]),
               ElementsAre("self_ms", "percent", "relay_cpu_ms", "budget_percent"));
-  EXPECT_THAT(Keys(json["losses"]),
-              ElementsAre("events_committed", "events_stored", "events_lost",
-                          "lost_ring_full", "lost_no_ring", "lost_relay", "stacks_rejected",
-                          "reentered", "corrupt_segments", "thinning", "short_waits",
-                          "short_waits_ms"));
+  EXPECT_THAT(
+      Keys(json["losses"]),
+      ElementsAre("events_committed", "events_stored", "events_lost", "lost_ring_full",
+                  "lost_no_ring", "lost_relay", "stacks_rejected", "reentered",
+                  "corrupt_segments", "thinning", "short_waits", "short_waits_ms"));
 }
 
 TEST(JsonReport, GivesDurationsAsMillisecondNumbers) {
@@ -84,17 +85,18 @@ TEST(JsonReport, GivesNullForAnExitStatusThatIsNotKnown) {
 
 TEST(JsonReport, OfAllocationsHasTheAgreedKeys) {
   Json json = Parsed(AllocationsJson(testing::FixedAllocations()));
-  EXPECT_THAT(Keys(json), ElementsAre("job", "allocation_sites", "total_bytes", "total_calls",
-                                      "unknown_frees", "losses", "overhead"));
+  EXPECT_THAT(Keys(json),
+              ElementsAre("job", "allocation_sites", "total_bytes", "total_calls",
+                          "unknown_frees", "losses", "overhead"));
   EXPECT_THAT(Keys(json["allocation_sites"][0]),
-              ElementsAre("allocator", "calls", "frees", "bytes", "live_bytes", "peak_bytes",
-                          "blocked_ms", "site", "stack", "native_stack"));
+              ElementsAre("allocator", "calls", "frees", "bytes", "live_bytes",
+                          "peak_bytes", "blocked_ms", "site", "stack", "native_stack"));
 }
 
 TEST(JsonReport, OfGcHasTheAgreedKeys) {
   Json json = Parsed(GcJson(testing::FixedGc()));
-  EXPECT_THAT(Keys(json), ElementsAre("job", "gc_pauses", "total_ms", "total_count", "losses",
-                                      "overhead"));
+  EXPECT_THAT(Keys(json), ElementsAre("job", "gc_pauses", "total_ms", "total_count",
+                                      "losses", "overhead"));
   EXPECT_THAT(Keys(json["gc_pauses"][0]),
               ElementsAre("generation", "count", "total_ms", "max_ms", "collected",
                           "uncollectable", "site", "stack"));
@@ -102,16 +104,18 @@ TEST(JsonReport, OfGcHasTheAgreedKeys) {
 
 TEST(JsonReport, OfWaitsHasTheAgreedKeys) {
   Json json = Parsed(WaitsJson(testing::FixedWaits()));
-  EXPECT_THAT(Keys(json), ElementsAre("job", "host_waits", "total_ms", "losses", "overhead"));
-  EXPECT_THAT(Keys(json["host_waits"][0]),
-              ElementsAre("kind", "api", "count", "total_ms", "max_ms", "site", "stack"));
+  EXPECT_THAT(Keys(json),
+              ElementsAre("job", "host_waits", "total_ms", "losses", "overhead"));
+  EXPECT_THAT(
+      Keys(json["host_waits"][0]),
+      ElementsAre("kind", "api", "count", "total_ms", "max_ms", "site", "stack"));
 }
 
 TEST(JsonReport, OfAJobHasEveryList) {
   Json json = Parsed(ReportJson(testing::FixedReport()));
-  EXPECT_THAT(Keys(json),
-              ElementsAre("job", "summary", "processes", "sync_points", "allocation_sites",
-                          "gc_pauses", "host_waits", "losses", "overhead"));
+  EXPECT_THAT(Keys(json), ElementsAre("job", "summary", "processes", "sync_points",
+                                      "allocation_sites", "gc_pauses", "host_waits",
+                                      "losses", "overhead"));
   EXPECT_EQ(json["processes"].size(), 3u);
   EXPECT_EQ(json["processes"][1]["rank"], 1);
   EXPECT_TRUE(json["processes"][2]["rank"].is_null());
@@ -126,13 +130,18 @@ TEST(JsonReport, OfJobsIsAList) {
 }
 
 TEST(JsonReport, ReplacesTextThatIsNotUtf8) {
-  Json json = {{"text", "a\xff" "b"}};
-  EXPECT_EQ(Json::parse(JsonText(json))["text"], "a\xEF\xBF\xBD" "b");
+  Json json = {{"text",
+                "a\xff"
+                "b"}};
+  EXPECT_EQ(Json::parse(JsonText(json))["text"],
+            "a\xEF\xBF\xBD"
+            "b");
 }
 
 TEST(JsonReport, OfDoctorNamesStatusAndAdvice) {
   Json json = Parsed(DoctorJson({{"memfd", Check::Status::kError, "no", "do this"}}));
-  EXPECT_THAT(Keys(json["checks"][0]), ElementsAre("name", "status", "detail", "advice"));
+  EXPECT_THAT(Keys(json["checks"][0]),
+              ElementsAre("name", "status", "detail", "advice"));
   EXPECT_EQ(json["checks"][0]["status"], "error");
 }
 

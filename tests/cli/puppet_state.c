@@ -46,7 +46,8 @@ static void Descriptors(void) {
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     ssize_t size = readlink(path, target, sizeof target - 1);
     // Two runs have two different pipes for their output.
-    if (size > 0) printf("fd %d %s\n", fd, strncmp(target, "pipe:", 5) == 0 ? "pipe" : target);
+    if (size > 0)
+      printf("fd %d %s\n", fd, strncmp(target, "pipe:", 5) == 0 ? "pipe" : target);
   }
 }
 

@@ -1,0 +1,83 @@
+#include "cli/render/lines.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "cli/render/format.h"
+
+namespace lull {
+
+std::string JobLine(const v1::Job& job) {
+  std::string line;
+  if (!job.name().empty()) {
+    absl::StrAppend(&line, Shortened(job.name(), 60), " (", ShortId(job.id()), ")");
+  } else {
+    absl::StrAppend(&line, "Job ", ShortId(job.id()));
+  }
+  absl::StrAppend(&line, ": ", Shortened(job.command(), 60), ", ",
+                  FormatDuration(job.duration_ns()));
+  if (!job.ended()) {
+    absl::StrAppend(&line, ", still running");
+  } else if (job.exit_status_known()) {
+    absl::StrAppend(&line, ", exit status ", job.exit_status());
+  } else {
+    absl::StrAppend(&line, ", exit status unknown");
+  }
+  return line;
+}
+
+std::string LossesLine(const v1::Losses& losses) {
+  std::vector<std::string> parts;
+  if (losses.events_lost() > 0) {
+    uint64_t all =
+        losses.events_committed() + losses.lost_ring_full() + losses.lost_no_ring();
+    std::vector<std::string> why;
+    auto add = [&why](uint64_t count, absl::string_view reason) {
+      if (count > 0) why.push_back(absl::StrCat(FormatCount(count), " ", reason));
+    };
+    add(losses.lost_ring_full(), "ring full");
+    add(losses.lost_no_ring(), "too many threads");
+    add(losses.lost_relay(), "dropped by the relay");
+    parts.push_back(absl::StrCat("LOST ", FormatCount(losses.events_lost()), " of ",
+                                 FormatCount(all), " events (",
+                                 absl::StrJoin(why, ", "), ")"));
+  } else if (losses.events_stored() < losses.events_committed()) {
+    parts.push_back(absl::StrCat("Stored so far: ", FormatCount(losses.events_stored()),
+                                 " of ", FormatCount(losses.events_committed()),
+                                 " events"));
+  } else {
+    parts.push_back(
+        absl::StrCat("Nothing lost: ", FormatCount(losses.events_stored()), " events"));
+  }
+  if (losses.stacks_rejected() > 0) {
+    parts.push_back(
+        absl::StrCat(FormatCount(losses.stacks_rejected()), " stacks without room"));
+  }
+  if (losses.corrupt_segments() > 0) {
+    parts.push_back(
+        absl::StrCat("processes given up as corrupt: ", losses.corrupt_segments()));
+  }
+  if (losses.thinning() > 0) {
+    parts.push_back("stacks thinned to keep the overhead budget");
+  }
+  if (losses.short_waits() > 0) {
+    parts.push_back(absl::StrCat(FormatCount(losses.short_waits()),
+                                 " waits under the threshold (",
+                                 FormatDuration(losses.short_waits_ns()), " in all)"));
+  }
+  return absl::StrCat(absl::StrJoin(parts, "; "), ".");
+}
+
+std::string OverheadLine(const v1::Overhead& overhead) {
+  return absl::StrFormat(
+      "Cost of measuring: %s in the job, %.2f %% of its busiest process (budget %.2g "
+      "%%); "
+      "relay %s CPU.",
+      FormatDuration(overhead.self_ns()), overhead.percent(), overhead.budget_percent(),
+      FormatDuration(overhead.relay_cpu_ns()));
+}
+
+}  // namespace lull

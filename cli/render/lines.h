@@ -1,0 +1,19 @@
+// Single lines that the reports and the summary share.
+#pragma once
+
+#include <string>
+
+#include "query.pb.h"
+
+namespace lull {
+
+// "resnet (3f9a1c20): torchrun train.py, 42.3 s, exit status 0"
+std::string JobLine(const v1::Job& job);
+
+// Whether the answer is complete, and if not, what is missing and why.
+std::string LossesLine(const v1::Losses& losses);
+
+// What measuring cost the job, against its budget.
+std::string OverheadLine(const v1::Overhead& overhead);
+
+}  // namespace lull
