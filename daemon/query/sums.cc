@@ -17,26 +17,41 @@ class Summation {
  public:
   Summation(storage::StoreReader& reader, const storage::JobRow& job, int64_t process,
             const std::vector<Series>& series)
-      : reader_(reader),
-        job_(job),
-        process_(process),
-        series_(series),
-        cells_(series.size()) {}
+      : reader_(reader), job_(job), process_(process), series_(series) {}
 
-  absl::Status Add(TimeRange range) {
-    aggregate::Cover cover = aggregate::CoverRange(range.since, range.until);
-    LULL_RETURN_IF_ERROR(AddEdge(cover.head));
-    for (const aggregate::BucketRun& run : cover.runs) {
-      LULL_RETURN_IF_ERROR(reader_.Cells(process_, run.level, run.first, run.end,
-                                         [this](uint32_t id, const Cell& cell) {
-                                           if (id < cells_.size())
-                                             cells_[id].Append(cell);
-                                         }));
-    }
-    return AddEdge(cover.tail);
+  // Adds [begin, middle) to `before` and [middle, end) to `cells`, event by event. One
+  // pass for both: they mostly lie in the same blocks.
+  absl::Status AddEvents(uint64_t begin, uint64_t middle, uint64_t end,
+                         std::vector<Cell>& before, std::vector<Cell>& cells) {
+    if (begin >= end) return absl::OkStatus();
+    const uint64_t split = Absolute(middle);
+    std::vector<Event> memory_before, memory;
+    LULL_RETURN_IF_ERROR(reader_.Events(
+        process_, Absolute(begin), Absolute(end), [&](const Event& event) {
+          if (event.series >= series_.size()) return;
+          const Series& series = series_[event.series];
+          bool early = event.start_ns < split;
+          aggregate::AddEvent(series, event, (early ? before : cells)[event.series]);
+          if (aggregate::IsMemory(series.type)) {
+            (early ? memory_before : memory).push_back(event);
+          }
+        }));
+    AddMemory(memory_before, before);
+    AddMemory(memory, cells);
+    return absl::OkStatus();
   }
 
-  std::vector<Cell> TakeCells() { return std::move(cells_); }
+  absl::Status AddBuckets(const std::vector<aggregate::BucketRun>& runs,
+                          std::vector<Cell>& cells) {
+    for (const aggregate::BucketRun& run : runs) {
+      LULL_RETURN_IF_ERROR(reader_.Cells(process_, run.level, run.first, run.end,
+                                         [&cells](uint32_t id, const Cell& cell) {
+                                           if (id < cells.size())
+                                             cells[id].Append(cell);
+                                         }));
+    }
+    return absl::OkStatus();
+  }
 
  private:
   // What lies before the start of the job belongs to its first instant.
@@ -47,33 +62,22 @@ class Summation {
                : after_start + job_.start_ns;
   }
 
-  absl::Status AddEdge(const aggregate::Edge& edge) {
-    if (edge.empty()) return absl::OkStatus();
-    std::vector<Event> memory;
-    LULL_RETURN_IF_ERROR(reader_.Events(
-        process_, Absolute(edge.begin), Absolute(edge.end), [&](const Event& event) {
-          if (event.series >= cells_.size()) return;
-          const Series& series = series_[event.series];
-          aggregate::AddEvent(series, event, cells_[event.series]);
-          if (aggregate::IsMemory(series.type)) memory.push_back(event);
-        }));
-    std::stable_sort(memory.begin(), memory.end(), [](const Event& a, const Event& b) {
+  void AddMemory(std::vector<Event>& events, std::vector<Cell>& cells) {
+    std::stable_sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
       return aggregate::MemoryOrderNs(a) < aggregate::MemoryOrderNs(b);
     });
-    for (const Event& event : memory) {
-      if (event.released_series >= cells_.size()) continue;
+    for (const Event& event : events) {
+      if (event.released_series >= cells.size()) continue;
       aggregate::AddMemory(
-          event, [this](uint32_t id) -> Cell& { return cells_[id]; },
+          event, [&cells](uint32_t id) -> Cell& { return cells[id]; },
           [this](uint32_t id) -> const Series& { return series_[id]; });
     }
-    return absl::OkStatus();
   }
 
   storage::StoreReader& reader_;
   const storage::JobRow& job_;
   const int64_t process_;
   const std::vector<Series>& series_;
-  std::vector<Cell> cells_;
 };
 
 }  // namespace
@@ -88,18 +92,23 @@ absl::StatusOr<ProcessSums> LoadSums(storage::StoreReader& reader,
   LULL_ASSIGN_OR_RETURN(auto rows, reader.AllSeries(process.id));
   sums.series.resize(rows.empty() ? 1 : rows.back().id + 1);
   for (const storage::SeriesRow& row : rows) sums.series[row.id] = row.series;
+  sums.cells.resize(sums.series.size());
+  std::vector<Cell> before(sums.series.size());
 
-  Summation summation(reader, job, process.id, sums.series);
-  LULL_RETURN_IF_ERROR(summation.Add(range));
-  sums.cells = summation.TakeCells();
-  sums.live_before.resize(sums.series.size());
-  if (range.since > 0) {
-    Summation before(reader, job, process.id, sums.series);
-    LULL_RETURN_IF_ERROR(before.Add({0, range.since}));
-    std::vector<Cell> cells = before.TakeCells();
-    std::transform(cells.begin(), cells.end(), sums.live_before.begin(),
-                   [](const Cell& cell) { return cell.live; });
-  }
+  // In the order of time: [0, since) for what is live when the range begins, the edge
+  // around its start, its buckets, the edge at its end.
+  const aggregate::Cover past = aggregate::CoverRange(0, range.since);
+  const aggregate::Cover cover = aggregate::CoverRange(range.since, range.until);
+  Summation sum(reader, job, process.id, sums.series);
+  LULL_RETURN_IF_ERROR(sum.AddBuckets(past.runs, before));
+  const uint64_t begin = past.tail.empty() ? range.since : past.tail.begin;
+  const uint64_t end = cover.head.empty() ? range.since : cover.head.end;
+  LULL_RETURN_IF_ERROR(sum.AddEvents(begin, range.since, end, before, sums.cells));
+  LULL_RETURN_IF_ERROR(sum.AddBuckets(cover.runs, sums.cells));
+  LULL_RETURN_IF_ERROR(sum.AddEvents(cover.tail.begin, cover.tail.begin, cover.tail.end,
+                                     before, sums.cells));
+  sums.live_before.reserve(before.size());
+  for (const Cell& cell : before) sums.live_before.push_back(cell.live);
   return sums;
 }
 

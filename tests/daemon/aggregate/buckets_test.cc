@@ -55,7 +55,7 @@ TEST(Buckets, CoverAWeekWithFewBuckets) {
   Cover cover = CoverRange(kBucketNs + 1, week - 1);
   uint64_t buckets = 0;
   for (const BucketRun& run : cover.runs) buckets += run.end - run.first;
-  EXPECT_LE(buckets, 15u * 6 + week / WidthOf(3));
+  EXPECT_LE(buckets, 15u * 8 + week / WidthOf(4));
 }
 
 TEST(Buckets, KeepARangeWithinOneBucketAsAnEdge) {

@@ -220,7 +220,7 @@ TEST_P(Range, OfAnyReportEqualsTheModelExactly) {
     query.process = job.Below(3);
     if (job.Below(4) != 0) query.since = job.Below(span);
     if (job.Below(4) != 0) query.until = query.since + job.Below(span);
-    if (job.Below(4) == 0) query.since -= query.since % (10 * kSecond);
+    if (job.Below(4) == 0) query.since -= query.since % kSecond;
     SCOPED_TRACE(::testing::Message()
                  << "by " << query.by << " process " << query.process << " since "
                  << query.since << " until " << query.until);
