@@ -58,6 +58,7 @@ Json LossesJson(const v1::Losses& losses) {
       {"thinning", losses.thinning()},
       {"short_waits", losses.short_waits()},
       {"short_waits_ms", Ms(losses.short_waits_ns())},
+      {"thinned_launches", losses.thinned_launches()},
   };
 }
 

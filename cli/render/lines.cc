@@ -39,7 +39,7 @@ std::string LossesLine(const v1::Losses& losses) {
       if (count > 0) why.push_back(absl::StrCat(FormatCount(count), " ", reason));
     };
     add(losses.lost_ring_full(), "ring full");
-    add(losses.lost_no_ring(), "too many threads");
+    add(losses.lost_no_ring(), "from threads without a ring");
     add(losses.lost_relay(), "dropped by the relay");
     parts.push_back(absl::StrCat("LOST ", FormatCount(losses.events_lost()), " of ",
                                  FormatCount(all), " events (",
@@ -62,6 +62,10 @@ std::string LossesLine(const v1::Losses& losses) {
   }
   if (losses.thinning() > 0) {
     parts.push_back("stacks thinned to keep the overhead budget");
+  }
+  if (losses.thinned_launches() > 0) {
+    parts.push_back(absl::StrCat(FormatCount(losses.thinned_launches()),
+                                 " launches not recorded, for the same reason"));
   }
   if (losses.short_waits() > 0) {
     parts.push_back(absl::StrCat(FormatCount(losses.short_waits()),

@@ -66,7 +66,10 @@ const char* WaitKindName(WaitKind kind) {
 WaitKind ClassifyWait(std::string_view api, bool from_python,
                       const std::vector<const Frame*>& python) {
   for (const Frame* frame : python) {
-    if (EndsWith(frame->file, kDataLoader)) return WaitKind::kData;
+    // Reading the module while it is imported is no wait for data.
+    if (EndsWith(frame->file, kDataLoader) && frame->function != "<module>") {
+      return WaitKind::kData;
+    }
   }
   if (from_python && api == "pthread_cond_timedwait") return WaitKind::kGil;
   for (const Prefix& prefix : kPrefixes) {

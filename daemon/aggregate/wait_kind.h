@@ -12,7 +12,8 @@ namespace lull::aggregate {
 // Stored as the variant of a wait's series: append only.
 enum class WaitKind : uint8_t {
   kOther = 0,
-  kData = 1,     // below torch/utils/data/dataloader.py, whatever the call
+  kData = 1,     // below torch/utils/data/dataloader.py, whatever the call,
+                 // its import apart
   kGil = 2,      // the interpreter's own timed condition wait
   kLock = 3,     // semaphores and conditions
   kIo = 4,       // poll, select, epoll, read, recv

@@ -69,7 +69,8 @@ TEST(HumanReport, SaysWhatIsMissingFromAnAnswer) {
   losses->set_lost_relay(30);
   losses->set_stacks_rejected(12);
   losses->set_corrupt_segments(1);
-  losses->set_thinning(2);
+  losses->set_thinning(3);
+  losses->set_thinned_launches(40'000);
   ExpectGolden("syncs_with_losses", SyncsText(reply, v1::GROUP_BY_LINE));
 }
 

@@ -48,7 +48,8 @@ TEST(JsonReport, OfSyncsHasTheAgreedKeysInOrder) {
       Keys(json["losses"]),
       ElementsAre("events_committed", "events_stored", "events_lost", "lost_ring_full",
                   "lost_no_ring", "lost_relay", "stacks_rejected", "reentered",
-                  "corrupt_segments", "thinning", "short_waits", "short_waits_ms"));
+                  "corrupt_segments", "thinning", "short_waits", "short_waits_ms",
+                  "thinned_launches"));
 }
 
 TEST(JsonReport, GivesDurationsAsMillisecondNumbers) {

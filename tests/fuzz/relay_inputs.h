@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,9 @@ struct FuzzTarget {
   std::vector<std::string> (*seeds)();  // well-formed inputs to start from
   int replays;  // mutations of each seed in fuzz_replay_test: a second or less
 };
+
+// For GoogleTest: the name, not the bytes of the function pointers.
+inline void PrintTo(const FuzzTarget& target, std::ostream* out) { *out << target.name; }
 
 // A segment's headers, slots and arena; input: see FillSegment().
 void FuzzSegment(std::string_view input);

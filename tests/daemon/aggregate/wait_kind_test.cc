@@ -22,6 +22,12 @@ TEST(WaitKind, IsDataBelowTheDataLoaderWhateverTheCall) {
   EXPECT_EQ(KindOf("poll", true, "/home/u/my_dataloader.py.txt"), "io");
 }
 
+TEST(WaitKind, IsNotDataWhileTheDataLoaderIsImported) {
+  Frame import{"<module>", "/usr/lib/python3/dist-packages/torch/utils/data/dataloader.py",
+               9, ""};
+  EXPECT_EQ(WaitKindName(ClassifyWait("read", true, {&import})), std::string("io"));
+}
+
 TEST(WaitKind, IsGilOnlyForTheInterpretersOwnTimedWait) {
   EXPECT_EQ(KindOf("pthread_cond_timedwait", true), "gil");
   EXPECT_EQ(KindOf("pthread_cond_timedwait", false), "lock");
