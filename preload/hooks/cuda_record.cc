@@ -19,7 +19,7 @@ void commit_with_tip(const CudaCall& call, const EventParts& parts) {
   ErrnoKeeper keeper;
   count_gpu_call(call);
   commit(call, parts, 0, python_tip(call.segment), 0);
-  account_self(call.end_ns);
+  account_self_sampled(call.end_ns);
 }
 
 void commit_with_stacks(const CudaCall& call, const EventParts& parts) {

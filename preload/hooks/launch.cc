@@ -42,7 +42,7 @@ __attribute__((noinline)) void record(const CudaCall& call, const Launched& laun
     thinned.store(thinned.load(std::memory_order_relaxed) + 1,
                   std::memory_order_relaxed);
   }
-  account_self(call.end_ns);
+  account_self_sampled(call.end_ns);
 }
 
 }  // namespace

@@ -117,7 +117,7 @@ void record(HookId hook, void* block, uint64_t bytes, bool is_free, Device devic
     };
     commit_event();
   }
-  account_self(now);
+  is_free ? account_self_sampled(now) : account_self(now);
 }
 
 void report(const Guard& guard, HookId hook, void* block, int64_t bytes,

@@ -98,10 +98,11 @@ void record_wait(const Wait& wait) {
   uint64_t duration = wait.end_ns - wait.start_ns;
   if (duration < threshold) {
     add_short_wait(segment, duration);
+    account_self_sampled(wait.end_ns);
   } else {
     add_event(segment, wait);
+    account_self(wait.end_ns);
   }
-  account_self(wait.end_ns);
 }
 
 }  // namespace lull

@@ -152,5 +152,12 @@ TEST_F(WaitRecorder, AccountsForItsOwnCost) {
   EXPECT_GE(segment_.view().ring(0).self_ns, 10u * kSelfSamplePeriod * 40);
 }
 
+TEST_F(WaitRecorder, TimesEachEventThatTookAStack) {
+  segment_.view().control().wait_threshold_ns = 0;
+  for (int i = 0; i < 3; ++i) call<kPoll>(nothing, 1);
+  EXPECT_EQ(segment_.view().ring(0).self_samples, 3u);
+  EXPECT_GE(segment_.view().ring(0).self_ns, 3u * kTwoClockReadsNs);
+}
+
 }  // namespace
 }  // namespace lull
