@@ -8,11 +8,17 @@ under lull was never among its outcomes alone.
 """
 
 import os
+import signal
 import tempfile
 import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
 
 RETRIES = 2
+
+# A shell that starts us in the background has SIGINT ignored, the tests inherit it,
+# and those that interrupt themselves would wait for ever. What is caught here is
+# back at its default after exec.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def outcomes(run, python, module):
