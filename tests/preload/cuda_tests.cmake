@@ -63,6 +63,7 @@ if(LULL_CUDA_INCLUDE)
 endif()
 
 if(TARGET lull_preload)
+  add_dependencies(unit_tests lull_preload)
   lull_script_test(exported_symbols LABEL unit COMMAND
     ${PROJECT_SOURCE_DIR}/tools/check_symbols $<TARGET_FILE:lull_preload>
     ${PROJECT_SOURCE_DIR}/preload/exports.map)
