@@ -48,8 +48,8 @@ struct StackEntry {
 };
 
 struct PythonFrame {
-  Ref code;         // kPythonCode entry
-  int32_t lasti;    // byte offset of the instruction in co_code; -1 = not started
+  Ref code;       // kPythonCode entry
+  int32_t lasti;  // byte offset of the instruction in co_code; -1 = not started
 };
 
 // Followed by: filename, qualified name (name before 3.11), line table, without

@@ -31,13 +31,13 @@ inline constexpr uint8_t kEventTypeCount = 9;
 
 // Bits of Event::flags.
 enum EventFlag : uint8_t {
-  kFlagFree = 1 << 0,        // memory events: this releases arg0
-  kFlagPinned = 1 << 1,      // memory: host pinned; copies: host side is pinned
-  kFlagPageable = 1 << 2,    // copies: the host side is pageable memory
-  kFlagFailed = 1 << 3,      // the call returned an error code
+  kFlagFree = 1 << 0,          // memory events: this releases arg0
+  kFlagPinned = 1 << 1,        // memory: host pinned; copies: host side is pinned
+  kFlagPageable = 1 << 2,      // copies: the host side is pageable memory
+  kFlagFailed = 1 << 3,        // the call returned an error code
   kFlagStackThinned = 1 << 4,  // the governor left the stack out on purpose
-  kFlagFromPython = 1 << 5,  // host waits: called by the interpreter itself
-  kFlagLate = 1 << 6,        // launch after a pause: py_stack is a full stack
+  kFlagFromPython = 1 << 5,    // host waits: called by the interpreter itself
+  kFlagLate = 1 << 6,          // launch after a pause: py_stack is a full stack
 };
 
 // A reference into the arena: byte offset / 16. 0 means "none".
@@ -63,7 +63,7 @@ struct Event {
   Ref py_stack;      // kPythonStack entry, or 0
   Ref native_stack;  // kNativeStack entry, or 0
   uint32_t arg2;
-  uint16_t api;      // HookId of hook_list.h, 0 when no hook is involved
+  uint16_t api;  // HookId of hook_list.h, 0 when no hook is involved
   EventType type;
   uint8_t flags;
 };
@@ -74,7 +74,6 @@ struct Event {
 
 static_assert(sizeof(Event) == 48);
 static_assert(alignof(Event) == 8);
-static_assert(std::is_trivially_copyable_v<Event> &&
-              std::is_standard_layout_v<Event>);
+static_assert(std::is_trivially_copyable_v<Event> && std::is_standard_layout_v<Event>);
 
 }  // namespace lull::abi

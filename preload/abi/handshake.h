@@ -31,9 +31,10 @@ struct Welcome {
 inline constexpr int kHandshakeTimeoutMs = 2000;
 
 // Environment of a target. Read once, at start.
-inline constexpr char kSocketVariable[] = "LULL_SOCKET";   // path of the relay's socket
+inline constexpr char kSocketVariable[] = "LULL_SOCKET";  // path of the relay's socket
 inline constexpr char kDisableVariable[] = "LULL_DISABLE";  // "1": stay inert
-inline constexpr char kWorkersVariable[] = "LULL_WORKERS";  // "1": DataLoader workers too
+inline constexpr char kWorkersVariable[] =
+    "LULL_WORKERS";  // "1": DataLoader workers too
 
 static_assert(sizeof(Hello) == 16 && sizeof(Welcome) == 8);
 

@@ -55,8 +55,8 @@ struct RingHeader {
   std::atomic<uint64_t> self_samples;  // measurements behind that estimate
   std::atomic<uint32_t> tid;           // kernel thread id of the owner
   std::atomic<RingState> state;
-  std::atomic<uint64_t> short_waits;     // host waits under the threshold: count
-  std::atomic<uint64_t> short_waits_ns;  // and total time
+  std::atomic<uint64_t> short_waits;       // host waits under the threshold: count
+  std::atomic<uint64_t> short_waits_ns;    // and total time
   std::atomic<uint64_t> thinned_launches;  // left out under kThinLaunches
   alignas(64) std::atomic<uint64_t> tail;
 };

@@ -32,12 +32,12 @@ namespace lull::abi {
 
 // Written by the shim. Constant after the handshake, the atomics apart.
 struct SegmentHeader {
-  uint64_t magic;      // kSegmentMagic
-  uint32_t version;    // kVersion
-  uint32_t pid;        // as the target sees itself; the relay trusts SO_PEERCRED
-  uint64_t size;       // kSegmentSize
-  uint64_t created_ns;         // CLOCK_MONOTONIC
-  uint64_t created_realtime_ns;  // CLOCK_REALTIME at the same moment
+  uint64_t magic;       // kSegmentMagic
+  uint32_t version;     // kVersion
+  uint32_t pid;         // as the target sees itself; the relay trusts SO_PEERCRED
+  uint64_t size;        // kSegmentSize
+  uint64_t created_ns;  // CLOCK_MONOTONIC
+  uint64_t created_realtime_ns;          // CLOCK_REALTIME at the same moment
   std::atomic<uint32_t> python_version;  // (major << 8) | minor, 0 = no Python
   std::atomic<uint32_t> arena_used;      // bytes from kArenaOffset, 16-aligned
   std::atomic<uint64_t> arena_rejected;  // stacks or code objects that found no room
@@ -56,8 +56,8 @@ enum class GcHookState : uint32_t { kNoPython = 0, kPending = 1, kOn = 2, kFaile
 // Written by the relay, read by the shim with relaxed loads. The shim copies the
 // built-in defaults in before the handshake, so that it works without a relay.
 struct ControlBlock {
-  std::atomic<uint32_t> armed;     // 0: record nothing, cost nothing
-  std::atomic<uint32_t> thinning;  // Thinning, set by the governor
+  std::atomic<uint32_t> armed;              // 0: record nothing, cost nothing
+  std::atomic<uint32_t> thinning;           // Thinning, set by the governor
   std::atomic<uint64_t> wait_threshold_ns;  // shorter host waits are only summed
   std::atomic<uint64_t> late_launch_ns;     // a launch this long after the last
                                             // one takes a full stack

@@ -19,7 +19,7 @@ struct StatePage {
                                       // it is no fork child
   std::atomic<uint32_t> starting;     // a thread is at work in try_start_recording
   std::atomic<uint32_t> data_worker;  // known for a DataLoader worker
-  std::atomic<uint64_t> missed;  // events met meanwhile by others, not yet counted
+  std::atomic<uint64_t> missed;       // events met meanwhile by others, not yet counted
 };
 
 // Maps the page and lets g_state point to it, once. False: no memory, stay inert.

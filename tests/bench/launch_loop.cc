@@ -36,7 +36,8 @@ uint64_t now_ns() {
 // A fixed number of instructions, calibrated once: the same work in both halves.
 void work(uint64_t iterations) {
   uint64_t x = 1;
-  for (uint64_t i = 0; i < iterations; ++i) x = x * 6364136223846793005u + 1442695040888963407u;
+  for (uint64_t i = 0; i < iterations; ++i)
+    x = x * 6364136223846793005u + 1442695040888963407u;
   g_sink = x;
 }
 
@@ -69,11 +70,13 @@ int main(int argc, char** argv) {
   int rounds = std::atoi(argv[1]);
   uint64_t iterations = calibrate(std::atof(argv[2]));
   void* runtime = dlopen("libcudart.so.12", RTLD_NOW | RTLD_NOLOAD);
-  auto direct = runtime == nullptr ? nullptr
-                                   : reinterpret_cast<LaunchKernel>(dlvsym(
-                                         runtime, "cudaLaunchKernel", "libcudart.so.12"));
+  auto direct = runtime == nullptr
+                    ? nullptr
+                    : reinterpret_cast<LaunchKernel>(
+                          dlvsym(runtime, "cudaLaunchKernel", "libcudart.so.12"));
   if (direct == nullptr) {
-    std::fprintf(stderr, "launch_loop: the runtime's own cudaLaunchKernel was not found\n");
+    std::fprintf(stderr,
+                 "launch_loop: the runtime's own cudaLaunchKernel was not found\n");
     return 1;
   }
   half(cudaLaunchKernel, iterations);  // starts the recording

@@ -42,7 +42,8 @@ void emit(std::atomic<uint64_t>* tally, uint64_t calls, uint64_t calls_per_ms) {
       cudaLaunchKernel(nullptr, Dim3{1, 1, 1}, Dim3{1, 1, 1}, nullptr, 0, nullptr);
     }
     tally->fetch_add(1, std::memory_order_relaxed);
-    if (calls_per_ms != 0 && i % calls_per_ms == calls_per_ms - 1) pause_one_millisecond();
+    if (calls_per_ms != 0 && i % calls_per_ms == calls_per_ms - 1)
+      pause_one_millisecond();
   }
 }
 
@@ -59,7 +60,8 @@ void run_rank(std::atomic<uint64_t>* tallies, int threads, uint64_t calls,
 
 int main(int argc, char** argv) {
   if (argc != 6) {
-    std::fprintf(stderr, "usage: emitter TALLY_FILE RANKS THREADS CALLS CALLS_PER_MS\n");
+    std::fprintf(stderr,
+                 "usage: emitter TALLY_FILE RANKS THREADS CALLS CALLS_PER_MS\n");
     return 2;
   }
   int ranks = std::atoi(argv[2]);

@@ -20,7 +20,9 @@ struct FuzzTarget {
 };
 
 // For GoogleTest: the name, not the bytes of the function pointers.
-inline void PrintTo(const FuzzTarget& target, std::ostream* out) { *out << target.name; }
+inline void PrintTo(const FuzzTarget& target, std::ostream* out) {
+  *out << target.name;
+}
 
 // A segment's headers, slots and arena; input: see FillSegment().
 void FuzzSegment(std::string_view input);

@@ -26,7 +26,8 @@ int main() {
   CHECK(cudaStreamEndCapture(stream, &graph));
   cudaGraphExec_t exec;
   CHECK(cudaGraphInstantiateWithFlags(&exec, graph, 0));
-  for (int i = 0; i < puppets::kGraphLaunches; ++i) CHECK(cudaGraphLaunch(exec, stream));
+  for (int i = 0; i < puppets::kGraphLaunches; ++i)
+    CHECK(cudaGraphLaunch(exec, stream));
   CHECK(cudaStreamSynchronize(stream));
 
   bool right = result[0] == 7 && result[kBytes - 1] == 7;

@@ -10,7 +10,8 @@ KERNEL(part_kernel, {})
 extern "C" __attribute__((visibility("default"))) void PUPPET_PART() {
   float* data = nullptr;
   CHECK(cudaMalloc(&data, 4096));
-  for (int i = 0; i < puppets::kPartKernels; ++i) LAUNCH(part_kernel, 1, 32, nullptr, data);
+  for (int i = 0; i < puppets::kPartKernels; ++i)
+    LAUNCH(part_kernel, 1, 32, nullptr, data);
   CHECK(cudaDeviceSynchronize());
   CHECK(cudaFree(data));
   CHECK(cudaGetLastError());

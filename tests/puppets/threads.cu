@@ -1,10 +1,10 @@
 // Several threads, each on its own default stream (compiled for per-thread default
 // streams): no thread's wait is for another's kernels.
-#include "tests/puppets/cuda.h"
-#include "tests/puppets/expected.h"
-
 #include <thread>
 #include <vector>
+
+#include "tests/puppets/cuda.h"
+#include "tests/puppets/expected.h"
 
 namespace puppets = lull::puppets;
 

@@ -23,8 +23,8 @@ TEST(WaitKind, IsDataBelowTheDataLoaderWhateverTheCall) {
 }
 
 TEST(WaitKind, IsNotDataWhileTheDataLoaderIsImported) {
-  Frame import{"<module>", "/usr/lib/python3/dist-packages/torch/utils/data/dataloader.py",
-               9, ""};
+  Frame import{"<module>",
+               "/usr/lib/python3/dist-packages/torch/utils/data/dataloader.py", 9, ""};
   EXPECT_EQ(WaitKindName(ClassifyWait("read", true, {&import})), std::string("io"));
 }
 
