@@ -1,6 +1,7 @@
 // A training in miniature: what a PyTorch training asks of the runtime, from
 // functions with names, at lines that a test can find (SITE).
-// clang-format off: a call and its SITE mark stay on one line
+// A call and its SITE mark stay on one line:
+// clang-format off
 #include "tests/puppets/cuda.h"
 #include "tests/puppets/expected.h"
 
