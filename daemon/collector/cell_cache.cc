@@ -18,11 +18,13 @@ absl::StatusOr<CellCache::Entry*> CellCache::Find(const ChunkKey& key,
     entry = std::make_unique<Entry>();
     LULL_RETURN_IF_ERROR(reader.Chunk(key, entry->cells).status());
   }
+  entry->used = flushes_;
   return entry.get();
 }
 
 absl::Status CellCache::Flush(CellChanges& changes, int64_t process,
                               storage::StoreWriter& writer) {
+  ++flushes_;
   // In the order of time, so that peaks add up as they happened.
   std::vector<uint64_t> order;
   order.reserve(changes.cells_.size());
@@ -48,7 +50,10 @@ absl::Status CellCache::Flush(CellChanges& changes, int64_t process,
     entry->dirty = false;
   }
   changes.cells_.clear();
-  if (entries_.size() > kMaxChunks) entries_.clear();
+  if (entries_.size() > kMaxChunks) {
+    absl::erase_if(entries_,
+                   [this](const auto& item) { return item.second->used != flushes_; });
+  }
   return absl::OkStatus();
 }
 

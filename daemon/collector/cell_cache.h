@@ -40,13 +40,16 @@ class CellCache {
   struct Entry {
     storage::CellChunk cells;
     bool dirty = false;
+    uint64_t used = 0;  // the latest flush that touched it
   };
-  static constexpr size_t kMaxChunks = 2048;  // of 4 KiB
+  // Of 4 KiB. Beyond it, what the latest flush did not touch goes.
+  static constexpr size_t kMaxChunks = 512;
 
   absl::StatusOr<Entry*> Find(const storage::ChunkKey& key,
                               storage::StoreReader& reader);
 
   absl::flat_hash_map<storage::ChunkKey, std::unique_ptr<Entry>> entries_;
+  uint64_t flushes_ = 0;
 };
 
 }  // namespace lull::collector

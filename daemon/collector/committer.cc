@@ -39,10 +39,11 @@ Committer::~Committer() { Stop(); }
 
 bool Committer::Submit(std::shared_ptr<CommitListener> stream, const std::string& job,
                        lull::v1::IngestRequest request, size_t bytes) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   if (stopping_) return false;
   queued_bytes_ += bytes;
   queue_.push_back({stream, job, std::move(request), bytes});
+  arrived_.notify_one();
   if (queued_bytes_ < options_.max_queue_bytes) return true;
   waiting_.push_back(std::move(stream));
   return false;
@@ -50,14 +51,15 @@ bool Committer::Submit(std::shared_ptr<CommitListener> stream, const std::string
 
 void Committer::Stop() {
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     stopping_ = true;
+    arrived_.notify_one();
   }
   if (thread_.joinable()) thread_.join();
 }
 
 uint64_t Committer::events_stored() const {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   return events_stored_;
 }
 
@@ -66,11 +68,9 @@ std::vector<Committer::Item> Committer::Take(absl::Duration patience) {
   std::vector<Item> items;
   std::vector<std::shared_ptr<CommitListener>> resumed;
   {
-    absl::MutexLock lock(&mutex_);
-    auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return stopping_ || !queue_.empty();
-    };
-    mutex_.AwaitWithTimeout(absl::Condition(&ready), patience);
+    std::unique_lock lock(mutex_);
+    arrived_.wait_for(lock, absl::ToChronoNanoseconds(patience),
+                      [this] { return stopping_ || !queue_.empty(); });
     size_t taken = 0;
     while (!queue_.empty() && taken < options_.max_commit_bytes) {
       taken += queue_.front().bytes;
@@ -91,7 +91,7 @@ void Committer::Run() {
     if (!items.empty()) {
       CommitGroup(std::move(items));
     } else {
-      absl::MutexLock lock(&mutex_);
+      std::lock_guard lock(mutex_);
       if (stopping_ && queue_.empty()) return;
     }
     Unload();
@@ -126,7 +126,7 @@ void Committer::CommitGroup(std::vector<Item> items) {
     if (hurry || bytes >= options_.max_commit_bytes || left <= absl::ZeroDuration())
       break;
     items = Take(left);
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     if (stopping_ && items.empty()) break;
   }
   Tell(good, FlushAll());
@@ -168,7 +168,7 @@ absl::Status Committer::FlushAll() {
       stored += job.state->events_stored() - job.counted;
       job.counted = job.state->events_stored();
     }
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     events_stored_ += stored;
     return absl::OkStatus();
   }

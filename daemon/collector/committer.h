@@ -6,17 +6,17 @@
 // deletes jobs that have outlived their keep.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "daemon/collector/job_state.h"
 #include "daemon/collector/retention.h"
@@ -80,7 +80,7 @@ class Committer {
   };
 
   void Run();
-  std::vector<Item> Take(absl::Duration patience) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<Item> Take(absl::Duration patience);
   void CommitGroup(std::vector<Item> first);
   absl::Status Apply(const Item& item);
   absl::Status FlushAll();
@@ -93,12 +93,14 @@ class Committer {
   Retention retention_;
   absl::flat_hash_map<std::string, LoadedJob> jobs_;  // of the thread alone
 
-  mutable absl::Mutex mutex_;
-  std::deque<Item> queue_ ABSL_GUARDED_BY(mutex_);
-  size_t queued_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::vector<std::shared_ptr<CommitListener>> waiting_ ABSL_GUARDED_BY(mutex_);
-  uint64_t events_stored_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  // std::mutex and not absl's: TSan sees through it.
+  mutable std::mutex mutex_;  // guards all below
+  std::condition_variable arrived_;
+  std::deque<Item> queue_;
+  size_t queued_bytes_ = 0;
+  std::vector<std::shared_ptr<CommitListener>> waiting_;
+  uint64_t events_stored_ = 0;
+  bool stopping_ = false;
   std::thread thread_;  // last: it uses all of the above
 };
 

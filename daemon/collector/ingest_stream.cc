@@ -30,7 +30,7 @@ IngestStream* IngestStream::Start(Committer& committer, const grpc::Status& refu
 
 void IngestStream::OnReadDone(bool ok) {
   if (!ok) {  // the relay is done sending, or gone, or we ended the stream
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     half_closed_ = true;
     return FinishIfPossible();
   }
@@ -64,7 +64,7 @@ absl::Status IngestStream::Handle(bool& may_continue) {
   } else {
     LULL_RETURN_IF_ERROR(ValidateBatch(request_.batch()));
     last_sequence_ = request_.batch().sequence();
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     awaited_ = last_sequence_;
   }
   size_t bytes = request_.ByteSizeLong();
@@ -78,12 +78,12 @@ void IngestStream::MayContinue() { ReadNext(); }
 
 // Under the lock: after Finish, gRPC's side of the stream may be gone already.
 void IngestStream::ReadNext() {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   if (!finished_) StartRead(&request_);
 }
 
 void IngestStream::Committed(uint64_t sequence) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   committed_ = sequence;
   if (finished_ || ending_) return;
   if (!writing_ && committed_ > acknowledged_) {
@@ -96,7 +96,7 @@ void IngestStream::Committed(uint64_t sequence) {
 }
 
 void IngestStream::OnWriteDone(bool ok) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   writing_ = false;
   if (ok && !ending_ && committed_ > acknowledged_) {
     writing_ = true;
@@ -110,7 +110,7 @@ void IngestStream::OnWriteDone(bool ok) {
 void IngestStream::Failed(const absl::Status& status) { End(ToGrpc(status)); }
 
 void IngestStream::End(const grpc::Status& status) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   if (ending_) return;
   ending_ = true;
   status_ = status;

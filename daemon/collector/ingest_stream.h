@@ -6,12 +6,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "daemon/collector/committer.h"
 #include "ingest.pb.h"
 
@@ -46,7 +45,7 @@ class IngestStream
   absl::Status CheckOrder();
   void ReadNext();
   void End(const grpc::Status& status);
-  void FinishIfPossible() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FinishIfPossible();  // under mutex_
 
   Committer& committer_;
   const std::function<void()> on_done_;
@@ -57,16 +56,16 @@ class IngestStream
   std::string job_;
   uint64_t last_sequence_ = 0;
 
-  absl::Mutex mutex_;
+  std::mutex mutex_;             // guards all below
   lull::v1::IngestReply reply_;  // of the write that is under way alone
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t acknowledged_ ABSL_GUARDED_BY(mutex_) = 0;  // sent, or being sent
-  uint64_t committed_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t awaited_ ABSL_GUARDED_BY(mutex_) = 0;  // highest sequence submitted
-  bool half_closed_ ABSL_GUARDED_BY(mutex_) = false;
-  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
-  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  grpc::Status status_ ABSL_GUARDED_BY(mutex_);
+  bool writing_ = false;
+  uint64_t acknowledged_ = 0;  // sent, or being sent
+  uint64_t committed_ = 0;
+  uint64_t awaited_ = 0;  // highest sequence submitted
+  bool half_closed_ = false;
+  bool ending_ = false;
+  bool finished_ = false;
+  grpc::Status status_;
 };
 
 }  // namespace lull::collector

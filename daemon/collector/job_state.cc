@@ -10,6 +10,8 @@ namespace lull::collector {
 
 absl::StatusOr<std::unique_ptr<JobState>> JobState::Load(storage::StoreReader& reader,
                                                          const lull::v1::Hello& hello) {
+  LULL_ASSIGN_OR_RETURN(bool deleting, reader.IsBeingDeleted(hello.job().id()));
+  if (deleting) return absl::UnavailableError("the job is being deleted for its age");
   std::unique_ptr<JobState> job(new JobState);
   LULL_ASSIGN_OR_RETURN(auto known, reader.FindJob(hello.job().id()));
   if (known.empty()) {

@@ -19,7 +19,7 @@ namespace lull::collector {
 // and after an error of Flush or of the commit the object is of no more use.
 class JobState {
  public:
-  // The job as the store knows it, or a new one.
+  // The job as the store knows it, or a new one. UNAVAILABLE while retention is at it.
   static absl::StatusOr<std::unique_ptr<JobState>> Load(storage::StoreReader& reader,
                                                         const lull::v1::Hello& hello);
 

@@ -136,7 +136,8 @@ absl::Status CheckCounters(const lull::v1::ProcessCounters& counters) {
   for (const lull::v1::RingCounters& ring : counters.rings()) {
     if (ring.ring() >= kMaxRing) return Invalid("counters.rings.ring is ", ring.ring());
     if (std::max({ring.committed(), ring.lost_full(), ring.lost_relay(), ring.self_ns(),
-                  ring.short_waits(), ring.short_waits_ns(), ring.thinned_launches()}) > kMaxTimeNs) {
+                  ring.short_waits(), ring.short_waits_ns(), ring.thinned_launches()}) >
+        kMaxTimeNs) {
       return Invalid("counters.rings holds a total that is out of range");
     }
   }

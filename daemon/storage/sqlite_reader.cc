@@ -101,6 +101,14 @@ absl::StatusOr<std::vector<JobRow>> SqliteReader::FindJob(const std::string& uui
       uuid);
 }
 
+absl::StatusOr<bool> SqliteReader::IsBeingDeleted(const std::string& uuid) {
+  bool deleting = false;
+  LULL_RETURN_IF_ERROR(db_.Query(
+      "SELECT deleting FROM jobs WHERE uuid=?",
+      [&](const Row& r) { deleting = r.Int(0) != 0; }, uuid));
+  return deleting;
+}
+
 absl::StatusOr<std::vector<ProcessRow>> SqliteReader::Processes(int64_t job) {
   return Collect<ProcessRow>(
       db_,

@@ -22,7 +22,7 @@ void SqliteWriter::Rollback() {
 }
 
 absl::Status SqliteWriter::PutJob(JobRow& row) {
-  LULL_RETURN_IF_ERROR(db_->Execute(
+  return db_->Query(
       "INSERT INTO jobs(uuid, name, command, host, user, lull_version, start_ns,"
       "start_realtime_ns, budget, ended, exit_status_known, exit_status, end_ns,"
       "relay_cpu_ns, last_event_ns, touched_realtime_ns) "
@@ -30,17 +30,15 @@ absl::Status SqliteWriter::PutJob(JobRow& row) {
       "ON CONFLICT(uuid) DO UPDATE SET name=?2, command=?3, host=?4, user=?5,"
       "lull_version=?6, start_ns=?7, start_realtime_ns=?8, budget=?9, ended=?10,"
       "exit_status_known=?11, exit_status=?12, end_ns=?13, relay_cpu_ns=?14,"
-      "last_event_ns=?15, touched_realtime_ns=?16",
-      row.uuid, row.name, row.command, row.host, row.user, row.lull_version,
-      row.start_ns, row.start_realtime_ns, row.overhead_budget_percent, row.ended,
-      row.exit_status_known, row.exit_status, row.end_ns, row.relay_cpu_ns,
-      row.last_event_ns, row.touched_realtime_ns));
-  if (row.id == 0) row.id = db_->last_insert_id();
-  return absl::OkStatus();
+      "last_event_ns=?15, touched_realtime_ns=?16 RETURNING id",
+      [&row](const Row& r) { row.id = r.Int(0); }, row.uuid, row.name, row.command,
+      row.host, row.user, row.lull_version, row.start_ns, row.start_realtime_ns,
+      row.overhead_budget_percent, row.ended, row.exit_status_known, row.exit_status,
+      row.end_ns, row.relay_cpu_ns, row.last_event_ns, row.touched_realtime_ns);
 }
 
 absl::Status SqliteWriter::PutProcess(ProcessRow& row) {
-  LULL_RETURN_IF_ERROR(db_->Execute(
+  return db_->Query(
       "INSERT INTO processes(job, key, pid, parent_pid, start_ns, end_ns, command,"
       "executable, python_version, rank, local_rank, lost_no_ring, stacks_rejected,"
       "reentered, gpu_calls, torch_allocations, native_stacks, gc_hook, thinning, "
@@ -53,13 +51,12 @@ absl::Status SqliteWriter::PutProcess(ProcessRow& row) {
       "lost_no_ring=?12, stacks_rejected=?13, reentered=?14, gpu_calls=?15,"
       "torch_allocations=?16, native_stacks=?17, gc_hook=?18, thinning=?19, "
       "corrupt=?20,"
-      "as_of_ns=?21",
-      row.job, row.key, row.pid, row.parent_pid, row.start_ns, row.end_ns, row.command,
-      row.executable, row.python_version, row.rank, row.local_rank, row.lost_no_ring,
+      "as_of_ns=?21 RETURNING id",
+      [&row](const Row& r) { row.id = r.Int(0); }, row.job, row.key, row.pid,
+      row.parent_pid, row.start_ns, row.end_ns, row.command, row.executable,
+      row.python_version, row.rank, row.local_rank, row.lost_no_ring,
       row.stacks_rejected, row.reentered, row.gpu_calls, row.torch_allocations,
-      row.native_stacks, row.gc_hook, row.thinning, row.corrupt, row.as_of_ns));
-  if (row.id == 0) row.id = db_->last_insert_id();
-  return absl::OkStatus();
+      row.native_stacks, row.gc_hook, row.thinning, row.corrupt, row.as_of_ns);
 }
 
 absl::Status SqliteWriter::PutRing(int64_t process, const RingRow& row) {

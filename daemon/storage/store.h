@@ -46,6 +46,8 @@ class StoreReader {
   // Newest first; jobs that are being deleted are left out. limit 0 = all.
   virtual absl::StatusOr<std::vector<JobRow>> Jobs(uint32_t limit) = 0;
   virtual absl::StatusOr<std::vector<JobRow>> FindJob(const std::string& uuid) = 0;
+  // What MarkForDeletion has hidden and DeleteSome has not finished with.
+  virtual absl::StatusOr<bool> IsBeingDeleted(const std::string& uuid) = 0;
   virtual absl::StatusOr<std::vector<ProcessRow>> Processes(int64_t job) = 0;
   virtual absl::StatusOr<std::vector<RingRow>> Rings(int64_t process) = 0;
   virtual absl::StatusOr<std::vector<ApiRow>> Apis(int64_t job) = 0;

@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
 #include "absl/time/clock.h"
 #include "daemon/storage/sqlite_store.h"
 #include "tests/daemon/collector/test_job.h"
@@ -15,20 +20,28 @@ namespace {
 class Listener : public CommitListener {
  public:
   void Committed(uint64_t sequence) override {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     committed_ = sequence;
+    changed_.notify_all();
   }
   void Failed(const absl::Status& status) override {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     failure_ = status;
+    changed_.notify_all();
   }
   void MayContinue() override {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     resumed_ = true;
+    changed_.notify_all();
   }
 
   bool AwaitCommit(uint64_t sequence) {
     return Await([this, sequence] { return committed_ >= sequence; });
+  }
+  // True when committed, false when failed.
+  bool AwaitEither(uint64_t sequence) {
+    Await([this, sequence] { return committed_ >= sequence || !failure_.ok(); });
+    return committed() >= sequence;
   }
   bool AwaitFailure() {
     return Await([this] { return !failure_.ok(); });
@@ -37,22 +50,23 @@ class Listener : public CommitListener {
     return Await([this] { return resumed_; });
   }
   absl::Status failure() {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     return failure_;
   }
   uint64_t committed() {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     return committed_;
   }
 
  private:
   template <typename Condition>
   bool Await(Condition condition) {
-    absl::MutexLock lock(&mutex_);
-    return mutex_.AwaitWithTimeout(absl::Condition(&condition), absl::Seconds(20));
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(20), condition);
   }
 
-  absl::Mutex mutex_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
   uint64_t committed_ = 0;
   absl::Status failure_;
   bool resumed_ = false;
@@ -162,6 +176,35 @@ TEST_F(CommitterTest, HoldsBackAStreamWhileTheQueueIsFull) {
   auto stream = std::make_shared<Listener>();
   EXPECT_FALSE(committer.Submit(stream, test::MakeJobId(1), Hello(1), 1000));
   EXPECT_TRUE(stream->AwaitResumption());
+}
+
+TEST_F(CommitterTest, RefusesAJobWhileItIsDeletedAndTakesItAnewAfterwards) {
+  storage::JobRow job;
+  job.uuid = test::MakeJobId(1);
+  storage::StoreWriter& writer = store_->writer();
+  ASSERT_TRUE(writer.Begin().ok());
+  ASSERT_TRUE(writer.PutJob(job).ok());
+  ASSERT_TRUE(writer.Commit().ok());
+  ASSERT_TRUE(writer.MarkForDeletion(job.id).ok());
+
+  CommitterOptions options;
+  auto early = std::make_shared<Listener>();
+  auto other = std::make_shared<Listener>();
+  auto late = std::make_shared<Listener>();
+  Committer committer(*store_, options);
+  committer.Submit(early, test::MakeJobId(1), Hello(1), 1);
+  committer.Submit(other, test::MakeJobId(2), Hello(2), 1);
+  committer.Submit(other, test::MakeJobId(2), Batch(1, 0), 1);
+  ASSERT_TRUE(other->AwaitCommit(1));
+  // Retention may have been faster than the first Hello.
+  for (int i = 0; i < 100; ++i) {
+    late = std::make_shared<Listener>();
+    committer.Submit(late, test::MakeJobId(1), Hello(1), 1);
+    committer.Submit(late, test::MakeJobId(1), Batch(1, 0), 1);
+    if (late->AwaitEither(1)) break;
+  }
+  EXPECT_EQ(late->committed(), 1u);
+  EXPECT_EQ(Stored(), 2u);
 }
 
 // A commit that fails: the store refuses every write until it is let go.
