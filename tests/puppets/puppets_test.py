@@ -116,6 +116,14 @@ class Puppets(unittest.TestCase):
                 self.check_training(log)
                 self.check_blocking(log)
 
+    def test_each_host_build_needs_the_runtime_of_its_name(self):
+        for puppet in ("trainer", "threads", "graph"):
+            for major in ("12", "13"):
+                program = os.path.join(PUPPETS, f"{puppet}_host{major}")
+                needed = subprocess.run(["readelf", "-d", program], check=True, text=True,
+                                        stdout=subprocess.PIPE).stdout
+                self.assertIn(f"[libcudart.so.{major}]", needed, program)
+
     def test_nvcc_takes_part_where_it_is_installed(self):
         if shutil.which("nvcc") is None:
             self.skipTest("no nvcc: the host compiler's builds stand in")
