@@ -77,7 +77,7 @@ std::string LossesLine(const v1::Losses& losses) {
 
 std::string OverheadLine(const v1::Overhead& overhead) {
   return absl::StrFormat(
-      "Cost of measuring: %s in the job, %.2f %% of its busiest process (budget %.2g "
+      "Cost of measuring: %s in the job, %.2f %% of its busiest process (budget %.4g "
       "%%); "
       "relay %s CPU.",
       FormatDuration(overhead.self_ns()), overhead.percent(), overhead.budget_percent(),

@@ -42,11 +42,16 @@ inline void account_self(uint64_t entered) {
 }
 
 // Hooks of tens of nanoseconds, all alike: one in 64 is timed, and stands for all.
+// One that took microseconds was interrupted in the middle. What interrupted it is
+// not ours, and times 64 it would have the governor thin a job that costs nothing.
 inline constexpr uint32_t kSelfSamplePeriod = 64;
+inline constexpr uint64_t kLongestSampleNs = 4'000;
 inline void account_self_sampled(uint64_t entered) {
   ThreadState& thread = t_thread;
   if (++thread.tick % kSelfSamplePeriod != 0 || thread.ring == nullptr) return;
-  add_self((monotonic_ns() - entered + kTwoClockReadsNs) * kSelfSamplePeriod);
+  uint64_t spent = monotonic_ns() - entered;
+  if (spent > kLongestSampleNs) spent = kLongestSampleNs;
+  add_self((spent + kTwoClockReadsNs) * kSelfSamplePeriod);
 }
 
 }  // namespace lull

@@ -35,8 +35,7 @@ lull_probe_test(native_stack_unit_test unit)
 lull_probe_test(python_interpreters_integration_test integration interpreters.cc)
 lull_probe_test(torch_memory_integration_test integration interpreters.cc)
 
-# Prints the price of a stack, and fails when it is far beyond what
-# preload/stacks/python_frames.cc claims.
+# Prints the price of a stack, beside that of a clock read.
 lull_script_test(stacks_bench LABEL bench
   COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/puppets/stacks_bench.py
   ENVIRONMENT LULL_STACKS_PROBE=$<TARGET_FILE:lull_stacks_probe>)

@@ -1,14 +1,13 @@
 """Price of a warm stack of 30 frames, each of another function.
 
-Everything is a ratio to one clock read of the same run, so that the limits hold on
-a slow machine too.
+Beside each stands the ratio to one clock read of the same run.
 """
 import sys
 
 import probe
 
 DEPTH = 30
-LIMITS = {"python_stack": 30, "python_tip": 3, "native_stack": 100}  # clock reads
+NAMES = ("python_stack", "python_tip", "native_stack")
 
 
 def chain(n, innermost):
@@ -26,10 +25,6 @@ def measure():
 
 
 *costs, clock = chain(DEPTH - len(probe.frames()) - 1, measure)()
-failed = False
-for (name, limit), cost in zip(LIMITS.items(), costs):
-    ratio = cost / clock
-    sys.stdout.write("python %d.%d %-13s %4.0f ns = %4.1f clock reads (limit %d)\n" % (
-        sys.version_info[0], sys.version_info[1], name, cost, ratio, limit))
-    failed |= ratio > limit
-sys.exit(failed)
+for name, cost in zip(NAMES, costs):
+    sys.stdout.write("python %d.%d %-13s %4.0f ns = %4.1f clock reads\n" % (
+        sys.version_info[0], sys.version_info[1], name, cost, cost / clock))
