@@ -92,7 +92,7 @@ class Findings {
     uint64_t pageable = 0;
     const v1::SyncPoint* pageable_worst = nullptr;
     for (const v1::SyncPoint& point : reply_.syncs().sync_points()) {
-      if (IsAsyncCopy(point)) {
+      if (IsAsyncCopy(point) && !IsReadBack(point)) {
         pageable += point.blocked_ns();
         if (pageable_worst == nullptr) pageable_worst = &point;
       } else if (point.calls() >= kLoopCalls &&
@@ -111,7 +111,7 @@ class Findings {
   }
 
   void AddSync(const v1::SyncPoint& point) {
-    bool copy = absl::StrContains(point.api(), "emcpy");
+    bool copy = absl::StrContains(point.api(), "emcpy") && !IsReadBack(point);
     found_.push_back(
         {absl::StrCat(point.api(), " blocks the host for ", Share(point.blocked_ns()),
                       " of the time, at ", FormatSite(point.site())),
@@ -124,6 +124,13 @@ class Findings {
   static bool IsAsyncCopy(const v1::SyncPoint& point) {
     return absl::StrContains(point.api(), "emcpy") &&
            absl::StrContains(point.api(), "Async");
+  }
+
+  // A copy of a few bytes takes microseconds by itself: the time is that of the work
+  // queued before it, and pinned memory would win nothing.
+  static bool IsReadBack(const v1::SyncPoint& point) {
+    return absl::StrContains(point.api(), "emcpy") &&
+           point.bytes() <= kReadBackBytes * point.calls();
   }
 
   const v1::ReportReply& reply_;

@@ -39,6 +39,8 @@ inline constexpr double kSyncPercent = 5;
 inline constexpr uint64_t kLoopCalls = 16;
 // Likewise, of full garbage collections.
 inline constexpr uint64_t kOftenCollected = 3;
+// A copy of at most this many bytes on average reads a value back.
+inline constexpr uint64_t kReadBackBytes = 4096;
 
 std::vector<Advice> WhatToChangeFirst(const v1::ReportReply& reply);
 

@@ -71,9 +71,21 @@ TEST(Advice, TellsPageableCopiesFromOtherSyncs) {
   point->set_api("cudaMemcpyAsync");
   point->set_calls(100);
   point->set_blocked_ns(10 * kPercentNs);
+  point->set_bytes(100 << 20);
   ASSERT_THAT(WhatToChangeFirst(reply), SizeIs(1));
   EXPECT_THAT(WhatToChangeFirst(reply)[0].advice, HasSubstr("pin_memory"));
   point->set_api("cudaStreamSynchronize");
+  ASSERT_THAT(WhatToChangeFirst(reply), SizeIs(1));
+  EXPECT_THAT(WhatToChangeFirst(reply)[0].advice, HasSubstr(".item()"));
+}
+
+TEST(Advice, DoesNotPinWhatOnlyReadsAValueBack) {
+  v1::ReportReply reply = QuietReport();
+  v1::SyncPoint* point = reply.mutable_syncs()->add_sync_points();
+  point->set_api("cudaMemcpyAsync");
+  point->set_calls(100);
+  point->set_blocked_ns(10 * kPercentNs);
+  point->set_bytes(100 * sizeof(float));
   ASSERT_THAT(WhatToChangeFirst(reply), SizeIs(1));
   EXPECT_THAT(WhatToChangeFirst(reply)[0].advice, HasSubstr(".item()"));
 }
