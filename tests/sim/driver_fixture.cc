@@ -29,6 +29,26 @@ const Driver& driver_with_log() {
 
 std::string own_log() { return scratch_path("truth." + std::to_string(getpid())); }
 
+// Made on first use; removed at exit, by the process that made it alone.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    char text[] = "/tmp/lull_sim_test.XXXXXX";
+    path_ = mkdtemp(text);
+  }
+  ~ScratchFolder() {
+    if (getpid() == owner_) std::filesystem::remove_all(path_);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  pid_t owner_ = getpid();
+  std::string path_;
+};
+
 template <typename Function>
 void find(const char* name, Function* out) {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
@@ -38,16 +58,8 @@ void find(const char* name, Function* out) {
 }  // namespace
 
 std::string scratch_path(const std::string& name) {
-  static const pid_t owner = getpid();
-  static const std::string folder = [] {
-    char text[] = "/tmp/lull_sim_test.XXXXXX";
-    std::string made = mkdtemp(text);
-    atexit([] {
-      if (getpid() == owner) std::filesystem::remove_all(scratch_path(""));
-    });
-    return made;
-  }();
-  return folder + "/" + name;
+  static const ScratchFolder folder;
+  return folder.path() + "/" + name;
 }
 
 std::vector<TruthRecord> read_truth(const std::string& path) {
