@@ -2,7 +2,7 @@
 #   one GoogleTest executable; every test case becomes a ctest case.
 # lull_script_test(name LABEL ... COMMAND ...)
 #   any command; exit status 0 passes.
-# Labels: unit and integration make the default tier; slow, bench, torch and gpu
+# Labels: unit and integration make the default tier; slow and bench
 # are asked for by name (tools/test --help).
 find_package(GTest REQUIRED)
 include(GoogleTest)

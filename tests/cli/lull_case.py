@@ -25,8 +25,9 @@ class LullCase(unittest.TestCase):
         if ARGUMENTS.preload:
             self.environment["LULL_PRELOAD_LIBRARY"] = ARGUMENTS.preload
         self.processes = []
+        self.addCleanup(self.clean_up)  # runs also when a setUp below fails half-way
 
-    def tearDown(self):
+    def clean_up(self):
         for process in self.processes:
             process.kill()
             process.wait()
