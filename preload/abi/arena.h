@@ -22,6 +22,10 @@ enum class EntryKind : uint32_t {
   kPythonStack = 1,
   kNativeStack = 2,
   kPythonCode = 3,
+  kText = 4,
+  kKernel = 5,
+  kGpuStream = 6,
+  kGpuDevice = 7,
 };
 
 struct EntryHeader {
@@ -68,10 +72,60 @@ struct CodeEntry {
   uint32_t linetable_size;  // 0 when it was too large to keep
 };
 
+// Followed by the text: bytes as the writer found them, no terminator.
+struct TextEntry {
+  EntryHeader header;
+  uint64_t hash;  // writer's own use
+  uint32_t size;  // of the text
+  uint32_t reserved;
+};
+
+// A kernel and the shape that it was launched with: what repeats from one launch to
+// the next, so that it is one integer.
+struct KernelEntry {
+  EntryHeader header;
+  uint64_t hash;  // writer's own use
+  Ref name;       // kText, mangled as CUPTI gives it
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint32_t registers_per_thread;
+  uint32_t static_shared_bytes;
+  uint32_t dynamic_shared_bytes;
+};
+
+// CUPTI's ids: unique in the process, streams within their context.
+struct GpuStreamEntry {
+  EntryHeader header;
+  uint64_t hash;  // writer's own use
+  uint32_t device;
+  uint32_t context;
+  uint32_t stream;
+  uint32_t reserved;
+};
+
+// As cuDeviceGetAttribute tells it; 0 where it does not.
+struct GpuDeviceEntry {
+  EntryHeader header;
+  uint64_t hash;  // writer's own use
+  Ref name;       // kText
+  uint32_t device;
+  uint32_t multiprocessors;
+  uint32_t max_threads_per_multiprocessor;
+  uint32_t max_blocks_per_multiprocessor;
+  uint32_t max_registers_per_multiprocessor;
+  uint32_t max_shared_bytes_per_multiprocessor;
+  uint32_t warp_size;
+  uint32_t compute_capability;  // 10 * major + minor
+  uint32_t reserved;
+  uint64_t total_bytes;
+};
+
 static_assert(sizeof(EntryHeader) == 8);
 static_assert(sizeof(StackEntry) == 24);
 static_assert(sizeof(PythonFrame) == 8);
 static_assert(sizeof(CodeEntry) == 48);
+static_assert(sizeof(TextEntry) == 24 && sizeof(KernelEntry) == 56);
+static_assert(sizeof(GpuStreamEntry) == 32 && sizeof(GpuDeviceEntry) == 64);
 static_assert(std::is_trivially_copyable_v<StackEntry> &&
               std::is_trivially_copyable_v<CodeEntry>);
 

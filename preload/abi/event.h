@@ -26,8 +26,23 @@ enum class EventType : uint8_t {
   kTorchMemory = 6,   // one report of a PyTorch allocator
   kGcPause = 7,       // one collection of CPython's cyclic garbage collector
   kHostWait = 8,      // the thread waited on a lock, a descriptor or a clock
+  // GPU truth, decoded from CUPTI's activity records. The thread that writes them is
+  // whichever CUPTI calls back on; their times are those of the device or of the
+  // call that the record is about, converted to CLOCK_MONOTONIC.
+  kGpuKernel = 9,       // one kernel ran
+  kGpuCopy = 10,        // one memcpy ran
+  kGpuMemset = 11,      // one memset ran
+  kGpuGraph = 12,       // one whole graph launch ran (its nodes are not told apart)
+  kApiCall = 13,        // a runtime or driver call, as CUPTI saw it
+  kGpuStreamWait = 14,  // a stream was told to wait for an event
+  kGpuTracing = 15,     // tracing changed its state
+  kGpuLost = 16,        // records of this span were lost
+  kGpuMark = 17,        // every operation that ended before start_ns is delivered
+  kGpuDevice = 18,      // a device that this process sees
+  kStep = 19,           // one training step, from the boundary before it to its end
+  kNonFinite = 20,      // a NaN or infinity was read back through a small copy
 };
-inline constexpr uint8_t kEventTypeCount = 9;
+inline constexpr uint8_t kEventTypeCount = 21;
 
 // Bits of Event::flags.
 enum EventFlag : uint8_t {
@@ -55,6 +70,26 @@ using Ref = uint32_t;
 //                                          size is not told)
 //   GcPause       objects collected        uncollectable         generation
 //   HostWait      fd or 0                  result, as int64      0
+//   GpuKernel     graph id, 0 = none       graph node id         correlation id
+//   GpuCopy       bytes                    copy shape (below)    correlation id
+//   GpuMemset     bytes                    graph id              correlation id
+//   GpuGraph      graph id                 0                     correlation id
+//   ApiCall       kernel tid of caller     0                     correlation id
+//   GpuStreamWait kernel tid or 0          CUPTI event id        correlation id
+//   GpuTracing    TracingState             TracingReason         window number
+//   GpuLost       records                  0                     0
+//   GpuMark       0                        0                     0
+//   GpuDevice     0                        0                     device ordinal
+//   Step          number, from 0           0                     StepSource
+//   NonFinite     the value's bytes        bytes copied          ScalarKind
+//
+// Of the GPU events py_stack and native_stack are other entries of the arena:
+//   GpuKernel               py_stack: kKernel     native_stack: kGpuStream
+//   GpuCopy, GpuMemset,     py_stack: 0           native_stack: kGpuStream
+//   GpuGraph, GpuStreamWait
+//   ApiCall                 py_stack: kText, the call's name; native_stack: 0
+//   GpuDevice               py_stack: kGpuDevice; native_stack: 0
+// and ApiCall's api is kRuntimeCallBase or kDriverCallBase + CUPTI's callback id.
 struct Event {
   uint64_t start_ns;
   uint64_t duration_ns;
@@ -71,6 +106,38 @@ struct Event {
 // TorchMemory's arg2: (device_type << 8) | (device_index & 0xff), with
 // c10::DeviceType numbers (CPU 0, CUDA 1; c10/core/DeviceType.h).
 // CopyKind is cudaMemcpyKind (0 H2H, 1 H2D, 2 D2H, 3 D2D, 4 default).
+
+// GpuCopy's arg1: copy kind | source kind << 8 | destination kind << 16 | graph id <<
+// 32, with the numbers of CUpti_ActivityMemcpyKind (1 HtoD, 2 DtoH, 8 DtoD, 9 HtoH, 10
+// PtoP) and CUpti_ActivityMemoryKind (1 pageable, 2 pinned, 3 device, 5 managed);
+// cupti_activity.h.
+
+// CUPTI's calls beside the hooks' ids (hook_list.h stays far below).
+inline constexpr uint16_t kRuntimeCallBase = 4096;
+inline constexpr uint16_t kDriverCallBase = 8192;
+inline constexpr uint16_t kCallIdEnd = 12288;
+
+enum class TracingState : uint32_t {
+  kOff = 0,
+  kWarmUp = 1,  // records flow, and are to be thrown away
+  kActive = 2,
+  kYielded = 3,  // another CUPTI user has it
+};
+enum class TracingReason : uint32_t {
+  kSchedule = 0,      // a window began or ended as planned
+  kOtherUser = 1,     // torch.profiler or another CUPTI user came or went
+  kBudget = 2,        // the governor
+  kForeignClock = 3,  // another user's timestamp callback made records unreadable
+  kError = 4,         // a CUPTI call failed; SegmentHeader::cupti_result
+  kProcessEnd = 5,
+};
+enum class StepSource : uint32_t { kOptimizer = 1, kNvtxRange = 2 };
+enum class ScalarKind : uint32_t {
+  kFloat32 = 1,
+  kFloat64 = 2,
+  kFloat16 = 3,
+  kBFloat16 = 4
+};
 
 static_assert(sizeof(Event) == 48);
 static_assert(alignof(Event) == 8);

@@ -48,10 +48,35 @@ struct SegmentHeader {
   std::atomic<uint32_t> gc_hook;         // GcHookState
   std::atomic<uint64_t> gpu_calls;       // > 0: this process does GPU work
   std::atomic<uint64_t> torch_allocations;  // > 0: it allocates tensors
+  std::atomic<uint32_t> cupti_state;        // CuptiState
+  std::atomic<uint32_t> cupti_version;      // cuptiGetVersion(); 0 = not loaded
+  std::atomic<uint32_t> cupti_result;       // CUptiResult of the call that failed last
+  std::atomic<uint32_t> step_hook;          // StepHookState
+  std::atomic<uint64_t> cupti_dropped;      // records that CUPTI itself dropped
+  std::atomic<uint64_t> gpu_records_lost;   // decoded, but the ring was full
+  std::atomic<uint64_t> gpu_records_bad;    // without sense; not passed on
+  std::atomic<uint64_t> gpu_self_ns;        // in our CUPTI calls and callbacks, on any
+                                            // thread; part of no ring's self_ns
 };
 
 enum class NativeStackState : uint32_t { kUnknown = 0, kOn = 1, kNoLibrary = 2 };
 enum class GcHookState : uint32_t { kNoPython = 0, kPending = 1, kOn = 2, kFailed = 3 };
+
+enum class CuptiState : uint32_t {
+  kUnused = 0,     // --gpu host, or no GPU call yet
+  kNoLibrary = 1,  // none mapped, none found
+  kTooOld = 2,     // before 11.8
+  kFailed = 3,     // cupti_result says how; not tried again
+  kReady = 4,      // loaded, not tracing now
+  kTracing = 5,
+  kYielded = 6,  // another CUPTI user has it
+};
+enum class StepHookState : uint32_t {
+  kNone = 0,
+  kPending = 1,
+  kOn = 2,
+  kUnavailable = 3
+};
 
 // Written by the relay, read by the shim with relaxed loads. The shim copies the
 // built-in defaults in before the handshake, so that it works without a relay.
@@ -61,7 +86,23 @@ struct ControlBlock {
   std::atomic<uint64_t> wait_threshold_ns;  // shorter host waits are only summed
   std::atomic<uint64_t> late_launch_ns;     // a launch this long after the last
                                             // one takes a full stack
+  std::atomic<uint32_t> gpu_mode;           // GpuMode; constant after the handshake
+  // Windows in steps, as in torch.profiler.schedule: after `skip_first` steps, `wait`
+  // steps without, `warmup` steps traced and thrown away, `active` steps traced, over
+  // again `repeat` times (0: until the end). The shim counts steps where there are any.
+  std::atomic<uint32_t> gpu_skip_first;
+  std::atomic<uint32_t> gpu_wait;
+  std::atomic<uint32_t> gpu_warmup;
+  std::atomic<uint32_t> gpu_active;
+  std::atomic<uint32_t> gpu_repeat;
+  // Where there are no steps the relay goes by the clock: a TracingState, in force
+  // while gpu_by_clock is 1 (kOff, kWarmUp or kActive).
+  std::atomic<uint32_t> gpu_by_clock;
+  std::atomic<uint32_t> gpu_clock_state;
+  std::atomic<uint32_t> gpu_hold;  // 1: no tracing now, the budget is spent
 };
+
+enum class GpuMode : uint32_t { kHost = 0, kWindow = 1, kContinuous = 2 };
 
 // How much detail the governor has taken away. Counts and times of sync points,
 // GC pauses and device memory are never thinned.
