@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -109,14 +110,14 @@ absl::Status Spool::Recover() {
     LULL_RETURN_IF_ERROR(RecoverFile(*number, /*newest=*/false, &usable));
     if (!usable) unlink(PathOf(*number).c_str());
   }
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   last_sequence_ = state_.last_sequence;
   acknowledged_ = slots_.empty() ? last_sequence_ : slots_.front().sequence - 1;
   return absl::OkStatus();
 }
 
 absl::Status Spool::RecoverFile(uint64_t number, bool newest, bool* usable) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   UniqueFd fd(open(PathOf(number).c_str(), O_RDWR | O_CLOEXEC));
   if (!fd) return ErrnoStatus(errno, absl::StrCat("cannot open ", PathOf(number)));
   LULL_ASSIGN_OR_RETURN(std::string bytes, ReadWhole(fd.get()));
@@ -204,7 +205,7 @@ absl::Status Spool::Append(lull::v1::Batch* batch) {
   if (record.size() > kMaxRecordBody) {
     return absl::ResourceExhaustedError("a batch is larger than a spool record may be");
   }
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   uint64_t limit =
       batch->rings_size() > 0 ? limit_bytes_ - kReserveBytes : limit_bytes_;
   if (BytesLocked() + record.size() > limit) {
@@ -222,23 +223,20 @@ absl::Status Spool::Append(lull::v1::Batch* batch) {
                     static_cast<uint32_t>(record.size())});
   last_sequence_ = batch->sequence();
   state_.Apply(*batch);
+  changed_.notify_all();
   return absl::OkStatus();
-}
-
-bool Spool::NextIsReady() const {
-  return interrupted_ || (!slots_.empty() && slots_.back().sequence > wanted_after_);
 }
 
 std::optional<Spool::Entry> Spool::WaitForNext(uint64_t sequence,
                                                absl::Duration timeout) {
-  absl::MutexLock lock(&mutex_);
-  absl::Time deadline = absl::Now() + timeout;
-  wanted_after_ = sequence;
-  while (
-      mutex_.AwaitWithDeadline(absl::Condition(this, &Spool::NextIsReady), deadline) &&
-      !interrupted_) {
+  std::unique_lock lock(mutex_);
+  auto deadline = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(timeout);
+  auto ready = [&] {
+    return interrupted_ || (!slots_.empty() && slots_.back().sequence > sequence);
+  };
+  while (changed_.wait_until(lock, deadline, ready) && !interrupted_) {
     auto slot = std::upper_bound(
-        slots_.begin(), slots_.end(), wanted_after_,
+        slots_.begin(), slots_.end(), sequence,
         [](uint64_t value, const Slot& slot) { return value < slot.sequence; });
     auto file = std::find_if(files_.begin(), files_.end(), [&](const File& file) {
       return file.number == slot->file;
@@ -252,19 +250,20 @@ std::optional<Spool::Entry> Spool::WaitForNext(uint64_t sequence,
     if (record) return Entry{slot->sequence, std::string(record->body)};
     // Its gap will show in the report: committed events that are not stored.
     LogError(absl::StrCat("batch ", slot->sequence, " in the spool is damaged"));
-    wanted_after_ = slot->sequence;
+    sequence = slot->sequence;
   }
   interrupted_ = false;
   return std::nullopt;
 }
 
 void Spool::Interrupt() {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   interrupted_ = true;
+  changed_.notify_all();
 }
 
 void Spool::Acknowledge(uint64_t sequence) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   acknowledged_ = std::max(acknowledged_, std::min(sequence, last_sequence_));
   while (!slots_.empty() && slots_.front().sequence <= acknowledged_) {
     slots_.pop_front();
@@ -287,17 +286,17 @@ uint64_t Spool::BytesLocked() const {
 }
 
 uint64_t Spool::last_sequence() const {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   return last_sequence_;
 }
 
 uint64_t Spool::acknowledged() const {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   return acknowledged_;
 }
 
 uint64_t Spool::bytes() const {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   return BytesLocked();
 }
 

@@ -13,16 +13,16 @@
 // the worker.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/relay/spool_state.h"
@@ -81,13 +81,12 @@ class Spool {
   Spool(std::string directory, uint64_t limit_bytes, UniqueFd lock);
   absl::Status Recover();
   absl::Status RecoverFile(uint64_t number, bool newest, bool* usable);
-  absl::Status BeginFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status WriteRecord(const std::string& record)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void DropAcknowledgedFiles() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  uint64_t BytesLocked() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   std::string PathOf(uint64_t number) const;
-  bool NextIsReady() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // Under mutex_:
+  absl::Status BeginFile();
+  absl::Status WriteRecord(const std::string& record);
+  void DropAcknowledgedFiles();
+  uint64_t BytesLocked() const;
 
   const std::string directory_;
   const uint64_t limit_bytes_;
@@ -95,13 +94,14 @@ class Spool {
   UniqueFd lock_;
   SpoolState state_;
 
-  mutable absl::Mutex mutex_;
-  std::deque<File> files_ ABSL_GUARDED_BY(mutex_);
-  std::deque<Slot> slots_ ABSL_GUARDED_BY(mutex_);  // not acknowledged, by sequence
-  uint64_t last_sequence_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t acknowledged_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t wanted_after_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool interrupted_ ABSL_GUARDED_BY(mutex_) = false;
+  // std::mutex and not absl's: TSan sees through it.
+  mutable std::mutex mutex_;         // guards all below
+  std::condition_variable changed_;  // a slot was added, or interrupted_ set
+  std::deque<File> files_;
+  std::deque<Slot> slots_;  // not acknowledged, by sequence
+  uint64_t last_sequence_ = 0;
+  uint64_t acknowledged_ = 0;
+  bool interrupted_ = false;
 };
 
 // The job of a spool: written once by its relay, read by who delivers it later.

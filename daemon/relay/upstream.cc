@@ -1,6 +1,9 @@
 #include "daemon/relay/upstream.h"
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -43,8 +46,9 @@ class Upstream::Impl {
 
   ~Impl() {
     {
-      absl::MutexLock lock(&mutex_);
+      std::lock_guard lock(mutex_);
       stopping_ = true;
+      changed_.notify_all();
       if (context_ != nullptr) context_->TryCancel();
     }
     spool_->Interrupt();
@@ -52,12 +56,12 @@ class Upstream::Impl {
   }
 
   UpstreamStatus status() const {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     return status_;
   }
 
   void Watch() {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     if (context_ == nullptr || sent_ <= spool_->acknowledged()) {
       last_progress_ = absl::Now();
     } else if (absl::Now() - last_progress_ > timing_.stall) {
@@ -69,7 +73,7 @@ class Upstream::Impl {
 
  private:
   bool stopping() const {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     return stopping_;
   }
 
@@ -81,7 +85,7 @@ class Upstream::Impl {
       if (stopping()) break;
       bool refused = IsRefusal(status);
       {
-        absl::MutexLock lock(&mutex_);
+        std::lock_guard lock(mutex_);
         status_ = {false, refused, status};
       }
       LogInfo(absl::StrCat("stream to the collector: ", status.ToString()));
@@ -92,8 +96,9 @@ class Upstream::Impl {
   }
 
   void Sleep(absl::Duration duration) {
-    absl::MutexLock lock(&mutex_);
-    mutex_.AwaitWithTimeout(absl::Condition(&stopping_), duration);
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, absl::ToChronoNanoseconds(duration),
+                      [this] { return stopping_; });
   }
 
   // One stream from Hello to its end; never OK, because a collector does not end
@@ -108,7 +113,7 @@ class Upstream::Impl {
     grpc::ClientContext context;
     Authorize(collector_, &context);
     {
-      absl::MutexLock lock(&mutex_);
+      std::lock_guard lock(mutex_);
       if (stopping_) return absl::CancelledError("stopping");
       context_ = &context;
       sent_ = 0;
@@ -122,7 +127,7 @@ class Upstream::Impl {
     if (!StreamHasEnded()) context.TryCancel();
     reader.join();
     {
-      absl::MutexLock lock(&mutex_);
+      std::lock_guard lock(mutex_);
       context_ = nullptr;
     }
     absl::Status status = FromGrpc(stream->Finish());
@@ -134,17 +139,18 @@ class Upstream::Impl {
     lull::v1::IngestReply reply;
     while (stream->Read(&reply)) {
       spool_->Acknowledge(reply.acknowledged_sequence());
-      absl::MutexLock lock(&mutex_);
+      std::lock_guard lock(mutex_);
       status_ = {true, false, absl::OkStatus()};
       last_progress_ = absl::Now();
     }
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     stream_ended_ = true;
+    changed_.notify_all();
     spool_->Interrupt();
   }
 
   bool StreamHasEnded() const {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     return stream_ended_;
   }
 
@@ -171,15 +177,15 @@ class Upstream::Impl {
         return AwaitEnd();
       }
       sent = entry->sequence;
-      absl::MutexLock lock(&mutex_);
+      std::lock_guard lock(mutex_);
       sent_ = sent;
     }
   }
 
   // A failed Write means that the stream is broken; the reader will learn it too.
   void AwaitEnd() {
-    absl::MutexLock lock(&mutex_);
-    mutex_.AwaitWithTimeout(absl::Condition(&stream_ended_), absl::Seconds(5));
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::seconds(5), [this] { return stream_ended_; });
   }
 
   const CollectorAddress collector_;
@@ -187,13 +193,15 @@ class Upstream::Impl {
   Spool* const spool_;
   const UpstreamTiming timing_;
 
-  mutable absl::Mutex mutex_;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  bool stream_ended_ ABSL_GUARDED_BY(mutex_) = false;
-  grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  uint64_t sent_ ABSL_GUARDED_BY(mutex_) = 0;  // last sequence on this stream
-  absl::Time last_progress_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  UpstreamStatus status_ ABSL_GUARDED_BY(mutex_);
+  // std::mutex and not absl's: TSan sees through it.
+  mutable std::mutex mutex_;         // guards all below but the thread
+  std::condition_variable changed_;  // stopping_ or stream_ended_ was set
+  bool stopping_ = false;
+  bool stream_ended_ = false;
+  grpc::ClientContext* context_ = nullptr;
+  uint64_t sent_ = 0;  // last sequence on this stream
+  absl::Time last_progress_ = absl::InfinitePast();
+  UpstreamStatus status_;
   std::thread thread_;  // last: it uses all of the above
 };
 

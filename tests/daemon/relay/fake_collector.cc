@@ -29,36 +29,36 @@ void FakeCollector::Stop() {
 }
 
 void FakeCollector::RequireToken(std::string token) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   token_ = std::move(token);
 }
 
 void FakeCollector::StopAcknowledging(bool stop) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   silent_ = stop;
 }
 
 void FakeCollector::BreakAfter(int batches) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   break_after_ = batches;
 }
 
 Collected FakeCollector::collected() const {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   return collected_;
 }
 
 bool FakeCollector::WaitForJobEnd(absl::Duration timeout) const {
-  absl::MutexLock lock(&mutex_);
-  auto ended = [this]() { return collected_.job_end.has_value(); };
-  return mutex_.AwaitWithTimeout(absl::Condition(&ended), timeout);
+  std::unique_lock lock(mutex_);
+  return job_ended_.wait_for(lock, absl::ToChronoNanoseconds(timeout),
+                             [this] { return collected_.job_end.has_value(); });
 }
 
 grpc::Status FakeCollector::Stream(
     grpc::ServerContext* context,
     grpc::ServerReaderWriter<lull::v1::IngestReply, lull::v1::IngestRequest>* stream) {
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     ++collected_.streams;
     auto metadata = context->client_metadata().find("authorization");
     if (!token_.empty() &&
@@ -74,7 +74,7 @@ grpc::Status FakeCollector::Stream(
     return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "no hello");
   }
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     collected_.hello = request.hello();
   }
   int batches = 0;
@@ -82,7 +82,7 @@ grpc::Status FakeCollector::Stream(
     lull::v1::IngestReply reply;
     bool silent;
     {
-      absl::MutexLock lock(&mutex_);
+      std::lock_guard lock(mutex_);
       Store(request.batch());
       if (break_after_ > 0 && ++batches >= break_after_) {
         return grpc::Status(grpc::StatusCode::UNAVAILABLE, "broken on purpose");
@@ -151,7 +151,9 @@ void FakeCollector::Store(const lull::v1::Batch& batch) {
   }
   for (const auto& end : batch.process_ends())
     collected_.ended.insert(end.process_key());
-  if (batch.has_job_end()) collected_.job_end = batch.job_end();
+  if (!batch.has_job_end()) return;
+  collected_.job_end = batch.job_end();
+  job_ended_.notify_all();
 }
 
 }  // namespace lull::relay
