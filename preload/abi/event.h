@@ -40,7 +40,7 @@ enum class EventType : uint8_t {
   kGpuMark = 17,        // every operation that ended before start_ns is delivered
   kGpuDevice = 18,      // a device that this process sees
   kStep = 19,           // one training step, from the boundary before it to its end
-  kNonFinite = 20,      // a NaN or infinity was read back through a small copy
+  kNonFinite = 20,      // a NaN or infinity was read out of a tensor
 };
 inline constexpr uint8_t kEventTypeCount = 21;
 
@@ -81,7 +81,7 @@ using Ref = uint32_t;
 //   GpuMark       0                        0                     0
 //   GpuDevice     0                        0                     device ordinal
 //   Step          number, from 0           0                     StepSource
-//   NonFinite     the value's bytes        bytes copied          ScalarKind
+//   NonFinite     the value as a double     0                     0
 //
 // Of the GPU events py_stack and native_stack are other entries of the arena:
 //   GpuKernel               py_stack: kKernel     native_stack: kGpuStream
@@ -132,12 +132,6 @@ enum class TracingReason : uint32_t {
   kProcessEnd = 5,
 };
 enum class StepSource : uint32_t { kOptimizer = 1, kNvtxRange = 2 };
-enum class ScalarKind : uint32_t {
-  kFloat32 = 1,
-  kFloat64 = 2,
-  kFloat16 = 3,
-  kBFloat16 = 4
-};
 
 static_assert(sizeof(Event) == 48);
 static_assert(alignof(Event) == 8);

@@ -155,7 +155,8 @@
   X(461, torch, optional, void, _ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE, (void* pointer, int64_t bytes, int64_t allocated, int64_t reserved, Device device), (pointer, bytes, allocated, reserved, device), other) \
   X(462, torch, optional, void, _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE, (void* pointer, int64_t bytes, size_t allocated, size_t reserved, Device device), (pointer, bytes, allocated, reserved, device), other) \
   X(464, torch, optional, void, _ZN3c1025ProfiledCPUMemoryReporter3NewEPvm, (void* reporter, void* block, size_t bytes), (reporter, block, bytes), other) \
-  X(465, torch, optional, void, _ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv, (void* reporter, void* block), (reporter, block), other)
+  X(465, torch, optional, void, _ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv, (void* reporter, void* block), (reporter, block), other) \
+  X(466, torch, optional, void*, _ZN2at4_ops19_local_scalar_dense4callERKNS_6TensorE, (void* scalar, const void* tensor), (scalar, tensor), other)
 // clang-format on
 
 #define LULL_ALL_HOOKS(X) \
@@ -202,6 +203,8 @@ constexpr const char* hook_name(uint16_t hook) {
       return "c10::ProfiledCPUMemoryReporter::New";
     case 465:
       return "c10::ProfiledCPUMemoryReporter::Delete";
+    case 466:
+      return "at::_local_scalar_dense";
     default:
       return "";
   }

@@ -1,6 +1,7 @@
 #include "preload/hooks/cuda_record.h"
 
 #include "preload/python/python.h"
+#include "preload/python/step_hook.h"
 
 namespace lull {
 namespace {
@@ -11,6 +12,7 @@ void poll_python(const CudaCall& call) {
   auto state = static_cast<abi::GcHookState>(
       abi::SegmentView(call.segment).header().gc_hook.load(std::memory_order_relaxed));
   if (state == abi::GcHookState::kPending) python_poll_install();
+  step_hook_poll(call.end_ns);
 }
 
 }  // namespace

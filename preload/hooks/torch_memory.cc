@@ -16,8 +16,8 @@
 // the guard lets that inner call through unrecorded.
 #include "preload/abi/hook_list.h"
 #include "preload/hooks/record.h"
+#include "preload/hooks/torch_original.h"
 #include "preload/python/python.h"
-#include "preload/support/libdl.h"
 
 namespace lull {
 namespace {
@@ -30,40 +30,6 @@ struct Device {
   int8_t index;
 };
 constexpr Device kCpu{0, -1};
-
-using Original = std::atomic<void*>;
-
-// The function that the caller would have reached without us: the next one in the
-// loader's order, or what the caller's own object sees (PyTorch's libraries come
-// in RTLD_LOCAL). Kept for good: PyTorch is never unloaded.
-__attribute__((cold, noinline)) void* resolve(const char* name, const void* caller,
-                                              Original& slot) {
-  ErrnoKeeper keep_errno;
-  libdl::Dlsym real = libdl::real_dlsym();
-  if (real == nullptr) return nullptr;
-  void* found = real(RTLD_NEXT, name);
-  if (found == nullptr) {
-    const link_map* object = libdl::object_of(caller);
-    if (object == nullptr || object->l_name == nullptr) return nullptr;
-    void* handle = libdl::open(object->l_name, RTLD_LAZY | RTLD_NOLOAD);
-    if (handle == nullptr) return nullptr;
-    found = real(handle, name);
-    libdl::close(handle);
-  }
-  // Called by ourselves only if something looked our function up and called it.
-  if (found == nullptr || libdl::object_of(found) == libdl::object_of(&slot))
-    return nullptr;
-  slot.store(found, std::memory_order_release);
-  return found;
-}
-
-// Hot: one load. nullptr when there is nobody to forward to.
-template <typename Function>
-Function* original_of(const char* name, const void* caller, Original& slot) {
-  void* original = slot.load(std::memory_order_acquire);
-  if (__builtin_expect(original == nullptr, 0)) original = resolve(name, caller, slot);
-  return reinterpret_cast<Function*>(original);
-}
 
 // The segment to record into. An allocation makes a candidate start, a free does
 // not, and neither does a constant that some module makes while it is imported.
@@ -128,18 +94,18 @@ void report(const Guard& guard, HookId hook, void* block, int64_t bytes,
   record(hook, block, bytes < 0 ? 0 - size : size, bytes < 0, device);
 }
 
-Original g_report, g_report_signed, g_report_unsigned, g_new, g_delete;
+TorchOriginal g_report, g_report_signed, g_report_unsigned, g_new, g_delete;
 
 }  // namespace
 
 #define LULL_TORCH_EXPORT extern "C" __attribute__((visibility("protected")))
 
 // Calls the original and holds a Guard named `guard` around it and what follows.
-#define LULL_FORWARD(name, slot, ...)                                              \
-  Guard guard(__builtin_frame_address(0));                                         \
-  if (auto* original =                                                             \
-          original_of<decltype(name)>(#name, __builtin_return_address(0), slot)) { \
-    original(__VA_ARGS__);                                                         \
+#define LULL_FORWARD(name, slot, ...)                                                 \
+  Guard guard(__builtin_frame_address(0));                                            \
+  if (auto* original =                                                                \
+          torch_original<decltype(name)>(#name, __builtin_return_address(0), slot)) { \
+    original(__VA_ARGS__);                                                            \
   }
 
 LULL_TORCH_EXPORT void _ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE(

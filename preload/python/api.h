@@ -33,7 +33,9 @@ struct PythonApi {
 
   // With the GIL only.
   PyObject* (*import_level)(const char*, PyObject*, PyObject*, PyObject*, int);
+  PyObject* (*module_dict)();  // sys.modules, borrowed
   PyObject* (*get_attribute)(PyObject*, const char*);
+  PyObject* (*call)(PyObject*, ...);  // arguments, then nullptr
   PyObject* (*new_function)(PythonMethod*, PyObject*, PyObject*);
   int (*list_append)(PyObject*, PyObject*);
   PyObject* (*tuple_get)(PyObject*, intptr_t);

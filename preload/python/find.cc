@@ -86,6 +86,8 @@ bool resolve(libdl::Dlsym real_dlsym, void* scope, PythonApi* api) {
   look_up.required(api->none, "_Py_NoneStruct");
   look_up.optional(api->runtime, "_PyRuntime");
   look_up.required(api->import_level, "PyImport_ImportModuleLevel");
+  look_up.required(api->module_dict, "PyImport_GetModuleDict");
+  look_up.required(api->call, "PyObject_CallFunctionObjArgs");
   look_up.required(api->get_attribute, "PyObject_GetAttrString");
   look_up.required(api->new_function, "PyCFunction_NewEx");
   look_up.required(api->list_append, "PyList_Append");

@@ -14,7 +14,9 @@
 #include "preload/entry/state.h"
 #include "preload/hooks/record.h"
 #include "preload/python/api.h"
+#include "preload/python/error_keeper.h"
 #include "preload/python/python.h"
+#include "preload/python/step_hook.h"
 
 namespace lull {
 namespace {
@@ -28,28 +30,6 @@ struct Collection {
   uint32_t generation;  // of State: a fork child must not end its parent's pause
 };
 Collection g_collection;
-
-// Puts an exception that is already set aside, and back at the end.
-class ErrorKeeper {
- public:
-  explicit ErrorKeeper(const PythonApi* api) : api_(api) {
-    set_ = api->error_occurred() != nullptr;
-    if (set_) api->error_fetch(&type_, &value_, &traceback_);
-  }
-  ~ErrorKeeper() {
-    if (api_->error_occurred() != nullptr) api_->error_clear();
-    if (set_) api_->error_restore(type_, value_, traceback_);
-  }
-  ErrorKeeper(const ErrorKeeper&) = delete;
-  ErrorKeeper& operator=(const ErrorKeeper&) = delete;
-
- private:
-  const PythonApi* api_;
-  bool set_;
-  PyObject* type_ = nullptr;
-  PyObject* value_ = nullptr;
-  PyObject* traceback_ = nullptr;
-};
 
 // info[key], or 0.
 uint64_t number(const PythonApi* api, PyObject* info, const char* key) {
@@ -102,6 +82,7 @@ void on_phase(const PythonApi* api, PyObject* phase, PyObject* info) {
     begin();
   } else if (api->compare_ascii(phase, "stop") == 0) {
     end(api, info);
+    step_hook_try_install(api);  // a good occasion: the GIL is ours
   }
 }
 
@@ -188,6 +169,7 @@ void python_describe(char* segment) {
                                           : abi::GcHookState::kPending;
   }
   header.gc_hook.store(static_cast<uint32_t>(state), std::memory_order_relaxed);
+  step_hook_describe(segment);
 }
 
 }  // namespace lull

@@ -1,5 +1,5 @@
-// The puppets python_stacks.py and gc_pauses.py in every CPython of this machine.
-// They hold the checks; Python's own view of its stack is the reference.
+// The puppets python_stacks.py, gc_pauses.py and steps.py in every CPython of this
+// machine. They hold the checks; Python's own view of its stack is the reference.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -29,6 +29,9 @@ void run_everywhere(const char* script, const char* scenario) {
 #define PAUSES(name, scenario) \
   TEST(GcPauses, name) { run_everywhere("gc_pauses.py", scenario); }
 
+#define STEPS(name, scenario) \
+  TEST(Steps, name) { run_everywhere("steps.py", scenario); }
+
 STACKS(HasFunctionAndLineOfNestedCalls, "nested_calls")
 STACKS(IsRightInGenerators, "generators")
 STACKS(IsRightInComprehensions, "comprehensions")
@@ -55,6 +58,16 @@ PAUSES(LeaveAnExceptionInFlightAlone, "an_exception_that_is_already_set")
 PAUSES(AreRecordedOnlyWhileArmed, "only_while_armed")
 PAUSES(GoOnInAForkChildWithoutReinstalling, "after_a_fork")
 PAUSES(DoNotEndInAForkChildOfTheCollection, "a_fork_within_a_collection")
+
+STEPS(AreHookedByTheFirstCollectionAfterTheImport, "installed_by_a_collection")
+STEPS(AreHookedByAPendingCallWhereNothingIsCollected, "installed_by_a_pending_call")
+STEPS(AreNotLookedForAllTheTime, "not_asked_for_twice_in_a_moment")
+STEPS(AreUnavailableBeforePyTorch2, "unavailable_before_torch_2")
+STEPS(GoFromOneOptimizerStepToTheNext, "a_step_from_boundary_to_boundary")
+STEPS(AreNotDoubledByASecondOptimizer, "two_optimizers_make_one_step")
+STEPS(AreGivenUpWhenPyTorchRefusesTheHook, "a_hook_that_fails_to_register")
+STEPS(SurviveAProgramThatCallsTheHookItself, "called_by_the_program")
+STEPS(BeginAnewInAForkChild, "a_fork_child_begins_anew")
 
 TEST(GcPauses, AreNotRecordedWhileTheInterpreterEnds) {
   ASSERT_FALSE(interpreters().empty());

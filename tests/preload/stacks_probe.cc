@@ -10,6 +10,7 @@
 
 #include "preload/entry/state.h"
 #include "preload/python/python.h"
+#include "preload/python/step_hook.h"
 #include "preload/ring/writer.h"
 #include "preload/stacks/interning.h"
 #include "preload/stacks/stacks.h"
@@ -85,6 +86,10 @@ PROBE int probe_contains(const char* suffix) { return python_stack_contains(suff
 PROBE int probe_is_main_thread() { return python_is_main_thread(); }
 PROBE int probe_install() { return python_poll_install(); }
 PROBE uint32_t probe_gc_hook() { return abi::SegmentView(segment()).header().gc_hook; }
+PROBE uint32_t probe_step_hook() {
+  return abi::SegmentView(segment()).header().step_hook;
+}
+PROBE void probe_poll_steps(uint64_t now_ns) { step_hook_poll(now_ns); }
 PROBE uint32_t probe_python_version() {
   return abi::SegmentView(segment()).header().python_version;
 }

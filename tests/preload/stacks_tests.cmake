@@ -2,13 +2,14 @@
 # tests/preload/CMakeLists.txt.
 set(shim ${PROJECT_SOURCE_DIR}/preload)
 set(lull_probe_sources stacks_probe.cc
-  ${shim}/python/find.cc ${shim}/python/gc_hook.cc ${shim}/python/main_thread.cc
+  ${shim}/python/find.cc ${shim}/python/gc_hook.cc ${shim}/python/main_thread.cc ${shim}/python/step_hook.cc
   ${shim}/stacks/interning.cc ${shim}/stacks/layouts/debug_offsets.cc
   ${shim}/stacks/libunwind_pipe.cc ${shim}/stacks/native.cc ${shim}/stacks/prepare.cc ${shim}/stacks/python_frames.cc
   ${shim}/stacks/python_layout.cc ${shim}/stacks/python_objects.cc
   ${shim}/support/libdl.cc)
 add_library(lull_stacks_probe MODULE ${lull_probe_sources})
-add_library(lull_torch_probe MODULE ${lull_probe_sources} ${shim}/hooks/torch_memory.cc)
+add_library(lull_torch_probe MODULE ${lull_probe_sources} ${shim}/hooks/torch_memory.cc
+  ${shim}/hooks/torch_original.cc ${shim}/hooks/torch_scalar.cc)
 foreach(probe lull_stacks_probe lull_torch_probe)
   lull_warnings(${probe})
   target_compile_options(${probe} PRIVATE

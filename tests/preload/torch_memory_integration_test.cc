@@ -1,5 +1,5 @@
-// hooks/torch_memory.cc preloaded into a program that uses the PyTorch of this
-// machine (LULL_TEST_TORCH_PYTHON, else /usr/bin/python3).
+// hooks/torch_memory.cc and hooks/torch_scalar.cc preloaded into a program that uses
+// the PyTorch of this machine (LULL_TEST_TORCH_PYTHON, else /usr/bin/python3).
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -52,6 +52,10 @@ SCENARIO(SeesAllocationsOfTheBackwardPass, "backward_on_a_foreign_thread")
 SCENARIO(HasNativeStacksWhereThereIsNoPython, "native_stacks_where_there_is_no_python")
 SCENARIO(KeepsOneStackInSixteenWhenThinned, "thinned_stacks")
 SCENARIO(AddsNoMemoryToAProfileThatDidNotAskForIt, "no_profile_without_memory")
+
+SCENARIO(HasTheFirstNonFiniteScalarAndItsLine, "the_first_non_finite_scalar")
+SCENARIO(KnowsInfinitiesOfOtherTypes, "minus_infinity_as_half")
+SCENARIO(LetsExceptionsOfTheReadBackThrough, "an_exception_of_the_original")
 
 // glog's time and thread number.
 std::string without_stamps(const std::string& text) {

@@ -37,6 +37,8 @@ class Event(ctypes.Structure):
 
 TORCH_MEMORY = 6
 GC_PAUSE = 7
+STEP = 19
+NON_FINITE = 20
 TRUNCATED = 1
 MAX_FRAMES = 128
 
@@ -48,9 +50,10 @@ library.probe_event.argtypes = [ctypes.c_uint32, ctypes.c_uint64]
 library.probe_torch_allocations.restype = ctypes.c_uint64
 library.probe_event_count.restype = ctypes.c_uint64
 library.probe_contains.argtypes = [ctypes.c_char_p]
+library.probe_poll_steps.argtypes = [ctypes.c_uint64]
 library.probe_cost.restype = ctypes.c_double
 for name in ("python_stack", "python_tip", "native_stack", "stack_of_foreign_thread",
-             "gc_hook", "python_version", "arena_used"):
+             "gc_hook", "step_hook", "python_version", "arena_used"):
     getattr(library, "probe_" + name).restype = ctypes.c_uint32
 
 addr2line = ctypes.pythonapi.PyCode_Addr2Line

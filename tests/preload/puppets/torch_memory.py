@@ -1,10 +1,11 @@
-"""Scenarios for hooks/torch_memory.cc, with the probe preloaded: torch_memory.py NAME.
+"""Scenarios for hooks/torch_memory.cc and hooks/torch_scalar.cc, with the probe preloaded: torch_memory.py NAME.
 
 Exit status 0 passes. `profile` prints what torch.profiler saw instead, for a
 comparison with a run without us.
 """
 import ctypes
 import os
+import struct
 import sys
 import threading
 
@@ -105,6 +106,49 @@ def thinned_stacks():
     with_stack = [e for e in events if e.py_stack]
     assert len(with_stack) == 64 // 16, len(with_stack)
     assert all(bool(e.flags & THINNED) == (e.py_stack == 0) for e in events)
+
+
+def the_first_non_finite_scalar():
+    finite = [torch.tensor(1.5), torch.tensor(3e38) * 1, torch.tensor(-1),
+              torch.tensor(True), torch.tensor([0x7fc00000], dtype=torch.int32),
+              torch.tensor(-1, dtype=torch.int64), torch.tensor(1 + 2j)]
+    for tensor in finite:
+        tensor.item()
+    nan = torch.tensor(float("nan"), requires_grad=True)
+    str(finite)
+    assert probe.events(probe.NON_FINITE) == []
+
+    def read_back():
+        return nan.item(), probe.frames()
+
+    value, expected = read_back()
+    assert value != value
+    assert float(torch.tensor(float("inf"))) == float("inf")
+    (event,) = probe.events(probe.NON_FINITE)
+    (found,) = struct.unpack("d", struct.pack("Q", event.arg0))
+    assert found != found
+    probe.compare(event.py_stack, expected)
+    assert event.native_stack != 0
+
+
+def minus_infinity_as_half():
+    assert torch.tensor(float("-inf"), dtype=torch.float16).item() == float("-inf")
+    (event,) = probe.events(probe.NON_FINITE)
+    assert struct.unpack("d", struct.pack("Q", event.arg0)) == (float("-inf"),)
+
+
+def an_exception_of_the_original():
+    for _ in range(3):
+        try:
+            torch.ones(2).item()
+        except (RuntimeError, ValueError):
+            continue
+        raise AssertionError("no exception")
+    try:
+        torch.ones(1, device="meta").item()
+    except (RuntimeError, NotImplementedError):
+        return
+    raise AssertionError("no exception")
 
 
 def profile():

@@ -1,0 +1,186 @@
+#include "preload/python/step_hook.h"
+
+#include <atomic>
+
+#include "preload/entry/state.h"
+#include "preload/hooks/record.h"
+#include "preload/python/error_keeper.h"
+
+namespace lull {
+namespace {
+
+enum class Install : uint32_t { kUndecided, kOn, kUnavailable };
+std::atomic<Install> g_install{Install::kUndecided};
+
+// Pending calls are few (32 for the whole process): one of ours at a time, not often.
+constexpr uint64_t kRetryNs = 200'000'000;
+std::atomic<uint64_t> g_last_try_ns{0};
+std::atomic<bool> g_scheduled{false};
+
+// All under the GIL. `generation`: a fork child begins anew, with its own segment.
+struct Steps {
+  StepCounter counter;
+  uint32_t generation;
+  uint64_t boundary_ns;  // end of the last step; 0: none yet
+  uint64_t number;
+};
+Steps g_steps;
+
+void record_step(char* segment, uint64_t now) {
+  abi::Ref stack = python_stack(segment);
+  if (abi::Event* event = reserve_event(segment)) {
+    *event = {
+        .start_ns = g_steps.boundary_ns,
+        .duration_ns = now - g_steps.boundary_ns,
+        .arg0 = g_steps.number,
+        .arg1 = 0,
+        .py_stack = stack,
+        .native_stack = 0,
+        .arg2 = static_cast<uint32_t>(abi::StepSource::kOptimizer),
+        .api = 0,
+        .type = abi::EventType::kStep,
+        .flags = 0,
+    };
+    commit_event();
+  }
+  ++g_steps.number;
+}
+
+void stepped(const void* optimizer) {
+  if (!g_steps.counter.stepped(optimizer)) return;
+  char* segment = recording_segment();
+  if (segment == nullptr) return;
+  uint64_t now = monotonic_ns();
+  uint32_t generation = g_state->generation.load(std::memory_order_relaxed);
+  if (g_steps.generation != generation) {
+    g_steps.generation = generation;
+    g_steps.boundary_ns = 0;
+    g_steps.number = 0;
+  }
+  if (g_steps.boundary_ns != 0) record_step(segment, now);
+  g_steps.boundary_ns = now;
+  account_self(now);
+}
+
+// (optimizer, args, kwargs) -> None. Anybody may call it, with anything.
+PyObject* on_step(PyObject*, PyObject* arguments) {
+  const PythonApi* api = python_api();
+  ErrnoKeeper keep_errno;
+  Guard guard(__builtin_frame_address(0));
+  if (api->is_finalizing() == 0 && api->tuple_size(arguments) == 3) {
+    stepped(api->tuple_get(arguments, 0));
+  }
+  api->incref(api->none);
+  return api->none;
+}
+
+PythonMethod g_method = {"lull_step_hook", on_step, kMethVarargs,
+                         "Marks the end of a training step."};
+
+bool register_hook(const PythonApi* api, PyObject* registrar) {
+  PyObject* function = api->new_function(&g_method, nullptr, nullptr);
+  if (function == nullptr) return false;
+  // The handle that comes back goes: it removes nothing when it is collected.
+  PyObject* handle = api->call(registrar, function, static_cast<PyObject*>(nullptr));
+  api->decref(function);
+  if (handle == nullptr) return false;
+  api->decref(handle);
+  return true;
+}
+
+void decide(Install result) {
+  g_install.store(result, std::memory_order_release);
+  if (g_state->mode.load(std::memory_order_acquire) == Mode::kRecording) {
+    step_hook_describe(g_state->segment.load(std::memory_order_relaxed));
+  }
+}
+
+int try_as_pending_call(void*) {
+  const PythonApi* api = python_api();
+  ErrnoKeeper keep_errno;
+  Guard guard(__builtin_frame_address(0));
+  g_scheduled.store(false, std::memory_order_release);
+  if (api->this_interpreter == nullptr ||
+      api->this_interpreter() == api->main_interpreter()) {
+    ErrorKeeper keep_error(api);
+    step_hook_try_install(api);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void step_hook_try_install(const PythonApi* api) {
+  if (g_install.load(std::memory_order_acquire) != Install::kUndecided) return;
+  PyObject* modules = api->module_dict();
+  PyObject* module =
+      modules == nullptr ? nullptr : api->dict_get(modules, "torch.optim.optimizer");
+  if (module == nullptr) return;
+  PyObject* registrar = api->get_attribute(module, "register_optimizer_step_post_hook");
+  if (registrar != nullptr) {
+    decide(register_hook(api, registrar) ? Install::kOn : Install::kUnavailable);
+    api->decref(registrar);
+  } else {
+    api->error_clear();
+    // In a module that is still being imported the function may be yet to come; in
+    // PyTorch before 2.0, which has the class and not the function, it is not.
+    PyObject* optimizer = api->get_attribute(module, "Optimizer");
+    if (optimizer != nullptr) {
+      api->decref(optimizer);
+      decide(Install::kUnavailable);
+    }
+  }
+  if (api->error_occurred() != nullptr) api->error_clear();
+}
+
+void step_hook_poll(uint64_t now_ns) {
+  if (g_install.load(std::memory_order_relaxed) != Install::kUndecided) return;
+  uint64_t last = g_last_try_ns.load(std::memory_order_relaxed);
+  if (now_ns < last + kRetryNs ||
+      !g_last_try_ns.compare_exchange_strong(last, now_ns)) {
+    return;
+  }
+  const PythonApi* api = python_api();
+  if (api == nullptr || api->is_initialized() == 0 || api->is_finalizing() != 0) return;
+  if (g_scheduled.exchange(true, std::memory_order_acq_rel)) return;
+  if (api->add_pending_call(try_as_pending_call, nullptr) != 0) {
+    g_scheduled.store(false, std::memory_order_release);  // the queue is full
+  }
+}
+
+void step_hook_describe(char* segment) {
+  abi::StepHookState state = abi::StepHookState::kNone;
+  switch (g_install.load(std::memory_order_acquire)) {
+    case Install::kUndecided:
+      if (python_api() != nullptr) state = abi::StepHookState::kPending;
+      break;
+    case Install::kOn:
+      state = abi::StepHookState::kOn;
+      break;
+    case Install::kUnavailable:
+      state = abi::StepHookState::kUnavailable;
+      break;
+  }
+  abi::SegmentView(segment).header().step_hook.store(static_cast<uint32_t>(state),
+                                                     std::memory_order_relaxed);
+}
+
+bool StepCounter::stepped(const void* optimizer) {
+  Entry* entry = nullptr;
+  Entry* rarest = &entries_[0];
+  for (Entry& candidate : entries_) {
+    if (candidate.optimizer == optimizer) entry = &candidate;
+    if (candidate.count < rarest->count) rarest = &candidate;
+  }
+  if (entry == nullptr) {
+    // A newcomer stands just behind the others, so that steps go on when a new phase
+    // of the training brings its own optimizer.
+    entry = rarest;
+    *entry = {optimizer, highest_ == 0 ? 0 : highest_ - 1};
+  }
+  if (++entry->count <= highest_) return false;
+  highest_ = entry->count;
+  return true;
+}
+
+}  // namespace lull

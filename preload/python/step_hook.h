@@ -1,0 +1,45 @@
+// Training steps: a C function of ours among torch.optim's global post-step hooks
+// (torch.optim.optimizer.register_optimizer_step_post_hook, PyTorch 2.0 and later).
+//
+// One step may call several optimizers (a GAN has two), so a step ends when the
+// optimizer that has been stepped most often is stepped once more. What comes before
+// the first boundary is the program's start and no step.
+#pragma once
+
+#include <cstdint>
+
+#include "preload/python/api.h"
+
+namespace lull {
+
+// Installs the hook if PyTorch has been imported by now. With the GIL, in the main
+// interpreter, any thread; an exception that is set is the caller's to keep. Cheap
+// when there is nothing to do: one load once it is decided, else a look into
+// sys.modules.
+void step_hook_try_install(const PythonApi* api);
+
+// For hooks that run without the GIL: has step_hook_try_install called soon, as a
+// pending call, if it is undecided and was not tried for a while. One load when
+// decided.
+void step_hook_poll(uint64_t now_ns);
+
+// abi::StepHookState, into the header of a new segment.
+void step_hook_describe(char* segment);
+
+// Pure: which calls of optimizers end a step.
+class StepCounter {
+ public:
+  // True if this call of `optimizer` ends a step.
+  bool stepped(const void* optimizer);
+
+ private:
+  static constexpr int kOptimizers = 16;
+  struct Entry {
+    const void* optimizer;
+    uint64_t count;
+  };
+  Entry entries_[kOptimizers] = {};
+  uint64_t highest_ = 0;
+};
+
+}  // namespace lull
