@@ -16,6 +16,11 @@ int lull_sim_set(const char* key, const char* value);
 // The next kernel launched by the calling thread takes `ns`.
 void lull_sim_next_kernel_ns(int64_t ns);
 
+// The same for a kernel that does `flops` operations (on tensor cores or not) on
+// `bytes` of memory: it takes what the slower of both takes at the configured rates,
+// unless the configuration has an entry for its name.
+void lull_sim_next_kernel_work(double flops, double bytes, int tensor);
+
 // Time the calling thread has spent blocked on the device so far.
 int64_t lull_sim_blocked_ns(void);
 

@@ -21,6 +21,14 @@ SIM_EXPORT void lull_sim_next_kernel_ns(int64_t ns) {
   this_thread().next_kernel_ns = ns;
 }
 
+SIM_EXPORT void lull_sim_next_kernel_work(double flops, double bytes, int tensor) {
+  Engine* engine = Engine::get();
+  if (engine == nullptr) return;
+  Lock lock(engine->mutex());
+  this_thread().next_kernel_work_ns =
+      engine->config().work_duration(flops, bytes, tensor != 0);
+}
+
 SIM_EXPORT int64_t lull_sim_blocked_ns(void) { return this_thread().blocked_ns; }
 
 SIM_EXPORT int64_t lull_sim_device_bytes(int device) {

@@ -14,6 +14,15 @@ void move_bytes(const CopyShape& s) {
   }
 }
 
+// What the host reads back when the values on the device mean nothing.
+void clear_bytes(const CopyShape& s) {
+  for (size_t z = 0; z < s.depth; ++z) {
+    for (size_t y = 0; y < s.height; ++y) {
+      std::memset(as_pointer(s.dst + (z * s.dst_rows + y) * s.dst_pitch), 0, s.width);
+    }
+  }
+}
+
 void set_bytes(const SetShape& s) {
   for (size_t y = 0; y < s.height; ++y) {
     DevicePtr row = s.dst + y * s.pitch;
@@ -68,6 +77,10 @@ int copy(Engine* engine, const CopyShape& shape, void* handle, DefaultStream nul
     spec.copy = direction(dst, src);
     spec.pageable = dst.pageable || src.pageable;
     if (engine->config().data) spec.effect = [shape] { move_bytes(shape); };
+    if (spec.copy == CopyKind::kD2H &&
+        static_cast<int64_t>(bytes) <= engine->config().zero_read_bytes) {
+      spec.effect = [shape] { clear_bytes(shape); };
+    }
     bool capturing = stream->capture != nullptr;
     if (blocking && capturing) {
       stream->capture->invalid = true;

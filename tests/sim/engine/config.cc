@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -25,6 +26,7 @@ constexpr IntegerKey kIntegers[] = {
     {"queue_depth", &Config::queue_depth, 1},
     {"copy_latency_us", &Config::copy_latency_ns, 1e3},
     {"stage_kib", &Config::stage_bytes, 1024},
+    {"zero_reads_kib", &Config::zero_read_bytes, 1024},
     {"malloc_us", &Config::malloc_ns, 1e3},
     {"free_us", &Config::free_ns, 1e3},
     {"host_alloc_us", &Config::host_alloc_ns, 1e3},
@@ -35,11 +37,12 @@ struct RateKey {
   double Config::*field;
 };
 constexpr RateKey kRates[] = {
-    {"h2d_gbps", &Config::h2d_gbps},
-    {"d2h_gbps", &Config::d2h_gbps},
-    {"d2d_gbps", &Config::d2d_gbps},
-    {"host_gbps", &Config::host_gbps},
+    {"h2d_gbps", &Config::h2d_gbps}, {"d2h_gbps", &Config::d2h_gbps},
+    {"d2d_gbps", &Config::d2d_gbps}, {"host_gbps", &Config::host_gbps},
+    {"tflops", &Config::tflops},     {"tensor_tflops", &Config::tensor_tflops},
 };
+
+constexpr int64_t kLeastKernelNs = 2'000;  // starting and ending, whatever it does
 
 constexpr std::string_view kKernelPrefix = "kernel_us.";
 
@@ -69,11 +72,16 @@ bool read_file(const char* path, std::string* text) {
 
 }  // namespace
 
-int64_t Config::kernel_duration(std::string_view name) const {
+int64_t Config::kernel_duration(std::string_view name, int64_t otherwise) const {
   for (auto it = kernels.rbegin(); it != kernels.rend(); ++it) {
     if (name.find(it->first) != std::string_view::npos) return it->second;
   }
-  return kernel_ns;
+  return otherwise;
+}
+
+int64_t Config::work_duration(double flops, double bytes, bool tensor) const {
+  double computing = flops / ((tensor ? tensor_tflops : tflops) * 1e3);
+  return kLeastKernelNs + llround(std::max(computing, bytes / d2d_gbps));
 }
 
 bool Config::set(std::string_view key, std::string_view value) {

@@ -25,6 +25,9 @@ struct Config {
   int64_t concurrent_kernels = 128;
   int64_t queue_depth = 1024;  // pending operations of a stream; then launches block
 
+  double tflops = 50;          // matrix products and convolutions
+  double tensor_tflops = 400;  // the same on tensor cores
+
   double h2d_gbps = 25;
   double d2h_gbps = 25;
   double d2d_gbps = 1500;
@@ -36,12 +39,19 @@ struct Config {
   int64_t free_ns = 20'000;
   int64_t host_alloc_ns = 100'000;  // pinning; also cudaFreeHost and (un)register
   bool data = true;                 // copies and memsets move bytes
+  int64_t zero_read_bytes = 0;      // copies to the host up to here deliver zeros
 
   // Kernels whose (mangled) name contains `first` take `second` ns. The entry
   // that was set last wins.
   std::vector<std::pair<std::string, int64_t>> kernels;
 
-  int64_t kernel_duration(std::string_view name) const;
+  // Of the kernel `name`; `otherwise` when there is no entry for it.
+  int64_t kernel_duration(std::string_view name, int64_t otherwise) const;
+  int64_t kernel_duration(std::string_view name) const {
+    return kernel_duration(name, kernel_ns);
+  }
+  // Of a kernel that does so many operations on so many bytes.
+  int64_t work_duration(double flops, double bytes, bool tensor) const;
 
   // False, and nothing changed, when the key or the value is not understood.
   bool set(std::string_view key, std::string_view value);

@@ -164,7 +164,11 @@ int Engine::enqueue(const std::shared_ptr<Stream>& stream, OpSpec spec, OpPtr* o
   if (spec.kind == OpKind::kKernel && thread.next_kernel_ns >= 0) {
     spec.duration_ns = thread.next_kernel_ns;
     thread.next_kernel_ns = -1;
+  } else if (spec.kind == OpKind::kKernel && thread.next_kernel_work_ns >= 0) {
+    spec.duration_ns =
+        config_.kernel_duration(spec.function->name, thread.next_kernel_work_ns);
   }
+  if (spec.kind == OpKind::kKernel) thread.next_kernel_work_ns = -1;
   if (stream->capture != nullptr) {
     if (stream->capture->invalid) return kCaptureInvalidated;
     Graph* graph = stream->capture->graph.get();
