@@ -134,6 +134,12 @@ struct Coverage {
 };
 
 // Called during Advance and Finish. What is told is told once and for good.
+//
+// Of each device, output goes forward together: once its Coverage has been told up to t,
+// so have all its idle parts before t and the submissions of all its operations that
+// start before t, and none from t on. A SyncCost is told once that holds up to the
+// sync's end of every device. So a caller whose engine is gone can feed a new one with
+// the same events and drop what was told before.
 class Sink {
  public:
   virtual ~Sink() = default;
@@ -179,8 +185,9 @@ class Engine {
   // Records of the span are missing: idle time in it is unknown.
   void Lost(uint64_t start_ns, uint64_t end_ns);
 
-  // No host event that starts before `host_ns`, and no operation that ends before
-  // `gpu_ns`, will come any more. Judges what it can.
+  // No host event that ends before `host_ns`, and no operation that ends before `gpu_ns`,
+  // will come any more. (A host event comes when it ends: a long sync starts far before
+  // host_ns and is not late.) Judges what it can.
   void Advance(uint64_t host_ns, uint64_t gpu_ns);
   // Nothing more will come at all. Tracing that was never ended ends with the last
   // operation.
