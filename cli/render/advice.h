@@ -1,5 +1,10 @@
 // From a report to "what should I change first": findings that the numbers prove,
-// the costliest first. Nothing is said without evidence in the reply.
+// each with a concrete change, the one that wins most first. Nothing is said without
+// evidence in the reply. The rules are in advice/, their thresholds in
+// advice/thresholds.h.
+//
+// With GPU truth all findings are about time of the GPU within traced time, because
+// that is what a change wins. Without it they are about time of the host.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +15,10 @@
 
 namespace lull {
 
-// Against what a share is taken: the life time of the processes that did GPU work
-// or allocated tensors (of all processes, if none did). One process that works
-// for a minute and eight ranks that work for a minute are both at 100 % when they
-// do nothing but wait.
+// Against what a share of the host's time is taken: the life time of the processes
+// that did GPU work or allocated tensors (of all processes, if none did). One process
+// that works for a minute and eight ranks that work for a minute are both at 100 %
+// when they do nothing but wait.
 struct Shares {
   uint64_t working_ns = 0;
   uint32_t working_processes = 0;
@@ -24,23 +29,13 @@ struct Shares {
 Shares SharesOf(const v1::ReportReply& reply);
 
 struct Advice {
-  std::string finding;   // "waiting for data took 23.0 % of the time, at train.py:12"
-  std::string advice;    // "give the DataLoader more workers ..."
-  uint64_t time_ns = 0;  // what the finding concerns
+  std::string rule;          // "data_wait": which rule found it, for programs
+  std::string finding;       // "waiting for data takes 23.0 % of the time, at ..."
+  std::string advice;        // "give the DataLoader more workers ..."
+  uint64_t time_ns = 0;      // measured: what the finding concerns
+  bool of_gpu_time = false;  // of traced time of the GPU; else of the host
+  uint64_t rank_ns = 0;      // by which findings are ordered: what a change can win
 };
-
-// Thresholds, in percent of Shares::working_ns.
-inline constexpr double kDataWaitPercent = 5;
-inline constexpr double kOldGcPercent = 1;
-inline constexpr double kDeviceMemoryPercent = 1;
-inline constexpr double kPageableCopyPercent = 1;
-inline constexpr double kSyncPercent = 5;
-// Fewer calls than this at one site are set-up, not a loop.
-inline constexpr uint64_t kLoopCalls = 16;
-// Likewise, of full garbage collections.
-inline constexpr uint64_t kOftenCollected = 3;
-// A copy of at most this many bytes on average reads a value back.
-inline constexpr uint64_t kReadBackBytes = 4096;
 
 std::vector<Advice> WhatToChangeFirst(const v1::ReportReply& reply);
 

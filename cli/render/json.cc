@@ -3,90 +3,34 @@
 #include <string>
 
 #include "cli/render/advice.h"
-#include "cli/render/format.h"
+#include "cli/render/gpu_lines.h"
+#include "cli/render/gpu_words.h"
+#include "cli/render/json_gpu.h"
+#include "cli/render/json_parts.h"
 
 namespace lull {
 namespace {
 
-double Ms(uint64_t ns) { return static_cast<double>(ns) / 1e6; }
-
-Json JobJson(const v1::Job& job) {
-  Json json = {
-      {"id", job.id()},
-      {"name", job.name()},
-      {"command", job.command()},
-      {"host", job.host()},
-      {"started_at", FormatUtc(job.start_realtime_ns())},
-      {"duration_ms", Ms(job.duration_ns())},
-      {"exit_status", nullptr},
-      {"ended", job.ended()},
-      {"events", job.events()},
-      {"processes", job.processes()},
-      {"working_processes", job.working_processes()},
-  };
-  if (job.exit_status_known()) json["exit_status"] = job.exit_status();
-  return json;
-}
-
-Json SiteJson(const v1::Site& site) {
-  return {{"file", site.file()}, {"line", site.line()}, {"function", site.function()}};
-}
-
-template <typename Frames>
-Json StackJson(const Frames& frames, bool native) {
-  Json stack = Json::array();
-  for (const v1::Frame& frame : frames) {
-    Json json = {
-        {"function", frame.function()}, {"file", frame.file()}, {"line", frame.line()}};
-    if (native) json["module"] = frame.module();
-    stack.push_back(std::move(json));
-  }
-  return stack;
-}
-
-Json LossesJson(const v1::Losses& losses) {
-  return {
-      {"events_committed", losses.events_committed()},
-      {"events_stored", losses.events_stored()},
-      {"events_lost", losses.events_lost()},
-      {"lost_ring_full", losses.lost_ring_full()},
-      {"lost_no_ring", losses.lost_no_ring()},
-      {"lost_relay", losses.lost_relay()},
-      {"stacks_rejected", losses.stacks_rejected()},
-      {"reentered", losses.reentered()},
-      {"corrupt_segments", losses.corrupt_segments()},
-      {"thinning", losses.thinning()},
-      {"short_waits", losses.short_waits()},
-      {"short_waits_ms", Ms(losses.short_waits_ns())},
-      {"thinned_launches", losses.thinned_launches()},
-  };
-}
-
-Json OverheadJson(const v1::Overhead& overhead) {
-  return {{"self_ms", Ms(overhead.self_ns())},
-          {"percent", overhead.percent()},
-          {"relay_cpu_ms", Ms(overhead.relay_cpu_ns())},
-          {"budget_percent", overhead.budget_percent()}};
-}
-
-// What every answer ends with.
-template <typename Reply>
-void AddTail(Json& json, const Reply& reply) {
-  json["losses"] = LossesJson(reply.losses());
-  json["overhead"] = OverheadJson(reply.overhead());
-}
-
-Json SyncPointsJson(const v1::SyncsReply& reply) {
+// Of the calls in traced time ("judged"): how much of their blocked time the device
+// was busy ("needed"), and how much idle time they caused ("wasted"). null where no
+// call of the row was judged.
+Json SyncPointsJson(const v1::SyncsReply& reply, bool gpu_truth) {
   Json rows = Json::array();
   for (const v1::SyncPoint& point : reply.sync_points()) {
-    rows.push_back({{"api", point.api()},
-                    {"calls", point.calls()},
-                    {"blocked_ms", Ms(point.blocked_ns())},
-                    {"max_ms", Ms(point.max_ns())},
-                    {"bytes", point.bytes()},
-                    {"site", SiteJson(point.site())},
-                    {"stack", StackJson(point.stack(), false)},
-                    {"native_stack", StackJson(point.native_stack(), true)}});
+    bool judged = gpu_truth && point.judged_calls() > 0;
+    rows.push_back(
+        {{"api", point.api()},
+         {"calls", point.calls()},
+         {"blocked_ms", Ms(point.blocked_ns())},
+         {"max_ms", Ms(point.max_ns())},
+         {"bytes", point.bytes()},
+         {"judged_calls", judged ? Json(point.judged_calls()) : Json(nullptr)},
+         {"judged_blocked_ms", MsIf(judged, point.judged_blocked_ns())},
+         {"needed_ms", MsIf(judged, point.needed_ns())},
+         {"wasted_ms", MsIf(judged, point.wasted_ns())},
+         {"site", SiteJson(point.site())},
+         {"stack", StackJson(point.stack(), false)},
+         {"native_stack", StackJson(point.native_stack(), true)}});
   }
   return rows;
 }
@@ -142,7 +86,7 @@ Json ProcessesJson(const v1::ReportReply& reply) {
   for (const v1::ProcessRow& row : reply.processes()) {
     Json json = {{"pid", row.pid()},
                  {"parent_pid", row.parent_pid()},
-                 {"rank", nullptr},
+                 {"rank", RankJson(row.rank())},
                  {"command", row.command()},
                  {"gpu", row.gpu()},
                  {"torch", row.torch()},
@@ -154,8 +98,13 @@ Json ProcessesJson(const v1::ReportReply& reply) {
                  {"gc_ms", Ms(row.gc_ns())},
                  {"native_stacks", row.native_stacks()},
                  {"gc_hook", row.gc_hook()},
-                 {"corrupt", row.corrupt()}};
-    if (row.rank() >= 0) json["rank"] = row.rank();
+                 {"corrupt", row.corrupt()},
+                 {"cupti_state", CuptiStateKey(row.cupti_state())},
+                 {"cupti_version", TextOrNull(CudaVersionOfCupti(row.cupti_version()))},
+                 {"cupti_result", row.cupti_result()},
+                 {"step_hook", row.step_hook()},
+                 {"traced_ms", Ms(row.traced_ns())},
+                 {"busy_ms", MsIf(row.traced_ns() > 0, row.busy_ns())}};
     rows.push_back(std::move(json));
   }
   return rows;
@@ -165,9 +114,11 @@ Json SummaryJson(const v1::ReportReply& reply) {
   Shares shares = SharesOf(reply);
   Json advice = Json::array();
   for (const Advice& item : WhatToChangeFirst(reply)) {
-    advice.push_back({{"finding", item.finding},
+    advice.push_back({{"rule", item.rule},
+                      {"finding", item.finding},
                       {"advice", item.advice},
-                      {"time_ms", Ms(item.time_ns)}});
+                      {"time_ms", Ms(item.time_ns)},
+                      {"of_gpu_time", item.of_gpu_time}});
   }
   return {{"working_ms", Ms(shares.working_ns)},
           {"launches", reply.launches()},
@@ -179,6 +130,8 @@ Json SummaryJson(const v1::ReportReply& reply) {
           {"gc_pauses", reply.gc().total_count()},
           {"allocated_bytes", reply.allocations().total_bytes()},
           {"allocations", reply.allocations().total_calls()},
+          {"gpu_utilization_percent", OrNull(UtilizationPercent(reply.gpu()))},
+          {"verdict", TextOrNull(reply.gpu().verdict())},
           {"advice", std::move(advice)}};
 }
 
@@ -192,7 +145,8 @@ Json JobsJson(const v1::ListJobsReply& reply) {
 
 Json SyncsJson(const v1::SyncsReply& reply) {
   Json json = {{"job", JobJson(reply.job())},
-               {"sync_points", SyncPointsJson(reply)},
+               {"gpu", GpuJson(reply.gpu())},
+               {"sync_points", SyncPointsJson(reply, HasGpuTruth(reply.gpu()))},
                {"total_blocked_ms", Ms(reply.total_blocked_ns())},
                {"total_calls", reply.total_calls()}};
   AddTail(json, reply);
@@ -229,8 +183,17 @@ Json WaitsJson(const v1::WaitsReply& reply) {
 Json ReportJson(const v1::ReportReply& reply) {
   Json json = {{"job", JobJson(reply.job())},
                {"summary", SummaryJson(reply)},
+               {"gpu", GpuJson(reply.gpu())},
+               {"causes", CausesJson(reply.gaps(), reply.gpu())},
+               {"gaps", GapRowsJson(reply.gaps(), reply.gpu())},
+               {"kernels", KernelRowsJson(reply.kernels())},
+               {"copies", CopyRowsJson(reply.kernels())},
+               {"steps", StepRowsJson(reply.steps())},
+               {"step_totals", StepTotalsJson(reply.steps())},
+               {"non_finite", NonFiniteJson(reply)},
+               {"devices", DevicesJson(reply)},
                {"processes", ProcessesJson(reply)},
-               {"sync_points", SyncPointsJson(reply.syncs())},
+               {"sync_points", SyncPointsJson(reply.syncs(), HasGpuTruth(reply.gpu()))},
                {"allocation_sites", AllocationSitesJson(reply.allocations())},
                {"gc_pauses", GcPausesJson(reply.gc())},
                {"host_waits", HostWaitsJson(reply.waits())}};

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/render/advice/thresholds.h"
 #include "tests/cli/fixed_replies.h"
 
 namespace lull {

@@ -1,0 +1,107 @@
+#include "absl/strings/str_cat.h"
+#include "cli/render/advice/rules.h"
+#include "cli/render/advice/sync_kind.h"
+#include "cli/render/advice/thresholds.h"
+#include "cli/render/format.h"
+
+namespace lull {
+namespace {
+
+Advice OfHost(std::string rule, std::string finding, std::string advice,
+              uint64_t time_ns) {
+  return {std::move(rule), std::move(finding), std::move(advice), time_ns, false,
+          time_ns};
+}
+
+void AddSync(const Evidence& evidence, const v1::SyncPoint& point,
+             std::vector<Advice>& found) {
+  found.push_back(OfHost("sync",
+                         absl::StrCat(point.api(), " blocks the host for ",
+                                      evidence.OfWork(point.blocked_ns()),
+                                      " of the time, at ", FormatSite(point.site())),
+                         HowToAvoid(KindOf(point)), point.blocked_ns()));
+}
+
+}  // namespace
+
+void HostDataWaits(const Evidence& evidence, std::vector<Advice>& found) {
+  uint64_t total = evidence.shares().data_wait_ns;
+  if (!evidence.ExceedsWork(total, kDataWaitPercent)) return;
+  std::string at;
+  for (const v1::HostWait& wait : evidence.reply().waits().host_waits()) {
+    if (wait.kind() != "data") continue;
+    at = absl::StrCat(", most at ", FormatSite(wait.site()));
+    break;
+  }
+  found.push_back(
+      OfHost("data_wait",
+             absl::StrCat("waiting for data takes ", evidence.OfWork(total),
+                          " of the time", at),
+             "give the DataLoader more workers (num_workers), or make loading a sample "
+             "cheaper",
+             total));
+}
+
+void HostOldCollections(const Evidence& evidence, std::vector<Advice>& found) {
+  uint64_t total = 0;
+  uint64_t count = 0;
+  for (const v1::GcPause& pause : evidence.reply().gc().gc_pauses()) {
+    if (pause.generation() != 2) continue;
+    total += pause.total_ns();
+    count += pause.count();
+  }
+  if (count < kOftenCollected || !evidence.ExceedsWork(total, kOldGcPercent)) return;
+  found.push_back(
+      OfHost("gc",
+             absl::StrCat(FormatCount(count), " full garbage collections take ",
+                          evidence.OfWork(total), " of the time"),
+             "call gc.freeze() after set-up, or gc.disable() and gc.collect() between "
+             "steps",
+             total));
+}
+
+void HostDeviceMemory(const Evidence& evidence, std::vector<Advice>& found) {
+  uint64_t total = 0;
+  uint64_t calls = 0;
+  const v1::AllocationSite* worst = nullptr;
+  for (const v1::AllocationSite& site :
+       evidence.reply().allocations().allocation_sites()) {
+    if (site.allocator() != "cuda" && site.allocator() != "pinned") continue;
+    if (site.calls() + site.frees() < kLoopCalls) continue;
+    total += site.blocked_ns();
+    calls += site.calls();
+    if (worst == nullptr || site.blocked_ns() > worst->blocked_ns()) worst = &site;
+  }
+  if (!evidence.ExceedsWork(total, kDeviceMemoryPercent)) return;
+  found.push_back(OfHost(
+      "allocator",
+      absl::StrCat("allocating and freeing device or pinned memory in a loop takes ",
+                   evidence.OfWork(total), " of the time (", FormatCount(calls),
+                   " allocations), most at ", FormatSite(worst->site())),
+      "allocate once before the loop, or use a caching allocator or cudaMallocAsync",
+      total));
+}
+
+void HostSyncs(const Evidence& evidence, std::vector<Advice>& found) {
+  uint64_t pageable = 0;
+  const v1::SyncPoint* pageable_worst = nullptr;
+  for (const v1::SyncPoint& point : evidence.reply().syncs().sync_points()) {
+    if (IsAsyncCopy(point) && !IsReadBack(point)) {
+      pageable += point.blocked_ns();
+      if (pageable_worst == nullptr) pageable_worst = &point;
+    } else if (point.calls() >= kLoopCalls &&
+               evidence.ExceedsWork(point.blocked_ns(), kSyncPercent)) {
+      AddSync(evidence, point, found);
+    }
+  }
+  if (pageable_worst == nullptr) return;
+  if (!evidence.ExceedsWork(pageable, kPageableCopyPercent)) return;
+  found.push_back(
+      OfHost("pageable_copy",
+             absl::StrCat("copies from or to pageable memory block the host for ",
+                          evidence.OfWork(pageable), " of the time, most at ",
+                          FormatSite(pageable_worst->site())),
+             HowToAvoid(SyncKind::kPageableCopy), pageable));
+}
+
+}  // namespace lull

@@ -1,0 +1,62 @@
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cli/render/advice/rules.h"
+#include "cli/render/advice/sync_kind.h"
+#include "cli/render/advice/thresholds.h"
+#include "cli/render/format.h"
+
+namespace lull {
+namespace {
+
+// One line often blocks twice: PyTorch copies, then waits for the stream.
+struct Line {
+  const v1::SyncPoint* first = nullptr;  // costliest of the line
+  SyncKind kind = SyncKind::kUnknown;
+  uint64_t wasted_ns = 0;
+  uint64_t needed_ns = 0;
+  uint64_t blocked_ns = 0;
+  uint64_t calls = 0;
+};
+using Lines = std::map<std::tuple<std::string, int32_t, std::string>, Line>;
+
+Lines ByLine(const v1::SyncsReply& reply) {
+  Lines lines;
+  for (const v1::SyncPoint& point : reply.sync_points()) {
+    const v1::Site& site = point.site();
+    Line& line = lines[{site.file(), site.line(), site.function()}];
+    SyncKind kind = KindOf(point);
+    if (line.kind == SyncKind::kUnknown) line.kind = kind;
+    if (line.first == nullptr || point.wasted_ns() > line.first->wasted_ns()) {
+      line.first = &point;
+      if (kind != SyncKind::kUnknown) line.kind = kind;
+    }
+    line.wasted_ns += point.wasted_ns();
+    line.needed_ns += point.needed_ns();
+    line.blocked_ns += point.judged_blocked_ns();
+    line.calls += point.judged_calls();
+  }
+  return lines;
+}
+
+}  // namespace
+
+void WastefulSyncs(const Evidence& evidence, std::vector<Advice>& found) {
+  for (const auto& [site, line] : ByLine(evidence.reply().syncs())) {
+    if (!evidence.ExceedsTraced(line.wasted_ns, kWastedSyncPercent)) continue;
+    found.push_back({"sync",
+                     absl::StrCat("the sync at ", FormatSite(line.first->site()),
+                                  " costs ", evidence.OfTraced(line.wasted_ns),
+                                  " of traced time: ", WhatItIs(line.kind), " (",
+                                  FormatCount(line.calls), " calls of ",
+                                  Shortened(line.first->api(), 40), ", blocked ",
+                                  FormatDuration(line.blocked_ns), ", needed ",
+                                  FormatDuration(line.needed_ns), ")"),
+                     HowToAvoid(line.kind), line.wasted_ns, true, line.wasted_ns});
+  }
+}
+
+}  // namespace lull

@@ -1,0 +1,54 @@
+// When a finding is worth a line. All of them in one place, all with their reason.
+#pragma once
+
+#include <cstdint>
+
+namespace lull {
+
+// ---- With GPU truth: percent of traced time ----
+
+// Waiting for data: torch.profiler's own viewer speaks up at 5 % of a step, too.
+inline constexpr double kIdleDataPercent = 5;
+// One change at one line each: worth it from one percent on.
+inline constexpr double kWastedSyncPercent = 1;
+inline constexpr double kIdleGcPercent = 1;
+inline constexpr double kIdleAllocatorPercent = 1;
+inline constexpr double kIdleRunQueuePercent = 1;
+inline constexpr double kIdleGilPercent = 1;
+inline constexpr double kIdleHostWaitPercent = 1;
+// Changes to how the program works: worth it from more on.
+inline constexpr double kIdleLaunchPercent = 5;
+inline constexpr double kIdleLatencyPercent = 10;
+inline constexpr double kIdleDependencyPercent = 5;
+inline constexpr double kIdleHostCodePercent = 3;  // of one pair of lines
+inline constexpr double kZeroGradPercent = 1;      // kernels that fill gradients with 0
+// Communication that no computation hides, of the median step.
+inline constexpr double kCommunicationPercent = 10;
+
+// Matrix products and convolutions, of all kernel time, none of them on tensor cores.
+inline constexpr double kMatrixPercent = 30;
+// Volta is the first with tensor cores, Ampere the first that has TF32.
+inline constexpr uint32_t kTensorCoreCapability = 70;
+inline constexpr uint32_t kTf32Capability = 80;
+// Ranked by half of what these kernels take: on every such device tensor cores have at
+// least twice the throughput of FP32.
+inline constexpr uint64_t kTensorCoreSpeedUp = 2;
+
+// ---- Without GPU truth: percent of Shares::working_ns ----
+
+inline constexpr double kDataWaitPercent = 5;
+inline constexpr double kOldGcPercent = 1;
+inline constexpr double kDeviceMemoryPercent = 1;
+inline constexpr double kPageableCopyPercent = 1;
+inline constexpr double kSyncPercent = 5;
+
+// ---- Both ----
+
+// Fewer calls than this at one site are set-up, not a loop.
+inline constexpr uint64_t kLoopCalls = 16;
+// Likewise, of full garbage collections.
+inline constexpr uint64_t kOftenCollected = 3;
+// A copy of at most this many bytes on average reads a value back.
+inline constexpr uint64_t kReadBackBytes = 4096;
+
+}  // namespace lull

@@ -1,0 +1,22 @@
+// The parts of GPU truth that stand both in an answer of their own and in a report.
+#pragma once
+
+#include "cli/render/json.h"
+#include "query.pb.h"
+
+namespace lull {
+
+// "windows" counts the spans in which operations were recorded; all times but
+// "traced_ms" are null where there is no GPU truth, and "missing" says why.
+Json GpuJson(const v1::Gpu& gpu);
+Json CausesJson(const v1::GapsReply& reply, const v1::Gpu& gpu);
+Json GapRowsJson(const v1::GapsReply& reply, const v1::Gpu& gpu);
+Json KernelRowsJson(const v1::KernelsReply& reply);
+Json CopyRowsJson(const v1::KernelsReply& reply);
+Json StepRowsJson(const v1::StepsReply& reply);
+// Everything else of the answer on steps: source, count, median, shares.
+Json StepTotalsJson(const v1::StepsReply& reply);
+Json NonFiniteJson(const v1::ReportReply& reply);
+Json DevicesJson(const v1::ReportReply& reply);
+
+}  // namespace lull

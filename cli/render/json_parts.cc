@@ -1,0 +1,54 @@
+#include "cli/render/json_parts.h"
+
+#include "cli/render/format.h"
+
+namespace lull {
+
+Json JobJson(const v1::Job& job) {
+  Json json = {
+      {"id", job.id()},
+      {"name", job.name()},
+      {"command", job.command()},
+      {"host", job.host()},
+      {"started_at", FormatUtc(job.start_realtime_ns())},
+      {"duration_ms", Ms(job.duration_ns())},
+      {"exit_status", nullptr},
+      {"ended", job.ended()},
+      {"events", job.events()},
+      {"processes", job.processes()},
+      {"working_processes", job.working_processes()},
+  };
+  if (job.exit_status_known()) json["exit_status"] = job.exit_status();
+  return json;
+}
+
+Json SiteJson(const v1::Site& site) {
+  return {{"file", site.file()}, {"line", site.line()}, {"function", site.function()}};
+}
+
+Json LossesJson(const v1::Losses& losses) {
+  return {
+      {"events_committed", losses.events_committed()},
+      {"events_stored", losses.events_stored()},
+      {"events_lost", losses.events_lost()},
+      {"lost_ring_full", losses.lost_ring_full()},
+      {"lost_no_ring", losses.lost_no_ring()},
+      {"lost_relay", losses.lost_relay()},
+      {"stacks_rejected", losses.stacks_rejected()},
+      {"reentered", losses.reentered()},
+      {"corrupt_segments", losses.corrupt_segments()},
+      {"thinning", losses.thinning()},
+      {"short_waits", losses.short_waits()},
+      {"short_waits_ms", Ms(losses.short_waits_ns())},
+      {"thinned_launches", losses.thinned_launches()},
+  };
+}
+
+Json OverheadJson(const v1::Overhead& overhead) {
+  return {{"self_ms", Ms(overhead.self_ns())},
+          {"percent", overhead.percent()},
+          {"relay_cpu_ms", Ms(overhead.relay_cpu_ns())},
+          {"budget_percent", overhead.budget_percent()}};
+}
+
+}  // namespace lull
