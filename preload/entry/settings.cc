@@ -94,6 +94,9 @@ void read_settings(int argc, const char* const* argv, const char* const* envp,
     if (const char* value = value_of(*entry, abi::kWorkersVariable)) {
       out->workers = strcmp(value, "1") == 0;
     }
+    if (const char* value = value_of(*entry, abi::kStepRangeVariable)) {
+      Text(out->step_range, sizeof out->step_range).add(value);
+    }
     if (const char* value = value_of(*entry, "LULL_RUNTIME_DIR")) runtime = value;
     if (const char* value = value_of(*entry, "XDG_RUNTIME_DIR")) session = value;
   }

@@ -16,6 +16,7 @@ struct Settings {
   bool enabled;  // false before the library is initialised, and when disabled
   bool workers;  // LULL_WORKERS=1: DataLoader workers record too
   ProcessKind kind;
+  char step_range[128];  // LULL_STEP_RANGE: the NVTX range that is a step; "" = none
   char socket[kSocketPathSize];  // LULL_SOCKET; "" = a bare LD_PRELOAD
   // For a bare LD_PRELOAD, which starts a relay by itself:
   char runtime_folder[kSocketPathSize];  // "" = none that fits

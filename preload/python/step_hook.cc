@@ -2,9 +2,11 @@
 
 #include <atomic>
 
+#include "preload/entry/settings.h"
 #include "preload/entry/state.h"
 #include "preload/hooks/record.h"
 #include "preload/python/error_keeper.h"
+#include "preload/steps/boundary.h"
 
 namespace lull {
 namespace {
@@ -17,50 +19,7 @@ constexpr uint64_t kRetryNs = 200'000'000;
 std::atomic<uint64_t> g_last_try_ns{0};
 std::atomic<bool> g_scheduled{false};
 
-// All under the GIL. `generation`: a fork child begins anew, with its own segment.
-struct Steps {
-  StepCounter counter;
-  uint32_t generation;
-  uint64_t boundary_ns;  // end of the last step; 0: none yet
-  uint64_t number;
-};
-Steps g_steps;
-
-void record_step(char* segment, uint64_t now) {
-  abi::Ref stack = python_stack(segment);
-  if (abi::Event* event = reserve_event(segment)) {
-    *event = {
-        .start_ns = g_steps.boundary_ns,
-        .duration_ns = now - g_steps.boundary_ns,
-        .arg0 = g_steps.number,
-        .arg1 = 0,
-        .py_stack = stack,
-        .native_stack = 0,
-        .arg2 = static_cast<uint32_t>(abi::StepSource::kOptimizer),
-        .api = 0,
-        .type = abi::EventType::kStep,
-        .flags = 0,
-    };
-    commit_event();
-  }
-  ++g_steps.number;
-}
-
-void stepped(const void* optimizer) {
-  if (!g_steps.counter.stepped(optimizer)) return;
-  char* segment = recording_segment();
-  if (segment == nullptr) return;
-  uint64_t now = monotonic_ns();
-  uint32_t generation = g_state->generation.load(std::memory_order_relaxed);
-  if (g_steps.generation != generation) {
-    g_steps.generation = generation;
-    g_steps.boundary_ns = 0;
-    g_steps.number = 0;
-  }
-  if (g_steps.boundary_ns != 0) record_step(segment, now);
-  g_steps.boundary_ns = now;
-  account_self(now);
-}
+StepCounter g_counter;  // under the GIL
 
 // (optimizer, args, kwargs) -> None. Anybody may call it, with anything.
 PyObject* on_step(PyObject*, PyObject* arguments) {
@@ -68,7 +27,8 @@ PyObject* on_step(PyObject*, PyObject* arguments) {
   ErrnoKeeper keep_errno;
   Guard guard(__builtin_frame_address(0));
   if (api->is_finalizing() == 0 && api->tuple_size(arguments) == 3) {
-    stepped(api->tuple_get(arguments, 0));
+    bool ended = g_counter.stepped(api->tuple_get(arguments, 0));
+    if (ended) step_boundary(abi::StepSource::kOptimizer);
   }
   api->incref(api->none);
   return api->none;
@@ -112,6 +72,7 @@ int try_as_pending_call(void*) {
 
 void step_hook_try_install(const PythonApi* api) {
   if (g_install.load(std::memory_order_acquire) != Install::kUndecided) return;
+  if (settings().step_range[0] != 0) return decide(Install::kUnavailable);
   PyObject* modules = api->module_dict();
   PyObject* module =
       modules == nullptr ? nullptr : api->dict_get(modules, "torch.optim.optimizer");

@@ -2,8 +2,8 @@
 // (torch.optim.optimizer.register_optimizer_step_post_hook, PyTorch 2.0 and later).
 //
 // One step may call several optimizers (a GAN has two), so a step ends when the
-// optimizer that has been stepped most often is stepped once more. What comes before
-// the first boundary is the program's start and no step.
+// optimizer that has been stepped most often is stepped once more. Where the user named
+// an NVTX range (steps/nvtx.cc), that decides, and nothing is installed.
 #pragma once
 
 #include <cstdint>

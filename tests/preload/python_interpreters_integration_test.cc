@@ -69,6 +69,11 @@ STEPS(AreGivenUpWhenPyTorchRefusesTheHook, "a_hook_that_fails_to_register")
 STEPS(SurviveAProgramThatCallsTheHookItself, "called_by_the_program")
 STEPS(BeginAnewInAForkChild, "a_fork_child_begins_anew")
 
+STEPS(AreNotTakenFromNvtxUnlessARangeIsNamed, "not_listening_unless_a_range_is_named")
+STEPS(EndWhereTheNamedNvtxRangeEnds, "the_range_that_the_user_named")
+STEPS(KnowNvtxRangesInAllTheirForms, "ranges_with_attributes_and_of_two_threads")
+STEPS(AreTheNamedRangeAndNotTheOptimizer, "a_named_range_instead_of_the_optimizer")
+
 TEST(GcPauses, AreNotRecordedWhileTheInterpreterEnds) {
   ASSERT_FALSE(interpreters().empty());
   for (const Interpreter& python : interpreters()) {

@@ -39,6 +39,12 @@ TEST(Settings, AreOffWhenToldSo) {
   EXPECT_TRUE(read({"LULL_DISABLE="})->enabled);
 }
 
+TEST(Settings, KnowTheNvtxRangeThatIsAStep) {
+  EXPECT_STREQ(read({"LULL_STEP_RANGE=train step"})->step_range, "train step");
+  EXPECT_STREQ(read({})->step_range, "");
+  EXPECT_STREQ(read({"LULL_STEP_RANGE=" + std::string(128, 'x')})->step_range, "");
+}
+
 TEST(Settings, AreOffWhenTheSocketCannotBeReached) {
   EXPECT_FALSE(read({"LULL_SOCKET=/" + std::string(107, 'x')})->enabled);
   EXPECT_TRUE(read({"LULL_SOCKET=/" + std::string(106, 'x')})->enabled);

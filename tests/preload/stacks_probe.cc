@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "preload/entry/settings.h"
 #include "preload/entry/state.h"
 #include "preload/python/python.h"
 #include "preload/python/step_hook.h"
@@ -88,6 +89,10 @@ PROBE int probe_install() { return python_poll_install(); }
 PROBE uint32_t probe_gc_hook() { return abi::SegmentView(segment()).header().gc_hook; }
 PROBE uint32_t probe_step_hook() {
   return abi::SegmentView(segment()).header().step_hook;
+}
+PROBE void probe_name_step_range(const char* name) {
+  settings().enabled = true;
+  strcpy(settings().step_range, name);
 }
 PROBE void probe_poll_steps(uint64_t now_ns) { step_hook_poll(now_ns); }
 PROBE uint32_t probe_python_version() {

@@ -3,9 +3,11 @@
 `torch` here is a module of our own with the one function that the hook needs, as
 PyTorch has it since 2.0; the real one runs under the label `torch`.
 """
+import ctypes
 import gc
 import os
 import sys
+import threading
 import time
 import types
 
@@ -175,6 +177,109 @@ def a_fork_child_begins_anew():
         os._exit(0 if good and probe.library.probe_step_hook() == ON else 1)
     assert os.waitpid(pid, 0)[1] == 0
     assert len(steps()) == 2
+
+
+class Attributes(ctypes.Structure):  # nvtxEventAttributes_v2
+    _fields_ = [("version", ctypes.c_uint16), ("size", ctypes.c_uint16),
+                ("category", ctypes.c_uint32), ("color_type", ctypes.c_int32),
+                ("color", ctypes.c_uint32), ("payload_type", ctypes.c_int32),
+                ("reserved", ctypes.c_int32), ("payload", ctypes.c_uint64),
+                ("message_type", ctypes.c_int32), ("message", ctypes.c_char_p)]
+
+
+class Nvtx:
+    """What the NVTX header compiles into a library: its pointers and their tables."""
+
+    CORE, SIZE = 1, 16
+    START_EX, START_A, END, PUSH_EX, PUSH_A, POP = 4, 5, 7, 8, 9, 11
+
+    def __init__(self):
+        self.pointers = (ctypes.c_void_p * self.SIZE)()
+        self.table = (ctypes.c_void_p * self.SIZE)()
+        for i in range(1, self.SIZE):
+            self.table[i] = ctypes.addressof(self.pointers) + 8 * i
+        get_module = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint32,
+                                      ctypes.POINTER(ctypes.c_void_p),
+                                      ctypes.POINTER(ctypes.c_uint))
+        get_table = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint32)
+
+        class Callbacks(ctypes.Structure):
+            _fields_ = [("size", ctypes.c_size_t), ("get_module", get_module)]
+
+        def module(number, table, size):
+            if number != self.CORE:
+                return 0
+            table[0] = ctypes.addressof(self.table)
+            size[0] = self.SIZE
+            return 1
+
+        self.callbacks = Callbacks(ctypes.sizeof(Callbacks), get_module(module))
+        self.get_table = get_table(
+            lambda number: ctypes.addressof(self.callbacks) if number == 1 else None)
+        self.listens = probe.library.InitializeInjectionNvtx2(self.get_table)
+
+    def call(self, function, *arguments):
+        result = ctypes.c_uint64 if function in (self.START_A, self.START_EX) \
+            else ctypes.c_int
+        return ctypes.CFUNCTYPE(result)(self.pointers[function])(*arguments)
+
+
+def not_listening_unless_a_range_is_named():
+    nvtx = Nvtx()
+    assert nvtx.listens == 0 and not any(nvtx.pointers)
+
+
+def the_range_that_the_user_named():
+    probe.library.probe_name_step_range(b"step")
+    nvtx = Nvtx()
+    assert nvtx.listens == 1
+
+    def push_pop(name, inside=lambda: None):
+        assert nvtx.call(nvtx.PUSH_A, name) == -2
+        inside()
+        assert nvtx.call(nvtx.POP) == -2
+
+    def nested(depth):
+        if depth:
+            push_pop(b"other", lambda: nested(depth - 1))
+
+    for _ in range(4):
+        push_pop(b"data")
+        push_pop(b"step", lambda: nested(100))
+        nvtx.call(nvtx.POP)  # one too many
+    assert [(e.arg0, e.arg2) for e in steps()] == [(0, 2), (1, 2), (2, 2)]
+    for before, after in zip(steps(), steps()[1:]):
+        assert after.start_ns == before.start_ns + before.duration_ns
+
+
+def ranges_with_attributes_and_of_two_threads():
+    probe.library.probe_name_step_range(b"step")
+    nvtx = Nvtx()
+    named = Attributes(version=3, size=ctypes.sizeof(Attributes), message_type=1,
+                       message=b"step")
+    other = Attributes(version=3, size=ctypes.sizeof(Attributes), message_type=1,
+                       message=b"steps")
+    wide = Attributes(version=3, size=ctypes.sizeof(Attributes), message_type=2,
+                      message=b"step")
+    for attributes in (named, other, wide, named):
+        nvtx.call(nvtx.PUSH_EX, ctypes.byref(attributes))
+        nvtx.call(nvtx.POP)
+    assert len(steps()) == 1
+    ids = [nvtx.call(nvtx.START_A, b"step"), nvtx.call(nvtx.START_A, b"x"),
+           nvtx.call(nvtx.START_EX, ctypes.byref(named))]
+    end = ctypes.CFUNCTYPE(None, ctypes.c_uint64)(nvtx.pointers[nvtx.END])
+    thread = threading.Thread(target=lambda: [end(number) for number in ids])
+    thread.start()
+    thread.join()
+    assert len(steps()) == 3
+
+
+def a_named_range_instead_of_the_optimizer():
+    probe.library.probe_name_step_range(b"step")
+    probe.install()
+    import_torch_2()
+    gc.collect()
+    assert probe.library.probe_step_hook() == UNAVAILABLE and post_hooks == []
 
 
 if __name__ == "__main__":

@@ -1,0 +1,52 @@
+#include "preload/steps/boundary.h"
+
+#include <atomic>
+
+#include "preload/entry/state.h"
+#include "preload/hooks/record.h"
+
+namespace lull {
+namespace {
+
+// `generation`: a fork child begins anew, with its own segment.
+std::atomic<uint32_t> g_generation{0};
+std::atomic<uint64_t> g_boundary_ns{0};  // 0: none yet
+std::atomic<uint64_t> g_number{0};
+
+void record_step(char* segment, uint64_t start, uint64_t end, abi::StepSource source) {
+  abi::Ref stack = python_stack(segment);
+  uint64_t number = g_number.fetch_add(1, std::memory_order_relaxed);
+  if (abi::Event* event = reserve_event(segment)) {
+    *event = {
+        .start_ns = start,
+        .duration_ns = end - start,
+        .arg0 = number,
+        .arg1 = 0,
+        .py_stack = stack,
+        .native_stack = 0,
+        .arg2 = static_cast<uint32_t>(source),
+        .api = 0,
+        .type = abi::EventType::kStep,
+        .flags = 0,
+    };
+    commit_event();
+  }
+}
+
+}  // namespace
+
+void step_boundary(abi::StepSource source) {
+  char* segment = recording_segment();
+  if (segment == nullptr) return;
+  uint64_t now = monotonic_ns();
+  uint32_t generation = g_state->generation.load(std::memory_order_relaxed);
+  if (g_generation.exchange(generation, std::memory_order_relaxed) != generation) {
+    g_boundary_ns.store(0, std::memory_order_relaxed);
+    g_number.store(0, std::memory_order_relaxed);
+  }
+  uint64_t start = g_boundary_ns.exchange(now, std::memory_order_relaxed);
+  if (start != 0 && start < now) record_step(segment, start, now, source);
+  account_self(now);
+}
+
+}  // namespace lull

@@ -1,0 +1,14 @@
+// Where one training step ends and the next begins, whoever found out.
+#pragma once
+
+#include "preload/abi/event.h"
+
+namespace lull {
+
+// Ends a step now: records it, from the boundary before to this one, with the calling
+// thread's Python stack. The first boundary only begins a step: what came before is the
+// program's start. Any thread, under its Guard; steps that two threads end at the same
+// moment are one.
+void step_boundary(abi::StepSource source);
+
+}  // namespace lull
