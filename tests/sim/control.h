@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "tests/sim/engine/api_call.h"
+#include "tests/sim/engine/observer.h"
 
 extern "C" {
 
@@ -33,5 +34,18 @@ int lull_sim_start(void);
 void lull_sim_begin_api(lull::sim::ApiFrame* frame, const char* name,
                         lull::sim::NameCache* cache);
 void lull_sim_end_api(lull::sim::ApiFrame* frame, int result);
+
+// For the tracing libraries. Nothing here initialises the driver.
+int lull_sim_add_observer(const lull::sim::Observer* observer);
+void lull_sim_remove_observer(const lull::sim::Observer* observer);
+int64_t lull_sim_clock_step_ns(void);
+// Number of devices; 0 before cuInit.
+int lull_sim_device_count(void);
+// Ids of the handles (null: the current context, its default stream). 0 if unknown.
+int lull_sim_context_id(const void* context, uint32_t* id, uint32_t* device);
+int lull_sim_stream_id(const void* context, const void* stream, int per_thread,
+                       uint32_t* id);
+// The id and device of context number `index`, oldest first; 0 past the last.
+int lull_sim_context_at(int index, uint32_t* id, uint32_t* device);
 
 }  // extern "C"

@@ -11,6 +11,7 @@
 
 #include "tests/sim/engine/api_call.h"
 #include "tests/sim/engine/engine.h"
+#include "tests/sim/engine/observer.h"
 
 #define SIM_EXPORT extern "C" __attribute__((visibility("default")))
 

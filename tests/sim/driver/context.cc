@@ -12,14 +12,16 @@ bool valid(Engine* engine, int device) {
 
 int synchronize(Engine* engine, Context* context) {
   if (context == nullptr) return kInvalidContext;
+  SyncScope sync(SyncKind::kContext);
+  sync.event.context = context->id;
   std::vector<OpPtr> ops;
   {
     Lock lock(engine->mutex());
-    if (int error = engine->check_capture()) return error;
+    if (int error = engine->check_capture()) return sync.done(error);
     ops = engine->unfinished(*context);
   }
   engine->wait(ops);
-  return kOk;
+  return sync.done(kOk);
 }
 
 int create(Engine* engine, void** out, unsigned flags, int device) {

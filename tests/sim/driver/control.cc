@@ -1,5 +1,8 @@
 #include "tests/sim/control.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "tests/sim/driver/api.h"
 
 using namespace lull::sim;
@@ -45,4 +48,68 @@ SIM_EXPORT void lull_sim_begin_api(ApiFrame* frame, const char* name,
 
 SIM_EXPORT void lull_sim_end_api(ApiFrame* frame, int result) {
   end_api(frame, result);
+}
+
+SIM_EXPORT int lull_sim_add_observer(const Observer* observer) {
+  return add_observer(observer) ? 1 : 0;
+}
+
+SIM_EXPORT void lull_sim_remove_observer(const Observer* observer) {
+  remove_observer(observer);
+}
+
+SIM_EXPORT int64_t lull_sim_clock_step_ns(void) {
+  Engine* engine = Engine::get();
+  if (engine == nullptr) return 0;
+  Lock lock(engine->mutex());
+  return engine->config().cupti_clock_step_ns;
+}
+
+SIM_EXPORT int lull_sim_device_count(void) {
+  Engine* engine = Engine::get();
+  return engine == nullptr ? 0 : static_cast<int>(engine->config().devices);
+}
+
+SIM_EXPORT int lull_sim_context_id(const void* handle, uint32_t* id, uint32_t* device) {
+  Engine* engine = Engine::get();
+  if (engine == nullptr) return 0;
+  if (handle == nullptr) handle = this_thread().context();
+  Lock lock(engine->mutex());
+  auto context = engine->contexts.find(handle);
+  if (context == nullptr) return 0;
+  *id = static_cast<uint32_t>(context->id);
+  *device = context->device;
+  return 1;
+}
+
+SIM_EXPORT int lull_sim_stream_id(const void* context, const void* stream,
+                                  int per_thread, uint32_t* id) {
+  Engine* engine = Engine::get();
+  if (engine == nullptr) return 0;
+  Lock lock(engine->mutex());
+  auto owner = engine->contexts.find(context);
+  auto found = engine->stream(
+      stream, per_thread != 0 ? DefaultStream::kPerThread : DefaultStream::kLegacy);
+  if (owner != nullptr && (stream == nullptr || found == nullptr)) {
+    // The default stream of a context that need not be current.
+    auto mine = owner->per_thread.find(this_thread().tid);
+    bool own = per_thread != 0 && mine != owner->per_thread.end();
+    found = own ? mine->second : per_thread != 0 ? found : owner->legacy;
+  }
+  if (found == nullptr) return 0;
+  *id = static_cast<uint32_t>(found->id);
+  return 1;
+}
+
+SIM_EXPORT int lull_sim_context_at(int index, uint32_t* id, uint32_t* device) {
+  Engine* engine = Engine::get();
+  if (engine == nullptr) return 0;
+  Lock lock(engine->mutex());
+  std::vector<const Context*> all;
+  engine->contexts.for_each([&](const Context& context) { all.push_back(&context); });
+  std::ranges::sort(all, {}, &Context::id);
+  if (index < 0 || static_cast<size_t>(index) >= all.size()) return 0;
+  *id = static_cast<uint32_t>(all[index]->id);
+  *device = all[index]->device;
+  return 1;
 }

@@ -40,12 +40,14 @@ struct Side {
   bool host;
   bool pageable;
   bool fits;  // `bytes` from the address on belong to the block
+  uint32_t device;
 };
 
 Side side(Engine* engine, DevicePtr address, size_t bytes) {
   const Block* block = engine->memory.find(address);
-  if (block == nullptr) return {true, true, true};
-  return {block->on_host(), false, address + bytes <= block->base + block->size};
+  if (block == nullptr) return {true, true, true, 0};
+  return {block->on_host(), false, address + bytes <= block->base + block->size,
+          block->device};
 }
 
 CopyKind direction(Side dst, Side src) {
@@ -64,6 +66,7 @@ int copy(Engine* engine, const CopyShape& shape, void* handle, DefaultStream nul
   spec.kind = OpKind::kCopy;
   spec.bytes = bytes;
   spec.handle = shape.dst;
+  spec.asynchronous = !blocking;
   std::shared_ptr<Stream> stream;
   std::vector<OpPtr> before;  // what the host waits for first
   bool wait = blocking;
@@ -76,6 +79,7 @@ int copy(Engine* engine, const CopyShape& shape, void* handle, DefaultStream nul
     if (!dst.fits || !src.fits) return kInvalidValue;
     spec.copy = direction(dst, src);
     spec.pageable = dst.pageable || src.pageable;
+    if (spec.copy == CopyKind::kD2D) spec.source_device = src.device;
     if (engine->config().data) spec.effect = [shape] { move_bytes(shape); };
     if (spec.copy == CopyKind::kD2H &&
         static_cast<int64_t>(bytes) <= engine->config().zero_read_bytes) {
@@ -125,6 +129,8 @@ int set(Engine* engine, const SetShape& shape, void* handle, DefaultStream null,
     spec.kind = OpKind::kMemset;
     spec.bytes = bytes;
     spec.handle = shape.dst;
+    spec.value = shape.value;
+    spec.asynchronous = !blocking;
     if (engine->config().data) spec.effect = [shape] { set_bytes(shape); };
     if (int error = engine->enqueue(stream, std::move(spec), &op)) return error;
   }

@@ -8,10 +8,15 @@ namespace {
 constexpr unsigned kDisableTiming = 2;  // CU_EVENT_DISABLE_TIMING
 
 // What the event was recorded as; null for an event never recorded.
-int recorded(Engine* engine, void* handle, OpPtr* op) {
+int recorded(Engine* engine, void* handle, OpPtr* op, SyncEvent* sync = nullptr) {
   Lock lock(engine->mutex());
   auto event = engine->events.find(handle);
   if (event == nullptr) return kInvalidHandle;
+  if (sync != nullptr) {
+    sync->event = event->id;
+    sync->stream = event->recorded != nullptr ? event->recorded->stream : 0;
+    sync->event_record = event->recorded != nullptr ? event->recorded->correlation : 0;
+  }
   if (int error = engine->check_capture()) return error;
   if (event->capture != nullptr) return kCapturedEvent;
   *op = event->recorded;
@@ -73,17 +78,20 @@ SIM_STREAM_API(cuEventRecordWithFlags, _ptsz, (void* event, void* stream, unsign
 
 SIM_EXPORT int cuEventQuery(void* event) {
   SIM_CALL();
+  SyncScope sync(SyncKind::kEvent, /*query=*/true);
   OpPtr op;
-  if (int error = recorded(engine, event, &op)) return call.done(error);
-  return call.done(op == nullptr || op->done(now_ns()) ? kOk : kNotReady);
+  int error = recorded(engine, event, &op, &sync.event);
+  if (error == kOk && op != nullptr && !op->done(now_ns())) error = kNotReady;
+  return call.done(sync.done(error));
 }
 
 SIM_EXPORT int cuEventSynchronize(void* event) {
   SIM_CALL();
+  SyncScope sync(SyncKind::kEvent);
   OpPtr op;
-  if (int error = recorded(engine, event, &op)) return call.done(error);
-  engine->wait({&op, 1});
-  return call.done(kOk);
+  int error = recorded(engine, event, &op, &sync.event);
+  if (error == kOk) engine->wait({&op, 1});
+  return call.done(sync.done(error));
 }
 
 SIM_EXPORT int cuEventElapsedTime(float* milliseconds, void* start, void* end) {

@@ -1,6 +1,7 @@
 // Modules, functions and kernel launches. A module's code is not read: it holds
 // every function that is asked for. Libraries and kernels (cuLibrary*, cuKernel*)
 // are the same objects under other names.
+#include <algorithm>
 #include <cstring>
 
 #include "tests/sim/driver/api.h"
@@ -48,6 +49,7 @@ int get_function(Engine* engine, void** out, void* handle, const char* name) {
 struct Shape {
   unsigned grid[3];
   unsigned block[3];
+  unsigned shared;
 };
 
 int launch(Engine* engine, ApiCall* call, void* function, const Shape& shape,
@@ -73,6 +75,9 @@ int launch(Engine* engine, ApiCall* call, void* function, const Shape& shape,
   spec.function = static_cast<const Function*>(function);
   spec.grid = static_cast<uint32_t>(blocks);
   spec.block = static_cast<uint32_t>(threads);
+  std::copy_n(shape.grid, 3, spec.shape);
+  std::copy_n(shape.block, 3, spec.shape + 3);
+  spec.shared = shape.shared;
   Lock lock(engine->mutex());
   return engine->enqueue(stream, std::move(spec));
 }
@@ -191,15 +196,18 @@ SIM_EXPORT int cuFuncSetCacheConfig(void* function, int) {
 
 SIM_STREAM_API(cuLaunchKernel, _ptsz,
                (void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                unsigned by, unsigned bz, unsigned, void* stream, void**, void**),
+                unsigned by, unsigned bz, unsigned shared, void* stream, void**,
+                void**),
                return call.done(launch(engine, &call, function,
-                                       {{gx, gy, gz}, {bx, by, bz}}, stream, kNull));)
+                                       {{gx, gy, gz}, {bx, by, bz}, shared}, stream,
+                                       kNull));)
 
 SIM_STREAM_API(cuLaunchCooperativeKernel, _ptsz,
                (void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                unsigned by, unsigned bz, unsigned, void* stream, void**),
+                unsigned by, unsigned bz, unsigned shared, void* stream, void**),
                return call.done(launch(engine, &call, function,
-                                       {{gx, gy, gz}, {bx, by, bz}}, stream, kNull));)
+                                       {{gx, gy, gz}, {bx, by, bz}, shared}, stream,
+                                       kNull));)
 
 SIM_STREAM_API(cuLaunchKernelEx, _ptsz,
                (const LaunchConfig* config, void* function, void**, void**), {
@@ -207,6 +215,7 @@ SIM_STREAM_API(cuLaunchKernelEx, _ptsz,
                  Shape shape;
                  std::memcpy(shape.grid, config->grid, sizeof shape.grid);
                  std::memcpy(shape.block, config->block, sizeof shape.block);
+                 shape.shared = config->shared;
                  return call.done(
                      launch(engine, &call, function, shape, config->stream, kNull));
                })

@@ -19,10 +19,12 @@ int create(Engine* engine, void** out, unsigned flags, int priority) {
 
 // The stream's unfinished work; an error if the stream cannot be asked about it.
 int unfinished(Engine* engine, void* handle, DefaultStream null,
-               std::vector<OpPtr>* ops) {
+               std::vector<OpPtr>* ops, SyncEvent* sync) {
   Lock lock(engine->mutex());
   auto stream = engine->stream(handle, null);
   if (stream == nullptr) return kInvalidHandle;
+  sync->stream = stream->id;
+  sync->context = stream->context->id;
   if (stream->capture != nullptr) {
     stream->capture->invalid = true;
     return kCaptureUnsupported;
@@ -32,22 +34,29 @@ int unfinished(Engine* engine, void* handle, DefaultStream null,
   return kOk;
 }
 
+void describe(const Event& event, SyncEvent* sync) {
+  sync->event = event.id;
+  if (event.recorded != nullptr) sync->event_record = event.recorded->correlation;
+}
+
 int synchronize(Engine* engine, void* handle, DefaultStream null) {
+  SyncScope sync(SyncKind::kStream);
   std::vector<OpPtr> ops;
-  int error = unfinished(engine, handle, null, &ops);
+  int error = unfinished(engine, handle, null, &ops, &sync.event);
   if (error == kOk) engine->wait(ops);
-  return error;
+  return sync.done(error);
 }
 
 int query(Engine* engine, void* handle, DefaultStream null) {
+  SyncScope sync(SyncKind::kStream, /*query=*/true);
   std::vector<OpPtr> ops;
-  int error = unfinished(engine, handle, null, &ops);
-  if (error != kOk) return error;
+  int error = unfinished(engine, handle, null, &ops, &sync.event);
+  if (error != kOk) return sync.done(error);
   int64_t now = now_ns();
   for (const OpPtr& op : ops) {
-    if (!op->done(now)) return kNotReady;
+    if (!op->done(now)) return sync.done(kNotReady);
   }
-  return kOk;
+  return sync.done(kOk);
 }
 
 // A stream's property, written by `read` under the lock.
@@ -102,11 +111,15 @@ SIM_STREAM_API(cuStreamQuery, _ptsz, (void* stream),
                return call.done(query(engine, stream, kNull));)
 
 SIM_STREAM_API(cuStreamWaitEvent, _ptsz, (void* stream, void* event, unsigned), {
+  SyncScope sync(SyncKind::kStreamWaitEvent);
   Lock lock(engine->mutex());
   auto waiter = engine->stream(stream, kNull);
   auto what = engine->events.find(event);
   if (waiter == nullptr || what == nullptr) return call.done(kInvalidHandle);
-  return call.done(engine->wait_event(waiter, what));
+  describe(*what, &sync.event);
+  sync.event.stream = waiter->id;
+  sync.event.context = waiter->context->id;
+  return call.done(sync.done(engine->wait_event(waiter, what)));
 })
 
 SIM_STREAM_API(cuLaunchHostFunc, _ptsz,

@@ -2,11 +2,30 @@
 
 #include "tests/sim/engine/clock.h"
 #include "tests/sim/engine/engine.h"
+#include "tests/sim/engine/observer.h"
 
 namespace lull::sim {
+namespace {
+
+void report(void (*Observer::*callback)(const ApiEvent*), const ApiFrame& frame,
+            int64_t end_ns, int result) {
+  const ThreadState& thread = this_thread();
+  ApiEvent event{};
+  event.name = frame.name;
+  event.runtime = (frame.flags & kApiRuntime) != 0;
+  event.outermost = frame.outer == 0;
+  event.correlation = thread.correlation;
+  event.context = thread.context() != nullptr ? thread.context()->id : 0;
+  event.start_ns = frame.start_ns;
+  event.end_ns = end_ns;
+  event.result = result;
+  notify(callback, event);
+}
+
+}  // namespace
 
 void begin_api(ApiFrame* frame, const char* name, NameCache* cache, uint16_t flags) {
-  *frame = {nullptr, now_ns(), 0, 0};
+  *frame = {nullptr, now_ns(), 0, 0, name, flags};
   Engine* engine = Engine::get();
   if (engine == nullptr) return;
   ThreadState& thread = this_thread();
@@ -14,6 +33,7 @@ void begin_api(ApiFrame* frame, const char* name, NameCache* cache, uint16_t fla
   frame->outer = thread.inner;
   thread.inner = engine->new_id();
   if (thread.depth++ == 0) thread.correlation = thread.inner;
+  if (observed()) report(&Observer::api_begin, *frame, 0, 0);
   if (!engine->log().enabled()) return;
   uint32_t id = cache->load(std::memory_order_relaxed);
   if (id == 0) cache->store(id = engine->log().name(name), std::memory_order_relaxed);
@@ -31,15 +51,28 @@ void begin_api(ApiFrame* frame, const char* name, NameCache* cache, uint16_t fla
 
 void end_api(ApiFrame* frame, int result) {
   // The engine may have started, or been lost to a fork, during the call.
-  if (Engine::get() == nullptr) return;
+  Engine* engine = Engine::get();
+  if (engine == nullptr) return;
   ThreadState& thread = this_thread();
   if (thread.depth == 0) return;
+  bool watched = observed();
+  if (watched && frame->outer == 0 && observers_charge()) {
+    int64_t price;
+    {
+      std::lock_guard lock(engine->mutex());
+      price = engine->config().cupti_launch_ns;
+    }
+    spin_until(now_ns() + price);
+  }
+  int64_t end = now_ns();
   --thread.depth;
   thread.inner = frame->outer;
-  if (frame->record == nullptr) return;
-  frame->record->extra = thread.blocked_ns - frame->blocked_before;
-  frame->record->aux = static_cast<uint32_t>(result);
-  __atomic_store_n(&frame->record->end_ns, now_ns(), __ATOMIC_RELEASE);
+  if (frame->record != nullptr) {
+    frame->record->extra = thread.blocked_ns - frame->blocked_before;
+    frame->record->aux = static_cast<uint32_t>(result);
+    __atomic_store_n(&frame->record->end_ns, end, __ATOMIC_RELEASE);
+  }
+  if (watched) report(&Observer::api_end, *frame, end, result);
 }
 
 void ApiCall::compute(int64_t ns) const { spin_until(frame_.start_ns + ns); }

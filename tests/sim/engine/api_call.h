@@ -17,6 +17,8 @@ struct ApiFrame {
   int64_t start_ns;
   int64_t blocked_before;
   uint64_t outer;  // `inner` of the thread before this call
+  const char* name;
+  uint16_t flags;
 };
 
 // Where a function keeps the log's id of its name.

@@ -30,6 +30,7 @@ constexpr IntegerKey kIntegers[] = {
     {"malloc_us", &Config::malloc_ns, 1e3},
     {"free_us", &Config::free_ns, 1e3},
     {"host_alloc_us", &Config::host_alloc_ns, 1e3},
+    {"cupti_launch_ns", &Config::cupti_launch_ns, 1},
 };
 
 struct RateKey {
@@ -86,6 +87,12 @@ int64_t Config::work_duration(double flops, double bytes, bool tensor) const {
 
 bool Config::set(std::string_view key, std::string_view value) {
   double number;
+  if (key == "cupti_clock_step_ns") {  // the one value that may be negative
+    bool back = value.starts_with('-');
+    if (!parse_number(value.substr(back ? 1 : 0), &number)) return false;
+    cupti_clock_step_ns = llround(back ? -number : number);
+    return true;
+  }
   if (!parse_number(value, &number)) return false;
   if (key.starts_with(kKernelPrefix) && key.size() > kKernelPrefix.size()) {
     kernels.emplace_back(key.substr(kKernelPrefix.size()), llround(number * 1e3));

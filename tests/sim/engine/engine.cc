@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "tests/sim/engine/clock.h"
+#include "tests/sim/engine/observer.h"
 
 namespace lull::sim {
 namespace {
@@ -47,7 +48,10 @@ Engine::Engine()
         std::lock_guard lock(mutex_);
         timeline_.finish_host_function(op, start, end);
       }),
-      timeline_(config_, {[this](const Op& op) { log_op(op); },
+      timeline_(config_, {[this](const Op& op) {
+                            log_op(op);
+                            notify_op(op);
+                          },
                           [this](const OpPtr& op) { executor_.run(op); }}) {
   if (!log_.open_from_environment()) {
     fprintf(stderr, "simulated device: cannot write LULL_SIM_LOG\n");
@@ -63,6 +67,7 @@ Context* Engine::create_context(uint32_t device, unsigned flags) {
   context->legacy = std::make_shared<Stream>();
   context->legacy->context = context.get();
   context->legacy->legacy = true;
+  notify_context(context->id, device);
   return contexts.add(std::move(context));
 }
 
@@ -143,7 +148,7 @@ int64_t Engine::duration(const OpSpec& spec) {
 }
 
 OpPtr Engine::submit(Stream* stream, OpSpec spec, std::span<const OpPtr> after,
-                     uint64_t graph) {
+                     const GraphPlace& graph) {
   ThreadState& thread = this_thread();
   auto op = std::make_shared<Op>();
   op->spec = std::move(spec);
@@ -153,7 +158,9 @@ OpPtr Engine::submit(Stream* stream, OpSpec spec, std::span<const OpPtr> after,
   op->stream = stream->id;
   op->tid = thread.tid;
   op->correlation = thread.correlation;
-  op->graph = graph;
+  op->graph = graph.exec;
+  op->graph_node = graph.node;
+  op->graph_end = graph.end;
   op->submit_ns = now_ns();
   timeline_.submit(op, after);
   return op;
@@ -189,7 +196,7 @@ int Engine::enqueue(const std::shared_ptr<Stream>& stream, OpSpec spec, OpPtr* o
     }
   }
   bool launch = spec.kind == OpKind::kKernel;
-  stream->tail = submit(stream.get(), std::move(spec), stream_dependencies(*stream), 0);
+  stream->tail = submit(stream.get(), std::move(spec), stream_dependencies(*stream));
   if (launch) stream->pending.push_back(stream->tail);
   if (op != nullptr) *op = stream->tail;
   return kOk;
@@ -231,24 +238,27 @@ int Engine::wait_event(const std::shared_ptr<Stream>& stream,
   spec.handle = event->id;
   std::vector<OpPtr> before = stream_dependencies(*stream);
   before.push_back(event->recorded);
-  stream->tail = submit(stream.get(), std::move(spec), before, 0);
+  stream->tail = submit(stream.get(), std::move(spec), before);
   return kOk;
 }
 
 int Engine::launch_graph(const std::shared_ptr<Stream>& stream, GraphExec* exec) {
   if (stream->capture != nullptr) return kCaptureUnsupported;
-  OpPtr begin = submit(stream.get(), OpSpec{}, stream_dependencies(*stream), exec->id);
+  OpPtr begin =
+      submit(stream.get(), OpSpec{}, stream_dependencies(*stream), {.exec = exec->id});
   std::unordered_map<const GraphNode*, OpPtr> submitted;
   std::vector<OpPtr> all{begin};
   for (const auto& node : exec->graph.nodes) {
     std::vector<OpPtr> before;
     for (const GraphNode* earlier : node->after) before.push_back(submitted[earlier]);
     if (before.empty()) before.push_back(begin);
-    OpPtr op = submit(stream.get(), node->spec, before, exec->id);
+    // Ids as CUPTI makes them: the graph in the upper half.
+    OpPtr op = submit(stream.get(), node->spec, before,
+                      {.exec = exec->id, .node = exec->id << 32 | submitted.size()});
     submitted[node.get()] = op;
     all.push_back(op);
   }
-  stream->tail = submit(stream.get(), OpSpec{}, all, exec->id);
+  stream->tail = submit(stream.get(), OpSpec{}, all, {.exec = exec->id, .end = true});
   return kOk;
 }
 
@@ -301,7 +311,11 @@ void Engine::wait_for_room(const std::shared_ptr<Stream>& stream) {
     if (static_cast<int64_t>(pending.size()) < config_.queue_depth) return;
     oldest = pending.front();
   }
+  int64_t start = now_ns();
   wait({&oldest, 1});
+  if (!observed()) return;
+  notify(StallEvent{stream->context->id, stream->id, this_thread().correlation, start,
+                    now_ns()});
 }
 
 void Engine::log_op(const Op& op) {

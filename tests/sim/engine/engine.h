@@ -77,6 +77,13 @@ class HandleTable {
   std::unordered_map<T*, std::shared_ptr<T>> objects_;
 };
 
+// Where in a launch of which graph an operation belongs.
+struct GraphPlace {
+  uint64_t exec = 0;  // id; 0: in none
+  uint64_t node = 0;
+  bool end = false;  // the marker after the last node
+};
+
 class Engine {
  public:
   // The engine, once start() was called and unless this is a fork child of a
@@ -148,7 +155,7 @@ class Engine {
  private:
   Engine();
   OpPtr submit(Stream* stream, OpSpec spec, std::span<const OpPtr> after,
-               uint64_t graph);
+               const GraphPlace& graph = {});
   std::vector<OpPtr> stream_dependencies(const Stream& stream) const;
   int64_t duration(const OpSpec& spec);
   void log_op(const Op& op);

@@ -29,11 +29,16 @@ enum class CopyKind : uint8_t { kH2H = 0, kH2D = 1, kD2H = 2, kD2D = 3 };
 struct OpSpec {
   OpKind kind = OpKind::kMarker;
   CopyKind copy = CopyKind::kD2D;
-  bool pageable = false;  // copies: the host side is not pinned
+  bool pageable = false;       // copies: the host side is not pinned
+  bool asynchronous = false;   // copies and memsets: an ...Async call
+  int64_t source_device = -1;  // copies between devices; -1: its own
   uint64_t bytes = 0;
   const Function* function = nullptr;  // kernels
   uint64_t handle = 0;                 // event, host function, destination
+  uint32_t value = 0;                  // memset
   uint32_t grid = 0, block = 0;        // kernels: number of blocks, threads in each
+  uint32_t shape[6] = {};              // kernels: grid, then block, in x, y, z
+  uint32_t shared = 0;                 // kernels: dynamic shared memory
   int64_t duration_ns = -1;            // -1: decided by the configuration at submission
   std::function<void()> effect;        // bytes to move, once it is scheduled
   std::function<void()> host_function;
@@ -49,6 +54,8 @@ struct Op {
   uint64_t stream = 0;
   uint64_t correlation = 0;  // of the outermost API call that submitted it
   uint64_t graph = 0;        // id of the executable graph, or 0
+  uint64_t graph_node = 0;   // id of the node in it, or 0
+  bool graph_end = false;    // the marker after its last node
   int64_t submit_ns = 0;     // when the device learned of it
   int64_t ready_ns = 0;      // latest of submission + latency and dependencies
   int64_t start_ns = 0;
