@@ -1,12 +1,12 @@
 #include "daemon/relay/batch_builder.h"
 
-#include "preload/abi/ring.h"
-
 namespace lull::relay {
 namespace {
 
 // An event takes 25 to 60 bytes on the wire.
 constexpr size_t kEventBytes = 48;
+// More than the ABI's rings and the relay's own (options.h).
+constexpr uint64_t kRingNumbers = 4096;
 
 template <typename Column, typename Value>
 void Fill(Column* column, const abi::Event* events, size_t count, Value value) {
@@ -30,6 +30,7 @@ BatchBuilder::BatchBuilder() : arena_(Blocks()) { Reset(); }
 void BatchBuilder::Reset() {
   runs_.clear();
   stacks_.clear();
+  gpus_.clear();
   counters_.clear();
   arena_.Reset();
   batch_ = google::protobuf::Arena::CreateMessage<lull::v1::Batch>(&arena_);
@@ -40,7 +41,7 @@ void BatchBuilder::Reset() {
 
 BatchBuilder::OpenRun& BatchBuilder::RunFor(uint64_t process_key, uint32_t ring,
                                             uint64_t position, uint64_t start_ns) {
-  OpenRun& run = runs_[process_key * abi::kMaxRings + ring];
+  OpenRun& run = runs_[process_key * kRingNumbers + ring];
   if (run.columns != nullptr && run.next_position == position) return run;
   lull::v1::RingBatch* ring_batch = batch_->add_rings();
   ring_batch->set_process_key(process_key);
@@ -96,6 +97,38 @@ void BatchBuilder::AddStack(uint64_t process_key, lull::v1::StackDef stack) {
   }
   bytes_ += stack.ByteSizeLong() + 8;
   *stacks->add_stacks() = std::move(stack);
+  empty_ = false;
+}
+
+lull::v1::Batch::Gpu* BatchBuilder::GpuOf(uint64_t process_key) {
+  lull::v1::Batch::Gpu*& gpu = gpus_[process_key];
+  if (gpu == nullptr) {
+    gpu = batch_->add_gpus();
+    gpu->set_process_key(process_key);
+  }
+  empty_ = false;
+  return gpu;
+}
+
+void BatchBuilder::AddKernel(uint64_t process_key, lull::v1::KernelDef kernel) {
+  bytes_ += kernel.ByteSizeLong() + 8;
+  *GpuOf(process_key)->add_kernels() = std::move(kernel);
+}
+
+void BatchBuilder::AddGpuStream(uint64_t process_key,
+                                const lull::v1::GpuStreamDef& stream) {
+  bytes_ += stream.ByteSizeLong() + 8;
+  *GpuOf(process_key)->add_streams() = stream;
+}
+
+void BatchBuilder::AddGpuDevice(uint64_t process_key, lull::v1::GpuDeviceDef device) {
+  bytes_ += device.ByteSizeLong() + 8;
+  *GpuOf(process_key)->add_devices() = std::move(device);
+}
+
+void BatchBuilder::AddApi(lull::v1::ApiName api) {
+  bytes_ += api.ByteSizeLong() + 8;
+  *batch_->add_apis() = std::move(api);
   empty_ = false;
 }
 

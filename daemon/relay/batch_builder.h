@@ -1,8 +1,8 @@
 // Collects what was read into one lull::v1::Batch.
 //
-// Runs of one ring that follow each other become one RingBatch. Stacks and
-// processes that a batch defines are remembered apart, because they count as
-// defined only once the batch is in the spool.
+// Runs of one ring that follow each other become one RingBatch. Who adds stacks,
+// kernels or processes remembers them, because they count as defined only once the
+// batch is in the spool.
 #pragma once
 
 #include <google/protobuf/arena.h>
@@ -27,6 +27,10 @@ class BatchBuilder {
   void AddEvents(uint64_t process_key, uint32_t ring, uint64_t first_position,
                  const abi::Event* events, size_t count, uint32_t tid);
   void AddStack(uint64_t process_key, lull::v1::StackDef stack);
+  void AddKernel(uint64_t process_key, lull::v1::KernelDef kernel);
+  void AddGpuStream(uint64_t process_key, const lull::v1::GpuStreamDef& stream);
+  void AddGpuDevice(uint64_t process_key, lull::v1::GpuDeviceDef device);
+  void AddApi(lull::v1::ApiName api);
   void AddProcess(const lull::v1::ProcessInfo& process);
   // Replaces what an earlier call said of the same process.
   void AddCounters(lull::v1::ProcessCounters counters);
@@ -49,11 +53,13 @@ class BatchBuilder {
   };
   OpenRun& RunFor(uint64_t process_key, uint32_t ring, uint64_t position,
                   uint64_t start_ns);
+  lull::v1::Batch::Gpu* GpuOf(uint64_t process_key);
 
   google::protobuf::Arena arena_;
   lull::v1::Batch* batch_ = nullptr;
-  std::unordered_map<uint64_t, OpenRun> runs_;  // by key * kMaxRings + ring
+  std::unordered_map<uint64_t, OpenRun> runs_;  // by key * kRingNumbers + ring
   std::unordered_map<uint64_t, lull::v1::Batch::Stacks*> stacks_;
+  std::unordered_map<uint64_t, lull::v1::Batch::Gpu*> gpus_;
   std::unordered_map<uint64_t, lull::v1::ProcessCounters*> counters_;
   size_t events_ = 0;
   size_t bytes_ = 0;

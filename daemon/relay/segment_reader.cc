@@ -3,10 +3,16 @@
 #include <string.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace lull::relay {
 
 using abi::kRingSlots;
+
+uint64_t Total(const std::atomic<uint64_t>& counter) {
+  constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
+  return std::min(counter.load(std::memory_order_relaxed), kMost);
+}
 
 bool SegmentReader::HeaderIsSane() const {
   const abi::SegmentHeader& header = view_.header();
@@ -19,11 +25,11 @@ RingView SegmentReader::Ring(uint32_t ring) const {
   RingView copy;
   // Pairs with the writer's release of head.
   copy.head = header.head.load(std::memory_order_acquire);
-  copy.lost = header.lost.load(std::memory_order_relaxed);
-  copy.self_ns = header.self_ns.load(std::memory_order_relaxed);
-  copy.short_waits = header.short_waits.load(std::memory_order_relaxed);
-  copy.short_waits_ns = header.short_waits_ns.load(std::memory_order_relaxed);
-  copy.thinned_launches = header.thinned_launches.load(std::memory_order_relaxed);
+  copy.lost = Total(header.lost);
+  copy.self_ns = Total(header.self_ns);
+  copy.short_waits = Total(header.short_waits);
+  copy.short_waits_ns = Total(header.short_waits_ns);
+  copy.thinned_launches = Total(header.thinned_launches);
   copy.tid = header.tid.load(std::memory_order_relaxed);
   return copy;
 }
@@ -107,6 +113,37 @@ std::optional<RawCode> SegmentReader::Code(abi::Ref ref) const {
   code.first_line = entry.first_line;
   code.python_minor = entry.python_minor;
   return code;
+}
+
+template <typename T>
+std::optional<T> SegmentReader::Fixed(abi::Ref ref, abi::EntryKind kind) const {
+  auto header = Entry(ref, sizeof(T));
+  if (!header || header->kind != kind) return std::nullopt;
+  T entry;
+  memcpy(&entry, view_.entry(ref), sizeof(entry));
+  return entry;
+}
+
+std::optional<std::string> SegmentReader::Text(abi::Ref ref) const {
+  auto header = Entry(ref, sizeof(abi::TextEntry));
+  if (!header || header->kind != abi::EntryKind::kText) return std::nullopt;
+  abi::TextEntry entry;
+  memcpy(&entry, view_.entry(ref), sizeof(entry));
+  if (entry.size > header->size - sizeof(abi::TextEntry)) return std::nullopt;
+  return std::string(view_.entry(ref) + sizeof(abi::TextEntry),
+                     std::min<size_t>(entry.size, kMaxText));
+}
+
+std::optional<abi::KernelEntry> SegmentReader::Kernel(abi::Ref ref) const {
+  return Fixed<abi::KernelEntry>(ref, abi::EntryKind::kKernel);
+}
+
+std::optional<abi::GpuStreamEntry> SegmentReader::GpuStream(abi::Ref ref) const {
+  return Fixed<abi::GpuStreamEntry>(ref, abi::EntryKind::kGpuStream);
+}
+
+std::optional<abi::GpuDeviceEntry> SegmentReader::GpuDevice(abi::Ref ref) const {
+  return Fixed<abi::GpuDeviceEntry>(ref, abi::EntryKind::kGpuDevice);
 }
 
 }  // namespace lull::relay

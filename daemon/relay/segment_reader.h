@@ -7,6 +7,7 @@
 // without memory.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,6 +15,9 @@
 #include "preload/abi/segment.h"
 
 namespace lull::relay {
+
+// A counter of the target, at most what the wire and the store can hold.
+uint64_t Total(const std::atomic<uint64_t>& counter);
 
 struct RingView {
   uint64_t head = 0;
@@ -69,10 +73,20 @@ class SegmentReader {
   // nullopt: the reference does not lead to such an entry; the segment is corrupt.
   std::optional<RawStack> Stack(abi::Ref ref) const;
   std::optional<RawCode> Code(abi::Ref ref) const;
+  // Cut at kMaxText bytes.
+  std::optional<std::string> Text(abi::Ref ref) const;
+  std::optional<abi::KernelEntry> Kernel(abi::Ref ref) const;
+  std::optional<abi::GpuStreamEntry> GpuStream(abi::Ref ref) const;
+  std::optional<abi::GpuDeviceEntry> GpuDevice(abi::Ref ref) const;
+
+  static constexpr size_t kMaxText = 16 * 1024;  // mangled names grow long
 
  private:
   // The entry's header if the whole entry lies within the used part of the arena.
   std::optional<abi::EntryHeader> Entry(abi::Ref ref, size_t least) const;
+  // A copy of an entry that has no variable part.
+  template <typename T>
+  std::optional<T> Fixed(abi::Ref ref, abi::EntryKind kind) const;
 
   abi::SegmentView view_;
 };

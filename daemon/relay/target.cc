@@ -5,12 +5,12 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/logging.h"
 #include "daemon/base/status.h"
-#include "daemon/relay/stack_resolver.h"
 
 namespace lull::relay {
 namespace {
@@ -18,9 +18,15 @@ namespace {
 constexpr uint32_t kChunk = 512;  // events copied at a time: 24 KiB, stays in cache
 constexpr uint64_t kCountersPeriodNs = 500'000'000;
 
-bool IsKnownType(const abi::Event& event) {
+// What a time or a total may be on the wire.
+constexpr uint64_t kMaxTotal = std::numeric_limits<int64_t>::max();
+// A store of another processor may take its time to be seen.
+constexpr uint64_t kStoreDelayNs = 1'000;
+
+bool IsPossible(const abi::Event& event) {
   uint8_t type = static_cast<uint8_t>(event.type);
-  return type != 0 && type < abi::kEventTypeCount;
+  return type != 0 && type < abi::kEventTypeCount && event.start_ns <= kMaxTotal &&
+         event.duration_ns <= kMaxTotal - event.start_ns;
 }
 
 }  // namespace
@@ -39,6 +45,7 @@ absl::StatusOr<std::unique_ptr<Target>> Target::Open(lull::v1::ProcessInfo info,
     target->symbolizer_ = std::make_unique<NativeSymbolizer>(
         static_cast<pid_t>(target->info_.pid()), options.snapshot_path, modules);
     target->symbolizer_->Refresh();
+    target->definitions_.UseSymbolizer(target->symbolizer_.get());
   }
   target->Resume();
   return target;
@@ -52,8 +59,9 @@ Target::Target(lull::v1::ProcessInfo info, UniqueFd pidfd, char* base,
       segment_(base),
       state_(state),
       governor_(options.overhead_budget_percent),
+      definitions_(info_.key(), &segment_, kMaxBatchBytes),
       buffer_(kChunk) {
-  info_.set_start_ns(segment_.header().created_ns);
+  info_.set_start_ns(std::min(segment_.header().created_ns, kMaxTotal));
   abi::ControlBlock& control = segment_.control();
   control.wait_threshold_ns.store(options.wait_threshold_ns != 0
                                       ? options.wait_threshold_ns
@@ -106,9 +114,12 @@ bool Target::CheckEnded() {
 
 bool Target::Read(BatchBuilder* batch) {
   AddIdentity(batch);
+  // The clock before the heads: what was committed by then is below them.
+  uint64_t begin_ns = MonotonicNs() - kStoreDelayNs;
   for (uint32_t i = 0; i < abi::kMaxRings && !corrupt_; ++i) {
     if (!ReadRing(i, batch)) return false;
   }
+  complete_as_of_ns_ = begin_ns;
   return true;
 }
 
@@ -147,36 +158,20 @@ bool Target::ReadRing(uint32_t index, BatchBuilder* batch) {
   return true;
 }
 
-size_t Target::TakeRun(Ring* ring, const abi::Event* events, size_t count,
+size_t Target::TakeRun(Ring* ring, abi::Event* events, size_t count,
                        BatchBuilder* batch) {
   for (size_t i = 0; i < count; ++i) {
-    const abi::Event& event = events[i];
-    if (!IsKnownType(event)) return i;
+    abi::Event& event = events[i];
+    if (!IsPossible(event)) return i;
     if (event.type == abi::EventType::kThreadStart) {
       if (i > 0) return i;
       ring->tid = static_cast<uint32_t>(event.arg0);
     }
-    for (abi::Ref ref : {event.py_stack, event.native_stack}) {
-      if (ref == 0 || IsDefined(ref)) continue;
-      if (batch->approximate_bytes() >= kMaxBatchBytes) return i;
-      if (!DefineStack(ref, batch)) {
-        corrupt_ = true;
-        return i;
-      }
-    }
+    Definitions::Result result = definitions_.Define(&event, batch);
+    if (result == Definitions::Result::kCorrupt) corrupt_ = true;
+    if (result != Definitions::Result::kDone) return i;
   }
   return count;
-}
-
-bool Target::DefineStack(abi::Ref ref, BatchBuilder* batch) {
-  std::optional<lull::v1::StackDef> stack =
-      ResolveStack(segment_, ref, symbolizer_.get());
-  if (!stack) return false;
-  batch->AddStack(key(), *std::move(stack));
-  if (defined_.size() <= ref / 64) defined_.resize(ref / 64 + 64);
-  defined_[ref / 64] |= uint64_t{1} << (ref % 64);
-  fresh_refs_.push_back(ref);
-  return true;
 }
 
 void Target::GiveUp() {
@@ -208,18 +203,26 @@ void Target::AddIdentity(BatchBuilder* batch) {
   info_sent_ = true;
 }
 
-lull::v1::ProcessCounters Target::Counters(uint64_t now_ns) const {
+lull::v1::ProcessCounters Target::Counters() const {
   const abi::SegmentHeader& header = segment_.header();
   constexpr auto kRelaxed = std::memory_order_relaxed;
   lull::v1::ProcessCounters counters;
   counters.set_process_key(key());
-  counters.set_lost_no_ring(header.lost_no_ring.load(kRelaxed));
-  counters.set_stacks_rejected(header.arena_rejected.load(kRelaxed));
-  counters.set_reentered(header.reentered.load(kRelaxed));
-  counters.set_gpu_calls(header.gpu_calls.load(kRelaxed));
-  counters.set_torch_allocations(header.torch_allocations.load(kRelaxed));
+  counters.set_lost_no_ring(Total(header.lost_no_ring));
+  counters.set_stacks_rejected(Total(header.arena_rejected));
+  counters.set_reentered(Total(header.reentered));
+  counters.set_gpu_calls(Total(header.gpu_calls));
+  counters.set_torch_allocations(Total(header.torch_allocations));
   counters.set_native_stacks(header.native_stacks.load(kRelaxed));
   counters.set_gc_hook(header.gc_hook.load(kRelaxed));
+  counters.set_cupti_state(header.cupti_state.load(kRelaxed));
+  counters.set_cupti_version(header.cupti_version.load(kRelaxed));
+  counters.set_cupti_result(header.cupti_result.load(kRelaxed));
+  counters.set_step_hook(header.step_hook.load(kRelaxed));
+  counters.set_cupti_dropped(Total(header.cupti_dropped));
+  counters.set_gpu_records_lost(Total(header.gpu_records_lost));
+  counters.set_gpu_records_bad(Total(header.gpu_records_bad));
+  counters.set_gpu_self_ns(Total(header.gpu_self_ns));
   counters.set_thinning(std::max(governor_.highest(), earlier_thinning_));
   counters.set_corrupt(corrupt_);
   for (uint32_t i = 0; i < abi::kMaxRings; ++i) {
@@ -231,7 +234,9 @@ lull::v1::ProcessCounters Target::Counters(uint64_t now_ns) const {
     }
     lull::v1::RingCounters* out = counters.add_rings();
     out->set_ring(i);
-    out->set_committed(corrupt_ ? ring.next : view.head);
+    // A head beyond that is corrupt, as the next reading will find.
+    uint64_t most = ring.next + (corrupt_ ? 0 : abi::kRingSlots);
+    out->set_committed(std::min(view.head, most));
     out->set_lost_full(view.lost);
     out->set_lost_relay(ring.lost_relay);
     out->set_self_ns(view.self_ns);
@@ -239,18 +244,17 @@ lull::v1::ProcessCounters Target::Counters(uint64_t now_ns) const {
     out->set_short_waits_ns(view.short_waits_ns);
     out->set_thinned_launches(view.thinned_launches);
   }
-  counters.set_as_of_ns(now_ns);
   return counters;
 }
 
 void Target::AddCounters(BatchBuilder* batch, uint64_t now_ns, bool final) {
   if (!final && now_ns - counters_at_ns_ < kCountersPeriodNs) return;
   counters_at_ns_ = now_ns;
-  lull::v1::ProcessCounters counters = Counters(0);
+  lull::v1::ProcessCounters counters = Counters();
   std::string bytes = counters.SerializeAsString();
   if (bytes == counters_sent_) return;
   counters_sent_ = std::move(bytes);
-  counters.set_as_of_ns(now_ns);
+  counters.set_as_of_ns(complete_as_of_ns_);
   batch->AddCounters(std::move(counters));
 }
 
@@ -275,7 +279,7 @@ void Target::RememberProgress(uint32_t index) {
 
 void Target::Commit() {
   for (uint32_t i = 0; i < abi::kMaxRings; ++i) RememberProgress(i);
-  fresh_refs_.clear();
+  definitions_.Commit();
   info_committed_ = info_sent_;
   counters_committed_ = counters_sent_;
   end_spooled_ = end_sent_;
@@ -297,8 +301,7 @@ void Target::Drop() {
     }
     RememberProgress(i);
   }
-  for (abi::Ref ref : fresh_refs_) defined_[ref / 64] &= ~(uint64_t{1} << (ref % 64));
-  fresh_refs_.clear();
+  definitions_.Drop();
   info_sent_ = info_committed_;
   counters_sent_ = counters_committed_;
   counters_at_ns_ = 0;

@@ -1,5 +1,5 @@
 // One process image that is being read: its segment, how far each ring has been
-// read, which stacks the collector knows by now.
+// read, what the collector knows by now.
 //
 // Reading and committing are two steps. Read() copies events into a batch;
 // Commit() says that the batch is in the spool, and only then gives the slots back
@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/relay/batch_builder.h"
+#include "daemon/relay/definitions.h"
 #include "daemon/relay/governor.h"
 #include "daemon/relay/native_symbolizer.h"
 #include "daemon/relay/segment_reader.h"
@@ -60,7 +61,9 @@ class Target {
   // Adds what is committed to the batch, with the definitions that it needs.
   // Returns false when the batch got full before all was read.
   bool Read(BatchBuilder* batch);
-  // Adds totals if they changed; `final` also if they were added a moment ago.
+  // Adds totals if they changed; `final` also if they were added a moment ago. As of
+  // when the last Read() that read all began: before that began, nothing was
+  // committed that it could have missed.
   void AddCounters(BatchBuilder* batch, uint64_t now_ns, bool final);
   // Adds the end of the process. Only when all has been read.
   void AddEnd(BatchBuilder* batch, uint64_t now_ns);
@@ -90,18 +93,13 @@ class Target {
          const TargetOptions& options, SpoolState* state);
   void Resume();
   bool ReadRing(uint32_t ring, BatchBuilder* batch);
-  // How many of `count` events can be taken at once: same thread, known type,
-  // stacks defined. Stops early when the batch is full or the segment corrupt.
-  size_t TakeRun(Ring* ring, const abi::Event* events, size_t count,
-                 BatchBuilder* batch);
-  // False: corrupt.
-  bool DefineStack(abi::Ref ref, BatchBuilder* batch);
-  bool IsDefined(abi::Ref ref) const {
-    return ref / 64 < defined_.size() && (defined_[ref / 64] >> (ref % 64) & 1) != 0;
-  }
+  // How many of `count` events can be taken at once: same thread, nothing that
+  // cannot be, what they refer to defined. Stops early when the batch is full or the
+  // segment corrupt.
+  size_t TakeRun(Ring* ring, abi::Event* events, size_t count, BatchBuilder* batch);
   void GiveUp();
   void RememberProgress(uint32_t index);
-  lull::v1::ProcessCounters Counters(uint64_t now_ns) const;
+  lull::v1::ProcessCounters Counters() const;
 
   lull::v1::ProcessInfo info_;
   UniqueFd pidfd_;
@@ -113,13 +111,13 @@ class Target {
   uint32_t earlier_thinning_ = 0;  // highest that an earlier worker set
   std::array<Ring, abi::kMaxRings> rings_;
 
-  std::vector<uint64_t> defined_;     // bit per Ref
-  std::vector<abi::Ref> fresh_refs_;  // defined in the batch under way
-  bool info_sent_ = false;            // in the batch under way or before
+  Definitions definitions_;
+  bool info_sent_ = false;  // in the batch under way or before
   bool info_committed_ = false;
   std::string counters_sent_;  // likewise, without the time
   std::string counters_committed_;
   uint64_t counters_at_ns_ = 0;
+  uint64_t complete_as_of_ns_ = 0;  // all that was committed before it has been read
   bool ended_ = false;
   bool end_sent_ = false;
   bool end_spooled_ = false;

@@ -95,6 +95,46 @@ grpc::Status FakeCollector::Stream(
   return grpc::Status::OK;
 }
 
+void FakeCollector::CheckRefs(uint64_t key, const lull::v1::EventColumns& events,
+                              int index) {
+  auto require = [&](const auto& defined, uint32_t ref, const char* what) {
+    if (ref == 0 || defined.count({key, ref}) != 0) return;
+    collected_.violations.push_back(absl::StrCat(what, " ", ref, " is not defined"));
+  };
+  uint32_t python = events.python_stack(index);
+  uint32_t native = events.native_stack(index);
+  uint32_t type = events.type(index);
+  bool on_stream = false;
+  bool of_gpu = false;
+  switch (type) {
+    case lull::v1::EVENT_TYPE_GPU_KERNEL:
+      require(collected_.kernels, python, "kernel");
+      return require(collected_.gpu_streams, native, "stream");
+    case lull::v1::EVENT_TYPE_GPU_DEVICE:
+      return require(collected_.gpu_devices, python, "device");
+    case lull::v1::EVENT_TYPE_GPU_COPY:
+    case lull::v1::EVENT_TYPE_GPU_MEMSET:
+    case lull::v1::EVENT_TYPE_GPU_GRAPH:
+    case lull::v1::EVENT_TYPE_GPU_STREAM_WAIT:
+      on_stream = true;
+      break;
+    case lull::v1::EVENT_TYPE_API_CALL:
+    case lull::v1::EVENT_TYPE_GPU_TRACING:
+    case lull::v1::EVENT_TYPE_GPU_LOST:
+    case lull::v1::EVENT_TYPE_GPU_MARK:
+      of_gpu = true;
+      break;
+    default:
+      require(collected_.stacks, python, "stack");
+      return require(collected_.stacks, native, "stack");
+  }
+  if (on_stream) require(collected_.gpu_streams, native, "stream");
+  if (python != 0 || (of_gpu && native != 0)) {
+    collected_.violations.push_back(
+        absl::StrCat("an event of type ", type, " has a reference that it has not"));
+  }
+}
+
 void FakeCollector::StoreRing(const lull::v1::RingBatch& run) {
   const lull::v1::EventColumns& events = run.events();
   int size = events.type_size();
@@ -110,11 +150,7 @@ void FakeCollector::StoreRing(const lull::v1::RingBatch& run) {
     ring.end = events.first_position();
   }
   for (int i = 0; i < size; ++i) {
-    for (uint32_t ref : {events.python_stack(i), events.native_stack(i)}) {
-      if (ref != 0 && collected_.stacks.count({run.process_key(), ref}) == 0) {
-        collected_.violations.push_back(absl::StrCat("stack ", ref, " is not defined"));
-      }
-    }
+    CheckRefs(run.process_key(), events, i);
     if (events.first_position() + i < ring.end) continue;  // stored before
     ring.end = events.first_position() + i + 1;
     ring.values.push_back(events.arg0(i));
@@ -140,6 +176,17 @@ void FakeCollector::Store(const lull::v1::Batch& batch) {
       collected_.stacks[{stacks.process_key(), stack.ref()}] = stack;
     }
   }
+  for (const auto& gpu : batch.gpus()) {
+    uint64_t key = gpu.process_key();
+    for (const auto& def : gpu.kernels()) collected_.kernels[{key, def.ref()}] = def;
+    for (const auto& def : gpu.streams()) {
+      collected_.gpu_streams[{key, def.ref()}] = def;
+    }
+    for (const auto& def : gpu.devices()) {
+      collected_.gpu_devices[{key, def.ref()}] = def;
+    }
+  }
+  for (const auto& api : batch.apis()) collected_.apis[api.id()] = api;
   for (const auto& run : batch.rings()) {
     if (collected_.processes.count(run.process_key()) == 0) {
       collected_.violations.push_back("events of an unknown process");

@@ -33,6 +33,10 @@ struct Collected {
   std::map<uint64_t, lull::v1::ProcessInfo> processes;
   std::map<uint64_t, lull::v1::ProcessCounters> counters;
   std::map<std::pair<uint64_t, uint32_t>, lull::v1::StackDef> stacks;
+  std::map<std::pair<uint64_t, uint32_t>, lull::v1::KernelDef> kernels;
+  std::map<std::pair<uint64_t, uint32_t>, lull::v1::GpuStreamDef> gpu_streams;
+  std::map<std::pair<uint64_t, uint32_t>, lull::v1::GpuDeviceDef> gpu_devices;
+  std::map<uint32_t, lull::v1::ApiName> apis;  // of batches, not of Hello
   std::set<uint64_t> ended;
   std::optional<lull::v1::JobEnd> job_end;
   lull::v1::Hello hello;
@@ -68,6 +72,7 @@ class FakeCollector final : public lull::v1::Ingest::Service {
   // Under mutex_:
   void Store(const lull::v1::Batch& batch);
   void StoreRing(const lull::v1::RingBatch& run);
+  void CheckRefs(uint64_t key, const lull::v1::EventColumns& events, int index);
 
   const std::string address_;
   std::unique_ptr<grpc::Server> server_;

@@ -97,6 +97,62 @@ abi::Ref FakeSegment::AddNativeStack(const std::vector<uint64_t>& addresses) {
   return ref;
 }
 
+abi::Ref FakeSegment::AddText(const std::string& text) {
+  abi::TextEntry entry{};
+  entry.header = {abi::EntryKind::kText,
+                  static_cast<uint32_t>(sizeof(entry) + text.size())};
+  entry.size = static_cast<uint32_t>(text.size());
+  abi::Ref ref = Allocate(entry.header.size);
+  memcpy(view().entry(ref), &entry, sizeof(entry));
+  memcpy(view().entry(ref) + sizeof(entry), text.data(), text.size());
+  return ref;
+}
+
+template <typename T>
+abi::Ref FakeSegment::AddFixed(abi::EntryKind kind, T entry) {
+  entry.header = {kind, sizeof(entry)};
+  abi::Ref ref = Allocate(sizeof(entry));
+  memcpy(view().entry(ref), &entry, sizeof(entry));
+  return ref;
+}
+
+abi::Ref FakeSegment::AddKernel(abi::Ref name, uint32_t grid, uint32_t block) {
+  abi::KernelEntry entry{};
+  entry.name = name;
+  entry.grid[0] = grid;
+  entry.grid[1] = entry.grid[2] = 1;
+  entry.block[0] = block;
+  entry.block[1] = entry.block[2] = 1;
+  entry.registers_per_thread = 40;
+  entry.static_shared_bytes = 1024;
+  entry.dynamic_shared_bytes = 2048;
+  return AddFixed(abi::EntryKind::kKernel, entry);
+}
+
+abi::Ref FakeSegment::AddGpuStream(uint32_t device, uint32_t context, uint32_t stream) {
+  abi::GpuStreamEntry entry{};
+  entry.device = device;
+  entry.context = context;
+  entry.stream = stream;
+  return AddFixed(abi::EntryKind::kGpuStream, entry);
+}
+
+abi::Ref FakeSegment::AddGpuDevice(abi::Ref name, uint32_t device,
+                                   uint32_t multiprocessors) {
+  abi::GpuDeviceEntry entry{};
+  entry.name = name;
+  entry.device = device;
+  entry.multiprocessors = multiprocessors;
+  entry.max_threads_per_multiprocessor = 2048;
+  entry.max_blocks_per_multiprocessor = 32;
+  entry.max_registers_per_multiprocessor = 65536;
+  entry.max_shared_bytes_per_multiprocessor = 228 << 10;
+  entry.warp_size = 32;
+  entry.compute_capability = 90;
+  entry.total_bytes = uint64_t{141} << 30;
+  return AddFixed(abi::EntryKind::kGpuDevice, entry);
+}
+
 bool FakeSegment::Handshake(const std::string& socket_path) {
   return SayHello(socket_path, memfd_.get(), abi::kSegmentMagic, abi::kVersion) == 1;
 }

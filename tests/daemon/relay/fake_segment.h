@@ -32,12 +32,18 @@ class FakeSegment {
                    int python_minor = 11, const std::string& linetable = "");
   abi::Ref AddPythonStack(const std::vector<std::pair<abi::Ref, int32_t>>& frames);
   abi::Ref AddNativeStack(const std::vector<uint64_t>& addresses);
+  abi::Ref AddText(const std::string& text);
+  abi::Ref AddKernel(abi::Ref name, uint32_t grid = 1, uint32_t block = 32);
+  abi::Ref AddGpuStream(uint32_t device, uint32_t context, uint32_t stream);
+  abi::Ref AddGpuDevice(abi::Ref name, uint32_t device, uint32_t multiprocessors);
 
   // Says hello on the socket; false unless it was welcome.
   bool Handshake(const std::string& socket_path);
 
  private:
   abi::Ref Allocate(size_t bytes);
+  template <typename T>
+  abi::Ref AddFixed(abi::EntryKind kind, T entry);
 
   UniqueFd memfd_;
   char* base_ = nullptr;
