@@ -52,6 +52,7 @@ inline constexpr int cudaStreamCaptureModeGlobal = 0;
 #define cudaMemsetAsync PUPPET_PTSZ(cudaMemsetAsync)
 #define cudaStreamSynchronize PUPPET_PTSZ(cudaStreamSynchronize)
 #define cudaEventRecord PUPPET_PTSZ(cudaEventRecord)
+#define cudaStreamWaitEvent PUPPET_PTSZ(cudaStreamWaitEvent)
 
 extern "C" {
 void** __cudaRegisterFatBinary(void*);
@@ -79,6 +80,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t);
 cudaError_t cudaEventCreate(cudaEvent_t*);
 cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t);
 cudaError_t cudaEventSynchronize(cudaEvent_t);
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned);
 cudaError_t cudaEventElapsedTime(float*, cudaEvent_t, cudaEvent_t);
 cudaError_t cudaEventDestroy(cudaEvent_t);
 cudaError_t cudaGetLastError(void);

@@ -1,0 +1,198 @@
+"""Why the simulated device was idle, worked out a second time, from the truth.
+
+The collector's engine (daemon/blame/) judges what CUPTI and the hooks told it, as it
+streams in. This reads the ground-truth log and the program's own log when all is over,
+and follows docs/blame.md in the plainest way: it cuts every gap at every moment at which
+anything about a thread changes, and asks for each piece which rule applies.
+
+    cells(truth, host, since, until) -> {(cause, culprit line, before line, after line): ns}
+"""
+
+import bisect
+import collections
+
+LAUNCH_BOUND_NS = 100_000
+
+SYNCS = {"cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize"}
+ALLOCATORS = {"cudaMalloc", "cudaFree", "cudaMallocHost", "cudaFreeHost"}
+GPU_WORK = ("kernel", "copy", "memset")
+
+
+class Call(object):
+    """A call of the program, with what it submitted."""
+
+    def __init__(self, record, line):
+        self.tid, self.start, self.end = record.tid, record.start, record.end
+        self.name, self.correlation, self.line = record.name, record.correlation, line
+        self.operations = []
+
+
+class Host(object):
+    """The program's own log: lines of calls, and waits."""
+
+    def __init__(self, path):
+        self.lines = collections.defaultdict(list)
+        self.waits = collections.defaultdict(list)  # tid -> [(start, end, line)]
+        with open(path) as file:
+            for row in file:
+                kind, tid, *rest = row.split()
+                if kind == "call":
+                    self.lines[int(tid)].append(int(rest[0]))
+                else:
+                    self.waits[int(tid)].append(tuple(map(int, rest)))
+
+
+class Operation(object):
+    """One stretch of work of a device: an operation, or a whole graph launch."""
+
+    def __init__(self, op):
+        self.start, self.end, self.stream = op.start, op.end, op.stream
+        self.correlation, self.copies = op.correlation, op.kind != "kernel"
+
+
+def _operations(truth):
+    found, graphs = [], {}
+    for op in truth.all_ops:
+        if op.kind not in GPU_WORK:
+            continue
+        if op.graph and op.correlation in graphs:
+            whole = graphs[op.correlation]
+            whole.start, whole.end = min(whole.start, op.start), max(whole.end, op.end)
+            continue
+        found.append(Operation(op))
+        if op.graph:
+            graphs[op.correlation] = found[-1]
+            found[-1].copies = False
+    return sorted(found, key=lambda op: (op.start, op.correlation))
+
+
+class Oracle(object):
+    def __init__(self, truth, host):
+        self.operations = _operations(truth)
+        self.calls = {}
+        self.of_thread = collections.defaultdict(list)
+        position = collections.Counter()
+        for record in truth.calls():
+            lines = host.lines[record.tid]
+            line = lines[position[record.tid]] if position[record.tid] < len(lines) else 0
+            position[record.tid] += 1
+            call = Call(record, line)
+            self.calls[record.correlation] = call
+            self.of_thread[record.tid].append(call)
+        for tid, lines in host.lines.items():
+            assert position[tid] == len(lines), (tid, position[tid], len(lines))
+        for op in self.operations:
+            self.calls[op.correlation].operations.append(op)
+        self.pageable = {op.correlation for op in truth.ops("copy") if op.pageable}
+        self.waits = host.waits
+        self.stream_waits = [(op.stream, self.calls[op.correlation])
+                             for op in truth.ops("event_wait")
+                             if op.correlation in self.calls]
+        self.previous_on_stream = {}
+        last = {}
+        by_submission = sorted(self.operations,
+                               key=lambda op: (self.calls[op.correlation].start, op.start))
+        for op in by_submission:
+            self.previous_on_stream[id(op)] = last.get(op.stream)
+            last[op.stream] = op
+
+    def gaps(self):
+        """(a, b, operation that ended at a, operation that started at b)"""
+        end, ended = None, None
+        for op in self.operations:
+            if end is not None and op.start > end:
+                yield end, op.start, ended, op
+            if end is None or op.end > end:
+                end, ended = op.end, op
+
+    def is_sync(self, call):
+        return call.name in SYNCS or call.correlation in self.pageable
+
+    def state(self, tid, at):
+        """(cause, line) of what the thread is in at this moment, or None."""
+        call = self._around(self.of_thread[tid], at, lambda c: (c.start, c.end))
+        if call is not None and call.name in ALLOCATORS:
+            return "allocator", call.line
+        wait = self._around(self.waits[tid], at, lambda w: w[:2])
+        if wait is not None:
+            return "host_wait", wait[2]
+        if call is not None and self.is_sync(call):
+            return "sync", call.line
+        return None
+
+    @staticmethod
+    def _around(sorted_spans, at, span):
+        i = bisect.bisect_right(sorted_spans, at, key=lambda s: span(s)[0]) - 1
+        if i >= 0 and span(sorted_spans[i])[0] <= at < span(sorted_spans[i])[1]:
+            return sorted_spans[i]
+        return None
+
+    def boundaries(self, tid, low, high):
+        points = set()
+        for spans, span in ((self.of_thread[tid], lambda c: (c.start, c.end)),
+                            (self.waits[tid], lambda w: w[:2])):
+            i = max(0, bisect.bisect_left(spans, low, key=lambda s: span(s)[0]) - 1)
+            while i < len(spans) and span(spans[i])[0] < high:
+                points.update(p for p in span(spans[i]) if low < p < high)
+                i += 1
+        return points
+
+    def submitted_before(self, tid, at):
+        calls = [c for c in self.of_thread[tid] if c.operations]
+        i = bisect.bisect_left(calls, at, key=lambda c: c.start) - 1
+        return calls[i] if i >= 0 else None
+
+    def depends(self, op, a):
+        previous = self.previous_on_stream[id(op)]
+        submission = self.calls[op.correlation].start
+        since = self.calls[previous.correlation].start if previous else 0
+        if any(stream == op.stream and since < call.start < submission
+               for stream, call in self.stream_waits):
+            return True
+        return (previous is not None and previous.end == a
+                and previous.copies != op.copies)
+
+    def judge(self, a, b, ended, op):
+        """Pieces (start, end, cause, culprit line, before line, after line) of a gap."""
+        launch = self.calls[op.correlation]
+        tid, l = launch.tid, launch.start
+        before = self.submitted_before(tid, l)
+        names = (before.line if before else 0, launch.line)
+        device_from = max(a, min(l, b))
+        if device_from < b:
+            cause = "dependency" if self.depends(op, a) else "launch_latency"
+            yield (device_from, b, cause, launch.line) + names
+        if device_from == a:
+            return
+        other = self.calls[ended.correlation].tid
+        opened_in = self._around(self.of_thread[tid], a, lambda c: (c.start, c.end))
+        if opened_in is not None and not self.is_sync(opened_in):
+            opened_in = None
+        bound = before is not None and l - before.end <= LAUNCH_BOUND_NS
+        points = {a, device_from} | self.boundaries(tid, a, device_from)
+        if other != tid:
+            points |= self.boundaries(other, a, device_from)
+        points = sorted(points)
+        for start, end in zip(points, points[1:]):
+            state = self.state(tid, start)
+            if state is not None and state[0] == "host_wait" and other != tid:
+                handed = self.state(other, start)
+                state = handed if handed is not None and handed[0] != "host_wait" else state
+            if state is None and opened_in is not None:
+                state = "sync", opened_in.line
+            if state is None:
+                state = ("launch_bound" if bound else "host_code"), launch.line
+            yield (start, end) + state + names
+
+
+def cells(oracle, since, until):
+    """Idle time by (cause, culprit line, before line, after line), of the pieces that
+    begin in [since, until)."""
+    total = collections.Counter()
+    for a, b, ended, op in oracle.gaps():
+        if b <= since or a >= until:
+            continue
+        for start, end, cause, culprit, before, after in oracle.judge(a, b, ended, op):
+            if since <= start < until:
+                total[cause, culprit, before, after] += end - start
+    return total
