@@ -95,8 +95,12 @@ SIM_EXPORT int cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid,
   };
   auto* at = static_cast<uint8_t*>(*record);
   at = at == nullptr ? buffer : at + record_size(kind_at(at), version);
-  if (at >= buffer + valid) return kErrorMaxLimitReached;
-  if (record_size(kind_at(at), version) == 0) return finish(kErrorInvalidKind);
+  const uint8_t* end = buffer + valid;
+  if (at >= end) return kErrorMaxLimitReached;
+  size_t size = record_size(kind_at(at), version);
+  if (size == 0 || size > static_cast<size_t>(end - at)) {
+    return finish(kErrorInvalidKind);
+  }
   *record = at;
   return kSuccess;
 }

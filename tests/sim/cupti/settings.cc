@@ -49,7 +49,7 @@ std::vector<Failure> failures() {
   return found;
 }
 
-// <ns>@<seconds after the library was loaded>.
+// <ns>@<seconds after the first call of this library>.
 void read_step(Settings* settings) {
   constexpr char kVariable[] = "LULL_SIM_CUPTI_CLOCK_STEP_NS";
   const char* text = getenv(kVariable);

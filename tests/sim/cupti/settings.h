@@ -19,7 +19,7 @@ struct Settings {
   int64_t garbage = 0;      // every n-th device record is nonsense; 0: none
   int64_t device_room = 0;  // device records that wait at most; 0: no limit
   int64_t step_ns = 0;      // the wall clock is set by so much ...
-  int64_t step_at_ns = 0;   // ... at this CLOCK_MONOTONIC
+  int64_t step_at_ns = 0;   // ... at this CLOCK_MONOTONIC; 0: never
 };
 
 // Read once. A value that is not understood ends the process with status 97.

@@ -30,10 +30,20 @@ int64_t wall_ns() {
   return int64_t{ts.tv_sec} * 1'000'000'000 + ts.tv_nsec;
 }
 
+// The best of some readings: between two clocks the thread may lose its core.
 int64_t wall_offset() {
-  int64_t before = now_ns();
-  int64_t wall = wall_ns();
-  return wall - (before + now_ns()) / 2 + step_ns();
+  constexpr int kReadings = 8;
+  constexpr int64_t kGoodNs = 500;
+  int64_t offset = 0, uncertainty = INT64_MAX;
+  for (int i = 0; i < kReadings && uncertainty > kGoodNs; ++i) {
+    int64_t before = now_ns();
+    int64_t wall = wall_ns();
+    int64_t after = now_ns();
+    if (after - before >= uncertainty) continue;
+    uncertainty = after - before;
+    offset = wall - before - uncertainty / 2;
+  }
+  return offset + step_ns();
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ class Tracer {
   void write(uint32_t lane, const Record& record);
   // Spoils every n-th device record where the environment asks for it.
   template <typename Record>
-  bool spoil(Record* record);
+  void spoil(Record* record);
 
   const uint32_t version_;
   Output output_;

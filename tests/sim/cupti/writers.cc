@@ -64,25 +64,25 @@ void Tracer::write(uint32_t lane, const Record& record) {
 }
 
 template <typename Record>
-bool Tracer::spoil(Record* record) {
+void Tracer::spoil(Record* record) {
   int64_t every = settings().garbage;
-  if (every == 0 || ++device_records_ % every != 0) return false;
-  switch (device_records_ / every % 4) {
+  if (every == 0 || ++device_records_ % every != 0) return;
+  switch (device_records_ / every % 5) {
     case 0:
-      std::swap(record->start, record->end);
-      break;
+      return std::swap(record->start, record->end);
     case 1:
       record->start = record->end = 0;
-      break;
+      return;
     case 2:
       record->start = 1;
       record->end = ~uint64_t{0} / 2;
-      break;
+      return;
+    case 3:
+      if constexpr (requires { record->name; }) record->name = nullptr;
+      return;
     default:
       record->stream = 0xdeadbeef;
-      break;
   }
-  return true;
 }
 
 void Tracer::write_api(const ApiEvent& event) {
@@ -144,7 +144,7 @@ void Tracer::write_kernel(const OpEvent& op, uint64_t start, uint64_t end) {
   record.grid_id = ++launches_;
   record.name = op.name;
   record.graph_node = op.graph_node;
-  if (spoil(&record) && launches_ % 2 == 0) record.name = nullptr;
+  spoil(&record);
   write(kDeviceLane, record);
 }
 
