@@ -178,6 +178,41 @@ TEST(CuptiBuffers, TheLastToRegisterGetsEverything) {
   });
 }
 
+TEST(CuptiBuffers, NothingIsLostOrDoubledByManyThreadsThatFlush) {
+  on_machine(13, {}, [](Machine& machine) {
+    constexpr int kThreads = 6, kLaunches = 300;
+    Client client(machine.cupti, 1'000);
+    for (uint32_t kind : {kConcurrentKernel, kDriver}) {
+      ASSERT_EQ(machine.cupti.cuptiActivityEnable(kind), 0);
+    }
+    ASSERT_EQ(machine.cupti.cuptiActivityFlushPeriod(1), 0);
+    std::vector<std::thread> threads;
+    void* stream = machine.stream();
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < kLaunches; ++i) {
+          EXPECT_EQ(machine.launch(stream, kMicro), 0);
+          if (i % 50 == 0) machine.cupti.cuptiActivityFlushAll(0);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_EQ(machine.cu.cuCtxSynchronize(), 0);
+    ASSERT_EQ(machine.cupti.cuptiActivityFlushAll(0), 0);
+    std::set<uint32_t> kernels, calls;
+    for (const auto& kernel : client.records<KernelRecord>(kConcurrentKernel)) {
+      EXPECT_TRUE(kernels.insert(kernel.correlation).second);
+    }
+    for (const auto& call : client.records<ApiRecord>(kDriver)) {
+      EXPECT_TRUE(calls.insert(call.correlation).second);
+    }
+    EXPECT_EQ(kernels.size(), size_t{kThreads * kLaunches});
+    EXPECT_EQ(calls.size(), kernels.size() + 2);
+    EXPECT_EQ(client.buffers_requested(), client.buffers_returned());
+    EXPECT_EQ(dropped(machine), 0u);
+  });
+}
+
 TEST(CuptiBuffers, FlushingFromABufferCallbackIsReported) {
   dies_on_machine(SIGABRT, 13, {}, [](Machine& machine) {
     static const Api* api = &machine.cupti;

@@ -53,7 +53,10 @@ Output::Buffer* Output::room(uint32_t lane, size_t size) {
   Buffer& buffer = open_[lane];
   bool full = buffer.size - buffer.used < size ||
               (buffer.max_records != 0 && buffer.records == buffer.max_records);
-  if (buffer.bytes != nullptr && full) close(&buffer);
+  if (buffer.bytes != nullptr && full) {
+    close(&buffer);
+    changed_.notify_one();
+  }
   if (buffer.bytes == nullptr && !request(&buffer)) return nullptr;
   return buffer.size - buffer.used < size ? nullptr : &buffer;
 }
@@ -80,13 +83,13 @@ bool Output::request(Buffer* buffer) {
 void Output::close(Buffer* buffer) {
   closed_.push_back(*buffer);
   *buffer = {};
-  changed_.notify_one();
 }
 
-void Output::close_all() {
+bool Output::close_all() {
   for (auto& [lane, buffer] : open_) {
     if (buffer.used != 0) close(&buffer);
   }
+  return !closed_.empty();
 }
 
 void Output::forget() {
@@ -103,20 +106,18 @@ size_t Output::take_dropped() {
   return dropped;
 }
 
-bool Output::deliver() {
+void Output::deliver() {
   std::lock_guard delivery(delivery_);
-  bool any = false;
   for (;;) {
     Buffer buffer;
     CompleteCallback complete;
     {
       std::lock_guard lock(mutex_);
-      if (closed_.empty() || complete_ == nullptr) return any;
+      if (closed_.empty() || complete_ == nullptr) return;
       buffer = closed_.front();
       closed_.pop_front();
       complete = complete_;
     }
-    any = true;
     ClientCall call;
     complete(nullptr, 0, buffer.bytes, buffer.size, buffer.used);
   }

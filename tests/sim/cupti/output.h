@@ -35,8 +35,8 @@ class Output {
   // Appends the first `size` bytes of a record, or counts it as dropped.
   void write(uint32_t lane, const void* record, size_t size);
 
-  // Hands every buffer that holds a record to the next delivery.
-  void close_all();
+  // Hands every buffer that holds a record to the next delivery. False: there is none.
+  bool close_all();
   // Forgets buffers and callbacks without giving anything back.
   void forget();
 
@@ -45,8 +45,9 @@ class Output {
   bool per_thread = false;
 
   // --- without ------------------------------------------------------------------
-  // Gives back what is closed, on this thread. True if there was anything.
-  bool deliver();
+  // Gives back what is closed. When it returns the client has had every buffer that
+  // was closed before, from this thread or from the worker.
+  void deliver();
   // Starts the thread that does so when a buffer is full. Once.
   void start_worker(void (*tick)());
   // The worker calls its `tick` this often; 0: never.

@@ -267,19 +267,18 @@ TEST(CuptiRecords, ExternalIdsPrecedeTheCallThatTheyBelongTo) {
 
 TEST(CuptiRecords, OverheadTellsOfFullQueuesAndOfFlushes) {
   on_machine(13, {}, [](Machine& machine) {
-    ASSERT_EQ(machine.set("queue_depth", "4"), 1);
+    ASSERT_EQ(machine.set("queue_depth", "1"), 1);
     Client client(machine.cupti, kBuffer);
     enable(machine, {kOverhead});
-    for (int i = 0; i < 6; ++i) ASSERT_EQ(machine.launch(nullptr, 200 * kMilli), 0);
+    for (int i = 0; i < 2; ++i) ASSERT_EQ(machine.launch(nullptr, 800 * kMilli), 0);
     ASSERT_EQ(machine.cupti.cuptiActivityFlushAll(0), 0);
     ASSERT_EQ(machine.cupti.cuptiActivityFlushAll(0), 0);
     auto records = client.records<OverheadRecord>(kOverhead);
-    ASSERT_EQ(records.size(), 3u);
+    ASSERT_EQ(records.size(), 2u);
     constexpr uint32_t kFull = 6 << 16, kFlush = 1 << 16;
     EXPECT_EQ(records[0].overhead, kFull);
-    EXPECT_EQ(records[1].overhead, kFull);
-    EXPECT_GT(records[1].end - records[1].start, 1u * kMilli);
-    EXPECT_EQ(records[2].overhead, kFlush);
+    EXPECT_GT(records[0].end - records[0].start, 1u * kMilli);
+    EXPECT_EQ(records[1].overhead, kFlush);
   });
 }
 

@@ -150,13 +150,15 @@ void Tracer::finalize() {
 
 int Tracer::flush(bool forced) {
   int64_t start = now_ns();
+  bool any;
   {
     std::lock_guard lock(output_.mutex());
     if (!output_.has_callbacks()) return kSuccess;
     collect(forced);
-    output_.close_all();
+    any = output_.close_all();
   }
-  if (!output_.deliver() || !enabled(kOverhead)) return kSuccess;
+  output_.deliver();
+  if (!any || !enabled(kOverhead)) return kSuccess;
   constexpr uint32_t kBufferFlush = 1 << 16;
   std::lock_guard lock(output_.mutex());
   write_overhead(kBufferFlush, 0, start, now_ns());
