@@ -7,14 +7,20 @@ find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 # gRPC, protobuf and Abseil from Debian's static archives: the executables then
 # need libc alone and run in any container. --start-group because the archives
 # refer to each other in circles; systemd is listed by pkg-config and not needed.
+# Only under TSan the shared ones: it can tell a library's doings from ours by the
+# library alone (docs/sanitizers.md).
+set(suffix a)
+if(LULL_SANITIZE STREQUAL "thread")
+  set(suffix so)
+endif()
 pkg_check_modules(GRPC REQUIRED grpc++ protobuf)
 set(grpc_libraries ${GRPC_STATIC_LIBRARIES})
 list(REMOVE_DUPLICATES grpc_libraries)
 list(REMOVE_ITEM grpc_libraries systemd dl rt m pthread atomic)
 set(grpc_archives)
 foreach(library ${grpc_libraries})
-  find_library(archive_${library} NAMES lib${library}.a REQUIRED)
-  list(APPEND grpc_archives ${archive_${library}})
+  find_library(grpc_${suffix}_${library} NAMES lib${library}.${suffix} REQUIRED)
+  list(APPEND grpc_archives ${grpc_${suffix}_${library}})
 endforeach()
 add_library(lull_grpc INTERFACE)
 target_link_libraries(lull_grpc INTERFACE

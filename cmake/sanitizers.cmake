@@ -1,8 +1,9 @@
 # LULL_SANITIZE=address brings UBSan along; both trap on the first finding.
 # liblull.so is never instrumented: it runs inside someone else's process, where
 # no sanitizer runtime is loaded. Its parts are built again, instrumented, into
-# the unit tests.
+# the unit tests. docs/sanitizers.md says what is seen and what is not.
 add_library(lull_sanitize INTERFACE)
+set(LULL_SANITIZER_ENVIRONMENT)  # of each test
 if(LULL_SANITIZE STREQUAL "address")
   set(flags -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
 elseif(LULL_SANITIZE STREQUAL "thread")
@@ -13,6 +14,21 @@ endif()
 if(flags)
   target_compile_options(lull_sanitize INTERFACE ${flags})
   target_link_options(lull_sanitize INTERFACE ${flags})
+  # Into files: nobody reads the stderr of a relay worker or of a private collector.
+  # tools/test shows them, and fails if there is one.
+  set(reports ${CMAKE_BINARY_DIR}/sanitizer_reports)
+  file(MAKE_DIRECTORY ${reports})
+  set(LULL_SANITIZER_ENVIRONMENT
+    ASAN_OPTIONS=log_path=${reports}/asan UBSAN_OPTIONS=print_stacktrace=1
+    TSAN_OPTIONS=log_path=${reports}/tsan:suppressions=${CMAKE_BINARY_DIR}/tsan.supp)
+endif()
+if(LULL_SANITIZE STREQUAL "thread")
+  # One exact name each: TSan wants a pattern to match one library.
+  list(TRANSFORM grpc_libraries REPLACE "(.+)" "called_from_lib:/lib\\1.so."
+    OUTPUT_VARIABLE suppressions)
+  list(JOIN suppressions "\n" suppressions)
+  configure_file(${CMAKE_SOURCE_DIR}/tests/sanitizers/tsan.supp.in
+    ${CMAKE_BINARY_DIR}/tsan.supp @ONLY)
 endif()
 # What a fuzzer can see: without this libFuzzer is blind in our libraries.
 if(LULL_BUILD_FUZZERS)

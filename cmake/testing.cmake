@@ -22,7 +22,7 @@ function(lull_test name)
     set(ARG_TIMEOUT 120)
   endif()
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}")
+    PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT};${LULL_SANITIZER_ENVIRONMENT}")
 endfunction()
 
 function(lull_script_test name)
@@ -32,5 +32,5 @@ function(lull_script_test name)
   endif()
   add_test(NAME ${name} COMMAND ${ARG_COMMAND})
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT}
-    ENVIRONMENT "${ARG_ENVIRONMENT}")
+    ENVIRONMENT "${ARG_ENVIRONMENT};${LULL_SANITIZER_ENVIRONMENT}")
 endfunction()
