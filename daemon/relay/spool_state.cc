@@ -9,6 +9,11 @@ void SpoolState::Apply(const lull::v1::Batch& batch) {
   for (const lull::v1::RingBatch& run : batch.rings()) {
     RingProgress& ring = rings[{run.process_key(), run.ring()}];
     const lull::v1::EventColumns& events = run.events();
+    // The relay left out what lies between two runs; the counters of this batch may
+    // be older than that.
+    if (events.type_size() > 0 && events.first_position() > ring.end) {
+      ring.lost_relay += events.first_position() - ring.end;
+    }
     ring.end = std::max(ring.end, events.first_position() + events.type_size());
     if (events.tid_size() > 0) ring.tid = events.tid(events.tid_size() - 1);
   }

@@ -137,7 +137,8 @@ TEST_F(RelayTest, CountsWhatAFullSpoolCouldNotTakeAndNeverHoldsTheRingUp) {
   std::mt19937_64 random(7);
   uint64_t committed = 0;
   uint64_t full = 0;
-  // 48 bytes that do not shrink as varints: 4 MiB are full after 70 000 of them.
+  // 48 bytes that do not shrink as varints: 4 MiB are full after 70 000 of them. Half
+  // of the times cannot be: such slots are dropped one by one.
   PollUntil([&] {
     for (int i = 0; i < 2000; ++i) {
       abi::Event event = MakeEvent(abi::EventType::kLaunch, committed, random());

@@ -228,5 +228,28 @@ TEST_F(SpoolTest, AGapIsToldToASuccessorByACheckpoint) {
   EXPECT_EQ(Sequences(spool.get()).size(), 2u);
 }
 
+TEST_F(SpoolTest, WhatWasLeftOutBetweenTwoRunsIsLostAlsoForASuccessor) {
+  SpoolState state;
+  lull::v1::Batch batch = MakeBatch(10, 5);  // 0 to 9 were dropped
+  *batch.add_rings() = MakeBatch(18, 2).rings(0);
+  state.Apply(batch);
+  EXPECT_EQ((state.rings[{1, 2}].end), 20u);
+  EXPECT_EQ((state.rings[{1, 2}].lost_relay), 13u);
+  SpoolState successor;
+  ASSERT_TRUE(successor.Decode(state.Encode()));
+  EXPECT_EQ((successor.rings[{1, 2}].end), 20u);
+  EXPECT_EQ((successor.rings[{1, 2}].lost_relay), 13u) << "a checkpoint is no gap";
+  // Counters that were taken before the gap change nothing, later ones do.
+  lull::v1::Batch counters;
+  counters.add_counters()->set_process_key(1);
+  counters.mutable_counters(0)->add_rings()->set_ring(2);
+  counters.mutable_counters(0)->mutable_rings(0)->set_lost_relay(4);
+  state.Apply(counters);
+  EXPECT_EQ((state.rings[{1, 2}].lost_relay), 13u);
+  counters.mutable_counters(0)->mutable_rings(0)->set_lost_relay(14);
+  state.Apply(counters);
+  EXPECT_EQ((state.rings[{1, 2}].lost_relay), 14u);
+}
+
 }  // namespace
 }  // namespace lull::relay
