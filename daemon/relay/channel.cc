@@ -132,9 +132,39 @@ ChannelResult Receive(int channel, Message* message) {
   return ChannelResult::kDone;
 }
 
+namespace {
+
+void PackPlan(const GpuPlan& plan, Packer* out) {
+  out->Number(static_cast<uint64_t>(plan.mode))
+      .Number(plan.always_by_clock ? 1 : 0)
+      .Number(plan.steps.skip_first)
+      .Number(plan.steps.wait)
+      .Number(plan.steps.warmup)
+      .Number(plan.steps.active)
+      .Number(plan.clock.skip_first_ns)
+      .Number(plan.clock.wait_ns)
+      .Number(plan.clock.warmup_ns)
+      .Number(plan.clock.active_ns)
+      .Number(plan.repeat);
+}
+
+GpuPlan UnpackPlan(Unpacker* in) {
+  auto count = [in] { return static_cast<uint32_t>(in->Number()); };
+  GpuPlan plan;
+  plan.mode = static_cast<abi::GpuMode>(count());
+  plan.always_by_clock = count() != 0;
+  plan.steps = {count(), count(), count(), count()};
+  plan.clock = {in->Number(), in->Number(), in->Number(), in->Number()};
+  plan.repeat = count();
+  return plan;
+}
+
+}  // namespace
+
 std::string EncodeOptions(const RelayOptions& options) {
-  return Packer()
-      .Text(options.socket_path)
+  Packer out;
+  PackPlan(options.gpu, &out);
+  return out.Text(options.socket_path)
       .Text(options.spool_directory)
       .Number(options.spool_limit_bytes)
       .Text(options.collector_address)
@@ -149,6 +179,7 @@ std::string EncodeOptions(const RelayOptions& options) {
 
 bool DecodeOptions(const std::string& bytes, RelayOptions* options) {
   Unpacker in(bytes);
+  options->gpu = UnpackPlan(&in);
   options->socket_path = in.Text();
   options->spool_directory = in.Text();
   options->spool_limit_bytes = in.Number();

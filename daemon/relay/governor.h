@@ -1,9 +1,21 @@
-// Keeps the cost of our hooks inside one target within the budget: looks at the
-// time that the target spent in them, once a second, and takes detail away step by
-// step while it is too much. Pure: time comes from the caller.
+// Keeps the cost of our hooks and of GPU tracing in one target within the budget.
+// Pure: time comes from the caller. What it takes away, in this order:
 //
-//   over budget in one window                  -> one step more thinning
-//   under half of it for kCalmWindows windows  -> one step less
+//   detail of the hooks (abi::Thinning), a step at a time
+//   windows of GPU tracing: they are held back until the budget has recovered
+//
+// Hooks are looked at once a second: over budget in one window of a second is one step
+// more, under half of it for kCalmWindows windows one step less. GPU tracing costs in
+// bursts, so it is judged by a balance: the budget flows in with time, all cost flows
+// out, and what is not used is kept for up to kCreditNs. Below 0, tracing is held if
+// it is the larger part of the cost or if there is no detail left to take away; else
+// detail goes. Tracing goes on once the balance would pay for as much as there was
+// since it last went on. So over any long time the cost is at most the budget, plus
+// kCreditNs worth of it once.
+//
+// The cost is what the target's own clock readings saw: the time in our hooks, in our
+// calls of CUPTI and in our callbacks. What CUPTI itself adds to each launch and on the
+// device is not in it, and cannot be seen from here.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +26,43 @@ class Governor {
  public:
   static constexpr uint64_t kWindowNs = 1'000'000'000;
   static constexpr int kCalmWindows = 5;
+  static constexpr uint64_t kCreditNs = 30'000'000'000;
+  static constexpr uint64_t kDebtNs = 300'000'000'000;  // more is forgiven
 
-  // budget_percent <= 0: never thins.
-  explicit Governor(double budget_percent) : budget_percent_(budget_percent) {}
+  struct Verdict {
+    uint32_t thinning = 0;  // abi::Thinning
+    bool gpu_hold = false;
 
-  // self_ns: all the time spent in hooks so far (a total). Returns the level of
-  // abi::Thinning to set; looks only once a window has passed.
-  uint32_t Update(uint64_t now_ns, uint64_t self_ns);
+    bool operator==(const Verdict&) const = default;
+  };
+
+  // budget_percent <= 0: takes nothing away.
+  explicit Governor(double budget_percent) : budget_(budget_percent / 100) {}
+
+  // Totals so far: time in hooks, time in GPU tracing. Call it a few times a second.
+  Verdict Update(uint64_t now_ns, uint64_t hooks_ns, uint64_t gpu_ns);
 
   uint32_t highest() const { return highest_; }
 
  private:
-  double budget_percent_;
+  void Pay(uint64_t elapsed_ns, double hooks_ns, double gpu_ns);
+  void JudgeHooks(double hooks_share);
+  bool GpuIsLargerPart() const { return recent_gpu_ns_ > recent_hooks_ns_; }
+
+  const double budget_;  // of time
+  uint64_t last_ns_ = 0;
+  uint64_t last_hooks_ns_ = 0;
+  uint64_t last_gpu_ns_ = 0;
   uint64_t window_start_ns_ = 0;
-  uint64_t window_self_ns_ = 0;
-  uint32_t level_ = 0;
+  double window_hooks_ns_ = 0;
+
+  double balance_ns_ = 0;
+  double recent_hooks_ns_ = 0;  // what counts fades within kCreditNs
+  double recent_gpu_ns_ = 0;
+  double gpu_since_release_ns_ = 0;
+  double release_at_ns_ = 0;  // balance at which a hold ends
+
+  Verdict verdict_;
   uint32_t highest_ = 0;
   int calm_ = 0;
 };

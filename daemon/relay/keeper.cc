@@ -196,7 +196,8 @@ class Keeper::Impl {
   }
 
   bool Accept(Newcomer newcomer) {
-    if (finished()) return false;
+    // Before the Welcome: the target reads the mode once, right after it.
+    if (finished() || !WriteGpuPlan(options_.gpu, newcomer.memfd.get())) return false;
     for (auto& [key, segment] : segments_) {
       // The same pid again: it has called exec, the old image writes no more.
       if (newcomer.pid > 0 && segment.pid == newcomer.pid && !segment.image_ended) {

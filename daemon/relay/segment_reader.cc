@@ -38,6 +38,11 @@ uint64_t SegmentReader::Tail(uint32_t ring) const {
   return view_.ring(ring).tail.load(std::memory_order_relaxed);
 }
 
+bool SegmentReader::IsOwned(uint32_t ring) const {
+  return view_.ring(ring).state.load(std::memory_order_relaxed) ==
+         abi::RingState::kOwned;
+}
+
 std::optional<uint64_t> SegmentReader::CommittedHead(uint32_t ring,
                                                      uint64_t next) const {
   // Pairs with the writer's release of head in commit_event().

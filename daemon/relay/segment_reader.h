@@ -61,6 +61,7 @@ class SegmentReader {
 
   RingView Ring(uint32_t ring) const;
   uint64_t Tail(uint32_t ring) const;
+  bool IsOwned(uint32_t ring) const;  // by a thread that has not ended
 
   // Head of the ring alone, as an acquire: what lies below it is complete.
   // nullopt: corrupt, a reader at `next` cannot be that far behind or ahead.

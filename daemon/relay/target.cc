@@ -59,16 +59,14 @@ Target::Target(lull::v1::ProcessInfo info, UniqueFd pidfd, char* base,
       segment_(base),
       state_(state),
       governor_(options.overhead_budget_percent),
+      gpu_clock_(options.gpu_clock != nullptr ? options.gpu_clock
+                                              : std::make_shared<GpuClock>()),
+      gpu_schedule_(options.gpu, gpu_clock_.get()),
+      run_delay_(static_cast<pid_t>(info_.pid())),
       definitions_(info_.key(), &segment_, kMaxBatchBytes),
       buffer_(kChunk) {
   info_.set_start_ns(std::min(segment_.header().created_ns, kMaxTotal));
-  abi::ControlBlock& control = segment_.control();
-  control.wait_threshold_ns.store(options.wait_threshold_ns != 0
-                                      ? options.wait_threshold_ns
-                                      : abi::kDefaultWaitThresholdNs,
-                                  std::memory_order_relaxed);
-  control.late_launch_ns.store(abi::kDefaultLateLaunchNs, std::memory_order_relaxed);
-  control.armed.store(1, std::memory_order_relaxed);
+  InitControl(options);
 }
 
 Target::~Target() { munmap(base_, abi::kSegmentSize); }
@@ -100,8 +98,17 @@ void Target::Resume() {
       corrupt_ = true;
     }
   }
+  ResumeOwnRing();
   auto given_up = state_->corrupt.find(key());
   if (corrupt_ || given_up != state_->corrupt.end()) GiveUp();
+}
+
+void Target::ResumeOwnRing() {
+  auto known = state_->rings.find({key(), kRelayRing});
+  if (known == state_->rings.end()) return;
+  Ring& ring = rings_[kOwnRing];
+  ring.next = ring.released = known->second.end;
+  ring.lost_relay = known->second.lost_relay;
 }
 
 bool Target::CheckEnded() {
@@ -163,15 +170,32 @@ size_t Target::TakeRun(Ring* ring, abi::Event* events, size_t count,
   for (size_t i = 0; i < count; ++i) {
     abi::Event& event = events[i];
     if (!IsPossible(event)) return i;
-    if (event.type == abi::EventType::kThreadStart) {
-      if (i > 0) return i;
-      ring->tid = static_cast<uint32_t>(event.arg0);
-    }
+    if (event.type == abi::EventType::kThreadStart && i > 0) return i;
+    Notice(event, ring);
     Definitions::Result result = definitions_.Define(&event, batch);
     if (result == Definitions::Result::kCorrupt) corrupt_ = true;
     if (result != Definitions::Result::kDone) return i;
   }
   return count;
+}
+
+void Target::Notice(const abi::Event& event, Ring* ring) {
+  switch (event.type) {
+    case abi::EventType::kThreadStart:
+      ring->tid = static_cast<uint32_t>(event.arg0);
+      ring->submits = false;
+      return;
+    case abi::EventType::kLaunch:
+    case abi::EventType::kCopyAsync:
+    case abi::EventType::kSync:
+      ring->submits = true;
+      return;
+    case abi::EventType::kStep:
+      gpu_schedule_.StepSeen(event.duration_ns);
+      return;
+    default:
+      return;
+  }
 }
 
 void Target::GiveUp() {
@@ -225,6 +249,12 @@ lull::v1::ProcessCounters Target::Counters() const {
   counters.set_gpu_self_ns(Total(header.gpu_self_ns));
   counters.set_thinning(std::max(governor_.highest(), earlier_thinning_));
   counters.set_corrupt(corrupt_);
+  if (rings_[kOwnRing].next > 0) {
+    lull::v1::RingCounters* own = counters.add_rings();
+    own->set_ring(kRelayRing);
+    own->set_committed(rings_[kOwnRing].next);
+    own->set_lost_relay(rings_[kOwnRing].lost_relay);
+  }
   for (uint32_t i = 0; i < abi::kMaxRings; ++i) {
     RingView view = segment_.Ring(i);
     const Ring& ring = rings_[i];
@@ -268,17 +298,17 @@ void Target::AddEnd(BatchBuilder* batch, uint64_t now_ns) {
 void Target::RememberProgress(uint32_t index) {
   Ring& ring = rings_[index];
   if (ring.next == 0 && ring.lost_relay == 0) return;
-  RingProgress& progress = state_->rings[{key(), index}];
+  RingProgress& progress = state_->rings[{key(), NumberOf(index)}];
   // Batches alone do not tell a successor of a gap behind their last event.
   if (progress.end != ring.next) state_->needs_checkpoint = true;
   progress = {ring.next, ring.lost_relay, ring.tid};
   if (ring.next == ring.released) return;
-  segment_.Release(index, ring.next);
+  if (index != kOwnRing) segment_.Release(index, ring.next);
   ring.released = ring.next;
 }
 
 void Target::Commit() {
-  for (uint32_t i = 0; i < abi::kMaxRings; ++i) RememberProgress(i);
+  for (uint32_t i = 0; i < rings_.size(); ++i) RememberProgress(i);
   definitions_.Commit();
   info_committed_ = info_sent_;
   counters_committed_ = counters_sent_;
@@ -286,9 +316,9 @@ void Target::Commit() {
 }
 
 void Target::Drop() {
-  for (uint32_t i = 0; i < abi::kMaxRings; ++i) {
+  for (uint32_t i = 0; i < rings_.size(); ++i) {
     Ring& ring = rings_[i];
-    auto known = state_->rings.find({key(), i});
+    auto known = state_->rings.find({key(), NumberOf(i)});
     uint64_t end = known == state_->rings.end() ? 0 : known->second.end;
     uint64_t already = known == state_->rings.end() ? 0 : known->second.lost_relay;
     // All between what is in the spool (or was dropped before) and what was read,
@@ -307,15 +337,6 @@ void Target::Drop() {
   counters_at_ns_ = 0;
   end_sent_ = end_spooled_;
 }
-
-void Target::Govern(uint64_t now_ns) {
-  uint64_t self_ns = 0;
-  for (uint32_t i = 0; i < abi::kMaxRings; ++i) self_ns += segment_.Ring(i).self_ns;
-  segment_.control().thinning.store(governor_.Update(now_ns, self_ns),
-                                    std::memory_order_relaxed);
-}
-
-void Target::Disarm() { segment_.control().armed.store(0, std::memory_order_relaxed); }
 
 uint64_t Target::Backlog() const {
   uint64_t most = 0;

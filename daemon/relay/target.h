@@ -19,7 +19,10 @@
 #include "daemon/relay/batch_builder.h"
 #include "daemon/relay/definitions.h"
 #include "daemon/relay/governor.h"
+#include "daemon/relay/gpu_plan.h"
+#include "daemon/relay/gpu_schedule.h"
 #include "daemon/relay/native_symbolizer.h"
+#include "daemon/relay/run_delay.h"
 #include "daemon/relay/segment_reader.h"
 #include "daemon/relay/spool_state.h"
 
@@ -32,6 +35,8 @@ struct TargetOptions {
   double overhead_budget_percent = 1.0;
   uint64_t wait_threshold_ns = 0;  // 0: the default
   std::string snapshot_path;       // of the mappings; "" = no native symbols
+  GpuPlan gpu;
+  std::shared_ptr<GpuClock> gpu_clock;  // of the job; null: one of its own
 };
 
 class Target {
@@ -71,8 +76,12 @@ class Target {
   void Commit();
   void Drop();
 
-  // Sets the thinning; about once a second or more often.
+  // Sets what the budget takes away; a few times a second.
   void Govern(uint64_t now_ns);
+  // Sets the windows of GPU tracing where they go by the clock; often.
+  void DriveGpu(uint64_t now_ns);
+  // Adds what the threads that submit GPU work waited for processors.
+  void SampleRunDelay(BatchBuilder* batch, uint64_t now_ns);
   void Disarm();
 
   // The fullest ring: committed events that are not given back yet.
@@ -87,16 +96,25 @@ class Target {
     uint64_t released = 0;  // the tail, as last stored
     uint32_t tid = 0;
     uint64_t lost_relay = 0;
+    bool submits = false;  // its thread gives the GPU work
   };
+  // The target's rings, and behind them the relay's own.
+  static constexpr uint32_t kOwnRing = abi::kMaxRings;
+  static uint32_t NumberOf(uint32_t index) {
+    return index == kOwnRing ? kRelayRing : index;
+  }
 
   Target(lull::v1::ProcessInfo info, UniqueFd pidfd, char* base,
          const TargetOptions& options, SpoolState* state);
+  void InitControl(const TargetOptions& options);
   void Resume();
+  void ResumeOwnRing();
   bool ReadRing(uint32_t ring, BatchBuilder* batch);
   // How many of `count` events can be taken at once: same thread, nothing that
   // cannot be, what they refer to defined. Stops early when the batch is full or the
   // segment corrupt.
   size_t TakeRun(Ring* ring, abi::Event* events, size_t count, BatchBuilder* batch);
+  void Notice(const abi::Event& event, Ring* ring);
   void GiveUp();
   void RememberProgress(uint32_t index);
   lull::v1::ProcessCounters Counters() const;
@@ -108,8 +126,12 @@ class Target {
   SpoolState* state_;
   std::unique_ptr<NativeSymbolizer> symbolizer_;
   Governor governor_;
+  std::shared_ptr<GpuClock> gpu_clock_;
+  GpuSchedule gpu_schedule_;
+  bool gpu_hold_ = false;
+  RunDelaySampler run_delay_;
   uint32_t earlier_thinning_ = 0;  // highest that an earlier worker set
-  std::array<Ring, abi::kMaxRings> rings_;
+  std::array<Ring, abi::kMaxRings + 1> rings_;
 
   Definitions definitions_;
   bool info_sent_ = false;  // in the batch under way or before

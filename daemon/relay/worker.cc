@@ -25,6 +25,7 @@ constexpr int kSlowestPollMs = 20;
 constexpr size_t kBusyEvents = 256;  // in one pass: come back at once
 constexpr uint64_t kReportPeriodNs = 50 * kMillisecond;
 constexpr uint64_t kGovernPeriodNs = 100 * kMillisecond;
+constexpr uint64_t kRunDelayPeriodNs = 50 * kMillisecond;
 constexpr uint64_t kCountersOnlyPeriodNs = 1000 * kMillisecond;
 // Without a keeper: how long after the last target, and how long for delivery.
 constexpr uint64_t kOrphanQuietNs = 1000 * kMillisecond;
@@ -79,6 +80,7 @@ int Worker::Run() {
     bool busy = false;
     if (!spool_->state().job_ended) {  // nothing comes after the end of the job
       busy = ReadTargets(now);
+      ControlTargets(now);
       EndTargets(now);
       FlushIfDue(now);
     }
@@ -158,7 +160,7 @@ void Worker::AddTarget(lull::v1::ProcessInfo info, UniqueFd memfd, UniqueFd pidf
     return;
   }
   TargetOptions options{options_.overhead_budget_percent, options_.wait_threshold_ns,
-                        SnapshotPath(key)};
+                        SnapshotPath(key), options_.gpu, gpu_clock_};
   auto target = Target::Open(std::move(info), std::move(memfd), std::move(pidfd),
                              options, &modules_, &spool_->state());
   if (target.ok()) {
@@ -194,8 +196,6 @@ bool Worker::AcceptOrphaned(Newcomer newcomer) {
 bool Worker::ReadTargets(uint64_t now_ns) {
   size_t before = batch_.events();
   bool overflowed = false;
-  bool govern = now_ns - governed_ns_ >= kGovernPeriodNs;
-  if (govern) governed_ns_ = now_ns;
   for (auto& [key, target] : targets_) {
     // Asked before the reading: what was committed before the end is then read.
     target->CheckEnded();
@@ -203,9 +203,21 @@ bool Worker::ReadTargets(uint64_t now_ns) {
       Flush(now_ns);
       overflowed = true;
     }
-    if (govern && !target->corrupt()) target->Govern(now_ns);
   }
   return overflowed || batch_.events() > before + kBusyEvents;
+}
+
+void Worker::ControlTargets(uint64_t now_ns) {
+  bool govern = now_ns - governed_ns_ >= kGovernPeriodNs;
+  bool sample = now_ns - sampled_ns_ >= kRunDelayPeriodNs;
+  if (govern) governed_ns_ = now_ns;
+  if (sample) sampled_ns_ = now_ns;
+  for (auto& [key, target] : targets_) {
+    if (target->corrupt()) continue;
+    if (govern) target->Govern(now_ns);
+    target->DriveGpu(now_ns);
+    if (sample) target->SampleRunDelay(&batch_, now_ns);
+  }
 }
 
 void Worker::EndTargets(uint64_t now_ns) {

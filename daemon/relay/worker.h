@@ -40,6 +40,7 @@ class Worker {
 
   // One pass over all targets; true when it found enough to come back soon.
   bool ReadTargets(uint64_t now_ns);
+  void ControlTargets(uint64_t now_ns);
   void EndTargets(uint64_t now_ns);
   void FlushIfDue(uint64_t now_ns);
   void Flush(uint64_t now_ns);
@@ -61,6 +62,7 @@ class Worker {
   ModuleCache modules_;
   BatchBuilder batch_;
   uint64_t batch_began_ns_ = 0;
+  std::shared_ptr<GpuClock> gpu_clock_ = std::make_shared<GpuClock>();
   std::map<uint64_t, std::unique_ptr<Target>> targets_;
   uint64_t next_key_ = 1;  // for orphans
 
@@ -78,6 +80,7 @@ class Worker {
   WorkerStatus reported_;
   uint64_t reported_ns_ = 0;
   uint64_t governed_ns_ = 0;
+  uint64_t sampled_ns_ = 0;
 };
 
 }  // namespace lull::relay

@@ -93,6 +93,72 @@ TEST_F(RelayTest, ArmsATargetAndSetsItsThresholds) {
   EXPECT_EQ(control.late_launch_ns.load(), abi::kDefaultLateLaunchNs);
 }
 
+TEST_F(RelayTest, ATargetKnowsThePlanOfGpuTracingWhenItIsWelcome) {
+  collector_->Start();
+  RelayOptions options = Options();
+  options.gpu = *ParseGpuSchedule("skip_first=1,wait=2,warmup=3,active=4,repeat=5");
+  StartKeeper(options);
+  kill(keeper_->worker_pid(), SIGSTOP);  // it is not the worker that writes it
+  FakeSegment segment;
+  int accepted = 0;
+  StartTarget(&segment, &accepted);
+  kill(keeper_->worker_pid(), SIGCONT);
+  ASSERT_EQ(accepted, 1);
+  abi::ControlBlock& control = segment.view().control();
+  EXPECT_EQ(control.gpu_mode, static_cast<uint32_t>(abi::GpuMode::kWindow));
+  EXPECT_EQ(control.gpu_wait, 2u);
+  EXPECT_EQ(control.gpu_repeat, 5u);
+}
+
+TEST_F(RelayTest, DrivesGpuTracingByTheClockOfItsOptions) {
+  collector_->Start();
+  RelayOptions options = Options();
+  options.gpu = *ParseGpuSchedule("wait=50ms,warmup=50ms,active=50ms");
+  StartKeeper(options);
+  FakeSegment segment;
+  segment.view().header().gpu_calls = 1;
+  StartTarget(&segment);
+  abi::ControlBlock& control = segment.view().control();
+  for (auto state : {abi::TracingState::kWarmUp, abi::TracingState::kActive,
+                     abi::TracingState::kOff}) {
+    EXPECT_TRUE(PollUntil([&] {
+      return control.gpu_by_clock == 1 &&
+             control.gpu_clock_state == static_cast<uint32_t>(state);
+    }));
+  }
+}
+
+TEST_F(RelayTest, DeliversWhatTheGpuDidAndHowItIsCalled) {
+  collector_->Start();
+  StartKeeper(Options());
+  FakeSegment segment;
+  pid_t target = StartTarget(&segment);
+  abi::Event device = MakeEvent(abi::EventType::kGpuDevice, 0);
+  device.py_stack = segment.AddGpuDevice(segment.AddText("NVIDIA H200"), 0, 132);
+  abi::Event kernel = MakeEvent(abi::EventType::kGpuKernel, 0);
+  kernel.py_stack = segment.AddKernel(segment.AddText("_Z4gemmPf"));
+  kernel.native_stack = segment.AddGpuStream(0, 1, 7);
+  abi::Event copy = MakeEvent(abi::EventType::kGpuCopy, 4096);
+  copy.native_stack = kernel.native_stack;
+  abi::Event call = MakeEvent(abi::EventType::kApiCall, 4711);
+  call.py_stack = segment.AddText("cudaLaunchKernel");
+  call.api = abi::kRuntimeCallBase + 211;
+  abi::Event mark = MakeEvent(abi::EventType::kGpuMark, 0);
+  abi::Event step = MakeEvent(abi::EventType::kStep, 12);
+  for (const abi::Event& event : {device, kernel, copy, call, mark, step}) {
+    ASSERT_TRUE(segment.Commit(0, event));
+  }
+  EndTarget(target);
+  ASSERT_EQ(Finish(), absl::OkStatus());
+  Collected got = collector_->collected();
+  EXPECT_THAT(got.violations, IsEmpty());
+  EXPECT_THAT((got.rings[{1, 0}].types), ::testing::ElementsAre(18, 9, 10, 13, 17, 19));
+  EXPECT_EQ((got.kernels[{1, kernel.py_stack}].name()), "gemm(float*)");
+  EXPECT_EQ((got.gpu_streams[{1, kernel.native_stack}].stream()), 7u);
+  EXPECT_EQ((got.gpu_devices[{1, device.py_stack}].name()), "NVIDIA H200");
+  EXPECT_EQ(got.apis[call.api].name(), "cudaLaunchKernel");
+}
+
 TEST_F(RelayTest, EveryEventArrivesOnceWhileTheWorkerIsKilledAgainAndAgain) {
   collector_->Start();
   StartKeeper(Options());

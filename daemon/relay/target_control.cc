@@ -1,0 +1,69 @@
+// What the relay tells a target, and what it looks at on its behalf.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/base/logging.h"
+#include "daemon/relay/target.h"
+
+namespace lull::relay {
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+}  // namespace
+
+void Target::InitControl(const TargetOptions& options) {
+  abi::ControlBlock& control = segment_.control();
+  control.wait_threshold_ns.store(options.wait_threshold_ns != 0
+                                      ? options.wait_threshold_ns
+                                      : abi::kDefaultWaitThresholdNs,
+                                  kRelaxed);
+  control.late_launch_ns.store(abi::kDefaultLateLaunchNs, kRelaxed);
+  WriteGpuPlan(options.gpu, &control);
+  control.armed.store(1, kRelaxed);
+}
+
+void Target::Govern(uint64_t now_ns) {
+  uint64_t hooks_ns = 0;
+  for (uint32_t i = 0; i < abi::kMaxRings; ++i) hooks_ns += segment_.Ring(i).self_ns;
+  Governor::Verdict verdict =
+      governor_.Update(now_ns, hooks_ns, Total(segment_.header().gpu_self_ns));
+  segment_.control().thinning.store(verdict.thinning, kRelaxed);
+  if (verdict.gpu_hold == gpu_hold_) return;
+  gpu_hold_ = verdict.gpu_hold;
+  segment_.control().gpu_hold.store(gpu_hold_ ? 1 : 0, kRelaxed);
+  LogInfo(absl::StrCat("GPU tracing of process ", info_.pid(),
+                       gpu_hold_ ? " is held: the overhead budget is spent"
+                                 : " goes on: it is within the overhead budget"));
+}
+
+void Target::DriveGpu(uint64_t now_ns) {
+  GpuSchedule::Verdict verdict =
+      gpu_schedule_.Update(now_ns, Total(segment_.header().gpu_calls), gpu_hold_);
+  abi::ControlBlock& control = segment_.control();
+  // The state first: it is in force from the moment that gpu_by_clock is 1.
+  control.gpu_clock_state.store(static_cast<uint32_t>(verdict.state), kRelaxed);
+  control.gpu_by_clock.store(verdict.by_clock ? 1 : 0, std::memory_order_release);
+}
+
+void Target::SampleRunDelay(BatchBuilder* batch, uint64_t now_ns) {
+  // In another pid namespace its thread ids are not ours.
+  if (corrupt_ || ended_ || info_.pid() == 0 || segment_.header().pid != info_.pid()) {
+    return;
+  }
+  Ring& own = rings_[kOwnRing];
+  for (uint32_t i = 0; i < abi::kMaxRings; ++i) {
+    Ring& ring = rings_[i];
+    if (!ring.submits) continue;
+    if (!segment_.IsOwned(i)) {
+      run_delay_.Forget(ring.tid);
+      continue;
+    }
+    std::optional<abi::Event> event = run_delay_.Sample(ring.tid, now_ns);
+    if (event) batch->AddEvents(key(), kRelayRing, own.next++, &*event, 1, ring.tid);
+  }
+}
+
+void Target::Disarm() { segment_.control().armed.store(0, kRelaxed); }
+
+}  // namespace lull::relay

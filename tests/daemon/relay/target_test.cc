@@ -1,0 +1,282 @@
+#include "daemon/relay/target.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "daemon/base/clock.h"
+#include "tests/daemon/relay/fake_segment.h"
+
+namespace lull::relay {
+namespace {
+
+using abi::EventType;
+
+constexpr uint64_t kSecond = 1'000'000'000;
+
+class TargetTest : public ::testing::Test {
+ protected:
+  void SetUp() override { Open({}); }
+
+  void Open(const TargetOptions& options) {
+    lull::v1::ProcessInfo info;
+    info.set_key(1);
+    info.set_pid(static_cast<uint32_t>(getpid()));
+    auto target = Target::Open(info, UniqueFd(dup(segment_.memfd())), UniqueFd(),
+                               options, &modules_, &state_);
+    ASSERT_TRUE(target.ok());
+    target_ = *std::move(target);
+  }
+
+  // As Spool::Append() and Worker::Flush() do.
+  void Deliver() {
+    state_.Apply(*batch_.batch());
+    batch_.Reset();
+    target_->Commit();
+  }
+  void Lose() {
+    batch_.Reset();
+    target_->Drop();
+  }
+
+  lull::v1::ProcessCounters Counters() {
+    clock_ += kSecond;
+    BatchBuilder batch;
+    target_->AddCounters(&batch, clock_, /*final=*/true);
+    return batch.batch()->counters_size() == 0 ? lull::v1::ProcessCounters()
+                                               : batch.batch()->counters(0);
+  }
+  lull::v1::RingCounters CountersOf(uint32_t number) {
+    const lull::v1::ProcessCounters counters = Counters();
+    for (const auto& ring : counters.rings()) {
+      if (ring.ring() == number) return ring;
+    }
+    return {};
+  }
+
+  FakeSegment segment_;
+  ModuleCache modules_;
+  SpoolState state_;
+  std::unique_ptr<Target> target_;
+  BatchBuilder batch_;
+  uint64_t clock_ = kSecond;
+};
+
+TEST_F(TargetTest, CountersAreNotAsOfAReadingThatLeftSomething) {
+  for (uint32_t ring = 0; ring < 4; ++ring) {
+    while (segment_.Commit(ring, MakeEvent(EventType::kLaunch, 1))) {
+    }
+  }
+  uint64_t committed = MonotonicNs();
+  ASSERT_FALSE(target_->Read(&batch_)) << "a batch is full before four rings are read";
+  EXPECT_EQ(Counters().as_of_ns(), 0u);
+  Deliver();
+  segment_.view().ring(0).lost = 17;  // so that there is something new to tell
+  while (!target_->Read(&batch_)) Deliver();
+  EXPECT_GT(Counters().as_of_ns() + 1'000, committed);
+}
+
+TEST_F(TargetTest, WhatWasCommittedBeforeTheTimeOfTheCountersHasBeenRead) {
+  constexpr uint64_t kEvents = 200'000;
+  std::vector<std::atomic<uint64_t>> committed_at(kEvents);
+  std::thread writer([&] {
+    for (uint64_t i = 0; i < kEvents;) {
+      uint32_t ring = i % 2 == 0 ? 0 : 63;  // read first and last
+      if (!segment_.Commit(ring, MakeEvent(EventType::kLaunch, i))) {
+        std::this_thread::yield();
+        continue;
+      }
+      committed_at[i++].store(MonotonicNs(), std::memory_order_release);
+    }
+  });
+  std::array<uint64_t, 2> read = {};
+  uint64_t checked = 0;
+  while (read[0] + read[1] < kEvents) {
+    bool all = target_->Read(&batch_);
+    for (const auto& run : batch_.batch()->rings()) {
+      read[run.ring() == 0 ? 0 : 1] += static_cast<uint64_t>(run.events().type_size());
+    }
+    Deliver();
+    if (!all) continue;
+    uint64_t as_of = Counters().as_of_ns();
+    for (uint64_t i = std::min(2 * read[0], 2 * read[1] + 1); i < kEvents; ++i) {
+      uint64_t at = committed_at[i].load(std::memory_order_acquire);
+      if (at == 0) break;
+      if (i / 2 < read[i % 2]) continue;
+      ASSERT_GE(at, as_of) << "event " << i << " had been committed";
+      ++checked;
+    }
+  }
+  writer.join();
+  EXPECT_GT(checked, 0u) << "some were committed meanwhile";
+}
+
+TEST_F(TargetTest, DropsEventsWhoseTimesCannotBeAndGoesOn) {
+  abi::Event late = MakeEvent(EventType::kSync, 1, ~uint64_t{0});
+  abi::Event endless = MakeEvent(EventType::kSync, 2);
+  endless.duration_ns = ~uint64_t{0} >> 1;
+  abi::Event unknown = MakeEvent(static_cast<EventType>(abi::kEventTypeCount), 3);
+  abi::Event foreign = MakeEvent(kRunDelayType, 4);  // the relay's own
+  for (const abi::Event& event :
+       {late, MakeEvent(EventType::kSync, 5), endless, unknown, foreign}) {
+    ASSERT_TRUE(segment_.Commit(0, event));
+  }
+  ASSERT_TRUE(target_->Read(&batch_));
+  ASSERT_EQ(batch_.events(), 1u);
+  EXPECT_EQ(batch_.batch()->rings(0).events().arg0(0), 5u);
+  EXPECT_EQ(batch_.batch()->rings(0).events().first_position(), 1u);
+  lull::v1::RingCounters counters = CountersOf(0);
+  EXPECT_EQ(counters.committed(), 5u);
+  EXPECT_EQ(counters.lost_relay(), 4u);
+  EXPECT_FALSE(target_->corrupt());
+}
+
+TEST_F(TargetTest, KeepsTotalsThatNoStoreCouldHoldFromTheWire) {
+  segment_.view().header().gpu_self_ns = ~uint64_t{0};
+  segment_.view().header().cupti_dropped = 7;
+  segment_.view().header().cupti_state = 99;  // of a later version
+  segment_.view().ring(0).self_ns = ~uint64_t{0};
+  segment_.view().ring(0).short_waits = 1;
+  segment_.view().ring(0).head = ~uint64_t{0};
+  lull::v1::ProcessCounters counters = Counters();
+  EXPECT_EQ(counters.gpu_self_ns(), ~uint64_t{0} >> 1);
+  EXPECT_EQ(counters.cupti_dropped(), 7u);
+  EXPECT_EQ(counters.cupti_state(), 99u);
+  EXPECT_EQ(counters.rings(0).self_ns(), ~uint64_t{0} >> 1);
+  EXPECT_LE(counters.rings(0).committed(), uint64_t{abi::kRingSlots});
+}
+
+TEST_F(TargetTest, TellsTheStateOfTracing) {
+  abi::SegmentHeader& header = segment_.view().header();
+  header.cupti_state = static_cast<uint32_t>(abi::CuptiState::kTracing);
+  header.cupti_version = 26;
+  header.cupti_result = 15;
+  header.step_hook = static_cast<uint32_t>(abi::StepHookState::kOn);
+  header.cupti_dropped = 1;
+  header.gpu_records_lost = 2;
+  header.gpu_records_bad = 3;
+  header.gpu_self_ns = 4;
+  lull::v1::ProcessCounters counters = Counters();
+  EXPECT_EQ(counters.cupti_state(), 5u);
+  EXPECT_EQ(counters.cupti_version(), 26u);
+  EXPECT_EQ(counters.cupti_result(), 15u);
+  EXPECT_EQ(counters.step_hook(), 2u);
+  EXPECT_EQ(counters.cupti_dropped(), 1u);
+  EXPECT_EQ(counters.gpu_records_lost(), 2u);
+  EXPECT_EQ(counters.gpu_records_bad(), 3u);
+  EXPECT_EQ(counters.gpu_self_ns(), 4u);
+}
+
+TEST_F(TargetTest, DrivesWindowsByTheClockUntilStepsAppear) {
+  abi::ControlBlock& control = segment_.view().control();
+  EXPECT_EQ(control.gpu_mode, static_cast<uint32_t>(abi::GpuMode::kWindow));
+  EXPECT_EQ(control.gpu_active, 5u);
+  auto drive = [&](uint64_t ms) {
+    ++segment_.view().header().gpu_calls;
+    target_->DriveGpu(kSecond + ms * 1'000'000);
+    return control.gpu_clock_state.load();
+  };
+  drive(0);
+  EXPECT_EQ(control.gpu_by_clock, 0u);
+  drive(3100);
+  EXPECT_EQ(control.gpu_by_clock, 1u);
+  EXPECT_EQ(drive(4100), static_cast<uint32_t>(abi::TracingState::kWarmUp));
+  EXPECT_EQ(drive(4300), static_cast<uint32_t>(abi::TracingState::kActive));
+  segment_.Commit(0, MakeEvent(EventType::kStep, 0));
+  ASSERT_TRUE(target_->Read(&batch_));
+  EXPECT_EQ(drive(4400), 0u);
+  EXPECT_EQ(control.gpu_by_clock, 0u);
+}
+
+TEST_F(TargetTest, HoldsTracingThatCostsMoreThanTheBudget) {
+  abi::ControlBlock& control = segment_.view().control();
+  for (int i = 0; i < 50; ++i) {
+    target_->Govern(kSecond + static_cast<uint64_t>(i) * kSecond / 10);
+    segment_.view().header().gpu_self_ns += kSecond / 100;  // 10 %
+  }
+  EXPECT_EQ(control.gpu_hold, 1u);
+  EXPECT_EQ(control.thinning, 0u);
+}
+
+// The relay's own ring: this thread launches, and waits for a processor that another
+// one does not leave.
+class RunDelayTargetTest : public TargetTest {
+ protected:
+  void SetUp() override {
+    if (access("/proc/self/schedstat", R_OK) != 0) {
+      GTEST_SKIP() << "this kernel keeps no schedstat";
+    }
+    TargetTest::SetUp();
+    Announce();
+  }
+
+  void Announce() {
+    segment_.view().ring(0).state = abi::RingState::kOwned;
+    segment_.Commit(0, MakeEvent(EventType::kThreadStart, gettid()));
+    segment_.Commit(0, MakeEvent(EventType::kLaunch, 1));
+    ASSERT_TRUE(target_->Read(&batch_));
+  }
+
+  // Until one more event of the relay's own is in the batch.
+  void SampleOne() {
+    size_t before = batch_.events();
+    for (int i = 0; i < 10'000 && batch_.events() == before; ++i) {
+      usleep(1'000);
+      target_->SampleRunDelay(&batch_, MonotonicNs());
+    }
+    ASSERT_EQ(batch_.events(), before + 1);
+  }
+};
+
+TEST_F(RunDelayTargetTest, NumbersItsOwnEventsAcrossWorkersAndCountsTheLost) {
+  SampleOne();
+  SampleOne();
+  const auto& runs = batch_.batch()->rings();
+  ASSERT_EQ(runs.size(), 2);
+  EXPECT_EQ(runs[1].ring(), kRelayRing);
+  EXPECT_EQ(runs[1].events().first_position(), 0u);
+  EXPECT_EQ(runs[1].events().type_size(), 2);
+  EXPECT_EQ(runs[1].events().tid(0), static_cast<uint32_t>(gettid()));
+  Deliver();
+  SampleOne();
+  Lose();
+  lull::v1::RingCounters counters = CountersOf(kRelayRing);
+  EXPECT_EQ(counters.committed(), 3u);
+  EXPECT_EQ(counters.lost_relay(), 1u);
+
+  SpoolState next_state;  // as the next worker finds it
+  ASSERT_TRUE(next_state.Decode(state_.Encode()));
+  state_ = std::move(next_state);
+  Open({});
+  segment_.Commit(0, MakeEvent(EventType::kLaunch, 2));
+  ASSERT_TRUE(target_->Read(&batch_));
+  SampleOne();
+  const auto& run = batch_.batch()->rings(1);
+  EXPECT_EQ(run.ring(), kRelayRing);
+  EXPECT_EQ(run.events().first_position(), 3u);
+  counters = CountersOf(kRelayRing);
+  EXPECT_EQ(counters.committed(), 4u);
+  EXPECT_EQ(counters.lost_relay(), 1u);
+}
+
+TEST_F(RunDelayTargetTest, LeavesThreadsAloneThatGiveTheGpuNothing) {
+  segment_.Commit(0, MakeEvent(EventType::kThreadStart, gettid()));
+  segment_.Commit(0, MakeEvent(EventType::kGcPause, 1));
+  ASSERT_TRUE(target_->Read(&batch_));
+  size_t before = batch_.events();
+  for (int i = 0; i < 20; ++i) {
+    usleep(1'000);
+    target_->SampleRunDelay(&batch_, MonotonicNs());
+  }
+  EXPECT_EQ(batch_.events(), before);
+}
+
+}  // namespace
+}  // namespace lull::relay
