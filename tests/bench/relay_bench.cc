@@ -19,21 +19,54 @@ namespace lull::relay {
 namespace {
 
 // A launch as a training loop makes it: a tip, a stream, a function, 50 us apart.
-void Refill(FakeSegment* segment, abi::Ref tip, uint64_t* clock) {
+std::vector<abi::Event> Launches(FakeSegment* segment) {
   abi::Event event = MakeEvent(abi::EventType::kLaunch, 0x55d0'1000);
   event.arg1 = 0x7f12'3456'7890;
   event.api = 1;
-  event.py_stack = tip;
-  do {
-    event.start_ns = *clock += 50'000;
-    event.duration_ns = 4'000 + *clock % 3'000;
-  } while (segment->Commit(0, event));
+  event.py_stack =
+      segment->AddPythonStack({{segment->AddCode("train.py", "step", 1), 2}});
+  return {event};
 }
 
-void RingToBatch(benchmark::State& state) {
+// The same within a window of GPU tracing: of each launch also the call as CUPTI saw
+// it and the kernel, one of 64 that repeat; now and then a copy.
+std::vector<abi::Event> TracedLaunches(FakeSegment* segment) {
+  abi::Event launch = Launches(segment)[0];
+  abi::Ref name = segment->AddText("cudaLaunchKernel_v7000");
+  abi::Ref stream = segment->AddGpuStream(0, 1, 7);
+  std::vector<abi::Event> events;
+  for (uint32_t i = 0; i < 64; ++i) {
+    abi::Event call = MakeEvent(abi::EventType::kApiCall, 4711);
+    call.py_stack = name;
+    call.api = abi::kRuntimeCallBase + 211;
+    abi::Event kernel = MakeEvent(abi::EventType::kGpuKernel, 0);
+    kernel.py_stack = segment->AddKernel(segment->AddText("_Z4gemmPf"), i + 1);
+    kernel.native_stack = stream;
+    call.arg2 = kernel.arg2 = 100'000 + i;
+    events.insert(events.end(), {launch, call, kernel});
+    if (i % 16 != 0) continue;
+    abi::Event copy = MakeEvent(abi::EventType::kGpuCopy, 1 << 20);
+    copy.native_stack = stream;
+    events.push_back(copy);
+  }
+  return events;
+}
+
+void Refill(FakeSegment* segment, const std::vector<abi::Event>& events,
+            uint64_t* clock) {
+  for (size_t i = 0;; i = (i + 1) % events.size()) {
+    abi::Event event = events[i];
+    event.start_ns = *clock += 50'000;
+    event.duration_ns = 4'000 + *clock % 3'000;
+    if (!segment->Commit(0, event)) return;
+  }
+}
+
+using Mix = std::vector<abi::Event> (*)(FakeSegment*);
+
+void RingToBatch(benchmark::State& state, Mix mix) {
   FakeSegment segment;
-  abi::Ref code = segment.AddCode("train.py", "step", 1);
-  abi::Ref tip = segment.AddPythonStack({{code, 2}});
+  std::vector<abi::Event> events_of_loop = mix(&segment);
   SpoolState spool_state;
   ModuleCache modules;
   lull::v1::ProcessInfo info;
@@ -48,7 +81,7 @@ void RingToBatch(benchmark::State& state) {
   std::string wire;
   std::vector<abi::Event> copy(abi::kRingSlots);
   for (auto _ : state) {
-    Refill(&segment, tip, &clock);
+    Refill(&segment, events_of_loop, &clock);
     uint64_t before = MonotonicNs();
     (*target)->Read(&batch);
     batch.batch()->SerializeToString(&wire);
@@ -69,7 +102,12 @@ void RingToBatch(benchmark::State& state) {
   state.counters["memcpy_ratio"] =
       static_cast<double>(relay_ns) / static_cast<double>(memcpy_ns);
 }
-BENCHMARK(RingToBatch)->UseManualTime()->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(RingToBatch, launches, Launches)
+    ->UseManualTime()
+    ->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(RingToBatch, traced_launches, TracedLaunches)
+    ->UseManualTime()
+    ->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace lull::relay

@@ -6,6 +6,8 @@
 
 #include <fstream>
 #include <memory>
+#include <set>
+#include <utility>
 
 #include "daemon/base/runtime_directory.h"
 #include "daemon/relay/batch_builder.h"
@@ -55,7 +57,22 @@ void FillSegment(std::string_view input, FakeSegment* segment) {
   Overwrite(view.arena(), Take(&input, kArenaBytes));
 }
 
-std::vector<std::string> SegmentSeeds() {
+// What FillSegment() reads.
+std::string SegmentSeed(const FakeSegment& segment) {
+  abi::SegmentView view = segment.view();
+  uint32_t used = view.header().arena_used;
+  std::string seed(reinterpret_cast<char*>(&used), sizeof(used));
+  for (uint32_t i = 0; i < kRings; ++i) {
+    seed.append(reinterpret_cast<char*>(&view.ring(i)), sizeof(abi::RingHeader));
+  }
+  for (uint32_t i = 0; i < kRings; ++i) {
+    seed.append(reinterpret_cast<char*>(view.slots(i)), kSlots * sizeof(abi::Event));
+  }
+  seed.append(view.arena(), kArenaBytes);
+  return seed;
+}
+
+std::string HostSeed() {
   FakeSegment segment;
   abi::Ref code = segment.AddCode("train.py", "step", 3, 11, "\x80\x01");
   abi::Ref python = segment.AddPythonStack({{code, 0}, {code, -1}});
@@ -69,18 +86,44 @@ std::vector<std::string> SegmentSeeds() {
       segment.Commit(ring, event);
     }
   }
-  abi::SegmentView view = segment.view();
-  uint32_t used = view.header().arena_used;
-  std::string seed(reinterpret_cast<char*>(&used), sizeof(used));
-  for (uint32_t i = 0; i < kRings; ++i) {
-    seed.append(reinterpret_cast<char*>(&view.ring(i)), sizeof(abi::RingHeader));
-  }
-  for (uint32_t i = 0; i < kRings; ++i) {
-    seed.append(reinterpret_cast<char*>(view.slots(i)), kSlots * sizeof(abi::Event));
-  }
-  seed.append(view.arena(), kArenaBytes);
-  return {seed};
+  return SegmentSeed(segment);
 }
+
+std::string GpuSeed() {
+  FakeSegment segment;
+  abi::Ref stream = segment.AddGpuStream(0, 1, 7);
+  abi::Ref name = segment.AddText("_Z4gemmPf");
+  const std::pair<abi::EventType, abi::Ref> events[] = {
+      {abi::EventType::kGpuDevice,
+       segment.AddGpuDevice(segment.AddText("NVIDIA H200"), 0, 132)},
+      {abi::EventType::kGpuKernel, segment.AddKernel(name)},
+      {abi::EventType::kGpuKernel, segment.AddKernel(0)},
+      {abi::EventType::kGpuCopy, 0},
+      {abi::EventType::kGpuMemset, 0},
+      {abi::EventType::kGpuGraph, 0},
+      {abi::EventType::kApiCall, segment.AddText("cudaLaunchKernel")},
+      {abi::EventType::kGpuStreamWait, 0},
+      {abi::EventType::kGpuTracing, 0},
+      {abi::EventType::kGpuLost, 0},
+      {abi::EventType::kGpuMark, 0},
+      {abi::EventType::kStep, 0},
+      {abi::EventType::kNonFinite, 0},
+  };
+  for (const auto& [type, python] : events) {
+    abi::Event event = MakeEvent(type, 1);
+    event.py_stack = python;
+    if (type == abi::EventType::kApiCall) {
+      event.api = abi::kRuntimeCallBase + 211;
+    } else if (type >= abi::EventType::kGpuKernel &&
+               type <= abi::EventType::kGpuStreamWait) {
+      event.native_stack = stream;
+    }
+    segment.Commit(0, event);
+  }
+  return SegmentSeed(segment);
+}
+
+std::vector<std::string> SegmentSeeds() { return {HostSeed(), GpuSeed()}; }
 
 std::vector<std::string> LineTableSeeds() {
   std::vector<std::string> seeds;
@@ -117,6 +160,61 @@ std::vector<std::string> MapsSeeds() {
       "7ffff7fc1000-7ffff7fc3000 r-xp 00000000 00:00 0                  [vdso]\n"};
 }
 
+// What batches have defined so far, by kind.
+struct Defined {
+  std::set<uint32_t> stacks, kernels, streams, devices;
+};
+
+void Collect(const lull::v1::Batch& batch, Defined* defined) {
+  for (const auto& of_process : batch.stacks()) {
+    for (const auto& stack : of_process.stacks()) defined->stacks.insert(stack.ref());
+  }
+  for (const auto& gpu : batch.gpus()) {
+    for (const auto& kernel : gpu.kernels()) defined->kernels.insert(kernel.ref());
+    for (const auto& stream : gpu.streams()) defined->streams.insert(stream.ref());
+    for (const auto& device : gpu.devices()) defined->devices.insert(device.ref());
+  }
+}
+
+bool NamesOnlyWhatIs(const Defined& defined, const lull::v1::Batch& batch) {
+  static const std::set<uint32_t> kNone;
+  auto known = [](const std::set<uint32_t>& refs, uint32_t ref) {
+    return ref == 0 || refs.count(ref) != 0;
+  };
+  for (const auto& run : batch.rings()) {
+    for (int i = 0; i < run.events().type_size(); ++i) {
+      const std::set<uint32_t>* python = &kNone;
+      const std::set<uint32_t>* native = &kNone;
+      switch (run.events().type(i)) {
+        case lull::v1::EVENT_TYPE_GPU_KERNEL:
+          python = &defined.kernels;
+          [[fallthrough]];
+        case lull::v1::EVENT_TYPE_GPU_COPY:
+        case lull::v1::EVENT_TYPE_GPU_MEMSET:
+        case lull::v1::EVENT_TYPE_GPU_GRAPH:
+        case lull::v1::EVENT_TYPE_GPU_STREAM_WAIT:
+          native = &defined.streams;
+          break;
+        case lull::v1::EVENT_TYPE_GPU_DEVICE:
+          python = &defined.devices;
+          break;
+        case lull::v1::EVENT_TYPE_API_CALL:
+        case lull::v1::EVENT_TYPE_GPU_TRACING:
+        case lull::v1::EVENT_TYPE_GPU_LOST:
+        case lull::v1::EVENT_TYPE_GPU_MARK:
+          break;
+        default:
+          python = native = &defined.stacks;
+      }
+      if (!known(*python, run.events().python_stack(i)) ||
+          !known(*native, run.events().native_stack(i))) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 // A directory of this process, for the spool's files.
 const std::string& Scratch() {
   static const std::string* path = [] {
@@ -142,9 +240,12 @@ void FuzzSegment(std::string_view input) {
                              &modules, &state);
   Require(target.ok());
   BatchBuilder batch;
+  Defined defined;
   for (int round = 0; round < 4; ++round) {
     bool all = (*target)->Read(&batch);
     (*target)->AddCounters(&batch, 1'000'000'000, true);
+    Collect(*batch.batch(), &defined);
+    Require(NamesOnlyWhatIs(defined, *batch.batch()));
     Require(batch.batch()->ByteSizeLong() < (4u << 20));
     state.Apply(*batch.batch());
     (*target)->Commit();
