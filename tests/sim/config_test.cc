@@ -37,5 +37,13 @@ TEST(SimConfig, GivesAKernelTheLastDurationThatItsNameContains) {
   EXPECT_EQ(config.kernel_duration("relu"), 10'000);
 }
 
+TEST(SimConfig, LetsTheWallClockAloneGoBackwards) {
+  Config config;
+  ASSERT_TRUE(config.set("cupti_clock_step_ns", "-2000000000"));
+  EXPECT_EQ(config.cupti_clock_step_ns, -2'000'000'000);
+  EXPECT_FALSE(config.set("cupti_clock_step_ns", "--1"));
+  EXPECT_FALSE(config.set("cupti_launch_ns", "-1"));
+}
+
 }  // namespace
 }  // namespace lull::sim

@@ -7,6 +7,7 @@
 // a client whose callback takes a lock that it holds in another call deadlocks.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -41,8 +42,8 @@ class Output {
   void forget();
 
   size_t take_dropped();
-  bool zeroed_by_client = false;  // CUPTI need not clear buffers
-  bool per_thread = false;
+  std::atomic<bool> zeroed_by_client{false};  // CUPTI need not clear buffers
+  std::atomic<bool> per_thread{false};
 
   // --- without ------------------------------------------------------------------
   // Gives back what is closed. When it returns the client has had every buffer that

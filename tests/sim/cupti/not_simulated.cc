@@ -1,0 +1,43 @@
+// Functions that PyTorch links against and that are not simulated: counters, metrics,
+// ranges. Whatever they are given they return CUPTI_ERROR_NOT_SUPPORTED.
+#include "tests/sim/cupti/api.h"
+
+using namespace lull::sim::cupti;
+
+#define NOT_SIMULATED(name) \
+  SIM_EXPORT int name() { return finish(kErrorNotSupported); }
+
+NOT_SIMULATED(cuptiEventGetAttribute)
+NOT_SIMULATED(cuptiEventGetIdFromName)
+NOT_SIMULATED(cuptiEventGroupGetAttribute)
+NOT_SIMULATED(cuptiEventGroupReadEvent)
+NOT_SIMULATED(cuptiEventGroupSetAttribute)
+NOT_SIMULATED(cuptiEventGroupSetDisable)
+NOT_SIMULATED(cuptiEventGroupSetEnable)
+NOT_SIMULATED(cuptiEventGroupSetsCreate)
+NOT_SIMULATED(cuptiEventGroupSetsDestroy)
+NOT_SIMULATED(cuptiMetricEnumEvents)
+NOT_SIMULATED(cuptiMetricGetAttribute)
+NOT_SIMULATED(cuptiMetricGetIdFromName)
+NOT_SIMULATED(cuptiMetricGetNumEvents)
+NOT_SIMULATED(cuptiMetricGetValue)
+NOT_SIMULATED(cuptiSetEventCollectionMode)
+NOT_SIMULATED(cuptiDeviceGetChipName)
+NOT_SIMULATED(cuptiProfilerBeginPass)
+NOT_SIMULATED(cuptiProfilerBeginSession)
+NOT_SIMULATED(cuptiProfilerCounterDataImageCalculateScratchBufferSize)
+NOT_SIMULATED(cuptiProfilerCounterDataImageCalculateSize)
+NOT_SIMULATED(cuptiProfilerCounterDataImageInitialize)
+NOT_SIMULATED(cuptiProfilerCounterDataImageInitializeScratchBuffer)
+NOT_SIMULATED(cuptiProfilerDeInitialize)
+NOT_SIMULATED(cuptiProfilerDisableProfiling)
+NOT_SIMULATED(cuptiProfilerEnableProfiling)
+NOT_SIMULATED(cuptiProfilerEndPass)
+NOT_SIMULATED(cuptiProfilerEndSession)
+NOT_SIMULATED(cuptiProfilerFlushCounterData)
+NOT_SIMULATED(cuptiProfilerGetCounterAvailability)
+NOT_SIMULATED(cuptiProfilerInitialize)
+NOT_SIMULATED(cuptiProfilerPopRange)
+NOT_SIMULATED(cuptiProfilerPushRange)
+NOT_SIMULATED(cuptiProfilerSetConfig)
+NOT_SIMULATED(cuptiProfilerUnsetConfig)
