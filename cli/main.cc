@@ -27,6 +27,9 @@ int main(int argc, char** argv) {
   int exit_code = 0;
   lull::AddRun(app, line, &exit_code);
   lull::AddReport(app, &exit_code);
+  lull::AddGaps(app, &exit_code);
+  lull::AddKernels(app, &exit_code);
+  lull::AddSteps(app, &exit_code);
   lull::AddSyncs(app, &exit_code);
   lull::AddWaits(app, &exit_code);
   lull::AddGc(app, &exit_code);

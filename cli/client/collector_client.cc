@@ -66,6 +66,16 @@ class Client : public CollectorClient {
   absl::StatusOr<v1::WaitsReply> GetWaits(const v1::ReportRequest& request) override {
     return Call(*query_, &v1::Query::Stub::GetWaits, request);
   }
+  absl::StatusOr<v1::GapsReply> GetGaps(const v1::ReportRequest& request) override {
+    return Call(*query_, &v1::Query::Stub::GetGaps, request);
+  }
+  absl::StatusOr<v1::KernelsReply> GetKernels(
+      const v1::ReportRequest& request) override {
+    return Call(*query_, &v1::Query::Stub::GetKernels, request);
+  }
+  absl::StatusOr<v1::StepsReply> GetSteps(const v1::ReportRequest& request) override {
+    return Call(*query_, &v1::Query::Stub::GetSteps, request);
+  }
   absl::StatusOr<v1::ReportReply> GetReport(const v1::ReportRequest& request) override {
     return Call(*query_, &v1::Query::Stub::GetReport, request);
   }

@@ -31,6 +31,10 @@ class CollectorClient {
       const v1::ReportRequest& request) = 0;
   virtual absl::StatusOr<v1::GcReply> GetGcPauses(const v1::ReportRequest& request) = 0;
   virtual absl::StatusOr<v1::WaitsReply> GetWaits(const v1::ReportRequest& request) = 0;
+  virtual absl::StatusOr<v1::GapsReply> GetGaps(const v1::ReportRequest& request) = 0;
+  virtual absl::StatusOr<v1::KernelsReply> GetKernels(
+      const v1::ReportRequest& request) = 0;
+  virtual absl::StatusOr<v1::StepsReply> GetSteps(const v1::ReportRequest& request) = 0;
   virtual absl::StatusOr<v1::ReportReply> GetReport(
       const v1::ReportRequest& request) = 0;
 };

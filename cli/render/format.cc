@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kLongPath = 44;
 constexpr size_t kShortIdDigits = 8;
+constexpr size_t kCompact = 24;
 
 // Three significant digits: 8.12, 81.2, 812.
 std::string ThreeDigits(double value) {
@@ -117,6 +118,19 @@ std::string FormatSite(const v1::Site& site, v1::GroupBy group_by) {
     absl::StrAppend(&text, text.empty() ? "" : " ", Shortened(site.function(), 60));
   }
   return text.empty() ? "(unknown)" : text;
+}
+
+std::string CompactSite(const v1::Site& site, v1::GroupBy group_by) {
+  if (group_by == v1::GROUP_BY_FUNCTION && !site.function().empty()) {
+    return Shortened(site.function(), kCompact);
+  }
+  if (site.file().empty()) return FormatSite(site);
+  absl::string_view file = site.file();
+  absl::string_view path = LastComponents(file, kCompact);
+  if (path.size() > kCompact) path = file.substr(file.rfind('/') + 1);
+  std::string text = Printable(path);
+  if (site.line() > 0) absl::StrAppend(&text, ":", site.line());
+  return text;
 }
 
 std::string FormatFrame(const v1::Frame& frame) {

@@ -25,6 +25,10 @@ double Percent(double part, double whole);
 std::string FormatSite(const v1::Site& site, v1::GroupBy group_by = v1::GROUP_BY_LINE);
 std::string FormatFrame(const v1::Frame& frame);
 
+// The same in a few characters, for two of them on one line: "train.py:42", or the
+// function alone when rows are grouped by it.
+std::string CompactSite(const v1::Site& site, v1::GroupBy group_by);
+
 // Leaves out what a reader does not need: the way to site-packages, and all but
 // the last components of a long path.
 std::string ShortPath(absl::string_view path);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -105,15 +106,18 @@ std::string CoverageLine(const v1::Job& job, const v1::Gpu& gpu) {
   }
   // Every process and device has its own windows; say what one of them saw.
   return absl::StrCat("GPU truth for ", FormatDuration(gpu.traced_ns() / gpu.devices()),
-                      " of ", whole, " on each of ", gpu.devices(), " GPUs on average",
+                      " of ", whole, " (mean of ", gpu.devices(), " GPUs)",
                       Windows(gpu));
 }
 
 std::string MissingLine(const v1::Gpu& gpu) {
-  absl::string_view why = gpu.missing();
-  why = absl::StripSuffix(why, ".");
+  std::string why = Printable(absl::StripSuffix(gpu.missing(), "."));
   if (why.empty()) why = "nothing of a GPU was recorded";
-  return absl::StrCat("No GPU truth: ", Printable(why), WhatToDo(gpu), ".");
+  // A sentence of its own becomes part of this one; names in capitals stay.
+  if (why.size() > 1 && absl::ascii_islower(static_cast<unsigned char>(why[1]))) {
+    why[0] = absl::ascii_tolower(static_cast<unsigned char>(why[0]));
+  }
+  return absl::StrCat("No GPU truth: ", why, WhatToDo(gpu), ".");
 }
 
 std::string StoodAsideLine(const v1::Gpu& gpu) {

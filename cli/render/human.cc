@@ -1,54 +1,53 @@
 #include "cli/render/human.h"
 
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/render/advice.h"
 #include "cli/render/format.h"
+#include "cli/render/gpu_lines.h"
+#include "cli/render/gpu_tables.h"
+#include "cli/render/human_parts.h"
 #include "cli/render/lines.h"
 #include "cli/render/table.h"
 
 namespace lull {
 namespace {
 
-constexpr Table::Align kLeft = Table::Align::kLeft;
-constexpr Table::Align kRight = Table::Align::kRight;
-
-double D(uint64_t value) { return static_cast<double>(value); }
-
-std::string Mean(uint64_t total_ns, uint64_t count) {
-  return count == 0 ? "-" : FormatDuration(total_ns / count);
-}
-
-template <typename Frames>
-void AddFrames(Table& table, const Frames& frames) {
-  for (const v1::Frame& frame : frames) table.AddNote(FormatFrame(frame));
-}
-
-// The stacks under a row, when that is how the rows were grouped.
-template <typename Row>
-void AddStacks(Table& table, const Row& row, v1::GroupBy group_by) {
-  if (group_by != v1::GROUP_BY_STACK) return;
-  AddFrames(table, row.stack());
-  if constexpr (requires { row.native_stack(); }) AddFrames(table, row.native_stack());
-}
-
-std::string SyncsTable(const v1::SyncsReply& reply, v1::GroupBy group_by) {
+// With GPU truth two columns more: of the calls in traced time, how long the device
+// was busy meanwhile, and how long it idled because of them.
+std::string SyncsTable(const v1::SyncsReply& reply, bool gpu_truth,
+                       v1::GroupBy group_by) {
   if (reply.sync_points().empty()) return "  No call blocked on the GPU.\n";
-  Table table({{"blocked", kRight},
-               {"share", kRight},
-               {"calls", kRight},
-               {"mean", kRight},
-               {"longest", kRight},
-               {"call", kLeft},
-               {"where", kLeft}});
+  std::vector<Table::Column> columns = {
+      {"blocked", kRight}, {"share", kRight}, {"calls", kRight}};
+  if (gpu_truth) {
+    columns.insert(columns.end(),
+                   {{"judged", kRight}, {"needed", kRight}, {"wasted", kRight}});
+  } else {
+    columns.insert(columns.end(), {{"mean", kRight}, {"longest", kRight}});
+  }
+  columns.insert(columns.end(), {{"call", kLeft}, {"where", kLeft}});
+  Table table(std::move(columns));
   for (const v1::SyncPoint& point : reply.sync_points()) {
-    table.AddRow({FormatDuration(point.blocked_ns()),
-                  FormatShare(D(point.blocked_ns()), D(reply.total_blocked_ns())),
-                  FormatCount(point.calls()), Mean(point.blocked_ns(), point.calls()),
-                  FormatDuration(point.max_ns()), Shortened(point.api(), 40),
-                  FormatSite(point.site(), group_by)});
+    std::vector<std::string> cells = {
+        FormatDuration(point.blocked_ns()),
+        FormatShare(D(point.blocked_ns()), D(reply.total_blocked_ns())),
+        FormatCount(point.calls())};
+    if (gpu_truth) {
+      bool judged = point.judged_calls() > 0;
+      cells.push_back(judged ? FormatDuration(point.judged_blocked_ns()) : "-");
+      cells.push_back(judged ? FormatDuration(point.needed_ns()) : "-");
+      cells.push_back(judged ? FormatDuration(point.wasted_ns()) : "-");
+    } else {
+      cells.push_back(Mean(point.blocked_ns(), point.calls()));
+      cells.push_back(FormatDuration(point.max_ns()));
+    }
+    cells.push_back(Shortened(point.api(), 40));
+    cells.push_back(FormatSite(point.site(), group_by));
+    table.AddRow(std::move(cells));
     AddStacks(table, point, group_by);
   }
   return table.Text();
@@ -160,14 +159,26 @@ std::string WaitsHeadline(const v1::WaitsReply& reply) {
   return absl::StrCat("Waited on the host: ", FormatDuration(reply.total_ns()), "\n");
 }
 
-// Rows that `--top` cut off are in the totals; say so instead of letting the
-// reader add up and wonder.
-template <typename Reply>
-std::string Answer(const Reply& reply, const std::string& headline,
-                   const std::string& table) {
-  return absl::StrCat(JobLine(reply.job()), "\n\n", headline, table, "\n",
-                      LossesLine(reply.losses()), "\n", OverheadLine(reply.overhead()),
-                      "\n");
+std::string AdviceText(const v1::ReportReply& reply) {
+  std::string text;
+  for (const Advice& item : WhatToChangeFirst(reply)) {
+    absl::StrAppend(&text, Wrapped(absl::StrCat(item.finding, ":"), 2),
+                    Wrapped(absl::StrCat(item.advice, "."), 6));
+  }
+  return text.empty() ? "  Nothing stands out in what was measured.\n" : text;
+}
+
+std::string GpuSections(const v1::ReportReply& reply, v1::GroupBy group_by) {
+  std::string text;
+  if (!reply.gaps().gaps().empty()) {
+    absl::StrAppend(&text, "\nIdle, by line\n",
+                    GapsTable(reply.gaps(), reply.gpu(), group_by));
+  }
+  absl::StrAppend(&text, "\nKernels: ", FormatDuration(reply.kernels().total_ns()),
+                  " in ", FormatCount(reply.kernels().total_calls()), " launches\n",
+                  KernelsTable(reply.kernels(), group_by), "\nCopies and memsets\n",
+                  CopiesTable(reply.kernels()), "\n", StepsHead(reply.steps()));
+  return text;
 }
 
 }  // namespace
@@ -198,7 +209,13 @@ std::string JobsText(const v1::ListJobsReply& reply) {
 }
 
 std::string SyncsText(const v1::SyncsReply& reply, v1::GroupBy group_by) {
-  return Answer(reply, SyncsHeadline(reply), SyncsTable(reply, group_by));
+  bool truth = HasGpuTruth(reply.gpu());
+  std::string text =
+      Answer(reply, SyncsHeadline(reply), SyncsTable(reply, truth, group_by));
+  if (reply.sync_points().empty()) return text;
+  if (!truth) return absl::StrCat(text, MissingLine(reply.gpu()), "\n");
+  return absl::StrCat(text, CoverageLine(reply.job(), reply.gpu()),
+                      "; judged, needed and wasted\nare of the calls in it.\n");
 }
 
 std::string AllocationsText(const v1::AllocationsReply& reply, v1::GroupBy group_by) {
@@ -214,22 +231,26 @@ std::string WaitsText(const v1::WaitsReply& reply, v1::GroupBy group_by) {
 }
 
 std::string ReportText(const v1::ReportReply& reply, v1::GroupBy group_by) {
-  std::string text = absl::StrCat(
-      JobLine(reply.job()), "\n\n", SyncsHeadline(reply.syncs()),
-      SyncsTable(reply.syncs(), group_by), "\n", WaitsHeadline(reply.waits()),
-      WaitsTable(reply.waits(), group_by), "\n", GcHeadline(reply.gc()),
-      GcTable(reply.gc(), group_by), "\n", AllocationsHeadline(reply.allocations()),
-      AllocationsTable(reply.allocations(), group_by), "\nProcesses\n",
-      ProcessesTable(reply), "\nWhat to change first\n");
-  std::vector<Advice> advice = WhatToChangeFirst(reply);
-  if (advice.empty())
-    absl::StrAppend(&text, "  Nothing stands out in what was measured.\n");
-  for (const Advice& item : advice) {
-    absl::StrAppend(&text, "  ", item.finding, ":\n      ", item.advice, ".\n");
+  bool truth = HasGpuTruth(reply.gpu());
+  std::string text =
+      absl::StrCat(JobLine(reply.job()), "\n\n", GpuHead(reply.job(), reply.gpu()));
+  for (const v1::NonFinite& first : reply.non_finite()) {
+    absl::StrAppend(&text, NonFiniteLine(first), "\n");
   }
-  absl::StrAppend(&text, "\nGPU idle time is not measured in this version.\n",
-                  LossesLine(reply.losses()), "\n", OverheadLine(reply.overhead()),
-                  "\n");
+  if (truth) {
+    absl::StrAppend(&text, "\nIdle: ", FormatDuration(reply.gpu().idle_ns()),
+                    ", by cause\n", CausesTable(reply.gaps(), reply.gpu()));
+  }
+  absl::StrAppend(&text, "\nWhat to change first\n", AdviceText(reply));
+  if (truth) absl::StrAppend(&text, GpuSections(reply, group_by));
+  absl::StrAppend(&text, "\n", SyncsHeadline(reply.syncs()),
+                  SyncsTable(reply.syncs(), truth, group_by), "\n",
+                  WaitsHeadline(reply.waits()), WaitsTable(reply.waits(), group_by),
+                  "\n", GcHeadline(reply.gc()), GcTable(reply.gc(), group_by), "\n",
+                  AllocationsHeadline(reply.allocations()),
+                  AllocationsTable(reply.allocations(), group_by), "\nProcesses\n",
+                  ProcessesTable(reply), "\n", LossesLine(reply.losses()), "\n",
+                  OverheadLine(reply.overhead()), "\n");
   return text;
 }
 

@@ -5,10 +5,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "cli/render/format.h"
 
 namespace lull {
+namespace {
+
+constexpr size_t kColumns = 100;
+
+}  // namespace
 
 std::string JobLine(const v1::Job& job) {
   std::string line;
@@ -82,6 +88,20 @@ std::string OverheadLine(const v1::Overhead& overhead) {
       "relay %s CPU.",
       FormatDuration(overhead.self_ns()), overhead.percent(), overhead.budget_percent(),
       FormatDuration(overhead.relay_cpu_ns()));
+}
+
+std::string Wrapped(absl::string_view text, size_t indent) {
+  std::string margin(indent, ' ');
+  std::string result;
+  std::string line;
+  for (absl::string_view word : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
+    if (!line.empty() && indent + line.size() + 1 + word.size() > kColumns) {
+      absl::StrAppend(&result, margin, line, "\n");
+      line.clear();
+    }
+    absl::StrAppend(&line, line.empty() ? "" : " ", word);
+  }
+  return absl::StrCat(result, margin, line, "\n");
 }
 
 }  // namespace lull

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "query.pb.h"
 
 namespace lull {
@@ -15,5 +16,8 @@ std::string LossesLine(const v1::Losses& losses);
 
 // What measuring cost the job, against its budget.
 std::string OverheadLine(const v1::Overhead& overhead);
+
+// Words on lines of at most 100 columns, every line indented and ended.
+std::string Wrapped(absl::string_view text, size_t indent);
 
 }  // namespace lull

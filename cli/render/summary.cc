@@ -8,12 +8,16 @@
 #include "absl/strings/string_view.h"
 #include "cli/render/advice.h"
 #include "cli/render/format.h"
+#include "cli/render/gpu_lines.h"
+#include "cli/render/gpu_tables.h"
+#include "cli/render/gpu_words.h"
 #include "cli/render/lines.h"
 
 namespace lull {
 namespace {
 
 constexpr int kRowsPerCause = 2;
+constexpr int kIdleCauses = 3;
 constexpr size_t kAdviceLines = 2;
 
 class Summary {
@@ -23,13 +27,24 @@ class Summary {
 
   std::string Text() {
     Line(Bold(JobLine(reply_.job())));
-    Line(ProcessesLine());
-    Causes();
-    Allocations();
+    if (HasGpuTruth(reply_.gpu())) {
+      Line(Bold(BusyLine(reply_.gpu())));
+      Line(CoverageLine(reply_.job(), reply_.gpu()));
+      IdleCauses();
+    } else {
+      Line(ProcessesLine());
+      Causes();
+      Allocations();
+      Line(MissingLine(reply_.gpu()));
+    }
+    Remarks();
     AdviceLines();
     Line(Losses());
     Line(OverheadLine(reply_.overhead()));
-    Line(absl::StrCat("More: lull report ", ShortId(reply_.job().id())));
+    std::string job = ShortId(reply_.job().id());
+    Line(HasGpuTruth(reply_.gpu())
+             ? absl::StrCat("More: lull report ", job, ", lull gaps ", job)
+             : absl::StrCat("More: lull report ", job));
     return std::move(text_);
   }
 
@@ -60,6 +75,38 @@ class Summary {
                          FormatShare(static_cast<double>(total_ns),
                                      static_cast<double>(shares_.working_ns)),
                          times));
+  }
+
+  // Why the GPU idled: the causes that cost most, each at its worst place.
+  void IdleCauses() {
+    uint64_t idle = reply_.gpu().idle_ns();
+    int rows = std::min(kIdleCauses, reply_.gaps().causes_size());
+    for (int i = 0; i < rows; ++i) {
+      const v1::CauseRow& row = reply_.gaps().causes(i);
+      Line(absl::StrFormat(
+          "%s %-14s %9s  %7s  %s", i == 0 ? "idle:" : "     ", CauseName(row.cause()),
+          FormatDuration(row.total_ns()),
+          FormatShare(static_cast<double>(row.total_ns()), static_cast<double>(idle)),
+          WorstOf(row.cause())));
+    }
+  }
+
+  std::string WorstOf(v1::GapCause cause) const {
+    for (const v1::GapRow& gap : reply_.gaps().gaps()) {
+      if (gap.cause() == cause) return BlameOf(gap, v1::GROUP_BY_LINE);
+    }
+    return "";
+  }
+
+  // What an engineer should know whatever the times are.
+  void Remarks() {
+    if (!reply_.non_finite().empty()) {
+      Line(Warning(NonFiniteLine(reply_.non_finite(0))));
+    }
+    std::string aside = StoodAsideLine(reply_.gpu());
+    if (!aside.empty()) Line(aside);
+    std::string lost = GpuLossesLine(reply_.gpu());
+    if (!lost.empty()) Line(lost);
   }
 
   void Detail(uint64_t ns, absl::string_view what, const v1::Site& site) {
@@ -118,9 +165,7 @@ class Summary {
   void AdviceLines() {
     std::vector<Advice> advice = WhatToChangeFirst(reply_);
     if (advice.empty()) {
-      Line(
-          "Change first: nothing stands out (GPU idle time is not measured in this "
-          "version)");
+      Line("Change first: nothing stands out in what was measured");
     }
     for (size_t i = 0; i < std::min(kAdviceLines, advice.size()); ++i) {
       Line(absl::StrCat(Bold(i == 0 ? "Change first: " : "Then: "), advice[i].finding,

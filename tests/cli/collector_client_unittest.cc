@@ -47,6 +47,16 @@ TEST_F(CollectorClientTest, HandsOverTheRequestAndTheReply) {
   EXPECT_FALSE(collector.last_request().has_pid());
 }
 
+TEST_F(CollectorClientTest, AsksForEveryPartOfGpuTruth) {
+  testing::FakeCollector collector(address_);
+  auto client = CollectorClient::Create(Address());
+  ASSERT_TRUE(client.ok());
+  EXPECT_EQ((*client)->GetGaps({})->gaps_size(), 6);
+  EXPECT_EQ((*client)->GetKernels({})->copies_size(), 3);
+  EXPECT_EQ((*client)->GetSteps({})->count(), 1460u);
+  EXPECT_EQ((*client)->GetReport({})->non_finite_size(), 1);
+}
+
 TEST_F(CollectorClientTest, SaysWhatToCheckWhenNobodyAnswers) {
   auto client = CollectorClient::Create(Address());
   ASSERT_TRUE(client.ok());

@@ -96,10 +96,24 @@ class FakeCollector {
                           v1::WaitsReply* reply) override {
       return owner_->Answer(*context, *request, reply, FixedWaits());
     }
+    grpc::Status GetGaps(grpc::ServerContext* context, const v1::ReportRequest* request,
+                         v1::GapsReply* reply) override {
+      return owner_->Answer(*context, *request, reply, FixedGaps());
+    }
+    grpc::Status GetKernels(grpc::ServerContext* context,
+                            const v1::ReportRequest* request,
+                            v1::KernelsReply* reply) override {
+      return owner_->Answer(*context, *request, reply, FixedKernels());
+    }
+    grpc::Status GetSteps(grpc::ServerContext* context,
+                          const v1::ReportRequest* request,
+                          v1::StepsReply* reply) override {
+      return owner_->Answer(*context, *request, reply, FixedSteps());
+    }
     grpc::Status GetReport(grpc::ServerContext* context,
                            const v1::ReportRequest* request,
                            v1::ReportReply* reply) override {
-      return owner_->Answer(*context, *request, reply, FixedReport());
+      return owner_->Answer(*context, *request, reply, FixedGpuReport());
     }
 
    private:

@@ -245,6 +245,8 @@ v1::ReportReply FixedReport() {
   *reply.mutable_allocations() = FixedAllocations();
   *reply.mutable_gc() = FixedGc();
   *reply.mutable_waits() = FixedWaits();
+  reply.mutable_gpu()->set_mode(1);
+  reply.mutable_gpu()->set_missing(kMissing);
   return reply;
 }
 

@@ -18,4 +18,15 @@ v1::GcReply FixedGc();
 v1::WaitsReply FixedWaits();
 v1::ReportReply FixedReport();
 
+// The same job as seen by a run that traced the GPU: nine windows of each rank.
+v1::Gpu FixedGpu();
+v1::GapsReply FixedGaps();
+v1::KernelsReply FixedKernels();
+v1::StepsReply FixedSteps();
+v1::SyncsReply FixedGpuSyncs();
+v1::ReportReply FixedGpuReport();
+
+// Why a job has no GPU truth, as a collector says it.
+inline constexpr char kMissing[] = "No library of CUPTI was found.";
+
 }  // namespace lull::testing

@@ -27,15 +27,16 @@ Json Parsed(const Json& json) { return Json::parse(JsonText(json)); }
 
 TEST(JsonReport, OfSyncsHasTheAgreedKeysInOrder) {
   Json json = Parsed(SyncsJson(testing::FixedSyncs()));
-  EXPECT_THAT(Keys(json), ElementsAre("job", "sync_points", "total_blocked_ms",
+  EXPECT_THAT(Keys(json), ElementsAre("job", "gpu", "sync_points", "total_blocked_ms",
                                       "total_calls", "losses", "overhead"));
   EXPECT_THAT(
       Keys(json["job"]),
       ElementsAre("id", "name", "command", "host", "started_at", "duration_ms",
                   "exit_status", "ended", "events", "processes", "working_processes"));
   EXPECT_THAT(Keys(json["sync_points"][0]),
-              ElementsAre("api", "calls", "blocked_ms", "max_ms", "bytes", "site",
-                          "stack", "native_stack"));
+              ElementsAre("api", "calls", "blocked_ms", "max_ms", "bytes",
+                          "judged_calls", "judged_blocked_ms", "needed_ms", "wasted_ms",
+                          "site", "stack", "native_stack"));
   EXPECT_THAT(Keys(json["sync_points"][0]["site"]),
               ElementsAre("file", "line", "function"));
   EXPECT_THAT(Keys(json["sync_points"][0]["stack"][0]),
@@ -114,9 +115,11 @@ TEST(JsonReport, OfWaitsHasTheAgreedKeys) {
 
 TEST(JsonReport, OfAJobHasEveryList) {
   Json json = Parsed(ReportJson(testing::FixedReport()));
-  EXPECT_THAT(Keys(json), ElementsAre("job", "summary", "processes", "sync_points",
-                                      "allocation_sites", "gc_pauses", "host_waits",
-                                      "losses", "overhead"));
+  EXPECT_THAT(Keys(json),
+              ElementsAre("job", "summary", "gpu", "causes", "gaps", "kernels",
+                          "copies", "steps", "step_totals", "non_finite", "devices",
+                          "processes", "sync_points", "allocation_sites", "gc_pauses",
+                          "host_waits", "losses", "overhead"));
   EXPECT_EQ(json["processes"].size(), 3u);
   EXPECT_EQ(json["processes"][1]["rank"], 1);
   EXPECT_TRUE(json["processes"][2]["rank"].is_null());

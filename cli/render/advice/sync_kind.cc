@@ -122,11 +122,11 @@ SyncKind KindOf(const v1::SyncPoint& point) {
 const char* WhatItIs(SyncKind kind) {
   switch (kind) {
     case SyncKind::kReadValue:
-      return "a value read back: .item(), float(), bool() or `if` of a tensor";
+      return "a value read back (.item(), float(), bool(), `if`)";
     case SyncKind::kPrint:
       return "a tensor printed";
     case SyncKind::kShape:
-      return "a result whose size depends on values: a boolean mask, nonzero, unique";
+      return "a result whose size depends on values (boolean mask, nonzero, unique)";
     case SyncKind::kFromPython:
       return "a device tensor made of a Python number or list";
     case SyncKind::kToHost:
@@ -138,13 +138,13 @@ const char* WhatItIs(SyncKind kind) {
     case SyncKind::kExplicit:
       return "an explicit synchronisation";
     case SyncKind::kGradScaler:
-      return "GradScaler looking for overflows";
+      return "the GradScaler's look for overflows";
     case SyncKind::kClipGrad:
-      return "the norm of the gradients looked at";
+      return "a look at the norm of the gradients";
     case SyncKind::kUnknown:
       break;
   }
-  return "the host waits for the GPU";
+  return "a wait for the GPU";
 }
 
 const char* HowToAvoid(SyncKind kind) {

@@ -22,7 +22,7 @@ enum class SyncKind {
 
 SyncKind KindOf(const v1::SyncPoint& point);
 
-// "a value read back (.item(), float(), bool() or `if` of a tensor)"
+// "a value read back (.item(), float(), bool(), `if`)"
 const char* WhatItIs(SyncKind kind);
 // What to change, without a full stop.
 const char* HowToAvoid(SyncKind kind);

@@ -47,15 +47,14 @@ Lines ByLine(const v1::SyncsReply& reply) {
 void WastefulSyncs(const Evidence& evidence, std::vector<Advice>& found) {
   for (const auto& [site, line] : ByLine(evidence.reply().syncs())) {
     if (!evidence.ExceedsTraced(line.wasted_ns, kWastedSyncPercent)) continue;
-    found.push_back({"sync",
-                     absl::StrCat("the sync at ", FormatSite(line.first->site()),
-                                  " costs ", evidence.OfTraced(line.wasted_ns),
-                                  " of traced time: ", WhatItIs(line.kind), " (",
-                                  FormatCount(line.calls), " calls of ",
-                                  Shortened(line.first->api(), 40), ", blocked ",
-                                  FormatDuration(line.blocked_ns), ", needed ",
-                                  FormatDuration(line.needed_ns), ")"),
-                     HowToAvoid(line.kind), line.wasted_ns, true, line.wasted_ns});
+    found.push_back(
+        {"sync",
+         absl::StrCat(WhatItIs(line.kind), " at ", FormatSite(line.first->site()),
+                      " leaves the GPU idle ", evidence.OfTraced(line.wasted_ns),
+                      " of traced time; ", FormatCount(line.calls), " calls, blocked ",
+                      FormatDuration(line.blocked_ns), ", needed ",
+                      FormatDuration(line.needed_ns)),
+         HowToAvoid(line.kind), line.wasted_ns, true, line.wasted_ns});
   }
 }
 

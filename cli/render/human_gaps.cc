@@ -1,0 +1,79 @@
+#include "absl/strings/str_cat.h"
+#include "cli/render/gpu_lines.h"
+#include "cli/render/gpu_tables.h"
+#include "cli/render/gpu_words.h"
+#include "cli/render/human.h"
+#include "cli/render/human_parts.h"
+
+namespace lull {
+namespace {
+
+bool HasCulprit(const v1::GapRow& gap) {
+  return !gap.culprit_api().empty() ||
+         (gap.culprit().SerializeAsString() != gap.after().SerializeAsString() &&
+          gap.culprit().ByteSizeLong() > 0);
+}
+
+std::string Between(const v1::GapRow& gap, v1::GroupBy group_by) {
+  return absl::StrCat(CompactSite(gap.before(), group_by), " → ",
+                      CompactSite(gap.after(), group_by));
+}
+
+}  // namespace
+
+std::string BlameOf(const v1::GapRow& gap, v1::GroupBy group_by) {
+  if (!HasCulprit(gap)) return Between(gap, group_by);
+  std::string site = FormatSite(gap.culprit(), group_by);
+  if (gap.culprit_api().empty()) return absl::StrCat("at ", site);
+  return absl::StrCat(Shortened(gap.culprit_api(), 40), " at ", site);
+}
+
+std::string CausesTable(const v1::GapsReply& reply, const v1::Gpu& gpu) {
+  if (reply.causes().empty()) return "  The GPU never idled.\n";
+  Table table({{"idle", kRight},
+               {"share", kRight},
+               {"parts", kRight},
+               {"mean", kRight},
+               {"longest", kRight},
+               {"cause", kLeft}});
+  for (const v1::CauseRow& row : reply.causes()) {
+    table.AddRow({FormatDuration(row.total_ns()),
+                  FormatShare(D(row.total_ns()), D(gpu.idle_ns())),
+                  FormatCount(row.count()), Mean(row.total_ns(), row.count()),
+                  FormatDuration(row.max_ns()), CauseName(row.cause())});
+  }
+  return table.Text();
+}
+
+std::string GapsTable(const v1::GapsReply& reply, const v1::Gpu& gpu,
+                      v1::GroupBy group_by) {
+  if (reply.gaps().empty()) return "";
+  Table table({{"idle", kRight},
+               {"share", kRight},
+               {"parts", kRight},
+               {"longest", kRight},
+               {"cause", kLeft},
+               {"before → after", kLeft}});
+  for (const v1::GapRow& gap : reply.gaps()) {
+    table.AddRow({FormatDuration(gap.total_ns()),
+                  FormatShare(D(gap.total_ns()), D(gpu.idle_ns())),
+                  FormatCount(gap.count()), FormatDuration(gap.max_ns()),
+                  CauseName(gap.cause()), Between(gap, group_by)});
+    if (HasCulprit(gap)) table.AddNote(BlameOf(gap, group_by));
+    AddStacks(table, gap, group_by);
+  }
+  return table.Text();
+}
+
+std::string GapsText(const v1::GapsReply& reply, v1::GroupBy group_by) {
+  std::string head = GpuHead(reply.job(), reply.gpu());
+  if (!HasGpuTruth(reply.gpu())) return Answer(reply, head, "");
+  std::string table = absl::StrCat("\nIdle: ", FormatDuration(reply.gpu().idle_ns()),
+                                   ", by cause\n", CausesTable(reply, reply.gpu()));
+  if (!reply.gaps().empty()) {
+    absl::StrAppend(&table, "\nBy line\n", GapsTable(reply, reply.gpu(), group_by));
+  }
+  return Answer(reply, head, table);
+}
+
+}  // namespace lull

@@ -1,0 +1,46 @@
+// What the tables of several reports have in common.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "cli/render/format.h"
+#include "cli/render/lines.h"
+#include "cli/render/table.h"
+#include "query.pb.h"
+
+namespace lull {
+
+inline constexpr Table::Align kLeft = Table::Align::kLeft;
+inline constexpr Table::Align kRight = Table::Align::kRight;
+
+inline double D(uint64_t value) { return static_cast<double>(value); }
+
+inline std::string Mean(uint64_t total_ns, uint64_t count) {
+  return count == 0 ? "-" : FormatDuration(total_ns / count);
+}
+
+template <typename Frames>
+void AddFrames(Table& table, const Frames& frames) {
+  for (const v1::Frame& frame : frames) table.AddNote(FormatFrame(frame));
+}
+
+// The stacks under a row, when that is how the rows were grouped.
+template <typename Row>
+void AddStacks(Table& table, const Row& row, v1::GroupBy group_by) {
+  if (group_by != v1::GROUP_BY_STACK) return;
+  AddFrames(table, row.stack());
+  if constexpr (requires { row.native_stack(); }) AddFrames(table, row.native_stack());
+}
+
+// A report of one kind: the job, what it has to say, and what it cost.
+template <typename Reply>
+std::string Answer(const Reply& reply, const std::string& headline,
+                   const std::string& table) {
+  return absl::StrCat(JobLine(reply.job()), "\n\n", headline, table, "\n",
+                      LossesLine(reply.losses()), "\n", OverheadLine(reply.overhead()),
+                      "\n");
+}
+
+}  // namespace lull

@@ -1,0 +1,116 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "cli/render/gpu_lines.h"
+#include "cli/render/gpu_tables.h"
+#include "cli/render/human.h"
+#include "cli/render/human_parts.h"
+#include "cli/render/steps_facts.h"
+
+namespace lull {
+namespace {
+
+struct Part {
+  const char* name;
+  const char* title;  // of its column
+  uint64_t (v1::StepRow::*ns)() const;
+  bool of_device;  // known in traced steps alone
+};
+
+constexpr Part kParts[] = {
+    {"kernels", "kernel", &v1::StepRow::kernel_ns, true},
+    {"copies", "memcpy", &v1::StepRow::memcpy_ns, true},
+    {"memsets", "memset", &v1::StepRow::memset_ns, true},
+    {"communication", "comm", &v1::StepRow::communication_ns, true},
+    {"CUDA calls", "runtime", &v1::StepRow::runtime_ns, false},
+    {"waiting for data", "data", &v1::StepRow::data_ns, false},
+    {"other waits, GC, allocations", "host", &v1::StepRow::host_ns, false},
+    {"other", "other", &v1::StepRow::other_ns, false},
+};
+
+std::string Cell(const Part& part, const v1::StepRow& step, bool traced) {
+  if (part.of_device && !traced) return "-";
+  return FormatDuration((step.*part.ns)());
+}
+
+std::string SourceWords(const std::string& source) {
+  if (source == "optimizer") return "by optimizer steps";
+  if (source == "nvtx") return "by NVTX ranges";
+  if (source == "period") return "by the period of launches";
+  return Shortened(source, 20);
+}
+
+std::string Medians(const v1::StepsReply& reply, bool traced) {
+  Table table({{"median", kRight}, {"share", kRight}, {"part of a step", kLeft}});
+  const v1::StepRow& median = reply.median();
+  for (const Part& part : kParts) {
+    bool known = traced || !part.of_device;
+    table.AddRow(
+        {Cell(part, median, traced),
+         known ? FormatShare(D((median.*part.ns)()), D(median.duration_ns())) : "-",
+         part.name});
+  }
+  return table.Text();
+}
+
+// What the device made of the traced steps.
+std::string DeviceLine(const v1::StepsReply& reply) {
+  std::vector<std::string> parts = {
+      absl::StrFormat("GPU utilisation %.3g %%", reply.gpu_utilization_percent())};
+  auto estimated = [&parts](const char* what, double percent) {
+    if (percent > 0) parts.push_back(absl::StrFormat("%s %.3g %%", what, percent));
+  };
+  estimated("est. SM efficiency", reply.sm_efficiency_percent());
+  estimated("est. occupancy", reply.occupancy_percent());
+  parts.push_back(absl::StrFormat("tensor cores %.3g %%", reply.tensor_core_percent()));
+  return absl::StrCat("In traced steps: ", absl::StrJoin(parts, ", "), "\n");
+}
+
+}  // namespace
+
+std::string StepsHead(const v1::StepsReply& reply) {
+  if (reply.count() == 0) {
+    return "No steps were seen: no optimizer step, no NVTX range, no period in the "
+           "launches.\n";
+  }
+  bool traced = AnyStepTraced(reply);
+  std::string text = absl::StrCat("Steps: ", FormatCount(reply.count()), ", told ",
+                                  SourceWords(reply.source()), "; median ",
+                                  FormatDuration(reply.median().duration_ns()), "\n",
+                                  Medians(reply, traced));
+  if (traced) absl::StrAppend(&text, DeviceLine(reply));
+  return text;
+}
+
+std::string StepsTable(const v1::StepsReply& reply) {
+  if (reply.steps().empty()) return "";
+  bool ranks = std::any_of(reply.steps().begin(), reply.steps().end(),
+                           [](const v1::StepRow& step) { return step.rank() >= 0; });
+  std::vector<Table::Column> columns = {
+      {"step", kRight}, {ranks ? "rank" : "pid", kRight}, {"took", kRight}};
+  for (const Part& part : kParts) columns.push_back({part.title, kRight});
+  Table table(std::move(columns));
+  for (const v1::StepRow& step : reply.steps()) {
+    std::string process = ranks ? step.rank() >= 0 ? absl::StrCat(step.rank()) : "-"
+                                : absl::StrCat(step.pid());
+    std::vector<std::string> cells = {absl::StrCat(step.number()), process,
+                                      FormatDuration(step.duration_ns())};
+    for (const Part& part : kParts) cells.push_back(Cell(part, step, step.traced()));
+    table.AddRow(std::move(cells));
+  }
+  return table.Text();
+}
+
+std::string StepsText(const v1::StepsReply& reply) {
+  std::string head = GpuHead(reply.job(), reply.gpu());
+  std::string text = absl::StrCat("\n", StepsHead(reply));
+  if (!reply.steps().empty()) absl::StrAppend(&text, "\n", StepsTable(reply));
+  return Answer(reply, head, text);
+}
+
+}  // namespace lull

@@ -1,0 +1,180 @@
+// The JSON contract of GPU truth: keys, their order and types, and null for what is
+// not known.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "cli/render/json.h"
+#include "tests/cli/fixed_replies.h"
+
+namespace lull {
+namespace {
+
+using ::testing::DoubleEq;
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+
+std::vector<std::string> Keys(const Json& json) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.push_back(key);
+  return keys;
+}
+
+// Written out and read back, as a script would.
+Json Parsed(const Json& json) { return Json::parse(JsonText(json)); }
+
+TEST(GpuJson, OfGapsHasTheAgreedKeysInOrder) {
+  Json json = Parsed(GapsJson(testing::FixedGaps()));
+  EXPECT_THAT(Keys(json),
+              ElementsAre("job", "gpu", "causes", "gaps", "losses", "overhead"));
+  EXPECT_THAT(
+      Keys(json["gpu"]),
+      ElementsAre("mode", "schedule", "devices", "windows", "traced_ms", "busy_ms",
+                  "kernel_ms", "idle_ms", "unknown_ms", "utilization_percent",
+                  "verdict", "missing", "kernels", "copies", "memsets", "graphs",
+                  "cupti_dropped", "records_lost", "records_bad", "late_operations",
+                  "yielded_ms", "spans"));
+  EXPECT_THAT(Keys(json["gpu"]["spans"][0]),
+              ElementsAre("pid", "start_ms", "duration_ms", "state", "reason"));
+  EXPECT_THAT(Keys(json["causes"][0]),
+              ElementsAre("cause", "count", "total_ms", "max_ms", "share_percent"));
+  EXPECT_THAT(
+      Keys(json["gaps"][0]),
+      ElementsAre("cause", "before", "after", "culprit", "api", "count", "total_ms",
+                  "max_ms", "share_percent", "stack", "native_stack"));
+}
+
+TEST(GpuJson, HasCausesThatSumToTheIdleTime) {
+  Json json = Parsed(GapsJson(testing::FixedGaps()));
+  double total = 0;
+  double share = 0;
+  for (const Json& cause : json["causes"]) {
+    total += cause["total_ms"].get<double>();
+    share += cause["share_percent"].get<double>();
+  }
+  EXPECT_THAT(total, DoubleNear(json["gpu"]["idle_ms"].get<double>(), 1e-6));
+  EXPECT_THAT(share, DoubleNear(100, 1e-6));
+}
+
+TEST(GpuJson, NamesCausesModesAndStates) {
+  Json json = Parsed(GapsJson(testing::FixedGaps()));
+  EXPECT_EQ(json["causes"][0]["cause"], "data_wait");
+  EXPECT_EQ(json["gaps"][1]["api"], "cudaStreamSynchronize");
+  EXPECT_TRUE(json["gaps"][2]["api"].is_null());
+  EXPECT_EQ(json["gpu"]["mode"], "window");
+  EXPECT_EQ(json["gpu"]["windows"], 18);
+  EXPECT_EQ(json["gpu"]["spans"][18]["state"], "yielded");
+  EXPECT_EQ(json["gpu"]["spans"][18]["reason"], "other_user");
+  EXPECT_EQ(json["gpu"]["verdict"], "data");
+  EXPECT_THAT(json["gpu"]["utilization_percent"].get<double>(),
+              DoubleNear(100.0 * 10.1 / 24.6, 1e-9));
+}
+
+TEST(GpuJson, GivesNullAndNeverZeroForWhatWasNotTraced) {
+  v1::GapsReply reply;
+  reply.mutable_gpu()->set_missing(testing::kMissing);
+  Json gpu = Parsed(GapsJson(reply))["gpu"];
+  for (const char* key : {"busy_ms", "kernel_ms", "idle_ms", "unknown_ms",
+                          "utilization_percent", "verdict", "schedule"}) {
+    EXPECT_TRUE(gpu[key].is_null()) << key;
+  }
+  EXPECT_EQ(gpu["traced_ms"], 0);  // that much is known
+  EXPECT_EQ(gpu["missing"], testing::kMissing);
+}
+
+TEST(GpuJson, OfKernelsHasTheAgreedKeysAndUnits) {
+  Json json = Parsed(KernelsJson(testing::FixedKernels()));
+  EXPECT_THAT(Keys(json), ElementsAre("job", "gpu", "kernels", "copies", "total_ms",
+                                      "total_calls", "losses", "overhead"));
+  EXPECT_THAT(Keys(json["kernels"][0]),
+              ElementsAre("name", "calls", "total_ms", "avg_ms", "min_ms", "max_ms",
+                          "share_percent", "tensor_core", "blocks_per_sm",
+                          "occupancy_percent", "site", "operator", "stack"));
+  EXPECT_THAT(json["kernels"][0]["avg_ms"].get<double>(), DoubleEq(0.2));
+  EXPECT_EQ(json["kernels"][0]["operator"], "aten::addmm");
+  EXPECT_TRUE(json["kernels"][2]["tensor_core"].get<bool>());
+  EXPECT_THAT(Keys(json["copies"][0]), ElementsAre("direction", "memory", "count",
+                                                   "bytes", "total_ms", "gb_per_s"));
+  EXPECT_THAT(json["copies"][0]["gb_per_s"].get<double>(), DoubleNear(4.726, 1e-3));
+}
+
+TEST(GpuJson, GivesNullForFiguresOfAKernelThatAreNotKnown) {
+  Json json = Parsed(KernelsJson(testing::FixedKernels()));
+  EXPECT_TRUE(json["kernels"][1]["blocks_per_sm"].is_null());
+  EXPECT_TRUE(json["kernels"][1]["occupancy_percent"].is_null());
+  EXPECT_TRUE(json["kernels"][2]["operator"].is_null());
+  EXPECT_TRUE(json["copies"][2]["memory"].is_null());
+}
+
+TEST(GpuJson, OfStepsHasTheAgreedKeys) {
+  Json json = Parsed(StepsJson(testing::FixedSteps()));
+  EXPECT_THAT(Keys(json), ElementsAre("job", "gpu", "steps", "source", "count",
+                                      "median", "gpu_utilization_percent",
+                                      "sm_efficiency_percent", "occupancy_percent",
+                                      "tensor_core_percent", "losses", "overhead"));
+  EXPECT_THAT(Keys(json["steps"][0]),
+              ElementsAre("pid", "rank", "number", "start_ms", "duration_ms", "traced",
+                          "kernel_ms", "memcpy_ms", "memset_ms", "communication_ms",
+                          "runtime_ms", "data_ms", "host_ms", "other_ms"));
+  EXPECT_THAT(
+      Keys(json["median"]),
+      ElementsAre("duration_ms", "traced", "kernel_ms", "memcpy_ms", "memset_ms",
+                  "communication_ms", "runtime_ms", "data_ms", "host_ms", "other_ms"));
+}
+
+TEST(GpuJson, GivesNullForTheDevicesPartsOfStepsThatWereNotTraced) {
+  v1::StepsReply reply = testing::FixedSteps();
+  Json json = Parsed(StepsJson(reply));
+  EXPECT_TRUE(json["steps"][2]["kernel_ms"].is_null());
+  EXPECT_THAT(json["steps"][2]["data_ms"].get<double>(), DoubleEq(24));
+  EXPECT_THAT(json["steps"][0]["kernel_ms"].get<double>(), DoubleEq(31));
+
+  reply.mutable_median()->set_traced(false);
+  reply.mutable_steps()->DeleteSubrange(0, 2);
+  json = Parsed(StepsJson(reply));
+  EXPECT_TRUE(json["median"]["kernel_ms"].is_null());
+  EXPECT_TRUE(json["gpu_utilization_percent"].is_null());
+  EXPECT_TRUE(json["tensor_core_percent"].is_null());
+
+  json = Parsed(StepsJson({}));
+  EXPECT_TRUE(json["median"].is_null());
+  EXPECT_TRUE(json["source"].is_null());
+  EXPECT_EQ(json["count"], 0);
+}
+
+TEST(GpuJson, OfSyncsHasWastedTimeOnlyWhereCallsWereJudged) {
+  Json rows = Parsed(SyncsJson(testing::FixedGpuSyncs()))["sync_points"];
+  EXPECT_THAT(rows[0]["wasted_ms"].get<double>(), DoubleEq(3200));
+  EXPECT_THAT(rows[0]["needed_ms"].get<double>(), DoubleEq(1690));
+  EXPECT_EQ(rows[0]["judged_calls"], 640);
+  EXPECT_THAT(rows[0]["judged_blocked_ms"].get<double>(), DoubleEq(1730));
+  const char* const kKeys[] = {"judged_calls", "judged_blocked_ms", "needed_ms",
+                               "wasted_ms"};
+  for (const char* key : kKeys) EXPECT_TRUE(rows[2][key].is_null()) << key;
+  rows = Parsed(SyncsJson(testing::FixedSyncs()))["sync_points"];
+  for (const char* key : kKeys) EXPECT_TRUE(rows[0][key].is_null()) << key;
+}
+
+TEST(GpuJson, OfAReportHasTheWholeOfGpuTruth) {
+  Json json = Parsed(ReportJson(testing::FixedGpuReport()));
+  EXPECT_EQ(json["gpu"]["verdict"], "data");
+  EXPECT_EQ(json["causes"].size(), 7u);
+  EXPECT_EQ(json["gaps"].size(), 6u);
+  EXPECT_EQ(json["kernels"].size(), 3u);
+  EXPECT_EQ(json["steps"].size(), 3u);
+  EXPECT_EQ(json["step_totals"]["count"], 1460);
+  EXPECT_EQ(json["non_finite"][0]["step"], 812);
+  EXPECT_EQ(json["non_finite"][0]["value"], "nan");
+  EXPECT_THAT(json["devices"][0]["compute_capability"].get<double>(), DoubleEq(9.0));
+  EXPECT_EQ(json["processes"][0]["cupti_state"], "ready");
+  EXPECT_EQ(json["processes"][0]["cupti_version"], "12.4");
+  EXPECT_TRUE(json["processes"][2]["busy_ms"].is_null());
+  EXPECT_EQ(json["summary"]["verdict"], "data");
+  EXPECT_THAT(Keys(json["summary"]["advice"][0]),
+              ElementsAre("rule", "finding", "advice", "time_ms", "of_gpu_time"));
+}
+
+}  // namespace
+}  // namespace lull

@@ -1,0 +1,226 @@
+// GPU truth as people read it: golden files, and what a report says that has none.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_split.h"
+#include "cli/render/format.h"
+#include "cli/render/gpu_lines.h"
+#include "cli/render/gpu_words.h"
+#include "cli/render/human.h"
+#include "cli/render/summary.h"
+#include "preload/abi/event.h"
+#include "preload/abi/segment.h"
+#include "tests/cli/fixed_replies.h"
+#include "tests/cli/golden.h"
+
+namespace lull {
+namespace {
+
+using namespace testing;  // NOLINT: the fixed replies and the golden files
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A job of which nothing is known about the GPU.
+template <typename Reply>
+Reply WithoutTruth() {
+  Reply reply;
+  *reply.mutable_job() = FixedJob();
+  reply.mutable_gpu()->set_mode(1);
+  reply.mutable_gpu()->set_missing(kMissing);
+  return reply;
+}
+
+size_t DisplayWidth(const std::string& line) {
+  return static_cast<size_t>(
+      std::count_if(line.begin(), line.end(),
+                    [](unsigned char byte) { return (byte & 0xc0) != 0x80; }));
+}
+
+// Lines of a table, which all begin with two blanks.
+void ExpectTablesWithin100Columns(const std::string& text) {
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (line.substr(0, 2) != "  ") continue;
+    EXPECT_LE(DisplayWidth(std::string(line)), 100u) << line;
+  }
+}
+
+TEST(GpuReport, ShowsIdleTimeByCauseAndThenByLine) {
+  std::string text = GapsText(FixedGaps(), v1::GROUP_BY_LINE);
+  ExpectGolden("gaps", text);
+  ExpectTablesWithin100Columns(text);
+}
+
+TEST(GpuReport, NamesFunctionsOfAGapWhenGroupedByThem) {
+  ExpectGolden("gaps_by_function", GapsText(FixedGaps(), v1::GROUP_BY_FUNCTION));
+}
+
+TEST(GpuReport, ShowsTheStackOfWhatIsToBlameWhenGroupedByStack) {
+  ExpectGolden("gaps_by_stack", GapsText(FixedGaps(), v1::GROUP_BY_STACK));
+}
+
+TEST(GpuReport, ShowsKernelsByTimeAndCopiesByDirection) {
+  std::string text = KernelsText(FixedKernels(), v1::GROUP_BY_LINE);
+  ExpectGolden("kernels", text);
+  ExpectTablesWithin100Columns(text);
+}
+
+TEST(GpuReport, ShowsTheWholeNameOfAKernelWhenGroupedByStack) {
+  EXPECT_THAT(KernelsText(FixedKernels(), v1::GROUP_BY_STACK),
+              HasSubstr(FixedKernels().kernels(1).name()));
+}
+
+TEST(GpuReport, ShowsTheMedianStepAndTheNewestOnes) {
+  std::string text = StepsText(FixedSteps());
+  ExpectGolden("steps", text);
+  ExpectTablesWithin100Columns(text);
+}
+
+TEST(GpuReport, LeavesThePartsOfTheDeviceOutOfStepsThatWereNotTraced) {
+  v1::StepsReply reply = FixedSteps();
+  reply.mutable_median()->set_traced(false);
+  reply.mutable_steps()->DeleteSubrange(0, 2);
+  ExpectGolden("steps_untraced", StepsText(reply));
+}
+
+TEST(GpuReport, ShowsWhatASyncNeededAndWasted) {
+  ExpectGolden("syncs_gpu", SyncsText(FixedGpuSyncs(), v1::GROUP_BY_LINE));
+}
+
+TEST(GpuReport, PutsTheThreeAnswersFirstOnThePage) {
+  ExpectGolden("report_gpu", ReportText(FixedGpuReport(), v1::GROUP_BY_LINE));
+}
+
+TEST(GpuReport, SaysInOneLineWhyThereIsNoGpuTruthAndGuessesNothing) {
+  std::string expected = "No GPU truth: no library of CUPTI was found";
+  for (const std::string& text :
+       {GapsText(WithoutTruth<v1::GapsReply>(), v1::GROUP_BY_LINE),
+        KernelsText(WithoutTruth<v1::KernelsReply>(), v1::GROUP_BY_LINE),
+        StepsText(WithoutTruth<v1::StepsReply>()),
+        ReportText(WithoutTruth<v1::ReportReply>(), v1::GROUP_BY_LINE)}) {
+    EXPECT_THAT(text, HasSubstr(expected));
+    EXPECT_THAT(text, Not(HasSubstr("GPU busy")));
+    EXPECT_THAT(text, Not(HasSubstr("Idle:")));
+    EXPECT_THAT(text, Not(HasSubstr("tensor cores")));
+  }
+  ExpectGolden("gaps_missing",
+               GapsText(WithoutTruth<v1::GapsReply>(), v1::GROUP_BY_LINE));
+}
+
+TEST(GpuReport, TellsHowToRecordWhenTracingWasTurnedOff) {
+  v1::Gpu gpu;
+  gpu.set_missing("tracing was off");
+  EXPECT_EQ(MissingLine(gpu),
+            "No GPU truth: tracing was off; record with: lull run --gpu window.");
+}
+
+TEST(GpuReport, SaysWhichPartOfTheRunOneWindowCovers) {
+  v1::Gpu gpu;
+  gpu.set_devices(1);
+  gpu.set_traced_ns(2'000'000'000);
+  v1::TracingSpan* span = gpu.add_spans();
+  span->set_start_ns(5'000'000'000);
+  span->set_duration_ns(2'000'000'000);
+  span->set_state(static_cast<uint32_t>(abi::TracingState::kActive));
+  EXPECT_EQ(CoverageLine(FixedJob(), gpu),
+            "GPU truth for 2.00 s of 62.4 s, from 5.00 s to 7.00 s");
+}
+
+TEST(GpuReport, CountsOnlyWindowsInWhichOperationsWereRecorded) {
+  EXPECT_EQ(ActiveWindows(FixedGpu()), 18u);  // and not the span that was yielded
+}
+
+TEST(GpuReport, SaysForWhomItStoodAside) {
+  v1::Gpu gpu = FixedGpu();
+  EXPECT_EQ(StoodAsideLine(gpu),
+            "Stood aside for another profiler for 2.10 s: 58.0 s to 60.1 s (pid 4312)");
+  gpu.mutable_spans(18)->set_reason(
+      static_cast<uint32_t>(abi::TracingReason::kForeignClock));
+  EXPECT_THAT(StoodAsideLine(gpu), HasSubstr("another profiler's clock"));
+  EXPECT_EQ(StoodAsideLine({}), "");
+}
+
+TEST(GpuReport, SaysWhatIsMissingWithinTracedTime) {
+  EXPECT_EQ(
+      GpuLossesLine(FixedGpu()),
+      "GPU records: 120 lost for want of room; 200 ms of idle time that cannot be "
+      "judged");
+  EXPECT_EQ(GpuLossesLine({}), "");
+}
+
+TEST(GpuReport, NeverPassesControlCharactersOfKernelsToTheTerminal) {
+  v1::KernelsReply reply = FixedKernels();
+  reply.mutable_kernels(0)->set_name("a\x1b[2Jb");
+  reply.mutable_kernels(0)->set_operator_name("c\x1b[31md");
+  reply.mutable_copies(0)->set_direction("e\x07");
+  reply.mutable_gpu()->set_verdict("f\x1b");
+  std::string text = KernelsText(reply, v1::GROUP_BY_STACK);
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(text, Not(HasSubstr("\x07")));
+}
+
+TEST(GpuSummary, AnswersThreeQuestionsInAboutTenLines) {
+  std::string text = SummaryText(FixedGpuReport(), false);
+  ExpectGolden("summary_gpu", text);
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 14);
+}
+
+TEST(GpuSummary, TellsNoStepOfANonFiniteValueThatHasNone) {
+  v1::NonFinite first = FixedGpuReport().non_finite(0);
+  EXPECT_EQ(NonFiniteLine(first),
+            "First nan read back at train.py:42 train_step: step 812, 51.2 s after the "
+            "start (rank 1)");
+  first.set_step_known(false);
+  first.set_rank(-1);
+  EXPECT_EQ(
+      NonFiniteLine(first),
+      "First nan read back at train.py:42 train_step: 51.2 s after the start (pid "
+      "4313)");
+}
+
+TEST(GpuWords, AreThoseOfTheSharedMemory) {
+  EXPECT_STREQ(GpuModeKey(static_cast<uint32_t>(abi::GpuMode::kContinuous)),
+               "continuous");
+  EXPECT_STREQ(TracingStateKey(static_cast<uint32_t>(abi::TracingState::kYielded)),
+               "yielded");
+  EXPECT_STREQ(TracingReasonKey(static_cast<uint32_t>(abi::TracingReason::kProcessEnd)),
+               "process_end");
+  EXPECT_STREQ(CuptiStateKey(static_cast<uint32_t>(abi::CuptiState::kTooOld)),
+               "too_old");
+  EXPECT_STREQ(CuptiStateKey(static_cast<uint32_t>(abi::CuptiState::kYielded)),
+               "yielded");
+  EXPECT_STREQ(CuptiStateKey(77), "unknown");
+}
+
+TEST(GpuWords, HaveOneForEveryCause) {
+  EXPECT_STREQ(CauseKey(v1::GAP_CAUSE_UNKNOWN), "unknown");
+  EXPECT_STREQ(CauseKey(v1::GAP_CAUSE_DATA_WAIT), "data_wait");
+  EXPECT_STREQ(CauseKey(v1::GAP_CAUSE_HOST_CODE), "host_code");
+  for (int cause = 1; cause < v1::GapCause_ARRAYSIZE; ++cause) {
+    EXPECT_STRNE(CauseKey(static_cast<v1::GapCause>(cause)), "unknown") << cause;
+  }
+}
+
+TEST(GpuWords, ReadBothWaysInWhichCuptiCountsItsVersions) {
+  EXPECT_EQ(CudaVersionOfCupti(0), "");
+  EXPECT_EQ(CudaVersionOfCupti(18), "11.8");
+  EXPECT_EQ(CudaVersionOfCupti(22), "12.4");
+  EXPECT_EQ(CudaVersionOfCupti(130001), "13.0");
+  EXPECT_EQ(CudaVersionOfCupti(130300), "13.3");
+  EXPECT_EQ(CudaVersionOfCupti(99), "API 99");
+}
+
+TEST(CompactSite, KeepsTheEndOfALongPath) {
+  v1::Site site;
+  site.set_file("/home/ada/experiments/resnet/loaders/batches.py");
+  site.set_line(17);
+  site.set_function("to_device");
+  EXPECT_EQ(CompactSite(site, v1::GROUP_BY_LINE), "loaders/batches.py:17");
+  EXPECT_EQ(CompactSite(site, v1::GROUP_BY_FUNCTION), "to_device");
+  EXPECT_EQ(CompactSite({}, v1::GROUP_BY_LINE), "(unknown)");
+}
+
+}  // namespace
+}  // namespace lull
