@@ -9,6 +9,10 @@ bool StartsWith(std::string_view text, std::string_view prefix) {
   return text.substr(0, prefix.size()) == prefix;
 }
 
+bool Contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // What follows ".../lib/python3.11/" (or lib64, python3, python311.zip), or "" when
@@ -30,11 +34,21 @@ std::string_view InsidePythonLibrary(std::string_view file) {
   return {};
 }
 
+std::string_view ModuleName(const Frame& frame) {
+  std::string_view module = frame.module;
+  return module.substr(module.rfind('/') + 1);
+}
+
+// The first frame for which `wanted` holds, or nullptr.
 template <typename Predicate>
-const Frame* Innermost(const std::vector<const Frame*>& stack, Predicate skip) {
+const Frame* First(const std::vector<const Frame*>& stack, Predicate wanted) {
   for (const Frame* frame : stack) {
-    if (!skip(*frame)) return frame;
+    if (wanted(*frame)) return frame;
   }
+  return nullptr;
+}
+
+const Frame* Innermost(const std::vector<const Frame*>& stack) {
   return stack.empty() ? nullptr : stack.front();
 }
 
@@ -55,7 +69,8 @@ bool IsNativeInfrastructure(std::string_view module) {
   for (std::string_view prefix :
        {"libcudart.so", "libcudart-", "libcuda.so", "libc.so", "libc-2",
         "libpthread.so", "libpthread-2", "liblull.so", "ld-linux", "ld-2", "ld.so",
-        "ld64.so"}) {
+        "ld64.so", "libstdc++.so", "libc10.so", "libc10_", "libtorch.so",
+        "libtorch_"}) {
     if (StartsWith(name, prefix)) return true;
   }
   return false;
@@ -74,15 +89,41 @@ bool IsRuntimeHeader(const Frame& frame) {
          name[4] <= 'Z';
 }
 
+// "torch::autograd::generated::SelectBackward0::apply(...)"; nodes that are written by
+// hand lie in torch::autograd itself.
+std::string_view BackwardNode(const Frame& frame) {
+  std::string_view name = frame.function;
+  size_t end = name.find("::apply(");
+  if (end == std::string_view::npos) return {};
+  name = name.substr(0, end);
+  if (!StartsWith(name, "torch::autograd::")) return {};
+  std::string_view node = name.substr(name.rfind(':') + 1);
+  bool known = Contains(node, "Backward") || node == "AccumulateGrad" ||
+               node == "CopySlices" || node == "CppNode";
+  return known ? node : std::string_view();
+}
+
+std::string SiteFunction(const Frame& frame) {
+  std::string_view node = BackwardNode(frame);
+  return node.empty() ? frame.function : std::string(node);
+}
+
 const Frame* SelectSite(const std::vector<const Frame*>& python,
                         const std::vector<const Frame*>& native) {
   if (!python.empty()) {
-    return Innermost(python,
-                     [](const Frame& f) { return IsPythonInfrastructure(f.file); });
+    auto users = [](const Frame& f) { return !IsPythonInfrastructure(f.file); };
+    const Frame* frame = First(python, users);
+    return frame != nullptr ? frame : Innermost(python);
   }
-  return Innermost(native, [](const Frame& f) {
-    return IsNativeInfrastructure(f.module) || IsRuntimeHeader(f);
-  });
+  auto node = [](const Frame& f) { return !BackwardNode(f).empty(); };
+  auto users = [](const Frame& f) {
+    return !IsNativeInfrastructure(f.module) && !IsRuntimeHeader(f);
+  };
+  auto operators = [](const Frame& f) { return StartsWith(ModuleName(f), "libtorch"); };
+  if (const Frame* frame = First(native, node)) return frame;
+  if (const Frame* frame = First(native, users)) return frame;
+  if (const Frame* frame = First(native, operators)) return frame;
+  return Innermost(native);
 }
 
 }  // namespace lull::aggregate

@@ -122,8 +122,9 @@ JobTables::SiteIds JobTables::SiteOf(uint32_t python_stack, uint32_t native_stac
   const aggregate::Frame* frame =
       aggregate::SelectSite(Frames(python_stack), Frames(native_stack));
   if (frame == nullptr) return {};
-  return {InternSite(frame->file, frame->line, frame->function),
-          InternSite(frame->file, 0, frame->function)};
+  std::string function = aggregate::SiteFunction(*frame);
+  return {InternSite(frame->file, frame->line, function),
+          InternSite(frame->file, 0, function)};
 }
 
 absl::Status JobTables::Flush(storage::StoreWriter& writer, int64_t job) {

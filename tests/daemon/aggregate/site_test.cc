@@ -13,7 +13,7 @@ std::vector<const Frame*> Pointers(const std::vector<Frame>& frames) {
 
 std::string SiteOf(const std::vector<Frame>& python, const std::vector<Frame>& native) {
   const Frame* site = SelectSite(Pointers(python), Pointers(native));
-  return site == nullptr ? "none" : site->function;
+  return site == nullptr ? "none" : SiteFunction(*site);
 }
 
 TEST(Site, IsTheInnermostFrameOfTheUsersCode) {
@@ -64,6 +64,29 @@ TEST(Site, IsTheCallerOfAnInlineFunctionOfTheCudaHeaders) {
   }
 }
 
+TEST(Site, IsTheNodeOfTheBackwardGraphOnItsThread) {
+  const std::string torch = "/opt/torch/lib/libtorch_cpu.so";
+  std::vector<Frame> native = {
+      {"c10::cuda::CUDACachingAllocator::Native::malloc(void**)", "", 0,
+       "/opt/torch/lib/libc10_cuda.so"},
+      {"at::_ops::zeros::call(c10::ArrayRef<c10::SymInt>)", "", 0, torch},
+      {"torch::autograd::generated::SelectBackward0::apply(std::vector<at::Tensor>&&)",
+       "", 0, torch},
+      {"torch::autograd::Node::operator()(std::vector<at::Tensor>&&)", "", 0, torch},
+      {"torch::autograd::Engine::thread_main(std::shared_ptr<int> const&)", "", 0,
+       torch},
+      {"execute_native_thread_routine", "", 0, "/usr/lib/libstdc++.so.6"},
+      {"start_thread", "", 0, "/lib/libc.so.6"}};
+  EXPECT_EQ(SiteOf({}, native), "SelectBackward0");
+  EXPECT_EQ(SiteOf({{"f", "a.py", 1, ""}}, native), "f");
+  native[2].function = "torch::autograd::AccumulateGrad::apply(std::vector<int>&&)";
+  EXPECT_EQ(SiteOf({}, native), "AccumulateGrad");
+  native[2].function = "at::native::apply(int)";
+  EXPECT_EQ(SiteOf({}, native), native[1].function);
+  native.push_back({"step", "train.cc", 12, "/home/u/train"});
+  EXPECT_EQ(SiteOf({}, native), "step");
+}
+
 TEST(Site, IsNoneWithoutFrames) { EXPECT_EQ(SiteOf({}, {}), "none"); }
 
 TEST(Site, TellsPythonInfrastructureFromPackagesOfTheUser) {
@@ -88,12 +111,12 @@ TEST(Site, TellsNativeInfrastructureByTheNameOfTheModule) {
   for (const char* module :
        {"/usr/local/cuda/lib64/libcudart.so.12", "/usr/lib/libcuda.so.1",
         "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2",
-        "/lib/libc-2.28.so", "liblull.so"}) {
+        "/lib/libc-2.28.so", "liblull.so", "/opt/torch/lib/libtorch_cuda.so",
+        "/opt/torch/lib/libtorch.so", "/usr/lib/libc10.so", "libc10_cuda.so"}) {
     EXPECT_TRUE(IsNativeInfrastructure(module)) << module;
   }
-  for (const char* module :
-       {"/opt/torch/lib/libtorch_cuda.so", "/usr/lib/libcudnn.so.9",
-        "/usr/lib/libc10.so", "/home/u/a.out", ""}) {
+  for (const char* module : {"/usr/lib/libcudnn.so.9", "/opt/libtorchvision.so",
+                             "/usr/lib/libc100.so", "/home/u/a.out", ""}) {
     EXPECT_FALSE(IsNativeInfrastructure(module)) << module;
   }
 }
