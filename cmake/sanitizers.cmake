@@ -3,7 +3,6 @@
 # no sanitizer runtime is loaded. Its parts are built again, instrumented, into
 # the unit tests. docs/sanitizers.md says what is seen and what is not.
 add_library(lull_sanitize INTERFACE)
-set(LULL_SANITIZER_ENVIRONMENT)  # of each test
 if(LULL_SANITIZE STREQUAL "address")
   set(flags -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
 elseif(LULL_SANITIZE STREQUAL "thread")
@@ -18,9 +17,12 @@ if(flags)
   # tools/test shows them, and fails if there is one.
   set(reports ${CMAKE_BINARY_DIR}/sanitizer_reports)
   file(MAKE_DIRECTORY ${reports})
-  set(LULL_SANITIZER_ENVIRONMENT
-    ASAN_OPTIONS=log_path=${reports}/asan UBSAN_OPTIONS=print_stacktrace=1
-    TSAN_OPTIONS=log_path=${reports}/tsan:suppressions=${CMAKE_BINARY_DIR}/tsan.supp)
+  file(WRITE ${CMAKE_BINARY_DIR}/sanitizer_environment.cmake "
+    set(ENV{ASAN_OPTIONS} log_path=${reports}/asan)
+    set(ENV{UBSAN_OPTIONS} print_stacktrace=1)
+    set(ENV{TSAN_OPTIONS} log_path=${reports}/tsan:suppressions=${CMAKE_BINARY_DIR}/tsan.supp)")
+  set_property(DIRECTORY APPEND PROPERTY  # ctest runs it, and hands its variables on
+    TEST_INCLUDE_FILES ${CMAKE_BINARY_DIR}/sanitizer_environment.cmake)
 endif()
 if(LULL_SANITIZE STREQUAL "thread")
   # One exact name each: TSan wants a pattern to match one library.
