@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "preload/abi/handshake.h"
+#include "preload/cupti/gpu.h"
 #include "preload/entry/handshake.h"
 #include "preload/entry/relay_launcher.h"
 #include "preload/entry/segment.h"
@@ -113,6 +114,7 @@ void start(State* state) {
   prepare(segment.base);
   state->segment.store(segment.base, std::memory_order_relaxed);
   state->generation.store(next_generation(), std::memory_order_relaxed);
+  gpu_prepare(segment.base);
   // Pairs with the acquire in recording_segment(): segment and generation are set.
   state->mode.store(Mode::kRecording);
   count_missed(state_page());

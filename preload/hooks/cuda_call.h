@@ -10,6 +10,7 @@
 #pragma once
 
 #include "preload/abi/hook_list.h"
+#include "preload/cupti/gpu.h"
 #include "preload/entry/state.h"
 #include "preload/hooks/cuda_types.h"
 #include "preload/hooks/guard.h"
@@ -50,6 +51,10 @@ inline const void* as_pointer(unsigned long long address) {
         guard.outermost() ? recording_segment_or_start(Trigger::kGpuCall) : nullptr; \
     if (segment == nullptr) return original arguments;                               \
     uint64_t start = monotonic_ns();                                                 \
+    if (gpu_is_due(start)) {                                                         \
+      gpu_poll(segment);                                                             \
+      start = monotonic_ns();                                                        \
+    }                                                                                \
     int status = original arguments;                                                 \
     uint64_t end = monotonic_ns();                                                   \
     record(CudaCall{segment, start, end, abi::HookId::k_##hook, Library::library,    \

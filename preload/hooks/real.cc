@@ -14,9 +14,10 @@ namespace {
 
 // How to know each library by its DT_SONAME. Wheels may have changed the middle
 // (libcudart-e409450e.so.11.0). The version node always keeps the vendor's name.
+// All versions of CUPTI are one library.
 struct Identity {
   const char* prefix;
-  const char* suffix;
+  const char* suffix;  // nullptr: any
   const char* version_node;
 };
 constexpr Identity kIdentities[kLibraryCount] = {
@@ -24,6 +25,7 @@ constexpr Identity kIdentities[kLibraryCount] = {
     {"libcudart", ".so.12", "libcudart.so.12"},
     {"libcudart", ".so.13", "libcudart.so.13"},
     {"libcuda.so.1", "", nullptr},
+    {"libcupti", nullptr, nullptr},
 };
 
 const Identity& identity_of(Library library) {
@@ -33,9 +35,10 @@ const Identity& identity_of(Library library) {
 bool matches(const Identity& identity, const char* soname) {
   size_t size = strlen(soname);
   size_t prefix = strlen(identity.prefix);
+  if (strncmp(soname, identity.prefix, prefix) != 0) return false;
+  if (identity.suffix == nullptr) return true;
   size_t suffix = strlen(identity.suffix);
-  if (size < prefix + suffix || memcmp(soname, identity.prefix, prefix) != 0)
-    return false;
+  if (size < prefix + suffix) return false;
   if (suffix == 0) return size == prefix;
   return memcmp(soname + size - suffix, identity.suffix, suffix) == 0;
 }

@@ -13,9 +13,9 @@
 
 namespace lull {
 
-enum class Library : uint8_t { kCudart11, kCudart12, kCudart13, kDriver };
+enum class Library : uint8_t { kCudart11, kCudart12, kCudart13, kDriver, kCupti };
 inline constexpr int kCudartCount = 3;
-inline constexpr int kLibraryCount = 4;
+inline constexpr int kLibraryCount = 5;
 
 // Which of them holds this address; false for any other object.
 bool library_of(const void* address, Library* library);

@@ -8,10 +8,19 @@ struct Synchronized {
   const void* handle;  // stream or event; none for a device or context
 };
 
+// All streams of the device, not one of them.
+bool is_device_wide(abi::HookId hook) {
+  return hook == abi::HookId::k_cudaDeviceSynchronize ||
+         hook == abi::HookId::k_cudaThreadSynchronize ||
+         hook == abi::HookId::k_cuCtxSynchronize ||
+         hook == abi::HookId::k_cuCtxSynchronize_v2;
+}
+
 inline Synchronized synchronized(const void* handle) { return {handle}; }
 
 void record(const CudaCall& call, const Synchronized& sync) {
   commit_with_stacks(call, {abi::EventType::kSync, 0, bits(sync.handle), 0, 0});
+  gpu_after_sync(call.segment, !call.failed && is_device_wide(call.hook));
 }
 
 }  // namespace

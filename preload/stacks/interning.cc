@@ -21,6 +21,24 @@ uint64_t hash_of(const CodeIdentity& identity) {
              identity.line_table ^ static_cast<uint32_t>(identity.first_line));
 }
 
+uint64_t hash_of_bytes(const char* bytes, size_t size, uint64_t seed) {
+  uint64_t hash = seed + size;
+  for (; size >= 16; bytes += 16, size -= 16) {
+    uint64_t words[2];
+    memcpy(words, bytes, sizeof words);
+    hash = mix(hash ^ words[0], words[1]);
+  }
+  uint64_t rest[2] = {0, 0};
+  memcpy(rest, bytes, size);
+  return mix(hash ^ rest[0], rest[1]);
+}
+
+// What every entry of intern_entry() begins with.
+struct HashedEntry {
+  abi::EntryHeader header;
+  uint64_t hash;
+};
+
 uint64_t slot_of(uint64_t hash, abi::Ref ref) {
   return (hash & 0xffffffff00000000u) | ref;
 }
@@ -154,6 +172,38 @@ abi::Ref publish_code(char* segment, const CodeIdentity& identity,
       reinterpret_cast<const char*>(entry) - abi::SegmentView(segment).arena();
   abi::Ref ref = static_cast<abi::Ref>(offset / 16);
   publish(segment, hash_of(identity), ref);
+  return ref;
+}
+
+abi::Ref intern_entry(char* segment, void* entry, size_t entry_size, const void* tail,
+                      size_t tail_size) {
+  constexpr size_t kHead = sizeof(HashedEntry);
+  auto* head = static_cast<HashedEntry*>(entry);
+  const char* fields = static_cast<const char*>(entry) + kHead;
+  abi::EntryKind kind = head->header.kind;
+  uint64_t hash =
+      hash_of_bytes(fields, entry_size - kHead, static_cast<uint64_t>(kind));
+  if (tail_size != 0) {
+    hash = hash_of_bytes(static_cast<const char*>(tail), tail_size, hash);
+  }
+  abi::Ref known = find(segment, hash, [&](const char* at) {
+    auto* other = reinterpret_cast<const HashedEntry*>(at);
+    return other->header.kind == kind && other->header.size == entry_size + tail_size &&
+           memcmp(at + kHead, fields, entry_size - kHead) == 0 &&
+           (tail_size == 0 || memcmp(at + entry_size, tail, tail_size) == 0);
+  });
+  if (known != 0 && known != kCrowded) return known;
+  abi::Ref ref = known == kCrowded ? 0 : allocate(segment, entry_size + tail_size);
+  if (ref == 0) {
+    reject(segment);
+    return 0;
+  }
+  head->header.size = static_cast<uint32_t>(entry_size + tail_size);
+  head->hash = hash;
+  char* at = abi::SegmentView(segment).entry(ref);
+  memcpy(at, entry, entry_size);
+  if (tail_size != 0) memcpy(at + entry_size, tail, tail_size);
+  publish(segment, hash, ref);
   return ref;
 }
 

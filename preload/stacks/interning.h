@@ -59,4 +59,10 @@ abi::CodeEntry* allocate_code(char* segment, const CodeIdentity& identity,
 abi::Ref publish_code(char* segment, const CodeIdentity& identity,
                       const abi::CodeEntry* entry);
 
+// Every other kind of entry that begins with a header and a hash (kText, kKernel,
+// kGpuStream, kGpuDevice). entry: all of it but for header.size and hash; `tail`:
+// what follows it in the arena.
+abi::Ref intern_entry(char* segment, void* entry, size_t entry_size,
+                      const void* tail = nullptr, size_t tail_size = 0);
+
 }  // namespace lull

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "preload/cupti/gpu.h"
 #include "preload/entry/state.h"
 #include "preload/hooks/record.h"
 
@@ -47,6 +48,7 @@ void step_boundary(abi::StepSource source) {
   uint64_t start = g_boundary_ns.exchange(now, std::memory_order_relaxed);
   if (start != 0 && start < now) record_step(segment, start, now, source);
   account_self(now);
+  gpu_step_boundary(segment);  // keeps its own account
 }
 
 }  // namespace lull

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "preload/cupti/gpu.h"
 #include "preload/python/python.h"
 #include "preload/ring/writer.h"
 #include "preload/stacks/stacks.h"
@@ -33,6 +34,10 @@ bool refresh_tail() {
   return true;
 }
 char* try_start_recording(Trigger) { return nullptr; }
+std::atomic<uint64_t> g_gpu_deadline{UINT64_MAX};
+std::atomic<uint32_t> g_gpu_wants_sync{0};
+void gpu_poll(char*) {}
+void gpu_synchronized(char*, bool) {}
 bool has_python() { return false; }
 bool python_poll_install() { return true; }
 

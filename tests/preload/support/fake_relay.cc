@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "preload/abi/handshake.h"
 #include "preload/abi/version.h"
@@ -45,7 +46,8 @@ Received receive(int connection) {
 
 }  // namespace
 
-FakeRelay::FakeRelay(Manner manner) : manner_(manner) {
+FakeRelay::FakeRelay(Manner manner, Configure configure)
+    : manner_(manner), configure_(std::move(configure)) {
   char folder[] = "/tmp/lull-test-XXXXXX";
   check(mkdtemp(folder) != nullptr);
   folder_ = folder;
@@ -93,6 +95,7 @@ void FakeRelay::answer(int connection) {
   void* base = mmap(nullptr, abi::kSegmentSize, PROT_READ | PROT_WRITE, MAP_SHARED,
                     received.memfd, 0);
   check(base != MAP_FAILED);
+  if (configure_) configure_(abi::SegmentView(base).control());
   {
     std::lock_guard<std::mutex> lock(mutex_);
     targets_.push_back({credentials.pid, received.memfd, static_cast<char*>(base)});

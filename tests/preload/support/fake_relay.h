@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -25,8 +26,11 @@ class FakeRelay {
     kNotAccepting,  // listens, but never accepts
   };
 
+  // What the relay writes into a target's control block before it answers.
+  using Configure = std::function<void(abi::ControlBlock&)>;
+
   // Listens on a socket in a folder of its own.
-  explicit FakeRelay(Manner manner = Manner::kWelcome);
+  explicit FakeRelay(Manner manner = Manner::kWelcome, Configure configure = {});
   ~FakeRelay();
   FakeRelay(const FakeRelay&) = delete;
   FakeRelay& operator=(const FakeRelay&) = delete;
@@ -49,6 +53,7 @@ class FakeRelay {
   void answer(int connection);
 
   Manner manner_;
+  Configure configure_;
   std::string folder_;
   std::string path_;
   int listener_;

@@ -1,0 +1,168 @@
+#include "preload/cupti/delivery.h"
+
+#include "preload/ring/writer.h"
+#include "preload/support/clock.h"
+#include "preload/support/raw_syscall.h"
+
+namespace lull::cupti {
+namespace {
+
+constexpr int kPauses = 50;
+constexpr uint64_t kPauseNs = 1'000'000;
+// What one record may need: itself, and one that was held back.
+constexpr uint64_t kEventsPerRecord = 2;
+
+void raise(std::atomic<uint64_t>& value, uint64_t to) {
+  uint64_t seen = value.load(std::memory_order_relaxed);
+  while (to > seen && !value.compare_exchange_weak(seen, to)) {
+  }
+}
+
+// Waits for room as long as it may.
+class Room {
+ public:
+  Room(char* segment, Patience patience)
+      : segment_(segment),
+        pauses_(patience == Patience::kNone ? 0 : kPauses),
+        keep_free_(patience == Patience::kNone ? abi::kRingSlots / 2
+                                               : kEventsPerRecord) {}
+  bool wait() {
+    while (!ring_has_room(segment_, keep_free_)) {
+      if (pauses_ == 0) return false;
+      --pauses_;
+      raw_poll_one(-1, 0, kPauseNs);
+    }
+    return true;
+  }
+
+ private:
+  char* segment_;
+  int pauses_;
+  uint64_t keep_free_;
+};
+
+// A runtime call and the driver call below it come as two records with one
+// correlation id, the inner one first. One is enough: the outer, if there is one.
+class CallPairs {
+ public:
+  explicit CallPairs(char* segment) : segment_(segment) {}
+  ~CallPairs() { flush(); }
+  CallPairs(const CallPairs&) = delete;
+  CallPairs& operator=(const CallPairs&) = delete;
+
+  void add(const abi::Event& event) {
+    bool is_call = event.type == abi::EventType::kApiCall;
+    bool is_driver = is_call && event.api >= abi::kDriverCallBase;
+    if (is_call && holds_ && !is_driver && held_.arg2 == event.arg2) holds_ = false;
+    if (is_call) flush();
+    if (is_driver) {
+      held_ = event;
+      holds_ = true;
+    } else {
+      deliver(segment_, event);
+    }
+  }
+
+ private:
+  void flush() {
+    if (holds_) deliver(segment_, held_);
+    holds_ = false;
+  }
+
+  char* segment_;
+  abi::Event held_;
+  bool holds_ = false;
+};
+
+}  // namespace
+
+bool ring_has_room(char* segment, uint64_t keep_free) {
+  ThreadState& thread = t_thread;
+  if (thread.generation != g_state->generation.load(std::memory_order_relaxed) &&
+      !take_ring(segment)) {
+    return false;
+  }
+  if (thread.head - thread.cached_tail + keep_free < abi::kRingSlots) return true;
+  // Pairs with the relay's release: it has copied what may be overwritten now.
+  thread.cached_tail = thread.ring->tail.load(std::memory_order_acquire);
+  return thread.head - thread.cached_tail + keep_free < abi::kRingSlots;
+}
+
+bool deliver(char* segment, const abi::Event& event) {
+  if (!ring_has_room(segment, 0)) return false;
+  abi::Event* slot = reserve_event(segment);
+  if (slot == nullptr) return false;
+  *slot = event;
+  commit_event();
+  return true;
+}
+
+void Losses::note(uint64_t records, uint64_t from, uint64_t to) {
+  if (records == 0) return;
+  raise(from_inverted_, ~from);
+  raise(to_, to);
+  records_.fetch_add(records, std::memory_order_release);  // pairs with tell()
+}
+
+void Losses::tell(char* segment) {
+  if (!pending() || !ring_has_room(segment, 0)) return;
+  uint64_t records = records_.exchange(0, std::memory_order_acquire);
+  uint64_t from = ~from_inverted_.exchange(0, std::memory_order_relaxed);
+  uint64_t to = to_.exchange(0, std::memory_order_relaxed);
+  if (records == 0 || to < from) return;  // another thread has told it
+  abi::Event event = {};
+  event.type = abi::EventType::kGpuLost;
+  event.start_ns = from;
+  event.duration_ns = to - from;
+  event.arg0 = records;
+  deliver(segment, event);
+}
+
+bool deliver_buffer(const Decoder& decoder, const ClockView& clock, Buffer* buffer,
+                    uint8_t* data, Patience patience, Losses* losses) {
+  Room room(decoder.segment, patience);
+  CallPairs pairs(decoder.segment);
+  Lifetime lifetime = {buffer->lent_ns.load(std::memory_order_relaxed),
+                       buffer->returned_ns};
+  uint64_t bad = 0;
+  uint64_t unreadable = 0;
+  bool done = false;
+  while (room.wait()) {
+    Activity* record = buffer->last;
+    Result result = decoder.api->get_next_record(data, buffer->valid, &record);
+    auto* at = reinterpret_cast<uint8_t*>(record);
+    bool forward = record > buffer->last && at >= data && at < data + buffer->valid;
+    if (result != kSuccess || !forward) {
+      // Anything but the end of the buffer hides what comes after it.
+      if (result != kNoMoreRecords) ++bad;
+      done = true;
+      break;
+    }
+    abi::Event event;
+    size_t size = static_cast<size_t>(data + buffer->valid - at);
+    switch (decode(decoder, clock, lifetime, record, size, &event)) {
+      case Outcome::kEvent:
+        pairs.add(event);
+        break;
+      case Outcome::kSkipped:
+        break;
+      case Outcome::kUnreadable:
+        ++unreadable;
+        [[fallthrough]];
+      case Outcome::kSenseless:
+        ++bad;
+        break;
+    }
+    buffer->last = record;
+  }
+  if (bad > 0) {
+    abi::SegmentView(decoder.segment)
+        .header()
+        .gpu_records_bad.fetch_add(bad, std::memory_order_relaxed);
+    losses->note(bad, lifetime.from, lifetime.to);
+    losses->note_unreadable(unreadable);
+  }
+  return done;
+}
+
+}  // namespace lull::cupti

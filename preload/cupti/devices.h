@@ -1,0 +1,33 @@
+// The devices that this process sees, as the driver describes them.
+#pragma once
+
+#include "preload/abi/event.h"
+
+namespace lull::cupti {
+
+inline constexpr uint32_t kMostDevices = 64;
+
+// Puts one entry per device into the segment's arena and fills `events` (room for
+// kMostDevices) with kGpuDevice. Returns how many. Asks libcuda directly, past our
+// hooks; 0 while it is not loaded or not initialised.
+uint32_t describe_devices(char* segment, uint64_t now, abi::Event* events);
+
+// While a stream of this thread or another captures a graph, CUDA forbids calls that
+// might wait. CUPTI makes such calls; for the life of this object they are allowed on
+// the calling thread, and the capture stays valid.
+class CaptureTolerated {
+ public:
+  CaptureTolerated();
+  ~CaptureTolerated();
+  CaptureTolerated(const CaptureTolerated&) = delete;
+  CaptureTolerated& operator=(const CaptureTolerated&) = delete;
+
+ private:
+  int mode_;
+  bool exchanged_;
+};
+
+// The driver is there and not being torn down.
+bool driver_is_alive();
+
+}  // namespace lull::cupti

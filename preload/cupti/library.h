@@ -1,0 +1,15 @@
+// Finding libcupti in this process, or bringing it in.
+#pragma once
+
+#include "preload/abi/segment.h"
+#include "preload/cupti/types.h"
+
+namespace lull::cupti {
+
+// Cold; may dlopen. In this order: a copy that is mapped already (of several, the one
+// of the major version of the mapped cudart), one beside a mapped CUDA or PyTorch
+// library, one on the loader's search path. kReady with *api filled, or why not:
+// kNoLibrary, kTooOld, kFailed. What was found stays loaded for good.
+abi::CuptiState load_library(Api* api, Result* result);
+
+}  // namespace lull::cupti

@@ -1,0 +1,411 @@
+#include "preload/cupti/tracer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "preload/cupti/devices.h"
+#include "preload/cupti/gpu.h"
+#include "preload/cupti/schedule.h"
+#include "preload/hooks/guard.h"
+#include "preload/support/clock.h"
+#include "preload/support/raw_syscall.h"
+
+namespace lull {
+
+constinit std::atomic<uint64_t> g_gpu_deadline{UINT64_MAX};
+constinit std::atomic<uint32_t> g_gpu_wants_sync{0};
+
+void gpu_poll(char* segment) { cupti::g_tracer->poll(segment); }
+void gpu_prepare(char* segment) { cupti::g_tracer->prepare(segment); }
+void gpu_step_boundary(char* segment) { cupti::g_tracer->step_boundary(segment); }
+void gpu_synchronized(char* segment, bool whole_device) {
+  cupti::g_tracer->synchronized(segment, whole_device);
+}
+
+}  // namespace lull
+
+namespace lull::cupti {
+namespace {
+
+constexpr uint64_t kMillisecond = 1'000'000;
+// How often a hook looks after CUPTI: while tracing or with buffers waiting, and else.
+constexpr uint64_t kBusyPeriodNs = 20 * kMillisecond;
+constexpr uint64_t kIdlePeriodNs = 50 * kMillisecond;
+// Right after a start, until the driver can be asked for its devices.
+constexpr uint64_t kFirstPeriodNs = kMillisecond;
+constexpr uint64_t kFlushPeriodNs = 1'000 * kMillisecond;
+constexpr uint64_t kSyncFlushPeriodNs = 200 * kMillisecond;
+constexpr uint64_t kRetryNs = 10'000 * kMillisecond;
+// Another user waits this long for a thread of ours that is in CUPTI, then goes ahead:
+// that thread might be waiting for the user.
+constexpr uint64_t kLongestWaitNs = 2'000 * kMillisecond;
+constexpr uint64_t kStepWaitNs = 5 * kMillisecond;
+constexpr uint64_t kSpinNs = 50'000;
+
+thread_local bool t_in_self_time __attribute__((tls_model("initial-exec"))) = false;
+
+void at_program_exit() { g_tracer->at_exit(); }
+
+Tracer g_the_tracer;
+
+bool is_on(abi::TracingState state) {
+  return state == abi::TracingState::kWarmUp || state == abi::TracingState::kActive;
+}
+
+}  // namespace
+
+Tracer* g_tracer = &g_the_tracer;
+
+// Signals wait meanwhile: a handler that jumped out would leave the lock taken.
+class Tracer::Lock {
+ public:
+  Lock(Tracer* tracer, uint64_t wait_ns) : tracer_(tracer) {
+    uint64_t give_up = wait_ns == 0 ? 0 : monotonic_ns() + wait_ns;
+    for (;;) {
+      uint32_t idle = 0;
+      // Pairs with the release in the destructor.
+      held_ = tracer->busy_.compare_exchange_strong(idle, 1, std::memory_order_acquire);
+      if (held_ || wait_ns == 0 || monotonic_ns() > give_up) return;
+      raw_poll_one(-1, 0, kSpinNs);
+    }
+  }
+  ~Lock() {
+    if (held_) tracer_->busy_.store(0, std::memory_order_release);
+  }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+  bool held() const { return held_; }
+
+ private:
+  SignalsBlocked signals_blocked_;
+  Tracer* tracer_;
+  bool held_ = false;
+};
+
+SelfTime::SelfTime(char* segment)
+    : segment_(segment),
+      start_ns_(monotonic_ns()),
+      outermost_(!t_in_self_time),
+      errno_(errno) {
+  t_in_self_time = true;
+}
+
+SelfTime::~SelfTime() {
+  if (outermost_) {
+    t_in_self_time = false;
+    abi::SegmentView(segment_).header().gpu_self_ns.fetch_add(
+        monotonic_ns() - start_ns_, std::memory_order_relaxed);
+  }
+  errno = errno_;
+}
+
+bool Tracer::is_ours() const {
+  uint32_t generation = generation_.load(std::memory_order_acquire);
+  return generation != 0 &&
+         generation == g_state->generation.load(std::memory_order_relaxed);
+}
+
+void Tracer::set_state(abi::CuptiState state) {
+  header().cupti_state.store(static_cast<uint32_t>(state), std::memory_order_relaxed);
+}
+
+void Tracer::prepare(char* segment) {
+  auto mode = static_cast<abi::GpuMode>(
+      abi::SegmentView(segment).control().gpu_mode.load(std::memory_order_relaxed));
+  bool inherited = loaded_.load(std::memory_order_relaxed);
+  busy_.store(0, std::memory_order_relaxed);
+  segment_ = segment;
+  others_ = OtherUsers();
+  outbox_count_ = 0;
+  steps_.store(0, std::memory_order_relaxed);
+  if (inherited) phase_ = Phase::kDead;
+  generation_.store(g_state->generation.load(std::memory_order_relaxed),
+                    std::memory_order_release);
+  bool never = inherited || mode == abi::GpuMode::kHost;
+  g_gpu_wants_sync.store(0, std::memory_order_relaxed);
+  g_gpu_deadline.store(never ? UINT64_MAX : 0, std::memory_order_relaxed);
+}
+
+// --- what is to be done
+// ---------------------------------------------------------------
+
+Tracer::Wanted Tracer::decide() const {
+  const abi::ControlBlock& control = abi::SegmentView(segment_).control();
+  using abi::TracingReason;
+  using abi::TracingState;
+  auto mode =
+      static_cast<abi::GpuMode>(control.gpu_mode.load(std::memory_order_relaxed));
+  if (mode == abi::GpuMode::kHost) {
+    return {TracingState::kOff, TracingReason::kSchedule, 0};
+  }
+  if (control.gpu_hold.load(std::memory_order_relaxed) != 0) {
+    return {TracingState::kOff, TracingReason::kBudget, window_};
+  }
+  uint32_t current = phase_ == Phase::kOn ? window_ : windows_begun_;
+  if (mode == abi::GpuMode::kContinuous) {
+    return {TracingState::kActive, TracingReason::kSchedule, current};
+  }
+  if (control.gpu_by_clock.load(std::memory_order_relaxed) != 0) {
+    auto state = static_cast<TracingState>(
+        control.gpu_clock_state.load(std::memory_order_relaxed));
+    return {is_on(state) ? state : TracingState::kOff, TracingReason::kSchedule,
+            current};
+  }
+  Planned planned =
+      plan_step(schedule_of(control), steps_.load(std::memory_order_relaxed));
+  return {planned.state, TracingReason::kSchedule, planned.window};
+}
+
+void Tracer::follow(const Wanted& wanted, uint64_t now) {
+  bool refused = now < try_again_ns_ || wanted.window + 1 == refused_window_;
+  bool foreign_clock = yield_reason_ == abi::TracingReason::kForeignClock;
+  if (phase_ == Phase::kYielded && !others_.active(now) &&
+      !(foreign_clock && refused)) {
+    phase_ = Phase::kOff;
+    if (loaded_.load(std::memory_order_relaxed)) set_state(abi::CuptiState::kReady);
+    tell(abi::TracingState::kOff, yield_reason_, now);
+  }
+  if (phase_ == Phase::kOff && is_on(wanted.state) && !refused) {
+    if (others_.active(now)) {
+      yield(abi::TracingReason::kOtherUser);
+    } else {
+      start(wanted, now);
+    }
+  } else if (phase_ == Phase::kOn && !is_on(wanted.state)) {
+    stop(wanted.reason);
+  } else if (phase_ == Phase::kOn &&
+             (wanted.state != told_ || wanted.window != window_)) {
+    window_ = wanted.window;
+    tell(wanted.state, wanted.reason, now);
+  }
+}
+
+void Tracer::look_after(uint64_t now) {
+  deliver_waiting(Patience::kNone);
+  if (phase_ == Phase::kOn) {
+    clock_.take(api_, false);
+    if (losses_.take_unreadable() != 0 && clock_.is_foreign()) {
+      refused_window_ = window_ + 1;
+      try_again_ns_ = now + kRetryNs;
+      yield(abi::TracingReason::kForeignClock);
+    }
+  }
+  follow(decide(), now);
+  if (rest_due_ns_ != 0 && now >= rest_due_ns_) collect_rest(false);
+  if (phase_ == Phase::kOn) {
+    describe_devices_once(now);
+    if (now > last_flush_ns_ + kFlushPeriodNs) flush(kFlushCompleted, kFlushPeriodNs);
+  }
+  send_outbox();
+  schedule_next(now);
+}
+
+void Tracer::schedule_next(uint64_t now) {
+  bool busy = phase_ == Phase::kOn || rest_due_ns_ != 0 || outbox_count_ > 0 ||
+              !pool_.all_decoded() || losses_.pending();
+  uint64_t period = busy ? kBusyPeriodNs : kIdlePeriodNs;
+  if (phase_ == Phase::kOn && devices_ == 0) period = kFirstPeriodNs;
+  bool never = phase_ == Phase::kDead && !busy;
+  g_gpu_deadline.store(never ? UINT64_MAX : now + period, std::memory_order_relaxed);
+  bool wants_sync = phase_ == Phase::kOn || rest_due_ns_ != 0;
+  g_gpu_wants_sync.store(wants_sync, std::memory_order_relaxed);
+}
+
+void Tracer::describe_devices_once(uint64_t now) {
+  if (devices_ != 0) return;
+  abi::Event events[kMostDevices];
+  uint32_t count = describe_devices(segment_, now, events);
+  if (count == 0) return;
+  for (uint32_t i = 0; i < count; ++i) emit(events[i]);
+  if (count == 1) contexts_.set_only(events[0].arg2);
+  devices_ = count;
+  // Now, and not before: the handlers of CUDA and CUPTI are registered, and run after
+  // ours.
+  if (!exit_registered_) exit_registered_ = atexit(at_program_exit) == 0;
+}
+
+// --- hooks
+// -----------------------------------------------------------------------------
+
+void Tracer::poll(char* segment) {
+  if (!is_ours()) {
+    g_gpu_deadline.store(UINT64_MAX, std::memory_order_relaxed);
+    return;
+  }
+  if (busy_.load(std::memory_order_relaxed) != 0) return;
+  Lock lock(this, 0);
+  if (!lock.held()) return;
+  SelfTime self(segment);
+  look_after(monotonic_ns());
+}
+
+void Tracer::step_boundary(char* segment) {
+  if (!is_ours()) return;
+  steps_.fetch_add(1, std::memory_order_relaxed);
+  Lock lock(this, kStepWaitNs);
+  if (lock.held()) {
+    SelfTime self(segment);
+    look_after(monotonic_ns());
+  } else {
+    g_gpu_deadline.store(0, std::memory_order_relaxed);  // whoever comes next
+  }
+}
+
+void Tracer::synchronized(char* segment, bool whole_device) {
+  if (!is_ours() || busy_.load(std::memory_order_relaxed) != 0) return;
+  bool rest = rest_due_ns_ != 0 && whole_device && devices_ == 1;
+  bool due =
+      phase_ == Phase::kOn && monotonic_ns() > last_flush_ns_ + kSyncFlushPeriodNs;
+  if (!rest && !due) return;
+  Lock lock(this, 0);
+  if (!lock.held()) return;
+  SelfTime self(segment);
+  rest = rest && rest_due_ns_ != 0;
+  due = due && phase_ == Phase::kOn;
+  if (rest) collect_rest(true);
+  if (due) flush(kFlushCompleted, kFlushPeriodNs);
+  send_outbox();
+}
+
+void Tracer::at_exit() {
+  Guard guard(__builtin_frame_address(0));
+  if (!guard.outermost() || !is_ours()) return;
+  Lock lock(this, kStepWaitNs);
+  if (!lock.held() || !loaded_.load(std::memory_order_relaxed)) return;
+  SelfTime self(segment_);
+  exiting_.store(true, std::memory_order_relaxed);
+  bool alive = driver_is_alive();
+  if (phase_ == Phase::kOn && alive) {
+    uint64_t now = monotonic_ns();
+    switch_off();
+    tell(abi::TracingState::kOff, abi::TracingReason::kProcessEnd, now);
+    rest_due_ns_ = now;
+  }
+  if (rest_due_ns_ != 0 && alive) collect_rest(true);
+  deliver_waiting(Patience::kAtExit);
+  send_outbox();
+  phase_ = Phase::kDead;
+  g_gpu_wants_sync.store(0, std::memory_order_relaxed);
+  g_gpu_deadline.store(UINT64_MAX, std::memory_order_relaxed);
+}
+
+// --- other users
+// -------------------------------------------------------------------------
+
+// Leaves CUPTI to somebody else. Their callbacks get the buffers from here on.
+void Tracer::yield(abi::TracingReason reason) {
+  if (phase_ == Phase::kDead || phase_ == Phase::kYielded) return;
+  uint64_t now = monotonic_ns();
+  if (phase_ == Phase::kOn) {
+    switch_off();
+    rest_due_ns_ = now;
+  }
+  if (rest_due_ns_ != 0) collect_rest(true);
+  bool foreign_clock = reason == abi::TracingReason::kForeignClock;
+  bool same_library =
+      other_register_.load(std::memory_order_relaxed) == api_.register_callbacks;
+  forwards_.store(same_library && !foreign_clock, std::memory_order_release);
+  phase_ = Phase::kYielded;
+  yield_reason_ = reason;
+  set_state(abi::CuptiState::kYielded);
+  tell(abi::TracingState::kYielded, reason, now);
+}
+
+void Tracer::before_other(OtherCall call, Kind kind) {
+  Lock lock(this, kLongestWaitNs);
+  if (!lock.held()) return;
+  uint64_t now = monotonic_ns();
+  switch (call) {
+    case OtherCall::kPrepare:
+      others_.prepared(now);
+      break;
+    case OtherCall::kEnable:
+      others_.enabled(kind, now);
+      break;
+    case OtherCall::kDisable:
+      others_.disabled(kind, now);
+      break;
+    case OtherCall::kFinalize:
+      others_.finalized(now);
+      break;
+  }
+  make_way();
+}
+
+// A user whom we never meet because we trace nothing yet is met by follow().
+void Tracer::make_way() {
+  if (!is_ours() || !loaded_.load(std::memory_order_relaxed)) return;
+  SelfTime self(segment_);
+  yield(abi::TracingReason::kOtherUser);
+  send_outbox();
+}
+
+void Tracer::after_flush(uint32_t flag) {
+  Lock lock(this, kLongestWaitNs);
+  if (lock.held()) others_.flushed(flag, monotonic_ns());
+}
+
+void Tracer::after_subscribe(const void* handle) {
+  Lock lock(this, kLongestWaitNs);
+  if (lock.held()) others_.subscribed(handle, monotonic_ns());
+}
+
+void Tracer::after_unsubscribe(const void* handle) {
+  Lock lock(this, kLongestWaitNs);
+  if (lock.held()) others_.unsubscribed(handle, monotonic_ns());
+}
+
+bool Tracer::delegate(RegisterCallbacks original, BufferRequested requested,
+                      BufferCompleted completed) {
+  other_requested_.store(requested, std::memory_order_relaxed);
+  other_completed_.store(completed, std::memory_order_relaxed);
+  other_register_.store(original, std::memory_order_relaxed);
+  bool shared = is_ours() && loaded_.load(std::memory_order_acquire) &&
+                api_.register_callbacks == original;
+  if (shared) forwards_.store(true, std::memory_order_release);
+  return shared;
+}
+
+// --- telling the relay ---------------------------------------------------------------
+
+void Tracer::tell(abi::TracingState state, abi::TracingReason reason, uint64_t when) {
+  told_ = state;
+  abi::Event event = {};
+  event.type = abi::EventType::kGpuTracing;
+  event.start_ns = when;
+  event.arg0 = static_cast<uint64_t>(state);
+  event.arg1 = static_cast<uint64_t>(reason);
+  event.arg2 = window_;
+  emit(event);
+}
+
+void Tracer::emit(const abi::Event& event) {
+  send_outbox();
+  if (outbox_count_ == kOutbox) {
+    header().gpu_records_lost.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  outbox_[outbox_count_++] = event;
+  send_outbox();
+}
+
+// In order; what finds no room stays. A mark goes last, when nothing that it covers is
+// still to come.
+void Tracer::send_outbox() {
+  uint32_t sent = 0;
+  while (sent < outbox_count_ && deliver(segment_, outbox_[sent])) ++sent;
+  outbox_count_ -= sent;
+  for (uint32_t i = 0; i < outbox_count_ && sent > 0; ++i) {
+    outbox_[i] = outbox_[i + sent];
+  }
+  losses_.tell(segment_);
+  if (outbox_count_ > 0 || losses_.pending()) return;
+  if (mark_ns_ == 0 || !pool_.all_decoded()) return;
+  abi::Event mark = {};
+  mark.type = abi::EventType::kGpuMark;
+  mark.start_ns = mark_ns_;
+  if (deliver(segment_, mark)) mark_ns_ = 0;
+}
+
+}  // namespace lull::cupti

@@ -1,0 +1,182 @@
+// Turns CUPTI on and off, and keeps the books of a window.
+//
+//            a window begins                     a window ends
+//   kOff ------------------------> kOn --------------------------> kOff
+//    |  \                           |                               (what is still
+//    |   \ a CUPTI call failed      | another user begins            running is
+//    |    v                         v                                collected later)
+//    |   kDead                  kYielded --- it is gone ---> kOff
+//    +---- no library: tried again later
+//
+// One thread at a time works on it, whoever comes by when something is due; the
+// others go on. CUPTI's callbacks never take that lock, and never call into CUPTI
+// beyond reading records, names and the clock.
+//
+// A fork child inherits CUPTI's memory without its threads: a tracer that has loaded
+// it is dead there.
+#pragma once
+
+#include <atomic>
+
+#include "preload/abi/segment.h"
+#include "preload/cupti/buffers.h"
+#include "preload/cupti/clock.h"
+#include "preload/cupti/decode.h"
+#include "preload/cupti/delivery.h"
+#include "preload/cupti/other_users.h"
+
+namespace lull::cupti {
+
+class Tracer {
+ public:
+  using Loader = abi::CuptiState (*)(Api*, Result*);
+
+  // All zero but for the loader: in .bss. nullptr: load_library().
+  explicit constexpr Tracer(Loader loader = nullptr) : loader_(loader) {}
+  Tracer(const Tracer&) = delete;
+  Tracer& operator=(const Tracer&) = delete;
+
+  // --- called by the hooks (gpu.h) -----------------------------------------------
+  void prepare(char* segment);
+  void poll(char* segment);
+  void step_boundary(char* segment);
+  void synchronized(char* segment, bool whole_device);
+  void at_exit();
+
+  // --- called around another user's call (interpose.cc) -----------------------------
+  enum class OtherCall { kPrepare, kEnable, kDisable, kFinalize };
+  using RegisterCallbacks = Result (*)(BufferRequested, BufferCompleted);
+
+  // Returns once we are out of the way. kind: of kEnable and kDisable.
+  void before_other(OtherCall call, Kind kind = {});
+  void after_flush(uint32_t flag);
+  void after_subscribe(const void* handle);
+  void after_unsubscribe(const void* handle);
+  // Remembers the callbacks of another user. True: `original` is of the libcupti that
+  // we trace with, so register ours in place of them. They are called through to, and
+  // no buffer ever comes back to the wrong one of us.
+  bool delegate(RegisterCallbacks original, BufferRequested requested,
+                BufferCompleted completed);
+
+  // --- called by CUPTI ------------------------------------------------------------
+  void requested(uint8_t** buffer, size_t* size, size_t* max_records);
+  // `own_thread`: one of CUPTI's, not the program's.
+  void completed(void* context, uint32_t stream, uint8_t* data, size_t size,
+                 size_t valid, bool own_thread);
+
+ private:
+  enum class Phase : uint32_t { kOff, kOn, kYielded, kDead };
+  struct Wanted {
+    abi::TracingState state;  // kOff, kWarmUp or kActive
+    abi::TracingReason reason;
+    uint32_t window;
+  };
+  class Lock;
+
+  bool is_ours() const;
+  Decoder decoder();
+  abi::SegmentHeader& header() const { return abi::SegmentView(segment_).header(); }
+  void set_state(abi::CuptiState state);
+
+  // tracer.cc: what is to be done
+  Wanted decide() const;
+  void look_after(uint64_t now);
+  void follow(const Wanted& wanted, uint64_t now);
+  void yield(abi::TracingReason reason);
+  void make_way();
+  void tell(abi::TracingState state, abi::TracingReason reason, uint64_t when);
+  void emit(const abi::Event& event);
+  void send_outbox();
+  void describe_devices_once(uint64_t now);
+  void schedule_next(uint64_t now);
+
+  // tracing.cc: the calls into CUPTI
+  bool load(uint64_t now);
+  void start(const Wanted& wanted, uint64_t now);
+  bool enable_all(Result* result);
+  void switch_off();
+  void stop(abi::TracingReason reason);
+  void fail(Result result);
+  void note_silence(uint64_t now);
+  void flush(uint32_t flag, uint64_t slack_ns);
+  void collect_rest(bool all_is_done);
+
+  // callbacks.cc
+  void deliver_waiting(Patience patience);
+  void lose_scratch(uint8_t* data, size_t valid, uint64_t now);
+
+  Loader loader_;
+  std::atomic<uint32_t> busy_{0};
+
+  // Constant once loaded_ is set.
+  Api api_ = {};
+  std::atomic<bool> loaded_{false};
+
+  char* segment_ = nullptr;
+  std::atomic<uint32_t> generation_{0};  // 0: not prepared
+
+  std::atomic<uint64_t> steps_{0};
+
+  // Under the lock.
+  std::atomic<Phase> phase_{Phase::kOff};
+  abi::TracingState told_ = abi::TracingState::kOff;
+  uint32_t window_ = 0;         // the one told of last
+  uint32_t windows_begun_ = 0;  // where they are not numbered by steps
+  abi::TracingReason yield_reason_ = {};
+  uint64_t try_again_ns_ = 0;             // no start before
+  uint32_t refused_window_ = 0;           // 1 + the one that was unreadable; 0: none
+  std::atomic<uint64_t> rest_due_ns_{0};  // 0: nothing is left to collect
+  uint64_t stopped_ns_ = 0;
+  std::atomic<uint64_t> last_flush_ns_{0};
+  uint64_t mark_ns_ = 0;  // told once all that was returned is decoded
+  uint64_t started_ns_ = 0;
+  uint64_t requests_at_start_ = 0;
+  uint64_t calls_at_start_ = 0;
+  int thread_id_type_ = kThreadIdDefault;
+  uint32_t devices_ = 0;  // 0: not described yet
+  bool exit_registered_ = false;
+  OtherUsers others_;
+
+  // Read by callbacks.
+  std::atomic<bool> thread_ids_{false};
+  std::atomic<bool> forwards_{false};
+  std::atomic<bool> exiting_{false};
+  std::atomic<BufferRequested> other_requested_{nullptr};
+  std::atomic<BufferCompleted> other_completed_{nullptr};
+  std::atomic<RegisterCallbacks> other_register_{nullptr};
+  BufferPool pool_;
+  ClockSamples clock_;
+  CallNames names_;
+  ContextDevices contexts_;
+  Losses losses_;
+
+  static constexpr uint32_t kOutbox = 128;
+  abi::Event outbox_[kOutbox] = {};
+  uint32_t outbox_count_ = 0;
+};
+
+// The one of this process. Tests put another one in its place.
+extern Tracer* g_tracer __attribute__((visibility("hidden")));
+
+// Time spent in CUPTI and for it, added to the segment's gpu_self_ns; once, where one
+// such stretch lies within another. Preserves errno.
+class SelfTime {
+ public:
+  explicit SelfTime(char* segment);
+  ~SelfTime();
+  SelfTime(const SelfTime&) = delete;
+  SelfTime& operator=(const SelfTime&) = delete;
+
+ private:
+  char* segment_;
+  uint64_t start_ns_;
+  bool outermost_;
+  int errno_;
+};
+
+// What is registered with CUPTI: g_tracer's requested() and completed().
+void on_buffer_requested(uint8_t** buffer, size_t* size, size_t* max_records);
+void on_buffer_completed(void* context, uint32_t stream, uint8_t* data, size_t size,
+                         size_t valid);
+
+}  // namespace lull::cupti

@@ -1,0 +1,203 @@
+// The tracer's calls into CUPTI.
+#include "preload/cupti/devices.h"
+#include "preload/cupti/library.h"
+#include "preload/cupti/tracer.h"
+#include "preload/support/clock.h"
+
+namespace lull::cupti {
+namespace {
+
+// After a window: how often to ask for what was still running, and when to take it
+// half done. A kernel that runs longer than that is lost.
+constexpr uint64_t kRestPeriodNs = 200'000'000;
+constexpr uint64_t kRestPatienceNs = 5'000'000'000;
+constexpr uint64_t kLibraryRetryNs = 10'000'000'000;
+constexpr uint32_t kFlushPeriodMs = 100;
+constexpr uint64_t kCallsThatShow = 100;
+
+// API calls first: without them CUPTI gives no correlation ids.
+constexpr Kind kKinds[] = {
+    Kind::kDriver,           Kind::kRuntime,    Kind::kMemcpy,         Kind::kMemset,
+    Kind::kConcurrentKernel, Kind::kGraphTrace, Kind::kSynchronization};
+// Without these a window still tells when the device was busy: with graph nodes as
+// single kernels, and without reasons for waits between streams.
+constexpr bool is_optional(Kind kind) {
+  return kind == Kind::kGraphTrace || kind == Kind::kSynchronization;
+}
+
+// Frequent calls that neither submit nor wait: queries of devices, contexts, errors,
+// events, pointers, captures (cupti_runtime_cbid.h, cupti_driver_cbid.h). Enabling or
+// disabling the whole kind, by anybody, undoes this.
+constexpr uint32_t kQuietRuntime[] = {10,  11,  16,  17,  138, 151, 317,
+                                      318, 324, 325, 409, 410, 461, 462};
+constexpr uint32_t kQuietDriver[] = {16, 303, 304, 310, 323, 324, 392, 450, 686};
+
+void quieten(const Api& api) {
+  if (api.enable_runtime_api != nullptr) {
+    for (uint32_t call : kQuietRuntime) api.enable_runtime_api(call, 0);
+  }
+  if (api.enable_driver_api != nullptr) {
+    for (uint32_t call : kQuietDriver) api.enable_driver_api(call, 0);
+  }
+}
+
+}  // namespace
+
+Decoder Tracer::decoder() {
+  return {segment_, &api_, &names_, &contexts_,
+          thread_ids_.load(std::memory_order_relaxed)};
+}
+
+bool Tracer::load(uint64_t now) {
+  if (loaded_.load(std::memory_order_relaxed)) return true;
+  Result result = kSuccess;
+  Loader loader = loader_ != nullptr ? loader_ : load_library;
+  abi::CuptiState state = loader(&api_, &result);
+  if (state == abi::CuptiState::kReady && !pool_.create()) {
+    state = abi::CuptiState::kFailed;
+  }
+  set_state(state);
+  if (state == abi::CuptiState::kNoLibrary) {
+    try_again_ns_ = now + kLibraryRetryNs;  // it may come with a later import
+    return false;
+  }
+  header().cupti_version.store(api_.version, std::memory_order_relaxed);
+  if (state == abi::CuptiState::kReady) {
+    // Pairs with the acquires in callbacks: api_ and the pool are complete.
+    loaded_.store(true, std::memory_order_release);
+    return true;
+  }
+  header().cupti_result.store(static_cast<uint32_t>(result), std::memory_order_relaxed);
+  phase_ = Phase::kDead;
+  tell(abi::TracingState::kOff, abi::TracingReason::kError, now);
+  return false;
+}
+
+bool Tracer::enable_all(Result* result) {
+  for (Kind kind : kKinds) {
+    *result = api_.enable(kind);
+    if (*result != kSuccess && !is_optional(kind)) return false;
+  }
+  *result = kSuccess;
+  return true;
+}
+
+void Tracer::start(const Wanted& wanted, uint64_t now) {
+  if (!load(now)) return;
+  CaptureTolerated captures_stay_valid;
+  if (!clock_.take(api_, true)) return fail(kNotInitialized);
+  forwards_.store(false, std::memory_order_release);
+  Result result = api_.register_callbacks(on_buffer_requested, on_buffer_completed);
+  if (result != kSuccess) return fail(result);
+  if (api_.set_thread_id_type != nullptr && api_.get_thread_id_type != nullptr &&
+      api_.get_thread_id_type(&thread_id_type_) == kSuccess) {
+    thread_ids_.store(api_.set_thread_id_type(kThreadIdSystem) == kSuccess,
+                      std::memory_order_relaxed);
+  }
+  requests_at_start_ = pool_.lent_count();
+  calls_at_start_ = header().gpu_calls.load(std::memory_order_relaxed);
+  if (!enable_all(&result)) {
+    switch_off();
+    return fail(result);
+  }
+  quieten(api_);
+  if (api_.flush_period != nullptr) api_.flush_period(kFlushPeriodMs);
+  phase_ = Phase::kOn;
+  rest_due_ns_ = 0;
+  started_ns_ = last_flush_ns_ = monotonic_ns();
+  if (wanted.window >= windows_begun_) windows_begun_ = wanted.window + 1;
+  window_ = wanted.window;
+  set_state(abi::CuptiState::kTracing);
+  tell(wanted.state, wanted.reason, started_ns_);
+}
+
+// Leaves CUPTI as it was, the library apart: whoever comes next finds its defaults.
+void Tracer::switch_off() {
+  CaptureTolerated captures_stay_valid;
+  clock_.take(api_, true);
+  for (size_t i = sizeof kKinds / sizeof kKinds[0]; i > 0; --i) {
+    api_.disable(kKinds[i - 1]);
+  }
+  if (api_.flush_period != nullptr) api_.flush_period(0);
+  if (thread_ids_.load(std::memory_order_relaxed)) {
+    api_.set_thread_id_type(thread_id_type_);
+  }
+}
+
+// What was launched is still running; its records are collected later.
+void Tracer::stop(abi::TracingReason reason) {
+  uint64_t now = monotonic_ns();
+  note_silence(now);
+  switch_off();
+  phase_ = Phase::kOff;
+  set_state(abi::CuptiState::kReady);
+  tell(abi::TracingState::kOff, reason, now);
+  flush(kFlushCompleted, kRestPeriodNs);
+  stopped_ns_ = now;
+  rest_due_ns_ = now + kRestPeriodNs;
+}
+
+// The program has worked, and CUPTI has not asked for a single buffer: somebody took
+// our callbacks' place, past interpose.cc.
+void Tracer::note_silence(uint64_t now) {
+  uint64_t calls = header().gpu_calls.load(std::memory_order_relaxed) - calls_at_start_;
+  if (calls < kCallsThatShow || pool_.lent_count() != requests_at_start_ ||
+      pool_.oldest_lent() != UINT64_MAX) {
+    return;
+  }
+  abi::Event lost = {};
+  lost.type = abi::EventType::kGpuLost;
+  lost.start_ns = started_ns_;
+  lost.duration_ns = now - started_ns_;
+  emit(lost);  // how many, nobody knows
+}
+
+void Tracer::fail(Result result) {
+  header().cupti_result.store(static_cast<uint32_t>(result), std::memory_order_relaxed);
+  set_state(abi::CuptiState::kFailed);
+  phase_ = Phase::kDead;
+  tell(abi::TracingState::kOff, abi::TracingReason::kError, monotonic_ns());
+}
+
+// A buffer that CUPTI keeps holds records of calls made after it was lent, and a
+// returned one is complete: so whatever ended before both the flush and the oldest
+// loan has been returned. `slack_ns` is taken off for what CUPTI may still be at.
+void Tracer::flush(uint32_t flag, uint64_t slack_ns) {
+  CaptureTolerated captures_stay_valid;
+  uint64_t before = last_flush_ns_;
+  uint64_t now = monotonic_ns();
+  last_flush_ns_ = now;
+  clock_.take(api_, false);
+  Result result = api_.flush_all(flag);
+  if (result != kSuccess) {
+    header().cupti_result.store(static_cast<uint32_t>(result),
+                                std::memory_order_relaxed);
+    return;
+  }
+  size_t dropped = 0;
+  if (api_.get_dropped(nullptr, 0, &dropped) == kSuccess && dropped > 0) {
+    header().cupti_dropped.fetch_add(dropped, std::memory_order_relaxed);
+    losses_.note(dropped, before, monotonic_ns());
+  }
+  uint64_t oldest = pool_.oldest_lent();
+  uint64_t certain = now - slack_ns;
+  mark_ns_ = oldest < certain ? oldest : certain;
+  deliver_waiting(Patience::kNone);
+}
+
+// A forced flush hands out records of what is still running, without its end. So it
+// comes last: when nothing runs any more, or can be waited for.
+void Tracer::collect_rest(bool all_is_done) {
+  uint64_t now = monotonic_ns();
+  if (!all_is_done && now < stopped_ns_ + kRestPatienceNs) {
+    flush(kFlushCompleted, 0);
+    if (pool_.oldest_lent() != UINT64_MAX) {
+      rest_due_ns_ = now + kRestPeriodNs;
+      return;
+    }
+  }
+  rest_due_ns_ = 0;
+  flush(kFlushForced, 0);
+}
+
+}  // namespace lull::cupti
