@@ -37,6 +37,19 @@ TEST(SimConfig, GivesAKernelTheLastDurationThatItsNameContains) {
   EXPECT_EQ(config.kernel_duration("relu"), 10'000);
 }
 
+TEST(SimConfig, GivesWorkTheTimeOfTheSlowerOfComputingAndMovingBytes) {
+  Config config;
+  std::string error;
+  ASSERT_TRUE(config.parse("tflops=10;tensor_tflops=100;d2d_gbps=1000", &error));
+  constexpr int64_t kStart = 2'000;
+  EXPECT_EQ(config.work_duration(1e9, 1e6, false), kStart + 100'000);
+  EXPECT_EQ(config.work_duration(1e9, 1e6, true), kStart + 10'000);
+  EXPECT_EQ(config.work_duration(1e9, 1e9, true), kStart + 1'000'000);
+  ASSERT_TRUE(config.set("kernel_us.gemm", "7"));
+  EXPECT_EQ(config.kernel_duration("sgemm", 5), 7'000);
+  EXPECT_EQ(config.kernel_duration("relu", 5), 5);
+}
+
 TEST(SimConfig, LetsTheWallClockAloneGoBackwards) {
   Config config;
   ASSERT_TRUE(config.set("cupti_clock_step_ns", "-2000000000"));

@@ -21,6 +21,21 @@ TEST_F(Memory, BringsBackWhatWasCopiedThere) {
   EXPECT_EQ(out, back);
 }
 
+TEST_F(Memory, ReadsZerosUpToTheSizeThatIsConfigured) {
+  configure("zero_reads_kib", "1", "0");
+  std::vector<char> out(1025, 3), back(1025, 9);
+  uint64_t a = device_memory(out.size());
+  ASSERT_EQ(cu.cuMemcpyHtoD_v2.legacy(a, out.data(), out.size()), 0);
+  ASSERT_EQ(cu.cuMemcpyDtoH_v2.legacy(back.data(), a, 1024), 0);
+  EXPECT_EQ(back, [] {
+    std::vector<char> zeros(1025);
+    zeros.back() = 9;
+    return zeros;
+  }());
+  ASSERT_EQ(cu.cuMemcpyDtoH_v2.legacy(back.data(), a, 1025), 0);
+  EXPECT_EQ(back, out);
+}
+
 TEST_F(Memory, SetsRectanglesRowByRow) {
   uint64_t a = device_memory(4096);
   ASSERT_EQ(cu.cuMemsetD8_v2.legacy(a, 0, 4096), 0);
