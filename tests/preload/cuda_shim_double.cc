@@ -5,6 +5,7 @@
 
 #include "preload/cupti/gpu.h"
 #include "preload/python/python.h"
+#include "preload/python/step_hook.h"
 #include "preload/ring/writer.h"
 #include "preload/stacks/stacks.h"
 
@@ -40,6 +41,7 @@ void gpu_poll(char*) {}
 void gpu_synchronized(char*, bool) {}
 bool has_python() { return false; }
 bool python_poll_install() { return true; }
+void step_hook_poll(uint64_t) {}
 
 // Each of them spoils errno, as a careless implementation might.
 abi::Ref python_stack(char*) {
