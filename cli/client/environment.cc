@@ -15,6 +15,8 @@ namespace {
 
 constexpr absl::string_view kPreload = "LD_PRELOAD=";
 constexpr absl::string_view kSocket = "LULL_SOCKET=";
+constexpr absl::string_view kStepRange = "LULL_STEP_RANGE=";
+constexpr absl::string_view kNvtx = "NVTX_INJECTION64_PATH=";
 
 bool IsOurs(absl::string_view library) {
   size_t slash = library.rfind('/');
@@ -36,11 +38,13 @@ std::string WithoutOurs(absl::string_view value) {
 }  // namespace
 
 std::vector<std::string> EnvironmentWithShim(absl::string_view library,
-                                             absl::string_view socket) {
+                                             absl::string_view socket,
+                                             absl::string_view step_range) {
   std::string preload = absl::StrCat(kPreload, library);
   std::string our_socket = absl::StrCat(kSocket, socket);
   bool preload_set = false;
   bool socket_set = false;
+  bool nvtx_taken = false;
   std::vector<std::string> result;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     absl::string_view text = *variable;
@@ -51,12 +55,19 @@ std::vector<std::string> EnvironmentWithShim(absl::string_view library,
     } else if (text.substr(0, kSocket.size()) == kSocket) {
       result.push_back(our_socket);
       socket_set = true;
+    } else if (text.substr(0, kStepRange.size()) == kStepRange) {
+      continue;  // of a lull around us
     } else {
+      nvtx_taken |= text.substr(0, kNvtx.size()) == kNvtx;
       result.emplace_back(text);
     }
   }
   if (!preload_set) result.push_back(preload);
   if (!socket_set) result.push_back(our_socket);
+  if (!step_range.empty()) {
+    result.push_back(absl::StrCat(kStepRange, step_range));
+    if (!nvtx_taken) result.push_back(absl::StrCat(kNvtx, library));
+  }
   return result;
 }
 

@@ -74,14 +74,16 @@ class Run {
     relay_.token = collector_.token;
     relay_.tls_ca_file = collector_.tls_ca;
     relay_.overhead_budget_percent = options_.overhead_budget_percent;
+    relay_.gpu = options_.gpu;
     return absl::OkStatus();
   }
 
   absl::Status Fork() {
     LULL_ASSIGN_OR_RETURN(
         Launchpad launchpad,
-        Launchpad::Fork(options_.command,
-                        EnvironmentWithShim(library_, relay_.socket_path)));
+        Launchpad::Fork(
+            options_.command,
+            EnvironmentWithShim(library_, relay_.socket_path, options_.step_range)));
     launchpad_ = std::make_unique<Launchpad>(std::move(launchpad));
     LULL_ASSIGN_OR_RETURN(std::unique_ptr<Witness> witness, Witness::Fork());
     LULL_ASSIGN_OR_RETURN(supervisor_, Supervisor::TakeSignals(std::move(witness)));

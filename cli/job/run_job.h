@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/client/collector_address.h"
+#include "daemon/relay/gpu_plan.h"
 
 namespace lull {
 
@@ -13,6 +14,8 @@ struct RunOptions {
   CollectorFlags collector;
   bool quiet = false;  // no summary; errors are still said
   double overhead_budget_percent = 1.0;
+  relay::GpuPlan gpu;
+  std::string step_range;  // name of the NVTX range that is a step; "" = none
   std::vector<std::string> command;
 };
 

@@ -112,6 +112,24 @@ TEST_F(ClientTest, ChangesNothingElseInTheEnvironment) {
   EXPECT_TRUE(std::equal(before.begin(), before.end(), with.begin()));
 }
 
+TEST_F(ClientTest, AsksNvtxForRangesOnlyWhenAStepIsNamed) {
+  unsetenv("NVTX_INJECTION64_PATH");
+  auto environment = EnvironmentWithShim("/new/liblull.so", "/run/s", "train step");
+  EXPECT_THAT(environment, Contains("LULL_STEP_RANGE=train step"));
+  EXPECT_THAT(environment, Contains("NVTX_INJECTION64_PATH=/new/liblull.so"));
+  EXPECT_THAT(EnvironmentWithShim("/new/liblull.so", "/run/s"),
+              Each(Not(StartsWith("NVTX_INJECTION64_PATH="))));
+}
+
+TEST_F(ClientTest, LeavesNvtxToTheToolThatHasIt) {
+  setenv("NVTX_INJECTION64_PATH", "/opt/nsys/libToolsInjection64.so", 1);
+  auto environment = EnvironmentWithShim("/new/liblull.so", "/run/s", "step");
+  EXPECT_THAT(environment,
+              Contains("NVTX_INJECTION64_PATH=/opt/nsys/libToolsInjection64.so"));
+  EXPECT_THAT(environment, Not(Contains("NVTX_INJECTION64_PATH=/new/liblull.so")));
+  unsetenv("NVTX_INJECTION64_PATH");
+}
+
 TEST_F(ClientTest, KeepsTheShimOutOfItsOwnProcesses) {
   setenv("LD_PRELOAD", "/x/liblull.so:/usr/lib/libtcmalloc.so", 1);
   setenv("LULL_SOCKET", "/run/s", 1);
