@@ -14,7 +14,8 @@ namespace {
 
 int Run(bool json) {
   std::vector<Check> checks;
-  for (auto* part : {CheckSystem, CheckPlaces, CheckParts, CheckSurroundings}) {
+  for (auto* part :
+       {CheckSystem, CheckPlaces, CheckParts, CheckSurroundings, CheckGpu}) {
     std::vector<Check> more = part();
     checks.insert(checks.end(), more.begin(), more.end());
   }

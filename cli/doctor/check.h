@@ -22,7 +22,9 @@ std::vector<Check> CheckSystem();
 std::vector<Check> CheckPlaces();
 // lull's own parts: the shim is loaded and says hello, the collector starts.
 std::vector<Check> CheckParts();
-// What jobs are made of: interpreters, PyTorch, CUDA.
+// What jobs are made of: interpreters and PyTorch.
 std::vector<Check> CheckSurroundings();
+// The GPU, its driver, CUPTI, and what is traced by default.
+std::vector<Check> CheckGpu();
 
 }  // namespace lull

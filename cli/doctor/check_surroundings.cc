@@ -1,23 +1,18 @@
-#include <dlfcn.h>
-
 #include <cstdio>
 #include <optional>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "cli/client/environment.h"
 #include "cli/doctor/check.h"
 #include "cli/doctor/command.h"
+#include "cli/doctor/interpreters.h"
 
 namespace lull {
 namespace {
 
 constexpr absl::Duration kInterpreter = absl::Seconds(20);
-constexpr int kOldestMinor = 8;
-constexpr int kNewestMinor = 14;
 
 // One line: implementation, version, free-threaded or not, version of PyTorch or
 // "-". Does not import torch, which can take seconds.
@@ -30,14 +25,6 @@ constexpr char kProbe[] =
     "    torch = '-'\n"
     "print(sys.implementation.name, '%d.%d' % sys.version_info[:2],\n"
     "      int(bool(sysconfig.get_config_var('Py_GIL_DISABLED'))), torch)\n";
-
-std::vector<std::string> InterpreterNames() {
-  std::vector<std::string> names = {"python3", "python"};
-  for (int minor = kOldestMinor; minor <= kNewestMinor + 1; ++minor) {
-    names.push_back(absl::StrCat("python3.", minor));
-  }
-  return names;
-}
 
 // Nothing for a program that cannot be run: version managers put a stand-in into
 // PATH for every version that they know, installed or not.
@@ -54,8 +41,8 @@ std::optional<Check> Interpreter(const std::string& program) {
   absl::StrAppend(
       &check.detail, ": ", words[0], " ", words[1],
       words[3] == "-" ? ", no PyTorch" : absl::StrCat(", PyTorch ", words[3]));
-  if (words[0] != "cpython" || major != 3 || minor < kOldestMinor ||
-      minor > kNewestMinor || words[2] == "1") {
+  if (words[0] != "cpython" || major != 3 || minor < kOldestPythonMinor ||
+      minor > kNewestPythonMinor || words[2] == "1") {
     check.status = Check::Status::kWarning;
     check.advice =
         "jobs run, but without Python stacks; use CPython 3.8 to 3.14 with its GIL";
@@ -63,31 +50,15 @@ std::optional<Check> Interpreter(const std::string& program) {
   return check;
 }
 
-Check CudaDriver() {
-  void* library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-  if (library == nullptr) {
-    return {
-        "CUDA driver", Check::Status::kWarning, "libcuda.so.1 is missing",
-        "install the NVIDIA driver, or start the container with --gpus; CPU jobs need "
-        "none"};
-  }
-  dlclose(library);
-  return {"CUDA driver", Check::Status::kOk, "libcuda.so.1 found", ""};
-}
-
-Check Gpus() {
-  auto ran = RunCommand({"nvidia-smi", "--query-gpu=name", "--format=csv,noheader"},
-                        EnvironmentWithoutShim(), kInterpreter);
-  if (!ran.ok() || ran->exit_status != 0) {
-    return {"GPU", Check::Status::kWarning, "nvidia-smi finds no GPU",
-            "nothing to do for CPU jobs; else check the driver and the container's "
-            "devices"};
-  }
-  std::string names(absl::StripAsciiWhitespace(ran->output));
-  return {"GPU", Check::Status::kOk, absl::StrReplaceAll(names, {{"\n", ", "}}), ""};
-}
-
 }  // namespace
+
+std::vector<std::string> InterpreterNames() {
+  std::vector<std::string> names = {"python3", "python"};
+  for (int minor = kOldestPythonMinor; minor <= kNewestPythonMinor + 1; ++minor) {
+    names.push_back(absl::StrCat("python3.", minor));
+  }
+  return names;
+}
 
 std::vector<Check> CheckSurroundings() {
   std::vector<Check> checks;
@@ -98,8 +69,6 @@ std::vector<Check> CheckSurroundings() {
     checks.push_back({"python", Check::Status::kWarning, "no Python in PATH that runs",
                       "nothing to do for jobs without Python"});
   }
-  checks.push_back(CudaDriver());
-  checks.push_back(Gpus());
   return checks;
 }
 

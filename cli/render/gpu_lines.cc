@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -62,10 +63,18 @@ const char* WhyAside(uint32_t reason) {
   }
 }
 
-// Who reads that a thing is missing wants to know what would bring it.
-std::string WhatToDo(const v1::Gpu& gpu) {
+// Who reads that a thing is missing wants to know what would bring it. The reasons are
+// those of daemon/query/gpu_missing.cc; for one that is not known nothing is added.
+const char* WhatToDo(const v1::Gpu& gpu) {
   if (gpu.mode() == static_cast<uint32_t>(GpuMode::kHost)) {
     return "; record with: lull run --gpu window";
+  }
+  if (absl::StrContains(gpu.missing(), "CUPTI library") ||
+      absl::StrContains(gpu.missing(), "CUPTI refused")) {
+    return "; `lull doctor` says what is there";
+  }
+  if (absl::StrContains(gpu.missing(), "no window")) {
+    return "; run longer, or with a shorter --schedule, or --gpu continuous";
   }
   return "";
 }

@@ -27,6 +27,6 @@ v1::SyncsReply FixedGpuSyncs();
 v1::ReportReply FixedGpuReport();
 
 // Why a job has no GPU truth, as a collector says it.
-inline constexpr char kMissing[] = "No library of CUPTI was found.";
+inline constexpr char kMissing[] = "no CUPTI library was found";
 
 }  // namespace lull::testing

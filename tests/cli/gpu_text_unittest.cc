@@ -94,7 +94,7 @@ TEST(GpuReport, PutsTheThreeAnswersFirstOnThePage) {
 }
 
 TEST(GpuReport, SaysInOneLineWhyThereIsNoGpuTruthAndGuessesNothing) {
-  std::string expected = "No GPU truth: no library of CUPTI was found";
+  std::string expected = "No GPU truth: no CUPTI library was found";
   for (const std::string& text :
        {GapsText(WithoutTruth<v1::GapsReply>(), v1::GROUP_BY_LINE),
         KernelsText(WithoutTruth<v1::KernelsReply>(), v1::GROUP_BY_LINE),
@@ -109,11 +109,20 @@ TEST(GpuReport, SaysInOneLineWhyThereIsNoGpuTruthAndGuessesNothing) {
                GapsText(WithoutTruth<v1::GapsReply>(), v1::GROUP_BY_LINE));
 }
 
-TEST(GpuReport, TellsHowToRecordWhenTracingWasTurnedOff) {
+TEST(GpuReport, TellsWhatWouldBringGpuTruth) {
   v1::Gpu gpu;
-  gpu.set_missing("tracing was off");
-  EXPECT_EQ(MissingLine(gpu),
-            "No GPU truth: tracing was off; record with: lull run --gpu window.");
+  gpu.set_missing("tracing of the GPU is off (--gpu host)");
+  EXPECT_EQ(
+      MissingLine(gpu),
+      "No GPU truth: tracing of the GPU is off (--gpu host); record with: lull run "
+      "--gpu window.");
+  gpu.set_mode(static_cast<uint32_t>(abi::GpuMode::kWindow));
+  gpu.set_missing("the CUPTI library is too old (version 17)");
+  EXPECT_THAT(MissingLine(gpu), HasSubstr("lull doctor"));
+  gpu.set_missing("no window of tracing came (schedule wait=20)");
+  EXPECT_THAT(MissingLine(gpu), HasSubstr("--gpu continuous"));
+  gpu.set_missing("no GPU work was seen");
+  EXPECT_EQ(MissingLine(gpu), "No GPU truth: no GPU work was seen.");
 }
 
 TEST(GpuReport, SaysWhichPartOfTheRunOneWindowCovers) {

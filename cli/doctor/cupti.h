@@ -1,0 +1,26 @@
+// The copies of CUPTI on this machine that a job may meet: in the CUDA builds of
+// PyTorch, in wheels of their own, in a toolkit, on the loader's path.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lull {
+
+// CUDA 11.8, the oldest that the shim takes (preload/cupti).
+inline constexpr uint32_t kOldestCupti = 18;
+
+struct CuptiCopy {
+  std::string path;
+  uint32_t version = 0;  // cuptiGetVersion(), 0: could not be loaded
+  std::string error;     // why not
+};
+
+// Those of the interpreters in PATH first. Each file once.
+std::vector<CuptiCopy> FindCupti();
+
+// In these folders and nowhere else; for tests.
+std::vector<CuptiCopy> FindCuptiIn(const std::vector<std::string>& folders);
+
+}  // namespace lull
