@@ -17,6 +17,7 @@
 #include "cli/client/places.h"
 #include "cli/client/private_collector.h"
 #include "cli/commands/collector_options.h"
+#include "cli/commands/gpu_options.h"
 #include "cli/commands/verbs.h"
 #include "cli/job/job_info.h"
 #include "daemon/base/status.h"
@@ -38,6 +39,7 @@ struct RelayVerbOptions {
   std::string name;
   std::string deliver;
   CollectorFlags collector;
+  GpuFlags gpu;
 };
 
 absl::Status Deliver(const RelayVerbOptions& options) {
@@ -91,6 +93,7 @@ void ServeTargets(relay::Keeper& keeper, int stop) {
 }
 
 absl::Status Relay(const RelayVerbOptions& options) {
+  LULL_ASSIGN_OR_RETURN(relay::GpuPlan gpu, MakeGpuPlan(options.gpu));
   std::string command = CommandOfPreloaded(SessionOf(options.socket));
   LULL_ASSIGN_OR_RETURN(std::string runtime, PrepareRuntimeDirectory());
   LULL_ASSIGN_OR_RETURN(CollectorAddress collector,
@@ -98,6 +101,7 @@ absl::Status Relay(const RelayVerbOptions& options) {
   LULL_ASSIGN_OR_RETURN(UniqueFd stop, TakeStopSignals());
   relay::RelayOptions relay;
   relay.job = MakeJobInfo(options.name, command, relay.overhead_budget_percent);
+  relay.gpu = gpu;
   relay.socket_path = options.socket;
   relay.spool_directory = absl::StrCat(
       collector.is_private ? PrivateSpools(runtime) : RemoteSpools(runtime), "/",
@@ -150,6 +154,7 @@ void AddRelay(CLI::App& app, int* exit_code) {
           "--deliver", options->deliver,
           "send the spool that an earlier relay could not deliver, and remove it")
       ->type_name("DIR");
+  AddGpuOptions(verb, &options->gpu);
   AddCollectorOptions(verb, &options->collector);
   verb->callback([options, exit_code] { *exit_code = Execute(*options); });
 }

@@ -6,14 +6,21 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cli/commands/collector_options.h"
+#include "cli/commands/gpu_options.h"
 #include "cli/commands/verbs.h"
 #include "cli/job/run_job.h"
 
 namespace lull {
 namespace {
 
-int Execute(RunOptions& options, const CommandLine& line,
+struct RunFlags {
+  RunOptions options;
+  GpuFlags gpu;
+};
+
+int Execute(RunFlags& flags, const CommandLine& line,
             const std::vector<std::string>& remaining) {
+  RunOptions& options = flags.options;
   if (!remaining.empty() && absl::StartsWith(remaining.front(), "-")) {
     PrintError("run",
                absl::StrCat("unknown option ", remaining.front(),
@@ -25,13 +32,20 @@ int Execute(RunOptions& options, const CommandLine& line,
     PrintError("run", "no command to run; write: lull run -- python train.py");
     return kExitUsage;
   }
+  auto gpu = MakeGpuPlan(flags.gpu);
+  if (!gpu.ok()) {
+    PrintError("run", gpu.status().message());
+    return kExitUsage;
+  }
+  options.gpu = *gpu;
   return RunJob(options);
 }
 
 }  // namespace
 
 void AddRun(CLI::App& app, const CommandLine& line, int* exit_code) {
-  auto options = std::make_shared<RunOptions>();
+  auto flags = std::make_shared<RunFlags>();
+  RunOptions* options = &flags->options;
   CLI::App* verb = app.add_subcommand(
       "run", "Run a job and say where it blocked: lull run [OPTIONS] -- COMMAND...");
   verb->footer(
@@ -41,7 +55,8 @@ void AddRun(CLI::App& app, const CommandLine& line, int* exit_code) {
       "could "
       "not set itself up\nand the job was not started, 2 for a wrong command line.\n\n"
       "Examples:\n  lull run -- python train.py --lr 0.1\n"
-      "  lull run --name resnet -- torchrun --nproc-per-node 8 train.py");
+      "  lull run --name resnet -- torchrun --nproc-per-node 8 train.py\n"
+      "  lull run --schedule wait=50,warmup=1,active=3 -- python train.py");
   verb->add_option("--name", options->name, "a name for the job, to ask for it later")
       ->type_name("NAME");
   verb->add_flag("--quiet", options->quiet, "no summary at the end");
@@ -50,10 +65,11 @@ void AddRun(CLI::App& app, const CommandLine& line, int* exit_code) {
       ->capture_default_str()
       ->check(CLI::Range(0.01, 100.0).description(""))
       ->type_name("PERCENT");
+  AddGpuOptions(verb, &flags->gpu);
   AddCollectorOptions(verb, &options->collector);
   verb->prefix_command();
-  verb->callback([options, verb, line, exit_code] {
-    *exit_code = Execute(*options, line, verb->remaining());
+  verb->callback([flags, verb, line, exit_code] {
+    *exit_code = Execute(*flags, line, verb->remaining());
   });
 }
 

@@ -67,6 +67,8 @@ class Keeper::Impl {
         handshakes_(listener_.get()),
         epoll_(epoll_create1(EPOLL_CLOEXEC)),
         timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
+    options_.job.set_gpu_mode(static_cast<uint32_t>(options_.gpu.mode));
+    options_.job.set_gpu_schedule(ScheduleText(options_.gpu));
     Watch(handshakes_.fd(), EPOLLIN);
     Watch(timer_.get(), EPOLLIN);
   }

@@ -22,7 +22,7 @@ struct RelayOptions {
   std::string token;              // "" = none
   std::string tls_ca_file;        // PEM file of the CA to trust; "" = no TLS
 
-  lull::v1::JobInfo job;  // complete, id and what `gpu` says included
+  lull::v1::JobInfo job;  // complete, id included; the keeper adds what `gpu` says
   GpuPlan gpu;
   double overhead_budget_percent = 1.0;  // of a target's wall time; <= 0: no governor
   uint64_t wait_threshold_ns = 0;        // 0: the ABI's default

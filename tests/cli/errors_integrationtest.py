@@ -42,6 +42,14 @@ class WrongCommandLines(Complaints):
                        "--overhead-budget")
         self.complains(self.lull("run", "--overhead-budget", "0", "--", "touch", marker), 2,
                        "--overhead-budget")
+        for flags, message in (
+                (("--gpu", "on"), "--gpu: \"on\" is none of host, window and continuous"),
+                (("--schedule", "wait=ten"), "--schedule: wait=ten is neither"),
+                (("--schedule", "wait=2s,active=5"), "steps and times cannot be mixed"),
+                (("--gpu", "host", "--schedule", "wait=2"),
+                 "--schedule is of --gpu window alone")):
+            with self.subTest(flags=flags):
+                self.complains(self.lull("run", *flags, "--", "touch", marker), 2, message)
         self.assertFalse(os.path.exists(marker))
 
     def test_queries_with_values_that_are_none(self):
@@ -66,6 +74,8 @@ class WrongCommandLines(Complaints):
 
     def test_relay_wants_one_thing_to_do(self):
         self.complains(self.lull("relay"), 2, "--socket PATH", "--deliver DIR")
+        self.complains(self.lull("relay", "--socket", self.folder + "/s", "--schedule", "x"),
+                       2, "--schedule: \"x\" is not of the form wait=20")
 
 
 class WrongSurroundings(Complaints):

@@ -70,6 +70,8 @@ TEST_F(RelayTest, TellsTheCollectorHowTheHooksAreCalled) {
   ASSERT_EQ(Finish(), absl::OkStatus());
   Collected got = collector_->collected();
   EXPECT_EQ(got.hello.job().id(), Options().job.id());
+  EXPECT_EQ(got.hello.job().gpu_mode(), static_cast<uint32_t>(abi::GpuMode::kWindow));
+  EXPECT_EQ(got.hello.job().gpu_schedule(), ScheduleText(GpuPlan()));
   bool found = false;
   for (const auto& api : got.hello.apis()) {
     if (api.name() != "cudaStreamSynchronize") continue;
@@ -203,7 +205,8 @@ TEST_F(RelayTest, EveryEventArrivesOnceWhileTheWorkerIsKilledAgainAndAgain) {
       ++kills;
     }
     // A worker that got nowhere is given more time: sanitized, it starts slowly.
-    longest_ms = read_by_workers() > read ? kLongestMs : std::min(longest_ms * 2, 8000u);
+    longest_ms =
+        read_by_workers() > read ? kLongestMs : std::min(longest_ms * 2, 8000u);
     read = read_by_workers();
   }
   for (std::thread& writer : writers) writer.join();
