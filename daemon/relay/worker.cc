@@ -216,7 +216,9 @@ void Worker::ControlTargets(uint64_t now_ns) {
     if (target->corrupt()) continue;
     if (govern) target->Govern(now_ns);
     target->DriveGpu(now_ns);
-    if (sample) target->SampleRunDelay(&batch_, now_ns);
+    // Its events end now, not when this pass began: the counters of what was read
+    // meanwhile may be as of a later time than that.
+    if (sample) target->SampleRunDelay(&batch_, MonotonicNs());
   }
 }
 
