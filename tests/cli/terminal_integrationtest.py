@@ -65,6 +65,12 @@ class Terminal(LullCase):
             if select.select([self.terminal], [], [], 0.1)[0]:
                 self.output += os.read(self.terminal, 4096).decode(errors="replace")
 
+    def wait_for_foreground(self, group, seconds=30):
+        end = time.monotonic() + seconds
+        while os.tcgetpgrp(self.terminal) != group:
+            self.assertLess(time.monotonic(), end, "it did not get the terminal")
+            time.sleep(0.01)
+
     def type(self, text):
         os.write(self.terminal, text.encode())
 
@@ -142,14 +148,14 @@ class Terminal(LullCase):
     def test_a_shell_as_the_job_has_job_control(self):
         self.type("PS1='INNER> ' $LULL run --quiet -- bash --norc --noprofile -i\n")
         self.expect("INNER> ")
-        self.type("sleep 60\n")
-        time.sleep(0.5)
+        self.type("sh -c 'echo sta''rted; exec sleep 60'\n")
+        self.expect("started")
+        job = os.tcgetpgrp(self.terminal)
         self.type("\x1a")
         self.expect("Stopped")
         self.expect("INNER> ")
         self.type("fg\n")
-        self.expect("sleep 60")
-        time.sleep(0.5)
+        self.wait_for_foreground(job)
         self.type("\x03")
         self.expect("INNER> ")
         self.type("exit 4\n")
