@@ -3,22 +3,30 @@
 # no sanitizer runtime is loaded. Its parts are built again, instrumented, into
 # the unit tests. docs/sanitizers.md says what is seen and what is not.
 add_library(lull_sanitize INTERFACE)
+# The runtime is linked into the program: a test that preloads an allocator beside
+# lull would put it ahead of a shared one. (Clang always links it in.)
 if(LULL_SANITIZE STREQUAL "address")
   set(flags -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  set(runtime -static-libasan -static-libubsan)
 elseif(LULL_SANITIZE STREQUAL "thread")
   set(flags -fsanitize=thread -fno-omit-frame-pointer)
+  set(runtime -static-libtsan)
 elseif(NOT LULL_SANITIZE STREQUAL "")
   message(FATAL_ERROR "LULL_SANITIZE must be empty, 'address' or 'thread'")
 endif()
 if(flags)
   target_compile_options(lull_sanitize INTERFACE ${flags})
   target_link_options(lull_sanitize INTERFACE ${flags})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_link_options(lull_sanitize INTERFACE ${runtime})
+  endif()
   # Into files: nobody reads the stderr of a relay worker or of a private collector.
   # tools/test shows them, and fails if there is one.
   set(reports ${CMAKE_BINARY_DIR}/sanitizer_reports)
   file(MAKE_DIRECTORY ${reports})
   file(WRITE ${CMAKE_BINARY_DIR}/sanitizer_environment.cmake "
     set(ENV{ASAN_OPTIONS} log_path=${reports}/asan)
+    set(ENV{LSAN_OPTIONS} suppressions=${CMAKE_SOURCE_DIR}/tests/sanitizers/lsan.supp)
     set(ENV{UBSAN_OPTIONS} print_stacktrace=1)
     set(ENV{TSAN_OPTIONS} log_path=${reports}/tsan:suppressions=${CMAKE_BINARY_DIR}/tsan.supp)")
   set_property(DIRECTORY APPEND PROPERTY  # ctest runs it, and hands its variables on
