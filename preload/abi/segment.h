@@ -108,11 +108,14 @@ enum class GpuMode : uint32_t { kHost = 0, kWindow = 1, kContinuous = 2 };
 // GC pauses and device memory are never thinned.
 enum Thinning : uint32_t {
   kThinNothing = 0,
-  kThinAllocationStacks = 1,  // 1 stack in 16 tensor allocations
+  kThinAllocationStacks = 1,  // 1 stack in 16 small tensor allocations
   kThinNativeStacks = 2,      // and no native stacks
   kThinLaunches = 3,          // and no launch events, no late-launch stacks
 };
 inline constexpr uint32_t kThinnedAllocationPeriod = 16;
+// Tensors of this size keep their stacks, native ones too: they decide a report, and
+// filling one takes a GPU longer than its stack takes us.
+inline constexpr uint64_t kThinnedAllocationBytes = 16 << 20;
 
 inline constexpr uint64_t kDefaultWaitThresholdNs = 50'000;
 inline constexpr uint64_t kDefaultLateLaunchNs = 100'000;

@@ -42,7 +42,10 @@ char* segment_for(bool is_free) {
   return try_start_recording(Trigger::kTensor);
 }
 
-bool keeps_stack(char* segment) {
+bool is_large(uint64_t bytes) { return bytes >= abi::kThinnedAllocationBytes; }
+
+bool keeps_stack(char* segment, uint64_t bytes) {
+  if (is_large(bytes)) return true;
   uint32_t thinning =
       abi::SegmentView(segment).control().thinning.load(std::memory_order_relaxed);
   return thinning < abi::kThinAllocationStacks ||
@@ -60,9 +63,12 @@ void record(HookId hook, void* block, uint64_t bytes, bool is_free, Device devic
   if (!is_free) {
     abi::SegmentView(segment).header().torch_allocations.fetch_add(
         1, std::memory_order_relaxed);
-    if (keeps_stack(segment)) {
+    if (keeps_stack(segment, bytes)) {
       python = python_stack(segment);
-      if (python == 0) native = native_stack(segment, 0);  // an autograd thread
+      if (python == 0) {  // an autograd thread
+        native = is_large(bytes) ? unthinned_native_stack(segment, 0)
+                                 : native_stack(segment, 0);
+      }
     } else {
       flags |= abi::kFlagStackThinned;
     }

@@ -124,11 +124,14 @@ void native_prepare(char* segment) {
 }
 
 abi::Ref native_stack(char* segment, int skip) {
+  uint32_t thinning =
+      abi::SegmentView(segment).control().thinning.load(std::memory_order_relaxed);
+  return thinning < abi::kThinNativeStacks ? unthinned_native_stack(segment, skip) : 0;
+}
+
+abi::Ref unthinned_native_stack(char* segment, int skip) {
   Backtrace unwind = g_backtrace.load(std::memory_order_acquire);
-  if (unwind == nullptr || abi::SegmentView(segment).control().thinning.load(
-                               std::memory_order_relaxed) >= abi::kThinNativeStacks) {
-    return 0;
-  }
+  if (unwind == nullptr) return 0;
   // Room for our own frames, and one more to know that there were more.
   constexpr int kOwnFrames = 8;
   void* addresses[abi::kMaxNativeFrames + kOwnFrames + 1];

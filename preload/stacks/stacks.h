@@ -18,6 +18,8 @@ abi::Ref python_tip(char* segment);
 // The native stack of this thread, without our own frames; `skip` more frames
 // are left out. 0 when libunwind was not found. 40 frames: aim at 1 us warm.
 abi::Ref native_stack(char* segment, int skip);
+// The same, also when the governor said to do without.
+abi::Ref unthinned_native_stack(char* segment, int skip);
 
 // Cold, when recording starts: finds libunwind and CPython's tables.
 void stacks_prepare(char* segment);

@@ -51,6 +51,7 @@ SCENARIO(HasTheLineOfAnAllocation, "the_line_of_an_allocation")
 SCENARIO(SeesAllocationsOfTheBackwardPass, "backward_on_a_foreign_thread")
 SCENARIO(HasNativeStacksWhereThereIsNoPython, "native_stacks_where_there_is_no_python")
 SCENARIO(KeepsOneStackInSixteenWhenThinned, "thinned_stacks")
+SCENARIO(KeepsTheStacksOfLargeBlocksWhenThinned, "large_blocks_when_thinned")
 SCENARIO(AddsNoMemoryToAProfileThatDidNotAskForIt, "no_profile_without_memory")
 
 SCENARIO(HasTheFirstNonFiniteScalarAndItsLine, "the_first_non_finite_scalar")

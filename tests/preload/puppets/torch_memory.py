@@ -83,18 +83,23 @@ def backward_on_a_foreign_thread():
     assert len(thread_count) == 1
 
 
-def native_stacks_where_there_is_no_python():
-    torch.empty(1)  # from here on we know whom to forward to
-    for event in probe.events(probe.TORCH_MEMORY):
-        assert event.flags & FREE or event.py_stack or event.native_stack
+def allocate_without_python(size):
     new = ctypes.CDLL(os.environ["LULL_STACKS_PROBE"])[
         "_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm"]
     reporter = ctypes.CDLL("libc10.so.1.13")["_ZN3c1025profiledCPUMemoryReporterEv"]
     reporter.restype = ctypes.c_void_p
     probe.library.probe_on_foreign_thread(
         ctypes.cast(new, ctypes.c_void_p), ctypes.c_void_p(reporter()),
-        ctypes.c_void_p(0x1000), ctypes.c_size_t(12345))
-    (event,) = blocks(12345)
+        ctypes.c_void_p(0x1000), ctypes.c_size_t(size))
+    (event,) = blocks(size)
+    return event
+
+
+def native_stacks_where_there_is_no_python():
+    torch.empty(1)  # from here on we know whom to forward to
+    for event in probe.events(probe.TORCH_MEMORY):
+        assert event.flags & FREE or event.py_stack or event.native_stack
+    event = allocate_without_python(12345)
     assert event.py_stack == 0 and event.native_stack != 0
 
 
@@ -106,6 +111,16 @@ def thinned_stacks():
     with_stack = [e for e in events if e.py_stack]
     assert len(with_stack) == 64 // 16, len(with_stack)
     assert all(bool(e.flags & THINNED) == (e.py_stack == 0) for e in events)
+
+
+def large_blocks_when_thinned():
+    torch.empty(1)
+    probe.library.probe_thin(2)  # no native stacks
+    kept = [torch.empty(17 * MIB, dtype=torch.uint8) for _ in range(20)]
+    assert all(e.py_stack and not e.flags & THINNED for e in blocks(17 * MIB))
+    assert len(kept) == 20
+    assert allocate_without_python(18 * MIB).native_stack != 0
+    assert allocate_without_python(12345).native_stack == 0
 
 
 def the_first_non_finite_scalar():
