@@ -12,7 +12,11 @@
 //   -----+------------+-------------+-----
 //   busy |  host part | device part | X
 //
-// Order of input: any, as long as it comes before Advance() passes its time.
+// Order of input: any, as long as it comes before Advance() passes its time: the end of
+// what has one. Host events and run delays go by `host_ns`, all else by `gpu_ns`. Then
+// nothing depends on the order or on how often Advance is called. The exception are
+// operations and host events that take longer than `patience_ns`: where time beside
+// them had to be judged meanwhile, they are late for that.
 #pragma once
 
 #include <cstddef>
@@ -52,7 +56,8 @@ struct Operation {
   OperationKind kind = OperationKind::kKernel;
 };
 
-// A runtime or driver call, as CUPTI saw it on the launching thread.
+// A runtime or driver call, as CUPTI saw it on the launching thread. Those that submit
+// nothing need not be given.
 struct ApiCall {
   uint64_t start_ns = 0;
   uint64_t end_ns = 0;
@@ -135,8 +140,8 @@ struct Coverage {
 
 // Called during Advance and Finish. What is told is told once and for good.
 //
-// Of each device, output goes forward together: once its Coverage has been told up to t,
-// so have all its idle parts before t and the submissions of all its operations that
+// Of each device, output goes forward together: once its Coverage has been told up to
+// t, so have all its idle parts before t and the submissions of all its operations that
 // start before t, and none from t on. A SyncCost is told once that holds up to the
 // sync's end of every device. So a caller whose engine is gone can feed a new one with
 // the same events and drop what was told before.
@@ -152,12 +157,17 @@ class Sink {
 struct Options {
   uint64_t launch_bound_ns =
       100'000;  // a launch this soon after the last is launch-bound
-  // Gaps wait so long for records that come late, when nothing says that all are in.
+  // A mark does not tell of what still goes on: an operation that has started may lie
+  // in a gap. So gaps are judged when both marks are so far beyond them.
   uint64_t patience_ns = 5'000'000'000;
-  uint64_t coverage_ns = 1'000'000'000;  // Coverage is told in pieces cut at multiples
+  // An operation starts at most so long after its call, or its call is not known.
+  uint64_t queue_ns = 20'000'000'000;
+  // Of a longer gap only the end is judged; before it is unknown.
+  uint64_t longest_gap_ns = 120'000'000'000;
+  uint64_t coverage_ns = 1'000'000'000;  // Coverage comes in pieces cut at multiples
   uint64_t clock_tolerance_ns = 5'000;   // between CUPTI's calls and our hooks
   size_t max_pending = 2'000'000;        // events held; beyond it the oldest are judged
-                                   // early, and what they lack is unknown
+                                         // early, and what they lack is unknown
 };
 
 struct Counters {
@@ -185,9 +195,9 @@ class Engine {
   // Records of the span are missing: idle time in it is unknown.
   void Lost(uint64_t start_ns, uint64_t end_ns);
 
-  // No host event that ends before `host_ns`, and no operation that ends before `gpu_ns`,
-  // will come any more. (A host event comes when it ends: a long sync starts far before
-  // host_ns and is not late.) Judges what it can.
+  // No host event that ends before `host_ns`, and no operation that ends before
+  // `gpu_ns`, will come any more. (A host event comes when it ends: a long sync starts
+  // far before host_ns and is not late.) Judges what it can.
   void Advance(uint64_t host_ns, uint64_t gpu_ns);
   // Nothing more will come at all. Tracing that was never ended ends with the last
   // operation.

@@ -1,0 +1,41 @@
+// Judges one gap: its parts, each with its cause. A pure function of what is known of
+// the gap and of the two threads that matter. The rules are in docs/blame.md.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "daemon/blame/blame.h"
+#include "daemon/blame/run_queue.h"
+#include "daemon/blame/thread_timeline.h"
+#include "daemon/blame/union.h"
+
+namespace lull::blame {
+
+// A thread that may be to blame, and what it had submitted before the gap ended.
+struct Suspect {
+  ThreadTimeline* thread = nullptr;  // nullptr: none known
+  uint32_t tid = 0;
+  uint32_t before = 0;
+};
+
+struct Gap {
+  uint32_t device = 0;
+  uint64_t start_ns = 0;
+  uint64_t end_ns = 0;
+  Suspect launcher;      // T; none: the whole gap is unknown
+  Suspect predecessor;   // P, launched the operation that ended with the start
+  uint64_t call_ns = 0;  // l
+  uint32_t after = 0;    // series of L, 0 = none
+  bool dependency = false;
+  bool launch_bound = false;
+  // Host time without a cause of its own is judged by what surrounds it, and unknown
+  // without that: what T and P did when the gap opened, and what ended it.
+  bool opening_known = true;
+  bool ending_known = true;
+};
+
+// Appends the parts, in the order of time.
+void Judge(const Gap& gap, const Union& lost, std::vector<Part>* parts);
+
+}  // namespace lull::blame
