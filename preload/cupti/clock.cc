@@ -222,10 +222,10 @@ void ClockSamples::add(const ClockSample& sample) {
       !slot.turn.compare_exchange_strong(turn, turn + 1, std::memory_order_acquire)) {
     return;
   }
-  std::atomic_thread_fence(std::memory_order_release);
-  slot.monotonic.store(sample.monotonic, std::memory_order_relaxed);
-  slot.trace.store(sample.trace, std::memory_order_relaxed);
-  slot.realtime.store(sample.realtime, std::memory_order_relaxed);
+  // Released, so that whoever sees one of them sees the odd turn too.
+  slot.monotonic.store(sample.monotonic, std::memory_order_release);
+  slot.trace.store(sample.trace, std::memory_order_release);
+  slot.realtime.store(sample.realtime, std::memory_order_release);
   slot.turn.store(turn + 2, std::memory_order_release);  // pairs with copy()
 }
 
@@ -233,10 +233,9 @@ void ClockSamples::copy(ClockView* view) const {
   for (const Slot& slot : slots_) {
     uint64_t turn = slot.turn.load(std::memory_order_acquire);
     if (turn == 0 || turn % 2 == 1) continue;
-    ClockSample sample = {slot.monotonic.load(std::memory_order_relaxed),
-                          slot.trace.load(std::memory_order_relaxed),
-                          slot.realtime.load(std::memory_order_relaxed)};
-    std::atomic_thread_fence(std::memory_order_acquire);
+    ClockSample sample = {slot.monotonic.load(std::memory_order_acquire),
+                          slot.trace.load(std::memory_order_acquire),
+                          slot.realtime.load(std::memory_order_acquire)};
     if (slot.turn.load(std::memory_order_relaxed) == turn) view->add(sample);
   }
   view->finish();
