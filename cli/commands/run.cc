@@ -13,6 +13,8 @@
 namespace lull {
 namespace {
 
+constexpr size_t kLongestStepRange = 127;  // preload/entry/settings.h
+
 struct RunFlags {
   RunOptions options;
   GpuFlags gpu;
@@ -66,6 +68,17 @@ void AddRun(CLI::App& app, const CommandLine& line, int* exit_code) {
       ->check(CLI::Range(0.01, 100.0).description(""))
       ->type_name("PERCENT");
   AddGpuOptions(verb, &flags->gpu);
+  verb->add_option("--step-range", options->step_range,
+                   "the NVTX range whose end is the end of a training step (default: "
+                   "the steps of PyTorch's optimizers)")
+      ->check(CLI::Validator(
+          [](std::string& name) {
+            return name.empty() || name.size() > kLongestStepRange
+                       ? absl::StrCat("a name of 1 to ", kLongestStepRange, " bytes")
+                       : std::string();
+          },
+          ""))
+      ->type_name("NAME");
   AddCollectorOptions(verb, &options->collector);
   verb->prefix_command();
   verb->callback([flags, verb, line, exit_code] {
