@@ -50,14 +50,14 @@ struct Thread {
 };
 
 // The call and its log keep one line.
-#define RUN(thread, call)        \
-  do {                           \
-    (thread).called_from(__LINE__);     \
-    CHECK(call);                 \
+#define RUN(thread, call)           \
+  do {                              \
+    (thread).called_from(__LINE__); \
+    CHECK(call);                    \
   } while (false)
 #define RUN_KERNEL(thread, name, stream, data) \
   do {                                         \
-    (thread).called_from(__LINE__);                   \
+    (thread).called_from(__LINE__);            \
     LAUNCH(name, 8, 64, stream, data);         \
   } while (false)
 
@@ -153,20 +153,22 @@ class Worker {
   }
 
   void copies() {
-    size_t bytes = 4 << pick(18);
+    constexpr auto kUp = cudaMemcpyHostToDevice, kDown = cudaMemcpyDeviceToHost;
+    size_t n = 4 << pick(18);
+    Own& o = own_;
     switch (pick(4)) {
       case 0:
-        RUN(thread_, cudaMemcpyAsync(own_.device, own_.pinned, bytes, cudaMemcpyHostToDevice, own_.stream));
+        RUN(thread_, cudaMemcpyAsync(o.device, o.pinned, n, kUp, o.stream));
         break;
       case 1:
-        RUN(thread_, cudaMemcpyAsync(own_.pinned, own_.device, bytes, cudaMemcpyDeviceToHost, own_.stream));
+        RUN(thread_, cudaMemcpyAsync(o.pinned, o.device, n, kDown, o.stream));
         break;
       case 2:
-        RUN(thread_, cudaMemcpyAsync(own_.device, own_.pageable.data(), bytes, cudaMemcpyHostToDevice, own_.stream));
+        RUN(thread_, cudaMemcpyAsync(o.device, o.pageable.data(), n, kUp, o.stream));
         break;
       default:
-        RUN(thread_, cudaMemcpyAsync(own_.pageable.data(), own_.device, bytes, cudaMemcpyDeviceToHost, own_.stream));
-        RUN(thread_, cudaStreamSynchronize(own_.stream));
+        RUN(thread_, cudaMemcpyAsync(o.pageable.data(), o.device, n, kDown, o.stream));
+        RUN(thread_, cudaStreamSynchronize(o.stream));
     }
   }
 
@@ -192,7 +194,8 @@ class Worker {
   void nap() {
     timespec time{0, microseconds(150, 3000)};
     int64_t start = now_ns();
-    nanosleep(&time, nullptr); int line = __LINE__;
+    int line = __LINE__ + 1;
+    nanosleep(&time, nullptr);
     thread_.waited(start, now_ns(), line);
   }
 
@@ -250,7 +253,8 @@ int main(int argc, char** argv) {
   }
   if (g_next_kernel == nullptr) {
     void* driver = dlopen("libcuda.so.1", RTLD_LAZY);
-    g_next_kernel = reinterpret_cast<NextKernel>(dlsym(driver, "lull_sim_next_kernel_ns"));
+    g_next_kernel =
+        reinterpret_cast<NextKernel>(dlsym(driver, "lull_sim_next_kernel_ns"));
   }
   if (g_next_kernel == nullptr) return 3;
   // The first operation, then a gap in which a report may begin.
