@@ -29,7 +29,7 @@ uint64_t Device::told_ns() const {
 
 void Device::Tell(uint64_t judged_ns, const RunDelays& delays, uint64_t unit_ns,
                   bool all) {
-  uint64_t open = ApplyDelays(judged_ns, delays);
+  uint64_t open = used ? ApplyDelays(judged_ns, delays) : kNever;
   if (!all) judged_ns = std::min(judged_ns, run_queue_.FirstReachedFrom(open));
   TellCoverage(judged_ns, unit_ns, all);
   TellBefore(all ? judged_ns : covered_ns_);

@@ -68,7 +68,7 @@ void Engine::Impl::DropBefore(uint64_t states_ns, uint64_t hooks_ns,
   last_thread_ = nullptr;
   uint64_t delays = states_ns;
   for (const auto& [id, device] : devices_) {
-    delays = std::min(delays, device.delays_ns());
+    if (device.used) delays = std::min(delays, device.delays_ns());
   }
   delays_.DropFront(delays_.CountWhile(
       [&](const RunDelay& delay) { return delay.end_ns <= delays; }));
