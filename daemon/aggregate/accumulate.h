@@ -24,13 +24,26 @@ inline uint64_t MemoryOrderNs(const Event& event) {
 inline void AddEvent(const Series& series, const Event& event, Cell& cell) {
   switch (series.type) {
     case EventType::kGcPause:
+    case EventType::kCoverage:
       return cell.Add(event.duration_ns, event.arg0, event.arg1);
-    case EventType::kHostWait:  // arg1 is a result, not an amount
-    case EventType::kLaunch:
-    case EventType::kThreadStart:
-      return cell.Add(event.duration_ns, 0, 0);
-    default:
+    case EventType::kSync:
+    case EventType::kCopyAsync:
+    case EventType::kDeviceMemory:
+    case EventType::kTorchMemory:
+    case EventType::kSyncCost:
       return cell.Add(event.duration_ns, event.arg1, 0);
+    case EventType::kGpuCopy:
+    case EventType::kGpuMemset:
+    case EventType::kGpuLost:
+      return cell.Add(event.duration_ns, event.arg0, 0);
+    case EventType::kRunDelay:  // the delay, not the span that it was seen in
+      return cell.Add(event.arg0, event.arg1, event.arg2);
+    case EventType::kIdle:
+      if ((event.flags & kFlagContinued) == 0) cell.Add(event.duration_ns, 0, 0);
+      return cell.AddTime((event.flags & kFlagContinued) == 0 ? 0 : event.duration_ns,
+                          event.arg1);
+    default:  // no argument is an amount
+      return cell.Add(event.duration_ns, 0, 0);
   }
 }
 

@@ -12,8 +12,9 @@ struct Cell {
   uint64_t count = 0;
   uint64_t total_ns = 0;
   uint64_t max_ns = 0;
-  uint64_t amount = 0;   // bytes; objects collected by the GC
-  uint64_t amount2 = 0;  // objects that the GC found uncollectable
+  uint64_t min_ns = 0;   // of `count` events; 0 when there are none
+  uint64_t amount = 0;   // bytes; objects collected by the GC; busy, needed time
+  uint64_t amount2 = 0;  // objects that the GC found uncollectable; kernels' time
   // Memory. `live` is the change of what is live over this stretch, `peak` the
   // highest that it reached within, both relative to the start of the stretch. So
   // two stretches in a row make one, and peaks stay exact across buckets.
@@ -21,15 +22,23 @@ struct Cell {
   int64_t live = 0;
   int64_t peak = 0;
 
-  bool empty() const { return count == 0 && frees == 0 && live == 0 && peak == 0; }
+  bool empty() const {
+    return count == 0 && total_ns == 0 && frees == 0 && live == 0 && peak == 0;
+  }
 
   // One event that is no memory event, or the time of one that is.
   void Add(uint64_t duration_ns, uint64_t more, uint64_t more2) {
+    min_ns = count == 0 ? duration_ns : std::min(min_ns, duration_ns);
     ++count;
     total_ns += duration_ns;
     max_ns = std::max(max_ns, duration_ns);
     amount += more;
     amount2 += more2;
+  }
+  // Time of an event that is counted elsewhere, or not at all.
+  void AddTime(uint64_t duration_ns, uint64_t longest_ns) {
+    total_ns += duration_ns;
+    max_ns = std::max(max_ns, longest_ns);
   }
   void Allocate(uint64_t bytes) {
     live += static_cast<int64_t>(bytes);
@@ -42,6 +51,9 @@ struct Cell {
 
   // Continues this stretch by the one that follows it.
   void Append(const Cell& next) {
+    if (next.count > 0) {
+      min_ns = count == 0 ? next.min_ns : std::min(min_ns, next.min_ns);
+    }
     count += next.count;
     total_ns += next.total_ns;
     max_ns = std::max(max_ns, next.max_ns);

@@ -20,6 +20,34 @@ enum class EventType : uint8_t {
   kTorchMemory = 6,
   kGcPause = 7,
   kHostWait = 8,
+  // GPU truth, see lull::abi::EventType.
+  kGpuKernel = 9,
+  kGpuCopy = 10,
+  kGpuMemset = 11,
+  kGpuGraph = 12,
+  kApiCall = 13,
+  kGpuStreamWait = 14,
+  kGpuTracing = 15,
+  kGpuLost = 16,
+  kGpuMark = 17,
+  kGpuDevice = 18,
+  kStep = 19,
+  kNonFinite = 20,
+  kRunDelay = 32,
+  // Made by the collector, from what blame says (daemon/blame/blame.h); stored as
+  // events of the process's derived ring.
+  //              arg0       arg1                 tid
+  //   Idle       0          length of the whole  thread that it is judged by
+  //   SyncCost   0          needed ns            that of the sync
+  //   Coverage   busy ns    kernel ns            0
+  // A stretch of Idle or Coverage ends where a bucket of level 0 ends; Idle goes on in
+  // another with kFlagContinued. So any range of time clips both exactly.
+  kFirstDerived = 128,
+  kIdle = 128,
+  kSyncCost = 129,
+  kCoverage = 130,
+  // Of cells alone, not stored one by one: operations by the line that launched them.
+  kSubmission = 131,
   // Not events: series that only carry what is live at one site (see Series).
   kLineGroup = 254,
   kFunctionGroup = 255,
@@ -34,6 +62,8 @@ enum EventFlag : uint32_t {
   // Set by LiveBlocks: an allocation whose free had come in before it, from
   // another thread's ring.
   kFlagFreedEarlier = 1 << 16,
+  // Idle: goes on from the bucket before, where it was counted.
+  kFlagContinued = 1 << 17,
 };
 
 struct Event {
@@ -53,6 +83,14 @@ struct Event {
 
 inline bool IsMemory(EventType type) {
   return type == EventType::kDeviceMemory || type == EventType::kTorchMemory;
+}
+// What ran on a device.
+inline bool IsOperation(EventType type) {
+  return type >= EventType::kGpuKernel && type <= EventType::kGpuGraph;
+}
+// A stretch of device time, which ranges clip instead of asking where it starts.
+inline bool IsStretch(EventType type) {
+  return type == EventType::kIdle || type == EventType::kCoverage;
 }
 
 }  // namespace lull::aggregate

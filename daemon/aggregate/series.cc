@@ -42,7 +42,7 @@ const char* AllocatorName(Allocator allocator) {
 }
 
 uint8_t VariantOf(EventType type, uint32_t flags, uint32_t arg2) {
-  if (type == EventType::kGcPause) {
+  if (type == EventType::kGcPause || type == EventType::kStep) {
     return static_cast<uint8_t>(std::min<uint32_t>(arg2, UINT8_MAX));
   }
   if (!IsMemory(type)) return 0;

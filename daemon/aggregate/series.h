@@ -20,13 +20,17 @@ const char* AllocatorName(Allocator allocator);
 inline constexpr uint8_t kAllocatorMask = 0x0f;
 inline constexpr uint8_t kVariantFree = 0x10;
 inline constexpr uint8_t kVariantFailed = 0x20;
+// Of operations: outside of traced time, while tracing warmed up. No report counts
+// them.
+inline constexpr uint8_t kVariantUntraced = 1;
 
 // Ids are unique within the job for APIs, stacks and sites, and within the process
 // for series. 0 is "none" everywhere.
 struct Series {
   EventType type = EventType::kNone;
   // What of flags and arg2 tells series apart: the allocator (with the two bits
-  // above), the GC generation, or the WaitKind.
+  // above), the GC generation, the WaitKind, the source of a step, whether an operation
+  // was traced, the kind of a submission, or the cause of an idle stretch.
   uint8_t variant = 0;
   uint32_t api = 0;
   uint32_t python_stack = 0;
@@ -37,11 +41,28 @@ struct Series {
   // whole. Peaks do not add up, so each grouping needs its own.
   uint32_t line_group = 0;
   uint32_t function_group = 0;
+  // GPU kernels: id of the kernel and its launch shape; their submissions: id of its
+  // name; copies: their kinds, as CopyShape packs them; idle stretches and coverage:
+  // the device. Correlation ids and the like are arguments and never tell series apart.
+  uint32_t shape = 0;
+  uint32_t gpu_stream = 0;  // operations and stream waits
+  // Idle stretches: the launches on either side. The sites above are the culprit's.
+  uint32_t before_line = 0;
+  uint32_t before_function = 0;
+  uint32_t after_line = 0;
+  uint32_t after_function = 0;
+  friend bool operator==(const Series&, const Series&) = default;
 };
 
 // The part of an event that decides on its variant, before any stack is looked at.
-// Host waits get theirs from ClassifyWait.
+// Host waits get theirs from ClassifyWait, operations from when tracing was on.
 uint8_t VariantOf(EventType type, uint32_t flags, uint32_t arg2);
+
+// Likewise of its shape: for copies, the low 24 bits of arg1 (copy kind, source and
+// destination memory; preload/abi/event.h). Kernels have theirs by reference.
+inline uint32_t CopyShape(EventType type, uint64_t arg1) {
+  return type == EventType::kGpuCopy ? static_cast<uint32_t>(arg1 & 0xffffff) : 0;
+}
 
 // True for a call that hands out memory: neither a free nor a failure.
 inline bool IsAllocation(const Series& series) {

@@ -22,6 +22,16 @@ absl::StatusOr<CellCache::Entry*> CellCache::Find(const ChunkKey& key,
   return entry.get();
 }
 
+absl::Status CellCache::Write(std::vector<std::pair<ChunkKey, Entry*>>& dirty,
+                              storage::StoreWriter& writer) {
+  for (auto& [key, entry] : dirty) {
+    LULL_RETURN_IF_ERROR(writer.PutChunk(key, entry->cells));
+    entry->dirty = false;
+  }
+  dirty.clear();
+  return absl::OkStatus();
+}
+
 absl::Status CellCache::Flush(CellChanges& changes, int64_t process,
                               storage::StoreWriter& writer) {
   ++flushes_;
@@ -44,11 +54,12 @@ absl::Status CellCache::Flush(CellChanges& changes, int64_t process,
       if (!entry->dirty) dirty.emplace_back(key, entry);
       entry->dirty = true;
     }
+    if (dirty.size() < kMaxDirty) continue;
+    // A day that is judged at once touches more chunks than there is memory for.
+    LULL_RETURN_IF_ERROR(Write(dirty, writer));
+    entries_.clear();
   }
-  for (auto& [key, entry] : dirty) {
-    LULL_RETURN_IF_ERROR(writer.PutChunk(key, entry->cells));
-    entry->dirty = false;
-  }
+  LULL_RETURN_IF_ERROR(Write(dirty, writer));
   changes.cells_.clear();
   if (entries_.size() > kMaxChunks) {
     absl::erase_if(entries_,

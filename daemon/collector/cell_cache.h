@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -42,11 +44,14 @@ class CellCache {
     bool dirty = false;
     uint64_t used = 0;  // the latest flush that touched it
   };
-  // Of 4 KiB. Beyond it, what the latest flush did not touch goes.
+  // Of 4.5 KiB. Beyond it, what the latest flush did not touch goes.
   static constexpr size_t kMaxChunks = 512;
+  static constexpr size_t kMaxDirty = 8192;
 
   absl::StatusOr<Entry*> Find(const storage::ChunkKey& key,
                               storage::StoreReader& reader);
+  static absl::Status Write(std::vector<std::pair<storage::ChunkKey, Entry*>>& dirty,
+                            storage::StoreWriter& writer);
 
   absl::flat_hash_map<storage::ChunkKey, std::unique_ptr<Entry>> entries_;
   uint64_t flushes_ = 0;

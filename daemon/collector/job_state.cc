@@ -25,7 +25,7 @@ absl::StatusOr<std::unique_ptr<JobState>> JobState::Load(storage::StoreReader& r
   for (storage::ProcessRow& row : processes) {
     uint64_t key = row.key;
     auto process = std::make_unique<ProcessState>(std::move(row), *job->tables_,
-                                                  job->row_.start_ns);
+                                                  job->row_.start_ns, job->Traces());
     LULL_RETURN_IF_ERROR(process->Load(reader));
     job->processes_[key] = std::move(process);
   }
@@ -43,7 +43,9 @@ void JobState::Apply(const lull::v1::Hello& hello) {
   // start_ns is what buckets count from: the first Hello decides.
   row_.start_realtime_ns = info.start_realtime_ns();
   row_.overhead_budget_percent = info.overhead_budget_percent();
-  tables_->AddApis(hello);
+  row_.gpu_mode = info.gpu_mode();
+  row_.gpu_schedule = info.gpu_schedule();
+  tables_->AddApis(hello.apis());
 }
 
 ProcessState& JobState::ProcessOf(uint64_t key) {
@@ -51,28 +53,59 @@ ProcessState& JobState::ProcessOf(uint64_t key) {
   if (process == nullptr) {
     storage::ProcessRow row;
     row.key = key;
-    process = std::make_unique<ProcessState>(std::move(row), *tables_, row_.start_ns);
+    process = std::make_unique<ProcessState>(std::move(row), *tables_, row_.start_ns,
+                                             Traces());
   }
   return *process;
 }
 
-absl::Status JobState::Apply(const lull::v1::Batch& batch) {
+void JobState::ApplyGpu(const lull::v1::Batch::Gpu& gpu) {
+  using storage::RefKind;
+  ProcessState& process = ProcessOf(gpu.process_key());
+  for (const lull::v1::KernelDef& kernel : gpu.kernels()) {
+    process.ApplyRef(RefKind::kKernel, kernel.ref(),
+                     tables_->gpu().InternKernel(kernel));
+  }
+  for (const lull::v1::GpuStreamDef& stream : gpu.streams()) {
+    process.ApplyRef(RefKind::kGpuStream, stream.ref(),
+                     tables_->gpu().InternStream(stream));
+  }
+  for (const lull::v1::GpuDeviceDef& device : gpu.devices()) {
+    process.ApplyDevice(device);
+  }
+}
+
+absl::Status JobState::CheckApis(const lull::v1::Batch& batch) const {
+  absl::flat_hash_set<uint32_t> fresh;
+  for (const lull::v1::ApiName& api : batch.apis()) fresh.insert(api.id());
   for (const lull::v1::RingBatch& ring : batch.rings()) {
     for (uint32_t api : ring.events().api()) {
-      if (!tables_->HasApi(api)) {
-        return absl::InvalidArgumentError(absl::StrCat("rings.events.api names ", api,
-                                                       ", which hello.apis does not"));
+      if (!tables_->HasApi(api) && !fresh.contains(api)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("rings.events.api names ", api,
+                         ", which neither hello.apis nor apis does"));
       }
     }
   }
+  return absl::OkStatus();
+}
+
+absl::Status JobState::Apply(const lull::v1::Batch& batch) {
+  LULL_RETURN_IF_ERROR(CheckApis(batch));
+  tables_->AddApis(batch.apis());
   for (const lull::v1::ProcessInfo& info : batch.processes()) {
     ProcessOf(info.key()).ApplyInfo(info);
   }
   for (const lull::v1::Batch::Stacks& stacks : batch.stacks()) {
     ProcessState& process = ProcessOf(stacks.process_key());
     for (const lull::v1::StackDef& stack : stacks.stacks()) {
-      process.ApplyStack(stack.ref(), tables_->InternStack(stack));
+      process.ApplyRef(storage::RefKind::kStack, stack.ref(),
+                       tables_->InternStack(stack));
     }
+  }
+  for (const lull::v1::Batch::Gpu& gpu : batch.gpus()) ApplyGpu(gpu);
+  for (const lull::v1::RingBatch& ring : batch.rings()) {
+    ProcessOf(ring.process_key()).ApplyTracing(ring.ring(), ring.events());
   }
   absl::flat_hash_set<ProcessState*> touched;
   for (const lull::v1::RingBatch& ring : batch.rings()) {
@@ -91,6 +124,7 @@ absl::Status JobState::Apply(const lull::v1::Batch& batch) {
     ProcessOf(end.process_key()).ApplyEnd(end.end_ns());
   }
   if (batch.has_job_end()) {
+    for (auto& [key, process] : processes_) process->ApplyJobEnd();
     row_.ended = true;
     row_.end_ns = batch.job_end().end_ns();
     row_.exit_status = batch.job_end().exit_status();

@@ -25,8 +25,8 @@ class JobState {
 
   void Apply(const lull::v1::Hello& hello);
 
-  // INVALID_ARGUMENT, and nothing changed, for an event that names an API that no
-  // Hello has named. The batch must be valid otherwise (ValidateBatch).
+  // INVALID_ARGUMENT, and nothing changed, for an event that names an API that neither
+  // a Hello nor a batch has named. The batch must be valid otherwise (ValidateBatch).
   absl::Status Apply(const lull::v1::Batch& batch);
 
   absl::Status Flush(storage::StoreWriter& writer, uint64_t now_realtime_ns);
@@ -38,6 +38,10 @@ class JobState {
  private:
   JobState() = default;
   ProcessState& ProcessOf(uint64_t key);
+  void ApplyGpu(const lull::v1::Batch::Gpu& gpu);
+  absl::Status CheckApis(const lull::v1::Batch& batch) const;
+  // Not host mode (lull::abi::GpuMode), and not over.
+  bool Traces() const { return row_.gpu_mode != 0 && !row_.ended; }
 
   storage::JobRow row_;
   std::unique_ptr<JobTables> tables_;

@@ -38,6 +38,7 @@ absl::StatusOr<std::unique_ptr<JobTables>> JobTables::Load(storage::StoreReader&
   for (storage::StackRow& row : stacks) tables->Remember(std::move(row));
   LULL_ASSIGN_OR_RETURN(auto sites, reader.Sites(job));
   for (const storage::SiteRow& row : sites) tables->Remember(row);
+  LULL_RETURN_IF_ERROR(tables->gpu_.Load(reader, job));
   return tables;
 }
 
@@ -57,8 +58,9 @@ void JobTables::Remember(const storage::SiteRow& row) {
   site_ids_[KeyOf(row)] = row.id;
 }
 
-void JobTables::AddApis(const lull::v1::Hello& hello) {
-  for (const lull::v1::ApiName& api : hello.apis()) {
+void JobTables::AddApis(
+    const google::protobuf::RepeatedPtrField<lull::v1::ApiName>& apis) {
+  for (const lull::v1::ApiName& api : apis) {
     storage::ApiRow& known = apis_[api.id()];
     if (known.name == api.name() && known.family == api.family()) continue;
     known = {api.id(), api.name(), api.family()};
@@ -136,7 +138,7 @@ absl::Status JobTables::Flush(storage::StoreWriter& writer, int64_t job) {
   new_frames_.clear();
   new_stacks_.clear();
   new_sites_.clear();
-  return absl::OkStatus();
+  return gpu_.Flush(writer, job);
 }
 
 }  // namespace lull::collector

@@ -13,8 +13,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/aggregate/site.h"
+#include "daemon/collector/gpu_tables.h"
 #include "daemon/storage/store.h"
 #include "events.pb.h"
+#include "google/protobuf/repeated_ptr_field.h"
 #include "ingest.pb.h"
 
 namespace lull::collector {
@@ -25,7 +27,7 @@ class JobTables {
   static absl::StatusOr<std::unique_ptr<JobTables>> Load(storage::StoreReader& reader,
                                                          int64_t job);
 
-  void AddApis(const lull::v1::Hello& hello);
+  void AddApis(const google::protobuf::RepeatedPtrField<lull::v1::ApiName>& apis);
   bool HasApi(uint32_t id) const { return id == 0 || apis_.contains(id); }
   const std::string& ApiName(uint32_t id) const;
 
@@ -40,6 +42,8 @@ class JobTables {
   };
   SiteIds SiteOf(uint32_t python_stack, uint32_t native_stack);
 
+  GpuTables& gpu() { return gpu_; }
+
   absl::Status Flush(storage::StoreWriter& writer, int64_t job);
 
  private:
@@ -50,6 +54,7 @@ class JobTables {
   void Remember(storage::StackRow row);
   void Remember(const storage::SiteRow& row);
 
+  GpuTables gpu_;
   absl::flat_hash_map<uint32_t, storage::ApiRow> apis_;
   std::vector<std::unique_ptr<aggregate::Frame>> frames_;  // by id - 1
   std::vector<std::vector<uint32_t>> stacks_;              // by id - 1

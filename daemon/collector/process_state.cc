@@ -11,14 +11,35 @@ namespace lull::collector {
 using aggregate::Event;
 using aggregate::EventType;
 
+ProcessState::ProcessState(storage::ProcessRow row, JobTables& tables,
+                           uint64_t job_start_ns, bool blame)
+    : row_(std::move(row)), series_(tables), job_start_ns_(job_start_ns) {
+  if (blame && row_.end_ns == 0) {
+    blame_ = std::make_unique<BlameFeed>(series_, tables.gpu(), job_start_ns);
+  }
+}
+
 absl::Status ProcessState::Load(storage::StoreReader& reader) {
   dirty_ = false;
   LULL_RETURN_IF_ERROR(series_.Load(reader, row_.id));
   LULL_ASSIGN_OR_RETURN(auto rings, reader.Rings(row_.id));
   for (const storage::RingRow& ring : rings) RingOf(ring.ring).row = ring;
+  LULL_RETURN_IF_ERROR(landmarks_.Load(reader, row_.id));
+  LULL_RETURN_IF_ERROR(Replay(reader));
   return reader.LiveBlocks(row_.id, [this](const auto& key, const auto& block) {
     blocks_.Restore(key, block);
   });
+}
+
+// Blame was in the middle of its work when the collector ended: it is given again what
+// it had not judged, and what may explain that.
+absl::Status ProcessState::Replay(storage::StoreReader& reader) {
+  if (blame_ == nullptr) return absl::OkStatus();
+  const uint64_t from = BlameFeed::ReplayFrom(row_.judged_ns);
+  blame_->Restore(row_.judged_ns, landmarks_.TracedAt(from));
+  blame_->set_late_before(row_.late_operations);
+  return reader.Events(row_.id, from, aggregate::kForever,
+                       [this](const Event& event) { blame_->Add(event); });
 }
 
 ProcessState::Ring& ProcessState::RingOf(uint32_t ring) {
@@ -54,6 +75,7 @@ void ProcessState::ApplyCounters(const lull::v1::ProcessCounters& counters) {
   row_.gc_hook = counters.gc_hook();
   row_.thinning = counters.thinning();
   row_.corrupt = counters.corrupt();
+  ApplyGpuCounters(counters);
   dirty_ = true;
   for (const lull::v1::RingCounters& totals : counters.rings()) {
     Ring& ring = RingOf(totals.ring());
@@ -66,9 +88,66 @@ void ProcessState::ApplyCounters(const lull::v1::ProcessCounters& counters) {
     ring.row.thinned_launches = totals.thinned_launches();
     ring.dirty = true;
   }
+  if (blame_ == nullptr) return;
+  blame_->Advance(counters.as_of_ns());
+  TakeDerived();
+}
+
+void ProcessState::ApplyGpuCounters(const lull::v1::ProcessCounters& counters) {
+  row_.cupti_state = counters.cupti_state();
+  row_.cupti_version = counters.cupti_version();
+  row_.cupti_result = counters.cupti_result();
+  row_.step_hook = counters.step_hook();
+  row_.cupti_dropped = counters.cupti_dropped();
+  row_.gpu_records_lost = counters.gpu_records_lost();
+  row_.gpu_records_bad = counters.gpu_records_bad();
+  row_.gpu_self_ns = counters.gpu_self_ns();
+}
+
+void ProcessState::ApplyDevice(const lull::v1::GpuDeviceDef& device) {
+  storage::GpuDeviceRow row;
+  row.device = device.device();
+  row.name = device.name();
+  row.multiprocessors = device.multiprocessors();
+  row.max_threads_per_multiprocessor = device.max_threads_per_multiprocessor();
+  row.max_blocks_per_multiprocessor = device.max_blocks_per_multiprocessor();
+  row.max_registers_per_multiprocessor = device.max_registers_per_multiprocessor();
+  row.max_shared_bytes_per_multiprocessor =
+      device.max_shared_bytes_per_multiprocessor();
+  row.warp_size = device.warp_size();
+  row.compute_capability = device.compute_capability();
+  row.total_bytes = device.total_bytes();
+  new_devices_.push_back(std::move(row));
+}
+
+void ProcessState::ApplyJobEnd() {
+  if (blame_ == nullptr) return;
+  blame_->Finish();
+  TakeDerived();
+}
+
+// What blame has said goes the way of all events, in a ring of its own.
+void ProcessState::TakeDerived() {
+  for (const Event& event : blame_->TakeEvents()) {
+    Ring& ring = RingOf(storage::kDerivedRing);
+    RunAt(ring, ring.row.end_position).events.push_back(event);
+    ++ring.row.end_position;
+    ++ring.row.stored;
+    ring.dirty = true;
+    aggregate::AddEvent(series_[event.series], event, CellOf(event, event.series));
+  }
+  for (const BlameFeed::Submitted& submitted : blame_->TakeSubmitted()) {
+    Event event;
+    event.start_ns = submitted.start_ns;
+    CellOf(event, submitted.series).Add(submitted.duration_ns, 0, 0);
+  }
+  row_.judged_ns = blame_->judged_ns();
+  row_.late_operations = blame_->late_operations();
+  dirty_ = true;
 }
 
 void ProcessState::ApplyEnd(uint64_t end_ns) {
+  ApplyJobEnd();
   row_.end_ns = end_ns;
   dirty_ = true;
   // What is live at the end stays in the aggregates; the addresses are history.
@@ -88,6 +167,24 @@ aggregate::Cell& ProcessState::CellOf(const Event& event, uint32_t series) {
   uint64_t bucket =
       aggregate::AfterStart(event.start_ns, job_start_ns_) / aggregate::kBucketNs;
   return changes_.At(bucket, series);
+}
+
+void ProcessState::ApplyTracing(uint32_t ring, const lull::v1::EventColumns& in) {
+  const uint64_t mark = RingOf(ring).row.end_position;
+  uint64_t start = in.base_ns();
+  for (int i = 0; i < in.start_delta_ns_size(); ++i) {
+    start += static_cast<uint64_t>(in.start_delta_ns(i));
+    if (in.type(i) != static_cast<uint32_t>(EventType::kGpuTracing)) continue;
+    if (in.first_position() + static_cast<uint64_t>(i) < mark) continue;
+    landmarks_.AddTracing(start, in.arg0(i), in.arg1(i));
+  }
+}
+
+uint8_t ProcessState::VariantOf(EventType type, const Event& event) const {
+  if (!aggregate::IsOperation(type)) {
+    return aggregate::VariantOf(type, event.flags, event.arg2);
+  }
+  return landmarks_.TracedAt(event.start_ns) ? 0 : aggregate::kVariantUntraced;
 }
 
 void ProcessState::ApplyEvents(uint32_t ring_number, const lull::v1::EventColumns& in) {
@@ -113,11 +210,13 @@ void ProcessState::ApplyEvents(uint32_t ring_number, const lull::v1::EventColumn
     event.flags = in.flags(i);
     event.tid = in.tid(i);
     auto type = static_cast<EventType>(in.type(i));
-    event.series =
-        series_.Find({type, aggregate::VariantOf(type, event.flags, event.arg2),
-                      (event.flags & aggregate::kFlagFromPython) != 0, in.api(i),
-                      in.python_stack(i), in.native_stack(i)});
+    event.series = series_.Find({type, VariantOf(type, event),
+                                 (event.flags & aggregate::kFlagFromPython) != 0,
+                                 in.api(i), in.python_stack(i), in.native_stack(i),
+                                 aggregate::CopyShape(type, event.arg1)});
     aggregate::AddEvent(series_[event.series], event, CellOf(event, event.series));
+    landmarks_.Add(type, event);
+    if (blame_ != nullptr) blame_->Add(event);
     if (aggregate::IsMemory(type)) {
       memory_.push_back({aggregate::MemoryOrderNs(event), &run, run.events.size()});
     }
@@ -149,6 +248,11 @@ absl::Status ProcessState::Flush(storage::StoreWriter& writer, int64_t job) {
   if (dirty_ || row_.id == 0) LULL_RETURN_IF_ERROR(writer.PutProcess(row_));
   dirty_ = false;
   LULL_RETURN_IF_ERROR(series_.Flush(writer, row_.id));
+  for (const storage::GpuDeviceRow& device : new_devices_) {
+    LULL_RETURN_IF_ERROR(writer.PutGpuDevice(row_.id, device));
+  }
+  new_devices_.clear();
+  LULL_RETURN_IF_ERROR(landmarks_.Flush(writer, row_.id));
   for (auto& [number, ring] : rings_) {
     for (const Run& run : ring->runs) {
       LULL_RETURN_IF_ERROR(

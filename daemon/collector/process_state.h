@@ -9,7 +9,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "daemon/aggregate/live_blocks.h"
+#include "daemon/collector/blame_feed.h"
 #include "daemon/collector/cell_cache.h"
+#include "daemon/collector/landmarks.h"
 #include "daemon/collector/series_table.h"
 #include "daemon/storage/store.h"
 #include "events.pb.h"
@@ -20,16 +22,26 @@ namespace lull::collector {
 // store. After a failed Flush or commit: throw it away and load it again.
 class ProcessState {
  public:
-  ProcessState(storage::ProcessRow row, JobTables& tables, uint64_t job_start_ns)
-      : row_(std::move(row)), series_(tables), job_start_ns_(job_start_ns) {}
+  // `blame`: the job traces its GPUs.
+  ProcessState(storage::ProcessRow row, JobTables& tables, uint64_t job_start_ns,
+               bool blame);
 
   // Everything that the store knows of this process.
   absl::Status Load(storage::StoreReader& reader);
 
   void ApplyInfo(const lull::v1::ProcessInfo& info);
-  void ApplyStack(uint32_t ref, uint32_t stack) { series_.DefineStack(ref, stack); }
+  void ApplyRef(storage::RefKind kind, uint32_t ref, uint32_t id) {
+    series_.Define(kind, ref, id);
+  }
+  void ApplyDevice(const lull::v1::GpuDeviceDef& device);
+  // After all events of their batch: idle time that they complete is judged.
   void ApplyCounters(const lull::v1::ProcessCounters& counters);
   void ApplyEnd(uint64_t end_ns);
+  // The job is over: what cannot be judged yet never will be.
+  void ApplyJobEnd();
+
+  // Before ApplyEvents, for all rings of a batch: when tracing began and ended.
+  void ApplyTracing(uint32_t ring, const lull::v1::EventColumns& events);
 
   // Takes the events of one ring that lie beyond its mark, and moves the mark. A gap
   // between the mark and the first event is what the relay had to drop; it is
@@ -60,6 +72,10 @@ class ProcessState {
     size_t index;
   };
 
+  uint8_t VariantOf(aggregate::EventType type, const aggregate::Event& event) const;
+  void ApplyGpuCounters(const lull::v1::ProcessCounters& counters);
+  void TakeDerived();
+  absl::Status Replay(storage::StoreReader& reader);
   Ring& RingOf(uint32_t ring);
   Run& RunAt(Ring& ring, uint64_t position);
   aggregate::Cell& CellOf(const aggregate::Event& event, uint32_t series);
@@ -72,6 +88,9 @@ class ProcessState {
   uint64_t last_event_ns_ = 0;
   uint64_t events_stored_ = 0;
   absl::flat_hash_map<uint32_t, std::unique_ptr<Ring>> rings_;
+  std::unique_ptr<BlameFeed> blame_;  // none: nothing to judge
+  Landmarks landmarks_;
+  std::vector<storage::GpuDeviceRow> new_devices_;
   aggregate::LiveBlocks blocks_;
   CellChanges changes_;
   CellCache cells_;

@@ -9,8 +9,13 @@ namespace lull::collector {
 
 using aggregate::EventType;
 using aggregate::Series;
+using storage::RefKind;
 
 namespace {
+
+uint64_t Pack(RefKind kind, uint32_t ref) {
+  return static_cast<uint64_t>(kind) << 32 | ref;
+}
 
 std::string KeyOf(const Series& s) {
   uint32_t parts[] = {static_cast<uint32_t>(s.type),
@@ -19,7 +24,13 @@ std::string KeyOf(const Series& s) {
                       s.python_stack,
                       s.native_stack,
                       s.line_site,
-                      s.function_site};
+                      s.function_site,
+                      s.shape,
+                      s.gpu_stream,
+                      s.before_line,
+                      s.before_function,
+                      s.after_line,
+                      s.after_function};
   return std::string(reinterpret_cast<const char*>(parts), sizeof(parts));
 }
 
@@ -33,25 +44,25 @@ absl::Status SeriesTable::Load(storage::StoreReader& reader, int64_t process) {
     by_content_[KeyOf(row.series)] = row.id;
   }
   flushed_ = all_.size();
-  LULL_ASSIGN_OR_RETURN(auto refs, reader.StackRefs(process));
-  for (const storage::StackRefRow& row : refs) stacks_[row.ref] = row.stack;
+  LULL_ASSIGN_OR_RETURN(auto refs, reader.Refs(process));
+  for (const storage::RefRow& row : refs) refs_[Pack(row.kind, row.ref)] = row.id;
   return absl::OkStatus();
 }
 
-void SeriesTable::DefineStack(uint32_t ref, uint32_t stack) {
-  auto [it, fresh] = stacks_.try_emplace(ref, stack);
-  if (!fresh && it->second == stack) return;
+void SeriesTable::Define(RefKind kind, uint32_t ref, uint32_t id) {
+  auto [it, fresh] = refs_.try_emplace(Pack(kind, ref), id);
+  if (!fresh && it->second == id) return;
   // The look-ups that were made with the older meaning are void.
-  if (!fresh || undefined_.erase(ref) > 0) by_identity_.clear();
-  it->second = stack;
-  new_refs_.push_back({ref, stack});
+  if (!fresh || undefined_.erase(Pack(kind, ref)) > 0) by_identity_.clear();
+  it->second = id;
+  new_refs_.push_back({kind, ref, id});
 }
 
-uint32_t SeriesTable::StackOf(uint32_t ref) {
+uint32_t SeriesTable::Meaning(RefKind kind, uint32_t ref) {
   if (ref == 0) return 0;
-  auto it = stacks_.find(ref);
-  if (it != stacks_.end()) return it->second;
-  undefined_.insert(ref);
+  auto it = refs_.find(Pack(kind, ref));
+  if (it != refs_.end()) return it->second;
+  undefined_.insert(Pack(kind, ref));
   return 0;
 }
 
@@ -74,9 +85,21 @@ uint32_t SeriesTable::Add(const EventIdentity& identity) {
   series.type = identity.type;
   series.variant = identity.variant;
   series.api = identity.api;
-  if (all_.size() < kMaxSeries) {
-    series.python_stack = StackOf(identity.python_ref);
-    series.native_stack = StackOf(identity.native_ref);
+  series.shape = identity.shape;
+  if (full()) {
+    series.shape = 0;
+  } else if (series.type >= EventType::kGpuKernel &&
+             series.type <= EventType::kGpuDevice) {
+    if (series.type == EventType::kGpuKernel) {
+      series.shape = Meaning(RefKind::kKernel, identity.python_ref);
+    }
+  } else {
+    series.python_stack = Meaning(RefKind::kStack, identity.python_ref);
+    series.native_stack = Meaning(RefKind::kStack, identity.native_ref);
+  }
+  // Never left out: blame needs the stream, and there are few.
+  if (aggregate::IsOperation(series.type) || series.type == EventType::kGpuStreamWait) {
+    series.gpu_stream = Meaning(RefKind::kGpuStream, identity.native_ref);
   }
   JobTables::SiteIds site = tables_->SiteOf(series.python_stack, series.native_stack);
   series.line_site = site.line;
@@ -97,8 +120,7 @@ uint32_t SeriesTable::Add(const EventIdentity& identity) {
 }
 
 absl::Status SeriesTable::Flush(storage::StoreWriter& writer, int64_t process) {
-  for (const auto& row : new_refs_)
-    LULL_RETURN_IF_ERROR(writer.PutStackRef(process, row));
+  for (const auto& row : new_refs_) LULL_RETURN_IF_ERROR(writer.PutRef(process, row));
   new_refs_.clear();
   for (; flushed_ < all_.size(); ++flushed_) {
     LULL_RETURN_IF_ERROR(

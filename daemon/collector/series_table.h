@@ -19,15 +19,16 @@ struct EventIdentity {
   uint8_t variant = 0;
   bool from_python = false;
   uint32_t api = 0;
-  uint32_t python_ref = 0;
-  uint32_t native_ref = 0;
+  uint32_t python_ref = 0;  // of a GPU kernel: the kernel
+  uint32_t native_ref = 0;  // of operations and stream waits: the GPU stream
+  uint32_t shape = 0;       // aggregate::CopyShape
   friend bool operator==(const EventIdentity&, const EventIdentity&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const EventIdentity& e) {
     return H::combine(std::move(h),
                       uint64_t{e.api} << 32 | uint64_t{e.variant} << 16 |
                           uint64_t{e.from_python} << 8 | static_cast<uint64_t>(e.type),
-                      uint64_t{e.python_ref} << 32 | e.native_ref);
+                      uint64_t{e.python_ref} << 32 | e.native_ref, e.shape);
   }
 };
 
@@ -38,7 +39,8 @@ class SeriesTable {
 
   absl::Status Load(storage::StoreReader& reader, int64_t process);
 
-  void DefineStack(uint32_t ref, uint32_t stack);
+  // Says what a reference of the process means: the id of a stack, kernel or stream.
+  void Define(storage::RefKind kind, uint32_t ref, uint32_t id);
 
   // The id of the series; a hash look-up for one that was seen before. A reference
   // that nothing has defined (the batch with its definition was lost) is no stack.
@@ -47,7 +49,11 @@ class SeriesTable {
     return it != by_identity_.end() ? it->second : Add(identity);
   }
 
+  // The id of a series that the collector makes up itself.
+  uint32_t Intern(const aggregate::Series& series);
+
   const aggregate::Series& operator[](uint32_t id) const { return all_[id]; }
+  bool full() const { return all_.size() >= kMaxSeries; }
 
   absl::Status Flush(storage::StoreWriter& writer, int64_t process);
 
@@ -57,17 +63,16 @@ class SeriesTable {
   static constexpr size_t kMaxSeries = 1 << 20;
 
   uint32_t Add(const EventIdentity& identity);
-  uint32_t Intern(const aggregate::Series& series);
   uint32_t Group(aggregate::EventType type, uint8_t allocator, uint32_t site);
-  uint32_t StackOf(uint32_t ref);
+  uint32_t Meaning(storage::RefKind kind, uint32_t ref);
 
   JobTables* tables_;
   std::vector<aggregate::Series> all_;  // by id; 0 is none
   absl::flat_hash_map<EventIdentity, uint32_t> by_identity_;
   absl::flat_hash_map<std::string, uint32_t> by_content_;
-  absl::flat_hash_map<uint32_t, uint32_t> stacks_;  // ref -> stack
-  absl::flat_hash_set<uint32_t> undefined_;         // named before they were defined
-  std::vector<storage::StackRefRow> new_refs_;
+  absl::flat_hash_map<uint64_t, uint32_t> refs_;  // kind and ref -> id
+  absl::flat_hash_set<uint64_t> undefined_;       // named before they were defined
+  std::vector<storage::RefRow> new_refs_;
   size_t flushed_ = 1;  // all_[flushed_...] is not in the store yet
 };
 

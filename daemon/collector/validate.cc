@@ -21,8 +21,9 @@ constexpr uint64_t kMaxTimeNs = std::numeric_limits<int64_t>::max();
 constexpr int kMaxFrames = 1024;
 constexpr uint32_t kMaxRing = 4096;
 constexpr uint32_t kMaxApiId = 65535;
-constexpr uint32_t kMaxEventType = 250;  // above are the store's own kinds of series
+constexpr uint32_t kMaxEventType = 127;  // above are those that we derive
 constexpr uint32_t kMaxFlags = 0xffff;   // likewise
+constexpr uint32_t kMaxDevices = 1024;   // of a process; the driver's own limit is 64
 
 template <typename... Parts>
 absl::Status Invalid(const Parts&... parts) {
@@ -143,8 +144,40 @@ absl::Status CheckCounters(const lull::v1::ProcessCounters& counters) {
   }
   if (std::max({counters.lost_no_ring(), counters.stacks_rejected(),
                 counters.reentered(), counters.gpu_calls(),
-                counters.torch_allocations(), counters.as_of_ns()}) > kMaxTimeNs) {
+                counters.torch_allocations(), counters.as_of_ns(),
+                counters.cupti_dropped(), counters.gpu_records_lost(),
+                counters.gpu_records_bad(), counters.gpu_self_ns()}) > kMaxTimeNs) {
     return Invalid("counters holds a total that is out of range");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckApi(absl::string_view field, const lull::v1::ApiName& api) {
+  if (api.id() == 0 || api.id() > kMaxApiId) {
+    return Invalid(field, ".id is ", api.id(), ", which is out of range");
+  }
+  LULL_RETURN_IF_ERROR(CheckText(absl::StrCat(field, ".name"), api.name()));
+  return CheckText(absl::StrCat(field, ".family"), api.family());
+}
+
+absl::Status CheckGpu(const Batch::Gpu& gpu) {
+  if (gpu.process_key() == 0) return Invalid("gpus.process_key is 0");
+  for (const lull::v1::KernelDef& kernel : gpu.kernels()) {
+    if (kernel.ref() == 0) return Invalid("gpus.kernels.ref is 0");
+    LULL_RETURN_IF_ERROR(CheckText("gpus.kernels.name", kernel.name()));
+  }
+  for (const lull::v1::GpuStreamDef& stream : gpu.streams()) {
+    if (stream.ref() == 0) return Invalid("gpus.streams.ref is 0");
+    if (stream.device() >= kMaxDevices) {
+      return Invalid("gpus.streams.device is ", stream.device());
+    }
+  }
+  for (const lull::v1::GpuDeviceDef& device : gpu.devices()) {
+    if (device.ref() == 0) return Invalid("gpus.devices.ref is 0");
+    if (device.device() >= kMaxDevices) {
+      return Invalid("gpus.devices.device is ", device.device());
+    }
+    LULL_RETURN_IF_ERROR(CheckText("gpus.devices.name", device.name()));
   }
   return absl::OkStatus();
 }
@@ -172,7 +205,8 @@ absl::Status ValidateHello(const lull::v1::Hello& hello) {
         {"hello.job.command", job.command()},
         {"hello.job.host", job.host()},
         {"hello.job.user", job.user()},
-        {"hello.job.lull_version", job.lull_version()}}) {
+        {"hello.job.lull_version", job.lull_version()},
+        {"hello.job.gpu_schedule", job.gpu_schedule()}}) {
     LULL_RETURN_IF_ERROR(CheckText(field, text));
   }
   LULL_RETURN_IF_ERROR(CheckTime("hello.job.start_ns", job.start_ns()));
@@ -183,12 +217,10 @@ absl::Status ValidateHello(const lull::v1::Hello& hello) {
   }
   absl::flat_hash_set<uint32_t> ids;
   for (const lull::v1::ApiName& api : hello.apis()) {
-    if (api.id() == 0 || api.id() > kMaxApiId || !ids.insert(api.id()).second) {
-      return Invalid("hello.apis.id is ", api.id(),
-                     ", which is out of range or there twice");
+    LULL_RETURN_IF_ERROR(CheckApi("hello.apis", api));
+    if (!ids.insert(api.id()).second) {
+      return Invalid("hello.apis.id is ", api.id(), ", which is there twice");
     }
-    LULL_RETURN_IF_ERROR(CheckText("hello.apis.name", api.name()));
-    LULL_RETURN_IF_ERROR(CheckText("hello.apis.family", api.family()));
   }
   return absl::OkStatus();
 }
@@ -201,6 +233,9 @@ absl::Status ValidateBatch(const Batch& batch) {
     if (stacks.process_key() == 0) return Invalid("stacks.process_key is 0");
     for (const auto& stack : stacks.stacks()) LULL_RETURN_IF_ERROR(CheckStack(stack));
   }
+  // Two processes may name the same call in one batch.
+  for (const auto& api : batch.apis()) LULL_RETURN_IF_ERROR(CheckApi("apis", api));
+  for (const auto& gpu : batch.gpus()) LULL_RETURN_IF_ERROR(CheckGpu(gpu));
   for (const auto& ring : batch.rings()) LULL_RETURN_IF_ERROR(CheckRing(ring));
   for (const auto& counters : batch.counters())
     LULL_RETURN_IF_ERROR(CheckCounters(counters));

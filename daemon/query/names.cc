@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "daemon/aggregate/operator_name.h"
+
 namespace lull::query {
 
 Names::Names(storage::StoreReader& reader, int64_t job) : reader_(reader), job_(job) {
@@ -12,6 +14,36 @@ Names::Names(storage::StoreReader& reader, int64_t job) : reader_(reader), job_(
 }
 
 const std::string& Names::Api(uint32_t id) { return apis_[id]; }
+
+void Names::LoadKernels() {
+  if (std::exchange(kernels_loaded_, true)) return;
+  auto kernels = reader_.Kernels(job_);
+  auto names = reader_.KernelNames(job_);
+  status_.Update(kernels.status());
+  status_.Update(names.status());
+  if (!kernels.ok() || !names.ok()) return;
+  for (const storage::KernelRow& row : *kernels) kernels_[row.id] = row;
+  for (storage::KernelNameRow& row : *names) {
+    kernel_names_[row.id] = std::move(row.name);
+  }
+}
+
+const storage::KernelRow& Names::Kernel(uint32_t id) {
+  LoadKernels();
+  return kernels_[id];
+}
+
+const std::string& Names::KernelName(uint32_t name) {
+  LoadKernels();
+  return kernel_names_[name];
+}
+
+std::string Names::OperatorName(uint32_t native_stack) {
+  if (native_stack == 0) return "";
+  std::vector<const aggregate::Frame*> frames;
+  for (const aggregate::Frame& frame : Stack(native_stack)) frames.push_back(&frame);
+  return aggregate::OperatorName(frames);
+}
 
 void Names::FillSite(uint32_t id, lull::v1::Site* site) {
   if (id == 0) return;
@@ -29,9 +61,7 @@ void Names::FillSite(uint32_t id, lull::v1::Site* site) {
   site->set_function(it->second.function);
 }
 
-void Names::FillStack(uint32_t id,
-                      google::protobuf::RepeatedPtrField<lull::v1::Frame>* frames) {
-  if (id == 0) return;
+const std::vector<aggregate::Frame>& Names::Stack(uint32_t id) {
   auto [it, fresh] = stacks_.try_emplace(id);
   if (fresh) {
     auto stack = reader_.StackFrames(job_, id);
@@ -41,7 +71,13 @@ void Names::FillStack(uint32_t id,
       status_.Update(stack.status());
     }
   }
-  for (const aggregate::Frame& frame : it->second) {
+  return it->second;
+}
+
+void Names::FillStack(uint32_t id,
+                      google::protobuf::RepeatedPtrField<lull::v1::Frame>* frames) {
+  if (id == 0) return;
+  for (const aggregate::Frame& frame : Stack(id)) {
     lull::v1::Frame* out = frames->Add();
     out->set_function(frame.function);
     out->set_file(frame.file);

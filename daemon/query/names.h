@@ -1,4 +1,4 @@
-// Names of APIs, sites and stacks of one job, looked up when a row needs them.
+// Names of APIs, kernels, sites and stacks of one job, looked up when a row needs them.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,10 @@ class Names {
   Names(storage::StoreReader& reader, int64_t job);
 
   const std::string& Api(uint32_t id);
+  // A kernel with its launch shape, and its name; empty for an unknown id.
+  const storage::KernelRow& Kernel(uint32_t id);
+  const std::string& KernelName(uint32_t name);
+  std::string OperatorName(uint32_t native_stack);
   void FillSite(uint32_t id, lull::v1::Site* site);
   void FillStack(uint32_t id,
                  google::protobuf::RepeatedPtrField<lull::v1::Frame>* frames);
@@ -25,10 +29,16 @@ class Names {
   const absl::Status& status() const { return status_; }
 
  private:
+  void LoadKernels();
+  const std::vector<aggregate::Frame>& Stack(uint32_t id);
+
   storage::StoreReader& reader_;
   const int64_t job_;
   absl::Status status_;
   absl::flat_hash_map<uint32_t, std::string> apis_;
+  bool kernels_loaded_ = false;
+  absl::flat_hash_map<uint32_t, storage::KernelRow> kernels_;
+  absl::flat_hash_map<uint32_t, std::string> kernel_names_;
   absl::flat_hash_map<uint32_t, storage::SiteRow> sites_;
   absl::flat_hash_map<uint32_t, std::vector<aggregate::Frame>> stacks_;
 };

@@ -6,8 +6,12 @@
 #include <vector>
 
 #include "daemon/base/status.h"
+#include "daemon/query/gaps.h"
+#include "daemon/query/gpu.h"
 #include "daemon/query/job_lookup.h"
+#include "daemon/query/kernels.h"
 #include "daemon/query/names.h"
+#include "daemon/query/report.h"
 #include "daemon/query/reports.h"
 #include "daemon/query/totals.h"
 
@@ -26,23 +30,22 @@ grpc::Status ToGrpc(const absl::Status& status) {
 struct View {
   std::unique_ptr<storage::StoreReader> reader;
   storage::JobRow job;
+  TimeRange range;
   std::vector<ProcessSums> processes;
 };
 
 absl::StatusOr<View> Load(storage::Store& store, const ReportRequest& request) {
-  TimeRange range;
-  if (request.has_since_ns()) range.since = request.since_ns();
-  if (request.has_until_ns()) range.until = request.until_ns();
-  if (range.since > range.until) {
+  View view;
+  view.range = RangeOf(request);
+  if (view.range.since > view.range.until) {
     return absl::InvalidArgumentError("the end of the range lies before its start");
   }
-  View view;
   LULL_ASSIGN_OR_RETURN(view.reader, store.NewReader());
   LULL_ASSIGN_OR_RETURN(view.job, FindJob(*view.reader, request.job()));
   LULL_ASSIGN_OR_RETURN(auto all, view.reader->Processes(view.job.id));
   for (const storage::ProcessRow& process : SelectProcesses(all, request)) {
     LULL_ASSIGN_OR_RETURN(ProcessSums sums,
-                          LoadSums(*view.reader, view.job, process, range));
+                          LoadSums(*view.reader, view.job, process, view.range));
     view.processes.push_back(std::move(sums));
   }
   if (view.processes.empty() && (request.has_pid() || request.has_rank())) {
@@ -96,10 +99,11 @@ grpc::Status QueryService::ListJobs(grpc::ServerContext* context,
 grpc::Status QueryService::GetSyncs(grpc::ServerContext* context,
                                     const ReportRequest* request,
                                     lull::v1::SyncsReply* reply) {
-  return Answer(store_, admit_(*context), *request, reply,
-                [&](const View& view, Names& names) {
-                  FillSyncs(view.processes, *request, names, reply);
-                });
+  return Answer(
+      store_, admit_(*context), *request, reply, [&](const View& view, Names& names) {
+        FillSyncs(view.processes, *request, names, reply);
+        FillGpu(view.job, view.processes, view.range, names, reply->mutable_gpu());
+      });
 }
 
 grpc::Status QueryService::GetAllocations(grpc::ServerContext* context,
@@ -129,20 +133,33 @@ grpc::Status QueryService::GetWaits(grpc::ServerContext* context,
                 });
 }
 
+grpc::Status QueryService::GetGaps(grpc::ServerContext* context,
+                                   const ReportRequest* request,
+                                   lull::v1::GapsReply* reply) {
+  return Answer(
+      store_, admit_(*context), *request, reply, [&](const View& view, Names& names) {
+        FillGaps(view.processes, *request, names, reply);
+        FillGpu(view.job, view.processes, view.range, names, reply->mutable_gpu());
+      });
+}
+
+grpc::Status QueryService::GetKernels(grpc::ServerContext* context,
+                                      const ReportRequest* request,
+                                      lull::v1::KernelsReply* reply) {
+  return Answer(
+      store_, admit_(*context), *request, reply, [&](const View& view, Names& names) {
+        FillKernels(view.processes, *request, names, reply);
+        FillGpu(view.job, view.processes, view.range, names, reply->mutable_gpu());
+      });
+}
+
 grpc::Status QueryService::GetReport(grpc::ServerContext* context,
                                      const ReportRequest* request,
                                      lull::v1::ReportReply* reply) {
-  return Answer(
-      store_, admit_(*context), *request, reply, [&](const View& view, Names& names) {
-        FillSyncs(view.processes, *request, names, reply->mutable_syncs());
-        FillAllocations(view.processes, *request, names, reply->mutable_allocations());
-        FillGc(view.processes, *request, names, reply->mutable_gc());
-        FillWaits(view.processes, *request, names, reply->mutable_waits());
-        for (const ProcessSums& sums : view.processes) {
-          FillProcess(view.job, sums, reply->add_processes());
-        }
-        reply->set_launches(CountLaunches(view.processes));
-      });
+  return Answer(store_, admit_(*context), *request, reply,
+                [&](const View& view, Names& names) {
+                  FillReport(view.job, view.processes, *request, names, reply);
+                });
 }
 
 }  // namespace lull::query

@@ -32,6 +32,12 @@ class QueryService : public lull::v1::Query::Service {
   grpc::Status GetWaits(grpc::ServerContext* context,
                         const lull::v1::ReportRequest* request,
                         lull::v1::WaitsReply* reply) override;
+  grpc::Status GetGaps(grpc::ServerContext* context,
+                       const lull::v1::ReportRequest* request,
+                       lull::v1::GapsReply* reply) override;
+  grpc::Status GetKernels(grpc::ServerContext* context,
+                          const lull::v1::ReportRequest* request,
+                          lull::v1::KernelsReply* reply) override;
   grpc::Status GetReport(grpc::ServerContext* context,
                          const lull::v1::ReportRequest* request,
                          lull::v1::ReportReply* reply) override;

@@ -93,6 +93,35 @@ uint64_t UnknownFrees(const std::vector<ProcessSums>& processes) {
   return frees;
 }
 
+// What GPU truth says of the calls of each row.
+class JudgedSyncs {
+ public:
+  JudgedSyncs(const std::vector<ProcessSums>& processes, lull::v1::GroupBy by)
+      : costs_(by), wasted_(by) {
+    ForEach(processes, EventType::kSyncCost,
+            [&](const ProcessSums&, uint32_t, const Series& series, const Cell& cell) {
+              if (!cell.empty()) costs_.Add(series.api, series, cell);
+            });
+    ForEach(processes, EventType::kIdle,
+            [&](const ProcessSums&, uint32_t, const Series& series, const Cell& cell) {
+              if (series.variant != lull::v1::GAP_CAUSE_SYNC || cell.empty()) return;
+              wasted_.Add(series.api, series, cell);
+            });
+  }
+
+  void Fill(const Group& group, lull::v1::SyncPoint* row) {
+    const Cell& cost = costs_.At(group.label, group.longest).sum;
+    row->set_judged_calls(cost.count);
+    row->set_judged_blocked_ns(cost.total_ns);
+    row->set_needed_ns(cost.amount);
+    row->set_wasted_ns(wasted_.At(group.label, group.longest).sum.total_ns);
+  }
+
+ private:
+  Grouping costs_;
+  Grouping wasted_;
+};
+
 }  // namespace
 
 void FillSyncs(const std::vector<ProcessSums>& processes,
@@ -108,8 +137,10 @@ void FillSyncs(const std::vector<ProcessSums>& processes,
   reply->set_total_blocked_ns(blocked);
   reply->set_total_calls(calls);
   Cut(groups, request.top());
+  JudgedSyncs judged(processes, request.group_by());
   for (const Group& group : groups) {
     lull::v1::SyncPoint* row = reply->add_sync_points();
+    judged.Fill(group, row);
     row->set_api(names.Api(group.label));
     row->set_calls(group.sum.count);
     row->set_blocked_ns(group.sum.total_ns);

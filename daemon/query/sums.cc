@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "daemon/aggregate/accumulate.h"
+#include "daemon/aggregate/stretch.h"
 #include "daemon/base/status.h"
 
 namespace lull::query {
@@ -30,6 +31,9 @@ class Summation {
         process_, Absolute(begin), Absolute(end), [&](const Event& event) {
           if (event.series >= series_.size()) return;
           const Series& series = series_[event.series];
+          if (aggregate::IsStretch(series.type)) {
+            return AddStretch(series, event, split, Absolute(end), cells);
+          }
           bool early = event.start_ns < split;
           aggregate::AddEvent(series, event, (early ? before : cells)[event.series]);
           if (aggregate::IsMemory(series.type)) {
@@ -53,7 +57,27 @@ class Summation {
     return absl::OkStatus();
   }
 
+  // The second that the end of the range cuts: what is known of it as a whole alone.
+  absl::Status AddCutBucket(const aggregate::Edge& tail, std::vector<Cell>& cells) {
+    if (tail.empty()) return absl::OkStatus();
+    uint64_t bucket = tail.begin / aggregate::kBucketNs;
+    return reader_.Cells(process_, 0, bucket, bucket + 1,
+                         [&](uint32_t id, const Cell& cell) {
+                           if (id < cells.size() &&
+                               series_[id].type == aggregate::EventType::kSubmission) {
+                             cells[id].Append(cell);
+                           }
+                         });
+  }
+
  private:
+  // Stretches do not cross buckets, so all that touch the edge start in its bucket.
+  static void AddStretch(const Series& series, Event event, uint64_t begin,
+                         uint64_t end, std::vector<Cell>& cells) {
+    if (!aggregate::ClipStretch(series.type, begin, end, event)) return;
+    aggregate::AddEvent(series, event, cells[event.series]);
+  }
+
   // What lies before the start of the job belongs to its first instant.
   uint64_t Absolute(uint64_t after_start) const {
     if (after_start == 0) return 0;
@@ -82,6 +106,13 @@ class Summation {
 
 }  // namespace
 
+TimeRange RangeOf(const lull::v1::ReportRequest& request) {
+  TimeRange range;
+  if (request.has_since_ns()) range.since = request.since_ns();
+  if (request.has_until_ns()) range.until = request.until_ns();
+  return range;
+}
+
 absl::StatusOr<ProcessSums> LoadSums(storage::StoreReader& reader,
                                      const storage::JobRow& job,
                                      const storage::ProcessRow& process,
@@ -89,10 +120,16 @@ absl::StatusOr<ProcessSums> LoadSums(storage::StoreReader& reader,
   ProcessSums sums;
   sums.process = process;
   LULL_ASSIGN_OR_RETURN(sums.rings, reader.Rings(process.id));
+  std::erase_if(sums.rings, [](const storage::RingRow& ring) {
+    return ring.ring == storage::kDerivedRing;
+  });
   LULL_ASSIGN_OR_RETURN(auto rows, reader.AllSeries(process.id));
   sums.series.resize(rows.empty() ? 1 : rows.back().id + 1);
   for (const storage::SeriesRow& row : rows) sums.series[row.id] = row.series;
   sums.cells.resize(sums.series.size());
+  LULL_ASSIGN_OR_RETURN(sums.devices, reader.GpuDevices(process.id));
+  LULL_ASSIGN_OR_RETURN(sums.tracing, reader.Tracing(process.id));
+  LULL_ASSIGN_OR_RETURN(sums.non_finite, reader.NonFinite(process.id));
   std::vector<Cell> before(sums.series.size());
 
   // In the order of time: [0, since) for what is live when the range begins, the edge
@@ -107,6 +144,7 @@ absl::StatusOr<ProcessSums> LoadSums(storage::StoreReader& reader,
   LULL_RETURN_IF_ERROR(sum.AddBuckets(cover.runs, sums.cells));
   LULL_RETURN_IF_ERROR(sum.AddEvents(cover.tail.begin, cover.tail.begin, cover.tail.end,
                                      before, sums.cells));
+  LULL_RETURN_IF_ERROR(sum.AddCutBucket(cover.tail, sums.cells));
   sums.live_before.reserve(before.size());
   for (const Cell& cell : before) sums.live_before.push_back(cell.live);
   return sums;

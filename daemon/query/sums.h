@@ -1,5 +1,9 @@
 // The sums over a range of time, for each series of a process: whole buckets from
 // the stored aggregates, the edges from the stored events.
+//
+// An event lies in the range when it starts there; a stretch of device time with what
+// of it lies there; operations by their launching line (kSubmission), which are not
+// stored one by one, when the second in which they start begins there.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +15,7 @@
 #include "daemon/aggregate/cell.h"
 #include "daemon/aggregate/series.h"
 #include "daemon/storage/store.h"
+#include "query.pb.h"
 
 namespace lull::query {
 
@@ -20,12 +25,17 @@ struct TimeRange {
   uint64_t until = aggregate::kForever;
 };
 
+TimeRange RangeOf(const lull::v1::ReportRequest& request);
+
 struct ProcessSums {
   storage::ProcessRow process;
   std::vector<storage::RingRow> rings;
   std::vector<aggregate::Series> series;  // by id
   std::vector<aggregate::Cell> cells;     // by series id: over the range
   std::vector<int64_t> live_before;       // by series id: live at the range's start
+  std::vector<storage::GpuDeviceRow> devices;
+  std::vector<storage::TracingRow> tracing;       // in the order of time
+  std::vector<storage::NonFiniteRow> non_finite;  // one at most
 
   int64_t LiveAtEnd(uint32_t id) const { return live_before[id] + cells[id].live; }
   int64_t Peak(uint32_t id) const { return live_before[id] + cells[id].peak; }

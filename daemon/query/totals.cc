@@ -62,7 +62,9 @@ absl::Status FillJob(storage::StoreReader& reader, const storage::JobRow& job,
   uint64_t events = 0;
   for (const ProcessRow& process : processes) {
     LULL_ASSIGN_OR_RETURN(auto rings, reader.Rings(process.id));
-    for (const storage::RingRow& ring : rings) events += ring.stored;
+    for (const storage::RingRow& ring : rings) {
+      if (ring.ring != storage::kDerivedRing) events += ring.stored;
+    }
   }
   out->set_events(events);
   out->set_processes(static_cast<uint32_t>(processes.size()));
@@ -98,7 +100,7 @@ void FillOverhead(const storage::JobRow& job, const std::vector<ProcessSums>& pr
   out->set_relay_cpu_ns(job.relay_cpu_ns);
   out->set_budget_percent(job.overhead_budget_percent);
   for (const ProcessSums& sums : processes) {
-    uint64_t self = 0;
+    uint64_t self = sums.process.gpu_self_ns;
     for (const storage::RingRow& ring : sums.rings) self += ring.self_ns;
     out->set_self_ns(out->self_ns() + self);
     uint64_t wall = DurationOf(job, sums.process);
@@ -121,10 +123,18 @@ void FillProcess(const storage::JobRow& job, const ProcessSums& sums,
   out->set_native_stacks(process.native_stacks);
   out->set_gc_hook(process.gc_hook);
   out->set_corrupt(process.corrupt);
+  out->set_cupti_state(process.cupti_state);
+  out->set_cupti_version(process.cupti_version);
+  out->set_cupti_result(process.cupti_result);
+  out->set_step_hook(process.step_hook);
   uint64_t events = 0, launches = 0, blocked = 0, data = 0, gc = 0;
+  uint64_t traced = 0, idle = 0;
   for (size_t id = 1; id < sums.series.size(); ++id) {
     const aggregate::Series& series = sums.series[id];
     const aggregate::Cell& cell = sums.cells[id];
+    if (series.type == EventType::kCoverage) traced += cell.total_ns;
+    if (series.type == EventType::kIdle) idle += cell.total_ns;
+    if (series.type >= EventType::kFirstDerived) continue;
     events += cell.count;
     if (series.type == EventType::kLaunch) launches += cell.count;
     if (series.type == EventType::kSync) blocked += cell.total_ns;
@@ -139,6 +149,8 @@ void FillProcess(const storage::JobRow& job, const ProcessSums& sums,
   out->set_blocked_ns(blocked);
   out->set_data_wait_ns(data);
   out->set_gc_ns(gc);
+  out->set_traced_ns(traced);
+  out->set_busy_ns(traced - std::min(idle, traced));
 }
 
 }  // namespace lull::query

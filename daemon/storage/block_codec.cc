@@ -17,28 +17,35 @@ constexpr int kLevel = 1;
 // Varints of one event take at most this much in all columns together.
 constexpr size_t kMaxPlainBytes = kMaxBlockEvents * 10 * 10 + 1024;
 
-// Calls visit(get, set) for each column that is stored value by value, in the order
-// of the format.
+enum class Coding { kValues, kDifferences };
+
+// Calls visit(get, set, coding) for each column that is stored value by value, in the
+// order of the format.
 template <typename Visitor>
 void ForEachColumn(Visitor&& visit) {
+  constexpr Coding kValues = Coding::kValues;
   visit([](const Event& e) { return uint64_t{e.series}; },
-        [](Event& e, uint64_t v) { e.series = static_cast<uint32_t>(v); });
+        [](Event& e, uint64_t v) { e.series = static_cast<uint32_t>(v); }, kValues);
   visit([](const Event& e) { return e.duration_ns; },
-        [](Event& e, uint64_t v) { e.duration_ns = v; });
+        [](Event& e, uint64_t v) { e.duration_ns = v; }, kValues);
   visit([](const Event& e) { return uint64_t{e.flags}; },
-        [](Event& e, uint64_t v) { e.flags = static_cast<uint32_t>(v); });
-  visit([](const Event& e) { return e.arg0; },
-        [](Event& e, uint64_t v) { e.arg0 = v; });
-  visit([](const Event& e) { return e.arg1; },
-        [](Event& e, uint64_t v) { e.arg1 = v; });
+        [](Event& e, uint64_t v) { e.flags = static_cast<uint32_t>(v); }, kValues);
+  visit([](const Event& e) { return e.arg0; }, [](Event& e, uint64_t v) { e.arg0 = v; },
+        kValues);
+  visit([](const Event& e) { return e.arg1; }, [](Event& e, uint64_t v) { e.arg1 = v; },
+        kValues);
+  // GPU events have a correlation id there, which grows from one to the next; others a
+  // small constant.
   visit([](const Event& e) { return uint64_t{e.arg2}; },
-        [](Event& e, uint64_t v) { e.arg2 = static_cast<uint32_t>(v); });
+        [](Event& e, uint64_t v) { e.arg2 = static_cast<uint32_t>(v); },
+        Coding::kDifferences);
   visit([](const Event& e) { return uint64_t{e.tid}; },
-        [](Event& e, uint64_t v) { e.tid = static_cast<uint32_t>(v); });
+        [](Event& e, uint64_t v) { e.tid = static_cast<uint32_t>(v); }, kValues);
   visit([](const Event& e) { return uint64_t{e.released_series}; },
-        [](Event& e, uint64_t v) { e.released_series = static_cast<uint32_t>(v); });
+        [](Event& e, uint64_t v) { e.released_series = static_cast<uint32_t>(v); },
+        kValues);
   visit([](const Event& e) { return e.released_bytes; },
-        [](Event& e, uint64_t v) { e.released_bytes = v; });
+        [](Event& e, uint64_t v) { e.released_bytes = v; }, kValues);
 }
 
 absl::Status Corrupt() {
@@ -61,13 +68,19 @@ bool DecodeColumns(std::string_view in, std::vector<Event>& events) {
   }
   // A column starts with the number of its values, or with 0 and the one value that
   // all of them have.
-  ForEachColumn([&](auto, auto set) {
+  ForEachColumn([&](auto, auto set, Coding coding) {
     uint64_t values = 0;
     uint64_t value = 0;
     ok = ok && TakeVarint(in, values) && (values == 0 || values == count);
     if (ok && values == 0) ok = TakeVarint(in, value);
     for (size_t i = 0; i < count && ok; ++i) {
-      if (values != 0) ok = TakeVarint(in, value);
+      uint64_t read = 0;
+      if (values != 0) {
+        ok = TakeVarint(in, read);
+        value = coding == Coding::kValues
+                    ? read
+                    : value + static_cast<uint64_t>(UnZigZag(read));
+      }
       set(first[i], value);
     }
   });
@@ -90,13 +103,20 @@ std::string_view BlockEncoder::Encode(const Event* events, size_t count) {
     PutVarint(plain_, ZigZag(static_cast<int64_t>(events[i].start_ns - previous)));
     previous = events[i].start_ns;
   }
-  ForEachColumn([&](auto get, auto) {
+  ForEachColumn([&](auto get, auto, Coding coding) {
     uint64_t value = count > 0 ? get(events[0]) : 0;
     bool same = std::all_of(events, events + count,
                             [&](const Event& e) { return get(e) == value; });
     PutVarint(plain_, same ? 0 : count);
     if (same) return PutVarint(plain_, value);
-    for (size_t i = 0; i < count; ++i) PutVarint(plain_, get(events[i]));
+    uint64_t before = 0;
+    for (size_t i = 0; i < count; ++i) {
+      uint64_t now = get(events[i]);
+      PutVarint(plain_, coding == Coding::kValues
+                            ? now
+                            : ZigZag(static_cast<int64_t>(now - before)));
+      before = now;
+    }
   });
   packed_.resize(ZSTD_compressBound(plain_.size()));
   size_t size = ZSTD_compress2(context_, packed_.data(), packed_.size(), plain_.data(),

@@ -9,12 +9,19 @@ namespace {
 
 using aggregate::Cell;
 
-constexpr int kFields = 8;
+constexpr int kFields = 9;
 
 void Fields(const Cell& cell, uint64_t (&fields)[kFields]) {
-  uint64_t values[kFields] = {cell.count,        cell.total_ns,    cell.max_ns,
-                              cell.amount,       cell.amount2,     cell.frees,
-                              ZigZag(cell.live), ZigZag(cell.peak)};
+  // The least as the distance to the most, which is nothing where one event is all.
+  uint64_t values[kFields] = {cell.count,
+                              cell.total_ns,
+                              cell.max_ns,
+                              cell.amount,
+                              cell.amount2,
+                              cell.frees,
+                              ZigZag(cell.live),
+                              ZigZag(cell.peak),
+                              cell.count > 0 ? cell.max_ns - cell.min_ns : 0};
   std::copy(values, values + kFields, fields);
 }
 
@@ -30,7 +37,7 @@ std::string EncodeChunk(const CellChunk& chunk) {
     uint64_t mask = 0;
     for (int f = 0; f < kFields; ++f) mask |= uint64_t{fields[f] != 0} << f;
     PutVarint(out, i - next);
-    out.push_back(static_cast<char>(mask));
+    PutVarint(out, mask);
     for (uint64_t field : fields) {
       if (field != 0) PutVarint(out, field);
     }
@@ -41,17 +48,24 @@ std::string EncodeChunk(const CellChunk& chunk) {
 
 bool TakeCell(std::string_view& in, uint32_t& index, Cell& cell) {
   uint64_t skip = 0;
-  if (!TakeVarint(in, skip) || skip >= kChunkSeries || in.empty()) return false;
+  uint64_t mask = 0;
+  if (!TakeVarint(in, skip) || skip >= kChunkSeries) return false;
   index += static_cast<uint32_t>(skip);
   if (index >= kChunkSeries) return false;
-  auto mask = static_cast<uint8_t>(in.front());
-  in.remove_prefix(1);
+  if (!TakeVarint(in, mask) || mask >> kFields != 0) return false;
   uint64_t fields[kFields] = {};
   for (int f = 0; f < kFields; ++f) {
     if ((mask >> f & 1) != 0 && !TakeVarint(in, fields[f])) return false;
   }
-  cell = Cell{fields[0], fields[1], fields[2],           fields[3],
-              fields[4], fields[5], UnZigZag(fields[6]), UnZigZag(fields[7])};
+  cell.count = fields[0];
+  cell.total_ns = fields[1];
+  cell.max_ns = fields[2];
+  cell.amount = fields[3];
+  cell.amount2 = fields[4];
+  cell.frees = fields[5];
+  cell.live = UnZigZag(fields[6]);
+  cell.peak = UnZigZag(fields[7]);
+  cell.min_ns = cell.count > 0 ? cell.max_ns - fields[8] : 0;
   return true;
 }
 

@@ -23,6 +23,8 @@ struct JobRow {
   uint64_t start_ns = 0;
   uint64_t start_realtime_ns = 0;
   double overhead_budget_percent = 0;
+  uint32_t gpu_mode = 0;
+  std::string gpu_schedule;
   bool ended = false;
   bool exit_status_known = false;
   int32_t exit_status = 0;
@@ -56,6 +58,17 @@ struct ProcessRow {
   uint32_t thinning = 0;
   bool corrupt = false;
   uint64_t as_of_ns = 0;
+  uint32_t cupti_state = 0;
+  uint32_t cupti_version = 0;
+  uint32_t cupti_result = 0;
+  uint32_t step_hook = 0;
+  uint64_t cupti_dropped = 0;
+  uint64_t gpu_records_lost = 0;
+  uint64_t gpu_records_bad = 0;
+  uint64_t gpu_self_ns = 0;
+  // Of blame: idle and traced time before it is in the derived ring, none from it on.
+  uint64_t judged_ns = 0;
+  uint64_t late_operations = 0;
 };
 
 struct RingRow {
@@ -90,9 +103,65 @@ struct FrameRow {
   aggregate::Frame frame;
 };
 
-struct StackRefRow {
-  uint32_t ref = 0;  // of the process
-  uint32_t stack = 0;
+// What a reference of a process means: the id of a stack, kernel or GPU stream.
+enum class RefKind : uint8_t { kStack = 0, kKernel = 1, kGpuStream = 2 };
+struct RefRow {
+  RefKind kind = RefKind::kStack;
+  uint32_t ref = 0;
+  uint32_t id = 0;
+};
+
+// A kernel and the shape of a launch. Names have ids of their own: one kernel comes in
+// many shapes.
+struct KernelRow {
+  uint32_t id = 0;
+  uint32_t name = 0;
+  uint32_t grid[3] = {0, 0, 0};  // all zero: shape unknown
+  uint32_t block[3] = {0, 0, 0};
+  uint32_t registers_per_thread = 0;
+  uint32_t static_shared_bytes = 0;
+  uint32_t dynamic_shared_bytes = 0;
+};
+struct KernelNameRow {
+  uint32_t id = 0;
+  std::string name;
+};
+
+struct GpuStreamRow {
+  uint32_t id = 0;
+  uint32_t device = 0;
+  uint32_t context = 0;
+  uint32_t stream = 0;
+};
+
+// A device as a process sees it; 0 where the driver does not say.
+struct GpuDeviceRow {
+  uint32_t device = 0;
+  std::string name;
+  uint32_t multiprocessors = 0;
+  uint32_t max_threads_per_multiprocessor = 0;
+  uint32_t max_blocks_per_multiprocessor = 0;
+  uint32_t max_registers_per_multiprocessor = 0;
+  uint32_t max_shared_bytes_per_multiprocessor = 0;
+  uint32_t warp_size = 0;
+  uint32_t compute_capability = 0;
+  uint64_t total_bytes = 0;
+};
+
+// From start_ns on, tracing was in this state.
+struct TracingRow {
+  uint64_t start_ns = 0;
+  uint32_t state = 0;   // lull::abi::TracingState
+  uint32_t reason = 0;  // lull::abi::TracingReason
+};
+
+// The first value that was not finite.
+struct NonFiniteRow {
+  uint64_t time_ns = 0;
+  uint64_t value = 0;  // bits of a double
+  uint32_t series = 0;
+  bool step_known = false;
+  uint64_t step = 0;
 };
 
 struct SiteRow {

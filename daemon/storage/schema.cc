@@ -25,13 +25,16 @@ CREATE TABLE jobs(
   id INTEGER PRIMARY KEY AUTOINCREMENT, uuid TEXT NOT NULL UNIQUE, name TEXT, command TEXT, host TEXT,
   user TEXT, lull_version TEXT, start_ns INT, start_realtime_ns INT, budget REAL,
   ended INT, exit_status_known INT, exit_status INT, end_ns INT, relay_cpu_ns INT,
-  last_event_ns INT, touched_realtime_ns INT, deleting INT NOT NULL DEFAULT 0);
+  last_event_ns INT, touched_realtime_ns INT, gpu_mode INT, gpu_schedule TEXT,
+  deleting INT NOT NULL DEFAULT 0);
 CREATE TABLE processes(
   id INTEGER PRIMARY KEY, job INT NOT NULL, key INT NOT NULL, pid INT, parent_pid INT,
   start_ns INT, end_ns INT, command TEXT, executable TEXT, python_version TEXT,
   rank INT, local_rank INT, lost_no_ring INT, stacks_rejected INT, reentered INT,
   gpu_calls INT, torch_allocations INT, native_stacks INT, gc_hook INT, thinning INT,
-  corrupt INT, as_of_ns INT, UNIQUE(job, key));
+  corrupt INT, as_of_ns INT, cupti_state INT, cupti_version INT, cupti_result INT,
+  step_hook INT, cupti_dropped INT, gpu_records_lost INT, gpu_records_bad INT,
+  gpu_self_ns INT, judged_ns INT, late_operations INT, UNIQUE(job, key));
 CREATE TABLE rings(
   process INT, ring INT, end_position INT, stored INT, skipped INT, committed INT,
   lost_full INT, lost_relay INT, self_ns INT, short_waits INT, short_waits_ns INT,
@@ -43,13 +46,29 @@ CREATE TABLE frames(job INT, id INT, function TEXT, file TEXT, line INT, module 
   PRIMARY KEY(job, id)) WITHOUT ROWID;
 CREATE TABLE stacks(job INT, id INT, native INT, truncated INT, frames BLOB,
   PRIMARY KEY(job, id)) WITHOUT ROWID;
-CREATE TABLE stack_refs(process INT, ref INT, stack INT,
-  PRIMARY KEY(process, ref)) WITHOUT ROWID;
+CREATE TABLE refs(process INT, kind INT, ref INT, id INT,
+  PRIMARY KEY(process, kind, ref)) WITHOUT ROWID;
 CREATE TABLE sites(job INT, id INT, file TEXT, line INT, function TEXT,
   PRIMARY KEY(job, id)) WITHOUT ROWID;
 CREATE TABLE series(process INT, id INT, type INT, variant INT, api INT,
   python_stack INT, native_stack INT, line_site INT, function_site INT,
-  line_group INT, function_group INT, PRIMARY KEY(process, id)) WITHOUT ROWID;
+  line_group INT, function_group INT, shape INT, gpu_stream INT, before_line INT,
+  before_function INT, after_line INT, after_function INT,
+  PRIMARY KEY(process, id)) WITHOUT ROWID;
+CREATE TABLE kernel_names(job INT, id INT, name TEXT,
+  PRIMARY KEY(job, id)) WITHOUT ROWID;
+CREATE TABLE kernels(job INT, id INT, name INT, grid_x INT, grid_y INT, grid_z INT,
+  block_x INT, block_y INT, block_z INT, registers INT, static_shared INT,
+  dynamic_shared INT, PRIMARY KEY(job, id)) WITHOUT ROWID;
+CREATE TABLE gpu_streams(job INT, id INT, device INT, context INT, stream INT,
+  PRIMARY KEY(job, id)) WITHOUT ROWID;
+CREATE TABLE gpu_devices(process INT, device INT, name TEXT, multiprocessors INT,
+  max_threads INT, max_blocks INT, max_registers INT, max_shared INT, warp_size INT,
+  compute_capability INT, total_bytes INT, PRIMARY KEY(process, device)) WITHOUT ROWID;
+CREATE TABLE tracing(process INT, start_ns INT, state INT, reason INT,
+  PRIMARY KEY(process, start_ns)) WITHOUT ROWID;
+CREATE TABLE non_finite(process INTEGER PRIMARY KEY, time_ns INT, value INT,
+  series INT, step_known INT, step INT);
 CREATE TABLE cells(process INT, level INT, bucket INT, chunk INT, data BLOB,
   PRIMARY KEY(process, level, bucket, chunk));
 CREATE TABLE blocks(

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/base/status.h"
 #include "daemon/storage/cell_codec.h"
+#include "daemon/storage/collect.h"
 #include "daemon/storage/varint.h"
 
 namespace lull::storage {
@@ -14,51 +15,67 @@ namespace {
 #define LULL_JOB_COLUMNS                                                            \
   "id, uuid, name, command, host, user, lull_version, start_ns, start_realtime_ns," \
   "budget, ended, exit_status_known, exit_status, end_ns, relay_cpu_ns,"            \
-  "last_event_ns, touched_realtime_ns"
+  "last_event_ns, touched_realtime_ns, gpu_mode, gpu_schedule"
 
 JobRow ReadJob(const Row& r) {
-  return {r.Int(0),
-          r.Text(1),
-          r.Text(2),
-          r.Text(3),
-          r.Text(4),
-          r.Text(5),
-          r.Text(6),
-          r.Uint(7),
-          r.Uint(8),
-          r.Real(9),
-          r.Int(10) != 0,
-          r.Int(11) != 0,
-          static_cast<int32_t>(r.Int(12)),
-          r.Uint(13),
-          r.Uint(14),
-          r.Uint(15),
-          r.Uint(16)};
+  JobRow row;
+  row.id = r.Int(0);
+  row.uuid = r.Text(1);
+  row.name = r.Text(2);
+  row.command = r.Text(3);
+  row.host = r.Text(4);
+  row.user = r.Text(5);
+  row.lull_version = r.Text(6);
+  row.start_ns = r.Uint(7);
+  row.start_realtime_ns = r.Uint(8);
+  row.overhead_budget_percent = r.Real(9);
+  row.ended = r.Int(10) != 0;
+  row.exit_status_known = r.Int(11) != 0;
+  row.exit_status = static_cast<int32_t>(r.Int(12));
+  row.end_ns = r.Uint(13);
+  row.relay_cpu_ns = r.Uint(14);
+  row.last_event_ns = r.Uint(15);
+  row.touched_realtime_ns = r.Uint(16);
+  row.gpu_mode = r.Uint32(17);
+  row.gpu_schedule = r.Text(18);
+  return row;
 }
 
 ProcessRow ReadProcess(const Row& r) {
-  return {r.Int(0),
-          r.Int(1),
-          r.Uint(2),
-          r.Uint32(3),
-          r.Uint32(4),
-          r.Uint(5),
-          r.Uint(6),
-          r.Text(7),
-          r.Text(8),
-          r.Text(9),
-          static_cast<int32_t>(r.Int(10)),
-          static_cast<int32_t>(r.Int(11)),
-          r.Uint(12),
-          r.Uint(13),
-          r.Uint(14),
-          r.Uint(15),
-          r.Uint(16),
-          r.Uint32(17),
-          r.Uint32(18),
-          r.Uint32(19),
-          r.Int(20) != 0,
-          r.Uint(21)};
+  ProcessRow row;
+  row.id = r.Int(0);
+  row.job = r.Int(1);
+  row.key = r.Uint(2);
+  row.pid = r.Uint32(3);
+  row.parent_pid = r.Uint32(4);
+  row.start_ns = r.Uint(5);
+  row.end_ns = r.Uint(6);
+  row.command = r.Text(7);
+  row.executable = r.Text(8);
+  row.python_version = r.Text(9);
+  row.rank = static_cast<int32_t>(r.Int(10));
+  row.local_rank = static_cast<int32_t>(r.Int(11));
+  row.lost_no_ring = r.Uint(12);
+  row.stacks_rejected = r.Uint(13);
+  row.reentered = r.Uint(14);
+  row.gpu_calls = r.Uint(15);
+  row.torch_allocations = r.Uint(16);
+  row.native_stacks = r.Uint32(17);
+  row.gc_hook = r.Uint32(18);
+  row.thinning = r.Uint32(19);
+  row.corrupt = r.Int(20) != 0;
+  row.as_of_ns = r.Uint(21);
+  row.cupti_state = r.Uint32(22);
+  row.cupti_version = r.Uint32(23);
+  row.cupti_result = r.Uint32(24);
+  row.step_hook = r.Uint32(25);
+  row.cupti_dropped = r.Uint(26);
+  row.gpu_records_lost = r.Uint(27);
+  row.gpu_records_bad = r.Uint(28);
+  row.gpu_self_ns = r.Uint(29);
+  row.judged_ns = r.Uint(30);
+  row.late_operations = r.Uint(31);
+  return row;
 }
 
 // SQLite's integers are signed; what is larger counts as the end of time.
@@ -73,16 +90,6 @@ std::vector<uint32_t> ReadIds(std::string_view bytes) {
     ids.push_back(static_cast<uint32_t>(id));
   }
   return ids;
-}
-
-// Runs a query whose rows become a vector.
-template <typename T, typename Make, typename... Args>
-absl::StatusOr<std::vector<T>> Collect(Database& db, const char* sql, Make make,
-                                       const Args&... args) {
-  std::vector<T> rows;
-  LULL_RETURN_IF_ERROR(db.Query(
-      sql, [&](const Row& row) { rows.push_back(make(row)); }, args...));
-  return rows;
 }
 
 }  // namespace
@@ -115,7 +122,8 @@ absl::StatusOr<std::vector<ProcessRow>> SqliteReader::Processes(int64_t job) {
       "SELECT id, job, key, pid, parent_pid, start_ns, end_ns, command, executable,"
       "python_version, rank, local_rank, lost_no_ring, stacks_rejected, reentered,"
       "gpu_calls, torch_allocations, native_stacks, gc_hook, thinning, corrupt, "
-      "as_of_ns "
+      "as_of_ns, cupti_state, cupti_version, cupti_result, step_hook, cupti_dropped,"
+      "gpu_records_lost, gpu_records_bad, gpu_self_ns, judged_ns, late_operations "
       "FROM processes WHERE job=? ORDER BY id",
       ReadProcess, job);
 }
@@ -163,11 +171,11 @@ absl::StatusOr<std::vector<StackRow>> SqliteReader::Stacks(int64_t job) {
       job);
 }
 
-absl::StatusOr<std::vector<StackRefRow>> SqliteReader::StackRefs(int64_t process) {
-  return Collect<StackRefRow>(
-      db_, "SELECT ref, stack FROM stack_refs WHERE process=?",
+absl::StatusOr<std::vector<RefRow>> SqliteReader::Refs(int64_t process) {
+  return Collect<RefRow>(
+      db_, "SELECT kind, ref, id FROM refs WHERE process=?",
       [](const Row& r) {
-        return StackRefRow{r.Uint32(0), r.Uint32(1)};
+        return RefRow{static_cast<RefKind>(r.Int(0)), r.Uint32(1), r.Uint32(2)};
       },
       process);
 }
@@ -186,14 +194,16 @@ absl::StatusOr<std::vector<SeriesRow>> SqliteReader::AllSeries(int64_t process) 
   return Collect<SeriesRow>(
       db_,
       "SELECT id, type, variant, api, python_stack, native_stack, line_site,"
-      "function_site, line_group, function_group FROM series WHERE process=? ORDER BY "
-      "id",
+      "function_site, line_group, function_group, shape, gpu_stream, before_line,"
+      "before_function, after_line, after_function FROM series WHERE process=? "
+      "ORDER BY id",
       [](const Row& r) {
         return SeriesRow{
             r.Uint32(0),
             {static_cast<aggregate::EventType>(r.Int(1)),
              static_cast<uint8_t>(r.Int(2)), r.Uint32(3), r.Uint32(4), r.Uint32(5),
-             r.Uint32(6), r.Uint32(7), r.Uint32(8), r.Uint32(9)}};
+             r.Uint32(6), r.Uint32(7), r.Uint32(8), r.Uint32(9), r.Uint32(10),
+             r.Uint32(11), r.Uint32(12), r.Uint32(13), r.Uint32(14), r.Uint32(15)}};
       },
       process);
 }

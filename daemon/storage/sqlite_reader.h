@@ -25,9 +25,15 @@ class SqliteReader : public StoreReader {
   absl::StatusOr<std::vector<ApiRow>> Apis(int64_t job) override;
   absl::StatusOr<std::vector<FrameRow>> Frames(int64_t job) override;
   absl::StatusOr<std::vector<StackRow>> Stacks(int64_t job) override;
-  absl::StatusOr<std::vector<StackRefRow>> StackRefs(int64_t process) override;
+  absl::StatusOr<std::vector<RefRow>> Refs(int64_t process) override;
   absl::StatusOr<std::vector<SiteRow>> Sites(int64_t job) override;
   absl::StatusOr<std::vector<SeriesRow>> AllSeries(int64_t process) override;
+  absl::StatusOr<std::vector<KernelNameRow>> KernelNames(int64_t job) override;
+  absl::StatusOr<std::vector<KernelRow>> Kernels(int64_t job) override;
+  absl::StatusOr<std::vector<GpuStreamRow>> GpuStreams(int64_t job) override;
+  absl::StatusOr<std::vector<GpuDeviceRow>> GpuDevices(int64_t process) override;
+  absl::StatusOr<std::vector<TracingRow>> Tracing(int64_t process) override;
+  absl::StatusOr<std::vector<NonFiniteRow>> NonFinite(int64_t process) override;
   absl::StatusOr<SiteRow> Site(int64_t job, uint32_t id) override;
   absl::StatusOr<std::vector<aggregate::Frame>> StackFrames(int64_t job,
                                                             uint32_t stack) override;

@@ -44,7 +44,8 @@ absl::StatusOr<bool> SqliteWriter::DeleteSomeOf(int64_t job) {
     for (const char* sql :
          {"DELETE FROM apis WHERE job=?", "DELETE FROM frames WHERE job=?",
           "DELETE FROM stacks WHERE job=?", "DELETE FROM sites WHERE job=?",
-          "DELETE FROM jobs WHERE id=?"}) {
+          "DELETE FROM kernel_names WHERE job=?", "DELETE FROM kernels WHERE job=?",
+          "DELETE FROM gpu_streams WHERE job=?", "DELETE FROM jobs WHERE id=?"}) {
       LULL_RETURN_IF_ERROR(db_->Execute(sql, job));
     }
     return false;
@@ -60,8 +61,10 @@ absl::StatusOr<bool> SqliteWriter::DeleteSomeOf(int64_t job) {
   }
   if (deleted > 0) return true;
   for (const char* sql :
-       {"DELETE FROM rings WHERE process=?", "DELETE FROM stack_refs WHERE process=?",
+       {"DELETE FROM rings WHERE process=?", "DELETE FROM refs WHERE process=?",
         "DELETE FROM series WHERE process=?", "DELETE FROM live_blocks WHERE process=?",
+        "DELETE FROM gpu_devices WHERE process=?",
+        "DELETE FROM tracing WHERE process=?", "DELETE FROM non_finite WHERE process=?",
         "DELETE FROM processes WHERE id=?"}) {
     LULL_RETURN_IF_ERROR(db_->Execute(sql, process));
   }

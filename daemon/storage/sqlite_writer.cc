@@ -25,16 +25,18 @@ absl::Status SqliteWriter::PutJob(JobRow& row) {
   return db_->Query(
       "INSERT INTO jobs(uuid, name, command, host, user, lull_version, start_ns,"
       "start_realtime_ns, budget, ended, exit_status_known, exit_status, end_ns,"
-      "relay_cpu_ns, last_event_ns, touched_realtime_ns) "
-      "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16) "
+      "relay_cpu_ns, last_event_ns, touched_realtime_ns, gpu_mode, gpu_schedule) "
+      "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18) "
       "ON CONFLICT(uuid) DO UPDATE SET name=?2, command=?3, host=?4, user=?5,"
       "lull_version=?6, start_ns=?7, start_realtime_ns=?8, budget=?9, ended=?10,"
       "exit_status_known=?11, exit_status=?12, end_ns=?13, relay_cpu_ns=?14,"
-      "last_event_ns=?15, touched_realtime_ns=?16 RETURNING id",
+      "last_event_ns=?15, touched_realtime_ns=?16, gpu_mode=?17, gpu_schedule=?18 "
+      "RETURNING id",
       [&row](const Row& r) { row.id = r.Int(0); }, row.uuid, row.name, row.command,
       row.host, row.user, row.lull_version, row.start_ns, row.start_realtime_ns,
       row.overhead_budget_percent, row.ended, row.exit_status_known, row.exit_status,
-      row.end_ns, row.relay_cpu_ns, row.last_event_ns, row.touched_realtime_ns);
+      row.end_ns, row.relay_cpu_ns, row.last_event_ns, row.touched_realtime_ns,
+      row.gpu_mode, row.gpu_schedule);
 }
 
 absl::Status SqliteWriter::PutProcess(ProcessRow& row) {
@@ -43,20 +45,28 @@ absl::Status SqliteWriter::PutProcess(ProcessRow& row) {
       "executable, python_version, rank, local_rank, lost_no_ring, stacks_rejected,"
       "reentered, gpu_calls, torch_allocations, native_stacks, gc_hook, thinning, "
       "corrupt,"
-      "as_of_ns) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"
-      "?19,?20,?21) ON CONFLICT(job, key) DO UPDATE SET pid=?3, parent_pid=?4, "
+      "as_of_ns, cupti_state, cupti_version, cupti_result, step_hook, cupti_dropped,"
+      "gpu_records_lost, gpu_records_bad, gpu_self_ns, judged_ns, late_operations) "
+      "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,"
+      "?21,?22,?23,?24,?25,?26,?27,?28,?29,?30,?31) "
+      "ON CONFLICT(job, key) DO UPDATE SET pid=?3, parent_pid=?4, "
       "start_ns=?5,"
       "end_ns=?6, command=?7, executable=?8, python_version=?9, rank=?10, "
       "local_rank=?11,"
       "lost_no_ring=?12, stacks_rejected=?13, reentered=?14, gpu_calls=?15,"
       "torch_allocations=?16, native_stacks=?17, gc_hook=?18, thinning=?19, "
       "corrupt=?20,"
-      "as_of_ns=?21 RETURNING id",
+      "as_of_ns=?21, cupti_state=?22, cupti_version=?23, cupti_result=?24,"
+      "step_hook=?25, cupti_dropped=?26, gpu_records_lost=?27, gpu_records_bad=?28,"
+      "gpu_self_ns=?29, judged_ns=?30, late_operations=?31 RETURNING id",
       [&row](const Row& r) { row.id = r.Int(0); }, row.job, row.key, row.pid,
       row.parent_pid, row.start_ns, row.end_ns, row.command, row.executable,
       row.python_version, row.rank, row.local_rank, row.lost_no_ring,
       row.stacks_rejected, row.reentered, row.gpu_calls, row.torch_allocations,
-      row.native_stacks, row.gc_hook, row.thinning, row.corrupt, row.as_of_ns);
+      row.native_stacks, row.gc_hook, row.thinning, row.corrupt, row.as_of_ns,
+      row.cupti_state, row.cupti_version, row.cupti_result, row.step_hook,
+      row.cupti_dropped, row.gpu_records_lost, row.gpu_records_bad, row.gpu_self_ns,
+      row.judged_ns, row.late_operations);
 }
 
 absl::Status SqliteWriter::PutRing(int64_t process, const RingRow& row) {
@@ -84,9 +94,9 @@ absl::Status SqliteWriter::PutStack(int64_t job, const StackRow& row) {
                       row.truncated, Blob{ids});
 }
 
-absl::Status SqliteWriter::PutStackRef(int64_t process, const StackRefRow& row) {
-  return db_->Execute("REPLACE INTO stack_refs VALUES(?,?,?)", process, row.ref,
-                      row.stack);
+absl::Status SqliteWriter::PutRef(int64_t process, const RefRow& row) {
+  return db_->Execute("REPLACE INTO refs VALUES(?,?,?,?)", process,
+                      static_cast<int>(row.kind), row.ref, row.id);
 }
 
 absl::Status SqliteWriter::PutSite(int64_t job, const SiteRow& row) {
@@ -96,10 +106,11 @@ absl::Status SqliteWriter::PutSite(int64_t job, const SiteRow& row) {
 
 absl::Status SqliteWriter::PutSeries(int64_t process, const SeriesRow& row) {
   const aggregate::Series& s = row.series;
-  return db_->Execute("REPLACE INTO series VALUES(?,?,?,?,?,?,?,?,?,?,?)", process,
-                      row.id, static_cast<int>(s.type), s.variant, s.api,
+  return db_->Execute("REPLACE INTO series VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                      process, row.id, static_cast<int>(s.type), s.variant, s.api,
                       s.python_stack, s.native_stack, s.line_site, s.function_site,
-                      s.line_group, s.function_group);
+                      s.line_group, s.function_group, s.shape, s.gpu_stream,
+                      s.before_line, s.before_function, s.after_line, s.after_function);
 }
 
 absl::Status SqliteWriter::PutChunk(const ChunkKey& key, const CellChunk& chunk) {

@@ -28,9 +28,15 @@ class SqliteWriter : public StoreWriter {
   absl::Status PutApi(int64_t job, const ApiRow& row) override;
   absl::Status PutFrame(int64_t job, const FrameRow& row) override;
   absl::Status PutStack(int64_t job, const StackRow& row) override;
-  absl::Status PutStackRef(int64_t process, const StackRefRow& row) override;
+  absl::Status PutRef(int64_t process, const RefRow& row) override;
   absl::Status PutSite(int64_t job, const SiteRow& row) override;
   absl::Status PutSeries(int64_t process, const SeriesRow& row) override;
+  absl::Status PutKernelName(int64_t job, const KernelNameRow& row) override;
+  absl::Status PutKernel(int64_t job, const KernelRow& row) override;
+  absl::Status PutGpuStream(int64_t job, const GpuStreamRow& row) override;
+  absl::Status PutGpuDevice(int64_t process, const GpuDeviceRow& row) override;
+  absl::Status PutTracing(int64_t process, const TracingRow& row) override;
+  absl::Status PutNonFinite(int64_t process, const NonFiniteRow& row) override;
   absl::Status PutChunk(const ChunkKey& key, const CellChunk& chunk) override;
   absl::Status AppendEvents(const ProcessRow& process, uint32_t ring,
                             uint64_t first_position,

@@ -21,6 +21,11 @@
 
 namespace lull::storage {
 
+// Events that the collector derives (aggregate::EventType from kFirstDerived on) lie in
+// a ring of their own, beyond all that a relay can name. It takes no part in committed
+// = stored + lost.
+inline constexpr uint32_t kDerivedRing = 1 << 20;
+
 // Cells are stored for this many series at once, see ChunkKey.
 inline constexpr uint32_t kChunkSeries = 64;
 using CellChunk = std::array<aggregate::Cell, kChunkSeries>;
@@ -53,9 +58,16 @@ class StoreReader {
   virtual absl::StatusOr<std::vector<ApiRow>> Apis(int64_t job) = 0;
   virtual absl::StatusOr<std::vector<FrameRow>> Frames(int64_t job) = 0;
   virtual absl::StatusOr<std::vector<StackRow>> Stacks(int64_t job) = 0;
-  virtual absl::StatusOr<std::vector<StackRefRow>> StackRefs(int64_t process) = 0;
+  virtual absl::StatusOr<std::vector<RefRow>> Refs(int64_t process) = 0;
   virtual absl::StatusOr<std::vector<SiteRow>> Sites(int64_t job) = 0;
   virtual absl::StatusOr<std::vector<SeriesRow>> AllSeries(int64_t process) = 0;
+  virtual absl::StatusOr<std::vector<KernelNameRow>> KernelNames(int64_t job) = 0;
+  virtual absl::StatusOr<std::vector<KernelRow>> Kernels(int64_t job) = 0;
+  virtual absl::StatusOr<std::vector<GpuStreamRow>> GpuStreams(int64_t job) = 0;
+  virtual absl::StatusOr<std::vector<GpuDeviceRow>> GpuDevices(int64_t process) = 0;
+  // In the order of time.
+  virtual absl::StatusOr<std::vector<TracingRow>> Tracing(int64_t process) = 0;
+  virtual absl::StatusOr<std::vector<NonFiniteRow>> NonFinite(int64_t process) = 0;
 
   // One site, or one stack with its frames; empty when there is none such.
   virtual absl::StatusOr<SiteRow> Site(int64_t job, uint32_t id) = 0;
@@ -98,9 +110,15 @@ class StoreWriter {
   virtual absl::Status PutApi(int64_t job, const ApiRow& row) = 0;
   virtual absl::Status PutFrame(int64_t job, const FrameRow& row) = 0;
   virtual absl::Status PutStack(int64_t job, const StackRow& row) = 0;
-  virtual absl::Status PutStackRef(int64_t process, const StackRefRow& row) = 0;
+  virtual absl::Status PutRef(int64_t process, const RefRow& row) = 0;
   virtual absl::Status PutSite(int64_t job, const SiteRow& row) = 0;
   virtual absl::Status PutSeries(int64_t process, const SeriesRow& row) = 0;
+  virtual absl::Status PutKernelName(int64_t job, const KernelNameRow& row) = 0;
+  virtual absl::Status PutKernel(int64_t job, const KernelRow& row) = 0;
+  virtual absl::Status PutGpuStream(int64_t job, const GpuStreamRow& row) = 0;
+  virtual absl::Status PutGpuDevice(int64_t process, const GpuDeviceRow& row) = 0;
+  virtual absl::Status PutTracing(int64_t process, const TracingRow& row) = 0;
+  virtual absl::Status PutNonFinite(int64_t process, const NonFiniteRow& row) = 0;
   virtual absl::Status PutChunk(const ChunkKey& key, const CellChunk& chunk) = 0;
 
   // Stores events at positions first_position, first_position + 1, ... of a ring.

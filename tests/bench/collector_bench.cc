@@ -1,11 +1,13 @@
 // What the collector costs: events per second of one core through validation,
-// aggregates, blocks and SQLite; bytes on disk per event; and how long queries take
-// on what was stored.
+// aggregates, blame, blocks and SQLite; bytes on disk per event; and how long queries
+// take on what was stored.
 //
-//   collector_bench [EVENTS]      default: 4 million
+//   collector_bench [EVENTS]      default: 4 million, of each of the two jobs
 //
 // The events are those of eight ranks that train: launches 50 us apart, a sync and a
-// few allocations every 30 launches, a GC pause now and then, in batches of 16 Ki.
+// few allocations every 30 launches, a GC pause now and then, in batches of 16 Ki. The
+// second job is the same with its GPUs traced all the time: two records of CUPTI for
+// each launch, and the idle time between kernels is judged.
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,9 +23,10 @@
 #include "daemon/collector/job_state.h"
 #include "daemon/collector/validate.h"
 #include "daemon/query/job_lookup.h"
-#include "daemon/query/reports.h"
+#include "daemon/query/report.h"
 #include "daemon/query/totals.h"
 #include "daemon/storage/sqlite_store.h"
+#include "tests/daemon/collector/test_gpu.h"
 #include "tests/daemon/collector/test_job.h"
 #include "tests/daemon/storage/temporary_directory.h"
 
@@ -31,7 +34,8 @@ namespace lull {
 namespace {
 
 constexpr uint64_t kRanks = 8;
-constexpr uint32_t kStacks = 150;  // per rank: lines that launch, sync and allocate
+constexpr uint32_t kKernels = 240;  // shapes of 80 kernels
+constexpr uint32_t kStacks = 150;   // per rank: lines that launch, sync and allocate
 constexpr size_t kBatchEvents = 16 * 1024;
 constexpr uint64_t kLaunchGapNs = 50'000;
 constexpr int kBatchesPerCommit = 4;
@@ -42,22 +46,68 @@ void Check(const absl::Status& status) {
   exit(1);
 }
 
-// One rank's main thread and its autograd thread.
+// One rank's main thread and its autograd thread; and, traced, CUPTI's.
 class Rank {
  public:
-  explicit Rank(uint64_t key) : key_(key), random_(key) {}
+  Rank(uint64_t key, bool traced) : key_(key), traced_(traced), random_(key) {}
 
-  void AddTo(lull::v1::Batch& batch, size_t count) {
-    std::vector<test::TestEvent> rings[2];
-    for (size_t i = 0; i < count; ++i) rings[step_ / 90 % 2].push_back(Next());
-    for (uint32_t ring = 0; ring < 2; ++ring) {
+  // Returns the number of events.
+  size_t AddTo(lull::v1::Batch& batch, size_t count) {
+    std::vector<test::TestEvent> rings[kRings];
+    if (traced_ && step_ == 0) rings[kCupti].push_back(Told(15, now_));
+    size_t made = 0;
+    for (; made < count; made = rings[0].size() + rings[1].size() + rings[2].size()) {
+      std::vector<test::TestEvent>& ring = rings[step_ / 90 % 2];
+      ring.push_back(Next());
+      bool submits = ring.back().type == 2;
+      if (traced_ && submits) AddRecords(ring.back(), rings[kCupti]);
+    }
+    // What ran is known half a batch later than what was called.
+    if (traced_) rings[kCupti].push_back(Told(17, now_));
+    for (uint32_t ring = 0; ring < kRings; ++ring) {
       if (rings[ring].empty()) continue;
       test::AddRun(batch, key_, ring, position_[ring], rings[ring]);
       position_[ring] += rings[ring].size();
     }
+    if (traced_) test::AddCounters(batch, key_, 0, position_[0], now_);
+    return made;
   }
 
  private:
+  static constexpr uint32_t kRings = 3;
+  static constexpr uint32_t kCupti = 2;
+
+  static test::TestEvent Told(uint32_t type, uint64_t at_ns) {
+    test::TestEvent event;
+    event.type = type;
+    event.start_ns = at_ns;
+    event.arg0 = 2;  // active
+    return event;
+  }
+
+  void AddRecords(const test::TestEvent& launch, std::vector<test::TestEvent>& ring) {
+    test::TestEvent call;
+    call.type = 13;
+    call.api = test::kApiCudaLaunch;
+    call.start_ns = launch.start_ns + 400;
+    call.duration_ns = launch.duration_ns - 800;
+    call.arg0 = launch.tid;
+    call.arg2 = ++correlation_;
+    call.tid = 1002;
+    test::TestEvent kernel = call;
+    kernel.type = 9;
+    kernel.api = 0;
+    kernel.python = 1 + correlation_ % kKernels;
+    kernel.native = 1;
+    kernel.start_ns =
+        std::max(free_ns_, call.start_ns + call.duration_ns + 1000 + random_() % 2048);
+    kernel.duration_ns = 8'000 + random_() % 32'768;
+    kernel.arg0 = 0;
+    free_ns_ = kernel.start_ns + kernel.duration_ns;
+    ring.push_back(call);
+    ring.push_back(kernel);
+  }
+
   test::TestEvent Next() {
     uint64_t step = step_++;
     now_ += kLaunchGapNs + random_() % 8192;
@@ -105,12 +155,29 @@ class Rank {
   }
 
   const uint64_t key_;
+  const bool traced_;
   std::mt19937_64 random_;
+  uint32_t correlation_ = 0;
+  uint64_t free_ns_ = 0;
   uint64_t step_ = 0;
   uint64_t now_ = test::kJobStartNs;
   uint64_t address_ = 0;
-  uint64_t position_[2] = {0, 0};
+  uint64_t position_[kRings] = {};
 };
+
+void AddKernels(lull::v1::Batch& batch, uint64_t key) {
+  test::AddGpu(batch, key);
+  lull::v1::Batch::Gpu& gpu = *batch.mutable_gpus(batch.gpus_size() - 1);
+  gpu.clear_kernels();
+  for (uint32_t ref = 1; ref <= kKernels; ++ref) {
+    lull::v1::KernelDef* kernel = gpu.add_kernels();
+    kernel->set_ref(ref);
+    kernel->set_name("void at::native::vectorized_elementwise_kernel<" +
+                     std::to_string(ref / 3) + ">(int, float*)");
+    kernel->set_grid_x(ref);
+    kernel->set_block_x(256);
+  }
+}
 
 void AddIdentity(lull::v1::Batch& batch, uint64_t key) {
   *batch.add_processes() = test::MakeProcess(key, 100 + static_cast<uint32_t>(key),
@@ -148,48 +215,44 @@ void TimeQuery(storage::Store& store, const char* name,
     uint64_t start = MonotonicNs();
     auto reader = store.NewReader().value();
     auto job = query::FindJob(*reader, "").value();
-    query::TimeRange range;
-    if (request.has_since_ns()) range.since = request.since_ns();
-    if (request.has_until_ns()) range.until = request.until_ns();
     std::vector<query::ProcessSums> sums;
     auto processes = reader->Processes(job.id).value();
     for (const auto& row : query::SelectProcesses(processes, request)) {
-      sums.push_back(query::LoadSums(*reader, job, row, range).value());
+      sums.push_back(
+          query::LoadSums(*reader, job, row, query::RangeOf(request)).value());
     }
     query::Names names(*reader, job.id);
     lull::v1::ReportReply reply;
-    query::FillSyncs(sums, request, names, reply.mutable_syncs());
-    query::FillAllocations(sums, request, names, reply.mutable_allocations());
-    query::FillGc(sums, request, names, reply.mutable_gc());
-    query::FillWaits(sums, request, names, reply.mutable_waits());
+    query::FillReport(job, sums, request, names, &reply);
     best = std::min(best, MonotonicNs() - start);
   }
   printf("  %-28s %8.1f ms\n", name, static_cast<double>(best) / 1e6);
 }
 
-void Run(uint64_t wanted) {
+void Run(uint64_t wanted, bool traced) {
   test::TemporaryDirectory directory;
   std::string path = directory / "bench.db";
   auto opened = storage::OpenSqliteStore(path);
   Check(opened.status());
   storage::Store& store = **opened;
   lull::v1::Hello hello = test::MakeHello(test::MakeJobId(1));
+  hello.mutable_job()->set_gpu_mode(traced ? 2 : 0);
   auto job = collector::JobState::Load(store.writer().reader(), hello);
   Check(job.status());
   (*job)->Apply(hello);
 
   std::vector<Rank> ranks;
-  for (uint64_t key = 1; key <= kRanks; ++key) ranks.emplace_back(key);
+  for (uint64_t key = 1; key <= kRanks; ++key) ranks.emplace_back(key, traced);
   uint64_t events = 0, cpu = 0, parse = 0, wire_bytes = 0;
   for (uint64_t sequence = 1; events < wanted; ++sequence) {
     lull::v1::Batch made;
     made.set_sequence(sequence);
     for (Rank& rank : ranks) {
-      if (sequence == 1)
-        AddIdentity(made, static_cast<uint64_t>(&rank - ranks.data()) + 1);
-      rank.AddTo(made, kBatchEvents / kRanks);
+      uint64_t key = static_cast<uint64_t>(&rank - ranks.data()) + 1;
+      if (sequence == 1) AddIdentity(made, key);
+      if (sequence == 1 && traced) AddKernels(made, key);
+      events += rank.AddTo(made, kBatchEvents / kRanks);
     }
-    events += kBatchEvents;
     std::string wire = made.SerializeAsString();
     wire_bytes += wire.size();
 
@@ -210,9 +273,10 @@ void Run(uint64_t wanted) {
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
   auto number = static_cast<double>(events);
-  double seconds = number / kRanks * (kLaunchGapNs + 4096) / 1e9;
-  printf("%.1f M events of %lu ranks over %.0f s of training\n", number / 1e6, kRanks,
-         seconds);
+  double calls = traced ? number * 36 / (36 + 60) : number;
+  double seconds = calls / kRanks * (kLaunchGapNs + 4096) / 1e9;
+  printf("%.1f M events of %lu ranks over %.0f s of training, %s\n", number / 1e6,
+         kRanks, seconds, traced ? "GPUs traced" : "GPUs not traced");
   printf("  %-28s %8.2f M/s (of it parsing %.0f %%)\n", "ingest, one core",
          number / 1e6 / (static_cast<double>(cpu) / 1e9),
          100.0 * static_cast<double>(parse) / static_cast<double>(cpu));
@@ -235,6 +299,8 @@ void Run(uint64_t wanted) {
 }  // namespace lull
 
 int main(int argc, char** argv) {
-  lull::Run(argc > 1 ? strtoull(argv[1], nullptr, 10) : 4'000'000);
+  uint64_t events = argc > 1 ? strtoull(argv[1], nullptr, 10) : 4'000'000;
+  lull::Run(events, false);
+  lull::Run(events, true);
   return 0;
 }

@@ -237,8 +237,26 @@ class BrokenWriter : public storage::StoreWriter {
   absl::Status PutStack(int64_t j, const storage::StackRow& row) override {
     return real_.PutStack(j, row);
   }
-  absl::Status PutStackRef(int64_t p, const storage::StackRefRow& row) override {
-    return real_.PutStackRef(p, row);
+  absl::Status PutRef(int64_t p, const storage::RefRow& row) override {
+    return real_.PutRef(p, row);
+  }
+  absl::Status PutKernelName(int64_t j, const storage::KernelNameRow& row) override {
+    return real_.PutKernelName(j, row);
+  }
+  absl::Status PutKernel(int64_t j, const storage::KernelRow& row) override {
+    return real_.PutKernel(j, row);
+  }
+  absl::Status PutGpuStream(int64_t j, const storage::GpuStreamRow& row) override {
+    return real_.PutGpuStream(j, row);
+  }
+  absl::Status PutGpuDevice(int64_t p, const storage::GpuDeviceRow& row) override {
+    return real_.PutGpuDevice(p, row);
+  }
+  absl::Status PutTracing(int64_t p, const storage::TracingRow& row) override {
+    return real_.PutTracing(p, row);
+  }
+  absl::Status PutNonFinite(int64_t p, const storage::NonFiniteRow& row) override {
+    return real_.PutNonFinite(p, row);
   }
   absl::Status PutSite(int64_t j, const storage::SiteRow& row) override {
     return real_.PutSite(j, row);

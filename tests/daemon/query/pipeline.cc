@@ -4,7 +4,7 @@
 
 #include "daemon/collector/validate.h"
 #include "daemon/query/job_lookup.h"
-#include "daemon/query/reports.h"
+#include "daemon/query/report.h"
 #include "daemon/query/totals.h"
 #include "daemon/storage/sqlite_store.h"
 
@@ -45,26 +45,16 @@ lull::v1::ReportReply Pipeline::Report(const lull::v1::ReportRequest& request) {
   auto reader = *store_->NewReader();
   auto job = query::FindJob(*reader, request.job());
   EXPECT_TRUE(job.ok()) << job.status();
-  query::TimeRange range;
-  if (request.has_since_ns()) range.since = request.since_ns();
-  if (request.has_until_ns()) range.until = request.until_ns();
   std::vector<query::ProcessSums> processes;
   for (const auto& row : query::SelectProcesses(*reader->Processes(job->id), request)) {
-    auto sums = query::LoadSums(*reader, *job, row, range);
+    auto sums = query::LoadSums(*reader, *job, row, query::RangeOf(request));
     EXPECT_TRUE(sums.ok()) << sums.status();
     processes.push_back(*std::move(sums));
   }
   query::Names names(*reader, job->id);
-  query::FillSyncs(processes, request, names, reply.mutable_syncs());
-  query::FillAllocations(processes, request, names, reply.mutable_allocations());
-  query::FillGc(processes, request, names, reply.mutable_gc());
-  query::FillWaits(processes, request, names, reply.mutable_waits());
+  query::FillReport(*job, processes, request, names, &reply);
   query::FillLosses(processes, reply.mutable_losses());
   query::FillOverhead(*job, processes, reply.mutable_overhead());
-  for (const auto& sums : processes) {
-    query::FillProcess(*job, sums, reply.add_processes());
-  }
-  reply.set_launches(query::CountLaunches(processes));
   EXPECT_TRUE(query::FillJob(*reader, *job, reply.mutable_job()).ok());
   EXPECT_TRUE(names.status().ok()) << names.status();
   return reply;

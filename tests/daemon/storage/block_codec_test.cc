@@ -82,14 +82,15 @@ TEST(CellCodec, GivesBackWhatItWasGiven) {
     for (aggregate::Cell& cell : chunk) {
       if (random() % 2 == 0) continue;
       auto number = [&] { return random() % 3 == 0 ? 0 : random() >> (random() % 64); };
-      cell = {number() | 1,
-              number(),
-              number(),
-              number(),
-              number(),
-              number(),
-              static_cast<int64_t>(number()),
-              static_cast<int64_t>(number())};
+      cell.count = number() >> 1;
+      cell.total_ns = number() | 1;
+      cell.max_ns = number();
+      cell.min_ns = cell.count > 0 ? cell.max_ns >> (random() % 64) : 0;
+      cell.amount = number();
+      cell.amount2 = number();
+      cell.frees = number();
+      cell.live = static_cast<int64_t>(number());
+      cell.peak = static_cast<int64_t>(number());
     }
     CellChunk back = {};
     ASSERT_TRUE(

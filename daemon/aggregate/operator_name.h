@@ -1,0 +1,16 @@
+// Which operator of PyTorch a native stack is in.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "daemon/aggregate/site.h"
+
+namespace lull::aggregate {
+
+// Innermost frame first. A node of the backward graph by its own name
+// ("SelectBackward0"), else the innermost operator as PyTorch writes it ("aten::add_");
+// "" where there is neither. Overloads are not told apart.
+std::string OperatorName(const std::vector<const Frame*>& native);
+
+}  // namespace lull::aggregate

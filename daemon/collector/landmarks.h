@@ -1,0 +1,50 @@
+// The few events of a process that queries want one by one, as rows of their own: when
+// tracing changed its state, and the first value that was not finite.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "daemon/aggregate/event.h"
+#include "daemon/storage/store.h"
+
+namespace lull::collector {
+
+// Not thread-safe. What is new is held until Flush.
+class Landmarks {
+ public:
+  absl::Status Load(storage::StoreReader& reader, int64_t process);
+
+  // Changes of tracing, before the events of their batch: operations are told apart by
+  // them, and may lie in another ring.
+  void AddTracing(uint64_t start_ns, uint64_t state, uint64_t reason);
+
+  // Takes what is another landmark of `event`, and leaves the rest.
+  void Add(aggregate::EventType type, const aggregate::Event& event);
+
+  // By the newest change that is not later than `time_ns`.
+  bool TracedAt(uint64_t time_ns) const;
+
+  absl::Status Flush(storage::StoreWriter& writer, int64_t process);
+
+ private:
+  // A broken shim must not fill the store.
+  static constexpr size_t kMaxTracing = 10'000;
+
+  struct Step {
+    uint64_t number = 0;
+    uint64_t start_ns = 0;
+    uint64_t end_ns = 0;
+  };
+  void AddNonFinite(const aggregate::Event& event);
+
+  std::vector<storage::TracingRow> tracing_;  // in the order of time
+  std::vector<storage::TracingRow> new_tracing_;
+  std::optional<storage::NonFiniteRow> non_finite_;
+  bool new_non_finite_ = false;
+  std::optional<Step> step_;  // the latest
+};
+
+}  // namespace lull::collector

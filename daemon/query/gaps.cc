@@ -1,0 +1,106 @@
+#include "daemon/query/gaps.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+#include "daemon/query/verdict.h"
+
+namespace lull::query {
+namespace {
+
+using aggregate::Cell;
+using aggregate::EventType;
+using aggregate::Series;
+
+// What makes two idle stretches one row, in the order of Key: cause, API, before, after,
+// culprit (a site, or the two stacks).
+using Key = std::array<uint32_t, 6>;
+
+struct Row {
+  Cell sum;
+  Series longest;
+};
+
+Key KeyOf(const Series& s, lull::v1::GroupBy by) {
+  switch (by) {
+    case lull::v1::GROUP_BY_FUNCTION:
+      return {s.variant, s.api, s.before_function, s.after_function, s.function_site, 0};
+    case lull::v1::GROUP_BY_STACK:
+      return {s.variant,    s.api,          s.before_line,
+              s.after_line, s.python_stack, s.native_stack};
+    default:
+      return {s.variant, s.api, s.before_line, s.after_line, s.line_site, 0};
+  }
+}
+
+template <typename Visitor>
+void ForEachIdle(const std::vector<ProcessSums>& processes, Visitor&& visit) {
+  for (const ProcessSums& sums : processes) {
+    for (size_t id = 1; id < sums.series.size(); ++id) {
+      if (sums.series[id].type != EventType::kIdle || sums.cells[id].empty()) continue;
+      visit(sums.series[id], sums.cells[id]);
+    }
+  }
+}
+
+void FillCauses(const std::vector<ProcessSums>& processes,
+                lull::v1::GapsReply* reply) {
+  std::array<Cell, kCauses> causes = {};
+  ForEachIdle(processes, [&](const Series& series, const Cell& cell) {
+    if (series.variant < kCauses) causes[series.variant].Append(cell);
+  });
+  for (size_t cause = 0; cause < kCauses; ++cause) {
+    if (causes[cause].empty()) continue;
+    lull::v1::CauseRow* row = reply->add_causes();
+    row->set_cause(static_cast<lull::v1::GapCause>(cause));
+    row->set_count(causes[cause].count);
+    row->set_total_ns(causes[cause].total_ns);
+    row->set_max_ns(causes[cause].max_ns);
+  }
+  std::stable_sort(reply->mutable_causes()->begin(), reply->mutable_causes()->end(),
+                   [](const auto& a, const auto& b) {
+                     return a.total_ns() > b.total_ns();
+                   });
+}
+
+void FillRow(const Row& from, bool by_function, Names& names, lull::v1::GapRow* row) {
+  const Series& s = from.longest;
+  row->set_cause(static_cast<lull::v1::GapCause>(s.variant));
+  names.FillSite(by_function ? s.before_function : s.before_line, row->mutable_before());
+  names.FillSite(by_function ? s.after_function : s.after_line, row->mutable_after());
+  names.FillSite(by_function ? s.function_site : s.line_site, row->mutable_culprit());
+  row->set_culprit_api(names.Api(s.api));
+  row->set_count(from.sum.count);
+  row->set_total_ns(from.sum.total_ns);
+  row->set_max_ns(from.sum.max_ns);
+  names.FillStack(s.python_stack, row->mutable_stack());
+  names.FillStack(s.native_stack, row->mutable_native_stack());
+}
+
+}  // namespace
+
+void FillGaps(const std::vector<ProcessSums>& processes,
+              const lull::v1::ReportRequest& request, Names& names,
+              lull::v1::GapsReply* reply) {
+  FillCauses(processes, reply);
+  std::map<Key, Row> rows;
+  ForEachIdle(processes, [&](const Series& series, const Cell& cell) {
+    auto [it, fresh] = rows.try_emplace(KeyOf(series, request.group_by()));
+    if (fresh || cell.max_ns > it->second.sum.max_ns) it->second.longest = series;
+    it->second.sum.Append(cell);
+  });
+  std::vector<const Row*> sorted;
+  for (const auto& [key, row] : rows) sorted.push_back(&row);
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Row* a, const Row* b) {
+    return a->sum.total_ns > b->sum.total_ns;
+  });
+  if (request.top() != 0 && sorted.size() > request.top()) {
+    sorted.resize(request.top());
+  }
+  bool by_function = request.group_by() == lull::v1::GROUP_BY_FUNCTION;
+  for (const Row* row : sorted) FillRow(*row, by_function, names, reply->add_gaps());
+}
+
+}  // namespace lull::query

@@ -1,0 +1,19 @@
+// Idle time of the GPU: by cause, between which lines, and whose fault it was.
+#pragma once
+
+#include <vector>
+
+#include "daemon/query/names.h"
+#include "daemon/query/sums.h"
+#include "query.pb.h"
+
+namespace lull::query {
+
+// Causes sum to the idle time of the range exactly; so do all rows. `count` counts parts
+// of gaps that begin in the range, `max_ns` is the whole length of the longest part that
+// lies in it, also where the range cuts it off.
+void FillGaps(const std::vector<ProcessSums>& processes,
+              const lull::v1::ReportRequest& request, Names& names,
+              lull::v1::GapsReply* reply);
+
+}  // namespace lull::query

@@ -1,0 +1,206 @@
+#include "daemon/query/gpu.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "daemon/aggregate/kernel_names.h"
+#include "daemon/query/verdict.h"
+
+namespace lull::query {
+namespace {
+
+using aggregate::Cell;
+using aggregate::EventType;
+using aggregate::Series;
+
+constexpr int kMaxSpans = 1000;
+constexpr uint32_t kOff = 0;  // lull::abi::TracingState
+constexpr uint32_t kYielded = 3;
+
+struct DeviceTime {
+  uint64_t traced_ns = 0;
+  uint64_t idle_ns = 0;
+  uint64_t busy_ns() const { return traced_ns - std::min(idle_ns, traced_ns); }
+};
+
+// By process and device.
+std::map<std::pair<size_t, uint32_t>, DeviceTime> DeviceTimes(
+    const std::vector<ProcessSums>& processes) {
+  std::map<std::pair<size_t, uint32_t>, DeviceTime> times;
+  for (size_t p = 0; p < processes.size(); ++p) {
+    for (size_t id = 1; id < processes[p].series.size(); ++id) {
+      const Series& series = processes[p].series[id];
+      const Cell& cell = processes[p].cells[id];
+      if (!aggregate::IsStretch(series.type) || cell.empty()) continue;
+      DeviceTime& time = times[{p, series.shape}];
+      (series.type == EventType::kIdle ? time.idle_ns : time.traced_ns) +=
+          cell.total_ns;
+    }
+  }
+  return times;
+}
+
+void AddOperations(const Series& series, const Cell& cell, lull::v1::Gpu* out) {
+  if (series.variant == aggregate::kVariantUntraced) return;
+  switch (series.type) {
+    case EventType::kGpuKernel:
+      return out->set_kernels(out->kernels() + cell.count);
+    case EventType::kGpuCopy:
+      return out->set_copies(out->copies() + cell.count);
+    case EventType::kGpuMemset:
+      return out->set_memsets(out->memsets() + cell.count);
+    case EventType::kGpuGraph:
+      return out->set_graphs(out->graphs() + cell.count);
+    default:
+      return;
+  }
+}
+
+// The last that was heard of a process.
+uint64_t EndOf(const storage::JobRow& job, const storage::ProcessRow& process) {
+  if (process.end_ns != 0) return process.end_ns;
+  return std::max(process.as_of_ns, job.ended ? job.end_ns : job.last_event_ns);
+}
+
+void AddSpans(const storage::JobRow& job, const ProcessSums& sums, TimeRange range,
+              std::vector<lull::v1::TracingSpan>& spans) {
+  const uint64_t process_end = EndOf(job, sums.process);
+  for (size_t i = 0; i < sums.tracing.size(); ++i) {
+    const storage::TracingRow& row = sums.tracing[i];
+    uint64_t end = i + 1 < sums.tracing.size()
+                       ? sums.tracing[i + 1].start_ns
+                       : std::max(process_end, row.start_ns);
+    uint64_t from = std::max(range.since, aggregate::AfterStart(row.start_ns, job.start_ns));
+    uint64_t to = std::min(range.until, aggregate::AfterStart(end, job.start_ns));
+    if (row.state == kOff || from >= to) continue;
+    lull::v1::TracingSpan span;
+    span.set_pid(sums.process.pid);
+    span.set_start_ns(from);
+    span.set_duration_ns(to - from);
+    span.set_state(row.state);
+    span.set_reason(row.reason);
+    spans.push_back(std::move(span));
+  }
+}
+
+void FillSpans(const storage::JobRow& job, const std::vector<ProcessSums>& processes,
+               TimeRange range, lull::v1::Gpu* out) {
+  std::vector<lull::v1::TracingSpan> spans;
+  for (const ProcessSums& sums : processes) AddSpans(job, sums, range, spans);
+  std::stable_sort(spans.begin(), spans.end(), [](const auto& a, const auto& b) {
+    return a.start_ns() < b.start_ns();
+  });
+  for (lull::v1::TracingSpan& span : spans) {
+    if (span.state() == kYielded) {
+      out->set_yielded_ns(out->yielded_ns() + span.duration_ns());
+    }
+    if (out->spans_size() < kMaxSpans) *out->add_spans() = std::move(span);
+  }
+}
+
+void FillLost(const std::vector<ProcessSums>& processes, lull::v1::Gpu* out) {
+  for (const ProcessSums& sums : processes) {
+    const storage::ProcessRow& p = sums.process;
+    out->set_cupti_dropped(out->cupti_dropped() + p.cupti_dropped);
+    out->set_records_lost(out->records_lost() + p.gpu_records_lost);
+    out->set_records_bad(out->records_bad() + p.gpu_records_bad);
+    out->set_late_operations(out->late_operations() + p.late_operations);
+  }
+}
+
+std::string ValueText(uint64_t bits) {
+  double value = 0;
+  memcpy(&value, &bits, sizeof(value));
+  if (std::isnan(value)) return "nan";
+  return value > 0 ? "inf" : "-inf";
+}
+
+}  // namespace
+
+void FillGpu(const storage::JobRow& job, const std::vector<ProcessSums>& processes,
+             TimeRange range, Names& names, lull::v1::Gpu* out) {
+  out->set_mode(job.gpu_mode);
+  out->set_schedule(job.gpu_schedule);
+  TimeShares shares;
+  uint64_t kernel_ns = 0;
+  for (const ProcessSums& sums : processes) {
+    for (size_t id = 1; id < sums.series.size(); ++id) {
+      const Series& series = sums.series[id];
+      const Cell& cell = sums.cells[id];
+      if (cell.empty()) continue;
+      AddOperations(series, cell, out);
+      if (series.type == EventType::kCoverage) kernel_ns += cell.amount2;
+      if (series.type == EventType::kIdle && series.variant < kCauses) {
+        shares.idle_ns[series.variant] += cell.total_ns;
+      }
+      if (series.type == EventType::kGpuKernel && series.variant == 0 &&
+          aggregate::IsCommunicationKernel(
+              names.KernelName(names.Kernel(series.shape).name))) {
+        shares.communication_ns += cell.total_ns;
+      }
+    }
+  }
+  uint64_t idle_ns = 0;
+  for (const auto& [key, time] : DeviceTimes(processes)) {
+    out->set_devices(out->devices() + 1);
+    shares.traced_ns += time.traced_ns;
+    idle_ns += time.idle_ns;
+  }
+  shares.busy_ns = shares.traced_ns - std::min(idle_ns, shares.traced_ns);
+  out->set_traced_ns(shares.traced_ns);
+  out->set_idle_ns(idle_ns);
+  out->set_busy_ns(shares.busy_ns);
+  out->set_kernel_ns(std::min(kernel_ns, shares.busy_ns));
+  out->set_unknown_ns(shares.idle_ns[lull::v1::GAP_CAUSE_UNKNOWN]);
+  FillLost(processes, out);
+  FillSpans(job, processes, range, out);
+  if (shares.traced_ns == 0) {
+    out->set_missing(WhyNoGpuTruth(job, processes));
+  } else {
+    out->set_verdict(Verdict(shares));
+  }
+}
+
+void FillDevices(const std::vector<ProcessSums>& processes,
+                 google::protobuf::RepeatedPtrField<lull::v1::DeviceRow>* out) {
+  auto times = DeviceTimes(processes);
+  for (size_t p = 0; p < processes.size(); ++p) {
+    for (const storage::GpuDeviceRow& device : processes[p].devices) {
+      lull::v1::DeviceRow* row = out->Add();
+      row->set_pid(processes[p].process.pid);
+      row->set_device(device.device);
+      row->set_name(device.name);
+      row->set_multiprocessors(device.multiprocessors);
+      row->set_compute_capability(device.compute_capability);
+      row->set_total_bytes(device.total_bytes);
+      const DeviceTime& time = times[{p, device.device}];
+      row->set_traced_ns(time.traced_ns);
+      row->set_busy_ns(time.busy_ns());
+    }
+  }
+}
+
+void FillNonFinite(
+    const storage::JobRow& job, const std::vector<ProcessSums>& processes, Names& names,
+    google::protobuf::RepeatedPtrField<lull::v1::NonFinite>* out) {
+  for (const ProcessSums& sums : processes) {
+    for (const storage::NonFiniteRow& first : sums.non_finite) {
+      lull::v1::NonFinite* row = out->Add();
+      row->set_pid(sums.process.pid);
+      row->set_rank(sums.process.rank);
+      row->set_value(ValueText(first.value));
+      row->set_time_ns(aggregate::AfterStart(first.time_ns, job.start_ns));
+      row->set_step(first.step);
+      row->set_step_known(first.step_known);
+      if (first.series >= sums.series.size()) continue;
+      const Series& series = sums.series[first.series];
+      names.FillSite(series.line_site, row->mutable_site());
+      names.FillStack(series.python_stack, row->mutable_stack());
+    }
+  }
+}
+
+}  // namespace lull::query

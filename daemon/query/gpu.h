@@ -1,0 +1,29 @@
+// What every report says of the GPU as a whole: how much was traced, how busy it was,
+// and, where there is no GPU truth, why.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "daemon/query/names.h"
+#include "daemon/query/sums.h"
+#include "query.pb.h"
+
+namespace lull::query {
+
+// Traced, idle and unknown time are clipped to `range` exactly; busy is what of traced
+// time is not idle. Losses are those of the whole job.
+void FillGpu(const storage::JobRow& job, const std::vector<ProcessSums>& processes,
+             TimeRange range, Names& names, lull::v1::Gpu* out);
+
+// A sentence for Gpu.missing, of processes that have no traced time.
+std::string WhyNoGpuTruth(const storage::JobRow& job,
+                          const std::vector<ProcessSums>& processes);
+
+void FillDevices(const std::vector<ProcessSums>& processes,
+                 google::protobuf::RepeatedPtrField<lull::v1::DeviceRow>* out);
+void FillNonFinite(
+    const storage::JobRow& job, const std::vector<ProcessSums>& processes, Names& names,
+    google::protobuf::RepeatedPtrField<lull::v1::NonFinite>* out);
+
+}  // namespace lull::query

@@ -1,0 +1,71 @@
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/query/gpu.h"
+
+namespace lull::query {
+namespace {
+
+// lull::abi::CuptiState, TracingState and GpuMode.
+enum CuptiState { kUnused, kNoLibrary, kTooOld, kFailed, kReady, kTracing, kYielded };
+constexpr uint32_t kTracingActive = 2;
+constexpr uint32_t kTracingYielded = 3;
+constexpr uint32_t kModeHost = 0;
+
+bool HasState(const ProcessSums& sums, uint32_t state) {
+  return std::any_of(sums.tracing.begin(), sums.tracing.end(),
+                     [&](const storage::TracingRow& row) { return row.state == state; });
+}
+
+std::string WhyNot(const storage::JobRow& job, const ProcessSums& sums) {
+  const storage::ProcessRow& process = sums.process;
+  switch (process.cupti_state) {
+    case kNoLibrary:
+      return "no CUPTI library was found, neither in the process nor beside the CUDA "
+             "runtime";
+    case kTooOld:
+      return absl::StrCat("the CUPTI library is too old (version ",
+                          process.cupti_version, "); tracing needs that of CUDA 11.8");
+    case kFailed:
+      return absl::StrCat("CUPTI refused to trace (result ", process.cupti_result, ")");
+    default:
+      break;
+  }
+  if (process.gpu_calls == 0) return "no GPU work was seen";
+  if (HasState(sums, kTracingActive)) {
+    return "the GPU was traced and nothing ran on it, or its records are still to come";
+  }
+  if (process.cupti_state == kYielded || HasState(sums, kTracingYielded)) {
+    return "another user of CUPTI, such as torch.profiler, had it all the time";
+  }
+  if (process.cupti_state == kUnused) {
+    return "tracing had not begun: no call of the process has loaded CUPTI yet";
+  }
+  return absl::StrCat("no window of tracing ", job.ended ? "came" : "has come yet",
+                      job.gpu_schedule.empty()
+                          ? ""
+                          : absl::StrCat(" (schedule ", job.gpu_schedule, ")"));
+}
+
+// How much a process has to say: one that worked on the GPU goes before one that did not.
+bool SaysLess(const ProcessSums& a, const ProcessSums& b) {
+  return a.process.gpu_calls < b.process.gpu_calls;
+}
+
+}  // namespace
+
+std::string WhyNoGpuTruth(const storage::JobRow& job,
+                          const std::vector<ProcessSums>& processes) {
+  if (job.gpu_mode == kModeHost) return "tracing of the GPU is off (--gpu host)";
+  bool traced_elsewhere = std::any_of(
+      processes.begin(), processes.end(), [](const ProcessSums& sums) {
+        return std::any_of(sums.series.begin(), sums.series.end(), [](const auto& s) {
+          return s.type == aggregate::EventType::kCoverage;
+        });
+      });
+  if (traced_elsewhere) return "nothing was traced in this range of time";
+  if (processes.empty()) return "no process has reported";
+  return WhyNot(job, *std::max_element(processes.begin(), processes.end(), SaysLess));
+}
+
+}  // namespace lull::query

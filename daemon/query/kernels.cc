@@ -1,0 +1,233 @@
+#include "daemon/query/kernels.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "daemon/aggregate/kernel_names.h"
+#include "daemon/aggregate/occupancy.h"
+
+namespace lull::query {
+namespace {
+
+using aggregate::Cell;
+using aggregate::EventType;
+using aggregate::Series;
+
+// Of submissions: blame::OperationKind.
+constexpr uint8_t kSubmittedKernel = 0;
+constexpr uint8_t kSubmittedGraph = 3;
+constexpr uint32_t kGraph = UINT32_MAX;  // in place of the id of a name
+
+struct Line {
+  uint64_t ns = 0;
+  Series longest;  // the series with most of it
+  uint64_t longest_ns = 0;
+  uint32_t native_stack = 0;  // of the series with most of it among those that have one
+  uint64_t native_ns = 0;
+};
+
+struct Kernel {
+  Cell sum;
+  double blocks = 0;     // times ns
+  double occupancy = 0;  // times ns
+  uint64_t shaped_ns = 0;
+  std::map<uint32_t, Line> lines;  // by line site
+};
+
+using Kernels = std::map<uint32_t, Kernel>;  // by id of the name
+
+aggregate::DeviceLimits LimitsOf(const ProcessSums& sums) {
+  aggregate::DeviceLimits limits;
+  if (sums.devices.empty()) return limits;
+  const storage::GpuDeviceRow& device = sums.devices.front();
+  limits.multiprocessors = device.multiprocessors;
+  limits.max_threads = device.max_threads_per_multiprocessor;
+  limits.max_blocks = device.max_blocks_per_multiprocessor;
+  limits.max_registers = device.max_registers_per_multiprocessor;
+  limits.max_shared_bytes = device.max_shared_bytes_per_multiprocessor;
+  limits.warp_size = device.warp_size != 0 ? device.warp_size : 32;
+  limits.compute_capability = device.compute_capability;
+  return limits;
+}
+
+aggregate::LaunchShape ShapeOf(const storage::KernelRow& row) {
+  aggregate::LaunchShape shape;
+  shape.blocks = uint64_t{row.grid[0]} * row.grid[1] * row.grid[2];
+  shape.threads_per_block = row.block[0] * row.block[1] * row.block[2];
+  shape.registers_per_thread = row.registers_per_thread;
+  shape.shared_bytes = row.static_shared_bytes + row.dynamic_shared_bytes;
+  return shape;
+}
+
+void AddOperation(const Series& series, const Cell& cell,
+                  const aggregate::DeviceLimits& limits, Names& names,
+                  Kernels& kernels) {
+  if (series.variant == aggregate::kVariantUntraced) return;
+  if (series.type == EventType::kGpuGraph) return kernels[kGraph].sum.Append(cell);
+  if (series.type != EventType::kGpuKernel) return;
+  const storage::KernelRow& row = names.Kernel(series.shape);
+  Kernel& kernel = kernels[row.name];
+  kernel.sum.Append(cell);
+  aggregate::LaunchShape shape = ShapeOf(row);
+  if (shape.blocks == 0 || limits.multiprocessors == 0) return;
+  auto weight = static_cast<double>(cell.total_ns);
+  kernel.blocks += weight * aggregate::BlocksPerMultiprocessor(shape, limits);
+  kernel.occupancy += weight * aggregate::OccupancyPercent(shape, limits);
+  kernel.shaped_ns += cell.total_ns;
+}
+
+void AddSubmission(const Series& series, const Cell& cell, Kernels& kernels) {
+  uint32_t name = series.variant == kSubmittedGraph ? kGraph : series.shape;
+  if (series.variant != kSubmittedKernel && series.variant != kSubmittedGraph) return;
+  auto kernel = kernels.find(name);
+  if (kernel == kernels.end()) return;  // none of its operations is in the range
+  Line& line = kernel->second.lines[series.line_site];
+  line.ns += cell.total_ns;
+  if (cell.total_ns >= line.longest_ns) {
+    line.longest_ns = cell.total_ns;
+    line.longest = series;
+  }
+  if (series.native_stack != 0 && cell.total_ns >= line.native_ns) {
+    line.native_ns = cell.total_ns;
+    line.native_stack = series.native_stack;
+  }
+}
+
+template <typename Visitor>
+void ForEachCell(const ProcessSums& sums, Visitor&& visit) {
+  for (size_t id = 1; id < sums.series.size(); ++id) {
+    if (!sums.cells[id].empty()) visit(sums.series[id], sums.cells[id]);
+  }
+}
+
+Kernels Collect(const std::vector<ProcessSums>& processes, Names& names) {
+  Kernels kernels;
+  for (const ProcessSums& sums : processes) {
+    aggregate::DeviceLimits limits = LimitsOf(sums);
+    ForEachCell(sums, [&](const Series& series, const Cell& cell) {
+      AddOperation(series, cell, limits, names, kernels);
+    });
+  }
+  for (const ProcessSums& sums : processes) {
+    ForEachCell(sums, [&](const Series& series, const Cell& cell) {
+      if (series.type == EventType::kSubmission) AddSubmission(series, cell, kernels);
+    });
+  }
+  return kernels;
+}
+
+// The line of most time; one that is not known only if no other is.
+const Line* MainLine(const Kernel& kernel) {
+  const Line* best = nullptr;
+  for (const auto& [site, line] : kernel.lines) {
+    bool better = best == nullptr || (best->longest.line_site == 0 && site != 0) ||
+                  (line.ns > best->ns && site != 0);
+    if (better) best = &line;
+  }
+  return best;
+}
+
+void FillRow(uint32_t id, const Kernel& kernel, Names& names,
+             lull::v1::KernelRow* row) {
+  row->set_name(id == kGraph ? kGraphName : names.KernelName(id));
+  row->set_calls(kernel.sum.count);
+  row->set_total_ns(kernel.sum.total_ns);
+  row->set_min_ns(kernel.sum.min_ns);
+  row->set_max_ns(kernel.sum.max_ns);
+  row->set_tensor_core(aggregate::IsTensorCoreKernel(row->name()));
+  if (kernel.shaped_ns > 0) {
+    auto ns = static_cast<double>(kernel.shaped_ns);
+    row->set_blocks_per_sm(kernel.blocks / ns);
+    row->set_occupancy_percent(kernel.occupancy / ns);
+  }
+  const Line* line = MainLine(kernel);
+  if (line == nullptr) return;
+  names.FillSite(line->longest.line_site, row->mutable_site());
+  names.FillStack(line->longest.python_stack, row->mutable_stack());
+  row->set_operator_name(names.OperatorName(line->native_stack));
+}
+
+// Numbers of CUpti_ActivityMemcpyKind and CUpti_ActivityMemoryKind.
+const char* DirectionName(uint32_t kind) {
+  constexpr const char* kNames[] = {"unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
+                                    "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
+  return kind < std::size(kNames) ? kNames[kind] : kNames[0];
+}
+
+const char* MemoryName(uint32_t kind) {
+  switch (kind) {
+    case 1:
+      return "pageable";
+    case 2:
+      return "pinned";
+    case 5:
+    case 7:
+      return "managed";
+    default:
+      return "";
+  }
+}
+
+// Of the host side: the source of what goes to the device, else the destination.
+const char* HostMemory(uint32_t shape) {
+  uint32_t kind = shape & 0xff;
+  bool to_device = kind == 1 || kind == 3 || kind == 9;
+  bool from_device = kind == 2 || kind == 4;
+  if (!to_device && !from_device) return "";
+  return MemoryName(to_device ? shape >> 8 & 0xff : shape >> 16 & 0xff);
+}
+
+void FillCopies(const std::vector<ProcessSums>& processes,
+                lull::v1::KernelsReply* reply) {
+  std::map<std::pair<std::string, std::string>, Cell> copies;
+  for (const ProcessSums& sums : processes) {
+    ForEachCell(sums, [&](const Series& series, const Cell& cell) {
+      if (series.variant == aggregate::kVariantUntraced) return;
+      if (series.type == EventType::kGpuCopy) {
+        copies[{DirectionName(series.shape & 0xff), HostMemory(series.shape)}].Append(
+            cell);
+      } else if (series.type == EventType::kGpuMemset) {
+        copies[{"memset", ""}].Append(cell);
+      }
+    });
+  }
+  for (const auto& [key, cell] : copies) {
+    lull::v1::CopyRow* row = reply->add_copies();
+    row->set_direction(key.first);
+    row->set_memory(key.second);
+    row->set_count(cell.count);
+    row->set_bytes(cell.amount);
+    row->set_total_ns(cell.total_ns);
+  }
+  std::stable_sort(reply->mutable_copies()->begin(), reply->mutable_copies()->end(),
+                   [](const auto& a, const auto& b) {
+                     return a.total_ns() > b.total_ns();
+                   });
+}
+
+}  // namespace
+
+void FillKernels(const std::vector<ProcessSums>& processes,
+                 const lull::v1::ReportRequest& request, Names& names,
+                 lull::v1::KernelsReply* reply) {
+  Kernels kernels = Collect(processes, names);
+  std::vector<const Kernels::value_type*> sorted;
+  for (const auto& kernel : kernels) {
+    reply->set_total_ns(reply->total_ns() + kernel.second.sum.total_ns);
+    reply->set_total_calls(reply->total_calls() + kernel.second.sum.count);
+    sorted.push_back(&kernel);
+  }
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) {
+    return a->second.sum.total_ns > b->second.sum.total_ns;
+  });
+  if (request.top() != 0 && sorted.size() > request.top()) {
+    sorted.resize(request.top());
+  }
+  for (const auto* kernel : sorted) {
+    FillRow(kernel->first, kernel->second, names, reply->add_kernels());
+  }
+  FillCopies(processes, reply);
+}
+
+}  // namespace lull::query

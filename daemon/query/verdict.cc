@@ -1,0 +1,53 @@
+#include "daemon/query/verdict.h"
+
+#include <algorithm>
+
+#include "query.pb.h"
+
+namespace lull::query {
+namespace {
+
+// Busy for so much of the time, kernels run back to back: no gap is worth a look.
+constexpr double kComputeBusy = 0.90;
+// What takes less of the time than this is no verdict.
+constexpr double kLeastShare = 0.05;
+// Without a cause that stands out, this much busy time still says compute.
+constexpr double kMostlyBusy = 0.50;
+
+struct Group {
+  const char* name;
+  uint64_t ns;
+};
+
+}  // namespace
+
+std::string Verdict(const TimeShares& shares) {
+  using namespace lull::v1;  // NOLINT: the causes
+  if (shares.traced_ns == 0) return "";
+  auto idle = [&](std::initializer_list<GapCause> causes) {
+    uint64_t sum = 0;
+    for (GapCause cause : causes) sum += shares.idle_ns[static_cast<size_t>(cause)];
+    return sum;
+  };
+  // NCCL's kernels wait for each other on the device: their time is not computation.
+  uint64_t communication = std::min(shares.communication_ns, shares.busy_ns);
+  uint64_t computing = shares.busy_ns - communication;
+  const Group groups[] = {
+      {"communication", communication},
+      {"launch", idle({GAP_CAUSE_LAUNCH_BOUND, GAP_CAUSE_LAUNCH_LATENCY})},
+      {"sync", idle({GAP_CAUSE_SYNC})},
+      {"data", idle({GAP_CAUSE_DATA_WAIT})},
+      {"host", idle({GAP_CAUSE_GC, GAP_CAUSE_ALLOCATOR, GAP_CAUSE_GIL_WAIT,
+                     GAP_CAUSE_HOST_WAIT, GAP_CAUSE_RUN_QUEUE, GAP_CAUSE_HOST_CODE})}};
+  auto share = [&](uint64_t ns) {
+    return static_cast<double>(ns) / static_cast<double>(shares.traced_ns);
+  };
+  if (share(computing) >= kComputeBusy) return "compute";
+  const Group& largest = *std::max_element(
+      std::begin(groups), std::end(groups),
+      [](const Group& a, const Group& b) { return a.ns < b.ns; });
+  if (share(largest.ns) >= kLeastShare) return largest.name;
+  return share(computing) >= kMostlyBusy ? "compute" : "";
+}
+
+}  // namespace lull::query

@@ -1,0 +1,25 @@
+// One word for what a job is bound by. All thresholds stand in verdict.cc.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace lull::query {
+
+inline constexpr size_t kCauses = 12;  // of lull.v1.GapCause
+
+// Where the traced time of all devices went.
+struct TimeShares {
+  uint64_t traced_ns = 0;
+  uint64_t busy_ns = 0;
+  uint64_t communication_ns = 0;  // of busy: NCCL's kernels, added up
+  std::array<uint64_t, kCauses> idle_ns = {};  // by GapCause
+};
+
+// "compute", "launch", "sync", "data", "communication", "host"; "" when nothing stands
+// out, or nothing was traced.
+std::string Verdict(const TimeShares& shares);
+
+}  // namespace lull::query

@@ -1,0 +1,298 @@
+#include "tests/daemon/query/gpu_model.h"
+
+#include <algorithm>
+#include <array>
+#include <ostream>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/blame/blame.h"
+
+namespace lull::test {
+namespace {
+
+using lull::v1::GroupBy;
+
+// Times for the engine start with the job, so that it cuts coverage where we do not care.
+uint64_t After(uint64_t time_ns) { return time_ns - kJobStartNs; }
+
+std::string StackText(uint32_t ref) {
+  static const auto* const stacks = new std::vector<lull::v1::StackDef>(MakeStacks());
+  std::string text;
+  if (ref == 0) return text;
+  for (const auto& f : (*stacks)[ref - 1].frames()) {
+    absl::StrAppend(&text, f.function(), ":", f.line(), ";");
+  }
+  return text;
+}
+
+std::string SiteText(const TestEvent* event, GroupBy by) {
+  if (event == nullptr || event->python == 0) return "|0|";
+  bool function = by == lull::v1::GROUP_BY_FUNCTION;
+  return absl::StrCat("/home/u/train.py|", function ? 0 : 10 + event->python % 3, "|f",
+                      event->python % 2);
+}
+
+std::string CulpritText(const TestEvent* event, GroupBy by) {
+  if (by != lull::v1::GROUP_BY_STACK) return SiteText(event, by);
+  if (event == nullptr || event->type == 13) return "/";
+  return absl::StrCat(StackText(event->python), "/", StackText(event->native));
+}
+
+const char* ApiText(const TestEvent* event) {
+  if (event == nullptr) return "";
+  constexpr const char* kNames[] = {"",
+                                    "cudaStreamSynchronize",
+                                    "cudaMalloc",
+                                    "cudaFree",
+                                    "c10::reportMemoryUsageToProfiler",
+                                    "poll",
+                                    "pthread_cond_timedwait",
+                                    "cudaLaunchKernel"};
+  return event->api < 8 ? kNames[event->api] : "?";
+}
+
+// The part of [start, end) that lies in the range of a query.
+uint64_t Overlap(uint64_t start, uint64_t end, const GpuQuery& query) {
+  uint64_t from = std::max(After(start), query.since);
+  uint64_t to = std::min(After(end), query.until);
+  return to > from ? to - from : 0;
+}
+
+bool Starts(uint64_t start, const GpuQuery& query) {
+  return After(start) >= query.since && After(start) < query.until;
+}
+
+void Count(GpuRow& row, uint64_t duration_ns, uint64_t bytes) {
+  row.min_ns = row.count == 0 ? duration_ns : std::min(row.min_ns, duration_ns);
+  ++row.count;
+  row.total_ns += duration_ns;
+  row.max_ns = std::max(row.max_ns, duration_ns);
+  row.bytes += bytes;
+}
+
+std::string CopyText(const TestEvent& event) {
+  if (event.type == 11) return "memset|";
+  return (event.arg1 & 0xff) == 1 ? "HtoD|pageable" : "DtoH|pinned";
+}
+
+std::string RowSite(const lull::v1::Site& site) {
+  return absl::StrCat(site.file(), "|", site.line(), "|", site.function());
+}
+
+std::string RowStack(
+    const google::protobuf::RepeatedPtrField<lull::v1::Frame>& frames) {
+  std::string text;
+  for (const auto& f : frames) absl::StrAppend(&text, f.function(), ":", f.line(), ";");
+  return text;
+}
+
+}  // namespace
+
+// A series is the index, plus one, of the first event that is the same but for its time:
+// neighbouring parts with one explanation are one part.
+class GpuModel::Judge : public blame::Sink {
+ public:
+  Judge(GpuModel& model, uint64_t process)
+      : model_(model), process_(process), engine_({}, *this) {}
+
+  void Run() {
+    for (size_t i = 0; i < model_.events_.size(); ++i) {
+      if (model_.events_[i].process != process_) continue;
+      const TestEvent& e = model_.events_[i].event;
+      auto it = first_.try_emplace({e.type, e.api, e.python, e.native, e.flags}, i).first;
+      Add(e, static_cast<uint32_t>(it->second + 1));
+    }
+    engine_.Finish();
+  }
+
+  void OnIdle(const blame::Idle& idle) override {
+    model_.idle_.push_back({{process_, idle.start_ns + kJobStartNs,
+                             idle.end_ns + kJobStartNs},
+                            static_cast<uint32_t>(idle.cause),
+                            EventOf(idle.culprit),
+                            EventOf(idle.before),
+                            EventOf(idle.after)});
+  }
+  void OnSync(const blame::SyncCost& cost) override {
+    TestEvent sync = *EventOf(cost.sync.series);
+    sync.start_ns = cost.sync.start_ns + kJobStartNs;
+    sync.duration_ns = cost.sync.end_ns - cost.sync.start_ns;
+    model_.costs_.push_back({process_, sync, cost.needed_ns});
+  }
+  void OnSubmission(const blame::Submission&) override {}
+  void OnCoverage(const blame::Coverage& coverage) override {
+    model_.traced_.push_back({process_, coverage.start_ns + kJobStartNs,
+                              coverage.end_ns + kJobStartNs});
+  }
+
+ private:
+  const TestEvent* EventOf(uint32_t series) const {
+    return series == 0 ? nullptr : &model_.events_[series - 1].event;
+  }
+
+  void AddHost(const TestEvent& e, uint32_t series, blame::HostKind kind) {
+    uint64_t start = After(e.start_ns);
+    engine_.Add(blame::HostEvent{start, start + e.duration_ns, e.tid, series, kind});
+  }
+
+  void Add(const TestEvent& e, uint32_t series) {
+    uint64_t start = After(e.start_ns), end = start + e.duration_ns;
+    switch (e.type) {
+      case 2:
+        return AddHost(e, series, blame::HostKind::kLaunch);
+      case 3:
+        return AddHost(e, series, blame::HostKind::kSync);
+      case 5:
+        return AddHost(e, series, blame::HostKind::kAllocator);
+      case 6:
+        if (e.duration_ns > 20'000) AddHost(e, series, blame::HostKind::kAllocator);
+        return;
+      case 7:
+        return AddHost(e, series, blame::HostKind::kGc);
+      case 8:
+        return AddHost(e, series,
+                       e.python == kDataStack ? blame::HostKind::kDataWait
+                       : e.flags == 32        ? blame::HostKind::kGilWait
+                                              : blame::HostKind::kHostWait);
+      case 9:
+      case 10:
+      case 11:
+      case 12:
+        engine_.Add(blame::Operation{start, end, e.arg2, 0, 1, 6 + e.native, series,
+                                     static_cast<blame::OperationKind>(e.type - 9)});
+        return;
+      case 13:
+        return engine_.Add(blame::ApiCall{start, end, static_cast<uint32_t>(e.arg0),
+                                          e.arg2, series});
+      case 15:
+        return e.arg0 == 2 ? engine_.Trace(start) : engine_.Untrace(start);
+      case 32:
+        return engine_.Add(blame::RunDelay{start, end, e.tid, e.arg0});
+      default:
+        return;
+    }
+  }
+
+  GpuModel& model_;
+  const uint64_t process_;
+  blame::Engine engine_;
+  std::map<std::array<uint32_t, 5>, size_t> first_;
+};
+
+GpuModel::GpuModel(const std::vector<GpuEvent>& events) : events_(events) {
+  std::set<uint64_t> processes;
+  for (const GpuEvent& e : events_) processes.insert(e.process);
+  for (uint64_t process : processes) {
+    Judge(*this, process).Run();
+    // Which operations were traced, by the state that tracing was in when they began.
+    std::map<uint64_t, bool> states = {{0, false}};
+    for (const GpuEvent& e : events_) {
+      if (e.process == process && e.event.type == 15) {
+        states[e.event.start_ns] = e.event.arg0 == 2;
+      }
+    }
+    for (const GpuEvent& e : events_) {
+      bool operation = e.event.type >= 9 && e.event.type <= 12;
+      if (e.process != process || !operation) continue;
+      if (std::prev(states.upper_bound(e.event.start_ns))->second) {
+        ran_.push_back({process, &e.event});
+      }
+    }
+  }
+}
+
+GpuReport GpuModel::Report(const GpuQuery& query) const {
+  GpuReport report;
+  auto wanted = [&](uint64_t process) {
+    return query.process == 0 || query.process == process;
+  };
+  for (const Stretch& s : traced_) {
+    if (wanted(s.process)) report.traced_ns += Overlap(s.start_ns, s.end_ns, query);
+  }
+  for (const Idle& idle : idle_) {
+    uint64_t overlap = Overlap(idle.at.start_ns, idle.at.end_ns, query);
+    if (!wanted(idle.at.process) || overlap == 0) continue;
+    report.idle_ns += overlap;
+    const TestEvent* culprit = idle.culprit != nullptr ? idle.culprit : idle.after;
+    std::string cause = absl::StrCat(idle.cause);
+    std::string gap = absl::StrCat(cause, " ", ApiText(idle.culprit), " ",
+                                   SiteText(idle.before, query.by), " ",
+                                   SiteText(idle.after, query.by), " ",
+                                   CulpritText(culprit, query.by));
+    for (GpuRow* row : {&report.causes[cause], &report.gaps[gap]}) {
+      row->count += Starts(idle.at.start_ns, query) ? 1 : 0;
+      row->total_ns += overlap;
+      row->max_ns = std::max(row->max_ns, idle.at.end_ns - idle.at.start_ns);
+    }
+    if (idle.cause == lull::v1::GAP_CAUSE_SYNC) report.wasted_ns += overlap;
+  }
+  for (const Cost& cost : costs_) {
+    if (!wanted(cost.process) || !Starts(cost.sync.start_ns, query)) continue;
+    GpuRow& row = report.syncs[CulpritText(&cost.sync, query.by)];
+    ++row.count;
+    row.total_ns += cost.sync.duration_ns;
+    row.bytes += cost.needed_ns;
+  }
+  for (const Ran& ran : ran_) {
+    if (!wanted(ran.process) || !Starts(ran.event->start_ns, query)) continue;
+    const TestEvent& e = *ran.event;
+    if (e.type == 9) {
+      Count(report.kernels[KernelName(e.python)], e.duration_ns, 0);
+    } else if (e.type == 12) {
+      Count(report.kernels["CUDA graph"], e.duration_ns, 0);
+    } else {
+      GpuRow& row = report.copies[CopyText(e)];
+      Count(row, e.duration_ns, e.arg0);
+      row.min_ns = row.max_ns = 0;  // not part of that report
+    }
+  }
+  return report;
+}
+
+GpuReport FromReply(const lull::v1::ReportReply& reply, GroupBy by) {
+  GpuReport report;
+  report.traced_ns = reply.gpu().traced_ns();
+  report.idle_ns = reply.gpu().idle_ns();
+  for (const auto& row : reply.gaps().causes()) {
+    report.causes[absl::StrCat(static_cast<int>(row.cause()))] = {
+        row.count(), row.total_ns(), 0, row.max_ns(), 0};
+  }
+  for (const auto& row : reply.gaps().gaps()) {
+    std::string culprit = by == lull::v1::GROUP_BY_STACK
+                              ? absl::StrCat(RowStack(row.stack()), "/",
+                                             RowStack(row.native_stack()))
+                              : RowSite(row.culprit());
+    GpuRow& out = report.gaps[absl::StrCat(
+        static_cast<int>(row.cause()), " ", row.culprit_api(), " ",
+        RowSite(row.before()), " ", RowSite(row.after()), " ", culprit)];
+    out = {out.count + row.count(), out.total_ns + row.total_ns(), 0,
+           std::max(out.max_ns, row.max_ns()), 0};
+  }
+  for (const auto& row : reply.kernels().kernels()) {
+    report.kernels[row.name()] = {row.calls(), row.total_ns(), row.min_ns(),
+                                  row.max_ns(), 0};
+  }
+  for (const auto& row : reply.kernels().copies()) {
+    report.copies[absl::StrCat(row.direction(), "|", row.memory())] = {
+        row.count(), row.total_ns(), 0, 0, row.bytes()};
+  }
+  for (const auto& row : reply.syncs().sync_points()) {
+    report.wasted_ns += row.wasted_ns();
+    if (row.judged_calls() == 0) continue;
+    std::string site = by == lull::v1::GROUP_BY_STACK
+                           ? absl::StrCat(RowStack(row.stack()), "/",
+                                          RowStack(row.native_stack()))
+                           : RowSite(row.site());
+    report.syncs[site] = {row.judged_calls(), row.judged_blocked_ns(), 0, 0,
+                          row.needed_ns()};
+  }
+  return report;
+}
+
+std::ostream& operator<<(std::ostream& out, const GpuRow& r) {
+  return out << "{count " << r.count << " total " << r.total_ns << " min " << r.min_ns
+             << " max " << r.max_ns << " bytes " << r.bytes << "}";
+}
+
+}  // namespace lull::test
