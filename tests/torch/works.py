@@ -175,6 +175,18 @@ def running_out_of_memory():
         return torch.ones(4, device=DEVICE).shape
 
 
+@feature
+def the_profiler():
+    model, x = nn.Conv2d(3, 8, 3).to(DEVICE), torch.randn(4, 3, 8, 8, device=DEVICE)
+    activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    with torch.profiler.profile(activities=activities) as profile:
+        for _ in range(3):
+            model(x).sum().item()
+    on_device = [event.name for event in profile.events()
+                 if event.device_type == torch.autograd.DeviceType.CUDA]
+    return len(on_device), sum("implicit_gemm" in name for name in on_device)
+
+
 def main():
     for function in FEATURES:
         print(function.__name__, function())

@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""The CUDA build of PyTorch on the simulated device, under lull: trainings that
+synchronise, allocate too much, or wander between GPU and CPU, and what lull says of
+them. Counts are exact, blocked time is that of the ground truth."""
+
+import os
+import subprocess
+import unittest
+
+import scenario
+from scenario import Scenario, guest, milliseconds, python
+
+STEPS = 10
+
+
+def setUpModule():
+    global host
+    host = guest.Host()
+    os.environ.update(host.environment)
+
+
+def tearDownModule():
+    host.close()
+
+
+def installed(module):
+    """The file of a module of the Python that PyTorch is installed in."""
+    done = subprocess.run(
+        [scenario.ON_SIM, "python", "-c",
+         f"import importlib.util as u; print(u.find_spec('{module}').origin)"],
+        stdout=subprocess.PIPE, text=True, check=True)
+    return done.stdout.strip()
+
+
+class TorchCase(unittest.TestCase):
+    maxDiff = None
+
+    def assert_ran(self, run):
+        self.assertEqual(run.done.status, 0, run.done.stderr)
+
+    def assert_blocked(self, row, calls):
+        """`row` tells the time of `calls`, within 2 % and 10 microseconds a call."""
+        real = milliseconds(calls)
+        self.assertLessEqual(abs(row["blocked_ms"] - real), 0.02 * real + 0.01 * len(calls),
+                             f"really {real} ms: {row}")
+
+    def assert_nothing_lost(self, run):
+        losses = run.syncs["losses"]
+        self.assertEqual(losses["events_lost"], 0)
+        self.assertEqual(losses["events_committed"], losses["events_stored"])
+
+
+class WhatPyTorchDoes(TorchCase):
+    def test_pytorch_works_on_the_simulated_device_and_does_not_notice_lull(self):
+        # Workers are started in no fixed order, nothing else is printed in any.
+        host.check_unnoticed(self, python("works.py"), timeout=900, status=0,
+                             env={"LULL_SIM_CONFIG": scenario.CONFIG})
+
+
+class MetricsThatSynchronise(TorchCase):
+    @classmethod
+    def setUpClass(cls):
+        # Kernels slow enough that the device is always behind: every wait is real.
+        def run(name, *options):
+            return Scenario(host, name, python("metrics.py", "--steps", str(STEPS), *options),
+                            "kernel_us=100")
+
+        cls.naive, cls.fixed = run("naive"), run("fixed", "--fixed")
+        aggregation = installed("torchmetrics.aggregation")
+        # The second of the two: update() of MeanMetric, the first is the value's.
+        update = scenario.line_of(aggregation, "class MeanMetric")
+        cls.weight = next(
+            number for number, line in enumerate(open(aggregation), 1)
+            if number > update and "weight = torch.as_tensor(weight" in line)
+        cls.nan = scenario.line_of(aggregation, "if nans.any() or nans_weight.any()")
+
+    def rows(self, run, line):
+        return run.sync_rows("torchmetrics/aggregation.py", line)
+
+    def test_both_trainings_run(self):
+        for run in (self.naive, self.fixed):
+            self.assert_ran(run)
+            self.assertEqual(run.done.stdout, "loss 0.000\n")
+            self.assert_nothing_lost(run)
+
+    def test_the_weight_that_becomes_a_tensor_is_named_once_a_step(self):
+        rows = self.rows(self.naive, self.weight)
+        self.assertEqual({api: row["calls"] for api, row in rows.items()},
+                         {"cudaMemcpyAsync": STEPS, "cudaStreamSynchronize": STEPS})
+        for row in rows.values():
+            self.assertEqual(row["site"]["function"], "MeanMetric.update")
+        self.assertEqual(rows["cudaMemcpyAsync"]["bytes"], 4 * STEPS)
+
+    def test_the_search_for_nan_is_named_twice_a_step(self):
+        rows = self.rows(self.naive, self.nan)
+        self.assertEqual({api: row["calls"] for api, row in rows.items()},
+                         {"cudaStreamSynchronize": 2 * STEPS})
+        self.assertEqual(rows["cudaStreamSynchronize"]["site"]["function"],
+                         "BaseAggregator._cast_and_nan_check_input")
+
+    def test_the_time_that_both_lines_blocked_is_the_real_one(self):
+        # All that is read back is that search, but for the last line of the script;
+        # the last things uploaded from pageable memory are the weights.
+        self.assert_blocked(self.rows(self.naive, self.nan)["cudaStreamSynchronize"],
+                            self.naive.syncs_after("DtoH")[: 2 * STEPS])
+        self.assert_blocked(self.rows(self.naive, self.weight)["cudaStreamSynchronize"],
+                            self.naive.syncs_after("HtoD", pageable=True)[-STEPS:])
+
+    def test_every_synchronisation_of_the_program_is_reported(self):
+        for run in (self.naive, self.fixed):
+            reported = sum(row["calls"] for row in run.syncs["sync_points"]
+                           if row["api"] == "cudaStreamSynchronize")
+            self.assertEqual(reported, len(run.truth.calls("cudaStreamSynchronize")))
+
+    def test_every_launch_is_counted_also_those_of_cublas_and_cudnn(self):
+        for run in (self.naive, self.fixed):
+            launched = len(run.truth.calls("cudaLaunchKernel"))
+            by_libraries = len(run.truth.calls("cuLaunchKernel"))
+            self.assertGreater(by_libraries, 50 * STEPS)
+            processes = run.ask("report")["processes"]
+            self.assertEqual(sum(row["launches"] for row in processes), launched + by_libraries)
+
+    def test_after_the_fix_both_lines_are_gone(self):
+        self.assertTrue(self.rows(self.naive, self.weight) and self.rows(self.naive, self.nan))
+        self.assertEqual((self.rows(self.fixed, self.weight), self.rows(self.fixed, self.nan)),
+                         ({}, {}))
+        files = {file for file, _ in self.fixed.sites()}
+        self.assertNotIn("aggregation.py", files)
+
+
+class LossPerToken(TorchCase):
+    TOKENS, STEPS = 256, 2
+    LOGITS = 8 * 256 * 50257 * 4
+
+    @classmethod
+    def setUpClass(cls):
+        # No bytes are moved: those that would be filled are more than the machine has.
+        def run(name, *options, budget="100"):
+            return Scenario(host, name,
+                            python("per_token_loss.py", "--steps", str(cls.STEPS), *options),
+                            "data=0;kernel_us=20", budget=budget)
+
+        cls.naive, cls.fixed = run("per_token"), run("at_once", "--fixed")
+        cls.thinned = run("thinned", budget="0.01")
+
+    def sites(self, run):
+        """{function: row} of the sites of tensors as large as the logits."""
+        return {row["site"]["function"]: row for row in run.allocs["allocation_sites"]
+                if row["allocator"] == "torch_cuda" and row["calls"] > 0
+                and row["bytes"] == row["calls"] * self.LOGITS}
+
+    def test_all_trainings_run(self):
+        for run in (self.naive, self.fixed, self.thinned):
+            self.assert_ran(run)
+            self.assertEqual(run.done.stdout, "done\n")
+            self.assert_nothing_lost(run)
+
+    def test_the_backward_of_the_selection_allocates_all_logits_for_each_token(self):
+        row = self.sites(self.naive)["SelectBackward0"]
+        self.assertEqual(row["calls"], self.TOKENS * self.STEPS)
+        self.assertEqual(row["frees"], row["calls"])
+        self.assertTrue(any("SelectBackward0" in frame["function"]
+                            for frame in row["native_stack"]), row)
+
+    def test_it_is_named_also_when_stacks_are_thinned(self):
+        losses = self.thinned.allocs["losses"]
+        self.assertGreater(losses["thinning"], 0)
+        self.assertEqual(self.sites(self.thinned)["SelectBackward0"]["calls"],
+                         self.TOKENS * self.STEPS)
+
+    def test_the_loss_at_once_does_without(self):
+        self.assertNotIn("SelectBackward0",
+                         {row["site"]["function"] for row in self.fixed.allocs["allocation_sites"]})
+
+
+class SuppressionInALoop(TorchCase):
+    STEPS, BOXES = 5, 64
+
+    @classmethod
+    def setUpClass(cls):
+        cls.run_ = Scenario(host, "suppression",
+                            python("suppression.py", "--steps", str(cls.STEPS)), "kernel_us=100")
+
+    def rows(self, name):
+        return self.run_.sync_rows("suppression.py", scenario.site("suppression.py", name))
+
+    def test_the_detector_runs(self):
+        self.assert_ran(self.run_)
+        self.assertEqual(self.run_.done.stdout, f"kept {self.STEPS * self.BOXES}\n")
+        self.assert_nothing_lost(self.run_)
+
+    def test_each_crossing_between_gpu_and_cpu_has_its_line_and_its_calls(self):
+        rounds = self.STEPS * self.BOXES
+        others = rounds - self.STEPS  # in the last round no box is left to compare with
+        copied = {"cudaMemcpyAsync": others, "cudaStreamSynchronize": others}
+        for name, calls in (("best", {"cudaStreamSynchronize": rounds}),
+                            ("ratios", copied), ("survivors", copied)):
+            rows = self.rows(name)
+            self.assertEqual({api: row["calls"] for api, row in rows.items()}, calls, name)
+            for row in rows.values():
+                self.assertEqual(row["site"]["function"], "suppress")
+
+    def test_the_time_that_the_reads_blocked_is_the_real_one(self):
+        # .item() reads into pinned memory and waits for the stream; .cpu() reads into
+        # pageable memory, so that the copy itself waits.
+        self.assert_blocked(self.rows("best")["cudaStreamSynchronize"],
+                            self.run_.syncs_after("DtoH", pageable=False))
+        self.assert_blocked(self.rows("ratios")["cudaMemcpyAsync"],
+                            self.run_.copies("DtoH", pageable=True))
+
+
+if __name__ == "__main__":
+    unittest.main()
