@@ -44,9 +44,8 @@ bool NvidiaGpuOnBus() {
 }
 
 Check CudaDriver(bool on_bus) {
-  void* library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-  if (library != nullptr) {
-    dlclose(library);
+  // Stays loaded, as the copies of CUPTI do.
+  if (dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) != nullptr) {
     return {"CUDA driver", Check::Status::kOk, "libcuda.so.1 found", ""};
   }
   if (!on_bus) {

@@ -65,6 +65,8 @@ void AddSearchPath(std::vector<std::string>* folders) {
   folders->push_back("/usr/lib/x86_64-linux-gnu");
 }
 
+// The copy stays loaded: NVIDIA's libraries are not made to be unloaded, what their
+// constructors allocate is lost then.
 CuptiCopy Look(const std::string& path) {
   CuptiCopy copy;
   copy.path = path;
@@ -80,7 +82,6 @@ CuptiCopy Look(const std::string& path) {
     copy.version = 0;
     copy.error = "it does not tell its version";
   }
-  dlclose(library);
   return copy;
 }
 

@@ -82,6 +82,9 @@ TEST_F(MathLibraries, MultiplyByDescriptors) {
                 d, nullptr, d, nullptr, nullptr, 0, stream()),
             0);
   EXPECT_EQ(only_kernel_ns(), kStart + 65'536);  // 2 * 640 * 320 * 16000 at 1e14
+  EXPECT_EQ(find<int(void*)>(kFile, "cublasLtMatmulDescDestroy")(operation), 0);
+  auto* destroy = find<int(void*)>(kFile, "cublasLtMatrixLayoutDestroy");
+  for (void* each : {a, b, d}) EXPECT_EQ(destroy(each), 0);
 }
 
 // cuDNN's graph API, with the descriptors gone before the plan is executed.
@@ -137,6 +140,7 @@ TEST_F(MathLibraries, ConvolveByAPlanOfTheGraphApi) {
   EXPECT_EQ(only_kernel_ns(), kStart + 3'020);
   destroy(plan);
   destroy(variants);
+  EXPECT_EQ(find<int(void*)>(kFile, "cudnnDestroy")(handle), 0);
 }
 
 }  // namespace
