@@ -82,7 +82,8 @@ enum class HostKind : uint8_t {
   kGc,
   kDataWait,
   kGilWait,
-  kHostWait,  // any other wait: lock, descriptor, sleep, process
+  kHandover,  // for another thread: a lock, a condition
+  kHostWait,  // any other wait: descriptor, sleep, process
 };
 
 // A stretch of a host thread. Those of one thread nest or are disjoint.

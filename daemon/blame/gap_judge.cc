@@ -70,7 +70,7 @@ void Verdict::HostPart(uint64_t end_ns) {
 }
 
 void Verdict::State(const ThreadState& state, uint64_t start_ns, uint64_t end_ns) {
-  if (state.cause == Cause::kHostWait && Hops()) {
+  if (state.handover && Hops()) {
     Hop(state, start_ns, end_ns);
   } else {
     Add(start_ns, end_ns, state.cause, state.culprit, gap_.launcher);
@@ -84,7 +84,7 @@ void Verdict::Hop(const ThreadState& waiting, uint64_t start_ns, uint64_t end_ns
     uint64_t start = std::max(state.start_ns, start_ns);
     uint64_t end = std::min(state.end_ns, end_ns);
     Rest(start_ns, start, suspect, sync, false);
-    if (state.cause == Cause::kHostWait) {  // both wait: T's wait is what is left
+    if (state.handover) {  // both wait: T's wait is what is left
       Add(start, end, waiting.cause, waiting.culprit, gap_.launcher);
     } else {
       Add(start, end, state.cause, state.culprit, suspect);

@@ -22,6 +22,7 @@ Cause CauseOf(HostKind kind) {
       return Cause::kDataWait;
     case HostKind::kGilWait:
       return Cause::kGilWait;
+    case HostKind::kHandover:
     case HostKind::kHostWait:
       return Cause::kHostWait;
     case HostKind::kSync:
@@ -145,13 +146,15 @@ void ThreadTimeline::AddState(uint64_t start_ns, uint64_t end_ns) {
     if (state.cause == Cause::kUnknown || cause <= state.cause) {
       state.cause = cause;
       state.culprit = event.series;
+      state.handover = event.kind == HostKind::kHandover;
     }
     if (cause == Cause::kSync) state.sync = event.series;
   }
   if (!states_.empty()) {
     ThreadState& last = states_[states_.size() - 1];
     if (last.end_ns == start_ns && last.cause == state.cause &&
-        last.culprit == state.culprit && last.sync == state.sync) {
+        last.culprit == state.culprit && last.sync == state.sync &&
+        last.handover == state.handover) {
       last.end_ns = end_ns;
       return;
     }

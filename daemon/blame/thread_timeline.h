@@ -19,7 +19,8 @@ struct ThreadState {
   uint64_t end_ns = 0;
   Cause cause = Cause::kUnknown;  // kGc..kSync
   uint32_t culprit = 0;
-  uint32_t sync = 0;  // series of the innermost sync, 0 = none
+  uint32_t sync = 0;      // series of the innermost sync, 0 = none
+  bool handover = false;  // a host wait for another thread
 };
 
 struct Submitted {

@@ -56,6 +56,8 @@ blame::HostKind KindOfWait(uint8_t variant) {
       return blame::HostKind::kDataWait;
     case aggregate::WaitKind::kGil:
       return blame::HostKind::kGilWait;
+    case aggregate::WaitKind::kLock:
+      return blame::HostKind::kHandover;
     default:
       return blame::HostKind::kHostWait;
   }
@@ -196,8 +198,8 @@ void BlameFeed::AddTracing(const Event& event) {
 // Up to when all operations are known. Marks come with records; without tracing there
 // are neither, and nothing to wait for.
 uint64_t BlameFeed::GpuMark(uint64_t as_of_ns) const {
-  bool complete = mark_ns_ >= traced_change_ns_ ||
-                  as_of_ns > traced_change_ns_ + kLastRecordsNs;
+  bool complete =
+      mark_ns_ >= traced_change_ns_ || as_of_ns > traced_change_ns_ + kLastRecordsNs;
   if (flowing_ || !complete) return mark_ns_;
   return std::max(mark_ns_, as_of_ns - std::min(as_of_ns, kCommitSlackNs));
 }
@@ -316,14 +318,14 @@ void BlameFeed::OnSubmission(const blame::Submission& submission) {
   const blame::Operation& operation = submission.operation;
   uint64_t start = FromEngine(operation.start_ns);
   if (start < RestoredUntil(operation.device)) return;
-  submitted_.push_back({SubmissionSeries(submission), start,
-                        operation.end_ns - operation.start_ns});
+  submitted_.push_back(
+      {SubmissionSeries(submission), start, operation.end_ns - operation.start_ns});
 }
 
 uint32_t BlameFeed::IdleSeries(const blame::Idle& idle) {
-  auto [it, fresh] = known_.try_emplace(
-      Key{static_cast<uint32_t>(EventType::kIdle) << 8 | static_cast<uint32_t>(idle.cause),
-          idle.device, idle.culprit, idle.before, idle.after});
+  auto [it, fresh] = known_.try_emplace(Key{
+      static_cast<uint32_t>(EventType::kIdle) << 8 | static_cast<uint32_t>(idle.cause),
+      idle.device, idle.culprit, idle.before, idle.after});
   if (!fresh) return it->second;
   Series series;
   series.type = EventType::kIdle;
@@ -342,9 +344,9 @@ uint32_t BlameFeed::IdleSeries(const blame::Idle& idle) {
 
 uint32_t BlameFeed::SubmissionSeries(const blame::Submission& submission) {
   const blame::Operation& operation = submission.operation;
-  auto [it, fresh] = known_.try_emplace(
-      Key{static_cast<uint32_t>(EventType::kSubmission), 0, operation.series,
-          submission.launch, submission.call});
+  auto [it, fresh] =
+      known_.try_emplace(Key{static_cast<uint32_t>(EventType::kSubmission), 0,
+                             operation.series, submission.launch, submission.call});
   if (!fresh) return it->second;
   const Series& ran = series_[operation.series];
   Series series;

@@ -1,9 +1,10 @@
 // One blame::Engine in the collector's terms: events of a process go in, derived events
 // and cells of submissions come out. docs/blame.md says what they mean.
 //
-// Exactly once: what comes out is committed with the batch that caused it, together with
-// judged_ns(). A feed that replaces a lost one is given the stored events from
-// ReplayFrom(judged_ns) on again (Restore), and holds its tongue about all that was told.
+// Exactly once: what comes out is committed with the batch that caused it, together
+// with judged_ns(). A feed that replaces a lost one is given the stored events from
+// ReplayFrom(judged_ns) on again (Restore), and holds its tongue about all that was
+// told.
 #pragma once
 
 #include <cstdint>
@@ -101,7 +102,7 @@ class BlameFeed : private blame::Sink {
   uint64_t judged_ns_ = 0;
   absl::flat_hash_map<uint32_t, uint64_t> told_;  // device -> traced time told until
   uint64_t late_before_ = 0;
-  uint64_t restored_ns_ = 0;  // judged by an earlier feed
+  uint64_t restored_ns_ = 0;                          // judged by an earlier feed
   absl::flat_hash_map<uint32_t, uint64_t> restored_;  // device -> told until, by that
   absl::flat_hash_map<uint32_t, uint64_t> restored_idle_;  // likewise
 

@@ -13,13 +13,15 @@
 
 namespace lull::collector {
 
-// Not thread-safe. What is new is held until Flush puts it into the store. Id 0 is none.
+// Not thread-safe. What is new is held until Flush puts it into the store. Id 0 is
+// none.
 class GpuTables {
  public:
   absl::Status Load(storage::StoreReader& reader, int64_t job);
 
-  // Beyond kMaxShapes the shape is left out, beyond kMaxNames a kernel is none, and beyond
-  // kMaxStreams a stream: inputs of ever new sizes must not fill the store with series.
+  // Beyond kMaxShapes the shape is left out, beyond kMaxNames a kernel is none, and
+  // beyond kMaxStreams a stream: inputs of ever new sizes must not fill the store with
+  // series.
   uint32_t InternKernel(const lull::v1::KernelDef& definition);
   uint32_t InternStream(const lull::v1::GpuStreamDef& definition);
 

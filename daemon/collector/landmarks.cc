@@ -53,7 +53,8 @@ void Landmarks::AddNonFinite(const Event& event) {
   if (!step_ || event.start_ns < step_->start_ns) return;
   non_finite_->step_known = true;
   // A step is told when it ends: what comes after the latest lies in the next.
-  non_finite_->step = event.start_ns < step_->end_ns ? step_->number : step_->number + 1;
+  non_finite_->step =
+      event.start_ns < step_->end_ns ? step_->number : step_->number + 1;
 }
 
 bool Landmarks::TracedAt(uint64_t time_ns) const {

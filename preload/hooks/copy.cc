@@ -156,6 +156,7 @@ uint8_t host_flag(PointerKind host) {
 }
 
 void record(const CudaCall& call, const Copied& copy) {
+  t_thread.watched = 1;  // a thread that the GPU waits for
   Verdict verdict = judge(call, copy);
   EventParts parts{abi::EventType::kCopyAsync, host_flag(verdict.host),
                    bits(copy.stream), copy.bytes, static_cast<uint32_t>(verdict.kind)};

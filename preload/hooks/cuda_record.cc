@@ -17,9 +17,19 @@ void poll_python(const CudaCall& call) {
 
 }  // namespace
 
+// 1.1 us with 30 Python and 60 native frames, beside the microsecond that CUPTI costs.
+void commit_traced(const CudaCall& call, const EventParts& parts) {
+  bool thin = thinning(call) >= abi::kThinNativeStacks;
+  abi::Ref native = thin ? 0 : native_stack(call.segment, 0);
+  commit(call, parts, thin ? abi::kFlagStackThinned : 0, python_stack(call.segment),
+         native);
+  account_self(call.end_ns);
+}
+
 void commit_with_tip(const CudaCall& call, const EventParts& parts) {
   ErrnoKeeper keeper;
   count_gpu_call(call);
+  if (is_traced(call)) return commit_traced(call, parts);
   commit(call, parts, 0, python_tip(call.segment), 0);
   account_self_sampled(call.end_ns);
 }
@@ -28,11 +38,7 @@ void commit_with_stacks(const CudaCall& call, const EventParts& parts) {
   ErrnoKeeper keeper;
   count_gpu_call(call);
   poll_python(call);
-  bool thin = thinning(call) >= abi::kThinNativeStacks;
-  abi::Ref native = thin ? 0 : native_stack(call.segment, 0);
-  commit(call, parts, thin ? abi::kFlagStackThinned : 0, python_stack(call.segment),
-         native);
-  account_self(call.end_ns);
+  commit_traced(call, parts);
 }
 
 }  // namespace lull

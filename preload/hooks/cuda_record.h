@@ -46,7 +46,20 @@ inline void commit(const CudaCall& call, const EventParts& parts, uint8_t flags,
   commit_event();
 }
 
-// For calls that do not block: the innermost Python frame alone.
+// In a window of GPU tracing.
+inline bool is_traced(const CudaCall& call) {
+  return abi::SegmentView(call.segment)
+             .header()
+             .cupti_state.load(std::memory_order_relaxed) ==
+         static_cast<uint32_t>(abi::CuptiState::kTracing);
+}
+
+// For calls that submit work in a window: what runs on the device, and the gaps before
+// and after it, are told by line and by operator. The whole stacks, as far as the
+// governor leaves them.
+void commit_traced(const CudaCall& call, const EventParts& parts);
+
+// For calls that do not block: the innermost Python frame alone, but in a window.
 void commit_with_tip(const CudaCall& call, const EventParts& parts);
 
 // For calls that may have blocked: the whole Python and native stacks, as far as

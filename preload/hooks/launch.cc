@@ -1,6 +1,7 @@
 // Kernel and graph launches: the hottest hooks. An event carries the innermost
 // Python frame; a launch that comes late after the thread's previous one (the
-// device may have run dry meanwhile) carries the whole stack.
+// device may have run dry meanwhile) carries the whole stack, one in a window of GPU
+// tracing the native one too.
 #include "preload/hooks/cuda_record.h"
 
 namespace lull {
@@ -33,10 +34,12 @@ __attribute__((noinline)) void record(const CudaCall& call, const Launched& laun
                          .control()
                          .late_launch_ns.load(std::memory_order_relaxed);
     bool late = previous != 0 && call.start_ns > previous + pause;
-    commit(call,
-           {abi::EventType::kLaunch, 0, bits(launch.stream), bits(launch.function), 0},
-           late ? abi::kFlagLate : 0,
-           late ? python_stack(call.segment) : python_tip(call.segment), 0);
+    uint8_t flags = late ? uint8_t{abi::kFlagLate} : uint8_t{0};
+    EventParts parts = {abi::EventType::kLaunch, flags, bits(launch.stream),
+                        bits(launch.function), 0};
+    if (is_traced(call)) return commit_traced(call, parts);
+    commit(call, parts, 0, late ? python_stack(call.segment) : python_tip(call.segment),
+           0);
   } else if (thread.ring != nullptr) {
     std::atomic<uint64_t>& thinned = thread.ring->thinned_launches;
     thinned.store(thinned.load(std::memory_order_relaxed) + 1,

@@ -7,9 +7,11 @@
 //
 // LOG gets what the ground-truth log of the device cannot know, a line each:
 //   call TID LINE              the thread's next call came from this line
-//   wait TID START END LINE    the thread slept, CLOCK_MONOTONIC in ns
+//   sleep TID START END LINE   the thread slept, CLOCK_MONOTONIC in ns
+//   lock TID START END LINE    it waited at a semaphore
 // Every call of the CUDA API is logged, before it is made.
 #include <dlfcn.h>
+#include <semaphore.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -43,8 +45,8 @@ struct Thread {
   void called_from(int line) {
     log += "call " + std::to_string(tid) + " " + std::to_string(line) + "\n";
   }
-  void waited(int64_t start, int64_t end, int line) {
-    log += "wait " + std::to_string(tid) + " " + std::to_string(start) + " " +
+  void waited(const char* how, int64_t start, int64_t end, int line) {
+    log += how + (" " + std::to_string(tid)) + " " + std::to_string(start) + " " +
            std::to_string(end) + " " + std::to_string(line) + "\n";
   }
 };
@@ -84,7 +86,26 @@ struct Own {
 class Worker {
  public:
   Worker(uint64_t seed, Thread& thread, Shared& shared, Own& own)
-      : random_(seed), thread_(thread), shared_(shared), own_(own) {}
+      : random_(seed), thread_(thread), shared_(shared), own_(own) {
+    sem_init(&nobody_, 0, 0);
+  }
+
+  void launches() {
+    uint64_t count = 1 + pick(8);
+    for (uint64_t i = 0; i < count; ++i) {
+      kernel_of(microseconds(2, 60));
+      switch (pick(3)) {
+        case 0:
+          RUN_KERNEL(thread_, short_kernel, stream(), own_.device);
+          break;
+        case 1:
+          RUN_KERNEL(thread_, short_kernel, own_.stream, own_.device);
+          break;
+        default:
+          RUN_KERNEL(thread_, long_kernel, own_.stream, own_.device);
+      }
+    }
+  }
 
   void act() {
     switch (pick(16)) {
@@ -120,8 +141,9 @@ class Worker {
       case 11:
         return memory();
       case 12:
-      case 13:
         return nap();
+      case 13:
+        return wait_for_nobody();
       default:
         return compute(microseconds(1, 600));
     }
@@ -134,23 +156,6 @@ class Worker {
   }
   cudaStream_t stream() { return pick(4) == 0 ? shared_.stream : own_.stream; }
   void kernel_of(int64_t ns) { g_next_kernel(ns); }
-
-  void launches() {
-    uint64_t count = 1 + pick(8);
-    for (uint64_t i = 0; i < count; ++i) {
-      kernel_of(microseconds(2, 60));
-      switch (pick(3)) {
-        case 0:
-          RUN_KERNEL(thread_, short_kernel, stream(), own_.device);
-          break;
-        case 1:
-          RUN_KERNEL(thread_, short_kernel, own_.stream, own_.device);
-          break;
-        default:
-          RUN_KERNEL(thread_, long_kernel, own_.stream, own_.device);
-      }
-    }
-  }
 
   void copies() {
     constexpr auto kUp = cudaMemcpyHostToDevice, kDown = cudaMemcpyDeviceToHost;
@@ -196,7 +201,22 @@ class Worker {
     int64_t start = now_ns();
     int line = __LINE__ + 1;
     nanosleep(&time, nullptr);
-    thread_.waited(start, now_ns(), line);
+    thread_.waited("sleep", start, now_ns(), line);
+  }
+
+  // Likewise, for another thread that never comes.
+  void wait_for_nobody() {
+    timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += microseconds(150, 3000);
+    if (until.tv_nsec >= 1'000'000'000) {
+      until.tv_nsec -= 1'000'000'000;
+      ++until.tv_sec;
+    }
+    int64_t start = now_ns();
+    int line = __LINE__ + 1;
+    sem_timedwait(&nobody_, &until);
+    thread_.waited("lock", start, now_ns(), line);
   }
 
   void compute(int64_t ns) {
@@ -209,6 +229,7 @@ class Worker {
   Thread& thread_;
   Shared& shared_;
   Own& own_;
+  sem_t nobody_;
 };
 
 void prepare(Thread& thread, Shared& shared, std::vector<Own>& owns) {
@@ -274,6 +295,7 @@ int main(int argc, char** argv) {
         own_log = Thread();
         Worker worker(seed * 1000 + static_cast<uint64_t>(i), own_log, shared,
                       owns[static_cast<size_t>(i)]);
+        worker.launches();  // from here on its waits are of interest
         for (int action = 0; action < 40; ++action) worker.act();
       });
     }

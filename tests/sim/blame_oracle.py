@@ -32,14 +32,14 @@ class Host(object):
 
     def __init__(self, path):
         self.lines = collections.defaultdict(list)
-        self.waits = collections.defaultdict(list)  # tid -> [(start, end, line)]
+        self.waits = collections.defaultdict(list)  # tid -> [(start, end, line, kind)]
         with open(path) as file:
             for row in file:
                 kind, tid, *rest = row.split()
                 if kind == "call":
                     self.lines[int(tid)].append(int(rest[0]))
                 else:
-                    self.waits[int(tid)].append(tuple(map(int, rest)))
+                    self.waits[int(tid)].append((*map(int, rest), kind))
 
 
 class Operation(object):
@@ -66,6 +66,11 @@ def _operations(truth):
     return sorted(found, key=lambda op: (op.start, op.correlation))
 
 
+def _is_of_the_program(name):
+    """lull asks the driver about devices and pointers, the programs here never do."""
+    return name.startswith("cuda") and name != "cudaPointerGetAttributes"
+
+
 class Oracle(object):
     def __init__(self, truth, host):
         self.operations = _operations(truth)
@@ -73,6 +78,8 @@ class Oracle(object):
         self.of_thread = collections.defaultdict(list)
         position = collections.Counter()
         for record in truth.calls():
+            if not _is_of_the_program(record.name):
+                continue
             lines = host.lines[record.tid]
             line = lines[position[record.tid]] if position[record.tid] < len(lines) else 0
             position[record.tid] += 1
@@ -109,16 +116,17 @@ class Oracle(object):
         return call.name in SYNCS or call.correlation in self.pageable
 
     def state(self, tid, at):
-        """(cause, line) of what the thread is in at this moment, or None."""
+        """(cause, line) of what the thread is in at this moment, or None; and whether it
+        waits for another thread there."""
         call = self._around(self.of_thread[tid], at, lambda c: (c.start, c.end))
         if call is not None and call.name in ALLOCATORS:
-            return "allocator", call.line
+            return ("allocator", call.line), False
         wait = self._around(self.waits[tid], at, lambda w: w[:2])
         if wait is not None:
-            return "host_wait", wait[2]
+            return ("host_wait", wait[2]), wait[3] == "lock"
         if call is not None and self.is_sync(call):
-            return "sync", call.line
-        return None
+            return ("sync", call.line), False
+        return None, False
 
     @staticmethod
     def _around(sorted_spans, at, span):
@@ -164,35 +172,40 @@ class Oracle(object):
             yield (device_from, b, cause, launch.line) + names
         if device_from == a:
             return
-        other = self.calls[ended.correlation].tid
-        opened_in = self._around(self.of_thread[tid], a, lambda c: (c.start, c.end))
-        if opened_in is not None and not self.is_sync(opened_in):
-            opened_in = None
-        bound = before is not None and l - before.end <= LAUNCH_BOUND_NS
-        points = {a, device_from} | self.boundaries(tid, a, device_from)
-        if other != tid:
-            points |= self.boundaries(other, a, device_from)
+        hop = ended is not None and self.calls[ended.correlation].tid != tid
+        suspects = [(tid, before)]
+        if hop:
+            other = self.calls[ended.correlation].tid
+            suspects.append((other, self.submitted_before(other, l)))
+        points = {a, device_from}
+        for suspect, _ in suspects:
+            points |= self.boundaries(suspect, a, device_from)
         points = sorted(points)
         for start, end in zip(points, points[1:]):
-            state = self.state(tid, start)
-            if state is not None and state[0] == "host_wait" and other != tid:
-                handed = self.state(other, start)
-                state = handed if handed is not None and handed[0] != "host_wait" else state
-            if state is None and opened_in is not None:
+            who, its_before = suspects[0]
+            state, waits_for_thread = self.state(who, start)
+            if waits_for_thread and hop:
+                handed, both_wait = self.state(suspects[1][0], start)
+                if not both_wait:
+                    (who, its_before), state = suspects[1], handed
+            opened_in = self._around(self.of_thread[who], a, lambda c: (c.start, c.end))
+            if state is None and opened_in is not None and self.is_sync(opened_in):
                 state = "sync", opened_in.line
             if state is None:
+                bound = (who == tid and before is not None
+                         and l - before.end <= LAUNCH_BOUND_NS)
                 state = ("launch_bound" if bound else "host_code"), launch.line
-            yield (start, end) + state + names
+            yield (start, end) + state + (its_before.line if its_before else 0, launch.line)
 
 
 def cells(oracle, since, until):
-    """Idle time by (cause, culprit line, before line, after line), of the pieces that
-    begin in [since, until)."""
+    """Idle time in [since, until) by (cause, culprit line, before line, after line)."""
     total = collections.Counter()
     for a, b, ended, op in oracle.gaps():
         if b <= since or a >= until:
             continue
         for start, end, cause, culprit, before, after in oracle.judge(a, b, ended, op):
-            if since <= start < until:
+            start, end = max(start, since), min(end, until)
+            if start < end:
                 total[cause, culprit, before, after] += end - start
     return total

@@ -393,6 +393,14 @@ class Judge {
     return found;
   }
 
+  // Likewise, of either kind of host wait.
+  const HostEvent* InHostWait(uint32_t tid, uint64_t at) const {
+    const HostEvent* handover = In(tid, HostKind::kHandover, at);
+    const HostEvent* other = In(tid, HostKind::kHostWait, at);
+    if (handover == nullptr || other == nullptr) return other ? other : handover;
+    return Inside(*handover, *other) ? handover : other;
+  }
+
   void JudgePiece(uint32_t device, uint64_t start, uint64_t end, uint64_t from,
                   const Facts& facts) {
     if (start >= end) return;
@@ -438,11 +446,14 @@ class Judge {
     for (auto [kind, cause] : kFirst) {
       if (auto* event = In(tid, kind, at)) return blame(cause, event->series);
     }
-    if (auto* waiting = In(tid, HostKind::kHostWait, at)) {
-      if (!facts.has_p) return blame(Cause::kHostWait, waiting->series);
+    if (auto* waiting = InHostWait(tid, at)) {
+      if (!facts.has_p || waiting->kind != HostKind::kHandover) {
+        return blame(Cause::kHostWait, waiting->series);
+      }
       bool first = false;
       for (auto [kind, cause] : kFirst) first = first || In(facts.p, kind, at);
-      if (!first && In(facts.p, HostKind::kHostWait, at)) {
+      const HostEvent* other = InHostWait(facts.p, at);
+      if (!first && other != nullptr && other->kind == HostKind::kHandover) {
         return blame(Cause::kHostWait, waiting->series);
       }
       tid = facts.p;
@@ -451,6 +462,7 @@ class Judge {
       for (auto [kind, cause] : kFirst) {
         if (auto* event = In(tid, kind, at)) return blame(cause, event->series);
       }
+      if (other != nullptr) return blame(Cause::kHostWait, other->series);
     }
     if (auto* sync = In(tid, HostKind::kSync, at)) {
       return blame(Cause::kSync, sync->series);

@@ -71,9 +71,10 @@ class Author {
   void Wait(uint32_t tid, uint64_t* now, int depth) {
     constexpr HostKind kKinds[] = {HostKind::kAllocator, HostKind::kGc,
                                    HostKind::kDataWait,  HostKind::kGilWait,
-                                   HostKind::kHostWait,  HostKind::kSync};
+                                   HostKind::kHandover,  HostKind::kHostWait,
+                                   HostKind::kSync};
     uint64_t start = *now;
-    HostKind kind = kKinds[Below(6)];
+    HostKind kind = kKinds[Below(7)];
     *now += Length();
     while (depth > 0 && Chance(30)) {
       Wait(tid, now, depth - 1);

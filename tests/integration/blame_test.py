@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Random programs on the simulated device under `lull run --gpu continuous`: idle time,
+the cause of each part of it and what each sync wasted are what the ground truth says.
+
+LULL_SEEDS programs (default 30; the slow tier runs 1000), LULL_SEED the first.
+"""
+
+import collections
+import glob
+import os
+import sqlite3
+import sys
+import tempfile
+import unittest
+
+import guest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(ROOT, "tests", "sim"), os.path.join(ROOT, "tools", "demo_job")]
+import blame_oracle
+import checks
+import truth
+
+BUILT = os.environ["LULL_PUPPETS"]
+SIM = os.environ["LULL_SIM"]
+SEEDS = int(os.environ.get("LULL_SEEDS", "30"))
+FIRST_SEED = int(os.environ.get("LULL_SEED", "1"))
+SEEDS_OF_A_JOB = 50
+
+IDLE_TOLERANCE = 0.001  # of idle time
+CAUSE_TOLERANCE = 0.001  # of idle time under another cause or line than it should
+WASTED_TOLERANCE = 0.01  # of each sync's wasted time, and 20 us
+
+
+def start_of(host, name):
+    """CLOCK_MONOTONIC of the job's start, which no report shows."""
+    (path,) = glob.glob(os.path.join(host.environment["XDG_DATA_HOME"], "**", "*.db"),
+                        recursive=True)
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
+        return database.execute("SELECT start_ns FROM jobs WHERE name = ?",
+                                (name,)).fetchone()[0]
+
+
+def lull_cells(gaps):
+    total = collections.Counter()
+    for row in gaps["gaps"]:
+        key = (row["cause"], row["culprit"]["line"], row["before"]["line"],
+               row["after"]["line"])
+        total[key] += row["total_ms"] * 1e6
+    return total
+
+
+class Job:
+    """One run of some seeds: what lull says, and what the oracle says."""
+
+    def __init__(self, host, flavour, first, count):
+        name = f"{flavour}-{first}"
+        with tempfile.TemporaryDirectory(prefix="lull-blame-") as folder:
+            log, program_log = (os.path.join(folder, f) for f in ("truth", "program"))
+            self.done = guest.execute(
+                [guest.LULL, "run", "--quiet", "--gpu", "continuous", "--name", name,
+                 "--overhead-budget", "100", "--",
+                 os.path.join(BUILT, flavour), program_log, str(first), str(count)],
+                {**host.environment, "LD_LIBRARY_PATH": SIM, "LULL_SIM_LOG": log})
+            if self.done.status != 0:
+                raise AssertionError(self.done.stderr)
+            self.oracle = blame_oracle.Oracle(truth.load(log),
+                                              blame_oracle.Host(program_log))
+        job_start = start_of(host, name)
+        operations = self.oracle.operations
+        # From the pause after the first operation into the last, long one.
+        self.since = (operations[0].end + operations[1].start) // 2
+        self.until = (operations[-1].start + operations[-1].end) // 2
+        span = ["--since", f"{(self.since - job_start) / 1e6:.6f}ms",
+                "--until", f"{(self.until - job_start) / 1e6:.6f}ms"]
+        self.gaps = checks.query(guest.LULL, "gaps", name, *span)
+        self.syncs = checks.query(guest.LULL, "syncs", name, *span)
+        self.expected = blame_oracle.cells(self.oracle, self.since, self.until)
+        self.found = lull_cells(self.gaps)
+
+
+class RandomPrograms(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.host = guest.Host()
+        os.environ.update(cls.host.environment)
+        cls.jobs = []
+        for number, first in enumerate(range(FIRST_SEED, FIRST_SEED + SEEDS, SEEDS_OF_A_JOB)):
+            count = min(SEEDS_OF_A_JOB, FIRST_SEED + SEEDS - first)
+            flavour = f"random_work_host{12 + number % 2}"
+            cls.jobs.append(Job(cls.host, flavour, first, count))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.host.close()
+
+    def test_idle_time_is_that_of_the_device(self):
+        for job in self.jobs:
+            expected = sum(job.expected.values())
+            self.assertGreater(expected, 0)
+            self.assertAlmostEqual(sum(job.found.values()), expected,
+                                   delta=IDLE_TOLERANCE * expected)
+
+    def test_causes_and_lines_are_right(self):
+        wrong, idle = collections.Counter(), 0
+        for job in self.jobs:
+            idle += sum(job.expected.values())
+            for key in job.expected.keys() | job.found.keys():
+                wrong[key] += abs(job.expected[key] - job.found[key]) / 2
+        worst = "\n".join(f"{ns / 1e6:9.3f} ms {key}" for key, ns in wrong.most_common(15))
+        self.assertLess(sum(wrong.values()) / idle, CAUSE_TOLERANCE, worst)
+
+    def test_causes_sum_to_the_idle_time(self):
+        for job in self.jobs:
+            causes = sum(row["total_ms"] for row in job.gaps["causes"])
+            self.assertAlmostEqual(causes, job.gaps["gpu"]["idle_ms"], delta=1e-6)
+
+    def test_nothing_is_unknown_or_late(self):
+        for job in self.jobs:
+            self.assertEqual(job.gaps["gpu"]["unknown_ms"], 0)
+            self.assertEqual(job.gaps["gpu"]["late_operations"], 0)
+            self.assertEqual(job.gaps["losses"]["events_lost"], 0)
+
+    def test_wasted_time_of_each_sync_is_right(self):
+        for job in self.jobs:
+            expected, found = collections.Counter(), collections.Counter()
+            for (cause, culprit, _, _), ns in job.expected.items():
+                if cause == "sync":
+                    expected[culprit] += ns
+            for row in job.syncs["sync_points"]:
+                found[row["site"]["line"]] += (row["wasted_ms"] or 0) * 1e6
+            for line in expected.keys() | found.keys():
+                self.assertAlmostEqual(found[line], expected[line], msg=f"line {line}",
+                                       delta=WASTED_TOLERANCE * expected[line] + 20_000)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
