@@ -26,6 +26,10 @@ struct Gap {
   Suspect launcher;      // T; none: the whole gap is unknown
   Suspect predecessor;   // P, launched the operation that ended with the start
   uint64_t call_ns = 0;  // l
+  // The device ran dry while a thread was in a sync, and the hook saw the sync end a
+  // moment before that: clocks of two machines, and calls that return when all but the
+  // last bytes are copied.
+  uint64_t sync_slack_ns = 0;
   uint32_t after = 0;    // series of L, 0 = none
   bool dependency = false;
   bool launch_bound = false;

@@ -150,6 +150,7 @@ void Engine::Impl::CloseGap(Device& device, size_t ender) {
   gap.device = device.id;
   gap.start_ns = device.idle_since();
   gap.end_ns = passing_[ender].start_ns;
+  gap.sync_slack_ns = options_.clock_tolerance_ns;
   gap.opening_known = !device.torn();
   if (const Launch* launch = LaunchOf(passing_[ender])) {
     const ApiCall& call = launch->call;
@@ -183,6 +184,7 @@ void Engine::Impl::EndGap(Device& device, uint64_t end_ns) {
   gap.start_ns = device.idle_since();
   gap.end_ns = end_ns;
   gap.call_ns = end_ns;
+  gap.sync_slack_ns = options_.clock_tolerance_ns;
   gap.ending_known = false;
   if (KnowsPredecessor(device)) gap.launcher = SuspectOf(device.ender_tid, end_ns);
   JudgeInto(device, gap);

@@ -50,6 +50,7 @@ void Engine::Impl::Prune() {
       if (device.used) states = std::min(states, device.idle_since());
     }
   }
+  states = Minus(states, options_.clock_tolerance_ns);
   uint64_t reach = Plus(options_.queue_ns, options_.clock_tolerance_ns);
   // Syncs come when they are over; those that took up to twice the patience are told.
   uint64_t history = Minus(states, options_.patience_ns);

@@ -163,10 +163,13 @@ void ThreadTimeline::AddState(uint64_t start_ns, uint64_t end_ns) {
   states_.Settle();
 }
 
-uint32_t ThreadTimeline::SyncAt(uint64_t time_ns) const {
+uint32_t ThreadTimeline::SyncAt(uint64_t time_ns, uint64_t slack_ns) const {
   size_t at =
-      states_.CountWhile([&](const ThreadState& s) { return s.end_ns <= time_ns; });
-  return at < states_.size() && states_[at].start_ns <= time_ns ? states_[at].sync : 0;
+      states_.CountWhile([&](const ThreadState& s) { return s.start_ns <= time_ns; });
+  for (; at > 0 && Plus(states_[at - 1].end_ns, slack_ns) > time_ns; --at) {
+    if (states_[at - 1].sync != 0) return states_[at - 1].sync;
+  }
+  return 0;
 }
 
 void ThreadTimeline::DropBefore(uint64_t states_ns, uint64_t hooks_ns) {

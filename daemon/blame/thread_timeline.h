@@ -65,8 +65,9 @@ class ThreadTimeline {
       visit(states_[at]);
     }
   }
-  // The sync in which the thread was at that instant, 0 = none.
-  uint32_t SyncAt(uint64_t time_ns) const;
+  // The sync in which the thread was at that instant, or which it had left less than
+  // `slack_ns` before; 0 = none.
+  uint32_t SyncAt(uint64_t time_ns, uint64_t slack_ns) const;
 
   // Forgets states that ended by `states_ns`, hooks and submissions by `hooks_ns`,
   // but not the last of these.

@@ -9,8 +9,10 @@
 //   call TID LINE              the thread's next call came from this line
 //   sleep TID START END LINE   the thread slept, CLOCK_MONOTONIC in ns
 //   lock TID START END LINE    it waited at a semaphore
+//   late TID START END         it had to wait for a processor somewhere in there
 // Every call of the CUDA API is logged, before it is made.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <semaphore.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -23,6 +25,7 @@
 #include <vector>
 
 #include "tests/puppets/cuda.h"
+#include "tests/puppets/true_waits.h"
 
 namespace {
 
@@ -45,10 +48,36 @@ struct Thread {
   void called_from(int line) {
     log += "call " + std::to_string(tid) + " " + std::to_string(line) + "\n";
   }
-  void waited(const char* how, int64_t start, int64_t end, int line) {
-    log += how + (" " + std::to_string(tid)) + " " + std::to_string(start) + " " +
-           std::to_string(end) + " " + std::to_string(line) + "\n";
+  void waited(const char* how, int line) {
+    TrueWait wait = last_true_wait();
+    write(how, wait.start_ns, wait.end_ns, " " + std::to_string(line));
+    delay_ns = run_delay();  // that of waking up belongs to the wait
   }
+  // Since the last look.
+  void look_for_delays() {
+    int64_t delay = run_delay(), now = now_ns();
+    if (delay - delay_ns > kLongDelayNs) write("late", looked_ns, now, "");
+    delay_ns = delay;
+    looked_ns = now;
+  }
+  void write(const char* what, int64_t start, int64_t end, const std::string& rest) {
+    log += what + (" " + std::to_string(tid)) + " " + std::to_string(start) + " " +
+           std::to_string(end) + rest + "\n";
+  }
+  // Of this thread, in ns: the second number of its schedstat.
+  static int64_t run_delay() {
+    char text[96] = {};
+    int file = open("/proc/thread-self/schedstat", O_RDONLY);
+    ssize_t size = read(file, text, sizeof text - 1);
+    close(file);
+    char* second = nullptr;
+    if (size > 0) std::strtoll(text, &second, 10);
+    return second != nullptr ? std::strtoll(second, nullptr, 10) : 0;
+  }
+
+  static constexpr int64_t kLongDelayNs = 20'000;
+  int64_t delay_ns = run_delay();
+  int64_t looked_ns = now_ns();
 };
 
 // The call and its log keep one line.
@@ -198,10 +227,9 @@ class Worker {
   // Well above the threshold from which waits are events (50 us).
   void nap() {
     timespec time{0, microseconds(150, 3000)};
-    int64_t start = now_ns();
     int line = __LINE__ + 1;
     nanosleep(&time, nullptr);
-    thread_.waited("sleep", start, now_ns(), line);
+    thread_.waited("sleep", line);
   }
 
   // Likewise, for another thread that never comes.
@@ -213,10 +241,9 @@ class Worker {
       until.tv_nsec -= 1'000'000'000;
       ++until.tv_sec;
     }
-    int64_t start = now_ns();
     int line = __LINE__ + 1;
     sem_timedwait(&nobody_, &until);
-    thread_.waited("lock", start, now_ns(), line);
+    thread_.waited("lock", line);
   }
 
   void compute(int64_t ns) {
@@ -296,18 +323,23 @@ int main(int argc, char** argv) {
         Worker worker(seed * 1000 + static_cast<uint64_t>(i), own_log, shared,
                       owns[static_cast<size_t>(i)]);
         worker.launches();  // from here on its waits are of interest
-        for (int action = 0; action < 40; ++action) worker.act();
+        for (int action = 0; action < 40; ++action) {
+          worker.act();
+          own_log.look_for_delays();
+        }
       });
     }
     for (std::thread& thread : threads) thread.join();
     for (const Thread& thread : logs) log += thread.log;
     RUN(main_thread, cudaDeviceSynchronize());
     pause_ms(3);
+    main_thread.look_for_delays();
   }
   // A last operation that is long enough for a report to end within it.
   g_next_kernel(40'000'000);
   RUN_KERNEL(main_thread, long_kernel, shared.stream, shared.device);
   RUN(main_thread, cudaDeviceSynchronize());
+  main_thread.look_for_delays();
   log += main_thread.log;
   FILE* file = std::fopen(argv[1], "w");
   if (file == nullptr) return 4;

@@ -5,13 +5,14 @@ streams in. This reads the ground-truth log and the program's own log when all i
 and follows docs/blame.md in the plainest way: it cuts every gap at every moment at which
 anything about a thread changes, and asks for each piece which rule applies.
 
-    cells(truth, host, since, until) -> {(cause, culprit line, before line, after line): ns}
+    cells(oracle, since, until) -> {(cause, culprit line, before line, after line): ns}, …
 """
 
 import bisect
 import collections
 
 LAUNCH_BOUND_NS = 100_000
+CLOCK_TOLERANCE_NS = 5_000
 
 SYNCS = {"cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize"}
 ALLOCATORS = {"cudaMalloc", "cudaFree", "cudaMallocHost", "cudaFreeHost"}
@@ -32,12 +33,15 @@ class Host(object):
 
     def __init__(self, path):
         self.lines = collections.defaultdict(list)
+        self.late = collections.defaultdict(list)  # tid -> [(start, end)]
         self.waits = collections.defaultdict(list)  # tid -> [(start, end, line, kind)]
         with open(path) as file:
             for row in file:
                 kind, tid, *rest = row.split()
                 if kind == "call":
                     self.lines[int(tid)].append(int(rest[0]))
+                elif kind == "late":
+                    self.late[int(tid)].append(tuple(map(int, rest)))
                 else:
                     self.waits[int(tid)].append((*map(int, rest), kind))
 
@@ -90,8 +94,10 @@ class Oracle(object):
             assert position[tid] == len(lines), (tid, position[tid], len(lines))
         for op in self.operations:
             self.calls[op.correlation].operations.append(op)
+        self.submissions = {tid: [call for call in calls if call.operations]
+                            for tid, calls in self.of_thread.items()}
         self.pageable = {op.correlation for op in truth.ops("copy") if op.pageable}
-        self.waits = host.waits
+        self.waits, self.late = host.waits, host.late
         self.stream_waits = [(op.stream, self.calls[op.correlation])
                              for op in truth.ops("event_wait")
                              if op.correlation in self.calls]
@@ -135,6 +141,16 @@ class Oracle(object):
             return sorted_spans[i]
         return None
 
+    def sync_just_before(self, tid, at):
+        """The sync that the thread is in, or has left for less than the tolerance."""
+        calls = self.of_thread[tid]
+        i = bisect.bisect_right(calls, at, key=lambda c: c.start) - 1
+        while i >= 0 and calls[i].end + CLOCK_TOLERANCE_NS > at:
+            if self.is_sync(calls[i]):
+                return calls[i]
+            i -= 1
+        return None
+
     def boundaries(self, tid, low, high):
         points = set()
         for spans, span in ((self.of_thread[tid], lambda c: (c.start, c.end)),
@@ -146,9 +162,18 @@ class Oracle(object):
         return points
 
     def submitted_before(self, tid, at):
-        calls = [c for c in self.of_thread[tid] if c.operations]
+        calls = self.submissions[tid]
         i = bisect.bisect_left(calls, at, key=lambda c: c.start) - 1
+        while i >= 0 and calls[i].end > at:
+            i -= 1
         return calls[i] if i >= 0 else None
+
+    def is_disturbed(self, a, b, ended, op):
+        """A thread that is judged by wanted a processor and had none: nobody knows at
+        which moments."""
+        return any(start < b and end > a
+                   for call in (self.calls[op.correlation], self.calls[ended.correlation])
+                   for start, end in self.late[call.tid])
 
     def depends(self, op, a):
         previous = self.previous_on_stream[id(op)]
@@ -188,8 +213,8 @@ class Oracle(object):
                 handed, both_wait = self.state(suspects[1][0], start)
                 if not both_wait:
                     (who, its_before), state = suspects[1], handed
-            opened_in = self._around(self.of_thread[who], a, lambda c: (c.start, c.end))
-            if state is None and opened_in is not None and self.is_sync(opened_in):
+            opened_in = self.sync_just_before(who, a)
+            if state is None and opened_in is not None:
                 state = "sync", opened_in.line
             if state is None:
                 bound = (who == tid and before is not None
@@ -199,13 +224,17 @@ class Oracle(object):
 
 
 def cells(oracle, since, until):
-    """Idle time in [since, until) by (cause, culprit line, before line, after line)."""
-    total = collections.Counter()
+    """Idle time in [since, until) by (cause, culprit line, before line, after line); and
+    the gaps, as spans, that are left out because they are disturbed."""
+    total, disturbed = collections.Counter(), []
     for a, b, ended, op in oracle.gaps():
         if b <= since or a >= until:
+            continue
+        if oracle.is_disturbed(a, b, ended, op):
+            disturbed.append((max(a, since), min(b, until)))
             continue
         for start, end, cause, culprit, before, after in oracle.judge(a, b, ended, op):
             start, end = max(start, since), min(end, until)
             if start < end:
                 total[cause, culprit, before, after] += end - start
-    return total
+    return total, disturbed

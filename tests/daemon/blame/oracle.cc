@@ -393,6 +393,23 @@ class Judge {
     return found;
   }
 
+  // Likewise, or the one that it was in last, if it is over for less than the tolerance.
+  const HostEvent* JustIn(uint32_t tid, HostKind kind, uint64_t at) const {
+    if (const HostEvent* now = In(tid, kind, at)) return now;
+    const HostEvent* last = nullptr;
+    for (const HostEvent& event : story_.host) {
+      if (event.tid != tid || event.kind != kind || event.start_ns == event.end_ns ||
+          event.end_ns > at || event.end_ns + options_.clock_tolerance_ns <= at) {
+        continue;
+      }
+      if (last == nullptr || event.end_ns > last->end_ns ||
+          (event.end_ns == last->end_ns && Inside(event, *last))) {
+        last = &event;
+      }
+    }
+    return last;
+  }
+
   // Likewise, of either kind of host wait.
   const HostEvent* InHostWait(uint32_t tid, uint64_t at) const {
     const HostEvent* handover = In(tid, HostKind::kHandover, at);
@@ -468,7 +485,7 @@ class Judge {
       return blame(Cause::kSync, sync->series);
     }
     if (!facts.torn) {
-      if (auto* sync = In(tid, HostKind::kSync, facts.a)) {
+      if (auto* sync = JustIn(tid, HostKind::kSync, facts.a)) {
         return blame(Cause::kSync, sync->series);
       }
     }

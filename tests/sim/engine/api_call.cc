@@ -64,15 +64,15 @@ void end_api(ApiFrame* frame, int result) {
     }
     spin_until(now_ns() + price);
   }
-  int64_t end = now_ns();
   --thread.depth;
   thread.inner = frame->outer;
+  if (watched) report(&Observer::api_end, *frame, now_ns(), result);
   if (frame->record != nullptr) {
     frame->record->extra = thread.blocked_ns - frame->blocked_before;
     frame->record->aux = static_cast<uint32_t>(result);
-    __atomic_store_n(&frame->record->end_ns, end, __ATOMIC_RELEASE);
+    // To the program the call ends when CUPTI is done with it, too.
+    __atomic_store_n(&frame->record->end_ns, now_ns(), __ATOMIC_RELEASE);
   }
-  if (watched) report(&Observer::api_end, *frame, end, result);
 }
 
 void ApiCall::compute(int64_t ns) const { spin_until(frame_.start_ns + ns); }
