@@ -135,6 +135,8 @@ void BlameFeed::Add(const Event& event) {
     case EventType::kHostWait:
       return AddHost(KindOfWait(series.variant), event);
     case EventType::kRunDelay:
+      // Without a pre-emption (arg2) it only woke up late from waits of its own.
+      if (event.arg2 == 0) return;
       return engine_.Add(blame::RunDelay{start, end, event.tid, event.arg0});
     case EventType::kGpuKernel:
     case EventType::kGpuCopy:

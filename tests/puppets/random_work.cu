@@ -10,6 +10,7 @@
 //   sleep TID START END LINE   the thread slept, CLOCK_MONOTONIC in ns
 //   lock TID START END LINE    it waited at a semaphore
 //   late TID START END         it had to wait for a processor somewhere in there
+//   delays TID NS              so long in all, since the last such line
 // Every call of the CUDA API is logged, before it is made.
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -51,18 +52,25 @@ struct Thread {
   void waited(const char* how, int line) {
     TrueWait wait = last_true_wait();
     write(how, wait.start_ns, wait.end_ns, " " + std::to_string(line));
-    delay_ns = run_delay();  // that of waking up belongs to the wait
+    int64_t delay = run_delay();
+    delays_ns += delay - delay_ns;
+    delay_ns = delay;  // that of waking up belongs to the wait
   }
   // Since the last look.
   void look_for_delays() {
     int64_t delay = run_delay(), now = now_ns();
     if (delay - delay_ns > kLongDelayNs) write("late", looked_ns, now, "");
+    delays_ns += delay - delay_ns;
     delay_ns = delay;
     looked_ns = now;
   }
   void write(const char* what, int64_t start, int64_t end, const std::string& rest) {
     log += what + (" " + std::to_string(tid)) + " " + std::to_string(start) + " " +
            std::to_string(end) + rest + "\n";
+  }
+  const std::string& finished() {
+    return log +=
+           "delays " + std::to_string(tid) + " " + std::to_string(delays_ns) + "\n";
   }
   // Of this thread, in ns: the second number of its schedstat.
   static int64_t run_delay() {
@@ -78,6 +86,7 @@ struct Thread {
   static constexpr int64_t kLongDelayNs = 20'000;
   int64_t delay_ns = run_delay();
   int64_t looked_ns = now_ns();
+  int64_t delays_ns = 0;
 };
 
 // The call and its log keep one line.
@@ -330,7 +339,7 @@ int main(int argc, char** argv) {
       });
     }
     for (std::thread& thread : threads) thread.join();
-    for (const Thread& thread : logs) log += thread.log;
+    for (Thread& thread : logs) log += thread.finished();
     RUN(main_thread, cudaDeviceSynchronize());
     pause_ms(3);
     main_thread.look_for_delays();
@@ -340,7 +349,7 @@ int main(int argc, char** argv) {
   RUN_KERNEL(main_thread, long_kernel, shared.stream, shared.device);
   RUN(main_thread, cudaDeviceSynchronize());
   main_thread.look_for_delays();
-  log += main_thread.log;
+  log += main_thread.finished();
   FILE* file = std::fopen(argv[1], "w");
   if (file == nullptr) return 4;
   std::fwrite(log.data(), 1, log.size(), file);

@@ -34,12 +34,15 @@ class Host(object):
     def __init__(self, path):
         self.lines = collections.defaultdict(list)
         self.late = collections.defaultdict(list)  # tid -> [(start, end)]
+        self.delays_ns = 0  # of all threads
         self.waits = collections.defaultdict(list)  # tid -> [(start, end, line, kind)]
         with open(path) as file:
             for row in file:
                 kind, tid, *rest = row.split()
                 if kind == "call":
                     self.lines[int(tid)].append(int(rest[0]))
+                elif kind == "delays":
+                    self.delays_ns += int(rest[0])
                 elif kind == "late":
                     self.late[int(tid)].append(tuple(map(int, rest)))
                 else:
@@ -97,7 +100,7 @@ class Oracle(object):
         self.submissions = {tid: [call for call in calls if call.operations]
                             for tid, calls in self.of_thread.items()}
         self.pageable = {op.correlation for op in truth.ops("copy") if op.pageable}
-        self.waits, self.late = host.waits, host.late
+        self.host, self.waits, self.late = host, host.waits, host.late
         self.stream_waits = [(op.stream, self.calls[op.correlation])
                              for op in truth.ops("event_wait")
                              if op.correlation in self.calls]
