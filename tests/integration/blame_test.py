@@ -2,7 +2,7 @@
 """Random programs on the simulated device under `lull run --gpu continuous`: idle time,
 the cause of each part of it and what each sync wasted are what the ground truth says.
 
-LULL_SEEDS programs (default 30; the slow tier runs 1000), LULL_SEED the first.
+LULL_SEEDS programs (default 50; the slow tier runs 1000), LULL_SEED the first.
 """
 
 import collections
@@ -23,13 +23,14 @@ import truth
 
 BUILT = os.environ["LULL_PUPPETS"]
 SIM = os.environ["LULL_SIM"]
-SEEDS = int(os.environ.get("LULL_SEEDS", "30"))
+SEEDS = int(os.environ.get("LULL_SEEDS", "50"))
 FIRST_SEED = int(os.environ.get("LULL_SEED", "1"))
 SEEDS_OF_A_JOB = 50
 
 IDLE_TOLERANCE = 0.001  # of idle time
 CAUSE_TOLERANCE = 0.001  # of idle time under another cause or line than it should
-WASTED_TOLERANCE = 0.01  # of each sync's wasted time, and 20 us
+WASTED_TOLERANCE = 0.01  # of each sync's wasted time, over all programs
+ONE_GAP_NS = 100_000  # one gap at the edge of a rule may fall on either side
 
 
 def start_of(host, name):
@@ -148,8 +149,8 @@ class RandomPrograms(unittest.TestCase):
             self.assertEqual(job.gaps["losses"]["events_lost"], 0)
 
     def test_wasted_time_of_each_sync_is_right(self):
+        expected, found = collections.Counter(), collections.Counter()
         for job in self.jobs:
-            expected, found = collections.Counter(), collections.Counter()
             for (cause, culprit, _, _), ns in job.expected.items():
                 if cause == "sync":
                     expected[culprit] += ns
@@ -158,9 +159,9 @@ class RandomPrograms(unittest.TestCase):
                     found[culprit] -= ns
             for row in job.syncs["sync_points"]:
                 found[row["site"]["line"]] += (row["wasted_ms"] or 0) * 1e6
-            for line in expected.keys() | found.keys():
-                self.assertAlmostEqual(found[line], expected[line], msg=f"line {line}",
-                                       delta=WASTED_TOLERANCE * expected[line] + 20_000)
+        for line in expected.keys() | found.keys():
+            self.assertAlmostEqual(found[line], expected[line], msg=f"line {line}",
+                                   delta=WASTED_TOLERANCE * expected[line] + ONE_GAP_NS)
 
 
 if __name__ == "__main__":

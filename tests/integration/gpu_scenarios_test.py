@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Programs with one known trouble each, on the simulated device under `lull run`: the
+verdict, the cause and the line that lull gives are those, and its figures are those of
+the ground truth."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import guest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PUPPETS = os.path.join(ROOT, "tests", "puppets")
+sys.path[:0] = [PUPPETS, os.path.join(ROOT, "tests", "sim"),
+                os.path.join(ROOT, "tools", "demo_job")]
+import checks
+import expected
+import truth
+
+SIM = os.environ["LULL_SIM"]
+TORCH_PYTHON = os.environ.get("LULL_TEST_TORCH_PYTHON", "/usr/bin/python3")
+SIMULATION = "kernel_us.long_kernel=400;kernel_us.short_kernel=4"
+
+
+class Run:
+    """One pattern under lull, with what really happened."""
+
+    def __init__(self, host, pattern, *arguments, python=sys.executable, prefix=(),
+                 gpu="continuous"):
+        self.name = f"{pattern}-{'-'.join(arguments) or 'default'}-{gpu}"
+        with tempfile.TemporaryDirectory(prefix="lull-scenario-") as folder:
+            log = os.path.join(folder, "truth")
+            self.done = guest.execute(
+                [guest.LULL, "run", "--quiet", "--gpu", gpu, "--name", self.name, "--",
+                 *prefix, python, os.path.join(PUPPETS, "patterns.py"), pattern, *arguments],
+                {**host.environment, "LD_LIBRARY_PATH": SIM, "LULL_SIM_LOG": log,
+                 "LULL_SIM_CONFIG": SIMULATION})
+            if self.done.status != 0:
+                raise AssertionError(self.done.stderr)
+            self.known = json.loads(self.done.stdout)
+            self.truth = truth.load(log)
+
+    def query(self, verb, *options):
+        return checks.query(guest.LULL, verb, self.name, *options)
+
+    def causes(self):
+        return {row["cause"]: row for row in self.query("gaps")["causes"]}
+
+    def report(self):
+        return self.query("report")
+
+
+def line(site):
+    return expected.site("patterns.py", site)
+
+
+class Patterns(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.host = guest.Host()
+        os.environ.update(cls.host.environment)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.host.close()
+
+    def check_against_truth(self, run):
+        """Operations equal in number; the busy time is theirs."""
+        gpu = run.query("gaps")["gpu"]
+        self.assertIsNone(gpu["missing"])
+        self.assertEqual(gpu["late_operations"], 0)
+        self.assertEqual(gpu["kernels"], len(run.truth.ops("kernel")))
+        self.assertEqual(gpu["copies"], len(run.truth.ops("copy")))
+        busy = run.truth.busy() / 1e6
+        self.assertAlmostEqual(gpu["busy_ms"], busy, delta=0.001 * busy)
+        self.assertAlmostEqual(gpu["busy_ms"] + gpu["idle_ms"], gpu["traced_ms"], delta=1e-3)
+        return gpu
+
+    def test_a_device_that_is_never_idle_is_compute_bound(self):
+        gpu = self.check_against_truth(run := Run(self.host, "compute"))
+        self.assertEqual(gpu["verdict"], "compute", run.causes())
+
+    def test_kernels_shorter_than_their_launches_are_launch_bound(self):
+        gpu = self.check_against_truth(run := Run(self.host, "launch"))
+        self.assertEqual(gpu["verdict"], "launch", run.causes())
+
+    def test_host_and_device_taking_turns_is_sync_bound(self):
+        gpu = self.check_against_truth(run := Run(self.host, "sync"))
+        self.assertEqual(gpu["verdict"], "sync", run.causes())
+        worst = run.query("syncs")["sync_points"][0]
+        self.assertGreater(worst["wasted_ms"], 0.5 * gpu["idle_ms"])
+
+    def test_a_slow_loader_is_data_bound_and_the_advice_names_it(self):
+        if subprocess.run([TORCH_PYTHON, "-c", "import torch"],
+                          stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest(f"{TORCH_PYTHON} has no PyTorch")
+        run = Run(self.host, "data", python=TORCH_PYTHON)
+        gpu = self.check_against_truth(run)
+        self.assertEqual(gpu["verdict"], "data", run.causes())
+        gaps = [row for row in run.query("gaps")["gaps"] if row["cause"] == "data_wait"]
+        self.assertEqual(gaps[0]["culprit"]["line"], line("loader"))
+        advice = json.dumps(run.report()["advice"][0])
+        self.assertIn("num_workers", advice)
+
+    def test_a_forced_collection_shows_up_with_its_line(self):
+        run = Run(self.host, "garbage")
+        self.check_against_truth(run)
+        gaps = [row for row in run.query("gaps")["gaps"] if row["cause"] == "gc"]
+        self.assertEqual({row["culprit"]["line"] for row in gaps}, {line("collect")})
+        # The device is busy for at most 0.4 ms of each pause.
+        self.assertGreater(sum(row["total_ms"] for row in gaps), 0.9 * run.known["gc_ms"])
+
+    def test_a_crowded_processor_shows_up_as_run_queue_delay(self):
+        crowd = [subprocess.Popen(["taskset", "-c", "0", sys.executable, "-c",
+                                   "while True: pass"]) for _ in range(3)]
+        try:
+            run = Run(self.host, "launch", "40", prefix=("taskset", "-c", "0"))
+        finally:
+            for process in crowd:
+                process.kill()
+                process.wait()
+        self.check_against_truth(run)
+        causes = run.causes()
+        self.assertIn("run_queue", causes)
+        idle = sum(row["total_ms"] for row in causes.values())
+        self.assertGreater(causes["run_queue"]["total_ms"], 0.2 * idle, causes)
+
+    def test_without_gpu_truth_nothing_is_guessed(self):
+        run = Run(self.host, "sync", gpu="host")
+        answer = run.query("gaps")
+        self.assertIn("--gpu", answer["gpu"]["missing"])
+        self.assertEqual(answer["gaps"], [])
+        for row in run.query("syncs")["sync_points"]:
+            self.assertIsNone(row["wasted_ms"])
+            self.assertIsNone(row["needed_ms"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
