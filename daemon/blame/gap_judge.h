@@ -30,7 +30,7 @@ struct Gap {
   // moment before that: clocks of two machines, and calls that return when all but the
   // last bytes are copied.
   uint64_t sync_slack_ns = 0;
-  uint32_t after = 0;    // series of L, 0 = none
+  uint32_t after = 0;  // series of L, 0 = none
   bool dependency = false;
   bool launch_bound = false;
   // Host time without a cause of its own is judged by what surrounds it, and unknown

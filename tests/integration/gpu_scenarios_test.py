@@ -102,16 +102,17 @@ class Patterns(unittest.TestCase):
         self.assertEqual(gpu["verdict"], "data", run.causes())
         gaps = [row for row in run.query("gaps")["gaps"] if row["cause"] == "data_wait"]
         self.assertEqual(gaps[0]["culprit"]["line"], line("loader"))
-        advice = json.dumps(run.report()["advice"][0])
+        advice = json.dumps(run.report()["summary"]["advice"][0])
         self.assertIn("num_workers", advice)
 
     def test_a_forced_collection_shows_up_with_its_line(self):
         run = Run(self.host, "garbage")
         self.check_against_truth(run)
         gaps = [row for row in run.query("gaps")["gaps"] if row["cause"] == "gc"]
-        self.assertEqual({row["culprit"]["line"] for row in gaps}, {line("collect")})
+        forced = [row for row in gaps if row["culprit"]["line"] == line("collect")]
         # The device is busy for at most 0.4 ms of each pause.
-        self.assertGreater(sum(row["total_ms"] for row in gaps), 0.9 * run.known["gc_ms"])
+        self.assertGreater(sum(row["total_ms"] for row in forced), 0.9 * run.known["gc_ms"])
+        self.assertEqual(gaps[0], forced[0])  # the interpreter's own are short
 
     def test_a_crowded_processor_shows_up_as_run_queue_delay(self):
         crowd = [subprocess.Popen(["taskset", "-c", "0", sys.executable, "-c",

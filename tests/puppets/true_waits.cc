@@ -14,9 +14,13 @@ int64_t now_ns() {
   return int64_t{ts.tv_sec} * 1'000'000'000 + ts.tv_nsec;
 }
 
+template <typename Function>
+Function* next(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
 template <typename... Arguments>
-int timed(const char* name, Arguments... arguments) {
-  auto* original = reinterpret_cast<int (*)(Arguments...)>(dlsym(RTLD_NEXT, name));
+int timed(int (*original)(Arguments...), Arguments... arguments) {
   t_last.start_ns = now_ns();
   int result = original(arguments...);
   t_last.end_ns = now_ns();
@@ -28,9 +32,11 @@ int timed(const char* name, Arguments... arguments) {
 TrueWait last_true_wait() { return t_last; }
 
 extern "C" int nanosleep(const timespec* time, timespec* rest) {
-  return timed("nanosleep", time, rest);
+  static auto* original = next<decltype(nanosleep)>("nanosleep");
+  return timed(original, time, rest);
 }
 
 extern "C" int sem_timedwait(sem_t* semaphore, const timespec* until) {
-  return timed("sem_timedwait", semaphore, until);
+  static auto* original = next<decltype(sem_timedwait)>("sem_timedwait");
+  return timed(original, semaphore, until);
 }
