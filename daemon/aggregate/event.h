@@ -33,6 +33,7 @@ enum class EventType : uint8_t {
   kGpuDevice = 18,
   kStep = 19,
   kNonFinite = 20,
+  kTorchReserved = 21,
   kRunDelay = 32,
   // Made by the collector, from what blame says (daemon/blame/blame.h); stored as
   // events of the process's derived ring.
@@ -48,7 +49,11 @@ enum class EventType : uint8_t {
   kCoverage = 130,
   // Of cells alone, not stored one by one: operations by the line that launched them.
   kSubmission = 131,
-  // Not events: series that only carry what is live at one site (see Series).
+  // Likewise: cudaMalloc calls that followed a failed one and frees (MallocRetries).
+  kMallocRetry = 132,
+  // Not events: series that only carry what is live in one allocator of one device, or
+  // at one site (see Series).
+  kTotalGroup = 253,
   kLineGroup = 254,
   kFunctionGroup = 255,
 };
@@ -76,13 +81,22 @@ struct Event {
   uint32_t tid = 0;
   uint32_t series = 0;
   // Memory events: whose block this event ended, and how large it was. A free ends
-  // the block of its address; an allocation ends a block whose free was lost.
+  // the block of its address; an allocation ends a block whose free was lost. What an
+  // allocator reserves is one block, which each kTorchReserved replaces.
   uint32_t released_series = 0;
   uint64_t released_bytes = 0;
 };
 
 inline bool IsMemory(EventType type) {
   return type == EventType::kDeviceMemory || type == EventType::kTorchMemory;
+}
+// Counted from second to second as a whole, not event by event.
+inline bool IsOfCellsAlone(EventType type) {
+  return type == EventType::kSubmission || type == EventType::kMallocRetry;
+}
+// What changes what is live.
+inline bool ChangesLive(EventType type) {
+  return IsMemory(type) || type == EventType::kTorchReserved;
 }
 // What ran on a device.
 inline bool IsOperation(EventType type) {

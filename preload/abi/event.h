@@ -41,8 +41,9 @@ enum class EventType : uint8_t {
   kGpuDevice = 18,      // a device that this process sees
   kStep = 19,           // one training step, from the boundary before it to its end
   kNonFinite = 20,      // a NaN or infinity was read out of a tensor
+  kTorchReserved = 21,  // a caching allocator holds more or less of the device's memory
 };
-inline constexpr uint8_t kEventTypeCount = 21;
+inline constexpr uint8_t kEventTypeCount = 22;
 
 // Bits of Event::flags.
 enum EventFlag : uint8_t {
@@ -82,6 +83,7 @@ using Ref = uint32_t;
 //   GpuDevice     0                        0                     device ordinal
 //   Step          number, from 0           0                     StepSource
 //   NonFinite     the value as a double     0                     0
+//   TorchReserved bytes allocated in all   bytes reserved in all device (below)
 //
 // Of the GPU events py_stack and native_stack are other entries of the arena:
 //   GpuKernel               py_stack: kKernel     native_stack: kGpuStream
@@ -103,9 +105,9 @@ struct Event {
   uint8_t flags;
 };
 
-// TorchMemory's arg2: (device_type << 8) | (device_index & 0xff), with
-// c10::DeviceType numbers (CPU 0, CUDA 1; c10/core/DeviceType.h).
-// CopyKind is cudaMemcpyKind (0 H2H, 1 H2D, 2 D2H, 3 D2D, 4 default).
+// TorchMemory's and TorchReserved's arg2: (device_type << 8) | (device_index & 0xff),
+// with c10::DeviceType numbers (CPU 0, CUDA 1; c10/core/DeviceType.h). CopyKind is
+// cudaMemcpyKind (0 H2H, 1 H2D, 2 D2H, 3 D2D, 4 default).
 
 // GpuCopy's arg1: copy kind | source kind << 8 | destination kind << 16 | graph id <<
 // 32, with the numbers of CUpti_ActivityMemcpyKind (1 HtoD, 2 DtoH, 8 DtoD, 9 HtoH, 10

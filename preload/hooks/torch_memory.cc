@@ -3,7 +3,9 @@
 //  * c10::reportMemoryUsageToProfiler: called by the CUDA caching allocator for
 //    each block that it hands out or takes back, whether a profiler is on or not,
 //    while it holds its lock. So nothing here takes the GIL, calls CUDA or waits.
-//    Three manglings: up to 1.9, up to about 2.2, and since.
+//    Three manglings: up to 1.9, up to about 2.2, and since. From 1.10 on it says how
+//    many bytes are allocated and reserved in all; the latter changes seldom and gets
+//    an event of its own when it does.
 //  * c10::ProfiledCPUMemoryReporter::New and Delete: called for each CPU tensor
 //    block. They report on only while torch.profiler records memory; making them
 //    always do so (by answering true for c10::memoryProfilingEnabled) would put
@@ -14,6 +16,8 @@
 // All of them are forwarded unchanged, so that torch.profiler sees what it always
 // sees. When it is on, New and Delete call reportMemoryUsageToProfiler themselves;
 // the guard lets that inner call through unrecorded.
+#include <atomic>
+
 #include "preload/abi/hook_list.h"
 #include "preload/hooks/record.h"
 #include "preload/hooks/torch_original.h"
@@ -30,6 +34,29 @@ struct Device {
   int8_t index;
 };
 constexpr Device kCpu{0, -1};
+constexpr int8_t kCudaType = 1;
+
+uint32_t bits(Device device) {
+  return static_cast<uint32_t>(static_cast<uint8_t>(device.type)) << 8 |
+         static_cast<uint8_t>(device.index);
+}
+
+// What an allocator holds of a device, by its own account.
+struct Totals {
+  bool told;
+  uint64_t allocated;
+  uint64_t reserved;
+};
+constexpr Totals kUntold{false, 0, 0};
+
+// What was told last of each device. `generation`: a fork child begins anew. The
+// allocator's lock lets in one thread at a time for each device.
+struct Reserved {
+  std::atomic<uint64_t> bytes{0};
+  std::atomic<uint32_t> generation{0};
+};
+constexpr size_t kMaxDevices = 64;
+Reserved g_reserved[kMaxDevices];
 
 // The segment to record into. An allocation makes a candidate start, a free does
 // not, and neither does a constant that some module makes while it is imported.
@@ -52,11 +79,41 @@ bool keeps_stack(char* segment, uint64_t bytes) {
          t_thread.allocation_tick++ % abi::kThinnedAllocationPeriod == 0;
 }
 
-void record(HookId hook, void* block, uint64_t bytes, bool is_free, Device device) {
+void record_reserved(char* segment, uint64_t now, Device device, const Totals& totals) {
+  auto index = static_cast<uint8_t>(device.index);
+  if (!totals.told || device.type != kCudaType || index >= kMaxDevices) return;
+  Reserved& last = g_reserved[index];
+  uint32_t generation = g_state->generation.load(std::memory_order_relaxed);
+  if (last.bytes.load(std::memory_order_relaxed) == totals.reserved &&
+      last.generation.load(std::memory_order_relaxed) == generation) {
+    return;
+  }
+  last.bytes.store(totals.reserved, std::memory_order_relaxed);
+  last.generation.store(generation, std::memory_order_relaxed);
+  abi::Event* event = reserve_event(segment);
+  if (event == nullptr) return;
+  *event = {
+      .start_ns = now,
+      .duration_ns = 0,
+      .arg0 = totals.allocated,
+      .arg1 = totals.reserved,
+      .py_stack = 0,
+      .native_stack = 0,
+      .arg2 = bits(device),
+      .api = 0,
+      .type = abi::EventType::kTorchReserved,
+      .flags = 0,
+  };
+  commit_event();
+}
+
+void record(HookId hook, void* block, uint64_t bytes, bool is_free, Device device,
+            const Totals& totals) {
   ErrnoKeeper keep_errno;
   char* segment = segment_for(is_free);
   if (segment == nullptr) return;
   uint64_t now = monotonic_ns();
+  record_reserved(segment, now, device, totals);
   abi::Ref python = 0;
   abi::Ref native = 0;
   uint8_t flags = is_free ? abi::kFlagFree : 0;
@@ -81,8 +138,7 @@ void record(HookId hook, void* block, uint64_t bytes, bool is_free, Device devic
         .arg1 = bytes,
         .py_stack = python,
         .native_stack = native,
-        .arg2 = static_cast<uint32_t>(static_cast<uint8_t>(device.type)) << 8 |
-                static_cast<uint8_t>(device.index),
+        .arg2 = bits(device),
         .api = static_cast<uint16_t>(hook),
         .type = abi::EventType::kTorchMemory,
         .flags = flags,
@@ -92,12 +148,12 @@ void record(HookId hook, void* block, uint64_t bytes, bool is_free, Device devic
   is_free ? account_self_sampled(now) : account_self(now);
 }
 
-void report(const Guard& guard, HookId hook, void* block, int64_t bytes,
-            Device device) {
+void report(const Guard& guard, HookId hook, void* block, int64_t bytes, Device device,
+            const Totals& totals) {
   if (!guard.outermost() || bytes == 0) return;
   python_poll_install();
   uint64_t size = static_cast<uint64_t>(bytes);
-  record(hook, block, bytes < 0 ? 0 - size : size, bytes < 0, device);
+  record(hook, block, bytes < 0 ? 0 - size : size, bytes < 0, device, totals);
 }
 
 TorchOriginal g_report, g_report_signed, g_report_unsigned, g_new, g_delete;
@@ -119,7 +175,7 @@ LULL_TORCH_EXPORT void _ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE(
   LULL_FORWARD(_ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE, g_report, block,
                bytes, device)
   report(guard, HookId::k__ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE, block,
-         bytes, device);
+         bytes, device, kUntold);
 }
 
 LULL_TORCH_EXPORT void _ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE(
@@ -127,7 +183,9 @@ LULL_TORCH_EXPORT void _ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE(
   LULL_FORWARD(_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE, g_report_signed,
                block, bytes, allocated, reserved, device)
   report(guard, HookId::k__ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE, block,
-         bytes, device);
+         bytes, device,
+         {allocated >= 0 && reserved >= 0, static_cast<uint64_t>(allocated),
+          static_cast<uint64_t>(reserved)});
 }
 
 LULL_TORCH_EXPORT void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(
@@ -135,7 +193,7 @@ LULL_TORCH_EXPORT void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(
   LULL_FORWARD(_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE, g_report_unsigned,
                block, bytes, allocated, reserved, device)
   report(guard, HookId::k__ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE, block,
-         bytes, device);
+         bytes, device, {true, allocated, reserved});
 }
 
 LULL_TORCH_EXPORT void _ZN3c1025ProfiledCPUMemoryReporter3NewEPvm(void* reporter,
@@ -144,15 +202,15 @@ LULL_TORCH_EXPORT void _ZN3c1025ProfiledCPUMemoryReporter3NewEPvm(void* reporter
   LULL_FORWARD(_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm, g_new, reporter, block,
                bytes)
   report(guard, HookId::k__ZN3c1025ProfiledCPUMemoryReporter3NewEPvm, block,
-         static_cast<int64_t>(bytes), kCpu);
+         static_cast<int64_t>(bytes), kCpu, kUntold);
 }
 
 LULL_TORCH_EXPORT void _ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv(void* reporter,
                                                                     void* block) {
   LULL_FORWARD(_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv, g_delete, reporter, block)
   if (guard.outermost() && block != nullptr) {
-    record(HookId::k__ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv, block, 0, true,
-           kCpu);
+    record(HookId::k__ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv, block, 0, true, kCpu,
+           kUntold);
   }
 }
 

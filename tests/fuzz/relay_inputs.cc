@@ -108,6 +108,7 @@ std::string GpuSeed() {
       {abi::EventType::kGpuMark, 0},
       {abi::EventType::kStep, 0},
       {abi::EventType::kNonFinite, 0},
+      {abi::EventType::kTorchReserved, 0},
   };
   for (const auto& [type, python] : events) {
     abi::Event event = MakeEvent(type, 1);

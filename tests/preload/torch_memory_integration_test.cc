@@ -50,6 +50,8 @@ SCENARIO(ReportsEachCpuBlockOnceAndItsFree, "allocations_and_frees")
 SCENARIO(HasTheLineOfAnAllocation, "the_line_of_an_allocation")
 SCENARIO(SeesAllocationsOfTheBackwardPass, "backward_on_a_foreign_thread")
 SCENARIO(HasNativeStacksWhereThereIsNoPython, "native_stacks_where_there_is_no_python")
+SCENARIO(RecordsWhatTheCudaAllocatorReservesWhenItChanges,
+         "what_the_cuda_allocator_reserves")
 SCENARIO(KeepsOneStackInSixteenWhenThinned, "thinned_stacks")
 SCENARIO(KeepsTheStacksOfLargeBlocksWhenThinned, "large_blocks_when_thinned")
 SCENARIO(AddsNoMemoryToAProfileThatDidNotAskForIt, "no_profile_without_memory")

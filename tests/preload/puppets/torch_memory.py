@@ -103,6 +103,33 @@ def native_stacks_where_there_is_no_python():
     assert event.py_stack == 0 and event.native_stack != 0
 
 
+def what_the_cuda_allocator_reserves():
+    torch.empty(1)  # from here on we know whom to forward to
+    library = ctypes.CDLL(os.environ["LULL_STACKS_PROBE"])
+    for name, integer in (("l", ctypes.c_int64), ("m", ctypes.c_uint64)):
+        report = library["_ZN3c1027reportMemoryUsageToProfilerEPvl%s%sNS_6DeviceE"
+                         % (name, name)]
+        report.argtypes = [ctypes.c_void_p, ctypes.c_int64, integer, integer,
+                           ctypes.c_uint16]
+        report.restype = None
+        before = len(probe.events(probe.TORCH_RESERVED))
+        cuda = lambda index: 1 | index << 8  # c10::Device, as it lies in a register
+        step = 100 * MIB if name == "m" else 0
+        report(0x1000, 512, 512, 20 * MIB + step, cuda(0))
+        report(0x2000, 512, 1024, 20 * MIB + step, cuda(0))  # as before: says nothing
+        report(0x3000, 512, 512, 20 * MIB + step, cuda(1))   # another device
+        report(0x2000, -512, 512, 40 * MIB + step, cuda(0))
+        report(0x4000, 512, 512, 0, 0 | 0xff << 8)           # the CPU reserves nothing
+        found = probe.events(probe.TORCH_RESERVED)[before:]
+        assert [(e.arg0, e.arg1, e.arg2) for e in found] == [
+            (512, 20 * MIB + step, 0x100), (512, 20 * MIB + step, 0x101),
+            (512, 40 * MIB + step, 0x100)], found
+    first = probe.events(probe.TORCH_RESERVED)[0]
+    (block,) = [e for e in probe.events(probe.TORCH_MEMORY)
+                if e.arg0 == 0x1000 and e.start_ns == first.start_ns]
+    assert block.arg1 == 512 and block.arg2 == 0x100
+
+
 def thinned_stacks():
     probe.library.probe_thin(1)
     kept = [torch.empty(7 * MIB, dtype=torch.uint8) for _ in range(64)]
