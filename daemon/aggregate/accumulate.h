@@ -51,11 +51,15 @@ inline void AddEvent(const Series& series, const Event& event, Cell& cell) {
 // gives the cell of a series, `series_of(id)` the series.
 template <typename CellOf, typename SeriesOf>
 void AddMemory(const Event& event, CellOf&& cell_of, SeriesOf&& series_of) {
-  auto release = [&](uint32_t id, uint64_t bytes) {
+  auto for_each_cell = [&](uint32_t id, auto change) {
     const Series& series = series_of(id);
-    cell_of(id).Release(bytes);
-    cell_of(series.line_group).Release(bytes);
-    cell_of(series.function_group).Release(bytes);
+    for (uint32_t carrier :
+         {id, series.line_group, series.function_group, series.total_group}) {
+      if (carrier != 0) change(cell_of(carrier));
+    }
+  };
+  auto release = [&](uint32_t id, uint64_t bytes) {
+    for_each_cell(id, [bytes](Cell& cell) { cell.Release(bytes); });
   };
   if (event.released_series != 0) release(event.released_series, event.released_bytes);
   const Series& series = series_of(event.series);
@@ -63,11 +67,21 @@ void AddMemory(const Event& event, CellOf&& cell_of, SeriesOf&& series_of) {
       event.released_series == 0 && event.arg0 != 0) {
     ++cell_of(event.series).frees;  // of a block that we do not know
   }
-  if (!IsAllocation(series)) return;
-  cell_of(event.series).Allocate(event.arg1);
-  cell_of(series.line_group).Allocate(event.arg1);
-  cell_of(series.function_group).Allocate(event.arg1);
+  if (!AddsLive(series)) return;
+  for_each_cell(event.series, [&](Cell& cell) { cell.Allocate(event.arg1); });
   if ((event.flags & kFlagFreedEarlier) != 0) release(event.series, event.arg1);
+}
+
+// The same event as changes of wholes: visit(series that carries the whole, bytes).
+template <typename SeriesOf, typename Visitor>
+void ForEachTotalChange(const Event& event, SeriesOf&& series_of, Visitor&& visit) {
+  if (event.released_series != 0) {
+    visit(TotalOf(event.released_series, series_of(event.released_series)),
+          -static_cast<int64_t>(event.released_bytes));
+  }
+  const Series& series = series_of(event.series);
+  if (!AddsLive(series) || (event.flags & kFlagFreedEarlier) != 0) return;
+  visit(TotalOf(event.series, series), static_cast<int64_t>(event.arg1));
 }
 
 }  // namespace lull::aggregate

@@ -5,8 +5,13 @@
 namespace lull::aggregate {
 
 void LiveBlocks::Apply(const Series& series, Event& event) {
+  auto allocator = static_cast<uint8_t>(series.variant & kAllocatorMask);
+  if (series.type == EventType::kTorchReserved) {
+    allocator |= kReservedBit;
+    return Allocate({allocator, event.arg2}, event);
+  }
   if ((series.variant & kVariantFailed) != 0 || event.arg0 == 0) return;
-  BlockKey key{static_cast<uint8_t>(series.variant & kAllocatorMask), event.arg0};
+  BlockKey key{allocator, event.arg0};
   if ((series.variant & kVariantFree) != 0) {
     Free(key, event);
   } else {

@@ -20,6 +20,10 @@
 
 namespace lull::aggregate {
 
+// What an allocator reserves on a device is a block, too: with this bit in `allocator`,
+// and the device in place of the address.
+inline constexpr uint8_t kReservedBit = 0x80;
+
 struct BlockKey {
   uint8_t allocator = 0;
   uint64_t address = 0;
@@ -39,7 +43,7 @@ struct LiveBlock {
 class LiveBlocks {
  public:
   // Fills released_series, released_bytes and kFlagFreedEarlier of `event`, a
-  // memory event of `series`.
+  // memory event of `series` (ChangesLive).
   void Apply(const Series& series, Event& event);
 
   // A block that the store remembers from an earlier life.

@@ -5,7 +5,7 @@
 namespace lull::aggregate {
 namespace {
 
-// TorchMemory's arg2 is (c10::DeviceType << 8) | index.
+// arg2 of tensor memory is (c10::DeviceType << 8) | index.
 constexpr uint32_t kC10Cpu = 0;
 constexpr uint32_t kC10Cuda = 1;
 
@@ -45,7 +45,7 @@ uint8_t VariantOf(EventType type, uint32_t flags, uint32_t arg2) {
   if (type == EventType::kGcPause || type == EventType::kStep) {
     return static_cast<uint8_t>(std::min<uint32_t>(arg2, UINT8_MAX));
   }
-  if (!IsMemory(type)) return 0;
+  if (!ChangesLive(type)) return 0;
   auto variant = static_cast<uint8_t>(AllocatorOf(type, flags, arg2));
   if ((flags & kFlagFree) != 0) variant |= kVariantFree;
   if ((flags & kFlagFailed) != 0) variant |= kVariantFailed;

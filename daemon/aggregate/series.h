@@ -41,9 +41,11 @@ struct Series {
   // whole. Peaks do not add up, so each grouping needs its own.
   uint32_t line_group = 0;
   uint32_t function_group = 0;
+  uint32_t total_group = 0;  // likewise for all that the allocator has on the device
   // GPU kernels: id of the kernel and its launch shape; their submissions: id of its
-  // name; copies: their kinds, as CopyShape packs them; idle stretches and coverage:
-  // the device. Correlation ids and the like are arguments and never tell series apart.
+  // name; copies: their kinds, as ShapeOf packs them; idle stretches and coverage: the
+  // device; tensor memory: the index of its device. Correlation ids and the like are
+  // arguments and never tell series apart.
   uint32_t shape = 0;
   uint32_t gpu_stream = 0;  // operations and stream waits
   // Idle stretches: the launches on either side. The sites above are the culprit's.
@@ -58,9 +60,16 @@ struct Series {
 // Host waits get theirs from ClassifyWait, operations from when tracing was on.
 uint8_t VariantOf(EventType type, uint32_t flags, uint32_t arg2);
 
+inline bool IsOfTorch(EventType type) {
+  return type == EventType::kTorchMemory || type == EventType::kTorchReserved;
+}
+inline constexpr uint32_t kNoDevice = 0xff;  // shape of tensor memory of the host
+
 // Likewise of its shape: for copies, the low 24 bits of arg1 (copy kind, source and
-// destination memory; preload/abi/event.h). Kernels have theirs by reference.
-inline uint32_t CopyShape(EventType type, uint64_t arg1) {
+// destination memory), for tensor memory the device's index, the low 8 bits of arg2
+// (preload/abi/event.h). Kernels have theirs by reference.
+inline uint32_t ShapeOf(EventType type, uint64_t arg1, uint32_t arg2) {
+  if (IsOfTorch(type)) return arg2 & 0xff;
   return type == EventType::kGpuCopy ? static_cast<uint32_t>(arg1 & 0xffffff) : 0;
 }
 
@@ -68,6 +77,14 @@ inline uint32_t CopyShape(EventType type, uint64_t arg1) {
 inline bool IsAllocation(const Series& series) {
   return IsMemory(series.type) &&
          (series.variant & (kVariantFree | kVariantFailed)) == 0;
+}
+// True for what makes something live: also for the size of what is reserved.
+inline bool AddsLive(const Series& series) {
+  return IsAllocation(series) || series.type == EventType::kTorchReserved;
+}
+// Which series carries the whole that a series which AddsLive is a part of.
+inline uint32_t TotalOf(uint32_t id, const Series& series) {
+  return series.type == EventType::kTorchReserved ? id : series.total_group;
 }
 
 }  // namespace lull::aggregate

@@ -26,9 +26,27 @@ absl::Status ProcessState::Load(storage::StoreReader& reader) {
   for (const storage::RingRow& ring : rings) RingOf(ring.ring).row = ring;
   LULL_RETURN_IF_ERROR(landmarks_.Load(reader, row_.id));
   LULL_RETURN_IF_ERROR(Replay(reader));
+  LULL_RETURN_IF_ERROR(LoadStepMemory(reader));
   return reader.LiveBlocks(row_.id, [this](const auto& key, const auto& block) {
     blocks_.Restore(key, block);
   });
+}
+
+absl::Status ProcessState::LoadStepMemory(storage::StoreReader& reader) {
+  LULL_RETURN_IF_ERROR(reader.Cells(
+      row_.id, aggregate::kBucketLevels - 1, 0, aggregate::kForever,
+      [this](uint32_t id, const aggregate::Cell& cell) {
+        EventType type = series_[id].type;
+        if (type == EventType::kTotalGroup || type == EventType::kTorchReserved) {
+          step_memory_.RestoreLive(id, cell.live);
+        }
+      }));
+  LULL_ASSIGN_OR_RETURN(auto rows, reader.StepMemory(row_.id));
+  if (rows.empty()) return absl::OkStatus();
+  uint64_t stride = rows.size() > 1 ? rows[1].ordinal - rows[0].ordinal : 1;
+  step_memory_.RestoreSamples(rows.size(), stride, rows.back().ordinal);
+  stored_stride_ = stride;
+  return absl::OkStatus();
 }
 
 // Blame was in the middle of its work when the collector ended: it is given again what
@@ -88,6 +106,7 @@ void ProcessState::ApplyCounters(const lull::v1::ProcessCounters& counters) {
     ring.row.thinned_launches = totals.thinned_launches();
     ring.dirty = true;
   }
+  step_memory_.Advance(counters.as_of_ns());
   if (blame_ == nullptr) return;
   blame_->Advance(counters.as_of_ns());
   TakeDerived();
@@ -121,6 +140,7 @@ void ProcessState::ApplyDevice(const lull::v1::GpuDeviceDef& device) {
 }
 
 void ProcessState::ApplyJobEnd() {
+  step_memory_.Advance(aggregate::kForever);
   if (blame_ == nullptr) return;
   blame_->Finish();
   TakeDerived();
@@ -213,11 +233,15 @@ void ProcessState::ApplyEvents(uint32_t ring_number, const lull::v1::EventColumn
     event.series = series_.Find({type, VariantOf(type, event),
                                  (event.flags & aggregate::kFlagFromPython) != 0,
                                  in.api(i), in.python_stack(i), in.native_stack(i),
-                                 aggregate::CopyShape(type, event.arg1)});
+                                 aggregate::ShapeOf(type, event.arg1, event.arg2)});
     aggregate::AddEvent(series_[event.series], event, CellOf(event, event.series));
     landmarks_.Add(type, event);
+    if (type == EventType::kStep) {
+      step_memory_.EndStep(event.arg0, event.start_ns + event.duration_ns);
+    }
+    if (aggregate::IsMemory(type)) AddRetry(event);
     if (blame_ != nullptr) blame_->Add(event);
-    if (aggregate::IsMemory(type)) {
+    if (aggregate::ChangesLive(type)) {
       memory_.push_back({aggregate::MemoryOrderNs(event), &run, run.events.size()});
     }
     last_event_ns_ = std::max(last_event_ns_, event.start_ns + event.duration_ns);
@@ -239,8 +263,37 @@ void ProcessState::ApplyMemory() {
     aggregate::AddMemory(
         event, [&](uint32_t id) -> aggregate::Cell& { return CellOf(event, id); },
         [&](uint32_t id) -> const aggregate::Series& { return series_[id]; });
+    aggregate::ForEachTotalChange(
+        event, [&](uint32_t id) -> const aggregate::Series& { return series_[id]; },
+        [&](uint32_t id, int64_t bytes) {
+          step_memory_.Change(at.order_ns, id, bytes);
+        });
   }
   memory_.clear();
+}
+
+void ProcessState::AddRetry(const Event& event) {
+  auto retry = retries_.Add(series_[event.series], event);
+  if (!retry) return;
+  aggregate::Series series = series_[retry->series];
+  series.type = EventType::kMallocRetry;
+  series.variant = 0;
+  Event at;
+  at.start_ns = retry->start_ns;
+  CellOf(at, series_.Intern(series))
+      .Add(retry->duration_ns, retry->bytes, retry->succeeded ? 1 : 0);
+}
+
+absl::Status ProcessState::FlushStepMemory(storage::StoreWriter& writer) {
+  if (stored_stride_ != step_memory_.stride()) {
+    stored_stride_ = step_memory_.stride();
+    LULL_RETURN_IF_ERROR(writer.ThinStepMemory(row_.id, stored_stride_));
+  }
+  for (auto& sample : step_memory_.TakeSamples()) {
+    LULL_RETURN_IF_ERROR(writer.PutStepMemory(
+        row_.id, {sample.ordinal, sample.step, sample.end_ns, std::move(sample.live)}));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ProcessState::Flush(storage::StoreWriter& writer, int64_t job) {
@@ -253,6 +306,7 @@ absl::Status ProcessState::Flush(storage::StoreWriter& writer, int64_t job) {
   }
   new_devices_.clear();
   LULL_RETURN_IF_ERROR(landmarks_.Flush(writer, row_.id));
+  LULL_RETURN_IF_ERROR(FlushStepMemory(writer));
   for (auto& [number, ring] : rings_) {
     for (const Run& run : ring->runs) {
       LULL_RETURN_IF_ERROR(

@@ -9,6 +9,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "daemon/aggregate/live_blocks.h"
+#include "daemon/aggregate/malloc_retries.h"
+#include "daemon/aggregate/step_memory.h"
 #include "daemon/collector/blame_feed.h"
 #include "daemon/collector/cell_cache.h"
 #include "daemon/collector/landmarks.h"
@@ -76,6 +78,9 @@ class ProcessState {
   void ApplyGpuCounters(const lull::v1::ProcessCounters& counters);
   void TakeDerived();
   absl::Status Replay(storage::StoreReader& reader);
+  absl::Status LoadStepMemory(storage::StoreReader& reader);
+  absl::Status FlushStepMemory(storage::StoreWriter& writer);
+  void AddRetry(const aggregate::Event& event);
   Ring& RingOf(uint32_t ring);
   Run& RunAt(Ring& ring, uint64_t position);
   aggregate::Cell& CellOf(const aggregate::Event& event, uint32_t series);
@@ -92,6 +97,9 @@ class ProcessState {
   Landmarks landmarks_;
   std::vector<storage::GpuDeviceRow> new_devices_;
   aggregate::LiveBlocks blocks_;
+  aggregate::StepMemory step_memory_;
+  uint64_t stored_stride_ = 1;  // of the samples of step_memory_ in the store
+  aggregate::MallocRetries retries_;
   CellChanges changes_;
   CellCache cells_;
   std::vector<MemoryEvent> memory_;

@@ -72,11 +72,15 @@ uint32_t SeriesTable::Intern(const Series& series) {
   return it->second;
 }
 
-uint32_t SeriesTable::Group(EventType type, uint8_t allocator, uint32_t site) {
+uint32_t SeriesTable::Group(EventType type, const Series& allocation) {
   Series group;
   group.type = type;
-  group.variant = allocator;
-  (type == EventType::kLineGroup ? group.line_site : group.function_site) = site;
+  group.variant = allocation.variant;
+  if (type == EventType::kTotalGroup) group.shape = allocation.shape;
+  if (type == EventType::kLineGroup) group.line_site = allocation.line_site;
+  if (type == EventType::kFunctionGroup) {
+    group.function_site = allocation.function_site;
+  }
   return Intern(group);
 }
 
@@ -87,7 +91,7 @@ uint32_t SeriesTable::Add(const EventIdentity& identity) {
   series.api = identity.api;
   series.shape = identity.shape;
   if (full()) {
-    series.shape = 0;
+    if (!aggregate::IsOfTorch(series.type)) series.shape = 0;
   } else if (series.type >= EventType::kGpuKernel &&
              series.type <= EventType::kGpuDevice) {
     if (series.type == EventType::kGpuKernel) {
@@ -110,9 +114,9 @@ uint32_t SeriesTable::Add(const EventIdentity& identity) {
                                 tables_->Frames(series.python_stack)));
   }
   if (aggregate::IsAllocation(series)) {
-    series.line_group = Group(EventType::kLineGroup, series.variant, site.line);
-    series.function_group =
-        Group(EventType::kFunctionGroup, series.variant, site.function);
+    series.line_group = Group(EventType::kLineGroup, series);
+    series.function_group = Group(EventType::kFunctionGroup, series);
+    series.total_group = Group(EventType::kTotalGroup, series);
   }
   uint32_t id = Intern(series);
   by_identity_[identity] = id;

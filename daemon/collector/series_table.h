@@ -21,7 +21,7 @@ struct EventIdentity {
   uint32_t api = 0;
   uint32_t python_ref = 0;  // of a GPU kernel: the kernel
   uint32_t native_ref = 0;  // of operations and stream waits: the GPU stream
-  uint32_t shape = 0;       // aggregate::CopyShape
+  uint32_t shape = 0;       // aggregate::ShapeOf
   friend bool operator==(const EventIdentity&, const EventIdentity&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const EventIdentity& e) {
@@ -63,7 +63,7 @@ class SeriesTable {
   static constexpr size_t kMaxSeries = 1 << 20;
 
   uint32_t Add(const EventIdentity& identity);
-  uint32_t Group(aggregate::EventType type, uint8_t allocator, uint32_t site);
+  uint32_t Group(aggregate::EventType type, const aggregate::Series& allocation);
   uint32_t Meaning(storage::RefKind kind, uint32_t ref);
 
   JobTables* tables_;

@@ -36,7 +36,7 @@ class Summation {
           }
           bool early = event.start_ns < split;
           aggregate::AddEvent(series, event, (early ? before : cells)[event.series]);
-          if (aggregate::IsMemory(series.type)) {
+          if (aggregate::ChangesLive(series.type)) {
             (early ? memory_before : memory).push_back(event);
           }
         }));
@@ -61,13 +61,12 @@ class Summation {
   absl::Status AddCutBucket(const aggregate::Edge& tail, std::vector<Cell>& cells) {
     if (tail.empty()) return absl::OkStatus();
     uint64_t bucket = tail.begin / aggregate::kBucketNs;
-    return reader_.Cells(process_, 0, bucket, bucket + 1,
-                         [&](uint32_t id, const Cell& cell) {
-                           if (id < cells.size() &&
-                               series_[id].type == aggregate::EventType::kSubmission) {
-                             cells[id].Append(cell);
-                           }
-                         });
+    return reader_.Cells(
+        process_, 0, bucket, bucket + 1, [&](uint32_t id, const Cell& cell) {
+          if (id < cells.size() && aggregate::IsOfCellsAlone(series_[id].type)) {
+            cells[id].Append(cell);
+          }
+        });
   }
 
  private:

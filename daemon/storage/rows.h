@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/aggregate/series.h"
@@ -162,6 +163,14 @@ struct NonFiniteRow {
   uint32_t series = 0;
   bool step_known = false;
   uint64_t step = 0;
+};
+
+// What was live at the end of a step: bytes by series of a whole (aggregate::TotalOf).
+struct StepMemoryRow {
+  uint64_t ordinal = 0;  // of the step among all that were seen, from 0
+  uint64_t step = 0;     // its number
+  uint64_t end_ns = 0;
+  std::vector<std::pair<uint32_t, int64_t>> live;
 };
 
 struct SiteRow {

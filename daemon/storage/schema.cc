@@ -52,7 +52,8 @@ CREATE TABLE sites(job INT, id INT, file TEXT, line INT, function TEXT,
   PRIMARY KEY(job, id)) WITHOUT ROWID;
 CREATE TABLE series(process INT, id INT, type INT, variant INT, api INT,
   python_stack INT, native_stack INT, line_site INT, function_site INT,
-  line_group INT, function_group INT, shape INT, gpu_stream INT, before_line INT,
+  line_group INT, function_group INT, total_group INT, shape INT, gpu_stream INT,
+  before_line INT,
   before_function INT, after_line INT, after_function INT,
   PRIMARY KEY(process, id)) WITHOUT ROWID;
 CREATE TABLE kernel_names(job INT, id INT, name TEXT,
@@ -69,6 +70,8 @@ CREATE TABLE tracing(process INT, start_ns INT, state INT, reason INT,
   PRIMARY KEY(process, start_ns)) WITHOUT ROWID;
 CREATE TABLE non_finite(process INTEGER PRIMARY KEY, time_ns INT, value INT,
   series INT, step_known INT, step INT);
+CREATE TABLE step_memory(process INT, ordinal INT, step INT, end_ns INT, live BLOB,
+  PRIMARY KEY(process, ordinal)) WITHOUT ROWID;
 CREATE TABLE cells(process INT, level INT, bucket INT, chunk INT, data BLOB,
   PRIMARY KEY(process, level, bucket, chunk));
 CREATE TABLE blocks(

@@ -194,16 +194,16 @@ absl::StatusOr<std::vector<SeriesRow>> SqliteReader::AllSeries(int64_t process) 
   return Collect<SeriesRow>(
       db_,
       "SELECT id, type, variant, api, python_stack, native_stack, line_site,"
-      "function_site, line_group, function_group, shape, gpu_stream, before_line,"
-      "before_function, after_line, after_function FROM series WHERE process=? "
-      "ORDER BY id",
+      "function_site, line_group, function_group, total_group, shape, gpu_stream,"
+      "before_line, before_function, after_line, after_function FROM series "
+      "WHERE process=? ORDER BY id",
       [](const Row& r) {
-        return SeriesRow{
-            r.Uint32(0),
-            {static_cast<aggregate::EventType>(r.Int(1)),
-             static_cast<uint8_t>(r.Int(2)), r.Uint32(3), r.Uint32(4), r.Uint32(5),
-             r.Uint32(6), r.Uint32(7), r.Uint32(8), r.Uint32(9), r.Uint32(10),
-             r.Uint32(11), r.Uint32(12), r.Uint32(13), r.Uint32(14), r.Uint32(15)}};
+        return SeriesRow{r.Uint32(0),
+                         {static_cast<aggregate::EventType>(r.Int(1)),
+                          static_cast<uint8_t>(r.Int(2)), r.Uint32(3), r.Uint32(4),
+                          r.Uint32(5), r.Uint32(6), r.Uint32(7), r.Uint32(8),
+                          r.Uint32(9), r.Uint32(10), r.Uint32(11), r.Uint32(12),
+                          r.Uint32(13), r.Uint32(14), r.Uint32(15), r.Uint32(16)}};
       },
       process);
 }
@@ -269,6 +269,24 @@ absl::Status SqliteReader::Cells(int64_t process, uint32_t level, uint64_t first
             });
       },
       process, level, Clamp(first), Clamp(end)));
+  return sound ? absl::OkStatus()
+               : absl::DataLossError("a stored chunk of aggregates is corrupt");
+}
+
+absl::Status SqliteReader::SeriesCells(int64_t process, uint32_t series, uint32_t level,
+                                       uint64_t first, uint64_t end,
+                                       const SeriesCallback& callback) {
+  bool sound = true;
+  LULL_RETURN_IF_ERROR(db_.Query(
+      "SELECT bucket, data FROM cells WHERE process=? AND level=? AND bucket>=? AND "
+      "bucket<? AND chunk=? ORDER BY bucket",
+      [&](const Row& row) {
+        sound &=
+            DecodeChunk(row.Bytes(1), [&](uint32_t index, const aggregate::Cell& cell) {
+              if (index == series % kChunkSeries) callback(row.Uint(0), cell);
+            });
+      },
+      process, level, Clamp(first), Clamp(end), series / kChunkSeries));
   return sound ? absl::OkStatus()
                : absl::DataLossError("a stored chunk of aggregates is corrupt");
 }

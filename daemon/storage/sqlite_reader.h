@@ -34,12 +34,16 @@ class SqliteReader : public StoreReader {
   absl::StatusOr<std::vector<GpuDeviceRow>> GpuDevices(int64_t process) override;
   absl::StatusOr<std::vector<TracingRow>> Tracing(int64_t process) override;
   absl::StatusOr<std::vector<NonFiniteRow>> NonFinite(int64_t process) override;
+  absl::StatusOr<std::vector<StepMemoryRow>> StepMemory(int64_t process) override;
   absl::StatusOr<SiteRow> Site(int64_t job, uint32_t id) override;
   absl::StatusOr<std::vector<aggregate::Frame>> StackFrames(int64_t job,
                                                             uint32_t stack) override;
   absl::StatusOr<bool> Chunk(const ChunkKey& key, CellChunk& chunk) override;
   absl::Status Cells(int64_t process, uint32_t level, uint64_t first, uint64_t end,
                      const CellCallback& callback) override;
+  absl::Status SeriesCells(int64_t process, uint32_t series, uint32_t level,
+                           uint64_t first, uint64_t end,
+                           const SeriesCallback& callback) override;
   absl::Status Events(int64_t process, uint64_t begin_ns, uint64_t end_ns,
                       const EventCallback& callback) override;
   absl::Status LiveBlocks(

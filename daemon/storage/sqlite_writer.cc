@@ -106,11 +106,12 @@ absl::Status SqliteWriter::PutSite(int64_t job, const SiteRow& row) {
 
 absl::Status SqliteWriter::PutSeries(int64_t process, const SeriesRow& row) {
   const aggregate::Series& s = row.series;
-  return db_->Execute("REPLACE INTO series VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+  return db_->Execute("REPLACE INTO series VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                       process, row.id, static_cast<int>(s.type), s.variant, s.api,
                       s.python_stack, s.native_stack, s.line_site, s.function_site,
-                      s.line_group, s.function_group, s.shape, s.gpu_stream,
-                      s.before_line, s.before_function, s.after_line, s.after_function);
+                      s.line_group, s.function_group, s.total_group, s.shape,
+                      s.gpu_stream, s.before_line, s.before_function, s.after_line,
+                      s.after_function);
 }
 
 absl::Status SqliteWriter::PutChunk(const ChunkKey& key, const CellChunk& chunk) {

@@ -68,6 +68,8 @@ class StoreReader {
   // In the order of time.
   virtual absl::StatusOr<std::vector<TracingRow>> Tracing(int64_t process) = 0;
   virtual absl::StatusOr<std::vector<NonFiniteRow>> NonFinite(int64_t process) = 0;
+  // By ordinal.
+  virtual absl::StatusOr<std::vector<StepMemoryRow>> StepMemory(int64_t process) = 0;
 
   // One site, or one stack with its frames; empty when there is none such.
   virtual absl::StatusOr<SiteRow> Site(int64_t job, uint32_t id) = 0;
@@ -81,6 +83,11 @@ class StoreReader {
   using CellCallback = std::function<void(uint32_t series, const aggregate::Cell&)>;
   virtual absl::Status Cells(int64_t process, uint32_t level, uint64_t first,
                              uint64_t end, const CellCallback& callback) = 0;
+  // Likewise with the cells of one series alone, and with their bucket.
+  using SeriesCallback = std::function<void(uint64_t bucket, const aggregate::Cell&)>;
+  virtual absl::Status SeriesCells(int64_t process, uint32_t series, uint32_t level,
+                                   uint64_t first, uint64_t end,
+                                   const SeriesCallback& callback) = 0;
 
   // Calls back with every event that starts in [begin_ns, end_ns), ring by ring.
   using EventCallback = std::function<void(const aggregate::Event&)>;
@@ -119,6 +126,9 @@ class StoreWriter {
   virtual absl::Status PutGpuDevice(int64_t process, const GpuDeviceRow& row) = 0;
   virtual absl::Status PutTracing(int64_t process, const TracingRow& row) = 0;
   virtual absl::Status PutNonFinite(int64_t process, const NonFiniteRow& row) = 0;
+  virtual absl::Status PutStepMemory(int64_t process, const StepMemoryRow& row) = 0;
+  // Keeps those whose ordinal is a multiple of `stride`.
+  virtual absl::Status ThinStepMemory(int64_t process, uint64_t stride) = 0;
   virtual absl::Status PutChunk(const ChunkKey& key, const CellChunk& chunk) = 0;
 
   // Stores events at positions first_position, first_position + 1, ... of a ring.

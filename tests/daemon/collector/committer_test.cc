@@ -258,6 +258,12 @@ class BrokenWriter : public storage::StoreWriter {
   absl::Status PutNonFinite(int64_t p, const storage::NonFiniteRow& row) override {
     return real_.PutNonFinite(p, row);
   }
+  absl::Status PutStepMemory(int64_t p, const storage::StepMemoryRow& row) override {
+    return real_.PutStepMemory(p, row);
+  }
+  absl::Status ThinStepMemory(int64_t p, uint64_t stride) override {
+    return real_.ThinStepMemory(p, stride);
+  }
   absl::Status PutSite(int64_t j, const storage::SiteRow& row) override {
     return real_.PutSite(j, row);
   }
