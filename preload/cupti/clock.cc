@@ -191,6 +191,18 @@ bool ClockView::convert(uint64_t trace, uint64_t not_before, uint64_t not_after,
   return found.decided();
 }
 
+bool ClockView::goes_on() const {
+  if (count_ == 0) return false;
+  return is_native(samples_[count_ - 1]) || (count_ > 1 && rated_[count_ - 2]);
+}
+
+bool ClockSamples::go_on() const {
+  if (!is_foreign()) return true;
+  ClockView view;
+  copy(&view);
+  return view.goes_on();
+}
+
 bool ClockSamples::take(const Api& api, bool now) {
   uint64_t last = last_ns_.load(std::memory_order_relaxed);
   uint64_t start = monotonic_ns();

@@ -47,6 +47,10 @@ class ClockView {
   bool convert(uint64_t trace, uint64_t not_before, uint64_t not_after,
                uint64_t* monotonic) const;
 
+  // Times just after the newest sample can be converted. Not so with the first one of
+  // another user's clock: its rate is not known.
+  bool goes_on() const;
+
   uint32_t size() const { return count_; }
 
  private:
@@ -71,6 +75,8 @@ class ClockSamples {
 
   void add(const ClockSample& sample);
   void copy(ClockView* view) const;
+  // Times from the newest sample on will be readable: ClockView::goes_on().
+  bool go_on() const;
   // The newest sample was not CLOCK_REALTIME.
   bool is_foreign() const { return foreign_.load(std::memory_order_relaxed); }
 

@@ -86,6 +86,12 @@ void Tracer::start(const Wanted& wanted, uint64_t now) {
   if (!load(now)) return;
   CaptureTolerated captures_stay_valid;
   if (!clock_.take(api_, true)) return fail(kNotInitialized);
+  // Somebody else's clock is known by two samples. Records that came before the second
+  // could not be read.
+  if (!clock_.go_on()) {
+    try_again_ns_ = now + kSamplePeriodNs;
+    return;
+  }
   forwards_.store(false, std::memory_order_release);
   Result result = api_.register_callbacks(on_buffer_requested, on_buffer_completed);
   if (result != kSuccess) return fail(result);

@@ -72,8 +72,11 @@ PointerKind ask_driver(const void* pointer) {
 
 PointerKind kind_of(Library library, const void* pointer) {
   if (pointer == nullptr) return PointerKind::kDevice;
-  return library == Library::kDriver ? ask_driver(pointer)
-                                     : ask_runtime(library, pointer);
+  // The driver first, also for calls of the runtime, which has it loaded: questions to
+  // the runtime would stand in the traces that torch.profiler takes.
+  PointerKind kind = ask_driver(pointer);
+  if (kind != PointerKind::kUnknown || library == Library::kDriver) return kind;
+  return ask_runtime(library, pointer);
 }
 
 }  // namespace lull

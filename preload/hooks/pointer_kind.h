@@ -12,8 +12,8 @@ enum class PointerKind : uint8_t {
   kUnknown,   // CUDA would not say
 };
 
-// Asks the library that made the call, which is initialised by now. Leaves the
-// thread's last CUDA error and a stream capture alone.
+// Asks the driver, or else the library that made the call, which is initialised by now.
+// Leaves the thread's last CUDA error and a stream capture alone.
 PointerKind kind_of(Library library, const void* pointer);
 
 }  // namespace lull

@@ -189,6 +189,22 @@ TEST(ClockSamples, TellAWallClockFromAnotherOne) {
   EXPECT_FALSE(samples.take(api, true));
 }
 
+TEST(ClockSamples, GoOnWithAnotherClockOnceItsRateIsKnown) {
+  auto ticks = [](uint64_t at) { return 3 * (at - kBoot); };
+  ClockSamples samples;
+  samples.add({kBoot, wall(kBoot), wall(kBoot)});
+  EXPECT_TRUE(samples.go_on());
+  uint64_t first = kBoot + 100 * kMilli;
+  samples.add({first, ticks(first), wall(first)});
+  EXPECT_FALSE(samples.go_on()) << "one sample of it";
+  uint64_t second = kBoot + 200 * kMilli;
+  samples.add({second, ticks(second), wall(second)});
+  EXPECT_TRUE(samples.go_on());
+  ClockView view;
+  samples.copy(&view);
+  EXPECT_LE(std::abs(error_at(view, ticks, second + 50 * kMilli)), 2);
+}
+
 TEST(ClockSamples, AreWholeWhileOthersAreAdded) {
   ClockSamples samples;
   std::atomic<bool> stop{false};
