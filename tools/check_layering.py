@@ -19,10 +19,11 @@ ALLOWED = {
     "daemon/base": set(),
     "daemon/aggregate": {"daemon/base"},
     "daemon/blame": set(),
+    "daemon/steps": set(),
     "daemon/storage": {"daemon/base", "daemon/aggregate", "proto"},
     "daemon/relay": {"preload/abi", "proto", "daemon/base"},
     "daemon/collector": {"proto", "daemon/base", "daemon/aggregate", "daemon/blame",
-                         "daemon/storage", "daemon/query"},
+                         "daemon/steps", "daemon/storage", "daemon/query"},
     "daemon/query": {"proto", "daemon/base", "daemon/aggregate", "daemon/storage"},
     "cli": {"proto", "daemon/base", "daemon/relay"},
 }

@@ -1,5 +1,5 @@
-// What the name of a kernel tells about it. The only list of such names; extend it here,
-// and the test beside it with a name as the tools print it.
+// What the name of a kernel tells about it. The only list of such names; extend it
+// here, and the test beside it with a name as the tools print it.
 #pragma once
 
 #include <string_view>

@@ -55,8 +55,7 @@ double BlocksPerMultiprocessor(const LaunchShape& shape, const DeviceLimits& dev
 double OccupancyPercent(const LaunchShape& shape, const DeviceLimits& device) {
   uint32_t most = MaxActiveBlocks(shape, device);
   if (most == 0) return 0;
-  double resident =
-      std::min<double>(most, BlocksPerMultiprocessor(shape, device));
+  double resident = std::min<double>(most, BlocksPerMultiprocessor(shape, device));
   return std::min(100.0, 100.0 * resident * shape.threads_per_block /
                              static_cast<double>(device.max_threads));
 }

@@ -1,5 +1,6 @@
-// How full a kernel can fill the multiprocessors, from its launch shape and the device's
-// limits. Estimates, as other tools give them: what really ran side by side is not known.
+// How full a kernel can fill the multiprocessors, from its launch shape and the
+// device's limits. Estimates, as other tools give them: what really ran side by side is
+// not known.
 #pragma once
 
 #include <cstdint>

@@ -19,6 +19,7 @@ namespace {
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint32_t kTracingWarmUp = 1;  // lull::abi::TracingState
 constexpr uint32_t kTracingActive = 2;
+constexpr uint32_t kReasonProcessEnd = 5;  // lull::abi::TracingReason
 
 // Shorter reports of tensors come from the caching allocator's free lists: no gap is
 // their fault, and there are many.
@@ -190,7 +191,14 @@ void BlameFeed::AddOperation(const Series& series, const Event& event) {
 void BlameFeed::AddTracing(const Event& event) {
   bool on = event.arg0 == kTracingActive;
   uint64_t at = ToEngine(event.start_ns);
-  on ? engine_.Trace(at) : engine_.Untrace(at);
+  // A program that ends has nothing left for the device to do: what comes after the
+  // last operation is no gap, and tracing that is never ended ends with it (Finish).
+  bool at_exit = !on && event.arg1 == kReasonProcessEnd;
+  if (on) {
+    engine_.Trace(at);
+  } else if (!at_exit) {
+    engine_.Untrace(at);
+  }
   if (event.start_ns < traced_change_ns_) return;
   traced_change_ns_ = event.start_ns;
   traced_ = on;
@@ -223,7 +231,8 @@ void BlameFeed::AddTold(const Series& series, const Event& event) {
 
 void BlameFeed::Advance(uint64_t as_of_ns) {
   if (finished_) return;
-  engine_.Advance(ToEngine(as_of_ns), ToEngine(GpuMark(as_of_ns)));
+  gpu_ns_ = GpuMark(as_of_ns);
+  engine_.Advance(ToEngine(as_of_ns), ToEngine(gpu_ns_));
   // What a mark speaks of was committed before it, but perhaps in a ring that the relay
   // had read already: it is in the next batch at the latest.
   mark_ns_ = next_mark_ns_;

@@ -38,6 +38,8 @@ class BlameFeed : private blame::Sink {
   static uint64_t ReplayFrom(uint64_t judged_ns);
   void Restore(uint64_t judged_ns, bool traced);
 
+  // Operations that ended before it are here, as of the last Advance.
+  uint64_t gpu_ns() const { return gpu_ns_; }
   // Idle and traced time before it has been told; none from it on has.
   uint64_t judged_ns() const { return judged_ns_; }
   uint64_t late_operations() const {
@@ -95,6 +97,7 @@ class BlameFeed : private blame::Sink {
   bool finished_ = false;
 
   uint64_t mark_ns_ = 0;       // in force: operations that ended before it are here
+  uint64_t gpu_ns_ = 0;
   uint64_t next_mark_ns_ = 0;  // told in the batch at hand, in force after it
   bool traced_ = false;        // the latest that was told
   bool flowing_ = false;       // records come: traced, or warming up

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "daemon/aggregate/kernel_names.h"
 #include "daemon/base/status.h"
 
 namespace lull::collector {
@@ -41,12 +42,17 @@ storage::KernelRow RowOf(uint32_t name, const lull::v1::KernelDef& definition) {
 
 absl::Status GpuTables::Load(storage::StoreReader& reader, int64_t job) {
   LULL_ASSIGN_OR_RETURN(auto names, reader.KernelNames(job));
-  for (const auto& row : names) name_ids_[row.name] = row.id;
+  for (const auto& row : names) Remember(row);
   LULL_ASSIGN_OR_RETURN(auto kernels, reader.Kernels(job));
   for (const auto& row : kernels) Remember(row);
   LULL_ASSIGN_OR_RETURN(auto streams, reader.GpuStreams(job));
   for (const auto& row : streams) Remember(row);
   return absl::OkStatus();
+}
+
+void GpuTables::Remember(const storage::KernelNameRow& row) {
+  name_ids_[row.name] = row.id;
+  if (aggregate::IsCommunicationKernel(row.name)) communication_.insert(row.id);
 }
 
 void GpuTables::Remember(const storage::KernelRow& row) {
@@ -66,8 +72,8 @@ uint32_t GpuTables::InternName(const std::string& name) {
   if (known != name_ids_.end()) return known->second;
   if (name_ids_.size() >= kMaxNames) return 0;
   auto id = static_cast<uint32_t>(name_ids_.size() + 1);
-  name_ids_[name] = id;
   new_names_.push_back({id, name});
+  Remember(new_names_.back());
   return id;
 }
 

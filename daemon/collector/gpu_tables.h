@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "daemon/storage/store.h"
 #include "events.pb.h"
@@ -29,6 +30,10 @@ class GpuTables {
   uint32_t KernelName(uint32_t kernel) const {
     return kernel == 0 ? 0 : kernel_names_[kernel - 1];
   }
+  // By its name: NCCL's and the like.
+  bool IsCommunication(uint32_t kernel) const {
+    return communication_.contains(KernelName(kernel));
+  }
   // All zero for id 0.
   const storage::GpuStreamRow& Stream(uint32_t id) const { return streams_[id]; }
 
@@ -40,10 +45,12 @@ class GpuTables {
   static constexpr size_t kMaxStreams = 65536;
 
   uint32_t InternName(const std::string& name);
+  void Remember(const storage::KernelNameRow& row);
   void Remember(const storage::KernelRow& row);
   void Remember(const storage::GpuStreamRow& row);
 
   absl::flat_hash_map<std::string, uint32_t> name_ids_;
+  absl::flat_hash_set<uint32_t> communication_;            // ids of names
   absl::flat_hash_map<std::string, uint32_t> kernel_ids_;  // by content
   std::vector<uint32_t> kernel_names_;                     // by kernel id - 1
   absl::flat_hash_map<std::string, uint32_t> stream_ids_;  // by content

@@ -13,7 +13,10 @@ using aggregate::EventType;
 
 ProcessState::ProcessState(storage::ProcessRow row, JobTables& tables,
                            uint64_t job_start_ns, bool blame)
-    : row_(std::move(row)), series_(tables), job_start_ns_(job_start_ns) {
+    : row_(std::move(row)),
+      series_(tables),
+      job_start_ns_(job_start_ns),
+      steps_(series_, tables.gpu()) {
   if (blame && row_.end_ns == 0) {
     blame_ = std::make_unique<BlameFeed>(series_, tables.gpu(), job_start_ns);
   }
@@ -25,6 +28,8 @@ absl::Status ProcessState::Load(storage::StoreReader& reader) {
   LULL_ASSIGN_OR_RETURN(auto rings, reader.Rings(row_.id));
   for (const storage::RingRow& ring : rings) RingOf(ring.ring).row = ring;
   LULL_RETURN_IF_ERROR(landmarks_.Load(reader, row_.id));
+  LULL_ASSIGN_OR_RETURN(auto steps, reader.Steps(row_.id, 0, aggregate::kForever, 1));
+  if (!steps.empty()) steps_.Restore(steps.back());
   LULL_RETURN_IF_ERROR(Replay(reader));
   LULL_RETURN_IF_ERROR(LoadStepMemory(reader));
   return reader.LiveBlocks(row_.id, [this](const auto& key, const auto& block) {
@@ -56,8 +61,10 @@ absl::Status ProcessState::Replay(storage::StoreReader& reader) {
   const uint64_t from = BlameFeed::ReplayFrom(row_.judged_ns);
   blame_->Restore(row_.judged_ns, landmarks_.TracedAt(from));
   blame_->set_late_before(row_.late_operations);
-  return reader.Events(row_.id, from, aggregate::kForever,
-                       [this](const Event& event) { blame_->Add(event); });
+  return reader.Events(row_.id, from, aggregate::kForever, [this](const Event& event) {
+    blame_->Add(event);
+    steps_.Add(event);
+  });
 }
 
 ProcessState::Ring& ProcessState::RingOf(uint32_t ring) {
@@ -107,9 +114,11 @@ void ProcessState::ApplyCounters(const lull::v1::ProcessCounters& counters) {
     ring.dirty = true;
   }
   step_memory_.Advance(counters.as_of_ns());
-  if (blame_ == nullptr) return;
-  blame_->Advance(counters.as_of_ns());
-  TakeDerived();
+  if (blame_ != nullptr) {
+    blame_->Advance(counters.as_of_ns());
+    TakeDerived();
+  }
+  steps_.Advance(counters.as_of_ns(), blame_ != nullptr ? blame_->gpu_ns() : 0);
 }
 
 void ProcessState::ApplyGpuCounters(const lull::v1::ProcessCounters& counters) {
@@ -141,9 +150,11 @@ void ProcessState::ApplyDevice(const lull::v1::GpuDeviceDef& device) {
 
 void ProcessState::ApplyJobEnd() {
   step_memory_.Advance(aggregate::kForever);
-  if (blame_ == nullptr) return;
-  blame_->Finish();
-  TakeDerived();
+  if (blame_ != nullptr) {
+    blame_->Finish();
+    TakeDerived();
+  }
+  steps_.Advance(aggregate::kForever, aggregate::kForever);
 }
 
 // What blame has said goes the way of all events, in a ring of its own.
@@ -241,6 +252,7 @@ void ProcessState::ApplyEvents(uint32_t ring_number, const lull::v1::EventColumn
     }
     if (aggregate::IsMemory(type)) AddRetry(event);
     if (blame_ != nullptr) blame_->Add(event);
+    steps_.Add(event);
     if (aggregate::ChangesLive(type)) {
       memory_.push_back({aggregate::MemoryOrderNs(event), &run, run.events.size()});
     }
@@ -306,6 +318,9 @@ absl::Status ProcessState::Flush(storage::StoreWriter& writer, int64_t job) {
   }
   new_devices_.clear();
   LULL_RETURN_IF_ERROR(landmarks_.Flush(writer, row_.id));
+  for (const storage::StepRow& step : steps_.TakeSteps()) {
+    LULL_RETURN_IF_ERROR(writer.PutStep(row_.id, step));
+  }
   LULL_RETURN_IF_ERROR(FlushStepMemory(writer));
   for (auto& [number, ring] : rings_) {
     for (const Run& run : ring->runs) {

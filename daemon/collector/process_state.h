@@ -15,6 +15,7 @@
 #include "daemon/collector/cell_cache.h"
 #include "daemon/collector/landmarks.h"
 #include "daemon/collector/series_table.h"
+#include "daemon/collector/step_feed.h"
 #include "daemon/storage/store.h"
 #include "events.pb.h"
 
@@ -94,6 +95,7 @@ class ProcessState {
   uint64_t events_stored_ = 0;
   absl::flat_hash_map<uint32_t, std::unique_ptr<Ring>> rings_;
   std::unique_ptr<BlameFeed> blame_;  // none: nothing to judge
+  StepFeed steps_;
   Landmarks landmarks_;
   std::vector<storage::GpuDeviceRow> new_devices_;
   aggregate::LiveBlocks blocks_;

@@ -14,8 +14,8 @@ using aggregate::Cell;
 using aggregate::EventType;
 using aggregate::Series;
 
-// What makes two idle stretches one row, in the order of Key: cause, API, before, after,
-// culprit (a site, or the two stacks).
+// What makes two idle stretches one row, in the order of Key: cause, API, before,
+// after, culprit (a site, or the two stacks).
 using Key = std::array<uint32_t, 6>;
 
 struct Row {
@@ -26,7 +26,8 @@ struct Row {
 Key KeyOf(const Series& s, lull::v1::GroupBy by) {
   switch (by) {
     case lull::v1::GROUP_BY_FUNCTION:
-      return {s.variant, s.api, s.before_function, s.after_function, s.function_site, 0};
+      return {s.variant,        s.api,           s.before_function,
+              s.after_function, s.function_site, 0};
     case lull::v1::GROUP_BY_STACK:
       return {s.variant,    s.api,          s.before_line,
               s.after_line, s.python_stack, s.native_stack};
@@ -45,8 +46,7 @@ void ForEachIdle(const std::vector<ProcessSums>& processes, Visitor&& visit) {
   }
 }
 
-void FillCauses(const std::vector<ProcessSums>& processes,
-                lull::v1::GapsReply* reply) {
+void FillCauses(const std::vector<ProcessSums>& processes, lull::v1::GapsReply* reply) {
   std::array<Cell, kCauses> causes = {};
   ForEachIdle(processes, [&](const Series& series, const Cell& cell) {
     if (series.variant < kCauses) causes[series.variant].Append(cell);
@@ -59,16 +59,16 @@ void FillCauses(const std::vector<ProcessSums>& processes,
     row->set_total_ns(causes[cause].total_ns);
     row->set_max_ns(causes[cause].max_ns);
   }
-  std::stable_sort(reply->mutable_causes()->begin(), reply->mutable_causes()->end(),
-                   [](const auto& a, const auto& b) {
-                     return a.total_ns() > b.total_ns();
-                   });
+  std::stable_sort(
+      reply->mutable_causes()->begin(), reply->mutable_causes()->end(),
+      [](const auto& a, const auto& b) { return a.total_ns() > b.total_ns(); });
 }
 
 void FillRow(const Row& from, bool by_function, Names& names, lull::v1::GapRow* row) {
   const Series& s = from.longest;
   row->set_cause(static_cast<lull::v1::GapCause>(s.variant));
-  names.FillSite(by_function ? s.before_function : s.before_line, row->mutable_before());
+  names.FillSite(by_function ? s.before_function : s.before_line,
+                 row->mutable_before());
   names.FillSite(by_function ? s.after_function : s.after_line, row->mutable_after());
   names.FillSite(by_function ? s.function_site : s.line_site, row->mutable_culprit());
   row->set_culprit_api(names.Api(s.api));

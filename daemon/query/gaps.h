@@ -9,9 +9,9 @@
 
 namespace lull::query {
 
-// Causes sum to the idle time of the range exactly; so do all rows. `count` counts parts
-// of gaps that begin in the range, `max_ns` is the whole length of the longest part that
-// lies in it, also where the range cuts it off.
+// Causes sum to the idle time of the range exactly; so do all rows. `count` counts
+// parts of gaps that begin in the range, `max_ns` is the whole length of the longest
+// part that lies in it, also where the range cuts it off.
 void FillGaps(const std::vector<ProcessSums>& processes,
               const lull::v1::ReportRequest& request, Names& names,
               lull::v1::GapsReply* reply);

@@ -70,10 +70,10 @@ void AddSpans(const storage::JobRow& job, const ProcessSums& sums, TimeRange ran
   const uint64_t process_end = EndOf(job, sums.process);
   for (size_t i = 0; i < sums.tracing.size(); ++i) {
     const storage::TracingRow& row = sums.tracing[i];
-    uint64_t end = i + 1 < sums.tracing.size()
-                       ? sums.tracing[i + 1].start_ns
-                       : std::max(process_end, row.start_ns);
-    uint64_t from = std::max(range.since, aggregate::AfterStart(row.start_ns, job.start_ns));
+    uint64_t end = i + 1 < sums.tracing.size() ? sums.tracing[i + 1].start_ns
+                                               : std::max(process_end, row.start_ns);
+    uint64_t from =
+        std::max(range.since, aggregate::AfterStart(row.start_ns, job.start_ns));
     uint64_t to = std::min(range.until, aggregate::AfterStart(end, job.start_ns));
     if (row.state == kOff || from >= to) continue;
     lull::v1::TracingSpan span;
@@ -183,9 +183,9 @@ void FillDevices(const std::vector<ProcessSums>& processes,
   }
 }
 
-void FillNonFinite(
-    const storage::JobRow& job, const std::vector<ProcessSums>& processes, Names& names,
-    google::protobuf::RepeatedPtrField<lull::v1::NonFinite>* out) {
+void FillNonFinite(const storage::JobRow& job,
+                   const std::vector<ProcessSums>& processes, Names& names,
+                   google::protobuf::RepeatedPtrField<lull::v1::NonFinite>* out) {
   for (const ProcessSums& sums : processes) {
     for (const storage::NonFiniteRow& first : sums.non_finite) {
       lull::v1::NonFinite* row = out->Add();

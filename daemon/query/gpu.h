@@ -22,8 +22,8 @@ std::string WhyNoGpuTruth(const storage::JobRow& job,
 
 void FillDevices(const std::vector<ProcessSums>& processes,
                  google::protobuf::RepeatedPtrField<lull::v1::DeviceRow>* out);
-void FillNonFinite(
-    const storage::JobRow& job, const std::vector<ProcessSums>& processes, Names& names,
-    google::protobuf::RepeatedPtrField<lull::v1::NonFinite>* out);
+void FillNonFinite(const storage::JobRow& job,
+                   const std::vector<ProcessSums>& processes, Names& names,
+                   google::protobuf::RepeatedPtrField<lull::v1::NonFinite>* out);
 
 }  // namespace lull::query

@@ -13,8 +13,9 @@ constexpr uint32_t kTracingYielded = 3;
 constexpr uint32_t kModeHost = 0;
 
 bool HasState(const ProcessSums& sums, uint32_t state) {
-  return std::any_of(sums.tracing.begin(), sums.tracing.end(),
-                     [&](const storage::TracingRow& row) { return row.state == state; });
+  return std::any_of(
+      sums.tracing.begin(), sums.tracing.end(),
+      [&](const storage::TracingRow& row) { return row.state == state; });
 }
 
 std::string WhyNot(const storage::JobRow& job, const ProcessSums& sums) {
@@ -47,7 +48,8 @@ std::string WhyNot(const storage::JobRow& job, const ProcessSums& sums) {
                           : absl::StrCat(" (schedule ", job.gpu_schedule, ")"));
 }
 
-// How much a process has to say: one that worked on the GPU goes before one that did not.
+// How much a process has to say: one that worked on the GPU goes before one that did
+// not.
 bool SaysLess(const ProcessSums& a, const ProcessSums& b) {
   return a.process.gpu_calls < b.process.gpu_calls;
 }
@@ -57,8 +59,8 @@ bool SaysLess(const ProcessSums& a, const ProcessSums& b) {
 std::string WhyNoGpuTruth(const storage::JobRow& job,
                           const std::vector<ProcessSums>& processes) {
   if (job.gpu_mode == kModeHost) return "tracing of the GPU is off (--gpu host)";
-  bool traced_elsewhere = std::any_of(
-      processes.begin(), processes.end(), [](const ProcessSums& sums) {
+  bool traced_elsewhere =
+      std::any_of(processes.begin(), processes.end(), [](const ProcessSums& sums) {
         return std::any_of(sums.series.begin(), sums.series.end(), [](const auto& s) {
           return s.type == aggregate::EventType::kCoverage;
         });

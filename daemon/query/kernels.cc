@@ -30,6 +30,7 @@ struct Line {
 struct Kernel {
   Cell sum;
   double blocks = 0;     // times ns
+  double filled = 0;     // likewise, at most 1 block per multiprocessor
   double occupancy = 0;  // times ns
   uint64_t shaped_ns = 0;
   std::map<uint32_t, Line> lines;  // by line site
@@ -72,7 +73,9 @@ void AddOperation(const Series& series, const Cell& cell,
   aggregate::LaunchShape shape = ShapeOf(row);
   if (shape.blocks == 0 || limits.multiprocessors == 0) return;
   auto weight = static_cast<double>(cell.total_ns);
-  kernel.blocks += weight * aggregate::BlocksPerMultiprocessor(shape, limits);
+  double blocks = aggregate::BlocksPerMultiprocessor(shape, limits);
+  kernel.blocks += weight * blocks;
+  kernel.filled += weight * std::min(1.0, blocks);
   kernel.occupancy += weight * aggregate::OccupancyPercent(shape, limits);
   kernel.shaped_ns += cell.total_ns;
 }
@@ -200,13 +203,33 @@ void FillCopies(const std::vector<ProcessSums>& processes,
     row->set_bytes(cell.amount);
     row->set_total_ns(cell.total_ns);
   }
-  std::stable_sort(reply->mutable_copies()->begin(), reply->mutable_copies()->end(),
-                   [](const auto& a, const auto& b) {
-                     return a.total_ns() > b.total_ns();
-                   });
+  std::stable_sort(
+      reply->mutable_copies()->begin(), reply->mutable_copies()->end(),
+      [](const auto& a, const auto& b) { return a.total_ns() > b.total_ns(); });
 }
 
 }  // namespace
+
+KernelQuality QualityOf(const std::vector<ProcessSums>& processes, Names& names) {
+  double total = 0, shaped = 0, filled = 0, occupancy = 0, tensor_core = 0;
+  for (const auto& [id, kernel] : Collect(processes, names)) {
+    auto ns = static_cast<double>(kernel.sum.total_ns);
+    total += ns;
+    shaped += static_cast<double>(kernel.shaped_ns);
+    filled += kernel.filled;
+    occupancy += kernel.occupancy;
+    if (id != kGraph && aggregate::IsTensorCoreKernel(names.KernelName(id))) {
+      tensor_core += ns;
+    }
+  }
+  KernelQuality quality;
+  if (shaped > 0) {
+    quality.multiprocessors = 100 * filled / shaped;
+    quality.occupancy = occupancy / shaped;
+  }
+  if (total > 0) quality.tensor_core = 100 * tensor_core / total;
+  return quality;
+}
 
 void FillKernels(const std::vector<ProcessSums>& processes,
                  const lull::v1::ReportRequest& request, Names& names,

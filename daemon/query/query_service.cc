@@ -10,15 +10,19 @@
 #include "daemon/query/gpu.h"
 #include "daemon/query/job_lookup.h"
 #include "daemon/query/kernels.h"
+#include "daemon/query/memory.h"
 #include "daemon/query/names.h"
 #include "daemon/query/report.h"
 #include "daemon/query/reports.h"
+#include "daemon/query/steps.h"
 #include "daemon/query/totals.h"
 
 namespace lull::query {
 namespace {
 
 using lull::v1::ReportRequest;
+
+constexpr uint32_t kStepsOfAReport = 5;
 
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
@@ -153,13 +157,45 @@ grpc::Status QueryService::GetKernels(grpc::ServerContext* context,
       });
 }
 
+grpc::Status QueryService::GetSteps(grpc::ServerContext* context,
+                                    const ReportRequest* request,
+                                    lull::v1::StepsReply* reply) {
+  absl::Status filled;
+  grpc::Status answered = Answer(
+      store_, admit_(*context), *request, reply, [&](const View& view, Names& names) {
+        filled = FillSteps(*view.reader, view.job, view.processes, view.range,
+                           request->top(), names, reply);
+        FillGpu(view.job, view.processes, view.range, names, reply->mutable_gpu());
+      });
+  return answered.ok() ? ToGrpc(filled) : answered;
+}
+
+grpc::Status QueryService::GetMemory(grpc::ServerContext* context,
+                                     const ReportRequest* request,
+                                     lull::v1::MemoryReply* reply) {
+  absl::Status filled;
+  grpc::Status answered = Answer(
+      store_, admit_(*context), *request, reply, [&](const View& view, Names& names) {
+        filled = FillMemory(*view.reader, view.job, view.processes, *request,
+                            MemoryDetail::kAll, names, reply);
+      });
+  return answered.ok() ? ToGrpc(filled) : answered;
+}
+
 grpc::Status QueryService::GetReport(grpc::ServerContext* context,
                                      const ReportRequest* request,
                                      lull::v1::ReportReply* reply) {
-  return Answer(store_, admit_(*context), *request, reply,
-                [&](const View& view, Names& names) {
-                  FillReport(view.job, view.processes, *request, names, reply);
-                });
+  absl::Status filled;
+  grpc::Status answered = Answer(
+      store_, admit_(*context), *request, reply, [&](const View& view, Names& names) {
+        FillReport(view.job, view.processes, *request, names, reply);
+        filled = FillSteps(*view.reader, view.job, view.processes, view.range,
+                           kStepsOfAReport, names, reply->mutable_steps());
+        if (!filled.ok()) return;
+        filled = FillMemory(*view.reader, view.job, view.processes, *request,
+                            MemoryDetail::kTotals, names, reply->mutable_memory());
+      });
+  return answered.ok() ? ToGrpc(filled) : answered;
 }
 
 }  // namespace lull::query

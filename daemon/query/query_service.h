@@ -38,6 +38,12 @@ class QueryService : public lull::v1::Query::Service {
   grpc::Status GetKernels(grpc::ServerContext* context,
                           const lull::v1::ReportRequest* request,
                           lull::v1::KernelsReply* reply) override;
+  grpc::Status GetSteps(grpc::ServerContext* context,
+                        const lull::v1::ReportRequest* request,
+                        lull::v1::StepsReply* reply) override;
+  grpc::Status GetMemory(grpc::ServerContext* context,
+                         const lull::v1::ReportRequest* request,
+                         lull::v1::MemoryReply* reply) override;
   grpc::Status GetReport(grpc::ServerContext* context,
                          const lull::v1::ReportRequest* request,
                          lull::v1::ReportReply* reply) override;

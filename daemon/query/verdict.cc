@@ -43,9 +43,9 @@ std::string Verdict(const TimeShares& shares) {
     return static_cast<double>(ns) / static_cast<double>(shares.traced_ns);
   };
   if (share(computing) >= kComputeBusy) return "compute";
-  const Group& largest = *std::max_element(
-      std::begin(groups), std::end(groups),
-      [](const Group& a, const Group& b) { return a.ns < b.ns; });
+  const Group& largest =
+      *std::max_element(std::begin(groups), std::end(groups),
+                        [](const Group& a, const Group& b) { return a.ns < b.ns; });
   if (share(largest.ns) >= kLeastShare) return largest.name;
   return share(computing) >= kMostlyBusy ? "compute" : "";
 }

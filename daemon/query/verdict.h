@@ -14,7 +14,7 @@ inline constexpr size_t kCauses = 12;  // of lull.v1.GapCause
 struct TimeShares {
   uint64_t traced_ns = 0;
   uint64_t busy_ns = 0;
-  uint64_t communication_ns = 0;  // of busy: NCCL's kernels, added up
+  uint64_t communication_ns = 0;               // of busy: NCCL's kernels, added up
   std::array<uint64_t, kCauses> idle_ns = {};  // by GapCause
 };
 

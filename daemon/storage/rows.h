@@ -3,6 +3,7 @@
 // site) or within the process (series).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -163,6 +164,24 @@ struct NonFiniteRow {
   uint32_t series = 0;
   bool step_known = false;
   uint64_t step = 0;
+};
+
+// Where the boundaries of steps come from; the program's own as lull::abi::StepSource.
+enum class StepSource : uint32_t {
+  kNone = 0,
+  kOptimizer = 1,
+  kNvtxRange = 2,
+  kPeriod = 3,  // of the sequence of CUDA calls
+};
+
+// A training step and what it was spent on.
+struct StepRow {
+  uint64_t number = 0;
+  StepSource source = StepSource::kNone;
+  uint64_t start_ns = 0;
+  uint64_t end_ns = 0;
+  bool traced = false;                   // wholly in traced time
+  std::array<uint64_t, 7> part_ns = {};  // by steps::Part; the rest is other
 };
 
 // What was live at the end of a step: bytes by series of a whole (aggregate::TotalOf).

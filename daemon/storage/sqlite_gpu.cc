@@ -98,11 +98,10 @@ absl::Status SqliteWriter::PutKernelName(int64_t job, const KernelNameRow& row) 
 }
 
 absl::Status SqliteWriter::PutKernel(int64_t job, const KernelRow& row) {
-  return db_->Execute("REPLACE INTO kernels VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", job,
-                      row.id, row.name, row.grid[0], row.grid[1], row.grid[2],
-                      row.block[0], row.block[1], row.block[2],
-                      row.registers_per_thread, row.static_shared_bytes,
-                      row.dynamic_shared_bytes);
+  return db_->Execute(
+      "REPLACE INTO kernels VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", job, row.id, row.name,
+      row.grid[0], row.grid[1], row.grid[2], row.block[0], row.block[1], row.block[2],
+      row.registers_per_thread, row.static_shared_bytes, row.dynamic_shared_bytes);
 }
 
 absl::Status SqliteWriter::PutGpuStream(int64_t job, const GpuStreamRow& row) {
@@ -111,13 +110,12 @@ absl::Status SqliteWriter::PutGpuStream(int64_t job, const GpuStreamRow& row) {
 }
 
 absl::Status SqliteWriter::PutGpuDevice(int64_t process, const GpuDeviceRow& row) {
-  return db_->Execute("REPLACE INTO gpu_devices VALUES(?,?,?,?,?,?,?,?,?,?,?)", process,
-                      row.device, row.name, row.multiprocessors,
-                      row.max_threads_per_multiprocessor,
-                      row.max_blocks_per_multiprocessor,
-                      row.max_registers_per_multiprocessor,
-                      row.max_shared_bytes_per_multiprocessor, row.warp_size,
-                      row.compute_capability, row.total_bytes);
+  return db_->Execute(
+      "REPLACE INTO gpu_devices VALUES(?,?,?,?,?,?,?,?,?,?,?)", process, row.device,
+      row.name, row.multiprocessors, row.max_threads_per_multiprocessor,
+      row.max_blocks_per_multiprocessor, row.max_registers_per_multiprocessor,
+      row.max_shared_bytes_per_multiprocessor, row.warp_size, row.compute_capability,
+      row.total_bytes);
 }
 
 absl::Status SqliteWriter::PutTracing(int64_t process, const TracingRow& row) {

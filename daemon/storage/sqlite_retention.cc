@@ -65,7 +65,7 @@ absl::StatusOr<bool> SqliteWriter::DeleteSomeOf(int64_t job) {
         "DELETE FROM series WHERE process=?", "DELETE FROM live_blocks WHERE process=?",
         "DELETE FROM gpu_devices WHERE process=?",
         "DELETE FROM tracing WHERE process=?", "DELETE FROM non_finite WHERE process=?",
-        "DELETE FROM step_memory WHERE process=?",
+        "DELETE FROM steps WHERE process=?", "DELETE FROM step_memory WHERE process=?",
         "DELETE FROM processes WHERE id=?"}) {
     LULL_RETURN_IF_ERROR(db_->Execute(sql, process));
   }

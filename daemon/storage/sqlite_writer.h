@@ -37,6 +37,7 @@ class SqliteWriter : public StoreWriter {
   absl::Status PutGpuDevice(int64_t process, const GpuDeviceRow& row) override;
   absl::Status PutTracing(int64_t process, const TracingRow& row) override;
   absl::Status PutNonFinite(int64_t process, const NonFiniteRow& row) override;
+  absl::Status PutStep(int64_t process, const StepRow& row) override;
   absl::Status PutStepMemory(int64_t process, const StepMemoryRow& row) override;
   absl::Status ThinStepMemory(int64_t process, uint64_t stride) override;
   absl::Status PutChunk(const ChunkKey& key, const CellChunk& chunk) override;

@@ -26,6 +26,8 @@ namespace lull::storage {
 // = stored + lost.
 inline constexpr uint32_t kDerivedRing = 1 << 20;
 
+inline constexpr uint64_t kMostSteps = 5'000;
+
 // Cells are stored for this many series at once, see ChunkKey.
 inline constexpr uint32_t kChunkSeries = 64;
 using CellChunk = std::array<aggregate::Cell, kChunkSeries>;
@@ -68,6 +70,11 @@ class StoreReader {
   // In the order of time.
   virtual absl::StatusOr<std::vector<TracingRow>> Tracing(int64_t process) = 0;
   virtual absl::StatusOr<std::vector<NonFiniteRow>> NonFinite(int64_t process) = 0;
+  // The newest `limit` that end after `begin_ns` and start before `end_ns`, in the
+  // order of time. limit 0 = all.
+  virtual absl::StatusOr<std::vector<StepRow>> Steps(int64_t process, uint64_t begin_ns,
+                                                     uint64_t end_ns,
+                                                     uint32_t limit) = 0;
   // By ordinal.
   virtual absl::StatusOr<std::vector<StepMemoryRow>> StepMemory(int64_t process) = 0;
 
@@ -126,6 +133,8 @@ class StoreWriter {
   virtual absl::Status PutGpuDevice(int64_t process, const GpuDeviceRow& row) = 0;
   virtual absl::Status PutTracing(int64_t process, const TracingRow& row) = 0;
   virtual absl::Status PutNonFinite(int64_t process, const NonFiniteRow& row) = 0;
+  // The newest kMostSteps of a process are kept.
+  virtual absl::Status PutStep(int64_t process, const StepRow& row) = 0;
   virtual absl::Status PutStepMemory(int64_t process, const StepMemoryRow& row) = 0;
   // Keeps those whose ordinal is a multiple of `stride`.
   virtual absl::Status ThinStepMemory(int64_t process, uint64_t stride) = 0;

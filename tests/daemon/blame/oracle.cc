@@ -393,7 +393,8 @@ class Judge {
     return found;
   }
 
-  // Likewise, or the one that it was in last, if it is over for less than the tolerance.
+  // Likewise, or the one that it was in last, if it is over for less than the
+  // tolerance.
   const HostEvent* JustIn(uint32_t tid, HostKind kind, uint64_t at) const {
     if (const HostEvent* now = In(tid, kind, at)) return now;
     const HostEvent* last = nullptr;

@@ -258,6 +258,9 @@ class BrokenWriter : public storage::StoreWriter {
   absl::Status PutNonFinite(int64_t p, const storage::NonFiniteRow& row) override {
     return real_.PutNonFinite(p, row);
   }
+  absl::Status PutStep(int64_t p, const storage::StepRow& row) override {
+    return real_.PutStep(p, row);
+  }
   absl::Status PutStepMemory(int64_t p, const storage::StepMemoryRow& row) override {
     return real_.PutStepMemory(p, row);
   }

@@ -3,9 +3,9 @@
 namespace lull::test {
 
 const char* KernelName(uint32_t ref) {
-  constexpr const char* kNames[] = {"elementwise",       "ampere_h16816gemm_x",
-                                    "reduce",            "ncclDevKernel_AllReduce",
-                                    "softmax_many_sizes", "softmax_many_sizes"};
+  constexpr const char* kNames[] = {
+      "elementwise",        "ampere_h16816gemm_x", "reduce", "ncclDevKernel_AllReduce",
+      "softmax_many_sizes", "softmax_many_sizes"};
   return kNames[ref - 1];
 }
 

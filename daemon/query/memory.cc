@@ -1,0 +1,250 @@
+#include "daemon/query/memory.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "daemon/aggregate/growth.h"
+#include "daemon/base/status.h"
+#include "daemon/query/grouping.h"
+#include "daemon/query/memory_points.h"
+#include "daemon/query/peak.h"
+
+namespace lull::query {
+namespace {
+
+using aggregate::Allocator;
+using aggregate::Cell;
+using aggregate::EventType;
+using aggregate::Series;
+
+// Growth is told from here on: less is not worth a line.
+constexpr double kMinGrowthBytes = 1 << 20;
+constexpr double kMinGrowthShare = 0.01;  // of what is live at the end of the span
+constexpr size_t kGrowthSites = 3;
+
+bool ByLive(const Group& a, const Group& b) { return a.live > b.live; }
+
+int32_t DeviceOf(const Series& whole) {
+  auto allocator = static_cast<Allocator>(whole.variant);
+  bool told = allocator == Allocator::kTorchCuda || allocator == Allocator::kTorchOther;
+  return told && whole.shape != aggregate::kNoDevice ? static_cast<int32_t>(whole.shape)
+                                                     : -1;
+}
+
+// The series of what is reserved beside `whole`, 0 where the allocator never told.
+uint32_t ReservedOf(const ProcessSums& sums, const Series& whole) {
+  for (size_t id = 1; id < sums.series.size(); ++id) {
+    const Series& series = sums.series[id];
+    if (series.type == EventType::kTorchReserved && series.variant == whole.variant &&
+        series.shape == whole.shape) {
+      return static_cast<uint32_t>(id);
+    }
+  }
+  return 0;
+}
+
+// Cells of allocations that `whole` consists of, as sites with most bytes first; those
+// with none are left out.
+std::vector<Group> SitesOf(const std::vector<Series>& all,
+                           const std::vector<Cell>& cells, uint32_t whole,
+                           lull::v1::GroupBy by) {
+  Grouping grouping(by);
+  for (size_t id = 1; id < all.size(); ++id) {
+    if (!aggregate::IsAllocation(all[id]) || all[id].total_group != whole) continue;
+    const Cell& cell = cells[id];
+    if (cell.live == 0 && cell.count == cell.frees) continue;
+    Group& group = grouping.At(0, all[id]);
+    if (cell.live > group.peak) {  // the series that its stack is taken from
+      group.peak = cell.live;
+      group.longest = all[id];
+    }
+    group.live += cell.live;
+    group.sum.count += cell.count;
+    group.sum.frees += cell.frees;
+  }
+  return grouping.Sorted(ByLive);
+}
+
+void FillSite(const Group& group, Names& names, lull::v1::MemorySite* site) {
+  names.FillSite(group.site, site->mutable_site());
+  site->set_bytes(group.live);
+  site->set_blocks(static_cast<int64_t>(group.sum.count - group.sum.frees));
+  names.FillStack(group.longest.python_stack, site->mutable_stack());
+  names.FillStack(group.longest.native_stack, site->mutable_native_stack());
+}
+
+class RowFiller {
+ public:
+  RowFiller(storage::StoreReader& reader, const storage::JobRow& job,
+            const lull::v1::ReportRequest& request, MemoryDetail detail, Names& names)
+      : reader_(reader),
+        job_(job),
+        request_(request),
+        range_(RangeOf(request)),
+        detail_(detail),
+        names_(names) {}
+
+  absl::Status Fill(const ProcessSums& sums,
+                    const std::vector<storage::StepMemoryRow>& steps, uint32_t whole,
+                    lull::v1::MemoryRow* row) {
+    const Series& series = sums.series[whole];
+    const uint32_t reserved = ReservedOf(sums, series);
+    row->set_pid(sums.process.pid);
+    row->set_rank(sums.process.rank);
+    row->set_allocator(
+        aggregate::AllocatorName(static_cast<Allocator>(series.variant)));
+    row->set_device(DeviceOf(series));
+    row->set_live_bytes(sums.LiveAtEnd(whole));
+    row->set_peak_bytes(sums.Peak(whole));
+    row->set_reserved_known(reserved != 0);
+    if (reserved != 0) {
+      row->set_reserved_bytes(sums.LiveAtEnd(reserved));
+      row->set_reserved_peak_bytes(sums.Peak(reserved));
+    }
+    std::vector<MemoryPoint> points =
+        PointsOfSteps(steps, job_.start_ns, range_, whole, reserved);
+    LULL_RETURN_IF_ERROR(FillGrowth(sums, points, whole, row));
+    if (detail_ == MemoryDetail::kTotals) return absl::OkStatus();
+    LULL_RETURN_IF_ERROR(FillPeak(sums, whole, reserved, row));
+    row->set_points_are_steps(points.size() > 1);
+    if (!row->points_are_steps()) {
+      LULL_ASSIGN_OR_RETURN(points, PointsOfTime(reader_, job_, sums.process.id, range_,
+                                                 whole, reserved));
+    }
+    for (const MemoryPoint& point : points) {
+      lull::v1::MemoryPoint* out = row->add_points();
+      out->set_step(point.step);
+      out->set_time_ns(point.time_ns);
+      out->set_live_bytes(point.live);
+      out->set_reserved_bytes(point.reserved);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status FillPeak(const ProcessSums& sums, uint32_t whole, uint32_t reserved,
+                        lull::v1::MemoryRow* row) {
+    LULL_ASSIGN_OR_RETURN(Peak peak, FindPeak(reader_, job_, sums, range_, whole));
+    row->set_peak_bytes(peak.bytes);
+    row->set_peak_time_ns(peak.time_ns);
+    if (reserved != 0) row->set_reserved_at_peak_bytes(peak.cells[reserved].live);
+    int64_t others = peak.bytes;
+    for (const Group& group :
+         SitesOf(sums.series, peak.cells, whole, request_.group_by())) {
+      auto listed = static_cast<uint32_t>(row->peak_sites_size());
+      if (request_.top() != 0 && listed == request_.top()) break;
+      FillSite(group, names_, row->add_peak_sites());
+      others -= group.live;
+    }
+    row->set_peak_others_bytes(others);
+    return absl::OkStatus();
+  }
+
+  absl::Status FillGrowth(const ProcessSums& sums,
+                          const std::vector<MemoryPoint>& points, uint32_t whole,
+                          lull::v1::MemoryRow* row) {
+    std::vector<std::pair<double, double>> values;
+    for (const MemoryPoint& point : points) {
+      values.emplace_back(static_cast<double>(point.step),
+                          static_cast<double>(point.live));
+    }
+    std::optional<aggregate::Growth> growth = aggregate::SteadyGrowth(values);
+    if (!growth) return absl::OkStatus();
+    const MemoryPoint& first = points[growth->first];
+    const MemoryPoint& last = points[growth->last];
+    auto rise = static_cast<double>(last.live - first.live);
+    if (rise <
+        std::max(kMinGrowthBytes, kMinGrowthShare * static_cast<double>(last.live))) {
+      return absl::OkStatus();
+    }
+    lull::v1::MemoryGrowth* out = row->mutable_growth();
+    out->set_bytes_per_step(growth->slope);
+    out->set_first_step(first.step);
+    out->set_last_step(last.step);
+    out->set_bytes(last.live - first.live);
+    LULL_ASSIGN_OR_RETURN(ProcessSums span, LoadSums(reader_, job_, sums.process,
+                                                     {first.time_ns, last.time_ns}));
+    for (const Group& group :
+         SitesOf(span.series, span.cells, whole, request_.group_by())) {
+      if (out->sites_size() == kGrowthSites || group.live <= 0) break;
+      FillSite(group, names_, out->add_sites());
+    }
+    return absl::OkStatus();
+  }
+
+  storage::StoreReader& reader_;
+  const storage::JobRow& job_;
+  const lull::v1::ReportRequest& request_;
+  const TimeRange range_;
+  const MemoryDetail detail_;
+  Names& names_;
+};
+
+void FillRetries(const ProcessSums& sums, Names& names, lull::v1::MemoryReply* reply) {
+  uint64_t failed = 0;
+  Cell retries;
+  uint64_t longest = 0;
+  uint32_t site = 0;
+  for (size_t id = 1; id < sums.series.size(); ++id) {
+    const Series& series = sums.series[id];
+    const Cell& cell = sums.cells[id];
+    if (series.type == EventType::kDeviceMemory &&
+        series.variant ==
+            (static_cast<uint8_t>(Allocator::kCuda) | aggregate::kVariantFailed)) {
+      failed += cell.count;
+    }
+    if (series.type != EventType::kMallocRetry || cell.empty()) continue;
+    retries.Append(cell);
+    if (cell.total_ns >= longest) {
+      longest = cell.total_ns;
+      site = series.line_site;
+    }
+  }
+  if (failed == 0 && retries.count == 0) return;
+  lull::v1::MallocRetries* out = reply->add_retries();
+  out->set_pid(sums.process.pid);
+  out->set_rank(sums.process.rank);
+  out->set_failed_calls(failed);
+  out->set_retries(retries.count);
+  out->set_succeeded(retries.amount2);
+  out->set_total_ns(retries.total_ns);
+  names.FillSite(site, out->mutable_site());
+}
+
+}  // namespace
+
+absl::Status FillMemory(storage::StoreReader& reader, const storage::JobRow& job,
+                        const std::vector<ProcessSums>& processes,
+                        const lull::v1::ReportRequest& request, MemoryDetail detail,
+                        Names& names, lull::v1::MemoryReply* reply) {
+  RowFiller filler(reader, job, request, detail, names);
+  for (const ProcessSums& sums : processes) {
+    LULL_ASSIGN_OR_RETURN(auto steps, reader.StepMemory(sums.process.id));
+    std::vector<uint32_t> wholes;
+    uint64_t unknown_frees = 0;
+    for (size_t id = 1; id < sums.series.size(); ++id) {
+      const Series& series = sums.series[id];
+      auto whole = static_cast<uint32_t>(id);
+      if (series.type == EventType::kTotalGroup && sums.Peak(whole) > 0) {
+        wholes.push_back(whole);
+      }
+      if (aggregate::IsMemory(series.type) &&
+          (series.variant & aggregate::kVariantFree) != 0) {
+        unknown_frees += sums.cells[id].frees;
+      }
+    }
+    std::stable_sort(wholes.begin(), wholes.end(), [&](uint32_t a, uint32_t b) {
+      return sums.Peak(a) > sums.Peak(b);
+    });
+    for (uint32_t whole : wholes) {
+      LULL_RETURN_IF_ERROR(filler.Fill(sums, steps, whole, reply->add_rows()));
+    }
+    reply->set_unknown_frees(reply->unknown_frees() + unknown_frees);
+    FillRetries(sums, names, reply);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lull::query

@@ -1,0 +1,148 @@
+#include "daemon/query/peak.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "daemon/aggregate/accumulate.h"
+#include "daemon/base/status.h"
+
+namespace lull::query {
+namespace {
+
+using aggregate::Cell;
+using aggregate::Edge;
+using aggregate::Event;
+using aggregate::kBucketNs;
+using aggregate::kBucketShift;
+
+class PeakFinder {
+ public:
+  PeakFinder(storage::StoreReader& reader, const storage::JobRow& job,
+             const ProcessSums& sums, uint32_t whole)
+      : reader_(reader),
+        job_(job),
+        sums_(sums),
+        whole_(whole),
+        target_(sums.Peak(whole)),
+        live_(sums.live_before[whole]) {}
+
+  absl::StatusOr<Peak> Find(TimeRange range) {
+    if (live_ >= target_) return Replay({range.since, range.since});
+    const aggregate::Cover cover = aggregate::CoverRange(range.since, range.until);
+    if (!cover.head.empty()) {
+      LULL_ASSIGN_OR_RETURN(Peak head, Replay(cover.head));
+      if (head.bytes >= target_) return head;
+      LULL_ASSIGN_OR_RETURN(live_, LiveAt(cover.head.end));
+    }
+    for (const aggregate::BucketRun& run : cover.runs) {
+      LULL_ASSIGN_OR_RETURN(std::optional<uint64_t> bucket,
+                            Search(run.level, run.first, run.end));
+      if (bucket) return Replay({*bucket * kBucketNs, (*bucket + 1) * kBucketNs});
+    }
+    return Replay(cover.tail);
+  }
+
+ private:
+  // The bucket of level 0 below buckets [first, end) of `level` in which the target is
+  // reached first. live_ goes along.
+  absl::StatusOr<std::optional<uint64_t>> Search(uint32_t level, uint64_t first,
+                                                 uint64_t end) {
+    std::optional<uint64_t> found;
+    LULL_RETURN_IF_ERROR(reader_.SeriesCells(sums_.process.id, whole_, level, first,
+                                             end,
+                                             [&](uint64_t bucket, const Cell& cell) {
+                                               if (found) return;
+                                               if (live_ + cell.peak >= target_) {
+                                                 found = bucket;
+                                               } else {
+                                                 live_ += cell.live;
+                                               }
+                                             }));
+    if (!found || level == 0) return found;
+    return Search(level - 1, *found << kBucketShift, (*found + 1) << kBucketShift);
+  }
+
+  absl::StatusOr<ProcessSums> SumsUntil(uint64_t end) {
+    return LoadSums(reader_, job_, sums_.process, {0, end});
+  }
+  absl::StatusOr<int64_t> LiveAt(uint64_t time) {
+    LULL_ASSIGN_OR_RETURN(ProcessSums before, SumsUntil(time));
+    return before.cells[whole_].live;
+  }
+
+  // What lies before the start of the job belongs to its first instant.
+  uint64_t Absolute(uint64_t after_start) const {
+    return after_start == 0 ? 0 : after_start + job_.start_ns;
+  }
+
+  // Event by event, in the order in which they took effect.
+  absl::StatusOr<Peak> Replay(Edge edge) {
+    std::vector<Event> events;
+    if (!edge.empty()) {
+      LULL_RETURN_IF_ERROR(reader_.Events(
+          sums_.process.id, Absolute(edge.begin), Absolute(edge.end),
+          [&](const Event& event) {
+            if (event.series < sums_.series.size() &&
+                event.released_series < sums_.series.size() &&
+                aggregate::ChangesLive(sums_.series[event.series].type)) {
+              events.push_back(event);
+            }
+          }));
+    }
+    std::stable_sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
+      return aggregate::MemoryOrderNs(a) < aggregate::MemoryOrderNs(b);
+    });
+    LULL_ASSIGN_OR_RETURN(ProcessSums before, SumsUntil(edge.begin));
+    Peak peak;
+    peak.cells = std::move(before.cells);
+    peak.bytes = peak.cells[whole_].live;
+    peak.time_ns = edge.begin;
+    const size_t count = CountToPeak(events, peak.bytes);
+    for (size_t i = 0; i < count; ++i) {
+      const Event& event = events[i];
+      if (aggregate::IsAllocation(sums_.series[event.series])) {
+        ++peak.cells[event.series].count;
+      }
+      aggregate::AddMemory(
+          event, [&](uint32_t id) -> Cell& { return peak.cells[id]; },
+          [&](uint32_t id) -> const aggregate::Series& { return sums_.series[id]; });
+      peak.time_ns =
+          aggregate::AfterStart(aggregate::MemoryOrderNs(event), job_.start_ns);
+    }
+    return peak;
+  }
+
+  // How many events lead to the first highest value; raises `bytes` to it.
+  size_t CountToPeak(const std::vector<Event>& events, int64_t& bytes) const {
+    size_t best = 0;
+    int64_t live = bytes;
+    for (size_t i = 0; i < events.size(); ++i) {
+      aggregate::ForEachTotalChange(
+          events[i],
+          [&](uint32_t id) -> const aggregate::Series& { return sums_.series[id]; },
+          [&](uint32_t id, int64_t change) { live += id == whole_ ? change : 0; });
+      if (live <= bytes) continue;
+      bytes = live;
+      best = i + 1;
+    }
+    return best;
+  }
+
+  storage::StoreReader& reader_;
+  const storage::JobRow& job_;
+  const ProcessSums& sums_;
+  const uint32_t whole_;
+  const int64_t target_;
+  int64_t live_;  // where the search has got to
+};
+
+}  // namespace
+
+absl::StatusOr<Peak> FindPeak(storage::StoreReader& reader, const storage::JobRow& job,
+                              const ProcessSums& sums, TimeRange range,
+                              uint32_t whole) {
+  return PeakFinder(reader, job, sums, whole).Find(range);
+}
+
+}  // namespace lull::query

@@ -1,0 +1,147 @@
+#include "daemon/query/steps.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "daemon/base/status.h"
+#include "daemon/query/kernels.h"
+
+namespace lull::query {
+namespace {
+
+using lull::v1::StepRow;
+
+// The first steps of a process compile, tune and allocate: with enough others they are
+// no part of the medians.
+constexpr uint64_t kWarmUpSteps = 3;
+constexpr size_t kEnoughSteps = 10;
+
+struct Part {
+  void (StepRow::*set)(uint64_t);
+  bool of_device;
+};
+// By steps::Part.
+constexpr Part kParts[] = {
+    {&StepRow::set_kernel_ns, true},   {&StepRow::set_memcpy_ns, true},
+    {&StepRow::set_memset_ns, true},   {&StepRow::set_communication_ns, true},
+    {&StepRow::set_runtime_ns, false}, {&StepRow::set_data_ns, false},
+    {&StepRow::set_host_ns, false},
+};
+constexpr size_t kKernel = 0, kCommunication = 3;
+
+struct Step {
+  const storage::ProcessRow* process;
+  storage::StepRow row;
+
+  uint64_t duration_ns() const { return row.end_ns - row.start_ns; }
+  uint64_t other_ns() const {
+    return duration_ns() -
+           std::accumulate(row.part_ns.begin(), row.part_ns.end(), uint64_t{0});
+  }
+};
+
+const char* SourceName(storage::StepSource source) {
+  switch (source) {
+    case storage::StepSource::kOptimizer:
+      return "optimizer";
+    case storage::StepSource::kNvtxRange:
+      return "nvtx";
+    case storage::StepSource::kPeriod:
+      return "period";
+    case storage::StepSource::kNone:
+      break;
+  }
+  return "";
+}
+
+void FillRow(const storage::JobRow& job, const Step& step, StepRow* row) {
+  row->set_pid(step.process->pid);
+  row->set_rank(step.process->rank);
+  row->set_number(step.row.number);
+  row->set_start_ns(aggregate::AfterStart(step.row.start_ns, job.start_ns));
+  row->set_duration_ns(step.duration_ns());
+  for (size_t part = 0; part < std::size(kParts); ++part) {
+    (row->*kParts[part].set)(step.row.part_ns[part]);
+  }
+  row->set_other_ns(step.other_ns());
+  row->set_traced(step.row.traced);
+}
+
+// The lower of the two in the middle, so that it is a time that a step really took.
+template <typename Get>
+uint64_t Median(const std::vector<const Step*>& steps, Get get) {
+  std::vector<uint64_t> values;
+  for (const Step* step : steps) values.push_back(get(*step));
+  if (values.empty()) return 0;
+  auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+void FillMedian(const std::vector<const Step*>& all, StepRow* row) {
+  std::vector<const Step*> traced;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(traced),
+               [](const Step* step) { return step->row.traced; });
+  // Parts of one kind of step sum up; those of traced and untraced ones would not.
+  const std::vector<const Step*>& steps = traced.empty() ? all : traced;
+  row->set_traced(!traced.empty());
+  row->set_duration_ns(Median(steps, [](const Step& s) { return s.duration_ns(); }));
+  for (size_t part = 0; part < std::size(kParts); ++part) {
+    (row->*kParts[part].set)(
+        Median(steps, [part](const Step& s) { return s.row.part_ns[part]; }));
+  }
+  row->set_other_ns(Median(steps, [](const Step& s) { return s.other_ns(); }));
+}
+
+void FillUse(const std::vector<Step>& steps, const std::vector<ProcessSums>& processes,
+             Names& names, lull::v1::StepsReply* reply) {
+  uint64_t traced_ns = 0, busy_ns = 0;
+  for (const Step& step : steps) {
+    if (!step.row.traced) continue;
+    traced_ns += step.duration_ns();
+    busy_ns += step.row.part_ns[kKernel] + step.row.part_ns[kCommunication];
+  }
+  if (traced_ns == 0) return;
+  double used = static_cast<double>(busy_ns) / static_cast<double>(traced_ns);
+  KernelQuality quality = QualityOf(processes, names);
+  reply->set_gpu_utilization_percent(100 * used);
+  reply->set_sm_efficiency_percent(used * quality.multiprocessors);
+  reply->set_occupancy_percent(quality.occupancy);
+  reply->set_tensor_core_percent(quality.tensor_core);
+}
+
+}  // namespace
+
+absl::Status FillSteps(storage::StoreReader& reader, const storage::JobRow& job,
+                       const std::vector<ProcessSums>& processes, TimeRange range,
+                       uint32_t top, Names& names, lull::v1::StepsReply* reply) {
+  uint64_t until = range.until == aggregate::kForever ? aggregate::kForever
+                                                      : job.start_ns + range.until;
+  std::vector<Step> steps;
+  std::vector<const Step*> warm;
+  for (const ProcessSums& sums : processes) {
+    LULL_ASSIGN_OR_RETURN(
+        auto rows, reader.Steps(sums.process.id, job.start_ns + range.since, until, 0));
+    for (const storage::StepRow& row : rows) steps.push_back({&sums.process, row});
+  }
+  for (const Step& step : steps) {
+    if (steps.size() < kEnoughSteps || step.row.number >= kWarmUpSteps) {
+      warm.push_back(&step);
+    }
+  }
+  reply->set_count(steps.size());
+  if (steps.empty()) return absl::OkStatus();
+  reply->set_source(SourceName(steps.back().row.source));
+  FillMedian(warm, reply->mutable_median());
+  FillUse(steps, processes, names, reply);
+  std::stable_sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) {
+    return a.row.start_ns < b.row.start_ns;
+  });
+  size_t first = top != 0 && steps.size() > top ? steps.size() - top : 0;
+  for (size_t i = first; i < steps.size(); ++i) {
+    FillRow(job, steps[i], reply->add_steps());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lull::query

@@ -1,0 +1,20 @@
+// Training steps: the newest, the median of each part, and how well the device was used
+// in those that were traced.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "daemon/query/names.h"
+#include "daemon/query/sums.h"
+#include "daemon/storage/store.h"
+#include "query.pb.h"
+
+namespace lull::query {
+
+// `top` newest steps in the reply; 0: as many as are kept.
+absl::Status FillSteps(storage::StoreReader& reader, const storage::JobRow& job,
+                       const std::vector<ProcessSums>& processes, TimeRange range,
+                       uint32_t top, Names& names, lull::v1::StepsReply* reply);
+
+}  // namespace lull::query
