@@ -29,8 +29,8 @@ class Run:
     """One pattern under lull, with what really happened."""
 
     def __init__(self, host, pattern, *arguments, python=sys.executable, prefix=(),
-                 gpu="continuous"):
-        self.name = f"{pattern}-{'-'.join(arguments) or 'default'}-{gpu}"
+                 gpu="continuous", attempt=0):
+        self.name = f"{pattern}-{'-'.join(arguments) or 'default'}-{gpu}-{attempt}"
         with tempfile.TemporaryDirectory(prefix="lull-scenario-") as folder:
             log = os.path.join(folder, "truth")
             self.done = guest.execute(
@@ -51,6 +51,35 @@ class Run:
 
     def report(self):
         return self.query("report")
+
+
+def breakdown(run, steps):
+    """What the steps were spent on, in ms, by the first of these at each moment."""
+    def spans(records):
+        return [(record.start, record.end) for record in records]
+
+    parts = {"kernel": spans(run.truth.ops("kernel")),
+             "memcpy": spans(run.truth.ops("copy")),
+             "runtime": spans(run.truth.calls()),
+             "data": run.known["waits"]}
+    result = dict.fromkeys(parts, 0)
+    for begin, end in steps:
+        covered, before = [], 0
+        for part, all_spans in parts.items():
+            covered += [(max(a, begin), min(b, end)) for a, b in all_spans
+                        if a < end and b > begin]
+            length = union_length(covered)
+            result[part] += (length - before) / 1e6
+            before = length
+    return result
+
+
+def union_length(spans):
+    total, reach = 0, 0
+    for a, b in sorted(spans):
+        total += max(0, b - max(a, reach))
+        reach = max(reach, b)
+    return total
 
 
 def line(site):
@@ -79,16 +108,25 @@ class Patterns(unittest.TestCase):
         self.assertAlmostEqual(gpu["busy_ms"] + gpu["idle_ms"], gpu["traced_ms"], delta=1e-3)
         return gpu
 
+    def undisturbed(self, pattern):
+        """A run that had its processor, if the machine has one to give."""
+        for attempt in range(5):
+            run = Run(self.host, pattern, attempt=attempt)
+            gpu = self.check_against_truth(run)
+            if run.known["delayed_ms"] < 0.03 * gpu["traced_ms"]:
+                break
+        return run, gpu
+
     def test_a_device_that_is_never_idle_is_compute_bound(self):
-        gpu = self.check_against_truth(run := Run(self.host, "compute"))
+        run, gpu = self.undisturbed("compute")
         self.assertEqual(gpu["verdict"], "compute", run.causes())
 
     def test_kernels_shorter_than_their_launches_are_launch_bound(self):
-        gpu = self.check_against_truth(run := Run(self.host, "launch"))
+        run, gpu = self.undisturbed("launch")
         self.assertEqual(gpu["verdict"], "launch", run.causes())
 
     def test_host_and_device_taking_turns_is_sync_bound(self):
-        gpu = self.check_against_truth(run := Run(self.host, "sync"))
+        run, gpu = self.undisturbed("sync")
         self.assertEqual(gpu["verdict"], "sync", run.causes())
         worst = run.query("syncs")["sync_points"][0]
         self.assertGreater(worst["wasted_ms"], 0.5 * gpu["idle_ms"])
@@ -104,6 +142,28 @@ class Patterns(unittest.TestCase):
         self.assertEqual(gaps[0]["culprit"]["line"], line("loader"))
         advice = json.dumps(run.report()["summary"]["advice"][0])
         self.assertIn("num_workers", advice)
+        self.check_steps(run)
+
+    def check_steps(self, run):
+        """Each part of the steps is what the log of the device and the program say."""
+        told = run.query("steps")
+        self.assertEqual(told["source"], "period")
+        # The first 4096 calls were needed to know the period; the last step never ends.
+        uploads = run.known["uploads"]
+        steps = told["steps"]
+        self.assertGreater(len(steps), 0.25 * len(uploads))
+        spans = list(zip(uploads, uploads[1:]))[-len(steps):]
+        total = sum(step["duration_ms"] for step in steps)
+        self.assertAlmostEqual(total, (spans[-1][1] - spans[0][0]) / 1e6,
+                               delta=0.001 * total)
+        expected = breakdown(run, spans)
+        for part, ms in expected.items():
+            found = sum(step[f"{part}_ms"] for step in steps)
+            self.assertAlmostEqual(found, ms, delta=0.01 * ms + 0.001 * total, msg=part)
+        self.assertTrue(all(step["traced"] for step in steps))
+        self.assertAlmostEqual(told["gpu_utilization_percent"],
+                               100 * expected["kernel"] / total,
+                               delta=0.01 * told["gpu_utilization_percent"])
 
     def test_a_forced_collection_shows_up_with_its_line(self):
         run = Run(self.host, "garbage")

@@ -79,7 +79,7 @@ class Items(object):
         return 1 << 30
 
     def __getitem__(self, index):
-        time.sleep(0.004)
+        time.sleep(0.016)
         return index
 
 
@@ -87,14 +87,22 @@ def data_bound(device, steps):
     """A real DataLoader with one worker that is slower than the device."""
     import torch.utils.data
 
-    loader = torch.utils.data.DataLoader(Items(), batch_size=4, num_workers=1)
-    for step, _ in enumerate(loader):  # SITE: loader
+    # Batches that are plain lists: next() does little but wait.
+    loader = iter(torch.utils.data.DataLoader(Items(), batch_size=4, num_workers=1,
+                                              collate_fn=list))
+    waits, uploads = [], []
+    for _ in range(steps * 3):
+        start = time.monotonic_ns()
+        next(loader)  # SITE: loader
+        waits.append((start, time.monotonic_ns()))
+        uploads.append(time.monotonic_ns())
         device.upload()
-        for _ in range(4):
+        for _ in range(8):
             device.launch("long_kernel")
+            for _ in range(12):
+                device.launch("short_kernel")
         device.item()
-        if step + 1 == steps * 4:
-            break
+    return {"waits": waits, "uploads": uploads}
 
 
 class Node(object):
@@ -129,6 +137,8 @@ def main():
     device = Device()
     known = pattern(device, steps) or {}
     device.synchronize()
+    with open("/proc/self/schedstat") as file:
+        known["delayed_ms"] = int(file.read().split()[1]) / 1e6
     print(json.dumps(known))
 
 
