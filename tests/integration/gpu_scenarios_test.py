@@ -29,15 +29,15 @@ class Run:
     """One pattern under lull, with what really happened."""
 
     def __init__(self, host, pattern, *arguments, python=sys.executable, prefix=(),
-                 gpu="continuous", attempt=0):
-        self.name = f"{pattern}-{'-'.join(arguments) or 'default'}-{gpu}-{attempt}"
+                 gpu="continuous", attempt=0, **environment):
+        self.name = "-".join((pattern, *arguments, gpu, str(attempt), *environment))
         with tempfile.TemporaryDirectory(prefix="lull-scenario-") as folder:
             log = os.path.join(folder, "truth")
             self.done = guest.execute(
                 [guest.LULL, "run", "--quiet", "--gpu", gpu, "--name", self.name, "--",
                  *prefix, python, os.path.join(PUPPETS, "patterns.py"), pattern, *arguments],
                 {**host.environment, "LD_LIBRARY_PATH": SIM, "LULL_SIM_LOG": log,
-                 "LULL_SIM_CONFIG": SIMULATION})
+                 "LULL_SIM_CONFIG": SIMULATION, **environment})
             if self.done.status != 0:
                 raise AssertionError(self.done.stderr)
             self.known = json.loads(self.done.stdout)
@@ -190,9 +190,35 @@ class Patterns(unittest.TestCase):
         self.assertGreater(causes["run_queue"]["total_ms"], 0.2 * idle, causes)
 
     def test_without_gpu_truth_nothing_is_guessed(self):
-        run = Run(self.host, "sync", gpu="host")
+        self.check_nothing_is_guessed(Run(self.host, "sync", gpu="host"), "--gpu")
+
+    def test_a_cupti_that_is_too_old_is_named(self):
+        run = Run(self.host, "sync", LULL_SIM_CUPTI_VERSION="11")
+        self.check_nothing_is_guessed(run, "too old")
+
+    def test_a_cupti_that_refuses_is_named_with_its_result(self):
+        run = Run(self.host, "sync", LULL_SIM_CUPTI_FAIL="cuptiActivityEnable:3:999")
+        self.check_nothing_is_guessed(run, "999")
+
+    def test_garbage_records_are_counted_and_leave_idle_time_unknown(self):
+        gpu = Run(self.host, "sync", LULL_SIM_CUPTI_GARBAGE="50").query("gaps")["gpu"]
+        self.assertGreater(gpu["records_bad"], 0)
+        self.assertGreater(gpu["unknown_ms"], 0)
+        self.assertAlmostEqual(gpu["busy_ms"] + gpu["idle_ms"], gpu["traced_ms"], delta=1e-3)
+
+    def test_a_clock_that_is_exchanged_under_our_feet_is_not_believed(self):
+        # Seen by CUPTI alone, so to us it is another tool's timestamp callback.
+        run = Run(self.host, "sync", LULL_SIM_CUPTI_CLOCK_STEP_NS="7000000000@0.3")
+        gpu = run.query("gaps")["gpu"]
+        self.assertIn("foreign_clock", [span["reason"] for span in gpu["spans"]])
+        self.assertGreater(gpu["yielded_ms"], 0)
+        self.assertLessEqual(gpu["busy_ms"], run.truth.busy() / 1e6)
+
+    def check_nothing_is_guessed(self, run, why):
         answer = run.query("gaps")
-        self.assertIn("--gpu", answer["gpu"]["missing"])
+        self.assertIn(why, answer["gpu"]["missing"])
+        self.assertIsNone(answer["gpu"]["verdict"])
+        self.assertIsNone(answer["gpu"]["busy_ms"])
         self.assertEqual(answer["gaps"], [])
         for row in run.query("syncs")["sync_points"]:
             self.assertIsNone(row["wasted_ms"])
