@@ -68,8 +68,10 @@ void AddMemory(const Event& event, CellOf&& cell_of, SeriesOf&& series_of) {
     ++cell_of(event.series).frees;  // of a block that we do not know
   }
   if (!AddsLive(series)) return;
+  const bool over = (event.flags & kFlagFreedEarlier) != 0;
+  if (over && series.type == EventType::kTorchReserved) return;
   for_each_cell(event.series, [&](Cell& cell) { cell.Allocate(event.arg1); });
-  if ((event.flags & kFlagFreedEarlier) != 0) release(event.series, event.arg1);
+  if (over) release(event.series, event.arg1);
 }
 
 // The same event as changes of wholes: visit(series that carries the whole, bytes).

@@ -65,7 +65,8 @@ enum EventFlag : uint32_t {
   kFlagFailed = 1 << 3,
   kFlagFromPython = 1 << 5,
   // Set by LiveBlocks: an allocation whose free had come in before it, from
-  // another thread's ring.
+  // another thread's ring. Of kTorchReserved: the next one had come in before it; it
+  // changes nothing any more.
   kFlagFreedEarlier = 1 << 16,
   // Idle: goes on from the bucket before, where it was counted.
   kFlagContinued = 1 << 17,

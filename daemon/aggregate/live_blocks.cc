@@ -8,7 +8,13 @@ void LiveBlocks::Apply(const Series& series, Event& event) {
   auto allocator = static_cast<uint8_t>(series.variant & kAllocatorMask);
   if (series.type == EventType::kTorchReserved) {
     allocator |= kReservedBit;
-    return Allocate({allocator, event.arg2}, event);
+    BlockKey key{allocator, event.arg2};
+    auto known = blocks_.find(key);
+    if (known != blocks_.end() && known->second.since_ns > event.start_ns) {
+      event.flags |= kFlagFreedEarlier;  // another thread's ring was faster
+      return;
+    }
+    return Allocate(key, event);
   }
   if ((series.variant & kVariantFailed) != 0 || event.arg0 == 0) return;
   BlockKey key{allocator, event.arg0};

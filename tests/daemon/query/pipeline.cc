@@ -4,6 +4,7 @@
 
 #include "daemon/collector/validate.h"
 #include "daemon/query/job_lookup.h"
+#include "daemon/query/memory.h"
 #include "daemon/query/report.h"
 #include "daemon/query/totals.h"
 #include "daemon/storage/sqlite_store.h"
@@ -40,17 +41,38 @@ void Pipeline::Commit() {
   ASSERT_TRUE(status.ok()) << status;
 }
 
+std::vector<query::ProcessSums> Pipeline::Load(storage::StoreReader& reader,
+                                               const storage::JobRow& job,
+                                               const lull::v1::ReportRequest& request) {
+  std::vector<query::ProcessSums> processes;
+  for (const auto& row : query::SelectProcesses(*reader.Processes(job.id), request)) {
+    auto sums = query::LoadSums(reader, job, row, query::RangeOf(request));
+    EXPECT_TRUE(sums.ok()) << sums.status();
+    processes.push_back(*std::move(sums));
+  }
+  return processes;
+}
+
+lull::v1::MemoryReply Pipeline::Memory(const lull::v1::ReportRequest& request) {
+  lull::v1::MemoryReply reply;
+  auto reader = *store_->NewReader();
+  auto job = query::FindJob(*reader, request.job());
+  EXPECT_TRUE(job.ok()) << job.status();
+  query::Names names(*reader, job->id);
+  absl::Status status =
+      query::FillMemory(*reader, *job, Load(*reader, *job, request), request,
+                        query::MemoryDetail::kAll, names, &reply);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_TRUE(names.status().ok()) << names.status();
+  return reply;
+}
+
 lull::v1::ReportReply Pipeline::Report(const lull::v1::ReportRequest& request) {
   lull::v1::ReportReply reply;
   auto reader = *store_->NewReader();
   auto job = query::FindJob(*reader, request.job());
   EXPECT_TRUE(job.ok()) << job.status();
-  std::vector<query::ProcessSums> processes;
-  for (const auto& row : query::SelectProcesses(*reader->Processes(job->id), request)) {
-    auto sums = query::LoadSums(*reader, *job, row, query::RangeOf(request));
-    EXPECT_TRUE(sums.ok()) << sums.status();
-    processes.push_back(*std::move(sums));
-  }
+  std::vector<query::ProcessSums> processes = Load(*reader, *job, request);
   query::Names names(*reader, job->id);
   query::FillReport(*job, processes, request, names, &reply);
   query::FillLosses(processes, reply.mutable_losses());
