@@ -1,14 +1,10 @@
 #include "daemon/relay/native_symbolizer.h"
 
 #include <stdio.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <sstream>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "daemon/base/clock.h"
@@ -22,7 +18,8 @@ constexpr size_t kMaxFunctionName = 512;  // of C++ templates, the rest says lit
 // An address outside of all mappings may come from a library loaded just now, or
 // be nonsense: look again, but not for each piece of nonsense.
 constexpr uint64_t kRefreshPeriodNs = 100'000'000;
-constexpr long kOverlayFs = 0x794c7630;  // its inode numbers differ from maps'
+// Reading a process's mappings holds up its page faults: not for every malloc().
+constexpr uint64_t kGrownPages = 1024;
 
 std::string ReadText(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -31,37 +28,12 @@ std::string ReadText(const std::string& path) {
   return text.str();
 }
 
-bool IsMappedFile(const std::string& path, uint64_t inode) {
-  struct stat info;
-  if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
-  if (info.st_ino == inode || inode == 0) return true;
-  struct statfs filesystem;
-  return statfs(path.c_str(), &filesystem) == 0 && filesystem.f_type == kOverlayFs;
-}
-
 std::string BaseName(const std::string& path) {
   size_t slash = path.rfind('/');
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
 }  // namespace
-
-std::shared_ptr<ElfModule> ModuleCache::Get(pid_t pid, const Mapping& mapping) {
-  auto key = std::make_pair(mapping.inode, mapping.path);
-  auto known = modules_.find(key);
-  if (known != modules_.end()) return known->second;
-  std::shared_ptr<ElfModule> module;
-  if (absl::StartsWith(mapping.path, "/")) {
-    std::string inside = absl::StrCat("/proc/", pid, "/root", mapping.path);
-    if (IsMappedFile(inside, mapping.inode)) {
-      module = ElfModule::Open(inside);
-    } else if (IsMappedFile(mapping.path, mapping.inode)) {
-      module = ElfModule::Open(mapping.path);
-    }
-  }
-  modules_.emplace(std::move(key), module);
-  return module;
-}
 
 NativeSymbolizer::NativeSymbolizer(pid_t pid, std::string snapshot_path,
                                    ModuleCache* modules)
@@ -79,6 +51,15 @@ void NativeSymbolizer::Refresh() {
   file << maps_.ToText();
   file.close();
   if (file) rename(fresh.c_str(), snapshot_path_.c_str());
+}
+
+void NativeSymbolizer::Prepare() {
+  std::istringstream sizes(ReadText(absl::StrCat("/proc/", pid_, "/statm")));
+  uint64_t pages = 0;
+  if (!(sizes >> pages) || pages < prepared_pages_ + kGrownPages) return;
+  prepared_pages_ = pages;
+  Refresh();
+  modules_->Prepare(pid_, maps_);
 }
 
 const Mapping* NativeSymbolizer::FindMapping(uint64_t address) {

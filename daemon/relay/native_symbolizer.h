@@ -5,30 +5,15 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <map>
-#include <memory>
 #include <string>
-#include <tuple>
 #include <unordered_map>
 #include <vector>
 
-#include "daemon/relay/elf_module.h"
 #include "daemon/relay/maps.h"
+#include "daemon/relay/module_cache.h"
 #include "events.pb.h"
 
 namespace lull::relay {
-
-// Files that were opened once, shared by all processes of a job: eight ranks read
-// libtorch's symbols once. Known by device independent identity (inode, path).
-class ModuleCache {
- public:
-  // `pid`: whose mount namespace to look in first; the plain path comes second.
-  // nullptr when the file cannot be read or is not the one that was mapped.
-  std::shared_ptr<ElfModule> Get(pid_t pid, const Mapping& mapping);
-
- private:
-  std::map<std::pair<uint64_t, std::string>, std::shared_ptr<ElfModule>> modules_;
-};
 
 class NativeSymbolizer {
  public:
@@ -38,6 +23,10 @@ class NativeSymbolizer {
 
   // Reads /proc/PID/maps again, unless the process is gone.
   void Refresh();
+
+  // Has the symbols of large libraries that were loaded meanwhile read in the
+  // background. For every now and then: nothing to do where the process has not grown.
+  void Prepare();
 
   // Appends the frames of a return address, innermost first: one or, with inlined
   // calls, several. A function without a name is "module+0xoffset" where the
@@ -54,6 +43,7 @@ class NativeSymbolizer {
   ModuleCache* modules_;
   Maps maps_;
   uint64_t refreshed_ns_ = 0;
+  uint64_t prepared_pages_ = 0;  // of address space, when Prepare() looked last
   std::unordered_map<uint64_t, std::vector<lull::v1::Frame>> known_;
 };
 

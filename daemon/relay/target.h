@@ -76,6 +76,10 @@ class Target {
   void Commit();
   void Drop();
 
+  // Has the symbols of new libraries read before they are needed; a few times a second.
+  void PrepareSymbols() {
+    if (symbolizer_ != nullptr) symbolizer_->Prepare();
+  }
   // Sets what the budget takes away; a few times a second.
   void Govern(uint64_t now_ns);
   // Sets the windows of GPU tracing where they go by the clock; often.

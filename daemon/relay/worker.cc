@@ -214,7 +214,10 @@ void Worker::ControlTargets(uint64_t now_ns) {
   if (sample) sampled_ns_ = now_ns;
   for (auto& [key, target] : targets_) {
     if (target->corrupt()) continue;
-    if (govern) target->Govern(now_ns);
+    if (govern) {
+      target->PrepareSymbols();
+      target->Govern(now_ns);
+    }
     target->DriveGpu(now_ns);
     // Its events end now, not when this pass began: the counters of what was read
     // meanwhile may be as of a later time than that.

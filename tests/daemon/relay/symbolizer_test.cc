@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <memory>
+#include <sstream>
 #include <string>
 
 #include "daemon/base/runtime_directory.h"
@@ -77,6 +79,13 @@ TEST(Demangle, GivesNamesAsPeopleWriteThem) {
   EXPECT_EQ(Demangle("_Znonsense"), "_Znonsense");
 }
 
+Maps OwnMaps() {
+  std::ifstream file("/proc/self/maps");
+  std::ostringstream text;
+  text << file.rdbuf();
+  return Maps::Parse(text.str());
+}
+
 class SymbolizerTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -111,6 +120,32 @@ TEST_F(SymbolizerTest, ReadsSymbolsOfASharedLibraryWithoutDwarf) {
   ASSERT_GE(frames.size(), 1);
   EXPECT_THAT(frames[frames.size() - 1].function(), HasSubstr("lcong48"));
   EXPECT_THAT(frames[0].module(), HasSubstr("libc"));
+}
+
+TEST_F(SymbolizerTest, ReadsTheSymbolsOfLargeLibrariesBeforeTheyAreNeeded) {
+  NativeSymbolizer symbolizer(getpid(), Snapshot(), &modules_);
+  Maps maps = OwnMaps();
+  const Mapping* mapping = maps.Find(reinterpret_cast<uint64_t>(&lcong48));
+  ASSERT_NE(mapping, nullptr);
+  ASSERT_FALSE(modules_.Has(*mapping));
+  symbolizer.Prepare();
+  for (int i = 0; i < 1000 && !modules_.Has(*mapping); ++i) usleep(10'000);
+  EXPECT_TRUE(modules_.Has(*mapping));
+}
+
+TEST_F(SymbolizerTest, ReadsEachFileOnceWhoeverComesFirst) {
+  Maps maps = OwnMaps();
+  modules_.Prepare(getpid(), maps);
+  for (const Mapping& mapping : maps.mappings()) {
+    std::shared_ptr<ElfModule> module = modules_.Get(getpid(), mapping);
+    EXPECT_EQ(module != nullptr, mapping.path.starts_with("/")) << mapping.path;
+    EXPECT_EQ(modules_.Get(getpid(), mapping), module);
+  }
+}
+
+TEST_F(SymbolizerTest, StopsWhileFilesWaitToBeRead) {
+  ModuleCache short_lived;
+  short_lived.Prepare(getpid(), OwnMaps());
 }
 
 TEST_F(SymbolizerTest, GoesOnWithTheSnapshotOfAProcessThatIsGone) {
