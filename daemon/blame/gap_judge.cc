@@ -30,7 +30,7 @@ class Verdict {
            gap_.predecessor.tid != gap_.launcher.tid;
   }
   uint32_t SyncAtStart(const Suspect& suspect) const {
-    return gap_.opening_known
+    return gap_.opening_known && gap_.ending_known
                ? suspect.thread->SyncAt(gap_.start_ns, gap_.sync_slack_ns)
                : 0;
   }

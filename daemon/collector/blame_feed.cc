@@ -232,7 +232,10 @@ void BlameFeed::AddTold(const Series& series, const Event& event) {
 void BlameFeed::Advance(uint64_t as_of_ns) {
   if (finished_) return;
   gpu_ns_ = GpuMark(as_of_ns);
-  engine_.Advance(ToEngine(as_of_ns), ToEngine(gpu_ns_));
+  // A hook stamps the end of its call, then takes stacks, perhaps loses its processor,
+  // and commits.
+  const uint64_t host_ns = as_of_ns - std::min(as_of_ns, kCommitSlackNs);
+  engine_.Advance(ToEngine(host_ns), ToEngine(gpu_ns_));
   // What a mark speaks of was committed before it, but perhaps in a ring that the relay
   // had read already: it is in the next batch at the latest.
   mark_ns_ = next_mark_ns_;

@@ -485,7 +485,7 @@ class Judge {
     if (auto* sync = In(tid, HostKind::kSync, at)) {
       return blame(Cause::kSync, sync->series);
     }
-    if (!facts.torn) {
+    if (!facts.torn && facts.ended_by_x) {
       if (auto* sync = JustIn(tid, HostKind::kSync, facts.a)) {
         return blame(Cause::kSync, sync->series);
       }
