@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """The CUDA build of PyTorch on the simulated device, under lull: trainings that
 synchronise, allocate too much, or wander between GPU and CPU, and what lull says of
-them. Counts are exact, blocked time is that of the ground truth."""
+them. Counts are exact, times are those of the ground truth."""
 
 import os
-import subprocess
 import unittest
 
 import scenario
-from scenario import Scenario, guest, milliseconds, python
+from scenario import Scenario, TorchCase, guest, installed, python
 
 STEPS = 10
 
@@ -21,33 +20,6 @@ def setUpModule():
 
 def tearDownModule():
     host.close()
-
-
-def installed(module):
-    """The file of a module of the Python that PyTorch is installed in."""
-    done = subprocess.run(
-        [scenario.ON_SIM, "python", "-c",
-         f"import importlib.util as u; print(u.find_spec('{module}').origin)"],
-        stdout=subprocess.PIPE, text=True, check=True)
-    return done.stdout.strip()
-
-
-class TorchCase(unittest.TestCase):
-    maxDiff = None
-
-    def assert_ran(self, run):
-        self.assertEqual(run.done.status, 0, run.done.stderr)
-
-    def assert_blocked(self, row, calls):
-        """`row` tells the time of `calls`, within 2 % and 10 microseconds a call."""
-        real = milliseconds(calls)
-        self.assertLessEqual(abs(row["blocked_ms"] - real), 0.02 * real + 0.01 * len(calls),
-                             f"really {real} ms: {row}")
-
-    def assert_nothing_lost(self, run):
-        losses = run.syncs["losses"]
-        self.assertEqual(losses["events_lost"], 0)
-        self.assertEqual(losses["events_committed"], losses["events_stored"])
 
 
 class WhatPyTorchDoes(TorchCase):
@@ -69,10 +41,12 @@ class MetricsThatSynchronise(TorchCase):
         aggregation = installed("torchmetrics.aggregation")
         # The second of the two: update() of MeanMetric, the first is the value's.
         update = scenario.line_of(aggregation, "class MeanMetric")
-        cls.weight = next(
-            number for number, line in enumerate(open(aggregation), 1)
-            if number > update and "weight = torch.as_tensor(weight" in line)
+        cls.weight = scenario.line_of(aggregation, "weight = torch.as_tensor(weight", update)
         cls.nan = scenario.line_of(aggregation, "if nans.any() or nans_weight.any()")
+        # All that is read back is that search, but for the last line of the script;
+        # the last things uploaded from pageable memory are the weights.
+        cls.nan_calls = cls.naive.syncs_after("DtoH")[: 2 * STEPS]
+        cls.weight_calls = cls.naive.syncs_after("HtoD", pageable=True)[-STEPS:]
 
     def rows(self, run, line):
         return run.sync_rows("torchmetrics/aggregation.py", line)
@@ -99,12 +73,43 @@ class MetricsThatSynchronise(TorchCase):
                          "BaseAggregator._cast_and_nan_check_input")
 
     def test_the_time_that_both_lines_blocked_is_the_real_one(self):
-        # All that is read back is that search, but for the last line of the script;
-        # the last things uploaded from pageable memory are the weights.
         self.assert_blocked(self.rows(self.naive, self.nan)["cudaStreamSynchronize"],
-                            self.naive.syncs_after("DtoH")[: 2 * STEPS])
+                            self.nan_calls)
         self.assert_blocked(self.rows(self.naive, self.weight)["cudaStreamSynchronize"],
-                            self.naive.syncs_after("HtoD", pageable=True)[-STEPS:])
+                            self.weight_calls)
+
+    def test_the_gpu_time_that_both_lines_wasted_is_the_real_one(self):
+        nan = self.rows(self.naive, self.nan)
+        self.assert_wasted(self.naive, nan.values(), self.nan_calls)
+        uploads = self.naive.copies("HtoD", pageable=True)[-STEPS:]
+        self.assert_wasted(self.naive, self.rows(self.naive, self.weight).values(),
+                           self.weight_calls + uploads)
+
+    def test_all_that_the_gpu_did_is_known(self):
+        for run in (self.naive, self.fixed):
+            self.assert_gpu_truth(run)
+
+    def test_steps_end_where_the_optimizer_was_called(self):
+        for run in (self.naive, self.fixed):
+            steps = run.ask("steps")
+            # The first call begins a step: what was before is the start of the program.
+            self.assertEqual((steps["source"], steps["count"]), ("optimizer", STEPS - 1))
+            self.assertTrue(all(row["traced"] for row in steps["steps"]))
+
+    def test_kernels_have_their_line_and_operator(self):
+        search = [row for row in self.naive.kernels["kernels"]
+                  if row["operator"] == "aten::ne" and row["calls"] == 2 * STEPS]
+        self.assertEqual([row["site"]["function"] for row in search],
+                         ["BaseAggregator._cast_and_nan_check_input"])
+        forward = scenario.line_of(os.path.join(scenario.HERE, "metrics.py"),
+                                   "return F.relu(self.bn2(self.conv2(y))")
+        (convolutions,) = self.naive.kernels_of("xmma_fprop_implicit_gemm")
+        self.assertEqual((convolutions["operator"], convolutions["site"]["line"]),
+                         ("aten::cudnn_convolution", forward))
+        for kernel in ("xmma_wgrad_implicit_gemm", "xmma_dgrad_implicit_gemm"):
+            (row,) = self.naive.kernels_of(kernel)
+            self.assertEqual((row["operator"], row["site"]["function"]),
+                             ("ConvolutionBackward0", "ConvolutionBackward0"))
 
     def test_every_synchronisation_of_the_program_is_reported(self):
         for run in (self.naive, self.fixed):
@@ -126,6 +131,9 @@ class MetricsThatSynchronise(TorchCase):
                          ({}, {}))
         files = {file for file, _ in self.fixed.sites()}
         self.assertNotIn("aggregation.py", files)
+        culprits = {os.path.basename(row["culprit"]["file"]) for row in self.fixed.gaps["gaps"]
+                    if row["cause"] == "sync"}
+        self.assertNotIn("aggregation.py", culprits)
 
 
 class LossPerToken(TorchCase):
@@ -135,13 +143,13 @@ class LossPerToken(TorchCase):
     @classmethod
     def setUpClass(cls):
         # No bytes are moved: those that would be filled are more than the machine has.
-        def run(name, *options, budget="100"):
+        def run(name, *arguments, **options):
             return Scenario(host, name,
-                            python("per_token_loss.py", "--steps", str(cls.STEPS), *options),
-                            "data=0;kernel_us=20", budget=budget)
+                            python("per_token_loss.py", "--steps", str(cls.STEPS), *arguments),
+                            "data=0;kernel_us=20", **options)
 
         cls.naive, cls.fixed = run("per_token"), run("at_once", "--fixed")
-        cls.thinned = run("thinned", budget="0.01")
+        cls.thinned = run("thinned", budget="0.01", gpu="host")
 
     def sites(self, run):
         """{function: row} of the sites of tensors as large as the logits."""
@@ -207,6 +215,32 @@ class SuppressionInALoop(TorchCase):
                             self.run_.syncs_after("DtoH", pageable=False))
         self.assert_blocked(self.rows("ratios")["cudaMemcpyAsync"],
                             self.run_.copies("DtoH", pageable=True))
+
+    def test_all_that_the_gpu_did_is_known(self):
+        self.assert_gpu_truth(self.run_)
+        self.assertEqual(self.run_.gpu["verdict"], "sync", self.run_.gaps["causes"])
+
+    def test_the_gpu_time_that_each_crossing_wasted_is_the_real_one(self):
+        self.assert_wasted(self.run_, self.rows("best").values(),
+                           self.run_.syncs_after("DtoH", pageable=False))
+        self.assert_wasted(self.run_, self.rows("ratios").values(),
+                           self.run_.copies("DtoH", pageable=True)
+                           + self.run_.syncs_after("DtoH", pageable=True))
+
+    def test_the_gaps_lie_between_the_lines_of_the_crossings(self):
+        lines = {name: scenario.site("suppression.py", name)
+                 for name in ("best", "ratios", "survivors")}
+        for culprit, after in (("best", "ratios"), ("ratios", "survivors")):
+            rows = [row for row in self.run_.gaps["gaps"] if row["cause"] == "sync"
+                    and row["culprit"]["line"] == lines[culprit]
+                    and row["culprit"]["file"].endswith("suppression.py")]
+            between = [row for row in rows if (row["before"]["line"], row["after"]["line"])
+                       == (lines[culprit], lines[after])]
+            # The last box of an image has nothing to be compared with.
+            self.assertGreaterEqual(max(row["count"] for row in between),
+                                    self.STEPS * (self.BOXES - 1))
+            self.assertGreater(sum(row["total_ms"] for row in between),
+                               0.95 * sum(row["total_ms"] for row in rows))
 
 
 if __name__ == "__main__":
