@@ -3,8 +3,11 @@
 verdict, the cause and the line that lull gives are those, and its figures are those of
 the ground truth."""
 
+import glob
 import json
 import os
+import sqlite3
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -29,12 +32,13 @@ class Run:
     """One pattern under lull, with what really happened."""
 
     def __init__(self, host, pattern, *arguments, python=sys.executable, prefix=(),
-                 gpu="continuous", attempt=0, **environment):
+                 gpu="continuous", options=(), attempt=0, **environment):
         self.name = "-".join((pattern, *arguments, gpu, str(attempt), *environment))
         with tempfile.TemporaryDirectory(prefix="lull-scenario-") as folder:
             log = os.path.join(folder, "truth")
             self.done = guest.execute(
-                [guest.LULL, "run", "--quiet", "--gpu", gpu, "--name", self.name, "--",
+                [guest.LULL, "run", "--quiet", "--gpu", gpu, *options, "--name", self.name,
+                 "--",
                  *prefix, python, os.path.join(PUPPETS, "patterns.py"), pattern, *arguments],
                 {**host.environment, "LD_LIBRARY_PATH": SIM, "LULL_SIM_LOG": log,
                  "LULL_SIM_CONFIG": SIMULATION, **environment})
@@ -51,6 +55,15 @@ class Run:
 
     def report(self):
         return self.query("report")
+
+
+def start_of(host, name):
+    """CLOCK_MONOTONIC of the job's start, which no report shows."""
+    (path,) = glob.glob(os.path.join(host.environment["XDG_DATA_HOME"], "**", "*.db"),
+                        recursive=True)
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
+        return database.execute("SELECT start_ns FROM jobs WHERE name = ?",
+                                (name,)).fetchone()[0]
 
 
 def breakdown(run, steps):
@@ -188,6 +201,30 @@ class Patterns(unittest.TestCase):
         self.assertIn("run_queue", causes)
         idle = sum(row["total_ms"] for row in causes.values())
         self.assertGreater(causes["run_queue"]["total_ms"], 0.2 * idle, causes)
+
+    def test_after_a_window_the_job_is_as_fast_as_before(self):
+        run = Run(self.host, "launch", "600", gpu="window",
+                  options=("--schedule", "wait=200ms,warmup=50ms,active=200ms",
+                           "--overhead-budget", "100"))
+        gpu = run.query("gaps")["gpu"]
+        self.assertGreaterEqual(gpu["windows"], 2)
+        start = start_of(self.host, run.name)
+        windows = [(start + 1e6 * span["start_ms"],
+                    start + 1e6 * (span["start_ms"] + span["duration_ms"]))
+                   for span in gpu["spans"]]
+        took = {"before": [], "within": [], "after": []}
+        for begin, end in run.known["steps"]:
+            if any(begin < b and end > a for a, b in windows):
+                took["within"].append(end - begin)
+            else:
+                took["before" if end < windows[0][0] else "after"].append(end - begin)
+        # Of the undisturbed tenth: others may run on this machine.
+        before, within, after = (statistics.quantiles(took[when], n=10)[0]
+                                 for when in ("before", "within", "after"))
+        print(f"a step takes {before / 1e3:.0f} us, {within / 1e3:.0f} in a window, "
+              f"{after / 1e3:.0f} after it", file=sys.stderr)
+        self.assertGreater(within, 1.1 * after)  # so it can be told apart
+        self.assertLess(after, 1.05 * before)
 
     def test_without_gpu_truth_nothing_is_guessed(self):
         self.check_nothing_is_guessed(Run(self.host, "sync", gpu="host"), "--gpu")

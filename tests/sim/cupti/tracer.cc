@@ -4,6 +4,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "tests/sim/cupti/api.h"
 #include "tests/sim/cupti/callbacks.h"
 #include "tests/sim/cupti/cbids.h"
@@ -167,6 +170,11 @@ int Tracer::flush(bool forced) {
 
 void Tracer::on_api_end(const ApiEvent& event) {
   if (in_client() || !event.outermost) return;
+  // Once all is disabled, calls are as fast as before; the worker and flushes collect.
+  bool idle = std::none_of(std::begin(kinds_), std::end(kinds_), [](const auto& kind) {
+    return kind.load(std::memory_order_relaxed);
+  });
+  if (idle && !apis_[0] && !apis_[1]) return;
   std::lock_guard lock(output_.mutex());
   clock_.look();
   write_api(event);
