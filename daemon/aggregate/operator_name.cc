@@ -33,7 +33,8 @@ bool EndsWith(std::string_view text, std::string_view suffix) {
 }
 
 // The overload is joined to the name with one more '_': add__Tensor is add_.Tensor,
-// empty_memory_format is empty.memory_format. Most begin with a capital letter.
+// random__from is random_.from, empty_memory_format is empty.memory_format. Most begin
+// with a capital letter.
 std::string_view WithoutOverload(std::string_view name) {
   for (bool again = true; again;) {
     again = false;
@@ -45,7 +46,13 @@ std::string_view WithoutOverload(std::string_view name) {
       again = true;
     }
   }
-  for (std::string_view overload : {"_memory_format", "_int", "_out", "_dim"}) {
+  size_t in_place = name.find("__", 2);  // not the __ of __and__
+  if (in_place != std::string_view::npos && in_place + 2 < name.size()) {
+    return name.substr(0, in_place + 1);
+  }
+  for (std::string_view overload :
+       {"_memory_format", "_int", "_out", "_dim", "_start", "_start_step", "_stable",
+        "_correction", "_vec", "_self"}) {
     if (EndsWith(name, overload)) return name.substr(0, name.size() - overload.size());
   }
   return name;

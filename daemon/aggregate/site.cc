@@ -48,6 +48,19 @@ const Frame* First(const std::vector<const Frame*>& stack, Predicate wanted) {
   return nullptr;
 }
 
+// "torch::autograd::accumulate(...)", between two nodes of the backward graph. The
+// dispatcher's layers (VariableType, ADInplaceOrView) are there in any operator, and
+// below everything is the engine's loop.
+std::string_view BetweenNodes(const Frame& frame) {
+  std::string_view name = frame.function;
+  name = name.substr(0, name.find('('));
+  if (!StartsWith(name, "torch::autograd::")) return {};
+  for (std::string_view layer : {"VariableType::", "Node::", "Engine::", "python::"}) {
+    if (StartsWith(name.substr(sizeof("torch::autograd::") - 1), layer)) return {};
+  }
+  return name;
+}
+
 const Frame* Innermost(const std::vector<const Frame*>& stack) {
   return stack.empty() ? nullptr : stack.front();
 }
@@ -104,8 +117,9 @@ std::string_view BackwardNode(const Frame& frame) {
 }
 
 std::string SiteFunction(const Frame& frame) {
-  std::string_view node = BackwardNode(frame);
-  return node.empty() ? frame.function : std::string(node);
+  std::string_view name = BackwardNode(frame);
+  if (name.empty()) name = BetweenNodes(frame);
+  return name.empty() ? frame.function : std::string(name);
 }
 
 const Frame* SelectSite(const std::vector<const Frame*>& python,
@@ -119,9 +133,11 @@ const Frame* SelectSite(const std::vector<const Frame*>& python,
   auto users = [](const Frame& f) {
     return !IsNativeInfrastructure(f.module) && !IsRuntimeHeader(f);
   };
+  auto between = [](const Frame& f) { return !BetweenNodes(f).empty(); };
   auto operators = [](const Frame& f) { return StartsWith(ModuleName(f), "libtorch"); };
   if (const Frame* frame = First(native, node)) return frame;
   if (const Frame* frame = First(native, users)) return frame;
+  if (const Frame* frame = First(native, between)) return frame;
   if (const Frame* frame = First(native, operators)) return frame;
   return Innermost(native);
 }

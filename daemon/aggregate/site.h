@@ -34,7 +34,8 @@ bool IsRuntimeHeader(const Frame& frame);
 // the node is what leads back to one.
 std::string_view BackwardNode(const Frame& frame);
 
-// A frame's function as a site has it: a node of the backward graph by its own name.
+// A frame's function as a site has it: a node of the backward graph by its own name,
+// and what PyTorch does between two of them without its parameters.
 std::string SiteFunction(const Frame& frame);
 
 // The innermost frame (stacks start with it) that is not infrastructure; if all

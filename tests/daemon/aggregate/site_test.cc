@@ -87,6 +87,24 @@ TEST(Site, IsTheNodeOfTheBackwardGraphOnItsThread) {
   EXPECT_EQ(SiteOf({}, native), "step");
 }
 
+TEST(Site, IsWhatPyTorchDoesBetweenTwoNodesOfTheBackwardGraph) {
+  const std::string torch = "/opt/torch/lib/libtorch_cpu.so";
+  std::vector<Frame> native = {
+      {"void at::native::gpu_kernel_impl_nocast<int>(at::TensorIteratorBase&)", "", 0,
+       "/opt/torch/lib/libtorch_cuda.so"},
+      {"torch::autograd::VariableType::(anonymous namespace)::add__Tensor(int)", "", 0,
+       torch},
+      {"at::_ops::add__Tensor::call(at::Tensor&)", "", 0, torch},
+      {"torch::autograd::accumulate(std::vector<at::Tensor>&, unsigned long)", "", 0,
+       torch},
+      {"torch::autograd::InputBuffer::add(unsigned long)", "", 0, torch},
+      {"torch::autograd::Engine::thread_main(std::shared_ptr<int> const&)", "", 0,
+       torch}};
+  EXPECT_EQ(SiteOf({}, native), "torch::autograd::accumulate");
+  native.erase(native.begin() + 3, native.begin() + 5);
+  EXPECT_EQ(SiteOf({}, native), native[0].function);
+}
+
 TEST(Site, IsNoneWithoutFrames) { EXPECT_EQ(SiteOf({}, {}), "none"); }
 
 TEST(Site, TellsPythonInfrastructureFromPackagesOfTheUser) {
