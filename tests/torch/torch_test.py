@@ -146,7 +146,7 @@ class LossPerToken(TorchCase):
         def run(name, *arguments, **options):
             return Scenario(host, name,
                             python("per_token_loss.py", "--steps", str(cls.STEPS), *arguments),
-                            "data=0;kernel_us=20", **options)
+                            "data=0;kernel_us=20;kernel_us.CUDAFunctor_add=200", **options)
 
         cls.naive, cls.fixed = run("per_token"), run("at_once", "--fixed")
         cls.thinned = run("thinned", budget="0.01", gpu="host")
@@ -169,6 +169,29 @@ class LossPerToken(TorchCase):
         self.assertEqual(row["frees"], row["calls"])
         self.assertTrue(any("SelectBackward0" in frame["function"]
                             for frame in row["native_stack"]), row)
+
+    def test_adding_the_gradients_up_is_on_top_of_the_kernels(self):
+        top = self.naive.kernels["kernels"][0]
+        self.assertIn("CUDAFunctor_add<float>", top["name"])
+        # Losses are added up, and so are the gradients of all logits: for every token
+        # but the first.
+        self.assertGreaterEqual(top["calls"], 2 * (self.TOKENS - 1) * self.STEPS)
+        self.assertIn(top["operator"], ("aten::add", "aten::add_"))
+        self.assertGreater(top["share_percent"], 50)
+        fixed = self.fixed.kernels_of("CUDAFunctor_add<float>")
+        self.assertLess(sum(row["calls"] for row in fixed), 10 * self.STEPS)
+
+    def test_the_zeros_of_each_selection_are_its_backwards(self):
+        rows = [row for row in self.naive.kernels["kernels"]
+                if row["operator"] == "SelectBackward0"]
+        self.assertTrue(rows)
+        for row in rows:
+            self.assertEqual(row["site"]["function"], "SelectBackward0")
+            self.assertGreaterEqual(row["calls"], self.TOKENS * self.STEPS)
+
+    def test_all_that_the_gpu_did_is_known(self):
+        for run in (self.naive, self.fixed):
+            self.assert_gpu_truth(run)
 
     def test_it_is_named_also_when_stacks_are_thinned(self):
         losses = self.thinned.allocs["losses"]
@@ -241,6 +264,19 @@ class SuppressionInALoop(TorchCase):
                                     self.STEPS * (self.BOXES - 1))
             self.assertGreater(sum(row["total_ms"] for row in between),
                                0.95 * sum(row["total_ms"] for row in rows))
+
+
+class ALossThatIsNoNumber(TorchCase):
+    def test_the_first_one_read_back_has_its_line_and_step(self):
+        # Values are read as they are here.
+        run = Scenario(host, "exploding", python("exploding.py"), "zero_reads_kib=0",
+                       gpu="host")
+        self.assert_ran(run)
+        self.assertIn("step 6: 0.5\nstep 7: nan\n", run.done.stdout)
+        (first,) = run.ask("report")["non_finite"]
+        self.assertEqual((first["value"], first["step"]), ("nan", 7))
+        self.assertEqual((os.path.basename(first["site"]["file"]), first["site"]["line"]),
+                         ("exploding.py", scenario.site("exploding.py", "log")))
 
 
 if __name__ == "__main__":
