@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
   lull::AddWaits(app, &exit_code);
   lull::AddGc(app, &exit_code);
   lull::AddAllocs(app, &exit_code);
+  lull::AddMemory(app, &exit_code);
   lull::AddJobs(app, &exit_code);
   lull::AddDoctor(app, &exit_code);
   lull::AddRelay(app, &exit_code);

@@ -76,6 +76,9 @@ class Client : public CollectorClient {
   absl::StatusOr<v1::StepsReply> GetSteps(const v1::ReportRequest& request) override {
     return Call(*query_, &v1::Query::Stub::GetSteps, request);
   }
+  absl::StatusOr<v1::MemoryReply> GetMemory(const v1::ReportRequest& request) override {
+    return Call(*query_, &v1::Query::Stub::GetMemory, request);
+  }
   absl::StatusOr<v1::ReportReply> GetReport(const v1::ReportRequest& request) override {
     return Call(*query_, &v1::Query::Stub::GetReport, request);
   }

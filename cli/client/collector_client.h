@@ -35,6 +35,8 @@ class CollectorClient {
   virtual absl::StatusOr<v1::KernelsReply> GetKernels(
       const v1::ReportRequest& request) = 0;
   virtual absl::StatusOr<v1::StepsReply> GetSteps(const v1::ReportRequest& request) = 0;
+  virtual absl::StatusOr<v1::MemoryReply> GetMemory(
+      const v1::ReportRequest& request) = 0;
   virtual absl::StatusOr<v1::ReportReply> GetReport(
       const v1::ReportRequest& request) = 0;
 };

@@ -25,6 +25,7 @@ void AddKernels(CLI::App& app, int* exit_code);
 void AddSteps(CLI::App& app, int* exit_code);
 void AddSyncs(CLI::App& app, int* exit_code);
 void AddAllocs(CLI::App& app, int* exit_code);
+void AddMemory(CLI::App& app, int* exit_code);
 void AddGc(CLI::App& app, int* exit_code);
 void AddWaits(CLI::App& app, int* exit_code);
 void AddJobs(CLI::App& app, int* exit_code);

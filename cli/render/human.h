@@ -16,6 +16,7 @@ std::string WaitsText(const v1::WaitsReply& reply, v1::GroupBy group_by);
 std::string GapsText(const v1::GapsReply& reply, v1::GroupBy group_by);
 std::string KernelsText(const v1::KernelsReply& reply, v1::GroupBy group_by);
 std::string StepsText(const v1::StepsReply& reply);
+std::string MemoryText(const v1::MemoryReply& reply, v1::GroupBy group_by);
 std::string ReportText(const v1::ReportReply& reply, v1::GroupBy group_by);
 
 }  // namespace lull

@@ -6,6 +6,7 @@
 #include "cli/render/gpu_lines.h"
 #include "cli/render/gpu_words.h"
 #include "cli/render/json_gpu.h"
+#include "cli/render/json_memory.h"
 #include "cli/render/json_parts.h"
 
 namespace lull {
@@ -195,6 +196,8 @@ Json ReportJson(const v1::ReportReply& reply) {
                {"processes", ProcessesJson(reply)},
                {"sync_points", SyncPointsJson(reply.syncs(), HasGpuTruth(reply.gpu()))},
                {"allocation_sites", AllocationSitesJson(reply.allocations())},
+               {"memory", MemoryRowsJson(reply.memory(), false)},
+               {"malloc_retries", MallocRetriesJson(reply.memory())},
                {"gc_pauses", GcPausesJson(reply.gc())},
                {"host_waits", HostWaitsJson(reply.waits())}};
   AddTail(json, reply);

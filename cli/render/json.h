@@ -19,6 +19,7 @@ Json WaitsJson(const v1::WaitsReply& reply);
 Json GapsJson(const v1::GapsReply& reply);
 Json KernelsJson(const v1::KernelsReply& reply);
 Json StepsJson(const v1::StepsReply& reply);
+Json MemoryJson(const v1::MemoryReply& reply);
 Json ReportJson(const v1::ReportReply& reply);
 
 // Indented text with a newline at its end. Invalid UTF-8 is replaced.

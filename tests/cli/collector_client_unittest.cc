@@ -54,6 +54,7 @@ TEST_F(CollectorClientTest, AsksForEveryPartOfGpuTruth) {
   EXPECT_EQ((*client)->GetGaps({})->gaps_size(), 6);
   EXPECT_EQ((*client)->GetKernels({})->copies_size(), 3);
   EXPECT_EQ((*client)->GetSteps({})->count(), 1460u);
+  EXPECT_EQ((*client)->GetMemory({})->rows_size(), 4);
   EXPECT_EQ((*client)->GetReport({})->non_finite_size(), 1);
 }
 

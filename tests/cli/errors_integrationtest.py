@@ -10,7 +10,8 @@ import stat
 import lull_case
 from lull_case import ARGUMENTS, LullCase
 
-QUERIES = ("report", "syncs", "gaps", "kernels", "steps", "allocs", "gc", "waits", "jobs")
+QUERIES = ("report", "syncs", "gaps", "kernels", "steps", "allocs", "memory", "gc", "waits",
+           "jobs")
 
 
 class Complaints(LullCase):
@@ -227,7 +228,8 @@ class Answers(LullCase):
     def test_of_every_query_are_tables_or_json(self):
         lists = {"report": "sync_points", "syncs": "sync_points", "allocs": "allocation_sites",
                  "gc": "gc_pauses", "waits": "host_waits", "jobs": "jobs",
-                 "gaps": "gaps", "kernels": "kernels", "steps": "steps"}
+                 "gaps": "gaps", "kernels": "kernels", "steps": "steps",
+                 "memory": "memory"}
         for verb in QUERIES:
             with self.subTest(verb=verb):
                 text = self.lull(verb)

@@ -110,6 +110,11 @@ class FakeCollector {
                           v1::StepsReply* reply) override {
       return owner_->Answer(*context, *request, reply, FixedSteps());
     }
+    grpc::Status GetMemory(grpc::ServerContext* context,
+                           const v1::ReportRequest* request,
+                           v1::MemoryReply* reply) override {
+      return owner_->Answer(*context, *request, reply, FixedMemory());
+    }
     grpc::Status GetReport(grpc::ServerContext* context,
                            const v1::ReportRequest* request,
                            v1::ReportReply* reply) override {

@@ -16,6 +16,7 @@ v1::SyncsReply FixedSyncs();
 v1::AllocationsReply FixedAllocations();
 v1::GcReply FixedGc();
 v1::WaitsReply FixedWaits();
+v1::MemoryReply FixedMemory();
 v1::ReportReply FixedReport();
 
 // The same job as seen by a run that traced the GPU: nine windows of each rank.

@@ -24,6 +24,7 @@ constexpr Rule kGpuRules[] = {IdleForData,
                               TensorCoresUnused,
                               GradientsFilledWithZero,
                               CommunicationNotHidden};
+constexpr Rule kMemoryRules[] = {FragmentedCache, GrowingMemory};
 
 }  // namespace
 
@@ -50,6 +51,7 @@ std::vector<Advice> WhatToChangeFirst(const v1::ReportReply& reply) {
   } else {
     for (Rule rule : kHostRules) rule(evidence, found);
   }
+  for (Rule rule : kMemoryRules) rule(evidence, found);
   std::stable_sort(found.begin(), found.end(), [](const Advice& a, const Advice& b) {
     return a.rank_ns > b.rank_ns;
   });

@@ -31,6 +31,10 @@ void TensorCoresUnused(const Evidence& evidence, std::vector<Advice>& found);
 void GradientsFilledWithZero(const Evidence& evidence, std::vector<Advice>& found);
 void CommunicationNotHidden(const Evidence& evidence, std::vector<Advice>& found);
 
+// memory_rules.cc: with GPU truth and without.
+void FragmentedCache(const Evidence& evidence, std::vector<Advice>& found);
+void GrowingMemory(const Evidence& evidence, std::vector<Advice>& found);
+
 // sync_rules.cc: idle time that sync points caused.
 void WastefulSyncs(const Evidence& evidence, std::vector<Advice>& found);
 

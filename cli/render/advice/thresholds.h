@@ -44,6 +44,9 @@ inline constexpr double kSyncPercent = 5;
 
 // ---- Both ----
 
+// Of what a caching allocator held at most, against what it ever handed out. Blocks are
+// rounded up, so some is always unused.
+inline constexpr double kUnusedReservedPercent = 20;
 // Fewer calls than this at one site are set-up, not a loop.
 inline constexpr uint64_t kLoopCalls = 16;
 // Likewise, of full garbage collections.

@@ -1,0 +1,15 @@
+// Memory as it stands in an answer of its own and, without points and what made up the
+// peaks, in a report.
+#pragma once
+
+#include "cli/render/json.h"
+#include "query.pb.h"
+
+namespace lull {
+
+// "device" is null for the host and where it is not known, "reserved_*" where the
+// allocator does not tell, "growth" where none was found.
+Json MemoryRowsJson(const v1::MemoryReply& reply, bool details);
+Json MallocRetriesJson(const v1::MemoryReply& reply);
+
+}  // namespace lull
