@@ -23,6 +23,7 @@
 #include "daemon/collector/job_state.h"
 #include "daemon/collector/validate.h"
 #include "daemon/query/job_lookup.h"
+#include "daemon/query/memory.h"
 #include "daemon/query/report.h"
 #include "daemon/query/totals.h"
 #include "daemon/storage/sqlite_store.h"
@@ -208,8 +209,10 @@ uint64_t DiskBytes(const std::string& path) {
   return stat(path.c_str(), &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
 }
 
+enum class Verb { kReport, kMemory };
+
 void TimeQuery(storage::Store& store, const char* name,
-               const lull::v1::ReportRequest& request) {
+               const lull::v1::ReportRequest& request, Verb verb = Verb::kReport) {
   uint64_t best = UINT64_MAX;
   for (int i = 0; i < 5; ++i) {
     uint64_t start = MonotonicNs();
@@ -223,7 +226,11 @@ void TimeQuery(storage::Store& store, const char* name,
     }
     query::Names names(*reader, job.id);
     lull::v1::ReportReply reply;
-    query::FillReport(job, sums, request, names, &reply);
+    if (verb == Verb::kReport) query::FillReport(job, sums, request, names, &reply);
+    Check(query::FillMemory(*reader, job, sums, request,
+                            verb == Verb::kMemory ? query::MemoryDetail::kAll
+                                                  : query::MemoryDetail::kTotals,
+                            names, reply.mutable_memory()));
     best = std::min(best, MonotonicNs() - start);
   }
   printf("  %-28s %8.1f ms\n", name, static_cast<double>(best) / 1e6);
@@ -287,6 +294,10 @@ void Run(uint64_t wanted, bool traced) {
   lull::v1::ReportRequest request;
   request.set_top(20);
   TimeQuery(store, "whole report", request);
+  TimeQuery(store, "memory, all ranks", request, Verb::kMemory);
+  request.set_rank(0);
+  TimeQuery(store, "memory, one rank", request, Verb::kMemory);
+  request.clear_rank();
   auto at = [&](double share) { return static_cast<uint64_t>(share * seconds * 1e9); };
   request.set_since_ns(at(0.31));
   request.set_until_ns(at(0.77));
