@@ -28,6 +28,15 @@ class WhatPyTorchDoes(TorchCase):
         host.check_unnoticed(self, python("works.py"), timeout=900, status=0,
                              env={"LULL_SIM_CONFIG": scenario.CONFIG})
 
+    def test_nor_does_it_while_the_gpu_is_traced_all_the_time(self):
+        alone = host.alone(python("works.py"), timeout=900,
+                           env={"LULL_SIM_CONFIG": scenario.CONFIG})
+        traced = Scenario(host, "works", python("works.py"))
+        self.assert_ran(traced)
+        self.assertEqual((traced.done.stdout, traced.done.stderr), (alone.stdout, alone.stderr))
+        self.assertGreater(traced.gpu["kernels"], 0)
+        self.assertEqual((traced.gpu["records_bad"], traced.gpu["graphs"]), (0, 1))
+
 
 class MetricsThatSynchronise(TorchCase):
     @classmethod
