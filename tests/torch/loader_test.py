@@ -50,7 +50,8 @@ class AStarvingGpu(TorchCase):
                                 "kernel_us=100")
             if cls.run_.done.status == 0:
                 with open(waits) as file:
-                    cls.waits = [tuple(wait) for wait in json.load(file)]
+                    cls.waits = {what: [tuple(wait) for wait in waits]
+                             for what, waits in json.load(file).items()}
         cls.steps = cls.run_.ask("steps")
 
     def test_the_training_runs(self):
@@ -81,15 +82,20 @@ class AStarvingGpu(TorchCase):
         until = start + max(row["start_ms"] + row["duration_ms"] for row in rows) * 1e6
         # Each part is what none of those before it has.
         known, before = [], 0
-        device = {part: [(op.start, op.end) for op in self.run_.truth.ops(kind)] for part, kind
-                  in (("kernel", "kernel"), ("memcpy", "copy"), ("memset", "memset"))}
-        for part, spans in (*device.items(), ("data", self.waits)):
-            known += spans
+        for part, kind in (("kernel", "kernel"), ("memcpy", "copy"), ("memset", "memset")):
+            known += [(op.start, op.end) for op in self.run_.truth.ops(kind)]
             total = within(known, since, until)
             told = sum(row[f"{part}_ms"] for row in rows)
             self.assertAlmostEqual(told, (total - before) / 1e6, msg=part,
-                                   delta=max(0.01 * (total - before) / 1e6, 0.01))
+                                   delta=0.01 * (total - before) / 1e6)
             before = total
+        least = within(known + self.waits["answers"], since, until) - before
+        most = within(known + self.waits["answers"] + self.waits["hand_overs"], since,
+                      until) - before
+        self.assertLess(most, 1.1 * least)
+        told = sum(row["data_ms"] for row in rows) * 1e6
+        self.assertGreater(told, 0.99 * least)
+        self.assertLess(told, 1.01 * most)
 
     def test_utilisation_is_that_of_the_ground_truth(self):
         rows, start = self.steps["steps"], self.run_.start_ns()

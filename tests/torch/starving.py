@@ -6,6 +6,7 @@ program note when it did wait, in a file of its own."""
 import argparse
 import json
 import multiprocessing.connection
+import multiprocessing.resource_sharer
 import os
 import tempfile
 import time
@@ -42,21 +43,30 @@ class ImagesOnDisk(Dataset):
 
 # In a string, so that it is not this script that waits, as a debugger would see it.
 NOTE_WAITS = """
-def noting(connection, timeout):
-    start = monotonic_ns()
-    try:
-        return poll(connection, timeout)
-    finally:
-        waits.append((start, monotonic_ns()))
+def noting(function, waits):
+    def wrapper(*arguments):
+        start = monotonic_ns()
+        try:
+            return function(*arguments)
+        finally:
+            waits.append((start, monotonic_ns()))
+    return wrapper
 """
 
 
-def note_waits(waits):
-    """Adds (start, end) in CLOCK_MONOTONIC ns for each wait for a worker's answer."""
-    connection = multiprocessing.connection.Connection
-    names = {"poll": connection._poll, "waits": waits, "monotonic_ns": time.monotonic_ns}
+def note_waits():
+    """Lists that get (start, end) in CLOCK_MONOTONIC ns for each wait for a worker's
+    answer, and for each hand-over of the memory that a batch is in, which is partly
+    waiting for the worker."""
+    names = {"monotonic_ns": time.monotonic_ns}
     exec(NOTE_WAITS, names)
-    connection._poll = names["noting"]
+    lists = {}
+    for what, kind, method in (
+            ("answers", multiprocessing.connection.Connection, "_poll"),
+            ("hand_overs", multiprocessing.resource_sharer.DupFd, "detach")):
+        lists[what] = []
+        setattr(kind, method, names["noting"](getattr(kind, method), lists[what]))
+    return lists
 
 
 def network():
@@ -87,9 +97,7 @@ def main():
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--waits")
     arguments = parser.parse_args()
-    waits = []
-    if arguments.waits:
-        note_waits(waits)
+    waits = note_waits() if arguments.waits else None
     with tempfile.TemporaryDirectory() as folder:
         train(folder, arguments)
     if arguments.waits:
