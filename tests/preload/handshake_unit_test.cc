@@ -129,9 +129,14 @@ TEST_F(HandshakeTest, SurvivesAStormOfSignals) {
   caught = 0;
   action.sa_handler = [](int) { caught = caught + 1; };  // no SA_RESTART
   sigaction(SIGALRM, &action, &before);
+  sigset_t alarm;  // for this thread, not for the relay's
+  sigemptyset(&alarm);
+  sigaddset(&alarm, SIGALRM);
+  pthread_sigmask(SIG_BLOCK, &alarm, nullptr);
+  FakeRelay silent(FakeRelay::Manner::kSilence);
+  pthread_sigmask(SIG_UNBLOCK, &alarm, nullptr);
   itimerval every = {{0, 300}, {0, 300}}, never = {};
   setitimer(ITIMER_REAL, &every, nullptr);
-  FakeRelay silent(FakeRelay::Manner::kSilence);
   EXPECT_EQ(offer(silent.path(), kSecond / 5), Handshake::kRefused);
   setitimer(ITIMER_REAL, &never, nullptr);
   sigaction(SIGALRM, &before, nullptr);
