@@ -11,6 +11,7 @@ enum CuptiState { kUnused, kNoLibrary, kTooOld, kFailed, kReady, kTracing, kYiel
 constexpr uint32_t kTracingActive = 2;
 constexpr uint32_t kTracingYielded = 3;
 constexpr uint32_t kModeHost = 0;
+constexpr uint32_t kModeContinuous = 2;
 
 bool HasState(const ProcessSums& sums, uint32_t state) {
   return std::any_of(
@@ -39,7 +40,8 @@ std::string WhyNot(const storage::JobRow& job, const ProcessSums& sums) {
   if (process.cupti_state == kYielded || HasState(sums, kTracingYielded)) {
     return "another user of CUPTI, such as torch.profiler, had it all the time";
   }
-  if (process.cupti_state == kUnused) {
+  // CUPTI is loaded when a window begins.
+  if (process.cupti_state == kUnused && job.gpu_mode == kModeContinuous) {
     return "tracing had not begun: no call of the process has loaded CUPTI yet";
   }
   return absl::StrCat("no window of tracing ", job.ended ? "came" : "has come yet",
