@@ -74,16 +74,23 @@ void AddMemory(const Event& event, CellOf&& cell_of, SeriesOf&& series_of) {
   if (over) release(event.series, event.arg1);
 }
 
-// The same event as changes of wholes: visit(series that carries the whole, bytes).
+// The same event as changes of wholes: visit(when, series that carries the whole,
+// bytes).
 template <typename SeriesOf, typename Visitor>
 void ForEachTotalChange(const Event& event, SeriesOf&& series_of, Visitor&& visit) {
+  const uint64_t now = MemoryOrderNs(event);
   if (event.released_series != 0) {
-    visit(TotalOf(event.released_series, series_of(event.released_series)),
+    visit(now, TotalOf(event.released_series, series_of(event.released_series)),
           -static_cast<int64_t>(event.released_bytes));
   }
   const Series& series = series_of(event.series);
-  if (!AddsLive(series) || (event.flags & kFlagFreedEarlier) != 0) return;
-  visit(TotalOf(event.series, series), static_cast<int64_t>(event.arg1));
+  if (!AddsLive(series)) return;
+  const bool over = (event.flags & kFlagFreedEarlier) != 0;
+  if (over && series.type == EventType::kTorchReserved) return;
+  const uint32_t total = TotalOf(event.series, series);
+  visit(now, total, static_cast<int64_t>(event.arg1));
+  if (!over) return;
+  visit(now + event.released_bytes, total, -static_cast<int64_t>(event.arg1));
 }
 
 }  // namespace lull::aggregate

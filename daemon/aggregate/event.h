@@ -83,7 +83,8 @@ struct Event {
   uint32_t series = 0;
   // Memory events: whose block this event ended, and how large it was. A free ends
   // the block of its address; an allocation ends a block whose free was lost. What an
-  // allocator reserves is one block, which each kTorchReserved replaces.
+  // allocator reserves is one block, which each kTorchReserved replaces. Of
+  // kFlagFreedEarlier the bytes are the nanoseconds after which that free came.
   uint32_t released_series = 0;
   uint64_t released_bytes = 0;
 };

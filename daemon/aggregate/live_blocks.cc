@@ -28,10 +28,11 @@ void LiveBlocks::Apply(const Series& series, Event& event) {
 void LiveBlocks::Allocate(const BlockKey& key, Event& event) {
   uint64_t now = MemoryOrderNs(event);
   if (auto early = early_frees_.find(key); early != early_frees_.end()) {
-    bool ours = early->second >= now && early->second - now <= kEarlyFreeNs;
+    const uint64_t freed = early->second;
     early_frees_.erase(early);
-    if (ours) {
+    if (freed >= now && freed - now <= kEarlyFreeNs) {
       event.flags |= kFlagFreedEarlier;
+      event.released_bytes = freed - now;
       return;
     }
   }

@@ -277,8 +277,8 @@ void ProcessState::ApplyMemory() {
         [&](uint32_t id) -> const aggregate::Series& { return series_[id]; });
     aggregate::ForEachTotalChange(
         event, [&](uint32_t id) -> const aggregate::Series& { return series_[id]; },
-        [&](uint32_t id, int64_t bytes) {
-          step_memory_.Change(at.order_ns, id, bytes);
+        [&](uint64_t time_ns, uint32_t id, int64_t bytes) {
+          step_memory_.Change(time_ns, id, bytes);
         });
   }
   memory_.clear();

@@ -121,7 +121,9 @@ class PeakFinder {
       aggregate::ForEachTotalChange(
           events[i],
           [&](uint32_t id) -> const aggregate::Series& { return sums_.series[id]; },
-          [&](uint32_t id, int64_t change) { live += id == whole_ ? change : 0; });
+          [&](uint64_t, uint32_t id, int64_t change) {
+            live += id == whole_ ? change : 0;
+          });
       if (live <= bytes) continue;
       bytes = live;
       best = i + 1;

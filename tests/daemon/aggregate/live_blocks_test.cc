@@ -52,6 +52,8 @@ TEST(LiveBlocks, MatchAFreeThatComesInBeforeItsAllocation) {
   Event alloc = At(10, 7, false, 64);
   blocks.Apply(kAlloc, alloc);
   EXPECT_TRUE(alloc.flags & kFlagFreedEarlier);
+  EXPECT_EQ(alloc.released_series, 0u);
+  EXPECT_EQ(alloc.released_bytes, 10u) << "nanoseconds from one to the other";
   EXPECT_EQ(blocks.size(), 0u);
 }
 

@@ -412,6 +412,23 @@ TEST(MemoryOverSteps, PutsRingsThatComeLateInTheOrderOfTime) {
   }
 }
 
+TEST(MemoryOverSteps, HasABlockWhoseFreeCameInBeforeItsAllocation) {
+  // The backward pass allocates a gradient on its own thread, the main thread frees it
+  // in the next step, and its ring is read first.
+  Job job;
+  job.Feed(0,
+           {Step(kJobStartNs, kJobStartNs + 50, 0),
+            Torch(kJobStartNs + 60, kCuda0, 0x1000, 0, 0, kFree),
+            Step(kJobStartNs + 50, kJobStartNs + 100, 1)},
+           kJobStartNs + 5);
+  job.Feed(1, {Torch(kJobStartNs + 10, kCuda0, 0x1000, kMiB, 1)}, UINT64_MAX / 2);
+  lull::v1::MemoryReply reply = job.Memory();
+  ASSERT_EQ(reply.rows(0).points_size(), 2);
+  EXPECT_EQ(reply.rows(0).points(0).live_bytes(), kMiB);
+  EXPECT_EQ(reply.rows(0).points(1).live_bytes(), 0);
+  EXPECT_EQ(reply.rows(0).live_bytes(), 0);
+}
+
 TEST(MemoryReserved, IsThatOfTheLatestReportWhicheverCameInLast) {
   Job job;
   job.Feed(0,
