@@ -135,6 +135,12 @@ std::string ProcessesTable(const v1::ReportReply& reply) {
          FormatDuration(row.data_wait_ns()), FormatDuration(row.gc_ns()),
          FormatCount(row.launches()), work.empty() ? "-" : absl::StrJoin(work, "+"),
          Shortened(row.command(), 60)});
+    if (row.run_delay_ns() * 100 > row.duration_ns()) {
+      table.AddNote(absl::StrCat("ready without a processor for ",
+                                 FormatDuration(row.run_delay_ns()), "; pre-empted ",
+                                 FormatCount(row.preemptions()), " times, moved ",
+                                 FormatCount(row.migrations()), " times"));
+    }
   }
   return table.Text();
 }

@@ -105,7 +105,10 @@ Json ProcessesJson(const v1::ReportReply& reply) {
                  {"cupti_result", row.cupti_result()},
                  {"step_hook", row.step_hook()},
                  {"traced_ms", Ms(row.traced_ns())},
-                 {"busy_ms", MsIf(row.traced_ns() > 0, row.busy_ns())}};
+                 {"busy_ms", MsIf(row.traced_ns() > 0, row.busy_ns())},
+                 {"run_delay_ms", Ms(row.run_delay_ns())},
+                 {"preemptions", row.preemptions()},
+                 {"migrations", row.migrations()}};
     rows.push_back(std::move(json));
   }
   return rows;

@@ -129,11 +129,13 @@ void FillProcess(const storage::JobRow& job, const ProcessSums& sums,
   out->set_step_hook(process.step_hook);
   uint64_t events = 0, launches = 0, blocked = 0, data = 0, gc = 0;
   uint64_t traced = 0, idle = 0;
+  aggregate::Cell delays;
   for (size_t id = 1; id < sums.series.size(); ++id) {
     const aggregate::Series& series = sums.series[id];
     const aggregate::Cell& cell = sums.cells[id];
     if (series.type == EventType::kCoverage) traced += cell.total_ns;
     if (series.type == EventType::kIdle) idle += cell.total_ns;
+    if (series.type == EventType::kRunDelay) delays.Append(cell);
     if (series.type >= EventType::kFirstDerived) continue;
     events += cell.count;
     if (series.type == EventType::kLaunch) launches += cell.count;
@@ -151,6 +153,9 @@ void FillProcess(const storage::JobRow& job, const ProcessSums& sums,
   out->set_gc_ns(gc);
   out->set_traced_ns(traced);
   out->set_busy_ns(traced - std::min(idle, traced));
+  out->set_run_delay_ns(delays.total_ns);
+  out->set_migrations(delays.amount);
+  out->set_preemptions(delays.amount2);
 }
 
 }  // namespace lull::query

@@ -201,6 +201,11 @@ class Patterns(unittest.TestCase):
         self.assertIn("run_queue", causes)
         idle = sum(row["total_ms"] for row in causes.values())
         self.assertGreater(causes["run_queue"]["total_ms"], 0.2 * idle, causes)
+        process = max(run.report()["processes"], key=lambda row: row["launches"])
+        self.assertGreater(process["preemptions"], 0)
+        # The program's own figure has the start of the interpreter in it.
+        self.assertLessEqual(process["run_delay_ms"], run.known["delayed_ms"] + 60)
+        self.assertGreater(process["run_delay_ms"], 0.3 * run.known["delayed_ms"])
 
     def test_after_a_window_the_job_is_as_fast_as_before(self):
         run = Run(self.host, "launch", "600", gpu="window",
