@@ -190,13 +190,12 @@ class LossPerToken(TorchCase):
         fixed = self.fixed.kernels_of("CUDAFunctor_add<float>")
         self.assertLess(sum(row["calls"] for row in fixed), 10 * self.STEPS)
 
-    def test_the_zeros_of_each_selection_are_its_backwards(self):
-        rows = [row for row in self.naive.kernels["kernels"]
-                if row["operator"] == "SelectBackward0"]
-        self.assertTrue(rows)
-        for row in rows:
-            self.assertEqual(row["site"]["function"], "SelectBackward0")
-            self.assertGreaterEqual(row["calls"], self.TOKENS * self.STEPS)
+    def test_kernels_of_the_backward_pass_have_their_node(self):
+        for kernel, node in (("cunn_SoftMaxBackward", "LogSoftmaxBackward0"),
+                             ("nll_loss_backward_reduce", "NllLossBackward0")):
+            (row,) = self.naive.kernels_of(kernel)
+            self.assertEqual((row["calls"], row["operator"], row["site"]["function"]),
+                             (self.TOKENS * self.STEPS, node, node))
 
     def test_all_that_the_gpu_did_is_known(self):
         for run in (self.naive, self.fixed):
