@@ -1,5 +1,7 @@
 #include "daemon/aggregate/live_blocks.h"
 
+#include <algorithm>
+
 #include "daemon/aggregate/accumulate.h"
 
 namespace lull::aggregate {
@@ -27,14 +29,10 @@ void LiveBlocks::Apply(const Series& series, Event& event) {
 
 void LiveBlocks::Allocate(const BlockKey& key, Event& event) {
   uint64_t now = MemoryOrderNs(event);
-  if (auto early = early_frees_.find(key); early != early_frees_.end()) {
-    const uint64_t freed = early->second;
-    early_frees_.erase(early);
-    if (freed >= now && freed - now <= kEarlyFreeNs) {
-      event.flags |= kFlagFreedEarlier;
-      event.released_bytes = freed - now;
-      return;
-    }
+  if (std::optional<uint64_t> freed = TakeEarly(key, now)) {
+    event.flags |= kFlagFreedEarlier;
+    event.released_bytes = *freed - now;
+    return;
   }
   auto [it, fresh] = blocks_.try_emplace(key);
   Touch(key, !fresh);
@@ -58,16 +56,33 @@ void LiveBlocks::Free(const BlockKey& key, Event& event) {
 }
 
 void LiveBlocks::RememberEarly(const BlockKey& key, uint64_t at_ns) {
-  early_frees_[key] = at_ns;
+  std::vector<uint64_t>& times = early_frees_[key];
+  times.insert(std::upper_bound(times.begin(), times.end(), at_ns), at_ns);
   early_order_.push_back({key, at_ns});
   while (early_order_.size() > kMaxEarlyFrees ||
          early_order_.front().at_ns + kEarlyFreeNs < at_ns) {
-    auto it = early_frees_.find(early_order_.front().key);
-    if (it != early_frees_.end() && it->second == early_order_.front().at_ns) {
-      early_frees_.erase(it);
+    const EarlyFree& oldest = early_order_.front();
+    auto it = early_frees_.find(oldest.key);
+    if (it != early_frees_.end()) {
+      auto time = std::find(it->second.begin(), it->second.end(), oldest.at_ns);
+      if (time != it->second.end()) it->second.erase(time);
+      if (it->second.empty()) early_frees_.erase(it);
     }
     early_order_.pop_front();
   }
+}
+
+// The first free after `now`. Those before it were for blocks that this one follows.
+std::optional<uint64_t> LiveBlocks::TakeEarly(const BlockKey& key, uint64_t now) {
+  auto it = early_frees_.find(key);
+  if (it == early_frees_.end()) return std::nullopt;
+  std::vector<uint64_t>& times = it->second;
+  auto next = std::lower_bound(times.begin(), times.end(), now);
+  std::optional<uint64_t> found;
+  if (next != times.end() && *next - now <= kEarlyFreeNs) found = *next++;
+  times.erase(times.begin(), next);
+  if (times.empty()) early_frees_.erase(it);
+  return found;
 }
 
 void LiveBlocks::Restore(const BlockKey& key, const LiveBlock& block) {

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -70,11 +71,12 @@ class LiveBlocks {
   void Allocate(const BlockKey& key, Event& event);
   void Free(const BlockKey& key, Event& event);
   void RememberEarly(const BlockKey& key, uint64_t at_ns);
+  std::optional<uint64_t> TakeEarly(const BlockKey& key, uint64_t now);
   void Touch(const BlockKey& key, bool stored) { touched_.try_emplace(key, stored); }
 
   absl::flat_hash_map<BlockKey, LiveBlock> blocks_;
   absl::flat_hash_map<BlockKey, bool> touched_;  // -> was it in the store before?
-  absl::flat_hash_map<BlockKey, uint64_t> early_frees_;  // -> when
+  absl::flat_hash_map<BlockKey, std::vector<uint64_t>> early_frees_;  // -> when
   std::deque<EarlyFree> early_order_;
 };
 

@@ -57,6 +57,24 @@ TEST(LiveBlocks, MatchAFreeThatComesInBeforeItsAllocation) {
   EXPECT_EQ(blocks.size(), 0u);
 }
 
+TEST(LiveBlocks, MatchSeveralFreesOfOneAddressWithTheAllocationsThatComeLater) {
+  LiveBlocks blocks;
+  for (uint64_t at : {20, 40}) {
+    Event free = At(at, 8, true);
+    blocks.Apply(kFree, free);
+  }
+  for (uint64_t at : {15, 30}) {
+    Event alloc = At(at, 7, false, 64);
+    blocks.Apply(kAlloc, alloc);
+    EXPECT_TRUE(alloc.flags & kFlagFreedEarlier) << at;
+    EXPECT_EQ(alloc.released_bytes, at == 15 ? 5u : 10u);
+  }
+  Event last = At(50, 7, false, 64);
+  blocks.Apply(kAlloc, last);
+  EXPECT_FALSE(last.flags & kFlagFreedEarlier);
+  EXPECT_EQ(blocks.size(), 1u);
+}
+
 TEST(LiveBlocks, KeepABlockThatIsYoungerThanAnUnmatchedFree) {
   LiveBlocks blocks;
   Event free = At(10, 8, true);
