@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "daemon/blame/instant.h"
+
 namespace lull::blame {
 namespace {
 
@@ -20,8 +22,8 @@ class Verdict {
   void State(const ThreadState& state, uint64_t start_ns, uint64_t end_ns);
   void Hop(const ThreadState& waiting, uint64_t start_ns, uint64_t end_ns);
   // The thread was in no state that would explain it.
-  void Rest(uint64_t start_ns, uint64_t end_ns, const Suspect& suspect, uint32_t sync,
-            bool launch_bound);
+  void Rest(uint64_t start_ns, uint64_t end_ns, const Suspect& suspect,
+            const SyncCall& sync, bool launch_bound);
   void Add(uint64_t start_ns, uint64_t end_ns, Cause cause, uint32_t culprit,
            const Suspect& suspect);
 
@@ -29,10 +31,9 @@ class Verdict {
     return gap_.predecessor.thread != nullptr &&
            gap_.predecessor.tid != gap_.launcher.tid;
   }
-  uint32_t SyncAtStart(const Suspect& suspect) const {
-    return gap_.opening_known && gap_.ending_known
-               ? suspect.thread->SyncAt(gap_.start_ns, gap_.sync_slack_ns)
-               : 0;
+  SyncCall SyncAtStart(const Suspect& suspect) const {
+    if (!gap_.opening_known || !gap_.ending_known) return {};
+    return suspect.thread->SyncAt(gap_.start_ns, gap_.sync_slack_ns);
   }
 
   const Gap& gap_;
@@ -59,7 +60,7 @@ void Verdict::HostPart(uint64_t end_ns) {
   const Suspect& launcher = gap_.launcher;
   launcher.thread->Ask(end_ns);
   if (Hops()) gap_.predecessor.thread->Ask(end_ns);
-  uint32_t sync = SyncAtStart(launcher);
+  const SyncCall sync = SyncAtStart(launcher);
   uint64_t at = gap_.start_ns;
   launcher.thread->VisitStates(at, end_ns, [&](const ThreadState& state) {
     uint64_t start = std::max(state.start_ns, at);
@@ -81,7 +82,7 @@ void Verdict::State(const ThreadState& state, uint64_t start_ns, uint64_t end_ns
 
 void Verdict::Hop(const ThreadState& waiting, uint64_t start_ns, uint64_t end_ns) {
   const Suspect& suspect = gap_.predecessor;
-  uint32_t sync = SyncAtStart(suspect);
+  const SyncCall sync = SyncAtStart(suspect);
   suspect.thread->VisitStates(start_ns, end_ns, [&](const ThreadState& state) {
     uint64_t start = std::max(state.start_ns, start_ns);
     uint64_t end = std::min(state.end_ns, end_ns);
@@ -97,10 +98,17 @@ void Verdict::Hop(const ThreadState& waiting, uint64_t start_ns, uint64_t end_ns
 }
 
 void Verdict::Rest(uint64_t start_ns, uint64_t end_ns, const Suspect& suspect,
-                   uint32_t sync, bool launch_bound) {
-  if (sync != 0) {
-    Add(start_ns, end_ns, Cause::kSync, sync, suspect);
-  } else if (!gap_.opening_known || !gap_.ending_known) {
+                   const SyncCall& sync, bool launch_bound) {
+  if (sync.series != 0) {
+    // Without the sync the host would be ahead by the time that it was blocked, and no
+    // more: what it does later keeps the device waiting anyway.
+    uint64_t blocked_ns = sync.end_ns - sync.start_ns;
+    uint64_t until =
+        std::clamp(Plus(sync.end_ns, blocked_ns), start_ns, std::max(start_ns, end_ns));
+    Add(start_ns, until, Cause::kSync, sync.series, suspect);
+    start_ns = until;
+  }
+  if (!gap_.opening_known || !gap_.ending_known) {
     Add(start_ns, end_ns, Cause::kUnknown, 0, suspect);
   } else {
     Add(start_ns, end_ns, launch_bound ? Cause::kLaunchBound : Cause::kHostCode, 0,

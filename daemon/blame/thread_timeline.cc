@@ -41,10 +41,11 @@ bool ThreadTimeline::HookOrder::operator()(const Hook& a, const Hook& b) const {
 }
 
 // Outer before inner, so that the last of several is the innermost.
-bool ThreadTimeline::EventOrder::operator()(const HostEvent& a,
-                                            const HostEvent& b) const {
-  return std::tie(a.start_ns, b.end_ns, b.series, a.kind) <
-         std::tie(b.start_ns, a.end_ns, a.series, b.kind);
+bool ThreadTimeline::EventOrder::operator()(const Rest& left, const Rest& right) const {
+  const HostEvent& a = left.event;
+  const HostEvent& b = right.event;
+  return std::tie(a.start_ns, b.end_ns, b.series, a.kind, left.whole_start_ns) <
+         std::tie(b.start_ns, a.end_ns, a.series, b.kind, right.whole_start_ns);
 }
 
 bool ThreadTimeline::Add(const HostEvent& event) {
@@ -53,9 +54,9 @@ bool ThreadTimeline::Add(const HostEvent& event) {
                 event.kind == HostKind::kLaunch});
   }
   if (CauseOf(event.kind) == Cause::kUnknown) return true;
-  HostEvent rest = event;
-  rest.start_ns = std::max(event.start_ns, flat_ns_);
-  if (rest.start_ns < rest.end_ns) events_.Add(rest);
+  Rest rest{event, event.start_ns};
+  rest.event.start_ns = std::max(event.start_ns, flat_ns_);
+  if (rest.event.start_ns < event.end_ns) events_.Add(rest);
   return event.start_ns >= asked_ns_;
 }
 
@@ -125,30 +126,36 @@ bool ThreadTimeline::LastBefore(uint64_t time_ns, const Hook* own,
 
 void ThreadTimeline::Flatten(uint64_t time_ns) {
   while (flat_ns_ < time_ns) {
-    while (!events_.empty() && events_[0].start_ns <= flat_ns_) {
+    while (!events_.empty() && events_[0].event.start_ns <= flat_ns_) {
       if (active_.size() == kDeepest) active_.erase(active_.begin());
       active_.push_back(events_[0]);
       events_.DropFront(1);
     }
-    std::erase_if(active_, [&](const HostEvent& e) { return e.end_ns <= flat_ns_; });
+    std::erase_if(active_,
+                  [&](const Rest& rest) { return rest.event.end_ns <= flat_ns_; });
     uint64_t next = time_ns;
-    if (!events_.empty()) next = std::min(next, events_[0].start_ns);
-    for (const HostEvent& event : active_) next = std::min(next, event.end_ns);
+    if (!events_.empty()) next = std::min(next, events_[0].event.start_ns);
+    for (const Rest& rest : active_) next = std::min(next, rest.event.end_ns);
     if (!active_.empty()) AddState(flat_ns_, next);
     flat_ns_ = next;
   }
 }
 
 void ThreadTimeline::AddState(uint64_t start_ns, uint64_t end_ns) {
-  ThreadState state{start_ns, end_ns};
-  for (const HostEvent& event : active_) {
+  ThreadState state;
+  state.start_ns = start_ns;
+  state.end_ns = end_ns;
+  for (const Rest& rest : active_) {
+    const HostEvent& event = rest.event;
     Cause cause = CauseOf(event.kind);  // the causes of waiting are in order
     if (state.cause == Cause::kUnknown || cause <= state.cause) {
       state.cause = cause;
       state.culprit = event.series;
       state.handover = event.kind == HostKind::kHandover;
     }
-    if (cause == Cause::kSync) state.sync = event.series;
+    if (cause == Cause::kSync) {
+      state.sync = {event.series, rest.whole_start_ns, event.end_ns};
+    }
   }
   if (!states_.empty()) {
     ThreadState& last = states_[states_.size() - 1];
@@ -163,13 +170,13 @@ void ThreadTimeline::AddState(uint64_t start_ns, uint64_t end_ns) {
   states_.Settle();
 }
 
-uint32_t ThreadTimeline::SyncAt(uint64_t time_ns, uint64_t slack_ns) const {
+SyncCall ThreadTimeline::SyncAt(uint64_t time_ns, uint64_t slack_ns) const {
   size_t at =
       states_.CountWhile([&](const ThreadState& s) { return s.start_ns <= time_ns; });
   for (; at > 0 && Plus(states_[at - 1].end_ns, slack_ns) > time_ns; --at) {
-    if (states_[at - 1].sync != 0) return states_[at - 1].sync;
+    if (states_[at - 1].sync.series != 0) return states_[at - 1].sync;
   }
-  return 0;
+  return {};
 }
 
 void ThreadTimeline::DropBefore(uint64_t states_ns, uint64_t hooks_ns) {
@@ -194,7 +201,7 @@ void ThreadTimeline::DropBefore(uint64_t states_ns, uint64_t hooks_ns) {
 
 void ThreadTimeline::AppendTimes(std::vector<uint64_t>* times) const {
   for (size_t i = 0; i < hooks_.size(); ++i) times->push_back(hooks_[i].end_ns);
-  for (size_t i = 0; i < events_.size(); ++i) times->push_back(events_[i].end_ns);
+  for (size_t i = 0; i < events_.size(); ++i) times->push_back(events_[i].event.end_ns);
   for (size_t i = 0; i < states_.size(); ++i) times->push_back(states_[i].end_ns);
 }
 

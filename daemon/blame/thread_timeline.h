@@ -14,12 +14,20 @@
 namespace lull::blame {
 
 // A stretch in which nothing changes: the state that counts, and the sync around it.
+// A sync of a thread; series 0: none.
+struct SyncCall {
+  uint32_t series = 0;
+  uint64_t start_ns = 0;
+  uint64_t end_ns = 0;
+  bool operator==(const SyncCall&) const = default;
+};
+
 struct ThreadState {
   uint64_t start_ns = 0;
   uint64_t end_ns = 0;
   Cause cause = Cause::kUnknown;  // kGc..kSync
   uint32_t culprit = 0;
-  uint32_t sync = 0;      // series of the innermost sync, 0 = none
+  SyncCall sync;          // the innermost
   bool handover = false;  // a host wait for another thread
 };
 
@@ -66,8 +74,8 @@ class ThreadTimeline {
     }
   }
   // The sync in which the thread was at that instant, or which it had left less than
-  // `slack_ns` before; 0 = none.
-  uint32_t SyncAt(uint64_t time_ns, uint64_t slack_ns) const;
+  // `slack_ns` before.
+  SyncCall SyncAt(uint64_t time_ns, uint64_t slack_ns) const;
 
   // Forgets states that ended by `states_ns`, hooks and submissions by `hooks_ns`,
   // but not the last of these.
@@ -83,15 +91,20 @@ class ThreadTimeline {
   struct HookOrder {
     bool operator()(const Hook& a, const Hook& b) const;
   };
+  // An event, of which what lies before flat_ns_ is cut off.
+  struct Rest {
+    HostEvent event;
+    uint64_t whole_start_ns;  // of the event
+  };
   struct EventOrder {
-    bool operator()(const HostEvent& a, const HostEvent& b) const;
+    bool operator()(const Rest& a, const Rest& b) const;
   };
   void Flatten(uint64_t time_ns);
   void AddState(uint64_t start_ns, uint64_t end_ns);
 
   Settled<Hook, HookOrder> hooks_;
-  Settled<HostEvent, EventOrder> events_;  // not yet in states_
-  std::vector<HostEvent> active_;          // reach beyond flat_ns_, by start
+  Settled<Rest, EventOrder> events_;  // not yet in states_
+  std::vector<Rest> active_;          // reach beyond flat_ns_, by start
   struct StateOrder {
     bool operator()(const ThreadState& a, const ThreadState& b) const {
       return a.start_ns < b.start_ns;

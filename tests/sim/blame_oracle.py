@@ -73,6 +73,11 @@ def _operations(truth):
     return sorted(found, key=lambda op: (op.start, op.correlation))
 
 
+def owns_until(sync):
+    """Without it the host would be ahead by as long as it blocked, and no more."""
+    return sync.end + (sync.end - sync.start)
+
+
 def _is_of_the_program(name):
     """lull asks the driver about devices and pointers, the programs here never do."""
     return name.startswith("cuda") and name != "cudaPointerGetAttributes"
@@ -208,6 +213,9 @@ class Oracle(object):
         points = {a, device_from}
         for suspect, _ in suspects:
             points |= self.boundaries(suspect, a, device_from)
+            opened_in = self.sync_just_before(suspect, a)
+            if opened_in is not None and a < owns_until(opened_in) < device_from:
+                points.add(owns_until(opened_in))
         points = sorted(points)
         for start, end in zip(points, points[1:]):
             who, its_before = suspects[0]
@@ -217,7 +225,7 @@ class Oracle(object):
                 if not both_wait:
                     (who, its_before), state = suspects[1], handed
             opened_in = self.sync_just_before(who, a)
-            if state is None and opened_in is not None:
+            if state is None and opened_in is not None and start < owns_until(opened_in):
                 state = "sync", opened_in.line
             if state is None:
                 bound = (who == tid and before is not None

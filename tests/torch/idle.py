@@ -48,14 +48,17 @@ class Idle:
             at = bisect.bisect_right(self.starts.get(launch.tid, []), a) - 1
             inside = at >= 0 and owners[at].end + TOLERANCE_NS > a
             opened_in = owners[at] if inside and self._synchronises(owners[at]) else None
-            rest = max(0, until - a)
+            # Without it the host would be ahead by as long as it blocked, and no more.
+            reach = min(until, 2 * opened_in.end - opened_in.start) if opened_in else a
+            rest = max(0, reach - a)
             for call in owners[max(at, 0):]:
                 if call.start >= until:
                     break
                 own = min(call.end, until) - max(call.start, a)
                 if own > 0:
-                    rest -= own
+                    rest -= max(0, min(call.end, reach) - max(call.start, a))
                     wasted[call.correlation] = wasted.get(call.correlation, 0) + own
             if opened_in is not None:
-                wasted[opened_in.correlation] = wasted.get(opened_in.correlation, 0) + rest
+                wasted[opened_in.correlation] = (wasted.get(opened_in.correlation, 0)
+                                                 + max(0, rest))
         return {key: ns for key, ns in wasted.items() if self._synchronises(self.calls[key])}

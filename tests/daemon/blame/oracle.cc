@@ -141,6 +141,11 @@ class Judge {
         points.insert(o.start_ns - options_.patience_ns);
       }
     }
+    for (const HostEvent& event : story_.host) {  // what a sync may owe after it
+      if (event.kind == HostKind::kSync) {
+        points.insert(event.end_ns + (event.end_ns - event.start_ns));
+      }
+    }
     points_.assign(points.begin(), points.end());
   }
 
@@ -487,7 +492,8 @@ class Judge {
     }
     if (!facts.torn && facts.ended_by_x) {
       if (auto* sync = JustIn(tid, HostKind::kSync, facts.a)) {
-        return blame(Cause::kSync, sync->series);
+        uint64_t blocked_ns = sync->end_ns - sync->start_ns;
+        if (at < sync->end_ns + blocked_ns) return blame(Cause::kSync, sync->series);
       }
     }
     if (facts.torn || !facts.ended_by_x) return;
