@@ -250,7 +250,8 @@ class Patterns(unittest.TestCase):
 
     def test_a_clock_that_is_exchanged_under_our_feet_is_not_believed(self):
         # Seen by CUPTI alone, so to us it is another tool's timestamp callback.
-        run = Run(self.host, "sync", LULL_SIM_CUPTI_CLOCK_STEP_NS="7000000000@0.3")
+        run = Run(self.host, "sync", "60",
+                  LULL_SIM_CUPTI_CLOCK_STEP_NS="7000000000@0.3")
         gpu = run.query("gaps")["gpu"]
         self.assertIn("foreign_clock", [span["reason"] for span in gpu["spans"]])
         self.assertGreater(gpu["yielded_ms"], 0)

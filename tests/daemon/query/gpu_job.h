@@ -21,7 +21,7 @@ struct GpuEvent {
 
 struct GpuJobOptions {
   uint64_t span_ns = 20'000'000'000;
-  bool windows = true;           // else traced from the first second to the end
+  bool windows = true;               // else traced from the first second to the end
   uint64_t mean_pause_ns = 400'000;  // between two calls of the host
 };
 

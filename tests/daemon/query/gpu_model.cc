@@ -13,7 +13,8 @@ namespace {
 
 using lull::v1::GroupBy;
 
-// Times for the engine start with the job, so that it cuts coverage where we do not care.
+// Times for the engine start with the job, so that it cuts coverage where we do not
+// care.
 uint64_t After(uint64_t time_ns) { return time_ns - kJobStartNs; }
 
 std::string StackText(uint32_t ref) {
@@ -89,8 +90,8 @@ std::string RowStack(
 
 }  // namespace
 
-// A series is the index, plus one, of the first event that is the same but for its time:
-// neighbouring parts with one explanation are one part.
+// A series is the index, plus one, of the first event that is the same but for its
+// time: neighbouring parts with one explanation are one part.
 class GpuModel::Judge : public blame::Sink {
  public:
   Judge(GpuModel& model, uint64_t process)
@@ -100,19 +101,20 @@ class GpuModel::Judge : public blame::Sink {
     for (size_t i = 0; i < model_.events_.size(); ++i) {
       if (model_.events_[i].process != process_) continue;
       const TestEvent& e = model_.events_[i].event;
-      auto it = first_.try_emplace({e.type, e.api, e.python, e.native, e.flags}, i).first;
+      auto it =
+          first_.try_emplace({e.type, e.api, e.python, e.native, e.flags}, i).first;
       Add(e, static_cast<uint32_t>(it->second + 1));
     }
     engine_.Finish();
   }
 
   void OnIdle(const blame::Idle& idle) override {
-    model_.idle_.push_back({{process_, idle.start_ns + kJobStartNs,
-                             idle.end_ns + kJobStartNs},
-                            static_cast<uint32_t>(idle.cause),
-                            EventOf(idle.culprit),
-                            EventOf(idle.before),
-                            EventOf(idle.after)});
+    model_.idle_.push_back(
+        {{process_, idle.start_ns + kJobStartNs, idle.end_ns + kJobStartNs},
+         static_cast<uint32_t>(idle.cause),
+         EventOf(idle.culprit),
+         EventOf(idle.before),
+         EventOf(idle.after)});
   }
   void OnSync(const blame::SyncCost& cost) override {
     TestEvent sync = *EventOf(cost.sync.series);
@@ -122,8 +124,8 @@ class GpuModel::Judge : public blame::Sink {
   }
   void OnSubmission(const blame::Submission&) override {}
   void OnCoverage(const blame::Coverage& coverage) override {
-    model_.traced_.push_back({process_, coverage.start_ns + kJobStartNs,
-                              coverage.end_ns + kJobStartNs});
+    model_.traced_.push_back(
+        {process_, coverage.start_ns + kJobStartNs, coverage.end_ns + kJobStartNs});
   }
 
  private:
@@ -163,8 +165,8 @@ class GpuModel::Judge : public blame::Sink {
                                      static_cast<blame::OperationKind>(e.type - 9)});
         return;
       case 13:
-        return engine_.Add(blame::ApiCall{start, end, static_cast<uint32_t>(e.arg0),
-                                          e.arg2, series});
+        return engine_.Add(
+            blame::ApiCall{start, end, static_cast<uint32_t>(e.arg0), e.arg2, series});
       case 15:
         return e.arg0 == 2 ? engine_.Trace(start) : engine_.Untrace(start);
       case 32:
@@ -216,10 +218,9 @@ GpuReport GpuModel::Report(const GpuQuery& query) const {
     report.idle_ns += overlap;
     const TestEvent* culprit = idle.culprit != nullptr ? idle.culprit : idle.after;
     std::string cause = absl::StrCat(idle.cause);
-    std::string gap = absl::StrCat(cause, " ", ApiText(idle.culprit), " ",
-                                   SiteText(idle.before, query.by), " ",
-                                   SiteText(idle.after, query.by), " ",
-                                   CulpritText(culprit, query.by));
+    std::string gap = absl::StrCat(
+        cause, " ", ApiText(idle.culprit), " ", SiteText(idle.before, query.by), " ",
+        SiteText(idle.after, query.by), " ", CulpritText(culprit, query.by));
     for (GpuRow* row : {&report.causes[cause], &report.gaps[gap]}) {
       row->count += Starts(idle.at.start_ns, query) ? 1 : 0;
       row->total_ns += overlap;
@@ -259,10 +260,10 @@ GpuReport FromReply(const lull::v1::ReportReply& reply, GroupBy by) {
         row.count(), row.total_ns(), 0, row.max_ns(), 0};
   }
   for (const auto& row : reply.gaps().gaps()) {
-    std::string culprit = by == lull::v1::GROUP_BY_STACK
-                              ? absl::StrCat(RowStack(row.stack()), "/",
-                                             RowStack(row.native_stack()))
-                              : RowSite(row.culprit());
+    std::string culprit =
+        by == lull::v1::GROUP_BY_STACK
+            ? absl::StrCat(RowStack(row.stack()), "/", RowStack(row.native_stack()))
+            : RowSite(row.culprit());
     GpuRow& out = report.gaps[absl::StrCat(
         static_cast<int>(row.cause()), " ", row.culprit_api(), " ",
         RowSite(row.before()), " ", RowSite(row.after()), " ", culprit)];
@@ -280,10 +281,10 @@ GpuReport FromReply(const lull::v1::ReportReply& reply, GroupBy by) {
   for (const auto& row : reply.syncs().sync_points()) {
     report.wasted_ns += row.wasted_ns();
     if (row.judged_calls() == 0) continue;
-    std::string site = by == lull::v1::GROUP_BY_STACK
-                           ? absl::StrCat(RowStack(row.stack()), "/",
-                                          RowStack(row.native_stack()))
-                           : RowSite(row.site());
+    std::string site =
+        by == lull::v1::GROUP_BY_STACK
+            ? absl::StrCat(RowStack(row.stack()), "/", RowStack(row.native_stack()))
+            : RowSite(row.site());
     report.syncs[site] = {row.judged_calls(), row.judged_blocked_ns(), 0, 0,
                           row.needed_ns()};
   }

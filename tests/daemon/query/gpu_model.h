@@ -1,5 +1,5 @@
-// What GPU reports must say: the blame engine, given the events of a process all at once
-// and in one piece, and sums over its answers made the slow and obvious way.
+// What GPU reports must say: the blame engine, given the events of a process all at
+// once and in one piece, and sums over its answers made the slow and obvious way.
 #pragma once
 
 #include <cstdint>
