@@ -123,24 +123,31 @@ bool Target::Read(BatchBuilder* batch) {
   AddIdentity(batch);
   // The clock before the heads: what was committed by then is below them.
   uint64_t begin_ns = MonotonicNs() - kStoreDelayNs;
+  // All heads before the first event: what is read of one ring must not be later than
+  // what is read of another by the time that it takes to resolve symbols. Threads free
+  // what others allocated.
+  uint64_t heads[abi::kMaxRings];
+  for (uint32_t i = 0; i < abi::kMaxRings; ++i) {
+    // Against `released`, not `next`: that is what the writer may count on.
+    std::optional<uint64_t> head = segment_.CommittedHead(i, rings_[i].released);
+    if (!head || *head < rings_[i].next) {
+      GiveUp();
+      break;
+    }
+    heads[i] = *head;
+  }
   for (uint32_t i = 0; i < abi::kMaxRings && !corrupt_; ++i) {
-    if (!ReadRing(i, batch)) return false;
+    if (!ReadRing(i, heads[i], batch)) return false;
   }
   complete_as_of_ns_ = begin_ns;
   return true;
 }
 
-bool Target::ReadRing(uint32_t index, BatchBuilder* batch) {
+bool Target::ReadRing(uint32_t index, uint64_t head, BatchBuilder* batch) {
   Ring& ring = rings_[index];
-  // Against `released`, not `next`: that is what the writer may count on.
-  std::optional<uint64_t> head = segment_.CommittedHead(index, ring.released);
-  if (!head || *head < ring.next) {
-    GiveUp();
-    return true;
-  }
-  while (ring.next < *head) {
+  while (ring.next < head) {
     uint32_t count =
-        static_cast<uint32_t>(std::min<uint64_t>(*head - ring.next, kChunk));
+        static_cast<uint32_t>(std::min<uint64_t>(head - ring.next, kChunk));
     segment_.CopyEvents(index, ring.next, count, buffer_.data());
     size_t done = 0;
     while (done < count) {

@@ -113,7 +113,7 @@ class Target {
   void InitControl(const TargetOptions& options);
   void Resume();
   void ResumeOwnRing();
-  bool ReadRing(uint32_t ring, BatchBuilder* batch);
+  bool ReadRing(uint32_t ring, uint64_t head, BatchBuilder* batch);
   // How many of `count` events can be taken at once: same thread, nothing that
   // cannot be, what they refer to defined. Stops early when the batch is full or the
   // segment corrupt.
