@@ -137,6 +137,7 @@ class Maker {
     event.start_ns = now_ - Below(2 * kMs);
     event.duration_ns = 10 * kMs;
     event.arg0 = Below(8 * kMs);
+    event.arg2 = static_cast<uint32_t>(Below(3));  // times that it was pre-empted
     event.tid = kTid;
     Put(kRelayRing, event.start_ns + event.duration_ns + kMs, event);
   }

@@ -170,6 +170,7 @@ class GpuModel::Judge : public blame::Sink {
       case 15:
         return e.arg0 == 2 ? engine_.Trace(start) : engine_.Untrace(start);
       case 32:
+        if (e.arg2 == 0) return;  // it only woke up late
         return engine_.Add(blame::RunDelay{start, end, e.tid, e.arg0});
       default:
         return;
