@@ -46,6 +46,7 @@ constexpr size_t kMaxPending = 600'000;
 
 blame::Options EngineOptions() {
   blame::Options options;
+  options.patience_ns = 4 * kSecond;
   options.coverage_ns = aggregate::kBucketNs;
   options.max_pending = kMaxPending;
   return options;
