@@ -2,7 +2,7 @@
 """Random programs on the simulated device under `lull run --gpu continuous`: idle time,
 the cause of each part of it and what each sync wasted are what the ground truth says.
 
-LULL_SEEDS programs (default 50; the slow tier runs 1000), LULL_SEED the first.
+LULL_SEEDS programs (default 150; the slow tier runs 1000), LULL_SEED the first.
 """
 
 import collections
@@ -23,7 +23,7 @@ import truth
 
 BUILT = os.environ["LULL_PUPPETS"]
 SIM = os.environ["LULL_SIM"]
-SEEDS = int(os.environ.get("LULL_SEEDS", "50"))
+SEEDS = int(os.environ.get("LULL_SEEDS", "150"))
 FIRST_SEED = int(os.environ.get("LULL_SEED", "1"))
 SEEDS_OF_A_JOB = 50
 

@@ -207,8 +207,9 @@ class Patterns(unittest.TestCase):
         self.assertLessEqual(process["run_delay_ms"], run.known["delayed_ms"] + 60)
         self.assertGreater(process["run_delay_ms"], 0.3 * run.known["delayed_ms"])
 
-    def test_after_a_window_the_job_is_as_fast_as_before(self):
-        run = Run(self.host, "launch", "600", gpu="window",
+    def steps_around_windows(self, attempt):
+        """(before the first window, within one, after one): what a step takes, in ns."""
+        run = Run(self.host, "launch", "600", gpu="window", attempt=attempt,
                   options=("--schedule", "wait=200ms,warmup=50ms,active=200ms",
                            "--overhead-budget", "100"))
         gpu = run.query("gaps")["gpu"]
@@ -224,12 +225,17 @@ class Patterns(unittest.TestCase):
             else:
                 took["before" if end < windows[0][0] else "after"].append(end - begin)
         # Of the undisturbed tenth: others may run on this machine.
-        before, within, after = (statistics.quantiles(took[when], n=10)[0]
-                                 for when in ("before", "within", "after"))
-        print(f"a step takes {before / 1e3:.0f} us, {within / 1e3:.0f} in a window, "
-              f"{after / 1e3:.0f} after it", file=sys.stderr)
-        self.assertGreater(within, 1.1 * after)  # so it can be told apart
-        self.assertLess(after, 1.05 * before)
+        return [statistics.quantiles(took[when], n=10)[0]
+                for when in ("before", "within", "after")]
+
+    def test_after_a_window_the_job_is_as_fast_as_before(self):
+        for attempt in range(4):  # a processor may change its clock in the middle
+            before, within, after = self.steps_around_windows(attempt)
+            print(f"a step takes {before / 1e3:.0f} us, {within / 1e3:.0f} in a window, "
+                  f"{after / 1e3:.0f} after it", file=sys.stderr)
+            if within > 1.1 * after and after < 1.05 * before:
+                return
+        self.fail("never as fast after a window as before the first")
 
     def test_without_gpu_truth_nothing_is_guessed(self):
         self.check_nothing_is_guessed(Run(self.host, "sync", gpu="host"), "--gpu")
