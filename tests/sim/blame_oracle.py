@@ -177,8 +177,14 @@ class Oracle(object):
         return calls[i] if i >= 0 else None
 
     def is_disturbed(self, a, b, ended, op):
-        """A thread that is judged by wanted a processor and had none: nobody knows at
-        which moments."""
+        """Not decided by the logs: a thread that is judged by wanted a processor and had
+        none, nobody knows at which moments; or the launch was as long after the one before
+        it as launch-bound may be, to within what clocks agree."""
+        launch = self.calls[op.correlation]
+        before = self.submitted_before(launch.tid, launch.start)
+        pause = launch.start - before.end if before else 0
+        if abs(pause - LAUNCH_BOUND_NS) < CLOCK_TOLERANCE_NS:
+            return True
         return any(start < b and end > a
                    for call in (self.calls[op.correlation], self.calls[ended.correlation])
                    for start, end in self.late[call.tid])
