@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <deque>
 
+#include "daemon/base/settled.h"
 #include "daemon/blame/blame.h"
 #include "daemon/blame/operation_order.h"
 #include "daemon/blame/run_queue.h"
-#include "daemon/blame/settled.h"
 #include "daemon/blame/union.h"
 
 namespace lull::blame {

@@ -10,13 +10,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "daemon/base/settled.h"
 #include "daemon/blame/blame.h"
 #include "daemon/blame/device.h"
 #include "daemon/blame/gap_judge.h"
 #include "daemon/blame/instant.h"
 #include "daemon/blame/launch_index.h"
 #include "daemon/blame/operation_order.h"
-#include "daemon/blame/settled.h"
 #include "daemon/blame/stream_order.h"
 #include "daemon/blame/thread_timeline.h"
 #include "daemon/blame/traced_time.h"

@@ -3,8 +3,8 @@
 
 #include <tuple>
 
+#include "daemon/base/settled.h"
 #include "daemon/blame/blame.h"
-#include "daemon/blame/settled.h"
 
 namespace lull::blame {
 

@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "daemon/base/settled.h"
 #include "daemon/blame/blame.h"
-#include "daemon/blame/settled.h"
 
 namespace lull::blame {
 

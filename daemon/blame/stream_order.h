@@ -8,8 +8,8 @@
 #include <tuple>
 #include <vector>
 
+#include "daemon/base/settled.h"
 #include "daemon/blame/blame.h"
-#include "daemon/blame/settled.h"
 
 namespace lull::blame {
 

@@ -11,6 +11,9 @@ namespace {
 // nests or is disjoint.
 constexpr int kLookBack = 4096;
 constexpr size_t kDeepest = 256;  // nested events; the outermost give way
+// Launches that a thread can be ahead of the device. The driver blocks one that has
+// about a thousand outstanding in a channel; this is for 16 channels.
+constexpr size_t kMostAhead = 16'384;
 
 Cause CauseOf(HostKind kind) {
   switch (kind) {
@@ -184,8 +187,12 @@ void ThreadTimeline::DropBefore(uint64_t states_ns, uint64_t hooks_ns) {
   size_t old = 0;
   while (old < states_.size() && states_[old].end_ns <= states_ns) ++old;
   states_.DropFront(old);
-  for (old = 0; old < hooks_.size() && hooks_[old].end_ns < hooks_ns; ++old) {
+  const uint64_t all_here_ns = std::max(states_ns, hooks_ns);
+  size_t settled = hooks_.CountWhile(
+      [&](const Hook& hook) { return hook.start_ns < all_here_ns; });
+  for (old = 0; old < settled; ++old) {
     const Hook& hook = hooks_[old];
+    if (hook.end_ns >= hooks_ns && settled - old <= kMostAhead) break;
     if (!hook.launch) continue;
     dropped_launch_ = {hook.start_ns, hook.end_ns, hook.series};
     has_dropped_ = true;
@@ -193,7 +200,7 @@ void ThreadTimeline::DropBefore(uint64_t states_ns, uint64_t hooks_ns) {
   hooks_.DropFront(old);
   // Half at once, so that moving the rest costs no more than what is dropped.
   size_t half = submitted_.size() / 2;
-  if (half > 0 && submitted_[half].end_ns < hooks_ns) {
+  if (half > 0 && (submitted_[half].end_ns < hooks_ns || half > kMostAhead)) {
     submitted_.erase(submitted_.begin(),
                      submitted_.begin() + static_cast<ptrdiff_t>(half));
   }

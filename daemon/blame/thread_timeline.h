@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "daemon/base/settled.h"
 #include "daemon/blame/blame.h"
-#include "daemon/blame/settled.h"
 
 namespace lull::blame {
 
@@ -77,8 +77,8 @@ class ThreadTimeline {
   // `slack_ns` before.
   SyncCall SyncAt(uint64_t time_ns, uint64_t slack_ns) const;
 
-  // Forgets states that ended by `states_ns`, hooks and submissions by `hooks_ns`,
-  // but not the last of these.
+  // Forgets states that ended by `states_ns`, hooks and submissions by `hooks_ns` or
+  // when more than the device's queue can hold came after them; but not the last.
   void DropBefore(uint64_t states_ns, uint64_t hooks_ns);
 
   size_t size() const {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "daemon/blame/settled.h"
+#include "daemon/base/settled.h"
 
 namespace lull::blame {
 

@@ -17,13 +17,7 @@ using aggregate::Series;
 namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000;
-constexpr uint32_t kTracingWarmUp = 1;  // lull::abi::TracingState
-constexpr uint32_t kTracingActive = 2;
 constexpr uint32_t kReasonProcessEnd = 5;  // lull::abi::TracingReason
-
-// Shorter reports of tensors come from the caching allocator's free lists: no gap is
-// their fault, and there are many.
-constexpr uint64_t kSlowAllocationNs = 20'000;
 
 // What explains a gap began at most this long before it, in practice. Only a collector
 // that comes up in the middle of a job depends on it.
@@ -128,7 +122,7 @@ void BlameFeed::Add(const Event& event) {
     case EventType::kSync:
       return AddHost(blame::HostKind::kSync, event);
     case EventType::kTorchMemory:
-      if (event.duration_ns <= kSlowAllocationNs) return;
+      if (event.duration_ns <= aggregate::kSlowAllocationNs) return;
       [[fallthrough]];
     case EventType::kDeviceMemory:
       return AddHost(blame::HostKind::kAllocator, event);
@@ -190,7 +184,7 @@ void BlameFeed::AddOperation(const Series& series, const Event& event) {
 }
 
 void BlameFeed::AddTracing(const Event& event) {
-  bool on = event.arg0 == kTracingActive;
+  bool on = event.arg0 == aggregate::kTracingActive;
   uint64_t at = ToEngine(event.start_ns);
   // A program that ends has nothing left for the device to do: what comes after the
   // last operation is no gap, and tracing that is never ended ends with it (Finish).
@@ -203,7 +197,7 @@ void BlameFeed::AddTracing(const Event& event) {
   if (event.start_ns < traced_change_ns_) return;
   traced_change_ns_ = event.start_ns;
   traced_ = on;
-  flowing_ = on || event.arg0 == kTracingWarmUp;
+  flowing_ = on || event.arg0 == aggregate::kTracingWarmUp;
 }
 
 // Up to when all operations are known. Marks come with records; without tracing there

@@ -96,7 +96,7 @@ class BlameFeed : private blame::Sink {
   blame::Engine engine_;
   bool finished_ = false;
 
-  uint64_t mark_ns_ = 0;       // in force: operations that ended before it are here
+  uint64_t mark_ns_ = 0;  // in force: operations that ended before it are here
   uint64_t gpu_ns_ = 0;
   uint64_t next_mark_ns_ = 0;  // told in the batch at hand, in force after it
   bool traced_ = false;        // the latest that was told

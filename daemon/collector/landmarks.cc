@@ -12,8 +12,6 @@ using storage::TracingRow;
 
 namespace {
 
-constexpr uint32_t kActive = 2;  // lull::abi::TracingState
-
 bool ByTime(const TracingRow& a, const TracingRow& b) {
   return a.start_ns < b.start_ns;
 }
@@ -60,7 +58,8 @@ void Landmarks::AddNonFinite(const Event& event) {
 bool Landmarks::TracedAt(uint64_t time_ns) const {
   auto after = std::upper_bound(tracing_.begin(), tracing_.end(),
                                 TracingRow{time_ns, 0, 0}, ByTime);
-  return after != tracing_.begin() && std::prev(after)->state == kActive;
+  return after != tracing_.begin() &&
+         std::prev(after)->state == aggregate::kTracingActive;
 }
 
 absl::Status Landmarks::Flush(storage::StoreWriter& writer, int64_t process) {

@@ -12,10 +12,6 @@ using storage::StepSource;
 
 namespace {
 
-constexpr uint64_t kTracingActive = 2;  // lull::abi::TracingState
-// As for blame: shorter reports of tensors come from the allocator's free lists.
-constexpr uint64_t kSlowAllocationNs = 20'000;
-
 // What was called: a kernel by its function, a copy by its direction.
 uint64_t KeyOf(const Series& series, const Event& event) {
   uint64_t what = 0;
@@ -54,7 +50,7 @@ void StepFeed::Add(const Event& event) {
     case EventType::kGpuMemset:
       return AddPart(Part::kMemset, event);
     case EventType::kTorchMemory:
-      if (event.duration_ns <= kSlowAllocationNs) return;
+      if (event.duration_ns <= aggregate::kSlowAllocationNs) return;
       [[fallthrough]];
     case EventType::kDeviceMemory:
     case EventType::kGcPause:
@@ -66,8 +62,8 @@ void StepFeed::Add(const Event& event) {
                          : Part::kHost,
                      event);
     case EventType::kGpuTracing:
-      return event.arg0 == kTracingActive ? book_.Trace(event.start_ns)
-                                          : book_.Untrace(event.start_ns);
+      return event.arg0 == aggregate::kTracingActive ? book_.Trace(event.start_ns)
+                                                     : book_.Untrace(event.start_ns);
     case EventType::kGpuLost:
       return book_.Lost(event.start_ns, event.start_ns + event.duration_ns);
     default:

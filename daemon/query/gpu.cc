@@ -17,8 +17,6 @@ using aggregate::EventType;
 using aggregate::Series;
 
 constexpr int kMaxSpans = 1000;
-constexpr uint32_t kOff = 0;  // lull::abi::TracingState
-constexpr uint32_t kYielded = 3;
 
 struct DeviceTime {
   uint64_t traced_ns = 0;
@@ -75,7 +73,7 @@ void AddSpans(const storage::JobRow& job, const ProcessSums& sums, TimeRange ran
     uint64_t from =
         std::max(range.since, aggregate::AfterStart(row.start_ns, job.start_ns));
     uint64_t to = std::min(range.until, aggregate::AfterStart(end, job.start_ns));
-    if (row.state == kOff || from >= to) continue;
+    if (row.state == aggregate::kTracingOff || from >= to) continue;
     lull::v1::TracingSpan span;
     span.set_pid(sums.process.pid);
     span.set_start_ns(from);
@@ -94,7 +92,7 @@ void FillSpans(const storage::JobRow& job, const std::vector<ProcessSums>& proce
     return a.start_ns() < b.start_ns();
   });
   for (lull::v1::TracingSpan& span : spans) {
-    if (span.state() == kYielded) {
+    if (span.state() == aggregate::kTracingYielded) {
       out->set_yielded_ns(out->yielded_ns() + span.duration_ns());
     }
     if (out->spans_size() < kMaxSpans) *out->add_spans() = std::move(span);

@@ -8,8 +8,6 @@ namespace {
 
 // lull::abi::CuptiState, TracingState and GpuMode.
 enum CuptiState { kUnused, kNoLibrary, kTooOld, kFailed, kReady, kTracing, kYielded };
-constexpr uint32_t kTracingActive = 2;
-constexpr uint32_t kTracingYielded = 3;
 constexpr uint32_t kModeHost = 0;
 constexpr uint32_t kModeContinuous = 2;
 
@@ -34,10 +32,10 @@ std::string WhyNot(const storage::JobRow& job, const ProcessSums& sums) {
       break;
   }
   if (process.gpu_calls == 0) return "no GPU work was seen";
-  if (HasState(sums, kTracingActive)) {
+  if (HasState(sums, aggregate::kTracingActive)) {
     return "the GPU was traced and nothing ran on it, or its records are still to come";
   }
-  if (process.cupti_state == kYielded || HasState(sums, kTracingYielded)) {
+  if (process.cupti_state == kYielded || HasState(sums, aggregate::kTracingYielded)) {
     return "another user of CUPTI, such as torch.profiler, had it all the time";
   }
   // CUPTI is loaded when a window begins.

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -66,7 +67,7 @@ absl::Status FillCommon(const View& view, Reply* reply) {
   return FillJob(*view.reader, view.job, reply->mutable_job());
 }
 
-// One report: load, fill the rows, then what is common.
+// One report: load, fill the rows, then what is common. `fill` may return a status.
 template <typename Reply, typename Fill>
 grpc::Status Answer(storage::Store& store, const grpc::Status& admitted,
                     const ReportRequest& request, Reply* reply, Fill fill) {
@@ -74,7 +75,12 @@ grpc::Status Answer(storage::Store& store, const grpc::Status& admitted,
   absl::StatusOr<View> view = Load(store, request);
   if (!view.ok()) return ToGrpc(view.status());
   Names names(*view->reader, view->job.id);
-  fill(*view, names);
+  if constexpr (std::is_void_v<decltype(fill(*view, names))>) {
+    fill(*view, names);
+  } else {
+    absl::Status filled = fill(*view, names);
+    if (!filled.ok()) return ToGrpc(filled);
+  }
   if (!names.status().ok()) return ToGrpc(names.status());
   return ToGrpc(FillCommon(*view, reply));
 }
@@ -160,42 +166,37 @@ grpc::Status QueryService::GetKernels(grpc::ServerContext* context,
 grpc::Status QueryService::GetSteps(grpc::ServerContext* context,
                                     const ReportRequest* request,
                                     lull::v1::StepsReply* reply) {
-  absl::Status filled;
-  grpc::Status answered = Answer(
+  return Answer(
       store_, admit_(*context), *request, reply, [&](const View& view, Names& names) {
-        filled = FillSteps(*view.reader, view.job, view.processes, view.range,
-                           request->top(), names, reply);
         FillGpu(view.job, view.processes, view.range, names, reply->mutable_gpu());
+        return FillSteps(*view.reader, view.job, view.processes, view.range,
+                         request->top(), names, reply);
       });
-  return answered.ok() ? ToGrpc(filled) : answered;
 }
 
 grpc::Status QueryService::GetMemory(grpc::ServerContext* context,
                                      const ReportRequest* request,
                                      lull::v1::MemoryReply* reply) {
-  absl::Status filled;
-  grpc::Status answered = Answer(
-      store_, admit_(*context), *request, reply, [&](const View& view, Names& names) {
-        filled = FillMemory(*view.reader, view.job, view.processes, *request,
-                            MemoryDetail::kAll, names, reply);
-      });
-  return answered.ok() ? ToGrpc(filled) : answered;
+  return Answer(store_, admit_(*context), *request, reply,
+                [&](const View& view, Names& names) {
+                  return FillMemory(*view.reader, view.job, view.processes, *request,
+                                    MemoryDetail::kAll, names, reply);
+                });
 }
 
 grpc::Status QueryService::GetReport(grpc::ServerContext* context,
                                      const ReportRequest* request,
                                      lull::v1::ReportReply* reply) {
-  absl::Status filled;
-  grpc::Status answered = Answer(
-      store_, admit_(*context), *request, reply, [&](const View& view, Names& names) {
-        FillReport(view.job, view.processes, *request, names, reply);
-        filled = FillSteps(*view.reader, view.job, view.processes, view.range,
-                           kStepsOfAReport, names, reply->mutable_steps());
-        if (!filled.ok()) return;
-        filled = FillMemory(*view.reader, view.job, view.processes, *request,
-                            MemoryDetail::kTotals, names, reply->mutable_memory());
-      });
-  return answered.ok() ? ToGrpc(filled) : answered;
+  return Answer(store_, admit_(*context), *request, reply,
+                [&](const View& view, Names& names) -> absl::Status {
+                  FillReport(view.job, view.processes, *request, names, reply);
+                  LULL_RETURN_IF_ERROR(FillSteps(*view.reader, view.job, view.processes,
+                                                 view.range, kStepsOfAReport, names,
+                                                 reply->mutable_steps()));
+                  return FillMemory(*view.reader, view.job, view.processes, *request,
+                                    MemoryDetail::kTotals, names,
+                                    reply->mutable_memory());
+                });
 }
 
 }  // namespace lull::query

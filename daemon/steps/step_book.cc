@@ -46,16 +46,13 @@ uint64_t Length(const std::vector<Span>& spans) {
 
 void StepBook::Add(Part part, uint64_t start_ns, uint64_t end_ns) {
   if (start_ns >= end_ns || end_ns <= torn_until_ns_) return;
-  if (pending_ >= options_.max_stretches) {
+  if (pending() >= options_.max_stretches) {
     // Without a boundary for so long: what there is explains no step any more.
-    DropBefore(kNever);
+    parts_ = {};
     torn_until_ns_ = end_ns;
     return;
   }
-  Stretches& all = parts_[static_cast<size_t>(part)];
-  if (!all.spans.empty() && all.spans.back().start_ns > start_ns) all.sorted = false;
-  all.spans.push_back({start_ns, end_ns});
-  ++pending_;
+  parts_[static_cast<size_t>(part)].Add({start_ns, end_ns});
 }
 
 void StepBook::AddStep(uint64_t number, uint64_t start_ns, uint64_t end_ns) {
@@ -113,45 +110,40 @@ void StepBook::Cut(Step& step) {
 
 // Those that reach into the step, clipped to it, by start.
 StepBook::Spans StepBook::StretchesOf(size_t part, const Step& step) {
-  Stretches& all = parts_[part];
-  if (!all.sorted) {
-    std::sort(all.spans.begin() + static_cast<ptrdiff_t>(all.first), all.spans.end(),
-              StartsBefore);
-    all.sorted = true;
-  }
-  while (all.first < all.spans.size() && all.spans[all.first].end_ns <= step.start_ns) {
-    ++all.first;
-  }
+  const Stretches& all = parts_[part];
   Spans found;
-  for (size_t i = all.first; i < all.spans.size(); ++i) {
-    const Span& span = all.spans[i];
-    if (span.start_ns >= step.end_ns) break;
-    if (span.end_ns <= step.start_ns) continue;
-    found.push_back(
-        {std::max(span.start_ns, step.start_ns), std::min(span.end_ns, step.end_ns)});
+  for (size_t i = 0; i < all.size() && all[i].start_ns < step.end_ns; ++i) {
+    if (all[i].end_ns <= step.start_ns) continue;
+    found.push_back({std::max(all[i].start_ns, step.start_ns),
+                     std::min(all[i].end_ns, step.end_ns)});
   }
   return found;
 }
 
+// A stretch that reaches further keeps those that began after it.
 void StepBook::DropBefore(uint64_t time_ns) {
-  auto ended = [&](const Span& span) { return span.end_ns <= time_ns; };
-  pending_ = 0;
   for (Stretches& part : parts_) {
-    std::erase_if(part.spans, ended);
-    part.first = 0;
-    pending_ += part.spans.size();
+    size_t ended = 0;
+    while (ended < part.size() && part[ended].end_ns <= time_ns) ++ended;
+    part.DropFront(ended);
   }
-  std::erase_if(traced_, ended);
-  std::erase_if(lost_, ended);
+}
+
+size_t StepBook::pending() const {
+  size_t sum = 0;
+  for (const Stretches& part : parts_) sum += part.size();
+  return sum;
 }
 
 void StepBook::Advance(uint64_t host_ns, uint64_t gpu_ns, std::vector<Step>* done) {
+  for (Stretches& part : parts_) part.Settle();
   uint64_t over = 0;
   while (!steps_.empty()) {
     Step& step = steps_.front();
     const uint64_t reach = step.end_ns + options_.patience_ns;
     if (reach > host_ns) break;
     if (reach > gpu_ns && TouchesTraced({step.start_ns, step.end_ns})) break;
+    DropBefore(step.start_ns);
     if (step.start_ns >= torn_until_ns_) {
       Cut(step);
       done->push_back(step);
@@ -159,7 +151,9 @@ void StepBook::Advance(uint64_t host_ns, uint64_t gpu_ns, std::vector<Step>* don
     over = step.end_ns;
     steps_.pop_front();
   }
-  if (over != 0) DropBefore(over);
+  auto ended = [&](const Span& span) { return span.end_ns <= over; };
+  std::erase_if(traced_, ended);
+  std::erase_if(lost_, ended);
 }
 
 }  // namespace lull::steps

@@ -16,6 +16,8 @@
 #include <deque>
 #include <vector>
 
+#include "daemon/base/settled.h"
+
 namespace lull::steps {
 
 enum class Part : uint8_t {
@@ -66,15 +68,16 @@ class StepBook {
   // `gpu_ns`, has come. Appends the steps that this completes, in order.
   void Advance(uint64_t host_ns, uint64_t gpu_ns, std::vector<Step>* done);
 
-  size_t pending() const { return pending_; }
+  size_t pending() const;  // stretches held
 
  private:
-  using Spans = std::vector<Span>;
-  struct Stretches {
-    Spans spans;         // they may overlap
-    size_t first = 0;    // those before it ended before the step at hand
-    bool sorted = true;  // by start
+  struct ByStart {
+    bool operator()(const Span& a, const Span& b) const {
+      return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.end_ns < b.end_ns;
+    }
   };
+  using Stretches = Settled<Span, ByStart>;  // they may overlap
+  using Spans = std::vector<Span>;
 
   void Cut(Step& step);
   Spans StretchesOf(size_t part, const Step& step);
@@ -84,7 +87,6 @@ class StepBook {
 
   const Options options_;
   std::array<Stretches, kParts> parts_;
-  size_t pending_ = 0;
   uint64_t torn_until_ns_ = 0;  // stretches that ended before it were thrown away
   std::deque<Step> steps_;      // not cut yet
   Spans traced_;                // the last may be open: it ends at UINT64_MAX

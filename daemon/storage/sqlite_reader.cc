@@ -1,7 +1,6 @@
 #include "daemon/storage/sqlite_reader.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/status.h"
@@ -76,12 +75,6 @@ ProcessRow ReadProcess(const Row& r) {
   row.judged_ns = r.Uint(30);
   row.late_operations = r.Uint(31);
   return row;
-}
-
-// SQLite's integers are signed; what is larger counts as the end of time.
-int64_t Clamp(uint64_t value) {
-  constexpr uint64_t kMax = std::numeric_limits<int64_t>::max();
-  return static_cast<int64_t>(std::min(value, kMax));
 }
 
 std::vector<uint32_t> ReadIds(std::string_view bytes) {

@@ -24,10 +24,6 @@ StepRow ReadStep(const Row& r) {
   return row;
 }
 
-int64_t Clamp(uint64_t ns) {
-  return static_cast<int64_t>(std::min<uint64_t>(ns, INT64_MAX));
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<StepRow>> SqliteReader::Steps(int64_t process,

@@ -115,12 +115,12 @@ TEST(JsonReport, OfWaitsHasTheAgreedKeys) {
 
 TEST(JsonReport, OfAJobHasEveryList) {
   Json json = Parsed(ReportJson(testing::FixedReport()));
-  EXPECT_THAT(Keys(json),
-              ElementsAre("job", "summary", "gpu", "causes", "gaps", "kernels",
-                          "copies", "steps", "step_totals", "non_finite", "devices",
-                          "processes", "sync_points", "allocation_sites", "memory",
-                          "malloc_retries", "gc_pauses", "host_waits", "losses",
-                          "overhead"));
+  EXPECT_THAT(
+      Keys(json),
+      ElementsAre("job", "summary", "gpu", "causes", "gaps", "kernels", "copies",
+                  "steps", "step_totals", "non_finite", "devices", "processes",
+                  "sync_points", "allocation_sites", "memory", "malloc_retries",
+                  "gc_pauses", "host_waits", "losses", "overhead"));
   EXPECT_EQ(json["processes"].size(), 3u);
   EXPECT_EQ(json["processes"][1]["rank"], 1);
   EXPECT_TRUE(json["processes"][2]["rank"].is_null());

@@ -8,11 +8,9 @@ LULL_GPU_RESULTS a file that gets the costs, as the table of docs/gpu_results.md
 
 Ends with status 77, which ctest takes for skipped, where there is no GPU."""
 
-import glob
 import json
 import os
 import shlex
-import sqlite3
 import subprocess
 import sys
 import unittest
@@ -61,22 +59,13 @@ def prefix(name, mode):
     return [guest.LULL, "run", "--quiet", "--gpu", mode, "--name", name, "--"]
 
 
-def start_of(name):
-    """CLOCK_MONOTONIC of the job's start, which no report shows."""
-    (path,) = glob.glob(os.path.join(host.environment["XDG_DATA_HOME"], "**", "*.db"),
-                        recursive=True)
-    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
-        return database.execute("SELECT start_ns FROM jobs WHERE name = ?",
-                                (name,)).fetchone()[0]
-
-
 class AgainstTorchProfiler(unittest.TestCase):
     def compare(self, model):
         arguments = (model, "--steps", str(STEPS))
         reference = train(*arguments, "--profile")
         found = train(*arguments, prefix=[*prefix(model, "continuous")[:-1],
                                           "--overhead-budget", "100", "--"])
-        start = start_of(model)
+        start = host.start_ns(model)
         span = ["--since", f"{(found['begin_ns'] - start) / 1e6:.6f}ms",
                 "--until", f"{(found['end_ns'] - start) / 1e6:.6f}ms"]
         gpu = checks.query(guest.LULL, "gaps", model, *span)["gpu"]

@@ -6,9 +6,7 @@ LULL_SEEDS programs (default 150; the slow tier runs 1000), LULL_SEED the first.
 """
 
 import collections
-import glob
 import os
-import sqlite3
 import sys
 import tempfile
 import unittest
@@ -32,15 +30,6 @@ CAUSE_TOLERANCE = 0.001  # of idle time under another cause or line than it shou
 WASTED_TOLERANCE = 0.01  # of each sync's wasted time, over all programs
 CLOCK_READS_NS = 100  # a call seems longer by the clock reads of its hook
 ONE_GAP_NS = 100_000  # one gap at the edge of a rule may fall on either side
-
-
-def start_of(host, name):
-    """CLOCK_MONOTONIC of the job's start, which no report shows."""
-    (path,) = glob.glob(os.path.join(host.environment["XDG_DATA_HOME"], "**", "*.db"),
-                        recursive=True)
-    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
-        return database.execute("SELECT start_ns FROM jobs WHERE name = ?",
-                                (name,)).fetchone()[0]
 
 
 def lull_cells(gaps):
@@ -70,7 +59,7 @@ class Job:
                 raise AssertionError(self.done.stderr)
             self.oracle = blame_oracle.Oracle(truth.load(log),
                                               blame_oracle.Host(program_log))
-        job_start = start_of(host, name)
+        job_start = host.start_ns(name)
         operations = self.oracle.operations
         # From the pause after the first operation into the last, long one.
         self.since = (operations[0].end + operations[1].start) // 2

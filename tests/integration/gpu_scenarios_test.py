@@ -3,10 +3,8 @@
 verdict, the cause and the line that lull gives are those, and its figures are those of
 the ground truth."""
 
-import glob
 import json
 import os
-import sqlite3
 import statistics
 import subprocess
 import sys
@@ -55,15 +53,6 @@ class Run:
 
     def report(self):
         return self.query("report")
-
-
-def start_of(host, name):
-    """CLOCK_MONOTONIC of the job's start, which no report shows."""
-    (path,) = glob.glob(os.path.join(host.environment["XDG_DATA_HOME"], "**", "*.db"),
-                        recursive=True)
-    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
-        return database.execute("SELECT start_ns FROM jobs WHERE name = ?",
-                                (name,)).fetchone()[0]
 
 
 def breakdown(run, steps):
@@ -214,7 +203,7 @@ class Patterns(unittest.TestCase):
                            "--overhead-budget", "100"))
         gpu = run.query("gaps")["gpu"]
         self.assertGreaterEqual(gpu["windows"], 2)
-        start = start_of(self.host, run.name)
+        start = self.host.start_ns(run.name)
         windows = [(start + 1e6 * span["start_ms"],
                     start + 1e6 * (span["start_ms"] + span["duration_ms"]))
                    for span in gpu["spans"]]

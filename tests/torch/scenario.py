@@ -1,9 +1,7 @@
 """One script of this folder on the simulated device under `lull run`: what lull says
 of it, and what really happened."""
 
-import glob
 import os
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -47,12 +45,7 @@ class Scenario:
         return checks.query(guest.LULL, verb, self.name, *options)
 
     def start_ns(self):
-        """CLOCK_MONOTONIC at the job's start, from which answers count. None shows it."""
-        (path,) = glob.glob(os.path.join(self.host.environment["XDG_DATA_HOME"], "**", "*.db"),
-                            recursive=True)
-        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
-            return database.execute("SELECT start_ns FROM jobs WHERE name = ?",
-                                    (self.name,)).fetchone()[0]
+        return self.host.start_ns(self.name)
 
     def wasted_ms(self, calls):
         """What these calls cost, by the ground truth."""

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace lull::blame {
+namespace lull {
 
 // `Less` is a total order, so that the order of arrival leaves no trace.
 template <typename T, typename Less>
@@ -56,4 +56,4 @@ class Settled {
   size_t sorted_ = 0;  // those before it are in order
 };
 
-}  // namespace lull::blame
+}  // namespace lull
