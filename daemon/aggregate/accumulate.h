@@ -41,7 +41,7 @@ inline void AddEvent(const Series& series, const Event& event, Cell& cell) {
     case EventType::kIdle:
       if ((event.flags & kFlagContinued) == 0) cell.Add(event.duration_ns, 0, 0);
       return cell.AddTime((event.flags & kFlagContinued) == 0 ? 0 : event.duration_ns,
-                          event.arg1);
+                          event.duration_ns + event.arg1);
     default:  // no argument is an amount
       return cell.Add(event.duration_ns, 0, 0);
   }

@@ -38,7 +38,7 @@ enum class EventType : uint8_t {
   // Made by the collector, from what blame says (daemon/blame/blame.h); stored as
   // events of the process's derived ring.
   //              arg0       arg1                 tid
-  //   Idle       0          length of the whole  thread that it is judged by
+  //   Idle       0          rest of the whole    thread that it is judged by
   //   SyncCost   0          needed ns            that of the sync
   //   Coverage   busy ns    kernel ns            0
   // A stretch of Idle or Coverage ends where a bucket of level 0 ends; Idle goes on in

@@ -25,8 +25,9 @@ inline bool ClipStretch(EventType type, uint64_t begin, uint64_t end, Event& eve
     double share = static_cast<double>(left) / static_cast<double>(event.duration_ns);
     event.arg0 = static_cast<uint64_t>(static_cast<double>(event.arg0) * share);
     event.arg1 = static_cast<uint64_t>(static_cast<double>(event.arg1) * share);
-  } else if (from > event.start_ns) {
-    event.flags |= kFlagContinued;
+  } else {
+    event.arg1 += event.duration_ns - left;
+    if (from > event.start_ns) event.flags |= kFlagContinued;
   }
   event.start_ns = from;
   event.duration_ns = left;

@@ -188,8 +188,8 @@ void ThreadTimeline::DropBefore(uint64_t states_ns, uint64_t hooks_ns) {
   while (old < states_.size() && states_[old].end_ns <= states_ns) ++old;
   states_.DropFront(old);
   const uint64_t all_here_ns = std::max(states_ns, hooks_ns);
-  size_t settled = hooks_.CountWhile(
-      [&](const Hook& hook) { return hook.start_ns < all_here_ns; });
+  size_t settled =
+      hooks_.CountWhile([&](const Hook& hook) { return hook.start_ns < all_here_ns; });
   for (old = 0; old < settled; ++old) {
     const Hook& hook = hooks_[old];
     if (hook.end_ns >= hooks_ns && settled - old <= kMostAhead) break;

@@ -282,7 +282,6 @@ void BlameFeed::OnIdle(const blame::Idle& idle) {
   Event event;
   event.start_ns = FromEngine(idle.start_ns);
   event.duration_ns = idle.end_ns - idle.start_ns;
-  event.arg1 = event.duration_ns;
   event.tid = idle.tid;
   event.series = IdleSeries(idle);
   Tell(EventType::kIdle, event, idle.device);

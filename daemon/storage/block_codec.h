@@ -1,4 +1,4 @@
-// Events as bytes: columns of varints, compressed with zstd. Five to eight bytes an
+// Events as bytes: columns of varints, compressed with zstd. Four or five bytes an
 // event in practice, where the plain struct has 64.
 #pragma once
 
@@ -30,8 +30,12 @@ class BlockEncoder {
   std::string_view Encode(const aggregate::Event* events, size_t count);
 
  private:
+  std::string_view Pack();
+
   ZSTD_CCtx_s* context_;
   std::string plain_;
+  std::string high_;                // of the column at hand
+  std::vector<size_t> plane_ends_;  // in plain_
   std::string packed_;
 };
 

@@ -13,7 +13,7 @@ namespace lull::storage {
 inline constexpr int kApplicationId = 0x6c756c6c;  // "lull"
 // Raise it with every change of the tables or of what blobs hold, and convert the
 // older version in PrepareSchema.
-inline constexpr int kSchemaVersion = 4;
+inline constexpr int kSchemaVersion = 5;
 
 // Opens the database at `path` for writing and makes the tables in one that is new
 // or empty. A file that is something else, cut off, written by a newer lull or not
