@@ -24,6 +24,9 @@ SIM = os.environ["LULL_SIM"]
 SEEDS = int(os.environ.get("LULL_SEEDS", "150"))
 FIRST_SEED = int(os.environ.get("LULL_SEED", "1"))
 SEEDS_OF_A_JOB = 50
+COMMANDS = ([os.path.join(BUILT, "random_work_host12")],
+            [sys.executable, os.path.join(ROOT, "tests", "puppets", "random_garbage.py")],
+            [os.path.join(BUILT, "random_work_host13")])
 
 IDLE_TOLERANCE = 0.001  # of idle time
 CAUSE_TOLERANCE = 0.001  # of idle time under another cause or line than it should
@@ -46,14 +49,13 @@ def lull_cells(gaps):
 class Job:
     """One run of some seeds: what lull says, and what the oracle says."""
 
-    def __init__(self, host, flavour, first, count):
-        name = f"{flavour}-{first}"
+    def __init__(self, host, name, command, first, count):
         with tempfile.TemporaryDirectory(prefix="lull-blame-") as folder:
             log, program_log = (os.path.join(folder, f) for f in ("truth", "program"))
             self.done = guest.execute(
                 [guest.LULL, "run", "--quiet", "--gpu", "continuous", "--name", name,
                  "--overhead-budget", "100", "--",
-                 os.path.join(BUILT, flavour), program_log, str(first), str(count)],
+                 *command, program_log, str(first), str(count)],
                 {**host.environment, "LD_LIBRARY_PATH": f"{SIM}:{BUILT}", "LULL_SIM_LOG": log})
             if self.done.status != 0:
                 raise AssertionError(self.done.stderr)
@@ -89,8 +91,9 @@ class RandomPrograms(unittest.TestCase):
         cls.jobs = []
         for number, first in enumerate(range(FIRST_SEED, FIRST_SEED + SEEDS, SEEDS_OF_A_JOB)):
             count = min(SEEDS_OF_A_JOB, FIRST_SEED + SEEDS - first)
-            flavour = f"random_work_host{12 + number % 2}"
-            cls.jobs.append(Job(cls.host, flavour, first, count))
+            command = COMMANDS[number % len(COMMANDS)]
+            name = f"{os.path.basename(command[-1])}-{first}"
+            cls.jobs.append(Job(cls.host, name, command, first, count))
 
     @classmethod
     def tearDownClass(cls):

@@ -36,6 +36,7 @@ class Host(object):
         self.late = collections.defaultdict(list)  # tid -> [(start, end)]
         self.delays_ns = 0  # of all threads
         self.waits = collections.defaultdict(list)  # tid -> [(start, end, line, kind)]
+        self.collections = collections.defaultdict(list)  # likewise
         with open(path) as file:
             for row in file:
                 kind, tid, *rest = row.split()
@@ -46,7 +47,8 @@ class Host(object):
                 elif kind == "late":
                     self.late[int(tid)].append(tuple(map(int, rest)))
                 else:
-                    self.waits[int(tid)].append((*map(int, rest), kind))
+                    spans = self.collections if kind == "gc" else self.waits
+                    spans[int(tid)].append((*map(int, rest), kind))
 
 
 class Operation(object):
@@ -132,6 +134,9 @@ class Oracle(object):
     def state(self, tid, at):
         """(cause, line) of what the thread is in at this moment, or None; and whether it
         waits for another thread there."""
+        collection = self._around(self.host.collections[tid], at, lambda w: w[:2])
+        if collection is not None:
+            return ("gc", collection[2]), False
         call = self._around(self.of_thread[tid], at, lambda c: (c.start, c.end))
         if call is not None and call.name in ALLOCATORS:
             return ("allocator", call.line), False
@@ -162,7 +167,8 @@ class Oracle(object):
     def boundaries(self, tid, low, high):
         points = set()
         for spans, span in ((self.of_thread[tid], lambda c: (c.start, c.end)),
-                            (self.waits[tid], lambda w: w[:2])):
+                            (self.waits[tid], lambda w: w[:2]),
+                            (self.host.collections[tid], lambda w: w[:2])):
             i = max(0, bisect.bisect_left(spans, low, key=lambda s: span(s)[0]) - 1)
             while i < len(spans) and span(spans[i])[0] < high:
                 points.update(p for p in span(spans[i]) if low < p < high)

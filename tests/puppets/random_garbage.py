@@ -1,0 +1,208 @@
+"""Random work for the simulated device in Python, with garbage: LOG FIRST_SEED SEEDS.
+
+The same story as random_work.cu, by one thread: it launches, copies, synchronises,
+allocates, sleeps, computes, and collects garbage, by call and by allocation. LOG is that
+of random_work.cu, and
+  gc TID START END LINE      a collection ran, which this line set off
+"""
+
+import ctypes
+import gc
+import os
+import random
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from trainer import DEVICE_TO_HOST, HOST_TO_DEVICE, Dim3, Kernel, check  # noqa: E402
+
+BYTES = 1 << 20
+LONG_DELAY_NS = 20000
+FRAME_OF_LINE = sys._getframe
+now_ns = time.monotonic_ns
+
+cuda = ctypes.CDLL("libcudart.so.12")
+next_kernel_ns = ctypes.CDLL("libcuda.so.1").lull_sim_next_kernel_ns
+next_kernel_ns.argtypes = [ctypes.c_int64]
+
+
+class Log(object):
+    def __init__(self):
+        self.tid = threading.get_native_id()
+        self.rows = []
+        self.schedstat = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+        self.delay_ns, self.looked_ns, self.delays_ns = self.run_delay(), now_ns(), 0
+
+    def write(self, what, *numbers):
+        self.rows.append((what, self.tid) + numbers)
+
+    def call(self):
+        """Its line makes the thread's next call."""
+        self.write("call", FRAME_OF_LINE(1).f_lineno)
+
+    def run_delay(self):
+        return int(os.pread(self.schedstat, 96, 0).split()[1])
+
+    def look_for_delays(self):
+        delay, now = self.run_delay(), now_ns()
+        if delay - self.delay_ns > LONG_DELAY_NS:
+            self.write("late", self.looked_ns, now)
+        self.delays_ns += delay - self.delay_ns
+        self.delay_ns, self.looked_ns = delay, now
+
+    def slept(self, start, line):
+        self.write("sleep", start, now_ns(), line)
+        delay = self.run_delay()  # that of waking up belongs to the wait
+        self.delays_ns += delay - self.delay_ns
+        self.delay_ns = delay
+
+    def collection(self, phase, _):
+        """The first of the callbacks; reading the clock is the last that it does."""
+        if phase == "start":
+            frame = FRAME_OF_LINE(1)
+            while frame.f_code.co_filename != __file__:  # the standard library
+                frame = frame.f_back
+            self.gc = ["gc", self.tid, 0, 0, frame.f_lineno]
+            self.rows.append(self.gc)
+            self.gc[2] = now_ns()
+        else:
+            self.gc[3] = now_ns()
+
+    def save(self, path):
+        self.write("delays", self.delays_ns)
+        with open(path, "w") as file:
+            file.writelines(" ".join(map(str, row)) + "\n" for row in self.rows)
+
+
+class Node(object):
+    def __init__(self):
+        self.me = self
+
+
+def new(constructor, *arguments):
+    it = ctypes.c_void_p()
+    log.call(); check(constructor(ctypes.byref(it), *arguments))
+    return it
+
+
+class Worker(object):
+    def __init__(self):
+        self.kernel = Kernel(cuda, b"long_kernel")
+        self.memory = new(cuda.cudaMalloc, ctypes.c_size_t(BYTES))
+        self.pinned = new(cuda.cudaMallocHost, ctypes.c_size_t(BYTES))
+        self.pageable = ctypes.create_string_buffer(BYTES)
+        self.stream = new(cuda.cudaStreamCreate)
+        self.event = new(cuda.cudaEventCreate)
+        self.extra = None
+        self.random = random.Random()
+        self.nodes = []
+
+    def microseconds(self, low, high):
+        return 1000 * self.random.randrange(low, high)
+
+    def launch(self, ns):
+        grid, block = Dim3(64, 1, 1), Dim3(256, 1, 1)
+        next_kernel_ns(ns)
+        log.call(); check(cuda.cudaLaunchKernel(self.kernel.stub, grid, block, None, ctypes.c_size_t(0), self.stream))
+
+    def launches(self):
+        for _ in range(self.random.randrange(1, 9)):
+            self.launch(self.microseconds(2, 60))
+
+    def long_kernel(self):
+        self.launch(self.microseconds(50, 2000))
+
+    def copies(self):
+        n = ctypes.c_size_t(4 << self.random.randrange(18))
+        how = self.random.randrange(4)
+        if how == 0:
+            log.call(); check(cuda.cudaMemcpyAsync(self.memory, self.pinned, n, HOST_TO_DEVICE, self.stream))
+        elif how == 1:
+            log.call(); check(cuda.cudaMemcpyAsync(self.pinned, self.memory, n, DEVICE_TO_HOST, self.stream))
+        elif how == 2:
+            log.call(); check(cuda.cudaMemcpyAsync(self.memory, self.pageable, n, HOST_TO_DEVICE, self.stream))
+        else:
+            log.call(); check(cuda.cudaMemcpyAsync(self.pageable, self.memory, n, DEVICE_TO_HOST, self.stream))
+            log.call(); check(cuda.cudaStreamSynchronize(self.stream))
+
+    def memset(self):
+        log.call(); check(cuda.cudaMemsetAsync(self.memory, 0, ctypes.c_size_t(BYTES), self.stream))
+
+    def synchronize_stream(self):
+        log.call(); check(cuda.cudaStreamSynchronize(self.stream))
+
+    def synchronize_device(self):
+        log.call(); check(cuda.cudaDeviceSynchronize())
+
+    def synchronize_event(self):
+        log.call(); check(cuda.cudaEventRecord(self.event, self.stream))
+        self.compute(self.microseconds(1, 200))
+        log.call(); check(cuda.cudaEventSynchronize(self.event))
+
+    def allocate(self):
+        if self.extra is None:
+            self.extra = new(cuda.cudaMalloc, ctypes.c_size_t(BYTES))
+        else:
+            log.call(); check(cuda.cudaFree(self.extra))
+            self.extra = None
+
+    def nap(self):
+        seconds = self.microseconds(150, 3000) / 1e9
+        start, line = now_ns(), FRAME_OF_LINE().f_lineno + 1
+        time.sleep(seconds)
+        log.slept(start, line)
+
+    def compute(self, ns=None):
+        end = now_ns() + (ns or self.microseconds(1, 600))
+        while now_ns() < end:
+            pass
+
+    def collect(self):
+        self.nodes = [Node() for _ in range(self.random.randrange(20000))]
+        self.launch(self.microseconds(2, 400))
+        gc.collect(self.random.randrange(3))
+
+    def litter(self):
+        """Until a collection begins by itself, and on."""
+        for _ in range(self.random.randrange(10000)):
+            Node()
+
+    def act(self):
+        self.random.choice((
+            self.launches, self.launches, self.launches, self.long_kernel, self.copies,
+            self.memset, self.synchronize_stream, self.synchronize_device,
+            self.synchronize_event, self.allocate, self.nap, self.collect, self.collect,
+            self.litter, self.litter, self.compute))()
+
+    def run(self, seed):
+        self.random.seed(seed)
+        self.launches()
+        for _ in range(40):
+            self.act()
+            log.look_for_delays()
+        log.call(); check(cuda.cudaDeviceSynchronize())
+
+
+def main(path, first, count):
+    worker = Worker()
+    # Collections of some size: callbacks of Python lie a microsecond beside lull's.
+    gc.set_threshold(5000, 3, 3)
+    gc.callbacks.insert(0, log.collection)
+    # The first operation, then a gap in which a report may begin.
+    worker.launch(10000)
+    worker.compute(30000000)
+    for seed in range(first, first + count):
+        worker.run(seed)
+        worker.compute(3000000)
+    # A last operation that is long enough for a report to end within it.
+    worker.launch(40000000)
+    log.call(); check(cuda.cudaDeviceSynchronize())
+    log.look_for_delays()
+    gc.callbacks.remove(log.collection)
+    log.save(path)
+
+
+log = Log()
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
