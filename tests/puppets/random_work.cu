@@ -83,7 +83,7 @@ struct Thread {
     return second != nullptr ? std::strtoll(second, nullptr, 10) : 0;
   }
 
-  static constexpr int64_t kLongDelayNs = 20'000;
+  static constexpr int64_t kLongDelayNs = 5'000;
   int64_t delay_ns = run_delay();
   int64_t looked_ns = now_ns();
   int64_t delays_ns = 0;
