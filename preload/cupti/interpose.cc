@@ -49,7 +49,7 @@ Function* original_for(const char* name, const void* caller, Original& remembere
   if (dlsym == nullptr) return nullptr;
   void* found = find_in_scope_of(caller, name, dlsym);
   if (found == nullptr) found = remembered.load(std::memory_order_acquire);
-  if (found == nullptr) found = dlsym(RTLD_NEXT, name);
+  if (found == nullptr) found = libdl::beyond_us(name, nullptr);
   if (found == nullptr) libdl::error();
   return reinterpret_cast<Function*>(found);
 }

@@ -113,7 +113,8 @@ void Tracer::set_state(abi::CuptiState state) {
 void Tracer::prepare(char* segment) {
   auto mode = static_cast<abi::GpuMode>(
       abi::SegmentView(segment).control().gpu_mode.load(std::memory_order_relaxed));
-  bool inherited = loaded_.load(std::memory_order_relaxed);
+  bool inherited =
+      loaded_.load(std::memory_order_relaxed) && loaded_by_ != raw_getpid();
   busy_.store(0, std::memory_order_relaxed);
   segment_ = segment;
   others_ = OtherUsers();

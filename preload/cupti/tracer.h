@@ -16,6 +16,8 @@
 // it is dead there.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 
 #include "preload/abi/segment.h"
@@ -111,6 +113,7 @@ class Tracer {
   // Constant once loaded_ is set.
   Api api_ = {};
   std::atomic<bool> loaded_{false};
+  pid_t loaded_by_ = 0;  // another process: what we have is inherited
 
   char* segment_ = nullptr;
   std::atomic<uint32_t> generation_{0};  // 0: not prepared

@@ -3,6 +3,7 @@
 #include "preload/cupti/library.h"
 #include "preload/cupti/tracer.h"
 #include "preload/support/clock.h"
+#include "preload/support/raw_syscall.h"
 
 namespace lull::cupti {
 namespace {
@@ -64,6 +65,7 @@ bool Tracer::load(uint64_t now) {
   header().cupti_version.store(api_.version, std::memory_order_relaxed);
   if (state == abi::CuptiState::kReady) {
     // Pairs with the acquires in callbacks: api_ and the pool are complete.
+    loaded_by_ = raw_getpid();
     loaded_.store(true, std::memory_order_release);
     return true;
   }

@@ -63,15 +63,15 @@ void fill(char* base) {
 
 }  // namespace
 
-NewSegment create_segment() {
+NewSegment create_segment(char* in_place_of) {
   NewSegment segment = {nullptr, -1};
   if (!file_size_allowed()) return segment;
   segment.fd = open_memfd();
   if (segment.fd < 0) return segment;
   void* base = MAP_FAILED;
   if (size_and_seal(segment.fd)) {
-    base = mmap(nullptr, abi::kSegmentSize, PROT_READ | PROT_WRITE, MAP_SHARED,
-                segment.fd, 0);
+    base = mmap(in_place_of, abi::kSegmentSize, PROT_READ | PROT_WRITE,
+                MAP_SHARED | (in_place_of != nullptr ? MAP_FIXED : 0), segment.fd, 0);
   }
   if (base == MAP_FAILED) {
     raw_close(segment.fd);
@@ -84,8 +84,13 @@ NewSegment create_segment() {
   return segment;
 }
 
-void discard_segment(const NewSegment& segment) {
-  munmap(segment.base, abi::kSegmentSize);
+void discard_segment(const NewSegment& segment, char* in_place_of) {
+  if (in_place_of == nullptr) {
+    munmap(segment.base, abi::kSegmentSize);
+  } else {
+    mmap(in_place_of, abi::kSegmentSize, PROT_READ | PROT_WRITE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  }
   raw_close(segment.fd);
 }
 

@@ -13,9 +13,12 @@ struct NewSegment {
 // A sealed memfd, mapped, with header and default control block in place. Fails
 // without memory, descriptors, or a file size limit that allows it (growing a file
 // beyond RLIMIT_FSIZE would send the target SIGXFSZ).
-NewSegment create_segment();
+// in_place_of: nullptr, or an earlier segment that is replaced in one step, so that the
+// place is never without memory.
+NewSegment create_segment(char* in_place_of);
 
-// Unmaps and closes what create_segment() made.
-void discard_segment(const NewSegment& segment);
+// Closes what create_segment() made. Others may write there for as long as it likes
+// them if it was in another's place: then memory of no meaning is left.
+void discard_segment(const NewSegment& segment, char* in_place_of);
 
 }  // namespace lull

@@ -24,6 +24,8 @@ constexpr char kDataWorkerFile[] = "torch/utils/data/_utils/worker.py";
 constexpr uint64_t kRelayStartPauseNs = 5'000'000;
 
 std::atomic<bool> g_has_python{false};
+// Survives fork, unlike the state: children of a process that was detached rest, too.
+std::atomic<bool> g_resting{false};
 
 // A fork child has neither mode nor owner: it is on its own now.
 Mode leave_unknown(StatePage* page) {
@@ -78,6 +80,7 @@ Handshake hand_to_relay(int memfd) {
 void prepare(char* segment) {
   g_has_python.store(python_find(), std::memory_order_relaxed);
   stacks_prepare(segment);
+  python_want(true);
   if (has_python()) python_describe(segment);
   wait_recorder_prepare();
 }
@@ -100,13 +103,16 @@ char* miss(StatePage* page) {
 }
 
 void start(State* state) {
-  NewSegment segment = create_segment();
+  // Of an attachment before this one: a thread that has been blocked since then may
+  // still write there. It stays mapped for good, and the same place is used again.
+  char* earlier = state->segment.load(std::memory_order_relaxed);
+  NewSegment segment = create_segment(earlier);
   if (segment.base == nullptr) {
     state->mode.store(Mode::kInert, std::memory_order_release);
     return;
   }
   if (hand_to_relay(segment.fd) != Handshake::kAccepted) {
-    discard_segment(segment);
+    discard_segment(segment, earlier);
     state->mode.store(Mode::kInert, std::memory_order_release);
     return;
   }
@@ -140,6 +146,7 @@ bool has_python() { return g_has_python.load(std::memory_order_relaxed); }
 char* try_start_recording(Trigger trigger) {
   StatePage* page = state_page();
   if (page == nullptr) return nullptr;  // before the constructor, or disabled
+  if (g_resting.load(std::memory_order_relaxed)) return nullptr;
   ErrnoKeeper errno_keeper;
   Mode mode = page->state.mode.load(std::memory_order_acquire);
   if (mode == Mode::kUnknown) mode = leave_unknown(page);
@@ -171,6 +178,29 @@ void initialize() {
   g_has_python.store(python_find(), std::memory_order_relaxed);
   g_state->mode.store(Mode::kCandidate, std::memory_order_release);
   if (has_python()) try_start_recording(Trigger::kPython);
+}
+
+bool initialize_late() {
+  if (state_page() == nullptr && !create_state_page()) return false;
+  State* state = g_state;
+  if (state->mode.load(std::memory_order_acquire) == Mode::kRecording) return false;
+  state_page()->loaded_here.store(0, std::memory_order_relaxed);
+  state->mode.store(Mode::kInert, std::memory_order_release);
+  g_has_python.store(python_find(), std::memory_order_relaxed);
+  return true;
+}
+
+bool start_late() {
+  g_resting.store(false, std::memory_order_relaxed);
+  g_state->mode.store(Mode::kCandidate, std::memory_order_release);
+  return try_start_recording(Trigger::kGpuCall) != nullptr ||
+         g_state->mode.load(std::memory_order_acquire) == Mode::kRecording;
+}
+
+void rest() {
+  g_resting.store(true, std::memory_order_relaxed);
+  python_want(false);
+  g_state->mode.store(Mode::kInert, std::memory_order_release);
 }
 
 }  // namespace lull

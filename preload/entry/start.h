@@ -23,4 +23,13 @@ bool is_reason_to_record(Trigger trigger, const Circumstances& now);
 // Settings that were not filled are disabled ones: the process is inert for good.
 void initialize();
 
+// `lull attach`: like initialize(), for a library that came in late, and again after
+// each detach. settings() is filled. Does not start to record yet.
+bool initialize_late();
+// Starts to record whatever this process is; true if it does now.
+bool start_late();
+// The end of an attachment: no event is written from here on, in fork children
+// neither. Until initialize_late() is called again.
+void rest();
+
 }  // namespace lull

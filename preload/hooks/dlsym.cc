@@ -8,6 +8,7 @@
 // compiler promises a tail call.
 //
 // May run before our constructor: it needs none of it.
+#include "preload/attach/slots.h"
 #include "preload/hooks/wrapper_table.h"
 #include "preload/support/libdl.h"
 
@@ -57,8 +58,17 @@ void* find_behind_us(void* handle, const char* name, const void* caller,
   return found;
 }
 
+// We are in nobody's scope, so there is nothing of ours to look behind; and only a
+// library's own handle finds for us what it finds for the caller.
+Route route_cuda_late(void* handle, const char* name, libdl::Dlsym real) {
+  if (handle == RTLD_NEXT || handle == RTLD_DEFAULT) return {nullptr, real};
+  void* found = real(handle, name);
+  return {found != nullptr ? wrapper_for(name, found) : nullptr, nullptr};
+}
+
 Route route_cuda(void* handle, const char* name, const void* caller,
                  libdl::Dlsym real) {
+  if (libdl::loaded_late()) return route_cuda_late(handle, name, real);
   if (handle == RTLD_NEXT) {
     // Without CUDA there must be nothing: not even us.
     bool nothing = precedes_us(caller) && real(RTLD_NEXT, name) == nullptr;
@@ -76,6 +86,7 @@ Route route_cuda(void* handle, const char* name, const void* caller,
 extern "C" __attribute__((visibility("hidden"), used)) Route lull_dlsym_route(
     void* handle, const char* name, const void* caller) {
   libdl::Dlsym real = libdl::real_dlsym();
+  slots_follow();  // who asks for a symbol has often just loaded something
   if (real == nullptr || name == nullptr || !is_hooked_cuda_name(name)) {
     return {nullptr, real};
   }
@@ -114,6 +125,9 @@ dlsym:
   ret
   .cfi_endproc
   .size dlsym, .-dlsym
+  .globl lull_own_dlsym
+  .hidden lull_own_dlsym
+  .set lull_own_dlsym, dlsym
 )");
 #elif defined(__aarch64__)
 asm(R"(
@@ -150,5 +164,8 @@ dlsym:
   ret
   .cfi_endproc
   .size dlsym, .-dlsym
+  .globl lull_own_dlsym
+  .hidden lull_own_dlsym
+  .set lull_own_dlsym, dlsym
 )");
 #endif

@@ -44,10 +44,7 @@ bool matches(const Identity& identity, const char* soname) {
 }
 
 void* next_in_scope(Library library, const char* name) {
-  const char* node = identity_of(library).version_node;
-  if (node != nullptr) return libdl::versioned_symbol(RTLD_NEXT, name, node);
-  libdl::Dlsym real = libdl::real_dlsym();
-  return real != nullptr ? real(RTLD_NEXT, name) : nullptr;
+  return libdl::beyond_us(name, identity_of(library).version_node);
 }
 
 // Another handle of the object at `address`. Never loads anything.
@@ -142,7 +139,7 @@ void* resolve_original(Library library, const char* name, Original& slot) {
     // A reference without a version was bound to our newest wrapper. Without us
     // it would have met whatever runtime there is. Not kept: the right one may
     // still be loaded.
-    if (handle == nullptr) return real(RTLD_NEXT, name);
+    if (handle == nullptr) return libdl::beyond_us(name, nullptr);
     found = real(handle, name);
   }
   if (found == nullptr) return nullptr;

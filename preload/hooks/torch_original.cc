@@ -9,7 +9,7 @@ void* find_torch_original(const char* name, const void* caller, TorchOriginal& s
   ErrnoKeeper keep_errno;
   libdl::Dlsym real = libdl::real_dlsym();
   if (real == nullptr) return nullptr;
-  void* found = real(RTLD_NEXT, name);
+  void* found = libdl::beyond_us(name, nullptr);
   if (found == nullptr) {
     const link_map* object = libdl::object_of(caller);
     if (object == nullptr || object->l_name == nullptr) return nullptr;

@@ -6,6 +6,8 @@
 //
 // The C++ names differ from the exported ones, whose declarations in libc's headers
 // ours need not match word by word (exception specifications, attributes).
+// lull_own_NAME is the same function, whoever else exports the name
+// (attach/targets.cc).
 #include "preload/hooks/wait_originals.h"
 #include "preload/hooks/wait_recorder.h"
 
@@ -24,7 +26,9 @@
   result lull_##name parameters {                                                      \
     if (__builtin_expect(wait_is_watched(), 0)) return watched_##name arguments;       \
     return g_wait_originals.name.load(std::memory_order_relaxed) arguments;            \
-  }
+  }                                                                                    \
+  extern "C" __attribute__((visibility("hidden"), alias(#name)))                       \
+  result lull_own_##name parameters;
 #define LULL_ROW(id, family, need, result, name, parameters, arguments, event) \
   LULL_IF_##family(LULL_HOOK, result, name, parameters, arguments)
 

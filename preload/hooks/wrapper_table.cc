@@ -49,8 +49,12 @@ bool is_hooked_cuda_name(const char* name) {
 }
 
 void* wrapper_for(const char* name, void* found) {
+  return inert() ? found : wrapper_of(name, found);
+}
+
+void* wrapper_of(const char* name, void* found) {
   Library library;
-  if (inert() || !library_of(found, &library)) return found;
+  if (!library_of(found, &library)) return found;
   for (const auto* entry = __start_lull_wrappers; entry != __stop_lull_wrappers;
        ++entry) {
     if (entry->library == library && strcmp(entry->name, name) == 0) {

@@ -26,7 +26,10 @@ bool is_hooked_cuda_name(const char* name);
 // `found` is what a look-up of `name` gave. Returns our wrapper in its place,
 // remembering `found` as the original, if it is the function of a library that
 // we know and the first one of its kind; else `found` itself.
+// Leaves a process alone that will never record.
 void* wrapper_for(const char* name, void* found);
+// The same in any process.
+void* wrapper_of(const char* name, void* found);
 
 // Likewise for a driver function asked for by its plain name: the driver may
 // have answered with a later version or a per-thread variant of it.

@@ -38,6 +38,9 @@ struct PythonApi {
   PyObject* (*call)(PyObject*, ...);  // arguments, then nullptr
   PyObject* (*new_function)(PythonMethod*, PyObject*, PyObject*);
   int (*list_append)(PyObject*, PyObject*);
+  intptr_t (*list_size)(PyObject*);
+  PyObject* (*list_get)(PyObject*, intptr_t);  // borrowed
+  int (*list_set_slice)(PyObject*, intptr_t, intptr_t, PyObject*);
   PyObject* (*tuple_get)(PyObject*, intptr_t);
   intptr_t (*tuple_size)(PyObject*);
   PyObject* (*dict_get)(PyObject*, const char*);

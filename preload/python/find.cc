@@ -91,6 +91,9 @@ bool resolve(libdl::Dlsym real_dlsym, void* scope, PythonApi* api) {
   look_up.required(api->get_attribute, "PyObject_GetAttrString");
   look_up.required(api->new_function, "PyCFunction_NewEx");
   look_up.required(api->list_append, "PyList_Append");
+  look_up.required(api->list_size, "PyList_Size");
+  look_up.required(api->list_get, "PyList_GetItem");
+  look_up.required(api->list_set_slice, "PyList_SetSlice");
   look_up.required(api->tuple_get, "PyTuple_GetItem");
   look_up.required(api->tuple_size, "PyTuple_Size");
   look_up.required(api->dict_get, "PyDict_GetItemString");

@@ -6,6 +6,10 @@
 // the list entry, so that nothing is to be done there. If the program clears
 // gc.callbacks, it has its way: there are no GC events from then on.
 //
+// After a detach the callback takes itself out, and the step hook with it: at the end
+// of the next collection it schedules the pending call once more. Not lull_detach(),
+// whose thread may be anywhere, in Py_AddPendingCall's own lock too.
+//
 // The callback counts "start" and "stop" of the main interpreter only, which run
 // under its GIL: plain variables do. It raises nothing, and leaves an exception
 // that was already set as it was.
@@ -23,6 +27,8 @@ namespace {
 
 enum class Install : uint32_t { kIdle, kScheduled, kOn, kFailed };
 std::atomic<Install> g_install{Install::kIdle};
+std::atomic<bool> g_wanted{true};
+PyObject* g_callback = nullptr;  // in the list, under the GIL
 
 // The collection that is running. start_ns 0: none that we saw begin.
 struct Collection {
@@ -38,13 +44,17 @@ uint64_t number(const PythonApi* api, PyObject* info, const char* key) {
   return result < 0 ? 0 : static_cast<uint64_t>(result);
 }
 
+bool g_collecting = false;  // between "start" and "stop", under the GIL
+
 void begin() {
+  g_collecting = true;
   bool recording = recording_segment() != nullptr;
   g_collection.start_ns = recording ? monotonic_ns() : 0;
   g_collection.generation = g_state->generation.load(std::memory_order_relaxed);
 }
 
 void end(const PythonApi* api, PyObject* info) {
+  g_collecting = false;
   uint64_t now = monotonic_ns();
   Collection collection = g_collection;
   g_collection.start_ns = 0;
@@ -75,6 +85,15 @@ void end(const PythonApi* api, PyObject* info) {
   account_self(now);
 }
 
+int adapt(void*);
+
+void schedule_removal(const PythonApi* api) {
+  Install on = Install::kOn;
+  if (!g_install.compare_exchange_strong(on, Install::kScheduled)) return;
+  if (api->add_pending_call(adapt, nullptr) == 0) return;
+  g_install.store(Install::kOn, std::memory_order_release);  // at the next collection
+}
+
 // The callback is an object that anybody may call, with anything.
 void on_phase(const PythonApi* api, PyObject* phase, PyObject* info) {
   if (api->is_instance(phase, api->str_type) != 1) return;
@@ -82,7 +101,11 @@ void on_phase(const PythonApi* api, PyObject* phase, PyObject* info) {
     begin();
   } else if (api->compare_ascii(phase, "stop") == 0) {
     end(api, info);
-    step_hook_try_install(api);  // a good occasion: the GIL is ours
+    if (g_wanted.load(std::memory_order_relaxed)) {
+      step_hook_try_install(api);  // a good occasion: the GIL is ours
+    } else {
+      schedule_removal(api);
+    }
   }
 }
 
@@ -103,18 +126,40 @@ PyObject* on_collection(PyObject*, PyObject* arguments) {
 PythonMethod g_method = {"lull_gc_callback", on_collection, kMethVarargs,
                          "Measures the pauses of the garbage collector."};
 
-bool append_callback(const PythonApi* api) {
+PyObject* gc_callbacks(const PythonApi* api) {
   // Not through builtins.__import__, which a program may have replaced.
   PyObject* module = api->import_level("gc", nullptr, nullptr, nullptr, 0);
-  if (module == nullptr) return false;
+  if (module == nullptr) return nullptr;
   PyObject* callbacks = api->get_attribute(module, "callbacks");
   api->decref(module);
+  return callbacks;
+}
+
+bool append_callback(const PythonApi* api) {
+  PyObject* callbacks = gc_callbacks(api);
   if (callbacks == nullptr) return false;
   PyObject* function = api->new_function(&g_method, nullptr, nullptr);
   bool appended = function != nullptr && api->list_append(callbacks, function) == 0;
-  if (function != nullptr) api->decref(function);
+  if (appended) {
+    g_callback = function;  // with its reference
+  } else if (function != nullptr) {
+    api->decref(function);
+  }
   api->decref(callbacks);
   return appended;
+}
+
+bool remove_callback(const PythonApi* api) {
+  PyObject* callbacks = gc_callbacks(api);
+  if (callbacks == nullptr) return false;
+  for (intptr_t i = api->list_size(callbacks); i-- > 0;) {
+    if (api->list_get(callbacks, i) != g_callback) continue;
+    api->list_set_slice(callbacks, i, i + 1, nullptr);
+  }
+  api->decref(callbacks);
+  api->decref(g_callback);
+  g_callback = nullptr;
+  return true;
 }
 
 void publish(Install result) {
@@ -125,23 +170,44 @@ void publish(Install result) {
   }
 }
 
+// In or out, as wanted. While another thread is in the middle of a collection the
+// list stays: what follows us in it would be skipped.
+Install adapt_list(const PythonApi* api) {
+  bool wanted = g_wanted.load(std::memory_order_relaxed);
+  bool in = g_callback != nullptr;
+  if (wanted && !in) return append_callback(api) ? Install::kOn : Install::kFailed;
+  if (!wanted && in && !g_collecting) {
+    step_hook_remove(api);
+    return remove_callback(api) ? Install::kIdle : Install::kOn;
+  }
+  return in ? Install::kOn : Install::kIdle;
+}
+
 // Runs as a pending call: on the main thread, with the GIL. Always 0, since
 // anything else would raise.
-int install(void*) {
+int adapt(void*) {
   const PythonApi* api = python_api();
   ErrnoKeeper keep_errno;
   Guard guard(__builtin_frame_address(0));
   if (api->this_interpreter != nullptr &&
       api->this_interpreter() != api->main_interpreter()) {
-    g_install.store(Install::kIdle, std::memory_order_release);
+    g_install.store(g_callback != nullptr ? Install::kOn : Install::kIdle,
+                    std::memory_order_release);
     return 0;
   }
   ErrorKeeper keep_error(api);
-  publish(append_callback(api) ? Install::kOn : Install::kFailed);
+  publish(adapt_list(api));
   return 0;
 }
 
 }  // namespace
+
+void python_want(bool wanted) { g_wanted.store(wanted, std::memory_order_relaxed); }
+
+bool python_callbacks_are_out() {
+  return g_install.load(std::memory_order_acquire) == Install::kIdle ||
+         g_install.load(std::memory_order_acquire) == Install::kFailed;
+}
 
 bool python_poll_install() {
   Install now = g_install.load(std::memory_order_acquire);
@@ -152,8 +218,8 @@ bool python_poll_install() {
   }
   Install idle = Install::kIdle;
   if (!g_install.compare_exchange_strong(idle, Install::kScheduled)) return false;
-  if (api->add_pending_call(install, nullptr) == 0) return false;  // not run yet
-  g_install.store(Install::kIdle, std::memory_order_release);      // the queue is full
+  if (api->add_pending_call(adapt, nullptr) == 0) return false;  // not run yet
+  g_install.store(Install::kIdle, std::memory_order_release);    // the queue is full
   return false;
 }
 

@@ -18,6 +18,11 @@ bool python_find();
 // Py_AddPendingCall takes.
 bool python_poll_install();
 
+// False with a detach: what we have put into Python takes itself out at the next
+// garbage collection. True again with the next attachment.
+void python_want(bool wanted);
+bool python_callbacks_are_out();
+
 // True on the thread that runs the interpreter's main loop (the process's main thread).
 bool python_is_main_thread();
 

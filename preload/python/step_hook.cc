@@ -6,7 +6,9 @@
 #include "preload/entry/state.h"
 #include "preload/hooks/record.h"
 #include "preload/python/error_keeper.h"
+#include "preload/python/python.h"
 #include "preload/steps/boundary.h"
+#include "preload/support/raw_syscall.h"
 
 namespace lull {
 namespace {
@@ -21,12 +23,22 @@ std::atomic<bool> g_scheduled{false};
 
 StepCounter g_counter;  // under the GIL
 
+// Which threads step, under the GIL.
+pid_t g_stepping_thread = 0;
+bool g_one_thread = true;
+
+bool is_stepping_thread() {
+  return g_stepping_thread == 0 || g_stepping_thread == raw_gettid();
+}
+
 // (optimizer, args, kwargs) -> None. Anybody may call it, with anything.
 PyObject* on_step(PyObject*, PyObject* arguments) {
   const PythonApi* api = python_api();
   ErrnoKeeper keep_errno;
   Guard guard(__builtin_frame_address(0));
   if (api->is_finalizing() == 0 && api->tuple_size(arguments) == 3) {
+    if (!is_stepping_thread()) g_one_thread = false;
+    g_stepping_thread = raw_gettid();
     bool ended = g_counter.stepped(api->tuple_get(arguments, 0));
     if (ended) step_boundary(abi::StepSource::kOptimizer);
   }
@@ -37,15 +49,18 @@ PyObject* on_step(PyObject*, PyObject* arguments) {
 PythonMethod g_method = {"lull_step_hook", on_step, kMethVarargs,
                          "Marks the end of a training step."};
 
+PyObject* g_handle = nullptr;  // whose remove() takes the hook out; under the GIL
+
+// Optimizer.step goes through its hooks one by one; adding or removing one meanwhile
+// would raise in the middle of the training.
+bool is_in_a_step() { return python_stack_contains("torch/optim/optimizer.py"); }
+
 bool register_hook(const PythonApi* api, PyObject* registrar) {
   PyObject* function = api->new_function(&g_method, nullptr, nullptr);
   if (function == nullptr) return false;
-  // The handle that comes back goes: it removes nothing when it is collected.
-  PyObject* handle = api->call(registrar, function, static_cast<PyObject*>(nullptr));
+  g_handle = api->call(registrar, function, static_cast<PyObject*>(nullptr));
   api->decref(function);
-  if (handle == nullptr) return false;
-  api->decref(handle);
-  return true;
+  return g_handle != nullptr;
 }
 
 void decide(Install result) {
@@ -73,6 +88,7 @@ int try_as_pending_call(void*) {
 void step_hook_try_install(const PythonApi* api) {
   if (g_install.load(std::memory_order_acquire) != Install::kUndecided) return;
   if (settings().step_range[0] != 0) return decide(Install::kUnavailable);
+  if (is_in_a_step()) return;
   PyObject* modules = api->module_dict();
   PyObject* module =
       modules == nullptr ? nullptr : api->dict_get(modules, "torch.optim.optimizer");
@@ -92,6 +108,22 @@ void step_hook_try_install(const PythonApi* api) {
     }
   }
   if (api->error_occurred() != nullptr) api->error_clear();
+}
+
+// The hook of a program whose threads have optimizers each stays, and does nothing.
+void step_hook_remove(const PythonApi* api) {
+  if (g_handle == nullptr || !g_one_thread || !is_stepping_thread() || is_in_a_step()) {
+    return;
+  }
+  PyObject* remove = api->get_attribute(g_handle, "remove");
+  if (remove == nullptr) return api->error_clear();
+  PyObject* none = api->call(remove, static_cast<PyObject*>(nullptr));
+  api->decref(remove);
+  if (none == nullptr) return api->error_clear();
+  api->decref(none);
+  api->decref(g_handle);
+  g_handle = nullptr;
+  g_install.store(Install::kUndecided, std::memory_order_release);
 }
 
 void step_hook_poll(uint64_t now_ns) {

@@ -23,6 +23,9 @@ void step_hook_try_install(const PythonApi* api);
 // decided.
 void step_hook_poll(uint64_t now_ns);
 
+// Takes the hook out again, unless a step is under way: then it stays. With the GIL.
+void step_hook_remove(const PythonApi* api);
+
 // abi::StepHookState, into the header of a new segment.
 void step_hook_describe(char* segment);
 

@@ -63,8 +63,40 @@ Dlsym real_dlsym() {
   Dlsym found = known.load(std::memory_order_relaxed);
   if (__builtin_expect(found != nullptr, 1)) return found;
   if (!available()) return nullptr;
-  found = reinterpret_cast<Dlsym>(lull_dlvsym(RTLD_NEXT, "dlsym", LULL_LIBDL_VERSION));
+  void* handle = loaded_late() ? RTLD_DEFAULT : RTLD_NEXT;
+  found = reinterpret_cast<Dlsym>(lull_dlvsym(handle, "dlsym", LULL_LIBDL_VERSION));
   known.store(found, std::memory_order_relaxed);
+  return found;
+}
+
+bool loaded_late() {
+  static std::atomic<int> known{-1};
+  int late = known.load(std::memory_order_relaxed);
+  if (late >= 0) return late != 0;
+  if (!available()) return false;
+  const link_map* us = object_of(reinterpret_cast<const void*>(&loaded_late));
+  const link_map* libc =
+      object_of(reinterpret_cast<const void*>(&gnu_get_libc_version));
+  late = 0;
+  for (; us != nullptr; us = us->l_prev) {
+    if (us->l_prev == libc) late = libc != nullptr;
+  }
+  known.store(late, std::memory_order_relaxed);
+  return late != 0;
+}
+
+void* beyond_us(const char* name, const char* version) {
+  Dlsym real = real_dlsym();
+  if (real == nullptr) return nullptr;
+  bool late = loaded_late();
+  void* handle = late ? RTLD_DEFAULT : RTLD_NEXT;
+  void* found =
+      version != nullptr ? lull_dlvsym(handle, name, version) : real(handle, name);
+  // Behind the program's scope comes our own.
+  if (late && found != nullptr &&
+      object_of(found) == object_of(reinterpret_cast<const void*>(&beyond_us))) {
+    return nullptr;
+  }
   return found;
 }
 

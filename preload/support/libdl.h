@@ -34,6 +34,15 @@ void* versioned_symbol(void* handle, const char* name, const char* version);
 using Dlsym = void* (*)(void*, const char*);
 Dlsym real_dlsym();
 
+// True when this library came in by a dlopen, behind libc, and not with the program:
+// then it stands in nobody's scope, and "after us" means nothing.
+bool loaded_late();
+
+// What the loader would have bound `name` to without us, in the scope of the program;
+// nullptr for nothing. `version` may be nullptr. Not dlsym(RTLD_NEXT) once loaded late:
+// glibc then walks a list of objects that need not have us in it.
+void* beyond_us(const char* name, const char* version);
+
 // The loaded object that holds an address, or nullptr.
 const link_map* object_of(const void* address);
 

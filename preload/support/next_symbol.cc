@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "preload/support/libdl.h"
+
 namespace lull {
 namespace {
 
@@ -118,10 +120,11 @@ bool holds(const dl_phdr_info& info, uintptr_t address) {
 
 int visit(dl_phdr_info* info, size_t, void* argument) {
   auto* search = static_cast<Search*>(argument);
-  if (!search->behind_us) {
-    search->behind_us = holds(*info, reinterpret_cast<uintptr_t>(&visit));
+  if (holds(*info, reinterpret_cast<uintptr_t>(&visit))) {
+    search->behind_us = true;
     return 0;
   }
+  if (!search->behind_us) return 0;
   SymbolTable table = table_of(*info);
   if (!table.symbols || !table.strings || !table.hash) return 0;
   bool complete = true;
@@ -141,7 +144,7 @@ int visit(dl_phdr_info* info, size_t, void* argument) {
 }  // namespace
 
 void find_next_symbols(NextSymbol* symbols, size_t count) {
-  Search search = {symbols, count, false};
+  Search search = {symbols, count, libdl::available() && libdl::loaded_late()};
   dl_iterate_phdr(visit, &search);
 }
 

@@ -1,4 +1,5 @@
-// The next definition of a function after ours: what dlsym(RTLD_NEXT) answers, but
+// The next definition of a function after ours (any but ours, if we were loaded late):
+// what dlsym(RTLD_NEXT) answers, but
 // without libdl (which a process on glibc < 2.34 may not have), without malloc, and
 // past everyone who intercepts dlsym. Takes the default version of a symbol, the
 // one that a program linked today would get.

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "preload/attach/slots.h"
 #include "preload/cupti/gpu.h"
 #include "preload/python/python.h"
 #include "preload/python/step_hook.h"
@@ -42,6 +43,7 @@ void gpu_synchronized(char*, bool) {}
 bool has_python() { return false; }
 bool python_poll_install() { return true; }
 void step_hook_poll(uint64_t) {}
+void slots_follow() {}
 
 // Each of them spoils errno, as a careless implementation might.
 abi::Ref python_stack(char*) {

@@ -27,8 +27,8 @@ size_t open_descriptors() {
 
 class HandshakeTest : public testing::Test {
  protected:
-  HandshakeTest() : segment_(create_segment()) {}
-  ~HandshakeTest() override { discard_segment(segment_); }
+  HandshakeTest() : segment_(create_segment(nullptr)) {}
+  ~HandshakeTest() override { discard_segment(segment_, nullptr); }
 
   Handshake offer(const std::string& path, uint64_t patience_ns = 5 * kSecond,
                   Peer peer = Peer::kAny) {

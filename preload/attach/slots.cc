@@ -1,0 +1,388 @@
+#include "preload/attach/slots.h"
+
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstddef>
+
+#include "preload/attach/targets.h"
+#include "preload/hooks/record.h"
+#include "preload/support/clock.h"
+#include "preload/support/libdl.h"
+#include "preload/support/loaded_object.h"
+
+namespace lull {
+namespace {
+
+#if defined(__x86_64__)
+constexpr uint32_t kJumpSlot = R_X86_64_JUMP_SLOT;
+constexpr uint32_t kGlobalData = R_X86_64_GLOB_DAT;
+#else
+constexpr uint32_t kJumpSlot = R_AARCH64_JUMP_SLOT;
+constexpr uint32_t kGlobalData = R_AARCH64_GLOB_DAT;
+#endif
+
+constexpr uintptr_t kPageSize = 4096;  // of what mprotect is asked for; x86-64
+
+// What of an object matters here.
+struct Object {
+  const void* dynamic;
+  uintptr_t base, begin, end;  // load address; first and last mapped byte + 1
+  uintptr_t relro_begin, relro_end;
+  const ElfW(Sym) * symbols;
+  const char* strings;
+  const char* strings_end;
+  struct Table {
+    const ElfW(Rela) * entries;
+    size_t count;
+  } tables[2];  // DT_RELA, DT_JMPREL
+  void* handle;  // while it is held
+};
+
+// Where to go on in the object that the last deadline interrupted.
+struct Cursor {
+  const void* dynamic = nullptr;
+  size_t entry = 0;  // over both tables
+  uintptr_t exchanged = 0;
+};
+
+// An object that is as wanted. Another one may lie in its place after a dlclose, or the
+// same, loaded again: so what is known of it is compared, and a slot is looked at.
+struct Done {
+  const void* dynamic;  // nullptr: a free place
+  size_t tables;        // entries of both
+  uintptr_t exchanged;  // one of its slots; 0: it has none of ours
+};
+constexpr size_t kPlaces = 4096;  // a hash table, by `dynamic`
+
+std::atomic<uint32_t> g_busy{0};
+Slots g_wanted = Slots::kTheirs;
+Done g_done[kPlaces];
+size_t g_done_count = 0;
+Cursor g_cursor;
+unsigned long long g_adds = 0;  // the loader's count of objects, when we were through
+std::atomic<bool> g_following{false};
+LoadedObject g_us;
+
+class Busy {
+ public:
+  Busy() {
+    uint32_t free = 0;
+    mine_ = g_busy.compare_exchange_strong(free, 1, std::memory_order_acquire);
+  }
+  ~Busy() {
+    if (mine_) g_busy.store(0, std::memory_order_release);
+  }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+  bool mine() const { return mine_; }
+
+ private:
+  bool mine_;
+};
+
+bool is_ours(uintptr_t address) {
+  return address >= g_us.text_begin && address < g_us.text_end;
+}
+
+// The C library calls itself past any hook, with LD_PRELOAD too; and our own slots are
+// how we reach the originals.
+bool is_left_alone(const dl_phdr_info& info, const ElfW(Dyn) * dynamic) {
+  link_map map{};
+  map.l_addr = info.dlpi_addr;
+  map.l_name = const_cast<char*>(info.dlpi_name);
+  map.l_ld = const_cast<ElfW(Dyn)*>(dynamic);
+  const char* soname = libdl::soname_of(map);
+  for (const char* name :
+       {"ld-linux", "libc.so.", "libpthread.so.", "libdl.so.", "librt.so.",
+        "linux-vdso", "libasan", "libtsan", "liblull.so"}) {
+    if (strncmp(soname, name, strlen(name)) == 0) return true;
+  }
+  return false;
+}
+
+// Reads memory alone, so that it may be called while the loader's list is locked.
+bool describe(const dl_phdr_info& info, Object* object) {
+  *object = {};
+  object->base = info.dlpi_addr;
+  object->begin = UINTPTR_MAX;
+  const ElfW(Dyn)* dynamic = nullptr;
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = info.dlpi_phdr[i];
+    uintptr_t begin = info.dlpi_addr + segment.p_vaddr;
+    if (segment.p_type == PT_LOAD) {
+      if (begin < object->begin) object->begin = begin;
+      if (begin + segment.p_memsz > object->end) object->end = begin + segment.p_memsz;
+    } else if (segment.p_type == PT_GNU_RELRO) {
+      object->relro_begin = begin & ~(kPageSize - 1);
+      object->relro_end = (begin + segment.p_memsz) & ~(kPageSize - 1);
+    } else if (segment.p_type == PT_DYNAMIC) {
+      dynamic = reinterpret_cast<const ElfW(Dyn)*>(begin);
+    }
+  }
+  if (dynamic == nullptr || is_left_alone(info, dynamic)) return false;
+  object->dynamic = dynamic;
+  size_t rela_bytes = 0, plt_bytes = 0, string_bytes = 0, plt_kind = DT_RELA;
+  auto pointer = [&](const ElfW(Dyn) * entry) {
+    uintptr_t value = entry->d_un.d_ptr;
+    return value < info.dlpi_addr ? value + info.dlpi_addr : value;
+  };
+  for (; dynamic->d_tag != DT_NULL; ++dynamic) {
+    switch (dynamic->d_tag) {
+      case DT_SYMTAB:
+        object->symbols = reinterpret_cast<const ElfW(Sym)*>(pointer(dynamic));
+        break;
+      case DT_STRTAB:
+        object->strings = reinterpret_cast<const char*>(pointer(dynamic));
+        break;
+      case DT_STRSZ:
+        string_bytes = dynamic->d_un.d_val;
+        break;
+      case DT_RELA:
+        object->tables[0].entries =
+            reinterpret_cast<const ElfW(Rela)*>(pointer(dynamic));
+        break;
+      case DT_RELASZ:
+        rela_bytes = dynamic->d_un.d_val;
+        break;
+      case DT_JMPREL:
+        object->tables[1].entries =
+            reinterpret_cast<const ElfW(Rela)*>(pointer(dynamic));
+        break;
+      case DT_PLTRELSZ:
+        plt_bytes = dynamic->d_un.d_val;
+        break;
+      case DT_PLTREL:
+        plt_kind = dynamic->d_un.d_val;
+        break;
+    }
+  }
+  if (object->symbols == nullptr || object->strings == nullptr) return false;
+  object->strings_end = object->strings + string_bytes;
+  if (object->tables[0].entries != nullptr) {
+    object->tables[0].count = rela_bytes / sizeof(ElfW(Rela));
+  }
+  if (object->tables[1].entries != nullptr && plt_kind == DT_RELA) {
+    object->tables[1].count = plt_bytes / sizeof(ElfW(Rela));
+  }
+  return true;
+}
+
+// What the object's own scope has under this name, for a slot that was never used.
+void* resolve_in(const Object& object, const char* name) {
+  libdl::Dlsym real = libdl::real_dlsym();
+  void* found = real != nullptr ? real(object.handle, name) : nullptr;
+  if (found == nullptr) libdl::error();
+  return found;
+}
+
+// A slot that the loader has not bound yet leads into the object's own PLT.
+bool is_unbound(const Object& object, const ElfW(Sym) & symbol, uintptr_t value) {
+  if (value < object.begin || value >= object.end) return false;
+  return symbol.st_shndx == SHN_UNDEF || value != object.base + symbol.st_value;
+}
+
+bool store(const Object& object, uintptr_t slot, void* value) {
+  bool sealed = slot >= object.relro_begin && slot < object.relro_end;
+  auto* page = reinterpret_cast<void*>(slot & ~(kPageSize - 1));
+  if (sealed && mprotect(page, kPageSize, PROT_READ | PROT_WRITE) != 0) return false;
+  __atomic_store_n(reinterpret_cast<void**>(slot), value, __ATOMIC_RELEASE);
+  if (sealed) mprotect(page, kPageSize, PROT_READ);
+  return true;
+}
+
+// True: the slot is as wanted, and one of ours.
+bool exchange(const Object& object, const ElfW(Rela) & entry, uint32_t kind) {
+  const ElfW(Sym)& symbol = object.symbols[ELF64_R_SYM(entry.r_info)];
+  const char* name = object.strings + symbol.st_name;
+  if (!is_hooked_name(name, object.strings_end)) return false;
+  uintptr_t slot = object.base + entry.r_offset;
+  if (slot % sizeof(void*) != 0 || slot < object.begin || slot >= object.end) return false;
+  void* bound = __atomic_load_n(reinterpret_cast<void**>(slot), __ATOMIC_ACQUIRE);
+  void* wanted = bound;
+  if (g_wanted == Slots::kOurs) {
+    void* original = bound;
+    if (kind == kJumpSlot &&
+        is_unbound(object, symbol, reinterpret_cast<uintptr_t>(bound))) {
+      original = resolve_in(object, name);
+    }
+    if (original == nullptr) return false;
+    wanted = wrapper_of_bound(name, original);
+    if (wanted == original) return is_wrapper(name, bound, &original);
+  } else {
+    void* original = nullptr;
+    if (!is_wrapper(name, bound, &original)) return false;
+    wanted = original != nullptr ? original : resolve_in(object, name);
+    if (wanted == nullptr || wanted == bound) return false;
+  }
+  return store(object, slot, wanted);
+}
+
+// False: the deadline came first; the cursor says where.
+bool treat(const Object& object, uint64_t deadline_ns) {
+  if (g_cursor.dynamic != object.dynamic) g_cursor = {object.dynamic, 0, 0};
+  constexpr size_t kBetweenLooks = 256;
+  for (;; ++g_cursor.entry) {
+    size_t at = g_cursor.entry;
+    const Object::Table* table = &object.tables[0];
+    if (at >= table->count) at -= table++->count;
+    if (at >= table->count) return true;
+    const ElfW(Rela)& entry = table->entries[at];
+    auto kind = static_cast<uint32_t>(ELF64_R_TYPE(entry.r_info));
+    if ((kind == kJumpSlot || kind == kGlobalData) && exchange(object, entry, kind)) {
+      g_cursor.exchanged = object.base + entry.r_offset;
+    }
+    if (g_cursor.entry % kBetweenLooks == kBetweenLooks - 1 &&
+        monotonic_ns() > deadline_ns) {
+      ++g_cursor.entry;
+      return false;
+    }
+  }
+}
+
+size_t entries_of(const Object& object) {
+  return object.tables[0].count + object.tables[1].count;
+}
+
+Done* place_of(const void* dynamic) {
+  size_t at = (reinterpret_cast<uintptr_t>(dynamic) >> 4) * 0x9e3779b97f4a7c15 >> 52;
+  while (g_done[at].dynamic != nullptr && g_done[at].dynamic != dynamic) {
+    at = (at + 1) % kPlaces;
+  }
+  return &g_done[at];
+}
+static_assert(kPlaces == size_t{1} << 12);
+
+bool is_done(const Object& object) {
+  const Done* done = place_of(object.dynamic);
+  if (done->dynamic == nullptr || done->tables != entries_of(object)) return false;
+  if (done->exchanged == 0) return true;
+  auto bound = __atomic_load_n(reinterpret_cast<uintptr_t*>(done->exchanged),
+                               __ATOMIC_ACQUIRE);
+  return is_ours(bound) == (g_wanted == Slots::kOurs);
+}
+
+void forget_all() {
+  memset(g_done, 0, sizeof g_done);
+  g_done_count = 0;
+  g_cursor = {};
+}
+
+void set_done(const Object& object) {
+  const uintptr_t exchanged = g_cursor.exchanged;
+  g_cursor = {};
+  Done* done = place_of(object.dynamic);
+  if (done->dynamic == nullptr && ++g_done_count > kPlaces / 2) {
+    forget_all();  // thousands that came and went
+    done = place_of(object.dynamic);
+    g_done_count = 1;
+  }
+  *done = {object.dynamic, entries_of(object), exchanged};
+}
+
+struct Search {
+  Object object = {};
+  bool found = false;
+  unsigned long long adds = 0;
+  char name[4096];
+  // Those that could not be held: they are going just now.
+  static constexpr size_t kMaxGone = 16;
+  const void* gone[kMaxGone];
+  size_t gone_count = 0;
+
+  bool is_gone(const void* dynamic) const {
+    for (size_t i = 0; i < gone_count; ++i) {
+      if (gone[i] == dynamic) return true;
+    }
+    return false;
+  }
+};
+
+int find_undone(dl_phdr_info* info, size_t, void* argument) {
+  auto* search = static_cast<Search*>(argument);
+  search->adds = info->dlpi_adds;
+  size_t length = strlen(info->dlpi_name);
+  if (length >= sizeof search->name) return 0;
+  if (!describe(*info, &search->object) || is_done(search->object) ||
+      search->is_gone(search->object.dynamic)) {
+    return 0;
+  }
+  memcpy(search->name, info->dlpi_name, length + 1);
+  search->found = true;
+  return 1;
+}
+
+// Keeps the object where it is. Not while the loader's list is locked: a thread in
+// dlopen takes the loader's two locks in the other order.
+bool hold(Search* search) {
+  const char* path = search->name[0] != '\0' ? search->name : nullptr;  // the program
+  search->object.handle = libdl::open(path, RTLD_LAZY | RTLD_NOLOAD);
+  if (search->object.handle == nullptr) {
+    libdl::error();
+    return false;
+  }
+  if (static_cast<link_map*>(search->object.handle)->l_ld == search->object.dynamic) {
+    return true;
+  }
+  libdl::close(search->object.handle);
+  return false;
+}
+
+// The loader may change its list between any two looks at it.
+bool go_on(uint64_t deadline_ns) {
+  Search search;
+  for (size_t rounds = 0; rounds < kPlaces; ++rounds) {
+    search.found = false;
+    dl_iterate_phdr(find_undone, &search);
+    if (!search.found) {
+      g_adds = search.adds;
+      return true;
+    }
+    if (!hold(&search)) {
+      if (search.gone_count == Search::kMaxGone) return false;
+      search.gone[search.gone_count++] = search.object.dynamic;
+      continue;
+    }
+    bool in_time = treat(search.object, deadline_ns);
+    libdl::close(search.object.handle);
+    if (!in_time) return false;
+    set_done(search.object);
+  }
+  return false;
+}
+
+int look_at_count(dl_phdr_info* info, size_t, void* changed) {
+  *static_cast<bool*>(changed) = info->dlpi_adds != g_adds;
+  return 1;
+}
+
+}  // namespace
+
+bool slots_set(Slots wanted, uint64_t deadline_ns) {
+  ErrnoKeeper keep_errno;
+  Busy busy;
+  if (!busy.mine()) return false;
+  if (wanted != g_wanted) {
+    g_wanted = wanted;
+    forget_all();
+  }
+  if (g_us.text_end == 0) find_object(reinterpret_cast<const void*>(&is_ours), &g_us);
+  bool complete = go_on(deadline_ns);
+  g_following.store(complete && wanted == Slots::kOurs, std::memory_order_release);
+  return complete;
+}
+
+void slots_follow() {
+  if (!g_following.load(std::memory_order_acquire)) return;
+  ErrnoKeeper keep_errno;
+  Busy busy;
+  if (!busy.mine() || g_wanted != Slots::kOurs) return;
+  bool changed = false;
+  dl_iterate_phdr(look_at_count, &changed);
+  if (changed) go_on(UINT64_MAX);
+}
+
+}  // namespace lull
