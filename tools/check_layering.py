@@ -17,6 +17,7 @@ ALLOWED = {
     "preload": set(),
     "proto": set(),
     "daemon/base": set(),
+    "daemon/inject": {"daemon/base"},
     "daemon/aggregate": {"daemon/base"},
     "daemon/blame": {"daemon/base"},
     "daemon/steps": {"daemon/base"},

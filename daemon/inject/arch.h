@@ -1,0 +1,89 @@
+// All that the injector knows about one processor architecture: registers, how a
+// function is called and how a signal frame restores a thread. Everything else of
+// this folder is the same on all of them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace lull::inject {
+
+// A register set as ptrace hands it out; only Arch looks inside.
+struct Registers {
+  alignas(16) std::array<uint8_t, 512> bytes = {};
+  size_t size = 0;
+};
+
+// All of a thread that a call could disturb.
+struct ThreadState {
+  Registers general;
+  std::vector<uint8_t> vector;  // NT_X86_XSTATE: x87, SSE, AVX, protection keys ...
+  uint64_t signal_mask = 0;
+};
+
+// Where a stopped thread is.
+struct Place {
+  uint64_t pc = 0;
+  uint64_t sp = 0;
+  uint64_t tp = 0;    // thread pointer
+  int64_t call = -1;  // the system call that it was stopped in or behind, or -1
+  std::array<uint64_t, 6> arguments = {};
+  int64_t result = 0;
+  bool interrupted = false;  // the call waits to be restarted by the kernel
+};
+
+// Bytes for the target's stack, with the return address lowest.
+struct Frame {
+  uint64_t address = 0;
+  std::string bytes;
+};
+
+class Arch {
+ public:
+  virtual ~Arch() = default;
+
+  // Of the signal-return trampoline in libc: what a handler returns to.
+  virtual std::string_view TrampolineCode() const = 0;
+  // ptrace's name of the set with all vector state, and a size that holds it.
+  virtual int VectorSet() const = 0;
+  virtual size_t MaxVectorSize() const = 0;
+  // Bytes below the stack pointer that still belong to the thread.
+  virtual uint64_t RedZone() const = 0;
+  // Whether code that ends in front of a return address ends with a call.
+  virtual bool EndsWithCall(std::string_view code) const = 0;
+
+  virtual Place Where(const Registers& registers) const = 0;
+  // DWARF's numbering, for unwinding.
+  virtual std::vector<uint64_t> DwarfRegisters(const Registers& registers) const = 0;
+
+  // A signal frame below `top` that restores `state`. The restart of a system call
+  // that the kernel would have made is part of it.
+  virtual Frame MakeFrame(const ThreadState& state, uint64_t trampoline,
+                          uint64_t top) const = 0;
+  // The same registers about to enter function(a, b, c), to return into `frame`.
+  virtual Registers Calling(const Registers& registers, uint64_t function,
+                            const std::array<uint64_t, 3>& arguments,
+                            uint64_t frame) const = 0;
+  // Vector state as an ABI promises it to a function that is called.
+  virtual std::vector<uint8_t> FreshVector(const std::vector<uint8_t>& vector) const = 0;
+  // Whether these are the registers at the entry of the system call that consumes
+  // `frame`.
+  virtual bool ConsumesFrame(const Registers& registers, uint64_t frame) const = 0;
+  // From there: the call is left out, and made again as soon as the thread runs on.
+  virtual Registers AboutToConsume(const Registers& registers) const = 0;
+  // What a thread is given back. A wait that the stop has turned into EINTR is
+  // marked for the kernel to restart it. `time_lost`: the kernel no longer knows how
+  // long a timed wait has still to go.
+  virtual Registers GivenBack(const Registers& registers, bool time_lost) const = 0;
+};
+
+// UNIMPLEMENTED where nobody has written it.
+absl::StatusOr<const Arch*> ThisArch();
+
+}  // namespace lull::inject

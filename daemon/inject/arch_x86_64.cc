@@ -1,0 +1,315 @@
+#include <asm/sigcontext.h>
+#include <cpuid.h>
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+
+#include <algorithm>
+
+#include "daemon/inject/arch.h"
+
+namespace lull::inject {
+namespace {
+
+// The kernel's own codes for "interrupted, to be restarted"; no user sees them.
+constexpr int64_t kRestartSys = -512;
+constexpr int64_t kRestartNoIntr = -513;
+constexpr int64_t kRestartNoHand = -514;
+constexpr int64_t kRestartBlock = -516;
+
+constexpr uint64_t kSyscallSize = 2;  // 0f 05
+constexpr uint64_t kInterruptsAllowed = 0x202;
+
+// struct rt_sigframe of the kernel, without its siginfo, which sigreturn ignores.
+struct SignalFrame {
+  uint64_t return_address;
+  uint64_t flags;
+  uint64_t link;
+  uint64_t stack_base;
+  int32_t stack_flags;
+  int32_t padding;
+  uint64_t stack_size;
+  struct {
+    uint64_t r8, r9, r10, r11, r12, r13, r14, r15;
+    uint64_t di, si, bp, bx, dx, ax, cx, sp, ip, flags;
+    uint16_t cs, gs, fs, ss;
+    uint64_t error, trap, old_mask, cr2, vector, reserved[8];
+  } registers;
+  uint64_t signal_mask;
+};
+static_assert(offsetof(SignalFrame, registers) == 8 + 40);
+static_assert(sizeof(SignalFrame::registers) == 256);
+
+constexpr uint64_t kHasVectorState = 1;   // UC_FP_XSTATE
+constexpr uint64_t kHasStackSegment = 6;  // UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS
+// No such mode: sigreturn leaves the alternate signal stack as it is.
+constexpr int32_t kKeepAlternateStack = 0x1000;
+
+// Layout of an XSAVE area.
+constexpr size_t kControlWord = 0;
+constexpr size_t kMxcsr = 24;
+constexpr size_t kMxcsrMask = 28;
+constexpr size_t kSoftwareBytes = 464;
+constexpr size_t kFeaturesInUse = 512;
+constexpr size_t kExtendedStart = 576;
+constexpr uint64_t kX87AndSse = 3;
+constexpr uint64_t kProtectionKeys = 1 << 9;
+// Only a process that has asked the kernel for it may have it in a frame.
+constexpr uint64_t kTileData = 1 << 18;
+
+user_regs_struct Get(const Registers& registers) {
+  user_regs_struct regs;
+  static_assert(sizeof(regs) <= sizeof(registers.bytes));
+  memcpy(&regs, registers.bytes.data(), sizeof(regs));
+  return regs;
+}
+
+Registers Put(const user_regs_struct& regs) {
+  Registers registers;
+  memcpy(registers.bytes.data(), &regs, sizeof(regs));
+  registers.size = sizeof(regs);
+  return registers;
+}
+
+template <typename T>
+T At(const std::vector<uint8_t>& bytes, size_t offset) {
+  T value;
+  memcpy(&value, bytes.data() + offset, sizeof(value));
+  return value;
+}
+
+template <typename T>
+void PutAt(std::vector<uint8_t>* bytes, size_t offset, T value) {
+  memcpy(bytes->data() + offset, &value, sizeof(value));
+}
+
+// Waits that a stop turns into EINTR where others are restarted (signal(7)).
+bool WaitEndsWithEintr(int64_t call) {
+  switch (call) {
+    case SYS_epoll_wait:
+    case SYS_epoll_pwait:
+    case 441:  // epoll_pwait2
+    case SYS_rt_sigtimedwait:
+    case SYS_semop:
+    case SYS_semtimedop:
+    case SYS_recvfrom:  // with SO_RCVTIMEO, as the next three
+    case SYS_recvmsg:
+    case SYS_accept:
+    case SYS_accept4:
+    case SYS_read:  // inotify
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool IsRestart(int64_t result) {
+  return result == kRestartSys || result == kRestartNoIntr ||
+         result == kRestartNoHand || result == kRestartBlock;
+}
+
+// As the kernel would have done on the way out, but without its memory of the time
+// that is left of a timed wait: such a wait begins again, and a sleep ends early and
+// says so.
+user_regs_struct Restarted(user_regs_struct regs) {
+  int64_t call = static_cast<int64_t>(regs.orig_rax);
+  int64_t result = static_cast<int64_t>(regs.rax);
+  if (call < 0 || !IsRestart(result)) return regs;
+  bool sleeps = call == SYS_nanosleep || call == SYS_clock_nanosleep;
+  if (result == kRestartBlock && (sleeps || call == SYS_restart_syscall)) {
+    regs.rax = static_cast<uint64_t>(-EINTR);
+  } else {
+    regs.rax = regs.orig_rax;
+    regs.rip -= kSyscallSize;
+  }
+  regs.orig_rax = static_cast<uint64_t>(-1);  // nothing is left to the kernel
+  return regs;
+}
+
+// How much of the area a frame of this thread may hold, and for which features.
+void FrameExtent(const std::vector<uint8_t>& vector, size_t* size, uint64_t* features) {
+  unsigned low = 0;
+  unsigned ignored = 0;
+  unsigned high = 0;
+  __cpuid_count(0xd, 0, low, ignored, ignored, high);
+  *features = low | static_cast<uint64_t>(high) << 32;
+  if ((At<uint64_t>(vector, kFeaturesInUse) & kTileData) == 0) *features &= ~kTileData;
+  *size = kExtendedStart;
+  for (unsigned i = 2; i < 63; ++i) {
+    if ((*features >> i & 1) == 0) continue;
+    unsigned bytes = 0;
+    unsigned offset = 0;
+    unsigned unused = 0;
+    __cpuid_count(0xd, i, bytes, offset, unused, unused);
+    if (offset + bytes > vector.size()) {
+      *features &= ~(1ull << i);
+      continue;
+    }
+    *size = std::max<size_t>(*size, offset + bytes);
+  }
+}
+
+class X86_64 : public Arch {
+ public:
+  std::string_view TrampolineCode() const override {
+    return std::string_view("\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 9);
+  }
+  int VectorSet() const override { return NT_X86_XSTATE; }
+  size_t MaxVectorSize() const override { return 64 << 10; }
+  uint64_t RedZone() const override { return 128; }
+  bool EndsWithCall(std::string_view code) const override;
+  Place Where(const Registers& registers) const override;
+  std::vector<uint64_t> DwarfRegisters(const Registers& registers) const override;
+  Frame MakeFrame(const ThreadState& state, uint64_t trampoline,
+                  uint64_t top) const override;
+  Registers Calling(const Registers& registers, uint64_t function,
+                    const std::array<uint64_t, 3>& arguments,
+                    uint64_t frame) const override;
+  std::vector<uint8_t> FreshVector(const std::vector<uint8_t>& vector) const override;
+  bool ConsumesFrame(const Registers& registers, uint64_t frame) const override;
+  Registers AboutToConsume(const Registers& registers) const override;
+  Registers GivenBack(const Registers& registers, bool time_lost) const override;
+};
+
+bool X86_64::EndsWithCall(std::string_view code) const {
+  auto byte = [&](size_t from_end) {
+    return from_end <= code.size() ? static_cast<uint8_t>(code[code.size() - from_end])
+                                   : uint8_t{0};
+  };
+  if (byte(5) == 0xe8) return true;  // call rel32
+  // call r/m64: ff /2, with every shape of address.
+  auto calls = [&](size_t length, uint8_t mode, bool scaled) {
+    uint8_t modrm = byte(length - 1);
+    return byte(length) == 0xff && (modrm & 0x38) == 0x10 && modrm >> 6 == mode &&
+           (mode == 3 || ((modrm & 7) == 4) == scaled);
+  };
+  bool relative = byte(6) == 0xff && byte(5) == 0x15;  // call *disp32(%rip)
+  return relative || calls(2, 3, false) || calls(2, 0, false) || calls(3, 0, true) ||
+         calls(3, 1, false) || calls(4, 1, true) || calls(6, 2, false) ||
+         calls(7, 2, true) || calls(7, 0, true);
+}
+
+Place X86_64::Where(const Registers& registers) const {
+  user_regs_struct regs = Get(registers);
+  Place place;
+  place.pc = regs.rip;
+  place.sp = regs.rsp;
+  place.tp = regs.fs_base;
+  place.call = static_cast<int64_t>(regs.orig_rax);
+  place.arguments = {regs.rdi, regs.rsi, regs.rdx, regs.r10, regs.r8, regs.r9};
+  place.result = static_cast<int64_t>(regs.rax);
+  place.interrupted =
+      place.call >= 0 && (IsRestart(place.result) ||
+                          (place.result == -EINTR && WaitEndsWithEintr(place.call)));
+  return place;
+}
+
+std::vector<uint64_t> X86_64::DwarfRegisters(const Registers& registers) const {
+  user_regs_struct r = Get(registers);
+  return {r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8,
+          r.r9,  r.r10, r.r11, r.r12, r.r13, r.r14, r.r15, r.rip};
+}
+
+Frame X86_64::MakeFrame(const ThreadState& state, uint64_t trampoline,
+                        uint64_t top) const {
+  size_t size = 0;
+  uint64_t features = 0;
+  FrameExtent(state.vector, &size, &features);
+  std::vector<uint8_t> vector(state.vector.begin(), state.vector.begin() + size);
+  _fpx_sw_bytes software = {};
+  software.magic1 = FP_XSTATE_MAGIC1;
+  software.extended_size = size + FP_XSTATE_MAGIC2_SIZE;
+  software.xfeatures = features;
+  software.xstate_size = size;
+  PutAt(&vector, kSoftwareBytes, software);
+  uint32_t magic2 = FP_XSTATE_MAGIC2;
+  vector.resize(size + sizeof(magic2));
+  PutAt(&vector, size, magic2);
+
+  uint64_t vector_at = (top - vector.size()) & ~uint64_t{63};
+  // A function is entered with the stack pointer 8 below a multiple of 16.
+  uint64_t frame_at = ((vector_at - sizeof(SignalFrame)) & ~uint64_t{15}) - 8;
+
+  user_regs_struct r = Get(GivenBack(state.general, true));
+  SignalFrame frame = {};
+  frame.return_address = trampoline;
+  frame.flags = kHasVectorState | kHasStackSegment;
+  frame.stack_flags = kKeepAlternateStack;
+  frame.registers = {
+      r.r8,  r.r9,  r.r10, r.r11, r.r12,    r.r13,
+      r.r14, r.r15, r.rdi, r.rsi, r.rbp,    r.rbx,
+      r.rdx, r.rax, r.rcx, r.rsp, r.rip,    r.eflags,
+      static_cast<uint16_t>(r.cs), static_cast<uint16_t>(r.gs),
+      static_cast<uint16_t>(r.fs), static_cast<uint16_t>(r.ss),
+      0,     0,     0,     0,     vector_at, {}};
+  frame.signal_mask = state.signal_mask;
+
+  Frame made;
+  made.address = frame_at;
+  made.bytes.assign(top - frame_at, '\0');
+  memcpy(made.bytes.data(), &frame, sizeof(frame));
+  memcpy(made.bytes.data() + (vector_at - frame_at), vector.data(), vector.size());
+  return made;
+}
+
+Registers X86_64::Calling(const Registers& registers, uint64_t function,
+                          const std::array<uint64_t, 3>& arguments,
+                          uint64_t frame) const {
+  user_regs_struct regs = Get(registers);
+  regs.rip = function;
+  regs.rsp = frame;
+  regs.rdi = arguments[0];
+  regs.rsi = arguments[1];
+  regs.rdx = arguments[2];
+  regs.rax = 0;
+  regs.rbp = 0;
+  regs.eflags = kInterruptsAllowed;  // direction and trap flags clear
+  regs.orig_rax = static_cast<uint64_t>(-1);
+  return Put(regs);
+}
+
+std::vector<uint8_t> X86_64::FreshVector(const std::vector<uint8_t>& vector) const {
+  std::vector<uint8_t> fresh = vector;
+  uint32_t mask = At<uint32_t>(vector, kMxcsrMask);
+  std::fill(fresh.begin(), fresh.begin() + kSoftwareBytes, 0);
+  PutAt<uint16_t>(&fresh, kControlWord, 0x37f);
+  PutAt<uint32_t>(&fresh, kMxcsr, 0x1f80);
+  PutAt(&fresh, kMxcsrMask, mask);
+  uint64_t keys = At<uint64_t>(vector, kFeaturesInUse) & kProtectionKeys;
+  PutAt<uint64_t>(&fresh, kFeaturesInUse, kX87AndSse | keys);
+  return fresh;
+}
+
+bool X86_64::ConsumesFrame(const Registers& registers, uint64_t frame) const {
+  user_regs_struct regs = Get(registers);
+  return regs.orig_rax == SYS_rt_sigreturn &&
+         static_cast<int64_t>(regs.rax) == -ENOSYS && regs.rsp == frame + 8;
+}
+
+Registers X86_64::AboutToConsume(const Registers& registers) const {
+  user_regs_struct regs = Get(registers);
+  regs.orig_rax = static_cast<uint64_t>(-1);
+  regs.rax = SYS_rt_sigreturn;
+  regs.rip -= kSyscallSize;
+  return Put(regs);
+}
+
+Registers X86_64::GivenBack(const Registers& registers, bool time_lost) const {
+  user_regs_struct regs = Get(registers);
+  int64_t call = static_cast<int64_t>(regs.orig_rax);
+  if (call >= 0 && static_cast<int64_t>(regs.rax) == -EINTR && WaitEndsWithEintr(call)) {
+    regs.rax = static_cast<uint64_t>(kRestartNoHand);
+  }
+  return Put(time_lost ? Restarted(regs) : regs);
+}
+
+}  // namespace
+
+absl::StatusOr<const Arch*> ThisArch() {
+  static const X86_64* arch = new X86_64;
+  return arch;
+}
+
+}  // namespace lull::inject

@@ -1,0 +1,34 @@
+// One thread is stopped, looked at, and either let go at once or made to do the call.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "daemon/inject/arch.h"
+#include "daemon/inject/elf_image.h"
+#include "daemon/inject/inject.h"
+#include "daemon/inject/landscape.h"
+#include "daemon/inject/safety.h"
+
+namespace lull::inject {
+
+struct Attempt {
+  enum End {
+    kDone,    // `outcome`, but for tid, looks and other threads
+    kUnsafe,  // `objection`; it runs on as if nothing had been
+    kGone,    // the thread has ended, or did before the call
+    kFailed,  // `status`
+  };
+  End end = kGone;
+  Outcome outcome;
+  Objection objection;
+  absl::Status status;
+  absl::Duration stopped;
+};
+
+Attempt MakeAttempt(const Request& request, const Arch& arch, const Landscape& landscape,
+                    const std::shared_ptr<const ElfImage>& identity, ImageCache* images,
+                    pid_t tid);
+
+}  // namespace lull::inject

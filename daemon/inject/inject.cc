@@ -1,0 +1,215 @@
+#include "daemon/inject/inject.h"
+
+#include <errno.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <map>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "daemon/base/status.h"
+#include "daemon/inject/attempt.h"
+#include "daemon/inject/landscape.h"
+#include "daemon/inject/proc.h"
+#include "daemon/inject/safety.h"
+
+namespace lull::inject {
+namespace {
+
+constexpr absl::Duration kBackOff = absl::Milliseconds(1);
+// What speaks against every thread for good is looked at this often: one of them may
+// have been about to end.
+constexpr int kRoundsForGood = 3;
+// Another attach holds a thread for milliseconds, a debugger for good.
+constexpr absl::Duration kOtherTracer = absl::Seconds(2);
+
+bool IsStopped(char state) { return state == 'T'; }
+
+// "" when nothing speaks against the process as a whole.
+absl::Status AgainstProcess(pid_t pid) {
+  char state = StateOf(pid, pid);
+  if (state == 0 || (state == 'Z' && ThreadsOf(pid).size() <= 1)) {
+    return absl::NotFoundError(absl::StrCat("there is no process ", pid));
+  }
+  if (IsStopped(state)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "process ", pid, " is stopped by job control; continue it (kill -CONT ", pid,
+        ") and try again"));
+  }
+  if (StatusField(pid, pid, "x86_Thread_features").find("shstk") != std::string::npos) {
+    return absl::FailedPreconditionError(
+        "the process runs with a shadow stack, which forbids calls from outside");
+  }
+  if (StatusField(pid, pid, "Seccomp") == "1") {
+    return absl::FailedPreconditionError(
+        "the process is under strict seccomp and may not load anything");
+  }
+  return absl::OkStatus();
+}
+
+class Search {
+ public:
+  Search(const Request& request, const Arch& arch,
+         std::shared_ptr<const ElfImage> identity, const std::atomic<bool>& cancel)
+      : request_(request),
+        arch_(arch),
+        identity_(std::move(identity)),
+        cancel_(cancel),
+        deadline_(absl::Now() + request.patience) {
+    images_.Add(identity_);
+  }
+
+  absl::StatusOr<Outcome> Run();
+
+ private:
+  struct Candidate {
+    pid_t tid;
+    bool blocked;
+  };
+
+  std::vector<Candidate> Candidates();
+  // True when the search is over: `result_` says how.
+  bool Try(const Candidate& candidate);
+  void Object(pid_t tid, Objection objection) { objections_[tid] = objection; }
+  bool AllForGood(const std::vector<pid_t>& threads) const;
+  absl::Status TooLate() const;
+
+  const Request& request_;
+  const Arch& arch_;
+  const std::shared_ptr<const ElfImage> identity_;
+  const std::atomic<bool>& cancel_;
+  const absl::Time deadline_;
+  ImageCache images_;
+  Landscape landscape_;
+  std::map<pid_t, Objection> objections_;  // the latest for each thread
+  absl::Time traced_until_ = absl::InfinitePast();
+  absl::Duration longest_other_;
+  int looks_ = 0;
+  absl::StatusOr<Outcome> result_ = absl::UnknownError("");
+};
+
+std::vector<Search::Candidate> Search::Candidates() {
+  std::vector<Candidate> blocked;
+  std::vector<Candidate> running;
+  for (pid_t tid : ThreadsOf(request_.pid)) {
+    std::optional<Sleeping> at = SleepingIn(request_.pid, tid);
+    if (!at) {
+      if (StateOf(request_.pid, tid) == 'R') running.push_back({tid, false});
+      continue;
+    }
+    Objection objection =
+        AgainstWait(landscape_, at->call, at->arguments, at->pc);
+    if (!objection) {
+      objection = AgainstStack(landscape_, arch_, request_.pid, at->sp, 0);
+    }
+    if (!objection) {
+      objection = AgainstPlace(landscape_, arch_, at->pc,
+                               ReadStack(landscape_, request_.pid, at->sp), true);
+    }
+    if (objection) {
+      Object(tid, objection);
+    } else {
+      blocked.push_back({tid, true});
+    }
+  }
+  return blocked.empty() ? running : blocked;
+}
+
+bool Search::Try(const Candidate& candidate) {
+  Attempt attempt = MakeAttempt(request_, arch_, landscape_, identity_, &images_,
+                                candidate.tid);
+  switch (attempt.end) {
+    case Attempt::kDone:
+      result_ = attempt.outcome;
+      result_->tid = candidate.tid;
+      result_->looks = looks_;
+      result_->longest_other = longest_other_;
+      return true;
+    case Attempt::kFailed:
+      result_ = attempt.status;
+      return true;
+    case Attempt::kUnsafe:
+      Object(candidate.tid, attempt.objection);
+      longest_other_ = std::max(longest_other_, attempt.stopped);
+      ++looks_;
+      return false;
+    case Attempt::kGone:
+      return false;
+  }
+  return false;
+}
+
+bool Search::AllForGood(const std::vector<pid_t>& threads) const {
+  return std::all_of(threads.begin(), threads.end(), [&](pid_t tid) {
+    auto at = objections_.find(tid);
+    return at != objections_.end() && at->second.for_good;
+  });
+}
+
+absl::Status Search::TooLate() const {
+  std::map<std::string, int> counts;
+  for (pid_t tid : ThreadsOf(request_.pid)) {
+    auto at = objections_.find(tid);
+    if (at != objections_.end()) ++counts[at->second.text];
+  }
+  std::string list;
+  for (const auto& [text, count] : counts) {
+    absl::StrAppend(&list, list.empty() ? "" : ", ", text, " (", count,
+                    count == 1 ? " thread)" : " threads)");
+  }
+  return absl::DeadlineExceededError(absl::StrCat(
+      "no thread of process ", request_.pid, " was at a safe place within ",
+      absl::FormatDuration(request_.patience), ": ",
+      list.empty() ? "none could be looked at" : list,
+      "; try again, or with more patience"));
+}
+
+absl::StatusOr<Outcome> Search::Run() {
+  for (int round = 1;; ++round) {
+    LULL_RETURN_IF_ERROR(AgainstProcess(request_.pid));
+    LULL_ASSIGN_OR_RETURN(landscape_,
+                          Survey(request_.pid, &images_, arch_.TrampolineCode()));
+    for (const Candidate& candidate : Candidates()) {
+      if (cancel_.load()) return absl::CancelledError("cancelled before the call");
+      if (Try(candidate)) return result_;
+      if (absl::Now() >= deadline_) break;
+    }
+    std::vector<pid_t> threads = ThreadsOf(request_.pid);
+    if (threads.empty()) continue;  // gone: AgainstProcess() says so
+    if (round >= kRoundsForGood && AllForGood(threads)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("no thread of process ", request_.pid, " can do it: each ",
+                       objections_.at(threads.front()).text));
+    }
+    if (cancel_.load()) return absl::CancelledError("cancelled before the call");
+    if (absl::Now() >= deadline_) return TooLate();
+    absl::SleepFor(kBackOff);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Outcome> CallInTarget(const Request& request,
+                                     const std::atomic<bool>& cancel) {
+  if (request.argument.size() > kMaxArgument) {
+    return absl::InvalidArgumentError("the argument is longer than 4 KiB");
+  }
+  LULL_ASSIGN_OR_RETURN(const Arch* arch, ThisArch());
+  std::shared_ptr<const ElfImage> identity = ElfImage::Open(request.identity);
+  if (identity == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot read the library ", request.identity));
+  }
+  auto function = identity->Exported(request.function);
+  if (!function || !function->is_function) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(request.identity, " exports no function ", request.function));
+  }
+  return Search(request, *arch, std::move(identity), cancel).Run();
+}
+
+}  // namespace lull::inject

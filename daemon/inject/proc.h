@@ -1,0 +1,64 @@
+// What /proc says about a process and its threads, without stopping anything.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lull::inject {
+
+// One line of /proc/PID/maps.
+struct Mapping {
+  uint64_t start = 0;
+  uint64_t end = 0;
+  uint64_t offset = 0;  // in the file
+  uint64_t device = 0;  // as makedev() has it
+  uint64_t inode = 0;   // 0: no file
+  bool readable = false;
+  bool writable = false;
+  bool executable = false;
+  std::string path;  // as the target sees it; "[stack]"; "" = anonymous
+};
+
+// By address. Empty when the process is gone or may not be read.
+std::vector<Mapping> ReadMaps(pid_t pid);
+std::vector<Mapping> ParseMaps(std::string_view text);
+
+// nullptr: nothing is mapped there.
+const Mapping* FindMapping(const std::vector<Mapping>& maps, uint64_t address);
+
+// The value of "NAME:" in /proc/PID/task/TID/status; "" when there is none.
+std::string StatusField(pid_t pid, pid_t tid, std::string_view name);
+
+std::vector<pid_t> ThreadsOf(pid_t pid);
+
+// 'R', 'S', 'D', 'T', 't', 'Z', ...; 0 when there is no such thread.
+char StateOf(pid_t pid, pid_t tid);
+
+// Soft limit of the target's stack in bytes; UINT64_MAX when unlimited.
+uint64_t StackLimitOf(pid_t pid);
+
+// A thread that sleeps in a system call, from /proc/PID/task/TID/syscall.
+struct Sleeping {
+  int64_t call = -1;
+  std::array<uint64_t, 6> arguments = {};
+  uint64_t sp = 0;
+  uint64_t pc = 0;
+};
+// nullopt: it runs, sleeps elsewhere, or may not be read.
+std::optional<Sleeping> SleepingIn(pid_t pid, pid_t tid);
+std::optional<Sleeping> ParseSleeping(std::string_view text);
+
+// True only when all `size` bytes could be read (written).
+bool ReadMemory(pid_t pid, uint64_t address, void* into, size_t size);
+bool WriteMemory(pid_t pid, uint64_t address, const void* from, size_t size);
+
+// "/proc/PID/root/PATH": how we see a file of the target's mount namespace.
+std::string PathThroughRoot(pid_t pid, std::string_view path);
+
+}  // namespace lull::inject

@@ -1,0 +1,180 @@
+#include "daemon/inject/safety.h"
+
+#include <link.h>
+#include <linux/futex.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace lull::inject {
+namespace {
+
+constexpr size_t kCallBytes = 7;  // the longest call instruction
+
+const Danger* Find(const std::vector<Danger>& dangers, uint64_t address) {
+  auto after = std::upper_bound(
+      dangers.begin(), dangers.end(), address,
+      [](uint64_t value, const Danger& danger) { return value < danger.start; });
+  if (after == dangers.begin()) return nullptr;
+  const Danger& candidate = *(after - 1);
+  return address < candidate.end ? &candidate : nullptr;
+}
+
+// The code in front of an address of an object, from its file.
+std::string_view CodeBefore(const Object& object, uint64_t address) {
+  std::string_view code = object.image->BytesAt(address - kCallBytes - object.bias);
+  return code.substr(0, std::min(code.size(), kCallBytes));
+}
+
+// pthread_mutex_t, as it has been since glibc 2.3.
+struct Mutex {
+  int32_t lock;
+  uint32_t count;
+  int32_t owner;
+  uint32_t users;
+  int32_t kind;
+};
+constexpr int32_t kRecursive = 1;
+
+bool IsHeldBy(const Mutex& mutex, pid_t tid) {
+  return mutex.owner == tid && mutex.lock != 0 && mutex.count != 0 &&
+         mutex.users != 0 && mutex.kind == kRecursive;
+}
+
+bool FutexIsFit(const Landscape& landscape, std::span<const uint64_t, 6> arguments,
+                uint64_t pc) {
+  int command = static_cast<int>(arguments[1]) & FUTEX_CMD_MASK;
+  if (command == FUTEX_WAIT_BITSET) return true;  // conditions, semaphores, joins
+  if (command != FUTEX_WAIT) return false;
+  // libc's own locks wait like this, for the value 2. Elsewhere (libstdc++, OpenMP,
+  // Go) it is a lock of the program's.
+  const Mapping* mapping = FindMapping(landscape.maps, pc);
+  return mapping != nullptr && mapping->path != landscape.libc->path &&
+         mapping->path.find("libpthread") == std::string::npos;
+}
+
+}  // namespace
+
+Objection AgainstWait(const Landscape& landscape, int64_t call,
+                      std::span<const uint64_t, 6> arguments, uint64_t pc) {
+  switch (call) {
+    case SYS_futex:
+      if (FutexIsFit(landscape, arguments, pc)) return {};
+      return {"waits for a lock"};
+    case SYS_recvfrom:  // a part of what was asked for would be returned early
+      if ((arguments[3] & MSG_WAITALL) == 0) return {};
+      return {"waits in a system call that must not be interrupted"};
+    case SYS_recvmsg:
+      if ((arguments[2] & MSG_WAITALL) == 0) return {};
+      return {"waits in a system call that must not be interrupted"};
+    case SYS_restart_syscall:  // a sleep, poll or futex with a time limit
+    case SYS_poll:
+    case SYS_ppoll:
+    case SYS_select:
+    case SYS_pselect6:
+    case SYS_epoll_wait:
+    case SYS_epoll_pwait:
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep:
+    case SYS_pause:
+    case SYS_rt_sigsuspend:
+    case SYS_rt_sigtimedwait:
+    case SYS_wait4:
+    case SYS_waitid:
+    case SYS_accept:
+    case SYS_accept4:
+    case SYS_read:
+    case SYS_readv:
+    case SYS_ioctl:
+    case SYS_flock:
+    case SYS_semop:
+    case SYS_msgrcv:
+      return {};
+    default:
+      return {"waits in a system call that must not be interrupted"};
+  }
+}
+
+Objection AgainstPlace(const Landscape& landscape, const Arch& arch, uint64_t pc,
+                       std::span<const uint64_t> stack, bool waits) {
+  if (Find(waits ? landscape.dangers : landscape.no_start, pc) != nullptr) {
+    return {waits ? "waits inside of the loader or malloc"
+                  : "runs inside of libc, the loader or malloc"};
+  }
+  if (FindMapping(landscape.maps, pc) == nullptr) return {"runs code that is new"};
+  for (uint64_t word : stack) {
+    if (word == landscape.trampoline) return {"is in a signal handler"};
+    // A return address is behind a call, and may be behind the function's end.
+    const Danger* danger = Find(landscape.dangers, word - 1);
+    if (danger != nullptr && arch.EndsWithCall(CodeBefore(*danger->object, word))) {
+      return {"was called by the loader, malloc, fork or the like"};
+    }
+  }
+  return {};
+}
+
+Objection AgainstStack(const Landscape& landscape, const Arch& arch, pid_t pid,
+                       uint64_t sp, uint64_t tp) {
+  const Mapping* mapping = FindMapping(landscape.maps, sp);
+  if (mapping == nullptr || !mapping->writable) return {"has a stack that is new"};
+  uint64_t low = sp - arch.RedZone() - kRoom;
+  constexpr Objection kTooSmall = {"has less than 256 KiB of stack left", true};
+  if (sp < kRoom + arch.RedZone()) return kTooSmall;
+  if (mapping->path == "[stack]") {  // grows on demand
+    constexpr uint64_t kGap = 1 << 20;
+    bool allowed = mapping->end - low <= landscape.stack_limit;
+    bool free = mapping == landscape.maps.data() || (mapping - 1)->end + kGap <= low;
+    if (mapping->start > low && !(allowed && free)) return {kTooSmall.text, false};
+    return {};
+  }
+  if (mapping->start > low) return kTooSmall;
+  // A guard may be invisible in maps. The thread's own record of its stack (lowest
+  // address, size, size of the guard) lies somewhere in struct pthread.
+  std::array<uint64_t, 288> record;
+  if (tp == 0 || !ReadMemory(pid, tp, record.data(), sizeof(record))) return {};
+  for (size_t i = 0; i + 2 < record.size(); ++i) {
+    uint64_t base = record[i];
+    uint64_t size = record[i + 1];
+    uint64_t guard = record[i + 2];
+    if (base % 4096 == 0 && base != 0 && sp > base && sp - base < size && tp > base &&
+        tp - base <= size && guard < size && base + guard > low) {
+      return kTooSmall;
+    }
+  }
+  return {};
+}
+
+Objection AgainstLoader(const Landscape& landscape, pid_t pid, pid_t tid) {
+  if (landscape.debug != 0) {
+    r_debug debug;
+    if (!ReadMemory(pid, landscape.debug, &debug, sizeof(debug))) {
+      return {"cannot be read"};
+    }
+    if (debug.r_state != r_debug::RT_CONSISTENT) return {"a library is being loaded"};
+  }
+  constexpr uint64_t kLargest = 64 << 10;
+  if (landscape.loader_state_size > kLargest) return {};
+  std::vector<uint8_t> state(landscape.loader_state_size);
+  if (!ReadMemory(pid, landscape.loader_state, state.data(), state.size())) {
+    return {"cannot be read"};
+  }
+  for (size_t at = 0; at + sizeof(Mutex) <= state.size(); at += 8) {
+    Mutex mutex;
+    memcpy(&mutex, state.data() + at, sizeof(mutex));
+    if (IsHeldBy(mutex, tid)) return {"holds the loader's lock"};
+  }
+  return {};
+}
+
+std::vector<uint64_t> ReadStack(const Landscape& landscape, pid_t pid, uint64_t sp) {
+  const Mapping* mapping = FindMapping(landscape.maps, sp);
+  if (mapping == nullptr) return {};
+  uint64_t size = std::min(mapping->end - sp, kStackLooked) & ~uint64_t{7};
+  std::vector<uint64_t> words(size / 8);
+  if (!ReadMemory(pid, sp, words.data(), size)) words.clear();
+  return words;
+}
+
+}  // namespace lull::inject

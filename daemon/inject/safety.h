@@ -1,0 +1,51 @@
+// Whether a thread may be made to call dlopen where it is now.
+//
+// Pure but for what is handed in: /proc and a stopped thread give the same kind of
+// answer, so a thread is judged once before it is stopped and again when it stands.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <span>
+
+#include "daemon/inject/arch.h"
+#include "daemon/inject/landscape.h"
+#include "daemon/inject/proc.h"
+
+namespace lull::inject {
+
+// What the call may use of the thread's stack, and how much of the stack above is
+// looked at.
+inline constexpr uint64_t kRoom = 256 << 10;
+inline constexpr uint64_t kStackLooked = 256 << 10;
+
+// Why not; text == nullptr: it may.
+struct Objection {
+  const char* text = nullptr;
+  bool for_good = false;  // waiting will not help this thread
+  bool traced = false;    // by another process
+  explicit operator bool() const { return text != nullptr; }
+};
+
+// A wait that libc makes without a lock of its own, and that comes to no harm when
+// it is interrupted and begun again.
+Objection AgainstWait(const Landscape& landscape, int64_t call,
+                      std::span<const uint64_t, 6> arguments, uint64_t pc);
+
+// Where the thread is and who has called it: `stack` are its words from the stack
+// pointer on. `waits`: in a system call, so it may be in libc.
+Objection AgainstPlace(const Landscape& landscape, const Arch& arch, uint64_t pc,
+                       std::span<const uint64_t> stack, bool waits);
+
+// Room below the stack pointer. `tp` = 0: not known yet.
+Objection AgainstStack(const Landscape& landscape, const Arch& arch, pid_t pid,
+                       uint64_t sp, uint64_t tp);
+
+// The loader's own state: a library half-way in, or a lock that this thread holds.
+Objection AgainstLoader(const Landscape& landscape, pid_t pid, pid_t tid);
+
+// The words of the stack that AgainstPlace() wants; empty when they cannot be read.
+std::vector<uint64_t> ReadStack(const Landscape& landscape, pid_t pid, uint64_t sp);
+
+}  // namespace lull::inject

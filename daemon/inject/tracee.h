@@ -1,0 +1,66 @@
+// One thread under ptrace. Every wait has a deadline.
+//
+// All calls come from the thread that seized it. When that thread ends the kernel
+// lets its tracees go: the last safety net, also for a SIGKILL.
+#pragma once
+
+#include <sys/types.h>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "daemon/inject/arch.h"
+
+namespace lull::inject {
+
+enum class Stop {
+  kAsked,     // by Interrupt(), in front of the return to its own code
+  kGroup,     // job control
+  kSyscall,   // at the entry or the exit of a system call
+  kSignal,    // a signal is about to be delivered
+  kGone,      // the thread has ended
+  kDeadline,  // it still runs
+};
+
+class Tracee {
+ public:
+  Tracee(pid_t pid, pid_t tid, const Arch& arch) : pid_(pid), tid_(tid), arch_(arch) {}
+  ~Tracee();  // lets go
+  Tracee(const Tracee&) = delete;
+  Tracee& operator=(const Tracee&) = delete;
+
+  absl::Status Seize();
+  absl::Status Interrupt();
+  Stop Wait(absl::Time deadline);
+  // With the signal that was about to be delivered, if it is stopped at one.
+  absl::Status Continue();
+  absl::Status ContinueToSyscall();
+  // As before, and untraced; a signal on its way goes on.
+  absl::Status LetGo();
+  // Of the last kSignal.
+  int signal() const { return signal_; }
+  void DropSignal() { signal_ = 0; }
+
+  absl::Status GetRegisters(Registers* registers) const;
+  absl::Status SetRegisters(const Registers& registers) const;
+  absl::Status GetState(ThreadState* state) const;
+  absl::Status SetVector(const std::vector<uint8_t>& vector) const;
+  absl::Status SetSignalMask(uint64_t mask) const;
+  // Makes a stack grow down to `address` as a fault of its own would.
+  absl::Status GrowStack(uint64_t address) const;
+
+  pid_t pid() const { return pid_; }
+  pid_t tid() const { return tid_; }
+
+ private:
+  absl::Status Resume(int request);
+  absl::Status Problem(const char* what) const;
+
+  const pid_t pid_;
+  const pid_t tid_;
+  const Arch& arch_;
+  bool seized_ = false;
+  bool stopped_ = false;
+  int signal_ = 0;
+};
+
+}  // namespace lull::inject

@@ -1,0 +1,6 @@
+// Without a loader: nothing can be taken into it.
+#include <unistd.h>
+
+int main(void) {
+  for (;;) pause();
+}
