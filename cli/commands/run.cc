@@ -39,7 +39,7 @@ int Execute(RunFlags& flags, const CommandLine& line,
     PrintError("run", gpu.status().message());
     return kExitUsage;
   }
-  options.gpu = *gpu;
+  options.session.gpu = *gpu;
   return RunJob(options);
 }
 
@@ -59,10 +59,10 @@ void AddRun(CLI::App& app, const CommandLine& line, int* exit_code) {
       "Examples:\n  lull run -- python train.py --lr 0.1\n"
       "  lull run --name resnet -- torchrun --nproc-per-node 8 train.py\n"
       "  lull run --schedule wait=50,warmup=1,active=3 -- python train.py");
-  verb->add_option("--name", options->name, "a name for the job, to ask for it later")
+  verb->add_option("--name", options->session.name, "a name for the job, to ask for it later")
       ->type_name("NAME");
-  verb->add_flag("--quiet", options->quiet, "no summary at the end");
-  verb->add_option("--overhead-budget", options->overhead_budget_percent,
+  verb->add_flag("--quiet", options->session.quiet, "no summary at the end");
+  verb->add_option("--overhead-budget", options->session.overhead_budget_percent,
                    "cost that measuring may have, in percent of the job's time")
       ->capture_default_str()
       ->check(CLI::Range(0.01, 100.0).description(""))
@@ -79,7 +79,7 @@ void AddRun(CLI::App& app, const CommandLine& line, int* exit_code) {
           },
           ""))
       ->type_name("NAME");
-  AddCollectorOptions(verb, &options->collector);
+  AddCollectorOptions(verb, &options->session.collector);
   verb->prefix_command();
   verb->callback([flags, verb, line, exit_code] {
     *exit_code = Execute(*flags, line, verb->remaining());

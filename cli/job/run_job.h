@@ -4,17 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "cli/client/collector_address.h"
-#include "daemon/relay/gpu_plan.h"
+#include "cli/job/session.h"
 
 namespace lull {
 
 struct RunOptions {
-  std::string name;
-  CollectorFlags collector;
-  bool quiet = false;  // no summary; errors are still said
-  double overhead_budget_percent = 1.0;
-  relay::GpuPlan gpu;
+  SessionOptions session;
   std::string step_range;  // name of the NVTX range that is a step; "" = none
   std::vector<std::string> command;
 };

@@ -106,6 +106,11 @@ class Keeper::Impl {
     Poll();
   }
 
+  void Detached(pid_t pid) {
+    EndImages(pid);
+    Poll();
+  }
+
   void JobEnded(int exit_status) {
     Poll();  // targets that said hello before the end are in time
     job_ended_ = true;
@@ -200,13 +205,8 @@ class Keeper::Impl {
   bool Accept(Newcomer newcomer) {
     // Before the Welcome: the target reads the mode once, right after it.
     if (finished() || !WriteGpuPlan(options_.gpu, newcomer.memfd.get())) return false;
-    for (auto& [key, segment] : segments_) {
-      // The same pid again: it has called exec, the old image writes no more.
-      if (newcomer.pid > 0 && segment.pid == newcomer.pid && !segment.image_ended) {
-        segment.image_ended = true;
-        Queue({MessageKind::kImageEnded, key, "", {}});
-      }
-    }
+    // The same pid again: it has called exec, the old image writes no more.
+    if (newcomer.pid > 0) EndImages(newcomer.pid);
     uint64_t key = next_key_++;
     Segment& segment = segments_[key];
     segment.pid = newcomer.pid;
@@ -216,6 +216,14 @@ class Keeper::Impl {
     ++targets_;
     QueueSegment(key, segment);
     return true;
+  }
+
+  void EndImages(pid_t pid) {
+    for (auto& [key, segment] : segments_) {
+      if (segment.pid != pid || segment.image_ended) continue;
+      segment.image_ended = true;
+      Queue({MessageKind::kImageEnded, key, "", {}});
+    }
   }
 
   void QueueSegment(uint64_t key, const Segment& segment) {
@@ -353,11 +361,14 @@ class Keeper::Impl {
   uint64_t restart_delay_ns_ = kFirstRestartDelayNs;
 };
 
-absl::StatusOr<std::unique_ptr<Keeper>> Keeper::Start(RelayOptions options) {
+absl::StatusOr<std::unique_ptr<Keeper>> Keeper::Start(RelayOptions options,
+                                                      UniqueFd listener) {
   LULL_RETURN_IF_ERROR(Check(options));
   options.job.set_command(CleanText(options.job.command()));
   LULL_RETURN_IF_ERROR(MakePrivateDirectory(options.spool_directory));
-  LULL_ASSIGN_OR_RETURN(UniqueFd listener, ListenForTargets(options.socket_path));
+  if (!listener) {
+    LULL_ASSIGN_OR_RETURN(listener, ListenForTargets(options.socket_path));
+  }
   auto impl = std::make_unique<Impl>(std::move(options), std::move(listener));
   LULL_RETURN_IF_ERROR(impl->StartWorker());
   return std::unique_ptr<Keeper>(new Keeper(std::move(impl)));
@@ -369,6 +380,7 @@ Keeper::~Keeper() = default;
 int Keeper::fd() const { return impl_->fd(); }
 void Keeper::Poll() { impl_->Poll(); }
 void Keeper::JobStarted(pid_t pid) { impl_->JobStarted(pid); }
+void Keeper::Detached(pid_t pid) { impl_->Detached(pid); }
 void Keeper::JobEnded(int exit_status) { impl_->JobEnded(exit_status); }
 absl::Status Keeper::WaitUntilDelivered(absl::Duration timeout) {
   return impl_->WaitUntilDelivered(timeout);

@@ -31,6 +31,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "daemon/base/unique_fd.h"
 #include "daemon/relay/options.h"
 
 namespace lull::relay {
@@ -57,7 +58,9 @@ class Keeper {
  public:
   // Makes the directories, listens, starts the worker. INVALID_ARGUMENT for
   // options that cannot work; ALREADY_EXISTS when another relay listens there.
-  static absl::StatusOr<std::unique_ptr<Keeper>> Start(RelayOptions options);
+  // `listener`: of options.socket_path, when that is made already.
+  static absl::StatusOr<std::unique_ptr<Keeper>> Start(RelayOptions options,
+                                                       UniqueFd listener = {});
   ~Keeper();  // as Abandon(), when the job has not been delivered
   Keeper(const Keeper&) = delete;
   Keeper& operator=(const Keeper&) = delete;
@@ -69,6 +72,8 @@ class Keeper {
 
   // The job's own process, so that the worker can watch it if the keeper dies.
   void JobStarted(pid_t pid);
+  // The shim in this process has been detached: it writes no more, as after an end.
+  void Detached(pid_t pid);
   // The job's own process has ended; exit_status as the shell has it (128 + n for
   // a signal), or -1 when it is not known (`lull relay` was told to stop). The
   // relay finishes when no target is left, or after options.grace.

@@ -1,0 +1,75 @@
+// `lull attach`: a job that runs already.
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "cli/commands/collector_options.h"
+#include "cli/commands/gpu_options.h"
+#include "cli/commands/verbs.h"
+#include "cli/job/attach_job.h"
+
+namespace lull {
+namespace {
+
+struct AttachFlags {
+  AttachOptions options;
+  GpuFlags gpu;
+  std::string time;
+};
+
+int Execute(AttachFlags& flags) {
+  if (!flags.time.empty() && (!absl::ParseDuration(flags.time, &flags.options.time) ||
+                              flags.options.time <= absl::ZeroDuration())) {
+    PrintError("attach",
+               absl::StrCat("--for ", flags.time, ": a time such as 60s or 5m"));
+    return kExitUsage;
+  }
+  auto gpu = MakeGpuPlan(flags.gpu);
+  if (!gpu.ok()) {
+    PrintError("attach", gpu.status().message());
+    return kExitUsage;
+  }
+  flags.options.session.gpu = *gpu;
+  return AttachJob(flags.options);
+}
+
+}  // namespace
+
+void AddAttach(CLI::App& app, int* exit_code) {
+  auto flags = std::make_shared<AttachFlags>();
+  AttachOptions* options = &flags->options;
+  CLI::App* verb = app.add_subcommand(
+      "attach", "Watch a job that runs already: lull attach [OPTIONS] PID...");
+  verb->footer(
+      "PID is a training process, or a launcher (torchrun, mpirun, a shell): then the\n"
+      "processes below it that do GPU work, or that are ranks, are meant. `lull ps` "
+      "lists them.\n\nThe job is stopped for a few milliseconds, one thread at a time, "
+      "and runs on as before\nonce lull has let go: when the time is over or at "
+      "Ctrl-C. It needs the right to trace the\nprocess (ptrace); where that is not to "
+      "be had, start the job with `lull run --dormant`.\n\nThe exit status is 0, 125 "
+      "when nothing could be attached to, 1 when a process could not\nbe detached "
+      "from, 2 for a wrong command line.\n\nExamples:\n"
+      "  lull attach 4312 --for 60s\n"
+      "  lull attach --gpu continuous --for 10s 4312\n"
+      "  lull attach $(pgrep -f torchrun) --for 2m --name nightly");
+  verb->add_option("PID", options->pids, "processes, or launchers of them")
+      ->required()
+      ->check(CLI::PositiveNumber.description(""))
+      ->type_name("");
+  verb->add_option("--for", flags->time, "then detach (default: at Ctrl-C)")
+      ->type_name("TIME");
+  verb->add_option("--name", options->session.name,
+                   "a name for the job, to ask for it later")
+      ->type_name("NAME");
+  verb->add_flag("--quiet", options->session.quiet, "no summary at the end");
+  verb->add_option("--overhead-budget", options->session.overhead_budget_percent,
+                   "cost that measuring may have, in percent of the job's time")
+      ->capture_default_str()
+      ->check(CLI::Range(0.01, 100.0).description(""))
+      ->type_name("PERCENT");
+  AddGpuOptions(verb, &flags->gpu);
+  AddCollectorOptions(verb, &options->session.collector);
+  verb->callback([flags, exit_code] { *exit_code = Execute(*flags); });
+}
+
+}  // namespace lull

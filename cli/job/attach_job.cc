@@ -1,0 +1,240 @@
+#include "cli/job/attach_job.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "cli/client/install.h"
+#include "cli/commands/verbs.h"
+#include "cli/job/attachment.h"
+#include "cli/job/job_info.h"
+#include "daemon/attach/examination.h"
+#include "daemon/attach/foothold.h"
+#include "daemon/attach/process_tree.h"
+#include "daemon/base/status.h"
+#include "daemon/base/unique_fd.h"
+
+namespace lull {
+namespace {
+
+// For a hook to switch GPU tracing off. A process that makes no CUDA call for so long
+// has nothing traced either.
+constexpr absl::Duration kTracingPatience = absl::Seconds(10);
+constexpr int kTickMs = 200;
+
+void Say(const std::string& text) { fprintf(stderr, "lull attach: %s\n", text.c_str()); }
+
+class Attach {
+ public:
+  explicit Attach(const AttachOptions& options) : options_(options) {}
+
+  int Execute() {
+    absl::Status ready = Prepare();
+    if (!ready.ok()) return NotAttached(ready);
+    for (const attach::Process& process : chosen_) AttachOne(process);
+    if (watched_.empty()) {
+      session_->keeper().Abandon();
+      return kExitNotAttached;
+    }
+    Announce();
+    Watch();
+    bool clean = DetachAll();
+    session_->Finish(kUnknown);
+    return clean ? 0 : kExitFailed;
+  }
+
+ private:
+  static constexpr int kUnknown = -1;  // the job's exit status is not ours to know
+
+  struct Watched {
+    pid_t pid;
+    UniqueFd pidfd;
+  };
+
+  absl::Status Prepare() {
+    LULL_ASSIGN_OR_RETURN(std::string library, FindPreloadLibrary());
+    LULL_RETURN_IF_ERROR(Choose());
+    LULL_RETURN_IF_ERROR(TakeSignals());
+    LULL_ASSIGN_OR_RETURN(
+        session_, Session::Plan("attach", options_.session, CommandOf(options_.pids[0])));
+    LULL_ASSIGN_OR_RETURN(
+        attach::Foothold foothold,
+        attach::MakeFoothold(chosen_.front(), {library, session_->runtime()}));
+    foothold_.emplace(std::move(foothold));
+    UniqueFd listener;
+    if (foothold_->is_copy()) {
+      session_->relay().socket_path = foothold_->socket_ours;
+      LULL_ASSIGN_OR_RETURN(listener, foothold_->Listen());
+    } else {
+      session_->relay().socket_path = foothold_->socket_as_target;
+    }
+    LULL_RETURN_IF_ERROR(session_->StartRelay(std::move(listener)));
+    // Whose end is the job's end if lull dies before it.
+    session_->keeper().JobStarted(options_.pids[0]);
+    return absl::OkStatus();
+  }
+
+  // The processes to attach to, with their obstacles told.
+  absl::Status Choose() {
+    std::set<pid_t> seen;
+    bool any = false;
+    for (pid_t named : options_.pids) {
+      std::vector<pid_t> workers = attach::FindWorkers(named);
+      if (workers.empty()) workers.push_back(named);
+      for (pid_t pid : workers) {
+        if (!seen.insert(pid).second) continue;
+        attach::Examination found = attach::Examine(pid, {.probe = true});
+        for (const attach::Obstacle& obstacle : found.obstacles) {
+          PrintError("attach", absl::StrCat(obstacle.what, " ", obstacle.advice));
+          any = true;
+        }
+        if (!found.CanBeAttached()) continue;
+        for (const attach::Obstacle& note : found.notes) {
+          Say(absl::StrCat(note.what, " ", note.advice));
+        }
+        if (!chosen_.empty() && attach::SeesOurFiles(chosen_.front()) !=
+                                    attach::SeesOurFiles(found.process)) {
+          return absl::FailedPreconditionError(
+              absl::StrCat("process ", pid, " lives among other files than process ",
+                           chosen_.front().pid, "; attach to them separately"));
+        }
+        chosen_.push_back(std::move(found.process));
+      }
+    }
+    if (!chosen_.empty()) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        any ? "no process was attached to"
+            : "nothing there does GPU work or trains; `lull ps` lists what does");
+  }
+
+  absl::Status TakeSignals() {
+    sigset_t set;
+    sigemptyset(&set);
+    for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&set, signal);
+    sigprocmask(SIG_BLOCK, &set, nullptr);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL);
+    signals_.reset(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+    return signals_ ? absl::OkStatus() : ErrnoStatus(errno, "cannot take signals");
+  }
+
+  static std::string CommandOf(pid_t pid) {
+    attach::Process process = attach::ReadProcess(pid, attach::Procfs());
+    return process.arguments.empty() ? process.name : CommandText(process.arguments);
+  }
+
+  int NotAttached(const absl::Status& status) {
+    PrintError("attach", status.message());
+    return absl::IsInvalidArgument(status) ? kExitUsage : kExitNotAttached;
+  }
+
+  // Drives the relay, and sees whether somebody wants us to stop.
+  void Serve() {
+    session_->keeper().Poll();
+    signalfd_siginfo signal;
+    while (read(signals_.get(), &signal, sizeof signal) > 0) stop_ = true;
+  }
+
+  void AttachOne(const attach::Process& process) {
+    if (stop_) return;
+    UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, process.pid, 0)));
+    auto done = AttachTo(process.pid, *foothold_, options_.step_range, stop_,
+                         [this] { Serve(); });
+    if (done.ok()) {
+      watched_.push_back({process.pid, std::move(pidfd)});
+      longest_ = std::max(longest_, done->longest);
+      return;
+    }
+    if (!absl::IsCancelled(done.status())) {
+      PrintError("attach", done.status().message());
+    }
+    // Half-way in: its slots may be ours already.
+    if (!absl::IsNotFound(done.status())) {
+      (void)DetachFrom(process.pid, *foothold_, absl::ZeroDuration(),
+                       [this] { Serve(); });
+    }
+  }
+
+  void Announce() const {
+    std::string pids = absl::StrJoin(watched_, ", ", [](std::string* out, const auto& w) {
+      absl::StrAppend(out, w.pid);
+    });
+    std::string until =
+        options_.time == absl::InfiniteDuration()
+            ? "until Ctrl-C"
+            : absl::StrCat("for ", absl::FormatDuration(options_.time),
+                           ", or until Ctrl-C");
+    Say(absl::StrCat("watching ", watched_.size() == 1 ? "process " : "processes ", pids,
+                     " ", until, "; no thread was stopped for longer than ",
+                     absl::FormatDuration(absl::Trunc(longest_, absl::Microseconds(1)))));
+  }
+
+  static bool HasEnded(const Watched& watched) {
+    pollfd entry{watched.pidfd.get(), POLLIN, 0};
+    return watched.pidfd && poll(&entry, 1, 0) == 1;
+  }
+
+  void Watch() {
+    const absl::Time until = absl::Now() + options_.time;
+    while (!stop_ && absl::Now() < until) {
+      pollfd wait[] = {{signals_.get(), POLLIN, 0},
+                       {session_->keeper().fd(), POLLIN, 0}};
+      absl::Duration left = until - absl::Now();
+      poll(wait, 2, left < absl::Milliseconds(kTickMs)
+                        ? static_cast<int>(absl::ToInt64Milliseconds(left)) + 1
+                        : kTickMs);
+      Serve();
+      bool alive = false;
+      for (const Watched& watched : watched_) alive = alive || !HasEnded(watched);
+      if (!alive) return;
+    }
+  }
+
+  // False: something is still in one of them.
+  bool DetachAll() {
+    bool clean = true;
+    session_->keeper().HoldGpu();
+    for (const Watched& watched : watched_) {
+      if (HasEnded(watched)) continue;
+      auto done = DetachFrom(watched.pid, *foothold_, kTracingPatience,
+                             [this] { Serve(); });
+      if (done.ok()) {
+        session_->keeper().Detached(watched.pid);
+      } else if (!absl::IsNotFound(done.status())) {
+        clean = false;
+        PrintError("attach",
+                   absl::StrCat("process ", watched.pid, " could not be detached from: ",
+                                done.status().message()));
+      }
+    }
+    return clean;
+  }
+
+  const AttachOptions& options_;
+  std::vector<attach::Process> chosen_;
+  std::unique_ptr<Session> session_;
+  std::optional<attach::Foothold> foothold_;
+  UniqueFd signals_;
+  std::atomic<bool> stop_{false};
+  std::vector<Watched> watched_;
+  absl::Duration longest_;
+};
+
+}  // namespace
+
+int AttachJob(const AttachOptions& options) { return Attach(options).Execute(); }
+
+}  // namespace lull

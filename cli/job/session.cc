@@ -1,0 +1,104 @@
+#include "cli/job/session.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cli/client/collector_client.h"
+#include "cli/client/places.h"
+#include "cli/client/private_collector.h"
+#include "cli/commands/verbs.h"
+#include "cli/job/job_info.h"
+#include "cli/render/summary.h"
+#include "daemon/base/status.h"
+
+namespace lull {
+namespace {
+
+constexpr absl::Duration kReachable = absl::Seconds(5);
+constexpr absl::Duration kDelivery = absl::Seconds(30);
+// Rows of each kind: as many as the advice may need as its evidence.
+constexpr uint32_t kSummaryRows = 100;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Plan(const char* verb,
+                                                       const SessionOptions& options,
+                                                       const std::string& command) {
+  std::unique_ptr<Session> session(new Session);
+  session->verb_ = verb;
+  session->quiet_ = options.quiet;
+  LULL_ASSIGN_OR_RETURN(session->runtime_, PrepareRuntimeDirectory());
+  LULL_ASSIGN_OR_RETURN(session->collector_,
+                        ResolveCollector(options.collector, session->runtime_));
+  const CollectorAddress& collector = session->collector_;
+  relay::RelayOptions& relay = session->relay_;
+  relay.job = MakeJobInfo(options.name, command, options.overhead_budget_percent);
+  relay.socket_path = RelaySocketPath(session->runtime_, relay.job.id());
+  relay.spool_directory =
+      absl::StrCat(collector.is_private ? PrivateSpools(session->runtime_)
+                                        : RemoteSpools(session->runtime_),
+                   "/", relay.job.id());
+  relay.collector_address = collector.target;
+  relay.token = collector.token;
+  relay.tls_ca_file = collector.tls_ca;
+  relay.overhead_budget_percent = options.overhead_budget_percent;
+  relay.gpu = options.gpu;
+  return session;
+}
+
+absl::Status Session::StartRelay(UniqueFd listener) {
+  if (collector_.is_private) {
+    LULL_RETURN_IF_ERROR(EnsurePrivateCollector(runtime_));
+  } else {
+    LULL_ASSIGN_OR_RETURN(auto client, CollectorClient::Create(collector_, kReachable));
+    LULL_RETURN_IF_ERROR(client->GetStatus().status());
+  }
+  LULL_ASSIGN_OR_RETURN(keeper_, relay::Keeper::Start(relay_, std::move(listener)));
+  return absl::OkStatus();
+}
+
+void Session::Finish(int exit_status) {
+  keeper_->JobEnded(exit_status);
+  // It may have been killed, or the job was quiet for longer than it stays idle.
+  if (collector_.is_private) {
+    absl::Status there = EnsurePrivateCollector(runtime_);
+    if (!there.ok()) PrintError(verb_, there.message());
+  }
+  absl::Status delivered = keeper_->WaitUntilDelivered(kDelivery);
+  if (!delivered.ok()) {
+    PrintError(verb_, absl::StrCat(delivered.message(), "\nlull ", verb_, ": ",
+                                   HowToDeliver()));
+    return;
+  }
+  if (!quiet_) Summarize();
+}
+
+std::string Session::HowToDeliver() const {
+  if (collector_.is_private) {
+    return "the next `lull report` tries to deliver it again";
+  }
+  return absl::StrCat("deliver it later with: lull relay --deliver ",
+                      relay_.spool_directory, " --collector ", collector_.target);
+}
+
+void Session::Summarize() {
+  v1::ReportRequest request;
+  request.set_job(relay_.job.id());
+  request.set_top(kSummaryRows);
+  auto client = CollectorClient::Create(collector_);
+  auto reply = client.ok() ? (*client)->GetReport(request)
+                           : absl::StatusOr<v1::ReportReply>(client.status());
+  if (!reply.ok()) {
+    PrintError(verb_, absl::StrCat("no summary: ", reply.status().message()));
+    return;
+  }
+  bool colour = isatty(STDERR_FILENO) == 1 && getenv("NO_COLOR") == nullptr;
+  std::string text = SummaryText(*reply, colour);
+  fwrite(text.data(), 1, text.size(), stderr);
+}
+
+}  // namespace lull

@@ -1,0 +1,60 @@
+// What a job has of lull, whoever starts it: a place for its spool, a collector, a relay
+// before the first process and a summary after the last.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cli/client/collector_address.h"
+#include "daemon/base/unique_fd.h"
+#include "daemon/relay/gpu_plan.h"
+#include "daemon/relay/keeper.h"
+
+namespace lull {
+
+struct SessionOptions {
+  std::string name;
+  CollectorFlags collector;
+  bool quiet = false;  // no summary; errors are still said
+  double overhead_budget_percent = 1.0;
+  relay::GpuPlan gpu;
+};
+
+class Session {
+ public:
+  // `verb` stands before errors, `command` is what the job is called in reports. Makes
+  // folders, opens nothing that stays open.
+  static absl::StatusOr<std::unique_ptr<Session>> Plan(const char* verb,
+                                                       const SessionOptions& options,
+                                                       const std::string& command);
+
+  // May be changed until StartRelay().
+  relay::RelayOptions& relay() { return relay_; }
+  const std::string& runtime() const { return runtime_; }
+
+  // Starts a private collector, or asks the given one: a wrong address or token is
+  // better known now than after hours. `listener`: for relay().socket_path, when
+  // somebody else had to make it.
+  absl::Status StartRelay(UniqueFd listener = {});
+  relay::Keeper& keeper() { return *keeper_; }
+
+  // The job is over: delivers, says what could not be delivered, prints the summary.
+  // exit_status as Keeper::JobEnded() has it.
+  void Finish(int exit_status);
+
+ private:
+  Session() = default;
+  std::string HowToDeliver() const;
+  void Summarize();
+
+  const char* verb_ = "";
+  bool quiet_ = false;
+  std::string runtime_;
+  CollectorAddress collector_;
+  relay::RelayOptions relay_;
+  std::unique_ptr<relay::Keeper> keeper_;
+};
+
+}  // namespace lull
