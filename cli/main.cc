@@ -36,6 +36,7 @@ int main(int argc, char** argv) {
   lull::AddAllocs(app, &exit_code);
   lull::AddMemory(app, &exit_code);
   lull::AddJobs(app, &exit_code);
+  lull::AddPs(app, &exit_code);
   lull::AddDoctor(app, &exit_code);
   lull::AddRelay(app, &exit_code);
   auto is_chosen = [argv](const CLI::App* verb) { return verb->get_name() == argv[1]; };

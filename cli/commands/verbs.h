@@ -29,6 +29,7 @@ void AddMemory(CLI::App& app, int* exit_code);
 void AddGc(CLI::App& app, int* exit_code);
 void AddWaits(CLI::App& app, int* exit_code);
 void AddJobs(CLI::App& app, int* exit_code);
+void AddPs(CLI::App& app, int* exit_code);
 void AddDoctor(CLI::App& app, int* exit_code);
 
 // "lull VERB: MESSAGE" on stderr.

@@ -1,5 +1,7 @@
 #include "daemon/attach/mapped_files.h"
 
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -12,16 +14,21 @@ namespace {
 
 constexpr absl::string_view kSegment = "/memfd:lull";
 
-// The sixth field of a line, without what the kernel adds to a file that was removed.
-absl::string_view PathOf(absl::string_view line) {
+struct Line {
+  bool executable = false;
+  absl::string_view path;  // without what the kernel adds to a file that was removed
+};
+
+// "START-END PERMISSIONS OFFSET DEVICE INODE    PATH"; a path may hold blanks.
+Line ParseLine(absl::string_view text) {
+  Line line;
   for (int field = 0; field < 5; ++field) {
-    size_t blank = line.find(' ');
-    if (blank == absl::string_view::npos) return {};
-    line.remove_prefix(line.find_first_not_of(' ', blank) == absl::string_view::npos
-                           ? line.size()
-                           : line.find_first_not_of(' ', blank));
+    size_t end = std::min(text.find(' '), text.size());
+    if (field == 1) line.executable = absl::StrContains(text.substr(0, end), 'x');
+    text.remove_prefix(std::min(text.find_first_not_of(' ', end), text.size()));
   }
-  absl::ConsumeSuffix(&line, " (deleted)");
+  absl::ConsumeSuffix(&text, " (deleted)");
+  line.path = text;
   return line;
 }
 
@@ -78,8 +85,6 @@ void Look(absl::string_view path, MappedFiles* found) {
     found->cuda_driver = true;
   } else if (name == "liblull.so") {
     found->shim = std::string(path);
-  } else if (path == kSegment) {
-    found->shim_records = true;
   }
   if (absl::StartsWith(name, "libpython")) {
     std::string version = PythonVersionOf(name);
@@ -111,12 +116,15 @@ bool IsPythonProgram(absl::string_view file_name) {
 MappedFiles ReadMappedFiles(absl::string_view maps) {
   MappedFiles found;
   absl::string_view last;
-  for (absl::string_view line : absl::StrSplit(maps, '\n')) {
-    absl::string_view path = PathOf(line);
-    if (path == last || !absl::StartsWith(path, "/")) continue;
-    last = path;
-    Look(path, &found);
+  for (absl::string_view text : absl::StrSplit(maps, '\n')) {
+    Line line = ParseLine(text);
+    if (line.path == kSegment) found.shim_records = true;
+    // Code alone: tools that read libraries (debuggers, our relay) map them as data.
+    if (!line.executable || line.path == last) continue;
+    last = line.path;
+    if (absl::StartsWith(last, "/")) Look(last, &found);
   }
+  found.shim_records = found.shim_records && !found.shim.empty();
   return found;
 }
 

@@ -20,6 +20,7 @@ VIOLATIONS = {
     "daemon/aggregate/g.cc": '#include "daemon/storage/store.h"',
     "daemon/storage/h.h": '#include "ingest.grpc.pb.h"',
     "daemon/query/i.cc": '  #  include "daemon/relay/reader.h"',
+    "daemon/attach/ja.cc": '#include "preload/entry/state.h"',
     "cli/commands/j.cc": '#include "preload/abi/event.h"',
     "daemon/base/k.h": '#include "events.pb.h"',
     "cli/render/l.cc": '#include "text.h"',
@@ -28,6 +29,7 @@ ALLOWED = {
     "preload/hooks/m.cc": '#include "preload/abi/event.h"\n#include "preload/ring/writer.h"',
     "daemon/relay/n.cc": '#include "preload/abi/ring.h"\n#include <grpcpp/grpcpp.h>',
     "daemon/query/o.cc": '#include "daemon/aggregate/syncs.h"\n#include "query.grpc.pb.h"',
+    "daemon/attach/oa.cc": '#include "preload/entry/process_kind.h"',
     "cli/commands/p.cc": '#include "daemon/relay/relay.h"\n#include <CLI/CLI.hpp>',
 }
 
