@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
   lull::CommandLine line = lull::SplitCommandLine(argc, argv);
   int exit_code = 0;
   lull::AddRun(app, line, &exit_code);
+  lull::AddAttach(app, &exit_code);
   lull::AddReport(app, &exit_code);
   lull::AddGaps(app, &exit_code);
   lull::AddKernels(app, &exit_code);
@@ -37,6 +38,8 @@ int main(int argc, char** argv) {
   lull::AddMemory(app, &exit_code);
   lull::AddJobs(app, &exit_code);
   lull::AddPs(app, &exit_code);
+  lull::AddArm(app, &exit_code);
+  lull::AddDisarm(app, &exit_code);
   lull::AddDoctor(app, &exit_code);
   lull::AddRelay(app, &exit_code);
   auto is_chosen = [argv](const CLI::App* verb) { return verb->get_name() == argv[1]; };

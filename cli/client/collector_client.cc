@@ -49,6 +49,9 @@ class Client : public CollectorClient {
   absl::StatusOr<v1::StatusReply> GetStatus() override {
     return Call(*control_, &v1::Control::Stub::GetStatus, v1::StatusRequest());
   }
+  absl::StatusOr<v1::ArmReply> Arm(const v1::ArmRequest& request) override {
+    return Call(*control_, &v1::Control::Stub::Arm, request);
+  }
   absl::StatusOr<v1::ListJobsReply> ListJobs(
       const v1::ListJobsRequest& request) override {
     return Call(*query_, &v1::Query::Stub::ListJobs, request);
@@ -122,7 +125,9 @@ class Client : public CollectorClient {
         return absl::NotFoundError(
             absl::StrCat(text, "; `lull jobs` lists what is there"));
       case absl::StatusCode::kInvalidArgument:
-        return absl::InvalidArgumentError(text);
+      case absl::StatusCode::kFailedPrecondition:
+      case absl::StatusCode::kAborted:
+        return absl::Status(code, text);
       default:
         return absl::Status(
             code, absl::StrCat("the collector at ", target_, " failed: ", text));

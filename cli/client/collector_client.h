@@ -24,6 +24,9 @@ class CollectorClient {
   // Errors of all: UNAVAILABLE (nothing answers there), UNAUTHENTICATED (no token,
   // or a wrong one), NOT_FOUND (no such job), DEADLINE_EXCEEDED, INTERNAL.
   virtual absl::StatusOr<v1::StatusReply> GetStatus() = 0;
+  // FAILED_PRECONDITION and ABORTED say why the job cannot be reached, or has not
+  // confirmed.
+  virtual absl::StatusOr<v1::ArmReply> Arm(const v1::ArmRequest& request) = 0;
   virtual absl::StatusOr<v1::ListJobsReply> ListJobs(
       const v1::ListJobsRequest& request) = 0;
   virtual absl::StatusOr<v1::SyncsReply> GetSyncs(const v1::ReportRequest& request) = 0;

@@ -58,7 +58,8 @@ void AddRun(CLI::App& app, const CommandLine& line, int* exit_code) {
       "not set itself up\nand the job was not started, 2 for a wrong command line.\n\n"
       "Examples:\n  lull run -- python train.py --lr 0.1\n"
       "  lull run --name resnet -- torchrun --nproc-per-node 8 train.py\n"
-      "  lull run --schedule wait=50,warmup=1,active=3 -- python train.py");
+      "  lull run --schedule wait=50,warmup=1,active=3 -- python train.py\n"
+      "  lull run --dormant --name resnet -- python train.py   (then: lull arm resnet)");
   verb->add_option("--name", options->session.name, "a name for the job, to ask for it later")
       ->type_name("NAME");
   verb->add_flag("--quiet", options->session.quiet, "no summary at the end");
@@ -67,6 +68,8 @@ void AddRun(CLI::App& app, const CommandLine& line, int* exit_code) {
       ->capture_default_str()
       ->check(CLI::Range(0.01, 100.0).description(""))
       ->type_name("PERCENT");
+  verb->add_flag("--dormant", options->dormant,
+                 "start asleep: record nothing, at no cost, until `lull arm`");
   AddGpuOptions(verb, &flags->gpu);
   verb->add_option("--step-range", options->step_range,
                    "the NVTX range whose end is the end of a training step (default: "

@@ -16,6 +16,7 @@ namespace lull {
 inline constexpr int kExitFailed = 1;
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitNotStarted = 125;
+inline constexpr int kExitNotAttached = 125;
 
 void AddRun(CLI::App& app, const CommandLine& line, int* exit_code);
 void AddRelay(CLI::App& app, int* exit_code);
@@ -29,7 +30,10 @@ void AddMemory(CLI::App& app, int* exit_code);
 void AddGc(CLI::App& app, int* exit_code);
 void AddWaits(CLI::App& app, int* exit_code);
 void AddJobs(CLI::App& app, int* exit_code);
+void AddAttach(CLI::App& app, int* exit_code);
 void AddPs(CLI::App& app, int* exit_code);
+void AddArm(CLI::App& app, int* exit_code);
+void AddDisarm(CLI::App& app, int* exit_code);
 void AddDoctor(CLI::App& app, int* exit_code);
 
 // "lull VERB: MESSAGE" on stderr.

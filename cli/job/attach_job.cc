@@ -206,7 +206,7 @@ class Attach {
   // False: something is still in one of them.
   bool DetachAll() {
     bool clean = true;
-    session_->keeper().HoldGpu();
+    session_->keeper().Sleep();
     for (const Watched& watched : watched_) {
       if (HasEnded(watched)) continue;
       auto done = DetachFrom(watched.pid, *foothold_, kTracingPatience,

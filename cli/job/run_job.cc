@@ -51,6 +51,7 @@ class Run {
     LULL_ASSIGN_OR_RETURN(library_, FindPreloadLibrary());
     LULL_ASSIGN_OR_RETURN(
         session_, Session::Plan("run", options_.session, CommandText(options_.command)));
+    session_->relay().dormant = options_.dormant;
     return absl::OkStatus();
   }
 

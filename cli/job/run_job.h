@@ -10,6 +10,7 @@ namespace lull {
 
 struct RunOptions {
   SessionOptions session;
+  bool dormant = false;
   std::string step_range;  // name of the NVTX range that is a step; "" = none
   std::vector<std::string> command;
 };

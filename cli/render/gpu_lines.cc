@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "cli/render/arming.h"
 #include "cli/render/format.h"
 #include "cli/render/gpu_words.h"
 
@@ -108,7 +109,7 @@ std::string BusyLine(const v1::Gpu& gpu) {
 }
 
 std::string CoverageLine(const v1::Job& job, const v1::Gpu& gpu) {
-  std::string whole = FormatDuration(job.duration_ns());
+  std::string whole = FormatDuration(RecordedNs(job));
   if (gpu.devices() <= 1) {
     return absl::StrCat("GPU truth for ", FormatDuration(gpu.traced_ns()), " of ",
                         whole, Windows(gpu));

@@ -12,7 +12,8 @@ namespace {
 constexpr const char* kModes[] = {"host", "window", "continuous"};
 constexpr const char* kStates[] = {"off", "warm_up", "active", "yielded"};
 constexpr const char* kReasons[] = {"schedule",      "other_user", "budget",
-                                    "foreign_clock", "error",      "process_end"};
+                                    "foreign_clock", "error",      "process_end",
+                                    "disarmed"};
 constexpr const char* kCuptiStates[] = {"unused", "no_library", "too_old", "failed",
                                         "ready",  "tracing",    "yielded"};
 

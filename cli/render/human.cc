@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/render/advice.h"
+#include "cli/render/arming.h"
 #include "cli/render/format.h"
 #include "cli/render/gpu_lines.h"
 #include "cli/render/gpu_tables.h"
@@ -135,7 +136,7 @@ std::string ProcessesTable(const v1::ReportReply& reply) {
          FormatDuration(row.data_wait_ns()), FormatDuration(row.gc_ns()),
          FormatCount(row.launches()), work.empty() ? "-" : absl::StrJoin(work, "+"),
          Shortened(row.command(), 60)});
-    if (row.run_delay_ns() * 100 > row.duration_ns()) {
+    if (row.run_delay_ns() * 100 > RecordedNs(row)) {
       table.AddNote(absl::StrCat("ready without a processor for ",
                                  FormatDuration(row.run_delay_ns()), "; pre-empted ",
                                  FormatCount(row.preemptions()), " times, moved ",
@@ -187,6 +188,11 @@ std::string GpuSections(const v1::ReportReply& reply, v1::GroupBy group_by) {
   return text;
 }
 
+// Of a job that sleeps at times it is said when it does not.
+const char* RunningWord(const v1::Job& job) {
+  return job.partly_recorded() ? "armed" : "running";
+}
+
 }  // namespace
 
 std::string JobsText(const v1::ListJobsReply& reply) {
@@ -202,7 +208,8 @@ std::string JobsText(const v1::ListJobsReply& reply) {
                {"name", kLeft},
                {"command", kLeft}});
   for (const v1::Job& job : reply.jobs()) {
-    std::string exit = !job.ended()               ? "running"
+    std::string exit = job.asleep()               ? "asleep"
+                       : !job.ended()             ? RunningWord(job)
                        : !job.exit_status_known() ? "unknown"
                                                   : absl::StrCat(job.exit_status());
     table.AddRow({ShortId(job.id()), FormatUtc(job.start_realtime_ns()),

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "cli/render/advice.h"
+#include "cli/render/arming.h"
 #include "cli/render/gpu_lines.h"
 #include "cli/render/gpu_words.h"
 #include "cli/render/json_gpu.h"
@@ -92,6 +93,7 @@ Json ProcessesJson(const v1::ReportReply& reply) {
                  {"gpu", row.gpu()},
                  {"torch", row.torch()},
                  {"duration_ms", Ms(row.duration_ns())},
+                 {"recorded_ms", Ms(RecordedNs(row))},
                  {"events", row.events()},
                  {"launches", row.launches()},
                  {"blocked_ms", Ms(row.blocked_ns())},

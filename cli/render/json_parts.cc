@@ -1,8 +1,23 @@
 #include "cli/render/json_parts.h"
 
+#include "cli/render/arming.h"
 #include "cli/render/format.h"
 
 namespace lull {
+namespace {
+
+Json RecordedJson(const v1::Job& job) {
+  if (!job.partly_recorded()) {
+    return Json::array({{{"start_ms", 0.0}, {"end_ms", Ms(job.duration_ns())}}});
+  }
+  Json spans = Json::array();
+  for (const v1::Job::Stretch& span : job.recorded()) {
+    spans.push_back({{"start_ms", Ms(span.start_ns())}, {"end_ms", Ms(span.end_ns())}});
+  }
+  return spans;
+}
+
+}  // namespace
 
 Json JobJson(const v1::Job& job) {
   Json json = {
@@ -17,6 +32,9 @@ Json JobJson(const v1::Job& job) {
       {"events", job.events()},
       {"processes", job.processes()},
       {"working_processes", job.working_processes()},
+      {"armed", job.ended() ? Json(nullptr) : Json(!job.asleep())},
+      {"recorded", RecordedJson(job)},
+      {"recorded_ms", Ms(RecordedNs(job))},
   };
   if (job.exit_status_known()) json["exit_status"] = job.exit_status();
   return json;

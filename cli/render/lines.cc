@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "cli/render/arming.h"
 #include "cli/render/format.h"
 
 namespace lull {
@@ -26,11 +27,14 @@ std::string JobLine(const v1::Job& job) {
   absl::StrAppend(&line, ": ", Shortened(job.command(), 60), ", ",
                   FormatDuration(job.duration_ns()));
   if (!job.ended()) {
-    absl::StrAppend(&line, ", still running");
+    absl::StrAppend(&line, job.asleep() ? ", asleep" : ", still running");
   } else if (job.exit_status_known()) {
     absl::StrAppend(&line, ", exit status ", job.exit_status());
   } else {
     absl::StrAppend(&line, ", exit status unknown");
+  }
+  if (std::string recorded = RecordedText(job); !recorded.empty()) {
+    absl::StrAppend(&line, "; ", recorded);
   }
   return line;
 }

@@ -8,7 +8,8 @@
 
 namespace lull {
 
-// "resnet (3f9a1c20): torchrun train.py, 42.3 s, exit status 0"
+// "resnet (3f9a1c20): torchrun train.py, 42.3 s, exit status 0", and how much of that
+// was recorded where it was not all.
 std::string JobLine(const v1::Job& job);
 
 // Whether the answer is complete, and if not, what is missing and why.

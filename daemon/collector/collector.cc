@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/base/runtime_directory.h"
 #include "daemon/base/status.h"
+#include "daemon/collector/arm_desk.h"
 #include "daemon/collector/control_service.h"
 #include "daemon/collector/gate.h"
 #include "daemon/collector/ingest_service.h"
@@ -49,14 +50,16 @@ struct Collector::Parts {
       : store(std::move(opened)),
         gate(config.token),
         committer(*store, config.committer),
-        ingest(gate, committer),
-        control(gate, committer, config.database, std::move(request_shutdown)),
+        ingest(gate, committer, desk),
+        control(gate, committer, *store, desk, config.database,
+                std::move(request_shutdown)),
         query(*store,
               [this](const grpc::ServerContextBase& c) { return gate.Check(c); }) {}
 
   std::unique_ptr<storage::Store> store;
   Gate gate;
   Committer committer;
+  ArmDesk desk;
   IngestService ingest;
   ControlService control;
   query::QueryService query;
@@ -121,6 +124,7 @@ absl::Duration Collector::IdleTime() const { return parts_->gate.IdleTime(); }
 void Collector::Stop() {
   if (parts_ == nullptr || parts_->server == nullptr) return;
   if (parts_->listener != nullptr) parts_->listener->Stop();
+  parts_->desk.Stop();
   parts_->server->Shutdown(std::chrono::system_clock::now() +
                            std::chrono::milliseconds(200));
   parts_->server->Wait();

@@ -4,15 +4,31 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "daemon/base/status.h"
 #include "daemon/collector/validate.h"
+#include "daemon/query/job_lookup.h"
+#include "daemon/query/totals.h"
 
 namespace lull::collector {
 
+namespace {
+
+grpc::Status ToGrpc(const absl::Status& status) {
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
+                      std::string(status.message()));
+}
+
+}  // namespace
+
 ControlService::ControlService(Gate& gate, const Committer& committer,
+                               storage::Store& store, ArmDesk& desk,
                                std::string database,
                                std::function<void()> request_shutdown)
     : gate_(gate),
       committer_(committer),
+      store_(store),
+      desk_(desk),
       database_(std::move(database)),
       request_shutdown_(std::move(request_shutdown)) {}
 
@@ -36,6 +52,34 @@ grpc::Status ControlService::Shutdown(grpc::ServerContext* context,
   grpc::Status admitted = gate_.Check(*context);
   if (admitted.ok()) request_shutdown_();
   return admitted;
+}
+
+grpc::Status ControlService::Arm(grpc::ServerContext* context,
+                                 const lull::v1::ArmRequest* request,
+                                 lull::v1::ArmReply* reply) {
+  grpc::Status admitted = gate_.Check(*context);
+  if (!admitted.ok()) return admitted;
+  auto arm = [&]() -> absl::Status {
+    LULL_ASSIGN_OR_RETURN(auto reader, store_.NewReader());
+    LULL_ASSIGN_OR_RETURN(storage::JobRow job, query::FindJob(*reader, request->job()));
+    if (job.ended) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("job ", job.uuid.substr(0, 8), " has ended"));
+    }
+    lull::v1::ArmCommand command;
+    command.set_armed(request->armed());
+    command.set_for_ns(request->for_ns());
+    if (request->has_gpu()) *command.mutable_gpu() = request->gpu();
+    LULL_ASSIGN_OR_RETURN(lull::v1::ArmState state,
+                          desk_.Order(job.uuid, std::move(command)));
+    reply->set_armed(state.armed());
+    reply->set_processes(state.processes());
+    reply->set_for_ns(request->for_ns());
+    LULL_RETURN_IF_ERROR(query::FillJob(*reader, job, reply->mutable_job()));
+    reply->mutable_job()->set_asleep(!state.armed());  // the store learns it later
+    return absl::OkStatus();
+  };
+  return ToGrpc(arm());
 }
 
 }  // namespace lull::collector

@@ -8,7 +8,8 @@ grpc::ServerBidiReactor<lull::v1::IngestRequest, lull::v1::IngestReply>*
 IngestService::Stream(grpc::CallbackServerContext* context) {
   grpc::Status admitted = gate_.Check(*context);
   gate_.StreamOpened();
-  return IngestStream::Start(committer_, admitted, [this] { gate_.StreamClosed(); });
+  return IngestStream::Start(committer_, desk_, admitted,
+                             [this] { gate_.StreamClosed(); });
 }
 
 }  // namespace lull::collector

@@ -2,6 +2,7 @@
 // leaves the rest to the committer. A bad message ends its own stream and no other.
 #pragma once
 
+#include "daemon/collector/arm_desk.h"
 #include "daemon/collector/committer.h"
 #include "daemon/collector/gate.h"
 #include "ingest.grpc.pb.h"
@@ -10,8 +11,8 @@ namespace lull::collector {
 
 class IngestService : public lull::v1::Ingest::CallbackService {
  public:
-  IngestService(Gate& gate, Committer& committer)
-      : gate_(gate), committer_(committer) {}
+  IngestService(Gate& gate, Committer& committer, ArmDesk& desk)
+      : gate_(gate), committer_(committer), desk_(desk) {}
 
   grpc::ServerBidiReactor<lull::v1::IngestRequest, lull::v1::IngestReply>* Stream(
       grpc::CallbackServerContext* context) override;
@@ -19,6 +20,7 @@ class IngestService : public lull::v1::Ingest::CallbackService {
  private:
   Gate& gate_;
   Committer& committer_;
+  ArmDesk& desk_;
 };
 
 }  // namespace lull::collector

@@ -16,9 +16,10 @@ grpc::Status ToGrpc(const absl::Status& status) {
 
 }  // namespace
 
-IngestStream* IngestStream::Start(Committer& committer, const grpc::Status& refusal,
+IngestStream* IngestStream::Start(Committer& committer, ArmDesk& desk,
+                                  const grpc::Status& refusal,
                                   std::function<void()> on_done) {
-  auto stream = std::make_shared<IngestStream>(committer, std::move(on_done));
+  auto stream = std::make_shared<IngestStream>(committer, desk, std::move(on_done));
   stream->self_ = stream;
   if (refusal.ok()) {
     stream->StartRead(&stream->request_);
@@ -42,14 +43,14 @@ void IngestStream::OnReadDone(bool ok) {
 
 absl::Status IngestStream::CheckOrder() {
   bool hello = request_.has_hello();
-  if (!hello && !request_.has_batch()) {
-    return absl::InvalidArgumentError("message is neither hello nor batch");
+  if (!hello && !request_.has_batch() && !request_.has_arming()) {
+    return absl::InvalidArgumentError("message is neither hello, batch nor arming");
   }
   if (hello != job_.empty()) {
     return absl::FailedPreconditionError(hello ? "hello came twice"
                                                : "the first message is not hello");
   }
-  if (!hello && request_.batch().sequence() < last_sequence_) {
+  if (request_.has_batch() && request_.batch().sequence() < last_sequence_) {
     return absl::FailedPreconditionError(absl::StrCat(
         "sequence ", request_.batch().sequence(), " after ", last_sequence_));
   }
@@ -61,17 +62,36 @@ absl::Status IngestStream::Handle(bool& may_continue) {
   if (request_.has_hello()) {
     LULL_RETURN_IF_ERROR(ValidateHello(request_.hello()));
     job_ = request_.hello().job().id();
+  } else if (request_.has_arming()) {
+    LULL_RETURN_IF_ERROR(ValidateArming("arming", request_.arming()));
+    TellDesk();
+    request_.Clear();
+    return absl::OkStatus();
   } else {
     LULL_RETURN_IF_ERROR(ValidateBatch(request_.batch()));
     last_sequence_ = request_.batch().sequence();
     std::lock_guard lock(mutex_);
     awaited_ = last_sequence_;
   }
+  TellDesk();
   size_t bytes = request_.ByteSizeLong();
   may_continue =
       committer_.Submit(shared_from_this(), job_, std::move(request_), bytes);
   request_.Clear();
   return absl::OkStatus();
+}
+
+// What the message says of arming.
+void IngestStream::TellDesk() {
+  if (request_.has_hello()) {
+    const lull::v1::Hello& hello = request_.hello();
+    desk_.Arrived(job_, shared_from_this(),
+                  hello.has_arming() ? std::optional(hello.arming()) : std::nullopt);
+  } else if (request_.has_arming()) {
+    desk_.Reported(job_, this, request_.arming());
+  } else if (request_.batch().has_job_end()) {
+    desk_.JobEnded(job_);
+  }
 }
 
 void IngestStream::MayContinue() { ReadNext(); }
@@ -86,24 +106,31 @@ void IngestStream::Committed(uint64_t sequence) {
   std::lock_guard lock(mutex_);
   committed_ = sequence;
   if (finished_ || ending_) return;
-  if (!writing_ && committed_ > acknowledged_) {
-    writing_ = true;
-    acknowledged_ = committed_;
-    reply_.set_acknowledged_sequence(acknowledged_);
-    StartWrite(&reply_);
-  }
+  WriteNews();
   FinishIfPossible();
+}
+
+void IngestStream::SendCommand(const lull::v1::ArmCommand& command) {
+  std::lock_guard lock(mutex_);
+  command_ = command;
+  WriteNews();
+}
+
+void IngestStream::WriteNews() {
+  if (writing_ || ending_ || finished_) return;
+  if (committed_ <= acknowledged_ && !command_) return;
+  writing_ = true;
+  acknowledged_ = committed_;
+  reply_.Clear();
+  reply_.set_acknowledged_sequence(acknowledged_);
+  if (command_) *reply_.mutable_arm() = *std::exchange(command_, std::nullopt);
+  StartWrite(&reply_);
 }
 
 void IngestStream::OnWriteDone(bool ok) {
   std::lock_guard lock(mutex_);
   writing_ = false;
-  if (ok && !ending_ && committed_ > acknowledged_) {
-    writing_ = true;
-    acknowledged_ = committed_;
-    reply_.set_acknowledged_sequence(acknowledged_);
-    StartWrite(&reply_);
-  }
+  if (ok) WriteNews();
   FinishIfPossible();
 }
 
@@ -132,6 +159,7 @@ void IngestStream::OnCancel() {
 }
 
 void IngestStream::OnDone() {
+  if (!job_.empty()) desk_.Left(job_, this);
   on_done_();
   std::shared_ptr<IngestStream> last = std::move(self_);
 }

@@ -7,10 +7,12 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "daemon/collector/arm_desk.h"
 #include "daemon/collector/committer.h"
 #include "ingest.pb.h"
 
@@ -21,14 +23,16 @@ namespace lull::collector {
 class IngestStream
     : public grpc::ServerBidiReactor<lull::v1::IngestRequest, lull::v1::IngestReply>,
       public CommitListener,
+      public CommandListener,
       public std::enable_shared_from_this<IngestStream> {
  public:
   // A stream that `refusal` (when not OK) ends at once. `on_done` is called when
   // gRPC is done with it.
-  static IngestStream* Start(Committer& committer, const grpc::Status& refusal,
+  static IngestStream* Start(Committer& committer, ArmDesk& desk,
+                             const grpc::Status& refusal,
                              std::function<void()> on_done);
-  IngestStream(Committer& committer, std::function<void()> on_done)
-      : committer_(committer), on_done_(std::move(on_done)) {}
+  IngestStream(Committer& committer, ArmDesk& desk, std::function<void()> on_done)
+      : committer_(committer), desk_(desk), on_done_(std::move(on_done)) {}
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
@@ -39,15 +43,20 @@ class IngestStream
   void Failed(const absl::Status& status) override;
   void MayContinue() override;
 
+  void SendCommand(const lull::v1::ArmCommand& command) override;
+
  private:
   // Takes request_; the error ends the stream.
   absl::Status Handle(bool& may_continue);
   absl::Status CheckOrder();
+  void TellDesk();
   void ReadNext();
+  void WriteNews();  // under mutex_
   void End(const grpc::Status& status);
   void FinishIfPossible();  // under mutex_
 
   Committer& committer_;
+  ArmDesk& desk_;
   const std::function<void()> on_done_;
   std::shared_ptr<IngestStream> self_;  // until OnDone
 
@@ -61,7 +70,8 @@ class IngestStream
   bool writing_ = false;
   uint64_t acknowledged_ = 0;  // sent, or being sent
   uint64_t committed_ = 0;
-  uint64_t awaited_ = 0;  // highest sequence submitted
+  uint64_t awaited_ = 0;                         // highest sequence submitted
+  std::optional<lull::v1::ArmCommand> command_;  // to be sent
   bool half_closed_ = false;
   bool ending_ = false;
   bool finished_ = false;

@@ -43,8 +43,11 @@ void JobState::Apply(const lull::v1::Hello& hello) {
   // start_ns is what buckets count from: the first Hello decides.
   row_.start_realtime_ns = info.start_realtime_ns();
   row_.overhead_budget_percent = info.overhead_budget_percent();
-  row_.gpu_mode = info.gpu_mode();
-  row_.gpu_schedule = info.gpu_schedule();
+  if (row_.id == 0) {  // later on, it is what the job is armed with that counts
+    row_.gpu_mode = info.gpu_mode();
+    row_.gpu_schedule = info.gpu_schedule();
+  }
+  row_.dormant = info.dormant();
   tables_->AddApis(hello.apis());
 }
 
@@ -73,6 +76,16 @@ void JobState::ApplyGpu(const lull::v1::Batch::Gpu& gpu) {
   for (const lull::v1::GpuDeviceDef& device : gpu.devices()) {
     process.ApplyDevice(device);
   }
+}
+
+// The report names the most that was asked of GPU tracing.
+void JobState::ApplyStretch(const lull::v1::ArmedStretch& told) {
+  new_stretches_.push_back({told.number(), told.start_ns(), told.end_ns()});
+  if (told.gpu().mode() < row_.gpu_mode) return;
+  row_.gpu_mode = told.gpu().mode();
+  row_.gpu_schedule = told.gpu().schedule();
+  if (!Traces()) return;
+  for (auto& [key, process] : processes_) process->StartBlame();
 }
 
 absl::Status JobState::CheckApis(const lull::v1::Batch& batch) const {
@@ -123,6 +136,9 @@ absl::Status JobState::Apply(const lull::v1::Batch& batch) {
   for (const lull::v1::Batch::ProcessEnd& end : batch.process_ends()) {
     ProcessOf(end.process_key()).ApplyEnd(end.end_ns());
   }
+  for (const lull::v1::ArmedStretch& told : batch.stretches()) {
+    ApplyStretch(told);
+  }
   if (batch.has_job_end()) {
     for (auto& [key, process] : processes_) process->ApplyJobEnd();
     row_.ended = true;
@@ -137,6 +153,10 @@ absl::Status JobState::Apply(const lull::v1::Batch& batch) {
 absl::Status JobState::Flush(storage::StoreWriter& writer, uint64_t now_realtime_ns) {
   row_.touched_realtime_ns = now_realtime_ns;
   LULL_RETURN_IF_ERROR(writer.PutJob(row_));
+  for (const storage::StretchRow& row : new_stretches_) {
+    LULL_RETURN_IF_ERROR(writer.PutStretch(row_.id, row));
+  }
+  new_stretches_.clear();
   LULL_RETURN_IF_ERROR(tables_->Flush(writer, row_.id));
   for (auto& [key, process] : processes_) {
     LULL_RETURN_IF_ERROR(process->Flush(writer, row_.id));

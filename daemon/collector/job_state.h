@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -38,12 +39,14 @@ class JobState {
  private:
   JobState() = default;
   ProcessState& ProcessOf(uint64_t key);
+  void ApplyStretch(const lull::v1::ArmedStretch& told);
   void ApplyGpu(const lull::v1::Batch::Gpu& gpu);
   absl::Status CheckApis(const lull::v1::Batch& batch) const;
   // Not host mode (lull::abi::GpuMode), and not over.
   bool Traces() const { return row_.gpu_mode != 0 && !row_.ended; }
 
   storage::JobRow row_;
+  std::vector<storage::StretchRow> new_stretches_;
   std::unique_ptr<JobTables> tables_;
   absl::flat_hash_map<uint64_t, std::unique_ptr<ProcessState>> processes_;
   uint64_t events_stored_ = 0;

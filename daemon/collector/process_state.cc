@@ -15,11 +15,15 @@ ProcessState::ProcessState(storage::ProcessRow row, JobTables& tables,
                            uint64_t job_start_ns, bool blame)
     : row_(std::move(row)),
       series_(tables),
+      tables_(tables),
       job_start_ns_(job_start_ns),
       steps_(series_, tables.gpu()) {
-  if (blame && row_.end_ns == 0) {
-    blame_ = std::make_unique<BlameFeed>(series_, tables.gpu(), job_start_ns);
-  }
+  if (blame) StartBlame();
+}
+
+void ProcessState::StartBlame() {
+  if (blame_ != nullptr || row_.end_ns != 0) return;
+  blame_ = std::make_unique<BlameFeed>(series_, tables_.gpu(), job_start_ns_);
 }
 
 absl::Status ProcessState::Load(storage::StoreReader& reader) {

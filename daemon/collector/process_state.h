@@ -29,6 +29,9 @@ class ProcessState {
   ProcessState(storage::ProcessRow row, JobTables& tables, uint64_t job_start_ns,
                bool blame);
 
+  // The job traces its GPUs from now on, if it did not before.
+  void StartBlame();
+
   // Everything that the store knows of this process.
   absl::Status Load(storage::StoreReader& reader);
 
@@ -90,6 +93,7 @@ class ProcessState {
   bool dirty_ = true;
   bool forget_blocks_ = false;
   SeriesTable series_;
+  JobTables& tables_;
   uint64_t job_start_ns_;
   uint64_t last_event_ns_ = 0;
   uint64_t events_stored_ = 0;

@@ -182,6 +182,19 @@ absl::Status CheckGpu(const Batch::Gpu& gpu) {
   return absl::OkStatus();
 }
 
+absl::Status CheckStretch(const lull::v1::ArmedStretch& stretch) {
+  if (stretch.number() == 0 || stretch.number() > kMaxTimeNs) {
+    return Invalid("stretches.number is ", stretch.number());
+  }
+  LULL_RETURN_IF_ERROR(CheckTime("stretches.start_ns", stretch.start_ns()));
+  LULL_RETURN_IF_ERROR(CheckTime("stretches.end_ns", stretch.end_ns()));
+  LULL_RETURN_IF_ERROR(CheckText("stretches.gpu.schedule", stretch.gpu().schedule()));
+  if (stretch.end_ns() != 0 && stretch.end_ns() < stretch.start_ns()) {
+    return Invalid("stretches.end_ns lies before stretches.start_ns");
+  }
+  return absl::OkStatus();
+}
+
 bool IsJobId(const std::string& id) {
   return id.size() == 32 && std::all_of(id.begin(), id.end(), [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
@@ -189,6 +202,10 @@ bool IsJobId(const std::string& id) {
 }
 
 }  // namespace
+
+absl::Status ValidateArming(absl::string_view field, const lull::v1::ArmState& state) {
+  return CheckText(absl::StrCat(field, ".error"), state.error());
+}
 
 absl::Status ValidateHello(const lull::v1::Hello& hello) {
   if (hello.protocol_version() != kProtocolVersion) {
@@ -215,6 +232,7 @@ absl::Status ValidateHello(const lull::v1::Hello& hello) {
   if (!std::isfinite(job.overhead_budget_percent())) {
     return Invalid("hello.job.overhead_budget_percent is not a number");
   }
+  LULL_RETURN_IF_ERROR(ValidateArming("hello.arming", hello.arming()));
   absl::flat_hash_set<uint32_t> ids;
   for (const lull::v1::ApiName& api : hello.apis()) {
     LULL_RETURN_IF_ERROR(CheckApi("hello.apis", api));
@@ -242,6 +260,9 @@ absl::Status ValidateBatch(const Batch& batch) {
   for (const Batch::ProcessEnd& end : batch.process_ends()) {
     if (end.process_key() == 0) return Invalid("process_ends.process_key is 0");
     LULL_RETURN_IF_ERROR(CheckTime("process_ends.end_ns", end.end_ns()));
+  }
+  for (const lull::v1::ArmedStretch& stretch : batch.stretches()) {
+    LULL_RETURN_IF_ERROR(CheckStretch(stretch));
   }
   LULL_RETURN_IF_ERROR(CheckTime("job_end.end_ns", batch.job_end().end_ns()));
   return CheckTime("job_end.relay_cpu_ns", batch.job_end().relay_cpu_ns());

@@ -15,6 +15,8 @@ inline constexpr int kMaxMessageBytes = 64 << 20;
 // INVALID_ARGUMENT with the name of the field, FAILED_PRECONDITION for a protocol
 // version that is not ours.
 absl::Status ValidateHello(const lull::v1::Hello& hello);
+// `field` is what it stands in.
+absl::Status ValidateArming(absl::string_view field, const lull::v1::ArmState& state);
 absl::Status ValidateBatch(const lull::v1::Batch& batch);
 
 }  // namespace lull::collector

@@ -67,6 +67,9 @@ std::string WhyNoGpuTruth(const storage::JobRow& job,
       });
   if (traced_elsewhere) return "nothing was traced in this range of time";
   if (processes.empty()) return "no process has reported";
+  if (processes.front().recorded.never()) {
+    return "the job was asleep all the time (lull arm wakes one up)";
+  }
   return WhyNot(job, *std::max_element(processes.begin(), processes.end(), SaysLess));
 }
 

@@ -126,6 +126,7 @@ absl::StatusOr<ProcessSums> LoadSums(storage::StoreReader& reader,
   sums.series.resize(rows.empty() ? 1 : rows.back().id + 1);
   for (const storage::SeriesRow& row : rows) sums.series[row.id] = row.series;
   sums.cells.resize(sums.series.size());
+  LULL_ASSIGN_OR_RETURN(sums.recorded, Recorded::Load(reader, job));
   LULL_ASSIGN_OR_RETURN(sums.devices, reader.GpuDevices(process.id));
   LULL_ASSIGN_OR_RETURN(sums.tracing, reader.Tracing(process.id));
   LULL_ASSIGN_OR_RETURN(sums.non_finite, reader.NonFinite(process.id));

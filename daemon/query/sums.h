@@ -14,6 +14,7 @@
 #include "daemon/aggregate/buckets.h"
 #include "daemon/aggregate/cell.h"
 #include "daemon/aggregate/series.h"
+#include "daemon/query/recorded.h"
 #include "daemon/storage/store.h"
 #include "query.pb.h"
 
@@ -36,6 +37,7 @@ struct ProcessSums {
   std::vector<storage::GpuDeviceRow> devices;
   std::vector<storage::TracingRow> tracing;       // in the order of time
   std::vector<storage::NonFiniteRow> non_finite;  // one at most
+  Recorded recorded;                              // of the job
 
   int64_t LiveAtEnd(uint32_t id) const { return live_before[id] + cells[id].live; }
   int64_t Peak(uint32_t id) const { return live_before[id] + cells[id].peak; }

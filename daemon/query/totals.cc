@@ -12,10 +12,32 @@ using aggregate::EventType;
 using storage::ProcessRow;
 
 // How long a process has been seen: until its end, or until its last sign of life.
+uint64_t EndOf(const storage::JobRow& job, const ProcessRow& process) {
+  return process.end_ns != 0 ? process.end_ns : std::max(process.as_of_ns, job.end_ns);
+}
+
 uint64_t DurationOf(const storage::JobRow& job, const ProcessRow& process) {
-  uint64_t end = process.end_ns;
-  if (end == 0) end = std::max(process.as_of_ns, job.end_ns);
+  uint64_t end = EndOf(job, process);
   return end > process.start_ns && process.start_ns > 0 ? end - process.start_ns : 0;
+}
+
+// How much of that it recorded: what the times that it reports are a part of.
+uint64_t RecordedOf(const storage::JobRow& job, const ProcessSums& sums) {
+  const ProcessRow& process = sums.process;
+  if (process.start_ns == 0) return 0;
+  return sums.recorded.Within(process.start_ns, EndOf(job, process));
+}
+
+// The last that was heard of a job. While it sleeps there are no events, but signs of
+// life.
+uint64_t EndOfJob(const storage::JobRow& job, const Recorded& recorded,
+                  const std::vector<ProcessRow>& processes) {
+  if (job.ended) return job.end_ns;
+  uint64_t end = job.last_event_ns;
+  for (const ProcessRow& process : processes) {
+    if (!recorded.always()) end = std::max(end, process.as_of_ns);
+  }
+  return end;
 }
 
 // Positions that never came and that nobody declared lost are lost all the same.
@@ -53,12 +75,14 @@ absl::Status FillJob(storage::StoreReader& reader, const storage::JobRow& job,
   out->set_command(job.command);
   out->set_host(job.host);
   out->set_start_realtime_ns(job.start_realtime_ns);
-  uint64_t end = job.ended ? job.end_ns : job.last_event_ns;
-  out->set_duration_ns(end > job.start_ns ? end - job.start_ns : 0);
   out->set_ended(job.ended);
   out->set_exit_status_known(job.exit_status_known);
   out->set_exit_status(job.exit_status);
   LULL_ASSIGN_OR_RETURN(auto processes, reader.Processes(job.id));
+  LULL_ASSIGN_OR_RETURN(Recorded recorded, Recorded::Load(reader, job));
+  uint64_t end = EndOfJob(job, recorded, processes);
+  out->set_duration_ns(end > job.start_ns ? end - job.start_ns : 0);
+  recorded.Fill(job, end, out);
   uint64_t events = 0;
   for (const ProcessRow& process : processes) {
     LULL_ASSIGN_OR_RETURN(auto rings, reader.Rings(process.id));
@@ -103,7 +127,7 @@ void FillOverhead(const storage::JobRow& job, const std::vector<ProcessSums>& pr
     uint64_t self = sums.process.gpu_self_ns;
     for (const storage::RingRow& ring : sums.rings) self += ring.self_ns;
     out->set_self_ns(out->self_ns() + self);
-    uint64_t wall = DurationOf(job, sums.process);
+    uint64_t wall = RecordedOf(job, sums);
     if (wall == 0) continue;
     double percent = 100.0 * static_cast<double>(self) / static_cast<double>(wall);
     out->set_percent(std::max(out->percent(), percent));
@@ -120,6 +144,7 @@ void FillProcess(const storage::JobRow& job, const ProcessSums& sums,
   out->set_gpu(process.gpu_calls > 0);
   out->set_torch(process.torch_allocations > 0);
   out->set_duration_ns(DurationOf(job, process));
+  if (!sums.recorded.always()) out->set_recorded_ns(RecordedOf(job, sums));
   out->set_native_stacks(process.native_stacks);
   out->set_gc_hook(process.gc_hook);
   out->set_corrupt(process.corrupt);

@@ -153,6 +153,11 @@ void BatchBuilder::AddProcessEnd(uint64_t process_key, uint64_t end_ns) {
   empty_ = false;
 }
 
+void BatchBuilder::AddStretch(const lull::v1::ArmedStretch& stretch) {
+  *batch_->add_stretches() = stretch;
+  empty_ = false;
+}
+
 void BatchBuilder::SetJobEnd(const lull::v1::JobEnd& end) {
   *batch_->mutable_job_end() = end;
   empty_ = false;

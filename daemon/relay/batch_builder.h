@@ -35,6 +35,7 @@ class BatchBuilder {
   // Replaces what an earlier call said of the same process.
   void AddCounters(lull::v1::ProcessCounters counters);
   void AddProcessEnd(uint64_t process_key, uint64_t end_ns);
+  void AddStretch(const lull::v1::ArmedStretch& stretch);
   void SetJobEnd(const lull::v1::JobEnd& end);
 
   bool empty() const { return empty_; }

@@ -164,6 +164,7 @@ GpuPlan UnpackPlan(Unpacker* in) {
 std::string EncodeOptions(const RelayOptions& options) {
   Packer out;
   PackPlan(options.gpu, &out);
+  out.Number(options.dormant ? 1 : 0);
   return out.Text(options.socket_path)
       .Text(options.spool_directory)
       .Number(options.spool_limit_bytes)
@@ -180,6 +181,7 @@ std::string EncodeOptions(const RelayOptions& options) {
 bool DecodeOptions(const std::string& bytes, RelayOptions* options) {
   Unpacker in(bytes);
   options->gpu = UnpackPlan(&in);
+  options->dormant = in.Number() != 0;
   options->socket_path = in.Text();
   options->spool_directory = in.Text();
   options->spool_limit_bytes = in.Number();
@@ -194,7 +196,9 @@ bool DecodeOptions(const std::string& bytes, RelayOptions* options) {
 }
 
 std::string EncodeStatus(const WorkerStatus& status) {
-  return Packer()
+  Packer out;
+  PackPlan(status.gpu, &out);
+  return out.Number(status.armed ? 1 : 0)
       .Number(status.corrupt_segments)
       .Number(status.events_read)
       .Number(status.events_lost)
@@ -209,6 +213,8 @@ std::string EncodeStatus(const WorkerStatus& status) {
 
 bool DecodeStatus(const std::string& bytes, WorkerStatus* status) {
   Unpacker in(bytes);
+  status->gpu = UnpackPlan(&in);
+  status->armed = in.Number() != 0;
   status->corrupt_segments = static_cast<uint32_t>(in.Number());
   status->events_read = in.Number();
   status->events_lost = in.Number();

@@ -21,6 +21,7 @@ enum class MessageKind : uint8_t {
   kJobStarted = 4,  // fds: pidfd of the job's own process
   kJobEnded = 5,    // number: exit status as int64, -1 = unknown
   kAbandon = 6,
+  kSleep = 7,  // as at the end of `lull arm --for`
   // worker -> keeper
   kReleased = 10,   // number: process key; all of it is in the spool
   kStatus = 11,     // body: EncodeStatus
@@ -43,8 +44,9 @@ ChannelResult Receive(int channel, Message* message);
 std::string EncodeOptions(const RelayOptions& options);
 bool DecodeOptions(const std::string& bytes, RelayOptions* options);
 
-// Only what the worker knows: connected, upstream, refused and the counts of
-// events, batches and corrupt segments.
+// Only what the worker knows: whether the job is armed and with which plan (what the
+// keeper tells a newcomer before its Welcome), connected, upstream, refused and the
+// counts of events, batches and corrupt segments.
 struct WorkerStatus {
   uint32_t corrupt_segments = 0;
   uint64_t events_read = 0;
@@ -54,6 +56,8 @@ struct WorkerStatus {
   bool connected = false;
   bool refused = false;  // the upstream's error is not mended by waiting
   absl::Status upstream;
+  bool armed = true;
+  GpuPlan gpu;
 
   bool operator==(const WorkerStatus&) const = default;
 };

@@ -164,11 +164,18 @@ void WriteGpuPlan(const GpuPlan& plan, abi::ControlBlock* control) {
   control->gpu_repeat.store(plan.repeat, kRelaxed);
 }
 
-bool WriteGpuPlan(const GpuPlan& plan, int memfd) {
+void PutToSleep(uint64_t now_ns, abi::ControlBlock* control) {
+  control->asleep_since_ns.store(now_ns, std::memory_order_relaxed);
+  control->armed.store(0, std::memory_order_release);
+}
+
+bool PrepareControl(const GpuPlan& plan, bool armed, uint64_t now_ns, int memfd) {
   void* page = mmap(nullptr, abi::kPage, PROT_READ | PROT_WRITE, MAP_SHARED, memfd,
                     abi::kControlOffset);
   if (page == MAP_FAILED) return false;
-  WriteGpuPlan(plan, static_cast<abi::ControlBlock*>(page));
+  auto* control = static_cast<abi::ControlBlock*>(page);
+  WriteGpuPlan(plan, control);
+  if (!armed) PutToSleep(now_ns, control);
   munmap(page, abi::kPage);
   return true;
 }

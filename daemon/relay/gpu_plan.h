@@ -54,9 +54,12 @@ absl::StatusOr<GpuPlan> ParseGpuSchedule(absl::string_view text);
 // mode has none.
 std::string ScheduleText(const GpuPlan& plan);
 
-// What is constant of the plan goes into the control block.
+// What the shim goes by, into the control block.
 void WriteGpuPlan(const GpuPlan& plan, abi::ControlBlock* control);
-// The same, for a segment that is not mapped; false when it cannot be.
-bool WriteGpuPlan(const GpuPlan& plan, int memfd);
+// The same for a newcomer, whose segment is not mapped, and whether it sleeps; false
+// when it cannot be mapped.
+bool PrepareControl(const GpuPlan& plan, bool armed, uint64_t now_ns, int memfd);
+// Puts a process to sleep.
+void PutToSleep(uint64_t now_ns, abi::ControlBlock* control);
 
 }  // namespace lull::relay

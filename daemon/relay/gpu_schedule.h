@@ -42,6 +42,8 @@ class GpuSchedule {
   // `clock` must outlive this.
   GpuSchedule(const GpuPlan& plan, GpuClock* clock) : plan_(plan), clock_(clock) {}
 
+  const GpuPlan& plan() const { return plan_; }
+
   // The process has shown a step.
   void StepSeen(uint64_t duration_ns);
 

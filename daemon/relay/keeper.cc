@@ -67,6 +67,9 @@ class Keeper::Impl {
         handshakes_(listener_.get()),
         epoll_(epoll_create1(EPOLL_CLOEXEC)),
         timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
+    options_.job.set_dormant(options_.dormant);
+    worker_status_.armed = !options_.dormant;
+    worker_status_.gpu = options_.gpu;
     options_.job.set_gpu_mode(static_cast<uint32_t>(options_.gpu.mode));
     options_.job.set_gpu_schedule(ScheduleText(options_.gpu));
     Watch(handshakes_.fd(), EPOLLIN);
@@ -103,6 +106,11 @@ class Keeper::Impl {
   void JobStarted(pid_t pid) {
     job_pidfd_.reset(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
     if (job_pidfd_) Queue(JobStartedMessage());
+    Poll();
+  }
+
+  void Sleep() {
+    Queue({MessageKind::kSleep, 0, "", {}});
     Poll();
   }
 
@@ -203,8 +211,11 @@ class Keeper::Impl {
   }
 
   bool Accept(Newcomer newcomer) {
-    // Before the Welcome: the target reads the mode once, right after it.
-    if (finished() || !WriteGpuPlan(options_.gpu, newcomer.memfd.get())) return false;
+    // Before the Welcome: a process that is to sleep records nothing, not once.
+    if (finished() || !PrepareControl(worker_status_.gpu, worker_status_.armed,
+                                      MonotonicNs(), newcomer.memfd.get())) {
+      return false;
+    }
     // The same pid again: it has called exec, the old image writes no more.
     if (newcomer.pid > 0) EndImages(newcomer.pid);
     uint64_t key = next_key_++;
@@ -380,6 +391,7 @@ Keeper::~Keeper() = default;
 int Keeper::fd() const { return impl_->fd(); }
 void Keeper::Poll() { impl_->Poll(); }
 void Keeper::JobStarted(pid_t pid) { impl_->JobStarted(pid); }
+void Keeper::Sleep() { impl_->Sleep(); }
 void Keeper::Detached(pid_t pid) { impl_->Detached(pid); }
 void Keeper::JobEnded(int exit_status) { impl_->JobEnded(exit_status); }
 absl::Status Keeper::WaitUntilDelivered(absl::Duration timeout) {

@@ -72,6 +72,8 @@ class Keeper {
 
   // The job's own process, so that the worker can watch it if the keeper dies.
   void JobStarted(pid_t pid);
+  // Nothing is to be recorded any more, in no process, and the GPU not traced.
+  void Sleep();
   // The shim in this process has been detached: it writes no more, as after an end.
   void Detached(pid_t pid);
   // The job's own process has ended; exit_status as the shell has it (128 + n for

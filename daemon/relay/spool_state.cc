@@ -32,6 +32,9 @@ void SpoolState::Apply(const lull::v1::Batch& batch) {
     latest_ns = std::max(latest_ns, end.end_ns());
     if (end.process_key() != 0) ended[end.process_key()] = end.end_ns();
   }
+  for (const lull::v1::ArmedStretch& told : batch.stretches()) {
+    if (!stretch || told.number() >= stretch->number()) stretch = told;
+  }
   if (batch.has_job_end()) job_ended = true;
 }
 
@@ -73,6 +76,7 @@ std::string SpoolState::Encode() const {
     end->set_end_ns(end_ns);
   }
   batch.add_process_ends()->set_end_ns(latest_ns);
+  if (stretch) *batch.add_stretches() = *stretch;
   if (job_ended) batch.mutable_job_end();
   return batch.SerializeAsString();
 }

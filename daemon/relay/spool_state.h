@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -28,6 +29,7 @@ struct SpoolState {
   std::map<uint64_t, bool> corrupt;       // process key -> given up
   std::map<uint64_t, uint64_t> ended;     // process key -> end_ns
   bool job_ended = false;
+  std::optional<lull::v1::ArmedStretch> stretch;  // the last one
   uint64_t latest_ns = 0;  // of what any process reported; 0 = none did
 
   // Something above changed that no batch says: begin the next batch's file anew.

@@ -61,7 +61,7 @@ Target::Target(lull::v1::ProcessInfo info, UniqueFd pidfd, char* base,
       governor_(options.overhead_budget_percent),
       gpu_clock_(options.gpu_clock != nullptr ? options.gpu_clock
                                               : std::make_shared<GpuClock>()),
-      gpu_schedule_(options.gpu, gpu_clock_.get()),
+      gpu_schedule_(std::in_place, options.gpu, gpu_clock_.get()),
       run_delay_(static_cast<pid_t>(info_.pid())),
       definitions_(info_.key(), &segment_, kMaxBatchBytes),
       buffer_(kChunk) {
@@ -203,7 +203,7 @@ void Target::Notice(const abi::Event& event, Ring* ring) {
       ring->submits = true;
       return;
     case abi::EventType::kStep:
-      gpu_schedule_.StepSeen(event.duration_ns);
+      gpu_schedule_->StepSeen(event.duration_ns);
       return;
     default:
       return;
@@ -213,7 +213,7 @@ void Target::Notice(const abi::Event& event, Ring* ring) {
 void Target::GiveUp() {
   LogWarning(absl::StrCat("the segment of process ", info_.pid(), " is corrupt"));
   corrupt_ = true;
-  Disarm();
+  Disarm(MonotonicNs());
   for (uint32_t i = 0; i < abi::kMaxRings; ++i) {
     Ring& ring = rings_[i];
     uint64_t head = segment_.Ring(i).head;

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,11 +38,13 @@ struct TargetOptions {
   std::string snapshot_path;       // of the mappings; "" = no native symbols
   GpuPlan gpu;
   std::shared_ptr<GpuClock> gpu_clock;  // of the job; null: one of its own
+  bool armed = true;
 };
 
 class Target {
  public:
-  // Maps the segment, goes on where `state` and the rings' tails say, arms it.
+  // Maps the segment, goes on where `state` and the rings' tails say, arms it or puts
+  // it to sleep.
   // `state` must outlive this.
   static absl::StatusOr<std::unique_ptr<Target>> Open(lull::v1::ProcessInfo info,
                                                       UniqueFd memfd, UniqueFd pidfd,
@@ -86,7 +89,12 @@ class Target {
   void DriveGpu(uint64_t now_ns);
   // Adds what the threads that submit GPU work waited for processors.
   void SampleRunDelay(BatchBuilder* batch, uint64_t now_ns);
-  void Disarm();
+  // The process is to record from now on; also one that does so already, with a plan
+  // that is new.
+  void Arm(const GpuPlan& gpu, uint64_t now_ns);
+  void Disarm(uint64_t now_ns);
+  // The next AddCounters() adds them though nothing has changed: a sign of life.
+  void RepeatCounters() { counters_sent_.clear(); }
 
   // The fullest ring: committed events that are not given back yet.
   uint64_t Backlog() const;
@@ -131,7 +139,8 @@ class Target {
   std::unique_ptr<NativeSymbolizer> symbolizer_;
   Governor governor_;
   std::shared_ptr<GpuClock> gpu_clock_;
-  GpuSchedule gpu_schedule_;
+  std::optional<GpuSchedule> gpu_schedule_;  // always one
+  bool armed_ = true;
   bool gpu_hold_ = false;
   RunDelaySampler run_delay_;
   uint32_t earlier_thinning_ = 0;  // highest that an earlier worker set

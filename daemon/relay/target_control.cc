@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/logging.h"
 #include "daemon/relay/target.h"
 
@@ -19,8 +20,33 @@ void Target::InitControl(const TargetOptions& options) {
                                       : abi::kDefaultWaitThresholdNs,
                                   kRelaxed);
   control.late_launch_ns.store(abi::kDefaultLateLaunchNs, kRelaxed);
-  WriteGpuPlan(options.gpu, &control);
-  control.armed.store(1, kRelaxed);
+  if (options.armed) {
+    Arm(options.gpu, MonotonicNs());
+  } else {
+    WriteGpuPlan(options.gpu, &control);
+    Disarm(MonotonicNs());
+  }
+}
+
+void Target::Arm(const GpuPlan& gpu, uint64_t now_ns) {
+  if (corrupt_) return;
+  abi::ControlBlock& control = segment_.control();
+  bool afresh = !armed_ || gpu_schedule_->plan() != gpu;
+  armed_ = true;
+  if (afresh) gpu_schedule_.emplace(gpu, gpu_clock_.get());
+  WriteGpuPlan(gpu, &control);
+  DriveGpu(now_ns);
+  // Pairs with the acquire in preload/cupti/tracer.cc: the plan is written.
+  if (afresh) control.arming.fetch_add(1, std::memory_order_release);
+  control.armed.store(1, std::memory_order_release);
+}
+
+void Target::Disarm(uint64_t now_ns) {
+  armed_ = false;
+  abi::ControlBlock& control = segment_.control();
+  // Not again: since when it sleeps stays as it is.
+  if (control.armed.load(kRelaxed) != 0) PutToSleep(now_ns, &control);
+  for (const Ring& ring : rings_) run_delay_.Forget(ring.tid);
 }
 
 void Target::Govern(uint64_t now_ns) {
@@ -38,8 +64,9 @@ void Target::Govern(uint64_t now_ns) {
 }
 
 void Target::DriveGpu(uint64_t now_ns) {
+  if (!armed_) return;
   GpuSchedule::Verdict verdict =
-      gpu_schedule_.Update(now_ns, Total(segment_.header().gpu_calls), gpu_hold_);
+      gpu_schedule_->Update(now_ns, Total(segment_.header().gpu_calls), gpu_hold_);
   abi::ControlBlock& control = segment_.control();
   // The state first: it is in force from the moment that gpu_by_clock is 1.
   control.gpu_clock_state.store(static_cast<uint32_t>(verdict.state), kRelaxed);
@@ -48,7 +75,8 @@ void Target::DriveGpu(uint64_t now_ns) {
 
 void Target::SampleRunDelay(BatchBuilder* batch, uint64_t now_ns) {
   // In another pid namespace its thread ids are not ours.
-  if (corrupt_ || ended_ || info_.pid() == 0 || segment_.header().pid != info_.pid()) {
+  if (!armed_ || corrupt_ || ended_ || info_.pid() == 0 ||
+      segment_.header().pid != info_.pid()) {
     return;
   }
   Ring& own = rings_[kOwnRing];
@@ -63,7 +91,4 @@ void Target::SampleRunDelay(BatchBuilder* batch, uint64_t now_ns) {
     if (event) batch->AddEvents(key(), kRelayRing, own.next++, &*event, 1, ring.tid);
   }
 }
-
-void Target::Disarm() { segment_.control().armed.store(0, kRelaxed); }
-
 }  // namespace lull::relay

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/logging.h"
@@ -58,6 +59,20 @@ class Upstream::Impl {
   UpstreamStatus status() const {
     std::lock_guard lock(mutex_);
     return status_;
+  }
+
+  void TellArming(const lull::v1::ArmState& state) {
+    {
+      std::lock_guard lock(mutex_);
+      arming_ = state;
+      arming_told_ = false;
+    }
+    spool_->Interrupt();
+  }
+
+  std::optional<lull::v1::ArmCommand> TakeCommand() {
+    std::lock_guard lock(mutex_);
+    return std::exchange(command_, std::nullopt);
   }
 
   void Watch() {
@@ -140,6 +155,7 @@ class Upstream::Impl {
     while (stream->Read(&reply)) {
       spool_->Acknowledge(reply.acknowledged_sequence());
       std::lock_guard lock(mutex_);
+      if (reply.has_arm()) command_ = reply.arm();
       status_ = {true, false, absl::OkStatus()};
       last_progress_ = absl::Now();
     }
@@ -158,13 +174,30 @@ class Upstream::Impl {
     return sent < spool_->acknowledged() + kMaxUnacknowledged;
   }
 
+  // What the collector has not been told yet.
+  std::optional<lull::v1::ArmState> ArmingNews() {
+    std::lock_guard lock(mutex_);
+    if (arming_told_) return std::nullopt;
+    arming_told_ = true;
+    return arming_;
+  }
+
   // Until the stream breaks or we stop.
   void WriteBatches(Stream* stream) {
     lull::v1::IngestRequest request;
     *request.mutable_hello() = hello_;
+    {
+      std::lock_guard lock(mutex_);
+      if (arming_) *request.mutable_hello()->mutable_arming() = *arming_;
+      arming_told_ = true;
+    }
     if (!stream->Write(request)) return AwaitEnd();
     uint64_t sent = spool_->acknowledged();
     while (!StreamHasEnded() && !stopping()) {
+      if (auto arming = ArmingNews()) {
+        *request.mutable_arming() = *std::move(arming);
+        if (!stream->Write(request)) return AwaitEnd();
+      }
       if (!MaySend(sent)) {
         absl::SleepFor(absl::Milliseconds(2));
         continue;
@@ -202,6 +235,9 @@ class Upstream::Impl {
   uint64_t sent_ = 0;  // last sequence on this stream
   absl::Time last_progress_ = absl::InfinitePast();
   UpstreamStatus status_;
+  std::optional<lull::v1::ArmState> arming_;
+  bool arming_told_ = true;  // on the present stream
+  std::optional<lull::v1::ArmCommand> command_;
   std::thread thread_;  // last: it uses all of the above
 };
 
@@ -212,6 +248,10 @@ Upstream::Upstream(CollectorAddress collector, lull::v1::Hello hello, Spool* spo
 Upstream::~Upstream() = default;
 
 UpstreamStatus Upstream::status() const { return impl_->status(); }
+void Upstream::TellArming(const lull::v1::ArmState& state) { impl_->TellArming(state); }
+std::optional<lull::v1::ArmCommand> Upstream::TakeCommand() {
+  return impl_->TakeCommand();
+}
 void Upstream::Watch() { impl_->Watch(); }
 
 }  // namespace lull::relay

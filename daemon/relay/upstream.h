@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -39,6 +40,11 @@ class Upstream {
   ~Upstream();  // stops; what is not acknowledged stays in the spool
 
   UpstreamStatus status() const;
+  // What the relay does now: the collector is told at once, and at the beginning of
+  // each stream. Without it this upstream takes no commands.
+  void TellArming(const lull::v1::ArmState& state);
+  // The last command that the collector sent since the last call.
+  std::optional<lull::v1::ArmCommand> TakeCommand();
   // Cancels a stream that has stalled. Call it now and then, from any thread.
   void Watch();
 

@@ -26,6 +26,10 @@ constexpr size_t kBusyEvents = 256;  // in one pass: come back at once
 constexpr uint64_t kReportPeriodNs = 50 * kMillisecond;
 constexpr uint64_t kGovernPeriodNs = 100 * kMillisecond;
 constexpr uint64_t kRunDelayPeriodNs = 50 * kMillisecond;
+// While the job sleeps nobody is in a hurry, and it is still to be seen that it lives.
+constexpr int kAsleepPollMs = 100;
+constexpr uint64_t kFirstSignNs = 500 * kMillisecond;
+constexpr uint64_t kLongestSignNs = 10'000 * kMillisecond;
 constexpr uint64_t kCountersOnlyPeriodNs = 1000 * kMillisecond;
 // Without a keeper: how long after the last target, and how long for delivery.
 constexpr uint64_t kOrphanQuietNs = 1000 * kMillisecond;
@@ -41,7 +45,8 @@ bool IsReadable(int fd, int timeout_ms) {
 Worker::Worker(RelayOptions options, UniqueFd channel, UniqueFd listener)
     : options_(std::move(options)),
       channel_(std::move(channel)),
-      listener_(std::move(listener)) {}
+      listener_(std::move(listener)),
+      arming_(options_.dormant, options_.job.start_ns(), options_.gpu) {}
 
 Worker::~Worker() { upstream_.reset(); }
 
@@ -53,6 +58,8 @@ absl::Status Worker::Start() {
   auto spool = Spool::Open(options_.spool_directory, options_.spool_limit_bytes);
   if (!spool.ok()) return spool.status();
   spool_ = *std::move(spool);
+  if (spool_->state().stretch) arming_.Resume(*spool_->state().stretch);
+  asleep_since_ns_ = MonotonicNs();
   lull::v1::Hello hello = MakeHello(options_.job);
   absl::Status written = WriteSpoolHello(options_.spool_directory, hello);
   if (!written.ok()) return written;
@@ -60,6 +67,7 @@ absl::Status Worker::Start() {
       std::make_unique<Upstream>(CollectorAddress{options_.collector_address,
                                                   options_.token, options_.tls_ca_file},
                                  std::move(hello), spool_.get());
+  TellArming();
   return absl::OkStatus();
 }
 
@@ -68,6 +76,8 @@ int Worker::Run() {
   if (!started.ok()) {
     LogError(absl::StrCat("the relay cannot work: ", started.ToString()));
     WorkerStatus status;
+    status.armed = arming_.armed();
+    status.gpu = arming_.plan();
     status.upstream = started;
     status.refused = true;
     Tell({MessageKind::kStatus, 0, EncodeStatus(status), {}});
@@ -79,6 +89,7 @@ int Worker::Run() {
     uint64_t now = MonotonicNs();
     bool busy = false;
     if (!spool_->state().job_ended) {  // nothing comes after the end of the job
+      FollowArming(now);
       busy = ReadTargets(now);
       ControlTargets(now);
       EndTargets(now);
@@ -102,7 +113,8 @@ int Worker::Run() {
       return 1;
     }
     ReportStatus(now, /*now=*/false);
-    interval_ms = busy ? kFastestPollMs : std::min(interval_ms + 1, kSlowestPollMs);
+    int slowest_ms = arming_.armed() ? kSlowestPollMs : kAsleepPollMs;
+    interval_ms = busy ? kFastestPollMs : std::min(interval_ms + 1, slowest_ms);
     IsReadable(channel_ ? channel_.get() : orphan_listener_->fd(), interval_ms);
   }
 }
@@ -143,6 +155,9 @@ void Worker::Handle(Message message) {
       exit_status_ = static_cast<int>(static_cast<int64_t>(message.number));
       job_ended_ns_ = MonotonicNs();
       return;
+    case MessageKind::kSleep:
+      arming_.Sleep(MonotonicNs());
+      return;
     case MessageKind::kAbandon:
       abandoned_ = true;
       return;
@@ -159,8 +174,12 @@ void Worker::AddTarget(lull::v1::ProcessInfo info, UniqueFd memfd, UniqueFd pidf
     Tell({MessageKind::kReleased, key, "", {}});
     return;
   }
-  TargetOptions options{options_.overhead_budget_percent, options_.wait_threshold_ns,
-                        SnapshotPath(key), options_.gpu, gpu_clock_};
+  TargetOptions options{options_.overhead_budget_percent,
+                        options_.wait_threshold_ns,
+                        SnapshotPath(key),
+                        arming_.plan(),
+                        gpu_clock_,
+                        arming_.armed()};
   auto target = Target::Open(std::move(info), std::move(memfd), std::move(pidfd),
                              options, &modules_, &spool_->state());
   if (target.ok()) {
@@ -205,6 +224,68 @@ bool Worker::ReadTargets(uint64_t now_ns) {
     }
   }
   return overflowed || batch_.events() > before + kBusyEvents;
+}
+
+void Worker::FollowArming(uint64_t now_ns) {
+  if (auto command = upstream_->TakeCommand()) arming_.Take(*command, now_ns);
+  arming_.Update(now_ns);
+  if (arming_.changed()) {
+    // The order is that of arming.h.
+    if (!arming_.armed()) {
+      for (auto& [key, target] : targets_) target->Disarm(now_ns);
+      arming_.SetEnd(MonotonicNs());
+    }
+    if (!SpoolStretch()) return;  // no room: again with the next pass
+    arming_.Settle();
+    if (arming_.armed()) {
+      gpu_clock_->origin_ns = 0;
+      for (auto& [key, target] : targets_) target->Arm(arming_.plan(), now_ns);
+    } else {
+      asleep_since_ns_ = now_ns;
+      next_sign_ns_ = now_ns + kFirstSignNs;
+    }
+    ReportStatus(now_ns, /*now=*/true);
+    LogInfo(arming_.armed() ? "the job is armed" : "the job is asleep");
+  }
+  TellArming();
+  ShowThatItSleeps(now_ns);
+}
+
+bool Worker::SpoolStretch() {
+  auto stretch = arming_.Stretch();
+  if (!stretch) return true;
+  Flush(MonotonicNs());
+  batch_.AddStretch(*stretch);
+  absl::Status status = spool_->Append(batch_.batch());
+  batch_.Reset();
+  if (!status.ok()) LogWarning(status.ToString());
+  return status.ok();
+}
+
+void Worker::TellArming() {
+  lull::v1::ArmState state;
+  state.set_command(arming_.command());
+  state.set_armed(arming_.armed());
+  state.set_error(arming_.error());
+  for (auto& [key, target] : targets_) {
+    if (!target->ended() && !target->corrupt()) {
+      state.set_processes(state.processes() + 1);
+    }
+  }
+  std::string bytes = state.SerializeAsString();
+  if (told_once_ && bytes == told_arming_) return;
+  told_once_ = true;
+  told_arming_ = std::move(bytes);
+  upstream_->TellArming(state);
+}
+
+// Counters that do not change are not sent again. But of a job that sleeps nothing else
+// is heard, and what it last recorded is only complete as of a later time.
+void Worker::ShowThatItSleeps(uint64_t now_ns) {
+  if (arming_.armed() || now_ns < next_sign_ns_) return;
+  next_sign_ns_ =
+      now_ns + std::clamp(now_ns - asleep_since_ns_, kFirstSignNs, kLongestSignNs);
+  for (auto& [key, target] : targets_) target->RepeatCounters();
 }
 
 void Worker::ControlTargets(uint64_t now_ns) {
@@ -314,7 +395,7 @@ bool Worker::FinishJob(uint64_t now_ns) {
   if (spool_->state().job_ended) return true;
   // Targets that outlived the grace time: what they have done so far is reported.
   for (auto& [key, target] : targets_) {
-    target->Disarm();
+    target->Disarm(now_ns);
     while (!target->Read(&batch_)) Flush(now_ns);
     target->AddCounters(&batch_, now_ns, /*final=*/true);
   }
@@ -347,6 +428,8 @@ void Worker::ReportStatus(uint64_t now_ns, bool now) {
     status.events_read += target->events_read();
     status.events_lost += target->events_lost();
   }
+  status.armed = arming_.armed();
+  status.gpu = arming_.plan();
   status.batches_spooled = spool_->last_sequence();
   status.batches_acknowledged = spool_->acknowledged();
   status.connected = upstream.connected;

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "daemon/base/unique_fd.h"
+#include "daemon/relay/arming.h"
 #include "daemon/relay/batch_builder.h"
 #include "daemon/relay/channel.h"
 #include "daemon/relay/handshake.h"
@@ -40,6 +41,11 @@ class Worker {
 
   // One pass over all targets; true when it found enough to come back soon.
   bool ReadTargets(uint64_t now_ns);
+  // Takes commands, and has the targets do what is asked for.
+  void FollowArming(uint64_t now_ns);
+  bool SpoolStretch();
+  void TellArming();
+  void ShowThatItSleeps(uint64_t now_ns);
   void ControlTargets(uint64_t now_ns);
   void EndTargets(uint64_t now_ns);
   void FlushIfDue(uint64_t now_ns);
@@ -62,6 +68,11 @@ class Worker {
   ModuleCache modules_;
   BatchBuilder batch_;
   uint64_t batch_began_ns_ = 0;
+  Arming arming_;
+  bool told_once_ = false;
+  std::string told_arming_;  // to the upstream, serialised
+  uint64_t asleep_since_ns_ = 0;
+  uint64_t next_sign_ns_ = 0;  // of life, while the job sleeps
   std::shared_ptr<GpuClock> gpu_clock_ = std::make_shared<GpuClock>();
   std::map<uint64_t, std::unique_ptr<Target>> targets_;
   uint64_t next_key_ = 1;  // for orphans

@@ -34,6 +34,15 @@ struct JobRow {
   uint64_t relay_cpu_ns = 0;
   uint64_t last_event_ns = 0;        // end of the latest event
   uint64_t touched_realtime_ns = 0;  // last commit that concerned it
+  bool dormant = false;              // was started asleep
+};
+
+// A stretch of time in which the job was armed. A job without any that is not dormant
+// was armed all the time.
+struct StretchRow {
+  uint64_t number = 0;
+  uint64_t start_ns = 0;
+  uint64_t end_ns = 0;  // 0: goes on
 };
 
 struct ProcessRow {

@@ -26,7 +26,9 @@ CREATE TABLE jobs(
   user TEXT, lull_version TEXT, start_ns INT, start_realtime_ns INT, budget REAL,
   ended INT, exit_status_known INT, exit_status INT, end_ns INT, relay_cpu_ns INT,
   last_event_ns INT, touched_realtime_ns INT, gpu_mode INT, gpu_schedule TEXT,
-  deleting INT NOT NULL DEFAULT 0);
+  deleting INT NOT NULL DEFAULT 0, dormant INT NOT NULL DEFAULT 0);
+CREATE TABLE stretches(job INT, number INT, start_ns INT, end_ns INT,
+  PRIMARY KEY(job, number)) WITHOUT ROWID;
 CREATE TABLE processes(
   id INTEGER PRIMARY KEY, job INT NOT NULL, key INT NOT NULL, pid INT, parent_pid INT,
   start_ns INT, end_ns INT, command TEXT, executable TEXT, python_version TEXT,
@@ -86,6 +88,16 @@ CREATE INDEX blocks_by_time ON blocks(process, max_ns, min_ns);
 CREATE INDEX small_blocks ON blocks(process, ring, first_position, count) WHERE small;
 CREATE TABLE live_blocks(process INT, allocator INT, address INT, series INT,
   bytes INT, since_ns INT, PRIMARY KEY(process, allocator, address)) WITHOUT ROWID;
+)sql";
+
+// From schema 5: there were no jobs that sleep.
+constexpr char kConvert5[] = R"sql(
+BEGIN IMMEDIATE;
+ALTER TABLE jobs ADD COLUMN dormant INT NOT NULL DEFAULT 0;
+CREATE TABLE stretches(job INT, number INT, start_ns INT, end_ns INT,
+  PRIMARY KEY(job, number)) WITHOUT ROWID;
+PRAGMA user_version=6;
+COMMIT;
 )sql";
 
 absl::Status Foreign(const std::string& path) {
@@ -160,6 +172,10 @@ absl::Status PrepareSchema(Database& db) {
   LULL_ASSIGN_OR_RETURN(int64_t tables, db.Value("SELECT count(*) FROM sqlite_schema"));
   if (application == 0 && version == 0 && tables == 0) return CreateTables(db);
   if (application != kApplicationId) return Foreign(db.path());
+  if (version == 5) {
+    LULL_RETURN_IF_ERROR(CheckSize(db));
+    return db.Script(kConvert5);
+  }
   if (version != kSchemaVersion) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the database ", db.path(), " has schema ", version,

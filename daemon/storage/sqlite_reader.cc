@@ -14,7 +14,7 @@ namespace {
 #define LULL_JOB_COLUMNS                                                            \
   "id, uuid, name, command, host, user, lull_version, start_ns, start_realtime_ns," \
   "budget, ended, exit_status_known, exit_status, end_ns, relay_cpu_ns,"            \
-  "last_event_ns, touched_realtime_ns, gpu_mode, gpu_schedule"
+  "last_event_ns, touched_realtime_ns, gpu_mode, gpu_schedule, dormant"
 
 JobRow ReadJob(const Row& r) {
   JobRow row;
@@ -37,6 +37,7 @@ JobRow ReadJob(const Row& r) {
   row.touched_realtime_ns = r.Uint(16);
   row.gpu_mode = r.Uint32(17);
   row.gpu_schedule = r.Text(18);
+  row.dormant = r.Int(19) != 0;
   return row;
 }
 
@@ -99,6 +100,15 @@ absl::StatusOr<std::vector<JobRow>> SqliteReader::FindJob(const std::string& uui
   return Collect<JobRow>(
       db_, "SELECT " LULL_JOB_COLUMNS " FROM jobs WHERE uuid=? AND deleting=0", ReadJob,
       uuid);
+}
+
+absl::StatusOr<std::vector<StretchRow>> SqliteReader::Stretches(int64_t job) {
+  return Collect<StretchRow>(
+      db_, "SELECT number, start_ns, end_ns FROM stretches WHERE job=? ORDER BY number",
+      [](const Row& r) {
+        return StretchRow{r.Uint(0), r.Uint(1), r.Uint(2)};
+      },
+      job);
 }
 
 absl::StatusOr<bool> SqliteReader::IsBeingDeleted(const std::string& uuid) {

@@ -20,6 +20,7 @@ class SqliteReader : public StoreReader {
   absl::StatusOr<std::vector<JobRow>> Jobs(uint32_t limit) override;
   absl::StatusOr<std::vector<JobRow>> FindJob(const std::string& uuid) override;
   absl::StatusOr<bool> IsBeingDeleted(const std::string& uuid) override;
+  absl::StatusOr<std::vector<StretchRow>> Stretches(int64_t job) override;
   absl::StatusOr<std::vector<ProcessRow>> Processes(int64_t job) override;
   absl::StatusOr<std::vector<RingRow>> Rings(int64_t process) override;
   absl::StatusOr<std::vector<ApiRow>> Apis(int64_t job) override;

@@ -45,7 +45,8 @@ absl::StatusOr<bool> SqliteWriter::DeleteSomeOf(int64_t job) {
          {"DELETE FROM apis WHERE job=?", "DELETE FROM frames WHERE job=?",
           "DELETE FROM stacks WHERE job=?", "DELETE FROM sites WHERE job=?",
           "DELETE FROM kernel_names WHERE job=?", "DELETE FROM kernels WHERE job=?",
-          "DELETE FROM gpu_streams WHERE job=?", "DELETE FROM jobs WHERE id=?"}) {
+          "DELETE FROM gpu_streams WHERE job=?", "DELETE FROM stretches WHERE job=?",
+          "DELETE FROM jobs WHERE id=?"}) {
       LULL_RETURN_IF_ERROR(db_->Execute(sql, job));
     }
     return false;

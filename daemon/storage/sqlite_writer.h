@@ -24,6 +24,7 @@ class SqliteWriter : public StoreWriter {
 
   absl::Status PutJob(JobRow& row) override;
   absl::Status PutProcess(ProcessRow& row) override;
+  absl::Status PutStretch(int64_t job, const StretchRow& row) override;
   absl::Status PutRing(int64_t process, const RingRow& row) override;
   absl::Status PutApi(int64_t job, const ApiRow& row) override;
   absl::Status PutFrame(int64_t job, const FrameRow& row) override;

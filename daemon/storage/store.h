@@ -55,6 +55,8 @@ class StoreReader {
   virtual absl::StatusOr<std::vector<JobRow>> FindJob(const std::string& uuid) = 0;
   // What MarkForDeletion has hidden and DeleteSome has not finished with.
   virtual absl::StatusOr<bool> IsBeingDeleted(const std::string& uuid) = 0;
+  // In the order of time.
+  virtual absl::StatusOr<std::vector<StretchRow>> Stretches(int64_t job) = 0;
   virtual absl::StatusOr<std::vector<ProcessRow>> Processes(int64_t job) = 0;
   virtual absl::StatusOr<std::vector<RingRow>> Rings(int64_t process) = 0;
   virtual absl::StatusOr<std::vector<ApiRow>> Apis(int64_t job) = 0;
@@ -120,6 +122,7 @@ class StoreWriter {
 
   virtual absl::Status PutJob(JobRow& row) = 0;          // fills id when it is 0
   virtual absl::Status PutProcess(ProcessRow& row) = 0;  // likewise
+  virtual absl::Status PutStretch(int64_t job, const StretchRow& row) = 0;
   virtual absl::Status PutRing(int64_t process, const RingRow& row) = 0;
   virtual absl::Status PutApi(int64_t job, const ApiRow& row) = 0;
   virtual absl::Status PutFrame(int64_t job, const FrameRow& row) = 0;

@@ -132,6 +132,7 @@ enum class TracingReason : uint32_t {
   kForeignClock = 3,  // another user's timestamp callback made records unreadable
   kError = 4,         // a CUPTI call failed; SegmentHeader::cupti_result
   kProcessEnd = 5,
+  kDisarmed = 6,  // the process was put to sleep
 };
 enum class StepSource : uint32_t { kOptimizer = 1, kNvtxRange = 2 };
 

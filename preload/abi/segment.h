@@ -81,12 +81,12 @@ enum class StepHookState : uint32_t {
 // Written by the relay, read by the shim with relaxed loads. The shim copies the
 // built-in defaults in before the handshake, so that it works without a relay.
 struct ControlBlock {
-  std::atomic<uint32_t> armed;              // 0: record nothing, cost nothing
+  std::atomic<uint32_t> armed;              // 0: asleep: record nothing, cost nothing
   std::atomic<uint32_t> thinning;           // Thinning, set by the governor
   std::atomic<uint64_t> wait_threshold_ns;  // shorter host waits are only summed
   std::atomic<uint64_t> late_launch_ns;     // a launch this long after the last
                                             // one takes a full stack
-  std::atomic<uint32_t> gpu_mode;           // GpuMode; constant after the handshake
+  std::atomic<uint32_t> gpu_mode;           // GpuMode
   // Windows in steps, as in torch.profiler.schedule: after `skip_first` steps, `wait`
   // steps without, `warmup` steps traced and thrown away, `active` steps traced, over
   // again `repeat` times (0: until the end). The shim counts steps where there are any.
@@ -100,6 +100,13 @@ struct ControlBlock {
   std::atomic<uint32_t> gpu_by_clock;
   std::atomic<uint32_t> gpu_clock_state;
   std::atomic<uint32_t> gpu_hold;  // 1: no tracing now, the budget is spent
+  // Grows each time that the relay arms the process or changes its GPU plan while it is
+  // armed: steps, and the windows that they drive, count from there. All above is
+  // written before it.
+  std::atomic<uint32_t> arming;
+  // Since when the process is asleep, CLOCK_MONOTONIC; of use while `armed` is 0 and
+  // written before it is. GPU tracing counts as off from there.
+  std::atomic<uint64_t> asleep_since_ns;
 };
 
 enum class GpuMode : uint32_t { kHost = 0, kWindow = 1, kContinuous = 2 };

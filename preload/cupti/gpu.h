@@ -11,7 +11,7 @@
 
 namespace lull {
 
-// UINT64_MAX: never (--gpu host, not recording, given up).
+// UINT64_MAX: never (not recording, given up).
 extern std::atomic<uint64_t> g_gpu_deadline __attribute__((visibility("hidden")));
 
 inline bool gpu_is_due(uint64_t now) {
@@ -20,6 +20,17 @@ inline bool gpu_is_due(uint64_t now) {
 
 // Before the original of a CUDA call. Preserves errno.
 __attribute__((cold, noinline)) void gpu_poll(char* segment);
+
+// CUPTI is tracing, or has something left that is to be collected.
+extern std::atomic<uint32_t> g_gpu_restless __attribute__((visibility("hidden")));
+
+inline bool gpu_is_restless() {
+  return __builtin_expect(g_gpu_restless.load(std::memory_order_relaxed) != 0, 0);
+}
+
+// Before the original of a CUDA call that is not recorded: in a process that was put
+// to sleep, does what gpu_poll() would, which is to end tracing. Preserves errno.
+__attribute__((cold, noinline)) void gpu_settle();
 
 // When recording starts, with a segment that a relay has accepted.
 void gpu_prepare(char* segment);

@@ -14,8 +14,10 @@ namespace lull {
 
 constinit std::atomic<uint64_t> g_gpu_deadline{UINT64_MAX};
 constinit std::atomic<uint32_t> g_gpu_wants_sync{0};
+constinit std::atomic<uint32_t> g_gpu_restless{0};
 
 void gpu_poll(char* segment) { cupti::g_tracer->poll(segment); }
+void gpu_settle() { cupti::g_tracer->settle(); }
 void gpu_prepare(char* segment) { cupti::g_tracer->prepare(segment); }
 void gpu_step_boundary(char* segment) { cupti::g_tracer->step_boundary(segment); }
 void gpu_synchronized(char* segment, bool whole_device) {
@@ -111,8 +113,6 @@ void Tracer::set_state(abi::CuptiState state) {
 }
 
 void Tracer::prepare(char* segment) {
-  auto mode = static_cast<abi::GpuMode>(
-      abi::SegmentView(segment).control().gpu_mode.load(std::memory_order_relaxed));
   bool inherited =
       loaded_.load(std::memory_order_relaxed) && loaded_by_ != raw_getpid();
   busy_.store(0, std::memory_order_relaxed);
@@ -120,12 +120,14 @@ void Tracer::prepare(char* segment) {
   others_ = OtherUsers();
   outbox_count_ = 0;
   steps_.store(0, std::memory_order_relaxed);
+  arming_ = abi::SegmentView(segment).control().arming.load(std::memory_order_acquire);
   if (inherited) phase_ = Phase::kDead;
   generation_.store(g_state->generation.load(std::memory_order_relaxed),
                     std::memory_order_release);
-  bool never = inherited || mode == abi::GpuMode::kHost;
   g_gpu_wants_sync.store(0, std::memory_order_relaxed);
-  g_gpu_deadline.store(never ? UINT64_MAX : 0, std::memory_order_relaxed);
+  g_gpu_restless.store(0, std::memory_order_relaxed);
+  // Not by the mode: that may change with each arming.
+  g_gpu_deadline.store(inherited ? UINT64_MAX : 0, std::memory_order_relaxed);
 }
 
 // --- what is to be done
@@ -135,6 +137,9 @@ Tracer::Wanted Tracer::decide() const {
   const abi::ControlBlock& control = abi::SegmentView(segment_).control();
   using abi::TracingReason;
   using abi::TracingState;
+  if (control.armed.load(std::memory_order_relaxed) == 0) {
+    return {TracingState::kOff, TracingReason::kDisarmed, window_};
+  }
   auto mode =
       static_cast<abi::GpuMode>(control.gpu_mode.load(std::memory_order_relaxed));
   if (mode == abi::GpuMode::kHost) {
@@ -155,7 +160,27 @@ Tracer::Wanted Tracer::decide() const {
   }
   Planned planned =
       plan_step(schedule_of(control), steps_.load(std::memory_order_relaxed));
-  return {planned.state, TracingReason::kSchedule, planned.window};
+  return {planned.state, TracingReason::kSchedule, first_window_ + planned.window};
+}
+
+// A new arming begins with a plan of its own: steps count from here.
+void Tracer::take_arming() {
+  uint32_t arming =
+      abi::SegmentView(segment_).control().arming.load(std::memory_order_acquire);
+  if (arming == arming_) return;
+  arming_ = arming;
+  steps_.store(0, std::memory_order_relaxed);
+  first_window_ = windows_begun_;
+}
+
+// When a stop takes effect. A sleeping process may make its next call much later than
+// it was put to sleep, and what the device does meanwhile is nobody's business.
+uint64_t Tracer::end_of_tracing(uint64_t now) const {
+  const abi::ControlBlock& control = abi::SegmentView(segment_).control();
+  if (control.armed.load(std::memory_order_acquire) != 0) return now;
+  uint64_t asleep = control.asleep_since_ns.load(std::memory_order_relaxed);
+  if (asleep < started_ns_) return started_ns_;
+  return asleep < now ? asleep : now;
 }
 
 void Tracer::follow(const Wanted& wanted, uint64_t now) {
@@ -192,6 +217,7 @@ void Tracer::look_after(uint64_t now) {
       yield(abi::TracingReason::kForeignClock);
     }
   }
+  take_arming();
   follow(decide(), now);
   if (rest_due_ns_ != 0 && now >= rest_due_ns_) collect_rest(false);
   if (phase_ == Phase::kOn) {
@@ -211,6 +237,7 @@ void Tracer::schedule_next(uint64_t now) {
   g_gpu_deadline.store(never ? UINT64_MAX : now + period, std::memory_order_relaxed);
   bool wants_sync = phase_ == Phase::kOn || rest_due_ns_ != 0;
   g_gpu_wants_sync.store(wants_sync, std::memory_order_relaxed);
+  g_gpu_restless.store(busy && phase_ != Phase::kDead, std::memory_order_relaxed);
 }
 
 void Tracer::describe_devices_once(uint64_t now) {
@@ -239,6 +266,15 @@ void Tracer::poll(char* segment) {
   if (!lock.held()) return;
   SelfTime self(segment);
   look_after(monotonic_ns());
+}
+
+void Tracer::settle() {
+  uint64_t now = monotonic_ns();
+  if (!is_ours()) {
+    g_gpu_restless.store(0, std::memory_order_relaxed);
+  } else if (gpu_is_due(now)) {
+    poll(segment_);
+  }
 }
 
 void Tracer::step_boundary(char* segment) {
@@ -280,7 +316,10 @@ void Tracer::at_exit() {
   if (phase_ == Phase::kOn && alive) {
     uint64_t now = monotonic_ns();
     switch_off();
-    tell(abi::TracingState::kOff, abi::TracingReason::kProcessEnd, now);
+    bool asleep = decide().reason == abi::TracingReason::kDisarmed;
+    tell(abi::TracingState::kOff,
+         asleep ? abi::TracingReason::kDisarmed : abi::TracingReason::kProcessEnd,
+         end_of_tracing(now));
     rest_due_ns_ = now;
   }
   if (rest_due_ns_ != 0 && alive) collect_rest(true);
@@ -288,6 +327,7 @@ void Tracer::at_exit() {
   send_outbox();
   phase_ = Phase::kDead;
   g_gpu_wants_sync.store(0, std::memory_order_relaxed);
+  g_gpu_restless.store(0, std::memory_order_relaxed);
   g_gpu_deadline.store(UINT64_MAX, std::memory_order_relaxed);
 }
 

@@ -41,6 +41,7 @@ class Tracer {
   // --- called by the hooks (gpu.h) -----------------------------------------------
   void prepare(char* segment);
   void poll(char* segment);
+  void settle();
   void step_boundary(char* segment);
   void synchronized(char* segment, bool whole_device);
   void at_exit();
@@ -82,6 +83,8 @@ class Tracer {
 
   // tracer.cc: what is to be done
   Wanted decide() const;
+  void take_arming();
+  uint64_t end_of_tracing(uint64_t now) const;
   void look_after(uint64_t now);
   void follow(const Wanted& wanted, uint64_t now);
   void yield(abi::TracingReason reason);
@@ -125,6 +128,8 @@ class Tracer {
   abi::TracingState told_ = abi::TracingState::kOff;
   uint32_t window_ = 0;         // the one told of last
   uint32_t windows_begun_ = 0;  // where they are not numbered by steps
+  uint32_t arming_ = 0;         // the one that steps count from
+  uint32_t first_window_ = 0;   // of that arming
   abi::TracingReason yield_reason_ = {};
   uint64_t try_again_ns_ = 0;             // no start before
   uint32_t refused_window_ = 0;           // 1 + the one that was unreadable; 0: none

@@ -139,7 +139,7 @@ void Tracer::stop(abi::TracingReason reason) {
   switch_off();
   phase_ = Phase::kOff;
   set_state(abi::CuptiState::kReady);
-  tell(abi::TracingState::kOff, reason, now);
+  tell(abi::TracingState::kOff, reason, end_of_tracing(now));
   flush(kFlushCompleted, kRestPeriodNs);
   stopped_ns_ = now;
   rest_due_ns_ = now + kRestPeriodNs;

@@ -49,7 +49,10 @@ inline const void* as_pointer(unsigned long long address) {
     Guard guard(__builtin_frame_address(0));                                         \
     char* segment =                                                                  \
         guard.outermost() ? recording_segment_or_start(Trigger::kGpuCall) : nullptr; \
-    if (segment == nullptr) return original arguments;                               \
+    if (segment == nullptr) {                                                        \
+      if (gpu_is_restless() && guard.outermost()) gpu_settle();                      \
+      return original arguments;                                                     \
+    }                                                                                \
     uint64_t start = monotonic_ns();                                                 \
     if (gpu_is_due(start)) {                                                         \
       gpu_poll(segment);                                                             \

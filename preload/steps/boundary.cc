@@ -9,8 +9,10 @@
 namespace lull {
 namespace {
 
-// `generation`: a fork child begins anew, with its own segment.
+// `generation`: a fork child begins anew, with its own segment. `arming`: what was
+// before the process was put to sleep is no step.
 std::atomic<uint32_t> g_generation{0};
+std::atomic<uint32_t> g_arming{0};
 std::atomic<uint64_t> g_boundary_ns{0};  // 0: none yet
 std::atomic<uint64_t> g_number{0};
 
@@ -44,6 +46,11 @@ void step_boundary(abi::StepSource source) {
   if (g_generation.exchange(generation, std::memory_order_relaxed) != generation) {
     g_boundary_ns.store(0, std::memory_order_relaxed);
     g_number.store(0, std::memory_order_relaxed);
+  }
+  uint32_t arming =
+      abi::SegmentView(segment).control().arming.load(std::memory_order_relaxed);
+  if (g_arming.exchange(arming, std::memory_order_relaxed) != arming) {
+    g_boundary_ns.store(0, std::memory_order_relaxed);
   }
   uint64_t start = g_boundary_ns.exchange(now, std::memory_order_relaxed);
   if (start != 0 && start < now) record_step(segment, start, now, source);

@@ -240,7 +240,7 @@ class Answers(LullCase):
                 self.assertGreater(len(json.loads(answer.stdout)[lists[verb]]), 0)
 
     def test_help_of_every_verb_has_an_example(self):
-        for verb in (*QUERIES, "run", "doctor", "relay"):
+        for verb in (*QUERIES, "run", "arm", "disarm", "doctor", "relay"):
             with self.subTest(verb=verb):
                 done = self.lull(verb, "--help")
                 self.assertEqual((done.returncode, done.stderr), (0, ""))

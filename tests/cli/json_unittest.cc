@@ -32,7 +32,8 @@ TEST(JsonReport, OfSyncsHasTheAgreedKeysInOrder) {
   EXPECT_THAT(
       Keys(json["job"]),
       ElementsAre("id", "name", "command", "host", "started_at", "duration_ms",
-                  "exit_status", "ended", "events", "processes", "working_processes"));
+                  "exit_status", "ended", "events", "processes", "working_processes",
+                  "armed", "recorded", "recorded_ms"));
   EXPECT_THAT(Keys(json["sync_points"][0]),
               ElementsAre("api", "calls", "blocked_ms", "max_ms", "bytes",
                           "judged_calls", "judged_blocked_ms", "needed_ms", "wasted_ms",

@@ -37,6 +37,8 @@ bool refresh_tail() {
 }
 char* try_start_recording(Trigger) { return nullptr; }
 std::atomic<uint64_t> g_gpu_deadline{UINT64_MAX};
+std::atomic<uint32_t> g_gpu_restless{0};
+void gpu_settle() {}
 std::atomic<uint32_t> g_gpu_wants_sync{0};
 void gpu_poll(char*) {}
 void gpu_synchronized(char*, bool) {}

@@ -4,6 +4,7 @@
 
 #include "cli/render/advice/evidence.h"
 #include "cli/render/advice/rules.h"
+#include "cli/render/arming.h"
 
 namespace lull {
 namespace {
@@ -34,7 +35,7 @@ Shares SharesOf(const v1::ReportReply& reply) {
   Shares shares;
   for (const v1::ProcessRow& row : reply.processes()) {
     if (any && !works(row)) continue;
-    shares.working_ns += row.duration_ns();
+    shares.working_ns += RecordedNs(row);
     shares.blocked_ns += row.blocked_ns();
     shares.data_wait_ns += row.data_wait_ns();
     shares.gc_ns += row.gc_ns();

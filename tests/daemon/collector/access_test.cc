@@ -71,6 +71,14 @@ TEST(Token, IsAskedOfEveryCall) {
     EXPECT_EQ(
         lull::v1::Query::NewStub(channel)->ListJobs(&context, {}, &jobs).error_code(),
         grpc::StatusCode::UNAUTHENTICATED);
+    grpc::ClientContext another;
+    if (*token != '\0') {
+      another.AddMetadata("authorization", std::string("Bearer ") + token);
+    }
+    lull::v1::ArmReply armed;
+    EXPECT_EQ(
+        lull::v1::Control::NewStub(channel)->Arm(&another, {}, &armed).error_code(),
+        grpc::StatusCode::UNAUTHENTICATED);
   }
   EXPECT_TRUE(GetStatus(channel, "right").ok());
   test::FakeRelay relay(channel, "right");

@@ -225,6 +225,9 @@ class BrokenWriter : public storage::StoreWriter {
   absl::Status PutProcess(storage::ProcessRow& row) override {
     return real_.PutProcess(row);
   }
+  absl::Status PutStretch(int64_t j, const storage::StretchRow& row) override {
+    return real_.PutStretch(j, row);
+  }
   absl::Status PutRing(int64_t p, const storage::RingRow& row) override {
     return real_.PutRing(p, row);
   }

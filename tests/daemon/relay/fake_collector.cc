@@ -43,6 +43,28 @@ void FakeCollector::BreakAfter(int batches) {
   break_after_ = batches;
 }
 
+void FakeCollector::Command(lull::v1::ArmCommand command) {
+  std::lock_guard lock(mutex_);
+  command_ = std::move(command);
+  lull::v1::IngestReply reply;
+  *reply.mutable_arm() = *command_;
+  if (stream_ != nullptr) stream_->Write(reply);
+}
+
+bool FakeCollector::commanded() const {
+  std::lock_guard lock(mutex_);
+  return command_.has_value();
+}
+
+// Under the lock: one write at a time.
+void FakeCollector::Send(ReplyStream* stream, uint64_t acknowledged) {
+  std::lock_guard lock(mutex_);
+  lull::v1::IngestReply reply;
+  reply.set_acknowledged_sequence(acknowledged);
+  if (command_) *reply.mutable_arm() = *command_;
+  stream->Write(reply);
+}
+
 Collected FakeCollector::collected() const {
   std::lock_guard lock(mutex_);
   return collected_;
@@ -76,21 +98,34 @@ grpc::Status FakeCollector::Stream(
   {
     std::lock_guard lock(mutex_);
     collected_.hello = request.hello();
+    if (request.hello().has_arming()) collected_.arming = request.hello().arming();
+    stream_ = stream;
   }
+  struct Closer {
+    FakeCollector* collector;
+    ReplyStream* stream;
+    ~Closer() {
+      std::lock_guard lock(collector->mutex_);
+      if (collector->stream_ == stream) collector->stream_ = nullptr;
+    }
+  } closer{this, stream};
+  if (commanded()) Send(stream, 0);
   int batches = 0;
   while (stream->Read(&request)) {
-    lull::v1::IngestReply reply;
     bool silent;
     {
       std::lock_guard lock(mutex_);
+      if (request.has_arming()) {
+        collected_.arming = request.arming();
+        continue;
+      }
       Store(request.batch());
       if (break_after_ > 0 && ++batches >= break_after_) {
         return grpc::Status(grpc::StatusCode::UNAVAILABLE, "broken on purpose");
       }
-      reply.set_acknowledged_sequence(request.batch().sequence());
       silent = silent_;
     }
-    if (!silent) stream->Write(reply);
+    if (!silent) Send(stream, request.batch().sequence());
   }
   return grpc::Status::OK;
 }
@@ -185,6 +220,9 @@ void FakeCollector::Store(const lull::v1::Batch& batch) {
     for (const auto& def : gpu.devices()) {
       collected_.gpu_devices[{key, def.ref()}] = def;
     }
+  }
+  for (const auto& stretch : batch.stretches()) {
+    collected_.stretches[stretch.number()] = stretch;
   }
   for (const auto& api : batch.apis()) collected_.apis[api.id()] = api;
   for (const auto& run : batch.rings()) {

@@ -43,6 +43,8 @@ struct Collected {
   uint64_t last_sequence = 0;
   uint64_t batches = 0;  // repeated ones included
   int streams = 0;
+  std::optional<lull::v1::ArmState> arming;             // as it was told last
+  std::map<uint64_t, lull::v1::ArmedStretch> stretches;  // by number
   std::vector<std::string> violations;  // of the contract in proto/ingest.proto
 };
 
@@ -59,6 +61,10 @@ class FakeCollector final : public lull::v1::Ingest::Service {
   // Breaks the stream without an acknowledgement after so many batches. 0: never.
   void BreakAfter(int batches);
 
+  // Sends a command at the beginning of each stream, and with each reply, as long as
+  // it is the last one.
+  void Command(lull::v1::ArmCommand command);
+
   Collected collected() const;
   // Waits until a job's end has come; false after `timeout`.
   bool WaitForJobEnd(absl::Duration timeout) const;
@@ -69,6 +75,10 @@ class FakeCollector final : public lull::v1::Ingest::Service {
       override;
 
  private:
+  using ReplyStream =
+      grpc::ServerReaderWriter<lull::v1::IngestReply, lull::v1::IngestRequest>;
+  bool commanded() const;
+  void Send(ReplyStream* stream, uint64_t acknowledged);
   // Under mutex_:
   void Store(const lull::v1::Batch& batch);
   void StoreRing(const lull::v1::RingBatch& run);
@@ -81,6 +91,8 @@ class FakeCollector final : public lull::v1::Ingest::Service {
   mutable std::condition_variable job_ended_;
   Collected collected_;
   std::string token_;
+  std::optional<lull::v1::ArmCommand> command_;
+  ReplyStream* stream_ = nullptr;  // the one that is open
   bool silent_ = false;
   int break_after_ = 0;
 };

@@ -95,6 +95,124 @@ TEST_F(RelayTest, ArmsATargetAndSetsItsThresholds) {
   EXPECT_EQ(control.late_launch_ns.load(), abi::kDefaultLateLaunchNs);
 }
 
+lull::v1::ArmCommand ArmCommand(uint64_t number, bool armed, uint64_t for_ns = 0) {
+  lull::v1::ArmCommand command;
+  command.set_number(number);
+  command.set_armed(armed);
+  command.set_for_ns(for_ns);
+  return command;
+}
+
+TEST_F(RelayTest, ATargetOfADormantJobSleepsFromItsWelcomeOn) {
+  collector_->Start();
+  RelayOptions options = Options();
+  options.dormant = true;
+  StartKeeper(options);
+  kill(keeper_->worker_pid(), SIGSTOP);  // it is not the worker that puts it to sleep
+  FakeSegment segment;
+  segment.view().control().armed = 1;  // as the shim begins
+  int accepted = 0;
+  StartTarget(&segment, &accepted);
+  ASSERT_EQ(accepted, 1);
+  EXPECT_EQ(segment.view().control().armed, 0u);
+  EXPECT_GT(segment.view().control().asleep_since_ns, 0u);
+  kill(keeper_->worker_pid(), SIGCONT);
+  ASSERT_EQ(Finish(), absl::OkStatus());
+  EXPECT_TRUE(collector_->collected().hello.job().dormant());
+  EXPECT_EQ(collector_->collected().stretches.size(), 0u);
+}
+
+TEST_F(RelayTest, ArmsAndDisarmsAllTargetsOnCommand) {
+  collector_->Start();
+  RelayOptions options = Options();
+  options.dormant = true;
+  StartKeeper(options);
+  FakeSegment first, second;
+  StartTarget(&first);
+  StartTarget(&second);
+  ASSERT_TRUE(PollUntil([&] {
+    auto arming = collector_->collected().arming;
+    return arming && arming->processes() == 2 && !arming->armed();
+  }));
+  lull::v1::ArmCommand arm = ArmCommand(1, true);
+  arm.mutable_gpu()->set_mode(static_cast<uint32_t>(abi::GpuMode::kContinuous));
+  collector_->Command(arm);
+  ASSERT_TRUE(PollUntil([&] { return collector_->collected().arming->armed(); }));
+  EXPECT_EQ(collector_->collected().arming->processes(), 2u);
+  for (FakeSegment* segment : {&first, &second}) {
+    abi::ControlBlock& control = segment->view().control();
+    EXPECT_EQ(control.armed, 1u);
+    EXPECT_EQ(control.arming, 1u);
+    EXPECT_EQ(control.gpu_mode, static_cast<uint32_t>(abi::GpuMode::kContinuous));
+  }
+  FakeSegment third;  // comes to an armed job
+  StartTarget(&third);
+  ASSERT_TRUE(PollUntil([&] { return collector_->collected().arming->processes() == 3; }));
+  EXPECT_EQ(third.view().control().armed, 1u);
+
+  collector_->Command(ArmCommand(2, false));
+  ASSERT_TRUE(PollUntil([&] { return !collector_->collected().arming->armed(); }));
+  EXPECT_EQ(first.view().control().armed, 0u);
+  EXPECT_EQ(third.view().control().armed, 0u);
+  ASSERT_EQ(Finish(), absl::OkStatus());
+  Collected got = collector_->collected();
+  EXPECT_THAT(got.violations, IsEmpty());
+  ASSERT_EQ(got.stretches.size(), 1u);
+  EXPECT_GT(got.stretches[1].start_ns(), got.hello.job().start_ns());
+  EXPECT_GT(got.stretches[1].end_ns(), got.stretches[1].start_ns());
+}
+
+TEST_F(RelayTest, SleepsAgainByItsOwnClockWhileTheCollectorIsAway) {
+  collector_->Start();
+  RelayOptions options = Options();
+  options.dormant = true;
+  StartKeeper(options);
+  FakeSegment segment;
+  StartTarget(&segment);
+  collector_->Command(ArmCommand(1, true, 500'000'000));
+  ASSERT_TRUE(PollUntil([&] { return segment.view().control().armed == 1; }));
+  collector_->Stop();
+  ASSERT_TRUE(PollUntil([&] { return segment.view().control().armed == 0; }));
+  collector_->Start();
+  ASSERT_EQ(Finish(), absl::OkStatus());
+  Collected got = collector_->collected();
+  uint64_t length = got.stretches[1].end_ns() - got.stretches[1].start_ns();
+  EXPECT_GE(length, 500'000'000u);
+  EXPECT_LT(length, 5'000'000'000u);
+}
+
+TEST_F(RelayTest, AWorkerThatIsKilledLeavesTheJobAsItIs) {
+  collector_->Start();
+  RelayOptions options = Options();
+  options.dormant = true;
+  StartKeeper(options);
+  FakeSegment segment;
+  StartTarget(&segment);
+  auto restart = [&] {
+    uint32_t before = keeper_->status().worker_restarts;
+    kill(keeper_->worker_pid(), SIGKILL);
+    ASSERT_TRUE(PollUntil([&] {
+      return keeper_->status().worker_restarts > before && keeper_->status().connected;
+    }));
+  };
+  restart();
+  EXPECT_EQ(segment.view().control().armed, 0u);
+  lull::v1::ArmCommand arm = ArmCommand(1, true, 3'000'000'000);
+  collector_->Command(arm);
+  ASSERT_TRUE(PollUntil([&] { return segment.view().control().armed == 1; }));
+  restart();
+  EXPECT_EQ(segment.view().control().armed, 1u);
+  EXPECT_EQ(segment.view().control().arming, 1u) << "steps count on";
+  // The successor ends the time that its predecessor began.
+  ASSERT_TRUE(PollUntil([&] { return segment.view().control().armed == 0; }));
+  ASSERT_EQ(Finish(), absl::OkStatus());
+  Collected got = collector_->collected();
+  ASSERT_EQ(got.stretches.size(), 1u);
+  uint64_t length = got.stretches[1].end_ns() - got.stretches[1].start_ns();
+  EXPECT_GE(length, 3'000'000'000u);
+  EXPECT_LT(length, 8'000'000'000u);
+}
+
 TEST_F(RelayTest, ATargetKnowsThePlanOfGpuTracingWhenItIsWelcome) {
   collector_->Start();
   RelayOptions options = Options();

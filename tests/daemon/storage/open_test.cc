@@ -113,6 +113,27 @@ TEST(OpenStore, RefusesTheDatabaseOfANewerLull) {
   ExpectRefused(directory / "a.db", "has schema 99");
 }
 
+TEST(OpenStore, ConvertsTheDatabaseOfSchema5) {
+  test::TemporaryDirectory directory;
+  MakeDatabase(directory / "a.db");
+  Sql(directory / "a.db",
+      "DROP TABLE stretches; ALTER TABLE jobs DROP COLUMN dormant;"
+      "INSERT INTO jobs(uuid, name, start_ns) VALUES('5', 'old', 7);"
+      "PRAGMA user_version=5; PRAGMA wal_checkpoint(TRUNCATE)");
+  auto store = OpenSqliteStore(directory / "a.db");
+  ASSERT_TRUE(store.ok()) << store.status();
+  auto jobs = (*store)->writer().reader().FindJob("5");
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  ASSERT_EQ(jobs->size(), 1u);
+  EXPECT_EQ(jobs->front().name, "old");
+  EXPECT_FALSE(jobs->front().dormant);
+  EXPECT_TRUE((*store)->writer().PutStretch(jobs->front().id, {1, 8, 9}).ok());
+  auto stretches = (*store)->writer().reader().Stretches(jobs->front().id);
+  ASSERT_TRUE(stretches.ok()) << stretches.status();
+  ASSERT_EQ(stretches->size(), 1u);
+  EXPECT_EQ(stretches->front().end_ns, 9u);
+}
+
 TEST(OpenStore, RefusesADirectory) {
   test::TemporaryDirectory directory;
   ExpectRefused(directory.path(), "is not a database of lull");

@@ -1,0 +1,58 @@
+#include "cli/render/arming.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "cli/render/format.h"
+#include "cli/render/json_parts.h"
+
+namespace lull {
+namespace {
+
+// Both parts in one unit, or else one cannot see how they compare.
+std::string Seconds(uint64_t ns) {
+  return absl::StrFormat("%.1f s", static_cast<double>(ns) / 1e9);
+}
+
+}  // namespace
+
+std::string ArmedText(const v1::ArmReply& reply) {
+  std::string text = absl::StrCat(reply.armed() ? "armed: job " : "asleep: job ",
+                                  ShortId(reply.job().id()));
+  if (!reply.job().name().empty()) {
+    absl::StrAppend(&text, " \"", Shortened(reply.job().name(), 60), "\"");
+  }
+  absl::StrAppend(&text, ", ", FormatCount(reply.processes()),
+                  reply.processes() == 1 ? " process" : " processes");
+  if (reply.armed() && reply.for_ns() > 0) {
+    absl::StrAppend(&text, ", for ", FormatDuration(reply.for_ns()));
+  }
+  if (reply.processes() == 0) {
+    absl::StrAppend(&text, reply.armed() ? " (those that come are armed as they come)"
+                                         : " (those that come will sleep)");
+  }
+  return text + "\n";
+}
+
+Json ArmedJson(const v1::ArmReply& reply) {
+  return {{"job", JobJson(reply.job())},
+          {"armed", reply.armed()},
+          {"processes", reply.processes()},
+          {"for_ms", MsIf(reply.armed() && reply.for_ns() > 0, reply.for_ns())}};
+}
+
+std::string RecordedText(const v1::Job& job) {
+  if (!job.partly_recorded()) return "";
+  return absl::StrCat("recorded ", Seconds(job.recorded_ns()), " of ",
+                      Seconds(job.duration_ns()), " (", FormatCount(job.stretches()),
+                      job.stretches() == 1 ? " stretch)" : " stretches)");
+}
+
+uint64_t RecordedNs(const v1::Job& job) {
+  return job.partly_recorded() ? job.recorded_ns() : job.duration_ns();
+}
+
+uint64_t RecordedNs(const v1::ProcessRow& process) {
+  return process.has_recorded_ns() ? process.recorded_ns() : process.duration_ns();
+}
+
+}  // namespace lull

@@ -1,0 +1,24 @@
+// What `lull arm` and `lull disarm` answer, and what reports say of a job that did not
+// record all the time.
+#pragma once
+
+#include <string>
+
+#include "cli/render/json.h"
+#include "control.pb.h"
+#include "query.pb.h"
+
+namespace lull {
+
+// "armed: job 3f2a1c20 "resnet", 2 processes, for 60.0 s"
+std::string ArmedText(const v1::ArmReply& reply);
+Json ArmedJson(const v1::ArmReply& reply);
+
+// "recorded 60.0 s of 3602.1 s (2 stretches)"; "" where all of it was.
+std::string RecordedText(const v1::Job& job);
+
+// The time of a job, or process, that the other times are a part of.
+uint64_t RecordedNs(const v1::Job& job);
+uint64_t RecordedNs(const v1::ProcessRow& process);
+
+}  // namespace lull
