@@ -28,7 +28,8 @@ ALLOWED = {
     "daemon/collector": {"proto", "daemon/base", "daemon/aggregate", "daemon/blame",
                          "daemon/steps", "daemon/storage", "daemon/query"},
     "daemon/query": {"proto", "daemon/base", "daemon/aggregate", "daemon/storage"},
-    "cli": {"proto", "daemon/base", "daemon/relay", "daemon/attach"},
+    "cli": {"proto", "daemon/base", "daemon/relay", "daemon/attach", "daemon/inject",
+            "preload/abi"},
 }
 MAY_USE_GRPC = {"daemon/relay", "daemon/collector", "daemon/query", "cli"}
 # The ABI is what both ends of the shared memory compile: it stands on its own.

@@ -1,0 +1,336 @@
+#!/usr/bin/env python3
+"""`lull attach` on jobs that were started without lull: it comes, looks, and leaves them
+as they were.
+
+LULL_ATTACH_ROUNDS attachments to each job (default 12; the slow tier does 100, on every
+CPython of the machine).
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import guest
+import interpreters
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PUPPETS = os.path.join(ROOT, "tests", "puppets")
+sys.path[:0] = [PUPPETS, os.path.join(ROOT, "tests", "sim")]
+import expected
+import truth
+
+BUILT = os.environ["LULL_PUPPETS"]
+SIM = os.environ["LULL_SIM"]
+WORK = os.path.join(BUILT, "libwork12.so")
+GUESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "guests")
+ROUNDS = int(os.environ.get("LULL_ATTACH_ROUNDS", "12"))
+EVERY_PYTHON = ROUNDS >= 100
+DEBIAN_PYTHON = "/usr/bin/python3"  # has PyTorch
+EDGES = 2  # calls that were under way when the recording began or ended
+
+
+def wait_until(condition, seconds=30):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.05)
+    raise AssertionError("it did not happen in time")
+
+
+class Case(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.host = guest.Host()
+        self.addCleanup(self.host.close)
+        folder = tempfile.TemporaryDirectory(prefix="lull-attach-")
+        self.addCleanup(folder.cleanup)
+        self.alive = os.path.join(folder.name, "alive")
+        self.log = os.path.join(folder.name, "truth")
+        with open(self.alive, "w"):
+            pass
+
+    def environment(self, **more):
+        return {**self.host.environment, "LD_LIBRARY_PATH": SIM, "OMP_NUM_THREADS": "2",
+                "LULL_SIM_CONFIG": "kernel_us=100", "PYTHONDONTWRITEBYTECODE": "1", **more}
+
+    def start(self, command, **environment):
+        """A job that knows nothing of lull; it says `training` when it does."""
+        self.job = subprocess.Popen(command, env=self.environment(**environment),
+                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE)
+        self.addCleanup(self.job.wait)
+        self.addCleanup(self.job.kill)
+
+    def outcome(self):
+        if os.path.exists(self.alive):
+            os.remove(self.alive)
+        stdout, stderr = self.job.communicate(timeout=120)
+        return guest.Outcome(self.job.returncode, stdout.decode(), stderr.decode())
+
+    def lull(self, *arguments, **options):
+        return guest.execute([guest.LULL, *arguments], self.host.environment, **options)
+
+    def answer(self, *arguments):
+        done = self.lull(*arguments, "--json")
+        self.assertEqual(done.status, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def attach(self, *options, pid=None):
+        done = self.lull("attach", str(pid or self.job.pid), *options)
+        self.assertEqual(done.status, 0, done.stderr)
+        return done
+
+    def come_and_go(self, *options):
+        """ROUNDS times; the job runs all the while."""
+        for _ in range(ROUNDS):
+            self.assertIsNone(self.job.poll(), "the job has ended")
+            self.attach("--for", "100ms", "--quiet", *options)
+
+
+class Unnoticed(Case):
+    """The same results, output and exit status as without lull."""
+
+    def check_python(self, python, *library):
+        script = [python, os.path.join(GUESTS, "attached_script.py")]
+        self.start([*script, self.alive, *library])
+        self.assertEqual(self.job.stdout.readline(), b"training\n")
+        self.come_and_go("--gpu", "continuous")
+        attached = self.outcome()
+        steps = attached.stdout.split()[0]
+        alone = guest.execute([*script, steps, *library], self.environment())
+        self.assertEqual(attached.stdout, alone.stdout.replace("training\n", ""))
+        self.assertEqual((attached.status, attached.stderr), (7, ""))
+        self.assertEqual((alone.status, alone.stderr), (7, ""))
+
+    def test_python_that_works_on_the_gpu(self):
+        self.check_python(sys.executable, WORK)
+
+    @unittest.skipUnless(EVERY_PYTHON, "in the slow tier")
+    def test_every_python(self):
+        found = interpreters.with_test_suite()
+        self.assertGreater(len(found), 0)
+        for series, python in found.items():
+            with self.subTest(series):
+                self.check_python(python, WORK)
+
+    def test_a_cpp_program(self):
+        self.start([os.path.join(BUILT, "steady_host12"), self.alive])
+        time.sleep(0.3)
+        self.come_and_go("--gpu", "continuous")
+        outcome = self.outcome()
+        self.assertEqual((outcome.status, outcome.stdout, outcome.stderr), (7, "trained\n", ""))
+
+    def test_pytorch(self):
+        script = [DEBIAN_PYTHON, os.path.join(GUESTS, "attached_torch.py"),
+                  str(60 * ROUNDS)]
+        self.start(script)
+        self.assertEqual(self.job.stdout.readline(), b"training\n")
+        for _ in range(ROUNDS):
+            if self.job.poll() is not None:
+                break
+            done = self.lull("attach", str(self.job.pid), "--for", "100ms", "--quiet")
+            self.assertTrue(done.status == 0 or self.job.poll() is not None, done.stderr)
+        attached = self.outcome()
+        alone = guest.execute(script, self.environment())
+        self.assertEqual(attached.stdout, alone.stdout.replace("training\n", ""))
+        self.assertEqual((attached.status, attached.stderr), (alone.status, alone.stderr))
+
+
+class Truthful(Case):
+    def test_reports_what_happened_between_its_marks(self):
+        self.start([os.path.join(BUILT, "steady_host13"), self.alive],
+                   LULL_SIM_LOG=self.log)
+        time.sleep(0.5)
+        self.attach("--for", "3s", "--name", "seen", "--overhead-budget", "100", "--quiet")
+        time.sleep(0.3)
+        self.assertEqual(self.outcome().status, 7)
+        syncs = self.answer("syncs", "seen", "--top", "100")
+        start = self.host.start_ns("seen")
+        (span,) = syncs["job"]["recorded"]
+        since, until = (start + span[end] * 1e6 for end in ("start_ms", "end_ms"))
+        # The shim came some milliseconds after the job of lull began.
+        first = min(event.start for event in truth.load(self.log).calls()
+                    if event.start >= since)
+        calls = {}
+        for record in truth.load(self.log).calls():
+            if record.start >= since and record.end <= until:
+                calls.setdefault(record.name, []).append(record.end - record.start)
+        del first
+        for name, line in (("cudaStreamSynchronize", "steady_sync"),
+                           ("cudaMemcpyAsync", "steady_copy")):
+            rows = [row for row in syncs["sync_points"] if row["api"] == name]
+            self.assertEqual(len(rows), 1, rows)
+            self.assertEqual(rows[0]["site"]["line"], expected.site("steady.cu", line))
+            self.assertEqual(rows[0]["site"]["function"].split("(")[0].split("::")[-1], "step")
+            late = len(calls[name]) - rows[0]["calls"]  # before the slots were ours
+            self.assertGreaterEqual(late, -EDGES)
+            self.assertLess(late, 0.1 * len(calls[name]))
+            mean = sum(calls[name]) / len(calls[name]) / 1e6
+            self.assertAlmostEqual(rows[0]["blocked_ms"] / rows[0]["calls"], mean,
+                                   delta=0.02 * mean + 0.001)
+
+    def test_lines_of_python_appear(self):
+        self.start([sys.executable, os.path.join(GUESTS, "attached_script.py"), self.alive,
+                    WORK])
+        self.assertEqual(self.job.stdout.readline(), b"training\n")
+        self.attach("--for", "1s", "--name", "seen", "--overhead-budget", "100", "--quiet")
+        self.outcome()
+        syncs = self.answer("syncs", "seen")
+        top = syncs["sync_points"][0]
+        self.assertEqual(os.path.basename(top["site"]["file"]), "attached_script.py")
+        with open(top["site"]["file"]) as file:
+            self.assertIn("library.work_step", file.readlines()[top["site"]["line"] - 1])
+        pauses = self.answer("gc", "seen")["gc_pauses"]
+        self.assertGreater(sum(row["count"] for row in pauses), 0)
+
+    def test_gpu_truth_appears_and_goes(self):
+        self.start([os.path.join(BUILT, "steady_host13"), self.alive])
+        time.sleep(0.3)
+        self.attach("--for", "2s", "--gpu", "continuous", "--name", "seen", "--quiet")
+        gaps = self.answer("gaps", "seen")
+        self.assertGreater(gaps["gpu"]["traced_ms"], 1000)
+        self.assertGreater(gaps["gpu"]["idle_ms"], 100)
+        self.assertEqual(self.outcome().status, 7)
+
+
+class Ranks(Case):
+    def test_attach_to_a_launcher_reaches_its_ranks(self):
+        script = os.path.join(self.alive + "-ranks.py")
+        with open(script, "w") as file:
+            file.write(RANKS)
+        self.start([DEBIAN_PYTHON, "-m", "torch.distributed.run", "--standalone",
+                    "--nproc-per-node", "2", script, self.alive])
+        self.addCleanup(lambda: os.path.exists(self.alive) and os.remove(self.alive))
+        self.assertEqual(self.job.stdout.readline(), b"training\n")
+        self.assertEqual(self.job.stdout.readline(), b"training\n")
+        self.attach("--for", "2s", "--name", "seen", "--quiet")
+        report = self.answer("report", "seen")
+        self.assertEqual(sorted(row["rank"] for row in report["processes"]), [0, 1])
+        self.assertEqual(self.outcome().status, 0)
+
+
+RANKS = '''
+import os, sys, time
+import torch, torch.distributed, torch.utils.data
+
+class Items(torch.utils.data.Dataset):
+    def __len__(self):
+        return 1 << 20
+    def __getitem__(self, index):
+        return torch.ones(100)
+
+if __name__ == "__main__":
+    torch.distributed.init_process_group("gloo")
+    loader = iter(torch.utils.data.DataLoader(Items(), batch_size=4, num_workers=2))
+    sys.stdout.write("training\\n")
+    sys.stdout.flush()
+    end = torch.zeros(1)
+    while end.item() == 0:
+        value = next(loader).sum()
+        torch.distributed.all_reduce(value)
+        end[0] = 0 if os.path.exists(sys.argv[1]) else 1
+        torch.distributed.all_reduce(end)
+        time.sleep(0.002)
+'''
+
+
+class Refused(Case):
+    """A clear message, an exit code, and a target that is left alone."""
+
+    def check_refused(self, pid, *words):
+        done = self.lull("attach", str(pid), "--for", "1s")
+        self.assertEqual(done.status, 125, done.stderr)
+        for word in words:
+            self.assertRegex(done.stderr, word)
+        self.assertNotIn("liblull", self.maps(pid))
+
+    @staticmethod
+    def maps(pid):
+        try:
+            with open(f"/proc/{pid}/maps") as file:
+                return file.read()
+        except OSError:
+            return ""
+
+    def test_nobody(self):
+        self.check_refused(4194000, "no process 4194000")
+
+    def test_a_stopped_process(self):
+        self.start([os.path.join(BUILT, "steady_host13"), self.alive])
+        time.sleep(0.2)
+        os.kill(self.job.pid, signal.SIGSTOP)
+        wait_until(lambda: re.search(r"State:\s+T", open(f"/proc/{self.job.pid}/status").read()))
+        self.check_refused(self.job.pid, "stopped", "kill -CONT")
+        os.kill(self.job.pid, signal.SIGCONT)
+        self.assertEqual(self.outcome().status, 7)
+
+    def test_a_job_of_lull_run(self):
+        self.start([guest.LULL, "run", "--quiet", "--",
+                    os.path.join(BUILT, "steady_host13"), self.alive])
+        child = wait_until(lambda: subprocess.run(
+            ["pgrep", "-P", str(self.job.pid), "-f", "^[^ ]*steady_host13"],
+            stdout=subprocess.PIPE).stdout.split())[0]
+        time.sleep(0.3)
+        done = self.lull("attach", child.decode(), "--for", "1s")
+        self.assertEqual(done.status, 125)
+        self.assertIn("lull arm", done.stderr)
+        self.assertEqual(self.outcome().status, 7)
+
+    def test_wrong_command_lines(self):
+        for arguments in (("attach",), ("attach", "--for", "soon", "1"), ("attach", "x")):
+            done = self.lull(*arguments)
+            self.assertEqual(done.status, 2, arguments)
+            self.assertNotEqual(done.stderr, "")
+
+
+class Interrupted(Case):
+    def test_ctrl_c_detaches(self):
+        self.start([os.path.join(BUILT, "steady_host13"), self.alive])
+        time.sleep(0.3)
+        for delay in (0.0, 0.01, 0.03, 0.06, 0.1, 0.3, 1.0):
+            lull = subprocess.Popen([guest.LULL, "attach", str(self.job.pid), "--quiet"],
+                                    env=self.host.environment, stderr=subprocess.PIPE)
+            time.sleep(delay)
+            lull.send_signal(signal.SIGINT)
+            lull.communicate(timeout=60)
+            self.assertIsNone(self.job.poll())
+        self.attach("--for", "200ms", "--quiet")
+        self.assertEqual(self.outcome().status, 7)
+
+    def test_kill_9_at_any_moment_leaves_the_job_alone(self):
+        self.start([sys.executable, os.path.join(GUESTS, "attached_script.py"), self.alive,
+                    WORK])
+        self.assertEqual(self.job.stdout.readline(), b"training\n")
+        for i in range(ROUNDS):
+            lull = subprocess.Popen([guest.LULL, "attach", str(self.job.pid), "--quiet"],
+                                    env=self.host.environment, stderr=subprocess.PIPE)
+            time.sleep(0.01 * i)
+            lull.kill()
+            lull.communicate(timeout=60)
+            self.assertIsNone(self.job.poll())
+        outcome = self.outcome()
+        self.assertEqual((outcome.status, outcome.stderr), (7, ""))
+        self.assertEqual(outcome.stdout.split()[2], "[]")
+
+    def test_a_job_that_ends_meanwhile(self):
+        self.start([os.path.join(BUILT, "steady_host13"), self.alive])
+        time.sleep(0.3)
+        lull = subprocess.Popen([guest.LULL, "attach", str(self.job.pid), "--quiet"],
+                                env=self.host.environment, stderr=subprocess.PIPE)
+        time.sleep(0.5)
+        self.assertEqual(self.outcome().status, 7)
+        lull.communicate(timeout=60)
+        self.assertEqual(lull.returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

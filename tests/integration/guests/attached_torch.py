@@ -1,0 +1,42 @@
+"""A small training on the CPU with PyTorch: attached_torch.py STEPS. Prints the loss of
+each step to the last bit."""
+
+import sys
+import time
+
+import torch
+import torch.utils.data
+
+
+class Pictures(torch.utils.data.Dataset):
+    def __len__(self):
+        return 1 << 20
+
+    def __getitem__(self, index):
+        generator = torch.Generator().manual_seed(index)
+        return torch.randn(3, 16, 16, generator=generator), index % 10
+
+
+def main():
+    torch.manual_seed(1)
+    torch.set_num_threads(2)
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 8, 3), torch.nn.ReLU(), torch.nn.Conv2d(8, 8, 3),
+        torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(8 * 12 * 12, 10))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    loader = torch.utils.data.DataLoader(Pictures(), batch_size=8, num_workers=1)
+    print("training", flush=True)
+    for step, (pictures, labels) in enumerate(loader):
+        if step == int(sys.argv[1]):
+            break
+        loss = torch.nn.functional.cross_entropy(model(pictures), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print(float(loss).hex())
+        time.sleep(0.005)
+    sys.exit(7)
+
+
+if __name__ == "__main__":
+    main()
