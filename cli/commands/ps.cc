@@ -20,6 +20,8 @@ namespace {
 using attach::Examination;
 using attach::Role;
 
+constexpr pid_t kLargestPid = 1 << 22;  // PID_MAX_LIMIT of the kernel
+
 struct PsOptions {
   pid_t pid = 0;  // 0 = all
   bool all = false;
@@ -77,7 +79,7 @@ void AddPs(CLI::App& app, int* exit_code) {
       "allows it is then\nfound out by tracing the process for an instant; it is not "
       "stopped.\n\nExamples:\n  lull ps\n  lull ps --all --json\n  lull ps 4312");
   verb->add_option("PID", options->pid, "explain this process")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, kLargestPid).description(""));
   verb->add_flag("--all", options->all, "DataLoader workers and helpers too");
   verb->add_flag("--json", options->json, "print JSON instead of a table");
   verb->callback([options, exit_code] {

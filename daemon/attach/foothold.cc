@@ -166,10 +166,13 @@ absl::StatusOr<UniqueFd> Foothold::Listen() {
   LULL_ASSIGN_OR_RETURN(sockaddr_un address, SocketAddress(socket_ours));
   UniqueFd listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener) return ErrnoStatus(errno, "cannot make a socket");
+  // bind() makes the file with the socket's own mode, less the umask. The socket is
+  // ours, the file the target's.
+  if (fchmod(listener.get(), 0600) != 0) {
+    return ErrnoStatus(errno, "cannot make a private socket");
+  }
   ActAs target(user_, group_);
-  // bind() makes the file with the socket's own mode, less the umask.
-  if (fchmod(listener.get(), 0600) != 0 ||
-      bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) !=
+  if (bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) !=
           0 ||
       listen(listener.get(), SOMAXCONN) != 0) {
     return ErrnoStatus(errno, absl::StrCat("cannot listen on ", socket_as_target));

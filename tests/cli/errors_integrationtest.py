@@ -73,6 +73,11 @@ class WrongCommandLines(Complaints):
             self.complains(self.lull(*verb, "h:1", "--token-file", token, *tail), 2,
                            f"chmod 600 {token}")
 
+    def test_ps_wants_a_pid(self):
+        for word in ("train.py", "0", "-1", "99999999999"):
+            with self.subTest(word=word):
+                self.complains(self.lull("ps", word), 2)
+
     def test_relay_wants_one_thing_to_do(self):
         self.complains(self.lull("relay"), 2, "--socket PATH", "--deliver DIR")
         self.complains(self.lull("relay", "--socket", self.folder + "/s", "--schedule", "x"),
@@ -240,7 +245,7 @@ class Answers(LullCase):
                 self.assertGreater(len(json.loads(answer.stdout)[lists[verb]]), 0)
 
     def test_help_of_every_verb_has_an_example(self):
-        for verb in (*QUERIES, "run", "arm", "disarm", "doctor", "relay"):
+        for verb in (*QUERIES, "run", "attach", "ps", "arm", "disarm", "doctor", "relay"):
             with self.subTest(verb=verb):
                 done = self.lull(verb, "--help")
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
