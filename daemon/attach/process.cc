@@ -110,10 +110,11 @@ void ReadArguments(const Procfs& procfs, Process* process) {
   process->arguments = absl::StrSplit(text, '\0');
 }
 
-// The folder of a process that the kernel shields belongs to root, not to its user.
+// The files of a process that the kernel shields belong to root, not to its user; its
+// folder itself does not tell.
 void ReadDumpable(const Procfs& procfs, Process* process) {
   struct stat info;
-  if (stat(procfs.Path(process->pid, "").c_str(), &info) == 0) {
+  if (stat(procfs.Path(process->pid, "status").c_str(), &info) == 0) {
     process->dumpable = info.st_uid == process->users.effective;
   }
 }
