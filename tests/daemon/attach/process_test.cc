@@ -166,8 +166,9 @@ TEST(PythonVersion, IsReadFromNamesOfInterpretersAndLibraries) {
 }
 
 TEST(ReadRank, BelievesTheInnermostLauncher) {
-  std::string environment(
-      "SLURM_PROCID=1\0SLURM_NTASKS=2\0RANK=9\0LOCAL_RANK=1\0WORLD_SIZE=16\0", 68);
+  using namespace std::string_literals;
+  std::string environment =
+      "SLURM_PROCID=1\0SLURM_NTASKS=2\0RANK=9\0LOCAL_RANK=1\0WORLD_SIZE=16\0"s;
   Rank rank = ReadRank(environment);
   EXPECT_EQ(rank.rank, 9);
   EXPECT_EQ(rank.local_rank, 1);
