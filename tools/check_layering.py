@@ -24,7 +24,7 @@ ALLOWED = {
     "daemon/storage": {"daemon/base", "daemon/aggregate", "proto"},
     "daemon/relay": {"preload/abi", "proto", "daemon/base"},
     # One pure file of the shim's: both judge a command line alike.
-    "daemon/attach": {"daemon/base", "preload/entry/process_kind.h"},
+    "daemon/attach": {"daemon/base", "preload/abi", "preload/entry/process_kind.h"},
     "daemon/collector": {"proto", "daemon/base", "daemon/aggregate", "daemon/blame",
                          "daemon/steps", "daemon/storage", "daemon/query"},
     "daemon/query": {"proto", "daemon/base", "daemon/aggregate", "daemon/storage"},

@@ -79,7 +79,8 @@ void AddArm(CLI::App& app, int* exit_code) {
       "on\nother hosts, through the job's collector. It answers once the job's relay "
       "has "
       "done it.\nA job that is armed already goes on as the new command says.\n\n"
-      "Examples:\n  lull arm resnet --for 60s    (after: lull run --dormant --name resnet "
+      "Examples:\n  lull arm resnet --for 60s    (after: lull run --dormant --name "
+      "resnet "
       "-- ...)\n"
       "  lull arm resnet --for 10s --gpu continuous\n"
       "  lull arm resnet --schedule wait=50,warmup=1,active=3");

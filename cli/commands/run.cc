@@ -59,8 +59,10 @@ void AddRun(CLI::App& app, const CommandLine& line, int* exit_code) {
       "Examples:\n  lull run -- python train.py --lr 0.1\n"
       "  lull run --name resnet -- torchrun --nproc-per-node 8 train.py\n"
       "  lull run --schedule wait=50,warmup=1,active=3 -- python train.py\n"
-      "  lull run --dormant --name resnet -- python train.py   (then: lull arm resnet)");
-  verb->add_option("--name", options->session.name, "a name for the job, to ask for it later")
+      "  lull run --dormant --name resnet -- python train.py   (then: lull arm "
+      "resnet)");
+  verb->add_option("--name", options->session.name,
+                   "a name for the job, to ask for it later")
       ->type_name("NAME");
   verb->add_flag("--quiet", options->session.quiet, "no summary at the end");
   verb->add_option("--overhead-budget", options->session.overhead_budget_percent,

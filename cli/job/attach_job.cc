@@ -35,7 +35,9 @@ namespace {
 constexpr absl::Duration kTracingPatience = absl::Seconds(10);
 constexpr int kTickMs = 200;
 
-void Say(const std::string& text) { fprintf(stderr, "lull attach: %s\n", text.c_str()); }
+void Say(const std::string& text) {
+  fprintf(stderr, "lull attach: %s\n", text.c_str());
+}
 
 class Attach {
  public:
@@ -68,12 +70,14 @@ class Attach {
     LULL_ASSIGN_OR_RETURN(std::string library, FindPreloadLibrary());
     LULL_RETURN_IF_ERROR(Choose());
     LULL_RETURN_IF_ERROR(TakeSignals());
-    LULL_ASSIGN_OR_RETURN(
-        session_, Session::Plan("attach", options_.session, CommandOf(options_.pids[0])));
+    LULL_ASSIGN_OR_RETURN(session_, Session::Plan("attach", options_.session,
+                                                  CommandOf(options_.pids[0])));
     LULL_ASSIGN_OR_RETURN(
         attach::Foothold foothold,
         attach::MakeFoothold(chosen_.front(), {library, session_->runtime()}));
     foothold_.emplace(std::move(foothold));
+    session_->relay().attached = true;
+    session_->relay().target_user = chosen_.front().users.effective;
     UniqueFd listener;
     if (foothold_->is_copy()) {
       session_->relay().socket_path = foothold_->socket_ours;
@@ -169,17 +173,17 @@ class Attach {
   }
 
   void Announce() const {
-    std::string pids = absl::StrJoin(watched_, ", ", [](std::string* out, const auto& w) {
-      absl::StrAppend(out, w.pid);
-    });
-    std::string until =
-        options_.time == absl::InfiniteDuration()
-            ? "until Ctrl-C"
-            : absl::StrCat("for ", absl::FormatDuration(options_.time),
-                           ", or until Ctrl-C");
-    Say(absl::StrCat("watching ", watched_.size() == 1 ? "process " : "processes ", pids,
-                     " ", until, "; no thread was stopped for longer than ",
-                     absl::FormatDuration(absl::Trunc(longest_, absl::Microseconds(1)))));
+    std::string pids = absl::StrJoin(
+        watched_, ", ",
+        [](std::string* out, const auto& w) { absl::StrAppend(out, w.pid); });
+    std::string until = options_.time == absl::InfiniteDuration()
+                            ? "until Ctrl-C"
+                            : absl::StrCat("for ", absl::FormatDuration(options_.time),
+                                           ", or until Ctrl-C");
+    Say(absl::StrCat(
+        "watching ", watched_.size() == 1 ? "process " : "processes ", pids, " ", until,
+        "; no thread was stopped for longer than ",
+        absl::FormatDuration(absl::Trunc(longest_, absl::Microseconds(1)))));
   }
 
   static bool HasEnded(const Watched& watched) {
@@ -193,9 +197,10 @@ class Attach {
       pollfd wait[] = {{signals_.get(), POLLIN, 0},
                        {session_->keeper().fd(), POLLIN, 0}};
       absl::Duration left = until - absl::Now();
-      poll(wait, 2, left < absl::Milliseconds(kTickMs)
-                        ? static_cast<int>(absl::ToInt64Milliseconds(left)) + 1
-                        : kTickMs);
+      poll(wait, 2,
+           left < absl::Milliseconds(kTickMs)
+               ? static_cast<int>(absl::ToInt64Milliseconds(left)) + 1
+               : kTickMs);
       Serve();
       bool alive = false;
       for (const Watched& watched : watched_) alive = alive || !HasEnded(watched);
@@ -209,15 +214,15 @@ class Attach {
     session_->keeper().Sleep();
     for (const Watched& watched : watched_) {
       if (HasEnded(watched)) continue;
-      auto done = DetachFrom(watched.pid, *foothold_, kTracingPatience,
-                             [this] { Serve(); });
+      auto done =
+          DetachFrom(watched.pid, *foothold_, kTracingPatience, [this] { Serve(); });
       if (done.ok()) {
         session_->keeper().Detached(watched.pid);
       } else if (!absl::IsNotFound(done.status())) {
         clean = false;
-        PrintError("attach",
-                   absl::StrCat("process ", watched.pid, " could not be detached from: ",
-                                done.status().message()));
+        PrintError("attach", absl::StrCat("process ", watched.pid,
+                                          " could not be detached from: ",
+                                          done.status().message()));
       }
     }
     return clean;

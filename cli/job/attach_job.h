@@ -13,7 +13,7 @@ namespace lull {
 
 struct AttachOptions {
   SessionOptions session;
-  std::string step_range;  // name of the NVTX range that is a step; "" = none
+  std::string step_range;   // name of the NVTX range that is a step; "" = none
   std::vector<pid_t> pids;  // processes, or launchers of them
   absl::Duration time = absl::InfiniteDuration();  // then detach
 };

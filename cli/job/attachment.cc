@@ -79,16 +79,16 @@ absl::Status Refusal(pid_t pid, AttachResult result) {
           "process ", pid,
           " was started with lull already; see `lull jobs`, and `lull arm JOB`"));
     case AttachResult::kBadRequest:
-      return absl::FailedPreconditionError(absl::StrCat(
-          "process ", pid, " holds liblull.so of another version of lull, from an earlier "
-          "attach; use that version, or restart the process"));
+      return absl::FailedPreconditionError(
+          absl::StrCat("process ", pid,
+                       " holds liblull.so of another version of lull, from an earlier "
+                       "attach; use that version, or restart the process"));
     case AttachResult::kRefused:
       return absl::FailedPreconditionError(absl::StrCat(
           "liblull.so in process ", pid, " could not reach the relay of this attach"));
     default:
-      return absl::InternalError(
-          absl::StrCat("liblull.so in process ", pid, " answered ",
-                       static_cast<int64_t>(result)));
+      return absl::InternalError(absl::StrCat(
+          "liblull.so in process ", pid, " answered ", static_cast<int64_t>(result)));
   }
 }
 
@@ -110,9 +110,8 @@ absl::StatusOr<Interruption> AttachTo(pid_t pid, const attach::Foothold& foothol
   memcpy(request.step_range, step_range.data(), step_range.size());
   Caller caller(pid, foothold, serve);
   for (;;) {
-    LULL_ASSIGN_OR_RETURN(
-        AttachResult result,
-        caller.Call(abi::kAttachFunction, BytesOf(request), cancel));
+    LULL_ASSIGN_OR_RETURN(AttachResult result,
+                          caller.Call(abi::kAttachFunction, BytesOf(request), cancel));
     if (result == AttachResult::kDone) return caller.interruption();
     if (result != AttachResult::kMore) return Refusal(pid, result);
     caller.Pause(kBetweenCalls);
@@ -126,9 +125,8 @@ absl::StatusOr<Interruption> DetachFrom(pid_t pid, const attach::Foothold& footh
   const absl::Time deadline = absl::Now() + patience;
   Caller caller(pid, foothold, serve);
   for (;;) {
-    LULL_ASSIGN_OR_RETURN(
-        AttachResult result,
-        caller.Call(abi::kDetachFunction, BytesOf(request), never));
+    LULL_ASSIGN_OR_RETURN(AttachResult result,
+                          caller.Call(abi::kDetachFunction, BytesOf(request), never));
     switch (result) {
       case AttachResult::kPythonPending:
         caller.interruption().python_pending = true;

@@ -19,11 +19,12 @@ struct Interruption {
   int calls = 0;
   absl::Duration longest;  // stop of any of its threads
   absl::Duration total;    // of the threads that made the calls
-  bool python_pending = false;  // detach: Python's callbacks go with the next collection
+  bool python_pending =
+      false;  // detach: Python's callbacks go with the next collection
 };
 
-// Calls into the process are made on a thread of ours; `serve` is called meanwhile, often:
-// the shim shakes hands with the relay, which has to answer.
+// Calls into the process are made on a thread of ours; `serve` is called meanwhile,
+// often: the shim shakes hands with the relay, which has to answer.
 using Serve = std::function<void()>;
 
 // Errors: those of inject::CallInTarget, and FAILED_PRECONDITION when the shim says no.

@@ -38,8 +38,8 @@ class Run {
     relay::Keeper& keeper = session_->keeper();
     keeper.JobStarted(launchpad_->pid());
     int error = launchpad_->Go();
-    int status = supervisor_->Run(launchpad_->pid(), keeper.fd(),
-                                  [&keeper] { keeper.Poll(); });
+    int status =
+        supervisor_->Run(launchpad_->pid(), keeper.fd(), [&keeper] { keeper.Poll(); });
     supervisor_->EndWith(status);
     if (error != 0) return CannotExecute(error);
     session_->Finish(status);
@@ -49,8 +49,8 @@ class Run {
  private:
   absl::Status Plan() {
     LULL_ASSIGN_OR_RETURN(library_, FindPreloadLibrary());
-    LULL_ASSIGN_OR_RETURN(
-        session_, Session::Plan("run", options_.session, CommandText(options_.command)));
+    LULL_ASSIGN_OR_RETURN(session_, Session::Plan("run", options_.session,
+                                                  CommandText(options_.command)));
     session_->relay().dormant = options_.dormant;
     return absl::OkStatus();
   }

@@ -1,5 +1,5 @@
-// What a job has of lull, whoever starts it: a place for its spool, a collector, a relay
-// before the first process and a summary after the last.
+// What a job has of lull, whoever starts it: a place for its spool, a collector, a
+// relay before the first process and a summary after the last.
 #pragma once
 
 #include <memory>

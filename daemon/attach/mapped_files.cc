@@ -4,6 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
@@ -15,6 +16,7 @@ namespace {
 constexpr absl::string_view kSegment = "/memfd:lull";
 
 struct Line {
+  absl::string_view start;
   bool executable = false;
   absl::string_view path;  // without what the kernel adds to a file that was removed
 };
@@ -24,6 +26,7 @@ Line ParseLine(absl::string_view text) {
   Line line;
   for (int field = 0; field < 5; ++field) {
     size_t end = std::min(text.find(' '), text.size());
+    if (field == 0) line.start = text.substr(0, std::min(end, text.find('-')));
     if (field == 1) line.executable = absl::StrContains(text.substr(0, end), 'x');
     text.remove_prefix(std::min(text.find_first_not_of(' ', end), text.size()));
   }
@@ -118,13 +121,15 @@ MappedFiles ReadMappedFiles(absl::string_view maps) {
   absl::string_view last;
   for (absl::string_view text : absl::StrSplit(maps, '\n')) {
     Line line = ParseLine(text);
-    if (line.path == kSegment) found.shim_records = true;
+    if (line.path == kSegment && found.segment == 0) {
+      (void)absl::SimpleHexAtoi(line.start, &found.segment);
+    }
     // Code alone: tools that read libraries (debuggers, our relay) map them as data.
     if (!line.executable || line.path == last) continue;
     last = line.path;
     if (absl::StartsWith(last, "/")) Look(last, &found);
   }
-  found.shim_records = found.shim_records && !found.shim.empty();
+  found.shim_records = found.segment != 0 && !found.shim.empty();
   return found;
 }
 

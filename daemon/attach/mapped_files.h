@@ -2,6 +2,7 @@
 // facts out.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -15,7 +16,9 @@ struct MappedFiles {
   bool cuda_driver = false;    // libcuda: a CUDA call was made
   std::string python_version;  // "3.11", "3.13t" (without the GIL); "" = no Python seen
   std::string shim;            // path of liblull.so; "" = not mapped
-  bool shim_records = false;   // a segment of the shim is mapped too
+  uint64_t segment = 0;        // where a segment of the shim begins; 0 = none
+  // One that has not been put to sleep; ReadMappedFiles() takes that for granted.
+  bool shim_records = false;
 };
 
 MappedFiles ReadMappedFiles(absl::string_view maps);

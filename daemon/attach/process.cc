@@ -1,5 +1,6 @@
 #include "daemon/attach/process.h"
 
+#include <fcntl.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +16,8 @@
 #include "absl/strings/strip.h"
 #include "daemon/attach/glibc_version.h"
 #include "daemon/attach/namespaces.h"
+#include "daemon/base/unique_fd.h"
+#include "preload/abi/segment.h"
 
 namespace lull::attach {
 namespace {
@@ -135,11 +138,27 @@ void ReadGpuDevices(const Procfs& procfs, Process* process) {
   devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
 }
 
+// The first word of the segment's control block (preload/abi/segment.h). Unreadable:
+// who knows.
+bool IsArmed(const Procfs& procfs, pid_t pid, uint64_t segment) {
+  UniqueFd memory(open(procfs.Path(pid, "mem").c_str(), O_RDONLY | O_CLOEXEC));
+  uint32_t armed = 0;
+  if (!memory || pread(memory.get(), &armed, sizeof armed,
+                       static_cast<off_t>(segment + abi::kControlOffset)) !=
+                     static_cast<ssize_t>(sizeof armed)) {
+    return true;
+  }
+  return armed != 0;
+}
+
 void ReadInside(const Procfs& procfs, Process* process) {
   Procfs::Answer maps = procfs.Read(process->pid, "maps", kMaxMaps);
   process->readable = maps.ok() && !maps.text.empty();
   if (!process->readable) return;
   process->files = ReadMappedFiles(maps.text);
+  if (process->files.shim_records) {
+    process->files.shim_records = IsArmed(procfs, process->pid, process->files.segment);
+  }
   process->executable = procfs.Link(process->pid, "exe").text;
   process->program = ReadProgram(procfs.Path(process->pid, "exe"));
   std::string environment = procfs.Read(process->pid, "environ", kMaxEnvironment).text;

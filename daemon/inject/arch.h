@@ -71,7 +71,8 @@ class Arch {
                             const std::array<uint64_t, 3>& arguments,
                             uint64_t frame) const = 0;
   // Vector state as an ABI promises it to a function that is called.
-  virtual std::vector<uint8_t> FreshVector(const std::vector<uint8_t>& vector) const = 0;
+  virtual std::vector<uint8_t> FreshVector(
+      const std::vector<uint8_t>& vector) const = 0;
   // Whether these are the registers at the entry of the system call that consumes
   // `frame`.
   virtual bool ConsumesFrame(const Registers& registers, uint64_t frame) const = 0;

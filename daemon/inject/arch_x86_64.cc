@@ -237,13 +237,34 @@ Frame X86_64::MakeFrame(const ThreadState& state, uint64_t trampoline,
   frame.return_address = trampoline;
   frame.flags = kHasVectorState | kHasStackSegment;
   frame.stack_flags = kKeepAlternateStack;
-  frame.registers = {
-      r.r8,  r.r9,  r.r10, r.r11, r.r12,    r.r13,
-      r.r14, r.r15, r.rdi, r.rsi, r.rbp,    r.rbx,
-      r.rdx, r.rax, r.rcx, r.rsp, r.rip,    r.eflags,
-      static_cast<uint16_t>(r.cs), static_cast<uint16_t>(r.gs),
-      static_cast<uint16_t>(r.fs), static_cast<uint16_t>(r.ss),
-      0,     0,     0,     0,     vector_at, {}};
+  frame.registers = {r.r8,
+                     r.r9,
+                     r.r10,
+                     r.r11,
+                     r.r12,
+                     r.r13,
+                     r.r14,
+                     r.r15,
+                     r.rdi,
+                     r.rsi,
+                     r.rbp,
+                     r.rbx,
+                     r.rdx,
+                     r.rax,
+                     r.rcx,
+                     r.rsp,
+                     r.rip,
+                     r.eflags,
+                     static_cast<uint16_t>(r.cs),
+                     static_cast<uint16_t>(r.gs),
+                     static_cast<uint16_t>(r.fs),
+                     static_cast<uint16_t>(r.ss),
+                     0,
+                     0,
+                     0,
+                     0,
+                     vector_at,
+                     {}};
   frame.signal_mask = state.signal_mask;
 
   Frame made;
@@ -299,7 +320,8 @@ Registers X86_64::AboutToConsume(const Registers& registers) const {
 Registers X86_64::GivenBack(const Registers& registers, bool time_lost) const {
   user_regs_struct regs = Get(registers);
   int64_t call = static_cast<int64_t>(regs.orig_rax);
-  if (call >= 0 && static_cast<int64_t>(regs.rax) == -EINTR && WaitEndsWithEintr(call)) {
+  if (call >= 0 && static_cast<int64_t>(regs.rax) == -EINTR &&
+      WaitEndsWithEintr(call)) {
     regs.rax = static_cast<uint64_t>(kRestartNoHand);
   }
   return Put(time_lost ? Restarted(regs) : regs);

@@ -139,9 +139,9 @@ absl::Status OneAttempt::CallNow() {
   if (const Object* object = FindObject(landscape_, identity_)) {
     auto at = FunctionAddress(*object, request_.function);
     if (!at) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "another version of ", object->path, " is in the process already, without ",
-          request_.function));
+      return absl::FailedPreconditionError(
+          absl::StrCat("another version of ", object->path,
+                       " is in the process already, without ", request_.function));
     }
     function = *at;
   } else {
@@ -166,9 +166,9 @@ absl::StatusOr<uint64_t> OneAttempt::FunctionInTarget() const {
   std::optional<Symbol> symbol = identity_.Exported(request_.function);
   for (const Mapping& mapping : ReadMaps(request_.pid)) {
     if (!mapping.executable || mapping.inode == 0) continue;
-    bool same = mapping.path == request_.library ||
-                (mapping.inode == identity_.inode() &&
-                 mapping.device == identity_.device());
+    bool same =
+        mapping.path == request_.library ||
+        (mapping.inode == identity_.inode() && mapping.device == identity_.device());
     if (!same) continue;
     auto own = identity_.AddressOf(mapping.offset);
     if (own && symbol) return mapping.start - *own + symbol->address;
@@ -178,7 +178,8 @@ absl::StatusOr<uint64_t> OneAttempt::FunctionInTarget() const {
 
 }  // namespace
 
-Attempt MakeAttempt(const Request& request, const Arch& arch, const Landscape& landscape,
+Attempt MakeAttempt(const Request& request, const Arch& arch,
+                    const Landscape& landscape,
                     const std::shared_ptr<const ElfImage>& identity, ImageCache* images,
                     pid_t tid) {
   Attempt attempt;

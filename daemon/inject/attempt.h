@@ -27,7 +27,8 @@ struct Attempt {
   absl::Duration stopped;
 };
 
-Attempt MakeAttempt(const Request& request, const Arch& arch, const Landscape& landscape,
+Attempt MakeAttempt(const Request& request, const Arch& arch,
+                    const Landscape& landscape,
                     const std::shared_ptr<const ElfImage>& identity, ImageCache* images,
                     pid_t tid);
 

@@ -149,9 +149,9 @@ absl::Status Call::OnDeadline() {
   LULL_RETURN_IF_ERROR(thread_.Interrupt());
   thread_.Wait(absl::Now() + kLongestStop);
   LULL_RETURN_IF_ERROR(thread_.LetGo());
-  return absl::DeadlineExceededError(
-      absl::StrCat("the call has not returned in ", absl::FormatDuration(kLongestCall),
-                   "; the thread goes on when it does"));
+  return absl::DeadlineExceededError(absl::StrCat("the call has not returned in ",
+                                                  absl::FormatDuration(kLongestCall),
+                                                  "; the thread goes on when it does"));
 }
 
 absl::Status Call::GiveBack() {

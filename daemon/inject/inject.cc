@@ -101,8 +101,7 @@ std::vector<Search::Candidate> Search::Candidates() {
       if (StateOf(request_.pid, tid) == 'R') running.push_back({tid, false});
       continue;
     }
-    Objection objection =
-        AgainstWait(landscape_, at->call, at->arguments, at->pc);
+    Objection objection = AgainstWait(landscape_, at->call, at->arguments, at->pc);
     if (!objection) {
       objection = AgainstStack(landscape_, arch_, request_.pid, at->sp, 0);
     }
@@ -120,8 +119,8 @@ std::vector<Search::Candidate> Search::Candidates() {
 }
 
 bool Search::Try(const Candidate& candidate) {
-  Attempt attempt = MakeAttempt(request_, arch_, landscape_, identity_, &images_,
-                                candidate.tid);
+  Attempt attempt =
+      MakeAttempt(request_, arch_, landscape_, identity_, &images_, candidate.tid);
   switch (attempt.end) {
     case Attempt::kDone:
       result_ = attempt.outcome;

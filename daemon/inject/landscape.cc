@@ -16,25 +16,67 @@ namespace {
 
 // Functions of libc that hold locks which dlopen or malloc take, while they call
 // or wait for something.
-constexpr std::array kLockedFunctions = {
-    "malloc",        "calloc",         "realloc",        "free",
-    "cfree",         "memalign",       "aligned_alloc",  "posix_memalign",
-    "valloc",        "pvalloc",        "malloc_trim",    "mallopt",
-    "malloc_info",   "malloc_stats",   "mallinfo",       "mallinfo2",
-    "reallocarray",  "fork",           "_Fork",          "vfork",
-    "daemon",        "forkpty",        "posix_spawn",    "posix_spawnp",
-    "popen",         "system",         "exit",           "quick_exit",
-    "on_exit",       "fflush",         "fclose",         "fcloseall",
-    "fopen",         "fopen64",        "freopen",        "freopen64",
-    "fdopen",        "fopencookie",    "pthread_create", "pthread_exit",
-    "thrd_create",   "thrd_exit",      "pthread_getattr_np", "pthread_atfork",
-    "setlocale",     "newlocale",      "freelocale",     "dcgettext",
-    "dcngettext",    "bindtextdomain", "textdomain",     "iconv_open",
-    "iconv_close",   "execve",         "execv",          "execvp",
-    "atexit",        "pthread_setattr_default_np"};
+constexpr std::array kLockedFunctions = {"malloc",
+                                         "calloc",
+                                         "realloc",
+                                         "free",
+                                         "cfree",
+                                         "memalign",
+                                         "aligned_alloc",
+                                         "posix_memalign",
+                                         "valloc",
+                                         "pvalloc",
+                                         "malloc_trim",
+                                         "mallopt",
+                                         "malloc_info",
+                                         "malloc_stats",
+                                         "mallinfo",
+                                         "mallinfo2",
+                                         "reallocarray",
+                                         "fork",
+                                         "_Fork",
+                                         "vfork",
+                                         "daemon",
+                                         "forkpty",
+                                         "posix_spawn",
+                                         "posix_spawnp",
+                                         "popen",
+                                         "system",
+                                         "exit",
+                                         "quick_exit",
+                                         "on_exit",
+                                         "fflush",
+                                         "fclose",
+                                         "fcloseall",
+                                         "fopen",
+                                         "fopen64",
+                                         "freopen",
+                                         "freopen64",
+                                         "fdopen",
+                                         "fopencookie",
+                                         "pthread_create",
+                                         "pthread_exit",
+                                         "thrd_create",
+                                         "thrd_exit",
+                                         "pthread_getattr_np",
+                                         "pthread_atfork",
+                                         "setlocale",
+                                         "newlocale",
+                                         "freelocale",
+                                         "dcgettext",
+                                         "dcngettext",
+                                         "bindtextdomain",
+                                         "textdomain",
+                                         "iconv_open",
+                                         "iconv_close",
+                                         "execve",
+                                         "execv",
+                                         "execvp",
+                                         "atexit",
+                                         "pthread_setattr_default_np"};
 constexpr std::array kLockedPrefixes = {
-    "dl",      "_dl_",  "__libc_dl",  "__libc_fork",   "__cxa_", "__malloc",
-    "__nptl_", "_IO_fopen", "_IO_fclose", "_IO_fflush", "_IO_flush_all"};
+    "dl",      "_dl_",      "__libc_dl",  "__libc_fork", "__cxa_",       "__malloc",
+    "__nptl_", "_IO_fopen", "_IO_fclose", "_IO_fflush",  "_IO_flush_all"};
 
 bool HoldsLocks(std::string_view name) {
   absl::string_view text(name.data(), name.size());
@@ -124,8 +166,7 @@ absl::Status ReasonForNoLibc(const Landscape& landscape) {
       return absl::FailedPreconditionError(
           "the process uses musl as its C library; only glibc can be attached to");
     }
-    if (IsLoader(object->path) ||
-        absl::StrContains(name, "libc.so.6")) {
+    if (IsLoader(object->path) || absl::StrContains(name, "libc.so.6")) {
       return absl::FailedPreconditionError(absl::StrCat(
           "cannot read ", object->path,
           " of the process (replaced while it runs?): its functions are not known"));

@@ -35,7 +35,7 @@ struct Object {
   std::string path;  // as the target sees it
   uint64_t device = 0;
   uint64_t inode = 0;
-  uint64_t bias = 0;  // address in memory - the file's own
+  uint64_t bias = 0;                      // address in memory - the file's own
   std::shared_ptr<const ElfImage> image;  // nullptr: cannot be read
 };
 
@@ -51,13 +51,14 @@ struct Landscape {
   std::vector<std::unique_ptr<Object>> objects;
   const Object* loader = nullptr;
   const Object* libc = nullptr;
-  std::vector<Danger> dangers;  // loader, allocators, and some functions of libc; sorted
+  std::vector<Danger>
+      dangers;  // loader, allocators, and some functions of libc; sorted
   std::vector<Danger> no_start;  // where a running thread must not be at all; sorted
   uint64_t trampoline = 0;       // libc's return from a signal handler
   uint64_t dlopen = 0;
   uint64_t dlopen_flags = 0;
-  uint64_t debug = 0;          // r_debug of the loader
-  uint64_t loader_state = 0;   // _rtld_global: its locks are in there
+  uint64_t debug = 0;         // r_debug of the loader
+  uint64_t loader_state = 0;  // _rtld_global: its locks are in there
   uint64_t loader_state_size = 0;
   uint64_t stack_limit = 0;
 };

@@ -129,10 +129,11 @@ uint64_t StackLimitOf(pid_t pid) {
 std::optional<Sleeping> ParseSleeping(std::string_view text) {
   Sleeping at;
   auto& a = at.arguments;
-  int fields = sscanf(std::string(text).c_str(),
-                      "%" SCNd64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64
-                      " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64,
-                      &at.call, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &at.sp, &at.pc);
+  int fields =
+      sscanf(std::string(text).c_str(),
+             "%" SCNd64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64
+             " %" SCNx64 " %" SCNx64 " %" SCNx64,
+             &at.call, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &at.sp, &at.pc);
   if (fields != 9 || at.call < 0) return std::nullopt;
   return at;
 }

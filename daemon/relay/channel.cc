@@ -165,6 +165,8 @@ std::string EncodeOptions(const RelayOptions& options) {
   Packer out;
   PackPlan(options.gpu, &out);
   out.Number(options.dormant ? 1 : 0);
+  out.Number(options.attached ? 1 : 0);
+  out.Number(options.target_user);
   return out.Text(options.socket_path)
       .Text(options.spool_directory)
       .Number(options.spool_limit_bytes)
@@ -182,6 +184,8 @@ bool DecodeOptions(const std::string& bytes, RelayOptions* options) {
   Unpacker in(bytes);
   options->gpu = UnpackPlan(&in);
   options->dormant = in.Number() != 0;
+  options->attached = in.Number() != 0;
+  options->target_user = static_cast<uint32_t>(in.Number());
   options->socket_path = in.Text();
   options->spool_directory = in.Text();
   options->spool_limit_bytes = in.Number();

@@ -81,13 +81,15 @@ const char* WhatIsWrongWith(const abi::Hello& hello, int memfd) {
   return sane ? nullptr : "segment with another header";
 }
 
-// Which process connected; false when it is not one of this user's, or root's.
-bool PeerOf(int fd, pid_t* pid) {
+// Which process connected; false when it is not one of `user`'s, our own user's or
+// root's.
+bool PeerOf(int fd, uint32_t user, pid_t* pid) {
   ucred credentials;
   socklen_t length = sizeof(credentials);
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return false;
   *pid = credentials.pid;
-  return credentials.uid == geteuid() || credentials.uid == 0;
+  return credentials.uid == geteuid() || credentials.uid == 0 ||
+         (user != UINT32_MAX && credentials.uid == user);
 }
 
 absl::Status RemoveDeadSocket(const sockaddr_un& address) {
@@ -135,8 +137,8 @@ absl::StatusOr<UniqueFd> ListenForTargets(const std::string& path) {
   return listener;
 }
 
-HandshakeListener::HandshakeListener(int listen_fd)
-    : listen_fd_(listen_fd), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+HandshakeListener::HandshakeListener(int listen_fd, uint32_t user)
+    : listen_fd_(listen_fd), user_(user), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = listen_fd;
@@ -172,7 +174,8 @@ bool HandshakeListener::Serve(int fd, const std::function<bool(Newcomer)>& accep
   ssize_t got = ReceiveHello(fd, &hello, &newcomer.memfd);
   if (got == 0) return false;
   const char* wrong = got < 0 ? "no proper hello" : nullptr;
-  if (wrong == nullptr && !PeerOf(fd, &newcomer.pid)) wrong = "another user's process";
+  if (wrong == nullptr && !PeerOf(fd, user_, &newcomer.pid))
+    wrong = "another user's process";
   if (wrong == nullptr) wrong = WhatIsWrongWith(hello, newcomer.memfd.get());
 
   abi::Welcome welcome{abi::kVersion, 0};

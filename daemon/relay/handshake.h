@@ -30,7 +30,9 @@ absl::StatusOr<UniqueFd> ListenForTargets(const std::string& path);
 // Never blocks; one thread.
 class HandshakeListener {
  public:
-  explicit HandshakeListener(int listen_fd);  // not owned
+  // The descriptor is not owned. Targets of `user` are welcome, besides root's and our
+  // own.
+  explicit HandshakeListener(int listen_fd, uint32_t user = UINT32_MAX);
 
   // Readable when Poll() has something to do.
   int fd() const { return epoll_.get(); }
@@ -53,6 +55,7 @@ class HandshakeListener {
   bool Serve(int fd, const std::function<bool(Newcomer)>& accept);
 
   int listen_fd_;
+  uint32_t user_;
   UniqueFd epoll_;
   std::list<Connection> connections_;
   uint32_t refused_ = 0;

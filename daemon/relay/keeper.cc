@@ -64,7 +64,7 @@ class Keeper::Impl {
   Impl(RelayOptions options, UniqueFd listener)
       : options_(std::move(options)),
         listener_(std::move(listener)),
-        handshakes_(listener_.get()),
+        handshakes_(listener_.get(), options_.target_user),
         epoll_(epoll_create1(EPOLL_CLOEXEC)),
         timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
     options_.job.set_dormant(options_.dormant);

@@ -24,6 +24,10 @@ struct RelayOptions {
 
   lull::v1::JobInfo job;  // complete, id included; the keeper adds what `gpu` says
   GpuPlan gpu;
+  // `lull attach`: the targets were there before the relay, and stay when it goes. One
+  // whose keeper is gone puts them to sleep and ends.
+  bool attached = false;
+  uint32_t target_user = UINT32_MAX;     // whose they are, if not ours
   bool dormant = false;                  // targets sleep until the job is armed
   double overhead_budget_percent = 1.0;  // of a target's wall time; <= 0: no governor
   uint64_t wait_threshold_ns = 0;        // 0: the ABI's default

@@ -69,12 +69,7 @@ Target::Target(lull::v1::ProcessInfo info, UniqueFd pidfd, char* base,
   InitControl(options);
 }
 
-Target::~Target() {
-  // A process that was detached from lives on and keeps the place mapped, for threads
-  // that are still on their way out; the memory itself goes.
-  if (end_spooled_) madvise(base_, abi::kSegmentSize, MADV_REMOVE);
-  munmap(base_, abi::kSegmentSize);
-}
+Target::~Target() { munmap(base_, abi::kSegmentSize); }
 
 void Target::Resume() {
   auto thinned = state_->thinning.find(key());

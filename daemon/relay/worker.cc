@@ -193,6 +193,13 @@ void Worker::BecomeOrphan() {
   LogWarning("the keeper is gone; going on without it");
   channel_.reset();
   quiet_since_ns_ = over_since_ns_ = MonotonicNs();
+  if (options_.attached) {
+    // Nobody is left who would take the shim out again: it sleeps there.
+    arming_.Sleep(MonotonicNs());
+    exit_status_ = -1;
+    job_ended_ns_ = MonotonicNs();
+    return;
+  }
   orphan_listener_ = std::make_unique<HandshakeListener>(listener_.get());
 }
 

@@ -15,9 +15,9 @@ inline constexpr int kApplicationId = 0x6c756c6c;  // "lull"
 // older version in PrepareSchema.
 inline constexpr int kSchemaVersion = 6;
 
-// Opens the database at `path` for writing, makes the tables in one that is new or empty
-// and converts those of schema 5. A file that is something else, cut off, written by a newer lull or not
-// writable is left untouched; the error names it and what to do.
+// Opens the database at `path` for writing, makes the tables in one that is new or
+// empty and converts those of schema 5. A file that is something else, cut off, written
+// by a newer lull or not writable is left untouched; the error names it and what to do.
 absl::StatusOr<std::unique_ptr<Database>> OpenForWriting(const std::string& path);
 
 // A further connection to a database that OpenForWriting has opened.

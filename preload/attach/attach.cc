@@ -2,9 +2,10 @@
 // (abi/attach.h). The thread that they run on was stopped anywhere outside of libc and
 // the loader: they may allocate, load libraries and take locks of libc's, and nothing
 // of Python's.
+#include "preload/abi/attach.h"
+
 #include <string.h>
 
-#include "preload/abi/attach.h"
 #include "preload/abi/segment.h"
 #include "preload/attach/slots.h"
 #include "preload/entry/settings.h"
@@ -49,11 +50,13 @@ bool take_settings(const abi::AttachRequest& request) {
 
 AttachResult attach(const void* argument, size_t size) {
   if (!libdl::loaded_late()) return AttachResult::kPreloaded;
-  if (g_state->mode.load(std::memory_order_acquire) == Mode::kRecording) {
-    return AttachResult::kDone;
-  }
   abi::AttachRequest request;
   if (!read_request(argument, size, &request)) return AttachResult::kBadRequest;
+  // Left behind by a lull that was killed. The relay of this one knows nothing of it.
+  if (g_state->mode.load(std::memory_order_acquire) == Mode::kRecording) {
+    rest();
+    g_phase = Phase::kAway;
+  }
   if (g_phase == Phase::kAway) {
     if (!take_settings(request) || !initialize_late()) {
       return AttachResult::kBadRequest;
@@ -70,8 +73,8 @@ AttachResult attach(const void* argument, size_t size) {
   return start_late() ? AttachResult::kDone : AttachResult::kRefused;
 }
 
-// CUPTI is switched off by a hook, as the relay has asked for. Not from here: the thread
-// may be in the middle of CUPTI.
+// CUPTI is switched off by a hook, as the relay has asked for. Not from here: the
+// thread may be in the middle of CUPTI.
 bool is_tracing() {
   if (g_state->mode.load(std::memory_order_acquire) != Mode::kRecording) return false;
   char* segment = g_state->segment.load(std::memory_order_relaxed);

@@ -38,7 +38,7 @@ struct Object {
   struct Table {
     const ElfW(Rela) * entries;
     size_t count;
-  } tables[2];  // DT_RELA, DT_JMPREL
+  } tables[2];   // DT_RELA, DT_JMPREL
   void* handle;  // while it is held
 };
 
@@ -200,7 +200,8 @@ bool exchange(const Object& object, const ElfW(Rela) & entry, uint32_t kind) {
   const char* name = object.strings + symbol.st_name;
   if (!is_hooked_name(name, object.strings_end)) return false;
   uintptr_t slot = object.base + entry.r_offset;
-  if (slot % sizeof(void*) != 0 || slot < object.begin || slot >= object.end) return false;
+  if (slot % sizeof(void*) != 0 || slot < object.begin || slot >= object.end)
+    return false;
   void* bound = __atomic_load_n(reinterpret_cast<void**>(slot), __ATOMIC_ACQUIRE);
   void* wanted = bound;
   if (g_wanted == Slots::kOurs) {
@@ -260,8 +261,8 @@ bool is_done(const Object& object) {
   const Done* done = place_of(object.dynamic);
   if (done->dynamic == nullptr || done->tables != entries_of(object)) return false;
   if (done->exchanged == 0) return true;
-  auto bound = __atomic_load_n(reinterpret_cast<uintptr_t*>(done->exchanged),
-                               __ATOMIC_ACQUIRE);
+  auto bound =
+      __atomic_load_n(reinterpret_cast<uintptr_t*>(done->exchanged), __ATOMIC_ACQUIRE);
   return is_ours(bound) == (g_wanted == Slots::kOurs);
 }
 

@@ -35,10 +35,10 @@ struct Plain {
   void* (*original)();  // nullptr: whatever the slot is bound to (PyTorch)
 };
 
-#define LULL_PLAIN(result, name, parameters, arguments)                              \
-  {#name, reinterpret_cast<void*>(&lull_own_##name), [] {                            \
-     return reinterpret_cast<void*>(                                                 \
-         g_wait_originals.name.load(std::memory_order_relaxed));                     \
+#define LULL_PLAIN(result, name, parameters, arguments)          \
+  {#name, reinterpret_cast<void*>(&lull_own_##name), [] {        \
+     return reinterpret_cast<void*>(                             \
+         g_wait_originals.name.load(std::memory_order_relaxed)); \
    }},
 #define LULL_WAIT_ROW(id, family, need, result, name, parameters, arguments, event) \
   LULL_IF_##family(LULL_PLAIN, result, name, parameters, arguments)

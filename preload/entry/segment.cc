@@ -84,12 +84,16 @@ NewSegment create_segment(char* in_place_of) {
   return segment;
 }
 
+void abandon_segment(char* base) {
+  mmap(base, abi::kSegmentSize, PROT_READ | PROT_WRITE,
+       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
 void discard_segment(const NewSegment& segment, char* in_place_of) {
   if (in_place_of == nullptr) {
     munmap(segment.base, abi::kSegmentSize);
   } else {
-    mmap(in_place_of, abi::kSegmentSize, PROT_READ | PROT_WRITE,
-         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    abandon_segment(in_place_of);
   }
   raw_close(segment.fd);
 }

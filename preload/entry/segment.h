@@ -17,6 +17,10 @@ struct NewSegment {
 // place is never without memory.
 NewSegment create_segment(char* in_place_of);
 
+// Puts memory of no meaning in a segment's place, private and untouched: the segment's
+// own goes with the relay, and a thread that is still on its way out finds something.
+void abandon_segment(char* base);
+
 // Closes what create_segment() made. Others may write there for as long as it likes
 // them if it was in another's place: then memory of no meaning is left.
 void discard_segment(const NewSegment& segment, char* in_place_of);

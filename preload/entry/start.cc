@@ -200,7 +200,10 @@ bool start_late() {
 void rest() {
   g_resting.store(true, std::memory_order_relaxed);
   python_want(false);
-  g_state->mode.store(Mode::kInert, std::memory_order_release);
+  Mode mode = g_state->mode.exchange(Mode::kInert, std::memory_order_acq_rel);
+  if (mode == Mode::kRecording) {
+    abandon_segment(g_state->segment.load(std::memory_order_relaxed));
+  }
 }
 
 }  // namespace lull

@@ -176,7 +176,8 @@ TEST(Attach, RefusesRequestsOfAnotherVersion) {
   EXPECT_EQ(shim.Raw(&request, sizeof request), AttachResult::kBadRequest);
   request.magic = abi::kSegmentMagic;
   request.version = abi::kVersion;
-  EXPECT_EQ(shim.Raw(&request, sizeof request), AttachResult::kBadRequest);  // no socket
+  EXPECT_EQ(shim.Raw(&request, sizeof request),
+            AttachResult::kBadRequest);  // no socket
   EXPECT_EQ(shim.Raw(&request, 8), AttachResult::kBadRequest);
   memset(request.socket, 'x', sizeof request.socket);
   EXPECT_EQ(shim.Raw(&request, sizeof request), AttachResult::kBadRequest);

@@ -52,9 +52,8 @@ class ArmDeskTest : public ::testing::Test {
  protected:
   // Orders on a thread of its own.
   std::thread Order(bool armed, absl::StatusOr<ArmState>* answer) {
-    return std::thread([this, armed, answer] {
-      *answer = desk_.Order(kJob, Command(armed));
-    });
+    return std::thread(
+        [this, armed, answer] { *answer = desk_.Order(kJob, Command(armed)); });
   }
 
   ArmDesk desk_{absl::Milliseconds(300), absl::Milliseconds(300)};

@@ -21,9 +21,10 @@ int main(int count, char** arguments) {
     fprintf(stderr, "%s\n", outcome.status().ToString().c_str());
     return 1;
   }
-  printf("result=%lx loaded=%d tid=%d blocked=%d looks=%d stopped_us=%ld other_us=%ld\n",
-         outcome->result, outcome->loaded, outcome->tid, outcome->thread_was_blocked,
-         outcome->looks, absl::ToInt64Microseconds(outcome->stopped),
-         absl::ToInt64Microseconds(outcome->longest_other));
+  printf(
+      "result=%lx loaded=%d tid=%d blocked=%d looks=%d stopped_us=%ld other_us=%ld\n",
+      outcome->result, outcome->loaded, outcome->tid, outcome->thread_was_blocked,
+      outcome->looks, absl::ToInt64Microseconds(outcome->stopped),
+      absl::ToInt64Microseconds(outcome->longest_other));
   return 0;
 }

@@ -24,7 +24,8 @@ static void __attribute__((noinline)) SpoilVectorRegisters(void) {
     __asm__ volatile("pcmpeqd %%xmm0, %%xmm0\n movdqa %%xmm0, %%xmm15" ::
                          : "xmm0", "xmm15");
   }
-  __asm__ volatile("fninit\n fldpi\n fldl2e\n fstp %%st(0)\n fstp %%st(0)" ::: "memory");
+  __asm__ volatile("fninit\n fldpi\n fldl2e\n fstp %%st(0)\n fstp %%st(0)" ::
+                       : "memory");
 #endif
 }
 

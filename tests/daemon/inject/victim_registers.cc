@@ -28,21 +28,21 @@ __attribute__((visibility("hidden"))) void victim_round_512();
 }
 
 #define EACH8(m) m(0) m(1) m(2) m(3) m(4) m(5) m(6) m(7)
-#define GENERAL_IN                                                      \
-  "mov victim_in+0(%rip), %rbx\n mov victim_in+8(%rip), %rcx\n"         \
-  "mov victim_in+16(%rip), %rdx\n mov victim_in+24(%rip), %rsi\n"       \
-  "mov victim_in+32(%rip), %rdi\n mov victim_in+40(%rip), %rbp\n"       \
-  "mov victim_in+48(%rip), %r8\n mov victim_in+56(%rip), %r9\n"         \
-  "mov victim_in+64(%rip), %r10\n mov victim_in+72(%rip), %r11\n"       \
-  "mov victim_in+80(%rip), %r12\n mov victim_in+88(%rip), %r13\n"       \
+#define GENERAL_IN                                                \
+  "mov victim_in+0(%rip), %rbx\n mov victim_in+8(%rip), %rcx\n"   \
+  "mov victim_in+16(%rip), %rdx\n mov victim_in+24(%rip), %rsi\n" \
+  "mov victim_in+32(%rip), %rdi\n mov victim_in+40(%rip), %rbp\n" \
+  "mov victim_in+48(%rip), %r8\n mov victim_in+56(%rip), %r9\n"   \
+  "mov victim_in+64(%rip), %r10\n mov victim_in+72(%rip), %r11\n" \
+  "mov victim_in+80(%rip), %r12\n mov victim_in+88(%rip), %r13\n" \
   "mov victim_in+96(%rip), %r14\n"
-#define GENERAL_OUT                                                     \
-  "mov %rbx, victim_out+0(%rip)\n mov %rcx, victim_out+8(%rip)\n"       \
-  "mov %rdx, victim_out+16(%rip)\n mov %rsi, victim_out+24(%rip)\n"     \
-  "mov %rdi, victim_out+32(%rip)\n mov %rbp, victim_out+40(%rip)\n"     \
-  "mov %r8, victim_out+48(%rip)\n mov %r9, victim_out+56(%rip)\n"       \
-  "mov %r10, victim_out+64(%rip)\n mov %r11, victim_out+72(%rip)\n"     \
-  "mov %r12, victim_out+80(%rip)\n mov %r13, victim_out+88(%rip)\n"     \
+#define GENERAL_OUT                                                 \
+  "mov %rbx, victim_out+0(%rip)\n mov %rcx, victim_out+8(%rip)\n"   \
+  "mov %rdx, victim_out+16(%rip)\n mov %rsi, victim_out+24(%rip)\n" \
+  "mov %rdi, victim_out+32(%rip)\n mov %rbp, victim_out+40(%rip)\n" \
+  "mov %r8, victim_out+48(%rip)\n mov %r9, victim_out+56(%rip)\n"   \
+  "mov %r10, victim_out+64(%rip)\n mov %r11, victim_out+72(%rip)\n" \
+  "mov %r12, victim_out+80(%rip)\n mov %r13, victim_out+88(%rip)\n" \
   "mov %r14, victim_out+96(%rip)\n"
 #define SAVE                                                            \
   "mov %rbx, victim_saved(%rip)\n mov %rbp, victim_saved+8(%rip)\n"     \
@@ -54,22 +54,22 @@ __attribute__((visibility("hidden"))) void victim_round_512();
   "mov victim_saved+16(%rip), %r12\n mov victim_saved+24(%rip), %r13\n" \
   "mov victim_saved+32(%rip), %r14\n mov victim_saved+40(%rip), %r15\n" \
   "ldmxcsr victim_saved+48(%rip)\n fldcw victim_saved+56(%rip)\n vzeroupper\n"
-#define FLOAT_IN                                                              \
-  "fninit\n fldcw victim_fcw_in(%rip)\n ldmxcsr victim_mxcsr_in(%rip)\n"      \
-  "fldl victim_x87_in+56(%rip)\n fldl victim_x87_in+48(%rip)\n"               \
-  "fldl victim_x87_in+40(%rip)\n fldl victim_x87_in+32(%rip)\n"               \
-  "fldl victim_x87_in+24(%rip)\n fldl victim_x87_in+16(%rip)\n"               \
+#define FLOAT_IN                                                         \
+  "fninit\n fldcw victim_fcw_in(%rip)\n ldmxcsr victim_mxcsr_in(%rip)\n" \
+  "fldl victim_x87_in+56(%rip)\n fldl victim_x87_in+48(%rip)\n"          \
+  "fldl victim_x87_in+40(%rip)\n fldl victim_x87_in+32(%rip)\n"          \
+  "fldl victim_x87_in+24(%rip)\n fldl victim_x87_in+16(%rip)\n"          \
   "fldl victim_x87_in+8(%rip)\n fldl victim_x87_in+0(%rip)\n"
-#define FLOAT_OUT                                                             \
-  "fnstcw victim_fcw_out(%rip)\n stmxcsr victim_mxcsr_out(%rip)\n"            \
-  "fstpl victim_x87_out+0(%rip)\n fstpl victim_x87_out+8(%rip)\n"             \
-  "fstpl victim_x87_out+16(%rip)\n fstpl victim_x87_out+24(%rip)\n"           \
-  "fstpl victim_x87_out+32(%rip)\n fstpl victim_x87_out+40(%rip)\n"           \
+#define FLOAT_OUT                                                   \
+  "fnstcw victim_fcw_out(%rip)\n stmxcsr victim_mxcsr_out(%rip)\n"  \
+  "fstpl victim_x87_out+0(%rip)\n fstpl victim_x87_out+8(%rip)\n"   \
+  "fstpl victim_x87_out+16(%rip)\n fstpl victim_x87_out+24(%rip)\n" \
+  "fstpl victim_x87_out+32(%rip)\n fstpl victim_x87_out+40(%rip)\n" \
   "fstpl victim_x87_out+48(%rip)\n fstpl victim_x87_out+56(%rip)\n"
 // The 128 bytes below the stack pointer are the function's own.
-#define ZONE_IN \
-  "mov $16, %eax\n 3: mov %rax, -136(%rsp,%rax,8)\n dec %eax\n jnz 3b\n"
-#define ZONE_OUT "mov $16, %eax\n lea victim_zone_out(%rip), %rbx\n" \
+#define ZONE_IN "mov $16, %eax\n 3: mov %rax, -136(%rsp,%rax,8)\n dec %eax\n jnz 3b\n"
+#define ZONE_OUT                                      \
+  "mov $16, %eax\n lea victim_zone_out(%rip), %rbx\n" \
   "4: mov -136(%rsp,%rax,8), %rcx\n mov %rcx, -8(%rbx,%rax,8)\n dec %eax\n jnz 4b\n"
 #define SPIN "mov $300000, %eax\n 1: dec %eax\n jnz 1b\n"
 
@@ -78,17 +78,19 @@ __attribute__((visibility("hidden"))) void victim_round_512();
 #define ZMM(n) "vmovdqu64 victim_vectors_in+64*" #n "(%rip), %zmm" #n "\n"
 #define ZMM_OUT(n) "vmovdqu64 %zmm" #n ", victim_vectors_out+64*" #n "(%rip)\n"
 #define EACH16(m) EACH8(m) m(8) m(9) m(10) m(11) m(12) m(13) m(14) m(15)
-#define EACH32(m)                                                           \
-  EACH16(m) m(16) m(17) m(18) m(19) m(20) m(21) m(22) m(23) m(24) m(25)     \
-  m(26) m(27) m(28) m(29) m(30) m(31)
+#define EACH32(m)                                                                     \
+  EACH16(m)                                                                           \
+  m(16) m(17) m(18) m(19) m(20) m(21) m(22) m(23) m(24) m(25) m(26) m(27) m(28) m(29) \
+      m(30) m(31)
 #define MASK(n) "kmovw victim_vectors_in+8*" #n "(%rip), %k" #n "\n"
 #define MASK_OUT(n) "kmovw %k" #n ", victim_masks_out+8*" #n "(%rip)\n"
 
-asm(".text\n victim_round:\n" SAVE FLOAT_IN EACH16(YMM) ZONE_IN GENERAL_IN SPIN
-    GENERAL_OUT EACH16(YMM_OUT) FLOAT_OUT ZONE_OUT RESTORE "ret\n");
-asm(".text\n victim_round_512:\n" SAVE FLOAT_IN EACH32(ZMM) EACH8(MASK) ZONE_IN
-    GENERAL_IN SPIN GENERAL_OUT EACH32(ZMM_OUT) EACH8(MASK_OUT) FLOAT_OUT ZONE_OUT
-    RESTORE "ret\n");
+asm(".text\n victim_round:\n" SAVE FLOAT_IN EACH16(YMM)
+        ZONE_IN GENERAL_IN SPIN GENERAL_OUT EACH16(YMM_OUT) FLOAT_OUT ZONE_OUT RESTORE
+    "ret\n");
+asm(".text\n victim_round_512:\n" SAVE FLOAT_IN EACH32(ZMM) EACH8(MASK)
+        ZONE_IN GENERAL_IN SPIN GENERAL_OUT EACH32(ZMM_OUT) EACH8(MASK_OUT)
+            FLOAT_OUT ZONE_OUT RESTORE "ret\n");
 
 void ComputeWithAllRegisters(int) {
   bool wide = __builtin_cpu_supports("avx512f");

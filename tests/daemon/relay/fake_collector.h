@@ -43,7 +43,7 @@ struct Collected {
   uint64_t last_sequence = 0;
   uint64_t batches = 0;  // repeated ones included
   int streams = 0;
-  std::optional<lull::v1::ArmState> arming;             // as it was told last
+  std::optional<lull::v1::ArmState> arming;              // as it was told last
   std::map<uint64_t, lull::v1::ArmedStretch> stretches;  // by number
   std::vector<std::string> violations;  // of the contract in proto/ingest.proto
 };

@@ -147,7 +147,8 @@ TEST_F(RelayTest, ArmsAndDisarmsAllTargetsOnCommand) {
   }
   FakeSegment third;  // comes to an armed job
   StartTarget(&third);
-  ASSERT_TRUE(PollUntil([&] { return collector_->collected().arming->processes() == 3; }));
+  ASSERT_TRUE(
+      PollUntil([&] { return collector_->collected().arming->processes() == 3; }));
   EXPECT_EQ(third.view().control().armed, 1u);
 
   collector_->Command(ArmCommand(2, false));
