@@ -16,6 +16,7 @@ import time
 import unittest
 
 import guest
+import guest_python_test
 import interpreters
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -30,7 +31,6 @@ WORK = os.path.join(BUILT, "libwork12.so")
 GUESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "guests")
 ROUNDS = int(os.environ.get("LULL_ATTACH_ROUNDS", "12"))
 EVERY_PYTHON = ROUNDS >= 100
-DEBIAN_PYTHON = "/usr/bin/python3"  # has PyTorch
 EDGES = 2  # calls that were under way when the recording began or ended
 
 
@@ -129,7 +129,7 @@ class Unnoticed(Case):
         self.assertEqual((outcome.status, outcome.stdout, outcome.stderr), (7, "trained\n", ""))
 
     def test_pytorch(self):
-        script = [DEBIAN_PYTHON, os.path.join(GUESTS, "attached_torch.py"),
+        script = [guest_python_test.torch_python(), os.path.join(GUESTS, "attached_torch.py"),
                   str(60 * ROUNDS)]
         self.start(script)
         self.assertEqual(self.job.stdout.readline(), b"training\n")
@@ -199,44 +199,20 @@ class Truthful(Case):
 
 
 class Ranks(Case):
-    def test_attach_to_a_launcher_reaches_its_ranks(self):
-        script = os.path.join(self.alive + "-ranks.py")
-        with open(script, "w") as file:
-            file.write(RANKS)
-        self.start([DEBIAN_PYTHON, "-m", "torch.distributed.run", "--standalone",
-                    "--nproc_per_node", "2", script, self.alive])
-        self.addCleanup(lambda: os.path.exists(self.alive) and os.remove(self.alive))
-        self.assertEqual(self.job.stdout.readline(), b"training\n")
-        self.assertEqual(self.job.stdout.readline(), b"training\n")
+    def test_attach_to_a_launcher_reaches_its_ranks_and_no_workers(self):
+        folder = os.path.dirname(self.alive)
+        # --redirects and --tee: as in guest_python_test.py.
+        self.start([guest_python_test.torch_python(), "-m", "torch.distributed.run",
+                    "--standalone", "--nproc_per_node", "2", "--redirects", "1", "--tee", "1",
+                    guest_python_test.script("ranks_loader_script.py"), self.alive, folder])
+        ranks = [os.path.join(folder, f"workers.{rank}") for rank in (0, 1)]
+        wait_until(lambda: all(os.path.exists(path) for path in ranks), 90)
         self.attach("--for", "2s", "--name", "seen", "--quiet")
         report = self.answer("report", "seen")
         self.assertEqual(sorted(row["rank"] for row in report["processes"]), [0, 1])
+        waits = self.answer("waits", "seen")["host_waits"]
+        self.assertGreater(sum(row["total_ms"] for row in waits if row["kind"] == "data"), 0)
         self.assertEqual(self.outcome().status, 0)
-
-
-RANKS = '''
-import os, sys, time
-import torch, torch.distributed, torch.utils.data
-
-class Items(torch.utils.data.Dataset):
-    def __len__(self):
-        return 1 << 20
-    def __getitem__(self, index):
-        return torch.ones(100)
-
-if __name__ == "__main__":
-    torch.distributed.init_process_group("gloo")
-    loader = iter(torch.utils.data.DataLoader(Items(), batch_size=4, num_workers=2))
-    sys.stdout.write("training\\n")
-    sys.stdout.flush()
-    end = torch.zeros(1)
-    while end.item() == 0:
-        value = next(loader).sum()
-        torch.distributed.all_reduce(value)
-        end[0] = 0 if os.path.exists(sys.argv[1]) else 1
-        torch.distributed.all_reduce(end)
-        time.sleep(0.002)
-'''
 
 
 class Refused(Case):
