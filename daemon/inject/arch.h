@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 namespace lull::inject {
 
@@ -55,12 +56,23 @@ class Arch {
   virtual size_t MaxVectorSize() const = 0;
   // Bytes below the stack pointer that still belong to the thread.
   virtual uint64_t RedZone() const = 0;
+  // Where the function that tells a thread the place of its errno keeps the offset
+  // from the thread pointer; 0 when the code is of a shape that is not known.
+  virtual uint64_t ErrnoOffsetSlot(std::string_view code, uint64_t address) const = 0;
   // Whether code that ends in front of a return address ends with a call.
   virtual bool EndsWithCall(std::string_view code) const = 0;
 
   virtual Place Where(const Registers& registers) const = 0;
   // DWARF's numbering, for unwinding.
   virtual std::vector<uint64_t> DwarfRegisters(const Registers& registers) const = 0;
+
+  // A timed wait that the kernel would begin anew when it restarts it (epoll_wait): its
+  // limit, in the registers, less what has passed of it. Others as they are.
+  virtual Registers WithTimePassed(const Registers& registers,
+                                   absl::Duration passed) const = 0;
+  // Whether it is such a wait, from what /proc tells of it.
+  virtual bool ForgetsTime(int64_t call,
+                           const std::array<uint64_t, 6>& arguments) const = 0;
 
   // A signal frame below `top` that restores `state`. The restart of a system call
   // that the kernel would have made is part of it.

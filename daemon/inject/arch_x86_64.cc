@@ -159,9 +159,14 @@ class X86_64 : public Arch {
   int VectorSet() const override { return NT_X86_XSTATE; }
   size_t MaxVectorSize() const override { return 64 << 10; }
   uint64_t RedZone() const override { return 128; }
+  uint64_t ErrnoOffsetSlot(std::string_view code, uint64_t address) const override;
   bool EndsWithCall(std::string_view code) const override;
   Place Where(const Registers& registers) const override;
   std::vector<uint64_t> DwarfRegisters(const Registers& registers) const override;
+  Registers WithTimePassed(const Registers& registers,
+                           absl::Duration passed) const override;
+  bool ForgetsTime(int64_t call,
+                   const std::array<uint64_t, 6>& arguments) const override;
   Frame MakeFrame(const ThreadState& state, uint64_t trampoline,
                   uint64_t top) const override;
   Registers Calling(const Registers& registers, uint64_t function,
@@ -172,6 +177,20 @@ class X86_64 : public Arch {
   Registers AboutToConsume(const Registers& registers) const override;
   Registers GivenBack(const Registers& registers, bool time_lost) const override;
 };
+
+uint64_t X86_64::ErrnoOffsetSlot(std::string_view code, uint64_t address) const {
+  // mov disp32(%rip),%rax and add %fs:0,%rax, or the same in the other order.
+  constexpr size_t kSize = 7;
+  code = code.substr(0, 20);
+  for (std::string_view load : {"\x48\x8b\x05", "\x48\x03\x05"}) {
+    size_t at = code.find(load);
+    if (at == std::string_view::npos || at + kSize > code.size()) continue;
+    int32_t displacement;
+    memcpy(&displacement, code.data() + at + 3, sizeof(displacement));
+    return address + at + kSize + displacement;
+  }
+  return 0;
+}
 
 bool X86_64::EndsWithCall(std::string_view code) const {
   auto byte = [&](size_t from_end) {
@@ -210,6 +229,24 @@ std::vector<uint64_t> X86_64::DwarfRegisters(const Registers& registers) const {
   user_regs_struct r = Get(registers);
   return {r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8,
           r.r9,  r.r10, r.r11, r.r12, r.r13, r.r14, r.r15, r.rip};
+}
+
+bool X86_64::ForgetsTime(int64_t call, const std::array<uint64_t, 6>& arguments) const {
+  return (call == SYS_epoll_wait || call == SYS_epoll_pwait) &&
+         static_cast<int32_t>(arguments[3]) > 0;
+}
+
+Registers X86_64::WithTimePassed(const Registers& registers,
+                                 absl::Duration passed) const {
+  user_regs_struct regs = Get(registers);
+  Place place = Where(registers);
+  if (!place.interrupted || !ForgetsTime(place.call, place.arguments)) return registers;
+  // The limit is the fourth argument. libc's wrapper does not use it any more behind
+  // the call, and to everything else the register is scratch.
+  int64_t limit_ms = static_cast<int32_t>(regs.r10);
+  int64_t left_ms = limit_ms - absl::ToInt64Milliseconds(passed);
+  regs.r10 = static_cast<uint64_t>(std::clamp<int64_t>(left_ms, 0, limit_ms));
+  return Put(regs);
 }
 
 Frame X86_64::MakeFrame(const ThreadState& state, uint64_t trampoline,

@@ -1,6 +1,10 @@
 #include "daemon/inject/attempt.h"
 
+#include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <thread>
 
@@ -16,20 +20,25 @@ namespace {
 // A thread that does not stop within this sits in the kernel (vfork, a disk).
 constexpr absl::Duration kLongestStop = absl::Milliseconds(200);
 
+constexpr int kTries = 5;
+
 class OneAttempt {
  public:
   OneAttempt(const Request& request, const Arch& arch, const Landscape& landscape,
-             const ElfImage& identity, ImageCache* images, pid_t tid)
+             const ElfImage& identity, std::span<uint64_t> stack, pid_t tid)
       : request_(request),
         arch_(arch),
         landscape_(landscape),
         identity_(identity),
-        images_(images),
+        stack_(stack),
         thread_(request.pid, tid, arch) {}
 
   Attempt Run();
 
  private:
+  bool Tracer() const;  // whether there is one, other than us
+  void NoteSleep();
+  absl::Duration Passed() const;
   void Seize();
   void Look();
   Objection Judge(const Registers& registers, bool* waits);
@@ -43,11 +52,27 @@ class OneAttempt {
   const Arch& arch_;
   const Landscape& landscape_;
   const ElfImage& identity_;
-  ImageCache* const images_;
+  const std::span<uint64_t> stack_;
   Tracee thread_;
-  absl::Time begin_;
+  absl::Time asleep_since_ = absl::InfiniteFuture();  // if that will be needed
   Attempt attempt_;
 };
+
+bool OneAttempt::Tracer() const {
+  std::string tracer = StatusField(request_.pid, thread_.tid(), "TracerPid");
+  return !tracer.empty() && tracer != "0";
+}
+
+void OneAttempt::NoteSleep() {
+  std::optional<Sleeping> at = SleepingIn(request_.pid, thread_.tid());
+  if (!at || !arch_.ForgetsTime(at->call, at->arguments)) return;
+  auto asleep = AsleepFor(request_.pid, thread_.tid());
+  if (asleep) asleep_since_ = absl::Now() - *asleep;
+}
+
+absl::Duration OneAttempt::Passed() const {
+  return std::max(absl::Now() - asleep_since_, absl::ZeroDuration());
+}
 
 void OneAttempt::EndWith(Objection objection) {
   attempt_.end = Attempt::kUnsafe;
@@ -66,25 +91,32 @@ Attempt OneAttempt::Run() {
 
 void OneAttempt::Seize() {
   absl::Status seized = thread_.Seize();
+  // Another attach may have held the thread then, and let it go since.
+  for (int i = 0; i < kTries && absl::IsPermissionDenied(seized) && !Tracer(); ++i) {
+    absl::SleepFor(absl::Milliseconds(1));
+    seized = thread_.Seize();
+  }
   if (absl::IsNotFound(seized)) return End(Attempt::kGone);
   if (!seized.ok()) {
     char state = StateOf(request_.pid, thread_.tid());
     if (state == 0 || state == 'Z' || state == 'X') return End(Attempt::kGone);
-    std::string tracer = StatusField(request_.pid, thread_.tid(), "TracerPid");
-    if (!tracer.empty() && tracer != "0") {
+    if (Tracer()) {
       return EndWith(Objection{.text = "is traced by another process", .traced = true});
     }
     return EndWith(seized);
   }
-  begin_ = absl::Now();
+  NoteSleep();
+  const absl::Time deadline = absl::Now() + kLongestStop;
   if (!thread_.Interrupt().ok()) return End(Attempt::kGone);
   for (;;) {
-    switch (thread_.Wait(begin_ + kLongestStop)) {
-      case Stop::kAsked:
+    switch (thread_.Wait(deadline)) {
+      case Stop::kAsked: {
+        absl::Time begin = thread_.last_seen_running();
         Look();
-        attempt_.stopped = absl::Now() - begin_;
+        attempt_.stopped = absl::Now() - begin;
         attempt_.outcome.stopped = attempt_.stopped;
         return;
+      }
       case Stop::kSignal:  // goes on to where it was sent, and the stop comes next
       case Stop::kSyscall:
         if (!thread_.Continue().ok()) return End(Attempt::kGone);
@@ -110,10 +142,12 @@ Objection OneAttempt::Judge(const Registers& registers, bool* waits) {
   Objection objection =
       AgainstStack(landscape_, arch_, request_.pid, place.sp, place.tp);
   if (objection) return objection;
-  std::vector<uint64_t> stack = ReadStack(landscape_, request_.pid, place.sp);
-  if (stack.empty()) return {"has a stack that is new"};
-  objection = AgainstPlace(landscape_, arch_, place.pc, stack, place.interrupted);
+  std::span<const uint64_t> words =
+      ReadStack(landscape_, request_.pid, place.sp, stack_);
+  if (words.empty()) return {"has a stack that is new"};
+  objection = AgainstPlace(landscape_, arch_, place.pc, words, place.interrupted);
   if (objection) return objection;
+  if (thread_.InRestartableSequence(place.pc)) return {"is in a restartable sequence"};
   return AgainstLoader(landscape_, request_.pid, thread_.tid());
 }
 
@@ -128,20 +162,30 @@ void OneAttempt::Look() {
   }
   EndWith(objection);
   // A wait that this look has ended goes on.
+  registers = arch_.WithTimePassed(registers, Passed());
   thread_.SetRegisters(arch_.GivenBack(registers, false)).IgnoreError();
   thread_.LetGo().IgnoreError();
 }
 
 absl::Status OneAttempt::CallNow() {
-  Call call(arch_, &thread_, landscape_.trampoline);
+  Call call(arch_, &thread_, landscape_.trampoline, landscape_.errno_offset, Passed());
   LULL_RETURN_IF_ERROR(call.Prepare(request_.library, request_.argument));
   uint64_t function = 0;
   if (const Object* object = FindObject(landscape_, identity_)) {
     auto at = FunctionAddress(*object, request_.function);
     if (!at) {
+      LULL_RETURN_IF_ERROR(thread_.LetGo());
       return absl::FailedPreconditionError(
           absl::StrCat("another version of ", object->path,
                        " is in the process already, without ", request_.function));
+    }
+    // A library that the process has unloaded meanwhile has no code there any more.
+    std::string_view code = object->image->BytesAt(*at - object->bias).substr(0, 16);
+    std::string there(code.size(), '\0');
+    if (!ReadMemory(request_.pid, *at, there.data(), there.size()) || there != code) {
+      LULL_RETURN_IF_ERROR(thread_.LetGo());
+      return absl::FailedPreconditionError(absl::StrCat(
+          object->path, " in the process is not what its file holds; try again"));
     }
     function = *at;
   } else {
@@ -164,6 +208,8 @@ absl::Status OneAttempt::CallNow() {
 
 absl::StatusOr<uint64_t> OneAttempt::FunctionInTarget() const {
   std::optional<Symbol> symbol = identity_.Exported(request_.function);
+  uint64_t bias = BiasOfNewest(request_.pid, landscape_, identity_, request_.library);
+  if (bias != 0 && symbol) return bias + symbol->address;
   for (const Mapping& mapping : ReadMaps(request_.pid)) {
     if (!mapping.executable || mapping.inode == 0) continue;
     bool same =
@@ -176,17 +222,37 @@ absl::StatusOr<uint64_t> OneAttempt::FunctionInTarget() const {
   return absl::InternalError("it is not mapped after dlopen");
 }
 
+// A stopped thread waits for this one: short pauses are short, and where the processor
+// is contended this thread comes first.
+void BeQuick() {
+  prctl(PR_SET_TIMERSLACK, 1);
+  sched_param first = {.sched_priority = 1};
+  if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &first) == 0) return;
+  // Without the privilege: a short slice, which is served soon (Linux 6.12).
+  struct {
+    uint32_t size = 48;
+    uint32_t policy = SCHED_OTHER;
+    uint64_t flags = 0;
+    int32_t nice = 0;
+    uint32_t priority = 0;
+    uint64_t runtime_ns = 100'000;
+    uint64_t deadline_ns = 0;
+    uint64_t period_ns = 0;
+  } slice;
+  slice.nice = getpriority(PRIO_PROCESS, 0);
+  syscall(SYS_sched_setattr, 0, &slice, 0);
+}
+
 }  // namespace
 
 Attempt MakeAttempt(const Request& request, const Arch& arch,
-                    const Landscape& landscape,
-                    const std::shared_ptr<const ElfImage>& identity, ImageCache* images,
-                    pid_t tid) {
+                    const Landscape& landscape, const ElfImage& identity,
+                    std::span<uint64_t> stack, pid_t tid) {
   Attempt attempt;
   // A thread of its own: when it ends the kernel frees whatever it still traces.
   std::thread tracer([&] {
-    prctl(PR_SET_TIMERSLACK, 1);  // short pauses are short
-    attempt = OneAttempt(request, arch, landscape, *identity, images, tid).Run();
+    BeQuick();
+    attempt = OneAttempt(request, arch, landscape, identity, stack, tid).Run();
   });
   tracer.join();
   return attempt;

@@ -1,7 +1,9 @@
 // One thread is stopped, looked at, and either let go at once or made to do the call.
 #pragma once
 
-#include <memory>
+#include <sys/types.h>
+
+#include <span>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -27,9 +29,10 @@ struct Attempt {
   absl::Duration stopped;
 };
 
+// `stack`: memory that ReadStack() may use, touched before: nothing new is to be
+// allocated while a thread stands.
 Attempt MakeAttempt(const Request& request, const Arch& arch,
-                    const Landscape& landscape,
-                    const std::shared_ptr<const ElfImage>& identity, ImageCache* images,
-                    pid_t tid);
+                    const Landscape& landscape, const ElfImage& identity,
+                    std::span<uint64_t> stack, pid_t tid);
 
 }  // namespace lull::inject

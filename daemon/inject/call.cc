@@ -45,7 +45,13 @@ const char* NameOf(int64_t call) {
 
 absl::Status Call::Prepare(std::string_view library, std::string_view argument) {
   LULL_RETURN_IF_ERROR(thread_.GetState(&state_));
-  uint64_t top = arch_.Where(state_.general).sp - arch_.RedZone();
+  state_.general = arch_.WithTimePassed(state_.general, passed_);
+  Place place = arch_.Where(state_.general);
+  if (errno_offset_ != 0) {
+    errno_at_ = place.tp + errno_offset_;
+    if (!ReadMemory(thread_.pid(), errno_at_, &errno_, sizeof(errno_))) errno_at_ = 0;
+  }
+  uint64_t top = place.sp - arch_.RedZone();
   argument_size_ = argument.size();
   argument_at_ = Down(top, argument.size());
   library_at_ = Down(argument_at_, library.size() + 1);
@@ -176,6 +182,9 @@ absl::Status Call::GiveBack() {
 }
 
 absl::Status Call::Restore() {
+  // The one thing that a frame cannot restore. Code that has been interrupted between
+  // a failure and the look at its reason must find that reason.
+  if (errno_at_ != 0) WriteMemory(thread_.pid(), errno_at_, &errno_, sizeof(errno_));
   LULL_RETURN_IF_ERROR(thread_.SetVector(state_.vector));
   LULL_RETURN_IF_ERROR(thread_.SetSignalMask(state_.signal_mask));
   // Last: until now the frame would have done all of it.

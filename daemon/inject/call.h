@@ -17,8 +17,14 @@ namespace lull::inject {
 class Call {
  public:
   // `thread` is stopped (Stop::kAsked) and lives longer than this.
-  Call(const Arch& arch, Tracee* thread, uint64_t trampoline)
-      : arch_(arch), thread_(*thread), trampoline_(trampoline) {}
+  // `passed`: of the wait that it was in.
+  Call(const Arch& arch, Tracee* thread, uint64_t trampoline, uint64_t errno_offset,
+       absl::Duration passed)
+      : arch_(arch),
+        thread_(*thread),
+        trampoline_(trampoline),
+        errno_offset_(errno_offset),
+        passed_(passed) {}
 
   // Writes texts and frame to the stack. The thread is as it was until Run().
   absl::Status Prepare(std::string_view library, std::string_view argument);
@@ -45,12 +51,16 @@ class Call {
   const Arch& arch_;
   Tracee& thread_;
   const uint64_t trampoline_;
+  const uint64_t errno_offset_;  // from the thread pointer; 0: not known
+  const absl::Duration passed_;
   ThreadState state_;
   Frame frame_;
   uint64_t library_at_ = 0;
   uint64_t argument_at_ = 0;
   uint64_t argument_size_ = 0;
   uint64_t result_at_ = 0;
+  uint64_t errno_at_ = 0;
+  int32_t errno_ = 0;
   bool running_ = false;    // registers are those of a call
   bool time_lost_ = false;  // see Arch::GivenBack
   int64_t refused_call_ = -1;

@@ -1,11 +1,7 @@
 #include "daemon/inject/inject.h"
 
-#include <errno.h>
-#include <sys/prctl.h>
-
 #include <algorithm>
 #include <map>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -29,7 +25,7 @@ constexpr absl::Duration kOtherTracer = absl::Seconds(2);
 
 bool IsStopped(char state) { return state == 'T'; }
 
-// "" when nothing speaks against the process as a whole.
+// What speaks against the process as a whole.
 absl::Status AgainstProcess(pid_t pid) {
   char state = StateOf(pid, pid);
   if (state == 0 || (state == 'Z' && ThreadsOf(pid).size() <= 1)) {
@@ -49,6 +45,16 @@ absl::Status AgainstProcess(pid_t pid) {
         "the process is under strict seccomp and may not load anything");
   }
   return absl::OkStatus();
+}
+
+// The main thread may have ended before the others. Then it has no memory any more;
+// /proc and the system calls take another thread's number as well.
+pid_t LivingThread(pid_t pid) {
+  if (StateOf(pid, pid) != 'Z') return pid;
+  for (pid_t tid : ThreadsOf(pid)) {
+    if (StateOf(pid, tid) != 'Z') return tid;
+  }
+  return pid;
 }
 
 class Search {
@@ -76,17 +82,19 @@ class Search {
   bool Try(const Candidate& candidate);
   void Object(pid_t tid, Objection objection) { objections_[tid] = objection; }
   bool AllForGood(const std::vector<pid_t>& threads) const;
+  bool AllTraced(const std::vector<pid_t>& threads);
   absl::Status TooLate() const;
 
-  const Request& request_;
+  Request request_;
   const Arch& arch_;
   const std::shared_ptr<const ElfImage> identity_;
   const std::atomic<bool>& cancel_;
   const absl::Time deadline_;
   ImageCache images_;
   Landscape landscape_;
-  std::map<pid_t, Objection> objections_;  // the latest for each thread
-  absl::Time traced_until_ = absl::InfinitePast();
+  std::vector<uint64_t> stack_ = std::vector<uint64_t>(kStackLooked / sizeof(uint64_t));
+  std::map<pid_t, Objection> objections_;   // the latest for each thread
+  absl::Time not_traced_at_ = absl::Now();  // when last not all threads were
   absl::Duration longest_other_;
   int looks_ = 0;
   absl::StatusOr<Outcome> result_ = absl::UnknownError("");
@@ -106,8 +114,9 @@ std::vector<Search::Candidate> Search::Candidates() {
       objection = AgainstStack(landscape_, arch_, request_.pid, at->sp, 0);
     }
     if (!objection) {
-      objection = AgainstPlace(landscape_, arch_, at->pc,
-                               ReadStack(landscape_, request_.pid, at->sp), true);
+      objection =
+          AgainstPlace(landscape_, arch_, at->pc,
+                       ReadStack(landscape_, request_.pid, at->sp, stack_), true);
     }
     if (objection) {
       Object(tid, objection);
@@ -120,7 +129,7 @@ std::vector<Search::Candidate> Search::Candidates() {
 
 bool Search::Try(const Candidate& candidate) {
   Attempt attempt =
-      MakeAttempt(request_, arch_, landscape_, identity_, &images_, candidate.tid);
+      MakeAttempt(request_, arch_, landscape_, *identity_, stack_, candidate.tid);
   switch (attempt.end) {
     case Attempt::kDone:
       result_ = attempt.outcome;
@@ -145,8 +154,17 @@ bool Search::Try(const Candidate& candidate) {
 bool Search::AllForGood(const std::vector<pid_t>& threads) const {
   return std::all_of(threads.begin(), threads.end(), [&](pid_t tid) {
     auto at = objections_.find(tid);
-    return at != objections_.end() && at->second.for_good;
+    return (at != objections_.end() && at->second.for_good) ||
+           StateOf(request_.pid, tid) == 'Z';
   });
+}
+
+bool Search::AllTraced(const std::vector<pid_t>& threads) {
+  for (pid_t tid : threads) {
+    auto at = objections_.find(tid);
+    if (at == objections_.end() || !at->second.traced) not_traced_at_ = absl::Now();
+  }
+  return absl::Now() - not_traced_at_ > kOtherTracer;
 }
 
 absl::Status Search::TooLate() const {
@@ -170,8 +188,9 @@ absl::Status Search::TooLate() const {
 absl::StatusOr<Outcome> Search::Run() {
   for (int round = 1;; ++round) {
     LULL_RETURN_IF_ERROR(AgainstProcess(request_.pid));
-    LULL_ASSIGN_OR_RETURN(landscape_,
-                          Survey(request_.pid, &images_, arch_.TrampolineCode()));
+    request_.pid = LivingThread(request_.pid);
+    LULL_ASSIGN_OR_RETURN(
+        landscape_, Refresh(request_.pid, arch_, &images_, std::move(landscape_)));
     for (const Candidate& candidate : Candidates()) {
       if (cancel_.load()) return absl::CancelledError("cancelled before the call");
       if (Try(candidate)) return result_;
@@ -182,7 +201,13 @@ absl::StatusOr<Outcome> Search::Run() {
     if (round >= kRoundsForGood && AllForGood(threads)) {
       return absl::FailedPreconditionError(
           absl::StrCat("no thread of process ", request_.pid, " can do it: each ",
-                       objections_.at(threads.front()).text));
+                       objections_.begin()->second.text));
+    }
+    if (AllTraced(threads)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("process ", request_.pid, " is traced by process ",
+                       StatusField(request_.pid, threads.front(), "TracerPid"),
+                       " (a debugger, strace?); end that first"));
     }
     if (cancel_.load()) return absl::CancelledError("cancelled before the call");
     if (absl::Now() >= deadline_) return TooLate();
@@ -208,7 +233,16 @@ absl::StatusOr<Outcome> CallInTarget(const Request& request,
     return absl::InvalidArgumentError(
         absl::StrCat(request.identity, " exports no function ", request.function));
   }
-  return Search(request, *arch, std::move(identity), cancel).Run();
+  absl::StatusOr<Outcome> outcome =
+      Search(request, *arch, std::move(identity), cancel).Run();
+  // Whatever went wrong: with the process gone, that is the reason.
+  if (!outcome.ok() && !absl::IsCancelled(outcome.status()) &&
+      !absl::IsNotFound(outcome.status()) &&
+      (absl::IsNotFound(AgainstProcess(request.pid)) ||
+       ReadMaps(LivingThread(request.pid)).empty())) {
+    return absl::NotFoundError(absl::StrCat("process ", request.pid, " has ended"));
+  }
+  return outcome;
 }
 
 }  // namespace lull::inject

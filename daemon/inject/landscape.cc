@@ -1,6 +1,8 @@
 #include "daemon/inject/landscape.h"
 
 #include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -209,6 +211,36 @@ void FindTrampoline(std::string_view code, Landscape* landscape) {
   }
 }
 
+void FindErrno(pid_t pid, const Arch& arch, Landscape* landscape) {
+  const Object& libc = *landscape->libc;
+  auto function = libc.image->Exported("__errno_location");
+  if (!function) return;
+  uint64_t slot = arch.ErrnoOffsetSlot(libc.image->BytesAt(function->address),
+                                       libc.bias + function->address);
+  uint64_t offset = 0;
+  if (slot != 0 && ReadMemory(pid, slot, &offset, sizeof(offset))) {
+    landscape->errno_offset = offset;
+  }
+}
+
+bool SameCode(const std::vector<Mapping>& a, const std::vector<Mapping>& b) {
+  auto code = [](const Mapping& mapping) {
+    return mapping.executable && mapping.inode != 0;
+  };
+  auto other = b.begin();
+  for (const Mapping& mapping : a) {
+    if (!code(mapping)) continue;
+    other = std::find_if(other, b.end(), code);
+    if (other == b.end() || other->start != mapping.start ||
+        other->end != mapping.end || other->inode != mapping.inode ||
+        other->path != mapping.path) {
+      return false;
+    }
+    ++other;
+  }
+  return std::find_if(other, b.end(), code) == b.end();
+}
+
 }  // namespace
 
 void ImageCache::Add(std::shared_ptr<const ElfImage> image) {
@@ -229,8 +261,7 @@ std::shared_ptr<const ElfImage> ImageCache::Get(pid_t pid, const Mapping& mappin
   return at->second;
 }
 
-absl::StatusOr<Landscape> Survey(pid_t pid, ImageCache* images,
-                                 std::string_view trampoline_code) {
+absl::StatusOr<Landscape> Survey(pid_t pid, const Arch& arch, ImageCache* images) {
   Landscape landscape;
   landscape.maps = ReadMaps(pid);
   if (landscape.maps.empty()) {
@@ -267,7 +298,8 @@ absl::StatusOr<Landscape> Survey(pid_t pid, ImageCache* images,
   Tidy(&landscape.no_start);
 
   FindDlopen(&landscape);
-  FindTrampoline(trampoline_code, &landscape);
+  FindTrampoline(arch.TrampolineCode(), &landscape);
+  FindErrno(pid, arch, &landscape);
   if (landscape.dlopen == 0 || landscape.trampoline == 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("no ", landscape.dlopen == 0 ? "dlopen" : "return from signals",
@@ -281,6 +313,16 @@ absl::StatusOr<Landscape> Survey(pid_t pid, ImageCache* images,
     landscape.loader_state_size = state->size;
   }
   return landscape;
+}
+
+absl::StatusOr<Landscape> Refresh(pid_t pid, const Arch& arch, ImageCache* images,
+                                  Landscape known) {
+  std::vector<Mapping> now = ReadMaps(pid);
+  if (known.libc == nullptr || !SameCode(now, known.maps)) {
+    return Survey(pid, arch, images);
+  }
+  known.maps = std::move(now);
+  return known;
 }
 
 const Object* FindObject(const Landscape& landscape, const ElfImage& identity) {
@@ -298,6 +340,38 @@ const Object* FindObject(const Landscape& landscape, const ElfImage& identity) {
     }
   }
   return nullptr;
+}
+
+uint64_t BiasOfNewest(pid_t pid, const Landscape& landscape, const ElfImage& identity,
+                      std::string_view library) {
+  constexpr int kMost = 100'000;  // a list that is a circle ends here
+  constexpr int kNewest = 8;      // the library and what it needs
+  r_debug debug;
+  if (landscape.debug == 0 ||
+      !ReadMemory(pid, landscape.debug, &debug, sizeof(debug))) {
+    return 0;
+  }
+  std::vector<link_map> list;
+  auto at = reinterpret_cast<uint64_t>(debug.r_map);
+  while (at != 0 && list.size() < kMost) {
+    link_map object;
+    if (!ReadMemory(pid, at, &object, sizeof(object))) return 0;
+    list.push_back(object);
+    at = reinterpret_cast<uint64_t>(object.l_next);
+  }
+  for (int i = 0; i < kNewest && !list.empty(); ++i, list.pop_back()) {
+    char name[PATH_MAX] = {};
+    auto name_at = reinterpret_cast<uint64_t>(list.back().l_name);
+    // Up to the end of its page: nothing may be mapped behind.
+    size_t size = std::min<size_t>(sizeof(name) - 1, 4096 - name_at % 4096);
+    if (!ReadMemory(pid, name_at, name, size)) continue;
+    struct stat facts;
+    bool same = library == name ||
+                (stat(PathThroughRoot(pid, name).c_str(), &facts) == 0 &&
+                 facts.st_ino == identity.inode() && facts.st_dev == identity.device());
+    if (same) return list.back().l_addr;
+  }
+  return 0;
 }
 
 std::optional<uint64_t> FunctionAddress(const Object& object, std::string_view name) {

@@ -3,9 +3,11 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -140,6 +142,60 @@ std::optional<Sleeping> ParseSleeping(std::string_view text) {
 
 std::optional<Sleeping> SleepingIn(pid_t pid, pid_t tid) {
   return ParseSleeping(ReadFile(TaskFile(pid, tid, "syscall")));
+}
+
+namespace {
+
+// When the scheduler last accounted for a thread, by the clock of its processor.
+std::optional<absl::Duration> LastAccounted(const std::string& task_folder) {
+  std::string text = ReadFile(task_folder + "sched");
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (!absl::ConsumePrefix(&line, "se.exec_start")) continue;
+    double ms = 0;
+    if (!absl::SimpleAtod(line.substr(line.find(':') + 1), &ms)) break;
+    return absl::Milliseconds(ms);
+  }
+  return std::nullopt;
+}
+
+// The processor that a thread last ran on; -1 when not known.
+int ProcessorOf(const std::string& task_folder) {
+  constexpr int kFieldsBehindName = 36;  // field 39; the name is the second
+  std::string text = ReadFile(task_folder + "stat");
+  size_t after_name = text.rfind(')');
+  if (after_name == std::string::npos) return -1;
+  std::vector<std::string> fields = absl::StrSplit(text.substr(after_name + 2), ' ');
+  int processor = -1;
+  if (fields.size() <= kFieldsBehindName ||
+      !absl::SimpleAtoi(fields[kFieldsBehindName], &processor)) {
+    return -1;
+  }
+  return processor;
+}
+
+}  // namespace
+
+std::optional<absl::Duration> AsleepFor(pid_t pid, pid_t tid) {
+  const std::string folder = TaskFile(pid, tid, "");
+  std::optional<absl::Duration> fell_asleep = LastAccounted(folder);
+  int processor = ProcessorOf(folder);
+  cpu_set_t usual;
+  if (!fell_asleep || processor < 0 || processor >= CPU_SETSIZE ||
+      sched_getaffinity(0, sizeof(usual), &usual) != 0) {
+    return std::nullopt;
+  }
+  // Processors' clocks differ. So this thread goes to that one for a moment, and is
+  // accounted for there when it wakes.
+  cpu_set_t there;
+  CPU_ZERO(&there);
+  CPU_SET(processor, &there);
+  if (sched_setaffinity(0, sizeof(there), &there) != 0) return std::nullopt;
+  timespec moment = {0, 1000};
+  nanosleep(&moment, nullptr);
+  std::optional<absl::Duration> now = LastAccounted("/proc/thread-self/");
+  sched_setaffinity(0, sizeof(usual), &usual);
+  if (!now || *now < *fell_asleep) return std::nullopt;
+  return *now - *fell_asleep;
 }
 
 bool ReadMemory(pid_t pid, uint64_t address, void* into, size_t size) {

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/time/time.h"
+
 namespace lull::inject {
 
 // One line of /proc/PID/maps.
@@ -53,6 +55,10 @@ struct Sleeping {
 // nullopt: it runs, sleeps elsewhere, or may not be read.
 std::optional<Sleeping> SleepingIn(pid_t pid, pid_t tid);
 std::optional<Sleeping> ParseSleeping(std::string_view text);
+
+// How long a sleeping thread has been asleep. nullopt when the kernel does not tell
+// (no CONFIG_SCHED_DEBUG, or its processor is not ours to run on).
+std::optional<absl::Duration> AsleepFor(pid_t pid, pid_t tid);
 
 // True only when all `size` bytes could be read (written).
 bool ReadMemory(pid_t pid, uint64_t address, void* into, size_t size);

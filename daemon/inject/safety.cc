@@ -48,8 +48,9 @@ bool FutexIsFit(const Landscape& landscape, std::span<const uint64_t, 6> argumen
   int command = static_cast<int>(arguments[1]) & FUTEX_CMD_MASK;
   if (command == FUTEX_WAIT_BITSET) return true;  // conditions, semaphores, joins
   if (command != FUTEX_WAIT) return false;
-  // libc's own locks wait like this, for the value 2. Elsewhere (libstdc++, OpenMP,
-  // Go) it is a lock of the program's.
+  // libc's own locks wait like this: for the value 2, without a time limit. Elsewhere
+  // (libstdc++, OpenMP, Go) it is a lock of the program's.
+  if (static_cast<uint32_t>(arguments[2]) != 2 || arguments[3] != 0) return true;
   const Mapping* mapping = FindMapping(landscape.maps, pc);
   return mapping != nullptr && mapping->path != landscape.libc->path &&
          mapping->path.find("libpthread") == std::string::npos;
@@ -104,7 +105,10 @@ Objection AgainstPlace(const Landscape& landscape, const Arch& arch, uint64_t pc
                   : "runs inside of libc, the loader or malloc"};
   }
   if (FindMapping(landscape.maps, pc) == nullptr) return {"runs code that is new"};
+  const uint64_t lowest = landscape.dangers.front().start;
+  const uint64_t highest = landscape.dangers.back().end;
   for (uint64_t word : stack) {
+    if (word < lowest || word > highest) continue;  // nearly all of them
     if (word == landscape.trampoline) return {"is in a signal handler"};
     // A return address is behind a call, and may be behind the function's end.
     const Danger* danger = Find(landscape.dangers, word - 1);
@@ -168,13 +172,13 @@ Objection AgainstLoader(const Landscape& landscape, pid_t pid, pid_t tid) {
   return {};
 }
 
-std::vector<uint64_t> ReadStack(const Landscape& landscape, pid_t pid, uint64_t sp) {
+std::span<const uint64_t> ReadStack(const Landscape& landscape, pid_t pid, uint64_t sp,
+                                    std::span<uint64_t> into) {
   const Mapping* mapping = FindMapping(landscape.maps, sp);
   if (mapping == nullptr) return {};
-  uint64_t size = std::min(mapping->end - sp, kStackLooked) & ~uint64_t{7};
-  std::vector<uint64_t> words(size / 8);
-  if (!ReadMemory(pid, sp, words.data(), size)) words.clear();
-  return words;
+  uint64_t size = std::min(mapping->end - sp, into.size_bytes()) & ~uint64_t{7};
+  if (!ReadMemory(pid, sp, into.data(), size)) return {};
+  return into.first(size / 8);
 }
 
 }  // namespace lull::inject

@@ -45,7 +45,9 @@ Objection AgainstStack(const Landscape& landscape, const Arch& arch, pid_t pid,
 // The loader's own state: a library half-way in, or a lock that this thread holds.
 Objection AgainstLoader(const Landscape& landscape, pid_t pid, pid_t tid);
 
-// The words of the stack that AgainstPlace() wants; empty when they cannot be read.
-std::vector<uint64_t> ReadStack(const Landscape& landscape, pid_t pid, uint64_t sp);
+// The words of the stack that AgainstPlace() wants, in `into`, which holds
+// kStackLooked; empty when they cannot be read.
+std::span<const uint64_t> ReadStack(const Landscape& landscape, pid_t pid, uint64_t sp,
+                                    std::span<uint64_t> into);
 
 }  // namespace lull::inject

@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -18,18 +19,47 @@
 namespace lull::inject {
 namespace {
 
-// A wait for a stop looks this often at first, and more and more seldom.
-constexpr long kFirstPauseNs = 5'000;
-constexpr long kLongestPauseNs = 500'000;
+constexpr long kPauseNs = 5'000;
+constexpr long kTickNs = 10'000'000;
+constexpr int kPollsPerCheck = 200;
 
-void Pause(long ns) {
-  timespec pause = {0, ns};
+void Pause() {
+  timespec pause = {0, kPauseNs};
   nanosleep(&pause, nullptr);
+}
+
+bool IsEnding(pid_t pid, pid_t tid) {
+  char state = StateOf(pid, tid);
+  return state == 0 || state == 'Z' || state == 'X';
 }
 
 void* AsPointer(uint64_t value) { return reinterpret_cast<void*>(value); }
 
 }  // namespace
+
+Ticker::Ticker() {
+  const int signal = SIGRTMAX - 1;
+  static const bool ready = [&] {
+    struct sigaction action = {};
+    action.sa_handler = [](int) {};  // without SA_RESTART: waits end with EINTR
+    return sigaction(signal, &action, nullptr) == 0;
+  }();
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, signal);
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  sigevent event = {};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = signal;
+  event._sigev_un._tid = gettid();
+  running_ = ready && timer_create(CLOCK_MONOTONIC, &event, &timer_) == 0;
+  itimerspec ticks = {{0, kTickNs}, {0, kTickNs}};
+  if (running_) timer_settime(timer_, 0, &ticks, nullptr);
+}
+
+Ticker::~Ticker() {
+  if (running_) timer_delete(timer_);
+}
 
 Tracee::~Tracee() { LetGo().IgnoreError(); }
 
@@ -50,39 +80,45 @@ absl::Status Tracee::Seize() {
 }
 
 absl::Status Tracee::Interrupt() {
+  last_seen_running_ = absl::Now();
   if (ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr) != 0) return Problem("stopping");
   return absl::OkStatus();
 }
 
 Stop Tracee::Wait(absl::Time deadline) {
-  long pause = kFirstPauseNs;
-  for (;;) {
+  for (int polls = 1;; ++polls) {
+    // The first stop is polled for, so that it is known when it began. Later the
+    // kernel's wake-up is quicker.
+    const bool poll = !was_stopped_ || !ticker_.running();
     int status = 0;
-    pid_t got = waitpid(tid_, &status, __WALL | WNOHANG);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 || (got == tid_ && !WIFSTOPPED(status))) {
+    absl::Time looked = absl::Now();
+    pid_t got = waitpid(tid_, &status, __WALL | (poll ? WNOHANG : 0));
+    if (got == tid_ && WIFSTOPPED(status)) return OnStop(status);
+    const bool still_runs = got == 0 || (got < 0 && errno == EINTR);
+    if (!still_runs) {
       seized_ = false;
       return Stop::kGone;
     }
-    if (got == tid_) {
-      stopped_ = true;
-      int signal = WSTOPSIG(status);
-      if (status >> 16 == PTRACE_EVENT_STOP) {
-        return signal == SIGTRAP ? Stop::kAsked : Stop::kGroup;
-      }
-      if (signal == (SIGTRAP | 0x80)) return Stop::kSyscall;
-      signal_ = signal;
-      return Stop::kSignal;
-    }
-    if (absl::Now() >= deadline) return Stop::kDeadline;
-    Pause(pause);
-    pause = std::min(pause + pause / 8, kLongestPauseNs);
+    if (looked >= deadline) return Stop::kDeadline;
+    last_seen_running_ = looked;
     // A main thread that ends before the others is not reported while they live.
-    if (pause > kLongestPauseNs / 8) {
-      char state = StateOf(pid_, tid_);
-      if (state == 0 || state == 'Z' || state == 'X') return Stop::kGone;
+    if ((!poll || polls % kPollsPerCheck == 0) && IsEnding(pid_, tid_)) {
+      return Stop::kGone;
     }
+    if (poll) Pause();
   }
+}
+
+Stop Tracee::OnStop(int status) {
+  stopped_ = true;
+  was_stopped_ = true;
+  int signal = WSTOPSIG(status);
+  if (status >> 16 == PTRACE_EVENT_STOP) {
+    return signal == SIGTRAP ? Stop::kAsked : Stop::kGroup;
+  }
+  if (signal == (SIGTRAP | 0x80)) return Stop::kSyscall;
+  signal_ = signal;
+  return Stop::kSignal;
 }
 
 absl::Status Tracee::Resume(int request) {
@@ -147,6 +183,27 @@ absl::Status Tracee::SetSignalMask(uint64_t mask) const {
     return Problem("setting the signal mask");
   }
   return absl::OkStatus();
+}
+
+bool Tracee::InRestartableSequence(uint64_t pc) const {
+  struct {
+    uint64_t area;
+    uint32_t size, signature, flags, padding;
+  } configuration = {};
+  auto get = static_cast<__ptrace_request>(PTRACE_GET_RSEQ_CONFIGURATION);
+  if (ptrace(get, tid_, AsPointer(sizeof(configuration)), &configuration) <= 0 ||
+      configuration.area == 0) {
+    return false;  // Linux before 5.13, or the thread has registered none
+  }
+  constexpr uint64_t kCurrent = 8;  // rseq_cs in struct rseq
+  uint64_t current = 0;
+  struct {
+    uint32_t version, flags;
+    uint64_t start, size, abort;
+  } sequence;
+  return ReadMemory(pid_, configuration.area + kCurrent, &current, sizeof(current)) &&
+         current != 0 && ReadMemory(pid_, current, &sequence, sizeof(sequence)) &&
+         pc - sequence.start < sequence.size;
 }
 
 absl::Status Tracee::GrowStack(uint64_t address) const {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <time.h>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -19,6 +20,21 @@ enum class Stop {
   kSignal,    // a signal is about to be delivered
   kGone,      // the thread has ended
   kDeadline,  // it still runs
+};
+
+// Ends the blocking system calls of its thread now and then with EINTR, so that a
+// wait can look at the time. Uses SIGRTMAX - 1, in our own process.
+class Ticker {
+ public:
+  Ticker();
+  ~Ticker();
+  Ticker(const Ticker&) = delete;
+  Ticker& operator=(const Ticker&) = delete;
+  bool running() const { return running_; }
+
+ private:
+  timer_t timer_ = {};
+  bool running_ = false;
 };
 
 class Tracee {
@@ -36,6 +52,8 @@ class Tracee {
   absl::Status ContinueToSyscall();
   // As before, and untraced; a signal on its way goes on.
   absl::Status LetGo();
+  // The last moment before its stop at which it was not stopped yet.
+  absl::Time last_seen_running() const { return last_seen_running_; }
   // Of the last kSignal.
   int signal() const { return signal_; }
   void DropSignal() { signal_ = 0; }
@@ -45,6 +63,9 @@ class Tracee {
   absl::Status GetState(ThreadState* state) const;
   absl::Status SetVector(const std::vector<uint8_t>& vector) const;
   absl::Status SetSignalMask(uint64_t mask) const;
+  // Whether `pc` is inside of a restartable sequence (rseq), which the kernel would
+  // have aborted had it been interrupted by anything but us.
+  bool InRestartableSequence(uint64_t pc) const;
   // Makes a stack grow down to `address` as a fault of its own would.
   absl::Status GrowStack(uint64_t address) const;
 
@@ -52,6 +73,7 @@ class Tracee {
   pid_t tid() const { return tid_; }
 
  private:
+  Stop OnStop(int status);
   absl::Status Resume(int request);
   absl::Status Problem(const char* what) const;
 
@@ -59,8 +81,11 @@ class Tracee {
   const pid_t tid_;
   const Arch& arch_;
   bool seized_ = false;
+  Ticker ticker_;
   bool stopped_ = false;
+  bool was_stopped_ = false;  // ever
   int signal_ = 0;
+  absl::Time last_seen_running_;
 };
 
 }  // namespace lull::inject

@@ -1,0 +1,2 @@
+// What victims load and unload by themselves.
+int other(void) { return 1; }

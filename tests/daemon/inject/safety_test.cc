@@ -1,0 +1,128 @@
+// Which waits and places are safe, judged on a process that is at hand: this one.
+#include "daemon/inject/safety.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <linux/futex.h>
+#include <malloc.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
+
+namespace lull::inject {
+namespace {
+
+class Safety : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto arch = ThisArch();
+    if (!arch.ok()) GTEST_SKIP() << arch.status();
+    arch_ = *arch;
+    auto landscape = Survey(getpid(), *arch_, &images_);
+    ASSERT_TRUE(landscape.ok()) << landscape.status();
+    landscape_ = *std::move(landscape);
+  }
+
+  bool WaitIsSafe(int64_t call, std::array<uint64_t, 6> arguments) {
+    return !AgainstWait(landscape_, call, arguments, InLibc("futimes"));
+  }
+  bool PlaceIsSafe(uint64_t pc, std::vector<uint64_t> stack, bool waits) {
+    return !AgainstPlace(landscape_, *arch_, pc, stack, waits);
+  }
+  // In code that is neither libc nor an allocator; under ASan this program is one.
+  static uint64_t InLibrary() {
+    return reinterpret_cast<uint64_t>(dlsym(RTLD_DEFAULT, "__cxa_demangle"));
+  }
+  static uint64_t InLibc(const char* name) {
+    return reinterpret_cast<uint64_t>(
+        dlsym(dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD), name));
+  }
+  // An address behind a call instruction in a function of libc.
+  uint64_t ReturnInto(const char* name) {
+    auto at = InLibc(name);
+    for (uint64_t i = 8; i < 400; ++i) {
+      std::string_view code(reinterpret_cast<const char*>(at + i - 7), 7);
+      if (code[2] == '\xe8' && arch_->EndsWithCall(code)) return at + i;
+    }
+    return 0;
+  }
+
+  const Arch* arch_ = nullptr;
+  ImageCache images_;
+  Landscape landscape_;
+};
+
+TEST_F(Safety, KnowsThisProcess) {
+  EXPECT_EQ(landscape_.dlopen, InLibc("dlopen"));
+  EXPECT_NE(landscape_.trampoline, 0u);
+  EXPECT_NE(landscape_.debug, 0u);
+  auto self = reinterpret_cast<uint64_t>(__builtin_thread_pointer());
+  EXPECT_EQ(self + landscape_.errno_offset, reinterpret_cast<uint64_t>(&errno));
+}
+
+TEST_F(Safety, AConditionIsAFitWaitAndALockOfLibcIsNot) {
+  EXPECT_TRUE(WaitIsSafe(SYS_futex, {0, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, 0, 0}));
+  EXPECT_FALSE(WaitIsSafe(SYS_futex, {0, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 2, 0}));
+  EXPECT_TRUE(WaitIsSafe(SYS_futex, {0, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 7, 0}));
+  EXPECT_FALSE(WaitIsSafe(SYS_futex, {0, FUTEX_LOCK_PI, 0, 0}));
+  EXPECT_TRUE(WaitIsSafe(SYS_poll, {}));
+  EXPECT_FALSE(WaitIsSafe(SYS_connect, {}));
+  EXPECT_FALSE(WaitIsSafe(SYS_write, {}));
+  EXPECT_FALSE(WaitIsSafe(SYS_recvfrom, {0, 0, 0, 0x100}));
+}
+
+TEST_F(Safety, OwnCodeIsSafeAndLibcOnlyForAWait) {
+  uint64_t own = InLibrary();
+  EXPECT_TRUE(PlaceIsSafe(own, {1, 2, 3}, false));
+  EXPECT_FALSE(PlaceIsSafe(InLibc("poll"), {}, false));
+  EXPECT_TRUE(PlaceIsSafe(InLibc("poll"), {}, true));
+  EXPECT_FALSE(PlaceIsSafe(InLibc("dlclose"), {}, true));
+}
+
+TEST_F(Safety, ACallerInForkOrTheLoaderIsNotSafe) {
+  uint64_t own = InLibrary();
+  uint64_t in_fork = ReturnInto("fork");
+  ASSERT_NE(in_fork, 0u);
+  EXPECT_FALSE(PlaceIsSafe(own, {1, in_fork, 3}, true));
+  EXPECT_TRUE(PlaceIsSafe(own, {1, in_fork + 1, 3}, true)) << "not behind a call";
+  EXPECT_FALSE(PlaceIsSafe(own, {landscape_.trampoline}, true)) << "a signal handler";
+}
+
+TEST_F(Safety, TheMainThreadsStackGrowsAndAnotherOneDoesNot) {
+  auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  EXPECT_FALSE(AgainstStack(landscape_, *arch_, getpid(), here, 0));
+  landscape_.maps = ParseMaps("100000-110000 rw-p 00000000 00:00 0 \n");
+  Objection objection = AgainstStack(landscape_, *arch_, getpid(), 0x10f000, 0);
+  EXPECT_TRUE(objection);
+  EXPECT_TRUE(objection.for_good);
+}
+
+TEST(Proc, ReadsALineOfMaps) {
+  auto maps = ParseMaps(
+      "7f0000000000-7f0000001000 r-xp 00002000 fd:01 1234                 /a b/c.so\n"
+      "not a line\n"
+      "600000000000-600000001000 rw-p 00000000 00:00 0 \n");
+  ASSERT_EQ(maps.size(), 2u);
+  EXPECT_EQ(maps[0].start, 0x600000000000u);
+  EXPECT_TRUE(maps[0].writable);
+  EXPECT_EQ(maps[1].path, "/a b/c.so");
+  EXPECT_EQ(maps[1].inode, 1234u);
+  EXPECT_TRUE(maps[1].executable);
+  EXPECT_EQ(FindMapping(maps, 0x7f0000000fff), &maps[1]);
+  EXPECT_EQ(FindMapping(maps, 0x7f0000001000), nullptr);
+}
+
+TEST(Proc, ReadsWhatAThreadSleepsIn) {
+  auto at = ParseSleeping("7 0x1 0x2 0x3 0x4 0x5 0x6 0x7ffc 0x7f01\n");
+  ASSERT_TRUE(at);
+  EXPECT_EQ(at->call, 7);
+  EXPECT_EQ(at->arguments[5], 6u);
+  EXPECT_EQ(at->sp, 0x7ffcu);
+  EXPECT_EQ(at->pc, 0x7f01u);
+  EXPECT_FALSE(ParseSleeping("running\n"));
+  EXPECT_FALSE(ParseSleeping("-1 0x7ffc 0x7f01\n"));
+}
+
+}  // namespace
+}  // namespace lull::inject
