@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "daemon/base/status.h"
 #include "daemon/collector/validate.h"
 #include "daemon/query/job_lookup.h"
@@ -17,6 +19,22 @@ namespace {
 grpc::Status ToGrpc(const absl::Status& status) {
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
                       std::string(status.message()));
+}
+
+constexpr absl::Duration kStoredAfter = absl::Seconds(1);
+constexpr absl::Duration kStoredPoll = absl::Milliseconds(10);
+
+// What the relay has done reaches the store with its next batch, a moment later. Who
+// asks next should see it; one that takes longer is waited for no more.
+absl::Status AwaitStored(storage::StoreReader& reader, const storage::JobRow& job,
+                         bool armed) {
+  absl::Time give_up = absl::Now() + kStoredAfter;
+  while (true) {
+    LULL_ASSIGN_OR_RETURN(auto stretches, reader.Stretches(job.id));
+    bool stored = stretches.empty() ? !job.dormant : stretches.back().end_ns == 0;
+    if (stored == armed || absl::Now() > give_up) return absl::OkStatus();
+    absl::SleepFor(kStoredPoll);
+  }
 }
 
 }  // namespace
@@ -75,8 +93,9 @@ grpc::Status ControlService::Arm(grpc::ServerContext* context,
     reply->set_armed(state.armed());
     reply->set_processes(state.processes());
     reply->set_for_ns(request->for_ns());
+    LULL_RETURN_IF_ERROR(AwaitStored(*reader, job, state.armed()));
     LULL_RETURN_IF_ERROR(query::FillJob(*reader, job, reply->mutable_job()));
-    reply->mutable_job()->set_asleep(!state.armed());  // the store learns it later
+    reply->mutable_job()->set_asleep(!state.armed());
     return absl::OkStatus();
   };
   return ToGrpc(arm());

@@ -110,7 +110,7 @@ TEST(GpuPlan, GoesIntoTheControlBlockOfASegmentThatIsNotMapped) {
   FakeSegment segment;
   GpuPlan plan = *ParseGpuSchedule("skip_first=1,wait=2,warmup=3,active=4,repeat=5");
   plan.mode = abi::GpuMode::kContinuous;
-  ASSERT_TRUE(WriteGpuPlan(plan, segment.memfd()));
+  ASSERT_TRUE(PrepareControl(plan, true, 77, segment.memfd()));
   const abi::ControlBlock& control = segment.view().control();
   EXPECT_EQ(control.gpu_mode, static_cast<uint32_t>(abi::GpuMode::kContinuous));
   EXPECT_EQ(control.gpu_skip_first, 1u);
@@ -118,7 +118,7 @@ TEST(GpuPlan, GoesIntoTheControlBlockOfASegmentThatIsNotMapped) {
   EXPECT_EQ(control.gpu_warmup, 3u);
   EXPECT_EQ(control.gpu_active, 4u);
   EXPECT_EQ(control.gpu_repeat, 5u);
-  EXPECT_FALSE(WriteGpuPlan(plan, -1));
+  EXPECT_FALSE(PrepareControl(plan, true, 77, -1));
 }
 
 }  // namespace
