@@ -15,6 +15,7 @@
 #include "preload/entry/start.h"
 #include "preload/entry/state_page.h"
 #include "preload/ring/writer.h"
+#include "preload/steps/boundary.h"
 #include "tests/preload/support/fake_relay.h"
 
 namespace lull {
@@ -93,6 +94,34 @@ TEST(Start, RecordsNothingWhileTheRelayHasDisarmedIt) {
   EXPECT_EQ(try_start_recording(Trigger::kGpuCall), nullptr);
   abi::SegmentView(relay.wait_for_target().segment).control().armed = 1;
   EXPECT_NE(recording_segment(), nullptr);
+}
+
+TEST(Start, AStepThatThePauseOfASleepingProcessLiesInIsNone) {
+  FakeRelay relay;
+  become_candidate(relay.path());
+  char* segment = try_start_recording(Trigger::kGpuCall);
+  ASSERT_NE(segment, nullptr);
+  abi::SegmentView view(segment);
+  auto steps = [&] {
+    int count = 0;
+    for (uint64_t i = 0; i < view.ring(0).head; ++i) {
+      count += view.slots(0)[i].type == abi::EventType::kStep ? 1 : 0;
+    }
+    return count;
+  };
+  auto boundary = [] { step_boundary(abi::StepSource::kNvtxRange); };
+  boundary();
+  boundary();
+  EXPECT_EQ(steps(), 1);
+  view.control().armed = 0;
+  boundary();
+  EXPECT_EQ(steps(), 1);
+  view.control().arming = 1;
+  view.control().armed = 1;
+  boundary();
+  EXPECT_EQ(steps(), 1) << "it began before the sleep";
+  boundary();
+  EXPECT_EQ(steps(), 2);
 }
 
 TEST(Start, HappensOnceHoweverManyThreadsAskForIt) {

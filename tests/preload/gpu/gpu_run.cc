@@ -81,7 +81,8 @@ const char* name_of(abi::TracingState state) {
 }
 const char* name_of(abi::TracingReason reason) {
   constexpr const char* kNames[] = {"schedule",      "other user", "budget",
-                                    "foreign clock", "error",      "process end"};
+                                    "foreign clock", "error",      "process end",
+                                    "disarmed"};
   return kNames[static_cast<uint32_t>(reason)];
 }
 

@@ -1,6 +1,9 @@
 // CUPTI in the shim against the simulated device: what is told is what happened.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "tests/preload/gpu/gpu_run.h"
 #include "tests/sim/engine/op.h"
@@ -46,6 +49,86 @@ TEST_P(GpuTruthOf, AWholeProgramIsTheTruth) {
   expect_complete(run);
   EXPECT_THAT(run.tracing(), ElementsAre("active:schedule", "off:process end"));
   EXPECT_GT(run.header().gpu_self_ns, 0u);
+}
+
+// steady.cu until the watch has removed its file, after `seconds`.
+class Sleeper {
+ public:
+  explicit Sleeper(double seconds) : seconds_(seconds) {
+    close(mkstemp(path_));
+  }
+  ~Sleeper() { unlink(path_); }
+  std::vector<std::string> words() const {
+    return {LULL_PUPPETS "/steady_host13", path_};
+  }
+  void end_in_time(double now) const {
+    if (now > seconds_) unlink(path_);
+  }
+
+ private:
+  const double seconds_;
+  char path_[32] = "/tmp/lull-test-steady-XXXXXX";
+};
+
+uint64_t now_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u +
+         static_cast<uint64_t>(now.tv_nsec);
+}
+
+TEST(GpuTruthOfASleeper, EndsAtTheMomentThatTheProcessIsPutToSleep) {
+  Sleeper sleeper(1.6);
+  uint64_t asleep_ns = 0;
+  auto watch = [&](const FakeRelay::Target& target, double seconds) {
+    abi::ControlBlock& control = abi::SegmentView(target.segment).control();
+    if (seconds > 0.5 && asleep_ns == 0) {
+      asleep_ns = now_ns();
+      control.asleep_since_ns = asleep_ns;
+      control.armed = 0;
+    }
+    sleeper.end_in_time(seconds);
+  };
+  GpuRun run =
+      run_on_gpu(sleeper.words(), {.configure = trace_continuously, .watch = watch});
+  EXPECT_THAT(run.tracing(), ElementsAre("active:schedule", "off:disarmed"));
+  EXPECT_EQ(run.of(EventType::kGpuTracing).back().start_ns, asleep_ns);
+  EXPECT_EQ(run.header().cupti_state, static_cast<uint32_t>(abi::CuptiState::kReady));
+  // What was submitted before is told, though it was collected in the sleep.
+  std::vector<sim::TruthRecord> kernels = run.ops(kind(sim::OpKind::kKernel));
+  size_t before = 0;
+  for (const sim::TruthRecord& kernel : kernels) {
+    before += kernel.end_ns < static_cast<int64_t>(asleep_ns) ? 1 : 0;
+  }
+  size_t told = run.of(EventType::kGpuKernel).size();
+  EXPECT_GE(told, before);
+  EXPECT_LE(told, before + 40) << "the calls until the next look at the clock";
+  EXPECT_LT(told, kernels.size());
+  for (const abi::Event& launch : run.of(EventType::kLaunch)) {
+    EXPECT_LT(launch.start_ns, asleep_ns + 1'000'000);
+  }
+}
+
+TEST(GpuTruthOfASleeper, HasAnotherModeWithEachArming) {
+  Sleeper sleeper(1.2);
+  auto configure = [](abi::ControlBlock& control) {
+    control.gpu_mode = static_cast<uint32_t>(abi::GpuMode::kHost);
+    control.armed = 0;
+  };
+  auto watch = [&](const FakeRelay::Target& target, double seconds) {
+    abi::ControlBlock& control = abi::SegmentView(target.segment).control();
+    if (seconds > 0.5 && control.arming == 0) {
+      trace_continuously(control);
+      control.arming = 1;
+      control.armed = 1;
+    }
+    sleeper.end_in_time(seconds);
+  };
+  GpuRun run = run_on_gpu(sleeper.words(), {.configure = configure, .watch = watch});
+  EXPECT_THAT(run.tracing(), ElementsAre("active:schedule", "off:process end"));
+  EXPECT_GT(run.of(EventType::kGpuKernel).size(), 100u);
+  EXPECT_LT(run.of(EventType::kGpuKernel).size(),
+            run.ops(kind(sim::OpKind::kKernel)).size());
 }
 
 }  // namespace
