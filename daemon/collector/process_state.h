@@ -32,6 +32,9 @@ class ProcessState {
   // The job traces its GPUs from now on, if it did not before.
   void StartBlame();
 
+  // The job records again from `start_ns` on.
+  void ApplyStretch(uint64_t start_ns) { steps_.BeginAt(start_ns); }
+
   // Everything that the store knows of this process.
   absl::Status Load(storage::StoreReader& reader);
 

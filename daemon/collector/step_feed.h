@@ -5,6 +5,7 @@
 // once: rows have the number of their step as key.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -27,6 +28,9 @@ class StepFeed {
 
   // After a restart: the newest step that is in the store already.
   void Restore(const storage::StepRow& last);
+
+  // The process has slept until then: what began before is no step.
+  void BeginAt(uint64_t time_ns) { told_until_ns_ = std::max(told_until_ns_, time_ns); }
 
   // An event of the process, whose series is known; those of a thread in the order of
   // time.
@@ -56,7 +60,7 @@ class StepFeed {
   storage::StepSource source_ = storage::StepSource::kNone;
   uint32_t tid_ = 0;  // the thread that trains; 0: not known yet
   uint64_t next_number_ = 0;
-  uint64_t told_until_ns_ = 0;                                  // by an earlier feed
+  uint64_t told_until_ns_ = 0;  // by an earlier feed, or slept
   absl::flat_hash_map<uint32_t, steps::LaunchPeriod> periods_;  // by thread
   std::vector<steps::Step> done_;
   std::vector<storage::StepRow> rows_;

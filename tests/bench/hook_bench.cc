@@ -36,7 +36,7 @@ int launch_unhooked() {
 int main() {
   const Cudart& cuda = *caller_13();
   launch(cuda);  // resolves the original
-  double clocks = 1e9, plain = 1e9, inert = 1e9, recording = 1e9;
+  double clocks = 1e9, plain = 1e9, inert = 1e9, asleep = 1e9, recording = 1e9;
   double_start_recording();
   for (int i = 0; i < kBatches; ++i) {
     clocks = std::min(clocks, batch_ns([] {
@@ -47,12 +47,18 @@ int main() {
     double_set_mode(lull::Mode::kInert);
     inert = std::min(inert, batch_ns([&] { launch(cuda); }));
     double_set_mode(lull::Mode::kRecording);
+    std::atomic<uint32_t>& armed =
+        lull::abi::SegmentView(double_segment()).control().armed;
+    armed = 0;
+    asleep = std::min(asleep, batch_ns([&] { launch(cuda); }));
+    armed = 1;
     recording = std::min(recording, batch_ns([&] { launch(cuda); }));
   }
   double beyond = recording - plain - clocks;
   printf("two clock reads        %6.1f ns\n", clocks);
   printf("launch, no hook        %6.1f ns\n", plain);
   printf("launch, inert hook     %6.1f ns  (+%.1f)\n", inert, inert - plain);
+  printf("launch, sleeping hook  %6.1f ns  (+%.1f)\n", asleep, asleep - plain);
   printf("launch, recording hook %6.1f ns  (+%.1f)\n", recording, recording - plain);
   printf("beyond the clock reads %6.1f ns  (%.2f of them; budget %.0f ns)\n", beyond,
          beyond / clocks, kBudgetNs);

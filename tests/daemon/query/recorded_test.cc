@@ -1,6 +1,8 @@
 // Jobs that did not record all the time, and what that does to shares and lengths.
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tests/daemon/collector/test_job.h"
 #include "tests/daemon/query/pipeline.h"
 
@@ -116,6 +118,38 @@ TEST(Recorded, AStretchThatGoesOnEndsWithTheJob) {
   pipeline.Commit();
   EXPECT_FALSE(pipeline.Report({}).job().asleep()) << "it is over";
   EXPECT_EQ(pipeline.Report({}).job().recorded_ns(), 50 * kSecond);
+}
+
+TEST(Recorded, AStepThatSpansASleepIsNone) {
+  Pipeline pipeline(DormantHello());
+  lull::v1::Batch first = Life(1, 19, 0);
+  AddStretch(first, 1, At(10), At(14));
+  AddStretch(first, 2, At(20), 0);
+  pipeline.Apply(first);
+  auto step = [](uint64_t number, uint64_t start) {
+    TestEvent event;
+    event.type = lull::v1::EVENT_TYPE_STEP;
+    event.start_ns = At(start);
+    event.duration_ns = kSecond;
+    event.arg0 = number;
+    event.arg2 = 2;  // an NVTX range
+    return event;
+  };
+  TestEvent spanning = step(0, 13);
+  spanning.duration_ns = 8 * kSecond;
+  lull::v1::Batch second;
+  second.set_sequence(2);
+  AddRun(second, 1, 0, 1, {spanning, step(1, 21), step(2, 22)});
+  AddCounters(second, 1, 0, 4, At(40));
+  pipeline.Apply(second);
+  pipeline.Commit();
+  auto reader = *pipeline.store().NewReader();
+  auto job = reader->FindJob(MakeJobId(1));
+  auto steps = reader->Steps(reader->Processes(job->front().id)->front().id, 0,
+                             std::numeric_limits<int64_t>::max(), 0);
+  ASSERT_TRUE(steps.ok()) << steps.status();
+  ASSERT_EQ(steps->size(), 2u);
+  EXPECT_EQ(steps->front().start_ns, At(21));
 }
 
 TEST(Recorded, AJobThatWasDisarmedWasRecordedUpToThen) {
