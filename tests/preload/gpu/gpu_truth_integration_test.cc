@@ -54,9 +54,7 @@ TEST_P(GpuTruthOf, AWholeProgramIsTheTruth) {
 // steady.cu until the watch has removed its file, after `seconds`.
 class Sleeper {
  public:
-  explicit Sleeper(double seconds) : seconds_(seconds) {
-    close(mkstemp(path_));
-  }
+  explicit Sleeper(double seconds) : seconds_(seconds) { close(mkstemp(path_)); }
   ~Sleeper() { unlink(path_); }
   std::vector<std::string> words() const {
     return {LULL_PUPPETS "/steady_host13", path_};
