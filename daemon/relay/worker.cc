@@ -265,7 +265,7 @@ bool Worker::SpoolStretch() {
   batch_.AddStretch(*stretch);
   absl::Status status = spool_->Append(batch_.batch());
   batch_.Reset();
-  if (!status.ok()) LogWarning(status.ToString());
+  if (!status.ok()) LogDebug(status.ToString());  // it is tried many times a second
   return status.ok();
 }
 
