@@ -17,8 +17,10 @@
 namespace lull::inject {
 namespace {
 
-// A thread that does not stop within this sits in the kernel (vfork, a disk).
-constexpr absl::Duration kLongestStop = absl::Milliseconds(200);
+// A thread that does not stop within this sits in the kernel (vfork, a disk). One that
+// merely waits for a processor must not be left: its wait has been interrupted, and
+// only a stop lets us have it begun again.
+constexpr absl::Duration kLongestStop = absl::Seconds(3);
 
 constexpr int kTries = 5;
 
@@ -91,20 +93,18 @@ Attempt OneAttempt::Run() {
 
 void OneAttempt::Seize() {
   absl::Status seized = thread_.Seize();
-  // Another attach may have held the thread then, and let it go since.
-  for (int i = 0; i < kTries && absl::IsPermissionDenied(seized) && !Tracer(); ++i) {
-    absl::SleepFor(absl::Milliseconds(1));
-    seized = thread_.Seize();
-  }
-  if (absl::IsNotFound(seized)) return End(Attempt::kGone);
-  if (!seized.ok()) {
+  for (int i = 0; i < kTries && !seized.ok(); ++i) {
     char state = StateOf(request_.pid, thread_.tid());
-    if (state == 0 || state == 'Z' || state == 'X') return End(Attempt::kGone);
+    bool gone = state == 0 || state == 'Z' || state == 'X';
+    if (gone || absl::IsNotFound(seized)) return End(Attempt::kGone);
     if (Tracer()) {
       return EndWith(Objection{.text = "is traced by another process", .traced = true});
     }
-    return EndWith(seized);
+    // Another attach may have held the thread a moment ago.
+    absl::SleepFor(absl::Milliseconds(1));
+    seized = thread_.Seize();
   }
+  if (!seized.ok()) return EndWith(seized);
   NoteSleep();
   const absl::Time deadline = absl::Now() + kLongestStop;
   if (!thread_.Interrupt().ok()) return End(Attempt::kGone);

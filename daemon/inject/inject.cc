@@ -20,6 +20,7 @@ constexpr absl::Duration kBackOff = absl::Milliseconds(1);
 // What speaks against every thread for good is looked at this often: one of them may
 // have been about to end.
 constexpr int kRoundsForGood = 3;
+constexpr int kGoodbyes = 20;
 // Another attach holds a thread for milliseconds, a debugger for good.
 constexpr absl::Duration kOtherTracer = absl::Seconds(2);
 
@@ -55,6 +56,10 @@ pid_t LivingThread(pid_t pid) {
     if (StateOf(pid, tid) != 'Z') return tid;
   }
   return pid;
+}
+
+bool IsGone(pid_t pid) {
+  return absl::IsNotFound(AgainstProcess(pid)) || ReadMaps(LivingThread(pid)).empty();
 }
 
 class Search {
@@ -235,12 +240,15 @@ absl::StatusOr<Outcome> CallInTarget(const Request& request,
   }
   absl::StatusOr<Outcome> outcome =
       Search(request, *arch, std::move(identity), cancel).Run();
-  // Whatever went wrong: with the process gone, that is the reason.
-  if (!outcome.ok() && !absl::IsCancelled(outcome.status()) &&
-      !absl::IsNotFound(outcome.status()) &&
-      (absl::IsNotFound(AgainstProcess(request.pid)) ||
-       ReadMaps(LivingThread(request.pid)).empty())) {
-    return absl::NotFoundError(absl::StrCat("process ", request.pid, " has ended"));
+  // Whatever went wrong: with the process gone, that is the reason. A process that is
+  // killed goes thread by thread.
+  for (int i = 0;
+       i < kGoodbyes && !outcome.ok() && !absl::IsCancelled(outcome.status()); ++i) {
+    if (IsGone(request.pid)) {
+      return absl::NotFoundError(
+          absl::StrCat("there is no process ", request.pid, " (any more)"));
+    }
+    absl::SleepFor(kBackOff);
   }
   return outcome;
 }

@@ -19,12 +19,15 @@
 namespace lull::inject {
 namespace {
 
-constexpr long kPauseNs = 5'000;
+constexpr long kShortPauseNs = 5'000;
+constexpr long kLongPauseNs = 100'000;
+constexpr int kShortPauses = 20;
 constexpr long kTickNs = 10'000'000;
-constexpr int kPollsPerCheck = 200;
+constexpr int kPollsPerCheck = 50;
 
-void Pause() {
-  timespec pause = {0, kPauseNs};
+// A thread that is slow to stop waits for a processor, perhaps for this one.
+void Pause(int polls) {
+  timespec pause = {0, polls < kShortPauses ? kShortPauseNs : kLongPauseNs};
   nanosleep(&pause, nullptr);
 }
 
@@ -105,7 +108,7 @@ Stop Tracee::Wait(absl::Time deadline) {
     if ((!poll || polls % kPollsPerCheck == 0) && IsEnding(pid_, tid_)) {
       return Stop::kGone;
     }
-    if (poll) Pause();
+    if (poll) Pause(polls);
   }
 }
 

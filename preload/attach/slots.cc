@@ -185,17 +185,42 @@ bool is_unbound(const Object& object, const ElfW(Sym) & symbol, uintptr_t value)
   return symbol.st_shndx == SHN_UNDEF || value != object.base + symbol.st_value;
 }
 
-bool store(const Object& object, uintptr_t slot, void* value) {
-  bool sealed = slot >= object.relro_begin && slot < object.relro_end;
-  auto* page = reinterpret_cast<void*>(slot & ~(kPageSize - 1));
-  if (sealed && mprotect(page, kPageSize, PROT_READ | PROT_WRITE) != 0) return false;
+// What the loader has sealed after binding, opened for as long as one object takes: a
+// system call costs a thread that is traced 26 us.
+class Seal {
+ public:
+  explicit Seal(const Object& object) : object_(object) {}
+  ~Seal() {
+    if (open_) protect(PROT_READ);
+  }
+  Seal(const Seal&) = delete;
+  Seal& operator=(const Seal&) = delete;
+
+  bool open_for(uintptr_t slot) {
+    if (slot < object_.relro_begin || slot >= object_.relro_end) return true;
+    if (!open_) open_ = protect(PROT_READ | PROT_WRITE);
+    return open_;
+  }
+
+ private:
+  bool protect(int how) {
+    return mprotect(reinterpret_cast<void*>(object_.relro_begin),
+                    object_.relro_end - object_.relro_begin, how) == 0;
+  }
+
+  const Object& object_;
+  bool open_ = false;
+};
+
+bool store(Seal& seal, uintptr_t slot, void* value) {
+  if (!seal.open_for(slot)) return false;
   __atomic_store_n(reinterpret_cast<void**>(slot), value, __ATOMIC_RELEASE);
-  if (sealed) mprotect(page, kPageSize, PROT_READ);
   return true;
 }
 
 // True: the slot is as wanted, and one of ours.
-bool exchange(const Object& object, const ElfW(Rela) & entry, uint32_t kind) {
+bool exchange(const Object& object, const ElfW(Rela) & entry, uint32_t kind,
+              Seal& seal) {
   const ElfW(Sym)& symbol = object.symbols[ELF64_R_SYM(entry.r_info)];
   const char* name = object.strings + symbol.st_name;
   if (!is_hooked_name(name, object.strings_end)) return false;
@@ -219,13 +244,14 @@ bool exchange(const Object& object, const ElfW(Rela) & entry, uint32_t kind) {
     wanted = original != nullptr ? original : resolve_in(object, name);
     if (wanted == nullptr || wanted == bound) return false;
   }
-  return store(object, slot, wanted);
+  return store(seal, slot, wanted);
 }
 
 // False: the deadline came first; the cursor says where.
 bool treat(const Object& object, uint64_t deadline_ns) {
   if (g_cursor.dynamic != object.dynamic) g_cursor = {object.dynamic, 0, 0};
   constexpr size_t kBetweenLooks = 256;
+  Seal seal(object);
   for (;; ++g_cursor.entry) {
     size_t at = g_cursor.entry;
     const Object::Table* table = &object.tables[0];
@@ -233,7 +259,8 @@ bool treat(const Object& object, uint64_t deadline_ns) {
     if (at >= table->count) return true;
     const ElfW(Rela)& entry = table->entries[at];
     auto kind = static_cast<uint32_t>(ELF64_R_TYPE(entry.r_info));
-    if ((kind == kJumpSlot || kind == kGlobalData) && exchange(object, entry, kind)) {
+    if ((kind == kJumpSlot || kind == kGlobalData) &&
+        exchange(object, entry, kind, seal)) {
       g_cursor.exchanged = object.base + entry.r_offset;
     }
     if (g_cursor.entry % kBetweenLooks == kBetweenLooks - 1 &&

@@ -192,9 +192,11 @@ bool initialize_late() {
 
 bool start_late() {
   g_resting.store(false, std::memory_order_relaxed);
-  g_state->mode.store(Mode::kCandidate, std::memory_order_release);
-  return try_start_recording(Trigger::kGpuCall) != nullptr ||
-         g_state->mode.load(std::memory_order_acquire) == Mode::kRecording;
+  // Inert until it records: the hooks of other threads are there already, and would
+  // begin on their own.
+  SignalsBlocked signals_blocked;
+  start(g_state);
+  return g_state->mode.load(std::memory_order_acquire) == Mode::kRecording;
 }
 
 void rest() {
