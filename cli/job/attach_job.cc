@@ -33,7 +33,7 @@ namespace {
 // For a hook to switch GPU tracing off. A process that makes no CUDA call for so long
 // has nothing traced either.
 constexpr absl::Duration kTracingPatience = absl::Seconds(10);
-constexpr int kTickMs = 200;
+constexpr absl::Duration kTick = absl::Milliseconds(200);
 
 void Say(const std::string& text) {
   fprintf(stderr, "lull attach: %s\n", text.c_str());
@@ -145,18 +145,23 @@ class Attach {
     return absl::IsInvalidArgument(status) ? kExitUsage : kExitNotAttached;
   }
 
-  // Drives the relay, and sees whether somebody wants us to stop.
-  void Serve() {
+  // Drives the relay, and sees whether somebody wants us to stop; waits for either.
+  void Serve(absl::Duration time) {
+    pollfd wait[] = {{signals_.get(), POLLIN, 0}, {session_->keeper().fd(), POLLIN, 0}};
+    timespec limit = absl::ToTimespec(std::max(time, absl::ZeroDuration()));
+    ppoll(wait, 2, &limit, nullptr);
     session_->keeper().Poll();
     signalfd_siginfo signal;
     while (read(signals_.get(), &signal, sizeof signal) > 0) stop_ = true;
+  }
+  lull::Serve Server() {
+    return [this](absl::Duration time) { Serve(time); };
   }
 
   void AttachOne(const attach::Process& process) {
     if (stop_) return;
     UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, process.pid, 0)));
-    auto done = AttachTo(process.pid, *foothold_, options_.step_range, stop_,
-                         [this] { Serve(); });
+    auto done = AttachTo(process.pid, *foothold_, options_.step_range, stop_, Server());
     if (done.ok()) {
       watched_.push_back({process.pid, std::move(pidfd)});
       longest_ = std::max(longest_, done->longest);
@@ -167,8 +172,7 @@ class Attach {
     }
     // Half-way in: its slots may be ours already.
     if (!absl::IsNotFound(done.status())) {
-      (void)DetachFrom(process.pid, *foothold_, absl::ZeroDuration(),
-                       [this] { Serve(); });
+      (void)DetachFrom(process.pid, *foothold_, absl::ZeroDuration(), Server());
     }
   }
 
@@ -194,14 +198,7 @@ class Attach {
   void Watch() {
     const absl::Time until = absl::Now() + options_.time;
     while (!stop_ && absl::Now() < until) {
-      pollfd wait[] = {{signals_.get(), POLLIN, 0},
-                       {session_->keeper().fd(), POLLIN, 0}};
-      absl::Duration left = until - absl::Now();
-      poll(wait, 2,
-           left < absl::Milliseconds(kTickMs)
-               ? static_cast<int>(absl::ToInt64Milliseconds(left)) + 1
-               : kTickMs);
-      Serve();
+      Serve(std::min(until - absl::Now(), kTick));
       bool alive = false;
       for (const Watched& watched : watched_) alive = alive || !HasEnded(watched);
       if (!alive) return;
@@ -214,8 +211,7 @@ class Attach {
     session_->keeper().Sleep();
     for (const Watched& watched : watched_) {
       if (HasEnded(watched)) continue;
-      auto done =
-          DetachFrom(watched.pid, *foothold_, kTracingPatience, [this] { Serve(); });
+      auto done = DetachFrom(watched.pid, *foothold_, kTracingPatience, Server());
       if (done.ok()) {
         session_->keeper().Detached(watched.pid);
       } else if (!absl::IsNotFound(done.status())) {

@@ -1,6 +1,7 @@
 #include "cli/job/attachment.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <future>
 
@@ -16,7 +17,7 @@ namespace {
 
 using abi::AttachResult;
 
-constexpr absl::Duration kServePeriod = absl::Milliseconds(2);
+constexpr absl::Duration kServePeriod = absl::Milliseconds(1);
 constexpr absl::Duration kFindSafeMoment = absl::Seconds(10);
 // Between two calls of one attachment, so that the thread gets on with its own.
 constexpr absl::Duration kBetweenCalls = absl::Milliseconds(3);
@@ -44,11 +45,9 @@ class Caller {
     auto call = std::async(std::launch::async, [this, &cancel] {
       return inject::CallInTarget(request_, cancel);
     });
-    while (call.wait_for(absl::ToChronoMilliseconds(kServePeriod)) !=
-           std::future_status::ready) {
-      serve_();
+    while (call.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+      serve_(kServePeriod);
     }
-    serve_();
     LULL_ASSIGN_OR_RETURN(inject::Outcome outcome, call.get());
     ++interruption_.calls;
     interruption_.total += outcome.stopped;
@@ -59,8 +58,7 @@ class Caller {
 
   void Pause(absl::Duration time) {
     for (absl::Time until = absl::Now() + time; absl::Now() < until;) {
-      serve_();
-      absl::SleepFor(std::min(time, kServePeriod));
+      serve_(std::min(time, kServePeriod));
     }
   }
 

@@ -23,9 +23,10 @@ struct Interruption {
       false;  // detach: Python's callbacks go with the next collection
 };
 
-// Calls into the process are made on a thread of ours; `serve` is called meanwhile,
-// often: the shim shakes hands with the relay, which has to answer.
-using Serve = std::function<void()>;
+// Calls into the process are made on a thread of ours; `serve` is called meanwhile: the
+// shim shakes hands with the relay, which has to answer at once. It may wait for that,
+// and for no longer than it is told.
+using Serve = std::function<void(absl::Duration)>;
 
 // Errors: those of inject::CallInTarget, and FAILED_PRECONDITION when the shim says no.
 absl::StatusOr<Interruption> AttachTo(pid_t pid, const attach::Foothold& foothold,

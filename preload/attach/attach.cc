@@ -13,6 +13,7 @@
 #include "preload/entry/state.h"
 #include "preload/hooks/record.h"
 #include "preload/python/python.h"
+#include "preload/stacks/stacks.h"
 #include "preload/support/clock.h"
 #include "preload/support/libdl.h"
 #include "preload/support/raw_syscall.h"
@@ -23,7 +24,7 @@ namespace {
 using abi::AttachResult;
 
 // A fork child has our slots and this phase, too.
-enum class Phase { kAway, kSlots, kThere };
+enum class Phase { kAway, kSlots, kStacks, kThere };
 Phase g_phase = Phase::kAway;
 
 template <size_t size>
@@ -67,8 +68,14 @@ AttachResult attach(const void* argument, size_t size) {
     if (!slots_set(Slots::kOurs, monotonic_ns() + abi::kCallBudgetNs)) {
       return AttachResult::kMore;
     }
+    g_phase = Phase::kStacks;
+    return AttachResult::kMore;
+  }
+  // libunwind and the handshake have calls of their own.
+  if (g_phase == Phase::kStacks) {
+    stacks_load();
     g_phase = Phase::kThere;
-    return AttachResult::kMore;  // the handshake has a call of its own
+    return AttachResult::kMore;
   }
   return start_late() ? AttachResult::kDone : AttachResult::kRefused;
 }

@@ -378,6 +378,7 @@ bool go_on(uint64_t deadline_ns) {
     libdl::close(search.object.handle);
     if (!in_time) return false;
     set_done(search.object);
+    if (monotonic_ns() > deadline_ns) return false;
   }
   return false;
 }

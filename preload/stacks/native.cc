@@ -29,6 +29,7 @@
 #include "preload/stacks/libunwind_pipe.h"
 #include "preload/stacks/stacks.h"
 #include "preload/support/libdl.h"
+#include "preload/support/raw_syscall.h"
 
 // Our own code, as the linker places it.
 extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start;
@@ -53,6 +54,7 @@ constexpr size_t kCacheSize = 1024;
 using Backtrace = int (*)(void** addresses, int size);
 std::atomic<Backtrace> g_backtrace{nullptr};
 std::atomic<bool> g_tried{false};
+pid_t g_loaded_by = 0;
 
 // Threads inside libunwind at this moment. In a fork child: those of the parent.
 std::atomic<uint32_t> g_inside{0};
@@ -110,10 +112,16 @@ bool is_ours(const void* address) {
 
 }  // namespace
 
+void stacks_load() {
+  if (g_tried.exchange(true, std::memory_order_relaxed)) return;
+  g_loaded_by = raw_getpid();
+  load_library();
+}
+
 void native_prepare(char* segment) {
-  if (!g_tried.exchange(true, std::memory_order_relaxed)) load_library();
-  // No thread of this process can be inside yet: a count is the parent's.
-  if (g_inside.load(std::memory_order_relaxed) != 0) {
+  stacks_load();
+  // No thread of a fork child can be inside yet: a count is the parent's.
+  if (g_inside.load(std::memory_order_relaxed) != 0 && g_loaded_by != raw_getpid()) {
     g_backtrace.store(nullptr, std::memory_order_relaxed);
   }
   bool on = g_backtrace.load(std::memory_order_relaxed) != nullptr;

@@ -22,6 +22,7 @@ abi::Ref native_stack(char* segment, int skip);
 abi::Ref unthinned_native_stack(char* segment, int skip);
 
 // Cold, when recording starts: finds libunwind and CPython's tables.
+void stacks_load();  // its slow half, once: libunwind
 void stacks_prepare(char* segment);
 
 }  // namespace lull
