@@ -32,15 +32,29 @@ class PsCase(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="lull-ps-")
         os.chmod(cls.folder, 0o755)  # for nobody
-        cls.lull = os.path.join(cls.folder, "lull")
-        shutil.copy(LULL, cls.lull)
+        cls.lull = cls.install()
         cls.sleeper = cls.compile("sleeper")
         cls.host = guest.Host()
 
     @classmethod
     def tearDownClass(cls):
         cls.host.close()
+        guest.stop_collector(cls.folder)
         shutil.rmtree(cls.folder)
+
+    @classmethod
+    def install(cls):
+        """A copy of lull that every user can run: the build may lie in a private place."""
+        build = os.path.dirname(os.path.dirname(LULL))
+        for source, folder in ((LULL, "bin"), ("daemon/collector/lulld", "bin"),
+                               ("preload/liblull.so", "lib/lull")):
+            os.makedirs(os.path.join(cls.folder, folder), exist_ok=True)
+            shutil.copy(os.path.join(build, source), os.path.join(cls.folder, folder))
+        for state in ("root", "nobody"):
+            os.makedirs(os.path.join(cls.folder, state), mode=0o700)
+        if os.geteuid() == 0:
+            os.chown(os.path.join(cls.folder, "nobody"), 65534, 65534)
+        return os.path.join(cls.folder, "bin", "lull")
 
     @classmethod
     def compile(cls, name, *options, compiler="gcc", source=None):
@@ -68,8 +82,10 @@ class PsCase(unittest.TestCase):
         return process
 
     def run_lull(self, *arguments, prefix=()):
+        state = os.path.join(self.folder, "nobody" if list(prefix) == NOBODY else "root")
         return subprocess.run([*prefix, self.lull, *arguments], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, timeout=60)
+                              stderr=subprocess.PIPE, text=True, timeout=60,
+                              env=guest.lull_environment(state))
 
     def inner(self, process):
         """The one child of a process that only set the stage (unshare --fork)."""
@@ -95,7 +111,6 @@ class PsCase(unittest.TestCase):
         before = traces()
         look()
         self.assertEqual(traces(), before)
-        self.finish(process)
 
     def wait_for_sleep(self, pid):
         end = time.monotonic() + 20
@@ -120,9 +135,13 @@ class PsCase(unittest.TestCase):
             text = self.run_lull("ps", str(pid), prefix=prefix)
             self.assertEqual((text.returncode, text.stderr), (1, ""))
             self.assertIn("It cannot be attached to:", text.stdout)
+            attach = self.run_lull("attach", str(pid), "--for", "1s", prefix=prefix)
+            self.assertEqual((attach.returncode, attach.stdout), (125, ""))
             for word in words:
                 self.assertIn(word, " ".join(text.stdout.split()))
+                self.assertIn(word, " ".join(attach.stderr.split()))
         self.check_untouched(process, pid, look)
+        self.finish(process)
 
     def accepted(self, process, notes=(), pid=None, prefix=()):
         pid = pid or process.pid
@@ -136,6 +155,9 @@ class PsCase(unittest.TestCase):
             self.assertEqual((text.returncode, text.stderr), (0, ""))
             self.assertIn(f"It can be attached to: lull attach {pid}", text.stdout)
         self.check_untouched(process, pid, look)
+        attach = self.run_lull("attach", str(pid), "--for", "200ms", "--quiet", prefix=prefix)
+        self.assertEqual((attach.returncode, attach.stdout), (0, ""), attach.stderr)
+        self.finish(process)
 
 
 class States(PsCase):
