@@ -2,7 +2,7 @@
 """`lull attach` on jobs that were started without lull: it comes, looks, and leaves them
 as they were.
 
-LULL_ATTACH_ROUNDS attachments to each job (default 12; the slow tier does 100, on every
+LULL_ATTACH_ROUNDS attachments to each job (default 8; the slow tier does 100, on every
 CPython of the machine).
 """
 
@@ -29,7 +29,7 @@ BUILT = os.environ["LULL_PUPPETS"]
 SIM = os.environ["LULL_SIM"]
 WORK = os.path.join(BUILT, "libwork12.so")
 GUESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "guests")
-ROUNDS = int(os.environ.get("LULL_ATTACH_ROUNDS", "12"))
+ROUNDS = int(os.environ.get("LULL_ATTACH_ROUNDS", "8"))
 EVERY_PYTHON = ROUNDS >= 100
 EDGES = 2  # calls that were under way when the recording began or ended
 
@@ -54,8 +54,6 @@ class Case(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.alive = os.path.join(folder.name, "alive")
         self.log = os.path.join(folder.name, "truth")
-        with open(self.alive, "w"):
-            pass
 
     def environment(self, **more):
         return {**self.host.environment, "LD_LIBRARY_PATH": SIM, "OMP_NUM_THREADS": "2",
@@ -63,6 +61,8 @@ class Case(unittest.TestCase):
 
     def start(self, command, **environment):
         """A job that knows nothing of lull; it says `training` when it does."""
+        with open(self.alive, "w"):
+            pass
         self.job = subprocess.Popen(command, env=self.environment(**environment),
                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                     stderr=subprocess.PIPE)
