@@ -91,6 +91,15 @@ class Attach {
     return absl::OkStatus();
   }
 
+  // Whether one foothold does for both.
+  static bool ShareFiles(const attach::Process& a, const attach::Process& b) {
+    if (attach::SeesOurFiles(a) && attach::SeesOurFiles(b)) return true;
+    attach::Procfs procfs;
+    return a.users.effective == b.users.effective &&
+           procfs.Link(a.pid, "ns/mnt").text == procfs.Link(b.pid, "ns/mnt").text &&
+           procfs.Link(a.pid, "root").text == procfs.Link(b.pid, "root").text;
+  }
+
   // The processes to attach to, with their obstacles told.
   absl::Status Choose() {
     std::set<pid_t> seen;
@@ -107,10 +116,10 @@ class Attach {
         }
         if (!found.CanBeAttached()) continue;
         for (const attach::Obstacle& note : found.notes) {
+          if (note.id == "attached_before") continue;  // nothing to think about
           Say(absl::StrCat(note.what, " ", note.advice));
         }
-        if (!chosen_.empty() && attach::SeesOurFiles(chosen_.front()) !=
-                                    attach::SeesOurFiles(found.process)) {
+        if (!chosen_.empty() && !ShareFiles(chosen_.front(), found.process)) {
           return absl::FailedPreconditionError(
               absl::StrCat("process ", pid, " lives among other files than process ",
                            chosen_.front().pid, "; attach to them separately"));

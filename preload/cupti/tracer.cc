@@ -6,6 +6,7 @@
 #include "preload/cupti/devices.h"
 #include "preload/cupti/gpu.h"
 #include "preload/cupti/schedule.h"
+#include "preload/cupti/tracer_lock.h"
 #include "preload/hooks/guard.h"
 #include "preload/support/clock.h"
 #include "preload/support/raw_syscall.h"
@@ -38,11 +39,7 @@ constexpr uint64_t kFirstPeriodNs = kMillisecond;
 constexpr uint64_t kFlushPeriodNs = 1'000 * kMillisecond;
 constexpr uint64_t kSyncFlushPeriodNs = 200 * kMillisecond;
 constexpr uint64_t kRetryNs = 10'000 * kMillisecond;
-// Another user waits this long for a thread of ours that is in CUPTI, then goes ahead:
-// that thread might be waiting for the user.
-constexpr uint64_t kLongestWaitNs = 2'000 * kMillisecond;
 constexpr uint64_t kStepWaitNs = 5 * kMillisecond;
-constexpr uint64_t kSpinNs = 50'000;
 
 thread_local bool t_in_self_time __attribute__((tls_model("initial-exec"))) = false;
 
@@ -57,33 +54,6 @@ bool is_on(abi::TracingState state) {
 }  // namespace
 
 Tracer* g_tracer = &g_the_tracer;
-
-// Signals wait meanwhile: a handler that jumped out would leave the lock taken.
-class Tracer::Lock {
- public:
-  Lock(Tracer* tracer, uint64_t wait_ns) : tracer_(tracer) {
-    uint64_t give_up = wait_ns == 0 ? 0 : monotonic_ns() + wait_ns;
-    for (;;) {
-      uint32_t idle = 0;
-      // Pairs with the release in the destructor.
-      held_ = tracer->busy_.compare_exchange_strong(idle, 1, std::memory_order_acquire);
-      if (held_ || wait_ns == 0 || monotonic_ns() > give_up) return;
-      raw_poll_one(-1, 0, kSpinNs);
-    }
-  }
-  ~Lock() {
-    if (held_) tracer_->busy_.store(0, std::memory_order_release);
-  }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
-
-  bool held() const { return held_; }
-
- private:
-  SignalsBlocked signals_blocked_;
-  Tracer* tracer_;
-  bool held_ = false;
-};
 
 SelfTime::SelfTime(char* segment)
     : segment_(segment),
@@ -329,83 +299,6 @@ void Tracer::at_exit() {
   g_gpu_wants_sync.store(0, std::memory_order_relaxed);
   g_gpu_restless.store(0, std::memory_order_relaxed);
   g_gpu_deadline.store(UINT64_MAX, std::memory_order_relaxed);
-}
-
-// --- other users
-// -------------------------------------------------------------------------
-
-// Leaves CUPTI to somebody else. Their callbacks get the buffers from here on.
-void Tracer::yield(abi::TracingReason reason) {
-  if (phase_ == Phase::kDead || phase_ == Phase::kYielded) return;
-  uint64_t now = monotonic_ns();
-  if (phase_ == Phase::kOn) {
-    switch_off();
-    rest_due_ns_ = now;
-  }
-  if (rest_due_ns_ != 0) collect_rest(true);
-  bool foreign_clock = reason == abi::TracingReason::kForeignClock;
-  bool same_library =
-      other_register_.load(std::memory_order_relaxed) == api_.register_callbacks;
-  forwards_.store(same_library && !foreign_clock, std::memory_order_release);
-  phase_ = Phase::kYielded;
-  yield_reason_ = reason;
-  set_state(abi::CuptiState::kYielded);
-  tell(abi::TracingState::kYielded, reason, now);
-}
-
-void Tracer::before_other(OtherCall call, Kind kind) {
-  Lock lock(this, kLongestWaitNs);
-  if (!lock.held()) return;
-  uint64_t now = monotonic_ns();
-  switch (call) {
-    case OtherCall::kPrepare:
-      others_.prepared(now);
-      break;
-    case OtherCall::kEnable:
-      others_.enabled(kind, now);
-      break;
-    case OtherCall::kDisable:
-      others_.disabled(kind, now);
-      break;
-    case OtherCall::kFinalize:
-      others_.finalized(now);
-      break;
-  }
-  make_way();
-}
-
-// A user whom we never meet because we trace nothing yet is met by follow().
-void Tracer::make_way() {
-  if (!is_ours() || !loaded_.load(std::memory_order_relaxed)) return;
-  SelfTime self(segment_);
-  yield(abi::TracingReason::kOtherUser);
-  send_outbox();
-}
-
-void Tracer::after_flush(uint32_t flag) {
-  Lock lock(this, kLongestWaitNs);
-  if (lock.held()) others_.flushed(flag, monotonic_ns());
-}
-
-void Tracer::after_subscribe(const void* handle) {
-  Lock lock(this, kLongestWaitNs);
-  if (lock.held()) others_.subscribed(handle, monotonic_ns());
-}
-
-void Tracer::after_unsubscribe(const void* handle) {
-  Lock lock(this, kLongestWaitNs);
-  if (lock.held()) others_.unsubscribed(handle, monotonic_ns());
-}
-
-bool Tracer::delegate(RegisterCallbacks original, BufferRequested requested,
-                      BufferCompleted completed) {
-  other_requested_.store(requested, std::memory_order_relaxed);
-  other_completed_.store(completed, std::memory_order_relaxed);
-  other_register_.store(original, std::memory_order_relaxed);
-  bool shared = is_ours() && loaded_.load(std::memory_order_acquire) &&
-                api_.register_callbacks == original;
-  if (shared) forwards_.store(true, std::memory_order_release);
-  return shared;
 }
 
 // --- telling the relay ---------------------------------------------------------------
