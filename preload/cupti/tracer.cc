@@ -83,10 +83,23 @@ void Tracer::set_state(abi::CuptiState state) {
 }
 
 void Tracer::prepare(char* segment) {
-  bool inherited =
-      loaded_.load(std::memory_order_relaxed) && loaded_by_ != raw_getpid();
-  busy_.store(0, std::memory_order_relaxed);
+  pid_t process = raw_getpid();
+  bool inherited = loaded_.load(std::memory_order_relaxed) && loaded_by_ != process;
+  // In a fork child it may be taken by a thread that is not there.
+  if (prepared_by_ != process) busy_.store(0, std::memory_order_relaxed);
+  prepared_by_ = process;
+  Lock lock(this, 0);
+  if (!lock.held()) {
+    // A thread that began in an attachment before this one is still at work. It may be
+    // the one that we run on: there will be no GPU truth this time.
+    generation_.store(0, std::memory_order_release);
+    abi::SegmentView(segment).header().cupti_state.store(
+        static_cast<uint32_t>(abi::CuptiState::kFailed), std::memory_order_relaxed);
+    g_gpu_deadline.store(UINT64_MAX, std::memory_order_relaxed);
+    return;
+  }
   segment_ = segment;
+  mark_ns_ = 0;
   others_ = OtherUsers();
   outbox_count_ = 0;
   steps_.store(0, std::memory_order_relaxed);

@@ -116,6 +116,7 @@ class Tracer {
   // Constant once loaded_ is set.
   Api api_ = {};
   std::atomic<bool> loaded_{false};
+  pid_t prepared_by_ = 0;
   pid_t loaded_by_ = 0;  // another process: what we have is inherited
 
   char* segment_ = nullptr;
