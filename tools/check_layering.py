@@ -29,7 +29,8 @@ ALLOWED = {
                          "daemon/steps", "daemon/storage", "daemon/query"},
     "daemon/query": {"proto", "daemon/base", "daemon/aggregate", "daemon/storage"},
     "cli": {"proto", "daemon/base", "daemon/relay", "daemon/attach", "daemon/inject",
-            "preload/abi"},
+            # What it says to a shim that it has brought into a process.
+            "preload/abi/attach.h", "preload/abi/version.h"},
 }
 MAY_USE_GRPC = {"daemon/relay", "daemon/collector", "daemon/query", "cli"}
 # The ABI is what both ends of the shared memory compile: it stands on its own.

@@ -10,7 +10,7 @@
 #include "daemon/base/status.h"
 #include "daemon/inject/inject.h"
 #include "preload/abi/attach.h"
-#include "preload/abi/segment.h"
+#include "preload/abi/version.h"
 
 namespace lull {
 namespace {
