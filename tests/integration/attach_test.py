@@ -44,6 +44,19 @@ def wait_until(condition, seconds=30):
     raise AssertionError("it did not happen in time")
 
 
+def setUpModule():
+    """Where the kernel lets nobody trace there is nothing to be tried."""
+    child = subprocess.Popen(["sleep", "60"])
+    try:
+        done = guest.execute([guest.LULL, "ps", str(child.pid), "--json"], dict(os.environ))
+        refused = [one["id"] for one in json.loads(done.stdout)["process"]["obstacles"]]
+        if "ptrace_denied" in refused or "yama" in refused:
+            raise unittest.SkipTest("ptrace is forbidden here: %s" % refused)
+    finally:
+        child.kill()
+        child.wait()
+
+
 class Case(unittest.TestCase):
     maxDiff = None
 
