@@ -31,15 +31,20 @@ absl::Status EndJob(const lull::v1::JobInfo& job, Spool* spool) {
   return spool->Append(&batch);
 }
 
-bool IsOwned(const std::string& directory) {
-  UniqueFd lock(open((directory + "/lock").c_str(), O_RDWR | O_CLOEXEC));
+bool IsLocked(const std::string& path) {
+  UniqueFd lock(open(path.c_str(), O_RDWR | O_CLOEXEC));
   return lock && flock(lock.get(), LOCK_EX | LOCK_NB) != 0;
+}
+
+bool IsOwned(const std::string& directory) {
+  return IsLocked(directory + "/lock") || IsLocked(directory + "/keeper");
 }
 
 }  // namespace
 
 absl::Status DeliverSpool(const std::string& directory, const DeliverOptions& options) {
   LULL_ASSIGN_OR_RETURN(lull::v1::Hello hello, ReadSpoolHello(directory));
+  LULL_ASSIGN_OR_RETURN(UniqueFd keeper, KeepSpool(directory));
   LULL_ASSIGN_OR_RETURN(std::unique_ptr<Spool> spool, Spool::Open(directory, kNoLimit));
   LULL_RETURN_IF_ERROR(EndJob(hello.job(), spool.get()));
   absl::Time deadline = absl::Now() + options.timeout;

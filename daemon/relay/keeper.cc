@@ -22,6 +22,7 @@
 #include "daemon/base/text.h"
 #include "daemon/relay/channel.h"
 #include "daemon/relay/handshake.h"
+#include "daemon/relay/spool.h"
 #include "daemon/relay/worker_process.h"
 
 namespace lull::relay {
@@ -61,8 +62,9 @@ absl::Status Check(const RelayOptions& options) {
 
 class Keeper::Impl {
  public:
-  Impl(RelayOptions options, UniqueFd listener)
+  Impl(RelayOptions options, UniqueFd listener, UniqueFd spool)
       : options_(std::move(options)),
+        spool_(std::move(spool)),
         listener_(std::move(listener)),
         handshakes_(listener_.get(), options_.target_user),
         epoll_(epoll_create1(EPOLL_CLOEXEC)),
@@ -347,10 +349,12 @@ class Keeper::Impl {
     }
     unlink(options_.socket_path.c_str());
     listener_.reset();
+    spool_.reset();
     segments_.clear();
   }
 
   RelayOptions options_;
+  UniqueFd spool_;  // KeepSpool()
   UniqueFd listener_;
   HandshakeListener handshakes_;
   UniqueFd epoll_;
@@ -377,10 +381,12 @@ absl::StatusOr<std::unique_ptr<Keeper>> Keeper::Start(RelayOptions options,
   LULL_RETURN_IF_ERROR(Check(options));
   options.job.set_command(CleanText(options.job.command()));
   LULL_RETURN_IF_ERROR(MakePrivateDirectory(options.spool_directory));
+  LULL_ASSIGN_OR_RETURN(UniqueFd spool, KeepSpool(options.spool_directory));
   if (!listener) {
     LULL_ASSIGN_OR_RETURN(listener, ListenForTargets(options.socket_path));
   }
-  auto impl = std::make_unique<Impl>(std::move(options), std::move(listener));
+  auto impl =
+      std::make_unique<Impl>(std::move(options), std::move(listener), std::move(spool));
   LULL_RETURN_IF_ERROR(impl->StartWorker());
   return std::unique_ptr<Keeper>(new Keeper(std::move(impl)));
 }

@@ -29,8 +29,8 @@ constexpr uint64_t kMaxFileBytes = 1u << 20;
 // Counters and the end of the job must find room when events no longer do.
 constexpr uint64_t kReserveBytes = 256u << 10;
 
-absl::StatusOr<UniqueFd> LockDirectory(const std::string& directory) {
-  std::string path = directory + "/lock";
+absl::StatusOr<UniqueFd> LockFile(const std::string& directory, const char* name) {
+  std::string path = absl::StrCat(directory, "/", name);
   UniqueFd lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!lock) return ErrnoStatus(errno, absl::StrCat("cannot open ", path));
   if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
@@ -83,7 +83,7 @@ Spool::Spool(std::string directory, uint64_t limit_bytes, UniqueFd lock)
 absl::StatusOr<std::unique_ptr<Spool>> Spool::Open(const std::string& directory,
                                                    uint64_t limit_bytes) {
   LULL_RETURN_IF_ERROR(MakePrivateDirectory(directory));
-  LULL_ASSIGN_OR_RETURN(UniqueFd lock, LockDirectory(directory));
+  LULL_ASSIGN_OR_RETURN(UniqueFd lock, LockFile(directory, "lock"));
   std::unique_ptr<Spool> spool(new Spool(directory, limit_bytes, std::move(lock)));
   LULL_RETURN_IF_ERROR(spool->Recover());
   return spool;
@@ -301,6 +301,10 @@ uint64_t Spool::bytes() const {
 }
 
 absl::Status Spool::Remove() { return RemoveTree(directory_); }
+
+absl::StatusOr<UniqueFd> KeepSpool(const std::string& directory) {
+  return LockFile(directory, "keeper");
+}
 
 absl::Status WriteSpoolHello(const std::string& directory,
                              const lull::v1::Hello& hello) {

@@ -9,8 +9,8 @@
 //   sender thread:   WaitForNext, Acknowledge  (one)
 //
 // Directory: NNNNNNNN.spool, `hello` (the job, for whoever delivers it later),
-// `lock` (flock: held by the relay that owns the spool), maps.KEY and relay.log of
-// the worker.
+// `lock` (flock: held by the worker that owns the spool), `keeper` (flock: held by the
+// keeper), maps.KEY and relay.log of the worker.
 #pragma once
 
 #include <condition_variable>
@@ -103,6 +103,10 @@ class Spool {
   uint64_t acknowledged_ = 0;
   bool interrupted_ = false;
 };
+
+// A keeper holds this for as long as it lives: between two workers a spool belongs to
+// nobody, and is still no leftover. UNAVAILABLE: another one does.
+absl::StatusOr<UniqueFd> KeepSpool(const std::string& directory);
 
 // The job of a spool: written once by its relay, read by who delivers it later.
 absl::Status WriteSpoolHello(const std::string& directory,

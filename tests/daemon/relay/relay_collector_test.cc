@@ -106,10 +106,25 @@ TEST_F(RelayTest, SaysAtOnceThatTheTokenIsWrongAndKeepsTheSpool) {
   EXPECT_THAT(FindLeftoverSpools(root_ + "/spool"), IsEmpty());
 }
 
-TEST_F(RelayTest, ALeftoverOfARelayThatDiedIsEndedInItsName) {
+TEST_F(RelayTest, ASpoolIsNoLeftoverBetweenTwoWorkers) {
   StartKeeper(Options());
   FakeSegment segment;
   StartTarget(&segment);
+  CommitMany(&segment, 0, 0, 10);
+  ASSERT_TRUE(PollUntil([&] { return keeper_->status().batches_spooled > 0; }));
+  kill(keeper_->worker_pid(), SIGKILL);
+  absl::SleepFor(absl::Milliseconds(50));  // nobody polls the keeper: no new worker
+  EXPECT_THAT(FindLeftoverSpools(root_ + "/spool"), IsEmpty());
+  DeliverOptions deliver;
+  deliver.collector_address = Options().collector_address;
+  EXPECT_EQ(DeliverSpool(Options().spool_directory, deliver).code(),
+            absl::StatusCode::kUnavailable);
+}
+
+TEST_F(RelayTest, ALeftoverOfARelayThatDiedIsEndedInItsName) {
+  StartKeeper(Options());
+  FakeSegment segment;
+  pid_t target = StartTarget(&segment);
   CommitMany(&segment, 0, 0, 10);
   ASSERT_TRUE(PollUntil([&] { return keeper_->status().batches_spooled > 0; }));
   DeliverOptions deliver;
@@ -119,6 +134,7 @@ TEST_F(RelayTest, ALeftoverOfARelayThatDiedIsEndedInItsName) {
       << "its relay is alive";
   EXPECT_THAT(FindLeftoverSpools(root_ + "/spool"), IsEmpty());
   keeper_->Abandon();
+  EndTarget(target);  // a fork of this process, with the keeper's lock
   collector_->Start();
   ASSERT_EQ(DeliverSpool(Options().spool_directory, deliver), absl::OkStatus());
   Collected got = collector_->collected();
