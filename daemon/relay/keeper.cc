@@ -381,10 +381,10 @@ absl::StatusOr<std::unique_ptr<Keeper>> Keeper::Start(RelayOptions options,
   LULL_RETURN_IF_ERROR(Check(options));
   options.job.set_command(CleanText(options.job.command()));
   LULL_RETURN_IF_ERROR(MakePrivateDirectory(options.spool_directory));
-  LULL_ASSIGN_OR_RETURN(UniqueFd spool, KeepSpool(options.spool_directory));
   if (!listener) {
     LULL_ASSIGN_OR_RETURN(listener, ListenForTargets(options.socket_path));
   }
+  LULL_ASSIGN_OR_RETURN(UniqueFd spool, KeepSpool(options.spool_directory));
   auto impl =
       std::make_unique<Impl>(std::move(options), std::move(listener), std::move(spool));
   LULL_RETURN_IF_ERROR(impl->StartWorker());
