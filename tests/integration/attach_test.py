@@ -142,19 +142,16 @@ class Unnoticed(Case):
         self.assertEqual((outcome.status, outcome.stdout, outcome.stderr), (7, "trained\n", ""))
 
     def test_pytorch(self):
-        script = [guest_python_test.torch_python(), os.path.join(GUESTS, "attached_torch.py"),
-                  str(60 * ROUNDS)]
-        self.start(script)
+        script = [guest_python_test.torch_python(), os.path.join(GUESTS, "attached_torch.py")]
+        self.start([*script, self.alive])
         self.assertEqual(self.job.stdout.readline(), b"training\n")
-        for _ in range(ROUNDS):
-            if self.job.poll() is not None:
-                break
-            done = self.lull("attach", str(self.job.pid), "--for", "100ms", "--quiet")
-            self.assertTrue(done.status == 0 or self.job.poll() is not None, done.stderr)
+        self.come_and_go()
         attached = self.outcome()
-        alone = guest.execute(script, self.environment())
+        alone = guest.execute([*script, attached.stdout.split()[0]], self.environment(),
+                              timeout=600)
         self.assertEqual(attached.stdout, alone.stdout.replace("training\n", ""))
-        self.assertEqual((attached.status, attached.stderr), (alone.status, alone.stderr))
+        self.assertEqual((attached.status, attached.stderr), (7, ""))
+        self.assertEqual((alone.status, alone.stderr), (7, ""))
 
 
 class Truthful(Case):
