@@ -3,8 +3,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "cli/commands/collector_options.h"
 #include "cli/commands/gpu_options.h"
+#include "cli/commands/session_options.h"
 #include "cli/commands/verbs.h"
 #include "cli/job/attach_job.h"
 
@@ -58,17 +58,8 @@ void AddAttach(CLI::App& app, int* exit_code) {
       ->type_name("");
   verb->add_option("--for", flags->time, "then detach (default: at Ctrl-C)")
       ->type_name("TIME");
-  verb->add_option("--name", options->session.name,
-                   "a name for the job, to ask for it later")
-      ->type_name("NAME");
-  verb->add_flag("--quiet", options->session.quiet, "no summary at the end");
-  verb->add_option("--overhead-budget", options->session.overhead_budget_percent,
-                   "cost that measuring may have, in percent of the job's time")
-      ->capture_default_str()
-      ->check(CLI::Range(0.01, 100.0).description(""))
-      ->type_name("PERCENT");
+  AddSessionOptions(verb, &options->session);
   AddGpuOptions(verb, &flags->gpu);
-  AddCollectorOptions(verb, &options->session.collector);
   verb->callback([flags, exit_code] { *exit_code = Execute(*flags); });
 }
 

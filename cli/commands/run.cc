@@ -5,8 +5,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "cli/commands/collector_options.h"
 #include "cli/commands/gpu_options.h"
+#include "cli/commands/session_options.h"
 #include "cli/commands/verbs.h"
 #include "cli/job/run_job.h"
 
@@ -61,15 +61,7 @@ void AddRun(CLI::App& app, const CommandLine& line, int* exit_code) {
       "  lull run --schedule wait=50,warmup=1,active=3 -- python train.py\n"
       "  lull run --dormant --name resnet -- python train.py   (then: lull arm "
       "resnet)");
-  verb->add_option("--name", options->session.name,
-                   "a name for the job, to ask for it later")
-      ->type_name("NAME");
-  verb->add_flag("--quiet", options->session.quiet, "no summary at the end");
-  verb->add_option("--overhead-budget", options->session.overhead_budget_percent,
-                   "cost that measuring may have, in percent of the job's time")
-      ->capture_default_str()
-      ->check(CLI::Range(0.01, 100.0).description(""))
-      ->type_name("PERCENT");
+  AddSessionOptions(verb, &options->session);
   verb->add_flag("--dormant", options->dormant,
                  "start asleep: record nothing, at no cost, until `lull arm`");
   AddGpuOptions(verb, &flags->gpu);
@@ -84,7 +76,6 @@ void AddRun(CLI::App& app, const CommandLine& line, int* exit_code) {
           },
           ""))
       ->type_name("NAME");
-  AddCollectorOptions(verb, &options->session.collector);
   verb->prefix_command();
   verb->callback([flags, verb, line, exit_code] {
     *exit_code = Execute(*flags, line, verb->remaining());

@@ -170,17 +170,17 @@ class Attach {
   void AttachOne(const attach::Process& process) {
     if (stop_) return;
     UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, process.pid, 0)));
-    auto done = AttachTo(process.pid, *foothold_, options_.step_range, stop_, Server());
-    if (done.ok()) {
+    auto longest = AttachTo(process.pid, *foothold_, stop_, Server());
+    if (longest.ok()) {
       watched_.push_back({process.pid, std::move(pidfd)});
-      longest_ = std::max(longest_, done->longest);
+      longest_ = std::max(longest_, *longest);
       return;
     }
-    if (!absl::IsCancelled(done.status())) {
-      PrintError("attach", done.status().message());
+    if (!absl::IsCancelled(longest.status())) {
+      PrintError("attach", longest.status().message());
     }
     // Half-way in: its slots may be ours already.
-    if (!absl::IsNotFound(done.status())) {
+    if (!absl::IsNotFound(longest.status())) {
       (void)DetachFrom(process.pid, *foothold_, absl::ZeroDuration(), Server());
     }
   }
@@ -220,14 +220,14 @@ class Attach {
     session_->keeper().Sleep();
     for (const Watched& watched : watched_) {
       if (HasEnded(watched)) continue;
-      auto done = DetachFrom(watched.pid, *foothold_, kTracingPatience, Server());
+      absl::Status done = DetachFrom(watched.pid, *foothold_, kTracingPatience, Server());
       if (done.ok()) {
         session_->keeper().Detached(watched.pid);
-      } else if (!absl::IsNotFound(done.status())) {
+      } else if (!absl::IsNotFound(done)) {
         clean = false;
         PrintError("attach", absl::StrCat("process ", watched.pid,
                                           " could not be detached from: ",
-                                          done.status().message()));
+                                          done.message()));
       }
     }
     return clean;

@@ -3,7 +3,6 @@
 
 #include <sys/types.h>
 
-#include <string>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -13,7 +12,6 @@ namespace lull {
 
 struct AttachOptions {
   SessionOptions session;
-  std::string step_range;   // name of the NVTX range that is a step; "" = none
   std::vector<pid_t> pids;  // processes, or launchers of them
   absl::Duration time = absl::InfiniteDuration();  // then detach
 };

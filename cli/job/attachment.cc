@@ -21,6 +21,8 @@ constexpr absl::Duration kServePeriod = absl::Milliseconds(1);
 constexpr absl::Duration kFindSafeMoment = absl::Seconds(10);
 // Between two calls of one attachment, so that the thread gets on with its own.
 constexpr absl::Duration kBetweenCalls = absl::Milliseconds(3);
+// Each call gets further. A process in which they do not is left alone in the end.
+constexpr absl::Duration kGetDone = absl::Seconds(60);
 constexpr absl::Duration kTracingPause = absl::Milliseconds(50);
 
 template <typename T>
@@ -49,10 +51,7 @@ class Caller {
       serve_(kServePeriod);
     }
     LULL_ASSIGN_OR_RETURN(inject::Outcome outcome, call.get());
-    ++interruption_.calls;
-    interruption_.total += outcome.stopped;
-    interruption_.longest =
-        std::max({interruption_.longest, outcome.stopped, outcome.longest_other});
+    longest_ = std::max({longest_, outcome.stopped, outcome.longest_other});
     return static_cast<AttachResult>(outcome.result);
   }
 
@@ -62,12 +61,13 @@ class Caller {
     }
   }
 
-  Interruption& interruption() { return interruption_; }
+  // Stop of any thread.
+  absl::Duration longest() const { return longest_; }
 
  private:
   const Serve& serve_;
   inject::Request request_;
-  Interruption interruption_;
+  absl::Duration longest_;
 };
 
 absl::Status Refusal(pid_t pid, AttachResult result) {
@@ -90,49 +90,52 @@ absl::Status Refusal(pid_t pid, AttachResult result) {
   }
 }
 
+absl::Status NotDone(pid_t pid) {
+  return absl::DeadlineExceededError(
+      absl::StrCat("liblull.so in process ", pid, " was called for ",
+                   absl::FormatDuration(kGetDone), " and is not done"));
+}
+
 }  // namespace
 
-absl::StatusOr<Interruption> AttachTo(pid_t pid, const attach::Foothold& foothold,
-                                      const std::string& step_range,
-                                      const std::atomic<bool>& cancel,
-                                      const Serve& serve) {
+absl::StatusOr<absl::Duration> AttachTo(pid_t pid, const attach::Foothold& foothold,
+                                        const std::atomic<bool>& cancel,
+                                        const Serve& serve) {
   abi::AttachRequest request = {};
   request.magic = abi::kSegmentMagic;
   request.version = abi::kVersion;
-  if (foothold.socket_as_target.size() >= sizeof request.socket ||
-      step_range.size() >= sizeof request.step_range) {
+  if (foothold.socket_as_target.size() >= sizeof request.socket) {
     return absl::InvalidArgumentError("the path of the relay's socket is too long");
   }
   memcpy(request.socket, foothold.socket_as_target.data(),
          foothold.socket_as_target.size());
-  memcpy(request.step_range, step_range.data(), step_range.size());
+  const absl::Time deadline = absl::Now() + kGetDone;
   Caller caller(pid, foothold, serve);
-  for (;;) {
+  while (absl::Now() < deadline) {
     LULL_ASSIGN_OR_RETURN(AttachResult result,
                           caller.Call(abi::kAttachFunction, BytesOf(request), cancel));
-    if (result == AttachResult::kDone) return caller.interruption();
+    if (result == AttachResult::kDone) return caller.longest();
     if (result != AttachResult::kMore) return Refusal(pid, result);
     caller.Pause(kBetweenCalls);
   }
+  return NotDone(pid);
 }
 
-absl::StatusOr<Interruption> DetachFrom(pid_t pid, const attach::Foothold& foothold,
-                                        absl::Duration patience, const Serve& serve) {
+absl::Status DetachFrom(pid_t pid, const attach::Foothold& foothold,
+                        absl::Duration patience, const Serve& serve) {
   abi::DetachRequest request = {abi::kSegmentMagic, abi::kVersion, 0};
   const std::atomic<bool> never{false};
-  const absl::Time deadline = absl::Now() + patience;
+  const absl::Time start = absl::Now();
   Caller caller(pid, foothold, serve);
-  for (;;) {
+  while (absl::Now() < start + patience + kGetDone) {
     LULL_ASSIGN_OR_RETURN(AttachResult result,
                           caller.Call(abi::kDetachFunction, BytesOf(request), never));
     switch (result) {
-      case AttachResult::kPythonPending:
-        caller.interruption().python_pending = true;
-        return caller.interruption();
       case AttachResult::kDone:
-        return caller.interruption();
+      case AttachResult::kPythonPending:
+        return absl::OkStatus();
       case AttachResult::kTracing:
-        if (absl::Now() >= deadline) request.force = 1;
+        if (absl::Now() >= start + patience) request.force = 1;
         caller.Pause(kTracingPause);
         break;
       case AttachResult::kMore:
@@ -142,6 +145,7 @@ absl::StatusOr<Interruption> DetachFrom(pid_t pid, const attach::Foothold& footh
         return Refusal(pid, result);
     }
   }
+  return NotDone(pid);
 }
 
 }  // namespace lull

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "daemon/base/elf_symbols.h"
+
 namespace lull::inject {
 
 std::shared_ptr<const ElfImage> ElfImage::Open(const std::string& path) {
@@ -72,25 +74,11 @@ void ElfImage::ReadDynamic() {
 
 void ElfImage::ForEachSymbol(
     const std::function<void(std::string_view, const Symbol&)>& visit) const {
-  Elf_Scn* section = nullptr;
-  while ((section = elf_nextscn(elf_, section)) != nullptr) {
-    GElf_Shdr header;
-    if (gelf_getshdr(section, &header) == nullptr || header.sh_entsize == 0 ||
-        (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM)) {
-      continue;
-    }
-    Elf_Data* data = elf_getdata(section, nullptr);
-    if (data == nullptr) continue;
-    for (size_t i = 0; i < header.sh_size / header.sh_entsize; ++i) {
-      GElf_Sym symbol;
-      if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
-      if (symbol.st_shndx == SHN_UNDEF || symbol.st_value == 0) continue;
-      const char* name = elf_strptr(elf_, header.sh_link, symbol.st_name);
-      if (name == nullptr || name[0] == '\0') continue;
-      visit(name, {symbol.st_value, symbol.st_size,
-                   GELF_ST_TYPE(symbol.st_info) == STT_FUNC});
-    }
-  }
+  ForEachElfSymbol(elf_, [&](const char* name, const GElf_Sym& symbol) {
+    if (symbol.st_value == 0) return;
+    visit(name, {symbol.st_value, symbol.st_size,
+                 GELF_ST_TYPE(symbol.st_info) == STT_FUNC});
+  });
 }
 
 std::optional<Symbol> ElfImage::Exported(std::string_view name) const {

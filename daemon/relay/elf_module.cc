@@ -12,6 +12,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "daemon/base/elf_symbols.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/relay/dwarf_lines.h"
 
@@ -34,28 +35,11 @@ struct LoadedPart {
 };
 
 void ReadSymbols(Elf* elf, std::vector<Symbol>* symbols) {
-  Elf_Scn* section = nullptr;
-  while ((section = elf_nextscn(elf, section)) != nullptr) {
-    GElf_Shdr header;
-    if (gelf_getshdr(section, &header) == nullptr || header.sh_entsize == 0 ||
-        (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM)) {
-      continue;
-    }
-    Elf_Data* data = elf_getdata(section, nullptr);
-    if (data == nullptr) continue;
-    size_t count = header.sh_size / header.sh_entsize;
-    for (size_t i = 0; i < count; ++i) {
-      GElf_Sym symbol;
-      if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
-      int type = GELF_ST_TYPE(symbol.st_info);
-      if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol.st_shndx == SHN_UNDEF) {
-        continue;
-      }
-      const char* name = elf_strptr(elf, header.sh_link, symbol.st_name);
-      if (name == nullptr || name[0] == '\0') continue;
-      symbols->push_back({symbol.st_value, symbol.st_size, name});
-    }
-  }
+  ForEachElfSymbol(elf, [symbols](const char* name, const GElf_Sym& symbol) {
+    int type = GELF_ST_TYPE(symbol.st_info);
+    if (type != STT_FUNC && type != STT_GNU_IFUNC) return;
+    symbols->push_back({symbol.st_value, symbol.st_size, name});
+  });
 }
 
 void SortSymbols(std::vector<Symbol>* symbols) {

@@ -22,11 +22,9 @@ inline constexpr char kDetachFunction[] = "lull_detach";
 inline constexpr uint64_t kCallBudgetNs = 1'500'000;
 
 struct AttachRequest {
-  uint64_t magic;        // kSegmentMagic
-  uint32_t version;      // kVersion
-  uint32_t workers;      // 1: DataLoader workers record, too (LULL_WORKERS)
-  char socket[108];      // of the relay, as the target sees it; zero-terminated
-  char step_range[128];  // name of the NVTX range that is a step; "" = none
+  uint64_t magic;    // kSegmentMagic
+  uint32_t version;  // kVersion
+  char socket[108];  // of the relay, as the target sees it; zero-terminated
 };
 
 struct DetachRequest {
@@ -49,6 +47,6 @@ enum class AttachResult : int64_t {
   kNotAttached = -4,   // detach only
 };
 
-static_assert(sizeof(AttachRequest) == 256 && sizeof(DetachRequest) == 16);
+static_assert(sizeof(AttachRequest) == 120 && sizeof(DetachRequest) == 16);
 
 }  // namespace lull::abi

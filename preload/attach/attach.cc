@@ -27,41 +27,35 @@ using abi::AttachResult;
 enum class Phase { kAway, kSlots, kStacks, kThere };
 Phase g_phase = Phase::kAway;
 
-template <size_t size>
-bool copy_text(const char (&from)[size], char (&to)[size]) {
-  if (memchr(from, '\0', size) == nullptr) return false;
-  memcpy(to, from, size);
-  return true;
-}
-
 bool read_request(const void* argument, size_t size, abi::AttachRequest* request) {
   if (size != sizeof *request) return false;
   memcpy(request, argument, size);
-  return request->magic == abi::kSegmentMagic && request->version == abi::kVersion;
+  return request->magic == abi::kSegmentMagic && request->version == abi::kVersion &&
+         request->socket[0] != '\0' &&
+         memchr(request->socket, '\0', sizeof request->socket) != nullptr;
 }
 
-bool take_settings(const abi::AttachRequest& request) {
+// Taken from each request: the one before may be of a lull that was killed half-way.
+void take_settings(const abi::AttachRequest& request) {
   Settings& ours = settings();
+  static_assert(sizeof ours.socket == sizeof request.socket);
   ours.enabled = true;
-  ours.workers = request.workers == 1;
   ours.kind = ProcessKind::kOrdinary;  // whoever attaches has chosen this process
-  return request.socket[0] != '\0' && copy_text(request.socket, ours.socket) &&
-         copy_text(request.step_range, ours.step_range);
+  memcpy(ours.socket, request.socket, sizeof ours.socket);
 }
 
 AttachResult attach(const void* argument, size_t size) {
   if (!libdl::loaded_late()) return AttachResult::kPreloaded;
   abi::AttachRequest request;
   if (!read_request(argument, size, &request)) return AttachResult::kBadRequest;
+  take_settings(request);
   // Left behind by a lull that was killed. The relay of this one knows nothing of it.
   if (g_state->mode.load(std::memory_order_acquire) == Mode::kRecording) {
     rest();
     g_phase = Phase::kAway;
   }
   if (g_phase == Phase::kAway) {
-    if (!take_settings(request) || !initialize_late()) {
-      return AttachResult::kBadRequest;
-    }
+    if (!initialize_late()) return AttachResult::kRefused;
     g_phase = Phase::kSlots;
   }
   if (g_phase == Phase::kSlots) {

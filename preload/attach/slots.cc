@@ -13,7 +13,8 @@
 #include "preload/hooks/record.h"
 #include "preload/support/clock.h"
 #include "preload/support/libdl.h"
-#include "preload/support/loaded_object.h"
+#include "preload/support/own_code.h"
+#include "preload/support/raw_syscall.h"
 
 namespace lull {
 namespace {
@@ -42,20 +43,21 @@ struct Done {
 };
 constexpr size_t kPlaces = 4096;  // a hash table, by `dynamic`
 
-std::atomic<uint32_t> g_busy{0};
+std::atomic<pid_t> g_busy{0};  // the process that is at work: a fork child has another
 Slots g_wanted = Slots::kTheirs;
 Done g_done[kPlaces];
 size_t g_done_count = 0;
 Cursor g_cursor;
 unsigned long long g_adds = 0;  // the loader's count of objects, when we were through
 std::atomic<bool> g_following{false};
-LoadedObject g_us;
 
 class Busy {
  public:
   Busy() {
-    uint32_t free = 0;
-    mine_ = g_busy.compare_exchange_strong(free, 1, std::memory_order_acquire);
+    pid_t us = raw_getpid();
+    pid_t at_work = g_busy.load(std::memory_order_relaxed);
+    mine_ = at_work != us &&
+            g_busy.compare_exchange_strong(at_work, us, std::memory_order_acquire);
   }
   ~Busy() {
     if (mine_) g_busy.store(0, std::memory_order_release);
@@ -67,10 +69,6 @@ class Busy {
  private:
   bool mine_;
 };
-
-bool is_ours(uintptr_t address) {
-  return address >= g_us.text_begin && address < g_us.text_end;
-}
 
 // What the object's own scope has under this name, for a slot that was never used.
 void* resolve_in(const Object& object, const char* name) {
@@ -189,9 +187,9 @@ bool is_done(const Object& object) {
   const Done* done = place_of(object.dynamic);
   if (done->dynamic == nullptr || done->tables != entries_of(object)) return false;
   if (done->exchanged == 0) return true;
-  auto bound =
-      __atomic_load_n(reinterpret_cast<uintptr_t*>(done->exchanged), __ATOMIC_ACQUIRE);
-  return is_ours(bound) == (g_wanted == Slots::kOurs);
+  const void* bound =
+      __atomic_load_n(reinterpret_cast<void**>(done->exchanged), __ATOMIC_ACQUIRE);
+  return is_our_code(bound) == (g_wanted == Slots::kOurs);
 }
 
 void forget_all() {
@@ -299,7 +297,6 @@ bool slots_set(Slots wanted, uint64_t deadline_ns) {
     g_wanted = wanted;
     forget_all();
   }
-  if (g_us.text_end == 0) find_object(reinterpret_cast<const void*>(&is_ours), &g_us);
   bool complete = go_on(deadline_ns);
   g_following.store(complete && wanted == Slots::kOurs, std::memory_order_release);
   return complete;

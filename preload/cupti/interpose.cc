@@ -15,17 +15,13 @@
 #include "preload/hooks/record.h"
 #include "preload/hooks/wrapper_table.h"
 #include "preload/support/libdl.h"
+#include "preload/support/own_code.h"
 
 namespace lull::cupti {
 namespace {
 
 using OtherCall = Tracer::OtherCall;
 using lull::Original;
-
-bool is_our_own(const void* function) {
-  return libdl::object_of(function) ==
-         libdl::object_of(reinterpret_cast<const void*>(&is_our_own));
-}
 
 // What the caller is linked to. Several copies of libcupti may be mapped.
 void* find_in_scope_of(const void* caller, const char* name, libdl::Dlsym dlsym) {
@@ -37,7 +33,7 @@ void* find_in_scope_of(const void* caller, const char* name, libdl::Dlsym dlsym)
   if (handle == nullptr) return nullptr;
   void* found = dlsym(handle, name);
   libdl::close(handle);
-  return found != nullptr && !is_our_own(found) ? found : nullptr;
+  return found != nullptr && !is_our_code(found) ? found : nullptr;
 }
 
 // The function that the caller would have reached without us. Looked up each time:

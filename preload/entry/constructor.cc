@@ -15,7 +15,7 @@ namespace {
 __attribute__((constructor)) void load(int argc, char** argv, char** envp) {
   ErrnoKeeper errno_keeper;
   resolve_wait_originals();
-  if (libdl::available() && libdl::loaded_late()) return;  // attach/attach.cc goes on
+  if (libdl::loaded_late()) return;  // attach/attach.cc goes on
   // Without libdl a process has neither CUDA nor CPython, and never will.
   if (getauxval(AT_SECURE) == 0 && libdl::available()) {
     auto user = static_cast<uid_t>(syscall(SYS_geteuid));

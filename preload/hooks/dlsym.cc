@@ -11,6 +11,7 @@
 #include "preload/attach/slots.h"
 #include "preload/hooks/wrapper_table.h"
 #include "preload/support/libdl.h"
+#include "preload/support/own_code.h"
 
 namespace lull {
 namespace {
@@ -21,15 +22,11 @@ struct Route {
   libdl::Dlsym go_on;  // else jump there
 };
 
-const link_map* ourselves() {
-  return libdl::object_of(reinterpret_cast<const void*>(&ourselves));
-}
-
 // Does the loader search the caller's object before ours? Only the program
 // itself and libraries preloaded ahead of us can be there.
 bool precedes_us(const void* caller) {
   const link_map* object = libdl::object_of(caller);
-  for (const link_map* us = ourselves(); us != nullptr; us = us->l_prev) {
+  for (const link_map* us = libdl::object_of(&__ehdr_start); us != nullptr; us = us->l_prev) {
     if (us->l_prev == object) return object != nullptr;
   }
   return false;
@@ -75,7 +72,7 @@ Route route_cuda(void* handle, const char* name, const void* caller,
     return {nullptr, nothing ? nullptr : real};
   }
   void* found = real(handle, name);
-  if (found != nullptr && libdl::object_of(found) == ourselves()) {
+  if (is_our_code(found)) {
     found = find_behind_us(handle, name, caller, real);
   }
   return {found != nullptr ? wrapper_for(name, found) : nullptr, nullptr};

@@ -2,6 +2,7 @@
 
 #include "preload/hooks/record.h"
 #include "preload/support/libdl.h"
+#include "preload/support/own_code.h"
 
 namespace lull {
 
@@ -19,8 +20,7 @@ void* find_torch_original(const char* name, const void* caller, TorchOriginal& s
     libdl::close(handle);
   }
   // Called by ourselves only if something looked our function up and called it.
-  if (found == nullptr || libdl::object_of(found) == libdl::object_of(&slot))
-    return nullptr;
+  if (found == nullptr || is_our_code(found)) return nullptr;
   slot.store(found, std::memory_order_release);
   return found;
 }

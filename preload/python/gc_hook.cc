@@ -205,8 +205,8 @@ int adapt(void*) {
 void python_want(bool wanted) { g_wanted.store(wanted, std::memory_order_relaxed); }
 
 bool python_callbacks_are_out() {
-  return g_install.load(std::memory_order_acquire) == Install::kIdle ||
-         g_install.load(std::memory_order_acquire) == Install::kFailed;
+  Install now = g_install.load(std::memory_order_acquire);
+  return now == Install::kIdle || now == Install::kFailed;
 }
 
 bool python_poll_install() {

@@ -88,11 +88,10 @@ int try_as_pending_call(void*) {
 void step_hook_try_install(const PythonApi* api) {
   if (g_install.load(std::memory_order_acquire) != Install::kUndecided) return;
   if (settings().step_range[0] != 0) return decide(Install::kUnavailable);
-  if (is_in_a_step()) return;
   PyObject* modules = api->module_dict();
   PyObject* module =
       modules == nullptr ? nullptr : api->dict_get(modules, "torch.optim.optimizer");
-  if (module == nullptr) return;
+  if (module == nullptr || is_in_a_step()) return;
   PyObject* registrar = api->get_attribute(module, "register_optimizer_step_post_hook");
   if (registrar != nullptr) {
     decide(register_hook(api, registrar) ? Install::kOn : Install::kUnavailable);

@@ -29,11 +29,8 @@
 #include "preload/stacks/libunwind_pipe.h"
 #include "preload/stacks/stacks.h"
 #include "preload/support/libdl.h"
+#include "preload/support/own_code.h"
 #include "preload/support/raw_syscall.h"
-
-// Our own code, as the linker places it.
-extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start;
-extern "C" __attribute__((visibility("hidden"))) const char _etext;
 
 namespace lull {
 namespace {
@@ -106,10 +103,6 @@ void load_library() {
   g_backtrace.store(unwind, std::memory_order_release);
 }
 
-bool is_ours(const void* address) {
-  return address >= &__ehdr_start && address < &_etext;
-}
-
 }  // namespace
 
 void stacks_load() {
@@ -146,7 +139,7 @@ abi::Ref unthinned_native_stack(char* segment, int skip) {
   int depth = backtrace(unwind, addresses,
                         static_cast<int>(sizeof addresses / sizeof *addresses));
   int first = 0;
-  while (first < depth && is_ours(addresses[first])) ++first;
+  while (first < depth && is_our_code(addresses[first])) ++first;
   first += skip;
   if (first >= depth) return 0;
 

@@ -5,6 +5,9 @@
 
 #include <atomic>
 
+#include "preload/support/loaded_object.h"
+#include "preload/support/own_code.h"
+
 // Weak: without libdl they are null, and LD_BIND_NOW does not end the process.
 extern "C" {
 __attribute__((weak)) void* lull_dlopen(const char*, int);
@@ -41,6 +44,14 @@ int is_libdl(dl_phdr_info* info, size_t, void*) {
          strstr(info->dlpi_name, "/libdl.so.2") != nullptr;
 }
 
+enum First { kNeither, kUs, kLibc };
+
+int first_of_two(dl_phdr_info* info, size_t, void*) {
+  if (holds(*info, &__ehdr_start)) return kUs;
+  return holds(*info, reinterpret_cast<const void*>(&gnu_get_libc_version)) ? kLibc
+                                                                            : kNeither;
+}
+
 }  // namespace
 
 bool available() {
@@ -73,14 +84,7 @@ bool loaded_late() {
   static std::atomic<int> known{-1};
   int late = known.load(std::memory_order_relaxed);
   if (late >= 0) return late != 0;
-  if (!available()) return false;
-  const link_map* us = object_of(reinterpret_cast<const void*>(&loaded_late));
-  const link_map* libc =
-      object_of(reinterpret_cast<const void*>(&gnu_get_libc_version));
-  late = 0;
-  for (; us != nullptr; us = us->l_prev) {
-    if (us->l_prev == libc) late = libc != nullptr;
-  }
+  late = dl_iterate_phdr(first_of_two, nullptr) == kLibc;
   known.store(late, std::memory_order_relaxed);
   return late != 0;
 }
@@ -93,11 +97,7 @@ void* beyond_us(const char* name, const char* version) {
   void* found =
       version != nullptr ? lull_dlvsym(handle, name, version) : real(handle, name);
   // Behind the program's scope comes our own.
-  if (late && found != nullptr &&
-      object_of(found) == object_of(reinterpret_cast<const void*>(&beyond_us))) {
-    return nullptr;
-  }
-  return found;
+  return late && is_our_code(found) ? nullptr : found;
 }
 
 const link_map* object_of(const void* address) {

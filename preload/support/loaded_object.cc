@@ -1,7 +1,5 @@
 #include "preload/support/loaded_object.h"
 
-#include <link.h>
-
 namespace lull {
 namespace {
 
@@ -25,6 +23,18 @@ int visit(dl_phdr_info* info, size_t, void* argument) {
 }
 
 }  // namespace
+
+bool holds(const dl_phdr_info& object, const void* address) {
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = object.dlpi_phdr[i];
+    uintptr_t begin = object.dlpi_addr + segment.p_vaddr;
+    if (segment.p_type == PT_LOAD &&
+        reinterpret_cast<uintptr_t>(address) - begin < segment.p_memsz) {
+      return true;
+    }
+  }
+  return false;
+}
 
 bool find_object(const void* address, LoadedObject* found) {
   Search search = {reinterpret_cast<uintptr_t>(address), found};

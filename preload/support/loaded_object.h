@@ -2,6 +2,8 @@
 // for reading (dl_iterate_phdr), allocates nothing.
 #pragma once
 
+#include <link.h>
+
 #include <cstdint>
 
 namespace lull {
@@ -11,6 +13,9 @@ struct LoadedObject {
   uintptr_t text_begin;  // the executable segment that holds the address
   uintptr_t text_end;
 };
+
+// Whether one of its segments holds the address. Takes no lock.
+bool holds(const dl_phdr_info& object, const void* address);
 
 bool find_object(const void* address, LoadedObject* found);
 

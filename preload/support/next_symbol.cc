@@ -5,6 +5,8 @@
 #include <cstdint>
 
 #include "preload/support/libdl.h"
+#include "preload/support/loaded_object.h"
+#include "preload/support/own_code.h"
 
 namespace lull {
 namespace {
@@ -107,20 +109,9 @@ struct Search {
   bool behind_us;
 };
 
-bool holds(const dl_phdr_info& info, uintptr_t address) {
-  for (int i = 0; i < info.dlpi_phnum; ++i) {
-    const ElfW(Phdr)& segment = info.dlpi_phdr[i];
-    if (segment.p_type == PT_LOAD &&
-        address - (info.dlpi_addr + segment.p_vaddr) < segment.p_memsz) {
-      return true;
-    }
-  }
-  return false;
-}
-
 int visit(dl_phdr_info* info, size_t, void* argument) {
   auto* search = static_cast<Search*>(argument);
-  if (holds(*info, reinterpret_cast<uintptr_t>(&visit))) {
+  if (holds(*info, &__ehdr_start)) {
     search->behind_us = true;
     return 0;
   }
@@ -144,7 +135,7 @@ int visit(dl_phdr_info* info, size_t, void* argument) {
 }  // namespace
 
 void find_next_symbols(NextSymbol* symbols, size_t count) {
-  Search search = {symbols, count, libdl::available() && libdl::loaded_late()};
+  Search search = {symbols, count, libdl::loaded_late()};
   dl_iterate_phdr(visit, &search);
 }
 

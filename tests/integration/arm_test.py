@@ -15,6 +15,7 @@ import unittest
 
 import guest
 import guest_python_test
+from guest import wait_until
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PUPPETS = os.path.join(ROOT, "tests", "puppets")
@@ -32,17 +33,6 @@ if not os.path.exists(LULLD):
 # A call that was made while the relay went from one target to the next, at either end of
 # a stretch, may fall on the wrong side of it.
 EDGES = 2
-
-
-def wait_until(condition, seconds=30):
-    """The first true value of condition()."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.05)
-    raise AssertionError("it did not happen in time")
 
 
 def processes():
@@ -346,7 +336,6 @@ class Remote(Case):
         self.assertTrue(2 <= (spans[0][1] - spans[0][0]) / 1e9 < 2.6)
         self.assert_equals_truth(report["sync_points"], "cudaStreamSynchronize", spans)
 
-
     def test_says_when_the_relay_does_not_answer(self):
         self.start_steady("mute")
         os.kill(self.worker(), signal.SIGSTOP)
@@ -384,7 +373,7 @@ class GpuTruth(Case):
         time.sleep(0.5)
         self.assertEqual(self.end().status, 7)
         report = self.answer("report", "traced")
-        (start, end), = self.stretches(report["job"])
+        ((start, end),) = self.stretches(report["job"])
         gpu = report["gpu"]
         self.assertEqual(gpu["mode"], "continuous")
         length = (end - start) / 1e6
@@ -407,13 +396,8 @@ class GpuTruth(Case):
 
 class Torch(Case):
     def test_reaches_both_ranks_of_torchrun_and_leaves_the_workers_alone(self):
-        python = guest_python_test.torch_python()
-        # --redirects and --tee: as in guest_python_test.py.
-        self.start("ranks", [
-            python, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2",
-            "--redirects", "1", "--tee", "1",
-            guest_python_test.script("ranks_loader_script.py"), self.alive,
-            self.folder.name])
+        self.start("ranks", guest_python_test.two_ranks("ranks_loader_script.py", self.alive,
+                                                        self.folder.name))
         ranks = [os.path.join(self.folder.name, f"workers.{rank}") for rank in (0, 1)]
         wait_until(lambda: all(os.path.exists(path) for path in ranks), 90)
         armed = self.answer("arm", "ranks", "--for", "3s")

@@ -18,6 +18,7 @@ import unittest
 import guest
 import guest_python_test
 import interpreters
+from guest import wait_until
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PUPPETS = os.path.join(ROOT, "tests", "puppets")
@@ -32,16 +33,6 @@ GUESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "guests")
 ROUNDS = int(os.environ.get("LULL_ATTACH_ROUNDS", "8"))
 EVERY_PYTHON = ROUNDS >= 100
 EDGES = 2  # calls that were under way when the recording began or ended
-
-
-def wait_until(condition, seconds=30):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.05)
-    raise AssertionError("it did not happen in time")
 
 
 def setUpModule():
@@ -211,10 +202,7 @@ class Truthful(Case):
 class Ranks(Case):
     def test_attach_to_a_launcher_reaches_its_ranks_and_no_workers(self):
         folder = os.path.dirname(self.alive)
-        # --redirects and --tee: as in guest_python_test.py.
-        self.start([guest_python_test.torch_python(), "-m", "torch.distributed.run",
-                    "--standalone", "--nproc_per_node", "2", "--redirects", "1", "--tee", "1",
-                    guest_python_test.script("ranks_loader_script.py"), self.alive, folder])
+        self.start(guest_python_test.two_ranks("ranks_loader_script.py", self.alive, folder))
         ranks = [os.path.join(folder, f"workers.{rank}") for rank in (0, 1)]
         wait_until(lambda: all(os.path.exists(path) for path in ranks), 90)
         self.attach("--for", "2s", "--name", "seen", "--quiet")
@@ -304,8 +292,10 @@ class Interrupted(Case):
             lull.kill()
             lull.communicate(timeout=60)
             self.assertIsNone(self.job.poll())
+        self.attach("--for", "500ms", "--name", "last", "--quiet")
         outcome = self.outcome()
         self.assertEqual((outcome.status, outcome.stderr), (7, ""))
+        self.assertGreater(len(self.answer("syncs", "last")["sync_points"]), 0)
         self.assertEqual(outcome.stdout.split()[2], "[]")
 
     def test_a_job_that_ends_meanwhile(self):

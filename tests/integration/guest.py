@@ -47,6 +47,17 @@ def stop_collector(state):
             continue  # not a process, or gone by now
 
 
+def wait_until(condition, seconds=30):
+    """The first true value of condition()."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.05)
+    raise AssertionError("it did not happen in time")
+
+
 def execute(command, environment, **options):
     options.setdefault("stdin", subprocess.DEVNULL)
     options.setdefault("timeout", 180)

@@ -85,6 +85,15 @@ class PythonPrograms(unittest.TestCase):
                               "'print(6 * 7)'], env={}).returncode)"], status=0)
 
 
+def two_ranks(name, *arguments):
+    """A torchrun command. Its rendezvous has a port of its own: --standalone of PyTorch
+    1.13 takes 29400, also when that is another job's. On Python 3.11 that version fails
+    without --redirects and --tee."""
+    return [torch_python(), "-m", "torch.distributed.run", "--rdzv_backend", "c10d",
+            "--rdzv_endpoint", "localhost:0", "--nproc_per_node", "2", "--redirects", "1",
+            "--tee", "1", script(name), *arguments]
+
+
 class PyTorchJobs(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -99,11 +108,8 @@ class PyTorchJobs(unittest.TestCase):
         self.host.check_unnoticed(self, [self.python, script("loader_script.py")], status=0)
 
     def test_two_gloo_ranks_under_torchrun(self):
-        # PyTorch 1.13 on Python 3.11 fails without --redirects and --tee.
         self.host.check_unnoticed(
-            self, [self.python, "-m", "torch.distributed.run", "--standalone",
-                   "--nproc_per_node", "2", "--redirects", "1", "--tee", "1",
-                   script("ranks_script.py")],
+            self, two_ranks("ranks_script.py"),
             status=0, env={"OMP_NUM_THREADS": "1"},
             # The rendezvous server takes a free port and says so.
             normalise=lambda text: re.sub(r":\d{4,5}\b", ":PORT", text))

@@ -7,7 +7,7 @@ set(lull_probe_sources stacks_probe.cc
   ${shim}/stacks/libunwind_pipe.cc ${shim}/stacks/native.cc ${shim}/stacks/prepare.cc ${shim}/stacks/python_frames.cc
   ${shim}/stacks/python_layout.cc ${shim}/stacks/python_objects.cc
   ${shim}/entry/process_kind.cc ${shim}/entry/settings.cc ${shim}/steps/boundary.cc
-  ${shim}/steps/nvtx.cc ${shim}/support/libdl.cc)
+  ${shim}/steps/nvtx.cc ${shim}/support/libdl.cc ${shim}/support/loaded_object.cc)
 add_library(lull_stacks_probe MODULE ${lull_probe_sources})
 add_library(lull_torch_probe MODULE ${lull_probe_sources} ${shim}/hooks/torch_memory.cc
   ${shim}/hooks/torch_original.cc ${shim}/hooks/torch_scalar.cc)

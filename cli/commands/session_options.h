@@ -1,0 +1,13 @@
+// What `lull run` and `lull attach` have in common: --name, --quiet, --overhead-budget,
+// and the collector.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "cli/job/session.h"
+
+namespace lull {
+
+void AddSessionOptions(CLI::App* verb, SessionOptions* options);
+
+}  // namespace lull

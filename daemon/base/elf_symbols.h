@@ -1,0 +1,34 @@
+// The symbols of an ELF file that is open in libelf; `visit(const char* name, const
+// GElf_Sym&)` for each that is defined and has a name, those of .symtab and of .dynsym
+// in the order of the file. Hostile files are expected: what libelf finds broken is
+// passed over. The names live as long as `elf`.
+#pragma once
+
+#include <gelf.h>
+
+#include <cstddef>
+
+namespace lull {
+
+template <typename Visit>
+void ForEachElfSymbol(Elf* elf, const Visit& visit) {
+  Elf_Scn* section = nullptr;
+  while ((section = elf_nextscn(elf, section)) != nullptr) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_entsize == 0 ||
+        (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM)) {
+      continue;
+    }
+    Elf_Data* data = elf_getdata(section, nullptr);
+    if (data == nullptr) continue;
+    for (size_t i = 0; i < header.sh_size / header.sh_entsize; ++i) {
+      GElf_Sym symbol;
+      if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
+      if (symbol.st_shndx == SHN_UNDEF) continue;
+      const char* name = elf_strptr(elf, header.sh_link, symbol.st_name);
+      if (name != nullptr && name[0] != '\0') visit(name, symbol);
+    }
+  }
+}
+
+}  // namespace lull
