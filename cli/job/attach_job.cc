@@ -220,14 +220,15 @@ class Attach {
     session_->keeper().Sleep();
     for (const Watched& watched : watched_) {
       if (HasEnded(watched)) continue;
-      absl::Status done = DetachFrom(watched.pid, *foothold_, kTracingPatience, Server());
+      absl::Status done =
+          DetachFrom(watched.pid, *foothold_, kTracingPatience, Server());
       if (done.ok()) {
         session_->keeper().Detached(watched.pid);
       } else if (!absl::IsNotFound(done)) {
         clean = false;
-        PrintError("attach", absl::StrCat("process ", watched.pid,
-                                          " could not be detached from: ",
-                                          done.message()));
+        PrintError("attach",
+                   absl::StrCat("process ", watched.pid,
+                                " could not be detached from: ", done.message()));
       }
     }
     return clean;

@@ -12,7 +12,7 @@ namespace lull {
 
 struct AttachOptions {
   SessionOptions session;
-  std::vector<pid_t> pids;  // processes, or launchers of them
+  std::vector<pid_t> pids;                         // processes, or launchers of them
   absl::Duration time = absl::InfiniteDuration();  // then detach
 };
 

@@ -76,8 +76,8 @@ void ElfImage::ForEachSymbol(
     const std::function<void(std::string_view, const Symbol&)>& visit) const {
   ForEachElfSymbol(elf_, [&](const char* name, const GElf_Sym& symbol) {
     if (symbol.st_value == 0) return;
-    visit(name, {symbol.st_value, symbol.st_size,
-                 GELF_ST_TYPE(symbol.st_info) == STT_FUNC});
+    visit(name,
+          {symbol.st_value, symbol.st_size, GELF_ST_TYPE(symbol.st_info) == STT_FUNC});
   });
 }
 

@@ -26,7 +26,8 @@ struct Route {
 // itself and libraries preloaded ahead of us can be there.
 bool precedes_us(const void* caller) {
   const link_map* object = libdl::object_of(caller);
-  for (const link_map* us = libdl::object_of(&__ehdr_start); us != nullptr; us = us->l_prev) {
+  for (const link_map* us = libdl::object_of(&__ehdr_start); us != nullptr;
+       us = us->l_prev) {
     if (us->l_prev == object) return object != nullptr;
   }
   return false;
