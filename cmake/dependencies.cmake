@@ -19,7 +19,9 @@ list(REMOVE_DUPLICATES grpc_libraries)
 list(REMOVE_ITEM grpc_libraries systemd dl rt m pthread atomic)
 set(grpc_archives)
 foreach(library ${grpc_libraries})
-  find_library(grpc_${suffix}_${library} NAMES lib${library}.${suffix} REQUIRED)
+  # The second is Ubuntu's name for the archive of c-ares.
+  find_library(grpc_${suffix}_${library}
+    NAMES lib${library}.${suffix} lib${library}_static.${suffix} REQUIRED)
   list(APPEND grpc_archives ${grpc_${suffix}_${library}})
 endforeach()
 add_library(lull_grpc INTERFACE)

@@ -8,6 +8,7 @@
 #include "cli/doctor/check.h"
 #include "cli/doctor/command.h"
 #include "cli/doctor/interpreters.h"
+#include "daemon/attach/python_versions.h"
 
 namespace lull {
 namespace {
@@ -41,11 +42,11 @@ std::optional<Check> Interpreter(const std::string& program) {
   absl::StrAppend(
       &check.detail, ": ", words[0], " ", words[1],
       words[3] == "-" ? ", no PyTorch" : absl::StrCat(", PyTorch ", words[3]));
-  if (words[0] != "cpython" || major != 3 || minor < kOldestPythonMinor ||
-      minor > kNewestPythonMinor || words[2] == "1") {
+  if (words[0] != "cpython" || major != 3 || minor < attach::kOldestPythonMinor ||
+      minor > attach::kNewestPythonMinor || words[2] == "1") {
     check.status = Check::Status::kWarning;
-    check.advice =
-        "jobs run, but without Python stacks; use CPython 3.8 to 3.14 with its GIL";
+    check.advice = absl::StrCat("jobs run, but without Python stacks; use ",
+                                attach::kReadablePythons);
   }
   return check;
 }
@@ -54,7 +55,8 @@ std::optional<Check> Interpreter(const std::string& program) {
 
 std::vector<std::string> InterpreterNames() {
   std::vector<std::string> names = {"python3", "python"};
-  for (int minor = kOldestPythonMinor; minor <= kNewestPythonMinor + 1; ++minor) {
+  for (int minor = attach::kOldestPythonMinor; minor <= attach::kNewestPythonMinor + 1;
+       ++minor) {
     names.push_back(absl::StrCat("python3.", minor));
   }
   return names;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/attach/glibc_version.h"
 #include "daemon/attach/permission.h"
+#include "daemon/attach/python_versions.h"
 
 namespace lull::attach {
 namespace {
@@ -18,8 +19,6 @@ namespace {
 // pidfd_open, by which the relay watches its targets.
 constexpr int kOldestKernelMajor = 5;
 constexpr int kOldestKernelMinor = 3;
-constexpr int kOldestPythonMinor = 8;
-constexpr int kNewestPythonMinor = 14;
 
 using List = std::vector<Obstacle>;
 
@@ -191,7 +190,7 @@ void AddNotes(const Process& process, List* notes) {
                       absl::StrCat("Its Python ", version,
                                    " is none whose stacks lull can read; native stacks "
                                    "are there."),
-                      "Use CPython 3.8 to 3.14 with its GIL."});
+                      absl::StrCat("Use ", kReadablePythons, ".")});
   }
 }
 

@@ -33,10 +33,11 @@ struct PythonText {
 inline PythonText python_text(const CPythonLayout& layout, uintptr_t object) {
   PythonText text{nullptr, 0, 0};
   if (!plausible(object)) return text;
-  uint32_t state = load<uint32_t>(object, layout.str_state) >> layout.kind_shift;
-  unsigned kind = state & 7;
-  bool compact = (state & 8) != 0;
-  bool ascii = (state & 16) != 0;
+  // struct PyASCIIObject.state: interned:2, kind:3, compact:1, ascii:1.
+  uint32_t state = load<uint32_t>(object, layout.str_state);
+  unsigned kind = state >> 2 & 7;
+  bool compact = (state & 1 << 5) != 0;
+  bool ascii = (state & 1 << 6) != 0;
   if (!compact || (kind != 1 && kind != 2 && kind != 4)) return text;
   int data = ascii ? layout.str_ascii_size : layout.str_compact_size;
   text.data = reinterpret_cast<const unsigned char*>(object) + data;

@@ -8,7 +8,7 @@ search.
 import os
 import subprocess
 
-SERIES = [f"3.{minor}" for minor in range(8, 15)]
+SERIES = [f"3.{minor}" for minor in range(8, 16)]
 
 
 def ask(python, code, **environment):

@@ -10,6 +10,8 @@
 #include <set>
 #include <sstream>
 
+#include "daemon/attach/python_versions.h"
+
 namespace lull::testing {
 namespace {
 
@@ -60,10 +62,13 @@ std::vector<std::string> candidates() {
   if (const char* named = getenv("LULL_TEST_PYTHONS")) return split(named, ':');
   std::vector<std::string> names;
   for (const std::string& file : in_pyenv()) {
-    if (int minor = minor_in(file); minor >= 8 && minor <= 14) names.push_back(file);
+    if (int minor = minor_in(file);
+        minor >= attach::kOldestPythonMinor && minor <= attach::kNewestPythonMinor)
+      names.push_back(file);
   }
   const char* path = getenv("PATH");
-  for (int minor = 8; minor <= 14; ++minor) {
+  for (int minor = attach::kOldestPythonMinor; minor <= attach::kNewestPythonMinor;
+       ++minor) {
     for (const std::string& folder : split(path == nullptr ? "" : path, ':')) {
       std::string file = folder + "/python3." + std::to_string(minor);
       if (access(file.c_str(), X_OK) == 0) names.push_back(file);

@@ -1,4 +1,4 @@
-// Runs a puppet script in every CPython that this machine has, from 3.8 to 3.14.
+// Runs a puppet script in every CPython that this machine has, from 3.8 to 3.15.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ struct Interpreter {
 };
 
 // One of each minor version: those named in LULL_TEST_PYTHONS (paths, separated by
-// colons), else python3.8 to python3.14 in the PATH or in pyenv. A name that does not
+// colons), else python3.8 to python3.15 in the PATH or in pyenv. A name that does not
 // lead to a working interpreter with ctypes counts as absent.
 const std::vector<Interpreter>& interpreters();
 

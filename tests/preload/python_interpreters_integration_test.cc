@@ -14,7 +14,7 @@ const std::string kProbe = "LULL_STACKS_PROBE=" LULL_STACKS_PROBE;
 
 // Runs one scenario everywhere; its standard error must stay empty.
 void run_everywhere(const char* script, const char* scenario) {
-  ASSERT_FALSE(interpreters().empty()) << "no python3.8 to python3.14 in the PATH";
+  ASSERT_FALSE(interpreters().empty()) << "no python3.8 to python3.15 in the PATH";
   for (const Interpreter& python : interpreters()) {
     Outcome outcome = run_script(python.path, std::string(LULL_PUPPETS "/") + script,
                                  {scenario}, {kProbe});

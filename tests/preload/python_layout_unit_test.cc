@@ -26,6 +26,7 @@ std::vector<uint64_t> numbered_table(uint64_t version, bool free_threaded = fals
 
 constexpr uint64_t k313 = 0x030d01f0;  // 3.13.1
 constexpr uint64_t k314 = 0x030e00f0;  // 3.14.0
+constexpr uint64_t k315 = 0x030f00f0;  // 3.15.0
 
 TEST(DebugOffsets, ReadsTheTableOf313) {
   CPythonLayout layout;
@@ -41,7 +42,6 @@ TEST(DebugOffsets, ReadsTheTableOf313) {
   EXPECT_EQ(layout.bytes_data, 8 * (64 + 2));
   EXPECT_EQ(layout.str_length, 8 * (67 + 2));
   EXPECT_EQ(layout.str_ascii_size, 8 * (67 + 3));
-  EXPECT_EQ(layout.kind_shift, 2);
   EXPECT_EQ(layout.code_tag_mask, 0);
 }
 
@@ -55,13 +55,25 @@ TEST(DebugOffsets, ReadsTheTableOf314WhichHasMoreFields) {
   EXPECT_EQ(layout.object_type, 8 * (50 + 1));
   EXPECT_EQ(layout.bytes_data, 8 * (74 + 2));
   EXPECT_EQ(layout.str_length, 8 * (77 + 2));
-  EXPECT_EQ(layout.kind_shift, 16);
+  EXPECT_EQ(layout.code_tag_mask, 3);
+}
+
+TEST(DebugOffsets, ReadsTheTableOf315WhichHasYetMore) {
+  CPythonLayout layout;
+  ASSERT_TRUE(layout_from_debug_offsets(numbered_table(k315).data(), &layout));
+  EXPECT_EQ(layout.minor, 15);
+  EXPECT_EQ(layout.tstate_frame, 8 * (22 + 4));
+  EXPECT_EQ(layout.frame_previous, 8 * (39 + 1));
+  EXPECT_EQ(layout.code_filename, 8 * (47 + 1));
+  EXPECT_EQ(layout.object_type, 8 * (58 + 1));
+  EXPECT_EQ(layout.bytes_data, 8 * (86 + 2));
+  EXPECT_EQ(layout.str_length, 8 * (89 + 2));
   EXPECT_EQ(layout.code_tag_mask, 3);
 }
 
 TEST(DebugOffsets, RefusesWhatItDoesNotKnow) {
   CPythonLayout layout;
-  EXPECT_FALSE(layout_from_debug_offsets(numbered_table(0x030f00a1).data(), &layout));
+  EXPECT_FALSE(layout_from_debug_offsets(numbered_table(0x031000f0).data(), &layout));
   EXPECT_FALSE(layout_from_debug_offsets(numbered_table(0x030c00f0).data(), &layout));
   EXPECT_FALSE(layout_from_debug_offsets(numbered_table(k313, true).data(), &layout));
   std::vector<uint64_t> table = numbered_table(k313);

@@ -10,7 +10,6 @@ namespace lull {
 inline constexpr CPythonLayout kCPython310 = {
     .minor = 10,
     .form = InstructionForm::kUnitOffset,
-    .kind_shift = 2,
     .code_tag_mask = 0,
     .tstate_frame = 24,
     .cframe_frame = -1,

@@ -10,7 +10,6 @@ namespace lull {
 inline constexpr CPythonLayout kCPython311 = {
     .minor = 11,
     .form = InstructionForm::kPointer,
-    .kind_shift = 2,
     .code_tag_mask = 0,
     .tstate_frame = 56,
     .cframe_frame = 8,

@@ -10,7 +10,6 @@ namespace lull {
 inline constexpr CPythonLayout kCPython312 = {
     .minor = 12,
     .form = InstructionForm::kPointer,
-    .kind_shift = 2,
     .code_tag_mask = 0,
     .tstate_frame = 56,
     .cframe_frame = 0,

@@ -6,9 +6,9 @@
 namespace lull {
 namespace {
 
-// The parts of the table that both shapes have in common, as runs of 64-bit
-// words. Source: internal/pycore_runtime.h of 3.13.0 and
-// internal/pycore_debug_offsets.h of 3.14.
+// The parts that the shapes of the table have in common, as runs of 64-bit words.
+// Source: internal/pycore_runtime.h of 3.13.0, internal/pycore_debug_offsets.h of
+// 3.14.10 and 3.15.2.
 struct Prologue {
   char cookie[8];
   uint64_t version;  // PY_VERSION_HEX
@@ -68,6 +68,30 @@ struct Offsets314 {
   UnicodeOffsets unicode;
 };
 
+// 3.15 put more into the thread and type groups.
+struct ThreadOffsets315 {
+  uint64_t size, prev, next, interp, current_frame, base_frame, last_profiled_frame,
+      last_profiled_frame_seq, thread_id, native_thread_id, datastack_chunk, status,
+      holds_gil, gil_requested, current_exception, exc_state;
+};
+
+struct Offsets315 {
+  Prologue prologue;
+  uint64_t runtime_state[3];
+  uint64_t interpreter_state[16];
+  ThreadOffsets315 thread;
+  uint64_t exception_stack_item;
+  FrameOffsets frame;
+  uint64_t frame_stackpointer, frame_tlbc_index;
+  CodeOffsets code;
+  uint64_t code_tlbc;
+  uint64_t object[2];
+  uint64_t type_object[6], heap_type_object[2], tuple_object[3], list_object[3],
+      set_object[4], dict_object[3], float_object[2], long_object[3];
+  BytesOffsets bytes;
+  UnicodeOffsets unicode;
+};
+
 // PyCompactUnicodeObject is PyASCIIObject and two words (utf8_length, utf8).
 constexpr uint64_t kCompactExtra = 16;
 
@@ -95,8 +119,6 @@ bool convert(const void* runtime, uint16_t minor, CPythonLayout* layout) {
   *layout = {
       .minor = minor,
       .form = InstructionForm::kPointer,
-      // From 3.14 the interning state before it takes 16 bits instead of 2.
-      .kind_shift = static_cast<uint8_t>(minor >= 14 ? 16 : 2),
       // From 3.14 the frame holds a tagged _PyStackRef.
       .code_tag_mask = static_cast<uint8_t>(minor >= 14 ? 3 : 0),
       .tstate_frame = narrow(table.thread.current_frame),
@@ -133,6 +155,8 @@ bool layout_from_debug_offsets(const void* runtime, CPythonLayout* layout) {
       return convert<Offsets313>(runtime, 13, layout);
     case 0x030e:
       return convert<Offsets314>(runtime, 14, layout);
+    case 0x030f:
+      return convert<Offsets315>(runtime, 15, layout);
     default:
       return false;
   }

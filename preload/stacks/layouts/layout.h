@@ -27,7 +27,6 @@ enum class InstructionForm : uint8_t {
 struct CPythonLayout {
   uint16_t minor;  // 8 for CPython 3.8
   InstructionForm form;
-  uint8_t kind_shift;     // of the character size in a str's state word
   uint8_t code_tag_mask;  // low bits of the frame's code pointer that are a tag
 
   // PyThreadState. In 3.11 and 3.12 the frame hangs below a _PyCFrame.

@@ -212,11 +212,11 @@ TEST_F(VerdictTest, NotesContainersAndRefusesThoseWithoutAPlaceForTheShim) {
 }
 
 TEST_F(VerdictTest, NotesPythonsWhoseStacksCannotBeRead) {
-  for (const char* fine : {"3.8", "3.14", ""}) {
+  for (const char* fine : {"3.8", "3.15", ""}) {
     process_.files.python_version = fine;
     EXPECT_THAT(Notes(), IsEmpty()) << fine;
   }
-  for (const char* other : {"2.7", "3.7", "3.15", "3.13t"}) {
+  for (const char* other : {"2.7", "3.7", "3.16", "3.13t"}) {
     process_.files.python_version = other;
     EXPECT_THAT(Notes(), ElementsAre("python_unsupported")) << other;
   }
