@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <initializer_list>
+
 #include "preload/support/libdl.h"
 
 namespace lull::cupti {
