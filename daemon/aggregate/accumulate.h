@@ -22,6 +22,7 @@ inline uint64_t MemoryOrderNs(const Event& event) {
 
 // Count and time of any event, bytes of those that have some.
 inline void AddEvent(const Series& series, const Event& event, Cell& cell) {
+  if (IsBefore(series)) return;  // nobody's call
   switch (series.type) {
     case EventType::kGcPause:
     case EventType::kCoverage:
@@ -58,20 +59,30 @@ void AddMemory(const Event& event, CellOf&& cell_of, SeriesOf&& series_of) {
       if (carrier != 0) change(cell_of(carrier));
     }
   };
+  auto change = [&](uint32_t id, int64_t bytes) {
+    for_each_cell(id, [bytes](Cell& cell) { cell.Change(bytes); });
+  };
   auto release = [&](uint32_t id, uint64_t bytes) {
+    if (IsBefore(series_of(id))) return change(id, -static_cast<int64_t>(bytes));
     for_each_cell(id, [bytes](Cell& cell) { cell.Release(bytes); });
   };
-  if (event.released_series != 0) release(event.released_series, event.released_bytes);
+  const bool over = (event.flags & kFlagFreedEarlier) != 0;
+  if (event.released_series != 0 && !over) {
+    release(event.released_series, event.released_bytes);
+  }
   const Series& series = series_of(event.series);
   if ((series.variant & (kVariantFree | kVariantFailed)) == kVariantFree &&
       event.released_series == 0 && event.arg0 != 0) {
     ++cell_of(event.series).frees;  // of a block that we do not know
   }
   if (!AddsLive(series)) return;
-  const bool over = (event.flags & kFlagFreedEarlier) != 0;
   if (over && series.type == EventType::kTorchReserved) return;
   for_each_cell(event.series, [&](Cell& cell) { cell.Allocate(event.arg1); });
-  if (over) release(event.series, event.arg1);
+  if (!over) return;
+  release(event.series, event.arg1);
+  if (event.released_series != 0) {  // that free was not of this one after all
+    change(event.released_series, static_cast<int64_t>(event.arg1));
+  }
 }
 
 // The same event as changes of wholes: visit(when, series that carries the whole,
@@ -79,18 +90,22 @@ void AddMemory(const Event& event, CellOf&& cell_of, SeriesOf&& series_of) {
 template <typename SeriesOf, typename Visitor>
 void ForEachTotalChange(const Event& event, SeriesOf&& series_of, Visitor&& visit) {
   const uint64_t now = MemoryOrderNs(event);
-  if (event.released_series != 0) {
+  const bool over = (event.flags & kFlagFreedEarlier) != 0;
+  if (event.released_series != 0 && !over) {
     visit(now, TotalOf(event.released_series, series_of(event.released_series)),
           -static_cast<int64_t>(event.released_bytes));
   }
   const Series& series = series_of(event.series);
   if (!AddsLive(series)) return;
-  const bool over = (event.flags & kFlagFreedEarlier) != 0;
   if (over && series.type == EventType::kTorchReserved) return;
   const uint32_t total = TotalOf(event.series, series);
   visit(now, total, static_cast<int64_t>(event.arg1));
   if (!over) return;
   visit(now + event.released_bytes, total, -static_cast<int64_t>(event.arg1));
+  if (event.released_series == 0) return;
+  visit(now + event.released_bytes,
+        TotalOf(event.released_series, series_of(event.released_series)),
+        static_cast<int64_t>(event.arg1));
 }
 
 }  // namespace lull::aggregate

@@ -48,6 +48,11 @@ struct Cell {
     ++frees;
     live -= static_cast<int64_t>(bytes);
   }
+  // Of blocks whose number is not known.
+  void Change(int64_t bytes) {
+    live += bytes;
+    peak = std::max(peak, live);
+  }
 
   // Continues this stretch by the one that follows it.
   void Append(const Cell& next) {

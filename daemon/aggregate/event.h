@@ -64,6 +64,7 @@ enum EventFlag : uint32_t {
   kFlagPinned = 1 << 1,
   kFlagFailed = 1 << 3,
   kFlagFromPython = 1 << 5,
+  kFlagBefore = 1 << 7,
   // Set by LiveBlocks: an allocation whose free had come in before it, from
   // another thread's ring. Of kTorchReserved: the next one had come in before it; it
   // changes nothing any more.
@@ -96,7 +97,8 @@ struct Event {
   // Memory events: whose block this event ended, and how large it was. A free ends
   // the block of its address; an allocation ends a block whose free was lost. What an
   // allocator reserves is one block, which each kTorchReserved replaces. Of
-  // kFlagFreedEarlier the bytes are the nanoseconds after which that free came.
+  // kFlagFreedEarlier the bytes are the nanoseconds after which that free came; the
+  // series is what that free was taken from in error, or 0.
   uint32_t released_series = 0;
   uint64_t released_bytes = 0;
 };

@@ -18,10 +18,13 @@ void LiveBlocks::Apply(const Series& series, Event& event) {
     }
     return Allocate(key, event);
   }
+  const BlockKey before{static_cast<uint8_t>(allocator | kBeforeBit),
+                        ShapeOf(series.type, event.arg1, event.arg2)};
+  if ((series.variant & kVariantBefore) != 0) return Allocate(before, event);
   if ((series.variant & kVariantFailed) != 0 || event.arg0 == 0) return;
   BlockKey key{allocator, event.arg0};
   if ((series.variant & kVariantFree) != 0) {
-    Free(key, event);
+    Free(key, before, event);
   } else {
     Allocate(key, event);
   }
@@ -29,9 +32,15 @@ void LiveBlocks::Apply(const Series& series, Event& event) {
 
 void LiveBlocks::Allocate(const BlockKey& key, Event& event) {
   uint64_t now = MemoryOrderNs(event);
-  if (std::optional<uint64_t> freed = TakeEarly(key, now)) {
+  if (std::optional<Early> freed = TakeEarly(key, now)) {
     event.flags |= kFlagFreedEarlier;
-    event.released_bytes = *freed - now;
+    event.released_bytes = freed->at_ns - now;
+    auto before = blocks_.find(freed->before);
+    if (freed->taken == event.arg1 && before != blocks_.end()) {
+      event.released_series = before->second.series;
+      before->second.bytes += freed->taken;
+      Touch(freed->before, true);
+    }
     return;
   }
   auto [it, fresh] = blocks_.try_emplace(key);
@@ -43,9 +52,11 @@ void LiveBlocks::Allocate(const BlockKey& key, Event& event) {
   it->second = LiveBlock{event.series, event.arg1, now};
 }
 
-void LiveBlocks::Free(const BlockKey& key, Event& event) {
+void LiveBlocks::Free(const BlockKey& key, const BlockKey& before, Event& event) {
   auto it = blocks_.find(key);
-  if (it == blocks_.end()) return RememberEarly(key, event.start_ns);
+  if (it == blocks_.end()) {
+    return RememberEarly(key, {event.start_ns, TakeFromBefore(before, event), before});
+  }
   // The block is younger than this free: the free was for its predecessor, which
   // the younger block has ended already.
   if (it->second.since_ns > event.start_ns) return;
@@ -55,16 +66,34 @@ void LiveBlocks::Free(const BlockKey& key, Event& event) {
   blocks_.erase(it);
 }
 
-void LiveBlocks::RememberEarly(const BlockKey& key, uint64_t at_ns) {
-  std::vector<uint64_t>& times = early_frees_[key];
-  times.insert(std::upper_bound(times.begin(), times.end(), at_ns), at_ns);
-  early_order_.push_back({key, at_ns});
+// The bytes that the free has taken from there: its own, or none.
+uint64_t LiveBlocks::TakeFromBefore(const BlockKey& before, Event& event) {
+  auto it = blocks_.find(before);
+  if (it == blocks_.end() || event.arg1 == 0 || it->second.bytes < event.arg1 ||
+      it->second.since_ns > event.start_ns) {
+    return 0;
+  }
+  it->second.bytes -= event.arg1;
+  Touch(before, true);
+  event.released_series = it->second.series;
+  event.released_bytes = event.arg1;
+  return event.arg1;
+}
+
+void LiveBlocks::RememberEarly(const BlockKey& key, const Early& early) {
+  auto by_time = [](uint64_t at_ns, const Early& other) { return at_ns < other.at_ns; };
+  std::vector<Early>& times = early_frees_[key];
+  times.insert(std::upper_bound(times.begin(), times.end(), early.at_ns, by_time),
+               early);
+  early_order_.push_back({key, early.at_ns});
   while (early_order_.size() > kMaxEarlyFrees ||
-         early_order_.front().at_ns + kEarlyFreeNs < at_ns) {
+         early_order_.front().at_ns + kEarlyFreeNs < early.at_ns) {
     const EarlyFree& oldest = early_order_.front();
     auto it = early_frees_.find(oldest.key);
     if (it != early_frees_.end()) {
-      auto time = std::find(it->second.begin(), it->second.end(), oldest.at_ns);
+      auto time =
+          std::find_if(it->second.begin(), it->second.end(),
+                       [&](const Early& other) { return other.at_ns == oldest.at_ns; });
       if (time != it->second.end()) it->second.erase(time);
       if (it->second.empty()) early_frees_.erase(it);
     }
@@ -73,13 +102,16 @@ void LiveBlocks::RememberEarly(const BlockKey& key, uint64_t at_ns) {
 }
 
 // The first free after `now`. Those before it were for blocks that this one follows.
-std::optional<uint64_t> LiveBlocks::TakeEarly(const BlockKey& key, uint64_t now) {
+std::optional<LiveBlocks::Early> LiveBlocks::TakeEarly(const BlockKey& key,
+                                                       uint64_t now) {
   auto it = early_frees_.find(key);
   if (it == early_frees_.end()) return std::nullopt;
-  std::vector<uint64_t>& times = it->second;
-  auto next = std::lower_bound(times.begin(), times.end(), now);
-  std::optional<uint64_t> found;
-  if (next != times.end() && *next - now <= kEarlyFreeNs) found = *next++;
+  std::vector<Early>& times = it->second;
+  auto next = std::lower_bound(
+      times.begin(), times.end(), now,
+      [](const Early& early, uint64_t at_ns) { return early.at_ns < at_ns; });
+  std::optional<Early> found;
+  if (next != times.end() && next->at_ns - now <= kEarlyFreeNs) found = *next++;
   times.erase(times.begin(), next);
   if (times.empty()) early_frees_.erase(it);
   return found;

@@ -4,7 +4,9 @@
 // their rings arrive one after the other, so a free may come in a little before
 // its allocation: it is remembered for a while, and the allocation is then told
 // that it was freed already. A free of a block that nobody allocated in our sight
-// (before the start, or lost) releases nothing.
+// (before the start, or lost) takes its bytes from those that were there before, where
+// an allocator told of such (kFlagBefore), and releases nothing elsewhere. Should the
+// allocation come in after all, they are given back.
 //
 // Not thread-safe. Remembers which blocks changed since TakeChanges, for the store.
 #pragma once
@@ -24,6 +26,9 @@ namespace lull::aggregate {
 // What an allocator reserves on a device is a block, too: with this bit in `allocator`,
 // and the device in place of the address.
 inline constexpr uint8_t kReservedBit = 0x80;
+// Likewise what it had handed out of a device before we looked. It shrinks by every
+// free of a block that nobody allocated in our sight, where its size is told.
+inline constexpr uint8_t kBeforeBit = 0x40;
 
 struct BlockKey {
   uint8_t allocator = 0;
@@ -65,18 +70,24 @@ class LiveBlocks {
     BlockKey key;
     uint64_t at_ns;
   };
+  struct Early {
+    uint64_t at_ns;
+    uint64_t taken;  // bytes, from `before`
+    BlockKey before;
+  };
   static constexpr size_t kMaxEarlyFrees = 65536;
   static constexpr uint64_t kEarlyFreeNs = 10'000'000'000;
 
   void Allocate(const BlockKey& key, Event& event);
-  void Free(const BlockKey& key, Event& event);
-  void RememberEarly(const BlockKey& key, uint64_t at_ns);
-  std::optional<uint64_t> TakeEarly(const BlockKey& key, uint64_t now);
+  void Free(const BlockKey& key, const BlockKey& before, Event& event);
+  uint64_t TakeFromBefore(const BlockKey& before, Event& event);
+  void RememberEarly(const BlockKey& key, const Early& early);
+  std::optional<Early> TakeEarly(const BlockKey& key, uint64_t now);
   void Touch(const BlockKey& key, bool stored) { touched_.try_emplace(key, stored); }
 
   absl::flat_hash_map<BlockKey, LiveBlock> blocks_;
   absl::flat_hash_map<BlockKey, bool> touched_;  // -> was it in the store before?
-  absl::flat_hash_map<BlockKey, std::vector<uint64_t>> early_frees_;  // -> when
+  absl::flat_hash_map<BlockKey, std::vector<Early>> early_frees_;  // by at_ns
   std::deque<EarlyFree> early_order_;
 };
 

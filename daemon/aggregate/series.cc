@@ -49,6 +49,7 @@ uint8_t VariantOf(EventType type, uint32_t flags, uint32_t arg2) {
   auto variant = static_cast<uint8_t>(AllocatorOf(type, flags, arg2));
   if ((flags & kFlagFree) != 0) variant |= kVariantFree;
   if ((flags & kFlagFailed) != 0) variant |= kVariantFailed;
+  if ((flags & kFlagBefore) != 0) variant |= kVariantBefore;
   return variant;
 }
 

@@ -20,6 +20,8 @@ const char* AllocatorName(Allocator allocator);
 inline constexpr uint8_t kAllocatorMask = 0x0f;
 inline constexpr uint8_t kVariantFree = 0x10;
 inline constexpr uint8_t kVariantFailed = 0x20;
+// What an allocator had handed out before we looked, as one block that shrinks.
+inline constexpr uint8_t kVariantBefore = 0x40;
 // Of operations: outside of traced time, while tracing warmed up. No report counts
 // them.
 inline constexpr uint8_t kVariantUntraced = 1;
@@ -73,10 +75,13 @@ inline uint32_t ShapeOf(EventType type, uint64_t arg1, uint32_t arg2) {
   return type == EventType::kGpuCopy ? static_cast<uint32_t>(arg1 & 0xffffff) : 0;
 }
 
-// True for a call that hands out memory: neither a free nor a failure.
+// True for what is part of a whole: neither a free nor a failure.
 inline bool IsAllocation(const Series& series) {
   return IsMemory(series.type) &&
          (series.variant & (kVariantFree | kVariantFailed)) == 0;
+}
+inline bool IsBefore(const Series& series) {
+  return IsMemory(series.type) && (series.variant & kVariantBefore) != 0;
 }
 // True for what makes something live: also for the size of what is reserved.
 inline bool AddsLive(const Series& series) {

@@ -129,6 +129,11 @@ JobTables::SiteIds JobTables::SiteOf(uint32_t python_stack, uint32_t native_stac
           InternSite(frame->file, 0, function)};
 }
 
+JobTables::SiteIds JobTables::SiteOfBefore() {
+  const uint32_t site = InternSite("", 0, "(allocated before lull came)");
+  return {site, site};
+}
+
 absl::Status JobTables::Flush(storage::StoreWriter& writer, int64_t job) {
   for (const auto& row : new_apis_) LULL_RETURN_IF_ERROR(writer.PutApi(job, row));
   for (const auto& row : new_frames_) LULL_RETURN_IF_ERROR(writer.PutFrame(job, row));

@@ -42,6 +42,9 @@ class JobTables {
   };
   SiteIds SiteOf(uint32_t python_stack, uint32_t native_stack);
 
+  // Of what a process had before we looked.
+  SiteIds SiteOfBefore();
+
   GpuTables& gpu() { return gpu_; }
 
   absl::Status Flush(storage::StoreWriter& writer, int64_t job);

@@ -75,7 +75,7 @@ uint32_t SeriesTable::Intern(const Series& series) {
 uint32_t SeriesTable::Group(EventType type, const Series& allocation) {
   Series group;
   group.type = type;
-  group.variant = allocation.variant;
+  group.variant = allocation.variant & aggregate::kAllocatorMask;
   if (type == EventType::kTotalGroup) group.shape = allocation.shape;
   if (type == EventType::kLineGroup) group.line_site = allocation.line_site;
   if (type == EventType::kFunctionGroup) {
@@ -105,7 +105,10 @@ uint32_t SeriesTable::Add(const EventIdentity& identity) {
   if (aggregate::IsOperation(series.type) || series.type == EventType::kGpuStreamWait) {
     series.gpu_stream = Meaning(RefKind::kGpuStream, identity.native_ref);
   }
-  JobTables::SiteIds site = tables_->SiteOf(series.python_stack, series.native_stack);
+  JobTables::SiteIds site =
+      aggregate::IsBefore(series)
+          ? tables_->SiteOfBefore()
+          : tables_->SiteOf(series.python_stack, series.native_stack);
   series.line_site = site.line;
   series.function_site = site.function;
   if (series.type == EventType::kHostWait) {

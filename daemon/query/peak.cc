@@ -101,7 +101,8 @@ class PeakFinder {
     const size_t count = CountToPeak(events, peak.bytes);
     for (size_t i = 0; i < count; ++i) {
       const Event& event = events[i];
-      if (aggregate::IsAllocation(sums_.series[event.series])) {
+      const aggregate::Series& series = sums_.series[event.series];
+      if (aggregate::IsAllocation(series) && !aggregate::IsBefore(series)) {
         ++peak.cells[event.series].count;
       }
       aggregate::AddMemory(

@@ -54,6 +54,7 @@ enum EventFlag : uint8_t {
   kFlagStackThinned = 1 << 4,  // the governor left the stack out on purpose
   kFlagFromPython = 1 << 5,    // host waits: called by the interpreter itself
   kFlagLate = 1 << 6,          // launch after a pause: py_stack is a full stack
+  kFlagBefore = 1 << 7,        // TorchMemory: all that was allocated before we looked
 };
 
 // A reference into the arena: byte offset / 16. 0 means "none".
@@ -67,7 +68,7 @@ using Ref = uint32_t;
 //   Sync          stream/event handle      bytes copied or 0     CopyKind
 //   CopyAsync     stream handle            bytes                 CopyKind
 //   DeviceMemory  address                  bytes (0 on free)     0
-//   TorchMemory   address                  bytes (0: a free whose device (below)
+//   TorchMemory   address (0: kFlagBefore) bytes (0: a free whose device (below)
 //                                          size is not told)
 //   GcPause       objects collected        uncollectable         generation
 //   HostWait      fd or 0                  result, as int64      0

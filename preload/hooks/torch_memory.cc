@@ -79,15 +79,35 @@ bool keeps_stack(char* segment, uint64_t bytes) {
          t_thread.allocation_tick++ % abi::kThinnedAllocationPeriod == 0;
 }
 
-void record_reserved(char* segment, uint64_t now, Device device, const Totals& totals) {
+// The first report of a device says what was allocated of it before we looked.
+void record_before(char* segment, uint64_t now, Device device, uint64_t bytes) {
+  abi::Event* event = bytes == 0 ? nullptr : reserve_event(segment);
+  if (event == nullptr) return;
+  *event = {
+      .start_ns = now,
+      .duration_ns = 0,
+      .arg0 = 0,
+      .arg1 = bytes,
+      .py_stack = 0,
+      .native_stack = 0,
+      .arg2 = bits(device),
+      .api = 0,
+      .type = abi::EventType::kTorchMemory,
+      .flags = abi::kFlagBefore,
+  };
+  commit_event();
+}
+
+// `before`: what was allocated before the call that tells.
+void record_reserved(char* segment, uint64_t now, Device device, const Totals& totals,
+                     uint64_t before) {
   auto index = static_cast<uint8_t>(device.index);
   if (!totals.told || device.type != kCudaType || index >= kMaxDevices) return;
   Reserved& last = g_reserved[index];
   uint32_t generation = g_state->generation.load(std::memory_order_relaxed);
-  if (last.bytes.load(std::memory_order_relaxed) == totals.reserved &&
-      last.generation.load(std::memory_order_relaxed) == generation) {
-    return;
-  }
+  bool first = last.generation.load(std::memory_order_relaxed) != generation;
+  if (!first && last.bytes.load(std::memory_order_relaxed) == totals.reserved) return;
+  if (first) record_before(segment, now, device, before);
   last.bytes.store(totals.reserved, std::memory_order_relaxed);
   last.generation.store(generation, std::memory_order_relaxed);
   abi::Event* event = reserve_event(segment);
@@ -113,7 +133,10 @@ void record(HookId hook, void* block, uint64_t bytes, bool is_free, Device devic
   char* segment = segment_for(is_free);
   if (segment == nullptr) return;
   uint64_t now = monotonic_ns();
-  record_reserved(segment, now, device, totals);
+  uint64_t before = is_free                     ? totals.allocated + bytes
+                    : totals.allocated >= bytes ? totals.allocated - bytes
+                                                : 0;
+  record_reserved(segment, now, device, totals, before);
   abi::Ref python = 0;
   abi::Ref native = 0;
   uint8_t flags = is_free ? abi::kFlagFree : 0;

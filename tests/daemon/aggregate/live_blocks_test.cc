@@ -27,6 +27,19 @@ Event At(uint64_t start_ns, uint32_t series, bool free, uint64_t bytes = 0) {
   return event;
 }
 
+const Series kBefore =
+    Kind(static_cast<uint8_t>(Allocator::kTorchCpu) | kVariantBefore);
+
+// As kFlagBefore tells: no address, and all bytes.
+Event Before(uint64_t start_ns, uint32_t series, uint64_t bytes) {
+  Event event;
+  event.start_ns = start_ns;
+  event.series = series;
+  event.arg1 = bytes;
+  event.flags = kFlagBefore;
+  return event;
+}
+
 TEST(LiveBlocks, SayWhoseBlockAFreeEnds) {
   LiveBlocks blocks;
   Event alloc = At(1, 7, false, 512);
@@ -136,6 +149,41 @@ TEST(LiveBlocks, TellTheStoreOnlyWhatChangedForIt) {
   changes = blocks.TakeChanges();
   ASSERT_EQ(changes.size(), 1u);
   EXPECT_FALSE(changes[0].live);
+}
+
+TEST(LiveBlocks, TakeFreesOfUnknownBlocksFromWhatWasThereBefore) {
+  LiveBlocks blocks;
+  Event before = Before(1, 7, 1000);
+  blocks.Apply(kBefore, before);
+  Event free = At(20, 8, true, 300);
+  blocks.Apply(kFree, free);
+  EXPECT_EQ(free.released_series, 7u);
+  EXPECT_EQ(free.released_bytes, 300u);
+  Event untold = At(21, 8, true);
+  blocks.Apply(kFree, untold);
+  EXPECT_EQ(untold.released_series, 0u) << "its size is not known";
+  Event too_much = At(22, 8, true, 701);
+  blocks.Apply(kFree, too_much);
+  EXPECT_EQ(too_much.released_series, 0u) << "cannot have been among them";
+  Event rest = At(23, 8, true, 700);
+  blocks.Apply(kFree, rest);
+  EXPECT_EQ(rest.released_bytes, 700u);
+}
+
+TEST(LiveBlocks, GiveBackWhatAFreeHadTakenInError) {
+  LiveBlocks blocks;
+  Event before = Before(1, 7, 1000);
+  blocks.Apply(kBefore, before);
+  Event free = At(20, 8, true, 64);
+  blocks.Apply(kFree, free);
+  EXPECT_EQ(free.released_series, 7u);
+  Event alloc = At(10, 9, false, 64);
+  blocks.Apply(kAlloc, alloc);
+  EXPECT_TRUE(alloc.flags & kFlagFreedEarlier);
+  EXPECT_EQ(alloc.released_series, 7u);
+  Event all = At(30, 8, true, 1000);
+  blocks.Apply(kFree, all);
+  EXPECT_EQ(all.released_bytes, 1000u);
 }
 
 }  // namespace

@@ -124,6 +124,13 @@ def what_the_cuda_allocator_reserves():
         assert [(e.arg0, e.arg1, e.arg2) for e in found] == [
             (512, 20 * MIB + step, 0x100), (512, 20 * MIB + step, 0x101),
             (512, 40 * MIB + step, 0x100)], found
+    # What a device had before we looked is told once.
+    BEFORE = 1 << 7
+    report(0x5000, 512, 3 * MIB + 512, 40 * MIB, cuda(2))
+    report(0x6000, 512, 3 * MIB + 1024, 40 * MIB, cuda(2))
+    report(0x7000, -512, 5 * MIB, 40 * MIB, cuda(3))
+    assert [(e.arg0, e.arg1, e.arg2) for e in probe.events(probe.TORCH_MEMORY)
+            if e.flags & BEFORE] == [(0, 3 * MIB, 0x102), (0, 5 * MIB + 512, 0x103)]
     first = probe.events(probe.TORCH_RESERVED)[0]
     (block,) = [e for e in probe.events(probe.TORCH_MEMORY)
                 if e.arg0 == 0x1000 and e.start_ns == first.start_ns]
