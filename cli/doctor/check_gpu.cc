@@ -77,7 +77,9 @@ Check CuptiOf(const CuptiCopy& copy) {
   std::string version = CudaVersionOfCupti(copy.version);
   Check check{"CUPTI", Check::Status::kOk,
               absl::StrCat(copy.path, version.empty() ? "" : ": CUDA ", version), ""};
-  if (copy.version == 0) {
+  if (copy.version == 0 && copy.error.empty()) {
+    absl::StrAppend(&check.detail, ", not tried without a CUDA driver");
+  } else if (copy.version == 0) {
     check.status = Check::Status::kWarning;
     absl::StrAppend(&check.detail, " cannot be loaded: ", copy.error);
     check.advice = "install it again; without CUPTI there is no GPU truth";

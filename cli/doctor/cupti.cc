@@ -67,9 +67,10 @@ void AddSearchPath(std::vector<std::string>* folders) {
 
 // The copy stays loaded: NVIDIA's libraries are not made to be unloaded, what their
 // constructors allocate is lost then.
-CuptiCopy Look(const std::string& path) {
+CuptiCopy Look(const std::string& path, bool ask) {
   CuptiCopy copy;
   copy.path = path;
+  if (!ask) return copy;
   void* library = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (library == nullptr) {
     const char* error = dlerror();
@@ -87,7 +88,7 @@ CuptiCopy Look(const std::string& path) {
 
 }  // namespace
 
-std::vector<CuptiCopy> FindCuptiIn(const std::vector<std::string>& folders) {
+std::vector<CuptiCopy> FindCuptiIn(const std::vector<std::string>& folders, bool ask) {
   std::vector<CuptiCopy> copies;
   std::set<std::string> seen;
   for (const std::string& folder : folders) {
@@ -99,7 +100,7 @@ std::vector<CuptiCopy> FindCuptiIn(const std::vector<std::string>& folders) {
     std::sort(files.begin(), files.end());
     for (const fs::path& file : files) {
       std::string real = fs::canonical(file, error).string();
-      if (!error && seen.insert(real).second) copies.push_back(Look(real));
+      if (!error && seen.insert(real).second) copies.push_back(Look(real, ask));
     }
   }
   return copies;
@@ -110,7 +111,7 @@ std::vector<CuptiCopy> FindCupti() {
   AddPackageFolders(&folders);
   AddSearchPath(&folders);
   AddToolkitFolders(&folders);
-  return FindCuptiIn(folders);
+  return FindCuptiIn(folders, dlopen("libcuda.so.1", RTLD_LAZY) != nullptr);
 }
 
 }  // namespace lull

@@ -13,14 +13,15 @@ inline constexpr uint32_t kOldestCupti = 18;
 
 struct CuptiCopy {
   std::string path;
-  uint32_t version = 0;  // cuptiGetVersion(), 0: could not be loaded
-  std::string error;     // why not
+  uint32_t version = 0;  // cuptiGetVersion(), 0: not known
+  std::string error;     // why it could not be loaded; "" = it was not asked
 };
 
 // Those of the interpreters in PATH first. Each file once.
 std::vector<CuptiCopy> FindCupti();
 
-// In these folders and nowhere else; for tests.
-std::vector<CuptiCopy> FindCuptiIn(const std::vector<std::string>& folders);
+// In these folders and nowhere else; for tests. `ask` for their versions: not without a
+// CUDA driver (preload/cupti/library.h).
+std::vector<CuptiCopy> FindCuptiIn(const std::vector<std::string>& folders, bool ask);
 
 }  // namespace lull

@@ -34,6 +34,8 @@ namespace {
 // has nothing traced either.
 constexpr absl::Duration kTracingPatience = absl::Seconds(10);
 constexpr absl::Duration kTick = absl::Milliseconds(200);
+constexpr absl::Duration kShortly = absl::Milliseconds(5);
+constexpr absl::Duration kWakeUp = absl::Seconds(5);
 
 void Say(const std::string& text) {
   fprintf(stderr, "lull attach: %s\n", text.c_str());
@@ -51,6 +53,7 @@ class Attach {
       session_->keeper().Abandon();
       return kExitNotAttached;
     }
+    Record();
     Announce();
     Watch();
     bool clean = DetachAll();
@@ -77,6 +80,7 @@ class Attach {
         attach::MakeFoothold(chosen_.front(), {library, session_->runtime()}));
     foothold_.emplace(std::move(foothold));
     session_->relay().attached = true;
+    session_->relay().dormant = true;  // until all is in place
     session_->relay().target_user = chosen_.front().users.effective;
     UniqueFd listener;
     if (foothold_->is_copy()) {
@@ -182,6 +186,19 @@ class Attach {
     // Half-way in: its slots may be ours already.
     if (!absl::IsNotFound(longest.status())) {
       (void)DetachFrom(process.pid, *foothold_, absl::ZeroDuration(), Server());
+    }
+  }
+
+  // What is recorded begins when no call goes past us any more.
+  void Record() {
+    const absl::Time deadline = absl::Now() + kWakeUp;
+    session_->keeper().Wake();
+    while (!stop_ && !session_->keeper().status().armed) {
+      if (absl::Now() > deadline) {
+        PrintError("attach", "the relay does not begin to record; going on without");
+        return;
+      }
+      Serve(kShortly);
     }
   }
 

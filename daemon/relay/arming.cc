@@ -44,11 +44,15 @@ void Arming::Take(const lull::v1::ArmCommand& command, uint64_t now_ns) {
   }
   plan_ = *plan;
   until_ns_ = command.for_ns() == 0 ? 0 : now_ns + std::min(command.for_ns(), kForever);
-  if (!armed_) {
-    ++number_;
-    start_ns_ = now_ns;
-    end_ns_ = 0;
-  }
+  Wake(now_ns);
+  changed_ = true;  // the plan or the end of it
+}
+
+void Arming::Wake(uint64_t now_ns) {
+  if (armed_) return;
+  ++number_;
+  start_ns_ = now_ns;
+  end_ns_ = 0;
   armed_ = true;
   changed_ = true;
 }

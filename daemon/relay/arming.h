@@ -39,6 +39,8 @@ class Arming {
   void Take(const lull::v1::ArmCommand& command, uint64_t now_ns);
   // Whether the time is up. Call it often.
   void Update(uint64_t now_ns);
+  // To be armed, with the plan in force; nothing new where it is.
+  void Wake(uint64_t now_ns);
   // As if the time were up.
   void Sleep(uint64_t now_ns);
 

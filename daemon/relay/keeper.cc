@@ -111,6 +111,11 @@ class Keeper::Impl {
     Poll();
   }
 
+  void Wake() {
+    Queue({MessageKind::kWake, 0, "", {}});
+    Poll();
+  }
+
   void Sleep() {
     Queue({MessageKind::kSleep, 0, "", {}});
     Poll();
@@ -185,6 +190,7 @@ class Keeper::Impl {
     status.events_lost = worker_status_.events_lost;
     status.batches_spooled = worker_status_.batches_spooled;
     status.batches_acknowledged = worker_status_.batches_acknowledged;
+    status.armed = worker_status_.armed;
     status.connected = worker_status_.connected;
     status.upstream = worker_status_.upstream;
     return status;
@@ -397,6 +403,7 @@ Keeper::~Keeper() = default;
 int Keeper::fd() const { return impl_->fd(); }
 void Keeper::Poll() { impl_->Poll(); }
 void Keeper::JobStarted(pid_t pid) { impl_->JobStarted(pid); }
+void Keeper::Wake() { impl_->Wake(); }
 void Keeper::Sleep() { impl_->Sleep(); }
 void Keeper::Detached(pid_t pid) { impl_->Detached(pid); }
 void Keeper::JobEnded(int exit_status) { impl_->JobEnded(exit_status); }

@@ -50,6 +50,7 @@ struct RelayStatus {
   uint64_t events_lost = 0;      // dropped by the relay: spool full or corrupt
   uint64_t batches_spooled = 0;  // sequence of the last batch of the job
   uint64_t batches_acknowledged = 0;
+  bool armed = false;      // what happens is recorded
   bool connected = false;  // the collector's stream is open
   absl::Status upstream;   // the last error of the upstream, OK when none
 };
@@ -72,6 +73,8 @@ class Keeper {
 
   // The job's own process, so that the worker can watch it if the keeper dies.
   void JobStarted(pid_t pid);
+  // To record from now on, where options.dormant said not to yet: status().armed.
+  void Wake();
   // Nothing is to be recorded any more, in no process, and the GPU not traced.
   void Sleep();
   // The shim in this process has been detached: it writes no more, as after an end.

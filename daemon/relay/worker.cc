@@ -153,6 +153,9 @@ void Worker::Handle(Message message) {
       exit_status_ = static_cast<int>(static_cast<int64_t>(message.number));
       job_ended_ns_ = MonotonicNs();
       return;
+    case MessageKind::kWake:
+      arming_.Wake(MonotonicNs());
+      return;
     case MessageKind::kSleep:
       arming_.Sleep(MonotonicNs());
       return;

@@ -25,6 +25,7 @@ enum Attribute : int {
 constexpr int kRelaxedCapture = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
 constexpr int kDeinitialized = 4;   // CUDA_ERROR_DEINITIALIZED
 constexpr size_t kNameSize = 256;
+constexpr char kLibrary[] = "libcuda.so.1";
 
 struct Driver {
   int (*count)(int*);
@@ -49,7 +50,7 @@ const Driver* driver() {
   if (g_found.load(std::memory_order_acquire) != 0) return &g_driver;
   libdl::Dlsym dlsym = libdl::real_dlsym();
   if (dlsym == nullptr) return nullptr;
-  void* library = libdl::open("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+  void* library = libdl::open(kLibrary, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
   if (library == nullptr) {
     libdl::error();
     return nullptr;
@@ -126,6 +127,19 @@ CaptureTolerated::CaptureTolerated() : mode_(kRelaxedCapture), exchanged_(false)
 
 CaptureTolerated::~CaptureTolerated() {
   if (exchanged_) driver()->exchange_capture_mode(&mode_);
+}
+
+bool load_driver() {
+  static std::atomic<bool> loaded{false};
+  if (loaded.load(std::memory_order_relaxed)) return true;
+  if (!libdl::available()) return false;
+  void* library = libdl::open(kLibrary, RTLD_LAZY | RTLD_LOCAL);  // stays
+  if (library == nullptr) {
+    libdl::error();
+    return false;
+  }
+  loaded.store(true, std::memory_order_relaxed);
+  return true;
 }
 
 bool driver_is_alive() {

@@ -27,6 +27,10 @@ class CaptureTolerated {
   bool exchanged_;
 };
 
+// Brings libcuda in, which the CUDA call that we are in is about to do. False: this
+// machine has no driver.
+bool load_driver();
+
 // The driver is there and not being torn down.
 bool driver_is_alive();
 

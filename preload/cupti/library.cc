@@ -5,6 +5,7 @@
 
 #include <initializer_list>
 
+#include "preload/cupti/devices.h"
 #include "preload/support/libdl.h"
 
 namespace lull::cupti {
@@ -175,6 +176,7 @@ bool resolve(libdl::Dlsym dlsym, void* library, Api* api) {
 
 abi::CuptiState load_library(Api* api, Result* result) {
   *result = kSuccess;
+  if (!load_driver()) return abi::CuptiState::kUnused;
   libdl::Dlsym dlsym = libdl::real_dlsym();
   void* library = dlsym == nullptr ? nullptr : open_library();
   if (library == nullptr) return abi::CuptiState::kNoLibrary;

@@ -9,7 +9,11 @@ namespace lull::cupti {
 // Cold; may dlopen. In this order: a copy that is mapped already (of several, the one
 // of the major version of the mapped cudart), one beside a mapped CUDA or PyTorch
 // library, one on the loader's search path. kReady with *api filled, or why not:
-// kNoLibrary, kTooOld, kFailed. What was found stays loaded for good.
+// kNoLibrary, kTooOld, kFailed; kUnused where there is no driver. What was found stays
+// loaded for good.
+//
+// Without libcuda no function of CUPTI may be called: cuptiGetVersion() of 13.2 looks
+// for it, fails, and asks itself for the text of the error until the stack ends.
 abi::CuptiState load_library(Api* api, Result* result);
 
 }  // namespace lull::cupti

@@ -9,6 +9,7 @@
 #include "preload/cupti/tracer_lock.h"
 #include "preload/hooks/guard.h"
 #include "preload/support/clock.h"
+#include "preload/support/libdl.h"
 #include "preload/support/raw_syscall.h"
 
 namespace lull {
@@ -101,6 +102,7 @@ void Tracer::prepare(char* segment) {
   segment_ = segment;
   mark_ns_ = 0;
   others_ = OtherUsers();
+  uses_gpu_ = false;
   outbox_count_ = 0;
   steps_.store(0, std::memory_order_relaxed);
   arming_ = abi::SegmentView(segment).control().arming.load(std::memory_order_acquire);
@@ -248,6 +250,7 @@ void Tracer::poll(char* segment) {
   Lock lock(this, 0);
   if (!lock.held()) return;
   SelfTime self(segment);
+  uses_gpu_ = true;  // this is a CUDA call
   look_after(monotonic_ns());
 }
 
@@ -266,6 +269,11 @@ void Tracer::step_boundary(char* segment) {
   Lock lock(this, kStepWaitNs);
   if (lock.held()) {
     SelfTime self(segment);
+    // Calls through pointers that were taken before we came are not seen.
+    if (header().gpu_calls.load(std::memory_order_relaxed) != 0 ||
+        libdl::loaded_late()) {
+      uses_gpu_ = true;
+    }
     look_after(monotonic_ns());
   } else {
     g_gpu_deadline.store(0, std::memory_order_relaxed);  // whoever comes next

@@ -133,6 +133,7 @@ class Tracer {
   uint32_t first_window_ = 0;   // of that arming
   abi::TracingReason yield_reason_ = {};
   uint64_t try_again_ns_ = 0;             // no start before
+  bool uses_gpu_ = false;                 // only then is CUPTI loaded
   uint32_t refused_window_ = 0;           // 1 + the one that was unreadable; 0: none
   std::atomic<uint64_t> rest_due_ns_{0};  // 0: nothing is left to collect
   uint64_t stopped_ns_ = 0;

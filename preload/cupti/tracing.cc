@@ -51,6 +51,7 @@ Decoder Tracer::decoder() {
 
 bool Tracer::load(uint64_t now) {
   if (loaded_.load(std::memory_order_relaxed)) return true;
+  if (!uses_gpu_) return false;
   Result result = kSuccess;
   Loader loader = loader_ != nullptr ? loader_ : load_library;
   abi::CuptiState state = loader(&api_, &result);
@@ -58,7 +59,7 @@ bool Tracer::load(uint64_t now) {
     state = abi::CuptiState::kFailed;
   }
   set_state(state);
-  if (state == abi::CuptiState::kNoLibrary) {
+  if (state == abi::CuptiState::kNoLibrary || state == abi::CuptiState::kUnused) {
     try_again_ns_ = now + kLibraryRetryNs;  // it may come with a later import
     return false;
   }

@@ -30,19 +30,27 @@ class DoctorTest : public ::testing::Test {
 TEST_F(DoctorTest, FindsNoCuptiInAFolderThatHasNoneOrIsNotThere) {
   std::ofstream(folder_ + "/libcuda.so.1") << "x";
   std::ofstream(folder_ + "/libcupti.so") << "for the linker";
-  EXPECT_THAT(FindCuptiIn({folder_, folder_ + "/none"}), IsEmpty());
+  EXPECT_THAT(FindCuptiIn({folder_, folder_ + "/none"}, true), IsEmpty());
 }
 
 TEST_F(DoctorTest, SaysWhyACopyOfCuptiCannotBeLoaded) {
   std::ofstream(folder_ + "/libcupti.so.12") << "no library";
-  std::vector<CuptiCopy> copies = FindCuptiIn({folder_});
+  std::vector<CuptiCopy> copies = FindCuptiIn({folder_}, true);
   ASSERT_THAT(copies, SizeIs(1));
   EXPECT_EQ(copies[0].version, 0u);
   EXPECT_THAT(copies[0].error, Not(IsEmpty()));
 }
 
+TEST_F(DoctorTest, CallsNothingOfCuptiWithoutADriver) {
+  std::ofstream(folder_ + "/libcupti.so.13") << "no library";
+  std::vector<CuptiCopy> copies = FindCuptiIn({folder_}, false);
+  ASSERT_THAT(copies, SizeIs(1));
+  EXPECT_EQ(copies[0].version, 0u);
+  EXPECT_THAT(copies[0].error, IsEmpty());
+}
+
 TEST_F(DoctorTest, ReadsTheVersionThatCuptiTells) {
-  std::vector<CuptiCopy> copies = FindCuptiIn({LULL_SIM_LIBRARIES});
+  std::vector<CuptiCopy> copies = FindCuptiIn({LULL_SIM_LIBRARIES}, true);
   ASSERT_THAT(copies, Not(IsEmpty()));
   for (const CuptiCopy& copy : copies) {
     EXPECT_GE(copy.version, kOldestCupti) << copy.path << ": " << copy.error;
@@ -53,7 +61,7 @@ TEST_F(DoctorTest, NamesAFileOnceHoweverManyNamesItHas) {
   std::ofstream(folder_ + "/libcupti.so.12.4.127") << "no library";
   std::filesystem::create_symlink(folder_ + "/libcupti.so.12.4.127",
                                   folder_ + "/libcupti.so.12");
-  EXPECT_THAT(FindCuptiIn({folder_, folder_}), SizeIs(1));
+  EXPECT_THAT(FindCuptiIn({folder_, folder_}, true), SizeIs(1));
 }
 
 TEST_F(DoctorTest, NeverCallsAMachineUnfitForWantOfAGpu) {

@@ -17,8 +17,8 @@ inline constexpr int64_t kMiB = 1 << 20;
 inline constexpr uint32_t kFree = 1, kFailed = 8, kBefore = 128;
 inline constexpr uint32_t kCuda0 = 1 << 8, kCuda1 = 1 << 8 | 1, kCpu = 0xff;
 
-inline TestEvent Torch(uint64_t time_ns, uint32_t device, uint64_t address, uint64_t bytes,
-                uint32_t python, uint32_t flags = 0) {
+inline TestEvent Torch(uint64_t time_ns, uint32_t device, uint64_t address,
+                       uint64_t bytes, uint32_t python, uint32_t flags = 0) {
   TestEvent event;
   event.type = 6;
   event.api = kApiTorch;
@@ -47,8 +47,8 @@ inline TestEvent Step(uint64_t start_ns, uint64_t end_ns, uint64_t number) {
   event.arg2 = 1;
   return event;
 }
-inline TestEvent Malloc(uint64_t time_ns, uint64_t address, uint64_t bytes, uint32_t python,
-                 uint32_t flags = 0) {
+inline TestEvent Malloc(uint64_t time_ns, uint64_t address, uint64_t bytes,
+                        uint32_t python, uint32_t flags = 0) {
   TestEvent event;
   event.type = 5;
   event.api = (flags & kFree) != 0 ? kApiFree : kApiMalloc;
