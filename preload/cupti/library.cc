@@ -6,6 +6,7 @@
 #include <initializer_list>
 
 #include "preload/cupti/devices.h"
+#include "preload/support/decimal.h"
 #include "preload/support/libdl.h"
 
 namespace lull::cupti {
@@ -44,7 +45,9 @@ struct Mapped {
 // 12 of "libcudart.so.12", "libcupti-abc.so.12.4.127".
 int major_of(const char* name) {
   const char* so = strstr(name, ".so.");
-  return so == nullptr ? 0 : atoi(so + 4);
+  if (so == nullptr) return 0;
+  so += 4;
+  return take_decimal(&so);
 }
 
 bool keep(const char* path, Path* places, int* count) {

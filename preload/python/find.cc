@@ -1,6 +1,5 @@
 // Finding CPython in this process: in the executable, in a library of the global
 // scope, or in a libpython that something loaded for itself alone.
-#include <stdlib.h>
 #include <string.h>
 
 #include <atomic>
@@ -8,6 +7,7 @@
 #include "preload/python/api.h"
 #include "preload/python/python.h"
 #include "preload/stacks/python_layout.h"
+#include "preload/support/decimal.h"
 #include "preload/support/libdl.h"
 
 namespace lull {
@@ -114,7 +114,8 @@ bool resolve(libdl::Dlsym real_dlsym, void* scope, PythonApi* api) {
 // "3.11.7 (main, ...": 11, or 0 for anything but CPython 3.
 uint16_t minor_of(const char* version) {
   if (strncmp(version, "3.", 2) != 0) return 0;
-  int minor = atoi(version + 2);
+  version += 2;
+  int minor = take_decimal(&version);
   return minor > 0 && minor < 256 ? static_cast<uint16_t>(minor) : 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "preload/support/decimal.h"
 #include "preload/support/loaded_object.h"
 #include "preload/support/own_code.h"
 
@@ -25,18 +26,12 @@ asm(".symver lull_dladdr1, dladdr1@" LULL_DLADDR1_VERSION);
 namespace lull::libdl {
 namespace {
 
-// glibc 2.34 moved libdl into libc. Read without libc's help: the first caller may
-// be a sanitizer that has put itself before strtol and is not ready yet.
+// glibc 2.34 moved libdl into libc.
 bool libc_has_libdl() {
   const char* version = gnu_get_libc_version();
-  int numbers[2] = {0, 0};
-  for (int i = 0; i < 2; ++i) {
-    for (; *version >= '0' && *version <= '9'; ++version) {
-      numbers[i] = numbers[i] * 10 + (*version - '0');
-    }
-    if (*version == '.') ++version;
-  }
-  return numbers[0] > 2 || (numbers[0] == 2 && numbers[1] >= 34);
+  int major = take_decimal(&version);
+  if (*version == '.') ++version;
+  return major > 2 || (major == 2 && take_decimal(&version) >= 34);
 }
 
 int is_libdl(dl_phdr_info* info, size_t, void*) {
