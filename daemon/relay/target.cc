@@ -285,6 +285,9 @@ lull::v1::ProcessCounters Target::Counters() const {
 }
 
 void Target::AddCounters(BatchBuilder* batch, uint64_t now_ns, bool final) {
+  // In the middle of the first reading they are as of no time, and the collector would
+  // not take them; the same ones are not sent twice.
+  if (complete_as_of_ns_ == 0) return;
   if (!final && now_ns - counters_at_ns_ < kCountersPeriodNs) return;
   counters_at_ns_ = now_ns;
   lull::v1::ProcessCounters counters = Counters();

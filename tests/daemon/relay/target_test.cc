@@ -74,13 +74,16 @@ TEST_F(TargetTest, CountersAreNotAsOfAReadingThatLeftSomething) {
     while (segment_.Commit(ring, MakeEvent(EventType::kLaunch, 1))) {
     }
   }
+  segment_.view().ring(0).lost = 17;
   uint64_t committed = MonotonicNs();
   ASSERT_FALSE(target_->Read(&batch_)) << "a batch is full before four rings are read";
-  EXPECT_EQ(Counters().as_of_ns(), 0u);
+  EXPECT_EQ(Counters().rings_size(), 0) << "as of no time, which nobody would take";
   Deliver();
-  segment_.view().ring(0).lost = 17;  // so that there is something new to tell
   while (!target_->Read(&batch_)) Deliver();
-  EXPECT_GT(Counters().as_of_ns() + 1'000, committed);
+  lull::v1::ProcessCounters counters = Counters();
+  EXPECT_GT(counters.as_of_ns() + 1'000, committed);
+  ASSERT_EQ(counters.rings_size(), 4);
+  EXPECT_EQ(counters.rings(0).lost_full(), 17u);
 }
 
 TEST_F(TargetTest, WhatWasCommittedBeforeTheTimeOfTheCountersHasBeenRead) {
@@ -141,6 +144,7 @@ TEST_F(TargetTest, DropsEventsWhoseTimesCannotBeAndGoesOn) {
 }
 
 TEST_F(TargetTest, KeepsTotalsThatNoStoreCouldHoldFromTheWire) {
+  ASSERT_TRUE(target_->Read(&batch_));
   segment_.view().header().gpu_self_ns = ~uint64_t{0};
   segment_.view().header().cupti_dropped = 7;
   segment_.view().header().cupti_state = 99;  // of a later version
@@ -156,6 +160,7 @@ TEST_F(TargetTest, KeepsTotalsThatNoStoreCouldHoldFromTheWire) {
 }
 
 TEST_F(TargetTest, TellsTheStateOfTracing) {
+  ASSERT_TRUE(target_->Read(&batch_));
   abi::SegmentHeader& header = segment_.view().header();
   header.cupti_state = static_cast<uint32_t>(abi::CuptiState::kTracing);
   header.cupti_version = 26;
