@@ -26,8 +26,9 @@ COUNT_INTERRUPTS = (
     "print('interrupts', count, flush=True)\n")
 
 REPORT_CONTINUE = (
-    "import signal, sys\n"
-    "signal.signal(signal.SIGCONT, lambda number, frame: print('conti' + 'nued', flush=True))\n"
+    "import os, signal, sys\n"
+    # Not print(): the first one may have been stopped in the middle of it.
+    "signal.signal(signal.SIGCONT, lambda *_: os.write(1, b'conti' + b'nued\\n'))\n"
     "print('rea' + 'dy', flush=True)\n"
     "print('got', sys.stdin.readline().strip(), flush=True)\n"
     "sys.exit(5)\n")
