@@ -1,5 +1,6 @@
 // hooks/torch_memory.cc and hooks/torch_scalar.cc preloaded into a program that uses
-// the PyTorch of this machine (LULL_TEST_TORCH_PYTHON, else /usr/bin/python3).
+// the PyTorch of this machine (LULL_TEST_TORCH_PYTHON, else what
+// tools/python_with_torch finds).
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -10,9 +11,15 @@
 namespace lull::testing {
 namespace {
 
-std::string python() {
-  const char* named = getenv("LULL_TEST_TORCH_PYTHON");
-  return named != nullptr ? named : "/usr/bin/python3";
+std::string find_python() {
+  if (const char* named = getenv("LULL_TEST_TORCH_PYTHON")) return named;
+  Outcome found =
+      run_script("/bin/bash", LULL_PUPPETS "/../../../tools/python_with_torch", {}, {});
+  return found.output.substr(0, found.output.find('\n'));
+}
+const std::string& python() {
+  static const std::string found = find_python();
+  return found;
 }
 
 Outcome run(const char* scenario, bool preloaded) {
@@ -29,8 +36,9 @@ Outcome run(const char* scenario, bool preloaded) {
 class TorchMemory : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (run_script(python(), "-c", {"import torch"}, {}).status != 0) {
-      GTEST_SKIP() << python() << " has no PyTorch";
+    if (python().empty() ||
+        run_script(python(), "-c", {"import torch"}, {}).status != 0) {
+      GTEST_SKIP() << "no Python here has PyTorch";
     }
   }
 
@@ -60,9 +68,11 @@ SCENARIO(HasTheFirstNonFiniteScalarAndItsLine, "the_first_non_finite_scalar")
 SCENARIO(KnowsInfinitiesOfOtherTypes, "minus_infinity_as_half")
 SCENARIO(LetsExceptionsOfTheReadBackThrough, "an_exception_of_the_original")
 
-// glog's time and thread number.
+// glog's and kineto's times, processes and threads.
 std::string without_stamps(const std::string& text) {
-  return std::regex_replace(text, std::regex("W[0-9]+ [0-9:.]+ +[0-9]+"), "W");
+  return std::regex_replace(
+      text, std::regex("W[0-9]+ [0-9:.]+( +[0-9]+)?|[0-9-]+ [0-9:]+ [0-9]+:[0-9]+ "),
+      "");
 }
 
 TEST_F(TorchMemory, LeavesTorchProfilerAndStderrAsTheyAreWithoutUs) {

@@ -86,7 +86,9 @@ def backward_on_a_foreign_thread():
 def allocate_without_python(size):
     new = ctypes.CDLL(os.environ["LULL_STACKS_PROBE"])[
         "_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm"]
-    reporter = ctypes.CDLL("libc10.so.1.13")["_ZN3c1025profiledCPUMemoryReporterEv"]
+    with open("/proc/self/maps") as maps:
+        libc10 = next(line.split()[-1] for line in maps if "/libc10.so" in line)
+    reporter = ctypes.CDLL(libc10)["_ZN3c1025profiledCPUMemoryReporterEv"]
     reporter.restype = ctypes.c_void_p
     probe.library.probe_on_foreign_thread(
         ctypes.cast(new, ctypes.c_void_p), ctypes.c_void_p(reporter()),
