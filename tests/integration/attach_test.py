@@ -291,7 +291,9 @@ class Interrupted(Case):
             lull.kill()
             lull.communicate(timeout=60)
             self.assertIsNone(self.job.poll())
-        self.attach("--for", "500ms", "--name", "last", "--quiet")
+        # Not before the relay that the last one left has put the shim to sleep.
+        wait_until(lambda: self.lull("attach", str(self.job.pid), "--for", "500ms", "--name",
+                                     "last", "--quiet").status == 0)
         outcome = self.outcome()
         self.assertEqual((outcome.status, outcome.stderr), (7, ""))
         self.assertGreater(len(self.answer("syncs", "last")["sync_points"]), 0)
