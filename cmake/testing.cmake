@@ -1,7 +1,9 @@
 # lull_test(name LABEL unit|integration|... SOURCES ... LIBRARIES ...)
 #   one GoogleTest executable; every test case becomes a ctest case.
-# lull_script_test(name LABEL ... COMMAND ...)
+# lull_script_test(name LABEL ... COMMAND ... [UNTIMED])
 #   any command; exit status 0 passes.
+# Unit tests run side by side, and so do scripts that compare no times (UNTIMED); all
+# others run alone.
 # Labels: unit and integration make the default tier; slow and bench
 # are asked for by name (tools/test --help).
 find_package(GTest REQUIRED)
@@ -21,16 +23,25 @@ function(lull_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
+  set(alone TRUE)
+  if(ARG_LABEL STREQUAL "unit")
+    set(alone FALSE)
+  endif()
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}")
+    PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${alone}
+      ENVIRONMENT "${ARG_ENVIRONMENT}")
 endfunction()
 
 function(lull_script_test name)
-  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "COMMAND;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "UNTIMED" "LABEL;TIMEOUT" "COMMAND;ENVIRONMENT" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
+  set(alone TRUE)
+  if(ARG_UNTIMED OR ARG_LABEL STREQUAL "unit")
+    set(alone FALSE)
+  endif()
   add_test(NAME ${name} COMMAND ${ARG_COMMAND})
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT}
-    ENVIRONMENT "${ARG_ENVIRONMENT}")
+    RUN_SERIAL ${alone} ENVIRONMENT "${ARG_ENVIRONMENT}")
 endfunction()
