@@ -140,7 +140,7 @@ class Unnoticed(Case):
         self.come_and_go()
         attached = self.outcome()
         alone = guest.execute([*script, attached.stdout.split()[0]], self.environment(**cpu),
-                              timeout=600)
+                              timeout=1200)
         self.assertEqual(attached.stdout, alone.stdout.replace("training\n", ""))
         self.assertEqual((attached.status, attached.stderr), (7, ""))
         self.assertEqual((alone.status, alone.stderr), (7, ""))

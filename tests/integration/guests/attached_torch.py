@@ -36,7 +36,8 @@ def main():
         loss.backward()
         optimizer.step()
         losses.append(loss.item().hex())
-        time.sleep(0.005)
+        if not until.isdigit():
+            time.sleep(0.03)  # few steps to repeat
     print(len(losses), *losses)
     sys.exit(7)
 
