@@ -89,7 +89,7 @@ TEST(GpuTruthOfASleeper, EndsAtTheMomentThatTheProcessIsPutToSleep) {
   };
   GpuRun run =
       run_on_gpu(sleeper.words(), {.configure = trace_continuously, .watch = watch});
-  EXPECT_THAT(run.tracing(), ElementsAre("active:schedule", "off:disarmed"));
+  ASSERT_THAT(run.tracing(), ElementsAre("active:schedule", "off:disarmed"));
   EXPECT_EQ(run.of(EventType::kGpuTracing).back().start_ns, asleep_ns);
   EXPECT_EQ(run.header().cupti_state, static_cast<uint32_t>(abi::CuptiState::kReady));
   // What was submitted before is told, though it was collected in the sleep.
