@@ -33,6 +33,8 @@ inline void AddEvent(const Series& series, const Event& event, Cell& cell) {
     case EventType::kTorchMemory:
     case EventType::kSyncCost:
       return cell.Add(event.duration_ns, event.arg1, 0);
+    case EventType::kForgotten:
+      return;
     case EventType::kGpuCopy:
     case EventType::kGpuMemset:
     case EventType::kGpuLost:
@@ -66,11 +68,16 @@ void AddMemory(const Event& event, CellOf&& cell_of, SeriesOf&& series_of) {
     if (IsBefore(series_of(id))) return change(id, -static_cast<int64_t>(bytes));
     for_each_cell(id, [bytes](Cell& cell) { cell.Release(bytes); });
   };
+  const Series& series = series_of(event.series);
+  if (series.type == EventType::kForgotten) {
+    return for_each_cell(event.released_series, [&event](Cell& cell) {
+      cell.Forget(event.arg0, event.released_bytes);
+    });
+  }
   const bool over = (event.flags & kFlagFreedEarlier) != 0;
   if (event.released_series != 0 && !over) {
     release(event.released_series, event.released_bytes);
   }
-  const Series& series = series_of(event.series);
   if ((series.variant & (kVariantFree | kVariantFailed)) == kVariantFree &&
       event.released_series == 0 && event.arg0 != 0) {
     ++cell_of(event.series).frees;  // of a block that we do not know

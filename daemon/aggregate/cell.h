@@ -12,9 +12,11 @@ struct Cell {
   uint64_t count = 0;
   uint64_t total_ns = 0;
   uint64_t max_ns = 0;
-  uint64_t min_ns = 0;   // of `count` events; 0 when there are none
-  uint64_t amount = 0;   // bytes; objects collected by the GC; busy, needed time
-  uint64_t amount2 = 0;  // objects that the GC found uncollectable; kernels' time
+  uint64_t min_ns = 0;  // of `count` events; 0 when there are none
+  uint64_t amount = 0;  // bytes; objects collected by the GC; busy, needed time
+  // Objects that the GC found uncollectable; kernels' time; of allocations, the blocks
+  // that were forgotten.
+  uint64_t amount2 = 0;
   // Memory. `live` is the change of what is live over this stretch, `peak` the
   // highest that it reached within, both relative to the start of the stretch. So
   // two stretches in a row make one, and peaks stay exact across buckets.
@@ -23,7 +25,8 @@ struct Cell {
   int64_t peak = 0;
 
   bool empty() const {
-    return count == 0 && total_ns == 0 && frees == 0 && live == 0 && peak == 0;
+    return count == 0 && total_ns == 0 && frees == 0 && live == 0 && peak == 0 &&
+           amount2 == 0;
   }
 
   // One event that is no memory event, or the time of one that is.
@@ -53,6 +56,12 @@ struct Cell {
     live += bytes;
     peak = std::max(peak, live);
   }
+  void Forget(uint64_t blocks, uint64_t bytes) {
+    amount2 += blocks;
+    live -= static_cast<int64_t>(bytes);
+  }
+  // Of allocations: how many are live, if frees are counted from the start.
+  int64_t blocks() const { return static_cast<int64_t>(count - frees - amount2); }
 
   // Continues this stretch by the one that follows it.
   void Append(const Cell& next) {

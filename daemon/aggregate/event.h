@@ -41,6 +41,7 @@ enum class EventType : uint8_t {
   //   Idle       0          rest of the whole    thread that it is judged by
   //   SyncCost   0          needed ns            that of the sync
   //   Coverage   busy ns    kernel ns            0
+  //   Forgotten  blocks     0                    0
   // A stretch of Idle or Coverage ends where a bucket of level 0 ends; Idle goes on in
   // another with kFlagContinued. So any range of time clips both exactly.
   kFirstDerived = 128,
@@ -51,6 +52,10 @@ enum class EventType : uint8_t {
   kSubmission = 131,
   // Likewise: cudaMalloc calls that followed a failed one and frees (MallocRetries).
   kMallocRetry = 132,
+  // What `released_series` had live when the job fell asleep, told as it wakes up:
+  // nobody has seen which of those blocks were freed meanwhile. Made by LiveBlocks, an
+  // event of the derived ring.
+  kForgotten = 133,
   // Not events: series that only carry what is live in one allocator of one device, or
   // at one site (see Series).
   kTotalGroup = 253,
@@ -112,7 +117,8 @@ inline bool IsOfCellsAlone(EventType type) {
 }
 // What changes what is live.
 inline bool ChangesLive(EventType type) {
-  return IsMemory(type) || type == EventType::kTorchReserved;
+  return IsMemory(type) || type == EventType::kTorchReserved ||
+         type == EventType::kForgotten;
 }
 // What ran on a device.
 inline bool IsOperation(EventType type) {

@@ -30,6 +30,25 @@ void LiveBlocks::Apply(const Series& series, Event& event) {
   }
 }
 
+std::vector<Event> LiveBlocks::Forget(uint64_t before_ns) {
+  absl::flat_hash_map<uint32_t, Event> by_series;
+  for (auto it = blocks_.begin(); it != blocks_.end();) {
+    auto [key, block] = *it;
+    auto here = it++;
+    if ((key.allocator & kReservedBit) != 0 || block.since_ns >= before_ns) continue;
+    Event& event = by_series[block.series];
+    event.start_ns = before_ns;
+    event.released_series = block.series;
+    event.released_bytes += block.bytes;
+    event.arg0 += (key.allocator & kBeforeBit) != 0 ? 0 : 1;
+    Touch(key, true);
+    blocks_.erase(here);
+  }
+  std::vector<Event> events;
+  for (const auto& [series, event] : by_series) events.push_back(event);
+  return events;
+}
+
 void LiveBlocks::Allocate(const BlockKey& key, Event& event) {
   uint64_t now = MemoryOrderNs(event);
   if (std::optional<Early> freed = TakeEarly(key, now)) {

@@ -8,6 +8,9 @@
 // an allocator told of such (kFlagBefore), and releases nothing elsewhere. Should the
 // allocation come in after all, they are given back.
 //
+// Of blocks that were there when the job fell asleep nobody knows whether they still
+// are when it wakes up: Forget.
+//
 // Not thread-safe. Remembers which blocks changed since TakeChanges, for the store.
 #pragma once
 
@@ -51,6 +54,10 @@ class LiveBlocks {
   // Fills released_series, released_bytes and kFlagFreedEarlier of `event`, a
   // memory event of `series` (ChangesLive).
   void Apply(const Series& series, Event& event);
+
+  // Forgets the blocks that are older than this, all but what is reserved. Returns a
+  // kForgotten event for each series that had some; their own series is the caller's.
+  std::vector<Event> Forget(uint64_t before_ns);
 
   // A block that the store remembers from an earlier life.
   void Restore(const BlockKey& key, const LiveBlock& block);

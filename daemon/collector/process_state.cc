@@ -161,14 +161,18 @@ void ProcessState::ApplyJobEnd() {
   steps_.Advance(aggregate::kForever, aggregate::kForever);
 }
 
-// What blame has said goes the way of all events, in a ring of its own.
+// What we conclude goes the way of all events, in a ring of its own.
+void ProcessState::StoreDerived(const Event& event) {
+  Ring& ring = RingOf(storage::kDerivedRing);
+  RunAt(ring, ring.row.end_position).events.push_back(event);
+  ++ring.row.end_position;
+  ++ring.row.stored;
+  ring.dirty = true;
+}
+
 void ProcessState::TakeDerived() {
   for (const Event& event : blame_->TakeEvents()) {
-    Ring& ring = RingOf(storage::kDerivedRing);
-    RunAt(ring, ring.row.end_position).events.push_back(event);
-    ++ring.row.end_position;
-    ++ring.row.stored;
-    ring.dirty = true;
+    StoreDerived(event);
     aggregate::AddEvent(series_[event.series], event, CellOf(event, event.series));
   }
   for (const BlameFeed::Submitted& submitted : blame_->TakeSubmitted()) {
@@ -179,6 +183,17 @@ void ProcessState::TakeDerived() {
   row_.judged_ns = blame_->judged_ns();
   row_.late_operations = blame_->late_operations();
   dirty_ = true;
+}
+
+void ProcessState::ApplyStretch(uint64_t start_ns) {
+  steps_.BeginAt(start_ns);
+  for (Event& event : blocks_.Forget(start_ns)) {
+    aggregate::Series series;
+    series.type = EventType::kForgotten;
+    event.series = series_.Intern(series);
+    StoreDerived(event);
+    AddLive(event);
+  }
 }
 
 void ProcessState::ApplyEnd(uint64_t end_ns) {
@@ -276,16 +291,20 @@ void ProcessState::ApplyMemory() {
   for (const MemoryEvent& at : memory_) {
     Event& event = at.run->events[at.index];
     blocks_.Apply(series_[event.series], event);
-    aggregate::AddMemory(
-        event, [&](uint32_t id) -> aggregate::Cell& { return CellOf(event, id); },
-        [&](uint32_t id) -> const aggregate::Series& { return series_[id]; });
-    aggregate::ForEachTotalChange(
-        event, [&](uint32_t id) -> const aggregate::Series& { return series_[id]; },
-        [&](uint64_t time_ns, uint32_t id, int64_t bytes) {
-          step_memory_.Change(time_ns, id, bytes);
-        });
+    AddLive(event);
   }
   memory_.clear();
+}
+
+void ProcessState::AddLive(const Event& event) {
+  auto series_of = [&](uint32_t id) -> const aggregate::Series& { return series_[id]; };
+  aggregate::AddMemory(
+      event, [&](uint32_t id) -> aggregate::Cell& { return CellOf(event, id); },
+      series_of);
+  aggregate::ForEachTotalChange(event, series_of,
+                                [&](uint64_t time_ns, uint32_t id, int64_t bytes) {
+                                  step_memory_.Change(time_ns, id, bytes);
+                                });
 }
 
 void ProcessState::AddRetry(const Event& event) {

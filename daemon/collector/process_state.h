@@ -33,7 +33,7 @@ class ProcessState {
   void StartBlame();
 
   // The job records again from `start_ns` on.
-  void ApplyStretch(uint64_t start_ns) { steps_.BeginAt(start_ns); }
+  void ApplyStretch(uint64_t start_ns);
 
   // Everything that the store knows of this process.
   absl::Status Load(storage::StoreReader& reader);
@@ -84,6 +84,8 @@ class ProcessState {
   uint8_t VariantOf(aggregate::EventType type, const aggregate::Event& event) const;
   void ApplyGpuCounters(const lull::v1::ProcessCounters& counters);
   void TakeDerived();
+  void StoreDerived(const aggregate::Event& event);
+  void AddLive(const aggregate::Event& event);
   absl::Status Replay(storage::StoreReader& reader);
   absl::Status LoadStepMemory(storage::StoreReader& reader);
   absl::Status FlushStepMemory(storage::StoreWriter& writer);

@@ -54,7 +54,7 @@ std::vector<Group> SitesOf(const std::vector<Series>& all,
   for (size_t id = 1; id < all.size(); ++id) {
     if (!aggregate::IsAllocation(all[id]) || all[id].total_group != whole) continue;
     const Cell& cell = cells[id];
-    if (cell.live == 0 && cell.count == cell.frees) continue;
+    if (cell.live == 0 && cell.blocks() == 0) continue;
     Group& group = grouping.At(0, all[id]);
     if (cell.live > group.peak) {  // the series that its stack is taken from
       group.peak = cell.live;
@@ -63,6 +63,7 @@ std::vector<Group> SitesOf(const std::vector<Series>& all,
     group.live += cell.live;
     group.sum.count += cell.count;
     group.sum.frees += cell.frees;
+    group.sum.amount2 += cell.amount2;
   }
   return grouping.Sorted(ByLive);
 }
@@ -70,7 +71,7 @@ std::vector<Group> SitesOf(const std::vector<Series>& all,
 void FillSite(const Group& group, Names& names, lull::v1::MemorySite* site) {
   names.FillSite(group.site, site->mutable_site());
   site->set_bytes(group.live);
-  site->set_blocks(static_cast<int64_t>(group.sum.count - group.sum.frees));
+  site->set_blocks(group.sum.blocks());
   names.FillStack(group.longest.python_stack, site->mutable_stack());
   names.FillStack(group.longest.native_stack, site->mutable_native_stack());
 }

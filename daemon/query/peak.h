@@ -20,7 +20,7 @@ struct Peak {
   int64_t bytes = 0;
   uint64_t time_ns = 0;  // after the start of the job
   // By series: allocations and frees from the start of the job to that moment. So
-  // cell.live is what is live, and cell.count - cell.frees how many blocks.
+  // cell.live is what is live, and cell.blocks() how many blocks.
   std::vector<aggregate::Cell> cells;
 };
 

@@ -49,10 +49,12 @@ struct Totals {
 };
 constexpr Totals kUntold{false, 0, 0};
 
-// What was told last of each device. `generation`: a fork child begins anew. The
-// allocator's lock lets in one thread at a time for each device.
+// What was told last of each device. A fork child (`generation`) begins anew, and so
+// does who has slept meanwhile. The allocator's lock lets in one thread at a time for
+// each device.
 struct Reserved {
   std::atomic<uint64_t> bytes{0};
+  std::atomic<uint64_t> asleep_since_ns{0};
   std::atomic<uint32_t> generation{0};
 };
 constexpr size_t kMaxDevices = 64;
@@ -105,10 +107,14 @@ void record_reserved(char* segment, uint64_t now, Device device, const Totals& t
   if (!totals.told || device.type != kCudaType || index >= kMaxDevices) return;
   Reserved& last = g_reserved[index];
   uint32_t generation = g_state->generation.load(std::memory_order_relaxed);
-  bool first = last.generation.load(std::memory_order_relaxed) != generation;
+  uint64_t slept_ns = abi::SegmentView(segment).control().asleep_since_ns.load(
+      std::memory_order_relaxed);
+  bool first = last.generation.load(std::memory_order_relaxed) != generation ||
+               last.asleep_since_ns.load(std::memory_order_relaxed) != slept_ns;
   if (!first && last.bytes.load(std::memory_order_relaxed) == totals.reserved) return;
   if (first) record_before(segment, now, device, before);
   last.bytes.store(totals.reserved, std::memory_order_relaxed);
+  last.asleep_since_ns.store(slept_ns, std::memory_order_relaxed);
   last.generation.store(generation, std::memory_order_relaxed);
   abi::Event* event = reserve_event(segment);
   if (event == nullptr) return;

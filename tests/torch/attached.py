@@ -1,6 +1,7 @@
 """A training to attach to: attached.py FOLDER. Trains while FOLDER/training is there, then
 frees something old, allocates something new, writes to FOLDER/changed what PyTorch's own
-statistics say, and waits for FOLDER/alive to go."""
+statistics say, and waits for FOLDER/alive to go. Removes FOLDER/touch once it has allocated
+and freed something more."""
 
 import json
 import os
@@ -42,6 +43,9 @@ def main():
     os.rename(file.name, os.path.join(folder, "changed"))
     while here("alive"):
         time.sleep(0.01)
+        if here("touch"):
+            torch.empty(MIB, **BYTES)
+            os.remove(os.path.join(folder, "touch"))
     print("trained", len(old), new.numel())
     sys.exit(7)
 

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 namespace lull::aggregate {
 namespace {
 
@@ -184,6 +187,34 @@ TEST(LiveBlocks, GiveBackWhatAFreeHadTakenInError) {
   Event all = At(30, 8, true, 1000);
   blocks.Apply(kFree, all);
   EXPECT_EQ(all.released_bytes, 1000u);
+}
+
+TEST(LiveBlocks, ForgetWhatIsOlderThanAMoment) {
+  LiveBlocks blocks;
+  Event before = Before(1, 7, 1000);
+  blocks.Apply(kBefore, before);
+  Event old = At(5, 9, false, 64);
+  blocks.Apply(kAlloc, old);
+  Event young = At(20, 9, false, 32);
+  young.arg0 = 0x2000;
+  blocks.Apply(kAlloc, young);
+  (void)blocks.TakeChanges();
+
+  std::vector<Event> forgotten = blocks.Forget(10);
+  std::sort(forgotten.begin(), forgotten.end(), [](const Event& a, const Event& b) {
+    return a.released_series < b.released_series;
+  });
+  ASSERT_EQ(forgotten.size(), 2u);
+  EXPECT_EQ(forgotten[0].released_series, 7u);
+  EXPECT_EQ(forgotten[0].released_bytes, 1000u);
+  EXPECT_EQ(forgotten[0].arg0, 0u) << "no block that we know";
+  EXPECT_EQ(forgotten[1].released_series, 9u);
+  EXPECT_EQ(forgotten[1].released_bytes, 64u);
+  EXPECT_EQ(forgotten[1].arg0, 1u);
+  EXPECT_EQ(forgotten[1].start_ns, 10u);
+  EXPECT_EQ(blocks.size(), 1u);
+  EXPECT_EQ(blocks.TakeChanges().size(), 2u) << "for the store to forget";
+  EXPECT_TRUE(blocks.Forget(10).empty());
 }
 
 }  // namespace

@@ -247,6 +247,71 @@ TEST(MemoryFromBefore, IsARowThatShrinksByTheFreesOfUnknownBlocks) {
   EXPECT_EQ(reply.unknown_frees(), 0u);
 }
 
+// A job that was awake in its first seconds and from second 20 on.
+lull::v1::Batch WakeUp(MemoryJob& job) {
+  lull::v1::Batch batch = job.Begin();
+  lull::v1::ArmedStretch* stretch = batch.add_stretches();
+  stretch->set_number(2);
+  stretch->set_start_ns(kJobStartNs + 20 * kSecond);
+  return batch;
+}
+
+TEST(MemoryAcrossSleep, ForgetsWhatMayHaveBeenFreedMeanwhile) {
+  MemoryJob job;
+  job.Feed(0,
+           {WhatWasThereBefore(kJobStartNs + 1),
+            Reserved(kJobStartNs + 2, kCuda0, 1200 * kMiB),
+            Torch(kJobStartNs + 3, kCuda0, 0x1000, 64 * kMiB, 1),
+            Torch(kJobStartNs + 4, kCuda0, 0x2000, 32 * kMiB, 1),
+            Malloc(kJobStartNs + 5, 0x70000, 8 * kMiB, 1)},
+           kJobStartNs + 10 * kSecond);
+  job.Restart();
+  lull::v1::Batch wake = WakeUp(job);
+  job.Send(wake, kJobStartNs + 20 * kSecond);
+  const lull::v1::MemoryReply awake = job.Memory();
+  for (const lull::v1::MemoryRow& row : awake.rows()) {
+    EXPECT_EQ(row.live_bytes(), 0) << row.DebugString();
+  }
+  job.Restart();
+  TestEvent before = WhatWasThereBefore(kJobStartNs + 21 * kSecond);
+  before.arg1 = 1060 * kMiB;
+  job.Feed(0,
+           {before, Torch(kJobStartNs + 22 * kSecond, kCuda0, 0x3000, 100 * kMiB, 1),
+            // Of an earlier stretch, hence of those that the allocator told of.
+            Torch(kJobStartNs + 23 * kSecond, kCuda0, 0x1000, 64 * kMiB, 0, kFree)},
+           UINT64_MAX / 2);
+  lull::v1::MemoryReply reply = job.Memory();
+  ASSERT_EQ(reply.rows_size(), 2);
+  const lull::v1::MemoryRow& torch = reply.rows(0);
+  EXPECT_EQ(torch.live_bytes(), 1096 * kMiB);
+  EXPECT_EQ(torch.peak_bytes(), 1160 * kMiB);
+  EXPECT_EQ(torch.reserved_bytes(), 1200 * kMiB);
+  ASSERT_EQ(torch.peak_sites_size(), 2);
+  EXPECT_EQ(torch.peak_sites(0).bytes(), 1060 * kMiB);
+  EXPECT_EQ(torch.peak_sites(1).bytes(), 100 * kMiB);
+  EXPECT_EQ(torch.peak_sites(1).blocks(), 1);
+  EXPECT_EQ(reply.rows(1).live_bytes(), 0);
+  EXPECT_EQ(reply.rows(1).peak_bytes(), 8 * kMiB);
+  EXPECT_EQ(reply.unknown_frees(), 0u);
+  for (uint64_t second : {0, 15, 21, 22}) {
+    lull::v1::ReportRequest until;
+    until.set_until_ns(second * kSecond + kMs);
+    int64_t live = second < 20 ? 1120 : second == 21 ? 1060 : 1160;
+    EXPECT_EQ(job.Memory(until).rows(0).live_bytes(), live * kMiB) << second;
+  }
+}
+
+TEST(MemoryAcrossSleep, LeavesAJobAloneThatWasArmedAnew) {
+  MemoryJob job;
+  lull::v1::Batch wake = WakeUp(job);
+  job.Send(wake, kJobStartNs + 20 * kSecond);
+  job.Feed(0, {Torch(kJobStartNs + 21 * kSecond, kCuda0, 0x1000, 64 * kMiB, 1)},
+           kJobStartNs + 22 * kSecond);
+  lull::v1::Batch again = WakeUp(job);
+  job.Send(again, kJobStartNs + 23 * kSecond);
+  EXPECT_EQ(job.Memory().rows(0).live_bytes(), 64 * kMiB);
+}
+
 TEST(MemoryFromBefore, GetsBackWhatWasFreedOfABlockThatCameInLater) {
   MemoryJob job;
   job.Feed(0,

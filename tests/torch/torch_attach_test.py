@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`lull attach` to the CUDA build of PyTorch in the middle of its training: its lines, GPU
-truth, and memory to the byte, with what was allocated before lull came."""
+truth, and memory to the byte, with what was allocated before lull came, or while it
+slept."""
 
 import json
 import os
@@ -90,6 +91,57 @@ class Attached(TorchCase):
         self.assertGreater(sum(row["calls"] for row in rows), 50)
         self.assertGreater(self.gaps["gpu"]["traced_ms"], 1000)
         self.assertGreater(self.gaps["gpu"]["kernels"], 100)
+
+
+class Asleep(TorchCase):
+    """Frees and allocations that happened between two `lull arm`."""
+
+    def test_memory_is_that_of_pytorch_after_a_sleep(self):
+        host = guest.Host()
+        self.addCleanup(host.close)
+        with tempfile.TemporaryDirectory(prefix="lull-asleep-") as folder:
+            os.environ.update(host.environment)
+            path = lambda name: os.path.join(folder, name)
+            for name in ("training", "alive"):
+                open(path(name), "w").close()
+            job = subprocess.Popen(
+                [guest.LULL, "run", "--dormant", "--quiet", "--name", "slept", "--",
+                 *python("attached.py", folder)],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                env={**host.environment, "LULL_SIM_CONFIG": scenario.CONFIG})
+            try:
+                self.assertEqual(job.stdout.readline(), "training\n")
+                self.say("arm")
+                time.sleep(1)
+                self.say("disarm")
+                self.assertEqual([row["function"] for row in self.peak_sites()][:1],
+                                 ["(allocated before lull came)"])
+                os.remove(path("training"))
+                guest.wait_until(lambda: os.path.exists(path("changed")))
+                with open(path("changed")) as file:
+                    told = json.load(file)
+                self.say("arm")
+                open(path("touch"), "w").close()
+                guest.wait_until(lambda: not os.path.exists(path("touch")))
+                self.say("disarm")
+                self.assertEqual(self.row()["live_bytes"], told["live"])
+                os.remove(path("alive"))
+                outcome = (*job.communicate(timeout=60), job.returncode)
+            finally:
+                job.kill()
+        self.assertEqual(outcome, (f"trained 1 {50 * MIB}\n", "", 7))
+
+    def say(self, verb):
+        done = subprocess.run([guest.LULL, verb, "slept"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def row(self):
+        (row,) = [row for row in checks.query(guest.LULL, "memory", "slept")["memory"]
+                  if row["allocator"] == "torch_cuda"]
+        return row
+
+    def peak_sites(self):
+        return [site["site"] for site in self.row()["peak_sites"]]
 
 
 if __name__ == "__main__":
