@@ -210,6 +210,7 @@ std::string JobsText(const v1::ListJobsReply& reply) {
   for (const v1::Job& job : reply.jobs()) {
     std::string exit = job.asleep()               ? "asleep"
                        : !job.ended()             ? RunningWord(job)
+                       : job.attached()           ? "attached"
                        : !job.exit_status_known() ? "unknown"
                                                   : absl::StrCat(job.exit_status());
     table.AddRow({ShortId(job.id()), FormatUtc(job.start_realtime_ns()),

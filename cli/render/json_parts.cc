@@ -29,6 +29,7 @@ Json JobJson(const v1::Job& job) {
       {"duration_ms", Ms(job.duration_ns())},
       {"exit_status", nullptr},
       {"ended", job.ended()},
+      {"attached", job.attached()},
       {"events", job.events()},
       {"processes", job.processes()},
       {"working_processes", job.working_processes()},

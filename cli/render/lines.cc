@@ -27,7 +27,11 @@ std::string JobLine(const v1::Job& job) {
   absl::StrAppend(&line, ": ", Shortened(job.command(), 60), ", ",
                   FormatDuration(job.duration_ns()));
   if (!job.ended()) {
-    absl::StrAppend(&line, job.asleep() ? ", asleep" : ", still running");
+    absl::StrAppend(&line, job.asleep()     ? ", asleep"
+                           : job.attached() ? ", still watched"
+                                            : ", still running");
+  } else if (job.attached()) {
+    absl::StrAppend(&line, ", watched by lull attach");
   } else if (job.exit_status_known()) {
     absl::StrAppend(&line, ", exit status ", job.exit_status());
   } else {

@@ -48,6 +48,7 @@ void JobState::Apply(const lull::v1::Hello& hello) {
     row_.gpu_schedule = info.gpu_schedule();
   }
   row_.dormant = info.dormant();
+  row_.attached = info.attached();
   tables_->AddApis(hello.apis());
 }
 

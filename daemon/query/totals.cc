@@ -78,6 +78,7 @@ absl::Status FillJob(storage::StoreReader& reader, const storage::JobRow& job,
   out->set_ended(job.ended);
   out->set_exit_status_known(job.exit_status_known);
   out->set_exit_status(job.exit_status);
+  out->set_attached(job.attached);
   LULL_ASSIGN_OR_RETURN(auto processes, reader.Processes(job.id));
   LULL_ASSIGN_OR_RETURN(Recorded recorded, Recorded::Load(reader, job));
   uint64_t end = EndOfJob(job, recorded, processes);

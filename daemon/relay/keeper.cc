@@ -70,6 +70,7 @@ class Keeper::Impl {
         epoll_(epoll_create1(EPOLL_CLOEXEC)),
         timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
     options_.job.set_dormant(options_.dormant);
+    options_.job.set_attached(options_.attached);
     worker_status_.armed = !options_.dormant;
     worker_status_.gpu = options_.gpu;
     options_.job.set_gpu_mode(static_cast<uint32_t>(options_.gpu.mode));

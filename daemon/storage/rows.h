@@ -35,6 +35,7 @@ struct JobRow {
   uint64_t last_event_ns = 0;        // end of the latest event
   uint64_t touched_realtime_ns = 0;  // last commit that concerned it
   bool dormant = false;              // was started asleep
+  bool attached = false;             // by `lull attach`
 };
 
 // A stretch of time in which the job was armed. A job without any that is not dormant

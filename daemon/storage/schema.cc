@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <iterator>
+#include <string>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
@@ -26,7 +28,8 @@ CREATE TABLE jobs(
   user TEXT, lull_version TEXT, start_ns INT, start_realtime_ns INT, budget REAL,
   ended INT, exit_status_known INT, exit_status INT, end_ns INT, relay_cpu_ns INT,
   last_event_ns INT, touched_realtime_ns INT, gpu_mode INT, gpu_schedule TEXT,
-  deleting INT NOT NULL DEFAULT 0, dormant INT NOT NULL DEFAULT 0);
+  deleting INT NOT NULL DEFAULT 0, dormant INT NOT NULL DEFAULT 0,
+  attached INT NOT NULL DEFAULT 0);
 CREATE TABLE stretches(job INT, number INT, start_ns INT, end_ns INT,
   PRIMARY KEY(job, number)) WITHOUT ROWID;
 CREATE TABLE processes(
@@ -90,15 +93,21 @@ CREATE TABLE live_blocks(process INT, allocator INT, address INT, series INT,
   bytes INT, since_ns INT, PRIMARY KEY(process, allocator, address)) WITHOUT ROWID;
 )sql";
 
-// From schema 5: there were no jobs that sleep.
-constexpr char kConvert5[] = R"sql(
-BEGIN IMMEDIATE;
+// What leads from one schema to the next, the oldest first.
+constexpr int kOldestSchema = 5;
+constexpr const char* kSteps[] = {
+    // 5: there were no jobs that sleep.
+    R"sql(
 ALTER TABLE jobs ADD COLUMN dormant INT NOT NULL DEFAULT 0;
 CREATE TABLE stretches(job INT, number INT, start_ns INT, end_ns INT,
   PRIMARY KEY(job, number)) WITHOUT ROWID;
-PRAGMA user_version=6;
-COMMIT;
-)sql";
+)sql",
+    // 6: an attached job was like any other. No blob had kForgotten.
+    R"sql(
+ALTER TABLE jobs ADD COLUMN attached INT NOT NULL DEFAULT 0;
+)sql",
+};
+static_assert(kOldestSchema + std::size(kSteps) == kSchemaVersion);
 
 absl::Status Foreign(const std::string& path) {
   return absl::FailedPreconditionError(
@@ -166,23 +175,27 @@ absl::Status CreateTables(Database& db) {
                        .c_str());
 }
 
+absl::Status Convert(Database& db, int64_t version) {
+  std::string script = "BEGIN IMMEDIATE;";
+  for (; version < kSchemaVersion; ++version) script += kSteps[version - kOldestSchema];
+  absl::StrAppend(&script, "PRAGMA user_version=", kSchemaVersion, ";COMMIT;");
+  return db.Script(script.c_str());
+}
+
 absl::Status PrepareSchema(Database& db) {
   LULL_ASSIGN_OR_RETURN(int64_t application, db.Value("PRAGMA application_id"));
   LULL_ASSIGN_OR_RETURN(int64_t version, db.Value("PRAGMA user_version"));
   LULL_ASSIGN_OR_RETURN(int64_t tables, db.Value("SELECT count(*) FROM sqlite_schema"));
   if (application == 0 && version == 0 && tables == 0) return CreateTables(db);
   if (application != kApplicationId) return Foreign(db.path());
-  if (version == 5) {
-    LULL_RETURN_IF_ERROR(CheckSize(db));
-    return db.Script(kConvert5);
-  }
-  if (version != kSchemaVersion) {
+  if (version < kOldestSchema || version > kSchemaVersion) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the database ", db.path(), " has schema ", version,
         ", this lulld knows schema ", kSchemaVersion,
         "; use the lulld that wrote it, or choose another file with --database"));
   }
-  return CheckSize(db);
+  LULL_RETURN_IF_ERROR(CheckSize(db));
+  return version == kSchemaVersion ? absl::OkStatus() : Convert(db, version);
 }
 
 // Says of SQLite's own errors what the user can do about them.

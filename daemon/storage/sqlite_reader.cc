@@ -14,7 +14,8 @@ namespace {
 #define LULL_JOB_COLUMNS                                                            \
   "id, uuid, name, command, host, user, lull_version, start_ns, start_realtime_ns," \
   "budget, ended, exit_status_known, exit_status, end_ns, relay_cpu_ns,"            \
-  "last_event_ns, touched_realtime_ns, gpu_mode, gpu_schedule, dormant"
+  "last_event_ns, touched_realtime_ns, gpu_mode, gpu_schedule, dormant,"            \
+  "attached"
 
 JobRow ReadJob(const Row& r) {
   JobRow row;
@@ -38,6 +39,7 @@ JobRow ReadJob(const Row& r) {
   row.gpu_mode = r.Uint32(17);
   row.gpu_schedule = r.Text(18);
   row.dormant = r.Int(19) != 0;
+  row.attached = r.Int(20) != 0;
   return row;
 }
 

@@ -81,6 +81,19 @@ TEST(HumanReport, DoesNotCallAJobCompleteWhoseEventsAreOnTheirWay) {
   EXPECT_EQ(LossesLine(losses), "Stored so far: 1,500 of 2,000 events.");
 }
 
+TEST(HumanReport, HasNoExitStatusOfAJobThatWasAttachedTo) {
+  v1::ListJobsReply reply;
+  v1::Job& job = *reply.add_jobs();
+  job = FixedJob();
+  job.set_attached(true);
+  job.set_exit_status_known(false);
+  job.set_exit_status(0);
+  EXPECT_TRUE(JobLine(job).ends_with(", watched by lull attach")) << JobLine(job);
+  EXPECT_NE(JobsText(reply).find("attached"), std::string::npos) << JobsText(reply);
+  job.set_ended(false);
+  EXPECT_TRUE(JobLine(job).ends_with(", still watched")) << JobLine(job);
+}
+
 TEST(HumanReport, NeverPassesControlCharactersOfTheJobToTheTerminal) {
   v1::SyncsReply reply = FixedSyncs();
   reply.mutable_job()->set_name("a\x1b[2Jb");

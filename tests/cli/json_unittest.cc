@@ -31,7 +31,7 @@ TEST(JsonReport, OfSyncsHasTheAgreedKeysInOrder) {
                                       "total_calls", "losses", "overhead"));
   EXPECT_THAT(Keys(json["job"]),
               ElementsAre("id", "name", "command", "host", "started_at", "duration_ms",
-                          "exit_status", "ended", "events", "processes",
+                          "exit_status", "ended", "attached", "events", "processes",
                           "working_processes", "armed", "recorded", "recorded_ms"));
   EXPECT_THAT(Keys(json["sync_points"][0]),
               ElementsAre("api", "calls", "blocked_ms", "max_ms", "bytes",
@@ -83,6 +83,9 @@ TEST(JsonReport, GivesNullForAnExitStatusThatIsNotKnown) {
   EXPECT_EQ(SyncsJson(reply)["job"]["exit_status"], 0);
   reply.mutable_job()->set_exit_status_known(false);
   EXPECT_TRUE(SyncsJson(reply)["job"]["exit_status"].is_null());
+  EXPECT_EQ(SyncsJson(reply)["job"]["attached"], false);
+  reply.mutable_job()->set_attached(true);
+  EXPECT_EQ(SyncsJson(reply)["job"]["attached"], true);
 }
 
 TEST(JsonReport, OfAllocationsHasTheAgreedKeys) {

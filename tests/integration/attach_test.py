@@ -157,6 +157,8 @@ class Truthful(Case):
         syncs = self.answer("syncs", "seen", "--top", "100")
         log = truth.load(self.log)
         start = self.host.start_ns("seen")
+        self.assertTrue(syncs["job"]["attached"])
+        self.assertIsNone(syncs["job"]["exit_status"])
         (span,) = syncs["job"]["recorded"]
         since, until = (start + span[end] * 1e6 for end in ("start_ms", "end_ms"))
         calls = {}
@@ -170,9 +172,13 @@ class Truthful(Case):
             self.assertEqual(rows[0]["site"]["line"], expected.site("steady.cu", line))
             self.assertIn("step", rows[0]["site"]["function"])
             self.assertLessEqual(abs(len(calls[name]) - rows[0]["calls"]), EDGES)
-            mean = sum(calls[name]) / len(calls[name]) / 1e6
-            self.assertAlmostEqual(rows[0]["blocked_ms"] / rows[0]["calls"], mean,
-                                   delta=0.02 * mean + 0.001)
+            # Without the longest: between lull's clock and the device's the thread may
+            # have lost its processor.
+            took = sorted(calls[name])[:-1]
+            mean = sum(took) / len(took) / 1e6
+            self.assertAlmostEqual(
+                (rows[0]["blocked_ms"] - rows[0]["max_ms"]) / (rows[0]["calls"] - 1), mean,
+                delta=0.02 * mean + 0.001)
 
     def test_lines_of_python_appear(self):
         self.start([sys.executable, os.path.join(GUESTS, "attached_script.py"), self.alive,

@@ -118,6 +118,7 @@ TEST(OpenStore, ConvertsTheDatabaseOfSchema5) {
   MakeDatabase(directory / "a.db");
   Sql(directory / "a.db",
       "DROP TABLE stretches; ALTER TABLE jobs DROP COLUMN dormant;"
+      "ALTER TABLE jobs DROP COLUMN attached;"
       "INSERT INTO jobs(uuid, name, start_ns) VALUES('5', 'old', 7);"
       "PRAGMA user_version=5; PRAGMA wal_checkpoint(TRUNCATE)");
   auto store = OpenSqliteStore(directory / "a.db");
@@ -127,11 +128,28 @@ TEST(OpenStore, ConvertsTheDatabaseOfSchema5) {
   ASSERT_EQ(jobs->size(), 1u);
   EXPECT_EQ(jobs->front().name, "old");
   EXPECT_FALSE(jobs->front().dormant);
+  EXPECT_FALSE(jobs->front().attached);
   EXPECT_TRUE((*store)->writer().PutStretch(jobs->front().id, {1, 8, 9}).ok());
   auto stretches = (*store)->writer().reader().Stretches(jobs->front().id);
   ASSERT_TRUE(stretches.ok()) << stretches.status();
   ASSERT_EQ(stretches->size(), 1u);
   EXPECT_EQ(stretches->front().end_ns, 9u);
+}
+
+TEST(OpenStore, ConvertsTheDatabaseOfSchema6) {
+  test::TemporaryDirectory directory;
+  MakeDatabase(directory / "a.db");
+  Sql(directory / "a.db",
+      "ALTER TABLE jobs DROP COLUMN attached;"
+      "INSERT INTO jobs(uuid, name, start_ns, dormant) VALUES('6', 'old', 7, 1);"
+      "PRAGMA user_version=6; PRAGMA wal_checkpoint(TRUNCATE)");
+  auto store = OpenSqliteStore(directory / "a.db");
+  ASSERT_TRUE(store.ok()) << store.status();
+  auto jobs = (*store)->writer().reader().FindJob("6");
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  ASSERT_EQ(jobs->size(), 1u);
+  EXPECT_TRUE(jobs->front().dormant);
+  EXPECT_FALSE(jobs->front().attached);
 }
 
 TEST(OpenStore, RefusesADirectory) {
