@@ -9,16 +9,22 @@
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
-# What the unit tier needs, for builds that run nothing else.
+# What the unit tier needs, for builds that run nothing else; and that of preload/ and
+# daemon/ alone.
 add_custom_target(unit_tests)
+add_custom_target(core_tests)
 
 function(lull_test name)
   cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;LIBRARIES;ENVIRONMENT" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   lull_warnings(${name})
+  lull_compiles_quickly(${name})
   target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES} GTest::gmock GTest::gtest_main lull_sanitize)
   if(ARG_LABEL STREQUAL "unit")
     add_dependencies(unit_tests ${name})
+    if(NOT CMAKE_CURRENT_SOURCE_DIR MATCHES "/tests/(cli|sim)$")
+      add_dependencies(core_tests ${name})
+    endif()
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)

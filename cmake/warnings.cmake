@@ -8,3 +8,9 @@ function(lull_warnings target)
       $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-reference>)
   endif()
 endfunction()
+
+# For what is never hot, the tests and the CLI: -O1 and line tables alone compile in 60 % of
+# the time of -O2 -g. After CMAKE_BUILD_TYPE's; other types of build are left alone.
+function(lull_compiles_quickly target)
+  target_compile_options(${target} PRIVATE "$<$<CONFIG:RelWithDebInfo>:-O1;-g1>")
+endfunction()
