@@ -50,7 +50,8 @@ bool describe(const dl_phdr_info& info, Object* object) {
   }
   if (dynamic == nullptr || is_left_alone(info, dynamic)) return false;
   object->dynamic = dynamic;
-  size_t rela_bytes = 0, plt_bytes = 0, string_bytes = 0, plt_kind = DT_RELA;
+  size_t rela_bytes = 0, relative = 0, plt_bytes = 0, string_bytes = 0,
+         plt_kind = DT_RELA;
   auto pointer = [&](const ElfW(Dyn) * entry) {
     uintptr_t value = entry->d_un.d_ptr;
     return value < info.dlpi_addr ? value + info.dlpi_addr : value;
@@ -73,6 +74,9 @@ bool describe(const dl_phdr_info& info, Object* object) {
       case DT_RELASZ:
         rela_bytes = dynamic->d_un.d_val;
         break;
+      case DT_RELACOUNT:
+        relative = dynamic->d_un.d_val;
+        break;
       case DT_JMPREL:
         object->tables[1].entries =
             reinterpret_cast<const ElfW(Rela)*>(pointer(dynamic));
@@ -88,7 +92,11 @@ bool describe(const dl_phdr_info& info, Object* object) {
   if (object->symbols == nullptr || object->strings == nullptr) return false;
   object->strings_end = object->strings + string_bytes;
   if (object->tables[0].entries != nullptr) {
-    object->tables[0].count = rela_bytes / sizeof(ElfW(Rela));
+    // The first ones name no symbol; of a large library that is nearly all.
+    size_t count = rela_bytes / sizeof(ElfW(Rela));
+    if (relative > count) relative = count;
+    object->tables[0].entries += relative;
+    object->tables[0].count = count - relative;
   }
   if (object->tables[1].entries != nullptr && plt_kind == DT_RELA) {
     object->tables[1].count = plt_bytes / sizeof(ElfW(Rela));

@@ -18,7 +18,7 @@ struct Object {
   struct Table {
     const ElfW(Rela) * entries;
     size_t count;
-  } tables[2];   // DT_RELA, DT_JMPREL
+  } tables[2];   // DT_RELA without its relative ones, DT_JMPREL
   void* handle;  // while it is held (slots.cc)
 };
 

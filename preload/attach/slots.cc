@@ -7,6 +7,8 @@
 
 #include <atomic>
 #include <cstddef>
+#include <initializer_list>
+#include <utility>
 
 #include "preload/attach/object.h"
 #include "preload/attach/targets.h"
@@ -146,6 +148,22 @@ bool exchange(const Object& object, const ElfW(Rela) & entry, uint32_t kind,
   return store(seal, slot, wanted);
 }
 
+// Half of the libraries of a PyTorch process have no slot that we want.
+bool names_a_hook(const Object& object) {
+  for (const Object::Table& table : {object.tables[1], object.tables[0]}) {
+    for (size_t i = 0; i < table.count; ++i) {
+      auto kind = static_cast<uint32_t>(ELF64_R_TYPE(table.entries[i].r_info));
+      if (kind != kJumpSlot && kind != kGlobalData) continue;
+      size_t symbol = ELF64_R_SYM(table.entries[i].r_info);
+      if (is_hooked_name(object.strings + object.symbols[symbol].st_name,
+                         object.strings_end)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 // False: the deadline came first; the cursor says where.
 bool treat(const Object& object, uint64_t deadline_ns) {
   if (g_cursor.dynamic != object.dynamic) g_cursor = {object.dynamic, 0, 0};
@@ -198,9 +216,7 @@ void forget_all() {
   g_cursor = {};
 }
 
-void set_done(const Object& object) {
-  const uintptr_t exchanged = g_cursor.exchanged;
-  g_cursor = {};
+void set_done(const Object& object, uintptr_t exchanged) {
   Done* done = place_of(object.dynamic);
   if (done->dynamic == nullptr && ++g_done_count > kPlaces / 2) {
     forget_all();  // thousands that came and went
@@ -211,8 +227,10 @@ void set_done(const Object& object) {
 }
 
 struct Search {
+  uint64_t deadline_ns;
   Object object = {};
   bool found = false;
+  bool late = false;
   unsigned long long adds = 0;
   char name[4096];
   // Those that could not be held: they are going just now.
@@ -236,6 +254,11 @@ int find_undone(dl_phdr_info* info, size_t, void* argument) {
   if (!describe(*info, &search->object) || is_done(search->object) ||
       search->is_gone(search->object.dynamic)) {
     return 0;
+  }
+  if (!names_a_hook(search->object)) {
+    set_done(search->object, 0);
+    search->late = monotonic_ns() > search->deadline_ns;
+    return search->late ? 1 : 0;
   }
   memcpy(search->name, info->dlpi_name, length + 1);
   search->found = true;
@@ -261,9 +284,11 @@ bool hold(Search* search) {
 // The loader may change its list between any two looks at it.
 bool go_on(uint64_t deadline_ns) {
   Search search;
+  search.deadline_ns = deadline_ns;
   for (size_t rounds = 0; rounds < kPlaces; ++rounds) {
     search.found = false;
     dl_iterate_phdr(find_undone, &search);
+    if (search.late) return false;
     if (!search.found) {
       g_adds = search.adds;
       return true;
@@ -276,7 +301,7 @@ bool go_on(uint64_t deadline_ns) {
     bool in_time = treat(search.object, deadline_ns);
     libdl::close(search.object.handle);
     if (!in_time) return false;
-    set_done(search.object);
+    set_done(search.object, std::exchange(g_cursor, {}).exchanged);
     if (monotonic_ns() > deadline_ns) return false;
   }
   return false;
