@@ -47,6 +47,16 @@ int first_of_two(dl_phdr_info* info, size_t, void*) {
                                                                             : kNeither;
 }
 
+// A program with ThreadSanitizer calls dlsym, hence us, before its own dl_iterate_phdr
+// is ready to be called.
+bool libc_precedes_us() {
+  const link_map* libc =
+      object_of(reinterpret_cast<const void*>(&gnu_get_libc_version));
+  const link_map* at = object_of(&__ehdr_start);
+  while (at != nullptr && at != libc) at = at->l_prev;
+  return at != nullptr;
+}
+
 }  // namespace
 
 bool available() {
@@ -79,7 +89,8 @@ bool loaded_late() {
   static std::atomic<int> known{-1};
   int late = known.load(std::memory_order_relaxed);
   if (late >= 0) return late != 0;
-  late = dl_iterate_phdr(first_of_two, nullptr) == kLibc;
+  late = available() ? libc_precedes_us()
+                     : dl_iterate_phdr(first_of_two, nullptr) == kLibc;
   known.store(late, std::memory_order_relaxed);
   return late != 0;
 }

@@ -70,6 +70,24 @@ class NativePrograms(unittest.TestCase):
                     digests.append(hashlib.sha256(file.read()).digest())
             self.assertEqual(digests[0], digests[1])
 
+    def test_programs_with_a_sanitizer_work(self):
+        """Their runtime calls dlsym before it is ready for anything else."""
+        source = ("#include <pthread.h>\n#include <stdio.h>\n"
+                  "static void* run(void* a) { return a; }\n"
+                  "int main(void) { pthread_t t; pthread_create(&t, 0, run, 0);"
+                  " pthread_join(t, 0); puts(\"done\"); return 7; }\n")
+        for flags in (["-fsanitize=thread"], ["-fsanitize=thread", "-static-libtsan"],
+                      ["-fsanitize=address", "-static-libasan"]):
+            with self.subTest(flags=flags), tempfile.TemporaryDirectory() as folder:
+                program = os.path.join(folder, "program")
+                subprocess.run(["gcc", *flags, "-x", "c", "-", "-o", program, "-pthread"],
+                               input=source, text=True, check=True)
+                # TSan wants its shadow memory where randomised addresses may lie.
+                command = ["setarch", "-R", program]
+                if self.host.alone(command).status != 7:
+                    self.skipTest("the sanitizer does not work here")
+                self.unnoticed(command, status=7)
+
     def test_forks_from_many_threads_work(self):
         self.unnoticed([compiled("fork_from_threads")], status=0)
 
