@@ -11,6 +11,7 @@
 namespace lull::sim::cupti {
 namespace {
 
+std::mutex g_mutex;  // of the next
 Client* g_client = nullptr;
 
 const Api& load_api(int major) {
@@ -74,25 +75,37 @@ int run_on_machine(int major, const Environment& environment,
 
 Client::Client(const Api& api, size_t buffer_bytes)
     : api_(api), buffer_bytes_(buffer_bytes), outer_(g_client) {
-  g_client = this;
+  {
+    std::lock_guard clients(g_mutex);
+    g_client = this;
+  }
   EXPECT_EQ(api.cuptiActivityRegisterCallbacks(request, complete), 0);
 }
 
-Client::~Client() { g_client = outer_; }
+Client::~Client() {
+  std::lock_guard clients(g_mutex);
+  g_client = outer_;
+}
 
 void Client::request(uint8_t** buffer, size_t* size, size_t* max_records) {
-  Client& self = *g_client;
-  self.requesters_.push_back(static_cast<uint32_t>(syscall(SYS_gettid)));
+  std::lock_guard clients(g_mutex);
   *buffer = nullptr;
+  *size = *max_records = 0;
+  if (g_client == nullptr) return;
+  Client& self = *g_client;
+  std::lock_guard lock(self.mutex_);
+  self.requesters_.push_back(static_cast<uint32_t>(syscall(SYS_gettid)));
   *size = self.buffer_bytes_;
-  *max_records = 0;
   if (*size == 0) return;
   ++self.requested_;
   *buffer = static_cast<uint8_t*>(aligned_alloc(8, *size));
 }
 
 void Client::complete(void*, uint32_t, uint8_t* buffer, size_t, size_t valid) {
+  std::lock_guard clients(g_mutex);
+  if (g_client == nullptr) return free(buffer);  // of one that is gone
   Client& self = *g_client;
+  std::lock_guard lock(self.mutex_);
   ++self.returned_;
   void* record = nullptr;
   uint8_t* before = nullptr;
@@ -109,6 +122,7 @@ void Client::complete(void*, uint32_t, uint8_t* buffer, size_t, size_t valid) {
 
 std::vector<size_t> Client::sizes(uint32_t kind) const {
   std::vector<size_t> found;
+  std::lock_guard lock(mutex_);
   for (const std::string& bytes : seen_) {
     if (*reinterpret_cast<const uint32_t*>(bytes.data()) == kind) {
       found.push_back(bytes.size());

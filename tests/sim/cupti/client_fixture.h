@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -57,7 +58,8 @@ struct Api {
                            void*, void*);
 };
 
-// Everything that one client was given, as it lay in its buffers.
+// Everything that one client was given, as it lay in its buffers. The library gives on
+// a thread of its own, too.
 class Client {
  public:
   // Registers its callbacks; `buffer_bytes` for each buffer, 0 refuses all.
@@ -67,6 +69,7 @@ class Client {
   template <typename Record>
   std::vector<Record> records(uint32_t kind) const {
     std::vector<Record> found;
+    std::lock_guard lock(mutex_);
     for (const std::string& bytes : seen_) {
       Record record{};
       if (*reinterpret_cast<const uint32_t*>(bytes.data()) != kind) continue;
@@ -77,16 +80,23 @@ class Client {
   }
   // Sizes of the records of `kind`, as the library steps over them.
   std::vector<size_t> sizes(uint32_t kind) const;
-  size_t buffers_requested() const { return requested_; }
-  size_t buffers_returned() const { return returned_; }
-  std::vector<uint32_t> requesting_threads() const { return requesters_; }
+  size_t buffers_requested() const { return Get(requested_); }
+  size_t buffers_returned() const { return Get(returned_); }
+  std::vector<uint32_t> requesting_threads() const { return Get(requesters_); }
 
  private:
   static void request(uint8_t** buffer, size_t* size, size_t* max_records);
   static void complete(void*, uint32_t, uint8_t* buffer, size_t size, size_t valid);
 
+  template <typename T>
+  T Get(const T& member) const {
+    std::lock_guard lock(mutex_);
+    return member;
+  }
+
   const Api& api_;
   size_t buffer_bytes_;
+  mutable std::mutex mutex_;  // of all below
   std::vector<std::string> seen_;
   std::vector<uint32_t> requesters_;
   size_t requested_ = 0, returned_ = 0;
