@@ -92,7 +92,7 @@ bool describe(const dl_phdr_info& info, Object* object) {
   if (object->symbols == nullptr || object->strings == nullptr) return false;
   object->strings_end = object->strings + string_bytes;
   if (object->tables[0].entries != nullptr) {
-    // The first ones name no symbol; of a large library that is nearly all.
+    // The first ones name no symbol.
     size_t count = rela_bytes / sizeof(ElfW(Rela));
     if (relative > count) relative = count;
     object->tables[0].entries += relative;

@@ -119,12 +119,22 @@ bool store(Seal& seal, uintptr_t slot, void* value) {
   return true;
 }
 
+uint32_t kind_of(const ElfW(Rela) & entry) {
+  return static_cast<uint32_t>(ELF64_R_TYPE(entry.r_info));
+}
+
+// The hooked function that the entry is a slot of; nullptr: none.
+const char* hooked_name(const Object& object, const ElfW(Rela) & entry) {
+  if (kind_of(entry) != kJumpSlot && kind_of(entry) != kGlobalData) return nullptr;
+  const char* name = object.strings + object.symbols[ELF64_R_SYM(entry.r_info)].st_name;
+  return is_hooked_name(name, object.strings_end) ? name : nullptr;
+}
+
 // True: the slot is as wanted, and one of ours.
-bool exchange(const Object& object, const ElfW(Rela) & entry, uint32_t kind,
-              Seal& seal) {
+bool exchange(const Object& object, const ElfW(Rela) & entry, Seal& seal) {
+  const char* name = hooked_name(object, entry);
+  if (name == nullptr) return false;
   const ElfW(Sym)& symbol = object.symbols[ELF64_R_SYM(entry.r_info)];
-  const char* name = object.strings + symbol.st_name;
-  if (!is_hooked_name(name, object.strings_end)) return false;
   uintptr_t slot = object.base + entry.r_offset;
   if (slot % sizeof(void*) != 0 || slot < object.begin || slot >= object.end)
     return false;
@@ -132,7 +142,7 @@ bool exchange(const Object& object, const ElfW(Rela) & entry, uint32_t kind,
   void* wanted = bound;
   if (g_wanted == Slots::kOurs) {
     void* original = bound;
-    if (kind == kJumpSlot &&
+    if (kind_of(entry) == kJumpSlot &&
         is_unbound(object, symbol, reinterpret_cast<uintptr_t>(bound))) {
       original = resolve_in(object, name);
     }
@@ -148,17 +158,11 @@ bool exchange(const Object& object, const ElfW(Rela) & entry, uint32_t kind,
   return store(seal, slot, wanted);
 }
 
-// Half of the libraries of a PyTorch process have no slot that we want.
-bool names_a_hook(const Object& object) {
+// An object without need not be held.
+bool has_hooked_slots(const Object& object) {
   for (const Object::Table& table : {object.tables[1], object.tables[0]}) {
     for (size_t i = 0; i < table.count; ++i) {
-      auto kind = static_cast<uint32_t>(ELF64_R_TYPE(table.entries[i].r_info));
-      if (kind != kJumpSlot && kind != kGlobalData) continue;
-      size_t symbol = ELF64_R_SYM(table.entries[i].r_info);
-      if (is_hooked_name(object.strings + object.symbols[symbol].st_name,
-                         object.strings_end)) {
-        return true;
-      }
+      if (hooked_name(object, table.entries[i]) != nullptr) return true;
     }
   }
   return false;
@@ -175,9 +179,7 @@ bool treat(const Object& object, uint64_t deadline_ns) {
     if (at >= table->count) at -= table++->count;
     if (at >= table->count) return true;
     const ElfW(Rela)& entry = table->entries[at];
-    auto kind = static_cast<uint32_t>(ELF64_R_TYPE(entry.r_info));
-    if ((kind == kJumpSlot || kind == kGlobalData) &&
-        exchange(object, entry, kind, seal)) {
+    if (exchange(object, entry, seal)) {
       g_cursor.exchanged = object.base + entry.r_offset;
     }
     if (g_cursor.entry % kBetweenLooks == kBetweenLooks - 1 &&
@@ -255,7 +257,7 @@ int find_undone(dl_phdr_info* info, size_t, void* argument) {
       search->is_gone(search->object.dynamic)) {
     return 0;
   }
-  if (!names_a_hook(search->object)) {
+  if (!has_hooked_slots(search->object)) {
     set_done(search->object, 0);
     search->late = monotonic_ns() > search->deadline_ns;
     return search->late ? 1 : 0;

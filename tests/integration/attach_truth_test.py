@@ -8,7 +8,8 @@ import time
 import unittest
 
 import attach_test
-from attach_test import BUILT, GUESTS, WORK, setUpModule
+from attach_test import BUILT, GUESTS, WORK
+from attach_test import setUpModule  # unittest calls it
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [os.path.join(TESTS, "puppets"), os.path.join(TESTS, "sim")]
