@@ -43,13 +43,49 @@ uint64_t slot_of(uint64_t hash, abi::Ref ref) {
   return (hash & 0xffffffff00000000u) | ref;
 }
 
+// same() and copy() stand for memcmp and memcpy on the arena, which all threads share.
+// A program with ThreadSanitizer has its own two in libc's place: they see the
+// accesses, do not see the atomics that order them (ours are not instrumented), and
+// report a race that is none.
+bool same(const void* a, const void* b, size_t size) {
+  auto* left = static_cast<const char*>(a);
+  auto* right = static_cast<const char*>(b);
+  uint64_t difference = 0;
+  for (; size >= sizeof(uint64_t); size -= sizeof(uint64_t)) {
+    uint64_t words[2];
+    memcpy(&words[0], left, sizeof(uint64_t));
+    memcpy(&words[1], right, sizeof(uint64_t));
+    difference |= words[0] ^ words[1];
+    left += sizeof(uint64_t);
+    right += sizeof(uint64_t);
+  }
+  for (; size != 0; --size) difference |= static_cast<uint64_t>(*left++ ^ *right++);
+  return difference == 0;
+}
+
+// The empty asm keeps the compiler from making a call of memcpy of it.
+void copy(void* to, const void* from, size_t size) {
+  auto* target = static_cast<char*>(to);
+  auto* source = static_cast<const char*>(from);
+  for (; size >= sizeof(uint64_t); size -= sizeof(uint64_t)) {
+    memcpy(target, source, sizeof(uint64_t));
+    target += sizeof(uint64_t);
+    source += sizeof(uint64_t);
+    asm volatile("" ::: "memory");
+  }
+  for (; size != 0; --size) {
+    *target++ = *source++;
+    asm volatile("" ::: "memory");
+  }
+}
+
 // Not a Ref: the arena is smaller than 16 times this.
 constexpr abi::Ref kCrowded = UINT32_MAX;
 
-// The Ref of the first entry with this hash that `same` accepts; 0 when there is
+// The Ref of the first entry with this hash that `accept` accepts; 0 when there is
 // none; kCrowded when there is none and no slot for it either.
-template <typename Same>
-abi::Ref find(char* segment, uint64_t hash, Same same) {
+template <typename Accept>
+abi::Ref find(char* segment, uint64_t hash, Accept accept) {
   abi::SegmentView view(segment);
   std::atomic<uint64_t>* index = view.index();
   uint32_t at = static_cast<uint32_t>(hash) & kIndexMask;
@@ -58,7 +94,7 @@ abi::Ref find(char* segment, uint64_t hash, Same same) {
     uint64_t slot = index[at].load(std::memory_order_acquire);
     if (slot == 0) return 0;
     abi::Ref ref = static_cast<abi::Ref>(slot);
-    if (slot_of(hash, ref) == slot && same(view.entry(ref))) return ref;
+    if (slot_of(hash, ref) == slot && accept(view.entry(ref))) return ref;
   }
   return kCrowded;
 }
@@ -109,7 +145,7 @@ abi::Ref intern_stack(char* segment, abi::EntryKind kind, const uint64_t* frames
   abi::Ref known = find(segment, hash, [&](const char* at) {
     auto* entry = reinterpret_cast<const abi::StackEntry*>(at);
     return entry->header.kind == kind && entry->depth == depth &&
-           entry->flags == flags && memcmp(entry + 1, frames, bytes) == 0;
+           entry->flags == flags && same(entry + 1, frames, bytes);
   });
   if (known != 0 && known != kCrowded) return known;
 
@@ -125,7 +161,7 @@ abi::Ref intern_stack(char* segment, abi::EntryKind kind, const uint64_t* frames
   entry->hash = hash;
   entry->depth = depth;
   entry->flags = flags;
-  memcpy(entry + 1, frames, bytes);
+  copy(entry + 1, frames, bytes);
   publish(segment, hash, ref);
   return ref;
 }
@@ -189,8 +225,8 @@ abi::Ref intern_entry(char* segment, void* entry, size_t entry_size, const void*
   abi::Ref known = find(segment, hash, [&](const char* at) {
     auto* other = reinterpret_cast<const HashedEntry*>(at);
     return other->header.kind == kind && other->header.size == entry_size + tail_size &&
-           memcmp(at + kHead, fields, entry_size - kHead) == 0 &&
-           (tail_size == 0 || memcmp(at + entry_size, tail, tail_size) == 0);
+           same(at + kHead, fields, entry_size - kHead) &&
+           (tail_size == 0 || same(at + entry_size, tail, tail_size));
   });
   if (known != 0 && known != kCrowded) return known;
   abi::Ref ref = known == kCrowded ? 0 : allocate(segment, entry_size + tail_size);
@@ -201,8 +237,8 @@ abi::Ref intern_entry(char* segment, void* entry, size_t entry_size, const void*
   head->header.size = static_cast<uint32_t>(entry_size + tail_size);
   head->hash = hash;
   char* at = abi::SegmentView(segment).entry(ref);
-  memcpy(at, entry, entry_size);
-  if (tail_size != 0) memcpy(at + entry_size, tail, tail_size);
+  copy(at, entry, entry_size);
+  if (tail_size != 0) copy(at + entry_size, tail, tail_size);
   publish(segment, hash, ref);
   return ref;
 }

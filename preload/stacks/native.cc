@@ -26,7 +26,7 @@
 #include <atomic>
 
 #include "preload/stacks/interning.h"
-#include "preload/stacks/libunwind_pipe.h"
+#include "preload/stacks/libunwind_calls.h"
 #include "preload/stacks/stacks.h"
 #include "preload/support/libdl.h"
 #include "preload/support/own_code.h"
@@ -90,7 +90,7 @@ void* open_library() {
 void load_library() {
   libdl::Dlsym look_up = libdl::real_dlsym();
   void* handle = look_up == nullptr ? nullptr : open_library();
-  if (handle == nullptr || !take_pipe_from(*static_cast<link_map*>(handle))) return;
+  if (handle == nullptr || !redirect_calls_of(*static_cast<link_map*>(handle))) return;
   auto unwind = reinterpret_cast<Backtrace>(look_up(handle, "unw_backtrace"));
   auto policy = reinterpret_cast<int (*)(void*, int)>(
       look_up(handle, LULL_UNW("set_caching_policy")));

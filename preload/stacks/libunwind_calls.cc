@@ -1,5 +1,5 @@
 // Linker trick: stores into the table through which libunwind.so calls libc.
-#include "preload/stacks/libunwind_pipe.h"
+#include "preload/stacks/libunwind_calls.h"
 
 #include <string.h>
 #include <sys/auxv.h>
@@ -7,10 +7,19 @@
 
 #include <cstdint>
 
+#include "preload/support/libdl.h"
 #include "preload/support/raw_syscall.h"
 
 namespace lull {
 namespace {
+
+#if defined(__x86_64__)
+constexpr uint32_t kJumpSlot = R_X86_64_JUMP_SLOT;
+constexpr uint32_t kGlobalData = R_X86_64_GLOB_DAT;
+#else
+constexpr uint32_t kJumpSlot = R_AARCH64_JUMP_SLOT;
+constexpr uint32_t kGlobalData = R_AARCH64_GLOB_DAT;
+#endif
 
 constexpr int kNoPipe = -1;
 
@@ -58,6 +67,17 @@ const Replacement kReplacements[] = {
 // Which of them a libunwind must call to be one that we understand.
 constexpr uint32_t kPipeAndRead = 0b0011;
 constexpr uint32_t kWriteOrSyscall = 0b1100;
+
+// What stays the program's: one heap, and its view of what is loaded.
+const char* const kOfTheProgram[] = {"malloc", "calloc", "realloc", "free",
+                                     "dl_iterate_phdr"};
+
+bool is_of_the_program(const char* name) {
+  for (const char* one : kOfTheProgram) {
+    if (strcmp(name, one) == 0) return true;
+  }
+  return false;
+}
 
 struct Tables {
   const ElfW(Sym) * symbols = nullptr;
@@ -113,31 +133,63 @@ bool store(void** slot, void* value) {
   return true;
 }
 
-uint32_t replace(const link_map& object, const Tables& tables,
-                 const ElfW(Rela) * relocations, size_t size) {
-  uint32_t replaced = 0;
-  for (size_t i = 0; relocations != nullptr && i < size / sizeof(ElfW(Rela)); ++i) {
-    const ElfW(Rela)& relocation = relocations[i];
-    const ElfW(Sym)& symbol = tables.symbols[ELF64_R_SYM(relocation.r_info)];
-    const char* name = tables.strings + symbol.st_name;
+class Redirection {
+ public:
+  // By a handle from dlopen: libc's link_map, as it is, has no search list for dlsym.
+  explicit Redirection(const link_map& object)
+      : object_(object),
+        tables_(tables_of(object)),
+        look_up_(libdl::real_dlsym()),
+        libc_(libdl::open("libc.so.6", RTLD_LAZY | RTLD_NOLOAD)) {}
+
+  // True: every call leads where it should.
+  bool done() {
+    if (tables_.symbols == nullptr || tables_.strings == nullptr) return false;
+    if (look_up_ == nullptr || libc_ == nullptr) return false;
+    bool stored = redirect(tables_.calls, tables_.calls_size) &&
+                  redirect(tables_.data, tables_.data_size);
+    libdl::error();  // what is not in libc leaves no message to the program
+    return stored && (replaced_ & kPipeAndRead) == kPipeAndRead &&
+           (replaced_ & kWriteOrSyscall) != 0;
+  }
+
+ private:
+  // nullptr: the call stays as it is.
+  void* target_of(const char* name) {
     for (size_t which = 0; which < sizeof kReplacements / sizeof *kReplacements;
          ++which) {
       if (strcmp(name, kReplacements[which].name) != 0) continue;
-      auto** slot = reinterpret_cast<void**>(object.l_addr + relocation.r_offset);
-      if (store(slot, kReplacements[which].function)) replaced |= 1u << which;
+      replaced_ |= 1u << which;
+      return kReplacements[which].function;
     }
+    return is_of_the_program(name) ? nullptr : look_up_(libc_, name);
   }
-  return replaced;
-}
+
+  bool redirect(const ElfW(Rela) * relocations, size_t size) {
+    for (size_t i = 0; relocations != nullptr && i < size / sizeof(ElfW(Rela)); ++i) {
+      const ElfW(Rela)& relocation = relocations[i];
+      uint32_t type = ELF64_R_TYPE(relocation.r_info);
+      if (type != kJumpSlot && type != kGlobalData) continue;
+      const ElfW(Sym)& symbol = tables_.symbols[ELF64_R_SYM(relocation.r_info)];
+      if (symbol.st_shndx != SHN_UNDEF) continue;
+      void* target = target_of(tables_.strings + symbol.st_name);
+      auto** slot = reinterpret_cast<void**>(object_.l_addr + relocation.r_offset);
+      if (target != nullptr && !store(slot, target)) return false;
+    }
+    return true;
+  }
+
+  const link_map& object_;
+  Tables tables_;
+  libdl::Dlsym look_up_;
+  void* libc_;
+  uint32_t replaced_ = 0;
+};
 
 }  // namespace
 
-bool take_pipe_from(const link_map& libunwind) {
-  Tables tables = tables_of(libunwind);
-  if (tables.symbols == nullptr || tables.strings == nullptr) return false;
-  uint32_t replaced = replace(libunwind, tables, tables.calls, tables.calls_size) |
-                      replace(libunwind, tables, tables.data, tables.data_size);
-  return (replaced & kPipeAndRead) == kPipeAndRead && (replaced & kWriteOrSyscall) != 0;
+bool redirect_calls_of(const link_map& libunwind) {
+  return Redirection(libunwind).done();
 }
 
 }  // namespace lull
