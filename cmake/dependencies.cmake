@@ -8,9 +8,11 @@ find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 # need libc alone and run in any container. --start-group because the archives
 # refer to each other in circles; systemd is listed by pkg-config and not needed.
 # Only under TSan the shared ones: it can tell a library's doings from ours by the
-# library alone (docs/sanitizers.md).
+# library alone (docs/sanitizers.md). Unless they are instrumented, too.
 set(suffix a)
-if(LULL_SANITIZE STREQUAL "thread")
+if(LULL_TSAN_PACKAGES)
+  list(PREPEND CMAKE_PREFIX_PATH ${LULL_TSAN_PACKAGES})
+elseif(LULL_SANITIZE STREQUAL "thread")
   set(suffix so)
 endif()
 pkg_check_modules(GRPC REQUIRED grpc++ protobuf)

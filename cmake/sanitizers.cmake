@@ -41,12 +41,17 @@ if(flags)
     TEST_INCLUDE_FILES ${CMAKE_BINARY_DIR}/sanitizer_environment.cmake)
 endif()
 if(LULL_SANITIZE STREQUAL "thread")
-  # One exact name each: TSan wants a pattern to match one library.
-  list(TRANSFORM grpc_libraries REPLACE "(.+)" "called_from_lib:/lib\\1.so."
-    OUTPUT_VARIABLE suppressions)
-  list(JOIN suppressions "\n" suppressions)
-  configure_file(${CMAKE_SOURCE_DIR}/tests/sanitizers/tsan.supp.in
-    ${CMAKE_BINARY_DIR}/tsan.supp @ONLY)
+  configure_file(${CMAKE_SOURCE_DIR}/tests/sanitizers/tsan.supp ${CMAKE_BINARY_DIR}/tsan.supp
+    COPYONLY)
+  if(NOT LULL_TSAN_PACKAGES)
+    # One exact name each: TSan wants a pattern to match one library.
+    list(TRANSFORM grpc_libraries REPLACE "(.+)" "called_from_lib:/lib\\1.so."
+      OUTPUT_VARIABLE suppressions)
+    list(JOIN suppressions "\n" suppressions)
+    file(READ ${CMAKE_SOURCE_DIR}/tests/sanitizers/tsan_grpc.supp.in more)
+    string(CONFIGURE "${more}" more @ONLY)
+    file(APPEND ${CMAKE_BINARY_DIR}/tsan.supp "${more}")
+  endif()
 endif()
 # What a fuzzer can see: without this libFuzzer is blind in our libraries.
 if(LULL_BUILD_FUZZERS)
