@@ -113,11 +113,17 @@ int Worker::Run() {
     ReportStatus(now, /*now=*/false);
     int slowest_ms = arming_.armed() ? kSlowestPollMs : kAsleepPollMs;
     interval_ms = busy ? kFastestPollMs : std::min(interval_ms + 1, slowest_ms);
-    IsReadable(channel_ ? channel_.get() : orphan_listener_->fd(), interval_ms);
+    IsReadable(Wakes(), interval_ms);
   }
 }
 
+int Worker::Wakes() const {
+  if (channel_) return channel_.get();
+  return orphan_listener_ != nullptr ? orphan_listener_->fd() : -1;
+}
+
 void Worker::HandleMessages() {
+  if (!channel_ && orphan_listener_ == nullptr) return;  // an orphan of an attach
   if (orphan_listener_ != nullptr) {
     orphan_listener_->Poll([this](Newcomer n) { return AcceptOrphaned(std::move(n)); });
     return;

@@ -32,6 +32,8 @@ class Worker {
 
  private:
   absl::Status Start();
+  // What the worker waits on between two passes; -1: on its clock alone.
+  int Wakes() const;
   void HandleMessages();
   void Handle(Message message);
   void AddTarget(lull::v1::ProcessInfo info, UniqueFd memfd, UniqueFd pidfd);

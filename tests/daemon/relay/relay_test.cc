@@ -1,5 +1,5 @@
-// Keeper, worker and upstream together: targets that come and go, workers and
-// keepers that are killed.
+// Keeper, worker and upstream together: targets that come and go, workers that are
+// killed.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -337,84 +337,6 @@ TEST_F(RelayTest, EveryEventArrivesOnceWhileTheWorkerIsKilledAgainAndAgain) {
   EXPECT_THAT(got.violations, IsEmpty());
   for (uint32_t ring = 0; ring < kThreads; ++ring) ExpectExactly(got, 1, ring, kEvents);
   for (const auto& ring : got.counters[1].rings()) EXPECT_EQ(ring.lost_relay(), 0u);
-}
-
-TEST_F(RelayTest, TheWorkerGoesOnWhenTheKeeperIsKilled) {
-  collector_->Start();
-  FakeSegment before;
-  FakeSegment after;
-  int ready[2];
-  ASSERT_EQ(pipe(ready), 0);
-  pid_t keeper = fork();
-  if (keeper == 0) {  // a `lull run` that somebody kills
-    auto started = Keeper::Start(Options());
-    if (!started.ok()) _exit(1);
-    keeper_ = *std::move(started);
-    (void)!write(ready[1], "x", 1);
-    while (true) PollUntil([] { return false; });
-  }
-  char x;
-  ASSERT_EQ(read(ready[0], &x, 1), 1);
-  pid_t target = fork();
-  if (target == 0) {
-    before.Handshake(root_ + "/run/relay");
-    while (true) pause();
-  }
-  absl::Time armed_by = absl::Now() + absl::Seconds(10);
-  while (before.view().control().armed == 0 && absl::Now() < armed_by) {
-    absl::SleepFor(absl::Milliseconds(2));
-  }
-  kill(keeper, SIGKILL);
-  waitpid(keeper, nullptr, 0);
-  CommitMany(&before, 0, 0, 1000);
-
-  pid_t second = fork();  // a target that starts after the keeper's death
-  if (second == 0) {
-    _exit(after.Handshake(root_ + "/run/relay") &&
-                  after.Commit(0, MakeEvent(abi::EventType::kLaunch, 0))
-              ? 0
-              : 1);
-  }
-  int status = 0;
-  waitpid(second, &status, 0);
-  EXPECT_EQ(status, 0) << "the orphaned worker answers handshakes";
-  kill(target, SIGKILL);
-  waitpid(target, nullptr, 0);
-  ASSERT_TRUE(collector_->WaitForJobEnd(absl::Seconds(15)));
-  Collected got = collector_->collected();
-  EXPECT_THAT(got.violations, IsEmpty());
-  ExpectExactly(got, 1, 0, 1000);
-  ExpectExactly(got, 2, 0, 1);
-  EXPECT_FALSE(got.job_end->known());
-  absl::Time gone_by = absl::Now() + absl::Seconds(5);
-  while (std::filesystem::exists(root_ + "/spool/job") && absl::Now() < gone_by) {
-    absl::SleepFor(absl::Milliseconds(10));
-  }
-  EXPECT_FALSE(std::filesystem::exists(root_ + "/spool/job"));
-  EXPECT_FALSE(std::filesystem::exists(root_ + "/run/relay"));
-}
-
-TEST_F(RelayTest, AnOrphanedWorkerEndsWhenItsDirectoryIsTakenAway) {
-  int ready[2];
-  ASSERT_EQ(pipe(ready), 0);
-  pid_t keeper = fork();
-  if (keeper == 0) {
-    auto started = Keeper::Start(Options());
-    if (!started.ok()) _exit(1);
-    keeper_ = *std::move(started);
-    pid_t worker = keeper_->worker_pid();
-    (void)!write(ready[1], &worker, sizeof(worker));
-    while (true) PollUntil([] { return false; });
-  }
-  pid_t worker = 0;
-  ASSERT_EQ(read(ready[0], &worker, sizeof(worker)), ssize_t{sizeof(worker)});
-  absl::SleepFor(absl::Milliseconds(200));
-  kill(keeper, SIGKILL);
-  waitpid(keeper, nullptr, 0);
-  ASSERT_TRUE(RemoveTree(root_ + "/spool").ok());
-  UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, worker, 0)));
-  pollfd ended{pidfd.get(), POLLIN, 0};
-  EXPECT_TRUE(!pidfd || poll(&ended, 1, 10'000) == 1);
 }
 
 TEST_F(RelayTest, ASecondHelloOfTheSameProcessEndsTheImageBefore) {
