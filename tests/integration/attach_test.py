@@ -228,7 +228,7 @@ class Interrupted(Case):
         for i in range(ROUNDS):
             lull = subprocess.Popen([guest.LULL, "attach", str(self.job.pid), "--quiet"],
                                     env=self.host.environment, stderr=subprocess.PIPE)
-            time.sleep(0.01 * i)
+            time.sleep(0.1 * (i % 8))  # before, in and behind the attaching
             lull.kill()
             lull.communicate(timeout=60)
             self.assertIsNone(self.job.poll())
@@ -239,6 +239,9 @@ class Interrupted(Case):
         self.assertEqual((outcome.status, outcome.stderr), (7, ""))
         self.assertGreater(len(self.answer("syncs", "last")["sync_points"]), 0)
         self.assertEqual(outcome.stdout.split()[2], "[]")
+        # The relays that were left ended their jobs.
+        wait_until(lambda: all(job["ended"] for job in self.answer("jobs")["jobs"]))
+        self.assertGreater(len(self.answer("jobs")["jobs"]), 1)
 
     def test_a_job_that_ends_meanwhile(self):
         self.start([os.path.join(BUILT, "steady_host13"), self.alive])
