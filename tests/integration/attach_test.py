@@ -248,6 +248,7 @@ class Interrupted(Case):
         time.sleep(0.3)
         lull = subprocess.Popen([guest.LULL, "attach", str(self.job.pid), "--quiet"],
                                 env=self.host.environment, stderr=subprocess.PIPE)
+        wait_until(lambda: self.answer("jobs")["jobs"])
         time.sleep(0.5)
         self.assertEqual(self.outcome().status, 7)
         lull.communicate(timeout=60)
