@@ -123,11 +123,11 @@ int Worker::Wakes() const {
 }
 
 void Worker::HandleMessages() {
-  if (!channel_ && orphan_listener_ == nullptr) return;  // an orphan of an attach
   if (orphan_listener_ != nullptr) {
     orphan_listener_->Poll([this](Newcomer n) { return AcceptOrphaned(std::move(n)); });
     return;
   }
+  if (!channel_) return;  // an orphan of an attach
   Message message;
   while (true) {
     ChannelResult result = Receive(channel_.get(), &message);

@@ -17,17 +17,10 @@
 #include "preload/support/libdl.h"
 #include "preload/support/own_code.h"
 #include "preload/support/raw_syscall.h"
+#include "preload/support/relocation_kinds.h"
 
 namespace lull {
 namespace {
-
-#if defined(__x86_64__)
-constexpr uint32_t kJumpSlot = R_X86_64_JUMP_SLOT;
-constexpr uint32_t kGlobalData = R_X86_64_GLOB_DAT;
-#else
-constexpr uint32_t kJumpSlot = R_AARCH64_JUMP_SLOT;
-constexpr uint32_t kGlobalData = R_AARCH64_GLOB_DAT;
-#endif
 
 // Where to go on in the object that the last deadline interrupted.
 struct Cursor {
