@@ -19,6 +19,7 @@ struct Launch {
   uint32_t hook = 0;          // series of its hooked event, 0 = none
   uint32_t before = 0;        // series of what its thread submitted before
   bool launch_bound = false;  // it came straight from there
+  uint64_t returned_ns = 0;   // end of the call and of its hooked event
   bool submitted = false;     // an operation of it has been passed
   uint64_t latest_ns = 0;     // start of its latest operation so far
 

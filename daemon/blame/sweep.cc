@@ -79,11 +79,17 @@ void Engine::Impl::MeetLaunch(uint32_t index) {
   const ThreadTimeline& thread = ThreadOf(call.tid);
   const ThreadTimeline::Hook* hook =
       thread.HookOf(call.start_ns, call.end_ns, options_.clock_tolerance_ns);
-  if (hook != nullptr) launch.hook = hook->series;
+  launch.returned_ns = call.end_ns;
+  if (hook != nullptr) {
+    launch.hook = hook->series;
+    launch.returned_ns = std::max(call.end_ns, hook->end_ns);
+  }
   Submitted last;
   if (!thread.LastBefore(call.start_ns, hook, &last)) return;
   launch.before = last.series;
-  launch.launch_bound = call.start_ns - last.end_ns <= options_.launch_bound_ns;
+  bool one_hook = last.returned_ns > call.start_ns;  // around both
+  uint64_t since = one_hook ? last.end_ns : last.returned_ns;
+  launch.launch_bound = call.start_ns - since <= options_.launch_bound_ns;
 }
 
 // Time of the device before this is judged, and stays as it is.
@@ -243,7 +249,8 @@ void Engine::Impl::PassOperation(const Operation& operation, const Passing& pass
     launch->latest_ns = std::max(launch->latest_ns, operation.start_ns);
     if (!launch->submitted) {
       const ApiCall& call = launch->call;
-      ThreadOf(call.tid).AddSubmission({call.start_ns, call.end_ns, launch->after()});
+      ThreadOf(call.tid).AddSubmission(
+          {call.start_ns, call.end_ns, launch->after(), launch->returned_ns});
     }
     launch->submitted = true;
   }

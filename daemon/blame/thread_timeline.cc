@@ -121,7 +121,7 @@ bool ThreadTimeline::LastBefore(uint64_t time_ns, const Hook* own,
     const Hook& hook = hooks_[--at];
     if (found && hook.start_ns < last->start_ns) break;
     if (!hook.launch || hook.end_ns > time_ns || &hook == own) continue;
-    *last = {hook.start_ns, hook.end_ns, hook.series};
+    *last = {hook.start_ns, hook.end_ns, hook.series, hook.end_ns};
     return true;
   }
   return found;
@@ -194,7 +194,7 @@ void ThreadTimeline::DropBefore(uint64_t states_ns, uint64_t hooks_ns) {
     const Hook& hook = hooks_[old];
     if (hook.end_ns >= hooks_ns && settled - old <= kMostAhead) break;
     if (!hook.launch) continue;
-    dropped_launch_ = {hook.start_ns, hook.end_ns, hook.series};
+    dropped_launch_ = {hook.start_ns, hook.end_ns, hook.series, hook.end_ns};
     has_dropped_ = true;
   }
   hooks_.DropFront(old);

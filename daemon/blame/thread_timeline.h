@@ -31,10 +31,14 @@ struct ThreadState {
   bool handover = false;  // a host wait for another thread
 };
 
+// An API call that submitted work, or a hooked one that does.
 struct Submitted {
   uint64_t start_ns = 0;
   uint64_t end_ns = 0;
   uint32_t series = 0;
+  // When the program went on: the end of the hook around it, where there is one. CUPTI
+  // takes the end of a call before it does its own work.
+  uint64_t returned_ns = 0;
 };
 
 class ThreadTimeline {

@@ -1,6 +1,6 @@
 """Random work for the simulated device in Python, with garbage: LOG FIRST_SEED SEEDS.
 
-The same story as random_work.cu, by one thread: it launches, copies, synchronises,
+libtrue_waits.so is to be preloaded behind liblull.so. The same story as random_work.cu, by one thread: it launches, copies, synchronises,
 allocates, sleeps, computes, and collects garbage, by call and by allocation. LOG is that
 of random_work.cu, and
   gc TID START END LINE      a collection ran, which this line set off
@@ -19,6 +19,7 @@ from trainer import DEVICE_TO_HOST, HOST_TO_DEVICE, Dim3, Kernel, check  # noqa:
 
 BYTES = 1 << 20
 LONG_DELAY_NS = 5000
+LONG_LOOK_NS = 40000
 FRAME_OF_LINE = sys._getframe
 now_ns = time.monotonic_ns
 
@@ -27,10 +28,43 @@ next_kernel_ns = ctypes.CDLL("libcuda.so.1").lull_sim_next_kernel_ns
 next_kernel_ns.argtypes = [ctypes.c_int64]
 
 
+class TrueWait(ctypes.Structure):
+    _fields_ = [("start_ns", ctypes.c_int64), ("end_ns", ctypes.c_int64)]
+
+
+class MethodDef(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("function", ctypes.c_void_p),
+                ("flags", ctypes.c_int), ("doc", ctypes.c_char_p)]
+
+
+last_true_wait = ctypes.CDLL("libtrue_waits.so").last_true_wait
+last_true_wait.restype = TrueWait
+
+
+class TrueCollections(object):
+    """What tests/puppets/true_collections.cc tells."""
+
+    def __init__(self):
+        self.library = ctypes.PyDLL("libtrue_collections.so")
+        self.method = MethodDef(
+            b"note_collection",
+            ctypes.cast(self.library.lull_note_collection, ctypes.c_void_p), 1, None)
+        constructor = ctypes.pythonapi.PyCFunction_NewEx
+        constructor.restype = ctypes.py_object
+        constructor.argtypes = [ctypes.POINTER(MethodDef), ctypes.c_void_p, ctypes.c_void_p]
+        self.callback = constructor(ctypes.byref(self.method), None, None)
+
+    def spans(self):
+        count = ctypes.c_uint64.in_dll(self.library, "lull_collection_moments").value
+        moments = (ctypes.c_int64 * count).in_dll(self.library, "lull_collection_moments_ns")
+        return list(zip(moments[::2], moments[1::2]))
+
+
 class Log(object):
     def __init__(self):
         self.tid = threading.get_native_id()
         self.rows = []
+        self.true_collections, self.collections = TrueCollections(), []
         self.schedstat = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
         self.delay_ns, self.looked_ns, self.delays_ns = self.run_delay(), now_ns(), 0
 
@@ -44,33 +78,41 @@ class Log(object):
     def run_delay(self):
         return int(os.pread(self.schedstat, 96, 0).split()[1])
 
+    def look(self):
+        """What run_delay() says. One that takes long is a wait in lull's eyes."""
+        start, delay, end = now_ns(), self.run_delay(), now_ns()
+        if end - start > LONG_LOOK_NS:
+            self.write("late", start, end)
+        return delay
+
     def look_for_delays(self):
-        delay, now = self.run_delay(), now_ns()
+        delay, now = self.look(), now_ns()
         if delay - self.delay_ns > LONG_DELAY_NS:
             self.write("late", self.looked_ns, now)
         self.delays_ns += delay - self.delay_ns
         self.delay_ns, self.looked_ns = delay, now
 
-    def slept(self, start, line):
-        self.write("sleep", start, now_ns(), line)
-        delay = self.run_delay()  # that of waking up belongs to the wait
+    def slept(self, line):
+        wait = last_true_wait()
+        self.write("sleep", wait.start_ns, wait.end_ns, line)
+        delay = self.look()  # that of waking up belongs to the wait
         self.delays_ns += delay - self.delay_ns
         self.delay_ns = delay
 
     def collection(self, phase, _):
-        """The first of the callbacks; reading the clock is the last that it does."""
+        """Which line set it off; when, the callback after this one notes."""
         if phase == "start":
             frame = FRAME_OF_LINE(1)
             while frame.f_code.co_filename != __file__:  # the standard library
                 frame = frame.f_back
-            self.gc = ["gc", self.tid, 0, 0, frame.f_lineno]
-            self.rows.append(self.gc)
-            self.gc[2] = now_ns()
-        else:
-            self.gc[3] = now_ns()
+            self.collections.append(frame.f_lineno)
 
     def save(self, path):
         self.write("delays", self.delays_ns)
+        spans = self.true_collections.spans()
+        assert len(spans) == len(self.collections)
+        for (start, end), line in zip(spans, self.collections):
+            self.write("gc", start, end, line)
         with open(path, "w") as file:
             file.writelines(" ".join(map(str, row)) + "\n" for row in self.rows)
 
@@ -149,9 +191,9 @@ class Worker(object):
 
     def nap(self):
         seconds = self.microseconds(150, 3000) / 1e9
-        start, line = now_ns(), FRAME_OF_LINE().f_lineno + 1
+        line = FRAME_OF_LINE().f_lineno + 1
         time.sleep(seconds)
-        log.slept(start, line)
+        log.slept(line)
 
     def compute(self, ns=None):
         end = now_ns() + (ns or self.microseconds(1, 600))
@@ -186,9 +228,8 @@ class Worker(object):
 
 def main(path, first, count):
     worker = Worker()
-    # Collections of some size: callbacks of Python lie a microsecond beside lull's.
     gc.set_threshold(5000, 3, 3)
-    gc.callbacks.insert(0, log.collection)
+    gc.callbacks[:0] = log.collection, log.true_collections.callback
     # The first operation, then a gap in which a report may begin.
     worker.launch(10000)
     worker.compute(30000000)
@@ -199,7 +240,7 @@ def main(path, first, count):
     worker.launch(40000000)
     log.call(); check(cuda.cudaDeviceSynchronize())
     log.look_for_delays()
-    gc.callbacks.remove(log.collection)
+    gc.disable()
     log.save(path)
 
 

@@ -9,7 +9,9 @@
 //   call TID LINE              the thread's next call came from this line
 //   sleep TID START END LINE   the thread slept, CLOCK_MONOTONIC in ns
 //   lock TID START END LINE    it waited at a semaphore
-//   late TID START END         it had to wait for a processor somewhere in there
+//   late TID START END         it had to wait for a processor somewhere in there, or
+//   for
+//                              the kernel's word on that
 //   delays TID NS              so long in all, since the last such line
 // Every call of the CUDA API is logged, before it is made.
 #include <dlfcn.h>
@@ -52,13 +54,13 @@ struct Thread {
   void waited(const char* how, int line) {
     TrueWait wait = last_true_wait();
     write(how, wait.start_ns, wait.end_ns, " " + std::to_string(line));
-    int64_t delay = run_delay();
+    int64_t delay = look();
     delays_ns += delay - delay_ns;
     delay_ns = delay;  // that of waking up belongs to the wait
   }
   // Since the last look.
   void look_for_delays() {
-    int64_t delay = run_delay(), now = now_ns();
+    int64_t delay = look(), now = now_ns();
     if (delay - delay_ns > kLongDelayNs) write("late", looked_ns, now, "");
     delays_ns += delay - delay_ns;
     delay_ns = delay;
@@ -72,6 +74,12 @@ struct Thread {
     return log +=
            "delays " + std::to_string(tid) + " " + std::to_string(delays_ns) + "\n";
   }
+  // What run_delay() says. One that takes long is a wait in lull's eyes.
+  int64_t look() {
+    int64_t start = now_ns(), delay = run_delay(), end = now_ns();
+    if (end - start > kLongLookNs) write("late", start, end, "");
+    return delay;
+  }
   // Of this thread, in ns: the second number of its schedstat.
   static int64_t run_delay() {
     char text[96] = {};
@@ -84,6 +92,7 @@ struct Thread {
   }
 
   static constexpr int64_t kLongDelayNs = 5'000;
+  static constexpr int64_t kLongLookNs = 40'000;
   int64_t delay_ns = run_delay();
   int64_t looked_ns = now_ns();
   int64_t delays_ns = 0;

@@ -36,6 +36,12 @@ extern "C" int nanosleep(const timespec* time, timespec* rest) {
   return timed(original, time, rest);
 }
 
+extern "C" int clock_nanosleep(clockid_t clock, int flags, const timespec* time,
+                               timespec* rest) {
+  static auto* original = next<decltype(clock_nanosleep)>("clock_nanosleep");
+  return timed(original, clock, flags, time, rest);
+}
+
 extern "C" int sem_timedwait(sem_t* semaphore, const timespec* until) {
   static auto* original = next<decltype(sem_timedwait)>("sem_timedwait");
   return timed(original, semaphore, until);

@@ -11,5 +11,5 @@ struct TrueWait {
   int64_t end_ns;
 };
 
-// Of the last nanosleep() or sem_timedwait().
-TrueWait last_true_wait();
+// Of the last nanosleep(), clock_nanosleep() or sem_timedwait().
+extern "C" TrueWait last_true_wait();

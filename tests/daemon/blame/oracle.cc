@@ -285,8 +285,8 @@ class Judge {
     facts->after = hook ? story_.host[*hook].series : call.series;
     Last last = BeforeOf(call.tid, call.start_ns, known_[x].first_ns, hook, c);
     facts->before = last.series;
-    facts->launch_bound =
-        last.any && call.start_ns - last.end_ns <= options_.launch_bound_ns;
+    uint64_t since = last.returned_ns <= facts->l ? last.returned_ns : last.end_ns;
+    facts->launch_bound = last.any && facts->l - since <= options_.launch_bound_ns;
     facts->dependency = Depends(x, call.start_ns, a);
     if (facts->p == facts->tid) facts->has_p = false;
   }
@@ -323,18 +323,20 @@ class Judge {
     uint64_t start_ns = 0, end_ns = 0;
     bool hook = false;
     uint32_t series = 0;
+    uint64_t returned_ns = 0;  // the later one of its end and its hook's
   };
   // What the thread submitted last that ended by `l`: calls with an operation that
   // started before `started_ns`, and hooked launches.
   Last BeforeOf(uint32_t tid, uint64_t l, uint64_t started_ns,
                 std::optional<size_t> own_hook, std::optional<size_t> own_call) const {
     Last last;
-    auto offer = [&](uint64_t start, uint64_t end, bool hook, uint32_t series) {
+    auto offer = [&](uint64_t start, uint64_t end, bool hook, uint32_t series,
+                     uint64_t returned) {
       if (end > l) return;
       auto rank = [](const Last& x) {
         return std::make_tuple(x.start_ns, x.hook, ~x.end_ns, ~x.series);
       };
-      Last other{true, start, end, hook, series};
+      Last other{true, start, end, hook, series, returned};
       if (!last.any || rank(last) < rank(other)) last = other;
     };
     for (size_t c = 0; c < story_.calls.size(); ++c) {
@@ -348,13 +350,14 @@ class Judge {
       if (!submitted) continue;
       std::optional<size_t> hook = HookOf(call);
       offer(call.start_ns, call.end_ns, false,
-            hook ? story_.host[*hook].series : call.series);
+            hook ? story_.host[*hook].series : call.series,
+            hook ? std::max(call.end_ns, story_.host[*hook].end_ns) : call.end_ns);
     }
     for (size_t i = 0; i < story_.host.size(); ++i) {
       const HostEvent& event = story_.host[i];
       if (event.tid != tid || event.kind != HostKind::kLaunch || own_hook == i)
         continue;
-      offer(event.start_ns, event.end_ns, true, event.series);
+      offer(event.start_ns, event.end_ns, true, event.series, event.end_ns);
     }
     return last;
   }
