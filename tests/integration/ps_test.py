@@ -103,10 +103,11 @@ class PsCase(unittest.TestCase):
 
     def check_untouched(self, process, pid, look):
         """The target sleeps in a system call: it must not even have been woken."""
-        def traces():
+        def traces():  # not SigQ, which counts the signals of all processes of the user
             with open(f"/proc/{pid}/status", encoding="utf-8") as file:
                 return [line for line in file if line.startswith(
-                    ("State", "TracerPid", "Sig", "Shd", "voluntary", "nonvoluntary"))]
+                    ("State", "TracerPid", "SigP", "SigB", "SigI", "SigC", "Shd", "voluntary",
+                     "nonvoluntary"))]
         self.wait_for_sleep(pid)
         before = traces()
         look()
