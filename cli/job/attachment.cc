@@ -45,7 +45,7 @@ class Caller {
     request_.function = function;
     request_.argument = std::move(argument);
     auto call = std::async(std::launch::async, [this, &cancel] {
-      return inject::CallInTarget(request_, cancel);
+      return injector_.Call(request_, cancel);
     });
     while (call.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
       serve_(kServePeriod);
@@ -66,6 +66,7 @@ class Caller {
 
  private:
   const Serve& serve_;
+  inject::Injector injector_;
   inject::Request request_;
   absl::Duration longest_;
 };

@@ -19,7 +19,7 @@ namespace lull {
 using Serve = std::function<void(absl::Duration)>;
 
 // Returns the longest stop of any of its threads. Errors: those of
-// inject::CallInTarget, FAILED_PRECONDITION when the shim says no, and
+// inject::Injector, FAILED_PRECONDITION when the shim says no, and
 // DEADLINE_EXCEEDED when it does not get done.
 absl::StatusOr<absl::Duration> AttachTo(pid_t pid, const attach::Foothold& foothold,
                                         const std::atomic<bool>& cancel,

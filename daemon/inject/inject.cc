@@ -65,12 +65,15 @@ bool IsGone(pid_t pid) {
 class Search {
  public:
   Search(const Request& request, const Arch& arch,
-         std::shared_ptr<const ElfImage> identity, const std::atomic<bool>& cancel)
+         std::shared_ptr<const ElfImage> identity, ImageCache* images,
+         Landscape* landscape, const std::atomic<bool>& cancel)
       : request_(request),
         arch_(arch),
         identity_(std::move(identity)),
         cancel_(cancel),
-        deadline_(absl::Now() + request.patience) {
+        deadline_(absl::Now() + request.patience),
+        images_(*images),
+        landscape_(*landscape) {
     images_.Add(identity_);
   }
 
@@ -95,8 +98,8 @@ class Search {
   const std::shared_ptr<const ElfImage> identity_;
   const std::atomic<bool>& cancel_;
   const absl::Time deadline_;
-  ImageCache images_;
-  Landscape landscape_;
+  ImageCache& images_;
+  Landscape& landscape_;
   std::vector<uint64_t> stack_ = std::vector<uint64_t>(kStackLooked / sizeof(uint64_t));
   std::map<pid_t, Objection> objections_;   // the latest for each thread
   absl::Time not_traced_at_ = absl::Now();  // when last not all threads were
@@ -194,8 +197,8 @@ absl::StatusOr<Outcome> Search::Run() {
   for (int round = 1;; ++round) {
     LULL_RETURN_IF_ERROR(AgainstProcess(request_.pid));
     request_.pid = LivingThread(request_.pid);
-    LULL_ASSIGN_OR_RETURN(
-        landscape_, Refresh(request_.pid, arch_, &images_, std::move(landscape_)));
+    LULL_ASSIGN_OR_RETURN(landscape_, Refresh(request_.pid, arch_, &images_,
+                                              std::exchange(landscape_, Landscape{})));
     for (const Candidate& candidate : Candidates()) {
       if (cancel_.load()) return absl::CancelledError("cancelled before the call");
       if (Try(candidate)) return result_;
@@ -222,8 +225,16 @@ absl::StatusOr<Outcome> Search::Run() {
 
 }  // namespace
 
-absl::StatusOr<Outcome> CallInTarget(const Request& request,
-                                     const std::atomic<bool>& cancel) {
+struct Injector::Known {
+  ImageCache images;
+  Landscape landscape;
+};
+
+Injector::Injector() : known_(std::make_unique<Known>()) {}
+Injector::~Injector() = default;
+
+absl::StatusOr<Outcome> Injector::Call(const Request& request,
+                                       const std::atomic<bool>& cancel) {
   if (request.argument.size() > kMaxArgument) {
     return absl::InvalidArgumentError("the argument is longer than 4 KiB");
   }
@@ -238,8 +249,9 @@ absl::StatusOr<Outcome> CallInTarget(const Request& request,
     return absl::InvalidArgumentError(
         absl::StrCat(request.identity, " exports no function ", request.function));
   }
-  absl::StatusOr<Outcome> outcome =
-      Search(request, *arch, std::move(identity), cancel).Run();
+  absl::StatusOr<Outcome> outcome = Search(request, *arch, std::move(identity),
+                                           &known_->images, &known_->landscape, cancel)
+                                        .Run();
   // Whatever went wrong: with the process gone, that is the reason. A process that is
   // killed goes thread by thread.
   for (int i = 0;

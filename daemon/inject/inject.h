@@ -7,13 +7,13 @@
 // frame on its own stack: a tracer that dies half-way leaves nothing behind.
 // docs/decisions/attach.md has the reasons.
 //
-// Thread-safe. The caller must not reap children of other threads meanwhile
-// (waitpid(-1) without __WNOTHREAD): a traced thread's stops would be swallowed.
+// The caller must not reap children of other threads meanwhile (waitpid(-1) without
+// __WNOTHREAD): a traced thread's stops would be swallowed.
 //
 // Example:
 //   Request request{.pid = 4312, .library = "/opt/lull/liblull.so",
 //                   .identity = "/opt/lull/liblull.so", .function = "lull_attach"};
-//   LULL_ASSIGN_OR_RETURN(Outcome outcome, CallInTarget(request, cancel));
+//   LULL_ASSIGN_OR_RETURN(Outcome outcome, Injector().Call(request, cancel));
 #pragma once
 
 #include <sys/types.h>
@@ -21,6 +21,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -56,15 +57,26 @@ struct Outcome {
   int looks = 0;                 // threads stopped and let go before one was safe
 };
 
-// `cancel` may become true at any moment (Ctrl-C): the call in flight is still
-// completed, because a half-done one could not be taken back.
-//
-// NOT_FOUND: no such process, or it ended meanwhile. PERMISSION_DENIED: ptrace says
-// so. FAILED_PRECONDITION: a process that this cannot be done to (stopped, traced by
-// another, static, musl, 32-bit ...). DEADLINE_EXCEEDED: no safe moment within
-// `patience`. CANCELLED: before anything was done. INTERNAL: the target's loader
-// refused the library, or the call crashed. UNIMPLEMENTED: not on this machine.
-absl::StatusOr<Outcome> CallInTarget(const Request& request,
-                                     const std::atomic<bool>& cancel);
+// Calls into one process. What it learned of the process's code it knows at the next
+// call: to read the symbols of PyTorch's libraries takes 0.1 s. One thread at a time.
+class Injector {
+ public:
+  Injector();
+  ~Injector();
+
+  // `cancel` may become true at any moment (Ctrl-C): the call in flight is still
+  // completed, because a half-done one could not be taken back.
+  //
+  // NOT_FOUND: no such process, or it ended meanwhile. PERMISSION_DENIED: ptrace says
+  // so. FAILED_PRECONDITION: a process that this cannot be done to (stopped, traced by
+  // another, static, musl, 32-bit ...). DEADLINE_EXCEEDED: no safe moment within
+  // `patience`. CANCELLED: before anything was done. INTERNAL: the target's loader
+  // refused the library, or the call crashed. UNIMPLEMENTED: not on this machine.
+  absl::StatusOr<Outcome> Call(const Request& request, const std::atomic<bool>& cancel);
+
+ private:
+  struct Known;
+  std::unique_ptr<Known> known_;
+};
 
 }  // namespace lull::inject

@@ -1,5 +1,6 @@
-// When Python's collections really began and ended: a C function for gc.callbacks, which
-// stands right before lull's and takes as little time. One of Python takes microseconds.
+// When Python's collections really began and ended: a C function for gc.callbacks,
+// which stands right before lull's and takes as little time. One of Python takes
+// microseconds.
 #include <time.h>
 
 #include <cstdint>

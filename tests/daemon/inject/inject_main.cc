@@ -16,7 +16,7 @@ int main(int count, char** arguments) {
   request.function = arguments[3];
   if (count > 4) request.argument = arguments[4];
   std::atomic<bool> cancel = false;
-  auto outcome = lull::inject::CallInTarget(request, cancel);
+  auto outcome = lull::inject::Injector().Call(request, cancel);
   if (!outcome.ok()) {
     fprintf(stderr, "%s\n", outcome.status().ToString().c_str());
     return 1;

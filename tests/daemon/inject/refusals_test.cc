@@ -106,7 +106,7 @@ TEST(Refusals, AnotherTracerKeepsUsOut) {
 TEST(Refusals, CancelBeforeTheCallDoesNothing) {
   VictimProcess victim("compute", 1);
   std::atomic<bool> cancel = true;
-  EXPECT_EQ(CallInTarget(ProbeRequest(victim.pid()), cancel).status().code(),
+  EXPECT_EQ(Injector().Call(ProbeRequest(victim.pid()), cancel).status().code(),
             absl::StatusCode::kCancelled);
   EXPECT_EQ(victim.End(), 0);
 }

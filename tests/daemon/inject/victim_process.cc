@@ -91,7 +91,7 @@ Request ProbeRequest(pid_t pid) {
 
 absl::StatusOr<Outcome> Inject(const Request& request) {
   std::atomic<bool> cancel = false;
-  return CallInTarget(request, cancel);
+  return Injector().Call(request, cancel);
 }
 
 void Report(const std::string& what, std::vector<absl::Duration> pauses) {
