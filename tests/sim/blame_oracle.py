@@ -13,6 +13,7 @@ import collections
 
 LAUNCH_BOUND_NS = 100_000
 CLOCK_TOLERANCE_NS = 5_000
+HOOK_NS = 2_000  # of a call, before and after what the device's log knows of it
 
 SYNCS = {"cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize"}
 ALLOCATORS = {"cudaMalloc", "cudaFree", "cudaMallocHost", "cudaFreeHost"}
@@ -164,6 +165,17 @@ class Oracle(object):
             i -= 1
         return None
 
+    def has_just_left_a_sync(self, tid, at):
+        """Whether it left a sync about as long ago as would make it the culprit."""
+        calls = self.of_thread[tid]
+        i = bisect.bisect_right(calls, at, key=lambda c: c.start) - 1
+        while i >= 0 and calls[i].end + CLOCK_TOLERANCE_NS + HOOK_NS > at:
+            since = at - calls[i].end
+            if self.is_sync(calls[i]) and abs(since - CLOCK_TOLERANCE_NS) < HOOK_NS:
+                return True
+            i -= 1
+        return False
+
     def boundaries(self, tid, low, high):
         points = set()
         for spans, span in ((self.of_thread[tid], lambda c: (c.start, c.end)),
@@ -185,15 +197,17 @@ class Oracle(object):
     def is_disturbed(self, a, b, ended, op):
         """Not decided by the logs: a thread that is judged by wanted a processor and had
         none, nobody knows at which moments; or the launch was as long after the one before
-        it as launch-bound may be, to within what clocks agree."""
+        it as launch-bound may be, or the gap opened as long after a sync as may be blamed on
+        it, to within what clocks agree."""
         launch = self.calls[op.correlation]
         before = self.submitted_before(launch.tid, launch.start)
         pause = launch.start - before.end if before else 0
         if abs(pause - LAUNCH_BOUND_NS) < CLOCK_TOLERANCE_NS:
             return True
-        return any(start < b and end > a
-                   for call in (self.calls[op.correlation], self.calls[ended.correlation])
-                   for start, end in self.late[call.tid])
+        threads = {launch.tid, self.calls[ended.correlation].tid}
+        return any(self.has_just_left_a_sync(tid, a) or
+                   any(start < b and end > a for start, end in self.late[tid])
+                   for tid in threads)
 
     def depends(self, op, a):
         previous = self.previous_on_stream[id(op)]
