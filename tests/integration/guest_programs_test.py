@@ -82,8 +82,10 @@ class NativePrograms(unittest.TestCase):
             with self.subTest(compiler=compiler, flags=flags), \
                     tempfile.TemporaryDirectory() as folder:
                 program = os.path.join(folder, "program")
-                # TSan wants its shadow memory where randomised addresses may lie.
-                command = ["setarch", "-R", program]
+                # TSan wants its shadow memory where randomised addresses may lie. The
+                # options are those of lull's own build.
+                command = ["env", "-u", "ASAN_OPTIONS", "-u", "TSAN_OPTIONS", "-u",
+                           "UBSAN_OPTIONS", "setarch", "-R", program]
                 if (shutil.which(compiler) is None
                         or subprocess.run([compiler, *flags, source, "-o", program, "-pthread",
                                            "-L", guest.GUESTS, "-lcudart",
