@@ -221,17 +221,24 @@ class Interrupted(Case):
         self.attach("--for", "200ms", "--quiet")
         self.assertEqual(self.outcome().status, 7)
 
+    def attach_and_kill(self, delay):
+        lull = subprocess.Popen([guest.LULL, "attach", str(self.job.pid), "--quiet"],
+                                env=self.host.environment, stderr=subprocess.PIPE)
+        time.sleep(delay)
+        lull.kill()
+        lull.communicate(timeout=60)
+        self.assertIsNone(self.job.poll())
+
     def test_kill_9_at_any_moment_leaves_the_job_alone(self):
         self.start([sys.executable, os.path.join(GUESTS, "attached_script.py"), self.alive,
                     WORK])
         self.assertEqual(self.job.stdout.readline(), b"training\n")
         for i in range(ROUNDS):
-            lull = subprocess.Popen([guest.LULL, "attach", str(self.job.pid), "--quiet"],
-                                    env=self.host.environment, stderr=subprocess.PIPE)
-            time.sleep(0.1 * (i % 8))  # before, in and behind the attaching
-            lull.kill()
-            lull.communicate(timeout=60)
-            self.assertIsNone(self.job.poll())
+            self.attach_and_kill(0.1 * (i % 8))  # before, in and behind the attaching
+        delay = 0.8
+        while not self.answer("jobs")["jobs"]:  # slow: none has come as far as that
+            self.attach_and_kill(delay)
+            delay *= 2
         # Not before the relay that the last one left has put the shim to sleep.
         wait_until(lambda: self.lull("attach", str(self.job.pid), "--for", "500ms", "--name",
                                      "last", "--quiet").status == 0)

@@ -37,7 +37,8 @@ class Memory(unittest.TestCase):
 
     def run_puppet(self, name, python, environment):
         done = guest.execute(
-            [guest.LULL, "run", "--quiet", "--name", name, "--step-range", "step", "--",
+            [guest.LULL, "run", "--quiet", "--name", name, "--step-range", "step",
+             "--overhead-budget", "100", "--",
              python, os.path.join(PUPPETS, "memory.py"), name],
             {**self.host.environment, **environment})
         self.assertEqual((done.status, done.stdout, done.stderr), (0, "", ""))
