@@ -58,7 +58,7 @@ struct Outcome {
 };
 
 // Calls into one process. What it learned of the process's code it knows at the next
-// call: to read the symbols of PyTorch's libraries takes 0.1 s. One thread at a time.
+// call: an attach makes dozens. One thread at a time.
 class Injector {
  public:
   Injector();

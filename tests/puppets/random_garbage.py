@@ -1,8 +1,8 @@
 """Random work for the simulated device in Python, with garbage: LOG FIRST_SEED SEEDS.
 
-libtrue_waits.so is to be preloaded behind liblull.so. The same story as random_work.cu, by one thread: it launches, copies, synchronises,
-allocates, sleeps, computes, and collects garbage, by call and by allocation. LOG is that
-of random_work.cu, and
+The same story as random_work.cu, by one thread: it launches, copies, synchronises,
+allocates, sleeps, computes, and collects garbage, by call and by allocation.
+libtrue_waits.so is to be preloaded behind liblull.so. LOG is that of random_work.cu, and
   gc TID START END LINE      a collection ran, which this line set off
 """
 

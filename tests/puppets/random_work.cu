@@ -9,9 +9,8 @@
 //   call TID LINE              the thread's next call came from this line
 //   sleep TID START END LINE   the thread slept, CLOCK_MONOTONIC in ns
 //   lock TID START END LINE    it waited at a semaphore
-//   late TID START END         it had to wait for a processor somewhere in there, or
-//   for
-//                              the kernel's word on that
+//   late TID START END         somewhere in there it had to wait for a processor, or
+//                              for the kernel's word on that
 //   delays TID NS              so long in all, since the last such line
 // Every call of the CUDA API is logged, before it is made.
 #include <dlfcn.h>

@@ -155,26 +155,20 @@ class Oracle(object):
             return sorted_spans[i]
         return None
 
-    def sync_just_before(self, tid, at):
+    def sync_just_before(self, tid, at, tolerance=CLOCK_TOLERANCE_NS):
         """The sync that the thread is in, or has left for less than the tolerance."""
         calls = self.of_thread[tid]
         i = bisect.bisect_right(calls, at, key=lambda c: c.start) - 1
-        while i >= 0 and calls[i].end + CLOCK_TOLERANCE_NS > at:
+        while i >= 0 and calls[i].end + tolerance > at:
             if self.is_sync(calls[i]):
                 return calls[i]
             i -= 1
         return None
 
-    def has_just_left_a_sync(self, tid, at):
-        """Whether it left a sync about as long ago as would make it the culprit."""
-        calls = self.of_thread[tid]
-        i = bisect.bisect_right(calls, at, key=lambda c: c.start) - 1
-        while i >= 0 and calls[i].end + CLOCK_TOLERANCE_NS + HOOK_NS > at:
-            since = at - calls[i].end
-            if self.is_sync(calls[i]) and abs(since - CLOCK_TOLERANCE_NS) < HOOK_NS:
-                return True
-            i -= 1
-        return False
+    def is_on_the_edge_of_a_sync(self, tid, at):
+        """Whether the clocks decide which sync, if any, it had just left."""
+        return (self.sync_just_before(tid, at, CLOCK_TOLERANCE_NS - HOOK_NS) is not
+                self.sync_just_before(tid, at, CLOCK_TOLERANCE_NS + HOOK_NS))
 
     def boundaries(self, tid, low, high):
         points = set()
@@ -205,7 +199,7 @@ class Oracle(object):
         if abs(pause - LAUNCH_BOUND_NS) < CLOCK_TOLERANCE_NS:
             return True
         threads = {launch.tid, self.calls[ended.correlation].tid}
-        return any(self.has_just_left_a_sync(tid, a) or
+        return any(self.is_on_the_edge_of_a_sync(tid, a) or
                    any(start < b and end > a for start, end in self.late[tid])
                    for tid in threads)
 
