@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "daemon/base/status.h"
 #include "daemon/collector/validate.h"
+#include "daemon/query/grpc_status.h"
 #include "daemon/query/job_lookup.h"
 #include "daemon/query/totals.h"
 
@@ -16,10 +17,7 @@ namespace lull::collector {
 
 namespace {
 
-grpc::Status ToGrpc(const absl::Status& status) {
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
-                      std::string(status.message()));
-}
+using query::ToGrpc;
 
 constexpr absl::Duration kStoredAfter = absl::Seconds(1);
 constexpr absl::Duration kStoredPoll = absl::Milliseconds(10);

@@ -5,16 +5,11 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/base/status.h"
 #include "daemon/collector/validate.h"
+#include "daemon/query/grpc_status.h"
 
 namespace lull::collector {
-namespace {
 
-grpc::Status ToGrpc(const absl::Status& status) {
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
-                      std::string(status.message()));
-}
-
-}  // namespace
+using query::ToGrpc;
 
 IngestStream* IngestStream::Start(Committer& committer, ArmDesk& desk,
                                   const grpc::Status& refusal,

@@ -9,6 +9,7 @@
 #include "daemon/base/status.h"
 #include "daemon/query/gaps.h"
 #include "daemon/query/gpu.h"
+#include "daemon/query/grpc_status.h"
 #include "daemon/query/job_lookup.h"
 #include "daemon/query/kernels.h"
 #include "daemon/query/memory.h"
@@ -24,12 +25,6 @@ namespace {
 using lull::v1::ReportRequest;
 
 constexpr uint32_t kStepsOfAReport = 5;
-
-grpc::Status ToGrpc(const absl::Status& status) {
-  if (status.ok()) return grpc::Status::OK;
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
-                      std::string(status.message()));
-}
 
 // What every report starts from.
 struct View {

@@ -1,11 +1,11 @@
 #include "preload/attach/object.h"
 
 #include <elf.h>
-#include <string.h>
 
 #include <initializer_list>
 
 #include "preload/support/libdl.h"
+#include "preload/support/text.h"
 
 namespace lull {
 namespace {
@@ -23,7 +23,7 @@ bool is_left_alone(const dl_phdr_info& info, const ElfW(Dyn) * dynamic) {
   for (const char* name :
        {"ld-linux", "libc.so.", "libpthread.so.", "libdl.so.", "librt.so.",
         "linux-vdso", "libasan", "libtsan", "liblull.so"}) {
-    if (strncmp(soname, name, strlen(name)) == 0) return true;
+    if (starts_with(soname, name)) return true;
   }
   return false;
 }

@@ -8,6 +8,7 @@
 #include "preload/cupti/devices.h"
 #include "preload/support/decimal.h"
 #include "preload/support/libdl.h"
+#include "preload/support/text.h"
 
 namespace lull::cupti {
 namespace {
@@ -23,10 +24,6 @@ constexpr const char* kFolders[] = {
     "/../../nvidia/cuda_cupti/lib", "/../../nvidia/cu13/lib"};
 constexpr const char* kNeighbours[] = {"libcudart", "libtorch_cpu.so",
                                        "libtorch_cuda.so", "libtorch.so"};
-
-bool starts_with(const char* text, const char* prefix) {
-  return strncmp(text, prefix, strlen(prefix)) == 0;
-}
 
 struct Path {
   char text[kPathSize];

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "preload/support/text.h"
+
 namespace lull {
 namespace {
 
@@ -17,15 +19,6 @@ constexpr const char* kHelperCommands[] = {
     "from multiprocessing.spawn import ", "from multiprocessing.forkserver import ",
     "from multiprocessing.resource_tracker import ",
     "from multiprocessing.semaphore_tracker import "};
-
-bool starts_with(const char* text, const char* prefix) {
-  return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-bool ends_with(const char* text, const char* suffix) {
-  size_t size = strlen(text), tail = strlen(suffix);
-  return size >= tail && strcmp(text + size - tail, suffix) == 0;
-}
 
 const char* base_name(const char* path) {
   const char* slash = strrchr(path, '/');

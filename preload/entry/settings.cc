@@ -6,6 +6,7 @@
 #include <initializer_list>
 
 #include "preload/abi/handshake.h"
+#include "preload/support/text.h"
 
 namespace lull {
 namespace {
@@ -51,10 +52,6 @@ class Text {
   size_t used_ = 0;
   bool fits_ = true;
 };
-
-bool starts_with(const char* text, const char* prefix) {
-  return strncmp(text, prefix, strlen(prefix)) == 0;
-}
 
 // The relay outlives the job and belongs to the user, not to the job: it gets what
 // it needs to find its folders, and none of the loader's variables.
