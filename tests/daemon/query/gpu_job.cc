@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "tests/daemon/units.h"
+
 namespace lull::test {
 namespace {
 
 constexpr uint32_t kCuptiRing = 1;
 constexpr uint32_t kRelayRing = 1000;
 constexpr uint32_t kOff = 0, kWarmUp = 1, kActive = 2;
-constexpr uint64_t kUs = 1'000, kMs = 1'000'000, kSecond = 1'000'000'000;
 
 class Maker {
  public:

@@ -10,12 +10,10 @@
 #include "tests/daemon/query/gpu_job.h"
 #include "tests/daemon/query/gpu_model.h"
 #include "tests/daemon/query/pipeline.h"
+#include "tests/daemon/units.h"
 
 namespace lull::test {
 namespace {
-
-constexpr uint64_t kMs = 1'000'000;
-constexpr uint64_t kSecond = 1'000'000'000;
 
 lull::v1::Hello GpuHello() {
   lull::v1::Hello hello = MakeHello(MakeJobId(1));

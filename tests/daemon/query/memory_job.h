@@ -8,11 +8,10 @@
 
 #include "tests/daemon/collector/test_job.h"
 #include "tests/daemon/query/pipeline.h"
+#include "tests/daemon/units.h"
 
 namespace lull::test {
 
-inline constexpr uint64_t kMs = 1'000'000;
-inline constexpr uint64_t kSecond = 1000 * kMs;
 inline constexpr int64_t kMiB = 1 << 20;
 inline constexpr uint32_t kFree = 1, kFailed = 8, kBefore = 128;
 inline constexpr uint32_t kCuda0 = 1 << 8, kCuda1 = 1 << 8 | 1, kCpu = 0xff;

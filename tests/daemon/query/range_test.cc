@@ -10,12 +10,12 @@
 
 #include "tests/daemon/query/model.h"
 #include "tests/daemon/query/pipeline.h"
+#include "tests/daemon/units.h"
 
 namespace lull::test {
 namespace {
 
 constexpr uint32_t kRings = 3;
-constexpr uint64_t kSecond = 1'000'000'000;
 
 class RandomJob {
  public:

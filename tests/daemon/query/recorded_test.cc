@@ -5,11 +5,10 @@
 
 #include "tests/daemon/collector/test_job.h"
 #include "tests/daemon/query/pipeline.h"
+#include "tests/daemon/units.h"
 
 namespace lull::test {
 namespace {
-
-constexpr uint64_t kSecond = 1'000'000'000;
 
 uint64_t At(uint64_t second) { return kJobStartNs + second * kSecond; }
 

@@ -4,11 +4,10 @@
 #include "daemon/query/totals.h"
 #include "tests/daemon/collector/test_job.h"
 #include "tests/daemon/query/pipeline.h"
+#include "tests/daemon/units.h"
 
 namespace lull::test {
 namespace {
-
-constexpr uint64_t kMs = 1'000'000;
 
 TestEvent Sync(uint64_t at_ms, uint64_t duration_ms, uint32_t python) {
   TestEvent event;

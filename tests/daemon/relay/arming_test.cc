@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/daemon/units.h"
+
 namespace lull::relay {
 namespace {
 
-constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kStart = 5 * kSecond;
 
 GpuPlan Plan(abi::GpuMode mode) {

@@ -3,11 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "preload/abi/segment.h"
+#include "tests/daemon/units.h"
 
 namespace lull::relay {
 namespace {
-
-constexpr uint64_t kSecond = 1'000'000'000;
 
 // A target that spends `hooks` and `gpu` percent of its time in our code, looked at
 // ten times a second.

@@ -7,13 +7,12 @@
 
 #include "daemon/relay/channel.h"
 #include "tests/daemon/relay/fake_segment.h"
+#include "tests/daemon/units.h"
 
 namespace lull::relay {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr uint64_t kMs = 1'000'000;
 
 TEST(GpuPlan, ReadsAScheduleInSteps) {
   auto plan = ParseGpuSchedule("skip_first=10,wait=100,warmup=2,active=3,repeat=4");

@@ -4,14 +4,14 @@
 
 #include <vector>
 
+#include "tests/daemon/units.h"
+
 namespace lull::relay {
 namespace {
 
 using abi::TracingState;
 using Verdict = GpuSchedule::Verdict;
 
-constexpr uint64_t kMs = 1'000'000;
-constexpr uint64_t kSecond = 1000 * kMs;
 constexpr Verdict kBySteps{false, TracingState::kOff};
 constexpr Verdict kOff{true, TracingState::kOff};
 constexpr Verdict kWarmUp{true, TracingState::kWarmUp};

@@ -13,13 +13,12 @@
 
 #include "daemon/base/clock.h"
 #include "tests/daemon/relay/fake_segment.h"
+#include "tests/daemon/units.h"
 
 namespace lull::relay {
 namespace {
 
 using abi::EventType;
-
-constexpr uint64_t kSecond = 1'000'000'000;
 
 class TargetTest : public ::testing::Test {
  protected:
