@@ -50,7 +50,7 @@ struct SubscriberParams {
   size_t old_size;
   uint8_t allow_multiple;
 };
-constexpr size_t kParamsBefore133 = 32;
+[[maybe_unused]] constexpr size_t kParamsBefore133 = 32;  // cuptiSubscribe_v2, of 13 on
 
 std::mutex g_mutex;
 Subscriber* g_subscriber = nullptr;  // the handle; never freed
