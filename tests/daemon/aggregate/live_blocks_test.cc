@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <vector>
 
+#include "tests/daemon/units.h"
+
 namespace lull::aggregate {
 namespace {
 
-constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kAddress = 0x7f0000000000;
 
 Series Kind(uint8_t variant) {

@@ -50,7 +50,6 @@ struct SubscriberParams {
   size_t old_size;
   uint8_t allow_multiple;
 };
-[[maybe_unused]] constexpr size_t kParamsBefore133 = 32;  // cuptiSubscribe_v2, of 13 on
 
 std::mutex g_mutex;
 Subscriber* g_subscriber = nullptr;  // the handle; never freed
@@ -126,6 +125,8 @@ SIM_EXPORT int cuptiSubscribe(Subscriber** out, Callback callback, void* userdat
 }
 
 #if LULL_SIM_CUPTI >= 13
+constexpr size_t kParamsBefore133 = 32;
+
 SIM_EXPORT int cuptiSubscribe_v2(Subscriber** out, Callback callback, void* userdata,
                                  SubscriberParams* params) {
   CUPTI_CALL();
