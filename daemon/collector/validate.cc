@@ -19,7 +19,7 @@ using lull::v1::EventColumns;
 
 constexpr uint64_t kMaxTimeNs = std::numeric_limits<int64_t>::max();
 constexpr int kMaxFrames = 1024;
-constexpr uint32_t kMaxRing = 4096;
+constexpr uint32_t kMaxRing = 65536;
 constexpr uint32_t kMaxApiId = 65535;
 constexpr uint32_t kMaxEventType = 127;  // above are those that we derive
 constexpr uint32_t kMaxFlags = 0xffff;   // likewise

@@ -5,9 +5,6 @@ namespace {
 
 // An event takes 25 to 60 bytes on the wire.
 constexpr size_t kEventBytes = 48;
-// More than the ABI's rings and the relay's own (options.h).
-constexpr uint64_t kRingNumbers = 4096;
-
 template <typename Column, typename Value>
 void Fill(Column* column, const abi::Event* events, size_t count, Value value) {
   int old = column->size();
@@ -41,7 +38,7 @@ void BatchBuilder::Reset() {
 
 BatchBuilder::OpenRun& BatchBuilder::RunFor(uint64_t process_key, uint32_t ring,
                                             uint64_t position, uint64_t start_ns) {
-  OpenRun& run = runs_[process_key * kRingNumbers + ring];
+  OpenRun& run = runs_[{process_key, ring}];
   if (run.columns != nullptr && run.next_position == position) return run;
   lull::v1::RingBatch* ring_batch = batch_->add_rings();
   ring_batch->set_process_key(process_key);

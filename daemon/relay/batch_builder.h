@@ -9,8 +9,10 @@
 
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "ingest.pb.h"
 #include "preload/abi/event.h"
 
@@ -58,7 +60,7 @@ class BatchBuilder {
 
   google::protobuf::Arena arena_;
   lull::v1::Batch* batch_ = nullptr;
-  std::unordered_map<uint64_t, OpenRun> runs_;  // by key * kRingNumbers + ring
+  absl::flat_hash_map<std::pair<uint64_t, uint32_t>, OpenRun> runs_;  // key, ring
   std::unordered_map<uint64_t, lull::v1::Batch::Stacks*> stacks_;
   std::unordered_map<uint64_t, lull::v1::Batch::Gpu*> gpus_;
   std::unordered_map<uint64_t, lull::v1::ProcessCounters*> counters_;

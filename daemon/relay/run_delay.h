@@ -15,7 +15,7 @@
 namespace lull::relay {
 
 // `ring` of what the relay adds; its positions continue over restarts of the worker.
-inline constexpr uint32_t kRelayRing = 1000;
+inline constexpr uint32_t kRelayRing = 65535;
 inline constexpr auto kRunDelayType = static_cast<abi::EventType>(32);  // RUN_DELAY
 
 struct Scheduling {

@@ -7,7 +7,7 @@
 
 namespace lull::relay {
 
-using abi::kRingSlots;
+using abi::kChunkEvents;
 
 uint64_t Total(const std::atomic<uint64_t>& counter) {
   constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
@@ -20,6 +20,11 @@ bool SegmentReader::HeaderIsSane() const {
          header.size == abi::kSegmentSize;
 }
 
+uint32_t SegmentReader::RingsUsed() const {
+  return std::min(view_.header().rings_used.load(std::memory_order_relaxed),
+                  abi::kMaxRings);
+}
+
 RingView SegmentReader::Ring(uint32_t ring) const {
   const abi::RingHeader& header = view_.ring(ring);
   RingView copy;
@@ -30,7 +35,6 @@ RingView SegmentReader::Ring(uint32_t ring) const {
   copy.short_waits = Total(header.short_waits);
   copy.short_waits_ns = Total(header.short_waits_ns);
   copy.thinned_launches = Total(header.thinned_launches);
-  copy.tid = header.tid.load(std::memory_order_relaxed);
   return copy;
 }
 
@@ -38,32 +42,44 @@ uint64_t SegmentReader::Tail(uint32_t ring) const {
   return view_.ring(ring).tail.load(std::memory_order_relaxed);
 }
 
-bool SegmentReader::IsOwned(uint32_t ring) const {
-  return view_.ring(ring).state.load(std::memory_order_relaxed) ==
-         abi::RingState::kOwned;
+abi::OwnerWord SegmentReader::Owner(uint32_t ring) const {
+  return view_.owner(ring).load(std::memory_order_acquire);
+}
+
+bool SegmentReader::FreeRing(uint32_t ring, abi::OwnerWord owner) const {
+  // Pairs with the acquire in claim_ring(): the next owner goes on from our head.
+  return view_.owner(ring).compare_exchange_strong(owner, abi::kFreeRing,
+                                                   std::memory_order_release);
 }
 
 std::optional<uint64_t> SegmentReader::CommittedHead(uint32_t ring,
                                                      uint64_t next) const {
   // Pairs with the writer's release of head in commit_event().
   uint64_t head = view_.ring(ring).head.load(std::memory_order_acquire);
-  if (head < next || head - next > kRingSlots) return std::nullopt;
+  if (head < next || head - next > abi::kRingEvents) return std::nullopt;
   return head;
 }
 
-void SegmentReader::CopyEvents(uint32_t ring, uint64_t from, uint32_t count,
+bool SegmentReader::CopyEvents(uint32_t ring, uint64_t from, uint32_t count,
                                abi::Event* out) const {
-  count = std::min(count, kRingSlots);
-  const abi::Event* slots = view_.slots(ring);
-  uint32_t first = static_cast<uint32_t>(from % kRingSlots);
-  uint32_t straight = std::min(count, kRingSlots - first);
-  memcpy(out, slots + first, straight * sizeof(abi::Event));
-  memcpy(out + straight, slots, (count - straight) * sizeof(abi::Event));
+  while (count > 0) {
+    uint64_t number = from / kChunkEvents;
+    uint32_t first = static_cast<uint32_t>(from % kChunkEvents);
+    abi::ChunkId id =
+        view_.table(ring)[number % abi::kRingChunks].load(std::memory_order_relaxed);
+    if (id >= abi::kPoolChunks) return false;
+    uint32_t here = std::min(count, kChunkEvents - first);
+    memcpy(out, view_.chunk(id) + first, here * sizeof(abi::Event));
+    out += here;
+    from += here;
+    count -= here;
+  }
+  return true;
 }
 
 void SegmentReader::Release(uint32_t ring, uint64_t position) const {
-  // Pairs with the writer's acquire of tail in refresh_tail(): our copies of the
-  // slots are done before the writer may overwrite them.
+  // Pairs with the writer's acquire of tail in open_chunk(): our copies of the slots
+  // are done before the writer may overwrite them.
   view_.ring(ring).tail.store(position, std::memory_order_release);
 }
 

@@ -26,7 +26,6 @@ struct RingView {
   uint64_t short_waits = 0;
   uint64_t short_waits_ns = 0;
   uint64_t thinned_launches = 0;
-  uint32_t tid = 0;
 };
 
 struct RawStack {
@@ -59,15 +58,24 @@ class SegmentReader {
   const abi::SegmentHeader& header() const { return view_.header(); }
   abi::ControlBlock& control() const { return view_.control(); }
 
+  // Every ring that ever had an owner is below; at most abi::kMaxRings.
+  uint32_t RingsUsed() const;
   RingView Ring(uint32_t ring) const;
   uint64_t Tail(uint32_t ring) const;
-  bool IsOwned(uint32_t ring) const;  // by a thread that has not ended
+
+  // Whose ring it is, kFreeRing for nobody's. Of a thread that has ended, too, until
+  // FreeRing().
+  abi::OwnerWord Owner(uint32_t ring) const;
+  // Gives the ring to whoever wants one next, unless it is no longer `owner`'s. Only
+  // once that thread is gone and all that it committed is released.
+  bool FreeRing(uint32_t ring, abi::OwnerWord owner) const;
 
   // Head of the ring alone, as an acquire: what lies below it is complete.
   // nullopt: corrupt, a reader at `next` cannot be that far behind or ahead.
   std::optional<uint64_t> CommittedHead(uint32_t ring, uint64_t next) const;
   // Copies `count` events from position `from` on; both below a head seen before.
-  void CopyEvents(uint32_t ring, uint64_t from, uint32_t count, abi::Event* out) const;
+  // False: corrupt, some of them lie in a chunk that is none.
+  bool CopyEvents(uint32_t ring, uint64_t from, uint32_t count, abi::Event* out) const;
   // Gives the slots below `position` back to the writer.
   void Release(uint32_t ring, uint64_t position) const;
 

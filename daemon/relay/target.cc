@@ -74,41 +74,50 @@ Target::~Target() { munmap(base_, abi::kSegmentSize); }
 void Target::Resume() {
   auto thinned = state_->thinning.find(key());
   if (thinned != state_->thinning.end()) earlier_thinning_ = thinned->second;
-  for (uint32_t i = 0; i < abi::kMaxRings; ++i) {
-    Ring& ring = rings_[i];
-    RingView view = segment_.Ring(i);
-    uint64_t tail = segment_.Tail(i);
-    ring.tid = view.tid;
-    auto known = state_->rings.find({key(), i});
-    uint64_t end = 0;
-    if (known != state_->rings.end()) {
-      end = known->second.end;
-      ring.lost_relay = known->second.lost_relay;
-      if (known->second.tid != 0) ring.tid = known->second.tid;
-    }
-    // A tail beyond the spool's end: a predecessor dropped these for want of room,
-    // and died before it could write that down.
-    if (tail > end) ring.lost_relay += tail - end;
-    ring.next = std::max(tail, end);
-    ring.released = tail;
-    bool possible = ring.next <= view.head && view.head - tail <= abi::kRingSlots;
-    if (!possible) {
-      ring.next = view.head;
-      ring.lost_relay = 0;
-      corrupt_ = true;
-    }
-  }
+  FollowRings();
   ResumeOwnRing();
   auto given_up = state_->corrupt.find(key());
   if (corrupt_ || given_up != state_->corrupt.end()) GiveUp();
 }
 
+void Target::FollowRings() {
+  uint32_t used = segment_.RingsUsed();
+  while (rings_.size() < used) {
+    rings_.emplace_back();
+    ResumeRing(static_cast<uint32_t>(rings_.size() - 1));
+  }
+}
+
+void Target::ResumeRing(uint32_t index) {
+  Ring& ring = rings_[index];
+  RingView view = segment_.Ring(index);
+  uint64_t tail = segment_.Tail(index);
+  ring.tid = abi::tid_of(segment_.Owner(index));
+  auto known = state_->rings.find({key(), index});
+  uint64_t end = 0;
+  if (known != state_->rings.end()) {
+    end = known->second.end;
+    ring.lost_relay = known->second.lost_relay;
+    if (known->second.tid != 0) ring.tid = known->second.tid;
+  }
+  // A tail beyond the spool's end: a predecessor dropped these for want of room,
+  // and died before it could write that down.
+  if (tail > end) ring.lost_relay += tail - end;
+  ring.next = std::max(tail, end);
+  ring.released = tail;
+  bool possible = ring.next <= view.head && view.head - tail <= abi::kRingEvents;
+  if (!possible) {
+    ring.next = view.head;
+    ring.lost_relay = 0;
+    corrupt_ = true;
+  }
+}
+
 void Target::ResumeOwnRing() {
   auto known = state_->rings.find({key(), kRelayRing});
   if (known == state_->rings.end()) return;
-  Ring& ring = rings_[kOwnRing];
-  ring.next = ring.released = known->second.end;
-  ring.lost_relay = known->second.lost_relay;
+  own_ring_.next = own_ring_.released = known->second.end;
+  own_ring_.lost_relay = known->second.lost_relay;
 }
 
 bool Target::CheckEnded() {
@@ -123,21 +132,26 @@ bool Target::Read(BatchBuilder* batch) {
   AddIdentity(batch);
   // The clock before the heads: what was committed by then is below them.
   uint64_t begin_ns = MonotonicNs() - kStoreDelayNs;
-  // All heads before the first event: what is read of one ring must not be later than
-  // what is read of another by the time that it takes to resolve symbols. Threads free
-  // what others allocated.
-  uint64_t heads[abi::kMaxRings];
-  for (uint32_t i = 0; i < abi::kMaxRings; ++i) {
-    // Against `released`, not `next`: that is what the writer may count on.
-    std::optional<uint64_t> head = segment_.CommittedHead(i, rings_[i].released);
-    if (!head || *head < rings_[i].next) {
-      GiveUp();
-      break;
+  FollowRings();
+  if (corrupt_) {
+    GiveUp();
+  } else {
+    // All heads before the first event: what is read of one ring must not be later than
+    // what is read of another by the time that it takes to resolve symbols. Threads
+    // free what others allocated.
+    heads_.resize(rings_.size());
+    for (uint32_t i = 0; i < rings_.size(); ++i) {
+      // Against `released`, not `next`: that is what the writer may count on.
+      std::optional<uint64_t> head = segment_.CommittedHead(i, rings_[i].released);
+      if (!head || *head < rings_[i].next) {
+        GiveUp();
+        break;
+      }
+      heads_[i] = *head;
     }
-    heads[i] = *head;
   }
-  for (uint32_t i = 0; i < abi::kMaxRings && !corrupt_; ++i) {
-    if (!ReadRing(i, heads[i], batch)) return false;
+  for (uint32_t i = 0; i < rings_.size() && !corrupt_; ++i) {
+    if (!ReadRing(i, heads_[i], batch)) return false;
   }
   complete_as_of_ns_ = begin_ns;
   return true;
@@ -148,7 +162,10 @@ bool Target::ReadRing(uint32_t index, uint64_t head, BatchBuilder* batch) {
   while (ring.next < head) {
     uint32_t count =
         static_cast<uint32_t>(std::min<uint64_t>(head - ring.next, kChunk));
-    segment_.CopyEvents(index, ring.next, count, buffer_.data());
+    if (!segment_.CopyEvents(index, ring.next, count, buffer_.data())) {
+      GiveUp();
+      return true;
+    }
     size_t done = 0;
     while (done < count) {
       size_t run = TakeRun(&ring, &buffer_[done], count - done, batch);
@@ -209,10 +226,10 @@ void Target::GiveUp() {
   LogWarning(absl::StrCat("the segment of process ", info_.pid(), " is corrupt"));
   corrupt_ = true;
   Disarm(MonotonicNs());
-  for (uint32_t i = 0; i < abi::kMaxRings; ++i) {
+  for (uint32_t i = 0; i < rings_.size(); ++i) {
     Ring& ring = rings_[i];
     uint64_t head = segment_.Ring(i).head;
-    if (head > ring.next && head - ring.next <= abi::kRingSlots) {
+    if (head > ring.next && head - ring.next <= abi::kRingEvents) {
       ring.lost_relay += head - ring.next;
       events_lost_ += head - ring.next;
       ring.next = head;
@@ -256,13 +273,15 @@ lull::v1::ProcessCounters Target::Counters() const {
   counters.set_gpu_self_ns(Total(header.gpu_self_ns));
   counters.set_thinning(std::max(governor_.highest(), earlier_thinning_));
   counters.set_corrupt(corrupt_);
-  if (rings_[kOwnRing].next > 0) {
+  counters.set_no_memory(header.no_memory.load(kRelaxed) != 0);
+  counters.set_threads_unseen(threads_unseen_);
+  if (own_ring_.next > 0) {
     lull::v1::RingCounters* own = counters.add_rings();
     own->set_ring(kRelayRing);
-    own->set_committed(rings_[kOwnRing].next);
-    own->set_lost_relay(rings_[kOwnRing].lost_relay);
+    own->set_committed(own_ring_.next);
+    own->set_lost_relay(own_ring_.lost_relay);
   }
-  for (uint32_t i = 0; i < abi::kMaxRings; ++i) {
+  for (uint32_t i = 0; i < rings_.size(); ++i) {
     RingView view = segment_.Ring(i);
     const Ring& ring = rings_[i];
     if (view.head == 0 && view.lost == 0 && view.short_waits == 0 &&
@@ -272,7 +291,7 @@ lull::v1::ProcessCounters Target::Counters() const {
     lull::v1::RingCounters* out = counters.add_rings();
     out->set_ring(i);
     // A head beyond that is corrupt, as the next reading will find.
-    uint64_t most = ring.next + (corrupt_ ? 0 : abi::kRingSlots);
+    uint64_t most = ring.next + (corrupt_ ? 0 : abi::kRingEvents);
     out->set_committed(std::min(view.head, most));
     out->set_lost_full(view.lost);
     out->set_lost_relay(ring.lost_relay);
@@ -305,42 +324,44 @@ void Target::AddEnd(BatchBuilder* batch, uint64_t now_ns) {
   end_sent_ = true;
 }
 
-void Target::RememberProgress(uint32_t index) {
-  Ring& ring = rings_[index];
-  if (ring.next == 0 && ring.lost_relay == 0) return;
-  RingProgress& progress = state_->rings[{key(), NumberOf(index)}];
+void Target::RememberProgress(uint32_t number, Ring* ring) {
+  if (ring->next == 0 && ring->lost_relay == 0) return;
+  RingProgress& progress = state_->rings[{key(), number}];
   // Batches alone do not tell a successor of a gap behind their last event.
-  if (progress.end != ring.next) state_->needs_checkpoint = true;
-  progress = {ring.next, ring.lost_relay, ring.tid};
-  if (ring.next == ring.released) return;
-  if (index != kOwnRing) segment_.Release(index, ring.next);
-  ring.released = ring.next;
+  if (progress.end != ring->next) state_->needs_checkpoint = true;
+  progress = {ring->next, ring->lost_relay, ring->tid};
+  if (ring->next == ring->released) return;
+  if (number != kRelayRing) segment_.Release(number, ring->next);
+  ring->released = ring->next;
 }
 
 void Target::Commit() {
-  for (uint32_t i = 0; i < rings_.size(); ++i) RememberProgress(i);
+  for (uint32_t i = 0; i < rings_.size(); ++i) RememberProgress(i, &rings_[i]);
+  RememberProgress(kRelayRing, &own_ring_);
   definitions_.Commit();
   info_committed_ = info_sent_;
   counters_committed_ = counters_sent_;
   end_spooled_ = end_sent_;
 }
 
-void Target::Drop() {
-  for (uint32_t i = 0; i < rings_.size(); ++i) {
-    Ring& ring = rings_[i];
-    auto known = state_->rings.find({key(), NumberOf(i)});
-    uint64_t end = known == state_->rings.end() ? 0 : known->second.end;
-    uint64_t already = known == state_->rings.end() ? 0 : known->second.lost_relay;
-    // All between what is in the spool (or was dropped before) and what was read,
-    // of which the slots that could not be are counted by now.
-    uint64_t pending = ring.next - end;
-    uint64_t counted = ring.lost_relay - std::min(already, ring.lost_relay);
-    if (pending > counted) {
-      ring.lost_relay += pending - counted;
-      events_lost_ += pending - counted;
-    }
-    RememberProgress(i);
+void Target::DropUnspooled(uint32_t number, Ring* ring) {
+  auto known = state_->rings.find({key(), number});
+  uint64_t end = known == state_->rings.end() ? 0 : known->second.end;
+  uint64_t already = known == state_->rings.end() ? 0 : known->second.lost_relay;
+  // All between what is in the spool (or was dropped before) and what was read, of
+  // which the slots that could not be are counted by now.
+  uint64_t pending = ring->next - end;
+  uint64_t counted = ring->lost_relay - std::min(already, ring->lost_relay);
+  if (pending > counted) {
+    ring->lost_relay += pending - counted;
+    events_lost_ += pending - counted;
   }
+  RememberProgress(number, ring);
+}
+
+void Target::Drop() {
+  for (uint32_t i = 0; i < rings_.size(); ++i) DropUnspooled(i, &rings_[i]);
+  DropUnspooled(kRelayRing, &own_ring_);
   definitions_.Drop();
   info_sent_ = info_committed_;
   counters_sent_ = counters_committed_;
@@ -350,7 +371,7 @@ void Target::Drop() {
 
 uint64_t Target::Backlog() const {
   uint64_t most = 0;
-  for (uint32_t i = 0; i < abi::kMaxRings && !corrupt_; ++i) {
+  for (uint32_t i = 0; i < rings_.size() && !corrupt_; ++i) {
     most = std::max(most, segment_.Ring(i).head - rings_[i].released);
   }
   return most;

@@ -8,7 +8,6 @@
 
 #include <sys/types.h>
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -85,6 +84,8 @@ class Target {
   }
   // Sets what the budget takes away; a few times a second.
   void Govern(uint64_t now_ns);
+  // Gives back the rings of threads that are gone; a few times a second.
+  void FreeRings();
   // Sets the windows of GPU tracing where they go by the clock; often.
   void DriveGpu(uint64_t now_ns);
   // Adds what the threads that submit GPU work waited for processors.
@@ -108,19 +109,19 @@ class Target {
     uint64_t released = 0;  // the tail, as last stored
     uint32_t tid = 0;
     uint64_t lost_relay = 0;
-    bool submits = false;  // its thread gives the GPU work
+    bool submits = false;                  // its thread gives the GPU work
+    abi::OwnerWord gone = abi::kFreeRing;  // the owner whose thread has ended
   };
-  // The target's rings, and behind them the relay's own.
-  static constexpr uint32_t kOwnRing = abi::kMaxRings;
-  static uint32_t NumberOf(uint32_t index) {
-    return index == kOwnRing ? kRelayRing : index;
-  }
 
   Target(lull::v1::ProcessInfo info, UniqueFd pidfd, char* base,
          const TargetOptions& options, SpoolState* state);
   void InitControl(const TargetOptions& options);
   void Resume();
+  void ResumeRing(uint32_t index);
   void ResumeOwnRing();
+  // Rings that came into use since the last call are read from now on.
+  void FollowRings();
+  void FindGoneThreads();
   bool ReadRing(uint32_t ring, uint64_t head, BatchBuilder* batch);
   // How many of `count` events can be taken at once: same thread, nothing that
   // cannot be, what they refer to defined. Stops early when the batch is full or the
@@ -128,7 +129,8 @@ class Target {
   size_t TakeRun(Ring* ring, abi::Event* events, size_t count, BatchBuilder* batch);
   void Notice(const abi::Event& event, Ring* ring);
   void GiveUp();
-  void RememberProgress(uint32_t index);
+  void RememberProgress(uint32_t number, Ring* ring);
+  void DropUnspooled(uint32_t number, Ring* ring);
   lull::v1::ProcessCounters Counters() const;
 
   lull::v1::ProcessInfo info_;
@@ -144,7 +146,10 @@ class Target {
   bool gpu_hold_ = false;
   RunDelaySampler run_delay_;
   uint32_t earlier_thinning_ = 0;  // highest that an earlier worker set
-  std::array<Ring, abi::kMaxRings + 1> rings_;
+  std::vector<Ring> rings_;        // those that have been used
+  Ring own_ring_;                  // kRelayRing
+  uint32_t takings_seen_ = 0;      // of rings, when the threads were last looked at
+  bool threads_unseen_ = false;    // /proc did not tell which threads are gone
 
   Definitions definitions_;
   bool info_sent_ = false;  // in the batch under way or before
@@ -160,6 +165,7 @@ class Target {
   uint64_t events_read_ = 0;
   uint64_t events_lost_ = 0;
   std::vector<abi::Event> buffer_;
+  std::vector<uint64_t> heads_;
 };
 
 }  // namespace lull::relay

@@ -1,9 +1,12 @@
 // What the relay tells a target, and what it looks at on its behalf.
 #include <algorithm>
+#include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/logging.h"
+#include "daemon/relay/live_threads.h"
 #include "daemon/relay/target.h"
 
 namespace lull::relay {
@@ -29,7 +32,7 @@ void Target::InitControl(const TargetOptions& options) {
 }
 
 void Target::Arm(const GpuPlan& gpu, uint64_t now_ns) {
-  if (corrupt_) return;
+  if (corrupt_ || segment_.header().no_memory.load(kRelaxed) != 0) return;
   abi::ControlBlock& control = segment_.control();
   bool afresh = !armed_ || gpu_schedule_->plan() != gpu;
   armed_ = true;
@@ -51,7 +54,7 @@ void Target::Disarm(uint64_t now_ns) {
 
 void Target::Govern(uint64_t now_ns) {
   uint64_t hooks_ns = 0;
-  for (uint32_t i = 0; i < abi::kMaxRings; ++i) hooks_ns += segment_.Ring(i).self_ns;
+  for (uint32_t i = 0; i < rings_.size(); ++i) hooks_ns += segment_.Ring(i).self_ns;
   Governor::Verdict verdict =
       governor_.Update(now_ns, hooks_ns, Total(segment_.header().gpu_self_ns));
   segment_.control().thinning.store(verdict.thinning, kRelaxed);
@@ -79,16 +82,59 @@ void Target::SampleRunDelay(BatchBuilder* batch, uint64_t now_ns) {
       segment_.header().pid != info_.pid()) {
     return;
   }
-  Ring& own = rings_[kOwnRing];
-  for (uint32_t i = 0; i < abi::kMaxRings; ++i) {
+  for (uint32_t i = 0; i < rings_.size(); ++i) {
     Ring& ring = rings_[i];
     if (!ring.submits) continue;
-    if (!segment_.IsOwned(i)) {
+    if (segment_.Owner(i) == abi::kFreeRing) {
       run_delay_.Forget(ring.tid);
       continue;
     }
     std::optional<abi::Event> event = run_delay_.Sample(ring.tid, now_ns);
-    if (event) batch->AddEvents(key(), kRelayRing, own.next++, &*event, 1, ring.tid);
+    if (!event) continue;
+    batch->AddEvents(key(), kRelayRing, own_ring_.next++, &*event, 1, ring.tid);
   }
 }
+
+void Target::FreeRings() {
+  if (corrupt_ || ended_) return;
+  for (uint32_t i = 0; i < rings_.size(); ++i) {
+    Ring& ring = rings_[i];
+    if (ring.gone == abi::kFreeRing) continue;
+    // Its head stands still, so that all that it committed is released by now or later.
+    if (segment_.Ring(i).head != ring.released) continue;
+    segment_.FreeRing(i, ring.gone);
+    ring.gone = abi::kFreeRing;
+    ring.submits = false;
+  }
+  FindGoneThreads();
+}
+
+// Threads are only looked at when others have come since: as long as nobody wants a
+// ring, none need be free.
+void Target::FindGoneThreads() {
+  uint32_t takings = segment_.header().rings_taken.load(std::memory_order_acquire);
+  if (takings == takings_seen_) return;
+  // The owners before the threads: whoever takes a ring meanwhile is not taken for one
+  // that is gone.
+  std::vector<abi::OwnerWord> owners(rings_.size());
+  absl::flat_hash_map<uint32_t, uint32_t> last_taking;  // of a thread id
+  for (uint32_t i = 0; i < rings_.size(); ++i) {
+    owners[i] = segment_.Owner(i);
+    uint32_t& last = last_taking[abi::tid_of(owners[i])];
+    last = std::max(last, abi::taking_of(owners[i]));
+  }
+  auto threads = LiveThreads(pid(), segment_.header().pid != info_.pid());
+  threads_unseen_ = !threads.has_value();
+  if (!threads) return;
+  takings_seen_ = takings;
+  for (uint32_t i = 0; i < rings_.size(); ++i) {
+    if (owners[i] == abi::kFreeRing) continue;
+    uint32_t tid = abi::tid_of(owners[i]);
+    // The number of a thread that is gone may be another one's by now.
+    bool alive =
+        threads->contains(tid) && last_taking[tid] == abi::taking_of(owners[i]);
+    if (!alive) rings_[i].gone = owners[i];
+  }
+}
+
 }  // namespace lull::relay

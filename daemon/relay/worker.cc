@@ -19,7 +19,7 @@ constexpr uint64_t kMillisecond = 1'000'000;
 // but never until a ring is near its end.
 constexpr uint64_t kMaxBatchAgeNs = 100 * kMillisecond;
 constexpr size_t kMaxBatchEvents = 16 * 1024;
-constexpr uint64_t kMaxBacklog = abi::kRingSlots / 4;
+constexpr uint64_t kMaxBacklog = 2048;  // twelve chunks, which stay in the cache
 constexpr int kFastestPollMs = 1;
 constexpr int kSlowestPollMs = 20;
 constexpr size_t kBusyEvents = 256;  // in one pass: come back at once
@@ -250,6 +250,7 @@ void Worker::ControlTargets(uint64_t now_ns) {
     if (govern) {
       target->PrepareSymbols();
       target->Govern(now_ns);
+      target->FreeRings();
     }
     target->DriveGpu(now_ns);
     // Its events end now, not when this pass began: the counters of what was read

@@ -146,7 +146,8 @@
   X(423, wait, required, pid_t, waitpid, (pid_t pid, int* status, int options), (pid, status, options), other) \
   X(424, wait, required, pid_t, wait4, (pid_t pid, int* status, int options, rusage* usage), (pid, status, options, usage), other) \
   X(425, wait, required, pid_t, wait, (int* status), (status), other) \
-  X(440, life, required, void*, dlsym, (void* handle, const char* name), (handle, name), other)
+  X(440, life, required, void*, dlsym, (void* handle, const char* name), (handle, name), other) \
+  X(441, life, required, int, dlclose, (void* handle), (handle), other)
 
 // Three manglings of one function: int64 sizes (up to 1.9), with int64 totals
 // (from 1.10), with size_t totals (about from 2.3).

@@ -1,19 +1,23 @@
-// The shared-memory segment of one process image: header, control block, ring
-// headers, ring slots, interning index, arena.
+// The shared-memory segment of one process image: header, control block, rings,
+// interning index, arena.
 //
-//   offset           what                                  size
-//   0                SegmentHeader                         4 KiB
-//   kControlOffset   ControlBlock                          4 KiB
-//   kRingsOffset     RingHeader[kMaxRings]                 8 KiB
-//   kSlotsOffset     Event[kMaxRings][kRingSlots]          24 MiB
-//   kIndexOffset     atomic<uint64_t>[kIndexSlots]         1 MiB   (writer's own)
-//   kArenaOffset     entries                               5.9 MiB
-//   kSegmentSize                                           31 MiB
+//   offset           what                                   size
+//   0                SegmentHeader                          4 KiB
+//   kControlOffset   ControlBlock                           4 KiB
+//   kOwnersOffset    atomic<OwnerWord>[kMaxRings]           32 KiB
+//   kRingsOffset     RingHeader[kMaxRings]                  512 KiB
+//   kTablesOffset    atomic<ChunkId>[kMaxRings][kRingChunks]  8 MiB
+//   kIndexOffset     atomic<uint64_t>[kIndexSlots]          1 MiB   (writer's own)
+//   kArenaOffset     entries                                6.4 MiB
+//   kPoolOffset      Event[kPoolChunks][kChunkEvents]       24 MiB
+//   kSegmentSize                                            40 MiB
 //
 // It is a memfd, sealed against shrinking and growing (so that a reader cannot
 // be hit by SIGBUS), created by the shim and handed over by handshake.h. Pages
-// exist once they are touched: a quiet process costs a few of them. The whole
-// stays under the 32 MiB that a target may cost.
+// exist once they are touched: a quiet process costs a few of them, and one of 64
+// threads never more than 31.6 MiB, under the 32 MiB that a target may cost. Each
+// thread beyond that adds its ring's table, 2 KiB. The shim asks for the memory of a
+// page before it writes there (preload/ring/backing.h).
 //
 // All-zero bytes are the valid initial state of everything but the header's
 // constant fields. A fork child never writes here: it makes its own segment.
@@ -41,12 +45,13 @@ struct SegmentHeader {
   std::atomic<uint32_t> python_version;  // (major << 8) | minor, 0 = no Python
   std::atomic<uint32_t> arena_used;      // bytes from kArenaOffset, 16-aligned
   std::atomic<uint64_t> arena_rejected;  // stacks or code objects that found no room
-  std::atomic<uint64_t> lost_no_ring;    // events of threads beyond kMaxRings, or met
-                                         // while another thread made this segment
-  std::atomic<uint64_t> reentered;       // hooked calls met inside our own work
-  std::atomic<uint32_t> native_stacks;   // NativeStackState
-  std::atomic<uint32_t> gc_hook;         // GcHookState
-  std::atomic<uint64_t> gpu_calls;       // > 0: this process does GPU work
+  std::atomic<uint64_t> lost_no_ring;    // events of threads that found no ring, or no
+                                       // chunk for one, or whose wait for the start of
+                                       // recording took too long
+  std::atomic<uint64_t> reentered;          // hooked calls met inside our own work
+  std::atomic<uint32_t> native_stacks;      // NativeStackState
+  std::atomic<uint32_t> gc_hook;            // GcHookState
+  std::atomic<uint64_t> gpu_calls;          // > 0: this process does GPU work
   std::atomic<uint64_t> torch_allocations;  // > 0: it allocates tensors
   std::atomic<uint32_t> cupti_state;        // CuptiState
   std::atomic<uint32_t> cupti_version;      // cuptiGetVersion(); 0 = not loaded
@@ -57,6 +62,11 @@ struct SegmentHeader {
   std::atomic<uint64_t> gpu_records_bad;    // without sense; not passed on
   std::atomic<uint64_t> gpu_self_ns;        // in our CUPTI calls and callbacks, on any
                                             // thread; part of no ring's self_ns
+  std::atomic<uint32_t> rings_used;   // every ring that ever had an owner is below
+  std::atomic<uint32_t> rings_taken;  // times that a thread took a ring
+  std::atomic<uint32_t> chunks_used;  // of the pool; they lie in front
+  std::atomic<uint32_t> no_memory;    // 1: the system gave no memory for a page, and
+                                      // recording ended there for good
 };
 
 enum class NativeStackState : uint32_t { kUnknown = 0, kOn = 1, kNoLibrary = 2 };
@@ -129,19 +139,25 @@ inline constexpr uint64_t kDefaultLateLaunchNs = 100'000;
 
 inline constexpr size_t kPage = 4096;
 inline constexpr size_t kControlOffset = kPage;
-inline constexpr size_t kRingsOffset = 2 * kPage;
-inline constexpr size_t kSlotsOffset = kRingsOffset + sizeof(RingHeader) * kMaxRings;
-inline constexpr size_t kRingBytes = sizeof(Event) * kRingSlots;
+inline constexpr size_t kOwnersOffset = 2 * kPage;
+inline constexpr size_t kRingsOffset = kOwnersOffset + sizeof(OwnerWord) * kMaxRings;
+inline constexpr size_t kTablesOffset = kRingsOffset + sizeof(RingHeader) * kMaxRings;
+inline constexpr size_t kTableBytes = sizeof(ChunkId) * kRingChunks;
 inline constexpr uint32_t kIndexSlots = 128 * 1024;
-inline constexpr size_t kIndexOffset = kSlotsOffset + kRingBytes * kMaxRings;
+inline constexpr size_t kIndexOffset = kTablesOffset + kTableBytes * kMaxRings;
 inline constexpr size_t kArenaOffset = kIndexOffset + sizeof(uint64_t) * kIndexSlots;
-inline constexpr size_t kSegmentSize = 31u << 20;
-inline constexpr size_t kArenaSize = kSegmentSize - kArenaOffset;
+inline constexpr size_t kSegmentSize = 40u << 20;
+inline constexpr size_t kPoolOffset = kSegmentSize - kChunkBytes * kPoolChunks;
+inline constexpr size_t kArenaSize = kPoolOffset - kArenaOffset;
 
 static_assert(sizeof(SegmentHeader) <= kPage && sizeof(ControlBlock) <= kPage);
-static_assert(kSlotsOffset % kPage == 0 && kIndexOffset % kPage == 0 &&
-              kArenaOffset % kPage == 0);
-static_assert(kArenaOffset + (5u << 20) < kSegmentSize);
+static_assert(kRingsOffset % kPage == 0 && kTablesOffset % kPage == 0 &&
+              kIndexOffset % kPage == 0 && kArenaOffset % kPage == 0 &&
+              kPoolOffset % kPage == 0);
+static_assert(kArenaOffset + (6u << 20) < kPoolOffset);
+// What 64 threads can touch: 32 MiB.
+static_assert(kSegmentSize - (kMaxRings - 64) * (kTableBytes + sizeof(RingHeader)) <
+              32u << 20);
 
 // Typed views of a mapped segment. No checks: the relay makes its own.
 class SegmentView {
@@ -155,8 +171,21 @@ class SegmentView {
   RingHeader& ring(uint32_t i) const {
     return reinterpret_cast<RingHeader*>(base_ + kRingsOffset)[i];
   }
-  Event* slots(uint32_t i) const {
-    return reinterpret_cast<Event*>(base_ + kSlotsOffset + kRingBytes * i);
+  std::atomic<OwnerWord>& owner(uint32_t i) const {
+    return reinterpret_cast<std::atomic<OwnerWord>*>(base_ + kOwnersOffset)[i];
+  }
+  std::atomic<ChunkId>* table(uint32_t ring) const {
+    return reinterpret_cast<std::atomic<ChunkId>*>(base_ + kTablesOffset +
+                                                   kTableBytes * ring);
+  }
+  Event* chunk(ChunkId id) const {
+    return reinterpret_cast<Event*>(base_ + kPoolOffset + kChunkBytes * id);
+  }
+  // Of an event that is committed and not given back.
+  Event& slot(uint32_t ring, uint64_t position) const {
+    uint64_t number = position / kChunkEvents;
+    ChunkId id = table(ring)[number % kRingChunks].load(std::memory_order_relaxed);
+    return chunk(id)[position % kChunkEvents];
   }
   std::atomic<uint64_t>* index() const {
     return reinterpret_cast<std::atomic<uint64_t>*>(base_ + kIndexOffset);

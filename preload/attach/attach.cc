@@ -16,6 +16,7 @@
 #include "preload/stacks/stacks.h"
 #include "preload/support/clock.h"
 #include "preload/support/libdl.h"
+#include "preload/support/pins.h"
 #include "preload/support/raw_syscall.h"
 
 namespace lull {
@@ -95,6 +96,7 @@ AttachResult detach(const void* argument, size_t size) {
   }
   if (is_tracing() && request.force == 0) return AttachResult::kTracing;
   rest();
+  pin_now();  // our dlclose goes with the slots
   g_phase = Phase::kAway;
   if (!slots_set(Slots::kTheirs, monotonic_ns() + abi::kCallBudgetNs)) {
     return AttachResult::kMore;

@@ -17,6 +17,7 @@ extern "C" {
 LULL_TORCH_HOOKS(LULL_ROW)
 #undef LULL_ROW
 __attribute__((visibility("hidden"))) void lull_own_dlsym();
+__attribute__((visibility("hidden"))) int lull_own_dlclose(void*);
 #define LULL_OWN(result, name, parameters, arguments) \
   __attribute__((visibility("hidden"))) result lull_own_##name parameters;
 #define LULL_ROW(id, family, need, result, name, parameters, arguments, event) \
@@ -48,6 +49,8 @@ const Plain kPlain[] = {
     LULL_LIBC_HOOKS(LULL_WAIT_ROW) LULL_TORCH_HOOKS(LULL_TORCH_ROW){
         "dlsym", reinterpret_cast<void*>(&lull_own_dlsym),
         [] { return reinterpret_cast<void*>(libdl::real_dlsym()); }},
+    {"dlclose", reinterpret_cast<void*>(&lull_own_dlclose),
+     [] { return reinterpret_cast<void*>(libdl::real_dlclose()); }},
 };
 
 const Plain* find_plain(const char* name) {

@@ -24,7 +24,7 @@ class Room {
   Room(char* segment, Patience patience)
       : segment_(segment),
         pauses_(patience == Patience::kNone ? 0 : kPauses),
-        keep_free_(patience == Patience::kNone ? abi::kRingSlots / 2
+        keep_free_(patience == Patience::kNone ? abi::kRingEvents / 2
                                                : kEventsPerRecord) {}
   bool wait() {
     while (!ring_has_room(segment_, keep_free_)) {
@@ -46,7 +46,6 @@ class Room {
 class CallPairs {
  public:
   explicit CallPairs(char* segment) : segment_(segment) {}
-  ~CallPairs() { flush(); }
   CallPairs(const CallPairs&) = delete;
   CallPairs& operator=(const CallPairs&) = delete;
 
@@ -59,17 +58,25 @@ class CallPairs {
       held_ = event;
       holds_ = true;
     } else {
-      deliver(segment_, event);
+      send(event);
     }
   }
 
- private:
+  // Once all have been added.
   void flush() {
-    if (holds_) deliver(segment_, held_);
+    if (holds_) send(held_);
     holds_ = false;
+  }
+  uint64_t lost() const { return lost_; }
+
+ private:
+  // Room for one event is sure; a second one may need a chunk that is not to be had.
+  void send(const abi::Event& event) {
+    if (!deliver(segment_, event)) ++lost_;
   }
 
   char* segment_;
+  uint64_t lost_ = 0;
   abi::Event held_;
   bool holds_ = false;
 };
@@ -82,10 +89,9 @@ bool ring_has_room(char* segment, uint64_t keep_free) {
       !take_ring(segment)) {
     return false;
   }
-  if (thread.head - thread.cached_tail + keep_free < abi::kRingSlots) return true;
-  // Pairs with the relay's release: it has copied what may be overwritten now.
-  thread.cached_tail = thread.ring->tail.load(std::memory_order_acquire);
-  return thread.head - thread.cached_tail + keep_free < abi::kRingSlots;
+  uint64_t unread = thread.head - thread.ring->tail.load(std::memory_order_relaxed);
+  if (unread + keep_free >= abi::kRingEvents) return false;
+  return thread.next != thread.end || open_chunk(segment);
 }
 
 bool deliver(char* segment, const abi::Event& event) {
@@ -155,12 +161,16 @@ bool deliver_buffer(const Decoder& decoder, const ClockView& clock, Buffer* buff
     }
     buffer->last = record;
   }
+  pairs.flush();
+  abi::SegmentHeader& header = abi::SegmentView(decoder.segment).header();
   if (bad > 0) {
-    abi::SegmentView(decoder.segment)
-        .header()
-        .gpu_records_bad.fetch_add(bad, std::memory_order_relaxed);
+    header.gpu_records_bad.fetch_add(bad, std::memory_order_relaxed);
     losses->note(bad, lifetime.from, lifetime.to);
     losses->note_unreadable(unreadable);
+  }
+  if (pairs.lost() > 0) {
+    header.gpu_records_lost.fetch_add(pairs.lost(), std::memory_order_relaxed);
+    losses->note(pairs.lost(), lifetime.from, lifetime.to);
   }
   return done;
 }

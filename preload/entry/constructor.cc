@@ -8,6 +8,7 @@
 #include "preload/hooks/wait_originals.h"
 #include "preload/support/libdl.h"
 #include "preload/support/raw_syscall.h"
+#include "preload/support/symbols.h"
 
 namespace lull {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 __attribute__((constructor)) void load(int argc, char** argv, char** envp) {
   ErrnoKeeper errno_keeper;
   resolve_wait_originals();
+  note_objects_of_the_program();
   if (libdl::loaded_late()) return;  // attach/attach.cc goes on
   // Without libdl a process has neither CUDA nor CPython, and never will.
   if (getauxval(AT_SECURE) == 0 && libdl::available()) {

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "preload/ring/backing.h"
 #include "preload/support/clock.h"
 #include "preload/support/raw_syscall.h"
 
@@ -45,7 +46,9 @@ uint64_t realtime_ns() {
          static_cast<uint64_t>(now.tv_nsec);
 }
 
-void fill(char* base) {
+// The first two pages; rings, stacks and their index ask for theirs one by one.
+bool fill(char* base) {
+  if (!has_memory(base, 2 * abi::kPage)) return false;
   abi::SegmentView view(base);
   abi::SegmentHeader& header = view.header();
   header.magic = abi::kSegmentMagic;
@@ -59,34 +62,44 @@ void fill(char* base) {
                                   std::memory_order_relaxed);
   control.late_launch_ns.store(abi::kDefaultLateLaunchNs, std::memory_order_relaxed);
   control.armed.store(1, std::memory_order_relaxed);
+  backing_begin();
+  return true;
+}
+
+constexpr NewSegment kNone = {nullptr, -1};
+
+// Memory of a segment's size that is there once it is touched, whatever the system
+// promises of other memory; at `in_place_of` if that is not null. It counts towards
+// neither the data limit of the process nor what strict overcommit has given away.
+NewSegment map_new(char* in_place_of) {
+  if (!file_size_allowed()) return kNone;
+  int fd = open_memfd();
+  if (fd < 0) return kNone;
+  void* base = MAP_FAILED;
+  if (size_and_seal(fd)) {
+    base = mmap(in_place_of, abi::kSegmentSize, PROT_READ | PROT_WRITE,
+                MAP_SHARED | (in_place_of != nullptr ? MAP_FIXED : 0), fd, 0);
+  }
+  if (base == MAP_FAILED) {
+    raw_close(fd);
+    return kNone;
+  }
+  madvise(base, abi::kSegmentSize, MADV_DONTDUMP);  // core dumps stay the target's own
+  return {static_cast<char*>(base), fd};
 }
 
 }  // namespace
 
 NewSegment create_segment(char* in_place_of) {
-  NewSegment segment = {nullptr, -1};
-  if (!file_size_allowed()) return segment;
-  segment.fd = open_memfd();
-  if (segment.fd < 0) return segment;
-  void* base = MAP_FAILED;
-  if (size_and_seal(segment.fd)) {
-    base = mmap(in_place_of, abi::kSegmentSize, PROT_READ | PROT_WRITE,
-                MAP_SHARED | (in_place_of != nullptr ? MAP_FIXED : 0), segment.fd, 0);
-  }
-  if (base == MAP_FAILED) {
-    raw_close(segment.fd);
-    segment.fd = -1;
-    return segment;
-  }
-  madvise(base, abi::kSegmentSize, MADV_DONTDUMP);  // core dumps stay the target's own
-  segment.base = static_cast<char*>(base);
-  fill(segment.base);
-  return segment;
+  NewSegment segment = map_new(in_place_of);
+  if (segment.base == nullptr || fill(segment.base)) return segment;
+  discard_segment(segment, in_place_of);
+  return kNone;
 }
 
 void abandon_segment(char* base) {
-  mmap(base, abi::kSegmentSize, PROT_READ | PROT_WRITE,
-       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  NewSegment empty = map_new(base);
+  if (empty.base != nullptr) raw_close(empty.fd);
 }
 
 void discard_segment(const NewSegment& segment, char* in_place_of) {

@@ -1,6 +1,10 @@
 #include "preload/entry/start.h"
 
+#include <link.h>
 #include <pthread.h>
+#include <string.h>
+
+#include <initializer_list>
 
 #include "preload/abi/handshake.h"
 #include "preload/cupti/gpu.h"
@@ -16,12 +20,14 @@
 #include "preload/stacks/stacks.h"
 #include "preload/support/clock.h"
 #include "preload/support/raw_syscall.h"
+#include "preload/support/text.h"
 
 namespace lull {
 namespace {
 
 constexpr char kDataWorkerFile[] = "torch/utils/data/_utils/worker.py";
 constexpr uint64_t kRelayStartPauseNs = 5'000'000;
+constexpr uint64_t kLongestWaitForStartNs = 250'000'000;
 
 std::atomic<bool> g_has_python{false};
 // Survives fork, unlike the state: children of a process that was detached rest, too.
@@ -85,7 +91,20 @@ void prepare(char* segment) {
   wait_recorder_prepare();
 }
 
-// Events that no ring took, because their threads came while another was starting.
+int is_gpu_library(dl_phdr_info* info, size_t, void*) {
+  const char* slash =
+      info->dlpi_name == nullptr ? nullptr : strrchr(info->dlpi_name, '/');
+  if (slash == nullptr) return 0;
+  for (const char* name : {"libcudart", "libcuda.so", "libc10", "libtorch"}) {
+    if (starts_with(slash + 1, name)) return 1;
+  }
+  return 0;
+}
+
+// A program that was linked with CUDA or PyTorch will most likely record.
+bool has_gpu_library() { return dl_iterate_phdr(is_gpu_library, nullptr) != 0; }
+
+// Events that no ring took: another thread was starting, and took too long.
 void count_missed(StatePage* page) {
   uint64_t missed = page->missed.exchange(0);
   if (missed == 0) return;
@@ -100,6 +119,24 @@ char* miss(StatePage* page) {
   page->missed.fetch_add(1);
   if (page->state.mode.load() == Mode::kRecording) count_missed(page);
   return nullptr;
+}
+
+// Threads that begin to work together all have their first event recorded: whoever
+// comes second waits for the first, which makes system calls alone and is done in about
+// a millisecond. Where it is not (a relay that does not answer), one such wait is all
+// that the process pays.
+char* await_start(StatePage* page) {
+  uint64_t deadline = monotonic_ns() + kLongestWaitForStartNs;
+  while (page->starting.load(std::memory_order_acquire) != 0) {
+    uint64_t now = monotonic_ns();
+    if (page->impatient.load(std::memory_order_relaxed) != 0) return miss(page);
+    if (now >= deadline) {
+      page->impatient.store(1, std::memory_order_relaxed);
+      return miss(page);
+    }
+    raw_futex_wait(&page->starting, 1, deadline - now);
+  }
+  return recording_segment();
 }
 
 void start(State* state) {
@@ -152,18 +189,19 @@ char* try_start_recording(Trigger trigger) {
   if (mode == Mode::kUnknown) mode = leave_unknown(page);
   if (mode == Mode::kRecording) return recording_segment();
   if (mode != Mode::kCandidate) return nullptr;
-  if (page->starting.load(std::memory_order_relaxed) != 0) return miss(page);
   if (!has_reason(page, trigger)) return nullptr;
+  if (page->starting.load(std::memory_order_relaxed) != 0) return await_start(page);
   // A handler that jumped out of here would leave `starting` set for good.
   SignalsBlocked signals_blocked;
   uint32_t idle = 0;
   if (!page->starting.compare_exchange_strong(idle, 1, std::memory_order_acquire)) {
-    return miss(page);
+    return await_start(page);
   }
   if (page->state.mode.load(std::memory_order_acquire) == Mode::kCandidate) {
     start(&page->state);
   }
   page->starting.store(0, std::memory_order_release);
+  raw_futex_wake_all(&page->starting);
   return recording_segment();
 }
 
@@ -176,6 +214,7 @@ void initialize() {
   // on such a kernel) is the one case left out.
   pthread_atfork(nullptr, nullptr, wipe_state_of_parent);
   g_has_python.store(python_find(), std::memory_order_relaxed);
+  if (has_python() || has_gpu_library()) stacks_load();
   g_state->mode.store(Mode::kCandidate, std::memory_order_release);
   if (has_python()) try_start_recording(Trigger::kPython);
 }

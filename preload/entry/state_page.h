@@ -17,9 +17,11 @@ struct StatePage {
   std::atomic<pid_t> owner;
   std::atomic<uint32_t> loaded_here;  // the library was loaded in this process:
                                       // it is no fork child
-  std::atomic<uint32_t> starting;     // a thread is at work in try_start_recording
+  std::atomic<uint32_t> starting;     // a thread is at work in try_start_recording; a
+                                      // futex: others wait until it is 0
+  std::atomic<uint32_t> impatient;    // one of them has waited long enough for all
   std::atomic<uint32_t> data_worker;  // known for a DataLoader worker
-  std::atomic<uint64_t> missed;       // events met meanwhile by others, not yet counted
+  std::atomic<uint64_t> missed;  // events of those that waited in vain, to be counted
 };
 
 // Maps the page and lets g_state point to it, once. False: no memory, stay inert.

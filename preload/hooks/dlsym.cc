@@ -10,6 +10,7 @@
 // May run before our constructor: it needs none of it.
 #include "preload/attach/slots.h"
 #include "preload/hooks/wrapper_table.h"
+#include "preload/stacks/stacks.h"
 #include "preload/support/libdl.h"
 #include "preload/support/own_code.h"
 
@@ -85,9 +86,9 @@ extern "C" __attribute__((visibility("hidden"), used)) Route lull_dlsym_route(
     void* handle, const char* name, const void* caller) {
   libdl::Dlsym real = libdl::real_dlsym();
   slots_follow();  // who asks for a symbol has often just loaded something
-  if (real == nullptr || name == nullptr || !is_hooked_cuda_name(name)) {
-    return {nullptr, real};
-  }
+  if (real == nullptr || name == nullptr) return {nullptr, real};
+  stacks_load_if_wanted();
+  if (!is_hooked_cuda_name(name)) return {nullptr, real};
   return route_cuda(handle, name, caller, real);
 }
 

@@ -4,6 +4,9 @@
 
 #include "preload/hooks/record.h"
 #include "preload/support/libdl.h"
+#include "preload/support/loaded_object.h"
+#include "preload/support/pins.h"
+#include "preload/support/symbols.h"
 
 namespace lull {
 
@@ -43,81 +46,67 @@ bool matches(const Identity& identity, const char* soname) {
   return memcmp(soname + size - suffix, identity.suffix, suffix) == 0;
 }
 
-void* next_in_scope(Library library, const char* name) {
-  return libdl::beyond_us(name, identity_of(library).version_node);
-}
-
-// Another handle of the object at `address`. Never loads anything.
-void* handle_of(const void* address) {
-  const link_map* object = libdl::object_of(address);
-  if (object == nullptr || object->l_name == nullptr || *object->l_name == '\0') {
-    return nullptr;
-  }
-  return libdl::open(object->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-}
-
 struct Search {
-  const Identity& identity;
-  const void* address;  // somewhere inside the object, once it is found
+  const void* address;  // nullptr: any object
+  Library library;
+  const void* found;  // somewhere inside the object
 };
 
 // The soname is read from the object itself: its path may be any.
-int match_soname(dl_phdr_info* info, size_t, void* data) {
-  auto* search = static_cast<Search*>(data);
-  if (info->dlpi_name == nullptr || *info->dlpi_name == '\0') return 0;
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    if (info->dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
+const char* soname_of(const dl_phdr_info& info) {
+  if (info.dlpi_name == nullptr || *info.dlpi_name == '\0') return nullptr;
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    if (info.dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
     link_map object{};
-    object.l_addr = info->dlpi_addr;
-    object.l_name = const_cast<char*>(info->dlpi_name);
+    object.l_addr = info.dlpi_addr;
+    object.l_name = const_cast<char*>(info.dlpi_name);
     object.l_ld =
-        reinterpret_cast<ElfW(Dyn)*>(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-    if (!matches(search->identity, libdl::soname_of(object))) continue;
-    search->address = object.l_ld;
-    return 1;
+        reinterpret_cast<ElfW(Dyn)*>(info.dlpi_addr + info.dlpi_phdr[i].p_vaddr);
+    return libdl::soname_of(object);
   }
-  return 0;
+  return nullptr;
 }
 
-// The libraries themselves, kept once found. Pinned, so a handle stays valid.
-std::atomic<void*> g_handles[kLibraryCount];
-
-void* library_handle(Library library) {
-  std::atomic<void*>& known = g_handles[static_cast<int>(library)];
-  if (void* handle = known.load(std::memory_order_acquire)) return handle;
-  Search search{identity_of(library), nullptr};
-  if (dl_iterate_phdr(match_soname, &search) == 0) return nullptr;
-  void* handle = handle_of(search.address);
-  if (handle != nullptr) known.store(handle, std::memory_order_release);
-  return handle;
+int match_library(dl_phdr_info* info, size_t, void* data) {
+  auto* search = static_cast<Search*>(data);
+  const char* soname = soname_of(*info);
+  if (soname == nullptr || !matches(identity_of(search->library), soname)) return 0;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+    if (segment.p_type != PT_DYNAMIC) continue;
+    search->found = reinterpret_cast<const void*>(info->dlpi_addr + segment.p_vaddr);
+  }
+  return 1;
 }
 
-void pin(const void* address) {
-  if (void* handle = handle_of(address)) libdl::close(handle);
+int match_address(dl_phdr_info* info, size_t, void* data) {
+  auto* search = static_cast<Search*>(data);
+  if (!holds(*info, search->address)) return 0;
+  const char* soname = soname_of(*info);
+  for (int i = 0; soname != nullptr && i < kLibraryCount; ++i) {
+    if (!matches(kIdentities[i], soname)) continue;
+    search->library = static_cast<Library>(i);
+    search->found = search->address;
+    break;
+  }
+  return 1;
+}
+
+// Somewhere in the mapped object that is this library, wherever its loader keeps it;
+// nullptr: there is none.
+const void* place_of(Library library) {
+  Search search{nullptr, library, nullptr};
+  dl_iterate_phdr(match_library, &search);
+  return search.found;
 }
 
 }  // namespace
 
 bool library_of(const void* address, Library* library) {
-  const link_map* object = libdl::object_of(address);
-  if (object == nullptr) return false;
-  const char* soname = libdl::soname_of(*object);
-  for (int i = 0; i < kLibraryCount; ++i) {
-    if (matches(kIdentities[i], soname)) {
-      *library = static_cast<Library>(i);
-      return true;
-    }
-  }
-  return false;
-}
-
-void* find_in_library(Library library, const char* name) {
-  ErrnoKeeper keeper;
-  libdl::Dlsym real = libdl::real_dlsym();
-  void* handle = real != nullptr ? library_handle(library) : nullptr;
-  void* found = handle != nullptr ? real(handle, name) : nullptr;
-  if (found == nullptr && real != nullptr) libdl::error();
-  return found;
+  Search search{address, Library{}, nullptr};
+  dl_iterate_phdr(match_address, &search);
+  *library = search.library;
+  return search.found != nullptr;
 }
 
 void* remember_original(Original& slot, void* found) {
@@ -125,25 +114,23 @@ void* remember_original(Original& slot, void* found) {
   if (!slot.compare_exchange_strong(expected, found, std::memory_order_acq_rel)) {
     return expected;
   }
-  pin(found);
+  pin_later(found);
   return found;
 }
 
 void* resolve_original(Library library, const char* name, Original& slot) {
   ErrnoKeeper keeper;
-  libdl::Dlsym real = libdl::real_dlsym();
-  if (real == nullptr) return nullptr;
-  void* found = next_in_scope(library, name);
+  if (!libdl::available()) return nullptr;
+  void* found = next_function(name, identity_of(library).version_node);
   if (found == nullptr) {
-    void* handle = library_handle(library);
-    // A reference without a version was bound to our newest wrapper. Without us
-    // it would have met whatever runtime there is. Not kept: the right one may
-    // still be loaded.
-    if (handle == nullptr) return libdl::beyond_us(name, nullptr);
-    found = real(handle, name);
+    const void* place = place_of(library);
+    // A reference without a version was bound to our newest wrapper. Without us it
+    // would have met whatever runtime there is. Not kept: the right one may still be
+    // loaded.
+    if (place == nullptr) return next_function(name, nullptr);
+    found = symbol_beside(place, name);
   }
-  if (found == nullptr) return nullptr;
-  return remember_original(slot, found);
+  return found != nullptr ? remember_original(slot, found) : nullptr;
 }
 
 }  // namespace lull

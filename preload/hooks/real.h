@@ -25,19 +25,16 @@ using Original = std::atomic<void*>;
 // Cold. Fills `slot` with the original of `name` in `library` and returns it, or
 // nullptr if the process has none. Looks in the order of the loader first, so
 // that other interposers keep their place; then among the objects that only
-// their loader can see (RTLD_LOCAL, or still inside a dlopen). Pins the object
-// that it found, because the slot outlives any dlclose. Preserves errno.
+// their loader can see (RTLD_LOCAL, or still inside a dlopen). Asks the loader itself
+// only where several objects that were loaded later define the function. Sees to it
+// that the object is pinned, because the slot outlives any dlclose. Preserves errno.
 __attribute__((cold, noinline)) void* resolve_original(Library library,
                                                        const char* name,
                                                        Original& slot);
 
-// Cold. Makes `found` the original of `slot` unless there is one already, pins
-// its object, and returns the original that holds from now on.
+// Cold. Makes `found` the original of `slot` unless there is one already, sees to it
+// that its object is pinned, and returns the original that holds from now on.
 __attribute__((cold, noinline)) void* remember_original(Original& slot, void* found);
-
-// Cold. `name` in the mapped object that is this library, or nullptr.
-__attribute__((cold, noinline)) void* find_in_library(Library library,
-                                                      const char* name);
 
 // Hot: one load.
 template <typename Function>

@@ -3,6 +3,7 @@
 #include "preload/hooks/record.h"
 #include "preload/support/libdl.h"
 #include "preload/support/own_code.h"
+#include "preload/support/symbols.h"
 
 namespace lull {
 
@@ -10,7 +11,7 @@ void* find_torch_original(const char* name, const void* caller, TorchOriginal& s
   ErrnoKeeper keep_errno;
   libdl::Dlsym real = libdl::real_dlsym();
   if (real == nullptr) return nullptr;
-  void* found = libdl::beyond_us(name, nullptr);
+  void* found = next_function(name, nullptr);
   if (found == nullptr) {
     const link_map* object = libdl::object_of(caller);
     if (object == nullptr || object->l_name == nullptr) return nullptr;

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#include "preload/support/next_symbol.h"
+#include "preload/support/symbols.h"
 
 namespace lull {
 namespace {

@@ -4,7 +4,6 @@
 #include "preload/python/python.h"
 #include "preload/stacks/stacks.h"
 #include "preload/support/loaded_object.h"
-#include "preload/support/raw_syscall.h"
 
 namespace lull {
 namespace {
@@ -15,13 +14,6 @@ LoadedObject g_interpreter = {};
 bool is_interpreter(const void* address) {
   auto at = reinterpret_cast<uintptr_t>(address);
   return at >= g_interpreter.text_begin && at < g_interpreter.text_end;
-}
-
-// Taking a ring may allocate, and a wait may be an allocator's own. Only the main
-// thread can do without (take_ring); the others have taken theirs in a CUDA hook.
-bool has_ring() {
-  uint32_t generation = g_state->generation.load(std::memory_order_relaxed);
-  return t_thread.generation == generation || raw_gettid() == raw_getpid();
 }
 
 void add_short_wait(char* segment, uint64_t duration_ns) {
@@ -92,7 +84,7 @@ bool judge_wait() {
 
 void record_wait(const Wait& wait) {
   char* segment = recording_segment();
-  if (segment == nullptr || !has_ring()) return;
+  if (segment == nullptr) return;
   uint64_t threshold = abi::SegmentView(segment).control().wait_threshold_ns.load(
       std::memory_order_relaxed);
   uint64_t duration = wait.end_ns - wait.start_ns;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "preload/entry/state.h"
-#include "preload/support/libdl.h"
+#include "preload/support/symbols.h"
 
 namespace lull {
 namespace {
@@ -72,7 +72,7 @@ void* wrapper_for_driver_symbol(const char* symbol, void* found) {
        ++entry) {
     if (entry->library != Library::kDriver || !is_variant(entry->name, symbol))
       continue;
-    void* exported = find_in_library(Library::kDriver, entry->name);
+    void* exported = symbol_beside(found, entry->name);
     if (exported == found) return take_over(*entry, found);
   }
   return found;

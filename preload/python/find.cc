@@ -8,7 +8,8 @@
 #include "preload/python/python.h"
 #include "preload/stacks/python_layout.h"
 #include "preload/support/decimal.h"
-#include "preload/support/libdl.h"
+#include "preload/support/pins.h"
+#include "preload/support/symbols.h"
 
 namespace lull {
 namespace {
@@ -19,65 +20,53 @@ std::atomic<const PythonApi*> g_found{nullptr};
 enum class Search : int { kIdle, kBusy };
 std::atomic<Search> g_search{Search::kIdle};
 
-struct Library {
-  char path[4096];
-};
-
-int is_libpython(dl_phdr_info* info, size_t, void* out) {
-  const char* name = strrchr(info->dlpi_name, '/');
-  name = name == nullptr ? info->dlpi_name : name + 1;
-  // "libpython3.11.so.1.0", not the stub "libpython3.so".
-  if (strncmp(name, "libpython3.", 11) != 0 || name[11] < '0' || name[11] > '9') {
-    return 0;
-  }
-  auto* library = static_cast<Library*>(out);
-  size_t length = strlen(info->dlpi_name);
-  if (length >= sizeof library->path) return 0;
-  memcpy(library->path, info->dlpi_name, length + 1);
-  return 1;
-}
-
-// True with the handle whose scope has the interpreter. A handle of libpython is
-// kept for good: our pointers into it must not dangle.
-bool find_scope(libdl::Dlsym real_dlsym, void** scope) {
-  *scope = RTLD_DEFAULT;
-  if (real_dlsym(RTLD_DEFAULT, "Py_IsInitialized") != nullptr) return true;
-  Library library;
-  if (dl_iterate_phdr(is_libpython, &library) == 0) return false;
-  *scope = libdl::open(library.path, RTLD_LAZY | RTLD_NOLOAD);
-  return *scope != nullptr;
-}
-
-// Looks symbols up and remembers whether all were there.
-class Resolver {
+// Every symbol of the table, and where it goes.
+class Table {
  public:
-  Resolver(libdl::Dlsym real_dlsym, void* scope)
-      : real_dlsym_(real_dlsym), scope_(scope) {}
-
   template <typename T>
   void required(T& slot, const char* name) {
-    optional(slot, name);
-    if (slot == nullptr) complete_ = false;
+    static_assert(sizeof slot == sizeof(void*));
+    add(&slot, name, true);
   }
   template <typename T>
   void optional(T& slot, const char* name) {
-    slot = reinterpret_cast<T>(real_dlsym_(scope_, name));
+    static_assert(sizeof slot == sizeof(void*));
+    add(&slot, name, false);
   }
-  bool complete() const { return complete_; }
+
+  // One look at the loaded objects, without the loader's lock (support/symbols.h): a
+  // process may begin to record on any thread. True if all that is required was there.
+  bool find() {
+    if (!find_symbols_with("Py_IsInitialized", symbols_, count_)) return false;
+    bool complete = true;
+    for (size_t i = 0; i < count_; ++i) {
+      memcpy(slots_[i], &symbols_[i].address, sizeof symbols_[i].address);
+      complete = complete && (symbols_[i].address != nullptr || !required_[i]);
+    }
+    return complete;
+  }
 
  private:
-  libdl::Dlsym real_dlsym_;
-  void* scope_;
-  bool complete_ = true;
+  static constexpr size_t kMost = 48;
+
+  void add(void* slot, const char* name, bool required) {
+    symbols_[count_] = {name, nullptr};
+    slots_[count_] = slot;
+    required_[count_++] = required;
+  }
+
+  NextSymbol symbols_[kMost];
+  void* slots_[kMost];
+  bool required_[kMost];
+  size_t count_ = 0;
 };
 
-bool resolve(libdl::Dlsym real_dlsym, void* scope, PythonApi* api) {
-  Resolver look_up(real_dlsym, scope);
+bool resolve(PythonApi* api) {
+  Table look_up;
   look_up.required(api->is_initialized, "Py_IsInitialized");
   look_up.optional(api->is_finalizing, "Py_IsFinalizing");
-  if (api->is_finalizing == nullptr) {
-    look_up.required(api->is_finalizing, "_Py_IsFinalizing");
-  }
+  int (*older_is_finalizing)() = nullptr;
+  look_up.optional(older_is_finalizing, "_Py_IsFinalizing");
   look_up.required(api->this_thread_state, "PyGILState_GetThisThreadState");
   look_up.required(api->add_pending_call, "Py_AddPendingCall");
   look_up.required(api->get_version, "Py_GetVersion");
@@ -108,7 +97,9 @@ bool resolve(libdl::Dlsym real_dlsym, void* scope, PythonApi* api) {
   look_up.required(api->error_restore, "PyErr_Restore");
   look_up.required(api->main_interpreter, "PyInterpreterState_Main");
   look_up.optional(api->this_interpreter, "PyInterpreterState_Get");
-  return look_up.complete();
+  if (!look_up.find()) return false;
+  if (api->is_finalizing == nullptr) api->is_finalizing = older_is_finalizing;
+  return api->is_finalizing != nullptr;
 }
 
 // "3.11.7 (main, ...": 11, or 0 for anything but CPython 3.
@@ -125,15 +116,13 @@ bool python_find() {
   if (g_found.load(std::memory_order_acquire) != nullptr) return true;
   Search idle = Search::kIdle;
   if (!g_search.compare_exchange_strong(idle, Search::kBusy)) return false;
-  libdl::Dlsym real_dlsym = libdl::real_dlsym();
-  void* scope;
-  bool found = real_dlsym != nullptr && find_scope(real_dlsym, &scope) &&
-               resolve(real_dlsym, scope, &g_api);
+  bool found = resolve(&g_api);
   if (found) {
     g_api.minor = minor_of(g_api.get_version());
     found = g_api.minor != 0;
   }
   if (found) python_layout_prepare(&g_api);
+  if (found) pin_later(reinterpret_cast<const void*>(g_api.is_initialized));
   // Pairs with the acquire in python_api(): the table is complete.
   if (found) g_found.store(&g_api, std::memory_order_release);
   g_search.store(Search::kIdle, std::memory_order_release);

@@ -1,13 +1,9 @@
 #include "preload/ring/writer.h"
 
+#include "preload/entry/state_page.h"
+#include "preload/ring/backing.h"
 #include "preload/support/clock.h"
 #include "preload/support/raw_syscall.h"
-
-// glibc 2.18; libstdc++ uses it for thread_local objects. Unlike pthread keys it is
-// in libc on every version, and it runs while thread-local storage still lives.
-extern "C" int __cxa_thread_atexit_impl(void (*function)(void*), void* argument,
-                                        void* library);
-extern "C" void* __dso_handle __attribute__((visibility("hidden")));
 
 namespace lull {
 
@@ -15,53 +11,72 @@ constinit thread_local ThreadState t_thread = {};
 
 namespace {
 
+using abi::ChunkId;
+using abi::kChunkEvents;
+using abi::kRingChunks;
+using abi::OwnerWord;
+using abi::SegmentView;
+
+constexpr uint32_t kEventsBetweenLooks = 63;
+
 void count(std::atomic<uint64_t>& counter) {
   counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
-// A fork child that inherited this call finds another generation, and leaves the
-// parent's ring alone.
-void give_back_ring(void*) {
-  ThreadState& thread = t_thread;
-  if (thread.ring != nullptr &&
-      thread.generation == g_state->generation.load(std::memory_order_relaxed)) {
-    // Pairs with the acquire in claim_ring(): the next owner goes on from our head.
-    thread.ring->state.store(abi::RingState::kFree, std::memory_order_release);
+void raise(std::atomic<uint32_t>& value, uint32_t to) {
+  uint32_t seen = value.load(std::memory_order_relaxed);
+  while (to > seen && !value.compare_exchange_weak(seen, to)) {
   }
-  thread.ring = nullptr;
-  thread.slots = nullptr;
-  thread.generation = 0;
 }
 
-bool is_full(const abi::RingHeader& ring) {
-  return ring.head.load(std::memory_order_relaxed) -
-             ring.tail.load(std::memory_order_acquire) >=
-         abi::kRingSlots;
-}
-
-// A ring of our own, with room for the event that says so: without it the relay
-// would take what follows for the previous owner's.
-abi::RingHeader* claim_ring(const abi::SegmentView& view, uint32_t* index) {
+// The lowest free ring, so that quiet programs touch few pages. One beyond all that
+// had an owner gets its memory first.
+bool claim_ring(char* segment, OwnerWord owner, uint32_t* index) {
+  SegmentView view(segment);
+  std::atomic<uint32_t>& used = view.header().rings_used;
   for (uint32_t i = 0; i < abi::kMaxRings; ++i) {
-    abi::RingHeader& ring = view.ring(i);
-    abi::RingState free = abi::RingState::kFree;
-    if (ring.state.load(std::memory_order_relaxed) != free) continue;
-    if (!ring.state.compare_exchange_strong(free, abi::RingState::kOwned,
-                                            std::memory_order_acquire)) {
-      continue;
+    std::atomic<OwnerWord>& word = view.owner(i);
+    if (i >= used.load(std::memory_order_relaxed)) {
+      bool there =
+          back(segment, reinterpret_cast<char*>(&word), sizeof word) &&
+          back(segment, reinterpret_cast<char*>(&view.ring(i)),
+               sizeof(abi::RingHeader)) &&
+          back(segment, reinterpret_cast<char*>(view.table(i)), abi::kTableBytes);
+      if (!there) return false;
     }
-    if (!is_full(ring)) {
-      *index = i;
-      return &ring;
-    }
-    ring.state.store(abi::RingState::kFree, std::memory_order_release);
+    OwnerWord free = abi::kFreeRing;
+    if (word.load(std::memory_order_relaxed) != free) continue;
+    // Pairs with the relay's release: we go on from the head that it saw.
+    if (!word.compare_exchange_strong(free, owner, std::memory_order_acquire)) continue;
+    raise(used, i + 1);
+    *index = i;
+    return true;
   }
-  return nullptr;
+  return false;
+}
+
+// A chunk of the pool, with memory behind it. A ring that has one already leaves the
+// last ones to those that have none.
+bool take_chunk(char* segment, bool first, ChunkId* id) {
+  SegmentView view(segment);
+  std::atomic<uint32_t>& used = view.header().chunks_used;
+  uint32_t limit = first ? abi::kPoolChunks : abi::kPoolChunks - abi::kFirstChunks;
+  uint32_t next = used.load(std::memory_order_relaxed);
+  do {
+    if (next >= limit) return false;
+  } while (!used.compare_exchange_weak(next, next + 1, std::memory_order_relaxed));
+  *id = static_cast<ChunkId>(next);
+  return back(segment, reinterpret_cast<char*>(view.chunk(*id)), abi::kChunkBytes);
+}
+
+void write_into(abi::Event* chunk, uint64_t position) {
+  ThreadState& thread = t_thread;
+  thread.next = chunk + position % kChunkEvents;
+  thread.end = chunk + kChunkEvents;
 }
 
 void announce(pid_t tid) {
-  ThreadState& thread = t_thread;
-  abi::Event& event = thread.slots[thread.head % abi::kRingSlots];
+  abi::Event& event = *t_thread.next;
   event = {};
   event.start_ns = monotonic_ns();
   event.arg0 = static_cast<uint64_t>(tid);
@@ -69,39 +84,91 @@ void announce(pid_t tid) {
   commit_event();
 }
 
+// Goes on where the ring's last owner stopped.
+void adopt(char* segment, uint32_t index) {
+  SegmentView view(segment);
+  ThreadState& thread = t_thread;
+  thread.ring = &view.ring(index);
+  thread.ring_index = index;
+  thread.head = thread.ring->head.load(std::memory_order_relaxed);
+  thread.next = thread.end = nullptr;
+  if (thread.head % kChunkEvents != 0) {
+    write_into(&view.slot(index, thread.head) - thread.head % kChunkEvents,
+               thread.head);
+  }
+}
+
+bool lose_without_ring(const SegmentView& view) {
+  view.header().lost_no_ring.fetch_add(1, std::memory_order_relaxed);
+  return false;
+}
+
+// A look at 4096 owners takes 2 us: not for every event.
+bool look_again_later(const SegmentView& view) {
+  t_thread.ringless = kEventsBetweenLooks;
+  return lose_without_ring(view);
+}
+
+// A vfork child shares the thread state of its parent, and nothing else would tell the
+// relay that the ring is not the child's alone.
+bool is_borrowed_thread() {
+  StatePage* page = state_page();
+  pid_t owner = page == nullptr ? 0 : page->owner.load(std::memory_order_relaxed);
+  return owner != 0 && owner != raw_getpid();
+}
+
 }  // namespace
 
 bool take_ring(char* segment) {
-  abi::SegmentView view(segment);
-  uint32_t index = 0;
-  abi::RingHeader* ring = claim_ring(view, &index);
-  if (ring == nullptr) {
-    view.header().lost_no_ring.fetch_add(1, std::memory_order_relaxed);
-    return false;
-  }
-  pid_t tid = raw_gettid();
+  SegmentView view(segment);
   ThreadState& thread = t_thread;
-  thread.ring = ring;
-  thread.slots = view.slots(index);
-  thread.head = ring->head.load(std::memory_order_relaxed);
-  thread.cached_tail = ring->tail.load(std::memory_order_acquire);
-  thread.generation = g_state->generation.load(std::memory_order_relaxed);
-  ring->tid.store(static_cast<uint32_t>(tid), std::memory_order_relaxed);
-  announce(tid);
-  // The call allocates. The main thread ends with the process and does without, so
-  // that it can take its ring anywhere, inside an allocator too.
-  if (tid != raw_getpid()) {
-    __cxa_thread_atexit_impl(give_back_ring, nullptr, &__dso_handle);
+  if (thread.ringless != 0) {
+    --thread.ringless;
+    return lose_without_ring(view);
   }
+  if (is_borrowed_thread()) return lose_without_ring(view);
+  pid_t tid = raw_gettid();
+  uint32_t taking = view.header().rings_taken.fetch_add(1, std::memory_order_relaxed);
+  OwnerWord owner = abi::owner_word(taking, static_cast<uint32_t>(tid));
+  uint32_t index = 0;
+  if (!claim_ring(segment, owner, &index)) return look_again_later(view);
+  adopt(segment, index);
+  // With room for the event that says whose ring it is: without it the relay would take
+  // what follows for the previous owner's.
+  if (thread.next == thread.end && !open_chunk(segment)) {
+    view.owner(index).store(abi::kFreeRing, std::memory_order_release);
+    return look_again_later(view);
+  }
+  thread.generation = g_state->generation.load(std::memory_order_relaxed);
+  announce(tid);
   return true;
 }
 
-bool refresh_tail() {
+bool open_chunk(char* segment) {
+  SegmentView view(segment);
   ThreadState& thread = t_thread;
+  abi::RingHeader& ring = *thread.ring;
+  std::atomic<ChunkId>* table = view.table(thread.ring_index);
+  uint64_t number = thread.head / kChunkEvents;
+  uint64_t oldest = ring.oldest.load(std::memory_order_relaxed);
   // Pairs with the relay's release: it has copied what we are about to overwrite.
-  thread.cached_tail = thread.ring->tail.load(std::memory_order_acquire);
-  if (thread.head - thread.cached_tail < abi::kRingSlots) return true;
-  count(thread.ring->lost);
+  uint64_t tail = ring.tail.load(std::memory_order_acquire);
+  ChunkId id = 0;
+  if (oldest < number && (oldest + 1) * kChunkEvents <= tail) {
+    id = table[oldest % kRingChunks].load(std::memory_order_relaxed);
+    ring.oldest.store(oldest + 1, std::memory_order_relaxed);
+  } else if (number - oldest >= kRingChunks ||
+             !take_chunk(segment, number == oldest, &id)) {
+    return false;
+  }
+  table[number % kRingChunks].store(id, std::memory_order_relaxed);
+  write_into(view.chunk(id), thread.head);
+  return true;
+}
+
+bool open_chunk_or_lose(char* segment) {
+  if (open_chunk(segment)) return true;
+  count(t_thread.ring->lost);
   return false;
 }
 

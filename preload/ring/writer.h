@@ -16,14 +16,16 @@ struct ThreadState {
   uint32_t watched;     // host waits of this thread are reported: it launches
                         // GPU work or it is the main thread of Python
   abi::RingHeader* ring;
-  abi::Event* slots;
+  abi::Event* next;          // where the next event goes; `end`: a chunk must be opened
+  abi::Event* end;           // of the chunk that is open
   uint64_t head;             // private copy of ring->head
-  uint64_t cached_tail;      // last tail seen; refreshed only when the ring looks full
   uintptr_t guard;           // hooks/guard.h: frame of the outermost hook, 0 = none
   uint64_t last_launch_ns;   // end of this thread's last launch, 0 = none yet
+  uint32_t ring_index;       // which of the segment's rings it is
   uint32_t tick;             // counts hooks, for the self-cost sampler
   uint32_t allocation_tick;  // counts tensor allocations, for thinning
   uint32_t judged;           // generation for which `watched` was last decided
+  uint32_t ringless;         // events until it looks for a ring again
 };
 static_assert(sizeof(ThreadState) <= 128);
 
@@ -32,11 +34,18 @@ static_assert(sizeof(ThreadState) <= 128);
 extern constinit thread_local ThreadState t_thread
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-// Takes a ring for this thread; false when none is left (counts lost_no_ring).
+// Takes a ring for this thread; false when none is left, or no chunk for it (counts
+// lost_no_ring). Plain stores and system calls that cannot block: neither the heap nor
+// the loader is asked, so any thread may take its ring anywhere.
 __attribute__((cold, noinline)) bool take_ring(char* segment);
 
-// The ring is full as far as we know: look again, else count the loss.
-__attribute__((cold, noinline)) bool refresh_tail();
+// Opens the next chunk of the ring, one that was read or one of the pool. False, and
+// nothing counted: there is none now. Once in 170 events: 20 ns for one that was read,
+// 1.5 us for one of the pool (two pages).
+__attribute__((cold, noinline)) bool open_chunk(char* segment);
+
+// The same for an event, which is counted as lost without one.
+__attribute__((cold, noinline)) bool open_chunk_or_lose(char* segment);
 
 // Where to write the next event, or nullptr (counted as lost). The caller fills
 // all fields, then calls commit_event(). Wait-free; reserve, fill and commit take
@@ -48,15 +57,16 @@ inline abi::Event* reserve_event(char* segment) {
           0)) {
     if (!take_ring(segment)) return nullptr;
   }
-  if (__builtin_expect(thread.head - thread.cached_tail >= abi::kRingSlots, 0)) {
-    if (!refresh_tail()) return nullptr;
+  if (__builtin_expect(thread.next == thread.end, 0)) {
+    if (!open_chunk_or_lose(segment)) return nullptr;
   }
-  return &thread.slots[thread.head % abi::kRingSlots];
+  return thread.next;
 }
 
 // Publishes the event last reserved. Pairs with the relay's acquire of head.
 inline void commit_event() {
   ThreadState& thread = t_thread;
+  ++thread.next;
   thread.ring->head.store(++thread.head, std::memory_order_release);
 }
 

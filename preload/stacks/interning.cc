@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "preload/ring/backing.h"
+
 namespace lull {
 namespace {
 
@@ -79,6 +81,11 @@ void copy(void* to, const void* from, size_t size) {
   }
 }
 
+// Reading a page makes the system find memory for it, too.
+bool is_there(char* segment, const void* at, size_t size) {
+  return back_once(segment, at, size);
+}
+
 // Not a Ref: the arena is smaller than 16 times this.
 constexpr abi::Ref kCrowded = UINT32_MAX;
 
@@ -90,6 +97,7 @@ abi::Ref find(char* segment, uint64_t hash, Accept accept) {
   std::atomic<uint64_t>* index = view.index();
   uint32_t at = static_cast<uint32_t>(hash) & kIndexMask;
   for (uint32_t probe = 0; probe < kMaxProbes; ++probe, at = (at + 1) & kIndexMask) {
+    if (!is_there(segment, &index[at], sizeof index[at])) return kCrowded;
     // Pairs with the release in publish(): behind a slot the entry is complete.
     uint64_t slot = index[at].load(std::memory_order_acquire);
     if (slot == 0) return 0;
@@ -116,7 +124,8 @@ abi::Ref allocate(char* segment, size_t bytes) {
     if (size > abi::kArenaSize - start) return 0;
   } while (!used.compare_exchange_weak(at, static_cast<uint32_t>(start + size),
                                        std::memory_order_relaxed));
-  return start / 16;
+  char* begin = abi::SegmentView(segment).arena() + start;
+  return is_there(segment, begin, size) ? start / 16 : 0;
 }
 
 // Makes a finished entry findable. find() saw an empty slot; should other threads

@@ -21,16 +21,20 @@
 //    there; none of ours is entered twice on a thread (guard.h).
 #include "preload/stacks/native.h"
 
+#include <gnu/libc-version.h>
 #include <string.h>
 
 #include <atomic>
 
+#include "preload/entry/state.h"
+#include "preload/hooks/record.h"
 #include "preload/stacks/interning.h"
 #include "preload/stacks/libunwind_calls.h"
 #include "preload/stacks/stacks.h"
 #include "preload/support/libdl.h"
 #include "preload/support/own_code.h"
 #include "preload/support/raw_syscall.h"
+#include "preload/support/symbols.h"
 
 namespace lull {
 namespace {
@@ -103,7 +107,27 @@ void load_library() {
   g_backtrace.store(unwind, std::memory_order_release);
 }
 
+// glibc 2.32 and later say so; before that we do not know.
+bool is_single_threaded() {
+  static const char* const flag = static_cast<const char*>(symbol_beside(
+      reinterpret_cast<const void*>(&gnu_get_libc_version), "__libc_single_threaded"));
+  return flag != nullptr && *flag != 0;
+}
+
+void describe(char* segment) {
+  abi::NativeStackState state = abi::NativeStackState::kUnknown;
+  if (g_backtrace.load(std::memory_order_relaxed) != nullptr) {
+    state = abi::NativeStackState::kOn;
+  } else if (g_tried.load(std::memory_order_relaxed)) {
+    state = abi::NativeStackState::kNoLibrary;
+  }
+  abi::SegmentView(segment).header().native_stacks.store(static_cast<uint32_t>(state),
+                                                         std::memory_order_relaxed);
+}
+
 }  // namespace
+
+std::atomic<bool> g_stacks_wanted{false};
 
 void stacks_load() {
   if (g_tried.exchange(true, std::memory_order_relaxed)) return;
@@ -111,17 +135,28 @@ void stacks_load() {
   load_library();
 }
 
-void native_prepare(char* segment) {
+void stacks_load_late() {
+  if (!g_stacks_wanted.exchange(false, std::memory_order_relaxed)) return;
+  ErrnoKeeper keep_errno;
   stacks_load();
+  if (g_state->mode.load(std::memory_order_acquire) == Mode::kRecording) {
+    describe(g_state->segment.load(std::memory_order_relaxed));
+  }
+}
+
+void native_prepare(char* segment) {
+  if (!g_tried.load(std::memory_order_relaxed)) {
+    if (is_single_threaded()) {
+      stacks_load();
+    } else {
+      g_stacks_wanted.store(true, std::memory_order_relaxed);
+    }
+  }
   // No thread of a fork child can be inside yet: a count is the parent's.
   if (g_inside.load(std::memory_order_relaxed) != 0 && g_loaded_by != raw_getpid()) {
     g_backtrace.store(nullptr, std::memory_order_relaxed);
   }
-  bool on = g_backtrace.load(std::memory_order_relaxed) != nullptr;
-  abi::SegmentView(segment).header().native_stacks.store(
-      static_cast<uint32_t>(on ? abi::NativeStackState::kOn
-                               : abi::NativeStackState::kNoLibrary),
-      std::memory_order_relaxed);
+  describe(segment);
 }
 
 abi::Ref native_stack(char* segment, int skip) {

@@ -3,8 +3,8 @@
 
 namespace lull {
 
-// Cold: loads libunwind on the first call, and says in the segment's header
-// whether there will be native stacks.
+// Cold: says in the segment's header whether there will be native stacks, and sees to
+// it that stacks_load_if_wanted() loads libunwind if nobody has tried yet.
 void native_prepare(char* segment);
 
 }  // namespace lull

@@ -5,6 +5,8 @@
 // call of a thread (libunwind's cache); python_* never do.
 #pragma once
 
+#include <atomic>
+
 #include "preload/abi/segment.h"
 
 namespace lull {
@@ -21,8 +23,21 @@ abi::Ref native_stack(char* segment, int skip);
 // The same, also when the governor said to do without.
 abi::Ref unthinned_native_stack(char* segment, int skip);
 
-// Cold, when recording starts: finds libunwind and CPython's tables.
-void stacks_load();  // its slow half, once: libunwind
+// Cold, when recording starts: finds CPython's tables. Any thread.
 void stacks_prepare(char* segment);
+
+// Loads libunwind, once. It asks the loader, so not on a hooked path: in the
+// constructor, in a call that asks the loader itself, in a process of one thread. A
+// thread in the middle of anything else may be waited for by one that has the loader.
+void stacks_load();
+
+// The same if recording has begun without it.
+extern std::atomic<bool> g_stacks_wanted __attribute__((visibility("hidden")));
+__attribute__((cold, noinline)) void stacks_load_late();
+inline void stacks_load_if_wanted() {
+  if (__builtin_expect(g_stacks_wanted.load(std::memory_order_relaxed), 0)) {
+    stacks_load_late();
+  }
+}
 
 }  // namespace lull

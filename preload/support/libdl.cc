@@ -12,13 +12,11 @@
 // Weak: without libdl they are null, and LD_BIND_NOW does not end the process.
 extern "C" {
 __attribute__((weak)) void* lull_dlopen(const char*, int);
-__attribute__((weak)) int lull_dlclose(void*);
 __attribute__((weak)) char* lull_dlerror();
 __attribute__((weak)) void* lull_dlvsym(void*, const char*, const char*);
 __attribute__((weak)) int lull_dladdr1(const void*, Dl_info*, void**, int);
 }
 asm(".symver lull_dlopen, dlopen@" LULL_LIBDL_VERSION);
-asm(".symver lull_dlclose, dlclose@" LULL_LIBDL_VERSION);
 asm(".symver lull_dlerror, dlerror@" LULL_LIBDL_VERSION);
 asm(".symver lull_dlvsym, dlvsym@" LULL_LIBDL_VERSION);
 asm(".symver lull_dladdr1, dladdr1@" LULL_DLADDR1_VERSION);
@@ -68,7 +66,10 @@ bool available() {
 }
 
 void* open(const char* path, int flags) { return lull_dlopen(path, flags); }
-int close(void* handle) { return lull_dlclose(handle); }
+int close(void* handle) {
+  Dlclose real = real_dlclose();
+  return real != nullptr ? real(handle) : -1;
+}
 char* error() { return lull_dlerror(); }
 void* versioned_symbol(void* handle, const char* name, const char* version) {
   return lull_dlvsym(handle, name, version);
@@ -81,6 +82,18 @@ Dlsym real_dlsym() {
   if (!available()) return nullptr;
   void* handle = loaded_late() ? RTLD_DEFAULT : RTLD_NEXT;
   found = reinterpret_cast<Dlsym>(lull_dlvsym(handle, "dlsym", LULL_LIBDL_VERSION));
+  known.store(found, std::memory_order_relaxed);
+  return found;
+}
+
+// By its name alone it would be our own hook.
+Dlclose real_dlclose() {
+  static std::atomic<Dlclose> known{nullptr};
+  Dlclose found = known.load(std::memory_order_relaxed);
+  if (__builtin_expect(found != nullptr, 1)) return found;
+  if (!available()) return nullptr;
+  void* handle = loaded_late() ? RTLD_DEFAULT : RTLD_NEXT;
+  found = reinterpret_cast<Dlclose>(lull_dlvsym(handle, "dlclose", LULL_LIBDL_VERSION));
   known.store(found, std::memory_order_relaxed);
   return found;
 }

@@ -34,6 +34,10 @@ void* versioned_symbol(void* handle, const char* name, const char* version);
 using Dlsym = void* (*)(void*, const char*);
 Dlsym real_dlsym();
 
+// Likewise; close() calls it.
+using Dlclose = int (*)(void*);
+Dlclose real_dlclose();
+
 // True when this library came in by a dlopen, behind libc, and not with the program:
 // then it stands in nobody's scope, and "after us" means nothing.
 bool loaded_late();

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <initializer_list>
 
@@ -29,6 +31,18 @@ inline int raw_poll_one(int fd, short events, uint64_t timeout_ns) {
   pollfd entry = {fd, events, 0};
   timespec timeout = timespec_of(timeout_ns);
   return static_cast<int>(syscall(SYS_ppoll, &entry, 1, &timeout, nullptr, 0));
+}
+
+// Until `word` is no longer `value`, for a while at most; may end sooner.
+inline void raw_futex_wait(std::atomic<uint32_t>* word, uint32_t value,
+                           uint64_t timeout_ns) {
+  timespec timeout = timespec_of(timeout_ns);
+  syscall(SYS_futex, word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, value, &timeout, nullptr,
+          0);
+}
+inline void raw_futex_wake_all(std::atomic<uint32_t>* word) {
+  syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT32_MAX, nullptr, nullptr,
+          0);
 }
 
 // Blocks every signal that another could send, for the life of the object. What a

@@ -40,18 +40,25 @@ void Overwrite(char* where, std::string_view bytes) {
   memcpy(where, bytes.data(), bytes.size());
 }
 
-// Input: arena_used, ring headers, the first slots of each ring, the arena.
+// Input: arena_used, rings_used, ring headers, the first chunk of each ring's table,
+// the first slots of the first chunks, the arena.
 void FillSegment(std::string_view input, FakeSegment* segment) {
   abi::SegmentView view = segment->view();
   uint32_t used = 0;
   Overwrite(reinterpret_cast<char*>(&used), Take(&input, sizeof(used)));
   view.header().arena_used = used;
+  Overwrite(reinterpret_cast<char*>(&used), Take(&input, sizeof(used)));
+  view.header().rings_used = used;
   for (uint32_t i = 0; i < kRings; ++i) {
     Overwrite(reinterpret_cast<char*>(&view.ring(i)),
               Take(&input, sizeof(abi::RingHeader)));
   }
   for (uint32_t i = 0; i < kRings; ++i) {
-    Overwrite(reinterpret_cast<char*>(view.slots(i)),
+    Overwrite(reinterpret_cast<char*>(view.table(i)),
+              Take(&input, sizeof(abi::ChunkId)));
+  }
+  for (abi::ChunkId i = 0; i < kRings; ++i) {
+    Overwrite(reinterpret_cast<char*>(view.chunk(i)),
               Take(&input, kSlots * sizeof(abi::Event)));
   }
   Overwrite(view.arena(), Take(&input, kArenaBytes));
@@ -62,11 +69,16 @@ std::string SegmentSeed(const FakeSegment& segment) {
   abi::SegmentView view = segment.view();
   uint32_t used = view.header().arena_used;
   std::string seed(reinterpret_cast<char*>(&used), sizeof(used));
+  used = view.header().rings_used;
+  seed.append(reinterpret_cast<char*>(&used), sizeof(used));
   for (uint32_t i = 0; i < kRings; ++i) {
     seed.append(reinterpret_cast<char*>(&view.ring(i)), sizeof(abi::RingHeader));
   }
   for (uint32_t i = 0; i < kRings; ++i) {
-    seed.append(reinterpret_cast<char*>(view.slots(i)), kSlots * sizeof(abi::Event));
+    seed.append(reinterpret_cast<char*>(view.table(i)), sizeof(abi::ChunkId));
+  }
+  for (abi::ChunkId i = 0; i < kRings; ++i) {
+    seed.append(reinterpret_cast<char*>(view.chunk(i)), kSlots * sizeof(abi::Event));
   }
   seed.append(view.arena(), kArenaBytes);
   return seed;
@@ -254,7 +266,7 @@ void FuzzSegment(std::string_view input) {
     if (all) break;
   }
   for (const auto& [key, ring] : state.rings) {
-    Require(ring.lost_relay <= abi::kRingSlots || ring.lost_relay <= ring.end);
+    Require(ring.lost_relay <= abi::kRingEvents || ring.lost_relay <= ring.end);
   }
 }
 

@@ -82,12 +82,11 @@ class Shim {
 std::map<std::string, int> EventsOf(const FakeRelay::Target& target) {
   abi::SegmentView view(target.segment);
   std::map<std::string, int> events;
-  for (uint32_t i = 0; i < abi::kMaxRings; ++i) {
+  for (uint32_t i = 0; i < view.header().rings_used; ++i) {
     const abi::RingHeader& ring = view.ring(i);
     uint64_t head = ring.head.load(std::memory_order_acquire);
-    for (uint64_t at = head > abi::kRingSlots ? head - abi::kRingSlots : 0; at < head;
-         ++at) {
-      const abi::Event& event = view.slots(i)[at % abi::kRingSlots];
+    for (uint64_t at = 0; at < head; ++at) {
+      const abi::Event& event = view.slot(i, at);
       if (event.api != 0) ++events[abi::hook_name(event.api)];
     }
   }

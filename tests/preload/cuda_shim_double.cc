@@ -22,19 +22,21 @@ constinit thread_local ThreadState t_thread
     __attribute__((tls_model("initial-exec"))){};
 
 bool take_ring(char* segment) {
-  abi::SegmentView view(segment);
   uint32_t index = g_next_ring++ % abi::kMaxRings;
-  t_thread.ring = &view.ring(index);
-  t_thread.slots = view.slots(index);
-  t_thread.head = t_thread.cached_tail = 0;
+  t_thread.ring = &abi::SegmentView(segment).ring(index);
+  t_thread.ring_index = index;
+  t_thread.head = 0;
   t_thread.generation = g_state->generation.load();
+  return open_chunk(segment);
+}
+// As with a reader that always keeps up: one chunk for each ring, over and over.
+bool open_chunk(char* segment) {
+  auto id = static_cast<abi::ChunkId>(t_thread.ring_index % abi::kPoolChunks);
+  t_thread.next = abi::SegmentView(segment).chunk(id);
+  t_thread.end = t_thread.next + abi::kChunkEvents;
   return true;
 }
-// As with a reader that always keeps up.
-bool refresh_tail() {
-  t_thread.cached_tail = t_thread.head;
-  return true;
-}
+bool open_chunk_or_lose(char* segment) { return open_chunk(segment); }
 char* try_start_recording(Trigger) { return nullptr; }
 std::atomic<uint64_t> g_gpu_deadline{UINT64_MAX};
 std::atomic<uint32_t> g_gpu_restless{0};
@@ -46,6 +48,8 @@ bool has_python() { return false; }
 bool python_poll_install() { return true; }
 void step_hook_poll(uint64_t) {}
 void slots_follow() {}
+std::atomic<bool> g_stacks_wanted{false};
+void stacks_load_late() {}
 
 // Each of them spoils errno, as a careless implementation might.
 abi::Ref python_stack(char*) {
@@ -73,7 +77,8 @@ DOUBLE_EXPORT void double_set_mode(lull::Mode mode) {
 DOUBLE_EXPORT char* double_segment() { return lull::g_double_state.segment; }
 DOUBLE_EXPORT uint64_t double_event_count() { return lull::t_thread.head; }
 DOUBLE_EXPORT lull::abi::Event double_event(uint64_t position) {
-  return lull::t_thread.slots[position % lull::abi::kRingSlots];
+  lull::abi::Event* chunk = lull::t_thread.end - lull::abi::kChunkEvents;
+  return chunk[position % lull::abi::kChunkEvents];
 }
 DOUBLE_EXPORT bool double_thread_is_watched() { return lull::t_thread.watched != 0; }
 

@@ -6,7 +6,9 @@ set(hooks ${PROJECT_SOURCE_DIR}/preload/hooks)
 add_library(lull_cuda_hooks SHARED cuda_shim_double.cc
   ${PROJECT_SOURCE_DIR}/preload/support/libdl.cc
   ${PROJECT_SOURCE_DIR}/preload/support/loaded_object.cc
-  ${hooks}/copy.cc ${hooks}/cuda_record.cc ${hooks}/dlsym.cc ${hooks}/driver_entry.cc
+  ${PROJECT_SOURCE_DIR}/preload/support/pins.cc
+  ${PROJECT_SOURCE_DIR}/preload/support/symbols.cc
+  ${hooks}/copy.cc ${hooks}/cuda_record.cc ${hooks}/dlclose.cc ${hooks}/dlsym.cc ${hooks}/driver_entry.cc
   ${hooks}/launch.cc ${hooks}/memory.cc ${hooks}/pointer_kind.cc ${hooks}/real.cc
   ${hooks}/sync.cc ${hooks}/wrapper_table.cc)
 lull_warnings(lull_cuda_hooks)

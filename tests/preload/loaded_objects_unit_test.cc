@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "preload/support/loaded_object.h"
-#include "preload/support/next_symbol.h"
+#include "preload/support/symbols.h"
 
 namespace lull {
 namespace {

@@ -85,12 +85,12 @@ struct Waits {
 Waits waits_of(const FakeRelay::Target& target) {
   abi::SegmentView view(target.segment);
   Waits waits;
-  for (uint32_t i = 0; i < abi::kMaxRings; ++i) {
+  for (uint32_t i = 0; i < view.header().rings_used; ++i) {
     const abi::RingHeader& ring = view.ring(i);
     waits.short_waits += ring.short_waits;
     waits.lost += ring.lost;
     for (uint64_t at = 0; at < ring.head; ++at) {
-      const abi::Event& event = view.slots(i)[at];
+      const abi::Event& event = view.slot(i, at);
       if (event.type == abi::EventType::kThreadStart) waits.threads.insert(event.arg0);
       if (event.type == abi::EventType::kHostWait) waits.events.push_back(event);
     }

@@ -23,6 +23,7 @@ namespace lull {
 namespace {
 State g_probe_state;
 std::atomic<uint32_t> g_next_ring;
+std::atomic<uint32_t> g_next_chunk;
 std::atomic<uint32_t> g_start_attempts;
 }  // namespace
 State* g_state = &g_probe_state;
@@ -35,13 +36,25 @@ bool take_ring(char* segment) {
   if (ring >= abi::kMaxRings) return false;
   t_thread.generation = g_state->generation.load();
   t_thread.ring = &view.ring(ring);
-  t_thread.slots = view.slots(ring);
+  t_thread.ring_index = ring;
   t_thread.head = 0;
-  t_thread.cached_tail = 0;
+  return open_chunk(segment);
+}
+
+// As long as there are any; nobody reads, and none is used again.
+bool open_chunk(char* segment) {
+  uint32_t id = g_next_chunk.fetch_add(1);
+  if (id >= abi::kPoolChunks) return false;
+  abi::SegmentView view(segment);
+  uint64_t number = t_thread.head / abi::kChunkEvents;
+  view.table(t_thread.ring_index)[number % abi::kRingChunks] =
+      static_cast<abi::ChunkId>(id);
+  t_thread.next = view.chunk(static_cast<abi::ChunkId>(id));
+  t_thread.end = t_thread.next + abi::kChunkEvents;
   return true;
 }
 
-bool refresh_tail() { return false; }
+bool open_chunk_or_lose(char* segment) { return open_chunk(segment); }
 void gpu_step_boundary(char*) {}
 
 // Only counted: the tests start by themselves.
@@ -70,6 +83,7 @@ PROBE int probe_start() {
   abi::SegmentView view(base);
   view.control().armed.store(1);
   python_find();
+  stacks_load();
   stacks_prepare(view.base());
   g_next_ring.store(0);
   g_state->segment.store(view.base());
@@ -128,7 +142,7 @@ PROBE uint64_t probe_event_count(uint32_t ring) {
   return abi::SegmentView(segment()).ring(ring).head;
 }
 PROBE const abi::Event* probe_event(uint32_t ring, uint64_t position) {
-  return &abi::SegmentView(segment()).slots(ring)[position % abi::kRingSlots];
+  return &abi::SegmentView(segment()).slot(ring, position);
 }
 
 // python_stack() on a thread that no interpreter knows.

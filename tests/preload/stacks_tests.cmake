@@ -3,11 +3,12 @@
 set(shim ${PROJECT_SOURCE_DIR}/preload)
 set(lull_probe_sources stacks_probe.cc
   ${shim}/python/find.cc ${shim}/python/gc_hook.cc ${shim}/python/main_thread.cc ${shim}/python/step_hook.cc
-  ${shim}/stacks/interning.cc ${shim}/stacks/layouts/debug_offsets.cc
+  ${shim}/ring/backing.cc ${shim}/stacks/interning.cc ${shim}/stacks/layouts/debug_offsets.cc
   ${shim}/stacks/libunwind_calls.cc ${shim}/stacks/native.cc ${shim}/stacks/prepare.cc ${shim}/stacks/python_frames.cc
   ${shim}/stacks/python_layout.cc ${shim}/stacks/python_objects.cc
   ${shim}/entry/process_kind.cc ${shim}/entry/settings.cc ${shim}/steps/boundary.cc
-  ${shim}/steps/nvtx.cc ${shim}/support/libdl.cc ${shim}/support/loaded_object.cc)
+  ${shim}/steps/nvtx.cc ${shim}/support/libdl.cc ${shim}/support/loaded_object.cc
+  ${shim}/support/pins.cc ${shim}/support/symbols.cc)
 add_library(lull_stacks_probe MODULE ${lull_probe_sources})
 add_library(lull_torch_probe MODULE ${lull_probe_sources} ${shim}/hooks/torch_memory.cc
   ${shim}/hooks/torch_original.cc ${shim}/hooks/torch_scalar.cc)
@@ -29,7 +30,8 @@ function(lull_probe_test name label)
 endfunction()
 
 lull_test(interning_unit_test LABEL unit
-  SOURCES interning_unit_test.cc ${shim}/stacks/interning.cc LIBRARIES Threads::Threads)
+  SOURCES interning_unit_test.cc ${shim}/stacks/interning.cc ${shim}/ring/backing.cc
+  LIBRARIES Threads::Threads)
 lull_test(python_layout_unit_test LABEL unit
   SOURCES python_layout_unit_test.cc ${shim}/stacks/python_objects.cc
     ${shim}/stacks/layouts/debug_offsets.cc)

@@ -86,7 +86,7 @@ TEST(ValidateBatch, RefusesValuesOutOfRange) {
   ExpectBad("type", [](Batch& b) { Events(b).set_type(0, 258); });
   ExpectBad("flags", [](Batch& b) { Events(b).set_flags(0, 1 << 16); });
   ExpectBad("api", [](Batch& b) { Events(b).set_api(0, 70000); });
-  ExpectBad("rings.ring", [](Batch& b) { b.mutable_rings(0)->set_ring(5000); });
+  ExpectBad("rings.ring", [](Batch& b) { b.mutable_rings(0)->set_ring(70'000); });
   ExpectBad("counters.rings", [](Batch& b) {
     b.mutable_counters(0)->mutable_rings(0)->set_committed(UINT64_MAX);
   });

@@ -8,7 +8,7 @@ namespace lull::test {
 namespace {
 
 constexpr uint32_t kCuptiRing = 1;
-constexpr uint32_t kRelayRing = 1000;
+constexpr uint32_t kRelayRing = 65535;
 constexpr uint32_t kOff = 0, kWarmUp = 1, kActive = 2;
 
 class Maker {

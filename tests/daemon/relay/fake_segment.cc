@@ -36,12 +36,41 @@ FakeSegment::~FakeSegment() { munmap(base_, abi::kSegmentSize); }
 bool FakeSegment::Commit(uint32_t ring, const abi::Event& event) {
   abi::RingHeader& header = view().ring(ring);
   uint64_t head = header.head.load(std::memory_order_relaxed);
-  if (head - header.tail.load(std::memory_order_acquire) >= abi::kRingSlots) {
+  if (head == 0) Take(ring);
+  if (head % abi::kChunkEvents == 0 && !OpenChunk(ring, head / abi::kChunkEvents)) {
     header.lost.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
-  view().slots(ring)[head % abi::kRingSlots] = event;
+  view().slot(ring, head) = event;
   header.head.store(head + 1, std::memory_order_release);
+  return true;
+}
+
+void FakeSegment::Take(uint32_t ring) {
+  auto tid = static_cast<uint32_t>(getpid());
+  abi::OwnerWord nobody = abi::kFreeRing;
+  view().owner(ring).compare_exchange_strong(nobody, abi::owner_word(1, tid));
+  std::atomic<uint32_t>& used = view().header().rings_used;
+  for (uint32_t seen = used; seen <= ring;) used.compare_exchange_weak(seen, ring + 1);
+}
+
+bool FakeSegment::OpenChunk(uint32_t ring, uint64_t number) {
+  abi::RingHeader& header = view().ring(ring);
+  std::atomic<abi::ChunkId>* table = view().table(ring);
+  uint64_t oldest = header.oldest;
+  uint64_t tail = header.tail.load(std::memory_order_acquire);
+  abi::ChunkId id = 0;
+  if (oldest < number && (oldest + 1) * abi::kChunkEvents <= tail) {
+    id = table[oldest % abi::kRingChunks];
+    header.oldest = oldest + 1;
+  } else if (number - oldest < abi::kRingChunks) {
+    uint32_t next = view().header().chunks_used.fetch_add(1);
+    if (next >= abi::kPoolChunks) return false;
+    id = static_cast<abi::ChunkId>(next);
+  } else {
+    return false;
+  }
+  table[number % abi::kRingChunks] = id;
   return true;
 }
 

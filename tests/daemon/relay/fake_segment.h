@@ -41,6 +41,8 @@ class FakeSegment {
   bool Handshake(const std::string& socket_path);
 
  private:
+  void Take(uint32_t ring);
+  bool OpenChunk(uint32_t ring, uint64_t number);
   abi::Ref Allocate(size_t bytes);
   template <typename T>
   abi::Ref AddFixed(abi::EntryKind kind, T entry);

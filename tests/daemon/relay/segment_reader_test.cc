@@ -21,16 +21,17 @@ abi::CodeEntry* CodeAt(FakeSegment* segment, abi::Ref ref) {
   return reinterpret_cast<abi::CodeEntry*>(segment->view().entry(ref));
 }
 
-TEST(SegmentReader, CopiesEventsAcrossTheEndOfTheRing) {
+TEST(SegmentReader, CopiesEventsAcrossTheEndsOfChunks) {
   FakeSegment segment;
   SegmentReader reader(segment.base());
   uint64_t next = 0;
-  std::vector<abi::Event> events(abi::kRingSlots);
-  for (uint64_t i = 0; i < 3 * abi::kRingSlots; ++i) {
+  std::vector<abi::Event> events(abi::kRingEvents);
+  for (uint64_t i = 0; i < 3 * abi::kRingEvents; ++i) {
     ASSERT_TRUE(segment.Commit(5, MakeEvent(abi::EventType::kLaunch, i)));
     if (i % 1000 != 999) continue;
     uint64_t head = *reader.CommittedHead(5, next);
-    reader.CopyEvents(5, next, static_cast<uint32_t>(head - next), events.data());
+    ASSERT_TRUE(
+        reader.CopyEvents(5, next, static_cast<uint32_t>(head - next), events.data()));
     for (uint64_t k = next; k < head; ++k) ASSERT_EQ(events[k - next].arg0, k);
     next = head;
     reader.Release(5, next);
@@ -48,10 +49,11 @@ TEST(SegmentReader, SeesOnlyWholeEventsOfAWriterOnAnotherThread) {
       if (segment.Commit(0, event)) ++i;
     }
   });
-  std::vector<abi::Event> events(abi::kRingSlots);
+  std::vector<abi::Event> events(abi::kRingEvents);
   for (uint64_t next = 0; next < kEvents;) {
     uint64_t head = *reader.CommittedHead(0, next);
-    reader.CopyEvents(0, next, static_cast<uint32_t>(head - next), events.data());
+    ASSERT_TRUE(
+        reader.CopyEvents(0, next, static_cast<uint32_t>(head - next), events.data()));
     for (uint64_t k = next; k < head; ++k) {
       const abi::Event& event = events[k - next];
       ASSERT_TRUE(event.arg0 == k && event.arg1 == k && event.duration_ns == k &&
@@ -63,14 +65,41 @@ TEST(SegmentReader, SeesOnlyWholeEventsOfAWriterOnAnotherThread) {
   writer.join();
 }
 
+TEST(SegmentReader, KnowsAChunkThatIsNone) {
+  FakeSegment segment;
+  SegmentReader reader(segment.base());
+  ASSERT_TRUE(segment.Commit(0, MakeEvent(abi::EventType::kLaunch, 1)));
+  abi::Event event;
+  EXPECT_TRUE(reader.CopyEvents(0, 0, 1, &event));
+  segment.view().table(0)[0] = abi::kPoolChunks;
+  EXPECT_FALSE(reader.CopyEvents(0, 0, 1, &event));
+}
+
+TEST(SegmentReader, BelievesInNoMoreRingsThanThereAre) {
+  FakeSegment segment;
+  segment.view().header().rings_used = ~0u;
+  EXPECT_EQ(SegmentReader(segment.base()).RingsUsed(), abi::kMaxRings);
+}
+
+TEST(SegmentReader, FreesARingOnlyForTheOwnerItIsToldOf) {
+  FakeSegment segment;
+  SegmentReader reader(segment.base());
+  segment.view().owner(3) = abi::owner_word(8, 77);
+  EXPECT_FALSE(reader.FreeRing(3, abi::owner_word(7, 77)));
+  EXPECT_EQ(reader.Owner(3), abi::owner_word(8, 77));
+  EXPECT_TRUE(reader.FreeRing(3, abi::owner_word(8, 77)));
+  EXPECT_EQ(reader.Owner(3), abi::kFreeRing);
+}
+
 TEST(SegmentReader, KnowsAnImpossibleHead) {
   FakeSegment segment;
   SegmentReader reader(segment.base());
-  segment.view().ring(0).head = abi::kRingSlots;
+  segment.view().ring(0).head = abi::kRingEvents;
   EXPECT_TRUE(reader.CommittedHead(0, 0).has_value());
-  segment.view().ring(0).head = abi::kRingSlots + 1;
+  segment.view().ring(0).head = abi::kRingEvents + 1;
   EXPECT_FALSE(reader.CommittedHead(0, 0).has_value()) << "more than the ring holds";
-  EXPECT_FALSE(reader.CommittedHead(0, abi::kRingSlots + 2).has_value()) << "backwards";
+  EXPECT_FALSE(reader.CommittedHead(0, abi::kRingEvents + 2).has_value())
+      << "backwards";
   segment.view().ring(0).head = ~uint64_t{0};
   EXPECT_FALSE(reader.CommittedHead(0, 0).has_value());
 }

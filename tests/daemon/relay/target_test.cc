@@ -24,10 +24,10 @@ class TargetTest : public ::testing::Test {
  protected:
   void SetUp() override { Open({}); }
 
-  void Open(const TargetOptions& options) {
+  void Open(const TargetOptions& options, pid_t pid = getpid()) {
     lull::v1::ProcessInfo info;
     info.set_key(1);
-    info.set_pid(static_cast<uint32_t>(getpid()));
+    info.set_pid(static_cast<uint32_t>(pid));
     auto target = Target::Open(info, UniqueFd(dup(segment_.memfd())), UniqueFd(),
                                options, &modules_, &state_);
     ASSERT_TRUE(target.ok());
@@ -143,6 +143,7 @@ TEST_F(TargetTest, DropsEventsWhoseTimesCannotBeAndGoesOn) {
 }
 
 TEST_F(TargetTest, KeepsTotalsThatNoStoreCouldHoldFromTheWire) {
+  segment_.Commit(0, MakeEvent(EventType::kLaunch, 1));
   ASSERT_TRUE(target_->Read(&batch_));
   segment_.view().header().gpu_self_ns = ~uint64_t{0};
   segment_.view().header().cupti_dropped = 7;
@@ -155,7 +156,107 @@ TEST_F(TargetTest, KeepsTotalsThatNoStoreCouldHoldFromTheWire) {
   EXPECT_EQ(counters.cupti_dropped(), 7u);
   EXPECT_EQ(counters.cupti_state(), 99u);
   EXPECT_EQ(counters.rings(0).self_ns(), ~uint64_t{0} >> 1);
-  EXPECT_LE(counters.rings(0).committed(), uint64_t{abi::kRingSlots});
+  EXPECT_LE(counters.rings(0).committed(), 1 + abi::kRingEvents);
+}
+
+// As the shim does: the number of the taking makes two owners of one thread id.
+void TakeRing(const abi::SegmentView& view, uint32_t ring, uint32_t tid) {
+  uint32_t taking = view.header().rings_taken.fetch_add(1);
+  view.owner(ring) = abi::owner_word(taking, tid);
+}
+
+uint32_t ThreadThatIsGone() {
+  uint32_t tid = 0;
+  std::thread([&] { tid = static_cast<uint32_t>(gettid()); }).join();
+  return tid;
+}
+
+TEST_F(TargetTest, GivesBackTheRingOfAThreadThatIsGoneOnceAllIsReleased) {
+  abi::SegmentView view = segment_.view();
+  TakeRing(view, 0, ThreadThatIsGone());
+  TakeRing(view, 1, static_cast<uint32_t>(gettid()));
+  for (uint32_t ring : {0, 1}) segment_.Commit(ring, MakeEvent(EventType::kLaunch, 1));
+  ASSERT_TRUE(target_->Read(&batch_));
+  target_->FreeRings();
+  target_->FreeRings();
+  EXPECT_NE(view.owner(0), abi::kFreeRing) << "read, and not in the spool yet";
+  Deliver();
+  target_->FreeRings();
+  EXPECT_EQ(view.owner(0), abi::kFreeRing);
+  EXPECT_NE(view.owner(1), abi::kFreeRing);
+  EXPECT_FALSE(Counters().threads_unseen());
+}
+
+TEST_F(TargetTest, KnowsTheRingOfAThreadWhoseNumberIsAnothersByNow) {
+  abi::SegmentView view = segment_.view();
+  auto tid = static_cast<uint32_t>(gettid());
+  TakeRing(view, 0, tid);
+  TakeRing(view, 1, tid);
+  for (uint32_t ring : {0, 1}) segment_.Commit(ring, MakeEvent(EventType::kLaunch, 1));
+  ASSERT_TRUE(target_->Read(&batch_));
+  Deliver();
+  target_->FreeRings();
+  target_->FreeRings();
+  EXPECT_EQ(view.owner(0), abi::kFreeRing);
+  EXPECT_NE(view.owner(1), abi::kFreeRing);
+}
+
+TEST_F(TargetTest, LooksAtThreadsAgainOnlyWhenOthersHaveCome) {
+  abi::SegmentView view = segment_.view();
+  std::atomic<bool> leave{false};
+  std::atomic<uint32_t> tid{0};
+  std::thread thread([&] {
+    tid = static_cast<uint32_t>(gettid());
+    while (!leave) std::this_thread::yield();
+  });
+  while (tid == 0) std::this_thread::yield();
+  TakeRing(view, 0, tid);
+  segment_.Commit(0, MakeEvent(EventType::kLaunch, 1));
+  ASSERT_TRUE(target_->Read(&batch_));
+  Deliver();
+  target_->FreeRings();
+  leave = true;
+  thread.join();
+  target_->FreeRings();
+  target_->FreeRings();
+  EXPECT_NE(view.owner(0), abi::kFreeRing);
+  TakeRing(view, 1, static_cast<uint32_t>(gettid()));
+  target_->FreeRings();
+  target_->FreeRings();
+  EXPECT_EQ(view.owner(0), abi::kFreeRing);
+}
+
+TEST_F(TargetTest, SaysThatItCannotSeeTheThreads) {
+  constexpr pid_t kNobody = 0x3fffffff;
+  Open({}, kNobody);
+  segment_.view().header().pid = kNobody;
+  TakeRing(segment_.view(), 0, ThreadThatIsGone());
+  segment_.Commit(0, MakeEvent(EventType::kLaunch, 1));
+  ASSERT_TRUE(target_->Read(&batch_));
+  Deliver();
+  target_->FreeRings();
+  target_->FreeRings();
+  EXPECT_NE(segment_.view().owner(0), abi::kFreeRing);
+  ASSERT_TRUE(target_->Read(&batch_));
+  EXPECT_TRUE(Counters().threads_unseen());
+}
+
+TEST_F(TargetTest, DoesNotWakeAProcessThatHasNoMemoryForItsRings) {
+  abi::SegmentView view = segment_.view();
+  view.header().no_memory = 1;
+  view.control().armed = 0;
+  target_->Arm(GpuPlan{}, clock_);
+  EXPECT_EQ(view.control().armed, 0u);
+  ASSERT_TRUE(target_->Read(&batch_));
+  EXPECT_TRUE(Counters().no_memory());
+}
+
+TEST_F(TargetTest, GivesUpASegmentThatNamesAChunkWhichIsNone) {
+  segment_.Commit(0, MakeEvent(EventType::kLaunch, 1));
+  segment_.view().table(0)[0] = abi::kPoolChunks;
+  target_->Read(&batch_);
+  EXPECT_TRUE(target_->corrupt());
+  EXPECT_EQ(CountersOf(0).lost_relay(), 1u);
 }
 
 TEST_F(TargetTest, TellsTheStateOfTracing) {
@@ -224,7 +325,6 @@ class RunDelayTargetTest : public TargetTest {
   }
 
   void Announce() {
-    segment_.view().ring(0).state = abi::RingState::kOwned;
     segment_.Commit(0, MakeEvent(EventType::kThreadStart, gettid()));
     segment_.Commit(0, MakeEvent(EventType::kLaunch, 1));
     ASSERT_TRUE(target_->Read(&batch_));

@@ -26,12 +26,12 @@ std::string contents(const std::filesystem::path& path) {
 // Whatever is committed and unread, and room again for the writers.
 void drain(const FakeRelay::Target& target, std::vector<abi::Event>* events) {
   abi::SegmentView view(target.segment);
-  for (uint32_t i = 0; i < abi::kMaxRings; ++i) {
+  for (uint32_t i = 0; i < view.header().rings_used; ++i) {
     abi::RingHeader& ring = view.ring(i);
     uint64_t head = ring.head.load(std::memory_order_acquire);
     uint64_t tail = ring.tail.load(std::memory_order_relaxed);
     for (; tail < head; ++tail) {
-      events->push_back(view.slots(i)[tail % abi::kRingSlots]);
+      events->push_back(view.slot(i, tail));
     }
     ring.tail.store(tail, std::memory_order_release);
   }

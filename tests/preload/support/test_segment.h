@@ -9,6 +9,7 @@
 
 #include "preload/entry/state.h"
 #include "preload/entry/state_page.h"
+#include "preload/ring/backing.h"
 #include "preload/ring/writer.h"
 
 namespace lull {
@@ -22,6 +23,7 @@ class TestSegment {
     base_ = static_cast<char*>(base);
     view().control().armed = 1;
     view().control().wait_threshold_ns = abi::kDefaultWaitThresholdNs;
+    backing_begin();
     state_.segment = base_;
     state_.generation = next_generation();
     state_.mode = Mode::kRecording;
@@ -37,12 +39,17 @@ class TestSegment {
   char* base() const { return base_; }
   abi::SegmentView view() const { return abi::SegmentView(base_); }
 
+  // What the relay does once the thread that had the ring is gone.
+  void free_ring(uint32_t ring) const {
+    view().owner(ring).store(abi::kFreeRing, std::memory_order_release);
+  }
+
   // What the ring holds and nobody has read.
   std::vector<abi::Event> unread(uint32_t ring) const {
     std::vector<abi::Event> events;
     uint64_t head = view().ring(ring).head.load(std::memory_order_acquire);
     for (uint64_t at = view().ring(ring).tail.load(); at < head; ++at) {
-      events.push_back(view().slots(ring)[at % abi::kRingSlots]);
+      events.push_back(view().slot(ring, at));
     }
     return events;
   }

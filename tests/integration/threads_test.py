@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Threads in crowds: every call of every thread is recorded, however the threads come
+and go, and none of them waits for the loader."""
+
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import glob
+import unittest
+
+import guest
+
+RELAY_RING = 65535  # daemon/relay/run_delay.h
+CROWD = os.path.join(guest.GUESTS, "crowd")
+CONSTRUCTOR = os.path.join(guest.GUESTS, "libcalling_constructor.so")
+
+
+class Threads(unittest.TestCase):
+    def setUp(self):
+        self.host = guest.Host()
+
+    def tearDown(self):
+        self.host.close()
+
+    def losses(self):
+        """Of the newest job, and how many events the relay made itself."""
+        done = guest.execute([guest.LULL, "report", "--json"], self.host.environment)
+        self.assertEqual(done.status, 0, done.stderr)
+        losses = json.loads(done.stdout)["losses"]
+        (path,) = glob.glob(os.path.join(self.host.environment["XDG_DATA_HOME"], "**", "*.db"),
+                            recursive=True)
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
+            own, = database.execute("SELECT COALESCE(SUM(count), 0) FROM blocks WHERE ring = ?",
+                                    (RELAY_RING,)).fetchone()
+        return losses, own
+
+    def check_all_recorded(self, *arguments, env=None):
+        done = self.host.with_lull([CROWD, *map(str, arguments)], env=env, timeout=60)
+        self.assertEqual(done.status, 0, done.stderr)
+        calls, threads = map(int, done.stdout.split())
+        losses, own = self.losses()
+        self.assertEqual(losses["events_lost"], 0, losses)
+        # A thread's first event says that it is there.
+        self.assertEqual(losses["events_committed"] - own, calls + threads, losses)
+        self.assertEqual(losses["events_stored"], losses["events_committed"], losses)
+
+    def test_threads_that_begin_together_lose_nothing(self):
+        for threads, calls in ((3, 500), (8, 500), (80, 500)):
+            for _ in range(5):
+                with self.subTest(threads=threads):
+                    self.check_all_recorded("together", threads, calls)
+
+    def test_a_thousand_threads_that_stay_lose_nothing(self):
+        self.check_all_recorded("together", 1024, 40)
+
+    def test_a_thousand_threads_one_after_the_other_lose_nothing(self):
+        self.check_all_recorded("sequence", 1024, 20)
+
+    def test_what_threads_do_in_their_last_destructor_is_recorded(self):
+        self.check_all_recorded("keys", 200)
+
+    def test_a_constructor_may_wait_for_a_thread_that_calls_for_the_first_time(self):
+        # ... in the process, or on that thread.
+        for calls_before in (0, 1):
+            with self.subTest(calls_before=calls_before):
+                self.check_all_recorded("constructor", CONSTRUCTOR, calls_before)
+
+    def test_64_busy_threads_touch_no_more_than_32_mib(self):
+        process = subprocess.Popen(
+            [guest.LULL, "run", "--quiet", "--", CROWD, "together", "64", "400000"],
+            env=self.host.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        most = 0
+        while process.poll() is None:
+            for pid in children_of(process.pid):
+                most = max(most, segment_kilobytes(pid))
+        self.assertEqual(process.wait(), 0, process.stderr.read())
+        process.stderr.close()
+        self.assertGreater(most, 1024, "nothing was seen")
+        self.assertLessEqual(most, 32 << 10)
+
+
+def children_of(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            return [int(child) for child in file.read().split()]
+    except OSError:
+        return []
+
+
+def segment_kilobytes(pid):
+    """Of the shared memory that the shim made; 0 for a process that has none."""
+    try:
+        with open(f"/proc/{pid}/exe", "rb"), open(f"/proc/{pid}/smaps") as file:
+            text = file.read()
+    except OSError:
+        return 0
+    if os.path.basename(os.path.realpath(f"/proc/{pid}/exe")) != "crowd":
+        return 0
+    sizes = re.findall(r"memfd:lull.*?\nRss: +(\d+) kB", text, re.DOTALL)
+    return sum(map(int, sizes))
+
+
+if __name__ == "__main__":
+    unittest.main()
