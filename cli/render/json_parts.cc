@@ -60,6 +60,8 @@ Json LossesJson(const v1::Losses& losses) {
       {"short_waits", losses.short_waits()},
       {"short_waits_ms", Ms(losses.short_waits_ns())},
       {"thinned_launches", losses.thinned_launches()},
+      {"processes_without_memory", losses.processes_without_memory()},
+      {"processes_threads_unseen", losses.processes_threads_unseen()},
   };
 }
 

@@ -63,8 +63,10 @@ std::string LossesLine(const v1::Losses& losses) {
                                  " of ", FormatCount(losses.events_committed()),
                                  " events"));
   } else {
-    parts.push_back(
-        absl::StrCat("Nothing lost: ", FormatCount(losses.events_stored()), " events"));
+    bool complete =
+        losses.corrupt_segments() == 0 && losses.processes_without_memory() == 0;
+    parts.push_back(absl::StrCat(complete ? "Nothing lost: " : "Stored: ",
+                                 FormatCount(losses.events_stored()), " events"));
   }
   if (losses.stacks_rejected() > 0) {
     parts.push_back(
@@ -73,6 +75,17 @@ std::string LossesLine(const v1::Losses& losses) {
   if (losses.corrupt_segments() > 0) {
     parts.push_back(
         absl::StrCat("processes given up as corrupt: ", losses.corrupt_segments()));
+  }
+  if (losses.processes_without_memory() > 0) {
+    parts.push_back(absl::StrCat(
+        "processes that the system gave no memory for recording, which ended there: ",
+        losses.processes_without_memory()));
+  }
+  // Without a loss for want of a ring it made no difference.
+  if (losses.processes_threads_unseen() > 0 && losses.lost_no_ring() > 0) {
+    parts.push_back(
+        "without /proc lull cannot see which threads are gone, so their rings were not "
+        "given to others");
   }
   if (losses.thinning() > 0) {
     parts.push_back("stacks thinned to keep the overhead budget");

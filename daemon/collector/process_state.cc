@@ -93,18 +93,9 @@ void ProcessState::ApplyInfo(const lull::v1::ProcessInfo& info) {
 }
 
 void ProcessState::ApplyCounters(const lull::v1::ProcessCounters& counters) {
-  if (counters.as_of_ns() < row_.as_of_ns) return;  // a repeated message
-  row_.as_of_ns = counters.as_of_ns();
-  row_.lost_no_ring = counters.lost_no_ring();
-  row_.stacks_rejected = counters.stacks_rejected();
-  row_.reentered = counters.reentered();
-  row_.gpu_calls = counters.gpu_calls();
-  row_.torch_allocations = counters.torch_allocations();
-  row_.native_stacks = counters.native_stacks();
-  row_.gc_hook = counters.gc_hook();
-  row_.thinning = counters.thinning();
-  row_.corrupt = counters.corrupt();
-  ApplyGpuCounters(counters);
+  if (counters.as_of_ns() < row_.counters.as_of_ns()) return;  // a repeated message
+  row_.counters = counters;
+  row_.counters.clear_rings();  // they have rows of their own
   dirty_ = true;
   for (const lull::v1::RingCounters& totals : counters.rings()) {
     Ring& ring = RingOf(totals.ring());
@@ -123,17 +114,6 @@ void ProcessState::ApplyCounters(const lull::v1::ProcessCounters& counters) {
     TakeDerived();
   }
   steps_.Advance(counters.as_of_ns(), blame_ != nullptr ? blame_->gpu_ns() : 0);
-}
-
-void ProcessState::ApplyGpuCounters(const lull::v1::ProcessCounters& counters) {
-  row_.cupti_state = counters.cupti_state();
-  row_.cupti_version = counters.cupti_version();
-  row_.cupti_result = counters.cupti_result();
-  row_.step_hook = counters.step_hook();
-  row_.cupti_dropped = counters.cupti_dropped();
-  row_.gpu_records_lost = counters.gpu_records_lost();
-  row_.gpu_records_bad = counters.gpu_records_bad();
-  row_.gpu_self_ns = counters.gpu_self_ns();
 }
 
 void ProcessState::ApplyDevice(const lull::v1::GpuDeviceDef& device) {

@@ -82,7 +82,6 @@ class ProcessState {
   };
 
   uint8_t VariantOf(aggregate::EventType type, const aggregate::Event& event) const;
-  void ApplyGpuCounters(const lull::v1::ProcessCounters& counters);
   void TakeDerived();
   void StoreDerived(const aggregate::Event& event);
   void AddLive(const aggregate::Event& event);

@@ -60,7 +60,8 @@ void AddOperations(const Series& series, const Cell& cell, lull::v1::Gpu* out) {
 // The last that was heard of a process.
 uint64_t EndOf(const storage::JobRow& job, const storage::ProcessRow& process) {
   if (process.end_ns != 0) return process.end_ns;
-  return std::max(process.as_of_ns, job.ended ? job.end_ns : job.last_event_ns);
+  return std::max(process.counters.as_of_ns(),
+                  job.ended ? job.end_ns : job.last_event_ns);
 }
 
 void AddSpans(const storage::JobRow& job, const ProcessSums& sums, TimeRange range,
@@ -102,9 +103,9 @@ void FillSpans(const storage::JobRow& job, const std::vector<ProcessSums>& proce
 void FillLost(const std::vector<ProcessSums>& processes, lull::v1::Gpu* out) {
   for (const ProcessSums& sums : processes) {
     const storage::ProcessRow& p = sums.process;
-    out->set_cupti_dropped(out->cupti_dropped() + p.cupti_dropped);
-    out->set_records_lost(out->records_lost() + p.gpu_records_lost);
-    out->set_records_bad(out->records_bad() + p.gpu_records_bad);
+    out->set_cupti_dropped(out->cupti_dropped() + p.counters.cupti_dropped());
+    out->set_records_lost(out->records_lost() + p.counters.gpu_records_lost());
+    out->set_records_bad(out->records_bad() + p.counters.gpu_records_bad());
     out->set_late_operations(out->late_operations() + p.late_operations);
   }
 }

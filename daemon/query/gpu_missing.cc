@@ -19,27 +19,30 @@ bool HasState(const ProcessSums& sums, uint32_t state) {
 
 std::string WhyNot(const storage::JobRow& job, const ProcessSums& sums) {
   const storage::ProcessRow& process = sums.process;
-  switch (process.cupti_state) {
+  switch (process.counters.cupti_state()) {
     case kNoLibrary:
       return "no CUPTI library was found, neither in the process nor beside the CUDA "
              "runtime";
     case kTooOld:
       return absl::StrCat("the CUPTI library is too old (version ",
-                          process.cupti_version, "); tracing needs that of CUDA 11.8");
+                          process.counters.cupti_version(),
+                          "); tracing needs that of CUDA 11.8");
     case kFailed:
-      return absl::StrCat("CUPTI refused to trace (result ", process.cupti_result, ")");
+      return absl::StrCat("CUPTI refused to trace (result ",
+                          process.counters.cupti_result(), ")");
     default:
       break;
   }
-  if (process.gpu_calls == 0) return "no GPU work was seen";
+  if (process.counters.gpu_calls() == 0) return "no GPU work was seen";
   if (HasState(sums, aggregate::kTracingActive)) {
     return "the GPU was traced and nothing ran on it, or its records are still to come";
   }
-  if (process.cupti_state == kYielded || HasState(sums, aggregate::kTracingYielded)) {
+  if (process.counters.cupti_state() == kYielded ||
+      HasState(sums, aggregate::kTracingYielded)) {
     return "another user of CUPTI, such as torch.profiler, had it all the time";
   }
   // CUPTI is loaded when a window begins.
-  if (process.cupti_state == kUnused && job.gpu_mode == kModeContinuous) {
+  if (process.counters.cupti_state() == kUnused && job.gpu_mode == kModeContinuous) {
     return "tracing had not begun: no call of the process has loaded CUPTI yet";
   }
   return absl::StrCat("no window of tracing ", job.ended ? "came" : "has come yet",
@@ -51,7 +54,7 @@ std::string WhyNot(const storage::JobRow& job, const ProcessSums& sums) {
 // How much a process has to say: one that worked on the GPU goes before one that did
 // not.
 bool SaysLess(const ProcessSums& a, const ProcessSums& b) {
-  return a.process.gpu_calls < b.process.gpu_calls;
+  return a.process.counters.gpu_calls() < b.process.counters.gpu_calls();
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ using storage::ProcessRow;
 
 // How long a process has been seen: until its end, or until its last sign of life.
 uint64_t EndOf(const storage::JobRow& job, const ProcessRow& process) {
-  return process.end_ns != 0 ? process.end_ns : std::max(process.as_of_ns, job.end_ns);
+  return process.end_ns != 0 ? process.end_ns
+                             : std::max(process.counters.as_of_ns(), job.end_ns);
 }
 
 uint64_t DurationOf(const storage::JobRow& job, const ProcessRow& process) {
@@ -35,7 +36,7 @@ uint64_t EndOfJob(const storage::JobRow& job, const Recorded& recorded,
   if (job.ended) return job.end_ns;
   uint64_t end = job.last_event_ns;
   for (const ProcessRow& process : processes) {
-    if (!recorded.always()) end = std::max(end, process.as_of_ns);
+    if (!recorded.always()) end = std::max(end, process.counters.as_of_ns());
   }
   return end;
 }
@@ -48,7 +49,7 @@ uint64_t LostByRelay(const storage::RingRow& ring) {
 }  // namespace
 
 bool Works(const ProcessRow& process) {
-  return process.gpu_calls > 0 || process.torch_allocations > 0;
+  return process.counters.gpu_calls() > 0 || process.counters.torch_allocations() > 0;
 }
 
 std::vector<ProcessRow> SelectProcesses(const std::vector<ProcessRow>& all,
@@ -111,11 +112,19 @@ void FillLosses(const std::vector<ProcessSums>& processes, lull::v1::Losses* out
       out->set_thinned_launches(out->thinned_launches() + ring.thinned_launches);
     }
     const ProcessRow& process = sums.process;
-    out->set_lost_no_ring(out->lost_no_ring() + process.lost_no_ring);
-    out->set_stacks_rejected(out->stacks_rejected() + process.stacks_rejected);
-    out->set_reentered(out->reentered() + process.reentered);
-    out->set_corrupt_segments(out->corrupt_segments() + (process.corrupt ? 1 : 0));
-    out->set_thinning(std::max(out->thinning(), process.thinning));
+    out->set_lost_no_ring(out->lost_no_ring() + process.counters.lost_no_ring());
+    out->set_stacks_rejected(out->stacks_rejected() +
+                             process.counters.stacks_rejected());
+    out->set_reentered(out->reentered() + process.counters.reentered());
+    out->set_corrupt_segments(out->corrupt_segments() +
+                              (process.counters.corrupt() ? 1 : 0));
+    if (process.counters.no_memory()) {
+      out->set_processes_without_memory(out->processes_without_memory() + 1);
+    }
+    if (process.counters.threads_unseen()) {
+      out->set_processes_threads_unseen(out->processes_threads_unseen() + 1);
+    }
+    out->set_thinning(std::max(out->thinning(), process.counters.thinning()));
   }
   out->set_events_lost(out->lost_ring_full() + out->lost_no_ring() + out->lost_relay());
 }
@@ -125,7 +134,7 @@ void FillOverhead(const storage::JobRow& job, const std::vector<ProcessSums>& pr
   out->set_relay_cpu_ns(job.relay_cpu_ns);
   out->set_budget_percent(job.overhead_budget_percent);
   for (const ProcessSums& sums : processes) {
-    uint64_t self = sums.process.gpu_self_ns;
+    uint64_t self = sums.process.counters.gpu_self_ns();
     for (const storage::RingRow& ring : sums.rings) self += ring.self_ns;
     out->set_self_ns(out->self_ns() + self);
     uint64_t wall = RecordedOf(job, sums);
@@ -142,17 +151,17 @@ void FillProcess(const storage::JobRow& job, const ProcessSums& sums,
   out->set_parent_pid(process.parent_pid);
   out->set_rank(process.rank);
   out->set_command(process.command);
-  out->set_gpu(process.gpu_calls > 0);
-  out->set_torch(process.torch_allocations > 0);
+  out->set_gpu(process.counters.gpu_calls() > 0);
+  out->set_torch(process.counters.torch_allocations() > 0);
   out->set_duration_ns(DurationOf(job, process));
   if (!sums.recorded.always()) out->set_recorded_ns(RecordedOf(job, sums));
-  out->set_native_stacks(process.native_stacks);
-  out->set_gc_hook(process.gc_hook);
-  out->set_corrupt(process.corrupt);
-  out->set_cupti_state(process.cupti_state);
-  out->set_cupti_version(process.cupti_version);
-  out->set_cupti_result(process.cupti_result);
-  out->set_step_hook(process.step_hook);
+  out->set_native_stacks(process.counters.native_stacks());
+  out->set_gc_hook(process.counters.gc_hook());
+  out->set_corrupt(process.counters.corrupt());
+  out->set_cupti_state(process.counters.cupti_state());
+  out->set_cupti_version(process.counters.cupti_version());
+  out->set_cupti_result(process.counters.cupti_result());
+  out->set_step_hook(process.counters.step_hook());
   uint64_t events = 0, launches = 0, blocked = 0, data = 0, gc = 0;
   uint64_t traced = 0, idle = 0;
   aggregate::Cell delays;

@@ -11,6 +11,7 @@
 
 #include "daemon/aggregate/series.h"
 #include "daemon/aggregate/site.h"
+#include "events.pb.h"
 
 namespace lull::storage {
 
@@ -59,25 +60,7 @@ struct ProcessRow {
   std::string python_version;
   int32_t rank = -1;
   int32_t local_rank = -1;
-  // Latest ProcessCounters.
-  uint64_t lost_no_ring = 0;
-  uint64_t stacks_rejected = 0;
-  uint64_t reentered = 0;
-  uint64_t gpu_calls = 0;
-  uint64_t torch_allocations = 0;
-  uint32_t native_stacks = 0;
-  uint32_t gc_hook = 0;
-  uint32_t thinning = 0;
-  bool corrupt = false;
-  uint64_t as_of_ns = 0;
-  uint32_t cupti_state = 0;
-  uint32_t cupti_version = 0;
-  uint32_t cupti_result = 0;
-  uint32_t step_hook = 0;
-  uint64_t cupti_dropped = 0;
-  uint64_t gpu_records_lost = 0;
-  uint64_t gpu_records_bad = 0;
-  uint64_t gpu_self_ns = 0;
+  lull::v1::ProcessCounters counters;  // the latest; what rings counted is in RingRow
   // Of blame: idle and traced time before it is in the derived ring, none from it on.
   uint64_t judged_ns = 0;
   uint64_t late_operations = 0;

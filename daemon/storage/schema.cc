@@ -10,10 +10,12 @@
 #include <string>
 #include <string_view>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "daemon/base/status.h"
 #include "daemon/base/unique_fd.h"
+#include "events.pb.h"
 
 namespace lull::storage {
 namespace {
@@ -35,11 +37,8 @@ CREATE TABLE stretches(job INT, number INT, start_ns INT, end_ns INT,
 CREATE TABLE processes(
   id INTEGER PRIMARY KEY, job INT NOT NULL, key INT NOT NULL, pid INT, parent_pid INT,
   start_ns INT, end_ns INT, command TEXT, executable TEXT, python_version TEXT,
-  rank INT, local_rank INT, lost_no_ring INT, stacks_rejected INT, reentered INT,
-  gpu_calls INT, torch_allocations INT, native_stacks INT, gc_hook INT, thinning INT,
-  corrupt INT, as_of_ns INT, cupti_state INT, cupti_version INT, cupti_result INT,
-  step_hook INT, cupti_dropped INT, gpu_records_lost INT, gpu_records_bad INT,
-  gpu_self_ns INT, judged_ns INT, late_operations INT, UNIQUE(job, key));
+  rank INT, local_rank INT, counters BLOB, judged_ns INT, late_operations INT,
+  UNIQUE(job, key));
 CREATE TABLE rings(
   process INT, ring INT, end_position INT, stored INT, skipped INT, committed INT,
   lost_full INT, lost_relay INT, self_ns INT, short_waits INT, short_waits_ns INT,
@@ -93,19 +92,68 @@ CREATE TABLE live_blocks(process INT, allocator INT, address INT, series INT,
   bytes INT, since_ns INT, PRIMARY KEY(process, allocator, address)) WITHOUT ROWID;
 )sql";
 
+// Schema 7 had a column for each of a process's counters.
+absl::Status CountersToProtos(Database& db) {
+  absl::flat_hash_map<int64_t, std::string> protos;
+  LULL_RETURN_IF_ERROR(
+      db.Query("SELECT id, lost_no_ring, stacks_rejected, reentered, gpu_calls,"
+               "torch_allocations, native_stacks, gc_hook, thinning, corrupt, as_of_ns,"
+               "cupti_state, cupti_version, cupti_result, step_hook, cupti_dropped,"
+               "gpu_records_lost, gpu_records_bad, gpu_self_ns FROM processes",
+               [&protos](const Row& r) {
+                 lull::v1::ProcessCounters counters;
+                 counters.set_lost_no_ring(r.Uint(1));
+                 counters.set_stacks_rejected(r.Uint(2));
+                 counters.set_reentered(r.Uint(3));
+                 counters.set_gpu_calls(r.Uint(4));
+                 counters.set_torch_allocations(r.Uint(5));
+                 counters.set_native_stacks(r.Uint32(6));
+                 counters.set_gc_hook(r.Uint32(7));
+                 counters.set_thinning(r.Uint32(8));
+                 counters.set_corrupt(r.Int(9) != 0);
+                 counters.set_as_of_ns(r.Uint(10));
+                 counters.set_cupti_state(r.Uint32(11));
+                 counters.set_cupti_version(r.Uint32(12));
+                 counters.set_cupti_result(r.Uint32(13));
+                 counters.set_step_hook(r.Uint32(14));
+                 counters.set_cupti_dropped(r.Uint(15));
+                 counters.set_gpu_records_lost(r.Uint(16));
+                 counters.set_gpu_records_bad(r.Uint(17));
+                 counters.set_gpu_self_ns(r.Uint(18));
+                 protos[r.Int(0)] = counters.SerializeAsString();
+               }));
+  for (const auto& [process, counters] : protos) {
+    LULL_RETURN_IF_ERROR(db.Execute("UPDATE processes SET counters=? WHERE id=?",
+                                    Blob{counters}, process));
+  }
+  for (const char* column :
+       {"lost_no_ring", "stacks_rejected", "reentered", "gpu_calls",
+        "torch_allocations", "native_stacks", "gc_hook", "thinning", "corrupt",
+        "as_of_ns", "cupti_state", "cupti_version", "cupti_result", "step_hook",
+        "cupti_dropped", "gpu_records_lost", "gpu_records_bad", "gpu_self_ns"}) {
+    LULL_RETURN_IF_ERROR(
+        db.Script(absl::StrCat("ALTER TABLE processes DROP COLUMN ", column).c_str()));
+  }
+  return absl::OkStatus();
+}
+
 // What leads from one schema to the next, the oldest first.
+struct Step {
+  const char* script;
+  absl::Status (*then)(Database&) = nullptr;  // what SQL cannot say
+};
 constexpr int kOldestSchema = 5;
-constexpr const char* kSteps[] = {
+constexpr Step kSteps[] = {
     // 5: there were no jobs that sleep.
-    R"sql(
+    {R"sql(
 ALTER TABLE jobs ADD COLUMN dormant INT NOT NULL DEFAULT 0;
 CREATE TABLE stretches(job INT, number INT, start_ns INT, end_ns INT,
   PRIMARY KEY(job, number)) WITHOUT ROWID;
-)sql",
+)sql"},
     // 6: an attached job was like any other. No blob had kForgotten.
-    R"sql(
-ALTER TABLE jobs ADD COLUMN attached INT NOT NULL DEFAULT 0;
-)sql",
+    {"ALTER TABLE jobs ADD COLUMN attached INT NOT NULL DEFAULT 0;"},
+    // 7: counters were columns.
+    {"ALTER TABLE processes ADD COLUMN counters BLOB;", CountersToProtos},
 };
 static_assert(kOldestSchema + std::size(kSteps) == kSchemaVersion);
 
@@ -175,11 +223,22 @@ absl::Status CreateTables(Database& db) {
                        .c_str());
 }
 
+absl::Status RunSteps(Database& db, int64_t version) {
+  for (; version < kSchemaVersion; ++version) {
+    const Step& step = kSteps[version - kOldestSchema];
+    LULL_RETURN_IF_ERROR(db.Script(step.script));
+    if (step.then != nullptr) LULL_RETURN_IF_ERROR(step.then(db));
+  }
+  return db.Script(
+      absl::StrCat("PRAGMA user_version=", kSchemaVersion, ";COMMIT").c_str());
+}
+
+// All or nothing, also where it is killed halfway.
 absl::Status Convert(Database& db, int64_t version) {
-  std::string script = "BEGIN IMMEDIATE;";
-  for (; version < kSchemaVersion; ++version) script += kSteps[version - kOldestSchema];
-  absl::StrAppend(&script, "PRAGMA user_version=", kSchemaVersion, ";COMMIT;");
-  return db.Script(script.c_str());
+  LULL_RETURN_IF_ERROR(db.Script("BEGIN IMMEDIATE"));
+  absl::Status status = RunSteps(db, version);
+  if (!status.ok()) db.Script("ROLLBACK").IgnoreError();
+  return status;
 }
 
 absl::Status PrepareSchema(Database& db) {

@@ -57,26 +57,11 @@ ProcessRow ReadProcess(const Row& r) {
   row.python_version = r.Text(9);
   row.rank = static_cast<int32_t>(r.Int(10));
   row.local_rank = static_cast<int32_t>(r.Int(11));
-  row.lost_no_ring = r.Uint(12);
-  row.stacks_rejected = r.Uint(13);
-  row.reentered = r.Uint(14);
-  row.gpu_calls = r.Uint(15);
-  row.torch_allocations = r.Uint(16);
-  row.native_stacks = r.Uint32(17);
-  row.gc_hook = r.Uint32(18);
-  row.thinning = r.Uint32(19);
-  row.corrupt = r.Int(20) != 0;
-  row.as_of_ns = r.Uint(21);
-  row.cupti_state = r.Uint32(22);
-  row.cupti_version = r.Uint32(23);
-  row.cupti_result = r.Uint32(24);
-  row.step_hook = r.Uint32(25);
-  row.cupti_dropped = r.Uint(26);
-  row.gpu_records_lost = r.Uint(27);
-  row.gpu_records_bad = r.Uint(28);
-  row.gpu_self_ns = r.Uint(29);
-  row.judged_ns = r.Uint(30);
-  row.late_operations = r.Uint(31);
+  // What does not parse was written by no lull: the counters are 0 then.
+  std::string_view counters = r.Bytes(12);
+  row.counters.ParseFromArray(counters.data(), static_cast<int>(counters.size()));
+  row.judged_ns = r.Uint(13);
+  row.late_operations = r.Uint(14);
   return row;
 }
 
@@ -125,10 +110,7 @@ absl::StatusOr<std::vector<ProcessRow>> SqliteReader::Processes(int64_t job) {
   return Collect<ProcessRow>(
       db_,
       "SELECT id, job, key, pid, parent_pid, start_ns, end_ns, command, executable,"
-      "python_version, rank, local_rank, lost_no_ring, stacks_rejected, reentered,"
-      "gpu_calls, torch_allocations, native_stacks, gc_hook, thinning, corrupt, "
-      "as_of_ns, cupti_state, cupti_version, cupti_result, step_hook, cupti_dropped,"
-      "gpu_records_lost, gpu_records_bad, gpu_self_ns, judged_ns, late_operations "
+      "python_version, rank, local_rank, counters, judged_ns, late_operations "
       "FROM processes WHERE job=? ORDER BY id",
       ReadProcess, job);
 }

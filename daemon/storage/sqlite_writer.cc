@@ -47,33 +47,18 @@ absl::Status SqliteWriter::PutStretch(int64_t job, const StretchRow& row) {
 }
 
 absl::Status SqliteWriter::PutProcess(ProcessRow& row) {
+  std::string counters = row.counters.SerializeAsString();
   return db_->Query(
       "INSERT INTO processes(job, key, pid, parent_pid, start_ns, end_ns, command,"
-      "executable, python_version, rank, local_rank, lost_no_ring, stacks_rejected,"
-      "reentered, gpu_calls, torch_allocations, native_stacks, gc_hook, thinning, "
-      "corrupt,"
-      "as_of_ns, cupti_state, cupti_version, cupti_result, step_hook, cupti_dropped,"
-      "gpu_records_lost, gpu_records_bad, gpu_self_ns, judged_ns, late_operations) "
-      "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,"
-      "?21,?22,?23,?24,?25,?26,?27,?28,?29,?30,?31) "
-      "ON CONFLICT(job, key) DO UPDATE SET pid=?3, parent_pid=?4, "
-      "start_ns=?5,"
-      "end_ns=?6, command=?7, executable=?8, python_version=?9, rank=?10, "
-      "local_rank=?11,"
-      "lost_no_ring=?12, stacks_rejected=?13, reentered=?14, gpu_calls=?15,"
-      "torch_allocations=?16, native_stacks=?17, gc_hook=?18, thinning=?19, "
-      "corrupt=?20,"
-      "as_of_ns=?21, cupti_state=?22, cupti_version=?23, cupti_result=?24,"
-      "step_hook=?25, cupti_dropped=?26, gpu_records_lost=?27, gpu_records_bad=?28,"
-      "gpu_self_ns=?29, judged_ns=?30, late_operations=?31 RETURNING id",
+      "executable, python_version, rank, local_rank, counters, judged_ns,"
+      "late_operations) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14) "
+      "ON CONFLICT(job, key) DO UPDATE SET pid=?3, parent_pid=?4, start_ns=?5,"
+      "end_ns=?6, command=?7, executable=?8, python_version=?9, rank=?10,"
+      "local_rank=?11, counters=?12, judged_ns=?13, late_operations=?14 RETURNING id",
       [&row](const Row& r) { row.id = r.Int(0); }, row.job, row.key, row.pid,
       row.parent_pid, row.start_ns, row.end_ns, row.command, row.executable,
-      row.python_version, row.rank, row.local_rank, row.lost_no_ring,
-      row.stacks_rejected, row.reentered, row.gpu_calls, row.torch_allocations,
-      row.native_stacks, row.gc_hook, row.thinning, row.corrupt, row.as_of_ns,
-      row.cupti_state, row.cupti_version, row.cupti_result, row.step_hook,
-      row.cupti_dropped, row.gpu_records_lost, row.gpu_records_bad, row.gpu_self_ns,
-      row.judged_ns, row.late_operations);
+      row.python_version, row.rank, row.local_rank, Blob{counters}, row.judged_ns,
+      row.late_operations);
 }
 
 absl::Status SqliteWriter::PutRing(int64_t process, const RingRow& row) {

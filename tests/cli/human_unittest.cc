@@ -81,6 +81,31 @@ TEST(HumanReport, DoesNotCallAJobCompleteWhoseEventsAreOnTheirWay) {
   EXPECT_EQ(LossesLine(losses), "Stored so far: 1,500 of 2,000 events.");
 }
 
+TEST(HumanReport, DoesNotCallAJobCompleteThatEndedForWantOfMemory) {
+  v1::Losses losses;
+  losses.set_events_committed(2'000);
+  losses.set_events_stored(2'000);
+  EXPECT_EQ(LossesLine(losses), "Nothing lost: 2,000 events.");
+  losses.set_processes_without_memory(2);
+  EXPECT_EQ(LossesLine(losses),
+            "Stored: 2,000 events; processes that the system gave no memory for "
+            "recording, which ended there: 2.");
+}
+
+TEST(HumanReport, SaysWhyRingsRanOutWithoutProc) {
+  v1::Losses losses;
+  losses.set_events_committed(2'000);
+  losses.set_events_stored(2'000);
+  losses.set_processes_threads_unseen(1);
+  EXPECT_EQ(LossesLine(losses), "Nothing lost: 2,000 events.");
+  losses.set_events_lost(3);
+  losses.set_lost_no_ring(3);
+  EXPECT_EQ(
+      LossesLine(losses),
+      "LOST 3 of 2,003 events (3 from threads without a ring); without /proc lull "
+      "cannot see which threads are gone, so their rings were not given to others.");
+}
+
 TEST(HumanReport, HasNoExitStatusOfAJobThatWasAttachedTo) {
   v1::ListJobsReply reply;
   v1::Job& job = *reply.add_jobs();

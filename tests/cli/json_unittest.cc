@@ -50,7 +50,8 @@ TEST(JsonReport, OfSyncsHasTheAgreedKeysInOrder) {
       ElementsAre("events_committed", "events_stored", "events_lost", "lost_ring_full",
                   "lost_no_ring", "lost_relay", "stacks_rejected", "reentered",
                   "corrupt_segments", "thinning", "short_waits", "short_waits_ms",
-                  "thinned_launches"));
+                  "thinned_launches", "processes_without_memory",
+                  "processes_threads_unseen"));
 }
 
 TEST(JsonReport, GivesDurationsAsMillisecondNumbers) {

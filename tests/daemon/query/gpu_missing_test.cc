@@ -24,8 +24,8 @@ std::string Why(uint32_t mode, uint32_t cupti_state, bool ended,
   job.gpu_schedule = "wait=20,active=5";
   job.ended = ended;
   std::vector<ProcessSums> processes(1);
-  processes[0].process.gpu_calls = 7;
-  processes[0].process.cupti_state = cupti_state;
+  processes[0].process.counters.set_gpu_calls(7);
+  processes[0].process.counters.set_cupti_state(cupti_state);
   for (uint32_t state : spans) {
     storage::TracingRow row;
     row.state = state;

@@ -113,9 +113,32 @@ TEST(OpenStore, RefusesTheDatabaseOfANewerLull) {
   ExpectRefused(directory / "a.db", "has schema 99");
 }
 
+// Takes back what schema 8 changed.
+constexpr char kBackToSchema7[] =
+    "ALTER TABLE processes DROP COLUMN counters;"
+    "ALTER TABLE processes ADD COLUMN lost_no_ring INT;"
+    "ALTER TABLE processes ADD COLUMN stacks_rejected INT;"
+    "ALTER TABLE processes ADD COLUMN reentered INT;"
+    "ALTER TABLE processes ADD COLUMN gpu_calls INT;"
+    "ALTER TABLE processes ADD COLUMN torch_allocations INT;"
+    "ALTER TABLE processes ADD COLUMN native_stacks INT;"
+    "ALTER TABLE processes ADD COLUMN gc_hook INT;"
+    "ALTER TABLE processes ADD COLUMN thinning INT;"
+    "ALTER TABLE processes ADD COLUMN corrupt INT;"
+    "ALTER TABLE processes ADD COLUMN as_of_ns INT;"
+    "ALTER TABLE processes ADD COLUMN cupti_state INT;"
+    "ALTER TABLE processes ADD COLUMN cupti_version INT;"
+    "ALTER TABLE processes ADD COLUMN cupti_result INT;"
+    "ALTER TABLE processes ADD COLUMN step_hook INT;"
+    "ALTER TABLE processes ADD COLUMN cupti_dropped INT;"
+    "ALTER TABLE processes ADD COLUMN gpu_records_lost INT;"
+    "ALTER TABLE processes ADD COLUMN gpu_records_bad INT;"
+    "ALTER TABLE processes ADD COLUMN gpu_self_ns INT;";
+
 TEST(OpenStore, ConvertsTheDatabaseOfSchema5) {
   test::TemporaryDirectory directory;
   MakeDatabase(directory / "a.db");
+  Sql(directory / "a.db", kBackToSchema7);
   Sql(directory / "a.db",
       "DROP TABLE stretches; ALTER TABLE jobs DROP COLUMN dormant;"
       "ALTER TABLE jobs DROP COLUMN attached;"
@@ -139,6 +162,7 @@ TEST(OpenStore, ConvertsTheDatabaseOfSchema5) {
 TEST(OpenStore, ConvertsTheDatabaseOfSchema6) {
   test::TemporaryDirectory directory;
   MakeDatabase(directory / "a.db");
+  Sql(directory / "a.db", kBackToSchema7);
   Sql(directory / "a.db",
       "ALTER TABLE jobs DROP COLUMN attached;"
       "INSERT INTO jobs(uuid, name, start_ns, dormant) VALUES('6', 'old', 7, 1);"
@@ -150,6 +174,37 @@ TEST(OpenStore, ConvertsTheDatabaseOfSchema6) {
   ASSERT_EQ(jobs->size(), 1u);
   EXPECT_TRUE(jobs->front().dormant);
   EXPECT_FALSE(jobs->front().attached);
+}
+
+TEST(OpenStore, ConvertsTheDatabaseOfSchema7) {
+  test::TemporaryDirectory directory;
+  MakeDatabase(directory / "a.db");
+  Sql(directory / "a.db", kBackToSchema7);
+  Sql(directory / "a.db",
+      "INSERT INTO jobs(uuid, name, start_ns) VALUES('7', 'old', 7);"
+      "INSERT INTO processes(job, key, pid, lost_no_ring, corrupt, as_of_ns,"
+      "cupti_version, gpu_self_ns, judged_ns) SELECT id, 1, 42, 3, 1, 1234567890123, "
+      "24,"
+      "9, 11 FROM jobs WHERE uuid='7';"
+      "PRAGMA user_version=7; PRAGMA wal_checkpoint(TRUNCATE)");
+  auto store = OpenSqliteStore(directory / "a.db");
+  ASSERT_TRUE(store.ok()) << store.status();
+  StoreReader& reader = (*store)->writer().reader();
+  auto jobs = reader.FindJob("7");
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  ASSERT_EQ(jobs->size(), 1u);
+  auto processes = reader.Processes(jobs->front().id);
+  ASSERT_TRUE(processes.ok()) << processes.status();
+  ASSERT_EQ(processes->size(), 1u);
+  const ProcessRow& process = processes->front();
+  EXPECT_EQ(process.pid, 42u);
+  EXPECT_EQ(process.judged_ns, 11u);
+  EXPECT_EQ(process.counters.lost_no_ring(), 3u);
+  EXPECT_TRUE(process.counters.corrupt());
+  EXPECT_EQ(process.counters.as_of_ns(), 1234567890123u);
+  EXPECT_EQ(process.counters.cupti_version(), 24u);
+  EXPECT_EQ(process.counters.gpu_self_ns(), 9u);
+  EXPECT_EQ(process.counters.stacks_rejected(), 0u);
 }
 
 TEST(OpenStore, RefusesADirectory) {
