@@ -85,25 +85,11 @@ void PutAt(std::vector<uint8_t>* bytes, size_t offset, T value) {
   memcpy(bytes->data() + offset, &value, sizeof(value));
 }
 
-// Waits that a stop turns into EINTR where others are restarted (signal(7)).
-bool WaitEndsWithEintr(int64_t call) {
-  switch (call) {
-    case SYS_epoll_wait:
-    case SYS_epoll_pwait:
-    case 441:  // epoll_pwait2
-    case SYS_rt_sigtimedwait:
-    case SYS_semop:
-    case SYS_semtimedop:
-    case SYS_recvfrom:  // with SO_RCVTIMEO, as the next three
-    case SYS_recvmsg:
-    case SYS_accept:
-    case SYS_accept4:
-    case SYS_read:  // inotify
-      return true;
-    default:
-      return false;
-  }
-}
+// Whether a call that a stop has ended with EINTR is begun again. There are more such
+// calls than any list holds (signal(7) names sockets with a time limit, epoll_wait and
+// semaphores; every driver may add to them), and of one that says EINTR nothing was
+// done. But the number of a closed file may be another's by now.
+bool IsBegunAgain(int64_t call) { return call != SYS_close; }
 
 bool IsRestart(int64_t result) {
   return result == kRestartSys || result == kRestartNoIntr ||
@@ -219,9 +205,10 @@ Place X86_64::Where(const Registers& registers) const {
   place.call = static_cast<int64_t>(regs.orig_rax);
   place.arguments = {regs.rdi, regs.rsi, regs.rdx, regs.r10, regs.r8, regs.r9};
   place.result = static_cast<int64_t>(regs.rax);
+  // Behind a handler of the program's no call is left: this EINTR is our doing.
   place.interrupted =
-      place.call >= 0 && (IsRestart(place.result) ||
-                          (place.result == -EINTR && WaitEndsWithEintr(place.call)));
+      place.call >= 0 &&
+      (IsRestart(place.result) || (place.result == -EINTR && IsBegunAgain(place.call)));
   return place;
 }
 
@@ -357,8 +344,7 @@ Registers X86_64::AboutToConsume(const Registers& registers) const {
 Registers X86_64::GivenBack(const Registers& registers, bool time_lost) const {
   user_regs_struct regs = Get(registers);
   int64_t call = static_cast<int64_t>(regs.orig_rax);
-  if (call >= 0 && static_cast<int64_t>(regs.rax) == -EINTR &&
-      WaitEndsWithEintr(call)) {
+  if (call >= 0 && static_cast<int64_t>(regs.rax) == -EINTR && IsBegunAgain(call)) {
     regs.rax = static_cast<uint64_t>(kRestartNoHand);
   }
   return Put(time_lost ? Restarted(regs) : regs);

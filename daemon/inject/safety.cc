@@ -70,6 +70,9 @@ Objection AgainstWait(const Landscape& landscape, int64_t call,
     case SYS_recvmsg:
       if ((arguments[2] & MSG_WAITALL) == 0) return {};
       return {"waits in a system call that must not be interrupted"};
+    case SYS_semtimedop:  // a time limit would begin anew
+      if (arguments[3] == 0) return {};
+      return {"waits in a system call that must not be interrupted"};
     case SYS_restart_syscall:  // a sleep, poll or futex with a time limit
     case SYS_poll:
     case SYS_ppoll:
@@ -88,7 +91,6 @@ Objection AgainstWait(const Landscape& landscape, int64_t call,
     case SYS_accept4:
     case SYS_read:
     case SYS_readv:
-    case SYS_ioctl:
     case SYS_flock:
     case SYS_semop:
     case SYS_msgrcv:

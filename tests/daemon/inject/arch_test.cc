@@ -67,7 +67,11 @@ TEST(Arch, AWaitIsGivenBackToTheKernelToRestart) {
   EXPECT_EQ(static_cast<int64_t>(back.rax), -514);
   EXPECT_EQ(back.rip, 0x1000u);
 
-  regs.orig_rax = 42;  // connect: begun again it would fail
+  regs.orig_rax = 16;  // ioctl, of whatever driver
+  EXPECT_EQ(static_cast<int64_t>(Take(TheArch().GivenBack(Make(regs), false)).rax),
+            -514);
+
+  regs.orig_rax = 3;  // close: begun again it would close another's file
   EXPECT_FALSE(TheArch().Where(Make(regs)).interrupted);
   EXPECT_EQ(static_cast<int64_t>(Take(TheArch().GivenBack(Make(regs), false)).rax),
             -EINTR);

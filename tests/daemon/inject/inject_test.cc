@@ -84,9 +84,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"allocate", 8, 5, "libjemalloc.so.2"}),
     NameOfCase);
 INSTANTIATE_TEST_SUITE_P(Blocked, InjectInto,
-                         testing::Values(Case{"read"}, Case{"accept"}, Case{"pause"},
-                                         Case{"sigwait"}, Case{"sigwaitinfo"},
-                                         Case{"endless_epoll"}),
+                         testing::Values(Case{"read"}, Case{"readv"},
+                                         Case{"readv_socket"}, Case{"recvmsg"},
+                                         Case{"accept"}, Case{"pause"}, Case{"sigwait"},
+                                         Case{"sigwaitinfo"}, Case{"endless_epoll"},
+                                         Case{"pselect"}, Case{"wait4"}, Case{"flock"},
+                                         Case{"semop"}, Case{"msgrcv"}),
                          NameOfCase);
 
 // Waits of 300 ms. None may end early or with an error. A machine with too much to do

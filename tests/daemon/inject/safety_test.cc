@@ -69,6 +69,7 @@ TEST_F(Safety, AConditionIsAFitWaitAndALockOfLibcIsNot) {
   EXPECT_TRUE(WaitIsSafe(SYS_poll, {}));
   EXPECT_FALSE(WaitIsSafe(SYS_connect, {}));
   EXPECT_FALSE(WaitIsSafe(SYS_write, {}));
+  EXPECT_FALSE(WaitIsSafe(SYS_ioctl, {}));
   EXPECT_FALSE(WaitIsSafe(SYS_recvfrom, {0, 0, 0, 0x100}));
 }
 

@@ -55,6 +55,10 @@ int main(int count, char** arguments) {
     InThreads(threads, kind.body);
     return page->errors == 0 ? 0 : 1;
   }
+  if (const Wait* wait = FindWait(arguments[1])) {
+    BlockIn(*wait);
+    return page->errors == 0 ? 0 : 1;
+  }
   fprintf(stderr, "no such kind: %s\n", arguments[1]);
   return 2;
 }

@@ -10,6 +10,7 @@ struct Kind {
 };
 extern const Kind kKinds[];
 
+extern SharedPage* page;
 extern const char* library;  // the command's last argument
 
 long NowNs();
@@ -19,4 +20,12 @@ void Took(long ns);                  // one wait
 
 void ComputeWithAllRegisters(int thread);  // victim_registers.cc
 void SleepInTurns(const char* how);        // victim_waits.cc
-void Block(const char* how);
+
+// A wait for something that happens when the test says so (victim_blocks.cc).
+struct Wait {
+  const char* name;
+  bool (*wait)();  // true: it ended as it should; else errno says why
+  void (*wake)();  // makes it end, on another thread
+};
+const Wait* FindWait(const char* name);  // nullptr: there is none
+void BlockIn(const Wait& wait);

@@ -193,11 +193,5 @@ const Kind kKinds[] = {
     {"condition", [](int) { SleepInTurns("condition"); }, nullptr},
     {"futex", [](int) { SleepInTurns("futex"); }, nullptr},
     {"sigtimedwait", [](int) { SleepInTurns("sigtimedwait"); }, nullptr},
-    {"read", [](int) { Block("read"); }, nullptr},
-    {"accept", [](int) { Block("accept"); }, nullptr},
-    {"pause", [](int) { Block("pause"); }, nullptr},
-    {"sigwait", [](int) { Block("sigwait"); }, nullptr},
-    {"sigwaitinfo", [](int) { Block("sigwaitinfo"); }, nullptr},
-    {"endless_epoll", [](int) { Block("endless_epoll"); }, nullptr},
     {nullptr, nullptr, nullptr},
 };

@@ -1,5 +1,4 @@
-// Waits with a time limit, which must take as long as was asked, and waits for
-// something that the test brings about in the end.
+// Waits with a time limit, which must take as long as was asked.
 #include <errno.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -7,15 +6,12 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <condition_variable>
 #include <mutex>
-#include <thread>
 
 #include "tests/daemon/inject/victim.h"
 
@@ -88,9 +84,6 @@ int WaitOnce(const char* how) {
   return error;
 }
 
-int pipe_ends[2];
-int listener;
-
 }  // namespace
 
 void SleepInTurns(const char* how) {
@@ -100,59 +93,4 @@ void SleepInTurns(const char* how) {
     Took(NowNs() - begin);
     Count(error == 0, error);
   }
-}
-
-// Each ends well when, and only when, the thread that watches for the end says so.
-void Block(const char* how) {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGUSR1);
-  bool by_signal = strcmp(how, "sigwait") == 0 || strcmp(how, "sigwaitinfo") == 0;
-  if (by_signal) pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  struct sigaction action = {};
-  action.sa_handler = [](int) {};
-  if (!by_signal) sigaction(SIGUSR1, &action, nullptr);
-  pthread_t self = pthread_self();
-  bool good = false;
-  sockaddr_un address = {AF_UNIX, ""};
-  listener = socket(AF_UNIX, SOCK_STREAM, 0);
-  if (bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof(sa_family_t)) != 0 ||
-      listen(listener, 1) != 0 || pipe(pipe_ends) != 0) {
-    Count(false, errno);
-  }
-  std::thread end([&] {
-    pthread_sigmask(SIG_BLOCK, &set, nullptr);
-    // Spins, so that the thread in question is the one that waits.
-    while (!Stopped()) {
-    }
-    socklen_t size = sizeof(address);
-    getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
-    int client = socket(AF_UNIX, SOCK_STREAM, 0);
-    if (connect(client, reinterpret_cast<sockaddr*>(&address), size) != 0) {
-      Count(false, errno);
-    }
-    if (write(pipe_ends[1], "x", 1) != 1) Count(false, errno);
-    pthread_kill(self, SIGUSR1);
-  });
-  char byte = 0;
-  int signal = 0;
-  errno = 0;
-  if (strcmp(how, "read") == 0) {
-    good = read(pipe_ends[0], &byte, 1) == 1;
-  } else if (strcmp(how, "accept") == 0) {
-    good = accept(listener, nullptr, nullptr) >= 0;
-  } else if (strcmp(how, "pause") == 0) {
-    good = pause() == -1 && errno == EINTR;
-  } else if (strcmp(how, "sigwait") == 0) {
-    good = sigwait(&set, &signal) == 0 && signal == SIGUSR1;
-  } else if (strcmp(how, "sigwaitinfo") == 0) {
-    good = sigwaitinfo(&set, nullptr) == SIGUSR1;
-  } else if (strcmp(how, "endless_epoll") == 0) {
-    int epoll = epoll_create1(0);
-    epoll_event event = {EPOLLIN, {}};
-    epoll_ctl(epoll, EPOLL_CTL_ADD, pipe_ends[0], &event);
-    good = epoll_wait(epoll, &event, 1, -1) == 1;
-  }
-  Count(good && Stopped(), errno);
-  end.join();
 }
