@@ -139,8 +139,9 @@ Objection OneAttempt::Judge(const Registers& registers, bool* waits) {
         AgainstWait(landscape_, place.call, place.arguments, place.pc);
     if (objection) return objection;
   }
+  attempt_.tp = place.tp;
   Objection objection =
-      AgainstStack(landscape_, arch_, request_.pid, place.sp, place.tp);
+      AgainstStack(landscape_, arch_, request_.pid, thread_.tid(), place.sp, place.tp);
   if (objection) return objection;
   std::span<const uint64_t> words =
       ReadStack(landscape_, request_.pid, place.sp, stack_);

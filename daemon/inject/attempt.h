@@ -27,6 +27,7 @@ struct Attempt {
   Objection objection;
   absl::Status status;
   absl::Duration stopped;
+  uint64_t tp = 0;  // the thread's pointer; 0: it was not looked at
 };
 
 // `stack`: memory that ReadStack() may use, touched before: nothing new is to be

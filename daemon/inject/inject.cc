@@ -101,7 +101,10 @@ class Search {
   ImageCache& images_;
   Landscape& landscape_;
   std::vector<uint64_t> stack_ = std::vector<uint64_t>(kStackLooked / sizeof(uint64_t));
-  std::map<pid_t, Objection> objections_;   // the latest for each thread
+  std::map<pid_t, Objection> objections_;  // the latest for each thread
+  // Of those that were looked at: /proc does not tell them. A thread that sleeps on
+  // another stack than its own is stopped once to see that, and then left alone.
+  std::map<pid_t, uint64_t> thread_pointers_;
   absl::Time not_traced_at_ = absl::Now();  // when last not all threads were
   absl::Duration longest_other_;
   int looks_ = 0;
@@ -119,7 +122,8 @@ std::vector<Search::Candidate> Search::Candidates() {
     }
     Objection objection = AgainstWait(landscape_, at->call, at->arguments, at->pc);
     if (!objection) {
-      objection = AgainstStack(landscape_, arch_, request_.pid, at->sp, 0);
+      objection = AgainstStack(landscape_, arch_, request_.pid, tid, at->sp,
+                               thread_pointers_[tid]);
     }
     if (!objection) {
       objection =
@@ -138,6 +142,7 @@ std::vector<Search::Candidate> Search::Candidates() {
 bool Search::Try(const Candidate& candidate) {
   Attempt attempt =
       MakeAttempt(request_, arch_, landscape_, *identity_, stack_, candidate.tid);
+  if (attempt.tp != 0) thread_pointers_[candidate.tid] = attempt.tp;
   switch (attempt.end) {
     case Attempt::kDone:
       result_ = attempt.outcome;

@@ -63,6 +63,7 @@ struct Landscape {
   uint64_t loader_state = 0;  // _rtld_global: its locks are in there
   uint64_t loader_state_size = 0;
   uint64_t stack_limit = 0;
+  pid_t main_thread = 0;  // the process's own number
 };
 
 // FAILED_PRECONDITION for a process that has no glibc to speak to.

@@ -121,35 +121,51 @@ Objection AgainstPlace(const Landscape& landscape, const Arch& arch, uint64_t pc
   return {};
 }
 
+std::optional<Stack> GivenStack(const Landscape& landscape, pid_t pid, uint64_t tp) {
+  constexpr uint64_t kLargest = 1ull << 40;
+  constexpr uint64_t kControlBlock = 16 << 10;  // no struct pthread is larger
+  const Mapping* mapping = FindMapping(landscape.maps, tp);
+  std::array<uint64_t, 320> record = {};
+  if (mapping == nullptr || tp % 8 != 0) return std::nullopt;
+  const uint64_t size = std::min(mapping->end - tp, uint64_t{sizeof(record)});
+  if (!ReadMemory(pid, tp, record.data(), size)) return std::nullopt;
+  for (size_t i = 0; i + 2 < size / sizeof(uint64_t); ++i) {
+    const uint64_t base = record[i];
+    const uint64_t bytes = record[i + 1];
+    const uint64_t guard = record[i + 2];
+    const bool fits = base < tp && bytes < kLargest && guard < bytes &&
+                      tp - base < bytes && base + bytes - tp <= kControlBlock;
+    // A guard need not be in maps.
+    if (fits && FindMapping(landscape.maps, base + guard) != nullptr) {
+      return Stack{.low = base + guard, .high = tp};
+    }
+  }
+  return std::nullopt;
+}
+
 Objection AgainstStack(const Landscape& landscape, const Arch& arch, pid_t pid,
-                       uint64_t sp, uint64_t tp) {
+                       pid_t tid, uint64_t sp, uint64_t tp) {
   const Mapping* mapping = FindMapping(landscape.maps, sp);
   if (mapping == nullptr || !mapping->writable) return {"has a stack that is new"};
-  uint64_t low = sp - arch.RedZone() - kRoom;
+  const uint64_t low = sp - arch.RedZone() - kRoom;
   constexpr Objection kTooSmall = {"has less than 256 KiB of stack left", true};
   if (sp < kRoom + arch.RedZone()) return kTooSmall;
-  if (mapping->path == "[stack]") {  // grows on demand
+  const bool is_main = tid == landscape.main_thread;
+  if (mapping->path == "[stack]" && is_main) {  // grows on demand
     constexpr uint64_t kGap = 1 << 20;
     bool allowed = mapping->end - low <= landscape.stack_limit;
     bool free = mapping == landscape.maps.data() || (mapping - 1)->end + kGap <= low;
     if (mapping->start > low && !(allowed && free)) return {kTooSmall.text, false};
     return {};
   }
-  if (mapping->start > low) return kTooSmall;
-  // A guard may be invisible in maps. The thread's own record of its stack (lowest
-  // address, size, size of the guard) lies somewhere in struct pthread.
-  std::array<uint64_t, 288> record;
-  if (tp == 0 || !ReadMemory(pid, tp, record.data(), sizeof(record))) return {};
-  for (size_t i = 0; i + 2 < record.size(); ++i) {
-    uint64_t base = record[i];
-    uint64_t size = record[i + 1];
-    uint64_t guard = record[i + 2];
-    if (base % 4096 == 0 && base != 0 && sp > base && sp - base < size && tp > base &&
-        tp - base <= size && guard < size && base + guard > low) {
-      return kTooSmall;
-    }
+  if (tp == 0) return {};
+  // The main thread of a child that another thread has forked has that one's stack.
+  std::optional<Stack> given = GivenStack(landscape, pid, tp);
+  if (!given && !is_main) return {"has a stack that glibc has not made", true};
+  if (!given || sp < given->low || sp >= given->high) {
+    return {"runs on a stack that is not its own, as coroutines do"};
   }
-  return {};
+  return std::max(mapping->start, given->low) > low ? kTooSmall : Objection{};
 }
 
 Objection AgainstLoader(const Landscape& landscape, pid_t pid, pid_t tid) {

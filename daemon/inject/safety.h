@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "daemon/inject/arch.h"
@@ -38,9 +39,21 @@ Objection AgainstWait(const Landscape& landscape, int64_t call,
 Objection AgainstPlace(const Landscape& landscape, const Arch& arch, uint64_t pc,
                        std::span<const uint64_t> stack, bool waits);
 
-// Room below the stack pointer. `tp` = 0: not known yet.
+// The stack that glibc has given to a thread, as it notes it in struct pthread: lowest
+// address, size and size of the guard, wherever they are in there. They are told by the
+// thread pointer, which lies in the last few KiB of that very stack. nullopt: a main
+// thread (the kernel gives it "[stack]"), or a thread that glibc has not made.
+struct Stack {
+  uint64_t low = 0;   // above the guard
+  uint64_t high = 0;  // the thread pointer
+};
+std::optional<Stack> GivenStack(const Landscape& landscape, pid_t pid, uint64_t tp);
+
+// Whether the stack pointer is in the stack that the thread was given, and room below
+// it. What is below another stack (a coroutine's, a signal handler's) may be anybody's
+// data, whatever maps say. `tp` = 0: not known yet.
 Objection AgainstStack(const Landscape& landscape, const Arch& arch, pid_t pid,
-                       uint64_t sp, uint64_t tp);
+                       pid_t tid, uint64_t sp, uint64_t tp);
 
 // The loader's own state: a library half-way in, or a lock that this thread holds.
 Objection AgainstLoader(const Landscape& landscape, pid_t pid, pid_t tid);

@@ -2,11 +2,16 @@
 #include "daemon/inject/safety.h"
 
 #include <dlfcn.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/futex.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include <functional>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 
@@ -29,6 +34,12 @@ class Safety : public testing::Test {
   }
   bool PlaceIsSafe(uint64_t pc, std::vector<uint64_t> stack, bool waits) {
     return !AgainstPlace(landscape_, *arch_, pc, stack, waits);
+  }
+  Objection StackObjection(pid_t tid, uint64_t sp, uint64_t tp) {
+    return AgainstStack(landscape_, *arch_, getpid(), tid, sp, tp);
+  }
+  static uint64_t thread_pointer() {
+    return reinterpret_cast<uint64_t>(__builtin_thread_pointer());
   }
   // In code that is neither libc nor an allocator; under ASan this program is one.
   static uint64_t InLibrary() {
@@ -90,13 +101,93 @@ TEST_F(Safety, ACallerInForkOrTheLoaderIsNotSafe) {
   EXPECT_FALSE(PlaceIsSafe(own, {landscape_.trampoline}, true)) << "a signal handler";
 }
 
-TEST_F(Safety, TheMainThreadsStackGrowsAndAnotherOneDoesNot) {
+TEST_F(Safety, TheMainThreadMayUseWhatTheKernelGaveIt) {
   auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
-  EXPECT_FALSE(AgainstStack(landscape_, *arch_, getpid(), here, 0));
-  landscape_.maps = ParseMaps("100000-110000 rw-p 00000000 00:00 0 \n");
-  Objection objection = AgainstStack(landscape_, *arch_, getpid(), 0x10f000, 0);
-  EXPECT_TRUE(objection);
-  EXPECT_TRUE(objection.for_good);
+  EXPECT_FALSE(StackObjection(getpid(), here, 0));
+  EXPECT_TRUE(StackObjection(getpid() + 1, here, thread_pointer()))
+      << "another thread may not";
+  auto heap = std::make_unique<char[]>(4 << 20);
+  landscape_.maps = ReadMaps(getpid());
+  Objection objection = StackObjection(
+      getpid(), reinterpret_cast<uint64_t>(heap.get()) + (3 << 20), thread_pointer());
+  ASSERT_TRUE(objection);
+  EXPECT_THAT(objection.text, testing::HasSubstr("coroutines"));
+  EXPECT_FALSE(objection.for_good);
+}
+
+// What a thread sees of itself, from inside of it.
+class StackOfAThread : public Safety {
+ protected:
+  // `size`, and memory that the program brings along.
+  void In(size_t size, void* memory, const std::function<void(pid_t tid)>& body) {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    if (memory != nullptr) {
+      pthread_attr_setstack(&attributes, memory, size);
+    } else {
+      pthread_attr_setstacksize(&attributes, size);
+    }
+    std::function<void()> all = [&] {
+      auto landscape = Survey(getpid(), *arch_, &images_);
+      ASSERT_TRUE(landscape.ok());
+      landscape_ = *std::move(landscape);
+      body(gettid());
+    };
+    pthread_t thread;
+    auto start = [](void* function) -> void* {
+      (*static_cast<std::function<void()>*>(function))();
+      return nullptr;
+    };
+    ASSERT_EQ(pthread_create(&thread, &attributes, start, &all), 0);
+    pthread_join(thread, nullptr);
+  }
+  static uint64_t Here() {
+    return reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  }
+  // Where pthread_getattr_np says that this thread's stack is.
+  void ExpectGivenStackIsTrue() {
+    pthread_attr_t attributes;
+    void* low = nullptr;
+    size_t size = 0;
+    ASSERT_EQ(pthread_getattr_np(pthread_self(), &attributes), 0);
+    pthread_attr_getstack(&attributes, &low, &size);
+    auto given = GivenStack(landscape_, getpid(), thread_pointer());
+    ASSERT_TRUE(given);
+    EXPECT_EQ(given->low, reinterpret_cast<uint64_t>(low));
+    EXPECT_GT(given->high, Here());
+    EXPECT_LT(given->high, given->low + size);
+  }
+};
+
+TEST_F(StackOfAThread, IsFoundForEverySizeAndForMemoryOfTheProgramsOwn) {
+  for (size_t size : {64ul << 10, 1ul << 20, 8ul << 20, 64ul << 20}) {
+    In(size, nullptr, [&](pid_t) { ExpectGivenStackIsTrue(); });
+  }
+  auto memory = std::make_unique<char[]>(4 << 20);
+  char* odd = memory.get() + 4096 - reinterpret_cast<uintptr_t>(memory.get()) % 64;
+  In(2 << 20, odd, [&](pid_t tid) {
+    ExpectGivenStackIsTrue();
+    EXPECT_FALSE(StackObjection(tid, Here(), thread_pointer()));
+    EXPECT_TRUE(StackObjection(tid, reinterpret_cast<uint64_t>(odd), thread_pointer()))
+        << "other memory of the same mapping";
+  });
+}
+
+TEST_F(StackOfAThread, MustHaveRoomAndBeItsOwn) {
+  In(1 << 20, nullptr, [&](pid_t tid) {
+    EXPECT_FALSE(StackObjection(tid, Here(), thread_pointer()));
+    EXPECT_FALSE(StackObjection(tid, Here(), 0)) << "not known yet";
+    auto given = GivenStack(landscape_, getpid(), thread_pointer());
+    ASSERT_TRUE(given);
+    Objection objection =
+        StackObjection(tid, given->low + (200 << 10), thread_pointer());
+    EXPECT_THAT(objection.text, testing::HasSubstr("256 KiB"));
+    EXPECT_TRUE(objection.for_good);
+    // As a thread has it that was made by clone() alone.
+    objection = StackObjection(tid, Here(), landscape_.debug);
+    EXPECT_THAT(objection.text, testing::HasSubstr("glibc has not made"));
+    EXPECT_TRUE(objection.for_good);
+  });
 }
 
 TEST(Proc, ReadsALineOfMaps) {

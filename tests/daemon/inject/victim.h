@@ -21,6 +21,16 @@ void Took(long ns);                  // one wait
 void ComputeWithAllRegisters(int thread);  // victim_registers.cc
 void SleepInTurns(const char* how);        // victim_waits.cc
 
+void FiberInMapping(int thread);  // victim_stacks.cc, these and the next
+void LargeFiberInMapping(int thread);
+void FiberInHeap(int thread);
+void FiberInThread(int thread);
+void FiberBesideMain(int thread);
+void GivenStack(int thread);
+void RawClone(int thread);
+void SignalStack(int thread);
+void ForkedByThread(int thread);  // the child's number in page->detail
+
 // A wait for something that happens when the test says so (victim_blocks.cc).
 struct Wait {
   const char* name;
