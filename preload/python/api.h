@@ -24,7 +24,11 @@ struct PythonApi {
   int (*is_initialized)();
   int (*is_finalizing)();        // Py_IsFinalizing (3.13+) or _Py_IsFinalizing
   void* (*this_thread_state)();  // PyGILState_GetThisThreadState
-  int (*add_pending_call)(int (*)(void*), void*);
+  // The thread state that holds the GIL; from 3.12 on nullptr unless it is this
+  // thread's. PyThreadState_GetUnchecked (3.13+) or _PyThreadState_UncheckedGet; may
+  // be nullptr.
+  void* (*running_thread_state)();
+  int (*add_pending_call)(int (*)(void*), void*);  // see pending_call.h
   const char* (*get_version)();
   PyObject* code_type;  // &PyCode_Type
   PyObject* str_type;   // &PyUnicode_Type

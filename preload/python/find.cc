@@ -68,6 +68,9 @@ bool resolve(PythonApi* api) {
   int (*older_is_finalizing)() = nullptr;
   look_up.optional(older_is_finalizing, "_Py_IsFinalizing");
   look_up.required(api->this_thread_state, "PyGILState_GetThisThreadState");
+  look_up.optional(api->running_thread_state, "PyThreadState_GetUnchecked");
+  void* (*older_running_thread_state)() = nullptr;
+  look_up.optional(older_running_thread_state, "_PyThreadState_UncheckedGet");
   look_up.required(api->add_pending_call, "Py_AddPendingCall");
   look_up.required(api->get_version, "Py_GetVersion");
   look_up.required(api->code_type, "PyCode_Type");
@@ -99,6 +102,9 @@ bool resolve(PythonApi* api) {
   look_up.optional(api->this_interpreter, "PyInterpreterState_Get");
   if (!look_up.find()) return false;
   if (api->is_finalizing == nullptr) api->is_finalizing = older_is_finalizing;
+  if (api->running_thread_state == nullptr) {
+    api->running_thread_state = older_running_thread_state;
+  }
   return api->is_finalizing != nullptr;
 }
 

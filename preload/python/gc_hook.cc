@@ -1,6 +1,6 @@
 // GC pauses: a C function of ours in gc.callbacks.
 //
-// Life:  kIdle --Py_AddPendingCall--> kScheduled --runs on the main thread, with
+// Life:  kIdle --python_call_soon()--> kScheduled --runs on the main thread, with
 // the GIL--> kOn or kFailed. A pending call that ran in the wrong interpreter goes
 // back to kIdle and is tried again. A fork child inherits the state together with
 // the list entry, so that nothing is to be done there. If the program clears
@@ -8,7 +8,7 @@
 //
 // After a detach the callback takes itself out, and the step hook with it: at the end
 // of the next collection it schedules the pending call once more. Not lull_detach(),
-// whose thread may be anywhere, in Py_AddPendingCall's own lock too.
+// whose thread may be anywhere, in the lock of Py_AddPendingCall too.
 //
 // The callback counts "start" and "stop" of the main interpreter only, which run
 // under its GIL: plain variables do. It raises nothing, and leaves an exception
@@ -19,6 +19,7 @@
 #include "preload/hooks/record.h"
 #include "preload/python/api.h"
 #include "preload/python/error_keeper.h"
+#include "preload/python/pending_call.h"
 #include "preload/python/python.h"
 #include "preload/python/step_hook.h"
 
@@ -90,7 +91,7 @@ int adapt(void*);
 void schedule_removal(const PythonApi* api) {
   Install on = Install::kOn;
   if (!g_install.compare_exchange_strong(on, Install::kScheduled)) return;
-  if (api->add_pending_call(adapt, nullptr) == 0) return;
+  if (python_call_soon(api, adapt)) return;
   g_install.store(Install::kOn, std::memory_order_release);  // at the next collection
 }
 
@@ -213,14 +214,13 @@ bool python_poll_install() {
   Install now = g_install.load(std::memory_order_acquire);
   if (now != Install::kIdle) return now != Install::kScheduled;
   const PythonApi* api = python_api();
-  if (api == nullptr || api->is_initialized() == 0 || api->is_finalizing() != 0) {
-    return false;
-  }
+  if (api == nullptr) return false;
   Install idle = Install::kIdle;
   if (!g_install.compare_exchange_strong(idle, Install::kScheduled)) return false;
-  if (api->add_pending_call(adapt, nullptr) == 0) return false;  // not run yet
-  g_install.store(Install::kIdle, std::memory_order_release);    // the queue is full
-  return false;
+  if (!python_call_soon(api, adapt)) {
+    g_install.store(Install::kIdle, std::memory_order_release);
+  }
+  return false;  // not run yet
 }
 
 void python_describe(char* segment) {

@@ -6,6 +6,7 @@
 #include "preload/entry/state.h"
 #include "preload/hooks/record.h"
 #include "preload/python/error_keeper.h"
+#include "preload/python/pending_call.h"
 #include "preload/python/python.h"
 #include "preload/steps/boundary.h"
 #include "preload/support/raw_syscall.h"
@@ -133,10 +134,10 @@ void step_hook_poll(uint64_t now_ns) {
     return;
   }
   const PythonApi* api = python_api();
-  if (api == nullptr || api->is_initialized() == 0 || api->is_finalizing() != 0) return;
-  if (g_scheduled.exchange(true, std::memory_order_acq_rel)) return;
-  if (api->add_pending_call(try_as_pending_call, nullptr) != 0) {
-    g_scheduled.store(false, std::memory_order_release);  // the queue is full
+  if (api == nullptr || g_scheduled.exchange(true, std::memory_order_acq_rel)) return;
+  if (!python_call_soon(api, try_as_pending_call)) {
+    g_scheduled.store(false, std::memory_order_release);
+    g_last_try_ns.store(last, std::memory_order_relaxed);  // another thread may
   }
 }
 

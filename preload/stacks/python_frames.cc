@@ -1,6 +1,6 @@
 // The Python stack of the calling thread, read from the interpreter's own frame
 // structs: no GIL, no reference counts, no allocation, no call into Python but for
-// two getters. That is safe because only this thread pushes and pops its frames,
+// three getters. That is safe because only this thread pushes and pops its frames,
 // and it is here; what its frames hold (code objects and their strings) is alive.
 //
 // Measured, warm, 30 frames of 30 functions, interning included: 0.30 to 0.31 us in
@@ -38,6 +38,8 @@ class FrameWalk {
   // False from next() at once when this thread has no Python frames.
   FrameWalk() : layout_(python_layout()), api_(python_api()) {
     if (layout_ == nullptr || api_ == nullptr || api_->is_initialized() == 0) return;
+    // The thread that ends the interpreter frees the states of all others.
+    if (api_->is_finalizing() != 0 && !python_is_main_thread()) return;
     uintptr_t state = reinterpret_cast<uintptr_t>(api_->this_thread_state());
     if (!plausible(state)) return;
     uintptr_t at = load<uintptr_t>(state, layout_->tstate_frame);

@@ -59,6 +59,18 @@ class PythonPrograms(unittest.TestCase):
                              normalise=lambda text: re.sub(
                                  r".*\| +gc\n", "", re.sub(r" +\d+ \|", " N |", text)))
 
+    def test_a_program_may_use_cuda_until_its_very_end(self):
+        # Each synchronisation asks for a pending call, 200 ms after the one before.
+        library = os.path.join(guest.GUESTS, "libcudart.so.12")
+        self.on_every_python(["-c", "import atexit, ctypes, time\n"
+                              f"cuda = ctypes.CDLL({library!r})\n"
+                              "cuda.cudaFree(None)\n"
+                              "def end():\n"
+                              "  for _ in range(3):\n"
+                              "    time.sleep(0.25); cuda.cudaFree(None)\n"
+                              "  print('ended')\n"
+                              "atexit.register(end)"], status=0)
+
     def test_gc_callbacks_may_be_cleared(self):
         self.on_every_python(["-c", "import gc; gc.callbacks.clear(); gc.collect(); "
                               "gc.callbacks.append(print); gc.collect(); "

@@ -57,6 +57,8 @@ PAUSES(SurviveAProgramThatCallsTheCallbackItself, "called_by_the_program")
 PAUSES(LeaveAnExceptionInFlightAlone, "an_exception_that_is_already_set")
 PAUSES(AreRecordedOnlyWhileArmed, "only_while_armed")
 PAUSES(GoOnInAForkChildWithoutReinstalling, "after_a_fork")
+PAUSES(AreNotAskedForByAThreadThatMayNot, "asked_for_only_where_it_may_be")
+PAUSES(MayBeAskedForWhileTheInterpreterEnds, "asked_for_at_the_very_end")
 PAUSES(DoNotEndInAForkChildOfTheCollection, "a_fork_within_a_collection")
 
 STEPS(AreHookedByTheFirstCollectionAfterTheImport, "installed_by_a_collection")

@@ -2,7 +2,8 @@
 # tests/preload/CMakeLists.txt.
 set(shim ${PROJECT_SOURCE_DIR}/preload)
 set(lull_probe_sources stacks_probe.cc
-  ${shim}/python/find.cc ${shim}/python/gc_hook.cc ${shim}/python/main_thread.cc ${shim}/python/step_hook.cc
+  ${shim}/python/find.cc ${shim}/python/gc_hook.cc ${shim}/python/main_thread.cc ${shim}/python/pending_call.cc
+  ${shim}/python/step_hook.cc
   ${shim}/ring/backing.cc ${shim}/stacks/interning.cc ${shim}/stacks/layouts/debug_offsets.cc
   ${shim}/stacks/libunwind_calls.cc ${shim}/stacks/native.cc ${shim}/stacks/prepare.cc ${shim}/stacks/python_frames.cc
   ${shim}/stacks/python_layout.cc ${shim}/stacks/python_objects.cc

@@ -1,5 +1,5 @@
 // CPython 3.8, x86-64 and aarch64. Source: offsetof() over the headers of 3.8.18
-// (frameobject.h, code.h, cpython/unicodeobject.h).
+// (frameobject.h, code.h, cpython/unicodeobject.h, internal/pycore_pystate.h).
 // Checked by tests/preload/python_interpreters_integration_test.cc.
 #pragma once
 
@@ -29,6 +29,7 @@ inline constexpr CPythonLayout kCPython38 = {
     .bytes_size = 16,
     .bytes_data = 32,
     .object_type = 8,
+    .runtime_finishing = 600,
 };
 
 }  // namespace lull

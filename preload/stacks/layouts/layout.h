@@ -58,6 +58,9 @@ struct CPythonLayout {
   int16_t bytes_data;
 
   int16_t object_type;  // ob_type of any object
+
+  // _PyRuntime.ceval.pending.finishing, which 3.8 alone has; the queue's lock follows.
+  int16_t runtime_finishing = -1;
 };
 
 // Frames of this owner or above are not Python code (trampolines from C).

@@ -1,8 +1,11 @@
 """Scenarios for the GC callback: gc_pauses.py NAME. Exit status 0 passes."""
 import atexit
+import ctypes
 import gc
 import os
 import sys
+import threading
+import time
 
 import probe
 
@@ -176,6 +179,35 @@ def nothing_at_the_end():
     gc.collect()
     gc.disable()
     atexit.register(note)
+
+
+def ask_on_a_python_thread(library):
+    thread = threading.Thread(target=library.probe_install)
+    thread.start()
+    thread.join()
+    for _ in range(1000):  # an occasion for what was asked for
+        pass
+
+
+def asked_for_only_where_it_may_be():
+    # PyDLL calls with the GIL, CDLL without.
+    probe.library.probe_on_foreign_thread(
+        ctypes.cast(probe.library.probe_install, ctypes.c_void_p), None, None, 0)
+    ask_on_a_python_thread(probe.library)
+    assert not ours() and probe.library.probe_gc_hook() == 1
+    ask_on_a_python_thread(ctypes.PyDLL(os.environ["LULL_STACKS_PROBE"]))
+    assert len(ours()) == 1 and probe.library.probe_gc_hook() == 2
+
+
+def asked_for_at_the_very_end():
+    def ask():
+        now = time.monotonic_ns()
+        for library in (probe.library, ctypes.PyDLL(os.environ["LULL_STACKS_PROBE"])):
+            for step in range(100):
+                library.probe_install()
+                library.probe_poll_steps(ctypes.c_uint64(now + step * 10**9))
+
+    atexit.register(ask)
 
 
 if __name__ == "__main__":
