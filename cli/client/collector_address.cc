@@ -1,58 +1,48 @@
 #include "cli/client/collector_address.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <optional>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "cli/client/places.h"
 #include "daemon/base/status.h"
-#include "daemon/base/unique_fd.h"
+#include "daemon/base/tcp_address.h"
+#include "daemon/base/tokens.h"
 
 namespace lull {
 namespace {
 
-constexpr size_t kMaxToken = 4096;
-
-absl::Status CheckTarget(const std::string& target) {
-  if (absl::StartsWith(target, "unix:/")) return absl::OkStatus();
-  size_t colon = target.rfind(':');
-  int port = 0;
-  if (colon != std::string::npos && colon > 0 &&
-      absl::SimpleAtoi(target.substr(colon + 1), &port) && port > 0 && port < 65536) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "'", target, "' is no collector address; give host:port or unix:/path"));
+std::string Variable(const char* name) {
+  const char* value = getenv(name);
+  return value == nullptr ? "" : value;
 }
 
-absl::StatusOr<std::string> ReadToken(const std::string& path) {
-  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd) return ErrnoStatus(errno, absl::StrCat("cannot read the token file ", path));
-  struct stat info;
-  if (fstat(fd.get(), &info) != 0) return ErrnoStatus(errno, path);
-  if (!S_ISREG(info.st_mode) || (info.st_mode & 077) != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the token file ", path,
-                     " can be read by others; give it mode 0600: chmod 600 ", path));
+absl::StatusOr<Tokens> TokensOf(const std::string& path) {
+  absl::StatusOr<Tokens> tokens = ReadTokenFile(path);
+  if (tokens.ok() || absl::IsNotFound(tokens.status())) return tokens;
+  return absl::InvalidArgumentError(tokens.status().message());
+}
+
+// The address to connect to.
+absl::StatusOr<std::string> Target(const std::string& given, bool plain_is_fine) {
+  if (absl::StartsWith(given, "unix:/")) return given;
+  std::optional<TcpAddress> tcp = ParseTcpAddress(given);
+  if (!tcp || tcp->port == "0") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", given, "' is no collector address; give host:port or unix:/path"));
   }
-  std::string token(kMaxToken, '\0');
-  ssize_t size = read(fd.get(), token.data(), token.size());
-  if (size < 0) return ErrnoStatus(errno, absl::StrCat("cannot read ", path));
-  token.resize(static_cast<size_t>(size));
-  absl::StripAsciiWhitespace(&token);
-  if (token.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the token file ", path, " is empty"));
-  }
-  return token;
+  if (plain_is_fine) return given;
+  if (std::optional<TcpAddress> here = OnThisHost(*tcp)) return here->text();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the collector at ", given,
+      " is not on this host, and events and the token would cross the network for "
+      "everyone to read; give --tls-ca (and lulld --tls-cert and --tls-key), or, where "
+      "you trust the network, --insecure-plain-tcp"));
 }
 
 }  // namespace
@@ -60,11 +50,9 @@ absl::StatusOr<std::string> ReadToken(const std::string& path) {
 absl::StatusOr<CollectorAddress> ResolveCollector(const CollectorFlags& flags,
                                                   absl::string_view runtime) {
   CollectorAddress result;
-  const char* variable = getenv("LULL_COLLECTOR");
-  result.target = !flags.address.empty() ? flags.address
-                  : variable != nullptr  ? variable
-                                         : "";
-  if (result.target.empty()) {
+  std::string given =
+      !flags.address.empty() ? flags.address : Variable("LULL_COLLECTOR");
+  if (given.empty()) {
     result.is_private = true;
     result.target = absl::StrCat("unix:", CollectorSocketPath(runtime));
     if (!flags.token_file.empty() || !flags.tls_ca.empty()) {
@@ -74,19 +62,32 @@ absl::StatusOr<CollectorAddress> ResolveCollector(const CollectorFlags& flags,
     }
     return result;
   }
-  LULL_RETURN_IF_ERROR(CheckTarget(result.target));
-  if (!flags.token_file.empty()) {
-    LULL_ASSIGN_OR_RETURN(result.token, ReadToken(flags.token_file));
+  std::string ca = !flags.tls_ca.empty() ? flags.tls_ca : Variable("LULL_TLS_CA");
+  result.token_file =
+      !flags.token_file.empty() ? flags.token_file : Variable("LULL_TOKEN_FILE");
+  if (!result.token_file.empty()) {
+    LULL_ASSIGN_OR_RETURN(result.tokens, TokensOf(result.token_file));
   }
-  if (!flags.tls_ca.empty()) {
-    if (access(flags.tls_ca.c_str(), R_OK) != 0) {
-      return ErrnoStatus(errno,
-                         absl::StrCat("cannot read the CA certificate ", flags.tls_ca));
+  LULL_ASSIGN_OR_RETURN(result.target,
+                        Target(given, !ca.empty() || flags.insecure_plain_tcp));
+  if (!ca.empty()) {
+    if (access(ca.c_str(), R_OK) != 0) {
+      return ErrnoStatus(errno, absl::StrCat("cannot read the CA certificate ", ca));
     }
     // The relay worker may run elsewhere in the tree.
-    result.tls_ca = std::filesystem::absolute(flags.tls_ca).string();
+    result.tls_ca = std::filesystem::absolute(ca).string();
   }
   return result;
+}
+
+absl::StatusOr<std::string> WriteToken(const CollectorAddress& collector) {
+  if (collector.tokens.empty() || !collector.tokens.write.empty()) {
+    return collector.tokens.write;
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("the token file ", collector.token_file,
+                   " has no write token, and a job cannot report without one; ask the "
+                   "collector's owner for that line"));
 }
 
 }  // namespace lull

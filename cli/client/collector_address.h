@@ -6,27 +6,37 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "daemon/base/tokens.h"
 
 namespace lull {
 
 // As given on the command line.
 struct CollectorFlags {
   std::string address;     // --collector, or $LULL_COLLECTOR; "" = private
-  std::string token_file;  // --token-file
-  std::string tls_ca;      // --tls-ca
+  std::string token_file;  // --token-file, or $LULL_TOKEN_FILE
+  std::string tls_ca;      // --tls-ca, or $LULL_TLS_CA
+  bool insecure_plain_tcp = false;
 };
 
 struct CollectorAddress {
   std::string target;  // "unix:/path" or "host:port"
   bool is_private = false;
-  std::string token;   // "" = none
-  std::string tls_ca;  // PEM file; "" = no TLS
+  Tokens tokens;
+  std::string token_file;  // where they are from; "" = none
+  std::string tls_ca;      // PEM file; "" = no TLS
 };
 
 // Checks and completes the flags. `runtime` is where the private collector
-// listens. Errors: INVALID_ARGUMENT for an address that is none or a token file
-// that others can read, NOT_FOUND for a file that is not there.
+// listens. A host that is reached by plain TCP is this host, and `target` then its
+// address by number, or `insecure_plain_tcp` was given: tokens and events do not cross
+// a network for everyone to read by an oversight. May ask DNS.
+// Errors: INVALID_ARGUMENT for an address that is none or needs TLS, and for a token
+// file that is none or that others can read; NOT_FOUND for a file that is not there.
 absl::StatusOr<CollectorAddress> ResolveCollector(const CollectorFlags& flags,
                                                   absl::string_view runtime);
+
+// The token of one who delivers events. FAILED_PRECONDITION when tokens were given and
+// this one is not among them.
+absl::StatusOr<std::string> WriteToken(const CollectorAddress& collector);
 
 }  // namespace lull

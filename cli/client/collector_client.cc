@@ -36,7 +36,10 @@ class Client : public CollectorClient {
  public:
   Client(const CollectorAddress& address, absl::Duration deadline,
          std::shared_ptr<grpc::ChannelCredentials> credentials)
-      : target_(address.target), token_(address.token), deadline_(deadline) {
+      : target_(address.target),
+        tokens_(address.tokens),
+        token_file_(address.token_file),
+        deadline_(deadline) {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(kMaxReplyBytes);
     // A proxy of the environment is for the web, not for a collector.
@@ -47,10 +50,16 @@ class Client : public CollectorClient {
   }
 
   absl::StatusOr<v1::StatusReply> GetStatus() override {
-    return Call(*control_, &v1::Control::Stub::GetStatus, v1::StatusRequest());
+    // Any token will do; that one may not write would be noticed last.
+    Right right = !tokens_.write.empty()  ? Right::kWrite
+                  : !tokens_.read.empty() ? Right::kRead
+                                          : Right::kControl;
+    v1::StatusRequest request;
+    request.set_to_write(right == Right::kWrite);
+    return Call(*control_, &v1::Control::Stub::GetStatus, request, right);
   }
   absl::StatusOr<v1::ArmReply> Arm(const v1::ArmRequest& request) override {
-    return Call(*control_, &v1::Control::Stub::Arm, request);
+    return Call(*control_, &v1::Control::Stub::Arm, request, Right::kControl);
   }
   absl::StatusOr<v1::ListJobsReply> ListJobs(
       const v1::ListJobsRequest& request) override {
@@ -91,18 +100,19 @@ class Client : public CollectorClient {
   absl::StatusOr<Reply> Call(Stub& stub,
                              grpc::Status (Stub::*method)(grpc::ClientContext*,
                                                           const Request&, Reply*),
-                             const Request& request) {
+                             const Request& request, Right right = Right::kRead) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() +
                          absl::ToChronoNanoseconds(deadline_));
-    if (!token_.empty()) context.AddMetadata("authorization", "Bearer " + token_);
+    const std::string& token = tokens_.For(right);
+    if (!token.empty()) context.AddMetadata("authorization", "Bearer " + token);
     Reply reply;
     grpc::Status status = (stub.*method)(&context, request, &reply);
     if (status.ok()) return reply;
-    return Sentence(status);
+    return Sentence(status, right);
   }
 
-  absl::Status Sentence(const grpc::Status& status) const {
+  absl::Status Sentence(const grpc::Status& status, Right right) const {
     auto code = static_cast<absl::StatusCode>(status.error_code());
     const std::string& text = status.error_message();
     switch (code) {
@@ -111,12 +121,8 @@ class Client : public CollectorClient {
             "cannot reach the collector at ", target_, ": ", text,
             "; check the address, that lulld runs there, and `lull doctor`"));
       case absl::StatusCode::kUnauthenticated:
-        return absl::UnauthenticatedError(absl::StrCat(
-            "the collector at ", target_,
-            token_.empty()
-                ? " wants a token; give the file that holds it with --token-file"
-                : " refuses the token; ask its owner for the right one, then "
-                  "give it with --token-file"));
+        return absl::UnauthenticatedError(
+            absl::StrCat("the collector at ", target_, WhyRefused(right)));
       case absl::StatusCode::kDeadlineExceeded:
         return absl::DeadlineExceededError(absl::StrCat(
             "the collector at ", target_, " did not answer within ",
@@ -134,8 +140,22 @@ class Client : public CollectorClient {
     }
   }
 
+  std::string WhyRefused(Right right) const {
+    if (tokens_.empty()) {
+      return " wants a token; give the file that holds it with --token-file, or in "
+             "$LULL_TOKEN_FILE";
+    }
+    if (tokens_.For(right).empty()) {
+      return absl::StrCat(" wants a ", NameOf(right), " token, and ", token_file_,
+                          " has none; ask its owner for that line");
+    }
+    return absl::StrCat(" refuses the token; ask its owner for the right ",
+                        NameOf(right), " token, then give it with --token-file");
+  }
+
   std::string target_;
-  std::string token_;
+  Tokens tokens_;
+  std::string token_file_;
   absl::Duration deadline_;
   std::unique_ptr<v1::Query::Stub> query_;
   std::unique_ptr<v1::Control::Stub> control_;

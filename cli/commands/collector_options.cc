@@ -41,12 +41,17 @@ void AddCollectorOptions(CLI::App* verb, CollectorFlags* flags) {
                    "$LULL_COLLECTOR, else a private one, started on demand)")
       ->type_name("ADDR");
   verb->add_option("--token-file", flags->token_file,
-                   "file with the collector's token, mode 0600")
+                   "file with the collector's tokens, mode 0600 (default: "
+                   "$LULL_TOKEN_FILE)")
       ->type_name("FILE");
-  verb->add_option(
-          "--tls-ca", flags->tls_ca,
-          "PEM certificate of the CA that signed the collector's; turns TLS on")
+  verb->add_option("--tls-ca", flags->tls_ca,
+                   "PEM certificate of the CA that signed the collector's; turns TLS "
+                   "on (default: "
+                   "$LULL_TLS_CA)")
       ->type_name("FILE");
+  verb->add_flag("--insecure-plain-tcp", flags->insecure_plain_tcp,
+                 "reach a collector on another host without TLS: whoever sees the "
+                 "network's traffic can read events and tokens");
 }
 
 absl::StatusOr<std::unique_ptr<CollectorClient>> Connect(const CollectorFlags& flags) {

@@ -1,4 +1,5 @@
-// --collector, --token-file and --tls-ca, and a connection made of them.
+// --collector, --token-file, --tls-ca and --insecure-plain-tcp, and a connection made
+// of them.
 #pragma once
 
 #include <CLI/CLI.hpp>

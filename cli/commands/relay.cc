@@ -49,7 +49,7 @@ absl::Status Deliver(const RelayVerbOptions& options) {
   if (collector.is_private) LULL_RETURN_IF_ERROR(EnsurePrivateCollector(runtime));
   relay::DeliverOptions deliver;
   deliver.collector_address = collector.target;
-  deliver.token = collector.token;
+  LULL_ASSIGN_OR_RETURN(deliver.token, WriteToken(collector));
   deliver.tls_ca_file = collector.tls_ca;
   return relay::DeliverSpool(options.deliver, deliver);
 }
@@ -107,7 +107,7 @@ absl::Status Relay(const RelayVerbOptions& options) {
       collector.is_private ? PrivateSpools(runtime) : RemoteSpools(runtime), "/",
       relay.job.id());
   relay.collector_address = collector.target;
-  relay.token = collector.token;
+  LULL_ASSIGN_OR_RETURN(relay.token, WriteToken(collector));
   relay.tls_ca_file = collector.tls_ca;
   // The socket first: the target waits for it.
   LULL_ASSIGN_OR_RETURN(std::unique_ptr<relay::Keeper> keeper,

@@ -1,5 +1,6 @@
 #include <dlfcn.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -128,10 +129,32 @@ Check Collector() {
           ""};
 }
 
+// The one that jobs of this environment report to, if that is not the private one.
+std::vector<Check> NamedCollector() {
+  const char* named = getenv("LULL_COLLECTOR");
+  if (named == nullptr || *named == '\0') return {};
+  auto address = ResolveCollector({}, "");
+  auto client = address.ok() ? CollectorClient::Create(*address, absl::Seconds(5))
+                             : address.status();
+  auto status = client.ok() ? (*client)->GetStatus()
+                            : absl::StatusOr<v1::StatusReply>(client.status());
+  absl::Status may_write =
+      address.ok() ? WriteToken(*address).status() : absl::OkStatus();
+  if (!status.ok() || !may_write.ok()) {
+    return {{"$LULL_COLLECTOR", Check::Status::kError,
+             std::string((status.ok() ? may_write : status.status()).message()),
+             "unset LULL_COLLECTOR to use the private collector"}};
+  }
+  return {{"$LULL_COLLECTOR", Check::Status::kOk,
+           absl::StrCat("lulld ", status->version(), " answers at ", named), ""}};
+}
+
 }  // namespace
 
 std::vector<Check> CheckParts() {
-  return {Preload(), Hello(), Libunwind(), Collector()};
+  std::vector<Check> checks = {Preload(), Hello(), Libunwind(), Collector()};
+  for (Check& check : NamedCollector()) checks.push_back(std::move(check));
+  return checks;
 }
 
 }  // namespace lull

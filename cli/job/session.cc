@@ -43,7 +43,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Plan(const char* verb,
                                         : RemoteSpools(session->runtime_),
                    "/", relay.job.id());
   relay.collector_address = collector.target;
-  relay.token = collector.token;
+  LULL_ASSIGN_OR_RETURN(relay.token, WriteToken(collector));
   relay.tls_ca_file = collector.tls_ca;
   relay.overhead_budget_percent = options.overhead_budget_percent;
   relay.gpu = options.gpu;
@@ -82,7 +82,10 @@ std::string Session::HowToDeliver() const {
     return "the next `lull report` tries to deliver it again";
   }
   return absl::StrCat("deliver it later with: lull relay --deliver ",
-                      relay_.spool_directory, " --collector ", collector_.target);
+                      relay_.spool_directory, " --collector ", collector_.target,
+                      collector_.token_file.empty()
+                          ? ""
+                          : absl::StrCat(" --token-file ", collector_.token_file));
 }
 
 void Session::Summarize() {

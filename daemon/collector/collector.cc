@@ -48,13 +48,14 @@ struct Collector::Parts {
   Parts(CollectorConfig config, std::unique_ptr<storage::Store> opened,
         std::function<void()> request_shutdown)
       : store(std::move(opened)),
-        gate(config.token),
+        gate(config.tokens, !config.listen.is_unix()),
         committer(*store, config.committer),
         ingest(gate, committer, desk),
         control(gate, committer, *store, desk, config.database,
                 std::move(request_shutdown)),
-        query(*store,
-              [this](const grpc::ServerContextBase& c) { return gate.Check(c); }) {}
+        query(*store, [this](const grpc::ServerContextBase& c) {
+          return gate.Check(c, Right::kRead);
+        }) {}
 
   std::unique_ptr<storage::Store> store;
   Gate gate;
@@ -73,7 +74,10 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(CollectorConfig conf
   if (config.listen.is_unix()) {
     LULL_ASSIGN_OR_RETURN(listener, UnixListener::Create(config.listen.unix_path));
   } else {
-    LULL_RETURN_IF_ERROR(ProbeTcp(config.listen));
+    if (config.tokens.empty()) {
+      return absl::InvalidArgumentError("a collector with a port needs tokens");
+    }
+    LULL_RETURN_IF_ERROR(ProbeTcp(config.listen.tcp));
   }
   LULL_RETURN_IF_ERROR(MakeParent(config.database));
   LULL_ASSIGN_OR_RETURN(auto store, storage::OpenSqliteStore(config.database));
@@ -97,7 +101,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(CollectorConfig conf
   builder.RegisterService(&parts.query);
   int port = 0;
   if (listener == nullptr) {
-    builder.AddListeningPort(config.listen.tcp(), Credentials(config), &port);
+    builder.AddListeningPort(config.listen.tcp.text(), Credentials(config), &port);
   }
   parts.server = builder.BuildAndStart();
   if (parts.server == nullptr || (listener == nullptr && port == 0)) {
@@ -111,8 +115,8 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(CollectorConfig conf
     listener->Start(parts.server.get());
     parts.listener = std::move(listener);
   } else {
-    config.listen.port = absl::StrCat(port);
-    collector->address_ = config.listen.tcp();
+    config.listen.tcp.port = absl::StrCat(port);
+    collector->address_ = config.listen.tcp.text();
   }
   return collector;
 }

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "daemon/base/tokens.h"
 #include "daemon/collector/committer.h"
 #include "daemon/collector/listen_address.h"
 
@@ -17,7 +18,7 @@ namespace lull::collector {
 struct CollectorConfig {
   ListenAddress listen;
   std::string database;
-  std::string token;     // "" = none
+  Tokens tokens;         // over TCP at least one
   std::string tls_cert;  // PEM text; "" = no TLS
   std::string tls_key;
   CommitterOptions committer;
@@ -25,7 +26,8 @@ struct CollectorConfig {
 
 class Collector {
  public:
-  // Errors name what is in the way: the port, the socket, the database.
+  // Errors name what is in the way: the port, the socket, the database, tokens that are
+  // missing.
   static absl::StatusOr<std::unique_ptr<Collector>> Start(CollectorConfig config);
   ~Collector();  // as Stop
 

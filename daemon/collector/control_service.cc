@@ -49,9 +49,10 @@ ControlService::ControlService(Gate& gate, const Committer& committer,
       request_shutdown_(std::move(request_shutdown)) {}
 
 grpc::Status ControlService::GetStatus(grpc::ServerContext* context,
-                                       const lull::v1::StatusRequest*,
+                                       const lull::v1::StatusRequest* request,
                                        lull::v1::StatusReply* reply) {
-  grpc::Status admitted = gate_.Check(*context);
+  grpc::Status admitted = request->to_write() ? gate_.Check(*context, Right::kWrite)
+                                              : gate_.CheckAny(*context);
   if (!admitted.ok()) return admitted;
   reply->set_version(LULL_VERSION);
   reply->set_protocol_version(kProtocolVersion);
@@ -65,7 +66,7 @@ grpc::Status ControlService::GetStatus(grpc::ServerContext* context,
 grpc::Status ControlService::Shutdown(grpc::ServerContext* context,
                                       const lull::v1::ShutdownRequest*,
                                       lull::v1::ShutdownReply*) {
-  grpc::Status admitted = gate_.Check(*context);
+  grpc::Status admitted = gate_.CheckShutdown(*context);
   if (admitted.ok()) request_shutdown_();
   return admitted;
 }
@@ -73,7 +74,7 @@ grpc::Status ControlService::Shutdown(grpc::ServerContext* context,
 grpc::Status ControlService::Arm(grpc::ServerContext* context,
                                  const lull::v1::ArmRequest* request,
                                  lull::v1::ArmReply* reply) {
-  grpc::Status admitted = gate_.Check(*context);
+  grpc::Status admitted = gate_.Check(*context, Right::kControl);
   if (!admitted.ok()) return admitted;
   auto arm = [&]() -> absl::Status {
     LULL_ASSIGN_OR_RETURN(auto reader, store_.NewReader());

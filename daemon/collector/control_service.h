@@ -19,7 +19,8 @@ class ControlService : public lull::v1::Control::Service {
                  ArmDesk& desk, std::string database,
                  std::function<void()> request_shutdown);
 
-  grpc::Status GetStatus(grpc::ServerContext* context, const lull::v1::StatusRequest*,
+  grpc::Status GetStatus(grpc::ServerContext* context,
+                         const lull::v1::StatusRequest* request,
                          lull::v1::StatusReply* reply) override;
   grpc::Status Shutdown(grpc::ServerContext* context, const lull::v1::ShutdownRequest*,
                         lull::v1::ShutdownReply*) override;

@@ -10,20 +10,10 @@ namespace {
 
 constexpr std::string_view kBearer = "Bearer ";
 
-// Takes the same time wherever the two differ.
-bool SameSecret(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  unsigned difference = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    difference |= static_cast<unsigned>(static_cast<unsigned char>(a[i]) ^
-                                        static_cast<unsigned char>(b[i]));
-  }
-  return difference == 0;
-}
-
 }  // namespace
 
-Gate::Gate(std::string token) : token_(std::move(token)), last_ns_(MonotonicNs()) {}
+Gate::Gate(Tokens tokens, bool over_tcp)
+    : tokens_(std::move(tokens)), over_tcp_(over_tcp), last_ns_(MonotonicNs()) {}
 
 void Gate::Touch() { last_ns_ = MonotonicNs(); }
 
@@ -42,22 +32,41 @@ absl::Duration Gate::IdleTime() const {
   return absl::Nanoseconds(static_cast<int64_t>(MonotonicNs() - last_ns_));
 }
 
-grpc::Status Gate::Check(const grpc::ServerContextBase& context) {
-  if (token_.empty()) {
-    Touch();
-    return grpc::Status::OK;
-  }
+grpc::Status Gate::Admit(const grpc::ServerContextBase& context,
+                         std::initializer_list<Right> rights) {
   auto [begin, end] = context.client_metadata().equal_range("authorization");
+  bool known = !over_tcp_ && tokens_.empty();
   for (auto it = begin; it != end; ++it) {
     std::string_view value(it->second.data(), it->second.size());
-    if (value.substr(0, kBearer.size()) == kBearer &&
-        SameSecret(value.substr(kBearer.size()), token_)) {
-      Touch();
-      return grpc::Status::OK;
+    if (value.substr(0, kBearer.size()) != kBearer) continue;
+    for (Right right : rights) {
+      const std::string& token = tokens_.For(right);
+      known |= !token.empty() && SameSecret(value.substr(kBearer.size()), token);
     }
   }
-  return grpc::Status(grpc::StatusCode::UNAUTHENTICATED,
-                      begin == end ? "this collector wants a token" : "wrong token");
+  if (!known) {
+    return grpc::Status(grpc::StatusCode::UNAUTHENTICATED,
+                        begin == end ? "this collector wants a token" : "wrong token");
+  }
+  Touch();
+  return grpc::Status::OK;
+}
+
+grpc::Status Gate::Check(const grpc::ServerContextBase& context, Right right) {
+  return Admit(context, {right});
+}
+
+grpc::Status Gate::CheckAny(const grpc::ServerContextBase& context) {
+  return Admit(context, {Right::kWrite, Right::kRead, Right::kControl});
+}
+
+grpc::Status Gate::CheckShutdown(const grpc::ServerContextBase& context) {
+  if (over_tcp_) {
+    return grpc::Status(grpc::StatusCode::PERMISSION_DENIED,
+                        "a collector with a port is not ended over it; send its "
+                        "process SIGTERM");
+  }
+  return Admit(context, {Right::kControl});
 }
 
 }  // namespace lull::collector

@@ -1,25 +1,33 @@
-// What every call passes first: the token is checked, and the call counts as a sign
-// of life. On a unix socket the kernel says who the peer is, see unix_listener.h.
+// What every call passes first: the token for what it wants is checked, and the call
+// counts as a sign of life. On a unix socket the kernel says who the peer is, see
+// unix_listener.h.
 #pragma once
 
 #include <grpcpp/server_context.h>
 
 #include <atomic>
 #include <cstdint>
-#include <string>
+#include <initializer_list>
 
 #include "absl/time/time.h"
+#include "daemon/base/tokens.h"
 
 namespace lull::collector {
 
 // Thread-safe.
 class Gate {
  public:
-  explicit Gate(std::string token);  // "" = none needed
+  // `over_tcp`: peers come from anywhere, so they need a token for everything. On a
+  // unix socket no tokens means that none are asked for.
+  Gate(Tokens tokens, bool over_tcp);
 
-  // UNAUTHENTICATED when there is a token and the call does not carry it as
+  // UNAUTHENTICATED when the call does not carry the token for `right` as
   // "authorization: Bearer TOKEN".
-  grpc::Status Check(const grpc::ServerContextBase& context);
+  grpc::Status Check(const grpc::ServerContextBase& context, Right right);
+  // Likewise, with any of the tokens: whether somebody is there, and who.
+  grpc::Status CheckAny(const grpc::ServerContextBase& context);
+  // PERMISSION_DENIED over TCP, whatever the call carries.
+  grpc::Status CheckShutdown(const grpc::ServerContextBase& context);
 
   void StreamOpened();
   void StreamClosed();
@@ -30,8 +38,11 @@ class Gate {
 
  private:
   void Touch();
+  grpc::Status Admit(const grpc::ServerContextBase& context,
+                     std::initializer_list<Right> rights);
 
-  const std::string token_;
+  const Tokens tokens_;
+  const bool over_tcp_;
   std::atomic<uint32_t> open_streams_{0};
   std::atomic<uint64_t> last_ns_;
 };

@@ -8,7 +8,6 @@
 #include <memory>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "daemon/base/status.h"
@@ -16,18 +15,8 @@
 
 namespace lull::collector {
 
-bool ListenAddress::is_loopback() const {
-  return is_unix() || host == "localhost" || host == "::1" ||
-         absl::StartsWith(host, "127.");
-}
-
-std::string ListenAddress::tcp() const {
-  return absl::StrContains(host, ":") ? absl::StrCat("[", host, "]:", port)
-                                      : absl::StrCat(host, ":", port);
-}
-
 std::string ListenAddress::text() const {
-  return is_unix() ? absl::StrCat("unix:", unix_path) : tcp();
+  return is_unix() ? absl::StrCat("unix:", unix_path) : tcp.text();
 }
 
 absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
@@ -46,25 +35,16 @@ absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
     }
     return address;
   }
-  size_t colon = text.rfind(':');
-  uint32_t port = 0;
-  if (colon == absl::string_view::npos || colon == 0 ||
-      !absl::SimpleAtoi(text.substr(colon + 1), &port) || port > 65535) {
+  std::optional<TcpAddress> tcp = ParseTcpAddress(text);
+  if (!tcp) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", text, "\" is neither unix:PATH nor HOST:PORT"));
   }
-  absl::string_view host = text.substr(0, colon);
-  bool bracketed = absl::ConsumePrefix(&host, "[") && absl::ConsumeSuffix(&host, "]");
-  if (host.empty() || (!bracketed && absl::StrContains(host, ":"))) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", text, "\" is neither unix:PATH nor HOST:PORT"));
-  }
-  address.host = std::string(host);
-  address.port = absl::StrCat(port);
+  address.tcp = *std::move(tcp);
   return address;
 }
 
-absl::Status ProbeTcp(const ListenAddress& address) {
+absl::Status ProbeTcp(const TcpAddress& address) {
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE;
@@ -72,7 +52,7 @@ absl::Status ProbeTcp(const ListenAddress& address) {
   int rc = getaddrinfo(address.host.c_str(), address.port.c_str(), &hints, &found);
   if (rc != 0) {
     return absl::NotFoundError(
-        absl::StrCat("cannot listen on ", address.tcp(), ": ", gai_strerror(rc)));
+        absl::StrCat("cannot listen on ", address.text(), ": ", gai_strerror(rc)));
   }
   std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
@@ -81,7 +61,7 @@ absl::Status ProbeTcp(const ListenAddress& address) {
     if (fd) setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
     if (!fd || bind(fd.get(), one->ai_addr, one->ai_addrlen) != 0 ||
         listen(fd.get(), 1) != 0) {
-      return ErrnoStatus(errno, absl::StrCat("cannot listen on ", address.tcp()));
+      return ErrnoStatus(errno, absl::StrCat("cannot listen on ", address.text()));
     }
   }
   return absl::OkStatus();

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include <cstdio>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -30,6 +31,24 @@ void SilenceLibraries() {
   google::protobuf::SetLogHandler(nullptr);
 }
 
+// A private collector has no port, and nobody who reads this.
+void TellOfPort(const lull::collector::Options& options,
+                const lull::collector::CollectorConfig& config,
+                const std::string& address) {
+  std::string tokens = options.token_file.empty()
+                           ? lull::collector::TokenFileBeside(config.database)
+                           : options.token_file;
+  std::fprintf(stderr,
+               "lulld: listening on %s; peers need a token of %s (lull: --token-file, "
+               "or $LULL_TOKEN_FILE)\n",
+               address.c_str(), tokens.c_str());
+  if (options.insecure_plain_tcp) {
+    std::fprintf(stderr,
+                 "lulld: --insecure-plain-tcp: events and tokens can be read by "
+                 "whoever sees the network's traffic\n");
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -53,6 +72,7 @@ int main(int argc, char** argv) {
   auto collector = lull::collector::Collector::Start(*config);
   if (!collector.ok()) return Fail(collector.status());
   lull::LogInfo(absl::StrCat("listening on ", (*collector)->address()));
+  if (!config->listen.is_unix()) TellOfPort(options, *config, (*collector)->address());
 
   const absl::Duration idle_exit = absl::Seconds(options.idle_exit_seconds);
   const timespec tick = {0, 100'000'000};

@@ -1,27 +1,23 @@
 #include "daemon/collector/options.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <fstream>
 #include <map>
 #include <sstream>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/base/runtime_directory.h"
 #include "daemon/base/status.h"
-#include "daemon/base/unique_fd.h"
+#include "daemon/base/tcp_address.h"
+#include "daemon/base/tokens.h"
 
 namespace lull::collector {
 namespace {
 
 constexpr int kUsageError = 2;
-constexpr size_t kMaxToken = 4096;
+constexpr size_t kMinToken = 16;
 
 std::string DefaultDatabase() {
   const char* data = getenv("XDG_DATA_HOME");
@@ -30,28 +26,42 @@ std::string DefaultDatabase() {
   return absl::StrCat(home != nullptr ? home : "", "/.local/share/lull/lull.db");
 }
 
-absl::StatusOr<std::string> ReadToken(const std::string& path) {
-  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat info;
-  if (!fd || fstat(fd.get(), &info) != 0) {
-    return ErrnoStatus(errno, absl::StrCat("cannot read the token file ", path));
+// The tokens of a port; those of the database's own file where none is given.
+absl::StatusOr<Tokens> PortTokens(const Options& options, const std::string& database) {
+  if (options.token_file.empty()) {
+    return ReadOrMakeTokenFile(TokenFileBeside(database));
   }
-  if (!S_ISREG(info.st_mode) || (info.st_mode & 0177) != 0) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("the token file ", path,
-                     " must be a file with mode 0600, so that only its owner "
-                     "can read it; run: chmod 600 ",
-                     path));
+  absl::StatusOr<Tokens> tokens = ReadTokenFile(options.token_file);
+  if (absl::IsNotFound(tokens.status())) {
+    return absl::NotFoundError(
+        absl::StrCat(tokens.status().message(),
+                     "; leave --token-file out, and lulld makes tokens of its own"));
   }
-  std::string text(kMaxToken + 1, '\0');
-  ssize_t size = pread(fd.get(), text.data(), text.size(), 0);
-  text.resize(size > 0 ? static_cast<size_t>(size) : 0);
-  std::string token(absl::StripAsciiWhitespace(text));
-  if (token.empty() || text.size() > kMaxToken) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the token file ", path, " must hold one line of 1 to ", kMaxToken, " bytes"));
+  return tokens;
+}
+
+absl::Status CheckTokens(const Tokens& tokens) {
+  for (Right right : {Right::kWrite, Right::kRead, Right::kControl}) {
+    const std::string& token = tokens.For(right);
+    if (!token.empty() && token.size() < kMinToken) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the ", NameOf(right), " token has fewer than ", kMinToken,
+                       " characters and could be guessed; leave --token-file out, and "
+                       "lulld makes tokens of its own"));
+    }
   }
-  return token;
+  auto same = [](const std::string& a, const std::string& b) {
+    return !a.empty() && a == b;
+  };
+  if (same(tokens.write, tokens.read) || same(tokens.write, tokens.control) ||
+      same(tokens.read, tokens.control)) {
+    return absl::FailedPreconditionError(
+        "each right needs a token of its own: lines \"write TOKEN\", \"read TOKEN\" "
+        "and "
+        "\"control TOKEN\" in the token file; leave --token-file out, and lulld makes "
+        "them");
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> ReadPem(const std::string& path) {
@@ -65,22 +75,28 @@ absl::StatusOr<std::string> ReadPem(const std::string& path) {
 }
 
 absl::Status CheckTogether(const Options& options, const ListenAddress& listen) {
-  if (!listen.is_loopback() && options.token_file.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--listen ", listen.text(),
-                     " can be reached from other hosts and needs "
-                     "--token-file"));
-  }
   if (options.tls_cert_file.empty() != options.tls_key_file.empty()) {
     return absl::InvalidArgumentError("--tls-cert and --tls-key need each other");
   }
   if (listen.is_unix() && !options.tls_cert_file.empty()) {
     return absl::InvalidArgumentError("TLS is for HOST:PORT, not for a unix socket");
   }
+  bool plain = !listen.is_unix() && options.tls_cert_file.empty();
+  if (plain && !options.insecure_plain_tcp && !OnThisHost(listen.tcp)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--listen ", listen.text(),
+        " can be reached from other hosts, and tokens would cross the network for "
+        "everyone to read; give --tls-cert and --tls-key, or, where you trust the "
+        "network, --insecure-plain-tcp"));
+  }
   return absl::OkStatus();
 }
 
 }  // namespace
+
+std::string TokenFileBeside(const std::string& database) {
+  return absl::StrCat(database, ".tokens");
+}
 
 bool ParseOptions(int argc, char** argv, Options& options, int& exit_status) {
   CLI::App app("lulld collects what relays of lull send, and answers queries.",
@@ -91,9 +107,16 @@ bool ParseOptions(int argc, char** argv, Options& options, int& exit_status) {
   app.add_option("--database", options.database,
                  "file to store in (default: $XDG_DATA_HOME/lull/lull.db)");
   app.add_option("--token-file", options.token_file,
-                 "file with mode 0600 whose line every peer must present");
-  app.add_option("--tls-cert", options.tls_cert_file, "PEM file: certificate chain");
+                 "file with mode 0600: lines \"write TOKEN\", \"read TOKEN\" and "
+                 "\"control TOKEN\" that peers must present (default for HOST:PORT: "
+                 "DATABASE.tokens, made when it is not there)");
+  auto* tls_cert = app.add_option("--tls-cert", options.tls_cert_file,
+                                  "PEM file: certificate chain");
   app.add_option("--tls-key", options.tls_key_file, "PEM file: private key");
+  app.add_flag("--insecure-plain-tcp", options.insecure_plain_tcp,
+               "listen beyond this host without TLS: whoever sees the network's "
+               "traffic can read events and tokens")
+      ->excludes(tls_cert);
   auto* is_private =
       app.add_flag("--private", options.exits_when_idle, "exit when idle");
   app.add_option("--idle-exit", options.idle_exit_seconds,
@@ -130,9 +153,12 @@ absl::StatusOr<CollectorConfig> Configure(const Options& options) {
                                             : options.listen));
   LULL_RETURN_IF_ERROR(CheckTogether(options, config.listen));
   config.database = options.database.empty() ? DefaultDatabase() : options.database;
-  if (!options.token_file.empty()) {
-    LULL_ASSIGN_OR_RETURN(config.token, ReadToken(options.token_file));
+  if (!config.listen.is_unix()) {
+    LULL_ASSIGN_OR_RETURN(config.tokens, PortTokens(options, config.database));
+  } else if (!options.token_file.empty()) {
+    LULL_ASSIGN_OR_RETURN(config.tokens, ReadTokenFile(options.token_file));
   }
+  LULL_RETURN_IF_ERROR(CheckTokens(config.tokens));
   if (!options.tls_cert_file.empty()) {
     LULL_ASSIGN_OR_RETURN(config.tls_cert, ReadPem(options.tls_cert_file));
     LULL_ASSIGN_OR_RETURN(config.tls_key, ReadPem(options.tls_key_file));

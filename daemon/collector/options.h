@@ -16,6 +16,7 @@ struct Options {
   std::string token_file;
   std::string tls_cert_file;
   std::string tls_key_file;
+  bool insecure_plain_tcp = false;
   std::string log_level;
   bool exits_when_idle = false;
   int64_t idle_exit_seconds = 60;
@@ -27,8 +28,12 @@ struct Options {
 // command line has been printed.
 bool ParseOptions(int argc, char** argv, Options& options, int& exit_status);
 
-// Fills in defaults, reads the files that the options name and checks that it all
-// goes together. INVALID_ARGUMENT: the user's mistake; else the surroundings'.
+// Where the tokens of a collector with a port lie when it is told nothing else.
+std::string TokenFileBeside(const std::string& database);
+
+// Fills in defaults, reads the files that the options name (and makes the
+// tokens of a port that was given none) and checks that it all goes together.
+// INVALID_ARGUMENT: the user's mistake; else the surroundings'.
 absl::StatusOr<CollectorConfig> Configure(const Options& options);
 
 }  // namespace lull::collector

@@ -31,17 +31,21 @@ std::string Message(const absl::Status& status) {
   return std::string(status.message());
 }
 
+constexpr char kHere[] = "127.0.0.1:1";
+
 class ClientTest : public ::testing::Test {
  protected:
   void SetUp() override {
     folder_ = ::testing::TempDir() + "lull-client-" + std::to_string(getpid());
     std::filesystem::create_directory(folder_);
-    unsetenv("LULL_COLLECTOR");
+    for (const char* name : {"LULL_COLLECTOR", "LULL_TOKEN_FILE", "LULL_TLS_CA"}) {
+      unsetenv(name);
+    }
   }
   void TearDown() override {
     std::filesystem::remove_all(folder_);
     for (const char* name : {"LULL_COLLECTOR", "LULL_RUNTIME_DIR", "LD_PRELOAD",
-                             "LULL_SOCKET", "XDG_DATA_HOME"}) {
+                             "LULL_SOCKET", "XDG_DATA_HOME", "LULL_TOKEN_FILE"}) {
       unsetenv(name);
     }
   }
@@ -63,9 +67,9 @@ TEST_F(ClientTest, UsesThePrivateCollectorOfTheRuntimeDirectoryByDefault) {
 }
 
 TEST_F(ClientTest, PrefersTheFlagToTheVariableToThePrivateCollector) {
-  setenv("LULL_COLLECTOR", "variable:1", 1);
-  EXPECT_EQ(ResolveCollector({}, "/run")->target, "variable:1");
-  EXPECT_EQ(ResolveCollector({"flag:2", "", ""}, "/run")->target, "flag:2");
+  setenv("LULL_COLLECTOR", "127.0.0.1:1", 1);
+  EXPECT_EQ(ResolveCollector({}, "/run")->target, "127.0.0.1:1");
+  EXPECT_EQ(ResolveCollector({"127.0.0.2:2", "", ""}, "/run")->target, "127.0.0.2:2");
 }
 
 TEST_F(ClientTest, RefusesWhatIsNoAddress) {
@@ -79,15 +83,47 @@ TEST_F(ClientTest, RefusesWhatIsNoAddress) {
 
 TEST_F(ClientTest, ReadsATokenThatOnlyItsOwnerCanRead) {
   std::string good = WriteFile("good", "  secret\n", 0600);
-  EXPECT_EQ(ResolveCollector({"host:1", good, ""}, "/run")->token, "secret");
+  EXPECT_EQ(ResolveCollector({kHere, good, ""}, "/run")->tokens.read, "secret");
   std::string open = WriteFile("open", "secret", 0640);
-  EXPECT_THAT(Message(ResolveCollector({"host:1", open, ""}, "/run").status()),
+  EXPECT_THAT(Message(ResolveCollector({kHere, open, ""}, "/run").status()),
               HasSubstr("chmod 600"));
   std::string empty = WriteFile("empty", "\n", 0600);
-  EXPECT_THAT(Message(ResolveCollector({"host:1", empty, ""}, "/run").status()),
-              HasSubstr("is empty"));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(ResolveCollector({kHere, empty, ""}, "/run").status()));
   EXPECT_TRUE(absl::IsNotFound(
-      ResolveCollector({"host:1", folder_ + "/none", ""}, "/run").status()));
+      ResolveCollector({kHere, folder_ + "/none", ""}, "/run").status()));
+}
+
+TEST_F(ClientTest, FindsTheTokenFileInTheEnvironment) {
+  std::string mine = WriteFile("mine", "write w\n", 0600);
+  std::string other = WriteFile("other", "write o\nread r\n", 0600);
+  setenv("LULL_TOKEN_FILE", mine.c_str(), 1);
+  EXPECT_EQ(ResolveCollector({kHere, "", ""}, "/run")->tokens.write, "w");
+  EXPECT_EQ(ResolveCollector({kHere, other, ""}, "/run")->tokens.write, "o");
+  EXPECT_TRUE(ResolveCollector({}, "/run").ok());  // the private one wants none
+}
+
+TEST_F(ClientTest, NeedsAWriteTokenToDeliverWhereThereAreTokens) {
+  std::string reads = WriteFile("reads", "read r\n", 0600);
+  auto address = ResolveCollector({kHere, reads, ""}, "/run");
+  ASSERT_TRUE(address.ok()) << address.status();
+  EXPECT_THAT(Message(WriteToken(*address).status()), HasSubstr("no write token"));
+  EXPECT_EQ(*WriteToken(*ResolveCollector({kHere, "", ""}, "/run")), "");
+}
+
+TEST_F(ClientTest, SendsNothingAcrossANetworkInPlainTextUnlessTold) {
+  for (const char* far : {"192.0.2.1:1", "[2001:db8::1]:1", "0.0.0.0:1",
+                          "127.0.0.1.invalid:1", "localhost.invalid:1"}) {
+    EXPECT_THAT(Message(ResolveCollector({far, "", ""}, "/run").status()),
+                HasSubstr("--insecure-plain-tcp"))
+        << far;
+    EXPECT_EQ(ResolveCollector({far, "", "", true}, "/run")->target, far);
+    std::string ca = WriteFile("ca.pem", "x", 0600);
+    EXPECT_EQ(ResolveCollector({far, "", ca}, "/run")->target, far);
+  }
+  // By number, for a name may mean something else a moment later.
+  EXPECT_THAT(ResolveCollector({"localhost:7", "", ""}, "/run")->target,
+              ::testing::AnyOf("127.0.0.1:7", "[::1]:7"));
 }
 
 TEST_F(ClientTest, RefusesATokenForThePrivateCollector) {

@@ -17,7 +17,7 @@ class CollectorClientTest : public ::testing::Test {
   CollectorAddress Address(const std::string& token = "") const {
     CollectorAddress address;
     address.target = address_;
-    address.token = token;
+    address.tokens = {token, token, token};
     return address;
   }
 
@@ -76,6 +76,17 @@ TEST_F(CollectorClientTest, TellsAMissingTokenFromAWrongOne) {
               AllOf(HasSubstr("wants a token"), HasSubstr("--token-file")));
   EXPECT_THAT(Failure(**wrong), HasSubstr("refuses the token"));
   EXPECT_TRUE((*right)->GetStatus().ok());
+}
+
+TEST_F(CollectorClientTest, SaysWhichTokenIsMissing) {
+  testing::FakeCollector collector(address_, "secret");
+  CollectorAddress address = Address();
+  address.tokens.write = "secret";
+  address.token_file = "/mine";
+  auto client = CollectorClient::Create(address);
+  ASSERT_TRUE(client.ok());
+  EXPECT_TRUE((*client)->GetStatus().ok());
+  EXPECT_THAT(Failure(**client), HasSubstr("wants a read token, and /mine has none"));
 }
 
 TEST_F(CollectorClientTest, PointsToTheJobListWhenTheJobIsNotThere) {

@@ -20,7 +20,8 @@ class LullCase(unittest.TestCase):
         self.runtime = os.path.join(self.folder, "run")
         self.environment = dict(os.environ, LULL_RUNTIME_DIR=self.runtime,
                                 XDG_DATA_HOME=os.path.join(self.folder, "data"))
-        for name in ("LD_PRELOAD", "LULL_SOCKET", "LULL_COLLECTOR", "NO_COLOR"):
+        for name in ("LD_PRELOAD", "LULL_SOCKET", "LULL_COLLECTOR", "LULL_TOKEN_FILE",
+                     "LULL_TLS_CA", "NO_COLOR"):
             self.environment.pop(name, None)
         if ARGUMENTS.preload:
             self.environment["LULL_PRELOAD_LIBRARY"] = ARGUMENTS.preload

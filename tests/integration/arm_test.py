@@ -280,14 +280,15 @@ class Deaths(Case):
 
 
 class Remote(Case):
-    """A collector over TCP, with a token."""
+    """A collector over TCP, with tokens."""
 
     def setUp(self):
         super().setUp()
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
-        self.token = self.write_token("right", "right")
+        self.database = os.path.join(self.host.environment["XDG_DATA_HOME"], "remote.db")
+        self.token = f"{self.database}.tokens"  # that lulld makes
         self.collector = ["--collector", f"127.0.0.1:{self.port}", "--token-file", self.token]
         self.lulld = None
         self.start_collector()
@@ -300,11 +301,9 @@ class Remote(Case):
         return path
 
     def start_collector(self):
-        database = os.path.join(self.host.environment["XDG_DATA_HOME"], "remote.db")
-        os.makedirs(os.path.dirname(database), exist_ok=True)
         self.lulld = subprocess.Popen(
-            [LULLD, "--listen", f"127.0.0.1:{self.port}", "--database", database,
-             "--token-file", self.token], env=self.host.environment)
+            [LULLD, "--listen", f"127.0.0.1:{self.port}", "--database", self.database],
+            env=self.host.environment, stderr=subprocess.DEVNULL)
         wait_until(lambda: self.lull("jobs").status == 0)
 
     def stop_collector(self):

@@ -25,11 +25,14 @@ namespace {
 
 using ::testing::HasSubstr;
 
+const Tokens kTokens = {"may-write", "may-read", "may-control"};
+
 CollectorConfig Config(const test::TemporaryDirectory& directory,
                        const std::string& listen) {
   CollectorConfig config;
   config.listen = *ParseListenAddress(listen);
   config.database = directory / "a.db";
+  if (!config.listen.is_unix()) config.tokens = kTokens;
   return config;
 }
 
@@ -49,44 +52,132 @@ std::string ReadAll(const std::string& path) {
   return text.str();
 }
 
-TEST(Token, IsAskedOfEveryCall) {
+// One call of each kind with one token, and what became of it.
+class Caller {
+ public:
+  Caller(std::shared_ptr<grpc::Channel> channel, std::string token)
+      : channel_(std::move(channel)), token_(std::move(token)) {}
+
+  grpc::StatusCode Deliver() {
+    test::FakeRelay relay(channel_, token_);
+    relay.Send(test::MakeHello(test::MakeJobId(1)));
+    lull::v1::Batch batch;
+    batch.set_sequence(1);
+    relay.Send(batch);
+    if (relay.AwaitAcknowledgement(1)) return grpc::StatusCode::OK;
+    return relay.End(false).error_code();
+  }
+  grpc::StatusCode Ask() {
+    lull::v1::ListJobsReply jobs;
+    return Call([&](auto* context) {
+      return lull::v1::Query::NewStub(channel_)->ListJobs(context, {}, &jobs);
+    });
+  }
+  // NOT_FOUND when it got in: there is no such job.
+  grpc::StatusCode Arm() {
+    lull::v1::ArmRequest request;
+    request.set_job("nowhere");
+    lull::v1::ArmReply armed;
+    return Call([&](auto* context) {
+      return lull::v1::Control::NewStub(channel_)->Arm(context, request, &armed);
+    });
+  }
+  grpc::StatusCode Shutdown() {
+    lull::v1::ShutdownReply reply;
+    return Call([&](auto* context) {
+      return lull::v1::Control::NewStub(channel_)->Shutdown(context, {}, &reply);
+    });
+  }
+  grpc::StatusCode Status() { return GetStatus(channel_, token_).error_code(); }
+
+ private:
+  template <typename Do>
+  grpc::StatusCode Call(Do call) {
+    grpc::ClientContext context;
+    if (!token_.empty()) context.AddMetadata("authorization", "Bearer " + token_);
+    return call(&context).error_code();
+  }
+
+  std::shared_ptr<grpc::Channel> channel_;
+  std::string token_;
+};
+
+TEST(Token, GivesOneRightAndNoOther) {
+  test::TemporaryDirectory directory;
+  auto collector = Collector::Start(Config(directory, "127.0.0.1:0"));
+  ASSERT_TRUE(collector.ok()) << collector.status();
+  auto channel =
+      grpc::CreateChannel((*collector)->address(), grpc::InsecureChannelCredentials());
+  constexpr auto kOk = grpc::StatusCode::OK;
+  constexpr auto kNo = grpc::StatusCode::UNAUTHENTICATED;
+  for (const char* token : {"", "wrong", "may-writ", "may-writee", "may-"}) {
+    Caller nobody(channel, token);
+    EXPECT_EQ(nobody.Status(), kNo) << token;
+    EXPECT_EQ(nobody.Deliver(), kNo) << token;
+    EXPECT_EQ(nobody.Ask(), kNo) << token;
+    EXPECT_EQ(nobody.Arm(), kNo) << token;
+  }
+  Caller writer(channel, "may-write");
+  EXPECT_EQ(writer.Status(), kOk);
+  EXPECT_EQ(writer.Deliver(), kOk);
+  EXPECT_EQ(writer.Ask(), kNo);
+  EXPECT_EQ(writer.Arm(), kNo);
+  Caller reader(channel, "may-read");
+  EXPECT_EQ(reader.Status(), kOk);
+  EXPECT_EQ(reader.Deliver(), kNo);
+  EXPECT_EQ(reader.Ask(), kOk);
+  EXPECT_EQ(reader.Arm(), kNo);
+  Caller controller(channel, "may-control");
+  EXPECT_EQ(controller.Status(), kOk);
+  EXPECT_EQ(controller.Deliver(), kNo);
+  EXPECT_EQ(controller.Ask(), kNo);
+  EXPECT_EQ(controller.Arm(), grpc::StatusCode::NOT_FOUND);
+  lull::v1::StatusRequest to_write;
+  to_write.set_to_write(true);
+  for (const std::string& token : {kTokens.write, kTokens.read, kTokens.control}) {
+    grpc::ClientContext context;
+    context.AddMetadata("authorization", "Bearer " + token);
+    lull::v1::StatusReply reply;
+    EXPECT_EQ(lull::v1::Control::NewStub(channel)
+                  ->GetStatus(&context, to_write, &reply)
+                  .error_code(),
+              token == kTokens.write ? kOk : kNo);
+  }
+}
+
+TEST(Token, EndsNoCollectorOverAPort) {
+  test::TemporaryDirectory directory;
+  auto collector = Collector::Start(Config(directory, "127.0.0.1:0"));
+  ASSERT_TRUE(collector.ok()) << collector.status();
+  auto channel =
+      grpc::CreateChannel((*collector)->address(), grpc::InsecureChannelCredentials());
+  for (const char* token : {"", "may-write", "may-read", "may-control"}) {
+    EXPECT_EQ(Caller(channel, token).Shutdown(), grpc::StatusCode::PERMISSION_DENIED);
+  }
+  EXPECT_FALSE((*collector)->shutdown_requested());
+}
+
+TEST(Token, OfARightThatIsNotGivenIsNotTheEmptyOne) {
   test::TemporaryDirectory directory;
   CollectorConfig config = Config(directory, "127.0.0.1:0");
-  config.token = "right";
+  config.tokens = {"may-write", "", ""};
   auto collector = Collector::Start(config);
   ASSERT_TRUE(collector.ok()) << collector.status();
   auto channel =
       grpc::CreateChannel((*collector)->address(), grpc::InsecureChannelCredentials());
-  for (const char* token : {"", "wrong", "righ", "rightt"}) {
-    EXPECT_EQ(GetStatus(channel, token).error_code(),
-              grpc::StatusCode::UNAUTHENTICATED);
-    test::FakeRelay relay(channel, token);
-    relay.Send(test::MakeHello(test::MakeJobId(1)));
-    EXPECT_EQ(relay.End(false).error_code(), grpc::StatusCode::UNAUTHENTICATED)
-        << token;
-    grpc::ClientContext context;
-    if (*token != '\0')
-      context.AddMetadata("authorization", std::string("Bearer ") + token);
-    lull::v1::ListJobsReply jobs;
-    EXPECT_EQ(
-        lull::v1::Query::NewStub(channel)->ListJobs(&context, {}, &jobs).error_code(),
-        grpc::StatusCode::UNAUTHENTICATED);
-    grpc::ClientContext another;
-    if (*token != '\0') {
-      another.AddMetadata("authorization", std::string("Bearer ") + token);
-    }
-    lull::v1::ArmReply armed;
-    EXPECT_EQ(
-        lull::v1::Control::NewStub(channel)->Arm(&another, {}, &armed).error_code(),
-        grpc::StatusCode::UNAUTHENTICATED);
-  }
-  EXPECT_TRUE(GetStatus(channel, "right").ok());
-  test::FakeRelay relay(channel, "right");
-  relay.Send(test::MakeHello(test::MakeJobId(1)));
-  lull::v1::Batch batch;
-  batch.set_sequence(1);
-  relay.Send(batch);
-  EXPECT_TRUE(relay.AwaitAcknowledgement(1));
+  grpc::ClientContext context;
+  context.AddMetadata("authorization", "Bearer ");
+  lull::v1::ListJobsReply jobs;
+  EXPECT_EQ(
+      lull::v1::Query::NewStub(channel)->ListJobs(&context, {}, &jobs).error_code(),
+      grpc::StatusCode::UNAUTHENTICATED);
+}
+
+TEST(Token, IsNeededForEveryPort) {
+  test::TemporaryDirectory directory;
+  CollectorConfig config = Config(directory, "127.0.0.1:0");
+  config.tokens = {};
+  EXPECT_TRUE(absl::IsInvalidArgument(Collector::Start(config).status()));
 }
 
 TEST(Tls, CarriesAStreamAndRefusesPlainText) {
@@ -106,7 +197,7 @@ TEST(Tls, CarriesAStreamAndRefusesPlainText) {
   trust.pem_root_certs = config.tls_cert;
   auto secure =
       grpc::CreateChannel((*collector)->address(), grpc::SslCredentials(trust));
-  test::FakeRelay relay(secure);
+  test::FakeRelay relay(secure, kTokens.write);
   relay.Send(test::MakeHello(test::MakeJobId(1)));
   lull::v1::Batch batch;
   batch.set_sequence(1);
@@ -115,7 +206,7 @@ TEST(Tls, CarriesAStreamAndRefusesPlainText) {
 
   auto plain =
       grpc::CreateChannel((*collector)->address(), grpc::InsecureChannelCredentials());
-  EXPECT_FALSE(GetStatus(plain).ok());
+  EXPECT_FALSE(GetStatus(plain, kTokens.read).ok());
 }
 
 TEST(UnixSocket, IsForItsOwnerAlone) {

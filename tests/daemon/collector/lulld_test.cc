@@ -104,7 +104,13 @@ TEST_F(Lulld, CallsAWrongCommandLineAUsageError) {
   ExpectError(Arguments({"--idle-exit", "5"}), 2, "--private");
   ExpectError(Arguments({"--tls-cert", "a.pem"}), 2, "--tls-key");
   ExpectError({"--listen", "0.0.0.0:0", "--database", directory_ / "a.db"}, 2,
-              "needs --token-file");
+              "--insecure-plain-tcp");
+  // What it is called says nothing about where it is.
+  ExpectError({"--listen", "127.0.0.1.invalid:0", "--database", directory_ / "a.db"}, 2,
+              "--insecure-plain-tcp");
+  ExpectError({"--listen", "0.0.0.0:0", "--insecure-plain-tcp", "--tls-cert", "a.pem",
+               "--tls-key", "b.pem"},
+              2, "--insecure-plain-tcp");
 }
 
 TEST_F(Lulld, SaysWhatIsWrongWithATokenFile) {
@@ -113,7 +119,11 @@ TEST_F(Lulld, SaysWhatIsWrongWithATokenFile) {
   ExpectError(Arguments({"--token-file", WriteFile("open", "secret\n", 0644)}), 1,
               "chmod 600");
   ExpectError(Arguments({"--token-file", WriteFile("empty", "\n", 0600)}), 1,
-              "must hold one line");
+              "must hold a line");
+  ExpectError(Arguments({"--token-file", WriteFile("short", "write abc\n", 0600)}), 1,
+              "could be guessed");
+  ExpectError(Arguments({"--token-file", WriteFile("one", std::string(32, 'a'), 0600)}),
+              1, "a token of its own");
 }
 
 TEST_F(Lulld, SaysWhatIsWrongWithItsSurroundings) {

@@ -1,0 +1,76 @@
+#include "daemon/base/tcp_address.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+namespace lull {
+namespace {
+
+bool IsLoopback(const sockaddr* address) {
+  if (address->sa_family == AF_INET) {
+    sockaddr_in v4;
+    memcpy(&v4, address, sizeof(v4));
+    return ntohl(v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+  }
+  if (address->sa_family != AF_INET6) return false;
+  sockaddr_in6 v6;
+  memcpy(&v6, address, sizeof(v6));
+  return IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr) ||
+         (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr) &&
+          v6.sin6_addr.s6_addr[12] == IN_LOOPBACKNET);
+}
+
+}  // namespace
+
+std::string TcpAddress::text() const {
+  return absl::StrContains(host, ":") ? absl::StrCat("[", host, "]:", port)
+                                      : absl::StrCat(host, ":", port);
+}
+
+std::optional<TcpAddress> ParseTcpAddress(absl::string_view text) {
+  size_t colon = text.rfind(':');
+  uint32_t port = 0;
+  if (colon == absl::string_view::npos || colon == 0 ||
+      !absl::SimpleAtoi(text.substr(colon + 1), &port) || port > 65535) {
+    return std::nullopt;
+  }
+  absl::string_view host = text.substr(0, colon);
+  bool bracketed = absl::ConsumePrefix(&host, "[") && absl::ConsumeSuffix(&host, "]");
+  if (host.empty() || (!bracketed && absl::StrContains(host, ":"))) return std::nullopt;
+  return TcpAddress{std::string(host), absl::StrCat(port)};
+}
+
+std::optional<TcpAddress> OnThisHost(const TcpAddress& address) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(address.host.c_str(), address.port.c_str(), &hints, &found) != 0) {
+    return std::nullopt;
+  }
+  std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
+  const addrinfo* chosen = nullptr;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    if (!IsLoopback(one->ai_addr)) return std::nullopt;
+    bool better = chosen == nullptr ||
+                  (chosen->ai_family != AF_INET && one->ai_family == AF_INET);
+    if (better) chosen = one;
+  }
+  char text[NI_MAXHOST];
+  if (chosen == nullptr || getnameinfo(chosen->ai_addr, chosen->ai_addrlen, text,
+                                       sizeof(text), nullptr, 0, NI_NUMERICHOST) != 0) {
+    return std::nullopt;
+  }
+  return TcpAddress{text, address.port};
+}
+
+}  // namespace lull
