@@ -58,6 +58,9 @@ void AddAttach(CLI::App& app, int* exit_code) {
       ->type_name("");
   verb->add_option("--for", flags->time, "then detach (default: at Ctrl-C)")
       ->type_name("TIME");
+  verb->add_flag(
+      "--force", options->force,
+      "attach although a seccomp filter that cannot be read may kill for it");
   AddSessionOptions(verb, &options->session);
   AddGpuOptions(verb, &flags->gpu);
   verb->callback([flags, exit_code] { *exit_code = Execute(*flags); });

@@ -13,6 +13,7 @@
 #include "cli/commands/verbs.h"
 #include "daemon/attach/examination.h"
 #include "daemon/attach/process_tree.h"
+#include "daemon/inject/filters.h"
 
 namespace lull {
 namespace {
@@ -55,7 +56,8 @@ int List(const PsOptions& options) {
 }
 
 int Explain(const PsOptions& options) {
-  Examination seen = attach::Examine(options.pid, {.probe = true});
+  Examination seen = attach::Examine(
+      options.pid, {.probe = true, .filters_readable = inject::MayReadFilters()});
   std::vector<pid_t> workers = attach::FindWorkers(options.pid);
   if (!seen.process.exists && !options.json) {
     PrintError("ps",

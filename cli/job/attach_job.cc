@@ -26,6 +26,7 @@
 #include "daemon/attach/process_tree.h"
 #include "daemon/base/status.h"
 #include "daemon/base/unique_fd.h"
+#include "daemon/inject/filters.h"
 
 namespace lull {
 namespace {
@@ -104,6 +105,19 @@ class Attach {
            procfs.Link(a.pid, "root").text == procfs.Link(b.pid, "root").text;
   }
 
+  // What only a risk stands against is let pass when the user says so.
+  attach::Examination ExamineClosely(pid_t pid) const {
+    attach::ExamineOptions how{.probe = true};
+    if (inject::MayReadFilters()) how.read_filters = inject::ReadFilters;
+    attach::Examination found = attach::Examine(pid, how);
+    if (options_.force) {
+      std::erase_if(found.obstacles, [](const attach::Obstacle& obstacle) {
+        return obstacle.may_be_forced;
+      });
+    }
+    return found;
+  }
+
   // The processes to attach to, with their obstacles told.
   absl::Status Choose() {
     std::set<pid_t> seen;
@@ -113,7 +127,7 @@ class Attach {
       if (workers.empty()) workers.push_back(named);
       for (pid_t pid : workers) {
         if (!seen.insert(pid).second) continue;
-        attach::Examination found = attach::Examine(pid, {.probe = true});
+        attach::Examination found = ExamineClosely(pid);
         for (const attach::Obstacle& obstacle : found.obstacles) {
           PrintError("attach", absl::StrCat(obstacle.what, " ", obstacle.advice));
           any = true;

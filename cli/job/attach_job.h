@@ -14,6 +14,7 @@ struct AttachOptions {
   SessionOptions session;
   std::vector<pid_t> pids;                         // processes, or launchers of them
   absl::Duration time = absl::InfiniteDuration();  // then detach
+  bool force = false;  // also where that is a risk (attach::Obstacle::may_be_forced)
 };
 
 // Watches until the time is over, all processes have ended, or a signal asks to stop;

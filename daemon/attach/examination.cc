@@ -15,7 +15,7 @@ bool IsWorthProbing(const Process& process) {
 }
 
 Examination ExamineIn(ProcessTable& table, const Viewpoint& view, pid_t pid,
-                      bool probe) {
+                      const ExamineOptions& options) {
   Examination examination;
   examination.process = table.Get(pid);
   const Process& process = examination.process;
@@ -26,7 +26,9 @@ Examination ExamineIn(ProcessTable& table, const Viewpoint& view, pid_t pid,
   if (process.readable && !SeesOurFiles(process)) {
     circumstances.foothold = FindFoothold(process, table.procfs()).status();
   }
-  if (probe && IsWorthProbing(process)) circumstances.probe = ProbePtrace(pid);
+  if (options.probe && IsWorthProbing(process)) circumstances.probe = ProbePtrace(pid);
+  circumstances.filters = JudgeFilters(process, table.procfs(), options.read_filters);
+  circumstances.filters_readable = options.filters_readable;
   Verdict verdict = Judge(process, view, circumstances);
   examination.obstacles = std::move(verdict.obstacles);
   examination.notes = std::move(verdict.notes);
@@ -37,7 +39,7 @@ Examination ExamineIn(ProcessTable& table, const Viewpoint& view, pid_t pid,
 
 Examination Examine(pid_t pid, const ExamineOptions& options) {
   ProcessTable table{Procfs(options.proc)};
-  return ExamineIn(table, ReadViewpoint(table.procfs()), pid, options.probe);
+  return ExamineIn(table, ReadViewpoint(table.procfs()), pid, options);
 }
 
 std::vector<Examination> ExamineAll(const ExamineOptions& options) {
@@ -47,7 +49,7 @@ std::vector<Examination> ExamineAll(const ExamineOptions& options) {
   for (pid_t pid : table.procfs().Pids()) {
     const Process& process = table.Get(pid);
     if (pid == view.pid || !process.exists || process.kernel_thread) continue;
-    all.push_back(ExamineIn(table, view, pid, options.probe));
+    all.push_back(ExamineIn(table, view, pid, options));
   }
   return all;
 }

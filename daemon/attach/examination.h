@@ -17,6 +17,7 @@
 
 #include "daemon/attach/process.h"
 #include "daemon/attach/role.h"
+#include "daemon/attach/seccomp.h"
 #include "daemon/attach/verdict.h"
 
 namespace lull::attach {
@@ -34,6 +35,10 @@ struct ExamineOptions {
   // Also trace it really, for an instant (probe.h): finds what only the kernel knows,
   // such as a seccomp filter around us.
   bool probe = false;
+  // Also stop threads that have seccomp filters for an instant, to read these.
+  ReadFilters read_filters = nullptr;
+  // Whether `lull attach` could read them: without `read_filters` they are left to it.
+  bool filters_readable = false;
   std::string proc = "/proc";  // another one: for tests
 };
 

@@ -16,6 +16,7 @@
 #include "absl/strings/strip.h"
 #include "daemon/attach/glibc_version.h"
 #include "daemon/attach/namespaces.h"
+#include "daemon/attach/seccomp.h"
 #include "daemon/base/unique_fd.h"
 #include "preload/abi/segment.h"
 
@@ -207,6 +208,7 @@ Process ReadProcess(pid_t pid, const Procfs& procfs) {
   ReadDumpable(procfs, &process);
   if (!process.kernel_thread && process.state != 'Z' && process.state != 'X') {
     ReadInside(procfs, &process);
+    process.filters = CountFilters(pid, procfs);
   }
   DecideOnPython(&process);
   return process;

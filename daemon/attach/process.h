@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -53,7 +54,8 @@ struct Process {
   bool shadow_stack = false;
   bool in_inner_pid_namespace = false;  // it has another pid for itself
   SeccompMode seccomp = SeccompMode::kOff;
-  uint64_t capabilities = 0;  // permitted
+  std::map<pid_t, int> filters;  // of threads that have seccomp filters (CountFilters)
+  uint64_t capabilities = 0;     // permitted
 
   // Known only of a process that we may look into:
   bool readable = false;

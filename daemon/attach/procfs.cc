@@ -88,14 +88,24 @@ Procfs::Answer Procfs::Link(pid_t pid, absl::string_view name) const {
   return Link(absl::StrCat(pid, "/", name));
 }
 
-std::vector<pid_t> Procfs::Pids() const {
-  std::vector<pid_t> pids;
-  for (const std::string& name : NamesIn(root_)) {
-    pid_t pid;
-    if (absl::SimpleAtoi(name, &pid) && pid > 0) pids.push_back(pid);
+namespace {
+
+std::vector<pid_t> NumbersIn(const std::string& folder) {
+  std::vector<pid_t> numbers;
+  for (const std::string& name : NamesIn(folder)) {
+    pid_t number;
+    if (absl::SimpleAtoi(name, &number) && number > 0) numbers.push_back(number);
   }
-  std::sort(pids.begin(), pids.end());
-  return pids;
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+}  // namespace
+
+std::vector<pid_t> Procfs::Pids() const { return NumbersIn(root_); }
+
+std::vector<pid_t> Procfs::Threads(pid_t pid) const {
+  return NumbersIn(Path(pid, "task"));
 }
 
 std::vector<std::string> Procfs::Links(pid_t pid, absl::string_view folder) const {

@@ -30,6 +30,7 @@ class Procfs {
   Answer Link(pid_t pid, absl::string_view name) const;
 
   std::vector<pid_t> Pids() const;
+  std::vector<pid_t> Threads(pid_t pid) const;
   // Where the links of a folder of the process lead ("fd"); those that cannot be read
   // are left out.
   std::vector<std::string> Links(pid_t pid, absl::string_view folder) const;

@@ -163,6 +163,47 @@ std::string UnsupportedPython(const std::string& version) {
   return fine ? "" : version;
 }
 
+void JudgeSandbox(const Process& process, const Circumstances& circumstances,
+                  Verdict* verdict) {
+  switch (circumstances.filters.sandbox) {
+    case Sandbox::kNone:
+      return;
+    case Sandbox::kInherited:
+    case Sandbox::kHarmless:
+      verdict->notes.push_back({"seccomp_filter", "seccomp filter",
+                                "A seccomp filter is on it, as in most containers.",
+                                "If attaching fails, allow memfd_create, socket and "
+                                "connect in the filter."});
+      return;
+    case Sandbox::kKills:
+      verdict->obstacles.push_back(
+          {"seccomp_kills", "seccomp kills",
+           absl::StrCat("Its seccomp filter kills it for ", circumstances.filters.call,
+                        ", which lull has to call in it."),
+           "Allow that call in the filter, or let it answer with an error instead; or "
+           "attach to a process without that sandbox."});
+      return;
+    case Sandbox::kOwn:
+      break;
+  }
+  if (circumstances.filters_readable) {
+    verdict->notes.push_back({"seccomp_filter", "seccomp filter",
+                              "It has a seccomp filter of its own, which `lull attach` "
+                              "reads first: where it kills for a call of lull's, lull "
+                              "stays out.",
+                              ""});
+    return;
+  }
+  verdict->obstacles.push_back(
+      {"own_seccomp_filter", "own seccomp filter",
+       "It has a seccomp filter of its own, which may kill it for what lull has to "
+       "call "
+       "in it (memfd_create, socket, connect and others) and which lull may not read.",
+       absl::StrCat("Run lull as root, which may read it; `lull attach --force ",
+                    process.pid, "` goes on, and risks the process's life."),
+       true});
+}
+
 void AddNotes(const Process& process, List* notes) {
   if (process.pid_namespace == Namespace::kOther || process.in_inner_pid_namespace) {
     notes->push_back({"other_pid_namespace", "other PIDs",
@@ -177,12 +218,6 @@ void AddNotes(const Process& process, List* notes) {
                       "It lives in a user namespace of its own (a rootless "
                       "container).",
                       ""});
-  }
-  if (process.seccomp == SeccompMode::kFilter) {
-    notes->push_back({"seccomp_filter", "seccomp filter",
-                      "A seccomp filter is on it, as in most containers.",
-                      "If attaching fails, allow memfd_create, socket and connect in "
-                      "the filter."});
   }
   std::string version = UnsupportedPython(process.files.python_version);
   if (!version.empty()) {
@@ -226,6 +261,7 @@ Verdict Judge(const Process& process, const Viewpoint& view,
   JudgeShim(process, &verdict);
   JudgeFoothold(process, circumstances, &verdict);
   AddNotes(process, &verdict.notes);
+  JudgeSandbox(process, circumstances, &verdict);
   return verdict;
 }
 

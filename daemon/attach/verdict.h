@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "daemon/attach/process.h"
+#include "daemon/attach/seccomp.h"
 #include "daemon/attach/viewpoint.h"
 
 namespace lull::attach {
@@ -15,6 +16,7 @@ namespace lull::attach {
 //   not_found dying kernel_thread traced stopped            the process as it is now
 //   other_user other_group not_dumpable capabilities yama ptrace_denied     permission
 //   other_bitness other_machine musl static_binary old_glibc strict_seccomp   the shim
+//   seccomp_kills own_seccomp_filter
 //   shadow_stack kernel_too_old no_foothold
 //   already_recorded already_attached                        lull is in it already
 // Notes, which do not keep lull from attaching:
@@ -25,6 +27,7 @@ struct Obstacle {
   std::string brief;   // a few words, for a column: "user alice's"
   std::string what;    // one sentence: what is the case
   std::string advice;  // one sentence: what to do; "" when there is nothing to do
+  bool may_be_forced = false;  // only a risk, which whoever attaches may take
 };
 
 // What is known beyond /proc.
@@ -33,6 +36,8 @@ struct Circumstances {
   absl::Status foothold;       // FindFoothold(), when it has another view of the files
   // An errno of really tracing it for a moment; not set = not tried.
   std::optional<int> probe;
+  Filters filters;
+  bool filters_readable = false;  // by us, when we attach
 };
 
 struct Verdict {

@@ -88,7 +88,8 @@ class Arch {
   // Whether these are the registers at the entry of the system call that consumes
   // `frame`.
   virtual bool ConsumesFrame(const Registers& registers, uint64_t frame) const = 0;
-  // From there: the call is left out, and made again as soon as the thread runs on.
+  // From there: a harmless call is made in its place, and it is made again as soon as the
+  // thread runs on.
   virtual Registers AboutToConsume(const Registers& registers) const = 0;
   // What a thread is given back. A wait that the stop has turned into EINTR is
   // marked for the kernel to restart it. `time_lost`: the kernel no longer knows how

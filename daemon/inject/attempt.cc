@@ -39,8 +39,6 @@ class OneAttempt {
 
  private:
   bool Tracer() const;  // whether there is one, other than us
-  void NoteSleep();
-  absl::Duration Passed() const;
   void Seize();
   void Look();
   Objection Judge(const Registers& registers, bool* waits);
@@ -56,24 +54,13 @@ class OneAttempt {
   const ElfImage& identity_;
   const std::span<uint64_t> stack_;
   Tracee thread_;
-  absl::Time asleep_since_ = absl::InfiniteFuture();  // if that will be needed
+  absl::Time asleep_since_ = absl::InfiniteFuture();
   Attempt attempt_;
 };
 
 bool OneAttempt::Tracer() const {
   std::string tracer = StatusField(request_.pid, thread_.tid(), "TracerPid");
   return !tracer.empty() && tracer != "0";
-}
-
-void OneAttempt::NoteSleep() {
-  std::optional<Sleeping> at = SleepingIn(request_.pid, thread_.tid());
-  if (!at || !arch_.ForgetsTime(at->call, at->arguments)) return;
-  auto asleep = AsleepFor(request_.pid, thread_.tid());
-  if (asleep) asleep_since_ = absl::Now() - *asleep;
-}
-
-absl::Duration OneAttempt::Passed() const {
-  return std::max(absl::Now() - asleep_since_, absl::ZeroDuration());
 }
 
 void OneAttempt::EndWith(Objection objection) {
@@ -105,7 +92,7 @@ void OneAttempt::Seize() {
     seized = thread_.Seize();
   }
   if (!seized.ok()) return EndWith(seized);
-  NoteSleep();
+  asleep_since_ = AsleepSince(arch_, request_.pid, thread_.tid());
   const absl::Time deadline = absl::Now() + kLongestStop;
   if (!thread_.Interrupt().ok()) return End(Attempt::kGone);
   for (;;) {
@@ -163,13 +150,14 @@ void OneAttempt::Look() {
   }
   EndWith(objection);
   // A wait that this look has ended goes on.
-  registers = arch_.WithTimePassed(registers, Passed());
+  registers = arch_.WithTimePassed(registers, PassedSince(asleep_since_));
   thread_.SetRegisters(arch_.GivenBack(registers, false)).IgnoreError();
   thread_.LetGo().IgnoreError();
 }
 
 absl::Status OneAttempt::CallNow() {
-  Call call(arch_, &thread_, landscape_.trampoline, landscape_.errno_offset, Passed());
+  Call call(arch_, &thread_, landscape_.trampoline, landscape_.errno_offset,
+            PassedSince(asleep_since_));
   LULL_RETURN_IF_ERROR(call.Prepare(request_.library, request_.argument));
   uint64_t function = 0;
   if (const Object* object = FindObject(landscape_, identity_)) {
@@ -245,6 +233,17 @@ void BeQuick() {
 }
 
 }  // namespace
+
+absl::Time AsleepSince(const Arch& arch, pid_t pid, pid_t tid) {
+  std::optional<Sleeping> at = SleepingIn(pid, tid);
+  if (!at || !arch.ForgetsTime(at->call, at->arguments)) return absl::InfiniteFuture();
+  std::optional<absl::Duration> asleep = AsleepFor(pid, tid);
+  return asleep ? absl::Now() - *asleep : absl::InfiniteFuture();
+}
+
+absl::Duration PassedSince(absl::Time since) {
+  return std::max(absl::Now() - since, absl::ZeroDuration());
+}
 
 Attempt MakeAttempt(const Request& request, const Arch& arch,
                     const Landscape& landscape, const ElfImage& identity,

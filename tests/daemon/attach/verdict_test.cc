@@ -185,6 +185,21 @@ TEST_F(VerdictTest, RefusesWhatTheKernelWouldPunish) {
   EXPECT_THAT(Obstacles(), ElementsAre("strict_seccomp", "shadow_stack"));
 }
 
+TEST_F(VerdictTest, KeepsOutOfASandboxThatKillsOrMayKill) {
+  circumstances_.filters = {Sandbox::kKills, "connect"};
+  Verdict verdict = Judge();
+  EXPECT_THAT(Ids(verdict.obstacles), ElementsAre("seccomp_kills"));
+  EXPECT_THAT(verdict.obstacles[0].what, HasSubstr("connect"));
+  EXPECT_FALSE(verdict.obstacles[0].may_be_forced);
+  circumstances_.filters = {Sandbox::kOwn, ""};
+  verdict = Judge();
+  EXPECT_THAT(Ids(verdict.obstacles), ElementsAre("own_seccomp_filter"));
+  EXPECT_TRUE(verdict.obstacles[0].may_be_forced);
+  circumstances_.filters_readable = true;  // `lull ps` leaves it to `lull attach`
+  EXPECT_THAT(Obstacles(), IsEmpty());
+  EXPECT_THAT(Notes(), ElementsAre("seccomp_filter"));
+}
+
 TEST_F(VerdictTest, TellsAJobUnderLullRunFromAnAttachedAndADetachedOne) {
   process_.files.shim = "/x/liblull.so";
   EXPECT_THAT(Obstacles(), IsEmpty());
@@ -201,7 +216,7 @@ TEST_F(VerdictTest, NotesContainersAndRefusesThoseWithoutAPlaceForTheShim) {
   process_.same_root = false;
   process_.in_inner_pid_namespace = true;
   process_.user_namespace = Namespace::kBelowOurs;
-  process_.seccomp = SeccompMode::kFilter;
+  circumstances_.filters.sandbox = Sandbox::kInherited;
   EXPECT_THAT(Obstacles(), IsEmpty());
   EXPECT_THAT(Notes(), ElementsAre("other_mount_namespace", "other_pid_namespace",
                                    "other_user_namespace", "seccomp_filter"));
