@@ -64,9 +64,15 @@ std::string LossesLine(const v1::Losses& losses) {
                                  " events"));
   } else {
     bool complete =
-        losses.corrupt_segments() == 0 && losses.processes_without_memory() == 0;
+        losses.corrupt_segments() == 0 && losses.processes_without_memory() == 0 &&
+        losses.reentered() == 0;
     parts.push_back(absl::StrCat(complete ? "Nothing lost: " : "Stored: ",
                                  FormatCount(losses.events_stored()), " events"));
+  }
+  if (losses.reentered() > 0) {
+    parts.push_back(absl::StrCat(
+        "up to ", FormatCount(losses.reentered()),
+        " calls not recorded (after jumps out of CUDA calls, or in signal handlers)"));
   }
   if (losses.stacks_rejected() > 0) {
     parts.push_back(

@@ -115,7 +115,7 @@ LULL_ATTACH_EXPORT void lull_attach(const void* argument, size_t size,
                                     int64_t* result) {
   ErrnoKeeper keep_errno;
   SignalsBlocked signals_blocked;
-  Guard guard(__builtin_frame_address(0));
+  OwnCall own(__builtin_frame_address(0));
   answer(attach(argument, size), result);
 }
 
@@ -123,7 +123,7 @@ LULL_ATTACH_EXPORT void lull_detach(const void* argument, size_t size,
                                     int64_t* result) {
   ErrnoKeeper keep_errno;
   SignalsBlocked signals_blocked;
-  Guard guard(__builtin_frame_address(0));
+  OwnCall own(__builtin_frame_address(0));
   answer(detach(argument, size), result);
 }
 

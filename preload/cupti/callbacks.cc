@@ -6,10 +6,10 @@
 
 namespace lull::cupti {
 
-// Under a Guard of their own: what they call is not recorded, on CUPTI's threads
+// Under a mark of their own: what they call is not recorded, on CUPTI's threads
 // either.
 void on_buffer_requested(uint8_t** buffer, size_t* size, size_t* max_records) {
-  Guard guard(__builtin_frame_address(0));
+  OwnCall own(__builtin_frame_address(0));
   g_tracer->requested(buffer, size, max_records);
 }
 
@@ -17,9 +17,9 @@ void on_buffer_requested(uint8_t** buffer, size_t* size, size_t* max_records) {
 // those that are inside of one of our hooks.
 void on_buffer_completed(void* context, uint32_t stream, uint8_t* data, size_t size,
                          size_t valid) {
-  Guard guard(__builtin_frame_address(0));
+  OwnCall own(__builtin_frame_address(0));
   bool own_thread =
-      guard.outermost() && t_thread.watched == 0 && t_thread.last_launch_ns == 0;
+      !own.nested() && t_thread.watched == 0 && t_thread.last_launch_ns == 0;
   g_tracer->completed(context, stream, data, size, valid, own_thread);
 }
 

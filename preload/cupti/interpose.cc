@@ -73,7 +73,7 @@ void before(OtherCall call, Kind kind = {}) {
   auto* original =                                                                \
       original_for<decltype(name)>(#name, __builtin_return_address(0), g_##name); \
   if (original == nullptr) return kNotInitialized;                                \
-  Guard guard(__builtin_frame_address(0))
+  OwnCall own(__builtin_frame_address(0))
 
 LULL_CUPTI_ENTRY(cuptiActivityRegisterCallbacks, (BufferRequested, BufferCompleted))
 LULL_CUPTI_EXPORT Result cuptiActivityRegisterCallbacks(BufferRequested requested,

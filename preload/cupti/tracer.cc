@@ -18,11 +18,22 @@ constinit std::atomic<uint64_t> g_gpu_deadline{UINT64_MAX};
 constinit std::atomic<uint32_t> g_gpu_wants_sync{0};
 constinit std::atomic<uint32_t> g_gpu_restless{0};
 
-void gpu_poll(char* segment) { cupti::g_tracer->poll(segment); }
-void gpu_settle() { cupti::g_tracer->settle(); }
+// What CUPTI itself calls is no call of the program's.
+void gpu_poll(char* segment) {
+  OwnCall own(__builtin_frame_address(0));
+  cupti::g_tracer->poll(segment);
+}
+void gpu_settle() {
+  OwnCall own(__builtin_frame_address(0));
+  cupti::g_tracer->settle();
+}
 void gpu_prepare(char* segment) { cupti::g_tracer->prepare(segment); }
-void gpu_step_boundary(char* segment) { cupti::g_tracer->step_boundary(segment); }
+void gpu_step_boundary(char* segment) {
+  OwnCall own(__builtin_frame_address(0));
+  cupti::g_tracer->step_boundary(segment);
+}
 void gpu_synchronized(char* segment, bool whole_device) {
+  OwnCall own(__builtin_frame_address(0));
   cupti::g_tracer->synchronized(segment, whole_device);
 }
 
@@ -297,7 +308,7 @@ void Tracer::synchronized(char* segment, bool whole_device) {
 }
 
 void Tracer::at_exit() {
-  Guard guard(__builtin_frame_address(0));
+  Guard guard(__builtin_frame_address(0), Layer::kLibrary);
   if (!guard.outermost() || !is_ours()) return;
   Lock lock(this, kStepWaitNs);
   if (!lock.held() || !loaded_.load(std::memory_order_relaxed)) return;

@@ -30,6 +30,10 @@ struct CudaCall {
   bool failed;
 };
 
+constexpr Layer layer_below(Library library) {
+  return library == Library::kDriver ? Layer::kDriver : Layer::kRuntime;
+}
+
 inline uint64_t bits(const void* handle) { return reinterpret_cast<uint64_t>(handle); }
 inline const void* as_pointer(unsigned long long address) {
   return reinterpret_cast<const void*>(address);
@@ -46,7 +50,7 @@ inline const void* as_pointer(unsigned long long address) {
   LULL_EXPORT int symbol parameters {                                                \
     auto* original = original_of<int parameters>(Library::library, #hook, slot);     \
     if (__builtin_expect(original == nullptr, 0)) return missing;                    \
-    Guard guard(__builtin_frame_address(0));                                         \
+    Guard guard(__builtin_frame_address(0), layer_below(Library::library));          \
     char* segment =                                                                  \
         guard.outermost() ? recording_segment_or_start(Trigger::kGpuCall) : nullptr; \
     if (segment == nullptr) {                                                        \
@@ -60,6 +64,7 @@ inline const void* as_pointer(unsigned long long address) {
     }                                                                                \
     int status = original arguments;                                                 \
     uint64_t end = monotonic_ns();                                                   \
+    guard.own_work(__builtin_frame_address(0));                                      \
     record(CudaCall{segment, start, end, abi::HookId::k_##hook, Library::library,    \
                     status != 0},                                                    \
            event);                                                                   \

@@ -1,38 +1,132 @@
 // Re-entrancy as a value: a hook holds a Guard while it and the original run.
 //
-// The outermost hook of a thread wins; hooked calls made below it (the runtime
-// calls the driver, our own code calls libc) pass straight through. The guard
-// remembers the frame of the hook that set it. When an exception, a longjmp or a
-// thread cancellation unwinds past that hook, its destructor does not run; the
-// next hook that is entered at the height of the remembered one, or above it,
-// knows the mark for stale and takes over. So no unwinding ever blinds a thread.
+// The outermost hook of a thread wins; hooked calls made below it (the runtime calls
+// the driver, a signal handler interrupts our own work) pass straight through. The mark
+// that says so remembers the frame of the hook that set it, and what that hook is in.
+//
+// Exceptions, longjmp and coroutines leave a hook by another way than its end; its
+// destructor does not run, and the mark stays. No mark blinds a thread:
+//
+//  * A hook that is entered at the height of the mark, or above it, knows it for stale.
+//  * Nothing that is hooked is called by a wait of libc's, the only calls that programs
+//    jump out of on purpose: a hook entered during one goes ahead. (A signal handler's
+//    calls are recorded beside the wait that they interrupt.)
+//  * CUDA calls what lies below it, a few times: whatever goes beyond that ends the
+//  mark.
+//
+// Calls that a mark kept from being recorded, and that were no part of another one as
+// far as can be told, are counted (SegmentHeader::reentered). No memory is read but the
+// thread's own state: the frame of a stale mark may be unmapped, as the stack of a
+// coroutine or of a signal handler can be.
 #pragma once
 
 #include <cstdint>
 
+#include "preload/abi/segment.h"
+#include "preload/entry/state.h"
 #include "preload/ring/writer.h"
 
 namespace lull {
 
+// What a hook that is under way is in. The original of one layer calls those before it.
+enum class Layer : uint32_t {
+  kWait,     // an original of libc's
+  kDriver,   // an original of CUDA's, and so on
+  kRuntime,  //
+  kTorchReport,
+  kTorch,
+  kLibrary,  // CUPTI or Python, called by us or for another user
+  kOwnWork,  // recording
+};
+
+// One word, since it is written twice by every hook: frames are aligned to 16 bytes, so
+// the lowest bits are free for the layer, and for whether any call has passed below.
+constexpr uintptr_t kMarkLayer = 7;
+constexpr uintptr_t kMarkPassed = 8;
+inline uintptr_t mark_of(void* frame, Layer layer) {
+  return reinterpret_cast<uintptr_t>(frame) | static_cast<uintptr_t>(layer);
+}
+inline Layer layer_of(uintptr_t mark) { return static_cast<Layer>(mark & kMarkLayer); }
+
 class Guard {
  public:
   // frame: __builtin_frame_address(0) of the hook itself.
-  explicit Guard(void* frame) {
-    uintptr_t here = reinterpret_cast<uintptr_t>(frame);
-    uintptr_t mark = t_thread.guard;
-    outermost_ = mark == 0 || here >= mark;  // the stack grows downwards
-    if (outermost_) t_thread.guard = here;
+  Guard(void* frame, Layer layer)
+      : outermost_(t_thread.mark == 0 || is_stale(mark_of(frame, layer))) {
+    if (outermost_) t_thread.mark = mark_of(frame, layer);
   }
   ~Guard() {
-    if (outermost_) t_thread.guard = 0;
+    if (outermost_) t_thread.mark = 0;
   }
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
   bool outermost() const { return outermost_; }
 
+  // The original has returned: from here on nothing may be recorded but by the holder.
+  void own_work(void* frame) const {
+    if (outermost_) t_thread.mark = mark_of(frame, Layer::kOwnWork);
+  }
+
  private:
+  // Calls that pass below one mark: of the layers that its own calls, and of others.
+  static constexpr uint32_t kMostBelow = 4096;
+  static constexpr uint32_t kMostBeside = 8;
+  static constexpr uint32_t kOneBeside = 1 << 16;
+
+  static void count(uint32_t calls) {
+    char* segment = recording_segment();
+    if (calls == 0 || segment == nullptr) return;
+    abi::SegmentView(segment).header().reentered.fetch_add(calls,
+                                                           std::memory_order_relaxed);
+  }
+
+  // There is a mark, and a hook is entered that would leave this one.
+  __attribute__((noinline)) static bool is_stale(uintptr_t entered) {
+    ThreadState& thread = t_thread;
+    if ((thread.mark & kMarkPassed) == 0) thread.passed = 0;
+    Layer holder = layer_of(thread.mark);
+    uint32_t below = thread.passed % kOneBeside;
+    uint32_t beside = thread.passed / kOneBeside;
+    bool in_own_work = holder == Layer::kOwnWork;
+    if ((entered | 15) >= (thread.mark | 15) ||  // the stack grows downwards
+        holder == Layer::kWait || below >= kMostBelow || beside >= kMostBeside) {
+      if (!in_own_work) count(below + beside);
+      return true;
+    }
+    thread.mark |= kMarkPassed;
+    thread.passed += layer_of(entered) < holder ? 1 : kOneBeside;
+    // It calls nothing that is hooked: this is a call of a signal handler.
+    if (in_own_work) count(1);
+    return false;
+  }
+
   bool outermost_;
+};
+
+// Held while we call into a library of somebody else's, or do anything outside of a
+// hook: what is called below passes through. Puts back what was there.
+class OwnCall {
+ public:
+  explicit OwnCall(void* frame) : before_(t_thread.mark), passed_(t_thread.passed) {
+    uintptr_t mark = mark_of(frame, Layer::kLibrary);
+    nested_ = mark < before_ && layer_of(before_) != Layer::kWait;
+    t_thread.mark = mark;
+  }
+  ~OwnCall() {
+    t_thread.mark = nested_ ? before_ : 0;
+    t_thread.passed = passed_;
+  }
+  OwnCall(const OwnCall&) = delete;
+  OwnCall& operator=(const OwnCall&) = delete;
+
+  // Below a hook of this thread, as far as can be told.
+  bool nested() const { return nested_; }
+
+ private:
+  uintptr_t before_;
+  uint32_t passed_;
+  bool nested_;
 };
 
 }  // namespace lull

@@ -192,24 +192,26 @@ TorchOriginal g_report, g_report_signed, g_report_unsigned, g_new, g_delete;
 #define LULL_TORCH_EXPORT extern "C" __attribute__((visibility("protected")))
 
 // Calls the original and holds a Guard named `guard` around it and what follows.
-#define LULL_FORWARD(name, slot, ...)                                                 \
-  Guard guard(__builtin_frame_address(0));                                            \
+#define LULL_FORWARD(layer, name, slot, ...)                                          \
+  Guard guard(__builtin_frame_address(0), layer);                                     \
   if (auto* original =                                                                \
           torch_original<decltype(name)>(#name, __builtin_return_address(0), slot)) { \
     original(__VA_ARGS__);                                                            \
-  }
+  }                                                                                   \
+  guard.own_work(__builtin_frame_address(0));
 
 LULL_TORCH_EXPORT void _ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE(
     void* block, int64_t bytes, Device device) {
-  LULL_FORWARD(_ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE, g_report, block,
-               bytes, device)
+  LULL_FORWARD(Layer::kTorchReport, _ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE,
+               g_report, block, bytes, device)
   report(guard, HookId::k__ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE, block,
          bytes, device, kUntold);
 }
 
 LULL_TORCH_EXPORT void _ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE(
     void* block, int64_t bytes, int64_t allocated, int64_t reserved, Device device) {
-  LULL_FORWARD(_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE, g_report_signed,
+  LULL_FORWARD(Layer::kTorchReport,
+               _ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE, g_report_signed,
                block, bytes, allocated, reserved, device)
   report(guard, HookId::k__ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE, block,
          bytes, device,
@@ -219,7 +221,8 @@ LULL_TORCH_EXPORT void _ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE(
 
 LULL_TORCH_EXPORT void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(
     void* block, int64_t bytes, size_t allocated, size_t reserved, Device device) {
-  LULL_FORWARD(_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE, g_report_unsigned,
+  LULL_FORWARD(Layer::kTorchReport,
+               _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE, g_report_unsigned,
                block, bytes, allocated, reserved, device)
   report(guard, HookId::k__ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE, block,
          bytes, device, {true, allocated, reserved});
@@ -228,15 +231,16 @@ LULL_TORCH_EXPORT void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(
 LULL_TORCH_EXPORT void _ZN3c1025ProfiledCPUMemoryReporter3NewEPvm(void* reporter,
                                                                   void* block,
                                                                   size_t bytes) {
-  LULL_FORWARD(_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm, g_new, reporter, block,
-               bytes)
+  LULL_FORWARD(Layer::kTorch, _ZN3c1025ProfiledCPUMemoryReporter3NewEPvm, g_new,
+               reporter, block, bytes)
   report(guard, HookId::k__ZN3c1025ProfiledCPUMemoryReporter3NewEPvm, block,
          static_cast<int64_t>(bytes), kCpu, kUntold);
 }
 
 LULL_TORCH_EXPORT void _ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv(void* reporter,
                                                                     void* block) {
-  LULL_FORWARD(_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv, g_delete, reporter, block)
+  LULL_FORWARD(Layer::kTorch, _ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv, g_delete,
+               reporter, block)
   if (guard.outermost() && block != nullptr) {
     record(HookId::k__ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv, block, 0, true, kCpu,
            kUntold);

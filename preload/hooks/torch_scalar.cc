@@ -35,9 +35,10 @@ bool is_finite(uint64_t bits) {
 
 __attribute__((cold, noinline)) void tell(uint64_t bits) {
   ErrnoKeeper keep_errno;
-  Guard guard(__builtin_frame_address(0));
+  Guard guard(__builtin_frame_address(0), Layer::kTorch);
   char* segment = recording_segment();
   if (segment == nullptr || !guard.outermost()) return;
+  guard.own_work(__builtin_frame_address(0));
   uint32_t generation = g_state->generation.load(std::memory_order_relaxed);
   if (g_told.exchange(generation, std::memory_order_relaxed) == generation) return;
   uint64_t now = monotonic_ns();

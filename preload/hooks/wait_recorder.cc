@@ -69,8 +69,8 @@ bool judge_wait() {
   ErrnoKeeper errno_keeper;
   ThreadState& thread = t_thread;
   if (g_python_pending.load(std::memory_order_relaxed)) {
-    Guard guard(__builtin_frame_address(0));
-    if (guard.outermost() && python_poll_install()) {
+    OwnCall own(__builtin_frame_address(0));
+    if (!own.nested() && python_poll_install()) {
       g_python_pending.store(false, std::memory_order_relaxed);
     }
   }

@@ -69,12 +69,14 @@ uint64_t wait_descriptor(First first, Rest...) {
 template <abi::HookId hook, typename Result, typename... Parameters>
 inline Result measure_wait(void* frame, void* caller, Result (*original)(Parameters...),
                            Parameters... arguments) {
-  Guard guard(frame);
+  Guard guard(frame, Layer::kWait);
   if (!guard.outermost()) return original(arguments...);
   uint64_t start = monotonic_ns();
   Result result = original(arguments...);
+  uint64_t end = monotonic_ns();
+  guard.own_work(frame);
   ErrnoKeeper errno_keeper;
-  record_wait({start, monotonic_ns(), static_cast<int64_t>(result),
+  record_wait({start, end, static_cast<int64_t>(result),
                wait_descriptor<hook>(arguments...), caller, hook});
   return result;
 }

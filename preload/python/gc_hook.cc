@@ -113,7 +113,7 @@ void on_phase(const PythonApi* api, PyObject* phase, PyObject* info) {
 PyObject* on_collection(PyObject*, PyObject* arguments) {
   const PythonApi* api = python_api();
   ErrnoKeeper keep_errno;
-  Guard guard(__builtin_frame_address(0));
+  OwnCall own(__builtin_frame_address(0));
   // What the interpreter collects on its way out is no pause of the training.
   if (api->is_initialized() != 0 && api->is_finalizing() == 0 &&
       api->tuple_size(arguments) == 2) {
@@ -189,7 +189,7 @@ Install adapt_list(const PythonApi* api) {
 int adapt(void*) {
   const PythonApi* api = python_api();
   ErrnoKeeper keep_errno;
-  Guard guard(__builtin_frame_address(0));
+  OwnCall own(__builtin_frame_address(0));
   if (api->this_interpreter != nullptr &&
       api->this_interpreter() != api->main_interpreter()) {
     g_install.store(g_callback != nullptr ? Install::kOn : Install::kIdle,

@@ -1,5 +1,6 @@
 #include "preload/python/pending_call.h"
 
+#include "preload/hooks/guard.h"
 #include "preload/python/python.h"
 #include "preload/stacks/python_layout.h"
 #include "preload/stacks/python_objects.h"
@@ -31,11 +32,17 @@ bool takes_no_more(const PythonApi* api) {
          !plausible(load<uintptr_t>(runtime, at + int{sizeof(uintptr_t)}));
 }
 
+// The interpreter takes a lock that is one of the waits that we hook.
+bool add(const PythonApi* api, int (*function)(void*)) {
+  OwnCall own(__builtin_frame_address(0));
+  return api->add_pending_call(function, nullptr) == 0;
+}
+
 }  // namespace
 
 bool python_call_soon(const PythonApi* api, int (*function)(void*)) {
   return is_running(api) && cannot_end_meanwhile(api) && !takes_no_more(api) &&
-         api->add_pending_call(function, nullptr) == 0;
+         add(api, function);
 }
 
 }  // namespace lull

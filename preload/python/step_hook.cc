@@ -36,7 +36,7 @@ bool is_stepping_thread() {
 PyObject* on_step(PyObject*, PyObject* arguments) {
   const PythonApi* api = python_api();
   ErrnoKeeper keep_errno;
-  Guard guard(__builtin_frame_address(0));
+  OwnCall own(__builtin_frame_address(0));
   if (api->is_finalizing() == 0 && api->tuple_size(arguments) == 3) {
     if (!is_stepping_thread()) g_one_thread = false;
     g_stepping_thread = raw_gettid();
@@ -74,7 +74,7 @@ void decide(Install result) {
 int try_as_pending_call(void*) {
   const PythonApi* api = python_api();
   ErrnoKeeper keep_errno;
-  Guard guard(__builtin_frame_address(0));
+  OwnCall own(__builtin_frame_address(0));
   g_scheduled.store(false, std::memory_order_release);
   if (api->this_interpreter == nullptr ||
       api->this_interpreter() == api->main_interpreter()) {

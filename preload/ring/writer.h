@@ -19,13 +19,14 @@ struct ThreadState {
   abi::Event* next;          // where the next event goes; `end`: a chunk must be opened
   abi::Event* end;           // of the chunk that is open
   uint64_t head;             // private copy of ring->head
-  uintptr_t guard;           // hooks/guard.h: frame of the outermost hook, 0 = none
+  uintptr_t mark;            // hooks/guard.h: of the outermost hook, 0 = none
   uint64_t last_launch_ns;   // end of this thread's last launch, 0 = none yet
   uint32_t ring_index;       // which of the segment's rings it is
   uint32_t tick;             // counts hooks, for the self-cost sampler
   uint32_t allocation_tick;  // counts tensor allocations, for thinning
   uint32_t judged;           // generation for which `watched` was last decided
   uint32_t ringless;         // events until it looks for a ring again
+  uint32_t passed;           // hooks/guard.h: hooked calls below the mark
 };
 static_assert(sizeof(ThreadState) <= 128);
 

@@ -79,8 +79,10 @@ int push(const char* name) {
 
 void end_step() {
   ErrnoKeeper keep_errno;
-  Guard guard(__builtin_frame_address(0));
-  if (guard.outermost()) step_boundary(abi::StepSource::kNvtxRange);
+  Guard guard(__builtin_frame_address(0), Layer::kTorch);
+  if (!guard.outermost()) return;
+  guard.own_work(__builtin_frame_address(0));
+  step_boundary(abi::StepSource::kNvtxRange);
 }
 
 int push_named(const char* name) { return push(name); }

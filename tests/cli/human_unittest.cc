@@ -92,6 +92,16 @@ TEST(HumanReport, DoesNotCallAJobCompleteThatEndedForWantOfMemory) {
             "recording, which ended there: 2.");
 }
 
+TEST(HumanReport, DoesNotCallAJobCompleteInWhichCallsWereNotRecorded) {
+  v1::Losses losses;
+  losses.set_events_committed(2'000);
+  losses.set_events_stored(2'000);
+  losses.set_reentered(8);
+  EXPECT_EQ(LossesLine(losses),
+            "Stored: 2,000 events; up to 8 calls not recorded (after jumps out of CUDA "
+            "calls, or in signal handlers).");
+}
+
 TEST(HumanReport, SaysWhyRingsRanOutWithoutProc) {
   v1::Losses losses;
   losses.set_events_committed(2'000);

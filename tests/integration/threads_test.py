@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Threads in crowds: every call of every thread is recorded, however the threads come
-and go, and none of them waits for the loader."""
+and go and wherever they jump, and none of them waits for the loader."""
 
 import json
 import os
@@ -79,6 +79,40 @@ class Threads(unittest.TestCase):
         process.stderr.close()
         self.assertGreater(most, 1024, "nothing was seen")
         self.assertLessEqual(most, 32 << 10)
+
+
+class Jumps(unittest.TestCase):
+    """Out of hooked calls: no thread is blinded, and what was not recorded is counted."""
+
+    def setUp(self):
+        self.host = guest.Host()
+
+    def tearDown(self):
+        self.host.close()
+
+    def recorded(self, way):
+        """(of the 1,000 synchronisations after the jump, counted as not recorded)"""
+        done = self.host.with_lull([os.path.join(guest.GUESTS, "jumps_out"), way], timeout=60)
+        self.assertEqual((done.status, done.stdout), (0, "trained\n"), done.stderr)
+        done = guest.execute([guest.LULL, "syncs", "--json"], self.host.environment)
+        self.assertEqual(done.status, 0, done.stderr)
+        report = json.loads(done.stdout)
+        calls = [point["calls"] for point in report["sync_points"]
+                 if point["api"] == "cudaStreamSynchronize"]
+        return sum(calls), report["losses"]["reentered"]
+
+    def test_after_a_jump_out_of_a_wait_nothing_is_lost(self):
+        self.assertEqual(self.recorded("wait"), (1000, 0))
+
+    def test_after_a_jump_out_of_a_handlers_wait_on_a_stack_of_its_own_nothing_is_lost(self):
+        for way in ("above", "below"):
+            with self.subTest(stack=way):
+                self.assertEqual(self.recorded(way), (1000, 0))
+
+    def test_after_a_jump_out_of_a_cuda_call_what_is_lost_is_counted(self):
+        recorded, counted = self.recorded("cuda")
+        self.assertGreater(recorded, 900)
+        self.assertEqual(recorded + counted, 1000)
 
 
 def children_of(pid):

@@ -1,9 +1,8 @@
 // The guard against everything that leaves a function by another way than its end.
 #include <gtest/gtest.h>
-#include <pthread.h>
 #include <setjmp.h>
 
-#include <stdexcept>
+#include <vector>
 
 #include "preload/hooks/guard.h"
 
@@ -12,63 +11,115 @@ namespace {
 
 using Body = void (*)();
 
+void nothing() {}
+
 // Stands for a hook: true if it was the outermost. `body` is its original.
-__attribute__((noinline)) bool hook(Body body) {
-  Guard guard(__builtin_frame_address(0));
+__attribute__((noinline)) bool hook(Layer layer = Layer::kRuntime,
+                                    Body body = nothing) {
+  Guard guard(__builtin_frame_address(0), layer);
   bool outermost = guard.outermost();
-  if (body != nullptr) body();
+  body();
   return outermost;
 }
 
-// The same, but in the manner of liblull.so: no clean-up while unwinding.
-__attribute__((noinline)) void leave_mark(Body body) {
-  t_thread.guard = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+// The same, whose `body` is our own work after the original.
+__attribute__((noinline)) bool recorder(Body body) {
+  Guard guard(__builtin_frame_address(0), Layer::kRuntime);
+  guard.own_work(__builtin_frame_address(0));
   body();
-  t_thread.guard = 0;
+  return guard.outermost();
 }
 
 // A frame of some size below the caller's.
-__attribute__((noinline)) bool hook_from_deeper() {
+__attribute__((noinline)) bool hook_from_deeper(Layer layer) {
   volatile char room[4096];
   room[0] = 0;
-  bool outermost = hook(nullptr);
+  bool outermost = hook(layer);
   return outermost && room[0] == 0;
 }
 
-bool g_inner_outermost;
-jmp_buf g_back;
-
-void clear() { t_thread.guard = 0; }
-
-TEST(Guard, OnlyTheOutermostHookCounts) {
-  clear();
-  g_inner_outermost = true;
-  EXPECT_TRUE(hook([] { g_inner_outermost = hook(nullptr); }));
-  EXPECT_FALSE(g_inner_outermost);
-  EXPECT_TRUE(hook(nullptr));
+// How many hooks of a deeper frame go by before one is the outermost.
+int passed_through(Layer layer) {
+  int passed = 0;
+  while (!hook_from_deeper(layer)) ++passed;
+  return passed;
 }
 
-TEST(Guard, IsNotBlindedByAJumpOutOfAHook) {
-  clear();
+jmp_buf g_back;
+void jump_back() { longjmp(g_back, 1); }
+
+// A mark left behind by a jump. `leave` calls a hook whose body is jump_back().
+template <typename Leave>
+void jump_out(Leave leave) {
+  if (setjmp(g_back) == 0) leave();
+}
+
+bool g_inner_outermost;
+
+class GuardTest : public ::testing::Test {
+ protected:
+  GuardTest() {
+    t_thread.mark = 0;
+    abi::SegmentView(segment_.data()).control().armed = 1;
+    g_state->segment = segment_.data();
+    g_state->mode = Mode::kRecording;
+  }
+  ~GuardTest() override {
+    g_state->mode = Mode::kUnknown;
+    g_state->segment = nullptr;
+  }
+  uint64_t counted() { return abi::SegmentView(segment_.data()).header().reentered; }
+
+ private:
+  std::vector<char> segment_ = std::vector<char>(2 * abi::kPage);
+};
+
+TEST_F(GuardTest, OnlyTheOutermostHookCounts) {
+  g_inner_outermost = true;
+  EXPECT_TRUE(hook(Layer::kRuntime, [] { g_inner_outermost = hook(Layer::kDriver); }));
+  EXPECT_FALSE(g_inner_outermost);
+  EXPECT_TRUE(hook());
+  EXPECT_EQ(counted(), 0u);
+}
+
+TEST_F(GuardTest, PassesThroughBelowALiveMarkHoweverDeep) {
+  g_inner_outermost = true;
+  hook(Layer::kTorch,
+       [] { g_inner_outermost = hook_from_deeper(Layer::kTorchReport); });
+  EXPECT_FALSE(g_inner_outermost);
+}
+
+TEST_F(GuardTest, LetsAWaitBeInterruptedByASignalHandlersCalls) {
+  hook(Layer::kWait, [] { g_inner_outermost = hook_from_deeper(Layer::kWait); });
+  EXPECT_TRUE(g_inner_outermost);
+  EXPECT_EQ(counted(), 0u);
+}
+
+TEST_F(GuardTest, CountsWhatIsMetInsideOurOwnWork) {
+  recorder([] { g_inner_outermost = hook_from_deeper(Layer::kWait); });
+  EXPECT_FALSE(g_inner_outermost);
+  EXPECT_EQ(counted(), 1u);
+}
+
+TEST_F(GuardTest, IsNotBlindedByAJumpOutOfAHook) {
   static int round;  // not in a register that the jump would restore
   for (round = 0; round < 3; ++round) {
-    if (setjmp(g_back) == 0) leave_mark([] { longjmp(g_back, 1); });
-    ASSERT_NE(t_thread.guard, 0u);
-    EXPECT_TRUE(hook(nullptr));
-    EXPECT_EQ(t_thread.guard, 0u);
+    jump_out([] { hook(Layer::kRuntime, jump_back); });
+    ASSERT_NE(t_thread.mark, 0u);
+    EXPECT_TRUE(hook());
+    EXPECT_EQ(t_thread.mark, 0u);
   }
 }
 
 // The commonest case: a loop around one call site, left by a jump each time.
 __attribute__((noinline)) bool same_site(bool jump) {
-  Guard guard(__builtin_frame_address(0));
+  Guard guard(__builtin_frame_address(0), Layer::kRuntime);
   bool outermost = guard.outermost();
   if (jump) longjmp(g_back, 1);
   return outermost;
 }
 
-TEST(Guard, TakesOverAtTheVeryHeightOfAStaleMark) {
-  clear();
+TEST_F(GuardTest, TakesOverAtTheVeryHeightOfAStaleMark) {
   volatile int round = 0;
   setjmp(g_back);  // comes back here once more
   round = round + 1;
@@ -77,19 +128,56 @@ TEST(Guard, TakesOverAtTheVeryHeightOfAStaleMark) {
   EXPECT_TRUE(outermost);
 }
 
-TEST(Guard, IsNotBlindedByAnExceptionThatPassesAHook) {
-  clear();
-  EXPECT_THROW(leave_mark([] { throw std::runtime_error("through the hook"); }),
-               std::runtime_error);
-  ASSERT_NE(t_thread.guard, 0u);
-  EXPECT_TRUE(hook(nullptr));
+TEST_F(GuardTest, IsNotBlindedForADeeperCallByAJumpOutOfAWait) {
+  for (Layer layer : {Layer::kWait, Layer::kDriver, Layer::kTorch}) {
+    jump_out([] { hook(Layer::kWait, jump_back); });
+    ASSERT_NE(t_thread.mark, 0u);
+    EXPECT_EQ(passed_through(layer), 0);
+  }
+  EXPECT_EQ(counted(), 0u);
 }
 
-TEST(Guard, PassesThroughBelowALiveMarkHoweverDeep) {
-  clear();
-  g_inner_outermost = true;
-  leave_mark([] { g_inner_outermost = hook_from_deeper(); });
+TEST_F(GuardTest, CountsTheFewDeeperCallsThatAJumpOutOfCudaCosts) {
+  jump_out([] { hook(Layer::kRuntime, jump_back); });
+  EXPECT_EQ(passed_through(Layer::kRuntime), 8);
+  EXPECT_EQ(counted(), 8u);
+}
+
+TEST_F(GuardTest, EndsAMarkThatTooManyWaitsLieBelow) {
+  jump_out([] { hook(Layer::kRuntime, jump_back); });
+  EXPECT_EQ(passed_through(Layer::kWait), 4096);
+  EXPECT_EQ(counted(), 4096u);
+}
+
+TEST_F(GuardTest, EndsAMarkOfOwnWorkThatWasJumpedOutOf) {
+  jump_out([] { recorder(jump_back); });
+  EXPECT_EQ(passed_through(Layer::kWait), 4096);
+  EXPECT_EQ(counted(), 4096u);
+}
+
+// A mark on a stack that is not there any more is compared, and never looked at.
+TEST_F(GuardTest, ReadsNothingOfAMarksFrame) {
+  t_thread.mark = mark_of(reinterpret_cast<void*>(~uintptr_t{15}), Layer::kRuntime);
+  EXPECT_EQ(passed_through(Layer::kDriver), 4096);
+}
+
+__attribute__((noinline)) bool own_call(Body body) {
+  OwnCall own(__builtin_frame_address(0));
+  body();
+  return own.nested();
+}
+
+TEST_F(GuardTest, OwnCallsPassAllThroughAndLeaveTheMarkAsItWas) {
+  EXPECT_FALSE(own_call([] { g_inner_outermost = hook_from_deeper(Layer::kWait); }));
   EXPECT_FALSE(g_inner_outermost);
+  EXPECT_EQ(t_thread.mark, 0u);
+  static uintptr_t before;
+  hook(Layer::kRuntime, [] {
+    before = t_thread.mark;
+    EXPECT_TRUE(own_call(nothing));
+    EXPECT_EQ(t_thread.mark, before);
+  });
+  EXPECT_EQ(counted(), 0u);
 }
 
 }  // namespace

@@ -81,9 +81,18 @@ TEST_F(WaitRecorder, KeepsErrnoAsTheOriginalLeftIt) {
 
 TEST_F(WaitRecorder, LeavesAWaitBelowAnotherHookToThatOne) {
   segment_.view().control().wait_threshold_ns = 0;
+  Guard cuda_call(__builtin_frame_address(0), Layer::kRuntime);
+  EXPECT_EQ(call<kRead>(nothing, 9), 9);
+  EXPECT_TRUE(events().empty());
+}
+
+// libc calls nothing that is hooked, so this is one of a signal handler.
+TEST_F(WaitRecorder, RecordsAWaitInsideOfAnotherBesideIt) {
+  segment_.view().control().wait_threshold_ns = 0;
   EXPECT_EQ(call<kPoll>([](int value) { return call<kRead>(nothing, value); }, 9), 9);
-  ASSERT_EQ(events().size(), 1u);
-  EXPECT_EQ(events()[0].api, static_cast<uint16_t>(kPoll));
+  ASSERT_EQ(events().size(), 2u);
+  EXPECT_EQ(events()[0].api, static_cast<uint16_t>(kRead));
+  EXPECT_EQ(events()[1].api, static_cast<uint16_t>(kPoll));
 }
 
 TEST_F(WaitRecorder, RecordsTheNextWaitAfterAJumpOrAnExceptionLeftOne) {
