@@ -53,9 +53,10 @@ void AddRun(CLI::App& app, const CommandLine& line, int* exit_code) {
   verb->footer(
       "The job's output, input, signals and terminal are its own; the summary goes to "
       "stderr.\nThe exit status is the job's: 128 + n when signal n ended it, 127 when "
-      "the command\ndoes not exist, 126 when it cannot be executed, 125 when lull "
-      "could "
-      "not set itself up\nand the job was not started, 2 for a wrong command line.\n\n"
+      "the command\ndoes not exist, 126 when it cannot be executed, 2 for a wrong "
+      "command line. Where lull\ncannot set itself up it says why, and the job runs "
+      "without being recorded; with\n--must-record it is not started then, and the "
+      "status is 125.\n\n"
       "Examples:\n  lull run -- python train.py --lr 0.1\n"
       "  lull run --name resnet -- torchrun --nproc-per-node 8 train.py\n"
       "  lull run --schedule wait=50,warmup=1,active=3 -- python train.py\n"
@@ -64,6 +65,8 @@ void AddRun(CLI::App& app, const CommandLine& line, int* exit_code) {
   AddSessionOptions(verb, &options->session);
   verb->add_flag("--dormant", options->dormant,
                  "start asleep: record nothing, at no cost, until `lull arm`");
+  verb->add_flag("--must-record", options->must_record,
+                 "do not start the job where it cannot be recorded");
   AddGpuOptions(verb, &flags->gpu);
   verb->add_option("--step-range", options->step_range,
                    "the NVTX range whose end is the end of a training step (default: "

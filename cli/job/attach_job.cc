@@ -90,6 +90,7 @@ class Attach {
     } else {
       session_->relay().socket_path = foothold_->socket_as_target;
     }
+    LULL_RETURN_IF_ERROR(session_->ReachCollector());
     LULL_RETURN_IF_ERROR(session_->StartRelay(std::move(listener)));
     // Whose end is the job's end if lull dies before it.
     session_->keeper().JobStarted(options_.pids[0]);

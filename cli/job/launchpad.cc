@@ -15,6 +15,9 @@ namespace {
 
 constexpr int kNeverStarted = 125;
 
+constexpr char kRecorded = 'r';
+constexpr char kAsItIs = 'a';
+
 [[noreturn]] void WaitAndExec(int go, int failed, char** argv, char** envp) {
   char byte;
   ssize_t got;
@@ -22,7 +25,7 @@ constexpr int kNeverStarted = 125;
     got = read(go, &byte, 1);
   } while (got < 0 && errno == EINTR);
   if (got != 1) _exit(kNeverStarted);
-  execvpe(argv[0], argv, envp);
+  execvpe(argv[0], argv, byte == kRecorded ? envp : environ);
   int error = errno;
   (void)!write(failed, &error, sizeof(error));
   _exit(ExecFailureStatus(error));
@@ -51,9 +54,9 @@ absl::StatusOr<Launchpad> Launchpad::Fork(std::vector<std::string> argv,
   return launchpad;
 }
 
-int Launchpad::Go() {
+int Launchpad::Go(bool recorded) {
   // SIGPIPE is ignored by now: a process that a signal ended does not end us.
-  (void)!write(go_.get(), "g", 1);
+  (void)!write(go_.get(), recorded ? &kRecorded : &kAsItIs, 1);
   go_.reset();
   int error = 0;
   ssize_t got;

@@ -2,8 +2,8 @@
 //
 // It waits on a pipe until lull has set itself up, then execs. So signal mask,
 // dispositions, descriptors, limits and terminal are those that lull was started
-// with, by construction and not by restoring them. If lull cannot set itself up
-// or dies, the pipe closes and the process goes without having run the job.
+// with, by construction and not by restoring them. If lull dies, the pipe closes and
+// the process goes without having run the job.
 #pragma once
 
 #include <sys/types.h>
@@ -26,9 +26,10 @@ class Launchpad {
 
   pid_t pid() const { return pid_; }
 
-  // Lets the job start. 0, or the errno with which exec failed (the process has
-  // ended then and waits to be reaped). A signal may have ended it before.
-  int Go();
+  // Lets the job start: with the environment that Fork() was given, or, if it is not
+  // to be recorded, with lull's own. 0, or the errno with which exec failed (the
+  // process has ended then and waits to be reaped). A signal may have ended it before.
+  int Go(bool recorded);
 
   // Gives up: the process ends without running the job, and is reaped.
   void Cancel();

@@ -27,26 +27,54 @@ class Run {
     // In this order: all that can fail without a process; the processes, while we
     // are as we were started; then what opens descriptors and makes threads.
     absl::Status ready = Plan();
-    if (ready.ok()) ready = Fork();
-    if (!ready.ok()) return NotStarted(ready);
+    if (MustStop(ready)) return NotStarted(ready);
+    absl::Status forked = Fork(/*recorded=*/ready.ok());
+    if (!forked.ok()) return NotStarted(forked);
     FillStandardDescriptors();
-    ready = session_->StartRelay();
-    if (!ready.ok()) {
-      launchpad_->Cancel();
-      return NotStarted(ready);
+    if (ready.ok()) {
+      // Without a collector the relay keeps what it reads.
+      absl::Status reached = session_->ReachCollector();
+      if (reached.ok() || !MustStop(reached)) ready = session_->StartRelay();
+      if (MustStop(reached)) ready = reached;
+      if (MustStop(ready)) {
+        launchpad_->Cancel();
+        return NotStarted(ready);
+      }
+      if (ready.ok() && !reached.ok()) WarnOfCollector(reached);
     }
+    return ready.ok() ? RunRecorded() : RunAsItIs(ready);
+  }
+
+ private:
+  // A wrong command line is nobody's job. Everything else is lull's own trouble.
+  bool MustStop(const absl::Status& status) const {
+    return absl::IsInvalidArgument(status) || (options_.must_record && !status.ok());
+  }
+
+  int RunRecorded() {
     relay::Keeper& keeper = session_->keeper();
     keeper.JobStarted(launchpad_->pid());
-    int error = launchpad_->Go();
+    int error = launchpad_->Go(/*recorded=*/true);
     int status =
         supervisor_->Run(launchpad_->pid(), keeper.fd(), [&keeper] { keeper.Poll(); });
     supervisor_->EndWith(status);
-    if (error != 0) return CannotExecute(error);
+    if (error != 0) {
+      keeper.Abandon();
+      return CannotExecute(error);
+    }
     session_->Finish(status);
     return status;
   }
 
- private:
+  int RunAsItIs(const absl::Status& why) {
+    PrintError("run", absl::StrCat(why.message(),
+                                   "\nlull run: the job runs without being recorded"));
+    int error = launchpad_->Go(/*recorded=*/false);
+    int status = supervisor_->Run(launchpad_->pid(), -1, [] {});
+    supervisor_->EndWith(status);
+    return error != 0 ? CannotExecute(error) : status;
+  }
+
   absl::Status Plan() {
     LULL_ASSIGN_OR_RETURN(library_, FindPreloadLibrary());
     LULL_ASSIGN_OR_RETURN(session_, Session::Plan("run", options_.session,
@@ -55,12 +83,14 @@ class Run {
     return absl::OkStatus();
   }
 
-  absl::Status Fork() {
-    LULL_ASSIGN_OR_RETURN(
-        Launchpad launchpad,
-        Launchpad::Fork(options_.command,
-                        EnvironmentWithShim(library_, session_->relay().socket_path,
-                                            options_.step_range)));
+  absl::Status Fork(bool recorded) {
+    std::vector<std::string> environment;
+    if (recorded) {
+      environment = EnvironmentWithShim(library_, session_->relay().socket_path,
+                                        options_.step_range);
+    }
+    LULL_ASSIGN_OR_RETURN(Launchpad launchpad,
+                          Launchpad::Fork(options_.command, std::move(environment)));
     launchpad_ = std::make_unique<Launchpad>(std::move(launchpad));
     LULL_ASSIGN_OR_RETURN(std::unique_ptr<Witness> witness, Witness::Fork());
     LULL_ASSIGN_OR_RETURN(supervisor_, Supervisor::TakeSignals(std::move(witness)));
@@ -73,8 +103,14 @@ class Run {
     return absl::IsInvalidArgument(status) ? kExitUsage : kExitNotStarted;
   }
 
+  void WarnOfCollector(const absl::Status& why) {
+    PrintError("run",
+               absl::StrCat(why.message(),
+                            "\nlull run: the job runs; what is recorded waits in ",
+                            session_->relay().spool_directory));
+  }
+
   int CannotExecute(int error) {
-    session_->keeper().Abandon();
     PrintError("run",
                absl::StrCat(options_.command.front(), ": ",
                             error == ENOENT ? "command not found" : strerror(error)));

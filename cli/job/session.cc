@@ -20,6 +20,8 @@ namespace {
 
 constexpr absl::Duration kReachable = absl::Seconds(5);
 constexpr absl::Duration kDelivery = absl::Seconds(30);
+// A job that is over should not seem to go on because of lull.
+constexpr absl::Duration kPatience = absl::Milliseconds(1500);
 // Rows of each kind: as many as the advice may need as its evidence.
 constexpr uint32_t kSummaryRows = 100;
 
@@ -50,26 +52,31 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Plan(const char* verb,
   return session;
 }
 
+absl::Status Session::ReachCollector() {
+  if (collector_.is_private) return EnsurePrivateCollector(runtime_, kReachable);
+  LULL_ASSIGN_OR_RETURN(auto client, CollectorClient::Create(collector_, kReachable));
+  return client->GetStatus().status();
+}
+
 absl::Status Session::StartRelay(UniqueFd listener) {
-  if (collector_.is_private) {
-    LULL_RETURN_IF_ERROR(EnsurePrivateCollector(runtime_));
-  } else {
-    LULL_ASSIGN_OR_RETURN(auto client, CollectorClient::Create(collector_, kReachable));
-    LULL_RETURN_IF_ERROR(client->GetStatus().status());
-  }
   LULL_ASSIGN_OR_RETURN(keeper_, relay::Keeper::Start(relay_, std::move(listener)));
   return absl::OkStatus();
 }
 
 void Session::Finish(int exit_status) {
   keeper_->JobEnded(exit_status);
+  absl::Duration patience = kPatience;
   // It may have been killed, or the job was quiet for longer than it stays idle.
   if (collector_.is_private) {
-    absl::Status there = EnsurePrivateCollector(runtime_);
-    if (!there.ok()) PrintError(verb_, there.message());
+    absl::Status there = EnsurePrivateCollector(runtime_, kPatience);
+    if (!there.ok()) {
+      PrintError(verb_, there.message());
+      patience = absl::ZeroDuration();
+    }
   }
-  absl::Status delivered = keeper_->WaitUntilDelivered(kDelivery);
+  absl::Status delivered = keeper_->WaitUntilDelivered(kDelivery, patience);
   if (!delivered.ok()) {
+    keeper_->Leave();
     PrintError(verb_, absl::StrCat(delivered.message(), "\nlull ", verb_, ": ",
                                    HowToDeliver()));
     return;
@@ -79,9 +86,10 @@ void Session::Finish(int exit_status) {
 
 std::string Session::HowToDeliver() const {
   if (collector_.is_private) {
-    return "the next `lull report` tries to deliver it again";
+    return "the relay goes on trying for a minute, then the next `lull report` does";
   }
-  return absl::StrCat("deliver it later with: lull relay --deliver ",
+  return absl::StrCat("the relay goes on trying for a minute; after that deliver it "
+                      "with: lull relay --deliver ",
                       relay_.spool_directory, " --collector ", collector_.target,
                       collector_.token_file.empty()
                           ? ""

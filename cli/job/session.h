@@ -35,12 +35,15 @@ class Session {
   const std::string& runtime() const { return runtime_; }
 
   // Starts a private collector, or asks the given one: a wrong address or token is
-  // better known now than after hours. `listener`: for relay().socket_path, when
-  // somebody else had to make it.
+  // better known now than after hours.
+  absl::Status ReachCollector();
+  // `listener`: for relay().socket_path, when somebody else had to make it.
   absl::Status StartRelay(UniqueFd listener = {});
   relay::Keeper& keeper() { return *keeper_; }
 
   // The job is over: delivers, says what could not be delivered, prints the summary.
+  // Waits as long as delivery goes on, and no longer than kPatience where it does not:
+  // then the relay goes on without us.
   // exit_status as Keeper::JobEnded() has it.
   void Finish(int exit_status);
 

@@ -62,6 +62,7 @@ Json LossesJson(const v1::Losses& losses) {
       {"thinned_launches", losses.thinned_launches()},
       {"processes_without_memory", losses.processes_without_memory()},
       {"processes_threads_unseen", losses.processes_threads_unseen()},
+      {"unrecorded_processes", losses.unrecorded_processes()},
   };
 }
 

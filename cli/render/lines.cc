@@ -63,9 +63,9 @@ std::string LossesLine(const v1::Losses& losses) {
                                  " of ", FormatCount(losses.events_committed()),
                                  " events"));
   } else {
-    bool complete =
-        losses.corrupt_segments() == 0 && losses.processes_without_memory() == 0 &&
-        losses.reentered() == 0;
+    bool complete = losses.corrupt_segments() == 0 &&
+                    losses.processes_without_memory() == 0 &&
+                    losses.unrecorded_processes() == 0 && losses.reentered() == 0;
     parts.push_back(absl::StrCat(complete ? "Nothing lost: " : "Stored: ",
                                  FormatCount(losses.events_stored()), " events"));
   }
@@ -86,6 +86,12 @@ std::string LossesLine(const v1::Losses& losses) {
     parts.push_back(absl::StrCat(
         "processes that the system gave no memory for recording, which ended there: ",
         losses.processes_without_memory()));
+  }
+  if (losses.unrecorded_processes() > 0) {
+    parts.push_back(absl::StrCat(
+        "processes that could not be recorded at all (no memory to share, or another "
+        "lull's): ",
+        losses.unrecorded_processes()));
   }
   // Without a loss for want of a ring it made no difference.
   if (losses.processes_threads_unseen() > 0 && losses.lost_no_ring() > 0) {

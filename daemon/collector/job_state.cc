@@ -148,6 +148,7 @@ absl::Status JobState::Apply(const lull::v1::Batch& batch) {
     row_.exit_status = batch.job_end().exit_status();
     row_.exit_status_known = batch.job_end().known();
     row_.relay_cpu_ns = batch.job_end().relay_cpu_ns();
+    row_.unrecorded_processes = batch.job_end().unrecorded_processes();
   }
   return absl::OkStatus();
 }

@@ -57,7 +57,7 @@ absl::StatusOr<View> Load(storage::Store& store, const ReportRequest& request) {
 // The parts that all replies share.
 template <typename Reply>
 absl::Status FillCommon(const View& view, Reply* reply) {
-  FillLosses(view.processes, reply->mutable_losses());
+  FillLosses(view.job, view.processes, reply->mutable_losses());
   FillOverhead(view.job, view.processes, reply->mutable_overhead());
   return FillJob(*view.reader, view.job, reply->mutable_job());
 }

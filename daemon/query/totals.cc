@@ -99,7 +99,9 @@ absl::Status FillJob(storage::StoreReader& reader, const storage::JobRow& job,
   return absl::OkStatus();
 }
 
-void FillLosses(const std::vector<ProcessSums>& processes, lull::v1::Losses* out) {
+void FillLosses(const storage::JobRow& job, const std::vector<ProcessSums>& processes,
+                lull::v1::Losses* out) {
+  out->set_unrecorded_processes(job.unrecorded_processes);
   for (const ProcessSums& sums : processes) {
     for (const storage::RingRow& ring : sums.rings) {
       out->set_events_committed(out->events_committed() +

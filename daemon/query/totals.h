@@ -20,7 +20,8 @@ std::vector<storage::ProcessRow> SelectProcesses(
 absl::Status FillJob(storage::StoreReader& reader, const storage::JobRow& job,
                      lull::v1::Job* out);
 
-void FillLosses(const std::vector<ProcessSums>& processes, lull::v1::Losses* out);
+void FillLosses(const storage::JobRow& job, const std::vector<ProcessSums>& processes,
+                lull::v1::Losses* out);
 void FillOverhead(const storage::JobRow& job, const std::vector<ProcessSums>& processes,
                   lull::v1::Overhead* out);
 void FillProcess(const storage::JobRow& job, const ProcessSums& sums,

@@ -21,8 +21,9 @@ enum class MessageKind : uint8_t {
   kJobStarted = 4,  // fds: pidfd of the job's own process
   kJobEnded = 5,    // number: exit status as int64, -1 = unknown
   kAbandon = 6,
-  kWake = 7,   // as `lull arm`
-  kSleep = 8,  // as at the end of `lull arm --for`
+  kWake = 7,        // as `lull arm`
+  kSleep = 8,       // as at the end of `lull arm --for`
+  kUnrecorded = 9,  // number: processes that could not be recorded so far
   // worker -> keeper
   kReleased = 10,   // number: process key; all of it is in the spool
   kStatus = 11,     // body: EncodeStatus

@@ -54,7 +54,8 @@ ssize_t ReceiveHello(int fd, abi::Hello* hello, UniqueFd* memfd) {
     }
   }
   bool whole = got == sizeof(*hello) && (message.msg_flags & MSG_TRUNC) == 0;
-  return whole && *memfd ? got : -1;
+  bool regrets = hello->magic == abi::kUnrecordedMagic;
+  return whole && regrets != static_cast<bool>(*memfd) ? got : -1;
 }
 
 const char* WhatIsWrongWith(const abi::Hello& hello, int memfd) {
@@ -176,6 +177,10 @@ bool HandshakeListener::Serve(int fd, const std::function<bool(Newcomer)>& accep
   const char* wrong = got < 0 ? "no proper hello" : nullptr;
   if (wrong == nullptr && !PeerOf(fd, user_, &newcomer.pid))
     wrong = "another user's process";
+  if (wrong == nullptr && hello.magic == abi::kUnrecordedMagic) {
+    ++unrecorded_;
+    return true;
+  }
   if (wrong == nullptr) wrong = WhatIsWrongWith(hello, newcomer.memfd.get());
 
   abi::Welcome welcome{abi::kVersion, 0};

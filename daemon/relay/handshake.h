@@ -42,6 +42,8 @@ class HandshakeListener {
   void Poll(const std::function<bool(Newcomer)>& accept);
 
   uint32_t refused() const { return refused_; }
+  // Processes that said that they have no segment to give.
+  uint32_t unrecorded() const { return unrecorded_; }
 
  private:
   struct Connection {
@@ -59,6 +61,7 @@ class HandshakeListener {
   UniqueFd epoll_;
   std::list<Connection> connections_;
   uint32_t refused_ = 0;
+  uint32_t unrecorded_ = 0;
 };
 
 }  // namespace lull::relay

@@ -22,6 +22,7 @@
 #include "daemon/base/text.h"
 #include "daemon/relay/channel.h"
 #include "daemon/relay/handshake.h"
+#include "daemon/relay/patience.h"
 #include "daemon/relay/spool.h"
 #include "daemon/relay/worker_process.h"
 
@@ -33,6 +34,7 @@ constexpr uint64_t kFirstRestartDelayNs = 10'000'000;
 constexpr uint64_t kLongestRestartDelayNs = 2'000'000'000;
 constexpr uint64_t kStableNs = 5'000'000'000;
 constexpr int kAbandonPatienceMs = 2000;
+constexpr uint64_t kWorkNs = 100'000'000;  // of CPU: more than looking around takes
 
 UniqueFd Duplicate(const UniqueFd& fd) {
   return fd ? UniqueFd(fcntl(fd.get(), F_DUPFD_CLOEXEC, 0)) : UniqueFd();
@@ -89,6 +91,8 @@ class Keeper::Impl {
     Queue({MessageKind::kOptions, 0, EncodeOptions(options_), {}});
     if (job_pidfd_) Queue(JobStartedMessage());
     for (const auto& [key, segment] : segments_) QueueSegment(key, segment);
+    told_unrecorded_ = 0;
+    TellUnrecorded();
     if (job_ended_) Queue(JobEndedMessage());
     FlushOutgoing();
     return absl::OkStatus();
@@ -98,6 +102,7 @@ class Keeper::Impl {
 
   void Poll() {
     handshakes_.Poll([this](Newcomer n) { return Accept(std::move(n)); });
+    TellUnrecorded();
     uint64_t expirations;
     while (read(timer_.get(), &expirations, sizeof(expirations)) > 0) {
     }
@@ -135,12 +140,12 @@ class Keeper::Impl {
     Poll();
   }
 
-  absl::Status WaitUntilDelivered(absl::Duration timeout) {
-    absl::Time deadline = absl::Now() + timeout;
+  absl::Status WaitUntilDelivered(absl::Duration timeout, absl::Duration patience) {
+    Patience waiting(timeout, patience);
     while (!delivered_) {
       Poll();
       if (delivered_) break;
-      absl::Duration left = deadline - absl::Now();
+      absl::Duration left = waiting.Left(Progress());
       if (job_ended_ && worker_status_.refused) {
         return Undelivered(worker_status_.upstream);
       }
@@ -157,6 +162,14 @@ class Keeper::Impl {
     }
     Close();
     return RemoveTree(options_.spool_directory);
+  }
+
+  void Leave() {
+    if (abandoned_ || delivered_) return Close();
+    abandoned_ = true;
+    if (worker_.pid > 0) FlushOutgoing();
+    worker_ = WorkerProcess();  // its end of the channel tells it
+    Close(/*left=*/true);
   }
 
   void Abandon() {
@@ -236,6 +249,13 @@ class Keeper::Impl {
     ++targets_;
     QueueSegment(key, segment);
     return true;
+  }
+
+  void TellUnrecorded() {
+    uint32_t unrecorded = handshakes_.refused() + handshakes_.unrecorded();
+    if (unrecorded == told_unrecorded_) return;
+    told_unrecorded_ = unrecorded;
+    Queue({MessageKind::kUnrecorded, unrecorded, "", {}});
   }
 
   void EndImages(pid_t pid) {
@@ -338,6 +358,12 @@ class Keeper::Impl {
     timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
   }
 
+  // Grows as long as anything goes on.
+  uint64_t Progress() const {
+    return worker_status_.events_read + worker_status_.batches_spooled +
+           worker_status_.batches_acknowledged + WorkerCpuNs(worker_.pid) / kWorkNs;
+  }
+
   absl::Status Undelivered(const absl::Status& why) const {
     uint64_t left =
         worker_status_.batches_spooled - worker_status_.batches_acknowledged;
@@ -348,13 +374,14 @@ class Keeper::Impl {
                      " not delivered and stay in ", options_.spool_directory));
   }
 
-  void Close() {
+  void Close(bool left = false) {
     if (!listener_) return;
     if (worker_.pid > 0) {
       ReapWorkerProcess(worker_.pid, kAbandonPatienceMs);
       worker_ = WorkerProcess();
     }
-    unlink(options_.socket_path.c_str());
+    // A worker that was left behind answers there.
+    if (!left) unlink(options_.socket_path.c_str());
     listener_.reset();
     spool_.reset();
     segments_.clear();
@@ -377,6 +404,7 @@ class Keeper::Impl {
   bool abandoned_ = false;
   WorkerStatus worker_status_;
   uint32_t targets_ = 0;
+  uint32_t told_unrecorded_ = 0;  // to the present worker
   uint32_t restarts_ = 0;
   uint64_t started_ns_ = 0;
   uint64_t restart_at_ns_ = 0;
@@ -408,9 +436,11 @@ void Keeper::Wake() { impl_->Wake(); }
 void Keeper::Sleep() { impl_->Sleep(); }
 void Keeper::Detached(pid_t pid) { impl_->Detached(pid); }
 void Keeper::JobEnded(int exit_status) { impl_->JobEnded(exit_status); }
-absl::Status Keeper::WaitUntilDelivered(absl::Duration timeout) {
-  return impl_->WaitUntilDelivered(timeout);
+absl::Status Keeper::WaitUntilDelivered(absl::Duration timeout,
+                                        absl::Duration patience) {
+  return impl_->WaitUntilDelivered(timeout, patience);
 }
+void Keeper::Leave() { impl_->Leave(); }
 void Keeper::Abandon() { impl_->Abandon(); }
 RelayStatus Keeper::status() const { return impl_->status(); }
 pid_t Keeper::worker_pid() const { return impl_->worker_pid(); }

@@ -87,7 +87,13 @@ class Keeper {
   // (call JobEnded first). OK: the spool is gone. DEADLINE_EXCEEDED or the
   // collector's own final refusal (UNAUTHENTICATED, ...): the message says what is
   // not delivered and where the spool lies; DeliverSpool() can deliver it later.
-  absl::Status WaitUntilDelivered(absl::Duration timeout);
+  // DEADLINE_EXCEEDED also when nothing has happened for `patience`: nothing read, sent
+  // or acknowledged, and the worker has not computed either.
+  absl::Status WaitUntilDelivered(absl::Duration timeout,
+                                  absl::Duration patience = absl::InfiniteDuration());
+  // Goes without the worker, which reads what is left, delivers it if it can, and ends.
+  // For when WaitUntilDelivered() failed and nobody should wait longer.
+  void Leave();
   // Stops now: the socket goes, the worker spools what it has read so far and
   // exits, the spool stays.
   void Abandon();

@@ -165,6 +165,9 @@ void Worker::Handle(Message message) {
     case MessageKind::kSleep:
       arming_.Sleep(MonotonicNs());
       return;
+    case MessageKind::kUnrecorded:
+      unrecorded_ = static_cast<uint32_t>(message.number);
+      return;
     case MessageKind::kAbandon:
       abandoned_ = true;
       return;
@@ -358,10 +361,16 @@ bool Worker::FinishJob(uint64_t now_ns) {
   end.set_known(exit_status_ && *exit_status_ >= 0);
   end.set_exit_status(exit_status_.value_or(-1));
   end.set_relay_cpu_ns(ProcessCpuNs());
+  end.set_unrecorded_processes(unrecorded_ + UnrecordedAsOrphan());
   batch_.SetJobEnd(end);
   absl::Status status = spool_->Append(batch_.batch());
   batch_.Reset();
   return status.ok();
+}
+
+uint32_t Worker::UnrecordedAsOrphan() const {
+  if (orphan_listener_ == nullptr) return 0;
+  return orphan_listener_->refused() + orphan_listener_->unrecorded();
 }
 
 bool Worker::Delivered() const {

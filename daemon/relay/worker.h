@@ -59,6 +59,7 @@ class Worker {
   // True once the job's end is in the spool.
   bool FinishJob(uint64_t now_ns);
   bool Delivered() const;
+  uint32_t UnrecordedAsOrphan() const;
   std::string SnapshotPath(uint64_t key) const;
 
   RelayOptions options_;
@@ -85,6 +86,7 @@ class Worker {
   uint64_t job_ended_ns_ = 0;       // when exit_status_ came
   uint64_t over_since_ns_ = 0;      // when only the delivery was left to do
   bool abandoned_ = false;
+  uint32_t unrecorded_ = 0;        // processes, as the keeper counts them
   uint64_t counters_only_ns_ = 0;  // last try while the spool was full
 
   uint32_t corrupt_ = 0;

@@ -66,9 +66,8 @@ int RelayWorkerMain() {
     LogError("the relay worker is started by `lull run` and `lull relay` alone");
     return 2;
   }
-  if (MakePrivateDirectory(options.spool_directory).ok()) {
-    RedirectStreams(options.spool_directory + "/relay.log");
-  }
+  MakePrivateDirectory(options.spool_directory).IgnoreError();  // the worker says why
+  RedirectStreams(options.spool_directory + "/relay.log");
   InitLogging("lull-relay");
   RaiseDescriptorLimit();
   return Worker(std::move(options), std::move(channel), std::move(listener)).Run();

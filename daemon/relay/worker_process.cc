@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <vector>
@@ -76,6 +77,17 @@ absl::StatusOr<WorkerProcess> StartWorkerProcess(int listen_fd) {
   }
   if (process.pid < 0) return ErrnoStatus(errno, "cannot start the relay worker");
   return process;
+}
+
+uint64_t WorkerCpuNs(pid_t pid) {
+  clockid_t clock;
+  timespec used;
+  if (pid <= 0 || clock_getcpuclockid(pid, &clock) != 0 ||
+      clock_gettime(clock, &used) != 0) {
+    return 0;
+  }
+  return static_cast<uint64_t>(used.tv_sec) * 1'000'000'000 +
+         static_cast<uint64_t>(used.tv_nsec);
 }
 
 void ReapWorkerProcess(pid_t pid, int patience_ms) {

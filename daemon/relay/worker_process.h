@@ -3,6 +3,8 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+
 #include "absl/status/statusor.h"
 #include "daemon/base/unique_fd.h"
 
@@ -17,6 +19,9 @@ struct WorkerProcess {
 // channel and the listening socket as its only descriptors besides the standard
 // streams, and an environment without LD_PRELOAD and LULL_SOCKET.
 absl::StatusOr<WorkerProcess> StartWorkerProcess(int listen_fd);
+
+// CPU time that the process has used, in ns; 0 when it is gone.
+uint64_t WorkerCpuNs(pid_t pid);
 
 // Waits for a process that is ending by itself, for `patience_ms` at most, then
 // kills it; reaps it in any case.

@@ -37,6 +37,7 @@ struct JobRow {
   uint64_t touched_realtime_ns = 0;  // last commit that concerned it
   bool dormant = false;              // was started asleep
   bool attached = false;             // by `lull attach`
+  uint32_t unrecorded_processes = 0;
 };
 
 // A stretch of time in which the job was armed. A job without any that is not dormant

@@ -31,7 +31,7 @@ CREATE TABLE jobs(
   ended INT, exit_status_known INT, exit_status INT, end_ns INT, relay_cpu_ns INT,
   last_event_ns INT, touched_realtime_ns INT, gpu_mode INT, gpu_schedule TEXT,
   deleting INT NOT NULL DEFAULT 0, dormant INT NOT NULL DEFAULT 0,
-  attached INT NOT NULL DEFAULT 0);
+  attached INT NOT NULL DEFAULT 0, unrecorded INT NOT NULL DEFAULT 0);
 CREATE TABLE stretches(job INT, number INT, start_ns INT, end_ns INT,
   PRIMARY KEY(job, number)) WITHOUT ROWID;
 CREATE TABLE processes(
@@ -152,8 +152,12 @@ CREATE TABLE stretches(job INT, number INT, start_ns INT, end_ns INT,
 )sql"},
     // 6: an attached job was like any other. No blob had kForgotten.
     {"ALTER TABLE jobs ADD COLUMN attached INT NOT NULL DEFAULT 0;"},
-    // 7: counters were columns.
-    {"ALTER TABLE processes ADD COLUMN counters BLOB;", CountersToProtos},
+    // 7: counters were columns; no job said what it could not record.
+    {R"sql(
+ALTER TABLE processes ADD COLUMN counters BLOB;
+ALTER TABLE jobs ADD COLUMN unrecorded INT NOT NULL DEFAULT 0;
+)sql",
+     CountersToProtos},
 };
 static_assert(kOldestSchema + std::size(kSteps) == kSchemaVersion);
 

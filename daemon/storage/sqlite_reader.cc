@@ -15,7 +15,7 @@ namespace {
   "id, uuid, name, command, host, user, lull_version, start_ns, start_realtime_ns," \
   "budget, ended, exit_status_known, exit_status, end_ns, relay_cpu_ns,"            \
   "last_event_ns, touched_realtime_ns, gpu_mode, gpu_schedule, dormant,"            \
-  "attached"
+  "attached, unrecorded"
 
 JobRow ReadJob(const Row& r) {
   JobRow row;
@@ -40,6 +40,7 @@ JobRow ReadJob(const Row& r) {
   row.gpu_schedule = r.Text(18);
   row.dormant = r.Int(19) != 0;
   row.attached = r.Int(20) != 0;
+  row.unrecorded_processes = r.Uint32(21);
   return row;
 }
 

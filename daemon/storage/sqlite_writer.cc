@@ -26,19 +26,21 @@ absl::Status SqliteWriter::PutJob(JobRow& row) {
       "INSERT INTO jobs(uuid, name, command, host, user, lull_version, start_ns,"
       "start_realtime_ns, budget, ended, exit_status_known, exit_status, end_ns,"
       "relay_cpu_ns, last_event_ns, touched_realtime_ns, gpu_mode, gpu_schedule,"
-      "dormant, attached) "
-      "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20) "
+      "dormant, attached, unrecorded) "
+      "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,"
+      "?21) "
       "ON CONFLICT(uuid) DO UPDATE SET name=?2, command=?3, host=?4, user=?5,"
       "lull_version=?6, start_ns=?7, start_realtime_ns=?8, budget=?9, ended=?10,"
       "exit_status_known=?11, exit_status=?12, end_ns=?13, relay_cpu_ns=?14,"
       "last_event_ns=?15, touched_realtime_ns=?16, gpu_mode=?17, gpu_schedule=?18,"
-      "dormant=?19, attached=?20 "
+      "dormant=?19, attached=?20, unrecorded=?21 "
       "RETURNING id",
       [&row](const Row& r) { row.id = r.Int(0); }, row.uuid, row.name, row.command,
       row.host, row.user, row.lull_version, row.start_ns, row.start_realtime_ns,
       row.overhead_budget_percent, row.ended, row.exit_status_known, row.exit_status,
       row.end_ns, row.relay_cpu_ns, row.last_event_ns, row.touched_realtime_ns,
-      row.gpu_mode, row.gpu_schedule, row.dormant, row.attached);
+      row.gpu_mode, row.gpu_schedule, row.dormant, row.attached,
+      row.unrecorded_processes);
 }
 
 absl::Status SqliteWriter::PutStretch(int64_t job, const StretchRow& row) {

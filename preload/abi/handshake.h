@@ -7,6 +7,10 @@
 //     Welcome                      <-------
 //     close                                  (no descriptor stays in the target)
 //
+// A target that has no segment to give (memfd_create is denied, there is no memory)
+// sends Hello with kUnrecordedMagic and no descriptor, and closes: the report says then
+// that there was a process that could not be recorded.
+//
 // The target waits for Welcome at most kHandshakeTimeoutMs. If anything fails it
 // stays inert for good: it never tries twice, and never says anything on stderr.
 // The relay learns of the end of a target from its pidfd, and of an exec from a
@@ -17,8 +21,10 @@
 
 namespace lull::abi {
 
+inline constexpr uint64_t kUnrecordedMagic = 0x4f4e45534c4c554c;  // "LULLSENO"
+
 struct Hello {
-  uint64_t magic;    // kSegmentMagic
+  uint64_t magic;    // kSegmentMagic or kUnrecordedMagic
   uint32_t version;  // kVersion
   uint32_t pid;
 };

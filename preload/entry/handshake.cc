@@ -74,20 +74,22 @@ bool may_have_our_memory(int fd, Peer peer) {
 }
 
 bool send_hello(int fd, int memfd, uint64_t deadline_ns) {
-  abi::Hello hello = {abi::kSegmentMagic, abi::kVersion,
-                      static_cast<uint32_t>(raw_getpid())};
+  abi::Hello hello = {memfd >= 0 ? abi::kSegmentMagic : abi::kUnrecordedMagic,
+                      abi::kVersion, static_cast<uint32_t>(raw_getpid())};
   iovec data = {&hello, sizeof hello};
   alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof memfd)] = {};
   msghdr message = {};
   message.msg_iov = &data;
   message.msg_iovlen = 1;
-  message.msg_control = ancillary;
-  message.msg_controllen = sizeof ancillary;
-  cmsghdr* rights = CMSG_FIRSTHDR(&message);
-  rights->cmsg_level = SOL_SOCKET;
-  rights->cmsg_type = SCM_RIGHTS;
-  rights->cmsg_len = CMSG_LEN(sizeof memfd);
-  memcpy(CMSG_DATA(rights), &memfd, sizeof memfd);
+  if (memfd >= 0) {
+    message.msg_control = ancillary;
+    message.msg_controllen = sizeof ancillary;
+    cmsghdr* rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof memfd);
+    memcpy(CMSG_DATA(rights), &memfd, sizeof memfd);
+  }
   for (;;) {
     if (syscall(SYS_sendmsg, fd, &message, MSG_NOSIGNAL) == sizeof hello) return true;
     if (errno != EAGAIN && errno != EINTR) return false;
@@ -121,6 +123,13 @@ Handshake hand_over(const char* socket_path, int memfd, Peer peer,
                   send_hello(socket.fd(), memfd, deadline_ns) &&
                   receive_welcome(socket.fd(), deadline_ns);
   return accepted ? Handshake::kAccepted : Handshake::kRefused;
+}
+
+void say_unrecorded(const char* socket_path, uint64_t deadline_ns) {
+  Socket socket;
+  if (socket.fd() < 0) return;
+  if (connect_to(socket.fd(), socket_path, deadline_ns) != Handshake::kAccepted) return;
+  send_hello(socket.fd(), -1, deadline_ns);
 }
 
 }  // namespace lull

@@ -23,4 +23,8 @@ enum class Peer {
 Handshake hand_over(const char* socket_path, int memfd, Peer peer,
                     uint64_t deadline_ns);
 
+// Tells the relay that this process has no segment to give, and waits for no answer. As
+// hand_over() otherwise.
+void say_unrecorded(const char* socket_path, uint64_t deadline_ns);
+
 }  // namespace lull

@@ -27,6 +27,7 @@ namespace {
 
 constexpr char kDataWorkerFile[] = "torch/utils/data/_utils/worker.py";
 constexpr uint64_t kRelayStartPauseNs = 5'000'000;
+constexpr uint64_t kLongestRegretNs = 20'000'000;
 constexpr uint64_t kLongestWaitForStartNs = 250'000'000;
 
 std::atomic<bool> g_has_python{false};
@@ -80,6 +81,12 @@ Handshake hand_to_relay(int memfd) {
   if (settings().socket[0] == 0) return hand_to_own_relay(memfd);
   uint64_t deadline = monotonic_ns() + abi::kHandshakeTimeoutMs * uint64_t{1'000'000};
   return hand_over(settings().socket, memfd, Peer::kAny, deadline);
+}
+
+// A process that cannot be recorded should not be missing without a word.
+void regret() {
+  if (settings().socket[0] == 0) return;
+  say_unrecorded(settings().socket, monotonic_ns() + kLongestRegretNs);
 }
 
 // The thread that starts gets its ring here, where it may still take its time.
@@ -146,6 +153,7 @@ void start(State* state) {
   NewSegment segment = create_segment(earlier);
   if (segment.base == nullptr) {
     state->mode.store(Mode::kInert, std::memory_order_release);
+    regret();
     return;
   }
   if (hand_to_relay(segment.fd) != Handshake::kAccepted) {

@@ -85,47 +85,60 @@ class WrongCommandLines(Complaints):
 
 
 class WrongSurroundings(Complaints):
-    def not_started(self, *parts, arguments=()):
+    UNRECORDED = "the job runs without being recorded"
+    SPOOLED = "the job runs; what is recorded waits in "
+
+    def hinders(self, *parts, arguments=(), says=UNRECORDED):
+        """lull cannot do its part: the job runs all the same, unless it must not."""
         marker = os.path.join(self.folder, "marker")
-        done = self.lull("run", *arguments, "--", "touch", marker)
+        done = self.lull("run", "--must-record", *arguments, "--", "touch", marker)
         self.complains(done, 125, "the job was not started", *parts)
         self.assertFalse(os.path.exists(marker))
+        job = f"touch {marker}; echo out; echo error >&2; exit 3"
+        done = self.lull("run", *arguments, "--", "sh", "-c", job)
+        self.assertEqual((done.returncode, done.stdout), (3, "out\n"), done.stderr)
+        for part in (*parts, says, "error\n"):
+            self.assertIn(part, done.stderr)
+        self.assertTrue(os.path.exists(marker))
+        os.unlink(marker)
 
     def test_a_runtime_directory_that_is_a_file(self):
         with open(self.runtime, "w", encoding="utf-8"):
             pass
-        self.not_started(self.runtime, "LULL_RUNTIME_DIR")
+        self.hinders(self.runtime, "LULL_RUNTIME_DIR")
         self.complains(self.lull("jobs"), 1, self.runtime)
 
     def test_a_runtime_directory_that_others_can_write_to(self):
         os.mkdir(self.runtime)
         os.chmod(self.runtime, 0o777)
-        self.not_started(self.runtime, "LULL_RUNTIME_DIR")
+        self.hinders(self.runtime, "LULL_RUNTIME_DIR")
 
     def test_a_runtime_directory_that_cannot_be_made(self):
         self.environment["LULL_RUNTIME_DIR"] = "/proc/lull"
-        self.not_started("/proc/lull", "LULL_RUNTIME_DIR")
+        self.hinders("/proc/lull", "LULL_RUNTIME_DIR")
 
     def test_a_missing_shim(self):
         self.start_collector()
         self.environment["LULL_PRELOAD_LIBRARY"] = "/nowhere/liblull.so"
-        self.not_started("/nowhere/liblull.so", "LULL_PRELOAD_LIBRARY")
+        self.hinders("/nowhere/liblull.so", "LULL_PRELOAD_LIBRARY")
 
     def test_a_collector_that_nobody_started(self):
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))
             address = f"127.0.0.1:{unused.getsockname()[1]}"
-            self.not_started(address, "cannot reach", arguments=("--collector", address))
+            self.hinders(address, "cannot reach", arguments=("--collector", address),
+                         says=self.SPOOLED)
             self.complains(self.lull("jobs", "--collector", address), 1, "cannot reach")
 
     def test_a_collector_that_wants_a_token(self):
         self.start_collector(token="secret")
-        self.not_started("wants a token", "--token-file")
+        self.hinders("wants a token", "--token-file", says=self.SPOOLED)
         token = os.path.join(self.folder, "token")
         with open(os.open(token, os.O_CREAT | os.O_WRONLY, 0o600), "w",
                   encoding="utf-8") as file:
             file.write("guess\n")
-        self.not_started("refuses the token", arguments=("--token-file", token))
+        self.hinders("refuses the token", arguments=("--token-file", token),
+                     says=self.SPOOLED)
         with open(token, "w", encoding="utf-8") as file:
             file.write("secret\n")
         done = self.lull("run", "--quiet", "--token-file", token, "--", "true")
@@ -134,7 +147,7 @@ class WrongSurroundings(Complaints):
     def test_a_private_collector_that_fails_to_start_is_quoted(self):
         broken = self.program("broken", "echo lulld: the database is not ours >&2; exit 1")
         self.environment["LULL_COLLECTOR_PROGRAM"] = broken
-        self.not_started("the database is not ours", "collector.log")
+        self.hinders("the database is not ours", "collector.log", says=self.SPOOLED)
         self.complains(self.lull("syncs"), 1, "the database is not ours")
 
     def test_a_job_that_is_not_there(self):

@@ -102,6 +102,17 @@ TEST(HumanReport, DoesNotCallAJobCompleteInWhichCallsWereNotRecorded) {
             "calls, or in signal handlers).");
 }
 
+TEST(HumanReport, DoesNotCallAJobCompleteWithAProcessThatWasNotRecorded) {
+  v1::Losses losses;
+  losses.set_events_committed(2'000);
+  losses.set_events_stored(2'000);
+  losses.set_unrecorded_processes(1);
+  EXPECT_EQ(
+      LossesLine(losses),
+      "Stored: 2,000 events; processes that could not be recorded at all (no memory "
+      "to share, or another lull's): 1.");
+}
+
 TEST(HumanReport, SaysWhyRingsRanOutWithoutProc) {
   v1::Losses losses;
   losses.set_events_committed(2'000);

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "preload/abi/handshake.h"
 #include "preload/entry/handshake.h"
 #include "preload/entry/segment.h"
 #include "preload/support/clock.h"
@@ -61,6 +62,27 @@ TEST_F(HandshakeTest, GivesASegmentThatNobodyCanResize) {
   EXPECT_EQ(seals & (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL),
             F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   EXPECT_EQ(ftruncate(fd, 0), -1);
+}
+
+TEST_F(HandshakeTest, SaysThatItHasNoSegmentToGive) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::string path = testing::TempDir() + "regret." + std::to_string(getpid());
+  std::strcpy(address.sun_path, path.c_str());
+  int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(listen(listener, 1), 0);
+  size_t before = open_descriptors();
+  say_unrecorded(path.c_str(), monotonic_ns() + kSecond);
+  EXPECT_EQ(open_descriptors(), before);
+  int peer = accept(listener, nullptr, nullptr);
+  abi::Hello hello = {};
+  ASSERT_EQ(recv(peer, &hello, sizeof hello, 0), ssize_t{sizeof hello});
+  EXPECT_EQ(hello.magic, abi::kUnrecordedMagic);
+  EXPECT_EQ(hello.version, abi::kVersion);
+  close(peer);
+  close(listener);
+  unlink(path.c_str());
 }
 
 TEST_F(HandshakeTest, AcceptsItsOwnUserBehindAGuessedPath) {

@@ -75,7 +75,7 @@ lull::v1::ReportReply Pipeline::Report(const lull::v1::ReportRequest& request) {
   std::vector<query::ProcessSums> processes = Load(*reader, *job, request);
   query::Names names(*reader, job->id);
   query::FillReport(*job, processes, request, names, &reply);
-  query::FillLosses(processes, reply.mutable_losses());
+  query::FillLosses(*job, processes, reply.mutable_losses());
   query::FillOverhead(*job, processes, reply.mutable_overhead());
   EXPECT_TRUE(query::FillJob(*reader, *job, reply.mutable_job()).ok());
   EXPECT_TRUE(names.status().ok()) << names.status();

@@ -15,6 +15,7 @@
 #include <random>
 #include <thread>
 
+#include "preload/abi/handshake.h"
 #include "preload/abi/hook_list.h"
 #include "tests/daemon/relay/relay_fixture.h"
 
@@ -390,6 +391,49 @@ TEST_F(RelayTest, RefusesWhatIsNoProperTarget) {
   hello.join();
   EXPECT_THAT(answers, ::testing::ElementsAre(0, 0, 0, 0, 0, 0, 1));
   EXPECT_EQ(keeper_->status().refused, 6u);
+  EXPECT_EQ(Finish(), absl::OkStatus());
+  EXPECT_EQ(collector_->collected().job_end->unrecorded_processes(), 6u);
+}
+
+TEST_F(RelayTest, CountsProcessesThatHaveNoSegmentToGive) {
+  collector_->Start();
+  StartKeeper(Options());
+  std::atomic<bool> done{false};
+  std::thread hello([&] {
+    SayHello(root_ + "/run/relay", -1, abi::kUnrecordedMagic, abi::kVersion);
+    done = true;
+  });
+  EXPECT_TRUE(PollUntil([&] { return done.load(); }));
+  hello.join();
+  kill(keeper_->worker_pid(), SIGKILL);  // its successor is told again
+  EXPECT_TRUE(PollUntil([&] { return keeper_->status().worker_restarts > 0; }));
+  EXPECT_EQ(Finish(), absl::OkStatus());
+  EXPECT_EQ(keeper_->status().refused, 0u);
+  EXPECT_EQ(collector_->collected().job_end->unrecorded_processes(), 1u);
+}
+
+TEST_F(RelayTest, DeliversAfterItsKeeperHasGoneWithoutIt) {
+  StartKeeper(Options());
+  FakeSegment segment;
+  pid_t target = StartTarget(&segment);
+  CommitMany(&segment, 0, 0, 100);
+  EndTarget(target);
+  keeper_->JobEnded(7);
+  absl::Time start = absl::Now();
+  absl::Status waited =
+      keeper_->WaitUntilDelivered(absl::Seconds(60), absl::Milliseconds(300));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(waited)) << waited;
+  EXPECT_LT(absl::Now() - start, absl::Seconds(20));
+  keeper_->Leave();
+  keeper_.reset();
+  collector_->Start();
+  absl::Time deadline = absl::Now() + absl::Seconds(30);
+  while (!collector_->collected().job_end && absl::Now() < deadline) {
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  ASSERT_TRUE(collector_->collected().job_end);
+  EXPECT_EQ(collector_->collected().job_end->exit_status(), 7);
+  ExpectExactly(collector_->collected(), 1, 0, 100);
 }
 
 TEST_F(RelayTest, TheSocketIsForThisUserAlone) {

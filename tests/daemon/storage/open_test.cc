@@ -115,6 +115,7 @@ TEST(OpenStore, RefusesTheDatabaseOfANewerLull) {
 
 // Takes back what schema 8 changed.
 constexpr char kBackToSchema7[] =
+    "ALTER TABLE jobs DROP COLUMN unrecorded;"
     "ALTER TABLE processes DROP COLUMN counters;"
     "ALTER TABLE processes ADD COLUMN lost_no_ring INT;"
     "ALTER TABLE processes ADD COLUMN stacks_rejected INT;"

@@ -1,17 +1,24 @@
-// Threads that make a known number of CUDA calls each, in the ways in which threads come
-// and go. Prints "CALLS THREADS": what was called, by how many threads.
+// Threads that make a known number of CUDA calls each, in the ways in which threads
+// come and go. Prints "CALLS THREADS": what was called, by how many threads.
 //
-//   crowd together THREADS CALLS    all begin at one moment, and stay until all are done
-//   crowd sequence THREADS CALLS    one after the other
+//   crowd together THREADS CALLS    all begin at one moment, and stay until all are
+//   done crowd sequence THREADS CALLS    one after the other crowd paced THREADS CALLS
+//   all at once, a millisecond between two calls crowd closing THREADS CALLS     so,
+//   and halfway the program closes all descriptors
+//                                   above the standard streams, like a daemon
 //   crowd keys THREADS              each makes its last call in a thread-specific
 //                                   destructor, at its very end
-//   crowd constructor LIBRARY N     after N calls loads a library whose constructor makes
+//   crowd constructor LIBRARY N     after N calls loads a library whose constructor
+//   makes
 //                                   a call on a thread of its own, and waits for it
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 int cudaFree(void* pointer);  // from guest_cudart.cc
 
@@ -31,6 +38,20 @@ static void* together(void* unused) {
   return NULL;
 }
 
+static int closes;
+
+static void* paced(void* number) {
+  struct timespec pause = {0, 1000000};
+  for (long i = 0; i < calls_of_each; ++i) {
+    call(1);
+    nanosleep(&pause, NULL);
+    if (closes && number == NULL && i == calls_of_each / 2) {
+      syscall(SYS_close_range, 3u, ~0u, 0u);
+    }
+  }
+  return NULL;
+}
+
 static void* alone(void* unused) {
   (void)unused;
   call(calls_of_each);
@@ -43,9 +64,10 @@ static void last_call(void* unused) {
 }
 
 static void* with_key(void* unused) {
+  (void)unused;
   call(1);
   pthread_setspecific(key, &key);
-  return unused;
+  return NULL;
 }
 
 static int run(long threads, void* (*work)(void*), int at_once) {
@@ -54,7 +76,7 @@ static int run(long threads, void* (*work)(void*), int at_once) {
   pthread_attr_init(&small);
   pthread_attr_setstacksize(&small, 128 << 10);
   for (long i = 0; i < threads; ++i) {
-    if (pthread_create(&all[i], &small, work, NULL) != 0) return 1;
+    if (pthread_create(&all[i], &small, work, (void*)i) != 0) return 1;
     if (!at_once) pthread_join(all[i], NULL);
   }
   for (long i = 0; i < threads && at_once; ++i) pthread_join(all[i], NULL);
@@ -85,6 +107,9 @@ int main(int argc, char** argv) {
     if (run(threads, together, 1) != 0) return 1;
   } else if (strcmp(manner, "sequence") == 0) {
     if (run(threads, alone, 0) != 0) return 1;
+  } else if (strcmp(manner, "paced") == 0 || strcmp(manner, "closing") == 0) {
+    closes = manner[0] == 'c';
+    if (run(threads, paced, 1) != 0) return 1;
   } else if (strcmp(manner, "keys") == 0) {
     pthread_key_create(&key, last_call);
     if (run(threads, with_key, 0) != 0) return 1;

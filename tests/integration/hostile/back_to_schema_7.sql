@@ -1,0 +1,22 @@
+-- Makes a database of schema 7 of one of schema 8.
+ALTER TABLE jobs DROP COLUMN unrecorded;
+ALTER TABLE processes DROP COLUMN counters;
+ALTER TABLE processes ADD COLUMN lost_no_ring INT;
+ALTER TABLE processes ADD COLUMN stacks_rejected INT;
+ALTER TABLE processes ADD COLUMN reentered INT;
+ALTER TABLE processes ADD COLUMN gpu_calls INT;
+ALTER TABLE processes ADD COLUMN torch_allocations INT;
+ALTER TABLE processes ADD COLUMN native_stacks INT;
+ALTER TABLE processes ADD COLUMN gc_hook INT;
+ALTER TABLE processes ADD COLUMN thinning INT;
+ALTER TABLE processes ADD COLUMN corrupt INT;
+ALTER TABLE processes ADD COLUMN as_of_ns INT;
+ALTER TABLE processes ADD COLUMN cupti_state INT;
+ALTER TABLE processes ADD COLUMN cupti_version INT;
+ALTER TABLE processes ADD COLUMN cupti_result INT;
+ALTER TABLE processes ADD COLUMN step_hook INT;
+ALTER TABLE processes ADD COLUMN cupti_dropped INT;
+ALTER TABLE processes ADD COLUMN gpu_records_lost INT;
+ALTER TABLE processes ADD COLUMN gpu_records_bad INT;
+ALTER TABLE processes ADD COLUMN gpu_self_ns INT;
+PRAGMA user_version=7;
