@@ -24,6 +24,7 @@
 #include "daemon/attach/examination.h"
 #include "daemon/attach/foothold.h"
 #include "daemon/attach/process_tree.h"
+#include "daemon/base/descriptor_limit.h"
 #include "daemon/base/status.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/inject/filters.h"
@@ -90,6 +91,7 @@ class Attach {
     } else {
       session_->relay().socket_path = foothold_->socket_as_target;
     }
+    RaiseDescriptorLimit();
     LULL_RETURN_IF_ERROR(session_->ReachCollector());
     LULL_RETURN_IF_ERROR(session_->StartRelay(std::move(listener)));
     // Whose end is the job's end if lull dies before it.

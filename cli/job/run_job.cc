@@ -14,6 +14,7 @@
 #include "cli/job/pipe.h"
 #include "cli/job/supervisor.h"
 #include "cli/job/witness.h"
+#include "daemon/base/descriptor_limit.h"
 #include "daemon/base/status.h"
 
 namespace lull {
@@ -31,6 +32,7 @@ class Run {
     absl::Status forked = Fork(/*recorded=*/ready.ok());
     if (!forked.ok()) return NotStarted(forked);
     FillStandardDescriptors();
+    RaiseDescriptorLimit();
     if (ready.ok()) {
       // Without a collector the relay keeps what it reads.
       absl::Status reached = session_->ReachCollector();

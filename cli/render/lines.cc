@@ -88,10 +88,11 @@ std::string LossesLine(const v1::Losses& losses) {
         losses.processes_without_memory()));
   }
   if (losses.unrecorded_processes() > 0) {
-    parts.push_back(absl::StrCat(
-        "processes that could not be recorded at all (no memory to share, or another "
-        "lull's): ",
-        losses.unrecorded_processes()));
+    parts.push_back(
+        absl::StrCat("processes that could not be recorded at all (no memory or "
+                     "descriptor to share, "
+                     "or another lull's): ",
+                     losses.unrecorded_processes()));
   }
   // Without a loss for want of a ring it made no difference.
   if (losses.processes_threads_unseen() > 0 && losses.lost_no_ring() > 0) {

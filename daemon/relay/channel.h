@@ -34,7 +34,8 @@ struct Message {
   MessageKind kind{};
   uint64_t number = 0;
   std::string body;
-  std::vector<UniqueFd> fds;
+  std::vector<UniqueFd> fds = {};  // received
+  std::vector<int> lent = {};  // to be sent; whose they are, must keep them until then
 };
 
 enum class ChannelResult { kDone, kWouldBlock, kClosed };

@@ -139,7 +139,10 @@ absl::StatusOr<UniqueFd> ListenForTargets(const std::string& path) {
 }
 
 HandshakeListener::HandshakeListener(int listen_fd, uint32_t user)
-    : listen_fd_(listen_fd), user_(user), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+    : listen_fd_(listen_fd),
+      user_(user),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      reserve_(fcntl(listen_fd, F_DUPFD_CLOEXEC, 0)) {
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = listen_fd;
@@ -149,6 +152,7 @@ HandshakeListener::HandshakeListener(int listen_fd, uint32_t user)
 void HandshakeListener::AcceptAll() {
   while (connections_.size() < kMaxConnections) {
     UniqueFd fd(accept4(listen_fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd && (errno == EMFILE || errno == ENFILE) && TurnAway()) continue;
     if (!fd) return;
     epoll_event event{};
     event.events = EPOLLIN;
@@ -156,6 +160,18 @@ void HandshakeListener::AcceptAll() {
     if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd.get(), &event) != 0) continue;
     connections_.push_back({std::move(fd), MonotonicNs()});
   }
+}
+
+// Without a descriptor left, whoever comes would wait in vain for an answer, and nobody
+// would know of it. One descriptor is kept for that.
+bool HandshakeListener::TurnAway() {
+  reserve_.reset();
+  UniqueFd fd(accept4(listen_fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (fd) ++refused_;
+  bool turned_away = static_cast<bool>(fd);
+  fd.reset();
+  reserve_.reset(fcntl(listen_fd_, F_DUPFD_CLOEXEC, 0));
+  return turned_away;
 }
 
 void HandshakeListener::Forget(int fd) {
@@ -191,8 +207,9 @@ bool HandshakeListener::Serve(int fd, const std::function<bool(Newcomer)>& accep
     newcomer.info = ReadProcessFacts(newcomer.pid);
     welcome.accepted = accept(std::move(newcomer)) ? 1 : 0;
   } else {
+    // No warning: stderr is the job's. The report tells how many there were.
     ++refused_;
-    LogWarning(absl::StrCat("refused a target: ", wrong));
+    LogDebug(absl::StrCat("refused a target: ", wrong));
   }
   send(fd, &welcome, sizeof(welcome), MSG_DONTWAIT | MSG_NOSIGNAL);
   return true;

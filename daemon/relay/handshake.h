@@ -51,6 +51,7 @@ class HandshakeListener {
     uint64_t since_ns;
   };
   void AcceptAll();
+  bool TurnAway();
   void Forget(int fd);
   void ForgetStale();
   // False: nothing has come yet.
@@ -59,6 +60,7 @@ class HandshakeListener {
   int listen_fd_;
   uint32_t user_;
   UniqueFd epoll_;
+  UniqueFd reserve_;  // given up to accept and turn away, when there is no other
   std::list<Connection> connections_;
   uint32_t refused_ = 0;
   uint32_t unrecorded_ = 0;

@@ -36,10 +36,6 @@ constexpr uint64_t kStableNs = 5'000'000'000;
 constexpr int kAbandonPatienceMs = 2000;
 constexpr uint64_t kWorkNs = 100'000'000;  // of CPU: more than looking around takes
 
-UniqueFd Duplicate(const UniqueFd& fd) {
-  return fd ? UniqueFd(fcntl(fd.get(), F_DUPFD_CLOEXEC, 0)) : UniqueFd();
-}
-
 bool IsReadable(int fd) {
   pollfd entry{fd, POLLIN, 0};
   return poll(&entry, 1, 0) == 1;
@@ -267,16 +263,16 @@ class Keeper::Impl {
   }
 
   void QueueSegment(uint64_t key, const Segment& segment) {
-    Message message{MessageKind::kSegment, key, segment.info, {}};
-    message.fds.push_back(Duplicate(segment.memfd));
-    if (segment.pidfd) message.fds.push_back(Duplicate(segment.pidfd));
+    Message message{MessageKind::kSegment, key, segment.info};
+    message.lent.push_back(segment.memfd.get());  // until the worker releases it
+    if (segment.pidfd) message.lent.push_back(segment.pidfd.get());
     Queue(std::move(message));
     if (segment.image_ended) Queue({MessageKind::kImageEnded, key, "", {}});
   }
 
   Message JobStartedMessage() const {
     Message message{MessageKind::kJobStarted, 0, "", {}};
-    message.fds.push_back(Duplicate(job_pidfd_));
+    message.lent.push_back(job_pidfd_.get());
     return message;
   }
 

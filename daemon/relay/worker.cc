@@ -141,7 +141,11 @@ void Worker::Handle(Message message) {
   switch (message.kind) {
     case MessageKind::kSegment: {
       lull::v1::ProcessInfo info;
-      if (message.fds.empty() || !info.ParseFromString(message.body)) return;
+      if (!info.ParseFromString(message.body)) return;
+      if (message.fds.empty()) {  // there was no descriptor left for it
+        ++unrecorded_here_;
+        return;
+      }
       info.set_key(message.number);
       AddTarget(std::move(info), std::move(message.fds[0]),
                 message.fds.size() > 1 ? std::move(message.fds[1]) : UniqueFd());
@@ -196,6 +200,7 @@ void Worker::AddTarget(lull::v1::ProcessInfo info, UniqueFd memfd, UniqueFd pidf
     targets_[key] = *std::move(target);
   } else {
     LogError(target.status().ToString());
+    ++unrecorded_here_;
   }
 }
 
@@ -361,7 +366,7 @@ bool Worker::FinishJob(uint64_t now_ns) {
   end.set_known(exit_status_ && *exit_status_ >= 0);
   end.set_exit_status(exit_status_.value_or(-1));
   end.set_relay_cpu_ns(ProcessCpuNs());
-  end.set_unrecorded_processes(unrecorded_ + UnrecordedAsOrphan());
+  end.set_unrecorded_processes(unrecorded_ + unrecorded_here_ + UnrecordedAsOrphan());
   batch_.SetJobEnd(end);
   absl::Status status = spool_->Append(batch_.batch());
   batch_.Reset();

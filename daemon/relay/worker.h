@@ -87,6 +87,7 @@ class Worker {
   uint64_t over_since_ns_ = 0;      // when only the delivery was left to do
   bool abandoned_ = false;
   uint32_t unrecorded_ = 0;        // processes, as the keeper counts them
+  uint32_t unrecorded_here_ = 0;   // what the keeper gave us, and we could not take
   uint64_t counters_only_ns_ = 0;  // last try while the spool was full
 
   uint32_t corrupt_ = 0;

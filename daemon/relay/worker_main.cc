@@ -3,9 +3,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include "daemon/base/descriptor_limit.h"
 #include "daemon/base/logging.h"
 #include "daemon/base/runtime_directory.h"
 #include "daemon/relay/channel.h"
@@ -37,14 +37,6 @@ void RedirectStreams(const std::string& log_path) {
   dup2(log >= 0 ? log : null, STDERR_FILENO);
   if (log > STDERR_FILENO) close(log);
   if (null > STDERR_FILENO) close(null);
-}
-
-// Two descriptors a target.
-void RaiseDescriptorLimit() {
-  rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 bool ReceiveOptions(int channel, RelayOptions* options) {

@@ -110,7 +110,7 @@ TEST(HumanReport, DoesNotCallAJobCompleteWithAProcessThatWasNotRecorded) {
   EXPECT_EQ(
       LossesLine(losses),
       "Stored: 2,000 events; processes that could not be recorded at all (no memory "
-      "to share, or another lull's): 1.");
+      "or descriptor to share, or another lull's): 1.");
 }
 
 TEST(HumanReport, SaysWhyRingsRanOutWithoutProc) {

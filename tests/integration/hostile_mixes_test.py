@@ -56,7 +56,10 @@ def draw(seed, number):
     names, parts = [], []
     for group in (DISKS, LIMITS, sorted(ACTORS)):
         if choose.random() < 0.6:
-            names.append(choose.choice(group))
+            name = choose.choice(group)
+            if "disk_full" in names and name == "collector_killed_upgrading":
+                name = "collector_killed"  # a database would have to be there first
+            names.append(name)
             parts.append(ACTORS.get(names[-1]) or surroundings.ALL[names[-1]])
     moments = [(choose.uniform(0.1, 1.5), choose.choice(["relays", "collectors"]))
                for _ in range(choose.randrange(3))]

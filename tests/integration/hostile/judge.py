@@ -194,7 +194,7 @@ def judge_once(program, around):
             world.undo.callback(guest.stop_collector, folder)
             around.prepare(world)
             command = around.guest_command(world, list(program.command), program)
-            alone = run(command, world)
+            alone = run(around.whole_command(world, command), world)
             under = run(around.whole_command(world, [
                 guest.LULL, "run", "--name", name, "--overhead-budget", "100", "--", *command]),
                 world, around)

@@ -179,7 +179,8 @@ class Descriptors(Surrounding):
     def __init__(self, whole):
         self.whole = whole
         if whole:
-            self.may_lack = (UNRECORDED, WAITS, LATER, LOST, r"[Tt]oo many open files")
+            self.may_lack = (UNRECORDED, WAITS, LATER, LOST, r"[Tt]oo many open files",
+                             r"could not be recorded at all")
 
     def guest_command(self, world, command, program):
         limit = program.descriptors
