@@ -48,7 +48,9 @@ struct SegmentHeader {
   std::atomic<uint64_t> lost_no_ring;    // events of threads that found no ring, or no
                                        // chunk for one, or whose wait for the start of
                                        // recording took too long
-  std::atomic<uint64_t> reentered;          // hooked calls met inside our own work
+  std::atomic<uint64_t> reentered;  // hooked calls that were not recorded: of a signal
+                                    // handler inside our own work, or taken for a part
+                                    // of a call that had been jumped out of
   std::atomic<uint32_t> native_stacks;      // NativeStackState
   std::atomic<uint32_t> gc_hook;            // GcHookState
   std::atomic<uint64_t> gpu_calls;          // > 0: this process does GPU work

@@ -11,7 +11,7 @@ constexpr const char* kWantedParts[] = {"Launch",         "Memcpy",      "Memset
                                         "Graph",          "MemPrefetch", "Synchronize",
                                         "StreamWaitEvent"};
 
-// What known_ holds: 0 not asked yet, kUnwanted, else kWanted + the Ref of the name.
+// An answer: 0 not asked yet, kUnwanted, else kWanted + the Ref of the name.
 constexpr uint32_t kUnwanted = 1;
 constexpr uint32_t kWanted = 2;
 
@@ -48,15 +48,16 @@ size_t plain_name_length(const char* name) {
   return versioned ? size - suffix : size;
 }
 
-bool CallNames::look_up(char* segment, const Api& api, Domain domain, uint32_t callback,
-                        abi::Ref* text) {
+bool CallNames::look_up(char* segment, uint32_t generation, const Api& api,
+                        Domain domain, uint32_t callback, abi::Ref* text) {
   uint32_t answer;
   if (callback < kIds) {
-    std::atomic<uint32_t>& slot = known_[domain == Domain::kRuntime][callback];
-    answer = slot.load(std::memory_order_relaxed);
+    std::atomic<uint64_t>& slot = known_[domain == Domain::kRuntime][callback];
+    uint64_t known = slot.load(std::memory_order_relaxed);
+    answer = known >> 32 == generation ? static_cast<uint32_t>(known) : 0;
     if (answer == 0) {
       answer = ask(segment, api, domain, callback);
-      slot.store(answer, std::memory_order_relaxed);
+      slot.store(uint64_t{generation} << 32 | answer, std::memory_order_relaxed);
     }
   } else {
     answer = ask(segment, api, domain, callback);

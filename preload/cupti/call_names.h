@@ -17,16 +17,19 @@ bool is_wanted_call(const char* name);
 // function: 16 for "cudaLaunchKernel_v7000". Pure.
 size_t plain_name_length(const char* name);
 
-// Asks CUPTI once per call id. Any thread, no locks. Belongs to one segment.
+// Asks CUPTI once per call id and segment. Any thread, no locks.
 class CallNames {
  public:
-  // False: not to be passed on. *text: its name in the arena, 0 if that is full.
-  bool look_up(char* segment, const Api& api, Domain domain, uint32_t callback,
-               abi::Ref* text);
+  // False: not to be passed on. *text: its name in the arena of `segment`, which is
+  // that of `generation` (State); 0 if that is full.
+  bool look_up(char* segment, uint32_t generation, const Api& api, Domain domain,
+               uint32_t callback, abi::Ref* text);
 
  private:
   static constexpr uint32_t kIds = 2048;
-  std::atomic<uint32_t> known_[2][kIds] = {};
+  // The generation that it was asked for, and the answer: one word, since threads that
+  // decode for one segment and for the next may be at it at once.
+  std::atomic<uint64_t> known_[2][kIds] = {};
 };
 
 }  // namespace lull::cupti

@@ -39,7 +39,10 @@ void Tracer::completed(void* context, uint32_t stream, uint8_t* data, size_t siz
     if (other != nullptr) other(context, stream, data, size, valid);
     return;
   }
-  if (!is_ours()) return;  // a fork child: these are records of its parent
+  if (!is_ours()) {  // of an earlier recording, or in a fork child of the parent's
+    if (Buffer* buffer = pool_.take_back(data, valid, 0)) pool_.release(buffer);
+    return;
+  }
   SelfTime self(segment_);
   uint64_t now = monotonic_ns();
   clock_.take(api_, false);
@@ -51,7 +54,7 @@ void Tracer::completed(void* context, uint32_t stream, uint8_t* data, size_t siz
   Patience patience = exiting_.load(std::memory_order_relaxed) ? Patience::kAtExit
                       : own_thread                             ? Patience::kBrief
                                                                : Patience::kNone;
-  if (deliver_buffer(decoder(), view, buffer, data, patience, &losses_)) {
+  if (deliver_buffer(decoder(), view, buffer, data, patience, &endurance_, &losses_)) {
     pool_.release(buffer);
   } else {
     pool_.keep_waiting(buffer);
@@ -66,8 +69,27 @@ void Tracer::deliver_waiting(Patience patience) {
   clock_.copy(&view);
   while (Buffer* buffer = pool_.take_waiting()) {
     bool done = deliver_buffer(decoder(), view, buffer, pool_.data_of(buffer), patience,
-                               &losses_);
+                               &endurance_, &losses_);
     if (!done) return pool_.keep_waiting(buffer);
+    pool_.release(buffer);
+  }
+}
+
+// At the end of the program, what no ring has taken.
+void Tracer::lose_waiting() {
+  while (Buffer* buffer = pool_.take_waiting()) {
+    uint64_t records = 0;
+    Activity* record = buffer->last;
+    Activity* last = record;
+    while (api_.get_next_record(pool_.data_of(buffer), buffer->valid, &record) ==
+               kSuccess &&
+           record > last) {
+      last = record;
+      ++records;
+    }
+    header().gpu_records_lost.fetch_add(records, std::memory_order_relaxed);
+    losses_.note(records, buffer->lent_ns.load(std::memory_order_relaxed),
+                 buffer->returned_ns);
     pool_.release(buffer);
   }
 }

@@ -66,8 +66,8 @@ class Decoding {
     constexpr uint32_t kIds = abi::kCallIdEnd - abi::kDriverCallBase;
     abi::Ref text = 0;
     if (record->callback >= kIds ||
-        !decoder_.names->look_up(decoder_.segment, *decoder_.api, domain,
-                                 record->callback, &text)) {
+        !decoder_.names->look_up(decoder_.segment, decoder_.generation, *decoder_.api,
+                                 domain, record->callback, &text)) {
       return Outcome::kSkipped;
     }
     event_->type = EventType::kApiCall;
@@ -115,6 +115,7 @@ class Decoding {
       return Outcome::kUnreadable;
     }
     if (last < first || last > latest) return Outcome::kSenseless;
+    if (last < decoder_.begun_ns) return Outcome::kSkipped;
     event_->start_ns = first;
     event_->duration_ns = last - first;
     return Outcome::kEvent;

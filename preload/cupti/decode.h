@@ -31,12 +31,14 @@ struct Decoder {
   const Api* api;
   CallNames* names;
   ContextDevices* contexts;
-  bool thread_ids;  // ApiCall::thread is a kernel thread id
+  bool thread_ids;          // ApiCall::thread is a kernel thread id
+  uint32_t generation = 0;  // of the segment (State)
+  uint64_t begun_ns = 0;    // what ended before was of an earlier recording
 };
 
 enum class Outcome {
   kEvent,
-  kSkipped,     // of no interest
+  kSkipped,     // of no interest, or of an earlier recording
   kSenseless,   // no time, ended before it began, or no name
   kUnreadable,  // its time cannot be told (clock.h)
 };

@@ -7,8 +7,8 @@
 namespace lull::cupti {
 namespace {
 
-constexpr int kPauses = 50;
 constexpr uint64_t kPauseNs = 1'000'000;
+constexpr uint64_t kLongestExitNs = 1'000'000'000;
 // What one record may need: itself, and one that was held back.
 constexpr uint64_t kEventsPerRecord = 2;
 
@@ -21,23 +21,24 @@ void raise(std::atomic<uint64_t>& value, uint64_t to) {
 // Waits for room as long as it may.
 class Room {
  public:
-  Room(char* segment, Patience patience)
+  Room(char* segment, Patience patience, Endurance* endurance)
       : segment_(segment),
-        pauses_(patience == Patience::kNone ? 0 : kPauses),
+        endurance_(patience == Patience::kNone ? nullptr : endurance),
         keep_free_(patience == Patience::kNone ? abi::kRingEvents / 2
                                                : kEventsPerRecord) {}
   bool wait() {
     while (!ring_has_room(segment_, keep_free_)) {
-      if (pauses_ == 0) return false;
-      --pauses_;
-      raw_poll_one(-1, 0, kPauseNs);
+      if (endurance_ == nullptr || t_thread.ring == nullptr ||
+          !endurance_->pause(*t_thread.ring)) {
+        return false;
+      }
     }
     return true;
   }
 
  private:
   char* segment_;
-  int pauses_;
+  Endurance* endurance_;
   uint64_t keep_free_;
 };
 
@@ -124,9 +125,29 @@ void Losses::tell(char* segment) {
   deliver(segment, event);
 }
 
+void Endurance::begin_exit(uint64_t now) {
+  pauses_.store(kPauses, std::memory_order_relaxed);
+  until_.store(now + kLongestExitNs, std::memory_order_relaxed);
+}
+
+bool Endurance::pause(const abi::RingHeader& ring) {
+  uint64_t tail = ring.tail.load(std::memory_order_relaxed);
+  bool same_ring = ring_.exchange(&ring, std::memory_order_relaxed) == &ring;
+  bool was_read = tail_.exchange(tail, std::memory_order_relaxed) != tail;
+  if (same_ring && was_read) pauses_.store(kPauses, std::memory_order_relaxed);
+  if (pauses_.load(std::memory_order_relaxed) <= 0 ||
+      monotonic_ns() >= until_.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  pauses_.fetch_sub(1, std::memory_order_relaxed);
+  raw_poll_one(-1, 0, kPauseNs);
+  return true;
+}
+
 bool deliver_buffer(const Decoder& decoder, const ClockView& clock, Buffer* buffer,
-                    uint8_t* data, Patience patience, Losses* losses) {
-  Room room(decoder.segment, patience);
+                    uint8_t* data, Patience patience, Endurance* endurance,
+                    Losses* losses) {
+  Room room(decoder.segment, patience, endurance);
   CallPairs pairs(decoder.segment);
   Lifetime lifetime = {buffer->lent_ns.load(std::memory_order_relaxed),
                        buffer->returned_ns};
@@ -134,6 +155,10 @@ bool deliver_buffer(const Decoder& decoder, const ClockView& clock, Buffer* buff
   uint64_t unreadable = 0;
   bool done = false;
   while (room.wait()) {
+    // Entries that were made for one segment mean nothing in the next.
+    if (decoder.generation != g_state->generation.load(std::memory_order_acquire)) {
+      return true;
+    }
     Activity* record = buffer->last;
     Result result = decoder.api->get_next_record(data, buffer->valid, &record);
     auto* at = reinterpret_cast<uint8_t*>(record);

@@ -26,6 +26,12 @@ class Losses {
   void note(uint64_t records, uint64_t from, uint64_t to);
   // Writes a kGpuLost, if there is anything to tell and room for it.
   void tell(char* segment);
+  void forget() {
+    records_.store(0, std::memory_order_relaxed);
+    unreadable_.store(0, std::memory_order_relaxed);
+    from_inverted_.store(0, std::memory_order_relaxed);
+    to_.store(0, std::memory_order_relaxed);
+  }
   bool pending() const { return records_.load(std::memory_order_relaxed) != 0; }
 
   // Of those noted: their time could not be told.
@@ -45,12 +51,32 @@ class Losses {
 
 enum class Patience {
   kNone,    // a thread of the program: never waits, keeps half of its ring free
-  kBrief,   // CUPTI's own thread: waits for the relay, up to 50 ms per buffer
+  kBrief,   // CUPTI's own thread: waits for the relay
   kAtExit,  // the program ends: takes the whole ring and waits likewise
 };
 
-// Decodes `buffer` (kDecoding, the caller's) as far as the ring has room. True: done.
+// How long a relay is waited for: 50 ms from when it last read anything, one budget for
+// all buffers. A relay that is dead costs that once; one that is slow gets no more than
+// a second at the program's end. Any thread, no locks.
+class Endurance {
+ public:
+  void begin_exit(uint64_t now);
+  // Waits for a moment. False: it has been long enough. `ring`: the thread's.
+  bool pause(const abi::RingHeader& ring);
+
+ private:
+  static constexpr int kPauses = 50;
+  std::atomic<int> pauses_{kPauses};
+  std::atomic<uint64_t> until_{UINT64_MAX};
+  // The ring that was waited for last, and how far it was read.
+  std::atomic<const abi::RingHeader*> ring_{nullptr};
+  std::atomic<uint64_t> tail_{0};
+};
+
+// Decodes `buffer` (kDecoding, the caller's) as far as the ring has room. True: done,
+// or its segment is gone.
 bool deliver_buffer(const Decoder& decoder, const ClockView& clock, Buffer* buffer,
-                    uint8_t* data, Patience patience, Losses* losses);
+                    uint8_t* data, Patience patience, Endurance* endurance,
+                    Losses* losses);
 
 }  // namespace lull::cupti

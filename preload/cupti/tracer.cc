@@ -91,6 +91,7 @@ bool Tracer::is_ours() const {
 }
 
 void Tracer::set_state(abi::CuptiState state) {
+  state_ = state;
   header().cupti_state.store(static_cast<uint32_t>(state), std::memory_order_relaxed);
 }
 
@@ -110,20 +111,45 @@ void Tracer::prepare(char* segment) {
     g_gpu_deadline.store(UINT64_MAX, std::memory_order_relaxed);
     return;
   }
-  segment_ = segment;
-  mark_ns_ = 0;
-  others_ = OtherUsers();
-  uses_gpu_ = false;
-  outbox_count_ = 0;
-  steps_.store(0, std::memory_order_relaxed);
-  arming_ = abi::SegmentView(segment).control().arming.load(std::memory_order_acquire);
+  begin_anew(segment);
   if (inherited) phase_ = Phase::kDead;
+  if (!inherited) describe();
   generation_.store(g_state->generation.load(std::memory_order_relaxed),
                     std::memory_order_release);
   g_gpu_wants_sync.store(0, std::memory_order_relaxed);
   g_gpu_restless.store(0, std::memory_order_relaxed);
   // Not by the mode: that may change with each arming.
   g_gpu_deadline.store(inherited ? UINT64_MAX : 0, std::memory_order_relaxed);
+}
+
+// Nothing that was told of an earlier segment, and nothing that came from it, holds for
+// this one. What CUPTI is at, its buffers and the clock are the process's.
+void Tracer::begin_anew(char* segment) {
+  segment_ = segment;
+  begun_ns_.store(monotonic_ns(), std::memory_order_relaxed);
+  if (phase_ == Phase::kOn) left_over_ = true;
+  if (phase_ == Phase::kYielded) phase_ = Phase::kOff;
+  told_ = abi::TracingState::kOff;
+  window_ = windows_begun_ = first_window_ = refused_window_ = 0;
+  mark_ns_ = 0;
+  devices_ = 0;
+  others_ = OtherUsers();
+  uses_gpu_ = false;
+  outbox_count_ = 0;
+  losses_.forget();
+  while (Buffer* buffer = pool_.take_waiting()) pool_.release(buffer);
+  steps_.store(0, std::memory_order_relaxed);
+  arming_ = abi::SegmentView(segment).control().arming.load(std::memory_order_acquire);
+}
+
+// Into a new header, where CUPTI is known already.
+void Tracer::describe() {
+  bool loaded = loaded_.load(std::memory_order_relaxed);
+  if (!loaded && phase_ != Phase::kDead) return;
+  header().cupti_version.store(api_.version, std::memory_order_relaxed);
+  set_state(phase_ == Phase::kDead ? state_
+            : left_over_           ? abi::CuptiState::kTracing
+                                   : abi::CuptiState::kReady);
 }
 
 // --- what is to be done
@@ -204,6 +230,7 @@ void Tracer::follow(const Wanted& wanted, uint64_t now) {
 }
 
 void Tracer::look_after(uint64_t now) {
+  if (left_over_) end_left_over(now);
   deliver_waiting(Patience::kNone);
   if (phase_ == Phase::kOn) {
     clock_.take(api_, false);
@@ -313,7 +340,9 @@ void Tracer::at_exit() {
   Lock lock(this, kStepWaitNs);
   if (!lock.held() || !loaded_.load(std::memory_order_relaxed)) return;
   SelfTime self(segment_);
+  if (left_over_) end_left_over(monotonic_ns());
   exiting_.store(true, std::memory_order_relaxed);
+  endurance_.begin_exit(monotonic_ns());
   bool alive = driver_is_alive();
   if (phase_ == Phase::kOn && alive) {
     uint64_t now = monotonic_ns();
@@ -326,6 +355,7 @@ void Tracer::at_exit() {
   }
   if (rest_due_ns_ != 0 && alive) collect_rest(true);
   deliver_waiting(Patience::kAtExit);
+  lose_waiting();
   send_outbox();
   phase_ = Phase::kDead;
   g_gpu_wants_sync.store(0, std::memory_order_relaxed);

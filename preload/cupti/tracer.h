@@ -80,12 +80,15 @@ class Tracer {
   Decoder decoder();
   abi::SegmentHeader& header() const { return abi::SegmentView(segment_).header(); }
   void set_state(abi::CuptiState state);
+  void begin_anew(char* segment);
+  void describe();
 
   // tracer.cc: what is to be done
   Wanted decide() const;
   void take_arming();
   uint64_t end_of_tracing(uint64_t now) const;
   void look_after(uint64_t now);
+  void end_left_over(uint64_t now);
   void follow(const Wanted& wanted, uint64_t now);
   void yield(abi::TracingReason reason);
   void make_way();
@@ -108,6 +111,7 @@ class Tracer {
 
   // callbacks.cc
   void deliver_waiting(Patience patience);
+  void lose_waiting();
   void lose_scratch(uint8_t* data, size_t valid, uint64_t now);
 
   Loader loader_;
@@ -120,12 +124,15 @@ class Tracer {
   pid_t loaded_by_ = 0;  // another process: what we have is inherited
 
   char* segment_ = nullptr;
+  abi::CuptiState state_ = {};           // the one that its header tells
+  std::atomic<uint64_t> begun_ns_{0};    // since when records are of this segment
   std::atomic<uint32_t> generation_{0};  // 0: not prepared
 
   std::atomic<uint64_t> steps_{0};
 
   // Under the lock.
   std::atomic<Phase> phase_{Phase::kOff};
+  bool left_over_ = false;  // on since an earlier segment: to be switched off first
   abi::TracingState told_ = abi::TracingState::kOff;
   uint32_t window_ = 0;         // the one told of last
   uint32_t windows_begun_ = 0;  // where they are not numbered by steps
@@ -159,6 +166,7 @@ class Tracer {
   CallNames names_;
   ContextDevices contexts_;
   Losses losses_;
+  Endurance endurance_;
 
   static constexpr uint32_t kOutbox = 128;
   abi::Event outbox_[kOutbox] = {};

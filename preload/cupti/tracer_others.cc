@@ -16,6 +16,7 @@ constexpr uint64_t kLongestWaitNs = 2'000'000'000;
 void Tracer::yield(abi::TracingReason reason) {
   if (phase_ == Phase::kDead || phase_ == Phase::kYielded) return;
   uint64_t now = monotonic_ns();
+  if (left_over_) end_left_over(now);
   if (phase_ == Phase::kOn) {
     switch_off();
     rest_due_ns_ = now;

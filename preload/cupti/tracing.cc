@@ -45,8 +45,13 @@ void quieten(const Api& api) {
 }  // namespace
 
 Decoder Tracer::decoder() {
-  return {segment_, &api_, &names_, &contexts_,
-          thread_ids_.load(std::memory_order_relaxed)};
+  return {segment_,
+          &api_,
+          &names_,
+          &contexts_,
+          thread_ids_.load(std::memory_order_relaxed),
+          generation_.load(std::memory_order_acquire),
+          begun_ns_.load(std::memory_order_relaxed)};
 }
 
 bool Tracer::load(uint64_t now) {
@@ -131,6 +136,19 @@ void Tracer::switch_off() {
   if (thread_ids_.load(std::memory_order_relaxed)) {
     api_.set_thread_id_type(thread_id_type_);
   }
+}
+
+// Whoever had it switched on is gone, and never saw it switched off. What it has seen
+// since is of no window.
+void Tracer::end_left_over(uint64_t now) {
+  left_over_ = false;
+  if (phase_ != Phase::kOn) return;
+  switch_off();
+  phase_ = Phase::kOff;
+  set_state(abi::CuptiState::kReady);
+  begun_ns_.store(now, std::memory_order_relaxed);
+  stopped_ns_ = now;
+  rest_due_ns_ = now + kRestPeriodNs;
 }
 
 // What was launched is still running; its records are collected later.

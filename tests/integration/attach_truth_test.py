@@ -3,13 +3,17 @@
 simulated device."""
 
 import os
+import signal
+import subprocess
 import sys
 import time
 import unittest
 
 import attach_test
+import guest
 from attach_test import BUILT, GUESTS, WORK
 from attach_test import setUpModule  # unittest calls it
+from guest import wait_until
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [os.path.join(TESTS, "puppets"), os.path.join(TESTS, "sim")]
@@ -75,6 +79,57 @@ class Truthful(attach_test.Case):
         self.assertGreater(gaps["gpu"]["traced_ms"], 1000)
         self.assertGreater(gaps["gpu"]["idle_ms"], 100)
         self.assertEqual(self.outcome().status, 7)
+
+    def attach_with_gpu(self, name, duration="1500ms"):
+        # Not before the relay of one that was killed has put the shim to sleep.
+        wait_until(lambda: self.lull("attach", str(self.job.pid), "--for", duration, "--gpu",
+                                     "continuous", "--name", name, "--overhead-budget", "100",
+                                     "--quiet").status == 0)
+
+    def check_kernels(self, name, log):
+        """All of one attachment: each kernel, its line and what the device is like."""
+        report = self.answer("kernels", name)
+        self.assertEqual((report["losses"]["events_lost"], report["losses"]["corrupt_segments"]),
+                         (0, 0), report["losses"])
+        gpu = report["gpu"]
+        self.assertEqual((gpu["devices"], gpu["records_lost"], gpu["records_bad"]), (1, 0, 0))
+        (span,) = gpu["spans"]
+        since = self.host.start_ns(name) + span["start_ms"] * 1e6
+        until = since + span["duration_ms"] * 1e6
+        true = [op for op in log.ops("kernel") if op.start >= since and op.end <= until]
+        (row,) = report["kernels"]
+        self.assertGreaterEqual(len(true), 4)
+        self.assertLessEqual(abs(row["calls"] - len(true)), 4 * EDGES)  # a step has four
+        self.assertEqual(row["site"]["line"], expected.site("steady.cu", "steady_launch"))
+        self.assertIsNotNone(row["occupancy_percent"])
+
+    def test_each_of_several_attachments_has_the_whole_gpu_truth(self):
+        self.start([os.path.join(BUILT, "steady_host13"), self.alive],
+                   LULL_SIM_LOG=self.log)
+        time.sleep(0.3)
+        names = ("first", "second", "third")
+        for name in names:
+            self.attach_with_gpu(name)
+        self.assertEqual(self.outcome().status, 7)
+        log = truth.load(self.log)
+        for name in names:
+            with self.subTest(name):
+                self.check_kernels(name, log)
+
+    def test_gpu_truth_begins_anew_where_a_lull_that_was_killed_left_it_on(self):
+        # A step each five seconds: between two of them no call switches it off.
+        self.start([os.path.join(BUILT, "steady_host13"), self.alive, "5000000"],
+                   LULL_SIM_LOG=self.log)
+        time.sleep(0.5)
+        lull = subprocess.Popen(
+            [guest.LULL, "attach", str(self.job.pid), "--gpu", "continuous", "--quiet"],
+            env=self.host.environment, stderr=subprocess.DEVNULL)
+        time.sleep(5)
+        lull.kill()
+        lull.wait()
+        self.attach_with_gpu("next", "5s")
+        self.assertEqual(self.outcome().status, 7)
+        self.check_kernels("next", truth.load(self.log))
 
 
 if __name__ == "__main__":

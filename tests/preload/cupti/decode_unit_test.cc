@@ -32,7 +32,8 @@ class Decode : public testing::Test {
 
   template <typename Record>
   Outcome decode(const Record& record, size_t size = sizeof(Record)) {
-    Decoder decoder = {segment_.base(), &api_, &names_, &contexts_, thread_ids_};
+    Decoder decoder = {segment_.base(), &api_,       &names_,  &contexts_,
+                       thread_ids_,     generation_, begun_ns_};
     Lifetime lifetime = {kBegin, kBegin + 900'000'000};
     return lull::cupti::decode(decoder, clock_, lifetime,
                                reinterpret_cast<const Activity*>(&record), size,
@@ -61,6 +62,8 @@ class Decode : public testing::Test {
   ContextDevices contexts_;
   ClockView clock_;
   bool thread_ids_ = true;
+  uint32_t generation_ = 1;
+  uint64_t begun_ns_ = 0;
   Event event_;
 };
 
@@ -198,6 +201,31 @@ TEST_F(Decode, ACallWithItsPlainNameThreadAndFailure) {
   EXPECT_EQ(event_.api, abi::kDriverCallBase + 277);
   EXPECT_EQ(text(event_.py_stack), "cuMemcpyHtoD_v2");
   EXPECT_EQ(event_.flags, 0);
+}
+
+// The next segment's arena knows nothing of what was interned in this one's.
+TEST_F(Decode, ACallsNameIsMadeAnewForEachSegment) {
+  ApiCall record = call_record(Kind::kRuntime, kCudaLaunchKernel, trace(5), trace(8));
+  ASSERT_EQ(decode(record), Outcome::kEvent);
+  TestSegment next;
+  Decoder decoder = {next.base(), &api_, &names_, &contexts_, true, generation_ + 1};
+  ASSERT_EQ(lull::cupti::decode(decoder, clock_, {kBegin, kBegin + 900'000'000},
+                                reinterpret_cast<const Activity*>(&record),
+                                sizeof record, &event_),
+            Outcome::kEvent);
+  auto& name =
+      *reinterpret_cast<const abi::TextEntry*>(next.view().entry(event_.py_stack));
+  EXPECT_EQ(name.header.kind, abi::EntryKind::kText);
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(&name + 1), name.size),
+            "cudaLaunchKernel");
+}
+
+TEST_F(Decode, WhatEndedBeforeTheRecordingBeganIsOfAnEarlierOne) {
+  begun_ns_ = kBegin + 1000;
+  EXPECT_EQ(decode(kernel_record(trace(500), trace(999))), Outcome::kSkipped);
+  EXPECT_EQ(decode(call_record(Kind::kRuntime, kCudaLaunchKernel, trace(5), trace(8))),
+            Outcome::kSkipped);
+  EXPECT_EQ(decode(kernel_record(trace(500), trace(1500))), Outcome::kEvent);
 }
 
 TEST_F(Decode, AThreadThatCuptiNamesOtherwiseIsNotTold) {
