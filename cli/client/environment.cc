@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <initializer_list>
 
 #include "absl/strings/match.h"
@@ -16,6 +17,7 @@ namespace {
 constexpr absl::string_view kPreload = "LD_PRELOAD=";
 constexpr absl::string_view kSocket = "LULL_SOCKET=";
 constexpr absl::string_view kStepRange = "LULL_STEP_RANGE=";
+constexpr absl::string_view kFilters = "LULL_FILTERS=";
 constexpr absl::string_view kNvtx = "NVTX_INJECTION64_PATH=";
 
 bool IsOurs(absl::string_view library) {
@@ -33,6 +35,16 @@ std::string WithoutOurs(absl::string_view value) {
     if (!IsOurs(library)) others.push_back(library);
   }
   return absl::StrJoin(others, ":");
+}
+
+// The number of seccomp filters on us; "" where the kernel does not say.
+std::string OwnFilters() {
+  constexpr absl::string_view kName = "Seccomp_filters:\t";
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (absl::StartsWith(line, kName)) return line.substr(kName.size());
+  }
+  return "";
 }
 
 }  // namespace
@@ -55,7 +67,8 @@ std::vector<std::string> EnvironmentWithShim(absl::string_view library,
     } else if (text.substr(0, kSocket.size()) == kSocket) {
       result.push_back(our_socket);
       socket_set = true;
-    } else if (text.substr(0, kStepRange.size()) == kStepRange) {
+    } else if (text.substr(0, kStepRange.size()) == kStepRange ||
+               text.substr(0, kFilters.size()) == kFilters) {
       continue;  // of a lull around us
     } else {
       nvtx_taken |= text.substr(0, kNvtx.size()) == kNvtx;
@@ -64,6 +77,9 @@ std::vector<std::string> EnvironmentWithShim(absl::string_view library,
   }
   if (!preload_set) result.push_back(preload);
   if (!socket_set) result.push_back(our_socket);
+  if (std::string filters = OwnFilters(); !filters.empty() && filters != "0") {
+    result.push_back(absl::StrCat(kFilters, filters));
+  }
   if (!step_range.empty()) {
     result.push_back(absl::StrCat(kStepRange, step_range));
     if (!nvtx_taken) result.push_back(absl::StrCat(kNvtx, library));

@@ -63,6 +63,7 @@ Json LossesJson(const v1::Losses& losses) {
       {"processes_without_memory", losses.processes_without_memory()},
       {"processes_threads_unseen", losses.processes_threads_unseen()},
       {"unrecorded_processes", losses.unrecorded_processes()},
+      {"processes_with_seccomp_filter", losses.processes_with_seccomp_filter()},
   };
 }
 

@@ -65,7 +65,8 @@ std::string LossesLine(const v1::Losses& losses) {
   } else {
     bool complete = losses.corrupt_segments() == 0 &&
                     losses.processes_without_memory() == 0 &&
-                    losses.unrecorded_processes() == 0 && losses.reentered() == 0;
+                    losses.unrecorded_processes() == 0 && losses.reentered() == 0 &&
+                    losses.processes_with_seccomp_filter() == 0;
     parts.push_back(absl::StrCat(complete ? "Nothing lost: " : "Stored: ",
                                  FormatCount(losses.events_stored()), " events"));
   }
@@ -93,6 +94,12 @@ std::string LossesLine(const v1::Losses& losses) {
                      "descriptor to share, "
                      "or another lull's): ",
                      losses.unrecorded_processes()));
+  }
+  if (losses.processes_with_seccomp_filter() > 0) {
+    parts.push_back(
+        absl::StrCat("processes whose own seccomp filter might kill them, so that "
+                     "recording ended there: ",
+                     losses.processes_with_seccomp_filter()));
   }
   // Without a loss for want of a ring it made no difference.
   if (losses.processes_threads_unseen() > 0 && losses.lost_no_ring() > 0) {

@@ -111,8 +111,23 @@ void JudgeKernel(const Process& process, const Viewpoint& view, List* list) {
   }
 }
 
-void JudgeShim(const Process& process, Verdict* verdict) {
+// What the shim itself makes of its surroundings (preload/entry/sandbox.h).
+bool HasFilterOfItsOwn(const Circumstances& circumstances) {
+  return circumstances.filters.sandbox != Sandbox::kNone &&
+         circumstances.filters.sandbox != Sandbox::kInherited;
+}
+
+void JudgeShim(const Process& process, const Circumstances& circumstances,
+               Verdict* verdict) {
   if (process.files.shim.empty()) return;
+  if (process.preloaded && HasFilterOfItsOwn(circumstances)) {
+    verdict->obstacles.push_back(
+        {"already_recorded", "under lull run",
+         "It was started under `lull run`, and has a seccomp filter of its own, which "
+         "might kill it for what lull does: so nothing is recorded below that filter.",
+         "Start it without the filter."});
+    return;
+  }
   if (process.preloaded) {
     verdict->obstacles.push_back(
         {"already_recorded", "under lull run",
@@ -258,7 +273,7 @@ Verdict Judge(const Process& process, const Viewpoint& view,
   JudgePermission(process, view, circumstances, &verdict.obstacles);
   JudgeProgram(process, &verdict.obstacles);
   JudgeKernel(process, view, &verdict.obstacles);
-  JudgeShim(process, &verdict);
+  JudgeShim(process, circumstances, &verdict);
   JudgeFoothold(process, circumstances, &verdict);
   AddNotes(process, &verdict.notes);
   JudgeSandbox(process, circumstances, &verdict);

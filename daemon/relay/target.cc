@@ -273,7 +273,9 @@ lull::v1::ProcessCounters Target::Counters() const {
   counters.set_gpu_self_ns(Total(header.gpu_self_ns));
   counters.set_thinning(std::max(governor_.highest(), earlier_thinning_));
   counters.set_corrupt(corrupt_);
-  counters.set_no_memory(header.no_memory.load(kRelaxed) != 0);
+  const auto ended = static_cast<abi::EndedBy>(header.ended.load(kRelaxed));
+  counters.set_no_memory(ended == abi::EndedBy::kNoMemory);
+  counters.set_seccomp_filter(ended == abi::EndedBy::kFilter);
   counters.set_threads_unseen(threads_unseen_);
   if (own_ring_.next > 0) {
     lull::v1::RingCounters* own = counters.add_rings();

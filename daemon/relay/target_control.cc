@@ -32,7 +32,7 @@ void Target::InitControl(const TargetOptions& options) {
 }
 
 void Target::Arm(const GpuPlan& gpu, uint64_t now_ns) {
-  if (corrupt_ || segment_.header().no_memory.load(kRelaxed) != 0) return;
+  if (corrupt_ || segment_.header().ended.load(kRelaxed) != 0) return;
   abi::ControlBlock& control = segment_.control();
   bool afresh = !armed_ || gpu_schedule_->plan() != gpu;
   armed_ = true;

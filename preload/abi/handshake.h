@@ -41,6 +41,8 @@ inline constexpr char kSocketVariable[] = "LULL_SOCKET";  // path of the relay's
 inline constexpr char kDisableVariable[] = "LULL_DISABLE";  // "1": stay inert
 inline constexpr char kWorkersVariable[] =
     "LULL_WORKERS";  // "1": DataLoader workers too
+// How many seccomp filters `lull run` has on itself: those are not the program's own.
+inline constexpr char kFiltersVariable[] = "LULL_FILTERS";
 // Name of the NVTX range that is a training step, at most 127 bytes.
 inline constexpr char kStepRangeVariable[] = "LULL_STEP_RANGE";
 

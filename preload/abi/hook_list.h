@@ -147,7 +147,9 @@
   X(424, wait, required, pid_t, wait4, (pid_t pid, int* status, int options, rusage* usage), (pid, status, options, usage), other) \
   X(425, wait, required, pid_t, wait, (int* status), (status), other) \
   X(440, life, required, void*, dlsym, (void* handle, const char* name), (handle, name), other) \
-  X(441, life, required, int, dlclose, (void* handle), (handle), other)
+  X(441, life, required, int, dlclose, (void* handle), (handle), other) \
+  X(442, life, required, int, prctl, (int option, long a, long b, long c, long d), (option, a, b, c, d), other) \
+  X(443, life, required, long, syscall, (long number, long a, long b, long c, long d, long e, long f), (number, a, b, c, d, e, f), other)
 
 // Three manglings of one function: int64 sizes (up to 1.9), with int64 totals
 // (from 1.10), with size_t totals (about from 2.3).

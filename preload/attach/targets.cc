@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "preload/hooks/filter_originals.h"
 #include "preload/hooks/wait_originals.h"
 #include "preload/hooks/wrapper_table.h"
 #include "preload/support/libdl.h"
@@ -18,6 +19,8 @@ LULL_TORCH_HOOKS(LULL_ROW)
 #undef LULL_ROW
 __attribute__((visibility("hidden"))) void lull_own_dlsym();
 __attribute__((visibility("hidden"))) int lull_own_dlclose(void*);
+__attribute__((visibility("hidden"))) void lull_own_prctl();
+__attribute__((visibility("hidden"))) void lull_own_syscall();
 #define LULL_OWN(result, name, parameters, arguments) \
   __attribute__((visibility("hidden"))) result lull_own_##name parameters;
 #define LULL_ROW(id, family, need, result, name, parameters, arguments, event) \
@@ -51,6 +54,8 @@ const Plain kPlain[] = {
         [] { return reinterpret_cast<void*>(libdl::real_dlsym()); }},
     {"dlclose", reinterpret_cast<void*>(&lull_own_dlclose),
      [] { return reinterpret_cast<void*>(libdl::real_dlclose()); }},
+    {"prctl", reinterpret_cast<void*>(&lull_own_prctl), original_prctl},
+    {"syscall", reinterpret_cast<void*>(&lull_own_syscall), original_syscall},
 };
 
 const Plain* find_plain(const char* name) {

@@ -20,6 +20,17 @@ const char* value_of(const char* entry, const char* name) {
   return entry + length + 1;
 }
 
+// -1: it is none.
+int small_number(const char* text) {
+  int number = 0;
+  if (*text == 0) return -1;
+  for (; *text != 0; ++text) {
+    if (*text < '0' || *text > '9' || number > 1'000'000) return -1;
+    number = 10 * number + (*text - '0');
+  }
+  return number;
+}
+
 // A piece of text put together in a buffer of fixed size; too long is "".
 class Text {
  public:
@@ -82,6 +93,7 @@ void read_settings(int argc, const char* const* argv, const char* const* envp,
   const char* runtime = "";
   const char* session = "";
   bool disabled = false;
+  out->filters = -1;
   for (const char* const* entry = envp; entry != nullptr && *entry != nullptr;
        ++entry) {
     if (const char* value = value_of(*entry, abi::kSocketVariable)) socket = value;
@@ -90,6 +102,9 @@ void read_settings(int argc, const char* const* argv, const char* const* envp,
     }
     if (const char* value = value_of(*entry, abi::kWorkersVariable)) {
       out->workers = strcmp(value, "1") == 0;
+    }
+    if (const char* value = value_of(*entry, abi::kFiltersVariable)) {
+      out->filters = small_number(value);
     }
     if (const char* value = value_of(*entry, abi::kStepRangeVariable)) {
       Text(out->step_range, sizeof out->step_range).add(value);

@@ -16,6 +16,7 @@ struct Settings {
   bool enabled;  // false before the library is initialised, and when disabled
   bool workers;  // LULL_WORKERS=1: DataLoader workers record too
   ProcessKind kind;
+  int filters;  // LULL_FILTERS: seccomp filters around `lull run`; -1 = not told
   char step_range[128];  // LULL_STEP_RANGE: the NVTX range that is a step; "" = none
   char socket[kSocketPathSize];  // LULL_SOCKET; "" = a bare LD_PRELOAD
   // For a bare LD_PRELOAD, which starts a relay by itself:

@@ -10,6 +10,7 @@
 #include "preload/cupti/gpu.h"
 #include "preload/entry/handshake.h"
 #include "preload/entry/relay_launcher.h"
+#include "preload/entry/sandbox.h"
 #include "preload/entry/segment.h"
 #include "preload/entry/state_page.h"
 #include "preload/hooks/record.h"
@@ -180,6 +181,8 @@ bool is_reason_to_record(Trigger trigger, const Circumstances& now) {
       return true;
     case Trigger::kTensor:
       return now.workers_wanted || !now.data_worker;
+    case Trigger::kFilter:
+      return true;
     case Trigger::kPython:
       return now.loaded_here && now.kind == ProcessKind::kOrdinary;
   }
@@ -192,6 +195,7 @@ char* try_start_recording(Trigger trigger) {
   StatePage* page = state_page();
   if (page == nullptr) return nullptr;  // before the constructor, or disabled
   if (g_resting.load(std::memory_order_relaxed)) return nullptr;
+  if (has_installed_filter()) return nullptr;
   ErrnoKeeper errno_keeper;
   Mode mode = page->state.mode.load(std::memory_order_acquire);
   if (mode == Mode::kUnknown) mode = leave_unknown(page);
@@ -199,6 +203,12 @@ char* try_start_recording(Trigger trigger) {
   if (mode != Mode::kCandidate) return nullptr;
   if (!has_reason(page, trigger)) return nullptr;
   if (page->starting.load(std::memory_order_relaxed) != 0) return await_start(page);
+  // Before all other system calls.
+  if (has_filter_of_its_own()) {
+    page->state.mode.compare_exchange_strong(mode, Mode::kInert,
+                                             std::memory_order_acq_rel);
+    return recording_segment();
+  }
   // A handler that jumped out of here would leave `starting` set for good.
   SignalsBlocked signals_blocked;
   uint32_t idle = 0;

@@ -21,7 +21,8 @@ enum class Mode : uint32_t {
 };
 
 // Why a candidate should start to record.
-enum class Trigger { kPython, kGpuCall, kTensor };
+// kFilter: it will install a seccomp filter, and the report is to know of it.
+enum class Trigger { kPython, kGpuCall, kTensor, kFilter };
 
 struct State {
   std::atomic<Mode> mode;

@@ -18,23 +18,21 @@ bool touch(char* page) {
   int errno_before = errno;
   uint32_t nobody_waits_here = 0;
   constexpr uint32_t kAddNothing = FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 0);
-  long result = syscall(SYS_futex, &nobody_waits_here,
-                        FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, nullptr, page,
-                        kAddNothing);
+  long result =
+      syscall(SYS_futex, &nobody_waits_here, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0,
+              nullptr, page, kAddNothing);
   errno = errno_before;
   return result >= 0;
 }
 
-// As if the relay had put the process to sleep, so that all that follows from that
-// follows here: GPU tracing ends. The relay does not wake it up again.
-void stop_recording(char* segment) {
+}  // namespace
+
+void end_recording(char* segment, abi::EndedBy why) {
   abi::SegmentView view(segment);
-  view.header().no_memory.store(1, std::memory_order_relaxed);
+  view.header().ended.store(static_cast<uint32_t>(why), std::memory_order_relaxed);
   view.control().asleep_since_ns.store(monotonic_ns(), std::memory_order_relaxed);
   view.control().armed.store(0, std::memory_order_release);
 }
-
-}  // namespace
 
 void backing_begin() {
   for (std::atomic<uint64_t>& word : g_backed) word.store(0, std::memory_order_relaxed);
@@ -50,7 +48,7 @@ bool has_memory(char* at, size_t size) {
 
 bool back(char* segment, char* at, size_t size) {
   if (has_memory(at, size)) return true;
-  stop_recording(segment);
+  end_recording(segment, abi::EndedBy::kNoMemory);
   return false;
 }
 

@@ -1,9 +1,9 @@
 // Memory for the pages of the segment, asked for before anything is written there.
 //
 // The segment is shared memory without reserved pages. Where the system has none left
-// (strict overcommit, a memory cgroup that may not kill), the first touch of a page ends
-// the process with SIGBUS. A system call that touches it fails instead: the process then
-// sleeps for good, and SegmentHeader::no_memory says so. Preserves errno.
+// (strict overcommit, a memory cgroup that may not kill), the first touch of a page
+// ends the process with SIGBUS. A system call that touches it fails instead: the
+// process then sleeps for good, and SegmentHeader::ended says so. Preserves errno.
 //
 // A page costs a system call, 0.1 us beside what its first touch costs anyway.
 #pragma once
@@ -19,6 +19,10 @@ namespace lull {
 // Cold. Nothing of a new segment is backed yet: forgets what was of an earlier one.
 // Before any other thread can see the segment.
 void backing_begin();
+
+// Cold. As if the relay had put the process to sleep, so that all that follows from
+// that follows here: GPU tracing ends. But the relay does not wake it up again.
+void end_recording(char* segment, abi::EndedBy why);
 
 // Cold. True: all pages from `at` on are there; whatever they hold stays.
 bool has_memory(char* at, size_t size);
@@ -36,7 +40,8 @@ extern std::atomic<uint64_t> g_backed[(kBookPages + 63) / 64]
     __attribute__((visibility("hidden")));
 
 inline bool back_once(char* segment, const void* at, size_t size) {
-  size_t offset = static_cast<size_t>(static_cast<const char*>(at) - segment) - kBookBegin;
+  size_t offset =
+      static_cast<size_t>(static_cast<const char*>(at) - segment) - kBookBegin;
   size_t last = (offset + size - 1) / abi::kPage;
   for (size_t page = offset / abi::kPage; page <= last; ++page) {
     uint64_t word = g_backed[page / 64].load(std::memory_order_relaxed);

@@ -113,6 +113,16 @@ TEST(HumanReport, DoesNotCallAJobCompleteWithAProcessThatWasNotRecorded) {
       "or descriptor to share, or another lull's): 1.");
 }
 
+TEST(HumanReport, DoesNotCallAJobCompleteThatEndedForASeccompFilter) {
+  v1::Losses losses;
+  losses.set_events_committed(2'000);
+  losses.set_events_stored(2'000);
+  losses.set_processes_with_seccomp_filter(1);
+  EXPECT_EQ(LossesLine(losses),
+            "Stored: 2,000 events; processes whose own seccomp filter might kill them, "
+            "so that recording ended there: 1.");
+}
+
 TEST(HumanReport, SaysWhyRingsRanOutWithoutProc) {
   v1::Losses losses;
   losses.set_events_committed(2'000);

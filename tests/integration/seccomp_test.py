@@ -140,5 +140,85 @@ for target in plain, more:
         self.assertEqual(text.split()[-2:], ["0", "7"])
 
 
+class Run(Case):
+    """`lull run` of a program that has a filter, or installs one."""
+
+    def lull_run(self, *command, prefix=()):
+        done = guest.execute([*prefix, guest.LULL, "run", "--name", "it", "--", *command],
+                             self.host.environment)
+        alone = guest.execute([*prefix, *command], self.host.environment)
+        self.assertEqual((done.status, done.stdout), (alone.status, alone.stdout), done.stderr)
+        return done.stderr
+
+    def test_nothing_is_started_below_a_filter_that_was_inherited(self):
+        for call in ("memfd_create", "socket", "futex"):
+            with self.subTest(call):
+                summary = self.lull_run(SANDBOXED, "kill", call, "--",
+                                        SANDBOXED, "late_nothing", "work")
+                self.assertIn("0 processes reported", summary)
+
+    def test_nor_below_one_that_the_program_installed(self):
+        for how in ("kill", "raw_kill"):
+            with self.subTest(how):
+                summary = self.lull_run(SANDBOXED, how, "memfd_create", "work")
+                self.assertIn("0 processes reported", summary)
+
+    def test_what_runs_goes_to_sleep_before_a_filter_comes(self):
+        # Nothing is left that lull may do: only what the guest does itself.
+        summary = self.lull_run(SANDBOXED, "late_kill", "memfd_create", "futex", "getpid",
+                                "gettid", "rt_sigprocmask", "openat", "connect", "work")
+        self.assertIn("1 process reported", summary)
+        self.assertIn("seccomp filter might kill", summary)
+        self.assertNotIn("Nothing lost", summary)
+
+    def test_python_that_is_about_to_install_one_is_in_the_report(self):
+        script = """
+import ctypes, os
+libc = ctypes.CDLL(None)
+pid = os.fork()
+if pid == 0:
+    program = (ctypes.c_ushort * 4)(6, 0, 0, 0x7fff)  # return ALLOW
+    class All(ctypes.Structure):
+        _fields_ = [("size", ctypes.c_ushort), ("program", ctypes.c_void_p)]
+    all = All(1, ctypes.addressof(program))
+    libc.prctl(38, 1, 0, 0, 0)
+    os._exit(libc.syscall(317, ctypes.c_long(1), ctypes.c_long(0), ctypes.byref(all)))
+print(os.waitpid(pid, 0)[1])
+"""
+        summary = self.lull_run(sys.executable, "-c", script)
+        self.assertIn("seccomp filter might kill", summary)
+        self.assertIn("recording ended there: 1", summary)
+
+    def test_a_question_is_no_filter(self):
+        script = """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.prctl(22, 2, None)
+libc.syscall(317, ctypes.c_long(1), ctypes.c_long(0), None)
+"""
+        self.assertIn("Nothing lost", self.lull_run(sys.executable, "-c", script))
+
+    def test_a_call_keeps_its_sixth_argument_which_lies_on_the_stack(self):
+        script = """
+import ctypes, tempfile
+call = ctypes.CDLL(None).syscall
+call.restype = number = ctypes.c_long
+file = tempfile.TemporaryFile()
+file.write(b"a" * 4096 + b"b" * 4096)
+file.flush()
+mapped = call(*map(number, (9, 0, 4096, 1, 2, file.fileno(), 4096)))  # x86-64's mmap
+print(ctypes.string_at(mapped, 3))
+"""
+        if os.uname().machine == "x86_64":
+            self.lull_run(sys.executable, "-c", script)
+
+    def test_filters_around_lull_itself_are_no_obstacle(self):
+        blind = [SANDBOXED, "nothing", "--"]
+        summary = self.lull_run(sys.executable, "-c", "pass", prefix=blind)
+        self.assertIn("1 process reported", summary)
+        summary = self.lull_run(*blind, sys.executable, "-c", "pass", prefix=blind)
+        self.assertIn("0 processes reported", summary)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -211,7 +211,7 @@ TEST(RingWriter, WithoutMemoryForARingItGoesToSleepForGood) {
     TestSegment segment;
     ShortSegment cut(&segment, there);
     std::thread([&] { EXPECT_FALSE(write(segment.base(), 1)); }).join();
-    EXPECT_EQ(segment.view().header().no_memory, 1u);
+    EXPECT_EQ(segment.view().header().ended, 1u);
     EXPECT_EQ(segment.view().control().armed, 0u);
     EXPECT_EQ(recording_segment(), nullptr);
     EXPECT_EQ(segment.view().header().lost_no_ring, 1u);
@@ -225,7 +225,7 @@ TEST(RingWriter, WithoutMemoryForAnotherChunkItKeepsWhatItHas) {
   while (write(segment.base(), written)) ASSERT_LT(++written, 1000u);
   EXPECT_EQ(written + 1, 3 * abi::kChunkEvents);
   EXPECT_EQ(segment.view().ring(0).lost, 1u);
-  EXPECT_EQ(segment.view().header().no_memory, 1u);
+  EXPECT_EQ(segment.view().header().ended, 1u);
   EXPECT_EQ(segment.unread(0).size(), 3 * abi::kChunkEvents);
 }
 

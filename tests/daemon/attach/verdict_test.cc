@@ -13,6 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 std::vector<std::string> Ids(const std::vector<Obstacle>& list) {
   std::vector<std::string> ids;
@@ -210,6 +211,15 @@ TEST_F(VerdictTest, TellsAJobUnderLullRunFromAnAttachedAndADetachedOne) {
   EXPECT_THAT(Obstacles(), ElementsAre("already_recorded"));
   process_.files.shim_records = false;
   EXPECT_THAT(Obstacles(), ElementsAre("already_recorded"));
+}
+
+TEST_F(VerdictTest, SaysWhyNothingIsRecordedBelowAFilterUnderLullRun) {
+  process_.files.shim = "/x/liblull.so";
+  process_.preloaded = true;
+  circumstances_.filters.sandbox = Sandbox::kHarmless;
+  EXPECT_THAT(Judge().obstacles[0].what, HasSubstr("seccomp filter"));
+  circumstances_.filters.sandbox = Sandbox::kInherited;
+  EXPECT_THAT(Judge().obstacles[0].what, Not(HasSubstr("seccomp filter")));
 }
 
 TEST_F(VerdictTest, NotesContainersAndRefusesThoseWithoutAPlaceForTheShim) {

@@ -243,12 +243,24 @@ TEST_F(TargetTest, SaysThatItCannotSeeTheThreads) {
 
 TEST_F(TargetTest, DoesNotWakeAProcessThatHasNoMemoryForItsRings) {
   abi::SegmentView view = segment_.view();
-  view.header().no_memory = 1;
+  view.header().ended = static_cast<uint32_t>(abi::EndedBy::kNoMemory);
   view.control().armed = 0;
   target_->Arm(GpuPlan{}, clock_);
   EXPECT_EQ(view.control().armed, 0u);
   ASSERT_TRUE(target_->Read(&batch_));
   EXPECT_TRUE(Counters().no_memory());
+  EXPECT_FALSE(Counters().seccomp_filter());
+}
+
+TEST_F(TargetTest, DoesNotWakeAProcessThatInstalledASeccompFilter) {
+  abi::SegmentView view = segment_.view();
+  view.header().ended = static_cast<uint32_t>(abi::EndedBy::kFilter);
+  view.control().armed = 0;
+  target_->Arm(GpuPlan{}, clock_);
+  EXPECT_EQ(view.control().armed, 0u);
+  ASSERT_TRUE(target_->Read(&batch_));
+  EXPECT_TRUE(Counters().seccomp_filter());
+  EXPECT_FALSE(Counters().no_memory());
 }
 
 TEST_F(TargetTest, GivesUpASegmentThatNamesAChunkWhichIsNone) {

@@ -101,11 +101,11 @@ bool Strip(std::string* text, const char* prefix) {
 int Work(bool late, bool raw, const std::vector<sock_filter>& program) {
   for (int i = 0; late && i < 10; ++i) cudaFree(nullptr);
   if (late && !Install(program, raw)) return 2;
-  if (write(1, "working\n", 8) != 8) return 2;
+  if (write(1, "working\n", 8) != 8) return 2;  // not stdio, which makes other calls
   pollfd input = {0, POLLIN, 0};
-  while (poll(&input, 1, 5) == 0) {
+  do {
     for (int i = 0; i < 1000; ++i) cudaFree(nullptr);
-  }
+  } while (poll(&input, 1, 5) == 0);
   return write(1, "done\n", 5) == 5 ? 7 : 2;
 }
 
