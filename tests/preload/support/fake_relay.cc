@@ -87,7 +87,8 @@ void FakeRelay::serve() {
 void FakeRelay::answer(int connection) {
   if (manner_ == Manner::kHangUp) return;
   Received received = receive(connection);
-  check(received.size == sizeof received.hello && received.memfd >= 0);
+  check(received.size == sizeof received.hello);
+  if (received.memfd < 0) return;  // only says that it could not be recorded
   check(received.hello.magic == abi::kSegmentMagic);
   ucred credentials = {};
   socklen_t size = sizeof credentials;
