@@ -8,12 +8,16 @@
 #include "cli/commands/command_line.h"
 #include "cli/commands/verbs.h"
 #include "daemon/relay/keeper.h"
+#include "daemon/relay/symbol_reader_main.h"
 #include "daemon/relay/worker_main.h"
 
 int main(int argc, char** argv) {
   // The worker's descriptors are where the keeper put them; nothing may come first.
   if (argc == 2 && strcmp(argv[1], lull::relay::kWorkerVerb) == 0) {
     return lull::relay::RelayWorkerMain();
+  }
+  if (argc > 1 && strcmp(argv[1], lull::relay::kSymbolReaderVerb) == 0) {
+    return lull::relay::SymbolReaderMain(argc, argv);
   }
   CLI::App app("Finds out why the GPU sits idle in an unmodified training job.",
                "lull");

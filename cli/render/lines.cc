@@ -107,6 +107,13 @@ std::string LossesLine(const v1::Losses& losses) {
         "without /proc lull cannot see which threads are gone, so their rings were not "
         "given to others");
   }
+  if (losses.modules_unread() > 0) {
+    parts.push_back(
+        absl::StrCat("functions without names, for reading the symbols of their "
+                     "libraries failed: in ",
+                     FormatCount(losses.modules_unread()),
+                     losses.modules_unread() == 1 ? " library" : " libraries"));
+  }
   if (losses.thinning() > 0) {
     parts.push_back("stacks thinned to keep the overhead budget");
   }

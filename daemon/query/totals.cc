@@ -129,6 +129,8 @@ void FillLosses(const storage::JobRow& job, const std::vector<ProcessSums>& proc
     if (process.counters.seccomp_filter()) {
       out->set_processes_with_seccomp_filter(out->processes_with_seccomp_filter() + 1);
     }
+    out->set_modules_unread(
+        std::max(out->modules_unread(), process.counters.modules_unread()));
     out->set_thinning(std::max(out->thinning(), process.counters.thinning()));
   }
   out->set_events_lost(out->lost_ring_full() + out->lost_no_ring() + out->lost_relay());

@@ -7,6 +7,7 @@
 #include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 
@@ -63,22 +64,28 @@ uint64_t DebugInfoBytes(Elf* elf) {
   return 0;
 }
 
-std::string DebugFileOf(Elf* elf) {
+// None where there is none.
+UniqueFd OpenDebugFile(Elf* elf) {
   const void* bytes = nullptr;
   ssize_t size = dwelf_elf_gnu_build_id(elf, &bytes);
-  if (size < 2) return "";
+  if (size < 2) return UniqueFd();
   std::string id = absl::BytesToHexString(
       absl::string_view(static_cast<const char*>(bytes), static_cast<size_t>(size)));
-  return absl::StrCat("/usr/lib/debug/.build-id/", id.substr(0, 2), "/", id.substr(2),
-                      ".debug");
+  std::string path = absl::StrCat("/usr/lib/debug/.build-id/", id.substr(0, 2), "/",
+                                  id.substr(2), ".debug");
+  UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat info;
+  if (!file || fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
+    return UniqueFd();
+  }
+  return file;
 }
 
 // A file opened through libelf; the mapping lives as long as this.
 struct ElfFile {
-  explicit ElfFile(const std::string& path)
-      : fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+  explicit ElfFile(UniqueFd file) : fd(std::move(file)) {
     elf_version(EV_CURRENT);
-    if (fd) elf = elf_begin(fd.get(), ELF_C_READ_MMAP_PRIVATE, nullptr);
+    if (fd) elf = elf_begin(fd.get(), ELF_C_READ_MMAP, nullptr);
     if (elf != nullptr && elf_kind(elf) != ELF_K_ELF) {
       elf_end(elf);
       elf = nullptr;
@@ -105,7 +112,7 @@ std::unique_ptr<DwarfLines> OpenDwarf(Elf* elf) {
 
 class ElfModule::Impl {
  public:
-  explicit Impl(const std::string& path) : file(path) {}
+  explicit Impl(UniqueFd fd) : file(std::move(fd)) {}
 
   ElfFile file;
   std::unique_ptr<ElfFile> debug_file;
@@ -117,8 +124,8 @@ class ElfModule::Impl {
 ElfModule::ElfModule(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ElfModule::~ElfModule() = default;
 
-std::shared_ptr<ElfModule> ElfModule::Open(const std::string& path) {
-  auto impl = std::make_unique<Impl>(path);
+std::shared_ptr<ElfModule> ElfModule::Open(UniqueFd file) {
+  auto impl = std::make_unique<Impl>(std::move(file));
   Elf* elf = impl->file.elf;
   size_t headers = 0;
   if (elf == nullptr || elf_getphdrnum(elf, &headers) != 0) return nullptr;
@@ -131,9 +138,9 @@ std::shared_ptr<ElfModule> ElfModule::Open(const std::string& path) {
   ReadSymbols(elf, &impl->symbols);
   impl->dwarf = OpenDwarf(elf);
   if (impl->dwarf == nullptr) {
-    std::string debug_path = DebugFileOf(elf);
-    if (!debug_path.empty()) {
-      impl->debug_file = std::make_unique<ElfFile>(debug_path);
+    UniqueFd debug_file = OpenDebugFile(elf);
+    if (debug_file) {
+      impl->debug_file = std::make_unique<ElfFile>(std::move(debug_file));
       if (impl->debug_file->elf != nullptr) {
         ReadSymbols(impl->debug_file->elf, &impl->symbols);
         impl->dwarf = OpenDwarf(impl->debug_file->elf);

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "daemon/base/unique_fd.h"
+
 namespace lull::relay {
 
 struct NativeFrame {
@@ -21,9 +23,10 @@ struct NativeFrame {
 
 class ElfModule {
  public:
-  // Reads the file's tables; nullptr when it cannot be opened or is no ELF file.
-  // DWARF is looked for in the file itself and by build id below /usr/lib/debug.
-  static std::shared_ptr<ElfModule> Open(const std::string& path);
+  // Reads the file's tables; nullptr when it is no ELF file. DWARF is looked for in the
+  // file itself and by build id below /usr/lib/debug. Files of a target are read in a
+  // process for that alone, see symbol_reader.h.
+  static std::shared_ptr<ElfModule> Open(UniqueFd file);
   ~ElfModule();
   ElfModule(const ElfModule&) = delete;
   ElfModule& operator=(const ElfModule&) = delete;

@@ -1,6 +1,7 @@
 #include "daemon/relay/maps.h"
 
 #include <stdio.h>
+#include <sys/sysmacros.h>
 
 #include <algorithm>
 #include <cinttypes>
@@ -14,14 +15,16 @@ namespace {
 
 bool ParseLine(const std::string& line, Mapping* mapping) {
   char permissions[8] = {};
+  unsigned device[2] = {};
   int path_at = -1;
   int fields = sscanf(line.c_str(),
-                      "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*x:%*x %" SCNu64 " %n",
+                      "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64 " %n",
                       &mapping->start, &mapping->end, permissions, &mapping->offset,
-                      &mapping->inode, &path_at);
-  if (fields != 5 || mapping->end <= mapping->start || permissions[2] != 'x') {
+                      &device[0], &device[1], &mapping->inode, &path_at);
+  if (fields != 7 || mapping->end <= mapping->start || permissions[2] != 'x') {
     return false;
   }
+  mapping->device = makedev(device[0], device[1]);
   if (path_at >= 0) mapping->path = line.substr(path_at);
   return true;
 }
@@ -44,8 +47,8 @@ Maps Maps::Parse(std::string_view text) {
 std::string Maps::ToText() const {
   std::string text;
   for (const Mapping& m : mappings_) {
-    absl::StrAppendFormat(&text, "%x-%x r-xp %x 00:00 %d %s\n", m.start, m.end,
-                          m.offset, m.inode, m.path);
+    absl::StrAppendFormat(&text, "%x-%x r-xp %x %02x:%02x %d %s\n", m.start, m.end,
+                          m.offset, major(m.device), minor(m.device), m.inode, m.path);
   }
   return text;
 }

@@ -12,6 +12,7 @@ struct Mapping {
   uint64_t start = 0;
   uint64_t end = 0;
   uint64_t offset = 0;  // in the file
+  uint64_t device = 0;  // 0: unknown
   uint64_t inode = 0;
   std::string path;  // as the process sees it; "[vdso]"; "" = anonymous
 };

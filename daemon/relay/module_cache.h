@@ -1,67 +1,95 @@
-// The files that symbols are read from, each opened once for all processes of a job:
-// eight ranks read libtorch's symbols once.
+// The files that symbols are asked of, each read once for all processes of a job that
+// are of one user: eight ranks read libtorch's symbols once. Who reads them is a
+// process with the rights of that user, see symbol_reader.h.
 #pragma once
 
 #include <sys/types.h>
 
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
+#include <tuple>
 #include <utility>
+#include <vector>
 
-#include "daemon/relay/elf_module.h"
+#include "absl/time/time.h"
 #include "daemon/relay/maps.h"
+#include "daemon/relay/symbol_reader.h"
 
 namespace lull::relay {
 
-// Sorting the symbols of PyTorch's libraries takes a quarter of a second, and much
-// longer on a busy machine; rings fill in less. So large files are opened on a thread
-// of its own as soon as they are mapped, long before the first stack needs them.
-//
+// A process whose mappings are looked up.
+struct MappedBy {
+  pid_t pid = 0;
+  uid_t uid = 0;  // of root: read as nobody
+  gid_t gid = 0;
+
+  // Whose the process is. One that is gone, or that does not want to be looked into,
+  // counts as root's.
+  static MappedBy Process(pid_t pid);
+};
+
 // All calls come from one thread.
 class ModuleCache {
  public:
-  ModuleCache() = default;
-  ~ModuleCache();
-  ModuleCache(const ModuleCache&) = delete;
-  ModuleCache& operator=(const ModuleCache&) = delete;
-
-  // Known by device independent identity (inode, path). `pid`: whose mount namespace to
-  // look in first; the plain path comes second. nullptr when the file cannot be read or
-  // is not the one that was mapped. Waits for a file that is being opened.
-  std::shared_ptr<ElfModule> Get(pid_t pid, const Mapping& mapping);
-
-  // Get() would return at once.
-  bool Has(const Mapping& mapping);
-
-  // Has the large files of a process opened in the background. Cheap for those that
-  // are known.
-  void Prepare(pid_t pid, const Maps& maps);
-
- private:
-  using Key = std::pair<uint64_t, std::string>;
-  enum class State { kWaiting, kOpening, kOpened };
-  struct Entry {
-    State state = State::kWaiting;
-    pid_t pid = 0;
-    Mapping mapping;
-    std::shared_ptr<ElfModule> module;
+  enum class Outcome {
+    kKnown,   // the answer has what the file says
+    kNoFile,  // it is not there any more, or is no ELF file
+    kUnread,  // its reader died over it, took too long, or cannot be started
   };
 
-  void OpenWaiting();
-  void Open(Entry* entry, std::unique_lock<std::mutex>* lock);
+  // `patience`: how long a reader may take for one answer; of processor time a third of
+  // it. Reading the largest
+  // libraries takes a second or two, and the machine may be busy.
+  explicit ModuleCache(absl::Duration patience = absl::Seconds(30))
+      : patience_(patience) {}
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<Key, Entry> entries_;  // references stay valid
-  std::deque<Entry*> waiting_;
-  bool stopping_ = false;
-  std::thread opener_;  // started with the first large file
+  struct Place {
+    const Mapping* mapping = nullptr;
+    uint64_t offset = 0;  // in the file
+    Outcome outcome = Outcome::kUnread;
+    SymbolAnswer answer;  // for kKnown
+  };
+  // What is known of the code at some places of a process, asked for together. Waits
+  // for a reader, and longest for a file over which two of them lose their patience.
+  void Resolve(const MappedBy& process, std::vector<Place>* places);
+
+  // Has the large files of a process read in the background. Cheap for those that are
+  // known.
+  void Prepare(const MappedBy& process, const Maps& maps);
+
+  // A prepared file has been read: Resolve() would not wait for that.
+  bool Has(const MappedBy& process, const Mapping& mapping);
+
+  // Of processor time, by all readers.
+  uint64_t CpuNs() const;
+
+  // The reader of a process's files; starts it. nullptr where that is not possible.
+  SymbolReader* ReaderOf(const MappedBy& process);
+
+ private:
+  using Owner = std::pair<uid_t, gid_t>;
+  using Key = std::tuple<Owner, uint64_t, uint64_t, std::string>;
+  struct Module {
+    uint32_t number = 0;
+    uint32_t given_to = 0;  // generation of the reader that has the file; 0: none
+    uint32_t failures = 0;  // readers that died over it
+    bool no_file = false;
+  };
+
+  Module* Find(const MappedBy& process, const Mapping& mapping);
+  // Nothing more to ask about the place.
+  bool IsSettled(const MappedBy& process, SymbolReader* reader, Place* place,
+                 UniqueFd* file);
+  // Charges the death of a reader in the background to the file that it was at.
+  void Look(SymbolReader* reader);
+  void Charge(uint32_t number);
+
+  const absl::Duration patience_;
+  std::map<Key, Module> modules_;
+  std::map<uint32_t, Module*> by_number_;
+  std::map<Owner, std::unique_ptr<SymbolReader>> readers_;
 };
 
 }  // namespace lull::relay

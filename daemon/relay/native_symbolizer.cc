@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include <deque>
 #include <fstream>
 #include <sstream>
 
@@ -33,17 +34,40 @@ std::string BaseName(const std::string& path) {
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
+std::vector<lull::v1::Frame> FramesAt(const ModuleCache::Place& place) {
+  bool known = place.outcome == ModuleCache::Outcome::kKnown;
+  std::vector<NativeFrame> frames =
+      known ? place.answer.frames : std::vector<NativeFrame>();
+  if (frames.empty()) frames.emplace_back();
+  const std::string& path = place.mapping->path;
+  std::vector<lull::v1::Frame> result;
+  for (const NativeFrame& frame : frames) {
+    lull::v1::Frame& out = result.emplace_back();
+    out.set_function(
+        frame.function.empty()
+            ? CleanText(absl::StrFormat("%s+0x%x", BaseName(path),
+                                        known ? place.answer.address : place.offset))
+            : CleanText(frame.function, kMaxFunctionName));
+    out.set_file(CleanText(frame.file));
+    out.set_line(frame.line);
+    out.set_module(CleanText(path));
+  }
+  return result;
+}
+
 }  // namespace
 
 NativeSymbolizer::NativeSymbolizer(pid_t pid, std::string snapshot_path,
                                    ModuleCache* modules)
-    : pid_(pid), snapshot_path_(std::move(snapshot_path)), modules_(modules) {
+    : process_(MappedBy::Process(pid)),
+      snapshot_path_(std::move(snapshot_path)),
+      modules_(modules) {
   maps_ = Maps::Parse(ReadText(snapshot_path_));
 }
 
 void NativeSymbolizer::Refresh() {
   refreshed_ns_ = MonotonicNs();
-  Maps now = Maps::Parse(ReadText(absl::StrCat("/proc/", pid_, "/maps")));
+  Maps now = Maps::Parse(ReadText(absl::StrCat("/proc/", process_.pid, "/maps")));
   if (now.empty()) return;  // gone, or a zombie: the last snapshot stands
   maps_ = std::move(now);
   std::string fresh = snapshot_path_ + ".new";
@@ -54,12 +78,12 @@ void NativeSymbolizer::Refresh() {
 }
 
 void NativeSymbolizer::Prepare() {
-  std::istringstream sizes(ReadText(absl::StrCat("/proc/", pid_, "/statm")));
+  std::istringstream sizes(ReadText(absl::StrCat("/proc/", process_.pid, "/statm")));
   uint64_t pages = 0;
   if (!(sizes >> pages) || pages < prepared_pages_ + kGrownPages) return;
   prepared_pages_ = pages;
   Refresh();
-  modules_->Prepare(pid_, maps_);
+  modules_->Prepare(process_, maps_);
 }
 
 const Mapping* NativeSymbolizer::FindMapping(uint64_t address) {
@@ -71,42 +95,45 @@ const Mapping* NativeSymbolizer::FindMapping(uint64_t address) {
   return maps_.Find(address);
 }
 
-std::vector<lull::v1::Frame> NativeSymbolizer::Look(uint64_t address) {
-  std::vector<lull::v1::Frame> result;
-  const Mapping* mapping = FindMapping(address);
-  if (mapping == nullptr || mapping->path.empty()) {
-    result.emplace_back().set_function(absl::StrFormat("0x%x", address));
-    return result;
+void NativeSymbolizer::Expect(const uint64_t* return_addresses, size_t count) {
+  if (known_.size() > kMaxKnownAddresses) known_.clear();
+  std::vector<ModuleCache::Place> places;
+  std::vector<std::vector<lull::v1::Frame>*> results;
+  // A mapping that was found is gone when the mappings are read again.
+  std::deque<Mapping> mappings;
+  for (size_t i = 0; i < count; ++i) {
+    auto [entry, added] = known_.try_emplace(return_addresses[i]);
+    if (!added) continue;
+    // The call lies before the address that it returns to.
+    uint64_t address = return_addresses[i] - 1;
+    const Mapping* mapping = FindMapping(address);
+    if (mapping == nullptr || mapping->path.empty()) {
+      entry->second.emplace_back().set_function(absl::StrFormat("0x%x", address));
+      continue;
+    }
+    if (mappings.empty() || mappings.back().start != mapping->start) {
+      mappings.push_back(*mapping);
+    }
+    ModuleCache::Place& place = places.emplace_back();
+    place.mapping = &mappings.back();
+    place.offset = address - mapping->start + mapping->offset;
+    results.push_back(&entry->second);  // stays valid when others are added
   }
-  uint64_t offset = address - mapping->start + mapping->offset;
-  uint64_t virtual_address = offset;
-  std::vector<NativeFrame> frames;
-  std::shared_ptr<ElfModule> module = modules_->Get(pid_, *mapping);
-  if (module != nullptr && module->VirtualAddress(offset, &virtual_address)) {
-    module->Resolve(virtual_address, &frames);
+  if (places.empty()) return;
+  modules_->Resolve(process_, &places);
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (places[i].outcome == ModuleCache::Outcome::kUnread) {
+      unread_.insert(places[i].mapping->path);
+    }
+    *results[i] = FramesAt(places[i]);
   }
-  if (frames.empty()) frames.emplace_back();
-  for (const NativeFrame& frame : frames) {
-    lull::v1::Frame& out = result.emplace_back();
-    out.set_function(frame.function.empty()
-                         ? CleanText(absl::StrFormat("%s+0x%x", BaseName(mapping->path),
-                                                     virtual_address))
-                         : CleanText(frame.function, kMaxFunctionName));
-    out.set_file(CleanText(frame.file));
-    out.set_line(frame.line);
-    out.set_module(CleanText(mapping->path));
-  }
-  return result;
 }
 
 void NativeSymbolizer::Resolve(
     uint64_t return_address,
     google::protobuf::RepeatedPtrField<lull::v1::Frame>* frames) {
-  if (known_.size() > kMaxKnownAddresses) known_.clear();
-  auto [entry, added] = known_.try_emplace(return_address);
-  // The call lies before the address that it returns to.
-  if (added) entry->second = Look(return_address - 1);
-  for (const lull::v1::Frame& frame : entry->second) *frames->Add() = frame;
+  Expect(&return_address, 1);
+  for (const lull::v1::Frame& frame : known_[return_address]) *frames->Add() = frame;
 }
 
 }  // namespace lull::relay

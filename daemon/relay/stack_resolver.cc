@@ -33,6 +33,9 @@ std::optional<lull::v1::StackDef> ResolveStack(const SegmentReader& segment,
   definition.set_ref(ref);
   definition.set_native(stack->native);
   definition.set_truncated(stack->truncated);
+  if (stack->native && symbolizer != nullptr) {
+    symbolizer->Expect(&stack->addresses[0], stack->depth);
+  }
   for (uint32_t i = 0; i < stack->depth; ++i) {
     if (definition.frames_size() >= kMaxFrames) {
       definition.set_truncated(true);

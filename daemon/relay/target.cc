@@ -277,6 +277,8 @@ lull::v1::ProcessCounters Target::Counters() const {
   counters.set_no_memory(ended == abi::EndedBy::kNoMemory);
   counters.set_seccomp_filter(ended == abi::EndedBy::kFilter);
   counters.set_threads_unseen(threads_unseen_);
+  if (symbolizer_ != nullptr)
+    counters.set_modules_unread(symbolizer_->modules_unread());
   if (own_ring_.next > 0) {
     lull::v1::RingCounters* own = counters.add_rings();
     own->set_ring(kRelayRing);

@@ -365,7 +365,7 @@ bool Worker::FinishJob(uint64_t now_ns) {
   end.set_end_ns(exit_status_ ? job_ended_ns_ : now_ns);
   end.set_known(exit_status_ && *exit_status_ >= 0);
   end.set_exit_status(exit_status_.value_or(-1));
-  end.set_relay_cpu_ns(ProcessCpuNs());
+  end.set_relay_cpu_ns(ProcessCpuNs() + modules_.CpuNs());
   end.set_unrecorded_processes(unrecorded_ + unrecorded_here_ + UnrecordedAsOrphan());
   batch_.SetJobEnd(end);
   absl::Status status = spool_->Append(batch_.batch());

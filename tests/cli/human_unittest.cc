@@ -137,6 +137,16 @@ TEST(HumanReport, SaysWhyRingsRanOutWithoutProc) {
       "cannot see which threads are gone, so their rings were not given to others.");
 }
 
+TEST(HumanReport, SaysWhyFunctionsHaveNoNames) {
+  v1::Losses losses;
+  losses.set_events_committed(2'000);
+  losses.set_events_stored(2'000);
+  losses.set_modules_unread(1);
+  EXPECT_EQ(LossesLine(losses),
+            "Nothing lost: 2,000 events; functions without names, for reading the "
+            "symbols of their libraries failed: in 1 library.");
+}
+
 TEST(HumanReport, HasNoExitStatusOfAJobThatWasAttachedTo) {
   v1::ListJobsReply reply;
   v1::Job& job = *reply.add_jobs();

@@ -15,6 +15,7 @@
 #include "daemon/relay/maps.h"
 #include "daemon/relay/spool.h"
 #include "daemon/relay/spool_format.h"
+#include "daemon/relay/symbol_protocol.h"
 #include "daemon/relay/target.h"
 #include "tests/daemon/relay/fake_segment.h"
 
@@ -167,6 +168,17 @@ std::vector<std::string> SpoolSeeds() {
   return {file};
 }
 
+std::vector<std::string> SymbolAnswerSeeds() {
+  SymbolAnswer notice;
+  notice.module = 4;
+  SymbolAnswer answer;
+  answer.number = 1;
+  answer.is_elf = true;
+  answer.address = 0x401136;
+  answer.frames = {{"step(float*)", "steady.cu", 25}, {"main", "", 0}};
+  return {EncodeSymbolAnswer(notice), EncodeSymbolAnswer(answer)};
+}
+
 std::vector<std::string> MapsSeeds() {
   return {
       "00400000-00452000 r-xp 00002000 08:02 173521      /usr/bin/program\n"
@@ -309,12 +321,24 @@ void FuzzMaps(std::string_view input) {
   for (const Mapping& mapping : maps.mappings()) maps.Find(mapping.start);
 }
 
+void FuzzSymbolAnswer(std::string_view input) {
+  SymbolAnswer answer;
+  if (!DecodeSymbolAnswer(input, &answer)) return;
+  Require(answer.frames.size() <= kMaxSymbolFrames);
+  for (const NativeFrame& frame : answer.frames) {
+    Require(frame.line >= 0 && frame.function.size() <= kMaxSymbolText &&
+            frame.file.size() <= kMaxSymbolText);
+  }
+  Require(EncodeSymbolAnswer(answer) == input);
+}
+
 const std::vector<FuzzTarget>& FuzzTargets() {
   static const auto* targets = new std::vector<FuzzTarget>{
       {"Segment", FuzzSegment, SegmentSeeds, 20'000},
       {"LineTable", FuzzLineTable, LineTableSeeds, 100'000},
       {"SpoolFile", FuzzSpoolFile, SpoolSeeds, 500},
       {"Maps", FuzzMaps, MapsSeeds, 50'000},
+      {"SymbolAnswer", FuzzSymbolAnswer, SymbolAnswerSeeds, 100'000},
   };
   return *targets;
 }

@@ -33,6 +33,9 @@ void FuzzSpoolFile(std::string_view input);
 // /proc/PID/maps.
 void FuzzMaps(std::string_view input);
 
+// An answer of a symbol reader, which a hostile file may have taken over.
+void FuzzSymbolAnswer(std::string_view input);
+
 const std::vector<FuzzTarget>& FuzzTargets();
 
 }  // namespace lull::relay

@@ -4,11 +4,15 @@
 #include <string_view>
 
 #include "daemon/relay/keeper.h"
+#include "daemon/relay/symbol_reader_main.h"
 #include "daemon/relay/worker_main.h"
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::string_view(argv[1]) == lull::relay::kWorkerVerb) {
     return lull::relay::RelayWorkerMain();
+  }
+  if (argc > 1 && std::string_view(argv[1]) == lull::relay::kSymbolReaderVerb) {
+    return lull::relay::SymbolReaderMain(argc, argv);
   }
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

@@ -8,6 +8,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "daemon/base/runtime_directory.h"
 #include "daemon/relay/maps.h"
@@ -127,25 +128,31 @@ TEST_F(SymbolizerTest, ReadsTheSymbolsOfLargeLibrariesBeforeTheyAreNeeded) {
   Maps maps = OwnMaps();
   const Mapping* mapping = maps.Find(reinterpret_cast<uint64_t>(&lcong48));
   ASSERT_NE(mapping, nullptr);
-  ASSERT_FALSE(modules_.Has(*mapping));
+  MappedBy self = MappedBy::Process(getpid());
+  ASSERT_FALSE(modules_.Has(self, *mapping));
   symbolizer.Prepare();
-  for (int i = 0; i < 1000 && !modules_.Has(*mapping); ++i) usleep(10'000);
-  EXPECT_TRUE(modules_.Has(*mapping));
+  for (int i = 0; i < 1000 && !modules_.Has(self, *mapping); ++i) usleep(10'000);
+  EXPECT_TRUE(modules_.Has(self, *mapping));
 }
 
-TEST_F(SymbolizerTest, ReadsEachFileOnceWhoeverComesFirst) {
+TEST_F(SymbolizerTest, KnowsWhichMappingsAreFiles) {
   Maps maps = OwnMaps();
-  modules_.Prepare(getpid(), maps);
+  MappedBy self = MappedBy::Process(getpid());
+  modules_.Prepare(self, maps);
   for (const Mapping& mapping : maps.mappings()) {
-    std::shared_ptr<ElfModule> module = modules_.Get(getpid(), mapping);
-    EXPECT_EQ(module != nullptr, mapping.path.starts_with("/")) << mapping.path;
-    EXPECT_EQ(modules_.Get(getpid(), mapping), module);
+    std::vector<ModuleCache::Place> places(1);
+    places[0].mapping = &mapping;
+    places[0].offset = mapping.offset;
+    modules_.Resolve(self, &places);
+    EXPECT_EQ(places[0].outcome == ModuleCache::Outcome::kKnown,
+              mapping.path.starts_with("/"))
+        << mapping.path;
   }
 }
 
 TEST_F(SymbolizerTest, StopsWhileFilesWaitToBeRead) {
   ModuleCache short_lived;
-  short_lived.Prepare(getpid(), OwnMaps());
+  short_lived.Prepare(MappedBy::Process(getpid()), OwnMaps());
 }
 
 TEST_F(SymbolizerTest, GoesOnWithTheSnapshotOfAProcessThatIsGone) {

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Symbols of programs that another user wrote: who reads them, and what a program can do to
+those who want to know what its functions are called."""
+
+import json
+import os
+import shutil
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+
+import guest
+from guest import wait_until
+
+STEADY = os.path.join(os.environ["LULL_PUPPETS"], "steady_host13")
+SIM = os.environ["LULL_SIM"]
+NOBODY = 65534
+LONG = os.environ.get("LULL_LONG") == "1"
+
+
+def children(pid):
+    """(pid, arguments) of the processes that `pid` started and that live."""
+    for entry in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{entry}/stat") as file:
+                if int(file.read().rsplit(") ", 1)[1].split()[1]) != pid:
+                    continue
+            with open(f"/proc/{entry}/cmdline") as file:
+                yield int(entry), file.read().split("\0")[:-1]
+        except (OSError, ValueError, IndexError):
+            continue
+
+
+def readers(pid):
+    """The symbol readers of the relay that `pid` keeps."""
+    return [(reader, arguments) for worker, _ in children(pid)
+            for reader, arguments in children(worker) if arguments[1:2] == ["symbol-reader"]]
+
+
+def give_it_no_end_of_symbols(path):
+    """A program that runs as before, and whose symbol tables take days to read: each of 60 000
+    sections says that it is a table of 1.4 million symbols, all in the same zeros."""
+    zeros, sections = 24 * 1_400_000, 60_000
+    with open(path, "r+b") as file:
+        start = file.seek(0, os.SEEK_END) + 4095 & ~4095
+        file.truncate(start + zeros)
+        file.seek(start + zeros)
+        header = struct.pack("<IIQQQQIIQQ", 0, 2, 0, 0, start, zeros, 1, 0, 8, 24)
+        file.write(bytes(64) + header * (sections - 1))
+        file.seek(0x28)
+        file.write(struct.pack("<Q", start + zeros))  # e_shoff
+        file.seek(0x3a)
+        file.write(struct.pack("<HHH", 64, sections, 0))  # e_shentsize, e_shnum, e_shstrndx
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.host = guest.Host()
+        self.addCleanup(self.host.close)
+        folder = tempfile.TemporaryDirectory(prefix="lull-symbols-")
+        self.addCleanup(folder.cleanup)
+        os.chmod(folder.name, 0o755)
+        self.program = shutil.copy(STEADY, os.path.join(folder.name, "steady"))
+        self.libraries = shutil.copytree(SIM, os.path.join(folder.name, "lib"))
+        self.alive = os.path.join(folder.name, "alive")
+        with open(self.alive, "w"):
+            pass
+
+    def environment(self):
+        return {**self.host.environment, "LD_LIBRARY_PATH": self.libraries,
+                "LULL_SIM_CONFIG": "kernel_us=100"}
+
+    def start(self, command, **options):
+        process = subprocess.Popen(command, env=self.environment(), stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **options)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def syncs(self):
+        done = guest.execute([guest.LULL, "syncs", "--by", "stack", "--json"],
+                             self.host.environment)
+        self.assertEqual(done.status, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def functions(self):
+        return [frame["function"] for point in self.syncs()["sync_points"]
+                for frame in point["native_stack"]]
+
+
+class OfAnotherUser(Case):
+    @unittest.skipUnless(os.getuid() == 0, "needs root, to have rights to give up")
+    def test_are_read_with_that_users_rights(self):
+        job = self.start([self.program, self.alive], user=NOBODY, group=NOBODY, extra_groups=[])
+        attached = self.start([guest.LULL, "attach", str(job.pid), "--for", "20s", "--quiet"])
+        ((reader, arguments),) = wait_until(
+            lambda: attached.poll() is not None or readers(attached.pid))
+        self.assertEqual(arguments[1:], ["symbol-reader", str(NOBODY), str(NOBODY)])
+
+        def status():
+            with open(f"/proc/{reader}/status") as file:
+                return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+        wait_until(lambda: status()["NoNewPrivs"] == "1" and status()["CapEff"] == "0" * 16)
+        self.assertEqual(status()["Uid"].split(), [str(NOBODY)] * 4)
+        self.assertEqual(status()["Gid"].split(), [str(NOBODY)] * 4)
+        time.sleep(2)
+        os.remove(self.alive)
+        self.assertEqual(job.wait(timeout=60), 7)  # as always
+        self.assertEqual(attached.wait(timeout=60), 0, attached.stderr.read())
+        self.assertTrue(any("step(" in function for function in self.functions()),
+                        self.functions())
+        self.assertFalse(os.path.exists(f"/proc/{reader}"))
+
+
+@unittest.skipUnless(LONG, "in the slow tier: a reader is waited for twice, 10 s of its own time each")
+class WithoutEnd(Case):
+    def test_are_done_without_and_the_report_says_so(self):
+        give_it_no_end_of_symbols(self.program)
+        job = self.start([guest.LULL, "run", "--name", "endless", "--", self.program, self.alive])
+        wait_until(lambda: readers(job.pid))
+        time.sleep(2)
+        os.remove(self.alive)
+        _, said = job.communicate(timeout=180)
+        self.assertEqual(job.returncode, 7, said)  # as always
+        report = wait_until(lambda: self.delivered(), 120)
+        self.assertEqual(report["losses"]["modules_unread"], 1)
+        self.assertTrue(any(function.startswith("steady+0x") for function in self.functions()))
+        text = guest.execute([guest.LULL, "syncs"], self.host.environment).stdout
+        self.assertIn("functions without names, for reading the symbols of their libraries "
+                      "failed: in 1 library", text)
+
+    def delivered(self):
+        report = self.syncs()
+        losses = report["losses"]
+        accounted = losses["events_stored"] + losses["events_lost"]  # rings ran full meanwhile
+        return report if report["job"]["ended"] and losses["events_committed"] <= accounted \
+            else None
+
+
+if __name__ == "__main__":
+    unittest.main()
