@@ -37,10 +37,9 @@ std::optional<uint32_t> InnerNumber(const std::string& status_path) {
   return std::nullopt;
 }
 
-}  // namespace
-
-std::optional<absl::flat_hash_set<uint32_t>> LiveThreads(pid_t pid, bool own_names) {
-  std::string folder = absl::StrCat("/proc/", pid, "/task");
+// Those of the threads that are listed.
+std::optional<absl::flat_hash_set<uint32_t>> Listed(const std::string& folder,
+                                                    bool own_names) {
   std::error_code error;
   absl::flat_hash_set<uint32_t> threads;
   std::filesystem::directory_iterator entry(folder, error);
@@ -60,6 +59,31 @@ std::optional<absl::flat_hash_set<uint32_t>> LiveThreads(pid_t pid, bool own_nam
   }
   if (error || threads.empty()) return std::nullopt;
   return threads;
+}
+
+bool IsThere(const std::string& folder, uint32_t thread) {
+  return access(absl::StrCat(folder, "/", thread).c_str(), F_OK) == 0;
+}
+
+}  // namespace
+
+std::optional<absl::flat_hash_set<uint32_t>> LiveThreads(
+    pid_t pid, bool own_names, absl::flat_hash_set<uint32_t> asked) {
+  constexpr int kListings = 3;
+  std::string folder = absl::StrCat("/proc/", pid, "/task");
+  absl::flat_hash_set<uint32_t> alive;
+  for (int i = 0; i < (own_names ? kListings : 1) && !asked.empty(); ++i) {
+    auto listed = Listed(folder, own_names);
+    if (!listed) return std::nullopt;
+    absl::erase_if(asked, [&](uint32_t thread) {
+      return listed->contains(thread) && alive.insert(thread).second;
+    });
+  }
+  if (own_names) return alive;
+  for (uint32_t thread : asked) {
+    if (IsThere(folder, thread)) alive.insert(thread);
+  }
+  return alive;
 }
 
 }  // namespace lull::relay

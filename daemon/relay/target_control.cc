@@ -1,8 +1,10 @@
 // What the relay tells a target, and what it looks at on its behalf.
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/logging.h"
@@ -118,12 +120,16 @@ void Target::FindGoneThreads() {
   // that is gone.
   std::vector<abi::OwnerWord> owners(rings_.size());
   absl::flat_hash_map<uint32_t, uint32_t> last_taking;  // of a thread id
+  absl::flat_hash_set<uint32_t> asked;
   for (uint32_t i = 0; i < rings_.size(); ++i) {
     owners[i] = segment_.Owner(i);
+    if (owners[i] == abi::kFreeRing) continue;
+    asked.insert(abi::tid_of(owners[i]));
     uint32_t& last = last_taking[abi::tid_of(owners[i])];
     last = std::max(last, abi::taking_of(owners[i]));
   }
-  auto threads = LiveThreads(pid(), segment_.header().pid != info_.pid());
+  auto threads =
+      LiveThreads(pid(), segment_.header().pid != info_.pid(), std::move(asked));
   threads_unseen_ = !threads.has_value();
   if (!threads) return;
   takings_seen_ = takings;
