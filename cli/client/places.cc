@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pwd.h>
 #include <stdlib.h>
+#include <sys/statvfs.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -15,6 +16,14 @@ namespace {
 
 constexpr char kChooseAnother[] =
     "; set LULL_RUNTIME_DIR to a directory of yours, and see `lull doctor`";
+
+constexpr uint64_t kLeastSpoolBytes = 8u << 20;
+
+bool HasRoomForASpool(const std::string& path) {
+  struct statvfs info = {};
+  return statvfs(path.c_str(), &info) != 0 ||
+         uint64_t{info.f_bavail} * info.f_frsize >= kLeastSpoolBytes;
+}
 
 std::string HomeDirectory() {
   const char* home = getenv("HOME");
@@ -75,12 +84,16 @@ std::string RelaySocketPath(absl::string_view runtime, absl::string_view job_id)
   return absl::StrCat(runtime, "/relay-", job_id.substr(0, 16), ".sock");
 }
 
-std::string PrivateSpools(absl::string_view runtime) {
-  return absl::StrCat(runtime, "/spool");
+std::vector<std::string> SpoolPlaces(absl::string_view runtime, bool is_private) {
+  const char* name = is_private ? "/spool" : "/spool-remote";
+  return {absl::StrCat(DataDirectory(), name), absl::StrCat(runtime, name)};
 }
 
-std::string RemoteSpools(absl::string_view runtime) {
-  return absl::StrCat(runtime, "/spool-remote");
+std::string SpoolDirectory(absl::string_view runtime, bool is_private,
+                           absl::string_view job_id) {
+  std::vector<std::string> places = SpoolPlaces(runtime, is_private);
+  bool in_data = PrepareDataDirectory().ok() && HasRoomForASpool(DataDirectory());
+  return absl::StrCat(in_data ? places.front() : places.back(), "/", job_id);
 }
 
 }  // namespace lull

@@ -1,8 +1,9 @@
-// The files of one user: sockets and spools in the runtime directory, the store
-// in the data directory.
+// The files of one user: sockets in the runtime directory, spools and the store in the
+// data directory.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -23,9 +24,15 @@ absl::Status PrepareDataDirectory();
 // Inside the runtime directory.
 std::string CollectorSocketPath(absl::string_view runtime);
 std::string RelaySocketPath(absl::string_view runtime, absl::string_view job_id);
-// Spools of jobs that report to the private collector, and of the others. A spool
-// that could not be delivered stays there, one directory per job.
-std::string PrivateSpools(absl::string_view runtime);
-std::string RemoteSpools(absl::string_view runtime);
+
+// Where the spool of a new job goes, one directory per job: in the data directory,
+// because the runtime directory goes with the last login of its user and a job may
+// stay; in the runtime directory where the data directory cannot be used or its disk is
+// full. `is_private`: the job reports to the private collector. Makes nothing but the
+// data directory.
+std::string SpoolDirectory(absl::string_view runtime, bool is_private,
+                           absl::string_view job_id);
+// All places of such spools. One that could not be delivered stays there.
+std::vector<std::string> SpoolPlaces(absl::string_view runtime, bool is_private);
 
 }  // namespace lull

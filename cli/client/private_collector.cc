@@ -21,6 +21,8 @@
 #include "cli/client/environment.h"
 #include "cli/client/install.h"
 #include "cli/client/places.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/runtime_directory.h"
 #include "daemon/base/status.h"
 #include "daemon/base/unique_fd.h"
 
@@ -30,6 +32,10 @@ namespace {
 constexpr absl::Duration kPollInterval = absl::Milliseconds(10);
 // One that is about to end of idleness still holds the store for a moment.
 constexpr int kAttempts = 3;
+// One whose socket was removed holds it, too, and makes the socket anew if it can take
+// its lock between two attempts.
+constexpr int kAttemptsInUse = 10;
+constexpr char kInUse[] = "another lulld";  // as it says then
 constexpr absl::Duration kBetweenAttempts = absl::Milliseconds(300);
 constexpr off_t kMaxLogBytes = 1 << 20;
 constexpr size_t kMaxShownLog = 2000;
@@ -40,7 +46,7 @@ absl::StatusOr<UniqueFd> Lock(const std::string& path, absl::Time deadline) {
   if (!fd) return ErrnoStatus(errno, absl::StrCat("cannot open ", path));
   while (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) return ErrnoStatus(errno, path);
-    if (absl::Now() > deadline) {
+    if (SteadyNow() > deadline) {
       return absl::DeadlineExceededError(
           absl::StrCat("another lull holds ", path, " and does not finish"));
     }
@@ -118,7 +124,7 @@ absl::Status Start(absl::string_view runtime, const std::string& socket,
           "the collector ", program, " ended at its start",
           said.empty() ? "" : ", saying:\n", said, "\n(log: ", log_path, ")"));
     }
-    if (absl::Now() > deadline) {
+    if (SteadyNow() > deadline) {
       return absl::DeadlineExceededError(
           absl::StrCat("the collector ", program, " (pid ", pid,
                        ") does not listen on ", socket, "; its log: ", log_path));
@@ -143,15 +149,18 @@ bool AcceptsConnections(const std::string& path) {
 absl::Status EnsurePrivateCollector(absl::string_view runtime, absl::Duration timeout) {
   std::string socket = CollectorSocketPath(runtime);
   if (AcceptsConnections(socket)) return absl::OkStatus();
-  absl::Time deadline = absl::Now() + timeout;
+  absl::Time deadline = SteadyNow() + timeout;
+  LULL_RETURN_IF_ERROR(MakePrivateDirectory(std::string(runtime)));
   LULL_ASSIGN_OR_RETURN(UniqueFd lock,
                         Lock(absl::StrCat(runtime, "/collector.lock"), deadline));
   absl::Status started;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+  int attempts = kAttempts;
+  for (int attempt = 0; attempt < attempts; ++attempt) {
     if (attempt > 0) absl::SleepFor(kBetweenAttempts);
     if (AcceptsConnections(socket)) return absl::OkStatus();
     started = Start(runtime, socket, deadline);
     if (!absl::IsUnavailable(started)) break;
+    if (absl::StrContains(started.message(), kInUse)) attempts = kAttemptsInUse;
   }
   return started;
 }

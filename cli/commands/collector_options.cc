@@ -61,7 +61,9 @@ absl::StatusOr<std::unique_ptr<CollectorClient>> Connect(const CollectorFlags& f
     LULL_ASSIGN_OR_RETURN(std::string runtime, PrepareRuntimeDirectory());
     LULL_ASSIGN_OR_RETURN(address, ResolveCollector(flags, runtime));
     LULL_RETURN_IF_ERROR(EnsureAnswers(address, runtime));
-    DeliverLeftovers(address, PrivateSpools(runtime));
+    for (const std::string& place : SpoolPlaces(runtime, /*is_private=*/true)) {
+      DeliverLeftovers(address, place);
+    }
   }
   return CollectorClient::Create(address);
 }

@@ -13,13 +13,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "absl/time/clock.h"
 #include "cli/client/places.h"
 #include "cli/client/private_collector.h"
 #include "cli/commands/collector_options.h"
 #include "cli/commands/gpu_options.h"
 #include "cli/commands/verbs.h"
 #include "cli/job/job_info.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/status.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/relay/deliver.h"
@@ -79,15 +79,15 @@ absl::StatusOr<UniqueFd> TakeStopSignals() {
 
 // Until told to stop, or until no process has been left for a while.
 void ServeTargets(relay::Keeper& keeper, int stop) {
-  absl::Time idle_since = absl::Now();
+  absl::Time idle_since = SteadyNow();
   for (;;) {
     pollfd wait[] = {{stop, POLLIN, 0}, {keeper.fd(), POLLIN, 0}};
     poll(wait, 2, 1000);
     if ((wait[0].revents & POLLIN) != 0) return;
     keeper.Poll();
     relay::RelayStatus status = keeper.status();
-    if (status.live_targets > 0) idle_since = absl::Now();
-    if (absl::Now() - idle_since > (status.targets == 0 ? kFirstTarget : kNoTarget))
+    if (status.live_targets > 0) idle_since = SteadyNow();
+    if (SteadyNow() - idle_since > (status.targets == 0 ? kFirstTarget : kNoTarget))
       return;
   }
 }
@@ -103,9 +103,7 @@ absl::Status Relay(const RelayVerbOptions& options) {
   relay.job = MakeJobInfo(options.name, command, relay.overhead_budget_percent);
   relay.gpu = gpu;
   relay.socket_path = options.socket;
-  relay.spool_directory = absl::StrCat(
-      collector.is_private ? PrivateSpools(runtime) : RemoteSpools(runtime), "/",
-      relay.job.id());
+  relay.spool_directory = SpoolDirectory(runtime, collector.is_private, relay.job.id());
   relay.collector_address = collector.target;
   LULL_ASSIGN_OR_RETURN(relay.token, WriteToken(collector));
   relay.tls_ca_file = collector.tls_ca;
@@ -145,7 +143,8 @@ void AddRelay(CLI::App& app, int* exit_code) {
       "ends "
       "once\nno process of the job is left.\n\nExamples:\n"
       "  lull relay --socket /tmp/lull-1000/relay.sock\n"
-      "  lull relay --deliver /tmp/lull-1000/spool-remote/JOB --collector host:4317");
+      "  lull relay --deliver ~/.local/share/lull/spool-remote/JOB --collector "
+      "host:4317");
   verb->add_option("--socket", options->socket,
                    "where the processes of the job say hello")
       ->type_name("PATH");

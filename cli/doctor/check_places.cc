@@ -48,8 +48,7 @@ Check Space(const char* name, const std::string& path) {
 }  // namespace
 
 std::vector<Check> CheckPlaces() {
-  return {RuntimePlace(), DataPlace(), Space("spool space", RuntimeDirectory()),
-          Space("store space", DataDirectory())};
+  return {RuntimePlace(), DataPlace(), Space("space", DataDirectory())};
 }
 
 }  // namespace lull

@@ -41,9 +41,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Plan(const char* verb,
   relay.job = MakeJobInfo(options.name, command, options.overhead_budget_percent);
   relay.socket_path = RelaySocketPath(session->runtime_, relay.job.id());
   relay.spool_directory =
-      absl::StrCat(collector.is_private ? PrivateSpools(session->runtime_)
-                                        : RemoteSpools(session->runtime_),
-                   "/", relay.job.id());
+      SpoolDirectory(session->runtime_, collector.is_private, relay.job.id());
   relay.collector_address = collector.target;
   LULL_ASSIGN_OR_RETURN(relay.token, WriteToken(collector));
   relay.tls_ca_file = collector.tls_ca;
@@ -88,12 +86,13 @@ std::string Session::HowToDeliver() const {
   if (collector_.is_private) {
     return "the relay goes on trying for a minute, then the next `lull report` does";
   }
-  return absl::StrCat("the relay goes on trying for a minute; after that deliver it "
-                      "with: lull relay --deliver ",
-                      relay_.spool_directory, " --collector ", collector_.target,
-                      collector_.token_file.empty()
-                          ? ""
-                          : absl::StrCat(" --token-file ", collector_.token_file));
+  return absl::StrCat(
+      "the relay goes on trying for a minute; after that deliver it "
+      "with: lull relay --deliver ",
+      relay_.spool_directory, " --collector ", collector_.target,
+      collector_.token_file.empty()
+          ? ""
+          : absl::StrCat(" --token-file ", collector_.token_file));
 }
 
 void Session::Summarize() {

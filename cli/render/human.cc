@@ -208,7 +208,8 @@ std::string JobsText(const v1::ListJobsReply& reply) {
                {"name", kLeft},
                {"command", kLeft}});
   for (const v1::Job& job : reply.jobs()) {
-    std::string exit = job.asleep()               ? "asleep"
+    std::string exit = job.end_unseen()           ? "unseen"
+                       : job.asleep()             ? "asleep"
                        : !job.ended()             ? RunningWord(job)
                        : job.attached()           ? "attached"
                        : !job.exit_status_known() ? "unknown"
@@ -263,8 +264,8 @@ std::string ReportText(const v1::ReportReply& reply, v1::GroupBy group_by) {
                   "\n", GcHeadline(reply.gc()), GcTable(reply.gc(), group_by), "\n",
                   AllocationsHeadline(reply.allocations()),
                   AllocationsTable(reply.allocations(), group_by), "\nProcesses\n",
-                  ProcessesTable(reply), "\n", LossesLine(reply.losses()), "\n",
-                  OverheadLine(reply.overhead()), "\n");
+                  ProcessesTable(reply), "\n", LossesLine(reply.job(), reply.losses()),
+                  "\n", OverheadLine(reply.overhead()), "\n");
   return text;
 }
 

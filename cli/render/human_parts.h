@@ -39,8 +39,8 @@ template <typename Reply>
 std::string Answer(const Reply& reply, const std::string& headline,
                    const std::string& table) {
   return absl::StrCat(JobLine(reply.job()), "\n\n", headline, table, "\n",
-                      LossesLine(reply.losses()), "\n", OverheadLine(reply.overhead()),
-                      "\n");
+                      LossesLine(reply.job(), reply.losses()), "\n",
+                      OverheadLine(reply.overhead()), "\n");
 }
 
 }  // namespace lull

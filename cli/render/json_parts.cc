@@ -36,6 +36,11 @@ Json JobJson(const v1::Job& job) {
       {"armed", job.ended() ? Json(nullptr) : Json(!job.asleep())},
       {"recorded", RecordedJson(job)},
       {"recorded_ms", Ms(RecordedNs(job))},
+      {"end_seen", job.ended() && !job.end_unseen()},
+      {"complete_until_ms",
+       Ms(job.end_unseen() ? job.complete_until_ns() : job.duration_ns())},
+      {"batches_set_aside", job.batches_set_aside()},
+      {"unreachable_ms", Ms(job.unreachable_ns())},
   };
   if (job.exit_status_known()) json["exit_status"] = job.exit_status();
   return json;

@@ -26,7 +26,9 @@ std::string JobLine(const v1::Job& job) {
   }
   absl::StrAppend(&line, ": ", Shortened(job.command(), 60), ", ",
                   FormatDuration(job.duration_ns()));
-  if (!job.ended()) {
+  if (job.end_unseen()) {
+    absl::StrAppend(&line, ", end not seen");
+  } else if (!job.ended()) {
     absl::StrAppend(&line, job.asleep()     ? ", asleep"
                            : job.attached() ? ", still watched"
                                             : ", still running");
@@ -43,7 +45,7 @@ std::string JobLine(const v1::Job& job) {
   return line;
 }
 
-std::string LossesLine(const v1::Losses& losses) {
+std::string LossesLine(const v1::Job& job, const v1::Losses& losses) {
   std::vector<std::string> parts;
   if (losses.events_lost() > 0) {
     uint64_t all =
@@ -64,11 +66,31 @@ std::string LossesLine(const v1::Losses& losses) {
                                  " events"));
   } else {
     bool complete = losses.corrupt_segments() == 0 &&
-                    losses.processes_without_memory() == 0 &&
+                    losses.processes_without_memory() == 0 && !job.end_unseen() &&
+                    job.batches_set_aside() == 0 && job.unreachable_ns() == 0 &&
                     losses.unrecorded_processes() == 0 && losses.reentered() == 0 &&
                     losses.processes_with_seccomp_filter() == 0;
-    parts.push_back(absl::StrCat(complete ? "Nothing lost: " : "Stored: ",
+    parts.push_back(absl::StrCat(!complete     ? "Stored: "
+                                 : job.ended() ? "Nothing lost: "
+                                               : "Nothing lost so far: ",
                                  FormatCount(losses.events_stored()), " events"));
+  }
+  if (job.end_unseen()) {
+    parts.push_back(absl::StrCat("the end of the job was not seen: complete until ",
+                                 FormatDuration(job.complete_until_ns()),
+                                 " after its start"));
+  }
+  if (job.batches_set_aside() > 0) {
+    parts.push_back(absl::StrCat(
+        FormatCount(job.batches_set_aside()),
+        job.batches_set_aside() == 1 ? " batch was" : " batches were",
+        " refused by the collector; kept on the job's host, in the folder `refused` "
+        "beside the spools"));
+  }
+  if (job.unreachable_ns() > 0) {
+    parts.push_back(absl::StrCat(
+        "for ", FormatDuration(job.unreachable_ns()),
+        " no new process could be recorded, because the runtime folder was gone"));
   }
   if (losses.reentered() > 0) {
     parts.push_back(absl::StrCat(

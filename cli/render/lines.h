@@ -13,7 +13,7 @@ namespace lull {
 std::string JobLine(const v1::Job& job);
 
 // Whether the answer is complete, and if not, what is missing and why.
-std::string LossesLine(const v1::Losses& losses);
+std::string LossesLine(const v1::Job& job, const v1::Losses& losses);
 
 // What measuring cost the job, against its budget.
 std::string OverheadLine(const v1::Overhead& overhead);

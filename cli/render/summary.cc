@@ -175,7 +175,7 @@ class Summary {
 
   std::string Losses() const {
     const v1::Losses& losses = reply_.losses();
-    std::string line = LossesLine(losses);
+    std::string line = LossesLine(reply_.job(), losses);
     return losses.events_lost() > 0 || losses.corrupt_segments() > 0 ? Warning(line)
                                                                      : line;
   }

@@ -16,6 +16,10 @@ uint64_t Read(clockid_t clock) {
 
 uint64_t MonotonicNs() { return Read(CLOCK_MONOTONIC); }
 uint64_t RealtimeNs() { return Read(CLOCK_REALTIME); }
+uint64_t BoottimeNs() { return Read(CLOCK_BOOTTIME); }
 uint64_t ProcessCpuNs() { return Read(CLOCK_PROCESS_CPUTIME_ID); }
+absl::Time SteadyNow() {
+  return absl::FromUnixNanos(static_cast<int64_t>(MonotonicNs()));
+}
 
 }  // namespace lull

@@ -2,13 +2,19 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace lull {
 
-// The limit of every string on the wire, see proto/events.proto.
+// Limits of the wire, see proto/events.proto: what a relay sends keeps to them, and a
+// collector takes nothing beyond them. Of every string, in bytes:
 inline constexpr size_t kMaxWireString = 4096;
+// Of times, positions and totals.
+inline constexpr uint64_t kMaxWireTotal = INT64_MAX;
+// Of the ordinals of a process's GPUs; the driver's own limit is 64.
+inline constexpr uint32_t kMaxWireDevices = 1024;
 
 // Valid UTF-8 of at most `limit` bytes: bytes that are not UTF-8 become U+FFFD,
 // and the cut falls between two characters.

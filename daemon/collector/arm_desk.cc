@@ -65,6 +65,12 @@ void ArmDesk::Left(const std::string& job, const CommandListener* relay) {
   changed_.notify_all();
 }
 
+bool ArmDesk::HasRelay(const std::string& job) {
+  std::lock_guard lock(mutex_);
+  const Desk* desk = Find(job);
+  return desk != nullptr && desk->relay_id != nullptr;
+}
+
 void ArmDesk::JobEnded(const std::string& job) {
   std::lock_guard lock(mutex_);
   desks_.erase(job);

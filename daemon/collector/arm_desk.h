@@ -46,6 +46,7 @@ class ArmDesk {
                 const lull::v1::ArmState& state);
   void Left(const std::string& job, const CommandListener* relay);
   void JobEnded(const std::string& job);
+  bool HasRelay(const std::string& job);
 
   // Numbers the command, sends it and waits for the relay's word. FAILED_PRECONDITION:
   // the relay is not connected, takes no commands, or refuses this one; the job ended

@@ -49,18 +49,26 @@ struct Collector::Parts {
         std::function<void()> request_shutdown)
       : store(std::move(opened)),
         gate(config.tokens, !config.listen.is_unix()),
-        committer(*store, config.committer),
+        committer(*store, WithDesk(config.committer)),
         ingest(gate, committer, desk),
         control(gate, committer, *store, desk, config.database,
                 std::move(request_shutdown)),
-        query(*store, [this](const grpc::ServerContextBase& c) {
-          return gate.Check(c, Right::kRead);
-        }) {}
+        query(
+            *store,
+            [this](const grpc::ServerContextBase& c) {
+              return gate.Check(c, Right::kRead);
+            },
+            [this](const std::string& job) { return desk.HasRelay(job); }) {}
+
+  CommitterOptions WithDesk(CommitterOptions options) {
+    options.has_relay = [this](const std::string& job) { return desk.HasRelay(job); };
+    return options;
+  }
 
   std::unique_ptr<storage::Store> store;
   Gate gate;
-  Committer committer;
   ArmDesk desk;
+  Committer committer;
   IngestService ingest;
   ControlService control;
   query::QueryService query;
@@ -122,6 +130,11 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(CollectorConfig conf
 }
 
 Collector::~Collector() { Stop(); }
+
+bool Collector::shutdown_requested() const {
+  return shutdown_requested_.load() ||
+         (parts_->listener != nullptr && parts_->listener->superseded());
+}
 
 absl::Duration Collector::IdleTime() const { return parts_->gate.IdleTime(); }
 

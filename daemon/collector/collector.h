@@ -34,7 +34,8 @@ class Collector {
   // "unix:/path" or "host:port" with the port that it got (for port 0).
   const std::string& address() const { return address_; }
 
-  bool shutdown_requested() const { return shutdown_requested_.load(); }
+  // Somebody asked for it, or nobody can reach us any more (UnixListener::superseded).
+  bool shutdown_requested() const;
   absl::Duration IdleTime() const;
 
   // No new calls; streams are cut, what they sent is committed.

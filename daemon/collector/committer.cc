@@ -21,18 +21,30 @@ bool EndsJob(const lull::v1::IngestRequest& request) {
   return request.batch().has_job_end();
 }
 
-// What the store says is our trouble, not the peer's: let it try again later.
+// What the store says is our trouble, not the peer's: let it keep what it has, and try
+// again later.
 absl::Status AsRefusal(const absl::Status& status) {
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the collector cannot store: ", status.message()));
+  return absl::UnavailableError(
+      absl::StrCat("the collector cannot store now: ", status.message()));
+}
+
+StoreClock ClockOf(storage::StoreReader& reader) {
+  auto last = reader.Clock();
+  uint64_t newest = 0;
+  auto jobs = reader.Jobs(0);
+  if (jobs.ok()) {
+    for (const storage::JobRow& job : *jobs) newest = std::max(newest, job.touched_ns);
+  }
+  return StoreClock(last.ok() ? *last : storage::ClockRow(), newest, HostClocks::Now());
 }
 
 }  // namespace
 
 Committer::Committer(storage::Store& store, CommitterOptions options)
     : store_(store),
-      options_(options),
-      retention_(store.writer(), options.retention),
+      options_(std::move(options)),
+      retention_(store.writer(), options_.retention),
+      clock_(ClockOf(store.writer().reader())),
       thread_([this] { Run(); }) {}
 
 Committer::~Committer() { Stop(); }
@@ -42,7 +54,7 @@ bool Committer::Submit(std::shared_ptr<CommitListener> stream, const std::string
   std::lock_guard lock(mutex_);
   if (stopping_) return false;
   queued_bytes_ += bytes;
-  queue_.push_back({stream, job, std::move(request), bytes});
+  queue_.push_back({stream, job, std::move(request), bytes, {}});
   arrived_.notify_one();
   if (queued_bytes_ < options_.max_queue_bytes) return true;
   waiting_.push_back(std::move(stream));
@@ -96,14 +108,20 @@ void Committer::Run() {
     }
     Unload();
     absl::StatusOr<bool> more = retention_.Step(
-        absl::Now(), [this](const std::string& uuid) { return jobs_.contains(uuid); });
+        absl::FromUnixNanos(static_cast<int64_t>(clock_.Advance(HostClocks::Now()))),
+        [this](const std::string& uuid) { return InUse(uuid); });
     if (!more.ok()) LogError(absl::StrCat("retention: ", more.status().ToString()));
     busy = more.ok() && *more;
   }
 }
 
+bool Committer::InUse(const std::string& job) const {
+  return jobs_.contains(job) ||
+         (options_.has_relay != nullptr && options_.has_relay(job));
+}
+
 void Committer::CommitGroup(std::vector<Item> items) {
-  absl::Time deadline = absl::Now() + options_.interval;
+  absl::Time deadline = SteadyNow() + options_.interval;
   std::vector<Item> good;
   size_t bytes = 0;
   bool hurry = false;
@@ -122,7 +140,7 @@ void Committer::CommitGroup(std::vector<Item> items) {
       item.request.mutable_batch()->set_sequence(sequence);
       good.push_back(std::move(item));
     }
-    absl::Duration left = deadline - absl::Now();
+    absl::Duration left = deadline - SteadyNow();
     if (hurry || bytes >= options_.max_commit_bytes || left <= absl::ZeroDuration())
       break;
     items = Take(left);
@@ -132,7 +150,7 @@ void Committer::CommitGroup(std::vector<Item> items) {
   Tell(good, FlushAll());
 }
 
-absl::Status Committer::Apply(const Item& item) {
+absl::Status Committer::Apply(Item& item) {
   auto it = jobs_.find(item.job);
   if (item.request.has_hello()) {
     if (it == jobs_.end()) {
@@ -146,22 +164,25 @@ absl::Status Committer::Apply(const Item& item) {
     // The job was unloaded, after an error or for want of news: only a Hello says
     // enough to load it. UNAVAILABLE makes the relay connect again.
     if (it == jobs_.end()) return absl::UnavailableError("connect again");
-    LULL_RETURN_IF_ERROR(it->second.state->Apply(item.request.batch()));
+    item.rejected = it->second.state->Apply(item.request.batch());
   }
   it->second.dirty = true;
-  it->second.last_used = absl::Now();
+  it->second.last_used = SteadyNow();
   return absl::OkStatus();
 }
 
 absl::Status Committer::FlushAll() {
   storage::StoreWriter& writer = store_.writer();
+  const uint64_t now_ns = clock_.Advance(HostClocks::Now());
   absl::Status status = writer.Begin();
   for (auto& [uuid, job] : jobs_) {
     if (!status.ok()) break;
-    if (job.dirty) status = job.state->Flush(writer, RealtimeNs());
+    if (job.dirty) status = job.state->Flush(writer, now_ns);
   }
+  if (status.ok()) status = writer.PutClock(clock_.row());
   if (status.ok()) status = writer.Commit();
   if (status.ok()) {
+    retention_.HasRoom();
     uint64_t stored = 0;
     for (auto& [uuid, job] : jobs_) {
       job.dirty = false;
@@ -174,6 +195,7 @@ absl::Status Committer::FlushAll() {
   }
   writer.Rollback();
   LogError(absl::StrCat("commit: ", status.ToString()));
+  if (absl::IsResourceExhausted(status)) retention_.NeedRoom();
   // Memory is ahead of the store now.
   absl::erase_if(jobs_, [](const auto& entry) { return entry.second.dirty; });
   return AsRefusal(status);
@@ -184,18 +206,19 @@ void Committer::Fail(CommitListener& stream, const absl::Status& status) {
   stream.Failed(status);
 }
 
-void Committer::Tell(const std::vector<Item>& items, const absl::Status& status) {
-  for (const Item& item : items) {
+void Committer::Tell(std::vector<Item>& items, const absl::Status& status) {
+  for (Item& item : items) {
     if (!status.ok()) {
       Fail(*item.stream, status);
     } else if (item.request.batch().sequence() != 0) {
+      if (!item.rejected.empty()) item.stream->Rejected(std::move(item.rejected));
       item.stream->Committed(item.request.batch().sequence());
     }
   }
 }
 
 void Committer::Unload() {
-  absl::Time now = absl::Now();
+  absl::Time now = SteadyNow();
   absl::erase_if(jobs_, [&](const auto& entry) {
     const LoadedJob& job = entry.second;
     return job.state->ended() || now - job.last_used > kUnloadAfter;

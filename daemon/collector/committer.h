@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -20,6 +21,7 @@
 #include "absl/time/time.h"
 #include "daemon/collector/job_state.h"
 #include "daemon/collector/retention.h"
+#include "daemon/collector/store_clock.h"
 #include "daemon/storage/store.h"
 #include "ingest.pb.h"
 
@@ -30,6 +32,8 @@ namespace lull::collector {
 class CommitListener {
  public:
   virtual ~CommitListener() = default;
+  // Called before Committed() of the same batch: what was not taken of it.
+  virtual void Rejected(std::vector<lull::v1::RejectedRun> runs) = 0;
   virtual void Committed(uint64_t sequence) = 0;        // all up to here is durable
   virtual void Failed(const absl::Status& status) = 0;  // no more of this stream
   virtual void MayContinue() = 0;  // after Submit said that the queue is full
@@ -46,6 +50,9 @@ struct CommitterOptions {
   size_t max_queue_bytes = 64 << 20;   // of requests, as they were on the wire
   size_t max_commit_bytes = 16 << 20;  // a larger group is committed at once
   RetentionLimits retention;
+  // Whether a relay reports of the job now, be it that the job sleeps: it is not
+  // deleted. Thread-safe; none: nobody knows.
+  std::function<bool(const std::string& job)> has_relay;
 };
 
 class Committer {
@@ -71,6 +78,7 @@ class Committer {
     std::string job;
     lull::v1::IngestRequest request;
     size_t bytes = 0;
+    std::vector<lull::v1::RejectedRun> rejected;
   };
   struct LoadedJob {
     std::unique_ptr<JobState> state;
@@ -82,15 +90,17 @@ class Committer {
   void Run();
   std::vector<Item> Take(absl::Duration patience);
   void CommitGroup(std::vector<Item> first);
-  absl::Status Apply(const Item& item);
+  absl::Status Apply(Item& item);
   absl::Status FlushAll();
-  void Tell(const std::vector<Item>& items, const absl::Status& status);
+  bool InUse(const std::string& job) const;
+  void Tell(std::vector<Item>& items, const absl::Status& status);
   static void Fail(CommitListener& stream, const absl::Status& status);
   void Unload();
 
   storage::Store& store_;
   const CommitterOptions options_;
   Retention retention_;
+  StoreClock clock_;
   absl::flat_hash_map<std::string, LoadedJob> jobs_;  // of the thread alone
 
   // std::mutex and not absl's: TSan sees through it.

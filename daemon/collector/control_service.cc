@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/status.h"
 #include "daemon/collector/validate.h"
 #include "daemon/query/grpc_status.h"
@@ -26,11 +27,11 @@ constexpr absl::Duration kStoredPoll = absl::Milliseconds(10);
 // asks next should see it; one that takes longer is waited for no more.
 absl::Status AwaitStored(storage::StoreReader& reader, const storage::JobRow& job,
                          bool armed) {
-  absl::Time give_up = absl::Now() + kStoredAfter;
+  absl::Time give_up = SteadyNow() + kStoredAfter;
   while (true) {
     LULL_ASSIGN_OR_RETURN(auto stretches, reader.Stretches(job.id));
     bool stored = stretches.empty() ? !job.dormant : stretches.back().end_ns == 0;
-    if (stored == armed || absl::Now() > give_up) return absl::OkStatus();
+    if (stored == armed || SteadyNow() > give_up) return absl::OkStatus();
     absl::SleepFor(kStoredPoll);
   }
 }
@@ -93,7 +94,8 @@ grpc::Status ControlService::Arm(grpc::ServerContext* context,
     reply->set_processes(state.processes());
     reply->set_for_ns(request->for_ns());
     LULL_RETURN_IF_ERROR(AwaitStored(*reader, job, state.armed()));
-    LULL_RETURN_IF_ERROR(query::FillJob(*reader, job, reply->mutable_job()));
+    LULL_RETURN_IF_ERROR(
+        query::FillJob(*reader, job, /*has_relay=*/true, reply->mutable_job()));
     reply->mutable_job()->set_asleep(!state.armed());
     return absl::OkStatus();
   };

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/base/logging.h"
 #include "daemon/base/status.h"
 #include "daemon/collector/validate.h"
 #include "daemon/query/grpc_status.h"
@@ -10,6 +11,13 @@
 namespace lull::collector {
 
 using query::ToGrpc;
+
+namespace {
+
+// A relay wants to know that it errs, and how; a hostile one gets no long answers.
+constexpr size_t kMaxRejectedTold = 64;
+
+}  // namespace
 
 IngestStream* IngestStream::Start(Committer& committer, ArmDesk& desk,
                                   const grpc::Status& refusal,
@@ -63,6 +71,7 @@ absl::Status IngestStream::Handle(bool& may_continue) {
     request_.Clear();
     return absl::OkStatus();
   } else {
+    Rejected(TakeBadRunsOut(request_.mutable_batch()));
     LULL_RETURN_IF_ERROR(ValidateBatch(request_.batch()));
     last_sequence_ = request_.batch().sequence();
     std::lock_guard lock(mutex_);
@@ -97,6 +106,18 @@ void IngestStream::ReadNext() {
   if (!finished_) StartRead(&request_);
 }
 
+void IngestStream::Rejected(std::vector<lull::v1::RejectedRun> runs) {
+  if (runs.empty()) return;
+  const lull::v1::RejectedRun& first = runs.front();
+  LogDebug(absl::StrCat("job ", job_, ", process ", first.process_key(), ": rejected ",
+                        runs.size(), " runs of events: ", first.why()));
+  std::lock_guard lock(mutex_);
+  for (lull::v1::RejectedRun& run : runs) {
+    if (rejected_.size() == kMaxRejectedTold) break;
+    rejected_.push_back(std::move(run));
+  }
+}
+
 void IngestStream::Committed(uint64_t sequence) {
   std::lock_guard lock(mutex_);
   committed_ = sequence;
@@ -118,6 +139,9 @@ void IngestStream::WriteNews() {
   acknowledged_ = committed_;
   reply_.Clear();
   reply_.set_acknowledged_sequence(acknowledged_);
+  // Of batches that are not acknowledged yet they are told early, which does no harm.
+  for (auto& run : rejected_) *reply_.add_rejected() = std::move(run);
+  rejected_.clear();
   if (command_) *reply_.mutable_arm() = *std::exchange(command_, std::nullopt);
   StartWrite(&reply_);
 }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "daemon/collector/arm_desk.h"
@@ -39,6 +40,7 @@ class IngestStream
   void OnCancel() override;
   void OnDone() override;
 
+  void Rejected(std::vector<lull::v1::RejectedRun> runs) override;
   void Committed(uint64_t sequence) override;
   void Failed(const absl::Status& status) override;
   void MayContinue() override;
@@ -72,6 +74,7 @@ class IngestStream
   uint64_t committed_ = 0;
   uint64_t awaited_ = 0;                         // highest sequence submitted
   std::optional<lull::v1::ArmCommand> command_;  // to be sent
+  std::vector<lull::v1::RejectedRun> rejected_;  // likewise
   bool half_closed_ = false;
   bool ending_ = false;
   bool finished_ = false;

@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/base/status.h"
+#include "daemon/collector/validate.h"
 
 namespace lull::collector {
 
@@ -90,24 +91,28 @@ void JobState::ApplyStretch(const lull::v1::ArmedStretch& told) {
   for (auto& [key, process] : processes_) process->StartBlame();
 }
 
-absl::Status JobState::CheckApis(const lull::v1::Batch& batch) const {
-  absl::flat_hash_set<uint32_t> fresh;
-  for (const lull::v1::ApiName& api : batch.apis()) fresh.insert(api.id());
-  for (const lull::v1::RingBatch& ring : batch.rings()) {
-    for (uint32_t api : ring.events().api()) {
-      if (!tables_->HasApi(api) && !fresh.contains(api)) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("rings.events.api names ", api,
-                         ", which neither hello.apis nor apis does"));
-      }
-    }
-  }
-  return absl::OkStatus();
+const uint32_t* JobState::UnnamedApi(const lull::v1::RingBatch& run) const {
+  const auto& apis = run.events().api();
+  auto unnamed = std::find_if(apis.begin(), apis.end(),
+                              [this](uint32_t api) { return !tables_->HasApi(api); });
+  return unnamed == apis.end() ? nullptr : &*unnamed;
 }
 
-absl::Status JobState::Apply(const lull::v1::Batch& batch) {
-  LULL_RETURN_IF_ERROR(CheckApis(batch));
+std::vector<lull::v1::RejectedRun> JobState::Apply(const lull::v1::Batch& batch) {
   tables_->AddApis(batch.apis());
+  std::vector<lull::v1::RejectedRun> rejected;
+  std::vector<const lull::v1::RingBatch*> runs;
+  for (const lull::v1::RingBatch& run : batch.rings()) {
+    const uint32_t* api = UnnamedApi(run);
+    if (api == nullptr) {
+      runs.push_back(&run);
+      continue;
+    }
+    rejected.push_back(
+        Rejection(batch, run,
+                  absl::StrCat("rings.events.api names ", *api,
+                               ", which neither hello.apis nor apis does")));
+  }
   for (const lull::v1::ProcessInfo& info : batch.processes()) {
     ProcessOf(info.key()).ApplyInfo(info);
   }
@@ -119,14 +124,14 @@ absl::Status JobState::Apply(const lull::v1::Batch& batch) {
     }
   }
   for (const lull::v1::Batch::Gpu& gpu : batch.gpus()) ApplyGpu(gpu);
-  for (const lull::v1::RingBatch& ring : batch.rings()) {
-    ProcessOf(ring.process_key()).ApplyTracing(ring.ring(), ring.events());
+  for (const lull::v1::RingBatch* run : runs) {
+    ProcessOf(run->process_key()).ApplyTracing(run->ring(), run->events());
   }
   absl::flat_hash_set<ProcessState*> touched;
-  for (const lull::v1::RingBatch& ring : batch.rings()) {
-    ProcessState& process = ProcessOf(ring.process_key());
+  for (const lull::v1::RingBatch* run : runs) {
+    ProcessState& process = ProcessOf(run->process_key());
     uint64_t before = process.events_stored();
-    process.ApplyEvents(ring.ring(), ring.events());
+    process.ApplyEvents(run->ring(), run->events());
     events_stored_ += process.events_stored() - before;
     row_.last_event_ns = std::max(row_.last_event_ns, process.last_event_ns());
     touched.insert(&process);
@@ -141,6 +146,7 @@ absl::Status JobState::Apply(const lull::v1::Batch& batch) {
   for (const lull::v1::ArmedStretch& told : batch.stretches()) {
     ApplyStretch(told);
   }
+  row_.batches_set_aside = std::max(row_.batches_set_aside, batch.set_aside());
   if (batch.has_job_end()) {
     for (auto& [key, process] : processes_) process->ApplyJobEnd();
     row_.ended = true;
@@ -149,12 +155,14 @@ absl::Status JobState::Apply(const lull::v1::Batch& batch) {
     row_.exit_status_known = batch.job_end().known();
     row_.relay_cpu_ns = batch.job_end().relay_cpu_ns();
     row_.unrecorded_processes = batch.job_end().unrecorded_processes();
+    row_.cut_off = batch.job_end().cut_off();
+    row_.unreachable_ns = batch.job_end().unreachable_ns();
   }
-  return absl::OkStatus();
+  return rejected;
 }
 
-absl::Status JobState::Flush(storage::StoreWriter& writer, uint64_t now_realtime_ns) {
-  row_.touched_realtime_ns = now_realtime_ns;
+absl::Status JobState::Flush(storage::StoreWriter& writer, uint64_t now_ns) {
+  row_.touched_ns = now_ns;
   LULL_RETURN_IF_ERROR(writer.PutJob(row_));
   for (const storage::StretchRow& row : new_stretches_) {
     LULL_RETURN_IF_ERROR(writer.PutStretch(row_.id, row));

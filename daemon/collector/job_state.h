@@ -26,11 +26,12 @@ class JobState {
 
   void Apply(const lull::v1::Hello& hello);
 
-  // INVALID_ARGUMENT, and nothing changed, for an event that names an API that neither
-  // a Hello nor a batch has named. The batch must be valid otherwise (ValidateBatch).
-  absl::Status Apply(const lull::v1::Batch& batch);
+  // The batch must be valid (ValidateBatch). Returns the runs of events that were left
+  // out because they name an API that neither a Hello nor a batch has named.
+  std::vector<lull::v1::RejectedRun> Apply(const lull::v1::Batch& batch);
 
-  absl::Status Flush(storage::StoreWriter& writer, uint64_t now_realtime_ns);
+  // `now_ns`: by the store's clock (storage::ClockRow).
+  absl::Status Flush(storage::StoreWriter& writer, uint64_t now_ns);
 
   int64_t id() const { return row_.id; }
   bool ended() const { return row_.ended; }
@@ -41,7 +42,8 @@ class JobState {
   ProcessState& ProcessOf(uint64_t key);
   void ApplyStretch(const lull::v1::ArmedStretch& told);
   void ApplyGpu(const lull::v1::Batch::Gpu& gpu);
-  absl::Status CheckApis(const lull::v1::Batch& batch) const;
+  // nullptr, or the first API of the run that has no name.
+  const uint32_t* UnnamedApi(const lull::v1::RingBatch& run) const;
   // Not host mode (lull::abi::GpuMode), and not over.
   bool Traces() const { return row_.gpu_mode != 0 && !row_.ended; }
 

@@ -66,6 +66,7 @@ int main(int argc, char** argv) {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before the first thread
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like a full disk
 
   auto config = lull::collector::Configure(options);
   if (!config.ok()) return Fail(config.status());

@@ -1,5 +1,6 @@
 // Which jobs are deleted when: those that ended too long ago, and the oldest ones
-// that ended while the database is too large. A job that still reports stays.
+// that ended while the database is too large, or while the disk is full. A job that
+// still reports stays, also one that sleeps.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,9 @@ struct RetentionLimits {
   uint64_t max_bytes = uint64_t{20} << 30;
   // A job that nobody ended and that has been silent for this long counts as ended.
   absl::Duration abandoned_after = absl::Hours(24);
+  // But not before this collector has run for so long: its relay may be about to come
+  // back to it.
+  absl::Duration settle = absl::Seconds(30);
 };
 
 // Used on the committer's thread, between commits.
@@ -26,17 +30,28 @@ class Retention {
       : writer_(writer), limits_(limits) {}
 
   // Does one small piece of work, if there is any; true when there may be more.
-  // `in_use(uuid)` keeps a job whatever its age.
+  // `now`: by the store's clock. `in_use(uuid)` keeps a job whatever its age.
   absl::StatusOr<bool> Step(absl::Time now,
                             const std::function<bool(const std::string&)>& in_use);
+
+  // The disk is full. The oldest job that is over goes, for each time that this is
+  // called; but no more than half of what there was when it got full, as it may be
+  // somebody else who fills it.
+  void NeedRoom();
+  // Something could be written again.
+  void HasRoom();
 
  private:
   absl::StatusOr<bool> MarkOne(absl::Time now,
                                const std::function<bool(const std::string&)>& in_use);
+  bool IsOver(const storage::JobRow& job, absl::Time now) const;
 
   storage::StoreWriter& writer_;
   const RetentionLimits limits_;
   absl::Time next_look_ = absl::InfinitePast();
+  absl::Time first_step_ = absl::InfiniteFuture();
+  bool needs_room_ = false;
+  uint64_t least_bytes_ = 0;  // that are left by NeedRoom(); 0: the disk is not full
 };
 
 }  // namespace lull::collector

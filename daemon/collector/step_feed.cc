@@ -32,6 +32,9 @@ void StepFeed::Add(const Event& event) {
   switch (series.type) {
     case EventType::kStep:
       return AddMarked(event);
+    case EventType::kThreadStart:  // perhaps with the number of one that is gone
+      calls_.erase(event.tid);
+      return;
     case EventType::kLaunch:
     case EventType::kCopyAsync:
     case EventType::kSync:
@@ -76,7 +79,7 @@ void StepFeed::AddMarked(const Event& event) {
   auto source = static_cast<StepSource>(event.arg2);
   if (source_ == StepSource::kNone || source_ == StepSource::kPeriod) {
     source_ = source;
-    periods_.clear();
+    calls_.clear();
   }
   if (source != source_) return;
   tid_ = event.tid;
@@ -86,14 +89,17 @@ void StepFeed::AddMarked(const Event& event) {
 void StepFeed::AddCall(const Event& event, uint64_t key) {
   bool marked = source_ != StepSource::kNone && source_ != StepSource::kPeriod;
   if (marked || (source_ == StepSource::kPeriod && event.tid != tid_)) return;
-  auto known = periods_.find(event.tid);
-  if (known == periods_.end()) {
-    if (periods_.size() == kMostThreads) return;
-    known = periods_.try_emplace(event.tid).first;
+  auto known = calls_.find(event.tid);
+  if (known == calls_.end()) {
+    if (calls_.size() == kMostThreads) return;
+    known = calls_.try_emplace(event.tid).first;
   }
-  auto found = known->second.Add(key, event.start_ns);
+  Calls& calls = known->second;
+  if (event.start_ns < calls.last_ns) return;
+  calls.last_ns = event.start_ns;
+  auto found = calls.period.Add(key, event.start_ns);
   if (!found) {
-    if (source_ == StepSource::kNone && known->second.length() != 0) {
+    if (source_ == StepSource::kNone && calls.period.length() != 0) {
       source_ = StepSource::kPeriod;  // from here on stretches are kept
       tid_ = event.tid;
     }

@@ -32,8 +32,9 @@ class StepFeed {
   // The process has slept until then: what began before is no step.
   void BeginAt(uint64_t time_ns) { told_until_ns_ = std::max(told_until_ns_, time_ns); }
 
-  // An event of the process, whose series is known; those of a thread in the order of
-  // time.
+  // An event of the process, whose series is known; those of a ring in the order of
+  // their positions. The kernel may give a thread's number to another thread: where
+  // the events of the two get mixed, those that come too late mark no steps.
   void Add(const aggregate::Event& event);
 
   // After all events of a batch: those of the host that were committed before
@@ -61,7 +62,11 @@ class StepFeed {
   uint32_t tid_ = 0;  // the thread that trains; 0: not known yet
   uint64_t next_number_ = 0;
   uint64_t told_until_ns_ = 0;  // by an earlier feed, or slept
-  absl::flat_hash_map<uint32_t, steps::LaunchPeriod> periods_;  // by thread
+  struct Calls {
+    steps::LaunchPeriod period;
+    uint64_t last_ns = 0;  // when the latest one began
+  };
+  absl::flat_hash_map<uint32_t, Calls> calls_;  // by thread
   std::vector<steps::Step> done_;
   std::vector<storage::StepRow> rows_;
 };

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/logging.h"
 #include "daemon/base/runtime_directory.h"
 #include "daemon/base/status.h"
@@ -23,8 +24,14 @@
 namespace lull::collector {
 namespace {
 
+constexpr int kLookEveryMs = 200;
+// Somebody who starts a collector holds the lock until it finds the database in use.
+constexpr int kMaxTries = 25;
+
+std::string LockPath(const std::string& path) { return absl::StrCat(path, ".lock"); }
+
 absl::StatusOr<UniqueFd> TakeLock(const std::string& path) {
-  std::string lock = absl::StrCat(path, ".lock");
+  std::string lock = LockPath(path);
   UniqueFd fd(open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd) return ErrnoStatus(errno, absl::StrCat("cannot open ", lock));
   if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
@@ -83,7 +90,14 @@ UnixListener::UnixListener(std::string path, UniqueFd lock, UniqueFd socket,
     : path_(std::move(path)),
       lock_(std::move(lock)),
       socket_(std::move(socket)),
-      wakeup_(std::move(wakeup)) {}
+      wakeup_(std::move(wakeup)),
+      made_(IdOf(path_)) {}
+
+UnixListener::FileId UnixListener::IdOf(const std::string& path) {
+  struct stat info;
+  if (lstat(path.c_str(), &info) != 0) return {};
+  return {info.st_dev, info.st_ino};
+}
 
 UnixListener::~UnixListener() { Stop(); }
 
@@ -97,28 +111,64 @@ void UnixListener::Stop() {
   if (thread_.joinable() && write(wakeup_.get(), &one, sizeof(one)) == sizeof(one)) {
     thread_.join();
   }
-  unlink(path_.c_str());
+  if (IdOf(path_) == made_) unlink(path_.c_str());
   socket_.reset();
 }
 
-void UnixListener::Run(grpc::Server* server) {
-  pollfd entries[2] = {{socket_.get(), POLLIN, 0}, {wakeup_.get(), POLLIN, 0}};
-  while (true) {
-    if (poll(entries, 2, -1) < 0 && errno != EINTR) return;
-    if (entries[1].revents != 0) return;
-    UniqueFd peer(
-        accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!peer) {
-      // Out of descriptors: the connection stays in the backlog; do not spin.
-      if (errno == EMFILE || errno == ENFILE) poll(&entries[1], 1, 100);
-      continue;
-    }
-    if (!IsOurs(peer.get())) {
-      LogWarning("refused a connection of another user");
-      continue;
-    }
-    grpc::AddInsecureChannelFromFd(server, peer.release());
+void UnixListener::ListenAgainIfGone() {
+  if (IdOf(path_) == made_) return;
+  if (!MakePrivateDirectory(std::filesystem::path(path_).parent_path().string()).ok()) {
+    return;  // not yet
   }
+  struct stat held;
+  bool have_lock = fstat(lock_.get(), &held) == 0 &&
+                   IdOf(LockPath(path_)) == FileId{held.st_dev, held.st_ino};
+  if (!have_lock) {
+    auto lock = TakeLock(path_);
+    if (lock.ok()) {
+      lock_ = *std::move(lock);
+    } else {
+      if (absl::IsFailedPrecondition(lock.status()) && ++tries_ >= kMaxTries) {
+        superseded_ = true;
+      }
+      return;
+    }
+  }
+  auto socket = Listen(path_);
+  if (!socket.ok()) return;
+  LogWarning(absl::StrCat("unix:", path_, " was gone and is made anew"));
+  socket_ = *std::move(socket);
+  made_ = IdOf(path_);
+  tries_ = 0;
+}
+
+void UnixListener::Run(grpc::Server* server) {
+  uint64_t looked_ns = MonotonicNs();
+  while (true) {
+    pollfd entries[2] = {{socket_.get(), POLLIN, 0}, {wakeup_.get(), POLLIN, 0}};
+    int ready = poll(entries, 2, kLookEveryMs);
+    if (ready < 0 && errno != EINTR) return;
+    if (ready > 0 && entries[1].revents != 0) return;
+    if (ready > 0) Accept(server);
+    if (MonotonicNs() - looked_ns < kLookEveryMs * 1'000'000ull) continue;
+    ListenAgainIfGone();
+    looked_ns = MonotonicNs();
+  }
+}
+
+void UnixListener::Accept(grpc::Server* server) {
+  UniqueFd peer(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!peer) {
+    // Out of descriptors: the connection stays in the backlog; do not spin.
+    pollfd wakeup{wakeup_.get(), POLLIN, 0};
+    if (errno == EMFILE || errno == ENFILE) poll(&wakeup, 1, 100);
+    return;
+  }
+  if (!IsOurs(peer.get())) {
+    LogWarning("refused a connection of another user");
+    return;
+  }
+  grpc::AddInsecureChannelFromFd(server, peer.release());
 }
 
 }  // namespace lull::collector

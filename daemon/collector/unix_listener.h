@@ -2,10 +2,16 @@
 //
 // The socket has mode 0600 and lies in a directory of mode 0700; beyond that, each
 // peer's uid is asked of the kernel (SO_PEERCRED): only our own and root's pass.
+//
+// The directory may be removed while we listen (logind does so at the last logout), and
+// then nobody can find us. So we look a few times a second whether the socket is still
+// there, and make all of it anew as soon as that is possible.
 #pragma once
 
 #include <grpcpp/server.h>
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <thread>
@@ -27,15 +33,30 @@ class UnixListener {
   void Start(grpc::Server* server);
   // Accepts no more and removes the socket.
   void Stop();
+  // The socket was removed, and by now somebody else listens there for good: nobody
+  // will find us any more. Thread-safe.
+  bool superseded() const { return superseded_.load(); }
 
  private:
+  // Which file a path names; a file that is removed and made again is another one.
+  struct FileId {
+    uint64_t device = 0;
+    uint64_t inode = 0;
+    bool operator==(const FileId&) const = default;
+  };
+  static FileId IdOf(const std::string& path);
   UnixListener(std::string path, UniqueFd lock, UniqueFd socket, UniqueFd wakeup);
   void Run(grpc::Server* server);
+  void Accept(grpc::Server* server);
+  void ListenAgainIfGone();
 
   const std::string path_;
   UniqueFd lock_;
   UniqueFd socket_;
   UniqueFd wakeup_;
+  FileId made_;    // the socket that is ours
+  int tries_ = 0;  // to listen again while somebody else has the lock
+  std::atomic<bool> superseded_{false};
   std::thread thread_;
 };
 

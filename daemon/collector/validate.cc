@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <string>
+#include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
@@ -17,13 +17,12 @@ namespace {
 using lull::v1::Batch;
 using lull::v1::EventColumns;
 
-constexpr uint64_t kMaxTimeNs = std::numeric_limits<int64_t>::max();
+constexpr uint64_t kMaxTimeNs = kMaxWireTotal;
 constexpr int kMaxFrames = 1024;
 constexpr uint32_t kMaxRing = 65536;
 constexpr uint32_t kMaxApiId = 65535;
 constexpr uint32_t kMaxEventType = 127;  // above are those that we derive
 constexpr uint32_t kMaxFlags = 0xffff;   // likewise
-constexpr uint32_t kMaxDevices = 1024;   // of a process; the driver's own limit is 64
 
 template <typename... Parts>
 absl::Status Invalid(const Parts&... parts) {
@@ -168,13 +167,13 @@ absl::Status CheckGpu(const Batch::Gpu& gpu) {
   }
   for (const lull::v1::GpuStreamDef& stream : gpu.streams()) {
     if (stream.ref() == 0) return Invalid("gpus.streams.ref is 0");
-    if (stream.device() >= kMaxDevices) {
+    if (stream.device() >= kMaxWireDevices) {
       return Invalid("gpus.streams.device is ", stream.device());
     }
   }
   for (const lull::v1::GpuDeviceDef& device : gpu.devices()) {
     if (device.ref() == 0) return Invalid("gpus.devices.ref is 0");
-    if (device.device() >= kMaxDevices) {
+    if (device.device() >= kMaxWireDevices) {
       return Invalid("gpus.devices.device is ", device.device());
     }
     LULL_RETURN_IF_ERROR(CheckText("gpus.devices.name", device.name()));
@@ -243,6 +242,32 @@ absl::Status ValidateHello(const lull::v1::Hello& hello) {
   return absl::OkStatus();
 }
 
+lull::v1::RejectedRun Rejection(const Batch& batch, const lull::v1::RingBatch& run,
+                                std::string why) {
+  lull::v1::RejectedRun rejected;
+  rejected.set_sequence(batch.sequence());
+  rejected.set_process_key(run.process_key());
+  rejected.set_ring(run.ring());
+  rejected.set_events(static_cast<uint64_t>(run.events().type_size()));
+  rejected.set_why(std::move(why));
+  return rejected;
+}
+
+std::vector<lull::v1::RejectedRun> TakeBadRunsOut(Batch* batch) {
+  std::vector<lull::v1::RejectedRun> rejected;
+  auto* rings = batch->mutable_rings();
+  auto bad = std::stable_partition(
+      rings->pointer_begin(), rings->pointer_end(), [&](lull::v1::RingBatch* run) {
+        absl::Status status = CheckRing(*run);
+        if (status.ok()) return true;
+        rejected.push_back(Rejection(*batch, *run, std::string(status.message())));
+        return false;
+      });
+  rings->DeleteSubrange(static_cast<int>(bad - rings->pointer_begin()),
+                        static_cast<int>(rejected.size()));
+  return rejected;
+}
+
 absl::Status ValidateBatch(const Batch& batch) {
   if (batch.sequence() == 0) return Invalid("sequence is 0");
   for (const auto& process : batch.processes())
@@ -265,6 +290,9 @@ absl::Status ValidateBatch(const Batch& batch) {
     LULL_RETURN_IF_ERROR(CheckStretch(stretch));
   }
   LULL_RETURN_IF_ERROR(CheckTime("job_end.end_ns", batch.job_end().end_ns()));
+  LULL_RETURN_IF_ERROR(
+      CheckTime("job_end.unreachable_ns", batch.job_end().unreachable_ns()));
+  LULL_RETURN_IF_ERROR(CheckTime("set_aside", batch.set_aside()));
   return CheckTime("job_end.relay_cpu_ns", batch.job_end().relay_cpu_ns());
 }
 

@@ -4,6 +4,9 @@
 // (APIs, ring positions) is checked by JobState.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "absl/status/status.h"
 #include "ingest.pb.h"
 
@@ -18,5 +21,11 @@ absl::Status ValidateHello(const lull::v1::Hello& hello);
 // `field` is what it stands in.
 absl::Status ValidateArming(absl::string_view field, const lull::v1::ArmState& state);
 absl::Status ValidateBatch(const lull::v1::Batch& batch);
+
+// Takes the runs of events out that ValidateBatch() would not take, so that they do not
+// hold up the rest, and says which they were.
+std::vector<lull::v1::RejectedRun> TakeBadRunsOut(lull::v1::Batch* batch);
+lull::v1::RejectedRun Rejection(const lull::v1::Batch& batch,
+                                const lull::v1::RingBatch& run, std::string why);
 
 }  // namespace lull::collector

@@ -23,6 +23,7 @@ namespace lull::query {
 namespace {
 
 using lull::v1::ReportRequest;
+using HasRelay = QueryService::HasRelay;
 
 constexpr uint32_t kStepsOfAReport = 5;
 
@@ -56,16 +57,18 @@ absl::StatusOr<View> Load(storage::Store& store, const ReportRequest& request) {
 
 // The parts that all replies share.
 template <typename Reply>
-absl::Status FillCommon(const View& view, Reply* reply) {
+absl::Status FillCommon(const View& view, const HasRelay& has_relay, Reply* reply) {
   FillLosses(view.job, view.processes, reply->mutable_losses());
   FillOverhead(view.job, view.processes, reply->mutable_overhead());
-  return FillJob(*view.reader, view.job, reply->mutable_job());
+  return FillJob(*view.reader, view.job, has_relay(view.job.uuid),
+                 reply->mutable_job());
 }
 
 // One report: load, fill the rows, then what is common. `fill` may return a status.
 template <typename Reply, typename Fill>
-grpc::Status Answer(storage::Store& store, const grpc::Status& admitted,
-                    const ReportRequest& request, Reply* reply, Fill fill) {
+grpc::Status Answer(storage::Store& store, const HasRelay& has_relay,
+                    const grpc::Status& admitted, const ReportRequest& request,
+                    Reply* reply, Fill fill) {
   if (!admitted.ok()) return admitted;
   absl::StatusOr<View> view = Load(store, request);
   if (!view.ok()) return ToGrpc(view.status());
@@ -77,13 +80,13 @@ grpc::Status Answer(storage::Store& store, const grpc::Status& admitted,
     if (!filled.ok()) return ToGrpc(filled);
   }
   if (!names.status().ok()) return ToGrpc(names.status());
-  return ToGrpc(FillCommon(*view, reply));
+  return ToGrpc(FillCommon(*view, has_relay, reply));
 }
 
 }  // namespace
 
-QueryService::QueryService(storage::Store& store, Admit admit)
-    : store_(store), admit_(std::move(admit)) {}
+QueryService::QueryService(storage::Store& store, Admit admit, HasRelay has_relay)
+    : store_(store), admit_(std::move(admit)), has_relay_(std::move(has_relay)) {}
 
 grpc::Status QueryService::ListJobs(grpc::ServerContext* context,
                                     const lull::v1::ListJobsRequest* request,
@@ -94,7 +97,8 @@ grpc::Status QueryService::ListJobs(grpc::ServerContext* context,
     LULL_ASSIGN_OR_RETURN(auto reader, store_.NewReader());
     LULL_ASSIGN_OR_RETURN(auto jobs, reader->Jobs(request->limit()));
     for (const storage::JobRow& job : jobs) {
-      LULL_RETURN_IF_ERROR(FillJob(*reader, job, reply->add_jobs()));
+      LULL_RETURN_IF_ERROR(
+          FillJob(*reader, job, has_relay_(job.uuid), reply->add_jobs()));
     }
     return absl::OkStatus();
   };
@@ -104,17 +108,18 @@ grpc::Status QueryService::ListJobs(grpc::ServerContext* context,
 grpc::Status QueryService::GetSyncs(grpc::ServerContext* context,
                                     const ReportRequest* request,
                                     lull::v1::SyncsReply* reply) {
-  return Answer(
-      store_, admit_(*context), *request, reply, [&](const View& view, Names& names) {
-        FillSyncs(view.processes, *request, names, reply);
-        FillGpu(view.job, view.processes, view.range, names, reply->mutable_gpu());
-      });
+  return Answer(store_, has_relay_, admit_(*context), *request, reply,
+                [&](const View& view, Names& names) {
+                  FillSyncs(view.processes, *request, names, reply);
+                  FillGpu(view.job, view.processes, view.range, names,
+                          reply->mutable_gpu());
+                });
 }
 
 grpc::Status QueryService::GetAllocations(grpc::ServerContext* context,
                                           const ReportRequest* request,
                                           lull::v1::AllocationsReply* reply) {
-  return Answer(store_, admit_(*context), *request, reply,
+  return Answer(store_, has_relay_, admit_(*context), *request, reply,
                 [&](const View& view, Names& names) {
                   FillAllocations(view.processes, *request, names, reply);
                 });
@@ -123,7 +128,7 @@ grpc::Status QueryService::GetAllocations(grpc::ServerContext* context,
 grpc::Status QueryService::GetGcPauses(grpc::ServerContext* context,
                                        const ReportRequest* request,
                                        lull::v1::GcReply* reply) {
-  return Answer(store_, admit_(*context), *request, reply,
+  return Answer(store_, has_relay_, admit_(*context), *request, reply,
                 [&](const View& view, Names& names) {
                   FillGc(view.processes, *request, names, reply);
                 });
@@ -132,7 +137,7 @@ grpc::Status QueryService::GetGcPauses(grpc::ServerContext* context,
 grpc::Status QueryService::GetWaits(grpc::ServerContext* context,
                                     const ReportRequest* request,
                                     lull::v1::WaitsReply* reply) {
-  return Answer(store_, admit_(*context), *request, reply,
+  return Answer(store_, has_relay_, admit_(*context), *request, reply,
                 [&](const View& view, Names& names) {
                   FillWaits(view.processes, *request, names, reply);
                 });
@@ -141,38 +146,41 @@ grpc::Status QueryService::GetWaits(grpc::ServerContext* context,
 grpc::Status QueryService::GetGaps(grpc::ServerContext* context,
                                    const ReportRequest* request,
                                    lull::v1::GapsReply* reply) {
-  return Answer(
-      store_, admit_(*context), *request, reply, [&](const View& view, Names& names) {
-        FillGaps(view.processes, *request, names, reply);
-        FillGpu(view.job, view.processes, view.range, names, reply->mutable_gpu());
-      });
+  return Answer(store_, has_relay_, admit_(*context), *request, reply,
+                [&](const View& view, Names& names) {
+                  FillGaps(view.processes, *request, names, reply);
+                  FillGpu(view.job, view.processes, view.range, names,
+                          reply->mutable_gpu());
+                });
 }
 
 grpc::Status QueryService::GetKernels(grpc::ServerContext* context,
                                       const ReportRequest* request,
                                       lull::v1::KernelsReply* reply) {
-  return Answer(
-      store_, admit_(*context), *request, reply, [&](const View& view, Names& names) {
-        FillKernels(view.processes, *request, names, reply);
-        FillGpu(view.job, view.processes, view.range, names, reply->mutable_gpu());
-      });
+  return Answer(store_, has_relay_, admit_(*context), *request, reply,
+                [&](const View& view, Names& names) {
+                  FillKernels(view.processes, *request, names, reply);
+                  FillGpu(view.job, view.processes, view.range, names,
+                          reply->mutable_gpu());
+                });
 }
 
 grpc::Status QueryService::GetSteps(grpc::ServerContext* context,
                                     const ReportRequest* request,
                                     lull::v1::StepsReply* reply) {
-  return Answer(
-      store_, admit_(*context), *request, reply, [&](const View& view, Names& names) {
-        FillGpu(view.job, view.processes, view.range, names, reply->mutable_gpu());
-        return FillSteps(*view.reader, view.job, view.processes, view.range,
-                         request->top(), names, reply);
-      });
+  return Answer(store_, has_relay_, admit_(*context), *request, reply,
+                [&](const View& view, Names& names) {
+                  FillGpu(view.job, view.processes, view.range, names,
+                          reply->mutable_gpu());
+                  return FillSteps(*view.reader, view.job, view.processes, view.range,
+                                   request->top(), names, reply);
+                });
 }
 
 grpc::Status QueryService::GetMemory(grpc::ServerContext* context,
                                      const ReportRequest* request,
                                      lull::v1::MemoryReply* reply) {
-  return Answer(store_, admit_(*context), *request, reply,
+  return Answer(store_, has_relay_, admit_(*context), *request, reply,
                 [&](const View& view, Names& names) {
                   return FillMemory(*view.reader, view.job, view.processes, *request,
                                     MemoryDetail::kAll, names, reply);
@@ -182,7 +190,7 @@ grpc::Status QueryService::GetMemory(grpc::ServerContext* context,
 grpc::Status QueryService::GetReport(grpc::ServerContext* context,
                                      const ReportRequest* request,
                                      lull::v1::ReportReply* reply) {
-  return Answer(store_, admit_(*context), *request, reply,
+  return Answer(store_, has_relay_, admit_(*context), *request, reply,
                 [&](const View& view, Names& names) -> absl::Status {
                   FillReport(view.job, view.processes, *request, names, reply);
                   LULL_RETURN_IF_ERROR(FillSteps(*view.reader, view.job, view.processes,

@@ -15,7 +15,9 @@ class QueryService : public lull::v1::Query::Service {
  public:
   // `admit` decides whether a call may go on. `store` must outlive the service.
   using Admit = std::function<grpc::Status(const grpc::ServerContextBase&)>;
-  QueryService(storage::Store& store, Admit admit);
+  // Whether a relay reports of the job now; without one nobody will see its end.
+  using HasRelay = std::function<bool(const std::string& job)>;
+  QueryService(storage::Store& store, Admit admit, HasRelay has_relay);
 
   grpc::Status ListJobs(grpc::ServerContext* context,
                         const lull::v1::ListJobsRequest* request,
@@ -51,6 +53,7 @@ class QueryService : public lull::v1::Query::Service {
  private:
   storage::Store& store_;
   const Admit admit_;
+  const HasRelay has_relay_;
 };
 
 }  // namespace lull::query

@@ -41,9 +41,25 @@ uint64_t EndOfJob(const storage::JobRow& job, const Recorded& recorded,
   return end;
 }
 
-// Positions that never came and that nobody declared lost are lost all the same.
-uint64_t LostByRelay(const storage::RingRow& ring) {
+uint64_t CommittedOf(const storage::RingRow& ring) {
+  return std::max(ring.committed, ring.end_position);
+}
+
+// Positions that never came and that nobody declared lost are lost all the same: those
+// below the mark, and when the process is over all that were not stored.
+uint64_t LostByRelay(const storage::RingRow& ring, bool over) {
+  if (over) return CommittedOf(ring) - std::min(ring.stored, CommittedOf(ring));
   return std::max(ring.lost_relay, ring.skipped);
+}
+
+// Of a job whose end nobody saw: what happened before is here or counted as lost. Each
+// process that did not end by itself is complete until its last counters.
+uint64_t CompleteUntil(const std::vector<ProcessRow>& processes, uint64_t end) {
+  for (const ProcessRow& process : processes) {
+    if (process.end_ns != 0) continue;
+    end = std::min(end, std::max(process.counters.as_of_ns(), process.start_ns));
+  }
+  return end;
 }
 
 }  // namespace
@@ -70,7 +86,7 @@ std::vector<ProcessRow> SelectProcesses(const std::vector<ProcessRow>& all,
 }
 
 absl::Status FillJob(storage::StoreReader& reader, const storage::JobRow& job,
-                     lull::v1::Job* out) {
+                     bool has_relay, lull::v1::Job* out) {
   out->set_id(job.uuid);
   out->set_name(job.name);
   out->set_command(job.command);
@@ -80,11 +96,18 @@ absl::Status FillJob(storage::StoreReader& reader, const storage::JobRow& job,
   out->set_exit_status_known(job.exit_status_known);
   out->set_exit_status(job.exit_status);
   out->set_attached(job.attached);
+  out->set_batches_set_aside(job.batches_set_aside);
+  out->set_unreachable_ns(job.unreachable_ns);
   LULL_ASSIGN_OR_RETURN(auto processes, reader.Processes(job.id));
   LULL_ASSIGN_OR_RETURN(Recorded recorded, Recorded::Load(reader, job));
   uint64_t end = EndOfJob(job, recorded, processes);
   out->set_duration_ns(end > job.start_ns ? end - job.start_ns : 0);
   recorded.Fill(job, end, out);
+  if (job.cut_off || (!job.ended && !has_relay)) {
+    out->set_end_unseen(true);
+    uint64_t until = CompleteUntil(processes, end);
+    out->set_complete_until_ns(until > job.start_ns ? until - job.start_ns : 0);
+  }
   uint64_t events = 0;
   for (const ProcessRow& process : processes) {
     LULL_ASSIGN_OR_RETURN(auto rings, reader.Rings(process.id));
@@ -103,12 +126,12 @@ void FillLosses(const storage::JobRow& job, const std::vector<ProcessSums>& proc
                 lull::v1::Losses* out) {
   out->set_unrecorded_processes(job.unrecorded_processes);
   for (const ProcessSums& sums : processes) {
+    const bool over = job.ended || sums.process.end_ns != 0;
     for (const storage::RingRow& ring : sums.rings) {
-      out->set_events_committed(out->events_committed() +
-                                std::max(ring.committed, ring.end_position));
+      out->set_events_committed(out->events_committed() + CommittedOf(ring));
       out->set_events_stored(out->events_stored() + ring.stored);
       out->set_lost_ring_full(out->lost_ring_full() + ring.lost_full);
-      out->set_lost_relay(out->lost_relay() + LostByRelay(ring));
+      out->set_lost_relay(out->lost_relay() + LostByRelay(ring, over));
       out->set_short_waits(out->short_waits() + ring.short_waits);
       out->set_short_waits_ns(out->short_waits_ns() + ring.short_waits_ns);
       out->set_thinned_launches(out->thinned_launches() + ring.thinned_launches);

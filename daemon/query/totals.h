@@ -17,8 +17,9 @@ std::vector<storage::ProcessRow> SelectProcesses(
     const std::vector<storage::ProcessRow>& all,
     const lull::v1::ReportRequest& request);
 
+// `has_relay`: one reports of the job now.
 absl::Status FillJob(storage::StoreReader& reader, const storage::JobRow& job,
-                     lull::v1::Job* out);
+                     bool has_relay, lull::v1::Job* out);
 
 void FillLosses(const storage::JobRow& job, const std::vector<ProcessSums>& processes,
                 lull::v1::Losses* out);

@@ -19,11 +19,13 @@ enum class MessageKind : uint8_t {
   kSegment = 2,     // number: process key, body: ProcessInfo, fds: memfd [, pidfd]
   kImageEnded = 3,  // number: process key; its process has called exec
   kJobStarted = 4,  // fds: pidfd of the job's own process
-  kJobEnded = 5,    // number: exit status as int64, -1 = unknown
+  kJobEnded = 5,    // number: exit status as int64, -1 = unknown; body: how many ns the
+                    // socket could not be found, in decimal
   kAbandon = 6,
   kWake = 7,        // as `lull arm`
   kSleep = 8,       // as at the end of `lull arm --for`
   kUnrecorded = 9,  // number: processes that could not be recorded so far
+  kListener = 13,   // fds: listening socket, made anew; for a worker without a keeper
   // worker -> keeper
   kReleased = 10,   // number: process key; all of it is in the spool
   kStatus = 11,     // body: EncodeStatus

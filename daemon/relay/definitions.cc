@@ -1,6 +1,7 @@
 #include "daemon/relay/definitions.h"
 
 #include "daemon/relay/gpu_resolver.h"
+#include "daemon/relay/hello.h"
 #include "daemon/relay/stack_resolver.h"
 
 namespace lull::relay {
@@ -35,18 +36,30 @@ Definitions::Roles Definitions::RolesOf(abi::EventType type) {
   }
 }
 
-Definitions::Result Definitions::Define(abi::Event* event, BatchBuilder* batch) {
-  Roles roles = RolesOf(event->type);
-  if (roles.python == kNothing) {
-    event->py_stack = 0;
-  } else if (roles.python == kCall) {
-    // Defined by its id, once; the wire has no reference for it.
-    if (IsCuptiCall(event->api)) {
+// Who called. What names it by a reference (an ApiCall) loses that, as the wire has
+// none for it.
+Definitions::Result Definitions::NeedCall(abi::Event* event, BatchBuilder* batch) {
+  const bool by_reference = RolesOf(event->type).python == kCall;
+  if (IsCuptiCall(event->api)) {
+    if (by_reference) {
       Result result = Need(kCall, event->py_stack, event->api, batch);
       if (result != Result::kDone) return result;
     }
+    if (!IsKnown(kCall, event->api)) return Result::kUndeclared;
+  } else if (event->api != 0 && !HelloNames(event->api)) {
+    return Result::kUndeclared;
+  }
+  if (by_reference) event->py_stack = 0;
+  return Result::kDone;
+}
+
+Definitions::Result Definitions::Define(abi::Event* event, BatchBuilder* batch) {
+  Result call = NeedCall(event, batch);
+  if (call != Result::kDone) return call;
+  Roles roles = RolesOf(event->type);
+  if (roles.python == kNothing) {
     event->py_stack = 0;
-  } else {
+  } else if (roles.python != kCall) {
     Result result = Need(roles.python, event->py_stack, event->py_stack, batch);
     if (result != Result::kDone) return result;
   }

@@ -20,7 +20,10 @@ namespace lull::relay {
 
 class Definitions {
  public:
-  enum class Result { kDone, kBatchFull, kCorrupt };
+  // kUndeclared: the event names a call that nobody has named. That may happen to an
+  // honest target whose arena had no room for the name. A collector would not take the
+  // event, so it is to be left out.
+  enum class Result { kDone, kBatchFull, kUndeclared, kCorrupt };
 
   // `batch_bytes`: no definition is added to a batch that is as large as that.
   // `symbolizer` may be null; it and `segment` must outlive this.
@@ -52,6 +55,7 @@ class Definitions {
   }
   void Remember(Role role, uint32_t id);
   Result Need(Role role, abi::Ref ref, uint32_t id, BatchBuilder* batch);
+  Result NeedCall(abi::Event* event, BatchBuilder* batch);
   // False: corrupt.
   bool Add(Role role, abi::Ref ref, uint32_t id, BatchBuilder* batch);
 

@@ -10,6 +10,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/logging.h"
+#include "daemon/base/runtime_directory.h"
 #include "daemon/base/status.h"
 #include "daemon/relay/options.h"
 #include "daemon/relay/spool.h"
@@ -26,6 +29,7 @@ absl::Status EndJob(const lull::v1::JobInfo& job, Spool* spool) {
   lull::v1::Batch batch;
   batch.mutable_job_end()->set_known(false);
   batch.mutable_job_end()->set_exit_status(-1);
+  batch.mutable_job_end()->set_cut_off(true);
   batch.mutable_job_end()->set_end_ns(
       std::max(spool->state().latest_ns, job.start_ns()));
   return spool->Append(&batch);
@@ -47,12 +51,12 @@ absl::Status DeliverSpool(const std::string& directory, const DeliverOptions& op
   LULL_ASSIGN_OR_RETURN(UniqueFd keeper, KeepSpool(directory));
   LULL_ASSIGN_OR_RETURN(std::unique_ptr<Spool> spool, Spool::Open(directory, kNoLimit));
   LULL_RETURN_IF_ERROR(EndJob(hello.job(), spool.get()));
-  absl::Time deadline = absl::Now() + options.timeout;
+  absl::Time deadline = SteadyNow() + options.timeout;
   Upstream upstream({options.collector_address, options.token, options.tls_ca_file},
                     std::move(hello), spool.get());
   while (spool->acknowledged() < spool->last_sequence()) {
     UpstreamStatus status = upstream.status();
-    bool late = absl::Now() > deadline;
+    bool late = SteadyNow() > deadline;
     if (status.refused || late) {
       absl::Status why = status.last_error.ok()
                              ? absl::DeadlineExceededError(
@@ -64,6 +68,30 @@ absl::Status DeliverSpool(const std::string& directory, const DeliverOptions& op
     absl::SleepFor(absl::Milliseconds(5));
   }
   return spool->Remove();
+}
+
+void TidySpools(const std::string& parent, uint64_t limit) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::vector<std::pair<std::string, uint64_t>> sizes;
+  uint64_t total = 0;
+  for (const std::string& spool : FindLeftoverSpools(parent)) {
+    uint64_t bytes = 0;
+    for (const auto& file : fs::directory_iterator(spool, error)) {
+      uint64_t size = file.file_size(error);
+      bytes += error ? 0 : size;
+    }
+    sizes.emplace_back(spool, bytes);
+    total += bytes;
+  }
+  for (const auto& [spool, bytes] : sizes) {
+    if (total <= limit) return;
+    auto keeper = KeepSpool(spool);  // nobody delivers it meanwhile
+    if (!keeper.ok()) continue;
+    LogDebug(absl::StrCat("too many spools that were not delivered: ", spool,
+                          " is removed"));
+    if (RemoveTree(spool).ok()) total -= bytes;
+  }
 }
 
 std::vector<std::string> FindLeftoverSpools(const std::string& parent) {

@@ -1,6 +1,7 @@
 // Spools that an earlier relay could not deliver.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -25,5 +26,12 @@ absl::Status DeliverSpool(const std::string& directory, const DeliverOptions& op
 
 // The spool directories under `parent` that no live relay owns, oldest first.
 std::vector<std::string> FindLeftoverSpools(const std::string& parent);
+
+// All leftovers of one place together, those that a collector of one's own has not
+// fetched, say, take no more than this.
+inline constexpr uint64_t kMaxLeftoverBytes = uint64_t{1} << 30;
+// Removes the oldest leftovers beyond `limit`. A report then says of their jobs that
+// their end was not seen.
+void TidySpools(const std::string& parent, uint64_t limit = kMaxLeftoverBytes);
 
 }  // namespace lull::relay

@@ -1,7 +1,6 @@
 #include "daemon/relay/gpu_resolver.h"
 
 #include <algorithm>
-#include <limits>
 #include <string>
 
 #include "daemon/base/text.h"
@@ -9,8 +8,6 @@
 
 namespace lull::relay {
 namespace {
-
-constexpr uint64_t kMaxTotal = std::numeric_limits<int64_t>::max();
 
 std::optional<std::string> Name(const SegmentReader& segment, abi::Ref ref) {
   return ref == 0 ? std::string() : segment.Text(ref);
@@ -42,7 +39,7 @@ std::optional<lull::v1::KernelDef> ResolveKernel(const SegmentReader& segment,
 std::optional<lull::v1::GpuStreamDef> ResolveGpuStream(const SegmentReader& segment,
                                                        abi::Ref ref) {
   std::optional<abi::GpuStreamEntry> stream = segment.GpuStream(ref);
-  if (!stream) return std::nullopt;
+  if (!stream || stream->device >= kMaxWireDevices) return std::nullopt;
   lull::v1::GpuStreamDef definition;
   definition.set_ref(ref);
   definition.set_device(stream->device);
@@ -54,7 +51,7 @@ std::optional<lull::v1::GpuStreamDef> ResolveGpuStream(const SegmentReader& segm
 std::optional<lull::v1::GpuDeviceDef> ResolveGpuDevice(const SegmentReader& segment,
                                                        abi::Ref ref) {
   std::optional<abi::GpuDeviceEntry> device = segment.GpuDevice(ref);
-  if (!device) return std::nullopt;
+  if (!device || device->device >= kMaxWireDevices) return std::nullopt;
   std::optional<std::string> name = Name(segment, device->name);
   if (!name) return std::nullopt;
   lull::v1::GpuDeviceDef definition;
@@ -70,7 +67,7 @@ std::optional<lull::v1::GpuDeviceDef> ResolveGpuDevice(const SegmentReader& segm
       device->max_shared_bytes_per_multiprocessor);
   definition.set_warp_size(device->warp_size);
   definition.set_compute_capability(device->compute_capability);
-  definition.set_total_bytes(std::min(device->total_bytes, kMaxTotal));
+  definition.set_total_bytes(std::min(device->total_bytes, kMaxWireTotal));
   return definition;
 }
 

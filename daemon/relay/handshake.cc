@@ -138,6 +138,47 @@ absl::StatusOr<UniqueFd> ListenForTargets(const std::string& path) {
   return listener;
 }
 
+TargetSocket::TargetSocket(std::string path, UniqueFd listener)
+    : path_(std::move(path)), listener_(std::move(listener)) {
+  Remember();
+}
+
+void TargetSocket::Remember() {
+  struct stat info;
+  if (lstat(path_.c_str(), &info) != 0) return;
+  device_ = info.st_dev;
+  inode_ = info.st_ino;
+}
+
+bool TargetSocket::IsOurs() const {
+  struct stat info;
+  return lstat(path_.c_str(), &info) == 0 && info.st_dev == device_ &&
+         info.st_ino == inode_;
+}
+
+bool TargetSocket::Check(uint64_t now_ns) {
+  constexpr uint64_t kPeriodNs = 1'000'000'000;
+  if (now_ns - looked_ns_ < kPeriodNs) return false;
+  const uint64_t last_seen_ns = looked_ns_ != 0 ? looked_ns_ : now_ns;
+  looked_ns_ = now_ns;
+  if (IsOurs()) return false;
+  if (gone_since_ns_ == 0) {
+    gone_since_ns_ = last_seen_ns;
+    LogDebug(absl::StrCat(path_, " is gone: no new process can be recorded"));
+  }
+  auto made = ListenForTargets(path_);
+  if (!made.ok()) return false;
+  listener_ = *std::move(made);
+  Remember();
+  unreachable_ns_ = unreachable_ns(now_ns);
+  gone_since_ns_ = 0;
+  return true;
+}
+
+void TargetSocket::Unlink() {
+  if (IsOurs()) unlink(path_.c_str());
+}
+
 HandshakeListener::HandshakeListener(int listen_fd, uint32_t user)
     : listen_fd_(listen_fd),
       user_(user),

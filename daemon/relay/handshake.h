@@ -27,6 +27,36 @@ struct Newcomer {
 // listens on any more is replaced; ALREADY_EXISTS when somebody does.
 absl::StatusOr<UniqueFd> ListenForTargets(const std::string& path);
 
+// A socket of ListenForTargets() that may be removed while we listen: logind removes a
+// user's runtime folder at the last logout, and jobs go on. One thread.
+class TargetSocket {
+ public:
+  TargetSocket(std::string path, UniqueFd listener);
+
+  int fd() const { return listener_.get(); }
+  // Looks whether targets can still find the socket, at most once a second, and listens
+  // anew if they cannot and it can be. True: fd() is another one now.
+  bool Check(uint64_t now_ns);
+  // For so long targets could not find it.
+  uint64_t unreachable_ns(uint64_t now_ns) const {
+    return unreachable_ns_ + (gone_since_ns_ != 0 ? now_ns - gone_since_ns_ : 0);
+  }
+  // Removes it, if it is ours.
+  void Unlink();
+
+ private:
+  bool IsOurs() const;
+  void Remember();
+
+  const std::string path_;
+  UniqueFd listener_;
+  uint64_t device_ = 0;
+  uint64_t inode_ = 0;
+  uint64_t looked_ns_ = 0;
+  uint64_t gone_since_ns_ = 0;  // 0: it is there
+  uint64_t unreachable_ns_ = 0;
+};
+
 // Never blocks; one thread.
 class HandshakeListener {
  public:

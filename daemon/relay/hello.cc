@@ -1,5 +1,7 @@
 #include "daemon/relay/hello.h"
 
+#include <bitset>
+
 #include "preload/abi/hook_list.h"
 
 namespace lull::relay {
@@ -31,16 +33,26 @@ const char* FamilyName(abi::HookFamily family) {
 
 }  // namespace
 
+bool HelloNames(uint16_t id) {
+  static const std::bitset<kHookIds> named = [] {
+    std::bitset<kHookIds> result;
+    for (uint16_t id = 1; id < kHookIds; ++id) {
+      result[id] = abi::hook_name(id)[0] != '\0';
+    }
+    return result;
+  }();
+  return id < kHookIds && named[id];
+}
+
 lull::v1::Hello MakeHello(const lull::v1::JobInfo& job) {
   lull::v1::Hello hello;
   hello.set_protocol_version(kProtocolVersion);
   *hello.mutable_job() = job;
   for (uint16_t id = 1; id < kHookIds; ++id) {
-    const char* name = abi::hook_name(id);
-    if (name[0] == '\0') continue;
+    if (!HelloNames(id)) continue;
     lull::v1::ApiName* api = hello.add_apis();
     api->set_id(id);
-    api->set_name(name);
+    api->set_name(abi::hook_name(id));
     api->set_family(FamilyName(abi::hook_family(id)));
   }
   return hello;

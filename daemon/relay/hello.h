@@ -9,4 +9,7 @@ inline constexpr uint32_t kProtocolVersion = 1;
 
 lull::v1::Hello MakeHello(const lull::v1::JobInfo& job);
 
+// Whether Hello names the hook `id`.
+bool HelloNames(uint16_t id);
+
 }  // namespace lull::relay

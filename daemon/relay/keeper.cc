@@ -15,12 +15,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/runtime_directory.h"
 #include "daemon/base/status.h"
 #include "daemon/base/text.h"
 #include "daemon/relay/channel.h"
+#include "daemon/relay/deliver.h"
 #include "daemon/relay/handshake.h"
 #include "daemon/relay/patience.h"
 #include "daemon/relay/spool.h"
@@ -63,24 +63,31 @@ class Keeper::Impl {
   Impl(RelayOptions options, UniqueFd listener, UniqueFd spool)
       : options_(std::move(options)),
         spool_(std::move(spool)),
-        listener_(std::move(listener)),
-        handshakes_(listener_.get(), options_.target_user),
+        socket_(
+            std::make_unique<TargetSocket>(options_.socket_path, std::move(listener))),
+        handshakes_(
+            std::make_unique<HandshakeListener>(socket_->fd(), options_.target_user)),
         epoll_(epoll_create1(EPOLL_CLOEXEC)),
-        timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
+        timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
+        pulse_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
     options_.job.set_dormant(options_.dormant);
     options_.job.set_attached(options_.attached);
     worker_status_.armed = !options_.dormant;
     worker_status_.gpu = options_.gpu;
     options_.job.set_gpu_mode(static_cast<uint32_t>(options_.gpu.mode));
     options_.job.set_gpu_schedule(ScheduleText(options_.gpu));
-    Watch(handshakes_.fd(), EPOLLIN);
+    Watch(handshakes_->fd(), EPOLLIN);
     Watch(timer_.get(), EPOLLIN);
+    Watch(pulse_.get(), EPOLLIN);
+    itimerspec every_second{};
+    every_second.it_value.tv_sec = every_second.it_interval.tv_sec = 1;
+    timerfd_settime(pulse_.get(), 0, &every_second, nullptr);
   }
 
   ~Impl() { Abandon(); }
 
   absl::Status StartWorker() {
-    LULL_ASSIGN_OR_RETURN(worker_, StartWorkerProcess(listener_.get()));
+    LULL_ASSIGN_OR_RETURN(worker_, StartWorkerProcess(socket_->fd()));
     started_ns_ = MonotonicNs();
     outgoing_.clear();
     Watch(worker_.channel.get(), EPOLLIN);
@@ -97,11 +104,15 @@ class Keeper::Impl {
   int fd() const { return epoll_.get(); }
 
   void Poll() {
-    handshakes_.Poll([this](Newcomer n) { return Accept(std::move(n)); });
+    if (socket_ == nullptr) return;  // closed
+    handshakes_->Poll([this](Newcomer n) { return Accept(std::move(n)); });
     TellUnrecorded();
-    uint64_t expirations;
-    while (read(timer_.get(), &expirations, sizeof(expirations)) > 0) {
+    for (const UniqueFd* timer : {&timer_, &pulse_}) {
+      uint64_t expirations;
+      while (read(timer->get(), &expirations, sizeof(expirations)) > 0) {
+      }
     }
+    CheckSocket();
     if (worker_.pid > 0) ReceiveAll();
     if (worker_.pid > 0) FlushOutgoing();
     if (worker_.pid <= 0 && !finished() && MonotonicNs() >= restart_at_ns_) Restart();
@@ -132,6 +143,7 @@ class Keeper::Impl {
     Poll();  // targets that said hello before the end are in time
     job_ended_ = true;
     exit_status_ = exit_status;
+    if (socket_ != nullptr) unreachable_ns_ = socket_->unreachable_ns(MonotonicNs());
     Queue(JobEndedMessage());
     Poll();
   }
@@ -171,7 +183,7 @@ class Keeper::Impl {
   void Abandon() {
     if (abandoned_ || delivered_) return Close();
     abandoned_ = true;
-    unlink(options_.socket_path.c_str());
+    socket_->Unlink();
     if (worker_.pid > 0) {
       outgoing_.push_back({MessageKind::kAbandon, 0, "", {}});
       uint64_t until = MonotonicNs() + kAbandonPatienceMs * 1'000'000ull;
@@ -193,7 +205,7 @@ class Keeper::Impl {
         ++status.live_targets;
       }
     }
-    status.refused = handshakes_.refused();
+    status.refused = refused_ + (handshakes_ != nullptr ? handshakes_->refused() : 0);
     status.worker_restarts = restarts_;
     status.corrupt_segments = worker_status_.corrupt_segments;
     status.events_read = worker_status_.events_read;
@@ -248,10 +260,25 @@ class Keeper::Impl {
   }
 
   void TellUnrecorded() {
-    uint32_t unrecorded = handshakes_.refused() + handshakes_.unrecorded();
+    uint32_t unrecorded =
+        refused_ + handshakes_->refused() + unrecorded_ + handshakes_->unrecorded();
     if (unrecorded == told_unrecorded_) return;
     told_unrecorded_ = unrecorded;
     Queue({MessageKind::kUnrecorded, unrecorded, "", {}});
+  }
+
+  // Targets of an attach have all come when it begins, on a socket that may lie in
+  // their own folders.
+  void CheckSocket() {
+    if (options_.attached || finished() || !socket_->Check(MonotonicNs())) return;
+    refused_ += handshakes_->refused();
+    unrecorded_ += handshakes_->unrecorded();
+    handshakes_ =
+        std::make_unique<HandshakeListener>(socket_->fd(), options_.target_user);
+    Watch(handshakes_->fd(), EPOLLIN);
+    Message message{MessageKind::kListener, 0, "", {}};
+    message.fds.emplace_back(fcntl(socket_->fd(), F_DUPFD_CLOEXEC, 0));
+    Queue(std::move(message));
   }
 
   void EndImages(pid_t pid) {
@@ -279,7 +306,7 @@ class Keeper::Impl {
   Message JobEndedMessage() const {
     return {MessageKind::kJobEnded,
             static_cast<uint64_t>(static_cast<int64_t>(exit_status_)),
-            "",
+            absl::StrCat(unreachable_ns_),
             {}};
   }
 
@@ -371,24 +398,30 @@ class Keeper::Impl {
   }
 
   void Close(bool left = false) {
-    if (!listener_) return;
+    if (socket_ == nullptr) return;
     if (worker_.pid > 0) {
       ReapWorkerProcess(worker_.pid, kAbandonPatienceMs);
       worker_ = WorkerProcess();
     }
+    refused_ += handshakes_->refused();
+    unrecorded_ += handshakes_->unrecorded();
+    handshakes_.reset();
     // A worker that was left behind answers there.
-    if (!left) unlink(options_.socket_path.c_str());
-    listener_.reset();
+    if (!left) socket_->Unlink();
+    socket_.reset();
     spool_.reset();
     segments_.clear();
   }
 
   RelayOptions options_;
-  UniqueFd spool_;  // KeepSpool()
-  UniqueFd listener_;
-  HandshakeListener handshakes_;
+  UniqueFd spool_;                        // KeepSpool()
+  std::unique_ptr<TargetSocket> socket_;  // null: closed
+  std::unique_ptr<HandshakeListener> handshakes_;
+  uint32_t refused_ = 0;     // by earlier ones
+  uint32_t unrecorded_ = 0;  // likewise
   UniqueFd epoll_;
   UniqueFd timer_;
+  UniqueFd pulse_;  // once a second, so that Poll() is called
   WorkerProcess worker_;
   std::deque<Message> outgoing_;
   std::map<uint64_t, Segment> segments_;
@@ -396,6 +429,7 @@ class Keeper::Impl {
   UniqueFd job_pidfd_;
   bool job_ended_ = false;
   int exit_status_ = -1;
+  uint64_t unreachable_ns_ = 0;  // as of the end of the job
   bool delivered_ = false;
   bool abandoned_ = false;
   WorkerStatus worker_status_;
@@ -412,6 +446,7 @@ absl::StatusOr<std::unique_ptr<Keeper>> Keeper::Start(RelayOptions options,
   LULL_RETURN_IF_ERROR(Check(options));
   options.job.set_command(CleanText(options.job.command()));
   LULL_RETURN_IF_ERROR(MakePrivateDirectory(options.spool_directory));
+  TidySpools(std::filesystem::path(options.spool_directory).parent_path().string());
   if (!listener) {
     LULL_ASSIGN_OR_RETURN(listener, ListenForTargets(options.socket_path));
   }

@@ -3,15 +3,15 @@
 #include <string.h>
 
 #include <algorithm>
-#include <limits>
+
+#include "daemon/base/text.h"
 
 namespace lull::relay {
 
 using abi::kChunkEvents;
 
 uint64_t Total(const std::atomic<uint64_t>& counter) {
-  constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
-  return std::min(counter.load(std::memory_order_relaxed), kMost);
+  return std::min(counter.load(std::memory_order_relaxed), kMaxWireTotal);
 }
 
 bool SegmentReader::HeaderIsSane() const {
@@ -56,7 +56,9 @@ std::optional<uint64_t> SegmentReader::CommittedHead(uint32_t ring,
                                                      uint64_t next) const {
   // Pairs with the writer's release of head in commit_event().
   uint64_t head = view_.ring(ring).head.load(std::memory_order_acquire);
-  if (head < next || head - next > abi::kRingEvents) return std::nullopt;
+  if (head < next || head - next > abi::kRingEvents || head > kMaxWireTotal) {
+    return std::nullopt;
+  }
   return head;
 }
 

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "absl/strings/numbers.h"
@@ -28,6 +29,8 @@ namespace {
 constexpr uint64_t kMaxFileBytes = 1u << 20;
 // Counters and the end of the job must find room when events no longer do.
 constexpr uint64_t kReserveBytes = 256u << 10;
+// How often a batch that is refused can be made smaller, see SetAside().
+constexpr int kMostReductions = 2;
 
 absl::StatusOr<UniqueFd> LockFile(const std::string& directory, const char* name) {
   std::string path = absl::StrCat(directory, "/", name);
@@ -53,6 +56,51 @@ std::vector<uint64_t> NumbersOfFiles(const std::string& directory) {
   }
   std::sort(numbers.begin(), numbers.end());
   return numbers;
+}
+
+// What a relay sends of a batch that was refused `times` times for good. `so_far`: how
+// many batches of the job were.
+std::string WhatIsLeft(const std::string& body, uint64_t sequence, int times,
+                       uint64_t so_far) {
+  lull::v1::Batch batch;
+  if (!batch.ParseFromString(body)) batch.Clear();
+  lull::v1::Batch left;
+  left.set_sequence(sequence);
+  left.set_set_aside(so_far);
+  if (times == 1) {
+    left.mutable_processes()->Swap(batch.mutable_processes());
+    left.mutable_counters()->Swap(batch.mutable_counters());
+    left.mutable_process_ends()->Swap(batch.mutable_process_ends());
+    left.mutable_stretches()->Swap(batch.mutable_stretches());
+  }
+  if (times <= kMostReductions && batch.has_job_end()) {
+    *left.mutable_job_end() = batch.job_end();
+  }
+  return left.SerializeAsString();
+}
+
+// The oldest go when there are too many. Best effort: without room they are lost.
+void KeepRefused(const std::string& spool, uint64_t sequence, const std::string& body) {
+  namespace fs = std::filesystem;
+  fs::path folder = fs::path(spool).parent_path() / "refused";
+  if (!MakePrivateDirectory(folder.string()).ok()) return;
+  std::error_code error;
+  std::map<fs::file_time_type, std::pair<fs::path, uint64_t>> kept;
+  uint64_t bytes = body.size();
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    uint64_t size = entry.file_size(error);
+    bytes += size;
+    kept[entry.last_write_time(error)] = {entry.path(), size};
+  }
+  for (auto oldest = kept.begin(); oldest != kept.end() && bytes > kMaxRefusedBytes;
+       ++oldest) {
+    fs::remove(oldest->second.first, error);
+    bytes -= oldest->second.second;
+  }
+  fs::path file = folder / absl::StrCat(fs::path(spool).filename().string(), "-",
+                                        sequence, ".batch");
+  std::ofstream(file, std::ios::binary | std::ios::trunc) << body;
+  LogError(absl::StrCat("batch ", sequence, " is set aside: ", file.string()));
 }
 
 absl::StatusOr<std::string> ReadWhole(int fd) {
@@ -180,10 +228,23 @@ absl::Status Spool::WriteRecord(const std::string& record) {
   return absl::OkStatus();
 }
 
+// Somebody removed the directory while we live. What it held is still open here; what
+// comes now shall have a place, too.
+absl::Status Spool::MakeDirectoryAnew() {
+  LogWarning(absl::StrCat("the spool ", directory_, " was removed; making it anew"));
+  LULL_RETURN_IF_ERROR(MakePrivateDirectory(directory_));
+  LULL_ASSIGN_OR_RETURN(lock_, LockFile(directory_, "lock"));
+  return WriteHello(hello_);
+}
+
 absl::Status Spool::BeginFile() {
   uint64_t number = files_.empty() ? 1 : files_.back().number + 1;
   std::string path = PathOf(number);
-  UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  auto make = [&path] {
+    return UniqueFd(open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  };
+  UniqueFd fd = make();
+  if (!fd && errno == ENOENT && makes_anew_ && MakeDirectoryAnew().ok()) fd = make();
   if (!fd) return ErrnoStatus(errno, absl::StrCat("cannot make ", path));
   files_.push_back({number, 0, 0, std::move(fd)});
   absl::Status status = WriteRecord(absl::StrCat(
@@ -238,22 +299,43 @@ std::optional<Spool::Entry> Spool::WaitForNext(uint64_t sequence,
     auto slot = std::upper_bound(
         slots_.begin(), slots_.end(), sequence,
         [](uint64_t value, const Slot& slot) { return value < slot.sequence; });
-    auto file = std::find_if(files_.begin(), files_.end(), [&](const File& file) {
-      return file.number == slot->file;
-    });
-    std::string bytes(slot->length, '\0');
-    ssize_t got = pread(file->fd.get(), bytes.data(), bytes.size(),
-                        static_cast<off_t>(slot->offset));
-    std::string_view rest = bytes;
-    std::optional<Record> record;
-    if (got == static_cast<ssize_t>(bytes.size())) record = TakeRecord(&rest);
-    if (record) return Entry{slot->sequence, std::string(record->body)};
-    // Its gap will show in the report: committed events that are not stored.
-    LogError(absl::StrCat("batch ", slot->sequence, " in the spool is damaged"));
-    sequence = slot->sequence;
+    auto refused = set_aside_.find(slot->sequence);
+    if (refused == set_aside_.end()) return Entry{slot->sequence, BodyOf(*slot)};
+    return Entry{
+        slot->sequence,
+        WhatIsLeft(
+            BodyOf(*slot), slot->sequence, refused->second,
+            static_cast<uint64_t>(std::distance(set_aside_.begin(), refused)) + 1)};
   }
   interrupted_ = false;
   return std::nullopt;
+}
+
+std::string Spool::BodyOf(const Slot& slot) const {
+  auto file = std::find_if(files_.begin(), files_.end(),
+                           [&](const File& f) { return f.number == slot.file; });
+  std::string bytes(slot.length, '\0');
+  ssize_t got = pread(file->fd.get(), bytes.data(), bytes.size(),
+                      static_cast<off_t>(slot.offset));
+  std::string_view rest = bytes;
+  std::optional<Record> record;
+  if (got == static_cast<ssize_t>(bytes.size())) record = TakeRecord(&rest);
+  if (record) return std::string(record->body);
+  // Its gap will show in the report: committed events that are not stored.
+  LogError(absl::StrCat("batch ", slot.sequence, " in the spool is damaged"));
+  lull::v1::Batch empty;
+  empty.set_sequence(slot.sequence);
+  return empty.SerializeAsString();
+}
+
+void Spool::SetAside(uint64_t sequence) {
+  std::lock_guard lock(mutex_);
+  auto slot = std::find_if(slots_.begin(), slots_.end(),
+                           [&](const Slot& s) { return s.sequence == sequence; });
+  if (slot == slots_.end()) return;
+  int times = ++set_aside_[sequence];
+  if (times == 1) KeepRefused(directory_, sequence, BodyOf(*slot));
+  if (times > kMostReductions) AcknowledgeLocked(sequence);
 }
 
 void Spool::Interrupt() {
@@ -264,6 +346,10 @@ void Spool::Interrupt() {
 
 void Spool::Acknowledge(uint64_t sequence) {
   std::lock_guard lock(mutex_);
+  AcknowledgeLocked(sequence);
+}
+
+void Spool::AcknowledgeLocked(uint64_t sequence) {
   acknowledged_ = std::max(acknowledged_, std::min(sequence, last_sequence_));
   while (!slots_.empty() && slots_.front().sequence <= acknowledged_) {
     slots_.pop_front();
@@ -306,9 +392,9 @@ absl::StatusOr<UniqueFd> KeepSpool(const std::string& directory) {
   return LockFile(directory, "keeper");
 }
 
-absl::Status WriteSpoolHello(const std::string& directory,
-                             const lull::v1::Hello& hello) {
-  std::string path = directory + "/hello";
+absl::Status Spool::WriteHello(const lull::v1::Hello& hello) {
+  hello_ = hello;
+  std::string path = directory_ + "/hello";
   std::ofstream file(path + ".new", std::ios::binary | std::ios::trunc);
   file << hello.SerializeAsString();
   file.close();

@@ -5,12 +5,12 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/logging.h"
 #include "daemon/base/status.h"
+#include "daemon/base/text.h"
 
 namespace lull::relay {
 namespace {
@@ -18,15 +18,13 @@ namespace {
 constexpr uint32_t kChunk = 512;  // events copied at a time: 24 KiB, stays in cache
 constexpr uint64_t kCountersPeriodNs = 500'000'000;
 
-// What a time or a total may be on the wire.
-constexpr uint64_t kMaxTotal = std::numeric_limits<int64_t>::max();
 // A store of another processor may take its time to be seen.
 constexpr uint64_t kStoreDelayNs = 1'000;
 
 bool IsPossible(const abi::Event& event) {
   uint8_t type = static_cast<uint8_t>(event.type);
-  return type != 0 && type < abi::kEventTypeCount && event.start_ns <= kMaxTotal &&
-         event.duration_ns <= kMaxTotal - event.start_ns;
+  return type != 0 && type < abi::kEventTypeCount && event.start_ns <= kMaxWireTotal &&
+         event.duration_ns <= kMaxWireTotal - event.start_ns;
 }
 
 }  // namespace
@@ -65,7 +63,7 @@ Target::Target(lull::v1::ProcessInfo info, UniqueFd pidfd, char* base,
       run_delay_(static_cast<pid_t>(info_.pid())),
       definitions_(info_.key(), &segment_, kMaxBatchBytes),
       buffer_(kChunk) {
-  info_.set_start_ns(std::min(segment_.header().created_ns, kMaxTotal));
+  info_.set_start_ns(std::min(segment_.header().created_ns, kMaxWireTotal));
   InitControl(options);
 }
 
@@ -105,10 +103,11 @@ void Target::ResumeRing(uint32_t index) {
   if (tail > end) ring.lost_relay += tail - end;
   ring.next = std::max(tail, end);
   ring.released = tail;
-  bool possible = ring.next <= view.head && view.head - tail <= abi::kRingEvents;
-  if (!possible) {
-    ring.next = view.head;
-    ring.lost_relay = 0;
+  bool possible = ring.next <= view.head && view.head - tail <= abi::kRingEvents &&
+                  view.head <= kMaxWireTotal;
+  if (!possible) {  // how many there were is not known, and not guessed
+    ring.next = ring.released = end;
+    if (tail > end) ring.lost_relay -= tail - end;
     corrupt_ = true;
   }
 }
@@ -178,7 +177,7 @@ bool Target::ReadRing(uint32_t index, uint64_t head, BatchBuilder* batch) {
         return true;
       }
       if (batch->approximate_bytes() >= kMaxBatchBytes) return false;
-      if (run == 0) {  // a slot that cannot be: it alone is dropped
+      if (run == 0) {  // one that cannot be or names what is not: it alone is dropped
         ++ring.next;
         ++ring.lost_relay;
         ++events_lost_;
@@ -195,10 +194,10 @@ size_t Target::TakeRun(Ring* ring, abi::Event* events, size_t count,
     abi::Event& event = events[i];
     if (!IsPossible(event)) return i;
     if (event.type == abi::EventType::kThreadStart && i > 0) return i;
-    Notice(event, ring);
     Definitions::Result result = definitions_.Define(&event, batch);
     if (result == Definitions::Result::kCorrupt) corrupt_ = true;
     if (result != Definitions::Result::kDone) return i;
+    Notice(event, ring);  // once: of a batch that is full it is read again
   }
   return count;
 }
@@ -296,9 +295,9 @@ lull::v1::ProcessCounters Target::Counters() const {
     out->set_ring(i);
     // A head beyond that is corrupt, as the next reading will find.
     uint64_t most = ring.next + (corrupt_ ? 0 : abi::kRingEvents);
-    out->set_committed(std::min(view.head, most));
+    out->set_committed(std::min({view.head, most, kMaxWireTotal}));
     out->set_lost_full(view.lost);
-    out->set_lost_relay(ring.lost_relay);
+    out->set_lost_relay(std::min(ring.lost_relay, kMaxWireTotal));
     out->set_self_ns(view.self_ns);
     out->set_short_waits(view.short_waits);
     out->set_short_waits_ns(view.short_waits_ns);

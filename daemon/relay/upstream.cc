@@ -7,7 +7,9 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/logging.h"
 #include "ingest.grpc.pb.h"
 
@@ -31,6 +33,12 @@ bool IsRefusal(const absl::Status& status) {
     default:
       return false;
   }
+}
+
+// Of what is wrong with one batch, not with all that this relay may send.
+bool IsAboutABatch(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) &&
+         !absl::StartsWith(status.message(), "hello");
 }
 
 }  // namespace
@@ -78,11 +86,11 @@ class Upstream::Impl {
   void Watch() {
     std::lock_guard lock(mutex_);
     if (context_ == nullptr || sent_ <= spool_->acknowledged()) {
-      last_progress_ = absl::Now();
-    } else if (absl::Now() - last_progress_ > timing_.stall) {
+      last_progress_ = SteadyNow();
+    } else if (SteadyNow() - last_progress_ > timing_.stall) {
       LogWarning("the collector acknowledges nothing; connecting again");
       context_->TryCancel();
-      last_progress_ = absl::Now();
+      last_progress_ = SteadyNow();
     }
   }
 
@@ -98,16 +106,45 @@ class Upstream::Impl {
       uint64_t before = spool_->acknowledged();
       absl::Status status = RunStream();
       if (stopping()) break;
-      bool refused = IsRefusal(status);
+      bool of_a_batch = IsAboutABatch(status) && HasBatchesUnderWay();
+      bool refused = IsRefusal(status) && !of_a_batch;
       {
         std::lock_guard lock(mutex_);
-        status_ = {false, refused, status};
+        status_.connected = false;
+        status_.refused = refused;
+        status_.last_error = status;
       }
       LogInfo(absl::StrCat("stream to the collector: ", status.ToString()));
       if (spool_->acknowledged() > before) backoff = timing_.first_backoff;
+      if (of_a_batch && CountRefusal()) backoff = timing_.first_backoff;
       Sleep(refused ? timing_.refused_backoff : backoff);
       backoff = std::min(backoff * 2, timing_.longest_backoff);
     }
+  }
+
+  bool HasBatchesUnderWay() const {
+    std::lock_guard lock(mutex_);
+    return sent_ > spool_->acknowledged();
+  }
+
+  // Finds out which batch it is: after the first refusal batches are sent one by one
+  // until all that were under way then are through. True when this brought us further.
+  bool CountRefusal() {
+    uint64_t suspect = spool_->acknowledged() + 1;
+    {
+      std::lock_guard lock(mutex_);
+      bool alone = sent_ == suspect;
+      one_by_one_until_ = std::max(one_by_one_until_, sent_);
+      if (!alone) return true;
+      if (suspect != suspect_) refusals_ = 0;
+      suspect_ = suspect;
+      if (++refusals_ < kRefusalsOfABatch) return false;
+      refusals_ = 0;
+      if (suspect != last_aside_) ++status_.batches_set_aside;
+      last_aside_ = suspect;
+    }
+    spool_->SetAside(suspect);
+    return true;
   }
 
   void Sleep(absl::Duration duration) {
@@ -133,7 +170,7 @@ class Upstream::Impl {
       context_ = &context;
       sent_ = 0;
       stream_ended_ = false;
-      last_progress_ = absl::Now();
+      last_progress_ = SteadyNow();
     }
     std::unique_ptr<Stream> stream = stub->Stream(&context);
     std::thread reader([this, &stream] { ReadReplies(stream.get()); });
@@ -156,8 +193,16 @@ class Upstream::Impl {
       spool_->Acknowledge(reply.acknowledged_sequence());
       std::lock_guard lock(mutex_);
       if (reply.has_arm()) command_ = reply.arm();
-      status_ = {true, false, absl::OkStatus()};
-      last_progress_ = absl::Now();
+      for (const lull::v1::RejectedRun& run : reply.rejected()) {
+        status_.events_rejected += run.events();
+        LogWarning(absl::StrCat("the collector rejected ", run.events(),
+                                " events of process ", run.process_key(), ", ring ",
+                                run.ring(), ": ", run.why()));
+      }
+      status_.connected = true;
+      status_.refused = false;
+      status_.last_error = absl::OkStatus();
+      last_progress_ = SteadyNow();
     }
     std::lock_guard lock(mutex_);
     stream_ended_ = true;
@@ -171,7 +216,10 @@ class Upstream::Impl {
   }
 
   bool MaySend(uint64_t sent) const {
-    return sent < spool_->acknowledged() + kMaxUnacknowledged;
+    std::lock_guard lock(mutex_);
+    uint64_t acknowledged = spool_->acknowledged();
+    return sent <
+           acknowledged + (acknowledged < one_by_one_until_ ? 1 : kMaxUnacknowledged);
   }
 
   // What the collector has not been told yet.
@@ -206,12 +254,15 @@ class Upstream::Impl {
       if (!entry) continue;
       if (!request.mutable_batch()->ParseFromString(entry->body)) {
         LogError("a batch in the spool cannot be read");
-      } else if (!stream->Write(request)) {
-        return AwaitEnd();
+        spool_->SetAside(entry->sequence);
+        continue;
       }
       sent = entry->sequence;
-      std::lock_guard lock(mutex_);
-      sent_ = sent;
+      {
+        std::lock_guard lock(mutex_);
+        sent_ = sent;
+      }
+      if (!stream->Write(request)) return AwaitEnd();
     }
   }
 
@@ -233,6 +284,10 @@ class Upstream::Impl {
   bool stream_ended_ = false;
   grpc::ClientContext* context_ = nullptr;
   uint64_t sent_ = 0;  // last sequence on this stream
+  uint64_t one_by_one_until_ = 0;
+  uint64_t suspect_ = 0;  // a batch that was refused alone, so often in a row:
+  int refusals_ = 0;
+  uint64_t last_aside_ = 0;
   absl::Time last_progress_ = absl::InfinitePast();
   UpstreamStatus status_;
   std::optional<lull::v1::ArmState> arming_;

@@ -2,8 +2,10 @@
 //
 // One thread writes, a second one reads acknowledgements. After any break the
 // stream is opened again with backoff, and everything that is not acknowledged is
-// sent again. A refusal (wrong token, wrong version, malformed) is told at once
-// and tried again at long intervals only: the spool stays.
+// sent again. A refusal of the relay (wrong token, wrong version) is told at once and
+// tried again at long intervals only: the spool stays. A batch that is refused
+// (INVALID_ARGUMENT) kRefusalsOfABatch times is set aside (Spool::SetAside), and the
+// others go on: one bad batch never holds them up.
 #pragma once
 
 #include <memory>
@@ -17,11 +19,15 @@
 
 namespace lull::relay {
 
+inline constexpr int kRefusalsOfABatch = 3;
+
 struct UpstreamStatus {
   bool connected = false;  // the collector has acknowledged on the present stream,
                            // or nothing is left to acknowledge
   bool refused = false;    // the last error is one that trying again does not mend
   absl::Status last_error;
+  uint64_t batches_set_aside = 0;
+  uint64_t events_rejected = 0;  // in runs that the collector did not take
 };
 
 struct UpstreamTiming {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/logging.h"
@@ -43,7 +44,8 @@ bool IsReadable(int fd, int timeout_ms) {
 Worker::Worker(RelayOptions options, UniqueFd channel, UniqueFd listener)
     : options_(std::move(options)),
       channel_(std::move(channel)),
-      listener_(std::move(listener)),
+      socket_(
+          std::make_unique<TargetSocket>(options_.socket_path, std::move(listener))),
       arming_(options_.dormant, options_.job.start_ns(), options_.gpu) {}
 
 Worker::~Worker() { upstream_.reset(); }
@@ -59,7 +61,7 @@ absl::Status Worker::Start() {
   if (spool_->state().stretch) arming_.Resume(*spool_->state().stretch);
   asleep_since_ns_ = MonotonicNs();
   lull::v1::Hello hello = MakeHello(options_.job);
-  absl::Status written = WriteSpoolHello(options_.spool_directory, hello);
+  absl::Status written = spool_->WriteHello(hello);
   if (!written.ok()) return written;
   upstream_ =
       std::make_unique<Upstream>(CollectorAddress{options_.collector_address,
@@ -124,8 +126,7 @@ int Worker::Wakes() const {
 
 void Worker::HandleMessages() {
   if (orphan_listener_ != nullptr) {
-    orphan_listener_->Poll([this](Newcomer n) { return AcceptOrphaned(std::move(n)); });
-    return;
+    return PollOrphanListener();
   }
   if (!channel_) return;  // an orphan of an attach
   Message message;
@@ -134,6 +135,13 @@ void Worker::HandleMessages() {
     if (result == ChannelResult::kWouldBlock) return;
     if (result == ChannelResult::kClosed) return BecomeOrphan();
     Handle(std::move(message));
+  }
+}
+
+void Worker::PollOrphanListener() {
+  orphan_listener_->Poll([this](Newcomer n) { return AcceptOrphaned(std::move(n)); });
+  if (socket_->Check(MonotonicNs())) {
+    orphan_listener_ = std::make_unique<HandshakeListener>(socket_->fd());
   }
 }
 
@@ -162,6 +170,12 @@ void Worker::Handle(Message message) {
     case MessageKind::kJobEnded:
       exit_status_ = static_cast<int>(static_cast<int64_t>(message.number));
       job_ended_ns_ = MonotonicNs();
+      if (!absl::SimpleAtoi(message.body, &unreachable_ns_)) unreachable_ns_ = 0;
+      return;
+    case MessageKind::kListener:
+      if (message.fds.empty()) return;
+      socket_ = std::make_unique<TargetSocket>(options_.socket_path,
+                                               std::move(message.fds[0]));
       return;
     case MessageKind::kWake:
       arming_.Wake(MonotonicNs());
@@ -207,6 +221,7 @@ void Worker::AddTarget(lull::v1::ProcessInfo info, UniqueFd memfd, UniqueFd pidf
 void Worker::BecomeOrphan() {
   LogWarning("the keeper is gone; going on without it");
   channel_.reset();
+  spool_->LeaveRemoved();
   quiet_since_ns_ = over_since_ns_ = MonotonicNs();
   if (options_.attached) {
     // Nobody is left who would take the shim out again: it sleeps there.
@@ -215,11 +230,11 @@ void Worker::BecomeOrphan() {
     job_ended_ns_ = MonotonicNs();
     return;
   }
-  orphan_listener_ = std::make_unique<HandshakeListener>(listener_.get());
+  orphan_listener_ = std::make_unique<HandshakeListener>(socket_->fd());
 }
 
 void Worker::LeaveOrphaned() {
-  unlink(options_.socket_path.c_str());
+  socket_->Unlink();
   if (Delivered()) (void)spool_->Remove();
 }
 
@@ -367,6 +382,7 @@ bool Worker::FinishJob(uint64_t now_ns) {
   end.set_exit_status(exit_status_.value_or(-1));
   end.set_relay_cpu_ns(ProcessCpuNs() + modules_.CpuNs());
   end.set_unrecorded_processes(unrecorded_ + unrecorded_here_ + UnrecordedAsOrphan());
+  end.set_unreachable_ns(unreachable_ns_ + socket_->unreachable_ns(now_ns));
   batch_.SetJobEnd(end);
   absl::Status status = spool_->Append(batch_.batch());
   batch_.Reset();
@@ -399,6 +415,7 @@ void Worker::ReportStatus(uint64_t now_ns, bool now) {
   status.gpu = arming_.plan();
   status.batches_spooled = spool_->last_sequence();
   status.batches_acknowledged = spool_->acknowledged();
+  status.events_lost += upstream.events_rejected;
   status.connected = upstream.connected;
   status.refused = upstream.refused;
   status.upstream = upstream.last_error;

@@ -39,6 +39,7 @@ class Worker {
   void AddTarget(lull::v1::ProcessInfo info, UniqueFd memfd, UniqueFd pidfd);
   void BecomeOrphan();
   void LeaveOrphaned();
+  void PollOrphanListener();
   bool AcceptOrphaned(Newcomer newcomer);
 
   // One pass over all targets; true when it found enough to come back soon.
@@ -64,8 +65,9 @@ class Worker {
 
   RelayOptions options_;
   UniqueFd channel_;  // closed once the keeper is gone
-  UniqueFd listener_;
+  std::unique_ptr<TargetSocket> socket_;
   std::unique_ptr<HandshakeListener> orphan_listener_;
+  uint64_t unreachable_ns_ = 0;  // by the keeper's word
   std::unique_ptr<Spool> spool_;
   std::unique_ptr<Upstream> upstream_;
   ModuleCache modules_;

@@ -15,9 +15,9 @@ namespace lull::relay {
 namespace {
 
 // The terminal belongs to the job: its ^C ends the job, and this process sees it by
-// its targets' ends.
+// its targets' ends. A spool that may not grow (ulimit -f) is full.
 void PrepareSignals() {
-  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP}) {
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGXFSZ}) {
     struct sigaction action {};
     action.sa_handler = SIG_IGN;
     sigaction(signal, &action, nullptr);

@@ -7,7 +7,14 @@ namespace {
 
 constexpr int kBusyTimeoutMs = 5000;
 
+// As files and file systems say that they take no more.
+bool IsWriteError(int rc) {
+  return rc == SQLITE_IOERR_WRITE || rc == SQLITE_IOERR_FSYNC ||
+         rc == SQLITE_IOERR_TRUNCATE || rc == SQLITE_IOERR_SHMSIZE;
+}
+
 absl::StatusCode CodeOf(int rc) {
+  if (IsWriteError(rc)) return absl::StatusCode::kResourceExhausted;
   switch (rc & 0xff) {
     case SQLITE_FULL:
     case SQLITE_NOMEM:

@@ -33,11 +33,24 @@ struct JobRow {
   int32_t exit_status = 0;
   uint64_t end_ns = 0;
   uint64_t relay_cpu_ns = 0;
-  uint64_t last_event_ns = 0;        // end of the latest event
-  uint64_t touched_realtime_ns = 0;  // last commit that concerned it
-  bool dormant = false;              // was started asleep
-  bool attached = false;             // by `lull attach`
+  uint64_t last_event_ns = 0;  // end of the latest event
+  uint64_t touched_ns = 0;     // last commit that concerned it; see ClockRow
+  bool dormant = false;        // was started asleep
+  bool attached = false;       // by `lull attach`
   uint32_t unrecorded_processes = 0;
+  bool cut_off = false;            // its relay died before its end
+  uint64_t batches_set_aside = 0;  // that no collector took
+  uint64_t unreachable_ns = 0;     // no new process could be recorded
+};
+
+// What the store's own clock showed when it was last looked at, and the clocks of the
+// host then. Ages of jobs are told by it and not by CLOCK_REALTIME, which anybody may
+// set. One row.
+struct ClockRow {
+  uint64_t now_ns = 0;  // near the Unix time, never set back
+  uint64_t realtime_ns = 0;
+  uint64_t boottime_ns = 0;
+  std::string boot_id;
 };
 
 // A stretch of time in which the job was armed. A job without any that is not dormant

@@ -29,9 +29,12 @@ CREATE TABLE jobs(
   id INTEGER PRIMARY KEY AUTOINCREMENT, uuid TEXT NOT NULL UNIQUE, name TEXT, command TEXT, host TEXT,
   user TEXT, lull_version TEXT, start_ns INT, start_realtime_ns INT, budget REAL,
   ended INT, exit_status_known INT, exit_status INT, end_ns INT, relay_cpu_ns INT,
-  last_event_ns INT, touched_realtime_ns INT, gpu_mode INT, gpu_schedule TEXT,
+  last_event_ns INT, touched_ns INT, gpu_mode INT, gpu_schedule TEXT,
   deleting INT NOT NULL DEFAULT 0, dormant INT NOT NULL DEFAULT 0,
-  attached INT NOT NULL DEFAULT 0, unrecorded INT NOT NULL DEFAULT 0);
+  attached INT NOT NULL DEFAULT 0, unrecorded INT NOT NULL DEFAULT 0, cut_off INT NOT NULL DEFAULT 0,
+  set_aside INT NOT NULL DEFAULT 0, unreachable_ns INT NOT NULL DEFAULT 0);
+CREATE TABLE clock(id INTEGER PRIMARY KEY, now_ns INT, realtime_ns INT,
+  boottime_ns INT, boot_id TEXT);
 CREATE TABLE stretches(job INT, number INT, start_ns INT, end_ns INT,
   PRIMARY KEY(job, number)) WITHOUT ROWID;
 CREATE TABLE processes(
@@ -158,6 +161,15 @@ ALTER TABLE processes ADD COLUMN counters BLOB;
 ALTER TABLE jobs ADD COLUMN unrecorded INT NOT NULL DEFAULT 0;
 )sql",
      CountersToProtos},
+    // 8: ages were told by CLOCK_REALTIME, and nothing was said of how a job ended.
+    {R"sql(
+ALTER TABLE jobs RENAME COLUMN touched_realtime_ns TO touched_ns;
+ALTER TABLE jobs ADD COLUMN cut_off INT NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN set_aside INT NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN unreachable_ns INT NOT NULL DEFAULT 0;
+CREATE TABLE clock(id INTEGER PRIMARY KEY, now_ns INT, realtime_ns INT,
+  boottime_ns INT, boot_id TEXT);
+)sql"},
 };
 static_assert(kOldestSchema + std::size(kSteps) == kSchemaVersion);
 

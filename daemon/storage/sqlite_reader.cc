@@ -14,8 +14,8 @@ namespace {
 #define LULL_JOB_COLUMNS                                                            \
   "id, uuid, name, command, host, user, lull_version, start_ns, start_realtime_ns," \
   "budget, ended, exit_status_known, exit_status, end_ns, relay_cpu_ns,"            \
-  "last_event_ns, touched_realtime_ns, gpu_mode, gpu_schedule, dormant,"            \
-  "attached, unrecorded"
+  "last_event_ns, touched_ns, gpu_mode, gpu_schedule, dormant,"                     \
+  "attached, unrecorded, cut_off, set_aside, unreachable_ns"
 
 JobRow ReadJob(const Row& r) {
   JobRow row;
@@ -35,12 +35,15 @@ JobRow ReadJob(const Row& r) {
   row.end_ns = r.Uint(13);
   row.relay_cpu_ns = r.Uint(14);
   row.last_event_ns = r.Uint(15);
-  row.touched_realtime_ns = r.Uint(16);
+  row.touched_ns = r.Uint(16);
   row.gpu_mode = r.Uint32(17);
   row.gpu_schedule = r.Text(18);
   row.dormant = r.Int(19) != 0;
   row.attached = r.Int(20) != 0;
   row.unrecorded_processes = r.Uint32(21);
+  row.cut_off = r.Int(22) != 0;
+  row.batches_set_aside = r.Uint(23);
+  row.unreachable_ns = r.Uint(24);
   return row;
 }
 
@@ -97,6 +100,16 @@ absl::StatusOr<std::vector<StretchRow>> SqliteReader::Stretches(int64_t job) {
         return StretchRow{r.Uint(0), r.Uint(1), r.Uint(2)};
       },
       job);
+}
+
+absl::StatusOr<ClockRow> SqliteReader::Clock() {
+  ClockRow row;
+  LULL_RETURN_IF_ERROR(
+      db_.Query("SELECT now_ns, realtime_ns, boottime_ns, boot_id FROM clock",
+                [&row](const Row& r) {
+                  row = {r.Uint(0), r.Uint(1), r.Uint(2), r.Text(3)};
+                }));
+  return row;
 }
 
 absl::StatusOr<bool> SqliteReader::IsBeingDeleted(const std::string& uuid) {
@@ -277,24 +290,6 @@ absl::Status SqliteReader::SeriesCells(int64_t process, uint32_t series, uint32_
       process, level, Clamp(first), Clamp(end), series / kChunkSeries));
   return sound ? absl::OkStatus()
                : absl::DataLossError("a stored chunk of aggregates is corrupt");
-}
-
-absl::Status SqliteReader::Events(int64_t process, uint64_t begin_ns, uint64_t end_ns,
-                                  const EventCallback& callback) {
-  std::vector<aggregate::Event> events;
-  absl::Status status;
-  LULL_RETURN_IF_ERROR(db_.Query(
-      "SELECT data FROM blocks WHERE process=? AND max_ns>=? AND min_ns<?",
-      [&](const Row& row) {
-        if (!status.ok()) return;
-        events.clear();
-        status = decoder_.Decode(row.Bytes(0), events);
-        for (const aggregate::Event& event : events) {
-          if (event.start_ns >= begin_ns && event.start_ns < end_ns) callback(event);
-        }
-      },
-      process, Clamp(begin_ns), Clamp(end_ns)));
-  return status;
 }
 
 absl::Status SqliteReader::LiveBlocks(

@@ -19,6 +19,7 @@ class SqliteReader : public StoreReader {
 
   absl::StatusOr<std::vector<JobRow>> Jobs(uint32_t limit) override;
   absl::StatusOr<std::vector<JobRow>> FindJob(const std::string& uuid) override;
+  absl::StatusOr<ClockRow> Clock() override;
   absl::StatusOr<bool> IsBeingDeleted(const std::string& uuid) override;
   absl::StatusOr<std::vector<StretchRow>> Stretches(int64_t job) override;
   absl::StatusOr<std::vector<ProcessRow>> Processes(int64_t job) override;

@@ -1,7 +1,11 @@
 // Deleting jobs, a little at a time, so that ingest and queries hardly notice.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <string>
 
 #include "daemon/base/status.h"
+#include "daemon/base/unique_fd.h"
 #include "daemon/storage/sqlite_writer.h"
 
 namespace lull::storage {
@@ -10,8 +14,17 @@ namespace {
 // Rows per step: about 10 ms of work.
 constexpr int kStepRows = 64;
 constexpr int kVacuumPages = 512;
+constexpr off_t kReserveBytes = 4 << 20;
 
 }  // namespace
+
+void SqliteWriter::UseReserve() { unlink(ReservePath().c_str()); }
+
+void SqliteWriter::KeepReserve() {
+  UniqueFd file(open(ReservePath().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!file || posix_fallocate(file.get(), 0, kReserveBytes) == 0) return;
+  UseReserve();
+}
 
 absl::Status SqliteWriter::MarkForDeletion(int64_t job) {
   return db_->Execute("UPDATE jobs SET deleting=1 WHERE id=?", job);

@@ -69,7 +69,9 @@ class SqliteStore : public Store {
 absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path) {
   LULL_ASSIGN_OR_RETURN(UniqueFd lock, LockDatabase(path));
   LULL_ASSIGN_OR_RETURN(std::unique_ptr<Database> db, OpenForWriting(path));
-  return std::make_unique<SqliteStore>(std::move(lock), std::move(db));
+  auto store = std::make_unique<SqliteStore>(std::move(lock), std::move(db));
+  store->writer().KeepReserve();
+  return store;
 }
 
 }  // namespace lull::storage

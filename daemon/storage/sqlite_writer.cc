@@ -25,22 +25,28 @@ absl::Status SqliteWriter::PutJob(JobRow& row) {
   return db_->Query(
       "INSERT INTO jobs(uuid, name, command, host, user, lull_version, start_ns,"
       "start_realtime_ns, budget, ended, exit_status_known, exit_status, end_ns,"
-      "relay_cpu_ns, last_event_ns, touched_realtime_ns, gpu_mode, gpu_schedule,"
-      "dormant, attached, unrecorded) "
+      "relay_cpu_ns, last_event_ns, touched_ns, gpu_mode, gpu_schedule,"
+      "dormant, attached, unrecorded, cut_off, set_aside, unreachable_ns) "
       "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,"
-      "?21) "
+      "?21,?22,?23,?24) "
       "ON CONFLICT(uuid) DO UPDATE SET name=?2, command=?3, host=?4, user=?5,"
       "lull_version=?6, start_ns=?7, start_realtime_ns=?8, budget=?9, ended=?10,"
       "exit_status_known=?11, exit_status=?12, end_ns=?13, relay_cpu_ns=?14,"
-      "last_event_ns=?15, touched_realtime_ns=?16, gpu_mode=?17, gpu_schedule=?18,"
-      "dormant=?19, attached=?20, unrecorded=?21 "
+      "last_event_ns=?15, touched_ns=?16, gpu_mode=?17, gpu_schedule=?18,"
+      "dormant=?19, attached=?20, unrecorded=?21, cut_off=?22,"
+      "set_aside=?23, unreachable_ns=?24 "
       "RETURNING id",
       [&row](const Row& r) { row.id = r.Int(0); }, row.uuid, row.name, row.command,
       row.host, row.user, row.lull_version, row.start_ns, row.start_realtime_ns,
       row.overhead_budget_percent, row.ended, row.exit_status_known, row.exit_status,
-      row.end_ns, row.relay_cpu_ns, row.last_event_ns, row.touched_realtime_ns,
-      row.gpu_mode, row.gpu_schedule, row.dormant, row.attached,
-      row.unrecorded_processes);
+      row.end_ns, row.relay_cpu_ns, row.last_event_ns, row.touched_ns, row.gpu_mode,
+      row.gpu_schedule, row.dormant, row.attached, row.unrecorded_processes,
+      row.cut_off, row.batches_set_aside, row.unreachable_ns);
+}
+
+absl::Status SqliteWriter::PutClock(const ClockRow& row) {
+  return db_->Execute("REPLACE INTO clock VALUES(1,?,?,?,?)", row.now_ns,
+                      row.realtime_ns, row.boottime_ns, row.boot_id);
 }
 
 absl::Status SqliteWriter::PutStretch(int64_t job, const StretchRow& row) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -25,6 +26,7 @@ class SqliteWriter : public StoreWriter {
   absl::Status PutJob(JobRow& row) override;
   absl::Status PutProcess(ProcessRow& row) override;
   absl::Status PutStretch(int64_t job, const StretchRow& row) override;
+  absl::Status PutClock(const ClockRow& row) override;
   absl::Status PutRing(int64_t process, const RingRow& row) override;
   absl::Status PutApi(int64_t job, const ApiRow& row) override;
   absl::Status PutFrame(int64_t job, const FrameRow& row) override;
@@ -52,6 +54,8 @@ class SqliteWriter : public StoreWriter {
   absl::Status DeleteLiveBlocks(int64_t process) override;
   absl::Status MarkForDeletion(int64_t job) override;
   absl::StatusOr<bool> DeleteSome() override;
+  void UseReserve() override;
+  void KeepReserve() override;
   absl::StatusOr<uint64_t> UsedBytes() override;
 
  private:
@@ -60,6 +64,7 @@ class SqliteWriter : public StoreWriter {
                         size_t count);
   absl::Status MergeSmallBlocks(const ProcessRow& process, uint32_t ring);
   absl::StatusOr<bool> DeleteSomeOf(int64_t job);
+  std::string ReservePath() const { return db_->path() + ".reserve"; }
 
   std::unique_ptr<Database> db_;
   SqliteReader reader_;

@@ -53,6 +53,8 @@ class StoreReader {
   // Newest first; jobs that are being deleted are left out. limit 0 = all.
   virtual absl::StatusOr<std::vector<JobRow>> Jobs(uint32_t limit) = 0;
   virtual absl::StatusOr<std::vector<JobRow>> FindJob(const std::string& uuid) = 0;
+  // All 0 in a store that never had one.
+  virtual absl::StatusOr<ClockRow> Clock() = 0;
   // What MarkForDeletion has hidden and DeleteSome has not finished with.
   virtual absl::StatusOr<bool> IsBeingDeleted(const std::string& uuid) = 0;
   // In the order of time.
@@ -98,7 +100,11 @@ class StoreReader {
                                    uint64_t first, uint64_t end,
                                    const SeriesCallback& callback) = 0;
 
-  // Calls back with every event that starts in [begin_ns, end_ns), ring by ring.
+  // Calls back with every event that starts in [begin_ns, end_ns). Those of one ring
+  // come in the order of their positions, in which they were committed. Of several
+  // rings it is always the turn of the one whose next event ended first. So what a
+  // thread did comes in the order in which it ended, also where a ring had several
+  // threads one after another, or a number of a thread stands in several rings.
   using EventCallback = std::function<void(const aggregate::Event&)>;
   virtual absl::Status Events(int64_t process, uint64_t begin_ns, uint64_t end_ns,
                               const EventCallback& callback) = 0;
@@ -123,6 +129,7 @@ class StoreWriter {
   virtual absl::Status PutJob(JobRow& row) = 0;          // fills id when it is 0
   virtual absl::Status PutProcess(ProcessRow& row) = 0;  // likewise
   virtual absl::Status PutStretch(int64_t job, const StretchRow& row) = 0;
+  virtual absl::Status PutClock(const ClockRow& row) = 0;
   virtual absl::Status PutRing(int64_t process, const RingRow& row) = 0;
   virtual absl::Status PutApi(int64_t job, const ApiRow& row) = 0;
   virtual absl::Status PutFrame(int64_t job, const FrameRow& row) = 0;
@@ -159,6 +166,11 @@ class StoreWriter {
   // limited number of its rows per call, until nothing is left (false).
   virtual absl::Status MarkForDeletion(int64_t job) = 0;
   virtual absl::StatusOr<bool> DeleteSome() = 0;
+  // Some bytes beside the database are kept for the case that the disk is full: what
+  // deletes needs room, too. UseReserve gives them free, KeepReserve takes them again
+  // if it can.
+  virtual void UseReserve() = 0;
+  virtual void KeepReserve() = 0;
   // Bytes in use in the database; what is free inside the file does not count.
   virtual absl::StatusOr<uint64_t> UsedBytes() = 0;
 };

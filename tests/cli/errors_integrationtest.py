@@ -178,7 +178,7 @@ class MidJob(Complaints):
         self.processes[0].kill()
         _, stderr = process.communicate(timeout=100)
         self.assertEqual(process.returncode, 6)
-        self.assertIn(f"lull relay --deliver {self.runtime}/spool-remote/", stderr.decode())
+        self.assertIn(f"lull relay --deliver {self.folder}/data/lull/spool-remote/", stderr.decode())
         self.assertIn(address, stderr.decode())
 
 

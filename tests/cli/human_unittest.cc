@@ -74,20 +74,54 @@ TEST(HumanReport, SaysWhatIsMissingFromAnAnswer) {
   ExpectGolden("syncs_with_losses", SyncsText(reply, v1::GROUP_BY_LINE));
 }
 
-TEST(HumanReport, DoesNotCallAJobCompleteWhoseEventsAreOnTheirWay) {
-  v1::Losses losses;
-  losses.set_events_committed(2'000);
-  losses.set_events_stored(1'500);
-  EXPECT_EQ(LossesLine(losses), "Stored so far: 1,500 of 2,000 events.");
+v1::Job EndedJob() {
+  v1::Job job;
+  job.set_ended(true);
+  return job;
 }
 
-TEST(HumanReport, DoesNotCallAJobCompleteThatEndedForWantOfMemory) {
+TEST(HumanReport, CallsOnlyAJobCompleteWhoseEndWasSeen) {
   v1::Losses losses;
   losses.set_events_committed(2'000);
   losses.set_events_stored(2'000);
-  EXPECT_EQ(LossesLine(losses), "Nothing lost: 2,000 events.");
+  v1::Job job;
+  EXPECT_EQ(LossesLine(job, losses), "Nothing lost so far: 2,000 events.");
+  job.set_end_unseen(true);
+  job.set_complete_until_ns(2'030'000'000);
+  EXPECT_EQ(LossesLine(job, losses),
+            "Stored: 2,000 events; the end of the job was not seen: complete until "
+            "2.03 s after its start.");
+  EXPECT_NE(JobLine(job).find(", end not seen"), std::string::npos);
+  EXPECT_EQ(JobLine(job).find("still running"), std::string::npos);
+  job = EndedJob();
+  job.set_batches_set_aside(2);
+  EXPECT_EQ(LossesLine(job, losses),
+            "Stored: 2,000 events; 2 batches were refused by the collector; kept on "
+            "the job's host, in the folder `refused` beside the spools.");
+  job = EndedJob();
+  job.set_unreachable_ns(35'000'000'000);
+  EXPECT_EQ(LossesLine(job, losses),
+            "Stored: 2,000 events; for 35.0 s no new process could be recorded, "
+            "because the runtime folder was gone.");
+  EXPECT_EQ(LossesLine(EndedJob(), losses), "Nothing lost: 2,000 events.");
+}
+
+TEST(HumanReport, DoesNotCallAJobCompleteWhoseEventsAreOnTheirWay) {
+  const v1::Job job = EndedJob();
+  v1::Losses losses;
+  losses.set_events_committed(2'000);
+  losses.set_events_stored(1'500);
+  EXPECT_EQ(LossesLine(job, losses), "Stored so far: 1,500 of 2,000 events.");
+}
+
+TEST(HumanReport, DoesNotCallAJobCompleteThatEndedForWantOfMemory) {
+  const v1::Job job = EndedJob();
+  v1::Losses losses;
+  losses.set_events_committed(2'000);
+  losses.set_events_stored(2'000);
+  EXPECT_EQ(LossesLine(job, losses), "Nothing lost: 2,000 events.");
   losses.set_processes_without_memory(2);
-  EXPECT_EQ(LossesLine(losses),
+  EXPECT_EQ(LossesLine(job, losses),
             "Stored: 2,000 events; processes that the system gave no memory for "
             "recording, which ended there: 2.");
 }
@@ -97,7 +131,7 @@ TEST(HumanReport, DoesNotCallAJobCompleteInWhichCallsWereNotRecorded) {
   losses.set_events_committed(2'000);
   losses.set_events_stored(2'000);
   losses.set_reentered(8);
-  EXPECT_EQ(LossesLine(losses),
+  EXPECT_EQ(LossesLine(EndedJob(), losses),
             "Stored: 2,000 events; up to 8 calls not recorded (after jumps out of CUDA "
             "calls, or in signal handlers).");
 }
@@ -108,7 +142,7 @@ TEST(HumanReport, DoesNotCallAJobCompleteWithAProcessThatWasNotRecorded) {
   losses.set_events_stored(2'000);
   losses.set_unrecorded_processes(1);
   EXPECT_EQ(
-      LossesLine(losses),
+      LossesLine(EndedJob(), losses),
       "Stored: 2,000 events; processes that could not be recorded at all (no memory "
       "or descriptor to share, or another lull's): 1.");
 }
@@ -118,21 +152,22 @@ TEST(HumanReport, DoesNotCallAJobCompleteThatEndedForASeccompFilter) {
   losses.set_events_committed(2'000);
   losses.set_events_stored(2'000);
   losses.set_processes_with_seccomp_filter(1);
-  EXPECT_EQ(LossesLine(losses),
+  EXPECT_EQ(LossesLine(EndedJob(), losses),
             "Stored: 2,000 events; processes whose own seccomp filter might kill them, "
             "so that recording ended there: 1.");
 }
 
 TEST(HumanReport, SaysWhyRingsRanOutWithoutProc) {
+  const v1::Job job = EndedJob();
   v1::Losses losses;
   losses.set_events_committed(2'000);
   losses.set_events_stored(2'000);
   losses.set_processes_threads_unseen(1);
-  EXPECT_EQ(LossesLine(losses), "Nothing lost: 2,000 events.");
+  EXPECT_EQ(LossesLine(job, losses), "Nothing lost: 2,000 events.");
   losses.set_events_lost(3);
   losses.set_lost_no_ring(3);
   EXPECT_EQ(
-      LossesLine(losses),
+      LossesLine(job, losses),
       "LOST 3 of 2,003 events (3 from threads without a ring); without /proc lull "
       "cannot see which threads are gone, so their rings were not given to others.");
 }

@@ -60,9 +60,17 @@ bool Take(const lull::v1::IngestRequest& request) {
   Require(job.status());
   (*job)->Apply(hello);
   if (request.has_batch()) {
-    if (!ValidateBatch(request.batch()).ok()) return false;
-    if (!(*job)->Apply(request.batch()).ok()) return false;
-    Require((*job)->Apply(request.batch()));  // a duplicate changes nothing
+    lull::v1::Batch batch = request.batch();
+    bool whole = TakeBadRunsOut(&batch).empty();
+    if (!ValidateBatch(batch).ok()) return false;
+    whole = (*job)->Apply(batch).empty() && whole;
+    (*job)->Apply(batch);  // a duplicate changes nothing
+    if (!whole) {          // what is left is taken all the same
+      Require(writer.Begin());
+      Require((*job)->Flush(writer, 1));
+      writer.Rollback();
+      return false;
+    }
   }
   Require(writer.Begin());
   Require((*job)->Flush(writer, 1));

@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "daemon/base/runtime_directory.h"
+#include "daemon/collector/validate.h"
 #include "daemon/relay/batch_builder.h"
+#include "daemon/relay/hello.h"
 #include "daemon/relay/line_table.h"
 #include "daemon/relay/maps.h"
 #include "daemon/relay/spool.h"
@@ -240,6 +242,21 @@ bool NamesOnlyWhatIs(const Defined& defined, const lull::v1::Batch& batch) {
   return true;
 }
 
+// A collector takes it whole: one bad event must not hold up those of all others.
+bool CollectorTakes(const std::set<uint32_t>& named, lull::v1::Batch batch) {
+  batch.set_sequence(1);
+  if (!collector::ValidateBatch(batch).ok()) return false;
+  for (const auto& run : batch.rings()) {
+    for (uint32_t api : run.events().api()) {
+      if (api != 0 && !HelloNames(static_cast<uint16_t>(api)) &&
+          named.count(api) == 0) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 // A directory of this process, for the spool's files.
 const std::string& Scratch() {
   static const std::string* path = [] {
@@ -266,11 +283,14 @@ void FuzzSegment(std::string_view input) {
   Require(target.ok());
   BatchBuilder batch;
   Defined defined;
+  std::set<uint32_t> named;
   for (int round = 0; round < 4; ++round) {
     bool all = (*target)->Read(&batch);
     (*target)->AddCounters(&batch, 1'000'000'000, true);
     Collect(*batch.batch(), &defined);
     Require(NamesOnlyWhatIs(defined, *batch.batch()));
+    for (const auto& api : batch.batch()->apis()) named.insert(api.id());
+    Require(CollectorTakes(named, *batch.batch()));
     Require(batch.batch()->ByteSizeLong() < (4u << 20));
     state.Apply(*batch.batch());
     (*target)->Commit();

@@ -19,6 +19,10 @@ namespace {
 // A stream that remembers what it was told.
 class Listener : public CommitListener {
  public:
+  void Rejected(std::vector<lull::v1::RejectedRun> runs) override {
+    std::lock_guard lock(mutex_);
+    rejected_.insert(rejected_.end(), runs.begin(), runs.end());
+  }
   void Committed(uint64_t sequence) override {
     std::lock_guard lock(mutex_);
     committed_ = sequence;
@@ -53,6 +57,10 @@ class Listener : public CommitListener {
     std::lock_guard lock(mutex_);
     return failure_;
   }
+  std::vector<lull::v1::RejectedRun> rejected() {
+    std::lock_guard lock(mutex_);
+    return rejected_;
+  }
   uint64_t committed() {
     std::lock_guard lock(mutex_);
     return committed_;
@@ -68,6 +76,7 @@ class Listener : public CommitListener {
   std::mutex mutex_;
   std::condition_variable changed_;
   uint64_t committed_ = 0;
+  std::vector<lull::v1::RejectedRun> rejected_;
   absl::Status failure_;
   bool resumed_ = false;
 };
@@ -151,22 +160,27 @@ TEST_F(CommitterTest, CommitsTheEndOfAJobAtOnce) {
   EXPECT_TRUE(stream->AwaitCommit(1));
 }
 
-TEST_F(CommitterTest, FailsOnlyTheStreamThatNamesAnUnknownApi) {
+TEST_F(CommitterTest, RejectsTheRunThatNamesAnUnknownApiAndTakesTheRest) {
   Committer committer(*store_, {});
-  auto bad = std::make_shared<Listener>();
-  auto good = std::make_shared<Listener>();
-  committer.Submit(bad, test::MakeJobId(1), Hello(1), 1);
-  committer.Submit(good, test::MakeJobId(2), Hello(2), 1);
-  committer.Submit(bad, test::MakeJobId(1), Batch(1, 0, 99), 1);
-  committer.Submit(bad, test::MakeJobId(1), Batch(2, 1), 1);
-  committer.Submit(good, test::MakeJobId(2), Batch(1, 0), 1);
-  ASSERT_TRUE(good->AwaitCommit(1));
-  ASSERT_TRUE(bad->AwaitFailure());
-  EXPECT_EQ(bad->failure().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(bad->failure().message(), ::testing::HasSubstr("rings.events.api"));
-  committer.Stop();
-  EXPECT_EQ(bad->committed(), 0u);
-  EXPECT_EQ(Stored(), 1u) << "nothing behind a failed batch may be stored";
+  auto stream = std::make_shared<Listener>();
+  std::string job = test::MakeJobId(1);
+  committer.Submit(stream, job, Hello(1), 1);
+  lull::v1::IngestRequest mixed = Batch(1, 0, 99);
+  test::TestEvent event;
+  event.type = 3;
+  event.api = test::kApiSync;
+  test::AddRun(*mixed.mutable_batch(), 1, 1, 0, {event, event});
+  committer.Submit(stream, job, std::move(mixed), 1);
+  committer.Submit(stream, job, Batch(2, 1), 1);
+  ASSERT_TRUE(stream->AwaitCommit(2));
+  std::vector<lull::v1::RejectedRun> rejected = stream->rejected();
+  ASSERT_EQ(rejected.size(), 1u);
+  EXPECT_EQ(rejected[0].sequence(), 1u);
+  EXPECT_EQ(rejected[0].process_key(), 1u);
+  EXPECT_EQ(rejected[0].ring(), 0u);
+  EXPECT_EQ(rejected[0].events(), 1u);
+  EXPECT_THAT(rejected[0].why(), ::testing::HasSubstr("rings.events.api names 99"));
+  EXPECT_EQ(Stored(), 3u);
 }
 
 TEST_F(CommitterTest, HoldsBackAStreamWhileTheQueueIsFull) {
@@ -212,10 +226,14 @@ class BrokenWriter : public storage::StoreWriter {
  public:
   explicit BrokenWriter(storage::StoreWriter& real) : real_(real) {}
   std::atomic<bool> broken{false};
+  std::string broken_while;  // there is such a job, also one that is being deleted
 
   absl::Status Begin() override { return real_.Begin(); }
   absl::Status Commit() override {
-    if (!broken) return real_.Commit();
+    bool full =
+        !broken_while.empty() && (!real_.reader().FindJob(broken_while)->empty() ||
+                                  *real_.reader().IsBeingDeleted(broken_while));
+    if (!broken && !full) return real_.Commit();
     real_.Rollback();
     return absl::ResourceExhaustedError("database or disk is full");
   }
@@ -227,6 +245,9 @@ class BrokenWriter : public storage::StoreWriter {
   }
   absl::Status PutStretch(int64_t j, const storage::StretchRow& row) override {
     return real_.PutStretch(j, row);
+  }
+  absl::Status PutClock(const storage::ClockRow& row) override {
+    return real_.PutClock(row);
   }
   absl::Status PutRing(int64_t p, const storage::RingRow& row) override {
     return real_.PutRing(p, row);
@@ -296,6 +317,8 @@ class BrokenWriter : public storage::StoreWriter {
   }
   absl::Status MarkForDeletion(int64_t j) override { return real_.MarkForDeletion(j); }
   absl::StatusOr<bool> DeleteSome() override { return real_.DeleteSome(); }
+  void UseReserve() override { real_.UseReserve(); }
+  void KeepReserve() override { real_.KeepReserve(); }
   absl::StatusOr<uint64_t> UsedBytes() override { return real_.UsedBytes(); }
 
  private:
@@ -327,7 +350,7 @@ TEST_F(CommitterTest, RefusesWhatItCannotStoreAndTakesItWhenSentAgain) {
   store.writer().broken = true;
   committer.Submit(first, job, Batch(2, 1), 1);
   ASSERT_TRUE(first->AwaitFailure());
-  EXPECT_EQ(first->failure().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(first->failure().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(first->committed(), 1u);
   store.writer().broken = false;
 
@@ -337,6 +360,55 @@ TEST_F(CommitterTest, RefusesWhatItCannotStoreAndTakesItWhenSentAgain) {
   committer.Submit(second, job, Batch(3, 2), 1);
   ASSERT_TRUE(second->AwaitCommit(3));
   EXPECT_EQ(Stored(), 3u);
+}
+
+TEST_F(CommitterTest, MakesRoomOnAFullDiskByTheOldestJobAndHeals) {
+  storage::JobRow old;
+  old.uuid = test::MakeJobId(77);
+  old.ended = true;
+  ASSERT_TRUE(store_->writer().Begin().ok());
+  ASSERT_TRUE(store_->writer().PutJob(old).ok());
+  ASSERT_TRUE(store_->writer().Commit().ok());
+  BrokenStore store(*store_);
+  store.writer().broken_while = old.uuid;
+  Committer committer(store, {});
+  std::string job = test::MakeJobId(1);
+  int refused = 0;
+  auto stream = std::make_shared<Listener>();
+  for (int i = 0; i < 200 && stream->committed() == 0; ++i) {  // as a relay does
+    stream = std::make_shared<Listener>();
+    committer.Submit(stream, job, Hello(1), 1);
+    committer.Submit(stream, job, Batch(1, 0), 1);
+    if (stream->AwaitEither(1)) break;
+    ++refused;
+    EXPECT_EQ(stream->failure().code(), absl::StatusCode::kUnavailable);
+  }
+  EXPECT_EQ(stream->committed(), 1u);
+  EXPECT_GT(refused, 0);
+  EXPECT_EQ(Stored(), 1u);
+}
+
+TEST_F(CommitterTest, DeletesNoJobThatSleepsAndHasARelay) {
+  storage::JobRow sleeping;
+  sleeping.uuid = test::MakeJobId(77);
+  sleeping.dormant = true;
+  storage::JobRow dead = sleeping;
+  dead.uuid = test::MakeJobId(78);
+  storage::StoreWriter& writer = store_->writer();
+  ASSERT_TRUE(writer.Begin().ok());
+  ASSERT_TRUE(writer.PutJob(sleeping).ok());  // touched in 1970
+  ASSERT_TRUE(writer.PutJob(dead).ok());
+  ASSERT_TRUE(writer.PutClock({uint64_t{1} << 60, 0, 0, ""}).ok());
+  ASSERT_TRUE(writer.Commit().ok());
+  CommitterOptions options;
+  options.retention.settle = absl::ZeroDuration();
+  options.has_relay = [&](const std::string& job) { return job == sleeping.uuid; };
+  Committer committer(*store_, options);
+  auto left = [&] { return store_->NewReader().value()->Jobs(0).value().size(); };
+  for (int i = 0; i < 2000 && left() > 1; ++i) absl::SleepFor(absl::Milliseconds(10));
+  auto jobs = store_->NewReader().value()->Jobs(0).value();
+  ASSERT_EQ(jobs.size(), 1u);
+  EXPECT_EQ(jobs.front().uuid, sleeping.uuid);
 }
 
 }  // namespace

@@ -38,15 +38,20 @@ bool FakeRelay::AwaitAcknowledgement(uint64_t sequence) {
   lull::v1::IngestReply reply;
   while (acknowledged_ < sequence) {
     if (!stream_->Read(&reply)) return false;
-    acknowledged_ = reply.acknowledged_sequence();
+    Take(reply);
   }
   return true;
+}
+
+void FakeRelay::Take(const lull::v1::IngestReply& reply) {
+  acknowledged_ = reply.acknowledged_sequence();
+  rejected_.insert(rejected_.end(), reply.rejected().begin(), reply.rejected().end());
 }
 
 grpc::Status FakeRelay::End(bool done_writing) {
   if (done_writing) stream_->WritesDone();
   lull::v1::IngestReply reply;
-  while (stream_->Read(&reply)) acknowledged_ = reply.acknowledged_sequence();
+  while (stream_->Read(&reply)) Take(reply);
   ended_ = true;
   return stream_->Finish();
 }

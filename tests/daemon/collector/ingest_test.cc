@@ -155,13 +155,45 @@ TEST_F(IngestTest, EndsTheStreamOfAHostilePeerAndNoOther) {
   FakeRelay bad(channel_);
   bad.Send(MakeHello(MakeJobId(2)));
   lull::v1::Batch batch = Syncs(1, 0, 10);
-  batch.mutable_rings(0)->mutable_events()->add_arg0(1);
+  batch.add_processes()->set_key(0);
   bad.Send(batch);
   grpc::Status status = bad.End(false);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(status.error_message(), HasSubstr("rings.events.arg0"));
+  EXPECT_THAT(status.error_message(), HasSubstr("processes.key"));
   good.Send(Syncs(1, 0, 10));
   EXPECT_TRUE(good.AwaitAcknowledgement(1));
+}
+
+TEST_F(IngestTest, RejectsABadRunOfEventsAndTakesTheRestOfItsBatch) {
+  FakeRelay relay(channel_);
+  relay.Send(MakeHello(MakeJobId(1)));
+  lull::v1::Batch batch = Syncs(1, 0, 10);
+  lull::v1::RingBatch bad = batch.rings(0);
+  bad.set_ring(1);
+  bad.mutable_events()->add_arg0(1);
+  *batch.add_rings() = bad;
+  bad = batch.rings(0);
+  bad.set_ring(2);
+  bad.mutable_events()->set_api(3, 77);
+  *batch.add_rings() = bad;
+  test::AddCounters(batch, 1, 1, 10, test::kJobStartNs + 1);
+  test::AddCounters(batch, 1, 2, 10, test::kJobStartNs + 1);
+  batch.add_process_ends()->set_process_key(1);
+  batch.mutable_process_ends(0)->set_end_ns(test::kJobStartNs + 2);
+  relay.Send(batch);
+  ASSERT_TRUE(relay.AwaitAcknowledgement(1));
+  std::vector<lull::v1::RejectedRun> rejected = relay.rejected();
+  ASSERT_EQ(rejected.size(), 2u);
+  EXPECT_EQ(rejected[0].ring(), 1u);
+  EXPECT_EQ(rejected[0].events(), 10u);
+  EXPECT_THAT(rejected[0].why(), HasSubstr("rings.events.arg0"));
+  EXPECT_EQ(rejected[1].ring(), 2u);
+  EXPECT_THAT(rejected[1].why(), HasSubstr("rings.events.api names 77"));
+  lull::v1::SyncsReply syncs = GetSyncs("");
+  EXPECT_EQ(syncs.total_calls(), 10u);
+  EXPECT_EQ(syncs.losses().events_committed(), 30u);
+  EXPECT_EQ(syncs.losses().events_stored(), 10u);
+  EXPECT_EQ(syncs.losses().lost_relay(), 20u);
 }
 
 TEST_F(IngestTest, RefusesAMessageThatIsTooLarge) {
@@ -253,7 +285,8 @@ TEST_F(IngestTest, AnswersUnknownJobsWithNotFound) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
 }
 
-// Messages with some of their bytes changed: each is refused or stored, none does harm.
+// Messages with some of their bytes changed: each is refused, in part or as a whole, or
+// stored, none does harm.
 TEST_F(IngestTest, SurvivesMessagesThatWereTamperedWith) {
   google::protobuf::LogSilencer quiet;  // about strings that are not UTF-8
   std::mt19937 random(17);
@@ -272,7 +305,8 @@ TEST_F(IngestTest, SurvivesMessagesThatWereTamperedWith) {
     FakeRelay relay(channel_);
     relay.Send(MakeHello(MakeJobId(1000 + static_cast<uint32_t>(round))));
     relay.SendRequest(request);
-    refused += relay.End(/*done_writing=*/true).ok() ? 0 : 1;
+    bool taken = relay.End(/*done_writing=*/true).ok() && relay.rejected().empty();
+    refused += taken ? 0 : 1;
   }
   EXPECT_GT(refused, 0);
   FakeRelay relay(channel_);

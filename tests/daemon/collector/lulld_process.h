@@ -17,6 +17,7 @@ class LulldProcess {
   // True once somebody listens on the unix socket; false if it ended before.
   bool AwaitSocket(const std::string& path);
 
+  pid_t pid() const { return pid_; }
   void Signal(int signal);
   int Wait();  // exit status, or 128 + signal
   // What it wrote to stderr; only after Wait.

@@ -1,11 +1,16 @@
 // The executable: what it says and how it ends.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 #include "control.grpc.pb.h"
@@ -66,6 +71,75 @@ TEST_F(Lulld, CommitsAndEndsWellOnSigterm) {
   lulld.Signal(SIGTERM);
   EXPECT_EQ(lulld.Wait(), 0);
   EXPECT_EQ(lulld.errors(), "");
+}
+
+TEST_F(Lulld, MakesItsSocketAnewWhenItsFolderIsRemoved) {
+  LulldProcess lulld(Arguments());
+  ASSERT_TRUE(lulld.AwaitSocket(Socket()));
+  auto channel =
+      grpc::CreateChannel("unix:" + Socket(), grpc::InsecureChannelCredentials());
+  FakeRelay relay(channel);
+  relay.Send(MakeHello(MakeJobId(1)));
+  for (int round = 0; round < 2; ++round) {
+    // The folder, then the socket alone.
+    std::filesystem::remove_all(round == 0 ? directory_ / "run" : Socket());
+    ASSERT_TRUE(lulld.AwaitSocket(Socket()));
+  }
+  lull::v1::Batch batch;
+  batch.set_sequence(1);
+  relay.Send(batch);
+  ASSERT_TRUE(relay.AwaitAcknowledgement(1)) << "the stream went on meanwhile";
+  lulld.Signal(SIGTERM);
+  EXPECT_EQ(lulld.Wait(), 0);
+  EXPECT_FALSE(std::filesystem::exists(Socket()));
+}
+
+// Not a full disk, but the same to who writes: files that may not grow.
+TEST_F(Lulld, RefusesWhileItCannotWriteAndGoesOnOnceItCan) {
+  LulldProcess lulld(Arguments());
+  ASSERT_TRUE(lulld.AwaitSocket(Socket()));
+  auto channel =
+      grpc::CreateChannel("unix:" + Socket(), grpc::InsecureChannelCredentials());
+  auto send = [&](FakeRelay& relay, uint64_t sequence) {
+    relay.Send(MakeHello(MakeJobId(1)));
+    lull::v1::Batch batch;
+    batch.set_sequence(sequence);
+    batch.add_processes()->set_key(sequence);
+    batch.mutable_processes(0)->set_command(std::string(4000, 'x'));
+    relay.Send(batch);
+  };
+  {
+    FakeRelay relay(channel);
+    send(relay, 1);
+    ASSERT_TRUE(relay.AwaitAcknowledgement(1));
+  }
+  rlimit unlimited;
+  const rlimit none = {1, RLIM_INFINITY};
+  ASSERT_EQ(prlimit(lulld.pid(), RLIMIT_FSIZE, &none, &unlimited), 0);
+  for (int i = 0; i < 3; ++i) {
+    FakeRelay relay(channel);
+    send(relay, 2);
+    EXPECT_EQ(relay.End(false).error_code(), grpc::StatusCode::UNAVAILABLE);
+  }
+  ASSERT_EQ(prlimit(lulld.pid(), RLIMIT_FSIZE, &unlimited, nullptr), 0);
+  FakeRelay relay(channel);
+  send(relay, 2);
+  EXPECT_TRUE(relay.AwaitAcknowledgement(2));
+  lulld.Signal(SIGTERM);
+  EXPECT_EQ(lulld.Wait(), 0);
+}
+
+TEST_F(Lulld, EndsWhenAnotherTookItsPlace) {
+  LulldProcess lulld(Arguments());
+  ASSERT_TRUE(lulld.AwaitSocket(Socket()));
+  std::filesystem::remove_all(directory_ / "run");
+  std::filesystem::create_directory(directory_ / "run");
+  std::filesystem::permissions(directory_ / "run", std::filesystem::perms::owner_all);
+  std::string other = WriteFile("run/c.sock.lock", "", 0600);
+  int lock = open(other.c_str(), O_RDWR);
+  if (flock(lock, LOCK_EX | LOCK_NB) != 0) GTEST_SKIP() << "it was faster";
+  EXPECT_EQ(lulld.Wait(), 0);
+  close(lock);
 }
 
 TEST_F(Lulld, EndsWhenAskedOverTheControlService) {

@@ -21,7 +21,7 @@ class RetentionTest : public ::testing::Test {
     storage::JobRow job;
     job.uuid = std::string(32, digit);
     job.ended = ended;
-    job.start_realtime_ns = job.touched_realtime_ns =
+    job.start_realtime_ns = job.touched_ns =
         static_cast<uint64_t>(absl::ToUnixNanos(kNow - silent));
     ASSERT_TRUE(writer().Begin().ok());
     ASSERT_TRUE(writer().PutJob(job).ok());
@@ -81,7 +81,47 @@ TEST_F(RetentionTest, DeletesTheOldestEndedJobsUntilTheSizeIsRight) {
 
 TEST_F(RetentionTest, TakesAJobThatWasSilentForLongForEnded) {
   AddJob('a', absl::Hours(40 * 24), false);
-  EXPECT_EQ(Run({}), "");
+  RetentionLimits limits;
+  limits.settle = absl::ZeroDuration();
+  EXPECT_EQ(Run(limits), "");
+}
+
+TEST_F(RetentionTest, GivesARelayTimeToComeBackToACollectorThatJustStarted) {
+  AddJob('a', absl::Hours(40 * 24), false);
+  Retention retention(writer(), {});
+  auto nobody = [](const std::string&) { return false; };
+  EXPECT_FALSE(*retention.Step(kNow, nobody));
+  EXPECT_FALSE(*retention.Step(kNow + absl::Seconds(20), nobody));
+  EXPECT_TRUE(*retention.Step(kNow + absl::Seconds(40), nobody));
+}
+
+TEST_F(RetentionTest, DeletesOneJobForEachTimeThatTheDiskIsFullAndHalfAtMost) {
+  for (char digit : {'a', 'b', 'c', 'd'}) AddJob(digit, absl::Hours(5), true, 600);
+  AddJob('e', absl::Hours(30), false, 600);  // abandoned, it seems
+  Retention retention(writer(), {});
+  auto nobody = [](const std::string&) { return false; };
+  auto left = [&] {
+    while (*retention.Step(kNow, nobody)) {
+    }
+    std::string left;
+    const auto jobs = writer().reader().Jobs(0).value();
+    for (const storage::JobRow& job : jobs) left.insert(0, 1, job.uuid[0]);
+    return left;
+  };
+  EXPECT_EQ(left(), "eabcd");
+  retention.NeedRoom();
+  EXPECT_EQ(left(), "ebcd");
+  EXPECT_EQ(left(), "ebcd") << "who writes next says whether that was enough";
+  retention.NeedRoom();
+  EXPECT_EQ(left(), "ecd");
+  retention.NeedRoom();
+  EXPECT_EQ(left(), "ed");
+  for (int i = 0; i < 5; ++i) {
+    retention.NeedRoom();
+    EXPECT_EQ(left(), "ed") << "somebody else fills the disk";
+  }
+  retention.HasRoom();
+  EXPECT_EQ(left(), "ed");
 }
 
 TEST_F(RetentionTest, KeepsAJobThatReportsNow) {

@@ -28,8 +28,7 @@ void Pipeline::Restart() {
 void Pipeline::Apply(const lull::v1::Batch& batch) {
   absl::Status status = collector::ValidateBatch(batch);
   ASSERT_TRUE(status.ok()) << status;
-  status = job_->Apply(batch);
-  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_TRUE(job_->Apply(batch).empty());
 }
 
 void Pipeline::Commit() {
@@ -77,7 +76,8 @@ lull::v1::ReportReply Pipeline::Report(const lull::v1::ReportRequest& request) {
   query::FillReport(*job, processes, request, names, &reply);
   query::FillLosses(*job, processes, reply.mutable_losses());
   query::FillOverhead(*job, processes, reply.mutable_overhead());
-  EXPECT_TRUE(query::FillJob(*reader, *job, reply.mutable_job()).ok());
+  EXPECT_TRUE(
+      query::FillJob(*reader, *job, /*has_relay=*/true, reply.mutable_job()).ok());
   EXPECT_TRUE(names.status().ok()) << names.status();
   return reply;
 }

@@ -132,6 +132,50 @@ TEST(Reports, CallAGapThatNobodyDeclaredLost) {
   EXPECT_EQ(pipeline.Report({}).losses().lost_relay(), 7u);
 }
 
+TEST(Reports, CallWhatNeverCameLostOnceTheProcessIsOver) {
+  Pipeline pipeline(MakeHello(MakeJobId(1)));
+  lull::v1::Batch batch = FirstBatch();
+  AddRun(batch, 1, 0, 0, {Sync(1, 5, 1)});
+  AddCounters(batch, 1, 0, 5, kJobStartNs + 100 * kMs);
+  pipeline.Apply(batch);
+  pipeline.Commit();
+  EXPECT_EQ(pipeline.Report({}).losses().lost_relay(), 0u) << "four may yet come";
+  lull::v1::Batch end;
+  end.set_sequence(2);
+  end.add_process_ends()->set_process_key(1);
+  end.mutable_process_ends(0)->set_end_ns(kJobStartNs + 100 * kMs);
+  pipeline.Apply(end);
+  pipeline.Commit();
+  EXPECT_EQ(pipeline.Report({}).losses().lost_relay(), 4u);
+}
+
+TEST(Reports, SayUntilWhenAJobIsCompleteWhoseEndNobodySaw) {
+  Pipeline pipeline(MakeHello(MakeJobId(1)));
+  lull::v1::Batch batch;
+  batch.set_sequence(1);
+  *batch.add_processes() = MakeProcess(1, 100, 0);
+  AddStacks(batch, 1);
+  AddRun(batch, 1, 0, 0, {Sync(1, 5, 1)});
+  AddCounters(batch, 1, 0, 1, kJobStartNs + 60 * kMs);
+  pipeline.Apply(batch);
+  pipeline.Commit();
+  EXPECT_FALSE(pipeline.Report({}).job().end_unseen());
+  lull::v1::Batch end;
+  end.set_sequence(2);
+  end.set_set_aside(3);
+  end.mutable_job_end()->set_end_ns(kJobStartNs + 70 * kMs);
+  end.mutable_job_end()->set_cut_off(true);
+  end.mutable_job_end()->set_unreachable_ns(9);
+  pipeline.Apply(end);
+  pipeline.Commit();
+  pipeline.Restart();  // from the store
+  lull::v1::Job job = pipeline.Report({}).job();
+  EXPECT_TRUE(job.end_unseen());
+  EXPECT_EQ(job.complete_until_ns(), 60 * kMs);
+  EXPECT_EQ(job.batches_set_aside(), 3u);
+  EXPECT_EQ(job.unreachable_ns(), 9u);
+}
+
 TEST(Reports, IgnoreCountersThatAreOlderThanWhatIsKnown) {
   Pipeline pipeline(MakeHello(MakeJobId(1)));
   lull::v1::Batch batch = FirstBatch();

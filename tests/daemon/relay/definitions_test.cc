@@ -108,8 +108,32 @@ TEST_F(DefinitionsTest, NamesACallOnceByItsIdAndTakesTheReferenceAway) {
 TEST_F(DefinitionsTest, DoesNotLetATargetNameTheHooks) {
   abi::Ref name = segment_.AddText("mine");
   EXPECT_EQ(Define(EventType::kApiCall, name, 0, 1), Result::kDone);
-  EXPECT_EQ(Define(EventType::kApiCall, name, 0, abi::kCallIdEnd), Result::kDone);
+  EXPECT_EQ(Define(EventType::kApiCall, name, 0, abi::kCallIdEnd), Result::kUndeclared);
   EXPECT_THAT(batch().apis(), IsEmpty());
+}
+
+TEST_F(DefinitionsTest, LeavesOutWhatNamesACallThatNobodyNamed) {
+  uint16_t call = abi::kRuntimeCallBase + 7;
+  EXPECT_EQ(Define(EventType::kApiCall, 0, 0, call), Result::kUndeclared)
+      << "its arena had no room for the name";
+  EXPECT_EQ(Define(EventType::kSync, 0, 0, call), Result::kUndeclared);
+  for (uint16_t no_hook : {19, 999, 1024, 4095, 12288, 65535}) {
+    EXPECT_EQ(Define(EventType::kSync, 0, 0, no_hook), Result::kUndeclared) << no_hook;
+    EXPECT_EQ(Define(EventType::kGpuCopy, 0, 0, no_hook), Result::kUndeclared);
+  }
+  EXPECT_TRUE(batch_.empty());
+  ASSERT_EQ(Define(EventType::kApiCall, segment_.AddText("cudaFoo"), 0, call),
+            Result::kDone);
+  EXPECT_EQ(Define(EventType::kApiCall, 0, 0, call), Result::kDone) << "named by now";
+  EXPECT_EQ(Define(EventType::kSync, 0, 0, call), Result::kDone);
+  EXPECT_EQ(Define(EventType::kSync, 0, 0, 20), Result::kDone) << "a hook";
+}
+
+TEST_F(DefinitionsTest, FindsDevicesThatNoDriverHasCorrupt) {
+  EXPECT_EQ(Define(EventType::kGpuCopy, 0, segment_.AddGpuStream(1024, 1, 7)),
+            Result::kCorrupt);
+  EXPECT_EQ(Define(EventType::kGpuDevice, segment_.AddGpuDevice(0, 1024, 1), 0),
+            Result::kCorrupt);
 }
 
 TEST_F(DefinitionsTest, TakesReferencesAwayThatAnEventHasNot) {

@@ -43,6 +43,11 @@ void FakeCollector::BreakAfter(int batches) {
   break_after_ = batches;
 }
 
+void FakeCollector::Refuse(std::function<bool(const lull::v1::Batch&)> refuses) {
+  std::lock_guard lock(mutex_);
+  refuses_ = std::move(refuses);
+}
+
 void FakeCollector::Command(lull::v1::ArmCommand command) {
   std::lock_guard lock(mutex_);
   command_ = std::move(command);
@@ -118,6 +123,10 @@ grpc::Status FakeCollector::Stream(
       if (request.has_arming()) {
         collected_.arming = request.arming();
         continue;
+      }
+      if (refuses_ != nullptr && refuses_(request.batch())) {
+        ++collected_.refused;
+        return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "rings.events is bad");
       }
       Store(request.batch());
       if (break_after_ > 0 && ++batches >= break_after_) {
@@ -203,6 +212,7 @@ void FakeCollector::Store(const lull::v1::Batch& batch) {
   }
   if (batch.ByteSizeLong() > (4u << 20)) collected_.violations.push_back("too large");
   collected_.last_sequence = std::max(collected_.last_sequence, batch.sequence());
+  collected_.set_aside = std::max(collected_.set_aside, batch.set_aside());
   for (const auto& process : batch.processes()) {
     collected_.processes[process.key()] = process;
   }

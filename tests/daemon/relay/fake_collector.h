@@ -6,6 +6,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -41,7 +42,9 @@ struct Collected {
   std::optional<lull::v1::JobEnd> job_end;
   lull::v1::Hello hello;
   uint64_t last_sequence = 0;
-  uint64_t batches = 0;  // repeated ones included
+  uint64_t batches = 0;    // repeated ones included
+  uint64_t set_aside = 0;  // as the relay said last
+  int refused = 0;
   int streams = 0;
   std::optional<lull::v1::ArmState> arming;              // as it was told last
   std::map<uint64_t, lull::v1::ArmedStretch> stretches;  // by number
@@ -60,6 +63,10 @@ class FakeCollector final : public lull::v1::Ingest::Service {
   void StopAcknowledging(bool stop);
   // Breaks the stream without an acknowledgement after so many batches. 0: never.
   void BreakAfter(int batches);
+
+  // Ends the stream with INVALID_ARGUMENT when such a batch comes, and takes nothing of
+  // it.
+  void Refuse(std::function<bool(const lull::v1::Batch&)> refuses);
 
   // Sends a command at the beginning of each stream, and with each reply, as long as
   // it is the last one.
@@ -95,6 +102,7 @@ class FakeCollector final : public lull::v1::Ingest::Service {
   ReplyStream* stream_ = nullptr;  // the one that is open
   bool silent_ = false;
   int break_after_ = 0;
+  std::function<bool(const lull::v1::Batch&)> refuses_;
 };
 
 }  // namespace lull::relay

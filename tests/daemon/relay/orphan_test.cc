@@ -92,6 +92,27 @@ TEST_F(OrphanTest, OfARunServesOldAndNewTargetsToTheirEnd) {
   ExpectNothingLeft();
 }
 
+TEST_F(OrphanTest, MakesItsSocketAnewWhenItsFolderIsRemoved) {
+  collector_->Start();
+  FakeSegment before;
+  FakeSegment after;
+  StartVictim(Options());
+  pid_t target = StartArmed(&before);
+  KillVictim();
+  absl::SleepFor(absl::Milliseconds(100));
+  ASSERT_TRUE(RemoveTree(root_ + "/run").ok());
+  ASSERT_TRUE(Wait([&] { return std::filesystem::exists(root_ + "/run/relay"); }));
+  pid_t second = StartArmed(&after);
+  CommitMany(&after, 0, 0, 5);
+  EndTarget(target);
+  EndTarget(second);
+  ASSERT_TRUE(collector_->WaitForJobEnd(absl::Seconds(15)));
+  Collected got = collector_->collected();
+  ExpectExactly(got, 2, 0, 5);
+  EXPECT_GT(got.job_end->unreachable_ns(), 0u);
+  ExpectNothingLeft();
+}
+
 TEST_F(OrphanTest, OfAnAttachPutsTheTargetToSleepAndEndsTheJob) {
   collector_->Start();
   FakeSegment segment;

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
 #include <random>
 
 #include "daemon/relay/deliver.h"
+#include "daemon/relay/spool.h"
 #include "tests/daemon/relay/relay_fixture.h"
 
 namespace lull::relay {
@@ -106,6 +108,65 @@ TEST_F(RelayTest, SaysAtOnceThatTheTokenIsWrongAndKeepsTheSpool) {
   EXPECT_THAT(FindLeftoverSpools(root_ + "/spool"), IsEmpty());
 }
 
+TEST_F(RelayTest, MakesItsSocketAnewWhenItsFolderIsRemoved) {
+  collector_->Start();
+  StartKeeper(Options());
+  FakeSegment before;
+  FakeSegment after;
+  pid_t first = StartTarget(&before);
+  ASSERT_TRUE(RemoveTree(root_ + "/run").ok());
+  ASSERT_TRUE(
+      PollUntil([&] { return access((root_ + "/run/relay").c_str(), F_OK) == 0; }));
+  pid_t second = StartTarget(&after);
+  CommitMany(&before, 0, 0, 10);
+  CommitMany(&after, 0, 0, 10);
+  kill(keeper_->worker_pid(), SIGKILL);  // the next one knows of the new socket, too
+  EndTarget(first);
+  EndTarget(second);
+  ASSERT_EQ(Finish(), absl::OkStatus());
+  Collected got = collector_->collected();
+  ExpectExactly(got, 1, 0, 10);
+  ExpectExactly(got, 2, 0, 10);
+  EXPECT_GT(got.job_end->unreachable_ns(), 0u);
+  EXPECT_LT(got.job_end->unreachable_ns(), 30'000'000'000u);
+  EXPECT_FALSE(got.job_end->cut_off());
+  EXPECT_FALSE(std::filesystem::exists(root_ + "/run/relay"));
+}
+
+TEST_F(RelayTest, GoesOnWhenItsSpoolIsRemoved) {
+  StartKeeper(Options());
+  FakeSegment segment;
+  pid_t target = StartTarget(&segment);
+  CommitMany(&segment, 0, 0, 10);
+  ASSERT_TRUE(PollUntil([&] { return keeper_->status().batches_spooled > 0; }));
+  ASSERT_TRUE(RemoveTree(root_ + "/spool").ok());
+  CommitMany(&segment, 0, 10, 10);
+  EndTarget(target);
+  collector_->Start();
+  ASSERT_EQ(Finish(), absl::OkStatus());
+  ExpectExactly(collector_->collected(), 1, 0, 20);
+}
+
+TEST_F(RelayTest, TheOldestLeftoversGoWhenTheyAreTooMany) {
+  for (int i = 0; i < 3; ++i) {
+    std::string directory = root_ + "/spool/job" + std::to_string(i);
+    auto spool = Spool::Open(directory, 16u << 20);
+    ASSERT_TRUE(spool.ok());
+    lull::v1::Hello hello;
+    hello.mutable_job()->set_id(directory);
+    ASSERT_TRUE((*spool)->WriteHello(hello).ok());
+    lull::v1::Batch batch;
+    batch.add_processes()->set_command(std::string(100'000, 'x'));
+    ASSERT_TRUE((*spool)->Append(&batch).ok());
+    absl::SleepFor(absl::Milliseconds(20));  // file times
+  }
+  TidySpools(root_ + "/spool");
+  EXPECT_EQ(FindLeftoverSpools(root_ + "/spool").size(), 3u);
+  TidySpools(root_ + "/spool", 250'000);
+  EXPECT_THAT(FindLeftoverSpools(root_ + "/spool"),
+              ::testing::ElementsAre(root_ + "/spool/job1", root_ + "/spool/job2"));
+}
+
 TEST_F(RelayTest, ASpoolIsNoLeftoverBetweenTwoWorkers) {
   StartKeeper(Options());
   FakeSegment segment;
@@ -138,6 +199,7 @@ TEST_F(RelayTest, ALeftoverOfARelayThatDiedIsEndedInItsName) {
   collector_->Start();
   ASSERT_EQ(DeliverSpool(Options().spool_directory, deliver), absl::OkStatus());
   Collected got = collector_->collected();
+  EXPECT_TRUE(got.job_end->cut_off());
   ExpectExactly(got, 1, 0, 10);
   ASSERT_TRUE(got.job_end.has_value());
   EXPECT_FALSE(got.job_end->known());

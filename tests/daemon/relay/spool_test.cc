@@ -251,5 +251,59 @@ TEST_F(SpoolTest, WhatWasLeftOutBetweenTwoRunsIsLostAlsoForASuccessor) {
   EXPECT_EQ((state.rings[{1, 2}].lost_relay), 14u);
 }
 
+lull::v1::Batch BatchAfter(Spool* spool, uint64_t sequence) {
+  auto entry = spool->WaitForNext(sequence, absl::ZeroDuration());
+  lull::v1::Batch batch;
+  EXPECT_TRUE(entry && batch.ParseFromString(entry->body));
+  return batch;
+}
+
+TEST_F(SpoolTest, SetsABatchAsideThatNobodyTakesAndGivesLessOfIt) {
+  auto spool = Open();
+  for (int i = 0; i < 3; ++i) {
+    lull::v1::Batch batch = MakeBatch(static_cast<uint64_t>(i), 1);
+    batch.add_counters()->set_process_key(1);
+    batch.add_process_ends()->set_process_key(1);
+    if (i == 1) batch.mutable_job_end()->set_end_ns(9);
+    ASSERT_TRUE(spool->Append(&batch).ok());
+  }
+  const std::string whole = spool->WaitForNext(1, absl::ZeroDuration())->body;
+  spool->SetAside(2);
+  EXPECT_EQ(ReadFile(root_ + "/refused/spool-2.batch"), whole);
+  lull::v1::Batch left = BatchAfter(spool.get(), 1);
+  EXPECT_EQ(left.sequence(), 2u);
+  EXPECT_EQ(left.set_aside(), 1u);
+  EXPECT_EQ(left.rings_size(), 0);
+  EXPECT_EQ(left.counters_size(), 1);
+  EXPECT_EQ(left.process_ends_size(), 1);
+  EXPECT_EQ(left.job_end().end_ns(), 9u);
+  spool->SetAside(3);
+  EXPECT_EQ(BatchAfter(spool.get(), 2).set_aside(), 2u);
+
+  spool->SetAside(2);
+  left = BatchAfter(spool.get(), 1);
+  EXPECT_EQ(left.counters_size(), 0);
+  EXPECT_EQ(left.job_end().end_ns(), 9u);
+  EXPECT_EQ(left.set_aside(), 1u);
+  EXPECT_EQ(spool->acknowledged(), 0u);
+  spool->SetAside(2);  // nothing is left to leave out
+  EXPECT_EQ(spool->acknowledged(), 2u);
+  EXPECT_EQ(Sequences(spool.get(), 2), (std::vector<uint64_t>{3}));
+}
+
+TEST_F(SpoolTest, ABatchThatIsDamagedLeavesItsNumber) {
+  auto spool = Open();
+  lull::v1::Batch batch = MakeBatch(0, 3);
+  ASSERT_TRUE(spool->Append(&batch).ok());
+  std::fstream file(directory_ + "/00000001.spool",
+                    std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(-1, std::ios::end);
+  file.put('\xff');
+  file.close();
+  EXPECT_EQ(BatchAfter(spool.get(), 0).rings_size(), 0);
+  EXPECT_EQ(Sequences(spool.get()), (std::vector<uint64_t>{1}))
+      << "what is behind it, the end of the job for instance, can be acknowledged";
+}
+
 }  // namespace
 }  // namespace lull::relay

@@ -271,6 +271,42 @@ TEST_F(TargetTest, GivesUpASegmentThatNamesAChunkWhichIsNone) {
   EXPECT_EQ(CountersOf(0).lost_relay(), 1u);
 }
 
+TEST_F(TargetTest, LeavesOutAndCountsWhatNamesAnUndeclaredCall) {
+  for (uint64_t i = 0; i < 30; ++i) {
+    abi::Event event = MakeEvent(EventType::kLaunch, i);
+    if (i % 3 == 1) {  // a call whose name found no room
+      event.type = EventType::kApiCall;
+      event.api = abi::kRuntimeCallBase + 7;
+    } else if (i % 3 == 2) {
+      event.api = 999;
+    }
+    ASSERT_TRUE(segment_.Commit(0, event));
+  }
+  ASSERT_TRUE(target_->Read(&batch_));
+  EXPECT_FALSE(target_->corrupt());
+  EXPECT_EQ(batch_.events(), 10u);
+  Deliver();
+  lull::v1::RingCounters counters = CountersOf(0);
+  EXPECT_EQ(counters.committed(), 30u);
+  EXPECT_EQ(counters.lost_relay(), 20u);
+  EXPECT_EQ(target_->events_lost(), 20u);
+}
+
+TEST_F(TargetTest, SaysNoPositionThatTheWireHasNot) {
+  segment_.Commit(0, MakeEvent(EventType::kLaunch, 1));
+  ASSERT_TRUE(target_->Read(&batch_));
+  Deliver();
+  segment_.view().ring(0).head = ~uint64_t{0};
+  segment_.view().ring(0).tail = ~uint64_t{0} - 5;
+  Open({});
+  target_->Read(&batch_);
+  EXPECT_TRUE(target_->corrupt());
+  EXPECT_EQ(batch_.events(), 0u);
+  lull::v1::RingCounters counters = CountersOf(0);
+  EXPECT_EQ(counters.committed(), 1u) << "what is known";
+  EXPECT_EQ(counters.lost_relay(), 0u);
+}
+
 TEST_F(TargetTest, TellsTheStateOfTracing) {
   ASSERT_TRUE(target_->Read(&batch_));
   abi::SegmentHeader& header = segment_.view().header();

@@ -113,7 +113,14 @@ TEST(OpenStore, RefusesTheDatabaseOfANewerLull) {
   ExpectRefused(directory / "a.db", "has schema 99");
 }
 
-// Takes back what schema 8 changed.
+// Takes back what schema 9 changed.
+constexpr char kBackToSchema8[] =
+    "DROP TABLE clock;"
+    "ALTER TABLE jobs RENAME COLUMN touched_ns TO touched_realtime_ns;"
+    "ALTER TABLE jobs DROP COLUMN cut_off;"
+    "ALTER TABLE jobs DROP COLUMN set_aside;"
+    "ALTER TABLE jobs DROP COLUMN unreachable_ns;";
+// And what schema 8 did.
 constexpr char kBackToSchema7[] =
     "ALTER TABLE jobs DROP COLUMN unrecorded;"
     "ALTER TABLE processes DROP COLUMN counters;"
@@ -139,6 +146,7 @@ constexpr char kBackToSchema7[] =
 TEST(OpenStore, ConvertsTheDatabaseOfSchema5) {
   test::TemporaryDirectory directory;
   MakeDatabase(directory / "a.db");
+  Sql(directory / "a.db", kBackToSchema8);
   Sql(directory / "a.db", kBackToSchema7);
   Sql(directory / "a.db",
       "DROP TABLE stretches; ALTER TABLE jobs DROP COLUMN dormant;"
@@ -163,6 +171,7 @@ TEST(OpenStore, ConvertsTheDatabaseOfSchema5) {
 TEST(OpenStore, ConvertsTheDatabaseOfSchema6) {
   test::TemporaryDirectory directory;
   MakeDatabase(directory / "a.db");
+  Sql(directory / "a.db", kBackToSchema8);
   Sql(directory / "a.db", kBackToSchema7);
   Sql(directory / "a.db",
       "ALTER TABLE jobs DROP COLUMN attached;"
@@ -180,6 +189,7 @@ TEST(OpenStore, ConvertsTheDatabaseOfSchema6) {
 TEST(OpenStore, ConvertsTheDatabaseOfSchema7) {
   test::TemporaryDirectory directory;
   MakeDatabase(directory / "a.db");
+  Sql(directory / "a.db", kBackToSchema8);
   Sql(directory / "a.db", kBackToSchema7);
   Sql(directory / "a.db",
       "INSERT INTO jobs(uuid, name, start_ns) VALUES('7', 'old', 7);"
@@ -206,6 +216,27 @@ TEST(OpenStore, ConvertsTheDatabaseOfSchema7) {
   EXPECT_EQ(process.counters.cupti_version(), 24u);
   EXPECT_EQ(process.counters.gpu_self_ns(), 9u);
   EXPECT_EQ(process.counters.stacks_rejected(), 0u);
+}
+
+TEST(OpenStore, ConvertsTheDatabaseOfSchema8) {
+  test::TemporaryDirectory directory;
+  MakeDatabase(directory / "a.db");
+  Sql(directory / "a.db", kBackToSchema8);
+  Sql(directory / "a.db",
+      "INSERT INTO jobs(uuid, name, start_ns, touched_realtime_ns) "
+      "VALUES('8', 'old', 7, 1234567890123);"
+      "PRAGMA user_version=8; PRAGMA wal_checkpoint(TRUNCATE)");
+  auto store = OpenSqliteStore(directory / "a.db");
+  ASSERT_TRUE(store.ok()) << store.status();
+  StoreReader& reader = (*store)->writer().reader();
+  auto jobs = reader.FindJob("8");
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  ASSERT_EQ(jobs->size(), 1u);
+  EXPECT_EQ(jobs->front().touched_ns, 1234567890123u);
+  EXPECT_FALSE(jobs->front().cut_off);
+  auto clock = reader.Clock();
+  ASSERT_TRUE(clock.ok()) << clock.status();
+  EXPECT_EQ(clock->now_ns, 0u) << "it had none";
 }
 
 TEST(OpenStore, RefusesADirectory) {

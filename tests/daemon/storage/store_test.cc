@@ -146,6 +146,77 @@ TEST_F(StoreTest, FindsTheEventsOfARangeAndNoOthers) {
   EXPECT_EQ(Starts(process, 499'000, UINT64_MAX), (std::vector<uint64_t>{499'000}));
 }
 
+// What `arg0` of the events says, in the order in which they come.
+std::vector<uint64_t> InOrder(StoreReader& reader, int64_t process, uint64_t begin,
+                              uint64_t end) {
+  std::vector<uint64_t> names;
+  EXPECT_TRUE(
+      reader
+          .Events(process, begin, end, [&](const Event& e) { names.push_back(e.arg0); })
+          .ok());
+  return names;
+}
+
+Event Named(uint64_t name, uint64_t start_ns, uint64_t duration_ns = 0) {
+  Event event;
+  event.arg0 = name;
+  event.start_ns = start_ns;
+  event.duration_ns = duration_ns;
+  event.series = 1;
+  return event;
+}
+
+TEST_F(StoreTest, GivesTheEventsOfARingInTheOrderOfTheirPositions) {
+  ProcessRow process = MakeJob('a');
+  ASSERT_TRUE(writer().Begin().ok());
+  // The first block ends last, as an index by time has it.
+  ASSERT_TRUE(
+      writer().AppendEvents(process, 0, 0, {Named(1, 10), Named(2, 9000)}).ok());
+  ASSERT_TRUE(writer().AppendEvents(process, 0, 2, {Named(3, 20), Named(4, 30)}).ok());
+  ASSERT_TRUE(writer().AppendEvents(process, 0, 7, {Named(5, 25)}).ok());  // a gap
+  ASSERT_TRUE(writer().Commit().ok());
+  EXPECT_EQ(InOrder(*Reader(), process.id, 0, UINT64_MAX),
+            (std::vector<uint64_t>{1, 2, 3, 4, 5}));
+  EXPECT_EQ(InOrder(*Reader(), process.id, 15, 30), (std::vector<uint64_t>{3, 5}));
+}
+
+TEST_F(StoreTest, MergesRingsByTheEndsOfTheirEvents) {
+  ProcessRow process = MakeJob('a');
+  ASSERT_TRUE(writer().Begin().ok());
+  ASSERT_TRUE(
+      writer().AppendEvents(process, 9, 0, {Named(1, 10, 5), Named(4, 40)}).ok());
+  ASSERT_TRUE(
+      writer()
+          .AppendEvents(process, 3, 0, {Named(2, 20), Named(3, 1, 34), Named(5, 41)})
+          .ok());
+  ASSERT_TRUE(writer().AppendEvents(process, 4, 0, {Named(6, 2, 39)}).ok());
+  ASSERT_TRUE(writer().Commit().ok());
+  EXPECT_EQ(InOrder(*Reader(), process.id, 0, UINT64_MAX),
+            (std::vector<uint64_t>{1, 2, 3, 4, 5, 6}));
+}
+
+TEST_F(StoreTest, MergesManyRingsWhoseBlocksWereMerged) {
+  ProcessRow process = MakeJob('a');
+  std::mt19937 random(6);
+  std::vector<uint64_t> positions(20);
+  uint64_t now = 0;
+  for (int round = 0; round < 300; ++round) {
+    ASSERT_TRUE(writer().Begin().ok());
+    size_t ring = random() % positions.size();
+    std::vector<Event> events(1 + random() % 400);
+    for (Event& event : events) event = Named(now, now), ++now;
+    ASSERT_TRUE(
+        writer()
+            .AppendEvents(process, static_cast<uint32_t>(ring), positions[ring], events)
+            .ok());
+    positions[ring] += events.size();
+    ASSERT_TRUE(writer().Commit().ok());
+  }
+  std::vector<uint64_t> names = InOrder(*Reader(), process.id, 0, UINT64_MAX);
+  EXPECT_EQ(names.size(), now);
+  EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
+}
+
 TEST_F(StoreTest, DeletesAJobInSmallStepsAndNoOther) {
   ProcessRow doomed = MakeJob('a');
   ProcessRow kept = MakeJob('b');

@@ -1,4 +1,9 @@
--- Makes a database of schema 7 of one of schema 8.
+-- Makes a database of schema 7 of one of schema 9.
+DROP TABLE clock;
+ALTER TABLE jobs RENAME COLUMN touched_ns TO touched_realtime_ns;
+ALTER TABLE jobs DROP COLUMN cut_off;
+ALTER TABLE jobs DROP COLUMN set_aside;
+ALTER TABLE jobs DROP COLUMN unreachable_ns;
 ALTER TABLE jobs DROP COLUMN unrecorded;
 ALTER TABLE processes DROP COLUMN counters;
 ALTER TABLE processes ADD COLUMN lost_no_ring INT;

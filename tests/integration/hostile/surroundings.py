@@ -167,6 +167,7 @@ class FullDisk(Surrounding):
 
 class RuntimeRemoved(Surrounding):
     """As at a logout."""
+    may_lack = (r"no new process could be recorded",)
 
     def during(self, world, job):
         time.sleep(0.7)
