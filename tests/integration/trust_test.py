@@ -147,14 +147,15 @@ class Port(unittest.TestCase):
                         self.assertIn("has ended", done.stderr)
                     else:
                         self.assertEqual(done.status, 0, done.stderr)
-        refused = self.lull("run", token=self.line("read"), command=job)
+        refused = self.lull("run", "--must-record", token=self.line("read"), command=job)
         self.assertEqual(refused.status, 125)
         self.assertIn("no write token", refused.stderr)
         # Under another name a token gives nothing.
         with open(self.line("read")) as file:
             secret = file.read().split()[1]
         for right, verb in (("write", "run"), ("control", "arm")):
-            done = self.lull(verb, token=self.file("claimed", f"{right} {secret}\n"),
+            arguments = ["run", "--must-record"] if verb == "run" else [verb]
+            done = self.lull(*arguments, token=self.file("claimed", f"{right} {secret}\n"),
                              command=job if verb == "run" else ())
             self.assertEqual(done.status, 125 if verb == "run" else 1)
             self.assertIn(f"refuses the token; ask its owner for the right {right}", done.stderr)
