@@ -92,7 +92,7 @@ bool ring_has_room(char* segment, uint64_t keep_free) {
   }
   uint64_t unread = thread.head - thread.ring->tail.load(std::memory_order_relaxed);
   if (unread + keep_free >= abi::kRingEvents) return false;
-  return thread.next != thread.end || open_chunk(segment);
+  return thread.next < thread.end || open_chunk(segment);
 }
 
 bool deliver(char* segment, const abi::Event& event) {

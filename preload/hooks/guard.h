@@ -7,12 +7,14 @@
 // Exceptions, longjmp and coroutines leave a hook by another way than its end; its
 // destructor does not run, and the mark stays. No mark blinds a thread:
 //
-//  * A hook that is entered at the height of the mark, or above it, knows it for stale.
+//  * A hook that is entered at the height of the mark, or above it, knows it for stale;
+//    but not where the mark is of our own work: nobody jumps out of that on purpose, and
+//    a signal handler may run on a stack that lies above it.
 //  * Nothing that is hooked is called by a wait of libc's, the only calls that programs
 //    jump out of on purpose: a hook entered during one goes ahead. (A signal handler's
 //    calls are recorded beside the wait that they interrupt.)
 //  * CUDA calls what lies below it, a few times: whatever goes beyond that ends the
-//  mark.
+//    mark.
 //
 // Calls that a mark kept from being recorded, and that were no part of another one as
 // far as can be told, are counted (SegmentHeader::reentered). No memory is read but the
@@ -28,7 +30,8 @@
 
 namespace lull {
 
-// What a hook that is under way is in. The original of one layer calls those before it.
+// What a hook that is under way is in. The original of one layer calls those before it;
+// from kLibrary on it is us who are at work, in the middle of an event perhaps.
 enum class Layer : uint32_t {
   kWait,     // an original of libc's
   kDriver,   // an original of CUDA's, and so on
@@ -47,6 +50,7 @@ inline uintptr_t mark_of(void* frame, Layer layer) {
   return reinterpret_cast<uintptr_t>(frame) | static_cast<uintptr_t>(layer);
 }
 inline Layer layer_of(uintptr_t mark) { return static_cast<Layer>(mark & kMarkLayer); }
+inline bool is_our_work(uintptr_t mark) { return layer_of(mark) >= Layer::kLibrary; }
 
 class Guard {
  public:
@@ -89,13 +93,16 @@ class Guard {
     uint32_t below = thread.passed % kOneBeside;
     uint32_t beside = thread.passed / kOneBeside;
     bool in_own_work = holder == Layer::kOwnWork;
-    if ((entered | 15) >= (thread.mark | 15) ||  // the stack grows downwards
-        holder == Layer::kWait || below >= kMostBelow || beside >= kMostBeside) {
+    // The stack grows downwards.
+    bool above = (entered | 15) >= (thread.mark | 15) && !is_our_work(thread.mark);
+    if (above || holder == Layer::kWait || below >= kMostBelow ||
+        beside >= kMostBeside) {
       if (!in_own_work) count(below + beside);
       return true;
     }
     thread.mark |= kMarkPassed;
-    thread.passed += layer_of(entered) < holder ? 1 : kOneBeside;
+    bool is_below = layer_of(entered) < holder || is_our_work(thread.mark);
+    thread.passed += is_below ? 1 : kOneBeside;
     // It calls nothing that is hooked: this is a call of a signal handler.
     if (in_own_work) count(1);
     return false;
@@ -110,7 +117,8 @@ class OwnCall {
  public:
   explicit OwnCall(void* frame) : before_(t_thread.mark), passed_(t_thread.passed) {
     uintptr_t mark = mark_of(frame, Layer::kLibrary);
-    nested_ = mark < before_ && layer_of(before_) != Layer::kWait;
+    nested_ =
+        (mark < before_ || is_our_work(before_)) && layer_of(before_) != Layer::kWait;
     t_thread.mark = mark;
   }
   ~OwnCall() {

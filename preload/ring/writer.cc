@@ -135,7 +135,7 @@ bool take_ring(char* segment) {
   adopt(segment, index);
   // With room for the event that says whose ring it is: without it the relay would take
   // what follows for the previous owner's.
-  if (thread.next == thread.end && !open_chunk(segment)) {
+  if (thread.next >= thread.end && !open_chunk(segment)) {
     view.owner(index).store(abi::kFreeRing, std::memory_order_release);
     return look_again_later(view);
   }

@@ -58,7 +58,10 @@ inline abi::Event* reserve_event(char* segment) {
           0)) {
     if (!take_ring(segment)) return nullptr;
   }
-  if (__builtin_expect(thread.next == thread.end, 0)) {
+  // Not `==`: nothing that could come between reserve and commit, a signal handler
+  // whose calls are taken for the program's, may make the thread write beyond its
+  // chunk.
+  if (__builtin_expect(thread.next >= thread.end, 0)) {
     if (!open_chunk_or_lose(segment)) return nullptr;
   }
   return thread.next;

@@ -109,6 +109,19 @@ class Jumps(unittest.TestCase):
             with self.subTest(stack=way):
                 self.assertEqual(self.recorded(way), (1000, 0))
 
+    def test_a_handler_on_a_stack_above_does_not_disturb_our_own_work(self):
+        for _ in range(3):
+            done = self.host.with_lull([os.path.join(guest.GUESTS, "interrupted"), "2"],
+                                       timeout=60)
+            self.assertEqual(done.status, 0, done.stderr)
+            report = guest.execute([guest.LULL, "report", "--json"], self.host.environment)
+            losses = json.loads(report.stdout)["losses"]
+            self.assertEqual(losses.get("lost_relay", 0), 0, "events that make no sense")
+            recorded = (losses["events_committed"] + losses["events_lost"] +
+                        losses["reentered"])
+            # What a handler calls while we look after CUPTI is taken for CUPTI's.
+            self.assertAlmostEqual(recorded, int(done.stdout) + 1, delta=1000)
+
     def test_after_a_jump_out_of_a_cuda_call_what_is_lost_is_counted(self):
         recorded, counted = self.recorded("cuda")
         self.assertGreater(recorded, 900)

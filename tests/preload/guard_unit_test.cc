@@ -54,6 +54,12 @@ void jump_out(Leave leave) {
   if (setjmp(g_back) == 0) leave();
 }
 
+__attribute__((noinline)) bool own_call(Body body) {
+  OwnCall own(__builtin_frame_address(0));
+  body();
+  return own.nested();
+}
+
 bool g_inner_outermost;
 
 class GuardTest : public ::testing::Test {
@@ -99,6 +105,21 @@ TEST_F(GuardTest, CountsWhatIsMetInsideOurOwnWork) {
   recorder([] { g_inner_outermost = hook_from_deeper(Layer::kWait); });
   EXPECT_FALSE(g_inner_outermost);
   EXPECT_EQ(counted(), 1u);
+}
+
+// A signal handler's stack may lie above the thread's: its frames are no sign of a
+// jump.
+TEST_F(GuardTest, LetsNobodyFromAStackAboveIntoOurOwnWork) {
+  for (Layer ours : {Layer::kLibrary, Layer::kOwnWork}) {
+    auto mark = mark_of(reinterpret_cast<void*>(uintptr_t{16}), ours);
+    t_thread.mark = mark;
+    EXPECT_FALSE(hook());
+    EXPECT_FALSE(hook(Layer::kWait));
+    EXPECT_EQ(t_thread.mark & ~kMarkPassed, mark);
+    EXPECT_TRUE(own_call(nothing));
+    EXPECT_EQ(t_thread.mark & ~kMarkPassed, mark) << "an own call of the handler";
+  }
+  EXPECT_EQ(counted(), 2u);
 }
 
 TEST_F(GuardTest, IsNotBlindedByAJumpOutOfAHook) {
@@ -159,12 +180,6 @@ TEST_F(GuardTest, EndsAMarkOfOwnWorkThatWasJumpedOutOf) {
 TEST_F(GuardTest, ReadsNothingOfAMarksFrame) {
   t_thread.mark = mark_of(reinterpret_cast<void*>(~uintptr_t{15}), Layer::kRuntime);
   EXPECT_EQ(passed_through(Layer::kDriver), 4096);
-}
-
-__attribute__((noinline)) bool own_call(Body body) {
-  OwnCall own(__builtin_frame_address(0));
-  body();
-  return own.nested();
 }
 
 TEST_F(GuardTest, OwnCallsPassAllThroughAndLeaveTheMarkAsItWas) {

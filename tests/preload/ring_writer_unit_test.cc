@@ -128,6 +128,21 @@ TEST(RingWriter, NeverBelievesATailBeyondItsHead) {
   EXPECT_LE(segment.view().header().chunks_used, 2u) << "its own memory, over and over";
 }
 
+// The guard lets nobody in between reserve and commit. If somebody came all the same,
+// an event is wrong, and the memory of the program is not.
+TEST(RingWriter, NeverWritesBeyondItsChunkWhoeverComesInBetween) {
+  TestSegment segment;
+  ASSERT_TRUE(write(segment.base(), 0));
+  while (t_thread.next + 1 != t_thread.end) ASSERT_TRUE(write(segment.base(), 1));
+  ASSERT_NE(reserve_event(segment.base()), nullptr);
+  ASSERT_TRUE(write(segment.base(), 2));
+  commit_event();
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(write(segment.base(), 3));
+    EXPECT_LE(t_thread.next, t_thread.end);
+  }
+}
+
 TEST(RingWriter, CountsEventsOfThreadsThatFindNoRing) {
   TestSegment segment;
   for (uint32_t i = 0; i < abi::kMaxRings; ++i) {
