@@ -8,6 +8,7 @@
 #include "preload/abi/handshake.h"
 #include "preload/abi/version.h"
 #include "preload/support/clock.h"
+#include "preload/support/descriptor.h"
 #include "preload/support/raw_syscall.h"
 
 namespace lull {
@@ -20,21 +21,24 @@ class Socket {
   Socket() {
     fd_ = static_cast<int>(
         syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (fd_ < 0 || fd_ > 2) return;
-    int low = fd_;  // not in the place of a closed stdin, stdout or stderr
-    fd_ = static_cast<int>(syscall(SYS_fcntl, low, F_DUPFD_CLOEXEC, 3));
-    raw_close(low);
+    if (fd_ >= 0 && fd_ <= 2) {
+      int low = fd_;  // not in the place of a closed stdin, stdout or stderr
+      fd_ = static_cast<int>(syscall(SYS_fcntl, low, F_DUPFD_CLOEXEC, 3));
+      raw_close(low);
+    }
+    if (fd_ >= 0) file_ = file_of(fd_);
   }
-  ~Socket() {
-    if (fd_ >= 0) raw_close(fd_);
-  }
+  ~Socket() { close_if_still(fd_, file_); }
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
 
   int fd() const { return fd_; }
+  // Asked before each use: the program may have closed it, and opened something else.
+  bool is_ours() const { return is_still(fd_, file_); }
 
  private:
   int fd_;
+  FileId file_;
 };
 
 // False when the time is up.
@@ -47,14 +51,15 @@ bool wait_until(int fd, short events, uint64_t deadline_ns) {
 }
 
 // A relay whose backlog is full answers EAGAIN: the only error worth waiting for.
-Handshake connect_to(int fd, const char* path, uint64_t deadline_ns) {
+Handshake connect_to(const Socket& socket, const char* path, uint64_t deadline_ns) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   size_t length = strlen(path);
   if (length == 0 || length >= sizeof address.sun_path) return Handshake::kRefused;
   memcpy(address.sun_path, path, length + 1);
   for (;;) {
-    if (syscall(SYS_connect, fd, &address, sizeof address) == 0)
+    if (!socket.is_ours()) return Handshake::kRefused;
+    if (syscall(SYS_connect, socket.fd(), &address, sizeof address) == 0)
       return Handshake::kAccepted;
     if (errno == ENOENT || errno == ECONNREFUSED) return Handshake::kUnreachable;
     if (errno != EAGAIN && errno != EINTR) return Handshake::kRefused;
@@ -73,7 +78,7 @@ bool may_have_our_memory(int fd, Peer peer) {
           credentials.uid == static_cast<uid_t>(syscall(SYS_geteuid)));
 }
 
-bool send_hello(int fd, int memfd, uint64_t deadline_ns) {
+bool send_hello(const Socket& socket, int memfd, uint64_t deadline_ns) {
   abi::Hello hello = {memfd >= 0 ? abi::kSegmentMagic : abi::kUnrecordedMagic,
                       abi::kVersion, static_cast<uint32_t>(raw_getpid())};
   iovec data = {&hello, sizeof hello};
@@ -91,18 +96,22 @@ bool send_hello(int fd, int memfd, uint64_t deadline_ns) {
     memcpy(CMSG_DATA(rights), &memfd, sizeof memfd);
   }
   for (;;) {
-    if (syscall(SYS_sendmsg, fd, &message, MSG_NOSIGNAL) == sizeof hello) return true;
+    if (!socket.is_ours()) return false;
+    if (syscall(SYS_sendmsg, socket.fd(), &message, MSG_NOSIGNAL) == sizeof hello)
+      return true;
     if (errno != EAGAIN && errno != EINTR) return false;
-    if (!wait_until(fd, POLLOUT, deadline_ns)) return false;
+    if (!wait_until(socket.fd(), POLLOUT, deadline_ns)) return false;
   }
 }
 
-bool receive_welcome(int fd, uint64_t deadline_ns) {
+bool receive_welcome(const Socket& socket, uint64_t deadline_ns) {
   abi::Welcome welcome = {};
   for (;;) {
-    if (!wait_until(fd, POLLIN, deadline_ns)) return false;
-    long size =
-        syscall(SYS_recvfrom, fd, &welcome, sizeof welcome, 0, nullptr, nullptr);
+    if (!wait_until(socket.fd(), POLLIN, deadline_ns) || !socket.is_ours()) {
+      return false;
+    }
+    long size = syscall(SYS_recvfrom, socket.fd(), &welcome, sizeof welcome, 0, nullptr,
+                        nullptr);
     if (size >= 0) {
       return size == sizeof welcome && welcome.version == abi::kVersion &&
              welcome.accepted == 1;
@@ -117,19 +126,19 @@ Handshake hand_over(const char* socket_path, int memfd, Peer peer,
                     uint64_t deadline_ns) {
   Socket socket;
   if (socket.fd() < 0) return Handshake::kRefused;
-  Handshake connected = connect_to(socket.fd(), socket_path, deadline_ns);
+  Handshake connected = connect_to(socket, socket_path, deadline_ns);
   if (connected != Handshake::kAccepted) return connected;
   bool accepted = may_have_our_memory(socket.fd(), peer) &&
-                  send_hello(socket.fd(), memfd, deadline_ns) &&
-                  receive_welcome(socket.fd(), deadline_ns);
+                  send_hello(socket, memfd, deadline_ns) &&
+                  receive_welcome(socket, deadline_ns);
   return accepted ? Handshake::kAccepted : Handshake::kRefused;
 }
 
 void say_unrecorded(const char* socket_path, uint64_t deadline_ns) {
   Socket socket;
   if (socket.fd() < 0) return;
-  if (connect_to(socket.fd(), socket_path, deadline_ns) != Handshake::kAccepted) return;
-  send_hello(socket.fd(), -1, deadline_ns);
+  if (connect_to(socket, socket_path, deadline_ns) != Handshake::kAccepted) return;
+  send_hello(socket, -1, deadline_ns);
 }
 
 }  // namespace lull

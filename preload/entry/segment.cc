@@ -85,7 +85,7 @@ NewSegment map_new(char* in_place_of) {
     return kNone;
   }
   madvise(base, abi::kSegmentSize, MADV_DONTDUMP);  // core dumps stay the target's own
-  return {static_cast<char*>(base), fd};
+  return {static_cast<char*>(base), fd, file_of(fd)};
 }
 
 }  // namespace
@@ -99,7 +99,7 @@ NewSegment create_segment(char* in_place_of) {
 
 void abandon_segment(char* base) {
   NewSegment empty = map_new(base);
-  if (empty.base != nullptr) raw_close(empty.fd);
+  close_if_still(empty.fd, empty.file);
 }
 
 void discard_segment(const NewSegment& segment, char* in_place_of) {
@@ -108,7 +108,7 @@ void discard_segment(const NewSegment& segment, char* in_place_of) {
   } else {
     abandon_segment(in_place_of);
   }
-  raw_close(segment.fd);
+  close_if_still(segment.fd, segment.file);
 }
 
 }  // namespace lull

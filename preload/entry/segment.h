@@ -2,12 +2,14 @@
 #pragma once
 
 #include "preload/abi/segment.h"
+#include "preload/support/descriptor.h"
 
 namespace lull {
 
 struct NewSegment {
-  char* base;  // nullptr: could not be made
-  int fd;      // close after the handshake
+  char* base;        // nullptr: could not be made
+  int fd;            // close after the handshake
+  FileId file = {};  // that fd is of, as long as the program leaves it alone
 };
 
 // A sealed memfd, mapped, with header and default control block in place, and memory

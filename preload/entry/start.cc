@@ -162,7 +162,7 @@ void start(State* state) {
     state->mode.store(Mode::kInert, std::memory_order_release);
     return;
   }
-  raw_close(segment.fd);
+  close_if_still(segment.fd, segment.file);
   prepare(segment.base);
   state->segment.store(segment.base, std::memory_order_relaxed);
   state->generation.store(next_generation(), std::memory_order_relaxed);

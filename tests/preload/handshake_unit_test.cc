@@ -9,6 +9,7 @@
 
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "preload/abi/handshake.h"
 #include "preload/entry/handshake.h"
@@ -97,6 +98,33 @@ TEST_F(HandshakeTest, TakesAnyOtherAnswerForARefusal) {
     FakeRelay relay(manner);
     EXPECT_EQ(offer(relay.path()), Handshake::kRefused) << static_cast<int>(manner);
   }
+}
+
+// A program that closes all that it does not know, like a daemon, and opens its own.
+TEST_F(HandshakeTest, TouchesNoDescriptorThatTookThePlaceOfItsSocket) {
+  using Manner = FakeRelay::Manner;
+  FakeRelay relay(Manner::kSilence);
+  int pair[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+  ASSERT_EQ(write(pair[1], "precious", 8), 8);
+  int next = dup(pair[1]);
+  close(next);
+  std::thread thread([&] {
+    hand_over(relay.path().c_str(), segment_.fd, Peer::kAny, monotonic_ns() + kSecond);
+  });
+  usleep(200'000);  // until it waits
+  ASSERT_EQ(dup2(pair[0], next), next);
+  thread.join();
+  char bytes[16];
+  EXPECT_EQ(recv(next, bytes, sizeof bytes, MSG_DONTWAIT), 8);
+  for (int fd : {next, pair[0], pair[1]}) close(fd);
+}
+
+TEST_F(HandshakeTest, ClosesNoDescriptorThatTookThePlaceOfTheSegments) {
+  NewSegment segment = create_segment(nullptr);
+  ASSERT_EQ(dup2(STDIN_FILENO, segment.fd), segment.fd);
+  discard_segment(segment, nullptr);
+  EXPECT_EQ(close(segment.fd), 0);
 }
 
 TEST_F(HandshakeTest, WaitsNoLongerThanItMay) {
