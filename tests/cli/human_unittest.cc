@@ -177,7 +177,7 @@ TEST(HumanReport, SaysWhyFunctionsHaveNoNames) {
   losses.set_events_committed(2'000);
   losses.set_events_stored(2'000);
   losses.set_modules_unread(1);
-  EXPECT_EQ(LossesLine(losses),
+  EXPECT_EQ(LossesLine(EndedJob(), losses),
             "Nothing lost: 2,000 events; functions without names, for reading the "
             "symbols of their libraries failed: in 1 library.");
 }
