@@ -268,7 +268,7 @@ void Run(uint64_t wanted, bool traced) {
     batch.ParseFromString(wire);
     parse += ProcessCpuNs() - start;
     Check(collector::ValidateBatch(batch));
-    Check((*job)->Apply(batch));
+    if (!(*job)->Apply(batch).empty()) Check(absl::InternalError("events rejected"));
     if (sequence % kBatchesPerCommit == 0 || events >= wanted) {
       Check(store.writer().Begin());
       Check((*job)->Flush(store.writer(), 1));
