@@ -113,7 +113,7 @@ std::string LossesLine(const v1::Job& job, const v1::Losses& losses) {
   if (losses.unrecorded_processes() > 0) {
     parts.push_back(
         absl::StrCat("processes that could not be recorded at all (no memory or "
-                     "descriptor to share, "
+                     "descriptor to share, no answer from lull in time, "
                      "or another lull's): ",
                      losses.unrecorded_processes()));
   }

@@ -58,6 +58,8 @@ class Target {
   bool corrupt() const { return corrupt_; }
   pid_t pid() const { return static_cast<pid_t>(info_.pid()); }
   bool ended() const { return ended_; }  // as CheckEnded() last found
+  // It waited for our answer for too long, and records nothing.
+  bool gave_up() const;
 
   // Whether the process, or this image of it, is gone: nothing is written any more.
   bool CheckEnded();

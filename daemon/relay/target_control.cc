@@ -97,6 +97,11 @@ void Target::SampleRunDelay(BatchBuilder* batch, uint64_t now_ns) {
   }
 }
 
+bool Target::gave_up() const {
+  auto ended = static_cast<abi::EndedBy>(segment_.header().ended.load(kRelaxed));
+  return ended == abi::EndedBy::kUnanswered;
+}
+
 void Target::FreeRings() {
   if (corrupt_ || ended_) return;
   for (uint32_t i = 0; i < rings_.size(); ++i) {

@@ -67,12 +67,13 @@ struct SegmentHeader {
   std::atomic<uint32_t> rings_used;   // every ring that ever had an owner is below
   std::atomic<uint32_t> rings_taken;  // times that a thread took a ring
   std::atomic<uint32_t> chunks_used;  // of the pool; they lie in front
-  std::atomic<uint32_t> ended;  // EndedBy: 0, or why recording ended for good
+  std::atomic<uint32_t> ended;        // EndedBy: 0, or why recording ended for good
 };
 
 enum class EndedBy : uint32_t {
-  kNoMemory = 1,  // the system gave no memory for a page
-  kFilter = 2,    // the process installed a seccomp filter, which might kill for ours
+  kNoMemory = 1,    // the system gave no memory for a page
+  kFilter = 2,      // the process installed a seccomp filter, which might kill for ours
+  kUnanswered = 3,  // no relay answered in time: nothing was ever recorded
 };
 
 enum class NativeStackState : uint32_t { kUnknown = 0, kOn = 1, kNoLibrary = 2 };

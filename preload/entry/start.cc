@@ -17,6 +17,7 @@
 #include "preload/hooks/wait_recorder.h"
 #include "preload/python/api.h"
 #include "preload/python/python.h"
+#include "preload/ring/backing.h"
 #include "preload/ring/writer.h"
 #include "preload/stacks/stacks.h"
 #include "preload/support/clock.h"
@@ -158,6 +159,8 @@ void start(State* state) {
     return;
   }
   if (hand_to_relay(segment.fd) != Handshake::kAccepted) {
+    // A relay that takes the segment later finds that there is nothing in it.
+    end_recording(segment.base, abi::EndedBy::kUnanswered);
     discard_segment(segment, earlier);
     state->mode.store(Mode::kInert, std::memory_order_release);
     return;

@@ -144,7 +144,7 @@ TEST(HumanReport, DoesNotCallAJobCompleteWithAProcessThatWasNotRecorded) {
   EXPECT_EQ(
       LossesLine(EndedJob(), losses),
       "Stored: 2,000 events; processes that could not be recorded at all (no memory "
-      "or descriptor to share, or another lull's): 1.");
+      "or descriptor to share, no answer from lull in time, or another lull's): 1.");
 }
 
 TEST(HumanReport, DoesNotCallAJobCompleteThatEndedForASeccompFilter) {

@@ -81,6 +81,19 @@ class Threads(unittest.TestCase):
         self.assertLessEqual(most, 32 << 10)
 
 
+class TooLate(unittest.TestCase):
+    def test_a_process_that_waited_in_vain_is_told_of(self):
+        host = guest.Host()
+        self.addCleanup(host.close)
+        # A stopped lull answers no process that begins.
+        done = host.with_lull(["sh", "-c", 'kill -STOP $PPID; "$0" together 2 10; kill -CONT $PPID',
+                               CROWD], timeout=60)
+        self.assertEqual((done.status, done.stdout), (0, "20 2\n"), done.stderr)
+        done = guest.execute([guest.LULL, "report"], host.environment)
+        self.assertNotIn("Nothing lost", done.stdout)
+        self.assertRegex(done.stdout, "processes that could not be recorded at all .*: 1")
+
+
 class Jumps(unittest.TestCase):
     """Out of hooked calls: no thread is blinded, and what was not recorded is counted."""
 

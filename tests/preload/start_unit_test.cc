@@ -161,6 +161,15 @@ TEST(Start, LeavesAProcessInertWhenTheRelayRefuses) {
   EXPECT_EQ(g_state->mode, Mode::kInert);
 }
 
+TEST(Start, TellsARelayThatAnswersTooLateThatNothingIsRecorded) {
+  FakeRelay relay(FakeRelay::Manner::kSilence);
+  become_candidate(relay.path());
+  EXPECT_EQ(try_start_recording(Trigger::kGpuCall), nullptr);
+  EXPECT_EQ(g_state->mode, Mode::kInert);
+  abi::SegmentView view(relay.wait_for_target().segment);
+  EXPECT_EQ(view.header().ended, static_cast<uint32_t>(abi::EndedBy::kUnanswered));
+}
+
 TEST(Start, IsNoReasonForSIGXFSZUnderAFileSizeLimit) {
   FakeRelay relay;
   become_candidate(relay.path());
