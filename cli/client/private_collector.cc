@@ -36,7 +36,7 @@ constexpr int kAttempts = 3;
 // its lock between two attempts.
 constexpr int kAttemptsInUse = 10;
 constexpr char kInUse[] = "another lulld";  // as it says then
-constexpr absl::Duration kBetweenAttempts = absl::Milliseconds(300);
+constexpr absl::Duration kBetweenAttempts = absl::Milliseconds(150);
 constexpr off_t kMaxLogBytes = 1 << 20;
 constexpr size_t kMaxShownLog = 2000;
 

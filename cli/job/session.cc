@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "cli/commands/verbs.h"
 #include "cli/job/job_info.h"
 #include "cli/render/summary.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/status.h"
 
 namespace lull {
@@ -21,7 +23,8 @@ namespace {
 constexpr absl::Duration kReachable = absl::Seconds(5);
 constexpr absl::Duration kDelivery = absl::Seconds(30);
 // A job that is over should not seem to go on because of lull.
-constexpr absl::Duration kPatience = absl::Milliseconds(1500);
+constexpr absl::Duration kPatience = absl::Milliseconds(1250);
+constexpr absl::Duration kLeastPatience = absl::Milliseconds(500);
 // Rows of each kind: as many as the advice may need as its evidence.
 constexpr uint32_t kSummaryRows = 100;
 
@@ -51,6 +54,13 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Plan(const char* verb,
 }
 
 absl::Status Session::ReachCollector() {
+  uint64_t start = MonotonicNs();
+  absl::Status reached = TryCollector();
+  if (!reached.ok()) delayed_ = absl::Nanoseconds(MonotonicNs() - start);
+  return reached;
+}
+
+absl::Status Session::TryCollector() {
   if (collector_.is_private) return EnsurePrivateCollector(runtime_, kReachable);
   LULL_ASSIGN_OR_RETURN(auto client, CollectorClient::Create(collector_, kReachable));
   return client->GetStatus().status();
@@ -63,7 +73,8 @@ absl::Status Session::StartRelay(UniqueFd listener) {
 
 void Session::Finish(int exit_status) {
   keeper_->JobEnded(exit_status);
-  absl::Duration patience = kPatience;
+  // What the collector has cost at the start is not asked for again.
+  absl::Duration patience = std::max(kPatience - delayed_, kLeastPatience);
   // It may have been killed, or the job was quiet for longer than it stays idle.
   if (collector_.is_private) {
     absl::Status there = EnsurePrivateCollector(runtime_, kPatience);

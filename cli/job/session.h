@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "cli/client/collector_address.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/relay/gpu_plan.h"
@@ -49,11 +50,13 @@ class Session {
 
  private:
   Session() = default;
+  absl::Status TryCollector();
   std::string HowToDeliver() const;
   void Summarize();
 
   const char* verb_ = "";
   bool quiet_ = false;
+  absl::Duration delayed_;  // the job, because no collector could be reached
   std::string runtime_;
   CollectorAddress collector_;
   relay::RelayOptions relay_;

@@ -36,27 +36,26 @@ Definitions::Roles Definitions::RolesOf(abi::EventType type) {
   }
 }
 
-// Who called. What names it by a reference (an ApiCall) loses that, as the wire has
-// none for it.
-Definitions::Result Definitions::NeedCall(abi::Event* event, BatchBuilder* batch) {
-  const bool by_reference = RolesOf(event->type).python == kCall;
-  if (IsCuptiCall(event->api)) {
-    if (by_reference) {
-      Result result = Need(kCall, event->py_stack, event->api, batch);
-      if (result != Result::kDone) return result;
-    }
-    if (!IsKnown(kCall, event->api)) return Result::kUndeclared;
-  } else if (event->api != 0 && !HelloNames(event->api)) {
-    return Result::kUndeclared;
+Definitions::Definitions(uint64_t process_key, const SegmentReader* segment,
+                         size_t batch_bytes)
+    : process_key_(process_key), segment_(segment), batch_bytes_(batch_bytes) {
+  std::vector<uint64_t>& calls = known_[kCall];
+  calls.resize(kHookIds / 64);
+  for (uint16_t id = 1; id < kHookIds; ++id) {
+    if (HelloNames(id)) calls[id / 64] |= uint64_t{1} << (id % 64);
   }
-  if (by_reference) event->py_stack = 0;
-  return Result::kDone;
 }
 
 Definitions::Result Definitions::Define(abi::Event* event, BatchBuilder* batch) {
-  Result call = NeedCall(event, batch);
-  if (call != Result::kDone) return call;
   Roles roles = RolesOf(event->type);
+  if (roles.python == kCall) {
+    if (IsCuptiCall(event->api)) {
+      Result result = Need(kCall, event->py_stack, event->api, batch);
+      if (result != Result::kDone) return result;
+    }
+    event->py_stack = 0;  // the wire has no reference for it
+  }
+  if (event->api != 0 && !IsKnown(kCall, event->api)) return Result::kUndeclared;
   if (roles.python == kNothing) {
     event->py_stack = 0;
   } else if (roles.python != kCall) {

@@ -27,8 +27,7 @@ class Definitions {
 
   // `batch_bytes`: no definition is added to a batch that is as large as that.
   // `symbolizer` may be null; it and `segment` must outlive this.
-  Definitions(uint64_t process_key, const SegmentReader* segment, size_t batch_bytes)
-      : process_key_(process_key), segment_(segment), batch_bytes_(batch_bytes) {}
+  Definitions(uint64_t process_key, const SegmentReader* segment, size_t batch_bytes);
   void UseSymbolizer(NativeSymbolizer* symbolizer) { symbolizer_ = symbolizer; }
 
   // Makes sure that all that the event refers to is defined in `batch` or before, and
@@ -55,7 +54,6 @@ class Definitions {
   }
   void Remember(Role role, uint32_t id);
   Result Need(Role role, abi::Ref ref, uint32_t id, BatchBuilder* batch);
-  Result NeedCall(abi::Event* event, BatchBuilder* batch);
   // False: corrupt.
   bool Add(Role role, abi::Ref ref, uint32_t id, BatchBuilder* batch);
 
@@ -63,8 +61,9 @@ class Definitions {
   const SegmentReader* const segment_;
   const size_t batch_bytes_;
   NativeSymbolizer* symbolizer_ = nullptr;
-  std::array<std::vector<uint64_t>, kRoles> known_;  // bit per id
-  std::vector<std::pair<Role, uint32_t>> fresh_;     // in the batch under way
+  // A bit per id. Of calls those that Hello names are known from the beginning.
+  std::array<std::vector<uint64_t>, kRoles> known_;
+  std::vector<std::pair<Role, uint32_t>> fresh_;  // in the batch under way
 };
 
 }  // namespace lull::relay

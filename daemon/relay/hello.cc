@@ -1,13 +1,9 @@
 #include "daemon/relay/hello.h"
 
-#include <bitset>
-
 #include "preload/abi/hook_list.h"
 
 namespace lull::relay {
 namespace {
-
-constexpr uint16_t kHookIds = 1024;  // more than there are, so that none is missed
 
 const char* FamilyName(abi::HookFamily family) {
   switch (family) {
@@ -33,16 +29,7 @@ const char* FamilyName(abi::HookFamily family) {
 
 }  // namespace
 
-bool HelloNames(uint16_t id) {
-  static const std::bitset<kHookIds> named = [] {
-    std::bitset<kHookIds> result;
-    for (uint16_t id = 1; id < kHookIds; ++id) {
-      result[id] = abi::hook_name(id)[0] != '\0';
-    }
-    return result;
-  }();
-  return id < kHookIds && named[id];
-}
+bool HelloNames(uint16_t id) { return id < kHookIds && abi::hook_name(id)[0] != '\0'; }
 
 lull::v1::Hello MakeHello(const lull::v1::JobInfo& job) {
   lull::v1::Hello hello;

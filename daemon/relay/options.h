@@ -33,7 +33,7 @@ struct RelayOptions {
   uint64_t wait_threshold_ns = 0;        // 0: the ABI's default
 
   // How long targets that outlive the job's own process are still listened to.
-  absl::Duration grace = absl::Seconds(1);
+  absl::Duration grace = absl::Milliseconds(900);
 };
 
 inline constexpr uint64_t kMinSpoolBytes = 4u << 20;
