@@ -74,7 +74,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=int(os.environ.get("LULL_SEED", "1")))
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--count", type=int, default=int(os.environ.get("LULL_MIXES", "8")))
+    parser.add_argument("--count", type=int, default=int(os.environ.get("LULL_MIXES", "5")))
     arguments = parser.parse_args()
     failed = skipped = 0
     for number in range(arguments.first, arguments.first + arguments.count):
