@@ -16,10 +16,10 @@ class Patience {
   Patience(absl::Duration whole, absl::Duration still)
       : whole_(whole), still_(still), start_ns_(MonotonicNs()), moved_ns_(start_ns_) {}
 
-  // `progress` is any number that changes as long as something goes on. <= 0: enough.
+  // `progress` is any number that grows as long as something goes on. <= 0: enough.
   absl::Duration Left(uint64_t progress) {
     uint64_t now = MonotonicNs();
-    if (progress != progress_) {
+    if (progress > progress_) {
       progress_ = progress;
       moved_ns_ = now;
     }
