@@ -151,6 +151,7 @@ class StackOfAThread : public Safety {
     size_t size = 0;
     ASSERT_EQ(pthread_getattr_np(pthread_self(), &attributes), 0);
     pthread_attr_getstack(&attributes, &low, &size);
+    pthread_attr_destroy(&attributes);
     auto given = GivenStack(landscape_, getpid(), thread_pointer());
     ASSERT_TRUE(given);
     EXPECT_EQ(given->low, reinterpret_cast<uint64_t>(low));
