@@ -36,8 +36,7 @@ class Run {
     if (ready.ok()) {
       // Without a collector the relay keeps what it reads.
       absl::Status reached = session_->ReachCollector();
-      if (reached.ok() || !MustStop(reached)) ready = session_->StartRelay();
-      if (MustStop(reached)) ready = reached;
+      ready = MustStop(reached) ? reached : session_->StartRelay();
       if (MustStop(ready)) {
         launchpad_->Cancel();
         return NotStarted(ready);

@@ -74,7 +74,7 @@ class IngestStream
   uint64_t committed_ = 0;
   uint64_t awaited_ = 0;                         // highest sequence submitted
   std::optional<lull::v1::ArmCommand> command_;  // to be sent
-  std::vector<lull::v1::RejectedRun> rejected_;  // likewise
+  std::vector<lull::v1::RejectedRun> rejected_;  // to be sent
   bool half_closed_ = false;
   bool ending_ = false;
   bool finished_ = false;

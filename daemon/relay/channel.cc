@@ -83,7 +83,10 @@ ChannelResult Send(int channel, const Message& message) {
   header.msg_iov = &data;
   header.msg_iovlen = 1;
   alignas(cmsghdr) char control[CMSG_SPACE(kMaxFds * sizeof(int))] = {};
-  size_t count = message.lent.size();
+  std::vector<int> fds;
+  for (const UniqueFd& fd : message.fds) fds.push_back(fd.get());
+  fds.insert(fds.end(), message.lent.begin(), message.lent.end());
+  size_t count = fds.size();
   if (count > 0 && count <= kMaxFds) {
     header.msg_control = control;
     header.msg_controllen = CMSG_SPACE(count * sizeof(int));
@@ -92,8 +95,7 @@ ChannelResult Send(int channel, const Message& message) {
     part->cmsg_type = SCM_RIGHTS;
     part->cmsg_len = CMSG_LEN(count * sizeof(int));
     for (size_t i = 0; i < count; ++i) {
-      int fd = message.lent[i];
-      memcpy(CMSG_DATA(part) + i * sizeof(int), &fd, sizeof(fd));
+      memcpy(CMSG_DATA(part) + i * sizeof(int), &fds[i], sizeof(fds[i]));
     }
   }
   ssize_t sent = sendmsg(channel, &header, MSG_DONTWAIT | MSG_NOSIGNAL);

@@ -25,7 +25,9 @@ enum class MessageKind : uint8_t {
   kWake = 7,        // as `lull arm`
   kSleep = 8,       // as at the end of `lull arm --for`
   kUnrecorded = 9,  // number: processes that could not be recorded so far
-  kListener = 13,   // fds: listening socket, made anew; for a worker without a keeper
+  // number: for how many ns targets could not find the socket so far, fds: listening
+  // socket, made anew; for a worker without a keeper
+  kListener = 13,
   // worker -> keeper
   kReleased = 10,   // number: process key; all of it is in the spool
   kStatus = 11,     // body: EncodeStatus
@@ -36,8 +38,8 @@ struct Message {
   MessageKind kind{};
   uint64_t number = 0;
   std::string body;
-  std::vector<UniqueFd> fds = {};  // received
-  std::vector<int> lent = {};  // to be sent; whose they are, must keep them until then
+  std::vector<UniqueFd> fds = {};  // received, or to be sent
+  std::vector<int> lent = {};  // sent after those; their owner keeps them until then
 };
 
 enum class ChannelResult { kDone, kWouldBlock, kClosed };

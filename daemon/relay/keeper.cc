@@ -276,9 +276,11 @@ class Keeper::Impl {
     handshakes_ =
         std::make_unique<HandshakeListener>(socket_->fd(), options_.target_user);
     Watch(handshakes_->fd(), EPOLLIN);
-    Message message{MessageKind::kListener, 0, "", {}};
+    // A copy: the next socket may come before this one is sent. Without a descriptor
+    // for it the worker makes one of its own, should it be left alone.
+    Message message{MessageKind::kListener, socket_->unreachable_ns(MonotonicNs()), ""};
     message.fds.emplace_back(fcntl(socket_->fd(), F_DUPFD_CLOEXEC, 0));
-    Queue(std::move(message));
+    if (message.fds[0]) Queue(std::move(message));
   }
 
   void EndImages(pid_t pid) {
@@ -418,7 +420,7 @@ class Keeper::Impl {
   std::unique_ptr<TargetSocket> socket_;  // null: closed
   std::unique_ptr<HandshakeListener> handshakes_;
   uint32_t refused_ = 0;     // by earlier ones
-  uint32_t unrecorded_ = 0;  // likewise
+  uint32_t unrecorded_ = 0;  // by earlier ones
   UniqueFd epoll_;
   UniqueFd timer_;
   UniqueFd pulse_;  // once a second, so that Poll() is called

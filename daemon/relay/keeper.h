@@ -88,7 +88,8 @@ class Keeper {
   // collector's own final refusal (UNAUTHENTICATED, ...): the message says what is
   // not delivered and where the spool lies; DeliverSpool() can deliver it later.
   // DEADLINE_EXCEEDED also when nothing has happened for `patience`: nothing read, sent
-  // or acknowledged, and the worker has not computed either.
+  // or acknowledged, and the worker has not computed either. A worker that had to be
+  // started anew must get further than the one before it.
   absl::Status WaitUntilDelivered(absl::Duration timeout,
                                   absl::Duration patience = absl::InfiniteDuration());
   // Goes without the worker, which reads what is left, delivers it if it can, and ends.

@@ -141,6 +141,7 @@ void Worker::HandleMessages() {
 void Worker::PollOrphanListener() {
   orphan_listener_->Poll([this](Newcomer n) { return AcceptOrphaned(std::move(n)); });
   if (socket_->Check(MonotonicNs())) {
+    unrecorded_here_ += UnrecordedAsOrphan();  // with the listener they would be gone
     orphan_listener_ = std::make_unique<HandshakeListener>(socket_->fd());
   }
 }
@@ -173,6 +174,7 @@ void Worker::Handle(Message message) {
       if (!absl::SimpleAtoi(message.body, &unreachable_ns_)) unreachable_ns_ = 0;
       return;
     case MessageKind::kListener:
+      unreachable_ns_ = message.number;
       if (message.fds.empty()) return;
       socket_ = std::make_unique<TargetSocket>(options_.socket_path,
                                                std::move(message.fds[0]));

@@ -9,6 +9,7 @@
 
 #include <filesystem>
 
+#include "preload/abi/handshake.h"
 #include "tests/daemon/relay/relay_fixture.h"
 
 namespace lull::relay {
@@ -100,6 +101,8 @@ TEST_F(OrphanTest, MakesItsSocketAnewWhenItsFolderIsRemoved) {
   pid_t target = StartArmed(&before);
   KillVictim();
   absl::SleepFor(absl::Milliseconds(100));
+  SayHello(root_ + "/run/relay", -1, abi::kUnrecordedMagic, abi::kVersion);
+  absl::SleepFor(absl::Milliseconds(100));
   ASSERT_TRUE(RemoveTree(root_ + "/run").ok());
   ASSERT_TRUE(Wait([&] { return std::filesystem::exists(root_ + "/run/relay"); }));
   pid_t second = StartArmed(&after);
@@ -110,6 +113,29 @@ TEST_F(OrphanTest, MakesItsSocketAnewWhenItsFolderIsRemoved) {
   Collected got = collector_->collected();
   ExpectExactly(got, 2, 0, 5);
   EXPECT_GT(got.job_end->unreachable_ns(), 0u);
+  EXPECT_EQ(got.job_end->unrecorded_processes(), 1u) << "on the socket before";
+  ExpectNothingLeft();
+}
+
+TEST_F(OrphanTest, AnswersOnTheSocketThatItsKeeperMadeAnew) {
+  collector_->Start();
+  FakeSegment before;
+  FakeSegment after;
+  StartVictim(Options());
+  pid_t target = StartArmed(&before);
+  ASSERT_TRUE(RemoveTree(root_ + "/run").ok());
+  ASSERT_TRUE(Wait([&] { return std::filesystem::exists(root_ + "/run/relay"); }));
+  absl::SleepFor(absl::Milliseconds(200));  // for the worker to hear of it
+  KillVictim();
+  pid_t second = fork();
+  if (second == 0) _exit(after.Handshake(root_ + "/run/relay") ? 0 : 1);
+  int status = 0;
+  waitpid(second, &status, 0);
+  EXPECT_EQ(status, 0);
+  EndTarget(target);
+  ASSERT_TRUE(collector_->WaitForJobEnd(absl::Seconds(15)));
+  EXPECT_GT(collector_->collected().job_end->unreachable_ns(), 0u)
+      << "also what the keeper saw of it";
   ExpectNothingLeft();
 }
 
