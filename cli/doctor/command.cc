@@ -17,6 +17,7 @@
 #include "absl/time/clock.h"
 #include "cli/client/environment.h"
 #include "cli/job/pipe.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/status.h"
 
 namespace lull {
@@ -38,7 +39,7 @@ constexpr size_t kMaxOutput = 64 << 10;
 bool ReadUntilEnd(int fd, absl::Time deadline, std::string* output) {
   char buffer[4096];
   for (;;) {
-    auto left = absl::ToInt64Milliseconds(deadline - absl::Now());
+    auto left = absl::ToInt64Milliseconds(deadline - SteadyNow());
     if (left <= 0) return false;
     pollfd wait = {fd, POLLIN, 0};
     if (poll(&wait, 1, static_cast<int>(left)) <= 0) continue;
@@ -62,7 +63,7 @@ absl::StatusOr<CommandResult> RunCommand(std::vector<std::string> argv,
   if (pid == 0) Exec(pipe.write.get(), arguments.data(), variables.data());
   pipe.write.reset();
   CommandResult result;
-  bool ended = ReadUntilEnd(pipe.read.get(), absl::Now() + timeout, &result.output);
+  bool ended = ReadUntilEnd(pipe.read.get(), SteadyNow() + timeout, &result.output);
   if (!ended) kill(pid, SIGKILL);
   int status = 0;
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {

@@ -24,6 +24,7 @@
 #include "daemon/attach/examination.h"
 #include "daemon/attach/foothold.h"
 #include "daemon/attach/process_tree.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/descriptor_limit.h"
 #include "daemon/base/status.h"
 #include "daemon/base/unique_fd.h"
@@ -208,10 +209,10 @@ class Attach {
 
   // What is recorded begins when no call goes past us any more.
   void Record() {
-    const absl::Time deadline = absl::Now() + kWakeUp;
+    const absl::Time deadline = SteadyNow() + kWakeUp;
     session_->keeper().Wake();
     while (!stop_ && !session_->keeper().status().armed) {
-      if (absl::Now() > deadline) {
+      if (SteadyNow() > deadline) {
         PrintError("attach", "the relay does not begin to record; going on without");
         return;
       }
@@ -239,9 +240,9 @@ class Attach {
   }
 
   void Watch() {
-    const absl::Time until = absl::Now() + options_.time;
-    while (!stop_ && absl::Now() < until) {
-      Serve(std::min(until - absl::Now(), kTick));
+    const absl::Time until = SteadyNow() + options_.time;
+    while (!stop_ && SteadyNow() < until) {
+      Serve(std::min(until - SteadyNow(), kTick));
       bool alive = false;
       for (const Watched& watched : watched_) alive = alive || !HasEnded(watched);
       if (!alive) return;

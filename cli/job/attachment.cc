@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/status.h"
 #include "daemon/inject/inject.h"
 #include "preload/abi/attach.h"
@@ -56,7 +57,7 @@ class Caller {
   }
 
   void Pause(absl::Duration time) {
-    for (absl::Time until = absl::Now() + time; absl::Now() < until;) {
+    for (absl::Time until = SteadyNow() + time; SteadyNow() < until;) {
       serve_(std::min(time, kServePeriod));
     }
   }
@@ -110,9 +111,9 @@ absl::StatusOr<absl::Duration> AttachTo(pid_t pid, const attach::Foothold& footh
   }
   memcpy(request.socket, foothold.socket_as_target.data(),
          foothold.socket_as_target.size());
-  const absl::Time deadline = absl::Now() + kGetDone;
+  const absl::Time deadline = SteadyNow() + kGetDone;
   Caller caller(pid, foothold, serve);
-  while (absl::Now() < deadline) {
+  while (SteadyNow() < deadline) {
     LULL_ASSIGN_OR_RETURN(AttachResult result,
                           caller.Call(abi::kAttachFunction, BytesOf(request), cancel));
     if (result == AttachResult::kDone) return caller.longest();
@@ -126,9 +127,9 @@ absl::Status DetachFrom(pid_t pid, const attach::Foothold& foothold,
                         absl::Duration patience, const Serve& serve) {
   abi::DetachRequest request = {abi::kSegmentMagic, abi::kVersion, 0};
   const std::atomic<bool> never{false};
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   Caller caller(pid, foothold, serve);
-  while (absl::Now() < start + patience + kGetDone) {
+  while (SteadyNow() < start + patience + kGetDone) {
     LULL_ASSIGN_OR_RETURN(AttachResult result,
                           caller.Call(abi::kDetachFunction, BytesOf(request), never));
     switch (result) {
@@ -136,7 +137,7 @@ absl::Status DetachFrom(pid_t pid, const attach::Foothold& foothold,
       case AttachResult::kPythonPending:
         return absl::OkStatus();
       case AttachResult::kTracing:
-        if (absl::Now() >= start + patience) request.force = 1;
+        if (SteadyNow() >= start + patience) request.force = 1;
         caller.Pause(kTracingPause);
         break;
       case AttachResult::kMore:

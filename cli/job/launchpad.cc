@@ -1,6 +1,8 @@
 #include "cli/job/launchpad.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +19,17 @@ constexpr int kNeverStarted = 125;
 
 constexpr char kRecorded = 'r';
 constexpr char kAsItIs = 'a';
+
+// Whoever started lull may have asked for this of the process that becomes the job.
+int ParentDeathSignal() {
+  int signal = 0;
+  return prctl(PR_GET_PDEATHSIG, &signal) == 0 ? signal : 0;
+}
+
+void DieWith(pid_t parent, int signal) {
+  prctl(PR_SET_PDEATHSIG, signal);
+  if (getppid() != parent) kill(getpid(), signal);
+}
 
 [[noreturn]] void WaitAndExec(int go, int failed, char** argv, char** envp) {
   char byte;
@@ -42,11 +55,14 @@ absl::StatusOr<Launchpad> Launchpad::Fork(std::vector<std::string> argv,
   std::vector<char*> arguments = Pointers(argv);
   std::vector<char*> variables = Pointers(environment);
   Launchpad launchpad;
+  const int death_signal = ParentDeathSignal();
+  const pid_t parent = getpid();
   launchpad.pid_ = fork();
   if (launchpad.pid_ < 0) return ErrnoStatus(errno, "cannot start a process");
   if (launchpad.pid_ == 0) {
     go.write.reset();  // or its own copy would keep the pipe open
     failed.read.reset();
+    if (death_signal != 0) DieWith(parent, death_signal);
     WaitAndExec(go.read.get(), failed.write.get(), arguments.data(), variables.data());
   }
   launchpad.go_ = std::move(go.write);
@@ -54,10 +70,13 @@ absl::StatusOr<Launchpad> Launchpad::Fork(std::vector<std::string> argv,
   return launchpad;
 }
 
-int Launchpad::Go(bool recorded) {
+void Launchpad::Go(bool recorded) {
   // SIGPIPE is ignored by now: a process that a signal ended does not end us.
   (void)!write(go_.get(), recorded ? &kRecorded : &kAsItIs, 1);
   go_.reset();
+}
+
+int Launchpad::ExecError() {
   int error = 0;
   ssize_t got;
   do {

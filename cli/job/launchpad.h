@@ -3,7 +3,8 @@
 // It waits on a pipe until lull has set itself up, then execs. So signal mask,
 // dispositions, descriptors, limits and terminal are those that lull was started
 // with, by construction and not by restoring them. If lull dies, the pipe closes and
-// the process goes without having run the job.
+// the process goes without having run the job. What fork() alone would take from it,
+// the signal that is sent when the parent dies, is set again: it comes when lull dies.
 #pragma once
 
 #include <sys/types.h>
@@ -27,9 +28,12 @@ class Launchpad {
   pid_t pid() const { return pid_; }
 
   // Lets the job start: with the environment that Fork() was given, or, if it is not
-  // to be recorded, with lull's own. 0, or the errno with which exec failed (the
-  // process has ended then and waits to be reaped). A signal may have ended it before.
-  int Go(bool recorded);
+  // to be recorded, with lull's own. Does not wait for it: a signal may have ended or
+  // stopped it before.
+  void Go(bool recorded);
+
+  // Once the job has ended: 0, or the errno with which exec failed.
+  int ExecError();
 
   // Gives up: the process ends without running the job, and is reaped.
   void Cancel();

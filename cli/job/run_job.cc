@@ -1,6 +1,8 @@
 #include "cli/job/run_job.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <memory>
 #include <utility>
@@ -30,7 +32,7 @@ class Run {
     absl::Status ready = Plan();
     if (MustStop(ready)) return NotStarted(ready);
     absl::Status forked = Fork(/*recorded=*/ready.ok());
-    if (!forked.ok()) return NotStarted(forked);
+    if (!forked.ok()) return MustStop(forked) ? NotStarted(forked) : BecomeJob(forked);
     FillStandardDescriptors();
     RaiseDescriptorLimit();
     if (ready.ok()) {
@@ -55,11 +57,11 @@ class Run {
   int RunRecorded() {
     relay::Keeper& keeper = session_->keeper();
     keeper.JobStarted(launchpad_->pid());
-    int error = launchpad_->Go(/*recorded=*/true);
+    launchpad_->Go(/*recorded=*/true);
     int status =
         supervisor_->Run(launchpad_->pid(), keeper.fd(), [&keeper] { keeper.Poll(); });
     supervisor_->EndWith(status);
-    if (error != 0) {
+    if (int error = launchpad_->ExecError(); error != 0) {
       keeper.Abandon();
       return CannotExecute(error);
     }
@@ -68,12 +70,27 @@ class Run {
   }
 
   int RunAsItIs(const absl::Status& why) {
-    PrintError("run", absl::StrCat(why.message(),
-                                   "\nlull run: the job runs without being recorded"));
-    int error = launchpad_->Go(/*recorded=*/false);
+    TellUnrecorded(why);
+    launchpad_->Go(/*recorded=*/false);
     int status = supervisor_->Run(launchpad_->pid(), -1, [] {});
     supervisor_->EndWith(status);
+    int error = launchpad_->ExecError();
     return error != 0 ? CannotExecute(error) : status;
+  }
+
+  // No process or descriptor can be had beside the job's own (ulimit -u, -n).
+  int BecomeJob(const absl::Status& why) {
+    TellUnrecorded(why);
+    if (launchpad_ != nullptr) launchpad_->Cancel();
+    std::vector<std::string> argv = options_.command;
+    std::vector<char*> arguments = Pointers(argv);
+    execvp(arguments[0], arguments.data());
+    return CannotExecute(errno);
+  }
+
+  void TellUnrecorded(const absl::Status& why) {
+    PrintError("run", absl::StrCat(why.message(),
+                                   "\nlull run: the job runs without being recorded"));
   }
 
   absl::Status Plan() {

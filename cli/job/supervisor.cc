@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,16 +16,24 @@ namespace {
 
 constexpr int kTickMs = 1000;
 
-// All that can be caught, apart from what the kernel raises for a fault or a limit
-// of lull itself, which must not reach the job.
+// All that can be caught, apart from what the kernel raises for a fault of lull itself.
 sigset_t TakenSignals() {
   sigset_t set;
   sigfillset(&set);
-  for (int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGPIPE, SIGXCPU,
-                  SIGXFSZ, SIGPROF, SIGVTALRM}) {
+  for (int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) {
     sigdelset(&set, own);
   }
   return set;
+}
+
+// A limit or a timer of lull's own process, or its own write to where nobody reads or
+// where the file may not grow: not the job's, which has its own. Batch systems send
+// SIGXCPU as a warning, too.
+bool IsOfLullItself(const signalfd_siginfo& info) {
+  if (static_cast<pid_t>(info.ssi_pid) == getpid()) return true;
+  if (info.ssi_code != SI_KERNEL) return false;
+  return info.ssi_signo == SIGXCPU || info.ssi_signo == SIGPROF ||
+         info.ssi_signo == SIGVTALRM;
 }
 
 // Whether the shell waits for this process group on its terminal.
@@ -45,15 +52,13 @@ absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::TakeSignals(
     std::unique_ptr<Witness> witness) {
   std::unique_ptr<Supervisor> supervisor(new Supervisor);
   supervisor->witness_ = std::move(witness);
+  sigset_t taken = TakenSignals();
+  supervisor->signals_.reset(signalfd(-1, &taken, SFD_NONBLOCK | SFD_CLOEXEC));
+  if (!supervisor->signals_) return ErrnoStatus(errno, "cannot take signals");
   // An inherited SIG_IGN would reap the job behind our back.
   signal(SIGCHLD, SIG_DFL);
   signal(SIGPIPE, SIG_IGN);
-  sigset_t taken = TakenSignals();
-  if (sigprocmask(SIG_SETMASK, &taken, nullptr) != 0) {
-    return ErrnoStatus(errno, "cannot block signals");
-  }
-  supervisor->signals_.reset(signalfd(-1, &taken, SFD_NONBLOCK | SFD_CLOEXEC));
-  if (!supervisor->signals_) return ErrnoStatus(errno, "cannot take signals");
+  sigprocmask(SIG_SETMASK, &taken, nullptr);
   return supervisor;
 }
 
@@ -76,23 +81,23 @@ int Supervisor::Run(pid_t job, int fd, const std::function<void()>& poll_other) 
 void Supervisor::HandleSignals(pid_t job) {
   signalfd_siginfo info;
   while (read(signals_.get(), &info, sizeof(info)) == sizeof(info)) {
-    int signal = static_cast<int>(info.ssi_signo);
-    if (signal == SIGCHLD) continue;  // Run() looks for itself
-    Forward(job, signal, info.ssi_code, static_cast<pid_t>(info.ssi_pid), info.ssi_int);
+    if (info.ssi_signo == SIGCHLD) continue;  // Run() looks for itself
+    if (!IsOfLullItself(info)) Forward(job, info);
   }
 }
 
-void Supervisor::Forward(pid_t job, int signal, int code, pid_t sender, int value) {
+void Supervisor::Forward(pid_t job, const signalfd_siginfo& info) {
+  const int signal = static_cast<int>(info.ssi_signo);
   if (witness_->Saw(signal)) return;
   pid_t to = job;
-  if (sender == job && code <= 0) {
+  if (static_cast<pid_t>(info.ssi_pid) == job && info.ssi_code <= 0) {
     // The job means its parent, and takes that to be whoever started lull.
     to = getppid();
     if (to <= 1) return;
   }
-  if (code == SI_QUEUE) {
-    sigval queued;
-    queued.sival_int = value;
+  if (info.ssi_code == SI_QUEUE) {
+    sigval queued;  // a pointer may be more than the number that it holds
+    queued.sival_ptr = reinterpret_cast<void*>(info.ssi_ptr);
     sigqueue(to, signal, queued);
   } else {
     kill(to, signal);

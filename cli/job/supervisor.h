@@ -2,6 +2,7 @@
 // stops and continues with it, and returns its exit status.
 #pragma once
 
+#include <sys/signalfd.h>
 #include <sys/types.h>
 
 #include <functional>
@@ -17,7 +18,8 @@ class Supervisor {
  public:
   // Takes over lull's own signals: from here on they wait until Run() deals with
   // them. Call it after the job's process and the witness are forked and before
-  // any thread is started, so that all threads inherit the mask.
+  // any thread is started, so that all threads inherit the mask. Nothing has changed
+  // if it fails.
   static absl::StatusOr<std::unique_ptr<Supervisor>> TakeSignals(
       std::unique_ptr<Witness> witness);
 
@@ -33,7 +35,7 @@ class Supervisor {
  private:
   Supervisor() = default;
   void HandleSignals(pid_t job);
-  void Forward(pid_t job, int signal, int code, pid_t sender, int value);
+  void Forward(pid_t job, const signalfd_siginfo& info);
   void StopWith(int signal);
 
   std::unique_ptr<Witness> witness_;

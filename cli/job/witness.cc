@@ -15,9 +15,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "cli/client/environment.h"
 #include "cli/job/pipe.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/status.h"
 
 namespace lull {
@@ -79,7 +79,7 @@ void Witness::Drain() {
   unsigned char signals[64];
   ssize_t count;
   while ((count = read(seen_pipe_.get(), signals, sizeof(signals))) > 0) {
-    absl::Time now = absl::Now();
+    absl::Time now = SteadyNow();
     for (ssize_t i = 0; i < count; ++i) {
       if (signals[i] < seen_.size()) seen_[signals[i]] = now;
     }
@@ -107,11 +107,11 @@ bool Witness::HasNothingToSay(int signal) const {
 }
 
 bool Witness::Saw(int signal) {
-  absl::Time received = absl::Now();
+  absl::Time received = SteadyNow();
   for (;;) {
     Drain();
     if (SawLately(signal, received)) return true;
-    absl::Duration waited = absl::Now() - received;
+    absl::Duration waited = SteadyNow() - received;
     if (waited >= kPatience) return false;
     if (waited >= kGrace && HasNothingToSay(signal)) {
       Drain();  // what it wrote before it fell asleep

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/status.h"
 #include "daemon/inject/call.h"
 #include "daemon/inject/tracee.h"
@@ -93,14 +94,14 @@ void OneAttempt::Seize() {
   }
   if (!seized.ok()) return EndWith(seized);
   asleep_since_ = AsleepSince(arch_, request_.pid, thread_.tid());
-  const absl::Time deadline = absl::Now() + kLongestStop;
+  const absl::Time deadline = SteadyNow() + kLongestStop;
   if (!thread_.Interrupt().ok()) return End(Attempt::kGone);
   for (;;) {
     switch (thread_.Wait(deadline)) {
       case Stop::kAsked: {
         absl::Time begin = thread_.last_seen_running();
         Look();
-        attempt_.stopped = absl::Now() - begin;
+        attempt_.stopped = SteadyNow() - begin;
         attempt_.outcome.stopped = attempt_.stopped;
         return;
       }
@@ -238,11 +239,11 @@ absl::Time AsleepSince(const Arch& arch, pid_t pid, pid_t tid) {
   std::optional<Sleeping> at = SleepingIn(pid, tid);
   if (!at || !arch.ForgetsTime(at->call, at->arguments)) return absl::InfiniteFuture();
   std::optional<absl::Duration> asleep = AsleepFor(pid, tid);
-  return asleep ? absl::Now() - *asleep : absl::InfiniteFuture();
+  return asleep ? SteadyNow() - *asleep : absl::InfiniteFuture();
 }
 
 absl::Duration PassedSince(absl::Time since) {
-  return std::max(absl::Now() - since, absl::ZeroDuration());
+  return std::max(SteadyNow() - since, absl::ZeroDuration());
 }
 
 Attempt MakeAttempt(const Request& request, const Arch& arch,

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/status.h"
 #include "daemon/inject/inject.h"
 #include "daemon/inject/proc.h"
@@ -105,7 +106,7 @@ absl::Status Call::Run(uint64_t function, const std::array<uint64_t, 3>& argumen
 }
 
 absl::Status Call::RunToReturn() {
-  const absl::Time deadline = absl::Now() + kLongestCall;
+  const absl::Time deadline = SteadyNow() + kLongestCall;
   for (;;) {
     LULL_RETURN_IF_ERROR(thread_.ContinueToSyscall());
     switch (thread_.Wait(deadline)) {
@@ -153,7 +154,7 @@ absl::Status Call::OnSignal() {
 absl::Status Call::OnDeadline() {
   running_ = false;
   LULL_RETURN_IF_ERROR(thread_.Interrupt());
-  thread_.Wait(absl::Now() + kLongestStop);
+  thread_.Wait(SteadyNow() + kLongestStop);
   LULL_RETURN_IF_ERROR(thread_.LetGo());
   return absl::DeadlineExceededError(absl::StrCat("the call has not returned in ",
                                                   absl::FormatDuration(kLongestCall),
@@ -170,7 +171,7 @@ absl::Status Call::GiveBack() {
     Stop stop;
     do {
       LULL_RETURN_IF_ERROR(thread_.Continue());
-      stop = thread_.Wait(absl::Now() + kLongestStop);
+      stop = thread_.Wait(SteadyNow() + kLongestStop);
     } while (stop == Stop::kSyscall);
     if (stop == Stop::kGone) return absl::NotFoundError("the process has ended");
     if (stop == Stop::kDeadline) {

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/status.h"
 #include "daemon/inject/attempt.h"
 #include "daemon/inject/proc.h"
@@ -55,7 +56,7 @@ absl::StatusOr<std::vector<SeccompProgram>> ReadAll(pid_t tid) {
 
 absl::Status Stopped(Tracee* thread) {
   LULL_RETURN_IF_ERROR(thread->Interrupt());
-  const absl::Time deadline = absl::Now() + kLongestStop;
+  const absl::Time deadline = SteadyNow() + kLongestStop;
   for (;;) {
     switch (thread->Wait(deadline)) {
       case Stop::kAsked:

@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/status.h"
 #include "daemon/inject/attempt.h"
 #include "daemon/inject/landscape.h"
@@ -71,7 +72,7 @@ class Search {
         arch_(arch),
         identity_(std::move(identity)),
         cancel_(cancel),
-        deadline_(absl::Now() + request.patience),
+        deadline_(SteadyNow() + request.patience),
         images_(*images),
         landscape_(*landscape) {
     images_.Add(identity_);
@@ -105,7 +106,7 @@ class Search {
   // Of those that were looked at: /proc does not tell them. A thread that sleeps on
   // another stack than its own is stopped once to see that, and then left alone.
   std::map<pid_t, uint64_t> thread_pointers_;
-  absl::Time not_traced_at_ = absl::Now();  // when last not all threads were
+  absl::Time not_traced_at_ = SteadyNow();  // when last not all threads were
   absl::Duration longest_other_;
   int looks_ = 0;
   absl::StatusOr<Outcome> result_ = absl::UnknownError("");
@@ -175,9 +176,9 @@ bool Search::AllForGood(const std::vector<pid_t>& threads) const {
 bool Search::AllTraced(const std::vector<pid_t>& threads) {
   for (pid_t tid : threads) {
     auto at = objections_.find(tid);
-    if (at == objections_.end() || !at->second.traced) not_traced_at_ = absl::Now();
+    if (at == objections_.end() || !at->second.traced) not_traced_at_ = SteadyNow();
   }
-  return absl::Now() - not_traced_at_ > kOtherTracer;
+  return SteadyNow() - not_traced_at_ > kOtherTracer;
 }
 
 absl::Status Search::TooLate() const {
@@ -207,7 +208,7 @@ absl::StatusOr<Outcome> Search::Run() {
     for (const Candidate& candidate : Candidates()) {
       if (cancel_.load()) return absl::CancelledError("cancelled before the call");
       if (Try(candidate)) return result_;
-      if (absl::Now() >= deadline_) break;
+      if (SteadyNow() >= deadline_) break;
     }
     std::vector<pid_t> threads = ThreadsOf(request_.pid);
     if (threads.empty()) continue;  // gone: AgainstProcess() says so
@@ -223,7 +224,7 @@ absl::StatusOr<Outcome> Search::Run() {
                        " (a debugger, strace?); end that first"));
     }
     if (cancel_.load()) return absl::CancelledError("cancelled before the call");
-    if (absl::Now() >= deadline_) return TooLate();
+    if (SteadyNow() >= deadline_) return TooLate();
     absl::SleepFor(kBackOff);
   }
 }

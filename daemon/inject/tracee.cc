@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/status.h"
 #include "daemon/inject/proc.h"
 
@@ -83,7 +84,7 @@ absl::Status Tracee::Seize() {
 }
 
 absl::Status Tracee::Interrupt() {
-  last_seen_running_ = absl::Now();
+  last_seen_running_ = SteadyNow();
   if (ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr) != 0) return Problem("stopping");
   return absl::OkStatus();
 }
@@ -94,7 +95,7 @@ Stop Tracee::Wait(absl::Time deadline) {
     // kernel's wake-up is quicker.
     const bool poll = !was_stopped_ || !ticker_.running();
     int status = 0;
-    absl::Time looked = absl::Now();
+    absl::Time looked = SteadyNow();
     pid_t got = waitpid(tid_, &status, __WALL | (poll ? WNOHANG : 0));
     if (got == tid_ && WIFSTOPPED(status)) return OnStop(status);
     const bool still_runs = got == 0 || (got < 0 && errno == EINTR);

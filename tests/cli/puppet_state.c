@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -28,6 +29,9 @@ static void Signals(void) {
   sigset_t pending;
   sigpending(&pending);
   printf("pending %d\n", sigisemptyset(&pending));
+  int death_signal = 0;
+  prctl(PR_GET_PDEATHSIG, &death_signal);
+  printf("parent death signal %d\n", death_signal);
 }
 
 static void Limits(void) {

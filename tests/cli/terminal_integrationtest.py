@@ -5,6 +5,7 @@ import pty
 import re
 import select
 import signal
+import socket
 import sys
 import time
 
@@ -112,6 +113,20 @@ class Terminal(LullCase):
         self.expect("got hello")
         self.expect("PROMPT> ")
         self.assertEqual(self.status(), 5)
+
+    def test_control_z_before_the_job_has_started_gives_the_terminal_back(self):
+        with socket.create_server(("127.0.0.1", 0)) as collector:
+            self.type(f"LULL_COLLECTOR=127.0.0.1:{collector.getsockname()[1]} "
+                      "$LULL run --quiet -- sh -c 'echo sta''rted; exit 8'\n")
+            with collector.accept()[0]:  # lull waits for an answer, and the job for lull
+                self.type("\x1a")
+                self.expect("Stopped")
+                self.expect("PROMPT> ")
+                self.type("fg\n")
+                self.expect("started")
+            collector.close()
+            self.expect("PROMPT> ")
+            self.assertEqual(self.status(), 8)
 
     def test_a_job_that_stops_itself_gives_the_terminal_back(self):
         self.python("import os, signal, sys\n"

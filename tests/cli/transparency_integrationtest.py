@@ -1,17 +1,22 @@
 """A job under `lull run` is the job that it would have been without."""
 
+import ctypes
 import hashlib
 import os
 import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+import unittest
 
 import lull_case
 from lull_case import ARGUMENTS, LullCase
 
 PYTHON = sys.executable
+LIBC = ctypes.CDLL(None, use_errno=True)
+PR_SET_PDEATHSIG = 1
 
 
 class Inheritance(LullCase):
@@ -42,6 +47,7 @@ class Inheritance(LullCase):
         def unusual():
             os.umask(0o137)
             os.nice(3)
+            LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGUSR2)
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             resource.setrlimit(resource.RLIMIT_NOFILE, (200, 300))
             for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD,
@@ -142,6 +148,31 @@ class ExitStatus(LullCase):
         os.chmod(script, 0o755)
         self.assertEqual(self.lull("run", "--quiet", "--", script).returncode, 7)
 
+    def test_stays_where_the_summary_finds_no_room_in_a_file_of_limited_size(self):
+        with open(os.path.join(self.folder, "errors"), "wb") as errors:
+            done = subprocess.run(
+                [ARGUMENTS.lull, "run", "--", "sh", "-c", "head -c 1000 /dev/zero >&2; exit 5"],
+                env=self.environment, stderr=errors, timeout=60, check=False,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024)))
+        self.assertEqual(done.returncode, 5)
+
+    @unittest.skipIf(os.getuid() != 0, "RLIMIT_NPROC of another user: needs root")
+    def test_a_job_that_may_not_fork_runs_all_the_same(self):
+        nobody = 65534
+        folder = tempfile.mkdtemp(prefix="lull-t-")
+        self.addCleanup(subprocess.run, ["rm", "-rf", folder], check=True)
+        os.chown(folder, nobody, nobody)
+        done = subprocess.run(
+            [ARGUMENTS.lull, "run", "--", "sh", "-c", "echo out; exit 7"], cwd="/",
+            env=dict(self.environment, LULL_RUNTIME_DIR=folder, XDG_DATA_HOME=folder),
+            user=nobody, group=nobody, extra_groups=[], capture_output=True, text=True,
+            timeout=60, check=False,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (1, 1)))
+        if "Permission denied" in done.stderr:
+            self.skipTest("another user cannot reach the build folder: " + done.stderr)
+        self.assertEqual((done.stdout, done.returncode), ("out\n", 7), done.stderr)
+        self.assertIn("the job runs without being recorded", done.stderr)
+
 
 # Counts each signal of its own; ends when its stdin does.
 COUNTER = """
@@ -161,7 +192,9 @@ while True:
 print(sorted((int(number), count) for number, count in counts.items()), flush=True)
 """
 COUNTED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
-           signal.SIGUSR2, signal.SIGWINCH, signal.SIGALRM, signal.SIGRTMIN + 2)
+           signal.SIGUSR2, signal.SIGWINCH, signal.SIGALRM, signal.SIGRTMIN + 2,
+           # Limits and timers, which batch systems send as a warning.
+           signal.SIGXCPU, signal.SIGXFSZ, signal.SIGPROF, signal.SIGVTALRM, signal.SIGPIPE)
 
 
 class Signals(LullCase):
@@ -231,6 +264,46 @@ class Signals(LullCase):
         time.sleep(0.3)
         os.kill(job, signal.SIGCONT)
         self.assertEqual(process.wait(30), 9)
+
+    def test_the_value_of_a_signal_is_a_whole_pointer(self):
+        code = ("import ctypes, signal, struct\n"
+                "libc = ctypes.CDLL(None)\n"
+                "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})\n"
+                "print('ready', flush=True)\n"
+                "info, mask = ctypes.create_string_buffer(128), ctypes.create_string_buffer(128)\n"
+                "libc.sigaddset(mask, int(signal.SIGUSR1))\n"
+                "libc.sigwaitinfo(mask, info)\n"
+                "print(hex(struct.unpack_from('Q', info.raw, 24)[0]))\n")
+        process = self.start_lull("run", "--quiet", "--", PYTHON, "-c", code)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        self.assertEqual(LIBC.sigqueue(process.pid, int(signal.SIGUSR1),
+                                       ctypes.c_void_p(0x1122334455667788)), 0)
+        self.assertEqual(process.stdout.readline(), b"0x1122334455667788\n")
+        self.assertEqual(process.wait(30), 0)
+
+    def test_who_asked_for_its_death_with_the_parent_gets_it(self):
+        read, write = os.pipe()
+        launcher = os.fork()
+        if launcher == 0:
+            # A launcher that wants to leave nothing behind, however it ends.
+            subprocess.Popen([ARGUMENTS.lull, "run", "--quiet", "--", "sh", "-c",
+                              f"echo started >&{write}; exec sleep 60"],
+                             env=self.environment, pass_fds=[write],
+                             preexec_fn=lambda: LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL))
+            signal.pause()
+        os.close(write)
+        self.addCleanup(os.close, read)
+        self.assertEqual(os.read(read, 100), b"started\n")
+        os.kill(launcher, signal.SIGKILL)
+        os.waitpid(launcher, 0)
+        os.set_blocking(read, False)
+
+        def job_is_gone():
+            try:
+                return os.read(read, 1) == b""
+            except BlockingIOError:
+                return False
+        self.wait_until(job_is_gone, "the job ends with who started lull")
 
     def test_the_job_outlives_a_killed_lull(self):
         marker = os.path.join(self.folder, "done")

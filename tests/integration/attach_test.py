@@ -250,6 +250,23 @@ class Interrupted(Case):
         wait_until(lambda: all(job["ended"] for job in self.answer("jobs")["jobs"]))
         self.assertGreater(len(self.answer("jobs")["jobs"]), 1)
 
+    def test_a_wall_clock_that_is_set_back_makes_nothing_longer(self):
+        self.start([os.path.join(BUILT, "steady_host13"), self.alive])
+        time.sleep(0.3)
+        offset = self.alive + ".clock"
+        library = os.path.join(guest.GUESTS, "libclock_of_file.so")
+        lull = subprocess.Popen(
+            [guest.LULL, "attach", str(self.job.pid), "--for", "2s", "--quiet"],
+            env={**self.host.environment, "LD_PRELOAD": library, "CLOCK_OF_FILE": offset},
+            stderr=subprocess.PIPE)
+        self.addCleanup(lull.kill)
+        wait_until(lambda: self.answer("jobs")["jobs"])
+        with open(offset, "w") as file:
+            file.write("-3600")
+        lull.communicate(timeout=60)
+        self.assertEqual((lull.returncode, self.job.poll()), (0, None))
+        self.assertEqual(self.outcome().status, 7)
+
     def test_a_job_that_ends_meanwhile(self):
         self.start([os.path.join(BUILT, "steady_host13"), self.alive])
         time.sleep(0.3)
