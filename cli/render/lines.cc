@@ -69,7 +69,8 @@ std::string LossesLine(const v1::Job& job, const v1::Losses& losses) {
                     losses.processes_without_memory() == 0 && !job.end_unseen() &&
                     job.batches_set_aside() == 0 && job.unreachable_ns() == 0 &&
                     losses.unrecorded_processes() == 0 && losses.reentered() == 0 &&
-                    losses.processes_with_seccomp_filter() == 0;
+                    losses.processes_with_seccomp_filter() == 0 &&
+                    losses.processes_end_unseen() == 0;
     parts.push_back(absl::StrCat(!complete     ? "Stored: "
                                  : job.ended() ? "Nothing lost: "
                                                : "Nothing lost so far: ",
@@ -122,6 +123,12 @@ std::string LossesLine(const v1::Job& job, const v1::Losses& losses) {
         absl::StrCat("processes whose own seccomp filter might kill them, so that "
                      "recording ended there: ",
                      losses.processes_with_seccomp_filter()));
+  }
+  if (losses.processes_end_unseen() > 0) {
+    parts.push_back(
+        absl::StrCat("processes that went on after the job's end, until which they are "
+                     "recorded, or whose end could not be seen: ",
+                     losses.processes_end_unseen()));
   }
   // Without a loss for want of a ring it made no difference.
   if (losses.processes_threads_unseen() > 0 && losses.lost_no_ring() > 0) {

@@ -57,8 +57,10 @@ absl::StatusOr<View> Load(storage::Store& store, const ReportRequest& request) {
 
 // The parts that all replies share.
 template <typename Reply>
-absl::Status FillCommon(const View& view, const HasRelay& has_relay, Reply* reply) {
-  FillLosses(view.job, view.processes, reply->mutable_losses());
+absl::Status FillCommon(const View& view, const ReportRequest& request,
+                        const HasRelay& has_relay, Reply* reply) {
+  LULL_RETURN_IF_ERROR(
+      FillLosses(*view.reader, view.job, request, reply->mutable_losses()));
   FillOverhead(view.job, view.processes, reply->mutable_overhead());
   return FillJob(*view.reader, view.job, has_relay(view.job.uuid),
                  reply->mutable_job());
@@ -80,7 +82,7 @@ grpc::Status Answer(storage::Store& store, const HasRelay& has_relay,
     if (!filled.ok()) return ToGrpc(filled);
   }
   if (!names.status().ok()) return ToGrpc(names.status());
-  return ToGrpc(FillCommon(*view, has_relay, reply));
+  return ToGrpc(FillCommon(*view, request, has_relay, reply));
 }
 
 }  // namespace

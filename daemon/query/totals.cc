@@ -62,6 +62,11 @@ uint64_t CompleteUntil(const std::vector<ProcessRow>& processes, uint64_t end) {
   return end;
 }
 
+bool Fits(const ProcessRow& process, const lull::v1::ReportRequest& request) {
+  return (!request.has_pid() || process.pid == request.pid()) &&
+         (!request.has_rank() || process.rank == request.rank());
+}
+
 }  // namespace
 
 bool Works(const ProcessRow& process) {
@@ -72,9 +77,7 @@ std::vector<ProcessRow> SelectProcesses(const std::vector<ProcessRow>& all,
                                         const lull::v1::ReportRequest& request) {
   std::vector<ProcessRow> chosen;
   for (const ProcessRow& process : all) {
-    bool fits = (!request.has_pid() || process.pid == request.pid()) &&
-                (!request.has_rank() || process.rank == request.rank());
-    if (fits) chosen.push_back(process);
+    if (Fits(process, request)) chosen.push_back(process);
   }
   if (request.has_pid() || std::none_of(chosen.begin(), chosen.end(), Works))
     return chosen;
@@ -122,12 +125,16 @@ absl::Status FillJob(storage::StoreReader& reader, const storage::JobRow& job,
   return absl::OkStatus();
 }
 
-void FillLosses(const storage::JobRow& job, const std::vector<ProcessSums>& processes,
-                lull::v1::Losses* out) {
+absl::Status FillLosses(storage::StoreReader& reader, const storage::JobRow& job,
+                        const lull::v1::ReportRequest& request, lull::v1::Losses* out) {
   out->set_unrecorded_processes(job.unrecorded_processes);
-  for (const ProcessSums& sums : processes) {
-    const bool over = job.ended || sums.process.end_ns != 0;
-    for (const storage::RingRow& ring : sums.rings) {
+  LULL_ASSIGN_OR_RETURN(auto processes, reader.Processes(job.id));
+  for (const ProcessRow& process : processes) {
+    if (!Fits(process, request)) continue;
+    LULL_ASSIGN_OR_RETURN(auto rings, reader.Rings(process.id));
+    const bool over = job.ended || process.end_ns != 0;
+    for (const storage::RingRow& ring : rings) {
+      if (ring.ring == storage::kDerivedRing) continue;
       out->set_events_committed(out->events_committed() + CommittedOf(ring));
       out->set_events_stored(out->events_stored() + ring.stored);
       out->set_lost_ring_full(out->lost_ring_full() + ring.lost_full);
@@ -136,7 +143,11 @@ void FillLosses(const storage::JobRow& job, const std::vector<ProcessSums>& proc
       out->set_short_waits_ns(out->short_waits_ns() + ring.short_waits_ns);
       out->set_thinned_launches(out->thinned_launches() + ring.thinned_launches);
     }
-    const ProcessRow& process = sums.process;
+    // Of a job that was cut off, its own end says it; an attach ends before its
+    // targets.
+    if (job.ended && process.end_ns == 0 && !job.cut_off && !job.attached) {
+      out->set_processes_end_unseen(out->processes_end_unseen() + 1);
+    }
     out->set_lost_no_ring(out->lost_no_ring() + process.counters.lost_no_ring());
     out->set_stacks_rejected(out->stacks_rejected() +
                              process.counters.stacks_rejected());
@@ -157,6 +168,7 @@ void FillLosses(const storage::JobRow& job, const std::vector<ProcessSums>& proc
     out->set_thinning(std::max(out->thinning(), process.counters.thinning()));
   }
   out->set_events_lost(out->lost_ring_full() + out->lost_no_ring() + out->lost_relay());
+  return absl::OkStatus();
 }
 
 void FillOverhead(const storage::JobRow& job, const std::vector<ProcessSums>& processes,

@@ -21,8 +21,10 @@ std::vector<storage::ProcessRow> SelectProcesses(
 absl::Status FillJob(storage::StoreReader& reader, const storage::JobRow& job,
                      bool has_relay, lull::v1::Job* out);
 
-void FillLosses(const storage::JobRow& job, const std::vector<ProcessSums>& processes,
-                lull::v1::Losses* out);
+// Of all processes with the request's pid or rank, or of all, also of those that do no
+// work: one that was given up early had no time to.
+absl::Status FillLosses(storage::StoreReader& reader, const storage::JobRow& job,
+                        const lull::v1::ReportRequest& request, lull::v1::Losses* out);
 void FillOverhead(const storage::JobRow& job, const std::vector<ProcessSums>& processes,
                   lull::v1::Overhead* out);
 void FillProcess(const storage::JobRow& job, const ProcessSums& sums,

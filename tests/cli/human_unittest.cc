@@ -157,6 +157,16 @@ TEST(HumanReport, DoesNotCallAJobCompleteThatEndedForASeccompFilter) {
             "so that recording ended there: 1.");
 }
 
+TEST(HumanReport, DoesNotCallAJobCompleteWithAProcessThatOutlivedIt) {
+  v1::Losses losses;
+  losses.set_events_committed(2'000);
+  losses.set_events_stored(2'000);
+  losses.set_processes_end_unseen(1);
+  EXPECT_EQ(LossesLine(EndedJob(), losses),
+            "Stored: 2,000 events; processes that went on after the job's end, until "
+            "which they are recorded, or whose end could not be seen: 1.");
+}
+
 TEST(HumanReport, SaysWhyRingsRanOutWithoutProc) {
   const v1::Job job = EndedJob();
   v1::Losses losses;

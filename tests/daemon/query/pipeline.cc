@@ -74,7 +74,7 @@ lull::v1::ReportReply Pipeline::Report(const lull::v1::ReportRequest& request) {
   std::vector<query::ProcessSums> processes = Load(*reader, *job, request);
   query::Names names(*reader, job->id);
   query::FillReport(*job, processes, request, names, &reply);
-  query::FillLosses(*job, processes, reply.mutable_losses());
+  EXPECT_TRUE(query::FillLosses(*reader, *job, request, reply.mutable_losses()).ok());
   query::FillOverhead(*job, processes, reply.mutable_overhead());
   EXPECT_TRUE(
       query::FillJob(*reader, *job, /*has_relay=*/true, reply.mutable_job()).ok());

@@ -122,6 +122,44 @@ TEST(Reports, CountEveryLossOnce) {
   EXPECT_NEAR(reply.overhead().percent(), 1.0, 1e-9);  // 1 ms of 100 ms
 }
 
+TEST(Reports, CountTheLossesOfProcessesThatDoNoWorkToo) {
+  Pipeline pipeline(MakeHello(MakeJobId(1)));
+  lull::v1::Batch batch = TwoRanksAndALauncher();
+  // A rank that was given up before its first call of the GPU.
+  AddCounters(batch, 3, 0, 5, kJobStartNs + 100 * kMs);
+  batch.mutable_counters(2)->set_gpu_calls(0);
+  batch.mutable_counters(2)->set_no_memory(true);
+  batch.mutable_counters(2)->mutable_rings(0)->set_lost_relay(4);
+  pipeline.Apply(batch);
+  pipeline.Commit();
+  lull::v1::ReportReply all = pipeline.Report({});
+  EXPECT_EQ(all.processes_size(), 2);
+  EXPECT_EQ(all.losses().processes_without_memory(), 1u);
+  EXPECT_EQ(all.losses().lost_relay(), 4u);
+  lull::v1::ReportRequest request;
+  request.set_rank(1);
+  EXPECT_EQ(pipeline.Report(request).losses().lost_relay(), 0u);
+}
+
+TEST(Reports, CountProcessesThatOutliveTheJob) {
+  Pipeline pipeline(MakeHello(MakeJobId(1)));
+  pipeline.Apply(TwoRanksAndALauncher());
+  lull::v1::Batch end;
+  end.set_sequence(2);
+  end.add_process_ends()->set_process_key(1);
+  end.mutable_process_ends(0)->set_end_ns(kJobStartNs + 100 * kMs);
+  pipeline.Apply(end);
+  pipeline.Commit();
+  EXPECT_EQ(pipeline.Report({}).losses().processes_end_unseen(), 0u) << "it runs";
+  end = {};
+  end.set_sequence(3);
+  end.mutable_job_end()->set_known(true);
+  end.mutable_job_end()->set_end_ns(kJobStartNs + 100 * kMs);
+  pipeline.Apply(end);
+  pipeline.Commit();
+  EXPECT_EQ(pipeline.Report({}).losses().processes_end_unseen(), 2u);
+}
+
 TEST(Reports, CallAGapThatNobodyDeclaredLost) {
   Pipeline pipeline(MakeHello(MakeJobId(1)));
   lull::v1::Batch batch = FirstBatch();
