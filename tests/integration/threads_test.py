@@ -152,11 +152,11 @@ def children_of(pid):
 def segment_kilobytes(pid):
     """Of the shared memory that the shim made; 0 for a process that has none."""
     try:
-        with open(f"/proc/{pid}/exe", "rb"), open(f"/proc/{pid}/smaps") as file:
+        if os.path.basename(os.readlink(f"/proc/{pid}/exe")) != "crowd":
+            return 0
+        with open(f"/proc/{pid}/smaps") as file:
             text = file.read()
-    except OSError:
-        return 0
-    if os.path.basename(os.path.realpath(f"/proc/{pid}/exe")) != "crowd":
+    except OSError:  # it may end at any moment
         return 0
     sizes = re.findall(r"memfd:lull.*?\nRss: +(\d+) kB", text, re.DOTALL)
     return sum(map(int, sizes))
