@@ -20,8 +20,18 @@ elseif(NOT LULL_SANITIZE STREQUAL "")
 endif()
 if(flags)
   # After CMAKE_BUILD_TYPE's. -O1 and line tables alone take half the time of -O2 -g,
-  # and a report names the same lines.
-  target_compile_options(lull_sanitize INTERFACE ${flags} -O1 -g1)
+  # and a report names the same lines. Clang without optimisation takes a quarter of that:
+  # 5 s instead of 21 for a source of the relay's tests.
+  set(level -O1)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    set(level -O0)
+    if(LULL_SANITIZE STREQUAL "address")  # as GCC says by itself
+      list(APPEND level -D__SANITIZE_ADDRESS__=1)
+    else()
+      list(APPEND level -D__SANITIZE_THREAD__=1)
+    endif()
+  endif()
+  target_compile_options(lull_sanitize INTERFACE ${flags} ${level} -g1)
   target_link_options(lull_sanitize INTERFACE ${flags})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Shown, no error: with the checks it is wrong in headers of the standard library.
