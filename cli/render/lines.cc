@@ -1,5 +1,7 @@
 #include "cli/render/lines.h"
 
+#include <string.h>
+
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +16,15 @@ namespace lull {
 namespace {
 
 constexpr size_t kColumns = 100;
+
+// A shell and `lull run` both say 128 + n of a program that signal n ended; others may
+// end with such a number of their own accord, so the number is said, too.
+std::string ExitStatusText(int status) {
+  std::string text = absl::StrCat("exit status ", status);
+  const char* name = status > 128 ? sigabbrev_np(status - 128) : nullptr;
+  if (name != nullptr) absl::StrAppend(&text, " (SIG", name, ")");
+  return text;
+}
 
 }  // namespace
 
@@ -35,7 +46,7 @@ std::string JobLine(const v1::Job& job) {
   } else if (job.attached()) {
     absl::StrAppend(&line, ", watched by lull attach");
   } else if (job.exit_status_known()) {
-    absl::StrAppend(&line, ", exit status ", job.exit_status());
+    absl::StrAppend(&line, ", ", ExitStatusText(job.exit_status()));
   } else {
     absl::StrAppend(&line, ", exit status unknown");
   }

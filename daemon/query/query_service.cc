@@ -192,16 +192,18 @@ grpc::Status QueryService::GetMemory(grpc::ServerContext* context,
 grpc::Status QueryService::GetReport(grpc::ServerContext* context,
                                      const ReportRequest* request,
                                      lull::v1::ReportReply* reply) {
-  return Answer(store_, has_relay_, admit_(*context), *request, reply,
-                [&](const View& view, Names& names) -> absl::Status {
-                  FillReport(view.job, view.processes, *request, names, reply);
-                  LULL_RETURN_IF_ERROR(FillSteps(*view.reader, view.job, view.processes,
-                                                 view.range, kStepsOfAReport, names,
-                                                 reply->mutable_steps()));
-                  return FillMemory(*view.reader, view.job, view.processes, *request,
-                                    MemoryDetail::kTotals, names,
-                                    reply->mutable_memory());
-                });
+  return Answer(
+      store_, has_relay_, admit_(*context), *request, reply,
+      [&](const View& view, Names& names) -> absl::Status {
+        FillReport(view.job, view.processes, *request, names, reply);
+        LULL_RETURN_IF_ERROR(FillSteps(*view.reader, view.job, view.processes,
+                                       view.range, kStepsOfAReport, names,
+                                       reply->mutable_steps()));
+        LULL_RETURN_IF_ERROR(FillCollectionsInSteps(
+            *view.reader, view.job, view.processes, view.range, reply->mutable_gc()));
+        return FillMemory(*view.reader, view.job, view.processes, *request,
+                          MemoryDetail::kTotals, names, reply->mutable_memory());
+      });
 }
 
 }  // namespace lull::query

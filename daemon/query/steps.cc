@@ -16,6 +16,8 @@ using lull::v1::StepRow;
 constexpr uint64_t kWarmUpSteps = 3;
 constexpr size_t kEnoughSteps = 10;
 
+constexpr uint8_t kOldest = 2;  // the generation that a full collection is of
+
 struct Part {
   void (StepRow::*set)(uint64_t);
   bool of_device;
@@ -111,6 +113,18 @@ void FillUse(const std::vector<Step>& steps, const std::vector<ProcessSums>& pro
   reply->set_tensor_core_percent(quality.tensor_core);
 }
 
+aggregate::Cell FullCollections(const ProcessSums& sums) {
+  aggregate::Cell full;
+  for (size_t id = 0; id < sums.cells.size(); ++id) {
+    const aggregate::Series& series = sums.series[id];
+    if (series.type != aggregate::EventType::kGcPause || series.variant != kOldest) {
+      continue;
+    }
+    full.Append(sums.cells[id]);
+  }
+  return full;
+}
+
 }  // namespace
 
 absl::Status FillSteps(storage::StoreReader& reader, const storage::JobRow& job,
@@ -141,6 +155,33 @@ absl::Status FillSteps(storage::StoreReader& reader, const storage::JobRow& job,
   size_t first = top != 0 && steps.size() > top ? steps.size() - top : 0;
   for (size_t i = first; i < steps.size(); ++i) {
     FillRow(job, steps[i], reply->add_steps());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FillCollectionsInSteps(storage::StoreReader& reader,
+                                    const storage::JobRow& job,
+                                    const std::vector<ProcessSums>& processes,
+                                    TimeRange range, lull::v1::GcReply* reply) {
+  uint64_t until = range.until == aggregate::kForever ? aggregate::kForever
+                                                      : job.start_ns + range.until;
+  for (const ProcessSums& sums : processes) {
+    if (FullCollections(sums).count == 0) continue;
+    LULL_ASSIGN_OR_RETURN(
+        auto steps,
+        reader.Steps(sums.process.id, job.start_ns + range.since, until, 0));
+    if (steps.empty()) continue;
+    TimeRange in_steps = range;
+    // Where the first steps are no longer kept, set-up is too small a part to matter.
+    if (steps.size() < storage::kMostSteps) {
+      in_steps.since = std::max(
+          range.since, aggregate::AfterStart(steps.front().start_ns, job.start_ns));
+    }
+    LULL_ASSIGN_OR_RETURN(ProcessSums part,
+                          LoadSums(reader, job, sums.process, in_steps));
+    aggregate::Cell full = FullCollections(part);
+    reply->set_full_in_steps_ns(reply->full_in_steps_ns() + full.total_ns);
+    reply->set_full_in_steps_count(reply->full_in_steps_count() + full.count);
   }
   return absl::OkStatus();
 }

@@ -17,4 +17,11 @@ absl::Status FillSteps(storage::StoreReader& reader, const storage::JobRow& job,
                        const std::vector<ProcessSums>& processes, TimeRange range,
                        uint32_t top, Names& names, lull::v1::StepsReply* reply);
 
+// What full garbage collections took from each process's first step on:
+// `full_in_steps`.
+absl::Status FillCollectionsInSteps(storage::StoreReader& reader,
+                                    const storage::JobRow& job,
+                                    const std::vector<ProcessSums>& processes,
+                                    TimeRange range, lull::v1::GcReply* reply);
+
 }  // namespace lull::query

@@ -40,16 +40,18 @@ TEST(Advice, AsksForWorkersWhenDataWaitsExceedTheirShare) {
   EXPECT_THAT(WhatToChangeFirst(reply)[0].advice, HasSubstr("num_workers"));
 }
 
-TEST(Advice, NamesGcFreezeForFullCollectionsAlone) {
+TEST(Advice, NamesGcFreezeForFullCollectionsInTheStepsAlone) {
   v1::ReportReply reply = QuietReport();
+  // Importing PyTorch alone takes five.
   v1::GcPause* pause = reply.mutable_gc()->add_gc_pauses();
-  pause->set_generation(0);
+  pause->set_generation(2);
+  pause->set_count(5);
   pause->set_total_ns(10 * kPercentNs);
   EXPECT_THAT(WhatToChangeFirst(reply), IsEmpty());
-  pause->set_generation(2);
-  pause->set_count(kOftenCollected - 1);
+  reply.mutable_gc()->set_full_in_steps_ns(10 * kPercentNs);
+  reply.mutable_gc()->set_full_in_steps_count(kOftenCollected - 1);
   EXPECT_THAT(WhatToChangeFirst(reply), IsEmpty());
-  pause->set_count(kOftenCollected);
+  reply.mutable_gc()->set_full_in_steps_count(kOftenCollected);
   ASSERT_THAT(WhatToChangeFirst(reply), SizeIs(1));
   EXPECT_THAT(WhatToChangeFirst(reply)[0].advice, HasSubstr("gc.freeze()"));
 }

@@ -244,6 +244,8 @@ v1::ReportReply FixedReport() {
   *reply.mutable_syncs() = FixedSyncs();
   *reply.mutable_allocations() = FixedAllocations();
   *reply.mutable_gc() = FixedGc();
+  reply.mutable_gc()->set_full_in_steps_ns(1'500 * kMs);
+  reply.mutable_gc()->set_full_in_steps_count(12);
   *reply.mutable_waits() = FixedWaits();
   reply.mutable_gpu()->set_mode(1);
   reply.mutable_gpu()->set_missing(kMissing);

@@ -1,5 +1,6 @@
 #include "cli/render/human.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -165,6 +166,20 @@ TEST(HumanReport, DoesNotCallAJobCompleteWithAProcessThatOutlivedIt) {
   EXPECT_EQ(LossesLine(EndedJob(), losses),
             "Stored: 2,000 events; processes that went on after the job's end, until "
             "which they are recorded, or whose end could not be seen: 1.");
+}
+
+TEST(HumanReport, NamesTheSignalOfAnExitStatus) {
+  v1::Job job = EndedJob();
+  job.set_exit_status_known(true);
+  const std::pair<int, const char*> known[] = {{137, "exit status 137 (SIGKILL)"},
+                                               {139, "exit status 139 (SIGSEGV)"},
+                                               {128, "exit status 128"},
+                                               {255, "exit status 255"},
+                                               {1, "exit status 1"}};
+  for (auto [status, text] : known) {
+    job.set_exit_status(status);
+    EXPECT_THAT(JobLine(job), ::testing::EndsWith(text));
+  }
 }
 
 TEST(HumanReport, SaysWhyRingsRanOutWithoutProc) {

@@ -43,21 +43,17 @@ void HostDataWaits(const Evidence& evidence, std::vector<Advice>& found) {
 }
 
 void HostOldCollections(const Evidence& evidence, std::vector<Advice>& found) {
-  uint64_t total = 0;
-  uint64_t count = 0;
-  for (const v1::GcPause& pause : evidence.reply().gc().gc_pauses()) {
-    if (pause.generation() != 2) continue;
-    total += pause.total_ns();
-    count += pause.count();
-  }
+  // Those of imports and set-up come once, and before anything could be frozen.
+  uint64_t total = evidence.reply().gc().full_in_steps_ns();
+  uint64_t count = evidence.reply().gc().full_in_steps_count();
   if (count < kOftenCollected || !evidence.ExceedsWork(total, kOldGcPercent)) return;
-  found.push_back(
-      OfHost("gc",
-             absl::StrCat(FormatCount(count), " full garbage collections take ",
-                          evidence.OfWork(total), " of the time"),
-             "call gc.freeze() after set-up, or gc.disable() and gc.collect() between "
-             "steps",
-             total));
+  found.push_back(OfHost(
+      "gc",
+      absl::StrCat(FormatCount(count), " full garbage collections in the steps take ",
+                   evidence.OfWork(total), " of the time"),
+      "call gc.freeze() after set-up, or gc.disable() and gc.collect() between "
+      "steps",
+      total));
 }
 
 void HostDeviceMemory(const Evidence& evidence, std::vector<Advice>& found) {

@@ -6,6 +6,7 @@
 #include "daemon/query/job_lookup.h"
 #include "daemon/query/memory.h"
 #include "daemon/query/report.h"
+#include "daemon/query/steps.h"
 #include "daemon/query/totals.h"
 #include "daemon/storage/sqlite_store.h"
 
@@ -74,6 +75,9 @@ lull::v1::ReportReply Pipeline::Report(const lull::v1::ReportRequest& request) {
   std::vector<query::ProcessSums> processes = Load(*reader, *job, request);
   query::Names names(*reader, job->id);
   query::FillReport(*job, processes, request, names, &reply);
+  absl::Status collections = query::FillCollectionsInSteps(
+      *reader, *job, processes, query::RangeOf(request), reply.mutable_gc());
+  EXPECT_TRUE(collections.ok()) << collections;
   EXPECT_TRUE(query::FillLosses(*reader, *job, request, reply.mutable_losses()).ok());
   query::FillOverhead(*job, processes, reply.mutable_overhead());
   EXPECT_TRUE(

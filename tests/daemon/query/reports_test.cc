@@ -214,6 +214,41 @@ TEST(Reports, SayUntilWhenAJobIsCompleteWhoseEndNobodySaw) {
   EXPECT_EQ(job.unreachable_ns(), 9u);
 }
 
+TEST(Reports, TellFullCollectionsInTheStepsFromThoseOfSetUp) {
+  auto event = [](uint32_t type, uint64_t at_ms, uint64_t duration_ms,
+                  uint64_t number) {
+    TestEvent event;
+    event.type = type;
+    event.start_ns = kJobStartNs + at_ms * kMs;
+    event.duration_ns = duration_ms * kMs;
+    const bool step = type == lull::v1::EVENT_TYPE_STEP;
+    event.arg0 = step ? number : 0;
+    event.arg2 = step ? 2 : static_cast<uint32_t>(number);  // NVTX range; generation
+    return event;
+  };
+  constexpr auto kGc = lull::v1::EVENT_TYPE_GC_PAUSE;
+  constexpr auto kStep = lull::v1::EVENT_TYPE_STEP;
+  Pipeline pipeline(MakeHello(MakeJobId(1)));
+  lull::v1::Batch batch = FirstBatch();
+  AddRun(
+      batch, 1, 0, 0,
+      {event(kGc, 1000, 200, 2), event(kGc, 3300, 100, 2), event(kStep, 3500, 500, 0),
+       event(kGc, 4100, 30, 2), event(kStep, 4000, 500, 1), event(kGc, 4600, 7, 1),
+       event(kGc, 5100, 40, 2), event(kStep, 4500, 1500, 2)});
+  AddCounters(batch, 1, 0, 8, kJobStartNs + 7000 * kMs);
+  AddRun(batch, 2, 0, 0, {event(kGc, 1000, 200, 2)});  // no steps
+  AddCounters(batch, 2, 0, 1, kJobStartNs + 7000 * kMs);
+  pipeline.Apply(batch);
+  pipeline.Commit();
+  lull::v1::GcReply gc = pipeline.Report({}).gc();
+  EXPECT_EQ(gc.total_count(), 6u);
+  EXPECT_EQ(gc.full_in_steps_count(), 2u);
+  EXPECT_EQ(gc.full_in_steps_ns(), 70 * kMs);
+  lull::v1::ReportRequest early;
+  early.set_until_ns(5000 * kMs);
+  EXPECT_EQ(pipeline.Report(early).gc().full_in_steps_ns(), 30 * kMs);
+}
+
 TEST(Reports, IgnoreCountersThatAreOlderThanWhatIsKnown) {
   Pipeline pipeline(MakeHello(MakeJobId(1)));
   lull::v1::Batch batch = FirstBatch();
