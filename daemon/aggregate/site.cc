@@ -2,6 +2,8 @@
 
 #include <cstddef>
 
+#include "daemon/aggregate/native_frames.h"
+
 namespace lull::aggregate {
 namespace {
 
@@ -77,31 +79,6 @@ bool IsPythonInfrastructure(std::string_view file) {
          !StartsWith(inside, "dist-packages/");
 }
 
-bool IsNativeInfrastructure(std::string_view module) {
-  std::string_view name = module.substr(module.rfind('/') + 1);
-  for (std::string_view prefix :
-       {"libcudart.so", "libcudart-", "libcuda.so", "libc.so", "libc-2",
-        "libpthread.so", "libpthread-2", "liblull.so", "ld-linux", "ld-2", "ld.so",
-        "ld64.so", "libstdc++.so", "libc10.so", "libc10_", "libtorch.so",
-        "libtorch_"}) {
-    if (StartsWith(name, prefix)) return true;
-  }
-  return false;
-}
-
-bool IsRuntimeHeader(const Frame& frame) {
-  std::string_view file = frame.file;
-  if (StartsWith(file.substr(file.rfind('/') + 1), "cuda_runtime")) return true;
-  // Without a line table: "cudaError cudaMalloc<float>(float**, unsigned long)".
-  std::string_view name = frame.function;
-  size_t bracket = name.find_first_of("<(");
-  if (bracket == std::string_view::npos || name[bracket] != '<') return false;
-  name = name.substr(0, bracket);
-  name = name.substr(name.rfind(' ') + 1);
-  return StartsWith(name, "cuda") && name.size() > 4 && name[4] >= 'A' &&
-         name[4] <= 'Z';
-}
-
 // "torch::autograd::generated::SelectBackward0::apply(...)"; nodes that are written by
 // hand lie in torch::autograd itself.
 std::string_view BackwardNode(const Frame& frame) {
@@ -130,13 +107,10 @@ const Frame* SelectSite(const std::vector<const Frame*>& python,
     return frame != nullptr ? frame : Innermost(python);
   }
   auto node = [](const Frame& f) { return !BackwardNode(f).empty(); };
-  auto users = [](const Frame& f) {
-    return !IsNativeInfrastructure(f.module) && !IsRuntimeHeader(f);
-  };
   auto between = [](const Frame& f) { return !BetweenNodes(f).empty(); };
   auto operators = [](const Frame& f) { return StartsWith(ModuleName(f), "libtorch"); };
   if (const Frame* frame = First(native, node)) return frame;
-  if (const Frame* frame = First(native, users)) return frame;
+  if (const Frame* frame = FirstWritten(native)) return frame;
   if (const Frame* frame = First(native, between)) return frame;
   if (const Frame* frame = First(native, operators)) return frame;
   return Innermost(native);

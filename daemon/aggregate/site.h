@@ -21,14 +21,6 @@ struct Frame {
 // from strings. Other packages count as the user's.
 bool IsPythonInfrastructure(std::string_view file);
 
-// The CUDA runtime and driver, PyTorch, the C and C++ libraries, the loader and
-// lull's own shim.
-bool IsNativeInfrastructure(std::string_view module);
-
-// What the CUDA headers add to the calls of a C++ program: cudaMalloc<float>() and
-// other inline functions of cuda_runtime.h, which live in the program itself.
-bool IsRuntimeHeader(const Frame& frame);
-
 // The node of PyTorch's backward graph that a native frame runs ("SelectBackward0"), or
 // "". The backward pass of a GPU has a thread of its own, where no line is the user's:
 // the node is what leads back to one.
@@ -38,10 +30,11 @@ std::string_view BackwardNode(const Frame& frame);
 // and what PyTorch does between two of them without its parameters.
 std::string SiteFunction(const Frame& frame);
 
-// The innermost frame (stacks start with it) that is not infrastructure; if all
-// are, the innermost; nullptr for an empty stack. A Python stack with frames
-// decides alone, the native one counts only without it; there a node of the
-// backward graph comes first, and an operator of PyTorch before its allocator.
+// The innermost frame (stacks start with it) that somebody wrote: it is neither
+// infrastructure nor of a library's headers nor made by the compiler. If there is none,
+// the innermost; nullptr for an empty stack. A Python stack with frames decides alone,
+// the native one counts only without it; there a node of the backward graph comes
+// first, and an operator of PyTorch before its allocator.
 const Frame* SelectSite(const std::vector<const Frame*>& python,
                         const std::vector<const Frame*>& native);
 

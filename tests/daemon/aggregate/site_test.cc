@@ -45,25 +45,6 @@ TEST(Site, IsNativeOnlyWithoutAPythonStack) {
   EXPECT_EQ(SiteOf({}, native), "cudaStreamSynchronize");
 }
 
-TEST(Site, IsTheCallerOfAnInlineFunctionOfTheCudaHeaders) {
-  for (const char* inner :
-       {"cudaMalloc<float>", "int cudaMalloc<float>(float**, unsigned long)"}) {
-    EXPECT_EQ(SiteOf({}, {{inner, "", 0, "/home/u/train"},
-                          {"step", "t.cu", 2, "/home/u/train"}}),
-              "step");
-  }
-  EXPECT_EQ(SiteOf({}, {{"cudaMallocHost", "/cuda/include/cuda_runtime.h", 575,
-                         "/home/u/train"},
-                        {"step", "t.cu", 2, "/home/u/train"}}),
-            "step");
-  for (const char* own :
-       {"cudaless<int>(int)", "check(cudaError)", "std::vector<cudaArray<int>>"}) {
-    EXPECT_EQ(SiteOf({}, {{own, "t.cu", 1, "/home/u/train"},
-                          {"main", "t.cu", 2, "/home/u/train"}}),
-              own);
-  }
-}
-
 TEST(Site, IsTheNodeOfTheBackwardGraphOnItsThread) {
   const std::string torch = "/opt/torch/lib/libtorch_cpu.so";
   std::vector<Frame> native = {
@@ -122,20 +103,6 @@ TEST(Site, TellsPythonInfrastructureFromPackagesOfTheUser) {
         "/venv/lib/python3.9/site-packages/torchvision/io.py", "/home/python3/train.py",
         "/home/u/torch/train.py", "/srv/lib/python3"}) {
     EXPECT_FALSE(IsPythonInfrastructure(file)) << file;
-  }
-}
-
-TEST(Site, TellsNativeInfrastructureByTheNameOfTheModule) {
-  for (const char* module :
-       {"/usr/local/cuda/lib64/libcudart.so.12", "/usr/lib/libcuda.so.1",
-        "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2",
-        "/lib/libc-2.28.so", "liblull.so", "/opt/torch/lib/libtorch_cuda.so",
-        "/opt/torch/lib/libtorch.so", "/usr/lib/libc10.so", "libc10_cuda.so"}) {
-    EXPECT_TRUE(IsNativeInfrastructure(module)) << module;
-  }
-  for (const char* module : {"/usr/lib/libcudnn.so.9", "/opt/libtorchvision.so",
-                             "/usr/lib/libc100.so", "/home/u/a.out", ""}) {
-    EXPECT_FALSE(IsNativeInfrastructure(module)) << module;
   }
 }
 
