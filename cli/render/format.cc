@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "cli/render/function_name.h"
 
 namespace lull {
 namespace {
@@ -115,14 +116,14 @@ std::string FormatSite(const v1::Site& site, v1::GroupBy group_by) {
     }
   }
   if (!site.function().empty()) {
-    absl::StrAppend(&text, text.empty() ? "" : " ", Shortened(site.function(), 60));
+    absl::StrAppend(&text, text.empty() ? "" : " ", Shortened(ShortFunction(site.function()), 60));
   }
   return text.empty() ? "(unknown)" : text;
 }
 
 std::string CompactSite(const v1::Site& site, v1::GroupBy group_by) {
   if (group_by == v1::GROUP_BY_FUNCTION && !site.function().empty()) {
-    return Shortened(site.function(), kCompact);
+    return Shortened(ShortFunction(site.function()), kCompact);
   }
   if (site.file().empty()) return FormatSite(site);
   absl::string_view file = site.file();
@@ -135,7 +136,7 @@ std::string CompactSite(const v1::Site& site, v1::GroupBy group_by) {
 
 std::string FormatFrame(const v1::Frame& frame) {
   std::string text =
-      frame.function().empty() ? "(unknown)" : Shortened(frame.function(), 100);
+      frame.function().empty() ? "(unknown)" : Shortened(ShortFunction(frame.function()), 100);
   if (!frame.file().empty()) {
     absl::StrAppend(&text, "  ", ShortPath(frame.file()));
     if (frame.line() > 0) absl::StrAppend(&text, ":", frame.line());

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/render/advice.h"
 #include "cli/render/arming.h"
+#include "cli/render/command_name.h"
 #include "cli/render/format.h"
 #include "cli/render/gpu_lines.h"
 #include "cli/render/gpu_tables.h"
@@ -135,7 +136,7 @@ std::string ProcessesTable(const v1::ReportReply& reply) {
          FormatDuration(row.duration_ns()), FormatDuration(row.blocked_ns()),
          FormatDuration(row.data_wait_ns()), FormatDuration(row.gc_ns()),
          FormatCount(row.launches()), work.empty() ? "-" : absl::StrJoin(work, "+"),
-         Shortened(row.command(), 60)});
+         ShortCommand(row.command(), 60)});
     if (row.run_delay_ns() * 100 > RecordedNs(row)) {
       table.AddNote(absl::StrCat("ready without a processor for ",
                                  FormatDuration(row.run_delay_ns()), "; pre-empted ",
@@ -218,7 +219,7 @@ std::string JobsText(const v1::ListJobsReply& reply) {
                   FormatDuration(job.duration_ns()), exit, FormatCount(job.processes()),
                   FormatCount(job.events()),
                   job.name().empty() ? "-" : Shortened(job.name(), 30),
-                  Shortened(job.command(), 60)});
+                  ShortCommand(job.command(), 60)});
   }
   return table.Text();
 }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "cli/render/arming.h"
+#include "cli/render/command_name.h"
 #include "cli/render/format.h"
 
 namespace lull {
@@ -35,7 +36,7 @@ std::string JobLine(const v1::Job& job) {
   } else {
     absl::StrAppend(&line, "Job ", ShortId(job.id()));
   }
-  absl::StrAppend(&line, ": ", Shortened(job.command(), 60), ", ",
+  absl::StrAppend(&line, ": ", ShortCommand(job.command(), 60), ", ",
                   FormatDuration(job.duration_ns()));
   if (job.end_unseen()) {
     absl::StrAppend(&line, ", end not seen");

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "cli/render/command_name.h"
 #include "cli/render/format.h"
 #include "cli/render/lines.h"
 #include "cli/render/ps_words.h"
@@ -39,6 +40,12 @@ std::string AttachWords(const Examination& seen) {
   return "yes";
 }
 
+std::string CommandCell(const Process& process, size_t width) {
+  // Without arguments it is but a name: "[kworker/0:1]".
+  if (process.arguments.empty()) return Shortened(CommandOf(process), width);
+  return ShortCommand(CommandOf(process), width);
+}
+
 std::string Rows(const std::vector<Examination>& processes, size_t width) {
   using Align = Table::Align;
   Table table({{"PID", Align::kRight},
@@ -53,7 +60,7 @@ std::string Rows(const std::vector<Examination>& processes, size_t width) {
     table.AddRow({absl::StrCat(process.pid), Printable(process.user),
                   RankWords(process.rank), GpuWords(process), ProgramWords(process),
                   Printable(AttachWords(seen)),
-                  width == 0 ? "" : Shortened(CommandOf(process), width)});
+                  width == 0 ? "" : CommandCell(process, width)});
   }
   return table.Text();
 }
