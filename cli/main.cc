@@ -1,12 +1,12 @@
 // `lull`: wires the verbs together.
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <cstring>
 #include <string>
 
 #include "cli/client/install.h"
 #include "cli/commands/command_line.h"
 #include "cli/commands/verbs.h"
+#include "cli/commands/wrong_command_line.h"
 #include "daemon/relay/keeper.h"
 #include "daemon/relay/symbol_reader_main.h"
 #include "daemon/relay/worker_main.h"
@@ -46,16 +46,11 @@ int main(int argc, char** argv) {
   lull::AddDisarm(app, &exit_code);
   lull::AddDoctor(app, &exit_code);
   lull::AddRelay(app, &exit_code);
-  auto is_chosen = [argv](const CLI::App* verb) { return verb->get_name() == argv[1]; };
-  if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_chosen).empty()) {
-    std::fprintf(stderr, "lull: '%s' is no verb; `lull --help` lists them\n", argv[1]);
-    return lull::kExitUsage;
-  }
+  if (lull::ComplainsOfVerb(app, argc, argv)) return lull::kExitUsage;
   try {
     app.parse(line.own);
   } catch (const CLI::ParseError& error) {
-    int code = app.exit(error);  // prints help, version or what is wrong
-    return code == 0 ? 0 : lull::kExitUsage;
+    return lull::ExitOf(app, error);
   }
   return exit_code;
 }

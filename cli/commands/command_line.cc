@@ -1,8 +1,31 @@
 #include "cli/commands/command_line.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 
 namespace lull {
+namespace {
+
+// As exec would look for it, but whether it may be executed is exec's to say.
+bool IsProgram(const std::string& word) {
+  if (word.find('/') != std::string::npos) return access(word.c_str(), F_OK) == 0;
+  const char* path = getenv("PATH");
+  std::string_view folders = path != nullptr ? path : "/bin:/usr/bin";
+  for (;;) {
+    size_t end = folders.find(':');
+    std::string folder(folders.substr(0, end));
+    if (access((folder.empty() ? word : folder + "/" + word).c_str(), F_OK) == 0) {
+      return true;
+    }
+    if (end == std::string_view::npos) return false;
+    folders.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
 
 CommandLine SplitCommandLine(int argc, char** argv) {
   CommandLine line;
@@ -24,6 +47,12 @@ std::vector<std::string> JobCommand(const CommandLine& line,
   if (line.separator) command.push_back("--");
   command.insert(command.end(), line.job.begin(), line.job.end());
   return command;
+}
+
+bool IsAmbiguous(const CommandLine& line, const std::vector<std::string>& remaining) {
+  if (remaining.empty() || IsProgram(remaining.front())) return false;
+  bool options_before = line.own.size() > remaining.size() + 1;  // "run" is the one
+  return options_before || line.separator;
 }
 
 }  // namespace lull

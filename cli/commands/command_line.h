@@ -20,4 +20,9 @@ CommandLine SplitCommandLine(int argc, char** argv);
 std::vector<std::string> JobCommand(const CommandLine& line,
                                     const std::vector<std::string>& remaining);
 
+// Whether it is unclear where the command begins, so that `--` is wanted: without one
+// in front, the first word that is no option is no program, though options stand before
+// it (whose value it may be) or a `--` follows it.
+bool IsAmbiguous(const CommandLine& line, const std::vector<std::string>& remaining);
+
 }  // namespace lull

@@ -8,6 +8,7 @@
 #include "cli/commands/gpu_options.h"
 #include "cli/commands/session_options.h"
 #include "cli/commands/verbs.h"
+#include "cli/commands/wrong_command_line.h"
 #include "cli/job/run_job.h"
 
 namespace lull {
@@ -20,13 +21,21 @@ struct RunFlags {
   GpuFlags gpu;
 };
 
-int Execute(RunFlags& flags, const CommandLine& line,
-            const std::vector<std::string>& remaining) {
+int Execute(RunFlags& flags, const CLI::App& verb, const CommandLine& line) {
   RunOptions& options = flags.options;
+  std::vector<std::string> remaining = verb.remaining();
   if (!remaining.empty() && absl::StartsWith(remaining.front(), "-")) {
+    std::string meant = NearestOption(verb, remaining.front());
+    PrintError("run", absl::StrCat("unknown option ", remaining.front(), meant,
+                                   meant.empty() ? "; see `lull run --help`, and" : "",
+                                   meant.empty() ? " put `--` before the job" : ""));
+    return kExitUsage;
+  }
+  if (IsAmbiguous(line, remaining)) {
     PrintError("run",
-               absl::StrCat("unknown option ", remaining.front(),
-                            "; see `lull run --help`, and put `--` before the job"));
+               absl::StrCat("'", remaining.front(),
+                            "' is no program, so where the job begins is unclear; "
+                            "write: lull run [OPTIONS] -- COMMAND..."));
     return kExitUsage;
   }
   options.command = JobCommand(line, remaining);
@@ -57,6 +66,8 @@ void AddRun(CLI::App& app, const CommandLine& line, int* exit_code) {
       "command line. Where lull\ncannot set itself up it says why, and the job runs "
       "without being recorded; with\n--must-record it is not started then, and the "
       "status is 125.\n\n"
+      "The first word that is no option of lull's begins the command; `--` before it "
+      "is\nneeded where that is not clear, and never wrong.\n\n"
       "Examples:\n  lull run -- python train.py --lr 0.1\n"
       "  lull run --name resnet -- torchrun --nproc-per-node 8 train.py\n"
       "  lull run --schedule wait=50,warmup=1,active=3 -- python train.py\n"
@@ -80,9 +91,8 @@ void AddRun(CLI::App& app, const CommandLine& line, int* exit_code) {
           ""))
       ->type_name("NAME");
   verb->prefix_command();
-  verb->callback([flags, verb, line, exit_code] {
-    *exit_code = Execute(*flags, line, verb->remaining());
-  });
+  verb->callback(
+      [flags, verb, line, exit_code] { *exit_code = Execute(*flags, *verb, line); });
 }
 
 }  // namespace lull

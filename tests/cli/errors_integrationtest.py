@@ -26,10 +26,48 @@ class Complaints(LullCase):
 
 class WrongCommandLines(Complaints):
     def test_without_a_verb(self):
-        self.complains(self.lull(), 2, "subcommand")
+        done = self.lull()
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr, self.lull("--help").stdout)
+        for verb in QUERIES + ("run", "attach", "doctor"):
+            self.assertRegex(done.stderr, rf"\n  {verb} ")
 
     def test_with_a_verb_that_is_none(self):
-        self.complains(self.lull("sinks"), 2, "'sinks' is no verb", "lull --help")
+        self.complains(self.lull("quux"), 2, "'quux' is no verb", "lull --help")
+        for typo, verb in (("repotr", "report"), ("sinks", "syncs"), ("rnu", "run"),
+                           ("kernel", "kernels"), ("alloc", "allocs"), ("mem", "memory")):
+            with self.subTest(typo=typo):
+                self.complains(self.lull(typo), 2, f"'{typo}' is no verb; "
+                                                   f"did you mean '{verb}'?\n")
+
+    def test_with_a_flag_that_is_none(self):
+        self.complains(self.lull("syncs", "--jsno"), 2,
+                       "lull syncs: unknown option --jsno; did you mean '--json'?\n")
+        self.complains(self.lull("gaps", "--sinc=2m"), 2, "did you mean '--since'?\n")
+        self.complains(self.lull("jobs", "--frobnicate"), 2,
+                       "lull jobs: unknown option --frobnicate; see `lull jobs --help`\n")
+        self.complains(self.lull("syncs", "one", "two"), 2,
+                       "lull syncs: unexpected word two; see `lull syncs --help`\n")
+        self.complains(self.lull("run", "--nmae", "x", "--", "true"), 2,
+                       "lull run: unknown option --nmae; did you mean '--name'?\n")
+
+    def test_run_without_dashes_where_it_is_clear(self):
+        self.start_collector()
+        done = self.lull("run", "--quiet", "sh", "-c", "echo \"$@\"; exit 4", "sh", "--name",
+                         "x", "--", "--quiet")
+        self.assertEqual((done.returncode, done.stdout, done.stderr),
+                         (4, "--name x -- --quiet\n", ""))
+        marker = os.path.join(self.folder, "marker")
+        for words in (("--name", "python", "no-such", "touch", marker),
+                      ("no-such", "--", "touch", marker),
+                      ("--name", "x", os.path.join(self.folder, "nothing"), "--lr", "1")):
+            with self.subTest(words=words):
+                self.complains(self.lull("run", *words), 2, "where the job begins is unclear",
+                               "lull run [OPTIONS] -- COMMAND")
+        self.assertFalse(os.path.exists(marker))
+        done = self.lull("run", "no-such")
+        self.assertEqual((done.returncode, done.stderr),
+                         (127, "lull run: no-such: command not found\n"))
 
     def test_run_without_a_command(self):
         self.complains(self.lull("run"), 2, "no command to run", "lull run --")
@@ -38,7 +76,7 @@ class WrongCommandLines(Complaints):
     def test_run_with_a_wrong_flag_does_not_start_the_job(self):
         marker = os.path.join(self.folder, "marker")
         self.complains(self.lull("run", "--nam", "x", "--", "touch", marker), 2,
-                       "unknown option --nam")
+                       "unknown option --nam; did you mean")
         self.complains(self.lull("run", "--overhead-budget", "lots", "--", "touch", marker), 2,
                        "--overhead-budget")
         self.complains(self.lull("run", "--overhead-budget", "0", "--", "touch", marker), 2,

@@ -1,0 +1,109 @@
+#include "cli/commands/wrong_command_line.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "cli/commands/verbs.h"
+
+namespace lull {
+namespace {
+
+// Letters to add, leave out, change or swap with their neighbour (optimal string
+// alignment).
+size_t Distance(absl::string_view a, absl::string_view b) {
+  std::vector<size_t> two_before(b.size() + 1), before(b.size() + 1), row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    two_before.swap(before);
+    before.swap(row);
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({before[j] + 1, row[j - 1] + 1,
+                         before[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        row[j] = std::min(row[j], two_before[j - 2] + 1);
+      }
+    }
+  }
+  return row[b.size()];
+}
+
+void Say(absl::string_view line) { fwrite(line.data(), 1, line.size(), stderr); }
+
+std::string DidYouMean(absl::string_view word) {
+  return word.empty() ? "" : absl::StrCat("; did you mean '", word, "'?");
+}
+
+// What the chosen verb could not use. CLI11's own sentence does not name the verb.
+bool ComplainsOfExtra(const CLI::App& app) {
+  for (const CLI::App* verb : app.get_subcommands()) {
+    for (const std::string& word : verb->remaining()) {
+      std::string meant = NearestOption(*verb, word);
+      PrintError(
+          verb->get_name(),
+          absl::StrCat(
+              absl::StartsWith(word, "-") ? "unknown option " : "unexpected word ",
+              word, meant,
+              meant.empty() ? absl::StrCat("; see `lull ", verb->get_name(), " --help`")
+                            : ""));
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string Nearest(absl::string_view word, const std::vector<std::string>& known) {
+  // A name that begins like this is meant, however long it is.
+  std::string best;
+  size_t least = word.size() / 4 + 2;
+  for (const std::string& name : known) {
+    if (word.size() > 2 && absl::StartsWith(name, word)) return name;
+    size_t distance = Distance(word, name);
+    if (distance >= least || distance >= name.size()) continue;
+    least = distance;
+    best = name;
+  }
+  return best;
+}
+
+std::string NearestOption(const CLI::App& app, absl::string_view word) {
+  if (!absl::StartsWith(word, "-")) return "";
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      known.push_back(absl::StrCat("--", name));
+    }
+  }
+  return DidYouMean(Nearest(word.substr(0, word.find('=')), known));
+}
+
+bool ComplainsOfVerb(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2) {
+    Say(app.help());
+    return true;
+  }
+  std::string word = argv[1];
+  if (absl::StartsWith(word, "-")) return false;
+  std::vector<std::string> verbs;
+  for (const CLI::App* verb :
+       app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (verb->get_name() == word) return false;
+    if (!verb->get_group().empty()) verbs.push_back(verb->get_name());
+  }
+  std::string meant = DidYouMean(Nearest(word, verbs));
+  Say(absl::StrCat("lull: '", word, "' is no verb",
+                   meant.empty() ? "; `lull --help` lists them" : meant, "\n"));
+  return true;
+}
+
+int ExitOf(const CLI::App& app, const CLI::ParseError& error) {
+  bool extra = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
+  if (extra && ComplainsOfExtra(app)) return kExitUsage;
+  return app.exit(error) == 0 ? 0 : kExitUsage;
+}
+
+}  // namespace lull
