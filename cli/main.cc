@@ -1,12 +1,16 @@
 // `lull`: wires the verbs together.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstring>
 #include <string>
 
 #include "cli/client/install.h"
 #include "cli/commands/command_line.h"
+#include "cli/commands/terminal.h"
 #include "cli/commands/verbs.h"
 #include "cli/commands/wrong_command_line.h"
+#include "cli/render/lines.h"
 #include "daemon/relay/keeper.h"
 #include "daemon/relay/symbol_reader_main.h"
 #include "daemon/relay/worker_main.h"
@@ -46,6 +50,7 @@ int main(int argc, char** argv) {
   lull::AddDisarm(app, &exit_code);
   lull::AddDoctor(app, &exit_code);
   lull::AddRelay(app, &exit_code);
+  lull::SetTerminalColumns(lull::TerminalColumns(STDOUT_FILENO));
   if (lull::ComplainsOfVerb(app, argc, argv)) return lull::kExitUsage;
   try {
     app.parse(line.own);

@@ -7,6 +7,7 @@
 #include "cli/commands/gpu_options.h"
 #include "cli/commands/output.h"
 #include "cli/commands/query_options.h"
+#include "cli/commands/terminal.h"
 #include "cli/commands/verbs.h"
 #include "cli/render/arming.h"
 #include "daemon/base/status.h"
@@ -55,7 +56,7 @@ int Execute(const char* verb, const ArmOptions& options, bool armed) {
     PrintError(verb, reply.status().message());
     return kExitFailed;
   }
-  return PrintAnswer(verb,
+  return PrintAnswer(verb, options.json,
                      options.json ? JsonText(ArmedJson(*reply)) : ArmedText(*reply));
 }
 
@@ -65,6 +66,7 @@ void AddCommon(CLI::App* verb, ArmOptions* options) {
       ->type_name("");
   verb->add_flag("--json", options->json, "print JSON instead of a sentence");
   AddCollectorOptions(verb, &options->collector);
+  AddTerminalOptions(verb, /*answers=*/true);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/commands/output.h"
+#include "cli/commands/terminal.h"
 #include "cli/commands/verbs.h"
 #include "cli/doctor/check.h"
 
@@ -19,8 +20,8 @@ int Run(bool json) {
     std::vector<Check> more = part();
     checks.insert(checks.end(), more.begin(), more.end());
   }
-  int code =
-      PrintAnswer("doctor", json ? JsonText(DoctorJson(checks)) : DoctorText(checks));
+  int code = PrintAnswer("doctor", json,
+                         json ? JsonText(DoctorJson(checks)) : DoctorText(checks));
   bool failed = std::any_of(checks.begin(), checks.end(), [](const Check& check) {
     return check.status == Check::Status::kError;
   });
@@ -36,6 +37,7 @@ void AddDoctor(CLI::App& app, int* exit_code) {
   verb->footer(
       "Exit code 1 when a check ends in an error.\n\nExample:\n  lull doctor --json");
   verb->add_flag("--json", *json, "print JSON instead of a table");
+  AddTerminalOptions(verb, /*answers=*/true);
   verb->callback([json, exit_code] { *exit_code = Run(*json); });
 }
 

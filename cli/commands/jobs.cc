@@ -3,6 +3,7 @@
 
 #include "cli/commands/collector_options.h"
 #include "cli/commands/output.h"
+#include "cli/commands/terminal.h"
 #include "cli/commands/verbs.h"
 #include "cli/render/human.h"
 #include "cli/render/json.h"
@@ -29,7 +30,7 @@ int Run(const JobsOptions& options) {
     PrintError("jobs", reply.status().message());
     return kExitFailed;
   }
-  return PrintAnswer("jobs",
+  return PrintAnswer("jobs", options.json,
                      options.json ? JsonText(JobsJson(*reply)) : JobsText(*reply));
 }
 
@@ -45,6 +46,7 @@ void AddJobs(CLI::App& app, int* exit_code) {
       ->capture_default_str()
       ->type_name("N");
   AddCollectorOptions(verb, &options->collector);
+  AddTerminalOptions(verb, /*answers=*/true);
   verb->callback([options, exit_code] { *exit_code = Run(*options); });
 }
 

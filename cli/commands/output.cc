@@ -7,7 +7,9 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "cli/commands/terminal.h"
 #include "cli/commands/verbs.h"
+#include "cli/render/colour.h"
 
 namespace lull {
 
@@ -16,7 +18,13 @@ void PrintError(absl::string_view verb, absl::string_view message) {
   fwrite(line.data(), 1, line.size(), stderr);
 }
 
-int PrintAnswer(absl::string_view verb, absl::string_view text) {
+int PrintAnswer(absl::string_view verb, bool json, absl::string_view text) {
+  std::string coloured;
+  if (!json && UseColour(STDOUT_FILENO)) {
+    coloured = Coloured(text);
+    text = coloured;
+  }
+  if (ShowInPager(text)) return 0;
   size_t written = fwrite(text.data(), 1, text.size(), stdout);
   if (written == text.size() && fflush(stdout) == 0) return 0;
   PrintError(verb, absl::StrCat("cannot write the answer: ", strerror(errno)));

@@ -1,7 +1,6 @@
 // `lull ps`: the processes that `lull attach` could watch, and what keeps it from it.
 #include "cli/render/ps.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands/output.h"
+#include "cli/commands/terminal.h"
 #include "cli/commands/verbs.h"
 #include "daemon/attach/examination.h"
 #include "daemon/attach/process_tree.h"
@@ -29,13 +29,6 @@ struct PsOptions {
   bool json = false;
 };
 
-// 0 where the answer does not go to a terminal.
-size_t TerminalColumns() {
-  winsize size = {};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;
-  return size.ws_col;
-}
-
 bool IsHelp(const Examination& seen) {
   return seen.role == Role::kHelper || seen.role == Role::kForkChild;
 }
@@ -51,8 +44,10 @@ int List(const PsOptions& options) {
       processes.push_back(std::move(seen));
     }
   }
-  return PrintAnswer("ps", options.json ? JsonText(PsJson(processes))
-                                        : PsText(processes, hidden, TerminalColumns()));
+  return PrintAnswer("ps", options.json,
+                     options.json
+                         ? JsonText(PsJson(processes))
+                         : PsText(processes, hidden, TerminalColumns(STDOUT_FILENO)));
 }
 
 int Explain(const PsOptions& options) {
@@ -64,8 +59,9 @@ int Explain(const PsOptions& options) {
                absl::StrCat(seen.obstacles[0].what, " ", seen.obstacles[0].advice));
     return kExitFailed;
   }
-  int code = PrintAnswer("ps", options.json ? JsonText(ProcessJson(seen, workers))
-                                            : ProcessText(seen, workers));
+  int code = PrintAnswer(
+      "ps", options.json,
+      options.json ? JsonText(ProcessJson(seen, workers)) : ProcessText(seen, workers));
   return seen.CanBeAttached() ? code : kExitFailed;
 }
 
@@ -84,6 +80,7 @@ void AddPs(CLI::App& app, int* exit_code) {
       ->check(CLI::Range(1, kLargestPid).description(""));
   verb->add_flag("--all", options->all, "DataLoader workers and helpers too");
   verb->add_flag("--json", options->json, "print JSON instead of a table");
+  AddTerminalOptions(verb, /*answers=*/true);
   verb->callback([options, exit_code] {
     *exit_code = options->pid != 0 ? Explain(*options) : List(*options);
   });

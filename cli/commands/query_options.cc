@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "cli/commands/output.h"
+#include "cli/commands/terminal.h"
 #include "cli/commands/verbs.h"
 #include "daemon/base/status.h"
 
@@ -35,6 +36,7 @@ void AddOptions(CLI::App* verb, QueryOptions* options) {
   verb->add_option("--until", options->until, "only what began earlier than this")
       ->type_name("TIME");
   AddCollectorOptions(verb, &options->collector);
+  AddTerminalOptions(verb, /*answers=*/true);
 }
 
 v1::GroupBy GroupByOf(const std::string& name) {
@@ -59,7 +61,7 @@ int Run(const QueryVerb& verb, const QueryOptions& options) {
     PrintError(verb.name, text.status().message());
     return kExitFailed;
   }
-  return PrintAnswer(verb.name, *text);
+  return PrintAnswer(verb.name, options.json, *text);
 }
 
 }  // namespace

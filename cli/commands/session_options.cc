@@ -1,6 +1,7 @@
 #include "cli/commands/session_options.h"
 
 #include "cli/commands/collector_options.h"
+#include "cli/commands/terminal.h"
 
 namespace lull {
 
@@ -13,6 +14,7 @@ void AddSessionOptions(CLI::App* verb, SessionOptions* options) {
       ->capture_default_str()
       ->check(CLI::Range(0.01, 100.0).description(""))
       ->type_name("PERCENT");
+  AddTerminalOptions(verb, /*answers=*/false);
   AddCollectorOptions(verb, &options->collector);
 }
 

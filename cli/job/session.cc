@@ -11,6 +11,7 @@
 #include "cli/client/collector_client.h"
 #include "cli/client/places.h"
 #include "cli/client/private_collector.h"
+#include "cli/commands/terminal.h"
 #include "cli/commands/verbs.h"
 #include "cli/job/job_info.h"
 #include "cli/render/summary.h"
@@ -117,8 +118,7 @@ void Session::Summarize() {
     PrintError(verb_, absl::StrCat("no summary: ", reply.status().message()));
     return;
   }
-  bool colour = isatty(STDERR_FILENO) == 1 && getenv("NO_COLOR") == nullptr;
-  std::string text = SummaryText(*reply, colour);
+  std::string text = SummaryText(*reply, UseColour(STDERR_FILENO));
   fwrite(text.data(), 1, text.size(), stderr);
 }
 

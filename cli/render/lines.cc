@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -16,7 +17,10 @@
 namespace lull {
 namespace {
 
-constexpr size_t kColumns = 100;
+constexpr size_t kMostColumns = 100;
+constexpr size_t kLeastColumns = 40;
+
+size_t text_columns = kMostColumns;
 
 // A shell and `lull run` both say 128 + n of a program that signal n ended; others may
 // end with such a number of their own accord, so the number is said, too.
@@ -179,12 +183,16 @@ std::string OverheadLine(const v1::Overhead& overhead) {
       FormatDuration(overhead.relay_cpu_ns()));
 }
 
+void SetTerminalColumns(size_t columns) {
+  if (columns > 0) text_columns = std::clamp(columns, kLeastColumns, kMostColumns);
+}
+
 std::string Wrapped(absl::string_view text, size_t indent) {
   std::string margin(indent, ' ');
   std::string result;
   std::string line;
   for (absl::string_view word : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
-    if (!line.empty() && indent + line.size() + 1 + word.size() > kColumns) {
+    if (!line.empty() && indent + line.size() + 1 + word.size() > text_columns) {
       absl::StrAppend(&result, margin, line, "\n");
       line.clear();
     }

@@ -18,7 +18,12 @@ std::string LossesLine(const v1::Job& job, const v1::Losses& losses);
 // What measuring cost the job, against its budget.
 std::string OverheadLine(const v1::Overhead& overhead);
 
-// Words on lines of at most 100 columns, every line indented and ended.
+// Words on lines of at most 100 columns, or as the process has set it, every line
+// indented and ended.
 std::string Wrapped(absl::string_view text, size_t indent);
+
+// For a terminal that is narrower than 100 columns; 0 and what is wider change nothing.
+// Once, before anything is rendered.
+void SetTerminalColumns(size_t columns);
 
 }  // namespace lull
