@@ -179,11 +179,14 @@ class Terminal(LullCase):
         self.assertEqual(self.status(), 4)
 
     def test_the_summary_is_coloured_unless_no_color_is_set(self):
-        self.type("$LULL run -- true\n")
+        self.type("TERM=xterm $LULL run -- true\n")
         self.expect("\x1b\\[1mresnet")
         self.expect("PROMPT> ")
-        self.type("NO_COLOR=1 $LULL run -- true\n")
-        self.expect("lull: resnet")
+        for words in ("NO_COLOR=1 TERM=xterm $LULL run", "TERM=dumb $LULL run",
+                      "TERM=xterm $LULL run --color=never"):
+            self.type(words + " -- true\n")
+            self.expect("lull: resnet")
+            self.expect("PROMPT> ")
 
 
 if __name__ == "__main__":
