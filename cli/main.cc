@@ -50,6 +50,8 @@ int main(int argc, char** argv) {
   lull::AddDisarm(app, &exit_code);
   lull::AddDoctor(app, &exit_code);
   lull::AddRelay(app, &exit_code);
+  lull::AddCompletion(app);
+  lull::AddMan(app, &exit_code);
   lull::SetTerminalColumns(lull::TerminalColumns(STDOUT_FILENO));
   if (lull::ComplainsOfVerb(app, argc, argv)) return lull::kExitUsage;
   try {

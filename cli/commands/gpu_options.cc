@@ -9,7 +9,7 @@ void AddGpuOptions(CLI::App* verb, GpuFlags* flags) {
                    "how much of the GPU is traced: host (nothing), window (now and "
                    "then, see --schedule) or continuous")
       ->capture_default_str()
-      ->type_name("MODE");
+      ->type_name("host|window|continuous");
   verb->add_option("--schedule", flags->schedule,
                    "when windows are: skip_first=5,wait=20,warmup=1,active=5,repeat=0 "
                    "in training steps (the default), or by the clock, like "

@@ -97,9 +97,9 @@ pid_t Start(std::string pager, int input) {
 
 void AddTerminalOptions(CLI::App* verb, bool answers) {
   verb->add_option("--color", Chosen().colour,
-                   "colours: auto (on a terminal, unless $NO_COLOR), always or never")
+                   "colours; auto: on a terminal, unless $NO_COLOR is set")
       ->check(CLI::IsMember({"auto", "always", "never"}).description(""))
-      ->type_name("WHEN");
+      ->type_name("auto|always|never");
   if (!answers) return;
   verb->add_flag("--no-pager", Chosen().no_pager,
                  "do not show a long answer in $LULL_PAGER, $PAGER or less");

@@ -35,6 +35,8 @@ void AddPs(CLI::App& app, int* exit_code);
 void AddArm(CLI::App& app, int* exit_code);
 void AddDisarm(CLI::App& app, int* exit_code);
 void AddDoctor(CLI::App& app, int* exit_code);
+void AddCompletion(CLI::App& app);
+void AddMan(CLI::App& app, int* exit_code);
 
 // "lull VERB: MESSAGE" on stderr.
 void PrintError(absl::string_view verb, absl::string_view message);

@@ -1,0 +1,161 @@
+// `lull completion SHELL` and what it prints.
+#include <array>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "cli/commands/manual.h"
+#include "cli/commands/verbs.h"
+
+namespace lull {
+namespace {
+
+std::vector<std::string> LongOptions(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      names.push_back(absl::StrCat("--", name));
+    }
+  }
+  return names;
+}
+
+// "line function stack" of an option whose value is one of these words; "" else.
+std::string Values(const CLI::Option& option) {
+  std::string type = option.get_type_name();
+  return type.find('|') == std::string::npos ? ""
+                                             : absl::StrReplaceAll(type, {{"|", " "}});
+}
+
+bool TakesValue(const CLI::Option& option) { return option.get_type_size() > 0; }
+
+// Within single quotes of a shell, and on one line.
+std::string Quoted(absl::string_view text) {
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}, {"\n", " "}}),
+                      "'");
+}
+
+std::string Bash(const CLI::App& app) {
+  std::vector<std::string> verbs;
+  std::string cases;
+  std::string values;
+  for (const CLI::App* verb : VerbsOf(app)) {
+    verbs.push_back(verb->get_name());
+    absl::StrAppend(&cases, "    ", verb->get_name(), ") words='",
+                    absl::StrJoin(LongOptions(*verb), " "), "' ;;\n");
+    for (const CLI::Option* option : verb->get_options()) {
+      if (option->get_lnames().empty() || !TakesValue(*option)) continue;
+      std::string words = Values(*option);
+      absl::StrAppend(
+          &values, "    ", verb->get_name(), ":--", option->get_lnames().front(), ") ",
+          words.empty() ? "return" : absl::StrCat("words='", words, "'"), " ;;\n");
+    }
+  }
+  return absl::StrCat(
+      "# Completion of lull for bash; made by `lull completion bash`.\n"
+      "_lull() {\n"
+      "  local cur=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} words= i\n"
+      "  local prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+      "  COMPREPLY=()\n"
+      "  if ((COMP_CWORD == 1)); then\n"
+      "    COMPREPLY=($(compgen -W '",
+      absl::StrJoin(verbs, " "), " ", absl::StrJoin(LongOptions(app), " "),
+      "' -- \"$cur\"))\n"
+      "    return\n"
+      "  fi\n"
+      "  if [[ $verb == run ]]; then  # the job's words are not ours\n"
+      "    for ((i = 2; i < COMP_CWORD; i++)); do\n"
+      "      [[ ${COMP_WORDS[i]} == -- ]] && return\n"
+      "    done\n"
+      "  fi\n"
+      "  if [[ $prev == '=' ]]; then prev=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
+      "  if [[ $cur == '=' ]]; then cur=; fi\n"
+      "  case $verb:$prev in\n",
+      values,
+      "  esac\n"
+      "  [[ $words ]] || [[ $cur != -* ]] || case $verb in\n",
+      cases,
+      "  esac\n"
+      "  COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+      "}\n"
+      "complete -o bashdefault -o default -F _lull lull\n");
+}
+
+std::string Zsh(const CLI::App& app) {
+  auto described = [](absl::string_view name, absl::string_view text) {
+    return Quoted(absl::StrCat(absl::StrReplaceAll(name, {{":", "\\:"}}), ":", text));
+  };
+  std::string verbs;
+  std::string cases;
+  for (const CLI::App* verb : VerbsOf(app)) {
+    absl::StrAppend(&verbs, "    ",
+                    described(verb->get_name(), verb->get_description()), "\n");
+    absl::StrAppend(&cases, "    ", verb->get_name(), ") options=(\n");
+    for (const CLI::Option* option : verb->get_options()) {
+      for (const std::string& name : option->get_lnames()) {
+        absl::StrAppend(&cases, "      ",
+                        described(absl::StrCat("--", name), option->get_description()),
+                        "\n");
+      }
+    }
+    absl::StrAppend(&cases, "    ) ;;\n");
+  }
+  return absl::StrCat(
+      "#compdef lull\n# Made by `lull completion zsh`.\n"
+      "_lull() {\n  local -a verbs options\n  verbs=(\n",
+      verbs,
+      "  )\n"
+      "  if ((CURRENT == 2)); then\n    _describe verb verbs\n    return\n  fi\n"
+      "  case $words[2] in\n",
+      cases,
+      "  esac\n"
+      "  if [[ $words[2] == run && -n ${words[(r)--]} ]] || [[ $PREFIX != -* ]]; then\n"
+      "    _default\n  else\n    _describe option options\n  fi\n}\n"
+      "_lull \"$@\"\n");
+}
+
+std::string Fish(const CLI::App& app) {
+  std::string script = "# Made by `lull completion fish`.\n";
+  for (const CLI::App* verb : VerbsOf(app)) {
+    const std::string& name = verb->get_name();
+    absl::StrAppend(&script, "complete -c lull -n __fish_use_subcommand -f -a ", name,
+                    " -d ", Quoted(verb->get_description()), "\n");
+    for (const CLI::Option* option : verb->get_options()) {
+      if (option->get_lnames().empty()) continue;
+      std::string words = Values(*option);
+      absl::StrAppend(&script, "complete -c lull -n '__fish_seen_subcommand_from ",
+                      name, "' -l ", option->get_lnames().front(),
+                      TakesValue(*option) ? " -r" : "",
+                      words.empty() ? "" : absl::StrCat(" -f -a '", words, "'"), " -d ",
+                      Quoted(option->get_description()), "\n");
+    }
+  }
+  return script;
+}
+
+}  // namespace
+
+std::string CompletionScript(const CLI::App& app, absl::string_view shell) {
+  if (shell == "bash") return Bash(app);
+  if (shell == "zsh") return Zsh(app);
+  if (shell == "fish") return Fish(app);
+  return "";
+}
+
+void AddCompletion(CLI::App& app) {
+  auto shell = std::make_shared<std::string>();
+  CLI::App* verb =
+      app.add_subcommand("completion", "Print a shell's completion script");
+  verb->group("");  // of the installation; --help has no need of it
+  verb->add_option("SHELL", *shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}).description(""));
+  verb->callback([&app, shell] {
+    std::string script = CompletionScript(app, *shell);
+    fwrite(script.data(), 1, script.size(), stdout);
+  });
+}
+
+}  // namespace lull
