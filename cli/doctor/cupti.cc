@@ -62,7 +62,11 @@ void AddSearchPath(std::vector<std::string>* folders) {
        absl::StrSplit(path != nullptr ? path : "", ':', absl::SkipEmpty())) {
     folders->emplace_back(folder);
   }
+#if defined(__aarch64__)
+  folders->push_back("/usr/lib/aarch64-linux-gnu");
+#else
   folders->push_back("/usr/lib/x86_64-linux-gnu");
+#endif
 }
 
 // The copy stays loaded: NVIDIA's libraries are not made to be unloaded, what their

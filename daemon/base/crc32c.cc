@@ -1,6 +1,9 @@
 #include "daemon/base/crc32c.h"
 
 #include <string.h>
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
 
 #include <array>
 
@@ -41,13 +44,35 @@ __attribute__((target("sse4.2"))) uint32_t Hardware(std::string_view data,
   for (unsigned char byte : data) state = __builtin_ia32_crc32qi(state, byte);
   return state;
 }
+#elif defined(__aarch64__)
+__attribute__((target("+crc"))) uint32_t Hardware(std::string_view data,
+                                                  uint32_t state) {
+  while (data.size() >= 8) {
+    uint64_t word;
+    memcpy(&word, data.data(), 8);
+    state = __builtin_aarch64_crc32cx(state, word);
+    data.remove_prefix(8);
+  }
+  for (unsigned char byte : data) state = __builtin_aarch64_crc32cb(state, byte);
+  return state;
+}
 #endif
+
+bool HasHardware() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("sse4.2");
+#elif defined(__aarch64__)
+  return (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0;
+#else
+  return false;
+#endif
+}
 
 }  // namespace
 
 uint32_t Crc32c(std::string_view data, uint32_t crc) {
-#if defined(__x86_64__)
-  static const bool hardware = __builtin_cpu_supports("sse4.2");
+#if defined(__x86_64__) || defined(__aarch64__)
+  static const bool hardware = HasHardware();
   if (hardware) return ~Hardware(data, ~crc);
 #endif
   return ~Portable(data, ~crc);

@@ -6,6 +6,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,16 +17,31 @@
 
 namespace lull::inject {
 
-// A register set as ptrace hands it out; only Arch looks inside.
+// Register sets as ptrace hands them out, by Arch::Parts(); only Arch looks inside.
 struct Registers {
   alignas(16) std::array<uint8_t, 512> bytes = {};
   size_t size = 0;
 };
 
+// One of them: ptrace's name, and where it stands in `bytes`.
+struct RegisterPart {
+  int set;
+  size_t offset;
+  size_t size;
+  bool needed;    // else zeros where this kernel or processor has no such set
+  bool restored;  // else it is only read
+};
+
+// All vector state of a thread, and ptrace's name of the set that it came by.
+struct VectorState {
+  int set = 0;
+  std::vector<uint8_t> bytes;
+};
+
 // All of a thread that a call could disturb.
 struct ThreadState {
   Registers general;
-  std::vector<uint8_t> vector;  // NT_X86_XSTATE: x87, SSE, AVX, protection keys ...
+  VectorState vector;
   uint64_t signal_mask = 0;
 };
 
@@ -36,12 +53,25 @@ struct Place {
   int64_t call = -1;  // the system call that it was stopped in or behind, or -1
   std::array<uint64_t, 6> arguments = {};
   int64_t result = 0;
-  bool interrupted = false;  // the call waits to be restarted by the kernel
+  bool interrupted = false;     // the call waits to be begun again
+  uint64_t link = 0;            // a return address that is in a register; 0: none is
+  const char* unfit = nullptr;  // why this thread may not be made to call anything
 };
 
-// Bytes for the target's stack, with the return address lowest.
+// What /proc told of a thread while it slept, just before it was stopped.
+struct Slept {
+  int64_t call = -1;
+  std::array<uint64_t, 6> arguments = {};
+  uint64_t sp = 0;
+  uint64_t pc = 0;
+  bool until_stopped = false;  // it did not sleep a second time in between
+};
+
+// Bytes for the target's stack, with the return address lowest. (Where it is handed
+// over in a register these bytes mean nothing.)
 struct Frame {
   uint64_t address = 0;
+  uint64_t returns_to = 0;
   std::string bytes;
 };
 
@@ -49,10 +79,12 @@ class Arch {
  public:
   virtual ~Arch() = default;
 
-  // Of the signal-return trampoline in libc: what a handler returns to.
+  // Of the signal-return trampoline in libc or the vDSO: what a handler returns to.
   virtual std::string_view TrampolineCode() const = 0;
-  // ptrace's name of the set with all vector state, and a size that holds it.
-  virtual int VectorSet() const = 0;
+  virtual std::span<const RegisterPart> Parts() const = 0;
+  // ptrace's names of sets with all vector state, the first that there is being the
+  // one, and a size that holds it.
+  virtual std::span<const int> VectorSets() const = 0;
   virtual size_t MaxVectorSize() const = 0;
   // Bytes below the stack pointer that still belong to the thread.
   virtual uint64_t RedZone() const = 0;
@@ -61,10 +93,20 @@ class Arch {
   virtual uint64_t ErrnoOffsetSlot(std::string_view code, uint64_t address) const = 0;
   // Whether code that ends in front of a return address ends with a call.
   virtual bool EndsWithCall(std::string_view code) const = 0;
+  // Which bits of a return address on the stack are the address: others may hold a
+  // signature.
+  virtual uint64_t AddressMask() const = 0;
+  // Where glibc keeps its record of a thread (struct pthread), from the thread pointer:
+  // below or from there on, and how far above it the thread's stack may end.
+  virtual bool RecordIsBelow() const = 0;
+  virtual uint64_t MostAboveThreadPointer() const = 0;
 
+  // Completes registers of a thread that has been stopped just now by what they do not
+  // tell: `code` are the four bytes before the place where it stands and the four
+  // behind.
+  virtual void Recall(Registers* registers, std::string_view code,
+                      const std::optional<Slept>& slept) const = 0;
   virtual Place Where(const Registers& registers) const = 0;
-  // DWARF's numbering, for unwinding.
-  virtual std::vector<uint64_t> DwarfRegisters(const Registers& registers) const = 0;
 
   // A timed wait that the kernel would begin anew when it restarts it (epoll_wait): its
   // limit, in the registers, less what has passed of it. Others as they are.
@@ -81,15 +123,14 @@ class Arch {
   // The same registers about to enter function(a, b, c), to return into `frame`.
   virtual Registers Calling(const Registers& registers, uint64_t function,
                             const std::array<uint64_t, 3>& arguments,
-                            uint64_t frame) const = 0;
+                            const Frame& frame) const = 0;
   // Vector state as an ABI promises it to a function that is called.
-  virtual std::vector<uint8_t> FreshVector(
-      const std::vector<uint8_t>& vector) const = 0;
+  virtual VectorState FreshVector(const VectorState& vector) const = 0;
   // Whether these are the registers at the entry of the system call that consumes
   // `frame`.
   virtual bool ConsumesFrame(const Registers& registers, uint64_t frame) const = 0;
-  // From there: a harmless call is made in its place, and it is made again as soon as the
-  // thread runs on.
+  // From there: a harmless call is made in its place, and it is made again as soon as
+  // the thread runs on.
   virtual Registers AboutToConsume(const Registers& registers) const = 0;
   // What a thread is given back. A wait that the stop has turned into EINTR is
   // marked for the kernel to restart it. `time_lost`: the kernel no longer knows how

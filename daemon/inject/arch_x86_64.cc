@@ -26,6 +26,10 @@ constexpr uint64_t kSyscallSize = 2;  // 0f 05
 constexpr uint64_t kHarmlessCall = SYS_getpid;
 constexpr uint64_t kInterruptsAllowed = 0x202;
 
+constexpr RegisterPart kParts[] = {
+    {NT_PRSTATUS, 0, sizeof(user_regs_struct), true, true}};
+constexpr int kVectorSets[] = {NT_X86_XSTATE};  // x87, SSE, AVX, protection keys ...
+
 // struct rt_sigframe of the kernel, without its siginfo, which sigreturn ignores.
 struct SignalFrame {
   uint64_t return_address;
@@ -146,13 +150,18 @@ class X86_64 : public Arch {
   std::string_view TrampolineCode() const override {
     return std::string_view("\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 9);
   }
-  int VectorSet() const override { return NT_X86_XSTATE; }
+  std::span<const RegisterPart> Parts() const override { return kParts; }
+  std::span<const int> VectorSets() const override { return kVectorSets; }
   size_t MaxVectorSize() const override { return 64 << 10; }
   uint64_t RedZone() const override { return 128; }
   uint64_t ErrnoOffsetSlot(std::string_view code, uint64_t address) const override;
   bool EndsWithCall(std::string_view code) const override;
+  uint64_t AddressMask() const override { return ~uint64_t{0}; }
+  bool RecordIsBelow() const override { return false; }
+  uint64_t MostAboveThreadPointer() const override { return 16 << 10; }
+  void Recall(Registers*, std::string_view,
+              const std::optional<Slept>&) const override {}
   Place Where(const Registers& registers) const override;
-  std::vector<uint64_t> DwarfRegisters(const Registers& registers) const override;
   Registers WithTimePassed(const Registers& registers,
                            absl::Duration passed) const override;
   bool ForgetsTime(int64_t call,
@@ -161,8 +170,8 @@ class X86_64 : public Arch {
                   uint64_t top) const override;
   Registers Calling(const Registers& registers, uint64_t function,
                     const std::array<uint64_t, 3>& arguments,
-                    uint64_t frame) const override;
-  std::vector<uint8_t> FreshVector(const std::vector<uint8_t>& vector) const override;
+                    const Frame& frame) const override;
+  VectorState FreshVector(const VectorState& vector) const override;
   bool ConsumesFrame(const Registers& registers, uint64_t frame) const override;
   Registers AboutToConsume(const Registers& registers) const override;
   Registers GivenBack(const Registers& registers, bool time_lost) const override;
@@ -216,12 +225,6 @@ Place X86_64::Where(const Registers& registers) const {
   return place;
 }
 
-std::vector<uint64_t> X86_64::DwarfRegisters(const Registers& registers) const {
-  user_regs_struct r = Get(registers);
-  return {r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8,
-          r.r9,  r.r10, r.r11, r.r12, r.r13, r.r14, r.r15, r.rip};
-}
-
 bool X86_64::ForgetsTime(int64_t call, const std::array<uint64_t, 6>& arguments) const {
   return (call == SYS_epoll_wait || call == SYS_epoll_pwait) &&
          static_cast<int32_t>(arguments[3]) > 0;
@@ -244,8 +247,9 @@ Frame X86_64::MakeFrame(const ThreadState& state, uint64_t trampoline,
                         uint64_t top) const {
   size_t size = 0;
   uint64_t features = 0;
-  FrameExtent(state.vector, &size, &features);
-  std::vector<uint8_t> vector(state.vector.begin(), state.vector.begin() + size);
+  const std::vector<uint8_t>& all = state.vector.bytes;
+  FrameExtent(all, &size, &features);
+  std::vector<uint8_t> vector(all.begin(), all.begin() + size);
   _fpx_sw_bytes software = {};
   software.magic1 = FP_XSTATE_MAGIC1;
   software.extended_size = size + FP_XSTATE_MAGIC2_SIZE;
@@ -297,6 +301,7 @@ Frame X86_64::MakeFrame(const ThreadState& state, uint64_t trampoline,
 
   Frame made;
   made.address = frame_at;
+  made.returns_to = trampoline;
   made.bytes.assign(top - frame_at, '\0');
   memcpy(made.bytes.data(), &frame, sizeof(frame));
   memcpy(made.bytes.data() + (vector_at - frame_at), vector.data(), vector.size());
@@ -305,10 +310,10 @@ Frame X86_64::MakeFrame(const ThreadState& state, uint64_t trampoline,
 
 Registers X86_64::Calling(const Registers& registers, uint64_t function,
                           const std::array<uint64_t, 3>& arguments,
-                          uint64_t frame) const {
+                          const Frame& frame) const {
   user_regs_struct regs = Get(registers);
   regs.rip = function;
-  regs.rsp = frame;
+  regs.rsp = frame.address;
   regs.rdi = arguments[0];
   regs.rsi = arguments[1];
   regs.rdx = arguments[2];
@@ -319,7 +324,8 @@ Registers X86_64::Calling(const Registers& registers, uint64_t function,
   return Put(regs);
 }
 
-std::vector<uint8_t> X86_64::FreshVector(const std::vector<uint8_t>& vector) const {
+VectorState X86_64::FreshVector(const VectorState& state) const {
+  const std::vector<uint8_t>& vector = state.bytes;
   std::vector<uint8_t> fresh = vector;
   uint32_t mask = At<uint32_t>(vector, kMxcsrMask);
   std::fill(fresh.begin(), fresh.begin() + kSoftwareBytes, 0);
@@ -328,7 +334,7 @@ std::vector<uint8_t> X86_64::FreshVector(const std::vector<uint8_t>& vector) con
   PutAt(&fresh, kMxcsrMask, mask);
   uint64_t keys = At<uint64_t>(vector, kFeaturesInUse) & kProtectionKeys;
   PutAt<uint64_t>(&fresh, kFeaturesInUse, kX87AndSse | keys);
-  return fresh;
+  return {state.set, std::move(fresh)};
 }
 
 bool X86_64::ConsumesFrame(const Registers& registers, uint64_t frame) const {

@@ -6,8 +6,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <thread>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "daemon/base/clock.h"
@@ -43,7 +46,9 @@ class OneAttempt {
   void Seize();
   void Look();
   Objection Judge(const Registers& registers, bool* waits);
-  absl::Status CallNow();
+  absl::Status CallNow(const Registers& registers);
+  std::string TimesAsleep() const;  // as /proc writes it
+  Slept AsSlept(const Sleeping& asleep, const std::string& times_before) const;
   absl::StatusOr<uint64_t> FunctionInTarget() const;
   void End(Attempt::End end) { attempt_.end = end; }
   void EndWith(Objection objection);
@@ -56,12 +61,28 @@ class OneAttempt {
   const std::span<uint64_t> stack_;
   Tracee thread_;
   absl::Time asleep_since_ = absl::InfiniteFuture();
+  std::optional<Slept> slept_;
   Attempt attempt_;
 };
 
 bool OneAttempt::Tracer() const {
   std::string tracer = StatusField(request_.pid, thread_.tid(), "TracerPid");
   return !tracer.empty() && tracer != "0";
+}
+
+std::string OneAttempt::TimesAsleep() const {
+  return StatusField(request_.pid, thread_.tid(), "voluntary_ctxt_switches");
+}
+
+Slept OneAttempt::AsSlept(const Sleeping& asleep,
+                          const std::string& times_before) const {
+  Slept slept = {asleep.call, asleep.arguments, asleep.sp, asleep.pc};
+  int64_t before = 0;
+  int64_t now = 0;
+  slept.until_stopped = absl::SimpleAtoi(times_before, &before) &&
+                        absl::SimpleAtoi(TimesAsleep(), &now) &&
+                        now == before + 1;  // the stop itself
+  return slept;
 }
 
 void OneAttempt::EndWith(Objection objection) {
@@ -94,12 +115,15 @@ void OneAttempt::Seize() {
   }
   if (!seized.ok()) return EndWith(seized);
   asleep_since_ = AsleepSince(arch_, request_.pid, thread_.tid());
+  const std::string sleeps = TimesAsleep();
+  const std::optional<Sleeping> asleep = SleepingIn(request_.pid, thread_.tid());
   const absl::Time deadline = SteadyNow() + kLongestStop;
   if (!thread_.Interrupt().ok()) return End(Attempt::kGone);
   for (;;) {
     switch (thread_.Wait(deadline)) {
       case Stop::kAsked: {
         absl::Time begin = thread_.last_seen_running();
+        if (asleep) slept_ = AsSlept(*asleep, sleeps);
         Look();
         attempt_.stopped = SteadyNow() - begin;
         attempt_.outcome.stopped = attempt_.stopped;
@@ -122,6 +146,7 @@ void OneAttempt::Seize() {
 Objection OneAttempt::Judge(const Registers& registers, bool* waits) {
   Place place = arch_.Where(registers);
   *waits = place.interrupted;
+  if (place.unfit != nullptr) return {place.unfit, true};
   if (place.interrupted) {
     Objection objection =
         AgainstWait(landscape_, place.call, place.arguments, place.pc);
@@ -136,6 +161,10 @@ Objection OneAttempt::Judge(const Registers& registers, bool* waits) {
   if (words.empty()) return {"has a stack that is new"};
   objection = AgainstPlace(landscape_, arch_, place.pc, words, place.interrupted);
   if (objection) return objection;
+  if (place.link != 0) {
+    objection = AgainstPlace(landscape_, arch_, place.pc, {&place.link, 1}, true);
+    if (objection) return objection;
+  }
   if (thread_.InRestartableSequence(place.pc)) return {"is in a restartable sequence"};
   return AgainstLoader(landscape_, request_.pid, thread_.tid());
 }
@@ -143,9 +172,13 @@ Objection OneAttempt::Judge(const Registers& registers, bool* waits) {
 void OneAttempt::Look() {
   Registers registers;
   if (!thread_.GetRegisters(&registers).ok()) return End(Attempt::kGone);
+  std::array<char, 8> code = {};
+  const uint64_t pc = arch_.Where(registers).pc;
+  const bool readable = ReadMemory(request_.pid, pc - 4, code.data(), code.size());
+  arch_.Recall(&registers, {code.data(), readable ? code.size() : 0}, slept_);
   Objection objection = Judge(registers, &attempt_.outcome.thread_was_blocked);
   if (!objection) {
-    absl::Status called = CallNow();
+    absl::Status called = CallNow(registers);
     if (!called.ok()) return EndWith(called);
     return End(Attempt::kDone);
   }
@@ -156,10 +189,10 @@ void OneAttempt::Look() {
   thread_.LetGo().IgnoreError();
 }
 
-absl::Status OneAttempt::CallNow() {
+absl::Status OneAttempt::CallNow(const Registers& registers) {
   Call call(arch_, &thread_, landscape_.trampoline, landscape_.errno_offset,
             PassedSince(asleep_since_));
-  LULL_RETURN_IF_ERROR(call.Prepare(request_.library, request_.argument));
+  LULL_RETURN_IF_ERROR(call.Prepare(registers, request_.library, request_.argument));
   uint64_t function = 0;
   if (const Object* object = FindObject(landscape_, identity_)) {
     auto at = FunctionAddress(*object, request_.function);

@@ -44,9 +44,10 @@ const char* NameOf(int64_t call) {
 
 }  // namespace
 
-absl::Status Call::Prepare(std::string_view library, std::string_view argument) {
+absl::Status Call::Prepare(const Registers& registers, std::string_view library,
+                           std::string_view argument) {
   LULL_RETURN_IF_ERROR(thread_.GetState(&state_));
-  state_.general = arch_.WithTimePassed(state_.general, passed_);
+  state_.general = arch_.WithTimePassed(registers, passed_);
   Place place = arch_.Where(state_.general);
   if (errno_offset_ != 0) {
     errno_at_ = place.tp + errno_offset_;
@@ -97,8 +98,8 @@ absl::Status Call::Run(uint64_t function, const std::array<uint64_t, 3>& argumen
     return ErrnoStatus(errno, "writing to the stack of the process");
   }
   // Registers first: from here on the frame restores whatever else is changed.
-  LULL_RETURN_IF_ERROR(thread_.SetRegisters(
-      arch_.Calling(state_.general, function, arguments, frame_.address)));
+  LULL_RETURN_IF_ERROR(
+      thread_.SetRegisters(arch_.Calling(state_.general, function, arguments, frame_)));
   running_ = true;
   LULL_RETURN_IF_ERROR(thread_.SetVector(arch_.FreshVector(state_.vector)));
   LULL_RETURN_IF_ERROR(thread_.SetSignalMask(~kOwnSignals));
@@ -113,7 +114,8 @@ absl::Status Call::RunToReturn() {
       case Stop::kSyscall: {
         Registers registers;
         LULL_RETURN_IF_ERROR(thread_.GetRegisters(&registers));
-        if (arch_.ConsumesFrame(registers, frame_.address)) return absl::OkStatus();
+        if (arch_.ConsumesFrame(registers, frame_.address))
+          return StayBefore(registers);
         Place place = arch_.Where(registers);
         if (place.call >= 0 && place.result < 0 && place.result != -ENOSYS &&
             NameOf(place.call) != nullptr) {
@@ -140,6 +142,25 @@ absl::Status Call::RunToReturn() {
   }
 }
 
+// A harmless call stands in for the one that would consume the frame, and the thread
+// stops behind it, from where it would go back to the trampoline by itself. There its
+// registers are all its own: at the entry of a call the result of that one comes on
+// top, which on aarch64 is where a function's first argument is.
+absl::Status Call::StayBefore(const Registers& registers) {
+  LULL_RETURN_IF_ERROR(thread_.SetRegisters(arch_.AboutToConsume(registers)));
+  LULL_RETURN_IF_ERROR(thread_.ContinueToSyscall());
+  switch (thread_.Wait(SteadyNow() + kLongestStop)) {
+    case Stop::kSyscall:
+      return absl::OkStatus();
+    case Stop::kGone:
+      running_ = false;
+      return absl::NotFoundError("the process ended during the call");
+    default:
+      running_ = false;
+      return absl::InternalError("a thread did not stop after the call");
+  }
+}
+
 absl::Status Call::OnSignal() {
   int signal = thread_.signal();
   // A sandbox's handler stands in for the system call.
@@ -163,9 +184,6 @@ absl::Status Call::OnDeadline() {
 
 absl::Status Call::GiveBack() {
   if (running_) {
-    Registers registers;
-    LULL_RETURN_IF_ERROR(thread_.GetRegisters(&registers));
-    LULL_RETURN_IF_ERROR(thread_.SetRegisters(arch_.AboutToConsume(registers)));
     // On to a stop from which the kernel restarts what it interrupted.
     LULL_RETURN_IF_ERROR(thread_.Interrupt());
     Stop stop;

@@ -27,7 +27,9 @@ class Call {
         passed_(passed) {}
 
   // Writes texts and frame to the stack. The thread is as it was until Run().
-  absl::Status Prepare(std::string_view library, std::string_view argument);
+  // `registers`: its own.
+  absl::Status Prepare(const Registers& registers, std::string_view library,
+                       std::string_view argument);
 
   // dlopen(library, flags), and function(argument, size, &result). Back in here when
   // it has returned. After an error the thread has been given back, has ended, or
@@ -44,6 +46,7 @@ class Call {
  private:
   absl::Status Run(uint64_t function, const std::array<uint64_t, 3>& arguments);
   absl::Status RunToReturn();
+  absl::Status StayBefore(const Registers& registers);
   absl::Status OnSignal();
   absl::Status OnDeadline();
   absl::Status Restore();

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -42,7 +43,8 @@ bool ElfImage::Read() {
     if (gelf_getphdr(elf_, static_cast<int>(i), &part) == nullptr) return false;
     if (part.p_type == PT_INTERP) has_interpreter_ = true;
     if (part.p_type == PT_LOAD) {
-      parts_.push_back({part.p_offset, part.p_filesz, part.p_vaddr});
+      parts_.push_back(
+          {part.p_offset, part.p_filesz, part.p_vaddr, (part.p_flags & PF_X) != 0});
     }
   }
   const void* id = nullptr;
@@ -91,8 +93,9 @@ std::optional<Symbol> ElfImage::Exported(std::string_view name) const {
 
 std::optional<uint64_t> ElfImage::AddressOf(uint64_t offset) const {
   for (const Part& part : parts_) {
+    if (!part.executable) continue;
     // A mapping begins at a page, and its part perhaps behind that.
-    uint64_t slack = part.offset % 4096;
+    uint64_t slack = part.offset % static_cast<uint64_t>(getpagesize());
     if (offset + slack >= part.offset && offset < part.offset + part.size) {
       return part.address - part.offset + offset;
     }

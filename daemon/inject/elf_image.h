@@ -46,8 +46,8 @@ class ElfImage {
   void ForEachSymbol(
       const std::function<void(std::string_view name, const Symbol&)>& visit) const;
 
-  // The file's own address of what is mapped from `offset`; nullopt outside of all
-  // loaded parts.
+  // The file's own address of the code that is mapped from `offset`; nullopt outside of
+  // all such parts.
   std::optional<uint64_t> AddressOf(uint64_t offset) const;
   // The bytes of the file at an address, up to the end of its loaded part.
   std::string_view BytesAt(uint64_t address) const;
@@ -57,6 +57,7 @@ class ElfImage {
     uint64_t offset;
     uint64_t size;
     uint64_t address;
+    bool executable;
   };
 
   ElfImage() = default;

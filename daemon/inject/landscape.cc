@@ -200,11 +200,20 @@ void FindDlopen(Landscape* landscape) {
   }
 }
 
-void FindTrampoline(std::string_view code, Landscape* landscape) {
+// In libc, or in the vDSO, which is in no file.
+void FindTrampoline(pid_t pid, std::string_view code, Landscape* landscape) {
   for (const Mapping& mapping : landscape->maps) {
-    if (!mapping.executable || mapping.path != landscape->libc->path) continue;
-    uint64_t own = mapping.start - landscape->libc->bias;
-    std::string_view text = landscape->libc->image->BytesAt(own);
+    if (!mapping.executable) continue;
+    std::string kernels;
+    std::string_view text;
+    if (mapping.path == landscape->libc->path) {
+      uint64_t own = mapping.start - landscape->libc->bias;
+      text = landscape->libc->image->BytesAt(own);
+    } else if (mapping.path == "[vdso]" && landscape->trampoline == 0) {
+      kernels.resize(mapping.end - mapping.start);
+      if (!ReadMemory(pid, mapping.start, kernels.data(), kernels.size())) continue;
+      text = kernels;
+    }
     size_t at = text.find(code);
     if (at != std::string_view::npos && at < mapping.end - mapping.start) {
       landscape->trampoline = mapping.start + at;
@@ -300,7 +309,7 @@ absl::StatusOr<Landscape> Survey(pid_t pid, const Arch& arch, ImageCache* images
   Tidy(&landscape.no_start);
 
   FindDlopen(&landscape);
-  FindTrampoline(arch.TrampolineCode(), &landscape);
+  FindTrampoline(pid, arch.TrampolineCode(), &landscape);
   FindErrno(pid, arch, &landscape);
   if (landscape.dlopen == 0 || landscape.trampoline == 0) {
     return absl::FailedPreconditionError(

@@ -74,15 +74,17 @@ Objection AgainstWait(const Landscape& landscape, int64_t call,
       if (arguments[3] == 0) return {};
       return {"waits in a system call that must not be interrupted"};
     case SYS_restart_syscall:  // a sleep, poll or futex with a time limit
+#ifdef SYS_poll  // younger architectures have the second of each pair alone
     case SYS_poll:
-    case SYS_ppoll:
     case SYS_select:
-    case SYS_pselect6:
     case SYS_epoll_wait:
+    case SYS_pause:
+#endif
+    case SYS_ppoll:
+    case SYS_pselect6:
     case SYS_epoll_pwait:
     case SYS_nanosleep:
     case SYS_clock_nanosleep:
-    case SYS_pause:
     case SYS_rt_sigsuspend:
     case SYS_rt_sigtimedwait:
     case SYS_wait4:
@@ -109,7 +111,9 @@ Objection AgainstPlace(const Landscape& landscape, const Arch& arch, uint64_t pc
   if (FindMapping(landscape.maps, pc) == nullptr) return {"runs code that is new"};
   const uint64_t lowest = landscape.dangers.front().start;
   const uint64_t highest = landscape.dangers.back().end;
+  const uint64_t mask = arch.AddressMask();
   for (uint64_t word : stack) {
+    word &= mask;
     if (word < lowest || word > highest) continue;  // nearly all of them
     if (word == landscape.trampoline) return {"is in a signal handler"};
     // A return address is behind a call, and may be behind the function's end.
@@ -121,20 +125,27 @@ Objection AgainstPlace(const Landscape& landscape, const Arch& arch, uint64_t pc
   return {};
 }
 
-std::optional<Stack> GivenStack(const Landscape& landscape, pid_t pid, uint64_t tp) {
+std::optional<Stack> GivenStack(const Landscape& landscape, const Arch& arch, pid_t pid,
+                                uint64_t tp) {
   constexpr uint64_t kLargest = 1ull << 40;
-  constexpr uint64_t kControlBlock = 16 << 10;  // no struct pthread is larger
   const Mapping* mapping = FindMapping(landscape.maps, tp);
   std::array<uint64_t, 320> record = {};
   if (mapping == nullptr || tp % 8 != 0) return std::nullopt;
-  const uint64_t size = std::min(mapping->end - tp, uint64_t{sizeof(record)});
-  if (!ReadMemory(pid, tp, record.data(), size)) return std::nullopt;
-  for (size_t i = 0; i + 2 < size / sizeof(uint64_t); ++i) {
-    const uint64_t base = record[i];
-    const uint64_t bytes = record[i + 1];
-    const uint64_t guard = record[i + 2];
+  const bool below = arch.RecordIsBelow();
+  const uint64_t room = below ? tp - mapping->start : mapping->end - tp;
+  const uint64_t size = std::min(room, uint64_t{sizeof(record)});
+  const uint64_t from = below ? tp - size : tp;
+  if (!ReadMemory(pid, from, record.data(), size)) return std::nullopt;
+  const size_t words = size / sizeof(uint64_t);
+  for (size_t i = 0; i + 2 < words; ++i) {
+    // From the thread pointer on: farther below may be the thread's own data.
+    const size_t at = below ? words - 3 - i : i;
+    const uint64_t base = record[at];
+    const uint64_t bytes = record[at + 1];
+    const uint64_t guard = record[at + 2];
     const bool fits = base < tp && bytes < kLargest && guard < bytes &&
-                      tp - base < bytes && base + bytes - tp <= kControlBlock;
+                      tp - base < bytes &&
+                      base + bytes - tp <= arch.MostAboveThreadPointer();
     // A guard need not be in maps.
     if (fits && FindMapping(landscape.maps, base + guard) != nullptr) {
       return Stack{.low = base + guard, .high = tp};
@@ -160,7 +171,7 @@ Objection AgainstStack(const Landscape& landscape, const Arch& arch, pid_t pid,
   }
   if (tp == 0) return {};
   // The main thread of a child that another thread has forked has that one's stack.
-  std::optional<Stack> given = GivenStack(landscape, pid, tp);
+  std::optional<Stack> given = GivenStack(landscape, arch, pid, tp);
   if (!given && !is_main) return {"has a stack that glibc has not made", true};
   if (!given || sp < given->low || sp >= given->high) {
     return {"runs on a stack that is not its own, as coroutines do"};

@@ -47,7 +47,8 @@ struct Stack {
   uint64_t low = 0;   // above the guard
   uint64_t high = 0;  // the thread pointer
 };
-std::optional<Stack> GivenStack(const Landscape& landscape, pid_t pid, uint64_t tp);
+std::optional<Stack> GivenStack(const Landscape& landscape, const Arch& arch, pid_t pid,
+                                uint64_t tp);
 
 // Whether the stack pointer is in the stack that the thread was given, and room below
 // it. What is below another stack (a coroutine's, a signal handler's) may be anybody's

@@ -143,30 +143,40 @@ absl::Status Tracee::LetGo() {
 }
 
 absl::Status Tracee::GetRegisters(Registers* registers) const {
-  iovec area = {registers->bytes.data(), registers->bytes.size()};
-  if (ptrace(PTRACE_GETREGSET, tid_, NT_PRSTATUS, &area) != 0) {
-    return Problem("reading registers");
+  *registers = {};
+  for (const RegisterPart& part : arch_.Parts()) {
+    iovec area = {registers->bytes.data() + part.offset, part.size};
+    if (ptrace(PTRACE_GETREGSET, tid_, part.set, &area) != 0 && part.needed) {
+      return Problem("reading registers");
+    }
+    registers->size = std::max(registers->size, part.offset + part.size);
   }
-  registers->size = area.iov_len;
   return absl::OkStatus();
 }
 
 absl::Status Tracee::SetRegisters(const Registers& registers) const {
-  iovec area = {const_cast<uint8_t*>(registers.bytes.data()), registers.size};
-  if (ptrace(PTRACE_SETREGSET, tid_, NT_PRSTATUS, &area) != 0) {
-    return Problem("setting registers");
+  for (const RegisterPart& part : arch_.Parts()) {
+    iovec area = {const_cast<uint8_t*>(registers.bytes.data()) + part.offset,
+                  part.size};
+    if (part.restored && ptrace(PTRACE_SETREGSET, tid_, part.set, &area) != 0) {
+      return Problem("setting registers");
+    }
   }
   return absl::OkStatus();
 }
 
 absl::Status Tracee::GetState(ThreadState* state) const {
-  LULL_RETURN_IF_ERROR(GetRegisters(&state->general));
-  state->vector.resize(arch_.MaxVectorSize());
-  iovec area = {state->vector.data(), state->vector.size()};
-  if (ptrace(PTRACE_GETREGSET, tid_, arch_.VectorSet(), &area) != 0) {
-    return Problem("reading vector registers");
+  std::vector<uint8_t>& bytes = state->vector.bytes;
+  for (int set : arch_.VectorSets()) {
+    bytes.resize(arch_.MaxVectorSize());
+    iovec area = {bytes.data(), bytes.size()};
+    if (ptrace(PTRACE_GETREGSET, tid_, set, &area) == 0) {
+      bytes.resize(area.iov_len);
+      state->vector.set = set;
+      break;
+    }
+    if (set == arch_.VectorSets().back()) return Problem("reading vector registers");
   }
-  state->vector.resize(area.iov_len);
   if (ptrace(PTRACE_GETSIGMASK, tid_, sizeof(state->signal_mask),
              &state->signal_mask) != 0) {
     return Problem("reading the signal mask");
@@ -174,9 +184,9 @@ absl::Status Tracee::GetState(ThreadState* state) const {
   return absl::OkStatus();
 }
 
-absl::Status Tracee::SetVector(const std::vector<uint8_t>& vector) const {
-  iovec area = {const_cast<uint8_t*>(vector.data()), vector.size()};
-  if (ptrace(PTRACE_SETREGSET, tid_, arch_.VectorSet(), &area) != 0) {
+absl::Status Tracee::SetVector(const VectorState& vector) const {
+  iovec area = {const_cast<uint8_t*>(vector.bytes.data()), vector.bytes.size()};
+  if (ptrace(PTRACE_SETREGSET, tid_, vector.set, &area) != 0) {
     return Problem("setting vector registers");
   }
   return absl::OkStatus();

@@ -61,7 +61,7 @@ class Tracee {
   absl::Status GetRegisters(Registers* registers) const;
   absl::Status SetRegisters(const Registers& registers) const;
   absl::Status GetState(ThreadState* state) const;
-  absl::Status SetVector(const std::vector<uint8_t>& vector) const;
+  absl::Status SetVector(const VectorState& vector) const;
   absl::Status SetSignalMask(uint64_t mask) const;
   // Whether `pc` is inside of a restartable sequence (rseq), which the kernel would
   // have aborted had it been interrupted by anything but us.

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -154,7 +155,7 @@ std::shared_ptr<ElfModule> ElfModule::Open(UniqueFd file) {
 bool ElfModule::VirtualAddress(uint64_t file_offset, uint64_t* address) const {
   for (const LoadedPart& part : impl_->parts) {
     // The kernel maps whole pages: a part reaches down to its page's start.
-    uint64_t slack = part.offset % 4096;
+    uint64_t slack = part.offset % static_cast<uint64_t>(getpagesize());
     if (file_offset + slack >= part.offset && file_offset < part.offset + part.size) {
       *address = file_offset - part.offset + part.address;
       return true;

@@ -170,13 +170,14 @@ void PutToSleep(uint64_t now_ns, abi::ControlBlock* control) {
 }
 
 bool PrepareControl(const GpuPlan& plan, bool armed, uint64_t now_ns, int memfd) {
-  void* page = mmap(nullptr, abi::kPage, PROT_READ | PROT_WRITE, MAP_SHARED, memfd,
-                    abi::kControlOffset);
-  if (page == MAP_FAILED) return false;
-  auto* control = static_cast<abi::ControlBlock*>(page);
+  // From the start: the block itself need not begin at a page of this machine.
+  constexpr size_t kSize = abi::kControlOffset + sizeof(abi::ControlBlock);
+  void* base = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+  if (base == MAP_FAILED) return false;
+  abi::ControlBlock* control = &abi::SegmentView(base).control();
   WriteGpuPlan(plan, control);
   if (!armed) PutToSleep(now_ns, control);
-  munmap(page, abi::kPage);
+  munmap(base, kSize);
   return true;
 }
 

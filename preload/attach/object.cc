@@ -1,6 +1,7 @@
 #include "preload/attach/object.h"
 
 #include <elf.h>
+#include <sys/auxv.h>
 
 #include <initializer_list>
 
@@ -9,8 +10,6 @@
 
 namespace lull {
 namespace {
-
-constexpr uintptr_t kPageSize = 4096;  // of what mprotect is asked for; x86-64
 
 // The C library calls itself past any hook, with LD_PRELOAD too; and our own slots are
 // how we reach the originals.
@@ -42,8 +41,10 @@ bool describe(const dl_phdr_info& info, Object* object) {
       if (begin < object->begin) object->begin = begin;
       if (begin + segment.p_memsz > object->end) object->end = begin + segment.p_memsz;
     } else if (segment.p_type == PT_GNU_RELRO) {
-      object->relro_begin = begin & ~(kPageSize - 1);
-      object->relro_end = (begin + segment.p_memsz) & ~(kPageSize - 1);
+      // Whole pages, as the loader protects them; those of aarch64 may have 64 KiB.
+      const uintptr_t page = getauxval(AT_PAGESZ);
+      object->relro_begin = begin & ~(page - 1);
+      object->relro_end = (begin + segment.p_memsz) & ~(page - 1);
     } else if (segment.p_type == PT_DYNAMIC) {
       dynamic = reinterpret_cast<const ElfW(Dyn)*>(begin);
     }

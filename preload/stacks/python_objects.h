@@ -10,10 +10,16 @@
 
 namespace lull {
 
-// No object lies below the first 64 KiB or above the 47 bits of user space, and
+// No object lies below the first 64 KiB or above the bits of user space, and
 // all are aligned. A pointer that fails this is not followed.
 inline bool plausible(uintptr_t address) {
-  return address >= 0x10000 && address < (uintptr_t{1} << 47) && address % 8 == 0;
+#if defined(__aarch64__)  // the stack lies above 2^47
+  constexpr int kAddressBits = 48;
+#else
+  constexpr int kAddressBits = 47;
+#endif
+  return address >= 0x10000 && address < (uintptr_t{1} << kAddressBits) &&
+         address % 8 == 0;
 }
 
 template <typename T>

@@ -1,12 +1,14 @@
 // The architecture's part that needs no process.
 #include "daemon/inject/arch.h"
 
+#include <elf.h>
+#include <errno.h>
 #include <gtest/gtest.h>
 #include <string.h>
-
-#ifdef __x86_64__
 #include <sys/user.h>
-#endif
+
+#include <initializer_list>
+#include <string>
 
 namespace lull::inject {
 namespace {
@@ -100,7 +102,7 @@ TEST(Arch, ACallIsEnteredWithAnAlignedStackAndReturnsIntoTheFrame) {
   regs.rip = 0x401000;
   regs.rbx = 77;
   state.general = Make(regs);
-  state.vector.assign(16 << 10, 0);
+  state.vector = {NT_X86_XSTATE, std::vector<uint8_t>(16 << 10)};
   for (uint64_t top = 0x7ffe0000; top < 0x7ffe0080; top += 16) {
     Frame frame = TheArch().MakeFrame(state, 0x123456, top);
     EXPECT_EQ(frame.address % 16, 8u);
@@ -109,7 +111,7 @@ TEST(Arch, ACallIsEnteredWithAnAlignedStackAndReturnsIntoTheFrame) {
     memcpy(&returns_to, frame.bytes.data(), sizeof(returns_to));
     EXPECT_EQ(returns_to, 0x123456u);
     user_regs_struct called =
-        Take(TheArch().Calling(state.general, 0x500000, {1, 2, 3}, frame.address));
+        Take(TheArch().Calling(state.general, 0x500000, {1, 2, 3}, frame));
     EXPECT_EQ(called.rsp, frame.address);
     EXPECT_EQ(called.rip, 0x500000u);
     EXPECT_EQ(called.rdx, 3u);
@@ -117,10 +119,141 @@ TEST(Arch, ACallIsEnteredWithAnAlignedStackAndReturnsIntoTheFrame) {
   }
 }
 
-#else
+#elif defined(__aarch64__)
 
-TEST(Arch, SaysThatItIsNotWritten) {
-  EXPECT_EQ(ThisArch().status().code(), absl::StatusCode::kUnimplemented);
+// As Parts() has them: general registers, thread pointer, number of the call.
+struct Stopped {
+  user_regs_struct regs = {};
+  uint64_t thread_pointer = 0;
+  int32_t call = -1;
+};
+
+const Arch& TheArch() { return **ThisArch(); }
+
+Registers Make(const Stopped& stopped) {
+  Registers registers;
+  memcpy(registers.bytes.data(), &stopped, sizeof(stopped));
+  registers.size = sizeof(registers.bytes);
+  return registers;
+}
+
+Stopped Take(const Registers& registers) {
+  Stopped stopped;
+  memcpy(&stopped, registers.bytes.data(), sizeof(stopped));
+  return stopped;
+}
+
+std::string Code(std::initializer_list<uint32_t> instructions) {
+  std::string code;
+  for (uint32_t one : instructions) code.append(reinterpret_cast<char*>(&one), 4);
+  return code;
+}
+
+constexpr uint32_t kNop = 0xd503201f;
+constexpr uint32_t kSvc = 0xd4000001;
+
+// A thread that was in `call` with the arguments 5, 6, 7, 8, 9, 10 when it was stopped.
+Stopped In(int64_t call, bool restarts) {
+  Stopped stopped;
+  for (int i = 0; i < 6; ++i) stopped.regs.regs[i] = 5 + i;
+  stopped.regs.regs[8] = call;
+  stopped.regs.sp = 0x7000;
+  stopped.regs.pc = restarts ? 0x1000 : 0x1004;
+  if (!restarts) stopped.regs.regs[0] = -EINTR;
+  return stopped;
+}
+
+Registers Recalled(const Stopped& stopped, int64_t call, uint64_t sp,
+                   bool once = true) {
+  Registers registers = Make(stopped);
+  const bool restarts = stopped.regs.pc == 0x1000;
+  Slept slept = {call, {5, 6, 7, 8, 9, 10}, sp, 0x1004, once};
+  TheArch().Recall(&registers, restarts ? Code({kNop, kSvc}) : Code({kSvc, kNop}),
+                   slept);
+  return registers;
+}
+
+TEST(Arch, KnowsCallsAndNothingElse) {
+  EXPECT_TRUE(TheArch().EndsWithCall(Code({kNop, 0x97fffff0})));  // bl
+  EXPECT_TRUE(TheArch().EndsWithCall(Code({0xd63f0040})));        // blr x2
+  EXPECT_TRUE(TheArch().EndsWithCall(Code({0xd73f0822})));        // blraa x1, x2
+  EXPECT_TRUE(TheArch().EndsWithCall(Code({0xd63f083f})));        // blraaz x1
+  EXPECT_FALSE(TheArch().EndsWithCall(Code({0x17fffff0})));       // b
+  EXPECT_FALSE(TheArch().EndsWithCall(Code({0xd61f0040})));       // br x2
+  EXPECT_FALSE(TheArch().EndsWithCall(Code({0xd65f03c0})));       // ret
+  EXPECT_FALSE(TheArch().EndsWithCall(""));
+}
+
+TEST(Arch, ReadsWhereErrnoIs) {
+  // adrp x0, +0x178000; ldr x0, [x0, #3520]; mrs x1, tpidr_el0; add x0, x1, x0; ret
+  std::string code = Code({0x90000bc0, 0xf946e000, 0xd53bd041, 0x8b000020, 0xd65f03c0});
+  EXPECT_EQ(TheArch().ErrnoOffsetSlot(code, 0x27be0), 0x19fdc0u);
+  EXPECT_EQ(TheArch().ErrnoOffsetSlot(Code({0xd503245f}) + code, 0x27bdc), 0x19fdc0u)
+      << "behind a bti";
+  EXPECT_EQ(TheArch().ErrnoOffsetSlot("", 0x1000), 0u);
+}
+
+TEST(Arch, AWaitThatTheKernelRestartsIsLeftAsItIs) {
+  Registers ppoll = Recalled(In(73, true), 73, 0x7000);
+  Place place = TheArch().Where(ppoll);
+  EXPECT_TRUE(place.interrupted);
+  EXPECT_EQ(place.call, 73);
+  EXPECT_EQ(place.arguments[0], 5u);
+  Stopped back = Take(TheArch().GivenBack(ppoll, false));
+  EXPECT_EQ(back.regs.pc, 0x1000u);
+  EXPECT_EQ(back.regs.regs[8], 73u);
+  EXPECT_EQ(Take(TheArch().GivenBack(ppoll, true)).regs.regs[8], 73u);
+}
+
+TEST(Arch, AWaitThatEndedWithEintrIsBegunAgainWithItsFirstArgument) {
+  Registers epoll = Recalled(In(22, false), 22, 0x7000);
+  EXPECT_TRUE(TheArch().Where(epoll).interrupted);
+  EXPECT_EQ(TheArch().Where(epoll).arguments[0], 5u);
+  Stopped back = Take(TheArch().GivenBack(epoll, false));
+  EXPECT_EQ(back.regs.pc, 0x1000u);
+  EXPECT_EQ(back.regs.regs[0], 5u);
+}
+
+TEST(Arch, WithoutProofAnEintrStaysAndACallIsNotTakenForAWait) {
+  EXPECT_FALSE(TheArch().Where(Recalled(In(22, false), 22, 0x7010)).interrupted);
+  EXPECT_FALSE(TheArch().Where(Recalled(In(22, false), 73, 0x7000)).interrupted);
+  EXPECT_FALSE(TheArch().Where(Recalled(In(22, false), 22, 0x7000, false)).interrupted)
+      << "it slept twice";
+  EXPECT_FALSE(TheArch().Where(Recalled(In(57, false), 57, 0x7000)).interrupted)
+      << "close: begun again it would close another's file";
+  EXPECT_FALSE(TheArch().Where(Make(In(73, true))).interrupted) << "not known to sleep";
+}
+
+TEST(Arch, ASleepGoesOnForWhatIsLeftAndSaysItWasCutShortWithoutTheKernelsMemory) {
+  Registers sleep = Recalled(In(101, true), 101, 0x7000);  // nanosleep
+  EXPECT_EQ(Take(TheArch().GivenBack(sleep, false)).regs.regs[8], 128u);
+  Stopped cut = Take(TheArch().GivenBack(sleep, true));
+  EXPECT_EQ(static_cast<int64_t>(cut.regs.regs[0]), -EINTR);
+  EXPECT_EQ(cut.regs.pc, 0x1004u);
+}
+
+TEST(Arch, ACallIsEnteredWithAnAlignedStackAndReturnsIntoTheFrame) {
+  Stopped stopped;
+  stopped.regs.sp = 0x7fff0000;
+  stopped.regs.pc = 0x401000;
+  stopped.regs.regs[19] = 77;
+  stopped.regs.pstate = 0x60000c00;  // a comparison's result, a branch for BTI to judge
+  ThreadState state;
+  state.general = Make(stopped);
+  state.vector = {NT_PRFPREG, std::vector<uint8_t>(528)};
+  for (uint64_t top = 0x7ffe0000; top < 0x7ffe0080; top += 16) {
+    Frame frame = TheArch().MakeFrame(state, 0x123456, top);
+    EXPECT_EQ(frame.address % 16, 0u);
+    EXPECT_EQ(frame.address + frame.bytes.size(), top);
+    Stopped called = Take(TheArch().Calling(state.general, 0x500000, {1, 2, 3}, frame));
+    EXPECT_EQ(called.regs.sp, frame.address);
+    EXPECT_EQ(called.regs.pc, 0x500000u);
+    EXPECT_EQ(called.regs.regs[0], 1u);
+    EXPECT_EQ(called.regs.regs[2], 3u);
+    EXPECT_EQ(called.regs.regs[30], 0x123456u);
+    EXPECT_EQ(called.regs.pstate, 0u);
+    EXPECT_EQ(called.call, -1);
+  }
 }
 
 #endif

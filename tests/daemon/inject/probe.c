@@ -26,6 +26,11 @@ static void __attribute__((noinline)) SpoilVectorRegisters(void) {
   }
   __asm__ volatile("fninit\n fldpi\n fldl2e\n fstp %%st(0)\n fstp %%st(0)" ::
                        : "memory");
+#elif defined(__aarch64__)
+  __asm__ volatile(
+      "movi v0.16b, #0xff\n movi v7.16b, #0xff\n movi v15.16b, #0xff\n"
+      "movi v31.16b, #0xff" ::
+          : "v0", "v7", "v15", "v31");
 #endif
 }
 

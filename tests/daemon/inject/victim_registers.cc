@@ -130,3 +130,103 @@ void ComputeWithAllRegisters(int) {
   }
 }
 #endif
+
+#ifdef __aarch64__
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+
+namespace {
+constexpr int kGeneral = 30;  // x0 to x28; one for the sake of pairs
+constexpr size_t kWidest = 256;
+}  // namespace
+extern "C" {
+// Referred to by the assembly below, relative to the instruction.
+__attribute__((visibility("hidden"))) uint64_t victim_in[kGeneral];
+__attribute__((visibility("hidden"))) uint64_t victim_out[kGeneral];
+alignas(64)
+    __attribute__((visibility("hidden"))) uint8_t victim_vectors_in[32 * kWidest];
+alignas(64)
+    __attribute__((visibility("hidden"))) uint8_t victim_vectors_out[32 * kWidest];
+alignas(64) __attribute__((visibility("hidden"))) uint8_t victim_masks_in[2 * kWidest];
+alignas(64) __attribute__((visibility("hidden"))) uint8_t victim_masks_out[2 * kWidest];
+__attribute__((visibility("hidden"))) uint64_t victim_control_in = 3 << 22;  // to zero
+__attribute__((visibility("hidden"))) uint64_t victim_control_out;
+__attribute__((visibility("hidden"))) void victim_round();
+__attribute__((visibility("hidden"))) void victim_round_wide();
+__attribute__((visibility("hidden"))) uint64_t victim_width();
+}
+
+#define EACH_PAIR(m)                                                              \
+  m(0, 1) m(2, 3) m(4, 5) m(6, 7) m(8, 9) m(10, 11) m(12, 13) m(14, 15) m(16, 17) \
+      m(18, 19) m(20, 21) m(22, 23) m(24, 25) m(26, 27)
+#define MORE_PAIRS(m) m(28, 29) m(30, 31)
+#define EACH16(m) \
+  m(0) m(1) m(2) m(3) m(4) m(5) m(6) m(7) m(8) m(9) m(10) m(11) m(12) m(13) m(14) m(15)
+#define EACH32(m)                                                                     \
+  EACH16(m)                                                                           \
+  m(16) m(17) m(18) m(19) m(20) m(21) m(22) m(23) m(24) m(25) m(26) m(27) m(28) m(29) \
+      m(30) m(31)
+#define AT(name) "adrp x30, " #name "\n add x30, x30, :lo12:" #name "\n"
+#define SAVE                                               \
+  "stp x29, x30, [sp, #-176]!\n stp x19, x20, [sp, #16]\n" \
+  "stp x21, x22, [sp, #32]\n stp x23, x24, [sp, #48]\n"    \
+  "stp x25, x26, [sp, #64]\n stp x27, x28, [sp, #80]\n"    \
+  "stp d8, d9, [sp, #96]\n stp d10, d11, [sp, #112]\n"     \
+  "stp d12, d13, [sp, #128]\n stp d14, d15, [sp, #144]\n"  \
+  "mrs x0, fpcr\n str x0, [sp, #160]\n" AT(                \
+      victim_control_in) "ldr x0, [x30]\n msr fpcr, x0\n"
+#define RESTORE \
+  "mrs x0, fpcr\n" AT(victim_control_out) "str x0, [x30]\n"                     \
+  "ldr x0, [sp, #160]\n msr fpcr, x0\n"                                         \
+  "ldp d14, d15, [sp, #144]\n ldp d12, d13, [sp, #128]\n"                       \
+  "ldp d10, d11, [sp, #112]\n ldp d8, d9, [sp, #96]\n"                          \
+  "ldp x27, x28, [sp, #80]\n ldp x25, x26, [sp, #64]\n"                         \
+  "ldp x23, x24, [sp, #48]\n ldp x21, x22, [sp, #32]\n"                         \
+  "ldp x19, x20, [sp, #16]\n ldp x29, x30, [sp], #176\n ret\n"
+#define LOAD(a, b) "ldp x" #a ", x" #b ", [x30, #8*" #a "]\n"
+#define STORE(a, b) "stp x" #a ", x" #b ", [x30, #8*" #a "]\n"
+#define GENERAL_IN AT(victim_in) EACH_PAIR(LOAD) "ldr x28, [x30, #8*28]\n"
+#define GENERAL_OUT AT(victim_out) EACH_PAIR(STORE) "str x28, [x30, #8*28]\n"
+#define SPIN \
+  "movz x29, #37856\n movk x29, #4, lsl #16\n 1: subs x29, x29, #1\n b.ne 1b\n"
+#define QUAD(a, b) "ldp q" #a ", q" #b ", [x30, #16*" #a "]\n"
+#define QUAD_OUT(a, b) "stp q" #a ", q" #b ", [x30, #16*" #a "]\n"
+#define WIDE(n) "ldr z" #n ", [x30, #" #n ", mul vl]\n"
+#define WIDE_OUT(n) "str z" #n ", [x30, #" #n ", mul vl]\n"
+#define MASK(n) "ldr p" #n ", [x30, #" #n ", mul vl]\n"
+#define MASK_OUT(n) "str p" #n ", [x30, #" #n ", mul vl]\n"
+
+asm(".text\n victim_round:\n" SAVE AT(victim_vectors_in) EACH_PAIR(QUAD)
+        MORE_PAIRS(QUAD) GENERAL_IN SPIN GENERAL_OUT AT(victim_vectors_out)
+            EACH_PAIR(QUAD_OUT) MORE_PAIRS(QUAD_OUT) RESTORE);
+asm(".arch_extension sve\n victim_round_wide:\n" SAVE AT(victim_vectors_in) EACH32(WIDE)
+        AT(victim_masks_in) EACH16(MASK)
+            GENERAL_IN SPIN GENERAL_OUT AT(victim_vectors_out) EACH32(WIDE_OUT)
+                AT(victim_masks_out) EACH16(MASK_OUT) RESTORE
+    "victim_width:\n rdvl x0, #1\n ret\n");
+
+void ComputeWithAllRegisters(int) {
+  const bool wide = (getauxval(AT_HWCAP) & HWCAP_SVE) != 0;
+  const size_t width = wide ? victim_width() : 16;
+  for (int i = 0; i < kGeneral; ++i) victim_in[i] = 0x0101010101010101ull * (i + 1);
+  for (size_t i = 0; i < sizeof(victim_vectors_in); ++i) {
+    victim_vectors_in[i] = static_cast<uint8_t>(i * 31 + i / 64 + 1);
+  }
+  for (size_t i = 0; i < sizeof(victim_masks_in); ++i) {
+    victim_masks_in[i] = static_cast<uint8_t>(i * 13 + 5);
+  }
+  while (!Stopped()) {
+    long begin = NowNs();
+    memset(victim_vectors_out, 0, sizeof(victim_vectors_out));
+    memset(victim_masks_out, 0, sizeof(victim_masks_out));
+    wide ? victim_round_wide() : victim_round();
+    Took(NowNs() - begin);
+    long wrong = 0;
+    if (memcmp(victim_in, victim_out, 29 * sizeof(uint64_t)) != 0) wrong |= 1;
+    if (memcmp(victim_vectors_in, victim_vectors_out, 32 * width) != 0) wrong |= 2;
+    if (victim_control_in != victim_control_out) wrong |= 8;
+    if (wide && memcmp(victim_masks_in, victim_masks_out, 2 * width) != 0) wrong |= 32;
+    Count(wrong == 0, wrong);
+  }
+}
+#endif

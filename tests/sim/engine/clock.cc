@@ -18,6 +18,15 @@ constexpr long kTimerSlackNs = 1;
 
 // Inline so that no interposed function, syscall(2)'s wrapper included, runs.
 long raw_syscall(long number, long a, long b, long c, long d) {
+#if defined(__aarch64__)
+  register long x8 asm("x8") = number;
+  register long x0 asm("x0") = a;
+  register long x1 asm("x1") = b;
+  register long x2 asm("x2") = c;
+  register long x3 asm("x3") = d;
+  asm volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory");
+  return x0;
+#else
   long result;
   register long r10 asm("r10") = d;
   asm volatile("syscall"
@@ -25,12 +34,19 @@ long raw_syscall(long number, long a, long b, long c, long d) {
                : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10)
                : "rcx", "r11", "memory");
   return result;
+#endif
 }
 
 }  // namespace
 
 void spin_until(int64_t deadline_ns) {
-  while (now_ns() < deadline_ns) __builtin_ia32_pause();
+  while (now_ns() < deadline_ns) {
+#if defined(__aarch64__)
+    asm volatile("isb");  // as long as x86's pause
+#else
+    __builtin_ia32_pause();
+#endif
+  }
 }
 
 void sleep_until(int64_t deadline_ns) {
