@@ -7,6 +7,7 @@
 
 #include "cli/client/install.h"
 #include "cli/commands/command_line.h"
+#include "cli/commands/configuration.h"
 #include "cli/commands/terminal.h"
 #include "cli/commands/verbs.h"
 #include "cli/commands/wrong_command_line.h"
@@ -54,6 +55,11 @@ int main(int argc, char** argv) {
   lull::AddMan(app, &exit_code);
   lull::SetTerminalColumns(lull::TerminalColumns(STDOUT_FILENO));
   if (lull::ComplainsOfVerb(app, argc, argv)) return lull::kExitUsage;
+  absl::Status configured = lull::ApplyConfiguration(app, line.own);
+  if (!configured.ok()) {
+    lull::PrintError(argv[1], configured.message());
+    return lull::kExitUsage;
+  }
   try {
     app.parse(line.own);
   } catch (const CLI::ParseError& error) {
