@@ -48,7 +48,7 @@ class OneAttempt {
   Objection Judge(const Registers& registers, bool* waits);
   absl::Status CallNow(const Registers& registers);
   std::string TimesAsleep() const;  // as /proc writes it
-  Slept AsSlept(const Sleeping& asleep, const std::string& times_before) const;
+  std::optional<Slept> WhatItSleptIn() const;
   absl::StatusOr<uint64_t> FunctionInTarget() const;
   void End(Attempt::End end) { attempt_.end = end; }
   void EndWith(Objection objection);
@@ -61,7 +61,8 @@ class OneAttempt {
   const std::span<uint64_t> stack_;
   Tracee thread_;
   absl::Time asleep_since_ = absl::InfiniteFuture();
-  std::optional<Slept> slept_;
+  std::optional<Sleeping> asleep_;
+  std::string times_asleep_;
   Attempt attempt_;
 };
 
@@ -74,12 +75,13 @@ std::string OneAttempt::TimesAsleep() const {
   return StatusField(request_.pid, thread_.tid(), "voluntary_ctxt_switches");
 }
 
-Slept OneAttempt::AsSlept(const Sleeping& asleep,
-                          const std::string& times_before) const {
-  Slept slept = {asleep.call, asleep.arguments, asleep.sp, asleep.pc};
+// Behind a ptrace request: before the first the thread need not have gone to sleep yet.
+std::optional<Slept> OneAttempt::WhatItSleptIn() const {
+  if (!asleep_) return std::nullopt;
+  Slept slept = {asleep_->call, asleep_->arguments, asleep_->sp, asleep_->pc};
   int64_t before = 0;
   int64_t now = 0;
-  slept.until_stopped = absl::SimpleAtoi(times_before, &before) &&
+  slept.until_stopped = absl::SimpleAtoi(times_asleep_, &before) &&
                         absl::SimpleAtoi(TimesAsleep(), &now) &&
                         now == before + 1;  // the stop itself
   return slept;
@@ -115,15 +117,14 @@ void OneAttempt::Seize() {
   }
   if (!seized.ok()) return EndWith(seized);
   asleep_since_ = AsleepSince(arch_, request_.pid, thread_.tid());
-  const std::string sleeps = TimesAsleep();
-  const std::optional<Sleeping> asleep = SleepingIn(request_.pid, thread_.tid());
+  times_asleep_ = TimesAsleep();
+  asleep_ = SleepingIn(request_.pid, thread_.tid());
   const absl::Time deadline = SteadyNow() + kLongestStop;
   if (!thread_.Interrupt().ok()) return End(Attempt::kGone);
   for (;;) {
     switch (thread_.Wait(deadline)) {
       case Stop::kAsked: {
         absl::Time begin = thread_.last_seen_running();
-        if (asleep) slept_ = AsSlept(*asleep, sleeps);
         Look();
         attempt_.stopped = SteadyNow() - begin;
         attempt_.outcome.stopped = attempt_.stopped;
@@ -175,7 +176,7 @@ void OneAttempt::Look() {
   std::array<char, 8> code = {};
   const uint64_t pc = arch_.Where(registers).pc;
   const bool readable = ReadMemory(request_.pid, pc - 4, code.data(), code.size());
-  arch_.Recall(&registers, {code.data(), readable ? code.size() : 0}, slept_);
+  arch_.Recall(&registers, {code.data(), readable ? code.size() : 0}, WhatItSleptIn());
   Objection objection = Judge(registers, &attempt_.outcome.thread_was_blocked);
   if (!objection) {
     absl::Status called = CallNow(registers);

@@ -114,8 +114,8 @@ Objection AgainstPlace(const Landscape& landscape, const Arch& arch, uint64_t pc
   const uint64_t mask = arch.AddressMask();
   for (uint64_t word : stack) {
     word &= mask;
-    if (word < lowest || word > highest) continue;  // nearly all of them
     if (word == landscape.trampoline) return {"is in a signal handler"};
+    if (word < lowest || word > highest) continue;  // nearly all of them
     // A return address is behind a call, and may be behind the function's end.
     const Danger* danger = Find(landscape.dangers, word - 1);
     if (danger != nullptr && arch.EndsWithCall(CodeBefore(*danger->object, word))) {

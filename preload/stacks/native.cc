@@ -186,6 +186,10 @@ abi::Ref unthinned_native_stack(char* segment, int skip) {
   }
   uint64_t words[abi::kMaxNativeFrames];
   memcpy(words, addresses + first, count * sizeof(uint64_t));
+#if defined(__aarch64__)
+  // libunwind 1.6 hands out the return addresses of callers less one.
+  for (uint32_t i = 0; i < count; ++i) words[i] = (words[i] + 3) & ~uint64_t{3};
+#endif
   return intern_stack(segment, abi::EntryKind::kNativeStack, words, count, flags);
 }
 
