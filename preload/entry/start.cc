@@ -1,7 +1,6 @@
 #include "preload/entry/start.h"
 
 #include <link.h>
-#include <pthread.h>
 #include <string.h>
 
 #include <initializer_list>
@@ -23,6 +22,13 @@
 #include "preload/support/clock.h"
 #include "preload/support/raw_syscall.h"
 #include "preload/support/text.h"
+
+// What pthread_atfork() is in glibc, linked into each library. Weak: another libc has none.
+extern "C" {
+extern void* __dso_handle;
+__attribute__((weak)) int __register_atfork(void (*prepare)(), void (*parent)(),
+                                            void (*child)(), void* dso);
+}
 
 namespace lull {
 namespace {
@@ -233,7 +239,7 @@ void initialize() {
   }
   // Where the kernel does not wipe the page. A child that nobody told (a raw clone
   // on such a kernel) is the one case left out.
-  pthread_atfork(nullptr, nullptr, wipe_state_of_parent);
+  __register_atfork(nullptr, nullptr, wipe_state_of_parent, &__dso_handle);
   g_has_python.store(python_find(), std::memory_order_relaxed);
   if (has_python() || has_gpu_library()) stacks_load();
   g_state->mode.store(Mode::kCandidate, std::memory_order_release);

@@ -10,8 +10,10 @@ extern "C" __attribute__((visibility("default"))) int lull_dlclose_hook(
     void* handle) __asm__("dlclose");
 
 int lull_dlclose_hook(void* handle) {
-  pin_now();
-  stacks_load_if_wanted();
+  if (libdl::is_glibc()) {
+    pin_now();
+    stacks_load_if_wanted();
+  }
   return libdl::close(handle);
 }
 

@@ -85,6 +85,7 @@ Route route_cuda(void* handle, const char* name, const void* caller,
 extern "C" __attribute__((visibility("hidden"), used)) Route lull_dlsym_route(
     void* handle, const char* name, const void* caller) {
   libdl::Dlsym real = libdl::real_dlsym();
+  if (!libdl::is_glibc()) return {nullptr, real};
   slots_follow();  // who asks for a symbol has often just loaded something
   if (real == nullptr || name == nullptr) return {nullptr, real};
   stacks_load_if_wanted();

@@ -1,6 +1,5 @@
 #include "preload/support/libdl.h"
 
-#include <gnu/libc-version.h>
 #include <string.h>
 
 #include <atomic>
@@ -8,6 +7,7 @@
 #include "preload/support/decimal.h"
 #include "preload/support/loaded_object.h"
 #include "preload/support/own_code.h"
+#include "preload/support/symbols.h"
 
 // Weak: without libdl they are null, and LD_BIND_NOW does not end the process.
 extern "C" {
@@ -26,6 +26,7 @@ namespace {
 
 // glibc 2.34 moved libdl into libc.
 bool libc_has_libdl() {
+  if (!is_glibc()) return false;
   const char* version = gnu_get_libc_version();
   int major = take_decimal(&version);
   if (*version == '.') ++version;
@@ -55,7 +56,16 @@ bool libc_precedes_us() {
   return at != nullptr;
 }
 
+template <typename Function>
+Function next_of(const char* name) {
+  NextSymbol symbol = {name, nullptr};
+  find_next_symbols(&symbol, 1);
+  return reinterpret_cast<Function>(symbol.address);
+}
+
 }  // namespace
+
+bool is_glibc() { return gnu_get_libc_version != nullptr; }
 
 bool available() {
   static std::atomic<bool> known{false};
@@ -79,6 +89,7 @@ Dlsym real_dlsym() {
   static std::atomic<Dlsym> known{nullptr};
   Dlsym found = known.load(std::memory_order_relaxed);
   if (__builtin_expect(found != nullptr, 1)) return found;
+  if (!is_glibc()) return next_of<Dlsym>("dlsym");
   if (!available()) return nullptr;
   void* handle = loaded_late() ? RTLD_DEFAULT : RTLD_NEXT;
   found = reinterpret_cast<Dlsym>(lull_dlvsym(handle, "dlsym", LULL_LIBDL_VERSION));
@@ -91,6 +102,7 @@ Dlclose real_dlclose() {
   static std::atomic<Dlclose> known{nullptr};
   Dlclose found = known.load(std::memory_order_relaxed);
   if (__builtin_expect(found != nullptr, 1)) return found;
+  if (!is_glibc()) return next_of<Dlclose>("dlclose");
   if (!available()) return nullptr;
   void* handle = loaded_late() ? RTLD_DEFAULT : RTLD_NEXT;
   found = reinterpret_cast<Dlclose>(lull_dlvsym(handle, "dlclose", LULL_LIBDL_VERSION));

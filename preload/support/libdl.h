@@ -9,6 +9,10 @@
 #include <dlfcn.h>
 #include <link.h>
 
+// glibc's own mark. Weak, as all must be that another libc does not have: its loader binds
+// everything at once, and ends a process that lacks something.
+extern "C" __attribute__((weak)) const char* gnu_get_libc_version();
+
 namespace lull::libdl {
 
 #if defined(__x86_64__)
@@ -20,6 +24,11 @@ namespace lull::libdl {
 #else
 #error "lull knows x86-64 and aarch64"
 #endif
+
+// False in a process of another libc (musl), whose loader takes this library for one of its
+// own: nothing is recorded there, and the hooks hand on what they are asked. Of the
+// functions below real_dlsym() and real_dlclose() alone are there.
+bool is_glibc();
 
 // True when the functions below can be called. Decided anew until it is true.
 bool available();

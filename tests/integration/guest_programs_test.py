@@ -94,6 +94,18 @@ class NativePrograms(unittest.TestCase):
                     self.skipTest("the sanitizer does not work here")
                 self.unnoticed(command, status=0)
 
+    @unittest.skipUnless(shutil.which("musl-gcc"), "needs musl-gcc (package musl-tools)")
+    def test_a_program_of_another_libc_works(self):
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "guests", "other_libc.c")
+        with tempfile.TemporaryDirectory() as folder:
+            program, library = (os.path.join(folder, name) for name in ("program", "library.so"))
+            subprocess.run(["musl-gcc", "-O1", source, "-o", program], check=True)
+            subprocess.run(["musl-gcc", "-O1", "-shared", "-fPIC", "-DLIBRARY", source, "-o",
+                            library], check=True)
+            done = self.unnoticed([program, library], status=9)
+            self.assertEqual(done.stdout,
+                             "child 5\nlibrary 42\nnext found\nnone missing\n")
+
     def test_forks_from_many_threads_work(self):
         self.unnoticed([compiled("fork_from_threads")], status=0)
 
