@@ -5,18 +5,20 @@
 #include <cstring>
 #include <string>
 
-#include "cli/client/install.h"
 #include "cli/commands/command_line.h"
 #include "cli/commands/configuration.h"
 #include "cli/commands/terminal.h"
 #include "cli/commands/verbs.h"
 #include "cli/commands/wrong_command_line.h"
 #include "cli/render/lines.h"
+#include "daemon/base/own_libc.h"
+#include "daemon/base/version.h"
 #include "daemon/relay/keeper.h"
 #include "daemon/relay/symbol_reader_main.h"
 #include "daemon/relay/worker_main.h"
 
 int main(int argc, char** argv) {
+  lull::KeepToOwnLibc();
   // The worker's descriptors are where the keeper put them; nothing may come first.
   if (argc == 2 && strcmp(argv[1], lull::relay::kWorkerVerb) == 0) {
     return lull::relay::RelayWorkerMain();
@@ -26,7 +28,7 @@ int main(int argc, char** argv) {
   }
   CLI::App app("Finds out why the GPU sits idle in an unmodified training job.",
                "lull");
-  app.set_version_flag("--version", std::string("lull ") + lull::kVersion);
+  app.set_version_flag("--version", lull::VersionText("lull"));
   app.require_subcommand(1);
   app.footer(
       "Example:\n  lull run -- python train.py\n  lull syncs --by stack\n\n"

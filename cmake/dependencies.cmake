@@ -46,3 +46,18 @@ lull_static_library(elfutils elfutils/libdwfl.h dw elf z lzma bz2 zstd)
 
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
+
+# An executable that asks nothing of the image in which it runs: it brings its libc along.
+# daemon/base/own_libc.h keeps that from loading parts of the image's.
+include(CheckLinkerFlag)
+check_linker_flag(CXX -Wl,--no-warnings LULL_LINKER_CAN_BE_SILENT)
+function(lull_runs_anywhere target)
+  if(LULL_SANITIZE)  # whose runtimes need the shared libc
+    return()
+  endif()
+  target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/daemon/base/no_dlopen.cc)
+  target_link_options(${target} PRIVATE -static-pie)
+  if(LULL_LINKER_CAN_BE_SILENT)  # of getaddrinfo() and the like; see own_libc.h
+    target_link_options(${target} PRIVATE -Wl,--no-warnings)
+  endif()
+endfunction()

@@ -1,5 +1,3 @@
-#include <dlfcn.h>
-
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -14,6 +12,7 @@
 #include "cli/doctor/check.h"
 #include "cli/doctor/command.h"
 #include "cli/doctor/cupti.h"
+#include "cli/doctor/loader.h"
 #include "cli/render/gpu_words.h"
 #include "daemon/relay/gpu_plan.h"
 
@@ -44,8 +43,7 @@ bool NvidiaGpuOnBus() {
 }
 
 Check CudaDriver(bool on_bus) {
-  // Stays loaded, as the copies of CUPTI do.
-  if (dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) != nullptr) {
+  if (LoaderFinds("libcuda.so.1")) {
     return {"CUDA driver", Check::Status::kOk, "libcuda.so.1 found", ""};
   }
   if (!on_bus) {
@@ -78,7 +76,7 @@ Check CuptiOf(const CuptiCopy& copy) {
   Check check{"CUPTI", Check::Status::kOk,
               absl::StrCat(copy.path, version.empty() ? "" : ": CUDA ", version), ""};
   if (copy.version == 0 && copy.error.empty()) {
-    absl::StrAppend(&check.detail, ", not tried without a CUDA driver");
+    absl::StrAppend(&check.detail, ", not tried without a CUDA driver and a Python");
   } else if (copy.version == 0) {
     check.status = Check::Status::kWarning;
     absl::StrAppend(&check.detail, " cannot be loaded: ", copy.error);

@@ -1,4 +1,3 @@
-#include <dlfcn.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +5,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <thread>
 
 #include "absl/strings/match.h"
@@ -18,6 +18,7 @@
 #include "cli/client/private_collector.h"
 #include "cli/doctor/check.h"
 #include "cli/doctor/command.h"
+#include "cli/doctor/loader.h"
 #include "daemon/base/unique_fd.h"
 
 namespace lull {
@@ -38,6 +39,10 @@ Check Preload() {
   if (!maps.ok()) {
     return {"preload", Check::Status::kError, std::string(maps.status().message()),
             "see why `cat /proc/self/maps` hangs with the library preloaded"};
+  }
+  if (maps->exit_status == 127) {
+    return {"preload", Check::Status::kWarning,
+            "not tried: no `cat` here to load the library", ""};
   }
   if (maps->exit_status != 0 || !absl::StrContains(maps->output, *library)) {
     return {
@@ -94,11 +99,18 @@ Check Hello() {
           "sockets"};
 }
 
+// As the shim looks for it: beside itself first.
 Check Libunwind() {
-  void* library = dlopen("libunwind.so.8", RTLD_LAZY | RTLD_LOCAL);
-  if (library != nullptr) {
-    dlclose(library);
-    return {"libunwind", Check::Status::kOk, "libunwind.so.8 found", ""};
+  auto library = FindPreloadLibrary();
+  std::string beside =
+      library.ok()
+          ? std::filesystem::path(*library).replace_filename("libunwind.so.8").string()
+          : "";
+  for (const std::string& place : {beside, std::string("libunwind.so.8")}) {
+    if (!place.empty() && LoaderFinds(place)) {
+      return {"libunwind", Check::Status::kOk, absl::StrCat(place, " can be loaded"),
+              ""};
+    }
   }
   return {"libunwind", Check::Status::kWarning,
           "libunwind.so.8 is missing: reports have no native stacks",

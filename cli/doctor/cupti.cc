@@ -1,18 +1,20 @@
 #include "cli/doctor/cupti.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "cli/client/environment.h"
 #include "cli/doctor/command.h"
 #include "cli/doctor/interpreters.h"
+#include "cli/doctor/loader.h"
 
 namespace lull {
 namespace {
@@ -69,23 +71,33 @@ void AddSearchPath(std::vector<std::string>* folders) {
 #endif
 }
 
-// The copy stays loaded: NVIDIA's libraries are not made to be unloaded, what their
-// constructors allocate is lost then.
-CuptiCopy Look(const std::string& path, bool ask) {
+// Loads the library that its argument names and prints the version, or why not.
+constexpr char kAskVersion[] = R"(
+import ctypes, os, sys
+try:
+    library = ctypes.CDLL(sys.argv[1])
+    version = ctypes.c_uint32()
+    if library.cuptiGetVersion(ctypes.byref(version)) == 0:
+        print(version.value)
+    else:
+        print("it does not tell its version")
+except (OSError, AttributeError) as error:
+    print(error)
+sys.stdout.flush()
+os._exit(0)  # NVIDIA's libraries are not made to be unloaded
+)";
+
+// In an interpreter, as a job would. The first of `pythons` is asked.
+CuptiCopy Look(const std::string& path, const std::vector<std::string>& pythons) {
   CuptiCopy copy;
   copy.path = path;
-  if (!ask) return copy;
-  void* library = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
-  if (library == nullptr) {
-    const char* error = dlerror();
-    copy.error = error != nullptr ? error : "unknown error";
-    return copy;
-  }
-  using GetVersion = int (*)(uint32_t*);
-  auto get_version = reinterpret_cast<GetVersion>(dlsym(library, "cuptiGetVersion"));
-  if (get_version == nullptr || get_version(&copy.version) != 0) {
-    copy.version = 0;
-    copy.error = "it does not tell its version";
+  if (pythons.empty()) return copy;
+  auto ran = RunCommand({pythons.front(), "-c", kAskVersion, path},
+                        EnvironmentWithoutShim(), absl::Seconds(20));
+  std::string answer(ran.ok() ? absl::StripAsciiWhitespace(ran->output)
+                              : ran.status().message());
+  if (!absl::SimpleAtoi(answer, &copy.version)) {
+    copy.error = answer.empty() ? "the process that loads it crashes" : answer;
   }
   return copy;
 }
@@ -93,6 +105,8 @@ CuptiCopy Look(const std::string& path, bool ask) {
 }  // namespace
 
 std::vector<CuptiCopy> FindCuptiIn(const std::vector<std::string>& folders, bool ask) {
+  std::vector<std::string> pythons;
+  if (ask) pythons = FindPrograms(InterpreterNames());
   std::vector<CuptiCopy> copies;
   std::set<std::string> seen;
   for (const std::string& folder : folders) {
@@ -104,7 +118,7 @@ std::vector<CuptiCopy> FindCuptiIn(const std::vector<std::string>& folders, bool
     std::sort(files.begin(), files.end());
     for (const fs::path& file : files) {
       std::string real = fs::canonical(file, error).string();
-      if (!error && seen.insert(real).second) copies.push_back(Look(real, ask));
+      if (!error && seen.insert(real).second) copies.push_back(Look(real, pythons));
     }
   }
   return copies;
@@ -115,7 +129,7 @@ std::vector<CuptiCopy> FindCupti() {
   AddPackageFolders(&folders);
   AddSearchPath(&folders);
   AddToolkitFolders(&folders);
-  return FindCuptiIn(folders, dlopen("libcuda.so.1", RTLD_LAZY) != nullptr);
+  return FindCuptiIn(folders, LoaderFinds("libcuda.so.1"));
 }
 
 }  // namespace lull

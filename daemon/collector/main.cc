@@ -10,6 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "daemon/base/logging.h"
+#include "daemon/base/own_libc.h"
+#include "daemon/base/version.h"
 #include "daemon/collector/collector.h"
 #include "daemon/collector/options.h"
 
@@ -52,9 +54,11 @@ void TellOfPort(const lull::collector::Options& options,
 }  // namespace
 
 int main(int argc, char** argv) {
+  lull::KeepToOwnLibc();
   lull::collector::Options options;
   int exit_status = 0;
-  if (!lull::collector::ParseOptions(argc, argv, options, exit_status))
+  if (!lull::collector::ParseOptions(argc, argv, lull::VersionText("lulld"), options,
+                                     exit_status))
     return exit_status;
   if (!options.log_level.empty()) setenv("LULL_LOG", options.log_level.c_str(), 1);
   lull::InitLogging("lulld");

@@ -98,10 +98,11 @@ std::string TokenFileBeside(const std::string& database) {
   return absl::StrCat(database, ".tokens");
 }
 
-bool ParseOptions(int argc, char** argv, Options& options, int& exit_status) {
+bool ParseOptions(int argc, char** argv, const std::string& version, Options& options,
+                  int& exit_status) {
   CLI::App app("lulld collects what relays of lull send, and answers queries.",
                "lulld");
-  app.set_version_flag("--version", std::string("lulld ") + LULL_VERSION);
+  app.set_version_flag("--version", version);
   app.add_option("--listen", options.listen,
                  "unix:PATH or HOST:PORT (default: a socket in the runtime directory)");
   app.add_option("--database", options.database,

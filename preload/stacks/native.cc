@@ -21,7 +21,6 @@
 //    there; none of ours is entered twice on a thread (guard.h).
 #include "preload/stacks/native.h"
 
-#include <gnu/libc-version.h>
 #include <string.h>
 
 #include <atomic>
@@ -48,7 +47,6 @@ namespace {
 #endif
 
 constexpr char kLibrary[] = "libunwind.so.8";
-constexpr char kNeededByIt[] = "liblzma.so.5";
 constexpr int kCachePerThread = 2;  // UNW_CACHE_PER_THREAD of libunwind.h
 constexpr size_t kCacheSize = 1024;
 
@@ -81,13 +79,10 @@ void* open_beside_us(const char* name) {
   return libdl::open(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-// The copy that was installed beside liblull.so, else the system's. It has no run
-// path: what it needs is found under its SONAME once our copy of that is mapped.
+// The copy that was installed beside liblull.so (tools/libunwind/build), else the
+// system's.
 void* open_library() {
   if (void* handle = open_beside_us(kLibrary)) return handle;
-  if (open_beside_us(kNeededByIt) != nullptr) {
-    if (void* handle = open_beside_us(kLibrary)) return handle;
-  }
   return libdl::open(kLibrary, RTLD_NOW | RTLD_LOCAL);
 }
 
@@ -109,8 +104,9 @@ void load_library() {
 
 // glibc 2.32 and later say so; before that we do not know.
 bool is_single_threaded() {
-  static const char* const flag = static_cast<const char*>(symbol_beside(
-      reinterpret_cast<const void*>(&gnu_get_libc_version), "__libc_single_threaded"));
+  static const char* const flag = static_cast<const char*>(
+      symbol_beside(
+          reinterpret_cast<const void*>(gnu_get_libc_version), "__libc_single_threaded"));
   return flag != nullptr && *flag != 0;
 }
 

@@ -303,7 +303,7 @@ class Answers(LullCase):
                 self.assertRegex(done.stdout, rf"Examples?:\n  lull {verb}")
 
     def test_version_is_one_line(self):
-        self.assertRegex(self.lull("--version").stdout, r"^lull \d+\.\d+\.\d+\n$")
+        self.assertRegex(self.lull("--version").stdout, r"^lull \d+\.\d+\.\d+\ncommit .+\nbuilt by .+\n.+\n$")
 
     def test_doctor_names_what_to_fix_and_fails(self):
         self.environment["LULL_PRELOAD_LIBRARY"] = "/nowhere/liblull.so"

@@ -254,10 +254,9 @@ class Interrupted(Case):
         self.start([os.path.join(BUILT, "steady_host13"), self.alive])
         time.sleep(0.3)
         offset = self.alive + ".clock"
-        library = os.path.join(guest.GUESTS, "libclock_of_file.so")
         lull = subprocess.Popen(
-            [guest.LULL, "attach", str(self.job.pid), "--for", "2s", "--quiet"],
-            env={**self.host.environment, "LD_PRELOAD": library, "CLOCK_OF_FILE": offset},
+            [guest.LULL_WITH_SHARED_LIBC, "attach", str(self.job.pid), "--for", "2s", "--quiet"],
+            env={**self.host.environment, **guest.with_settable_clock(offset)},
             stderr=subprocess.PIPE)
         self.addCleanup(lull.kill)
         wait_until(lambda: self.answer("jobs")["jobs"])

@@ -17,6 +17,16 @@ import time
 LULL = os.environ.get("LULL_BIN", "lull")
 GUESTS = os.environ.get("LULL_GUESTS", "")  # folder of the compiled guests
 
+# lull and its collector with the image's libc, which can be lied to about the time; the
+# product's own libc asks the kernel.
+LULL_WITH_SHARED_LIBC = os.path.join(GUESTS, "with_shared_libc", "cli", "lull")
+
+
+def with_settable_clock(file):
+    """Variables under which LULL_WITH_SHARED_LIBC takes the seconds in `file` for an
+    offset of the wall clock."""
+    return {"LD_PRELOAD": os.path.join(GUESTS, "libclock_of_file.so"), "CLOCK_OF_FILE": file}
+
 
 class Outcome:
     def __init__(self, status, stdout, stderr):

@@ -311,18 +311,18 @@ exit 1
 class ClockSetBack(Surrounding):
     """The wall clock jumps by a month, back and forth."""
 
-    LIBRARY = os.path.join(guest.GUESTS, "libclock_of_file.so")
-
     def prepare(self, world):
         self.offset(world, 0)
-        world.environment["CLOCK_OF_FILE"] = os.path.join(world.folder, "clock")
 
     def offset(self, world, seconds):
         with open(os.path.join(world.folder, "clock"), "w", encoding="utf-8") as file:
             file.write(str(seconds))
 
     def whole_command(self, world, command):
-        return ["env", f"LD_PRELOAD={self.LIBRARY}", *command]
+        variables = guest.with_settable_clock(os.path.join(world.folder, "clock"))
+        return ["env", *(f"{name}={value}" for name, value in variables.items()),
+                *(guest.LULL_WITH_SHARED_LIBC if word == guest.LULL else word
+                  for word in command)]
 
     def during(self, world, job):
         for seconds in (-2_600_000, 2_600_000, -40):
