@@ -54,9 +54,13 @@ class Demo(unittest.TestCase):
         share = checks.data_wait_ms(guest.LULL, "demo-1") / 1e3 / self.results[1]["train_s"]
         self.assertGreater(share, 0.5)
 
-    def test_three_workers_wait_less(self):
-        one, three = (checks.data_wait_ms(guest.LULL, f"demo-{n}") for n in (1, 3))
-        self.assertLess(three, one)
+    def test_what_two_more_workers_win_is_what_the_script_says(self):
+        # Nothing, or less, where other programs have the processors.
+        said, measured = ([of(n) for n in (1, 3)] for of in (
+            lambda n: checks.data_wait_ms(guest.LULL, f"demo-{n}"),
+            lambda n: self.results[n]["data_wait_s"] * 1e3))
+        self.assertAlmostEqual(said[0] - said[1], measured[0] - measured[1],
+                               delta=checks.TOLERANCE * sum(measured))
 
     def test_waits_for_data_are_found_at_the_line_that_waits(self):
         rows = checks.query(guest.LULL, "waits", "demo-1")["host_waits"]

