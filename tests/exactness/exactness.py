@@ -101,6 +101,21 @@ def stored_in_database(database):
     return total, of_relay
 
 
+def delivered_losses(lull, environment):
+    """Of the report, once everything has been delivered: `lull run` does not wait for that
+    where the machine is busy, and the relay goes on."""
+    deadline = time.monotonic() + 60
+    while True:
+        report = json.loads(subprocess.run(
+            [lull, "report", "exact", "--json"], env=environment, check=True,
+            stdout=subprocess.PIPE, timeout=60).stdout)
+        losses = report["losses"]
+        missing = losses["events_committed"] - losses["events_stored"] - losses["lost_relay"]
+        if (report["job"]["ended"] and missing == 0) or time.monotonic() > deadline:
+            return losses
+        time.sleep(0.2)
+
+
 def run_once(arguments, number, kind, choose, threads):
     with tempfile.TemporaryDirectory(prefix="lull-exact-") as folder:
         runtime, data, tally = f"{folder}/runtime", f"{folder}/data", f"{folder}/tally"
@@ -131,10 +146,7 @@ def run_once(arguments, number, kind, choose, threads):
         assert job.returncode == 0, f"exit status {job.returncode}, stderr: {err}"
         assert unharmed.count(False) == killed.count("rank"), f"ranks: {out!r}"
 
-        report = json.loads(subprocess.run(
-            [arguments.lull, "report", "exact", "--json"], env=environment, check=True,
-            stdout=subprocess.PIPE, timeout=60).stdout)
-        losses = report["losses"]
+        losses = delivered_losses(arguments.lull, environment)
         raw = pathlib.Path(tally).read_bytes()
         per_thread = [int.from_bytes(raw[i:i + 8], "little") for i in range(0, len(raw), 8)]
         tallied = sum(per_thread)
