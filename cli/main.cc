@@ -19,7 +19,8 @@
 
 int main(int argc, char** argv) {
   lull::KeepToOwnLibc();
-  // The worker's descriptors are where the keeper put them; nothing may come first.
+  // The worker's descriptors are where the keeper put them; nothing may come first that
+  // opens any.
   if (argc == 2 && strcmp(argv[1], lull::relay::kWorkerVerb) == 0) {
     return lull::relay::RelayWorkerMain();
   }

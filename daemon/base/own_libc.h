@@ -7,6 +7,7 @@ namespace lull {
 // which belongs to another libc: names of users and hosts come from /etc and DNS alone,
 // whatever /etc/nsswitch.conf lists, and OpenSSL reads no configuration, which may name
 // engines (no_dlopen.cc sees to the rest). First in main(), before there are threads.
+// Opens no descriptor.
 void KeepToOwnLibc();
 
 }  // namespace lull

@@ -104,9 +104,8 @@ void load_library() {
 
 // glibc 2.32 and later say so; before that we do not know.
 bool is_single_threaded() {
-  static const char* const flag = static_cast<const char*>(
-      symbol_beside(
-          reinterpret_cast<const void*>(gnu_get_libc_version), "__libc_single_threaded"));
+  static const char* const flag = static_cast<const char*>(symbol_beside(
+      reinterpret_cast<const void*>(gnu_get_libc_version), "__libc_single_threaded"));
   return flag != nullptr && *flag != 0;
 }
 

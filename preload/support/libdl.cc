@@ -89,10 +89,12 @@ Dlsym real_dlsym() {
   static std::atomic<Dlsym> known{nullptr};
   Dlsym found = known.load(std::memory_order_relaxed);
   if (__builtin_expect(found != nullptr, 1)) return found;
-  if (!is_glibc()) return next_of<Dlsym>("dlsym");
-  if (!available()) return nullptr;
-  void* handle = loaded_late() ? RTLD_DEFAULT : RTLD_NEXT;
-  found = reinterpret_cast<Dlsym>(lull_dlvsym(handle, "dlsym", LULL_LIBDL_VERSION));
+  if (!is_glibc()) {
+    found = next_of<Dlsym>("dlsym");
+  } else if (available()) {
+    void* handle = loaded_late() ? RTLD_DEFAULT : RTLD_NEXT;
+    found = reinterpret_cast<Dlsym>(lull_dlvsym(handle, "dlsym", LULL_LIBDL_VERSION));
+  }
   known.store(found, std::memory_order_relaxed);
   return found;
 }
@@ -102,10 +104,13 @@ Dlclose real_dlclose() {
   static std::atomic<Dlclose> known{nullptr};
   Dlclose found = known.load(std::memory_order_relaxed);
   if (__builtin_expect(found != nullptr, 1)) return found;
-  if (!is_glibc()) return next_of<Dlclose>("dlclose");
-  if (!available()) return nullptr;
-  void* handle = loaded_late() ? RTLD_DEFAULT : RTLD_NEXT;
-  found = reinterpret_cast<Dlclose>(lull_dlvsym(handle, "dlclose", LULL_LIBDL_VERSION));
+  if (!is_glibc()) {
+    found = next_of<Dlclose>("dlclose");
+  } else if (available()) {
+    void* handle = loaded_late() ? RTLD_DEFAULT : RTLD_NEXT;
+    found =
+        reinterpret_cast<Dlclose>(lull_dlvsym(handle, "dlclose", LULL_LIBDL_VERSION));
+  }
   known.store(found, std::memory_order_relaxed);
   return found;
 }
