@@ -6,7 +6,8 @@
 
 namespace lull {
 
-// Whether a small program loads `library`, a path or a name that the loader searches for.
+// Whether a small program loads `library`, a path or a name that the loader searches
+// for.
 bool LoaderFinds(const std::string& library);
 
 }  // namespace lull

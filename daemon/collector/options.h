@@ -24,8 +24,8 @@ struct Options {
   uint64_t max_size_bytes = uint64_t{20} << 30;
 };
 
-// False: the program is to end with `exit_status`; --help, `version` or what is wrong with
-// the command line has been printed.
+// False: the program is to end with `exit_status`; --help, `version` or what is wrong
+// with the command line has been printed.
 bool ParseOptions(int argc, char** argv, const std::string& version, Options& options,
                   int& exit_status);
 

@@ -23,7 +23,8 @@
 #include "preload/support/raw_syscall.h"
 #include "preload/support/text.h"
 
-// What pthread_atfork() is in glibc, linked into each library. Weak: another libc has none.
+// What pthread_atfork() is in glibc, linked into each library. Weak: another libc has
+// none.
 extern "C" {
 extern void* __dso_handle;
 __attribute__((weak)) int __register_atfork(void (*prepare)(), void (*parent)(),

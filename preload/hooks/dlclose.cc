@@ -1,5 +1,5 @@
-// dlclose, so that what we point into is never unloaded: the last moment to pin it, on a
-// thread that asks the loader anyway (support/pins.h).
+// dlclose, so that what we point into is never unloaded: the last moment to pin it, on
+// a thread that asks the loader anyway (support/pins.h).
 #include "preload/stacks/stacks.h"
 #include "preload/support/libdl.h"
 #include "preload/support/pins.h"

@@ -8,8 +8,8 @@
 // destructor does not run, and the mark stays. No mark blinds a thread:
 //
 //  * A hook that is entered at the height of the mark, or above it, knows it for stale;
-//    but not where the mark is of our own work: nobody jumps out of that on purpose, and
-//    a signal handler may run on a stack that lies above it.
+//    but not where the mark is of our own work: nobody jumps out of that on purpose,
+//    and a signal handler may run on a stack that lies above it.
 //  * Nothing that is hooked is called by a wait of libc's, the only calls that programs
 //    jump out of on purpose: a hook entered during one goes ahead. (A signal handler's
 //    calls are recorded beside the wait that they interrupt.)

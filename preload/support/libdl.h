@@ -9,8 +9,8 @@
 #include <dlfcn.h>
 #include <link.h>
 
-// glibc's own mark. Weak, as all must be that another libc does not have: its loader binds
-// everything at once, and ends a process that lacks something.
+// glibc's own mark. Weak, as all must be that another libc does not have: its loader
+// binds everything at once, and ends a process that lacks something.
 extern "C" __attribute__((weak)) const char* gnu_get_libc_version();
 
 namespace lull::libdl {
@@ -25,8 +25,8 @@ namespace lull::libdl {
 #error "lull knows x86-64 and aarch64"
 #endif
 
-// False in a process of another libc (musl), whose loader takes this library for one of its
-// own: nothing is recorded there, and the hooks hand on what they are asked. Of the
+// False in a process of another libc (musl), whose loader takes this library for one of
+// its own: nothing is recorded there, and the hooks hand on what they are asked. Of the
 // functions below real_dlsym() and real_dlclose() alone are there.
 bool is_glibc();
 

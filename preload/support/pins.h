@@ -1,8 +1,8 @@
 // Objects that must stay loaded because we hold pointers into them.
 //
 // Only the loader can pin an object, and it may not be asked on a hooked path
-// (symbols.h). So that is done later: at the latest before the program itself asks for an
-// object to be unloaded (hooks/dlclose.cc).
+// (symbols.h). So that is done later: at the latest before the program itself asks for
+// an object to be unloaded (hooks/dlclose.cc).
 #pragma once
 
 namespace lull {

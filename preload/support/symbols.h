@@ -1,6 +1,6 @@
 // Looking symbols up in the loaded objects by ourselves: without libdl (which a process
-// on glibc < 2.34 may not have), without malloc, past everyone who intercepts dlsym, and
-// without the loader's lock.
+// on glibc < 2.34 may not have), without malloc, past everyone who intercepts dlsym,
+// and without the loader's lock.
 //
 // dlsym, dlopen and dladdr wait for that lock, and who has it runs constructors
 // meanwhile: a thread that asks them stands still behind a slow import, and for ever
@@ -42,8 +42,8 @@ void* next_function(const char* name, const char* version);
 // `name`, a function or a variable, in the object that holds `address`; or nullptr.
 void* symbol_beside(const void* address, const char* name);
 
-// Once, when the library is loaded: whatever is there by now was loaded with the program,
-// and is searched before all else.
+// Once, when the library is loaded: whatever is there by now was loaded with the
+// program, and is searched before all else.
 void note_objects_of_the_program();
 
 }  // namespace lull

@@ -5,11 +5,11 @@
 #ifdef __ASSEMBLER__
 /* calls nothing of libc */
 #else
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <fcntl.h>
 
 #if defined(__x86_64__)
 #define LULL_OLDEST "GLIBC_2.2.5"
@@ -25,7 +25,8 @@ __asm__(".symver pthread_setspecific,pthread_setspecific@" LULL_OLDEST);
 /* 2.33 made them functions. The kernel's struct stat is glibc's on both machines. */
 int stat(const char* path, struct stat* of) __asm__("lull_stat");
 int fstat(int fd, struct stat* of) __asm__("lull_fstat");
-__attribute__((weak, visibility("hidden"))) int stat(const char* path, struct stat* of) {
+__attribute__((weak, visibility("hidden"))) int stat(const char* path,
+                                                     struct stat* of) {
   return (int)syscall(SYS_newfstatat, AT_FDCWD, path, of, 0);
 }
 __attribute__((weak, visibility("hidden"))) int fstat(int fd, struct stat* of) {

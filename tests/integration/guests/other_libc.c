@@ -1,5 +1,5 @@
-// What a program of another libc (musl) does with the functions that lull has hooks for: it
-// waits, forks, and asks the loader. Built by the test, once as a library with
+// What a program of another libc (musl) does with the functions that lull has hooks
+// for: it waits, forks, and asks the loader. Built by the test, once as a library with
 // -DLIBRARY.
 //
 //   other_libc LIBRARY
@@ -48,7 +48,8 @@ int main(int count, char** arguments) {
   if (synchronize == NULL) return 7;
   printf("library %d\n", synchronize());
   printf("next %s\n", dlsym(RTLD_NEXT, "getpid") != NULL ? "found" : "missing");
-  printf("none %s\n", dlsym(RTLD_DEFAULT, "no_such_function") == NULL ? "missing" : "found");
+  printf("none %s\n",
+         dlsym(RTLD_DEFAULT, "no_such_function") == NULL ? "missing" : "found");
   return dlclose(library) == 0 ? 9 : 8;
 }
 #endif
