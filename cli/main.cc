@@ -7,9 +7,11 @@
 
 #include "cli/commands/command_line.h"
 #include "cli/commands/configuration.h"
+#include "cli/commands/output.h"
 #include "cli/commands/terminal.h"
 #include "cli/commands/verbs.h"
 #include "cli/commands/wrong_command_line.h"
+#include "cli/job/pipe.h"
 #include "cli/render/lines.h"
 #include "daemon/base/own_libc.h"
 #include "daemon/base/version.h"
@@ -27,6 +29,8 @@ int main(int argc, char** argv) {
   if (argc > 1 && strcmp(argv[1], lull::relay::kSymbolReaderVerb) == 0) {
     return lull::relay::SymbolReaderMain(argc, argv);
   }
+  // Under `run` they stay as they are until the job has them.
+  if (argc < 2 || strcmp(argv[1], "run") != 0) lull::FillStandardDescriptors();
   CLI::App app("Finds out why the GPU sits idle in an unmodified training job.",
                "lull");
   app.set_version_flag("--version", lull::VersionText("lull"));
@@ -58,15 +62,17 @@ int main(int argc, char** argv) {
   lull::AddMan(app, &exit_code);
   lull::SetTerminalColumns(lull::TerminalColumns(STDOUT_FILENO));
   if (lull::ComplainsOfVerb(app, argc, argv)) return lull::kExitUsage;
-  absl::Status configured = lull::ApplyConfiguration(app, line.own);
-  if (!configured.ok()) {
+  app.parse_complete_callback([&app, argv] {
+    absl::Status configured = lull::ApplyConfiguration(app);
+    if (configured.ok()) return;
     lull::PrintError(argv[1], configured.message());
-    return lull::kExitUsage;
-  }
+    throw CLI::RuntimeError(lull::kExitUsage);
+  });
   try {
     app.parse(line.own);
   } catch (const CLI::ParseError& error) {
-    return lull::ExitOf(app, error);
+    exit_code = lull::ExitOf(app, error);
   }
-  return exit_code;
+  if (lull::FlushOutput(argv[1])) return exit_code;
+  return exit_code == 0 ? lull::kExitFailed : exit_code;
 }

@@ -56,8 +56,9 @@ int Execute(const char* verb, const ArmOptions& options, bool armed) {
     PrintError(verb, reply.status().message());
     return kExitFailed;
   }
-  return PrintAnswer(verb, options.json,
-                     options.json ? JsonText(ArmedJson(*reply)) : ArmedText(*reply));
+  PrintAnswer(options.json,
+              options.json ? JsonText(ArmedJson(*reply)) : ArmedText(*reply));
+  return 0;
 }
 
 void AddCommon(CLI::App* verb, ArmOptions* options) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "cli/commands/manual.h"
+#include "cli/commands/output.h"
 #include "cli/commands/verbs.h"
 
 namespace lull {
@@ -154,7 +155,7 @@ void AddCompletion(CLI::App& app) {
       ->check(CLI::IsMember({"bash", "zsh", "fish"}).description(""));
   verb->callback([&app, shell] {
     std::string script = CompletionScript(app, *shell);
-    fwrite(script.data(), 1, script.size(), stdout);
+    Print(script);
   });
 }
 

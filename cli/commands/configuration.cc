@@ -8,14 +8,19 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
+#include <initializer_list>
 #include <optional>
+#include <set>
 #include <sstream>
+#include <string>
+#include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "cli/commands/verbs.h"
 #include "cli/commands/wrong_command_line.h"
+#include "cli/render/format.h"
 #include "daemon/base/status.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/relay/gpu_plan.h"
@@ -52,10 +57,10 @@ bool IsSet(const char* variable) {
   return value != nullptr && value[0] != '\0';
 }
 
-bool Given(const std::vector<std::string>& words, absl::string_view name) {
-  std::string option = absl::StrCat("--", name);
-  return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
-    return word == option || absl::StartsWith(word, absl::StrCat(option, "="));
+bool Given(const CLI::App& verb, std::initializer_list<const char*> options) {
+  return std::any_of(options.begin(), options.end(), [&](const char* name) {
+    const CLI::Option* option = verb.get_option_no_throw(name);
+    return option != nullptr && option->count() > 0;
   });
 }
 
@@ -74,129 +79,176 @@ bool IsWrittenByUs(const struct stat& status) {
          (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-// The text of a file that can be trusted; nothing where there is none.
-std::optional<std::string> Read(const std::string& path) {
-  UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0) return std::nullopt;
+void SayPassedOver(const std::string& path, absl::string_view why) {
+  std::string line = absl::StrCat("lull: ", path, " is passed over: ", why, "\n");
+  fwrite(line.data(), 1, line.size(), stderr);
+}
+
+// Why a file is not to be trusted, or cannot be read; nullptr where it can.
+const char* AgainstFile(int fd, const std::string& path) {
   std::string folder =
       path.find('/') == std::string::npos ? "." : path.substr(0, path.rfind('/'));
   struct stat status = {}, around = {};
-  bool trusted = fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) &&
-                 status.st_size <= kLargestFile && stat(folder.c_str(), &around) == 0 &&
-                 IsWrittenByUs(status) && IsWrittenByUs(around);
-  if (!trusted) {
-    std::string line =
-        absl::StrCat("lull: ", path,
-                     " is passed over: it is no file of yours, or others "
-                     "may write to it or its folder\n");
-    fwrite(line.data(), 1, line.size(), stderr);
+  if (fstat(fd, &status) != 0 || stat(folder.c_str(), &around) != 0) {
+    return strerror(errno);
+  }
+  if (!S_ISREG(status.st_mode)) return "it is no file";
+  if (status.st_size > kLargestFile) return "it is larger than 64 KiB";
+  if (!IsWrittenByUs(status) || !IsWrittenByUs(around)) {
+    return "it is not yours, or others may write to it or its folder";
+  }
+  return nullptr;
+}
+
+// The text of a file that can be trusted; nothing where there is none.
+std::optional<std::string> Read(const std::string& path) {
+  UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) {
+    const int error = errno;
+    struct stat status = {};  // a folder that may not be looked into holds none for us
+    if (lstat(path.c_str(), &status) == 0) SayPassedOver(path, strerror(error));
     return std::nullopt;
   }
-  std::string text(static_cast<size_t>(status.st_size), '\0');
+  if (const char* why = AgainstFile(file.get(), path)) {
+    SayPassedOver(path, why);
+    return std::nullopt;
+  }
+  std::string text(kLargestFile, '\0');
   ssize_t got = pread(file.get(), text.data(), text.size(), 0);
   text.resize(got > 0 ? static_cast<size_t>(got) : 0);
   return text;
 }
 
-class File {
+// What the files say, the strongest first, as defaults of one verb's options.
+class Defaults {
  public:
-  File(std::string path, bool users, const std::vector<std::string>& words)
-      : path_(std::move(path)), users_(users), words_(words) {}
+  explicit Defaults(CLI::App* verb) : verb_(*verb) {
+    // An armed job is traced as it was started; a schedule is of a mode.
+    if (verb_.get_name() == "arm" || Given(verb_, {"--gpu", "--schedule"})) {
+      decided_ = {"gpu", "schedule"};
+    }
+  }
 
-  absl::Status ApplyTo(CLI::App& verb) {
-    std::optional<std::string> text = path_.empty() ? std::nullopt : Read(path_);
-    if (!text) return absl::OkStatus();
+  // What is wrong, one error for each key; all others have been applied.
+  std::vector<absl::Status> Take(const std::string& path, bool users) {
+    std::optional<std::string> text = path.empty() ? std::nullopt : Read(path);
+    if (!text) return {};
     std::istringstream stream(*text);
     std::vector<CLI::ConfigItem> items;
     try {
       items = CLI::ConfigTOML().from_config(stream);
     } catch (const CLI::Error& error) {
-      return absl::InvalidArgumentError(absl::StrCat(path_, ": ", error.what()));
+      return {Wrong(path, error.what())};
     }
+    std::vector<absl::Status> wrong;
+    std::set<std::string> said;
     for (const CLI::ConfigItem& item : items) {
       if (item.name == "++" || item.name == "--") continue;  // ends of a section
-      LULL_RETURN_IF_ERROR(Apply(item, verb));
+      absl::Status applied = Apply(item, items, users);
+      if (!applied.ok()) {
+        wrong.push_back(
+            Wrong(absl::StrCat(path, ": ", item.fullname()), applied.message()));
+      } else {
+        said.insert(item.name);
+      }
     }
-    return absl::OkStatus();
+    // They go together: the place that says one of them decides on both.
+    if (said.count("gpu") + said.count("schedule") > 0)
+      said.insert({"gpu", "schedule"});
+    decided_.merge(said);
+    return wrong;
   }
 
  private:
-  absl::Status Wrong(const CLI::ConfigItem& item, absl::string_view what) const {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path_, ": ", item.fullname(), ": ", what));
+  // The file is anybody's text, and the message goes to a terminal.
+  static absl::Status Wrong(absl::string_view where, absl::string_view what) {
+    return absl::InvalidArgumentError(Printable(absl::StrCat(where, ": ", what)));
   }
 
-  absl::Status Apply(const CLI::ConfigItem& item, CLI::App& verb) const {
+  absl::Status Apply(const CLI::ConfigItem& item,
+                     const std::vector<CLI::ConfigItem>& all, bool users) {
     const Key* key = std::find_if(kKeys.begin(), kKeys.end(), [&](const Key& known) {
       return item.name == known.name;
     });
-    if (key == kKeys.end() || !item.parents.empty()) {
-      std::vector<std::string> known;
-      for (const Key& one : kKeys) known.push_back(one.name);
-      std::string meant = Nearest(item.name, known);
-      if (!item.parents.empty()) return Wrong(item, "there are no sections");
-      return Wrong(item, meant.empty() ? "unknown key"
-                                       : absl::StrCat("unknown key; did you mean '",
-                                                      meant, "'?"));
+    if (!item.parents.empty()) {
+      return absl::InvalidArgumentError("there are no sections");
     }
-    if (key->collector && !users_) {
-      return Wrong(item,
-                   "where events and tokens go is not for a file beside the code to "
-                   "say; put it into ~/.config/lull/lull.toml");
+    if (key == kKeys.end()) return Unknown(item.name);
+    if (key->collector && !users) {
+      return absl::InvalidArgumentError(
+          "where events and tokens go is not for a file beside the code to say; put it "
+          "into ~/.config/lull/lull.toml");
     }
-    if (item.inputs.size() != 1) return Wrong(item, "one value is wanted");
-    LULL_RETURN_IF_ERROR(CheckGpu(item));
-    CLI::Option* option = verb.get_option_no_throw(absl::StrCat("--", key->name));
-    if (option == nullptr || !Applies(*key, verb)) return absl::OkStatus();
+    if (item.inputs.size() != 1) {
+      return absl::InvalidArgumentError("one value is wanted");
+    }
+    LULL_RETURN_IF_ERROR(CheckGpu(item, all));
+    const std::string name = absl::StrCat("--", key->name);
+    CLI::Option* option = verb_.get_option_no_throw(name);
+    if (option == nullptr || !Applies(*key, *option)) return absl::OkStatus();
     try {
       option->default_val(item.inputs.front());
     } catch (const CLI::Error& error) {
-      return Wrong(item, error.what());
+      return absl::InvalidArgumentError(error.what());
     }
     return absl::OkStatus();
   }
 
+  static absl::Status Unknown(const std::string& name) {
+    std::vector<std::string> known;
+    for (const Key& one : kKeys) known.push_back(one.name);
+    std::string meant = Nearest(name, known);
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown key", meant.empty() ? "" : "; did you mean '", meant,
+                     meant.empty() ? "" : "'?"));
+  }
+
   // Whether nothing stronger speaks of it.
-  bool Applies(const Key& key, const CLI::App& verb) const {
-    if (IsSet(key.variable)) return false;
-    if (key.collector && (Given(words_, "collector") || IsSet("LULL_COLLECTOR"))) {
+  bool Applies(const Key& key, const CLI::Option& option) const {
+    if (option.count() > 0 || decided_.count(key.name) > 0 || IsSet(key.variable)) {
       return false;
     }
-    absl::string_view name = key.name;
-    // An armed job is traced as it was started; a schedule is of a mode.
-    if (name == "gpu" || name == "schedule") {
-      if (verb.get_name() == "arm") return false;
-      if (name == "schedule" && Given(words_, "gpu")) return false;
-    }
-    return true;
+    return !key.collector ||
+           (!Given(verb_, {"--collector"}) && !IsSet("LULL_COLLECTOR"));
   }
 
-  absl::Status CheckGpu(const CLI::ConfigItem& item) const {
-    absl::Status status;
-    if (item.name == "gpu") status = relay::ParseGpuMode(item.inputs[0]).status();
-    if (item.name == "schedule") {
-      status = relay::ParseGpuSchedule(item.inputs[0]).status();
+  static absl::Status CheckGpu(const CLI::ConfigItem& item,
+                               const std::vector<CLI::ConfigItem>& all) {
+    if (item.name == "gpu") return relay::ParseGpuMode(item.inputs[0]).status();
+    if (item.name != "schedule") return absl::OkStatus();
+    for (const CLI::ConfigItem& other : all) {
+      if (other.name == "gpu" && other.inputs != std::vector<std::string>{"window"}) {
+        return absl::InvalidArgumentError("it is of gpu = \"window\" alone");
+      }
     }
-    return status.ok() ? status : Wrong(item, status.message());
+    return relay::ParseGpuSchedule(item.inputs[0]).status();
   }
 
-  std::string path_;
-  bool users_;
-  const std::vector<std::string>& words_;
+  CLI::App& verb_;
+  std::set<std::string> decided_;  // by what is stronger
 };
 
 }  // namespace
 
-absl::Status ApplyConfiguration(CLI::App& app, const std::vector<std::string>& words) {
-  std::vector<CLI::App*> chosen = app.get_subcommands([&](const CLI::App* verb) {
-    return !words.empty() && verb->get_name() == words.back();
-  });
-  if (chosen.empty() || words.back() == "relay" ||
-      chosen[0]->get_option_no_throw("--collector") == nullptr) {
-    return absl::OkStatus();
+absl::Status ApplyConfiguration(CLI::App& app) {
+  for (CLI::App* verb : app.get_subcommands()) {
+    const bool asks = verb->get_option_no_throw("--collector") != nullptr;
+    if (!asks || verb->get_name() == "relay") continue;
+    Defaults defaults(verb);
+    std::vector<absl::Status> wrong = defaults.Take("lull.toml", /*users=*/false);
+    for (absl::Status& one : defaults.Take(UsersFile(), /*users=*/true)) {
+      wrong.push_back(std::move(one));
+    }
+    if (verb->get_name() != "run") {
+      if (!wrong.empty()) return wrong.front();
+      continue;
+    }
+    // A job does not fail for a file about its measurement.
+    for (const absl::Status& one : wrong) {
+      PrintError("run", absl::StrCat(one.message(), " (left out; the job is started)"));
+    }
   }
-  LULL_RETURN_IF_ERROR(File(UsersFile(), /*users=*/true, words).ApplyTo(*chosen[0]));
-  return File("lull.toml", /*users=*/false, words).ApplyTo(*chosen[0]);
+  return absl::OkStatus();
 }
 
 }  // namespace lull

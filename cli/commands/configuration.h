@@ -4,18 +4,16 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 
 namespace lull {
 
-// Makes what the files say the defaults of the chosen verb's options; before app is
-// parsed. `words` is lull's part of the command line, the verb last. Only verbs that
-// talk to a collector have a use for it, and not `relay`, which the shim starts. A file
-// that others may have written is passed over, and stderr says so. INVALID_ARGUMENT
-// names file and key.
-absl::Status ApplyConfiguration(CLI::App& app, const std::vector<std::string>& words);
+// Makes what the files say the defaults of the chosen verb's options. Call it when app
+// has been parsed and before the verb is executed. Only verbs that talk to a collector
+// have a use for it, and not `relay`, which the shim starts. A file that cannot be
+// read, or that others may have written, is passed over, and stderr says so.
+// INVALID_ARGUMENT names file and key; for `run` stderr does, and the key is left out.
+absl::Status ApplyConfiguration(CLI::App& app);
 
 }  // namespace lull

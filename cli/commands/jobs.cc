@@ -30,8 +30,9 @@ int Run(const JobsOptions& options) {
     PrintError("jobs", reply.status().message());
     return kExitFailed;
   }
-  return PrintAnswer("jobs", options.json,
-                     options.json ? JsonText(JobsJson(*reply)) : JobsText(*reply));
+  PrintAnswer(options.json,
+              options.json ? JsonText(JobsJson(*reply)) : JobsText(*reply));
+  return 0;
 }
 
 }  // namespace

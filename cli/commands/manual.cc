@@ -11,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "cli/client/install.h"
+#include "cli/commands/output.h"
 #include "cli/commands/verbs.h"
 
 namespace lull {
@@ -122,7 +123,7 @@ void AddMan(CLI::App& app, int* exit_code) {
       return;
     }
     std::string page = ManualPage(app, options->verb.empty() ? nullptr : *verb);
-    fwrite(page.data(), 1, page.size(), stdout);
+    Print(page);
   });
 }
 

@@ -5,9 +5,15 @@
 
 namespace lull {
 
-// Prints JSON as it is, and text for people with colour where that is wanted; what is
-// longer than the terminal is shown in a pager. Returns the exit code: 0, or
-// kExitFailed when stdout takes no more.
-int PrintAnswer(absl::string_view verb, bool json, absl::string_view text);
+// As it is.
+void Print(absl::string_view text);
+
+// JSON as it is, and text for people with colour where that is wanted; what is longer
+// than the terminal is shown in a pager.
+void PrintAnswer(bool json, absl::string_view text);
+
+// Before the end: whether stdout has taken all that was printed. If not, stderr says
+// so.
+bool FlushOutput(absl::string_view verb);
 
 }  // namespace lull

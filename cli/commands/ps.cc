@@ -44,10 +44,10 @@ int List(const PsOptions& options) {
       processes.push_back(std::move(seen));
     }
   }
-  return PrintAnswer("ps", options.json,
-                     options.json
-                         ? JsonText(PsJson(processes))
-                         : PsText(processes, hidden, TerminalColumns(STDOUT_FILENO)));
+  PrintAnswer(options.json,
+              options.json ? JsonText(PsJson(processes))
+                           : PsText(processes, hidden, TerminalColumns(STDOUT_FILENO)));
+  return 0;
 }
 
 int Explain(const PsOptions& options) {
@@ -59,10 +59,9 @@ int Explain(const PsOptions& options) {
                absl::StrCat(seen.obstacles[0].what, " ", seen.obstacles[0].advice));
     return kExitFailed;
   }
-  int code = PrintAnswer(
-      "ps", options.json,
-      options.json ? JsonText(ProcessJson(seen, workers)) : ProcessText(seen, workers));
-  return seen.CanBeAttached() ? code : kExitFailed;
+  PrintAnswer(options.json, options.json ? JsonText(ProcessJson(seen, workers))
+                                         : ProcessText(seen, workers));
+  return seen.CanBeAttached() ? 0 : kExitFailed;
 }
 
 }  // namespace

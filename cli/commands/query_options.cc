@@ -61,7 +61,8 @@ int Run(const QueryVerb& verb, const QueryOptions& options) {
     PrintError(verb.name, text.status().message());
     return kExitFailed;
   }
-  return PrintAnswer(verb.name, options.json, *text);
+  PrintAnswer(options.json, *text);
+  return 0;
 }
 
 }  // namespace

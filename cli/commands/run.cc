@@ -49,6 +49,10 @@ int Execute(RunFlags& flags, const CLI::App& verb, const CommandLine& line) {
     return kExitUsage;
   }
   options.session.gpu = *gpu;
+  for (const char* name :
+       {"--collector", "--token-file", "--tls-ca", "--insecure-plain-tcp"}) {
+    options.collector_given |= verb.get_option(name)->count() > 0;
+  }
   return RunJob(options);
 }
 

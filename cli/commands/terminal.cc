@@ -37,6 +37,12 @@ std::string Variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
+// Knows no colours and no pages; also where nobody says what it is.
+bool IsDumb() {
+  std::string terminal = Variable("TERM");
+  return terminal.empty() || terminal == "dumb";
+}
+
 size_t FromVariable(const char* name) {
   size_t value = 0;
   return absl::SimpleAtoi(Variable(name), &value) ? value : 0;
@@ -107,7 +113,7 @@ void AddTerminalOptions(CLI::App* verb, bool answers) {
 
 bool UseColour(int fd) {
   if (Chosen().colour != "auto") return Chosen().colour == "always";
-  return isatty(fd) == 1 && Variable("NO_COLOR").empty() && Variable("TERM") != "dumb";
+  return isatty(fd) == 1 && Variable("NO_COLOR").empty() && !IsDumb();
 }
 
 size_t TerminalColumns(int fd) {
@@ -120,7 +126,7 @@ size_t TerminalColumns(int fd) {
 bool ShowInPager(absl::string_view text) {
   std::string pager = Pager();
   if (Chosen().no_pager || isatty(STDOUT_FILENO) != 1 || pager.empty() ||
-      pager == "cat" || Variable("TERM") == "dumb" || Fits(text)) {
+      pager == "cat" || IsDumb() || Fits(text)) {
     return false;
   }
   int ends[2];

@@ -49,9 +49,13 @@ class Run {
   }
 
  private:
-  // A wrong command line is nobody's job. Everything else is lull's own trouble.
+  // A wrong command line is nobody's job. Everything else is lull's own trouble: also
+  // what the environment or a file says of the collector.
+  bool IsOfCommandLine(const absl::Status& status) const {
+    return absl::IsInvalidArgument(status) && options_.collector_given;
+  }
   bool MustStop(const absl::Status& status) const {
-    return absl::IsInvalidArgument(status) || (options_.must_record && !status.ok());
+    return IsOfCommandLine(status) || (options_.must_record && !status.ok());
   }
 
   int RunRecorded() {
@@ -118,7 +122,7 @@ class Run {
   int NotStarted(const absl::Status& status) {
     PrintError("run",
                absl::StrCat(status.message(), "\nlull run: the job was not started"));
-    return absl::IsInvalidArgument(status) ? kExitUsage : kExitNotStarted;
+    return IsOfCommandLine(status) ? kExitUsage : kExitNotStarted;
   }
 
   void WarnOfCollector(const absl::Status& why) {

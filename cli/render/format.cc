@@ -116,7 +116,8 @@ std::string FormatSite(const v1::Site& site, v1::GroupBy group_by) {
     }
   }
   if (!site.function().empty()) {
-    absl::StrAppend(&text, text.empty() ? "" : " ", Shortened(ShortFunction(site.function()), 60));
+    absl::StrAppend(&text, text.empty() ? "" : " ",
+                    Shortened(ShortFunction(site.function()), 60));
   }
   return text.empty() ? "(unknown)" : text;
 }
@@ -129,14 +130,16 @@ std::string CompactSite(const v1::Site& site, v1::GroupBy group_by) {
   absl::string_view file = site.file();
   absl::string_view path = LastComponents(file, kCompact);
   if (path.size() > kCompact) path = file.substr(file.rfind('/') + 1);
+  if (file.size() <= kCompact) path = file;
   std::string text = Printable(path);
   if (site.line() > 0) absl::StrAppend(&text, ":", site.line());
   return text;
 }
 
 std::string FormatFrame(const v1::Frame& frame) {
-  std::string text =
-      frame.function().empty() ? "(unknown)" : Shortened(ShortFunction(frame.function()), 100);
+  std::string text = frame.function().empty()
+                         ? "(unknown)"
+                         : Shortened(ShortFunction(frame.function()), 100);
   if (!frame.file().empty()) {
     absl::StrAppend(&text, "  ", ShortPath(frame.file()));
     if (frame.line() > 0) absl::StrAppend(&text, ":", frame.line());

@@ -50,7 +50,7 @@ class Answers(LullCase):
         self.assertTrue(shown.startswith(BOLD), shown[:80])
         self.assertEqual(shown.replace(BOLD, "").replace("\x1b[33m", "").replace("\x1b[0m", ""),
                          plain)
-        for arguments, variables in ((["report"], {"NO_COLOR": "1"}), (["report"], {"TERM": "dumb"}),
+        for arguments, variables in ((["report"], {"NO_COLOR": "1"}), (["report"], {"TERM": "dumb"}), (["report"], {"TERM": None}),
                                      (["report", "--color=never"], {}),
                                      (["report", "--json"], {})):
             with self.subTest(arguments=arguments, **variables):

@@ -77,7 +77,7 @@ class Configuration(LullCase):
         for path in (self.here, self.project):
             done = self.ask()
             self.assertEqual(done.returncode, 0)
-            self.assertIn("lull.toml is passed over", done.stderr)
+            self.assertIn("lull.toml is passed over: it is not yours, or others may", done.stderr)
             self.assertNotIn("\x1b", done.stdout)
             os.chmod(self.here, 0o644)
             os.chmod(self.project, 0o777)
@@ -85,7 +85,18 @@ class Configuration(LullCase):
         self.assertTrue(self.coloured())
         os.unlink(self.here)
         os.mkfifo(self.here)  # does not wait for a writer
-        self.assertIn("passed over", self.ask().stderr)
+        self.assertIn("lull.toml is passed over: it is no file", self.ask().stderr)
+
+    def test_what_cannot_be_read_is_passed_over_and_said(self):
+        self.write(self.here, "")
+        os.truncate(self.here, 1 << 30)
+        self.assertIn("lull.toml is passed over: it is larger than", self.ask().stderr)
+        os.unlink(self.here)
+        for path in (self.here, self.users):
+            os.symlink(path, path)
+            self.assertIn(f"{path[-9:]} is passed over: Too many levels", self.ask().stderr)
+            os.unlink(path)
+        self.assertEqual(self.ask().stderr, "")
 
     def test_errors_name_file_and_key(self):
         for text, *parts in (("tpo = 3\n", "lull.toml: tpo: unknown key; did you mean 'top'"),
@@ -97,8 +108,60 @@ class Configuration(LullCase):
             with self.subTest(text=text):
                 self.write(self.here, text)
                 self.refused(*parts)
-        self.write(self.here, "overhead-budget = 0\n")
-        self.refused("lull.toml: overhead-budget: ", arguments=("run", "--", "true"))
+        self.write(self.here, "\x1b[31mtop = 3\n")
+        self.refused("lull.toml: ?[31mtop: unknown key")  # it cannot steer the terminal
+        self.assertEqual(self.ask("syncs", "--help").returncode, 0)
+
+    def test_a_job_is_started_whatever_a_file_says(self):
+        for text, *said in (("tpo = 3\nquiet = true\n", "lull.toml: tpo: unknown key"),
+                            ("overhead-budget = 0\nquiet = true\n", "overhead-budget: "),
+                            ("{{{", "lull.toml: {{{"),
+                            ("[run]\nquiet = true\n", "there are no sections"),
+                            ("collector = \"h:1\"\n", "where events and tokens go"),
+                            ("gpu = \"host\"\nschedule = \"wait=9\"\n", "schedule: it is of gpu"),
+                            ("a = 1\nb = 2\n", "lull.toml: a: unknown", "lull.toml: b: unknown")):
+            with self.subTest(text=text):
+                self.write(self.here, text)
+                done = self.ask("run", "--", "sh", "-c", "echo out; exit 7")
+                self.assertEqual((done.returncode, done.stdout), (7, "out\n"))
+                for part in (*said, "left out; the job is started"):
+                    self.assertIn(part, done.stderr)
+                quiet = text.endswith("\nquiet = true\n") and "[run]" not in text
+                self.assertEqual("lull: resnet" in done.stderr, not quiet, "what is right counts")
+                # The user's own words refuse as ever.
+                done = self.ask("run", "--overhead-budget", "0", "--", "echo", "out")
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+
+    def test_a_collector_that_cannot_be_is_no_reason_not_to_start_a_job(self):
+        job = ("--", "sh", "-c", "echo out; exit 7")
+        variables = {"LULL_COLLECTOR": "nonsense"}, {"LULL_TOKEN_FILE": "/etc/passwd"}, {}
+        for more in variables:
+            with self.subTest(**more):
+                environment = {**self.environment, **more}
+                if not more:
+                    del environment["LULL_COLLECTOR"]
+                    self.write(self.users, 'collector = "far.invalid:1"\n')
+                done = self.ask("run", *job, env=environment)
+                self.assertEqual((done.returncode, done.stdout), (7, "out\n"), done.stderr)
+                self.assertIn("the job runs without being recorded", done.stderr)
+                done = self.ask("run", "--must-record", *job, env=environment)
+                self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
+                self.assertEqual(self.ask("jobs", env=environment).returncode, 2)
+
+    def test_gpu_and_schedule_go_together(self):
+        # Each alone is right; the two of different places would be refused.
+        self.write(self.users, 'gpu = "host"\nquiet = true\n')
+        self.write(self.here, 'schedule = "wait=50,warmup=1,active=3"\n')
+        for flags in ((), ("--gpu", "continuous"), ("--schedule", "wait=9")):
+            with self.subTest(flags=flags):
+                done = self.ask("run", *flags, "--", "echo", "done")
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "done\n", ""))
+
+    def test_the_jobs_own_words_are_not_lulls(self):
+        self.write(self.here, 'gpu = "host"\nquiet = true\ntpo = 1\n')
+        done = self.ask("run", "echo", "--gpu", "0", "--help")
+        self.assertEqual((done.returncode, done.stdout), (0, "--gpu 0 --help\n"))
+        self.assertIn("unknown key", done.stderr)
 
     def test_a_schedule_is_of_a_mode(self):
         self.write(self.users, 'schedule = "wait=50,warmup=1,active=3"\nquiet = true\n')

@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import stat
+import subprocess
 
 import lull_case
 from lull_case import ARGUMENTS, LullCase
@@ -195,9 +196,18 @@ class WrongSurroundings(Complaints):
     def test_a_stdout_that_is_full(self):
         self.start_collector()
         with open("/dev/full", "w", encoding="utf-8") as full:
-            done = self.lull("jobs", stdout=full, stderr=-1, capture_output=False)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("cannot write the answer: No space left", done.stderr)
+            for words in (("jobs",), ("completion", "bash"), ("man", "run"), ("run", "--help")):
+                done = self.lull(*words, stdout=full, stderr=-1, capture_output=False)
+                self.assertEqual(done.returncode, 1, words)
+                self.assertIn("cannot write the answer: No space left", done.stderr)
+
+    def test_closed_standard_descriptors_are_nobody_elses(self):
+        """What is opened next would get their numbers, and the answer."""
+        self.start_collector()
+        for closed in (">&-", "<&- >&-", "<&- >&- 2>&-", "2>&-"):
+            done = subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", ARGUMENTS.lull, "jobs"],
+                                  env=self.environment, capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), closed)
 
     def program(self, name, script):
         path = os.path.join(self.folder, name)

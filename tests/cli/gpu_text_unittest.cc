@@ -229,6 +229,10 @@ TEST(CompactSite, KeepsTheEndOfALongPath) {
   EXPECT_EQ(CompactSite(site, v1::GROUP_BY_LINE), "loaders/batches.py:17");
   EXPECT_EQ(CompactSite(site, v1::GROUP_BY_FUNCTION), "to_device");
   EXPECT_EQ(CompactSite({}, v1::GROUP_BY_LINE), "(unknown)");
+  site.set_file("/app/train.py");
+  EXPECT_EQ(CompactSite(site, v1::GROUP_BY_LINE), "/app/train.py:17") << "the whole";
+  site.set_file("app/train.py");
+  EXPECT_EQ(CompactSite(site, v1::GROUP_BY_LINE), "app/train.py:17");
 }
 
 }  // namespace
