@@ -11,6 +11,7 @@
 #include "cli/client/environment.h"
 #include "cli/client/install.h"
 #include "cli/commands/verbs.h"
+#include "cli/job/first_process.h"
 #include "cli/job/job_info.h"
 #include "cli/job/launchpad.h"
 #include "cli/job/pipe.h"
@@ -27,6 +28,7 @@ class Run {
   explicit Run(const RunOptions& options) : options_(options) {}
 
   int Execute() {
+    LeaveFirstProcessBehind();
     // In this order: all that can fail without a process; the processes, while we
     // are as we were started; then what opens descriptors and makes threads.
     absl::Status ready = Plan();

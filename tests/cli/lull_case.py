@@ -67,6 +67,15 @@ class LullCase(unittest.TestCase):
         self.fail(f"after {seconds} s still not: {what}")
 
 
+# Makes what follows the first process of a PID namespace, as in a container.
+IN_CONTAINER = ["unshare", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+
+
+def containers_work():
+    return subprocess.run([*IN_CONTAINER, "true"], capture_output=True,
+                          check=False).returncode == 0
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--lull", required=True)

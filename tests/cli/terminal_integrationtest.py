@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import time
+import unittest
 
 import lull_case
 from lull_case import ARGUMENTS, LullCase
@@ -76,11 +77,11 @@ class Terminal(LullCase):
     def type(self, text):
         os.write(self.terminal, text.encode())
 
-    def python(self, code):
+    def python(self, code, prefix=""):
         path = os.path.join(self.folder, "job.py")
         with open(path, "w", encoding="utf-8") as file:
             file.write(code)
-        self.type(f"$LULL run --quiet -- {PYTHON} {path}\n")
+        self.type(f"{prefix} $LULL run --quiet -- {PYTHON} {path}\n")
 
     def status(self):
         self.type("echo status=$?\n")
@@ -88,6 +89,15 @@ class Terminal(LullCase):
 
     def test_control_c_reaches_the_job_once(self):
         self.python(COUNT_INTERRUPTS)
+        self.expect("ready")
+        self.type("\x03")
+        self.assertEqual(self.expect(r"interrupts (\d+)")[1], "1")
+        self.expect("PROMPT> ")
+        self.assertEqual(self.status(), 0)
+
+    @unittest.skipUnless(lull_case.containers_work(), "no PID namespace to be had here")
+    def test_control_c_reaches_the_job_once_in_a_container_too(self):
+        self.python(COUNT_INTERRUPTS, prefix=" ".join(lull_case.IN_CONTAINER))
         self.expect("ready")
         self.type("\x03")
         self.assertEqual(self.expect(r"interrupts (\d+)")[1], "1")

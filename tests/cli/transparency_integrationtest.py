@@ -315,6 +315,78 @@ class Signals(LullCase):
         self.wait_until(lambda: os.path.exists(marker), "the job ends")
 
 
+# Processes that lose their parent and end; then the number of entries that they left.
+ORPHANS = """
+(sleep 0.2 & sleep 0.1 & setsid sleep 0.3 & true)
+sleep 0.5
+for i in 1 2 3 4 5 6 7 8 9 10; do
+  left=$(grep -l '^State:.Z' /proc/[0-9]*/status 2> /dev/null | wc -l)
+  [ $left = 0 ] && break
+  sleep 0.1
+done
+echo $left
+"""
+
+
+@unittest.skipUnless(lull_case.containers_work(), "no PID namespace to be had here")
+class FirstProcess(LullCase):
+    """lull as a container's entry point."""
+
+    def setUp(self):
+        super().setUp()
+        self.start_collector()
+
+    def start_in_container(self, *command, **options):
+        process = subprocess.Popen(
+            [*lull_case.IN_CONTAINER, ARGUMENTS.lull, "run", "--quiet", "--", *command],
+            env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+        self.processes.append(process)
+        return process
+
+    def ended(self, process):
+        output, errors = process.communicate(timeout=60)
+        return output.decode(), errors.decode(), process.returncode
+
+    def test_orphans_leave_nothing_behind_and_the_status_is_the_jobs(self):
+        job = self.start_in_container("sh", "-c", ORPHANS + "exit 7")
+        self.assertEqual(self.ended(job), ("0\n", "", 7))
+        # Also where the orphans' status was to be ignored.
+        job = self.start_in_container(
+            "sh", "-c", ORPHANS + "kill -9 $$",
+            preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        self.assertEqual(self.ended(job), ("0\n", "", 137))
+
+    def test_signals_to_the_first_process_reach_the_job_exactly_once(self):
+        code = COUNTER % ", ".join(str(int(number)) for number in COUNTED)
+        job = self.start_in_container(PYTHON, "-c", code, stdin=subprocess.PIPE)
+        self.assertEqual(job.stdout.readline(), b"ready\n")
+        with open(f"/proc/{job.pid}/task/{job.pid}/children", encoding="utf-8") as file:
+            first = int(file.read())
+        for number in COUNTED:
+            os.kill(first, number)
+            time.sleep(0.1)
+        time.sleep(0.3)
+        job.stdin.close()
+        self.assertEqual(job.stdout.readline().decode().strip(),
+                         str(sorted((int(n), 1) for n in COUNTED)))
+        self.assertEqual(job.wait(30), 0)
+        job.stderr.close()
+
+    def test_the_job_inherits_what_the_first_process_was_started_with(self):
+        def unusual():
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGUSR1})
+        masks = []
+        for prefix in ([], [ARGUMENTS.lull, "run", "--quiet", "--"]):
+            done = subprocess.run(
+                [*lull_case.IN_CONTAINER, *prefix, "grep", "Sig[BI]", "/proc/self/status"],
+                env=self.environment, capture_output=True, timeout=60, check=True,
+                preexec_fn=unusual, restore_signals=False)
+            masks.append(done.stdout)
+        self.assertEqual(*masks)
+
+
 def child_named(parent, name):
     """The pid of a child of `parent` with this command name, or None."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
