@@ -88,37 +88,83 @@ std::string Zsh(const CLI::App& app) {
   auto described = [](absl::string_view name, absl::string_view text) {
     return Quoted(absl::StrCat(absl::StrReplaceAll(name, {{":", "\\:"}}), ":", text));
   };
-  std::string verbs;
-  std::string cases;
-  for (const CLI::App* verb : VerbsOf(app)) {
-    absl::StrAppend(&verbs, "    ",
-                    described(verb->get_name(), verb->get_description()), "\n");
-    absl::StrAppend(&cases, "    ", verb->get_name(), ") options=(\n");
-    for (const CLI::Option* option : verb->get_options()) {
+  auto all_described = [&](const CLI::App& of) {
+    std::string list;
+    for (const CLI::Option* option : of.get_options()) {
       for (const std::string& name : option->get_lnames()) {
-        absl::StrAppend(&cases, "      ",
+        absl::StrAppend(&list, "      ",
                         described(absl::StrCat("--", name), option->get_description()),
                         "\n");
       }
     }
-    absl::StrAppend(&cases, "    ) ;;\n");
+    return list;
+  };
+  std::string verbs;
+  std::string cases;
+  std::string values;
+  for (const CLI::App* verb : VerbsOf(app)) {
+    const std::string& name = verb->get_name();
+    absl::StrAppend(&verbs, "    ", described(name, verb->get_description()), "\n");
+    absl::StrAppend(&cases, "    ", name, ") options=(\n", all_described(*verb),
+                    "    ) ;;\n");
+    for (const CLI::Option* option : verb->get_options()) {
+      if (option->get_lnames().empty() || !TakesValue(*option)) continue;
+      std::string words = Values(*option);
+      absl::StrAppend(&values, "    ", name, ":--", option->get_lnames().front(), ") ",
+                      words.empty() ? "_default" : absl::StrCat("compadd ", words),
+                      "; return ;;\n");
+    }
   }
   return absl::StrCat(
       "#compdef lull\n# Made by `lull completion zsh`.\n"
-      "_lull() {\n  local -a verbs options\n  verbs=(\n",
+      "_lull() {\n"
+      "  local -a verbs options\n"
+      "  local verb=$words[2] option=$words[CURRENT-1] dashes=${words[(ie)--]}\n"
+      "  if [[ $verb == run ]] && ((dashes < CURRENT)); then  # the job's words\n"
+      "    shift $dashes words\n"
+      "    ((CURRENT -= dashes))\n"
+      "    _normal\n"
+      "    return\n"
+      "  fi\n"
+      "  verbs=(\n",
       verbs,
       "  )\n"
-      "  if ((CURRENT == 2)); then\n    _describe verb verbs\n    return\n  fi\n"
-      "  case $words[2] in\n",
+      "  if ((CURRENT == 2)); then\n"
+      "    options=(\n",
+      all_described(app),
+      "    )\n"
+      "    if [[ $PREFIX == -* ]]; then\n"
+      "      _describe option options\n"
+      "    else\n"
+      "      _describe verb verbs\n"
+      "    fi\n"
+      "    return\n"
+      "  fi\n"
+      "  if [[ $PREFIX == --*=* ]]; then\n"
+      "    option=${PREFIX%%=*}\n"
+      "    compset -P '*='\n"
+      "  fi\n"
+      "  case $verb:$option in\n",
+      values,
+      "  esac\n"
+      "  case $verb in\n",
       cases,
       "  esac\n"
-      "  if [[ $words[2] == run && -n ${words[(r)--]} ]] || [[ $PREFIX != -* ]]; then\n"
-      "    _default\n  else\n    _describe option options\n  fi\n}\n"
-      "_lull \"$@\"\n");
+      "  if [[ $PREFIX == -* ]]; then\n    _describe option options\n"
+      "  else\n    _default\n  fi\n}\n"
+      // Found in $fpath the file is the function; else it was sourced.
+      "if [[ $funcstack[1] == _lull ]]; then\n  _lull \"$@\"\n"
+      "else\n  compdef _lull lull\nfi\n");
 }
 
 std::string Fish(const CLI::App& app) {
   std::string script = "# Made by `lull completion fish`.\n";
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_lnames().empty()) continue;
+    absl::StrAppend(&script, "complete -c lull -n __fish_use_subcommand -l ",
+                    option->get_lnames().front(), " -d ",
+                    Quoted(option->get_description()), "\n");
+  }
   for (const CLI::App* verb : VerbsOf(app)) {
     const std::string& name = verb->get_name();
     absl::StrAppend(&script, "complete -c lull -n __fish_use_subcommand -f -a ", name,
