@@ -43,15 +43,7 @@ int main(int argc, char** argv) {
   int exit_code = 0;
   lull::AddRun(app, line, &exit_code);
   lull::AddAttach(app, &exit_code);
-  lull::AddReport(app, &exit_code);
-  lull::AddGaps(app, &exit_code);
-  lull::AddKernels(app, &exit_code);
-  lull::AddSteps(app, &exit_code);
-  lull::AddSyncs(app, &exit_code);
-  lull::AddWaits(app, &exit_code);
-  lull::AddGc(app, &exit_code);
-  lull::AddAllocs(app, &exit_code);
-  lull::AddMemory(app, &exit_code);
+  lull::AddAnswers(app, &exit_code);
   lull::AddJobs(app, &exit_code);
   lull::AddPs(app, &exit_code);
   lull::AddArm(app, &exit_code);

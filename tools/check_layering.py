@@ -3,7 +3,7 @@
 
 A folder may include itself and what ALLOWED names for it. What runs inside the
 target (preload/) sees nothing else of ours; outside of it only the relay sees
-shared memory; only relay, collector, query and cli see gRPC.
+shared memory; only relay, collector and cli see gRPC.
 
 usage: tools/check_layering.py [ROOT]     exit status 1 if there are offenders
 """
@@ -32,7 +32,7 @@ ALLOWED = {
             # What it says to a shim that it has brought into a process.
             "preload/abi/attach.h", "preload/abi/version.h"},
 }
-MAY_USE_GRPC = {"daemon/relay", "daemon/collector", "daemon/query", "cli"}
+MAY_USE_GRPC = {"daemon/relay", "daemon/collector", "cli"}
 # The ABI is what both ends of the shared memory compile: it stands on its own.
 ABI = "preload/abi"
 

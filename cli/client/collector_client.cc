@@ -65,32 +65,6 @@ class Client : public CollectorClient {
       const v1::ListJobsRequest& request) override {
     return Call(*query_, &v1::Query::Stub::ListJobs, request);
   }
-  absl::StatusOr<v1::SyncsReply> GetSyncs(const v1::ReportRequest& request) override {
-    return Call(*query_, &v1::Query::Stub::GetSyncs, request);
-  }
-  absl::StatusOr<v1::AllocationsReply> GetAllocations(
-      const v1::ReportRequest& request) override {
-    return Call(*query_, &v1::Query::Stub::GetAllocations, request);
-  }
-  absl::StatusOr<v1::GcReply> GetGcPauses(const v1::ReportRequest& request) override {
-    return Call(*query_, &v1::Query::Stub::GetGcPauses, request);
-  }
-  absl::StatusOr<v1::WaitsReply> GetWaits(const v1::ReportRequest& request) override {
-    return Call(*query_, &v1::Query::Stub::GetWaits, request);
-  }
-  absl::StatusOr<v1::GapsReply> GetGaps(const v1::ReportRequest& request) override {
-    return Call(*query_, &v1::Query::Stub::GetGaps, request);
-  }
-  absl::StatusOr<v1::KernelsReply> GetKernels(
-      const v1::ReportRequest& request) override {
-    return Call(*query_, &v1::Query::Stub::GetKernels, request);
-  }
-  absl::StatusOr<v1::StepsReply> GetSteps(const v1::ReportRequest& request) override {
-    return Call(*query_, &v1::Query::Stub::GetSteps, request);
-  }
-  absl::StatusOr<v1::MemoryReply> GetMemory(const v1::ReportRequest& request) override {
-    return Call(*query_, &v1::Query::Stub::GetMemory, request);
-  }
   absl::StatusOr<v1::ReportReply> GetReport(const v1::ReportRequest& request) override {
     return Call(*query_, &v1::Query::Stub::GetReport, request);
   }

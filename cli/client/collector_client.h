@@ -29,17 +29,6 @@ class CollectorClient {
   virtual absl::StatusOr<v1::ArmReply> Arm(const v1::ArmRequest& request) = 0;
   virtual absl::StatusOr<v1::ListJobsReply> ListJobs(
       const v1::ListJobsRequest& request) = 0;
-  virtual absl::StatusOr<v1::SyncsReply> GetSyncs(const v1::ReportRequest& request) = 0;
-  virtual absl::StatusOr<v1::AllocationsReply> GetAllocations(
-      const v1::ReportRequest& request) = 0;
-  virtual absl::StatusOr<v1::GcReply> GetGcPauses(const v1::ReportRequest& request) = 0;
-  virtual absl::StatusOr<v1::WaitsReply> GetWaits(const v1::ReportRequest& request) = 0;
-  virtual absl::StatusOr<v1::GapsReply> GetGaps(const v1::ReportRequest& request) = 0;
-  virtual absl::StatusOr<v1::KernelsReply> GetKernels(
-      const v1::ReportRequest& request) = 0;
-  virtual absl::StatusOr<v1::StepsReply> GetSteps(const v1::ReportRequest& request) = 0;
-  virtual absl::StatusOr<v1::MemoryReply> GetMemory(
-      const v1::ReportRequest& request) = 0;
   virtual absl::StatusOr<v1::ReportReply> GetReport(
       const v1::ReportRequest& request) = 0;
 };

@@ -45,7 +45,7 @@ v1::GroupBy GroupByOf(const std::string& name) {
   return v1::GROUP_BY_LINE;
 }
 
-int Run(const QueryVerb& verb, const QueryOptions& options) {
+int Run(const AnswerVerb& verb, const QueryOptions& options) {
   auto request = MakeRequest(options);
   if (!request.ok()) {
     PrintError(verb.name, request.status().message());
@@ -56,12 +56,14 @@ int Run(const QueryVerb& verb, const QueryOptions& options) {
     PrintError(verb.name, client.status().message());
     return absl::IsInvalidArgument(client.status()) ? kExitUsage : kExitFailed;
   }
-  auto text = verb.answer(**client, *request, options);
-  if (!text.ok()) {
-    PrintError(verb.name, text.status().message());
+  if (verb.section != v1::SECTION_UNSPECIFIED) request->add_sections(verb.section);
+  auto reply = (*client)->GetReport(*request);
+  if (!reply.ok()) {
+    PrintError(verb.name, reply.status().message());
     return kExitFailed;
   }
-  PrintAnswer(options.json, *text);
+  PrintAnswer(options.json, options.json ? JsonText(verb.json(*reply))
+                                         : verb.text(*reply, request->group_by()));
   return 0;
 }
 
@@ -117,12 +119,12 @@ absl::StatusOr<v1::ReportRequest> MakeRequest(const QueryOptions& options) {
   return request;
 }
 
-void AddQueryVerb(CLI::App& app, const QueryVerb& verb, int* exit_code) {
+void AddAnswerVerb(CLI::App& app, const AnswerVerb& verb, int* exit_code) {
   auto options = std::make_shared<QueryOptions>();
   CLI::App* command = app.add_subcommand(verb.name, verb.description);
   command->footer(verb.example);
   AddOptions(command, options.get());
-  command->callback([verb, options, exit_code] { *exit_code = Run(verb, *options); });
+  command->callback([&verb, options, exit_code] { *exit_code = Run(verb, *options); });
 }
 
 }  // namespace lull

@@ -3,13 +3,13 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "cli/commands/collector_options.h"
+#include "cli/render/json.h"
 #include "query.pb.h"
 
 namespace lull {
@@ -32,16 +32,17 @@ absl::StatusOr<uint64_t> ParseTime(absl::string_view text);
 // INVALID_ARGUMENT names the option that is wrong.
 absl::StatusOr<v1::ReportRequest> MakeRequest(const QueryOptions& options);
 
-// Adds `name` with JOB and all options, and runs `answer` for it: the text to
-// print, human or JSON as options.json says.
-struct QueryVerb {
+// A verb that shows one section of a report, or, with SECTION_UNSPECIFIED, the
+// overview.
+struct AnswerVerb {
   const char* name;
   const char* description;
   const char* example;
-  std::function<absl::StatusOr<std::string>(CollectorClient&, const v1::ReportRequest&,
-                                            const QueryOptions&)>
-      answer;
+  v1::Section section;
+  std::string (*text)(const v1::ReportReply& reply, v1::GroupBy group_by);
+  Json (*json)(const v1::ReportReply& reply);
 };
-void AddQueryVerb(CLI::App& app, const QueryVerb& verb, int* exit_code);
+// Adds it with JOB and all options. `verb` must live as long as `app`.
+void AddAnswerVerb(CLI::App& app, const AnswerVerb& verb, int* exit_code);
 
 }  // namespace lull

@@ -1,4 +1,4 @@
-// The verbs of `lull`, one file each. Every Add... puts its subcommand into the
+// The verbs of `lull`. Every Add... puts its subcommand into the
 // app; when the user chose it, its callback runs it and sets *exit_code.
 //
 // Exit codes: 0 done, 1 it could not be done (the reason is on stderr), 2 a wrong
@@ -20,15 +20,8 @@ inline constexpr int kExitNotAttached = 125;
 
 void AddRun(CLI::App& app, const CommandLine& line, int* exit_code);
 void AddRelay(CLI::App& app, int* exit_code);
-void AddReport(CLI::App& app, int* exit_code);
-void AddGaps(CLI::App& app, int* exit_code);
-void AddKernels(CLI::App& app, int* exit_code);
-void AddSteps(CLI::App& app, int* exit_code);
-void AddSyncs(CLI::App& app, int* exit_code);
-void AddAllocs(CLI::App& app, int* exit_code);
-void AddMemory(CLI::App& app, int* exit_code);
-void AddGc(CLI::App& app, int* exit_code);
-void AddWaits(CLI::App& app, int* exit_code);
+// `lull report`, `lull gaps` and all others that show sections of a report.
+void AddAnswers(CLI::App& app, int* exit_code);
 void AddJobs(CLI::App& app, int* exit_code);
 void AddAttach(CLI::App& app, int* exit_code);
 void AddPs(CLI::App& app, int* exit_code);

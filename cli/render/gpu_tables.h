@@ -8,21 +8,20 @@
 namespace lull {
 
 // Where idle time comes from: one row per cause, most first.
-std::string CausesTable(const v1::GapsReply& reply, const v1::Gpu& gpu);
+std::string CausesTable(const v1::Gaps& reply, const v1::Gpu& gpu);
 
 // Between which lines: "train.py:41 → train.py:44", and under it what was to blame.
-std::string GapsTable(const v1::GapsReply& reply, const v1::Gpu& gpu,
-                      v1::GroupBy group_by);
+std::string GapsTable(const v1::Gaps& reply, const v1::Gpu& gpu, v1::GroupBy group_by);
 
 // "cudaStreamSynchronize at train.py:42 step"; where nothing is to blame but the code
 // itself, its lines.
 std::string BlameOf(const v1::GapRow& gap, v1::GroupBy group_by);
 
-std::string KernelsTable(const v1::KernelsReply& reply, v1::GroupBy group_by);
-std::string CopiesTable(const v1::KernelsReply& reply);
+std::string KernelsTable(const v1::Kernels& reply, v1::GroupBy group_by);
+std::string CopiesTable(const v1::Kernels& reply);
 
 // How many steps, told by what; the median step by parts; shares of the device.
-std::string StepsHead(const v1::StepsReply& reply);
-std::string StepsTable(const v1::StepsReply& reply);
+std::string StepsHead(const v1::Steps& reply);
+std::string StepsTable(const v1::Steps& reply);
 
 }  // namespace lull

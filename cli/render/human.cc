@@ -20,8 +20,7 @@ namespace {
 
 // With GPU truth two columns more: of the calls in traced time, how long the device
 // was busy meanwhile, and how long it idled because of them.
-std::string SyncsTable(const v1::SyncsReply& reply, bool gpu_truth,
-                       v1::GroupBy group_by) {
+std::string SyncsTable(const v1::Syncs& reply, bool gpu_truth, v1::GroupBy group_by) {
   if (reply.sync_points().empty()) return "  No call blocked on the GPU.\n";
   std::vector<Table::Column> columns = {
       {"blocked", kRight}, {"share", kRight}, {"calls", kRight}};
@@ -55,7 +54,7 @@ std::string SyncsTable(const v1::SyncsReply& reply, bool gpu_truth,
   return table.Text();
 }
 
-std::string AllocationsTable(const v1::AllocationsReply& reply, v1::GroupBy group_by) {
+std::string AllocationsTable(const v1::Allocations& reply, v1::GroupBy group_by) {
   if (reply.allocation_sites().empty()) return "  No allocation was seen.\n";
   Table table({{"allocated", kRight},
                {"calls", kRight},
@@ -76,7 +75,7 @@ std::string AllocationsTable(const v1::AllocationsReply& reply, v1::GroupBy grou
   return table.Text();
 }
 
-std::string GcTable(const v1::GcReply& reply, v1::GroupBy group_by) {
+std::string GcTable(const v1::GcPauses& reply, v1::GroupBy group_by) {
   if (reply.gc_pauses().empty()) return "  The garbage collector never ran.\n";
   Table table({{"total", kRight},
                {"pauses", kRight},
@@ -95,7 +94,7 @@ std::string GcTable(const v1::GcReply& reply, v1::GroupBy group_by) {
   return table.Text();
 }
 
-std::string WaitsTable(const v1::WaitsReply& reply, v1::GroupBy group_by) {
+std::string WaitsTable(const v1::HostWaits& reply, v1::GroupBy group_by) {
   if (reply.host_waits().empty()) return "  No wait was longer than the threshold.\n";
   Table table({{"waited", kRight},
                {"share", kRight},
@@ -147,23 +146,23 @@ std::string ProcessesTable(const v1::ReportReply& reply) {
   return table.Text();
 }
 
-std::string SyncsHeadline(const v1::SyncsReply& reply) {
+std::string SyncsHeadline(const v1::Syncs& reply) {
   return absl::StrCat("Blocked on the GPU: ", FormatDuration(reply.total_blocked_ns()),
                       " in ", FormatCount(reply.total_calls()), " calls\n");
 }
 
-std::string AllocationsHeadline(const v1::AllocationsReply& reply) {
+std::string AllocationsHeadline(const v1::Allocations& reply) {
   return absl::StrCat(
       "Allocated: ", FormatBytes(static_cast<int64_t>(reply.total_bytes())), " in ",
       FormatCount(reply.total_calls()), " allocations\n");
 }
 
-std::string GcHeadline(const v1::GcReply& reply) {
+std::string GcHeadline(const v1::GcPauses& reply) {
   return absl::StrCat("Garbage collection: ", FormatDuration(reply.total_ns()), " in ",
                       FormatCount(reply.total_count()), " pauses\n");
 }
 
-std::string WaitsHeadline(const v1::WaitsReply& reply) {
+std::string WaitsHeadline(const v1::HostWaits& reply) {
   return absl::StrCat("Waited on the host: ", FormatDuration(reply.total_ns()), "\n");
 }
 
@@ -224,26 +223,28 @@ std::string JobsText(const v1::ListJobsReply& reply) {
   return table.Text();
 }
 
-std::string SyncsText(const v1::SyncsReply& reply, v1::GroupBy group_by) {
+std::string SyncsText(const v1::ReportReply& reply, v1::GroupBy group_by) {
   bool truth = HasGpuTruth(reply.gpu());
-  std::string text =
-      Answer(reply, SyncsHeadline(reply), SyncsTable(reply, truth, group_by));
-  if (reply.sync_points().empty()) return text;
+  std::string text = Answer(reply, SyncsHeadline(reply.syncs()),
+                            SyncsTable(reply.syncs(), truth, group_by));
+  if (reply.syncs().sync_points().empty()) return text;
   if (!truth) return absl::StrCat(text, MissingLine(reply.gpu()), "\n");
   return absl::StrCat(text, CoverageLine(reply.job(), reply.gpu()),
                       "; judged, needed and wasted\nare of the calls in it.\n");
 }
 
-std::string AllocationsText(const v1::AllocationsReply& reply, v1::GroupBy group_by) {
-  return Answer(reply, AllocationsHeadline(reply), AllocationsTable(reply, group_by));
+std::string AllocationsText(const v1::ReportReply& reply, v1::GroupBy group_by) {
+  return Answer(reply, AllocationsHeadline(reply.allocations()),
+                AllocationsTable(reply.allocations(), group_by));
 }
 
-std::string GcText(const v1::GcReply& reply, v1::GroupBy group_by) {
-  return Answer(reply, GcHeadline(reply), GcTable(reply, group_by));
+std::string GcText(const v1::ReportReply& reply, v1::GroupBy group_by) {
+  return Answer(reply, GcHeadline(reply.gc()), GcTable(reply.gc(), group_by));
 }
 
-std::string WaitsText(const v1::WaitsReply& reply, v1::GroupBy group_by) {
-  return Answer(reply, WaitsHeadline(reply), WaitsTable(reply, group_by));
+std::string WaitsText(const v1::ReportReply& reply, v1::GroupBy group_by) {
+  return Answer(reply, WaitsHeadline(reply.waits()),
+                WaitsTable(reply.waits(), group_by));
 }
 
 std::string ReportText(const v1::ReportReply& reply, v1::GroupBy group_by) {

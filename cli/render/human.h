@@ -9,14 +9,14 @@
 namespace lull {
 
 std::string JobsText(const v1::ListJobsReply& reply);
-std::string SyncsText(const v1::SyncsReply& reply, v1::GroupBy group_by);
-std::string AllocationsText(const v1::AllocationsReply& reply, v1::GroupBy group_by);
-std::string GcText(const v1::GcReply& reply, v1::GroupBy group_by);
-std::string WaitsText(const v1::WaitsReply& reply, v1::GroupBy group_by);
-std::string GapsText(const v1::GapsReply& reply, v1::GroupBy group_by);
-std::string KernelsText(const v1::KernelsReply& reply, v1::GroupBy group_by);
-std::string StepsText(const v1::StepsReply& reply);
-std::string MemoryText(const v1::MemoryReply& reply, v1::GroupBy group_by);
+std::string SyncsText(const v1::ReportReply& reply, v1::GroupBy group_by);
+std::string AllocationsText(const v1::ReportReply& reply, v1::GroupBy group_by);
+std::string GcText(const v1::ReportReply& reply, v1::GroupBy group_by);
+std::string WaitsText(const v1::ReportReply& reply, v1::GroupBy group_by);
+std::string GapsText(const v1::ReportReply& reply, v1::GroupBy group_by);
+std::string KernelsText(const v1::ReportReply& reply, v1::GroupBy group_by);
+std::string StepsText(const v1::ReportReply& reply, v1::GroupBy group_by);
+std::string MemoryText(const v1::ReportReply& reply, v1::GroupBy group_by);
 std::string ReportText(const v1::ReportReply& reply, v1::GroupBy group_by);
 
 }  // namespace lull

@@ -28,7 +28,7 @@ std::string BlameOf(const v1::GapRow& gap, v1::GroupBy group_by) {
   return absl::StrCat(Shortened(gap.culprit_api(), 40), " at ", site);
 }
 
-std::string CausesTable(const v1::GapsReply& reply, const v1::Gpu& gpu) {
+std::string CausesTable(const v1::Gaps& reply, const v1::Gpu& gpu) {
   if (reply.causes().empty()) return "  The GPU never idled.\n";
   Table table({{"idle", kRight},
                {"share", kRight},
@@ -45,8 +45,7 @@ std::string CausesTable(const v1::GapsReply& reply, const v1::Gpu& gpu) {
   return table.Text();
 }
 
-std::string GapsTable(const v1::GapsReply& reply, const v1::Gpu& gpu,
-                      v1::GroupBy group_by) {
+std::string GapsTable(const v1::Gaps& reply, const v1::Gpu& gpu, v1::GroupBy group_by) {
   if (reply.gaps().empty()) return "";
   Table table({{"idle", kRight},
                {"share", kRight},
@@ -65,13 +64,15 @@ std::string GapsTable(const v1::GapsReply& reply, const v1::Gpu& gpu,
   return table.Text();
 }
 
-std::string GapsText(const v1::GapsReply& reply, v1::GroupBy group_by) {
+std::string GapsText(const v1::ReportReply& reply, v1::GroupBy group_by) {
   std::string head = GpuHead(reply.job(), reply.gpu());
   if (!HasGpuTruth(reply.gpu())) return Answer(reply, head, "");
-  std::string table = absl::StrCat("\nIdle: ", FormatDuration(reply.gpu().idle_ns()),
-                                   ", by cause\n", CausesTable(reply, reply.gpu()));
-  if (!reply.gaps().empty()) {
-    absl::StrAppend(&table, "\nBy line\n", GapsTable(reply, reply.gpu(), group_by));
+  std::string table =
+      absl::StrCat("\nIdle: ", FormatDuration(reply.gpu().idle_ns()), ", by cause\n",
+                   CausesTable(reply.gaps(), reply.gpu()));
+  if (!reply.gaps().gaps().empty()) {
+    absl::StrAppend(&table, "\nBy line\n",
+                    GapsTable(reply.gaps(), reply.gpu(), group_by));
   }
   return Answer(reply, head, table);
 }

@@ -59,7 +59,7 @@ std::string Origin(const v1::KernelRow& row, v1::GroupBy group_by) {
 
 }  // namespace
 
-std::string KernelsTable(const v1::KernelsReply& reply, v1::GroupBy group_by) {
+std::string KernelsTable(const v1::Kernels& reply, v1::GroupBy group_by) {
   if (reply.kernels().empty()) return "  No kernel ran in traced time.\n";
   Table table({{"total", kRight},
                {"share", kRight},
@@ -83,7 +83,7 @@ std::string KernelsTable(const v1::KernelsReply& reply, v1::GroupBy group_by) {
   return table.Text();
 }
 
-std::string CopiesTable(const v1::KernelsReply& reply) {
+std::string CopiesTable(const v1::Kernels& reply) {
   if (reply.copies().empty()) return "  Nothing was copied in traced time.\n";
   Table table({{"total", kRight},
                {"count", kRight},
@@ -103,15 +103,16 @@ std::string CopiesTable(const v1::KernelsReply& reply) {
   return table.Text();
 }
 
-std::string KernelsText(const v1::KernelsReply& reply, v1::GroupBy group_by) {
+std::string KernelsText(const v1::ReportReply& reply, v1::GroupBy group_by) {
   std::string head = GpuHead(reply.job(), reply.gpu());
   if (!HasGpuTruth(reply.gpu())) return Answer(reply, head, "");
+  const v1::Kernels& kernels = reply.kernels();
   return Answer(reply, head,
-                absl::StrCat("\nKernels: ", FormatDuration(reply.total_ns()), " in ",
-                             FormatCount(reply.total_calls()),
+                absl::StrCat("\nKernels: ", FormatDuration(kernels.total_ns()), " in ",
+                             FormatCount(kernels.total_calls()),
                              " launches (TC: runs on tensor cores)\n",
-                             KernelsTable(reply, group_by), "\nCopies and memsets\n",
-                             CopiesTable(reply)));
+                             KernelsTable(kernels, group_by), "\nCopies and memsets\n",
+                             CopiesTable(kernels)));
 }
 
 }  // namespace lull

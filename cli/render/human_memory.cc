@@ -24,7 +24,7 @@ std::string NameOf(const v1::MemoryRow& row) {
                       " in pid ", row.pid());
 }
 
-std::string OverviewTable(const v1::MemoryReply& reply) {
+std::string OverviewTable(const v1::Memory& reply) {
   if (reply.rows().empty()) return "  No allocation was seen.\n";
   Table table({{"peak", kRight},
                {"at", kRight},
@@ -116,14 +116,15 @@ std::string Details(const v1::MemoryRow& row, v1::GroupBy group_by) {
 
 }  // namespace
 
-std::string MemoryText(const v1::MemoryReply& reply, v1::GroupBy group_by) {
+std::string MemoryText(const v1::ReportReply& reply, v1::GroupBy group_by) {
+  const v1::Memory& memory = reply.memory();
   std::vector<const v1::MemoryRow*> rows;
-  for (const v1::MemoryRow& row : reply.rows()) rows.push_back(&row);
+  for (const v1::MemoryRow& row : memory.rows()) rows.push_back(&row);
   std::stable_sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) {
     return a->peak_bytes() > b->peak_bytes();
   });
-  std::string text = OverviewTable(reply);
-  for (const v1::MallocRetries& retries : reply.retries()) {
+  std::string text = OverviewTable(memory);
+  for (const v1::MallocRetries& retries : memory.retries()) {
     absl::StrAppend(&text, RetryWords(retries), "\n");
   }
   for (size_t i = 0; i < rows.size() && i < kDetailed; ++i) {

@@ -45,7 +45,7 @@ std::string SourceWords(const std::string& source) {
   return Shortened(source, 20);
 }
 
-std::string Medians(const v1::StepsReply& reply, bool traced) {
+std::string Medians(const v1::Steps& reply, bool traced) {
   Table table({{"median", kRight}, {"share", kRight}, {"part of a step", kLeft}});
   const v1::StepRow& median = reply.median();
   for (const Part& part : kParts) {
@@ -59,7 +59,7 @@ std::string Medians(const v1::StepsReply& reply, bool traced) {
 }
 
 // What the device made of the traced steps.
-std::string DeviceLine(const v1::StepsReply& reply) {
+std::string DeviceLine(const v1::Steps& reply) {
   std::vector<std::string> parts = {
       absl::StrFormat("GPU utilisation %.3g %%", reply.gpu_utilization_percent())};
   auto estimated = [&parts](const char* what, double percent) {
@@ -73,7 +73,7 @@ std::string DeviceLine(const v1::StepsReply& reply) {
 
 }  // namespace
 
-std::string StepsHead(const v1::StepsReply& reply) {
+std::string StepsHead(const v1::Steps& reply) {
   if (reply.count() == 0) {
     return "No steps were seen: no optimizer step, no NVTX range, no period in the "
            "launches.\n";
@@ -87,7 +87,7 @@ std::string StepsHead(const v1::StepsReply& reply) {
   return text;
 }
 
-std::string StepsTable(const v1::StepsReply& reply) {
+std::string StepsTable(const v1::Steps& reply) {
   if (reply.steps().empty()) return "";
   bool ranks = std::any_of(reply.steps().begin(), reply.steps().end(),
                            [](const v1::StepRow& step) { return step.rank() >= 0; });
@@ -106,11 +106,12 @@ std::string StepsTable(const v1::StepsReply& reply) {
   return table.Text();
 }
 
-std::string StepsText(const v1::StepsReply& reply) {
-  std::string head = GpuHead(reply.job(), reply.gpu());
-  std::string text = absl::StrCat("\n", StepsHead(reply));
-  if (!reply.steps().empty()) absl::StrAppend(&text, "\n", StepsTable(reply));
-  return Answer(reply, head, text);
+std::string StepsText(const v1::ReportReply& reply, v1::GroupBy /*group_by*/) {
+  std::string text = absl::StrCat("\n", StepsHead(reply.steps()));
+  if (!reply.steps().steps().empty()) {
+    absl::StrAppend(&text, "\n", StepsTable(reply.steps()));
+  }
+  return Answer(reply, GpuHead(reply.job(), reply.gpu()), text);
 }
 
 }  // namespace lull

@@ -16,7 +16,7 @@ namespace {
 // Of the calls in traced time ("judged"): how much of their blocked time the device
 // was busy ("needed"), and how much idle time they caused ("wasted"). null where no
 // call of the row was judged.
-Json SyncPointsJson(const v1::SyncsReply& reply, bool gpu_truth) {
+Json SyncPointsJson(const v1::Syncs& reply, bool gpu_truth) {
   Json rows = Json::array();
   for (const v1::SyncPoint& point : reply.sync_points()) {
     bool judged = gpu_truth && point.judged_calls() > 0;
@@ -37,7 +37,7 @@ Json SyncPointsJson(const v1::SyncsReply& reply, bool gpu_truth) {
   return rows;
 }
 
-Json AllocationSitesJson(const v1::AllocationsReply& reply) {
+Json AllocationSitesJson(const v1::Allocations& reply) {
   Json rows = Json::array();
   for (const v1::AllocationSite& site : reply.allocation_sites()) {
     rows.push_back({{"allocator", site.allocator()},
@@ -54,7 +54,7 @@ Json AllocationSitesJson(const v1::AllocationsReply& reply) {
   return rows;
 }
 
-Json GcPausesJson(const v1::GcReply& reply) {
+Json GcPausesJson(const v1::GcPauses& reply) {
   Json rows = Json::array();
   for (const v1::GcPause& pause : reply.gc_pauses()) {
     rows.push_back({{"generation", pause.generation()},
@@ -69,7 +69,7 @@ Json GcPausesJson(const v1::GcReply& reply) {
   return rows;
 }
 
-Json HostWaitsJson(const v1::WaitsReply& reply) {
+Json HostWaitsJson(const v1::HostWaits& reply) {
   Json rows = Json::array();
   for (const v1::HostWait& wait : reply.host_waits()) {
     rows.push_back({{"kind", wait.kind()},
@@ -149,39 +149,39 @@ Json JobsJson(const v1::ListJobsReply& reply) {
   return {{"jobs", std::move(jobs)}};
 }
 
-Json SyncsJson(const v1::SyncsReply& reply) {
+Json SyncsJson(const v1::ReportReply& reply) {
   Json json = {{"job", JobJson(reply.job())},
                {"gpu", GpuJson(reply.gpu())},
-               {"sync_points", SyncPointsJson(reply, HasGpuTruth(reply.gpu()))},
-               {"total_blocked_ms", Ms(reply.total_blocked_ns())},
-               {"total_calls", reply.total_calls()}};
+               {"sync_points", SyncPointsJson(reply.syncs(), HasGpuTruth(reply.gpu()))},
+               {"total_blocked_ms", Ms(reply.syncs().total_blocked_ns())},
+               {"total_calls", reply.syncs().total_calls()}};
   AddTail(json, reply);
   return json;
 }
 
-Json AllocationsJson(const v1::AllocationsReply& reply) {
+Json AllocationsJson(const v1::ReportReply& reply) {
   Json json = {{"job", JobJson(reply.job())},
-               {"allocation_sites", AllocationSitesJson(reply)},
-               {"total_bytes", reply.total_bytes()},
-               {"total_calls", reply.total_calls()},
-               {"unknown_frees", reply.unknown_frees()}};
+               {"allocation_sites", AllocationSitesJson(reply.allocations())},
+               {"total_bytes", reply.allocations().total_bytes()},
+               {"total_calls", reply.allocations().total_calls()},
+               {"unknown_frees", reply.allocations().unknown_frees()}};
   AddTail(json, reply);
   return json;
 }
 
-Json GcJson(const v1::GcReply& reply) {
+Json GcJson(const v1::ReportReply& reply) {
   Json json = {{"job", JobJson(reply.job())},
-               {"gc_pauses", GcPausesJson(reply)},
-               {"total_ms", Ms(reply.total_ns())},
-               {"total_count", reply.total_count()}};
+               {"gc_pauses", GcPausesJson(reply.gc())},
+               {"total_ms", Ms(reply.gc().total_ns())},
+               {"total_count", reply.gc().total_count()}};
   AddTail(json, reply);
   return json;
 }
 
-Json WaitsJson(const v1::WaitsReply& reply) {
+Json WaitsJson(const v1::ReportReply& reply) {
   Json json = {{"job", JobJson(reply.job())},
-               {"host_waits", HostWaitsJson(reply)},
-               {"total_ms", Ms(reply.total_ns())}};
+               {"host_waits", HostWaitsJson(reply.waits())},
+               {"total_ms", Ms(reply.waits().total_ns())}};
   AddTail(json, reply);
   return json;
 }

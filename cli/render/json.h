@@ -12,14 +12,14 @@ namespace lull {
 using Json = nlohmann::ordered_json;
 
 Json JobsJson(const v1::ListJobsReply& reply);
-Json SyncsJson(const v1::SyncsReply& reply);
-Json AllocationsJson(const v1::AllocationsReply& reply);
-Json GcJson(const v1::GcReply& reply);
-Json WaitsJson(const v1::WaitsReply& reply);
-Json GapsJson(const v1::GapsReply& reply);
-Json KernelsJson(const v1::KernelsReply& reply);
-Json StepsJson(const v1::StepsReply& reply);
-Json MemoryJson(const v1::MemoryReply& reply);
+Json SyncsJson(const v1::ReportReply& reply);
+Json AllocationsJson(const v1::ReportReply& reply);
+Json GcJson(const v1::ReportReply& reply);
+Json WaitsJson(const v1::ReportReply& reply);
+Json GapsJson(const v1::ReportReply& reply);
+Json KernelsJson(const v1::ReportReply& reply);
+Json StepsJson(const v1::ReportReply& reply);
+Json MemoryJson(const v1::ReportReply& reply);
 Json ReportJson(const v1::ReportReply& reply);
 
 // Indented text with a newline at its end. Invalid UTF-8 is replaced.

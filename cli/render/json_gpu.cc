@@ -71,7 +71,7 @@ Json GpuJson(const v1::Gpu& gpu) {
           {"spans", SpansJson(gpu)}};
 }
 
-Json CausesJson(const v1::GapsReply& reply, const v1::Gpu& gpu) {
+Json CausesJson(const v1::Gaps& reply, const v1::Gpu& gpu) {
   Json rows = Json::array();
   for (const v1::CauseRow& row : reply.causes()) {
     rows.push_back({{"cause", CauseKey(row.cause())},
@@ -83,7 +83,7 @@ Json CausesJson(const v1::GapsReply& reply, const v1::Gpu& gpu) {
   return rows;
 }
 
-Json GapRowsJson(const v1::GapsReply& reply, const v1::Gpu& gpu) {
+Json GapRowsJson(const v1::Gaps& reply, const v1::Gpu& gpu) {
   Json rows = Json::array();
   for (const v1::GapRow& gap : reply.gaps()) {
     rows.push_back({{"cause", CauseKey(gap.cause())},
@@ -101,7 +101,7 @@ Json GapRowsJson(const v1::GapsReply& reply, const v1::Gpu& gpu) {
   return rows;
 }
 
-Json KernelRowsJson(const v1::KernelsReply& reply) {
+Json KernelRowsJson(const v1::Kernels& reply) {
   Json rows = Json::array();
   for (const v1::KernelRow& row : reply.kernels()) {
     rows.push_back(
@@ -123,7 +123,7 @@ Json KernelRowsJson(const v1::KernelsReply& reply) {
   return rows;
 }
 
-Json CopyRowsJson(const v1::KernelsReply& reply) {
+Json CopyRowsJson(const v1::Kernels& reply) {
   Json rows = Json::array();
   for (const v1::CopyRow& row : reply.copies()) {
     bool timed = row.total_ns() > 0;
@@ -139,7 +139,7 @@ Json CopyRowsJson(const v1::KernelsReply& reply) {
   return rows;
 }
 
-Json StepRowsJson(const v1::StepsReply& reply) {
+Json StepRowsJson(const v1::Steps& reply) {
   Json rows = Json::array();
   for (const v1::StepRow& step : reply.steps()) {
     rows.push_back(StepJson(step, step.traced()));
@@ -147,7 +147,7 @@ Json StepRowsJson(const v1::StepsReply& reply) {
   return rows;
 }
 
-Json StepTotalsJson(const v1::StepsReply& reply) {
+Json StepTotalsJson(const v1::Steps& reply) {
   Json json;
   json["source"] = TextOrNull(reply.source());
   json["count"] = reply.count();
@@ -201,31 +201,31 @@ Json DevicesJson(const v1::ReportReply& reply) {
   return rows;
 }
 
-Json GapsJson(const v1::GapsReply& reply) {
+Json GapsJson(const v1::ReportReply& reply) {
   Json json = {{"job", JobJson(reply.job())},
                {"gpu", GpuJson(reply.gpu())},
-               {"causes", CausesJson(reply, reply.gpu())},
-               {"gaps", GapRowsJson(reply, reply.gpu())}};
+               {"causes", CausesJson(reply.gaps(), reply.gpu())},
+               {"gaps", GapRowsJson(reply.gaps(), reply.gpu())}};
   AddTail(json, reply);
   return json;
 }
 
-Json KernelsJson(const v1::KernelsReply& reply) {
+Json KernelsJson(const v1::ReportReply& reply) {
   Json json = {{"job", JobJson(reply.job())},
                {"gpu", GpuJson(reply.gpu())},
-               {"kernels", KernelRowsJson(reply)},
-               {"copies", CopyRowsJson(reply)},
-               {"total_ms", MsIf(HasGpuTruth(reply.gpu()), reply.total_ns())},
-               {"total_calls", reply.total_calls()}};
+               {"kernels", KernelRowsJson(reply.kernels())},
+               {"copies", CopyRowsJson(reply.kernels())},
+               {"total_ms", MsIf(HasGpuTruth(reply.gpu()), reply.kernels().total_ns())},
+               {"total_calls", reply.kernels().total_calls()}};
   AddTail(json, reply);
   return json;
 }
 
-Json StepsJson(const v1::StepsReply& reply) {
+Json StepsJson(const v1::ReportReply& reply) {
   Json json = {{"job", JobJson(reply.job())},
                {"gpu", GpuJson(reply.gpu())},
-               {"steps", StepRowsJson(reply)}};
-  json.update(StepTotalsJson(reply));
+               {"steps", StepRowsJson(reply.steps())}};
+  json.update(StepTotalsJson(reply.steps()));
   AddTail(json, reply);
   return json;
 }

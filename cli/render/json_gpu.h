@@ -9,13 +9,13 @@ namespace lull {
 // "windows" counts the spans in which operations were recorded; all times but
 // "traced_ms" are null where there is no GPU truth, and "missing" says why.
 Json GpuJson(const v1::Gpu& gpu);
-Json CausesJson(const v1::GapsReply& reply, const v1::Gpu& gpu);
-Json GapRowsJson(const v1::GapsReply& reply, const v1::Gpu& gpu);
-Json KernelRowsJson(const v1::KernelsReply& reply);
-Json CopyRowsJson(const v1::KernelsReply& reply);
-Json StepRowsJson(const v1::StepsReply& reply);
+Json CausesJson(const v1::Gaps& reply, const v1::Gpu& gpu);
+Json GapRowsJson(const v1::Gaps& reply, const v1::Gpu& gpu);
+Json KernelRowsJson(const v1::Kernels& reply);
+Json CopyRowsJson(const v1::Kernels& reply);
+Json StepRowsJson(const v1::Steps& reply);
 // Everything else of the answer on steps: source, count, median, shares.
-Json StepTotalsJson(const v1::StepsReply& reply);
+Json StepTotalsJson(const v1::Steps& reply);
 Json NonFiniteJson(const v1::ReportReply& reply);
 Json DevicesJson(const v1::ReportReply& reply);
 

@@ -46,7 +46,7 @@ Json GrowthJson(const v1::MemoryRow& row) {
 
 }  // namespace
 
-Json MemoryRowsJson(const v1::MemoryReply& reply, bool details) {
+Json MemoryRowsJson(const v1::Memory& reply, bool details) {
   Json rows = Json::array();
   for (const v1::MemoryRow& row : reply.rows()) {
     bool known = row.reserved_known();
@@ -71,7 +71,7 @@ Json MemoryRowsJson(const v1::MemoryReply& reply, bool details) {
   return rows;
 }
 
-Json MallocRetriesJson(const v1::MemoryReply& reply) {
+Json MallocRetriesJson(const v1::Memory& reply) {
   Json rows = Json::array();
   for (const v1::MallocRetries& row : reply.retries()) {
     rows.push_back({{"pid", row.pid()},
@@ -85,11 +85,11 @@ Json MallocRetriesJson(const v1::MemoryReply& reply) {
   return rows;
 }
 
-Json MemoryJson(const v1::MemoryReply& reply) {
+Json MemoryJson(const v1::ReportReply& reply) {
   Json json = {{"job", JobJson(reply.job())},
-               {"memory", MemoryRowsJson(reply, true)},
-               {"malloc_retries", MallocRetriesJson(reply)},
-               {"unknown_frees", reply.unknown_frees()}};
+               {"memory", MemoryRowsJson(reply.memory(), true)},
+               {"malloc_retries", MallocRetriesJson(reply.memory())},
+               {"unknown_frees", reply.memory().unknown_frees()}};
   AddTail(json, reply);
   return json;
 }

@@ -44,8 +44,7 @@ Json StackJson(const Frames& frames, bool native) {
 }
 
 // What every answer ends with.
-template <typename Reply>
-void AddTail(Json& json, const Reply& reply) {
+inline void AddTail(Json& json, const v1::ReportReply& reply) {
   json["losses"] = LossesJson(reply.losses());
   json["overhead"] = OverheadJson(reply.overhead());
 }

@@ -149,7 +149,7 @@ class Summary {
   }
 
   void Allocations() {
-    const v1::AllocationsReply& allocations = reply_.allocations();
+    const v1::Allocations& allocations = reply_.allocations();
     if (allocations.total_calls() == 0) return;
     std::string line =
         absl::StrFormat("%-16s %9s  in %s allocations", "allocated",

@@ -16,9 +16,10 @@
 #include "daemon/collector/control_service.h"
 #include "daemon/collector/gate.h"
 #include "daemon/collector/ingest_service.h"
+#include "daemon/collector/query_service.h"
 #include "daemon/collector/unix_listener.h"
+#include "daemon/collector/unknown_calls.h"
 #include "daemon/collector/validate.h"
-#include "daemon/query/query_service.h"
 #include "daemon/storage/sqlite_store.h"
 
 namespace lull::collector {
@@ -71,7 +72,8 @@ struct Collector::Parts {
   Committer committer;
   IngestService ingest;
   ControlService control;
-  query::QueryService query;
+  QueryService query;
+  UnknownCalls unknown;
   std::unique_ptr<UnixListener> listener;
   std::unique_ptr<grpc::Server> server;
 };
@@ -107,6 +109,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(CollectorConfig conf
   builder.RegisterService(&parts.ingest);
   builder.RegisterService(&parts.control);
   builder.RegisterService(&parts.query);
+  builder.RegisterCallbackGenericService(&parts.unknown);
   int port = 0;
   if (listener == nullptr) {
     builder.AddListeningPort(config.listen.tcp.text(), Credentials(config), &port);

@@ -9,16 +9,14 @@
 #include "absl/time/time.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/status.h"
+#include "daemon/collector/grpc_status.h"
 #include "daemon/collector/validate.h"
-#include "daemon/query/grpc_status.h"
 #include "daemon/query/job_lookup.h"
 #include "daemon/query/totals.h"
 
 namespace lull::collector {
 
 namespace {
-
-using query::ToGrpc;
 
 constexpr absl::Duration kStoredAfter = absl::Seconds(1);
 constexpr absl::Duration kStoredPoll = absl::Milliseconds(10);

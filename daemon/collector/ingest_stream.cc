@@ -5,12 +5,10 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/base/logging.h"
 #include "daemon/base/status.h"
+#include "daemon/collector/grpc_status.h"
 #include "daemon/collector/validate.h"
-#include "daemon/query/grpc_status.h"
 
 namespace lull::collector {
-
-using query::ToGrpc;
 
 namespace {
 

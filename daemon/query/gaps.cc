@@ -46,7 +46,7 @@ void ForEachIdle(const std::vector<ProcessSums>& processes, Visitor&& visit) {
   }
 }
 
-void FillCauses(const std::vector<ProcessSums>& processes, lull::v1::GapsReply* reply) {
+void FillCauses(const std::vector<ProcessSums>& processes, lull::v1::Gaps* reply) {
   std::array<Cell, kCauses> causes = {};
   ForEachIdle(processes, [&](const Series& series, const Cell& cell) {
     if (series.variant < kCauses) causes[series.variant].Append(cell);
@@ -83,7 +83,7 @@ void FillRow(const Row& from, bool by_function, Names& names, lull::v1::GapRow* 
 
 void FillGaps(const std::vector<ProcessSums>& processes,
               const lull::v1::ReportRequest& request, Names& names,
-              lull::v1::GapsReply* reply) {
+              lull::v1::Gaps* reply) {
   FillCauses(processes, reply);
   std::map<Key, Row> rows;
   ForEachIdle(processes, [&](const Series& series, const Cell& cell) {

@@ -14,6 +14,6 @@ namespace lull::query {
 // part that lies in it, also where the range cuts it off.
 void FillGaps(const std::vector<ProcessSums>& processes,
               const lull::v1::ReportRequest& request, Names& names,
-              lull::v1::GapsReply* reply);
+              lull::v1::Gaps* reply);
 
 }  // namespace lull::query

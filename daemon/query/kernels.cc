@@ -181,8 +181,7 @@ const char* HostMemory(uint32_t shape) {
   return MemoryName(to_device ? shape >> 8 & 0xff : shape >> 16 & 0xff);
 }
 
-void FillCopies(const std::vector<ProcessSums>& processes,
-                lull::v1::KernelsReply* reply) {
+void FillCopies(const std::vector<ProcessSums>& processes, lull::v1::Kernels* reply) {
   std::map<std::pair<std::string, std::string>, Cell> copies;
   for (const ProcessSums& sums : processes) {
     ForEachCell(sums, [&](const Series& series, const Cell& cell) {
@@ -233,7 +232,7 @@ KernelQuality QualityOf(const std::vector<ProcessSums>& processes, Names& names)
 
 void FillKernels(const std::vector<ProcessSums>& processes,
                  const lull::v1::ReportRequest& request, Names& names,
-                 lull::v1::KernelsReply* reply) {
+                 lull::v1::Kernels* reply) {
   Kernels kernels = Collect(processes, names);
   std::vector<const Kernels::value_type*> sorted;
   for (const auto& kernel : kernels) {

@@ -23,6 +23,6 @@ KernelQuality QualityOf(const std::vector<ProcessSums>& processes, Names& names)
 
 void FillKernels(const std::vector<ProcessSums>& processes,
                  const lull::v1::ReportRequest& request, Names& names,
-                 lull::v1::KernelsReply* reply);
+                 lull::v1::Kernels* reply);
 
 }  // namespace lull::query

@@ -183,7 +183,7 @@ class RowFiller {
   Names& names_;
 };
 
-void FillRetries(const ProcessSums& sums, Names& names, lull::v1::MemoryReply* reply) {
+void FillRetries(const ProcessSums& sums, Names& names, lull::v1::Memory* reply) {
   uint64_t failed = 0;
   Cell retries;
   uint64_t longest = 0;
@@ -219,7 +219,7 @@ void FillRetries(const ProcessSums& sums, Names& names, lull::v1::MemoryReply* r
 absl::Status FillMemory(storage::StoreReader& reader, const storage::JobRow& job,
                         const std::vector<ProcessSums>& processes,
                         const lull::v1::ReportRequest& request, MemoryDetail detail,
-                        Names& names, lull::v1::MemoryReply* reply) {
+                        Names& names, lull::v1::Memory* reply) {
   RowFiller filler(reader, job, request, detail, names);
   for (const ProcessSums& sums : processes) {
     LULL_ASSIGN_OR_RETURN(auto steps, reader.StepMemory(sums.process.id));

@@ -19,6 +19,6 @@ enum class MemoryDetail {
 absl::Status FillMemory(storage::StoreReader& reader, const storage::JobRow& job,
                         const std::vector<ProcessSums>& processes,
                         const lull::v1::ReportRequest& request, MemoryDetail detail,
-                        Names& names, lull::v1::MemoryReply* reply);
+                        Names& names, lull::v1::Memory* reply);
 
 }  // namespace lull::query

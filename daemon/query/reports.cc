@@ -126,7 +126,7 @@ class JudgedSyncs {
 
 void FillSyncs(const std::vector<ProcessSums>& processes,
                const lull::v1::ReportRequest& request, Names& names,
-               lull::v1::SyncsReply* reply) {
+               lull::v1::Syncs* reply) {
   std::vector<Group> groups = GroupType(processes, EventType::kSync, request,
                                         [](const Series& s) { return s.api; });
   uint64_t blocked = 0, calls = 0;
@@ -154,7 +154,7 @@ void FillSyncs(const std::vector<ProcessSums>& processes,
 
 void FillAllocations(const std::vector<ProcessSums>& processes,
                      const lull::v1::ReportRequest& request, Names& names,
-                     lull::v1::AllocationsReply* reply) {
+                     lull::v1::Allocations* reply) {
   std::vector<Group> groups =
       GroupAllocations(processes, request).Sorted([](const Group& a, const Group& b) {
         return a.sum.amount != b.sum.amount ? a.sum.amount > b.sum.amount
@@ -187,7 +187,7 @@ void FillAllocations(const std::vector<ProcessSums>& processes,
 
 void FillGc(const std::vector<ProcessSums>& processes,
             const lull::v1::ReportRequest& request, Names& names,
-            lull::v1::GcReply* reply) {
+            lull::v1::GcPauses* reply) {
   std::vector<Group> groups =
       GroupType(processes, EventType::kGcPause, request,
                 [](const Series& s) { return uint32_t{s.variant}; });
@@ -214,7 +214,7 @@ void FillGc(const std::vector<ProcessSums>& processes,
 
 void FillWaits(const std::vector<ProcessSums>& processes,
                const lull::v1::ReportRequest& request, Names& names,
-               lull::v1::WaitsReply* reply) {
+               lull::v1::HostWaits* reply) {
   std::vector<Group> groups =
       GroupType(processes, EventType::kHostWait, request,
                 [](const Series& s) { return uint32_t{s.variant}; });

@@ -13,18 +13,18 @@ namespace lull::query {
 // `request` decides on grouping and on the number of rows; totals are over all rows.
 void FillSyncs(const std::vector<ProcessSums>& processes,
                const lull::v1::ReportRequest& request, Names& names,
-               lull::v1::SyncsReply* reply);
+               lull::v1::Syncs* reply);
 void FillAllocations(const std::vector<ProcessSums>& processes,
                      const lull::v1::ReportRequest& request, Names& names,
-                     lull::v1::AllocationsReply* reply);
+                     lull::v1::Allocations* reply);
 void FillGc(const std::vector<ProcessSums>& processes,
             const lull::v1::ReportRequest& request, Names& names,
-            lull::v1::GcReply* reply);
+            lull::v1::GcPauses* reply);
 // A data wait is often several waiting calls under one next(loader): `count` counts
 // calls. They follow each other, so the total is the time that was waited.
 void FillWaits(const std::vector<ProcessSums>& processes,
                const lull::v1::ReportRequest& request, Names& names,
-               lull::v1::WaitsReply* reply);
+               lull::v1::HostWaits* reply);
 
 uint64_t CountLaunches(const std::vector<ProcessSums>& processes);
 

@@ -97,7 +97,7 @@ void FillMedian(const std::vector<const Step*>& all, StepRow* row) {
 }
 
 void FillUse(const std::vector<Step>& steps, const std::vector<ProcessSums>& processes,
-             Names& names, lull::v1::StepsReply* reply) {
+             Names& names, lull::v1::Steps* reply) {
   uint64_t traced_ns = 0, busy_ns = 0;
   for (const Step& step : steps) {
     if (!step.row.traced) continue;
@@ -129,7 +129,7 @@ aggregate::Cell FullCollections(const ProcessSums& sums) {
 
 absl::Status FillSteps(storage::StoreReader& reader, const storage::JobRow& job,
                        const std::vector<ProcessSums>& processes, TimeRange range,
-                       uint32_t top, Names& names, lull::v1::StepsReply* reply) {
+                       uint32_t top, Names& names, lull::v1::Steps* reply) {
   uint64_t until = range.until == aggregate::kForever ? aggregate::kForever
                                                       : job.start_ns + range.until;
   std::vector<Step> steps;
@@ -162,7 +162,7 @@ absl::Status FillSteps(storage::StoreReader& reader, const storage::JobRow& job,
 absl::Status FillCollectionsInSteps(storage::StoreReader& reader,
                                     const storage::JobRow& job,
                                     const std::vector<ProcessSums>& processes,
-                                    TimeRange range, lull::v1::GcReply* reply) {
+                                    TimeRange range, lull::v1::GcPauses* reply) {
   uint64_t until = range.until == aggregate::kForever ? aggregate::kForever
                                                       : job.start_ns + range.until;
   for (const ProcessSums& sums : processes) {

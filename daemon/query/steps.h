@@ -15,13 +15,13 @@ namespace lull::query {
 // `top` newest steps in the reply; 0: as many as are kept.
 absl::Status FillSteps(storage::StoreReader& reader, const storage::JobRow& job,
                        const std::vector<ProcessSums>& processes, TimeRange range,
-                       uint32_t top, Names& names, lull::v1::StepsReply* reply);
+                       uint32_t top, Names& names, lull::v1::Steps* reply);
 
 // What full garbage collections took from each process's first step on:
 // `full_in_steps`.
 absl::Status FillCollectionsInSteps(storage::StoreReader& reader,
                                     const storage::JobRow& job,
                                     const std::vector<ProcessSums>& processes,
-                                    TimeRange range, lull::v1::GcReply* reply);
+                                    TimeRange range, lull::v1::GcPauses* reply);
 
 }  // namespace lull::query

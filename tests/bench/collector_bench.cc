@@ -22,10 +22,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/collector/job_state.h"
 #include "daemon/collector/validate.h"
-#include "daemon/query/job_lookup.h"
-#include "daemon/query/memory.h"
-#include "daemon/query/report.h"
-#include "daemon/query/totals.h"
+#include "daemon/query/engine.h"
 #include "daemon/storage/sqlite_store.h"
 #include "tests/daemon/collector/test_gpu.h"
 #include "tests/daemon/collector/test_job.h"
@@ -209,28 +206,14 @@ uint64_t DiskBytes(const std::string& path) {
   return stat(path.c_str(), &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
 }
 
-enum class Verb { kReport, kMemory };
-
 void TimeQuery(storage::Store& store, const char* name,
-               const lull::v1::ReportRequest& request, Verb verb = Verb::kReport) {
+               const lull::v1::ReportRequest& request) {
   uint64_t best = UINT64_MAX;
   for (int i = 0; i < 5; ++i) {
     uint64_t start = MonotonicNs();
-    auto reader = store.NewReader().value();
-    auto job = query::FindJob(*reader, "").value();
-    std::vector<query::ProcessSums> sums;
-    auto processes = reader->Processes(job.id).value();
-    for (const auto& row : query::SelectProcesses(processes, request)) {
-      sums.push_back(
-          query::LoadSums(*reader, job, row, query::RangeOf(request)).value());
-    }
-    query::Names names(*reader, job.id);
     lull::v1::ReportReply reply;
-    if (verb == Verb::kReport) query::FillReport(job, sums, request, names, &reply);
-    Check(query::FillMemory(*reader, job, sums, request,
-                            verb == Verb::kMemory ? query::MemoryDetail::kAll
-                                                  : query::MemoryDetail::kTotals,
-                            names, reply.mutable_memory()));
+    Check(query::Report(
+        store, [](const std::string&) { return false; }, request, &reply));
     best = std::min(best, MonotonicNs() - start);
   }
   printf("  %-28s %8.1f ms\n", name, static_cast<double>(best) / 1e6);
@@ -294,10 +277,12 @@ void Run(uint64_t wanted, bool traced) {
   lull::v1::ReportRequest request;
   request.set_top(20);
   TimeQuery(store, "whole report", request);
-  TimeQuery(store, "memory, all ranks", request, Verb::kMemory);
+  request.add_sections(lull::v1::SECTION_MEMORY);
+  TimeQuery(store, "memory, all ranks", request);
   request.set_rank(0);
-  TimeQuery(store, "memory, one rank", request, Verb::kMemory);
+  TimeQuery(store, "memory, one rank", request);
   request.clear_rank();
+  request.clear_sections();
   auto at = [&](double share) { return static_cast<uint64_t>(share * seconds * 1e9); };
   request.set_since_ns(at(0.31));
   request.set_until_ns(at(0.77));

@@ -66,7 +66,7 @@ TEST(ArmReport, HasItAsJson) {
 }
 
 TEST(ArmReport, TheHeadSaysHowMuchWasRecorded) {
-  v1::SyncsReply reply = FixedSyncs();
+  v1::ReportReply reply = FixedSyncs();
   *reply.mutable_job() = PartlyRecorded();
   std::string text = SyncsText(reply, v1::GROUP_BY_LINE);
   EXPECT_THAT(text.substr(0, text.find('\n')),

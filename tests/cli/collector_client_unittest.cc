@@ -21,11 +21,11 @@ class CollectorClientTest : public ::testing::Test {
     return address;
   }
 
-  // The message of a GetSyncs that must fail.
+  // The message of a GetReport that must fail.
   std::string Failure(CollectorClient& client, const std::string& job = "") {
     v1::ReportRequest request;
     request.set_job(job);
-    auto reply = client.GetSyncs(request);
+    auto reply = client.GetReport(request);
     return reply.ok() ? "it worked" : std::string(reply.status().message());
   }
 
@@ -40,22 +40,13 @@ TEST_F(CollectorClientTest, HandsOverTheRequestAndTheReply) {
   v1::ReportRequest request;
   request.set_job("resnet");
   request.set_rank(3);
-  auto reply = (*client)->GetSyncs(request);
+  request.add_sections(v1::SECTION_SYNCS);
+  auto reply = (*client)->GetReport(request);
   ASSERT_TRUE(reply.ok()) << reply.status();
-  EXPECT_EQ(reply->sync_points_size(), 3);
+  EXPECT_EQ(reply->syncs().sync_points_size(), 3);
   EXPECT_EQ(collector.last_request().rank(), 3);
   EXPECT_FALSE(collector.last_request().has_pid());
-}
-
-TEST_F(CollectorClientTest, AsksForEveryPartOfGpuTruth) {
-  testing::FakeCollector collector(address_);
-  auto client = CollectorClient::Create(Address());
-  ASSERT_TRUE(client.ok());
-  EXPECT_EQ((*client)->GetGaps({})->gaps_size(), 6);
-  EXPECT_EQ((*client)->GetKernels({})->copies_size(), 3);
-  EXPECT_EQ((*client)->GetSteps({})->count(), 1460u);
-  EXPECT_EQ((*client)->GetMemory({})->rows_size(), 4);
-  EXPECT_EQ((*client)->GetReport({})->non_finite_size(), 1);
+  EXPECT_EQ(collector.last_request().sections(0), v1::SECTION_SYNCS);
 }
 
 TEST_F(CollectorClientTest, SaysWhatToCheckWhenNobodyAnswers) {

@@ -76,49 +76,10 @@ class FakeCollector {
                           v1::ListJobsReply* reply) override {
       return owner_->Answer(*context, {}, reply, FixedJobs());
     }
-    grpc::Status GetSyncs(grpc::ServerContext* context,
-                          const v1::ReportRequest* request,
-                          v1::SyncsReply* reply) override {
-      return owner_->Answer(*context, *request, reply, FixedSyncs());
-    }
-    grpc::Status GetAllocations(grpc::ServerContext* context,
-                                const v1::ReportRequest* request,
-                                v1::AllocationsReply* reply) override {
-      return owner_->Answer(*context, *request, reply, FixedAllocations());
-    }
-    grpc::Status GetGcPauses(grpc::ServerContext* context,
-                             const v1::ReportRequest* request,
-                             v1::GcReply* reply) override {
-      return owner_->Answer(*context, *request, reply, FixedGc());
-    }
-    grpc::Status GetWaits(grpc::ServerContext* context,
-                          const v1::ReportRequest* request,
-                          v1::WaitsReply* reply) override {
-      return owner_->Answer(*context, *request, reply, FixedWaits());
-    }
-    grpc::Status GetGaps(grpc::ServerContext* context, const v1::ReportRequest* request,
-                         v1::GapsReply* reply) override {
-      return owner_->Answer(*context, *request, reply, FixedGaps());
-    }
-    grpc::Status GetKernels(grpc::ServerContext* context,
-                            const v1::ReportRequest* request,
-                            v1::KernelsReply* reply) override {
-      return owner_->Answer(*context, *request, reply, FixedKernels());
-    }
-    grpc::Status GetSteps(grpc::ServerContext* context,
-                          const v1::ReportRequest* request,
-                          v1::StepsReply* reply) override {
-      return owner_->Answer(*context, *request, reply, FixedSteps());
-    }
-    grpc::Status GetMemory(grpc::ServerContext* context,
-                           const v1::ReportRequest* request,
-                           v1::MemoryReply* reply) override {
-      return owner_->Answer(*context, *request, reply, FixedMemory());
-    }
     grpc::Status GetReport(grpc::ServerContext* context,
                            const v1::ReportRequest* request,
                            v1::ReportReply* reply) override {
-      return owner_->Answer(*context, *request, reply, FixedGpuReport());
+      return owner_->Answer(*context, *request, reply, FixedAnswer());
     }
 
    private:

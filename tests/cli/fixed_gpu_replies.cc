@@ -31,10 +31,9 @@ void SetFrame(v1::Frame* frame, const std::string& function, const std::string& 
   frame->set_line(line);
 }
 
-template <typename Reply>
-Reply Begin() {
-  v1::SyncsReply any = FixedSyncs();
-  Reply reply;
+v1::ReportReply Begin() {
+  v1::ReportReply any = FixedSyncs();
+  v1::ReportReply reply;
   *reply.mutable_job() = FixedJob();
   *reply.mutable_gpu() = FixedGpu();
   *reply.mutable_losses() = any.losses();
@@ -52,8 +51,8 @@ void AddSpan(v1::Gpu* gpu, uint32_t pid, uint64_t start_ns, uint64_t duration_ns
   span->set_reason(reason);
 }
 
-void AddCause(v1::GapsReply* reply, v1::GapCause cause, uint64_t count,
-              uint64_t total_ns, uint64_t max_ns) {
+void AddCause(v1::Gaps* reply, v1::GapCause cause, uint64_t count, uint64_t total_ns,
+              uint64_t max_ns) {
   v1::CauseRow* row = reply->add_causes();
   row->set_cause(cause);
   row->set_count(count);
@@ -62,7 +61,7 @@ void AddCause(v1::GapsReply* reply, v1::GapCause cause, uint64_t count,
 }
 
 // Between train.py:`before` and train.py:`after`; the culprit is `after` until set.
-v1::GapRow* AddGap(v1::GapsReply* reply, v1::GapCause cause, int before, int after,
+v1::GapRow* AddGap(v1::Gaps* reply, v1::GapCause cause, int before, int after,
                    uint64_t count, uint64_t total_ns, uint64_t max_ns) {
   v1::GapRow* row = reply->add_gaps();
   row->set_cause(cause);
@@ -75,8 +74,8 @@ v1::GapRow* AddGap(v1::GapsReply* reply, v1::GapCause cause, int before, int aft
   return row;
 }
 
-v1::KernelRow* AddKernel(v1::KernelsReply* reply, const std::string& name,
-                         uint64_t calls, uint64_t total_ns, int line) {
+v1::KernelRow* AddKernel(v1::Kernels* reply, const std::string& name, uint64_t calls,
+                         uint64_t total_ns, int line) {
   v1::KernelRow* row = reply->add_kernels();
   row->set_name(name);
   row->set_calls(calls);
@@ -87,7 +86,7 @@ v1::KernelRow* AddKernel(v1::KernelsReply* reply, const std::string& name,
   return row;
 }
 
-void AddCopy(v1::KernelsReply* reply, const std::string& direction,
+void AddCopy(v1::Kernels* reply, const std::string& direction,
              const std::string& memory, uint64_t count, uint64_t bytes,
              uint64_t total_ns) {
   v1::CopyRow* row = reply->add_copies();
@@ -140,53 +139,55 @@ v1::Gpu FixedGpu() {
   return gpu;
 }
 
-v1::GapsReply FixedGaps() {
-  auto reply = Begin<v1::GapsReply>();
-  AddCause(&reply, v1::GAP_CAUSE_DATA_WAIT, 310, 6'400 * kMs, 400 * kMs);
-  AddCause(&reply, v1::GAP_CAUSE_SYNC, 640, 3'900 * kMs, 9 * kMs);
-  AddCause(&reply, v1::GAP_CAUSE_LAUNCH_BOUND, 91'000, 2'200 * kMs, 90 * kUs);
-  AddCause(&reply, v1::GAP_CAUSE_GC, 5, 900 * kMs, 160 * kMs);
-  AddCause(&reply, v1::GAP_CAUSE_HOST_CODE, 300, 600 * kMs, 3 * kMs);
-  AddCause(&reply, v1::GAP_CAUSE_LAUNCH_LATENCY, 60'000, 300 * kMs, 12 * kUs);
-  AddCause(&reply, v1::GAP_CAUSE_UNKNOWN, 2, 200 * kMs, 150 * kMs);
+v1::ReportReply FixedGaps() {
+  v1::ReportReply reply = Begin();
+  v1::Gaps* section = reply.mutable_gaps();
+  AddCause(section, v1::GAP_CAUSE_DATA_WAIT, 310, 6'400 * kMs, 400 * kMs);
+  AddCause(section, v1::GAP_CAUSE_SYNC, 640, 3'900 * kMs, 9 * kMs);
+  AddCause(section, v1::GAP_CAUSE_LAUNCH_BOUND, 91'000, 2'200 * kMs, 90 * kUs);
+  AddCause(section, v1::GAP_CAUSE_GC, 5, 900 * kMs, 160 * kMs);
+  AddCause(section, v1::GAP_CAUSE_HOST_CODE, 300, 600 * kMs, 3 * kMs);
+  AddCause(section, v1::GAP_CAUSE_LAUNCH_LATENCY, 60'000, 300 * kMs, 12 * kUs);
+  AddCause(section, v1::GAP_CAUSE_UNKNOWN, 2, 200 * kMs, 150 * kMs);
 
   v1::GapRow* data =
-      AddGap(&reply, v1::GAP_CAUSE_DATA_WAIT, 44, 38, 310, 6'400 * kMs, 400 * kMs);
+      AddGap(section, v1::GAP_CAUSE_DATA_WAIT, 44, 38, 310, 6'400 * kMs, 400 * kMs);
   SetSite(data->mutable_culprit(), "train.py", 37, "main");
   data->set_culprit_api("poll");
   v1::GapRow* sync =
-      AddGap(&reply, v1::GAP_CAUSE_SYNC, 41, 44, 320, 3'200 * kMs, 9 * kMs);
+      AddGap(section, v1::GAP_CAUSE_SYNC, 41, 44, 320, 3'200 * kMs, 9 * kMs);
   SetSite(sync->mutable_culprit(), "train.py", 42, "train_step");
   sync->set_culprit_api("cudaStreamSynchronize");
   SetFrame(sync->add_stack(), "train_step", "train.py", 42);
   SetFrame(sync->add_stack(), "main", "train.py", 88);
   sync->add_native_stack()->set_function("at::native::item(at::Tensor const&)");
-  AddGap(&reply, v1::GAP_CAUSE_LAUNCH_BOUND, 40, 40, 91'000, 2'200 * kMs, 90 * kUs);
+  AddGap(section, v1::GAP_CAUSE_LAUNCH_BOUND, 40, 40, 91'000, 2'200 * kMs, 90 * kUs);
   v1::GapRow* collection =
-      AddGap(&reply, v1::GAP_CAUSE_GC, 40, 41, 5, 900 * kMs, 160 * kMs);
+      AddGap(section, v1::GAP_CAUSE_GC, 40, 41, 5, 900 * kMs, 160 * kMs);
   SetSite(collection->mutable_culprit(), "model.py", 31, "Block.forward");
   v1::GapRow* code =
-      AddGap(&reply, v1::GAP_CAUSE_HOST_CODE, 44, 46, 300, 600 * kMs, 3 * kMs);
+      AddGap(section, v1::GAP_CAUSE_HOST_CODE, 44, 46, 300, 600 * kMs, 3 * kMs);
   SetSite(code->mutable_before(),
           "/home/ada/projects/vision/experiments/resnet/metrics/running_average.py",
           112, "RunningAverage.update");
   v1::GapRow* unknown =
-      AddGap(&reply, v1::GAP_CAUSE_UNKNOWN, 0, 0, 2, 200 * kMs, 150 * kMs);
+      AddGap(section, v1::GAP_CAUSE_UNKNOWN, 0, 0, 2, 200 * kMs, 150 * kMs);
   unknown->clear_before();
   unknown->clear_after();
   unknown->clear_culprit();
   return reply;
 }
 
-v1::KernelsReply FixedKernels() {
-  auto reply = Begin<v1::KernelsReply>();
+v1::ReportReply FixedKernels() {
+  v1::ReportReply reply = Begin();
+  v1::Kernels* section = reply.mutable_kernels();
   v1::KernelRow* gemm =
-      AddKernel(&reply, "ampere_sgemm_128x64_tn", 30'000, 6'000 * kMs, 31);
+      AddKernel(section, "ampere_sgemm_128x64_tn", 30'000, 6'000 * kMs, 31);
   gemm->set_operator_name("aten::addmm");
   gemm->set_blocks_per_sm(2.25);
   gemm->set_occupancy_percent(37.5);
   v1::KernelRow* add = AddKernel(
-      &reply,
+      section,
       "void at::native::vectorized_elementwise_kernel<4, "
       "at::native::CUDAFunctor_add<float>, at::detail::Array<char*, 3> >(int, "
       "at::native::CUDAFunctor_add<float>, at::detail::Array<char*, 3>)",
@@ -194,24 +195,26 @@ v1::KernelsReply FixedKernels() {
   add->set_operator_name("aten::add");
   SetFrame(add->add_stack(), "Block.forward", "model.py", 33);
   v1::KernelRow* attention = AddKernel(
-      &reply, "sm90_xmma_fprop_implicit_gemm_bf16bf16_bf16f32", 10'000, 900 * kMs, 52);
+      section, "sm90_xmma_fprop_implicit_gemm_bf16bf16_bf16f32", 10'000, 900 * kMs, 52);
   attention->set_tensor_core(true);
-  reply.set_total_ns(9'800 * kMs);
-  reply.set_total_calls(250'000);
-  AddCopy(&reply, "HtoD", "pageable", 3'000, 12'288'000'000, 2'600 * kMs);
-  AddCopy(&reply, "DtoH", "pinned", 3'000, 12'000, 6 * kMs);
-  AddCopy(&reply, "memset", "", 900, 943'718'400, 1 * kMs);
+  section->set_total_ns(9'800 * kMs);
+  section->set_total_calls(250'000);
+  AddCopy(section, "HtoD", "pageable", 3'000, 12'288'000'000, 2'600 * kMs);
+  AddCopy(section, "DtoH", "pinned", 3'000, 12'000, 6 * kMs);
+  AddCopy(section, "memset", "", 900, 943'718'400, 1 * kMs);
   return reply;
 }
 
-v1::StepsReply FixedSteps() {
-  auto reply = Begin<v1::StepsReply>();
-  reply.set_source("optimizer");
-  reply.set_count(1'460);
-  SetParts(reply.mutable_median(), {31'200, 4'100, 20, 900, 2'300, 21'400, 1'800, 980});
-  reply.mutable_median()->set_traced(true);
+v1::ReportReply FixedSteps() {
+  v1::ReportReply reply = Begin();
+  v1::Steps* section = reply.mutable_steps();
+  section->set_source("optimizer");
+  section->set_count(1'460);
+  SetParts(section->mutable_median(),
+           {31'200, 4'100, 20, 900, 2'300, 21'400, 1'800, 980});
+  section->mutable_median()->set_traced(true);
   for (int i = 0; i < 3; ++i) {
-    v1::StepRow* step = reply.add_steps();
+    v1::StepRow* step = section->add_steps();
     step->set_pid(kPids[0]);
     step->set_rank(0);
     step->set_number(1'457 + i);
@@ -220,22 +223,22 @@ v1::StepsReply FixedSteps() {
     SetParts(step, {i < 2 ? 31'000u : 0u, i < 2 ? 4'000u : 0u, i < 2 ? 20u : 0u,
                     i < 2 ? 800u : 0u, 2'200, 24'000, 1'700, 1'080});
   }
-  reply.set_gpu_utilization_percent(39.4);
-  reply.set_sm_efficiency_percent(33.1);
-  reply.set_occupancy_percent(41.7);
-  reply.set_tensor_core_percent(9.2);
+  section->set_gpu_utilization_percent(39.4);
+  section->set_sm_efficiency_percent(33.1);
+  section->set_occupancy_percent(41.7);
+  section->set_tensor_core_percent(9.2);
   return reply;
 }
 
-v1::SyncsReply FixedGpuSyncs() {
-  v1::SyncsReply reply = FixedSyncs();
+v1::ReportReply FixedGpuSyncs() {
+  v1::ReportReply reply = FixedSyncs();
   *reply.mutable_gpu() = FixedGpu();
-  v1::SyncPoint* item = reply.mutable_sync_points(0);
+  v1::SyncPoint* item = reply.mutable_syncs()->mutable_sync_points(0);
   item->set_judged_calls(640);
   item->set_judged_blocked_ns(1'730 * kMs);
   item->set_needed_ns(1'690 * kMs);
   item->set_wasted_ns(3'200 * kMs);
-  v1::SyncPoint* copy = reply.mutable_sync_points(1);
+  v1::SyncPoint* copy = reply.mutable_syncs()->mutable_sync_points(1);
   copy->set_judged_calls(320);
   copy->set_judged_blocked_ns(875 * kMs);
   copy->set_needed_ns(860 * kMs);
@@ -246,10 +249,10 @@ v1::SyncsReply FixedGpuSyncs() {
 v1::ReportReply FixedGpuReport() {
   v1::ReportReply reply = FixedReport();
   *reply.mutable_gpu() = FixedGpu();
-  *reply.mutable_syncs() = FixedGpuSyncs();
-  *reply.mutable_gaps() = FixedGaps();
-  *reply.mutable_kernels() = FixedKernels();
-  *reply.mutable_steps() = FixedSteps();
+  *reply.mutable_syncs() = FixedGpuSyncs().syncs();
+  *reply.mutable_gaps() = FixedGaps().gaps();
+  *reply.mutable_kernels() = FixedKernels().kernels();
+  *reply.mutable_steps() = FixedSteps().steps();
   for (int i = 0; i < 2; ++i) {
     v1::ProcessRow* process = reply.mutable_processes(i);
     process->set_cupti_state(4);
@@ -273,6 +276,12 @@ v1::ReportReply FixedGpuReport() {
   nan->set_step(812);
   nan->set_step_known(true);
   SetSite(nan->mutable_site(), "train.py", 42, "train_step");
+  return reply;
+}
+
+v1::ReportReply FixedAnswer() {
+  v1::ReportReply reply = FixedGpuReport();
+  *reply.mutable_memory() = FixedMemory().memory();
   return reply;
 }
 

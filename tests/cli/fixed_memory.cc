@@ -16,7 +16,7 @@ void AddSite(v1::MemorySite* site, int64_t bytes, int64_t blocks, int line,
 }
 
 // Rank 0: a caching allocator, 1,460 steps, and a list that keeps every loss.
-void AddTensors(v1::MemoryReply* reply) {
+void AddTensors(v1::Memory* reply) {
   v1::MemoryRow* row = reply->add_rows();
   row->set_pid(4312);
   row->set_rank(0);
@@ -48,7 +48,7 @@ void AddTensors(v1::MemoryReply* reply) {
   AddSite(growth->add_sites(), 728 * kMiB, 728, 52, "train_step");
 }
 
-v1::MemoryRow* AddSmall(v1::MemoryReply* reply, const char* allocator, uint32_t pid,
+v1::MemoryRow* AddSmall(v1::Memory* reply, const char* allocator, uint32_t pid,
                         int64_t bytes) {
   v1::MemoryRow* row = reply->add_rows();
   row->set_pid(pid);
@@ -67,16 +67,17 @@ v1::MemoryRow* AddSmall(v1::MemoryReply* reply, const char* allocator, uint32_t 
 
 }  // namespace
 
-v1::MemoryReply FixedMemory() {
-  v1::MemoryReply reply;
+v1::ReportReply FixedMemory() {
+  v1::ReportReply reply;
+  v1::Memory* section = reply.mutable_memory();
   *reply.mutable_job() = FixedJob();
   *reply.mutable_losses() = FixedAllocations().losses();
   *reply.mutable_overhead() = FixedAllocations().overhead();
-  AddTensors(&reply);
-  AddSmall(&reply, "pinned", 4312, 96 * kMiB);
-  AddSmall(&reply, "cuda", 4313, 14'300 * kMiB);
-  AddSmall(&reply, "torch_cpu", 4313, 3 * kMiB);
-  v1::MallocRetries* retries = reply.add_retries();
+  AddTensors(section);
+  AddSmall(section, "pinned", 4312, 96 * kMiB);
+  AddSmall(section, "cuda", 4313, 14'300 * kMiB);
+  AddSmall(section, "torch_cpu", 4313, 3 * kMiB);
+  v1::MallocRetries* retries = section->add_retries();
   retries->set_pid(4312);
   retries->set_rank(0);
   retries->set_failed_calls(5);

@@ -51,9 +51,8 @@ v1::Overhead FixedOverhead() {
   return overhead;
 }
 
-template <typename Reply>
-Reply Begin() {
-  Reply reply;
+v1::ReportReply Begin() {
+  v1::ReportReply reply;
   *reply.mutable_job() = FixedJob();
   *reply.mutable_losses() = FixedLosses();
   *reply.mutable_overhead() = FixedOverhead();
@@ -123,9 +122,10 @@ v1::ListJobsReply FixedJobs() {
   return reply;
 }
 
-v1::SyncsReply FixedSyncs() {
-  v1::SyncsReply reply = Begin<v1::SyncsReply>();
-  v1::SyncPoint* item = reply.add_sync_points();
+v1::ReportReply FixedSyncs() {
+  v1::ReportReply reply = Begin();
+  v1::Syncs* section = reply.mutable_syncs();
+  v1::SyncPoint* item = section->add_sync_points();
   item->set_api("cudaStreamSynchronize");
   item->set_calls(3000);
   item->set_blocked_ns(8120 * kMs);
@@ -135,7 +135,7 @@ v1::SyncsReply FixedSyncs() {
   AddFrame(item, "main", "train.py", 88);
   AddNativeFrame(item, "at::native::_local_scalar_dense_cuda(at::Tensor const&)",
                  "/opt/venv/lib/python3.11/site-packages/torch/lib/libtorch_cuda.so");
-  v1::SyncPoint* copy = reply.add_sync_points();
+  v1::SyncPoint* copy = section->add_sync_points();
   copy->set_api("cudaMemcpyAsync");
   copy->set_calls(1500);
   copy->set_blocked_ns(4100 * kMs);
@@ -146,20 +146,21 @@ v1::SyncsReply FixedSyncs() {
           "to_device");
   AddFrame(copy, "to_device",
            "/home/ada/projects/vision/experiments/resnet/loaders/batches.py", 17);
-  v1::SyncPoint* once = reply.add_sync_points();
+  v1::SyncPoint* once = section->add_sync_points();
   once->set_api("cudaDeviceSynchronize");
   once->set_calls(2);
   once->set_blocked_ns(180 * kMs);
   once->set_max_ns(120 * kMs);
   once->mutable_site()->set_function("warm_up()");
-  reply.set_total_blocked_ns(12'400 * kMs);
-  reply.set_total_calls(4502);
+  section->set_total_blocked_ns(12'400 * kMs);
+  section->set_total_calls(4502);
   return reply;
 }
 
-v1::AllocationsReply FixedAllocations() {
-  v1::AllocationsReply reply = Begin<v1::AllocationsReply>();
-  v1::AllocationSite* tensors = reply.add_allocation_sites();
+v1::ReportReply FixedAllocations() {
+  v1::ReportReply reply = Begin();
+  v1::Allocations* section = reply.mutable_allocations();
+  v1::AllocationSite* tensors = section->add_allocation_sites();
   tensors->set_allocator("torch_cuda");
   tensors->set_calls(120'000);
   tensors->set_frees(119'800);
@@ -168,7 +169,7 @@ v1::AllocationsReply FixedAllocations() {
   tensors->set_peak_bytes(8'589'934'592);
   SetSite(tensors->mutable_site(), "model.py", 31, "Block.forward");
   AddFrame(tensors, "Block.forward", "model.py", 31);
-  v1::AllocationSite* loop = reply.add_allocation_sites();
+  v1::AllocationSite* loop = section->add_allocation_sites();
   loop->set_allocator("cuda");
   loop->set_calls(3000);
   loop->set_frees(3000);
@@ -177,14 +178,15 @@ v1::AllocationsReply FixedAllocations() {
   loop->set_peak_bytes(1'048'576);
   loop->set_blocked_ns(2'600 * kMs);
   SetSite(loop->mutable_site(), "extension.cu", 120, "scratch_buffer(unsigned long)");
-  reply.set_total_bytes(3'224'371'200'000);
-  reply.set_total_calls(123'000);
+  section->set_total_bytes(3'224'371'200'000);
+  section->set_total_calls(123'000);
   return reply;
 }
 
-v1::GcReply FixedGc() {
-  v1::GcReply reply = Begin<v1::GcReply>();
-  v1::GcPause* full = reply.add_gc_pauses();
+v1::ReportReply FixedGc() {
+  v1::ReportReply reply = Begin();
+  v1::GcPauses* section = reply.mutable_gc();
+  v1::GcPause* full = section->add_gc_pauses();
   full->set_generation(2);
   full->set_count(12);
   full->set_total_ns(1'500 * kMs);
@@ -192,21 +194,22 @@ v1::GcReply FixedGc() {
   full->set_collected(90'000);
   SetSite(full->mutable_site(), "model.py", 31, "Block.forward");
   AddFrame(full, "Block.forward", "model.py", 31);
-  v1::GcPause* young = reply.add_gc_pauses();
+  v1::GcPause* young = section->add_gc_pauses();
   young->set_generation(0);
   young->set_count(1'400);
   young->set_total_ns(300 * kMs);
   young->set_max_ns(900 * kUs);
   young->set_collected(4);
   SetSite(young->mutable_site(), "train.py", 40, "train_step");
-  reply.set_total_ns(1'800 * kMs);
-  reply.set_total_count(1'412);
+  section->set_total_ns(1'800 * kMs);
+  section->set_total_count(1'412);
   return reply;
 }
 
-v1::WaitsReply FixedWaits() {
-  v1::WaitsReply reply = Begin<v1::WaitsReply>();
-  v1::HostWait* data = reply.add_host_waits();
+v1::ReportReply FixedWaits() {
+  v1::ReportReply reply = Begin();
+  v1::HostWaits* section = reply.mutable_waits();
+  v1::HostWait* data = section->add_host_waits();
   data->set_kind("data");
   data->set_api("poll");
   data->set_count(1500);
@@ -217,19 +220,19 @@ v1::WaitsReply FixedWaits() {
            "/opt/venv/lib/python3.11/site-packages/torch/utils/data/dataloader.py",
            1133);
   AddFrame(data, "main", "train.py", 37);
-  v1::HostWait* lock = reply.add_host_waits();
+  v1::HostWait* lock = section->add_host_waits();
   lock->set_kind("lock");
   lock->set_api("sem_timedwait");
   lock->set_count(9);
   lock->set_total_ns(700 * kUs);
   lock->set_max_ns(130 * kUs);
   SetSite(lock->mutable_site(), "metrics.py", 9, "Meter.add");
-  reply.set_total_ns(27'600 * kMs + 700 * kUs);
+  section->set_total_ns(27'600 * kMs + 700 * kUs);
   return reply;
 }
 
 v1::ReportReply FixedReport() {
-  v1::ReportReply reply = Begin<v1::ReportReply>();
+  v1::ReportReply reply = Begin();
   AddProcess(&reply, 4312, 0, 13'900 * kMs);
   AddProcess(&reply, 4313, 1, 13'700 * kMs);
   v1::ProcessRow* launcher = reply.add_processes();
@@ -241,12 +244,12 @@ v1::ReportReply FixedReport() {
   launcher->set_duration_ns(62 * kS);
   launcher->set_gc_hook(2);
   reply.set_launches(1'080'000);
-  *reply.mutable_syncs() = FixedSyncs();
-  *reply.mutable_allocations() = FixedAllocations();
-  *reply.mutable_gc() = FixedGc();
+  *reply.mutable_syncs() = FixedSyncs().syncs();
+  *reply.mutable_allocations() = FixedAllocations().allocations();
+  *reply.mutable_gc() = FixedGc().gc();
   reply.mutable_gc()->set_full_in_steps_ns(1'500 * kMs);
   reply.mutable_gc()->set_full_in_steps_count(12);
-  *reply.mutable_waits() = FixedWaits();
+  *reply.mutable_waits() = FixedWaits().waits();
   reply.mutable_gpu()->set_mode(1);
   reply.mutable_gpu()->set_missing(kMissing);
   return reply;

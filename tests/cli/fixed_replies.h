@@ -12,20 +12,22 @@ inline constexpr char kJobName[] = "resnet";
 
 v1::Job FixedJob();
 v1::ListJobsReply FixedJobs();
-v1::SyncsReply FixedSyncs();
-v1::AllocationsReply FixedAllocations();
-v1::GcReply FixedGc();
-v1::WaitsReply FixedWaits();
-v1::MemoryReply FixedMemory();
+v1::ReportReply FixedSyncs();
+v1::ReportReply FixedAllocations();
+v1::ReportReply FixedGc();
+v1::ReportReply FixedWaits();
+v1::ReportReply FixedMemory();
 v1::ReportReply FixedReport();
 
 // The same job as seen by a run that traced the GPU: nine windows of each rank.
 v1::Gpu FixedGpu();
-v1::GapsReply FixedGaps();
-v1::KernelsReply FixedKernels();
-v1::StepsReply FixedSteps();
-v1::SyncsReply FixedGpuSyncs();
+v1::ReportReply FixedGaps();
+v1::ReportReply FixedKernels();
+v1::ReportReply FixedSteps();
+v1::ReportReply FixedGpuSyncs();
 v1::ReportReply FixedGpuReport();
+// All sections, whatever was asked for.
+v1::ReportReply FixedAnswer();
 
 // Why a job has no GPU truth, as a collector says it.
 inline constexpr char kMissing[] = "no CUPTI library was found";

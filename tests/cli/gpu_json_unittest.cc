@@ -73,7 +73,7 @@ TEST(GpuJson, NamesCausesModesAndStates) {
 }
 
 TEST(GpuJson, GivesNullAndNeverZeroForWhatWasNotTraced) {
-  v1::GapsReply reply;
+  v1::ReportReply reply;
   reply.mutable_gpu()->set_missing(testing::kMissing);
   Json gpu = Parsed(GapsJson(reply))["gpu"];
   for (const char* key : {"busy_ms", "kernel_ms", "idle_ms", "unknown_ms",
@@ -125,14 +125,14 @@ TEST(GpuJson, OfStepsHasTheAgreedKeys) {
 }
 
 TEST(GpuJson, GivesNullForTheDevicesPartsOfStepsThatWereNotTraced) {
-  v1::StepsReply reply = testing::FixedSteps();
+  v1::ReportReply reply = testing::FixedSteps();
   Json json = Parsed(StepsJson(reply));
   EXPECT_TRUE(json["steps"][2]["kernel_ms"].is_null());
   EXPECT_THAT(json["steps"][2]["data_ms"].get<double>(), DoubleEq(24));
   EXPECT_THAT(json["steps"][0]["kernel_ms"].get<double>(), DoubleEq(31));
 
-  reply.mutable_median()->set_traced(false);
-  reply.mutable_steps()->DeleteSubrange(0, 2);
+  reply.mutable_steps()->mutable_median()->set_traced(false);
+  reply.mutable_steps()->mutable_steps()->DeleteSubrange(0, 2);
   json = Parsed(StepsJson(reply));
   EXPECT_TRUE(json["median"]["kernel_ms"].is_null());
   EXPECT_TRUE(json["gpu_utilization_percent"].is_null());

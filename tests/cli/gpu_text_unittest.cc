@@ -24,9 +24,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // A job of which nothing is known about the GPU.
-template <typename Reply>
-Reply WithoutTruth() {
-  Reply reply;
+v1::ReportReply WithoutTruth() {
+  v1::ReportReply reply;
   *reply.mutable_job() = FixedJob();
   reply.mutable_gpu()->set_mode(1);
   reply.mutable_gpu()->set_missing(kMissing);
@@ -69,20 +68,20 @@ TEST(GpuReport, ShowsKernelsByTimeAndCopiesByDirection) {
 
 TEST(GpuReport, ShowsTheWholeNameOfAKernelWhenGroupedByStack) {
   EXPECT_THAT(KernelsText(FixedKernels(), v1::GROUP_BY_STACK),
-              HasSubstr(FixedKernels().kernels(1).name()));
+              HasSubstr(FixedKernels().kernels().kernels(1).name()));
 }
 
 TEST(GpuReport, ShowsTheMedianStepAndTheNewestOnes) {
-  std::string text = StepsText(FixedSteps());
+  std::string text = StepsText(FixedSteps(), v1::GROUP_BY_LINE);
   ExpectGolden("steps", text);
   ExpectTablesWithin100Columns(text);
 }
 
 TEST(GpuReport, LeavesThePartsOfTheDeviceOutOfStepsThatWereNotTraced) {
-  v1::StepsReply reply = FixedSteps();
-  reply.mutable_median()->set_traced(false);
-  reply.mutable_steps()->DeleteSubrange(0, 2);
-  ExpectGolden("steps_untraced", StepsText(reply));
+  v1::ReportReply reply = FixedSteps();
+  reply.mutable_steps()->mutable_median()->set_traced(false);
+  reply.mutable_steps()->mutable_steps()->DeleteSubrange(0, 2);
+  ExpectGolden("steps_untraced", StepsText(reply, v1::GROUP_BY_LINE));
 }
 
 TEST(GpuReport, ShowsWhatASyncNeededAndWasted) {
@@ -95,18 +94,16 @@ TEST(GpuReport, PutsTheThreeAnswersFirstOnThePage) {
 
 TEST(GpuReport, SaysInOneLineWhyThereIsNoGpuTruthAndGuessesNothing) {
   std::string expected = "No GPU truth: no CUPTI library was found";
-  for (const std::string& text :
-       {GapsText(WithoutTruth<v1::GapsReply>(), v1::GROUP_BY_LINE),
-        KernelsText(WithoutTruth<v1::KernelsReply>(), v1::GROUP_BY_LINE),
-        StepsText(WithoutTruth<v1::StepsReply>()),
-        ReportText(WithoutTruth<v1::ReportReply>(), v1::GROUP_BY_LINE)}) {
+  for (const std::string& text : {GapsText(WithoutTruth(), v1::GROUP_BY_LINE),
+                                  KernelsText(WithoutTruth(), v1::GROUP_BY_LINE),
+                                  StepsText(WithoutTruth(), v1::GROUP_BY_LINE),
+                                  ReportText(WithoutTruth(), v1::GROUP_BY_LINE)}) {
     EXPECT_THAT(text, HasSubstr(expected));
     EXPECT_THAT(text, Not(HasSubstr("GPU busy")));
     EXPECT_THAT(text, Not(HasSubstr("Idle:")));
     EXPECT_THAT(text, Not(HasSubstr("tensor cores")));
   }
-  ExpectGolden("gaps_missing",
-               GapsText(WithoutTruth<v1::GapsReply>(), v1::GROUP_BY_LINE));
+  ExpectGolden("gaps_missing", GapsText(WithoutTruth(), v1::GROUP_BY_LINE));
 }
 
 TEST(GpuReport, TellsWhatWouldBringGpuTruth) {
@@ -160,10 +157,10 @@ TEST(GpuReport, SaysWhatIsMissingWithinTracedTime) {
 }
 
 TEST(GpuReport, NeverPassesControlCharactersOfKernelsToTheTerminal) {
-  v1::KernelsReply reply = FixedKernels();
-  reply.mutable_kernels(0)->set_name("a\x1b[2Jb");
-  reply.mutable_kernels(0)->set_operator_name("c\x1b[31md");
-  reply.mutable_copies(0)->set_direction("e\x07");
+  v1::ReportReply reply = FixedKernels();
+  reply.mutable_kernels()->mutable_kernels(0)->set_name("a\x1b[2Jb");
+  reply.mutable_kernels()->mutable_kernels(0)->set_operator_name("c\x1b[31md");
+  reply.mutable_kernels()->mutable_copies(0)->set_direction("e\x07");
   reply.mutable_gpu()->set_verdict("f\x1b");
   std::string text = KernelsText(reply, v1::GROUP_BY_STACK);
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));

@@ -57,12 +57,11 @@ TEST(HumanReport, ShowsEverythingOnOnePage) {
 TEST(HumanReport, SaysSoWhenNothingWasSeen) {
   v1::ReportReply empty;
   *empty.mutable_job() = FixedJob();
-  *empty.mutable_syncs()->mutable_job() = FixedJob();
   ExpectGolden("report_empty", ReportText(empty, v1::GROUP_BY_LINE));
 }
 
 TEST(HumanReport, SaysWhatIsMissingFromAnAnswer) {
-  v1::SyncsReply reply = FixedSyncs();
+  v1::ReportReply reply = FixedSyncs();
   v1::Losses* losses = reply.mutable_losses();
   losses->set_events_lost(1'530);
   losses->set_lost_ring_full(1'000);
@@ -221,11 +220,12 @@ TEST(HumanReport, HasNoExitStatusOfAJobThatWasAttachedTo) {
 }
 
 TEST(HumanReport, NeverPassesControlCharactersOfTheJobToTheTerminal) {
-  v1::SyncsReply reply = FixedSyncs();
+  v1::ReportReply reply = FixedSyncs();
   reply.mutable_job()->set_name("a\x1b[2Jb");
   reply.mutable_job()->set_command("c\x1b]0;d\x07");
-  reply.mutable_sync_points(0)->mutable_site()->set_function("e\x1b[31mf\n");
-  reply.mutable_sync_points(0)->mutable_site()->set_file("g\rh");
+  reply.mutable_syncs()->mutable_sync_points(0)->mutable_site()->set_function(
+      "e\x1b[31mf\n");
+  reply.mutable_syncs()->mutable_sync_points(0)->mutable_site()->set_file("g\rh");
   std::string text = SyncsText(reply, v1::GROUP_BY_LINE);
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   EXPECT_EQ(text.find('\x07'), std::string::npos);

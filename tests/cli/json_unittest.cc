@@ -84,7 +84,7 @@ TEST(JsonReport, NamesTheStartInUtc) {
 }
 
 TEST(JsonReport, GivesNullForAnExitStatusThatIsNotKnown) {
-  v1::SyncsReply reply = testing::FixedSyncs();
+  v1::ReportReply reply = testing::FixedSyncs();
   EXPECT_EQ(SyncsJson(reply)["job"]["exit_status"], 0);
   reply.mutable_job()->set_exit_status_known(false);
   EXPECT_TRUE(SyncsJson(reply)["job"]["exit_status"].is_null());

@@ -24,14 +24,14 @@ TEST(MemoryText, ShowsPeaksTheirLinesStepsGrowthAndRetries) {
 }
 
 TEST(MemoryText, SaysSoWhenNothingWasAllocated) {
-  v1::MemoryReply reply;
+  v1::ReportReply reply;
   *reply.mutable_job() = testing::FixedJob();
   EXPECT_THAT(MemoryText(reply, v1::GROUP_BY_LINE),
               HasSubstr("No allocation was seen."));
 }
 
 TEST(MemoryWords, NameALineThatHasAtLeastHalfOfTheGrowth) {
-  v1::MemoryRow row = testing::FixedMemory().rows(0);
+  v1::MemoryRow row = testing::FixedMemory().memory().rows(0);
   EXPECT_THAT(GrowthWords(row), HasSubstr("at model.py:52 train_step"));
   row.mutable_growth()->mutable_sites(0)->set_bytes(row.growth().bytes() / 2 - 1);
   EXPECT_THAT(GrowthWords(row), Not(HasSubstr("model.py")));
@@ -67,7 +67,7 @@ TEST(MemoryJson, HasAllOfAllRowsAndNullForWhatIsNotKnown) {
 
 v1::ReportReply WithMemory() {
   v1::ReportReply reply;
-  *reply.mutable_memory() = testing::FixedMemory();
+  *reply.mutable_memory() = testing::FixedMemory().memory();
   return reply;
 }
 

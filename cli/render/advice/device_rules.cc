@@ -18,7 +18,7 @@ constexpr char kGraphs[] =
     "capture the step in a CUDA graph (torch.compile(mode=\"reduce-overhead\") or "
     "torch.cuda.graphs), fuse operations with torch.compile, or use larger batches";
 
-std::string MeanKernel(const v1::KernelsReply& kernels) {
+std::string MeanKernel(const v1::Kernels& kernels) {
   if (kernels.total_calls() == 0) return "";
   return absl::StrCat("; its ", FormatCount(kernels.total_calls()), " kernels last ",
                       FormatDuration(kernels.total_ns() / kernels.total_calls()),
@@ -147,7 +147,7 @@ void GradientsFilledWithZero(const Evidence& evidence, std::vector<Advice>& foun
 
 void CommunicationNotHidden(const Evidence& evidence, std::vector<Advice>& found) {
   if (!evidence.gpu_truth()) return;
-  const v1::StepsReply& steps = evidence.reply().steps();
+  const v1::Steps& steps = evidence.reply().steps();
   uint64_t per_step = steps.median().communication_ns();
   uint64_t step = steps.median().duration_ns();
   if (Percent(D(per_step), D(step)) <= kCommunicationPercent) return;

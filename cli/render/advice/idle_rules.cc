@@ -73,7 +73,7 @@ const char* AllocatorAdvice(const Evidence& evidence, const v1::GapRow* worst) {
 }
 
 // Full collections look at every object there is; young ones are many.
-bool MostlyFull(const v1::GcReply& gc) {
+bool MostlyFull(const v1::GcPauses& gc) {
   uint64_t full = 0;
   uint64_t young = 0;
   for (const v1::GcPause& pause : gc.gc_pauses()) {

@@ -17,7 +17,7 @@ double UnusedPercent(const v1::MemoryRow& row) {
 }
 
 // The row of this process whose caching allocator holds most that it cannot hand out.
-const v1::MemoryRow* MostFragmented(const v1::MemoryReply& memory, uint32_t pid) {
+const v1::MemoryRow* MostFragmented(const v1::Memory& memory, uint32_t pid) {
   const v1::MemoryRow* worst = nullptr;
   for (const v1::MemoryRow& row : memory.rows()) {
     if (row.pid() != pid || !row.reserved_known()) continue;
@@ -39,7 +39,7 @@ bool IsBetterEvidence(const v1::MemoryRow& a, const v1::MemoryRow& b) {
 }  // namespace
 
 void FragmentedCache(const Evidence& evidence, std::vector<Advice>& found) {
-  const v1::MemoryReply& memory = evidence.reply().memory();
+  const v1::Memory& memory = evidence.reply().memory();
   const v1::MallocRetries* worst = nullptr;
   for (const v1::MallocRetries& retries : memory.retries()) {
     if (retries.retries() == 0) continue;

@@ -23,7 +23,7 @@ struct Line {
 };
 using Lines = std::map<std::tuple<std::string, int32_t, std::string>, Line>;
 
-Lines ByLine(const v1::SyncsReply& reply) {
+Lines ByLine(const v1::Syncs& reply) {
   Lines lines;
   for (const v1::SyncPoint& point : reply.sync_points()) {
     const v1::Site& site = point.site();

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <google/protobuf/stubs/logging.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
@@ -55,13 +56,13 @@ class IngestTest : public ::testing::Test {
     return batch;
   }
 
-  lull::v1::SyncsReply GetSyncs(const std::string& job) {
+  lull::v1::ReportReply GetSyncs(const std::string& job) {
     grpc::ClientContext context;
     lull::v1::ReportRequest request;
     request.set_job(job);
-    lull::v1::SyncsReply reply;
+    lull::v1::ReportReply reply;
     grpc::Status status =
-        lull::v1::Query::NewStub(channel_)->GetSyncs(&context, request, &reply);
+        lull::v1::Query::NewStub(channel_)->GetReport(&context, request, &reply);
     EXPECT_TRUE(status.ok()) << status.error_message();
     return reply;
   }
@@ -71,16 +72,35 @@ class IngestTest : public ::testing::Test {
   std::shared_ptr<grpc::Channel> channel_;
 };
 
+// As a CLI from before GetReport took sections asks.
+TEST_F(IngestTest, TellsACallerOfAnotherReleaseWhatToDo) {
+  grpc::GenericStub stub(channel_);
+  grpc::ClientContext context;
+  grpc::CompletionQueue queue;
+  grpc::ByteBuffer nothing, answer;
+  auto call =
+      stub.PrepareUnaryCall(&context, "/lull.v1.Query/GetSyncs", nothing, &queue);
+  call->StartCall();
+  grpc::Status status;
+  call->Finish(&answer, &status, &status);
+  void* tag = nullptr;
+  bool ok = false;
+  ASSERT_TRUE(queue.Next(&tag, &ok));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("GetSyncs"));
+  EXPECT_THAT(status.error_message(), HasSubstr("lull --version"));
+}
+
 TEST_F(IngestTest, AnswersQueriesOfAJobThatStillRuns) {
   FakeRelay relay(channel_);
   ASSERT_TRUE(relay.Send(MakeHello(MakeJobId(1), "train")));
   ASSERT_TRUE(relay.Send(Syncs(1, 0, 10)));
   ASSERT_TRUE(relay.AwaitAcknowledgement(1));
-  EXPECT_EQ(GetSyncs("train").total_calls(), 10u);
+  EXPECT_EQ(GetSyncs("train").syncs().total_calls(), 10u);
   EXPECT_FALSE(GetSyncs("train").job().ended());
   ASSERT_TRUE(relay.Send(Syncs(2, 10, 5)));
   ASSERT_TRUE(relay.AwaitAcknowledgement(2));
-  EXPECT_EQ(GetSyncs("train").total_calls(), 15u);
+  EXPECT_EQ(GetSyncs("train").syncs().total_calls(), 15u);
 }
 
 TEST_F(IngestTest, AnswersAfterARestartAndGoesOnWhereItStopped) {
@@ -92,14 +112,14 @@ TEST_F(IngestTest, AnswersAfterARestartAndGoesOnWhereItStopped) {
   }
   collector_.reset();
   Start();
-  EXPECT_EQ(GetSyncs("").total_calls(), 10u);
+  EXPECT_EQ(GetSyncs("").syncs().total_calls(), 10u);
   FakeRelay relay(channel_);
   relay.Send(MakeHello(MakeJobId(1)));
   relay.Send(Syncs(1, 0, 10));  // not acknowledged, as far as the relay knows
   relay.Send(Syncs(2, 8, 10));  // overlaps
   ASSERT_TRUE(relay.AwaitAcknowledgement(2));
-  EXPECT_EQ(GetSyncs("").total_calls(), 18u);
-  EXPECT_EQ(GetSyncs("").sync_points(0).site().line(), 11);
+  EXPECT_EQ(GetSyncs("").syncs().total_calls(), 18u);
+  EXPECT_EQ(GetSyncs("").syncs().sync_points(0).site().line(), 11);
 }
 
 TEST_F(IngestTest, StoresTheEndOfAJob) {
@@ -189,11 +209,11 @@ TEST_F(IngestTest, RejectsABadRunOfEventsAndTakesTheRestOfItsBatch) {
   EXPECT_THAT(rejected[0].why(), HasSubstr("rings.events.arg0"));
   EXPECT_EQ(rejected[1].ring(), 2u);
   EXPECT_THAT(rejected[1].why(), HasSubstr("rings.events.api names 77"));
-  lull::v1::SyncsReply syncs = GetSyncs("");
-  EXPECT_EQ(syncs.total_calls(), 10u);
-  EXPECT_EQ(syncs.losses().events_committed(), 30u);
-  EXPECT_EQ(syncs.losses().events_stored(), 10u);
-  EXPECT_EQ(syncs.losses().lost_relay(), 20u);
+  lull::v1::ReportReply report = GetSyncs("");
+  EXPECT_EQ(report.syncs().total_calls(), 10u);
+  EXPECT_EQ(report.losses().events_committed(), 30u);
+  EXPECT_EQ(report.losses().events_stored(), 10u);
+  EXPECT_EQ(report.losses().lost_relay(), 20u);
 }
 
 TEST_F(IngestTest, RefusesAMessageThatIsTooLarge) {
@@ -221,7 +241,7 @@ TEST_F(IngestTest, ServesManyStreamsAtOnce) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(done, kStreams);
   for (uint32_t number = 1; number <= kStreams; ++number) {
-    EXPECT_EQ(GetSyncs(MakeJobId(number)).total_calls(), 1000u);
+    EXPECT_EQ(GetSyncs(MakeJobId(number)).syncs().total_calls(), 1000u);
   }
 }
 
@@ -237,7 +257,7 @@ TEST_F(IngestTest, StoresOnceWhatTwoStreamsOfOneJobSend) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(GetSyncs("").total_calls(), 1000u);
+  EXPECT_EQ(GetSyncs("").syncs().total_calls(), 1000u);
 }
 
 TEST_F(IngestTest, SurvivesPeersThatLeaveAtAnyMoment) {
@@ -253,7 +273,7 @@ TEST_F(IngestTest, SurvivesPeersThatLeaveAtAnyMoment) {
   relay.Send(MakeHello(MakeJobId(1)));
   for (uint64_t i = 1; i <= 5; ++i) relay.Send(Syncs(i, (i - 1) * 500, 500));
   ASSERT_TRUE(relay.AwaitAcknowledgement(5));
-  EXPECT_EQ(GetSyncs("").total_calls(), 2500u);
+  EXPECT_EQ(GetSyncs("").syncs().total_calls(), 2500u);
 }
 
 TEST_F(IngestTest, TellsItsStatusAndEndsWhenAsked) {

@@ -91,7 +91,7 @@ class MemoryJob {
   }
   void Restart() { pipeline_.Restart(); }
 
-  lull::v1::MemoryReply Memory(const lull::v1::ReportRequest& request = {}) {
+  lull::v1::Memory Memory(const lull::v1::ReportRequest& request = {}) {
     return pipeline_.Memory(request);
   }
 

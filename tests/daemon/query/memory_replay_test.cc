@@ -199,7 +199,7 @@ std::map<std::string, std::pair<int64_t, int64_t>> SitesOf(
   return sites;
 }
 
-void Compare(const lull::v1::MemoryReply& reply,
+void Compare(const lull::v1::Memory& reply,
              const std::map<std::string, ModelRow>& model) {
   EXPECT_EQ(static_cast<size_t>(reply.rows_size()), model.size());
   for (const auto& row : reply.rows()) {

@@ -50,7 +50,7 @@ TEST(MemoryOverSteps, PutsRingsThatComeLateInTheOrderOfTime) {
   job.Add(batch, 0, early);
   job.Add(batch, 1, late);
   job.Send(batch, UINT64_MAX / 2);
-  lull::v1::MemoryReply reply = job.Memory();
+  lull::v1::Memory reply = job.Memory();
   ASSERT_EQ(reply.rows_size(), 1);
   ASSERT_EQ(static_cast<size_t>(reply.rows(0).points_size()), want.size());
   for (const auto& point : reply.rows(0).points()) {
@@ -69,7 +69,7 @@ TEST(MemoryOverSteps, HasABlockWhoseFreeCameInBeforeItsAllocation) {
             Step(kJobStartNs + 50, kJobStartNs + 100, 1)},
            kJobStartNs + 5);
   job.Feed(1, {Torch(kJobStartNs + 10, kCuda0, 0x1000, kMiB, 1)}, UINT64_MAX / 2);
-  lull::v1::MemoryReply reply = job.Memory();
+  lull::v1::Memory reply = job.Memory();
   ASSERT_EQ(reply.rows(0).points_size(), 2);
   EXPECT_EQ(reply.rows(0).points(0).live_bytes(), kMiB);
   EXPECT_EQ(reply.rows(0).points(1).live_bytes(), 0);
@@ -83,7 +83,7 @@ TEST(MemoryReserved, IsThatOfTheLatestReportWhicheverCameInLast) {
             Torch(kJobStartNs + 30, kCuda0, 0x1000, kMiB, 1)},
            kJobStartNs + 5);
   job.Feed(1, {Reserved(kJobStartNs + 10, kCuda0, 70 * kMiB)}, UINT64_MAX / 2);
-  lull::v1::MemoryReply reply = job.Memory();
+  lull::v1::Memory reply = job.Memory();
   EXPECT_EQ(reply.rows(0).reserved_bytes(), 50 * kMiB);
   EXPECT_EQ(reply.rows(0).reserved_peak_bytes(), 50 * kMiB);
 }
@@ -107,7 +107,7 @@ std::vector<TestEvent> Training(uint64_t steps, uint64_t kept) {
 TEST(MemoryGrowth, IsToldWithItsLinePerStep) {
   MemoryJob job;
   job.Feed(0, Training(200, kMiB), UINT64_MAX / 2);
-  lull::v1::MemoryReply reply = job.Memory();
+  lull::v1::Memory reply = job.Memory();
   ASSERT_EQ(reply.rows_size(), 1);
   const lull::v1::MemoryGrowth& growth = reply.rows(0).growth();
   EXPECT_DOUBLE_EQ(growth.bytes_per_step(), kMiB);
@@ -124,7 +124,7 @@ TEST(MemoryGrowth, IsToldWithItsLinePerStep) {
 TEST(MemoryGrowth, IsNotToldOfSteadyTraining) {
   MemoryJob job;
   job.Feed(0, Training(200, 0), UINT64_MAX / 2);
-  lull::v1::MemoryReply reply = job.Memory();
+  lull::v1::Memory reply = job.Memory();
   EXPECT_FALSE(reply.rows(0).has_growth());
   EXPECT_EQ(reply.rows(0).points_size(), 200);
   EXPECT_EQ(reply.rows(0).live_bytes(), 0);
@@ -161,7 +161,7 @@ TEST(MemoryOverTime, IsWhatThereIsWithoutSteps) {
     events.push_back(Torch(kJobStartNs + i * kSecond + kMs, kCpu, 0x1000 + i, 1000, 1));
   }
   job.Feed(0, events, UINT64_MAX / 2);
-  lull::v1::MemoryReply reply = job.Memory();
+  lull::v1::Memory reply = job.Memory();
   const lull::v1::MemoryRow& row = reply.rows(0);
   EXPECT_EQ(row.allocator(), "torch_cpu");
   EXPECT_FALSE(row.points_are_steps());
@@ -179,7 +179,7 @@ TEST(MemoryOverTime, HasWiderPointsWhereTheJobIsLong) {
     events.push_back(Torch(kJobStartNs + i * kSecond, kCpu, 0x1000 + i, 1, 1));
   }
   job.Feed(0, events, UINT64_MAX / 2);
-  lull::v1::MemoryReply reply = job.Memory();
+  lull::v1::Memory reply = job.Memory();
   EXPECT_LE(reply.rows(0).points_size(), 1025);
   EXPECT_GT(reply.rows(0).points_size(), 100);
   for (const auto& point : reply.rows(0).points()) {
@@ -200,7 +200,7 @@ TEST(MallocRetriesOfAJob, AreCountedWithTheirLineAndTime) {
   }
   events.push_back(Malloc(kJobStartNs + 5 * kSecond, 0, 7, 1, kFailed));  // given up
   job.Feed(0, events, UINT64_MAX / 2);
-  lull::v1::MemoryReply reply = job.Memory();
+  lull::v1::Memory reply = job.Memory();
   ASSERT_EQ(reply.retries_size(), 1);
   const lull::v1::MallocRetries& retries = reply.retries(0);
   EXPECT_EQ(retries.pid(), 101u);
@@ -233,7 +233,7 @@ TEST(MemoryFromBefore, IsARowThatShrinksByTheFreesOfUnknownBlocks) {
             Torch(kJobStartNs + 4, kCuda0, 0x9000, 100 * kMiB, 0, kFree),
             Torch(kJobStartNs + 5, kCuda0, 0x1000, 64 * kMiB, 0, kFree)},
            UINT64_MAX / 2);
-  lull::v1::MemoryReply reply = job.Memory();
+  lull::v1::Memory reply = job.Memory();
   ASSERT_EQ(reply.rows_size(), 1);
   const lull::v1::MemoryRow& row = reply.rows(0);
   EXPECT_EQ(row.live_bytes(), 924 * kMiB);
@@ -268,7 +268,7 @@ TEST(MemoryAcrossSleep, ForgetsWhatMayHaveBeenFreedMeanwhile) {
   job.Restart();
   lull::v1::Batch wake = WakeUp(job);
   job.Send(wake, kJobStartNs + 20 * kSecond);
-  const lull::v1::MemoryReply awake = job.Memory();
+  const lull::v1::Memory awake = job.Memory();
   for (const lull::v1::MemoryRow& row : awake.rows()) {
     EXPECT_EQ(row.live_bytes(), 0) << row.DebugString();
   }
@@ -280,7 +280,7 @@ TEST(MemoryAcrossSleep, ForgetsWhatMayHaveBeenFreedMeanwhile) {
             // Of an earlier stretch, hence of those that the allocator told of.
             Torch(kJobStartNs + 23 * kSecond, kCuda0, 0x1000, 64 * kMiB, 0, kFree)},
            UINT64_MAX / 2);
-  lull::v1::MemoryReply reply = job.Memory();
+  lull::v1::Memory reply = job.Memory();
   ASSERT_EQ(reply.rows_size(), 2);
   const lull::v1::MemoryRow& torch = reply.rows(0);
   EXPECT_EQ(torch.live_bytes(), 1096 * kMiB);
@@ -320,7 +320,7 @@ TEST(MemoryFromBefore, GetsBackWhatWasFreedOfABlockThatCameInLater) {
            kJobStartNs + 5);
   EXPECT_EQ(job.Memory().rows(0).live_bytes(), 960 * kMiB);
   job.Feed(1, {Torch(kJobStartNs + 10, kCuda0, 0x1000, 64 * kMiB, 1)}, UINT64_MAX / 2);
-  lull::v1::MemoryReply reply = job.Memory();
+  lull::v1::Memory reply = job.Memory();
   EXPECT_EQ(reply.rows(0).live_bytes(), 1024 * kMiB);
   EXPECT_EQ(reply.rows(0).peak_bytes(), 1088 * kMiB);
 }

@@ -209,7 +209,7 @@ ModelReport ModelAllocations(const std::vector<ModelEvent>& events,
   return report;
 }
 
-ModelReport FromReply(const lull::v1::SyncsReply& reply, GroupBy by) {
+ModelReport FromReply(const lull::v1::Syncs& reply, GroupBy by) {
   ModelReport report;
   for (const auto& row : reply.sync_points()) {
     report[absl::StrCat(row.api(), "|",
@@ -219,7 +219,7 @@ ModelReport FromReply(const lull::v1::SyncsReply& reply, GroupBy by) {
   return report;
 }
 
-ModelReport FromReply(const lull::v1::GcReply& reply, GroupBy by) {
+ModelReport FromReply(const lull::v1::GcPauses& reply, GroupBy by) {
   ModelReport report;
   for (const auto& row : reply.gc_pauses()) {
     report[absl::StrCat(row.generation(), "|",
@@ -236,7 +236,7 @@ ModelReport FromReply(const lull::v1::GcReply& reply, GroupBy by) {
   return report;
 }
 
-ModelReport FromReply(const lull::v1::WaitsReply& reply, GroupBy by) {
+ModelReport FromReply(const lull::v1::HostWaits& reply, GroupBy by) {
   ModelReport report;
   for (const auto& row : reply.host_waits()) {
     report[absl::StrCat(row.kind(), "|", SiteText(row.site(), row.stack(), {}, by))] = {
@@ -245,7 +245,7 @@ ModelReport FromReply(const lull::v1::WaitsReply& reply, GroupBy by) {
   return report;
 }
 
-ModelReport FromReply(const lull::v1::AllocationsReply& reply, GroupBy by) {
+ModelReport FromReply(const lull::v1::Allocations& reply, GroupBy by) {
   ModelReport report;
   for (const auto& row : reply.allocation_sites()) {
     report[absl::StrCat(row.allocator(), "|",

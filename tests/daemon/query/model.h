@@ -41,9 +41,9 @@ ModelReport ModelAllocations(const std::vector<ModelEvent>& events,
                              const ModelQuery& query);
 
 // A reply in the same terms.
-ModelReport FromReply(const lull::v1::SyncsReply& reply, lull::v1::GroupBy by);
-ModelReport FromReply(const lull::v1::GcReply& reply, lull::v1::GroupBy by);
-ModelReport FromReply(const lull::v1::WaitsReply& reply, lull::v1::GroupBy by);
-ModelReport FromReply(const lull::v1::AllocationsReply& reply, lull::v1::GroupBy by);
+ModelReport FromReply(const lull::v1::Syncs& reply, lull::v1::GroupBy by);
+ModelReport FromReply(const lull::v1::GcPauses& reply, lull::v1::GroupBy by);
+ModelReport FromReply(const lull::v1::HostWaits& reply, lull::v1::GroupBy by);
+ModelReport FromReply(const lull::v1::Allocations& reply, lull::v1::GroupBy by);
 
 }  // namespace lull::test

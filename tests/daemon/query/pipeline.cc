@@ -3,11 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "daemon/collector/validate.h"
-#include "daemon/query/job_lookup.h"
-#include "daemon/query/memory.h"
-#include "daemon/query/report.h"
-#include "daemon/query/steps.h"
-#include "daemon/query/totals.h"
+#include "daemon/query/engine.h"
 #include "daemon/storage/sqlite_store.h"
 
 namespace lull::test {
@@ -41,49 +37,17 @@ void Pipeline::Commit() {
   ASSERT_TRUE(status.ok()) << status;
 }
 
-std::vector<query::ProcessSums> Pipeline::Load(storage::StoreReader& reader,
-                                               const storage::JobRow& job,
-                                               const lull::v1::ReportRequest& request) {
-  std::vector<query::ProcessSums> processes;
-  for (const auto& row : query::SelectProcesses(*reader.Processes(job.id), request)) {
-    auto sums = query::LoadSums(reader, job, row, query::RangeOf(request));
-    EXPECT_TRUE(sums.ok()) << sums.status();
-    processes.push_back(*std::move(sums));
-  }
-  return processes;
-}
-
-lull::v1::MemoryReply Pipeline::Memory(const lull::v1::ReportRequest& request) {
-  lull::v1::MemoryReply reply;
-  auto reader = *store_->NewReader();
-  auto job = query::FindJob(*reader, request.job());
-  EXPECT_TRUE(job.ok()) << job.status();
-  query::Names names(*reader, job->id);
-  absl::Status status =
-      query::FillMemory(*reader, *job, Load(*reader, *job, request), request,
-                        query::MemoryDetail::kAll, names, &reply);
-  EXPECT_TRUE(status.ok()) << status;
-  EXPECT_TRUE(names.status().ok()) << names.status();
-  return reply;
-}
-
 lull::v1::ReportReply Pipeline::Report(const lull::v1::ReportRequest& request) {
   lull::v1::ReportReply reply;
-  auto reader = *store_->NewReader();
-  auto job = query::FindJob(*reader, request.job());
-  EXPECT_TRUE(job.ok()) << job.status();
-  std::vector<query::ProcessSums> processes = Load(*reader, *job, request);
-  query::Names names(*reader, job->id);
-  query::FillReport(*job, processes, request, names, &reply);
-  absl::Status collections = query::FillCollectionsInSteps(
-      *reader, *job, processes, query::RangeOf(request), reply.mutable_gc());
-  EXPECT_TRUE(collections.ok()) << collections;
-  EXPECT_TRUE(query::FillLosses(*reader, *job, request, reply.mutable_losses()).ok());
-  query::FillOverhead(*job, processes, reply.mutable_overhead());
-  EXPECT_TRUE(
-      query::FillJob(*reader, *job, /*has_relay=*/true, reply.mutable_job()).ok());
-  EXPECT_TRUE(names.status().ok()) << names.status();
+  absl::Status status = query::Report(
+      *store_, [](const std::string&) { return true; }, request, &reply);
+  EXPECT_TRUE(status.ok()) << status;
   return reply;
+}
+
+lull::v1::Memory Pipeline::Memory(lull::v1::ReportRequest request) {
+  request.add_sections(lull::v1::SECTION_MEMORY);
+  return Report(request).memory();
 }
 
 }  // namespace lull::test

@@ -3,10 +3,8 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "daemon/collector/job_state.h"
-#include "daemon/query/sums.h"
 #include "daemon/storage/store.h"
 #include "ingest.pb.h"
 #include "query.pb.h"
@@ -25,16 +23,12 @@ class Pipeline {
   void Restart();
 
   lull::v1::ReportReply Report(const lull::v1::ReportRequest& request);
-  lull::v1::MemoryReply Memory(const lull::v1::ReportRequest& request);
+  lull::v1::Memory Memory(lull::v1::ReportRequest request);
 
   storage::Store& store() { return *store_; }
   std::string database() const { return directory_ / "a.db"; }
 
  private:
-  std::vector<query::ProcessSums> Load(storage::StoreReader& reader,
-                                       const storage::JobRow& job,
-                                       const lull::v1::ReportRequest& request);
-
   lull::v1::Hello hello_;
   TemporaryDirectory directory_;
   std::unique_ptr<storage::Store> store_;

@@ -70,7 +70,7 @@ TEST(Reports, MergeTheSameLineOfSeveralRanksAndShowTheLongestCall) {
   Pipeline pipeline(MakeHello(MakeJobId(1)));
   pipeline.Apply(TwoRanksAndALauncher());
   pipeline.Commit();
-  lull::v1::SyncsReply syncs = pipeline.Report({}).syncs();
+  lull::v1::Syncs syncs = pipeline.Report({}).syncs();
   ASSERT_EQ(syncs.sync_points_size(), 3);
   const lull::v1::SyncPoint& first = syncs.sync_points(0);  // stack 1: line 11, f1
   EXPECT_EQ(first.api(), "cudaStreamSynchronize");
@@ -91,7 +91,7 @@ TEST(Reports, CutRowsAndNotTotals) {
   pipeline.Commit();
   lull::v1::ReportRequest request;
   request.set_top(1);
-  lull::v1::SyncsReply syncs = pipeline.Report(request).syncs();
+  lull::v1::Syncs syncs = pipeline.Report(request).syncs();
   EXPECT_EQ(syncs.sync_points_size(), 1);
   EXPECT_EQ(syncs.total_calls(), 4u);
   EXPECT_EQ(syncs.total_blocked_ns(), 22 * kMs);
@@ -240,7 +240,7 @@ TEST(Reports, TellFullCollectionsInTheStepsFromThoseOfSetUp) {
   AddCounters(batch, 2, 0, 1, kJobStartNs + 7000 * kMs);
   pipeline.Apply(batch);
   pipeline.Commit();
-  lull::v1::GcReply gc = pipeline.Report({}).gc();
+  lull::v1::GcPauses gc = pipeline.Report({}).gc();
   EXPECT_EQ(gc.total_count(), 6u);
   EXPECT_EQ(gc.full_in_steps_count(), 2u);
   EXPECT_EQ(gc.full_in_steps_ns(), 70 * kMs);
@@ -270,7 +270,7 @@ TEST(Reports, CountFreesOfBlocksThatNobodySaw) {
   AddRun(batch, 1, 0, 0, {free});
   pipeline.Apply(batch);
   pipeline.Commit();
-  lull::v1::AllocationsReply reply = pipeline.Report({}).allocations();
+  lull::v1::Allocations reply = pipeline.Report({}).allocations();
   EXPECT_EQ(reply.unknown_frees(), 1u);
   EXPECT_EQ(reply.allocation_sites_size(), 0);
 }
@@ -294,7 +294,7 @@ TEST(Reports, MatchAFreeWhoseAllocationComesInOneBatchLater) {
   AddRun(second, 1, 0, 0, {alloc});
   pipeline.Apply(second);
   pipeline.Commit();
-  lull::v1::AllocationsReply reply = pipeline.Report({}).allocations();
+  lull::v1::Allocations reply = pipeline.Report({}).allocations();
   ASSERT_EQ(reply.allocation_sites_size(), 1);
   EXPECT_EQ(reply.allocation_sites(0).live_bytes(), 0);
   EXPECT_EQ(reply.allocation_sites(0).peak_bytes(), 64);
@@ -314,7 +314,7 @@ TEST(Reports, KeepCountingWhenTheDefinitionOfAStackWasLost) {
   AddRun(second, 9, 0, 1, {Sync(7, 5, 3)});
   pipeline.Apply(second);
   pipeline.Commit();
-  lull::v1::SyncsReply syncs = pipeline.Report({}).syncs();
+  lull::v1::Syncs syncs = pipeline.Report({}).syncs();
   EXPECT_EQ(syncs.total_calls(), 2u);
   ASSERT_EQ(syncs.sync_points_size(), 2);
   EXPECT_EQ(syncs.sync_points(0).calls(), 1u);

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 
-namespace lull::query {
+namespace lull::collector {
 
 // The codes of both are the same numbers.
 inline grpc::Status ToGrpc(const absl::Status& status) {
@@ -15,4 +15,4 @@ inline grpc::Status ToGrpc(const absl::Status& status) {
                       std::string(status.message()));
 }
 
-}  // namespace lull::query
+}  // namespace lull::collector

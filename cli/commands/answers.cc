@@ -1,0 +1,53 @@
+// The verbs that show a job: each is a section of the collector's report, as text and
+// as JSON.
+#include "cli/commands/query_options.h"
+#include "cli/commands/verbs.h"
+#include "cli/render/human.h"
+#include "cli/render/json.h"
+
+namespace lull {
+namespace {
+
+constexpr AnswerVerb kVerbs[] = {
+    {"report", "Everything about a job on one page",
+     "Examples:\n  lull report\n  lull report resnet --json --top 0 > report.json",
+     v1::SECTION_UNSPECIFIED, ReportText, ReportJson},
+    {"gaps", "Why the GPU was idle, by cause and by lines before and after",
+     "Times are of traced time alone; see `lull run --help` on --gpu and "
+     "--schedule.\n\n"
+     "Examples:\n  lull gaps\n  lull gaps resnet --rank 0 --by stack --top 5",
+     v1::SECTION_GAPS, GapsText, GapsJson},
+    {"kernels", "What ran on the GPU: kernels by time, copies by direction",
+     "Examples:\n  lull kernels\n  lull kernels resnet --top 0 --json",
+     v1::SECTION_KERNELS, KernelsText, KernelsJson},
+    {"steps", "Training steps and what they were made of",
+     "--top shows the newest steps; the median is over all after warm-up.\n\n"
+     "Examples:\n  lull steps\n  lull steps resnet --rank 0 --top 50 --json",
+     v1::SECTION_STEPS, StepsText, StepsJson},
+    {"syncs", "Where the host blocked until the GPU was done, by source line",
+     "Examples:\n  lull syncs\n  lull syncs 3f9a1c --by stack --top 5\n  lull syncs "
+     "--rank 0 --since 2m --until 10m --json",
+     v1::SECTION_SYNCS, SyncsText, SyncsJson},
+    {"waits", "What the host waited for: data, locks, io, by source line",
+     "Examples:\n  lull waits\n  lull waits --by stack --since 90s", v1::SECTION_WAITS,
+     WaitsText, WaitsJson},
+    {"gc", "Pauses of the Python garbage collector, and the lines that set them off",
+     "Example:\n  lull gc --top 5", v1::SECTION_GC, GcText, GcJson},
+    {"allocs", "Device, pinned and tensor memory that was allocated, by source line",
+     "Examples:\n  lull allocs\n  lull allocs resnet --by function --json",
+     v1::SECTION_ALLOCATIONS, AllocationsText, AllocationsJson},
+    {"memory",
+     "Live, peak and reserved memory, what made up the peak, growth per step, "
+     "cudaMalloc retries",
+     "--top and --by are about the lines that made up the peak.\n\n"
+     "Examples:\n  lull memory\n  lull memory resnet --rank 0 --since 2m --json",
+     v1::SECTION_MEMORY, MemoryText, MemoryJson},
+};
+
+}  // namespace
+
+void AddAnswers(CLI::App& app, int* exit_code) {
+  for (const AnswerVerb& verb : kVerbs) AddAnswerVerb(app, verb, exit_code);
+}
+
+}  // namespace lull

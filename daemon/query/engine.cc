@@ -1,0 +1,178 @@
+#include "daemon/query/engine.h"
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/base/status.h"
+#include "daemon/query/gaps.h"
+#include "daemon/query/gpu.h"
+#include "daemon/query/job_lookup.h"
+#include "daemon/query/kernels.h"
+#include "daemon/query/memory.h"
+#include "daemon/query/names.h"
+#include "daemon/query/reports.h"
+#include "daemon/query/steps.h"
+#include "daemon/query/totals.h"
+
+namespace lull::query {
+namespace {
+
+using lull::v1::ReportReply;
+using lull::v1::ReportRequest;
+
+constexpr uint32_t kStepsOfAnOverview = 5;
+
+// What every section is made of.
+struct View {
+  const ReportRequest& request;
+  bool overview;
+  std::unique_ptr<storage::StoreReader> reader;
+  storage::JobRow job;
+  TimeRange range;
+  std::vector<ProcessSums> processes;
+  std::unique_ptr<Names> names;
+};
+
+absl::Status Syncs(View& view, ReportReply* reply) {
+  FillSyncs(view.processes, view.request, *view.names, reply->mutable_syncs());
+  return absl::OkStatus();
+}
+
+absl::Status Allocations(View& view, ReportReply* reply) {
+  FillAllocations(view.processes, view.request, *view.names,
+                  reply->mutable_allocations());
+  return absl::OkStatus();
+}
+
+absl::Status Gc(View& view, ReportReply* reply) {
+  FillGc(view.processes, view.request, *view.names, reply->mutable_gc());
+  return FillCollectionsInSteps(*view.reader, view.job, view.processes, view.range,
+                                reply->mutable_gc());
+}
+
+absl::Status Waits(View& view, ReportReply* reply) {
+  FillWaits(view.processes, view.request, *view.names, reply->mutable_waits());
+  return absl::OkStatus();
+}
+
+absl::Status Gaps(View& view, ReportReply* reply) {
+  FillGaps(view.processes, view.request, *view.names, reply->mutable_gaps());
+  return absl::OkStatus();
+}
+
+absl::Status Kernels(View& view, ReportReply* reply) {
+  FillKernels(view.processes, view.request, *view.names, reply->mutable_kernels());
+  return absl::OkStatus();
+}
+
+absl::Status Steps(View& view, ReportReply* reply) {
+  return FillSteps(*view.reader, view.job, view.processes, view.range,
+                   view.overview ? kStepsOfAnOverview : view.request.top(), *view.names,
+                   reply->mutable_steps());
+}
+
+absl::Status Memory(View& view, ReportReply* reply) {
+  return FillMemory(*view.reader, view.job, view.processes, view.request,
+                    view.overview ? MemoryDetail::kTotals : MemoryDetail::kAll,
+                    *view.names, reply->mutable_memory());
+}
+
+struct SectionRow {
+  lull::v1::Section section;
+  absl::Status (*fill)(View& view, ReportReply* reply);
+};
+
+constexpr SectionRow kSections[] = {
+    {lull::v1::SECTION_SYNCS, Syncs}, {lull::v1::SECTION_ALLOCATIONS, Allocations},
+    {lull::v1::SECTION_GC, Gc},       {lull::v1::SECTION_WAITS, Waits},
+    {lull::v1::SECTION_GAPS, Gaps},   {lull::v1::SECTION_KERNELS, Kernels},
+    {lull::v1::SECTION_STEPS, Steps}, {lull::v1::SECTION_MEMORY, Memory},
+};
+
+absl::StatusOr<View> Load(storage::Store& store, const ReportRequest& request) {
+  View view{.request = request,
+            .overview = request.sections().empty(),
+            .reader = nullptr,
+            .job = {},
+            .range = RangeOf(request),
+            .processes = {},
+            .names = nullptr};
+  if (view.range.since > view.range.until) {
+    return absl::InvalidArgumentError("the end of the range lies before its start");
+  }
+  LULL_ASSIGN_OR_RETURN(view.reader, store.NewReader());
+  LULL_ASSIGN_OR_RETURN(view.job, FindJob(*view.reader, request.job()));
+  LULL_ASSIGN_OR_RETURN(auto all, view.reader->Processes(view.job.id));
+  for (const storage::ProcessRow& process : SelectProcesses(all, request)) {
+    LULL_ASSIGN_OR_RETURN(ProcessSums sums,
+                          LoadSums(*view.reader, view.job, process, view.range));
+    view.processes.push_back(std::move(sums));
+  }
+  if (view.processes.empty() && (request.has_pid() || request.has_rank())) {
+    return absl::NotFoundError("no process of this job has that rank or pid");
+  }
+  view.names = std::make_unique<Names>(*view.reader, view.job.id);
+  return view;
+}
+
+absl::Status FillSections(View& view, ReportReply* reply) {
+  if (view.overview) {
+    for (const SectionRow& row : kSections) {
+      LULL_RETURN_IF_ERROR(row.fill(view, reply));
+    }
+  }
+  for (int section : view.request.sections()) {
+    const SectionRow* row =
+        std::find_if(std::begin(kSections), std::end(kSections),
+                     [&](const SectionRow& one) { return one.section == section; });
+    if (row == std::end(kSections)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("this collector has no section ", section,
+                       " of a report; it is older than the CLI that asks"));
+    }
+    LULL_RETURN_IF_ERROR(row->fill(view, reply));
+  }
+  return absl::OkStatus();
+}
+
+void FillOverview(View& view, ReportReply* reply) {
+  for (const ProcessSums& sums : view.processes) {
+    FillProcess(view.job, sums, reply->add_processes());
+  }
+  reply->set_launches(CountLaunches(view.processes));
+  FillDevices(view.processes, reply->mutable_devices());
+  FillNonFinite(view.job, view.processes, *view.names, reply->mutable_non_finite());
+}
+
+}  // namespace
+
+absl::Status ListJobs(storage::Store& store, const HasRelay& has_relay,
+                      const lull::v1::ListJobsRequest& request,
+                      lull::v1::ListJobsReply* reply) {
+  LULL_ASSIGN_OR_RETURN(auto reader, store.NewReader());
+  LULL_ASSIGN_OR_RETURN(auto jobs, reader->Jobs(request.limit()));
+  for (const storage::JobRow& job : jobs) {
+    LULL_RETURN_IF_ERROR(FillJob(*reader, job, has_relay(job.uuid), reply->add_jobs()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Report(storage::Store& store, const HasRelay& has_relay,
+                    const ReportRequest& request, ReportReply* reply) {
+  LULL_ASSIGN_OR_RETURN(View view, Load(store, request));
+  FillGpu(view.job, view.processes, view.range, *view.names, reply->mutable_gpu());
+  if (view.overview) FillOverview(view, reply);
+  LULL_RETURN_IF_ERROR(FillSections(view, reply));
+  LULL_RETURN_IF_ERROR(view.names->status());
+  LULL_RETURN_IF_ERROR(
+      FillLosses(*view.reader, view.job, request, reply->mutable_losses()));
+  FillOverhead(view.job, view.processes, reply->mutable_overhead());
+  return FillJob(*view.reader, view.job, has_relay(view.job.uuid),
+                 reply->mutable_job());
+}
+
+}  // namespace lull::query
