@@ -51,6 +51,10 @@ std::optional<TcpAddress> ParseTcpAddress(absl::string_view text) {
 }
 
 std::optional<TcpAddress> OnThisHost(const TcpAddress& address) {
+  // RFC 6761, 6.3. Images without an /etc/hosts do not resolve it.
+  if (absl::EqualsIgnoreCase(address.host, "localhost")) {
+    return TcpAddress{"127.0.0.1", address.port};
+  }
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;

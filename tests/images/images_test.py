@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -61,6 +62,7 @@ class Image:
     @staticmethod
     def environment():
         return {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C.UTF-8",
+                "OPENSSL_CONF": "/tmp/openssl.cnf",
                 "LULL_RUNTIME_DIR": "/tmp/lull/run", "XDG_DATA_HOME": "/tmp/lull/data"}
 
     def start(self, *command, **more):
@@ -172,6 +174,50 @@ class Debian12(Recorded, In):
         if done.returncode != 0:
             raise AssertionError(done.errors)
         cls.image.put(os.path.join(HERE, "loader.py"))
+
+    def test_nothing_of_the_image_is_loaded_into_lull(self):
+        """A service of names that nsswitch.conf lists, and a provider that OpenSSL's
+        configuration names."""
+        library = "/tmp/loaded.so"
+        with tempfile.TemporaryDirectory() as folder:
+            built = os.path.join(folder, "loaded.so")
+            subprocess.run(["gcc", "-shared", "-fPIC", "-o", built,
+                            os.path.join(HERE, "loaded.c")], check=True)
+            self.image.put(built)
+        service = self.image.path("lib/x86_64-linux-gnu/libnss_loaded.so.2")
+        shutil.copy(self.image.path(library[1:]), service)
+        self.addCleanup(os.remove, service)
+        self.replace("etc/nsswitch.conf", "passwd: loaded files\nhosts: loaded files dns\n"
+                     "services: loaded files\n")
+        self.replace("tmp/openssl.cnf", "openssl_conf = init\n[init]\nproviders = all\n"
+                     f"[all]\nloaded = one\n[one]\nmodule = {library}\nactivate = 1\n")
+        mark = self.image.path("tmp/loaded")
+        # The traps work: this interpreter asks the image's libc, and its OpenSSL.
+        for use in ("import pwd; pwd.getpwall()", "import ssl; ssl.create_default_context()"):
+            self.image.execute("python3", "-c", use)
+            self.assertTrue(os.path.exists(mark), use)
+            os.remove(mark)
+        self.run_with_prefix()
+        self.lull("jobs")
+        self.lull("jobs", "--collector", "localhost:1", status=1)
+        self.assertFalse(os.path.exists(mark), "lull loaded a library of the image")
+
+    def replace(self, name, text):
+        path = self.image.path(name)
+        before = None
+        if os.path.exists(path):
+            with open(path) as file:
+                before = file.read()
+        self.addCleanup(self.write, path, before)
+        self.write(path, text)
+
+    @staticmethod
+    def write(path, text):
+        if text is None:
+            os.remove(path)
+            return
+        with open(path, "w") as file:
+            file.write(text)
 
 
 class Empty(PassedThrough, In):
