@@ -1,6 +1,7 @@
-// All that the injector knows about one processor architecture: registers, how a
+// All that the injector knows about the processor architecture: registers, how a
 // function is called and how a signal frame restores a thread. Everything else of
-// this folder is the same on all of them.
+// this folder is the same on all of them. arch_x86_64.cc or arch_aarch64.cc is
+// compiled.
 #pragma once
 
 #include <array>
@@ -12,7 +13,6 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
 namespace lull::inject {
@@ -75,70 +75,71 @@ struct Frame {
   std::string bytes;
 };
 
+// Without state: there is one of it.
 class Arch {
  public:
-  virtual ~Arch() = default;
+  Arch(const Arch&) = delete;
+  Arch& operator=(const Arch&) = delete;
 
   // Of the signal-return trampoline in libc or the vDSO: what a handler returns to.
-  virtual std::string_view TrampolineCode() const = 0;
-  virtual std::span<const RegisterPart> Parts() const = 0;
+  std::string_view TrampolineCode() const;
+  std::span<const RegisterPart> Parts() const;
   // ptrace's names of sets with all vector state, the first that there is being the
   // one, and a size that holds it.
-  virtual std::span<const int> VectorSets() const = 0;
-  virtual size_t MaxVectorSize() const = 0;
+  std::span<const int> VectorSets() const;
+  size_t MaxVectorSize() const;
   // Bytes below the stack pointer that still belong to the thread.
-  virtual uint64_t RedZone() const = 0;
+  uint64_t RedZone() const;
   // Where the function that tells a thread the place of its errno keeps the offset
   // from the thread pointer; 0 when the code is of a shape that is not known.
-  virtual uint64_t ErrnoOffsetSlot(std::string_view code, uint64_t address) const = 0;
+  uint64_t ErrnoOffsetSlot(std::string_view code, uint64_t address) const;
   // Whether code that ends in front of a return address ends with a call.
-  virtual bool EndsWithCall(std::string_view code) const = 0;
+  bool EndsWithCall(std::string_view code) const;
   // Which bits of a return address on the stack are the address: others may hold a
   // signature.
-  virtual uint64_t AddressMask() const = 0;
+  uint64_t AddressMask() const;
   // Where glibc keeps its record of a thread (struct pthread), from the thread pointer:
   // below or from there on, and how far above it the thread's stack may end.
-  virtual bool RecordIsBelow() const = 0;
-  virtual uint64_t MostAboveThreadPointer() const = 0;
+  bool RecordIsBelow() const;
+  uint64_t MostAboveThreadPointer() const;
 
   // Completes registers of a thread that has been stopped just now by what they do not
   // tell: `code` are the four bytes before the place where it stands and the four
   // behind.
-  virtual void Recall(Registers* registers, std::string_view code,
-                      const std::optional<Slept>& slept) const = 0;
-  virtual Place Where(const Registers& registers) const = 0;
+  void Recall(Registers* registers, std::string_view code,
+              const std::optional<Slept>& slept) const;
+  Place Where(const Registers& registers) const;
 
   // A timed wait that the kernel would begin anew when it restarts it (epoll_wait): its
   // limit, in the registers, less what has passed of it. Others as they are.
-  virtual Registers WithTimePassed(const Registers& registers,
-                                   absl::Duration passed) const = 0;
+  Registers WithTimePassed(const Registers& registers, absl::Duration passed) const;
   // Whether it is such a wait, from what /proc tells of it.
-  virtual bool ForgetsTime(int64_t call,
-                           const std::array<uint64_t, 6>& arguments) const = 0;
+  bool ForgetsTime(int64_t call, const std::array<uint64_t, 6>& arguments) const;
 
   // A signal frame below `top` that restores `state`. The restart of a system call
   // that the kernel would have made is part of it.
-  virtual Frame MakeFrame(const ThreadState& state, uint64_t trampoline,
-                          uint64_t top) const = 0;
+  Frame MakeFrame(const ThreadState& state, uint64_t trampoline, uint64_t top) const;
   // The same registers about to enter function(a, b, c), to return into `frame`.
-  virtual Registers Calling(const Registers& registers, uint64_t function,
-                            const std::array<uint64_t, 3>& arguments,
-                            const Frame& frame) const = 0;
+  Registers Calling(const Registers& registers, uint64_t function,
+                    const std::array<uint64_t, 3>& arguments, const Frame& frame) const;
   // Vector state as an ABI promises it to a function that is called.
-  virtual VectorState FreshVector(const VectorState& vector) const = 0;
+  VectorState FreshVector(const VectorState& vector) const;
   // Whether these are the registers at the entry of the system call that consumes
   // `frame`.
-  virtual bool ConsumesFrame(const Registers& registers, uint64_t frame) const = 0;
+  bool ConsumesFrame(const Registers& registers, uint64_t frame) const;
   // From there: a harmless call is made in its place, and it is made again as soon as
   // the thread runs on.
-  virtual Registers AboutToConsume(const Registers& registers) const = 0;
+  Registers AboutToConsume(const Registers& registers) const;
   // What a thread is given back. A wait that the stop has turned into EINTR is
   // marked for the kernel to restart it. `time_lost`: the kernel no longer knows how
   // long a timed wait has still to go.
-  virtual Registers GivenBack(const Registers& registers, bool time_lost) const = 0;
+  Registers GivenBack(const Registers& registers, bool time_lost) const;
+
+ private:
+  Arch() = default;
+  friend const Arch& ThisArch();
 };
 
-// UNIMPLEMENTED where nobody has written it.
-absl::StatusOr<const Arch*> ThisArch();
+const Arch& ThisArch();
 
 }  // namespace lull::inject

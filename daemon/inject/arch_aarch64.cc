@@ -190,42 +190,23 @@ void AppendWide(const VectorState& vector, sigcontext* registers, size_t* used) 
   *used += record.head.size;
 }
 
-class Aarch64 : public Arch {
- public:
-  std::string_view TrampolineCode() const override {
-    return std::string_view("\x68\x11\x80\xd2\x01\x00\x00\xd4",
-                            8);  // mov x8, 139; svc 0
-  }
-  std::span<const RegisterPart> Parts() const override { return kParts; }
-  std::span<const int> VectorSets() const override { return kVectorSets; }
-  size_t MaxVectorSize() const override { return SVE_PT_SIZE(16, SVE_PT_REGS_SVE); }
-  uint64_t RedZone() const override { return 0; }
-  uint64_t ErrnoOffsetSlot(std::string_view code, uint64_t address) const override;
-  bool EndsWithCall(std::string_view code) const override;
-  // Below the signature (PAC) and the tag of an address of 48 bits.
-  uint64_t AddressMask() const override { return (uint64_t{1} << 48) - 1; }
-  bool RecordIsBelow() const override { return true; }
-  // All thread-local variables of the program lie there.
-  uint64_t MostAboveThreadPointer() const override { return 1 << 20; }
-  void Recall(Registers* registers, std::string_view code,
-              const std::optional<Slept>& slept) const override;
-  Place Where(const Registers& registers) const override;
-  Registers WithTimePassed(const Registers& registers,
-                           absl::Duration passed) const override;
-  bool ForgetsTime(int64_t call,
-                   const std::array<uint64_t, 6>& arguments) const override;
-  Frame MakeFrame(const ThreadState& state, uint64_t trampoline,
-                  uint64_t top) const override;
-  Registers Calling(const Registers& registers, uint64_t function,
-                    const std::array<uint64_t, 3>& arguments,
-                    const Frame& frame) const override;
-  VectorState FreshVector(const VectorState& vector) const override;
-  bool ConsumesFrame(const Registers& registers, uint64_t frame) const override;
-  Registers AboutToConsume(const Registers& registers) const override;
-  Registers GivenBack(const Registers& registers, bool time_lost) const override;
-};
+}  // namespace
 
-uint64_t Aarch64::ErrnoOffsetSlot(std::string_view code, uint64_t address) const {
+std::string_view Arch::TrampolineCode() const {
+  return std::string_view("\x68\x11\x80\xd2\x01\x00\x00\xd4",
+                          8);  // mov x8, 139; svc 0
+}
+std::span<const RegisterPart> Arch::Parts() const { return kParts; }
+std::span<const int> Arch::VectorSets() const { return kVectorSets; }
+size_t Arch::MaxVectorSize() const { return SVE_PT_SIZE(16, SVE_PT_REGS_SVE); }
+uint64_t Arch::RedZone() const { return 0; }
+// Below the signature (PAC) and the tag of an address of 48 bits.
+uint64_t Arch::AddressMask() const { return (uint64_t{1} << 48) - 1; }
+bool Arch::RecordIsBelow() const { return true; }
+// All thread-local variables of the program lie there.
+uint64_t Arch::MostAboveThreadPointer() const { return 1 << 20; }
+
+uint64_t Arch::ErrnoOffsetSlot(std::string_view code, uint64_t address) const {
   // adrp xN, page; ldr xM, [xN, #offset], beside mrs xK, tpidr_el0 and an add.
   constexpr size_t kLooked = 6;
   for (size_t i = 0; i < kLooked; ++i) {
@@ -242,15 +223,15 @@ uint64_t Aarch64::ErrnoOffsetSlot(std::string_view code, uint64_t address) const
   return 0;
 }
 
-bool Aarch64::EndsWithCall(std::string_view code) const {
+bool Arch::EndsWithCall(std::string_view code) const {
   if (code.size() < kInstruction) return false;
   const uint32_t last = InstructionAt(code, code.size() - kInstruction);
   // bl; blr, blraa and the like.
   return (last & 0xfc000000) == 0x94000000 || (last & 0xfefff000) == 0xd63f0000;
 }
 
-void Aarch64::Recall(Registers* registers, std::string_view code,
-                     const std::optional<Slept>& slept) const {
+void Arch::Recall(Registers* registers, std::string_view code,
+                  const std::optional<Slept>& slept) const {
   Set set = Get(*registers);
   const bool before = InstructionAt(code, 0) == kSvc;
   const bool behind = InstructionAt(code, kInstruction) == kSvc;
@@ -267,7 +248,7 @@ void Aarch64::Recall(Registers* registers, std::string_view code,
   *registers = Put(set);
 }
 
-Place Aarch64::Where(const Registers& registers) const {
+Place Arch::Where(const Registers& registers) const {
   const Set set = Get(registers);
   const auto* x = set.regs.regs;
   Place place;
@@ -295,13 +276,12 @@ Place Aarch64::Where(const Registers& registers) const {
   return place;
 }
 
-bool Aarch64::ForgetsTime(int64_t call,
-                          const std::array<uint64_t, 6>& arguments) const {
+bool Arch::ForgetsTime(int64_t call, const std::array<uint64_t, 6>& arguments) const {
   return call == SYS_epoll_pwait && static_cast<int32_t>(arguments[3]) > 0;
 }
 
-Registers Aarch64::WithTimePassed(const Registers& registers,
-                                  absl::Duration passed) const {
+Registers Arch::WithTimePassed(const Registers& registers,
+                               absl::Duration passed) const {
   Set set = Get(registers);
   const Place place = Where(registers);
   if (!place.interrupted || !ForgetsTime(place.call, place.arguments)) return registers;
@@ -311,8 +291,8 @@ Registers Aarch64::WithTimePassed(const Registers& registers,
   return Put(set);
 }
 
-Frame Aarch64::MakeFrame(const ThreadState& state, uint64_t trampoline,
-                         uint64_t top) const {
+Frame Arch::MakeFrame(const ThreadState& state, uint64_t trampoline,
+                      uint64_t top) const {
   const user_pt_regs regs = Get(GivenBack(state.general, true)).regs;
   SignalFrame frame = {};
   memcpy(frame.information, &trampoline, sizeof(trampoline));
@@ -335,9 +315,9 @@ Frame Aarch64::MakeFrame(const ThreadState& state, uint64_t trampoline,
   return made;
 }
 
-Registers Aarch64::Calling(const Registers& registers, uint64_t function,
-                           const std::array<uint64_t, 3>& arguments,
-                           const Frame& frame) const {
+Registers Arch::Calling(const Registers& registers, uint64_t function,
+                        const std::array<uint64_t, 3>& arguments,
+                        const Frame& frame) const {
   Set set = Get(registers);
   std::copy(arguments.begin(), arguments.end(), set.regs.regs);
   set.regs.regs[29] = 0;  // no frame above
@@ -349,24 +329,24 @@ Registers Aarch64::Calling(const Registers& registers, uint64_t function,
   return Put(set);
 }
 
-VectorState Aarch64::FreshVector(const VectorState&) const {
+VectorState Arch::FreshVector(const VectorState&) const {
   // Zeros: also above the lower 128 bits, as the kernel does with this set.
   return {NT_PRFPREG, std::vector<uint8_t>(sizeof(user_fpsimd_state))};
 }
 
-bool Aarch64::ConsumesFrame(const Registers& registers, uint64_t frame) const {
+bool Arch::ConsumesFrame(const Registers& registers, uint64_t frame) const {
   const Set set = Get(registers);
   return set.call == SYS_rt_sigreturn && set.regs.regs[7] == 0 && set.regs.sp == frame;
 }
 
-Registers Aarch64::AboutToConsume(const Registers& registers) const {
+Registers Arch::AboutToConsume(const Registers& registers) const {
   Set set = Get(registers);
   set.call = kHarmlessCall;
   set.regs.pc -= TrampolineCode().size();
   return Put(set);
 }
 
-Registers Aarch64::GivenBack(const Registers& registers, bool time_lost) const {
+Registers Arch::GivenBack(const Registers& registers, bool time_lost) const {
   Set set = Get(registers);
   user_pt_regs& regs = set.regs;
   if (set.wait == Wait::kInterrupted) {
@@ -384,10 +364,8 @@ Registers Aarch64::GivenBack(const Registers& registers, bool time_lost) const {
   return Put(set);
 }
 
-}  // namespace
-
-absl::StatusOr<const Arch*> ThisArch() {
-  static const Aarch64* arch = new Aarch64;
+const Arch& ThisArch() {
+  static const Arch arch;
   return arch;
 }
 

@@ -145,39 +145,21 @@ void FrameExtent(const std::vector<uint8_t>& vector, size_t* size, uint64_t* fea
   }
 }
 
-class X86_64 : public Arch {
- public:
-  std::string_view TrampolineCode() const override {
-    return std::string_view("\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 9);
-  }
-  std::span<const RegisterPart> Parts() const override { return kParts; }
-  std::span<const int> VectorSets() const override { return kVectorSets; }
-  size_t MaxVectorSize() const override { return 64 << 10; }
-  uint64_t RedZone() const override { return 128; }
-  uint64_t ErrnoOffsetSlot(std::string_view code, uint64_t address) const override;
-  bool EndsWithCall(std::string_view code) const override;
-  uint64_t AddressMask() const override { return ~uint64_t{0}; }
-  bool RecordIsBelow() const override { return false; }
-  uint64_t MostAboveThreadPointer() const override { return 16 << 10; }
-  void Recall(Registers*, std::string_view,
-              const std::optional<Slept>&) const override {}
-  Place Where(const Registers& registers) const override;
-  Registers WithTimePassed(const Registers& registers,
-                           absl::Duration passed) const override;
-  bool ForgetsTime(int64_t call,
-                   const std::array<uint64_t, 6>& arguments) const override;
-  Frame MakeFrame(const ThreadState& state, uint64_t trampoline,
-                  uint64_t top) const override;
-  Registers Calling(const Registers& registers, uint64_t function,
-                    const std::array<uint64_t, 3>& arguments,
-                    const Frame& frame) const override;
-  VectorState FreshVector(const VectorState& vector) const override;
-  bool ConsumesFrame(const Registers& registers, uint64_t frame) const override;
-  Registers AboutToConsume(const Registers& registers) const override;
-  Registers GivenBack(const Registers& registers, bool time_lost) const override;
-};
+}  // namespace
 
-uint64_t X86_64::ErrnoOffsetSlot(std::string_view code, uint64_t address) const {
+std::string_view Arch::TrampolineCode() const {
+  return std::string_view("\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 9);
+}
+std::span<const RegisterPart> Arch::Parts() const { return kParts; }
+std::span<const int> Arch::VectorSets() const { return kVectorSets; }
+size_t Arch::MaxVectorSize() const { return 64 << 10; }
+uint64_t Arch::RedZone() const { return 128; }
+uint64_t Arch::AddressMask() const { return ~uint64_t{0}; }
+bool Arch::RecordIsBelow() const { return false; }
+uint64_t Arch::MostAboveThreadPointer() const { return 16 << 10; }
+void Arch::Recall(Registers*, std::string_view, const std::optional<Slept>&) const {}
+
+uint64_t Arch::ErrnoOffsetSlot(std::string_view code, uint64_t address) const {
   // mov disp32(%rip),%rax and add %fs:0,%rax, or the same in the other order.
   constexpr size_t kSize = 7;
   code = code.substr(0, 20);
@@ -191,7 +173,7 @@ uint64_t X86_64::ErrnoOffsetSlot(std::string_view code, uint64_t address) const 
   return 0;
 }
 
-bool X86_64::EndsWithCall(std::string_view code) const {
+bool Arch::EndsWithCall(std::string_view code) const {
   auto byte = [&](size_t from_end) {
     return from_end <= code.size() ? static_cast<uint8_t>(code[code.size() - from_end])
                                    : uint8_t{0};
@@ -209,7 +191,7 @@ bool X86_64::EndsWithCall(std::string_view code) const {
          calls(7, 2, true) || calls(7, 0, true);
 }
 
-Place X86_64::Where(const Registers& registers) const {
+Place Arch::Where(const Registers& registers) const {
   user_regs_struct regs = Get(registers);
   Place place;
   place.pc = regs.rip;
@@ -225,13 +207,13 @@ Place X86_64::Where(const Registers& registers) const {
   return place;
 }
 
-bool X86_64::ForgetsTime(int64_t call, const std::array<uint64_t, 6>& arguments) const {
+bool Arch::ForgetsTime(int64_t call, const std::array<uint64_t, 6>& arguments) const {
   return (call == SYS_epoll_wait || call == SYS_epoll_pwait) &&
          static_cast<int32_t>(arguments[3]) > 0;
 }
 
-Registers X86_64::WithTimePassed(const Registers& registers,
-                                 absl::Duration passed) const {
+Registers Arch::WithTimePassed(const Registers& registers,
+                               absl::Duration passed) const {
   user_regs_struct regs = Get(registers);
   Place place = Where(registers);
   if (!place.interrupted || !ForgetsTime(place.call, place.arguments)) return registers;
@@ -243,8 +225,8 @@ Registers X86_64::WithTimePassed(const Registers& registers,
   return Put(regs);
 }
 
-Frame X86_64::MakeFrame(const ThreadState& state, uint64_t trampoline,
-                        uint64_t top) const {
+Frame Arch::MakeFrame(const ThreadState& state, uint64_t trampoline,
+                      uint64_t top) const {
   size_t size = 0;
   uint64_t features = 0;
   const std::vector<uint8_t>& all = state.vector.bytes;
@@ -308,9 +290,9 @@ Frame X86_64::MakeFrame(const ThreadState& state, uint64_t trampoline,
   return made;
 }
 
-Registers X86_64::Calling(const Registers& registers, uint64_t function,
-                          const std::array<uint64_t, 3>& arguments,
-                          const Frame& frame) const {
+Registers Arch::Calling(const Registers& registers, uint64_t function,
+                        const std::array<uint64_t, 3>& arguments,
+                        const Frame& frame) const {
   user_regs_struct regs = Get(registers);
   regs.rip = function;
   regs.rsp = frame.address;
@@ -324,7 +306,7 @@ Registers X86_64::Calling(const Registers& registers, uint64_t function,
   return Put(regs);
 }
 
-VectorState X86_64::FreshVector(const VectorState& state) const {
+VectorState Arch::FreshVector(const VectorState& state) const {
   const std::vector<uint8_t>& vector = state.bytes;
   std::vector<uint8_t> fresh = vector;
   uint32_t mask = At<uint32_t>(vector, kMxcsrMask);
@@ -337,20 +319,20 @@ VectorState X86_64::FreshVector(const VectorState& state) const {
   return {state.set, std::move(fresh)};
 }
 
-bool X86_64::ConsumesFrame(const Registers& registers, uint64_t frame) const {
+bool Arch::ConsumesFrame(const Registers& registers, uint64_t frame) const {
   user_regs_struct regs = Get(registers);
   return regs.orig_rax == SYS_rt_sigreturn &&
          static_cast<int64_t>(regs.rax) == -ENOSYS && regs.rsp == frame + 8;
 }
 
-Registers X86_64::AboutToConsume(const Registers& registers) const {
+Registers Arch::AboutToConsume(const Registers& registers) const {
   user_regs_struct regs = Get(registers);
   regs.orig_rax = kHarmlessCall;
   regs.rip -= TrampolineCode().size();
   return Put(regs);
 }
 
-Registers X86_64::GivenBack(const Registers& registers, bool time_lost) const {
+Registers Arch::GivenBack(const Registers& registers, bool time_lost) const {
   user_regs_struct regs = Get(registers);
   int64_t call = static_cast<int64_t>(regs.orig_rax);
   if (call >= 0 && static_cast<int64_t>(regs.rax) == -EINTR && IsBegunAgain(call)) {
@@ -359,10 +341,8 @@ Registers X86_64::GivenBack(const Registers& registers, bool time_lost) const {
   return Put(time_lost ? Restarted(regs) : regs);
 }
 
-}  // namespace
-
-absl::StatusOr<const Arch*> ThisArch() {
-  static const X86_64* arch = new X86_64;
+const Arch& ThisArch() {
+  static const Arch arch;
   return arch;
 }
 

@@ -101,10 +101,9 @@ bool MayReadFilters() {
 }
 
 absl::StatusOr<std::vector<SeccompProgram>> ReadFilters(pid_t pid, pid_t tid) {
-  LULL_ASSIGN_OR_RETURN(const Arch* arch, ThisArch());
   absl::StatusOr<std::vector<SeccompProgram>> programs;
   // A thread of its own: when it ends the kernel frees whatever it still traces.
-  std::thread tracer([&] { programs = ReadStopped(*arch, pid, tid); });
+  std::thread tracer([&] { programs = ReadStopped(ThisArch(), pid, tid); });
   tracer.join();
   return programs;
 }

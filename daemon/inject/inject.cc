@@ -244,7 +244,6 @@ absl::StatusOr<Outcome> Injector::Call(const Request& request,
   if (request.argument.size() > kMaxArgument) {
     return absl::InvalidArgumentError("the argument is longer than 4 KiB");
   }
-  LULL_ASSIGN_OR_RETURN(const Arch* arch, ThisArch());
   std::shared_ptr<const ElfImage> identity = ElfImage::Open(request.identity);
   if (identity == nullptr) {
     return absl::InvalidArgumentError(
@@ -255,7 +254,7 @@ absl::StatusOr<Outcome> Injector::Call(const Request& request,
     return absl::InvalidArgumentError(
         absl::StrCat(request.identity, " exports no function ", request.function));
   }
-  absl::StatusOr<Outcome> outcome = Search(request, *arch, std::move(identity),
+  absl::StatusOr<Outcome> outcome = Search(request, ThisArch(), std::move(identity),
                                            &known_->images, &known_->landscape, cancel)
                                         .Run();
   // Whatever went wrong: with the process gone, that is the reason. A process that is

@@ -13,24 +13,17 @@ constexpr int kLooks = 10;
 
 class Look : public testing::TestWithParam<const char*> {
  protected:
-  void SetUp() override {
-    auto arch = ThisArch();
-    if (!arch.ok()) GTEST_SKIP() << arch.status();
-    arch_ = *arch;
-  }
-
   // Of the main thread; with all code declared dangerous a look finds fault with it.
   Attempt LookAt(const VictimProcess& victim) {
-    auto landscape = Survey(victim.pid(), *arch_, &images_);
+    auto landscape = Survey(victim.pid(), ThisArch(), &images_);
     EXPECT_TRUE(landscape.ok()) << landscape.status();
     landscape->dangers = {{0, UINT64_MAX, landscape->libc}};
     landscape->no_start = landscape->dangers;
     Request request = ProbeRequest(victim.pid());
-    return MakeAttempt(request, *arch_, *landscape, *ElfImage::Open(request.identity),
-                       stack_, victim.pid());
+    return MakeAttempt(request, ThisArch(), *landscape,
+                       *ElfImage::Open(request.identity), stack_, victim.pid());
   }
 
-  const Arch* arch_ = nullptr;
   ImageCache images_;
   std::vector<uint64_t> stack_ = std::vector<uint64_t>(kStackLooked / 8);
 };

@@ -21,10 +21,7 @@ namespace {
 class Safety : public testing::Test {
  protected:
   void SetUp() override {
-    auto arch = ThisArch();
-    if (!arch.ok()) GTEST_SKIP() << arch.status();
-    arch_ = *arch;
-    auto landscape = Survey(getpid(), *arch_, &images_);
+    auto landscape = Survey(getpid(), arch_, &images_);
     ASSERT_TRUE(landscape.ok()) << landscape.status();
     landscape_ = *std::move(landscape);
   }
@@ -33,10 +30,10 @@ class Safety : public testing::Test {
     return !AgainstWait(landscape_, call, arguments, InLibc("futimes"));
   }
   bool PlaceIsSafe(uint64_t pc, std::vector<uint64_t> stack, bool waits) {
-    return !AgainstPlace(landscape_, *arch_, pc, stack, waits);
+    return !AgainstPlace(landscape_, arch_, pc, stack, waits);
   }
   Objection StackObjection(pid_t tid, uint64_t sp, uint64_t tp) {
-    return AgainstStack(landscape_, *arch_, getpid(), tid, sp, tp);
+    return AgainstStack(landscape_, arch_, getpid(), tid, sp, tp);
   }
   static uint64_t thread_pointer() {
     return reinterpret_cast<uint64_t>(__builtin_thread_pointer());
@@ -59,12 +56,12 @@ class Safety : public testing::Test {
 #else
       const bool likely = i % 4 == 0;
 #endif
-      if (likely && arch_->EndsWithCall(code)) return at + i;
+      if (likely && arch_.EndsWithCall(code)) return at + i;
     }
     return 0;
   }
 
-  const Arch* arch_ = nullptr;
+  const Arch& arch_ = ThisArch();
   ImageCache images_;
   Landscape landscape_;
 };
@@ -128,12 +125,12 @@ class StackOfAThread : public Safety {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     if (memory != nullptr) {
-      pthread_attr_setstack(&attributes, memory, size);
+      ASSERT_EQ(pthread_attr_setstack(&attributes, memory, size), 0);
     } else {
-      pthread_attr_setstacksize(&attributes, size);
+      ASSERT_EQ(pthread_attr_setstacksize(&attributes, size), 0);
     }
     std::function<void()> all = [&] {
-      auto landscape = Survey(getpid(), *arch_, &images_);
+      auto landscape = Survey(getpid(), arch_, &images_);
       ASSERT_TRUE(landscape.ok());
       landscape_ = *std::move(landscape);
       body(gettid());
@@ -157,7 +154,7 @@ class StackOfAThread : public Safety {
     ASSERT_EQ(pthread_getattr_np(pthread_self(), &attributes), 0);
     pthread_attr_getstack(&attributes, &low, &size);
     pthread_attr_destroy(&attributes);
-    auto given = GivenStack(landscape_, *arch_, getpid(), thread_pointer());
+    auto given = GivenStack(landscape_, arch_, getpid(), thread_pointer());
     ASSERT_TRUE(given);
     EXPECT_EQ(given->low, reinterpret_cast<uint64_t>(low));
     EXPECT_GT(given->high, Here());
@@ -166,7 +163,7 @@ class StackOfAThread : public Safety {
 };
 
 TEST_F(StackOfAThread, IsFoundForEverySizeAndForMemoryOfTheProgramsOwn) {
-  for (size_t size : {64ul << 10, 1ul << 20, 8ul << 20, 64ul << 20}) {
+  for (size_t size : {128ul << 10, 1ul << 20, 8ul << 20, 64ul << 20}) {
     In(size, nullptr, [&](pid_t) { ExpectGivenStackIsTrue(); });
   }
   auto memory = std::make_unique<char[]>(4 << 20);
@@ -183,7 +180,7 @@ TEST_F(StackOfAThread, MustHaveRoomAndBeItsOwn) {
   In(1 << 20, nullptr, [&](pid_t tid) {
     EXPECT_FALSE(StackObjection(tid, Here(), thread_pointer()));
     EXPECT_FALSE(StackObjection(tid, Here(), 0)) << "not known yet";
-    auto given = GivenStack(landscape_, *arch_, getpid(), thread_pointer());
+    auto given = GivenStack(landscape_, arch_, getpid(), thread_pointer());
     ASSERT_TRUE(given);
     Objection objection =
         StackObjection(tid, given->low + (200 << 10), thread_pointer());

@@ -125,25 +125,25 @@ void* ComputeOnly(void*) {
   return nullptr;
 }
 
-// The one thread that is left has a stack of 64 KiB.
-void OnASmallStack(int) {
+// A thread with the smallest stack that every architecture allows (aarch64's least).
+pthread_t ComputeOnASmallStack() {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, 64 << 10);
-  pthread_t thread;
-  pthread_create(&thread, &attributes, ComputeOnly, nullptr);
+  pthread_t thread = 0;
+  const bool good = pthread_attr_setstacksize(&attributes, 128 << 10) == 0 &&
+                    pthread_create(&thread, &attributes, ComputeOnly, nullptr) == 0;
+  if (!good) abort();
+  return thread;
+}
+
+// It is the one thread that is left.
+void OnASmallStack(int) {
+  ComputeOnASmallStack();
   pthread_exit(nullptr);
 }
 
 // The same, with a main thread that waits for it.
-void BesideASmallStack(int) {
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, 64 << 10);
-  pthread_t thread;
-  pthread_create(&thread, &attributes, ComputeOnly, nullptr);
-  pthread_join(thread, nullptr);
-}
+void BesideASmallStack(int) { pthread_join(ComputeOnASmallStack(), nullptr); }
 
 // Deep in its stack, below what a main thread has mapped at its start.
 void __attribute__((noinline)) Deep(int left) {
