@@ -55,6 +55,7 @@ struct Place {
   int64_t result = 0;
   bool interrupted = false;     // the call waits to be begun again
   uint64_t link = 0;            // a return address that is in a register; 0: none is
+  uint64_t newest_record = 0;   // frame_records.h
   const char* unfit = nullptr;  // why this thread may not be made to call anything
 };
 
@@ -95,6 +96,10 @@ class Arch {
   uint64_t ErrnoOffsetSlot(std::string_view code, uint64_t address) const;
   // Whether code that ends in front of a return address ends with a call.
   bool EndsWithCall(std::string_view code) const;
+  // What such code calls, when a direct call ends at `end`; 0: another kind of call.
+  uint64_t CalledDirectly(std::string_view code, uint64_t end) const;
+  // Whether a function that begins so keeps a frame record (frame_records.h).
+  bool KeepsRecord(std::string_view code) const;
   // Which bits of a return address on the stack are the address: others may hold a
   // signature.
   uint64_t AddressMask() const;

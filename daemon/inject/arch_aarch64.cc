@@ -230,6 +230,27 @@ bool Arch::EndsWithCall(std::string_view code) const {
   return (last & 0xfc000000) == 0x94000000 || (last & 0xfefff000) == 0xd63f0000;
 }
 
+uint64_t Arch::CalledDirectly(std::string_view code, uint64_t end) const {
+  if (code.size() < kInstruction) return 0;
+  const uint32_t last = InstructionAt(code, code.size() - kInstruction);
+  if ((last & 0xfc000000) != 0x94000000) return 0;  // bl
+  const int64_t words = static_cast<int32_t>(last << 6) >> 6;
+  return end - kInstruction + static_cast<uint64_t>(words * 4);
+}
+
+bool Arch::KeepsRecord(std::string_view code) const {
+  bool pushed = false;
+  for (size_t at = 0; at + kInstruction <= code.size(); at += kInstruction) {
+    const uint32_t instruction = InstructionAt(code, at);
+    // stp x29, x30, [sp, #offset], with or without moving sp.
+    const uint32_t pair = instruction & 0xffc07fff;
+    if (pair == 0xa9807bfd || pair == 0xa9007bfd) pushed = true;
+    // add x29, sp, #offset, which is also mov x29, sp.
+    if (pushed && (instruction & 0xffc003ff) == 0x910003fd) return true;
+  }
+  return false;
+}
+
 void Arch::Recall(Registers* registers, std::string_view code,
                   const std::optional<Slept>& slept) const {
   Set set = Get(*registers);
@@ -256,6 +277,7 @@ Place Arch::Where(const Registers& registers) const {
   place.sp = set.regs.sp;
   place.tp = set.thread_pointer;
   place.link = x[30];
+  place.newest_record = x[29];
   place.arguments = {x[0], x[1], x[2], x[3], x[4], x[5]};
   place.result = static_cast<int64_t>(x[0]);
   place.interrupted = set.wait != Wait::kNone;

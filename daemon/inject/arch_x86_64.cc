@@ -154,6 +154,8 @@ std::span<const RegisterPart> Arch::Parts() const { return kParts; }
 std::span<const int> Arch::VectorSets() const { return kVectorSets; }
 size_t Arch::MaxVectorSize() const { return 64 << 10; }
 uint64_t Arch::RedZone() const { return 128; }
+uint64_t Arch::CalledDirectly(std::string_view, uint64_t) const { return 0; }
+bool Arch::KeepsRecord(std::string_view) const { return false; }
 uint64_t Arch::AddressMask() const { return ~uint64_t{0}; }
 bool Arch::RecordIsBelow() const { return false; }
 uint64_t Arch::MostAboveThreadPointer() const { return 16 << 10; }

@@ -160,10 +160,12 @@ Objection OneAttempt::Judge(const Registers& registers, bool* waits) {
   std::span<const uint64_t> words =
       ReadStack(landscape_, request_.pid, place.sp, stack_);
   if (words.empty()) return {"has a stack that is new"};
-  objection = AgainstPlace(landscape_, arch_, place.pc, words, place.interrupted);
+  objection = AgainstPlace(landscape_, arch_, place.pc,
+                           {place.sp, words, place.newest_record}, place.interrupted);
   if (objection) return objection;
   if (place.link != 0) {
-    objection = AgainstPlace(landscape_, arch_, place.pc, {&place.link, 1}, true);
+    objection =
+        AgainstPlace(landscape_, arch_, place.pc, {0, {&place.link, 1}, 0}, true);
     if (objection) return objection;
   }
   if (thread_.InRestartableSequence(place.pc)) return {"is in a restartable sequence"};

@@ -127,9 +127,9 @@ std::vector<Search::Candidate> Search::Candidates() {
                                thread_pointers_[tid]);
     }
     if (!objection) {
-      objection =
-          AgainstPlace(landscape_, arch_, at->pc,
-                       ReadStack(landscape_, request_.pid, at->sp, stack_), true);
+      objection = AgainstPlace(
+          landscape_, arch_, at->pc,
+          {at->sp, ReadStack(landscape_, request_.pid, at->sp, stack_), 0}, true);
     }
     if (objection) {
       Object(tid, objection);

@@ -11,8 +11,6 @@
 namespace lull::inject {
 namespace {
 
-constexpr size_t kCallBytes = 7;  // the longest call instruction
-
 const Danger* Find(const std::vector<Danger>& dangers, uint64_t address) {
   auto after = std::upper_bound(
       dangers.begin(), dangers.end(), address,
@@ -20,12 +18,6 @@ const Danger* Find(const std::vector<Danger>& dangers, uint64_t address) {
   if (after == dangers.begin()) return nullptr;
   const Danger& candidate = *(after - 1);
   return address < candidate.end ? &candidate : nullptr;
-}
-
-// The code in front of an address of an object, from its file.
-std::string_view CodeBefore(const Object& object, uint64_t address) {
-  std::string_view code = object.image->BytesAt(address - kCallBytes - object.bias);
-  return code.substr(0, std::min(code.size(), kCallBytes));
 }
 
 // pthread_mutex_t, as it has been since glibc 2.3.
@@ -103,7 +95,7 @@ Objection AgainstWait(const Landscape& landscape, int64_t call,
 }
 
 Objection AgainstPlace(const Landscape& landscape, const Arch& arch, uint64_t pc,
-                       std::span<const uint64_t> stack, bool waits) {
+                       const Words& stack, bool waits) {
   if (Find(waits ? landscape.dangers : landscape.no_start, pc) != nullptr) {
     return {waits ? "waits inside of the loader or malloc"
                   : "runs inside of libc, the loader or malloc"};
@@ -112,13 +104,18 @@ Objection AgainstPlace(const Landscape& landscape, const Arch& arch, uint64_t pc
   const uint64_t lowest = landscape.dangers.front().start;
   const uint64_t highest = landscape.dangers.back().end;
   const uint64_t mask = arch.AddressMask();
-  for (uint64_t word : stack) {
-    word &= mask;
+  std::optional<FrameRecords> records;
+  for (size_t i = 0; i < stack.words.size(); ++i) {
+    const uint64_t word = stack.words[i] & mask;
     if (word == landscape.trampoline) return {"is in a signal handler"};
     if (word < lowest || word > highest) continue;  // nearly all of them
     // A return address is behind a call, and may be behind the function's end.
     const Danger* danger = Find(landscape.dangers, word - 1);
-    if (danger != nullptr && arch.EndsWithCall(CodeBefore(*danger->object, word))) {
+    if (danger == nullptr || !arch.EndsWithCall(CodeBefore(*danger->object, word))) {
+      continue;
+    }
+    if (!records) records = FrameRecords::Follow(landscape, arch, stack);
+    if (!records || !records->IsLeftBehind(arch, *danger->object, word, i)) {
       return {"was called by the loader, malloc, fork or the like"};
     }
   }

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "daemon/inject/arch.h"
+#include "daemon/inject/frame_records.h"
 #include "daemon/inject/landscape.h"
 #include "daemon/inject/proc.h"
 
@@ -34,10 +35,10 @@ struct Objection {
 Objection AgainstWait(const Landscape& landscape, int64_t call,
                       std::span<const uint64_t, 6> arguments, uint64_t pc);
 
-// Where the thread is and who has called it: `stack` are its words from the stack
-// pointer on. `waits`: in a system call, so it may be in libc.
+// Where the thread is and who has called it. `waits`: in a system call, so it may be in
+// libc.
 Objection AgainstPlace(const Landscape& landscape, const Arch& arch, uint64_t pc,
-                       std::span<const uint64_t> stack, bool waits);
+                       const Words& stack, bool waits);
 
 // The stack that glibc has given to a thread, as it notes it in struct pthread: lowest
 // address, size and size of the guard, wherever they are in there. They are told by the

@@ -180,6 +180,21 @@ TEST(Arch, KnowsCallsAndNothingElse) {
   EXPECT_FALSE(ThisArch().EndsWithCall(""));
 }
 
+TEST(Arch, KnowsWhatIsCalledAndWhetherItKeepsARecord) {
+  EXPECT_EQ(ThisArch().CalledDirectly(Code({kNop, 0x97fffff0}), 0x1008), 0x1004u - 64);
+  EXPECT_EQ(ThisArch().CalledDirectly(Code({0x94000010}), 0x1004), 0x1040u);
+  EXPECT_EQ(ThisArch().CalledDirectly(Code({0xd63f0040}), 0x1004), 0u) << "blr x2";
+  // stp x29, x30, [sp, #-48]!; mov x29, sp
+  EXPECT_TRUE(ThisArch().KeepsRecord(Code({0xa9bd7bfd, 0x910003fd})));
+  // paciasp; sub sp, sp, #80; stp x29, x30, [sp, #32]; add x29, sp, #0x20
+  EXPECT_TRUE(
+      ThisArch().KeepsRecord(Code({0xd503233f, 0xd10143ff, 0xa9027bfd, 0x910083fd})));
+  EXPECT_FALSE(ThisArch().KeepsRecord(Code({0xa9bd7bfd}))) << "x29 is not set";
+  // stp x19, x30, [sp, #-32]!; mov x29, sp
+  EXPECT_FALSE(ThisArch().KeepsRecord(Code({0xa9be7bf3, 0x910003fd})));
+  EXPECT_FALSE(ThisArch().KeepsRecord(""));
+}
+
 TEST(Arch, ReadsWhereErrnoIs) {
   // adrp x0, +0x178000; ldr x0, [x0, #3520]; mrs x1, tpidr_el0; add x0, x1, x0; ret
   std::string code = Code({0x90000bc0, 0xf946e000, 0xd53bd041, 0x8b000020, 0xd65f03c0});

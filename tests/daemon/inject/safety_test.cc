@@ -18,6 +18,8 @@
 namespace lull::inject {
 namespace {
 
+constexpr uint64_t kSp = 0x7000;  // of stacks that tests make up
+
 class Safety : public testing::Test {
  protected:
   void SetUp() override {
@@ -29,8 +31,9 @@ class Safety : public testing::Test {
   bool WaitIsSafe(int64_t call, std::array<uint64_t, 6> arguments) {
     return !AgainstWait(landscape_, call, arguments, InLibc("futimes"));
   }
-  bool PlaceIsSafe(uint64_t pc, std::vector<uint64_t> stack, bool waits) {
-    return !AgainstPlace(landscape_, arch_, pc, stack, waits);
+  bool PlaceIsSafe(uint64_t pc, std::vector<uint64_t> stack, bool waits,
+                   uint64_t newest_record = 0) {
+    return !AgainstPlace(landscape_, arch_, pc, {kSp, stack, newest_record}, waits);
   }
   Objection StackObjection(pid_t tid, uint64_t sp, uint64_t tp) {
     return AgainstStack(landscape_, arch_, getpid(), tid, sp, tp);
@@ -102,6 +105,34 @@ TEST_F(Safety, ACallerInForkOrTheLoaderIsNotSafe) {
   EXPECT_TRUE(PlaceIsSafe(own, {1, in_fork + 1, 3}, true)) << "not behind a call";
   EXPECT_FALSE(PlaceIsSafe(own, {landscape_.trampoline}, true)) << "a signal handler";
 }
+
+#ifdef __aarch64__
+
+// Records are pairs: the caller's record, and the return address.
+TEST_F(Safety, WhatWasLeftBehindIsToldByTheChainOfFrames) {
+  const uint64_t own = InLibrary();
+  const uint64_t back = ReturnInto("qsort");  // of nobody that holds a lock
+  const uint64_t in_fork = ReturnInto("fork");
+  ASSERT_NE(back, 0u);
+  ASSERT_NE(arch_.CalledDirectly(CodeBefore(*landscape_.libc, in_fork), in_fork), 0u);
+  const std::vector<uint64_t> left = {kSp + 32, back, kSp + 48, in_fork, 0, back};
+  EXPECT_TRUE(PlaceIsSafe(own, left, true, kSp));
+  EXPECT_TRUE(PlaceIsSafe(own, {kSp + 32, back, 5, in_fork, 0, 0}, true, kSp))
+      << "a thread's first function has no caller";
+  EXPECT_FALSE(PlaceIsSafe(own, left, true, 0)) << "the chain is not known";
+  EXPECT_FALSE(PlaceIsSafe(own, left, true, kSp + 8)) << "not aligned";
+  EXPECT_FALSE(PlaceIsSafe(own, left, true, kSp - 16)) << "below the stack";
+  EXPECT_FALSE(PlaceIsSafe(own, left, true, kSp + 4096)) << "of no record at all";
+  EXPECT_FALSE(
+      PlaceIsSafe(own, {kSp + 16, back, kSp + 32, in_fork, 0, back}, true, kSp))
+      << "it has not returned";
+  EXPECT_FALSE(PlaceIsSafe(own, {kSp + 32, back, 0, in_fork, kSp, back}, true, kSp))
+      << "not upwards";
+  EXPECT_FALSE(PlaceIsSafe(own, {kSp + 32, back, 0, in_fork, 0, back + 4}, true, kSp))
+      << "a record that is none";
+}
+
+#endif
 
 TEST_F(Safety, TheMainThreadMayUseWhatTheKernelGaveIt) {
   auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
