@@ -27,8 +27,11 @@ ALLOWED = {
     "daemon/attach": {"daemon/base", "preload/abi", "preload/entry/process_kind.h"},
     "daemon/collector": {"proto", "daemon/base", "daemon/aggregate", "daemon/blame",
                          "daemon/steps", "daemon/storage", "daemon/query"},
-    "daemon/query": {"proto", "daemon/base", "daemon/aggregate", "daemon/storage"},
-    "cli": {"proto", "daemon/base", "daemon/relay", "daemon/attach", "daemon/inject",
+    "daemon/words": {"proto"},
+    "daemon/advice": {"proto", "daemon/words"},
+    "daemon/query": {"proto", "daemon/base", "daemon/advice", "daemon/aggregate",
+                     "daemon/storage"},
+    "cli": {"proto", "daemon/base", "daemon/words", "daemon/relay", "daemon/attach", "daemon/inject",
             # What it says to a shim that it has brought into a process.
             "preload/abi/attach.h", "preload/abi/version.h"},
 }

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/client/places.h"
 #include "cli/doctor/check.h"
-#include "cli/render/format.h"
+#include "daemon/words/format.h"
 #include "daemon/base/runtime_directory.h"
 
 namespace lull {

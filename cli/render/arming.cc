@@ -2,8 +2,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "cli/render/format.h"
 #include "cli/render/json_parts.h"
+#include "daemon/words/format.h"
 
 namespace lull {
 namespace {
@@ -45,14 +45,6 @@ std::string RecordedText(const v1::Job& job) {
   return absl::StrCat("recorded ", Seconds(job.recorded_ns()), " of ",
                       Seconds(job.duration_ns()), " (", FormatCount(job.stretches()),
                       job.stretches() == 1 ? " stretch)" : " stretches)");
-}
-
-uint64_t RecordedNs(const v1::Job& job) {
-  return job.partly_recorded() ? job.recorded_ns() : job.duration_ns();
-}
-
-uint64_t RecordedNs(const v1::ProcessRow& process) {
-  return process.has_recorded_ns() ? process.recorded_ns() : process.duration_ns();
 }
 
 }  // namespace lull

@@ -17,8 +17,4 @@ Json ArmedJson(const v1::ArmReply& reply);
 // "recorded 60.0 s of 3602.1 s (2 stretches)"; "" where all of it was.
 std::string RecordedText(const v1::Job& job);
 
-// The time of a job, or process, that the other times are a part of.
-uint64_t RecordedNs(const v1::Job& job);
-uint64_t RecordedNs(const v1::ProcessRow& process);
-
 }  // namespace lull

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "cli/render/format.h"
+#include "daemon/words/format.h"
 
 namespace lull {
 namespace {

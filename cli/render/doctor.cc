@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "cli/render/format.h"
 #include "cli/render/table.h"
+#include "daemon/words/format.h"
 
 namespace lull {
 namespace {

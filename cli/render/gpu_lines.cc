@@ -10,8 +10,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "cli/render/arming.h"
-#include "cli/render/format.h"
 #include "cli/render/gpu_words.h"
+#include "daemon/words/facts.h"
+#include "daemon/words/format.h"
 
 namespace lull {
 namespace {
@@ -81,10 +82,6 @@ const char* WhatToDo(const v1::Gpu& gpu) {
 }
 
 }  // namespace
-
-bool HasGpuTruth(const v1::Gpu& gpu) {
-  return gpu.traced_ns() > 0 && gpu.missing().empty();
-}
 
 std::optional<double> UtilizationPercent(const v1::Gpu& gpu) {
   if (!HasGpuTruth(gpu)) return std::nullopt;

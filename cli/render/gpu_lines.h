@@ -6,12 +6,10 @@
 #include <optional>
 #include <string>
 
+#include "daemon/words/facts.h"
 #include "query.pb.h"
 
 namespace lull {
-
-// Is there anything to say about the GPU at all?
-bool HasGpuTruth(const v1::Gpu& gpu);
 
 // Busy part of traced time; nothing without GPU truth.
 std::optional<double> UtilizationPercent(const v1::Gpu& gpu);

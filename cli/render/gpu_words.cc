@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
-#include "cli/render/format.h"
+#include "daemon/words/format.h"
 
 namespace lull {
 namespace {

@@ -3,17 +3,18 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "cli/render/advice.h"
 #include "cli/render/arming.h"
 #include "cli/render/command_name.h"
-#include "cli/render/format.h"
 #include "cli/render/gpu_lines.h"
 #include "cli/render/gpu_tables.h"
 #include "cli/render/human_parts.h"
 #include "cli/render/lines.h"
 #include "cli/render/table.h"
+#include "daemon/words/facts.h"
+#include "daemon/words/format.h"
 
 namespace lull {
 namespace {
@@ -168,11 +169,14 @@ std::string WaitsHeadline(const v1::HostWaits& reply) {
 
 std::string AdviceText(const v1::ReportReply& reply) {
   std::string text;
-  for (const Advice& item : WhatToChangeFirst(reply)) {
-    absl::StrAppend(&text, Wrapped(absl::StrCat(item.finding, ":"), 2),
-                    Wrapped(absl::StrCat(item.advice, "."), 6));
+  for (const v1::Finding& item : reply.advice().findings()) {
+    absl::StrAppend(&text, Wrapped(absl::StrCat(item.finding(), ":"), 2),
+                    Wrapped(absl::StrCat(item.advice(), "."), 6));
   }
-  return text.empty() ? "  Nothing stands out in what was measured.\n" : text;
+  if (!text.empty()) return text;
+  text = NoAdvice(reply);
+  text[0] = absl::ascii_toupper(static_cast<unsigned char>(text[0]));
+  return absl::StrCat("  ", text, ".\n");
 }
 
 std::string GpuSections(const v1::ReportReply& reply, v1::GroupBy group_by) {

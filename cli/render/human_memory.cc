@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/render/human.h"
 #include "cli/render/human_parts.h"
-#include "cli/render/memory_words.h"
+#include "daemon/words/memory_words.h"
 
 namespace lull {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "cli/render/format.h"
 #include "cli/render/lines.h"
 #include "cli/render/table.h"
+#include "daemon/words/format.h"
 #include "query.pb.h"
 
 namespace lull {

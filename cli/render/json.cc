@@ -2,13 +2,13 @@
 
 #include <string>
 
-#include "cli/render/advice.h"
 #include "cli/render/arming.h"
 #include "cli/render/gpu_lines.h"
 #include "cli/render/gpu_words.h"
 #include "cli/render/json_gpu.h"
 #include "cli/render/json_memory.h"
 #include "cli/render/json_parts.h"
+#include "daemon/words/facts.h"
 
 namespace lull {
 namespace {
@@ -117,20 +117,23 @@ Json ProcessesJson(const v1::ReportReply& reply) {
 }
 
 Json SummaryJson(const v1::ReportReply& reply) {
-  Shares shares = SharesOf(reply);
+  const v1::Shares& shares = reply.shares();
   Json advice = Json::array();
-  for (const Advice& item : WhatToChangeFirst(reply)) {
-    advice.push_back({{"rule", item.rule},
-                      {"finding", item.finding},
-                      {"advice", item.advice},
-                      {"time_ms", Ms(item.time_ns)},
-                      {"of_gpu_time", item.of_gpu_time}});
+  for (const v1::Finding& item : reply.advice().findings()) {
+    advice.push_back(
+        {{"rule", item.rule()},
+         {"finding", item.finding()},
+         {"advice", item.advice()},
+         {"time_ms", Ms(item.time_ns())},
+         {"win_ms", Ms(item.win_ns())},
+         {"of_gpu_time", item.of_gpu_time()},
+         {"site", item.has_site() ? SiteJson(item.site()) : Json(nullptr)}});
   }
-  return {{"working_ms", Ms(shares.working_ns)},
+  return {{"working_ms", Ms(shares.working_ns())},
           {"launches", reply.launches()},
           {"sync_blocked_ms", Ms(reply.syncs().total_blocked_ns())},
           {"sync_calls", reply.syncs().total_calls()},
-          {"data_wait_ms", Ms(shares.data_wait_ns)},
+          {"data_wait_ms", Ms(shares.data_wait_ns())},
           {"host_wait_ms", Ms(reply.waits().total_ns())},
           {"gc_ms", Ms(reply.gc().total_ns())},
           {"gc_pauses", reply.gc().total_count()},

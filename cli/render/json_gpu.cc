@@ -2,11 +2,11 @@
 
 #include <utility>
 
-#include "cli/render/format.h"
 #include "cli/render/gpu_lines.h"
 #include "cli/render/gpu_words.h"
 #include "cli/render/json_parts.h"
 #include "cli/render/steps_facts.h"
+#include "daemon/words/format.h"
 
 namespace lull {
 namespace {

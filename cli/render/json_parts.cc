@@ -1,7 +1,8 @@
 #include "cli/render/json_parts.h"
 
 #include "cli/render/arming.h"
-#include "cli/render/format.h"
+#include "daemon/words/facts.h"
+#include "daemon/words/format.h"
 
 namespace lull {
 namespace {

@@ -1,9 +1,9 @@
 #include <utility>
 
-#include "cli/render/format.h"
 #include "cli/render/json_parts.h"
 #include "cli/render/ps.h"
 #include "cli/render/ps_words.h"
+#include "daemon/words/format.h"
 
 namespace lull {
 namespace {

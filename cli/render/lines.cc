@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "cli/render/arming.h"
 #include "cli/render/command_name.h"
-#include "cli/render/format.h"
+#include "daemon/words/format.h"
 
 namespace lull {
 namespace {
@@ -172,6 +172,12 @@ std::string LossesLine(const v1::Job& job, const v1::Losses& losses) {
                                  FormatDuration(losses.short_waits_ns()), " in all)"));
   }
   return absl::StrCat(absl::StrJoin(parts, "; "), ".");
+}
+
+std::string NoAdvice(const v1::ReportReply& reply) {
+  return reply.has_advice()
+             ? "nothing stands out in what was measured"
+             : "the collector is older than this lull and gives no advice";
 }
 
 std::string OverheadLine(const v1::Overhead& overhead) {

@@ -15,6 +15,9 @@ std::string JobLine(const v1::Job& job);
 // Whether the answer is complete, and if not, what is missing and why.
 std::string LossesLine(const v1::Job& job, const v1::Losses& losses);
 
+// Why there are no findings.
+std::string NoAdvice(const v1::ReportReply& reply);
+
 // What measuring cost the job, against its budget.
 std::string OverheadLine(const v1::Overhead& overhead);
 

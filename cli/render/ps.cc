@@ -8,10 +8,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "cli/render/command_name.h"
-#include "cli/render/format.h"
 #include "cli/render/lines.h"
 #include "cli/render/ps_words.h"
 #include "cli/render/table.h"
+#include "daemon/words/format.h"
 
 namespace lull {
 namespace {

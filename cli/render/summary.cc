@@ -1,29 +1,26 @@
 #include "cli/render/summary.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
-#include "cli/render/advice.h"
-#include "cli/render/format.h"
 #include "cli/render/gpu_lines.h"
 #include "cli/render/gpu_tables.h"
 #include "cli/render/gpu_words.h"
 #include "cli/render/lines.h"
+#include "daemon/words/format.h"
 
 namespace lull {
 namespace {
 
 constexpr int kRowsPerCause = 2;
 constexpr int kIdleCauses = 3;
-constexpr size_t kAdviceLines = 2;
+constexpr int kAdviceLines = 2;
 
 class Summary {
  public:
-  Summary(const v1::ReportReply& reply, bool colour)
-      : reply_(reply), shares_(SharesOf(reply)), colour_(colour) {}
+  Summary(const v1::ReportReply& reply, bool colour) : reply_(reply), colour_(colour) {}
 
   std::string Text() {
     Line(Bold(JobLine(reply_.job())));
@@ -73,7 +70,7 @@ class Summary {
     if (total_ns == 0) return;
     Line(absl::StrFormat("%-16s %9s  %7s  %s", name, FormatDuration(total_ns),
                          FormatShare(static_cast<double>(total_ns),
-                                     static_cast<double>(shares_.working_ns)),
+                                     static_cast<double>(reply_.shares().working_ns())),
                          times));
   }
 
@@ -124,9 +121,9 @@ class Summary {
         Detail(point.blocked_ns(), point.api(), point.site());
       }
     }
-    Cause("data waits", shares_.data_wait_ns, FirstDataWait());
+    Cause("data waits", reply_.shares().data_wait_ns(), FirstDataWait());
     uint64_t waits = reply_.waits().total_ns();
-    Cause("other waits", waits - std::min(waits, shares_.data_wait_ns),
+    Cause("other waits", waits - std::min(waits, reply_.shares().data_wait_ns()),
           FirstOtherWait());
     Cause("GC pauses", reply_.gc().total_ns(),
           absl::StrCat("in ", FormatCount(reply_.gc().total_count()), " pauses"));
@@ -163,13 +160,11 @@ class Summary {
   }
 
   void AdviceLines() {
-    std::vector<Advice> advice = WhatToChangeFirst(reply_);
-    if (advice.empty()) {
-      Line("Change first: nothing stands out in what was measured");
-    }
-    for (size_t i = 0; i < std::min(kAdviceLines, advice.size()); ++i) {
-      Line(absl::StrCat(Bold(i == 0 ? "Change first: " : "Then: "), advice[i].finding,
-                        ": ", advice[i].advice));
+    const auto& findings = reply_.advice().findings();
+    if (findings.empty()) Line(absl::StrCat("Change first: ", NoAdvice(reply_)));
+    for (int i = 0; i < std::min(kAdviceLines, findings.size()); ++i) {
+      Line(absl::StrCat(Bold(i == 0 ? "Change first: " : "Then: "),
+                        findings[i].finding(), ": ", findings[i].advice()));
     }
   }
 
@@ -181,7 +176,6 @@ class Summary {
   }
 
   const v1::ReportReply& reply_;
-  Shares shares_;
   bool colour_;
   std::string text_;
 };

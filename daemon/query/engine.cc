@@ -1,5 +1,7 @@
 #include "daemon/query/engine.h"
 
+#include <limits.h>
+
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -7,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/advice/advice.h"
 #include "daemon/base/status.h"
 #include "daemon/query/gaps.h"
 #include "daemon/query/gpu.h"
@@ -26,9 +29,13 @@ using lull::v1::ReportRequest;
 
 constexpr uint32_t kStepsOfAnOverview = 5;
 
+// The advice of an overview looks at so many rows of each section at least, so that it
+// does not depend on how many are asked for.
+constexpr uint32_t kRowsForAdvice = 100;
+
 // What every section is made of.
 struct View {
-  const ReportRequest& request;
+  ReportRequest request;
   bool overview;
   std::unique_ptr<storage::StoreReader> reader;
   storage::JobRow job;
@@ -116,6 +123,9 @@ absl::StatusOr<View> Load(storage::Store& store, const ReportRequest& request) {
     return absl::NotFoundError("no process of this job has that rank or pid");
   }
   view.names = std::make_unique<Names>(*view.reader, view.job.id);
+  if (view.overview && request.top() > 0) {
+    view.request.set_top(std::max(request.top(), kRowsForAdvice));
+  }
   return view;
 }
 
@@ -139,13 +149,33 @@ absl::Status FillSections(View& view, ReportReply* reply) {
   return absl::OkStatus();
 }
 
-void FillOverview(View& view, ReportReply* reply) {
+template <typename Rows>
+void Cut(uint32_t top, Rows* rows) {
+  int most = static_cast<int>(std::min<uint32_t>(top, INT_MAX));
+  if (top > 0 && rows->size() > most) {
+    rows->DeleteSubrange(most, rows->size() - most);
+  }
+}
+
+void CutRows(uint32_t top, ReportReply* reply) {
+  Cut(top, reply->mutable_syncs()->mutable_sync_points());
+  Cut(top, reply->mutable_allocations()->mutable_allocation_sites());
+  Cut(top, reply->mutable_gc()->mutable_gc_pauses());
+  Cut(top, reply->mutable_waits()->mutable_host_waits());
+  Cut(top, reply->mutable_gaps()->mutable_gaps());
+  Cut(top, reply->mutable_kernels()->mutable_kernels());
+}
+
+void FillOverview(uint32_t top, View& view, ReportReply* reply) {
   for (const ProcessSums& sums : view.processes) {
     FillProcess(view.job, sums, reply->add_processes());
   }
   reply->set_launches(CountLaunches(view.processes));
   FillDevices(view.processes, reply->mutable_devices());
   FillNonFinite(view.job, view.processes, *view.names, reply->mutable_non_finite());
+  *reply->mutable_shares() = SharesOf(*reply);
+  *reply->mutable_advice() = WhatToChangeFirst(*reply);
+  CutRows(top, reply);
 }
 
 }  // namespace
@@ -165,8 +195,8 @@ absl::Status Report(storage::Store& store, const HasRelay& has_relay,
                     const ReportRequest& request, ReportReply* reply) {
   LULL_ASSIGN_OR_RETURN(View view, Load(store, request));
   FillGpu(view.job, view.processes, view.range, *view.names, reply->mutable_gpu());
-  if (view.overview) FillOverview(view, reply);
   LULL_RETURN_IF_ERROR(FillSections(view, reply));
+  if (view.overview) FillOverview(request.top(), view, reply);
   LULL_RETURN_IF_ERROR(view.names->status());
   LULL_RETURN_IF_ERROR(
       FillLosses(*view.reader, view.job, request, reply->mutable_losses()));

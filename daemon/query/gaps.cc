@@ -5,7 +5,7 @@
 #include <map>
 #include <tuple>
 
-#include "daemon/query/verdict.h"
+#include "daemon/advice/verdict.h"
 
 namespace lull::query {
 namespace {

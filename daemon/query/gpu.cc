@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "daemon/aggregate/kernel_names.h"
-#include "daemon/query/verdict.h"
+#include "daemon/advice/verdict.h"
 
 namespace lull::query {
 namespace {

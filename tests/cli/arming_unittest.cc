@@ -5,10 +5,10 @@
 
 #include <string>
 
-#include "cli/render/advice.h"
 #include "cli/render/gpu_lines.h"
 #include "cli/render/human.h"
 #include "cli/render/json.h"
+#include "daemon/advice/advice.h"
 #include "tests/cli/fixed_replies.h"
 #include "tests/cli/golden.h"
 
@@ -95,11 +95,11 @@ TEST(ArmReport, OfAJobThatAlwaysRecordedSaysNothing) {
 
 TEST(ArmReport, SharesAreOfTheTimeThatWasRecorded) {
   v1::ReportReply reply = FixedReport();
-  uint64_t before = SharesOf(reply).working_ns;
+  uint64_t before = SharesOf(reply).working_ns();
   for (v1::ProcessRow& row : *reply.mutable_processes()) {
     row.set_recorded_ns(row.duration_ns() / 4);
   }
-  EXPECT_EQ(SharesOf(reply).working_ns, before / 4);
+  EXPECT_EQ(SharesOf(reply).working_ns(), before / 4);
   *reply.mutable_job() = PartlyRecorded();
   EXPECT_NE(CoverageLine(reply.job(), FixedGpu()).find(" of 15.0 s"), std::string::npos)
       << CoverageLine(reply.job(), FixedGpu());

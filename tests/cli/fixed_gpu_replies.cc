@@ -276,6 +276,7 @@ v1::ReportReply FixedGpuReport() {
   nan->set_step(812);
   nan->set_step_known(true);
   SetSite(nan->mutable_site(), "train.py", 42, "train_step");
+  Conclude(&reply);
   return reply;
 }
 

@@ -3,6 +3,8 @@
 #include <initializer_list>
 #include <string>
 
+#include "daemon/advice/advice.h"
+
 namespace lull::testing {
 namespace {
 
@@ -231,6 +233,11 @@ v1::ReportReply FixedWaits() {
   return reply;
 }
 
+void Conclude(v1::ReportReply* reply) {
+  *reply->mutable_shares() = SharesOf(*reply);
+  *reply->mutable_advice() = WhatToChangeFirst(*reply);
+}
+
 v1::ReportReply FixedReport() {
   v1::ReportReply reply = Begin();
   AddProcess(&reply, 4312, 0, 13'900 * kMs);
@@ -252,6 +259,7 @@ v1::ReportReply FixedReport() {
   *reply.mutable_waits() = FixedWaits().waits();
   reply.mutable_gpu()->set_mode(1);
   reply.mutable_gpu()->set_missing(kMissing);
+  Conclude(&reply);
   return reply;
 }
 

@@ -29,6 +29,10 @@ v1::ReportReply FixedGpuReport();
 // All sections, whatever was asked for.
 v1::ReportReply FixedAnswer();
 
+// What a collector concludes from the sections: shares and advice. After a change of
+// them.
+void Conclude(v1::ReportReply* reply);
+
 // Why a job has no GPU truth, as a collector says it.
 inline constexpr char kMissing[] = "no CUPTI library was found";
 

@@ -8,6 +8,7 @@
 
 #include "cli/render/json.h"
 #include "tests/cli/fixed_replies.h"
+#include "tests/cli/parsed_json.h"
 
 namespace lull {
 namespace {
@@ -15,15 +16,8 @@ namespace {
 using ::testing::DoubleEq;
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
-
-std::vector<std::string> Keys(const Json& json) {
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : json.items()) keys.push_back(key);
-  return keys;
-}
-
-// Written out and read back, as a script would.
-Json Parsed(const Json& json) { return Json::parse(JsonText(json)); }
+using testing::Keys;
+using testing::Parsed;
 
 TEST(GpuJson, OfGapsHasTheAgreedKeysInOrder) {
   Json json = Parsed(GapsJson(testing::FixedGaps()));
@@ -173,7 +167,8 @@ TEST(GpuJson, OfAReportHasTheWholeOfGpuTruth) {
   EXPECT_TRUE(json["processes"][2]["busy_ms"].is_null());
   EXPECT_EQ(json["summary"]["verdict"], "data");
   EXPECT_THAT(Keys(json["summary"]["advice"][0]),
-              ElementsAre("rule", "finding", "advice", "time_ms", "of_gpu_time"));
+              ElementsAre("rule", "finding", "advice", "time_ms", "win_ms",
+                          "of_gpu_time", "site"));
 }
 
 }  // namespace

@@ -6,11 +6,11 @@
 #include <string>
 
 #include "absl/strings/str_split.h"
-#include "cli/render/format.h"
 #include "cli/render/gpu_lines.h"
 #include "cli/render/gpu_words.h"
 #include "cli/render/human.h"
 #include "cli/render/summary.h"
+#include "daemon/words/format.h"
 #include "preload/abi/event.h"
 #include "preload/abi/segment.h"
 #include "tests/cli/fixed_replies.h"

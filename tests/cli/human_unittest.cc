@@ -57,6 +57,7 @@ TEST(HumanReport, ShowsEverythingOnOnePage) {
 TEST(HumanReport, SaysSoWhenNothingWasSeen) {
   v1::ReportReply empty;
   *empty.mutable_job() = FixedJob();
+  Conclude(&empty);
   ExpectGolden("report_empty", ReportText(empty, v1::GROUP_BY_LINE));
 }
 
@@ -248,6 +249,7 @@ TEST(Summary, SaysThatNothingStandsOutWhenNothingDoes) {
     row.set_data_wait_ns(0);
     row.set_blocked_ns(0);
   }
+  Conclude(&reply);
   ExpectGolden("summary_quiet", SummaryText(reply, false));
 }
 

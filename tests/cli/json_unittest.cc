@@ -9,21 +9,15 @@
 
 #include "cli/render/doctor.h"
 #include "tests/cli/fixed_replies.h"
+#include "tests/cli/parsed_json.h"
 
 namespace lull {
 namespace {
 
 using ::testing::DoubleEq;
 using ::testing::ElementsAre;
-
-std::vector<std::string> Keys(const Json& json) {
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : json.items()) keys.push_back(key);
-  return keys;
-}
-
-// Written out and read back, as a script would.
-Json Parsed(const Json& json) { return Json::parse(JsonText(json)); }
+using testing::Keys;
+using testing::Parsed;
 
 TEST(JsonReport, OfSyncsHasTheAgreedKeysInOrder) {
   Json json = Parsed(SyncsJson(testing::FixedSyncs()));

@@ -97,6 +97,26 @@ TEST(Reports, CutRowsAndNotTotals) {
   EXPECT_EQ(syncs.total_blocked_ns(), 22 * kMs);
 }
 
+TEST(Reports, AdviceIsTheSameHoweverFewRowsAreAskedFor) {
+  Pipeline pipeline(MakeHello(MakeJobId(1)));
+  lull::v1::Batch batch = FirstBatch();
+  std::vector<TestEvent> calls;
+  for (uint64_t i = 0; i < 40; ++i) {
+    calls.push_back(Sync(10 * i, i % 2 == 0 ? 5 : 3, i % 2 == 0 ? 1 : 4));
+  }
+  AddRun(batch, 1, 0, 0, calls);
+  AddCounters(batch, 1, 0, 40, kJobStartNs + 400 * kMs);
+  pipeline.Apply(batch);
+  pipeline.Commit();
+  lull::v1::ReportReply all = pipeline.Report({});
+  ASSERT_EQ(all.advice().findings_size(), 2);
+  lull::v1::ReportRequest request;
+  request.set_top(1);
+  lull::v1::ReportReply one = pipeline.Report(request);
+  EXPECT_EQ(one.syncs().sync_points_size(), 1);
+  EXPECT_EQ(one.advice().SerializeAsString(), all.advice().SerializeAsString());
+}
+
 TEST(Reports, CountEveryLossOnce) {
   Pipeline pipeline(MakeHello(MakeJobId(1)));
   lull::v1::Batch batch = FirstBatch();

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cli/render/advice/rules.h"
-#include "cli/render/advice/sync_kind.h"
-#include "cli/render/advice/thresholds.h"
-#include "cli/render/format.h"
+#include "daemon/advice/rules.h"
+#include "daemon/advice/sync_kind.h"
+#include "daemon/advice/thresholds.h"
+#include "daemon/words/format.h"
 
 namespace lull {
 namespace {
@@ -44,17 +44,18 @@ Lines ByLine(const v1::Syncs& reply) {
 
 }  // namespace
 
-void WastefulSyncs(const Evidence& evidence, std::vector<Advice>& found) {
+void WastefulSyncs(const Evidence& evidence, Findings& found) {
   for (const auto& [site, line] : ByLine(evidence.reply().syncs())) {
     if (!evidence.ExceedsTraced(line.wasted_ns, kWastedSyncPercent)) continue;
-    found.push_back(
-        {"sync",
+    *AddFinding(
+         found, "sync",
          absl::StrCat(WhatItIs(line.kind), " at ", FormatSite(line.first->site()),
                       " leaves the GPU idle ", evidence.OfTraced(line.wasted_ns),
                       " of traced time; ", FormatCount(line.calls), " calls, blocked ",
                       FormatDuration(line.blocked_ns), ", needed ",
                       FormatDuration(line.needed_ns)),
-         HowToAvoid(line.kind), line.wasted_ns, true, line.wasted_ns});
+         HowToAvoid(line.kind), line.wasted_ns, true)
+         .mutable_site() = line.first->site();
   }
 }
 

@@ -1,10 +1,10 @@
-#include "daemon/query/verdict.h"
+#include "daemon/advice/verdict.h"
 
 #include <algorithm>
 
 #include "query.pb.h"
 
-namespace lull::query {
+namespace lull {
 namespace {
 
 // Busy for so much of the time, kernels run back to back: no gap is worth a look.
@@ -22,7 +22,7 @@ struct Group {
 }  // namespace
 
 std::string Verdict(const TimeShares& shares) {
-  using namespace lull::v1;  // NOLINT: the causes
+  using namespace v1;  // NOLINT: the causes
   if (shares.traced_ns == 0) return "";
   auto idle = [&](std::initializer_list<GapCause> causes) {
     uint64_t sum = 0;
@@ -34,7 +34,7 @@ std::string Verdict(const TimeShares& shares) {
   uint64_t computing = shares.busy_ns - communication;
   const Group groups[] = {
       {"communication", communication},
-      {"launch", idle({GAP_CAUSE_LAUNCH_BOUND, GAP_CAUSE_LAUNCH_LATENCY})},
+      {"launch", idle({GAP_CAUSE_LAUNCH_BOUND})},
       {"sync", idle({GAP_CAUSE_SYNC})},
       {"data", idle({GAP_CAUSE_DATA_WAIT})},
       {"host", idle({GAP_CAUSE_GC, GAP_CAUSE_ALLOCATOR, GAP_CAUSE_GIL_WAIT,
@@ -47,7 +47,9 @@ std::string Verdict(const TimeShares& shares) {
       *std::max_element(std::begin(groups), std::end(groups),
                         [](const Group& a, const Group& b) { return a.ns < b.ns; });
   if (share(largest.ns) >= kLeastShare) return largest.name;
+  // The host had done its part: it counts only where nothing else does.
+  if (share(idle({GAP_CAUSE_LAUNCH_LATENCY})) >= kLeastShare) return "launch";
   return share(computing) >= kMostlyBusy ? "compute" : "";
 }
 
-}  // namespace lull::query
+}  // namespace lull

@@ -1,9 +1,9 @@
-#include "cli/render/memory_words.h"
+#include "daemon/words/memory_words.h"
 
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "cli/render/format.h"
+#include "daemon/words/format.h"
 
 namespace lull {
 

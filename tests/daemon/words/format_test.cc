@@ -1,8 +1,6 @@
-#include "cli/render/format.h"
+#include "daemon/words/format.h"
 
 #include <gtest/gtest.h>
-
-#include "cli/render/table.h"
 
 namespace lull {
 namespace {
@@ -72,21 +70,6 @@ TEST(Shortened, NeverCutsInsideACharacter) {
                       "defg",
                       6),
             "ab...");
-}
-
-TEST(Table, AlignsCellsAndLeavesNoTrailingSpace) {
-  Table table({{"n", Table::Align::kRight}, {"where", Table::Align::kLeft}});
-  table.AddRow({"1", "b"});
-  table.AddNote("note");
-  table.AddRow({"100",
-                "\xC3\xA4"
-                "bc"});
-  EXPECT_EQ(table.Text(),
-            "    n  where\n"
-            "    1  b\n"
-            "      note\n"
-            "  100  \xC3\xA4"
-            "bc\n");
 }
 
 }  // namespace

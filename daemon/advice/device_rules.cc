@@ -5,9 +5,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "cli/render/advice/rules.h"
-#include "cli/render/advice/thresholds.h"
-#include "cli/render/format.h"
+#include "daemon/advice/rules.h"
+#include "daemon/advice/thresholds.h"
+#include "daemon/words/format.h"
 
 namespace lull {
 namespace {
@@ -57,46 +57,45 @@ bool LaunchedByZeroGrad(const v1::KernelRow& row) {
 
 }  // namespace
 
-void LaunchBound(const Evidence& evidence, std::vector<Advice>& found) {
+void LaunchBound(const Evidence& evidence, Findings& found) {
   uint64_t idle = evidence.Idle(v1::GAP_CAUSE_LAUNCH_BOUND);
   if (!evidence.ExceedsTraced(idle, kIdleLaunchPercent)) return;
-  found.push_back(
-      {"launch_bound",
-       absl::StrCat("the GPU idles ", evidence.OfTraced(idle),
-                    " of traced time between launches that the host issues too slowly",
-                    MeanKernel(evidence.reply().kernels())),
-       kGraphs, idle, true, idle});
+  AddFinding(
+      found, "launch_bound",
+      absl::StrCat("the GPU idles ", evidence.OfTraced(idle),
+                   " of traced time between launches that the host issues too slowly",
+                   MeanKernel(evidence.reply().kernels())),
+      kGraphs, idle, true);
 }
 
-void LaunchLatency(const Evidence& evidence, std::vector<Advice>& found) {
+void LaunchLatency(const Evidence& evidence, Findings& found) {
   uint64_t idle = evidence.Idle(v1::GAP_CAUSE_LAUNCH_LATENCY);
   if (!evidence.ExceedsTraced(idle, kIdleLatencyPercent)) return;
-  found.push_back(
-      {"launch_latency",
-       absl::StrCat("the GPU idles ", evidence.OfTraced(idle),
-                    " of traced time from a launch to its start, ",
-                    FormatCount(evidence.IdleCount(v1::GAP_CAUSE_LAUNCH_LATENCY)),
-                    " times", MeanKernel(evidence.reply().kernels())),
-       kGraphs, idle, true, idle});
+  AddFinding(found, "launch_latency",
+             absl::StrCat("the GPU idles ", evidence.OfTraced(idle),
+                          " of traced time from a launch to its start, ",
+                          FormatCount(evidence.IdleCount(v1::GAP_CAUSE_LAUNCH_LATENCY)),
+                          " times", MeanKernel(evidence.reply().kernels())),
+             kGraphs, idle, true);
 }
 
-void Dependencies(const Evidence& evidence, std::vector<Advice>& found) {
+void Dependencies(const Evidence& evidence, Findings& found) {
   uint64_t idle = evidence.Idle(v1::GAP_CAUSE_DEPENDENCY);
   if (!evidence.ExceedsTraced(idle, kIdleDependencyPercent)) return;
   const v1::GapRow* worst = evidence.WorstGap(v1::GAP_CAUSE_DEPENDENCY);
-  found.push_back(
-      {"dependency",
-       absl::StrCat("the GPU idles ", evidence.OfTraced(idle),
-                    " of traced time because one stream waits for another",
-                    worst == nullptr
-                        ? ""
-                        : absl::StrCat(", most before ", FormatSite(worst->after()))),
-       "start copies and communication earlier, on streams of their own, and wait for "
-       "their events as late as possible",
-       idle, true, idle});
+  AddFinding(
+      found, "dependency",
+      absl::StrCat("the GPU idles ", evidence.OfTraced(idle),
+                   " of traced time because one stream waits for another",
+                   worst == nullptr
+                       ? ""
+                       : absl::StrCat(", most before ", FormatSite(worst->after()))),
+      "start copies and communication earlier, on streams of their own, and wait for "
+      "their events as late as possible",
+      idle, true);
 }
 
-void TensorCoresUnused(const Evidence& evidence, std::vector<Advice>& found) {
+void TensorCoresUnused(const Evidence& evidence, Findings& found) {
   const v1::ReportReply& reply = evidence.reply();
   uint32_t capability = Capability(reply);
   if (!evidence.gpu_truth() || capability < kTensorCoreCapability) return;
@@ -111,22 +110,24 @@ void TensorCoresUnused(const Evidence& evidence, std::vector<Advice>& found) {
   }
   uint64_t all = reply.kernels().total_ns();
   if (worst == nullptr || Percent(D(matrix), D(all)) <= kMatrixPercent) return;
-  found.push_back(
-      {"tensor_cores",
-       absl::StrCat("matrix products and convolutions take ",
-                    FormatShare(D(matrix), D(all)), " of kernel time (",
-                    FormatDuration(matrix), "), none on tensor cores, most at ",
-                    FormatSite(worst->site())),
-       capability >= kTf32Capability
-           ? "allow TF32 (torch.set_float32_matmul_precision(\"high\"), "
-             "torch.backends.cudnn.allow_tf32), or run the model under "
-             "torch.autocast(\"cuda\", dtype=torch.bfloat16)"
-           : "run the model under torch.autocast(\"cuda\", dtype=torch.float16) with a "
-             "GradScaler",
-       matrix, true, matrix / kTensorCoreSpeedUp});
+  v1::Finding& finding = AddFinding(
+      found, "tensor_cores",
+      absl::StrCat("matrix products and convolutions take ",
+                   FormatShare(D(matrix), D(all)), " of kernel time (",
+                   FormatDuration(matrix), "), none on tensor cores, most at ",
+                   FormatSite(worst->site())),
+      capability >= kTf32Capability
+          ? "allow TF32 (torch.set_float32_matmul_precision(\"high\"), "
+            "torch.backends.cudnn.allow_tf32), or run the model under "
+            "torch.autocast(\"cuda\", dtype=torch.bfloat16)"
+          : "run the model under torch.autocast(\"cuda\", dtype=torch.float16) with a "
+            "GradScaler",
+      matrix, true);
+  finding.set_win_ns(matrix / kTensorCoreSpeedUp);
+  *finding.mutable_site() = worst->site();
 }
 
-void GradientsFilledWithZero(const Evidence& evidence, std::vector<Advice>& found) {
+void GradientsFilledWithZero(const Evidence& evidence, Findings& found) {
   uint64_t total = 0;
   uint64_t calls = 0;
   const v1::KernelRow* worst = nullptr;
@@ -137,29 +138,29 @@ void GradientsFilledWithZero(const Evidence& evidence, std::vector<Advice>& foun
     if (worst == nullptr) worst = &row;
   }
   if (calls < kLoopCalls || !evidence.ExceedsTraced(total, kZeroGradPercent)) return;
-  found.push_back(
-      {"zero_grad",
+  *AddFinding(
+       found, "zero_grad",
        absl::StrCat("filling gradients with zeros takes ", evidence.OfTraced(total),
                     " of traced time (", FormatCount(calls), " kernels) at ",
                     FormatSite(worst->site())),
-       "optimizer.zero_grad(set_to_none=True)", total, true, total});
+       "optimizer.zero_grad(set_to_none=True)", total, true)
+       .mutable_site() = worst->site();
 }
 
-void CommunicationNotHidden(const Evidence& evidence, std::vector<Advice>& found) {
+void CommunicationNotHidden(const Evidence& evidence, Findings& found) {
   if (!evidence.gpu_truth()) return;
   const v1::Steps& steps = evidence.reply().steps();
   uint64_t per_step = steps.median().communication_ns();
   uint64_t step = steps.median().duration_ns();
   if (Percent(D(per_step), D(step)) <= kCommunicationPercent) return;
   uint64_t total = per_step * steps.count();
-  found.push_back(
-      {"communication",
-       absl::StrCat("communication that no computation hides takes ",
-                    FormatShare(D(per_step), D(step)), " of the median step (",
-                    FormatDuration(per_step), " of ", FormatDuration(step), ")"),
-       "overlap it: larger gradient buckets (bucket_cap_mb), "
-       "gradient_as_bucket_view=True, no_sync() while gradients accumulate",
-       total, true, total});
+  AddFinding(found, "communication",
+             absl::StrCat("communication that no computation hides takes ",
+                          FormatShare(D(per_step), D(step)), " of the median step (",
+                          FormatDuration(per_step), " of ", FormatDuration(step), ")"),
+             "overlap it: larger gradient buckets (bucket_cap_mb), "
+             "gradient_as_bucket_view=True, no_sync() while gradients accumulate",
+             total, true);
 }
 
 }  // namespace lull

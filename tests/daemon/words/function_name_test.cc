@@ -1,4 +1,4 @@
-#include "cli/render/function_name.h"
+#include "daemon/words/function_name.h"
 
 #include <gtest/gtest.h>
 

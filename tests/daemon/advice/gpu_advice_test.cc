@@ -6,13 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "cli/render/advice.h"
-#include "cli/render/advice/sync_kind.h"
-#include "cli/render/advice/thresholds.h"
+#include "daemon/advice/advice.h"
+#include "daemon/advice/sync_kind.h"
+#include "daemon/advice/thresholds.h"
 #include "tests/cli/fixed_replies.h"
+#include "tests/daemon/advice/findings.h"
 
 namespace lull {
 namespace {
+
+using testing::FindingsOf;
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -90,17 +93,17 @@ TEST_P(IdleRule, SpeaksAboveItsThresholdAndSaysHowMuchAndWhere) {
   const CauseRule& rule = GetParam();
   v1::ReportReply below = TracedReport();
   AddIdle(below, rule.cause, rule.threshold);
-  EXPECT_THAT(WhatToChangeFirst(below), IsEmpty());
+  EXPECT_THAT(FindingsOf(below), IsEmpty());
 
   v1::ReportReply above = TracedReport();
   AddIdle(above, rule.cause, rule.threshold + 1);
-  std::vector<Advice> advice = WhatToChangeFirst(above);
+  std::vector<v1::Finding> advice = FindingsOf(above);
   ASSERT_THAT(advice, SizeIs(1));
-  EXPECT_EQ(advice[0].rule, rule.rule);
-  EXPECT_EQ(advice[0].time_ns, PercentNs(rule.threshold + 1));
-  EXPECT_TRUE(advice[0].of_gpu_time);
-  EXPECT_THAT(advice[0].finding, HasSubstr(" % ("));
-  EXPECT_THAT(advice[0].advice, HasSubstr(rule.change));
+  EXPECT_EQ(advice[0].rule(), rule.rule);
+  EXPECT_EQ(advice[0].time_ns(), PercentNs(rule.threshold + 1));
+  EXPECT_TRUE(advice[0].of_gpu_time());
+  EXPECT_THAT(advice[0].finding(), HasSubstr(" % ("));
+  EXPECT_THAT(advice[0].advice(), HasSubstr(rule.change));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -127,19 +130,19 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return std::string(info.param.rule); });
 
 TEST(GpuAdvice, IsEmptyWithoutEvidence) {
-  EXPECT_THAT(WhatToChangeFirst(TracedReport()), IsEmpty());
+  EXPECT_THAT(FindingsOf(TracedReport()), IsEmpty());
 }
 
 TEST(GpuAdvice, SaysNothingOfIdleTimeThatCannotBeJudged) {
   v1::ReportReply reply = TracedReport();
   AddIdle(reply, v1::GAP_CAUSE_UNKNOWN, 90);
-  EXPECT_THAT(WhatToChangeFirst(reply), IsEmpty());
+  EXPECT_THAT(FindingsOf(reply), IsEmpty());
 }
 
 TEST(GpuAdvice, NamesTheLinesOfHostCode) {
   v1::ReportReply reply = TracedReport();
   AddIdle(reply, v1::GAP_CAUSE_HOST_CODE, 20);
-  EXPECT_THAT(WhatToChangeFirst(reply)[0].finding,
+  EXPECT_THAT(FindingsOf(reply)[0].finding(),
               HasSubstr("between train.py:41 and train.py:44 (100 times)"));
 }
 
@@ -147,21 +150,21 @@ TEST(GpuAdvice, LeavesHostCodeThatRanOnceAlone) {
   v1::ReportReply reply = TracedReport();
   AddIdle(reply, v1::GAP_CAUSE_HOST_CODE, 20);
   reply.mutable_gaps()->mutable_gaps(0)->set_count(kLoopCalls - 1);
-  EXPECT_THAT(WhatToChangeFirst(reply), IsEmpty());
+  EXPECT_THAT(FindingsOf(reply), IsEmpty());
 }
 
 TEST(GpuAdvice, PutsTheCostOfALinesTwoSyncsTogether) {
   v1::ReportReply reply = TracedReport();
   AddSync(reply, 0.6)->set_api("cudaMemcpyAsync");
-  EXPECT_THAT(WhatToChangeFirst(reply), IsEmpty());
+  EXPECT_THAT(FindingsOf(reply), IsEmpty());
   v1::SyncPoint* wait = AddSync(reply, 0.7);
   wait->add_native_stack()->set_function(
       "at::native::_local_scalar_dense_cuda(at::Tensor const&)");
-  std::vector<Advice> advice = WhatToChangeFirst(reply);
+  std::vector<v1::Finding> advice = FindingsOf(reply);
   ASSERT_THAT(advice, SizeIs(1));
-  EXPECT_THAT(advice[0].finding, AllOf(HasSubstr("train.py:42"), HasSubstr("1.30 %"),
-                                       HasSubstr(".item()")));
-  EXPECT_EQ(advice[0].time_ns, PercentNs(0.6) + PercentNs(0.7));
+  EXPECT_THAT(advice[0].finding(), AllOf(HasSubstr("train.py:42"), HasSubstr("1.30 %"),
+                                         HasSubstr(".item()")));
+  EXPECT_EQ(advice[0].time_ns(), PercentNs(0.6) + PercentNs(0.7));
 }
 
 TEST(GpuAdvice, IsSilentAboutSyncsThatWasteNothing) {
@@ -170,7 +173,7 @@ TEST(GpuAdvice, IsSilentAboutSyncsThatWasteNothing) {
   point->set_blocked_ns(PercentNs(90));
   point->set_judged_blocked_ns(PercentNs(90));
   point->set_needed_ns(PercentNs(90));
-  EXPECT_THAT(WhatToChangeFirst(reply), IsEmpty());
+  EXPECT_THAT(FindingsOf(reply), IsEmpty());
 }
 
 TEST(GpuAdvice, AsksForAHigherThresholdWhenYoungCollectionsPrevail) {
@@ -179,29 +182,29 @@ TEST(GpuAdvice, AsksForAHigherThresholdWhenYoungCollectionsPrevail) {
   v1::GcPause* young = reply.mutable_gc()->add_gc_pauses();
   young->set_generation(0);
   young->set_total_ns(10);
-  EXPECT_THAT(WhatToChangeFirst(reply)[0].advice, HasSubstr("gc.set_threshold"));
+  EXPECT_THAT(FindingsOf(reply)[0].advice(), HasSubstr("gc.set_threshold"));
   v1::GcPause* full = reply.mutable_gc()->add_gc_pauses();
   full->set_generation(2);
   full->set_total_ns(11);
-  EXPECT_THAT(WhatToChangeFirst(reply)[0].advice, HasSubstr("gc.freeze()"));
+  EXPECT_THAT(FindingsOf(reply)[0].advice(), HasSubstr("gc.freeze()"));
 }
 
 TEST(GpuAdvice, TellsPyTorchsAllocatorFromAPrograms) {
   v1::ReportReply reply = TracedReport();
   AddIdle(reply, v1::GAP_CAUSE_ALLOCATOR, 5);
-  EXPECT_THAT(WhatToChangeFirst(reply)[0].advice, HasSubstr("cudaMallocAsync"));
+  EXPECT_THAT(FindingsOf(reply)[0].advice(), HasSubstr("cudaMallocAsync"));
   v1::GapRow* gap = reply.mutable_gaps()->mutable_gaps(0);
   gap->add_native_stack()->set_function("c10::cuda::CUDACachingAllocator::malloc()");
-  EXPECT_THAT(WhatToChangeFirst(reply)[0].advice, HasSubstr("expandable_segments"));
+  EXPECT_THAT(FindingsOf(reply)[0].advice(), HasSubstr("expandable_segments"));
   gap->add_stack()->set_function("empty_cache");
-  EXPECT_THAT(WhatToChangeFirst(reply)[0].advice, HasSubstr("empty_cache() out of"));
+  EXPECT_THAT(FindingsOf(reply)[0].advice(), HasSubstr("empty_cache() out of"));
 }
 
 TEST(GpuAdvice, SaysHowShortTheKernelsAreWhenLaunchBound) {
   v1::ReportReply reply = TracedReport();
   AddIdle(reply, v1::GAP_CAUSE_LAUNCH_BOUND, 40);
   AddKernel(reply, "add", 1)->set_calls(1000);
-  EXPECT_THAT(WhatToChangeFirst(reply)[0].finding,
+  EXPECT_THAT(FindingsOf(reply)[0].finding(),
               HasSubstr("1,000 kernels last 1.00 ms on average"));
 }
 
@@ -209,36 +212,36 @@ TEST(GpuAdvice, AsksForTensorCoresOnlyWhereThereAreSomeAndNoneIsUsed) {
   v1::ReportReply reply = TracedReport();
   AddKernel(reply, "ampere_sgemm_128x64_tn", 40);
   AddKernel(reply, "elementwise", 20);
-  ASSERT_THAT(WhatToChangeFirst(reply), SizeIs(1));
-  EXPECT_THAT(WhatToChangeFirst(reply)[0].finding, HasSubstr("66.7 %"));
-  EXPECT_THAT(WhatToChangeFirst(reply)[0].advice, HasSubstr("TF32"));
+  ASSERT_THAT(FindingsOf(reply), SizeIs(1));
+  EXPECT_THAT(FindingsOf(reply)[0].finding(), HasSubstr("66.7 %"));
+  EXPECT_THAT(FindingsOf(reply)[0].advice(), HasSubstr("TF32"));
 
   reply.mutable_devices(0)->set_compute_capability(70);
-  EXPECT_THAT(WhatToChangeFirst(reply)[0].advice,
+  EXPECT_THAT(FindingsOf(reply)[0].advice(),
               AllOf(HasSubstr("autocast"), Not(HasSubstr("TF32"))));
   reply.mutable_devices(0)->set_compute_capability(61);
-  EXPECT_THAT(WhatToChangeFirst(reply), IsEmpty());
+  EXPECT_THAT(FindingsOf(reply), IsEmpty());
   reply.mutable_devices(0)->set_compute_capability(80);
   reply.mutable_kernels()->mutable_kernels(1)->set_tensor_core(true);
-  EXPECT_THAT(WhatToChangeFirst(reply), IsEmpty());
+  EXPECT_THAT(FindingsOf(reply), IsEmpty());
 }
 
 TEST(GpuAdvice, DoesNotAskForTensorCoresInDoublePrecisionOrForFewProducts) {
   v1::ReportReply reply = TracedReport();
   AddKernel(reply, "volta_dgemm_64x64_nn", 40);
-  EXPECT_THAT(WhatToChangeFirst(reply), IsEmpty());
+  EXPECT_THAT(FindingsOf(reply), IsEmpty());
   AddKernel(reply, "ampere_sgemm_128x64_tn", 10);
-  EXPECT_THAT(WhatToChangeFirst(reply), IsEmpty());  // a fifth of kernel time
+  EXPECT_THAT(FindingsOf(reply), IsEmpty());  // a fifth of kernel time
 }
 
 TEST(GpuAdvice, SeesGradientsThatAreFilledWithZeros) {
   v1::ReportReply reply = TracedReport();
   v1::KernelRow* fill =
       AddKernel(reply, "vectorized_elementwise_kernel<FillFunctor>", 3);
-  EXPECT_THAT(WhatToChangeFirst(reply), IsEmpty());  // launched by who knows what
+  EXPECT_THAT(FindingsOf(reply), IsEmpty());  // launched by who knows what
   fill->add_stack()->set_function("Optimizer.zero_grad");
-  ASSERT_THAT(WhatToChangeFirst(reply), SizeIs(1));
-  EXPECT_THAT(WhatToChangeFirst(reply)[0].advice, HasSubstr("set_to_none=True"));
+  ASSERT_THAT(FindingsOf(reply), SizeIs(1));
+  EXPECT_THAT(FindingsOf(reply)[0].advice(), HasSubstr("set_to_none=True"));
 }
 
 TEST(GpuAdvice, SeesCommunicationThatNothingHides) {
@@ -247,29 +250,29 @@ TEST(GpuAdvice, SeesCommunicationThatNothingHides) {
   reply.mutable_steps()->set_count(100);
   median->set_duration_ns(100'000'000);
   median->set_communication_ns(10'000'000);
-  EXPECT_THAT(WhatToChangeFirst(reply), IsEmpty());
+  EXPECT_THAT(FindingsOf(reply), IsEmpty());
   median->set_communication_ns(11'000'000);
-  ASSERT_THAT(WhatToChangeFirst(reply), SizeIs(1));
-  EXPECT_THAT(WhatToChangeFirst(reply)[0].advice, HasSubstr("bucket_cap_mb"));
+  ASSERT_THAT(FindingsOf(reply), SizeIs(1));
+  EXPECT_THAT(FindingsOf(reply)[0].advice(), HasSubstr("bucket_cap_mb"));
 }
 
 TEST(GpuAdvice, IgnoresHostTimeThatTheGpuDidNotMiss) {
   v1::ReportReply reply = testing::FixedReport();  // full of host-level findings
-  ASSERT_THAT(WhatToChangeFirst(reply), Not(IsEmpty()));
+  ASSERT_THAT(FindingsOf(reply), Not(IsEmpty()));
   reply.mutable_gpu()->clear_missing();
   reply.mutable_gpu()->set_traced_ns(kTracedNs);
   reply.mutable_gpu()->set_busy_ns(kTracedNs);
-  EXPECT_THAT(WhatToChangeFirst(reply), IsEmpty());
+  EXPECT_THAT(FindingsOf(reply), IsEmpty());
 }
 
 TEST(GpuAdvice, RanksByGpuTimeToWin) {
-  std::vector<Advice> advice = WhatToChangeFirst(testing::FixedGpuReport());
+  std::vector<v1::Finding> advice = FindingsOf(testing::FixedGpuReport());
   ASSERT_GE(advice.size(), 4u);
-  EXPECT_EQ(advice[0].rule, "data_wait");
-  EXPECT_EQ(advice[1].rule, "sync");
+  EXPECT_EQ(advice[0].rule(), "data_wait");
+  EXPECT_EQ(advice[1].rule(), "sync");
   for (size_t i = 1; i < advice.size(); ++i) {
-    EXPECT_GE(advice[i - 1].rank_ns, advice[i].rank_ns);
-    EXPECT_TRUE(advice[i].of_gpu_time);
+    EXPECT_GE(advice[i - 1].win_ns(), advice[i].win_ns());
+    EXPECT_TRUE(advice[i].of_gpu_time());
   }
 }
 

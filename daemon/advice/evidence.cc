@@ -1,8 +1,10 @@
-#include "cli/render/advice/evidence.h"
+#include "daemon/advice/evidence.h"
+
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cli/render/format.h"
-#include "cli/render/gpu_lines.h"
+#include "daemon/words/facts.h"
+#include "daemon/words/format.h"
 
 namespace lull {
 namespace {
@@ -23,7 +25,7 @@ bool Evidence::ExceedsTraced(uint64_t ns, double percent) const {
 }
 
 bool Evidence::ExceedsWork(uint64_t ns, double percent) const {
-  return Exceeds(ns, shares_.working_ns, percent);
+  return Exceeds(ns, shares_.working_ns(), percent);
 }
 
 std::string Evidence::OfTraced(uint64_t ns) const {
@@ -32,7 +34,7 @@ std::string Evidence::OfTraced(uint64_t ns) const {
 }
 
 std::string Evidence::OfWork(uint64_t ns) const {
-  return FormatShare(D(ns), D(shares_.working_ns));
+  return FormatShare(D(ns), D(shares_.working_ns()));
 }
 
 const v1::CauseRow* Evidence::Cause(v1::GapCause cause) const {
@@ -57,6 +59,18 @@ const v1::GapRow* Evidence::WorstGap(v1::GapCause cause) const {
     if (gap.cause() == cause) return &gap;
   }
   return nullptr;
+}
+
+v1::Finding& AddFinding(Findings& found, const char* rule, std::string finding,
+                        std::string advice, uint64_t time_ns, bool of_gpu_time) {
+  v1::Finding& added = found.emplace_back();
+  added.set_rule(rule);
+  added.set_finding(std::move(finding));
+  added.set_advice(std::move(advice));
+  added.set_time_ns(time_ns);
+  added.set_of_gpu_time(of_gpu_time);
+  added.set_win_ns(time_ns);
+  return added;
 }
 
 }  // namespace lull

@@ -1,4 +1,4 @@
-#include "cli/render/format.h"
+#include "daemon/words/format.h"
 
 #include <array>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "cli/render/function_name.h"
+#include "daemon/words/function_name.h"
 
 namespace lull {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/render/advice.h"
+#include "daemon/advice/advice.h"
 #include "query.pb.h"
 
 namespace lull {
@@ -16,7 +16,7 @@ class Evidence {
   explicit Evidence(const v1::ReportReply& reply);
 
   const v1::ReportReply& reply() const { return reply_; }
-  const Shares& shares() const { return shares_; }
+  const v1::Shares& shares() const { return shares_; }
   bool gpu_truth() const { return gpu_truth_; }
 
   // Of traced time of the GPU; of the time that processes worked.
@@ -34,11 +34,17 @@ class Evidence {
   const v1::CauseRow* Cause(v1::GapCause cause) const;
 
   const v1::ReportReply& reply_;
-  Shares shares_;
+  v1::Shares shares_;
   bool gpu_truth_;
 };
 
+using Findings = std::vector<v1::Finding>;
+
 // A rule adds what it finds, and nothing without evidence.
-using Rule = void (*)(const Evidence&, std::vector<Advice>&);
+using Rule = void (*)(const Evidence&, Findings&);
+
+// Adds a finding whose change can win all of the time that it concerns.
+v1::Finding& AddFinding(Findings& found, const char* rule, std::string finding,
+                        std::string advice, uint64_t time_ns, bool of_gpu_time);
 
 }  // namespace lull

@@ -1,13 +1,16 @@
-#include "cli/render/advice.h"
+#include "daemon/advice/advice.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/render/advice/thresholds.h"
+#include "daemon/advice/thresholds.h"
 #include "tests/cli/fixed_replies.h"
+#include "tests/daemon/advice/findings.h"
 
 namespace lull {
 namespace {
+
+using testing::FindingsOf;
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -26,18 +29,18 @@ v1::ReportReply QuietReport() {
 }
 
 TEST(Advice, IsEmptyWithoutEvidence) {
-  EXPECT_THAT(WhatToChangeFirst(QuietReport()), IsEmpty());
-  EXPECT_THAT(WhatToChangeFirst({}), IsEmpty());
+  EXPECT_THAT(FindingsOf(QuietReport()), IsEmpty());
+  EXPECT_THAT(FindingsOf({}), IsEmpty());
 }
 
 TEST(Advice, AsksForWorkersWhenDataWaitsExceedTheirShare) {
   v1::ReportReply reply = QuietReport();
   reply.mutable_processes(0)->set_data_wait_ns(5 * kPercentNs);
-  EXPECT_THAT(WhatToChangeFirst(reply), IsEmpty());
+  EXPECT_THAT(FindingsOf(reply), IsEmpty());
   reply.mutable_processes(0)->set_data_wait_ns(6 * kPercentNs);
-  ASSERT_THAT(WhatToChangeFirst(reply), SizeIs(1));
-  EXPECT_THAT(WhatToChangeFirst(reply)[0].finding, HasSubstr("6.00 %"));
-  EXPECT_THAT(WhatToChangeFirst(reply)[0].advice, HasSubstr("num_workers"));
+  ASSERT_THAT(FindingsOf(reply), SizeIs(1));
+  EXPECT_THAT(FindingsOf(reply)[0].finding(), HasSubstr("6.00 %"));
+  EXPECT_THAT(FindingsOf(reply)[0].advice(), HasSubstr("num_workers"));
 }
 
 TEST(Advice, NamesGcFreezeForFullCollectionsInTheStepsAlone) {
@@ -47,13 +50,13 @@ TEST(Advice, NamesGcFreezeForFullCollectionsInTheStepsAlone) {
   pause->set_generation(2);
   pause->set_count(5);
   pause->set_total_ns(10 * kPercentNs);
-  EXPECT_THAT(WhatToChangeFirst(reply), IsEmpty());
+  EXPECT_THAT(FindingsOf(reply), IsEmpty());
   reply.mutable_gc()->set_full_in_steps_ns(10 * kPercentNs);
   reply.mutable_gc()->set_full_in_steps_count(kOftenCollected - 1);
-  EXPECT_THAT(WhatToChangeFirst(reply), IsEmpty());
+  EXPECT_THAT(FindingsOf(reply), IsEmpty());
   reply.mutable_gc()->set_full_in_steps_count(kOftenCollected);
-  ASSERT_THAT(WhatToChangeFirst(reply), SizeIs(1));
-  EXPECT_THAT(WhatToChangeFirst(reply)[0].advice, HasSubstr("gc.freeze()"));
+  ASSERT_THAT(FindingsOf(reply), SizeIs(1));
+  EXPECT_THAT(FindingsOf(reply)[0].advice(), HasSubstr("gc.freeze()"));
 }
 
 TEST(Advice, SeesDeviceMemoryInALoopButNotInSetUp) {
@@ -62,10 +65,10 @@ TEST(Advice, SeesDeviceMemoryInALoopButNotInSetUp) {
   site->set_allocator("cuda");
   site->set_blocked_ns(10 * kPercentNs);
   site->set_calls(kLoopCalls - 1);
-  EXPECT_THAT(WhatToChangeFirst(reply), IsEmpty());
+  EXPECT_THAT(FindingsOf(reply), IsEmpty());
   site->set_calls(kLoopCalls);
-  ASSERT_THAT(WhatToChangeFirst(reply), SizeIs(1));
-  EXPECT_THAT(WhatToChangeFirst(reply)[0].advice, HasSubstr("before the loop"));
+  ASSERT_THAT(FindingsOf(reply), SizeIs(1));
+  EXPECT_THAT(FindingsOf(reply)[0].advice(), HasSubstr("before the loop"));
 }
 
 TEST(Advice, TellsPageableCopiesFromOtherSyncs) {
@@ -75,11 +78,11 @@ TEST(Advice, TellsPageableCopiesFromOtherSyncs) {
   point->set_calls(100);
   point->set_blocked_ns(10 * kPercentNs);
   point->set_bytes(100 << 20);
-  ASSERT_THAT(WhatToChangeFirst(reply), SizeIs(1));
-  EXPECT_THAT(WhatToChangeFirst(reply)[0].advice, HasSubstr("pin_memory"));
+  ASSERT_THAT(FindingsOf(reply), SizeIs(1));
+  EXPECT_THAT(FindingsOf(reply)[0].advice(), HasSubstr("pin_memory"));
   point->set_api("cudaStreamSynchronize");
-  ASSERT_THAT(WhatToChangeFirst(reply), SizeIs(1));
-  EXPECT_THAT(WhatToChangeFirst(reply)[0].advice, HasSubstr(".item()"));
+  ASSERT_THAT(FindingsOf(reply), SizeIs(1));
+  EXPECT_THAT(FindingsOf(reply)[0].advice(), HasSubstr(".item()"));
 }
 
 TEST(Advice, DoesNotPinWhatOnlyReadsAValueBack) {
@@ -89,24 +92,24 @@ TEST(Advice, DoesNotPinWhatOnlyReadsAValueBack) {
   point->set_calls(100);
   point->set_blocked_ns(10 * kPercentNs);
   point->set_bytes(100 * sizeof(float));
-  ASSERT_THAT(WhatToChangeFirst(reply), SizeIs(1));
-  EXPECT_THAT(WhatToChangeFirst(reply)[0].advice, HasSubstr(".item()"));
+  ASSERT_THAT(FindingsOf(reply), SizeIs(1));
+  EXPECT_THAT(FindingsOf(reply)[0].advice(), HasSubstr(".item()"));
 }
 
 TEST(Advice, TakesSharesOfTheProcessesThatWorked) {
   v1::ReportReply reply = testing::FixedReport();
-  Shares shares = SharesOf(reply);
-  EXPECT_EQ(shares.working_processes, 2u);  // not the launcher
-  EXPECT_EQ(shares.working_ns, 120'000'000'000u);
+  v1::Shares shares = SharesOf(reply);
+  EXPECT_EQ(shares.working_processes(), 2u);  // not the launcher
+  EXPECT_EQ(shares.working_ns(), 120'000'000'000u);
 }
 
 TEST(Advice, PutsTheCostliestFirst) {
-  std::vector<Advice> advice = WhatToChangeFirst(testing::FixedReport());
+  std::vector<v1::Finding> advice = FindingsOf(testing::FixedReport());
   ASSERT_GE(advice.size(), 3u);
   for (size_t i = 1; i < advice.size(); ++i) {
-    EXPECT_GE(advice[i - 1].time_ns, advice[i].time_ns);
+    EXPECT_GE(advice[i - 1].time_ns(), advice[i].time_ns());
   }
-  EXPECT_THAT(advice[0].finding, HasSubstr("train.py:37 main"));
+  EXPECT_THAT(advice[0].finding(), HasSubstr("train.py:37 main"));
 }
 
 }  // namespace

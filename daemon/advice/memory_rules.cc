@@ -2,10 +2,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "cli/render/advice/rules.h"
-#include "cli/render/advice/thresholds.h"
-#include "cli/render/format.h"
-#include "cli/render/memory_words.h"
+#include "daemon/advice/rules.h"
+#include "daemon/advice/thresholds.h"
+#include "daemon/words/format.h"
+#include "daemon/words/memory_words.h"
 
 namespace lull {
 namespace {
@@ -38,7 +38,7 @@ bool IsBetterEvidence(const v1::MemoryRow& a, const v1::MemoryRow& b) {
 
 }  // namespace
 
-void FragmentedCache(const Evidence& evidence, std::vector<Advice>& found) {
+void FragmentedCache(const Evidence& evidence, Findings& found) {
   const v1::Memory& memory = evidence.reply().memory();
   const v1::MallocRetries* worst = nullptr;
   for (const v1::MallocRetries& retries : memory.retries()) {
@@ -48,30 +48,30 @@ void FragmentedCache(const Evidence& evidence, std::vector<Advice>& found) {
   }
   if (worst == nullptr) return;
   const v1::MemoryRow& row = *MostFragmented(memory, worst->pid());
-  found.push_back(
-      {"fragmented_memory",
-       absl::StrCat(RetryWords(*worst), "; PyTorch's allocator held up to ",
-                    FormatBytes(row.reserved_peak_bytes()),
-                    " and never handed out more than ", FormatBytes(row.peak_bytes()),
-                    " of it"),
-       "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or keep the shapes of "
-       "large tensors the same from step to step",
-       worst->total_ns(), false, worst->total_ns()});
+  AddFinding(
+      found, "fragmented_memory",
+      absl::StrCat(RetryWords(*worst), "; PyTorch's allocator held up to ",
+                   FormatBytes(row.reserved_peak_bytes()),
+                   " and never handed out more than ", FormatBytes(row.peak_bytes()),
+                   " of it"),
+      "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or keep the shapes of "
+      "large tensors the same from step to step",
+      worst->total_ns(), false);
 }
 
-void GrowingMemory(const Evidence& evidence, std::vector<Advice>& found) {
+void GrowingMemory(const Evidence& evidence, Findings& found) {
   const v1::MemoryRow* worst = nullptr;
   for (const v1::MemoryRow& row : evidence.reply().memory().rows()) {
     if (!row.has_growth()) continue;
     if (worst == nullptr || IsBetterEvidence(row, *worst)) worst = &row;
   }
   if (worst == nullptr) return;
-  found.push_back(
-      {"growing_memory",
-       absl::StrCat("live memory of ", GrowthWords(*worst), ", in pid ", worst->pid()),
-       "see what still refers to these blocks: losses or outputs that are collected "
-       "with their graph (use .item() or .detach()), a cache without a limit",
-       0, false, 0});
+  AddFinding(
+      found, "growing_memory",
+      absl::StrCat("live memory of ", GrowthWords(*worst), ", in pid ", worst->pid()),
+      "see what still refers to these blocks: losses or outputs that are collected "
+      "with their graph (use .item() or .detach()), a cache without a limit",
+      0, false);
 }
 
 }  // namespace lull

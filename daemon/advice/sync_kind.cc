@@ -1,10 +1,10 @@
-#include "cli/render/advice/sync_kind.h"
+#include "daemon/advice/sync_kind.h"
 
 #include <initializer_list>
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
-#include "cli/render/advice/thresholds.h"
+#include "daemon/advice/thresholds.h"
 
 namespace lull {
 namespace {

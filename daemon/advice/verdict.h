@@ -1,4 +1,5 @@
-// One word for what a job is bound by. All thresholds stand in verdict.cc.
+// One word for what a job is bound by: the largest cause of lost time that its host can
+// change. All thresholds stand in verdict.cc.
 #pragma once
 
 #include <array>
@@ -6,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-namespace lull::query {
+namespace lull {
 
 inline constexpr size_t kCauses = 12;  // of lull.v1.GapCause
 
@@ -22,4 +23,4 @@ struct TimeShares {
 // out, or nothing was traced.
 std::string Verdict(const TimeShares& shares);
 
-}  // namespace lull::query
+}  // namespace lull

@@ -3,18 +3,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "cli/render/advice/rules.h"
-#include "cli/render/advice/thresholds.h"
-#include "cli/render/format.h"
+#include "daemon/advice/rules.h"
+#include "daemon/advice/thresholds.h"
+#include "daemon/words/format.h"
 
 namespace lull {
 namespace {
-
-Advice OfGpu(std::string rule, std::string finding, std::string advice,
-             uint64_t time_ns) {
-  return {std::move(rule), std::move(finding), std::move(advice), time_ns, true,
-          time_ns};
-}
 
 // ", most at train.py:37 main (poll)"
 std::string MostAt(const v1::GapRow* worst) {
@@ -27,16 +21,18 @@ std::string MostAt(const v1::GapRow* worst) {
 }
 
 // A rule of the simplest kind: one cause, one threshold, one change.
-void OneCause(const Evidence& evidence, std::vector<Advice>& found, v1::GapCause cause,
+void OneCause(const Evidence& evidence, Findings& found, v1::GapCause cause,
               double percent, const char* rule, absl::string_view what,
               std::string advice) {
   uint64_t idle = evidence.Idle(cause);
   if (!evidence.ExceedsTraced(idle, percent)) return;
-  found.push_back(
-      OfGpu(rule,
-            absl::StrCat("the GPU idles ", evidence.OfTraced(idle), " of traced time ",
-                         what, MostAt(evidence.WorstGap(cause))),
-            std::move(advice), idle));
+  const v1::GapRow* worst = evidence.WorstGap(cause);
+  v1::Finding& finding =
+      AddFinding(found, rule,
+                 absl::StrCat("the GPU idles ", evidence.OfTraced(idle),
+                              " of traced time ", what, MostAt(worst)),
+                 std::move(advice), idle, true);
+  if (worst != nullptr) *finding.mutable_site() = worst->culprit();
 }
 
 bool HasFrame(const v1::GapRow* gap, absl::string_view function) {
@@ -84,14 +80,14 @@ bool MostlyFull(const v1::GcPauses& gc) {
 
 }  // namespace
 
-void IdleForData(const Evidence& evidence, std::vector<Advice>& found) {
+void IdleForData(const Evidence& evidence, Findings& found) {
   OneCause(evidence, found, v1::GAP_CAUSE_DATA_WAIT, kIdleDataPercent, "data_wait",
            "waiting for data",
            "give the DataLoader more workers (num_workers) that run ahead "
            "(prefetch_factor, pin_memory=True), or make loading a sample cheaper");
 }
 
-void IdleForGc(const Evidence& evidence, std::vector<Advice>& found) {
+void IdleForGc(const Evidence& evidence, Findings& found) {
   uint64_t pauses = evidence.IdleCount(v1::GAP_CAUSE_GC);
   OneCause(evidence, found, v1::GAP_CAUSE_GC, kIdleGcPercent, "gc",
            absl::StrCat("in garbage collections (", FormatCount(pauses), " gaps)"),
@@ -102,47 +98,48 @@ void IdleForGc(const Evidence& evidence, std::vector<Advice>& found) {
                  "or make fewer objects in the step");
 }
 
-void IdleForAllocator(const Evidence& evidence, std::vector<Advice>& found) {
+void IdleForAllocator(const Evidence& evidence, Findings& found) {
   const v1::GapRow* worst = evidence.WorstGap(v1::GAP_CAUSE_ALLOCATOR);
   OneCause(evidence, found, v1::GAP_CAUSE_ALLOCATOR, kIdleAllocatorPercent, "allocator",
            "while the host allocates or frees memory",
            AllocatorAdvice(evidence, worst));
 }
 
-void IdleForProcessor(const Evidence& evidence, std::vector<Advice>& found) {
+void IdleForProcessor(const Evidence& evidence, Findings& found) {
   OneCause(evidence, found, v1::GAP_CAUSE_RUN_QUEUE, kIdleRunQueuePercent, "run_queue",
            "because the launching thread waits for a processor",
            "give the job processors of its own (taskset, numactl, the container's "
            "limit), with fewer DataLoader workers and OMP_NUM_THREADS than there are");
 }
 
-void IdleForGil(const Evidence& evidence, std::vector<Advice>& found) {
+void IdleForGil(const Evidence& evidence, Findings& found) {
   OneCause(evidence, found, v1::GAP_CAUSE_GIL_WAIT, kIdleGilPercent, "gil_wait",
            "because another Python thread has the GIL",
            "move the work of that thread into a process, or out of the step");
 }
 
-void IdleForHostWait(const Evidence& evidence, std::vector<Advice>& found) {
+void IdleForHostWait(const Evidence& evidence, Findings& found) {
   OneCause(evidence, found, v1::GAP_CAUSE_HOST_WAIT, kIdleHostWaitPercent, "host_wait",
            "because the launching thread waits on the host",
            "take this wait out of the step: hand the work to another thread, or do it "
            "every few steps");
 }
 
-void IdleForHostCode(const Evidence& evidence, std::vector<Advice>& found) {
+void IdleForHostCode(const Evidence& evidence, Findings& found) {
   for (const v1::GapRow& gap : evidence.reply().gaps().gaps()) {
     if (gap.cause() != v1::GAP_CAUSE_HOST_CODE) continue;
     if (gap.count() < kLoopCalls) continue;  // set-up, not a loop
     if (!evidence.ExceedsTraced(gap.total_ns(), kIdleHostCodePercent)) continue;
-    found.push_back(OfGpu(
-        "host_code",
-        absl::StrCat("the GPU idles ", evidence.OfTraced(gap.total_ns()),
-                     " of traced time for host code between ", FormatSite(gap.before()),
-                     " and ", FormatSite(gap.after()), " (", FormatCount(gap.count()),
-                     " times)"),
-        "make this code cheaper, do it in a DataLoader worker, or launch GPU work "
-        "before it",
-        gap.total_ns()));
+    *AddFinding(
+         found, "host_code",
+         absl::StrCat("the GPU idles ", evidence.OfTraced(gap.total_ns()),
+                      " of traced time for host code between ",
+                      FormatSite(gap.before()), " and ", FormatSite(gap.after()), " (",
+                      FormatCount(gap.count()), " times)"),
+         "make this code cheaper, do it in a DataLoader worker, or launch GPU work "
+         "before it",
+         gap.total_ns(), true)
+         .mutable_site() = gap.culprit();
   }
 }
 
