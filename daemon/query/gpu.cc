@@ -6,8 +6,8 @@
 #include <map>
 #include <utility>
 
-#include "daemon/aggregate/kernel_names.h"
 #include "daemon/advice/verdict.h"
+#include "daemon/aggregate/kernel_names.h"
 
 namespace lull::query {
 namespace {
