@@ -123,8 +123,8 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(CollectorConfig conf
   }
   collector->address_ = config.listen.text();
   if (listener != nullptr) {
-    listener->Start(parts.server.get());
     parts.listener = std::move(listener);
+    LULL_RETURN_IF_ERROR(parts.listener->Start(parts.server.get()));
   } else {
     config.listen.tcp.port = absl::StrCat(port);
     collector->address_ = config.listen.tcp.text();

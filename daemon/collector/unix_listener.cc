@@ -78,20 +78,14 @@ absl::StatusOr<std::unique_ptr<UnixListener>> UnixListener::Create(
   LULL_RETURN_IF_ERROR(
       MakePrivateDirectory(std::filesystem::path(path).parent_path().string()));
   LULL_ASSIGN_OR_RETURN(UniqueFd lock, TakeLock(path));
-  LULL_ASSIGN_OR_RETURN(UniqueFd socket, Listen(path));
   UniqueFd wakeup(eventfd(0, EFD_CLOEXEC));
   if (!wakeup) return ErrnoStatus(errno, "cannot make an eventfd");
   return std::unique_ptr<UnixListener>(
-      new UnixListener(path, std::move(lock), std::move(socket), std::move(wakeup)));
+      new UnixListener(path, std::move(lock), std::move(wakeup)));
 }
 
-UnixListener::UnixListener(std::string path, UniqueFd lock, UniqueFd socket,
-                           UniqueFd wakeup)
-    : path_(std::move(path)),
-      lock_(std::move(lock)),
-      socket_(std::move(socket)),
-      wakeup_(std::move(wakeup)),
-      made_(IdOf(path_)) {}
+UnixListener::UnixListener(std::string path, UniqueFd lock, UniqueFd wakeup)
+    : path_(std::move(path)), lock_(std::move(lock)), wakeup_(std::move(wakeup)) {}
 
 UnixListener::FileId UnixListener::IdOf(const std::string& path) {
   struct stat info;
@@ -101,8 +95,11 @@ UnixListener::FileId UnixListener::IdOf(const std::string& path) {
 
 UnixListener::~UnixListener() { Stop(); }
 
-void UnixListener::Start(grpc::Server* server) {
+absl::Status UnixListener::Start(grpc::Server* server) {
+  LULL_ASSIGN_OR_RETURN(socket_, Listen(path_));
+  made_ = IdOf(path_);
   thread_ = std::thread([this, server] { Run(server); });
+  return absl::OkStatus();
 }
 
 void UnixListener::Stop() {

@@ -1,5 +1,8 @@
 // Listens on a unix socket and hands connections of our own user to gRPC.
 //
+// Nobody can connect before the server is there: who is let in gets an answer, and who
+// starts a collector that ends at its start hears why.
+//
 // The socket has mode 0600 and lies in a directory of mode 0700; beyond that, each
 // peer's uid is asked of the kernel (SO_PEERCRED): only our own and root's pass.
 //
@@ -24,13 +27,14 @@ namespace lull::collector {
 
 class UnixListener {
  public:
-  // Makes the directory, takes the lock beside the socket (one collector per
-  // socket, FAILED_PRECONDITION for the second), replaces what a dead one left.
+  // Makes the directory and takes the lock beside the socket: one collector per
+  // socket, FAILED_PRECONDITION for the second.
   static absl::StatusOr<std::unique_ptr<UnixListener>> Create(const std::string& path);
   ~UnixListener();  // as Stop
 
-  // Serves connections to `server` from now on, on a thread of its own.
-  void Start(grpc::Server* server);
+  // Makes the socket, also where a dead collector left one, and serves connections to
+  // `server` from now on, on a thread of its own. Once.
+  absl::Status Start(grpc::Server* server);
   // Accepts no more and removes the socket.
   void Stop();
   // The socket was removed, and by now somebody else listens there for good: nobody
@@ -45,7 +49,7 @@ class UnixListener {
     bool operator==(const FileId&) const = default;
   };
   static FileId IdOf(const std::string& path);
-  UnixListener(std::string path, UniqueFd lock, UniqueFd socket, UniqueFd wakeup);
+  UnixListener(std::string path, UniqueFd lock, UniqueFd wakeup);
   void Run(grpc::Server* server);
   void Accept(grpc::Server* server);
   void ListenAgainIfGone();

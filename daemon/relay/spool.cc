@@ -11,7 +11,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <sstream>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -29,6 +28,8 @@ namespace {
 constexpr uint64_t kMaxFileBytes = 1u << 20;
 // Counters and the end of the job must find room when events no longer do.
 constexpr uint64_t kReserveBytes = 256u << 10;
+// A file ends with the record that makes it long enough, and begins with a checkpoint.
+constexpr size_t kMaxFileOnDisk = kMaxFileBytes + 2 * (size_t{kMaxRecordBody} + 64);
 // How often a batch that is refused can be made smaller, see SetAside().
 constexpr int kMostReductions = 2;
 
@@ -43,6 +44,8 @@ absl::StatusOr<UniqueFd> LockFile(const std::string& directory, const char* name
   return lock;
 }
 
+std::string NameOf(uint64_t number) { return absl::StrFormat("%08d.spool", number); }
+
 std::vector<uint64_t> NumbersOfFiles(const std::string& directory) {
   std::vector<uint64_t> numbers;
   std::error_code error;
@@ -50,7 +53,8 @@ std::vector<uint64_t> NumbersOfFiles(const std::string& directory) {
     std::string name = entry.path().filename().string();
     uint64_t number = 0;
     absl::string_view digits = name;
-    if (absl::ConsumeSuffix(&digits, ".spool") && absl::SimpleAtoi(digits, &number)) {
+    if (absl::ConsumeSuffix(&digits, ".spool") && absl::SimpleAtoi(digits, &number) &&
+        name == NameOf(number)) {
       numbers.push_back(number);
     }
   }
@@ -103,10 +107,11 @@ void KeepRefused(const std::string& spool, uint64_t sequence, const std::string&
   LogError(absl::StrCat("batch ", sequence, " is set aside: ", file.string()));
 }
 
-absl::StatusOr<std::string> ReadWhole(int fd) {
+// What is there, up to `limit`: the length of a file that is damaged may be anything.
+absl::StatusOr<std::string> ReadUpTo(int fd, size_t limit) {
   struct stat info;
   if (fstat(fd, &info) != 0) return ErrnoStatus(errno, "cannot look at a spool file");
-  std::string bytes(static_cast<size_t>(info.st_size), '\0');
+  std::string bytes(std::min(static_cast<size_t>(info.st_size), limit), '\0');
   size_t done = 0;
   while (done < bytes.size()) {
     ssize_t got =
@@ -118,6 +123,18 @@ absl::StatusOr<std::string> ReadWhole(int fd) {
   }
   bytes.resize(done);
   return bytes;
+}
+
+// To read it, and to write if `flags` say so. An empty descriptor where this is no file
+// at all: a folder, a pipe.
+absl::StatusOr<UniqueFd> OpenFile(const std::string& path, int flags) {
+  // A pipe would be waited for.
+  UniqueFd fd(open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK));
+  if (!fd && errno == EISDIR) return UniqueFd();
+  if (!fd) return ErrnoStatus(errno, absl::StrCat("cannot open ", path));
+  struct stat info;
+  if (fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return UniqueFd();
+  return fd;
 }
 
 }  // namespace
@@ -138,7 +155,7 @@ absl::StatusOr<std::unique_ptr<Spool>> Spool::Open(const std::string& directory,
 }
 
 std::string Spool::PathOf(uint64_t number) const {
-  return absl::StrFormat("%s/%08d.spool", directory_, number);
+  return absl::StrCat(directory_, "/", NameOf(number));
 }
 
 absl::Status Spool::Recover() {
@@ -151,12 +168,12 @@ absl::Status Spool::Recover() {
     uint64_t newest = numbers.back();
     numbers.pop_back();
     if (usable) break;
-    unlink(PathOf(newest).c_str());
+    LULL_RETURN_IF_ERROR(RemoveTree(PathOf(newest)));
   }
   for (auto number = numbers.rbegin(); number != numbers.rend(); ++number) {
     bool usable = false;
     LULL_RETURN_IF_ERROR(RecoverFile(*number, /*newest=*/false, &usable));
-    if (!usable) unlink(PathOf(*number).c_str());
+    if (!usable) LULL_RETURN_IF_ERROR(RemoveTree(PathOf(*number)));
   }
   std::lock_guard lock(mutex_);
   last_sequence_ = state_.last_sequence;
@@ -166,9 +183,9 @@ absl::Status Spool::Recover() {
 
 absl::Status Spool::RecoverFile(uint64_t number, bool newest, bool* usable) {
   std::lock_guard lock(mutex_);
-  UniqueFd fd(open(PathOf(number).c_str(), O_RDWR | O_CLOEXEC));
-  if (!fd) return ErrnoStatus(errno, absl::StrCat("cannot open ", PathOf(number)));
-  LULL_ASSIGN_OR_RETURN(std::string bytes, ReadWhole(fd.get()));
+  LULL_ASSIGN_OR_RETURN(UniqueFd fd, OpenFile(PathOf(number), O_RDWR));
+  if (!fd) return absl::OkStatus();
+  LULL_ASSIGN_OR_RETURN(std::string bytes, ReadUpTo(fd.get(), kMaxFileOnDisk));
 
   std::string_view rest = bytes;
   if (rest.substr(0, kSpoolMagic.size()) != kSpoolMagic) return absl::OkStatus();
@@ -193,9 +210,11 @@ absl::Status Spool::RecoverFile(uint64_t number, bool newest, bool* usable) {
     }
     offset = end;
   }
-  if (offset < bytes.size()) {
-    LogWarning(
-        absl::StrCat("cut ", bytes.size() - offset, " bytes off ", PathOf(number)));
+  struct stat info;
+  if (fstat(file.fd.get(), &info) != 0) return ErrnoStatus(errno, PathOf(number));
+  const uint64_t size = static_cast<uint64_t>(info.st_size);  // more than was read?
+  if (offset < size) {
+    LogWarning(absl::StrCat("cut ", size - offset, " bytes off ", PathOf(number)));
     if (ftruncate(file.fd.get(), static_cast<off_t>(offset)) != 0) {
       return ErrnoStatus(errno, "cannot cut a spool file");
     }
@@ -405,12 +424,15 @@ absl::Status Spool::WriteHello(const lull::v1::Hello& hello) {
 }
 
 absl::StatusOr<lull::v1::Hello> ReadSpoolHello(const std::string& directory) {
-  std::ifstream file(directory + "/hello", std::ios::binary);
-  std::ostringstream bytes;
-  bytes << file.rdbuf();
+  absl::StatusOr<UniqueFd> file = OpenFile(directory + "/hello", O_RDONLY);
+  absl::StatusOr<std::string> bytes;
+  if (file.ok() && *file) bytes = ReadUpTo(file->get(), kMaxRecordBody);
   lull::v1::Hello hello;
-  if (!file || !hello.ParseFromString(bytes.str()) || hello.job().id().empty()) {
-    return absl::NotFoundError(absl::StrCat(directory, " is not the spool of a job"));
+  if (!bytes.ok() || !hello.ParseFromString(*bytes) || hello.job().id().empty()) {
+    return absl::NotFoundError(
+        absl::StrCat(directory,
+                     " is not the spool of a job, or its file `hello`, which names "
+                     "the job, is damaged"));
   }
   return hello;
 }

@@ -53,9 +53,7 @@ void ForEachColumn(Visitor&& visit) {
         [](Event& e, uint64_t v) { e.released_bytes = v; }, kValues);
 }
 
-absl::Status Corrupt() {
-  return absl::DataLossError("a stored block of events is corrupt");
-}
+absl::Status Corrupt() { return absl::DataLossError("a block of events"); }
 
 bool DecodeColumns(std::string_view in, std::vector<Event>& events) {
   uint64_t count = 0;

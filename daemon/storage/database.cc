@@ -1,6 +1,7 @@
 #include "daemon/storage/database.h"
 
 #include "absl/strings/str_cat.h"
+#include "daemon/base/text.h"
 
 namespace lull::storage {
 namespace {
@@ -35,12 +36,21 @@ absl::StatusCode CodeOf(int rc) {
 }
 
 absl::Status MakeError(sqlite3* db, const std::string& path) {
-  int rc = sqlite3_extended_errcode(db);
-  return absl::Status(CodeOf(rc),
-                      absl::StrCat("database ", path, ": ", sqlite3_errmsg(db)));
+  absl::StatusCode code = CodeOf(sqlite3_extended_errcode(db));
+  if (code == absl::StatusCode::kDataLoss) {
+    return CorruptDatabase(path, sqlite3_errmsg(db));  // may quote what is damaged
+  }
+  return absl::Status(code, absl::StrCat("database ", path, ": ", sqlite3_errmsg(db)));
 }
 
 }  // namespace
+
+absl::Status CorruptDatabase(const std::string& path, const std::string& what) {
+  return absl::DataLossError(absl::StrCat(
+      "the database ", path, " is truncated or corrupt (", CleanText(what),
+      "); restore it from a copy, move it away to start with an empty one, or choose "
+      "another file with --database"));
+}
 
 std::string_view Row::Bytes(int column) const {
   const void* data = sqlite3_column_blob(statement_, column);

@@ -17,6 +17,9 @@
 
 namespace lull::storage {
 
+// DATA_LOSS, and what the user can do about it. `what`: how it was noticed.
+absl::Status CorruptDatabase(const std::string& path, const std::string& what);
+
 struct Blob {
   std::string_view bytes;
 };

@@ -180,13 +180,6 @@ absl::Status Foreign(const std::string& path) {
                    "choose another file with --database"));
 }
 
-absl::Status Truncated(const std::string& path, absl::string_view what) {
-  return absl::DataLossError(absl::StrCat(
-      "the database ", path, " is truncated or corrupt (", what,
-      ") and is left as it is; restore it from a copy, move it away to start "
-      "with an empty one, or choose another file with --database"));
-}
-
 absl::Status NotWritable(const std::string& path, absl::string_view why) {
   return absl::PermissionDeniedError(absl::StrCat(
       "cannot write to the database ", path, " (", why,
@@ -197,7 +190,7 @@ absl::Status NotWritable(const std::string& path, absl::string_view why) {
 // Looks at the file itself before SQLite does, which would take a file of less than
 // a page for an empty database. OK for one that does not exist.
 absl::Status CheckFile(const std::string& path) {
-  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a pipe waits
   if (!fd)
     return errno == ENOENT ? absl::OkStatus() : NotWritable(path, strerror(errno));
   struct stat info;
@@ -208,7 +201,7 @@ absl::Status CheckFile(const std::string& path) {
   if (size != sizeof(magic) || std::string_view(magic, sizeof(magic)) != kMagic) {
     return Foreign(path);
   }
-  return info.st_size < 512 ? Truncated(path, "the header is cut off")
+  return info.st_size < 512 ? CorruptDatabase(path, "the header is cut off")
                             : absl::OkStatus();
 }
 
@@ -221,8 +214,8 @@ absl::Status CheckSize(Database& db) {
   bool has_log =
       stat(absl::StrCat(db.path(), "-wal").c_str(), &log) == 0 && log.st_size > 0;
   if (!has_log && file.st_size < pages * page_size) {
-    return Truncated(db.path(),
-                     absl::StrCat(file.st_size, " of ", pages * page_size, " bytes"));
+    return CorruptDatabase(
+        db.path(), absl::StrCat(file.st_size, " of ", pages * page_size, " bytes"));
   }
   return absl::OkStatus();
 }
@@ -275,7 +268,6 @@ absl::Status PrepareSchema(Database& db) {
 
 // Says of SQLite's own errors what the user can do about them.
 absl::Status Explain(const std::string& path, const absl::Status& status) {
-  if (absl::IsDataLoss(status)) return Truncated(path, status.message());
   if (absl::IsPermissionDenied(status) &&
       status.message().find("--database") == absl::string_view::npos) {
     return NotWritable(path, status.message());

@@ -59,7 +59,9 @@ absl::Status SqliteReader::Events(int64_t process, uint64_t begin_ns, uint64_t e
             decoded = decoder_.Decode(row.Bytes(0), cursor.events);
           },
           cursor.blocks[cursor.next_block++].second);
-      if (status.ok()) status = decoded;
+      if (status.ok() && !decoded.ok()) {
+        status = CorruptDatabase(db_.path(), std::string(decoded.message()));
+      }
       if (!status.ok()) return false;
     }
   };

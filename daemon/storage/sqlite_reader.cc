@@ -252,7 +252,7 @@ absl::StatusOr<bool> SqliteReader::Chunk(const ChunkKey& key, CellChunk& chunk) 
             [&](uint32_t index, const aggregate::Cell& cell) { chunk[index] = cell; });
       },
       key.process, key.level, key.bucket, key.index));
-  if (!sound) return absl::DataLossError("a stored chunk of aggregates is corrupt");
+  if (!sound) return CorruptDatabase(db_.path(), "a chunk of aggregates");
   return found;
 }
 
@@ -271,7 +271,7 @@ absl::Status SqliteReader::Cells(int64_t process, uint32_t level, uint64_t first
       },
       process, level, Clamp(first), Clamp(end)));
   return sound ? absl::OkStatus()
-               : absl::DataLossError("a stored chunk of aggregates is corrupt");
+               : CorruptDatabase(db_.path(), "a chunk of aggregates");
 }
 
 absl::Status SqliteReader::SeriesCells(int64_t process, uint32_t series, uint32_t level,
@@ -289,7 +289,7 @@ absl::Status SqliteReader::SeriesCells(int64_t process, uint32_t series, uint32_
       },
       process, level, Clamp(first), Clamp(end), series / kChunkSeries));
   return sound ? absl::OkStatus()
-               : absl::DataLossError("a stored chunk of aggregates is corrupt");
+               : CorruptDatabase(db_.path(), "a chunk of aggregates");
 }
 
 absl::Status SqliteReader::LiveBlocks(

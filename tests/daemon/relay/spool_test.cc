@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -289,6 +290,25 @@ TEST_F(SpoolTest, SetsABatchAsideThatNobodyTakesAndGivesLessOfIt) {
   spool->SetAside(2);  // nothing is left to leave out
   EXPECT_EQ(spool->acknowledged(), 2u);
   EXPECT_EQ(Sequences(spool.get(), 2), (std::vector<uint64_t>{3}));
+}
+
+TEST_F(SpoolTest, WhatIsNoFileOfASpoolHidesNoOtherFile) {
+  auto spool = Open();
+  lull::v1::Batch batch = MakeBatch(0, 3);
+  ASSERT_TRUE(spool->Append(&batch).ok());
+  spool.reset();
+  std::filesystem::resize_file(directory_ + "/00000001.spool", uint64_t{1} << 42);
+  std::filesystem::create_directories(directory_ + "/00000000.spool/deep");
+  ASSERT_EQ(mkfifo((directory_ + "/00000002.spool").c_str(), 0600), 0);
+  std::filesystem::create_directory(directory_ + "/00000003.spool");
+  std::ofstream(directory_ + "/4.spool") << "of somebody else";
+  spool = Open();
+  ASSERT_NE(spool, nullptr);
+  EXPECT_EQ(Sequences(spool.get()), (std::vector<uint64_t>{1}));
+  batch = MakeBatch(3, 3);
+  ASSERT_TRUE(spool->Append(&batch).ok());
+  EXPECT_EQ(Sequences(spool.get()), (std::vector<uint64_t>{1, 2}));
+  EXPECT_LT(spool->bytes(), uint64_t{1} << 20);
 }
 
 TEST_F(SpoolTest, ABatchThatIsDamagedLeavesItsNumber) {

@@ -95,6 +95,17 @@ TEST(OpenStore, RefusesTheDatabaseOfAnotherProgram) {
   ExpectRefused(directory / "a.db", "is not a database of lull");
 }
 
+TEST(OpenStore, RefusesWhatIsNoFile) {
+  test::TemporaryDirectory directory;
+  ASSERT_EQ(mkdir((directory / "a.db").c_str(), 0700), 0);
+  ASSERT_EQ(mkfifo((directory / "b.db").c_str(), 0600), 0);
+  for (const char* name : {"a.db", "b.db"}) {  // and waits for nobody
+    auto store = OpenSqliteStore(directory / name);
+    ASSERT_FALSE(store.ok()) << name;
+    EXPECT_THAT(store.status().message(), HasSubstr("is not a database of lull"));
+  }
+}
+
 TEST(OpenStore, RefusesATruncatedDatabase) {
   test::TemporaryDirectory directory;
   MakeDatabase(directory / "a.db");
