@@ -71,7 +71,8 @@ bool is_another_process() {
 
 bool is_starting() {
   StatePage* page = state_page();
-  return page != nullptr && page->starting.load(std::memory_order_acquire) != 0;
+  return page != nullptr && (page->looker.load(std::memory_order_acquire) != nullptr ||
+                             page->starting.load(std::memory_order_acquire) != 0);
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ constexpr char kDataWorkerFile[] = "torch/utils/data/_utils/worker.py";
 constexpr uint64_t kRelayStartPauseNs = 5'000'000;
 constexpr uint64_t kLongestRegretNs = 20'000'000;
 constexpr uint64_t kLongestWaitForStartNs = 250'000'000;
+constexpr uint64_t kWaitForLookNs = 1'000'000;
 
 std::atomic<bool> g_has_python{false};
 // Survives fork, unlike the state: children of a process that was detached rest, too.
@@ -137,20 +138,32 @@ char* miss(StatePage* page) {
   return nullptr;
 }
 
+// One thread at a time. Also the one that jumped out of its look, and comes back.
+bool may_look(StatePage* page) {
+  ThreadState* looker = nullptr;
+  return page->looker.compare_exchange_strong(looker, &t_thread) || looker == &t_thread;
+}
+
 // Threads that begin to work together all have their first event recorded: whoever
 // comes second waits for the first, which makes system calls alone and is done in about
 // a millisecond. Where it is not (a relay that does not answer), one such wait is all
 // that the process pays.
 char* await_start(StatePage* page) {
   uint64_t deadline = monotonic_ns() + kLongestWaitForStartNs;
-  while (page->starting.load(std::memory_order_acquire) != 0) {
+  for (;;) {
+    uint32_t starting = page->starting.load(std::memory_order_acquire);
+    if (starting == 0 && page->looker.load(std::memory_order_acquire) == nullptr) break;
     uint64_t now = monotonic_ns();
     if (page->impatient.load(std::memory_order_relaxed) != 0) return miss(page);
     if (now >= deadline) {
       page->impatient.store(1, std::memory_order_relaxed);
+      // A thread that jumped out of its look, and ended: another one may look.
+      page->looker.store(nullptr, std::memory_order_relaxed);
       return miss(page);
     }
-    raw_futex_wait(&page->starting, 1, deadline - now);
+    // Nobody is woken after a look: it may have found that no call should be made.
+    raw_futex_wait(&page->starting, starting,
+                   starting != 0 ? deadline - now : kWaitForLookNs);
   }
   return recording_segment();
 }
@@ -212,19 +225,23 @@ char* try_start_recording(Trigger trigger) {
   if (mode == Mode::kRecording) return recording_segment();
   if (mode != Mode::kCandidate) return nullptr;
   if (!has_reason(page, trigger)) return nullptr;
-  if (page->starting.load(std::memory_order_relaxed) != 0) return await_start(page);
+  if (page->starting.load(std::memory_order_relaxed) != 0 || !may_look(page)) {
+    return await_start(page);
+  }
   // Before all other system calls.
   if (has_filter_of_its_own()) {
     page->state.mode.compare_exchange_strong(mode, Mode::kInert,
                                              std::memory_order_acq_rel);
+    page->looker.store(nullptr, std::memory_order_release);
     return recording_segment();
   }
   // A handler that jumped out of here would leave `starting` set for good.
   SignalsBlocked signals_blocked;
   uint32_t idle = 0;
-  if (!page->starting.compare_exchange_strong(idle, 1, std::memory_order_acquire)) {
-    return await_start(page);
-  }
+  bool claimed =
+      page->starting.compare_exchange_strong(idle, 1, std::memory_order_acquire);
+  page->looker.store(nullptr, std::memory_order_release);
+  if (!claimed) return await_start(page);
   if (page->state.mode.load(std::memory_order_acquire) == Mode::kCandidate) {
     start(&page->state);
   }

@@ -10,6 +10,8 @@
 
 namespace lull {
 
+struct ThreadState;
+
 struct StatePage {
   State state;
   // The process that wrote this page; another one's is a fork parent's page that
@@ -17,6 +19,10 @@ struct StatePage {
   std::atomic<pid_t> owner;
   std::atomic<uint32_t> loaded_here;  // the library was loaded in this process:
                                       // it is no fork child
+  // The thread that asks whether a filter is there (entry/sandbox.h). That takes a
+  // descriptor: if each of a thousand threads that begin together had one, the program
+  // and the start itself would find none.
+  std::atomic<ThreadState*> looker;
   std::atomic<uint32_t> starting;     // a thread is at work in try_start_recording; a
                                       // futex: others wait until it is 0
   std::atomic<uint32_t> impatient;    // one of them has waited long enough for all

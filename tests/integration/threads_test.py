@@ -36,8 +36,9 @@ class Threads(unittest.TestCase):
                                     (RELAY_RING,)).fetchone()
         return losses, own
 
-    def check_all_recorded(self, *arguments, env=None):
-        done = self.host.with_lull([CROWD, *map(str, arguments)], env=env, timeout=60)
+    def check_all_recorded(self, *arguments, env=None, before=()):
+        done = self.host.with_lull([*before, CROWD, *map(str, arguments)], env=env,
+                                   timeout=60)
         self.assertEqual(done.status, 0, done.stderr)
         calls, threads = map(int, done.stdout.split())
         losses, own = self.losses()
@@ -51,6 +52,12 @@ class Threads(unittest.TestCase):
             for _ in range(5):
                 with self.subTest(threads=threads):
                     self.check_all_recorded("together", threads, calls)
+
+    def test_threads_that_begin_together_need_no_more_descriptors_than_one_does(self):
+        # Two are free: for the segment, and for the socket that it is sent through.
+        for _ in range(10):
+            self.check_all_recorded("together", 256, 20,
+                                    before=("sh", "-c", 'ulimit -n 5; exec "$@"', "sh"))
 
     def test_a_thousand_threads_that_stay_lose_nothing(self):
         self.check_all_recorded("together", 1024, 40)
