@@ -135,6 +135,14 @@ class Arch {
   // From there: a harmless call is made in its place, and it is made again as soon as
   // the thread runs on.
   Registers AboutToConsume(const Registers& registers) const;
+  // Where the kernel lets only the entry of a system call say with which first argument
+  // it would be begun again: registers that enter one from `trampoline`, where the
+  // thread stands, with that of the wait in `given`. nullopt: there is no need.
+  std::optional<Registers> EntryForRestart(const Registers& trampoline,
+                                           const Registers& given) const;
+  // At the end of that call: as if it were the wait, and interrupted. The kernel then
+  // begins it again, or not, by what signals there are for the thread.
+  Registers Interrupted(const Registers& given, bool time_lost) const;
   // What a thread is given back. A wait that the stop has turned into EINTR is
   // marked for the kernel to restart it. `time_lost`: the kernel no longer knows how
   // long a timed wait has still to go.

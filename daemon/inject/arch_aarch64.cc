@@ -27,6 +27,11 @@ constexpr int kSveSet = 0x405;            // NT_ARM_SVE
 constexpr int kStreamingSet = 0x40b;      // NT_ARM_SSVE
 constexpr int kShadowStackSet = 0x410;    // NT_ARM_GCS
 
+// The kernel's own codes for "interrupted, to be restarted"; no user sees them.
+constexpr int64_t kRestartSys = -512;
+constexpr int64_t kRestartNoHand = -514;
+constexpr int64_t kRestartBlock = -516;
+
 constexpr uint32_t kSvc = 0xd4000001;  // svc #0
 constexpr uint64_t kInstruction = 4;
 // In the place of a call that a thread has entered and is not to make; see x86-64's.
@@ -115,6 +120,22 @@ bool IsContinued(const user_pt_regs& regs) {
       return (regs.regs[1] & TIMER_ABSTIME) == 0;
     case SYS_futex:
       return (regs.regs[1] & FUTEX_CMD_MASK) == FUTEX_WAIT && regs.regs[3] != 0;
+    default:
+      return false;
+  }
+}
+
+// Waits that every handler ends with EINTR, SA_RESTART or not (signal(7)), among those
+// that are begun again where there is no handler.
+bool EndsWithHandler(const user_pt_regs& regs) {
+  switch (regs.regs[8]) {
+    case SYS_ppoll:
+    case SYS_pselect6:
+    case SYS_rt_sigsuspend:
+    case SYS_clock_nanosleep:
+      return true;
+    case SYS_futex:  // with a time limit
+      return regs.regs[3] != 0;
     default:
       return false;
   }
@@ -365,6 +386,35 @@ Registers Arch::AboutToConsume(const Registers& registers) const {
   Set set = Get(registers);
   set.call = kHarmlessCall;
   set.regs.pc -= TrampolineCode().size();
+  return Put(set);
+}
+
+std::optional<Registers> Arch::EntryForRestart(const Registers& trampoline,
+                                               const Registers& given) const {
+  const Set wait = Get(given);
+  if (wait.wait == Wait::kNone) return std::nullopt;
+  Set set = Get(trampoline);
+  set.regs.regs[0] = Where(given).arguments[0];
+  // The end of a call is the one stop at which x7 cannot be set.
+  set.regs.regs[7] = wait.regs.regs[7];
+  set.call = kNoCall;
+  return Put(set);
+}
+
+Registers Arch::Interrupted(const Registers& given, bool time_lost) const {
+  Set set = Get(given);
+  user_pt_regs& regs = set.regs;
+  int64_t result = kRestartSys;
+  if (set.wait == Wait::kRestarts && IsContinued(regs)) {
+    result = !time_lost             ? kRestartBlock
+             : Sleeps(regs.regs[8]) ? -EINTR
+                                    : kRestartNoHand;
+  } else if (set.wait == Wait::kInterrupted || EndsWithHandler(regs)) {
+    result = kRestartNoHand;
+  }
+  set.call = static_cast<int32_t>(regs.regs[8]);
+  if (set.wait == Wait::kRestarts) regs.pc += kInstruction;
+  regs.regs[0] = static_cast<uint64_t>(result);
   return Put(set);
 }
 

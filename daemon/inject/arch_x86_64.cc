@@ -334,6 +334,13 @@ Registers Arch::AboutToConsume(const Registers& registers) const {
   return Put(regs);
 }
 
+// orig_rax is a register like others.
+std::optional<Registers> Arch::EntryForRestart(const Registers&,
+                                               const Registers&) const {
+  return std::nullopt;
+}
+Registers Arch::Interrupted(const Registers& given, bool) const { return given; }
+
 Registers Arch::GivenBack(const Registers& registers, bool time_lost) const {
   user_regs_struct regs = Get(registers);
   int64_t call = static_cast<int64_t>(regs.orig_rax);

@@ -166,7 +166,7 @@ absl::Status Call::OnSignal() {
   // A sandbox's handler stands in for the system call.
   if (signal == SIGSYS || (kOwnSignals & Bit(signal)) == 0) return absl::OkStatus();
   thread_.DropSignal();
-  LULL_RETURN_IF_ERROR(Restore());
+  LULL_RETURN_IF_ERROR(Restore(arch_.GivenBack(state_.general, time_lost_)));
   return absl::InternalError(absl::StrCat(
       "the call crashed in the process with ", strsignal(signal),
       "; its thread was put back and goes on, but what was begun is half-done"));
@@ -182,33 +182,47 @@ absl::Status Call::OnDeadline() {
                                                   "; the thread goes on when it does"));
 }
 
+// From the end of a call to a stop on the kernel's way back to the trampoline, from
+// which it restarts what it has interrupted.
+absl::Status Call::StopOnTheWay() {
+  LULL_RETURN_IF_ERROR(thread_.Interrupt());
+  Stop stop;
+  do {
+    LULL_RETURN_IF_ERROR(thread_.Continue());
+    stop = thread_.Wait(SteadyNow() + kLongestStop);
+  } while (stop == Stop::kSyscall);
+  if (stop == Stop::kGone) return absl::NotFoundError("the process has ended");
+  if (stop == Stop::kDeadline) {
+    return absl::InternalError("a thread did not stop after the call");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Call::GiveBack() {
-  if (running_) {
-    // On to a stop from which the kernel restarts what it interrupted.
-    LULL_RETURN_IF_ERROR(thread_.Interrupt());
-    Stop stop;
-    do {
-      LULL_RETURN_IF_ERROR(thread_.Continue());
-      stop = thread_.Wait(SteadyNow() + kLongestStop);
-    } while (stop == Stop::kSyscall);
-    if (stop == Stop::kGone) return absl::NotFoundError("the process has ended");
-    if (stop == Stop::kDeadline) {
-      return absl::InternalError("a thread did not stop after the call");
-    }
-    LULL_RETURN_IF_ERROR(Restore());
+  if (!running_) return thread_.LetGo();
+  LULL_RETURN_IF_ERROR(StopOnTheWay());
+  Registers here;
+  LULL_RETURN_IF_ERROR(thread_.GetRegisters(&here));
+  if (auto entry = arch_.EntryForRestart(here, state_.general)) {
+    // Once more to where the frame would be consumed, and to the end of the call that
+    // is made in its place.
+    LULL_RETURN_IF_ERROR(thread_.SetRegisters(*entry));
+    LULL_RETURN_IF_ERROR(RunToReturn());
+    LULL_RETURN_IF_ERROR(Restore(arch_.Interrupted(state_.general, time_lost_)));
+  } else {
+    LULL_RETURN_IF_ERROR(Restore(arch_.GivenBack(state_.general, time_lost_)));
   }
   return thread_.LetGo();
 }
 
-absl::Status Call::Restore() {
+absl::Status Call::Restore(const Registers& registers) {
   // The one thing that a frame cannot restore. Code that has been interrupted between
   // a failure and the look at its reason must find that reason.
   if (errno_at_ != 0) WriteMemory(thread_.pid(), errno_at_, &errno_, sizeof(errno_));
   LULL_RETURN_IF_ERROR(thread_.SetVector(state_.vector));
   LULL_RETURN_IF_ERROR(thread_.SetSignalMask(state_.signal_mask));
   // Last: until now the frame would have done all of it.
-  LULL_RETURN_IF_ERROR(
-      thread_.SetRegisters(arch_.GivenBack(state_.general, time_lost_)));
+  LULL_RETURN_IF_ERROR(thread_.SetRegisters(registers));
   running_ = false;
   return absl::OkStatus();
 }

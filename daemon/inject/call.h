@@ -49,7 +49,8 @@ class Call {
   absl::Status StayBefore(const Registers& registers);
   absl::Status OnSignal();
   absl::Status OnDeadline();
-  absl::Status Restore();
+  absl::Status StopOnTheWay();
+  absl::Status Restore(const Registers& registers);
 
   const Arch& arch_;
   Tracee& thread_;

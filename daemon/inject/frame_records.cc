@@ -34,6 +34,7 @@ std::optional<FrameRecords> FrameRecords::Follow(const Landscape& landscape,
                                                  const Arch& arch, const Words& stack) {
   constexpr uint64_t kAlignment = 16;
   FrameRecords records;
+  if (stack.newest_record == Words::kToBeSeen) return records;
   uint64_t at = stack.newest_record;
   uint64_t lowest = stack.sp;
   do {

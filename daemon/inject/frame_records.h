@@ -22,8 +22,11 @@
 namespace lull::inject {
 
 // The words of a stack from the stack pointer on. `newest_record`: where the chain
-// begins; 0 where that is not known, or functions keep none (x86-64).
+// begins; 0 where that is not known, or functions keep none (x86-64); kToBeSeen: once
+// the thread is stopped it will be known.
 struct Words {
+  static constexpr uint64_t kToBeSeen = 1;  // aligned as no record is
+
   uint64_t sp = 0;
   std::span<const uint64_t> words;
   uint64_t newest_record = 0;
@@ -32,7 +35,7 @@ struct Words {
 class FrameRecords {
  public:
   // Follows the chain to its end, or to that of `stack`. nullopt where there is none
-  // that is whole.
+  // that is whole. Of one that is to be seen nothing is live, for all that is known.
   static std::optional<FrameRecords> Follow(const Landscape& landscape,
                                             const Arch& arch, const Words& stack);
 

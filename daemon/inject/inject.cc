@@ -18,6 +18,7 @@ namespace lull::inject {
 namespace {
 
 constexpr absl::Duration kBackOff = absl::Milliseconds(1);
+constexpr absl::Duration kLookAgain = absl::Milliseconds(300);
 // What speaks against every thread for good is looked at this often: one of them may
 // have been about to end.
 constexpr int kRoundsForGood = 3;
@@ -106,6 +107,8 @@ class Search {
   // Of those that were looked at: /proc does not tell them. A thread that sleeps on
   // another stack than its own is stopped once to see that, and then left alone.
   std::map<pid_t, uint64_t> thread_pointers_;
+  // Those whose stack must be seen stopped to be judged; they sleep, so not too often.
+  std::map<pid_t, absl::Time> looked_at_;
   absl::Time not_traced_at_ = SteadyNow();  // when last not all threads were
   absl::Duration longest_other_;
   int looks_ = 0;
@@ -115,6 +118,7 @@ class Search {
 std::vector<Search::Candidate> Search::Candidates() {
   std::vector<Candidate> blocked;
   std::vector<Candidate> running;
+  std::vector<Candidate> doubtful;
   for (pid_t tid : ThreadsOf(request_.pid)) {
     std::optional<Sleeping> at = SleepingIn(request_.pid, tid);
     if (!at) {
@@ -126,18 +130,25 @@ std::vector<Search::Candidate> Search::Candidates() {
       objection = AgainstStack(landscape_, arch_, request_.pid, tid, at->sp,
                                thread_pointers_[tid]);
     }
+    bool doubt = false;
     if (!objection) {
-      objection = AgainstPlace(
-          landscape_, arch_, at->pc,
-          {at->sp, ReadStack(landscape_, request_.pid, at->sp, stack_), 0}, true);
+      Words stack = {at->sp, ReadStack(landscape_, request_.pid, at->sp, stack_)};
+      objection = AgainstPlace(landscape_, arch_, at->pc, stack, true);
+      stack.newest_record = Words::kToBeSeen;
+      doubt = objection && !AgainstPlace(landscape_, arch_, at->pc, stack, true);
     }
-    if (objection) {
-      Object(tid, objection);
-    } else {
-      blocked.push_back({tid, true});
+    if (!objection) blocked.push_back({tid, true});
+    if (objection) Object(tid, objection);
+    if (doubt && SteadyNow() - looked_at_[tid] > kLookAgain) {
+      doubtful.push_back({tid, true});
     }
   }
-  return blocked.empty() ? running : blocked;
+  if (!blocked.empty()) return blocked;
+  for (const Candidate& candidate : doubtful) {
+    looked_at_[candidate.tid] = SteadyNow();
+    running.push_back(candidate);
+  }
+  return running;
 }
 
 bool Search::Try(const Candidate& candidate) {

@@ -144,6 +144,26 @@ TEST(Disturbed, JobControlDuringTheCallIsObeyedAfterIt) {
   EXPECT_EQ(victim.page().errors, 0);
 }
 
+// It is what the thread waits for, and what it sees in the end is up to its handler.
+TEST(Disturbed, ASignalDuringTheCallEndsAWaitAsItWouldHaveWithoutIt) {
+  VictimProcess victim("until_signal", 1);
+  Request request = ProbeRequest(victim.pid());
+  request.function = "probe_signalled";
+  for (long rounds : {1, 2, 4, 5}) {
+    auto outcome = Inject(request);
+    ASSERT_TRUE(outcome.ok()) << outcome.status();
+    EXPECT_EQ(outcome->result, 0);
+    EXPECT_TRUE(outcome->thread_was_blocked);
+    for (int i = 0; i < 500 && victim.page().rounds < rounds; ++i) {
+      absl::SleepFor(absl::Milliseconds(10));
+    }
+    ASSERT_EQ(victim.page().rounds, rounds) << "it still waits";
+    absl::SleepFor(absl::Milliseconds(50));  // until it waits again
+  }
+  EXPECT_EQ(victim.End(), 0);
+  EXPECT_EQ(victim.page().errors, 0) << victim.page().detail;
+}
+
 TEST(Disturbed, PythonComputingAndSleepingGoesOn) {
   for (const char* what : {"while True: sum(i * i for i in range(10000))",
                            "import time\nwhile True: time.sleep(0.05)"}) {

@@ -92,14 +92,16 @@ INSTANTIATE_TEST_SUITE_P(Blocked, InjectInto,
                                          Case{"semop"}, Case{"msgrcv"}),
                          NameOfCase);
 
-// Waits of 300 ms. None may end early or with an error. A machine with too much to do
-// makes waits late all by itself, so one undisturbed run in three is enough.
+// Waits of 300 ms. None may end early or with an error. The stop itself may make one
+// late (in an emulator it takes longer than the wait), and so does a machine with too
+// much to do, all by itself: one undisturbed run in three is enough.
 class InjectIntoWait : public testing::TestWithParam<const char*> {};
 
 TEST_P(InjectIntoWait, ThatTakesAsLongAsWasAsked) {
-  long longest = 0;
+  absl::Duration longest, allowed;
   std::vector<absl::Duration> pauses;
-  for (int attempt = 0; attempt < 3; ++attempt) {
+  for (int attempt = 0; attempt < 3 && longest >= allowed; ++attempt) {
+    allowed = absl::Milliseconds(380);
     VictimProcess victim(GetParam(), 1);
     for (int i = 0; i < 6; ++i) {
       absl::SleepFor(absl::Milliseconds(130));  // anywhere in a wait
@@ -107,15 +109,15 @@ TEST_P(InjectIntoWait, ThatTakesAsLongAsWasAsked) {
       ASSERT_TRUE(outcome.ok()) << outcome.status();
       EXPECT_TRUE(outcome->thread_was_blocked);
       pauses.push_back(outcome->stopped);
+      allowed += outcome->stopped;
     }
     EXPECT_EQ(victim.End(), 0);
     EXPECT_EQ(victim.page().errors, 0) << "errno " << victim.page().detail;
     EXPECT_GT(victim.page().rounds, 1);
     EXPECT_GE(victim.page().shortest, 300'000'000);
-    longest = victim.page().longest;
-    if (longest < 380'000'000) break;
+    longest = absl::Nanoseconds(victim.page().longest.load());
   }
-  EXPECT_LT(longest, 380'000'000);
+  EXPECT_LT(longest, allowed);
   Report(GetParam(), pauses);
 }
 

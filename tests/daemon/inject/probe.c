@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fenv.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,13 @@ void probe(const void* argument, size_t size, int64_t* result) {
   int64_t sum = 0;
   for (size_t i = 0; i < size; ++i) sum += ((const unsigned char*)argument)[i];
   *result = ++calls << 32 | sum;
+}
+
+// While a signal to the thread waits for the end of the call.
+void probe_signalled(const void* argument, size_t size, int64_t* result) {
+  (void)argument;
+  (void)size;
+  *result = raise(SIGUSR1);
 }
 
 void probe_silent(const void* argument, size_t size, int64_t* result) {

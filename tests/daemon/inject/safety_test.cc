@@ -120,6 +120,7 @@ TEST_F(Safety, WhatWasLeftBehindIsToldByTheChainOfFrames) {
   EXPECT_TRUE(PlaceIsSafe(own, {kSp + 32, back, 5, in_fork, 0, 0}, true, kSp))
       << "a thread's first function has no caller";
   EXPECT_FALSE(PlaceIsSafe(own, left, true, 0)) << "the chain is not known";
+  EXPECT_TRUE(PlaceIsSafe(own, left, true, Words::kToBeSeen)) << "perhaps";
   EXPECT_FALSE(PlaceIsSafe(own, left, true, kSp + 8)) << "not aligned";
   EXPECT_FALSE(PlaceIsSafe(own, left, true, kSp - 16)) << "below the stack";
   EXPECT_FALSE(PlaceIsSafe(own, left, true, kSp + 4096)) << "of no record at all";

@@ -71,7 +71,13 @@ bool Prepare() {
 
 void WritePipe() { Count(write(ends[1], "x", 1) == 1, errno); }
 void WriteSocket() { Count(write(socks[1], "x", 1) == 1, errno); }
-void Signal() { pthread_kill(waiter, SIGUSR1); }
+// Again, should it come before the wait has been begun (again).
+void Signal() {
+  do {
+    pthread_kill(waiter, SIGUSR1);
+    usleep(10'000);
+  } while (page->rounds == 0);
+}
 
 bool GotByte(ssize_t result, const char& byte) { return result == 1 && byte == 'x'; }
 
@@ -208,13 +214,16 @@ bool EpollPWait2() {
   return got == 1;
 }
 
+// The word has changed: the waker came before the wait had been begun (again).
 bool Futex(int operation, const timespec* limit, unsigned bits) {
-  return syscall(SYS_futex, &word, operation, 0, limit, nullptr, bits) == 0;
+  return syscall(SYS_futex, &word, operation, 0, limit, nullptr, bits) == 0 ||
+         (errno == EAGAIN && word != 0);
 }
 bool FutexWait() { return Futex(FUTEX_WAIT_PRIVATE, nullptr, 0); }
 bool FutexWaitAnHour() { return Futex(FUTEX_WAIT_PRIVATE, &kHour, 0); }
 bool FutexWaitBits() { return Futex(FUTEX_WAIT_BITSET_PRIVATE, nullptr, ~0u); }
 void FutexWake() {
+  word = 1;
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 

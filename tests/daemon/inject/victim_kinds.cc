@@ -1,11 +1,13 @@
 // What victims do, and their names.
 #include <dlfcn.h>
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -169,6 +171,34 @@ void KeepErrno(int) {
   }
 }
 
+int answers[2];  // a pipe
+
+// Waits without an end, which a signal's handler ends with EINTR, or which are begun
+// again behind its back (SA_RESTART).
+void WaitForSignals(int) {
+  int none[2];
+  if (pipe(none) != 0 || pipe(answers) != 0) abort();
+  struct sigaction action = {};
+  action.sa_handler = [](int) { alarms = alarms + write(answers[1], "", 1); };
+  sigaction(SIGUSR1, &action, nullptr);
+  pollfd nothing = {none[0], POLLIN, 0};
+  int ended = ppoll(&nothing, 1, nullptr, nullptr);
+  Count(ended == -1 && errno == EINTR && alarms == 1, errno);
+  timespec hour = {3600, 0};
+  ended = nanosleep(&hour, &hour);
+  Count(ended == -1 && errno == EINTR && alarms == 2 && hour.tv_sec > 3000, errno);
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGUSR1, &action, nullptr);
+  epoll_event event;
+  ended = epoll_wait(epoll_create1(0), &event, 1, -1);  // is not begun again
+  Count(ended == -1 && errno == EINTR && alarms == 3, errno);
+  char bytes[3];
+  ended = read(answers[0], bytes, 3);  // what is there by now
+  Count(ended == 3, ended);
+  ended = read(answers[0], bytes, 3);
+  Count(ended == 1 && alarms == 4, errno);
+}
+
 }  // namespace
 
 const Kind kKinds[] = {
@@ -192,6 +222,7 @@ const Kind kKinds[] = {
     {"epoll", [](int) { SleepInTurns("epoll"); }, nullptr},
     {"condition", [](int) { SleepInTurns("condition"); }, nullptr},
     {"futex", [](int) { SleepInTurns("futex"); }, nullptr},
+    {"until_signal", WaitForSignals, nullptr},
     {"sigtimedwait", [](int) { SleepInTurns("sigtimedwait"); }, nullptr},
     {"fiber", FiberInMapping, nullptr},
     {"large_fiber", LargeFiberInMapping, nullptr},

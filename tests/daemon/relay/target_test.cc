@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -165,9 +166,15 @@ void TakeRing(const abi::SegmentView& view, uint32_t ring, uint32_t tid) {
   view.owner(ring) = abi::owner_word(taking, tid);
 }
 
+// The kernel wakes who joins a thread before it is gone.
+void WaitUntilGone(uint32_t tid) {
+  while (syscall(SYS_tgkill, getpid(), tid, 0) == 0) std::this_thread::yield();
+}
+
 uint32_t ThreadThatIsGone() {
   uint32_t tid = 0;
   std::thread([&] { tid = static_cast<uint32_t>(gettid()); }).join();
+  WaitUntilGone(tid);
   return tid;
 }
 
@@ -217,6 +224,7 @@ TEST_F(TargetTest, LooksAtThreadsAgainOnlyWhenOthersHaveCome) {
   target_->FreeRings();
   leave = true;
   thread.join();
+  WaitUntilGone(tid);
   target_->FreeRings();
   target_->FreeRings();
   EXPECT_NE(view.owner(0), abi::kFreeRing);
