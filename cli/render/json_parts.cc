@@ -70,6 +70,7 @@ Json LossesJson(const v1::Losses& losses) {
       {"processes_threads_unseen", losses.processes_threads_unseen()},
       {"unrecorded_processes", losses.unrecorded_processes()},
       {"processes_with_seccomp_filter", losses.processes_with_seccomp_filter()},
+      {"processes_unread", losses.processes_unread()},
       {"processes_end_unseen", losses.processes_end_unseen()},
       {"modules_unread", losses.modules_unread()},
   };

@@ -81,12 +81,12 @@ std::string LossesLine(const v1::Job& job, const v1::Losses& losses) {
                                  " of ", FormatCount(losses.events_committed()),
                                  " events"));
   } else {
-    bool complete = losses.corrupt_segments() == 0 &&
-                    losses.processes_without_memory() == 0 && !job.end_unseen() &&
-                    job.batches_set_aside() == 0 && job.unreachable_ns() == 0 &&
-                    losses.unrecorded_processes() == 0 && losses.reentered() == 0 &&
-                    losses.processes_with_seccomp_filter() == 0 &&
-                    losses.processes_end_unseen() == 0;
+    bool complete =
+        losses.corrupt_segments() == 0 && losses.processes_without_memory() == 0 &&
+        !job.end_unseen() && job.batches_set_aside() == 0 &&
+        job.unreachable_ns() == 0 && losses.unrecorded_processes() == 0 &&
+        losses.reentered() == 0 && losses.processes_with_seccomp_filter() == 0 &&
+        losses.processes_unread() == 0 && losses.processes_end_unseen() == 0;
     parts.push_back(absl::StrCat(!complete     ? "Stored: "
                                  : job.ended() ? "Nothing lost: "
                                                : "Nothing lost so far: ",
@@ -139,6 +139,12 @@ std::string LossesLine(const v1::Job& job, const v1::Losses& losses) {
         absl::StrCat("processes whose own seccomp filter might kill them, so that "
                      "recording ended there: ",
                      losses.processes_with_seccomp_filter()));
+  }
+  if (losses.processes_unread() > 0) {
+    parts.push_back(
+        absl::StrCat("processes of which lull read nothing for a minute, and recorded "
+                     "nothing from then until it did: ",
+                     losses.processes_unread()));
   }
   if (losses.processes_end_unseen() > 0) {
     parts.push_back(

@@ -160,6 +160,12 @@ absl::Status FillLosses(storage::StoreReader& reader, const storage::JobRow& job
     if (process.counters.threads_unseen()) {
       out->set_processes_threads_unseen(out->processes_threads_unseen() + 1);
     }
+    if (process.counters.unanswered()) {
+      out->set_unrecorded_processes(out->unrecorded_processes() + 1);
+    }
+    if (process.counters.unread()) {
+      out->set_processes_unread(out->processes_unread() + 1);
+    }
     if (process.counters.seccomp_filter()) {
       out->set_processes_with_seccomp_filter(out->processes_with_seccomp_filter() + 1);
     }

@@ -3,6 +3,15 @@
 #include <algorithm>
 
 namespace lull::relay {
+namespace {
+
+void Add(const lull::v1::ProcessCounters& told, lull::v1::ProcessCounters* found) {
+  found->set_thinning(std::max(found->thinning(), told.thinning()));
+  found->set_modules_unread(std::max(found->modules_unread(), told.modules_unread()));
+  found->set_corrupt(found->corrupt() || told.corrupt());
+}
+
+}  // namespace
 
 void SpoolState::Apply(const lull::v1::Batch& batch) {
   last_sequence = std::max(last_sequence, batch.sequence());
@@ -20,9 +29,7 @@ void SpoolState::Apply(const lull::v1::Batch& batch) {
   for (const lull::v1::ProcessCounters& counters : batch.counters()) {
     uint64_t key = counters.process_key();
     latest_ns = std::max(latest_ns, counters.as_of_ns());
-    uint32_t& highest = thinning[key];
-    highest = std::max(highest, counters.thinning());
-    if (counters.corrupt()) corrupt[key] = true;
+    Add(counters, &found[key]);
     for (const lull::v1::RingCounters& ring : counters.rings()) {
       uint64_t& lost = rings[{key, ring.ring()}].lost_relay;
       lost = std::max(lost, ring.lost_relay());
@@ -41,8 +48,7 @@ void SpoolState::Apply(const lull::v1::Batch& batch) {
 void SpoolState::Forget(uint64_t process_key) {
   rings.erase(rings.lower_bound({process_key, 0}),
               rings.upper_bound({process_key, ~0u}));
-  thinning.erase(process_key);
-  corrupt.erase(process_key);
+  found.erase(process_key);
   ended.erase(process_key);
 }
 
@@ -68,8 +74,7 @@ std::string SpoolState::Encode() const {
     lost->set_ring(key.second);
     lost->set_lost_relay(ring.lost_relay);
   }
-  for (const auto& [key, level] : thinning) counters_of(key)->set_thinning(level);
-  for (const auto& [key, given_up] : corrupt) counters_of(key)->set_corrupt(given_up);
+  for (const auto& [key, counters] : found) counters_of(key)->MergeFrom(counters);
   for (const auto& [key, end_ns] : ended) {
     auto* end = batch.add_process_ends();
     end->set_process_key(key);

@@ -25,9 +25,10 @@ struct SpoolState {
 
   uint64_t last_sequence = 0;
   std::map<RingKey, RingProgress> rings;
-  std::map<uint64_t, uint32_t> thinning;  // process key -> highest so far
-  std::map<uint64_t, bool> corrupt;       // process key -> given up
-  std::map<uint64_t, uint64_t> ended;     // process key -> end_ns
+  // process key -> of its counters, what a later worker cannot find out any more:
+  // thinning, modules_unread, corrupt.
+  std::map<uint64_t, lull::v1::ProcessCounters> found;
+  std::map<uint64_t, uint64_t> ended;  // process key -> end_ns
   bool job_ended = false;
   std::optional<lull::v1::ArmedStretch> stretch;  // the last one
   uint64_t latest_ns = 0;  // of what any process reported; 0 = none did

@@ -70,12 +70,11 @@ Target::Target(lull::v1::ProcessInfo info, UniqueFd pidfd, char* base,
 Target::~Target() { munmap(base_, abi::kSegmentSize); }
 
 void Target::Resume() {
-  auto thinned = state_->thinning.find(key());
-  if (thinned != state_->thinning.end()) earlier_thinning_ = thinned->second;
+  auto found = state_->found.find(key());
+  if (found != state_->found.end()) earlier_ = found->second;
   FollowRings();
   ResumeOwnRing();
-  auto given_up = state_->corrupt.find(key());
-  if (corrupt_ || given_up != state_->corrupt.end()) GiveUp();
+  if (corrupt_ || earlier_.corrupt()) GiveUp();
 }
 
 void Target::FollowRings() {
@@ -270,14 +269,18 @@ lull::v1::ProcessCounters Target::Counters() const {
   counters.set_gpu_records_lost(Total(header.gpu_records_lost));
   counters.set_gpu_records_bad(Total(header.gpu_records_bad));
   counters.set_gpu_self_ns(Total(header.gpu_self_ns));
-  counters.set_thinning(std::max(governor_.highest(), earlier_thinning_));
+  counters.set_thinning(std::max(governor_.highest(), earlier_.thinning()));
   counters.set_corrupt(corrupt_);
-  const auto ended = static_cast<abi::EndedBy>(header.ended.load(kRelaxed));
+  const abi::EndedBy ended = WhyEnded();
   counters.set_no_memory(ended == abi::EndedBy::kNoMemory);
   counters.set_seccomp_filter(ended == abi::EndedBy::kFilter);
+  counters.set_unanswered(ended == abi::EndedBy::kUnanswered);
+  counters.set_unread(ended == abi::EndedBy::kUnread);
   counters.set_threads_unseen(threads_unseen_);
-  if (symbolizer_ != nullptr)
-    counters.set_modules_unread(symbolizer_->modules_unread());
+  if (symbolizer_ != nullptr) {
+    counters.set_modules_unread(
+        std::max(symbolizer_->modules_unread(), earlier_.modules_unread()));
+  }
   if (own_ring_.next > 0) {
     lull::v1::RingCounters* own = counters.add_rings();
     own->set_ring(kRelayRing);

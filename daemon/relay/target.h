@@ -58,8 +58,6 @@ class Target {
   bool corrupt() const { return corrupt_; }
   pid_t pid() const { return static_cast<pid_t>(info_.pid()); }
   bool ended() const { return ended_; }  // as CheckEnded() last found
-  // It waited for our answer for too long, and records nothing.
-  bool gave_up() const;
 
   // Whether the process, or this image of it, is gone: nothing is written any more.
   bool CheckEnded();
@@ -92,6 +90,9 @@ class Target {
   void DriveGpu(uint64_t now_ns);
   // Adds what the threads that submit GPU work waited for processors.
   void SampleRunDelay(BatchBuilder* batch, uint64_t now_ns);
+  // Wakes a process up that fell asleep because nobody read its rings: here is
+  // somebody.
+  void GoOnIfUnread(uint64_t now_ns);
   // The process is to record from now on; also one that does so already, with a plan
   // that is new.
   void Arm(const GpuPlan& gpu, uint64_t now_ns);
@@ -134,6 +135,11 @@ class Target {
   void RememberProgress(uint32_t number, Ring* ring);
   void DropUnspooled(uint32_t number, Ring* ring);
   lull::v1::ProcessCounters Counters() const;
+  // 0: it goes on recording.
+  abi::EndedBy WhyEnded() const {
+    return static_cast<abi::EndedBy>(
+        segment_.header().ended.load(std::memory_order_relaxed));
+  }
 
   lull::v1::ProcessInfo info_;
   UniqueFd pidfd_;
@@ -147,11 +153,11 @@ class Target {
   bool armed_ = true;
   bool gpu_hold_ = false;
   RunDelaySampler run_delay_;
-  uint32_t earlier_thinning_ = 0;  // highest that an earlier worker set
-  std::vector<Ring> rings_;        // those that have been used
-  Ring own_ring_;                  // kRelayRing
-  uint32_t takings_seen_ = 0;      // of rings, when the threads were last looked at
-  bool threads_unseen_ = false;    // /proc did not tell which threads are gone
+  lull::v1::ProcessCounters earlier_;  // what earlier workers found
+  std::vector<Ring> rings_;            // those that have been used
+  Ring own_ring_;                      // kRelayRing
+  uint32_t takings_seen_ = 0;          // of rings, when the threads were last looked at
+  bool threads_unseen_ = false;        // /proc did not tell which threads are gone
 
   Definitions definitions_;
   bool info_sent_ = false;  // in the batch under way or before

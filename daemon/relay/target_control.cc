@@ -33,8 +33,18 @@ void Target::InitControl(const TargetOptions& options) {
   }
 }
 
+void Target::GoOnIfUnread(uint64_t now_ns) {
+  if (!armed_ || WhyEnded() != abi::EndedBy::kUnread) return;
+  // Pairs with the release in preload/ring/backing.cc: until then it is the shim that
+  // writes there.
+  if (segment_.control().armed.load(std::memory_order_acquire) != 0) return;
+  armed_ = false;
+  Arm(gpu_schedule_->plan(), now_ns);
+}
+
 void Target::Arm(const GpuPlan& gpu, uint64_t now_ns) {
-  if (corrupt_ || segment_.header().ended.load(kRelaxed) != 0) return;
+  const abi::EndedBy ended = WhyEnded();
+  if (corrupt_ || (ended != abi::EndedBy{} && ended != abi::EndedBy::kUnread)) return;
   abi::ControlBlock& control = segment_.control();
   bool afresh = !armed_ || gpu_schedule_->plan() != gpu;
   armed_ = true;
@@ -95,11 +105,6 @@ void Target::SampleRunDelay(BatchBuilder* batch, uint64_t now_ns) {
     if (!event) continue;
     batch->AddEvents(key(), kRelayRing, own_ring_.next++, &*event, 1, ring.tid);
   }
-}
-
-bool Target::gave_up() const {
-  auto ended = static_cast<abi::EndedBy>(segment_.header().ended.load(kRelaxed));
-  return ended == abi::EndedBy::kUnanswered;
 }
 
 void Target::FreeRings() {

@@ -277,6 +277,7 @@ void Worker::ControlTargets(uint64_t now_ns) {
       target->Govern(now_ns);
       target->FreeRings();
     }
+    target->GoOnIfUnread(now_ns);
     target->DriveGpu(now_ns);
     // Its events end now, not when this pass began: the counters of what was read
     // meanwhile may be as of a later time than that.
@@ -299,7 +300,6 @@ void Worker::EndTargets(uint64_t now_ns) {
     Target& target = *targets_[key];
     if (!target.end_is_spooled()) continue;  // no room: again with the next pass
     corrupt_ += target.corrupt() ? 1 : 0;
-    unrecorded_here_ += target.gave_up() ? 1 : 0;
     events_read_ += target.events_read();
     events_lost_ += target.events_lost();
     Tell({MessageKind::kReleased, key, "", {}});
@@ -372,10 +372,8 @@ bool Worker::JobIsOver(uint64_t now_ns) {
 
 bool Worker::FinishJob(uint64_t now_ns) {
   if (spool_->state().job_ended) return true;
-  uint32_t gave_up = 0;
   // Targets that outlived the grace time: what they have done so far is reported.
   for (auto& [key, target] : targets_) {
-    gave_up += target->gave_up() ? 1 : 0;
     target->Disarm(now_ns);
     while (!target->Read(&batch_)) Flush(now_ns);
     target->AddCounters(&batch_, now_ns, /*final=*/true);
@@ -386,8 +384,7 @@ bool Worker::FinishJob(uint64_t now_ns) {
   end.set_known(exit_status_ && *exit_status_ >= 0);
   end.set_exit_status(exit_status_.value_or(-1));
   end.set_relay_cpu_ns(ProcessCpuNs() + modules_.CpuNs());
-  end.set_unrecorded_processes(unrecorded_ + unrecorded_here_ + gave_up +
-                               UnrecordedAsOrphan());
+  end.set_unrecorded_processes(unrecorded_ + unrecorded_here_ + UnrecordedAsOrphan());
   end.set_unreachable_ns(unreachable_ns_ + socket_->unreachable_ns(now_ns));
   batch_.SetJobEnd(end);
   absl::Status status = spool_->Append(batch_.batch());

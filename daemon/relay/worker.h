@@ -90,7 +90,6 @@ class Worker {
   bool abandoned_ = false;
   uint32_t unrecorded_ = 0;        // processes, as the keeper counts them
   uint32_t unrecorded_here_ = 0;   // what the keeper gave us, and we could not take
-                                   // or came too late for
   uint64_t counters_only_ns_ = 0;  // last try while the spool was full
 
   uint32_t corrupt_ = 0;

@@ -67,13 +67,16 @@ struct SegmentHeader {
   std::atomic<uint32_t> rings_used;   // every ring that ever had an owner is below
   std::atomic<uint32_t> rings_taken;  // times that a thread took a ring
   std::atomic<uint32_t> chunks_used;  // of the pool; they lie in front
-  std::atomic<uint32_t> ended;        // EndedBy: 0, or why recording ended for good
+  std::atomic<uint32_t> ended;        // EndedBy: 0, or why recording ended
 };
 
+// For good, all but kUnread: a relay that reads again wakes the process up, and this
+// stays as it is.
 enum class EndedBy : uint32_t {
   kNoMemory = 1,    // the system gave no memory for a page
   kFilter = 2,      // the process installed a seccomp filter, which might kill for ours
   kUnanswered = 3,  // no relay answered in time: nothing was ever recorded
+  kUnread = 4,      // nobody has read for a minute: the relay is taken to be gone
 };
 
 enum class NativeStackState : uint32_t { kUnknown = 0, kOn = 1, kNoLibrary = 2 };

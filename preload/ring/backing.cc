@@ -29,7 +29,13 @@ bool touch(char* page) {
 
 void end_recording(char* segment, abi::EndedBy why) {
   abi::SegmentView view(segment);
-  view.header().ended.store(static_cast<uint32_t>(why), std::memory_order_relaxed);
+  // What is for good stays, and what is not does not take its place.
+  std::atomic<uint32_t>& ended = view.header().ended;
+  uint32_t before = 0;
+  if (!ended.compare_exchange_strong(before, static_cast<uint32_t>(why)) &&
+      why != abi::EndedBy::kUnread) {
+    ended.store(static_cast<uint32_t>(why), std::memory_order_relaxed);
+  }
   view.control().asleep_since_ns.store(monotonic_ns(), std::memory_order_relaxed);
   view.control().armed.store(0, std::memory_order_release);
 }

@@ -21,7 +21,8 @@ namespace lull {
 void backing_begin();
 
 // Cold. As if the relay had put the process to sleep, so that all that follows from
-// that follows here: GPU tracing ends. But the relay does not wake it up again.
+// that follows here: GPU tracing ends. The relay does not wake it up again, but for
+// kUnread.
 void end_recording(char* segment, abi::EndedBy why);
 
 // Cold. True: all pages from `at` on are there; whatever they hold stays.

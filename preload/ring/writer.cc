@@ -19,6 +19,25 @@ using abi::SegmentView;
 
 constexpr uint32_t kEventsBetweenLooks = 63;
 
+// A relay reads within milliseconds; symbols of large libraries or a machine without
+// time keep it from that for seconds. After more looks in vain than this, each so long
+// after the one before, it is gone. Looks and not time alone: a job that was stopped
+// together with its relay (Ctrl-Z) goes on at the same moment as that.
+constexpr uint32_t kLooksInVain = 8;
+constexpr uint64_t kBetweenLooksNs = 8'000'000'000;
+
+// What this thread has committed is not being read. Without a relay recording costs
+// what it costs for nobody, and a `lull attach` would take the process for watched.
+__attribute__((cold, noinline)) void look_for_relay(char* segment) {
+  ThreadState& thread = t_thread;
+  uint64_t now = monotonic_ns();
+  if (now - thread.looked_ns < kBetweenLooksNs) return;
+  thread.looked_ns = now;
+  if (++thread.looks_in_vain > kLooksInVain) {
+    end_recording(segment, abi::EndedBy::kUnread);
+  }
+}
+
 void count(std::atomic<uint64_t>& counter) {
   counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
@@ -92,6 +111,7 @@ void adopt(char* segment, uint32_t index) {
   thread.ring_index = index;
   thread.head = thread.ring->head.load(std::memory_order_relaxed);
   thread.next = thread.end = nullptr;
+  thread.tail_seen = UINT64_MAX;
   if (thread.head % kChunkEvents != 0) {
     write_into(&view.slot(index, thread.head) - thread.head % kChunkEvents,
                thread.head);
@@ -153,6 +173,12 @@ bool open_chunk(char* segment) {
   uint64_t oldest = ring.oldest.load(std::memory_order_relaxed);
   // Pairs with the relay's release: it has copied what we are about to overwrite.
   uint64_t tail = ring.tail.load(std::memory_order_acquire);
+  if (tail != thread.tail_seen || tail == thread.head) {
+    thread.tail_seen = tail;
+    thread.looks_in_vain = 0;
+  } else {
+    look_for_relay(segment);
+  }
   ChunkId id = 0;
   if (oldest < number && (oldest + 1) * kChunkEvents <= tail) {
     id = table[oldest % kRingChunks].load(std::memory_order_relaxed);

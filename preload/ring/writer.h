@@ -27,6 +27,9 @@ struct ThreadState {
   uint32_t judged;           // generation for which `watched` was last decided
   uint32_t ringless;         // events until it looks for a ring again
   uint32_t passed;           // hooks/guard.h: hooked calls below the mark
+  uint32_t looks_in_vain;    // at a tail that stayed where it was
+  uint64_t tail_seen;        // when the last chunk was opened
+  uint64_t looked_ns;        // when the last of those looks was
 };
 static_assert(sizeof(ThreadState) <= 128);
 

@@ -125,6 +125,11 @@ TEST(HumanReport, DoesNotCallAJobCompleteThatEndedForWantOfMemory) {
   EXPECT_EQ(LossesLine(job, losses),
             "Stored: 2,000 events; processes that the system gave no memory for "
             "recording, which ended there: 2.");
+  losses.set_processes_without_memory(0);
+  losses.set_processes_unread(1);
+  EXPECT_EQ(LossesLine(job, losses),
+            "Stored: 2,000 events; processes of which lull read nothing for a minute, "
+            "and recorded nothing from then until it did: 1.");
 }
 
 TEST(HumanReport, DoesNotCallAJobCompleteInWhichCallsWereNotRecorded) {

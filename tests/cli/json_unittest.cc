@@ -48,8 +48,8 @@ TEST(JsonReport, OfSyncsHasTheAgreedKeysInOrder) {
                   "corrupt_segments", "thinning", "short_waits", "short_waits_ms",
                   "thinned_launches", "processes_without_memory",
                   "processes_threads_unseen", "unrecorded_processes",
-                  "processes_with_seccomp_filter", "processes_end_unseen",
-                  "modules_unread"));
+                  "processes_with_seccomp_filter", "processes_unread",
+                  "processes_end_unseen", "modules_unread"));
 }
 
 TEST(JsonReport, GivesDurationsAsMillisecondNumbers) {

@@ -2,6 +2,7 @@
 """What `lull attach` reports is what happened between its marks, by the ground truth of the
 simulated device."""
 
+import json
 import os
 import signal
 import subprocess
@@ -130,6 +131,70 @@ class Truthful(attach_test.Case):
         self.attach_with_gpu("next", "5s")
         self.assertEqual(self.outcome().status, 7)
         self.check_kernels("next", truth.load(self.log))
+
+
+def relay_of(lull):
+    """The worker below a `lull`."""
+    with open(f"/proc/{lull}/task/{lull}/children", encoding="utf-8") as file:
+        for pid in map(int, file.read().split()):
+            with open(f"/proc/{pid}/cmdline", "rb") as line:
+                if b"relay-worker" in line.read().split(b"\0"):
+                    return pid
+    raise AssertionError("it has no relay")
+
+
+@unittest.skipUnless(os.environ.get("LULL_LONG"), "takes minutes; LULL_LONG=1")
+class NobodyReads(attach_test.Case):
+    """For a minute: the process is asleep then, and whoever comes can have it."""
+
+    def start_steady(self):
+        self.start([os.path.join(BUILT, "steady_host13"), self.alive])
+        time.sleep(0.5)
+
+    def obstacles(self):
+        done = self.lull("ps", str(self.job.pid), "--json")
+        return [one["id"] for one in json.loads(done.stdout)["process"]["obstacles"]]
+
+    def test_since_lull_and_its_relay_were_killed(self):
+        self.start_steady()
+        lull = subprocess.Popen([guest.LULL, "attach", str(self.job.pid), "--quiet"],
+                                env=self.host.environment, stderr=subprocess.DEVNULL)
+        wait_until(lambda: "already_attached" in self.obstacles())
+        time.sleep(1)
+        relay = relay_of(lull.pid)
+        lull.send_signal(signal.SIGSTOP)  # so that it starts no other
+        os.kill(relay, signal.SIGKILL)
+        lull.kill()
+        lull.wait()
+        self.assertEqual(self.obstacles(), ["already_attached"])
+        wait_until(lambda: not self.obstacles(), seconds=150)
+        self.attach("--for", "1s", "--name", "next", "--quiet")
+        self.assertGreater(len(self.answer("syncs", "next")["sync_points"]), 0)
+        self.assertEqual(self.outcome().status, 7)
+
+    def test_since_the_relay_was_stopped_and_goes_on_where_it_does(self):
+        self.start_steady()
+        lull = subprocess.Popen(
+            [guest.LULL, "attach", str(self.job.pid), "--quiet", "--name", "stopped"],
+            env=self.host.environment, stderr=subprocess.DEVNULL)
+        wait_until(lambda: "already_attached" in self.obstacles())
+        time.sleep(1)
+        relay = relay_of(lull.pid)
+        os.kill(relay, signal.SIGSTOP)
+        wait_until(lambda: not self.obstacles(), seconds=150)
+        os.kill(relay, signal.SIGCONT)
+        wait_until(lambda: "already_attached" in self.obstacles())
+        stored = self.answer("report", "stopped")["losses"]["events_stored"]
+        wait_until(lambda: self.answer("report", "stopped")["losses"]["events_stored"] >
+                   stored + 1000)
+        lull.send_signal(signal.SIGINT)
+        self.assertEqual(lull.wait(), 0)
+        report = self.answer("report", "stopped")
+        self.assertEqual(report["losses"]["processes_unread"], 1)
+        text = self.lull("report", "stopped").stdout
+        self.assertNotIn("Nothing lost", text)
+        self.assertIn("processes of which lull read nothing for a minute", text)
+        self.assertEqual(self.outcome().status, 7)
 
 
 if __name__ == "__main__":

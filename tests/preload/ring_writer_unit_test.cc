@@ -118,6 +118,59 @@ TEST(RingWriter, DropsTheNewestWhenFullAndGoesOnWhenAChunkWasRead) {
   EXPECT_EQ(segment.unread(0).back().arg0, 1000003u);
 }
 
+// As if so much time had passed since this thread last looked for its relay.
+void let_pass(uint64_t seconds) { t_thread.looked_ns -= seconds * 1'000'000'000; }
+
+void fill_chunk(const TestSegment& segment) {
+  for (uint64_t i = 0; i < abi::kChunkEvents; ++i) write(segment.base(), i);
+}
+
+TEST(RingWriter, FallsAsleepWhereNobodyHasReadForAMinute) {
+  for (bool full : {false, true}) {
+    TestSegment segment;
+    while (full && write(segment.base(), 0)) {
+    }
+    int seconds = 0;
+    for (; segment.view().control().armed != 0; seconds += 8) {
+      ASSERT_LT(seconds, 100);
+      fill_chunk(segment);
+      let_pass(8);
+    }
+    EXPECT_GE(seconds, 60);
+    EXPECT_EQ(segment.view().header().ended,
+              static_cast<uint32_t>(abi::EndedBy::kUnread));
+    EXPECT_NE(segment.view().control().asleep_since_ns, 0u);
+  }
+}
+
+TEST(RingWriter, StaysAwakeWhereSomebodyReadsNowAndThen) {
+  TestSegment segment;
+  for (int i = 0; i < 100; ++i) {
+    fill_chunk(segment);
+    if (i % 8 == 0) segment.view().ring(0).tail.fetch_add(1);
+    let_pass(8);
+  }
+  EXPECT_EQ(segment.view().control().armed, 1u);
+}
+
+// A job that was stopped together with its relay goes on before that does.
+TEST(RingWriter, StaysAwakeAfterAPauseOfAnyLength) {
+  TestSegment segment;
+  fill_chunk(segment);
+  let_pass(100'000);
+  for (int i = 0; i < 100; ++i) fill_chunk(segment);
+  EXPECT_EQ(segment.view().control().armed, 1u);
+}
+
+TEST(RingWriter, ThatNobodyReadsHidesNoOtherReason) {
+  TestSegment segment;
+  end_recording(segment.base(), abi::EndedBy::kUnread);
+  end_recording(segment.base(), abi::EndedBy::kFilter);
+  end_recording(segment.base(), abi::EndedBy::kUnread);
+  EXPECT_EQ(segment.view().header().ended,
+            static_cast<uint32_t>(abi::EndedBy::kFilter));
+}
+
 TEST(RingWriter, NeverBelievesATailBeyondItsHead) {
   TestSegment segment;
   ASSERT_TRUE(write(segment.base(), 1));

@@ -149,12 +149,16 @@ TEST(Reports, CountTheLossesOfProcessesThatDoNoWorkToo) {
   AddCounters(batch, 3, 0, 5, kJobStartNs + 100 * kMs);
   batch.mutable_counters(2)->set_gpu_calls(0);
   batch.mutable_counters(2)->set_no_memory(true);
+  batch.mutable_counters(2)->set_unanswered(true);
+  batch.mutable_counters(2)->set_unread(true);
   batch.mutable_counters(2)->mutable_rings(0)->set_lost_relay(4);
   pipeline.Apply(batch);
   pipeline.Commit();
   lull::v1::ReportReply all = pipeline.Report({});
   EXPECT_EQ(all.processes_size(), 2);
   EXPECT_EQ(all.losses().processes_without_memory(), 1u);
+  EXPECT_EQ(all.losses().unrecorded_processes(), 1u);
+  EXPECT_EQ(all.losses().processes_unread(), 1u);
   EXPECT_EQ(all.losses().lost_relay(), 4u);
   lull::v1::ReportRequest request;
   request.set_rank(1);

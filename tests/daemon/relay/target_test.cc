@@ -271,6 +271,32 @@ TEST_F(TargetTest, DoesNotWakeAProcessThatInstalledASeccompFilter) {
   EXPECT_FALSE(Counters().no_memory());
 }
 
+TEST_F(TargetTest, WakesAProcessUpThatFellAsleepForWantOfAReader) {
+  abi::SegmentView view = segment_.view();
+  const uint32_t arming = view.control().arming;
+  view.header().ended = static_cast<uint32_t>(abi::EndedBy::kUnread);
+  target_->GoOnIfUnread(clock_);
+  EXPECT_EQ(view.control().arming, arming) << "it is about to fall asleep";
+  view.control().armed = 0;
+  target_->GoOnIfUnread(clock_);
+  EXPECT_EQ(view.control().armed, 1u);
+  EXPECT_EQ(view.control().arming, arming + 1) << "steps and windows begin anew";
+  ASSERT_TRUE(target_->Read(&batch_));
+  EXPECT_TRUE(Counters().unread());
+  target_->Disarm(clock_);
+  target_->GoOnIfUnread(clock_);
+  EXPECT_EQ(view.control().armed, 0u);
+  target_->Arm(GpuPlan{}, clock_);
+  EXPECT_EQ(view.control().armed, 1u);
+}
+
+TEST_F(TargetTest, SaysThatItsProcessWaitedInVain) {
+  segment_.view().header().ended = static_cast<uint32_t>(abi::EndedBy::kUnanswered);
+  ASSERT_TRUE(target_->Read(&batch_));
+  EXPECT_TRUE(Counters().unanswered());
+  EXPECT_FALSE(Counters().unread());
+}
+
 TEST_F(TargetTest, GivesUpASegmentThatNamesAChunkWhichIsNone) {
   segment_.Commit(0, MakeEvent(EventType::kLaunch, 1));
   segment_.view().table(0)[0] = abi::kPoolChunks;
