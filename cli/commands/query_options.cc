@@ -30,6 +30,10 @@ void AddOptions(CLI::App* verb, QueryOptions* options) {
   verb->add_option("--rank", options->rank, "only this rank of a distributed job")
       ->type_name("R");
   verb->add_option("--pid", options->pid, "only this process")->type_name("PID");
+  verb->add_option("--phase", options->phase,
+                   "the steady state (where steps are known), set-up, or all")
+      ->check(CLI::IsMember({"steady", "setup", "all"}).description(""))
+      ->type_name("steady|setup|all");
   verb->add_option("--since", options->since,
                    "only what began this long after the job's start: 90s, 2m, 1h")
       ->type_name("TIME");
@@ -37,6 +41,12 @@ void AddOptions(CLI::App* verb, QueryOptions* options) {
       ->type_name("TIME");
   AddCollectorOptions(verb, &options->collector);
   AddTerminalOptions(verb, /*answers=*/true);
+}
+
+v1::Phase PhaseOf(const std::string& name) {
+  if (name == "steady") return v1::PHASE_STEADY;
+  if (name == "setup") return v1::PHASE_SETUP;
+  return name == "all" ? v1::PHASE_ALL : v1::PHASE_UNSPECIFIED;
 }
 
 v1::GroupBy GroupByOf(const std::string& name) {
@@ -100,6 +110,7 @@ absl::StatusOr<v1::ReportRequest> MakeRequest(const QueryOptions& options) {
   request.set_job(options.job);
   request.set_top(options.top);
   request.set_group_by(GroupByOf(options.by));
+  request.set_phase(PhaseOf(options.phase));
   if (options.rank) request.set_rank(*options.rank);
   if (options.pid) request.set_pid(*options.pid);
   if (!options.since.empty()) {

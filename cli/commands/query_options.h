@@ -22,6 +22,7 @@ struct QueryOptions {
   std::string by = "line";
   std::optional<int32_t> rank;
   std::optional<uint32_t> pid;
+  std::string phase;
   std::string since;
   std::string until;
 };

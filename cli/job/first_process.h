@@ -4,8 +4,8 @@
 // ended, and keeps their entries until it asks for them. In place of what a container's
 // entry point is for that (tini, docker --init), lull stays behind as it, in a process
 // that does nothing else: it passes signals on to the lull that runs the job, which is
-// its child, ends those entries, and ends as that lull does. With it all other processes
-// of the container end.
+// its child, ends those entries, and ends as that lull does. With it all other
+// processes of the container end.
 #pragma once
 
 namespace lull {

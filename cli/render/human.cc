@@ -253,8 +253,7 @@ std::string WaitsText(const v1::ReportReply& reply, v1::GroupBy group_by) {
 
 std::string ReportText(const v1::ReportReply& reply, v1::GroupBy group_by) {
   bool truth = HasGpuTruth(reply.gpu());
-  std::string text =
-      absl::StrCat(JobLine(reply.job()), "\n\n", GpuHead(reply.job(), reply.gpu()));
+  std::string text = absl::StrCat(Head(reply), "\n", GpuHead(reply.job(), reply.gpu()));
   for (const v1::NonFinite& first : reply.non_finite()) {
     absl::StrAppend(&text, NonFiniteLine(first), "\n");
   }

@@ -34,10 +34,16 @@ void AddStacks(Table& table, const Row& row, v1::GroupBy group_by) {
   if constexpr (requires { row.native_stack(); }) AddFrames(table, row.native_stack());
 }
 
+// The job, and which of its phases.
+inline std::string Head(const v1::ReportReply& reply) {
+  std::string phase = PhaseLine(reply);
+  return absl::StrCat(JobLine(reply.job()), "\n", phase, phase.empty() ? "" : "\n");
+}
+
 // One section of a report: the job, what it has to say, and what it cost.
 inline std::string Answer(const v1::ReportReply& reply, const std::string& headline,
                           const std::string& table) {
-  return absl::StrCat(JobLine(reply.job()), "\n\n", headline, table, "\n",
+  return absl::StrCat(Head(reply), "\n", headline, table, "\n",
                       LossesLine(reply.job(), reply.losses()), "\n",
                       OverheadLine(reply.overhead()), "\n");
 }

@@ -34,7 +34,8 @@ constexpr Part kParts[] = {
 };
 
 std::string Cell(const Part& part, const v1::StepRow& step, bool traced) {
-  if (part.of_device && !traced) return "-";
+  bool timed = step.duration_ns() != 0;  // the first one's start is not known
+  if (!timed || (part.of_device && !traced)) return "-";
   return FormatDuration((step.*part.ns)());
 }
 
@@ -98,8 +99,9 @@ std::string StepsTable(const v1::Steps& reply) {
   for (const v1::StepRow& step : reply.steps()) {
     std::string process = ranks ? step.rank() >= 0 ? absl::StrCat(step.rank()) : "-"
                                 : absl::StrCat(step.pid());
-    std::vector<std::string> cells = {absl::StrCat(step.number()), process,
-                                      FormatDuration(step.duration_ns())};
+    std::vector<std::string> cells = {
+        absl::StrCat(step.number()), process,
+        step.duration_ns() == 0 ? "-" : FormatDuration(step.duration_ns())};
     for (const Part& part : kParts) cells.push_back(Cell(part, step, step.traced()));
     table.AddRow(std::move(cells));
   }

@@ -25,22 +25,24 @@ Json SpansJson(const v1::Gpu& gpu) {
   return spans;
 }
 
-// The parts that the device decides exist in traced steps alone.
+// The parts that the device decides exist in traced steps alone. Nobody knows when a
+// process's first step began: it takes no time on the wire, and has null here.
 Json StepJson(const v1::StepRow& step, bool traced) {
+  const bool timed = step.duration_ns() != 0;
   return {{"pid", step.pid()},
           {"rank", RankJson(step.rank())},
           {"number", step.number()},
           {"start_ms", Ms(step.start_ns())},
-          {"duration_ms", Ms(step.duration_ns())},
+          {"duration_ms", MsIf(timed, step.duration_ns())},
           {"traced", traced},
           {"kernel_ms", MsIf(traced, step.kernel_ns())},
           {"memcpy_ms", MsIf(traced, step.memcpy_ns())},
           {"memset_ms", MsIf(traced, step.memset_ns())},
           {"communication_ms", MsIf(traced, step.communication_ns())},
-          {"runtime_ms", Ms(step.runtime_ns())},
-          {"data_ms", Ms(step.data_ns())},
-          {"host_ms", Ms(step.host_ns())},
-          {"other_ms", Ms(step.other_ns())}};
+          {"runtime_ms", MsIf(timed, step.runtime_ns())},
+          {"data_ms", MsIf(timed, step.data_ns())},
+          {"host_ms", MsIf(timed, step.host_ns())},
+          {"other_ms", MsIf(timed, step.other_ns())}};
 }
 
 }  // namespace

@@ -45,6 +45,11 @@ Json StackJson(const Frames& frames, bool native) {
 
 // What every answer ends with.
 inline void AddTail(Json& json, const v1::ReportReply& reply) {
+  bool known = reply.setup_ns() > 0;
+  json["phase"] = reply.phase() == v1::PHASE_STEADY  ? "steady"
+                  : reply.phase() == v1::PHASE_SETUP ? "setup"
+                                                     : "all";
+  json["setup_ms"] = MsIf(known, reply.setup_ns());
   json["losses"] = LossesJson(reply.losses());
   json["overhead"] = OverheadJson(reply.overhead());
 }

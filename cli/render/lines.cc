@@ -180,6 +180,19 @@ std::string LossesLine(const v1::Job& job, const v1::Losses& losses) {
   return absl::StrCat(absl::StrJoin(parts, "; "), ".");
 }
 
+std::string PhaseLine(const v1::ReportReply& reply) {
+  std::string setup = FormatDuration(reply.setup_ns());
+  switch (reply.phase()) {
+    case v1::PHASE_STEADY:
+      return absl::StrCat("Steady state: without the first ", setup,
+                          " of set-up and first steps (--phase setup, --phase all)");
+    case v1::PHASE_SETUP:
+      return absl::StrCat("Set-up: the first ", setup, ", until after the first steps");
+    default:
+      return "";
+  }
+}
+
 std::string NoAdvice(const v1::ReportReply& reply) {
   return reply.has_advice()
              ? "nothing stands out in what was measured"

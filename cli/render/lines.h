@@ -15,6 +15,9 @@ std::string JobLine(const v1::Job& job);
 // Whether the answer is complete, and if not, what is missing and why.
 std::string LossesLine(const v1::Job& job, const v1::Losses& losses);
 
+// Which phase is shown, where it is not all of the job; "" otherwise.
+std::string PhaseLine(const v1::ReportReply& reply);
+
 // Why there are no findings.
 std::string NoAdvice(const v1::ReportReply& reply);
 

@@ -24,6 +24,8 @@ class Summary {
 
   std::string Text() {
     Line(Bold(JobLine(reply_.job())));
+    std::string phase = PhaseLine(reply_);
+    if (!phase.empty()) Line(phase);
     if (HasGpuTruth(reply_.gpu())) {
       Line(Bold(BusyLine(reply_.gpu())));
       Line(CoverageLine(reply_.job(), reply_.gpu()));

@@ -83,6 +83,15 @@ void StepFeed::AddMarked(const Event& event) {
   }
   if (source != source_) return;
   tid_ = event.tid;
+  if (event.duration_ns == 0) {  // the first, of which only the end is known
+    if (event.start_ns < told_until_ns_) return;
+    storage::StepRow row;
+    row.number = event.arg0;
+    row.source = source;
+    row.start_ns = row.end_ns = event.start_ns;
+    rows_.push_back(row);
+    return;
+  }
   AddStep(event.arg0, event.start_ns, event.start_ns + event.duration_ns);
 }
 

@@ -60,7 +60,7 @@ class StepFeed {
   steps::StepBook book_;
   storage::StepSource source_ = storage::StepSource::kNone;
   uint32_t tid_ = 0;  // the thread that trains; 0: not known yet
-  uint64_t next_number_ = 0;
+  uint64_t next_number_ = 1;
   uint64_t told_until_ns_ = 0;  // by an earlier feed, or slept
   struct Calls {
     steps::LaunchPeriod period;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "daemon/query/kernels.h"
 #include "daemon/query/memory.h"
 #include "daemon/query/names.h"
+#include "daemon/query/phases.h"
 #include "daemon/query/reports.h"
 #include "daemon/query/steps.h"
 #include "daemon/query/totals.h"
@@ -39,8 +41,10 @@ struct View {
   bool overview;
   std::unique_ptr<storage::StoreReader> reader;
   storage::JobRow job;
-  TimeRange range;
-  std::vector<ProcessSums> processes;
+  TimeRange range;  // that is asked for
+  lull::v1::Phase phase;
+  uint64_t setup_ns;
+  std::vector<ProcessSums> processes;  // each in the range, or of the phase
   std::unique_ptr<Names> names;
 };
 
@@ -57,7 +61,7 @@ absl::Status Allocations(View& view, ReportReply* reply) {
 
 absl::Status Gc(View& view, ReportReply* reply) {
   FillGc(view.processes, view.request, *view.names, reply->mutable_gc());
-  return FillCollectionsInSteps(*view.reader, view.job, view.processes, view.range,
+  return FillCollectionsInSteps(*view.reader, view.job, view.processes,
                                 reply->mutable_gc());
 }
 
@@ -82,8 +86,18 @@ absl::Status Steps(View& view, ReportReply* reply) {
                    reply->mutable_steps());
 }
 
+// Of the whole range, set-up included: that is where peaks often lie.
 absl::Status Memory(View& view, ReportReply* reply) {
-  return FillMemory(*view.reader, view.job, view.processes, view.request,
+  std::vector<ProcessSums> whole;
+  if (view.phase != lull::v1::PHASE_ALL) {
+    for (const ProcessSums& sums : view.processes) {
+      LULL_ASSIGN_OR_RETURN(auto all,
+                            LoadSums(*view.reader, view.job, sums.process, view.range));
+      whole.push_back(std::move(all));
+    }
+  }
+  return FillMemory(*view.reader, view.job, whole.empty() ? view.processes : whole,
+                    view.request,
                     view.overview ? MemoryDetail::kTotals : MemoryDetail::kAll,
                     *view.names, reply->mutable_memory());
 }
@@ -100,12 +114,55 @@ constexpr SectionRow kSections[] = {
     {lull::v1::SECTION_STEPS, Steps}, {lull::v1::SECTION_MEMORY, Memory},
 };
 
+using SteadyTimes = std::vector<std::optional<uint64_t>>;  // by process
+
+// Sets the phase of the view, and says when each process was in its steady state.
+absl::StatusOr<SteadyTimes> ChoosePhase(
+    const std::vector<storage::ProcessRow>& processes, View& view) {
+  const lull::v1::Phase wanted = view.request.phase();
+  SteadyTimes steady(processes.size());
+  if (wanted == lull::v1::PHASE_ALL) return steady;
+  if (!lull::v1::Phase_IsValid(wanted)) {
+    return absl::InvalidArgumentError("this collector does not know that phase");
+  }
+  for (size_t i = 0; i < processes.size(); ++i) {
+    LULL_ASSIGN_OR_RETURN(steady[i], SteadySince(*view.reader, view.job, processes[i],
+                                                 EndOf(view.job, processes[i])));
+    view.setup_ns = std::max(view.setup_ns, steady[i].value_or(0));
+  }
+  if (wanted != lull::v1::PHASE_UNSPECIFIED) {
+    if (view.setup_ns == 0) {
+      return absl::FailedPreconditionError(
+          "set-up cannot be told from the steady state: no process marks ten steps or "
+          "more, or the job is too short; use --since and --until");
+    }
+    view.phase = wanted;
+  } else if (view.setup_ns != 0 && view.range.all()) {
+    view.phase = lull::v1::PHASE_STEADY;
+  }
+  return steady;
+}
+
+// What of the process is shown.
+TimeRange PhaseOf(const View& view, std::optional<uint64_t> steady) {
+  TimeRange range = view.range;
+  if (!steady) return range;
+  if (view.phase == lull::v1::PHASE_STEADY) {
+    range.since = std::min(std::max(range.since, *steady), range.until);
+  } else if (view.phase == lull::v1::PHASE_SETUP) {
+    range.until = std::max(std::min(range.until, *steady), range.since);
+  }
+  return range;
+}
+
 absl::StatusOr<View> Load(storage::Store& store, const ReportRequest& request) {
   View view{.request = request,
             .overview = request.sections().empty(),
             .reader = nullptr,
             .job = {},
             .range = RangeOf(request),
+            .phase = lull::v1::PHASE_ALL,
+            .setup_ns = 0,
             .processes = {},
             .names = nullptr};
   if (view.range.since > view.range.until) {
@@ -114,9 +171,12 @@ absl::StatusOr<View> Load(storage::Store& store, const ReportRequest& request) {
   LULL_ASSIGN_OR_RETURN(view.reader, store.NewReader());
   LULL_ASSIGN_OR_RETURN(view.job, FindJob(*view.reader, request.job()));
   LULL_ASSIGN_OR_RETURN(auto all, view.reader->Processes(view.job.id));
-  for (const storage::ProcessRow& process : SelectProcesses(all, request)) {
+  auto selected = SelectProcesses(all, request);
+  LULL_ASSIGN_OR_RETURN(auto steady, ChoosePhase(selected, view));
+  for (size_t i = 0; i < selected.size(); ++i) {
+    TimeRange range = PhaseOf(view, steady[i]);
     LULL_ASSIGN_OR_RETURN(ProcessSums sums,
-                          LoadSums(*view.reader, view.job, process, view.range));
+                          LoadSums(*view.reader, view.job, selected[i], range));
     view.processes.push_back(std::move(sums));
   }
   if (view.processes.empty() && (request.has_pid() || request.has_rank())) {
@@ -194,9 +254,11 @@ absl::Status ListJobs(storage::Store& store, const HasRelay& has_relay,
 absl::Status Report(storage::Store& store, const HasRelay& has_relay,
                     const ReportRequest& request, ReportReply* reply) {
   LULL_ASSIGN_OR_RETURN(View view, Load(store, request));
-  FillGpu(view.job, view.processes, view.range, *view.names, reply->mutable_gpu());
+  FillGpu(view.job, view.processes, *view.names, reply->mutable_gpu());
   LULL_RETURN_IF_ERROR(FillSections(view, reply));
   if (view.overview) FillOverview(request.top(), view, reply);
+  reply->set_phase(view.phase);
+  reply->set_setup_ns(view.setup_ns);
   LULL_RETURN_IF_ERROR(view.names->status());
   LULL_RETURN_IF_ERROR(
       FillLosses(*view.reader, view.job, request, reply->mutable_losses()));

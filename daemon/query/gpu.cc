@@ -86,9 +86,9 @@ void AddSpans(const storage::JobRow& job, const ProcessSums& sums, TimeRange ran
 }
 
 void FillSpans(const storage::JobRow& job, const std::vector<ProcessSums>& processes,
-               TimeRange range, lull::v1::Gpu* out) {
+               lull::v1::Gpu* out) {
   std::vector<lull::v1::TracingSpan> spans;
-  for (const ProcessSums& sums : processes) AddSpans(job, sums, range, spans);
+  for (const ProcessSums& sums : processes) AddSpans(job, sums, sums.range, spans);
   std::stable_sort(spans.begin(), spans.end(), [](const auto& a, const auto& b) {
     return a.start_ns() < b.start_ns();
   });
@@ -120,7 +120,7 @@ std::string ValueText(uint64_t bits) {
 }  // namespace
 
 void FillGpu(const storage::JobRow& job, const std::vector<ProcessSums>& processes,
-             TimeRange range, Names& names, lull::v1::Gpu* out) {
+             Names& names, lull::v1::Gpu* out) {
   out->set_mode(job.gpu_mode);
   out->set_schedule(job.gpu_schedule);
   TimeShares shares;
@@ -155,7 +155,7 @@ void FillGpu(const storage::JobRow& job, const std::vector<ProcessSums>& process
   out->set_kernel_ns(std::min(kernel_ns, shares.busy_ns));
   out->set_unknown_ns(shares.idle_ns[lull::v1::GAP_CAUSE_UNKNOWN]);
   FillLost(processes, out);
-  FillSpans(job, processes, range, out);
+  FillSpans(job, processes, out);
   if (shares.traced_ns == 0) {
     out->set_missing(WhyNoGpuTruth(job, processes));
   } else {

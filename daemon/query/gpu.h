@@ -11,10 +11,10 @@
 
 namespace lull::query {
 
-// Traced, idle and unknown time are clipped to `range` exactly; busy is what of traced
-// time is not idle. Losses are those of the whole job.
+// Traced, idle and unknown time are clipped to the ranges of the processes exactly;
+// busy is what of traced time is not idle. Losses are those of the whole job.
 void FillGpu(const storage::JobRow& job, const std::vector<ProcessSums>& processes,
-             TimeRange range, Names& names, lull::v1::Gpu* out);
+             Names& names, lull::v1::Gpu* out);
 
 // A sentence for Gpu.missing, of processes that have no traced time.
 std::string WhyNoGpuTruth(const storage::JobRow& job,

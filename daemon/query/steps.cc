@@ -5,16 +5,12 @@
 
 #include "daemon/base/status.h"
 #include "daemon/query/kernels.h"
+#include "daemon/query/phases.h"
 
 namespace lull::query {
 namespace {
 
 using lull::v1::StepRow;
-
-// The first steps of a process compile, tune and allocate: with enough others they are
-// no part of the medians.
-constexpr uint64_t kWarmUpSteps = 3;
-constexpr size_t kEnoughSteps = 10;
 
 constexpr uint8_t kOldest = 2;  // the generation that a full collection is of
 
@@ -36,6 +32,7 @@ struct Step {
   storage::StepRow row;
 
   uint64_t duration_ns() const { return row.end_ns - row.start_ns; }
+  bool timed() const { return duration_ns() != 0; }  // not of the first one
   uint64_t other_ns() const {
     return duration_ns() -
            std::accumulate(row.part_ns.begin(), row.part_ns.end(), uint64_t{0});
@@ -140,9 +137,8 @@ absl::Status FillSteps(storage::StoreReader& reader, const storage::JobRow& job,
     for (const storage::StepRow& row : rows) steps.push_back({&sums.process, row});
   }
   for (const Step& step : steps) {
-    if (steps.size() < kEnoughSteps || step.row.number >= kWarmUpSteps) {
-      warm.push_back(&step);
-    }
+    bool warm_up = steps.size() >= kEnoughSteps && step.row.number <= kWarmUpSteps;
+    if (step.timed() && !warm_up) warm.push_back(&step);
   }
   reply->set_count(steps.size());
   if (steps.empty()) return absl::OkStatus();
@@ -162,21 +158,15 @@ absl::Status FillSteps(storage::StoreReader& reader, const storage::JobRow& job,
 absl::Status FillCollectionsInSteps(storage::StoreReader& reader,
                                     const storage::JobRow& job,
                                     const std::vector<ProcessSums>& processes,
-                                    TimeRange range, lull::v1::GcPauses* reply) {
-  uint64_t until = range.until == aggregate::kForever ? aggregate::kForever
-                                                      : job.start_ns + range.until;
+                                    lull::v1::GcPauses* reply) {
   for (const ProcessSums& sums : processes) {
     if (FullCollections(sums).count == 0) continue;
-    LULL_ASSIGN_OR_RETURN(
-        auto steps,
-        reader.Steps(sums.process.id, job.start_ns + range.since, until, 0));
-    if (steps.empty()) continue;
-    TimeRange in_steps = range;
-    // Where the first steps are no longer kept, set-up is too small a part to matter.
-    if (steps.size() < storage::kMostSteps) {
-      in_steps.since = std::max(
-          range.since, aggregate::AfterStart(steps.front().start_ns, job.start_ns));
-    }
+    LULL_ASSIGN_OR_RETURN(auto first, reader.FirstSteps(sums.process.id, 1));
+    if (first.empty()) continue;
+    TimeRange in_steps = sums.range;
+    in_steps.since = std::max(
+        in_steps.since, aggregate::AfterStart(first.front().start_ns, job.start_ns));
+    if (in_steps.since >= in_steps.until) continue;
     LULL_ASSIGN_OR_RETURN(ProcessSums part,
                           LoadSums(reader, job, sums.process, in_steps));
     aggregate::Cell full = FullCollections(part);

@@ -22,6 +22,6 @@ absl::Status FillSteps(storage::StoreReader& reader, const storage::JobRow& job,
 absl::Status FillCollectionsInSteps(storage::StoreReader& reader,
                                     const storage::JobRow& job,
                                     const std::vector<ProcessSums>& processes,
-                                    TimeRange range, lull::v1::GcPauses* reply);
+                                    lull::v1::GcPauses* reply);
 
 }  // namespace lull::query

@@ -118,6 +118,7 @@ absl::StatusOr<ProcessSums> LoadSums(storage::StoreReader& reader,
                                      TimeRange range) {
   ProcessSums sums;
   sums.process = process;
+  sums.range = range;
   LULL_ASSIGN_OR_RETURN(sums.rings, reader.Rings(process.id));
   std::erase_if(sums.rings, [](const storage::RingRow& ring) {
     return ring.ring == storage::kDerivedRing;

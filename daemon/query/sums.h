@@ -24,12 +24,15 @@ namespace lull::query {
 struct TimeRange {
   uint64_t since = 0;
   uint64_t until = aggregate::kForever;
+
+  bool all() const { return since == 0 && until == aggregate::kForever; }
 };
 
 TimeRange RangeOf(const lull::v1::ReportRequest& request);
 
 struct ProcessSums {
   storage::ProcessRow process;
+  TimeRange range;
   std::vector<storage::RingRow> rings;
   std::vector<aggregate::Series> series;  // by id
   std::vector<aggregate::Cell> cells;     // by series id: over the range

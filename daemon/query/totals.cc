@@ -6,27 +6,35 @@
 #include "daemon/base/status.h"
 
 namespace lull::query {
+
+// How long a process has been seen: until its end, or until its last sign of life.
+uint64_t EndOf(const storage::JobRow& job, const storage::ProcessRow& process) {
+  return process.end_ns != 0 ? process.end_ns
+                             : std::max(process.counters.as_of_ns(), job.end_ns);
+}
+
 namespace {
 
 using aggregate::EventType;
 using storage::ProcessRow;
-
-// How long a process has been seen: until its end, or until its last sign of life.
-uint64_t EndOf(const storage::JobRow& job, const ProcessRow& process) {
-  return process.end_ns != 0 ? process.end_ns
-                             : std::max(process.counters.as_of_ns(), job.end_ns);
-}
 
 uint64_t DurationOf(const storage::JobRow& job, const ProcessRow& process) {
   uint64_t end = EndOf(job, process);
   return end > process.start_ns && process.start_ns > 0 ? end - process.start_ns : 0;
 }
 
-// How much of that it recorded: what the times that it reports are a part of.
-uint64_t RecordedOf(const storage::JobRow& job, const ProcessSums& sums) {
+// How much of `range` it recorded: what the times that it reports are a part of.
+uint64_t RecordedOf(const storage::JobRow& job, const ProcessSums& sums,
+                    TimeRange range) {
   const ProcessRow& process = sums.process;
   if (process.start_ns == 0) return 0;
-  return sums.recorded.Within(process.start_ns, EndOf(job, process));
+  uint64_t begin = process.start_ns;
+  if (range.since != 0) begin = std::max(begin, job.start_ns + range.since);
+  uint64_t end = EndOf(job, process);
+  if (range.until != aggregate::kForever) {
+    end = std::min(end, job.start_ns + range.until);
+  }
+  return begin < end ? sums.recorded.Within(begin, end) : 0;
 }
 
 // The last that was heard of a job. While it sleeps there are no events, but signs of
@@ -185,7 +193,7 @@ void FillOverhead(const storage::JobRow& job, const std::vector<ProcessSums>& pr
     uint64_t self = sums.process.counters.gpu_self_ns();
     for (const storage::RingRow& ring : sums.rings) self += ring.self_ns;
     out->set_self_ns(out->self_ns() + self);
-    uint64_t wall = RecordedOf(job, sums);
+    uint64_t wall = RecordedOf(job, sums, {});
     if (wall == 0) continue;
     double percent = 100.0 * static_cast<double>(self) / static_cast<double>(wall);
     out->set_percent(std::max(out->percent(), percent));
@@ -202,7 +210,9 @@ void FillProcess(const storage::JobRow& job, const ProcessSums& sums,
   out->set_gpu(process.counters.gpu_calls() > 0);
   out->set_torch(process.counters.torch_allocations() > 0);
   out->set_duration_ns(DurationOf(job, process));
-  if (!sums.recorded.always()) out->set_recorded_ns(RecordedOf(job, sums));
+  if (!sums.recorded.always() || !sums.range.all()) {
+    out->set_recorded_ns(RecordedOf(job, sums, sums.range));
+  }
   out->set_native_stacks(process.counters.native_stacks());
   out->set_gc_hook(process.counters.gc_hook());
   out->set_corrupt(process.counters.corrupt());

@@ -213,7 +213,7 @@ void Target::Notice(const abi::Event& event, Ring* ring) {
       ring->submits = true;
       return;
     case abi::EventType::kStep:
-      gpu_schedule_->StepSeen(event.duration_ns);
+      if (event.duration_ns != 0) gpu_schedule_->StepSeen(event.duration_ns);
       return;
     default:
       return;

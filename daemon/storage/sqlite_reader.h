@@ -36,6 +36,8 @@ class SqliteReader : public StoreReader {
   absl::StatusOr<std::vector<GpuDeviceRow>> GpuDevices(int64_t process) override;
   absl::StatusOr<std::vector<TracingRow>> Tracing(int64_t process) override;
   absl::StatusOr<std::vector<NonFiniteRow>> NonFinite(int64_t process) override;
+  absl::StatusOr<std::vector<StepRow>> FirstSteps(int64_t process,
+                                                  uint64_t limit) override;
   absl::StatusOr<std::vector<StepRow>> Steps(int64_t process, uint64_t begin_ns,
                                              uint64_t end_ns, uint32_t limit) override;
   absl::StatusOr<std::vector<StepMemoryRow>> StepMemory(int64_t process) override;

@@ -43,6 +43,16 @@ absl::StatusOr<std::vector<StepRow>> SqliteReader::Steps(int64_t process,
   return rows;
 }
 
+absl::StatusOr<std::vector<StepRow>> SqliteReader::FirstSteps(int64_t process,
+                                                              uint64_t limit) {
+  return Collect<StepRow>(
+      db_,
+      "SELECT number, source, start_ns, end_ns, traced, kernel_ns, memcpy_ns,"
+      "memset_ns, communication_ns, runtime_ns, data_ns, host_ns FROM steps "
+      "WHERE process=? ORDER BY number LIMIT ?",
+      ReadStep, process, limit);
+}
+
 absl::Status SqliteWriter::PutStep(int64_t process, const StepRow& row) {
   LULL_RETURN_IF_ERROR(db_->Execute(
       "REPLACE INTO steps VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)", process, row.number,
@@ -50,8 +60,8 @@ absl::Status SqliteWriter::PutStep(int64_t process, const StepRow& row) {
       static_cast<uint32_t>(row.traced), row.part_ns[0], row.part_ns[1], row.part_ns[2],
       row.part_ns[3], row.part_ns[4], row.part_ns[5], row.part_ns[6]));
   if (row.number < kMostSteps || row.number % kTidyPeriod != 0) return absl::OkStatus();
-  return db_->Execute("DELETE FROM steps WHERE process=? AND number<?", process,
-                      row.number - kMostSteps);
+  return db_->Execute("DELETE FROM steps WHERE process=? AND number<? AND number>?",
+                      process, row.number - kMostSteps, kFirstSteps);
 }
 
 }  // namespace lull::storage

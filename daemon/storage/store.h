@@ -27,6 +27,8 @@ namespace lull::storage {
 inline constexpr uint32_t kDerivedRing = 1 << 20;
 
 inline constexpr uint64_t kMostSteps = 5'000;
+// And so many of the first, which say when set-up was over.
+inline constexpr uint64_t kFirstSteps = 10;
 
 // Cells are stored for this many series at once, see ChunkKey.
 inline constexpr uint32_t kChunkSeries = 64;
@@ -79,6 +81,9 @@ class StoreReader {
   virtual absl::StatusOr<std::vector<StepRow>> Steps(int64_t process, uint64_t begin_ns,
                                                      uint64_t end_ns,
                                                      uint32_t limit) = 0;
+  // The `limit` first that are kept, in the order of time.
+  virtual absl::StatusOr<std::vector<StepRow>> FirstSteps(int64_t process,
+                                                          uint64_t limit) = 0;
   // By ordinal.
   virtual absl::StatusOr<std::vector<StepMemoryRow>> StepMemory(int64_t process) = 0;
 
@@ -143,7 +148,7 @@ class StoreWriter {
   virtual absl::Status PutGpuDevice(int64_t process, const GpuDeviceRow& row) = 0;
   virtual absl::Status PutTracing(int64_t process, const TracingRow& row) = 0;
   virtual absl::Status PutNonFinite(int64_t process, const NonFiniteRow& row) = 0;
-  // The newest kMostSteps of a process are kept.
+  // The newest kMostSteps of a process are kept, and the kFirstSteps first.
   virtual absl::Status PutStep(int64_t process, const StepRow& row) = 0;
   virtual absl::Status PutStepMemory(int64_t process, const StepMemoryRow& row) = 0;
   // Keeps those whose ordinal is a multiple of `stride`.

@@ -39,7 +39,8 @@ enum class EventType : uint8_t {
   kGpuLost = 16,        // records of this span were lost
   kGpuMark = 17,        // every operation that ended before start_ns is delivered
   kGpuDevice = 18,      // a device that this process sees
-  kStep = 19,           // one training step, from the boundary before it to its end
+  kStep = 19,           // one training step, from the boundary before it to its end;
+                        // the first has no start that is known, and a duration of 0
   kNonFinite = 20,      // a NaN or infinity was read out of a tensor
   kTorchReserved = 21,  // a caching allocator holds more or less of the device's memory
 };

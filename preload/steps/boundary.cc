@@ -14,11 +14,11 @@ namespace {
 std::atomic<uint32_t> g_generation{0};
 std::atomic<uint32_t> g_arming{0};
 std::atomic<uint64_t> g_boundary_ns{0};  // 0: none yet
-std::atomic<uint64_t> g_number{0};
+std::atomic<uint64_t> g_number{0};       // of the latest step; the first is 1
 
 void record_step(char* segment, uint64_t start, uint64_t end, abi::StepSource source) {
   abi::Ref stack = python_stack(segment);
-  uint64_t number = g_number.fetch_add(1, std::memory_order_relaxed);
+  uint64_t number = g_number.fetch_add(1, std::memory_order_relaxed) + 1;
   if (abi::Event* event = reserve_event(segment)) {
     *event = {
         .start_ns = start,
@@ -53,7 +53,7 @@ void step_boundary(abi::StepSource source) {
     g_boundary_ns.store(0, std::memory_order_relaxed);
   }
   uint64_t start = g_boundary_ns.exchange(now, std::memory_order_relaxed);
-  if (start != 0 && start < now) record_step(segment, start, now, source);
+  record_step(segment, start != 0 && start < now ? start : now, now, source);
   account_self(now);
   gpu_step_boundary(segment);  // keeps its own account
 }

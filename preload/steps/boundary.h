@@ -6,9 +6,9 @@
 namespace lull {
 
 // Ends a step now: records it, from the boundary before to this one, with the calling
-// thread's Python stack. The first boundary only begins a step: what came before is the
-// program's start. Any thread, under its Guard; steps that two threads end at the same
-// moment are one.
+// thread's Python stack. Nobody knows when the first one began, as what came before is
+// the program's start: it is recorded with a duration of 0. Any thread, under its
+// Guard; steps that two threads end at the same moment are one.
 void step_boundary(abi::StepSource source);
 
 }  // namespace lull

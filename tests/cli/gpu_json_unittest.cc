@@ -21,8 +21,8 @@ using testing::Parsed;
 
 TEST(GpuJson, OfGapsHasTheAgreedKeysInOrder) {
   Json json = Parsed(GapsJson(testing::FixedGaps()));
-  EXPECT_THAT(Keys(json),
-              ElementsAre("job", "gpu", "causes", "gaps", "losses", "overhead"));
+  EXPECT_THAT(Keys(json), ElementsAre("job", "gpu", "causes", "gaps", "phase",
+                                      "setup_ms", "losses", "overhead"));
   EXPECT_THAT(
       Keys(json["gpu"]),
       ElementsAre("mode", "schedule", "devices", "windows", "traced_ms", "busy_ms",
@@ -80,8 +80,9 @@ TEST(GpuJson, GivesNullAndNeverZeroForWhatWasNotTraced) {
 
 TEST(GpuJson, OfKernelsHasTheAgreedKeysAndUnits) {
   Json json = Parsed(KernelsJson(testing::FixedKernels()));
-  EXPECT_THAT(Keys(json), ElementsAre("job", "gpu", "kernels", "copies", "total_ms",
-                                      "total_calls", "losses", "overhead"));
+  EXPECT_THAT(Keys(json),
+              ElementsAre("job", "gpu", "kernels", "copies", "total_ms", "total_calls",
+                          "phase", "setup_ms", "losses", "overhead"));
   EXPECT_THAT(Keys(json["kernels"][0]),
               ElementsAre("name", "calls", "total_ms", "avg_ms", "min_ms", "max_ms",
                           "share_percent", "tensor_core", "blocks_per_sm",
@@ -104,10 +105,11 @@ TEST(GpuJson, GivesNullForFiguresOfAKernelThatAreNotKnown) {
 
 TEST(GpuJson, OfStepsHasTheAgreedKeys) {
   Json json = Parsed(StepsJson(testing::FixedSteps()));
-  EXPECT_THAT(Keys(json), ElementsAre("job", "gpu", "steps", "source", "count",
-                                      "median", "gpu_utilization_percent",
-                                      "sm_efficiency_percent", "occupancy_percent",
-                                      "tensor_core_percent", "losses", "overhead"));
+  EXPECT_THAT(Keys(json),
+              ElementsAre("job", "gpu", "steps", "source", "count", "median",
+                          "gpu_utilization_percent", "sm_efficiency_percent",
+                          "occupancy_percent", "tensor_core_percent", "phase",
+                          "setup_ms", "losses", "overhead"));
   EXPECT_THAT(Keys(json["steps"][0]),
               ElementsAre("pid", "rank", "number", "start_ms", "duration_ms", "traced",
                           "kernel_ms", "memcpy_ms", "memset_ms", "communication_ms",

@@ -21,8 +21,9 @@ using testing::Parsed;
 
 TEST(JsonReport, OfSyncsHasTheAgreedKeysInOrder) {
   Json json = Parsed(SyncsJson(testing::FixedSyncs()));
-  EXPECT_THAT(Keys(json), ElementsAre("job", "gpu", "sync_points", "total_blocked_ms",
-                                      "total_calls", "losses", "overhead"));
+  EXPECT_THAT(Keys(json),
+              ElementsAre("job", "gpu", "sync_points", "total_blocked_ms",
+                          "total_calls", "phase", "setup_ms", "losses", "overhead"));
   EXPECT_THAT(
       Keys(json["job"]),
       ElementsAre("id", "name", "command", "host", "started_at", "duration_ms",
@@ -91,7 +92,7 @@ TEST(JsonReport, OfAllocationsHasTheAgreedKeys) {
   Json json = Parsed(AllocationsJson(testing::FixedAllocations()));
   EXPECT_THAT(Keys(json),
               ElementsAre("job", "allocation_sites", "total_bytes", "total_calls",
-                          "unknown_frees", "losses", "overhead"));
+                          "unknown_frees", "phase", "setup_ms", "losses", "overhead"));
   EXPECT_THAT(Keys(json["allocation_sites"][0]),
               ElementsAre("allocator", "calls", "frees", "bytes", "live_bytes",
                           "peak_bytes", "blocked_ms", "site", "stack", "native_stack"));
@@ -100,7 +101,7 @@ TEST(JsonReport, OfAllocationsHasTheAgreedKeys) {
 TEST(JsonReport, OfGcHasTheAgreedKeys) {
   Json json = Parsed(GcJson(testing::FixedGc()));
   EXPECT_THAT(Keys(json), ElementsAre("job", "gc_pauses", "total_ms", "total_count",
-                                      "losses", "overhead"));
+                                      "phase", "setup_ms", "losses", "overhead"));
   EXPECT_THAT(Keys(json["gc_pauses"][0]),
               ElementsAre("generation", "count", "total_ms", "max_ms", "collected",
                           "uncollectable", "site", "stack"));
@@ -108,8 +109,8 @@ TEST(JsonReport, OfGcHasTheAgreedKeys) {
 
 TEST(JsonReport, OfWaitsHasTheAgreedKeys) {
   Json json = Parsed(WaitsJson(testing::FixedWaits()));
-  EXPECT_THAT(Keys(json),
-              ElementsAre("job", "host_waits", "total_ms", "losses", "overhead"));
+  EXPECT_THAT(Keys(json), ElementsAre("job", "host_waits", "total_ms", "phase",
+                                      "setup_ms", "losses", "overhead"));
   EXPECT_THAT(
       Keys(json["host_waits"][0]),
       ElementsAre("kind", "api", "count", "total_ms", "max_ms", "site", "stack"));
@@ -117,12 +118,12 @@ TEST(JsonReport, OfWaitsHasTheAgreedKeys) {
 
 TEST(JsonReport, OfAJobHasEveryList) {
   Json json = Parsed(ReportJson(testing::FixedReport()));
-  EXPECT_THAT(
-      Keys(json),
-      ElementsAre("job", "summary", "gpu", "causes", "gaps", "kernels", "copies",
-                  "steps", "step_totals", "non_finite", "devices", "processes",
-                  "sync_points", "allocation_sites", "memory", "malloc_retries",
-                  "gc_pauses", "host_waits", "losses", "overhead"));
+  EXPECT_THAT(Keys(json),
+              ElementsAre("job", "summary", "gpu", "causes", "gaps", "kernels",
+                          "copies", "steps", "step_totals", "non_finite", "devices",
+                          "processes", "sync_points", "allocation_sites", "memory",
+                          "malloc_retries", "gc_pauses", "host_waits", "phase",
+                          "setup_ms", "losses", "overhead"));
   EXPECT_EQ(json["processes"].size(), 3u);
   EXPECT_EQ(json["processes"][1]["rank"], 1);
   EXPECT_TRUE(json["processes"][2]["rank"].is_null());

@@ -105,7 +105,8 @@ TEST(Start, AStepThatThePauseOfASleepingProcessLiesInIsNone) {
   auto steps = [&] {
     int count = 0;
     for (uint64_t i = 0; i < view.ring(0).head; ++i) {
-      count += view.slot(0, i).type == abi::EventType::kStep ? 1 : 0;
+      const abi::Event& event = view.slot(0, i);
+      count += event.type == abi::EventType::kStep && event.duration_ns != 0 ? 1 : 0;
     }
     return count;
   };

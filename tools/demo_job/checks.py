@@ -11,8 +11,8 @@ TOLERANCE = 0.05
 
 
 def query(lull, verb, job, *options):
-    """The answer of `lull VERB JOB --json` as a dictionary."""
-    command = [lull, verb, job, "--json", "--top", "0", *options]
+    """The answer of `lull VERB JOB --json` about the whole run as a dictionary."""
+    command = [lull, verb, job, "--json", "--top", "0", "--phase", "all", *options]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     return json.loads(done.stdout)
 
