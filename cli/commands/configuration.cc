@@ -20,10 +20,10 @@
 #include "absl/strings/string_view.h"
 #include "cli/commands/verbs.h"
 #include "cli/commands/wrong_command_line.h"
-#include "daemon/words/format.h"
 #include "daemon/base/status.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/relay/gpu_plan.h"
+#include "daemon/words/format.h"
 
 namespace lull {
 namespace {

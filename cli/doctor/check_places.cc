@@ -3,8 +3,8 @@
 #include "absl/strings/str_cat.h"
 #include "cli/client/places.h"
 #include "cli/doctor/check.h"
-#include "daemon/words/format.h"
 #include "daemon/base/runtime_directory.h"
+#include "daemon/words/format.h"
 
 namespace lull {
 namespace {

@@ -28,7 +28,7 @@ VIOLATIONS = {
 ALLOWED = {
     "preload/hooks/m.cc": '#include "preload/abi/event.h"\n#include "preload/ring/writer.h"',
     "daemon/relay/n.cc": '#include "preload/abi/ring.h"\n#include <grpcpp/grpcpp.h>',
-    "daemon/query/o.cc": '#include "daemon/aggregate/syncs.h"\n#include "query.grpc.pb.h"',
+    "daemon/collector/o.cc": '#include "daemon/aggregate/syncs.h"\n#include "query.grpc.pb.h"',
     "daemon/attach/oa.cc": '#include "preload/entry/process_kind.h"',
     "cli/commands/p.cc": '#include "daemon/relay/relay.h"\n#include <CLI/CLI.hpp>',
 }
