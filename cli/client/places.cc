@@ -25,11 +25,12 @@ bool HasRoomForASpool(const std::string& path) {
          uint64_t{info.f_bavail} * info.f_frsize >= kLeastSpoolBytes;
 }
 
+// "" for a user of whom the system knows nothing, as in a container.
 std::string HomeDirectory() {
   const char* home = getenv("HOME");
   if (home != nullptr && home[0] == '/') return home;
   passwd* entry = getpwuid(getuid());
-  return entry != nullptr ? entry->pw_dir : "/tmp";
+  return entry != nullptr ? entry->pw_dir : "";
 }
 
 }  // namespace
@@ -59,7 +60,9 @@ absl::StatusOr<std::string> PrepareRuntimeDirectory() {
 std::string DataDirectory() {
   const char* xdg = getenv("XDG_DATA_HOME");
   if (xdg != nullptr && xdg[0] == '/') return absl::StrCat(xdg, "/lull");
-  return absl::StrCat(HomeDirectory(), "/.local/share/lull");
+  std::string home = HomeDirectory();
+  if (home.empty()) return absl::StrCat(RuntimeDirectory(), "/data");
+  return absl::StrCat(home, "/.local/share/lull");
 }
 
 std::string DatabasePath() { return absl::StrCat(DataDirectory(), "/lull.db"); }

@@ -15,8 +15,8 @@ namespace lull {
 // cannot be written, and how to choose another one.
 absl::StatusOr<std::string> PrepareRuntimeDirectory();
 
-// $XDG_DATA_HOME/lull, else ~/.local/share/lull: where the private collector
-// keeps its database.
+// $XDG_DATA_HOME/lull, else ~/.local/share/lull, else (no home is known) "data" in the
+// runtime directory: where the private collector keeps its database.
 std::string DataDirectory();
 std::string DatabasePath();
 absl::Status PrepareDataDirectory();

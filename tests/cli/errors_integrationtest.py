@@ -4,9 +4,12 @@ that the help names."""
 import concurrent.futures
 import json
 import os
+import shutil
 import socket
 import stat
 import subprocess
+import tempfile
+import unittest
 
 import lull_case
 from lull_case import ARGUMENTS, LullCase
@@ -155,6 +158,22 @@ class WrongSurroundings(Complaints):
     def test_a_runtime_directory_that_cannot_be_made(self):
         self.environment["LULL_RUNTIME_DIR"] = "/proc/lull"
         self.hinders("/proc/lull", "LULL_RUNTIME_DIR")
+
+    @unittest.skipIf(os.getuid() != 0, "to be another user needs root")
+    def test_a_user_without_a_home_keeps_jobs_below_a_folder_of_its_own(self):
+        nobody = 54321  # of whom no passwd knows
+        folder = tempfile.mkdtemp(prefix="lull-t-")
+        self.addCleanup(shutil.rmtree, folder)
+        os.chown(folder, nobody, nobody)
+        environment = {"PATH": os.environ["PATH"], "LULL_RUNTIME_DIR": folder,
+                       "LULL_COLLECTOR": "unix:/nowhere"}
+        if ARGUMENTS.preload:
+            environment["LULL_PRELOAD_LIBRARY"] = ARGUMENTS.preload
+        done = self.lull("run", "--", "true", env=environment, user=nobody, group=nobody,
+                         extra_groups=[], cwd="/")
+        if "Permission denied" in done.stderr:
+            self.skipTest("another user cannot reach the build folder: " + done.stderr)
+        self.assertIn(f"what is recorded waits in {folder}/data/spool-remote/", done.stderr)
 
     def test_a_missing_shim(self):
         self.start_collector()

@@ -63,6 +63,7 @@ class Image:
     def environment():
         return {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C.UTF-8",
                 "OPENSSL_CONF": "/tmp/openssl.cnf",
+                "HOME": "/tmp/lull",  # without one Python itself asks libc for a name
                 "LULL_RUNTIME_DIR": "/tmp/lull/run", "XDG_DATA_HOME": "/tmp/lull/data"}
 
     def start(self, *command, **more):
