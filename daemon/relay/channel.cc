@@ -114,7 +114,10 @@ ChannelResult Receive(int channel, Message* message) {
   header.msg_iovlen = 1;
   header.msg_control = control;
   header.msg_controllen = sizeof(control);
-  ssize_t got = recvmsg(channel, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  ssize_t got;
+  do {  // the other end died with messages unread: its own come after that error
+    got = recvmsg(channel, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  } while (got < 0 && errno == ECONNRESET);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return ChannelResult::kWouldBlock;
   if (got < static_cast<ssize_t>(kPrefix)) return ChannelResult::kClosed;
   message->fds.clear();

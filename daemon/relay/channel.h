@@ -44,7 +44,8 @@ struct Message {
 
 enum class ChannelResult { kDone, kWouldBlock, kClosed };
 
-// Neither blocks.
+// Neither blocks. What the other end sent before it died is received before kClosed is
+// said.
 ChannelResult Send(int channel, const Message& message);
 ChannelResult Receive(int channel, Message* message);
 

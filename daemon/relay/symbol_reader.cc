@@ -174,7 +174,10 @@ bool SymbolReader::Look() {
 
 SymbolReader::Got SymbolReader::Take(SymbolAnswer* answer) {
   static thread_local std::string packet(kMaxSymbolAnswer + 1, '\0');
-  ssize_t size = recv(socket_.get(), packet.data(), packet.size(), MSG_DONTWAIT);
+  ssize_t size;
+  do {  // a reader that died with questions unread: its answers come after that error
+    size = recv(socket_.get(), packet.data(), packet.size(), MSG_DONTWAIT);
+  } while (size < 0 && errno == ECONNRESET);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return Got::kNothing;
   if (size <= 0 ||
       !DecodeSymbolAnswer({packet.data(), static_cast<size_t>(size)}, answer)) {

@@ -169,6 +169,23 @@ TEST_F(SymbolReaderTest, DoesNotLoseOtherFilesOfTheSameStack) {
   }
 }
 
+// What it answered before it died counts, also where the relay had no time to read it
+// yet and the reader none to read what else it was asked.
+TEST_F(SymbolReaderTest, DiesOverOneFileAndNotOverTheOneBefore) {
+  Mapping good = Good();
+  for (const char* name : {"evil.so", "worse.so", "worst.so"}) {
+    ASSERT_EQ(Resolve(good), Outcome::kKnown) << name;  // and it takes no time any more
+    Mapping evil = Evil(name, "abort");
+    std::vector<ModuleCache::Place> places(500);
+    for (ModuleCache::Place& place : places) place.mapping = &good;
+    places[1].mapping = &evil;
+    modules_.Resolve(process_, &places);
+    for (size_t i = 0; i < places.size(); ++i) {
+      ASSERT_EQ(places[i].outcome, i == 1 ? Outcome::kUnread : Outcome::kKnown) << i;
+    }
+  }
+}
+
 TEST_F(SymbolReaderTest, AnswersManyQuestionsAtOnce) {
   Mapping good = Good();
   std::vector<ModuleCache::Place> places(5'000);
