@@ -40,7 +40,7 @@ MAY_USE_GRPC = {"daemon/relay", "daemon/collector", "cli"}
 ABI = "preload/abi"
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
-GENERATED = re.compile(r"^(proto/)?(events|ingest|control|query)(\.grpc)?\.pb\.h$")
+GENERATED = re.compile(r"^(proto/)?(events|ingest|control|query|relay_internal)(\.grpc)?\.pb\.h$")
 OURS = ("preload/", "proto/", "daemon/", "cli/", "tests/")
 
 

@@ -70,8 +70,11 @@ std::vector<std::string> EnvironmentWithShim(absl::string_view library,
     } else if (text.substr(0, kStepRange.size()) == kStepRange ||
                text.substr(0, kFilters.size()) == kFilters) {
       continue;  // of a lull around us
+    } else if (text.substr(0, kNvtx.size()) == kNvtx) {
+      if (IsOurs(text.substr(kNvtx.size()))) continue;
+      nvtx_taken = true;
+      result.emplace_back(text);
     } else {
-      nvtx_taken |= text.substr(0, kNvtx.size()) == kNvtx;
       result.emplace_back(text);
     }
   }
@@ -80,10 +83,8 @@ std::vector<std::string> EnvironmentWithShim(absl::string_view library,
   if (std::string filters = OwnFilters(); !filters.empty() && filters != "0") {
     result.push_back(absl::StrCat(kFilters, filters));
   }
-  if (!step_range.empty()) {
-    result.push_back(absl::StrCat(kStepRange, step_range));
-    if (!nvtx_taken) result.push_back(absl::StrCat(kNvtx, library));
-  }
+  if (!step_range.empty()) result.push_back(absl::StrCat(kStepRange, step_range));
+  if (!nvtx_taken) result.push_back(absl::StrCat(kNvtx, library));
   return result;
 }
 
@@ -95,6 +96,9 @@ std::vector<std::string> EnvironmentWithoutShim() {
     if (text.substr(0, kPreload.size()) == kPreload) {
       std::string others = WithoutOurs(text.substr(kPreload.size()));
       if (!others.empty()) result.push_back(absl::StrCat(kPreload, others));
+      continue;
+    }
+    if (text.substr(0, kNvtx.size()) == kNvtx && IsOurs(text.substr(kNvtx.size()))) {
       continue;
     }
     result.emplace_back(text);

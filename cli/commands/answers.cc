@@ -2,6 +2,7 @@
 // as JSON.
 #include "cli/commands/query_options.h"
 #include "cli/commands/verbs.h"
+#include "cli/render/hot.h"
 #include "cli/render/human.h"
 #include "cli/render/json.h"
 
@@ -17,6 +18,16 @@ constexpr AnswerVerb kVerbs[] = {
      "--schedule.\n\n"
      "Examples:\n  lull gaps\n  lull gaps resnet --rank 0 --by stack --top 5",
      v1::SECTION_GAPS, GapsText, GapsJson},
+    {"hot", "Where host time goes: lines that threads ran or waited in, by samples",
+     "self: the line itself; total: and what it calls, once a sample also where it "
+     "calls "
+     "itself.\nrunning, ready (for a processor) and blocked are parts of total.\n\n"
+     "Threads: main, feeder (gives the GPU work beside it), autograd, loader "
+     "(DataLoader "
+     "workers),\nother.\n\n"
+     "Examples:\n  lull hot\n  lull hot resnet --role loader --by function\n"
+     "  lull hot --folded > host.folded && flamegraph.pl host.folded > host.svg",
+     v1::SECTION_HOT, HotText, HotJson, FoldedText},
     {"kernels", "What ran on the GPU: kernels by time, copies by direction",
      "Examples:\n  lull kernels\n  lull kernels resnet --top 0 --json",
      v1::SECTION_KERNELS, KernelsText, KernelsJson},
@@ -24,6 +35,16 @@ constexpr AnswerVerb kVerbs[] = {
      "--top shows the newest steps; the median is over all after warm-up.\n\n"
      "Examples:\n  lull steps\n  lull steps resnet --rank 0 --top 50 --json",
      v1::SECTION_STEPS, StepsText, StepsJson},
+    {"data", "What a DataLoader's batches cost the training, by loader and line",
+     "All of __next__ counts, whether it waits for a worker or does the work "
+     "itself.\n\n"
+     "Examples:\n  lull data\n  lull data resnet --rank 0 --json",
+     v1::SECTION_DATA, DataText, DataJson},
+    {"regions", "What the program named (record_function): time, and what the GPU did",
+     "Regions are those of torch.profiler.record_function, by the names around them; "
+     "libraries name some of their own, as Optimizer.step and DataLoader do.\n\n"
+     "Examples:\n  lull regions\n  lull regions resnet --top 0 --json",
+     v1::SECTION_REGIONS, RegionsText, RegionsJson},
     {"syncs", "Where the host blocked until the GPU was done, by source line",
      "Examples:\n  lull syncs\n  lull syncs 3f9a1c --by stack --top 5\n  lull syncs "
      "--rank 0 --since 2m --until 10m --json",

@@ -15,6 +15,15 @@
 namespace lull {
 namespace {
 
+void AddSampleOptions(CLI::App* verb, QueryOptions* options) {
+  verb->add_option("--role", options->role, "only threads of this kind")
+      ->check(CLI::IsMember({"main", "feeder", "autograd", "loader", "other"})
+                  .description(""))
+      ->type_name("main|feeder|autograd|loader|other");
+  verb->add_flag("--folded", options->folded,
+                 "print folded stacks with microseconds, for flame graphs");
+}
+
 void AddOptions(CLI::App* verb, QueryOptions* options) {
   verb->add_option("JOB", options->job,
                    "job: beginning of its id, or its name (default: the newest)")
@@ -49,6 +58,15 @@ v1::Phase PhaseOf(const std::string& name) {
   return name == "all" ? v1::PHASE_ALL : v1::PHASE_UNSPECIFIED;
 }
 
+std::optional<v1::HostSampleRole> RoleOf(const std::string& name) {
+  if (name.empty()) return std::nullopt;
+  if (name == "main") return v1::HOST_SAMPLE_ROLE_MAIN;
+  if (name == "feeder") return v1::HOST_SAMPLE_ROLE_FEEDER;
+  if (name == "autograd") return v1::HOST_SAMPLE_ROLE_AUTOGRAD;
+  if (name == "loader") return v1::HOST_SAMPLE_ROLE_LOADER;
+  return v1::HOST_SAMPLE_ROLE_OTHER;
+}
+
 v1::GroupBy GroupByOf(const std::string& name) {
   if (name == "function") return v1::GROUP_BY_FUNCTION;
   if (name == "stack") return v1::GROUP_BY_STACK;
@@ -71,6 +89,10 @@ int Run(const AnswerVerb& verb, const QueryOptions& options) {
   if (!reply.ok()) {
     PrintError(verb.name, reply.status().message());
     return kExitFailed;
+  }
+  if (options.folded) {
+    Print(verb.folded(*reply));
+    return 0;
   }
   PrintAnswer(options.json, options.json ? JsonText(verb.json(*reply))
                                          : verb.text(*reply, request->group_by()));
@@ -111,6 +133,12 @@ absl::StatusOr<v1::ReportRequest> MakeRequest(const QueryOptions& options) {
   request.set_top(options.top);
   request.set_group_by(GroupByOf(options.by));
   request.set_phase(PhaseOf(options.phase));
+  if (options.folded) {
+    if (options.json) return absl::InvalidArgumentError("--folded is no JSON");
+    request.set_group_by(v1::GROUP_BY_STACK);
+    request.set_top(0);
+  }
+  if (auto role = RoleOf(options.role)) request.set_role(*role);
   if (options.rank) request.set_rank(*options.rank);
   if (options.pid) request.set_pid(*options.pid);
   if (!options.since.empty()) {
@@ -135,6 +163,7 @@ void AddAnswerVerb(CLI::App& app, const AnswerVerb& verb, int* exit_code) {
   CLI::App* command = app.add_subcommand(verb.name, verb.description);
   command->footer(verb.example);
   AddOptions(command, options.get());
+  if (verb.folded != nullptr) AddSampleOptions(command, options.get());
   command->callback([&verb, options, exit_code] { *exit_code = Run(verb, *options); });
 }
 

@@ -25,6 +25,8 @@ struct QueryOptions {
   std::string phase;
   std::string since;
   std::string until;
+  std::string role;     // of `lull hot`
+  bool folded = false;  // of such verbs, too
 };
 
 // "90s", "2m", "1.5h", "250ms" or "90" (seconds), in nanoseconds.
@@ -42,6 +44,8 @@ struct AnswerVerb {
   v1::Section section;
   std::string (*text)(const v1::ReportReply& reply, v1::GroupBy group_by);
   Json (*json)(const v1::ReportReply& reply);
+  // Of verbs about samples of threads: stacks for flame graphs.
+  std::string (*folded)(const v1::ReportReply& reply) = nullptr;
 };
 // Adds it with JOB and all options. `verb` must live as long as `app`.
 void AddAnswerVerb(CLI::App& app, const AnswerVerb& verb, int* exit_code);

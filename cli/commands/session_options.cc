@@ -9,11 +9,19 @@ void AddSessionOptions(CLI::App* verb, SessionOptions* options) {
   verb->add_option("--name", options->name, "a name for the job, to ask for it later")
       ->type_name("NAME");
   verb->add_flag("--quiet", options->quiet, "no summary at the end");
-  verb->add_option("--overhead-budget", options->overhead_budget_percent,
-                   "cost that measuring may have, in percent of the job's time")
-      ->capture_default_str()
+  verb->add_option_function<double>(
+          "--overhead-budget",
+          [options](double percent) {
+            options->settings.set_overhead_budget_percent(percent);
+          },
+          "cost that measuring may have, in percent of the job's time")
+      ->default_str("1")
       ->check(CLI::Range(0.01, 100.0).description(""))
       ->type_name("PERCENT");
+  verb->add_flag_function(
+      "--no-samples",
+      [options](int64_t) { options->settings.set_no_host_samples(true); },
+      "do not look at where its threads are");
   AddTerminalOptions(verb, /*answers=*/false);
   AddCollectorOptions(verb, &options->collector);
 }

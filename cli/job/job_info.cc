@@ -94,7 +94,7 @@ StatFields ReadStat(int pid) {
 }  // namespace
 
 v1::JobInfo MakeJobInfo(const std::string& name, const std::string& command,
-                        double overhead_budget_percent) {
+                        const relay::JobSettings& settings) {
   v1::JobInfo job;
   job.set_id(RandomId());
   job.set_name(CleanText(name));
@@ -104,7 +104,8 @@ v1::JobInfo MakeJobInfo(const std::string& name, const std::string& command,
   job.set_start_ns(MonotonicNs());
   job.set_start_realtime_ns(RealtimeNs());
   job.set_lull_version(kVersion);
-  job.set_overhead_budget_percent(overhead_budget_percent);
+  job.set_overhead_budget_percent(relay::OverheadBudgetPercent(settings));
+  job.set_no_host_samples(settings.no_host_samples());
   return job;
 }
 

@@ -4,13 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "daemon/relay/options.h"
 #include "ingest.pb.h"
 
 namespace lull {
 
 // A JobInfo with a fresh random id, this host and user, and now as its start.
 v1::JobInfo MakeJobInfo(const std::string& name, const std::string& command,
-                        double overhead_budget_percent);
+                        const relay::JobSettings& settings);
 
 // argv as one line that a shell would read the same way.
 std::string CommandText(const std::vector<std::string>& argv);

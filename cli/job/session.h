@@ -12,6 +12,7 @@
 #include "daemon/base/unique_fd.h"
 #include "daemon/relay/gpu_plan.h"
 #include "daemon/relay/keeper.h"
+#include "daemon/relay/options.h"
 
 namespace lull {
 
@@ -19,7 +20,7 @@ struct SessionOptions {
   std::string name;
   CollectorFlags collector;
   bool quiet = false;  // no summary; errors are still said
-  double overhead_budget_percent = 1.0;
+  relay::JobSettings settings;
   relay::GpuPlan gpu;
 };
 

@@ -10,6 +10,9 @@ namespace lull {
 // Where idle time comes from: one row per cause, most first.
 std::string CausesTable(const v1::Gaps& reply, const v1::Gpu& gpu);
 
+// How much of idle time is told with a line that did the work; "" without idle time.
+std::string ExplainedLine(const v1::Gpu& gpu);
+
 // Between which lines: "train.py:41 → train.py:44", and under it what was to blame.
 std::string GapsTable(const v1::Gaps& reply, const v1::Gpu& gpu, v1::GroupBy group_by);
 

@@ -27,7 +27,7 @@ constexpr CauseWords kCauses[] = {
     {"launch_latency", "launch latency"},
     {"gc", "GC pause"},
     {"allocator", "allocator"},
-    {"data_wait", "data wait"},
+    {"data", "data"},
     {"gil_wait", "GIL wait"},
     {"host_wait", "host wait"},
     {"sync", "sync"},

@@ -37,7 +37,7 @@ const char* GpuModeKey(uint32_t mode);               // "window"
 const char* TracingStateKey(uint32_t state);         // "warm_up"
 const char* TracingReasonKey(uint32_t reason);       // "other_user"
 const char* CuptiStateKey(uint32_t state);           // "no_library"
-const char* CauseKey(v1::GapCause cause);            // "data_wait"
+const char* CauseKey(v1::GapCause cause);            // "data"
 const char* CauseName(v1::GapCause cause);           // "data wait"
 std::string VerdictText(absl::string_view verdict);  // "data-bound"; "" of ""
 

@@ -1,5 +1,6 @@
 #include "cli/render/human.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -95,6 +96,16 @@ std::string GcTable(const v1::GcPauses& reply, v1::GroupBy group_by) {
   return table.Text();
 }
 
+// Waits for data that are not all of the time for it.
+std::string DataNote(const v1::HostWaits& reply) {
+  bool any =
+      std::any_of(reply.host_waits().begin(), reply.host_waits().end(),
+                  [](const v1::HostWait& wait) { return wait.kind() == "data"; });
+  if (!any || reply.data_exact()) return "";
+  return "  Data: only what blocked is known, not what the loader computed "
+         "(record_function: PyTorch 1.13 to 2.15).\n";
+}
+
 std::string WaitsTable(const v1::HostWaits& reply, v1::GroupBy group_by) {
   if (reply.host_waits().empty()) return "  No wait was longer than the threshold.\n";
   Table table({{"waited", kRight},
@@ -113,7 +124,7 @@ std::string WaitsTable(const v1::HostWaits& reply, v1::GroupBy group_by) {
                   Shortened(wait.api(), 30), FormatSite(wait.site(), group_by)});
     AddStacks(table, wait, group_by);
   }
-  return table.Text();
+  return absl::StrCat(table.Text(), DataNote(reply));
 }
 
 std::string ProcessesTable(const v1::ReportReply& reply) {
@@ -192,7 +203,7 @@ std::string GpuSections(const v1::ReportReply& reply, v1::GroupBy group_by) {
   return text;
 }
 
-// Of a job that sleeps at times it is said when it does not.
+// The word for the time in which a job records: some jobs sleep at times.
 const char* RunningWord(const v1::Job& job) {
   return job.partly_recorded() ? "armed" : "running";
 }
@@ -259,7 +270,8 @@ std::string ReportText(const v1::ReportReply& reply, v1::GroupBy group_by) {
   }
   if (truth) {
     absl::StrAppend(&text, "\nIdle: ", FormatDuration(reply.gpu().idle_ns()),
-                    ", by cause\n", CausesTable(reply.gaps(), reply.gpu()));
+                    ", by cause\n", CausesTable(reply.gaps(), reply.gpu()),
+                    ExplainedLine(reply.gpu()));
   }
   absl::StrAppend(&text, "\nWhat to change first\n", AdviceText(reply));
   if (truth) absl::StrAppend(&text, GpuSections(reply, group_by));

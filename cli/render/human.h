@@ -16,7 +16,10 @@ std::string WaitsText(const v1::ReportReply& reply, v1::GroupBy group_by);
 std::string GapsText(const v1::ReportReply& reply, v1::GroupBy group_by);
 std::string KernelsText(const v1::ReportReply& reply, v1::GroupBy group_by);
 std::string StepsText(const v1::ReportReply& reply, v1::GroupBy group_by);
+std::string HotText(const v1::ReportReply& reply, v1::GroupBy group_by);
 std::string MemoryText(const v1::ReportReply& reply, v1::GroupBy group_by);
+std::string DataText(const v1::ReportReply& reply, v1::GroupBy group_by);
+std::string RegionsText(const v1::ReportReply& reply, v1::GroupBy group_by);
 std::string ReportText(const v1::ReportReply& reply, v1::GroupBy group_by);
 
 }  // namespace lull

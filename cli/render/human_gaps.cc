@@ -1,9 +1,12 @@
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "cli/render/gpu_lines.h"
 #include "cli/render/gpu_tables.h"
 #include "cli/render/gpu_words.h"
 #include "cli/render/human.h"
 #include "cli/render/human_parts.h"
+#include "daemon/words/sample_words.h"
 
 namespace lull {
 namespace {
@@ -22,6 +25,10 @@ std::string Between(const v1::GapRow& gap, v1::GroupBy group_by) {
 }  // namespace
 
 std::string BlameOf(const v1::GapRow& gap, v1::GroupBy group_by) {
+  // Of data it is known where it was asked for, too.
+  if (!gap.doing().empty() && gap.cause() != v1::GAP_CAUSE_DATA_WAIT) {
+    return DoingWords(gap.doing(0));
+  }
   if (!HasCulprit(gap)) return Between(gap, group_by);
   std::string site = FormatSite(gap.culprit(), group_by);
   if (gap.culprit_api().empty()) return absl::StrCat("at ", site);
@@ -45,6 +52,13 @@ std::string CausesTable(const v1::Gaps& reply, const v1::Gpu& gpu) {
   return table.Text();
 }
 
+std::string ExplainedLine(const v1::Gpu& gpu) {
+  if (gpu.idle_ns() == 0) return "";
+  return absl::StrCat(
+      "Explained: ", FormatShare(D(gpu.explained_ns()), D(gpu.idle_ns())),
+      " of it is told with the line that did the work, or waited\n");
+}
+
 std::string GapsTable(const v1::Gaps& reply, const v1::Gpu& gpu, v1::GroupBy group_by) {
   if (reply.gaps().empty()) return "";
   Table table({{"idle", kRight},
@@ -58,7 +72,13 @@ std::string GapsTable(const v1::Gaps& reply, const v1::Gpu& gpu, v1::GroupBy gro
                   FormatShare(D(gap.total_ns()), D(gpu.idle_ns())),
                   FormatCount(gap.count()), FormatDuration(gap.max_ns()),
                   CauseName(gap.cause()), Between(gap, group_by)});
-    if (HasCulprit(gap)) table.AddNote(BlameOf(gap, group_by));
+    const bool data = gap.cause() == v1::GAP_CAUSE_DATA_WAIT;
+    if (HasCulprit(gap) && (data || gap.doing().empty())) {
+      table.AddNote(BlameOf(gap, group_by));
+    }
+    for (int i = 0; i < std::min(2, gap.doing_size()); ++i) {
+      if (i == 0 || Matters(gap.doing(i))) table.AddNote(DoingWords(gap.doing(i)));
+    }
     AddStacks(table, gap, group_by);
   }
   return table.Text();
@@ -69,7 +89,7 @@ std::string GapsText(const v1::ReportReply& reply, v1::GroupBy group_by) {
   if (!HasGpuTruth(reply.gpu())) return Answer(reply, head, "");
   std::string table =
       absl::StrCat("\nIdle: ", FormatDuration(reply.gpu().idle_ns()), ", by cause\n",
-                   CausesTable(reply.gaps(), reply.gpu()));
+                   CausesTable(reply.gaps(), reply.gpu()), ExplainedLine(reply.gpu()));
   if (!reply.gaps().gaps().empty()) {
     absl::StrAppend(&table, "\nBy line\n",
                     GapsTable(reply.gaps(), reply.gpu(), group_by));

@@ -15,8 +15,6 @@ namespace lull {
 inline constexpr Table::Align kLeft = Table::Align::kLeft;
 inline constexpr Table::Align kRight = Table::Align::kRight;
 
-inline double D(uint64_t value) { return static_cast<double>(value); }
-
 inline std::string Mean(uint64_t total_ns, uint64_t count) {
   return count == 0 ? "-" : FormatDuration(total_ns / count);
 }

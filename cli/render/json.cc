@@ -106,6 +106,7 @@ Json ProcessesJson(const v1::ReportReply& reply) {
                  {"cupti_version", TextOrNull(CudaVersionOfCupti(row.cupti_version()))},
                  {"cupti_result", row.cupti_result()},
                  {"step_hook", row.step_hook()},
+                 {"scope_hook", row.scope_hook()},
                  {"traced_ms", Ms(row.traced_ns())},
                  {"busy_ms", MsIf(row.traced_ns() > 0, row.busy_ns())},
                  {"run_delay_ms", Ms(row.run_delay_ns())},
@@ -184,7 +185,8 @@ Json GcJson(const v1::ReportReply& reply) {
 Json WaitsJson(const v1::ReportReply& reply) {
   Json json = {{"job", JobJson(reply.job())},
                {"host_waits", HostWaitsJson(reply.waits())},
-               {"total_ms", Ms(reply.waits().total_ns())}};
+               {"total_ms", Ms(reply.waits().total_ns())},
+               {"data_exact", reply.waits().data_exact()}};
   AddTail(json, reply);
   return json;
 }
@@ -207,7 +209,8 @@ Json ReportJson(const v1::ReportReply& reply) {
                {"memory", MemoryRowsJson(reply.memory(), false)},
                {"malloc_retries", MallocRetriesJson(reply.memory())},
                {"gc_pauses", GcPausesJson(reply.gc())},
-               {"host_waits", HostWaitsJson(reply.waits())}};
+               {"host_waits", HostWaitsJson(reply.waits())},
+               {"data_exact", reply.waits().data_exact()}};
   AddTail(json, reply);
   return json;
 }

@@ -19,7 +19,10 @@ Json WaitsJson(const v1::ReportReply& reply);
 Json GapsJson(const v1::ReportReply& reply);
 Json KernelsJson(const v1::ReportReply& reply);
 Json StepsJson(const v1::ReportReply& reply);
+Json HotJson(const v1::ReportReply& reply);
 Json MemoryJson(const v1::ReportReply& reply);
+Json DataJson(const v1::ReportReply& reply);
+Json RegionsJson(const v1::ReportReply& reply);
 Json ReportJson(const v1::ReportReply& reply);
 
 // Indented text with a newline at its end. Invalid UTF-8 is replaced.

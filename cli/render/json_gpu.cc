@@ -4,14 +4,13 @@
 
 #include "cli/render/gpu_lines.h"
 #include "cli/render/gpu_words.h"
+#include "cli/render/json_hot.h"
 #include "cli/render/json_parts.h"
 #include "cli/render/steps_facts.h"
 #include "daemon/words/format.h"
 
 namespace lull {
 namespace {
-
-double D(uint64_t value) { return static_cast<double>(value); }
 
 Json SpansJson(const v1::Gpu& gpu) {
   Json spans = Json::array();
@@ -58,6 +57,9 @@ Json GpuJson(const v1::Gpu& gpu) {
           {"kernel_ms", MsIf(truth, gpu.kernel_ns())},
           {"idle_ms", MsIf(truth, gpu.idle_ns())},
           {"unknown_ms", MsIf(truth, gpu.unknown_ns())},
+          {"explained_percent",
+           gpu.idle_ns() > 0 ? Json(Percent(D(gpu.explained_ns()), D(gpu.idle_ns())))
+                             : Json(nullptr)},
           {"utilization_percent", OrNull(UtilizationPercent(gpu))},
           {"verdict", TextOrNull(gpu.verdict())},
           {"missing", TextOrNull(gpu.missing())},
@@ -97,6 +99,8 @@ Json GapRowsJson(const v1::Gaps& reply, const v1::Gpu& gpu) {
                     {"total_ms", Ms(gap.total_ns())},
                     {"max_ms", Ms(gap.max_ns())},
                     {"share_percent", Percent(D(gap.total_ns()), D(gpu.idle_ns()))},
+                    {"samples", gap.samples()},
+                    {"doing", DoingJson(gap)},
                     {"stack", StackJson(gap.stack(), false)},
                     {"native_stack", StackJson(gap.native_stack(), true)}});
   }

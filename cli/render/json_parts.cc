@@ -1,8 +1,10 @@
 #include "cli/render/json_parts.h"
 
+#include "absl/strings/match.h"
 #include "cli/render/arming.h"
 #include "daemon/words/facts.h"
 #include "daemon/words/format.h"
+#include "google/protobuf/descriptor.h"
 
 namespace lull {
 namespace {
@@ -52,28 +54,22 @@ Json SiteJson(const v1::Site& site) {
 }
 
 Json LossesJson(const v1::Losses& losses) {
-  return {
-      {"events_committed", losses.events_committed()},
-      {"events_stored", losses.events_stored()},
-      {"events_lost", losses.events_lost()},
-      {"lost_ring_full", losses.lost_ring_full()},
-      {"lost_no_ring", losses.lost_no_ring()},
-      {"lost_relay", losses.lost_relay()},
-      {"stacks_rejected", losses.stacks_rejected()},
-      {"reentered", losses.reentered()},
-      {"corrupt_segments", losses.corrupt_segments()},
-      {"thinning", losses.thinning()},
-      {"short_waits", losses.short_waits()},
-      {"short_waits_ms", Ms(losses.short_waits_ns())},
-      {"thinned_launches", losses.thinned_launches()},
-      {"processes_without_memory", losses.processes_without_memory()},
-      {"processes_threads_unseen", losses.processes_threads_unseen()},
-      {"unrecorded_processes", losses.unrecorded_processes()},
-      {"processes_with_seccomp_filter", losses.processes_with_seccomp_filter()},
-      {"processes_unread", losses.processes_unread()},
-      {"processes_end_unseen", losses.processes_end_unseen()},
-      {"modules_unread", losses.modules_unread()},
-  };
+  const auto& fields = *losses.GetDescriptor();
+  const auto& reflection = *losses.GetReflection();
+  Json json = Json::object();
+  for (int i = 0; i < fields.field_count(); ++i) {
+    const auto* field = fields.field(i);
+    std::string name = field->name();
+    if (field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_UINT32) {
+      json[name] = reflection.GetUInt32(losses, field);
+    } else if (absl::EndsWith(name, "_ns")) {
+      json[name.substr(0, name.size() - 3) + "_ms"] =
+          Ms(reflection.GetUInt64(losses, field));
+    } else {
+      json[name] = reflection.GetUInt64(losses, field);
+    }
+  }
+  return json;
 }
 
 Json OverheadJson(const v1::Overhead& overhead) {

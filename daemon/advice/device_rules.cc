@@ -12,8 +12,6 @@
 namespace lull {
 namespace {
 
-double D(uint64_t value) { return static_cast<double>(value); }
-
 constexpr char kGraphs[] =
     "capture the step in a CUDA graph (torch.compile(mode=\"reduce-overhead\") or "
     "torch.cuda.graphs), fuse operations with torch.compile, or use larger batches";

@@ -9,8 +9,6 @@
 namespace lull {
 namespace {
 
-double D(uint64_t value) { return static_cast<double>(value); }
-
 bool Exceeds(uint64_t ns, uint64_t whole_ns, double percent) {
   return whole_ns > 0 && Percent(D(ns), D(whole_ns)) > percent;
 }

@@ -6,6 +6,7 @@
 #include "daemon/advice/rules.h"
 #include "daemon/advice/thresholds.h"
 #include "daemon/words/format.h"
+#include "daemon/words/sample_words.h"
 
 namespace lull {
 namespace {
@@ -16,6 +17,11 @@ std::string MostAt(const v1::GapRow* worst) {
   std::string at = absl::StrCat(", most at ", FormatSite(worst->culprit()));
   if (!worst->culprit_api().empty()) {
     absl::StrAppend(&at, " (", Shortened(worst->culprit_api(), 40), ")");
+  }
+  // Data that the training loads itself.
+  if (worst->cause() == v1::GAP_CAUSE_DATA_WAIT && !worst->doing().empty() &&
+      worst->doing(0).has_own()) {
+    absl::StrAppend(&at, ": ", DoingWords(worst->doing(0)));
   }
   return at;
 }
@@ -41,6 +47,15 @@ bool HasFrame(const v1::GapRow* gap, absl::string_view function) {
                      [&](const v1::Frame& frame) {
                        return absl::StrContains(frame.function(), function);
                      });
+}
+
+// The line that took the time where samples say so; else the lines around it.
+std::string WhatItDid(const v1::GapRow& gap) {
+  if (gap.doing().empty() || !gap.doing(0).has_own()) {
+    return absl::StrCat(" between ", FormatSite(gap.before()), " and ",
+                        FormatSite(gap.after()));
+  }
+  return absl::StrCat(", ", DoingWords(gap.doing(0)));
 }
 
 // Are these the allocations of PyTorch's own caching allocator?
@@ -133,8 +148,7 @@ void IdleForHostCode(const Evidence& evidence, Findings& found) {
     *AddFinding(
          found, "host_code",
          absl::StrCat("the GPU idles ", evidence.OfTraced(gap.total_ns()),
-                      " of traced time for host code between ",
-                      FormatSite(gap.before()), " and ", FormatSite(gap.after()), " (",
+                      " of traced time for host code", WhatItDid(gap), " (",
                       FormatCount(gap.count()), " times)"),
          "make this code cheaper, do it in a DataLoader worker, or launch GPU work "
          "before it",

@@ -44,12 +44,12 @@ inline constexpr double kSyncPercent = 5;
 
 // ---- Both ----
 
-// Of what a caching allocator held at most, against what it ever handed out. Blocks are
-// rounded up, so some is always unused.
+// Unused part of what a caching allocator held at most. It rounds blocks up, so some is
+// always unused.
 inline constexpr double kUnusedReservedPercent = 20;
 // Fewer calls than this at one site are set-up, not a loop.
 inline constexpr uint64_t kLoopCalls = 16;
-// Likewise, of full garbage collections.
+// Fewer full garbage collections than this are set-up, too.
 inline constexpr uint64_t kOftenCollected = 3;
 // A copy of at most this many bytes on average reads a value back.
 inline constexpr uint64_t kReadBackBytes = 4096;

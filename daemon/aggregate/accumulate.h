@@ -9,6 +9,7 @@
 
 #include "daemon/aggregate/cell.h"
 #include "daemon/aggregate/event.h"
+#include "daemon/aggregate/host_sample.h"
 #include "daemon/aggregate/series.h"
 
 namespace lull::aggregate {
@@ -39,6 +40,9 @@ inline void AddEvent(const Series& series, const Event& event, Cell& cell) {
     case EventType::kGpuMemset:
     case EventType::kGpuLost:
       return cell.Add(event.duration_ns, event.arg0, 0);
+    case EventType::kHostSample:
+    case EventType::kGapSample:
+      return cell.Add(event.arg0, SquareOfWeight(event.arg0), 0);
     case EventType::kRunDelay:  // the delay, not the span that it was seen in
       return cell.Add(event.arg0, event.arg1, event.arg2);
     case EventType::kIdle:

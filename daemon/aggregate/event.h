@@ -34,7 +34,9 @@ enum class EventType : uint8_t {
   kStep = 19,
   kNonFinite = 20,
   kTorchReserved = 21,
+  kScope = 22,
   kRunDelay = 32,
+  kHostSample = 33,  // where a thread was; see lull.v1.EventColumns
   // Made by the collector, from what blame says (daemon/blame/blame.h); stored as
   // events of the process's derived ring.
   //              arg0       arg1                 tid
@@ -42,6 +44,7 @@ enum class EventType : uint8_t {
   //   SyncCost   0          needed ns            that of the sync
   //   Coverage   busy ns    kernel ns            0
   //   Forgotten  blocks     0                    0
+  //   GapSample  its weight state and quality    that of the sample
   // A stretch of Idle or Coverage ends where a bucket of level 0 ends; Idle goes on in
   // another with kFlagContinued. So any range of time clips both exactly.
   kFirstDerived = 128,
@@ -56,6 +59,13 @@ enum class EventType : uint8_t {
   // nobody has seen which of those blocks were freed meanwhile. Made by LiveBlocks, an
   // event of the derived ring.
   kForgotten = 133,
+  // A host sample that lies within an idle stretch of the thread that the stretch is
+  // judged by. One for each device that idled then.
+  kGapSample = 134,
+  // What the GPU did within regions (collector/region_feed.h), of cells alone: idle
+  // time by its cause; traced time, of which `amount` was busy.
+  kRegionIdle = 140,
+  kRegionTraced = 141,
   // Not events: series that only carry what is live in one allocator of one device, or
   // at one site (see Series).
   kTotalGroup = 253,
@@ -113,12 +123,17 @@ inline bool IsMemory(EventType type) {
 }
 // Counted from second to second as a whole, not event by event.
 inline bool IsOfCellsAlone(EventType type) {
-  return type == EventType::kSubmission || type == EventType::kMallocRetry;
+  return type == EventType::kSubmission || type == EventType::kMallocRetry ||
+         type == EventType::kRegionIdle || type == EventType::kRegionTraced;
 }
 // What changes what is live.
 inline bool ChangesLive(EventType type) {
   return IsMemory(type) || type == EventType::kTorchReserved ||
          type == EventType::kForgotten;
+}
+// A look at a thread, which weighs what it stands for.
+inline bool IsSample(EventType type) {
+  return type == EventType::kHostSample || type == EventType::kGapSample;
 }
 // What ran on a device.
 inline bool IsOperation(EventType type) {

@@ -8,7 +8,7 @@
 // an allocator told of such (kFlagBefore), and releases nothing elsewhere. Should the
 // allocation come in after all, they are given back.
 //
-// Of blocks that were there when the job fell asleep nobody knows whether they still
+// Some blocks were there when the job fell asleep. Nobody knows whether they still
 // are when it wakes up: Forget.
 //
 // Not thread-safe. Remembers which blocks changed since TakeChanges, for the store.
@@ -29,8 +29,8 @@ namespace lull::aggregate {
 // What an allocator reserves on a device is a block, too: with this bit in `allocator`,
 // and the device in place of the address.
 inline constexpr uint8_t kReservedBit = 0x80;
-// Likewise what it had handed out of a device before we looked. It shrinks by every
-// free of a block that nobody allocated in our sight, where its size is told.
+// So is what it had handed out of a device before we looked. It shrinks by every free
+// of a block that nobody allocated in our sight, where the size is told.
 inline constexpr uint8_t kBeforeBit = 0x40;
 
 struct BlockKey {

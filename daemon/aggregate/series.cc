@@ -42,7 +42,8 @@ const char* AllocatorName(Allocator allocator) {
 }
 
 uint8_t VariantOf(EventType type, uint32_t flags, uint32_t arg2) {
-  if (type == EventType::kGcPause || type == EventType::kStep) {
+  if (type == EventType::kGcPause || type == EventType::kStep ||
+      type == EventType::kScope || type == EventType::kHostWait) {
     return static_cast<uint8_t>(std::min<uint32_t>(arg2, UINT8_MAX));
   }
   if (!ChangesLive(type)) return 0;

@@ -26,13 +26,17 @@ inline constexpr uint8_t kVariantBefore = 0x40;
 // them.
 inline constexpr uint8_t kVariantUntraced = 1;
 
+// Of scopes: lull::abi::ScopeKind.
+inline constexpr uint8_t kScopeOfData = 1;  // __next__ of a DataLoader's iterator
+
 // Ids are unique within the job for APIs, stacks and sites, and within the process
 // for series. 0 is "none" everywhere.
 struct Series {
   EventType type = EventType::kNone;
   // What of flags and arg2 tells series apart: the allocator (with the two bits
-  // above), the GC generation, the WaitKind, the source of a step, whether an operation
-  // was traced, the kind of a submission, or the cause of an idle stretch.
+  // above), the GC generation, the WaitKind, the ScopeKind, the source of a step,
+  // whether an operation was traced, the kind of a submission, the cause of an idle
+  // stretch, or what a host sample is (SampleVariant).
   uint8_t variant = 0;
   uint32_t api = 0;
   uint32_t python_stack = 0;
@@ -43,11 +47,12 @@ struct Series {
   // whole. Peaks do not add up, so each grouping needs its own.
   uint32_t line_group = 0;
   uint32_t function_group = 0;
-  uint32_t total_group = 0;  // likewise for all that the allocator has on the device
+  uint32_t total_group = 0;  // the same for all that the allocator has on the device
   // GPU kernels: id of the kernel and its launch shape; their submissions: id of its
   // name; copies: their kinds, as ShapeOf packs them; idle stretches and coverage: the
-  // device; tensor memory: the index of its device. Correlation ids and the like are
-  // arguments and never tell series apart.
+  // device; tensor memory: the index of its device; samples in gaps: the series of the
+  // idle stretch. Correlation ids and the like are arguments and never tell series
+  // apart.
   uint32_t shape = 0;
   uint32_t gpu_stream = 0;  // operations and stream waits
   // Idle stretches: the launches on either side. The sites above are the culprit's.
@@ -59,7 +64,8 @@ struct Series {
 };
 
 // The part of an event that decides on its variant, before any stack is looked at.
-// Host waits get theirs from ClassifyWait, operations from when tracing was on.
+// Host waits get theirs from ClassifyWait but where they are part of another (arg2),
+// operations from when tracing was on.
 uint8_t VariantOf(EventType type, uint32_t flags, uint32_t arg2);
 
 inline bool IsOfTorch(EventType type) {
@@ -86,6 +92,10 @@ inline bool IsBefore(const Series& series) {
 // True for what makes something live: also for the size of what is reserved.
 inline bool AddsLive(const Series& series) {
   return IsAllocation(series) || series.type == EventType::kTorchReserved;
+}
+// A DataLoader's __next__ that a training waits for.
+inline bool IsLoading(const Series& series) {
+  return series.type == EventType::kScope && series.variant == kScopeOfData;
 }
 // Which series carries the whole that a series which AddsLive is a part of.
 inline uint32_t TotalOf(uint32_t id, const Series& series) {

@@ -79,6 +79,11 @@ bool IsPythonInfrastructure(std::string_view file) {
          !StartsWith(inside, "dist-packages/");
 }
 
+bool IsPythonPackage(std::string_view file) {
+  return file.find("/site-packages/") != std::string_view::npos ||
+         file.find("/dist-packages/") != std::string_view::npos;
+}
+
 // "torch::autograd::generated::SelectBackward0::apply(...)"; nodes that are written by
 // hand lie in torch::autograd itself.
 std::string_view BackwardNode(const Frame& frame) {

@@ -21,6 +21,9 @@ struct Frame {
 // from strings. Other packages count as the user's.
 bool IsPythonInfrastructure(std::string_view file);
 
+// Of an installed package.
+bool IsPythonPackage(std::string_view file);
+
 // The node of PyTorch's backward graph that a native frame runs ("SelectBackward0"), or
 // "". The backward pass of a GPU has a thread of its own, where no line is the user's:
 // the node is what leads back to one.

@@ -48,6 +48,7 @@ const char* WaitKindName(WaitKind kind) {
     case WaitKind::kOther:
       break;
     case WaitKind::kData:
+    case WaitKind::kWithinData:
       return "data";
     case WaitKind::kGil:
       return "gil";

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/aggregate/series.h"
 #include "daemon/aggregate/site.h"
 
 namespace lull::aggregate {
@@ -19,8 +20,27 @@ enum class WaitKind : uint8_t {
   kIo = 4,       // poll, select, epoll, read, recv
   kSleep = 5,    // nanosleep, clock_nanosleep
   kProcess = 6,  // wait for a child
+  // Part of a DataLoader's __next__, whose time is told as a whole (a scope): no wait
+  // of its own in any report.
+  kWithinData = 7,
 };
+// Of a wait's arg2: its scope is of kind data (preload/abi/event.h).
+inline constexpr uint32_t kWaitWithinData = 1;
+
 const char* WaitKindName(WaitKind kind);
+
+// What reports count as a wait: also the whole of a DataLoader's __next__, instead of
+// the waits within it.
+inline bool IsWait(const Series& series) {
+  if (series.type != EventType::kHostWait) return IsLoading(series);
+  return series.variant != static_cast<uint8_t>(WaitKind::kWithinData);
+}
+inline WaitKind WaitKindOf(const Series& wait) {
+  return IsLoading(wait) ? WaitKind::kData : static_cast<WaitKind>(wait.variant);
+}
+inline bool IsDataWait(const Series& series) {
+  return IsWait(series) && WaitKindOf(series) == WaitKind::kData;
+}
 
 // `from_python`: the interpreter itself made the call. `python`: innermost first.
 WaitKind ClassifyWait(std::string_view api, bool from_python,

@@ -81,6 +81,7 @@ enum class HostKind : uint8_t {
                // time
   kGc,
   kDataWait,
+  kDataScope,  // all of a DataLoader's __next__, whatever it does
   kGilWait,
   kHandover,  // for another thread: a lock, a condition
   kHostWait,  // any other wait: descriptor, sleep, process

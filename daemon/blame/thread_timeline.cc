@@ -1,5 +1,7 @@
 #include "daemon/blame/thread_timeline.h"
 
+#include <algorithm>
+#include <climits>
 #include <tuple>
 
 #include "daemon/blame/instant.h"
@@ -22,6 +24,7 @@ Cause CauseOf(HostKind kind) {
     case HostKind::kAllocator:
       return Cause::kAllocator;
     case HostKind::kDataWait:
+    case HostKind::kDataScope:
       return Cause::kDataWait;
     case HostKind::kGilWait:
       return Cause::kGilWait;
@@ -34,6 +37,27 @@ Cause CauseOf(HostKind kind) {
       break;
   }
   return Cause::kUnknown;
+}
+
+// Which of a thread's states at an instant counts: the lowest. Within a DataLoader's
+// __next__ all is data but collections, allocations and syncs.
+int RankOf(HostKind kind, bool in_data_scope) {
+  switch (kind) {
+    case HostKind::kGc:
+      return 0;
+    case HostKind::kAllocator:
+      return 1;
+    case HostKind::kSync:
+      return in_data_scope ? 2 : 7;
+    case HostKind::kDataScope:
+      return 3;
+    case HostKind::kDataWait:
+      return 4;
+    case HostKind::kGilWait:
+      return 5;
+    default:
+      return 6;
+  }
 }
 
 }  // namespace
@@ -148,10 +172,16 @@ void ThreadTimeline::AddState(uint64_t start_ns, uint64_t end_ns) {
   ThreadState state;
   state.start_ns = start_ns;
   state.end_ns = end_ns;
+  const bool in_data_scope = std::any_of(
+      active_.begin(), active_.end(),
+      [](const Rest& rest) { return rest.event.kind == HostKind::kDataScope; });
+  int best = INT_MAX;
   for (const Rest& rest : active_) {
     const HostEvent& event = rest.event;
-    Cause cause = CauseOf(event.kind);  // the causes of waiting are in order
-    if (state.cause == Cause::kUnknown || cause <= state.cause) {
+    const Cause cause = CauseOf(event.kind);
+    const int rank = RankOf(event.kind, in_data_scope);
+    if (rank <= best) {
+      best = rank;
       state.cause = cause;
       state.culprit = event.series;
       state.handover = event.kind == HostKind::kHandover;

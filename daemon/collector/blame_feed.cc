@@ -35,6 +35,9 @@ constexpr uint64_t kPlausibleAfterNs = 100 * 86'400 * kSecond;
 // A longer stretch than this comes from a clock that is broken, and is not cut up.
 constexpr uint64_t kLongestNs = 10 * 86'400 * kSecond;
 
+// A sample is sent within a moment of its time, and told to nobody else than the gap.
+constexpr uint64_t kLateSamplesNs = 10 * kSecond;
+
 // A process holds so many events that cannot be judged yet; about 50 bytes each.
 constexpr size_t kMaxPending = 600'000;
 
@@ -49,6 +52,7 @@ blame::Options EngineOptions() {
 blame::HostKind KindOfWait(uint8_t variant) {
   switch (static_cast<aggregate::WaitKind>(variant)) {
     case aggregate::WaitKind::kData:
+    case aggregate::WaitKind::kWithinData:
       return blame::HostKind::kDataWait;
     case aggregate::WaitKind::kGil:
       return blame::HostKind::kGilWait;
@@ -75,7 +79,8 @@ blame::OperationKind KindOfOperation(EventType type) {
 void TakeCulprit(const Series& from, Series& to) {
   to.api = from.api;
   to.python_stack = from.python_stack;
-  to.native_stack = from.native_stack;
+  // Of a scope those are names, and no place.
+  to.native_stack = from.type == EventType::kScope ? 0 : from.native_stack;
   to.line_site = from.line_site;
   to.function_site = from.function_site;
 }
@@ -87,7 +92,8 @@ BlameFeed::BlameFeed(SeriesTable& series, GpuTables& gpu, uint64_t job_start_ns)
       gpu_(gpu),
       job_start_ns_(job_start_ns),
       shift_ns_(job_start_ns % aggregate::kBucketNs),
-      engine_(EngineOptions(), *this) {}
+      engine_(EngineOptions(), *this),
+      regions_(series) {}
 
 uint64_t BlameFeed::ToEngine(uint64_t time_ns) const {
   return time_ns > shift_ns_ ? time_ns - shift_ns_ : 0;
@@ -99,10 +105,14 @@ uint64_t BlameFeed::ReplayFrom(uint64_t judged_ns) {
 
 void BlameFeed::Restore(uint64_t judged_ns, bool traced) {
   judged_ns_ = restored_ns_ = judged_ns;
+  regions_.Restore(judged_ns);
   traced_ = flowing_ = traced;
   traced_change_ns_ = ReplayFrom(judged_ns);
   if (traced) engine_.Trace(ToEngine(traced_change_ns_));
+  samples_.Replay(true);
 }
+
+void BlameFeed::Restored() { samples_.Replay(false); }
 
 bool BlameFeed::IsPlausible(const Event& event) const {
   return event.start_ns + kPlausibleBeforeNs >= job_start_ns_ &&
@@ -130,10 +140,20 @@ void BlameFeed::Add(const Event& event) {
       return AddHost(blame::HostKind::kGc, event);
     case EventType::kHostWait:
       return AddHost(KindOfWait(series.variant), event);
+    case EventType::kScope:
+      regions_.AddScope(event);
+      // Ended by another thread (arg0) it says nothing of either.
+      if (aggregate::IsLoading(series) && event.arg0 == 0) {
+        AddHost(blame::HostKind::kDataScope, event);
+      }
+      return;
     case EventType::kRunDelay:
       // Without a pre-emption (arg2) it only woke up late from waits of its own.
       if (event.arg2 == 0) return;
       return engine_.Add(blame::RunDelay{start, end, event.tid, event.arg0});
+    case EventType::kHostSample:
+      samples_.AddSample(event);
+      return TellSamples();
     case EventType::kGpuKernel:
     case EventType::kGpuCopy:
     case EventType::kGpuMemset:
@@ -216,7 +236,7 @@ void BlameFeed::AddTold(const Series& series, const Event& event) {
   if (series.type == EventType::kIdle) {
     uint64_t& idle = restored_idle_[series.shape];
     idle = std::max(idle, end);
-    return;
+    return AddToGaps(event);
   }
   uint64_t& restored = restored_[series.shape];
   restored = std::max(restored, end);
@@ -235,6 +255,8 @@ void BlameFeed::Advance(uint64_t as_of_ns) {
   // had read already: it is in the next batch at the latest.
   mark_ns_ = next_mark_ns_;
   UpdateJudged(as_of_ns);
+  samples_.Forget(judged_ns_ - std::min(judged_ns_, kLateSamplesNs));
+  TellRegions();
 }
 
 void BlameFeed::Finish() {
@@ -242,6 +264,14 @@ void BlameFeed::Finish() {
   finished_ = true;
   engine_.Finish();
   judged_ns_ = std::numeric_limits<int64_t>::max();
+  TellRegions();
+}
+
+void BlameFeed::TellRegions() {
+  regions_.Advance(judged_ns_, [this](uint32_t series, uint64_t start_ns,
+                                      uint64_t total_ns, uint64_t amount_ns) {
+    summed_.push_back({series, start_ns, total_ns, amount_ns});
+  });
 }
 
 void BlameFeed::UpdateJudged(uint64_t as_of_ns) {
@@ -264,7 +294,11 @@ uint64_t BlameFeed::RestoredUntil(uint32_t device) const {
 }
 
 void BlameFeed::Tell(EventType type, Event event, uint32_t device) {
-  if (event.duration_ns > kLongestNs) return events_.push_back(event);
+  auto tell = [this, type](const Event& part) {
+    events_.push_back(part);
+    if (type == EventType::kIdle) AddToGaps(part);
+  };
+  if (event.duration_ns > kLongestNs) return tell(event);
   uint64_t told = RestoredUntil(device);
   if (auto it = restored_idle_.find(device);
       type == EventType::kIdle && it != restored_idle_.end()) {
@@ -274,8 +308,52 @@ void BlameFeed::Tell(EventType type, Event event, uint32_t device) {
                               event)) {
     return;
   }
-  aggregate::SplitStretch(type, event, job_start_ns_,
-                          [this](const Event& part) { events_.push_back(part); });
+  aggregate::SplitStretch(type, event, job_start_ns_, tell);
+}
+
+// Of the causes that are the code itself, or what it was robbed of, and of data: where
+// the thread was is in the samples.
+void BlameFeed::AddToGaps(const Event& idle) {
+  switch (static_cast<blame::Cause>(series_[idle.series].variant)) {
+    case blame::Cause::kHostCode:
+    case blame::Cause::kLaunchBound:
+    case blame::Cause::kRunQueue:
+    case blame::Cause::kDataWait:
+      samples_.AddIdle(idle);
+      return TellSamples();
+    default:
+      return;
+  }
+}
+
+void BlameFeed::TellSamples() {
+  for (const GapSamples::Found& found : samples_.Take()) {
+    Event event;
+    event.start_ns = found.sample.time_ns;
+    event.arg0 = found.sample.weight_ns;
+    event.arg1 = found.sample.kind;
+    event.tid = found.tid;
+    event.series = SampleSeries(found);
+    events_.push_back(event);
+  }
+}
+
+uint32_t BlameFeed::SampleSeries(const GapSamples::Found& found) {
+  auto [it, fresh] =
+      known_.try_emplace(Key{static_cast<uint32_t>(EventType::kGapSample), 0,
+                             found.idle_series, found.sample.series, 0});
+  if (!fresh) return it->second;
+  const Series& sample = series_[found.sample.series];
+  Series series;
+  series.type = EventType::kGapSample;
+  series.variant = sample.variant;
+  series.shape = found.idle_series;
+  if (!series_.full()) {
+    series.python_stack = sample.python_stack;
+    series.line_site = sample.line_site;
+    series.function_site = sample.function_site;
+  }
+  return it->second = series_.Intern(series);
 }
 
 void BlameFeed::OnIdle(const blame::Idle& idle) {
@@ -284,6 +362,8 @@ void BlameFeed::OnIdle(const blame::Idle& idle) {
   event.duration_ns = idle.end_ns - idle.start_ns;
   event.tid = idle.tid;
   event.series = IdleSeries(idle);
+  regions_.AddIdle(idle.device, event.start_ns, event.start_ns + event.duration_ns,
+                   static_cast<size_t>(idle.cause));
   Tell(EventType::kIdle, event, idle.device);
 }
 
@@ -294,6 +374,8 @@ void BlameFeed::OnCoverage(const blame::Coverage& coverage) {
   Event event;
   event.start_ns = FromEngine(coverage.start_ns);
   event.duration_ns = coverage.end_ns - coverage.start_ns;
+  regions_.AddTraced(coverage.device, event.start_ns,
+                     event.start_ns + event.duration_ns);
   event.arg0 = coverage.busy_ns;
   event.arg1 = coverage.kernel_ns;
   event.series = series_.Intern(series);

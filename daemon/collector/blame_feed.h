@@ -3,8 +3,8 @@
 //
 // Exactly once: what comes out is committed with the batch that caused it, together
 // with judged_ns(). A feed that replaces a lost one is given the stored events from
-// ReplayFrom(judged_ns) on again (Restore), and holds its tongue about all that was
-// told.
+// ReplayFrom(judged_ns) on again (Restore), and does not repeat what was told before
+// that.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "daemon/aggregate/event.h"
 #include "daemon/blame/blame.h"
+#include "daemon/collector/gap_samples.h"
 #include "daemon/collector/gpu_tables.h"
+#include "daemon/collector/region_feed.h"
 #include "daemon/collector/series_table.h"
 
 namespace lull::collector {
@@ -37,6 +39,7 @@ class BlameFeed : private blame::Sink {
   // derived ones included.
   static uint64_t ReplayFrom(uint64_t judged_ns);
   void Restore(uint64_t judged_ns, bool traced);
+  void Restored();  // all have been added
 
   // Operations that ended before it are here, as of the last Advance.
   uint64_t gpu_ns() const { return gpu_ns_; }
@@ -55,8 +58,16 @@ class BlameFeed : private blame::Sink {
   };
   // What came out since the last call of each. Events have their series; stretches do
   // not cross buckets.
-  std::vector<aggregate::Event> TakeEvents() { return std::move(events_); }
-  std::vector<Submitted> TakeSubmitted() { return std::move(submitted_); }
+  std::vector<aggregate::Event> TakeEvents() { return std::exchange(events_, {}); }
+  std::vector<Submitted> TakeSubmitted() { return std::exchange(submitted_, {}); }
+  // Likewise, of the cells of regions.
+  struct Summed {
+    uint32_t series = 0;
+    uint64_t start_ns = 0;
+    uint64_t total_ns = 0;
+    uint64_t amount_ns = 0;
+  };
+  std::vector<Summed> TakeSummed() { return std::exchange(summed_, {}); }
 
  private:
   struct Key {
@@ -80,9 +91,13 @@ class BlameFeed : private blame::Sink {
   void AddTold(const aggregate::Series& series, const aggregate::Event& event);
   uint64_t GpuMark(uint64_t as_of_ns) const;
   void UpdateJudged(uint64_t as_of_ns);
+  void TellRegions();
   uint64_t RestoredUntil(uint32_t device) const;
   void Tell(aggregate::EventType type, aggregate::Event event, uint32_t device);
   uint32_t IdleSeries(const blame::Idle& idle);
+  void AddToGaps(const aggregate::Event& idle);
+  void TellSamples();
+  uint32_t SampleSeries(const GapSamples::Found& found);
   uint32_t SubmissionSeries(const blame::Submission& submission);
 
   // The engine's clock: ours, shifted so that its whole seconds are bucket borders.
@@ -109,9 +124,13 @@ class BlameFeed : private blame::Sink {
   absl::flat_hash_map<uint32_t, uint64_t> restored_;  // device -> told until, by that
   absl::flat_hash_map<uint32_t, uint64_t> restored_idle_;  // likewise
 
+  GapSamples samples_;
+
   absl::flat_hash_map<Key, uint32_t> known_;  // series of the derived
   std::vector<aggregate::Event> events_;
   std::vector<Submitted> submitted_;
+  RegionFeed regions_;
+  std::vector<Summed> summed_;
 };
 
 }  // namespace lull::collector

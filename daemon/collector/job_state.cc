@@ -50,6 +50,7 @@ void JobState::Apply(const lull::v1::Hello& hello) {
   }
   row_.dormant = info.dormant();
   row_.attached = info.attached();
+  row_.no_host_samples = info.no_host_samples();
   tables_->AddApis(hello.apis());
 }
 

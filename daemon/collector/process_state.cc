@@ -65,10 +65,13 @@ absl::Status ProcessState::Replay(storage::StoreReader& reader) {
   const uint64_t from = BlameFeed::ReplayFrom(row_.judged_ns);
   blame_->Restore(row_.judged_ns, landmarks_.TracedAt(from));
   blame_->set_late_before(row_.late_operations);
-  return reader.Events(row_.id, from, aggregate::kForever, [this](const Event& event) {
-    blame_->Add(event);
-    steps_.Add(event);
-  });
+  LULL_RETURN_IF_ERROR(
+      reader.Events(row_.id, from, aggregate::kForever, [this](const Event& event) {
+        blame_->Add(event);
+        steps_.Add(event);
+      }));
+  blame_->Restored();
+  return absl::OkStatus();
 }
 
 ProcessState::Ring& ProcessState::RingOf(uint32_t ring) {
@@ -89,6 +92,7 @@ void ProcessState::ApplyInfo(const lull::v1::ProcessInfo& info) {
   row_.python_version = info.python_version();
   row_.rank = info.rank();
   row_.local_rank = info.local_rank();
+  row_.worker_of = info.worker_of();
   dirty_ = true;
 }
 
@@ -160,6 +164,11 @@ void ProcessState::TakeDerived() {
     event.start_ns = submitted.start_ns;
     CellOf(event, submitted.series).Add(submitted.duration_ns, 0, 0);
   }
+  for (const BlameFeed::Summed& summed : blame_->TakeSummed()) {
+    Event event;
+    event.start_ns = summed.start_ns;
+    CellOf(event, summed.series).Add(summed.total_ns, summed.amount_ns, 0);
+  }
   row_.judged_ns = blame_->judged_ns();
   row_.late_operations = blame_->late_operations();
   dirty_ = true;
@@ -211,6 +220,9 @@ void ProcessState::ApplyTracing(uint32_t ring, const lull::v1::EventColumns& in)
 }
 
 uint8_t ProcessState::VariantOf(EventType type, const Event& event) const {
+  if (type == EventType::kHostSample) {
+    return aggregate::SampleVariant(event.arg1, event.arg2);
+  }
   if (!aggregate::IsOperation(type)) {
     return aggregate::VariantOf(type, event.flags, event.arg2);
   }
@@ -274,6 +286,8 @@ void ProcessState::ApplyMemory() {
     AddLive(event);
   }
   memory_.clear();
+  // Samples that came later than the gap in which they lie.
+  if (blame_ != nullptr) TakeDerived();
 }
 
 void ProcessState::AddLive(const Event& event) {

@@ -57,7 +57,7 @@ class ProcessState {
   // counted. The columns must be valid (ValidateBatch).
   void ApplyEvents(uint32_t ring, const lull::v1::EventColumns& events);
   // After the last ApplyEvents of a batch: the memory events of all its rings, in
-  // the order of time.
+  // the order of time, and what its events say of time that was judged before.
   void ApplyMemory();
 
   uint64_t last_event_ns() const { return last_event_ns_; }

@@ -108,13 +108,18 @@ uint32_t SeriesTable::Add(const EventIdentity& identity) {
   JobTables::SiteIds site =
       aggregate::IsBefore(series)
           ? tables_->SiteOfBefore()
-          : tables_->SiteOf(series.python_stack, series.native_stack);
+          : tables_->SiteOf(series.python_stack,
+                            series.type == EventType::kScope ? 0 : series.native_stack);
   series.line_site = site.line;
   series.function_site = site.function;
   if (series.type == EventType::kHostWait) {
-    series.variant = static_cast<uint8_t>(
-        aggregate::ClassifyWait(tables_->ApiName(series.api), identity.from_python,
-                                tables_->Frames(series.python_stack)));
+    aggregate::WaitKind kind =
+        identity.variant == aggregate::kWaitWithinData
+            ? aggregate::WaitKind::kWithinData
+            : aggregate::ClassifyWait(tables_->ApiName(series.api),
+                                      identity.from_python,
+                                      tables_->Frames(series.python_stack));
+    series.variant = static_cast<uint8_t>(kind);
   }
   if (aggregate::IsAllocation(series)) {
     series.line_group = Group(EventType::kLineGroup, series);

@@ -20,6 +20,11 @@ uint64_t KeyOf(const Series& series, const Event& event) {
   return what * 0x9E3779B97F4A7C15 + series.api;
 }
 
+bool IsForData(const Series& wait) {
+  return wait.variant == static_cast<uint8_t>(aggregate::WaitKind::kData) ||
+         wait.variant == static_cast<uint8_t>(aggregate::WaitKind::kWithinData);
+}
+
 }  // namespace
 
 void StepFeed::Restore(const storage::StepRow& last) {
@@ -60,10 +65,11 @@ void StepFeed::Add(const Event& event) {
       return AddPart(Part::kHost, event);
     case EventType::kHostWait:
       if (tid_ != 0 && event.tid != tid_) return;  // its wait holds up nobody
-      return AddPart(series.variant == static_cast<uint8_t>(aggregate::WaitKind::kData)
-                         ? Part::kData
-                         : Part::kHost,
-                     event);
+      return AddPart(IsForData(series) ? Part::kData : Part::kHost, event);
+    case EventType::kScope:
+      if (!aggregate::IsLoading(series) || event.arg0 != 0) return;
+      if (tid_ != 0 && event.tid != tid_) return;
+      return AddPart(Part::kData, event);
     case EventType::kGpuTracing:
       return event.arg0 == aggregate::kTracingActive ? book_.Trace(event.start_ns)
                                                      : book_.Untrace(event.start_ns);

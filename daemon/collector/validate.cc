@@ -23,6 +23,8 @@ constexpr uint32_t kMaxRing = 65536;
 constexpr uint32_t kMaxApiId = 65535;
 constexpr uint32_t kMaxEventType = 127;  // above are those that we derive
 constexpr uint32_t kMaxFlags = 0xffff;   // likewise
+// No sampler is slower than one look in so long, and squares of weights are summed up.
+constexpr uint64_t kMaxWeightNs = 60'000'000'000;
 
 template <typename... Parts>
 absl::Status Invalid(const Parts&... parts) {
@@ -110,6 +112,12 @@ absl::Status CheckValues(const EventColumns& events) {
   for (uint32_t type : events.type()) {
     if (type == 0 || type > kMaxEventType)
       return Invalid("rings.events.type is ", type);
+  }
+  for (int i = 0; i < events.type_size(); ++i) {
+    if (events.type(i) == lull::v1::EVENT_TYPE_HOST_SAMPLE &&
+        events.arg0(i) > kMaxWeightNs) {
+      return Invalid("rings.events.arg0 of a host sample is out of range at index ", i);
+    }
   }
   if (above(events.flags(), kMaxFlags))
     return Invalid("rings.events.flags is out of range");

@@ -12,14 +12,19 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/advice/advice.h"
 #include "daemon/base/status.h"
+#include "daemon/query/data.h"
+#include "daemon/query/explained.h"
 #include "daemon/query/gaps.h"
 #include "daemon/query/gpu.h"
+#include "daemon/query/hot.h"
 #include "daemon/query/job_lookup.h"
 #include "daemon/query/kernels.h"
 #include "daemon/query/memory.h"
 #include "daemon/query/names.h"
 #include "daemon/query/phases.h"
+#include "daemon/query/regions.h"
 #include "daemon/query/reports.h"
+#include "daemon/query/stacks.h"
 #include "daemon/query/steps.h"
 #include "daemon/query/totals.h"
 
@@ -46,7 +51,20 @@ struct View {
   uint64_t setup_ns;
   std::vector<ProcessSums> processes;  // each in the range, or of the phase
   std::unique_ptr<Names> names;
+  std::unique_ptr<Stacks> stacks;
 };
+
+// What of the process is shown.
+TimeRange PhaseOf(const View& view, std::optional<uint64_t> steady) {
+  TimeRange range = view.range;
+  if (!steady) return range;
+  if (view.phase == lull::v1::PHASE_STEADY) {
+    range.since = std::min(std::max(range.since, *steady), range.until);
+  } else if (view.phase == lull::v1::PHASE_SETUP) {
+    range.until = std::max(std::min(range.until, *steady), range.since);
+  }
+  return range;
+}
 
 absl::Status Syncs(View& view, ReportReply* reply) {
   FillSyncs(view.processes, view.request, *view.names, reply->mutable_syncs());
@@ -71,7 +89,8 @@ absl::Status Waits(View& view, ReportReply* reply) {
 }
 
 absl::Status Gaps(View& view, ReportReply* reply) {
-  FillGaps(view.processes, view.request, *view.names, reply->mutable_gaps());
+  FillGaps(view.processes, view.request, *view.names, *view.stacks,
+           reply->mutable_gaps());
   return absl::OkStatus();
 }
 
@@ -102,6 +121,46 @@ absl::Status Memory(View& view, ReportReply* reply) {
                     *view.names, reply->mutable_memory());
 }
 
+// Processes that are shown because they work, and those that were sampled all the same:
+// DataLoader workers record nothing. Their set-up is that of the job.
+absl::StatusOr<std::vector<ProcessSums>> SampledProcesses(View& view) {
+  std::vector<ProcessSums> all = view.processes;
+  LULL_ASSIGN_OR_RETURN(auto rows, view.reader->Processes(view.job.id));
+  for (const storage::ProcessRow& row : rows) {
+    const bool shown =
+        std::any_of(all.begin(), all.end(),
+                    [&](const ProcessSums& sums) { return sums.process.id == row.id; });
+    if (shown || row.counters.host_samples().taken() == 0) continue;
+    if (!Fits(row, view.request)) continue;
+    TimeRange range =
+        PhaseOf(view, view.setup_ns != 0 ? std::optional<uint64_t>(view.setup_ns)
+                                         : std::nullopt);
+    LULL_ASSIGN_OR_RETURN(ProcessSums sums,
+                          LoadSums(*view.reader, view.job, row, range));
+    all.push_back(std::move(sums));
+  }
+  return all;
+}
+
+absl::Status Hot(View& view, ReportReply* reply) {
+  if (view.overview) return absl::OkStatus();
+  LULL_ASSIGN_OR_RETURN(auto processes, SampledProcesses(view));
+  return FillHot(view.job, processes, view.request, *view.stacks, reply->mutable_hot());
+}
+
+absl::Status Data(View& view, ReportReply* reply) {
+  if (view.overview) return absl::OkStatus();
+  FillData(view.processes, view.request, *view.names, reply->mutable_data());
+  return absl::OkStatus();
+}
+
+// Of no overview: it may have very many rows.
+absl::Status Regions(View& view, ReportReply* reply) {
+  if (view.overview) return absl::OkStatus();
+  FillRegions(view.processes, view.request, *view.names, reply->mutable_regions());
+  return absl::OkStatus();
+}
+
 struct SectionRow {
   lull::v1::Section section;
   absl::Status (*fill)(View& view, ReportReply* reply);
@@ -112,6 +171,8 @@ constexpr SectionRow kSections[] = {
     {lull::v1::SECTION_GC, Gc},       {lull::v1::SECTION_WAITS, Waits},
     {lull::v1::SECTION_GAPS, Gaps},   {lull::v1::SECTION_KERNELS, Kernels},
     {lull::v1::SECTION_STEPS, Steps}, {lull::v1::SECTION_MEMORY, Memory},
+    {lull::v1::SECTION_HOT, Hot},     {lull::v1::SECTION_REGIONS, Regions},
+    {lull::v1::SECTION_DATA, Data},
 };
 
 using SteadyTimes = std::vector<std::optional<uint64_t>>;  // by process
@@ -143,18 +204,6 @@ absl::StatusOr<SteadyTimes> ChoosePhase(
   return steady;
 }
 
-// What of the process is shown.
-TimeRange PhaseOf(const View& view, std::optional<uint64_t> steady) {
-  TimeRange range = view.range;
-  if (!steady) return range;
-  if (view.phase == lull::v1::PHASE_STEADY) {
-    range.since = std::min(std::max(range.since, *steady), range.until);
-  } else if (view.phase == lull::v1::PHASE_SETUP) {
-    range.until = std::max(std::min(range.until, *steady), range.since);
-  }
-  return range;
-}
-
 absl::StatusOr<View> Load(storage::Store& store, const ReportRequest& request) {
   View view{.request = request,
             .overview = request.sections().empty(),
@@ -164,7 +213,8 @@ absl::StatusOr<View> Load(storage::Store& store, const ReportRequest& request) {
             .phase = lull::v1::PHASE_ALL,
             .setup_ns = 0,
             .processes = {},
-            .names = nullptr};
+            .names = nullptr,
+            .stacks = nullptr};
   if (view.range.since > view.range.until) {
     return absl::InvalidArgumentError("the end of the range lies before its start");
   }
@@ -183,6 +233,7 @@ absl::StatusOr<View> Load(storage::Store& store, const ReportRequest& request) {
     return absl::NotFoundError("no process of this job has that rank or pid");
   }
   view.names = std::make_unique<Names>(*view.reader, view.job.id);
+  view.stacks = std::make_unique<Stacks>(*view.reader, view.job.id);
   if (view.overview && request.top() > 0) {
     view.request.set_top(std::max(request.top(), kRowsForAdvice));
   }
@@ -255,11 +306,14 @@ absl::Status Report(storage::Store& store, const HasRelay& has_relay,
                     const ReportRequest& request, ReportReply* reply) {
   LULL_ASSIGN_OR_RETURN(View view, Load(store, request));
   FillGpu(view.job, view.processes, *view.names, reply->mutable_gpu());
+  reply->mutable_gpu()->set_explained_ns(
+      ExplainedNs(view.processes, *view.names, *view.stacks));
   LULL_RETURN_IF_ERROR(FillSections(view, reply));
   if (view.overview) FillOverview(request.top(), view, reply);
   reply->set_phase(view.phase);
   reply->set_setup_ns(view.setup_ns);
   LULL_RETURN_IF_ERROR(view.names->status());
+  LULL_RETURN_IF_ERROR(view.stacks->status());
   LULL_RETURN_IF_ERROR(
       FillLosses(*view.reader, view.job, request, reply->mutable_losses()));
   FillOverhead(view.job, view.processes, reply->mutable_overhead());

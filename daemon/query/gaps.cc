@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "daemon/advice/verdict.h"
+#include "daemon/query/doing.h"
 
 namespace lull::query {
 namespace {
@@ -21,6 +22,7 @@ using Key = std::array<uint32_t, 6>;
 struct Row {
   Cell sum;
   Series longest;
+  Doing doing;
 };
 
 Key KeyOf(const Series& s, lull::v1::GroupBy by) {
@@ -64,7 +66,22 @@ void FillCauses(const std::vector<ProcessSums>& processes, lull::v1::Gaps* reply
       [](const auto& a, const auto& b) { return a.total_ns() > b.total_ns(); });
 }
 
-void FillRow(const Row& from, bool by_function, Names& names, lull::v1::GapRow* row) {
+// Each with the idle stretch in which it lies.
+template <typename Visitor>
+void ForEachSample(const std::vector<ProcessSums>& processes, Visitor&& visit) {
+  for (const ProcessSums& sums : processes) {
+    for (size_t id = 1; id < sums.series.size(); ++id) {
+      const Series& series = sums.series[id];
+      if (series.type != EventType::kGapSample || sums.cells[id].count == 0) continue;
+      if (series.shape >= sums.series.size()) continue;
+      const Series& idle = sums.series[series.shape];
+      if (idle.type == EventType::kIdle) visit(idle, series, sums.cells[id]);
+    }
+  }
+}
+
+void FillRow(const Row& from, bool by_function, Names& names, Stacks& stacks,
+             lull::v1::GapRow* row) {
   const Series& s = from.longest;
   row->set_cause(static_cast<lull::v1::GapCause>(s.variant));
   names.FillSite(by_function ? s.before_function : s.before_line,
@@ -77,12 +94,13 @@ void FillRow(const Row& from, bool by_function, Names& names, lull::v1::GapRow* 
   row->set_max_ns(from.sum.max_ns);
   names.FillStack(s.python_stack, row->mutable_stack());
   names.FillStack(s.native_stack, row->mutable_native_stack());
+  if (!from.doing.empty()) from.doing.Fill(stacks, row);
 }
 
 }  // namespace
 
 void FillGaps(const std::vector<ProcessSums>& processes,
-              const lull::v1::ReportRequest& request, Names& names,
+              const lull::v1::ReportRequest& request, Names& names, Stacks& stacks,
               lull::v1::Gaps* reply) {
   FillCauses(processes, reply);
   std::map<Key, Row> rows;
@@ -91,6 +109,11 @@ void FillGaps(const std::vector<ProcessSums>& processes,
     if (fresh || cell.max_ns > it->second.sum.max_ns) it->second.longest = series;
     it->second.sum.Append(cell);
   });
+  ForEachSample(processes,
+                [&](const Series& idle, const Series& sample, const Cell& cell) {
+                  auto it = rows.find(KeyOf(idle, request.group_by()));
+                  if (it != rows.end()) it->second.doing.Add(sample, cell);
+                });
   std::vector<const Row*> sorted;
   for (const auto& [key, row] : rows) sorted.push_back(&row);
   std::stable_sort(sorted.begin(), sorted.end(), [](const Row* a, const Row* b) {
@@ -100,7 +123,9 @@ void FillGaps(const std::vector<ProcessSums>& processes,
     sorted.resize(request.top());
   }
   bool by_function = request.group_by() == lull::v1::GROUP_BY_FUNCTION;
-  for (const Row* row : sorted) FillRow(*row, by_function, names, reply->add_gaps());
+  for (const Row* row : sorted) {
+    FillRow(*row, by_function, names, stacks, reply->add_gaps());
+  }
 }
 
 }  // namespace lull::query

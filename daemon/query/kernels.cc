@@ -36,7 +36,7 @@ struct Kernel {
   std::map<uint32_t, Line> lines;  // by line site
 };
 
-using Kernels = std::map<uint32_t, Kernel>;  // by id of the name
+using KernelsById = std::map<uint32_t, Kernel>;  // by id of the name
 
 aggregate::DeviceLimits LimitsOf(const ProcessSums& sums) {
   aggregate::DeviceLimits limits;
@@ -63,7 +63,7 @@ aggregate::LaunchShape ShapeOf(const storage::KernelRow& row) {
 
 void AddOperation(const Series& series, const Cell& cell,
                   const aggregate::DeviceLimits& limits, Names& names,
-                  Kernels& kernels) {
+                  KernelsById& kernels) {
   if (series.variant == aggregate::kVariantUntraced) return;
   if (series.type == EventType::kGpuGraph) return kernels[kGraph].sum.Append(cell);
   if (series.type != EventType::kGpuKernel) return;
@@ -80,7 +80,7 @@ void AddOperation(const Series& series, const Cell& cell,
   kernel.shaped_ns += cell.total_ns;
 }
 
-void AddSubmission(const Series& series, const Cell& cell, Kernels& kernels) {
+void AddSubmission(const Series& series, const Cell& cell, KernelsById& kernels) {
   uint32_t name = series.variant == kSubmittedGraph ? kGraph : series.shape;
   if (series.variant != kSubmittedKernel && series.variant != kSubmittedGraph) return;
   auto kernel = kernels.find(name);
@@ -104,8 +104,8 @@ void ForEachCell(const ProcessSums& sums, Visitor&& visit) {
   }
 }
 
-Kernels Collect(const std::vector<ProcessSums>& processes, Names& names) {
-  Kernels kernels;
+KernelsById Collect(const std::vector<ProcessSums>& processes, Names& names) {
+  KernelsById kernels;
   for (const ProcessSums& sums : processes) {
     aggregate::DeviceLimits limits = LimitsOf(sums);
     ForEachCell(sums, [&](const Series& series, const Cell& cell) {
@@ -233,8 +233,8 @@ KernelQuality QualityOf(const std::vector<ProcessSums>& processes, Names& names)
 void FillKernels(const std::vector<ProcessSums>& processes,
                  const lull::v1::ReportRequest& request, Names& names,
                  lull::v1::Kernels* reply) {
-  Kernels kernels = Collect(processes, names);
-  std::vector<const Kernels::value_type*> sorted;
+  KernelsById kernels = Collect(processes, names);
+  std::vector<const KernelsById::value_type*> sorted;
   for (const auto& kernel : kernels) {
     reply->set_total_ns(reply->total_ns() + kernel.second.sum.total_ns);
     reply->set_total_calls(reply->total_calls() + kernel.second.sum.count);

@@ -1,5 +1,6 @@
 #include "daemon/query/names.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "daemon/aggregate/operator_name.h"
@@ -43,6 +44,13 @@ std::string Names::OperatorName(uint32_t native_stack) {
   std::vector<const aggregate::Frame*> frames;
   for (const aggregate::Frame& frame : Stack(native_stack)) frames.push_back(&frame);
   return aggregate::OperatorName(frames);
+}
+
+std::vector<std::string> Names::ScopePath(uint32_t stack) {
+  std::vector<std::string> path;
+  for (const aggregate::Frame& frame : Stack(stack)) path.push_back(frame.function);
+  std::reverse(path.begin(), path.end());
+  return path;
 }
 
 void Names::FillSite(uint32_t id, lull::v1::Site* site) {

@@ -22,6 +22,8 @@ class Names {
   const storage::KernelRow& Kernel(uint32_t id);
   const std::string& KernelName(uint32_t name);
   std::string OperatorName(uint32_t native_stack);
+  // Names of a scope and those around it, the outermost first.
+  std::vector<std::string> ScopePath(uint32_t stack);
   void FillSite(uint32_t id, lull::v1::Site* site);
   void FillStack(uint32_t id,
                  google::protobuf::RepeatedPtrField<lull::v1::Frame>* frames);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kMaxStretches = 1000;
 
-uint64_t EndOf(const storage::StretchRow& stretch, uint64_t latest_ns) {
+uint64_t EndOfStretch(const storage::StretchRow& stretch, uint64_t latest_ns) {
   return stretch.end_ns == 0 ? latest_ns : std::min(stretch.end_ns, latest_ns);
 }
 
@@ -34,7 +34,7 @@ uint64_t Recorded::Within(uint64_t begin_ns, uint64_t end_ns) const {
   uint64_t total = 0;
   for (const storage::StretchRow& stretch : stretches_) {
     uint64_t from = std::max(stretch.start_ns, begin_ns);
-    uint64_t to = EndOf(stretch, end_ns);
+    uint64_t to = EndOfStretch(stretch, end_ns);
     if (from < to) total += to - from;
   }
   return total;
@@ -53,7 +53,7 @@ void Recorded::Fill(const storage::JobRow& job, uint64_t end_ns,
     const storage::StretchRow& stretch = stretches_[i];
     lull::v1::Job::Stretch* span = out->add_recorded();
     span->set_start_ns(aggregate::AfterStart(stretch.start_ns, job.start_ns));
-    uint64_t end = std::max(EndOf(stretch, end_ns), stretch.start_ns);
+    uint64_t end = std::max(EndOfStretch(stretch, end_ns), stretch.start_ns);
     span->set_end_ns(aggregate::AfterStart(end, job.start_ns));
   }
 }

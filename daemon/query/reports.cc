@@ -8,6 +8,9 @@
 namespace lull::query {
 namespace {
 
+constexpr char kLoaderCall[] = "DataLoader.__next__";
+constexpr uint32_t kScopesAreTold = 2;  // lull::abi::ScopeHookState::kOn
+
 using aggregate::Cell;
 using aggregate::EventType;
 using aggregate::Series;
@@ -91,6 +94,24 @@ uint64_t UnknownFrees(const std::vector<ProcessSums>& processes) {
             });
   }
   return frees;
+}
+
+// There is some, and none of a process that tells of waits alone.
+bool KnowsAllDataTime(const std::vector<ProcessSums>& processes) {
+  bool any = false;
+  for (const ProcessSums& sums : processes) {
+    bool blocked = false, loaded = false;
+    for (size_t id = 1; id < sums.series.size(); ++id) {
+      if (!aggregate::IsDataWait(sums.series[id]) || sums.cells[id].count == 0)
+        continue;
+      (aggregate::IsLoading(sums.series[id]) ? loaded : blocked) = true;
+    }
+    if (blocked && !loaded && sums.process.counters.scope_hook() != kScopesAreTold) {
+      return false;
+    }
+    any = any || blocked || loaded;
+  }
+  return any;
 }
 
 // What GPU truth says of the calls of each row.
@@ -215,18 +236,27 @@ void FillGc(const std::vector<ProcessSums>& processes,
 void FillWaits(const std::vector<ProcessSums>& processes,
                const lull::v1::ReportRequest& request, Names& names,
                lull::v1::HostWaits* reply) {
-  std::vector<Group> groups =
-      GroupType(processes, EventType::kHostWait, request,
-                [](const Series& s) { return uint32_t{s.variant}; });
+  Grouping grouping(request.group_by());
+  for (EventType type : {EventType::kHostWait, EventType::kScope}) {
+    ForEach(processes, type,
+            [&](const ProcessSums&, uint32_t, const Series& series, const Cell& cell) {
+              if (!aggregate::IsWait(series) || cell.count == 0) return;
+              grouping.Add(static_cast<uint32_t>(aggregate::WaitKindOf(series)), series,
+                           cell);
+            });
+  }
+  std::vector<Group> groups = grouping.Sorted(ByTime);
   uint64_t total = 0;
   for (const Group& group : groups) total += group.sum.total_ns;
   reply->set_total_ns(total);
+  reply->set_data_exact(KnowsAllDataTime(processes));
   Cut(groups, request.top());
   for (const Group& group : groups) {
     lull::v1::HostWait* row = reply->add_host_waits();
     row->set_kind(
         aggregate::WaitKindName(static_cast<aggregate::WaitKind>(group.label)));
-    row->set_api(names.Api(group.longest.api));
+    row->set_api(aggregate::IsLoading(group.longest) ? kLoaderCall
+                                                     : names.Api(group.longest.api));
     row->set_count(group.sum.count);
     row->set_total_ns(group.sum.total_ns);
     row->set_max_ns(group.sum.max_ns);

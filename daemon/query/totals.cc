@@ -4,6 +4,7 @@
 
 #include "daemon/aggregate/wait_kind.h"
 #include "daemon/base/status.h"
+#include "daemon/query/gather.h"
 
 namespace lull::query {
 
@@ -70,12 +71,12 @@ uint64_t CompleteUntil(const std::vector<ProcessRow>& processes, uint64_t end) {
   return end;
 }
 
+}  // namespace
+
 bool Fits(const ProcessRow& process, const lull::v1::ReportRequest& request) {
   return (!request.has_pid() || process.pid == request.pid()) &&
          (!request.has_rank() || process.rank == request.rank());
 }
-
-}  // namespace
 
 bool Works(const ProcessRow& process) {
   return process.counters.gpu_calls() > 0 || process.counters.torch_allocations() > 0;
@@ -87,8 +88,11 @@ std::vector<ProcessRow> SelectProcesses(const std::vector<ProcessRow>& all,
   for (const ProcessRow& process : all) {
     if (Fits(process, request)) chosen.push_back(process);
   }
-  if (request.has_pid() || std::none_of(chosen.begin(), chosen.end(), Works))
-    return chosen;
+  if (request.has_pid()) return chosen;
+  // Workers of a process record nothing, whatever the others do.
+  std::erase_if(chosen,
+                [](const ProcessRow& process) { return process.worker_of != 0; });
+  if (std::none_of(chosen.begin(), chosen.end(), Works)) return chosen;
   chosen.erase(
       std::remove_if(chosen.begin(), chosen.end(),
                      [](const ProcessRow& process) { return !Works(process); }),
@@ -127,7 +131,9 @@ absl::Status FillJob(storage::StoreReader& reader, const storage::JobRow& job,
     }
   }
   out->set_events(events);
-  out->set_processes(static_cast<uint32_t>(processes.size()));
+  out->set_processes(static_cast<uint32_t>(
+      std::count_if(processes.begin(), processes.end(),
+                    [](const ProcessRow& process) { return process.worker_of == 0; })));
   out->set_working_processes(
       static_cast<uint32_t>(std::count_if(processes.begin(), processes.end(), Works)));
   return absl::OkStatus();
@@ -153,33 +159,11 @@ absl::Status FillLosses(storage::StoreReader& reader, const storage::JobRow& job
     }
     // Of a job that was cut off, its own end says it; an attach ends before its
     // targets.
-    if (job.ended && process.end_ns == 0 && !job.cut_off && !job.attached) {
+    if (job.ended && process.end_ns == 0 && !job.cut_off && !job.attached &&
+        process.worker_of == 0) {
       out->set_processes_end_unseen(out->processes_end_unseen() + 1);
     }
-    out->set_lost_no_ring(out->lost_no_ring() + process.counters.lost_no_ring());
-    out->set_stacks_rejected(out->stacks_rejected() +
-                             process.counters.stacks_rejected());
-    out->set_reentered(out->reentered() + process.counters.reentered());
-    out->set_corrupt_segments(out->corrupt_segments() +
-                              (process.counters.corrupt() ? 1 : 0));
-    if (process.counters.no_memory()) {
-      out->set_processes_without_memory(out->processes_without_memory() + 1);
-    }
-    if (process.counters.threads_unseen()) {
-      out->set_processes_threads_unseen(out->processes_threads_unseen() + 1);
-    }
-    if (process.counters.unanswered()) {
-      out->set_unrecorded_processes(out->unrecorded_processes() + 1);
-    }
-    if (process.counters.unread()) {
-      out->set_processes_unread(out->processes_unread() + 1);
-    }
-    if (process.counters.seccomp_filter()) {
-      out->set_processes_with_seccomp_filter(out->processes_with_seccomp_filter() + 1);
-    }
-    out->set_modules_unread(
-        std::max(out->modules_unread(), process.counters.modules_unread()));
-    out->set_thinning(std::max(out->thinning(), process.counters.thinning()));
+    Gather(process.counters, out);
   }
   out->set_events_lost(out->lost_ring_full() + out->lost_no_ring() + out->lost_relay());
   return absl::OkStatus();
@@ -220,6 +204,7 @@ void FillProcess(const storage::JobRow& job, const ProcessSums& sums,
   out->set_cupti_version(process.counters.cupti_version());
   out->set_cupti_result(process.counters.cupti_result());
   out->set_step_hook(process.counters.step_hook());
+  out->set_scope_hook(process.counters.scope_hook());
   uint64_t events = 0, launches = 0, blocked = 0, data = 0, gc = 0;
   uint64_t traced = 0, idle = 0;
   aggregate::Cell delays;
@@ -230,14 +215,12 @@ void FillProcess(const storage::JobRow& job, const ProcessSums& sums,
     if (series.type == EventType::kIdle) idle += cell.total_ns;
     if (series.type == EventType::kRunDelay) delays.Append(cell);
     if (series.type >= EventType::kFirstDerived) continue;
+    if (series.type == EventType::kHostSample) continue;  // nothing that it did
     events += cell.count;
     if (series.type == EventType::kLaunch) launches += cell.count;
     if (series.type == EventType::kSync) blocked += cell.total_ns;
     if (series.type == EventType::kGcPause) gc += cell.total_ns;
-    if (series.type == EventType::kHostWait &&
-        series.variant == static_cast<uint8_t>(aggregate::WaitKind::kData)) {
-      data += cell.total_ns;
-    }
+    if (aggregate::IsDataWait(series)) data += cell.total_ns;
   }
   out->set_events(events);
   out->set_launches(launches);

@@ -17,6 +17,9 @@ std::vector<storage::ProcessRow> SelectProcesses(
     const std::vector<storage::ProcessRow>& all,
     const lull::v1::ReportRequest& request);
 
+// Has the request's pid and rank.
+bool Fits(const storage::ProcessRow& process, const lull::v1::ReportRequest& request);
+
 // When it ended, or the last that was heard of it; CLOCK_MONOTONIC.
 uint64_t EndOf(const storage::JobRow& job, const storage::ProcessRow& process);
 

@@ -1,5 +1,7 @@
 #include "daemon/relay/batch_builder.h"
 
+#include "daemon/relay/run_delay.h"
+
 namespace lull::relay {
 namespace {
 
@@ -31,7 +33,7 @@ void BatchBuilder::Reset() {
   counters_.clear();
   arena_.Reset();
   batch_ = google::protobuf::Arena::CreateMessage<lull::v1::Batch>(&arena_);
-  events_ = 0;
+  events_ = observed_ = 0;
   bytes_ = 0;
   empty_ = true;
 }
@@ -82,6 +84,7 @@ void BatchBuilder::AddEvents(uint64_t process_key, uint32_t ring,
   run.last_start_ns = last;
   run.next_position = first_position + count;
   events_ += count;
+  if (ring == kRelayRing) observed_ += count;
   bytes_ += count * kEventBytes;
   empty_ = false;
 }

@@ -4,73 +4,14 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include <string_view>
+#include "relay_internal.pb.h"
 
 namespace lull::relay {
 namespace {
 
 constexpr size_t kMaxPacket = 128 << 10;
-constexpr size_t kMaxFds = 2;
+constexpr size_t kMaxFds = 3;
 constexpr size_t kPrefix = 1 + 8;
-
-class Packer {
- public:
-  Packer& Number(uint64_t value) {
-    bytes_.append(reinterpret_cast<const char*>(&value), sizeof(value));
-    return *this;
-  }
-  Packer& Text(std::string_view text) {
-    Number(text.size());
-    bytes_.append(text);
-    return *this;
-  }
-  std::string Take() { return std::move(bytes_); }
-
- private:
-  std::string bytes_;
-};
-
-class Unpacker {
- public:
-  explicit Unpacker(std::string_view bytes) : rest_(bytes) {}
-  uint64_t Number() {
-    uint64_t value = 0;
-    if (rest_.size() < sizeof(value)) {
-      good_ = false;
-      return 0;
-    }
-    memcpy(&value, rest_.data(), sizeof(value));
-    rest_.remove_prefix(sizeof(value));
-    return value;
-  }
-  std::string Text() {
-    uint64_t size = Number();
-    if (!good_ || rest_.size() < size) {
-      good_ = false;
-      return "";
-    }
-    std::string text(rest_.substr(0, size));
-    rest_.remove_prefix(size);
-    return text;
-  }
-  bool good() const { return good_ && rest_.empty(); }
-
- private:
-  std::string_view rest_;
-  bool good_ = true;
-};
-
-uint64_t BitsOf(double value) {
-  uint64_t bits;
-  memcpy(&bits, &value, sizeof(bits));
-  return bits;
-}
-
-double DoubleOf(uint64_t bits) {
-  double value;
-  memcpy(&value, &bits, sizeof(value));
-  return value;
-}
 
 }  // namespace
 
@@ -139,101 +80,110 @@ ChannelResult Receive(int channel, Message* message) {
 
 namespace {
 
-void PackPlan(const GpuPlan& plan, Packer* out) {
-  out->Number(static_cast<uint64_t>(plan.mode))
-      .Number(plan.always_by_clock ? 1 : 0)
-      .Number(plan.steps.skip_first)
-      .Number(plan.steps.wait)
-      .Number(plan.steps.warmup)
-      .Number(plan.steps.active)
-      .Number(plan.clock.skip_first_ns)
-      .Number(plan.clock.wait_ns)
-      .Number(plan.clock.warmup_ns)
-      .Number(plan.clock.active_ns)
-      .Number(plan.repeat);
+// Errors of an upstream are cut there, so that a packet holds them.
+constexpr size_t kLongestError = 4096;
+
+template <typename Phases>
+void ToWire(const Phases& phases, wire::GpuPlan::Phases* out) {
+  const auto& [skip_first, wait, warmup, active] = phases;
+  out->set_skip_first(skip_first);
+  out->set_wait(wait);
+  out->set_warmup(warmup);
+  out->set_active(active);
 }
 
-GpuPlan UnpackPlan(Unpacker* in) {
-  auto count = [in] { return static_cast<uint32_t>(in->Number()); };
+void ToWire(const GpuPlan& plan, wire::GpuPlan* out) {
+  out->set_mode(static_cast<uint32_t>(plan.mode));
+  out->set_always_by_clock(plan.always_by_clock);
+  ToWire(plan.steps, out->mutable_steps());
+  ToWire(plan.clock, out->mutable_clock_ns());
+  out->set_repeat(plan.repeat);
+}
+
+GpuPlan FromWire(const wire::GpuPlan& in) {
+  auto count = [](uint64_t value) { return static_cast<uint32_t>(value); };
   GpuPlan plan;
-  plan.mode = static_cast<abi::GpuMode>(count());
-  plan.always_by_clock = count() != 0;
-  plan.steps = {count(), count(), count(), count()};
-  plan.clock = {in->Number(), in->Number(), in->Number(), in->Number()};
-  plan.repeat = count();
+  plan.mode = static_cast<abi::GpuMode>(in.mode());
+  plan.always_by_clock = in.always_by_clock();
+  plan.steps = {count(in.steps().skip_first()), count(in.steps().wait()),
+                count(in.steps().warmup()), count(in.steps().active())};
+  plan.clock = {in.clock_ns().skip_first(), in.clock_ns().wait(),
+                in.clock_ns().warmup(), in.clock_ns().active()};
+  plan.repeat = in.repeat();
   return plan;
 }
 
 }  // namespace
 
 std::string EncodeOptions(const RelayOptions& options) {
-  Packer out;
-  PackPlan(options.gpu, &out);
-  out.Number(options.dormant ? 1 : 0);
-  out.Number(options.attached ? 1 : 0);
-  out.Number(options.target_user);
-  return out.Text(options.socket_path)
-      .Text(options.spool_directory)
-      .Number(options.spool_limit_bytes)
-      .Text(options.collector_address)
-      .Text(options.token)
-      .Text(options.tls_ca_file)
-      .Text(options.job.SerializeAsString())
-      .Number(BitsOf(options.overhead_budget_percent))
-      .Number(options.wait_threshold_ns)
-      .Number(static_cast<uint64_t>(absl::ToInt64Nanoseconds(options.grace)))
-      .Take();
+  wire::Options out;
+  out.set_socket_path(options.socket_path);
+  out.set_spool_directory(options.spool_directory);
+  out.set_spool_limit_bytes(options.spool_limit_bytes);
+  out.set_collector_address(options.collector_address);
+  out.set_token(options.token);
+  out.set_tls_ca_file(options.tls_ca_file);
+  *out.mutable_job() = options.job;
+  ToWire(options.gpu, out.mutable_gpu());
+  out.set_attached(options.attached);
+  out.set_target_user(options.target_user);
+  out.set_dormant(options.dormant);
+  *out.mutable_settings() = options.settings;
+  out.set_grace_ns(absl::ToInt64Nanoseconds(options.grace));
+  return out.SerializeAsString();
 }
 
 bool DecodeOptions(const std::string& bytes, RelayOptions* options) {
-  Unpacker in(bytes);
-  options->gpu = UnpackPlan(&in);
-  options->dormant = in.Number() != 0;
-  options->attached = in.Number() != 0;
-  options->target_user = static_cast<uint32_t>(in.Number());
-  options->socket_path = in.Text();
-  options->spool_directory = in.Text();
-  options->spool_limit_bytes = in.Number();
-  options->collector_address = in.Text();
-  options->token = in.Text();
-  options->tls_ca_file = in.Text();
-  bool job = options->job.ParseFromString(in.Text());
-  options->overhead_budget_percent = DoubleOf(in.Number());
-  options->wait_threshold_ns = in.Number();
-  options->grace = absl::Nanoseconds(static_cast<int64_t>(in.Number()));
-  return job && in.good();
+  wire::Options in;
+  if (!in.ParseFromString(bytes) || !in.has_job()) return false;
+  options->socket_path = in.socket_path();
+  options->spool_directory = in.spool_directory();
+  options->spool_limit_bytes = in.spool_limit_bytes();
+  options->collector_address = in.collector_address();
+  options->token = in.token();
+  options->tls_ca_file = in.tls_ca_file();
+  options->job = in.job();
+  options->gpu = FromWire(in.gpu());
+  options->attached = in.attached();
+  options->target_user = in.target_user();
+  options->dormant = in.dormant();
+  options->settings = in.settings();
+  options->grace = absl::Nanoseconds(in.grace_ns());
+  return true;
 }
 
 std::string EncodeStatus(const WorkerStatus& status) {
-  Packer out;
-  PackPlan(status.gpu, &out);
-  return out.Number(status.armed ? 1 : 0)
-      .Number(status.corrupt_segments)
-      .Number(status.events_read)
-      .Number(status.events_lost)
-      .Number(status.batches_spooled)
-      .Number(status.batches_acknowledged)
-      .Number(status.connected ? 1 : 0)
-      .Number(status.refused ? 1 : 0)
-      .Number(static_cast<uint64_t>(status.upstream.raw_code()))
-      .Text(std::string(status.upstream.message()).substr(0, 4096))
-      .Take();
+  wire::Status out;
+  out.set_corrupt_segments(status.corrupt_segments);
+  out.set_events_read(status.events_read);
+  out.set_events_lost(status.events_lost);
+  out.set_batches_spooled(status.batches_spooled);
+  out.set_batches_acknowledged(status.batches_acknowledged);
+  out.set_connected(status.connected);
+  out.set_refused(status.refused);
+  out.set_upstream_code(status.upstream.raw_code());
+  out.set_upstream_message(
+      std::string(status.upstream.message().substr(0, kLongestError)));
+  out.set_armed(status.armed);
+  ToWire(status.gpu, out.mutable_gpu());
+  return out.SerializeAsString();
 }
 
 bool DecodeStatus(const std::string& bytes, WorkerStatus* status) {
-  Unpacker in(bytes);
-  status->gpu = UnpackPlan(&in);
-  status->armed = in.Number() != 0;
-  status->corrupt_segments = static_cast<uint32_t>(in.Number());
-  status->events_read = in.Number();
-  status->events_lost = in.Number();
-  status->batches_spooled = in.Number();
-  status->batches_acknowledged = in.Number();
-  status->connected = in.Number() != 0;
-  status->refused = in.Number() != 0;
-  auto code = static_cast<absl::StatusCode>(in.Number());
-  status->upstream = absl::Status(code, in.Text());
-  return in.good();
+  wire::Status in;
+  if (!in.ParseFromString(bytes)) return false;
+  status->corrupt_segments = in.corrupt_segments();
+  status->events_read = in.events_read();
+  status->events_lost = in.events_lost();
+  status->batches_spooled = in.batches_spooled();
+  status->batches_acknowledged = in.batches_acknowledged();
+  status->connected = in.connected();
+  status->refused = in.refused();
+  status->upstream = absl::Status(static_cast<absl::StatusCode>(in.upstream_code()),
+                                  in.upstream_message());
+  status->armed = in.armed();
+  status->gpu = FromWire(in.gpu());
+  return true;
 }
 
 }  // namespace lull::relay

@@ -13,10 +13,15 @@
 
 namespace lull::relay {
 
+// ProcessInfo.worker_of of a DataLoader worker on its way to the relay's worker, which
+// knows whose it is.
+inline constexpr uint64_t kSomebodys = UINT64_MAX;
+
 enum class MessageKind : uint8_t {
   // keeper -> worker
-  kOptions = 1,     // body: EncodeOptions; always the first
-  kSegment = 2,     // number: process key, body: ProcessInfo, fds: memfd [, pidfd]
+  kOptions = 1,  // body: EncodeOptions; always the first
+  kSegment =
+      2,  // number: process key, body: ProcessInfo, fds: memfd [, pidfd [, memory]]
   kImageEnded = 3,  // number: process key; its process has called exec
   kJobStarted = 4,  // fds: pidfd of the job's own process
   kJobEnded = 5,    // number: exit status as int64, -1 = unknown; body: how many ns the

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -14,6 +15,7 @@
 
 #include <filesystem>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/logging.h"
@@ -30,10 +32,11 @@ namespace {
 constexpr size_t kMaxConnections = 256;  // that have not said hello yet
 constexpr long kTmpfs = 0x01021994;      // a memfd of ordinary pages
 
-// A packet with at most one descriptor. 0: nothing there yet; -1: the other end is
-// gone or sent something else.
-ssize_t ReceiveHello(int fd, abi::Hello* hello, UniqueFd* memfd) {
-  iovec data{hello, sizeof(*hello)};
+// A packet with at most two descriptors: the segment, the target's memory. 0: nothing
+// there yet; -1: the other end is gone or sent something else.
+ssize_t ReceiveHello(int fd, abi::WorkerHello* packet, UniqueFd* memfd,
+                     UniqueFd* memory) {
+  iovec data{packet, sizeof(*packet)};
   alignas(cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))];
   msghdr message{};
   message.msg_iov = &data;
@@ -50,12 +53,54 @@ ssize_t ReceiveHello(int fd, abi::Hello* hello, UniqueFd* memfd) {
     for (size_t i = 0; i < count; ++i) {
       int received;
       memcpy(&received, CMSG_DATA(part) + i * sizeof(int), sizeof(int));
-      memfd->reset(received);  // the last one stays, none leaks
+      // None leaks; the last one stays.
+      (*memfd ? memory : memfd)->reset(received);
     }
   }
-  bool whole = got == sizeof(*hello) && (message.msg_flags & MSG_TRUNC) == 0;
-  bool regrets = hello->magic == abi::kUnrecordedMagic;
-  return whole && regrets != static_cast<bool>(*memfd) ? got : -1;
+  const abi::Hello& hello = packet->hello;
+  if ((message.msg_flags & MSG_TRUNC) != 0) return -1;
+  if (got == sizeof(*packet) && hello.magic == abi::kWorkerMagic) {
+    *memory = std::move(*memfd);
+    return got;
+  }
+  if (got != sizeof(hello) || hello.magic == abi::kWorkerMagic) return -1;
+  bool regrets = hello.magic == abi::kUnrecordedMagic;
+  return regrets != static_cast<bool>(*memfd) ? got : -1;
+}
+
+// A segment of our own for a process that has none: what it says of its Python, as its
+// shim would have written it there. None: no descriptor, or it is none that we know.
+UniqueFd SegmentOf(const abi::WorkerHello& packet, pid_t pid) {
+  if (packet.hello.version != abi::kVersion || pid <= 0 ||
+      packet.hello.pid != static_cast<uint32_t>(pid)) {
+    return {};
+  }
+  UniqueFd memfd(static_cast<int>(
+      syscall(SYS_memfd_create, "lull-worker", MFD_CLOEXEC | MFD_ALLOW_SEALING)));
+  constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
+  if (!memfd || ftruncate(memfd.get(), abi::kSegmentSize) != 0 ||
+      fcntl(memfd.get(), F_ADD_SEALS, kSeals) != 0) {
+    return {};
+  }
+  void* base = mmap(nullptr, abi::kSegmentSize, PROT_READ | PROT_WRITE, MAP_SHARED,
+                    memfd.get(), 0);
+  if (base == MAP_FAILED) return {};
+  abi::SegmentView view(base);
+  abi::SegmentHeader& header = view.header();
+  header.magic = abi::kSegmentMagic;
+  header.version = abi::kVersion;
+  header.pid = packet.hello.pid;
+  header.size = abi::kSegmentSize;
+  header.created_ns = MonotonicNs();
+  header.python_version = 3u << 8 | (packet.layout.minor & 0xff);
+  header.python_layout = packet.layout;
+  header.python_code_type = packet.code_type;
+  view.ring(0).python_state = packet.python_state;
+  view.ring(0).python_thread = packet.python_thread;
+  view.owner(0) = abi::owner_word(0, packet.hello.pid);
+  header.rings_taken = header.rings_used = 1;
+  munmap(base, abi::kSegmentSize);
+  return memfd;
 }
 
 const char* WhatIsWrongWith(const abi::Hello& hello, int memfd) {
@@ -80,6 +125,21 @@ const char* WhatIsWrongWith(const abi::Hello& hello, int memfd) {
   bool sane = SegmentReader(static_cast<char*>(header)).HeaderIsSane();
   munmap(header, abi::kSegmentSize);
   return sane ? nullptr : "segment with another header";
+}
+
+// A descriptor of /proc/PID/mem, for reading: nothing that a read would wait for.
+bool IsMemory(int fd) {
+  constexpr long kProc = 0x9fa0;
+  struct stat info;
+  struct statfs filesystem;
+  char name[PATH_MAX];
+  const int flags = fcntl(fd, F_GETFL);
+  const ssize_t size =
+      readlink(absl::StrCat("/proc/self/fd/", fd).c_str(), name, sizeof(name));
+  return flags >= 0 && (flags & (O_ACCMODE | O_PATH)) == O_RDONLY &&
+         fstat(fd, &info) == 0 && S_ISREG(info.st_mode) &&
+         fstatfs(fd, &filesystem) == 0 && filesystem.f_type == kProc && size > 0 &&
+         absl::EndsWith(absl::string_view(name, static_cast<size_t>(size)), "/mem");
 }
 
 // Which process connected; false when it is not one of `user`'s, our own user's or
@@ -227,15 +287,21 @@ void HandshakeListener::ForgetStale() {
 }
 
 bool HandshakeListener::Serve(int fd, const std::function<bool(Newcomer)>& accept) {
-  abi::Hello hello{};
+  abi::WorkerHello packet{};
+  const abi::Hello& hello = packet.hello;
   Newcomer newcomer;
-  ssize_t got = ReceiveHello(fd, &hello, &newcomer.memfd);
+  ssize_t got = ReceiveHello(fd, &packet, &newcomer.memfd, &newcomer.memory);
+  if (newcomer.memory && !IsMemory(newcomer.memory.get())) newcomer.memory.reset();
   if (got == 0) return false;
   const char* wrong = got < 0 ? "no proper hello" : nullptr;
   if (wrong == nullptr && !PeerOf(fd, user_, &newcomer.pid))
     wrong = "another user's process";
   if (wrong == nullptr && hello.magic == abi::kUnrecordedMagic) {
     ++unrecorded_;
+    return true;
+  }
+  if (wrong == nullptr && hello.magic == abi::kWorkerMagic) {
+    AcceptWorker(packet, std::move(newcomer), accept);
     return true;
   }
   if (wrong == nullptr) wrong = WhatIsWrongWith(hello, newcomer.memfd.get());
@@ -254,6 +320,16 @@ bool HandshakeListener::Serve(int fd, const std::function<bool(Newcomer)>& accep
   }
   send(fd, &welcome, sizeof(welcome), MSG_DONTWAIT | MSG_NOSIGNAL);
   return true;
+}
+
+void HandshakeListener::AcceptWorker(const abi::WorkerHello& packet, Newcomer newcomer,
+                                     const std::function<bool(Newcomer)>& accept) {
+  newcomer.memfd = SegmentOf(packet, newcomer.pid);
+  if (!newcomer.memfd) return;
+  newcomer.pidfd.reset(static_cast<int>(syscall(SYS_pidfd_open, newcomer.pid, 0)));
+  newcomer.info = ReadProcessFacts(newcomer.pid);
+  newcomer.loader = true;
+  accept(std::move(newcomer));
 }
 
 void HandshakeListener::Poll(const std::function<bool(Newcomer)>& accept) {

@@ -12,15 +12,19 @@
 #include "absl/status/statusor.h"
 #include "daemon/base/unique_fd.h"
 #include "events.pb.h"
+#include "preload/abi/handshake.h"
 
 namespace lull::relay {
 
 // A target that said hello and passed all checks.
 struct Newcomer {
-  pid_t pid = 0;   // as we see it; 0 when it is outside of our pid namespace
-  UniqueFd memfd;  // sealed, of the right size
-  UniqueFd pidfd;  // none when pid is 0 or the target is gone already
+  pid_t pid = 0;    // as we see it; 0 when it is outside of our pid namespace
+  UniqueFd memfd;   // sealed, of the right size
+  UniqueFd memory;  // its own memory for reading; none where it gave none
+  UniqueFd pidfd;   // none when pid is 0 or the target is gone already
   lull::v1::ProcessInfo info;  // without key
+  // A DataLoader worker: it has no segment, and this one is ours.
+  bool loader = false;
 };
 
 // Makes the directory (0700) and listens with mode 0600. A socket that nobody
@@ -86,6 +90,8 @@ class HandshakeListener {
   void ForgetStale();
   // False: nothing has come yet.
   bool Serve(int fd, const std::function<bool(Newcomer)>& accept);
+  static void AcceptWorker(const abi::WorkerHello& packet, Newcomer newcomer,
+                           const std::function<bool(Newcomer)>& accept);
 
   int listen_fd_;
   uint32_t user_;

@@ -225,6 +225,7 @@ class Keeper::Impl {
     pid_t pid = 0;
     UniqueFd memfd;
     UniqueFd pidfd;
+    UniqueFd memory;
     std::string info;  // serialised ProcessInfo
     bool image_ended = false;
   };
@@ -253,6 +254,8 @@ class Keeper::Impl {
     segment.pid = newcomer.pid;
     segment.memfd = std::move(newcomer.memfd);
     segment.pidfd = std::move(newcomer.pidfd);
+    segment.memory = std::move(newcomer.memory);
+    if (newcomer.loader) newcomer.info.set_worker_of(kSomebodys);
     segment.info = newcomer.info.SerializeAsString();
     ++targets_;
     QueueSegment(key, segment);
@@ -295,6 +298,7 @@ class Keeper::Impl {
     Message message{MessageKind::kSegment, key, segment.info};
     message.lent.push_back(segment.memfd.get());  // until the worker releases it
     if (segment.pidfd) message.lent.push_back(segment.pidfd.get());
+    if (segment.pidfd && segment.memory) message.lent.push_back(segment.memory.get());
     Queue(std::move(message));
     if (segment.image_ended) Queue({MessageKind::kImageEnded, key, "", {}});
   }

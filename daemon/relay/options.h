@@ -8,8 +8,17 @@
 #include "absl/time/time.h"
 #include "daemon/relay/gpu_plan.h"
 #include "ingest.pb.h"
+#include "relay_internal.pb.h"
 
 namespace lull::relay {
+
+using wire::JobSettings;
+
+inline constexpr double kDefaultOverheadBudgetPercent = 1.0;
+inline double OverheadBudgetPercent(const JobSettings& settings) {
+  return settings.has_overhead_budget_percent() ? settings.overhead_budget_percent()
+                                                : kDefaultOverheadBudgetPercent;
+}
 
 struct RelayOptions {
   std::string socket_path;      // where targets say hello ($LULL_SOCKET); its
@@ -27,10 +36,9 @@ struct RelayOptions {
   // `lull attach`: the targets were there before the relay, and stay when it goes. One
   // whose keeper is gone puts them to sleep and ends.
   bool attached = false;
-  uint32_t target_user = UINT32_MAX;     // whose they are, if not ours
-  bool dormant = false;                  // targets sleep until the job is armed
-  double overhead_budget_percent = 1.0;  // of a target's wall time; <= 0: no governor
-  uint64_t wait_threshold_ns = 0;        // 0: the ABI's default
+  uint32_t target_user = UINT32_MAX;  // whose they are, if not ours
+  bool dormant = false;               // targets sleep until the job is armed
+  JobSettings settings;
 
   // How long targets that outlive the job's own process are still listened to.
   absl::Duration grace = absl::Milliseconds(900);

@@ -33,7 +33,7 @@ std::string ReadProc(pid_t pid, const char* name, size_t limit) {
 }
 
 // Field 4 of /proc/PID/stat; field 2, the name, may hold blanks and brackets.
-uint32_t ParentOf(const std::string& stat) {
+uint32_t ParentIn(const std::string& stat) {
   size_t bracket = stat.rfind(')');
   if (bracket == std::string::npos) return 0;
   std::vector<absl::string_view> fields = absl::StrSplit(
@@ -54,10 +54,12 @@ int32_t RankIn(const std::string& environment, absl::string_view variable) {
 
 }  // namespace
 
+uint32_t ParentOf(pid_t pid) { return ParentIn(ReadProc(pid, "stat", 4096)); }
+
 lull::v1::ProcessInfo ReadProcessFacts(pid_t pid) {
   lull::v1::ProcessInfo info;
   info.set_pid(static_cast<uint32_t>(pid));
-  info.set_parent_pid(ParentOf(ReadProc(pid, "stat", 4096)));
+  info.set_parent_pid(ParentOf(pid));
 
   std::string command = ReadProc(pid, "cmdline", kMaxWireString + 1);
   while (!command.empty() && command.back() == '\0') command.pop_back();

@@ -12,4 +12,7 @@ namespace lull::relay {
 // read stays empty (-1 for the ranks).
 lull::v1::ProcessInfo ReadProcessFacts(pid_t pid);
 
+// 0: there is no such process.
+uint32_t ParentOf(pid_t pid);
+
 }  // namespace lull::relay

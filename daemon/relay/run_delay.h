@@ -16,7 +16,8 @@ namespace lull::relay {
 
 // `ring` of what the relay adds; its positions continue over restarts of the worker.
 inline constexpr uint32_t kRelayRing = 65535;
-inline constexpr auto kRunDelayType = static_cast<abi::EventType>(32);  // RUN_DELAY
+inline constexpr auto kRunDelayType = static_cast<abi::EventType>(32);    // RUN_DELAY
+inline constexpr auto kHostSampleType = static_cast<abi::EventType>(33);  // HOST_SAMPLE
 
 struct Scheduling {
   uint64_t delay_ns = 0;     // ready to run, without a processor

@@ -14,6 +14,10 @@ uint64_t Total(const std::atomic<uint64_t>& counter) {
   return std::min(counter.load(std::memory_order_relaxed), kMaxWireTotal);
 }
 
+uint64_t SegmentReader::GpuCalls() const {
+  return std::min(view_.gpu_calls(), kMaxWireTotal);
+}
+
 bool SegmentReader::HeaderIsSane() const {
   const abi::SegmentHeader& header = view_.header();
   return header.magic == abi::kSegmentMagic && header.version == abi::kVersion &&
@@ -50,6 +54,28 @@ bool SegmentReader::FreeRing(uint32_t ring, abi::OwnerWord owner) const {
   // Pairs with the acquire in claim_ring(): the next owner goes on from our head.
   return view_.owner(ring).compare_exchange_strong(owner, abi::kFreeRing,
                                                    std::memory_order_release);
+}
+
+std::optional<PythonOfRing> SegmentReader::Python(uint32_t ring) const {
+  const abi::RingHeader& header = view_.ring(ring);
+  PythonOfRing python;
+  python.owner = Owner(ring);
+  // Pairs with the release in preload/ring/writer.cc.
+  python.state = header.python_state.load(std::memory_order_acquire);
+  python.thread = header.python_thread.load(std::memory_order_acquire);
+  if (python.owner == abi::kFreeRing || Owner(ring) != python.owner) {
+    return std::nullopt;
+  }
+  return python;
+}
+
+std::optional<FrameLayout> SegmentReader::PythonFrames() const {
+  // Pairs with the release in preload/stacks/python_layout.cc.
+  const uint64_t code_type =
+      view_.header().python_code_type.load(std::memory_order_acquire);
+  abi::PythonLayout layout;
+  memcpy(&layout, &view_.header().python_layout, sizeof(layout));
+  return FrameLayout::Of(layout, code_type);
 }
 
 std::optional<uint64_t> SegmentReader::CommittedHead(uint32_t ring,
@@ -104,8 +130,10 @@ std::optional<RawStack> SegmentReader::Stack(abi::Ref ref) const {
 
   RawStack stack;
   stack.native = header->kind == abi::EntryKind::kNativeStack;
-  if (!stack.native && header->kind != abi::EntryKind::kPythonStack)
+  stack.scopes = header->kind == abi::EntryKind::kScopeStack;
+  if (!stack.native && !stack.scopes && header->kind != abi::EntryKind::kPythonStack) {
     return std::nullopt;
+  }
   static_assert(abi::kMaxNativeFrames == abi::kMaxPythonFrames);
   stack.truncated = (entry.flags & abi::kStackTruncated) != 0;
   stack.depth = entry.depth;

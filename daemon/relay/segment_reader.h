@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "daemon/relay/samples/layout.h"
 #include "preload/abi/segment.h"
 
 namespace lull::relay {
@@ -30,6 +31,7 @@ struct RingView {
 
 struct RawStack {
   bool native = false;
+  bool scopes = false;  // addresses are Refs of names
   bool truncated = false;
   uint32_t depth = 0;
   union {
@@ -44,6 +46,13 @@ struct RawCode {
   std::string linetable;
   int32_t first_line = 0;
   int python_minor = 0;
+};
+
+// What a ring says of its owner's Python.
+struct PythonOfRing {
+  abi::OwnerWord owner = abi::kFreeRing;
+  uint64_t state = 0;  // PyThreadState; 0: none is known
+  uint64_t thread = 0;
 };
 
 // Does not own the mapping. One thread at a time.
@@ -62,6 +71,8 @@ class SegmentReader {
   uint32_t RingsUsed() const;
   RingView Ring(uint32_t ring) const;
   uint64_t Tail(uint32_t ring) const;
+  // As Total() has it.
+  uint64_t GpuCalls() const;
 
   // Whose ring it is, kFreeRing for nobody's. Of a thread that has ended, too, until
   // FreeRing().
@@ -69,6 +80,11 @@ class SegmentReader {
   // Gives the ring to whoever wants one next, unless it is no longer `owner`'s. Only
   // once that thread is gone and all that it committed is released.
   bool FreeRing(uint32_t ring, abi::OwnerWord owner) const;
+
+  // nullopt: it has no owner, or changes hands.
+  std::optional<PythonOfRing> Python(uint32_t ring) const;
+  // nullopt: no interpreter whose frames can be read was found, or not yet.
+  std::optional<FrameLayout> PythonFrames() const;
 
   // Head of the ring alone, as an acquire: what lies below it is complete.
   // nullopt: corrupt, a reader at `next` cannot be that far behind or ahead.

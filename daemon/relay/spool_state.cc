@@ -9,6 +9,10 @@ void Add(const lull::v1::ProcessCounters& told, lull::v1::ProcessCounters* found
   found->set_thinning(std::max(found->thinning(), told.thinning()));
   found->set_modules_unread(std::max(found->modules_unread(), told.modules_unread()));
   found->set_corrupt(found->corrupt() || told.corrupt());
+  if (told.host_samples().taken() >= found->host_samples().taken() &&
+      told.has_host_samples()) {
+    *found->mutable_host_samples() = told.host_samples();
+  }
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ struct SpoolState {
   uint64_t last_sequence = 0;
   std::map<RingKey, RingProgress> rings;
   // process key -> of its counters, what a later worker cannot find out any more:
-  // thinning, modules_unread, corrupt.
+  // thinning, modules_unread, corrupt, host_samples.
   std::map<uint64_t, lull::v1::ProcessCounters> found;
   std::map<uint64_t, uint64_t> ended;  // process key -> end_ns
   bool job_ended = false;

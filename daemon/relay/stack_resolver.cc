@@ -22,6 +22,20 @@ bool AddPythonFrame(const SegmentReader& segment, const abi::PythonFrame& frame,
   return true;
 }
 
+// A scope is a frame that has a name and no place.
+bool AddScope(const SegmentReader& segment, uint64_t name,
+              lull::v1::StackDef* definition) {
+  std::string text = "(unnamed)";
+  if (name != 0) {
+    if (name > UINT32_MAX) return false;
+    std::optional<std::string> known = segment.Text(static_cast<abi::Ref>(name));
+    if (!known) return false;
+    text = *std::move(known);
+  }
+  definition->add_frames()->set_function(CleanText(text));
+  return true;
+}
+
 }  // namespace
 
 std::optional<lull::v1::StackDef> ResolveStack(const SegmentReader& segment,
@@ -31,7 +45,7 @@ std::optional<lull::v1::StackDef> ResolveStack(const SegmentReader& segment,
   if (!stack) return std::nullopt;
   lull::v1::StackDef definition;
   definition.set_ref(ref);
-  definition.set_native(stack->native);
+  definition.set_native(stack->native || stack->scopes);
   definition.set_truncated(stack->truncated);
   if (stack->native && symbolizer != nullptr) {
     symbolizer->Expect(&stack->addresses[0], stack->depth);
@@ -41,7 +55,9 @@ std::optional<lull::v1::StackDef> ResolveStack(const SegmentReader& segment,
       definition.set_truncated(true);
       break;
     }
-    if (!stack->native) {
+    if (stack->scopes) {
+      if (!AddScope(segment, stack->addresses[i], &definition)) return std::nullopt;
+    } else if (!stack->native) {
       if (!AddPythonFrame(segment, stack->python[i], &definition)) return std::nullopt;
     } else if (symbolizer != nullptr) {
       symbolizer->Resolve(stack->addresses[i], definition.mutable_frames());

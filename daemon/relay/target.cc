@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/clock.h"
@@ -56,18 +57,23 @@ Target::Target(lull::v1::ProcessInfo info, UniqueFd pidfd, char* base,
       base_(base),
       segment_(base),
       state_(state),
-      governor_(options.overhead_budget_percent),
+      governor_(OverheadBudgetPercent(options.settings)),
       gpu_clock_(options.gpu_clock != nullptr ? options.gpu_clock
                                               : std::make_shared<GpuClock>()),
       gpu_schedule_(std::in_place, options.gpu, gpu_clock_.get()),
       run_delay_(static_cast<pid_t>(info_.pid())),
+      sampler_(options.sampler),
+      memory_(options.memory),
       definitions_(info_.key(), &segment_, kMaxBatchBytes),
       buffer_(kChunk) {
   info_.set_start_ns(std::min(segment_.header().created_ns, kMaxWireTotal));
   InitControl(options);
 }
 
-Target::~Target() { munmap(base_, abi::kSegmentSize); }
+Target::~Target() {
+  if (sampler_ != nullptr) sampler_->Forget(key());
+  munmap(base_, abi::kSegmentSize);
+}
 
 void Target::Resume() {
   auto found = state_->found.find(key());
@@ -113,9 +119,15 @@ void Target::ResumeRing(uint32_t index) {
 
 void Target::ResumeOwnRing() {
   auto known = state_->rings.find({key(), kRelayRing});
-  if (known == state_->rings.end()) return;
-  own_ring_.next = own_ring_.released = known->second.end;
-  own_ring_.lost_relay = known->second.lost_relay;
+  if (known != state_->rings.end()) {
+    own_ring_.next = own_ring_.released = known->second.end;
+    own_ring_.lost_relay = known->second.lost_relay;
+  }
+  // Each stack of samples came with an event of this ring, so that there are fewer of
+  // them than events: what an earlier worker defined lies below.
+  first_sample_stack_ =
+      kFirstSampleStack + static_cast<uint32_t>(std::min<uint64_t>(
+                              own_ring_.next, UINT32_MAX - kFirstSampleStack));
 }
 
 bool Target::CheckEnded() {
@@ -151,7 +163,7 @@ bool Target::Read(BatchBuilder* batch) {
   for (uint32_t i = 0; i < rings_.size() && !corrupt_; ++i) {
     if (!ReadRing(i, heads_[i], batch)) return false;
   }
-  complete_as_of_ns_ = begin_ns;
+  complete_as_of_ns_ = std::min(begin_ns, ReadSamples(batch));
   return true;
 }
 
@@ -205,12 +217,15 @@ void Target::Notice(const abi::Event& event, Ring* ring) {
   switch (event.type) {
     case abi::EventType::kThreadStart:
       ring->tid = static_cast<uint32_t>(event.arg0);
-      ring->submits = false;
+      ring->submits = ring->allocates = false;
       return;
     case abi::EventType::kLaunch:
     case abi::EventType::kCopyAsync:
     case abi::EventType::kSync:
       ring->submits = true;
+      return;
+    case abi::EventType::kTorchMemory:
+      if ((event.flags & abi::kFlagBefore) == 0) ring->allocates = true;
       return;
     case abi::EventType::kStep:
       if (event.duration_ns != 0) gpu_schedule_->StepSeen(event.duration_ns);
@@ -257,7 +272,7 @@ lull::v1::ProcessCounters Target::Counters() const {
   counters.set_lost_no_ring(Total(header.lost_no_ring));
   counters.set_stacks_rejected(Total(header.arena_rejected));
   counters.set_reentered(Total(header.reentered));
-  counters.set_gpu_calls(Total(header.gpu_calls));
+  counters.set_gpu_calls(segment_.GpuCalls());
   counters.set_torch_allocations(Total(header.torch_allocations));
   counters.set_native_stacks(header.native_stacks.load(kRelaxed));
   counters.set_gc_hook(header.gc_hook.load(kRelaxed));
@@ -265,6 +280,9 @@ lull::v1::ProcessCounters Target::Counters() const {
   counters.set_cupti_version(header.cupti_version.load(kRelaxed));
   counters.set_cupti_result(header.cupti_result.load(kRelaxed));
   counters.set_step_hook(header.step_hook.load(kRelaxed));
+  counters.set_scope_hook(header.scope_hook.load(kRelaxed));
+  counters.set_scopes_unnamed(Total(header.scopes_unnamed));
+  counters.set_scopes_unopened(Total(header.scopes_unopened));
   counters.set_cupti_dropped(Total(header.cupti_dropped));
   counters.set_gpu_records_lost(Total(header.gpu_records_lost));
   counters.set_gpu_records_bad(Total(header.gpu_records_bad));
@@ -280,6 +298,9 @@ lull::v1::ProcessCounters Target::Counters() const {
   if (symbolizer_ != nullptr) {
     counters.set_modules_unread(
         std::max(symbolizer_->modules_unread(), earlier_.modules_unread()));
+  }
+  if (sample_counters_.taken() + sample_counters_.skipped() > 0) {
+    *counters.mutable_host_samples() = sample_counters_;
   }
   if (own_ring_.next > 0) {
     lull::v1::RingCounters* own = counters.add_rings();
@@ -345,6 +366,7 @@ void Target::Commit() {
   for (uint32_t i = 0; i < rings_.size(); ++i) RememberProgress(i, &rings_[i]);
   RememberProgress(kRelayRing, &own_ring_);
   definitions_.Commit();
+  fresh_stacks_.clear();
   info_committed_ = info_sent_;
   counters_committed_ = counters_sent_;
   end_spooled_ = end_sent_;
@@ -369,6 +391,9 @@ void Target::Drop() {
   for (uint32_t i = 0; i < rings_.size(); ++i) DropUnspooled(i, &rings_[i]);
   DropUnspooled(kRelayRing, &own_ring_);
   definitions_.Drop();
+  std::move(fresh_stacks_.begin(), fresh_stacks_.end(),
+            std::back_inserter(new_stacks_));
+  fresh_stacks_.clear();
   info_sent_ = info_committed_;
   counters_sent_ = counters_committed_;
   counters_at_ns_ = 0;

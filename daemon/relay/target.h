@@ -22,22 +22,29 @@
 #include "daemon/relay/gpu_plan.h"
 #include "daemon/relay/gpu_schedule.h"
 #include "daemon/relay/native_symbolizer.h"
+#include "daemon/relay/options.h"
 #include "daemon/relay/run_delay.h"
+#include "daemon/relay/samples/sampler.h"
 #include "daemon/relay/segment_reader.h"
 #include "daemon/relay/spool_state.h"
 
 namespace lull::relay {
 
+// References of stacks that samples name. Those of the arena are below it.
+inline constexpr uint32_t kFirstSampleStack = 1u << 24;
+static_assert(abi::kArenaSize / 16 < kFirstSampleStack);
+
 // A batch is closed when it is about so large; a collector takes 4 MiB.
 inline constexpr size_t kMaxBatchBytes = 1u << 20;
 
 struct TargetOptions {
-  double overhead_budget_percent = 1.0;
-  uint64_t wait_threshold_ns = 0;  // 0: the default
-  std::string snapshot_path;       // of the mappings; "" = no native symbols
+  JobSettings settings;
+  std::string snapshot_path;  // of the mappings; "" = no native symbols
   GpuPlan gpu;
   std::shared_ptr<GpuClock> gpu_clock;  // of the job; null: one of its own
   bool armed = true;
+  HostSampler* sampler = nullptr;  // null: no thread is looked at; must outlive this
+  std::shared_ptr<const UniqueFd> memory;  // its own descriptor of itself; may be null
 };
 
 class Target {
@@ -90,6 +97,12 @@ class Target {
   void DriveGpu(uint64_t now_ns);
   // Adds what the threads that submit GPU work waited for processors.
   void SampleRunDelay(BatchBuilder* batch, uint64_t now_ns);
+  // Has the threads looked at that are to be, as often as they are to be; often.
+  // `tracing`: GPU work that they have to do with is being traced.
+  void FollowSamples(uint64_t now_ns, bool tracing);
+  bool IsTracing() const;
+  // Of a DataLoader worker, whose segment is the relay's own: the key of its process.
+  uint64_t worker_of() const { return info_.worker_of(); }
   // Wakes a process up that fell asleep because nobody read its rings: here is
   // somebody.
   void GoOnIfUnread(uint64_t now_ns);
@@ -113,6 +126,7 @@ class Target {
     uint32_t tid = 0;
     uint64_t lost_relay = 0;
     bool submits = false;                  // its thread gives the GPU work
+    bool allocates = false;                // or allocates tensors
     abi::OwnerWord gone = abi::kFreeRing;  // the owner whose thread has ended
   };
 
@@ -134,6 +148,10 @@ class Target {
   void GiveUp();
   void RememberProgress(uint32_t number, Ring* ring);
   void DropUnspooled(uint32_t number, Ring* ring);
+  // Adds the samples that were taken. Returns as of when there are no others.
+  uint64_t ReadSamples(BatchBuilder* batch);
+  void AddSampleStacks(BatchBuilder* batch);
+  std::vector<SampledThread> ThreadsToSample() const;
   lull::v1::ProcessCounters Counters() const;
   // 0: it goes on recording.
   abi::EndedBy WhyEnded() const {
@@ -153,11 +171,19 @@ class Target {
   bool armed_ = true;
   bool gpu_hold_ = false;
   RunDelaySampler run_delay_;
-  lull::v1::ProcessCounters earlier_;  // what earlier workers found
-  std::vector<Ring> rings_;            // those that have been used
-  Ring own_ring_;                      // kRelayRing
-  uint32_t takings_seen_ = 0;          // of rings, when the threads were last looked at
-  bool threads_unseen_ = false;        // /proc did not tell which threads are gone
+  HostSampler* sampler_;
+  std::shared_ptr<const UniqueFd> memory_;
+  SamplePlan samples_;  // as the sampler knows it
+  uint64_t samples_planned_ns_ = 0;
+  uint32_t first_sample_stack_ = 0;  // what the sampler's numbers are added to
+  lull::v1::HostSampleCounters sample_counters_;
+  std::vector<lull::v1::StackDef> new_stacks_;    // to be defined in the next batch
+  std::vector<lull::v1::StackDef> fresh_stacks_;  // defined in the batch under way
+  lull::v1::ProcessCounters earlier_;             // what earlier workers found
+  std::vector<Ring> rings_;                       // those that have been used
+  Ring own_ring_;                                 // kRelayRing
+  uint32_t takings_seen_ = 0;    // of rings, when the threads were last looked at
+  bool threads_unseen_ = false;  // /proc did not tell which threads are gone
 
   Definitions definitions_;
   bool info_sent_ = false;  // in the batch under way or before

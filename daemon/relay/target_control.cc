@@ -20,8 +20,8 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
 
 void Target::InitControl(const TargetOptions& options) {
   abi::ControlBlock& control = segment_.control();
-  control.wait_threshold_ns.store(options.wait_threshold_ns != 0
-                                      ? options.wait_threshold_ns
+  control.wait_threshold_ns.store(options.settings.wait_threshold_ns() != 0
+                                      ? options.settings.wait_threshold_ns()
                                       : abi::kDefaultWaitThresholdNs,
                                   kRelaxed);
   control.late_launch_ns.store(abi::kDefaultLateLaunchNs, kRelaxed);
@@ -62,6 +62,7 @@ void Target::Disarm(uint64_t now_ns) {
   // Not again: since when it sleeps stays as it is.
   if (control.armed.load(kRelaxed) != 0) PutToSleep(now_ns, &control);
   for (const Ring& ring : rings_) run_delay_.Forget(ring.tid);
+  FollowSamples(now_ns, false);
 }
 
 void Target::Govern(uint64_t now_ns) {
@@ -81,7 +82,7 @@ void Target::Govern(uint64_t now_ns) {
 void Target::DriveGpu(uint64_t now_ns) {
   if (!armed_) return;
   GpuSchedule::Verdict verdict =
-      gpu_schedule_->Update(now_ns, Total(segment_.header().gpu_calls), gpu_hold_);
+      gpu_schedule_->Update(now_ns, segment_.GpuCalls(), gpu_hold_);
   abi::ControlBlock& control = segment_.control();
   // The state first: it is in force from the moment that gpu_by_clock is 1.
   control.gpu_clock_state.store(static_cast<uint32_t>(verdict.state), kRelaxed);
@@ -116,7 +117,7 @@ void Target::FreeRings() {
     if (segment_.Ring(i).head != ring.released) continue;
     segment_.FreeRing(i, ring.gone);
     ring.gone = abi::kFreeRing;
-    ring.submits = false;
+    ring.submits = ring.allocates = false;
   }
   FindGoneThreads();
 }

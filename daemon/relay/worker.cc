@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <random>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -11,6 +12,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/logging.h"
 #include "daemon/relay/hello.h"
+#include "daemon/relay/process_facts.h"
 
 namespace lull::relay {
 namespace {
@@ -19,6 +21,8 @@ constexpr uint64_t kMillisecond = 1'000'000;
 // A batch waits for company, so that a quiet job does not send one a millisecond;
 // but never until a ring is near its end.
 constexpr uint64_t kMaxBatchAgeNs = 100 * kMillisecond;
+// A job that does nothing is still looked at, and nobody waits for that.
+constexpr uint64_t kMaxObservedAgeNs = 500 * kMillisecond;
 constexpr size_t kMaxBatchEvents = 16 * 1024;
 constexpr uint64_t kMaxBacklog = 2048;  // twelve chunks, which stay in the cache
 constexpr int kFastestPollMs = 1;
@@ -60,6 +64,9 @@ absl::Status Worker::Start() {
   spool_ = *std::move(spool);
   if (spool_->state().stretch) arming_.Resume(*spool_->state().stretch);
   asleep_since_ns_ = MonotonicNs();
+  if (!options_.settings.no_host_samples()) {
+    sampler_ = std::make_unique<HostSampler>(std::random_device{}());
+  }
   lull::v1::Hello hello = MakeHello(options_.job);
   absl::Status written = spool_->WriteHello(hello);
   if (!written.ok()) return written;
@@ -157,7 +164,8 @@ void Worker::Handle(Message message) {
       }
       info.set_key(message.number);
       AddTarget(std::move(info), std::move(message.fds[0]),
-                message.fds.size() > 1 ? std::move(message.fds[1]) : UniqueFd());
+                message.fds.size() > 1 ? std::move(message.fds[1]) : UniqueFd(),
+                message.fds.size() > 2 ? std::move(message.fds[2]) : UniqueFd());
       return;
     }
     case MessageKind::kImageEnded: {
@@ -196,7 +204,8 @@ void Worker::Handle(Message message) {
   }
 }
 
-void Worker::AddTarget(lull::v1::ProcessInfo info, UniqueFd memfd, UniqueFd pidfd) {
+void Worker::AddTarget(lull::v1::ProcessInfo info, UniqueFd memfd, UniqueFd pidfd,
+                       UniqueFd memory) {
   uint64_t key = info.key();
   next_key_ = std::max(next_key_, key + 1);
   if (spool_->state().job_ended) return;
@@ -204,12 +213,19 @@ void Worker::AddTarget(lull::v1::ProcessInfo info, UniqueFd memfd, UniqueFd pidf
     Tell({MessageKind::kReleased, key, "", {}});
     return;
   }
-  TargetOptions options{options_.overhead_budget_percent,
-                        options_.wait_threshold_ns,
-                        SnapshotPath(key),
+  const bool loader = info.worker_of() != 0;
+  if (loader) info.set_worker_of(WhoseWorker(info.parent_pid()));
+  if (loader && info.worker_of() == 0) {
+    Tell({MessageKind::kReleased, key, "", {}});
+    return;
+  }
+  TargetOptions options{options_.settings,
+                        loader ? "" : SnapshotPath(key),
                         arming_.plan(),
                         gpu_clock_,
-                        arming_.armed()};
+                        arming_.armed(),
+                        sampler_.get(),
+                        std::make_shared<const UniqueFd>(std::move(memory))};
   auto target = Target::Open(std::move(info), std::move(memfd), std::move(pidfd),
                              options, &modules_, &spool_->state());
   if (target.ok()) {
@@ -218,6 +234,22 @@ void Worker::AddTarget(lull::v1::ProcessInfo info, UniqueFd memfd, UniqueFd pidf
     LogError(target.status().ToString());
     ++unrecorded_here_;
   }
+}
+
+// The key of the nearest target among the process and its ancestors: a worker may be
+// the child of a fork server.
+uint64_t Worker::WhoseWorker(uint32_t pid) const {
+  constexpr int kGenerations = 4;
+  for (int i = 0; i < kGenerations && pid > 1; ++i) {
+    for (const auto& [key, target] : targets_) {
+      if (target->pid() == static_cast<pid_t>(pid) && !target->ended() &&
+          target->worker_of() == 0) {
+        return key;
+      }
+    }
+    pid = ParentOf(static_cast<pid_t>(pid));
+  }
+  return 0;
 }
 
 void Worker::BecomeOrphan() {
@@ -246,8 +278,9 @@ bool Worker::AcceptOrphaned(Newcomer newcomer) {
     if (target->pid() == newcomer.pid && newcomer.pid != 0) target->SetImageEnded();
   }
   newcomer.info.set_key(next_key_);
+  if (newcomer.loader) newcomer.info.set_worker_of(kSomebodys);
   AddTarget(std::move(newcomer.info), std::move(newcomer.memfd),
-            std::move(newcomer.pidfd));
+            std::move(newcomer.pidfd), std::move(newcomer.memory));
   return true;
 }
 
@@ -279,6 +312,10 @@ void Worker::ControlTargets(uint64_t now_ns) {
     }
     target->GoOnIfUnread(now_ns);
     target->DriveGpu(now_ns);
+    // A worker is looked at as often as the process that it loads for.
+    auto owner = targets_.find(target->worker_of());
+    const Target& traced = owner == targets_.end() ? *target : *owner->second;
+    target->FollowSamples(now_ns, traced.IsTracing());
     // Its events end now, not when this pass began: the counters of what was read
     // meanwhile may be as of a later time than that.
     if (sample) target->SampleRunDelay(&batch_, MonotonicNs());
@@ -315,8 +352,8 @@ void Worker::FlushIfDue(uint64_t now_ns) {
     for (auto& [key, target] : targets_) target->AddCounters(&batch_, now_ns, false);
     return;
   }
-  bool due =
-      now_ns - batch_began_ns_ >= kMaxBatchAgeNs || batch_.events() >= kMaxBatchEvents;
+  const uint64_t oldest = batch_.observed_alone() ? kMaxObservedAgeNs : kMaxBatchAgeNs;
+  bool due = now_ns - batch_began_ns_ >= oldest || batch_.events() >= kMaxBatchEvents;
   for (auto& [key, target] : targets_) due = due || target->Backlog() >= kMaxBacklog;
   if (due) Flush(now_ns);
 }

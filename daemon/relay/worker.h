@@ -36,7 +36,9 @@ class Worker {
   int Wakes() const;
   void HandleMessages();
   void Handle(Message message);
-  void AddTarget(lull::v1::ProcessInfo info, UniqueFd memfd, UniqueFd pidfd);
+  void AddTarget(lull::v1::ProcessInfo info, UniqueFd memfd, UniqueFd pidfd,
+                 UniqueFd memory);
+  uint64_t WhoseWorker(uint32_t pid) const;
   void BecomeOrphan();
   void LeaveOrphaned();
   void PollOrphanListener();
@@ -79,6 +81,7 @@ class Worker {
   uint64_t asleep_since_ns_ = 0;
   uint64_t next_sign_ns_ = 0;  // of life, while the job sleeps
   std::shared_ptr<GpuClock> gpu_clock_ = std::make_shared<GpuClock>();
+  std::unique_ptr<HostSampler> sampler_;  // null: not wanted
   std::map<uint64_t, std::unique_ptr<Target>> targets_;
   uint64_t next_key_ = 1;  // for orphans
 

@@ -55,7 +55,8 @@ void Worker::TellArming() {
   state.set_armed(arming_.armed());
   state.set_error(arming_.error());
   for (auto& [key, target] : targets_) {
-    if (!target->ended() && !target->corrupt()) {
+    // A DataLoader's worker records nothing.
+    if (!target->ended() && !target->corrupt() && target->worker_of() == 0) {
       state.set_processes(state.processes() + 1);
     }
   }

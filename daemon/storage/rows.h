@@ -41,6 +41,7 @@ struct JobRow {
   bool cut_off = false;            // its relay died before its end
   uint64_t batches_set_aside = 0;  // that no collector took
   uint64_t unreachable_ns = 0;     // no new process could be recorded
+  bool no_host_samples = false;    // --no-samples
 };
 
 // What the store's own clock showed when it was last looked at, and the clocks of the
@@ -78,6 +79,9 @@ struct ProcessRow {
   // Of blame: idle and traced time before it is in the derived ring, none from it on.
   uint64_t judged_ns = 0;
   uint64_t late_operations = 0;
+  // Of a DataLoader worker, which is sampled and records nothing: the key of the
+  // process that it loads for.
+  uint64_t worker_of = 0;
 };
 
 struct RingRow {

@@ -32,7 +32,8 @@ CREATE TABLE jobs(
   last_event_ns INT, touched_ns INT, gpu_mode INT, gpu_schedule TEXT,
   deleting INT NOT NULL DEFAULT 0, dormant INT NOT NULL DEFAULT 0,
   attached INT NOT NULL DEFAULT 0, unrecorded INT NOT NULL DEFAULT 0, cut_off INT NOT NULL DEFAULT 0,
-  set_aside INT NOT NULL DEFAULT 0, unreachable_ns INT NOT NULL DEFAULT 0);
+  set_aside INT NOT NULL DEFAULT 0, unreachable_ns INT NOT NULL DEFAULT 0,
+  no_host_samples INT NOT NULL DEFAULT 0);
 CREATE TABLE clock(id INTEGER PRIMARY KEY, now_ns INT, realtime_ns INT,
   boottime_ns INT, boot_id TEXT);
 CREATE TABLE stretches(job INT, number INT, start_ns INT, end_ns INT,
@@ -41,6 +42,7 @@ CREATE TABLE processes(
   id INTEGER PRIMARY KEY, job INT NOT NULL, key INT NOT NULL, pid INT, parent_pid INT,
   start_ns INT, end_ns INT, command TEXT, executable TEXT, python_version TEXT,
   rank INT, local_rank INT, counters BLOB, judged_ns INT, late_operations INT,
+  worker_of INT NOT NULL DEFAULT 0,
   UNIQUE(job, key));
 CREATE TABLE rings(
   process INT, ring INT, end_position INT, stored INT, skipped INT, committed INT,
@@ -169,6 +171,11 @@ ALTER TABLE jobs ADD COLUMN set_aside INT NOT NULL DEFAULT 0;
 ALTER TABLE jobs ADD COLUMN unreachable_ns INT NOT NULL DEFAULT 0;
 CREATE TABLE clock(id INTEGER PRIMARY KEY, now_ns INT, realtime_ns INT,
   boottime_ns INT, boot_id TEXT);
+)sql"},
+    // 9: no thread was sampled.
+    {R"sql(
+ALTER TABLE jobs ADD COLUMN no_host_samples INT NOT NULL DEFAULT 0;
+ALTER TABLE processes ADD COLUMN worker_of INT NOT NULL DEFAULT 0;
 )sql"},
 };
 static_assert(kOldestSchema + std::size(kSteps) == kSchemaVersion);

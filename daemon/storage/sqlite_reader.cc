@@ -15,7 +15,7 @@ namespace {
   "id, uuid, name, command, host, user, lull_version, start_ns, start_realtime_ns," \
   "budget, ended, exit_status_known, exit_status, end_ns, relay_cpu_ns,"            \
   "last_event_ns, touched_ns, gpu_mode, gpu_schedule, dormant,"                     \
-  "attached, unrecorded, cut_off, set_aside, unreachable_ns"
+  "attached, unrecorded, cut_off, set_aside, unreachable_ns, no_host_samples"
 
 JobRow ReadJob(const Row& r) {
   JobRow row;
@@ -44,6 +44,7 @@ JobRow ReadJob(const Row& r) {
   row.cut_off = r.Int(22) != 0;
   row.batches_set_aside = r.Uint(23);
   row.unreachable_ns = r.Uint(24);
+  row.no_host_samples = r.Int(25) != 0;
   return row;
 }
 
@@ -66,6 +67,7 @@ ProcessRow ReadProcess(const Row& r) {
   row.counters.ParseFromArray(counters.data(), static_cast<int>(counters.size()));
   row.judged_ns = r.Uint(13);
   row.late_operations = r.Uint(14);
+  row.worker_of = r.Uint(15);
   return row;
 }
 
@@ -124,7 +126,8 @@ absl::StatusOr<std::vector<ProcessRow>> SqliteReader::Processes(int64_t job) {
   return Collect<ProcessRow>(
       db_,
       "SELECT id, job, key, pid, parent_pid, start_ns, end_ns, command, executable,"
-      "python_version, rank, local_rank, counters, judged_ns, late_operations "
+      "python_version, rank, local_rank, counters, judged_ns, late_operations,"
+      "worker_of "
       "FROM processes WHERE job=? ORDER BY id",
       ReadProcess, job);
 }

@@ -26,22 +26,23 @@ absl::Status SqliteWriter::PutJob(JobRow& row) {
       "INSERT INTO jobs(uuid, name, command, host, user, lull_version, start_ns,"
       "start_realtime_ns, budget, ended, exit_status_known, exit_status, end_ns,"
       "relay_cpu_ns, last_event_ns, touched_ns, gpu_mode, gpu_schedule,"
-      "dormant, attached, unrecorded, cut_off, set_aside, unreachable_ns) "
+      "dormant, attached, unrecorded, cut_off, set_aside, unreachable_ns,"
+      "no_host_samples) "
       "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,"
-      "?21,?22,?23,?24) "
+      "?21,?22,?23,?24,?25) "
       "ON CONFLICT(uuid) DO UPDATE SET name=?2, command=?3, host=?4, user=?5,"
       "lull_version=?6, start_ns=?7, start_realtime_ns=?8, budget=?9, ended=?10,"
       "exit_status_known=?11, exit_status=?12, end_ns=?13, relay_cpu_ns=?14,"
       "last_event_ns=?15, touched_ns=?16, gpu_mode=?17, gpu_schedule=?18,"
       "dormant=?19, attached=?20, unrecorded=?21, cut_off=?22,"
-      "set_aside=?23, unreachable_ns=?24 "
+      "set_aside=?23, unreachable_ns=?24, no_host_samples=?25 "
       "RETURNING id",
       [&row](const Row& r) { row.id = r.Int(0); }, row.uuid, row.name, row.command,
       row.host, row.user, row.lull_version, row.start_ns, row.start_realtime_ns,
       row.overhead_budget_percent, row.ended, row.exit_status_known, row.exit_status,
       row.end_ns, row.relay_cpu_ns, row.last_event_ns, row.touched_ns, row.gpu_mode,
       row.gpu_schedule, row.dormant, row.attached, row.unrecorded_processes,
-      row.cut_off, row.batches_set_aside, row.unreachable_ns);
+      row.cut_off, row.batches_set_aside, row.unreachable_ns, row.no_host_samples);
 }
 
 absl::Status SqliteWriter::PutClock(const ClockRow& row) {
@@ -59,14 +60,16 @@ absl::Status SqliteWriter::PutProcess(ProcessRow& row) {
   return db_->Query(
       "INSERT INTO processes(job, key, pid, parent_pid, start_ns, end_ns, command,"
       "executable, python_version, rank, local_rank, counters, judged_ns,"
-      "late_operations) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14) "
+      "late_operations, worker_of) "
+      "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15) "
       "ON CONFLICT(job, key) DO UPDATE SET pid=?3, parent_pid=?4, start_ns=?5,"
       "end_ns=?6, command=?7, executable=?8, python_version=?9, rank=?10,"
-      "local_rank=?11, counters=?12, judged_ns=?13, late_operations=?14 RETURNING id",
+      "local_rank=?11, counters=?12, judged_ns=?13, late_operations=?14,"
+      "worker_of=?15 RETURNING id",
       [&row](const Row& r) { row.id = r.Int(0); }, row.job, row.key, row.pid,
       row.parent_pid, row.start_ns, row.end_ns, row.command, row.executable,
       row.python_version, row.rank, row.local_rank, Blob{counters}, row.judged_ns,
-      row.late_operations);
+      row.late_operations, row.worker_of);
 }
 
 absl::Status SqliteWriter::PutRing(int64_t process, const RingRow& row) {

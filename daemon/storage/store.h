@@ -99,7 +99,7 @@ class StoreReader {
   using CellCallback = std::function<void(uint32_t series, const aggregate::Cell&)>;
   virtual absl::Status Cells(int64_t process, uint32_t level, uint64_t first,
                              uint64_t end, const CellCallback& callback) = 0;
-  // Likewise with the cells of one series alone, and with their bucket.
+  // The same for one series alone; says the bucket of each cell.
   using SeriesCallback = std::function<void(uint64_t bucket, const aggregate::Cell&)>;
   virtual absl::Status SeriesCells(int64_t process, uint32_t series, uint32_t level,
                                    uint64_t first, uint64_t end,
@@ -132,7 +132,7 @@ class StoreWriter {
   virtual StoreReader& reader() = 0;
 
   virtual absl::Status PutJob(JobRow& row) = 0;          // fills id when it is 0
-  virtual absl::Status PutProcess(ProcessRow& row) = 0;  // likewise
+  virtual absl::Status PutProcess(ProcessRow& row) = 0;  // also
   virtual absl::Status PutStretch(int64_t job, const StretchRow& row) = 0;
   virtual absl::Status PutClock(const ClockRow& row) = 0;
   virtual absl::Status PutRing(int64_t process, const RingRow& row) = 0;

@@ -17,6 +17,9 @@ std::string FormatBytes(int64_t bytes);              // "512 B", "1.50 MiB", "-3
 std::string FormatCount(uint64_t count);             // "1,204,118"
 std::string FormatShare(double part, double whole);  // "19.2 %", "-" of nothing
 
+// Counts and nanoseconds in a calculation with fractions.
+inline double D(uint64_t value) { return static_cast<double>(value); }
+
 // Part of `whole` in percent; 0 when there is no whole.
 double Percent(double part, double whole);
 

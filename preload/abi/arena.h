@@ -26,6 +26,7 @@ enum class EntryKind : uint32_t {
   kKernel = 5,
   kGpuStream = 6,
   kGpuDevice = 7,
+  kScopeStack = 8,
 };
 
 struct EntryHeader {
@@ -44,6 +45,7 @@ enum StackFlag : uint32_t {
 //   kPythonStack: PythonFrame
 //   kNativeStack: absolute return addresses (innermost first); the relay looks
 //                 up address - 1
+//   kScopeStack:  Ref of a kText entry, the scope's name, as 64 bits
 struct StackEntry {
   EntryHeader header;
   uint64_t hash;  // writer's own use

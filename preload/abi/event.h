@@ -43,8 +43,9 @@ enum class EventType : uint8_t {
                         // the first has no start that is known, and a duration of 0
   kNonFinite = 20,      // a NaN or infinity was read out of a tensor
   kTorchReserved = 21,  // a caching allocator holds more or less of the device's memory
+  kScope = 22,          // a region that the program or a library named has ended
 };
-inline constexpr uint8_t kEventTypeCount = 22;
+inline constexpr uint8_t kEventTypeCount = 23;
 
 // Bits of Event::flags.
 enum EventFlag : uint8_t {
@@ -72,7 +73,8 @@ using Ref = uint32_t;
 //   TorchMemory   address (0: kFlagBefore) bytes (0: a free whose device (below)
 //                                          size is not told)
 //   GcPause       objects collected        uncollectable         generation
-//   HostWait      fd or 0                  result, as int64      0
+//   HostWait      fd or 0                  result, as int64      1: within a scope of
+//                                                                kind kData
 //   GpuKernel     graph id, 0 = none       graph node id         correlation id
 //   GpuCopy       bytes                    copy shape (below)    correlation id
 //   GpuMemset     bytes                    graph id              correlation id
@@ -86,7 +88,12 @@ using Ref = uint32_t;
 //   Step          number, from 0           0                     StepSource
 //   NonFinite     the value as a double     0                     0
 //   TorchReserved bytes allocated in all   bytes reserved in all device (below)
+//   Scope         tid that began it, where nesting depth,        ScopeKind
+//                 another one ended it;    1 = outermost |
+//                 else 0                   ScopeSource << 32
 //
+// Of Scope native_stack is a kScopeStack entry: its name and those around it, 0 where
+// the names found no room.
 // Of the GPU events py_stack and native_stack are other entries of the arena:
 //   GpuKernel               py_stack: kKernel     native_stack: kGpuStream
 //   GpuCopy, GpuMemset,     py_stack: 0           native_stack: kGpuStream
@@ -137,6 +144,12 @@ enum class TracingReason : uint32_t {
   kDisarmed = 6,  // the process was put to sleep
 };
 enum class StepSource : uint32_t { kOptimizer = 1, kNvtxRange = 2 };
+enum class ScopeSource : uint32_t { kRecordFunction = 1, kNvtx = 2 };
+enum class ScopeKind : uint32_t {
+  kUser = 0,
+  kData = 1,       // __next__ of a DataLoader's iterator
+  kDataAside = 2,  // the same on a thread whose waits hold up no training
+};
 
 static_assert(sizeof(Event) == 48);
 static_assert(alignof(Event) == 8);

@@ -24,7 +24,8 @@
 //  * A chunk has memory behind it before the first event is written to it.
 //
 // Who writes what
-//   head, lost, oldest, self_*, table   the owning thread
+//   head, lost, oldest, gpu_calls,      the owning thread
+//   self_*, short_waits*, python_*, table
 //   owner word                          a thread that takes the ring; the relay, which
 //                                       gives back the ring of a thread that is gone
 //   tail                                the relay
@@ -90,13 +91,19 @@ constexpr uint32_t taking_of(OwnerWord owner) {
 struct RingHeader {
   alignas(64) std::atomic<uint64_t> head;
   std::atomic<uint64_t> lost;            // events for which there was no room
+  std::atomic<uint64_t> gpu_calls;       // GPU calls of the ring's owners
   std::atomic<uint64_t> self_ns;         // estimated time spent in our own code
-  std::atomic<uint64_t> self_samples;    // measurements behind that estimate
   std::atomic<uint64_t> oldest;          // number of the first chunk that the ring has
   std::atomic<uint64_t> short_waits;     // host waits under the threshold: count
   std::atomic<uint64_t> short_waits_ns;  // and total time
   std::atomic<uint64_t> thinned_launches;  // left out under kThinLaunches
   alignas(64) std::atomic<uint64_t> tail;
+  std::atomic<uint64_t> self_samples;  // measurements behind self_ns
+  // The owner's PyThreadState and its pthread_self(), for who reads its frames from
+  // outside (docs/host_samples.md); 0: no Python was seen on it. The second is written
+  // first.
+  std::atomic<uint64_t> python_state;
+  std::atomic<uint64_t> python_thread;
 };
 
 static_assert(sizeof(RingHeader) == 128);

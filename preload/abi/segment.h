@@ -29,6 +29,7 @@
 
 #include "preload/abi/arena.h"
 #include "preload/abi/event.h"
+#include "preload/abi/python_layout.h"
 #include "preload/abi/ring.h"
 #include "preload/abi/version.h"
 
@@ -51,23 +52,33 @@ struct SegmentHeader {
   std::atomic<uint64_t> reentered;  // hooked calls that were not recorded: of a signal
                                     // handler inside our own work, or taken for a part
                                     // of a call that had been jumped out of
-  std::atomic<uint32_t> native_stacks;      // NativeStackState
-  std::atomic<uint32_t> gc_hook;            // GcHookState
-  std::atomic<uint64_t> gpu_calls;          // > 0: this process does GPU work
-  std::atomic<uint64_t> torch_allocations;  // > 0: it allocates tensors
-  std::atomic<uint32_t> cupti_state;        // CuptiState
-  std::atomic<uint32_t> cupti_version;      // cuptiGetVersion(); 0 = not loaded
-  std::atomic<uint32_t> cupti_result;       // CUptiResult of the call that failed last
-  std::atomic<uint32_t> step_hook;          // StepHookState
-  std::atomic<uint64_t> cupti_dropped;      // records that CUPTI itself dropped
-  std::atomic<uint64_t> gpu_records_lost;   // decoded, but the ring was full
-  std::atomic<uint64_t> gpu_records_bad;    // without sense; not passed on
-  std::atomic<uint64_t> gpu_self_ns;        // in our CUPTI calls and callbacks, on any
-                                            // thread; part of no ring's self_ns
+  std::atomic<uint32_t> native_stacks;       // NativeStackState
+  std::atomic<uint32_t> gc_hook;             // GcHookState
+  std::atomic<uint64_t> ringless_gpu_calls;  // of threads without a ring; of the others
+                                             // RingHeader::gpu_calls
+  std::atomic<uint64_t> torch_allocations;   // > 0: it allocates tensors
+  std::atomic<uint32_t> cupti_state;         // CuptiState
+  std::atomic<uint32_t> cupti_version;       // cuptiGetVersion(); 0 = not loaded
+  std::atomic<uint32_t> cupti_result;        // CUptiResult of the call that failed last
+  std::atomic<uint32_t> step_hook;           // StepHookState
+  std::atomic<uint64_t> cupti_dropped;       // records that CUPTI itself dropped
+  std::atomic<uint64_t> gpu_records_lost;    // decoded, but the ring was full
+  std::atomic<uint64_t> gpu_records_bad;     // without sense; not passed on
+  std::atomic<uint64_t> gpu_self_ns;         // in our CUPTI calls and callbacks, on any
+                                             // thread; part of no ring's self_ns
   std::atomic<uint32_t> rings_used;   // every ring that ever had an owner is below
   std::atomic<uint32_t> rings_taken;  // times that a thread took a ring
   std::atomic<uint32_t> chunks_used;  // of the pool; they lie in front
   std::atomic<uint32_t> ended;        // EndedBy: 0, or why recording ended
+  // &PyCode_Type of the interpreter whose layout this is; 0: there is none whose frames
+  // can be read. Stored with release: the layout is written before.
+  std::atomic<uint64_t> python_code_type;
+  PythonLayout python_layout;
+  std::atomic<uint32_t> scope_hook;  // ScopeHookState
+  // Of the arena, for names of scopes and their nesting.
+  std::atomic<uint32_t> scope_bytes;
+  std::atomic<uint64_t> scopes_unnamed;   // scopes whose names found no room there
+  std::atomic<uint64_t> scopes_unopened;  // not recorded: too many were open
 };
 
 // For good, all but kUnread: a relay that reads again wakes the process up, and this
@@ -96,6 +107,13 @@ enum class StepHookState : uint32_t {
   kPending = 1,
   kOn = 2,
   kUnavailable = 3
+};
+// Whether record_function's scopes are told, DataLoader's among them.
+enum class ScopeHookState : uint32_t {
+  kNone = 0,     // no Python
+  kPending = 1,  // no PyTorch yet
+  kOn = 2,
+  kUnavailable = 3,  // a PyTorch that is not known, or without the functions
 };
 
 // Written by the relay, read by the shim with relaxed loads. The shim copies the
@@ -180,6 +198,15 @@ class SegmentView {
   }
   RingHeader& ring(uint32_t i) const {
     return reinterpret_cast<RingHeader*>(base_ + kRingsOffset)[i];
+  }
+  // Of all threads. > 0: this process does GPU work.
+  uint64_t gpu_calls() const {
+    uint64_t calls = header().ringless_gpu_calls.load(std::memory_order_relaxed);
+    uint32_t used = header().rings_used.load(std::memory_order_relaxed);
+    for (uint32_t i = 0; i < used && i < kMaxRings; ++i) {
+      calls += ring(i).gpu_calls.load(std::memory_order_relaxed);
+    }
+    return calls;
   }
   std::atomic<OwnerWord>& owner(uint32_t i) const {
     return reinterpret_cast<std::atomic<OwnerWord>*>(base_ + kOwnersOffset)[i];

@@ -308,8 +308,7 @@ void Tracer::step_boundary(char* segment) {
   if (lock.held()) {
     SelfTime self(segment);
     // Calls through pointers that were taken before we came are not seen.
-    if (header().gpu_calls.load(std::memory_order_relaxed) != 0 ||
-        libdl::loaded_late()) {
+    if (abi::SegmentView(segment_).gpu_calls() != 0 || libdl::loaded_late()) {
       uses_gpu_ = true;
     }
     look_after(monotonic_ns());

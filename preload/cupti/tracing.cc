@@ -109,7 +109,7 @@ void Tracer::start(const Wanted& wanted, uint64_t now) {
                       std::memory_order_relaxed);
   }
   requests_at_start_ = pool_.lent_count();
-  calls_at_start_ = header().gpu_calls.load(std::memory_order_relaxed);
+  calls_at_start_ = abi::SegmentView(segment_).gpu_calls();
   if (!enable_all(&result)) {
     switch_off();
     return fail(result);
@@ -167,7 +167,7 @@ void Tracer::stop(abi::TracingReason reason) {
 // The program has worked, and CUPTI has not asked for a single buffer: somebody took
 // our callbacks' place, past interpose.cc.
 void Tracer::note_silence(uint64_t now) {
-  uint64_t calls = header().gpu_calls.load(std::memory_order_relaxed) - calls_at_start_;
+  uint64_t calls = abi::SegmentView(segment_).gpu_calls() - calls_at_start_;
   if (calls < kCallsThatShow || pool_.lent_count() != requests_at_start_ ||
       pool_.oldest_lent() != UINT64_MAX) {
     return;

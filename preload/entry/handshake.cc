@@ -78,30 +78,64 @@ bool may_have_our_memory(int fd, Peer peer) {
           credentials.uid == static_cast<uid_t>(syscall(SYS_geteuid)));
 }
 
-bool send_hello(const Socket& socket, int memfd, uint64_t deadline_ns) {
-  abi::Hello hello = {memfd >= 0 ? abi::kSegmentMagic : abi::kUnrecordedMagic,
-                      abi::kVersion, static_cast<uint32_t>(raw_getpid())};
-  iovec data = {&hello, sizeof hello};
-  alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof memfd)] = {};
+// This process's own memory, for reading; none where the system does not give it. Open
+// for as long as it takes to hand it over.
+class OwnMemory {
+ public:
+  OwnMemory() {
+    constexpr int kFlags = O_RDONLY | O_CLOEXEC;
+    fd_ = static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/proc/self/mem", kFlags, 0));
+    if (fd_ >= 0 && fd_ <= 2) {
+      int low = fd_;
+      fd_ = static_cast<int>(syscall(SYS_fcntl, low, F_DUPFD_CLOEXEC, 3));
+      raw_close(low);
+    }
+    if (fd_ >= 0) file_ = file_of(fd_);
+  }
+  ~OwnMemory() { close_if_still(fd_, file_); }
+  OwnMemory(const OwnMemory&) = delete;
+  OwnMemory& operator=(const OwnMemory&) = delete;
+
+  // -1: there is none, or the program has closed it.
+  int fd() const { return is_still(fd_, file_) ? fd_ : -1; }
+
+ private:
+  int fd_;
+  FileId file_;
+};
+
+// `given`: descriptors that go with it.
+bool send_packet(const Socket& socket, void* packet, size_t packet_size,
+                 const int* given, size_t count, uint64_t deadline_ns) {
+  iovec data = {packet, packet_size};
+  alignas(cmsghdr) char ancillary[CMSG_SPACE(2 * sizeof(int))] = {};
   msghdr message = {};
   message.msg_iov = &data;
   message.msg_iovlen = 1;
-  if (memfd >= 0) {
+  if (count > 0) {
     message.msg_control = ancillary;
-    message.msg_controllen = sizeof ancillary;
+    message.msg_controllen = CMSG_SPACE(count * sizeof(int));
     cmsghdr* rights = CMSG_FIRSTHDR(&message);
     rights->cmsg_level = SOL_SOCKET;
     rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof memfd);
-    memcpy(CMSG_DATA(rights), &memfd, sizeof memfd);
+    rights->cmsg_len = CMSG_LEN(count * sizeof(int));
+    memcpy(CMSG_DATA(rights), given, count * sizeof(int));
   }
   for (;;) {
     if (!socket.is_ours()) return false;
-    if (syscall(SYS_sendmsg, socket.fd(), &message, MSG_NOSIGNAL) == sizeof hello)
-      return true;
+    long sent = syscall(SYS_sendmsg, socket.fd(), &message, MSG_NOSIGNAL);
+    if (sent == static_cast<long>(packet_size)) return true;
     if (errno != EAGAIN && errno != EINTR) return false;
     if (!wait_until(socket.fd(), POLLOUT, deadline_ns)) return false;
   }
+}
+
+bool send_hello(const Socket& socket, int memfd, int memory, uint64_t deadline_ns) {
+  abi::Hello hello = {memfd >= 0 ? abi::kSegmentMagic : abi::kUnrecordedMagic,
+                      abi::kVersion, static_cast<uint32_t>(raw_getpid())};
+  const int given[2] = {memfd, memory};
+  const size_t count = memfd < 0 ? 0 : memory < 0 ? 1 : 2;
+  return send_packet(socket, &hello, sizeof hello, given, count, deadline_ns);
 }
 
 bool receive_welcome(const Socket& socket, uint64_t deadline_ns) {
@@ -128,17 +162,33 @@ Handshake hand_over(const char* socket_path, int memfd, Peer peer,
   if (socket.fd() < 0) return Handshake::kRefused;
   Handshake connected = connect_to(socket, socket_path, deadline_ns);
   if (connected != Handshake::kAccepted) return connected;
-  bool accepted = may_have_our_memory(socket.fd(), peer) &&
-                  send_hello(socket, memfd, deadline_ns) &&
-                  receive_welcome(socket, deadline_ns);
+  if (!may_have_our_memory(socket.fd(), peer)) return Handshake::kRefused;
+  bool sent;
+  {
+    OwnMemory memory;
+    sent = send_hello(socket, memfd, memory.fd(), deadline_ns);
+  }
+  bool accepted = sent && receive_welcome(socket, deadline_ns);
   return accepted ? Handshake::kAccepted : Handshake::kRefused;
+}
+
+void say_worker(const char* socket_path, abi::WorkerHello* hello,
+                uint64_t deadline_ns) {
+  Socket socket;
+  if (socket.fd() < 0) return;
+  if (connect_to(socket, socket_path, deadline_ns) != Handshake::kAccepted) return;
+  hello->hello = {abi::kWorkerMagic, abi::kVersion,
+                  static_cast<uint32_t>(raw_getpid())};
+  OwnMemory memory;
+  const int given = memory.fd();
+  send_packet(socket, hello, sizeof *hello, &given, given >= 0 ? 1 : 0, deadline_ns);
 }
 
 void say_unrecorded(const char* socket_path, uint64_t deadline_ns) {
   Socket socket;
   if (socket.fd() < 0) return;
   if (connect_to(socket, socket_path, deadline_ns) != Handshake::kAccepted) return;
-  send_hello(socket, -1, deadline_ns);
+  send_hello(socket, -1, -1, deadline_ns);
 }
 
 }  // namespace lull

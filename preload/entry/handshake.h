@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "preload/abi/handshake.h"
+
 namespace lull {
 
 enum class Handshake {
@@ -17,14 +19,19 @@ enum class Peer {
   kSameUser,  // we guessed its path: only ourselves or root may be listening
 };
 
-// Connects, sends Hello and the memfd, waits for Welcome until `deadline_ns`
-// (CLOCK_MONOTONIC). Never blocks beyond that, raises no SIGPIPE, is no
-// cancellation point, leaves no descriptor behind. Call with signals blocked.
+// Connects, sends Hello, the memfd and, where it can be opened, the process's own
+// memory for reading; waits for Welcome until `deadline_ns` (CLOCK_MONOTONIC). Never
+// blocks beyond that, raises no SIGPIPE, is no cancellation point, leaves no descriptor
+// behind. Call with signals blocked.
 Handshake hand_over(const char* socket_path, int memfd, Peer peer,
                     uint64_t deadline_ns);
 
 // Tells the relay that this process has no segment to give, and waits for no answer. As
 // hand_over() otherwise.
 void say_unrecorded(const char* socket_path, uint64_t deadline_ns);
+
+// Tells the relay where this DataLoader worker, which has no segment, can be looked at.
+// As say_unrecorded(). Fills hello->hello.
+void say_worker(const char* socket_path, abi::WorkerHello* hello, uint64_t deadline_ns);
 
 }  // namespace lull

@@ -18,6 +18,7 @@
 #include "preload/python/python.h"
 #include "preload/ring/backing.h"
 #include "preload/ring/writer.h"
+#include "preload/stacks/python_layout.h"
 #include "preload/stacks/stacks.h"
 #include "preload/support/clock.h"
 #include "preload/support/raw_syscall.h"
@@ -53,13 +54,27 @@ Mode leave_unknown(StatePage* page) {
   return expected == Mode::kUnknown ? Mode::kCandidate : expected;
 }
 
+// Once in the life of a worker, on its main thread, which allocates tensors here.
+__attribute__((cold, noinline)) void tell_worker() {
+  abi::WorkerHello hello = {};
+  if (settings().socket[0] == 0 || !python_is_main_thread() ||
+      !python_describe_thread(&hello)) {
+    return;
+  }
+  SignalsBlocked signals_blocked;
+  say_worker(settings().socket, &hello, monotonic_ns() + kLongestRegretNs);
+}
+
 // A worker stays one: asked once, answered for the life of the process, so that a
 // worker's tensors cost a load each and no walk over the stack.
 bool is_data_worker(StatePage* page, Trigger trigger) {
   if (page->data_worker.load(std::memory_order_relaxed) != 0) return true;
   if (trigger != Trigger::kTensor || !has_python()) return false;
   if (!python_stack_contains(kDataWorkerFile)) return false;
-  page->data_worker.store(1, std::memory_order_relaxed);
+  uint32_t before = 0;
+  if (page->data_worker.compare_exchange_strong(before, 1, std::memory_order_relaxed)) {
+    tell_worker();
+  }
   return true;
 }
 

@@ -22,6 +22,7 @@
 #include "preload/hooks/record.h"
 #include "preload/hooks/torch_original.h"
 #include "preload/python/python.h"
+#include "preload/python/step_hook.h"
 
 namespace lull {
 namespace {
@@ -149,6 +150,7 @@ void record(HookId hook, void* block, uint64_t bytes, bool is_free, Device devic
   if (!is_free) {
     abi::SegmentView(segment).header().torch_allocations.fetch_add(
         1, std::memory_order_relaxed);
+    step_hook_poll(now);
     if (keeps_stack(segment, bytes)) {
       python = python_stack(segment);
       if (python == 0) {  // an autograd thread

@@ -2,6 +2,7 @@
 
 #include "preload/python/api.h"
 #include "preload/python/python.h"
+#include "preload/scopes/open_scopes.h"
 #include "preload/stacks/stacks.h"
 #include "preload/support/loaded_object.h"
 
@@ -18,9 +19,9 @@ bool is_interpreter(const void* address) {
 
 void add_short_wait(char* segment, uint64_t duration_ns) {
   ThreadState& thread = t_thread;
-  if (thread.generation != g_state->generation.load(std::memory_order_relaxed) &&
-      !take_ring(segment)) {
-    return;
+  if (thread.generation != g_state->generation.load(std::memory_order_relaxed)) {
+    ErrnoKeeper errno_keeper;
+    if (!take_ring(segment)) return;
   }
   abi::RingHeader& ring = *thread.ring;  // its owner is the only writer
   ring.short_waits.store(ring.short_waits.load(std::memory_order_relaxed) + 1,
@@ -32,6 +33,7 @@ void add_short_wait(char* segment, uint64_t duration_ns) {
 
 // Stacks first: nothing may come between reserve_event() and commit_event().
 void add_event(char* segment, const Wait& wait) {
+  ErrnoKeeper errno_keeper;
   abi::Ref python = python_stack(segment);
   uint32_t thinning =
       abi::SegmentView(segment).control().thinning.load(std::memory_order_relaxed);
@@ -45,7 +47,8 @@ void add_event(char* segment, const Wait& wait) {
   event->arg1 = static_cast<uint64_t>(wait.result);
   event->py_stack = python;
   event->native_stack = native;
-  event->arg2 = 0;
+  event->arg2 =
+      is_in_data_scope(g_state->generation.load(std::memory_order_relaxed)) ? 1 : 0;
   event->api = static_cast<uint16_t>(wait.hook);
   event->type = abi::EventType::kHostWait;
   event->flags = (is_interpreter(wait.caller) ? abi::kFlagFromPython : 0) |

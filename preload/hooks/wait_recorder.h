@@ -33,7 +33,7 @@ struct Wait {
   abi::HookId hook;
 };
 
-// The wait of a watched thread has ended. May change errno.
+// The wait of a watched thread has ended. Preserves errno.
 void record_wait(const Wait& wait);
 
 extern std::atomic<bool> g_python_pending __attribute__((visibility("hidden")));
@@ -75,7 +75,6 @@ inline Result measure_wait(void* frame, void* caller, Result (*original)(Paramet
   Result result = original(arguments...);
   uint64_t end = monotonic_ns();
   guard.own_work(frame);
-  ErrnoKeeper errno_keeper;
   record_wait({start, end, static_cast<int64_t>(result),
                wait_descriptor<hook>(arguments...), caller, hook});
   return result;

@@ -31,7 +31,7 @@ void* wrapper_for(const char* name, void* found);
 // The same in any process.
 void* wrapper_of(const char* name, void* found);
 
-// Likewise for a driver function asked for by its plain name: the driver may
+// The same for a driver function asked for by its plain name: the driver may
 // have answered with a later version or a per-thread variant of it.
 void* wrapper_for_driver_symbol(const char* symbol, void* found);
 

@@ -51,6 +51,7 @@ struct PythonApi {
   int (*is_instance)(PyObject*, PyObject*);
   int (*compare_ascii)(PyObject*, const char*);
   long (*as_long)(PyObject*);
+  const char* (*as_utf8)(PyObject*);  // a str's own text
   void (*incref)(PyObject*);
   void (*decref)(PyObject*);
   PyObject* (*error_occurred)();

@@ -92,6 +92,7 @@ bool resolve(PythonApi* api) {
   look_up.required(api->is_instance, "PyObject_IsInstance");
   look_up.required(api->compare_ascii, "PyUnicode_CompareWithASCIIString");
   look_up.required(api->as_long, "PyLong_AsLong");
+  look_up.required(api->as_utf8, "PyUnicode_AsUTF8");
   look_up.required(api->incref, "Py_IncRef");
   look_up.required(api->decref, "Py_DecRef");
   look_up.required(api->error_occurred, "PyErr_Occurred");

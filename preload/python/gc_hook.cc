@@ -6,9 +6,10 @@
 // the list entry, so that nothing is to be done there. If the program clears
 // gc.callbacks, it has its way: there are no GC events from then on.
 //
-// After a detach the callback takes itself out, and the step hook with it: at the end
-// of the next collection it schedules the pending call once more. Not lull_detach(),
-// whose thread may be anywhere, in the lock of Py_AddPendingCall too.
+// After a detach the callback takes itself out, the step hook and PyTorch's callback
+// with it: at the end of the next collection it schedules the pending call once more.
+// Not lull_detach(), whose thread may be anywhere, in the lock of Py_AddPendingCall
+// too.
 //
 // The callback counts "start" and "stop" of the main interpreter only, which run
 // under its GIL: plain variables do. It raises nothing, and leaves an exception
@@ -22,6 +23,7 @@
 #include "preload/python/pending_call.h"
 #include "preload/python/python.h"
 #include "preload/python/step_hook.h"
+#include "preload/scopes/record_function.h"
 
 namespace lull {
 namespace {
@@ -104,6 +106,7 @@ void on_phase(const PythonApi* api, PyObject* phase, PyObject* info) {
     end(api, info);
     if (g_wanted.load(std::memory_order_relaxed)) {
       step_hook_try_install(api);  // a good occasion: the GIL is ours
+      record_function_try_install(api);
     } else {
       schedule_removal(api);
     }
@@ -179,6 +182,7 @@ Install adapt_list(const PythonApi* api) {
   if (wanted && !in) return append_callback(api) ? Install::kOn : Install::kFailed;
   if (!wanted && in && !g_collecting) {
     step_hook_remove(api);
+    record_function_remove();
     return remove_callback(api) ? Install::kIdle : Install::kOn;
   }
   return in ? Install::kOn : Install::kIdle;
@@ -236,6 +240,7 @@ void python_describe(char* segment) {
   }
   header.gc_hook.store(static_cast<uint32_t>(state), std::memory_order_relaxed);
   step_hook_describe(segment);
+  record_function_describe(segment);
 }
 
 }  // namespace lull

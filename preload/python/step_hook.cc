@@ -8,6 +8,7 @@
 #include "preload/python/error_keeper.h"
 #include "preload/python/pending_call.h"
 #include "preload/python/python.h"
+#include "preload/scopes/record_function.h"
 #include "preload/steps/boundary.h"
 #include "preload/support/raw_syscall.h"
 
@@ -22,7 +23,9 @@ constexpr uint64_t kRetryNs = 200'000'000;
 std::atomic<uint64_t> g_last_try_ns{0};
 std::atomic<bool> g_scheduled{false};
 
-StepCounter g_counter;  // under the GIL
+// Under the GIL; where there is no hook, by whoever has set g_counting.
+StepCounter g_counter;
+std::atomic<bool> g_counting{false};
 
 // Which threads step, under the GIL.
 pid_t g_stepping_thread = 0;
@@ -80,6 +83,7 @@ int try_as_pending_call(void*) {
       api->this_interpreter() == api->main_interpreter()) {
     ErrorKeeper keep_error(api);
     step_hook_try_install(api);
+    record_function_try_install(api);
   }
   return 0;
 }
@@ -127,7 +131,10 @@ void step_hook_remove(const PythonApi* api) {
 }
 
 void step_hook_poll(uint64_t now_ns) {
-  if (g_install.load(std::memory_order_relaxed) != Install::kUndecided) return;
+  if (g_install.load(std::memory_order_relaxed) != Install::kUndecided &&
+      record_function_is_decided()) {
+    return;
+  }
   uint64_t last = g_last_try_ns.load(std::memory_order_relaxed);
   if (now_ns < last + kRetryNs ||
       !g_last_try_ns.compare_exchange_strong(last, now_ns)) {
@@ -139,6 +146,16 @@ void step_hook_poll(uint64_t now_ns) {
     g_scheduled.store(false, std::memory_order_release);
     g_last_try_ns.store(last, std::memory_order_relaxed);  // another thread may
   }
+}
+
+void step_scope_ended(abi::Ref stack) {
+  if (g_install.load(std::memory_order_acquire) != Install::kUnavailable) return;
+  if (settings().step_range[0] != 0 || stack == 0) return;
+  // No GIL here. Of two threads whose optimizers step at the same moment one counts.
+  if (g_counting.exchange(true, std::memory_order_acquire)) return;
+  bool ended = g_counter.stepped(reinterpret_cast<const void*>(uintptr_t{stack}));
+  g_counting.store(false, std::memory_order_release);
+  if (ended) step_boundary(abi::StepSource::kOptimizer);
 }
 
 void step_hook_describe(char* segment) {

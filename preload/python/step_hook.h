@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "preload/abi/arena.h"
 #include "preload/python/api.h"
 
 namespace lull {
@@ -18,10 +19,16 @@ namespace lull {
 // sys.modules.
 void step_hook_try_install(const PythonApi* api);
 
-// For hooks that run without the GIL: has step_hook_try_install called soon, as a
-// pending call, if it is undecided and was not tried for a while. One load when
-// decided.
+// For hooks that run without the GIL: has step_hook_try_install, and what stands for
+// record_function's scopes (scopes/record_function.h), called soon, as a pending call,
+// if one of them is undecided and was not tried for a while. Two loads when decided.
 void step_hook_poll(uint64_t now_ns);
+
+// The end of a step() of an optimizer whose hooks PyTorch does not have (before 2.0),
+// as its scope tells of it; `stack`: where it was called, which stands for the
+// optimizer. On any thread, under its Guard, as its own work. Where the hook is in or
+// may come, nothing is done.
+void step_scope_ended(abi::Ref stack);
 
 // Takes the hook out again, unless a step is under way: then it stays. With the GIL.
 void step_hook_remove(const PythonApi* api);

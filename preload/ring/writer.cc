@@ -1,5 +1,7 @@
 #include "preload/ring/writer.h"
 
+#include <pthread.h>
+
 #include "preload/entry/state_page.h"
 #include "preload/ring/backing.h"
 #include "preload/support/clock.h"
@@ -103,6 +105,15 @@ void announce(pid_t tid) {
   commit_event();
 }
 
+void write_python_state(abi::RingHeader& ring, uintptr_t state) {
+  // Nobody may take the state for the thread of an earlier one.
+  ring.python_state.store(0, std::memory_order_relaxed);
+  ring.python_thread.store(state == 0 ? 0 : static_cast<uint64_t>(pthread_self()),
+                           std::memory_order_release);
+  // Pairs with the relay's acquire.
+  ring.python_state.store(state, std::memory_order_release);
+}
+
 // Goes on where the ring's last owner stopped.
 void adopt(char* segment, uint32_t index) {
   SegmentView view(segment);
@@ -112,6 +123,7 @@ void adopt(char* segment, uint32_t index) {
   thread.head = thread.ring->head.load(std::memory_order_relaxed);
   thread.next = thread.end = nullptr;
   thread.tail_seen = UINT64_MAX;
+  write_python_state(*thread.ring, thread.python_state);
   if (thread.head % kChunkEvents != 0) {
     write_into(&view.slot(index, thread.head) - thread.head % kChunkEvents,
                thread.head);
@@ -162,6 +174,16 @@ bool take_ring(char* segment) {
   thread.generation = g_state->generation.load(std::memory_order_relaxed);
   announce(tid);
   return true;
+}
+
+void show_python_state(uintptr_t state) {
+  ThreadState& thread = t_thread;
+  thread.python_state = state;
+  if (thread.generation == 0 ||
+      thread.generation != g_state->generation.load(std::memory_order_relaxed)) {
+    return;
+  }
+  write_python_state(*thread.ring, state);
 }
 
 bool open_chunk(char* segment) {

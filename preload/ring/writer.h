@@ -30,6 +30,7 @@ struct ThreadState {
   uint32_t looks_in_vain;    // at a tail that stayed where it was
   uint64_t tail_seen;        // when the last chunk was opened
   uint64_t looked_ns;        // when the last of those looks was
+  uintptr_t python_state;    // its PyThreadState, as last seen; 0: none
 };
 static_assert(sizeof(ThreadState) <= 128);
 
@@ -42,6 +43,13 @@ extern constinit thread_local ThreadState t_thread
 // lost_no_ring). Plain stores and system calls that cannot block: neither the heap nor
 // the loader is asked, so any thread may take its ring anywhere.
 __attribute__((cold, noinline)) bool take_ring(char* segment);
+
+// Says in the ring, if there is one, whose PyThreadState it is; take_ring() does it for
+// a ring that comes later. Cold: a thread keeps its state.
+__attribute__((cold, noinline)) void show_python_state(uintptr_t state);
+inline void notice_python_state(uintptr_t state) {
+  if (__builtin_expect(t_thread.python_state != state, 0)) show_python_state(state);
+}
 
 // Opens the next chunk of the ring, one that was read or one of the pool. False, and
 // nothing counted: there is none now. Once in 170 events: 20 ns for one that was read,

@@ -128,6 +128,13 @@ abi::Ref allocate(char* segment, size_t bytes) {
   return is_there(segment, begin, size) ? start / 16 : 0;
 }
 
+bool grants(const ArenaShare* share, size_t bytes) {
+  if (share == nullptr) return true;
+  if (share->used->load(std::memory_order_relaxed) + bytes > share->most) return false;
+  share->used->fetch_add(static_cast<uint32_t>(bytes), std::memory_order_relaxed);
+  return true;
+}
+
 // Makes a finished entry findable. find() saw an empty slot; should other threads
 // have filled them all since, the entry is still good, only not shared.
 void publish(char* segment, uint64_t hash, abi::Ref ref) {
@@ -148,7 +155,7 @@ void publish(char* segment, uint64_t hash, abi::Ref ref) {
 }  // namespace
 
 abi::Ref intern_stack(char* segment, abi::EntryKind kind, const uint64_t* frames,
-                      uint32_t depth, uint32_t flags) {
+                      uint32_t depth, uint32_t flags, const ArenaShare* share) {
   size_t bytes = size_t{depth} * sizeof(uint64_t);
   uint64_t hash = hash_of(frames, depth, static_cast<uint64_t>(kind) * 2 + flags);
   abi::Ref known = find(segment, hash, [&](const char* at) {
@@ -159,6 +166,7 @@ abi::Ref intern_stack(char* segment, abi::EntryKind kind, const uint64_t* frames
   if (known != 0 && known != kCrowded) return known;
 
   size_t size = sizeof(abi::StackEntry) + bytes;
+  if (!grants(share, size)) return 0;
   abi::Ref ref = known == kCrowded ? 0 : allocate(segment, size);
   if (ref == 0) {
     reject(segment);
@@ -221,7 +229,7 @@ abi::Ref publish_code(char* segment, const CodeIdentity& identity,
 }
 
 abi::Ref intern_entry(char* segment, void* entry, size_t entry_size, const void* tail,
-                      size_t tail_size) {
+                      size_t tail_size, const ArenaShare* share) {
   constexpr size_t kHead = sizeof(HashedEntry);
   auto* head = static_cast<HashedEntry*>(entry);
   const char* fields = static_cast<const char*>(entry) + kHead;
@@ -238,6 +246,7 @@ abi::Ref intern_entry(char* segment, void* entry, size_t entry_size, const void*
            (tail_size == 0 || same(at + entry_size, tail, tail_size));
   });
   if (known != 0 && known != kCrowded) return known;
+  if (!grants(share, entry_size + tail_size)) return 0;
   abi::Ref ref = known == kCrowded ? 0 : allocate(segment, entry_size + tail_size);
   if (ref == 0) {
     reject(segment);

@@ -15,6 +15,7 @@
 // SegmentHeader::arena_rejected. None allocates, locks or fails otherwise.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 
 #include "preload/abi/segment.h"
@@ -31,9 +32,18 @@ inline uint64_t mix(uint64_t a, uint64_t b) {
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-// kind: kPythonStack or kNativeStack. frames: `depth` words, innermost first.
+// How much of the arena may go to entries of one sort. What goes beyond it is answered
+// with 0 and not counted in arena_rejected.
+struct ArenaShare {
+  std::atomic<uint32_t>* used;
+  uint32_t most;  // bytes; may be exceeded by one entry for each thread
+};
+
+// kind: kPythonStack, kNativeStack or kScopeStack. frames: `depth` words, innermost
+// first.
 abi::Ref intern_stack(char* segment, abi::EntryKind kind, const uint64_t* frames,
-                      uint32_t depth, uint32_t flags);
+                      uint32_t depth, uint32_t flags,
+                      const ArenaShare* share = nullptr);
 
 // A code object is known by its address and by what would not be equal too if
 // another one took the same address after it was freed. Addresses alone are not
@@ -63,6 +73,7 @@ abi::Ref publish_code(char* segment, const CodeIdentity& identity,
 // kGpuStream, kGpuDevice). entry: all of it but for header.size and hash; `tail`:
 // what follows it in the arena.
 abi::Ref intern_entry(char* segment, void* entry, size_t entry_size,
-                      const void* tail = nullptr, size_t tail_size = 0);
+                      const void* tail = nullptr, size_t tail_size = 0,
+                      const ArenaShare* share = nullptr);
 
 }  // namespace lull

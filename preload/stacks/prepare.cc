@@ -2,6 +2,7 @@
 #include "preload/python/api.h"
 #include "preload/python/python.h"
 #include "preload/stacks/native.h"
+#include "preload/stacks/python_layout.h"
 #include "preload/stacks/stacks.h"
 
 namespace lull {
@@ -9,6 +10,7 @@ namespace lull {
 void stacks_prepare(char* segment) {
   python_find();  // again: an interpreter may have been loaded since
   python_describe(segment);
+  python_layout_show(segment);
   native_prepare(segment);
 }
 

@@ -11,6 +11,7 @@
 // PyGILState_GetThisThreadState knows; free-threaded builds (debug_offsets.h).
 #include "preload/python/api.h"
 #include "preload/python/python.h"
+#include "preload/ring/writer.h"
 #include "preload/stacks/interning.h"
 #include "preload/stacks/python_layout.h"
 #include "preload/stacks/python_objects.h"
@@ -41,6 +42,7 @@ class FrameWalk {
     // The thread that ends the interpreter frees the states of all others.
     if (api_->is_finalizing() != 0 && !python_is_main_thread()) return;
     uintptr_t state = reinterpret_cast<uintptr_t>(api_->this_thread_state());
+    notice_python_state(state);
     if (!plausible(state)) return;
     uintptr_t at = load<uintptr_t>(state, layout_->tstate_frame);
     if (layout_->cframe_frame >= 0) {

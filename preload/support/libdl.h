@@ -43,7 +43,7 @@ void* versioned_symbol(void* handle, const char* name, const char* version);
 using Dlsym = void* (*)(void*, const char*);
 Dlsym real_dlsym();
 
-// Likewise; close() calls it.
+// The real dlclose, which close() calls.
 using Dlclose = int (*)(void*);
 Dlclose real_dlclose();
 

@@ -19,6 +19,15 @@ struct Pin {
 };
 Pin g_pins[kMost];
 
+// The loader has begun to run destructors, and would run the constructors of an object
+// that is opened after its own once more. Ours comes before those of the libraries that
+// we point into: a preloaded library stands before them in the loader's list, and none
+// needs another. A destructor and no atexit(), which takes a lock and allocates.
+std::atomic<bool> g_ending{false};
+__attribute__((destructor)) void note_end() {
+  g_ending.store(true, std::memory_order_relaxed);
+}
+
 // Never loads anything.
 bool pin(uintptr_t address) {
   const link_map* object = libdl::object_of(reinterpret_cast<const void*>(address));
@@ -46,6 +55,7 @@ void pin_later(const void* address) {
 }
 
 void pin_now() {
+  if (g_ending.load(std::memory_order_relaxed)) return;
   ErrnoKeeper keep_errno;
   for (Pin& place : g_pins) {
     uintptr_t begin = place.begin.load(std::memory_order_acquire);

@@ -2,7 +2,8 @@
 //
 // Only the loader can pin an object, and it may not be asked on a hooked path
 // (symbols.h). So that is done later: at the latest before the program itself asks for
-// an object to be unloaded (hooks/dlclose.cc).
+// an object to be unloaded (hooks/dlclose.cc), but never once the program ends: the
+// loader would set an object up again that it has finished with.
 #pragma once
 
 namespace lull {

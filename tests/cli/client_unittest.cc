@@ -144,17 +144,29 @@ TEST_F(ClientTest, ChangesNothingElseInTheEnvironment) {
   for (char** variable = environ; *variable != nullptr; ++variable)
     before.push_back(*variable);
   auto with = EnvironmentWithShim("/new/liblull.so", "/run/s");
-  ASSERT_EQ(with.size(), before.size() + 2);
+  ASSERT_EQ(with.size(), before.size() + 3);
   EXPECT_TRUE(std::equal(before.begin(), before.end(), with.begin()));
 }
 
-TEST_F(ClientTest, AsksNvtxForRangesOnlyWhenAStepIsNamed) {
+TEST_F(ClientTest, AsksNvtxForItsRanges) {
   unsetenv("NVTX_INJECTION64_PATH");
   auto environment = EnvironmentWithShim("/new/liblull.so", "/run/s", "train step");
   EXPECT_THAT(environment, Contains("LULL_STEP_RANGE=train step"));
   EXPECT_THAT(environment, Contains("NVTX_INJECTION64_PATH=/new/liblull.so"));
   EXPECT_THAT(EnvironmentWithShim("/new/liblull.so", "/run/s"),
+              Contains("NVTX_INJECTION64_PATH=/new/liblull.so"));
+  EXPECT_THAT(EnvironmentWithShim("/new/liblull.so", "/run/s"),
+              Each(Not(StartsWith("LULL_STEP_RANGE="))));
+}
+
+TEST_F(ClientTest, TakesNvtxOverFromALullAroundIt) {
+  setenv("NVTX_INJECTION64_PATH", "/old/liblull.so", 1);
+  auto environment = EnvironmentWithShim("/new/liblull.so", "/run/s");
+  EXPECT_THAT(environment, Contains("NVTX_INJECTION64_PATH=/new/liblull.so"));
+  EXPECT_THAT(environment, Not(Contains("NVTX_INJECTION64_PATH=/old/liblull.so")));
+  EXPECT_THAT(EnvironmentWithoutShim(),
               Each(Not(StartsWith("NVTX_INJECTION64_PATH="))));
+  unsetenv("NVTX_INJECTION64_PATH");
 }
 
 TEST_F(ClientTest, LeavesNvtxToTheToolThatHasIt) {
@@ -257,8 +269,8 @@ TEST(JobInfo, QuotesTheCommandAsAShellWould) {
 }
 
 TEST(JobInfo, GivesEveryJobAnIdOfItsOwn) {
-  v1::JobInfo a = MakeJobInfo("n", "c", 1);
-  v1::JobInfo b = MakeJobInfo("n", "c", 1);
+  v1::JobInfo a = MakeJobInfo("n", "c", {});
+  v1::JobInfo b = MakeJobInfo("n", "c", {});
   EXPECT_EQ(a.id().size(), 32u);
   EXPECT_EQ(a.id().find_first_not_of("0123456789abcdef"), std::string::npos);
   EXPECT_NE(a.id(), b.id());

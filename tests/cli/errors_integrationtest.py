@@ -15,7 +15,7 @@ import lull_case
 from lull_case import ARGUMENTS, LullCase
 
 QUERIES = ("report", "syncs", "gaps", "kernels", "steps", "allocs", "memory", "gc", "waits",
-           "jobs")
+           "hot", "jobs")
 
 
 class Complaints(LullCase):
@@ -314,7 +314,7 @@ class Answers(LullCase):
         lists = {"report": "sync_points", "syncs": "sync_points", "allocs": "allocation_sites",
                  "gc": "gc_pauses", "waits": "host_waits", "jobs": "jobs",
                  "gaps": "gaps", "kernels": "kernels", "steps": "steps",
-                 "memory": "memory"}
+                 "memory": "memory", "hot": "lines"}
         for verb in QUERIES:
             with self.subTest(verb=verb):
                 text = self.lull(verb)
@@ -323,6 +323,19 @@ class Answers(LullCase):
                 answer = self.lull(verb, "--json")
                 self.assertEqual((answer.returncode, answer.stderr), (0, ""))
                 self.assertGreater(len(json.loads(answer.stdout)[lists[verb]]), 0)
+
+    def test_of_hot_are_folded_stacks_too(self):
+        done = self.lull("hot", "--folded")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for line in done.stdout.splitlines():
+            self.assertRegex(line, r"^(.* )?\d+$")
+        self.assertIn("Faces.__getitem__ (/home/ada/resnet/dataset.py:44);", done.stdout)
+        done = self.lull("hot", "--folded", "--json")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("--folded", done.stderr)
+        done = self.lull("hot", "--role", "boss")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("--role", done.stderr)
 
     def test_help_of_every_verb_has_an_example(self):
         for verb in (*QUERIES, "run", "attach", "ps", "arm", "disarm", "doctor", "relay"):

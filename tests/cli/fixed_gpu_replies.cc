@@ -124,6 +124,7 @@ v1::Gpu FixedGpu() {
   gpu.set_kernel_ns(9'700 * kMs);
   gpu.set_idle_ns(14'500 * kMs);
   gpu.set_unknown_ns(200 * kMs);
+  gpu.set_explained_ns(12'900 * kMs);
   gpu.set_kernels(250'000);
   gpu.set_copies(6'000);
   gpu.set_memsets(900);
@@ -170,6 +171,7 @@ v1::ReportReply FixedGaps() {
   SetSite(code->mutable_before(),
           "/home/ada/projects/vision/experiments/resnet/metrics/running_average.py",
           112, "RunningAverage.update");
+  AddDoing(code);
   v1::GapRow* unknown =
       AddGap(section, v1::GAP_CAUSE_UNKNOWN, 0, 0, 2, 200 * kMs, 150 * kMs);
   unknown->clear_before();
@@ -283,6 +285,7 @@ v1::ReportReply FixedGpuReport() {
 v1::ReportReply FixedAnswer() {
   v1::ReportReply reply = FixedGpuReport();
   *reply.mutable_memory() = FixedMemory().memory();
+  *reply.mutable_hot() = FixedHot().hot();
   return reply;
 }
 

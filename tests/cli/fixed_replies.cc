@@ -230,6 +230,7 @@ v1::ReportReply FixedWaits() {
   lock->set_max_ns(130 * kUs);
   SetSite(lock->mutable_site(), "metrics.py", 9, "Meter.add");
   section->set_total_ns(27'600 * kMs + 700 * kUs);
+  section->set_data_exact(true);
   return reply;
 }
 

@@ -17,6 +17,7 @@ v1::ReportReply FixedAllocations();
 v1::ReportReply FixedGc();
 v1::ReportReply FixedWaits();
 v1::ReportReply FixedMemory();
+v1::ReportReply FixedHot();
 v1::ReportReply FixedReport();
 
 // The same job as seen by a run that traced the GPU: nine windows of each rank.
@@ -28,6 +29,9 @@ v1::ReportReply FixedGpuSyncs();
 v1::ReportReply FixedGpuReport();
 // All sections, whatever was asked for.
 v1::ReportReply FixedAnswer();
+
+// What samples say of a row of idle time.
+void AddDoing(v1::GapRow* gap);
 
 // What a collector concludes from the sections: shares and advice. After a change of
 // them.

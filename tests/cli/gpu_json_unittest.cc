@@ -26,18 +26,18 @@ TEST(GpuJson, OfGapsHasTheAgreedKeysInOrder) {
   EXPECT_THAT(
       Keys(json["gpu"]),
       ElementsAre("mode", "schedule", "devices", "windows", "traced_ms", "busy_ms",
-                  "kernel_ms", "idle_ms", "unknown_ms", "utilization_percent",
-                  "verdict", "missing", "kernels", "copies", "memsets", "graphs",
-                  "cupti_dropped", "records_lost", "records_bad", "late_operations",
-                  "yielded_ms", "spans"));
+                  "kernel_ms", "idle_ms", "unknown_ms", "explained_percent",
+                  "utilization_percent", "verdict", "missing", "kernels", "copies",
+                  "memsets", "graphs", "cupti_dropped", "records_lost", "records_bad",
+                  "late_operations", "yielded_ms", "spans"));
   EXPECT_THAT(Keys(json["gpu"]["spans"][0]),
               ElementsAre("pid", "start_ms", "duration_ms", "state", "reason"));
   EXPECT_THAT(Keys(json["causes"][0]),
               ElementsAre("cause", "count", "total_ms", "max_ms", "share_percent"));
-  EXPECT_THAT(
-      Keys(json["gaps"][0]),
-      ElementsAre("cause", "before", "after", "culprit", "api", "count", "total_ms",
-                  "max_ms", "share_percent", "stack", "native_stack"));
+  EXPECT_THAT(Keys(json["gaps"][0]),
+              ElementsAre("cause", "before", "after", "culprit", "api", "count",
+                          "total_ms", "max_ms", "share_percent", "samples", "doing",
+                          "stack", "native_stack"));
 }
 
 TEST(GpuJson, HasCausesThatSumToTheIdleTime) {
@@ -52,9 +52,33 @@ TEST(GpuJson, HasCausesThatSumToTheIdleTime) {
   EXPECT_THAT(share, DoubleNear(100, 1e-6));
 }
 
+TEST(GpuJson, HasRegionsAndNullForWhatWasNotTraced) {
+  v1::ReportReply reply;
+  v1::RegionRow* row = reply.mutable_regions()->add_regions();
+  row->set_name("forward");
+  row->add_path("step");
+  row->set_count(7);
+  row->set_total_ns(2'000'000);
+  Json region = Parsed(RegionsJson(reply))["regions"][0];
+  EXPECT_EQ(region["name"], "forward");
+  EXPECT_EQ(region["path"], Json({"step"}));
+  EXPECT_EQ(region["count"], 7);
+  EXPECT_EQ(region["total_ms"], 2.0);
+  EXPECT_TRUE(region["gpu_busy_ms"].is_null() && region["causes"].is_null());
+  row->set_traced_ns(2'000'000);
+  row->set_gpu_busy_ns(500'000);
+  v1::CauseRow* cause = row->add_causes();
+  cause->set_cause(v1::GAP_CAUSE_DATA_WAIT);
+  cause->set_total_ns(1'500'000);
+  region = Parsed(RegionsJson(reply))["regions"][0];
+  EXPECT_EQ(region["gpu_busy_ms"], 0.5);
+  EXPECT_EQ(region["causes"][0]["cause"], "data");
+  EXPECT_EQ(region["causes"][0]["total_ms"], 1.5);
+}
+
 TEST(GpuJson, NamesCausesModesAndStates) {
   Json json = Parsed(GapsJson(testing::FixedGaps()));
-  EXPECT_EQ(json["causes"][0]["cause"], "data_wait");
+  EXPECT_EQ(json["causes"][0]["cause"], "data");
   EXPECT_EQ(json["gaps"][1]["api"], "cudaStreamSynchronize");
   EXPECT_TRUE(json["gaps"][2]["api"].is_null());
   EXPECT_EQ(json["gpu"]["mode"], "window");
@@ -70,8 +94,9 @@ TEST(GpuJson, GivesNullAndNeverZeroForWhatWasNotTraced) {
   v1::ReportReply reply;
   reply.mutable_gpu()->set_missing(testing::kMissing);
   Json gpu = Parsed(GapsJson(reply))["gpu"];
-  for (const char* key : {"busy_ms", "kernel_ms", "idle_ms", "unknown_ms",
-                          "utilization_percent", "verdict", "schedule"}) {
+  for (const char* key :
+       {"busy_ms", "kernel_ms", "idle_ms", "unknown_ms", "explained_percent",
+        "utilization_percent", "verdict", "schedule"}) {
     EXPECT_TRUE(gpu[key].is_null()) << key;
   }
   EXPECT_EQ(gpu["traced_ms"], 0);  // that much is known

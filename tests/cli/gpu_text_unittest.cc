@@ -60,6 +60,51 @@ TEST(GpuReport, ShowsTheStackOfWhatIsToBlameWhenGroupedByStack) {
   ExpectGolden("gaps_by_stack", GapsText(FixedGaps(), v1::GROUP_BY_STACK));
 }
 
+v1::RegionRow* AddRegion(v1::ReportReply& reply, const char* name,
+                         std::initializer_list<const char*> path, uint64_t count,
+                         uint64_t total_ms) {
+  v1::RegionRow* row = reply.mutable_regions()->add_regions();
+  row->set_name(name);
+  for (const char* outer : path) row->add_path(outer);
+  row->set_count(count);
+  row->set_total_ns(total_ms * 1'000'000);
+  row->mutable_site()->set_file("train.py");
+  row->mutable_site()->set_line(44);
+  return row;
+}
+
+v1::ReportReply FixedRegions() {
+  v1::ReportReply reply = FixedGaps();
+  reply.clear_gaps();
+  v1::RegionRow* step = AddRegion(reply, "step", {}, 120, 12'000);
+  step->set_traced_ns(6'000'000'000);
+  step->set_gpu_busy_ns(4'500'000'000);
+  v1::CauseRow* data = step->add_causes();
+  data->set_cause(v1::GAP_CAUSE_DATA_WAIT);
+  data->set_total_ns(1'200'000'000);
+  v1::CauseRow* sync = step->add_causes();
+  sync->set_cause(v1::GAP_CAUSE_SYNC);
+  sync->set_total_ns(300'000'000);
+  AddRegion(reply, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+            {"step"}, 120, 3'000);
+  AddRegion(reply, "forward\x1b", {"step", "model"}, 120, 2'000);
+  reply.mutable_regions()->set_unnamed(3);
+  reply.mutable_regions()->set_unopened(4);
+  reply.mutable_regions()->set_unavailable(1);
+  return reply;
+}
+
+TEST(GpuReport, ShowsRegionsBelowThoseAroundThem) {
+  std::string text = RegionsText(FixedRegions(), v1::GROUP_BY_LINE);
+  ExpectGolden("regions", text);
+  ExpectTablesWithin100Columns(text);
+}
+
+TEST(GpuReport, SaysWhereThereAreNoRegions) {
+  EXPECT_THAT(RegionsText(WithoutTruth(), v1::GROUP_BY_LINE),
+              HasSubstr("No region ended"));
+}
+
 TEST(GpuReport, ShowsKernelsByTimeAndCopiesByDirection) {
   std::string text = KernelsText(FixedKernels(), v1::GROUP_BY_LINE);
   ExpectGolden("kernels", text);
@@ -202,7 +247,7 @@ TEST(GpuWords, AreThoseOfTheSharedMemory) {
 
 TEST(GpuWords, HaveOneForEveryCause) {
   EXPECT_STREQ(CauseKey(v1::GAP_CAUSE_UNKNOWN), "unknown");
-  EXPECT_STREQ(CauseKey(v1::GAP_CAUSE_DATA_WAIT), "data_wait");
+  EXPECT_STREQ(CauseKey(v1::GAP_CAUSE_DATA_WAIT), "data");
   EXPECT_STREQ(CauseKey(v1::GAP_CAUSE_HOST_CODE), "host_code");
   for (int cause = 1; cause < v1::GapCause_ARRAYSIZE; ++cause) {
     EXPECT_STRNE(CauseKey(static_cast<v1::GapCause>(cause)), "unknown") << cause;

@@ -273,5 +273,17 @@ TEST(Doctor, ShowsAdviceUnderWhatIsWrong) {
   ExpectGolden("doctor", DoctorText(checks));
 }
 
+TEST(HumanReport, SaysWhereOnlyWhatBlockedIsKnownOfDataTime) {
+  v1::ReportReply reply = FixedWaits();
+  EXPECT_THAT(WaitsText(reply, v1::GROUP_BY_LINE),
+              ::testing::Not(::testing::HasSubstr("only what blocked")));
+  reply.mutable_waits()->set_data_exact(false);
+  EXPECT_THAT(WaitsText(reply, v1::GROUP_BY_LINE),
+              ::testing::HasSubstr("only what blocked"));
+  reply.mutable_waits()->mutable_host_waits()->DeleteSubrange(0, 1);  // the data
+  EXPECT_THAT(WaitsText(reply, v1::GROUP_BY_LINE),
+              ::testing::Not(::testing::HasSubstr("only what blocked")));
+}
+
 }  // namespace
 }  // namespace lull

@@ -109,8 +109,8 @@ TEST(JsonReport, OfGcHasTheAgreedKeys) {
 
 TEST(JsonReport, OfWaitsHasTheAgreedKeys) {
   Json json = Parsed(WaitsJson(testing::FixedWaits()));
-  EXPECT_THAT(Keys(json), ElementsAre("job", "host_waits", "total_ms", "phase",
-                                      "setup_ms", "losses", "overhead"));
+  EXPECT_THAT(Keys(json), ElementsAre("job", "host_waits", "total_ms", "data_exact",
+                                      "phase", "setup_ms", "losses", "overhead"));
   EXPECT_THAT(
       Keys(json["host_waits"][0]),
       ElementsAre("kind", "api", "count", "total_ms", "max_ms", "site", "stack"));
@@ -122,8 +122,8 @@ TEST(JsonReport, OfAJobHasEveryList) {
               ElementsAre("job", "summary", "gpu", "causes", "gaps", "kernels",
                           "copies", "steps", "step_totals", "non_finite", "devices",
                           "processes", "sync_points", "allocation_sites", "memory",
-                          "malloc_retries", "gc_pauses", "host_waits", "phase",
-                          "setup_ms", "losses", "overhead"));
+                          "malloc_retries", "gc_pauses", "host_waits", "data_exact",
+                          "phase", "setup_ms", "losses", "overhead"));
   EXPECT_EQ(json["processes"].size(), 3u);
   EXPECT_EQ(json["processes"][1]["rank"], 1);
   EXPECT_TRUE(json["processes"][2]["rank"].is_null());

@@ -59,6 +59,7 @@ static void Environment(void) {
   for (char** variable = environ; *variable != NULL; ++variable) {
     if (strncmp(*variable, "LD_PRELOAD=", 11) == 0) continue;
     if (strncmp(*variable, "LULL_SOCKET=", 12) == 0) continue;
+    if (strncmp(*variable, "NVTX_INJECTION64_PATH=", 22) == 0) continue;
     printf("env %s\n", *variable);
   }
 }

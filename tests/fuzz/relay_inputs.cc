@@ -136,6 +136,9 @@ std::string GpuSeed() {
     }
     segment.Commit(0, event);
   }
+  abi::Event scope = MakeEvent(abi::EventType::kScope, 0);
+  scope.native_stack = segment.AddScopeStack({segment.AddText("step"), 0});
+  segment.Commit(0, scope);
   return SegmentSeed(segment);
 }
 

@@ -34,6 +34,10 @@ COMMANDS = ([os.path.join(BUILT, "random_work_host12")],
 IDLE_TOLERANCE = 0.001  # of idle time
 CAUSE_TOLERANCE = 0.001  # of idle time under another cause or line than it should
 WASTED_TOLERANCE = 0.01  # of each sync's wasted time, over all programs
+# Functions of random_garbage.py, as its log has them.
+WHAT_RAN = {"compute": "compute", "litter": "nodes", "collect": "nodes",
+            "<listcomp>": "nodes", "__init__": "nodes"}
+MOST_WRONG_SHARE = 0.03  # of samples, beside what chance makes of them
 CLOCK_READS_NS = 100  # a call seems longer by the clock reads of its hook
 ONE_GAP_NS = 100_000  # one gap at the edge of a rule may fall on either side
 
@@ -41,8 +45,10 @@ ONE_GAP_NS = 100_000  # one gap at the edge of a rule may fall on either side
 def lull_cells(gaps):
     total = collections.Counter()
     for row in gaps["gaps"]:
-        key = (row["cause"], row["culprit"]["line"], row["before"]["line"],
-               row["after"]["line"])
+        # Of code itself samples name the line, where they caught it; that is tried below.
+        code = row["cause"] in ("host_code", "launch_bound", "run_queue")
+        key = (row["cause"], row["after" if code else "culprit"]["line"],
+               row["before"]["line"], row["after"]["line"])
         total[key] += row["total_ms"] * 1e6
     return total
 
@@ -93,6 +99,7 @@ class Job:
         self.syncs = ask("syncs", self.since, self.until)
         self.expected, self.disturbed = blame_oracle.cells(self.oracle, self.since,
                                                            self.until)
+        self.done_in_gaps = blame_oracle.done(self.oracle, self.since, self.until)
         self.left_out = collections.Counter()
         for gap in self.disturbed:
             self.left_out += lull_cells(ask("gaps", *gap))
@@ -151,6 +158,29 @@ class RandomPrograms(unittest.TestCase):
         share = sum(wrong.values()) / idle
         print(f"{idle / 1e6:.1f} ms of idle time, {share:.3%} told wrong", file=sys.stderr)
         self.assertLess(share, CAUSE_TOLERANCE, worst)
+
+    def test_samples_say_what_was_done_in_the_gaps(self):
+        expected, found, samples = collections.Counter(), collections.Counter(), 0
+        for job in self.jobs:
+            if not job.oracle.host.ran:  # no Python
+                for row in job.gaps["gaps"]:
+                    self.assertEqual(row["doing"], [], row)
+                continue
+            expected += job.done_in_gaps
+            for row in job.gaps["gaps"]:
+                samples += row["samples"]
+                for line in row["doing"]:
+                    function = line["function"].split(".")[-1]
+                    found[WHAT_RAN.get(function, "")] += line["samples"]
+        total = sum(expected.values())
+        print(f"{samples} samples in {total / 1e6:.0f} ms of code: {dict(found)}, "
+              f"expected {dict(expected)}", file=sys.stderr)
+        self.assertGreater(samples, 50)
+        for what in ("compute", "nodes"):
+            share = expected[what] / total
+            deviation = (share * (1 - share) / samples) ** 0.5
+            self.assertAlmostEqual(found[what] / samples, share,
+                                   delta=MOST_WRONG_SHARE + 3.3 * deviation, msg=what)
 
     def test_no_more_time_lacked_a_processor_than_the_kernel_says(self):
         for job in self.jobs:

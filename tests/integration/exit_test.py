@@ -52,5 +52,15 @@ class Exit(unittest.TestCase):
         self.assertRegex(report.stdout, "GPU records: .* lost for want of room")
 
 
+    def test_what_the_loader_has_finished_it_does_not_set_up_again(self):
+        ends = os.path.join(guest.GUESTS, "ends")
+        run = guest.execute([guest.LULL, "run", "--quiet", "--name", "once", "--", ends],
+                            self.host.environment)
+        self.assertEqual((run.status, run.stdout), (0, "set up\n"))
+        report = guest.execute([guest.LULL, "report", "once", "--json"],
+                               self.host.environment)
+        self.assertIn('"gpu": true', report.stdout)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -140,11 +140,48 @@ class Patterns(unittest.TestCase):
         run = Run(self.host, "data", python=TORCH_PYTHON)
         gpu = self.check_against_truth(run)
         self.assertEqual(gpu["verdict"], "data", run.causes())
-        gaps = [row for row in run.query("gaps")["gaps"] if row["cause"] == "data_wait"]
+        gaps = [row for row in run.query("gaps")["gaps"] if row["cause"] == "data"]
         self.assertEqual(gaps[0]["culprit"]["line"], line("loader"))
         advice = json.dumps(run.report()["summary"]["advice"][0])
         self.assertIn("num_workers", advice)
         self.check_steps(run)
+
+    def test_regions_tell_what_the_gpu_did_in_them(self):
+        if subprocess.run([TORCH_PYTHON, "-c", "import torch"],
+                          stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest(f"{TORCH_PYTHON} has no PyTorch")
+        run = Run(self.host, "regions", python=TORCH_PYTHON)
+        self.check_against_truth(run)
+        rows = {row["name"]: row for row in run.query("regions")["regions"]}
+        busy = [(op.start, op.end) for kind in ("kernel", "copy", "memset")
+                for op in run.truth.ops(kind)]
+
+        def busy_in(spans):
+            return sum(union_length([(max(a, start), min(b, end)) for a, b in busy
+                                     if a < end and b > start]) for start, end in spans)
+
+        self.assertEqual(rows["forward"]["path"], ["step"])
+        for name, spans in run.known["spans"].items():
+            row = rows[name]
+            self.assertEqual(row["count"], len(spans))
+            within = [(start, end) for _, start, end, _ in spans]
+            around = [(before, after) for before, _, _, after in spans]
+            self.assertGreaterEqual(row["total_ms"] * 1e6 + 1, union_length(within))
+            self.assertLessEqual(row["total_ms"] * 1e6 - 1, union_length(around))
+            # Tracing ends with the last operation, the last region a little later.
+            self.assertLessEqual(row["traced_ms"], row["total_ms"] + 1e-3)
+            self.assertGreater(row["traced_ms"], row["total_ms"] - 1)
+            self.assertGreaterEqual(row["gpu_busy_ms"] * 1e6, 0.998 * busy_in(within))
+            self.assertLessEqual(row["gpu_busy_ms"] * 1e6, 1.002 * busy_in(around) + 1000)
+            idle = sum(cause["total_ms"] for cause in row["causes"])
+            self.assertAlmostEqual(row["gpu_busy_ms"] + idle, row["traced_ms"], delta=1e-3)
+        load = rows["load"]
+        data = next(c["total_ms"] for c in load["causes"] if c["cause"] == "data")
+        self.assertGreater(data, 0.95 * (load["traced_ms"] - load["gpu_busy_ms"]))
+        self.assertLess(load["gpu_busy_ms"], 0.1 * load["traced_ms"])
+        # The line that asks for a batch, or, where it was sampled, the one that makes it.
+        gaps = [row for row in run.query("gaps")["gaps"] if row["cause"] == "data"]
+        self.assertIn(gaps[0]["culprit"]["line"], (line("region_loader"), line("decode")))
 
     def check_steps(self, run):
         """Each part of the steps is what the log of the device and the program say."""

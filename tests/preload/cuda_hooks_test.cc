@@ -85,7 +85,7 @@ TEST_F(CudaHooks, RecordALaunchWithItsTipAndHandles) {
   EXPECT_EQ(event.native_stack, 0u);
   EXPECT_EQ(event.flags, 0);
   EXPECT_TRUE(double_thread_is_watched());
-  EXPECT_EQ(segment().header().gpu_calls, 1u);
+  EXPECT_EQ(segment().gpu_calls(), 1u);
 }
 
 TEST_F(CudaHooks, TakeTheWholeStackOfALaunchThatComesLate) {
@@ -262,7 +262,7 @@ TEST_F(CudaHooks, LeaveOutNativeStacksAndLaunchesAsTheGovernorSays) {
   segment().control().thinning = lull::abi::kThinLaunches;
   launch();
   EXPECT_EQ(double_event_count(), 1u);
-  EXPECT_EQ(segment().header().gpu_calls, 2u);
+  EXPECT_EQ(segment().gpu_calls(), 2u);
 }
 
 TEST_F(CudaHooks, RecordNothingWhileDisarmed) {

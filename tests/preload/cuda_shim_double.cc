@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include <algorithm>
+
 #include "preload/attach/slots.h"
 #include "preload/cupti/gpu.h"
 #include "preload/python/python.h"
@@ -23,7 +25,9 @@ constinit thread_local ThreadState t_thread
 
 bool take_ring(char* segment) {
   uint32_t index = g_next_ring++ % abi::kMaxRings;
-  t_thread.ring = &abi::SegmentView(segment).ring(index);
+  abi::SegmentView view(segment);
+  view.header().rings_used = std::max(view.header().rings_used.load(), index + 1);
+  t_thread.ring = &view.ring(index);
   t_thread.ring_index = index;
   t_thread.head = 0;
   t_thread.generation = g_state->generation.load();

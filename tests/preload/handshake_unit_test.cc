@@ -38,7 +38,7 @@ class HandshakeTest : public testing::Test {
     Handshake outcome =
         hand_over(path.c_str(), segment_.fd, peer, monotonic_ns() + patience_ns);
     // A relay thread of this process may hold a few more for a moment.
-    EXPECT_LE(open_descriptors(), before + 2);
+    EXPECT_LE(open_descriptors(), before + 3);
     return outcome;
   }
 
@@ -51,8 +51,8 @@ TEST_F(HandshakeTest, GivesTheSegmentToTheRelay) {
   ASSERT_EQ(offer(relay.path()), Handshake::kAccepted);
   FakeRelay::Target target = relay.wait_for_target();
   EXPECT_EQ(target.pid, getpid());
-  abi::SegmentView(segment_.base).header().gpu_calls = 17;
-  EXPECT_EQ(abi::SegmentView(target.segment).header().gpu_calls, 17u);
+  abi::SegmentView(segment_.base).header().ringless_gpu_calls = 17;
+  EXPECT_EQ(abi::SegmentView(target.segment).header().ringless_gpu_calls, 17u);
 }
 
 TEST_F(HandshakeTest, GivesASegmentThatNobodyCanResize) {
@@ -63,6 +63,21 @@ TEST_F(HandshakeTest, GivesASegmentThatNobodyCanResize) {
   EXPECT_EQ(seals & (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL),
             F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   EXPECT_EQ(ftruncate(fd, 0), -1);
+}
+
+TEST_F(HandshakeTest, HandsOverItsOwnMemoryForReadingAlone) {
+  FakeRelay relay;
+  size_t before = open_descriptors();
+  ASSERT_EQ(offer(relay.path()), Handshake::kAccepted);
+  FakeRelay::Target target = relay.wait_for_target();
+  ASSERT_GE(target.memory, 0);
+  EXPECT_EQ(open_descriptors(), before + 2) << "those that the relay has";
+  volatile uint64_t ours = 0x1234567890abcdef;
+  uint64_t seen = 0;
+  const auto at = static_cast<off_t>(reinterpret_cast<uintptr_t>(&ours));
+  ASSERT_EQ(pread(target.memory, &seen, sizeof seen, at), ssize_t{sizeof seen});
+  EXPECT_EQ(seen, ours);
+  EXPECT_EQ(pwrite(target.memory, &seen, sizeof seen, at), -1);
 }
 
 TEST_F(HandshakeTest, SaysThatItHasNoSegmentToGive) {

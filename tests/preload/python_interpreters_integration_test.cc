@@ -1,5 +1,6 @@
-// The puppets python_stacks.py, gc_pauses.py and steps.py in every CPython of this
-// machine. They hold the checks; Python's own view of its stack is the reference.
+// The puppets python_stacks.py, gc_pauses.py, steps.py and record_function.py in every
+// CPython of this machine. They hold the checks; Python's own view of its stack is the
+// reference.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -31,6 +32,8 @@ void run_everywhere(const char* script, const char* scenario) {
 
 #define STEPS(name, scenario) \
   TEST(Steps, name) { run_everywhere("steps.py", scenario); }
+#define SCOPES(name, scenario) \
+  TEST(Scopes, name) { run_everywhere("record_function.py", scenario); }
 
 STACKS(HasFunctionAndLineOfNestedCalls, "nested_calls")
 STACKS(IsRightInGenerators, "generators")
@@ -71,10 +74,27 @@ STEPS(AreGivenUpWhenPyTorchRefusesTheHook, "a_hook_that_fails_to_register")
 STEPS(SurviveAProgramThatCallsTheHookItself, "called_by_the_program")
 STEPS(BeginAnewInAForkChild, "a_fork_child_begins_anew")
 
-STEPS(AreNotTakenFromNvtxUnlessARangeIsNamed, "not_listening_unless_a_range_is_named")
+STEPS(AreNotTakenFromNvtxUnlessARangeIsNamed,
+      "ranges_are_regions_and_no_steps_unless_one_is_named")
+STEPS(AreThoseOfScopesWherePyTorchHasNoHooks, "of_scopes_where_pytorch_has_no_hooks")
+STEPS(AreNotCountedTwice, "not_of_scopes_where_pytorch_has_hooks")
 STEPS(EndWhereTheNamedNvtxRangeEnds, "the_range_that_the_user_named")
 STEPS(KnowNvtxRangesInAllTheirForms, "ranges_with_attributes_and_of_two_threads")
 STEPS(AreTheNamedRangeAndNotTheOptimizer, "a_named_range_instead_of_the_optimizer")
+
+SCOPES(AreAskedForOnceWhenPyTorchIsThere, "installed_once_pytorch_is_imported")
+SCOPES(AreAskedForOfKnownVersionsAlone, "versions")
+SCOPES(AreNotAskedForWhereTheVersionIsNoText, "a_version_that_is_no_text")
+SCOPES(AreNotAskedForWithoutTheFunctions, "no_such_functions")
+SCOPES(AreNotAskedForInASleep, "not_while_asleep")
+SCOPES(HaveTheNamesOfThoseAroundThem, "nested")
+SCOPES(AreUnknownWhereTheyBeganBefore, "begun_before_there_was_a_callback")
+SCOPES(EndQuietlyInASleep, "slept_through")
+SCOPES(OfLoadersAreKnownByTheirThread, "loaders")
+SCOPES(MayEndOnAnotherThread, "ended_by_another_thread")
+SCOPES(OfAParentAreNotTheChilds, "forked_in_one")
+SCOPES(DoNotFillTheArena, "too_many_names")
+SCOPES(MayHaveNoName, "without_a_name")
 
 TEST(GcPauses, AreNotRecordedWhileTheInterpreterEnds) {
   ASSERT_FALSE(interpreters().empty());

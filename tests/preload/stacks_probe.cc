@@ -54,6 +54,8 @@ bool open_chunk(char* segment) {
   return true;
 }
 
+void show_python_state(uintptr_t state) { t_thread.python_state = state; }
+
 bool open_chunk_or_lose(char* segment) { return open_chunk(segment); }
 void gpu_step_boundary(char*) {}
 
@@ -105,6 +107,9 @@ PROBE int probe_install() { return python_poll_install(); }
 PROBE uint32_t probe_gc_hook() { return abi::SegmentView(segment()).header().gc_hook; }
 PROBE uint32_t probe_step_hook() {
   return abi::SegmentView(segment()).header().step_hook;
+}
+PROBE uint32_t probe_scope_hook() {
+  return abi::SegmentView(segment()).header().scope_hook;
 }
 PROBE void probe_name_step_range(const char* name) {
   settings().enabled = true;

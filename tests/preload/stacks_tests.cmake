@@ -4,7 +4,8 @@ set(shim ${PROJECT_SOURCE_DIR}/preload)
 set(lull_probe_sources stacks_probe.cc
   ${shim}/python/find.cc ${shim}/python/gc_hook.cc ${shim}/python/main_thread.cc ${shim}/python/pending_call.cc
   ${shim}/python/step_hook.cc
-  ${shim}/ring/backing.cc ${shim}/stacks/interning.cc ${shim}/stacks/layouts/debug_offsets.cc
+  ${shim}/ring/backing.cc ${shim}/scopes/open_scopes.cc ${shim}/scopes/record_function.cc
+  ${shim}/scopes/scope.cc ${shim}/scopes/scope_name.cc ${shim}/stacks/interning.cc ${shim}/stacks/layouts/debug_offsets.cc
   ${shim}/stacks/libunwind_calls.cc ${shim}/stacks/native.cc ${shim}/stacks/prepare.cc ${shim}/stacks/python_frames.cc
   ${shim}/stacks/python_layout.cc ${shim}/stacks/python_objects.cc
   ${shim}/entry/process_kind.cc ${shim}/entry/settings.cc ${shim}/steps/boundary.cc
@@ -20,6 +21,8 @@ foreach(probe lull_stacks_probe lull_torch_probe)
   target_link_options(${probe} PRIVATE -Wl,-z,lazy)
   target_link_libraries(${probe} PRIVATE Threads::Threads)
 endforeach()
+add_library(lull_fake_torch SHARED fake_torch.cc)
+lull_warnings(lull_fake_torch)
 function(lull_probe_test name label)
   lull_test(${name} LABEL ${label} TIMEOUT 300
     SOURCES ${name}.cc ${ARGN} LIBRARIES Threads::Threads ${CMAKE_DL_LIBS})
@@ -27,7 +30,7 @@ function(lull_probe_test name label)
     LULL_STACKS_PROBE="$<TARGET_FILE:lull_stacks_probe>"
     LULL_TORCH_PROBE="$<TARGET_FILE:lull_torch_probe>"
     LULL_PUPPETS="${CMAKE_CURRENT_SOURCE_DIR}/puppets")
-  add_dependencies(${name} lull_stacks_probe lull_torch_probe)
+  add_dependencies(${name} lull_stacks_probe lull_torch_probe lull_fake_torch)
 endfunction()
 
 lull_test(interning_unit_test LABEL unit
@@ -39,6 +42,11 @@ lull_test(python_layout_unit_test LABEL unit
 lull_probe_test(native_stack_unit_test unit)
 lull_probe_test(python_interpreters_integration_test integration interpreters.cc)
 lull_probe_test(torch_memory_integration_test integration interpreters.cc)
+
+# Prints the price of a scope, beside that of one without us.
+lull_script_test(scopes_bench LABEL bench
+  COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/../bench/scopes.py
+  ENVIRONMENT LULL_STACKS_PROBE=$<TARGET_FILE:lull_stacks_probe>)
 
 # Prints the price of a stack, beside that of a clock read.
 lull_script_test(stacks_bench LABEL bench

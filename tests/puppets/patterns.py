@@ -109,6 +109,58 @@ def data_bound(device, steps):
     return {"waits": waits, "uploads": uploads}
 
 
+class Decoded(object):
+    """A data set of which each item takes the processor for a while."""
+
+    def __len__(self):
+        return 1 << 30
+
+    def __getitem__(self, index):
+        until = time.monotonic_ns() + 1_000_000
+        while time.monotonic_ns() < until:  # SITE: decode
+            pass
+        return index
+
+
+def regions(device, steps):
+    """Steps in regions, with a DataLoader that computes in this process: how long each
+    region was, just within and just around it."""
+    import torch.utils.data
+    from torch.profiler import record_function
+
+    loader = iter(torch.utils.data.DataLoader(Decoded(), batch_size=4, collate_fn=list))
+    spans = {}
+
+    class Region(object):
+        def __init__(self, name):
+            self.name, self.inner = name, record_function(name)
+
+        def __enter__(self):
+            self.before = time.monotonic_ns()
+            self.inner.__enter__()
+            self.start = time.monotonic_ns()
+
+        def __exit__(self, *error):
+            end = time.monotonic_ns()
+            self.inner.__exit__(*error)
+            spans.setdefault(self.name, []).append(
+                (self.before, self.start, end, time.monotonic_ns()))
+
+    for _ in range(3):  # tracing begins
+        device.launch("short_kernel")
+        device.item()
+    for _ in range(steps):
+        with Region("step"):
+            with Region("load"):
+                next(loader)  # SITE: region_loader
+            with Region("forward"):
+                for _ in range(6):
+                    device.launch("long_kernel")
+            with Region("loss"):
+                device.item()
+    return {"spans": spans}
+
+
 class Node(object):
     def __init__(self):
         self.me = self
@@ -130,13 +182,13 @@ def garbage(device, steps):
 
 
 PATTERNS = {"compute": compute_bound, "launch": launch_bound, "sync": sync_bound,
-            "data": data_bound, "garbage": garbage}
+            "data": data_bound, "garbage": garbage, "regions": regions}
 
 
 def main():
     pattern = PATTERNS[sys.argv[1]]
     steps = int(sys.argv[2]) if len(sys.argv) > 2 else 20
-    if pattern is data_bound:
+    if pattern in (data_bound, regions):
         import torch.utils.data  # a second or more, before the device is in use
     device = Device()
     known = pattern(device, steps) or {}

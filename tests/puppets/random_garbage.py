@@ -4,6 +4,7 @@ The same story as random_work.cu, by one thread: it launches, copies, synchronis
 allocates, sleeps, computes, and collects garbage, by call and by allocation.
 libtrue_waits.so is to be preloaded behind liblull.so. LOG is that of random_work.cu, and
   gc TID START END LINE      a collection ran, which this line set off
+  ran TID START END NAME     the thread computed, or made nodes
 """
 
 import ctypes
@@ -196,19 +197,25 @@ class Worker(object):
         log.slept(line)
 
     def compute(self, ns=None):
-        end = now_ns() + (ns or self.microseconds(1, 600))
+        start = now_ns()
+        end = start + (ns or self.microseconds(1, 600))
         while now_ns() < end:
             pass
+        log.write("ran", start, now_ns(), "compute")
 
     def collect(self):
+        start = now_ns()
         self.nodes = [Node() for _ in range(self.random.randrange(20000))]
+        log.write("ran", start, now_ns(), "nodes")
         self.launch(self.microseconds(2, 400))
         gc.collect(self.random.randrange(3))
 
     def litter(self):
         """Until a collection begins by itself, and on."""
+        start = now_ns()
         for _ in range(self.random.randrange(10000)):
             Node()
+        log.write("ran", start, now_ns(), "nodes")
 
     def act(self):
         self.random.choice((

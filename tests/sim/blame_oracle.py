@@ -6,6 +6,7 @@ and follows docs/blame.md in the plainest way: it cuts every gap at every moment
 anything about a thread changes, and asks for each piece which rule applies.
 
     cells(oracle, since, until) -> {(cause, culprit line, before line, after line): ns}, …
+    done(oracle, since, until) -> {function: ns}, of gaps whose cause is the code itself
 """
 
 import bisect
@@ -38,6 +39,7 @@ class Host(object):
         self.delays_ns = 0  # of all threads
         self.waits = collections.defaultdict(list)  # tid -> [(start, end, line, kind)]
         self.collections = collections.defaultdict(list)  # likewise
+        self.ran = collections.defaultdict(list)  # tid -> [(start, end, function)]
         with open(path) as file:
             for row in file:
                 kind, tid, *rest = row.split()
@@ -47,6 +49,8 @@ class Host(object):
                     self.delays_ns += int(rest[0])
                 elif kind == "late":
                     self.late[int(tid)].append(tuple(map(int, rest)))
+                elif kind == "ran":
+                    self.ran[int(tid)].append((int(rest[0]), int(rest[1]), rest[2]))
                 else:
                     spans = self.collections if kind == "gc" else self.waits
                     spans[int(tid)].append((*map(int, rest), kind))
@@ -269,3 +273,29 @@ def cells(oracle, since, until):
             if start < end:
                 total[cause, culprit, before, after] += end - start
     return total, disturbed
+
+
+def done(oracle, since, until):
+    """What the launching thread executed while the device waited for its code: time by
+    function, of a program that logs that. "" is what it does not log."""
+    total = collections.Counter()
+    starts = {tid: [start for start, _, _ in spans] for tid, spans in oracle.host.ran.items()}
+    for a, b, ended, op in oracle.gaps():
+        if b <= since or a >= until:
+            continue
+        tid = oracle.calls[op.correlation].tid
+        spans = oracle.host.ran.get(tid, ())
+        for start, end, cause, *_ in oracle.judge(a, b, ended, op):
+            start, end = max(start, since), min(end, until)
+            if start >= end or cause not in ("host_code", "launch_bound"):
+                continue
+            left = end - start
+            at = max(0, bisect.bisect_right(starts.get(tid, ()), start) - 1)
+            for begin, finish, function in spans[at:]:
+                if begin >= end:
+                    break
+                overlap = max(0, min(end, finish) - max(start, begin))
+                total[function] += overlap
+                left -= overlap
+            total[""] += left
+    return total

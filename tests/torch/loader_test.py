@@ -91,13 +91,10 @@ class AStarvingGpu(TorchCase):
             self.assertAlmostEqual(told, (total - before) / 1e6, msg=part,
                                    delta=0.01 * (total - before) / 1e6)
             before = total
-        least = within(known + self.waits["answers"], since, until) - before
-        most = within(known + self.waits["answers"] + self.waits["hand_overs"], since,
-                      until) - before
-        self.assertLess(most, 1.1 * least)
+        # The parts of next() in which CUDA was called are the runtime's; there are none.
+        real = within(known + self.waits["next"], since, until) - before
         told = sum(row["data_ms"] for row in rows) * 1e6
-        self.assertGreater(told, 0.99 * least)
-        self.assertLess(told, 1.01 * most)
+        self.assertAlmostEqual(told, real, delta=0.01 * real)
 
     def test_utilisation_is_that_of_the_ground_truth(self):
         rows, start = self.steps["steps"][1:], self.run_.start_ns()
@@ -109,7 +106,7 @@ class AStarvingGpu(TorchCase):
 
     def test_the_gaps_are_the_loaders_and_the_advice_names_it(self):
         loader = scenario.site("starving.py", "loader")
-        gaps = [row for row in self.run_.gaps["gaps"] if row["cause"] == "data_wait"]
+        gaps = [row for row in self.run_.gaps["gaps"] if row["cause"] == "data"]
         self.assertEqual(gaps[0]["culprit"]["line"], loader)
         advice = [item for item in self.run_.ask("report")["summary"]["advice"]
                   if "num_workers" in json.dumps(item)]

@@ -5,8 +5,6 @@ program note when it did wait, in a file of its own."""
 
 import argparse
 import json
-import multiprocessing.connection
-import multiprocessing.resource_sharer
 import os
 import tempfile
 import time
@@ -55,17 +53,12 @@ def noting(function, waits):
 
 
 def note_waits():
-    """Lists that get (start, end) in CLOCK_MONOTONIC ns for each wait for a worker's
-    answer, and for each hand-over of the memory that a batch is in, which is partly
-    waiting for the worker."""
+    """Lists that get (start, end) in CLOCK_MONOTONIC ns of each next() of the loader."""
     names = {"monotonic_ns": time.monotonic_ns}
     exec(NOTE_WAITS, names)
-    lists = {}
-    for what, kind, method in (
-            ("answers", multiprocessing.connection.Connection, "_poll"),
-            ("hand_overs", multiprocessing.resource_sharer.DupFd, "detach")):
-        lists[what] = []
-        setattr(kind, method, names["noting"](getattr(kind, method), lists[what]))
+    lists = {"next": []}
+    kind = torch.utils.data.dataloader._MultiProcessingDataLoaderIter
+    kind.__next__ = names["noting"](kind.__next__, lists["next"])
     return lists
 
 

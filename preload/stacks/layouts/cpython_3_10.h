@@ -1,5 +1,5 @@
 // CPython 3.10, x86-64 and aarch64. Source: offsetof() over the headers of 3.10.13
-// (cpython/frameobject.h, cpython/code.h).
+// (cpython/frameobject.h, cpython/code.h, cpython/pystate.h).
 // Checked by tests/preload/python_interpreters_integration_test.cc.
 #pragma once
 
@@ -13,6 +13,8 @@ inline constexpr CPythonLayout kCPython310 = {
     .code_tag_mask = 0,
     .tstate_frame = 24,
     .cframe_frame = -1,
+    .tstate_thread_id = 176,
+    .tstate_chunk = -1,
     .frame_previous = 24,
     .frame_code = 32,
     .frame_instruction = 96,

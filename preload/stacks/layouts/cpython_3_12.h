@@ -1,5 +1,6 @@
 // CPython 3.12, x86-64 and aarch64. Source: offsetof() over the headers of 3.12.1
-// (internal/pycore_frame.h, cpython/code.h).
+// (internal/pycore_frame.h, cpython/code.h,
+// cpython/pystate.h).
 // Checked by tests/preload/python_interpreters_integration_test.cc.
 #pragma once
 
@@ -13,6 +14,8 @@ inline constexpr CPythonLayout kCPython312 = {
     .code_tag_mask = 0,
     .tstate_frame = 56,
     .cframe_frame = 0,
+    .tstate_thread_id = 136,
+    .tstate_chunk = 232,
     .frame_previous = 8,
     .frame_code = 0,
     .frame_instruction = 56,

@@ -123,6 +123,8 @@ bool convert(const void* runtime, uint16_t minor, CPythonLayout* layout) {
       .code_tag_mask = static_cast<uint8_t>(minor >= 14 ? 3 : 0),
       .tstate_frame = narrow(table.thread.current_frame),
       .cframe_frame = -1,
+      .tstate_thread_id = narrow(table.thread.thread_id),
+      .tstate_chunk = narrow(table.thread.datastack_chunk),
       .frame_previous = narrow(table.frame.previous),
       .frame_code = narrow(table.frame.executable),
       .frame_instruction = narrow(table.frame.instr_ptr),

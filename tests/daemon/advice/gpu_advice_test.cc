@@ -146,6 +146,38 @@ TEST(GpuAdvice, NamesTheLinesOfHostCode) {
               HasSubstr("between train.py:41 and train.py:44 (100 times)"));
 }
 
+TEST(GpuAdvice, NamesTheLineThatTookTheTimeOfHostCode) {
+  v1::ReportReply reply = TracedReport();
+  AddIdle(reply, v1::GAP_CAUSE_HOST_CODE, 20);
+  v1::GapRow* gap = reply.mutable_gaps()->mutable_gaps(0);
+  v1::DoingLine* line = gap->add_doing();
+  line->set_samples(12);
+  line->mutable_site()->set_file("dataset.py");
+  line->mutable_site()->set_line(44);
+  *gap->mutable_culprit() = line->site();
+  EXPECT_THAT(FindingsOf(reply)[0].finding(), HasSubstr("between train.py:41"))
+      << "12 samples say where, and not how much";
+  line->mutable_own()->set_percent(62);
+  line->mutable_own()->set_low_percent(58);
+  line->mutable_own()->set_high_percent(66);
+  v1::Finding finding = FindingsOf(reply)[0];
+  EXPECT_THAT(finding.finding(),
+              HasSubstr("for host code, 62 % ± 4 in dataset.py:44 (100 times)"));
+  EXPECT_EQ(finding.site().line(), 44);
+}
+
+TEST(GpuAdvice, NamesTheLineOfADataSetThatTheTrainingLoadsItself) {
+  v1::ReportReply reply = TracedReport();
+  AddIdle(reply, v1::GAP_CAUSE_DATA_WAIT, 20);
+  v1::DoingLine* line = reply.mutable_gaps()->mutable_gaps(0)->add_doing();
+  line->mutable_site()->set_file("dataset.py");
+  line->mutable_site()->set_line(44);
+  line->mutable_own()->set_percent(62);
+  line->mutable_own()->set_low_percent(58);
+  line->mutable_own()->set_high_percent(66);
+  EXPECT_THAT(FindingsOf(reply)[0].finding(), HasSubstr(": 62 % ± 4 in dataset.py:44"));
+}
+
 TEST(GpuAdvice, LeavesHostCodeThatRanOnceAlone) {
   v1::ReportReply reply = TracedReport();
   AddIdle(reply, v1::GAP_CAUSE_HOST_CODE, 20);

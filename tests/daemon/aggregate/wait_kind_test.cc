@@ -54,6 +54,28 @@ TEST(Variant, TellsAllocatorsAndGenerationsApart) {
             static_cast<uint8_t>(Allocator::kTorchCpu) | kVariantFailed);
   EXPECT_EQ(VariantOf(EventType::kGcPause, 0, 2), 2);
   EXPECT_EQ(VariantOf(EventType::kSync, 0xff, 7), 0);
+  EXPECT_EQ(VariantOf(EventType::kScope, 0, kScopeOfData), kScopeOfData);
+}
+
+Series Of(EventType type, uint8_t variant) {
+  Series series;
+  series.type = type;
+  series.variant = variant;
+  return series;
+}
+
+TEST(WaitKind, OfALoaderIsItsWholeNextAndNotTheWaitsWithin) {
+  const Series whole = Of(EventType::kScope, kScopeOfData);
+  const Series within =
+      Of(EventType::kHostWait, static_cast<uint8_t>(WaitKind::kWithinData));
+  const Series blocked =
+      Of(EventType::kHostWait, static_cast<uint8_t>(WaitKind::kData));
+  EXPECT_TRUE(IsWait(whole) && IsDataWait(whole));
+  EXPECT_FALSE(IsWait(within) || IsDataWait(within));
+  EXPECT_TRUE(IsWait(blocked) && IsDataWait(blocked));
+  EXPECT_FALSE(IsDataWait(Of(EventType::kHostWait, 3)));
+  EXPECT_FALSE(IsWait(Of(EventType::kScope, 0)) || IsWait(Of(EventType::kScope, 2)));
+  EXPECT_FALSE(IsWait(Of(EventType::kSync, 1)));
 }
 
 }  // namespace

@@ -458,26 +458,35 @@ class Judge {
     piece->residual = cause == Cause::kHostCode || cause == Cause::kLaunchBound;
   }
 
+  // By rules 1 to 4: the event of the thread that counts, and its cause.
+  std::pair<const HostEvent*, Cause> First(uint32_t tid, uint64_t at) const {
+    if (auto* event = In(tid, HostKind::kGc, at)) return {event, Cause::kGc};
+    if (auto* event = In(tid, HostKind::kAllocator, at)) {
+      return {event, Cause::kAllocator};
+    }
+    if (auto* scope = In(tid, HostKind::kDataScope, at)) {
+      if (auto* sync = In(tid, HostKind::kSync, at)) return {sync, Cause::kSync};
+      return {scope, Cause::kDataWait};
+    }
+    if (auto* event = In(tid, HostKind::kDataWait, at)) {
+      return {event, Cause::kDataWait};
+    }
+    if (auto* event = In(tid, HostKind::kGilWait, at)) return {event, Cause::kGilWait};
+    return {nullptr, Cause::kUnknown};
+  }
+
   void JudgeInstant(uint64_t at, const Facts& facts, Piece* piece) const {
-    constexpr std::pair<HostKind, Cause> kFirst[] = {
-        {HostKind::kGc, Cause::kGc},
-        {HostKind::kAllocator, Cause::kAllocator},
-        {HostKind::kDataWait, Cause::kDataWait},
-        {HostKind::kGilWait, Cause::kGilWait}};
     uint32_t tid = facts.tid, before = facts.before;
     bool launch_bound = facts.launch_bound;
     auto blame = [&](Cause cause, uint32_t culprit) {
       Blame(cause, culprit, tid, before, facts, piece);
     };
-    for (auto [kind, cause] : kFirst) {
-      if (auto* event = In(tid, kind, at)) return blame(cause, event->series);
-    }
+    if (auto [event, cause] = First(tid, at); event) return blame(cause, event->series);
     if (auto* waiting = InHostWait(tid, at)) {
       if (!facts.has_p || waiting->kind != HostKind::kHandover) {
         return blame(Cause::kHostWait, waiting->series);
       }
-      bool first = false;
-      for (auto [kind, cause] : kFirst) first = first || In(facts.p, kind, at);
+      const bool first = First(facts.p, at).first != nullptr;
       const HostEvent* other = InHostWait(facts.p, at);
       if (!first && other != nullptr && other->kind == HostKind::kHandover) {
         return blame(Cause::kHostWait, waiting->series);
@@ -485,8 +494,8 @@ class Judge {
       tid = facts.p;
       before = facts.p_before;
       launch_bound = false;
-      for (auto [kind, cause] : kFirst) {
-        if (auto* event = In(tid, kind, at)) return blame(cause, event->series);
+      if (auto [event, cause] = First(tid, at); event) {
+        return blame(cause, event->series);
       }
       if (other != nullptr) return blame(Cause::kHostWait, other->series);
     }

@@ -70,11 +70,11 @@ class Author {
   // A state of the thread, which may hold others.
   void Wait(uint32_t tid, uint64_t* now, int depth) {
     constexpr HostKind kKinds[] = {HostKind::kAllocator, HostKind::kGc,
-                                   HostKind::kDataWait,  HostKind::kGilWait,
-                                   HostKind::kHandover,  HostKind::kHostWait,
-                                   HostKind::kSync};
+                                   HostKind::kDataWait,  HostKind::kDataScope,
+                                   HostKind::kGilWait,   HostKind::kHandover,
+                                   HostKind::kHostWait,  HostKind::kSync};
     uint64_t start = *now;
-    HostKind kind = kKinds[Below(7)];
+    HostKind kind = kKinds[Below(8)];
     *now += Length();
     while (depth > 0 && Chance(30)) {
       Wait(tid, now, depth - 1);

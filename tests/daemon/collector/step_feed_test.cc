@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "daemon/aggregate/wait_kind.h"
 #include "daemon/collector/job_tables.h"
 
 namespace lull::collector {
@@ -68,6 +69,37 @@ TEST_F(StepFeedTest, LooksAnewWhenANumberHasAnotherThread) {
   feed_.Add(start);
   for (uint64_t i = 0; i < kCalls; ++i) feed_.Add(CallOfTheLoop(i));
   EXPECT_GT(Steps(), 40u);
+}
+
+TEST_F(StepFeedTest, TakesAllOfALoadersNextForData) {
+  auto add = [&](EventType type, uint8_t variant, uint64_t start, uint64_t end,
+                 uint64_t arg0 = 0, uint32_t tid = kTid) {
+    EventIdentity identity;
+    identity.type = type;
+    identity.variant = variant;
+    Event event;
+    event.series = series_.Find(identity);
+    event.start_ns = start;
+    event.duration_ns = end - start;
+    event.arg0 = arg0;
+    event.arg2 = variant;
+    event.tid = tid;
+    feed_.Add(event);
+  };
+  add(EventType::kStep, 1, 900, 1000, 1);
+  add(EventType::kGcPause, 2, 1150, 1180);  // in it
+  add(EventType::kHostWait, aggregate::kWaitWithinData, 1120, 1140);
+  add(EventType::kScope, aggregate::kScopeOfData, 1100, 1200);
+  add(EventType::kGcPause, 2, 1500, 1510);
+  add(EventType::kScope, 0, 1000, 2000);                               // a user's
+  add(EventType::kScope, aggregate::kScopeOfData, 1600, 1700, 0, 8);   // elsewhere
+  add(EventType::kScope, aggregate::kScopeOfData, 1600, 1700, 12345);  // ended so
+  add(EventType::kStep, 1, 1000, 2000, 2);
+  feed_.Advance(uint64_t{1} << 60, uint64_t{1} << 60);
+  auto steps = feed_.TakeSteps();
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(steps[1].part_ns[static_cast<size_t>(steps::Part::kData)], 100u);
+  EXPECT_EQ(steps[1].part_ns[static_cast<size_t>(steps::Part::kHost)], 10u);
 }
 
 }  // namespace

@@ -46,6 +46,21 @@ TEST(ValidateBatch, AcceptsWhatARelaySends) {
   EXPECT_TRUE(ValidateBatch(empty).ok());
 }
 
+TEST(ValidateBatch, RefusesASampleThatStandsForMoreThanAMinute) {
+  auto sample = [](Batch& batch, uint64_t weight_ns) {
+    Events(batch).set_type(1, lull::v1::EVENT_TYPE_HOST_SAMPLE);
+    Events(batch).set_arg0(1, weight_ns);
+    // What is no state, quality or role is taken for the least that it can mean.
+    Events(batch).set_arg1(1, std::numeric_limits<uint64_t>::max());
+    Events(batch).set_arg2(1, std::numeric_limits<uint32_t>::max());
+  };
+  Batch batch = GoodBatch();
+  sample(batch, 60'000'000'000);
+  EXPECT_TRUE(ValidateBatch(batch).ok());
+  ExpectBad("arg0 of a host sample is out of range at index 1",
+            [&](Batch& b) { sample(b, 60'000'000'001); });
+}
+
 TEST(ValidateBatch, NamesTheColumnWhoseLengthDiffers) {
   ExpectBad("duration_ns", [](Batch& b) { Events(b).add_duration_ns(1); });
   ExpectBad("type", [](Batch& b) { Events(b).add_type(1); });

@@ -21,6 +21,7 @@ class Maker {
     while (now_ < end) {
       Window();
       Act();
+      Sample();
       now_ += Below(2 * options_.mean_pause_ns);
       if (now_ > next_mark_) Mark();
     }
@@ -141,6 +142,23 @@ class Maker {
     event.arg2 = static_cast<uint32_t>(Below(3));  // times that it was pre-empted
     event.tid = kTid;
     Put(kRelayRing, event.start_ns + event.duration_ns + kMs, event);
+  }
+
+  // Of any moment around now. The relay is quick, or late by seconds.
+  void Sample() {
+    TestEvent event;
+    event.type = 33;
+    event.start_ns = now_ + Below(2 * options_.mean_pause_ns);
+    event.arg0 = 5 * kMs;
+    event.arg1 = Below(3) | Below(3) << 8;
+    event.python = AnyStack();
+    if (Below(10) == 0) {
+      event.arg1 = 2 | (3 + Below(2)) << 8;  // no Python, or a read that failed
+      event.python = 0;
+    }
+    event.tid = Below(5) == 0 ? kTid + 7 : kTid;
+    Put(kRelayRing, event.start_ns + Below(Below(8) == 0 ? 9 * kSecond : 50 * kMs),
+        event);
   }
 
   void Launch() {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <ostream>
 #include <set>
 
@@ -88,6 +89,13 @@ std::string RowStack(
   return text;
 }
 
+// Causes of which samples say what was done.
+bool IsOfTheCode(uint32_t cause) {
+  return cause == lull::v1::GAP_CAUSE_LAUNCH_BOUND ||
+         cause == lull::v1::GAP_CAUSE_HOST_CODE ||
+         cause == lull::v1::GAP_CAUSE_RUN_QUEUE;
+}
+
 }  // namespace
 
 // A series is the index, plus one, of the first event that is the same but for its
@@ -114,7 +122,8 @@ class GpuModel::Judge : public blame::Sink {
          static_cast<uint32_t>(idle.cause),
          EventOf(idle.culprit),
          EventOf(idle.before),
-         EventOf(idle.after)});
+         EventOf(idle.after),
+         idle.tid});
   }
   void OnSync(const blame::SyncCost& cost) override {
     TestEvent sync = *EventOf(cost.sync.series);
@@ -203,10 +212,103 @@ GpuModel::GpuModel(const std::vector<GpuEvent>& events) : events_(events) {
       }
     }
   }
+  FindDone();
+}
+
+// Samples within parts that are the code itself, of the thread that is judged.
+void GpuModel::FindDone() {
+  for (const GpuEvent& e : events_) {
+    if (e.event.type != 33) continue;
+    for (const Idle& idle : idle_) {
+      if (idle.at.process != e.process || idle.tid != e.event.tid) continue;
+      if (!IsOfTheCode(idle.cause)) continue;
+      if (e.event.start_ns < idle.at.start_ns || e.event.start_ns >= idle.at.end_ns) {
+        continue;
+      }
+      done_.emplace_back(&idle, &e.event);
+    }
+  }
+}
+
+void GpuModel::AddDoing(const GpuQuery& query, GpuReport& report) const {
+  std::map<std::string, std::map<std::string, uint64_t>> rows;
+  std::map<std::string, uint64_t> all;
+  for (const auto& [idle, sample] : done_) {
+    if (query.process != 0 && query.process != idle->at.process) continue;
+    if (!Starts(sample->start_ns, query)) continue;
+    std::string gap = GapText(*idle, query.by);
+    ++all[gap];
+    if (sample->python == 0) continue;
+    ++rows[gap][SiteText(sample, lull::v1::GROUP_BY_LINE)];
+  }
+  for (const auto& [gap, lines] : rows) {
+    for (const auto& [line, samples] : lines) {
+      GpuRow& row = report.doing[gap + " doing " + line];
+      row.count = samples;
+      if (all[gap] < 30) continue;
+      row.total_ns = static_cast<uint64_t>(std::llround(
+          1e6 * static_cast<double>(samples) / static_cast<double>(all[gap])));
+      row.bytes = row.total_ns;  // no user's line calls another but main
+    }
+  }
+}
+
+// As docs/explained_idle.md says it.
+uint64_t GpuModel::ExplainedOf(const GpuQuery& query, uint64_t process) const {
+  double explained = 0;
+  std::map<uint32_t, double> code;                            // by cause
+  std::map<uint32_t, std::pair<uint64_t, uint64_t>> samples;  // all, with a line
+  for (const Idle& idle : idle_) {
+    if (idle.at.process != process) continue;
+    const uint64_t ns = Overlap(idle.at.start_ns, idle.at.end_ns, query);
+    const TestEvent* site = idle.culprit;
+    switch (idle.cause) {
+      case lull::v1::GAP_CAUSE_UNKNOWN:
+        continue;
+      case lull::v1::GAP_CAUSE_HOST_CODE:
+      case lull::v1::GAP_CAUSE_LAUNCH_BOUND:
+        code[idle.cause] += static_cast<double>(ns);
+        continue;
+      case lull::v1::GAP_CAUSE_DEPENDENCY:
+      case lull::v1::GAP_CAUSE_LAUNCH_LATENCY:
+        site = idle.after;
+        break;
+      default:
+        break;
+    }
+    const bool whole = idle.cause == lull::v1::GAP_CAUSE_RUN_QUEUE;
+    if (whole || (site != nullptr && site->python != 0)) {
+      explained += static_cast<double>(ns);
+    }
+  }
+  for (const auto& [idle, sample] : done_) {
+    if (idle->at.process != process || !Starts(sample->start_ns, query)) continue;
+    ++samples[idle->cause].first;
+    if (sample->python != 0) ++samples[idle->cause].second;
+  }
+  for (const auto& [cause, ns] : code) {
+    const auto& [all, with_line] = samples[cause];
+    if (all == 0) continue;
+    explained += ns * static_cast<double>(with_line) / static_cast<double>(all);
+  }
+  return static_cast<uint64_t>(explained);
+}
+
+std::string GpuModel::GapText(const Idle& idle, GroupBy by) {
+  const TestEvent* culprit = idle.culprit != nullptr ? idle.culprit : idle.after;
+  return absl::StrCat(idle.cause, " ", ApiText(idle.culprit), " ",
+                      SiteText(idle.before, by), " ", SiteText(idle.after, by), " ",
+                      CulpritText(culprit, by));
 }
 
 GpuReport GpuModel::Report(const GpuQuery& query) const {
   GpuReport report;
+  AddDoing(query, report);
+  for (uint64_t process : {1, 2}) {
+    if (query.process == 0 || query.process == process) {
+      report.explained_ns += ExplainedOf(query, process);
+    }
+  }
   auto wanted = [&](uint64_t process) {
     return query.process == 0 || query.process == process;
   };
@@ -217,11 +319,8 @@ GpuReport GpuModel::Report(const GpuQuery& query) const {
     uint64_t overlap = Overlap(idle.at.start_ns, idle.at.end_ns, query);
     if (!wanted(idle.at.process) || overlap == 0) continue;
     report.idle_ns += overlap;
-    const TestEvent* culprit = idle.culprit != nullptr ? idle.culprit : idle.after;
     std::string cause = absl::StrCat(idle.cause);
-    std::string gap = absl::StrCat(
-        cause, " ", ApiText(idle.culprit), " ", SiteText(idle.before, query.by), " ",
-        SiteText(idle.after, query.by), " ", CulpritText(culprit, query.by));
+    std::string gap = GapText(idle, query.by);
     for (GpuRow* row : {&report.causes[cause], &report.gaps[gap]}) {
       row->count += Starts(idle.at.start_ns, query) ? 1 : 0;
       row->total_ns += overlap;
@@ -256,18 +355,28 @@ GpuReport FromReply(const lull::v1::ReportReply& reply, GroupBy by) {
   GpuReport report;
   report.traced_ns = reply.gpu().traced_ns();
   report.idle_ns = reply.gpu().idle_ns();
+  report.explained_ns = reply.gpu().explained_ns();
   for (const auto& row : reply.gaps().causes()) {
     report.causes[absl::StrCat(static_cast<int>(row.cause()))] = {
         row.count(), row.total_ns(), 0, row.max_ns(), 0};
   }
   for (const auto& row : reply.gaps().gaps()) {
+    // Samples say where the code itself was; else it is where the gap ended.
+    const bool code = IsOfTheCode(row.cause());
     std::string culprit =
         by == lull::v1::GROUP_BY_STACK
             ? absl::StrCat(RowStack(row.stack()), "/", RowStack(row.native_stack()))
-            : RowSite(row.culprit());
-    GpuRow& out = report.gaps[absl::StrCat(
-        static_cast<int>(row.cause()), " ", row.culprit_api(), " ",
-        RowSite(row.before()), " ", RowSite(row.after()), " ", culprit)];
+            : RowSite(code ? row.after() : row.culprit());
+    std::string gap =
+        absl::StrCat(static_cast<int>(row.cause()), " ", row.culprit_api(), " ",
+                     RowSite(row.before()), " ", RowSite(row.after()), " ", culprit);
+    for (const auto& line : row.doing()) {
+      report.doing[absl::StrCat(gap, " doing ", RowSite(line.site()))] = {
+          line.samples(),
+          static_cast<uint64_t>(std::llround(1e4 * line.own().percent())), 0, 0,
+          static_cast<uint64_t>(std::llround(1e4 * line.share().percent()))};
+    }
+    GpuRow& out = report.gaps[gap];
     out = {out.count + row.count(), out.total_ns + row.total_ns(), 0,
            std::max(out.max_ns, row.max_ns()), 0};
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "query.pb.h"
@@ -19,9 +20,12 @@ struct GpuRow {
 std::ostream& operator<<(std::ostream& out, const GpuRow& row);
 
 struct GpuReport {
-  uint64_t traced_ns = 0, idle_ns = 0;
-  std::map<std::string, GpuRow> causes;   // min_ns and bytes unused
-  std::map<std::string, GpuRow> gaps;     // likewise
+  uint64_t traced_ns = 0, idle_ns = 0, explained_ns = 0;
+  std::map<std::string, GpuRow> causes;  // min_ns and bytes unused
+  std::map<std::string, GpuRow> gaps;    // likewise
+  // By gap and line: count of samples; total: millionths of the row's time; bytes: of
+  // that with the line anywhere in the stack.
+  std::map<std::string, GpuRow> doing;
   std::map<std::string, GpuRow> kernels;  // by name; bytes unused
   std::map<std::string, GpuRow> copies;
   std::map<std::string, GpuRow> syncs;  // judged: count, total; bytes: needed
@@ -52,6 +56,7 @@ class GpuModel {
     const TestEvent* culprit;  // null: the code itself
     const TestEvent* before;
     const TestEvent* after;
+    uint32_t tid;
   };
   struct Cost {
     uint64_t process;
@@ -64,11 +69,17 @@ class GpuModel {
   };
   class Judge;
 
+  static std::string GapText(const Idle& idle, lull::v1::GroupBy by);
+  void FindDone();
+  uint64_t ExplainedOf(const GpuQuery& query, uint64_t process) const;
+  void AddDoing(const GpuQuery& query, GpuReport& report) const;
+
   std::vector<GpuEvent> events_;
   std::vector<Stretch> traced_;
   std::vector<Idle> idle_;
   std::vector<Cost> costs_;
   std::vector<Ran> ran_;  // in traced time
+  std::vector<std::pair<const Idle*, const TestEvent*>> done_;
 };
 
 GpuReport FromReply(const lull::v1::ReportReply& reply, lull::v1::GroupBy by);

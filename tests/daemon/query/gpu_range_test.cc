@@ -123,8 +123,12 @@ void Compare(Pipeline& pipeline, const GpuModel& model, const GpuQuery& query) {
   GpuReport want = model.Report(query);
   EXPECT_EQ(got.traced_ns, want.traced_ns);
   EXPECT_EQ(got.idle_ns, want.idle_ns);
+  // Shares of two causes of two processes, each rounded.
+  EXPECT_NEAR(static_cast<double>(got.explained_ns),
+              static_cast<double>(want.explained_ns), 10);
   ExpectSame(got.causes, want.causes, "causes");
   ExpectSame(got.gaps, want.gaps, "gaps");
+  ExpectSame(got.doing, want.doing, "doing");
   ExpectSame(got.kernels, want.kernels, "kernels");
   ExpectSame(got.copies, want.copies, "copies");
   ExpectSame(got.syncs, want.syncs, "syncs");
@@ -160,6 +164,7 @@ TEST_P(GpuRange, OfAnyReportEqualsTheModelExactly) {
   GpuModel model(events);
   ASSERT_GT(model.Report({}).traced_ns, 0u);
   ASSERT_GT(model.Report({}).gaps.size(), 20u);
+  ASSERT_GT(model.Report({}).doing.size(), 20u);
 
   Compare(pipeline, model, {});
   const uint64_t span = GetParam().options.span_ns;

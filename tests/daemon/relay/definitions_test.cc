@@ -73,6 +73,30 @@ TEST_F(DefinitionsTest, LeavesNamesThatAreNotMangledAsTheyAre) {
   EXPECT_EQ(batch().gpus(0).kernels(1).name(), "");
 }
 
+TEST_F(DefinitionsTest, DescribesAScopeAsAStackOfNames) {
+  abi::Ref scope = segment_.AddScopeStack(
+      {segment_.AddText("forward"), 0, segment_.AddText("step\xff")});
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(Define(EventType::kScope, 0, scope), Result::kDone);
+    EXPECT_EQ(event_.native_stack, scope);
+  }
+  ASSERT_THAT(batch().stacks(), SizeIs(1));
+  const lull::v1::StackDef& def = batch().stacks(0).stacks(0);
+  EXPECT_TRUE(def.native());
+  ASSERT_THAT(def.frames(), SizeIs(3));
+  EXPECT_EQ(def.frames(0).function(), "forward");
+  EXPECT_EQ(def.frames(1).function(), "(unnamed)");
+  EXPECT_EQ(def.frames(2).function(), "step\xef\xbf\xbd");
+  EXPECT_EQ(def.frames(0).file(), "");
+}
+
+TEST_F(DefinitionsTest, FindsAScopeOfAnythingButNamesCorrupt) {
+  abi::Ref kernel = segment_.AddKernel(0);
+  EXPECT_EQ(Define(EventType::kScope, 0, segment_.AddScopeStack({kernel})),
+            Result::kCorrupt);
+  EXPECT_EQ(Define(EventType::kScope, 0, kernel), Result::kCorrupt);
+}
+
 TEST_F(DefinitionsTest, DescribesADevice) {
   abi::Ref device = segment_.AddGpuDevice(segment_.AddText("NVIDIA H200"), 3, 132);
   ASSERT_EQ(Define(EventType::kGpuDevice, device, 0), Result::kDone);

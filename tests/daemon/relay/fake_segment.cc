@@ -126,6 +126,13 @@ abi::Ref FakeSegment::AddNativeStack(const std::vector<uint64_t>& addresses) {
   return ref;
 }
 
+abi::Ref FakeSegment::AddScopeStack(const std::vector<abi::Ref>& names) {
+  std::vector<uint64_t> raw(names.begin(), names.end());
+  abi::Ref ref = Allocate(sizeof(abi::StackEntry) + raw.size() * 8);
+  WriteStack(view().entry(ref), abi::EntryKind::kScopeStack, raw.data(), raw.size());
+  return ref;
+}
+
 abi::Ref FakeSegment::AddText(const std::string& text) {
   abi::TextEntry entry{};
   entry.header = {abi::EntryKind::kText,
@@ -196,7 +203,7 @@ abi::Event MakeEvent(abi::EventType type, uint64_t value, uint64_t start_ns) {
 }
 
 int SayHello(const std::string& socket_path, int memfd, uint64_t magic,
-             uint32_t version) {
+             uint32_t version, int memory) {
   UniqueFd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -206,18 +213,20 @@ int SayHello(const std::string& socket_path, int memfd, uint64_t magic,
   }
   abi::Hello hello{magic, version, static_cast<uint32_t>(getpid())};
   iovec data{&hello, sizeof(hello)};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  const int given[2] = {memfd, memory};
+  const size_t size = memory >= 0 ? sizeof(given) : sizeof(memfd);
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(given))] = {};
   msghdr message{};
   message.msg_iov = &data;
   message.msg_iovlen = 1;
   if (memfd >= 0) {
     message.msg_control = control;
-    message.msg_controllen = sizeof(control);
+    message.msg_controllen = CMSG_SPACE(size);
     cmsghdr* part = CMSG_FIRSTHDR(&message);
     part->cmsg_level = SOL_SOCKET;
     part->cmsg_type = SCM_RIGHTS;
-    part->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(part), &memfd, sizeof(memfd));
+    part->cmsg_len = CMSG_LEN(size);
+    memcpy(CMSG_DATA(part), given, size);
   }
   if (sendmsg(fd.get(), &message, MSG_NOSIGNAL) < 0) return -1;
   pollfd entry{fd.get(), POLLIN, 0};

@@ -32,6 +32,7 @@ class FakeSegment {
                    int python_minor = 11, const std::string& linetable = "");
   abi::Ref AddPythonStack(const std::vector<std::pair<abi::Ref, int32_t>>& frames);
   abi::Ref AddNativeStack(const std::vector<uint64_t>& addresses);
+  abi::Ref AddScopeStack(const std::vector<abi::Ref>& names);
   abi::Ref AddText(const std::string& text);
   abi::Ref AddKernel(abi::Ref name, uint32_t grid = 1, uint32_t block = 32);
   abi::Ref AddGpuStream(uint32_t device, uint32_t context, uint32_t stream);
@@ -56,7 +57,8 @@ abi::Event MakeEvent(abi::EventType type, uint64_t value, uint64_t start_ns = 1'
 
 // Hello with any memfd and contents; the Welcome's `accepted`, or -1 when the
 // relay closed the connection or did not answer.
+// `memory`: a second descriptor to hand over; -1: none.
 int SayHello(const std::string& socket_path, int memfd, uint64_t magic,
-             uint32_t version);
+             uint32_t version, int memory = -1);
 
 }  // namespace lull::relay

@@ -37,7 +37,7 @@ TEST_F(RelayTest, DeliversEverythingThatAKilledTargetHadCommitted) {
   ASSERT_TRUE(segment.Commit(3, sync));
   CommitMany(&segment, 3, 1, 5000);
   segment.view().ring(3).lost = 17;
-  segment.view().header().gpu_calls = 5000;
+  segment.view().header().ringless_gpu_calls = 5000;
   EndTarget(target);
   ASSERT_EQ(Finish(), absl::OkStatus());
 
@@ -86,7 +86,7 @@ TEST_F(RelayTest, TellsTheCollectorHowTheHooksAreCalled) {
 TEST_F(RelayTest, ArmsATargetAndSetsItsThresholds) {
   collector_->Start();
   RelayOptions options = Options();
-  options.wait_threshold_ns = 123'456;
+  options.settings.set_wait_threshold_ns(123'456);
   StartKeeper(options);
   FakeSegment segment;
   StartTarget(&segment);
@@ -238,7 +238,7 @@ TEST_F(RelayTest, DrivesGpuTracingByTheClockOfItsOptions) {
   options.gpu = *ParseGpuSchedule("wait=50ms,warmup=50ms,active=50ms");
   StartKeeper(options);
   FakeSegment segment;
-  segment.view().header().gpu_calls = 1;
+  segment.view().header().ringless_gpu_calls = 1;
   StartTarget(&segment);
   abi::ControlBlock& control = segment.view().control();
   for (auto state : {abi::TracingState::kWarmUp, abi::TracingState::kActive,
@@ -393,6 +393,30 @@ TEST_F(RelayTest, RefusesWhatIsNoProperTarget) {
   EXPECT_EQ(keeper_->status().refused, 6u);
   EXPECT_EQ(Finish(), absl::OkStatus());
   EXPECT_EQ(collector_->collected().job_end->unrecorded_processes(), 6u);
+}
+
+// What would have a reader wait for it, for instance.
+TEST_F(RelayTest, TakesATargetThatHandsOverAnotherFileAsItsMemory) {
+  collector_->Start();
+  StartKeeper(Options());
+  FakeSegment segment;
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  UniqueFd readable(ends[0]), writable(ends[1]);
+  UniqueFd kernel(open("/proc/self/maps", O_RDONLY | O_CLOEXEC));
+  std::atomic<bool> done{false};
+  std::vector<int> answers;
+  std::thread hello([&] {
+    for (int other : {readable.get(), kernel.get()}) {
+      answers.push_back(SayHello(root_ + "/run/relay", segment.memfd(),
+                                 abi::kSegmentMagic, abi::kVersion, other));
+    }
+    done = true;
+  });
+  EXPECT_TRUE(PollUntil([&] { return done.load(); }));
+  hello.join();
+  EXPECT_THAT(answers, ::testing::ElementsAre(1, 1));
+  EXPECT_EQ(Finish(), absl::OkStatus());
 }
 
 TEST_F(RelayTest, CountsProcessesThatHaveNoSegmentToGive) {

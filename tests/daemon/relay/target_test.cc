@@ -360,6 +360,9 @@ TEST_F(TargetTest, TellsTheStateOfTracing) {
   header.cupti_version = 26;
   header.cupti_result = 15;
   header.step_hook = static_cast<uint32_t>(abi::StepHookState::kOn);
+  header.scope_hook = static_cast<uint32_t>(abi::ScopeHookState::kOn);
+  header.scopes_unnamed = 5;
+  header.scopes_unopened = 6;
   header.cupti_dropped = 1;
   header.gpu_records_lost = 2;
   header.gpu_records_bad = 3;
@@ -369,6 +372,9 @@ TEST_F(TargetTest, TellsTheStateOfTracing) {
   EXPECT_EQ(counters.cupti_version(), 26u);
   EXPECT_EQ(counters.cupti_result(), 15u);
   EXPECT_EQ(counters.step_hook(), 2u);
+  EXPECT_EQ(counters.scope_hook(), 2u);
+  EXPECT_EQ(counters.scopes_unnamed(), 5u);
+  EXPECT_EQ(counters.scopes_unopened(), 6u);
   EXPECT_EQ(counters.cupti_dropped(), 1u);
   EXPECT_EQ(counters.gpu_records_lost(), 2u);
   EXPECT_EQ(counters.gpu_records_bad(), 3u);
@@ -380,7 +386,7 @@ TEST_F(TargetTest, DrivesWindowsByTheClockUntilStepsAppear) {
   EXPECT_EQ(control.gpu_mode, static_cast<uint32_t>(abi::GpuMode::kWindow));
   EXPECT_EQ(control.gpu_active, 5u);
   auto drive = [&](uint64_t ms) {
-    ++segment_.view().header().gpu_calls;
+    ++segment_.view().header().ringless_gpu_calls;
     target_->DriveGpu(kSecond + ms * 1'000'000);
     return control.gpu_clock_state.load();
   };

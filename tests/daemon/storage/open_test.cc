@@ -124,7 +124,11 @@ TEST(OpenStore, RefusesTheDatabaseOfANewerLull) {
   ExpectRefused(directory / "a.db", "has schema 99");
 }
 
-// Takes back what schema 9 changed.
+// Takes back what schema 10 changed.
+constexpr char kBackToSchema9[] =
+    "ALTER TABLE jobs DROP COLUMN no_host_samples;"
+    "ALTER TABLE processes DROP COLUMN worker_of;";
+// And what schema 9 did.
 constexpr char kBackToSchema8[] =
     "DROP TABLE clock;"
     "ALTER TABLE jobs RENAME COLUMN touched_ns TO touched_realtime_ns;"
@@ -157,6 +161,7 @@ constexpr char kBackToSchema7[] =
 TEST(OpenStore, ConvertsTheDatabaseOfSchema5) {
   test::TemporaryDirectory directory;
   MakeDatabase(directory / "a.db");
+  Sql(directory / "a.db", kBackToSchema9);
   Sql(directory / "a.db", kBackToSchema8);
   Sql(directory / "a.db", kBackToSchema7);
   Sql(directory / "a.db",
@@ -182,6 +187,7 @@ TEST(OpenStore, ConvertsTheDatabaseOfSchema5) {
 TEST(OpenStore, ConvertsTheDatabaseOfSchema6) {
   test::TemporaryDirectory directory;
   MakeDatabase(directory / "a.db");
+  Sql(directory / "a.db", kBackToSchema9);
   Sql(directory / "a.db", kBackToSchema8);
   Sql(directory / "a.db", kBackToSchema7);
   Sql(directory / "a.db",
@@ -200,6 +206,7 @@ TEST(OpenStore, ConvertsTheDatabaseOfSchema6) {
 TEST(OpenStore, ConvertsTheDatabaseOfSchema7) {
   test::TemporaryDirectory directory;
   MakeDatabase(directory / "a.db");
+  Sql(directory / "a.db", kBackToSchema9);
   Sql(directory / "a.db", kBackToSchema8);
   Sql(directory / "a.db", kBackToSchema7);
   Sql(directory / "a.db",
@@ -232,6 +239,7 @@ TEST(OpenStore, ConvertsTheDatabaseOfSchema7) {
 TEST(OpenStore, ConvertsTheDatabaseOfSchema8) {
   test::TemporaryDirectory directory;
   MakeDatabase(directory / "a.db");
+  Sql(directory / "a.db", kBackToSchema9);
   Sql(directory / "a.db", kBackToSchema8);
   Sql(directory / "a.db",
       "INSERT INTO jobs(uuid, name, start_ns, touched_realtime_ns) "
@@ -248,6 +256,34 @@ TEST(OpenStore, ConvertsTheDatabaseOfSchema8) {
   auto clock = reader.Clock();
   ASSERT_TRUE(clock.ok()) << clock.status();
   EXPECT_EQ(clock->now_ns, 0u) << "it had none";
+}
+
+TEST(OpenStore, ConvertsTheDatabaseOfSchema9) {
+  test::TemporaryDirectory directory;
+  MakeDatabase(directory / "a.db");
+  Sql(directory / "a.db", kBackToSchema9);
+  Sql(directory / "a.db",
+      "INSERT INTO jobs(uuid, name, start_ns) VALUES('9', 'old', 7);"
+      "INSERT INTO processes(job, key, pid) SELECT id, 1, 42 FROM jobs WHERE uuid='9';"
+      "PRAGMA user_version=9; PRAGMA wal_checkpoint(TRUNCATE)");
+  auto store = OpenSqliteStore(directory / "a.db");
+  ASSERT_TRUE(store.ok()) << store.status();
+  StoreWriter& writer = (*store)->writer();
+  auto jobs = writer.reader().FindJob("9");
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  ASSERT_EQ(jobs->size(), 1u);
+  EXPECT_FALSE(jobs->front().no_host_samples);
+  auto processes = writer.reader().Processes(jobs->front().id);
+  ASSERT_TRUE(processes.ok()) << processes.status();
+  ASSERT_EQ(processes->size(), 1u);
+  EXPECT_EQ(processes->front().worker_of, 0u);
+
+  jobs->front().no_host_samples = true;
+  processes->front().worker_of = 3;
+  ASSERT_TRUE(writer.PutJob(jobs->front()).ok());
+  ASSERT_TRUE(writer.PutProcess(processes->front()).ok());
+  EXPECT_TRUE(writer.reader().FindJob("9")->front().no_host_samples);
+  EXPECT_EQ(writer.reader().Processes(jobs->front().id)->front().worker_of, 3u);
 }
 
 TEST(OpenStore, RefusesADirectory) {

@@ -1,4 +1,6 @@
--- Makes a database of schema 7 of one of schema 9.
+-- Makes a database of schema 7 of one of schema 10.
+ALTER TABLE jobs DROP COLUMN no_host_samples;
+ALTER TABLE processes DROP COLUMN worker_of;
 DROP TABLE clock;
 ALTER TABLE jobs RENAME COLUMN touched_ns TO touched_realtime_ns;
 ALTER TABLE jobs DROP COLUMN cut_off;

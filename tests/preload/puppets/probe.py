@@ -40,6 +40,7 @@ GC_PAUSE = 7
 STEP = 19
 NON_FINITE = 20
 TORCH_RESERVED = 21
+SCOPE = 22
 TRUNCATED = 1
 MAX_FRAMES = 128
 
@@ -54,7 +55,7 @@ library.probe_contains.argtypes = [ctypes.c_char_p]
 library.probe_poll_steps.argtypes = [ctypes.c_uint64]
 library.probe_cost.restype = ctypes.c_double
 for name in ("python_stack", "python_tip", "native_stack", "stack_of_foreign_thread",
-             "gc_hook", "step_hook", "python_version", "arena_used"):
+             "gc_hook", "step_hook", "scope_hook", "python_version", "arena_used"):
     getattr(library, "probe_" + name).restype = ctypes.c_uint32
 
 addr2line = ctypes.pythonapi.PyCode_Addr2Line

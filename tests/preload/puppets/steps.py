@@ -12,6 +12,7 @@ import time
 import types
 
 import probe
+import record_function
 
 PENDING, ON, UNAVAILABLE = 1, 2, 3
 post_hooks = []
@@ -192,7 +193,7 @@ class Nvtx:
     """What the NVTX header compiles into a library: its pointers and their tables."""
 
     CORE, SIZE = 1, 16
-    START_EX, START_A, END, PUSH_EX, PUSH_A, POP = 4, 5, 7, 8, 9, 11
+    START_EX, START_A, END, PUSH_EX, PUSH_A, PUSH_W, POP = 4, 5, 7, 8, 9, 10, 11
 
     def __init__(self):
         self.pointers = (ctypes.c_void_p * self.SIZE)()
@@ -225,9 +226,69 @@ class Nvtx:
         return ctypes.CFUNCTYPE(result)(self.pointers[function])(*arguments)
 
 
-def not_listening_unless_a_range_is_named():
+def ranges_are_regions_and_no_steps_unless_one_is_named():
     nvtx = Nvtx()
-    assert nvtx.listens == 0 and not any(nvtx.pointers)
+    assert nvtx.listens == 0 and not any(nvtx.pointers)  # switched off
+    probe.library.probe_name_step_range(b"")
+    nvtx = Nvtx()
+    assert nvtx.listens == 1
+    wide = ctypes.c_wchar_p("x")
+    for name in (b"step 1", b"step 2"):
+        nvtx.call(nvtx.PUSH_A, name)
+        nvtx.call(nvtx.PUSH_A, b"inner")
+        nvtx.call(nvtx.PUSH_W, wide)
+        for _ in range(3):
+            nvtx.call(nvtx.POP)
+    nvtx.call(nvtx.POP)  # one too many
+    first = nvtx.call(nvtx.START_A, b"first")
+    second = nvtx.call(nvtx.START_A, b"second")
+    assert first != second and first and second
+    end = ctypes.CFUNCTYPE(None, ctypes.c_uint64)(nvtx.pointers[nvtx.END])
+    end(first)
+    end(second)
+    end(first)
+    end(0)
+    assert steps() == []
+    told = [(record_function.path_of(e), e.arg1) for e in probe.events(probe.SCOPE)]
+    nvtx_source = 2 << 32
+    assert told == [("step/inner/(unnamed)", 3 | nvtx_source), ("step/inner", 2 | nvtx_source),
+                    ("step", 1 | nvtx_source)] * 2 + [
+                        ("first", 1 | nvtx_source), ("first/second", 2 | nvtx_source)], told
+    nvtx.call(nvtx.PUSH_A, b"")
+    nvtx.call(nvtx.POP)
+    assert steps() == []
+
+
+def of_scopes_where_pytorch_has_no_hooks():
+    probe.install()
+    torch = record_function.load()
+    import_torch()
+    sys.modules["torch.optim.optimizer"].Optimizer = Optimizer
+    sys.modules["torch.autograd.profiler"] = types.ModuleType("torch.autograd.profiler")
+    sys.modules["torch"].__version__ = "1.13.1"
+    gc.collect()
+    assert probe.library.probe_step_hook() == UNAVAILABLE
+
+    def step():
+        torch.fake_exit(torch.fake_enter(b"Optimizer.step#SGD.step"))
+
+    for _ in range(3):
+        step()  # one optimizer
+        step()  # and another, on a line of its own
+    assert [event.arg0 for event in steps()] == [1, 2, 3]
+    assert len(probe.events(probe.SCOPE)) == 6
+
+
+def not_of_scopes_where_pytorch_has_hooks():
+    probe.install()
+    torch = record_function.load()
+    import_torch_2()
+    sys.modules["torch.autograd.profiler"] = types.ModuleType("torch.autograd.profiler")
+    sys.modules["torch"].__version__ = "2.9.1"
+    gc.collect()
+    assert probe.library.probe_step_hook() == ON
+    torch.fake_exit(torch.fake_enter(b"Optimizer.step#SGD.step"))
+    assert steps() == [] and len(probe.events(probe.SCOPE)) == 1
 
 
 def the_range_that_the_user_named():

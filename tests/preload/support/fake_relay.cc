@@ -25,12 +25,13 @@ struct Received {
   abi::Hello hello = {};
   ssize_t size = 0;
   int memfd = -1;
+  int memory = -1;
 };
 
 Received receive(int connection) {
   Received received;
   iovec data = {&received.hello, sizeof received.hello};
-  alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof(int))] = {};
+  alignas(cmsghdr) char ancillary[CMSG_SPACE(2 * sizeof(int))] = {};
   msghdr message = {};
   message.msg_iov = &data;
   message.msg_iovlen = 1;
@@ -40,6 +41,10 @@ Received receive(int connection) {
   cmsghdr* rights = CMSG_FIRSTHDR(&message);
   if (rights != nullptr && rights->cmsg_type == SCM_RIGHTS) {
     std::memcpy(&received.memfd, CMSG_DATA(rights), sizeof received.memfd);
+    if (rights->cmsg_len >= CMSG_LEN(2 * sizeof(int))) {
+      std::memcpy(&received.memory, CMSG_DATA(rights) + sizeof(int),
+                  sizeof received.memory);
+    }
   }
   return received;
 }
@@ -67,6 +72,7 @@ FakeRelay::~FakeRelay() {
   for (const Target& target : targets_) {
     munmap(target.segment, abi::kSegmentSize);
     close(target.memfd);
+    close(target.memory);
   }
   close(listener_);
   unlink(path_.c_str());
@@ -89,6 +95,10 @@ void FakeRelay::answer(int connection) {
   Received received = receive(connection);
   check(received.size == sizeof received.hello);
   if (received.memfd < 0) return;  // only says that it could not be recorded
+  if (received.hello.magic == abi::kWorkerMagic) {
+    close(received.memfd);  // its memory
+    return;
+  }
   check(received.hello.magic == abi::kSegmentMagic);
   ucred credentials = {};
   socklen_t size = sizeof credentials;
@@ -99,7 +109,8 @@ void FakeRelay::answer(int connection) {
   if (configure_) configure_(abi::SegmentView(base).control());
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    targets_.push_back({credentials.pid, received.memfd, static_cast<char*>(base)});
+    targets_.push_back(
+        {credentials.pid, received.memfd, static_cast<char*>(base), received.memory});
   }
   abi::Welcome welcome = {abi::kVersion, 1};
   size_t length = sizeof welcome;

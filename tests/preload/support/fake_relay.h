@@ -41,6 +41,7 @@ class FakeRelay {
     pid_t pid;  // as the kernel says
     int memfd;
     char* segment;
+    int memory = -1;  // of itself, for reading; -1: it gave none
   };
   // Those that said Hello until now.
   std::vector<Target> targets();

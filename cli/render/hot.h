@@ -1,0 +1,17 @@
+// Stacks as flame graph tools read them: a line each, root first, frames joined by ';',
+// then a blank and the weight.
+#pragma once
+
+#include <string>
+
+#include "query.pb.h"
+
+namespace lull {
+
+// Of a reply by stack. Weights are microseconds of threads' time.
+std::string FoldedText(const v1::ReportReply& reply);
+
+// "function (file:line)"
+std::string FoldedFrame(const v1::Frame& frame);
+
+}  // namespace lull

@@ -1,0 +1,116 @@
+#include "cli/render/json_hot.h"
+
+#include <utility>
+
+#include "cli/render/json_parts.h"
+#include "daemon/words/format.h"
+#include "daemon/words/sample_words.h"
+
+namespace lull {
+namespace {
+
+double D(uint64_t value) { return static_cast<double>(value); }
+
+Json PartOf(uint64_t part_ns, uint64_t whole_ns) {
+  return whole_ns > 0 ? Json(Percent(D(part_ns), D(whole_ns))) : Json(nullptr);
+}
+
+// Absent where there are too few samples.
+Json PercentIf(bool known, double percent) {
+  return known ? Json(percent) : Json(nullptr);
+}
+
+Json RolesJson(const v1::Hot& hot) {
+  Json rows = Json::array();
+  for (const v1::HotRole& role : hot.roles()) {
+    rows.push_back({{"role", RoleKey(role.role())},
+                    {"samples", role.samples()},
+                    {"time_ms", Ms(role.time_ns())},
+                    {"running_percent", PartOf(role.running_ns(), role.time_ns())},
+                    {"ready_percent", PartOf(role.ready_ns(), role.time_ns())},
+                    {"blocked_percent", PartOf(role.blocked_ns(), role.time_ns())},
+                    {"no_python_percent", PartOf(role.no_python_ns(), role.time_ns())},
+                    {"failed_percent", PartOf(role.failed_ns(), role.time_ns())},
+                    {"cut_percent", PartOf(role.cut_ns(), role.time_ns())}});
+  }
+  return rows;
+}
+
+Json LinesJson(const v1::Hot& hot) {
+  Json rows = Json::array();
+  for (const v1::HotLine& line : hot.lines()) {
+    const bool known = line.has_total();
+    rows.push_back({{"role", RoleKey(line.role())},
+                    {"file", line.site().file()},
+                    {"line", line.site().line()},
+                    {"function", line.site().function()},
+                    {"samples", line.samples()},
+                    {"self_samples", line.self_samples()},
+                    {"self_ms", Ms(line.self_ns())},
+                    {"total_ms", Ms(line.total_ns())},
+                    {"self_percent", PercentIf(known, line.self().percent())},
+                    {"self_low_percent", PercentIf(known, line.self().low_percent())},
+                    {"self_high_percent", PercentIf(known, line.self().high_percent())},
+                    {"total_percent", PercentIf(known, line.total().percent())},
+                    {"low_percent", PercentIf(known, line.total().low_percent())},
+                    {"high_percent", PercentIf(known, line.total().high_percent())},
+                    {"running_percent", PartOf(line.running_ns(), line.total_ns())},
+                    {"ready_percent", PartOf(line.ready_ns(), line.total_ns())},
+                    {"blocked_percent", PartOf(line.blocked_ns(), line.total_ns())},
+                    {"cut", line.cut()},
+                    {"stack", StackJson(line.stack(), false)}});
+  }
+  return rows;
+}
+
+Json SamplesJson(const v1::Hot& hot) {
+  const v1::HostSampleCounters& counters = hot.counters();
+  return {{"taken", counters.taken()},
+          {"exact", counters.exact()},
+          {"held", counters.held()},
+          {"cut", counters.cut()},
+          {"no_python", counters.no_state()},
+          {"failed", counters.failed()},
+          {"late", counters.late()},
+          {"late_ms", Ms(counters.late_ns())},
+          {"skipped", counters.skipped()},
+          {"threads", counters.threads()},
+          {"lowered", counters.lowered()},
+          {"self_ms", Ms(counters.self_ns())},
+          {"denied_processes", hot.denied_processes()},
+          {"unreadable_processes", hot.unreadable_processes()}};
+}
+
+}  // namespace
+
+Json DoingJson(const v1::GapRow& gap) {
+  Json rows = Json::array();
+  for (const v1::DoingLine& line : gap.doing()) {
+    const bool known = line.has_share();
+    rows.push_back(
+        {{"file", line.site().file()},
+         {"line", line.site().line()},
+         {"function", line.site().function()},
+         {"samples", line.samples()},
+         {"share_percent", PercentIf(known, line.share().percent())},
+         {"self_percent", PercentIf(known, line.self().percent())},
+         {"low_percent", PercentIf(known, line.share().low_percent())},
+         {"high_percent", PercentIf(known, line.share().high_percent())},
+         {"own_percent", PercentIf(known, line.own().percent())},
+         {"own_low_percent", PercentIf(known, line.own().low_percent())},
+         {"own_high_percent", PercentIf(known, line.own().high_percent())},
+         {"callee", line.has_callee() ? SiteJson(line.callee()) : Json(nullptr)}});
+  }
+  return rows;
+}
+
+Json HotJson(const v1::ReportReply& reply) {
+  Json json = {{"job", JobJson(reply.job())},
+               {"roles", RolesJson(reply.hot())},
+               {"lines", LinesJson(reply.hot())},
+               {"samples", SamplesJson(reply.hot())}};
+  AddTail(json, reply);
+  return json;
+}
+
+}  // namespace lull

@@ -1,0 +1,12 @@
+// What samples of threads say, as JSON.
+#pragma once
+
+#include "cli/render/json.h"
+#include "query.pb.h"
+
+namespace lull {
+
+// "doing" of a row of idle time.
+Json DoingJson(const v1::GapRow& gap);
+
+}  // namespace lull

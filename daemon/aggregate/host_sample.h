@@ -1,0 +1,89 @@
+// Samples of host threads: what of one tells series apart, and what its weight is for.
+//
+// A sample stands for `weight` ns of the thread's time, 1 / rate when it was due. Where
+// the rate changes, samples weigh differently, and what n equal ones would say comes
+// from the sum of the squares: n = (sum of w)^2 / sum of w^2.
+#pragma once
+
+#include <cstdint>
+
+#include "daemon/aggregate/cell.h"
+
+namespace lull::aggregate {
+
+// Values equal those of lull.v1.HostSampleState, ...Quality and ...Role.
+enum class SampleState : uint8_t { kRunning = 0, kReady = 1, kBlocked = 2 };
+enum class SampleQuality : uint8_t {
+  kExact = 0,
+  kHeld = 1,
+  kCut = 2,
+  kNoState = 3,
+  kFailed = 4,
+};
+enum class SampleRole : uint8_t {
+  kMain = 0,
+  kFeeder = 1,
+  kAutograd = 2,
+  kLoader = 3,
+  kOther = 4,
+};
+inline constexpr uint32_t kSampleRoles = 5;
+
+// arg1 (state | quality << 8) and arg2 (role) of a sample in eight bits. What a newer
+// relay says and we do not know is the least that can be said: a thread of another
+// kind, a stack that could not be read. A state is none of those three then.
+inline uint8_t SampleVariant(uint64_t arg1, uint32_t arg2) {
+  auto state = static_cast<uint32_t>(arg1 & 0xff);
+  auto quality = static_cast<uint32_t>(arg1 >> 8 & 0xff);
+  if (state > 2) state = 3;
+  if (quality > 4) quality = 4;
+  if (arg2 > 4) arg2 = 4;
+  return static_cast<uint8_t>(arg2 << 5 | state << 3 | quality);
+}
+inline SampleRole RoleOf(uint8_t variant) {
+  return static_cast<SampleRole>(variant >> 5);
+}
+inline SampleState StateOf(uint8_t variant) {
+  return static_cast<SampleState>(variant >> 3 & 3);
+}
+inline SampleQuality QualityOf(uint8_t variant) {
+  return static_cast<SampleQuality>(variant & 7);
+}
+// Of the others the stack, if there is one, says nothing.
+inline bool HasStack(SampleQuality quality) { return quality <= SampleQuality::kCut; }
+
+// In square microseconds, so that years of samples fit.
+inline uint64_t SquareOfWeight(uint64_t weight_ns) {
+  uint64_t us = weight_ns / 1000;
+  return us * us;
+}
+
+// Samples added up. Cells of their series have the same three sums.
+struct Sampled {
+  uint64_t samples = 0;
+  uint64_t time_ns = 0;    // of threads, added up
+  uint64_t square_us = 0;  // sum of SquareOfWeight
+
+  Sampled& operator+=(const Sampled& other) {
+    samples += other.samples;
+    time_ns += other.time_ns;
+    square_us += other.square_us;
+    return *this;
+  }
+};
+inline Sampled SampledOf(const Cell& cell) {
+  return {cell.count, cell.total_ns, cell.amount};
+}
+
+// Shares of fewer samples than this are not told.
+inline constexpr uint64_t kEnoughSamples = 30;
+
+// `part` of `whole` with the 95 % interval of Wilson, in percent. All 0 of nothing.
+struct Share {
+  double percent = 0;
+  double low = 0;
+  double high = 0;
+};
+Share ShareOf(const Sampled& part, const Sampled& whole);
+
+}  // namespace lull::aggregate

@@ -1,0 +1,71 @@
+// Which samples of host threads lie in which idle stretches: the stretches that are
+// judged by the sample's thread, one at most of each device. Either may come first: a
+// gap is judged seconds after it, and a sample of a busy relay can be later still.
+//
+// Bounded: what is forgotten, or beyond so many, is found by nothing that comes later.
+// Shares of a row are of the samples that were found, so that leaves out and adds
+// nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "daemon/aggregate/event.h"
+
+namespace lull::collector {
+
+// Not thread-safe.
+class GapSamples {
+ public:
+  struct Sample {
+    uint64_t time_ns = 0;
+    uint64_t weight_ns = 0;
+    uint64_t kind = 0;  // its arg1
+    uint32_t series = 0;
+  };
+  struct Found {
+    Sample sample;
+    uint32_t idle_series = 0;
+    uint32_t tid = 0;
+  };
+
+  void AddSample(const aggregate::Event& sample);
+  // A stretch, of whatever device, in [start, start + duration).
+  void AddIdle(const aggregate::Event& idle);
+
+  // What has been found since the last call. While it replays what an earlier collector
+  // had, nothing is: the pairs of it were found then.
+  std::vector<Found> Take();
+  void Replay(bool on) { replaying_ = on; }
+
+  // No stretch and no sample that lies before it will come any more.
+  void Forget(uint64_t before_ns);
+
+  size_t size() const { return held_; }
+
+ private:
+  struct Idle {
+    uint64_t end_ns = 0;
+    uint32_t series = 0;
+  };
+  struct Thread {
+    std::multimap<uint64_t, Sample> samples;  // by time
+    std::multimap<uint64_t, Idle> idle;       // by start
+    uint64_t longest_ns = 0;                  // of the stretches that were ever here
+  };
+  // Of 80 bytes. Ten threads at 200 samples a second fill it in two minutes.
+  static constexpr size_t kMost = 250'000;
+
+  void Find(uint32_t tid, const Sample& sample, const Idle& idle);
+  void MakeRoom();
+
+  absl::flat_hash_map<uint32_t, Thread> threads_;
+  size_t held_ = 0;
+  bool replaying_ = false;
+  std::vector<Found> found_;
+};
+
+}  // namespace lull::collector

@@ -1,0 +1,120 @@
+#include "daemon/query/doing.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "daemon/query/hot.h"
+
+namespace lull::query {
+namespace {
+
+using aggregate::Sampled;
+using aggregate::SampleQuality;
+
+struct Line {
+  Sampled own;    // it is the user's line of the sample
+  Sampled share;  // it is in the stack
+  Sampled self;   // it is innermost
+  std::map<uint32_t, Sampled> callees;
+  uint64_t seen_in = 0;  // the stack that counted it last
+};
+
+uint32_t MostOf(const std::map<uint32_t, Sampled>& callees) {
+  uint32_t most = 0;
+  uint64_t time_ns = 0;
+  for (const auto& [frame, sampled] : callees) {
+    if (sampled.time_ns <= time_ns) continue;
+    most = frame;
+    time_ns = sampled.time_ns;
+  }
+  return most;
+}
+
+}  // namespace
+
+void Doing::Add(const aggregate::Series& series, const aggregate::Cell& cell) {
+  const Sampled sampled = aggregate::SampledOf(cell);
+  const SampleQuality quality = aggregate::QualityOf(series.variant);
+  all_ += sampled;
+  if (!aggregate::HasStack(quality) || series.python_stack == 0) return;
+  Seen& seen = stacks_[series.python_stack];
+  (quality == SampleQuality::kCut ? seen.cut : seen.whole) += sampled;
+}
+
+double Doing::WithLine(Stacks& stacks) const {
+  if (all_.time_ns == 0) return 0;
+  uint64_t with_line = 0;
+  for (const auto& [stack, seen] : stacks_) {
+    if (stacks.Frames(stack).empty()) continue;
+    with_line += seen.whole.time_ns + seen.cut.time_ns;
+  }
+  return static_cast<double>(with_line) / static_cast<double>(all_.time_ns);
+}
+
+bool Doing::Fetches(Stacks& stacks) const {
+  return std::any_of(stacks_.begin(), stacks_.end(), [&](const auto& item) {
+    return stacks.BelowFetch(stacks.Frames(item.first)) != 0;
+  });
+}
+
+void Doing::Fill(Stacks& stacks, lull::v1::GapRow* row) const {
+  // Who waits for workers does nothing. The site of data is where the training asked
+  // for it, also where it is the training's own thread that loads.
+  const bool data = row->cause() == lull::v1::GAP_CAUSE_DATA_WAIT;
+  if (data && !Fetches(stacks)) return;
+  row->set_samples(all_.samples);
+  std::map<uint32_t, Line> lines;
+  for (const auto& [stack, seen] : stacks_) {
+    const std::vector<uint32_t>& frames = stacks.Frames(stack);
+    if (frames.empty()) continue;
+    const uint32_t user = stacks.UserFrame(frames);
+    Line& line = lines[user];
+    line.own += seen.whole;
+    line.own += seen.cut;
+    // Of a cut stack the innermost frame that is known called something.
+    if (frames.front() == user) {
+      line.self += seen.whole;
+    } else if (seen.whole.samples > 0) {
+      const uint32_t written = stacks.WrittenFrame(frames);
+      line.callees[written != user ? written : frames.front()] += seen.whole;
+    }
+  }
+  uint64_t looks = 0;
+  for (const auto& [stack, seen] : stacks_) {
+    ++looks;
+    for (uint32_t frame : stacks.Frames(stack)) {
+      auto it = lines.find(frame);
+      if (it == lines.end() || std::exchange(it->second.seen_in, looks) == looks) {
+        continue;
+      }
+      it->second.share += seen.whole;
+      it->second.share += seen.cut;
+    }
+  }
+  using Entry = std::pair<const uint32_t, Line>;
+  std::vector<const Entry*> sorted;
+  for (const Entry& entry : lines) sorted.push_back(&entry);
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Entry* a, const Entry* b) {
+    return a->second.own.time_ns > b->second.own.time_ns;
+  });
+  if (sorted.size() > kMostDoing) sorted.resize(kMostDoing);
+  for (const Entry* entry : sorted) {
+    const Line& line = entry->second;
+    lull::v1::DoingLine* out = row->add_doing();
+    stacks.FillSite(entry->first, out->mutable_site());
+    out->set_samples(line.own.samples);
+    if (uint32_t callee = MostOf(line.callees); callee != 0) {
+      stacks.FillSite(callee, out->mutable_callee());
+    }
+    if (all_.samples < aggregate::kEnoughSamples) continue;
+    SetShare(line.share, all_, out->mutable_share());
+    SetShare(line.self, all_, out->mutable_self());
+    SetShare(line.own, all_, out->mutable_own());
+  }
+  if (!data && row->doing_size() > 0 && all_.samples >= kSamplesOfASite) {
+    *row->mutable_culprit() = row->doing(0).site();
+  }
+}
+
+}  // namespace lull::query

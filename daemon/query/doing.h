@@ -1,0 +1,46 @@
+// What threads did while the GPU waited for them: the samples that lie within the idle
+// stretches of one row.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "daemon/aggregate/cell.h"
+#include "daemon/aggregate/host_sample.h"
+#include "daemon/aggregate/series.h"
+#include "daemon/query/stacks.h"
+#include "query.pb.h"
+
+namespace lull::query {
+
+// Lines of a row at most: a stack has many, and those that matter are few.
+inline constexpr size_t kMostDoing = 10;
+// From fewer samples nobody can say where most of the time went.
+inline constexpr uint64_t kSamplesOfASite = 5;
+
+class Doing {
+ public:
+  // A series of samples in these gaps (kGapSample) and its cell.
+  void Add(const aggregate::Series& series, const aggregate::Cell& cell);
+
+  bool empty() const { return all_.samples == 0; }
+  uint64_t samples() const { return all_.samples; }
+  // Of the samples' time, what has a line: 0 to 1; 0 of no samples.
+  double WithLine(Stacks& stacks) const;
+
+  // Lines of the user's code, most time first, and the culprit of the row.
+  void Fill(Stacks& stacks, lull::v1::GapRow* row) const;
+
+ private:
+  bool Fetches(Stacks& stacks) const;
+
+  struct Seen {
+    aggregate::Sampled whole;  // the stack is known to its end
+    aggregate::Sampled cut;    // outer frames alone
+  };
+
+  aggregate::Sampled all_;
+  std::map<uint32_t, Seen> stacks_;  // by stack
+};
+
+}  // namespace lull::query

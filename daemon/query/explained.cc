@@ -1,0 +1,82 @@
+#include "daemon/query/explained.h"
+
+#include <algorithm>
+#include <array>
+
+#include "daemon/query/doing.h"
+#include "query.pb.h"
+
+namespace lull::query {
+namespace {
+
+using aggregate::EventType;
+using aggregate::Series;
+
+constexpr size_t kCauseCount = lull::v1::GapCause_ARRAYSIZE;
+
+bool HasLine(uint32_t site, Names& names) {
+  lull::v1::Site filled;
+  names.FillSite(site, &filled);
+  return filled.line() > 0;
+}
+
+bool IsTheCodeItself(uint8_t cause) {
+  return cause == lull::v1::GAP_CAUSE_HOST_CODE ||
+         cause == lull::v1::GAP_CAUSE_LAUNCH_BOUND;
+}
+
+// Of the other causes a stretch is explained or it is not.
+bool IsExplained(const Series& idle, Names& names) {
+  switch (idle.variant) {
+    case lull::v1::GAP_CAUSE_UNKNOWN:
+      return false;
+    case lull::v1::GAP_CAUSE_RUN_QUEUE:
+      return true;
+    case lull::v1::GAP_CAUSE_DEPENDENCY:
+    case lull::v1::GAP_CAUSE_LAUNCH_LATENCY:
+      return HasLine(idle.after_line, names);
+    default:
+      return HasLine(idle.line_site, names);
+  }
+}
+
+uint64_t ExplainedOf(const ProcessSums& sums, Names& names, Stacks& stacks) {
+  std::array<uint64_t, kCauseCount> code_ns = {};
+  std::array<Doing, kCauseCount> doing;
+  uint64_t explained = 0;
+  for (size_t id = 1; id < sums.series.size(); ++id) {
+    const Series& series = sums.series[id];
+    const aggregate::Cell& cell = sums.cells[id];
+    if (series.type == EventType::kIdle && cell.total_ns > 0 &&
+        series.variant < kCauseCount) {
+      if (IsTheCodeItself(series.variant)) {
+        code_ns[series.variant] += cell.total_ns;
+      } else if (IsExplained(series, names)) {
+        explained += cell.total_ns;
+      }
+    } else if (series.type == EventType::kGapSample && cell.count > 0 &&
+               series.shape < sums.series.size()) {
+      const uint8_t cause = sums.series[series.shape].variant;
+      if (cause < kCauseCount) doing[cause].Add(series, cell);
+    }
+  }
+  for (size_t cause = 0; cause < kCauseCount; ++cause) {
+    if (code_ns[cause] == 0 || doing[cause].empty()) continue;
+    explained += static_cast<uint64_t>(static_cast<double>(code_ns[cause]) *
+                                       doing[cause].WithLine(stacks));
+  }
+  return explained;
+}
+
+}  // namespace
+
+uint64_t ExplainedNs(const std::vector<ProcessSums>& processes, Names& names,
+                     Stacks& stacks) {
+  uint64_t explained = 0;
+  for (const ProcessSums& sums : processes) {
+    explained += ExplainedOf(sums, names, stacks);
+  }
+  return explained;
+}
+
+}  // namespace lull::query

@@ -1,0 +1,19 @@
+// Explained idle: how much of the idle time is told with the line that did the work, or
+// that waited, and not just with the two lines around it. docs/explained_idle.md has
+// the rules and what programs reach.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "daemon/query/names.h"
+#include "daemon/query/stacks.h"
+#include "daemon/query/sums.h"
+
+namespace lull::query {
+
+// Of the idle time of `processes`, in ns.
+uint64_t ExplainedNs(const std::vector<ProcessSums>& processes, Names& names,
+                     Stacks& stacks);
+
+}  // namespace lull::query

@@ -1,0 +1,238 @@
+#include "daemon/query/hot.h"
+
+#include <algorithm>
+#include <array>
+#include <compare>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/aggregate/host_sample.h"
+
+namespace lull::query {
+namespace {
+
+using aggregate::EventType;
+using aggregate::Sampled;
+using aggregate::SampleQuality;
+using aggregate::SampleState;
+using aggregate::Series;
+
+// The three states, and what a newer relay may tell.
+using ByState = std::array<uint64_t, 4>;
+
+struct RoleSums {
+  Sampled all;
+  ByState state_ns = {};
+  uint64_t no_python_ns = 0;
+  uint64_t failed_ns = 0;
+  uint64_t cut_ns = 0;
+};
+
+struct LineSums {
+  Sampled total;
+  Sampled self;
+  ByState state_ns = {};  // of total
+  uint64_t seen_in = 0;   // the look that counted it last
+};
+
+// Role, then a frame, a function, or a stack; of stacks also whether they are cut: the
+// same frames can be all there was, and all that is known.
+struct Key {
+  uint8_t role = 0;
+  uint32_t id = 0;
+  bool cut = false;
+  friend auto operator<=>(const Key&, const Key&) = default;
+};
+
+class Samples {
+ public:
+  Samples(const lull::v1::ReportRequest& request, Stacks& stacks)
+      : request_(request), stacks_(stacks) {}
+
+  void Add(const Series& series, const aggregate::Cell& cell) {
+    const auto role = static_cast<uint8_t>(aggregate::RoleOf(series.variant));
+    if (request_.has_role() && role != request_.role()) return;
+    const SampleQuality quality = aggregate::QualityOf(series.variant);
+    const Sampled sampled = aggregate::SampledOf(cell);
+    const auto state = static_cast<size_t>(aggregate::StateOf(series.variant));
+    RoleSums& sums = roles_[role];
+    sums.all += sampled;
+    sums.state_ns[state] += sampled.time_ns;
+    const bool cut = quality == SampleQuality::kCut;
+    const std::vector<uint32_t>& frames = stacks_.Frames(series.python_stack);
+    if (!aggregate::HasStack(quality) || frames.empty()) {
+      (quality == SampleQuality::kFailed || cut ? sums.failed_ns : sums.no_python_ns) +=
+          sampled.time_ns;
+      return;
+    }
+    if (cut) sums.cut_ns += sampled.time_ns;
+    ++looks_;
+    if (request_.group_by() == lull::v1::GROUP_BY_STACK) {
+      LineSums& line = lines_[{role, series.python_stack, cut}];
+      Count(sampled, state, line);
+      line.self += sampled;
+      return;
+    }
+    for (uint32_t frame : frames) Count(sampled, state, lines_[{role, KeyOf(frame)}]);
+    if (!cut) lines_[{role, KeyOf(frames.front())}].self += sampled;
+  }
+
+  bool empty() const { return roles_.empty(); }
+
+  void Fill(lull::v1::Hot* reply) {
+    for (const auto& [role, sums] : roles_) FillRole(role, sums, reply->add_roles());
+    using Line = std::pair<const Key, LineSums>;
+    std::vector<const Line*> sorted;
+    for (const Line& line : lines_) sorted.push_back(&line);
+    std::stable_sort(sorted.begin(), sorted.end(), [](const Line* a, const Line* b) {
+      return std::make_pair(a->second.self.time_ns, a->second.total.time_ns) >
+             std::make_pair(b->second.self.time_ns, b->second.total.time_ns);
+    });
+    if (request_.top() != 0 && sorted.size() > request_.top()) {
+      sorted.resize(request_.top());
+    }
+    for (const Line* line : sorted) {
+      FillLine(line->first, line->second, reply->add_lines());
+    }
+  }
+
+ private:
+  uint32_t KeyOf(uint32_t frame) {
+    return request_.group_by() == lull::v1::GROUP_BY_FUNCTION ? stacks_.Function(frame)
+                                                              : frame;
+  }
+
+  void Count(const Sampled& sampled, size_t state, LineSums& line) {
+    if (std::exchange(line.seen_in, looks_) == looks_) return;
+    line.total += sampled;
+    line.state_ns[state] += sampled.time_ns;
+  }
+
+  static void FillRole(uint8_t role, const RoleSums& sums, lull::v1::HotRole* out) {
+    out->set_role(static_cast<lull::v1::HostSampleRole>(role));
+    out->set_samples(sums.all.samples);
+    out->set_time_ns(sums.all.time_ns);
+    out->set_running_ns(sums.state_ns[static_cast<size_t>(SampleState::kRunning)]);
+    out->set_ready_ns(sums.state_ns[static_cast<size_t>(SampleState::kReady)]);
+    out->set_blocked_ns(sums.state_ns[static_cast<size_t>(SampleState::kBlocked)]);
+    out->set_no_python_ns(sums.no_python_ns);
+    out->set_failed_ns(sums.failed_ns);
+    out->set_cut_ns(sums.cut_ns);
+  }
+
+  void FillLine(const Key& key, const LineSums& line, lull::v1::HotLine* out) {
+    out->set_role(static_cast<lull::v1::HostSampleRole>(key.role));
+    if (request_.group_by() == lull::v1::GROUP_BY_STACK) {
+      stacks_.FillSite(stacks_.Frames(key.id).front(), out->mutable_site());
+      stacks_.FillStack(key.id, out->mutable_stack());
+      out->set_cut(key.cut);
+    } else {
+      stacks_.FillSite(key.id, out->mutable_site());
+    }
+    if (request_.group_by() == lull::v1::GROUP_BY_FUNCTION) {
+      out->mutable_site()->clear_line();
+    }
+    out->set_samples(line.total.samples);
+    out->set_self_samples(line.self.samples);
+    out->set_total_ns(line.total.time_ns);
+    out->set_self_ns(line.self.time_ns);
+    const Sampled& whole = roles_[key.role].all;
+    if (whole.samples >= aggregate::kEnoughSamples) {
+      SetShare(line.total, whole, out->mutable_total());
+      SetShare(line.self, whole, out->mutable_self());
+    }
+    out->set_running_ns(line.state_ns[static_cast<size_t>(SampleState::kRunning)]);
+    out->set_ready_ns(line.state_ns[static_cast<size_t>(SampleState::kReady)]);
+    out->set_blocked_ns(line.state_ns[static_cast<size_t>(SampleState::kBlocked)]);
+  }
+
+  const lull::v1::ReportRequest& request_;
+  Stacks& stacks_;
+  uint64_t looks_ = 0;
+  std::map<uint8_t, RoleSums> roles_;
+  std::map<Key, LineSums> lines_;
+};
+
+void AddCounters(const lull::v1::HostSampleCounters& from,
+                 lull::v1::HostSampleCounters* to) {
+  to->set_taken(to->taken() + from.taken());
+  to->set_exact(to->exact() + from.exact());
+  to->set_held(to->held() + from.held());
+  to->set_cut(to->cut() + from.cut());
+  to->set_no_state(to->no_state() + from.no_state());
+  to->set_failed(to->failed() + from.failed());
+  to->set_late(to->late() + from.late());
+  to->set_late_ns(to->late_ns() + from.late_ns());
+  to->set_skipped(to->skipped() + from.skipped());
+  to->set_threads(to->threads() + from.threads());
+  to->set_lowered(to->lowered() + from.lowered());
+  to->set_self_ns(to->self_ns() + from.self_ns());
+}
+
+// Why no process has a sample.
+std::string WhyNoSamples(const storage::JobRow& job,
+                         const std::vector<ProcessSums>& processes,
+                         const lull::v1::Hot& hot) {
+  if (job.no_host_samples) return "the job ran with --no-samples";
+  if (hot.counters().taken() > 0) return "none lies in what is shown";
+  if (hot.denied_processes() > 0) {
+    return "lull may not read the memory of its processes: they belong to somebody "
+           "else, "
+           "or have made themselves unreadable (prctl PR_SET_DUMPABLE)";
+  }
+  if (hot.unreadable_processes() > 0) {
+    return "this version of lull does not know the interpreter of its processes";
+  }
+  if (processes.empty()) return "no process has reported";
+  if (processes.front().recorded.never()) {
+    return "the job was asleep all the time (lull arm wakes one up)";
+  }
+  const bool python = std::any_of(
+      processes.begin(), processes.end(),
+      [](const ProcessSums& sums) { return !sums.process.python_version.empty(); });
+  if (!python) return "none of its processes runs Python";
+  return "an older lull recorded it, or it was over before the first sample was due";
+}
+
+}  // namespace
+
+void SetShare(const Sampled& part, const Sampled& whole, lull::v1::SampledShare* out) {
+  const aggregate::Share share = aggregate::ShareOf(part, whole);
+  out->set_percent(share.percent);
+  out->set_low_percent(share.low);
+  out->set_high_percent(share.high);
+}
+
+absl::Status FillHot(const storage::JobRow& job,
+                     const std::vector<ProcessSums>& processes,
+                     const lull::v1::ReportRequest& request, Stacks& stacks,
+                     lull::v1::Hot* reply) {
+  Samples samples(request, stacks);
+  for (const ProcessSums& sums : processes) {
+    const lull::v1::HostSampleCounters& counters = sums.process.counters.host_samples();
+    AddCounters(counters, reply->mutable_counters());
+    if (counters.access() == lull::v1::HOST_SAMPLE_ACCESS_DENIED) {
+      reply->set_denied_processes(reply->denied_processes() + 1);
+    }
+    if (counters.access() == lull::v1::HOST_SAMPLE_ACCESS_LAYOUT) {
+      reply->set_unreadable_processes(reply->unreadable_processes() + 1);
+    }
+    for (size_t id = 1; id < sums.series.size(); ++id) {
+      if (sums.series[id].type != EventType::kHostSample || sums.cells[id].count == 0) {
+        continue;
+      }
+      samples.Add(sums.series[id], sums.cells[id]);
+    }
+  }
+  if (samples.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("there are no samples of host threads: ",
+                     WhyNoSamples(job, processes, *reply)));
+  }
+  samples.Fill(reply);
+  return stacks.status();
+}
+
+}  // namespace lull::query

@@ -1,0 +1,28 @@
+// Where host time went: samples of threads by line, function or stack, each kind of
+// thread by itself.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "daemon/aggregate/host_sample.h"
+#include "daemon/query/stacks.h"
+#include "daemon/query/sums.h"
+#include "query.pb.h"
+
+namespace lull::query {
+
+// A line or function counts once in each sample that has it, however often it calls
+// itself. Shares are of the time of all threads of the kind.
+//
+// FAILED_PRECONDITION, with the reason, where no process has samples at all.
+absl::Status FillHot(const storage::JobRow& job,
+                     const std::vector<ProcessSums>& processes,
+                     const lull::v1::ReportRequest& request, Stacks& stacks,
+                     lull::v1::Hot* reply);
+
+// Of a share, as replies have it.
+void SetShare(const aggregate::Sampled& part, const aggregate::Sampled& whole,
+              lull::v1::SampledShare* out);
+
+}  // namespace lull::query

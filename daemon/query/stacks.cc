@@ -1,0 +1,104 @@
+#include "daemon/query/stacks.h"
+
+#include <string>
+#include <utility>
+
+#include "daemon/aggregate/site.h"
+#include "daemon/base/status.h"
+
+namespace lull::query {
+
+absl::Status Stacks::Read() {
+  LULL_ASSIGN_OR_RETURN(auto frames, reader_.Frames(job_));
+  LULL_ASSIGN_OR_RETURN(auto stacks, reader_.Stacks(job_));
+  absl::flat_hash_map<std::pair<std::string, std::string>, uint32_t> functions;
+  for (storage::FrameRow& row : frames) {
+    Known known;
+    known.function = functions.try_emplace({row.frame.file, row.frame.function}, row.id)
+                         .first->second;
+    known.owner = aggregate::IsPythonInfrastructure(row.frame.file)
+                      ? Owner::kInfrastructure
+                  : aggregate::IsPythonPackage(row.frame.file) ? Owner::kPackage
+                                                               : Owner::kUser;
+    known.fetch = row.frame.file.ends_with("/torch/utils/data/_utils/fetch.py");
+    known.frame = std::move(row.frame);
+    frames_[row.id] = std::move(known);
+  }
+  for (storage::StackRow& row : stacks) {
+    if (!row.native) stacks_[row.id] = std::move(row.frames);
+  }
+  return absl::OkStatus();
+}
+
+void Stacks::Load() {
+  if (std::exchange(loaded_, true)) return;
+  status_ = Read();
+}
+
+const std::vector<uint32_t>& Stacks::Frames(uint32_t stack) {
+  static const auto* const kNone = new std::vector<uint32_t>;
+  Load();
+  auto it = stacks_.find(stack);
+  return it == stacks_.end() ? *kNone : it->second;
+}
+
+const Stacks::Known& Stacks::Find(uint32_t frame) {
+  static const auto* const kNone = new Known;
+  Load();
+  auto it = frames_.find(frame);
+  return it == frames_.end() ? *kNone : it->second;
+}
+
+const aggregate::Frame& Stacks::Frame(uint32_t frame) { return Find(frame).frame; }
+
+uint32_t Stacks::Function(uint32_t frame) { return Find(frame).function; }
+
+// The first of `count` that belongs to `at_most` or to somebody before it.
+uint32_t Stacks::First(const std::vector<uint32_t>& frames, size_t count,
+                       Owner at_most) {
+  for (size_t i = 0; i < count; ++i) {
+    if (Find(frames[i]).owner <= at_most) return frames[i];
+  }
+  return 0;
+}
+
+size_t Stacks::BelowFetch(const std::vector<uint32_t>& frames) {
+  for (size_t i = 0; i < frames.size(); ++i) {
+    if (Find(frames[i]).fetch) return i;
+  }
+  return 0;
+}
+
+uint32_t Stacks::UserFrame(const std::vector<uint32_t>& frames) {
+  if (frames.empty()) return 0;
+  const size_t below = BelowFetch(frames);
+  const size_t count = below != 0 ? below : frames.size();
+  uint32_t frame = First(frames, count, Owner::kUser);
+  if (frame == 0) frame = First(frames, count, Owner::kPackage);
+  return frame != 0 ? frame : frames.front();
+}
+
+uint32_t Stacks::WrittenFrame(const std::vector<uint32_t>& frames) {
+  uint32_t frame = First(frames, frames.size(), Owner::kPackage);
+  return frame != 0 || frames.empty() ? frame : frames.front();
+}
+
+void Stacks::FillSite(uint32_t frame, lull::v1::Site* site) {
+  const aggregate::Frame& from = Frame(frame);
+  site->set_file(from.file);
+  site->set_line(from.line);
+  site->set_function(from.function);
+}
+
+void Stacks::FillStack(uint32_t stack,
+                       google::protobuf::RepeatedPtrField<lull::v1::Frame>* frames) {
+  for (uint32_t id : Frames(stack)) {
+    const aggregate::Frame& from = Frame(id);
+    lull::v1::Frame* out = frames->Add();
+    out->set_function(from.function);
+    out->set_file(from.file);
+    out->set_line(from.line);
+  }
+}
+
+}  // namespace lull::query

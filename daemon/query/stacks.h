@@ -1,0 +1,64 @@
+// The stacks of one job, all of them at once: what looks at every sample needs
+// thousands.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "daemon/storage/store.h"
+#include "query.pb.h"
+
+namespace lull::query {
+
+// Ids of frames; 0 is none. Two frames of one line are one id.
+class Stacks {
+ public:
+  // An error of the store is kept; there are no stacks then. Reads with the first look.
+  Stacks(storage::StoreReader& reader, int64_t job) : reader_(reader), job_(job) {}
+
+  // Innermost first; empty for an unknown id.
+  const std::vector<uint32_t>& Frames(uint32_t stack);
+  const aggregate::Frame& Frame(uint32_t frame);
+  // One for all frames of a function of a file.
+  uint32_t Function(uint32_t frame);
+
+  // Whose line it is: the innermost frame outside of packages, PyTorch and the standard
+  // library; outside of the last two; the innermost. 0 for none. Where a DataLoader
+  // fetches, of those that it called: a data set may well be a package's.
+  uint32_t UserFrame(const std::vector<uint32_t>& frames);
+  // How many frames a DataLoader's fetch has called; 0 where none is at work.
+  size_t BelowFetch(const std::vector<uint32_t>& frames);
+  // The innermost outside of PyTorch and the standard library, or the innermost.
+  uint32_t WrittenFrame(const std::vector<uint32_t>& frames);
+
+  void FillSite(uint32_t frame, lull::v1::Site* site);
+  void FillStack(uint32_t stack,
+                 google::protobuf::RepeatedPtrField<lull::v1::Frame>* frames);
+
+  const absl::Status& status() const { return status_; }
+
+ private:
+  enum class Owner : uint8_t { kUser, kPackage, kInfrastructure };
+  struct Known {
+    aggregate::Frame frame;
+    uint32_t function = 0;
+    Owner owner = Owner::kUser;
+    bool fetch = false;  // of torch/utils/data/_utils/fetch.py
+  };
+  absl::Status Read();
+  void Load();
+  const Known& Find(uint32_t frame);
+  uint32_t First(const std::vector<uint32_t>& frames, size_t count, Owner at_most);
+
+  storage::StoreReader& reader_;
+  const int64_t job_;
+  bool loaded_ = false;
+  absl::Status status_;
+  absl::flat_hash_map<uint32_t, Known> frames_;
+  absl::flat_hash_map<uint32_t, std::vector<uint32_t>> stacks_;
+};
+
+}  // namespace lull::query

@@ -1,0 +1,425 @@
+#include "daemon/relay/samples/reader.h"
+
+#include <string.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "daemon/base/clock.h"
+#include "daemon/relay/samples/rates.h"
+
+namespace lull::relay {
+namespace {
+
+// Two copies that are torn at the same place look equal. Of a program that changes its
+// stack every 4 us, two copies in a thousand were, so it takes three.
+constexpr size_t kCopies = 3;
+constexpr int kAttempts = 3;
+constexpr uint32_t kLooksPerPlan = 256;  // then what is not needed any more goes
+// Foreign frames do not count as frames. A walk that meets more has gone astray.
+constexpr uint32_t kMostSteps = 1024;
+constexpr size_t kMostChunks = 32;
+constexpr uint64_t kLargestChunk = 64 << 20;
+constexpr size_t kMostPlanned = 200;  // pieces of it
+constexpr uint64_t kMergedGap = 1024;
+constexpr size_t kMostBytes = 512 << 10;  // of one copy
+constexpr size_t kMostOfAChunk = 256 << 10;
+constexpr size_t kMostPiecesOfOne = 8;  // code object: its head and its texts
+constexpr size_t kMostPiecesOfCode = 400;
+// Beyond the innermost frame: where the next calls will be.
+constexpr uint64_t kMargin = 1024;
+
+uint64_t At(uint64_t address, int offset) {
+  return address + static_cast<uint64_t>(static_cast<int64_t>(offset));
+}
+
+}  // namespace
+
+StackReader::StackReader(const FrameLayout& layout, uint64_t state, uint64_t thread)
+    : layout_(layout), state_(state), thread_(thread) {}
+
+bool StackReader::FrameAt(const char* bytes, uint64_t address, SeenFrame* frame,
+                          uint64_t* previous, bool* foreign) const {
+  const abi::PythonLayout& at = layout_.at;
+  const int low = layout_.frame.low;
+  *previous = LoadAt<uint64_t>(bytes, at.frame_previous - low);
+  *foreign = at.frame_owner >= 0 &&
+             LoadAt<uint8_t>(bytes, at.frame_owner - low) >= abi::kFirstForeignOwner;
+  if (*foreign) return true;
+  const uint64_t code = LoadAt<uint64_t>(bytes, at.frame_code - low) &
+                        ~static_cast<uint64_t>(at.code_tag_mask);
+  if (!Plausible(code)) return false;
+  int64_t lasti = 0;
+  switch (at.form) {
+    case abi::InstructionForm::kByteOffset:
+      lasti = LoadAt<int32_t>(bytes, at.frame_instruction - low);
+      break;
+    case abi::InstructionForm::kUnitOffset:
+      lasti = int64_t{2} * LoadAt<int32_t>(bytes, at.frame_instruction - low);
+      break;
+    case abi::InstructionForm::kPointer:
+      lasti = static_cast<int64_t>(LoadAt<uint64_t>(bytes, at.frame_instruction - low) -
+                                   At(code, at.code_bytes));
+      break;
+  }
+  *frame = {address, code,
+            lasti < 0 || lasti > INT32_MAX ? -1 : static_cast<int32_t>(lasti), 0};
+  return true;
+}
+
+const char* StackReader::Find(const char* copy, uint64_t address, size_t size,
+                              size_t* hint) const {
+  for (size_t i = 0; i < planned_.size(); ++i, ++*hint) {
+    if (*hint >= planned_.size()) *hint = 0;
+    const Piece& piece = planned_[*hint];
+    if (address >= piece.address && address - piece.address <= piece.size &&
+        piece.size - (address - piece.address) >= size) {
+      return copy + offsets_[*hint] + (address - piece.address);
+    }
+  }
+  return nullptr;
+}
+
+StackReader::Walk StackReader::WalkCopy(const char* copy) const {
+  const abi::PythonLayout& layout = layout_.at;
+  const int low = layout_.thread.low;
+  Walk walk;
+  walk.alive = LoadAt<uint64_t>(copy, layout.tstate_thread_id - low) == thread_;
+  if (!walk.alive) return walk;
+  uint64_t at = LoadAt<uint64_t>(copy, layout.tstate_frame - low);
+  if (layout.cframe_frame >= 0) {
+    if (planned_.size() < 2 || At(at, layout.cframe_frame) != planned_[1].address) {
+      return walk;
+    }
+    at = LoadAt<uint64_t>(copy + offsets_[1], 0);
+  }
+  size_t hint = 0;
+  for (uint32_t steps = 0; at != 0; ++steps) {
+    if (!Plausible(at) || steps == kMostSteps) return walk;
+    if (walk.frames.size() == kMostFrames) {
+      walk.truncated = true;
+      break;
+    }
+    const char* bytes =
+        Find(copy, At(at, layout_.frame.low), layout_.frame.size, &hint);
+    SeenFrame frame;
+    bool foreign = false;
+    uint64_t previous = 0;
+    if (bytes == nullptr || !FrameAt(bytes, at, &frame, &previous, &foreign)) {
+      return walk;
+    }
+    if (!foreign) walk.frames.push_back(frame);
+    at = previous;
+  }
+  walk.complete = true;
+  return walk;
+}
+
+void StackReader::DiscoverChunks(TargetMemory* memory, const std::string& thread) {
+  chunks_.clear();
+  if (!layout_.chunks) return;
+  uint64_t at =
+      LoadAt<uint64_t>(thread.data(), layout_.at.tstate_chunk - layout_.thread.low);
+  while (Plausible(at) && chunks_.size() < kMostChunks) {
+    uint64_t head[2];  // previous, size
+    static_assert(abi::kChunkPrevious == 0 && abi::kChunkSize == 8);
+    if (!memory->Read(at, head, sizeof(head)) || head[1] > kLargestChunk) break;
+    chunks_.push_back({at, at + head[1], 0, {}});
+    at = head[0];
+  }
+}
+
+// The bytes of the frame at `at`, by way of its chunk if it lies in one.
+bool StackReader::DiscoverFrame(TargetMemory* memory, uint64_t at, std::string* bytes) {
+  const uint64_t begin = At(at, layout_.frame.low);
+  const uint64_t end = begin + layout_.frame.size;
+  for (Chunk& chunk : chunks_) {
+    if (begin < chunk.begin || end > chunk.end) continue;
+    if (chunk.piece == 0) {
+      // Of the newest one with what may be called next; of others they are full.
+      const uint64_t last =
+          std::min(chunk.end, &chunk == &chunks_.front() ? end + kMargin : end);
+      const uint64_t first =
+          std::max(chunk.begin, last - std::min<uint64_t>(last, kMostOfAChunk));
+      chunk.copy.resize(last - first);
+      const uint32_t size = static_cast<uint32_t>(last - first);
+      if (!memory->Read(first, chunk.copy.data(), size)) return false;
+      chunk.piece = planned_.size();
+      planned_.push_back({first, size});
+    }
+    const Piece& piece = planned_[chunk.piece];
+    if (begin < piece.address || end > piece.address + piece.size) break;
+    bytes->assign(chunk.copy, begin - piece.address, layout_.frame.size);
+    return true;
+  }
+  bytes->resize(layout_.frame.size);
+  if (!memory->Read(begin, bytes->data(), layout_.frame.size)) return false;
+  planned_.push_back({begin, layout_.frame.size});
+  return true;
+}
+
+// Frames that are objects often lie close to each other, and each piece costs as much
+// as a few hundred bytes.
+void StackReader::MergePieces(size_t first) {
+  auto begin = planned_.begin() + static_cast<ptrdiff_t>(first);
+  std::sort(begin, planned_.end(),
+            [](const Piece& a, const Piece& b) { return a.address < b.address; });
+  size_t kept = first;
+  for (size_t i = first; i < planned_.size(); ++i) {
+    Piece& last = planned_[kept];
+    const Piece& piece = planned_[i];
+    if (kept == i) continue;
+    const uint64_t end = last.address + last.size;
+    if (piece.address < end + kMergedGap) {
+      last.size = static_cast<uint32_t>(std::max(end, piece.address + piece.size) -
+                                        last.address);
+    } else {
+      planned_[++kept] = piece;
+    }
+  }
+  if (planned_.size() > first) planned_.resize(kept + 1);
+}
+
+Quality StackReader::Discover(TargetMemory* memory) {
+  planned_.clear();
+  offsets_.clear();
+  copy_bytes_ = 0;
+  const int low = layout_.thread.low;
+  std::string thread(layout_.thread.size, 0);
+  if (!memory->Read(At(state_, low), thread.data(), layout_.thread.size)) {
+    return Quality::kFailed;
+  }
+  if (LoadAt<uint64_t>(thread.data(), layout_.at.tstate_thread_id - low) != thread_) {
+    return Quality::kNoState;
+  }
+  uint64_t at = LoadAt<uint64_t>(thread.data(), layout_.at.tstate_frame - low);
+  std::vector<Piece> first = {{At(state_, low), layout_.thread.size}};
+  if (layout_.at.cframe_frame >= 0) {
+    const uint64_t word = At(at, layout_.at.cframe_frame);
+    if (!Plausible(at) || !memory->Read(word, &at, sizeof(at))) return Quality::kFailed;
+    first.push_back({word, sizeof(at)});
+  }
+  planned_ = std::move(first);
+  DiscoverChunks(memory, thread);
+  std::string bytes;
+  const size_t before = planned_.size();
+  uint32_t frames = 0;
+  for (uint32_t steps = 0; at != 0 && steps < kMostSteps; ++steps) {
+    SeenFrame frame;
+    bool foreign = false;
+    uint64_t previous = 0;
+    if (frames == kMostFrames || planned_.size() - before > kMostPlanned ||
+        !Plausible(at) || !DiscoverFrame(memory, at, &bytes) ||
+        !FrameAt(bytes.data(), at, &frame, &previous, &foreign)) {
+      break;  // the copies will tell
+    }
+    if (!foreign) ++frames;
+    at = previous;
+  }
+  chunks_.clear();
+  MergePieces(before);
+  for (const Piece& piece : planned_) {
+    if (copy_bytes_ + piece.size > kMostBytes) {
+      planned_.resize(offsets_.size());
+      break;
+    }
+    offsets_.push_back(copy_bytes_);
+    copy_bytes_ += piece.size;
+  }
+  return Quality::kExact;
+}
+
+void StackReader::ForgetCodesBeyond(size_t pieces) {
+  for (size_t i = 0; i < expected_.size(); ++i) {
+    if (expected_[i].pieces > pieces) {
+      std::erase(code_, expected_[i].address);
+      expected_.resize(i);
+      return;
+    }
+    pieces -= expected_[i].pieces;
+  }
+}
+
+// False: it cannot be read at all. *again: what is copied must be found out anew.
+bool StackReader::Copy(TargetMemory* memory, CodeBook* codes, Look* look, bool* again) {
+  pieces_.clear();
+  for (size_t i = 0; i < kCopies; ++i) {
+    pieces_.insert(pieces_.end(), planned_.begin(), planned_.end());
+  }
+  const size_t copied = pieces_.size();
+  expected_.clear();
+  size_t offset = kCopies * copy_bytes_;
+  const uint64_t now = MonotonicNs();
+  for (uint64_t code : code_) {
+    const size_t before = pieces_.size();
+    if (before + kMostPiecesOfOne > TargetMemory::kMostPieces) break;
+    const size_t count = codes->Expect(code, now, &pieces_);
+    expected_.push_back({code, count, offset});
+    for (size_t i = before; i < pieces_.size(); ++i) offset += pieces_[i].size;
+  }
+  if (buffer_.size() < offset) buffer_.resize(offset);
+  look->begin_ns = MonotonicNs();
+  const size_t got = memory->Read(pieces_, buffer_.data());
+  look->end_ns = MonotonicNs();
+  if (got == 0) return false;
+  if (got < copied) {
+    *again = true;
+    return true;
+  }
+  // A code object that is not there any more: it and those behind it were not read.
+  ForgetCodesBeyond(got - copied);
+  *again = false;
+  Walk walk = WalkCopy(buffer_.data());
+  bool equal = true;
+  for (size_t i = 1; i < kCopies; ++i) {
+    Walk other = WalkCopy(buffer_.data() + i * copy_bytes_);
+    if (!walk.alive || !other.alive) {
+      look->quality = Quality::kNoState;
+      return true;
+    }
+    *again = !walk.complete || !other.complete;
+    if (*again) return true;
+    equal = Agree(other, &walk) && equal;
+  }
+  look->quality = !equal                ? Quality::kCut
+                  : walk.frames.empty() ? Quality::kNoState
+                                        : Quality::kExact;
+  look->truncated = walk.truncated;
+  look->frames = std::move(walk.frames);
+  return true;
+}
+
+// Leaves of `walk` what both agree on. True: that is all of it, and of the other.
+bool StackReader::Agree(const Walk& other, Walk* walk) {
+  std::vector<SeenFrame>& a = walk->frames;
+  const std::vector<SeenFrame>& b = other.frames;
+  bool same = a.size() == b.size() && walk->truncated == other.truncated;
+  for (size_t i = 0; same && i < a.size(); ++i) {
+    same = a[i].address == b[i].address && a[i].code == b[i].code &&
+           (i == 0 || a[i].lasti == b[i].lasti);
+  }
+  if (same) return true;
+  // The outermost frame that both have: the last one of either, where neither has more
+  // frames than are kept.
+  size_t end_a = a.size(), end_b = b.size();
+  if (walk->truncated || other.truncated) {
+    walk->truncated = true;
+    auto in_a = [&](uint64_t address) {
+      return static_cast<size_t>(
+          std::find_if(a.begin(), a.end(),
+                       [&](const SeenFrame& f) { return f.address == address; }) -
+          a.begin());
+    };
+    while (end_b > 0 && in_a(b[end_b - 1].address) == a.size()) --end_b;
+    end_a = end_b == 0 ? 0 : in_a(b[end_b - 1].address) + 1;
+  }
+  size_t kept = 0;
+  while (kept < std::min(end_a, end_b) && a[end_a - 1 - kept] == b[end_b - 1 - kept]) {
+    ++kept;
+  }
+  a.resize(end_a);
+  a.erase(a.begin(), a.begin() + static_cast<ptrdiff_t>(end_a - kept));
+  return false;
+}
+
+// What is new at its address may have taken the place of what a frame was running when
+// the copies were taken: it belongs to a frame that is still there in one more copy.
+void StackReader::ResolveCodes(TargetMemory* memory, CodeBook* codes, Look* look) {
+  const uint64_t now = look->end_ns;
+  absl::flat_hash_map<uint64_t, CodeBook::Found> found;
+  std::vector<uint64_t> present;
+  for (const SeenFrame& frame : look->frames) {
+    if (found.try_emplace(frame.code).second) present.push_back(frame.code);
+  }
+  bool fresh = false;
+  absl::flat_hash_map<uint64_t, const ExpectedCode*> read;
+  for (const ExpectedCode& code : expected_) read[code.address] = &code;
+  std::vector<ExpectedCode> unexpected;
+  std::vector<Piece> pieces;
+  for (uint64_t code : present) {
+    if (read.contains(code) || pieces.size() > kMostPiecesOfCode) continue;
+    size_t offset = 0;
+    for (const Piece& piece : pieces) offset += piece.size;
+    const size_t count = codes->Expect(code, now, &pieces);
+    unexpected.push_back({code, count, offset});
+  }
+  std::string bytes;
+  if (!unexpected.empty()) {
+    size_t size = 0;
+    for (const Piece& piece : pieces) size += piece.size;
+    bytes.resize(size);
+    size_t got = memory->Read(pieces, bytes.data());
+    for (const ExpectedCode& code : unexpected) {
+      if (code.pieces > got) break;
+      got -= code.pieces;
+      found[code.address] = codes->Resolve(code.address, code.pieces,
+                                           bytes.data() + code.offset, now, memory);
+    }
+  }
+  for (uint64_t code : present) {
+    auto known = read.find(code);
+    if (known != read.end()) {
+      found[code] = codes->Resolve(code, known->second->pieces,
+                                   buffer_.data() + known->second->offset, now, memory);
+    }
+    fresh = fresh || found[code].fresh;
+  }
+  absl::flat_hash_set<std::pair<uint64_t, uint64_t>> still;
+  if (fresh) {
+    std::string copy(copy_bytes_, 0);
+    if (memory->Read(planned_, copy.data()) == planned_.size()) {
+      for (const SeenFrame& frame : WalkCopy(copy.data()).frames) {
+        still.emplace(frame.address, frame.code);
+      }
+    }
+  }
+  // What is no code object, or not sure to be the frame's, ends the stack to the
+  // inside.
+  size_t first = 0;
+  for (size_t i = 0; i < look->frames.size(); ++i) {
+    SeenFrame& frame = look->frames[i];
+    const CodeBook::Found& code = found[frame.code];
+    frame.number = code.number;
+    if (code.number == 0 ||
+        (code.fresh && !still.contains({frame.address, frame.code}))) {
+      first = i + 1;
+    }
+  }
+  if (first > 0) {
+    look->quality = Quality::kCut;
+    look->frames.erase(look->frames.begin(),
+                       look->frames.begin() + static_cast<ptrdiff_t>(first));
+  }
+  // Not those of earlier looks, too: at ten looks a second each would be read again for
+  // nothing every time, half a millisecond of a Trainer's deep stacks.
+  code_ = std::move(present);
+}
+
+Look StackReader::Take(TargetMemory* memory, CodeBook* codes) {
+  codes->Trim();
+  Look look;
+  bool again = planned_.empty() || looks_++ % kLooksPerPlan == 0;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    if (again) {
+      look.begin_ns = MonotonicNs();
+      look.quality = Discover(memory);
+      look.end_ns = MonotonicNs();
+      if (look.quality != Quality::kExact) return look;
+    }
+    look.quality = Quality::kFailed;
+    if (!Copy(memory, codes, &look, &again)) return look;
+    if (!again) break;
+  }
+  if (again) {  // it never held still for long enough to find out what to copy
+    look.quality = Quality::kCut;
+    look.frames.clear();
+  }
+  if (look.quality == Quality::kExact || look.quality == Quality::kCut) {
+    ResolveCodes(memory, codes, &look);
+  }
+  return look;
+}
+
+}  // namespace lull::relay

@@ -1,0 +1,113 @@
+// One look at the Python stack of a thread that goes on running.
+//
+// From CPython 3.11 on, the frames of functions lie in chunks of memory, at the same
+// addresses call after call; before that, each is an object that is used again for the
+// next call, or whose caller changes (generators). A walk from frame to frame mixes the
+// stack of one moment with that of the next, and does not notice. So a look takes three
+// copies of all that the stack lies in, one behind the other in one system call, walks
+// all, and takes the stack if they agree: the same frames, the same code, the same
+// instruction in all but the innermost one. Where they do not, what stays is the frames
+// from the outermost on on which they agree. Of the innermost of those it is known that
+// it was there, and at which call.
+//
+// What must be copied is known from the look before. Where it was not (a generator's
+// frame, another chunk), a walk finds it out, and the look is taken again.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "daemon/relay/samples/codes.h"
+#include "daemon/relay/samples/layout.h"
+#include "daemon/relay/samples/memory.h"
+
+namespace lull::relay {
+
+// Values of lull.v1.HostSampleQuality.
+enum class Quality : uint8_t {
+  kExact = 0,
+  kHeld = 1,
+  kCut = 2,
+  kNoState = 3,
+  kFailed = 4,
+};
+
+struct SeenFrame {
+  uint64_t address = 0;
+  uint64_t code = 0;  // the object
+  int32_t lasti = 0;
+  uint32_t number = 0;  // of the code, CodeBook's
+
+  bool operator==(const SeenFrame&) const = default;
+};
+
+struct Look {
+  Quality quality = Quality::kFailed;
+  bool truncated = false;         // there were more frames outside
+  std::vector<SeenFrame> frames;  // innermost first
+  uint64_t begin_ns = 0;          // of the reading that decided
+  uint64_t end_ns = 0;
+};
+
+class StackReader {
+ public:
+  StackReader(const FrameLayout& layout, uint64_t state, uint64_t thread);
+
+  // PyThreadState and pthread_self() that the reader was made for.
+  bool IsFor(uint64_t state, uint64_t thread) const {
+    return state == state_ && thread == thread_;
+  }
+  Look Take(TargetMemory* memory, CodeBook* codes);
+
+ private:
+  struct Walk {
+    bool alive = false;     // the thread state is that of the thread
+    bool complete = false;  // to the end, or to as many frames as are kept
+    bool truncated = false;
+    std::vector<SeenFrame> frames;
+  };
+
+  // Copies what is planned, and reads the code that was there last time.
+  bool Copy(TargetMemory* memory, CodeBook* codes, Look* look, bool* again);
+  Walk WalkCopy(const char* copy) const;
+  const char* Find(const char* copy, uint64_t address, size_t size, size_t* hint) const;
+  bool FrameAt(const char* bytes, uint64_t address, SeenFrame* frame,
+               uint64_t* previous, bool* foreign) const;
+  // Walks frame by frame, and plans what is copied from now on (kExact). What it walked
+  // through may be mixed.
+  Quality Discover(TargetMemory* memory);
+  void DiscoverChunks(TargetMemory* memory, const std::string& thread);
+  void MergePieces(size_t first);
+  bool DiscoverFrame(TargetMemory* memory, uint64_t at, std::string* bytes);
+  static bool Agree(const Walk& other, Walk* walk);
+  void ResolveCodes(TargetMemory* memory, CodeBook* codes, Look* look);
+  void ForgetCodesBeyond(size_t pieces);
+
+  struct Chunk {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    size_t piece = 0;  // in planned_; 0: none yet
+    std::string copy;  // while discovering
+  };
+  struct ExpectedCode {
+    uint64_t address = 0;
+    size_t pieces = 0;
+    size_t offset = 0;  // in buffer_
+  };
+
+  const FrameLayout layout_;
+  const uint64_t state_;
+  const uint64_t thread_;
+  std::vector<Piece> planned_;   // [0]: the thread state; [1]: the _PyCFrame's frame
+  std::vector<size_t> offsets_;  // of them in a copy
+  size_t copy_bytes_ = 0;
+  std::vector<uint64_t> code_;  // objects that were on the stack in the last look
+  std::vector<Chunk> chunks_;   // while discovering
+  std::vector<ExpectedCode> expected_;
+  std::vector<Piece> pieces_;
+  std::string buffer_;
+  uint32_t looks_ = 0;
+};
+
+}  // namespace lull::relay

@@ -1,0 +1,320 @@
+#include "daemon/relay/samples/sampler.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "daemon/base/clock.h"
+#include "daemon/relay/samples/codes.h"
+#include "daemon/relay/samples/memory.h"
+#include "daemon/relay/samples/rates.h"
+#include "daemon/relay/samples/stack_table.h"
+
+namespace lull::relay {
+namespace {
+
+constexpr uint64_t kAllowancePeriodNs = 50'000'000;
+// What a collector takes; only thousands of threads on a sampler at its lowest rate are
+// looked at more seldom.
+constexpr double kMostWeightNs = 60e9;
+// A thread waited for processors for more than one in so many parts of its time.
+constexpr uint64_t kContended = 20;
+
+uint64_t ThreadCpuNs() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u +
+         static_cast<uint64_t>(now.tv_nsec);
+}
+
+std::chrono::steady_clock::time_point TimeOf(uint64_t monotonic_ns) {
+  return std::chrono::steady_clock::time_point(
+      std::chrono::nanoseconds(static_cast<int64_t>(monotonic_ns)));
+}
+
+}  // namespace
+
+// What is known of a thread from one look to the next. The sampling thread's alone.
+struct HostSampler::Thread {
+  SampledThread what;
+  ThreadFiles files;
+  std::optional<StackReader> reader;
+  Process* process;
+  // Of the last look.
+  bool held = false;  // it was blocked all the while, and `stack` and `quality` hold
+  Scheduling last;
+  uint64_t last_ns = 0;
+  uint32_t stack = 0;
+  Quality quality = Quality::kFailed;
+
+  Thread(pid_t pid, const SampledThread& sampled, Process* of)
+      : what(sampled), files(pid, sampled.tid), process(of) {
+    if (what.role != SampleRole::kFeeder) return;
+    const std::string name = files.Name();
+    if (absl::StartsWith(name, "pt_autograd_")) what.role = SampleRole::kAutograd;
+  }
+};
+
+struct HostSampler::Process {
+  SamplePlan plan;     // guarded by the sampler's mutex
+  TakenSamples taken;  // by it, too
+
+  // The sampling thread's.
+  SamplePlan followed;
+  std::optional<TargetMemory> memory;
+  std::optional<CodeBook> codes;
+  StackTable stacks;
+  std::map<uint32_t, std::shared_ptr<Thread>> threads;
+  uint64_t self_ns = 0;
+};
+
+HostSampler::HostSampler(uint64_t seed) : clock_(seed) {
+  // Signals are the worker's other threads'.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { Run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+HostSampler::~HostSampler() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void HostSampler::Follow(uint64_t process_key, SamplePlan plan) {
+  {
+    std::lock_guard lock(mutex_);
+    std::shared_ptr<Process>& process = processes_[process_key];
+    if (process == nullptr) process = std::make_shared<Process>();
+    process->plan = std::move(plan);
+    changed_ = true;
+  }
+  wake_.notify_one();
+}
+
+void HostSampler::Forget(uint64_t process_key) {
+  {
+    std::lock_guard lock(mutex_);
+    if (processes_.erase(process_key) == 0) return;
+    changed_ = true;
+  }
+  wake_.notify_one();
+}
+
+TakenSamples HostSampler::Take(uint64_t process_key) {
+  std::lock_guard lock(mutex_);
+  TakenSamples out;
+  auto found = processes_.find(process_key);
+  if (found != processes_.end()) {
+    TakenSamples& taken = found->second->taken;
+    out.samples = std::exchange(taken.samples, {});
+    out.stacks = std::exchange(taken.stacks, {});
+    out.counters = taken.counters;
+  }
+  out.complete_ns = busy_since_ns_ != 0 ? busy_since_ns_ : MonotonicNs();
+  return out;
+}
+
+void HostSampler::Run() {
+  prctl(PR_SET_NAME, "lull_sampler");
+  prctl(PR_SET_TIMERSLACK, 1);
+  uint64_t allowance_ns = 0;
+  uint64_t accounted_ns = ThreadCpuNs();
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    const uint64_t now = MonotonicNs();
+    if (changed_ || now - allowance_ns >= kAllowancePeriodNs) {
+      allowance_ns = now;
+      allowance_.Update(now, ThreadCpuNs());
+      Rearrange(now);
+    }
+    uint64_t due = clock_.due_ns();
+    if (due > now) {
+      if (due == UINT64_MAX) {
+        wake_.wait(lock);
+      } else {
+        wake_.wait_until(lock, TimeOf(due));
+      }
+      continue;
+    }
+    Thread* thread = Choose();
+    clock_.Next();
+    // Many looks at one moment tell nothing of the time that they stand for.
+    while (now - due > kLateNs && clock_.due_ns() <= now) {
+      Skip(thread);
+      due = clock_.due_ns();
+      thread = Choose();
+      clock_.Next();
+    }
+    if (thread == nullptr) continue;
+    busy_since_ns_ = now;
+    lock.unlock();
+    std::optional<HostSample> sample = TakeOne(thread, due);
+    const uint64_t cpu_ns = ThreadCpuNs();
+    lock.lock();
+    busy_since_ns_ = 0;
+    Process* process = thread->process;
+    process->self_ns += cpu_ns - std::exchange(accounted_ns, cpu_ns);
+    if (!sample) continue;
+    for (auto& stack : process->stacks.TakeNew()) {
+      process->taken.stacks.push_back(std::move(stack));
+    }
+    process->taken.samples.push_back(*sample);
+    Count(*sample, now - due, process);
+  }
+}
+
+// What is looked at, and how often. Under the lock.
+void HostSampler::Rearrange(uint64_t now_ns) {
+  if (changed_) {
+    changed_ = false;
+    threads_.clear();
+    for (auto& [key, process] : processes_) {
+      const SamplePlan& plan = process->followed = process->plan;
+      if (!process->memory) process->memory.emplace(plan.pid, plan.memory);
+      if (!process->codes && plan.layout) process->codes.emplace(*plan.layout);
+      std::map<uint32_t, std::shared_ptr<Thread>> threads;
+      for (const SampledThread& wanted : plan.threads) {
+        if (threads.size() >= kMostThreads) break;
+        std::shared_ptr<Thread>& thread = threads[wanted.tid];
+        auto known = process->threads.find(wanted.tid);
+        if (known != process->threads.end()) {
+          thread = known->second;
+          thread->what.python_state = wanted.python_state;
+          thread->what.python_thread = wanted.python_thread;
+        } else {
+          thread = std::make_shared<Thread>(plan.pid, wanted, process.get());
+          process->taken.counters.set_threads(process->taken.counters.threads() + 1);
+        }
+        if (plan.rate > 0) threads_.emplace_back(process, thread);
+      }
+      process->threads = std::move(threads);
+    }
+  }
+  double wanted = 0;
+  for (auto& [process, thread] : threads_) wanted += process->followed.rate;
+  per_second_ = wanted;
+  clock_.SetRate(std::min(wanted, kMostPerSecond) * allowance_.factor(), now_ns);
+}
+
+void HostSampler::Skip(Thread* thread) {
+  if (thread == nullptr) return;
+  lull::v1::HostSampleCounters& counters = thread->process->taken.counters;
+  counters.set_skipped(counters.skipped() + 1);
+}
+
+// One of all threads, each as likely as its share of the looks is.
+HostSampler::Thread* HostSampler::Choose() {
+  double at = clock_.Uniform() * per_second_;
+  for (auto& [process, thread] : threads_) {
+    at -= process->followed.rate;
+    if (at < 0) return thread.get();
+  }
+  return threads_.empty() ? nullptr : threads_.back().second.get();
+}
+
+// nullopt: the thread is gone.
+std::optional<HostSample> HostSampler::TakeOne(Thread* thread, uint64_t due_ns) {
+  Process& process = *thread->process;
+  HostSample sample;
+  sample.tid = thread->what.tid;
+  sample.role = thread->what.role;
+  // Of its rate when it was due, which is that of now: rates change between looks.
+  sample.weight_ns = static_cast<uint64_t>(std::min(
+      1e9 * per_second_ / (clock_.rate() * process.followed.rate), kMostWeightNs));
+  sample.at_ns = std::max(MonotonicNs(), due_ns);
+  Scheduling before;
+  bool blocked = false;
+  const bool sliced = thread->files.Slices(&before);
+  if (!thread->files.Blocked(&blocked)) return std::nullopt;
+  sample.state = blocked ? RunState::kBlocked : RunState::kRunning;
+  if (blocked && sliced && thread->held && thread->last.slices == before.slices) {
+    sample.stack = thread->stack;
+    sample.quality =
+        thread->quality == Quality::kExact ? Quality::kHeld : thread->quality;
+    thread->last_ns = sample.at_ns;
+    return sample;
+  }
+  const uint64_t since_ns = sample.at_ns - thread->last_ns;
+  const bool contended =
+      thread->last_ns != 0 && before.delay_ns > thread->last.delay_ns &&
+      before.delay_ns - thread->last.delay_ns > since_ns / kContended;
+  if (!blocked && contended) sample.state = thread->files.RunningOrReady();
+
+  const SampledThread& what = thread->what;
+  if (process.codes && what.python_state != 0) {
+    if (!thread->reader ||
+        !thread->reader->IsFor(what.python_state, what.python_thread)) {
+      thread->reader.emplace(*process.followed.layout, what.python_state,
+                             what.python_thread);
+    }
+    Look look = thread->reader->Take(&*process.memory, &*process.codes);
+    sample.quality = look.quality;
+    if (look.begin_ns != 0) {
+      sample.at_ns = look.begin_ns + (look.end_ns - look.begin_ns) / 2;
+    }
+    if (!look.frames.empty()) {
+      sample.stack = process.stacks.Number(look, &*process.codes);
+      if (sample.stack == 0) sample.quality = Quality::kFailed;  // no room
+    }
+  } else {
+    sample.quality = Quality::kNoState;
+  }
+  Scheduling after;
+  const bool ran =
+      !sliced || !thread->files.Slices(&after) || after.slices != before.slices;
+  if (blocked && ran) sample.state = RunState::kRunning;
+  thread->held = blocked && !ran && sample.quality != Quality::kFailed &&
+                 sample.quality != Quality::kCut;
+  thread->last = after;
+  thread->last_ns = sample.at_ns;
+  thread->stack = sample.stack;
+  thread->quality = sample.quality;
+  return sample;
+}
+
+void HostSampler::Count(const HostSample& sample, uint64_t late_ns, Process* process) {
+  lull::v1::HostSampleCounters& out = process->taken.counters;
+  out.set_taken(out.taken() + 1);
+  switch (sample.quality) {
+    case Quality::kExact:
+      out.set_exact(out.exact() + 1);
+      break;
+    case Quality::kHeld:
+      out.set_held(out.held() + 1);
+      break;
+    case Quality::kCut:
+      out.set_cut(out.cut() + 1);
+      break;
+    case Quality::kNoState:
+      out.set_no_state(out.no_state() + 1);
+      break;
+    case Quality::kFailed:
+      out.set_failed(out.failed() + 1);
+      break;
+  }
+  if (late_ns > kLateNs) out.set_late(out.late() + 1);
+  out.set_late_ns(out.late_ns() + late_ns);
+  out.set_self_ns(process->self_ns);
+  out.set_lowered(allowance_.lowered());
+  using lull::v1::HostSampleAccess;
+  const Access access = process->memory->access();
+  out.set_access(access == Access::kReadv ? lull::v1::HOST_SAMPLE_ACCESS_READV
+                 : access == Access::kDescriptor
+                     ? lull::v1::HOST_SAMPLE_ACCESS_DESCRIPTOR
+                 : access == Access::kDenied ? lull::v1::HOST_SAMPLE_ACCESS_DENIED
+                 : !process->codes           ? lull::v1::HOST_SAMPLE_ACCESS_LAYOUT
+                                             : lull::v1::HOST_SAMPLE_ACCESS_UNTRIED);
+}
+
+}  // namespace lull::relay

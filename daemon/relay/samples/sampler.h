@@ -1,0 +1,115 @@
+// Looks at threads of targets from outside: where in Python they are, and whether they
+// run. docs/host_samples.md tells what is looked at, and how far it can be believed.
+//
+// One thread of the worker does it, beside the one that reads rings. It holds no lock
+// of anything that waits, and touches a target by reading alone: no stop, no signal.
+#pragma once
+
+#include <sys/types.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "daemon/base/unique_fd.h"
+#include "daemon/relay/samples/allowance.h"
+#include "daemon/relay/samples/layout.h"
+#include "daemon/relay/samples/poisson.h"
+#include "daemon/relay/samples/reader.h"
+#include "daemon/relay/samples/thread_files.h"
+#include "events.pb.h"
+
+namespace lull::relay {
+
+// Values of lull.v1.HostSampleRole.
+enum class SampleRole : uint8_t {
+  kMain = 0,
+  kFeeder = 1,
+  kAutograd = 2,
+  kLoader = 3,
+  kOther = 4,
+};
+
+struct SampledThread {
+  uint32_t tid = 0;  // as we see it
+  SampleRole role = SampleRole::kOther;
+  uint64_t python_state = 0;   // 0: it is not known to run Python
+  uint64_t python_thread = 0;  // its pthread_self()
+
+  bool operator==(const SampledThread&) const = default;
+};
+
+// What is to be looked at in one process.
+struct SamplePlan {
+  pid_t pid = 0;                      // as we see it
+  std::optional<FrameLayout> layout;  // none: its interpreter's frames cannot be read
+  std::shared_ptr<const UniqueFd>
+      memory;       // its own descriptor of itself, if it gave one
+  double rate = 0;  // looks per second at each thread
+  std::vector<SampledThread> threads;
+};
+
+struct HostSample {
+  uint64_t at_ns = 0;
+  uint64_t weight_ns = 0;
+  uint32_t tid = 0;
+  uint32_t stack = 0;  // number of a stack of this process, 0 = none
+  RunState state = RunState::kRunning;
+  Quality quality = Quality::kFailed;
+  SampleRole role = SampleRole::kOther;
+};
+
+struct TakenSamples {
+  std::vector<HostSample> samples;
+  std::vector<lull::v1::StackDef> stacks;  // that `samples` are the first to name
+  lull::v1::HostSampleCounters counters;   // totals
+  uint64_t complete_ns = 0;  // no sample of a time before it will come any more
+};
+
+class HostSampler {
+ public:
+  explicit HostSampler(uint64_t seed);
+  ~HostSampler();
+  HostSampler(const HostSampler&) = delete;
+  HostSampler& operator=(const HostSampler&) = delete;
+
+  // From now on the process is looked at like that. No threads: not at all, and what is
+  // known of it stays.
+  void Follow(uint64_t process_key, SamplePlan plan);
+  // What was sampled since the last call.
+  TakenSamples Take(uint64_t process_key);
+  void Forget(uint64_t process_key);
+
+ private:
+  struct Process;
+  struct Thread;
+
+  void Run();
+  void Rearrange(uint64_t now_ns);
+  static void Skip(Thread* thread);
+  Thread* Choose();
+  std::optional<HostSample> TakeOne(Thread* thread, uint64_t due_ns);
+  void Count(const HostSample& sample, uint64_t late_ns, Process* process);
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stop_ = false;
+  bool changed_ = false;
+  uint64_t busy_since_ns_ = 0;  // a look is being taken; 0: none is
+  std::map<uint64_t, std::shared_ptr<Process>> processes_;
+
+  // The sampling thread's own.
+  PoissonClock clock_;
+  Allowance allowance_;
+  double per_second_ = 0;  // of all threads
+  std::vector<std::pair<std::shared_ptr<Process>, std::shared_ptr<Thread>>> threads_;
+
+  std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace lull::relay

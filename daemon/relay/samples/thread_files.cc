@@ -1,0 +1,112 @@
+#include "daemon/relay/samples/thread_files.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace lull::relay {
+namespace {
+
+// wchan does not tell that a thread is blocked: it fell asleep just now, or, after so
+// many times in a row, it never tells.
+constexpr int kMostInVain = 4;
+
+using FileText = std::array<char, 4096>;
+
+absl::string_view ReadAgain(const UniqueFd& file, FileText* buffer) {
+  if (!file) return {};
+  ssize_t got = pread(file.get(), buffer->data(), buffer->size(), 0);
+  return got <= 0 ? absl::string_view()
+                  : absl::string_view(buffer->data(), static_cast<size_t>(got));
+}
+
+UniqueFd OpenProc(const std::string& path) {
+  return UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+}
+
+}  // namespace
+
+char ParseState(absl::string_view stat) {
+  size_t bracket = stat.rfind(')');
+  return bracket == absl::string_view::npos || bracket + 2 >= stat.size()
+             ? '\0'
+             : stat[bracket + 2];
+}
+
+bool ParseAllSwitches(absl::string_view status, uint64_t* switches) {
+  uint64_t sum = 0;
+  int found = 0;
+  for (absl::string_view line : absl::StrSplit(status, '\n')) {
+    uint64_t value = 0;
+    if ((absl::ConsumePrefix(&line, "voluntary_ctxt_switches:") ||
+         absl::ConsumePrefix(&line, "nonvoluntary_ctxt_switches:")) &&
+        absl::SimpleAtoi(line, &value)) {
+      sum += value;
+      ++found;
+    }
+  }
+  *switches = sum;
+  return found == 2;
+}
+
+ThreadFiles::ThreadFiles(pid_t pid, uint32_t tid)
+    : path_(absl::StrCat("/proc/", pid, "/task/", tid, "/")),
+      schedstat_(OpenProc(path_ + "schedstat")),
+      wchan_(OpenProc(path_ + "wchan")),
+      stat_(OpenProc(path_ + "stat")) {}
+
+bool ThreadFiles::Slices(Scheduling* scheduling) {
+  FileText buffer;
+  return ParseSchedstat(ReadAgain(schedstat_, &buffer), scheduling);
+}
+
+bool ThreadFiles::Blocked(bool* blocked) {
+  FileText buffer;
+  if (in_vain_ < kMostInVain) {
+    // "0" of a thread that is not blocked, or whose kernel stack may not be seen.
+    absl::string_view where = ReadAgain(wchan_, &buffer);
+    if (!where.empty() && where != "0") {
+      in_vain_ = 0;
+      *blocked = true;
+      return true;
+    }
+  }
+  absl::string_view stat = ReadAgain(stat_, &buffer);
+  const char state = ParseState(stat);
+  if (state == '\0' || state == 'Z' || state == 'X') return false;
+  *blocked = state != 'R';
+  if (*blocked && in_vain_ < kMostInVain) ++in_vain_;
+  Scheduling where;
+  processor_ = ParseProcessor(stat, &where) ? where.processor : -1;
+  return true;
+}
+
+RunState ThreadFiles::RunningOrReady() {
+  if (processor_ == sched_getcpu()) return RunState::kRunning;
+  if (!status_) status_ = OpenProc(path_ + "status");
+  FileText buffer;
+  Scheduling before, after;
+  uint64_t switches = 0;
+  if (!ParseSchedstat(ReadAgain(schedstat_, &buffer), &before) ||
+      !ParseAllSwitches(ReadAgain(status_, &buffer), &switches) ||
+      !ParseSchedstat(ReadAgain(schedstat_, &buffer), &after) ||
+      before.slices != after.slices) {
+    return RunState::kRunning;  // it began to run meanwhile
+  }
+  return before.slices > switches ? RunState::kRunning : RunState::kReady;
+}
+
+std::string ThreadFiles::Name() const {
+  FileText buffer;
+  std::string name(ReadAgain(OpenProc(path_ + "comm"), &buffer));
+  while (!name.empty() && name.back() == '\n') name.pop_back();
+  return name;
+}
+
+}  // namespace lull::relay

@@ -1,0 +1,52 @@
+// What the kernel tells of one thread, by files of /proc that are kept open: whether it
+// runs, waits for a processor, or is blocked, and whether it ran since it was last
+// asked.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "daemon/base/unique_fd.h"
+#include "daemon/relay/run_delay.h"
+
+namespace lull::relay {
+
+// Values of lull.v1.HostSampleState.
+enum class RunState : uint8_t { kRunning = 0, kReady = 1, kBlocked = 2 };
+
+// Field 3 of stat; 0: there is none.
+char ParseState(absl::string_view stat);
+// Both kinds of context switches of status, in sum.
+bool ParseAllSwitches(absl::string_view status, uint64_t* switches);
+
+class ThreadFiles {
+ public:
+  // `pid` and `tid` as we see them. Where a file cannot be opened, the thread is gone.
+  ThreadFiles(pid_t pid, uint32_t tid);
+
+  bool Slices(Scheduling* scheduling);  // and the delay; false: the thread is gone
+  // Blocked, or one of the other two (kRunning); false: the thread is gone.
+  bool Blocked(bool* blocked);
+  // Of a thread that is not blocked: kReady if it is not on a processor. Costs as much
+  // as a look; so only where the thread does wait for processors. As many slices begin
+  // as there were switches away from it, and one more while it runs. Whoever was last
+  // on the processor that we are on now is taken to run: most likely we are in its
+  // place. After Blocked().
+  RunState RunningOrReady();
+  // Its name.
+  std::string Name() const;
+
+ private:
+  std::string path_;
+  UniqueFd schedstat_;
+  UniqueFd wchan_;
+  UniqueFd stat_;
+  UniqueFd status_;
+  int in_vain_ = 0;
+  int processor_ = -1;
+};
+
+}  // namespace lull::relay

@@ -1,0 +1,41 @@
+#include "daemon/words/sample_words.h"
+
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "daemon/words/format.h"
+#include "daemon/words/memory_words.h"
+
+namespace lull {
+namespace {
+
+constexpr const char* kRoles[] = {"main", "feeder", "autograd", "loader", "other"};
+constexpr double kMattersPercent = 10;
+
+}  // namespace
+
+const char* RoleKey(v1::HostSampleRole role) {
+  auto number = static_cast<size_t>(role);
+  return number < std::size(kRoles) ? kRoles[number] : "other";
+}
+
+std::string FormatSampled(const v1::SampledShare& share) {
+  double half = (share.high_percent() - share.low_percent()) / 2;
+  int digits = half >= 1 ? 0 : half >= 0.1 ? 1 : 2;
+  return absl::StrFormat("%.*f %% ± %.*f", digits, share.percent(), digits, half);
+}
+
+std::string DoingWords(const v1::DoingLine& line) {
+  std::string text = absl::StrCat(
+      line.has_own() ? FormatSampled(line.own()) : Counted(line.samples(), "sample"),
+      " in ", FormatSite(line.site()));
+  if (!line.has_callee()) return text;
+  return absl::StrCat(text, " → ", FormatSite(line.callee()));
+}
+
+bool Matters(const v1::DoingLine& line) {
+  return line.own().percent() >= kMattersPercent;
+}
+
+}  // namespace lull

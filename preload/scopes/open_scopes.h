@@ -1,0 +1,98 @@
+// Which scopes are open, and within which others: a table for all threads.
+//
+// A scope is known by a key of its own (the address of PyTorch's RecordFunction) from
+// its beginning to its end, so nothing must balance. A scope that began before
+// recording did is not in the table when it ends; one that ends on another thread (a
+// generator, a coroutine) leaves the thread that began it; those that were open at a
+// fork belong to another generation and give way.
+//
+// Any number of threads, no locks, no memory but its own. A scope's begin and end are
+// never at the same time: whoever ends it was handed it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "preload/abi/arena.h"
+#include "preload/abi/event.h"
+
+namespace lull {
+
+// The innermost scope of a thread. All zero at its start.
+struct ThreadScopes {
+  uint32_t generation;    // of State; another value: nothing is open
+  uint32_t tid;           // of the kernel
+  uint32_t top;           // place in the table + 1; 0: nothing is open
+  uint32_t top_sequence;  // of that place
+  uint32_t in_data;       // 1: it is, or is within, one of kind kData
+};
+
+struct Scope {
+  uint64_t start_ns;
+  abi::Ref name;   // kText, 0: no room
+  abi::Ref stack;  // kScopeStack, 0: no room
+  uint32_t tid;    // began it
+  uint32_t depth;  // 1 = outermost
+  abi::ScopeKind kind;
+  bool of_optimizer;
+};
+
+class OpenScopes {
+ public:
+  static constexpr uint32_t kMost = 1024;
+  // Below 2^51 for PyTorch's, above for others'.
+  static constexpr uint64_t kKeyEnd = uint64_t{1} << 52;
+
+  // Begins the scope `key` as the innermost one of the thread, whose generation is the
+  // current one. nullptr: no room. The caller fills in start_ns, name and stack.
+  Scope* begin(uint64_t key, abi::ScopeKind kind, ThreadScopes& thread);
+
+  // Names of the thread's open scopes, innermost first; how many there are. With `most`
+  // written there may be more.
+  uint32_t names(const ThreadScopes& thread, uint64_t* names, uint32_t most) const;
+
+  // False: it is not open, or was begun in another generation. *elsewhere: it was begun
+  // by another thread.
+  bool end(uint64_t key, ThreadScopes& thread, Scope* scope, bool* elsewhere);
+
+ private:
+  // Places looked at: two cache lines.
+  static constexpr uint32_t kProbes = 16;
+
+  struct Place {
+    std::atomic<uint32_t> sequence;  // grows with every scope that comes here
+    std::atomic<uint32_t> over;      // 1: ended by another thread than its owner
+    ThreadScopes* owner;
+    uint32_t parent;  // as ThreadScopes::top
+    uint32_t parent_sequence;
+    bool in_data;
+    Scope scope;
+  };
+
+  static uint64_t word_of(uint64_t key, uint32_t generation) {
+    return key | uint64_t{generation} << 52;
+  }
+  static uint32_t first_place(uint64_t key);
+  enum class Claim { kNoRoom, kFresh, kAgain };
+  Claim claim(uint64_t word, uint32_t at, uint32_t* place);
+  Place* top_of(const ThreadScopes& thread);
+  void prune(ThreadScopes& thread);
+  void unlink(ThreadScopes& thread, uint32_t place);
+
+  // Key and the low bits of the generation; 0: free. Apart from the places, so that a
+  // look at sixteen of them is one at two cache lines.
+  std::atomic<uint64_t> words_[kMost];
+  Place places_[kMost];
+};
+
+// Of this thread. constinit: no wrapper that asks for a constructor.
+extern constinit thread_local ThreadScopes t_scopes
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+// True while a DataLoader makes this thread wait for a batch, or makes it one.
+inline bool is_in_data_scope(uint32_t generation) {
+  return t_scopes.in_data != 0 && t_scopes.generation == generation;
+}
+
+}  // namespace lull

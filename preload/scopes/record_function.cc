@@ -1,0 +1,164 @@
+#include "preload/scopes/record_function.h"
+
+#include <stddef.h>
+
+#include <atomic>
+
+#include "preload/entry/state.h"
+#include "preload/scopes/scope.h"
+#include "preload/support/decimal.h"
+#include "preload/support/symbols.h"
+
+namespace lull {
+namespace {
+
+// std::unique_ptr<at::ObserverContext>: not trivial, so that the compiler returns it
+// through memory, in whatever register the platform has for that. Ours are null.
+class Context {
+ public:
+  Context() = default;
+  Context(const Context&) = delete;
+  ~Context() {}
+
+ private:
+  [[maybe_unused]] void* const object_ = nullptr;
+};
+
+// at::RecordFunctionCallback. Trivially copyable there, too.
+struct Callback {
+  Context (*start)(const void* function);
+  void (*end)(const void* function, void* context);
+  double probability;
+  bool scopes[10];  // by at::RecordScope
+  bool needs_inputs;
+  bool needs_outputs;
+  bool needs_ids;
+};
+static_assert(sizeof(Callback) == 40 && offsetof(Callback, probability) == 16 &&
+              offsetof(Callback, scopes) == 24 &&
+              offsetof(Callback, needs_inputs) == 34);
+constexpr int kUserScope = 7;  // at::RecordScope::USER_SCOPE
+
+using AddGlobalCallback = uint64_t(Callback callback);
+using RemoveCallback = void(uint64_t handle);
+using NameOf = const char*(const void* function);
+
+constexpr char kAdd[] = "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE";
+constexpr char kRemove[] = "_ZN2at14removeCallbackEm";
+constexpr char kName[] = "_ZNK2at14RecordFunction4nameEv";
+
+enum class Install : uint32_t { kUndecided, kOn, kUnavailable };
+std::atomic<Install> g_install{Install::kUndecided};
+
+// Set before the callback is added, and never again.
+NameOf* g_name = nullptr;
+// Under the GIL.
+RemoveCallback* g_remove = nullptr;
+uint64_t g_handle = 0;
+
+// RecordFunction cannot be moved: its address stays what it is, and others have others
+// while it lives. Aligned to 16, on a machine of 47 or 56 bits of address.
+uint64_t key_of(const void* function) {
+  return (reinterpret_cast<uintptr_t>(function) >> 3) & ((uint64_t{1} << 51) - 1);
+}
+
+Context on_start(const void* function) {
+  if (recording_segment() != nullptr) scope_begin(key_of(function), g_name(function));
+  return Context();
+}
+
+void on_end(const void* function, void*) {
+  scope_end(key_of(function), abi::ScopeSource::kRecordFunction);
+}
+
+bool is_of_a_known_version(const PythonApi* api, PyObject* torch) {
+  PyObject* version = api->get_attribute(torch, "__version__");
+  if (version == nullptr) {
+    api->error_clear();
+    return false;
+  }
+  const char* text =
+      api->is_instance(version, api->str_type) == 1 ? api->as_utf8(version) : nullptr;
+  bool known = text != nullptr && record_function_is_known(text);
+  if (api->error_occurred() != nullptr) api->error_clear();
+  api->decref(version);
+  return known;
+}
+
+bool install() {
+  NextSymbol symbols[] = {{kAdd, nullptr}, {kRemove, nullptr}, {kName, nullptr}};
+  if (!find_symbols_with(kAdd, symbols, 3)) return false;
+  for (const NextSymbol& symbol : symbols) {
+    if (symbol.address == nullptr) return false;
+  }
+  auto* add = reinterpret_cast<AddGlobalCallback*>(symbols[0].address);
+  g_remove = reinterpret_cast<RemoveCallback*>(symbols[1].address);
+  g_name = reinterpret_cast<NameOf*>(symbols[2].address);
+  // Not pinned (support/pins.h): PyTorch is never unloaded, and an object of so many
+  // dependencies must not be opened by a dlclose of the process's very end, after which
+  // the loader would call their constructors again.
+  Callback callback = {on_start, on_end, 1.0, {}, false, false, false};
+  callback.scopes[kUserScope] = true;
+  g_handle = add(callback);
+  return true;
+}
+
+void decide(Install result) {
+  g_install.store(result, std::memory_order_release);
+  if (g_state->mode.load(std::memory_order_acquire) == Mode::kRecording) {
+    record_function_describe(g_state->segment.load(std::memory_order_relaxed));
+  }
+}
+
+}  // namespace
+
+void record_function_try_install(const PythonApi* api) {
+  if (record_function_is_decided() || recording_segment() == nullptr) return;
+  PyObject* modules = api->module_dict();
+  if (modules == nullptr) return;
+  // Defines record_function; imported after all of PyTorch's libraries are initialised.
+  if (api->dict_get(modules, "torch.autograd.profiler") == nullptr) return;
+  PyObject* torch = api->dict_get(modules, "torch");
+  if (torch == nullptr) return;
+  bool on = is_of_a_known_version(api, torch) && install();
+  decide(on ? Install::kOn : Install::kUnavailable);
+}
+
+bool record_function_is_decided() {
+  return g_install.load(std::memory_order_acquire) != Install::kUndecided;
+}
+
+void record_function_remove() {
+  if (g_install.load(std::memory_order_acquire) != Install::kOn) return;
+  g_remove(g_handle);
+  g_install.store(Install::kUndecided, std::memory_order_release);
+}
+
+void record_function_describe(char* segment) {
+  abi::ScopeHookState state = abi::ScopeHookState::kNone;
+  switch (g_install.load(std::memory_order_acquire)) {
+    case Install::kUndecided:
+      if (python_api() != nullptr) state = abi::ScopeHookState::kPending;
+      break;
+    case Install::kOn:
+      state = abi::ScopeHookState::kOn;
+      break;
+    case Install::kUnavailable:
+      state = abi::ScopeHookState::kUnavailable;
+      break;
+  }
+  abi::SegmentView(segment).header().scope_hook.store(static_cast<uint32_t>(state),
+                                                      std::memory_order_relaxed);
+}
+
+bool record_function_is_known(const char* torch_version) {
+  const char* at = torch_version;
+  int major = take_decimal(&at);
+  if (at == torch_version || *at++ != '.') return false;
+  const char* behind = at;
+  int minor = take_decimal(&at);
+  if (at == behind) return false;
+  return (major == 1 && minor == 13) || (major == 2 && minor <= 15);
+}
+
+}  // namespace lull

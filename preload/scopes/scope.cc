@@ -1,0 +1,132 @@
+#include "preload/scopes/scope.h"
+
+#include "preload/entry/state.h"
+#include "preload/hooks/record.h"
+#include "preload/python/api.h"
+#include "preload/python/python.h"
+#include "preload/python/step_hook.h"
+#include "preload/scopes/open_scopes.h"
+#include "preload/scopes/scope_name.h"
+#include "preload/stacks/interning.h"
+#include "preload/support/raw_syscall.h"
+
+namespace lull {
+namespace {
+
+OpenScopes g_open;
+
+// Names that are made up as the program runs must not fill the arena.
+constexpr uint32_t kMostNameBytes = 512 << 10;
+
+ThreadScopes& this_thread(uint32_t generation) {
+  ThreadScopes& thread = t_scopes;
+  if (__builtin_expect(thread.generation != generation, 0)) {
+    thread = {generation, static_cast<uint32_t>(raw_gettid()), 0, 0, 0};
+  }
+  return thread;
+}
+
+// As for waits (hooks/wait_recorder.h): of the threads that the GPU waits for.
+bool holds_up_the_training() {
+  return t_thread.watched != 0 || (python_api() != nullptr && python_is_main_thread());
+}
+
+abi::ScopeKind kind_of(const ScopeName& name) {
+  if (!name.of_loader) return abi::ScopeKind::kUser;
+  return holds_up_the_training() ? abi::ScopeKind::kData : abi::ScopeKind::kDataAside;
+}
+
+// `thread` is within the scope already, which has no name yet.
+void give_name(char* segment, const ScopeName& name, const ThreadScopes& thread,
+               Scope* scope) {
+  abi::SegmentHeader& header = abi::SegmentView(segment).header();
+  ArenaShare share = {&header.scope_bytes, kMostNameBytes};
+  abi::TextEntry entry = {
+      {abi::EntryKind::kText, 0}, 0, static_cast<uint32_t>(name.size), 0};
+  scope->name =
+      intern_entry(segment, &entry, sizeof entry, name.text, name.size, &share);
+  if (scope->name != 0) {
+    uint64_t names[abi::kMaxNativeFrames];
+    uint32_t depth = g_open.names(thread, names, abi::kMaxNativeFrames);
+    uint32_t flags = depth < scope->depth ? uint32_t{abi::kStackTruncated} : 0;
+    scope->stack =
+        intern_stack(segment, abi::EntryKind::kScopeStack, names, depth, flags, &share);
+  }
+  if (scope->stack == 0) {
+    header.scopes_unnamed.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void write(char* segment, const Scope& scope, uint64_t end_ns, bool elsewhere,
+           abi::ScopeSource source) {
+  abi::Ref python = python_stack(segment);
+  if (abi::Event* event = reserve_event(segment)) {
+    *event = {
+        .start_ns = scope.start_ns,
+        .duration_ns = end_ns - scope.start_ns,
+        .arg0 = elsewhere ? scope.tid : 0,
+        .arg1 = uint64_t{scope.depth} | static_cast<uint64_t>(source) << 32,
+        .py_stack = python,
+        .native_stack = scope.stack,
+        .arg2 = static_cast<uint32_t>(scope.kind),
+        .api = 0,
+        .type = abi::EventType::kScope,
+        .flags = 0,
+    };
+    commit_event();
+  }
+  if (scope.of_optimizer) step_scope_ended(python);
+}
+
+bool slept_since(char* segment, uint64_t time_ns) {
+  return abi::SegmentView(segment).control().asleep_since_ns.load(
+             std::memory_order_relaxed) >= time_ns;
+}
+
+}  // namespace
+
+void scope_begin(uint64_t key, const char* name) {
+  char* segment = recording_segment();
+  if (segment == nullptr) return;
+  ErrnoKeeper keep_errno;
+  Guard guard(__builtin_frame_address(0), Layer::kTorch);
+  if (!guard.outermost()) return;
+  guard.own_work(__builtin_frame_address(0));
+  uint64_t entered = monotonic_ns();
+  ThreadScopes& thread =
+      this_thread(g_state->generation.load(std::memory_order_relaxed));
+  ScopeName judged = judge_scope_name(name);
+  Scope* scope = g_open.begin(key, kind_of(judged), thread);
+  if (scope == nullptr) {
+    abi::SegmentView(segment).header().scopes_unopened.fetch_add(
+        1, std::memory_order_relaxed);
+    return;
+  }
+  scope->of_optimizer = judged.of_optimizer;
+  give_name(segment, judged, thread, scope);
+  account_self_sampled(entered);
+  scope->start_ns = monotonic_ns();
+}
+
+void scope_end(uint64_t key, abi::ScopeSource source) {
+  uint32_t generation = g_state->generation.load(std::memory_order_relaxed);
+  if (generation == 0) return;  // a fork child that records nothing
+  uint64_t now = monotonic_ns();
+  ErrnoKeeper keep_errno;
+  Scope scope;
+  bool elsewhere;
+  // Also where nothing is recorded any more: it is over.
+  if (!g_open.end(key, this_thread(generation), &scope, &elsewhere)) return;
+  char* segment = recording_segment();
+  if (segment == nullptr || now < scope.start_ns ||
+      slept_since(segment, scope.start_ns)) {
+    return;
+  }
+  Guard guard(__builtin_frame_address(0), Layer::kTorch);
+  if (!guard.outermost()) return;
+  guard.own_work(__builtin_frame_address(0));
+  write(segment, scope, now, elsewhere, source);
+  account_self(now);
+}
+
+}  // namespace lull

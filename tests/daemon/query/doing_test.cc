@@ -1,0 +1,230 @@
+// What rows of idle time say of what was done in them: one gap, known samples.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/daemon/collector/test_gpu.h"
+#include "tests/daemon/collector/test_job.h"
+#include "tests/daemon/query/pipeline.h"
+#include "tests/daemon/units.h"
+
+namespace lull::test {
+namespace {
+
+struct DoingFrame {
+  const char* function;
+  const char* file;
+  int line;
+};
+using DoingStack = std::vector<DoingFrame>;  // innermost first
+
+constexpr char kScript[] = "/home/u/train.py";
+constexpr char kPackage[] = "/venv/lib/python3.11/site-packages/PIL/Image.py";
+constexpr char kLibrary[] = "/usr/lib/python3.11/json/decoder.py";
+constexpr char kFetch[] =
+    "/venv/lib/python3.11/site-packages/torch/utils/data/_utils/fetch.py";
+constexpr uint64_t kGapStartNs = kJobStartNs + 1100 * kMs;
+constexpr uint64_t kGapEndNs = kJobStartNs + 2100 * kMs;
+
+// A kernel, a second of the host's, and the next kernel.
+class OneGap {
+ public:
+  explicit OneGap(bool data_wait = false) : pipeline_(Hello()) {
+    batch_.set_sequence(1);
+    *batch_.add_processes() = MakeProcess(1, 101, 0);
+    AddStacks(batch_, 1);
+    AddGpu(batch_, 1);
+    Put(15, kJobStartNs + 1000 * kMs, 0).arg0 = 2;
+    Submit(kJobStartNs + 1010 * kMs, kGapStartNs - 50 * kMs, 50 * kMs, 1);
+    if (data_wait) {
+      TestEvent& wait = Put(8, kGapStartNs + kMs, 998 * kMs);
+      wait.api = kApiPoll;
+      wait.python = kDataStack;
+    }
+    Submit(kGapEndNs - 10 * kUs, kGapEndNs, 50 * kMs, 2);
+  }
+
+  // `count` samples of 1 ms, anywhere in the gap.
+  void Sample(uint64_t count, const DoingStack& frames, uint64_t quality = 0) {
+    lull::v1::Batch::Stacks* stacks = batch_.add_stacks();
+    stacks->set_process_key(1);
+    lull::v1::StackDef* stack = stacks->add_stacks();
+    stack->set_ref(++ref_);
+    for (const DoingFrame& from : frames) {
+      lull::v1::Frame* frame = stack->add_frames();
+      frame->set_function(from.function);
+      frame->set_file(from.file);
+      frame->set_line(from.line);
+    }
+    for (uint64_t i = 0; i < count; ++i) {
+      TestEvent& event = Put(33, kGapStartNs + 5 * kMs + ++samples_ * 100 * kUs, 0);
+      event.arg0 = kMs;
+      event.arg1 = quality << 8;
+      event.python = frames.empty() ? 0 : ref_;
+    }
+  }
+
+  lull::v1::ReportReply Report() {
+    AddRun(batch_, 1, 0, 0, events_);
+    AddCounters(batch_, 1, 0, events_.size(), kJobStartNs + 3 * kSecond);
+    batch_.add_process_ends()->set_process_key(1);
+    batch_.mutable_process_ends(0)->set_end_ns(kJobStartNs + 3 * kSecond);
+    pipeline_.Apply(batch_);
+    pipeline_.Commit();
+    lull::v1::ReportRequest request;
+    request.add_sections(lull::v1::SECTION_GAPS);
+    return pipeline_.Report(request);
+  }
+
+  lull::v1::GapRow Row(lull::v1::GapCause cause = lull::v1::GAP_CAUSE_HOST_CODE) {
+    lull::v1::ReportReply reply = Report();
+    for (const auto& row : reply.gaps().gaps()) {
+      if (row.cause() == cause) return row;
+    }
+    ADD_FAILURE() << "no such row: " << reply.gaps().ShortDebugString();
+    return {};
+  }
+
+ private:
+  static lull::v1::Hello Hello() {
+    lull::v1::Hello hello = MakeHello(MakeJobId(1));
+    hello.mutable_job()->set_gpu_mode(2);
+    return hello;
+  }
+
+  TestEvent& Put(uint32_t type, uint64_t start_ns, uint64_t duration_ns) {
+    TestEvent event;
+    event.type = type;
+    event.start_ns = start_ns;
+    event.duration_ns = duration_ns;
+    events_.push_back(event);
+    return events_.back();
+  }
+
+  void Submit(uint64_t called_ns, uint64_t start_ns, uint64_t duration_ns,
+              uint32_t correlation) {
+    TestEvent& launch = Put(2, called_ns - kUs, 4 * kUs);
+    launch.api = kApiLaunch;
+    launch.python = 1;
+    TestEvent& call = Put(13, called_ns, 2 * kUs);
+    call.api = kApiCudaLaunch;
+    call.arg0 = launch.tid;
+    call.arg2 = correlation;
+    TestEvent& kernel = Put(9, start_ns, duration_ns);
+    kernel.python = kernel.native = 1;
+    kernel.arg2 = correlation;
+  }
+
+  lull::v1::Batch batch_;
+  Pipeline pipeline_;
+  std::vector<TestEvent> events_;
+  uint32_t ref_ = 500;
+  uint64_t samples_ = 0;
+};
+
+const DoingFrame kLoop = {"<module>", kScript, 90};
+
+TEST(Doing, NamesTheUsersLineAndWhatItCalls) {
+  OneGap gap;
+  gap.Sample(60, {{"resize", kPackage, 2365}, {"load", kScript, 44}, kLoop});
+  gap.Sample(20, {{"crop", kPackage, 1200}, {"load", kScript, 44}, kLoop});
+  gap.Sample(10, {{"load", kScript, 44}, kLoop});
+  gap.Sample(10, {{"raw_decode", kLibrary, 353}, kLoop});
+  lull::v1::GapRow row = gap.Row();
+  EXPECT_EQ(row.samples(), 100u);
+  ASSERT_EQ(row.doing_size(), 2);
+  const lull::v1::DoingLine& load = row.doing(0);
+  EXPECT_EQ(load.site().line(), 44);
+  EXPECT_EQ(load.callee().function(), "resize");
+  EXPECT_EQ(load.samples(), 90u);
+  EXPECT_DOUBLE_EQ(load.own().percent(), 90);
+  EXPECT_DOUBLE_EQ(load.share().percent(), 90);
+  EXPECT_DOUBLE_EQ(load.self().percent(), 10);
+  EXPECT_NEAR(load.share().low_percent(), 82.56, 0.01);
+  EXPECT_NEAR(load.share().high_percent(), 94.48, 0.01);
+  // It calls the other line's: in all stacks, and innermost of the user's in some.
+  EXPECT_EQ(row.doing(1).site().line(), 90);
+  EXPECT_EQ(row.doing(1).callee().file(), kLibrary);
+  EXPECT_DOUBLE_EQ(row.doing(1).own().percent(), 10);
+  EXPECT_DOUBLE_EQ(row.doing(1).share().percent(), 100);
+  EXPECT_EQ(row.culprit().line(), 44);
+  EXPECT_EQ(row.after().line(), 11) << "the launch stays what it was";
+}
+
+TEST(Doing, OfADataSetIsWhatTheLoaderFetches) {
+  OneGap gap;
+  // The data set is a package's: its line, and not that of the loop.
+  gap.Sample(40, {{"find", kPackage, 7}, {"fetch", kFetch, 54}, kLoop});
+  gap.Sample(20, {{"loads", kLibrary, 9}, {"fetch", kFetch, 54}, kLoop});
+  lull::v1::GapRow row = gap.Row();
+  ASSERT_EQ(row.doing_size(), 2);
+  EXPECT_EQ(row.doing(0).site().file(), kPackage);
+  EXPECT_EQ(row.doing(1).site().file(), kLibrary);
+}
+
+TEST(Doing, OfWaitingForWorkersIsNothing) {
+  OneGap gap(true);
+  gap.Sample(60, {{"wait", kLibrary, 930}, kLoop});
+  lull::v1::GapRow row = gap.Row(lull::v1::GAP_CAUSE_DATA_WAIT);
+  EXPECT_TRUE(row.doing().empty());
+  EXPECT_EQ(row.culprit().line(), 12) << "of the wait itself";
+}
+
+TEST(Doing, OfALoaderWithoutWorkersIsTheDataSet) {
+  OneGap gap(true);
+  gap.Sample(50, {{"load", kScript, 44}, {"fetch", kFetch, 54}, kLoop});
+  gap.Sample(50, {{"wait", kLibrary, 930}, kLoop});
+  lull::v1::GapRow row = gap.Row(lull::v1::GAP_CAUSE_DATA_WAIT);
+  ASSERT_EQ(row.doing_size(), 2);
+  EXPECT_EQ(row.doing(0).site().line(), 44);
+  EXPECT_EQ(row.culprit().line(), 12) << "that asked for data";
+}
+
+TEST(Doing, HasNoSharesOfFewSamples) {
+  OneGap gap;
+  gap.Sample(4, {{"load", kScript, 44}, kLoop});
+  lull::v1::GapRow row = gap.Row();
+  ASSERT_EQ(row.doing_size(), 1);
+  EXPECT_EQ(row.doing(0).samples(), 4u);
+  EXPECT_FALSE(row.doing(0).has_share());
+  EXPECT_EQ(row.culprit().line(), 11) << "four are no reason to name another line";
+}
+
+TEST(Doing, TakesACutStackForWhatIsLeftOfIt) {
+  OneGap gap;
+  gap.Sample(50, {{"load", kScript, 44}, kLoop}, 2);
+  gap.Sample(50, {}, 3);
+  lull::v1::GapRow row = gap.Row();
+  ASSERT_EQ(row.doing_size(), 1);
+  EXPECT_DOUBLE_EQ(row.doing(0).own().percent(), 50);
+  EXPECT_DOUBLE_EQ(row.doing(0).self().percent(), 0);
+  EXPECT_FALSE(row.doing(0).has_callee());
+}
+
+TEST(Explained, IsTheShareOfSamplesThatHaveALine) {
+  OneGap gap;
+  gap.Sample(30, {{"load", kScript, 44}, kLoop});
+  gap.Sample(10, {}, 3);
+  lull::v1::ReportReply reply = gap.Report();
+  uint64_t code = 0, idle = 0;
+  for (const auto& row : reply.gaps().causes()) {
+    if (row.cause() == lull::v1::GAP_CAUSE_HOST_CODE) code = row.total_ns();
+    idle += row.total_ns();
+  }
+  EXPECT_GT(code, 990 * kMs);
+  // The rest is from the launch to the start, and the launch has a line.
+  EXPECT_NEAR(static_cast<double>(reply.gpu().explained_ns()),
+              static_cast<double>(idle) - 0.25 * static_cast<double>(code), 50e6);
+}
+
+TEST(Explained, IsNothingOfCodeWithoutSamples) {
+  OneGap gap;
+  lull::v1::ReportReply reply = gap.Report();
+  EXPECT_LT(reply.gpu().explained_ns(), 60 * kMs);
+}
+
+}  // namespace
+}  // namespace lull::test

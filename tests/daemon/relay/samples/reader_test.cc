@@ -1,0 +1,237 @@
+// Stacks that are read while they change: none that cannot be is taken for one that
+// was.
+#include "daemon/relay/samples/reader.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/daemon/relay/samples/puppet.h"
+#include "tests/preload/interpreters.h"
+
+namespace lull::relay {
+namespace {
+
+struct Named {
+  std::string function;
+  std::string file;
+  int32_t line;
+};
+using Frames = std::vector<Named>;  // outermost first
+
+// Many more by hand: LULL_LOOKS=100000.
+int Looks() {
+  const char* wanted = getenv("LULL_LOOKS");
+  return wanted != nullptr ? atoi(wanted) : 3000;
+}
+
+std::string Text(const Frames& frames) {
+  std::string text;
+  for (const Named& frame : frames) {
+    text +=
+        frame.function + " (" + frame.file + ":" + std::to_string(frame.line) + ") ";
+  }
+  return text;
+}
+
+uint64_t ThreadCpuNs() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u +
+         static_cast<uint64_t>(now.tv_nsec);
+}
+
+Frames NamesOf(const Look& look, CodeBook* codes) {
+  Frames frames;
+  for (auto seen = look.frames.rbegin(); seen != look.frames.rend(); ++seen) {
+    const FrameName& name = codes->Name(codes->NameOf(seen->number));
+    frames.push_back(
+        {name.function, name.file, codes->Line(seen->number, seen->lasti)});
+  }
+  return frames;
+}
+
+// Takes many looks at the scenario in each interpreter. `impossible` says why a stack
+// cannot be, or "". Returns how many looks of each quality there were.
+void LookMany(const std::string& scenario,
+              const std::function<std::string(const Frames&, bool truncated, bool cut)>&
+                  impossible,
+              std::set<std::string>* seen = nullptr) {
+  ASSERT_FALSE(lull::testing::interpreters().empty());
+  for (const auto& python : lull::testing::interpreters()) {
+    SCOPED_TRACE(python.version);
+    Puppet puppet(python.path, scenario);
+    ASSERT_TRUE(puppet.started());
+    TargetMemory memory(puppet.pid(), nullptr);
+    CodeBook codes(puppet.layout());
+    StackReader reader(puppet.layout(), puppet.state(), puppet.thread());
+    usleep(50'000);
+    std::map<Quality, int> count;
+    uint64_t spent_ns = 0;
+    int wrong = 0;
+    for (int i = 0; i < Looks(); ++i) {
+      const uint64_t begin = ThreadCpuNs();
+      Look look = reader.Take(&memory, &codes);
+      spent_ns += ThreadCpuNs() - begin;
+      ++count[look.quality];
+      Frames frames = NamesOf(look, &codes);
+      if (seen != nullptr && !frames.empty()) seen->insert(frames.back().function);
+      if (!frames.empty() || look.quality == Quality::kExact) {
+        std::string why =
+            impossible(frames, look.truncated, look.quality == Quality::kCut);
+        if (!why.empty() && ++wrong <= 3) ADD_FAILURE() << why << ": " << Text(frames);
+      }
+      usleep(static_cast<useconds_t>(rand() % 300));
+    }
+    EXPECT_EQ(wrong, 0);
+    const int told = count[Quality::kExact] + count[Quality::kCut];
+    EXPECT_EQ(count[Quality::kFailed], 0);
+    EXPECT_GT(told, Looks() * 9 / 10);
+    printf("%-5s %-14s exact %d cut %d no state %d failed %d, %.1f us each\n",
+           python.version.c_str(), scenario.c_str(), count[Quality::kExact],
+           count[Quality::kCut], count[Quality::kNoState], count[Quality::kFailed],
+           static_cast<double>(spent_ns) / 1e3 / Looks());
+  }
+}
+
+// Chains a0 ... a13 and b0 ... b13: one of them, without a hole, each frame in its
+// file, callers at their call.
+std::string Chain(const Frames& frames, bool, bool) {
+  size_t at = 0;
+  while (at < frames.size() && frames[at].file != "a.py" && frames[at].file != "b.py") {
+    ++at;
+  }
+  const size_t first = at;
+  for (; at < frames.size(); ++at) {
+    const Named& frame = frames[at];
+    if (frame.file.find("flutter.py") != std::string::npos) {
+      // The leaf, which only the last function of a chain calls.
+      if (at - first != 14 && frame.function != "spin") return "a leaf too early";
+      continue;
+    }
+    const std::string letter = frames[first].file.substr(0, 1);
+    const size_t number = at - first;
+    if (frame.function != letter + std::to_string(number)) return "mixed chains";
+    const int32_t call = static_cast<int32_t>(10 * number + 2);
+    const bool leaf = at + 1 == frames.size();
+    if (frame.line != call && !(leaf && frame.line == call - 1)) return "a wrong line";
+  }
+  return "";
+}
+
+TEST(StackReader, MixesNoQuickChains) { LookMany("flutter_quick", Chain); }
+
+TEST(StackReader, MixesNoSlowChains) { LookMany("flutter_slow", Chain); }
+
+// Below one of two names there is none of the other.
+std::function<std::string(const Frames&, bool, bool)> NotBoth(
+    const std::string& one, const std::string& other) {
+  return [=](const Frames& frames, bool, bool) -> std::string {
+    bool has_one = false, has_other = false;
+    for (const Named& frame : frames) {
+      has_one = has_one || frame.function == one;
+      has_other = has_other || frame.function == other;
+    }
+    return has_one && has_other ? "both at once" : "";
+  };
+}
+
+TEST(StackReader, MixesNoGenerators) {
+  LookMany("generators", NotBoth("gen_a", "gen_b"));
+}
+
+TEST(StackReader, MixesNoCoroutines) {
+  LookMany("coroutines", NotBoth("co_a", "co_b"));
+}
+
+TEST(StackReader, MixesNoDeepRecursions) {
+  LookMany("deep", [](const Frames& frames, bool truncated, bool cut) -> std::string {
+    if (!truncated && !cut && !frames.empty() && frames[0].function != "<module>") {
+      return "no beginning";
+    }
+    return NotBoth("rec_a", "rec_b")(frames, truncated, cut);
+  });
+}
+
+TEST(StackReader, IsNotFooledByCodeAtAReusedAddress) {
+  LookMany("exec_made", [](const Frames& frames, bool, bool) -> std::string {
+    std::string file;
+    for (const Named& frame : frames) {
+      if (frame.file.rfind("file", 0) != 0) continue;
+      const std::string number = frame.file.substr(4);
+      if (!file.empty() && frame.file != file) return "two files at once";
+      file = frame.file;
+      const int n = atoi(number.c_str());
+      if (frame.function != "<module>" && frame.function != "made" + number) {
+        return "a function of another file";
+      }
+      // Its own lines only; 0 is an instruction without one.
+      if (frame.line != 0 && (frame.line < n + 1 || frame.line > n + 3)) {
+        return "a line of another file";
+      }
+    }
+    return "";
+  });
+}
+
+TEST(StackReader, KeepsUpWithExceptions) {
+  LookMany("exceptions", [](const Frames& frames, bool, bool cut) -> std::string {
+    return !cut && frames[0].function != "<module>" ? "no beginning" : "";
+  });
+}
+
+TEST(StackReader, NamesThePlaceOfABlockedThread) {
+  std::set<std::string> seen;
+  LookMany(
+      "sleeper",
+      [](const Frames& frames, bool, bool cut) -> std::string {
+        return cut                                   ? "it does not change"
+               : frames.back().function == "sleeper" ? ""
+                                                     : "somewhere else";
+      },
+      &seen);
+  EXPECT_EQ(seen, std::set<std::string>({"sleeper"}));
+}
+
+// While one thread is made and ended after the other, a state that is told for one of
+// them is never taken for another's.
+TEST(StackReader, SeesThatAThreadStateIsNotTheThreads) {
+  for (const auto& python : lull::testing::interpreters()) {
+    Puppet puppet(python.path, "threads");
+    ASSERT_TRUE(puppet.started());
+    TargetMemory memory(puppet.pid(), nullptr);
+    CodeBook codes(puppet.layout());
+    StackReader other(puppet.layout(), puppet.state(), puppet.thread() + 4096);
+    StackReader nowhere(puppet.layout(), 0x10000, puppet.thread());
+    for (int i = 0; i < 100; ++i) {
+      EXPECT_EQ(other.Take(&memory, &codes).quality, Quality::kNoState);
+      EXPECT_EQ(nowhere.Take(&memory, &codes).quality, Quality::kFailed);
+    }
+  }
+}
+
+TEST(StackReader, FailsOnceTheProcessIsGone) {
+  const auto& python = lull::testing::interpreters().front();
+  Puppet puppet(python.path, "flutter_slow");
+  ASSERT_TRUE(puppet.started());
+  TargetMemory memory(puppet.pid(), nullptr);
+  CodeBook codes(puppet.layout());
+  StackReader reader(puppet.layout(), puppet.state(), puppet.thread());
+  EXPECT_NE(reader.Take(&memory, &codes).quality, Quality::kFailed);
+  kill(puppet.pid(), SIGKILL);
+  siginfo_t info;
+  waitid(P_PID, static_cast<id_t>(puppet.pid()), &info, WEXITED | WNOWAIT);
+  EXPECT_EQ(reader.Take(&memory, &codes).quality, Quality::kFailed);
+}
+
+}  // namespace
+}  // namespace lull::relay

@@ -1,0 +1,137 @@
+#include "daemon/relay/samples/thread_files.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "daemon/base/clock.h"
+
+namespace lull::relay {
+namespace {
+
+TEST(ThreadFiles, ReadsWhatTheKernelWrites) {
+  EXPECT_EQ(ParseState("77 (pt) main) (x) R 1 77 77"), 'R');
+  EXPECT_EQ(ParseState("77 (x) S"), 'S');
+  EXPECT_EQ(ParseState("77 (x) "), '\0');
+  EXPECT_EQ(ParseState(""), '\0');
+  uint64_t switches = 0;
+  EXPECT_TRUE(
+      ParseAllSwitches("Name:\tx\nvoluntary_ctxt_switches:\t9\n"
+                       "nonvoluntary_ctxt_switches:\t17\n",
+                       &switches));
+  EXPECT_EQ(switches, 26u);
+  EXPECT_FALSE(ParseAllSwitches("voluntary_ctxt_switches:\t9\n", &switches));
+}
+
+// A thread of ours that spins or sleeps, on one processor.
+class Worker {
+ public:
+  explicit Worker(int processor) {
+    thread_ = std::thread([this, processor] {
+      cpu_set_t set;
+      CPU_ZERO(&set);
+      CPU_SET(processor, &set);
+      sched_setaffinity(0, sizeof(set), &set);
+      tid_ = static_cast<uint32_t>(syscall(SYS_gettid));
+      while (!stop_) {
+        if (sleeps_) usleep(20'000);
+      }
+    });
+    while (tid_ == 0) usleep(100);
+  }
+  ~Worker() {
+    stop_ = true;
+    thread_.join();
+  }
+  void Sleep() { sleeps_ = true; }
+  uint32_t tid() const { return tid_; }
+
+ private:
+  std::atomic<bool> stop_ = false;
+  std::atomic<bool> sleeps_ = false;
+  std::atomic<uint32_t> tid_ = 0;
+  std::thread thread_;
+};
+
+int CountBlocked(ThreadFiles* files, int looks) {
+  int count = 0;
+  for (int i = 0; i < looks; ++i) {
+    bool blocked = false;
+    EXPECT_TRUE(files->Blocked(&blocked));
+    count += blocked ? 1 : 0;
+    usleep(500);
+  }
+  return count;
+}
+
+TEST(ThreadFiles, TellsABlockedThreadFromOneThatIsNot) {
+  Worker worker(0);
+  ThreadFiles files(getpid(), worker.tid());
+  EXPECT_EQ(CountBlocked(&files, 100), 0);
+  worker.Sleep();
+  usleep(30'000);
+  EXPECT_GT(CountBlocked(&files, 100), 90);
+  EXPECT_EQ(files.Name().empty(), false);
+}
+
+TEST(ThreadFiles, CountsTheSlicesOfAThreadThatRuns) {
+  Worker worker(0);
+  worker.Sleep();
+  ThreadFiles files(getpid(), worker.tid());
+  Scheduling first, last;
+  ASSERT_TRUE(files.Slices(&first));
+  usleep(100'000);
+  ASSERT_TRUE(files.Slices(&last));
+  EXPECT_GT(last.slices, first.slices);
+}
+
+// Two threads that share a processor: one of them waits for it.
+TEST(ThreadFiles, TellsWhoWaitsForAProcessor) {
+  cpu_set_t before;
+  sched_getaffinity(0, sizeof(before), &before);
+  if (CPU_COUNT(&before) < 2) GTEST_SKIP() << "one processor: we are in their place";
+  Worker one(1), two(1);
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(0, &set);
+  sched_setaffinity(0, sizeof(set), &set);
+  ThreadFiles first(getpid(), one.tid()), second(getpid(), two.tid());
+  usleep(50'000);
+  int ready = 0, both = 0;
+  constexpr int kLooks = 200;
+  for (int i = 0; i < kLooks; ++i) {
+    bool blocked = false;
+    ASSERT_TRUE(first.Blocked(&blocked) && second.Blocked(&blocked));
+    const bool a = first.RunningOrReady() == RunState::kReady;
+    const bool b = second.RunningOrReady() == RunState::kReady;
+    ready += a || b ? 1 : 0;
+    both += !a && !b ? 1 : 0;
+    usleep(1'000);
+  }
+  sched_setaffinity(0, sizeof(before), &before);
+  EXPECT_GT(ready, kLooks * 3 / 4) << both << " times both seemed to run";
+}
+
+TEST(ThreadFiles, SeesThatAThreadIsGone) {
+  uint32_t tid = 0;
+  auto worker = std::make_unique<Worker>(0);
+  tid = worker->tid();
+  ThreadFiles files(getpid(), tid);
+  bool blocked = false;
+  EXPECT_TRUE(files.Blocked(&blocked));
+  worker.reset();
+  EXPECT_FALSE(files.Blocked(&blocked));
+  ThreadFiles late(getpid(), tid);
+  Scheduling scheduling;
+  EXPECT_FALSE(late.Slices(&scheduling));
+  EXPECT_FALSE(late.Blocked(&blocked));
+}
+
+}  // namespace
+}  // namespace lull::relay

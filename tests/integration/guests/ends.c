@@ -1,0 +1,4 @@
+// One CUDA call, and the end.
+int cudaFree(void* block);
+
+int main(void) { return cudaFree(0); }

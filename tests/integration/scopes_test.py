@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""`lull regions` of programs that open regions by record_function in every way that there
+is: nested, by threads, left by exceptions, ended by another thread, beside a profiler,
+over a fork. Counts are exact, and times lie between what the program's own clock says just
+within a region and just around it: 5 to 20 us on a machine that is not busy."""
+
+import json
+import os
+import tempfile
+import unittest
+
+import guest
+import loader_test
+
+PUPPETS = loader_test.PUPPETS
+
+
+class Scopes(loader_test.TorchOnTheCpu):
+    def run_scopes(self, name):
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "told")
+            done = guest.execute(
+                [guest.LULL, "run", "--quiet", "--name", name, "--overhead-budget", "100",
+                 "--", self.python, "-W", "ignore", os.path.join(PUPPETS, "scopes.py"), file, name],
+                self.host.environment)
+            self.assertEqual((done.status, done.stdout), (0, ""), done.stderr)
+            with open(file) as told:
+                script = json.load(told)
+        if not loader_test.known(script["torch"]):
+            self.skipTest(f"PyTorch {script['torch']}")
+        answer = self.ask("regions", name)
+        self.assertEqual((answer["unnamed"], answer["unopened"]), (0, 0))
+        rows = {"/".join([*row["path"], row["name"]]): row for row in answer["regions"]}
+        self.assertEqual(len(rows), len(answer["regions"]))
+        rows.pop("later still", None)  # at the interpreter's very end it may or may not be
+        return script["regions"], rows
+
+    def check_scopes(self, name):
+        script, rows = self.run_scopes(name)
+        self.assertEqual({path: row["count"] for path, row in rows.items()},
+                         {path: len(spans) for path, spans in script.items()})
+        for path, spans in script.items():
+            told = rows[path]["total_ms"] * 1e6
+            self.assertGreaterEqual(told + 1, sum(within for within, _ in spans), path)
+            self.assertLessEqual(told - 1, sum(around for _, around in spans), path)
+            self.assertGreaterEqual(rows[path]["max_ms"] * 1e6 + 1,
+                                    max(within for within, _ in spans), path)
+        return rows
+
+    def test_nested(self):
+        rows = self.check_scopes("nested")
+        self.assertEqual(rows["epoch/step"]["count"], 20)
+        self.assertTrue(rows["epoch/step/forward"]["site"]["file"].endswith("scopes.py"))
+
+    def test_left_by_exceptions(self):
+        self.check_scopes("exceptions")
+
+    def test_of_threads(self):
+        self.check_scopes("threads")
+
+    def test_a_hundred_deep(self):
+        rows = self.check_scopes("deep")
+        self.assertEqual(len(rows), 100)
+
+    def test_ended_by_another_thread_and_in_any_order(self):
+        self.check_scopes("handed_over")
+
+    def test_of_generators_and_coroutines(self):
+        self.check_scopes("generators")
+
+    def test_beside_a_profiler(self):
+        self.check_scopes("profiler")
+
+    def test_over_a_fork(self):
+        self.check_scopes("fork")
+
+    def test_names_with_numbers_are_one(self):
+        self.check_scopes("numbers")
+
+    def test_while_the_interpreter_ends(self):
+        self.check_scopes("at_exit")
+
+    def test_names_without_end_do_not_fill_the_arena(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = guest.execute(
+                [guest.LULL, "run", "--quiet", "--name", "many", "--", self.python,
+                 os.path.join(PUPPETS, "scopes.py"), os.path.join(folder, "told"), "many"],
+                self.host.environment)
+        self.assertEqual((done.status, done.stdout), (0, ""), done.stderr)
+        answer = self.ask("regions", "many")
+        self.assertGreater(answer["unnamed"], 1000)
+        told = sum(row["count"] for row in answer["regions"])
+        self.assertEqual(told + answer["unnamed"], 20_000)
+        self.assertEqual(answer["losses"]["stacks_rejected"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

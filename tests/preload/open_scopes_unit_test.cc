@@ -1,0 +1,203 @@
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "preload/scopes/open_scopes.h"
+
+namespace lull {
+namespace {
+
+class OpenScopesTest : public testing::Test {
+ protected:
+  // Names are keys here.
+  Scope* Begin(uint64_t key, ThreadScopes& thread,
+               abi::ScopeKind kind = abi::ScopeKind::kUser) {
+    Scope* scope = open_->begin(key, kind, thread);
+    if (scope != nullptr) scope->name = static_cast<abi::Ref>(key);
+    return scope;
+  }
+  bool End(uint64_t key, ThreadScopes& thread) {
+    return open_->end(key, thread, &ended_, &elsewhere_);
+  }
+  std::vector<uint64_t> Open(const ThreadScopes& thread) {
+    std::vector<uint64_t> names(2 * OpenScopes::kMost);
+    names.resize(open_->names(thread, names.data(), 2 * OpenScopes::kMost));
+    return names;
+  }
+
+  std::unique_ptr<OpenScopes> open_ = std::make_unique<OpenScopes>();
+  ThreadScopes a_ = {7, 1, 0, 0, 0};
+  ThreadScopes b_ = {7, 2, 0, 0, 0};
+  Scope ended_ = {};
+  bool elsewhere_ = false;
+};
+
+using Keys = std::vector<uint64_t>;
+
+TEST_F(OpenScopesTest, Nest) {
+  Begin(10, a_)->start_ns = 100;
+  Begin(20, a_)->start_ns = 200;
+  EXPECT_EQ(Open(a_), (Keys{20, 10}));
+  ASSERT_TRUE(End(20, a_));
+  EXPECT_EQ(ended_.start_ns, 200u);
+  EXPECT_EQ(ended_.depth, 2u);
+  EXPECT_FALSE(elsewhere_);
+  ASSERT_TRUE(End(10, a_));
+  EXPECT_EQ(ended_.depth, 1u);
+  EXPECT_EQ(Open(a_), Keys{});
+}
+
+TEST_F(OpenScopesTest, AHundredDeep) {
+  for (uint64_t key = 1; key <= 100; ++key) ASSERT_NE(Begin(key, a_), nullptr);
+  EXPECT_EQ(Open(a_).size(), 100u);
+  for (uint64_t key = 100; key >= 1; --key) {
+    ASSERT_TRUE(End(key, a_));
+    EXPECT_EQ(ended_.depth, key);
+  }
+}
+
+TEST_F(OpenScopesTest, OfThreadsDoNotMix) {
+  Begin(10, a_);
+  Begin(20, b_);
+  EXPECT_EQ(Open(a_), Keys{10});
+  EXPECT_EQ(Open(b_), Keys{20});
+}
+
+TEST_F(OpenScopesTest, AnEndWithoutABeginIsNone) {
+  EXPECT_FALSE(End(10, a_));
+  Begin(10, a_);
+  EXPECT_TRUE(End(10, a_));
+  EXPECT_FALSE(End(10, a_));
+}
+
+TEST_F(OpenScopesTest, MayEndInAnyOrder) {
+  for (uint64_t key : {10, 20, 30}) Begin(key, a_);
+  ASSERT_TRUE(End(20, a_));
+  EXPECT_EQ(Open(a_), (Keys{30, 10}));
+  ASSERT_TRUE(End(10, a_));
+  EXPECT_EQ(Open(a_), Keys{30});
+  ASSERT_TRUE(End(30, a_));
+  EXPECT_EQ(Open(a_), Keys{});
+}
+
+TEST_F(OpenScopesTest, EndedElsewhereLeavesTheThreadThatBeganIt) {
+  Begin(10, a_);
+  Begin(20, a_);
+  ASSERT_TRUE(End(20, b_));
+  EXPECT_TRUE(elsewhere_);
+  EXPECT_EQ(ended_.tid, 1u);
+  EXPECT_FALSE(End(20, a_));
+  EXPECT_EQ(Open(a_), Keys{10});
+  EXPECT_EQ(Begin(30, a_)->depth, 2u);
+  EXPECT_EQ(Open(a_), (Keys{30, 10}));
+}
+
+TEST_F(OpenScopesTest, OfAnotherGenerationGiveWay) {
+  Begin(10, a_, abi::ScopeKind::kData);
+  ThreadScopes child = {8, 3, 0, 0, 0};
+  EXPECT_FALSE(End(10, child));
+  for (uint64_t key = 1; key <= OpenScopes::kMost / 2; ++key) {
+    ASSERT_NE(Begin(key, child), nullptr) << key;
+  }
+  EXPECT_EQ(Open(child).size(), OpenScopes::kMost / 2);
+}
+
+TEST_F(OpenScopesTest, AKeyThatComesAgainEndsWhatHadIt) {
+  Begin(10, a_);
+  Begin(20, a_);
+  Begin(10, a_);
+  EXPECT_EQ(Open(a_), (Keys{10, 20}));
+  ASSERT_TRUE(End(10, a_));
+  EXPECT_EQ(Open(a_), Keys{20});
+}
+
+TEST_F(OpenScopesTest, AreWithinData) {
+  EXPECT_EQ(a_.in_data, 0u);
+  Begin(10, a_, abi::ScopeKind::kData);
+  EXPECT_EQ(a_.in_data, 1u);
+  Begin(20, a_);
+  EXPECT_EQ(a_.in_data, 1u);
+  End(20, a_);
+  EXPECT_EQ(a_.in_data, 1u);
+  End(10, a_);
+  EXPECT_EQ(a_.in_data, 0u);
+  Begin(30, a_, abi::ScopeKind::kDataAside);
+  EXPECT_EQ(a_.in_data, 0u);
+}
+
+TEST_F(OpenScopesTest, RoomIsBoundedAndComesBack) {
+  uint64_t key = 1;
+  while (Begin(key, a_) != nullptr) ++key;
+  EXPECT_GT(key, OpenScopes::kMost / 2);
+  EXPECT_LE(key, OpenScopes::kMost + 1);
+  for (uint64_t open = 1; open < key; ++open) EXPECT_TRUE(End(open, a_));
+  EXPECT_NE(Begin(key, a_), nullptr);
+}
+
+TEST_F(OpenScopesTest, ThoseOfAThreadThatNeverComesAgainGiveWay) {
+  uint64_t key = 1;
+  while (Begin(key, a_) != nullptr) ++key;
+  for (uint64_t open = 1; open < key; ++open) EXPECT_TRUE(End(open, b_));
+  EXPECT_NE(Begin(key, b_), nullptr);
+  EXPECT_EQ(Open(b_), Keys{key});
+}
+
+// Against a plain list of what is open.
+TEST_F(OpenScopesTest, AtRandomAreWhatAListOfThemSays) {
+  std::mt19937 random(1);
+  ThreadScopes* threads[] = {&a_, &b_};
+  Keys lists[2];
+  uint64_t next = 1;
+  for (int i = 0; i < 100'000; ++i) {
+    size_t thread = random() % 2;
+    size_t open = lists[0].size() + lists[1].size();
+    if (random() % 30 >= open) {
+      ASSERT_NE(Begin(++next, *threads[thread]), nullptr);
+      lists[thread].insert(lists[thread].begin(), next);
+    } else if (open > 0) {
+      size_t owner = lists[thread].empty() ? 1 - thread : thread;
+      size_t at = random() % lists[owner].size();
+      size_t ender = random() % 10 == 0 ? 1 - owner : owner;
+      ASSERT_TRUE(End(lists[owner][at], *threads[ender]));
+      ASSERT_EQ(elsewhere_, ender != owner);
+      lists[owner].erase(lists[owner].begin() + static_cast<ptrdiff_t>(at));
+    }
+    ASSERT_EQ(Open(a_), lists[0]);
+    ASSERT_EQ(Open(b_), lists[1]);
+  }
+}
+
+TEST_F(OpenScopesTest, ManyThreadsAtOnce) {
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (uint32_t number = 0; number < 4; ++number) {
+    threads.emplace_back([&, number] {
+      ThreadScopes scopes = {7, number, 0, 0, 0};
+      Scope scope;
+      bool elsewhere;
+      for (uint64_t i = 0; i < 50'000; ++i) {
+        uint64_t key = i * 64 + number * 8 + 1;
+        for (uint64_t k = key; k < key + 5; ++k) {
+          Scope* begun = open_->begin(k, abi::ScopeKind::kUser, scopes);
+          if (begun == nullptr) continue;
+          begun->start_ns = k;
+        }
+        for (uint64_t k = key + 5; k-- > key;) {
+          if (!open_->end(k, scopes, &scope, &elsewhere) || scope.start_ns != k ||
+              elsewhere || scope.tid != number) {
+            ++wrong;
+          }
+        }
+        if (scopes.top != 0) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace lull
