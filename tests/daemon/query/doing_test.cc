@@ -109,9 +109,10 @@ class OneGap {
     TestEvent& launch = Put(2, called_ns - kUs, 4 * kUs);
     launch.api = kApiLaunch;
     launch.python = 1;
+    const uint32_t launcher = launch.tid;  // the next Put moves it
     TestEvent& call = Put(13, called_ns, 2 * kUs);
     call.api = kApiCudaLaunch;
-    call.arg0 = launch.tid;
+    call.arg0 = launcher;
     call.arg2 = correlation;
     TestEvent& kernel = Put(9, start_ns, duration_ns);
     kernel.python = kernel.native = 1;
