@@ -3,13 +3,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <initializer_list>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "daemon/procfs/procfs.h"
+#include "daemon/procfs/stat.h"
 
 namespace lull {
 namespace {
@@ -39,12 +40,8 @@ std::string WithoutOurs(absl::string_view value) {
 
 // The number of seccomp filters on us; "" where the kernel does not say.
 std::string OwnFilters() {
-  constexpr absl::string_view kName = "Seccomp_filters:\t";
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (absl::StartsWith(line, kName)) return line.substr(kName.size());
-  }
-  return "";
+  std::string status = Procfs().Read("self/status").text;
+  return std::string(StatusField(status, "Seccomp_filters"));
 }
 
 }  // namespace

@@ -16,6 +16,8 @@
 #include "cli/doctor/command.h"
 #include "cli/doctor/interpreters.h"
 #include "daemon/base/unique_fd.h"
+#include "daemon/procfs/procfs.h"
+#include "daemon/procfs/stat.h"
 
 namespace lull {
 namespace {
@@ -114,18 +116,9 @@ Check Proc() {
   return check;
 }
 
-std::string StatusField(const std::string& name) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (absl::StartsWith(line, name)) {
-      return std::string(absl::StripAsciiWhitespace(line.substr(name.size())));
-    }
-  }
-  return "";
-}
-
 Check Seccomp() {
-  std::string mode = StatusField("Seccomp:");
+  std::string status = Procfs().Read("self/status").text;
+  absl::string_view mode = StatusField(status, "Seccomp");
   return {"seccomp", Check::Status::kOk,
           mode == "2" ? "a filter is on; the calls that lull needs are checked above"
                       : "no filter",

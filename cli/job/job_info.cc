@@ -5,10 +5,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <system_error>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
@@ -20,6 +16,8 @@
 #include "cli/client/install.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/text.h"
+#include "daemon/procfs/procfs.h"
+#include "daemon/procfs/stat.h"
 
 namespace lull {
 namespace {
@@ -54,41 +52,15 @@ std::string Quoted(const std::string& argument) {
   return absl::StrCat("'", absl::StrReplaceAll(argument, {{"'", "'\\''"}}), "'");
 }
 
-std::string ReadProc(int pid, const char* file) {
-  std::ifstream stream(absl::StrCat("/proc/", pid, "/", file));
-  return std::string(std::istreambuf_iterator<char>(stream), {});
-}
-
-std::string CommandTextOf(int pid) {
-  std::string text = ReadProc(pid, "cmdline");
+std::string CommandTextOf(pid_t pid) {
+  std::string text = Procfs().Read(pid, "cmdline").text;
   if (!text.empty() && text.back() == '\0') text.pop_back();
   if (text.empty()) return "";
   return CommandText(absl::StrSplit(text, '\0'));
 }
 
-bool HasShim(int pid) {
-  return absl::StrContains(ReadProc(pid, "maps"), "/liblull.so");
-}
-
-struct StatFields {
-  int session = -1;
-  uint64_t start = 0;  // clock ticks since the machine's start
-};
-
-StatFields ReadStat(int pid) {
-  std::string text = ReadProc(pid, "stat");
-  // The name may hold anything; the fields begin after the last parenthesis, with
-  // the third one.
-  size_t name_end = text.rfind(") ");
-  if (name_end == std::string::npos) return {};
-  std::vector<std::string> fields = absl::StrSplit(text.substr(name_end + 2), ' ');
-  StatFields stat;
-  constexpr size_t kSession = 6 - 3;
-  constexpr size_t kStart = 22 - 3;
-  if (fields.size() > kStart && absl::SimpleAtoi(fields[kSession], &stat.session)) {
-    (void)absl::SimpleAtoi(fields[kStart], &stat.start);
-  }
-  return stat;
+bool HasShim(pid_t pid) {
+  return absl::StrContains(Procfs().Read(pid, "maps", SIZE_MAX).text, "/liblull.so");
 }
 
 }  // namespace
@@ -118,18 +90,20 @@ std::string CommandText(const std::vector<std::string>& argv) {
 std::string CommandOfPreloaded(int session) {
   std::string newest;
   uint64_t newest_start = 0;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-    int pid = 0;
-    if (!absl::SimpleAtoi(entry.path().filename().string(), &pid) || pid == getpid()) {
+  const Procfs procfs;
+  for (pid_t pid : procfs.Pids()) {
+    if (pid == getpid()) continue;
+    std::string stat = procfs.Read(pid, "stat").text;
+    int in_session = -1;
+    uint64_t start = 0;
+    if (!absl::SimpleAtoi(StatField(stat, kStatSession), &in_session) ||
+        !absl::SimpleAtoi(StatField(stat, kStatStart), &start) ||
+        start < newest_start || (session != 0 && in_session != session)) {
       continue;
     }
-    StatFields stat = ReadStat(pid);
-    if (stat.start < newest_start || (session != 0 && stat.session != session))
-      continue;
     if (!HasShim(pid)) continue;
     newest = CommandTextOf(pid);
-    newest_start = stat.start;
+    newest_start = start;
   }
   return newest;
 }

@@ -8,17 +8,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <string>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "cli/client/environment.h"
 #include "cli/job/pipe.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/status.h"
+#include "daemon/procfs/procfs.h"
+#include "daemon/procfs/stat.h"
 
 namespace lull {
 namespace {
@@ -91,18 +91,14 @@ bool Witness::SawLately(int signal, absl::Time received) const {
 }
 
 bool Witness::HasNothingToSay(int signal) const {
-  std::ifstream status(absl::StrCat("/proc/", pid_, "/status"));
-  bool sleeps = false;
+  std::string status = Procfs().Read(pid_, "status").text;
+  if (status.empty()) return true;  // gone: nobody to wait for
+  bool sleeps = absl::StartsWith(StatusField(status, "State"), "S");
   uint64_t pending = 0;
-  for (std::string line; std::getline(status, line);) {
-    if (absl::StartsWith(line, "State:")) sleeps = absl::StrContains(line, "\tS");
+  for (absl::string_view name : {"ShdPnd", "SigPnd"}) {
     uint64_t set = 0;
-    if ((absl::StartsWith(line, "ShdPnd:") || absl::StartsWith(line, "SigPnd:")) &&
-        absl::SimpleHexAtoi(line.substr(8), &set)) {
-      pending |= set;
-    }
+    if (absl::SimpleHexAtoi(StatusField(status, name), &set)) pending |= set;
   }
-  if (!status.eof()) return true;  // gone: nobody to wait for
   return sleeps && (pending >> (signal - 1) & 1) == 0;
 }
 

@@ -20,8 +20,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/attach/process.h"
-#include "daemon/attach/procfs.h"
 #include "daemon/base/unique_fd.h"
+#include "daemon/procfs/procfs.h"
 
 namespace lull::attach {
 

@@ -1,39 +1,18 @@
 #include "daemon/attach/mapped_files.h"
 
-#include <algorithm>
+#include <string>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "daemon/procfs/maps.h"
 
 namespace lull::attach {
 namespace {
 
 constexpr absl::string_view kSegment = "/memfd:lull";
-
-struct Line {
-  absl::string_view start;
-  bool executable = false;
-  absl::string_view path;  // without what the kernel adds to a file that was removed
-};
-
-// "START-END PERMISSIONS OFFSET DEVICE INODE    PATH"; a path may hold blanks.
-Line ParseLine(absl::string_view text) {
-  Line line;
-  for (int field = 0; field < 5; ++field) {
-    size_t end = std::min(text.find(' '), text.size());
-    if (field == 0) line.start = text.substr(0, std::min(end, text.find('-')));
-    if (field == 1) line.executable = absl::StrContains(text.substr(0, end), 'x');
-    text.remove_prefix(std::min(text.find_first_not_of(' ', end), text.size()));
-  }
-  absl::ConsumeSuffix(&text, " (deleted)");
-  line.path = text;
-  return line;
-}
 
 // "libcudart.so", "libcudart.so.12", and "libcudart-d0da41ae.so.11.0" of old wheels.
 bool IsLibrary(absl::string_view file, absl::string_view name) {
@@ -118,15 +97,13 @@ bool IsPythonProgram(absl::string_view file_name) {
 
 MappedFiles ReadMappedFiles(absl::string_view maps) {
   MappedFiles found;
-  absl::string_view last;
-  for (absl::string_view text : absl::StrSplit(maps, '\n')) {
-    Line line = ParseLine(text);
-    if (line.path == kSegment && found.segment == 0) {
-      (void)absl::SimpleHexAtoi(line.start, &found.segment);
-    }
+  std::string last;
+  for (const Mapping& mapping : ParseMaps(maps)) {
+    absl::string_view path = absl::StripSuffix(mapping.path, kDeleted);
+    if (path == kSegment && found.segment == 0) found.segment = mapping.start;
     // Code alone: tools that read libraries (debuggers, our relay) map them as data.
-    if (!line.executable || line.path == last) continue;
-    last = line.path;
+    if (!mapping.executable || path == last) continue;
+    last = std::string(path);
     if (absl::StartsWith(last, "/")) Look(last, &found);
   }
   found.shim_records = found.segment != 0 && !found.shim.empty();

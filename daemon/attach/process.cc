@@ -18,6 +18,7 @@
 #include "daemon/attach/namespaces.h"
 #include "daemon/attach/seccomp.h"
 #include "daemon/base/unique_fd.h"
+#include "daemon/procfs/stat.h"
 #include "preload/abi/segment.h"
 
 namespace lull::attach {
@@ -47,24 +48,14 @@ uint64_t BootTime(const Procfs& procfs) {
   return at == std::string::npos ? 0 : strtoull(text.c_str() + at + 7, nullptr, 10);
 }
 
-// Fields are counted from 3, the first after the name, which may hold anything.
 void ReadStat(const Procfs& procfs, Process* process) {
   std::string text = procfs.Read(process->pid, "stat").text;
-  size_t bracket = text.rfind(')');
-  if (bracket == std::string::npos) return;
-  std::vector<absl::string_view> fields =
-      absl::StrSplit(absl::string_view(text).substr(bracket + 1),
-                     absl::ByAnyChar(" \n"), absl::SkipEmpty());
-  auto field = [&fields](size_t number) {
-    uint64_t value = 0;
-    bool is_there =
-        number - 3 < fields.size() && absl::SimpleAtoi(fields[number - 3], &value);
-    return is_there ? value : 0;
-  };
-  if (!fields.empty() && !fields[0].empty()) process->state = fields[0][0];
-  process->start_ticks = field(22);
-  process->code_start = field(26);
-  process->stack_start = field(28);
+  absl::string_view state = StatField(text, kStatState);
+  if (state.empty()) return;
+  process->state = state[0];
+  process->start_ticks = NumberOf<uint64_t>(StatField(text, kStatStart));
+  process->code_start = NumberOf<uint64_t>(StatField(text, kStatCodeStart));
+  process->stack_start = NumberOf<uint64_t>(StatField(text, kStatStackStart));
   uint64_t boot = BootTime(procfs);
   auto ticks_per_second = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
   if (boot != 0) {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "daemon/attach/mapped_files.h"
-#include "daemon/attach/procfs.h"
 #include "daemon/attach/program.h"
-#include "daemon/attach/rank.h"
+#include "daemon/procfs/procfs.h"
+#include "daemon/procfs/rank.h"
 
 namespace lull::attach {
 

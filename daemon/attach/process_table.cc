@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/string_view.h"
+#include "daemon/procfs/stat.h"
 
 namespace lull::attach {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "daemon/attach/procfs.h"
+#include "daemon/procfs/procfs.h"
 
 namespace lull::attach {
 

@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/attach/process.h"
+#include "daemon/procfs/stat.h"
 #include "preload/abi/system_calls.h"
 
 namespace lull::attach {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "daemon/attach/procfs.h"
+#include "daemon/procfs/procfs.h"
 
 namespace lull::attach {
 

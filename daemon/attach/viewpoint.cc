@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "daemon/attach/process.h"
+#include "daemon/procfs/stat.h"
 
 namespace lull::attach {
 

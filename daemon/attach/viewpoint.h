@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "daemon/attach/procfs.h"
+#include "daemon/procfs/procfs.h"
 
 namespace lull::attach {
 

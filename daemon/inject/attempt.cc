@@ -67,12 +67,12 @@ class OneAttempt {
 };
 
 bool OneAttempt::Tracer() const {
-  std::string tracer = StatusField(request_.pid, thread_.tid(), "TracerPid");
+  std::string tracer = StatusOf(request_.pid, thread_.tid(), "TracerPid");
   return !tracer.empty() && tracer != "0";
 }
 
 std::string OneAttempt::TimesAsleep() const {
-  return StatusField(request_.pid, thread_.tid(), "voluntary_ctxt_switches");
+  return StatusOf(request_.pid, thread_.tid(), "voluntary_ctxt_switches");
 }
 
 // Behind a ptrace request: before the first the thread need not have gone to sleep yet.

@@ -34,7 +34,7 @@ absl::StatusOr<SeccompProgram> ReadFilter(pid_t tid, size_t index) {
       return absl::OutOfRangeError("");
     case EINVAL:
       // What a thread without filters is answered, and all by some kernels.
-      if (index == 0 && StatusField(tid, tid, "Seccomp") == "0") {
+      if (index == 0 && StatusOf(tid, tid, "Seccomp") == "0") {
         return absl::OutOfRangeError("");
       }
       return absl::UnimplementedError("this kernel does not tell filters");
@@ -95,9 +95,9 @@ bool MayReadFilters() {
   constexpr int kCapSysAdmin = 21;
   uint64_t capabilities = 0;
   pid_t self = getpid();
-  return absl::SimpleHexAtoi(StatusField(self, self, "CapEff"), &capabilities) &&
+  return absl::SimpleHexAtoi(StatusOf(self, self, "CapEff"), &capabilities) &&
          (capabilities >> kCapSysAdmin & 1) != 0 &&
-         StatusField(self, self, "Seccomp") == "0";
+         StatusOf(self, self, "Seccomp") == "0";
 }
 
 absl::StatusOr<std::vector<SeccompProgram>> ReadFilters(pid_t pid, pid_t tid) {

@@ -13,6 +13,7 @@
 #include "daemon/inject/landscape.h"
 #include "daemon/inject/proc.h"
 #include "daemon/inject/safety.h"
+#include "daemon/procfs/procfs.h"
 
 namespace lull::inject {
 namespace {
@@ -31,7 +32,7 @@ bool IsStopped(char state) { return state == 'T'; }
 // What speaks against the process as a whole.
 absl::Status AgainstProcess(pid_t pid) {
   char state = StateOf(pid, pid);
-  if (state == 0 || (state == 'Z' && ThreadsOf(pid).size() <= 1)) {
+  if (state == 0 || (state == 'Z' && Procfs().Threads(pid).size() <= 1)) {
     return absl::NotFoundError(absl::StrCat("there is no process ", pid));
   }
   if (IsStopped(state)) {
@@ -39,11 +40,11 @@ absl::Status AgainstProcess(pid_t pid) {
         "process ", pid, " is stopped by job control; continue it (kill -CONT ", pid,
         ") and try again"));
   }
-  if (StatusField(pid, pid, "x86_Thread_features").find("shstk") != std::string::npos) {
+  if (StatusOf(pid, pid, "x86_Thread_features").find("shstk") != std::string::npos) {
     return absl::FailedPreconditionError(
         "the process runs with a shadow stack, which forbids calls from outside");
   }
-  if (StatusField(pid, pid, "Seccomp") == "1") {
+  if (StatusOf(pid, pid, "Seccomp") == "1") {
     return absl::FailedPreconditionError(
         "the process is under strict seccomp and may not load anything");
   }
@@ -54,7 +55,7 @@ absl::Status AgainstProcess(pid_t pid) {
 // /proc and the system calls take another thread's number as well.
 pid_t LivingThread(pid_t pid) {
   if (StateOf(pid, pid) != 'Z') return pid;
-  for (pid_t tid : ThreadsOf(pid)) {
+  for (pid_t tid : Procfs().Threads(pid)) {
     if (StateOf(pid, tid) != 'Z') return tid;
   }
   return pid;
@@ -119,7 +120,7 @@ std::vector<Search::Candidate> Search::Candidates() {
   std::vector<Candidate> blocked;
   std::vector<Candidate> running;
   std::vector<Candidate> doubtful;
-  for (pid_t tid : ThreadsOf(request_.pid)) {
+  for (pid_t tid : Procfs().Threads(request_.pid)) {
     std::optional<Sleeping> at = SleepingIn(request_.pid, tid);
     if (!at) {
       if (StateOf(request_.pid, tid) == 'R') running.push_back({tid, false});
@@ -194,7 +195,7 @@ bool Search::AllTraced(const std::vector<pid_t>& threads) {
 
 absl::Status Search::TooLate() const {
   std::map<std::string, int> counts;
-  for (pid_t tid : ThreadsOf(request_.pid)) {
+  for (pid_t tid : Procfs().Threads(request_.pid)) {
     auto at = objections_.find(tid);
     if (at != objections_.end()) ++counts[at->second.text];
   }
@@ -221,7 +222,7 @@ absl::StatusOr<Outcome> Search::Run() {
       if (Try(candidate)) return result_;
       if (SteadyNow() >= deadline_) break;
     }
-    std::vector<pid_t> threads = ThreadsOf(request_.pid);
+    std::vector<pid_t> threads = Procfs().Threads(request_.pid);
     if (threads.empty()) continue;  // gone: AgainstProcess() says so
     if (round >= kRoundsForGood && AllForGood(threads)) {
       return absl::FailedPreconditionError(
@@ -231,7 +232,7 @@ absl::StatusOr<Outcome> Search::Run() {
     if (AllTraced(threads)) {
       return absl::FailedPreconditionError(
           absl::StrCat("process ", request_.pid, " is traced by process ",
-                       StatusField(request_.pid, threads.front(), "TracerPid"),
+                       StatusOf(request_.pid, threads.front(), "TracerPid"),
                        " (a debugger, strace?); end that first"));
     }
     if (cancel_.load()) return absl::CancelledError("cancelled before the call");

@@ -283,7 +283,7 @@ absl::StatusOr<Landscape> Survey(pid_t pid, const Arch& arch, ImageCache* images
         "the program is not a 64-bit one, or cannot be read");
   }
   landscape.stack_limit = StackLimitOf(pid);
-  (void)absl::SimpleAtoi(StatusField(pid, pid, "Tgid"), &landscape.main_thread);
+  (void)absl::SimpleAtoi(StatusOf(pid, pid, "Tgid"), &landscape.main_thread);
   CollectObjects(pid, images, &landscape);
   for (const auto& object : landscape.objects) {
     if (IsLibc(*object)) landscape.libc = object.get();

@@ -11,33 +11,15 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "daemon/procfs/maps.h"
 
 namespace lull::inject {
 
-// One line of /proc/PID/maps.
-struct Mapping {
-  uint64_t start = 0;
-  uint64_t end = 0;
-  uint64_t offset = 0;  // in the file
-  uint64_t device = 0;  // as makedev() has it
-  uint64_t inode = 0;   // 0: no file
-  bool readable = false;
-  bool writable = false;
-  bool executable = false;
-  std::string path;  // as the target sees it; "[stack]"; "" = anonymous
-};
-
 // By address. Empty when the process is gone or may not be read.
 std::vector<Mapping> ReadMaps(pid_t pid);
-std::vector<Mapping> ParseMaps(std::string_view text);
-
-// nullptr: nothing is mapped there.
-const Mapping* FindMapping(const std::vector<Mapping>& maps, uint64_t address);
 
 // The value of "NAME:" in /proc/PID/task/TID/status; "" when there is none.
-std::string StatusField(pid_t pid, pid_t tid, std::string_view name);
-
-std::vector<pid_t> ThreadsOf(pid_t pid);
+std::string StatusOf(pid_t pid, pid_t tid, std::string_view name);
 
 // 'R', 'S', 'D', 'T', 't', 'Z', ...; 0 when there is no such thread.
 char StateOf(pid_t pid, pid_t tid);

@@ -6,10 +6,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/text.h"
+#include "daemon/procfs/procfs.h"
 
 namespace lull::relay {
 namespace {
@@ -67,7 +67,7 @@ NativeSymbolizer::NativeSymbolizer(pid_t pid, std::string snapshot_path,
 
 void NativeSymbolizer::Refresh() {
   refreshed_ns_ = MonotonicNs();
-  Maps now = Maps::Parse(ReadText(absl::StrCat("/proc/", process_.pid, "/maps")));
+  Maps now = Maps::Parse(Procfs().Read(process_.pid, "maps", SIZE_MAX).text);
   if (now.empty()) return;  // gone, or a zombie: the last snapshot stands
   maps_ = std::move(now);
   std::string fresh = snapshot_path_ + ".new";
@@ -78,7 +78,7 @@ void NativeSymbolizer::Refresh() {
 }
 
 void NativeSymbolizer::Prepare() {
-  std::istringstream sizes(ReadText(absl::StrCat("/proc/", process_.pid, "/statm")));
+  std::istringstream sizes(Procfs().Read(process_.pid, "statm").text);
   uint64_t pages = 0;
   if (!(sizes >> pages) || pages < prepared_pages_ + kGrownPages) return;
   prepared_pages_ = pages;

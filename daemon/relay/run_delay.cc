@@ -9,10 +9,10 @@
 #include <limits>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "daemon/base/unique_fd.h"
+#include "daemon/procfs/stat.h"
 
 namespace lull::relay {
 namespace {
@@ -39,23 +39,12 @@ bool ParseSchedstat(absl::string_view text, Scheduling* scheduling) {
 }
 
 bool ParseProcessor(absl::string_view stat, Scheduling* scheduling) {
-  // The name may hold blanks and brackets; behind it field 3 follows.
-  size_t bracket = stat.rfind(')');
-  if (bracket == absl::string_view::npos) return false;
-  std::vector<absl::string_view> fields =
-      absl::StrSplit(stat.substr(bracket + 1), ' ', absl::SkipEmpty());
-  constexpr size_t kProcessor = 39 - 3;
-  return fields.size() > kProcessor &&
-         absl::SimpleAtoi(fields[kProcessor], &scheduling->processor);
+  return absl::SimpleAtoi(StatField(stat, kStatProcessor), &scheduling->processor);
 }
 
 bool ParseSwitches(absl::string_view status, Scheduling* scheduling) {
-  for (absl::string_view line : absl::StrSplit(status, '\n')) {
-    if (absl::ConsumePrefix(&line, "nonvoluntary_ctxt_switches:")) {
-      return absl::SimpleAtoi(line, &scheduling->involuntary);
-    }
-  }
-  return false;
+  return absl::SimpleAtoi(StatusField(status, "nonvoluntary_ctxt_switches"),
+                          &scheduling->involuntary);
 }
 
 std::optional<Scheduling> RunDelaySampler::Read(uint32_t tid) const {

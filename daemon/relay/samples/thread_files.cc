@@ -8,7 +8,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "daemon/procfs/stat.h"
 
 namespace lull::relay {
 namespace {
@@ -33,26 +33,20 @@ UniqueFd OpenProc(const std::string& path) {
 }  // namespace
 
 char ParseState(absl::string_view stat) {
-  size_t bracket = stat.rfind(')');
-  return bracket == absl::string_view::npos || bracket + 2 >= stat.size()
-             ? '\0'
-             : stat[bracket + 2];
+  absl::string_view state = StatField(stat, kStatState);
+  return state.empty() ? '\0' : state[0];
 }
 
 bool ParseAllSwitches(absl::string_view status, uint64_t* switches) {
-  uint64_t sum = 0;
-  int found = 0;
-  for (absl::string_view line : absl::StrSplit(status, '\n')) {
-    uint64_t value = 0;
-    if ((absl::ConsumePrefix(&line, "voluntary_ctxt_switches:") ||
-         absl::ConsumePrefix(&line, "nonvoluntary_ctxt_switches:")) &&
-        absl::SimpleAtoi(line, &value)) {
-      sum += value;
-      ++found;
-    }
+  uint64_t voluntary = 0;
+  uint64_t involuntary = 0;
+  if (!absl::SimpleAtoi(StatusField(status, "voluntary_ctxt_switches"), &voluntary) ||
+      !absl::SimpleAtoi(StatusField(status, "nonvoluntary_ctxt_switches"),
+                        &involuntary)) {
+    return false;
   }
-  *switches = sum;
-  return found == 2;
+  *switches = voluntary + involuntary;
+  return true;
 }
 
 ThreadFiles::ThreadFiles(pid_t pid, uint32_t tid)

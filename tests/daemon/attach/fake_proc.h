@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/attach/procfs.h"
+#include "daemon/procfs/procfs.h"
 
 namespace lull::attach {
 

@@ -37,6 +37,31 @@ TEST(ReadProcessFacts, TellsCommandParentAndRank) {
   EXPECT_EQ(info.executable().substr(0, 1), "/");
 }
 
+// Reports told only the ranks of torchrun, `lull ps` those of all launchers.
+TEST(ReadProcessFacts, TellsTheRankOfSlurm) {
+  int never[2];
+  ASSERT_EQ(pipe(never), 0);
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  pid_t child = fork();
+  if (child == 0) {
+    unsetenv("RANK");
+    setenv("SLURM_PROCID", "9", 1);
+    setenv("SLURM_LOCALID", "1", 1);
+    dup2(ready[1], STDOUT_FILENO);
+    dup2(never[0], STDIN_FILENO);
+    execl("/bin/sh", "sh", "-c", "echo; read x", nullptr);
+    _exit(127);
+  }
+  char newline;
+  ASSERT_EQ(read(ready[0], &newline, 1), 1);
+  lull::v1::ProcessInfo info = ReadProcessFacts(child);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_EQ(info.rank(), 9);
+  EXPECT_EQ(info.local_rank(), 1);
+}
+
 TEST(ReadProcessFacts, IsEmptyForAProcessThatIsGone) {
   lull::v1::ProcessInfo info = ReadProcessFacts(0);
   EXPECT_EQ(info.command(), "");

@@ -1,4 +1,4 @@
-#include "daemon/attach/procfs.h"
+#include "daemon/procfs/procfs.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -9,15 +9,12 @@
 #include <algorithm>
 #include <memory>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "daemon/base/unique_fd.h"
 
-namespace lull::attach {
+namespace lull {
 namespace {
 
 struct CloseFolder {
@@ -117,14 +114,4 @@ std::vector<std::string> Procfs::Links(pid_t pid, absl::string_view folder) cons
   return links;
 }
 
-absl::string_view StatusField(absl::string_view status, absl::string_view name) {
-  for (absl::string_view line : absl::StrSplit(status, '\n')) {
-    if (absl::ConsumePrefix(&line, name) && absl::ConsumePrefix(&line, ":")) {
-      line = absl::StripAsciiWhitespace(line);
-      return line;
-    }
-  }
-  return {};
-}
-
-}  // namespace lull::attach
+}  // namespace lull

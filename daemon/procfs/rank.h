@@ -3,7 +3,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace lull::attach {
+namespace lull {
 
 // -1: not told.
 struct Rank {
@@ -20,4 +20,4 @@ Rank ReadRank(absl::string_view environment);
 // The value of a variable; empty when there is none.
 absl::string_view VariableIn(absl::string_view environment, absl::string_view name);
 
-}  // namespace lull::attach
+}  // namespace lull

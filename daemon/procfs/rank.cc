@@ -1,11 +1,11 @@
-#include "daemon/attach/rank.h"
+#include "daemon/procfs/rank.h"
 
 #include <algorithm>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/string_view.h"
 
-namespace lull::attach {
+namespace lull {
 namespace {
 
 struct Launcher {
@@ -53,4 +53,4 @@ Rank ReadRank(absl::string_view environment) {
   return {};
 }
 
-}  // namespace lull::attach
+}  // namespace lull

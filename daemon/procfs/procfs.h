@@ -10,7 +10,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace lull::attach {
+namespace lull {
 
 class Procfs {
  public:
@@ -42,7 +42,4 @@ class Procfs {
   std::string root_;
 };
 
-// The value of "NAME:\tVALUE" in the text of a status file; "" when it has none.
-absl::string_view StatusField(absl::string_view status, absl::string_view name);
-
-}  // namespace lull::attach
+}  // namespace lull

@@ -1,0 +1,25 @@
+// What the text of /proc/PID/stat and /proc/PID/status says. Pure.
+#pragma once
+
+#include "absl/strings/string_view.h"
+
+namespace lull {
+
+// Fields of a stat file that somebody here asks for, by their numbers in
+// proc_pid_stat(5).
+inline constexpr int kStatState = 3;
+inline constexpr int kStatParent = 4;
+inline constexpr int kStatSession = 6;
+inline constexpr int kStatStart = 22;  // clock ticks since the machine's start
+inline constexpr int kStatCodeStart = 26;
+inline constexpr int kStatStackStart = 28;
+inline constexpr int kStatProcessor = 39;
+
+// "" where there is none. Not for fields 1 and 2: the second one is the name, which may
+// hold blanks and brackets.
+absl::string_view StatField(absl::string_view stat, int number);
+
+// The value of "NAME:\tVALUE" in the text of a status file; "" when it has none.
+absl::string_view StatusField(absl::string_view status, absl::string_view name);
+
+}  // namespace lull
