@@ -17,27 +17,30 @@ ALLOWED = {
     "preload": set(),
     "proto": set(),
     "daemon/base": set(),
+    "daemon/connection": {"daemon/base"},
     "daemon/procfs": {"daemon/base"},
     "daemon/inject": {"daemon/base", "daemon/procfs"},
     "daemon/aggregate": {"daemon/base"},
     "daemon/blame": {"daemon/base"},
     "daemon/steps": {"daemon/base"},
     "daemon/storage": {"daemon/base", "daemon/aggregate", "proto"},
-    "daemon/relay": {"preload/abi", "proto", "daemon/base", "daemon/procfs"},
+    "daemon/relay": {"preload/abi", "proto", "daemon/base", "daemon/connection",
+                     "daemon/procfs"},
     # One pure file of the shim's: both judge a command line alike.
-    "daemon/attach": {"daemon/base", "daemon/procfs", "preload/abi", "preload/entry/process_kind.h"},
+    "daemon/attach": {"daemon/base", "daemon/procfs", "preload/abi",
+                      "preload/entry/process_kind.h"},
     "daemon/collector": {"proto", "daemon/base", "daemon/aggregate", "daemon/blame",
                          "daemon/steps", "daemon/storage", "daemon/query"},
     "daemon/words": {"proto"},
     "daemon/advice": {"proto", "daemon/words"},
     "daemon/query": {"proto", "daemon/base", "daemon/advice", "daemon/aggregate",
                      "daemon/storage"},
-    "cli": {"proto", "daemon/base", "daemon/procfs", "daemon/words", "daemon/relay", "daemon/attach",
-            "daemon/inject",
+    "cli": {"proto", "daemon/base", "daemon/connection", "daemon/procfs", "daemon/words",
+            "daemon/relay", "daemon/attach", "daemon/inject",
             # What it says to a shim that it has brought into a process.
             "preload/abi/attach.h", "preload/abi/version.h"},
 }
-MAY_USE_GRPC = {"daemon/relay", "daemon/collector", "cli"}
+MAY_USE_GRPC = {"daemon/connection", "daemon/relay", "daemon/collector", "cli"}
 # The ABI is what both ends of the shared memory compile: it stands on its own.
 ABI = "preload/abi"
 

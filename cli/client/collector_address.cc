@@ -47,9 +47,9 @@ absl::StatusOr<std::string> Target(const std::string& given, bool plain_is_fine)
 
 }  // namespace
 
-absl::StatusOr<CollectorAddress> ResolveCollector(const CollectorFlags& flags,
-                                                  absl::string_view runtime) {
-  CollectorAddress result;
+absl::StatusOr<ChosenCollector> ResolveCollector(const CollectorFlags& flags,
+                                                 absl::string_view runtime) {
+  ChosenCollector result;
   std::string given =
       !flags.address.empty() ? flags.address : Variable("LULL_COLLECTOR");
   if (given.empty()) {
@@ -80,9 +80,9 @@ absl::StatusOr<CollectorAddress> ResolveCollector(const CollectorFlags& flags,
   return result;
 }
 
-absl::StatusOr<std::string> WriteToken(const CollectorAddress& collector) {
+absl::StatusOr<CollectorAddress> ForWriting(const ChosenCollector& collector) {
   if (collector.tokens.empty() || !collector.tokens.write.empty()) {
-    return collector.tokens.write;
+    return CollectorAddress{collector.target, collector.tokens.write, collector.tls_ca};
   }
   return absl::FailedPreconditionError(
       absl::StrCat("the token file ", collector.token_file,

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "daemon/base/tokens.h"
+#include "daemon/connection/collector_address.h"
 
 namespace lull {
 
@@ -18,12 +19,11 @@ struct CollectorFlags {
   bool insecure_plain_tcp = false;
 };
 
-struct CollectorAddress {
-  std::string target;  // "unix:/path" or "host:port"
+// Its `token` is empty: each call takes the one of `tokens` that it needs.
+struct ChosenCollector : CollectorAddress {
   bool is_private = false;
   Tokens tokens;
   std::string token_file;  // where they are from; "" = none
-  std::string tls_ca;      // PEM file; "" = no TLS
 };
 
 // Checks and completes the flags. `runtime` is where the private collector
@@ -32,11 +32,11 @@ struct CollectorAddress {
 // a network for everyone to read by an oversight. May ask DNS.
 // Errors: INVALID_ARGUMENT for an address that is none or needs TLS, and for a token
 // file that is none or that others can read; NOT_FOUND for a file that is not there.
-absl::StatusOr<CollectorAddress> ResolveCollector(const CollectorFlags& flags,
+absl::StatusOr<ChosenCollector> ResolveCollector(const CollectorFlags& flags,
                                                   absl::string_view runtime);
 
-// The token of one who delivers events. FAILED_PRECONDITION when tokens were given and
-// this one is not among them.
-absl::StatusOr<std::string> WriteToken(const CollectorAddress& collector);
+// As one who delivers events needs it. FAILED_PRECONDITION when tokens were given and
+// the one for that is not among them.
+absl::StatusOr<CollectorAddress> ForWriting(const ChosenCollector& collector);
 
 }  // namespace lull

@@ -1,16 +1,15 @@
 #include "cli/client/collector_client.h"
 
-#include <fcntl.h>
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "control.grpc.pb.h"
+#include "daemon/base/status.h"
+#include "daemon/connection/collector_channel.h"
 #include "query.grpc.pb.h"
 
 namespace lull {
@@ -19,35 +18,16 @@ namespace {
 // Reports with every row of a long job are large; the collector is trusted.
 constexpr int kMaxReplyBytes = 256 << 20;
 
-absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> Credentials(
-    const CollectorAddress& address) {
-  if (address.tls_ca.empty()) return grpc::InsecureChannelCredentials();
-  std::ifstream file(address.tls_ca);
-  grpc::SslCredentialsOptions options;
-  options.pem_root_certs.assign(std::istreambuf_iterator<char>(file), {});
-  if (options.pem_root_certs.empty()) {
-    return absl::NotFoundError(
-        absl::StrCat("cannot read the CA certificate ", address.tls_ca));
-  }
-  return grpc::SslCredentials(options);
-}
-
 class Client : public CollectorClient {
  public:
-  Client(const CollectorAddress& address, absl::Duration deadline,
-         std::shared_ptr<grpc::ChannelCredentials> credentials)
-      : target_(address.target),
-        tokens_(address.tokens),
-        token_file_(address.token_file),
-        deadline_(deadline) {
-    grpc::ChannelArguments arguments;
-    arguments.SetMaxReceiveMessageSize(kMaxReplyBytes);
-    // A proxy of the environment is for the web, not for a collector.
-    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-    auto channel = grpc::CreateCustomChannel(target_, credentials, arguments);
-    query_ = v1::Query::NewStub(channel);
-    control_ = v1::Control::NewStub(channel);
-  }
+  Client(const ChosenCollector& collector, absl::Duration deadline,
+         const std::shared_ptr<grpc::Channel>& channel)
+      : target_(collector.target),
+        tokens_(collector.tokens),
+        token_file_(collector.token_file),
+        deadline_(deadline),
+        query_(v1::Query::NewStub(channel)),
+        control_(v1::Control::NewStub(channel)) {}
 
   absl::StatusOr<v1::StatusReply> GetStatus() override {
     // Any token will do; that one may not write would be noticed last.
@@ -78,8 +58,7 @@ class Client : public CollectorClient {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() +
                          absl::ToChronoNanoseconds(deadline_));
-    const std::string& token = tokens_.For(right);
-    if (!token.empty()) context.AddMetadata("authorization", "Bearer " + token);
+    Authorize(tokens_.For(right), &context);
     Reply reply;
     grpc::Status status = (stub.*method)(&context, request, &reply);
     if (status.ok()) return reply;
@@ -138,10 +117,9 @@ class Client : public CollectorClient {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CollectorClient>> CollectorClient::Create(
-    const CollectorAddress& address, absl::Duration deadline) {
-  auto credentials = Credentials(address);
-  if (!credentials.ok()) return credentials.status();
-  return std::make_unique<Client>(address, deadline, *std::move(credentials));
+    const ChosenCollector& collector, absl::Duration deadline) {
+  LULL_ASSIGN_OR_RETURN(auto channel, MakeChannel(collector, kMaxReplyBytes));
+  return std::make_unique<Client>(collector, deadline, channel);
 }
 
 }  // namespace lull

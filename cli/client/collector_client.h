@@ -18,7 +18,7 @@ class CollectorClient {
   // Makes a channel; connects with the first call. NOT_FOUND or INVALID_ARGUMENT
   // when the CA certificate cannot be used.
   static absl::StatusOr<std::unique_ptr<CollectorClient>> Create(
-      const CollectorAddress& address, absl::Duration deadline = absl::Seconds(30));
+      const ChosenCollector& collector, absl::Duration deadline = absl::Seconds(30));
   virtual ~CollectorClient() = default;
 
   // Errors of all: UNAVAILABLE (nothing answers there), UNAUTHENTICATED (no token,

@@ -12,10 +12,10 @@ namespace lull {
 namespace {
 
 // A spool that cannot be delivered leaves the answer without that job, no more.
-void DeliverLeftovers(const CollectorAddress& address, const std::string& spools) {
+void DeliverLeftovers(const ChosenCollector& address, const std::string& spools) {
   for (const std::string& spool : relay::FindLeftoverSpools(spools)) {
     relay::DeliverOptions options;
-    options.collector_address = address.target;
+    options.collector = address;
     absl::Status delivered = relay::DeliverSpool(spool, options);
     if (delivered.ok() || absl::IsUnavailable(delivered)) continue;
     PrintError("relay", absl::StrCat("the spool ", spool,
@@ -25,7 +25,7 @@ void DeliverLeftovers(const CollectorAddress& address, const std::string& spools
 }
 
 // Started, and not just about to end of idleness.
-absl::Status EnsureAnswers(const CollectorAddress& address,
+absl::Status EnsureAnswers(const ChosenCollector& address,
                            const std::string& runtime) {
   LULL_RETURN_IF_ERROR(EnsurePrivateCollector(runtime));
   LULL_ASSIGN_OR_RETURN(auto client, CollectorClient::Create(address));
@@ -56,7 +56,7 @@ void AddCollectorOptions(CLI::App* verb, CollectorFlags* flags) {
 
 absl::StatusOr<std::unique_ptr<CollectorClient>> Connect(const CollectorFlags& flags) {
   // Only the private collector needs the runtime directory.
-  LULL_ASSIGN_OR_RETURN(CollectorAddress address, ResolveCollector(flags, ""));
+  LULL_ASSIGN_OR_RETURN(ChosenCollector address, ResolveCollector(flags, ""));
   if (address.is_private) {
     LULL_ASSIGN_OR_RETURN(std::string runtime, PrepareRuntimeDirectory());
     LULL_ASSIGN_OR_RETURN(address, ResolveCollector(flags, runtime));

@@ -44,13 +44,11 @@ struct RelayVerbOptions {
 
 absl::Status Deliver(const RelayVerbOptions& options) {
   LULL_ASSIGN_OR_RETURN(std::string runtime, PrepareRuntimeDirectory());
-  LULL_ASSIGN_OR_RETURN(CollectorAddress collector,
+  LULL_ASSIGN_OR_RETURN(ChosenCollector collector,
                         ResolveCollector(options.collector, runtime));
   if (collector.is_private) LULL_RETURN_IF_ERROR(EnsurePrivateCollector(runtime));
   relay::DeliverOptions deliver;
-  deliver.collector_address = collector.target;
-  LULL_ASSIGN_OR_RETURN(deliver.token, WriteToken(collector));
-  deliver.tls_ca_file = collector.tls_ca;
+  LULL_ASSIGN_OR_RETURN(deliver.collector, ForWriting(collector));
   return relay::DeliverSpool(options.deliver, deliver);
 }
 
@@ -96,7 +94,7 @@ absl::Status Relay(const RelayVerbOptions& options) {
   LULL_ASSIGN_OR_RETURN(relay::GpuPlan gpu, MakeGpuPlan(options.gpu));
   std::string command = CommandOfPreloaded(SessionOf(options.socket));
   LULL_ASSIGN_OR_RETURN(std::string runtime, PrepareRuntimeDirectory());
-  LULL_ASSIGN_OR_RETURN(CollectorAddress collector,
+  LULL_ASSIGN_OR_RETURN(ChosenCollector collector,
                         ResolveCollector(options.collector, runtime));
   LULL_ASSIGN_OR_RETURN(UniqueFd stop, TakeStopSignals());
   relay::RelayOptions relay;
@@ -104,9 +102,7 @@ absl::Status Relay(const RelayVerbOptions& options) {
   relay.gpu = gpu;
   relay.socket_path = options.socket;
   relay.spool_directory = SpoolDirectory(runtime, collector.is_private, relay.job.id());
-  relay.collector_address = collector.target;
-  LULL_ASSIGN_OR_RETURN(relay.token, WriteToken(collector));
-  relay.tls_ca_file = collector.tls_ca;
+  LULL_ASSIGN_OR_RETURN(relay.collector, ForWriting(collector));
   // The socket first: the target waits for it.
   LULL_ASSIGN_OR_RETURN(std::unique_ptr<relay::Keeper> keeper,
                         relay::Keeper::Start(relay));

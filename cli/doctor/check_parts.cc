@@ -151,7 +151,7 @@ std::vector<Check> NamedCollector() {
   auto status = client.ok() ? (*client)->GetStatus()
                             : absl::StatusOr<v1::StatusReply>(client.status());
   absl::Status may_write =
-      address.ok() ? WriteToken(*address).status() : absl::OkStatus();
+      address.ok() ? ForWriting(*address).status() : absl::OkStatus();
   if (!status.ok() || !may_write.ok()) {
     return {{"$LULL_COLLECTOR", Check::Status::kError,
              std::string((status.ok() ? may_write : status.status()).message()),

@@ -103,7 +103,7 @@ class Attach {
   // Whether one foothold does for both.
   static bool ShareFiles(const attach::Process& a, const attach::Process& b) {
     if (attach::SeesOurFiles(a) && attach::SeesOurFiles(b)) return true;
-    attach::Procfs procfs;
+    Procfs procfs;
     return a.users.effective == b.users.effective &&
            procfs.Link(a.pid, "ns/mnt").text == procfs.Link(b.pid, "ns/mnt").text &&
            procfs.Link(a.pid, "root").text == procfs.Link(b.pid, "root").text;
@@ -167,7 +167,7 @@ class Attach {
   }
 
   static std::string CommandOf(pid_t pid) {
-    attach::Process process = attach::ReadProcess(pid, attach::Procfs());
+    attach::Process process = attach::ReadProcess(pid, Procfs());
     return process.arguments.empty() ? process.name : CommandText(process.arguments);
   }
 

@@ -40,15 +40,13 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Plan(const char* verb,
   LULL_ASSIGN_OR_RETURN(session->runtime_, PrepareRuntimeDirectory());
   LULL_ASSIGN_OR_RETURN(session->collector_,
                         ResolveCollector(options.collector, session->runtime_));
-  const CollectorAddress& collector = session->collector_;
+  const ChosenCollector& collector = session->collector_;
   relay::RelayOptions& relay = session->relay_;
   relay.job = MakeJobInfo(options.name, command, options.settings);
   relay.socket_path = RelaySocketPath(session->runtime_, relay.job.id());
   relay.spool_directory =
       SpoolDirectory(session->runtime_, collector.is_private, relay.job.id());
-  relay.collector_address = collector.target;
-  LULL_ASSIGN_OR_RETURN(relay.token, WriteToken(collector));
-  relay.tls_ca_file = collector.tls_ca;
+  LULL_ASSIGN_OR_RETURN(relay.collector, ForWriting(collector));
   relay.settings = options.settings;
   relay.gpu = options.gpu;
   return session;

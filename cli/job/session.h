@@ -59,7 +59,7 @@ class Session {
   bool quiet_ = false;
   absl::Duration delayed_;  // the job, because no collector could be reached
   std::string runtime_;
-  CollectorAddress collector_;
+  ChosenCollector collector_;
   relay::RelayOptions relay_;
   std::unique_ptr<relay::Keeper> keeper_;
 };

@@ -178,7 +178,7 @@ std::string ProgramLine(const Process& process) {
   return absl::StrJoin(words, ", ");
 }
 
-std::string RankLine(const attach::Rank& rank) {
+std::string RankLine(const Rank& rank) {
   std::string words = RankWords(rank);
   if (rank.local_rank >= 0) absl::StrAppend(&words, " (local ", rank.local_rank, ")");
   return words;

@@ -18,7 +18,7 @@ std::string ProgramWords(const attach::Process& process) {
   return process.readable ? "native" : "-";
 }
 
-std::string RankWords(const attach::Rank& rank) {
+std::string RankWords(const Rank& rank) {
   if (rank.rank < 0) return "-";
   if (rank.world_size < 0) return absl::StrCat(rank.rank);
   return absl::StrCat(rank.rank, " of ", rank.world_size);

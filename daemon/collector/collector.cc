@@ -100,7 +100,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(CollectorConfig conf
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // Relays ask for a sign of life this often, see collector_channel.cc.
+  // Relays ask for a sign of life this often, see connection/collector_channel.cc.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              10'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);

@@ -120,9 +120,9 @@ std::string EncodeOptions(const RelayOptions& options) {
   out.set_socket_path(options.socket_path);
   out.set_spool_directory(options.spool_directory);
   out.set_spool_limit_bytes(options.spool_limit_bytes);
-  out.set_collector_address(options.collector_address);
-  out.set_token(options.token);
-  out.set_tls_ca_file(options.tls_ca_file);
+  out.set_collector_address(options.collector.target);
+  out.set_token(options.collector.token);
+  out.set_tls_ca_file(options.collector.tls_ca);
   *out.mutable_job() = options.job;
   ToWire(options.gpu, out.mutable_gpu());
   out.set_attached(options.attached);
@@ -139,9 +139,9 @@ bool DecodeOptions(const std::string& bytes, RelayOptions* options) {
   options->socket_path = in.socket_path();
   options->spool_directory = in.spool_directory();
   options->spool_limit_bytes = in.spool_limit_bytes();
-  options->collector_address = in.collector_address();
-  options->token = in.token();
-  options->tls_ca_file = in.tls_ca_file();
+  options->collector.target = in.collector_address();
+  options->collector.token = in.token();
+  options->collector.tls_ca = in.tls_ca_file();
   options->job = in.job();
   options->gpu = FromWire(in.gpu());
   options->attached = in.attached();

@@ -52,8 +52,7 @@ absl::Status DeliverSpool(const std::string& directory, const DeliverOptions& op
   LULL_ASSIGN_OR_RETURN(std::unique_ptr<Spool> spool, Spool::Open(directory, kNoLimit));
   LULL_RETURN_IF_ERROR(EndJob(hello.job(), spool.get()));
   absl::Time deadline = SteadyNow() + options.timeout;
-  Upstream upstream({options.collector_address, options.token, options.tls_ca_file},
-                    std::move(hello), spool.get());
+  Upstream upstream(options.collector, std::move(hello), spool.get());
   while (spool->acknowledged() < spool->last_sequence()) {
     UpstreamStatus status = upstream.status();
     bool late = SteadyNow() > deadline;

@@ -7,13 +7,12 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "daemon/connection/collector_address.h"
 
 namespace lull::relay {
 
 struct DeliverOptions {
-  std::string collector_address;  // as in RelayOptions
-  std::string token;
-  std::string tls_ca_file;
+  CollectorAddress collector;
   absl::Duration timeout = absl::Seconds(30);
 };
 

@@ -49,7 +49,7 @@ absl::Status Check(const RelayOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("the spool needs at least ", kMinSpoolBytes, " bytes"));
   }
-  if (options.collector_address.empty()) {
+  if (options.collector.target.empty()) {
     return absl::InvalidArgumentError("no collector's address");
   }
   if (options.job.id().empty()) return absl::InvalidArgumentError("the job has no id");

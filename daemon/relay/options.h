@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "daemon/connection/collector_address.h"
 #include "daemon/relay/gpu_plan.h"
 #include "ingest.pb.h"
 #include "relay_internal.pb.h"
@@ -27,9 +28,7 @@ struct RelayOptions {
                                 // once everything in it is acknowledged
   uint64_t spool_limit_bytes = 256u << 20;  // at least kMinSpoolBytes
 
-  std::string collector_address;  // "unix:/path" or "host:port"
-  std::string token;              // "" = none
-  std::string tls_ca_file;        // PEM file of the CA to trust; "" = no TLS
+  CollectorAddress collector;
 
   lull::v1::JobInfo job;  // complete, id included; the keeper adds what `gpu` says
   GpuPlan gpu;

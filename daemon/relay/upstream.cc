@@ -163,7 +163,7 @@ class Upstream::Impl {
     if (!channel.ok()) return channel.status();
     auto stub = lull::v1::Ingest::NewStub(*channel);
     grpc::ClientContext context;
-    Authorize(collector_, &context);
+    Authorize(collector_.token, &context);
     {
       std::lock_guard lock(mutex_);
       if (stopping_) return absl::CancelledError("stopping");

@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "daemon/relay/collector_channel.h"
+#include "daemon/connection/collector_channel.h"
 #include "daemon/relay/spool.h"
 #include "ingest.pb.h"
 

@@ -71,9 +71,7 @@ absl::Status Worker::Start() {
   absl::Status written = spool_->WriteHello(hello);
   if (!written.ok()) return written;
   upstream_ =
-      std::make_unique<Upstream>(CollectorAddress{options_.collector_address,
-                                                  options_.token, options_.tls_ca_file},
-                                 std::move(hello), spool_.get());
+      std::make_unique<Upstream>(options_.collector, std::move(hello), spool_.get());
   TellArming();
   return absl::OkStatus();
 }

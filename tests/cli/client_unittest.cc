@@ -107,8 +107,8 @@ TEST_F(ClientTest, NeedsAWriteTokenToDeliverWhereThereAreTokens) {
   std::string reads = WriteFile("reads", "read r\n", 0600);
   auto address = ResolveCollector({kHere, reads, ""}, "/run");
   ASSERT_TRUE(address.ok()) << address.status();
-  EXPECT_THAT(Message(WriteToken(*address).status()), HasSubstr("no write token"));
-  EXPECT_EQ(*WriteToken(*ResolveCollector({kHere, "", ""}, "/run")), "");
+  EXPECT_THAT(Message(ForWriting(*address).status()), HasSubstr("no write token"));
+  EXPECT_EQ(ForWriting(*ResolveCollector({kHere, "", ""}, "/run"))->token, "");
 }
 
 TEST_F(ClientTest, SendsNothingAcrossANetworkInPlainTextUnlessTold) {

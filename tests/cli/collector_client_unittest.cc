@@ -14,8 +14,8 @@ using ::testing::HasSubstr;
 
 class CollectorClientTest : public ::testing::Test {
  protected:
-  CollectorAddress Address(const std::string& token = "") const {
-    CollectorAddress address;
+  ChosenCollector Address(const std::string& token = "") const {
+    ChosenCollector address;
     address.target = address_;
     address.tokens = {token, token, token};
     return address;
@@ -71,7 +71,7 @@ TEST_F(CollectorClientTest, TellsAMissingTokenFromAWrongOne) {
 
 TEST_F(CollectorClientTest, SaysWhichTokenIsMissing) {
   testing::FakeCollector collector(address_, "secret");
-  CollectorAddress address = Address();
+  ChosenCollector address = Address();
   address.tokens.write = "secret";
   address.token_file = "/mine";
   auto client = CollectorClient::Create(address);

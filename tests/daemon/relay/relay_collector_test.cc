@@ -78,7 +78,7 @@ TEST_F(RelayTest, SaysAtOnceThatTheTokenIsWrongAndKeepsTheSpool) {
   collector_->RequireToken("right");
   collector_->Start();
   RelayOptions options = Options();
-  options.token = "wrong";
+  options.collector.token = "wrong";
   StartKeeper(options);
   FakeSegment segment;
   pid_t target = StartTarget(&segment);
@@ -96,11 +96,11 @@ TEST_F(RelayTest, SaysAtOnceThatTheTokenIsWrongAndKeepsTheSpool) {
               ::testing::ElementsAre(options.spool_directory));
 
   DeliverOptions deliver;
-  deliver.collector_address = options.collector_address;
-  deliver.token = "wrong";
+  deliver.collector.target = options.collector.target;
+  deliver.collector.token = "wrong";
   EXPECT_EQ(DeliverSpool(options.spool_directory, deliver).code(),
             absl::StatusCode::kUnauthenticated);
-  deliver.token = "right";
+  deliver.collector.token = "right";
   ASSERT_EQ(DeliverSpool(options.spool_directory, deliver), absl::OkStatus());
   Collected got = collector_->collected();
   ExpectExactly(got, 1, 0, 10);
@@ -177,7 +177,7 @@ TEST_F(RelayTest, ASpoolIsNoLeftoverBetweenTwoWorkers) {
   absl::SleepFor(absl::Milliseconds(50));  // nobody polls the keeper: no new worker
   EXPECT_THAT(FindLeftoverSpools(root_ + "/spool"), IsEmpty());
   DeliverOptions deliver;
-  deliver.collector_address = Options().collector_address;
+  deliver.collector.target = Options().collector.target;
   EXPECT_EQ(DeliverSpool(Options().spool_directory, deliver).code(),
             absl::StatusCode::kUnavailable);
 }
@@ -189,7 +189,7 @@ TEST_F(RelayTest, ALeftoverOfARelayThatDiedIsEndedInItsName) {
   CommitMany(&segment, 0, 0, 10);
   ASSERT_TRUE(PollUntil([&] { return keeper_->status().batches_spooled > 0; }));
   DeliverOptions deliver;
-  deliver.collector_address = Options().collector_address;
+  deliver.collector.target = Options().collector.target;
   EXPECT_EQ(DeliverSpool(Options().spool_directory, deliver).code(),
             absl::StatusCode::kUnavailable)
       << "its relay is alive";

@@ -48,7 +48,7 @@ class RelayTest : public ::testing::Test {
     RelayOptions options;
     options.socket_path = root_ + "/run/relay";
     options.spool_directory = root_ + "/spool/job";
-    options.collector_address = "unix:" + root_ + "/collector";
+    options.collector.target = "unix:" + root_ + "/collector";
     options.job.set_id("0123456789abcdef0123456789abcdef");
     options.job.set_start_ns(MonotonicNs());
     options.grace = absl::Milliseconds(200);

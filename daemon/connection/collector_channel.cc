@@ -1,17 +1,16 @@
-#include "daemon/relay/collector_channel.h"
+#include "daemon/connection/collector_channel.h"
 
 #include <fstream>
 #include <sstream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "daemon/base/status.h"
 
-namespace lull::relay {
+namespace lull {
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
-    const CollectorAddress& collector) {
-  const std::string& address = collector.address;
+    const CollectorAddress& collector, int most_reply_bytes) {
+  const std::string& address = collector.target;
   if (!absl::StartsWith(address, "unix:") && !absl::StrContains(address, ":")) {
     return absl::InvalidArgumentError(
         absl::StrCat("the collector's address \"", address,
@@ -19,13 +18,13 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
   }
   std::shared_ptr<grpc::ChannelCredentials> credentials =
       grpc::InsecureChannelCredentials();
-  if (!collector.tls_ca_file.empty()) {
-    std::ifstream file(collector.tls_ca_file, std::ios::binary);
+  if (!collector.tls_ca.empty()) {
+    std::ifstream file(collector.tls_ca, std::ios::binary);
     std::ostringstream pem;
     pem << file.rdbuf();
     if (!file || pem.str().empty()) {
       return absl::NotFoundError(
-          absl::StrCat("cannot read the CA file ", collector.tls_ca_file));
+          absl::StrCat("cannot read the CA certificate ", collector.tls_ca));
     }
     grpc::SslCredentialsOptions options;
     options.pem_root_certs = pem.str();
@@ -37,12 +36,13 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
   // A collector whose host vanished sends no reset.
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  if (most_reply_bytes > 0) arguments.SetMaxReceiveMessageSize(most_reply_bytes);
   return grpc::CreateCustomChannel(address, credentials, arguments);
 }
 
-void Authorize(const CollectorAddress& collector, grpc::ClientContext* context) {
-  if (!collector.token.empty()) {
-    context->AddMetadata("authorization", absl::StrCat("Bearer ", collector.token));
+void Authorize(const std::string& token, grpc::ClientContext* context) {
+  if (!token.empty()) {
+    context->AddMetadata("authorization", absl::StrCat("Bearer ", token));
   }
 }
 
@@ -51,4 +51,4 @@ absl::Status FromGrpc(const grpc::Status& status) {
                       status.error_message());
 }
 
-}  // namespace lull::relay
+}  // namespace lull
