@@ -217,15 +217,18 @@ GpuModel::GpuModel(const std::vector<GpuEvent>& events) : events_(events) {
 
 // Samples within parts that are the code itself, of the thread that is judged.
 void GpuModel::FindDone() {
+  std::multimap<uint64_t, const GpuEvent*> samples;
   for (const GpuEvent& e : events_) {
-    if (e.event.type != 33) continue;
-    for (const Idle& idle : idle_) {
-      if (idle.at.process != e.process || idle.tid != e.event.tid) continue;
-      if (!IsOfTheCode(idle.cause)) continue;
-      if (e.event.start_ns < idle.at.start_ns || e.event.start_ns >= idle.at.end_ns) {
-        continue;
+    if (e.event.type == 33) samples.emplace(e.event.start_ns, &e);
+  }
+  for (const Idle& idle : idle_) {
+    if (!IsOfTheCode(idle.cause)) continue;
+    auto end = samples.lower_bound(idle.at.end_ns);
+    for (auto it = samples.lower_bound(idle.at.start_ns); it != end; ++it) {
+      const GpuEvent& e = *it->second;
+      if (idle.at.process == e.process && idle.tid == e.event.tid) {
+        done_.emplace_back(&idle, &e.event);
       }
-      done_.emplace_back(&idle, &e.event);
     }
   }
 }
