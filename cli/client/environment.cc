@@ -18,6 +18,7 @@ namespace {
 constexpr absl::string_view kPreload = "LD_PRELOAD=";
 constexpr absl::string_view kSocket = "LULL_SOCKET=";
 constexpr absl::string_view kStepRange = "LULL_STEP_RANGE=";
+constexpr absl::string_view kSamples = "LULL_SAMPLES=";
 constexpr absl::string_view kFilters = "LULL_FILTERS=";
 constexpr absl::string_view kNvtx = "NVTX_INJECTION64_PATH=";
 
@@ -48,7 +49,8 @@ std::string OwnFilters() {
 
 std::vector<std::string> EnvironmentWithShim(absl::string_view library,
                                              absl::string_view socket,
-                                             absl::string_view step_range) {
+                                             absl::string_view step_range,
+                                             bool samples) {
   std::string preload = absl::StrCat(kPreload, library);
   std::string our_socket = absl::StrCat(kSocket, socket);
   bool preload_set = false;
@@ -65,6 +67,7 @@ std::vector<std::string> EnvironmentWithShim(absl::string_view library,
       result.push_back(our_socket);
       socket_set = true;
     } else if (text.substr(0, kStepRange.size()) == kStepRange ||
+               text.substr(0, kSamples.size()) == kSamples ||
                text.substr(0, kFilters.size()) == kFilters) {
       continue;  // of a lull around us
     } else if (text.substr(0, kNvtx.size()) == kNvtx) {
@@ -81,6 +84,7 @@ std::vector<std::string> EnvironmentWithShim(absl::string_view library,
     result.push_back(absl::StrCat(kFilters, filters));
   }
   if (!step_range.empty()) result.push_back(absl::StrCat(kStepRange, step_range));
+  if (!samples) result.push_back(absl::StrCat(kSamples, "0"));
   if (!nvtx_taken) result.push_back(absl::StrCat(kNvtx, library));
   return result;
 }

@@ -101,11 +101,13 @@ absl::Status NotDone(pid_t pid) {
 }  // namespace
 
 absl::StatusOr<absl::Duration> AttachTo(pid_t pid, const attach::Foothold& foothold,
+                                        bool samples,
                                         const std::atomic<bool>& cancel,
                                         const Serve& serve) {
   abi::AttachRequest request = {};
   request.magic = abi::kSegmentMagic;
   request.version = abi::kVersion;
+  request.no_samples = samples ? 0 : 1;
   if (foothold.socket_as_target.size() >= sizeof request.socket) {
     return absl::InvalidArgumentError("the path of the relay's socket is too long");
   }

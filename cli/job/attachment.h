@@ -20,8 +20,10 @@ using Serve = std::function<void(absl::Duration)>;
 
 // Returns the longest stop of any of its threads. Errors: those of
 // inject::Injector, FAILED_PRECONDITION when the shim says no, and
-// DEADLINE_EXCEEDED when it does not get done.
+// DEADLINE_EXCEEDED when it does not get done. Without `samples` the process hands no
+// memory over, and its DataLoader workers say nothing.
 absl::StatusOr<absl::Duration> AttachTo(pid_t pid, const attach::Foothold& foothold,
+                                        bool samples,
                                         const std::atomic<bool>& cancel,
                                         const Serve& serve);
 

@@ -111,7 +111,8 @@ class Run {
     std::vector<std::string> environment;
     if (recorded) {
       environment = EnvironmentWithShim(library_, session_->relay().socket_path,
-                                        options_.step_range);
+                                        options_.step_range,
+                                        !options_.session.settings.no_host_samples());
     }
     LULL_ASSIGN_OR_RETURN(Launchpad launchpad,
                           Launchpad::Fork(options_.command, std::move(environment)));

@@ -327,6 +327,8 @@ void HandshakeListener::AcceptWorker(const abi::WorkerHello& packet, Newcomer ne
   newcomer.memfd = SegmentOf(packet, newcomer.pid);
   if (!newcomer.memfd) return;
   newcomer.pidfd.reset(static_cast<int>(syscall(SYS_pidfd_open, newcomer.pid, 0)));
+  // It waited for no answer: it may be gone by now, and its end would never be seen.
+  if (!newcomer.pidfd && errno == ESRCH) return;
   newcomer.info = ReadProcessFacts(newcomer.pid);
   newcomer.loader = true;
   accept(std::move(newcomer));

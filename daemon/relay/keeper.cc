@@ -242,6 +242,10 @@ class Keeper::Impl {
   }
 
   bool Accept(Newcomer newcomer) {
+    if (options_.settings.no_host_samples()) {  // of a lull around ours, or within
+      if (newcomer.loader) return false;
+      newcomer.memory.reset();
+    }
     // Before the Welcome: a process that is to sleep records nothing, not once.
     if (finished() || !PrepareControl(worker_status_.gpu, worker_status_.armed,
                                       MonotonicNs(), newcomer.memfd.get())) {

@@ -24,7 +24,9 @@ inline constexpr uint64_t kCallBudgetNs = 1'500'000;
 struct AttachRequest {
   uint64_t magic;    // kSegmentMagic
   uint32_t version;  // kVersion
+  uint32_t no_samples;  // 1: the relay looks at no thread, and needs no memory
   char socket[108];  // of the relay, as the target sees it; zero-terminated
+  uint32_t reserved;
 };
 
 struct DetachRequest {
@@ -47,6 +49,6 @@ enum class AttachResult : int64_t {
   kNotAttached = -4,   // detach only
 };
 
-static_assert(sizeof(AttachRequest) == 120 && sizeof(DetachRequest) == 16);
+static_assert(sizeof(AttachRequest) == 128 && sizeof(DetachRequest) == 16);
 
 }  // namespace lull::abi

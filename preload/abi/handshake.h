@@ -8,8 +8,9 @@
 //     close                                  (no descriptor stays in the target)
 //
 // `memory` is the target's own /proc/self/mem, opened for reading: who is not its
-// ancestor may often read it in no other way (docs/host_samples.md). A target that
-// cannot open it goes without.
+// ancestor may often read it in no other way (docs/host_samples.md). Only a relay of the
+// same user, or of root, is given it, and only where samples are wanted
+// (kSamplesVariable). A target that cannot open it goes without.
 //
 // A target that has no segment to give (memfd_create is denied, there is no memory)
 // sends Hello with kUnrecordedMagic and no descriptor, and closes: the report says then
@@ -17,7 +18,7 @@
 //
 // A DataLoader worker, which records nothing, says WorkerHello once, with its memory if
 // it can open it, waits for no answer, and closes: its main thread is looked at from
-// outside (docs/host_samples.md).
+// outside (docs/host_samples.md). Where no samples are wanted it says nothing.
 //
 // The target waits for Welcome at most kHandshakeTimeoutMs. If anything fails it
 // stays inert for good: it never tries twice, and never says anything on stderr.
@@ -60,6 +61,7 @@ inline constexpr int kHandshakeTimeoutMs = 2000;
 // Environment of a target. Read once, at start.
 inline constexpr char kSocketVariable[] = "LULL_SOCKET";  // path of the relay's socket
 inline constexpr char kDisableVariable[] = "LULL_DISABLE";  // "1": stay inert
+inline constexpr char kSamplesVariable[] = "LULL_SAMPLES";  // "0": none are wanted
 inline constexpr char kWorkersVariable[] =
     "LULL_WORKERS";  // "1": DataLoader workers too
 // How many seccomp filters `lull run` has on itself: those are not the program's own.

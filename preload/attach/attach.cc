@@ -42,6 +42,7 @@ void take_settings(const abi::AttachRequest& request) {
   static_assert(sizeof ours.socket == sizeof request.socket);
   ours.enabled = true;
   ours.kind = ProcessKind::kOrdinary;  // whoever attaches has chosen this process
+  ours.no_samples = request.no_samples != 0;
   memcpy(ours.socket, request.socket, sizeof ours.socket);
 }
 

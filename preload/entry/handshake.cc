@@ -68,8 +68,7 @@ Handshake connect_to(const Socket& socket, const char* path, uint64_t deadline_n
   }
 }
 
-bool may_have_our_memory(int fd, Peer peer) {
-  if (peer == Peer::kAny) return true;
+bool is_root_or_our_user(int fd) {
   ucred credentials = {};
   socklen_t size = sizeof credentials;
   return syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) ==
@@ -82,7 +81,8 @@ bool may_have_our_memory(int fd, Peer peer) {
 // for as long as it takes to hand it over.
 class OwnMemory {
  public:
-  OwnMemory() {
+  explicit OwnMemory(bool wanted) {
+    if (!wanted) return;
     constexpr int kFlags = O_RDONLY | O_CLOEXEC;
     fd_ = static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/proc/self/mem", kFlags, 0));
     if (fd_ >= 0 && fd_ <= 2) {
@@ -100,7 +100,7 @@ class OwnMemory {
   int fd() const { return is_still(fd_, file_) ? fd_ : -1; }
 
  private:
-  int fd_;
+  int fd_ = -1;
   FileId file_;
 };
 
@@ -156,17 +156,18 @@ bool receive_welcome(const Socket& socket, uint64_t deadline_ns) {
 
 }  // namespace
 
-Handshake hand_over(const char* socket_path, int memfd, Peer peer,
+Handshake hand_over(const char* socket_path, int memfd, Peer peer, Memory memory,
                     uint64_t deadline_ns) {
   Socket socket;
   if (socket.fd() < 0) return Handshake::kRefused;
   Handshake connected = connect_to(socket, socket_path, deadline_ns);
   if (connected != Handshake::kAccepted) return connected;
-  if (!may_have_our_memory(socket.fd(), peer)) return Handshake::kRefused;
+  const bool trusted = is_root_or_our_user(socket.fd());
+  if (peer == Peer::kSameUser && !trusted) return Handshake::kRefused;
   bool sent;
   {
-    OwnMemory memory;
-    sent = send_hello(socket, memfd, memory.fd(), deadline_ns);
+    OwnMemory own(memory == Memory::kGiven && trusted);
+    sent = send_hello(socket, memfd, own.fd(), deadline_ns);
   }
   bool accepted = sent && receive_welcome(socket, deadline_ns);
   return accepted ? Handshake::kAccepted : Handshake::kRefused;
@@ -179,7 +180,7 @@ void say_worker(const char* socket_path, abi::WorkerHello* hello,
   if (connect_to(socket, socket_path, deadline_ns) != Handshake::kAccepted) return;
   hello->hello = {abi::kWorkerMagic, abi::kVersion,
                   static_cast<uint32_t>(raw_getpid())};
-  OwnMemory memory;
+  OwnMemory memory(is_root_or_our_user(socket.fd()));
   const int given = memory.fd();
   send_packet(socket, hello, sizeof *hello, &given, given >= 0 ? 1 : 0, deadline_ns);
 }

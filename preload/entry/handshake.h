@@ -19,11 +19,15 @@ enum class Peer {
   kSameUser,  // we guessed its path: only ourselves or root may be listening
 };
 
-// Connects, sends Hello, the memfd and, where it can be opened, the process's own
-// memory for reading; waits for Welcome until `deadline_ns` (CLOCK_MONOTONIC). Never
-// blocks beyond that, raises no SIGPIPE, is no cancellation point, leaves no descriptor
-// behind. Call with signals blocked.
-Handshake hand_over(const char* socket_path, int memfd, Peer peer,
+// Whether the process's own memory goes with it, for reading. To another user's relay
+// it never does, whoever named the path: that user could read all of a root process.
+enum class Memory { kGiven, kKept };
+
+// Connects, sends Hello, the memfd and, where that is wanted and can be, the process's
+// own memory; waits for Welcome until `deadline_ns` (CLOCK_MONOTONIC). Never blocks
+// beyond that, raises no SIGPIPE, is no cancellation point, leaves no descriptor behind.
+// Call with signals blocked.
+Handshake hand_over(const char* socket_path, int memfd, Peer peer, Memory memory,
                     uint64_t deadline_ns);
 
 // Tells the relay that this process has no segment to give, and waits for no answer. As

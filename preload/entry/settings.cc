@@ -103,6 +103,9 @@ void read_settings(int argc, const char* const* argv, const char* const* envp,
     if (const char* value = value_of(*entry, abi::kWorkersVariable)) {
       out->workers = strcmp(value, "1") == 0;
     }
+    if (const char* value = value_of(*entry, abi::kSamplesVariable)) {
+      out->no_samples = strcmp(value, "0") == 0;
+    }
     if (const char* value = value_of(*entry, abi::kFiltersVariable)) {
       out->filters = small_number(value);
     }

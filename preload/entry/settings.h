@@ -15,6 +15,7 @@ inline constexpr size_t kSocketPathSize = 108;  // sizeof sockaddr_un::sun_path
 struct Settings {
   bool enabled;  // false before the library is initialised, and when disabled
   bool workers;  // LULL_WORKERS=1: DataLoader workers record too
+  bool no_samples;  // LULL_SAMPLES=0: nobody looks at threads from outside
   ProcessKind kind;
   int filters;  // LULL_FILTERS: seccomp filters around `lull run`; -1 = not told
   char step_range[128];  // LULL_STEP_RANGE: the NVTX range that is a step; "" = none

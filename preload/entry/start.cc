@@ -54,11 +54,12 @@ Mode leave_unknown(StatePage* page) {
   return expected == Mode::kUnknown ? Mode::kCandidate : expected;
 }
 
-// Once in the life of a worker, on its main thread, which allocates tensors here.
+// Once in the life of a worker, on its main thread, which allocates tensors here. It
+// makes system calls, and so nothing below a filter that may kill for them.
 __attribute__((cold, noinline)) void tell_worker() {
   abi::WorkerHello hello = {};
-  if (settings().socket[0] == 0 || !python_is_main_thread() ||
-      !python_describe_thread(&hello)) {
+  if (settings().socket[0] == 0 || settings().no_samples || !python_is_main_thread() ||
+      !python_describe_thread(&hello) || has_filter_of_its_own()) {
     return;
   }
   SignalsBlocked signals_blocked;
@@ -87,17 +88,21 @@ bool has_reason(StatePage* page, Trigger trigger) {
   return is_reason_to_record(trigger, now);
 }
 
+Memory memory_to_give() {
+  return settings().no_samples ? Memory::kKept : Memory::kGiven;
+}
+
 Handshake hand_to_own_relay(int memfd) {
   char path[kSocketPathSize];
   auto session = static_cast<pid_t>(syscall(SYS_getsid, 0));
   if (!automatic_socket(settings(), session, path)) return Handshake::kRefused;
   uint64_t deadline = monotonic_ns() + abi::kHandshakeTimeoutMs * uint64_t{1'000'000};
-  Handshake outcome = hand_over(path, memfd, Peer::kSameUser, deadline);
+  Handshake outcome = hand_over(path, memfd, Peer::kSameUser, memory_to_give(), deadline);
   if (outcome != Handshake::kUnreachable) return outcome;
   if (!launch_relay(settings(), path)) return Handshake::kRefused;
   while (outcome == Handshake::kUnreachable && monotonic_ns() < deadline) {
     raw_poll_one(-1, 0, kRelayStartPauseNs);
-    outcome = hand_over(path, memfd, Peer::kSameUser, deadline);
+    outcome = hand_over(path, memfd, Peer::kSameUser, memory_to_give(), deadline);
   }
   return outcome;
 }
@@ -105,7 +110,7 @@ Handshake hand_to_own_relay(int memfd) {
 Handshake hand_to_relay(int memfd) {
   if (settings().socket[0] == 0) return hand_to_own_relay(memfd);
   uint64_t deadline = monotonic_ns() + abi::kHandshakeTimeoutMs * uint64_t{1'000'000};
-  return hand_over(settings().socket, memfd, Peer::kAny, deadline);
+  return hand_over(settings().socket, memfd, Peer::kAny, memory_to_give(), deadline);
 }
 
 // A process that cannot be recorded should not be missing without a word.

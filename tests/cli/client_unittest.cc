@@ -148,6 +148,15 @@ TEST_F(ClientTest, ChangesNothingElseInTheEnvironment) {
   EXPECT_TRUE(std::equal(before.begin(), before.end(), with.begin()));
 }
 
+TEST_F(ClientTest, TellsTheShimThatNoSamplesAreWanted) {
+  setenv("LULL_SAMPLES", "0", 1);  // of a lull around us
+  EXPECT_THAT(EnvironmentWithShim("/new/liblull.so", "/run/s"),
+              Each(Not(StartsWith("LULL_SAMPLES="))));
+  unsetenv("LULL_SAMPLES");
+  EXPECT_THAT(EnvironmentWithShim("/new/liblull.so", "/run/s", "", /*samples=*/false),
+              Contains("LULL_SAMPLES=0"));
+}
+
 TEST_F(ClientTest, AsksNvtxForItsRanges) {
   unsetenv("NVTX_INJECTION64_PATH");
   auto environment = EnvironmentWithShim("/new/liblull.so", "/run/s", "train step");

@@ -7,6 +7,7 @@ import sys
 import unittest
 
 import guest
+from loader_test import torch_python
 
 SANDBOXED = os.path.join(guest.GUESTS, "sandboxed")
 
@@ -211,6 +212,24 @@ print(ctypes.string_at(mapped, 3))
 """
         if os.uname().machine == "x86_64":
             self.lull_run(sys.executable, "-c", script)
+
+    @unittest.skipUnless(torch_python(), "no PyTorch here")
+    def test_a_data_loaders_worker_below_an_inherited_filter_says_nothing(self):
+        script = """
+import torch
+from torch.utils.data import DataLoader
+class Sums(torch.utils.data.Dataset):
+    def __len__(self):
+        return 4
+    def __getitem__(self, i):
+        return float(torch.ones(10).sum())
+print(list(DataLoader(Sums(), num_workers=1, collate_fn=list, multiprocessing_context="fork")))
+"""
+        for call in ("socket", "connect", "sendmsg"):
+            with self.subTest(call):
+                summary = self.lull_run(SANDBOXED, "kill", call, "--", torch_python(),
+                                        "-W", "ignore", "-c", script)
+                self.assertIn("0 processes reported", summary)
 
     def test_filters_around_lull_itself_are_no_obstacle(self):
         blind = [SANDBOXED, "nothing", "--"]

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -33,10 +34,10 @@ class HandshakeTest : public testing::Test {
   ~HandshakeTest() override { discard_segment(segment_, nullptr); }
 
   Handshake offer(const std::string& path, uint64_t patience_ns = 5 * kSecond,
-                  Peer peer = Peer::kAny) {
+                  Peer peer = Peer::kAny, Memory memory = Memory::kGiven) {
     size_t before = open_descriptors();
-    Handshake outcome =
-        hand_over(path.c_str(), segment_.fd, peer, monotonic_ns() + patience_ns);
+    Handshake outcome = hand_over(path.c_str(), segment_.fd, peer, memory,
+                                  monotonic_ns() + patience_ns);
     // A relay thread of this process may hold a few more for a moment.
     EXPECT_LE(open_descriptors(), before + 3);
     return outcome;
@@ -78,6 +79,29 @@ TEST_F(HandshakeTest, HandsOverItsOwnMemoryForReadingAlone) {
   ASSERT_EQ(pread(target.memory, &seen, sizeof seen, at), ssize_t{sizeof seen});
   EXPECT_EQ(seen, ours);
   EXPECT_EQ(pwrite(target.memory, &seen, sizeof seen, at), -1);
+}
+
+TEST_F(HandshakeTest, KeepsItsMemoryWhereNobodyWantsIt) {
+  FakeRelay relay;
+  ASSERT_EQ(offer(relay.path(), kSecond, Peer::kAny, Memory::kKept),
+            Handshake::kAccepted);
+  EXPECT_EQ(relay.wait_for_target().memory, -1);
+}
+
+// This thread alone, unlike what libc's function does.
+bool become(uid_t user) {
+  return syscall(SYS_setresuid, -1, user, -1) == 0;
+}
+
+// A root process below an unprivileged user's lull: its segment shows what it does, its
+// memory all that it has.
+TEST_F(HandshakeTest, KeepsItsMemoryFromAnotherUsersRelay) {
+  constexpr uid_t kNobody = 65534;
+  if (geteuid() != 0 || !become(kNobody)) GTEST_SKIP() << "needs root";
+  FakeRelay relay;
+  ASSERT_TRUE(become(0));
+  ASSERT_EQ(offer(relay.path()), Handshake::kAccepted);
+  EXPECT_EQ(relay.wait_for_target().memory, -1);
 }
 
 TEST_F(HandshakeTest, SaysThatItHasNoSegmentToGive) {
@@ -125,7 +149,8 @@ TEST_F(HandshakeTest, TouchesNoDescriptorThatTookThePlaceOfItsSocket) {
   int next = dup(pair[1]);
   close(next);
   std::thread thread([&] {
-    hand_over(relay.path().c_str(), segment_.fd, Peer::kAny, monotonic_ns() + kSecond);
+    hand_over(relay.path().c_str(), segment_.fd, Peer::kAny, Memory::kGiven,
+              monotonic_ns() + kSecond);
   });
   usleep(200'000);  // until it waits
   ASSERT_EQ(dup2(pair[0], next), next);

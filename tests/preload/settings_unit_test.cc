@@ -39,6 +39,12 @@ TEST(Settings, AreOffWhenToldSo) {
   EXPECT_TRUE(read({"LULL_DISABLE="})->enabled);
 }
 
+TEST(Settings, KnowWhetherSamplesAreWanted) {
+  EXPECT_TRUE(read({"LULL_SAMPLES=0"})->no_samples);
+  EXPECT_FALSE(read({"LULL_SAMPLES=1"})->no_samples);
+  EXPECT_FALSE(read({})->no_samples);
+}
+
 TEST(Settings, KnowTheNvtxRangeThatIsAStep) {
   EXPECT_STREQ(read({"LULL_STEP_RANGE=train step"})->step_range, "train step");
   EXPECT_STREQ(read({})->step_range, "");
