@@ -34,8 +34,10 @@ absl::string_view ReadTaskFile(pid_t pid, uint32_t tid, const char* name,
 bool ParseSchedstat(absl::string_view text, Scheduling* scheduling) {
   std::vector<absl::string_view> fields =
       absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty());
+  // Whoever is there has run: "0 0 0" is a kernel that does not count (without
+  // CONFIG_SCHEDSTATS, and delayacct off), and a count that stays says nothing then.
   return fields.size() == 3 && absl::SimpleAtoi(fields[1], &scheduling->delay_ns) &&
-         absl::SimpleAtoi(fields[2], &scheduling->slices);
+         absl::SimpleAtoi(fields[2], &scheduling->slices) && scheduling->slices > 0;
 }
 
 bool ParseProcessor(absl::string_view stat, Scheduling* scheduling) {

@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/clock.h"
@@ -163,7 +162,8 @@ bool Target::Read(BatchBuilder* batch) {
   for (uint32_t i = 0; i < rings_.size() && !corrupt_; ++i) {
     if (!ReadRing(i, heads_[i], batch)) return false;
   }
-  complete_as_of_ns_ = std::min(begin_ns, ReadSamples(batch));
+  if (!ReadSamples(batch)) return false;
+  complete_as_of_ns_ = std::min(begin_ns, samples_complete_ns_);
   return true;
 }
 
@@ -391,8 +391,10 @@ void Target::Drop() {
   for (uint32_t i = 0; i < rings_.size(); ++i) DropUnspooled(i, &rings_[i]);
   DropUnspooled(kRelayRing, &own_ring_);
   definitions_.Drop();
-  std::move(fresh_stacks_.begin(), fresh_stacks_.end(),
-            std::back_inserter(new_stacks_));
+  for (lull::v1::StackDef& stack : fresh_stacks_) {
+    const uint32_t ref = stack.ref();
+    untold_stacks_[ref] = std::move(stack);
+  }
   fresh_stacks_.clear();
   info_sent_ = info_committed_;
   counters_sent_ = counters_committed_;

@@ -9,11 +9,13 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/relay/batch_builder.h"
@@ -148,9 +150,10 @@ class Target {
   void GiveUp();
   void RememberProgress(uint32_t number, Ring* ring);
   void DropUnspooled(uint32_t number, Ring* ring);
-  // Adds the samples that were taken. Returns as of when there are no others.
-  uint64_t ReadSamples(BatchBuilder* batch);
-  void AddSampleStacks(BatchBuilder* batch);
+  // Adds the samples that were taken, as far as the batch has room. False: it got full.
+  bool ReadSamples(BatchBuilder* batch);
+  void TakeSamples();
+  void AddSampleStack(uint32_t ref, BatchBuilder* batch);
   std::vector<SampledThread> ThreadsToSample() const;
   lull::v1::ProcessCounters Counters() const;
   // 0: it goes on recording.
@@ -177,7 +180,10 @@ class Target {
   uint64_t samples_planned_ns_ = 0;
   uint32_t first_sample_stack_ = 0;  // what the sampler's numbers are added to
   lull::v1::HostSampleCounters sample_counters_;
-  std::vector<lull::v1::StackDef> new_stacks_;    // to be defined in the next batch
+  std::deque<HostSample> untold_samples_;  // taken, and in no batch yet
+  uint64_t samples_complete_ns_ = 0;       // as of when there are no others
+  // To be defined with the first sample that names them, by their reference.
+  absl::flat_hash_map<uint32_t, lull::v1::StackDef> untold_stacks_;
   std::vector<lull::v1::StackDef> fresh_stacks_;  // defined in the batch under way
   lull::v1::ProcessCounters earlier_;             // what earlier workers found
   std::vector<Ring> rings_;                       // those that have been used

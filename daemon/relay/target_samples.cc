@@ -90,31 +90,49 @@ void Target::FollowSamples(uint64_t now_ns, bool tracing) {
   sampler_->Follow(key(), std::move(plan));
 }
 
-uint64_t Target::ReadSamples(BatchBuilder* batch) {
-  if (sampler_ == nullptr) return UINT64_MAX;
+// Not before those of the time before have found room.
+void Target::TakeSamples() {
   TakenSamples taken = sampler_->Take(key());
   AddTo(earlier_.host_samples(), &taken.counters);
   sample_counters_ = std::move(taken.counters);
   for (lull::v1::StackDef& stack : taken.stacks) {
-    stack.set_ref(first_sample_stack_ + stack.ref());
-    new_stacks_.push_back(std::move(stack));
+    const uint32_t ref = first_sample_stack_ + stack.ref();
+    stack.set_ref(ref);
+    untold_stacks_[ref] = std::move(stack);
   }
-  AddSampleStacks(batch);
-  for (const HostSample& sample : taken.samples) {
-    abi::Event event = EventOf(sample);
-    if (sample.stack != 0) event.py_stack = first_sample_stack_ + sample.stack;
-    batch->AddEvents(key(), kRelayRing, own_ring_.next++, &event, 1, sample.tid);
-  }
-  return taken.complete_ns;
+  untold_samples_.assign(taken.samples.begin(), taken.samples.end());
+  samples_complete_ns_ = taken.complete_ns;
 }
 
-// Before or with the first event that names them.
-void Target::AddSampleStacks(BatchBuilder* batch) {
-  for (lull::v1::StackDef& stack : new_stacks_) {
-    batch->AddStack(key(), stack);
-    fresh_stacks_.push_back(std::move(stack));
+// A worker that could not read for a while, or whose spool was full, finds thousands of
+// samples, each with a stack of kilobytes: more than a batch may hold.
+bool Target::ReadSamples(BatchBuilder* batch) {
+  if (sampler_ == nullptr) {
+    samples_complete_ns_ = UINT64_MAX;
+    return true;
   }
-  new_stacks_.clear();
+  if (untold_samples_.empty()) TakeSamples();
+  while (!untold_samples_.empty()) {
+    if (batch->approximate_bytes() >= kMaxBatchBytes) return false;
+    const HostSample sample = untold_samples_.front();
+    untold_samples_.pop_front();
+    abi::Event event = EventOf(sample);
+    if (sample.stack != 0) {
+      event.py_stack = first_sample_stack_ + sample.stack;
+      AddSampleStack(event.py_stack, batch);
+    }
+    batch->AddEvents(key(), kRelayRing, own_ring_.next++, &event, 1, sample.tid);
+  }
+  return true;
+}
+
+// Before or with the first event that names it.
+void Target::AddSampleStack(uint32_t ref, BatchBuilder* batch) {
+  auto stack = untold_stacks_.find(ref);
+  if (stack == untold_stacks_.end()) return;
+  batch->AddStack(key(), stack->second);
+  fresh_stacks_.push_back(std::move(stack->second));
+  untold_stacks_.erase(stack);
 }
 
 }  // namespace lull::relay

@@ -72,9 +72,10 @@ bool CodeBook::IsYoung(const Slot& slot, uint64_t now_ns) {
 }
 
 void CodeBook::Trim() {
-  if (codes_.size() <= kMostCodes) return;
+  if (codes_.size() <= kMostCodes && code_bytes_ <= kMostCodeBytes) return;
   slots_.clear();
   codes_.resize(1);
+  code_bytes_ = 0;
 }
 
 size_t CodeBook::Expect(uint64_t address, uint64_t now_ns, std::vector<Piece>* pieces) {
@@ -183,7 +184,7 @@ bool CodeBook::ReadBytes(uint64_t object, size_t limit, TargetMemory* memory,
 
 bool CodeBook::ReadNew(uint64_t address, const Head& head, TargetMemory* memory,
                        Slot* slot) {
-  if (names_.size() > kMostNames) return false;
+  if (names_.size() > kMostNames || name_bytes_ > kMostNameBytes) return false;
   Code code;
   std::string file, function;
   if (!ReadText(head.filename, kMostFilename, memory, &file, slot) ||
@@ -200,6 +201,8 @@ bool CodeBook::ReadNew(uint64_t address, const Head& head, TargetMemory* memory,
   }
   code.name = NumberOfName({CleanText(function), CleanText(file)});
   code.first_line = head.first_line;
+  code_bytes_ += code.line_table.size();
+  for (const Expected& expected : slot->expected) code_bytes_ += expected.bytes.size();
   slot->head = head;
   slot->code = static_cast<uint32_t>(codes_.size());
   codes_.push_back(std::move(code));
@@ -209,12 +212,17 @@ bool CodeBook::ReadNew(uint64_t address, const Head& head, TargetMemory* memory,
 uint32_t CodeBook::NumberOfName(FrameName name) {
   auto [entry, fresh] = numbers_.try_emplace({name.function, name.file},
                                              static_cast<uint32_t>(names_.size()));
-  if (fresh) names_.push_back(std::move(name));
+  if (fresh) {
+    name_bytes_ += 2 * (name.function.size() + name.file.size());  // here and as a key
+    names_.push_back(std::move(name));
+  }
   return entry->second;
 }
 
 int32_t CodeBook::Line(uint32_t number, int32_t lasti) {
   Code& code = codes_[number];
+  // Of no code has more: an instruction that is anywhere.
+  if (code.lines.size() > kMostLinesOfCode) code.lines.clear();
   auto [entry, fresh] = code.lines.try_emplace(lasti, 0);
   if (fresh) {
     entry->second = std::max(

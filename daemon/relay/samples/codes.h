@@ -98,6 +98,8 @@ class CodeBook {
   absl::flat_hash_map<uint64_t, Slot> slots_;  // by address
   std::vector<Code> codes_{1};                 // 0: none
   std::vector<FrameName> names_{1};
+  size_t code_bytes_ = 0;
+  size_t name_bytes_ = 0;
   absl::flat_hash_map<std::pair<std::string, std::string>, uint32_t> numbers_;
 };
 

@@ -40,8 +40,7 @@ std::optional<FrameLayout> FrameLayout::Of(const abi::PythonLayout& layout,
       (pointer || at.form == abi::InstructionForm::kByteOffset ||
        at.form == abi::InstructionForm::kUnitOffset) &&
       at.cframe_frame < kLargestOffset && at.frame_owner < kLargestOffset &&
-      at.code_tag_mask <= 7 && at.code_bytes >= 0 && at.str_ascii_size >= 0 &&
-      at.str_compact_size >= 0 &&
+      at.code_tag_mask <= 7 && at.code_bytes >= 0 &&
       Cover({{at.tstate_frame, 8}, {at.tstate_thread_id, 8}, {chunk, 8}},
             &out.thread) &&
       Cover({{at.frame_previous, 8},
@@ -56,7 +55,10 @@ std::optional<FrameLayout> FrameLayout::Of(const abi::PythonLayout& layout,
              {at.code_first_line, 4}},
             &out.code) &&
       Cover({{at.str_length, 8}, {at.str_state, 4}}, &out.text) && at.bytes_size >= 0 &&
-      at.bytes_data >= at.bytes_size + 8 && at.bytes_data < kLargestOffset;
+      // What is compared later is one piece: a length, and data behind it.
+      at.bytes_data >= at.bytes_size + 8 && at.bytes_data < kLargestOffset &&
+      at.str_ascii_size >= at.str_length + 8 && at.str_ascii_size < kLargestOffset &&
+      at.str_compact_size >= at.str_length + 8 && at.str_compact_size < kLargestOffset;
   if (!sane) return std::nullopt;
   return out;
 }

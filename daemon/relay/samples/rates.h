@@ -35,5 +35,14 @@ inline constexpr uint32_t kMostFrames = 128;
 inline constexpr size_t kMostStacks = 50'000;
 inline constexpr size_t kMostCodes = 20'000;
 inline constexpr size_t kMostNames = 50'000;
+// Bytes of each of them, which a target may make as large as it likes: names; code with
+// its line tables; stacks as the wire has them.
+inline constexpr size_t kMostNameBytes = 32u << 20;
+inline constexpr size_t kMostCodeBytes = 64u << 20;
+inline constexpr size_t kMostStackBytes = 256u << 20;
+inline constexpr size_t kMostLinesOfCode = 4096;
+
+// A look that takes longer is not waited for, and dropped: somebody holds up its memory.
+inline constexpr uint64_t kLongestLookNs = 1'000'000'000;
 
 }  // namespace lull::relay

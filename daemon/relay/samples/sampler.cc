@@ -32,6 +32,11 @@ uint64_t ThreadCpuNs() {
          static_cast<uint64_t>(now.tv_nsec);
 }
 
+// Take() and whoever took the look must say the same of it: under the lock.
+bool IsTooLong(uint64_t begin_ns, uint64_t now_ns) {
+  return now_ns - begin_ns > kLongestLookNs;
+}
+
 std::chrono::steady_clock::time_point TimeOf(uint64_t monotonic_ns) {
   return std::chrono::steady_clock::time_point(
       std::chrono::nanoseconds(static_cast<int64_t>(monotonic_ns)));
@@ -121,7 +126,10 @@ TakenSamples HostSampler::Take(uint64_t process_key) {
     out.stacks = std::exchange(taken.stacks, {});
     out.counters = taken.counters;
   }
-  out.complete_ns = busy_since_ns_ != 0 ? busy_since_ns_ : MonotonicNs();
+  const uint64_t now = MonotonicNs();
+  out.complete_ns = busy_since_ns_ == 0 || IsTooLong(busy_since_ns_, now)
+                        ? now
+                        : busy_since_ns_;
   return out;
 }
 
@@ -166,6 +174,10 @@ void HostSampler::Run() {
     Process* process = thread->process;
     process->self_ns += cpu_ns - std::exchange(accounted_ns, cpu_ns);
     if (!sample) continue;
+    if (IsTooLong(now, MonotonicNs())) {
+      Skip(thread);
+      continue;
+    }
     for (auto& stack : process->stacks.TakeNew()) {
       process->taken.stacks.push_back(std::move(stack));
     }
@@ -186,7 +198,10 @@ void HostSampler::Rearrange(uint64_t now_ns) {
       std::map<uint32_t, std::shared_ptr<Thread>> threads;
       for (const SampledThread& wanted : plan.threads) {
         if (threads.size() >= kMostThreads) break;
-        std::shared_ptr<Thread>& thread = threads[wanted.tid];
+        // Once, whatever the rings say: each look stands for all of its time.
+        auto [place, first] = threads.try_emplace(wanted.tid);
+        if (!first) continue;
+        std::shared_ptr<Thread>& thread = place->second;
         auto known = process->threads.find(wanted.tid);
         if (known != process->threads.end()) {
           thread = known->second;
@@ -252,7 +267,7 @@ std::optional<HostSample> HostSampler::TakeOne(Thread* thread, uint64_t due_ns) 
   if (!blocked && contended) sample.state = thread->files.RunningOrReady();
 
   const SampledThread& what = thread->what;
-  if (process.codes && what.python_state != 0) {
+  if (process.codes && process.followed.layout && what.python_state != 0) {
     if (!thread->reader ||
         !thread->reader->IsFor(what.python_state, what.python_thread)) {
       thread->reader.emplace(*process.followed.layout, what.python_state,
@@ -271,8 +286,10 @@ std::optional<HostSample> HostSampler::TakeOne(Thread* thread, uint64_t due_ns) 
     sample.quality = Quality::kNoState;
   }
   Scheduling after;
-  const bool ran =
-      !sliced || !thread->files.Slices(&after) || after.slices != before.slices;
+  const bool still_there = thread->files.Slices(&after);
+  // What was read may be of the thread that took its place.
+  if (sliced && !still_there) return std::nullopt;
+  const bool ran = !sliced || after.slices != before.slices;
   if (blocked && ran) sample.state = RunState::kRunning;
   thread->held = blocked && !ran && sample.quality != Quality::kFailed &&
                  sample.quality != Quality::kCut;

@@ -15,7 +15,7 @@ uint32_t StackTable::Number(const Look& look, CodeBook* codes) {
   }
   auto known = numbers_.find(key_);
   if (known != numbers_.end()) return known->second;
-  if (numbers_.size() >= kMostStacks) return 0;
+  if (numbers_.size() >= kMostStacks || bytes_ >= kMostStackBytes) return 0;
   const uint32_t number = static_cast<uint32_t>(numbers_.size() + 1);
   numbers_.emplace(key_, number);
   lull::v1::StackDef& stack = fresh_.emplace_back();
@@ -28,6 +28,7 @@ uint32_t StackTable::Number(const Look& look, CodeBook* codes) {
     frame->set_file(name.file);
     frame->set_line(codes->Line(seen.number, seen.lasti));
   }
+  bytes_ += stack.ByteSizeLong();
   return number;
 }
 

@@ -27,6 +27,7 @@ class StackTable {
   absl::flat_hash_map<std::string, uint32_t> numbers_;  // by frames, as bytes
   std::vector<lull::v1::StackDef> fresh_;
   std::string key_;
+  size_t bytes_ = 0;  // of all definitions
 };
 
 }  // namespace lull::relay

@@ -33,7 +33,7 @@ TEST(RunDelay, ReadsWhatTheKernelWrites) {
 
 TEST(RunDelay, RefusesWhatItDoesNotWrite) {
   Scheduling scheduling;
-  for (const char* text : {"", "1 2", "1 2 3 4", "1 x 3", "1 -2 3"}) {
+  for (const char* text : {"", "1 2", "1 2 3 4", "1 x 3", "1 -2 3", "0 0 0\n"}) {
     EXPECT_FALSE(ParseSchedstat(text, &scheduling)) << text;
   }
   for (const char* text : {"", "1 (x", "1 (x) R 1 2 3"}) {

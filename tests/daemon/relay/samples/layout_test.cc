@@ -40,6 +40,9 @@ TEST(FrameLayout, IsRefusedWhereNoInterpreterLooksLikeThat) {
       [](auto& l) { l.code_name = -1; },
       [](auto& l) { l.str_state = -1; },
       [](auto& l) { l.str_ascii_size = -1; },
+      [](auto& l) { l.str_length = 4000; },  // behind the text
+      [](auto& l) { l.str_compact_size = 0; },
+      [](auto& l) { l.str_ascii_size = 5000; },
       [](auto& l) { l.bytes_data = l.bytes_size; },
       [](auto& l) { l.minor = 7; },
       [](auto& l) { l.form = static_cast<abi::InstructionForm>(9); },
