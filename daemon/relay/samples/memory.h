@@ -26,6 +26,9 @@ struct Piece {
 
 enum class Access : uint8_t { kUntried, kReadv, kDescriptor, kDenied };
 
+// The process whose memory that descriptor is of has ended, or become another program's.
+bool IsOfNobody(const UniqueFd& memory);
+
 // One thread at a time.
 class TargetMemory {
  public:

@@ -7,7 +7,7 @@
 namespace lull::relay {
 namespace {
 
-constexpr size_t kMemoryBytes = 8 << 20;
+constexpr size_t kMemoryBytes = 256 << 10;
 constexpr size_t kObjectBytes = 512;  // more than any struct takes
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -79,6 +80,33 @@ TEST(TargetMemory, IsReadThroughItsDescriptorWhereTheKernelRefuses) {
               return memory.Read(AddressOf(&g_first), &first, 8) && first == 11 ? 0 : 3;
             }),
             0);
+}
+
+TEST(TargetMemory, IsOfNobodyOnceAnotherProgramHasItsPlace) {
+  int started[2], go[2];
+  ASSERT_EQ(pipe(started), 0);
+  ASSERT_EQ(pipe(go), 0);
+  pid_t child = fork();
+  if (child == 0) {
+    char byte;
+    if (read(go[0], &byte, 1) != 1) _exit(1);
+    // Says that it is another one, and goes on until it is killed.
+    dup2(started[1], STDOUT_FILENO);
+    execl("/bin/sh", "sh", "-c", "echo; read x; exit 0", nullptr);
+    _exit(1);
+  }
+  const std::string path = "/proc/" + std::to_string(child) + "/mem";
+  UniqueFd memory(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_TRUE(memory);
+  EXPECT_FALSE(IsOfNobody(memory));
+  ASSERT_EQ(write(go[1], "", 1), 1);
+  char byte;
+  ASSERT_EQ(read(started[0], &byte, 1), 1);
+  EXPECT_TRUE(IsOfNobody(memory));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  for (int fd : {started[0], started[1], go[0], go[1]}) close(fd);
+  EXPECT_FALSE(IsOfNobody(UniqueFd()));
 }
 
 TEST(TargetMemory, IsDeniedWithoutOne) {

@@ -133,6 +133,17 @@ TEST_F(HostSamples, GoOnInANewImage) {
   }
 }
 
+// What it does is no time of the program that it has replaced.
+TEST_F(HostSamples, EndWhereAnotherProgramTakesThePlace) {
+  Start();
+  RunGuest(lull::testing::interpreters().back().path, "1.5", "leave");
+  ASSERT_TRUE(Finish().ok());
+  Collected collected = collector_->collected();
+  CheckCounters(collected);
+  ASSERT_EQ(collected.processes.size(), 1u);
+  EXPECT_GE(ToldOf(collected, collected.processes.begin()->first).samples, 3u);
+}
+
 TEST_F(HostSamples, StandThreadsThatComeAndGo) {
   Start();
   RunGuest(lull::testing::interpreters().back().path, "2", "thread");

@@ -100,7 +100,9 @@ TEST(SelfSampled, AnInterpreterThatIsTakenBackIsReadNoMore) {
   EXPECT_EQ(all.counters.no_state(), 0u);
   SamplePlan plan = PlanOf(python, runner.tid(), 200);
   plan.layout.reset();
-  plan.threads[0].python_state = python.AddThread();
+  FakePython other(kCPython38);
+  other.SetStack({{other.AddCode("f", "/f.py", 1), 0}});
+  plan.threads[0].python_state = other.state();
   sampler.Follow(kSelf, plan);
   ASSERT_TRUE(TakeAtLeast(&sampler, all.samples.size() + 5, &all));
   EXPECT_EQ(all.samples.back().quality, Quality::kNoState);

@@ -1,6 +1,6 @@
 """A program under the shim, for samples of it to be looked at.
 
-usage: guest.py SECONDS [fork|exec|thread|foreign]
+usage: guest.py SECONDS [fork|exec|leave|thread]
 """
 
 import os
@@ -42,6 +42,11 @@ if how == "fork":
 elif how == "exec":
     work(seconds)
     os.execv(sys.executable, [sys.executable, __file__, str(seconds)])
+elif how == "leave":
+    work(seconds)
+    loop = "end=$(($(date +%s) + 3)); while [ $(date +%s) -lt $end ]; do :; done"
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    os.execve("/bin/sh", ["sh", "-c", loop], environment)
 elif how == "thread":
     def storm():
         while True:
