@@ -25,7 +25,7 @@ bool HasRoomForASpool(const std::string& path) {
          uint64_t{info.f_bavail} * info.f_frsize >= kLeastSpoolBytes;
 }
 
-// "" for a user of whom the system knows nothing, as in a container.
+// "" for a user that the system does not know, as in a container.
 std::string HomeDirectory() {
   const char* home = getenv("HOME");
   if (home != nullptr && home[0] == '/') return home;

@@ -1,4 +1,4 @@
-// What is said of a wrong command line: what is wrong, and what was probably meant.
+// The message for a wrong command line: what is wrong, and what was probably meant.
 #pragma once
 
 #include <CLI/CLI.hpp>

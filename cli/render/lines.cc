@@ -22,8 +22,8 @@ constexpr size_t kLeastColumns = 40;
 
 size_t text_columns = kMostColumns;
 
-// A shell and `lull run` both say 128 + n of a program that signal n ended; others may
-// end with such a number of their own accord, so the number is said, too.
+// A shell and `lull run` both turn "ended by signal n" into 128 + n. A program may also
+// exit with such a number by itself, so the number is shown beside the name.
 std::string ExitStatusText(int status) {
   std::string text = absl::StrCat("exit status ", status);
   const char* name = status > 128 ? sigabbrev_np(status - 128) : nullptr;

@@ -1,5 +1,5 @@
 // From a report to "what should I change first": findings that the numbers prove,
-// each with a concrete change. Nothing is said without evidence in the report. The
+// each with a concrete change. Every finding has its evidence in the report. The
 // rules are in *_rules.cc, their thresholds in thresholds.h.
 //
 // With GPU truth all findings are about time of the GPU within traced time, because

@@ -53,7 +53,7 @@ enum class EventType : uint8_t {
   kCoverage = 130,
   // Of cells alone, not stored one by one: operations by the line that launched them.
   kSubmission = 131,
-  // Likewise: cudaMalloc calls that followed a failed one and frees (MallocRetries).
+  // Of cells alone, too: cudaMalloc calls that followed a failed one and frees (MallocRetries).
   kMallocRetry = 132,
   // What `released_series` had live when the job fell asleep, told as it wakes up:
   // nobody has seen which of those blocks were freed meanwhile. Made by LiveBlocks, an

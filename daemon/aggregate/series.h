@@ -73,7 +73,7 @@ inline bool IsOfTorch(EventType type) {
 }
 inline constexpr uint32_t kNoDevice = 0xff;  // shape of tensor memory of the host
 
-// Likewise of its shape: for copies, the low 24 bits of arg1 (copy kind, source and
+// The part of an event that decides on its shape: for copies, the low 24 bits of arg1 (copy kind, source and
 // destination memory), for tensor memory the device's index, the low 8 bits of arg2
 // (preload/abi/event.h). Kernels have theirs by reference.
 inline uint32_t ShapeOf(EventType type, uint64_t arg1, uint32_t arg2) {

@@ -1,5 +1,5 @@
-// The processes that a question has met, each read once, so that all that is said of
-// parents and children comes from one look.
+// The processes that a question has met. Each is read once, so that what is told about
+// parents and children fits together.
 #pragma once
 
 #include <map>

@@ -131,7 +131,8 @@ struct Submission {
   uint32_t tid = 0;
 };
 
-// Traced time of one device, and what of it was busy; in pieces that follow each other.
+// Traced time of one device, and how much of that time it was busy; in pieces that
+// follow each other.
 struct Coverage {
   uint32_t device = 0;
   uint64_t start_ns = 0;

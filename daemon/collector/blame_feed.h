@@ -60,7 +60,7 @@ class BlameFeed : private blame::Sink {
   // not cross buckets.
   std::vector<aggregate::Event> TakeEvents() { return std::exchange(events_, {}); }
   std::vector<Submitted> TakeSubmitted() { return std::exchange(submitted_, {}); }
-  // Likewise, of the cells of regions.
+  // What regions add to cells alone, since the last call.
   struct Summed {
     uint32_t series = 0;
     uint64_t start_ns = 0;
@@ -122,7 +122,7 @@ class BlameFeed : private blame::Sink {
   uint64_t late_before_ = 0;
   uint64_t restored_ns_ = 0;                          // judged by an earlier feed
   absl::flat_hash_map<uint32_t, uint64_t> restored_;  // device -> told until, by that
-  absl::flat_hash_map<uint32_t, uint64_t> restored_idle_;  // likewise
+  absl::flat_hash_map<uint32_t, uint64_t> restored_idle_;  // the same of idle time
 
   GapSamples samples_;
 

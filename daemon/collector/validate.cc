@@ -22,7 +22,7 @@ constexpr int kMaxFrames = 1024;
 constexpr uint32_t kMaxRing = 65536;
 constexpr uint32_t kMaxApiId = 65535;
 constexpr uint32_t kMaxEventType = 127;  // above are those that we derive
-constexpr uint32_t kMaxFlags = 0xffff;   // likewise
+constexpr uint32_t kMaxFlags = 0xffff;   // above are those that we set
 // No sampler is slower than one look in so long, and squares of weights are summed up.
 constexpr uint64_t kMaxWeightNs = 60'000'000'000;
 

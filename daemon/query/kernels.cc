@@ -30,7 +30,7 @@ struct Line {
 struct Kernel {
   Cell sum;
   double blocks = 0;     // times ns
-  double filled = 0;     // likewise, at most 1 block per multiprocessor
+  double filled = 0;     // times ns; at most 1 block per multiprocessor counts
   double occupancy = 0;  // times ns
   uint64_t shaped_ns = 0;
   std::map<uint32_t, Line> lines;  // by line site

@@ -194,7 +194,7 @@ class Target {
   Definitions definitions_;
   bool info_sent_ = false;  // in the batch under way or before
   bool info_committed_ = false;
-  std::string counters_sent_;  // likewise, without the time
+  std::string counters_sent_;  // last told, without the time
   std::string counters_committed_;
   uint64_t counters_at_ns_ = 0;
   uint64_t looked_for_ns_ = 0;      // whether the image is still there

@@ -64,8 +64,8 @@ struct PythonFrame {
 struct CodeEntry {
   EntryHeader header;
   uint64_t code_address;       // identity of the live object, writer's own use
-  uint64_t name_address;       // likewise: its names, addresses and ends, hashed
-  uint64_t linetable_address;  // likewise
+  uint64_t name_address;       // of its names: addresses and ends, hashed; as above
+  uint64_t linetable_address;  // as above
   int32_t first_line;
   uint16_t python_minor;  // 8 for 3.8: decides how the line table is read
   uint16_t filename_size;

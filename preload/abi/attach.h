@@ -3,7 +3,7 @@
 // stopped where it holds no lock of libc's.
 //
 //   lull_attach(&AttachRequest, sizeof, &result)   until it no longer answers kMore
-//   lull_detach(&DetachRequest, sizeof, &result)   likewise
+//   lull_detach(&DetachRequest, sizeof, &result)   the same
 //
 // Each call works for about kCallBudgetNs at most and says kMore if that was not
 // enough, so that no stop of the thread is long however large the process is. (The

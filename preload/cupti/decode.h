@@ -22,7 +22,7 @@ class ContextDevices {
  private:
   static constexpr uint32_t kContexts = 256;
   std::atomic<uint32_t> devices_[kContexts] = {};  // device + 1
-  std::atomic<uint32_t> only_{0};                  // likewise
+  std::atomic<uint32_t> only_{0};                  // device + 1; 0 = several
 };
 
 // What decoding leans on; belongs to one segment.

@@ -52,7 +52,7 @@ class Losses {
 enum class Patience {
   kNone,    // a thread of the program: never waits, keeps half of its ring free
   kBrief,   // CUPTI's own thread: waits for the relay
-  kAtExit,  // the program ends: takes the whole ring and waits likewise
+  kAtExit,  // the program ends: takes the whole ring and waits for the relay
 };
 
 // How long a relay is waited for: 50 ms from when it last read anything, one budget for
