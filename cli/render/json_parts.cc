@@ -2,6 +2,7 @@
 
 #include "absl/strings/match.h"
 #include "cli/render/arming.h"
+#include "daemon/base/backward_frames.h"
 #include "daemon/words/facts.h"
 #include "daemon/words/format.h"
 #include "google/protobuf/descriptor.h"
@@ -50,7 +51,16 @@ Json JobJson(const v1::Job& job) {
 }
 
 Json SiteJson(const v1::Site& site) {
-  return {{"file", site.file()}, {"line", site.line()}, {"function", site.function()}};
+  Json json = {
+      {"file", site.file()}, {"line", site.line()}, {"function", site.function()}};
+  if (!site.has_backward_of() && !site.has_forward_site()) return json;
+  json["node"] =
+      site.function() == kUnknownNode ? Json(nullptr) : Json(site.function());
+  json["backward_of"] =
+      site.has_backward_of() ? SiteJson(site.backward_of()) : Json(nullptr);
+  json["forward_site"] =
+      site.has_forward_site() ? SiteJson(site.forward_site()) : Json(nullptr);
+  return json;
 }
 
 Json LossesJson(const v1::Losses& losses) {

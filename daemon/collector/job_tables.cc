@@ -15,7 +15,8 @@ std::string KeyOf(const aggregate::Frame& f) {
 }
 
 std::string KeyOf(const storage::SiteRow& s) {
-  return absl::StrCat(s.file.size(), ",", s.line, "\n", s.file, s.function);
+  return absl::StrCat(s.file.size(), ",", s.line, ",", s.backward_of, ",", s.forward,
+                      "\n", s.file, s.function);
 }
 
 std::string KeyOf(const storage::StackRow& s) {
@@ -108,9 +109,7 @@ std::vector<const aggregate::Frame*> JobTables::Frames(uint32_t stack) const {
   return frames;
 }
 
-uint32_t JobTables::InternSite(const std::string& file, int32_t line,
-                               const std::string& function) {
-  storage::SiteRow row{0, file, line, function};
+uint32_t JobTables::InternSite(storage::SiteRow row) {
   std::string key = KeyOf(row);
   auto known = site_ids_.find(key);
   if (known != site_ids_.end()) return known->second;
@@ -120,17 +119,40 @@ uint32_t JobTables::InternSite(const std::string& file, int32_t line,
   return row.id;
 }
 
+JobTables::SiteIds JobTables::InternSites(const aggregate::Frame& frame,
+                                          const std::string& function,
+                                          SiteIds backward_of, SiteIds forward) {
+  return {
+      InternSite({0, frame.file, frame.line, function, backward_of.line, forward.line}),
+      InternSite({0, frame.file, 0, function, backward_of.function, forward.function})};
+}
+
+// The line is the caller's: that is known for certain of everything that the engine
+// does. A node that was made elsewhere is another site.
+JobTables::SiteIds JobTables::SiteOfBackward(const aggregate::BackwardStack& stack) {
+  SiteIds forward, caller;
+  if (const aggregate::Frame* frame = aggregate::SelectSite(stack.forward, {})) {
+    forward = InternSites(*frame, aggregate::SiteFunction(*frame), {}, {});
+  }
+  const aggregate::Frame* frame = aggregate::SelectSite(stack.caller, {});
+  static const auto* const kNowhere = new aggregate::Frame;
+  if (frame == nullptr) return InternSites(*kNowhere, stack.node, {}, forward);
+  caller = InternSites(*frame, aggregate::SiteFunction(*frame), {}, {});
+  return InternSites(*frame, stack.node, caller, forward);
+}
+
 JobTables::SiteIds JobTables::SiteOf(uint32_t python_stack, uint32_t native_stack) {
-  const aggregate::Frame* frame =
-      aggregate::SelectSite(Frames(python_stack), Frames(native_stack));
+  const auto python = Frames(python_stack), native = Frames(native_stack);
+  if (auto backward = aggregate::AsBackward(python, native)) {
+    return SiteOfBackward(*backward);
+  }
+  const aggregate::Frame* frame = aggregate::SelectSite(python, native);
   if (frame == nullptr) return {};
-  std::string function = aggregate::SiteFunction(*frame);
-  return {InternSite(frame->file, frame->line, function),
-          InternSite(frame->file, 0, function)};
+  return InternSites(*frame, aggregate::SiteFunction(*frame), {}, {});
 }
 
 JobTables::SiteIds JobTables::SiteOfBefore() {
-  const uint32_t site = InternSite("", 0, "(allocated before lull came)");
+  const uint32_t site = InternSite({0, "", 0, "(allocated before lull came)"});
   return {site, site};
 }
 

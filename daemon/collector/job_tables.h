@@ -12,6 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "daemon/aggregate/backward_stack.h"
 #include "daemon/aggregate/site.h"
 #include "daemon/collector/gpu_tables.h"
 #include "daemon/storage/store.h"
@@ -51,8 +52,10 @@ class JobTables {
 
  private:
   uint32_t InternFrame(const lull::v1::Frame& frame);
-  uint32_t InternSite(const std::string& file, int32_t line,
-                      const std::string& function);
+  uint32_t InternSite(storage::SiteRow row);
+  SiteIds InternSites(const aggregate::Frame& frame, const std::string& function,
+                      SiteIds backward_of, SiteIds forward);
+  SiteIds SiteOfBackward(const aggregate::BackwardStack& stack);
   void Remember(const storage::FrameRow& row);
   void Remember(storage::StackRow row);
   void Remember(const storage::SiteRow& row);

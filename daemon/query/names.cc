@@ -67,6 +67,12 @@ void Names::FillSite(uint32_t id, lull::v1::Site* site) {
   site->set_file(it->second.file);
   site->set_line(it->second.line);
   site->set_function(it->second.function);
+  // Copied: a look-up of another site may move this one. Neither of the two has any.
+  const uint32_t backward_of = it->second.backward_of, forward = it->second.forward;
+  if (backward_of != 0 && backward_of < id) {
+    FillSite(backward_of, site->mutable_backward_of());
+  }
+  if (forward != 0 && forward < id) FillSite(forward, site->mutable_forward_site());
 }
 
 const std::vector<aggregate::Frame>& Names::Stack(uint32_t id) {

@@ -185,6 +185,15 @@ std::optional<std::string> SegmentReader::Text(abi::Ref ref) const {
                      std::min<size_t>(entry.size, kMaxText));
 }
 
+std::optional<abi::BackwardEntry> SegmentReader::Backward(abi::Ref ref) const {
+  return Fixed<abi::BackwardEntry>(ref, abi::EntryKind::kBackward);
+}
+
+bool SegmentReader::IsBackward(abi::Ref ref) const {
+  auto header = Entry(ref, sizeof(abi::EntryHeader));
+  return header && header->kind == abi::EntryKind::kBackward;
+}
+
 std::optional<abi::KernelEntry> SegmentReader::Kernel(abi::Ref ref) const {
   return Fixed<abi::KernelEntry>(ref, abi::EntryKind::kKernel);
 }

@@ -100,6 +100,9 @@ class SegmentReader {
   std::optional<RawCode> Code(abi::Ref ref) const;
   // Cut at kMaxText bytes.
   std::optional<std::string> Text(abi::Ref ref) const;
+  // nullopt, too, for another kind of entry: IsBackward() tells first.
+  std::optional<abi::BackwardEntry> Backward(abi::Ref ref) const;
+  bool IsBackward(abi::Ref ref) const;
   std::optional<abi::KernelEntry> Kernel(abi::Ref ref) const;
   std::optional<abi::GpuStreamEntry> GpuStream(abi::Ref ref) const;
   std::optional<abi::GpuDeviceEntry> GpuDevice(abi::Ref ref) const;

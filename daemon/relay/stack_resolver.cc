@@ -1,8 +1,10 @@
 #include "daemon/relay/stack_resolver.h"
 
 #include "absl/strings/str_format.h"
+#include "daemon/base/backward_frames.h"
 #include "daemon/base/text.h"
 #include "daemon/relay/line_table.h"
+#include "daemon/relay/node_name.h"
 
 namespace lull::relay {
 namespace {
@@ -36,11 +38,57 @@ bool AddScope(const SegmentReader& segment, uint64_t name,
   return true;
 }
 
+// The frames of a Python stack, behind those that are there.
+bool AddPythonStack(const SegmentReader& segment, abi::Ref ref,
+                    lull::v1::StackDef* definition) {
+  std::optional<RawStack> stack = segment.Stack(ref);
+  if (!stack || stack->native || stack->scopes) return false;
+  for (uint32_t i = 0; i < stack->depth; ++i) {
+    if (definition->frames_size() >= kMaxFrames) {
+      definition->set_truncated(true);
+      return true;
+    }
+    if (!AddPythonFrame(segment, stack->python[i], definition)) return false;
+  }
+  if (stack->truncated) definition->set_truncated(true);
+  return true;
+}
+
+// As daemon/base/backward_frames.h has it.
+std::optional<lull::v1::StackDef> ResolveBackward(const SegmentReader& segment,
+                                                  abi::Ref ref) {
+  std::optional<abi::BackwardEntry> entry = segment.Backward(ref);
+  if (!entry) return std::nullopt;
+  lull::v1::StackDef definition;
+  definition.set_ref(ref);
+  lull::v1::Frame* node = definition.add_frames();
+  node->set_module(kNodeModule);
+  if (entry->node != 0) {
+    std::optional<std::string> type = segment.Text(entry->node);
+    if (!type) return std::nullopt;
+    node->set_function(CleanText(NodeName(*type)));
+  }
+  // Copied: adding a frame may move those that are there.
+  const std::string name = node->function();
+  if (entry->caller != 0 && !AddPythonStack(segment, entry->caller, &definition)) {
+    return std::nullopt;
+  }
+  if (entry->forward != 0 && MakesWorkInForward(name) &&
+      definition.frames_size() < kMaxFrames) {
+    lull::v1::Frame* forward = definition.add_frames();
+    forward->set_function(kForwardFunction);
+    forward->set_module(kForwardModule);
+    if (!AddPythonStack(segment, entry->forward, &definition)) return std::nullopt;
+  }
+  return definition;
+}
+
 }  // namespace
 
 std::optional<lull::v1::StackDef> ResolveStack(const SegmentReader& segment,
                                                abi::Ref ref,
                                                NativeSymbolizer* symbolizer) {
+  if (segment.IsBackward(ref)) return ResolveBackward(segment, ref);
   std::optional<RawStack> stack = segment.Stack(ref);
   if (!stack) return std::nullopt;
   lull::v1::StackDef definition;

@@ -208,6 +208,10 @@ struct SiteRow {
   std::string file;
   int32_t line = 0;
   std::string function;
+  // Of backward work, whose function is a node's name: the sites of whoever called
+  // backward() and of the operator that made the node. 0: none, or not known.
+  uint32_t backward_of = 0;
+  uint32_t forward = 0;
 };
 
 struct SeriesRow {

@@ -58,6 +58,7 @@ CREATE TABLE stacks(job INT, id INT, native INT, truncated INT, frames BLOB,
 CREATE TABLE refs(process INT, kind INT, ref INT, id INT,
   PRIMARY KEY(process, kind, ref)) WITHOUT ROWID;
 CREATE TABLE sites(job INT, id INT, file TEXT, line INT, function TEXT,
+  backward_of INT NOT NULL DEFAULT 0, forward INT NOT NULL DEFAULT 0,
   PRIMARY KEY(job, id)) WITHOUT ROWID;
 CREATE TABLE series(process INT, id INT, type INT, variant INT, api INT,
   python_stack INT, native_stack INT, line_site INT, function_site INT,
@@ -176,6 +177,11 @@ CREATE TABLE clock(id INTEGER PRIMARY KEY, now_ns INT, realtime_ns INT,
     {R"sql(
 ALTER TABLE jobs ADD COLUMN no_host_samples INT NOT NULL DEFAULT 0;
 ALTER TABLE processes ADD COLUMN worker_of INT NOT NULL DEFAULT 0;
+)sql"},
+    // 10: backward work had no sites of its own.
+    {R"sql(
+ALTER TABLE sites ADD COLUMN backward_of INT NOT NULL DEFAULT 0;
+ALTER TABLE sites ADD COLUMN forward INT NOT NULL DEFAULT 0;
 )sql"},
 };
 static_assert(kOldestSchema + std::size(kSteps) == kSchemaVersion);

@@ -186,10 +186,11 @@ absl::StatusOr<std::vector<RefRow>> SqliteReader::Refs(int64_t process) {
 
 absl::StatusOr<std::vector<SiteRow>> SqliteReader::Sites(int64_t job) {
   return Collect<SiteRow>(
-      db_, "SELECT id, file, line, function FROM sites WHERE job=?",
+      db_,
+      "SELECT id, file, line, function, backward_of, forward FROM sites WHERE job=?",
       [](const Row& r) {
-        return SiteRow{r.Uint32(0), r.Text(1), static_cast<int32_t>(r.Int(2)),
-                       r.Text(3)};
+        return SiteRow{r.Uint32(0), r.Text(1),   static_cast<int32_t>(r.Int(2)),
+                       r.Text(3),   r.Uint32(4), r.Uint32(5)};
       },
       job);
 }
@@ -215,9 +216,11 @@ absl::StatusOr<std::vector<SeriesRow>> SqliteReader::AllSeries(int64_t process) 
 absl::StatusOr<SiteRow> SqliteReader::Site(int64_t job, uint32_t id) {
   SiteRow site;
   LULL_RETURN_IF_ERROR(db_.Query(
-      "SELECT file, line, function FROM sites WHERE job=? AND id=?",
+      "SELECT file, line, function, backward_of, forward FROM sites "
+      "WHERE job=? AND id=?",
       [&](const Row& r) {
-        site = {id, r.Text(0), static_cast<int32_t>(r.Int(1)), r.Text(2)};
+        site = {id,        r.Text(0),   static_cast<int32_t>(r.Int(1)),
+                r.Text(2), r.Uint32(3), r.Uint32(4)};
       },
       job, id));
   return site;

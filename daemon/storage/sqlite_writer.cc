@@ -103,8 +103,8 @@ absl::Status SqliteWriter::PutRef(int64_t process, const RefRow& row) {
 }
 
 absl::Status SqliteWriter::PutSite(int64_t job, const SiteRow& row) {
-  return db_->Execute("REPLACE INTO sites VALUES(?,?,?,?,?)", job, row.id, row.file,
-                      row.line, row.function);
+  return db_->Execute("REPLACE INTO sites VALUES(?,?,?,?,?,?,?)", job, row.id, row.file,
+                      row.line, row.function, row.backward_of, row.forward);
 }
 
 absl::Status SqliteWriter::PutSeries(int64_t process, const SeriesRow& row) {

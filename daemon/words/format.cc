@@ -119,6 +119,9 @@ std::string FormatSite(const v1::Site& site, v1::GroupBy group_by) {
     absl::StrAppend(&text, text.empty() ? "" : " ",
                     Shortened(ShortFunction(site.function()), 60));
   }
+  if (site.has_forward_site()) {
+    absl::StrAppend(&text, " of ", FormatSite(site.forward_site(), group_by));
+  }
   return text.empty() ? "(unknown)" : text;
 }
 

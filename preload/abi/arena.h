@@ -27,6 +27,7 @@ enum class EntryKind : uint32_t {
   kGpuStream = 6,
   kGpuDevice = 7,
   kScopeStack = 8,
+  kBackward = 9,
 };
 
 struct EntryHeader {
@@ -95,6 +96,17 @@ struct KernelEntry {
   uint32_t dynamic_shared_bytes;
 };
 
+// Takes the place of a kPythonStack where PyTorch's engine works on a thread of its
+// own, which has no Python frames. At least one of the first two is there.
+struct BackwardEntry {
+  EntryHeader header;
+  uint64_t hash;  // writer's own use
+  Ref node;       // kText: the class of the node, as the compiler mangles types
+  Ref caller;     // kPythonStack: who called backward()
+  Ref forward;    // kPythonStack: whose operator made the node; 0: not known
+  uint32_t reserved;
+};
+
 // CUPTI's ids: unique in the process, streams within their context.
 struct GpuStreamEntry {
   EntryHeader header;
@@ -128,6 +140,7 @@ static_assert(sizeof(PythonFrame) == 8);
 static_assert(sizeof(CodeEntry) == 48);
 static_assert(sizeof(TextEntry) == 24 && sizeof(KernelEntry) == 56);
 static_assert(sizeof(GpuStreamEntry) == 32 && sizeof(GpuDeviceEntry) == 64);
+static_assert(sizeof(BackwardEntry) == 32);
 static_assert(std::is_trivially_copyable_v<StackEntry> &&
               std::is_trivially_copyable_v<CodeEntry>);
 

@@ -106,7 +106,7 @@ struct Event {
   uint64_t duration_ns;
   uint64_t arg0;
   uint64_t arg1;
-  Ref py_stack;      // kPythonStack entry, or 0
+  Ref py_stack;      // kPythonStack or kBackward entry, or 0
   Ref native_stack;  // kNativeStack entry, or 0
   uint32_t arg2;
   uint16_t api;  // HookId of hook_list.h, 0 when no hook is involved

@@ -14,7 +14,7 @@
 // _ptds: the same for programs compiled for per-thread default streams.
 //
 // The namespaces are four lists: runtime (libcudart, one wrapper for each of its
-// version nodes), driver (libcuda.so.1), libc and torch (libc10, mangled).
+// version nodes), driver (libcuda.so.1), libc and torch (mangled).
 //
 // This header needs nothing. Only who expands the parameters of the CUDA lists
 // needs preload/hooks/cuda_types.h, or of the libc list the headers of libc.
@@ -159,7 +159,9 @@
   X(462, torch, optional, void, _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE, (void* pointer, int64_t bytes, size_t allocated, size_t reserved, Device device), (pointer, bytes, allocated, reserved, device), other) \
   X(464, torch, optional, void, _ZN3c1025ProfiledCPUMemoryReporter3NewEPvm, (void* reporter, void* block, size_t bytes), (reporter, block, bytes), other) \
   X(465, torch, optional, void, _ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv, (void* reporter, void* block), (reporter, block), other) \
-  X(466, torch, optional, void*, _ZN2at4_ops19_local_scalar_dense4callERKNS_6TensorE, (void* scalar, const void* tensor), (scalar, tensor), other)
+  X(466, torch, optional, void*, _ZN2at4_ops19_local_scalar_dense4callERKNS_6TensorE, (void* scalar, const void* tensor), (scalar, tensor), other) \
+  X(467, torch, optional, void, _ZN5torch8autograd6Engine7executeERKSt6vectorINS0_4EdgeESaIS3_EERKS2_IN2at6TensorESaIS9_EEbbbS7_, (void* engine, const void* roots, const void* inputs, bool keep, bool create, bool accumulate, const void* outputs), (engine, roots, inputs, keep, create, accumulate, outputs), other) \
+  X(468, torch, optional, void, _ZN5torch8autograd6Engine11thread_initEiRKSt10shared_ptrINS0_10ReadyQueueEEb, (void* engine, int device, const void* queue, bool increment), (engine, device, queue, increment), other)
 // clang-format on
 
 #define LULL_ALL_HOOKS(X) \
@@ -208,6 +210,10 @@ constexpr const char* hook_name(uint16_t hook) {
       return "c10::ProfiledCPUMemoryReporter::Delete";
     case 466:
       return "at::_local_scalar_dense";
+    case 467:
+      return "torch::autograd::Engine::execute";
+    case 468:
+      return "torch::autograd::Engine::thread_init";
     default:
       return "";
   }

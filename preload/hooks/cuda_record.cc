@@ -17,12 +17,20 @@ void poll_python(const CudaCall& call) {
 
 }  // namespace
 
+void note_forward_of_call(const CudaCall& call, abi::Ref whole) {
+  if (whole == 0 && thinning(call) == abi::kThinNothing) {
+    whole = python_stack(call.segment);
+  }
+  note_forward(call.segment, whole);
+}
+
 // 0.8 us warm, with 30 Python and 40 native frames (tests/bench/sync_hook.py).
 void commit_traced(const CudaCall& call, const EventParts& parts) {
   bool thin = thinning(call) >= abi::kThinNativeStacks;
   abi::Ref native = thin ? 0 : native_stack(call.segment, 0);
-  commit(call, parts, thin ? abi::kFlagStackThinned : 0, python_stack(call.segment),
-         native);
+  abi::Ref python = python_stack(call.segment);
+  if (forward_is_wanted()) note_forward(call.segment, python);
+  commit(call, parts, thin ? abi::kFlagStackThinned : 0, python, native);
   account_self(call.end_ns);
 }
 
@@ -30,6 +38,7 @@ void commit_with_tip(const CudaCall& call, const EventParts& parts) {
   ErrnoKeeper keeper;
   count_gpu_call(call);
   if (is_traced(call)) return commit_traced(call, parts);
+  if (forward_is_wanted()) note_forward_of_call(call, 0);
   commit(call, parts, 0, python_tip(call.segment), 0);
   account_self_sampled(call.end_ns);
 }

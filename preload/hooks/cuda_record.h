@@ -2,6 +2,7 @@
 // wrapper, after the original returned, and preserve errno.
 #pragma once
 
+#include "preload/autograd/backward.h"
 #include "preload/hooks/cuda_call.h"
 #include "preload/hooks/record.h"
 
@@ -63,6 +64,11 @@ inline bool is_traced(const CudaCall& call) {
              .cupti_state.load(std::memory_order_relaxed) ==
          static_cast<uint32_t>(abi::CuptiState::kTracing);
 }
+
+// The operator that made a node has allocated nothing, or its line would be noted.
+// `whole`: the whole Python stack if it was taken already, else 0.
+__attribute__((cold, noinline)) void note_forward_of_call(const CudaCall& call,
+                                                          abi::Ref whole);
 
 // For calls that submit work in a window: what runs on the device, and the gaps before
 // and after it, are told by line and by operator. The whole stacks, as far as the

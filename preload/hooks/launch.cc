@@ -38,8 +38,9 @@ __attribute__((noinline)) void record(const CudaCall& call, const Launched& laun
     EventParts parts = {abi::EventType::kLaunch, flags, bits(launch.stream),
                         bits(launch.function), 0};
     if (is_traced(call)) return commit_traced(call, parts);
-    commit(call, parts, 0, late ? python_stack(call.segment) : python_tip(call.segment),
-           0);
+    abi::Ref python = late ? python_stack(call.segment) : python_tip(call.segment);
+    if (forward_is_wanted()) note_forward_of_call(call, late ? python : 0);
+    commit(call, parts, 0, python, 0);
   } else if (thread.ring != nullptr) {
     std::atomic<uint64_t>& thinned = thread.ring->thinned_launches;
     thinned.store(thinned.load(std::memory_order_relaxed) + 1,

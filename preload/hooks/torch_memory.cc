@@ -19,6 +19,7 @@
 #include <atomic>
 
 #include "preload/abi/hook_list.h"
+#include "preload/autograd/backward.h"
 #include "preload/hooks/record.h"
 #include "preload/hooks/torch_original.h"
 #include "preload/python/python.h"
@@ -153,13 +154,14 @@ void record(HookId hook, void* block, uint64_t bytes, bool is_free, Device devic
     step_hook_poll(now);
     if (keeps_stack(segment, bytes)) {
       python = python_stack(segment);
-      if (python == 0) {  // an autograd thread
+      if (python == 0 || is_backward_without_node(segment, python)) {
         native = is_large(bytes) ? unthinned_native_stack(segment, 0)
                                  : native_stack(segment, 0);
       }
     } else {
       flags |= abi::kFlagStackThinned;
     }
+    note_forward(segment, python);
   }
   if (abi::Event* event = reserve_event(segment)) {
     *event = {

@@ -1,5 +1,6 @@
 #include "preload/hooks/wait_recorder.h"
 
+#include "preload/autograd/backward.h"
 #include "preload/python/api.h"
 #include "preload/python/python.h"
 #include "preload/scopes/open_scopes.h"
@@ -37,8 +38,12 @@ void add_event(char* segment, const Wait& wait) {
   abi::Ref python = python_stack(segment);
   uint32_t thinning =
       abi::SegmentView(segment).control().thinning.load(std::memory_order_relaxed);
-  bool thinned = python == 0 && thinning >= abi::kThinNativeStacks;
-  abi::Ref native = python == 0 && !thinned ? native_stack(segment, 0) : 0;
+  // Between two nodes the engine waits for whoever calls it next, which is no work of
+  // the one that called last.
+  if (is_backward_without_node(segment, python)) python = 0;
+  bool frameless = python == 0 || is_backward(segment, python);
+  bool thinned = frameless && thinning >= abi::kThinNativeStacks;
+  abi::Ref native = frameless && !thinned ? native_stack(segment, 0) : 0;
   abi::Event* event = reserve_event(segment);
   if (event == nullptr) return;
   event->start_ns = wait.start_ns;

@@ -16,6 +16,7 @@
 // that was already set as it was.
 #include <atomic>
 
+#include "preload/autograd/node.h"
 #include "preload/entry/state.h"
 #include "preload/hooks/record.h"
 #include "preload/python/api.h"
@@ -106,6 +107,7 @@ void on_phase(const PythonApi* api, PyObject* phase, PyObject* info) {
     end(api, info);
     if (g_wanted.load(std::memory_order_relaxed)) {
       step_hook_try_install(api);  // a good occasion: the GIL is ours
+      autograd_try_install(api);
       record_function_try_install(api);
     } else {
       schedule_removal(api);

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "preload/autograd/node.h"
 #include "preload/entry/settings.h"
 #include "preload/entry/state.h"
 #include "preload/hooks/record.h"
@@ -83,6 +84,7 @@ int try_as_pending_call(void*) {
       api->this_interpreter() == api->main_interpreter()) {
     ErrorKeeper keep_error(api);
     step_hook_try_install(api);
+    autograd_try_install(api);
     record_function_try_install(api);
   }
   return 0;

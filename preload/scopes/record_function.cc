@@ -5,8 +5,8 @@
 #include <atomic>
 
 #include "preload/entry/state.h"
+#include "preload/python/torch_version.h"
 #include "preload/scopes/scope.h"
-#include "preload/support/decimal.h"
 #include "preload/support/symbols.h"
 
 namespace lull {
@@ -71,18 +71,9 @@ void on_end(const void* function, void*) {
   scope_end(key_of(function), abi::ScopeSource::kRecordFunction);
 }
 
-bool is_of_a_known_version(const PythonApi* api, PyObject* torch) {
-  PyObject* version = api->get_attribute(torch, "__version__");
-  if (version == nullptr) {
-    api->error_clear();
-    return false;
-  }
-  const char* text =
-      api->is_instance(version, api->str_type) == 1 ? api->as_utf8(version) : nullptr;
-  bool known = text != nullptr && record_function_is_known(text);
-  if (api->error_occurred() != nullptr) api->error_clear();
-  api->decref(version);
-  return known;
+bool is_known(TorchVersion version) {
+  return (version.major == 1 && version.minor == 13) ||
+         (version.major == 2 && version.minor <= 15);
 }
 
 bool install() {
@@ -120,7 +111,7 @@ void record_function_try_install(const PythonApi* api) {
   if (api->dict_get(modules, "torch.autograd.profiler") == nullptr) return;
   PyObject* torch = api->dict_get(modules, "torch");
   if (torch == nullptr) return;
-  bool on = is_of_a_known_version(api, torch) && install();
+  bool on = is_known(torch_version(api, torch)) && install();
   decide(on ? Install::kOn : Install::kUnavailable);
 }
 
@@ -152,13 +143,7 @@ void record_function_describe(char* segment) {
 }
 
 bool record_function_is_known(const char* torch_version) {
-  const char* at = torch_version;
-  int major = take_decimal(&at);
-  if (at == torch_version || *at++ != '.') return false;
-  const char* behind = at;
-  int minor = take_decimal(&at);
-  if (at == behind) return false;
-  return (major == 1 && minor == 13) || (major == 2 && minor <= 15);
+  return is_known(parse_torch_version(torch_version));
 }
 
 }  // namespace lull

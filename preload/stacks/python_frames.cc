@@ -9,6 +9,7 @@
 //
 // Not seen: frames of a sub-interpreter, whose thread state is not the one that
 // PyGILState_GetThisThreadState knows; free-threaded builds (debug_offsets.h).
+#include "preload/autograd/backward.h"
 #include "preload/python/api.h"
 #include "preload/python/python.h"
 #include "preload/ring/writer.h"
@@ -184,7 +185,7 @@ abi::Ref stack_of(char* segment, uint32_t limit, bool mark_truncated) {
     if (out.code == 0) return 0;  // no room, counted
     __builtin_memcpy(&words[depth++], &out, sizeof out);
   }
-  if (depth == 0) return 0;
+  if (depth == 0) return backward_stack(segment);
   bool truncated = mark_truncated && depth == limit && walk.next(&frame);
   return intern_stack(segment, abi::EntryKind::kPythonStack, words, depth,
                       truncated ? uint32_t{abi::kStackTruncated} : 0);
@@ -193,10 +194,13 @@ abi::Ref stack_of(char* segment, uint32_t limit, bool mark_truncated) {
 }  // namespace
 
 abi::Ref python_stack(char* segment) {
-  return stack_of(segment, abi::kMaxPythonFrames, true);
+  return backward_or(segment, stack_of(segment, abi::kMaxPythonFrames, true),
+                     Frames::kAll);
 }
 
-abi::Ref python_tip(char* segment) { return stack_of(segment, 1, false); }
+abi::Ref python_tip(char* segment) {
+  return backward_or(segment, stack_of(segment, 1, false), Frames::kTip);
+}
 
 bool python_stack_contains(const char* suffix) {
   FrameWalk walk;

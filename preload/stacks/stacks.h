@@ -11,10 +11,11 @@
 
 namespace lull {
 
-// The whole Python stack of this thread. 30 frames: aim at 0.3 us warm.
+// The whole Python stack of this thread. 30 frames: aim at 0.3 us warm. On a thread of
+// PyTorch's engine that has none: what it works on (autograd/backward.h).
 abi::Ref python_stack(char* segment);
 
-// The innermost Python frame alone (a stack of depth 1).
+// The innermost Python frame alone (a stack of depth 1); where there is none, the same.
 abi::Ref python_tip(char* segment);
 
 // The native stack of this thread, without our own frames; `skip` more frames

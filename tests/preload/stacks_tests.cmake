@@ -2,8 +2,10 @@
 # tests/preload/CMakeLists.txt.
 set(shim ${PROJECT_SOURCE_DIR}/preload)
 set(lull_probe_sources stacks_probe.cc
+  ${shim}/autograd/backward.cc ${shim}/autograd/callers.cc ${shim}/autograd/forward_table.cc
+  ${shim}/autograd/node.cc
   ${shim}/python/find.cc ${shim}/python/gc_hook.cc ${shim}/python/main_thread.cc ${shim}/python/pending_call.cc
-  ${shim}/python/step_hook.cc
+  ${shim}/python/step_hook.cc ${shim}/python/torch_version.cc
   ${shim}/ring/backing.cc ${shim}/scopes/open_scopes.cc ${shim}/scopes/record_function.cc
   ${shim}/scopes/scope.cc ${shim}/scopes/scope_name.cc ${shim}/stacks/interning.cc ${shim}/stacks/layouts/debug_offsets.cc
   ${shim}/stacks/libunwind_calls.cc ${shim}/stacks/native.cc ${shim}/stacks/prepare.cc ${shim}/stacks/python_frames.cc
@@ -12,8 +14,8 @@ set(lull_probe_sources stacks_probe.cc
   ${shim}/steps/nvtx.cc ${shim}/support/libdl.cc ${shim}/support/loaded_object.cc
   ${shim}/support/pins.cc ${shim}/support/symbols.cc)
 add_library(lull_stacks_probe MODULE ${lull_probe_sources})
-add_library(lull_torch_probe MODULE ${lull_probe_sources} ${shim}/hooks/torch_memory.cc
-  ${shim}/hooks/torch_original.cc ${shim}/hooks/torch_scalar.cc)
+add_library(lull_torch_probe MODULE ${lull_probe_sources} ${shim}/hooks/torch_engine.cc
+  ${shim}/hooks/torch_memory.cc ${shim}/hooks/torch_original.cc ${shim}/hooks/torch_scalar.cc)
 foreach(probe lull_stacks_probe lull_torch_probe)
   lull_warnings(${probe})
   target_compile_options(${probe} PRIVATE

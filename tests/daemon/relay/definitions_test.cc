@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <string.h>
 
+#include "daemon/base/backward_frames.h"
 #include "daemon/relay/target.h"
 #include "tests/daemon/relay/fake_segment.h"
 
@@ -95,6 +96,58 @@ TEST_F(DefinitionsTest, FindsAScopeOfAnythingButNamesCorrupt) {
   EXPECT_EQ(Define(EventType::kScope, 0, segment_.AddScopeStack({kernel})),
             Result::kCorrupt);
   EXPECT_EQ(Define(EventType::kScope, 0, kernel), Result::kCorrupt);
+}
+
+class BackwardDefinitionsTest : public DefinitionsTest {
+ protected:
+  const lull::v1::StackDef& Defined(abi::Ref ref) {
+    EXPECT_EQ(Define(EventType::kLaunch, ref, 0), Result::kDone);
+    return batch().stacks(0).stacks(0);
+  }
+
+  abi::Ref caller_ =
+      segment_.AddPythonStack({{segment_.AddCode("/job/train.py", "train", 110), -1}});
+  abi::Ref made_ =
+      segment_.AddPythonStack({{segment_.AddCode("/job/model.py", "forward", 44), -1}});
+  abi::Ref exp_ = segment_.AddText("N5torch8autograd9generated12ExpBackward0E");
+  abi::Ref slice_ = segment_.AddText("N5torch8autograd9generated14SliceBackward0E");
+};
+
+TEST_F(BackwardDefinitionsTest, DescribesANodeItsCallerAndWhoMadeIt) {
+  const lull::v1::StackDef& def = Defined(segment_.AddBackward(exp_, caller_, made_));
+  EXPECT_FALSE(def.native());
+  ASSERT_THAT(def.frames(), SizeIs(4));
+  EXPECT_EQ(def.frames(0).function(), "ExpBackward0");
+  EXPECT_EQ(def.frames(0).module(), kNodeModule);
+  EXPECT_EQ(def.frames(1).function(), "train");
+  EXPECT_EQ(def.frames(1).module(), "");
+  EXPECT_EQ(def.frames(2).module(), kForwardModule);
+  EXPECT_EQ(def.frames(3).function(), "forward");
+}
+
+TEST_F(BackwardDefinitionsTest, LeavesOutWhatIsNotKnown) {
+  const lull::v1::StackDef& def = Defined(segment_.AddBackward(0, caller_, 0));
+  ASSERT_THAT(def.frames(), SizeIs(2));
+  EXPECT_EQ(def.frames(0).function(), "");
+  EXPECT_EQ(def.frames(0).module(), kNodeModule);
+  EXPECT_EQ(def.frames(1).function(), "train");
+}
+
+TEST_F(BackwardDefinitionsTest, TellsNoForwardLineOfAView) {
+  const lull::v1::StackDef& def = Defined(segment_.AddBackward(slice_, caller_, made_));
+  ASSERT_THAT(def.frames(), SizeIs(2));
+  EXPECT_EQ(def.frames(0).function(), "SliceBackward0");
+}
+
+TEST_F(BackwardDefinitionsTest, FindsAnythingButPythonStacksAndATextCorrupt) {
+  abi::Ref native = segment_.AddNativeStack({0x1000});
+  abi::Ref good = segment_.AddBackward(exp_, caller_, 0);
+  for (abi::Ref bad : {segment_.AddBackward(caller_, caller_, 0),
+                       segment_.AddBackward(exp_, native, 0),
+                       segment_.AddBackward(exp_, caller_, native),
+                       segment_.AddBackward(exp_, good, 0)}) {
+    EXPECT_EQ(Define(EventType::kLaunch, bad, 0), Result::kCorrupt);
+  }
 }
 
 TEST_F(DefinitionsTest, DescribesADevice) {

@@ -165,6 +165,14 @@ abi::Ref FakeSegment::AddKernel(abi::Ref name, uint32_t grid, uint32_t block) {
   return AddFixed(abi::EntryKind::kKernel, entry);
 }
 
+abi::Ref FakeSegment::AddBackward(abi::Ref node, abi::Ref caller, abi::Ref forward) {
+  abi::BackwardEntry entry{};
+  entry.node = node;
+  entry.caller = caller;
+  entry.forward = forward;
+  return AddFixed(abi::EntryKind::kBackward, entry);
+}
+
 abi::Ref FakeSegment::AddGpuStream(uint32_t device, uint32_t context, uint32_t stream) {
   abi::GpuStreamEntry entry{};
   entry.device = device;

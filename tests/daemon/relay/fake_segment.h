@@ -33,6 +33,7 @@ class FakeSegment {
   abi::Ref AddPythonStack(const std::vector<std::pair<abi::Ref, int32_t>>& frames);
   abi::Ref AddNativeStack(const std::vector<uint64_t>& addresses);
   abi::Ref AddScopeStack(const std::vector<abi::Ref>& names);
+  abi::Ref AddBackward(abi::Ref node, abi::Ref caller, abi::Ref forward);
   abi::Ref AddText(const std::string& text);
   abi::Ref AddKernel(abi::Ref name, uint32_t grid = 1, uint32_t block = 32);
   abi::Ref AddGpuStream(uint32_t device, uint32_t context, uint32_t stream);

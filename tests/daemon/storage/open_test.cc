@@ -124,7 +124,11 @@ TEST(OpenStore, RefusesTheDatabaseOfANewerLull) {
   ExpectRefused(directory / "a.db", "has schema 99");
 }
 
-// Takes back what schema 10 changed.
+// Takes back what schema 11 changed.
+constexpr char kBackToSchema10[] =
+    "ALTER TABLE sites DROP COLUMN backward_of;"
+    "ALTER TABLE sites DROP COLUMN forward;";
+// And what schema 10 did.
 constexpr char kBackToSchema9[] =
     "ALTER TABLE jobs DROP COLUMN no_host_samples;"
     "ALTER TABLE processes DROP COLUMN worker_of;";
@@ -161,6 +165,7 @@ constexpr char kBackToSchema7[] =
 TEST(OpenStore, ConvertsTheDatabaseOfSchema5) {
   test::TemporaryDirectory directory;
   MakeDatabase(directory / "a.db");
+  Sql(directory / "a.db", kBackToSchema10);
   Sql(directory / "a.db", kBackToSchema9);
   Sql(directory / "a.db", kBackToSchema8);
   Sql(directory / "a.db", kBackToSchema7);
@@ -187,6 +192,7 @@ TEST(OpenStore, ConvertsTheDatabaseOfSchema5) {
 TEST(OpenStore, ConvertsTheDatabaseOfSchema6) {
   test::TemporaryDirectory directory;
   MakeDatabase(directory / "a.db");
+  Sql(directory / "a.db", kBackToSchema10);
   Sql(directory / "a.db", kBackToSchema9);
   Sql(directory / "a.db", kBackToSchema8);
   Sql(directory / "a.db", kBackToSchema7);
@@ -206,6 +212,7 @@ TEST(OpenStore, ConvertsTheDatabaseOfSchema6) {
 TEST(OpenStore, ConvertsTheDatabaseOfSchema7) {
   test::TemporaryDirectory directory;
   MakeDatabase(directory / "a.db");
+  Sql(directory / "a.db", kBackToSchema10);
   Sql(directory / "a.db", kBackToSchema9);
   Sql(directory / "a.db", kBackToSchema8);
   Sql(directory / "a.db", kBackToSchema7);
@@ -239,6 +246,7 @@ TEST(OpenStore, ConvertsTheDatabaseOfSchema7) {
 TEST(OpenStore, ConvertsTheDatabaseOfSchema8) {
   test::TemporaryDirectory directory;
   MakeDatabase(directory / "a.db");
+  Sql(directory / "a.db", kBackToSchema10);
   Sql(directory / "a.db", kBackToSchema9);
   Sql(directory / "a.db", kBackToSchema8);
   Sql(directory / "a.db",
@@ -261,6 +269,7 @@ TEST(OpenStore, ConvertsTheDatabaseOfSchema8) {
 TEST(OpenStore, ConvertsTheDatabaseOfSchema9) {
   test::TemporaryDirectory directory;
   MakeDatabase(directory / "a.db");
+  Sql(directory / "a.db", kBackToSchema10);
   Sql(directory / "a.db", kBackToSchema9);
   Sql(directory / "a.db",
       "INSERT INTO jobs(uuid, name, start_ns) VALUES('9', 'old', 7);"

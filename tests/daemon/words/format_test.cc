@@ -63,6 +63,21 @@ TEST(FormatSite, LeavesOutWhatIsNotKnown) {
   EXPECT_EQ(FormatSite(site, v1::GROUP_BY_FUNCTION), "train.py step");
 }
 
+TEST(FormatSite, HasTheForwardLineOfABackwardNode) {
+  v1::Site site;
+  site.set_file("train.py");
+  site.set_line(110);
+  site.set_function("ExpBackward0");
+  site.mutable_backward_of()->set_function("train");
+  EXPECT_EQ(FormatSite(site), "train.py:110 ExpBackward0");
+  site.mutable_forward_site()->set_file("model.py");
+  site.mutable_forward_site()->set_line(44);
+  site.mutable_forward_site()->set_function("forward");
+  EXPECT_EQ(FormatSite(site), "train.py:110 ExpBackward0 of model.py:44 forward");
+  EXPECT_EQ(FormatSite(site, v1::GROUP_BY_FUNCTION),
+            "train.py ExpBackward0 of model.py forward");
+}
+
 TEST(Shortened, NeverCutsInsideACharacter) {
   EXPECT_EQ(Shortened("abcdef", 6), "abcdef");
   EXPECT_EQ(Shortened("abcdefg", 6), "abc...");

@@ -1,0 +1,148 @@
+#include "preload/autograd/backward.h"
+
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "preload/abi/segment.h"
+#include "preload/autograd/forward_table.h"
+#include "preload/autograd/node.h"
+#include "preload/entry/state.h"
+#include "preload/hooks/record.h"
+#include "preload/stacks/interning.h"
+#include "preload/stacks/stacks.h"
+#include "preload/support/raw_syscall.h"
+
+namespace lull {
+namespace {
+
+ForwardTable g_forward;
+BackwardCallers g_callers;
+
+// Longer ones are those of templates.
+constexpr size_t kMostTypeName = 512;
+
+uint32_t generation() { return g_state->generation.load(std::memory_order_relaxed); }
+
+// A thread that began before we came has a name by which it is known (2.6 and later).
+__attribute__((cold, noinline)) bool judge_thread() {
+  constexpr char kPrefix[] = "pt_autograd_";
+  char name[16] = {};  // TASK_COMM_LEN
+  ErrnoKeeper keep_errno;
+  syscall(SYS_prctl, PR_GET_NAME, name, 0, 0, 0);
+  bool engines = memcmp(name, kPrefix, sizeof kPrefix - 1) == 0;
+  t_autograd.is_engines = engines ? kEngines : kOther;
+  return engines;
+}
+
+bool is_of_the_engine() {
+  uint32_t judged = t_autograd.is_engines;
+  if (__builtin_expect(judged == kNotJudged, 0)) return judge_thread();
+  return judged == kEngines;
+}
+
+abi::Ref intern_type(char* segment, const char* type) {
+  size_t size = type == nullptr ? 0 : strnlen(type, kMostTypeName);
+  if (size == 0) return 0;
+  abi::TextEntry entry = {
+      {abi::EntryKind::kText, 0}, 0, static_cast<uint32_t>(size), 0};
+  return intern_entry(segment, &entry, sizeof entry, type, size);
+}
+
+const abi::EntryHeader& header_of(char* segment, abi::Ref stack) {
+  return *reinterpret_cast<const abi::EntryHeader*>(
+      abi::SegmentView(segment).entry(stack));
+}
+
+// How many nodes this thread has made if nobody has noted the last of them, else 0.
+uint64_t not_noted() {
+  if (!autograd_is_known()) return 0;
+  uint64_t made = nodes_made();
+  return made == t_autograd.noted ? 0 : made;
+}
+
+}  // namespace
+
+constinit thread_local ThreadAutograd t_autograd
+    __attribute__((tls_model("initial-exec"))) = {};
+
+abi::Ref backward_stack(char* segment) {
+  if (!is_of_the_engine()) return 0;
+  abi::BackwardEntry entry = {};
+  entry.header.kind = abi::EntryKind::kBackward;
+  entry.caller = g_callers.only(generation());
+  if (autograd_is_known()) {
+    Node node;
+    if (!current_node(&node)) return 0;
+    entry.node = intern_type(segment, node.type);
+    entry.forward =
+        g_forward.find(generation(), node.forward_thread, node.sequence_number);
+  }
+  if (entry.node == 0 && entry.caller == 0) return 0;
+  return intern_entry(segment, &entry, sizeof entry);
+}
+
+abi::Ref backward_within(char* segment, abi::Ref stack) {
+  abi::Ref backward = stack == 0 ? 0 : backward_stack(segment);
+  return backward != 0 ? backward : stack;
+}
+
+BackwardCall backward_begin(void* frame) {
+  ThreadAutograd& thread = t_autograd;
+  BackwardCall call = {};
+  // A node that calls backward() again is still the work of whoever called first.
+  call.entered = thread.is_engines != kEngines;
+  memcpy(call.at_engine, thread.at_engine, sizeof call.at_engine);
+  abi::Ref all = 0, tip = 0;
+  uint32_t taken_in = 0;
+  if (char* segment = recording_segment()) {
+    ErrnoKeeper keep_errno;
+    Guard guard(frame, Layer::kTorch);
+    if (guard.outermost()) {
+      guard.own_work(frame);
+      taken_in = generation();
+      all = python_stack(segment);
+      tip = call.entered ? 0 : python_tip(segment);
+    }
+  }
+  if (!call.entered) {
+    thread.at_engine[0] = all;
+    thread.at_engine[1] = tip;
+    return call;
+  }
+  auto at = reinterpret_cast<uintptr_t>(frame);
+  call.entry = g_callers.enter(taken_in, all, at, &thread.backward);
+  return call;
+}
+
+void backward_end(const BackwardCall& call) {
+  if (call.entered) return g_callers.leave(call.entry, &t_autograd.backward);
+  memcpy(t_autograd.at_engine, call.at_engine, sizeof call.at_engine);
+}
+
+bool is_backward(char* segment, abi::Ref stack) {
+  return stack != 0 && header_of(segment, stack).kind == abi::EntryKind::kBackward;
+}
+
+bool is_backward_without_node(char* segment, abi::Ref stack) {
+  return is_backward(segment, stack) && reinterpret_cast<const abi::BackwardEntry*>(
+                                            abi::SegmentView(segment).entry(stack))
+                                                ->node == 0;
+}
+
+void note_forward(char* segment, abi::Ref python) {
+  uint64_t made = not_noted();
+  if (made == 0) return;
+  if (is_backward(segment, python)) python = 0;
+  ThreadAutograd& thread = t_autograd;
+  thread.noted = made;
+  if (thread.thread == 0) {
+    uint64_t number = forward_thread();
+    thread.thread =
+        number < UINT32_MAX - 1 ? static_cast<uint32_t>(number) + 1 : UINT32_MAX;
+  }
+  g_forward.put(generation(), thread.thread - 1, made - 1, python);
+}
+
+bool a_node_is_new() { return not_noted() != 0; }
+
+}  // namespace lull

@@ -1,0 +1,68 @@
+// Stacks of backward work. What PyTorch's engine does on threads of its own has no
+// Python frames; it has the node that it works on, the line that called backward(), and
+// the line whose operator made the node (docs/backward.md).
+#pragma once
+
+#include <cstdint>
+
+#include "preload/abi/event.h"
+#include "preload/autograd/callers.h"
+
+namespace lull {
+
+// What of a thread's Python stacks is wanted, and what stands for it where the thread
+// is in a node that has no frames of its own.
+enum class Frames : uint32_t { kAll = 0, kTip = 1 };
+
+struct ThreadAutograd {
+  uint64_t noted;  // nodes that it had made when one was noted last
+  ThreadBackward backward;
+  uint32_t thread;      // PyTorch's number of it, + 1; 0: not asked for yet
+  uint32_t is_engines;  // OwnThread
+  // One of the engine's threads goes into the engine again (checkpoint): its stacks at
+  // that moment, by Frames. As long as they are the same it is in there.
+  abi::Ref at_engine[2];
+};
+enum OwnThread : uint32_t { kNotJudged = 0, kEngines = 1, kOther = 2 };
+
+// constinit: no wrapper that asks for a constructor.
+extern constinit thread_local ThreadAutograd t_autograd
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+// Of a thread without Python frames: a kBackward entry, or 0 where it is none of the
+// engine's, or between two nodes. 60 ns.
+abi::Ref backward_stack(char* segment);
+
+// The same of one whose Python frames are `stack` if all they do is call the engine,
+// else `stack`.
+abi::Ref backward_within(char* segment, abi::Ref stack);
+inline abi::Ref backward_or(char* segment, abi::Ref stack, Frames frames) {
+  const ThreadAutograd& thread = t_autograd;
+  bool is_same = stack == thread.at_engine[static_cast<uint32_t>(frames)];
+  return __builtin_expect(is_same, 0) ? backward_within(segment, stack) : stack;
+}
+
+bool is_backward(char* segment, abi::Ref stack);
+// Its caller is all that it tells.
+bool is_backward_without_node(char* segment, abi::Ref stack);
+
+// This thread goes into the engine, and comes back. `frame` is that of the call.
+struct BackwardCall {
+  BackwardCallers::Entry entry;
+  bool entered;           // false: the engine's own thread, within another call
+  abi::Ref at_engine[2];  // of the call around this one
+};
+BackwardCall backward_begin(void* frame);
+void backward_end(const BackwardCall& call);
+
+// This thread has allocated a tensor, or given the GPU work, at the Python stack
+// `python`; 0: that was not taken. If it is the first time since it made a node, it is
+// the operator that made the node. 8 ns where it is not.
+void note_forward(char* segment, abi::Ref python);
+
+// True where that is so and somebody has noted a node of this thread before: of a
+// thread without any, PyTorch would allocate memory to answer.
+bool a_node_is_new();
+inline bool forward_is_wanted() { return t_autograd.thread != 0 && a_node_is_new(); }
+
+}  // namespace lull

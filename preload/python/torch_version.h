@@ -1,0 +1,20 @@
+// Which PyTorch the program has imported.
+#pragma once
+
+#include "preload/python/api.h"
+
+namespace lull {
+
+struct TorchVersion {
+  int major;  // 0: not known
+  int minor;
+};
+
+// Of sys.modules["torch"].__version__. With the GIL; no exception may be set, and none
+// is afterwards.
+TorchVersion torch_version(const PythonApi* api, PyObject* torch);
+
+// Pure: {2, 9} of "2.9.1+cu128".
+TorchVersion parse_torch_version(const char* text);
+
+}  // namespace lull
