@@ -204,6 +204,7 @@ TargetSocket::TargetSocket(std::string path, UniqueFd listener)
 }
 
 void TargetSocket::Remember() {
+  seen_ns_ = MonotonicNs();
   struct stat info;
   if (lstat(path_.c_str(), &info) != 0) return;
   device_ = info.st_dev;
@@ -216,16 +217,24 @@ bool TargetSocket::IsOurs() const {
          info.st_ino == inode_;
 }
 
+// It may have gone as soon as it had been seen.
+bool TargetSocket::IsThere(uint64_t now_ns) {
+  if (IsOurs()) {
+    seen_ns_ = now_ns;
+    return true;
+  }
+  if (gone_since_ns_ == 0) {
+    gone_since_ns_ = seen_ns_;
+    LogDebug(absl::StrCat(path_, " is gone: no new process can be recorded"));
+  }
+  return false;
+}
+
 bool TargetSocket::Check(uint64_t now_ns) {
   constexpr uint64_t kPeriodNs = 1'000'000'000;
   if (now_ns - looked_ns_ < kPeriodNs) return false;
-  const uint64_t last_seen_ns = looked_ns_ != 0 ? looked_ns_ : now_ns;
   looked_ns_ = now_ns;
-  if (IsOurs()) return false;
-  if (gone_since_ns_ == 0) {
-    gone_since_ns_ = last_seen_ns;
-    LogDebug(absl::StrCat(path_, " is gone: no new process can be recorded"));
-  }
+  if (IsThere(now_ns)) return false;
   auto made = ListenForTargets(path_);
   if (!made.ok()) return false;
   listener_ = *std::move(made);

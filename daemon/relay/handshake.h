@@ -41,6 +41,8 @@ class TargetSocket {
   // Looks whether targets can still find the socket, at most once a second, and listens
   // anew if they cannot and it can be. True: fd() is another one now.
   bool Check(uint64_t now_ns);
+  // Looks once more, as the job ends: it may have been removed a moment ago.
+  void LookAtEnd(uint64_t now_ns) { (void)IsThere(now_ns); }
   // For so long targets could not find it.
   uint64_t unreachable_ns(uint64_t now_ns) const {
     return unreachable_ns_ + (gone_since_ns_ != 0 ? now_ns - gone_since_ns_ : 0);
@@ -50,6 +52,7 @@ class TargetSocket {
 
  private:
   bool IsOurs() const;
+  bool IsThere(uint64_t now_ns);
   void Remember();
 
   const std::string path_;
@@ -57,6 +60,7 @@ class TargetSocket {
   uint64_t device_ = 0;
   uint64_t inode_ = 0;
   uint64_t looked_ns_ = 0;
+  uint64_t seen_ns_ = 0;        // when it was last there
   uint64_t gone_since_ns_ = 0;  // 0: it is there
   uint64_t unreachable_ns_ = 0;
 };

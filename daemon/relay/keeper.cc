@@ -143,7 +143,11 @@ class Keeper::Impl {
     Poll();  // targets that said hello before the end are in time
     job_ended_ = true;
     exit_status_ = exit_status;
-    if (socket_ != nullptr) unreachable_ns_ = socket_->unreachable_ns(MonotonicNs());
+    if (socket_ != nullptr && !options_.attached) {
+      const uint64_t now_ns = MonotonicNs();
+      socket_->LookAtEnd(now_ns);
+      unreachable_ns_ = socket_->unreachable_ns(now_ns);
+    }
     Queue(JobEndedMessage());
     Poll();
   }

@@ -420,6 +420,7 @@ bool Worker::FinishJob(uint64_t now_ns) {
   end.set_exit_status(exit_status_.value_or(-1));
   end.set_relay_cpu_ns(ProcessCpuNs() + modules_.CpuNs());
   end.set_unrecorded_processes(unrecorded_ + unrecorded_here_ + UnrecordedAsOrphan());
+  if (orphan_listener_ != nullptr) socket_->LookAtEnd(now_ns);
   end.set_unreachable_ns(unreachable_ns_ + socket_->unreachable_ns(now_ns));
   batch_.SetJobEnd(end);
   absl::Status status = spool_->Append(batch_.batch());

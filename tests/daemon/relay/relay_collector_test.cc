@@ -133,6 +133,21 @@ TEST_F(RelayTest, MakesItsSocketAnewWhenItsFolderIsRemoved) {
   EXPECT_FALSE(std::filesystem::exists(root_ + "/run/relay"));
 }
 
+// A short job ended before the next of its looks, one a second, and nothing was said.
+TEST_F(RelayTest, NoticesAtTheEndThatItsFolderWasRemovedAMomentAgo) {
+  collector_->Start();
+  StartKeeper(Options());
+  FakeSegment segment;
+  pid_t target = StartTarget(&segment);
+  CommitMany(&segment, 0, 0, 10);
+  EndTarget(target);
+  ASSERT_TRUE(RemoveTree(root_ + "/run").ok());
+  ASSERT_EQ(Finish(), absl::OkStatus());
+  Collected got = collector_->collected();
+  ExpectExactly(got, 1, 0, 10);
+  EXPECT_GT(got.job_end->unreachable_ns(), 0u);
+}
+
 TEST_F(RelayTest, GoesOnWhenItsSpoolIsRemoved) {
   StartKeeper(Options());
   FakeSegment segment;
