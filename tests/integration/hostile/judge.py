@@ -37,7 +37,9 @@ class Ran:
         self.status, self.stdout, self.stderr, self.seconds = status, stdout, stderr, seconds
         lines = stderr.splitlines(keepends=True)
         self.of_lull = "".join(strip_of_lull(lines)[1])
-        self.of_guest = "".join(strip_of_lull(lines)[0])
+        # Where a guest names addresses, as PyTorch does when it cannot go on without /proc,
+        # they are others in each run.
+        self.of_guest = re.sub(r"0x[0-9a-f]+", "0x...", "".join(strip_of_lull(lines)[0]))
 
 
 def strip_of_lull(lines):
