@@ -11,6 +11,7 @@ namespace {
 
 using aggregate::Sampled;
 using aggregate::SampleQuality;
+using aggregate::SampleRole;
 
 struct Line {
   Sampled own;    // it is the user's line of the sample
@@ -31,12 +32,28 @@ uint32_t MostOf(const std::map<uint32_t, Sampled>& callees) {
   return most;
 }
 
+// The engine's threads do nothing but backward work: one that is not waiting for more
+// of it, and launches next for some caller, is at work for that caller.
+bool IsOfTheEngine(const aggregate::Series& sample, const aggregate::Series& idle,
+                   Names& names) {
+  const SampleRole role = aggregate::RoleOf(sample.variant);
+  if (role != SampleRole::kAutograd && role != SampleRole::kFeeder) return false;
+  lull::v1::Site next;
+  names.FillSite(idle.after_line, &next);
+  return next.has_backward_of();
+}
+
 }  // namespace
 
-void Doing::Add(const aggregate::Series& series, const aggregate::Cell& cell) {
+void Doing::Add(const aggregate::Series& idle, const aggregate::Series& series,
+                const aggregate::Cell& cell, Names& names) {
   const Sampled sampled = aggregate::SampledOf(cell);
   const SampleQuality quality = aggregate::QualityOf(series.variant);
   all_ += sampled;
+  if (series.python_stack == 0 && IsOfTheEngine(series, idle, names)) {
+    backward_ += sampled;
+    return;
+  }
   if (!aggregate::HasStack(quality) || series.python_stack == 0) return;
   Seen& seen = stacks_[series.python_stack];
   (quality == SampleQuality::kCut ? seen.cut : seen.whole) += sampled;
@@ -44,7 +61,7 @@ void Doing::Add(const aggregate::Series& series, const aggregate::Cell& cell) {
 
 double Doing::WithLine(Stacks& stacks) const {
   if (all_.time_ns == 0) return 0;
-  uint64_t with_line = 0;
+  uint64_t with_line = backward_.time_ns;
   for (const auto& [stack, seen] : stacks_) {
     if (stacks.Frames(stack).empty()) continue;
     with_line += seen.whole.time_ns + seen.cut.time_ns;
@@ -56,6 +73,22 @@ bool Doing::Fetches(Stacks& stacks) const {
   return std::any_of(stacks_.begin(), stacks_.end(), [&](const auto& item) {
     return stacks.BelowFetch(stacks.Frames(item.first)) != 0;
   });
+}
+
+// The line is the caller's, and what it does the node that launches next.
+void Doing::FillBackward(size_t place, lull::v1::GapRow* row) const {
+  lull::v1::DoingLine* out = row->add_doing();
+  *out->mutable_site() = row->after();
+  out->set_samples(backward_.samples);
+  if (all_.samples >= aggregate::kEnoughSamples) {
+    for (auto* share :
+         {out->mutable_share(), out->mutable_self(), out->mutable_own()}) {
+      SetShare(backward_, all_, share);
+    }
+  }
+  for (int i = row->doing_size() - 1; i > static_cast<int>(place); --i) {
+    row->mutable_doing()->SwapElements(i, i - 1);
+  }
 }
 
 void Doing::Fill(Stacks& stacks, lull::v1::GapRow* row) const {
@@ -99,8 +132,10 @@ void Doing::Fill(Stacks& stacks, lull::v1::GapRow* row) const {
     return a->second.own.time_ns > b->second.own.time_ns;
   });
   if (sorted.size() > kMostDoing) sorted.resize(kMostDoing);
+  size_t before_backward = 0;
   for (const Entry* entry : sorted) {
     const Line& line = entry->second;
+    before_backward += line.own.time_ns >= backward_.time_ns;
     lull::v1::DoingLine* out = row->add_doing();
     stacks.FillSite(entry->first, out->mutable_site());
     out->set_samples(line.own.samples);
@@ -112,6 +147,7 @@ void Doing::Fill(Stacks& stacks, lull::v1::GapRow* row) const {
     SetShare(line.self, all_, out->mutable_self());
     SetShare(line.own, all_, out->mutable_own());
   }
+  if (backward_.samples > 0 && !data) FillBackward(before_backward, row);
   if (!data && row->doing_size() > 0 && all_.samples >= kSamplesOfASite) {
     *row->mutable_culprit() = row->doing(0).site();
   }

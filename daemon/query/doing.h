@@ -8,6 +8,7 @@
 #include "daemon/aggregate/cell.h"
 #include "daemon/aggregate/host_sample.h"
 #include "daemon/aggregate/series.h"
+#include "daemon/query/names.h"
 #include "daemon/query/stacks.h"
 #include "query.pb.h"
 
@@ -20,19 +21,22 @@ inline constexpr uint64_t kSamplesOfASite = 5;
 
 class Doing {
  public:
-  // A series of samples in these gaps (kGapSample) and its cell.
-  void Add(const aggregate::Series& series, const aggregate::Cell& cell);
+  // A series of samples in these gaps (kGapSample), its cell, and the gaps' own series.
+  void Add(const aggregate::Series& idle, const aggregate::Series& series,
+           const aggregate::Cell& cell, Names& names);
 
   bool empty() const { return all_.samples == 0; }
   uint64_t samples() const { return all_.samples; }
   // Of the samples' time, what has a line: 0 to 1; 0 of no samples.
   double WithLine(Stacks& stacks) const;
 
-  // Lines of the user's code, most time first, and the culprit of the row.
+  // Lines of the user's code, most time first, and the culprit of the row, whose
+  // launches are filled in.
   void Fill(Stacks& stacks, lull::v1::GapRow* row) const;
 
  private:
   bool Fetches(Stacks& stacks) const;
+  void FillBackward(size_t place, lull::v1::GapRow* row) const;
 
   struct Seen {
     aggregate::Sampled whole;  // the stack is known to its end
@@ -40,6 +44,9 @@ class Doing {
   };
 
   aggregate::Sampled all_;
+  // Of the engine of PyTorch's backward pass, without frames, on its way to a launch
+  // that has the line of whoever called it.
+  aggregate::Sampled backward_;
   std::map<uint32_t, Seen> stacks_;  // by stack
 };
 

@@ -56,8 +56,9 @@ uint64_t ExplainedOf(const ProcessSums& sums, Names& names, Stacks& stacks) {
       }
     } else if (series.type == EventType::kGapSample && cell.count > 0 &&
                series.shape < sums.series.size()) {
-      const uint8_t cause = sums.series[series.shape].variant;
-      if (cause < kCauseCount) doing[cause].Add(series, cell);
+      const Series& idle = sums.series[series.shape];
+      if (idle.variant < kCauseCount)
+        doing[idle.variant].Add(idle, series, cell, names);
     }
   }
   for (size_t cause = 0; cause < kCauseCount; ++cause) {

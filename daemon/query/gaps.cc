@@ -112,7 +112,7 @@ void FillGaps(const std::vector<ProcessSums>& processes,
   ForEachSample(processes,
                 [&](const Series& idle, const Series& sample, const Cell& cell) {
                   auto it = rows.find(KeyOf(idle, request.group_by()));
-                  if (it != rows.end()) it->second.doing.Add(sample, cell);
+                  if (it != rows.end()) it->second.doing.Add(idle, sample, cell, names);
                 });
   std::vector<const Row*> sorted;
   for (const auto& [key, row] : rows) sorted.push_back(&row);

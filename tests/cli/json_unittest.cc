@@ -19,6 +19,25 @@ using ::testing::ElementsAre;
 using testing::Keys;
 using testing::Parsed;
 
+TEST(JsonReport, OfBackwardWorkNamesItsNodeItsCallerAndWhoMadeIt) {
+  v1::ReportReply reply = testing::FixedSyncs();
+  v1::Site* site = reply.mutable_syncs()->mutable_sync_points(0)->mutable_site();
+  site->set_function("GeluBackward0");
+  site->mutable_backward_of()->set_function("train");
+  site->mutable_forward_site()->set_line(44);
+  Json json = Parsed(SyncsJson(reply))["sync_points"][0]["site"];
+  EXPECT_THAT(Keys(json), ElementsAre("file", "line", "function", "node", "backward_of",
+                                      "forward_site"));
+  EXPECT_EQ(json["node"], "GeluBackward0");
+  EXPECT_EQ(json["backward_of"]["function"], "train");
+  EXPECT_EQ(json["forward_site"]["line"], 44);
+  site->set_function("(backward)");
+  site->clear_forward_site();
+  json = Parsed(SyncsJson(reply))["sync_points"][0]["site"];
+  EXPECT_TRUE(json["node"].is_null());
+  EXPECT_TRUE(json["forward_site"].is_null());
+}
+
 TEST(JsonReport, OfSyncsHasTheAgreedKeysInOrder) {
   Json json = Parsed(SyncsJson(testing::FixedSyncs()));
   EXPECT_THAT(Keys(json),

@@ -101,6 +101,35 @@ TEST_F(CudaHooks, TakeTheWholeStackOfALaunchThatComesLate) {
   EXPECT_EQ(double_event(2).flags, 0);
 }
 
+TEST_F(CudaHooks, NoteTheWholeStackOfTheLaunchThatFollowsANode) {
+  lull::abi::Ref noted;
+  double_make_node();
+  launch();
+  EXPECT_TRUE(double_noted(&noted));
+  EXPECT_EQ(noted, kWholePythonStack);
+  EXPECT_EQ(only_event().py_stack, kPythonTip);  // the event's own is what it was
+  double_make_node();
+  cuda_.memcpy_async(kDeviceMemory, kPinnedMemory, 8, lull::kCopyHostToDevice, kStream);
+  EXPECT_TRUE(double_noted(&noted));
+  EXPECT_EQ(noted, kWholePythonStack);
+  double_make_node();
+  cuda_.device_synchronize();
+  EXPECT_TRUE(double_noted(&noted));
+  EXPECT_EQ(noted, kWholePythonStack);
+}
+
+TEST_F(CudaHooks, NoteThatTheStackAfterANodeWasThinned) {
+  lull::abi::Ref noted;
+  for (uint32_t thinning :
+       {lull::abi::kThinAllocationStacks, lull::abi::kThinLaunches}) {
+    segment().control().thinning = thinning;
+    double_make_node();
+    launch();
+    EXPECT_TRUE(double_noted(&noted)) << thinning;
+    EXPECT_EQ(noted, 0u) << thinning;
+  }
+}
+
 TEST_F(CudaHooks, SurviveALaunchWithoutConfiguration) {
   fake_log_13()->result = 1;
   EXPECT_EQ(cuda_.launch_config(nullptr, &kKernel, nullptr), 1);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "preload/attach/slots.h"
+#include "preload/autograd/backward.h"
 #include "preload/cupti/gpu.h"
 #include "preload/python/python.h"
 #include "preload/python/step_hook.h"
@@ -55,6 +56,18 @@ void slots_follow() {}
 std::atomic<bool> g_stacks_wanted{false};
 void stacks_load_late() {}
 
+constinit thread_local ThreadAutograd t_autograd
+    __attribute__((tls_model("initial-exec"))) = {};
+namespace {
+bool g_node_is_new;
+abi::Ref g_noted;
+}  // namespace
+bool a_node_is_new() { return g_node_is_new; }
+void note_forward(char*, abi::Ref stack) {
+  g_node_is_new = false;
+  g_noted = stack;
+}
+
 // Each of them spoils errno, as a careless implementation might.
 abi::Ref python_stack(char*) {
   errno = ENOMEM;
@@ -86,6 +99,16 @@ DOUBLE_EXPORT lull::abi::Event double_event(uint64_t position) {
 }
 DOUBLE_EXPORT bool double_thread_is_watched() { return lull::t_thread.watched != 0; }
 
+DOUBLE_EXPORT void double_make_node() {
+  lull::t_autograd.thread = 1;
+  lull::g_node_is_new = true;
+  lull::g_noted = 0;
+}
+DOUBLE_EXPORT bool double_noted(lull::abi::Ref* stack) {
+  *stack = lull::g_noted;
+  return !lull::g_node_is_new;
+}
+
 DOUBLE_EXPORT void double_start_recording() {
   using namespace lull;
   void* memory = mmap(nullptr, abi::kSegmentSize, PROT_READ | PROT_WRITE,
@@ -98,6 +121,8 @@ DOUBLE_EXPORT void double_start_recording() {
   g_double_state.generation.fetch_add(1);
   g_double_state.mode = Mode::kRecording;
   t_thread.last_launch_ns = 0;
+  t_autograd = {};
+  g_node_is_new = false;
   take_ring(segment);
 }
 }

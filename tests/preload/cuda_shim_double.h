@@ -21,4 +21,8 @@ char* double_segment();
 uint64_t double_event_count();
 lull::abi::Event double_event(uint64_t position);
 bool double_thread_is_watched();
+// From here on this thread has made a node of the backward graph whose line nobody has
+// noted yet; and the stack that was noted for it, once it was.
+void double_make_node();
+bool double_noted(lull::abi::Ref* stack);
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/base/backward_frames.h"
 #include "tests/daemon/collector/test_gpu.h"
 #include "tests/daemon/collector/test_job.h"
 #include "tests/daemon/query/pipeline.h"
@@ -32,7 +33,10 @@ constexpr uint64_t kGapEndNs = kJobStartNs + 2100 * kMs;
 // A kernel, a second of the host's, and the next kernel.
 class OneGap {
  public:
-  explicit OneGap(bool data_wait = false) : pipeline_(Hello()) {
+  enum class Next { kLine, kNode };  // what the launch that ends the gap has
+
+  explicit OneGap(bool data_wait = false, Next next = Next::kLine)
+      : pipeline_(Hello()) {
     batch_.set_sequence(1);
     *batch_.add_processes() = MakeProcess(1, 101, 0);
     AddStacks(batch_, 1);
@@ -44,11 +48,14 @@ class OneGap {
       wait.api = kApiPoll;
       wait.python = kDataStack;
     }
-    Submit(kGapEndNs - 10 * kUs, kGapEndNs, 50 * kMs, 2);
+    if (next == Next::kNode) AddNode();
+    Submit(kGapEndNs - 10 * kUs, kGapEndNs, 50 * kMs, 2,
+           next == Next::kNode ? kNode : 1);
   }
 
   // `count` samples of 1 ms, anywhere in the gap.
-  void Sample(uint64_t count, const DoingStack& frames, uint64_t quality = 0) {
+  void Sample(uint64_t count, const DoingStack& frames, uint64_t quality = 0,
+              uint32_t role = 0) {
     lull::v1::Batch::Stacks* stacks = batch_.add_stacks();
     stacks->set_process_key(1);
     lull::v1::StackDef* stack = stacks->add_stacks();
@@ -64,6 +71,7 @@ class OneGap {
       event.arg0 = kMs;
       event.arg1 = quality << 8;
       event.python = frames.empty() ? 0 : ref_;
+      event.arg2 = role;
     }
   }
 
@@ -95,6 +103,27 @@ class OneGap {
     return hello;
   }
 
+  // GeluBackward0, of train.py:110, made at model.py:44.
+  void AddNode() {
+    lull::v1::Batch::Stacks* stacks = batch_.add_stacks();
+    stacks->set_process_key(1);
+    lull::v1::StackDef* stack = stacks->add_stacks();
+    stack->set_ref(kNode);
+    auto add = [&](const char* function, const char* file, int line,
+                   const char* module) {
+      lull::v1::Frame* frame = stack->add_frames();
+      frame->set_function(function);
+      frame->set_file(file);
+      frame->set_line(line);
+      frame->set_module(module);
+    };
+    add("GeluBackward0", "", 0, kNodeModule);
+    add("backward", "/venv/lib/python3.11/site-packages/torch/_tensor.py", 626, "");
+    add("train", kScript, 110, "");
+    add(kForwardFunction, "", 0, kForwardModule);
+    add("forward", "/home/u/model.py", 44, "");
+  }
+
   TestEvent& Put(uint32_t type, uint64_t start_ns, uint64_t duration_ns) {
     TestEvent event;
     event.type = type;
@@ -105,10 +134,10 @@ class OneGap {
   }
 
   void Submit(uint64_t called_ns, uint64_t start_ns, uint64_t duration_ns,
-              uint32_t correlation) {
+              uint32_t correlation, uint32_t python = 1) {
     TestEvent& launch = Put(2, called_ns - kUs, 4 * kUs);
     launch.api = kApiLaunch;
-    launch.python = 1;
+    launch.python = python;
     const uint32_t launcher = launch.tid;  // the next Put moves it
     TestEvent& call = Put(13, called_ns, 2 * kUs);
     call.api = kApiCudaLaunch;
@@ -118,6 +147,8 @@ class OneGap {
     kernel.python = kernel.native = 1;
     kernel.arg2 = correlation;
   }
+
+  static constexpr uint32_t kNode = 400;
 
   lull::v1::Batch batch_;
   Pipeline pipeline_;
@@ -225,6 +256,53 @@ TEST(Explained, IsNothingOfCodeWithoutSamples) {
   OneGap gap;
   lull::v1::ReportReply reply = gap.Report();
   EXPECT_LT(reply.gpu().explained_ns(), 60 * kMs);
+}
+
+constexpr uint64_t kOfNoState = 3, kOfFailure = 4;
+constexpr uint32_t kOnMain = 0, kOnAutograd = 2;
+
+TEST(Doing, ALaunchOfTheEngineHasTheLineOfItsCallerItsNodeAndWhoMadeIt) {
+  OneGap gap(false, OneGap::Next::kNode);
+  gap.Sample(1, {{"load", kScript, 44}, kLoop});
+  const lull::v1::Site after = gap.Row().after();
+  EXPECT_EQ(after.file(), kScript);
+  EXPECT_EQ(after.line(), 110);
+  EXPECT_EQ(after.function(), "GeluBackward0");
+  EXPECT_EQ(after.backward_of().line(), 110);
+  EXPECT_EQ(after.backward_of().function(), "train");
+  EXPECT_EQ(after.forward_site().file(), "/home/u/model.py");
+  EXPECT_EQ(after.forward_site().line(), 44);
+  EXPECT_EQ(after.forward_site().function(), "forward");
+}
+
+TEST(Doing, TheEnginesOwnTimeIsThatOfItsCaller) {
+  OneGap gap(false, OneGap::Next::kNode);
+  gap.Sample(75, {}, kOfNoState, kOnAutograd);
+  gap.Sample(25, {{"hook", kScript, 44}, kLoop}, 0, kOnAutograd);
+  const lull::v1::ReportReply reply = gap.Report();
+  ASSERT_GT(reply.gaps().gaps_size(), 0);
+  const lull::v1::GapRow& row = reply.gaps().gaps(0);  // most time first
+  EXPECT_EQ(row.cause(), lull::v1::GAP_CAUSE_HOST_CODE);
+  ASSERT_EQ(row.doing_size(), 2);
+  EXPECT_EQ(row.doing(0).site().line(), 110);
+  EXPECT_EQ(row.doing(0).site().function(), "GeluBackward0");
+  EXPECT_EQ(row.doing(0).samples(), 75u);
+  EXPECT_DOUBLE_EQ(row.doing(0).own().percent(), 75);
+  EXPECT_EQ(row.doing(1).site().line(), 44);
+  EXPECT_EQ(row.culprit().line(), 110);
+  EXPECT_GE(reply.gpu().explained_ns(), row.total_ns());
+}
+
+TEST(Doing, AMainThreadWithoutAStackIsNotTheEngine) {
+  OneGap gap(false, OneGap::Next::kNode);
+  gap.Sample(50, {}, kOfFailure, kOnMain);
+  EXPECT_EQ(gap.Row().doing_size(), 0);
+}
+
+TEST(Doing, AThreadWithoutAStackThatLaunchesForNobodyHasNoLine) {
+  OneGap gap;
+  gap.Sample(50, {}, kOfNoState, kOnAutograd);
+  EXPECT_EQ(gap.Row().doing_size(), 0);
 }
 
 }  // namespace
