@@ -35,9 +35,10 @@ constexpr AnswerVerb kVerbs[] = {
      "--top shows the newest steps; the median is over all after warm-up.\n\n"
      "Examples:\n  lull steps\n  lull steps resnet --rank 0 --top 50 --json",
      v1::SECTION_STEPS, StepsText, StepsJson},
-    {"data", "What a DataLoader's batches cost the training, by loader and line",
+    {"data", "What a DataLoader's batches cost the training, and its workers, by line",
      "All of __next__ counts, whether it waits for a worker or does the work "
-     "itself.\n\n"
+     "itself.\nWhat workers did is told by samples: what a batch cost them, how many "
+     "were busy,\nand how many would keep up with the training.\n\n"
      "Examples:\n  lull data\n  lull data resnet --rank 0 --json",
      v1::SECTION_DATA, DataText, DataJson},
     {"regions", "What the program named (record_function): time, and what the GPU did",

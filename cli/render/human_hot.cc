@@ -63,7 +63,7 @@ std::string LinesTable(const v1::Hot& reply, v1::GroupBy group_by) {
 
 // What is known to be off: of samples that were late, cut or failed.
 std::string KnownToBeOff(const v1::Hot& reply) {
-  const v1::HostSampleCounters& counters = reply.counters();
+  const v1::HotSamples& counters = reply.counters();
   std::vector<std::string> parts;
   auto add = [&parts](uint64_t count, absl::string_view what) {
     if (count > 0) parts.push_back(absl::StrCat(FormatCount(count), " ", what));

@@ -1,11 +1,16 @@
+#include <utility>
+
 #include "cli/render/json.h"
 #include "cli/render/json_parts.h"
+#include "daemon/words/format.h"
+#include "daemon/words/sample_words.h"
 
 namespace lull {
+namespace {
 
-Json DataJson(const v1::ReportReply& reply) {
+Json LoadersJson(const v1::DataLoading& data) {
   Json rows = Json::array();
-  for (const v1::LoaderRow& row : reply.data().loaders()) {
+  for (const v1::LoaderRow& row : data.loaders()) {
     rows.push_back(
         {{"loader", row.loader()},
          {"calls", row.calls()},
@@ -14,7 +19,102 @@ Json DataJson(const v1::ReportReply& reply) {
          {"blocked_ms", MsIf(row.blocked_ns() <= row.total_ns(), row.blocked_ns())},
          {"site", SiteJson(row.site())}});
   }
-  Json json = {{"job", JobJson(reply.job())}, {"loaders", std::move(rows)}};
+  return rows;
+}
+
+// Of a batch; null where their number is not known.
+Json PerBatch(uint64_t ns, uint64_t batches) {
+  return batches > 0 ? Json(Ms(ns) / static_cast<double>(batches)) : Json(nullptr);
+}
+
+void AddShare(Json& json, const std::string& name, const std::string& interval,
+              bool known, const v1::SampledShare& share) {
+  json[name + "_percent"] = known ? Json(share.percent()) : Json(nullptr);
+  json[interval + "low_percent"] = known ? Json(share.low_percent()) : Json(nullptr);
+  json[interval + "high_percent"] = known ? Json(share.high_percent()) : Json(nullptr);
+}
+
+template <typename Rows>
+void AddParts(const Rows& rows, const char* role, uint64_t batches, Json& parts) {
+  for (const v1::LoaderPartRow& row : rows) {
+    Json json = {{"role", role},
+                 {"part", LoaderPartKey(row.part())},
+                 {"samples", row.samples()},
+                 {"total_ms", Ms(row.time_ns())},
+                 {"per_batch_ms", PerBatch(row.time_ns(), batches)}};
+    AddShare(json, "share", "", row.has_share(), row.share());
+    parts.push_back(std::move(json));
+  }
+}
+
+Json LinesJson(const v1::DataLoading& data) {
+  Json rows = Json::array();
+  for (const v1::LoaderLine& line : data.lines()) {
+    Json json = {{"role", RoleKey(line.role())},
+                 {"part", LoaderPartKey(line.part())},
+                 {"file", line.site().file()},
+                 {"line", line.site().line()},
+                 {"function", line.site().function()},
+                 {"samples", line.samples()},
+                 {"own_samples", line.own_samples()},
+                 {"total_ms", Ms(line.total_ns())},
+                 {"own_ms", Ms(line.own_ns())},
+                 {"per_batch_ms", PerBatch(line.total_ns(), BatchesOf(line, data))}};
+    AddShare(json, "share", "", line.has_total(), line.total());
+    AddShare(json, "own", "own_", line.has_own(), line.own());
+    json["callee"] = line.has_callee() ? SiteJson(line.callee()) : Json(nullptr);
+    rows.push_back(std::move(json));
+  }
+  return rows;
+}
+
+Json BusyJson(const v1::LoaderWorkers& workers) {
+  Json over_time = Json::array();
+  for (const v1::BusyWorkers& row : workers.over_time()) {
+    over_time.push_back({{"start_ms", Ms(row.start_ns())},
+                         {"end_ms", Ms(row.end_ns())},
+                         {"workers", row.workers()},
+                         {"busy", row.busy()}});
+  }
+  Json json = {{"samples", workers.samples()}};
+  AddShare(json, "share", "", workers.has_busy(), workers.busy());
+  json["mean"] = IfPositive(workers.busy_mean());
+  json["p95"] = IfPositive(workers.busy_95());
+  json["waiting_ms"] = Ms(workers.waiting_ns());
+  json["ready_ms"] = Ms(workers.ready_ns());
+  json["unknown_ms"] = Ms(workers.unknown_ns());
+  json["over_time"] = std::move(over_time);
+  return json;
+}
+
+Json EnoughJson(const v1::LoaderWorkers& workers) {
+  const bool known = workers.no_estimate().empty();
+  return {{"workers", known ? Json(workers.enough()) : Json(nullptr)},
+          {"low", known ? Json(workers.enough_low()) : Json(nullptr)},
+          {"high", known ? Json(workers.enough_high()) : Json(nullptr)},
+          {"unknown_because", TextOrNull(workers.no_estimate())}};
+}
+
+}  // namespace
+
+Json DataJson(const v1::ReportReply& reply) {
+  const v1::DataLoading& data = reply.data();
+  const v1::LoaderWorkers& workers = data.workers();
+  const bool any = data.has_workers();
+  const uint64_t batches = any ? data.batches() : data.own_batches();
+  Json parts = Json::array();
+  AddParts(workers.parts(), RoleKey(v1::HOST_SAMPLE_ROLE_LOADER), data.batches(),
+           parts);
+  AddParts(data.parts(), RoleKey(v1::HOST_SAMPLE_ROLE_MAIN), data.own_batches(), parts);
+  Json json = {{"job", JobJson(reply.job())},
+               {"loaders", LoadersJson(data)},
+               {"workers", workers.workers()},
+               {"training_processes", any ? Json(workers.owners()) : Json(nullptr)},
+               {"batches", batches > 0 ? Json(batches) : Json(nullptr)},
+               {"busy", any ? BusyJson(workers) : Json(nullptr)},
+               {"enough", any ? EnoughJson(workers) : Json(nullptr)},
+               {"parts", std::move(parts)},
+               {"lines", LinesJson(data)}};
   AddTail(json, reply);
   return json;
 }

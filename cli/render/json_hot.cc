@@ -64,7 +64,7 @@ Json LinesJson(const v1::Hot& hot) {
 }
 
 Json SamplesJson(const v1::Hot& hot) {
-  const v1::HostSampleCounters& counters = hot.counters();
+  const v1::HotSamples& counters = hot.counters();
   return {{"taken", counters.taken()},
           {"exact", counters.exact()},
           {"held", counters.held()},

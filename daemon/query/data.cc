@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "daemon/aggregate/wait_kind.h"
+#include "daemon/query/loader_workers.h"
 
 namespace lull::query {
 namespace {
@@ -13,17 +14,6 @@ namespace {
 using aggregate::Cell;
 using aggregate::EventType;
 using aggregate::Series;
-
-constexpr char kHead[] = "enumerate(DataLoader)#";
-constexpr char kTail[] = ".__next__";
-
-// "_SingleProcessDataLoaderIter"
-std::string ClassOf(const std::vector<std::string>& path) {
-  std::string name = path.empty() ? "" : path.back();
-  if (name.starts_with(kHead)) name.erase(0, sizeof kHead - 1);
-  if (name.ends_with(kTail)) name.resize(name.size() - (sizeof kTail - 1));
-  return name;
-}
 
 }  // namespace
 
@@ -45,7 +35,7 @@ void FillData(const std::vector<ProcessSums>& processes,
       if (cell.count == 0) continue;
       if (series.type == EventType::kScope && series.variant != 0) {
         all_known = all_known && aggregate::IsLoading(series);
-        loaders[{ClassOf(names.ScopePath(series.native_stack)), site_of(series)}]
+        loaders[{LoaderClass(names.ScopePath(series.native_stack)), site_of(series)}]
             .Append(cell);
       } else if (series.type == EventType::kHostWait &&
                  series.variant ==

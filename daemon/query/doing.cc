@@ -21,17 +21,6 @@ struct Line {
   uint64_t seen_in = 0;  // the stack that counted it last
 };
 
-uint32_t MostOf(const std::map<uint32_t, Sampled>& callees) {
-  uint32_t most = 0;
-  uint64_t time_ns = 0;
-  for (const auto& [frame, sampled] : callees) {
-    if (sampled.time_ns <= time_ns) continue;
-    most = frame;
-    time_ns = sampled.time_ns;
-  }
-  return most;
-}
-
 // The engine's threads do nothing but backward work: one that is not waiting for more
 // of it, and launches next for some caller, is at work for that caller.
 bool IsOfTheEngine(const aggregate::Series& sample, const aggregate::Series& idle,
@@ -44,6 +33,17 @@ bool IsOfTheEngine(const aggregate::Series& sample, const aggregate::Series& idl
 }
 
 }  // namespace
+
+uint32_t MostOf(const std::map<uint32_t, Sampled>& frames) {
+  uint32_t most = 0;
+  uint64_t time_ns = 0;
+  for (const auto& [frame, sampled] : frames) {
+    if (sampled.time_ns <= time_ns) continue;
+    most = frame;
+    time_ns = sampled.time_ns;
+  }
+  return most;
+}
 
 void Doing::Add(const aggregate::Series& idle, const aggregate::Series& series,
                 const aggregate::Cell& cell, Names& names) {
@@ -109,8 +109,7 @@ void Doing::Fill(Stacks& stacks, lull::v1::GapRow* row) const {
     if (frames.front() == user) {
       line.self += seen.whole;
     } else if (seen.whole.samples > 0) {
-      const uint32_t written = stacks.WrittenFrame(frames);
-      line.callees[written != user ? written : frames.front()] += seen.whole;
+      line.callees[stacks.CalleeOf(frames, user)] += seen.whole;
     }
   }
   uint64_t looks = 0;

@@ -19,6 +19,9 @@ inline constexpr size_t kMostDoing = 10;
 // From fewer samples nobody can say where most of the time went.
 inline constexpr uint64_t kSamplesOfASite = 5;
 
+// The frame with most time; 0 of none.
+uint32_t MostOf(const std::map<uint32_t, aggregate::Sampled>& frames);
+
 class Doing {
  public:
   // A series of samples in these gaps (kGapSample), its cell, and the gaps' own series.

@@ -19,6 +19,7 @@
 #include "daemon/query/hot.h"
 #include "daemon/query/job_lookup.h"
 #include "daemon/query/kernels.h"
+#include "daemon/query/loader_workers.h"
 #include "daemon/query/memory.h"
 #include "daemon/query/names.h"
 #include "daemon/query/phases.h"
@@ -151,7 +152,9 @@ absl::Status Hot(View& view, ReportReply* reply) {
 absl::Status Data(View& view, ReportReply* reply) {
   if (view.overview) return absl::OkStatus();
   FillData(view.processes, view.request, *view.names, reply->mutable_data());
-  return absl::OkStatus();
+  LULL_ASSIGN_OR_RETURN(auto processes, SampledProcesses(view));
+  return FillLoading(*view.reader, view.job, processes, view.request, *view.names,
+                     *view.stacks, reply->mutable_data());
 }
 
 // Of no overview: it may have very many rows.

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/aggregate/host_sample.h"
+#include "daemon/query/gather.h"
 
 namespace lull::query {
 namespace {
@@ -155,22 +156,6 @@ class Samples {
   std::map<Key, LineSums> lines_;
 };
 
-void AddCounters(const lull::v1::HostSampleCounters& from,
-                 lull::v1::HostSampleCounters* to) {
-  to->set_taken(to->taken() + from.taken());
-  to->set_exact(to->exact() + from.exact());
-  to->set_held(to->held() + from.held());
-  to->set_cut(to->cut() + from.cut());
-  to->set_no_state(to->no_state() + from.no_state());
-  to->set_failed(to->failed() + from.failed());
-  to->set_late(to->late() + from.late());
-  to->set_late_ns(to->late_ns() + from.late_ns());
-  to->set_skipped(to->skipped() + from.skipped());
-  to->set_threads(to->threads() + from.threads());
-  to->set_lowered(to->lowered() + from.lowered());
-  to->set_self_ns(to->self_ns() + from.self_ns());
-}
-
 // Why no process has a sample.
 std::string WhyNoSamples(const storage::JobRow& job,
                          const std::vector<ProcessSums>& processes,
@@ -212,7 +197,7 @@ absl::Status FillHot(const storage::JobRow& job,
   Samples samples(request, stacks);
   for (const ProcessSums& sums : processes) {
     const lull::v1::HostSampleCounters& counters = sums.process.counters.host_samples();
-    AddCounters(counters, reply->mutable_counters());
+    Gather(counters, reply->mutable_counters());
     if (counters.access() == lull::v1::HOST_SAMPLE_ACCESS_DENIED) {
       reply->set_denied_processes(reply->denied_processes() + 1);
     }

@@ -7,6 +7,25 @@
 #include "daemon/base/status.h"
 
 namespace lull::query {
+namespace {
+
+LoaderFile LoaderFileOf(const std::string& file) {
+  constexpr std::pair<const char*, LoaderFile> kFiles[] = {
+      {"/torch/utils/data/_utils/fetch.py", LoaderFile::kFetch},
+      {"/torch/utils/data/_utils/collate.py", LoaderFile::kCollate},
+      {"/torch/utils/data/_utils/worker.py", LoaderFile::kWorker},
+      {"/torch/utils/data/dataloader.py", LoaderFile::kIterator},
+      {"/torch/storage.py", LoaderFile::kStorage},
+      {"/multiprocessing/queues.py", LoaderFile::kQueue},
+      {"/threading.py", LoaderFile::kThreading},
+  };
+  for (const auto& [end, which] : kFiles) {
+    if (file.ends_with(end)) return which;
+  }
+  return LoaderFile::kNone;
+}
+
+}  // namespace
 
 absl::Status Stacks::Read() {
   LULL_ASSIGN_OR_RETURN(auto frames, reader_.Frames(job_));
@@ -20,7 +39,7 @@ absl::Status Stacks::Read() {
                       ? Owner::kInfrastructure
                   : aggregate::IsPythonPackage(row.frame.file) ? Owner::kPackage
                                                                : Owner::kUser;
-    known.fetch = row.frame.file.ends_with("/torch/utils/data/_utils/fetch.py");
+    known.loader = LoaderFileOf(row.frame.file);
     known.frame = std::move(row.frame);
     frames_[row.id] = std::move(known);
   }
@@ -64,7 +83,7 @@ uint32_t Stacks::First(const std::vector<uint32_t>& frames, size_t count,
 
 size_t Stacks::BelowFetch(const std::vector<uint32_t>& frames) {
   for (size_t i = 0; i < frames.size(); ++i) {
-    if (Find(frames[i]).fetch) return i;
+    if (FileOf(frames[i]) == LoaderFile::kFetch) return i;
   }
   return 0;
 }
@@ -72,10 +91,25 @@ size_t Stacks::BelowFetch(const std::vector<uint32_t>& frames) {
 uint32_t Stacks::UserFrame(const std::vector<uint32_t>& frames) {
   if (frames.empty()) return 0;
   const size_t below = BelowFetch(frames);
-  const size_t count = below != 0 ? below : frames.size();
+  return UserFrame(frames, below != 0 ? below : frames.size());
+}
+
+uint32_t Stacks::UserFrame(const std::vector<uint32_t>& frames, size_t count) {
+  if (frames.empty()) return 0;
   uint32_t frame = First(frames, count, Owner::kUser);
   if (frame == 0) frame = First(frames, count, Owner::kPackage);
   return frame != 0 ? frame : frames.front();
+}
+
+bool Stacks::IsWritten(uint32_t frame, uint32_t user) {
+  const Owner owner = Find(frame).owner;
+  return owner != Owner::kInfrastructure && owner == Find(user).owner;
+}
+
+uint32_t Stacks::CalleeOf(const std::vector<uint32_t>& frames, uint32_t user) {
+  if (frames.empty() || frames.front() == user) return 0;
+  const uint32_t written = WrittenFrame(frames);
+  return written != user ? written : frames.front();
 }
 
 uint32_t Stacks::WrittenFrame(const std::vector<uint32_t>& frames) {

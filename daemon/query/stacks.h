@@ -13,6 +13,18 @@
 
 namespace lull::query {
 
+// Files by which the stack of a loader tells what it was at.
+enum class LoaderFile : uint8_t {
+  kNone,
+  kFetch,      // torch/utils/data/_utils/fetch.py
+  kCollate,    // .../collate.py
+  kWorker,     // .../worker.py
+  kStorage,    // torch/storage.py
+  kIterator,   // torch/utils/data/dataloader.py
+  kQueue,      // multiprocessing/queues.py
+  kThreading,  // threading.py of the standard library
+};
+
 // Ids of frames; 0 is none. Two frames of one line are one id.
 class Stacks {
  public:
@@ -31,6 +43,14 @@ class Stacks {
   uint32_t UserFrame(const std::vector<uint32_t>& frames);
   // How many frames a DataLoader's fetch has called; 0 where none is at work.
   size_t BelowFetch(const std::vector<uint32_t>& frames);
+  // The same of the `count` innermost frames alone.
+  uint32_t UserFrame(const std::vector<uint32_t>& frames, size_t count);
+  // Whether somebody wrote it, of the same kind as `user`: the program, or a package.
+  bool IsWritten(uint32_t frame, uint32_t user);
+  // What of it `user`, one of the frames, was at: the innermost that somebody wrote, or
+  // the innermost; 0 where it is that itself.
+  uint32_t CalleeOf(const std::vector<uint32_t>& frames, uint32_t user);
+  LoaderFile FileOf(uint32_t frame) { return Find(frame).loader; }
   // The innermost outside of PyTorch and the standard library, or the innermost.
   uint32_t WrittenFrame(const std::vector<uint32_t>& frames);
 
@@ -46,7 +66,7 @@ class Stacks {
     aggregate::Frame frame;
     uint32_t function = 0;
     Owner owner = Owner::kUser;
-    bool fetch = false;  // of torch/utils/data/_utils/fetch.py
+    LoaderFile loader = LoaderFile::kNone;
   };
   absl::Status Read();
   void Load();

@@ -64,6 +64,7 @@ Target::Target(lull::v1::ProcessInfo info, UniqueFd pidfd, char* base,
       run_delay_(static_cast<pid_t>(info_.pid())),
       sampler_(options.sampler),
       memory_(options.memory),
+      python_threads_(static_cast<pid_t>(info_.pid()), options.memory),
       definitions_(info_.key(), &segment_, kMaxBatchBytes),
       buffer_(kChunk) {
   info_.set_start_ns(std::min(segment_.header().created_ns, kMaxWireTotal));

@@ -26,6 +26,7 @@
 #include "daemon/relay/native_symbolizer.h"
 #include "daemon/relay/options.h"
 #include "daemon/relay/run_delay.h"
+#include "daemon/relay/samples/python_threads.h"
 #include "daemon/relay/samples/sampler.h"
 #include "daemon/relay/segment_reader.h"
 #include "daemon/relay/spool_state.h"
@@ -154,7 +155,7 @@ class Target {
   bool ReadSamples(BatchBuilder* batch);
   void TakeSamples();
   void AddSampleStack(uint32_t ref, BatchBuilder* batch);
-  std::vector<SampledThread> ThreadsToSample() const;
+  std::vector<SampledThread> ThreadsToSample(uint64_t now_ns);
   lull::v1::ProcessCounters Counters() const;
   // 0: it goes on recording.
   abi::EndedBy WhyEnded() const {
@@ -176,7 +177,11 @@ class Target {
   RunDelaySampler run_delay_;
   HostSampler* sampler_;
   std::shared_ptr<const UniqueFd> memory_;
-  SamplePlan samples_;  // as the sampler knows it
+  // Of a DataLoader worker: what pickles its batches is a thread of their queue.
+  PythonThreads python_threads_;
+  std::vector<PythonThread> worker_threads_;
+  uint64_t worker_threads_ns_ = 0;  // when it was last asked for them
+  SamplePlan samples_;              // as the sampler knows it
   uint64_t samples_planned_ns_ = 0;
   uint32_t first_sample_stack_ = 0;  // what the sampler's numbers are added to
   lull::v1::HostSampleCounters sample_counters_;

@@ -11,6 +11,12 @@ namespace lull {
 namespace {
 
 constexpr const char* kRoles[] = {"main", "feeder", "autograd", "loader", "other"};
+constexpr const char* kParts[][2] = {
+    {"data_set", "data set and transforms"},
+    {"collate", "collate"},
+    {"transfer", "shared memory, pickling, queue"},
+    {"other", "between these"},
+};
 constexpr double kMattersPercent = 10;
 
 }  // namespace
@@ -18,6 +24,21 @@ constexpr double kMattersPercent = 10;
 const char* RoleKey(v1::HostSampleRole role) {
   auto number = static_cast<size_t>(role);
   return number < std::size(kRoles) ? kRoles[number] : "other";
+}
+
+const char* LoaderPartKey(v1::LoaderPart part) {
+  auto number = static_cast<size_t>(part);
+  return number < std::size(kParts) ? kParts[number][0] : "other";
+}
+
+const char* LoaderPartWords(v1::LoaderPart part) {
+  auto number = static_cast<size_t>(part);
+  return number < std::size(kParts) ? kParts[number][1] : "other";
+}
+
+uint64_t BatchesOf(const v1::LoaderLine& line, const v1::DataLoading& data) {
+  return line.role() == v1::HOST_SAMPLE_ROLE_LOADER ? data.batches()
+                                                    : data.own_batches();
 }
 
 std::string FormatSampled(const v1::SampledShare& share) {

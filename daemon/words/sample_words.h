@@ -9,6 +9,11 @@ namespace lull {
 
 const char* RoleKey(v1::HostSampleRole role);  // "loader"; "other" for an unknown one
 
+const char* LoaderPartKey(v1::LoaderPart part);    // "data_set"
+const char* LoaderPartWords(v1::LoaderPart part);  // "data set and transforms"
+// Of the loaders that the line is of.
+uint64_t BatchesOf(const v1::LoaderLine& line, const v1::DataLoading& data);
+
 // "62 % ± 4": the share and half of its 95 % interval, in percent.
 std::string FormatSampled(const v1::SampledShare& share);
 

@@ -74,6 +74,10 @@ inline constexpr uint8_t kFirstForeignOwner = 3;
 inline constexpr int16_t kChunkPrevious = 0;
 inline constexpr int16_t kChunkSize = 8;
 
+// PyThreadState, 3.8 to 3.14: {prev, next, interp...}, a list with the newest in front.
+inline constexpr int16_t kStatePrevious = 0;
+inline constexpr int16_t kStateNext = 8;
+
 static_assert(sizeof(PythonLayout) == 46 && alignof(PythonLayout) == 2);
 static_assert(std::is_trivially_copyable_v<PythonLayout>);
 

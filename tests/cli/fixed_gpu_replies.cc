@@ -286,6 +286,7 @@ v1::ReportReply FixedAnswer() {
   v1::ReportReply reply = FixedGpuReport();
   *reply.mutable_memory() = FixedMemory().memory();
   *reply.mutable_hot() = FixedHot().hot();
+  *reply.mutable_data() = FixedData().data();
   return reply;
 }
 

@@ -99,7 +99,7 @@ v1::ReportReply FixedHot() {
                               {"log_gradient", "train.py", 61}, 12, 12);
   hook->set_running_ns(60 * kMs);
 
-  v1::HostSampleCounters* counters = hot->mutable_counters();
+  v1::HotSamples* counters = hot->mutable_counters();
   counters->set_taken(37'452);
   counters->set_exact(20'000);
   counters->set_held(17'336);

@@ -20,6 +20,9 @@ PROGRAMS = {
     "pictures": ("PIL", 85),
     "diary": ("numpy", 50),
     "hf_trainer": ("transformers", 70),
+    "metrics": ("torchmetrics", 70),
+    "lightning_loop": ("lightning", 70),
+    "tokens": ("numpy", 70),
 }
 CODE = ("host_code", "launch_bound", "run_queue")
 

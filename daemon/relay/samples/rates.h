@@ -12,6 +12,9 @@ namespace lull::relay {
 inline constexpr double kDenseRate = 200;
 inline constexpr double kSparseRate = 10;
 
+// Of a DataLoader worker's rate, what other threads of it get: they mostly wait.
+inline constexpr double kHelperShare = 0.25;
+
 // Looks per second of one relay, shared out among all threads in proportion.
 inline constexpr double kMostPerSecond = 2000;
 
@@ -42,7 +45,8 @@ inline constexpr size_t kMostCodeBytes = 64u << 20;
 inline constexpr size_t kMostStackBytes = 256u << 20;
 inline constexpr size_t kMostLinesOfCode = 4096;
 
-// A look that takes longer is not waited for, and dropped: somebody holds up its memory.
+// A look that takes longer is not waited for, and dropped: somebody holds up its
+// memory.
 inline constexpr uint64_t kLongestLookNs = 1'000'000'000;
 
 }  // namespace lull::relay

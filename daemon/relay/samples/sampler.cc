@@ -127,9 +127,8 @@ TakenSamples HostSampler::Take(uint64_t process_key) {
     out.counters = taken.counters;
   }
   const uint64_t now = MonotonicNs();
-  out.complete_ns = busy_since_ns_ == 0 || IsTooLong(busy_since_ns_, now)
-                        ? now
-                        : busy_since_ns_;
+  out.complete_ns =
+      busy_since_ns_ == 0 || IsTooLong(busy_since_ns_, now) ? now : busy_since_ns_;
   return out;
 }
 
@@ -207,6 +206,7 @@ void HostSampler::Rearrange(uint64_t now_ns) {
           thread = known->second;
           thread->what.python_state = wanted.python_state;
           thread->what.python_thread = wanted.python_thread;
+          thread->what.share = wanted.share;
         } else {
           thread = std::make_shared<Thread>(plan.pid, wanted, process.get());
           process->taken.counters.set_threads(process->taken.counters.threads() + 1);
@@ -217,7 +217,9 @@ void HostSampler::Rearrange(uint64_t now_ns) {
     }
   }
   double wanted = 0;
-  for (auto& [process, thread] : threads_) wanted += process->followed.rate;
+  for (auto& [process, thread] : threads_) {
+    wanted += process->followed.rate * thread->what.share;
+  }
   per_second_ = wanted;
   clock_.SetRate(std::min(wanted, kMostPerSecond) * allowance_.factor(), now_ns);
 }
@@ -232,7 +234,7 @@ void HostSampler::Skip(Thread* thread) {
 HostSampler::Thread* HostSampler::Choose() {
   double at = clock_.Uniform() * per_second_;
   for (auto& [process, thread] : threads_) {
-    at -= process->followed.rate;
+    at -= process->followed.rate * thread->what.share;
     if (at < 0) return thread.get();
   }
   return threads_.empty() ? nullptr : threads_.back().second.get();
@@ -245,8 +247,9 @@ std::optional<HostSample> HostSampler::TakeOne(Thread* thread, uint64_t due_ns) 
   sample.tid = thread->what.tid;
   sample.role = thread->what.role;
   // Of its rate when it was due, which is that of now: rates change between looks.
-  sample.weight_ns = static_cast<uint64_t>(std::min(
-      1e9 * per_second_ / (clock_.rate() * process.followed.rate), kMostWeightNs));
+  const double rate = process.followed.rate * thread->what.share;
+  sample.weight_ns = static_cast<uint64_t>(
+      std::min(1e9 * per_second_ / (clock_.rate() * rate), kMostWeightNs));
   sample.at_ns = std::max(MonotonicNs(), due_ns);
   Scheduling before;
   bool blocked = false;

@@ -40,6 +40,7 @@ struct SampledThread {
   SampleRole role = SampleRole::kOther;
   uint64_t python_state = 0;   // 0: it is not known to run Python
   uint64_t python_thread = 0;  // its pthread_self()
+  double share = 1;            // of its process's rate
 
   bool operator==(const SampledThread&) const = default;
 };
