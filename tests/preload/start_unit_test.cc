@@ -15,6 +15,7 @@
 #include "preload/entry/start.h"
 #include "preload/entry/state_page.h"
 #include "preload/ring/writer.h"
+#include "preload/scopes/scope.h"
 #include "preload/steps/boundary.h"
 #include "tests/preload/support/fake_relay.h"
 
@@ -83,6 +84,27 @@ TEST(Start, HandsTheSegmentOverAndRecordsFromTheStartingThreadOn) {
   EXPECT_EQ(seen.ring(0).head, 1u);  // kThreadStart
   // The relay, in this same process, keeps the memfd; its connection closes soon.
   EXPECT_LE(ours_among_descriptors(), before + 2);
+}
+
+// In the child another thread begins to record, and the one that forked opens scopes.
+TEST(Start, AForkChildsScopesCostItsParentNothing) {
+  FakeRelay relay;
+  become_candidate(relay.path());
+  char* segment = try_start_recording(Trigger::kGpuCall);
+  ASSERT_NE(segment, nullptr);
+  const abi::RingHeader& ring = abi::SegmentView(segment).ring(0);
+  const uint64_t before = ring.self_ns;
+  EXPECT_EQ(in_child(false,
+                     [] {
+                       std::thread([] {
+                         try_start_recording(Trigger::kGpuCall);
+                       }).join();
+                       if (recording_segment() == nullptr) return 1;
+                       for (uint64_t i = 1; i <= 200; ++i) scope_begin(i, "scope");
+                       return 0;
+                     }),
+            0);
+  EXPECT_EQ(ring.self_ns, before);
 }
 
 TEST(Start, RecordsNothingWhileTheRelayHasDisarmedIt) {
