@@ -86,6 +86,24 @@ TEST(Start, HandsTheSegmentOverAndRecordsFromTheStartingThreadOn) {
   EXPECT_LE(ours_among_descriptors(), before + 2);
 }
 
+TEST(Start, LeavesNoDescriptorToAChildThatIsForkedMeanwhile) {
+  FakeRelay relay(FakeRelay::Manner::kSilence);
+  settings() = Settings{};
+  settings().enabled = true;
+  std::strcpy(settings().socket, relay.path().c_str());
+  initialize();
+  const size_t before = ours_among_descriptors();
+  std::thread starter([] { try_start_recording(Trigger::kGpuCall); });
+  relay.wait_for_target();  // from here on it waits for an answer, for two seconds
+  // The relay, in this same process, has its end of the connection, and the memfd.
+  const size_t most = before + 2;
+  EXPECT_EQ(in_child(false, [&] { return ours_among_descriptors() <= most ? 0 : 1; }),
+            0);
+  EXPECT_GT(ours_among_descriptors(), most) << "it has not been answered yet";
+  starter.join();
+  EXPECT_LE(ours_among_descriptors(), most);
+}
+
 // In the child another thread begins to record, and the one that forked opens scopes.
 TEST(Start, AForkChildsScopesCostItsParentNothing) {
   FakeRelay relay;

@@ -76,6 +76,7 @@ struct HostSampler::Process {
   StackTable stacks;
   std::map<uint32_t, std::shared_ptr<Thread>> threads;
   uint64_t self_ns = 0;
+  bool image_gone = false;
 };
 
 HostSampler::HostSampler(uint64_t seed) : clock_(seed) {
@@ -125,6 +126,7 @@ TakenSamples HostSampler::Take(uint64_t process_key) {
     out.samples = std::exchange(taken.samples, {});
     out.stacks = std::exchange(taken.stacks, {});
     out.counters = taken.counters;
+    out.image_gone = taken.image_gone;
   }
   const uint64_t now = MonotonicNs();
   out.complete_ns =
@@ -172,6 +174,7 @@ void HostSampler::Run() {
     busy_since_ns_ = 0;
     Process* process = thread->process;
     process->self_ns += cpu_ns - std::exchange(accounted_ns, cpu_ns);
+    process->taken.image_gone = process->image_gone;
     if (!sample) continue;
     if (IsTooLong(now, MonotonicNs())) {
       Skip(thread);
@@ -240,9 +243,10 @@ HostSampler::Thread* HostSampler::Choose() {
   return threads_.empty() ? nullptr : threads_.back().second.get();
 }
 
-// nullopt: the thread is gone.
+// nullopt: the thread is gone, or its program.
 std::optional<HostSample> HostSampler::TakeOne(Thread* thread, uint64_t due_ns) {
   Process& process = *thread->process;
+  if (process.image_gone) return std::nullopt;
   HostSample sample;
   sample.tid = thread->what.tid;
   sample.role = thread->what.role;
@@ -287,6 +291,12 @@ std::optional<HostSample> HostSampler::TakeOne(Thread* thread, uint64_t due_ns) 
     }
   } else {
     sample.quality = Quality::kNoState;
+  }
+  // What was there can be read for as long as the program is.
+  if (sample.stack == 0 && process.followed.memory != nullptr &&
+      IsOfNobody(*process.followed.memory)) {
+    process.image_gone = true;
+    return std::nullopt;
   }
   Scheduling after;
   const bool still_there = thread->files.Slices(&after);

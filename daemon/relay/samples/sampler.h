@@ -70,6 +70,7 @@ struct TakenSamples {
   std::vector<lull::v1::StackDef> stacks;  // that `samples` are the first to name
   lull::v1::HostSampleCounters counters;   // totals
   uint64_t complete_ns = 0;  // no sample of a time before it will come any more
+  bool image_gone = false;   // another program has taken the place of the one followed
 };
 
 class HostSampler {
