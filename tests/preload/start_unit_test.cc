@@ -97,11 +97,12 @@ TEST(Start, LeavesNoDescriptorToAChildThatIsForkedMeanwhile) {
   relay.wait_for_target();  // from here on it waits for an answer, for two seconds
   // The relay, in this same process, has its end of the connection, and the memfd.
   const size_t most = before + 2;
-  EXPECT_EQ(in_child(false, [&] { return ours_among_descriptors() <= most ? 0 : 1; }),
-            0);
-  EXPECT_GT(ours_among_descriptors(), most) << "it has not been answered yet";
+  int left = in_child(false, [&] { return ours_among_descriptors() <= most ? 0 : 1; });
+  const bool waited = ours_among_descriptors() > most;
   starter.join();
   EXPECT_LE(ours_among_descriptors(), most);
+  if (!waited) GTEST_SKIP() << "a machine without time: nothing was open at the fork";
+  EXPECT_EQ(left, 0);
 }
 
 // In the child another thread begins to record, and the one that forked opens scopes.

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include <algorithm>
@@ -30,6 +31,12 @@ uint64_t ThreadCpuNs() {
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u +
          static_cast<uint64_t>(now.tv_nsec);
+}
+
+size_t MostThreads() {
+  rlimit descriptors{};
+  if (getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return kMostThreads;
+  return std::max<size_t>(descriptors.rlim_cur / kDescriptorsPerThread, 1);
 }
 
 // Take() and whoever took the look must say the same of it: under the lock.
@@ -79,7 +86,8 @@ struct HostSampler::Process {
   bool image_gone = false;
 };
 
-HostSampler::HostSampler(uint64_t seed) : clock_(seed) {
+HostSampler::HostSampler(uint64_t seed)
+    : clock_(seed), most_threads_(MostThreads()) {
   // Signals are the worker's other threads'.
   sigset_t all, before;
   sigfillset(&all);
@@ -193,16 +201,18 @@ void HostSampler::Rearrange(uint64_t now_ns) {
   if (changed_) {
     changed_ = false;
     threads_.clear();
+    size_t followed = 0;
     for (auto& [key, process] : processes_) {
       const SamplePlan& plan = process->followed = process->plan;
       if (!process->memory) process->memory.emplace(plan.pid, plan.memory);
       if (!process->codes && plan.layout) process->codes.emplace(*plan.layout);
       std::map<uint32_t, std::shared_ptr<Thread>> threads;
       for (const SampledThread& wanted : plan.threads) {
-        if (threads.size() >= kMostThreads) break;
+        if (threads.size() >= kMostThreads || followed == most_threads_) break;
         // Once, whatever the rings say: each look stands for all of its time.
         auto [place, first] = threads.try_emplace(wanted.tid);
         if (!first) continue;
+        ++followed;
         std::shared_ptr<Thread>& thread = place->second;
         auto known = process->threads.find(wanted.tid);
         if (known != process->threads.end()) {

@@ -109,6 +109,7 @@ class HostSampler {
   PoissonClock clock_;
   Allowance allowance_;
   double per_second_ = 0;  // of all threads
+  const size_t most_threads_;
   std::vector<std::pair<std::shared_ptr<Process>, std::shared_ptr<Thread>>> threads_;
 
   std::thread thread_;  // last: it uses all of the above
