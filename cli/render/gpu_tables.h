@@ -25,6 +25,8 @@ std::string CopiesTable(const v1::Kernels& reply);
 
 // How many steps, told by what; the median step by parts; shares of the device.
 std::string StepsHead(const v1::Steps& reply);
+// What set-up consisted of, and what else was no step; "" where that is not known.
+std::string PhasePartsText(const v1::Steps& reply);
 std::string StepsTable(const v1::Steps& reply);
 
 }  // namespace lull

@@ -273,6 +273,8 @@ std::string ReportText(const v1::ReportReply& reply, v1::GroupBy group_by) {
                     ", by cause\n", CausesTable(reply.gaps(), reply.gpu()),
                     ExplainedLine(reply.gpu()));
   }
+  const std::string parts = PhasePartsText(reply.steps());
+  if (!parts.empty()) absl::StrAppend(&text, "\n", parts);
   absl::StrAppend(&text, "\nWhat to change first\n", AdviceText(reply));
   if (truth) absl::StrAppend(&text, GpuSections(reply, group_by));
   absl::StrAppend(&text, "\n", SyncsHeadline(reply.syncs()),

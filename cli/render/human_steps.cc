@@ -11,6 +11,7 @@
 #include "cli/render/human.h"
 #include "cli/render/human_parts.h"
 #include "cli/render/steps_facts.h"
+#include "daemon/words/sample_words.h"
 
 namespace lull {
 namespace {
@@ -72,7 +73,34 @@ std::string DeviceLine(const v1::Steps& reply) {
   return absl::StrCat("In traced steps: ", absl::StrJoin(parts, ", "), "\n");
 }
 
+// "imports 3.5 s ± 0.4, first steps 1.0 s"
+std::string PartsOf(const v1::Steps& reply, v1::Phase phase) {
+  std::vector<std::string> parts;
+  for (const v1::PhasePart& part : reply.phase_parts()) {
+    if (part.phase() != phase) continue;
+    parts.push_back(
+        absl::StrCat(PhasePartWords(part.kind()), " ", FormatDuration(part.time_ns())));
+    if (!part.has_share() || part.share().percent() <= 0) continue;
+    const double half = (part.share().high_percent() - part.share().low_percent()) / 2;
+    absl::StrAppend(&parts.back(), " ± ",
+                    FormatDuration(static_cast<uint64_t>(D(part.time_ns()) * half /
+                                                         part.share().percent())));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
 }  // namespace
+
+std::string PhasePartsText(const v1::Steps& reply) {
+  if (reply.setup_ns() == 0) return "";
+  const std::string setup = PartsOf(reply, v1::PHASE_SETUP);
+  const std::string later = PartsOf(reply, v1::PHASE_STEADY);
+  return Wrapped(
+      absl::StrCat("Set-up ", FormatDuration(reply.setup_ns()),
+                   setup.empty() ? "" : ": ", setup, ". ",
+                   later.empty() ? "" : absl::StrCat("Beside steps: ", later, ".")),
+      0);
+}
 
 std::string StepsHead(const v1::Steps& reply) {
   if (reply.count() == 0) {
@@ -113,6 +141,8 @@ std::string StepsText(const v1::ReportReply& reply, v1::GroupBy /*group_by*/) {
   if (!reply.steps().steps().empty()) {
     absl::StrAppend(&text, "\n", StepsTable(reply.steps()));
   }
+  const std::string parts = PhasePartsText(reply.steps());
+  if (!parts.empty()) absl::StrAppend(&text, "\n", parts);
   return Answer(reply, GpuHead(reply.job(), reply.gpu()), text);
 }
 

@@ -8,6 +8,7 @@
 #include "cli/render/json_parts.h"
 #include "cli/render/steps_facts.h"
 #include "daemon/words/format.h"
+#include "daemon/words/sample_words.h"
 
 namespace lull {
 namespace {
@@ -153,6 +154,25 @@ Json StepRowsJson(const v1::Steps& reply) {
   return rows;
 }
 
+// What is no step: parts of set-up ("setup") and of what comes after it ("steady").
+// Exact times have no samples, and no interval.
+Json PhasesJson(const v1::Steps& reply) {
+  Json rows = Json::array();
+  for (const v1::PhasePart& part : reply.phase_parts()) {
+    const bool exact = !part.has_share();
+    const v1::SampledShare& share = part.share();
+    rows.push_back(
+        {{"phase", part.phase() == v1::PHASE_SETUP ? "setup" : "steady"},
+         {"part", PhasePartKey(part.kind())},
+         {"time_ms", Ms(part.time_ns())},
+         {"share_percent", exact ? Json(nullptr) : Json(share.percent())},
+         {"low_percent", exact ? Json(nullptr) : Json(share.low_percent())},
+         {"high_percent", exact ? Json(nullptr) : Json(share.high_percent())},
+         {"samples", exact ? Json(nullptr) : Json(part.samples())}});
+  }
+  return rows;
+}
+
 Json StepTotalsJson(const v1::Steps& reply) {
   Json json;
   json["source"] = TextOrNull(reply.source());
@@ -172,6 +192,7 @@ Json StepTotalsJson(const v1::Steps& reply) {
   json["occupancy_percent"] = IfPositive(reply.occupancy_percent());
   json["tensor_core_percent"] =
       traced ? Json(reply.tensor_core_percent()) : Json(nullptr);
+  json["phases"] = PhasesJson(reply);
   return json;
 }
 

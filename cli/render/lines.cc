@@ -85,8 +85,7 @@ std::string LossesLine(const v1::Job& job, const v1::Losses& losses) {
         losses.corrupt_segments() == 0 && losses.processes_without_memory() == 0 &&
         !job.end_unseen() && job.batches_set_aside() == 0 &&
         job.unreachable_ns() == 0 && losses.unrecorded_processes() == 0 &&
-        losses.reentered() == 0 && losses.scopes_unopened() == 0 &&
-        losses.processes_with_seccomp_filter() == 0 &&
+        losses.reentered() == 0 && losses.processes_with_seccomp_filter() == 0 &&
         losses.processes_unread() == 0 && losses.processes_end_unseen() == 0;
     parts.push_back(absl::StrCat(!complete     ? "Stored: "
                                  : job.ended() ? "Nothing lost: "
@@ -114,15 +113,6 @@ std::string LossesLine(const v1::Job& job, const v1::Losses& losses) {
     parts.push_back(absl::StrCat(
         "up to ", FormatCount(losses.reentered()),
         " calls not recorded (after jumps out of CUDA calls, or in signal handlers)"));
-  }
-  if (losses.scopes_unopened() > 0) {
-    parts.push_back(
-        absl::StrCat("regions not recorded, as too many were open at once: ",
-                     FormatCount(losses.scopes_unopened())));
-  }
-  if (losses.scopes_unnamed() > 0) {
-    parts.push_back(absl::StrCat("regions whose names found no room: ",
-                                 FormatCount(losses.scopes_unnamed())));
   }
   if (losses.stacks_rejected() > 0) {
     parts.push_back(

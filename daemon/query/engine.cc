@@ -22,6 +22,7 @@
 #include "daemon/query/loader_workers.h"
 #include "daemon/query/memory.h"
 #include "daemon/query/names.h"
+#include "daemon/query/phase_parts.h"
 #include "daemon/query/phases.h"
 #include "daemon/query/regions.h"
 #include "daemon/query/reports.h"
@@ -85,7 +86,8 @@ absl::Status Gc(View& view, ReportReply* reply) {
 }
 
 absl::Status Waits(View& view, ReportReply* reply) {
-  FillWaits(view.processes, view.request, *view.names, reply->mutable_waits());
+  FillWaits(view.processes, view.request, *view.names, *view.stacks,
+            reply->mutable_waits());
   return absl::OkStatus();
 }
 
@@ -101,9 +103,12 @@ absl::Status Kernels(View& view, ReportReply* reply) {
 }
 
 absl::Status Steps(View& view, ReportReply* reply) {
-  return FillSteps(*view.reader, view.job, view.processes, view.range,
-                   view.overview ? kStepsOfAnOverview : view.request.top(), *view.names,
-                   reply->mutable_steps());
+  LULL_RETURN_IF_ERROR(
+      FillSteps(*view.reader, view.job, view.processes, view.range,
+                view.overview ? kStepsOfAnOverview : view.request.top(), *view.names,
+                reply->mutable_steps()));
+  return FillPhaseParts(*view.reader, view.job, view.processes, *view.stacks,
+                        reply->mutable_steps());
 }
 
 // Of the whole range, set-up included: that is where peaks often lie.

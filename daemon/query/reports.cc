@@ -114,6 +114,19 @@ bool KnowsAllDataTime(const std::vector<ProcessSums>& processes) {
   return any;
 }
 
+// Reads of all imports are one row: nobody asked for one of them.
+constexpr uint32_t kOfImports = 1u << 16;
+
+bool ReadsForAnImport(const Series& series, Stacks& stacks) {
+  if (series.type != EventType::kHostWait ||
+      aggregate::WaitKindOf(series) != aggregate::WaitKind::kIo) {
+    return false;
+  }
+  const std::vector<uint32_t>& frames = stacks.Frames(series.python_stack);
+  return std::any_of(frames.begin(), frames.end(),
+                     [&](uint32_t frame) { return stacks.IsImporting(frame); });
+}
+
 // What GPU truth says of the calls of each row.
 class JudgedSyncs {
  public:
@@ -234,15 +247,19 @@ void FillGc(const std::vector<ProcessSums>& processes,
 }
 
 void FillWaits(const std::vector<ProcessSums>& processes,
-               const lull::v1::ReportRequest& request, Names& names,
+               const lull::v1::ReportRequest& request, Names& names, Stacks& stacks,
                lull::v1::HostWaits* reply) {
   Grouping grouping(request.group_by());
   for (EventType type : {EventType::kHostWait, EventType::kScope}) {
     ForEach(processes, type,
             [&](const ProcessSums&, uint32_t, const Series& series, const Cell& cell) {
               if (!aggregate::IsWait(series) || cell.count == 0) return;
-              grouping.Add(static_cast<uint32_t>(aggregate::WaitKindOf(series)), series,
-                           cell);
+              const auto kind = static_cast<uint32_t>(aggregate::WaitKindOf(series));
+              if (ReadsForAnImport(series, stacks)) {
+                grouping.Add(kind | kOfImports, {.type = series.type}, cell);
+              } else {
+                grouping.Add(kind, series, cell);
+              }
             });
   }
   std::vector<Group> groups = grouping.Sorted(ByTime);
@@ -253,14 +270,15 @@ void FillWaits(const std::vector<ProcessSums>& processes,
   Cut(groups, request.top());
   for (const Group& group : groups) {
     lull::v1::HostWait* row = reply->add_host_waits();
-    row->set_kind(
-        aggregate::WaitKindName(static_cast<aggregate::WaitKind>(group.label)));
+    row->set_kind(aggregate::WaitKindName(
+        static_cast<aggregate::WaitKind>(group.label & ~kOfImports)));
     row->set_api(aggregate::IsLoading(group.longest) ? kLoaderCall
                                                      : names.Api(group.longest.api));
     row->set_count(group.sum.count);
     row->set_total_ns(group.sum.total_ns);
     row->set_max_ns(group.sum.max_ns);
     names.FillSite(group.site, row->mutable_site());
+    if ((group.label & kOfImports) != 0) row->mutable_site()->set_function("(imports)");
     names.FillStack(group.longest.python_stack, row->mutable_stack());
   }
 }

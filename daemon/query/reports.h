@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "daemon/query/names.h"
+#include "daemon/query/stacks.h"
 #include "daemon/query/sums.h"
 #include "query.pb.h"
 
@@ -23,7 +24,7 @@ void FillGc(const std::vector<ProcessSums>& processes,
 // A data wait is often several waiting calls under one next(loader): `count` counts
 // calls. They follow each other, so the total is the time that was waited.
 void FillWaits(const std::vector<ProcessSums>& processes,
-               const lull::v1::ReportRequest& request, Names& names,
+               const lull::v1::ReportRequest& request, Names& names, Stacks& stacks,
                lull::v1::HostWaits* reply);
 
 uint64_t CountLaunches(const std::vector<ProcessSums>& processes);

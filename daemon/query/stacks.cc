@@ -39,6 +39,7 @@ absl::Status Stacks::Read() {
                       ? Owner::kInfrastructure
                   : aggregate::IsPythonPackage(row.frame.file) ? Owner::kPackage
                                                                : Owner::kUser;
+    known.import = row.frame.file.starts_with("<frozen importlib.");
     known.loader = LoaderFileOf(row.frame.file);
     known.frame = std::move(row.frame);
     frames_[row.id] = std::move(known);

@@ -50,6 +50,7 @@ class Stacks {
   // What of it `user`, one of the frames, was at: the innermost that somebody wrote, or
   // the innermost; 0 where it is that itself.
   uint32_t CalleeOf(const std::vector<uint32_t>& frames, uint32_t user);
+  bool IsImporting(uint32_t frame) { return Find(frame).import; }
   LoaderFile FileOf(uint32_t frame) { return Find(frame).loader; }
   // The innermost outside of PyTorch and the standard library, or the innermost.
   uint32_t WrittenFrame(const std::vector<uint32_t>& frames);
@@ -66,6 +67,7 @@ class Stacks {
     aggregate::Frame frame;
     uint32_t function = 0;
     Owner owner = Owner::kUser;
+    bool import = false;  // of importlib, as the interpreter has it
     LoaderFile loader = LoaderFile::kNone;
   };
   absl::Status Read();

@@ -17,6 +17,7 @@ namespace {
 
 constexpr uint32_t kChunk = 512;  // events copied at a time: 24 KiB, stays in cache
 constexpr uint64_t kCountersPeriodNs = 500'000'000;
+constexpr uint64_t kLookForPeriodNs = 50'000'000;
 
 // A store of another processor may take its time to be seen.
 constexpr uint64_t kStoreDelayNs = 1'000;
@@ -134,6 +135,12 @@ bool Target::CheckEnded() {
   if (!ended_ && pidfd_) {
     pollfd gone{pidfd_.get(), POLLIN, 0};
     ended_ = poll(&gone, 1, 0) == 1;
+  }
+  // A program that is not recorded took its place: no Hello tells of that.
+  const uint64_t now_ns = MonotonicNs();
+  if (!ended_ && memory_ != nullptr && now_ns - looked_for_ns_ >= kLookForPeriodNs) {
+    looked_for_ns_ = now_ns;
+    ended_ = IsOfNobody(*memory_);
   }
   return ended_;
 }

@@ -202,6 +202,7 @@ class Target {
   std::string counters_sent_;  // last told, without the time
   std::string counters_committed_;
   uint64_t counters_at_ns_ = 0;
+  uint64_t looked_for_ns_ = 0;      // whether the image is still there
   uint64_t complete_as_of_ns_ = 0;  // all that was committed before it has been read
   bool ended_ = false;
   bool end_sent_ = false;

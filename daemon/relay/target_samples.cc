@@ -117,8 +117,6 @@ void Target::TakeSamples() {
   }
   untold_samples_.assign(taken.samples.begin(), taken.samples.end());
   samples_complete_ns_ = taken.complete_ns;
-  // A program that is not recorded took its place: no Hello tells of that.
-  if (taken.image_gone) ended_ = true;
 }
 
 // A worker that could not read for a while, or whose spool was full, finds thousands of

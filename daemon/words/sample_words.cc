@@ -17,6 +17,11 @@ constexpr const char* kParts[][2] = {
     {"transfer", "shared memory, pickling, queue"},
     {"other", "between these"},
 };
+constexpr const char* kPhaseParts[][2] = {
+    {"imports", "imports"},         {"model_to_device", "model to a device"},
+    {"first_steps", "first steps"}, {"evaluation", "evaluation"},
+    {"checkpoint", "checkpoints"},  {"end", "end"},
+};
 constexpr double kMattersPercent = 10;
 
 }  // namespace
@@ -34,6 +39,16 @@ const char* LoaderPartKey(v1::LoaderPart part) {
 const char* LoaderPartWords(v1::LoaderPart part) {
   auto number = static_cast<size_t>(part);
   return number < std::size(kParts) ? kParts[number][1] : "other";
+}
+
+const char* PhasePartKey(v1::PhasePartKind kind) {
+  auto number = static_cast<size_t>(kind);
+  return number < std::size(kPhaseParts) ? kPhaseParts[number][0] : "other";
+}
+
+const char* PhasePartWords(v1::PhasePartKind kind) {
+  auto number = static_cast<size_t>(kind);
+  return number < std::size(kPhaseParts) ? kPhaseParts[number][1] : "other";
 }
 
 uint64_t BatchesOf(const v1::LoaderLine& line, const v1::DataLoading& data) {

@@ -52,8 +52,6 @@ inline constexpr SystemCall kSystemCalls[] = {
     LULL_CALL(rt_sigprocmask),
     LULL_CALL(sendmsg),
     LULL_CALL(socket),
-    // The name of a thread that runs no Python (autograd/backward.cc).
-    LULL_CALL(prctl),
     // libunwind.
     LULL_CALL(mincore),
 };
@@ -66,6 +64,7 @@ inline constexpr SystemCall kGpuSystemCalls[] = {
     LULL_CALL(clone3),
 #endif
     LULL_CALL(ioctl),
+    LULL_CALL(prctl),
 #ifdef SYS_rseq
     LULL_CALL(rseq),
 #endif

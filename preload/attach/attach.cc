@@ -58,7 +58,6 @@ AttachResult attach(const void* argument, size_t size) {
   }
   if (g_phase == Phase::kAway) {
     if (!initialize_late()) return AttachResult::kRefused;
-    pins_await_end();
     g_phase = Phase::kSlots;
     return AttachResult::kMore;  // the call that loaded us has taken long enough
   }

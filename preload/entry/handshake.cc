@@ -9,7 +9,6 @@
 #include "preload/abi/version.h"
 #include "preload/support/clock.h"
 #include "preload/support/descriptor.h"
-#include "preload/support/noted_descriptor.h"
 #include "preload/support/raw_syscall.h"
 
 namespace lull {
@@ -28,7 +27,6 @@ class Socket {
       raw_close(low);
     }
     if (fd_ >= 0) file_ = file_of(fd_);
-    noted_.note(fd_, file_);
   }
   ~Socket() { close_if_still(fd_, file_); }
   Socket(const Socket&) = delete;
@@ -41,7 +39,6 @@ class Socket {
  private:
   int fd_;
   FileId file_;
-  NotedDescriptor noted_;  // until it is closed
 };
 
 // False when the time is up.
@@ -94,7 +91,6 @@ class OwnMemory {
       raw_close(low);
     }
     if (fd_ >= 0) file_ = file_of(fd_);
-    noted_.note(fd_, file_);
   }
   ~OwnMemory() { close_if_still(fd_, file_); }
   OwnMemory(const OwnMemory&) = delete;
@@ -106,7 +102,6 @@ class OwnMemory {
  private:
   int fd_ = -1;
   FileId file_;
-  NotedDescriptor noted_;  // until it is closed
 };
 
 // `given`: descriptors that go with it.

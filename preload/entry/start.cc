@@ -21,7 +21,6 @@
 #include "preload/stacks/python_layout.h"
 #include "preload/stacks/stacks.h"
 #include "preload/support/clock.h"
-#include "preload/support/noted_descriptor.h"
 #include "preload/support/raw_syscall.h"
 #include "preload/support/text.h"
 
@@ -189,12 +188,6 @@ char* await_start(StatePage* page) {
   return recording_segment();
 }
 
-// A child of fork().
-void begin_as_child() {
-  close_inherited_descriptors();
-  wipe_state_of_parent();
-}
-
 void start(State* state) {
   // Of an attachment before this one: a thread that has been blocked since then may
   // still write there. It stays mapped for good, and the same place is used again.
@@ -205,8 +198,6 @@ void start(State* state) {
     regret();
     return;
   }
-  NotedDescriptor noted;
-  noted.note(segment.fd, segment.file);
   if (hand_to_relay(segment.fd) != Handshake::kAccepted) {
     // A relay that takes the segment later finds that there is nothing in it.
     end_recording(segment.base, abi::EndedBy::kUnanswered);
@@ -286,7 +277,7 @@ void initialize() {
   }
   // Where the kernel does not wipe the page. A child that nobody told (a raw clone
   // on such a kernel) is the one case left out.
-  __register_atfork(nullptr, nullptr, begin_as_child, &__dso_handle);
+  __register_atfork(nullptr, nullptr, wipe_state_of_parent, &__dso_handle);
   g_has_python.store(python_find(), std::memory_order_relaxed);
   if (has_python() || has_gpu_library()) stacks_load();
   g_state->mode.store(Mode::kCandidate, std::memory_order_release);

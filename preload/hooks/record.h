@@ -34,16 +34,10 @@ inline void add_self(uint64_t spent_ns) {
   samples.store(samples.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
-// A fork child's thread that has written nothing has its parent's.
-inline bool has_ring() {
-  return t_thread.generation != 0 &&
-         t_thread.generation == g_state->generation.load(std::memory_order_relaxed);
-}
-
 // Hooks that take whole stacks: each is timed, because one that meets a new stack
 // costs a hundred times one that does not, and no sample could stand for it.
 inline void account_self(uint64_t entered) {
-  if (!has_ring()) return;
+  if (t_thread.ring == nullptr) return;
   add_self(monotonic_ns() - entered + kTwoClockReadsNs);
 }
 
@@ -54,7 +48,7 @@ inline constexpr uint32_t kSelfSamplePeriod = 64;
 inline constexpr uint64_t kLongestSampleNs = 4'000;
 inline void account_self_sampled(uint64_t entered) {
   ThreadState& thread = t_thread;
-  if (++thread.tick % kSelfSamplePeriod != 0 || !has_ring()) return;
+  if (++thread.tick % kSelfSamplePeriod != 0 || thread.ring == nullptr) return;
   uint64_t spent = monotonic_ns() - entered;
   if (spent > kLongestSampleNs) spent = kLongestSampleNs;
   add_self((spent + kTwoClockReadsNs) * kSelfSamplePeriod);

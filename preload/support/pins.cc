@@ -7,9 +7,6 @@
 #include "preload/support/libdl.h"
 #include "preload/support/loaded_object.h"
 
-// What atexit() is in glibc, which is linked into each library.
-extern "C" int __cxa_atexit(void (*function)(void*), void* argument, void* dso);
-
 namespace lull {
 namespace {
 
@@ -25,13 +22,11 @@ Pin g_pins[kMost];
 // The loader has begun to run destructors, and would run the constructors of an object
 // that is opened after its own once more. Ours comes before those of the libraries that
 // we point into: a preloaded library stands before them in the loader's list, and none
-// needs another. A destructor and no atexit(), which takes a lock and allocates; one that
-// came late stands behind them (pins_await_end).
+// needs another. A destructor and no atexit(), which takes a lock and allocates.
 std::atomic<bool> g_ending{false};
 __attribute__((destructor)) void note_end() {
   g_ending.store(true, std::memory_order_relaxed);
 }
-void note_exit(void*) { note_end(); }
 
 // Never loads anything.
 bool pin(uintptr_t address) {
@@ -57,15 +52,6 @@ void pin_later(const void* address) {
     }
     if (begin == object.text_begin) return;
   }
-}
-
-void pins_await_end() {
-  static bool awaited = false;
-  if (awaited) return;
-  awaited = true;
-  // Whoever registers last comes first. Of no object: what ends with one would be called
-  // when that is closed.
-  __cxa_atexit(note_exit, nullptr, nullptr);
 }
 
 void pin_now() {

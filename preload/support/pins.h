@@ -12,11 +12,6 @@ namespace lull {
 // has few that we point into.
 void pin_later(const void* address);
 
-// For a library that came late, whose own destructor comes after those of the libraries
-// that were there before: has the end told by exit(). Once, on a thread that holds no
-// lock of libc's and may allocate.
-void pins_await_end();
-
 // Asks the loader for all that was put off. On a thread that is in the loader's hands
 // anyway, or that nobody waits for. Preserves errno and dlerror's message.
 void pin_now();

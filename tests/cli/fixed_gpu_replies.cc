@@ -207,6 +207,19 @@ v1::ReportReply FixedKernels() {
   return reply;
 }
 
+void AddPhasePart(v1::Steps* steps, v1::Phase phase, v1::PhasePartKind kind,
+                  uint64_t ms, double percent = 0, double half = 0) {
+  v1::PhasePart* part = steps->add_phase_parts();
+  part->set_phase(phase);
+  part->set_kind(kind);
+  part->set_time_ns(ms * kMs);
+  if (percent <= 0) return;  // exact
+  part->set_samples(40);
+  part->mutable_share()->set_percent(percent);
+  part->mutable_share()->set_low_percent(percent - half);
+  part->mutable_share()->set_high_percent(percent + half);
+}
+
 v1::ReportReply FixedSteps() {
   v1::ReportReply reply = Begin();
   v1::Steps* section = reply.mutable_steps();
@@ -229,6 +242,12 @@ v1::ReportReply FixedSteps() {
   section->set_sm_efficiency_percent(33.1);
   section->set_occupancy_percent(41.7);
   section->set_tensor_core_percent(9.2);
+  section->set_setup_ns(6'200 * kMs);
+  AddPhasePart(section, v1::PHASE_SETUP, v1::PHASE_PART_IMPORTS, 4'100, 66.1, 4);
+  AddPhasePart(section, v1::PHASE_SETUP, v1::PHASE_PART_MODEL_TO_DEVICE, 900, 14.5, 3);
+  AddPhasePart(section, v1::PHASE_SETUP, v1::PHASE_PART_FIRST_STEPS, 1'100);
+  AddPhasePart(section, v1::PHASE_STEADY, v1::PHASE_PART_CHECKPOINT, 2'100, 4, 0.5);
+  AddPhasePart(section, v1::PHASE_STEADY, v1::PHASE_PART_END, 300);
   return reply;
 }
 

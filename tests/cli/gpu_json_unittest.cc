@@ -128,12 +128,23 @@ TEST(GpuJson, GivesNullForFiguresOfAKernelThatAreNotKnown) {
   EXPECT_TRUE(json["copies"][2]["memory"].is_null());
 }
 
+TEST(GpuJson, OfPhasesHasSharesOfWhatWasSampled) {
+  Json phases = Parsed(StepsJson(testing::FixedSteps()))["phases"];
+  EXPECT_THAT(Keys(phases[0]), ElementsAre("phase", "part", "time_ms", "share_percent",
+                                           "low_percent", "high_percent", "samples"));
+  EXPECT_EQ(phases[1]["part"], "model_to_device");
+  EXPECT_EQ(phases[2]["phase"], "setup");
+  EXPECT_TRUE(phases[2]["share_percent"].is_null()) << "exact";
+  EXPECT_TRUE(phases[2]["samples"].is_null());
+  EXPECT_EQ(phases[3]["phase"], "steady");
+}
+
 TEST(GpuJson, OfStepsHasTheAgreedKeys) {
   Json json = Parsed(StepsJson(testing::FixedSteps()));
   EXPECT_THAT(Keys(json),
               ElementsAre("job", "gpu", "steps", "source", "count", "median",
                           "gpu_utilization_percent", "sm_efficiency_percent",
-                          "occupancy_percent", "tensor_core_percent", "phase",
+                          "occupancy_percent", "tensor_core_percent", "phases", "phase",
                           "setup_ms", "losses", "overhead"));
   EXPECT_THAT(Keys(json["steps"][0]),
               ElementsAre("pid", "rank", "number", "start_ms", "duration_ms", "traced",

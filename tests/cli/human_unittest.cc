@@ -142,20 +142,6 @@ TEST(HumanReport, DoesNotCallAJobCompleteInWhichCallsWereNotRecorded) {
             "calls, or in signal handlers).");
 }
 
-TEST(HumanReport, DoesNotCallAJobCompleteInWhichRegionsWereNotRecorded) {
-  v1::Losses losses;
-  losses.set_events_committed(2'000);
-  losses.set_events_stored(2'000);
-  losses.set_scopes_unnamed(3);
-  EXPECT_EQ(LossesLine(EndedJob(), losses),
-            "Nothing lost: 2,000 events; regions whose names found no room: 3.");
-  losses.set_scopes_unnamed(0);
-  losses.set_scopes_unopened(1'234);
-  EXPECT_EQ(LossesLine(EndedJob(), losses),
-            "Stored: 2,000 events; regions not recorded, as too many were open at once: "
-            "1,234.");
-}
-
 TEST(HumanReport, DoesNotCallAJobCompleteWithAProcessThatWasNotRecorded) {
   v1::Losses losses;
   losses.set_events_committed(2'000);

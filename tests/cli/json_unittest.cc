@@ -65,7 +65,7 @@ TEST(JsonReport, OfSyncsHasTheAgreedKeysInOrder) {
       Keys(json["losses"]),
       ElementsAre("events_committed", "events_stored", "events_lost", "lost_ring_full",
                   "lost_no_ring", "lost_relay", "stacks_rejected", "reentered",
-                  "scopes_unopened", "scopes_unnamed", "corrupt_segments", "thinning", "short_waits", "short_waits_ms",
+                  "corrupt_segments", "thinning", "short_waits", "short_waits_ms",
                   "thinned_launches", "processes_without_memory",
                   "processes_threads_unseen", "unrecorded_processes",
                   "processes_with_seccomp_filter", "processes_unread",

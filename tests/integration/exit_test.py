@@ -52,21 +52,6 @@ class Exit(unittest.TestCase):
         self.assertRegex(report.stdout, "GPU records: .* lost for want of room")
 
 
-    def test_nor_does_it_in_a_job_that_was_attached_to(self):
-        job = subprocess.Popen([os.path.join(guest.GUESTS, "ends"), "later"],
-                               env=self.host.environment, stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE)
-        self.addCleanup(job.kill)
-        self.assertEqual(job.stdout.readline(), b"set up\n")
-        self.assertEqual(job.stdout.readline(), b"working\n")
-        attach = subprocess.Popen([guest.LULL, "attach", str(job.pid), "--name", "late"],
-                                  env=self.host.environment, stderr=subprocess.DEVNULL)
-        self.addCleanup(attach.kill)
-        wait_until(lambda: '"gpu": true' in guest.execute(
-            [guest.LULL, "report", "late", "--json"], self.host.environment).stdout)
-        self.assertEqual((job.communicate(timeout=60)[0], job.returncode), (b"", 0))
-        self.assertEqual(attach.wait(60), 0)
-
     def test_what_the_loader_has_finished_it_does_not_set_up_again(self):
         ends = os.path.join(guest.GUESTS, "ends")
         run = guest.execute([guest.LULL, "run", "--quiet", "--name", "once", "--", ends],

@@ -45,9 +45,8 @@ class Shim {
     detach_ = reinterpret_cast<Entry*>(dlsym(handle, abi::kDetachFunction));
   }
 
-  AttachResult Attach(const std::string& socket, bool samples = true) {
+  AttachResult Attach(const std::string& socket) {
     abi::AttachRequest request = {};
-    request.no_samples = samples ? 0 : 1;
     request.magic = abi::kSegmentMagic;
     request.version = abi::kVersion;
     strncpy(request.socket, socket.c_str(), sizeof request.socket - 1);
@@ -171,16 +170,6 @@ TEST(Attach, LeavesAProcessAsItWasWhenTheRelayDoesNotAnswer) {
   ASSERT_EQ(shim.Attach(relay.path()), AttachResult::kDone);
   attach_now_12(3);
   EXPECT_EQ(EventsOf(relay.wait_for_target())["cudaLaunchKernel"], 3);
-}
-
-TEST(Attach, GivesItsMemoryOnlyWhereItIsWanted) {
-  Shim shim;
-  for (bool samples : {true, false, true}) {
-    FakeRelay relay;
-    ASSERT_EQ(shim.Attach(relay.path(), samples), AttachResult::kDone);
-    EXPECT_EQ(relay.wait_for_target().memory >= 0, samples);
-    ASSERT_EQ(shim.Detach(), AttachResult::kDone);
-  }
 }
 
 TEST(Attach, RefusesRequestsOfAnotherVersion) {

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "preload/autograd/backward.h"
 #include "preload/cupti/gpu.h"
 #include "preload/entry/settings.h"
 #include "preload/entry/state.h"
@@ -183,14 +182,7 @@ PROBE void probe_on_foreign_thread(void (*function)(void*, void*, size_t), void*
   pthread_join(thread, nullptr);
 }
 
-// Has this thread taken for one of PyTorch's engine.
-PROBE void probe_pretend_engine(int engines) {
-  t_autograd.is_engines = engines != 0 ? kEngines : kOther;
-}
-PROBE uint32_t probe_backward_stack() { return backward_stack(segment()); }
-
-// Nanoseconds of one call, the best of 20 batches; `which` 3 is a clock read, 4 a look
-// at what the engine works on, 5 the question whether a node was made.
+// Nanoseconds of one call, the best of 20 batches; `which` 3 is a clock read.
 PROBE double probe_cost(int which) {
   constexpr int kBatch = 2000;
   double best = 1e9;
@@ -206,12 +198,6 @@ PROBE double probe_cost(int which) {
           break;
         case 2:
           native_stack(segment(), 0);
-          break;
-        case 4:
-          backward_stack(segment());
-          break;
-        case 5:
-          forward_is_wanted();
           break;
         default:
           monotonic_ns();

@@ -15,7 +15,6 @@
 #include "preload/entry/start.h"
 #include "preload/entry/state_page.h"
 #include "preload/ring/writer.h"
-#include "preload/scopes/scope.h"
 #include "preload/steps/boundary.h"
 #include "tests/preload/support/fake_relay.h"
 
@@ -84,46 +83,6 @@ TEST(Start, HandsTheSegmentOverAndRecordsFromTheStartingThreadOn) {
   EXPECT_EQ(seen.ring(0).head, 1u);  // kThreadStart
   // The relay, in this same process, keeps the memfd; its connection closes soon.
   EXPECT_LE(ours_among_descriptors(), before + 2);
-}
-
-TEST(Start, LeavesNoDescriptorToAChildThatIsForkedMeanwhile) {
-  FakeRelay relay(FakeRelay::Manner::kSilence);
-  settings() = Settings{};
-  settings().enabled = true;
-  std::strcpy(settings().socket, relay.path().c_str());
-  initialize();
-  const size_t before = ours_among_descriptors();
-  std::thread starter([] { try_start_recording(Trigger::kGpuCall); });
-  relay.wait_for_target();  // from here on it waits for an answer, for two seconds
-  // The relay, in this same process, has its end of the connection, and the memfd.
-  const size_t most = before + 2;
-  int left = in_child(false, [&] { return ours_among_descriptors() <= most ? 0 : 1; });
-  const bool waited = ours_among_descriptors() > most;
-  starter.join();
-  EXPECT_LE(ours_among_descriptors(), most);
-  if (!waited) GTEST_SKIP() << "a machine without time: nothing was open at the fork";
-  EXPECT_EQ(left, 0);
-}
-
-// In the child another thread begins to record, and the one that forked opens scopes.
-TEST(Start, AForkChildsScopesCostItsParentNothing) {
-  FakeRelay relay;
-  become_candidate(relay.path());
-  char* segment = try_start_recording(Trigger::kGpuCall);
-  ASSERT_NE(segment, nullptr);
-  const abi::RingHeader& ring = abi::SegmentView(segment).ring(0);
-  const uint64_t before = ring.self_ns;
-  EXPECT_EQ(in_child(false,
-                     [] {
-                       std::thread([] {
-                         try_start_recording(Trigger::kGpuCall);
-                       }).join();
-                       if (recording_segment() == nullptr) return 1;
-                       for (uint64_t i = 1; i <= 200; ++i) scope_begin(i, "scope");
-                       return 0;
-                     }),
-            0);
-  EXPECT_EQ(ring.self_ns, before);
 }
 
 TEST(Start, RecordsNothingWhileTheRelayHasDisarmedIt) {

@@ -57,10 +57,6 @@ SCENARIO(StartsACandidateUnlessModulesAreBeingImported,
 SCENARIO(ReportsEachCpuBlockOnceAndItsFree, "allocations_and_frees")
 SCENARIO(HasTheLineOfAnAllocation, "the_line_of_an_allocation")
 SCENARIO(SeesAllocationsOfTheBackwardPass, "backward_on_a_foreign_thread")
-SCENARIO(HasTheCallerTheNodeAndTheForwardLineOfBackwardWork, "backward_work")
-SCENARIO(LetsNodesDieAsWithoutUs, "nodes_die_as_without_us")
-SCENARIO(TellsNothingOfThreadsThatDoNoBackwardWork,
-         "nothing_is_told_of_threads_that_do_no_backward_work")
 SCENARIO(HasNativeStacksWhereThereIsNoPython, "native_stacks_where_there_is_no_python")
 SCENARIO(RecordsWhatTheCudaAllocatorReservesWhenItChanges,
          "what_the_cuda_allocator_reserves")

@@ -30,9 +30,6 @@ inline constexpr uint64_t kLateNs = 1'000'000;
 
 // A process with more threads that feed a GPU is rare; the others are left out.
 inline constexpr size_t kMostThreads = 64;
-// Of all processes: the files of each take up to four descriptors, of which the relay
-// needs most for other things. One of so many that it may have is for a thread.
-inline constexpr size_t kDescriptorsPerThread = 16;
 
 // Frames of a stack from the innermost on, as the shim has it (abi::kMaxPythonFrames).
 inline constexpr uint32_t kMostFrames = 128;

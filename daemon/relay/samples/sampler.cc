@@ -2,7 +2,6 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include <algorithm>
@@ -31,12 +30,6 @@ uint64_t ThreadCpuNs() {
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u +
          static_cast<uint64_t>(now.tv_nsec);
-}
-
-size_t MostThreads() {
-  rlimit descriptors{};
-  if (getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return kMostThreads;
-  return std::max<size_t>(descriptors.rlim_cur / kDescriptorsPerThread, 1);
 }
 
 // Take() and whoever took the look must say the same of it: under the lock.
@@ -83,11 +76,9 @@ struct HostSampler::Process {
   StackTable stacks;
   std::map<uint32_t, std::shared_ptr<Thread>> threads;
   uint64_t self_ns = 0;
-  bool image_gone = false;
 };
 
-HostSampler::HostSampler(uint64_t seed)
-    : clock_(seed), most_threads_(MostThreads()) {
+HostSampler::HostSampler(uint64_t seed) : clock_(seed) {
   // Signals are the worker's other threads'.
   sigset_t all, before;
   sigfillset(&all);
@@ -134,7 +125,6 @@ TakenSamples HostSampler::Take(uint64_t process_key) {
     out.samples = std::exchange(taken.samples, {});
     out.stacks = std::exchange(taken.stacks, {});
     out.counters = taken.counters;
-    out.image_gone = taken.image_gone;
   }
   const uint64_t now = MonotonicNs();
   out.complete_ns =
@@ -182,7 +172,6 @@ void HostSampler::Run() {
     busy_since_ns_ = 0;
     Process* process = thread->process;
     process->self_ns += cpu_ns - std::exchange(accounted_ns, cpu_ns);
-    process->taken.image_gone = process->image_gone;
     if (!sample) continue;
     if (IsTooLong(now, MonotonicNs())) {
       Skip(thread);
@@ -201,18 +190,16 @@ void HostSampler::Rearrange(uint64_t now_ns) {
   if (changed_) {
     changed_ = false;
     threads_.clear();
-    size_t followed = 0;
     for (auto& [key, process] : processes_) {
       const SamplePlan& plan = process->followed = process->plan;
       if (!process->memory) process->memory.emplace(plan.pid, plan.memory);
       if (!process->codes && plan.layout) process->codes.emplace(*plan.layout);
       std::map<uint32_t, std::shared_ptr<Thread>> threads;
       for (const SampledThread& wanted : plan.threads) {
-        if (threads.size() >= kMostThreads || followed == most_threads_) break;
+        if (threads.size() >= kMostThreads) break;
         // Once, whatever the rings say: each look stands for all of its time.
         auto [place, first] = threads.try_emplace(wanted.tid);
         if (!first) continue;
-        ++followed;
         std::shared_ptr<Thread>& thread = place->second;
         auto known = process->threads.find(wanted.tid);
         if (known != process->threads.end()) {
@@ -253,10 +240,9 @@ HostSampler::Thread* HostSampler::Choose() {
   return threads_.empty() ? nullptr : threads_.back().second.get();
 }
 
-// nullopt: the thread is gone, or its program.
+// nullopt: the thread is gone.
 std::optional<HostSample> HostSampler::TakeOne(Thread* thread, uint64_t due_ns) {
   Process& process = *thread->process;
-  if (process.image_gone) return std::nullopt;
   HostSample sample;
   sample.tid = thread->what.tid;
   sample.role = thread->what.role;
@@ -301,12 +287,6 @@ std::optional<HostSample> HostSampler::TakeOne(Thread* thread, uint64_t due_ns) 
     }
   } else {
     sample.quality = Quality::kNoState;
-  }
-  // What was there can be read for as long as the program is.
-  if (sample.stack == 0 && process.followed.memory != nullptr &&
-      IsOfNobody(*process.followed.memory)) {
-    process.image_gone = true;
-    return std::nullopt;
   }
   Scheduling after;
   const bool still_there = thread->files.Slices(&after);

@@ -70,7 +70,6 @@ struct TakenSamples {
   std::vector<lull::v1::StackDef> stacks;  // that `samples` are the first to name
   lull::v1::HostSampleCounters counters;   // totals
   uint64_t complete_ns = 0;  // no sample of a time before it will come any more
-  bool image_gone = false;   // another program has taken the place of the one followed
 };
 
 class HostSampler {
@@ -109,7 +108,6 @@ class HostSampler {
   PoissonClock clock_;
   Allowance allowance_;
   double per_second_ = 0;  // of all threads
-  const size_t most_threads_;
   std::vector<std::pair<std::shared_ptr<Process>, std::shared_ptr<Thread>>> threads_;
 
   std::thread thread_;  // last: it uses all of the above

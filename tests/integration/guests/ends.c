@@ -1,16 +1,4 @@
-// CUDA calls, and the end: after one call, or with an argument once its input ends.
-#include <poll.h>
-#include <stdio.h>
-
+// One CUDA call, and the end.
 int cudaFree(void* block);
 
-int main(int argc, char** argv) {
-  (void)argv;
-  struct pollfd input = {0, POLLIN, 0};
-  if (argc > 1) {
-    puts("working");
-    fflush(stdout);
-    while (poll(&input, 1, 1) == 0) cudaFree(0);
-  }
-  return cudaFree(0);
-}
+int main(void) { return cudaFree(0); }

@@ -14,13 +14,6 @@ class StackEntry(ctypes.Structure):
                 ("flags", ctypes.c_uint32)]
 
 
-class BackwardEntry(ctypes.Structure):
-    _fields_ = [("kind", ctypes.c_uint32), ("size", ctypes.c_uint32),
-                ("hash", ctypes.c_uint64), ("node", ctypes.c_uint32),
-                ("caller", ctypes.c_uint32), ("forward", ctypes.c_uint32),
-                ("reserved", ctypes.c_uint32)]
-
-
 class PythonFrame(ctypes.Structure):
     _fields_ = [("code", ctypes.c_uint32), ("lasti", ctypes.c_int32)]
 
@@ -62,7 +55,7 @@ library.probe_contains.argtypes = [ctypes.c_char_p]
 library.probe_poll_steps.argtypes = [ctypes.c_uint64]
 library.probe_cost.restype = ctypes.c_double
 for name in ("python_stack", "python_tip", "native_stack", "stack_of_foreign_thread",
-             "backward_stack", "gc_hook", "step_hook", "scope_hook", "python_version", "arena_used"):
+             "gc_hook", "step_hook", "scope_hook", "python_version", "arena_used"):
     getattr(library, "probe_" + name).restype = ctypes.c_uint32
 
 addr2line = ctypes.pythonapi.PyCode_Addr2Line
@@ -108,13 +101,6 @@ def decode(ref):
                        text[code.filename_size:names].decode(), text[names:],
                        frame.lasti))
     return entry, result
-
-
-def text(ref):
-    """The text of a kText entry."""
-    at = library.probe_stack(ref)
-    size = ctypes.c_uint32.from_address(at + 16).value
-    return ctypes.string_at(at + 24, size).decode()
 
 
 def compare(ref, expected):

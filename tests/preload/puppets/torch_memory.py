@@ -4,12 +4,10 @@ Exit status 0 passes. `profile` prints what torch.profiler saw instead, for a
 comparison with a run without us.
 """
 import ctypes
-import gc
 import os
 import struct
 import sys
 import threading
-import weakref
 
 import probe
 import torch
@@ -83,128 +81,6 @@ def backward_on_a_foreign_thread():
     _, name, _ = innermost(event)
     assert name.endswith("backward"), name
     assert len(thread_count) == 1
-
-
-def knows_nodes():
-    return tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 0)
-
-
-def backward_work():
-    """Looks at the node that runs as one of the engine's own threads would; on the CPU
-    it is the caller's thread that runs it."""
-    probe.install()
-    gc.collect()  # PyTorch's functions are looked up by the callback
-    seen = []
-
-    class Double(torch.autograd.Function):
-        @staticmethod
-        def forward(context, x):
-            return x * 2
-
-        @staticmethod
-        def backward(context, gradient):
-            probe.library.probe_pretend_engine(1)
-            seen.append(probe.library.probe_backward_stack())
-            probe.library.probe_pretend_engine(0)
-            return gradient * 2
-
-    def called():
-        Double.apply(torch.ones(10, requires_grad=True)).sum().backward()
-
-    def functions(ref):
-        return [name.split(".")[-1] for _, _, name, _, _ in probe.decode(ref)[1]]
-
-    def entry():
-        called()
-        return probe.BackwardEntry.from_address(probe.library.probe_stack(seen[-1]))
-
-    found = entry()
-    assert found.kind == 9 and found.size == 32
-    assert "called" in functions(found.caller), functions(found.caller)
-    if knows_nodes():
-        assert probe.text(found.node) == "N5torch8autograd6PyNodeE"
-        assert functions(found.forward)[0] == "forward", functions(found.forward)
-        assert "called" in functions(found.forward)
-    else:
-        assert found.node == 0 and found.forward == 0
-    # After an exception nobody is inside; the next call is its own.
-    x = torch.ones(10, requires_grad=True)
-    try:
-        (x * 2).backward()  # no scalar
-    except RuntimeError:
-        pass
-    x.register_hook(lambda gradient: 1 / 0)
-    for _ in range(3):
-        try:
-            (x * 2).sum().backward()
-        except ZeroDivisionError:
-            continue
-        raise AssertionError("no exception")
-    again = entry()
-    assert "called" in functions(again.caller), functions(again.caller)
-    # Of two threads that are inside neither is told.
-    inside, leave = threading.Event(), threading.Event()
-
-    class Wait(torch.autograd.Function):
-        @staticmethod
-        def forward(context, x):
-            return x * 2
-
-        @staticmethod
-        def backward(context, gradient):
-            inside.set()
-            leave.wait()
-            return gradient
-
-    other = threading.Thread(
-        target=lambda: Wait.apply(torch.ones(10, requires_grad=True)).sum().backward())
-    other.start()
-    inside.wait()
-    called()
-    if knows_nodes():
-        last = probe.BackwardEntry.from_address(probe.library.probe_stack(seen[-1]))
-        assert last.node != 0 and last.caller == 0 and last.forward != 0
-    else:
-        assert seen[-1] == 0
-    leave.set()
-    other.join()
-    assert entry().caller != 0
-
-
-def nodes_die_as_without_us():
-    """Of each node a reference is taken and given back, many times."""
-    probe.install()
-    gc.collect()
-    alive = []
-
-    class Kept:
-        pass
-
-    class Look(torch.autograd.Function):
-        @staticmethod
-        def forward(context, x):
-            context.kept = Kept()
-            alive.append(weakref.ref(context.kept))
-            return x * 2
-
-        @staticmethod
-        def backward(context, gradient):
-            probe.library.probe_pretend_engine(1)
-            for _ in range(100000):
-                probe.library.probe_backward_stack()
-            probe.library.probe_pretend_engine(0)
-            return gradient
-
-    for _ in range(3):
-        Look.apply(torch.ones(10, requires_grad=True)).sum().backward()
-        gc.collect()
-        assert [reference() for reference in alive] == [None] * len(alive)
-
-
-def nothing_is_told_of_threads_that_do_no_backward_work():
-    probe.library.probe_pretend_engine(1)
-    assert probe.library.probe_backward_stack() == 0
-    probe.library.probe_pretend_engine(0)
 
 
 def allocate_without_python(size):

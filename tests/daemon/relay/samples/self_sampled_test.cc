@@ -5,11 +5,9 @@
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <memory>
 #include <set>
@@ -89,41 +87,6 @@ TEST(SelfSampled, AThreadIsLookedAtOnceHoweverOftenItIsNamed) {
   TakenSamples all;
   ASSERT_TRUE(TakeAtLeast(&sampler, 5, &all));
   EXPECT_EQ(all.counters.threads(), 1u);
-}
-
-// The relay has a spool and symbols to open, and new targets to take.
-TEST(SelfSampled, ThreadsLeaveDescriptorsToOthers) {
-  constexpr int kThreads = 60;
-  constexpr rlim_t kMostDescriptors = 128;
-  FakePython python(kCPython38);
-  std::atomic<bool> stop{false};
-  std::vector<std::thread> threads;
-  std::array<std::atomic<uint32_t>, kThreads> tids{};
-  SamplePlan plan = PlanOf(python, OwnTid(), 200);
-  for (int i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&, i] {
-      tids[static_cast<size_t>(i)] = OwnTid();
-      stop.wait(false);
-    });
-    while (tids[static_cast<size_t>(i)] == 0) std::this_thread::yield();
-    plan.threads.push_back({tids[static_cast<size_t>(i)], SampleRole::kFeeder, 0, 0});
-  }
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-  const rlimit few{kMostDescriptors, before.rlim_max};
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
-  {
-    HostSampler sampler(7);
-    sampler.Follow(kSelf, plan);
-    TakenSamples all;
-    EXPECT_TRUE(TakeAtLeast(&sampler, 5, &all));
-    EXPECT_EQ(all.counters.threads(), kMostDescriptors / 16);
-    EXPECT_TRUE(UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)));
-  }
-  setrlimit(RLIMIT_NOFILE, &before);
-  stop = true;
-  stop.notify_all();
-  for (std::thread& thread : threads) thread.join();
 }
 
 TEST(SelfSampled, AnInterpreterThatIsTakenBackIsReadNoMore) {

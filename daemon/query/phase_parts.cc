@@ -1,0 +1,172 @@
+#include "daemon/query/phase_parts.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "daemon/aggregate/buckets.h"
+#include "daemon/aggregate/host_sample.h"
+#include "daemon/base/status.h"
+#include "daemon/query/hot.h"
+#include "daemon/query/phases.h"
+#include "daemon/query/totals.h"
+
+namespace lull::query {
+namespace {
+
+using aggregate::Sampled;
+using lull::v1::PhasePartKind;
+
+constexpr size_t kKinds = static_cast<size_t>(lull::v1::PhasePartKind_MAX) + 1;
+
+struct KnownCall {
+  std::string_view folder;  // in the file's path; "" is any
+  std::string_view file;    // its end
+  std::string_view function;
+  PhasePartKind kind;
+};
+constexpr KnownCall kCalls[] = {
+    {"", "/torch/nn/modules/module.py", "to", lull::v1::PHASE_PART_MODEL_TO_DEVICE},
+    {"", "/torch/nn/modules/module.py", "cuda", lull::v1::PHASE_PART_MODEL_TO_DEVICE},
+    {"", "/torch/serialization.py", "save", lull::v1::PHASE_PART_CHECKPOINT},
+    {"", "/transformers/trainer.py", "evaluate", lull::v1::PHASE_PART_EVALUATION},
+    {"lightning", "/loops/evaluation_loop.py", "run", lull::v1::PHASE_PART_EVALUATION},
+};
+
+// "Module.to" and "to": names are qualified from CPython 3.11 on.
+bool Calls(const aggregate::Frame& frame, const KnownCall& call) {
+  std::string_view function = frame.function;
+  if (!function.ends_with(call.function) || !frame.file.ends_with(call.file) ||
+      frame.file.find(call.folder) == std::string::npos) {
+    return false;
+  }
+  function.remove_suffix(call.function.size());
+  return function.empty() || function.ends_with('.');
+}
+
+// Samples of main threads in one phase of all processes.
+struct PhaseSums {
+  uint64_t time_ns = 0;  // of the processes, exactly
+  Sampled all;
+  std::array<Sampled, kKinds> kinds;
+};
+
+struct Totals {
+  PhaseSums setup;
+  PhaseSums steady;
+  uint64_t first_steps_ns = 0;
+  uint64_t end_ns = 0;
+  uint64_t ends = 0;       // processes whose end was seen
+  uint64_t processes = 0;  // whose set-up is known
+};
+
+void AddSamples(const ProcessSums& sums, Stacks& stacks, PhaseSums* out) {
+  for (size_t id = 1; id < sums.series.size(); ++id) {
+    const aggregate::Series& series = sums.series[id];
+    if (series.type != aggregate::EventType::kHostSample || sums.cells[id].count == 0 ||
+        aggregate::RoleOf(series.variant) != aggregate::SampleRole::kMain) {
+      continue;
+    }
+    const Sampled sampled = aggregate::SampledOf(sums.cells[id]);
+    out->all += sampled;
+    if (!aggregate::HasStack(aggregate::QualityOf(series.variant))) continue;
+    auto kind = KindOfStack(stacks, stacks.Frames(series.python_stack));
+    if (kind) out->kinds[static_cast<size_t>(*kind)] += sampled;
+  }
+}
+
+absl::Status AddProcess(storage::StoreReader& reader, const storage::JobRow& job,
+                        const storage::ProcessRow& process, Stacks& stacks,
+                        Totals* totals) {
+  const uint64_t end = EndOf(job, process);
+  LULL_ASSIGN_OR_RETURN(auto steady, SteadySince(reader, job, process, end));
+  if (!steady) return absl::OkStatus();
+  ++totals->processes;
+  LULL_ASSIGN_OR_RETURN(auto first, reader.FirstSteps(process.id, kWarmUpSteps));
+  for (const storage::StepRow& step : first) {
+    if (step.number > kWarmUpSteps || step.end_ns < step.start_ns) continue;
+    totals->first_steps_ns += step.end_ns - step.start_ns;
+  }
+  LULL_ASSIGN_OR_RETURN(auto last, reader.Steps(process.id, 0, aggregate::kForever, 1));
+  uint64_t trained = aggregate::AfterStart(end, job.start_ns);
+  if (!last.empty() && process.end_ns >= last.back().end_ns && process.end_ns != 0) {
+    trained = aggregate::AfterStart(last.back().end_ns, job.start_ns);
+    totals->end_ns += process.end_ns - last.back().end_ns;
+    ++totals->ends;
+  }
+  const uint64_t begin = aggregate::AfterStart(process.start_ns, job.start_ns);
+  LULL_ASSIGN_OR_RETURN(ProcessSums setup,
+                        LoadSums(reader, job, process, {0, *steady}));
+  AddSamples(setup, stacks, &totals->setup);
+  totals->setup.time_ns += *steady - std::min(begin, *steady);
+  if (trained <= *steady) return absl::OkStatus();
+  LULL_ASSIGN_OR_RETURN(ProcessSums rest,
+                        LoadSums(reader, job, process, {*steady, trained}));
+  AddSamples(rest, stacks, &totals->steady);
+  totals->steady.time_ns += trained - *steady;
+  return absl::OkStatus();
+}
+
+// Times are of one process, on average.
+void FillSampled(const PhaseSums& sums, uint64_t processes, lull::v1::Phase phase,
+                 PhasePartKind kind, lull::v1::Steps* reply) {
+  const Sampled& part = sums.kinds[static_cast<size_t>(kind)];
+  if (part.samples == 0 || sums.all.samples < aggregate::kEnoughSamples) return;
+  lull::v1::PhasePart* row = reply->add_phase_parts();
+  row->set_phase(phase);
+  row->set_kind(kind);
+  row->set_samples(part.samples);
+  SetShare(part, sums.all, row->mutable_share());
+  const double whole =
+      static_cast<double>(sums.time_ns) / static_cast<double>(processes);
+  row->set_time_ns(static_cast<uint64_t>(whole * row->share().percent() / 100));
+}
+
+void FillExact(uint64_t time_ns, uint64_t processes, lull::v1::Phase phase,
+               PhasePartKind kind, lull::v1::Steps* reply) {
+  if (time_ns == 0 || processes == 0) return;
+  lull::v1::PhasePart* row = reply->add_phase_parts();
+  row->set_phase(phase);
+  row->set_kind(kind);
+  row->set_time_ns(time_ns / processes);
+}
+
+}  // namespace
+
+std::optional<PhasePartKind> KindOfStack(Stacks& stacks,
+                                         const std::vector<uint32_t>& frames) {
+  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
+    const aggregate::Frame& at = stacks.Frame(*frame);
+    if (stacks.IsImporting(*frame)) return lull::v1::PHASE_PART_IMPORTS;
+    for (const KnownCall& call : kCalls) {
+      if (Calls(at, call)) return call.kind;
+    }
+  }
+  return std::nullopt;
+}
+
+absl::Status FillPhaseParts(storage::StoreReader& reader, const storage::JobRow& job,
+                            const std::vector<ProcessSums>& processes, Stacks& stacks,
+                            lull::v1::Steps* reply) {
+  Totals totals;
+  for (const ProcessSums& sums : processes) {
+    LULL_RETURN_IF_ERROR(AddProcess(reader, job, sums.process, stacks, &totals));
+  }
+  if (totals.processes == 0) return absl::OkStatus();
+  const uint64_t count = totals.processes;
+  using lull::v1::PHASE_SETUP, lull::v1::PHASE_STEADY;
+  reply->set_setup_ns(totals.setup.time_ns / count);
+  FillSampled(totals.setup, count, PHASE_SETUP, lull::v1::PHASE_PART_IMPORTS, reply);
+  FillSampled(totals.setup, count, PHASE_SETUP, lull::v1::PHASE_PART_MODEL_TO_DEVICE,
+              reply);
+  FillExact(totals.first_steps_ns, count, PHASE_SETUP, lull::v1::PHASE_PART_FIRST_STEPS,
+            reply);
+  FillSampled(totals.steady, count, PHASE_STEADY, lull::v1::PHASE_PART_EVALUATION,
+              reply);
+  FillSampled(totals.steady, count, PHASE_STEADY, lull::v1::PHASE_PART_CHECKPOINT,
+              reply);
+  FillExact(totals.end_ns, totals.ends, PHASE_STEADY, lull::v1::PHASE_PART_END, reply);
+  return stacks.status();
+}
+
+}  // namespace lull::query
