@@ -117,8 +117,9 @@ void FillSampled(const PhaseSums& sums, uint64_t processes, lull::v1::Phase phas
   row->set_kind(kind);
   row->set_samples(part.samples);
   SetShare(part, sums.all, row->mutable_share());
-  const double whole =
-      static_cast<double>(sums.time_ns) / static_cast<double>(processes);
+  // The first looks come after the first imports: what they missed is nobody's.
+  const double whole = static_cast<double>(std::min(sums.time_ns, sums.all.time_ns)) /
+                       static_cast<double>(processes);
   row->set_time_ns(static_cast<uint64_t>(whole * row->share().percent() / 100));
 }
 

@@ -212,6 +212,14 @@ TEST_F(PhaseParts, ReadsOfImportsAreOneRow) {
   EXPECT_EQ(waits.host_waits(1).count(), 1u);
 }
 
+TEST_F(PhaseParts, TellNothingOfTheTimeBeforeTheFirstLook) {
+  Sample(3500, kSteadyMs, kImport);
+  const auto steps = Report();
+  const auto* imports = Part(steps, PHASE_SETUP, lull::v1::PHASE_PART_IMPORTS);
+  ASSERT_NE(imports, nullptr);
+  EXPECT_EQ(imports->time_ns(), 3500 * kMs);
+}
+
 TEST_F(PhaseParts, AreNotToldOfFewSamples) {
   Sample(0, 500, kImport);
   EXPECT_EQ(Part(Report(), PHASE_SETUP, lull::v1::PHASE_PART_IMPORTS), nullptr);
