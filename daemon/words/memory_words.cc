@@ -2,13 +2,15 @@
 
 #include <cmath>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/words/format.h"
 
 namespace lull {
 
 std::string Counted(uint64_t count, absl::string_view noun) {
-  return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
+  const char* many = absl::EndsWith(noun, "s") ? "es" : "s";
+  return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : many);
 }
 
 std::string GrowthWords(const v1::MemoryRow& row) {

@@ -171,8 +171,10 @@ bool may_look(StatePage* page) {
 char* await_start(StatePage* page) {
   uint64_t deadline = monotonic_ns() + kLongestWaitForStartNs;
   for (;;) {
+    // In this order: whoever looks says that it starts before it says that it has looked.
+    bool looking = page->looker.load(std::memory_order_acquire) != nullptr;
     uint32_t starting = page->starting.load(std::memory_order_acquire);
-    if (starting == 0 && page->looker.load(std::memory_order_acquire) == nullptr) break;
+    if (starting == 0 && !looking) break;
     uint64_t now = monotonic_ns();
     if (page->impatient.load(std::memory_order_relaxed) != 0) return miss(page);
     if (now >= deadline) {
