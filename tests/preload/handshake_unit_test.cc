@@ -72,6 +72,9 @@ TEST_F(HandshakeTest, HandsOverItsOwnMemoryForReadingAlone) {
   ASSERT_EQ(offer(relay.path()), Handshake::kAccepted);
   FakeRelay::Target target = relay.wait_for_target();
   ASSERT_GE(target.memory, 0);
+  // The relay's thread may not have closed the connection yet.
+  const uint64_t deadline_ns = monotonic_ns() + 5 * kSecond;
+  while (open_descriptors() != before + 2 && monotonic_ns() < deadline_ns) usleep(100);
   EXPECT_EQ(open_descriptors(), before + 2) << "those that the relay has";
   volatile uint64_t ours = 0x1234567890abcdef;
   uint64_t seen = 0;
