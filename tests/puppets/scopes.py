@@ -154,7 +154,7 @@ def fork():
     with region("around"):
         child = os.fork()
         if child == 0:
-            # Records nothing: it is a fork child without tensors.
+            # Records nothing where a scope makes no tensors.
             with record_function("in_child"):
                 pass
             os._exit(0)
