@@ -66,6 +66,18 @@ class Loader(TorchOnTheCpu):
                 return json.load(spans)
 
     def check(self, name, *options):
+        """Times are believed to be wrong when they are so three times: a thread that loses its
+        processor between the script's look at the clock and the loader, among three workers
+        on two processors, makes a difference of its own."""
+        for job in (name, f"{name}-again", f"{name}-third"):
+            try:
+                return job, *self.check_once(job, *options)
+            except AssertionError:
+                if job.endswith("-third"):
+                    raise
+        return None
+
+    def check_once(self, name, *options):
         script = self.run_loader(name, *options)
         if not known(script["torch"]):
             self.skipTest(f"PyTorch {script['torch']}")
@@ -118,8 +130,8 @@ class Loader(TorchOnTheCpu):
         self.check("spawn-1", "--workers", "1", "--start", "spawn")
 
     def test_steps_are_made_of_it(self):
-        script, _ = self.check("steps", "--start", "fork")
-        steps = self.ask("steps", "steps")
+        job, script, _ = self.check("steps", "--start", "fork")
+        steps = self.ask("steps", job)
         rows = steps["steps"][1:]
         self.assertEqual(steps["source"], "optimizer")
         # The first step has no beginning; the last next() is after the last step.
