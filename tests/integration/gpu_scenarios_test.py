@@ -112,7 +112,7 @@ class Patterns(unittest.TestCase):
 
     def undisturbed(self, pattern):
         """A run that had its processor, if the machine has one to give."""
-        for attempt in range(5):
+        for attempt in range(15):
             run = Run(self.host, pattern, attempt=attempt)
             gpu = self.check_against_truth(run)
             if run.known["delayed_ms"] < 0.03 * gpu["traced_ms"]:
@@ -282,7 +282,8 @@ class Patterns(unittest.TestCase):
 
     def test_a_clock_that_is_exchanged_under_our_feet_is_not_believed(self):
         # Seen by CUPTI alone, so to us it is another tool's timestamp callback.
-        run = Run(self.host, "sync", "60",
+        # Long enough that it happens within the run on a fast machine, too.
+        run = Run(self.host, "sync", "150",
                   LULL_SIM_CUPTI_CLOCK_STEP_NS="7000000000@0.3")
         gpu = run.query("gaps")["gpu"]
         self.assertIn("foreign_clock", [span["reason"] for span in gpu["spans"]])
