@@ -66,18 +66,20 @@ class Loader(TorchOnTheCpu):
                 return json.load(spans)
 
     def check(self, name, *options):
-        """Times are believed to be wrong when they are so three times: a thread that loses its
-        processor between the script's look at the clock and the loader, among three workers
-        on two processors, makes a difference of its own."""
+        """A run whose main thread lost its processor, as among three workers on two processors,
+        may have lost it between the script's look at the clock and the loader: that is no
+        error of ours, and another run is judged, two at most. One that was not disturbed
+        stands."""
         for job in (name, f"{name}-again", f"{name}-third"):
             try:
                 return job, *self.check_once(job, *options)
             except AssertionError:
-                if job.endswith("-third"):
+                if job.endswith("-third") or not self.disturbed:
                     raise
         return None
 
     def check_once(self, name, *options):
+        self.disturbed = False
         script = self.run_loader(name, *options)
         if not known(script["torch"]):
             self.skipTest(f"PyTorch {script['torch']}")
@@ -85,6 +87,7 @@ class Loader(TorchOnTheCpu):
         rows = [row for row in waits["host_waits"] if row["kind"] == "data"]
         told = sum(row["total_ms"] for row in rows)
         real = sum(end - start for start, end in script["next"]) / 1e6
+        self.disturbed = script["delayed_ms"] > 0.02 * real
         self.assertTrue(waits["data_exact"])
         self.assertLess(abs(told - real), 0.05 * real, (told, real, rows))
         at_next = [row for row in rows if row["site"]["line"] ==

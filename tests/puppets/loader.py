@@ -3,7 +3,8 @@
     loader.py --workers N --start METHOD --file FILE
 
 FILE gets {"next": [[start, end], ...], "class": ..., "torch": ...}: CLOCK_MONOTONIC in ns
-around each next(), the one that ends the loop included. A dataset that computes, waits
+around each next(), the one that ends the loop included; and "delayed_ms", which the main
+thread waited for a processor meanwhile. A dataset that computes, waits
 and reads, so that part of the time in next() is of each kind.
 """
 import argparse
@@ -43,6 +44,11 @@ def drop_caches(paths):
         os.close(descriptor)
 
 
+def delayed_ns():
+    with open("/proc/self/schedstat") as file:  # of the main thread
+        return int(file.read().split()[1])
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--workers", type=int, default=0)
@@ -68,6 +74,7 @@ def main():
                         multiprocessing_context=arguments.start if arguments.workers else None)
     gc.collect()
     spans = []
+    delayed_before = delayed_ns()
     batches = iter(loader)
     while True:
         start = time.monotonic_ns()
@@ -81,6 +88,7 @@ def main():
         time.sleep(0.003)
     with open(arguments.file, "w") as file:
         json.dump({"next": spans, "class": type(batches).__name__,
+                   "delayed_ms": (delayed_ns() - delayed_before) / 1e6,
                    "torch": torch.__version__}, file)
 
 
