@@ -5,19 +5,20 @@
 #include <cstring>
 #include <string>
 
+#include "cli/base/exit_code.h"
+#include "cli/base/output.h"
+#include "cli/base/pipe.h"
+#include "cli/base/terminal.h"
 #include "cli/commands/command_line.h"
 #include "cli/commands/configuration.h"
-#include "cli/commands/output.h"
-#include "cli/commands/terminal.h"
 #include "cli/commands/verbs.h"
 #include "cli/commands/wrong_command_line.h"
-#include "cli/job/pipe.h"
 #include "cli/render/lines.h"
 #include "daemon/base/own_libc.h"
 #include "daemon/base/version.h"
-#include "daemon/relay/keeper.h"
-#include "daemon/relay/symbol_reader_main.h"
-#include "daemon/relay/worker_main.h"
+#include "daemon/relay/process/keeper.h"
+#include "daemon/relay/process/worker_main.h"
+#include "daemon/relay/symbols/symbol_reader_main.h"
 
 int main(int argc, char** argv) {
   lull::KeepToOwnLibc();

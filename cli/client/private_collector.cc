@@ -18,7 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "cli/client/environment.h"
+#include "cli/base/environment.h"
 #include "cli/client/install.h"
 #include "cli/client/places.h"
 #include "daemon/base/clock.h"

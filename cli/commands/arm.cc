@@ -3,11 +3,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cli/base/exit_code.h"
+#include "cli/base/output.h"
+#include "cli/base/terminal.h"
 #include "cli/commands/collector_options.h"
 #include "cli/commands/gpu_options.h"
-#include "cli/commands/output.h"
 #include "cli/commands/query_options.h"
-#include "cli/commands/terminal.h"
 #include "cli/commands/verbs.h"
 #include "cli/render/arming.h"
 #include "daemon/base/status.h"

@@ -3,6 +3,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "cli/base/exit_code.h"
+#include "cli/base/output.h"
 #include "cli/commands/gpu_options.h"
 #include "cli/commands/session_options.h"
 #include "cli/commands/verbs.h"

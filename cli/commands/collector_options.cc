@@ -2,11 +2,12 @@
 
 #include <string>
 
+#include "cli/base/output.h"
 #include "cli/client/places.h"
 #include "cli/client/private_collector.h"
 #include "cli/commands/verbs.h"
 #include "daemon/base/status.h"
-#include "daemon/relay/deliver.h"
+#include "daemon/relay/deliver/deliver.h"
 
 namespace lull {
 namespace {
@@ -25,8 +26,7 @@ void DeliverLeftovers(const ChosenCollector& address, const std::string& spools)
 }
 
 // Started, and not just about to end of idleness.
-absl::Status EnsureAnswers(const ChosenCollector& address,
-                           const std::string& runtime) {
+absl::Status EnsureAnswers(const ChosenCollector& address, const std::string& runtime) {
   LULL_RETURN_IF_ERROR(EnsurePrivateCollector(runtime));
   LULL_ASSIGN_OR_RETURN(auto client, CollectorClient::Create(address));
   absl::Status status = client->GetStatus().status();

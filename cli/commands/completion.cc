@@ -6,8 +6,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "cli/base/output.h"
 #include "cli/commands/manual.h"
-#include "cli/commands/output.h"
 #include "cli/commands/verbs.h"
 
 namespace lull {

@@ -18,11 +18,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "cli/base/output.h"
 #include "cli/commands/verbs.h"
 #include "cli/commands/wrong_command_line.h"
 #include "daemon/base/status.h"
 #include "daemon/base/unique_fd.h"
-#include "daemon/relay/gpu_plan.h"
+#include "daemon/relay/control/gpu_plan.h"
 #include "daemon/words/format.h"
 
 namespace lull {

@@ -5,8 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "cli/commands/output.h"
-#include "cli/commands/terminal.h"
+#include "cli/base/exit_code.h"
+#include "cli/base/output.h"
+#include "cli/base/terminal.h"
 #include "cli/commands/verbs.h"
 #include "cli/doctor/check.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "daemon/relay/gpu_plan.h"
+#include "daemon/relay/control/gpu_plan.h"
 
 namespace lull {
 

@@ -1,9 +1,10 @@
 // `lull jobs`: the jobs that the collector knows.
 #include <memory>
 
+#include "cli/base/exit_code.h"
+#include "cli/base/output.h"
+#include "cli/base/terminal.h"
 #include "cli/commands/collector_options.h"
-#include "cli/commands/output.h"
-#include "cli/commands/terminal.h"
 #include "cli/commands/verbs.h"
 #include "cli/render/human.h"
 #include "cli/render/json.h"

@@ -10,8 +10,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "cli/base/exit_code.h"
+#include "cli/base/output.h"
 #include "cli/client/install.h"
-#include "cli/commands/output.h"
 #include "cli/commands/verbs.h"
 
 namespace lull {

@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "cli/commands/output.h"
-#include "cli/commands/terminal.h"
+#include "cli/base/exit_code.h"
+#include "cli/base/output.h"
+#include "cli/base/terminal.h"
 #include "cli/commands/verbs.h"
-#include "daemon/attach/examination.h"
-#include "daemon/attach/process_tree.h"
-#include "daemon/inject/filters.h"
+#include "daemon/attach/examine/examination.h"
+#include "daemon/attach/examine/process_tree.h"
+#include "daemon/attach/inject/filters.h"
 
 namespace lull {
 namespace {

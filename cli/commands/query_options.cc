@@ -7,8 +7,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "cli/commands/output.h"
-#include "cli/commands/terminal.h"
+#include "cli/base/exit_code.h"
+#include "cli/base/output.h"
+#include "cli/base/terminal.h"
 #include "cli/commands/verbs.h"
 #include "daemon/base/status.h"
 

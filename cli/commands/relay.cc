@@ -13,6 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "cli/base/exit_code.h"
+#include "cli/base/output.h"
 #include "cli/client/places.h"
 #include "cli/client/private_collector.h"
 #include "cli/commands/collector_options.h"
@@ -22,8 +24,8 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/status.h"
 #include "daemon/base/unique_fd.h"
-#include "daemon/relay/deliver.h"
-#include "daemon/relay/keeper.h"
+#include "daemon/relay/deliver/deliver.h"
+#include "daemon/relay/process/keeper.h"
 
 namespace lull {
 namespace {

@@ -1,7 +1,7 @@
 #include "cli/commands/session_options.h"
 
+#include "cli/base/terminal.h"
 #include "cli/commands/collector_options.h"
-#include "cli/commands/terminal.h"
 
 namespace lull {
 

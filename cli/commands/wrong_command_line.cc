@@ -5,6 +5,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "cli/base/exit_code.h"
+#include "cli/base/output.h"
 #include "cli/commands/verbs.h"
 
 namespace lull {

@@ -8,13 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "cli/client/environment.h"
+#include "cli/base/environment.h"
 #include "cli/doctor/check.h"
 #include "cli/doctor/command.h"
 #include "cli/doctor/cupti.h"
 #include "cli/doctor/loader.h"
 #include "cli/render/gpu_words.h"
-#include "daemon/relay/gpu_plan.h"
+#include "daemon/relay/control/gpu_plan.h"
 
 namespace lull {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "cli/base/environment.h"
 #include "cli/client/collector_address.h"
 #include "cli/client/collector_client.h"
-#include "cli/client/environment.h"
 #include "cli/client/install.h"
 #include "cli/client/places.h"
 #include "cli/client/private_collector.h"

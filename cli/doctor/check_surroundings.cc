@@ -4,11 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "cli/client/environment.h"
+#include "cli/base/environment.h"
 #include "cli/doctor/check.h"
 #include "cli/doctor/command.h"
 #include "cli/doctor/interpreters.h"
-#include "daemon/attach/python_versions.h"
+#include "daemon/attach/examine/python_versions.h"
 
 namespace lull {
 namespace {

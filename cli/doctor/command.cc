@@ -15,8 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "cli/client/environment.h"
-#include "cli/job/pipe.h"
+#include "cli/base/environment.h"
+#include "cli/base/pipe.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/status.h"
 

@@ -11,7 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "cli/client/environment.h"
+#include "cli/base/environment.h"
 #include "cli/doctor/command.h"
 #include "cli/doctor/interpreters.h"
 #include "cli/doctor/loader.h"

@@ -7,7 +7,7 @@
 namespace lull {
 
 // "python3", "python", "python3.8" and so on, one beyond the newest of
-// daemon/attach/python_versions.h.
+// daemon/attach/examine/python_versions.h.
 std::vector<std::string> InterpreterNames();
 
 }  // namespace lull

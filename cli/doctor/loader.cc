@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "cli/client/environment.h"
+#include "cli/base/environment.h"
 #include "cli/doctor/command.h"
 
 namespace lull {

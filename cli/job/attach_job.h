@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "cli/base/exit_code.h"
 #include "cli/job/session.h"
 
 namespace lull {

@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "daemon/attach/inject/inject.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/status.h"
-#include "daemon/inject/inject.h"
 #include "preload/abi/attach.h"
 #include "preload/abi/version.h"
 
@@ -101,8 +101,7 @@ absl::Status NotDone(pid_t pid) {
 }  // namespace
 
 absl::StatusOr<absl::Duration> AttachTo(pid_t pid, const attach::Foothold& foothold,
-                                        bool samples,
-                                        const std::atomic<bool>& cancel,
+                                        bool samples, const std::atomic<bool>& cancel,
                                         const Serve& serve) {
   abi::AttachRequest request = {};
   request.magic = abi::kSegmentMagic;

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "daemon/attach/foothold.h"
+#include "daemon/attach/examine/foothold.h"
 
 namespace lull {
 
@@ -23,8 +23,7 @@ using Serve = std::function<void(absl::Duration)>;
 // DEADLINE_EXCEEDED when it does not get done. Without `samples` the process hands no
 // memory over, and its DataLoader workers say nothing.
 absl::StatusOr<absl::Duration> AttachTo(pid_t pid, const attach::Foothold& foothold,
-                                        bool samples,
-                                        const std::atomic<bool>& cancel,
+                                        bool samples, const std::atomic<bool>& cancel,
                                         const Serve& serve);
 
 // `patience`: for a hook to switch GPU tracing off, before it is left to nobody.

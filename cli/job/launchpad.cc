@@ -8,8 +8,8 @@
 
 #include <utility>
 
-#include "cli/client/environment.h"
-#include "cli/job/pipe.h"
+#include "cli/base/environment.h"
+#include "cli/base/pipe.h"
 #include "daemon/base/status.h"
 
 namespace lull {

@@ -8,13 +8,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cli/client/environment.h"
+#include "cli/base/environment.h"
+#include "cli/base/exit_code.h"
+#include "cli/base/output.h"
+#include "cli/base/pipe.h"
 #include "cli/client/install.h"
-#include "cli/commands/verbs.h"
 #include "cli/job/first_process.h"
 #include "cli/job/job_info.h"
 #include "cli/job/launchpad.h"
-#include "cli/job/pipe.h"
 #include "cli/job/supervisor.h"
 #include "cli/job/witness.h"
 #include "daemon/base/descriptor_limit.h"

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/base/exit_code.h"
 #include "cli/job/session.h"
 
 namespace lull {

@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cli/base/output.h"
+#include "cli/base/terminal.h"
 #include "cli/client/collector_client.h"
 #include "cli/client/places.h"
 #include "cli/client/private_collector.h"
-#include "cli/commands/terminal.h"
-#include "cli/commands/verbs.h"
 #include "cli/job/job_info.h"
 #include "cli/render/summary.h"
 #include "daemon/base/clock.h"

@@ -10,9 +10,9 @@
 #include "absl/time/time.h"
 #include "cli/client/collector_address.h"
 #include "daemon/base/unique_fd.h"
-#include "daemon/relay/gpu_plan.h"
-#include "daemon/relay/keeper.h"
+#include "daemon/relay/control/gpu_plan.h"
 #include "daemon/relay/options.h"
+#include "daemon/relay/process/keeper.h"
 
 namespace lull {
 

@@ -13,8 +13,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
-#include "cli/client/environment.h"
-#include "cli/job/pipe.h"
+#include "cli/base/environment.h"
+#include "cli/base/pipe.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/status.h"
 #include "daemon/procfs/procfs.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/render/json.h"
-#include "daemon/attach/examination.h"
+#include "daemon/attach/examine/examination.h"
 
 namespace lull {
 

@@ -53,7 +53,8 @@ enum class EventType : uint8_t {
   kCoverage = 130,
   // Of cells alone, not stored one by one: operations by the line that launched them.
   kSubmission = 131,
-  // Of cells alone, too: cudaMalloc calls that followed a failed one and frees (MallocRetries).
+  // Of cells alone, too: cudaMalloc calls that followed a failed one and frees
+  // (MallocRetries).
   kMallocRetry = 132,
   // What `released_series` had live when the job fell asleep, told as it wakes up:
   // nobody has seen which of those blocks were freed meanwhile. Made by LiveBlocks, an
@@ -62,8 +63,8 @@ enum class EventType : uint8_t {
   // A host sample that lies within an idle stretch of the thread that the stretch is
   // judged by. One for each device that idled then.
   kGapSample = 134,
-  // What the GPU did within regions (collector/region_feed.h), of cells alone: idle
-  // time by its cause; traced time, of which `amount` was busy.
+  // What the GPU did within regions (collector/ingest/region_feed.h), of cells alone:
+  // idle time by its cause; traced time, of which `amount` was busy.
   kRegionIdle = 140,
   kRegionTraced = 141,
   // Not events: series that only carry what is live in one allocator of one device, or

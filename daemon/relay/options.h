@@ -7,7 +7,7 @@
 
 #include "absl/time/time.h"
 #include "daemon/connection/collector_address.h"
-#include "daemon/relay/gpu_plan.h"
+#include "daemon/relay/control/gpu_plan.h"
 #include "ingest.pb.h"
 #include "relay_internal.pb.h"
 

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "daemon/base/clock.h"
-#include "daemon/collector/job_state.h"
-#include "daemon/collector/validate.h"
+#include "daemon/collector/ingest/job_state.h"
+#include "daemon/collector/ingest/validate.h"
 #include "daemon/query/engine.h"
 #include "daemon/storage/sqlite_store.h"
 #include "tests/daemon/collector/test_gpu.h"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "daemon/base/clock.h"
-#include "daemon/relay/batch_builder.h"
-#include "daemon/relay/target.h"
+#include "daemon/relay/read/batch_builder.h"
+#include "daemon/relay/read/target.h"
 #include "tests/daemon/relay/fake_segment.h"
 
 namespace lull::relay {

@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "cli/base/environment.h"
 #include "cli/client/collector_address.h"
-#include "cli/client/environment.h"
 #include "cli/client/places.h"
 #include "cli/commands/command_line.h"
 #include "cli/commands/query_options.h"

@@ -80,7 +80,7 @@ def kill_one(kind, job, runtime, choose):
     return False
 
 
-RELAY_RING = 65535  # daemon/relay/run_delay.h
+RELAY_RING = 65535  # daemon/relay/samples/run_delay.h
 
 
 def stored_in_database(database):

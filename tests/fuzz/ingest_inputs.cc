@@ -7,8 +7,8 @@
 #include <iterator>
 #include <memory>
 
-#include "daemon/collector/job_state.h"
-#include "daemon/collector/validate.h"
+#include "daemon/collector/ingest/job_state.h"
+#include "daemon/collector/ingest/validate.h"
 #include "daemon/storage/sqlite_store.h"
 #include "tests/daemon/collector/test_job.h"
 #include "tests/daemon/storage/temporary_directory.h"

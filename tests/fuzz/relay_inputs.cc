@@ -10,15 +10,15 @@
 #include <utility>
 
 #include "daemon/base/runtime_directory.h"
-#include "daemon/collector/validate.h"
-#include "daemon/relay/batch_builder.h"
-#include "daemon/relay/hello.h"
-#include "daemon/relay/line_table.h"
-#include "daemon/relay/maps.h"
-#include "daemon/relay/spool.h"
-#include "daemon/relay/spool_format.h"
-#include "daemon/relay/symbol_protocol.h"
-#include "daemon/relay/target.h"
+#include "daemon/collector/ingest/validate.h"
+#include "daemon/relay/deliver/hello.h"
+#include "daemon/relay/deliver/spool.h"
+#include "daemon/relay/deliver/spool_format.h"
+#include "daemon/relay/read/batch_builder.h"
+#include "daemon/relay/read/target.h"
+#include "daemon/relay/symbols/line_table.h"
+#include "daemon/relay/symbols/maps.h"
+#include "daemon/relay/symbols/symbol_protocol.h"
 #include "tests/daemon/relay/fake_segment.h"
 
 namespace lull::relay {

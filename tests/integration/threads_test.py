@@ -12,7 +12,7 @@ import unittest
 
 import guest
 
-RELAY_RING = 65535  # daemon/relay/run_delay.h
+RELAY_RING = 65535  # daemon/relay/samples/run_delay.h
 CROWD = os.path.join(guest.GUESTS, "crowd")
 CONSTRUCTOR = os.path.join(guest.GUESTS, "libcalling_constructor.so")
 

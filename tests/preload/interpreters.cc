@@ -10,7 +10,7 @@
 #include <set>
 #include <sstream>
 
-#include "daemon/attach/python_versions.h"
+#include "daemon/attach/examine/python_versions.h"
 
 namespace lull::testing {
 namespace {

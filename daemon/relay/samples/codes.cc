@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "daemon/base/text.h"
-#include "daemon/relay/line_table.h"
 #include "daemon/relay/samples/rates.h"
+#include "daemon/relay/symbols/line_table.h"
 
 namespace lull::relay {
 namespace {

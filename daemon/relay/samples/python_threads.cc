@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "daemon/relay/live_threads.h"
+#include "daemon/procfs/live_threads.h"
 
 namespace lull::relay {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "daemon/base/unique_fd.h"
-#include "daemon/relay/run_delay.h"
+#include "daemon/relay/samples/run_delay.h"
 
 namespace lull::relay {
 

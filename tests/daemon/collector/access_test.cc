@@ -14,7 +14,7 @@
 #include <sstream>
 
 #include "control.grpc.pb.h"
-#include "daemon/collector/collector.h"
+#include "daemon/collector/serve/collector.h"
 #include "query.grpc.pb.h"
 #include "tests/daemon/collector/fake_relay.h"
 #include "tests/daemon/collector/test_job.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "daemon/collector/validate.h"
+#include "daemon/collector/ingest/validate.h"
 #include "daemon/query/engine.h"
 #include "daemon/storage/sqlite_store.h"
 

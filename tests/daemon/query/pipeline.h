@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "daemon/collector/job_state.h"
+#include "daemon/collector/ingest/job_state.h"
 #include "daemon/storage/store.h"
 #include "ingest.pb.h"
 #include "query.pb.h"

@@ -3,9 +3,9 @@
 
 #include <string_view>
 
-#include "daemon/relay/keeper.h"
-#include "daemon/relay/symbol_reader_main.h"
-#include "daemon/relay/worker_main.h"
+#include "daemon/relay/process/keeper.h"
+#include "daemon/relay/process/worker_main.h"
+#include "daemon/relay/symbols/symbol_reader_main.h"
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::string_view(argv[1]) == lull::relay::kWorkerVerb) {

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <random>
 
-#include "daemon/relay/deliver.h"
-#include "daemon/relay/spool.h"
+#include "daemon/relay/deliver/deliver.h"
+#include "daemon/relay/deliver/spool.h"
 #include "tests/daemon/relay/relay_fixture.h"
 
 namespace lull::relay {

@@ -19,7 +19,7 @@
 #include "absl/time/clock.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/runtime_directory.h"
-#include "daemon/relay/keeper.h"
+#include "daemon/relay/process/keeper.h"
 #include "tests/daemon/relay/fake_collector.h"
 #include "tests/daemon/relay/fake_segment.h"
 

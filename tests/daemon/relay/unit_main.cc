@@ -7,7 +7,7 @@
 
 #include <string_view>
 
-#include "daemon/relay/symbol_reader_main.h"
+#include "daemon/relay/symbols/symbol_reader_main.h"
 
 namespace {
 

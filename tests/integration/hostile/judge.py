@@ -20,7 +20,7 @@ import time
 import guest
 from hostile import surroundings
 
-RELAY_RING = 65535  # daemon/relay/run_delay.h
+RELAY_RING = 65535  # daemon/relay/samples/run_delay.h
 LATE_SECONDS = 2.0
 # What is delivered after the job: by the relay that was left behind, or by the report.
 DELIVERY_SECONDS = 90

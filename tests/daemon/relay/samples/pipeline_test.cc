@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/relay/run_delay.h"
+#include "daemon/relay/samples/run_delay.h"
 #include "tests/daemon/relay/relay_fixture.h"
 #include "tests/preload/interpreters.h"
 

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "daemon/base/clock.h"
+#include "daemon/relay/read/target.h"
 #include "daemon/relay/samples/sampler.h"
-#include "daemon/relay/target.h"
 #include "preload/stacks/layouts/cpython_3_8.h"
 #include "tests/daemon/relay/fake_segment.h"
 #include "tests/daemon/relay/samples/fake_python.h"
@@ -179,8 +179,8 @@ TEST(SelfSampled, SamplesGoIntoAsManyBatchesAsTheyNeed) {
   view.header().pid = static_cast<uint32_t>(getpid());
   view.header().python_layout = kCPython38;
   view.header().python_code_type = python.layout().code_type;
-  ASSERT_TRUE(segment.Commit(0, MakeEvent(abi::EventType::kThreadStart,
-                                          static_cast<uint64_t>(getpid()))));
+  ASSERT_TRUE(segment.Commit(
+      0, MakeEvent(abi::EventType::kThreadStart, static_cast<uint64_t>(getpid()))));
   view.owner(0) = abi::owner_word(0, static_cast<uint32_t>(getpid()));
   view.ring(0).python_state = python.state();
   view.ring(0).python_thread = python.thread();

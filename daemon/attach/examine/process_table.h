@@ -1,0 +1,30 @@
+// The processes that a question has met. Each is read once, so that what is told about
+// parents and children fits together.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "daemon/attach/examine/process.h"
+
+namespace lull::attach {
+
+class ProcessTable {
+ public:
+  explicit ProcessTable(Procfs procfs) : procfs_(std::move(procfs)) {}
+
+  const Procfs& procfs() const { return procfs_; }
+  // Reads it if it is new; one that is not there has exists == false. The reference
+  // stays valid.
+  const Process& Get(pid_t pid);
+  // Whether `pid` is `ancestor` or one of the processes below it.
+  bool IsBelow(pid_t pid, pid_t ancestor);
+  // `root`, then all below it, parents before their children.
+  std::vector<pid_t> TreeBelow(pid_t root);
+
+ private:
+  Procfs procfs_;
+  std::map<pid_t, Process> processes_;
+};
+
+}  // namespace lull::attach

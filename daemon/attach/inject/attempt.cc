@@ -1,0 +1,298 @@
+#include "daemon/attach/inject/attempt.h"
+
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <thread>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "daemon/attach/inject/call.h"
+#include "daemon/attach/inject/tracee.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/status.h"
+
+namespace lull::inject {
+namespace {
+
+// A thread that does not stop within this sits in the kernel (vfork, a disk). One that
+// merely waits for a processor must not be left: its wait has been interrupted, and
+// only a stop lets us have it begun again.
+constexpr absl::Duration kLongestStop = absl::Seconds(3);
+
+constexpr int kTries = 5;
+
+class OneAttempt {
+ public:
+  OneAttempt(const Request& request, const Arch& arch, const Landscape& landscape,
+             const ElfImage& identity, std::span<uint64_t> stack, pid_t tid)
+      : request_(request),
+        arch_(arch),
+        landscape_(landscape),
+        identity_(identity),
+        stack_(stack),
+        thread_(request.pid, tid, arch) {}
+
+  Attempt Run();
+
+ private:
+  bool Tracer() const;  // whether there is one, other than us
+  void Seize();
+  void Look();
+  Objection Judge(const Registers& registers, bool* waits);
+  absl::Status CallNow(const Registers& registers);
+  std::string TimesAsleep() const;  // as /proc writes it
+  std::optional<Slept> WhatItSleptIn() const;
+  absl::StatusOr<uint64_t> FunctionInTarget() const;
+  void End(Attempt::End end) { attempt_.end = end; }
+  void EndWith(Objection objection);
+  void EndWith(const absl::Status& status);
+
+  const Request& request_;
+  const Arch& arch_;
+  const Landscape& landscape_;
+  const ElfImage& identity_;
+  const std::span<uint64_t> stack_;
+  Tracee thread_;
+  absl::Time asleep_since_ = absl::InfiniteFuture();
+  std::optional<Sleeping> asleep_;
+  std::string times_asleep_;
+  Attempt attempt_;
+};
+
+bool OneAttempt::Tracer() const {
+  std::string tracer = StatusOf(request_.pid, thread_.tid(), "TracerPid");
+  return !tracer.empty() && tracer != "0";
+}
+
+std::string OneAttempt::TimesAsleep() const {
+  return StatusOf(request_.pid, thread_.tid(), "voluntary_ctxt_switches");
+}
+
+// Behind a ptrace request: before the first the thread need not have gone to sleep yet.
+std::optional<Slept> OneAttempt::WhatItSleptIn() const {
+  if (!asleep_) return std::nullopt;
+  Slept slept = {asleep_->call, asleep_->arguments, asleep_->sp, asleep_->pc};
+  int64_t before = 0;
+  int64_t now = 0;
+  slept.until_stopped = absl::SimpleAtoi(times_asleep_, &before) &&
+                        absl::SimpleAtoi(TimesAsleep(), &now) &&
+                        now == before + 1;  // the stop itself
+  return slept;
+}
+
+void OneAttempt::EndWith(Objection objection) {
+  attempt_.end = Attempt::kUnsafe;
+  attempt_.objection = objection;
+}
+
+void OneAttempt::EndWith(const absl::Status& status) {
+  attempt_.end = Attempt::kFailed;
+  attempt_.status = status;
+}
+
+Attempt OneAttempt::Run() {
+  Seize();
+  return attempt_;
+}
+
+void OneAttempt::Seize() {
+  absl::Status seized = thread_.Seize();
+  for (int i = 0; i < kTries && !seized.ok(); ++i) {
+    char state = StateOf(request_.pid, thread_.tid());
+    bool gone = state == 0 || state == 'Z' || state == 'X';
+    if (gone || absl::IsNotFound(seized)) return End(Attempt::kGone);
+    if (Tracer()) {
+      return EndWith(Objection{.text = "is traced by another process", .traced = true});
+    }
+    // Another attach may have held the thread a moment ago.
+    absl::SleepFor(absl::Milliseconds(1));
+    seized = thread_.Seize();
+  }
+  if (!seized.ok()) return EndWith(seized);
+  asleep_since_ = AsleepSince(arch_, request_.pid, thread_.tid());
+  times_asleep_ = TimesAsleep();
+  asleep_ = SleepingIn(request_.pid, thread_.tid());
+  const absl::Time deadline = SteadyNow() + kLongestStop;
+  if (!thread_.Interrupt().ok()) return End(Attempt::kGone);
+  for (;;) {
+    switch (thread_.Wait(deadline)) {
+      case Stop::kAsked: {
+        absl::Time begin = thread_.last_seen_running();
+        Look();
+        attempt_.stopped = SteadyNow() - begin;
+        attempt_.outcome.stopped = attempt_.stopped;
+        return;
+      }
+      case Stop::kSignal:  // goes on to where it was sent, and the stop comes next
+      case Stop::kSyscall:
+        if (!thread_.Continue().ok()) return End(Attempt::kGone);
+        continue;
+      case Stop::kGroup:
+        return EndWith(Objection{"is stopped by job control"});
+      case Stop::kGone:
+        return End(Attempt::kGone);
+      case Stop::kDeadline:
+        return EndWith(Objection{"does not stop"});
+    }
+  }
+}
+
+Objection OneAttempt::Judge(const Registers& registers, bool* waits) {
+  Place place = arch_.Where(registers);
+  *waits = place.interrupted;
+  if (place.unfit != nullptr) return {place.unfit, true};
+  if (place.interrupted) {
+    Objection objection =
+        AgainstWait(landscape_, place.call, place.arguments, place.pc);
+    if (objection) return objection;
+  }
+  attempt_.tp = place.tp;
+  Objection objection =
+      AgainstStack(landscape_, arch_, request_.pid, thread_.tid(), place.sp, place.tp);
+  if (objection) return objection;
+  std::span<const uint64_t> words =
+      ReadStack(landscape_, request_.pid, place.sp, stack_);
+  if (words.empty()) return {"has a stack that is new"};
+  objection = AgainstPlace(landscape_, arch_, place.pc,
+                           {place.sp, words, place.newest_record}, place.interrupted);
+  if (objection) return objection;
+  if (place.link != 0) {
+    objection =
+        AgainstPlace(landscape_, arch_, place.pc, {0, {&place.link, 1}, 0}, true);
+    if (objection) return objection;
+  }
+  if (thread_.InRestartableSequence(place.pc)) return {"is in a restartable sequence"};
+  return AgainstLoader(landscape_, request_.pid, thread_.tid());
+}
+
+void OneAttempt::Look() {
+  Registers registers;
+  if (!thread_.GetRegisters(&registers).ok()) return End(Attempt::kGone);
+  std::array<char, 8> code = {};
+  const uint64_t pc = arch_.Where(registers).pc;
+  const bool readable = ReadMemory(request_.pid, pc - 4, code.data(), code.size());
+  arch_.Recall(&registers, {code.data(), readable ? code.size() : 0}, WhatItSleptIn());
+  Objection objection = Judge(registers, &attempt_.outcome.thread_was_blocked);
+  if (!objection) {
+    absl::Status called = CallNow(registers);
+    if (!called.ok()) return EndWith(called);
+    return End(Attempt::kDone);
+  }
+  EndWith(objection);
+  // A wait that this look has ended goes on.
+  registers = arch_.WithTimePassed(registers, PassedSince(asleep_since_));
+  thread_.SetRegisters(arch_.GivenBack(registers, false)).IgnoreError();
+  thread_.LetGo().IgnoreError();
+}
+
+absl::Status OneAttempt::CallNow(const Registers& registers) {
+  Call call(arch_, &thread_, landscape_.trampoline, landscape_.errno_offset,
+            PassedSince(asleep_since_));
+  LULL_RETURN_IF_ERROR(call.Prepare(registers, request_.library, request_.argument));
+  uint64_t function = 0;
+  if (const Object* object = FindObject(landscape_, identity_)) {
+    auto at = FunctionAddress(*object, request_.function);
+    if (!at) {
+      LULL_RETURN_IF_ERROR(thread_.LetGo());
+      return absl::FailedPreconditionError(
+          absl::StrCat("another version of ", object->path,
+                       " is in the process already, without ", request_.function));
+    }
+    // A library that the process has unloaded meanwhile has no code there any more.
+    std::string_view code = object->image->BytesAt(*at - object->bias).substr(0, 16);
+    std::string there(code.size(), '\0');
+    if (!ReadMemory(request_.pid, *at, there.data(), there.size()) || there != code) {
+      LULL_RETURN_IF_ERROR(thread_.LetGo());
+      return absl::FailedPreconditionError(absl::StrCat(
+          object->path, " in the process is not what its file holds; try again"));
+    }
+    function = *at;
+  } else {
+    LULL_RETURN_IF_ERROR(call.Load(landscape_.dlopen, landscape_.dlopen_flags));
+    absl::StatusOr<uint64_t> loaded = FunctionInTarget();
+    if (!loaded.ok()) {
+      LULL_RETURN_IF_ERROR(call.GiveBack());
+      std::string refusal = call.Refusal();
+      return Annotate(loaded.status(),
+                      absl::StrCat("the process could not load ", request_.library,
+                                   refusal.empty() ? "" : " (", refusal,
+                                   refusal.empty() ? "" : ")"));
+    }
+    attempt_.outcome.loaded = true;
+    function = *loaded;
+  }
+  LULL_RETURN_IF_ERROR(call.Invoke(function, &attempt_.outcome.result));
+  return call.GiveBack();
+}
+
+absl::StatusOr<uint64_t> OneAttempt::FunctionInTarget() const {
+  std::optional<Symbol> symbol = identity_.Exported(request_.function);
+  uint64_t bias = BiasOfNewest(request_.pid, landscape_, identity_, request_.library);
+  if (bias != 0 && symbol) return bias + symbol->address;
+  for (const Mapping& mapping : ReadMaps(request_.pid)) {
+    if (!mapping.executable || mapping.inode == 0) continue;
+    bool same =
+        mapping.path == request_.library ||
+        (mapping.inode == identity_.inode() && mapping.device == identity_.device());
+    if (!same) continue;
+    auto own = identity_.AddressOf(mapping.offset);
+    if (own && symbol) return mapping.start - *own + symbol->address;
+  }
+  return absl::InternalError("it is not mapped after dlopen");
+}
+
+// A stopped thread waits for this one: short pauses are short, and where the processor
+// is contended this thread comes first.
+void BeQuick() {
+  prctl(PR_SET_TIMERSLACK, 1);
+  sched_param first = {.sched_priority = 1};
+  if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &first) == 0) return;
+  // Without the privilege: a short slice, which is served soon (Linux 6.12).
+  struct {
+    uint32_t size = 48;
+    uint32_t policy = SCHED_OTHER;
+    uint64_t flags = 0;
+    int32_t nice = 0;
+    uint32_t priority = 0;
+    uint64_t runtime_ns = 100'000;
+    uint64_t deadline_ns = 0;
+    uint64_t period_ns = 0;
+  } slice;
+  slice.nice = getpriority(PRIO_PROCESS, 0);
+  syscall(SYS_sched_setattr, 0, &slice, 0);
+}
+
+}  // namespace
+
+absl::Time AsleepSince(const Arch& arch, pid_t pid, pid_t tid) {
+  std::optional<Sleeping> at = SleepingIn(pid, tid);
+  if (!at || !arch.ForgetsTime(at->call, at->arguments)) return absl::InfiniteFuture();
+  std::optional<absl::Duration> asleep = AsleepFor(pid, tid);
+  return asleep ? SteadyNow() - *asleep : absl::InfiniteFuture();
+}
+
+absl::Duration PassedSince(absl::Time since) {
+  return std::max(SteadyNow() - since, absl::ZeroDuration());
+}
+
+Attempt MakeAttempt(const Request& request, const Arch& arch,
+                    const Landscape& landscape, const ElfImage& identity,
+                    std::span<uint64_t> stack, pid_t tid) {
+  Attempt attempt;
+  // A thread of its own: when it ends the kernel frees whatever it still traces.
+  std::thread tracer([&] {
+    BeQuick();
+    attempt = OneAttempt(request, arch, landscape, identity, stack, tid).Run();
+  });
+  tracer.join();
+  return attempt;
+}
+
+}  // namespace lull::inject

@@ -1,0 +1,44 @@
+// One thread is stopped, looked at, and either let go at once or made to do the call.
+#pragma once
+
+#include <sys/types.h>
+
+#include <span>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "daemon/attach/inject/arch.h"
+#include "daemon/attach/inject/elf_image.h"
+#include "daemon/attach/inject/inject.h"
+#include "daemon/attach/inject/landscape.h"
+#include "daemon/attach/inject/safety.h"
+
+namespace lull::inject {
+
+struct Attempt {
+  enum End {
+    kDone,    // `outcome`, but for tid, looks and other threads
+    kUnsafe,  // `objection`; it runs on as if nothing had been
+    kGone,    // the thread has ended, or did before the call
+    kFailed,  // `status`
+  };
+  End end = kGone;
+  Outcome outcome;
+  Objection objection;
+  absl::Status status;
+  absl::Duration stopped;
+  uint64_t tp = 0;  // the thread's pointer; 0: it was not looked at
+};
+
+// `stack`: memory that ReadStack() may use, touched before: nothing new is to be
+// allocated while a thread stands.
+Attempt MakeAttempt(const Request& request, const Arch& arch,
+                    const Landscape& landscape, const ElfImage& identity,
+                    std::span<uint64_t> stack, pid_t tid);
+
+// Since when a thread sleeps in a wait of which the kernel forgets the time
+// (Arch::ForgetsTime); InfiniteFuture() for others. To be asked before it is stopped.
+absl::Time AsleepSince(const Arch& arch, pid_t pid, pid_t tid);
+absl::Duration PassedSince(absl::Time since);  // never negative
+
+}  // namespace lull::inject

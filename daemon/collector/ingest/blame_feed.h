@@ -1,0 +1,136 @@
+// One blame::Engine in the collector's terms: events of a process go in, derived events
+// and cells of submissions come out. docs/blame.md says what they mean.
+//
+// Exactly once: what comes out is committed with the batch that caused it, together
+// with judged_ns(). A feed that replaces a lost one is given the stored events from
+// ReplayFrom(judged_ns) on again (Restore), and does not repeat what was told before
+// that.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "daemon/aggregate/event.h"
+#include "daemon/blame/blame.h"
+#include "daemon/collector/ingest/gap_samples.h"
+#include "daemon/collector/ingest/gpu_tables.h"
+#include "daemon/collector/ingest/region_feed.h"
+#include "daemon/collector/ingest/series_table.h"
+
+namespace lull::collector {
+
+// Not thread-safe.
+class BlameFeed : private blame::Sink {
+ public:
+  BlameFeed(SeriesTable& series, GpuTables& gpu, uint64_t job_start_ns);
+
+  // An event of the process, whose series is known.
+  void Add(const aggregate::Event& event);
+
+  // After all events of a batch: every event that was committed before `as_of_ns` has
+  // come.
+  void Advance(uint64_t as_of_ns);
+  void Finish();  // nothing will come any more; Add and Advance do nothing from here on
+
+  // Before the first Add after a restart: what was judged, and whether tracing was on
+  // where the replay begins. Then Add all stored events that start from there on,
+  // derived ones included.
+  static uint64_t ReplayFrom(uint64_t judged_ns);
+  void Restore(uint64_t judged_ns, bool traced);
+  void Restored();  // all have been added
+
+  // Operations that ended before it are here, as of the last Advance.
+  uint64_t gpu_ns() const { return gpu_ns_; }
+  // Idle and traced time before it has been told; none from it on has.
+  uint64_t judged_ns() const { return judged_ns_; }
+  uint64_t late_operations() const {
+    return late_before_ + engine_.counters().late_operations;
+  }
+  void set_late_before(uint64_t late) { late_before_ = late; }
+
+  // An operation to be added to the cell of its series, which is no event of its own.
+  struct Submitted {
+    uint32_t series = 0;
+    uint64_t start_ns = 0;
+    uint64_t duration_ns = 0;
+  };
+  // What came out since the last call of each. Events have their series; stretches do
+  // not cross buckets.
+  std::vector<aggregate::Event> TakeEvents() { return std::exchange(events_, {}); }
+  std::vector<Submitted> TakeSubmitted() { return std::exchange(submitted_, {}); }
+  // What regions add to cells alone, since the last call.
+  struct Summed {
+    uint32_t series = 0;
+    uint64_t start_ns = 0;
+    uint64_t total_ns = 0;
+    uint64_t amount_ns = 0;
+  };
+  std::vector<Summed> TakeSummed() { return std::exchange(summed_, {}); }
+
+ private:
+  struct Key {
+    uint32_t kind, shape, first, second, third;
+    friend bool operator==(const Key&, const Key&) = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const Key& k) {
+      return H::combine(std::move(h), k.kind, k.shape, k.first, k.second, k.third);
+    }
+  };
+
+  void OnIdle(const blame::Idle& idle) override;
+  void OnSync(const blame::SyncCost& cost) override;
+  void OnSubmission(const blame::Submission& submission) override;
+  void OnCoverage(const blame::Coverage& coverage) override;
+
+  bool IsPlausible(const aggregate::Event& event) const;
+  void AddHost(blame::HostKind kind, const aggregate::Event& event);
+  void AddOperation(const aggregate::Series& series, const aggregate::Event& event);
+  void AddTracing(const aggregate::Event& event);
+  void AddTold(const aggregate::Series& series, const aggregate::Event& event);
+  uint64_t GpuMark(uint64_t as_of_ns) const;
+  void UpdateJudged(uint64_t as_of_ns);
+  void TellRegions();
+  uint64_t RestoredUntil(uint32_t device) const;
+  void Tell(aggregate::EventType type, aggregate::Event event, uint32_t device);
+  uint32_t IdleSeries(const blame::Idle& idle);
+  void AddToGaps(const aggregate::Event& idle);
+  void TellSamples();
+  uint32_t SampleSeries(const GapSamples::Found& found);
+  uint32_t SubmissionSeries(const blame::Submission& submission);
+
+  // The engine's clock: ours, shifted so that its whole seconds are bucket borders.
+  uint64_t ToEngine(uint64_t time_ns) const;
+  uint64_t FromEngine(uint64_t time_ns) const { return time_ns + shift_ns_; }
+
+  SeriesTable& series_;
+  GpuTables& gpu_;
+  const uint64_t job_start_ns_;
+  const uint64_t shift_ns_;
+  blame::Engine engine_;
+  bool finished_ = false;
+
+  uint64_t mark_ns_ = 0;  // in force: operations that ended before it are here
+  uint64_t gpu_ns_ = 0;
+  uint64_t next_mark_ns_ = 0;  // told in the batch at hand, in force after it
+  bool traced_ = false;        // the latest that was told
+  bool flowing_ = false;       // records come: traced, or warming up
+  uint64_t traced_change_ns_ = 0;
+  uint64_t judged_ns_ = 0;
+  absl::flat_hash_map<uint32_t, uint64_t> told_;  // device -> traced time told until
+  uint64_t late_before_ = 0;
+  uint64_t restored_ns_ = 0;                          // judged by an earlier feed
+  absl::flat_hash_map<uint32_t, uint64_t> restored_;  // device -> told until, by that
+  absl::flat_hash_map<uint32_t, uint64_t> restored_idle_;  // the same of idle time
+
+  GapSamples samples_;
+
+  absl::flat_hash_map<Key, uint32_t> known_;  // series of the derived
+  std::vector<aggregate::Event> events_;
+  std::vector<Submitted> submitted_;
+  RegionFeed regions_;
+  std::vector<Summed> summed_;
+};
+
+}  // namespace lull::collector

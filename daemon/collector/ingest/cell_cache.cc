@@ -1,0 +1,71 @@
+#include "daemon/collector/ingest/cell_cache.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "daemon/aggregate/buckets.h"
+#include "daemon/base/status.h"
+
+namespace lull::collector {
+
+using storage::ChunkKey;
+using storage::kChunkSeries;
+
+absl::StatusOr<CellCache::Entry*> CellCache::Find(const ChunkKey& key,
+                                                  storage::StoreReader& reader) {
+  std::unique_ptr<Entry>& entry = entries_[key];
+  if (entry == nullptr) {
+    entry = std::make_unique<Entry>();
+    LULL_RETURN_IF_ERROR(reader.Chunk(key, entry->cells).status());
+  }
+  entry->used = flushes_;
+  return entry.get();
+}
+
+absl::Status CellCache::Write(std::vector<std::pair<ChunkKey, Entry*>>& dirty,
+                              storage::StoreWriter& writer) {
+  for (auto& [key, entry] : dirty) {
+    LULL_RETURN_IF_ERROR(writer.PutChunk(key, entry->cells));
+    entry->dirty = false;
+  }
+  dirty.clear();
+  return absl::OkStatus();
+}
+
+absl::Status CellCache::Flush(CellChanges& changes, int64_t process,
+                              storage::StoreWriter& writer) {
+  ++flushes_;
+  // In the order of time, so that peaks add up as they happened.
+  std::vector<uint64_t> order;
+  order.reserve(changes.cells_.size());
+  for (const auto& [key, cell] : changes.cells_) order.push_back(key);
+  std::sort(order.begin(), order.end());
+  std::vector<std::pair<ChunkKey, Entry*>> dirty;
+  for (uint64_t packed : order) {
+    const aggregate::Cell& change = changes.cells_[packed];
+    uint64_t bucket = packed >> CellChanges::kSeriesBits;
+    auto series =
+        static_cast<uint32_t>(packed & ((1u << CellChanges::kSeriesBits) - 1));
+    for (uint32_t level = 0; level < aggregate::kBucketLevels; ++level) {
+      ChunkKey key{process, level, bucket >> (aggregate::kBucketShift * level),
+                   series / kChunkSeries};
+      LULL_ASSIGN_OR_RETURN(Entry * entry, Find(key, writer.reader()));
+      entry->cells[series % kChunkSeries].Append(change);
+      if (!entry->dirty) dirty.emplace_back(key, entry);
+      entry->dirty = true;
+    }
+    if (dirty.size() < kMaxDirty) continue;
+    // A day that is judged at once touches more chunks than there is memory for.
+    LULL_RETURN_IF_ERROR(Write(dirty, writer));
+    entries_.clear();
+  }
+  LULL_RETURN_IF_ERROR(Write(dirty, writer));
+  changes.cells_.clear();
+  if (entries_.size() > kMaxChunks) {
+    absl::erase_if(entries_,
+                   [this](const auto& item) { return item.second->used != flushes_; });
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lull::collector

@@ -1,0 +1,117 @@
+// The one thread that writes to the store.
+//
+// It takes batches of all streams in the order in which they come, collects them for
+// a moment, and commits them together with their marks: a commit costs the same for
+// one batch as for a hundred. Only then does it tell the streams. In between it
+// deletes jobs that have outlived their keep.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "daemon/collector/ingest/job_state.h"
+#include "daemon/collector/ingest/retention.h"
+#include "daemon/collector/ingest/store_clock.h"
+#include "daemon/storage/store.h"
+#include "ingest.pb.h"
+
+namespace lull::collector {
+
+// A stream, as the committer sees it. Called on the committer's thread; must return
+// soon and not call back.
+class CommitListener {
+ public:
+  virtual ~CommitListener() = default;
+  // Called before Committed() of the same batch: what was not taken of it.
+  virtual void Rejected(std::vector<lull::v1::RejectedRun> runs) = 0;
+  virtual void Committed(uint64_t sequence) = 0;        // all up to here is durable
+  virtual void Failed(const absl::Status& status) = 0;  // no more of this stream
+  virtual void MayContinue() = 0;  // after Submit said that the queue is full
+
+ private:
+  friend class Committer;
+  // The committer's own note. What such a stream still has in the queue is dropped:
+  // applied without what failed before it, it would move marks past a hole.
+  bool failed_ = false;
+};
+
+struct CommitterOptions {
+  absl::Duration interval = absl::Milliseconds(50);
+  size_t max_queue_bytes = 64 << 20;   // of requests, as they were on the wire
+  size_t max_commit_bytes = 16 << 20;  // a larger group is committed at once
+  RetentionLimits retention;
+  // Whether a relay reports of the job now, be it that the job sleeps: it is not
+  // deleted. Thread-safe; none: nobody knows.
+  std::function<bool(const std::string& job)> has_relay;
+};
+
+class Committer {
+ public:
+  // `store` must outlive the committer.
+  Committer(storage::Store& store, CommitterOptions options);
+  ~Committer();  // as Stop
+
+  // Takes a request: the Hello of a stream, or a valid batch of the job that this
+  // stream's Hello named. False: the queue is full, wait for MayContinue before the
+  // next one. Thread-safe.
+  bool Submit(std::shared_ptr<CommitListener> stream, const std::string& job,
+              lull::v1::IngestRequest request, size_t bytes);
+
+  // Commits what was submitted, then ends the thread. Later requests are dropped.
+  void Stop();
+
+  uint64_t events_stored() const;  // since the start
+
+ private:
+  struct Item {
+    std::shared_ptr<CommitListener> stream;
+    std::string job;
+    lull::v1::IngestRequest request;
+    size_t bytes = 0;
+    std::vector<lull::v1::RejectedRun> rejected;
+  };
+  struct LoadedJob {
+    std::unique_ptr<JobState> state;
+    absl::Time last_used;
+    uint64_t counted = 0;  // of state->events_stored()
+    bool dirty = false;
+  };
+
+  void Run();
+  std::vector<Item> Take(absl::Duration patience);
+  void CommitGroup(std::vector<Item> first);
+  absl::Status Apply(Item& item);
+  absl::Status FlushAll();
+  bool InUse(const std::string& job) const;
+  void Tell(std::vector<Item>& items, const absl::Status& status);
+  static void Fail(CommitListener& stream, const absl::Status& status);
+  void Unload();
+
+  storage::Store& store_;
+  const CommitterOptions options_;
+  Retention retention_;
+  StoreClock clock_;
+  absl::flat_hash_map<std::string, LoadedJob> jobs_;  // of the thread alone
+
+  // std::mutex and not absl's: TSan sees through it.
+  mutable std::mutex mutex_;  // guards all below
+  std::condition_variable arrived_;
+  std::deque<Item> queue_;
+  size_t queued_bytes_ = 0;
+  std::vector<std::shared_ptr<CommitListener>> waiting_;
+  uint64_t events_stored_ = 0;
+  bool stopping_ = false;
+  std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace lull::collector

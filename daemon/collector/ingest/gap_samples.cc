@@ -1,0 +1,82 @@
+#include "daemon/collector/ingest/gap_samples.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace lull::collector {
+namespace {
+
+// How many stretches a look back may pass: a bound for garbage. A second of them, which
+// is what a stretch reaches at most, is of a few thousand launches.
+constexpr int kLookBack = 16'384;
+
+template <typename Items>
+void DropOlderHalf(Items& items) {
+  items.erase(items.begin(),
+              std::next(items.begin(), static_cast<ptrdiff_t>((items.size() + 1) / 2)));
+}
+
+}  // namespace
+
+void GapSamples::Find(uint32_t tid, const Sample& sample, const Idle& idle) {
+  if (!replaying_) found_.push_back({sample, idle.series, tid});
+}
+
+void GapSamples::AddSample(const aggregate::Event& event) {
+  const Sample sample{event.start_ns, event.arg0, event.arg1, event.series};
+  Thread& thread = threads_[event.tid];
+  thread.samples.emplace(sample.time_ns, sample);
+  auto at = thread.idle.upper_bound(sample.time_ns);
+  for (int i = 0; i < kLookBack && at != thread.idle.begin(); ++i) {
+    --at;
+    if (sample.time_ns - at->first >= thread.longest_ns) break;
+    if (sample.time_ns < at->second.end_ns) Find(event.tid, sample, at->second);
+  }
+  if (++held_ > kMost) MakeRoom();
+}
+
+void GapSamples::AddIdle(const aggregate::Event& event) {
+  const Idle idle{event.start_ns + event.duration_ns, event.series};
+  Thread& thread = threads_[event.tid];
+  thread.idle.emplace(event.start_ns, idle);
+  thread.longest_ns = std::max(thread.longest_ns, event.duration_ns);
+  auto end = thread.samples.lower_bound(idle.end_ns);
+  for (auto at = thread.samples.lower_bound(event.start_ns); at != end; ++at) {
+    Find(event.tid, at->second, idle);
+  }
+  if (++held_ > kMost) MakeRoom();
+}
+
+std::vector<GapSamples::Found> GapSamples::Take() { return std::exchange(found_, {}); }
+
+void GapSamples::Forget(uint64_t before_ns) {
+  for (auto it = threads_.begin(); it != threads_.end();) {
+    Thread& thread = it->second;
+    while (!thread.samples.empty() && thread.samples.begin()->first < before_ns) {
+      thread.samples.erase(thread.samples.begin());
+      --held_;
+    }
+    while (!thread.idle.empty() && thread.idle.begin()->second.end_ns <= before_ns) {
+      thread.idle.erase(thread.idle.begin());
+      --held_;
+    }
+    if (thread.samples.empty() && thread.idle.empty()) {
+      threads_.erase(it++);
+    } else {
+      ++it;
+    }
+  }
+}
+
+// The older half of each thread's goes.
+void GapSamples::MakeRoom() {
+  held_ = 0;
+  for (auto& [tid, thread] : threads_) {
+    DropOlderHalf(thread.samples);
+    DropOlderHalf(thread.idle);
+    held_ += thread.samples.size() + thread.idle.size();
+  }
+}
+
+}  // namespace lull::collector

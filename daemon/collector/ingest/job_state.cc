@@ -1,0 +1,179 @@
+#include "daemon/collector/ingest/job_state.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "daemon/base/status.h"
+#include "daemon/collector/ingest/validate.h"
+
+namespace lull::collector {
+
+absl::StatusOr<std::unique_ptr<JobState>> JobState::Load(storage::StoreReader& reader,
+                                                         const lull::v1::Hello& hello) {
+  LULL_ASSIGN_OR_RETURN(bool deleting, reader.IsBeingDeleted(hello.job().id()));
+  if (deleting) return absl::UnavailableError("the job is being deleted for its age");
+  std::unique_ptr<JobState> job(new JobState);
+  LULL_ASSIGN_OR_RETURN(auto known, reader.FindJob(hello.job().id()));
+  if (known.empty()) {
+    job->tables_ = std::make_unique<JobTables>();
+    job->row_.start_ns = hello.job().start_ns();
+    return job;
+  }
+  job->row_ = known.front();
+  LULL_ASSIGN_OR_RETURN(job->tables_, JobTables::Load(reader, job->row_.id));
+  LULL_ASSIGN_OR_RETURN(auto processes, reader.Processes(job->row_.id));
+  for (storage::ProcessRow& row : processes) {
+    uint64_t key = row.key;
+    auto process = std::make_unique<ProcessState>(std::move(row), *job->tables_,
+                                                  job->row_.start_ns, job->Traces());
+    LULL_RETURN_IF_ERROR(process->Load(reader));
+    job->processes_[key] = std::move(process);
+  }
+  return job;
+}
+
+void JobState::Apply(const lull::v1::Hello& hello) {
+  const lull::v1::JobInfo& info = hello.job();
+  row_.uuid = info.id();
+  row_.name = info.name();
+  row_.command = info.command();
+  row_.host = info.host();
+  row_.user = info.user();
+  row_.lull_version = info.lull_version();
+  // start_ns is what buckets count from: the first Hello decides.
+  row_.start_realtime_ns = info.start_realtime_ns();
+  row_.overhead_budget_percent = info.overhead_budget_percent();
+  if (row_.id == 0) {  // later on, it is what the job is armed with that counts
+    row_.gpu_mode = info.gpu_mode();
+    row_.gpu_schedule = info.gpu_schedule();
+  }
+  row_.dormant = info.dormant();
+  row_.attached = info.attached();
+  row_.no_host_samples = info.no_host_samples();
+  tables_->AddApis(hello.apis());
+}
+
+ProcessState& JobState::ProcessOf(uint64_t key) {
+  std::unique_ptr<ProcessState>& process = processes_[key];
+  if (process == nullptr) {
+    storage::ProcessRow row;
+    row.key = key;
+    process = std::make_unique<ProcessState>(std::move(row), *tables_, row_.start_ns,
+                                             Traces());
+  }
+  return *process;
+}
+
+void JobState::ApplyGpu(const lull::v1::Batch::Gpu& gpu) {
+  using storage::RefKind;
+  ProcessState& process = ProcessOf(gpu.process_key());
+  for (const lull::v1::KernelDef& kernel : gpu.kernels()) {
+    process.ApplyRef(RefKind::kKernel, kernel.ref(),
+                     tables_->gpu().InternKernel(kernel));
+  }
+  for (const lull::v1::GpuStreamDef& stream : gpu.streams()) {
+    process.ApplyRef(RefKind::kGpuStream, stream.ref(),
+                     tables_->gpu().InternStream(stream));
+  }
+  for (const lull::v1::GpuDeviceDef& device : gpu.devices()) {
+    process.ApplyDevice(device);
+  }
+}
+
+// The report names the most that was asked of GPU tracing.
+void JobState::ApplyStretch(const lull::v1::ArmedStretch& told) {
+  new_stretches_.push_back({told.number(), told.start_ns(), told.end_ns()});
+  for (auto& [key, process] : processes_) process->ApplyStretch(told.start_ns());
+  if (told.gpu().mode() < row_.gpu_mode) return;
+  row_.gpu_mode = told.gpu().mode();
+  row_.gpu_schedule = told.gpu().schedule();
+  if (!Traces()) return;
+  for (auto& [key, process] : processes_) process->StartBlame();
+}
+
+const uint32_t* JobState::UnnamedApi(const lull::v1::RingBatch& run) const {
+  const auto& apis = run.events().api();
+  auto unnamed = std::find_if(apis.begin(), apis.end(),
+                              [this](uint32_t api) { return !tables_->HasApi(api); });
+  return unnamed == apis.end() ? nullptr : &*unnamed;
+}
+
+std::vector<lull::v1::RejectedRun> JobState::Apply(const lull::v1::Batch& batch) {
+  tables_->AddApis(batch.apis());
+  std::vector<lull::v1::RejectedRun> rejected;
+  std::vector<const lull::v1::RingBatch*> runs;
+  for (const lull::v1::RingBatch& run : batch.rings()) {
+    const uint32_t* api = UnnamedApi(run);
+    if (api == nullptr) {
+      runs.push_back(&run);
+      continue;
+    }
+    rejected.push_back(
+        Rejection(batch, run,
+                  absl::StrCat("rings.events.api names ", *api,
+                               ", which neither hello.apis nor apis does")));
+  }
+  for (const lull::v1::ProcessInfo& info : batch.processes()) {
+    ProcessOf(info.key()).ApplyInfo(info);
+  }
+  for (const lull::v1::Batch::Stacks& stacks : batch.stacks()) {
+    ProcessState& process = ProcessOf(stacks.process_key());
+    for (const lull::v1::StackDef& stack : stacks.stacks()) {
+      process.ApplyRef(storage::RefKind::kStack, stack.ref(),
+                       tables_->InternStack(stack));
+    }
+  }
+  for (const lull::v1::Batch::Gpu& gpu : batch.gpus()) ApplyGpu(gpu);
+  for (const lull::v1::RingBatch* run : runs) {
+    ProcessOf(run->process_key()).ApplyTracing(run->ring(), run->events());
+  }
+  absl::flat_hash_set<ProcessState*> touched;
+  for (const lull::v1::RingBatch* run : runs) {
+    ProcessState& process = ProcessOf(run->process_key());
+    uint64_t before = process.events_stored();
+    process.ApplyEvents(run->ring(), run->events());
+    events_stored_ += process.events_stored() - before;
+    row_.last_event_ns = std::max(row_.last_event_ns, process.last_event_ns());
+    touched.insert(&process);
+  }
+  for (ProcessState* process : touched) process->ApplyMemory();
+  for (const lull::v1::ProcessCounters& counters : batch.counters()) {
+    ProcessOf(counters.process_key()).ApplyCounters(counters);
+  }
+  for (const lull::v1::Batch::ProcessEnd& end : batch.process_ends()) {
+    ProcessOf(end.process_key()).ApplyEnd(end.end_ns());
+  }
+  for (const lull::v1::ArmedStretch& told : batch.stretches()) {
+    ApplyStretch(told);
+  }
+  row_.batches_set_aside = std::max(row_.batches_set_aside, batch.set_aside());
+  if (batch.has_job_end()) {
+    for (auto& [key, process] : processes_) process->ApplyJobEnd();
+    row_.ended = true;
+    row_.end_ns = batch.job_end().end_ns();
+    row_.exit_status = batch.job_end().exit_status();
+    row_.exit_status_known = batch.job_end().known();
+    row_.relay_cpu_ns = batch.job_end().relay_cpu_ns();
+    row_.unrecorded_processes = batch.job_end().unrecorded_processes();
+    row_.cut_off = batch.job_end().cut_off();
+    row_.unreachable_ns = batch.job_end().unreachable_ns();
+  }
+  return rejected;
+}
+
+absl::Status JobState::Flush(storage::StoreWriter& writer, uint64_t now_ns) {
+  row_.touched_ns = now_ns;
+  LULL_RETURN_IF_ERROR(writer.PutJob(row_));
+  for (const storage::StretchRow& row : new_stretches_) {
+    LULL_RETURN_IF_ERROR(writer.PutStretch(row_.id, row));
+  }
+  new_stretches_.clear();
+  LULL_RETURN_IF_ERROR(tables_->Flush(writer, row_.id));
+  for (auto& [key, process] : processes_) {
+    LULL_RETURN_IF_ERROR(process->Flush(writer, row_.id));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lull::collector

@@ -1,0 +1,57 @@
+// What the collector has in memory of one job that reports now.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "daemon/collector/ingest/job_tables.h"
+#include "daemon/collector/ingest/process_state.h"
+#include "daemon/storage/store.h"
+#include "ingest.pb.h"
+
+namespace lull::collector {
+
+// Not thread-safe. Same life as ProcessState: Apply changes memory, Flush writes,
+// and after an error of Flush or of the commit the object is of no more use.
+class JobState {
+ public:
+  // The job as the store knows it, or a new one. UNAVAILABLE while retention is at it.
+  static absl::StatusOr<std::unique_ptr<JobState>> Load(storage::StoreReader& reader,
+                                                        const lull::v1::Hello& hello);
+
+  void Apply(const lull::v1::Hello& hello);
+
+  // The batch must be valid (ValidateBatch). Returns the runs of events that were left
+  // out because they name an API that neither a Hello nor a batch has named.
+  std::vector<lull::v1::RejectedRun> Apply(const lull::v1::Batch& batch);
+
+  // `now_ns`: by the store's clock (storage::ClockRow).
+  absl::Status Flush(storage::StoreWriter& writer, uint64_t now_ns);
+
+  int64_t id() const { return row_.id; }
+  bool ended() const { return row_.ended; }
+  uint64_t events_stored() const { return events_stored_; }  // since the load
+
+ private:
+  JobState() = default;
+  ProcessState& ProcessOf(uint64_t key);
+  void ApplyStretch(const lull::v1::ArmedStretch& told);
+  void ApplyGpu(const lull::v1::Batch::Gpu& gpu);
+  // nullptr, or the first API of the run that has no name.
+  const uint32_t* UnnamedApi(const lull::v1::RingBatch& run) const;
+  // Not host mode (lull::abi::GpuMode), and not over.
+  bool Traces() const { return row_.gpu_mode != 0 && !row_.ended; }
+
+  storage::JobRow row_;
+  std::vector<storage::StretchRow> new_stretches_;
+  std::unique_ptr<JobTables> tables_;
+  absl::flat_hash_map<uint64_t, std::unique_ptr<ProcessState>> processes_;
+  uint64_t events_stored_ = 0;
+};
+
+}  // namespace lull::collector

@@ -1,0 +1,171 @@
+#include "daemon/collector/ingest/job_tables.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/base/status.h"
+
+namespace lull::collector {
+namespace {
+
+// Keys by content. '\n' cannot be confused: lengths come first.
+std::string KeyOf(const aggregate::Frame& f) {
+  return absl::StrCat(f.function.size(), ",", f.file.size(), ",", f.line, "\n",
+                      f.function, f.file, f.module);
+}
+
+std::string KeyOf(const storage::SiteRow& s) {
+  return absl::StrCat(s.file.size(), ",", s.line, ",", s.backward_of, ",", s.forward,
+                      "\n", s.file, s.function);
+}
+
+std::string KeyOf(const storage::StackRow& s) {
+  std::string key(1, static_cast<char>((s.native ? 1 : 0) | (s.truncated ? 2 : 0)));
+  key.append(reinterpret_cast<const char*>(s.frames.data()),
+             s.frames.size() * sizeof(uint32_t));
+  return key;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<JobTables>> JobTables::Load(storage::StoreReader& reader,
+                                                           int64_t job) {
+  auto tables = std::make_unique<JobTables>();
+  LULL_ASSIGN_OR_RETURN(auto apis, reader.Apis(job));
+  for (storage::ApiRow& api : apis) tables->apis_[api.id] = std::move(api);
+  LULL_ASSIGN_OR_RETURN(auto frames, reader.Frames(job));
+  for (const storage::FrameRow& row : frames) tables->Remember(row);
+  LULL_ASSIGN_OR_RETURN(auto stacks, reader.Stacks(job));
+  for (storage::StackRow& row : stacks) tables->Remember(std::move(row));
+  LULL_ASSIGN_OR_RETURN(auto sites, reader.Sites(job));
+  for (const storage::SiteRow& row : sites) tables->Remember(row);
+  LULL_RETURN_IF_ERROR(tables->gpu_.Load(reader, job));
+  return tables;
+}
+
+void JobTables::Remember(const storage::FrameRow& row) {
+  if (frames_.size() < row.id) frames_.resize(row.id);
+  frames_[row.id - 1] = std::make_unique<aggregate::Frame>(row.frame);
+  frame_ids_[KeyOf(row.frame)] = row.id;
+}
+
+void JobTables::Remember(storage::StackRow row) {
+  stack_ids_[KeyOf(row)] = row.id;
+  if (stacks_.size() < row.id) stacks_.resize(row.id);
+  stacks_[row.id - 1] = std::move(row.frames);
+}
+
+void JobTables::Remember(const storage::SiteRow& row) {
+  site_ids_[KeyOf(row)] = row.id;
+}
+
+void JobTables::AddApis(
+    const google::protobuf::RepeatedPtrField<lull::v1::ApiName>& apis) {
+  for (const lull::v1::ApiName& api : apis) {
+    storage::ApiRow& known = apis_[api.id()];
+    if (known.name == api.name() && known.family == api.family()) continue;
+    known = {api.id(), api.name(), api.family()};
+    new_apis_.push_back(known);
+  }
+}
+
+const std::string& JobTables::ApiName(uint32_t id) const {
+  static const std::string* const none = new std::string;
+  auto it = apis_.find(id);
+  return it == apis_.end() ? *none : it->second.name;
+}
+
+uint32_t JobTables::InternFrame(const lull::v1::Frame& frame) {
+  aggregate::Frame content{frame.function(), frame.file(), frame.line(),
+                           frame.module()};
+  auto known = frame_ids_.find(KeyOf(content));
+  if (known != frame_ids_.end()) return known->second;
+  auto id = static_cast<uint32_t>(frames_.size() + 1);
+  new_frames_.push_back({id, std::move(content)});
+  Remember(new_frames_.back());
+  return id;
+}
+
+uint32_t JobTables::InternStack(const lull::v1::StackDef& definition) {
+  if (definition.frames().empty()) return 0;
+  storage::StackRow row;
+  row.native = definition.native();
+  row.truncated = definition.truncated();
+  for (const lull::v1::Frame& frame : definition.frames()) {
+    row.frames.push_back(InternFrame(frame));
+  }
+  auto known = stack_ids_.find(KeyOf(row));
+  if (known != stack_ids_.end()) return known->second;
+  row.id = static_cast<uint32_t>(stacks_.size() + 1);
+  new_stacks_.push_back(row);
+  Remember(std::move(row));
+  return new_stacks_.back().id;
+}
+
+std::vector<const aggregate::Frame*> JobTables::Frames(uint32_t stack) const {
+  std::vector<const aggregate::Frame*> frames;
+  if (stack == 0 || stack > stacks_.size()) return frames;
+  for (uint32_t id : stacks_[stack - 1]) frames.push_back(frames_[id - 1].get());
+  return frames;
+}
+
+uint32_t JobTables::InternSite(storage::SiteRow row) {
+  std::string key = KeyOf(row);
+  auto known = site_ids_.find(key);
+  if (known != site_ids_.end()) return known->second;
+  row.id = static_cast<uint32_t>(site_ids_.size() + 1);
+  site_ids_[std::move(key)] = row.id;
+  new_sites_.push_back(row);
+  return row.id;
+}
+
+JobTables::SiteIds JobTables::InternSites(const aggregate::Frame& frame,
+                                          const std::string& function,
+                                          SiteIds backward_of, SiteIds forward) {
+  return {
+      InternSite({0, frame.file, frame.line, function, backward_of.line, forward.line}),
+      InternSite({0, frame.file, 0, function, backward_of.function, forward.function})};
+}
+
+// The line is the caller's: that is known for certain of everything that the engine
+// does. A node that was made elsewhere is another site.
+JobTables::SiteIds JobTables::SiteOfBackward(const aggregate::BackwardStack& stack) {
+  SiteIds forward, caller;
+  if (const aggregate::Frame* frame = aggregate::SelectSite(stack.forward, {})) {
+    forward = InternSites(*frame, aggregate::SiteFunction(*frame), {}, {});
+  }
+  const aggregate::Frame* frame = aggregate::SelectSite(stack.caller, {});
+  static const auto* const kNowhere = new aggregate::Frame;
+  if (frame == nullptr) return InternSites(*kNowhere, stack.node, {}, forward);
+  caller = InternSites(*frame, aggregate::SiteFunction(*frame), {}, {});
+  return InternSites(*frame, stack.node, caller, forward);
+}
+
+JobTables::SiteIds JobTables::SiteOf(uint32_t python_stack, uint32_t native_stack) {
+  const auto python = Frames(python_stack), native = Frames(native_stack);
+  if (auto backward = aggregate::AsBackward(python, native)) {
+    return SiteOfBackward(*backward);
+  }
+  const aggregate::Frame* frame = aggregate::SelectSite(python, native);
+  if (frame == nullptr) return {};
+  return InternSites(*frame, aggregate::SiteFunction(*frame), {}, {});
+}
+
+JobTables::SiteIds JobTables::SiteOfBefore() {
+  const uint32_t site = InternSite({0, "", 0, "(allocated before lull came)"});
+  return {site, site};
+}
+
+absl::Status JobTables::Flush(storage::StoreWriter& writer, int64_t job) {
+  for (const auto& row : new_apis_) LULL_RETURN_IF_ERROR(writer.PutApi(job, row));
+  for (const auto& row : new_frames_) LULL_RETURN_IF_ERROR(writer.PutFrame(job, row));
+  for (const auto& row : new_stacks_) LULL_RETURN_IF_ERROR(writer.PutStack(job, row));
+  for (const auto& row : new_sites_) LULL_RETURN_IF_ERROR(writer.PutSite(job, row));
+  new_apis_.clear();
+  new_frames_.clear();
+  new_stacks_.clear();
+  new_sites_.clear();
+  return gpu_.Flush(writer, job);
+}
+
+}  // namespace lull::collector

@@ -1,0 +1,77 @@
+// What the processes of one job share: names of APIs, frames, stacks, sites. Each is
+// stored once per job and named by a small integer, so that the same line of two
+// ranks is the same number.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "daemon/aggregate/backward_stack.h"
+#include "daemon/aggregate/site.h"
+#include "daemon/collector/ingest/gpu_tables.h"
+#include "daemon/storage/store.h"
+#include "events.pb.h"
+#include "google/protobuf/repeated_ptr_field.h"
+#include "ingest.pb.h"
+
+namespace lull::collector {
+
+// Not thread-safe. What is new is held until Flush puts it into the store.
+class JobTables {
+ public:
+  static absl::StatusOr<std::unique_ptr<JobTables>> Load(storage::StoreReader& reader,
+                                                         int64_t job);
+
+  void AddApis(const google::protobuf::RepeatedPtrField<lull::v1::ApiName>& apis);
+  bool HasApi(uint32_t id) const { return id == 0 || apis_.contains(id); }
+  const std::string& ApiName(uint32_t id) const;
+
+  // The id of a stack with these frames; 0 for an empty one.
+  uint32_t InternStack(const lull::v1::StackDef& definition);
+
+  std::vector<const aggregate::Frame*> Frames(uint32_t stack) const;
+
+  struct SiteIds {
+    uint32_t line = 0;
+    uint32_t function = 0;
+  };
+  SiteIds SiteOf(uint32_t python_stack, uint32_t native_stack);
+
+  // Of what a process had before we looked.
+  SiteIds SiteOfBefore();
+
+  GpuTables& gpu() { return gpu_; }
+
+  absl::Status Flush(storage::StoreWriter& writer, int64_t job);
+
+ private:
+  uint32_t InternFrame(const lull::v1::Frame& frame);
+  uint32_t InternSite(storage::SiteRow row);
+  SiteIds InternSites(const aggregate::Frame& frame, const std::string& function,
+                      SiteIds backward_of, SiteIds forward);
+  SiteIds SiteOfBackward(const aggregate::BackwardStack& stack);
+  void Remember(const storage::FrameRow& row);
+  void Remember(storage::StackRow row);
+  void Remember(const storage::SiteRow& row);
+
+  GpuTables gpu_;
+  absl::flat_hash_map<uint32_t, storage::ApiRow> apis_;
+  std::vector<std::unique_ptr<aggregate::Frame>> frames_;  // by id - 1
+  std::vector<std::vector<uint32_t>> stacks_;              // by id - 1
+  absl::flat_hash_map<std::string, uint32_t> frame_ids_;   // by content
+  absl::flat_hash_map<std::string, uint32_t> stack_ids_;
+  absl::flat_hash_map<std::string, uint32_t> site_ids_;
+
+  std::vector<storage::ApiRow> new_apis_;
+  std::vector<storage::FrameRow> new_frames_;
+  std::vector<storage::StackRow> new_stacks_;
+  std::vector<storage::SiteRow> new_sites_;
+};
+
+}  // namespace lull::collector

@@ -1,0 +1,77 @@
+#include "daemon/collector/ingest/landmarks.h"
+
+#include <algorithm>
+
+#include "daemon/base/status.h"
+
+namespace lull::collector {
+
+using aggregate::Event;
+using aggregate::EventType;
+using storage::TracingRow;
+
+namespace {
+
+bool ByTime(const TracingRow& a, const TracingRow& b) {
+  return a.start_ns < b.start_ns;
+}
+
+}  // namespace
+
+absl::Status Landmarks::Load(storage::StoreReader& reader, int64_t process) {
+  LULL_ASSIGN_OR_RETURN(tracing_, reader.Tracing(process));
+  LULL_ASSIGN_OR_RETURN(auto non_finite, reader.NonFinite(process));
+  if (!non_finite.empty()) non_finite_ = non_finite.front();
+  return absl::OkStatus();
+}
+
+void Landmarks::Add(EventType type, const Event& event) {
+  switch (type) {
+    case EventType::kNonFinite:
+      return AddNonFinite(event);
+    case EventType::kStep:
+      step_ = {event.arg0, event.start_ns, event.start_ns + event.duration_ns};
+      return;
+    default:
+      return;
+  }
+}
+
+void Landmarks::AddTracing(uint64_t start_ns, uint64_t state, uint64_t reason) {
+  if (tracing_.size() >= kMaxTracing) return;
+  TracingRow row{start_ns, static_cast<uint32_t>(state), static_cast<uint32_t>(reason)};
+  tracing_.insert(std::upper_bound(tracing_.begin(), tracing_.end(), row, ByTime), row);
+  new_tracing_.push_back(row);
+}
+
+void Landmarks::AddNonFinite(const Event& event) {
+  if (non_finite_ && non_finite_->time_ns <= event.start_ns) return;
+  non_finite_ = {event.start_ns, event.arg0, event.series, false, 0};
+  new_non_finite_ = true;
+  if (!step_ || event.start_ns < step_->start_ns) return;
+  non_finite_->step_known = true;
+  // A step is told when it ends: what comes after the latest lies in the next.
+  non_finite_->step =
+      event.start_ns < step_->end_ns ? step_->number : step_->number + 1;
+}
+
+bool Landmarks::TracedAt(uint64_t time_ns) const {
+  auto after = std::upper_bound(tracing_.begin(), tracing_.end(),
+                                TracingRow{time_ns, 0, 0}, ByTime);
+  return after != tracing_.begin() &&
+         std::prev(after)->state == aggregate::kTracingActive;
+}
+
+absl::Status Landmarks::Flush(storage::StoreWriter& writer, int64_t process) {
+  for (const auto& row : new_tracing_) {
+    LULL_RETURN_IF_ERROR(writer.PutTracing(process, row));
+  }
+  new_tracing_.clear();
+  if (new_non_finite_) {
+    LULL_RETURN_IF_ERROR(writer.PutNonFinite(process, *non_finite_));
+  }
+  new_non_finite_ = false;
+  return absl::OkStatus();
+}
+
+}  // namespace lull::collector

@@ -1,0 +1,362 @@
+#include "daemon/collector/ingest/process_state.h"
+
+#include <algorithm>
+
+#include "daemon/aggregate/accumulate.h"
+#include "daemon/aggregate/buckets.h"
+#include "daemon/base/status.h"
+
+namespace lull::collector {
+
+using aggregate::Event;
+using aggregate::EventType;
+
+ProcessState::ProcessState(storage::ProcessRow row, JobTables& tables,
+                           uint64_t job_start_ns, bool blame)
+    : row_(std::move(row)),
+      series_(tables),
+      tables_(tables),
+      job_start_ns_(job_start_ns),
+      steps_(series_, tables.gpu()) {
+  if (blame) StartBlame();
+}
+
+void ProcessState::StartBlame() {
+  if (blame_ != nullptr || row_.end_ns != 0) return;
+  blame_ = std::make_unique<BlameFeed>(series_, tables_.gpu(), job_start_ns_);
+}
+
+absl::Status ProcessState::Load(storage::StoreReader& reader) {
+  dirty_ = false;
+  LULL_RETURN_IF_ERROR(series_.Load(reader, row_.id));
+  LULL_ASSIGN_OR_RETURN(auto rings, reader.Rings(row_.id));
+  for (const storage::RingRow& ring : rings) RingOf(ring.ring).row = ring;
+  LULL_RETURN_IF_ERROR(landmarks_.Load(reader, row_.id));
+  LULL_ASSIGN_OR_RETURN(auto steps, reader.Steps(row_.id, 0, aggregate::kForever, 1));
+  if (!steps.empty()) steps_.Restore(steps.back());
+  LULL_RETURN_IF_ERROR(Replay(reader));
+  LULL_RETURN_IF_ERROR(LoadStepMemory(reader));
+  return reader.LiveBlocks(row_.id, [this](const auto& key, const auto& block) {
+    blocks_.Restore(key, block);
+  });
+}
+
+absl::Status ProcessState::LoadStepMemory(storage::StoreReader& reader) {
+  LULL_RETURN_IF_ERROR(reader.Cells(
+      row_.id, aggregate::kBucketLevels - 1, 0, aggregate::kForever,
+      [this](uint32_t id, const aggregate::Cell& cell) {
+        EventType type = series_[id].type;
+        if (type == EventType::kTotalGroup || type == EventType::kTorchReserved) {
+          step_memory_.RestoreLive(id, cell.live);
+        }
+      }));
+  LULL_ASSIGN_OR_RETURN(auto rows, reader.StepMemory(row_.id));
+  if (rows.empty()) return absl::OkStatus();
+  uint64_t stride = rows.size() > 1 ? rows[1].ordinal - rows[0].ordinal : 1;
+  step_memory_.RestoreSamples(rows.size(), stride, rows.back().ordinal);
+  stored_stride_ = stride;
+  return absl::OkStatus();
+}
+
+// Blame was in the middle of its work when the collector ended: it is given again what
+// it had not judged, and what may explain that.
+absl::Status ProcessState::Replay(storage::StoreReader& reader) {
+  if (blame_ == nullptr) return absl::OkStatus();
+  const uint64_t from = BlameFeed::ReplayFrom(row_.judged_ns);
+  blame_->Restore(row_.judged_ns, landmarks_.TracedAt(from));
+  blame_->set_late_before(row_.late_operations);
+  LULL_RETURN_IF_ERROR(
+      reader.Events(row_.id, from, aggregate::kForever, [this](const Event& event) {
+        blame_->Add(event);
+        steps_.Add(event);
+      }));
+  blame_->Restored();
+  return absl::OkStatus();
+}
+
+ProcessState::Ring& ProcessState::RingOf(uint32_t ring) {
+  std::unique_ptr<Ring>& state = rings_[ring];
+  if (state == nullptr) {
+    state = std::make_unique<Ring>();
+    state->row.ring = ring;
+  }
+  return *state;
+}
+
+void ProcessState::ApplyInfo(const lull::v1::ProcessInfo& info) {
+  row_.pid = info.pid();
+  row_.parent_pid = info.parent_pid();
+  row_.start_ns = info.start_ns();
+  row_.command = info.command();
+  row_.executable = info.executable();
+  row_.python_version = info.python_version();
+  row_.rank = info.rank();
+  row_.local_rank = info.local_rank();
+  row_.worker_of = info.worker_of();
+  dirty_ = true;
+}
+
+void ProcessState::ApplyCounters(const lull::v1::ProcessCounters& counters) {
+  if (counters.as_of_ns() < row_.counters.as_of_ns()) return;  // a repeated message
+  row_.counters = counters;
+  row_.counters.clear_rings();  // they have rows of their own
+  dirty_ = true;
+  for (const lull::v1::RingCounters& totals : counters.rings()) {
+    Ring& ring = RingOf(totals.ring());
+    ring.row.committed = totals.committed();
+    ring.row.lost_full = totals.lost_full();
+    ring.row.lost_relay = totals.lost_relay();
+    ring.row.self_ns = totals.self_ns();
+    ring.row.short_waits = totals.short_waits();
+    ring.row.short_waits_ns = totals.short_waits_ns();
+    ring.row.thinned_launches = totals.thinned_launches();
+    ring.dirty = true;
+  }
+  step_memory_.Advance(counters.as_of_ns());
+  if (blame_ != nullptr) {
+    blame_->Advance(counters.as_of_ns());
+    TakeDerived();
+  }
+  steps_.Advance(counters.as_of_ns(), blame_ != nullptr ? blame_->gpu_ns() : 0);
+}
+
+void ProcessState::ApplyDevice(const lull::v1::GpuDeviceDef& device) {
+  storage::GpuDeviceRow row;
+  row.device = device.device();
+  row.name = device.name();
+  row.multiprocessors = device.multiprocessors();
+  row.max_threads_per_multiprocessor = device.max_threads_per_multiprocessor();
+  row.max_blocks_per_multiprocessor = device.max_blocks_per_multiprocessor();
+  row.max_registers_per_multiprocessor = device.max_registers_per_multiprocessor();
+  row.max_shared_bytes_per_multiprocessor =
+      device.max_shared_bytes_per_multiprocessor();
+  row.warp_size = device.warp_size();
+  row.compute_capability = device.compute_capability();
+  row.total_bytes = device.total_bytes();
+  new_devices_.push_back(std::move(row));
+}
+
+void ProcessState::ApplyJobEnd() {
+  step_memory_.Advance(aggregate::kForever);
+  if (blame_ != nullptr) {
+    blame_->Finish();
+    TakeDerived();
+  }
+  steps_.Advance(aggregate::kForever, aggregate::kForever);
+}
+
+// What we conclude goes the way of all events, in a ring of its own.
+void ProcessState::StoreDerived(const Event& event) {
+  Ring& ring = RingOf(storage::kDerivedRing);
+  RunAt(ring, ring.row.end_position).events.push_back(event);
+  ++ring.row.end_position;
+  ++ring.row.stored;
+  ring.dirty = true;
+}
+
+void ProcessState::TakeDerived() {
+  for (const Event& event : blame_->TakeEvents()) {
+    StoreDerived(event);
+    aggregate::AddEvent(series_[event.series], event, CellOf(event, event.series));
+  }
+  for (const BlameFeed::Submitted& submitted : blame_->TakeSubmitted()) {
+    Event event;
+    event.start_ns = submitted.start_ns;
+    CellOf(event, submitted.series).Add(submitted.duration_ns, 0, 0);
+  }
+  for (const BlameFeed::Summed& summed : blame_->TakeSummed()) {
+    Event event;
+    event.start_ns = summed.start_ns;
+    CellOf(event, summed.series).Add(summed.total_ns, summed.amount_ns, 0);
+  }
+  row_.judged_ns = blame_->judged_ns();
+  row_.late_operations = blame_->late_operations();
+  dirty_ = true;
+}
+
+void ProcessState::ApplyStretch(uint64_t start_ns) {
+  steps_.BeginAt(start_ns);
+  for (Event& event : blocks_.Forget(start_ns)) {
+    aggregate::Series series;
+    series.type = EventType::kForgotten;
+    event.series = series_.Intern(series);
+    StoreDerived(event);
+    AddLive(event);
+  }
+}
+
+void ProcessState::ApplyEnd(uint64_t end_ns) {
+  ApplyJobEnd();
+  row_.end_ns = end_ns;
+  dirty_ = true;
+  // What is live at the end stays in the aggregates; the addresses are history.
+  blocks_ = {};
+  forget_blocks_ = true;
+}
+
+ProcessState::Run& ProcessState::RunAt(Ring& ring, uint64_t position) {
+  bool continues =
+      !ring.runs.empty() &&
+      ring.runs.back().first_position + ring.runs.back().events.size() == position;
+  if (!continues) ring.runs.push_back({position, {}});
+  return ring.runs.back();
+}
+
+aggregate::Cell& ProcessState::CellOf(const Event& event, uint32_t series) {
+  uint64_t bucket =
+      aggregate::AfterStart(event.start_ns, job_start_ns_) / aggregate::kBucketNs;
+  return changes_.At(bucket, series);
+}
+
+void ProcessState::ApplyTracing(uint32_t ring, const lull::v1::EventColumns& in) {
+  const uint64_t mark = RingOf(ring).row.end_position;
+  uint64_t start = in.base_ns();
+  for (int i = 0; i < in.start_delta_ns_size(); ++i) {
+    start += static_cast<uint64_t>(in.start_delta_ns(i));
+    if (in.type(i) != static_cast<uint32_t>(EventType::kGpuTracing)) continue;
+    if (in.first_position() + static_cast<uint64_t>(i) < mark) continue;
+    landmarks_.AddTracing(start, in.arg0(i), in.arg1(i));
+  }
+}
+
+uint8_t ProcessState::VariantOf(EventType type, const Event& event) const {
+  if (type == EventType::kHostSample) {
+    return aggregate::SampleVariant(event.arg1, event.arg2);
+  }
+  if (!aggregate::IsOperation(type)) {
+    return aggregate::VariantOf(type, event.flags, event.arg2);
+  }
+  return landmarks_.TracedAt(event.start_ns) ? 0 : aggregate::kVariantUntraced;
+}
+
+void ProcessState::ApplyEvents(uint32_t ring_number, const lull::v1::EventColumns& in) {
+  Ring& ring = RingOf(ring_number);
+  const int count = in.start_delta_ns_size();
+  const uint64_t first = in.first_position();
+  const uint64_t mark = ring.row.end_position;
+  if (first + static_cast<uint64_t>(count) <= mark) return;
+  const int skip = mark > first ? static_cast<int>(mark - first) : 0;
+  ring.row.skipped += first > mark ? first - mark : 0;
+  Run& run = RunAt(ring, first + static_cast<uint64_t>(skip));
+  run.events.reserve(run.events.size() + static_cast<size_t>(count - skip));
+
+  Event event;
+  event.start_ns = in.base_ns();
+  for (int i = 0; i < count; ++i) {
+    event.start_ns += static_cast<uint64_t>(in.start_delta_ns(i));
+    if (i < skip) continue;
+    event.duration_ns = in.duration_ns(i);
+    event.arg0 = in.arg0(i);
+    event.arg1 = in.arg1(i);
+    event.arg2 = in.arg2(i);
+    event.flags = in.flags(i);
+    event.tid = in.tid(i);
+    auto type = static_cast<EventType>(in.type(i));
+    event.series = series_.Find({type, VariantOf(type, event),
+                                 (event.flags & aggregate::kFlagFromPython) != 0,
+                                 in.api(i), in.python_stack(i), in.native_stack(i),
+                                 aggregate::ShapeOf(type, event.arg1, event.arg2)});
+    aggregate::AddEvent(series_[event.series], event, CellOf(event, event.series));
+    landmarks_.Add(type, event);
+    if (type == EventType::kStep) {
+      step_memory_.EndStep(event.arg0, event.start_ns + event.duration_ns);
+    }
+    if (aggregate::IsMemory(type)) AddRetry(event);
+    if (blame_ != nullptr) blame_->Add(event);
+    steps_.Add(event);
+    if (aggregate::ChangesLive(type)) {
+      memory_.push_back({aggregate::MemoryOrderNs(event), &run, run.events.size()});
+    }
+    last_event_ns_ = std::max(last_event_ns_, event.start_ns + event.duration_ns);
+    run.events.push_back(event);
+  }
+  ring.row.end_position = first + static_cast<uint64_t>(count);
+  ring.row.stored += static_cast<uint64_t>(count - skip);
+  events_stored_ += static_cast<uint64_t>(count - skip);
+  ring.dirty = true;
+}
+
+void ProcessState::ApplyMemory() {
+  std::stable_sort(memory_.begin(), memory_.end(), [](const auto& a, const auto& b) {
+    return a.order_ns < b.order_ns;
+  });
+  for (const MemoryEvent& at : memory_) {
+    Event& event = at.run->events[at.index];
+    blocks_.Apply(series_[event.series], event);
+    AddLive(event);
+  }
+  memory_.clear();
+  // Samples that came later than the gap in which they lie.
+  if (blame_ != nullptr) TakeDerived();
+}
+
+void ProcessState::AddLive(const Event& event) {
+  auto series_of = [&](uint32_t id) -> const aggregate::Series& { return series_[id]; };
+  aggregate::AddMemory(
+      event, [&](uint32_t id) -> aggregate::Cell& { return CellOf(event, id); },
+      series_of);
+  aggregate::ForEachTotalChange(event, series_of,
+                                [&](uint64_t time_ns, uint32_t id, int64_t bytes) {
+                                  step_memory_.Change(time_ns, id, bytes);
+                                });
+}
+
+void ProcessState::AddRetry(const Event& event) {
+  auto retry = retries_.Add(series_[event.series], event);
+  if (!retry) return;
+  aggregate::Series series = series_[retry->series];
+  series.type = EventType::kMallocRetry;
+  series.variant = 0;
+  Event at;
+  at.start_ns = retry->start_ns;
+  CellOf(at, series_.Intern(series))
+      .Add(retry->duration_ns, retry->bytes, retry->succeeded ? 1 : 0);
+}
+
+absl::Status ProcessState::FlushStepMemory(storage::StoreWriter& writer) {
+  if (stored_stride_ != step_memory_.stride()) {
+    stored_stride_ = step_memory_.stride();
+    LULL_RETURN_IF_ERROR(writer.ThinStepMemory(row_.id, stored_stride_));
+  }
+  for (auto& sample : step_memory_.TakeSamples()) {
+    LULL_RETURN_IF_ERROR(writer.PutStepMemory(
+        row_.id, {sample.ordinal, sample.step, sample.end_ns, std::move(sample.live)}));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ProcessState::Flush(storage::StoreWriter& writer, int64_t job) {
+  row_.job = job;
+  if (dirty_ || row_.id == 0) LULL_RETURN_IF_ERROR(writer.PutProcess(row_));
+  dirty_ = false;
+  LULL_RETURN_IF_ERROR(series_.Flush(writer, row_.id));
+  for (const storage::GpuDeviceRow& device : new_devices_) {
+    LULL_RETURN_IF_ERROR(writer.PutGpuDevice(row_.id, device));
+  }
+  new_devices_.clear();
+  LULL_RETURN_IF_ERROR(landmarks_.Flush(writer, row_.id));
+  for (const storage::StepRow& step : steps_.TakeSteps()) {
+    LULL_RETURN_IF_ERROR(writer.PutStep(row_.id, step));
+  }
+  LULL_RETURN_IF_ERROR(FlushStepMemory(writer));
+  for (auto& [number, ring] : rings_) {
+    for (const Run& run : ring->runs) {
+      LULL_RETURN_IF_ERROR(
+          writer.AppendEvents(row_, number, run.first_position, run.events));
+    }
+    ring->runs.clear();
+    if (ring->dirty) LULL_RETURN_IF_ERROR(writer.PutRing(row_.id, ring->row));
+    ring->dirty = false;
+  }
+  LULL_RETURN_IF_ERROR(cells_.Flush(changes_, row_.id, writer));
+  if (forget_blocks_) LULL_RETURN_IF_ERROR(writer.DeleteLiveBlocks(row_.id));
+  forget_blocks_ = false;
+  for (const auto& change : blocks_.TakeChanges()) {
+    LULL_RETURN_IF_ERROR(change.live
+                             ? writer.PutLiveBlock(row_.id, change.key, change.block)
+                             : writer.DeleteLiveBlock(row_.id, change.key));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lull::collector

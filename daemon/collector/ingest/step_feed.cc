@@ -1,0 +1,145 @@
+#include "daemon/collector/ingest/step_feed.h"
+
+#include "daemon/aggregate/wait_kind.h"
+
+namespace lull::collector {
+
+using aggregate::Event;
+using aggregate::EventType;
+using aggregate::Series;
+using steps::Part;
+using storage::StepSource;
+
+namespace {
+
+// What was called: a kernel by its function, a copy by its direction.
+uint64_t KeyOf(const Series& series, const Event& event) {
+  uint64_t what = 0;
+  if (series.type == EventType::kLaunch) what = event.arg1;
+  if (series.type == EventType::kCopyAsync) what = event.arg2;
+  return what * 0x9E3779B97F4A7C15 + series.api;
+}
+
+bool IsForData(const Series& wait) {
+  return wait.variant == static_cast<uint8_t>(aggregate::WaitKind::kData) ||
+         wait.variant == static_cast<uint8_t>(aggregate::WaitKind::kWithinData);
+}
+
+}  // namespace
+
+void StepFeed::Restore(const storage::StepRow& last) {
+  told_until_ns_ = last.end_ns;
+  next_number_ = last.number + 1;
+}
+
+void StepFeed::Add(const Event& event) {
+  const Series& series = series_[event.series];
+  switch (series.type) {
+    case EventType::kStep:
+      return AddMarked(event);
+    case EventType::kThreadStart:  // perhaps with the number of one that is gone
+      calls_.erase(event.tid);
+      return;
+    case EventType::kLaunch:
+    case EventType::kCopyAsync:
+    case EventType::kSync:
+      AddCall(event, KeyOf(series, event));
+      return AddPart(Part::kRuntime, event);
+    case EventType::kApiCall:
+      return AddPart(Part::kRuntime, event);
+    case EventType::kGpuKernel:
+      return AddPart(
+          gpu_.IsCommunication(series.shape) ? Part::kCommunication : Part::kKernel,
+          event);
+    case EventType::kGpuGraph:
+      return AddPart(Part::kKernel, event);
+    case EventType::kGpuCopy:
+      return AddPart(Part::kMemcpy, event);
+    case EventType::kGpuMemset:
+      return AddPart(Part::kMemset, event);
+    case EventType::kTorchMemory:
+      if (event.duration_ns <= aggregate::kSlowAllocationNs) return;
+      [[fallthrough]];
+    case EventType::kDeviceMemory:
+    case EventType::kGcPause:
+      return AddPart(Part::kHost, event);
+    case EventType::kHostWait:
+      if (tid_ != 0 && event.tid != tid_) return;  // its wait holds up nobody
+      return AddPart(IsForData(series) ? Part::kData : Part::kHost, event);
+    case EventType::kScope:
+      if (!aggregate::IsLoading(series) || event.arg0 != 0) return;
+      if (tid_ != 0 && event.tid != tid_) return;
+      return AddPart(Part::kData, event);
+    case EventType::kGpuTracing:
+      return event.arg0 == aggregate::kTracingActive ? book_.Trace(event.start_ns)
+                                                     : book_.Untrace(event.start_ns);
+    case EventType::kGpuLost:
+      return book_.Lost(event.start_ns, event.start_ns + event.duration_ns);
+    default:
+      return;
+  }
+}
+
+// The program's own marks, of the kind that comes first.
+void StepFeed::AddMarked(const Event& event) {
+  auto source = static_cast<StepSource>(event.arg2);
+  if (source_ == StepSource::kNone || source_ == StepSource::kPeriod) {
+    source_ = source;
+    calls_.clear();
+  }
+  if (source != source_) return;
+  tid_ = event.tid;
+  if (event.duration_ns == 0) {  // the first, of which only the end is known
+    if (event.start_ns < told_until_ns_) return;
+    storage::StepRow row;
+    row.number = event.arg0;
+    row.source = source;
+    row.start_ns = row.end_ns = event.start_ns;
+    rows_.push_back(row);
+    return;
+  }
+  AddStep(event.arg0, event.start_ns, event.start_ns + event.duration_ns);
+}
+
+void StepFeed::AddCall(const Event& event, uint64_t key) {
+  bool marked = source_ != StepSource::kNone && source_ != StepSource::kPeriod;
+  if (marked || (source_ == StepSource::kPeriod && event.tid != tid_)) return;
+  auto known = calls_.find(event.tid);
+  if (known == calls_.end()) {
+    if (calls_.size() == kMostThreads) return;
+    known = calls_.try_emplace(event.tid).first;
+  }
+  Calls& calls = known->second;
+  if (event.start_ns < calls.last_ns) return;
+  calls.last_ns = event.start_ns;
+  auto found = calls.period.Add(key, event.start_ns);
+  if (!found) {
+    if (source_ == StepSource::kNone && calls.period.length() != 0) {
+      source_ = StepSource::kPeriod;  // from here on stretches are kept
+      tid_ = event.tid;
+    }
+    return;
+  }
+  AddStep(next_number_++, found->start_ns, found->end_ns);
+}
+
+void StepFeed::AddStep(uint64_t number, uint64_t start_ns, uint64_t end_ns) {
+  if (start_ns >= told_until_ns_) book_.AddStep(number, start_ns, end_ns);
+}
+
+void StepFeed::Advance(uint64_t as_of_ns, uint64_t gpu_ns) {
+  book_.Advance(as_of_ns, gpu_ns, &done_);
+  for (const steps::Step& step : done_) {
+    storage::StepRow row;
+    row.number = step.number;
+    row.source = source_;
+    row.start_ns = step.start_ns;
+    row.end_ns = step.end_ns;
+    row.traced = step.traced;
+    row.part_ns = step.part_ns;
+    rows_.push_back(row);
+  }
+  done_.clear();
+}
+
+}  // namespace lull::collector

@@ -1,0 +1,307 @@
+#include "daemon/collector/ingest/validate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "daemon/base/status.h"
+#include "daemon/base/text.h"
+
+namespace lull::collector {
+namespace {
+
+using lull::v1::Batch;
+using lull::v1::EventColumns;
+
+constexpr uint64_t kMaxTimeNs = kMaxWireTotal;
+constexpr int kMaxFrames = 1024;
+constexpr uint32_t kMaxRing = 65536;
+constexpr uint32_t kMaxApiId = 65535;
+constexpr uint32_t kMaxEventType = 127;  // above are those that we derive
+constexpr uint32_t kMaxFlags = 0xffff;   // above are those that we set
+// No sampler is slower than one look in so long, and squares of weights are summed up.
+constexpr uint64_t kMaxWeightNs = 60'000'000'000;
+
+template <typename... Parts>
+absl::Status Invalid(const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat(parts...));
+}
+
+absl::Status CheckText(absl::string_view field, const std::string& text) {
+  if (text.size() <= kMaxWireString) return absl::OkStatus();
+  return Invalid(field, " has ", text.size(), " bytes, more than ", kMaxWireString);
+}
+
+absl::Status CheckTime(absl::string_view field, uint64_t time) {
+  return time <= kMaxTimeNs ? absl::OkStatus() : Invalid(field, " is out of range");
+}
+
+absl::Status CheckProcess(const lull::v1::ProcessInfo& process) {
+  if (process.key() == 0) return Invalid("processes.key is 0");
+  LULL_RETURN_IF_ERROR(CheckTime("processes.start_ns", process.start_ns()));
+  LULL_RETURN_IF_ERROR(CheckText("processes.command", process.command()));
+  LULL_RETURN_IF_ERROR(CheckText("processes.executable", process.executable()));
+  return CheckText("processes.python_version", process.python_version());
+}
+
+absl::Status CheckStack(const lull::v1::StackDef& stack) {
+  if (stack.ref() == 0) return Invalid("stacks.stacks.ref is 0");
+  if (stack.frames_size() > kMaxFrames) {
+    return Invalid("stacks.stacks.frames has ", stack.frames_size(),
+                   " entries, more than ", kMaxFrames);
+  }
+  for (const lull::v1::Frame& frame : stack.frames()) {
+    LULL_RETURN_IF_ERROR(CheckText("stacks.stacks.frames.function", frame.function()));
+    LULL_RETURN_IF_ERROR(CheckText("stacks.stacks.frames.file", frame.file()));
+    LULL_RETURN_IF_ERROR(CheckText("stacks.stacks.frames.module", frame.module()));
+    if (frame.line() < 0) return Invalid("stacks.stacks.frames.line is negative");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLengths(const EventColumns& events) {
+  const int count = events.start_delta_ns_size();
+  const struct {
+    const char* name;
+    int size;
+  } columns[] = {
+      {"duration_ns", events.duration_ns_size()},
+      {"type", events.type_size()},
+      {"flags", events.flags_size()},
+      {"api", events.api_size()},
+      {"python_stack", events.python_stack_size()},
+      {"native_stack", events.native_stack_size()},
+      {"arg0", events.arg0_size()},
+      {"arg1", events.arg1_size()},
+      {"arg2", events.arg2_size()},
+      {"tid", events.tid_size()},
+  };
+  for (const auto& column : columns) {
+    if (column.size != count) {
+      return Invalid("rings.events.", column.name, " has ", column.size,
+                     " values, start_delta_ns has ", count);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTimes(const EventColumns& events) {
+  LULL_RETURN_IF_ERROR(CheckTime("rings.events.base_ns", events.base_ns()));
+  auto now = static_cast<int64_t>(events.base_ns());
+  for (int i = 0; i < events.start_delta_ns_size(); ++i) {
+    if (__builtin_add_overflow(now, events.start_delta_ns(i), &now) || now < 0) {
+      return Invalid("rings.events.start_delta_ns leaves the range of time at index ",
+                     i);
+    }
+    if (events.duration_ns(i) > kMaxTimeNs - static_cast<uint64_t>(now)) {
+      return Invalid("rings.events.duration_ns is out of range at index ", i);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckValues(const EventColumns& events) {
+  auto above = [](const auto& column, uint32_t most) {
+    return std::any_of(column.begin(), column.end(),
+                       [&](uint32_t v) { return v > most; });
+  };
+  for (uint32_t type : events.type()) {
+    if (type == 0 || type > kMaxEventType)
+      return Invalid("rings.events.type is ", type);
+  }
+  for (int i = 0; i < events.type_size(); ++i) {
+    if (events.type(i) == lull::v1::EVENT_TYPE_HOST_SAMPLE &&
+        events.arg0(i) > kMaxWeightNs) {
+      return Invalid("rings.events.arg0 of a host sample is out of range at index ", i);
+    }
+  }
+  if (above(events.flags(), kMaxFlags))
+    return Invalid("rings.events.flags is out of range");
+  if (above(events.api(), kMaxApiId))
+    return Invalid("rings.events.api is out of range");
+  return absl::OkStatus();
+}
+
+absl::Status CheckRing(const lull::v1::RingBatch& ring) {
+  if (ring.process_key() == 0) return Invalid("rings.process_key is 0");
+  if (ring.ring() >= kMaxRing) return Invalid("rings.ring is ", ring.ring());
+  const EventColumns& events = ring.events();
+  auto count = static_cast<uint64_t>(events.start_delta_ns_size());
+  if (events.first_position() > kMaxTimeNs - count) {
+    return Invalid("rings.events.first_position is out of range");
+  }
+  LULL_RETURN_IF_ERROR(CheckLengths(events));
+  LULL_RETURN_IF_ERROR(CheckTimes(events));
+  return CheckValues(events);
+}
+
+absl::Status CheckCounters(const lull::v1::ProcessCounters& counters) {
+  if (counters.process_key() == 0) return Invalid("counters.process_key is 0");
+  for (const lull::v1::RingCounters& ring : counters.rings()) {
+    if (ring.ring() >= kMaxRing) return Invalid("counters.rings.ring is ", ring.ring());
+    if (std::max({ring.committed(), ring.lost_full(), ring.lost_relay(), ring.self_ns(),
+                  ring.short_waits(), ring.short_waits_ns(), ring.thinned_launches()}) >
+        kMaxTimeNs) {
+      return Invalid("counters.rings holds a total that is out of range");
+    }
+  }
+  if (std::max({counters.lost_no_ring(), counters.stacks_rejected(),
+                counters.reentered(), counters.gpu_calls(),
+                counters.torch_allocations(), counters.as_of_ns(),
+                counters.cupti_dropped(), counters.gpu_records_lost(),
+                counters.gpu_records_bad(), counters.gpu_self_ns()}) > kMaxTimeNs) {
+    return Invalid("counters holds a total that is out of range");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckApi(absl::string_view field, const lull::v1::ApiName& api) {
+  if (api.id() == 0 || api.id() > kMaxApiId) {
+    return Invalid(field, ".id is ", api.id(), ", which is out of range");
+  }
+  LULL_RETURN_IF_ERROR(CheckText(absl::StrCat(field, ".name"), api.name()));
+  return CheckText(absl::StrCat(field, ".family"), api.family());
+}
+
+absl::Status CheckGpu(const Batch::Gpu& gpu) {
+  if (gpu.process_key() == 0) return Invalid("gpus.process_key is 0");
+  for (const lull::v1::KernelDef& kernel : gpu.kernels()) {
+    if (kernel.ref() == 0) return Invalid("gpus.kernels.ref is 0");
+    LULL_RETURN_IF_ERROR(CheckText("gpus.kernels.name", kernel.name()));
+  }
+  for (const lull::v1::GpuStreamDef& stream : gpu.streams()) {
+    if (stream.ref() == 0) return Invalid("gpus.streams.ref is 0");
+    if (stream.device() >= kMaxWireDevices) {
+      return Invalid("gpus.streams.device is ", stream.device());
+    }
+  }
+  for (const lull::v1::GpuDeviceDef& device : gpu.devices()) {
+    if (device.ref() == 0) return Invalid("gpus.devices.ref is 0");
+    if (device.device() >= kMaxWireDevices) {
+      return Invalid("gpus.devices.device is ", device.device());
+    }
+    LULL_RETURN_IF_ERROR(CheckText("gpus.devices.name", device.name()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckStretch(const lull::v1::ArmedStretch& stretch) {
+  if (stretch.number() == 0 || stretch.number() > kMaxTimeNs) {
+    return Invalid("stretches.number is ", stretch.number());
+  }
+  LULL_RETURN_IF_ERROR(CheckTime("stretches.start_ns", stretch.start_ns()));
+  LULL_RETURN_IF_ERROR(CheckTime("stretches.end_ns", stretch.end_ns()));
+  LULL_RETURN_IF_ERROR(CheckText("stretches.gpu.schedule", stretch.gpu().schedule()));
+  if (stretch.end_ns() != 0 && stretch.end_ns() < stretch.start_ns()) {
+    return Invalid("stretches.end_ns lies before stretches.start_ns");
+  }
+  return absl::OkStatus();
+}
+
+bool IsJobId(const std::string& id) {
+  return id.size() == 32 && std::all_of(id.begin(), id.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
+}
+
+}  // namespace
+
+absl::Status ValidateArming(absl::string_view field, const lull::v1::ArmState& state) {
+  return CheckText(absl::StrCat(field, ".error"), state.error());
+}
+
+absl::Status ValidateHello(const lull::v1::Hello& hello) {
+  if (hello.protocol_version() != kProtocolVersion) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("hello.protocol_version is ", hello.protocol_version(),
+                     ", this collector speaks ", kProtocolVersion,
+                     "; use the same version of lull on both sides"));
+  }
+  const lull::v1::JobInfo& job = hello.job();
+  if (!IsJobId(job.id()))
+    return Invalid("hello.job.id is not 32 lower-case hex digits");
+  for (const auto& [field, text] :
+       {std::pair<absl::string_view, const std::string&>{"hello.job.name", job.name()},
+        {"hello.job.command", job.command()},
+        {"hello.job.host", job.host()},
+        {"hello.job.user", job.user()},
+        {"hello.job.lull_version", job.lull_version()},
+        {"hello.job.gpu_schedule", job.gpu_schedule()}}) {
+    LULL_RETURN_IF_ERROR(CheckText(field, text));
+  }
+  LULL_RETURN_IF_ERROR(CheckTime("hello.job.start_ns", job.start_ns()));
+  LULL_RETURN_IF_ERROR(
+      CheckTime("hello.job.start_realtime_ns", job.start_realtime_ns()));
+  if (!std::isfinite(job.overhead_budget_percent())) {
+    return Invalid("hello.job.overhead_budget_percent is not a number");
+  }
+  LULL_RETURN_IF_ERROR(ValidateArming("hello.arming", hello.arming()));
+  absl::flat_hash_set<uint32_t> ids;
+  for (const lull::v1::ApiName& api : hello.apis()) {
+    LULL_RETURN_IF_ERROR(CheckApi("hello.apis", api));
+    if (!ids.insert(api.id()).second) {
+      return Invalid("hello.apis.id is ", api.id(), ", which is there twice");
+    }
+  }
+  return absl::OkStatus();
+}
+
+lull::v1::RejectedRun Rejection(const Batch& batch, const lull::v1::RingBatch& run,
+                                std::string why) {
+  lull::v1::RejectedRun rejected;
+  rejected.set_sequence(batch.sequence());
+  rejected.set_process_key(run.process_key());
+  rejected.set_ring(run.ring());
+  rejected.set_events(static_cast<uint64_t>(run.events().type_size()));
+  rejected.set_why(std::move(why));
+  return rejected;
+}
+
+std::vector<lull::v1::RejectedRun> TakeBadRunsOut(Batch* batch) {
+  std::vector<lull::v1::RejectedRun> rejected;
+  auto* rings = batch->mutable_rings();
+  auto bad = std::stable_partition(
+      rings->pointer_begin(), rings->pointer_end(), [&](lull::v1::RingBatch* run) {
+        absl::Status status = CheckRing(*run);
+        if (status.ok()) return true;
+        rejected.push_back(Rejection(*batch, *run, std::string(status.message())));
+        return false;
+      });
+  rings->DeleteSubrange(static_cast<int>(bad - rings->pointer_begin()),
+                        static_cast<int>(rejected.size()));
+  return rejected;
+}
+
+absl::Status ValidateBatch(const Batch& batch) {
+  if (batch.sequence() == 0) return Invalid("sequence is 0");
+  for (const auto& process : batch.processes())
+    LULL_RETURN_IF_ERROR(CheckProcess(process));
+  for (const Batch::Stacks& stacks : batch.stacks()) {
+    if (stacks.process_key() == 0) return Invalid("stacks.process_key is 0");
+    for (const auto& stack : stacks.stacks()) LULL_RETURN_IF_ERROR(CheckStack(stack));
+  }
+  // Two processes may name the same call in one batch.
+  for (const auto& api : batch.apis()) LULL_RETURN_IF_ERROR(CheckApi("apis", api));
+  for (const auto& gpu : batch.gpus()) LULL_RETURN_IF_ERROR(CheckGpu(gpu));
+  for (const auto& ring : batch.rings()) LULL_RETURN_IF_ERROR(CheckRing(ring));
+  for (const auto& counters : batch.counters())
+    LULL_RETURN_IF_ERROR(CheckCounters(counters));
+  for (const Batch::ProcessEnd& end : batch.process_ends()) {
+    if (end.process_key() == 0) return Invalid("process_ends.process_key is 0");
+    LULL_RETURN_IF_ERROR(CheckTime("process_ends.end_ns", end.end_ns()));
+  }
+  for (const lull::v1::ArmedStretch& stretch : batch.stretches()) {
+    LULL_RETURN_IF_ERROR(CheckStretch(stretch));
+  }
+  LULL_RETURN_IF_ERROR(CheckTime("job_end.end_ns", batch.job_end().end_ns()));
+  LULL_RETURN_IF_ERROR(
+      CheckTime("job_end.unreachable_ns", batch.job_end().unreachable_ns()));
+  LULL_RETURN_IF_ERROR(CheckTime("set_aside", batch.set_aside()));
+  return CheckTime("job_end.relay_cpu_ns", batch.job_end().relay_cpu_ns());
+}
+
+}  // namespace lull::collector

@@ -1,0 +1,53 @@
+// The collector as a whole: store, committer, services, server. Used by lulld and,
+// in one process, by tests.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "daemon/base/tokens.h"
+#include "daemon/collector/ingest/committer.h"
+#include "daemon/collector/serve/listen_address.h"
+
+namespace lull::collector {
+
+struct CollectorConfig {
+  ListenAddress listen;
+  std::string database;
+  Tokens tokens;         // over TCP at least one
+  std::string tls_cert;  // PEM text; "" = no TLS
+  std::string tls_key;
+  CommitterOptions committer;
+};
+
+class Collector {
+ public:
+  // Errors name what is in the way: the port, the socket, the database, tokens that are
+  // missing.
+  static absl::StatusOr<std::unique_ptr<Collector>> Start(CollectorConfig config);
+  ~Collector();  // as Stop
+
+  // "unix:/path" or "host:port" with the port that it got (for port 0).
+  const std::string& address() const { return address_; }
+
+  // Somebody asked for it, or nobody can reach us any more (UnixListener::superseded).
+  bool shutdown_requested() const;
+  absl::Duration IdleTime() const;
+
+  // No new calls; streams are cut, what they sent is committed.
+  void Stop();
+
+ private:
+  struct Parts;
+  Collector() = default;
+
+  std::string address_;
+  std::atomic<bool> shutdown_requested_{false};
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace lull::collector

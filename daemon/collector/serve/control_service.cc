@@ -1,0 +1,103 @@
+#include "daemon/collector/serve/control_service.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/status.h"
+#include "daemon/collector/ingest/validate.h"
+#include "daemon/collector/serve/grpc_status.h"
+#include "daemon/query/job_lookup.h"
+#include "daemon/query/totals.h"
+
+namespace lull::collector {
+
+namespace {
+
+constexpr absl::Duration kStoredAfter = absl::Seconds(1);
+constexpr absl::Duration kStoredPoll = absl::Milliseconds(10);
+
+// What the relay has done reaches the store with its next batch, a moment later. Who
+// asks next should see it; one that takes longer is waited for no more.
+absl::Status AwaitStored(storage::StoreReader& reader, const storage::JobRow& job,
+                         bool armed) {
+  absl::Time give_up = SteadyNow() + kStoredAfter;
+  while (true) {
+    LULL_ASSIGN_OR_RETURN(auto stretches, reader.Stretches(job.id));
+    bool stored = stretches.empty() ? !job.dormant : stretches.back().end_ns == 0;
+    if (stored == armed || SteadyNow() > give_up) return absl::OkStatus();
+    absl::SleepFor(kStoredPoll);
+  }
+}
+
+}  // namespace
+
+ControlService::ControlService(Gate& gate, const Committer& committer,
+                               storage::Store& store, ArmDesk& desk,
+                               std::string database,
+                               std::function<void()> request_shutdown)
+    : gate_(gate),
+      committer_(committer),
+      store_(store),
+      desk_(desk),
+      database_(std::move(database)),
+      request_shutdown_(std::move(request_shutdown)) {}
+
+grpc::Status ControlService::GetStatus(grpc::ServerContext* context,
+                                       const lull::v1::StatusRequest* request,
+                                       lull::v1::StatusReply* reply) {
+  grpc::Status admitted = request->to_write() ? gate_.Check(*context, Right::kWrite)
+                                              : gate_.CheckAny(*context);
+  if (!admitted.ok()) return admitted;
+  reply->set_version(LULL_VERSION);
+  reply->set_protocol_version(kProtocolVersion);
+  reply->set_pid(static_cast<uint32_t>(getpid()));
+  reply->set_database(database_);
+  reply->set_relays(gate_.open_streams());
+  reply->set_events_stored(committer_.events_stored());
+  return grpc::Status::OK;
+}
+
+grpc::Status ControlService::Shutdown(grpc::ServerContext* context,
+                                      const lull::v1::ShutdownRequest*,
+                                      lull::v1::ShutdownReply*) {
+  grpc::Status admitted = gate_.CheckShutdown(*context);
+  if (admitted.ok()) request_shutdown_();
+  return admitted;
+}
+
+grpc::Status ControlService::Arm(grpc::ServerContext* context,
+                                 const lull::v1::ArmRequest* request,
+                                 lull::v1::ArmReply* reply) {
+  grpc::Status admitted = gate_.Check(*context, Right::kControl);
+  if (!admitted.ok()) return admitted;
+  auto arm = [&]() -> absl::Status {
+    LULL_ASSIGN_OR_RETURN(auto reader, store_.NewReader());
+    LULL_ASSIGN_OR_RETURN(storage::JobRow job, query::FindJob(*reader, request->job()));
+    if (job.ended) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("job ", job.uuid.substr(0, 8), " has ended"));
+    }
+    lull::v1::ArmCommand command;
+    command.set_armed(request->armed());
+    command.set_for_ns(request->for_ns());
+    if (request->has_gpu()) *command.mutable_gpu() = request->gpu();
+    LULL_ASSIGN_OR_RETURN(lull::v1::ArmState state,
+                          desk_.Order(job.uuid, std::move(command)));
+    reply->set_armed(state.armed());
+    reply->set_processes(state.processes());
+    reply->set_for_ns(request->for_ns());
+    LULL_RETURN_IF_ERROR(AwaitStored(*reader, job, state.armed()));
+    LULL_RETURN_IF_ERROR(
+        query::FillJob(*reader, job, /*has_relay=*/true, reply->mutable_job()));
+    reply->mutable_job()->set_asleep(!state.armed());
+    return absl::OkStatus();
+  };
+  return ToGrpc(arm());
+}
+
+}  // namespace lull::collector

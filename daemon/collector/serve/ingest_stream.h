@@ -1,0 +1,84 @@
+// One stream of a relay, from Hello to its end.
+#pragma once
+
+#include <grpcpp/support/server_callback.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "daemon/collector/ingest/committer.h"
+#include "daemon/collector/serve/arm_desk.h"
+#include "ingest.pb.h"
+
+namespace lull::collector {
+
+// gRPC calls On*, the committer calls the methods of CommitListener, each on threads
+// of its own. Lives until gRPC is done with it and the committer holds it no more.
+class IngestStream
+    : public grpc::ServerBidiReactor<lull::v1::IngestRequest, lull::v1::IngestReply>,
+      public CommitListener,
+      public CommandListener,
+      public std::enable_shared_from_this<IngestStream> {
+ public:
+  // A stream that `refusal` (when not OK) ends at once. `on_done` is called when
+  // gRPC is done with it.
+  static IngestStream* Start(Committer& committer, ArmDesk& desk,
+                             const grpc::Status& refusal,
+                             std::function<void()> on_done);
+  IngestStream(Committer& committer, ArmDesk& desk, std::function<void()> on_done)
+      : committer_(committer), desk_(desk), on_done_(std::move(on_done)) {}
+
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+  void Rejected(std::vector<lull::v1::RejectedRun> runs) override;
+  void Committed(uint64_t sequence) override;
+  void Failed(const absl::Status& status) override;
+  void MayContinue() override;
+
+  void SendCommand(const lull::v1::ArmCommand& command) override;
+
+ private:
+  // Takes request_; the error ends the stream.
+  absl::Status Handle(bool& may_continue);
+  absl::Status CheckOrder();
+  void TellDesk();
+  void ReadNext();
+  void WriteNews();  // under mutex_
+  void End(const grpc::Status& status);
+  void FinishIfPossible();  // under mutex_
+
+  Committer& committer_;
+  ArmDesk& desk_;
+  const std::function<void()> on_done_;
+  std::shared_ptr<IngestStream> self_;  // until OnDone
+
+  // Of the read that is under way alone.
+  lull::v1::IngestRequest request_;
+  std::string job_;
+  uint64_t last_sequence_ = 0;
+
+  std::mutex mutex_;             // guards all below
+  lull::v1::IngestReply reply_;  // of the write that is under way alone
+  bool writing_ = false;
+  uint64_t acknowledged_ = 0;  // sent, or being sent
+  uint64_t committed_ = 0;
+  uint64_t awaited_ = 0;                         // highest sequence submitted
+  std::optional<lull::v1::ArmCommand> command_;  // to be sent
+  std::vector<lull::v1::RejectedRun> rejected_;  // to be sent
+  bool half_closed_ = false;
+  bool ending_ = false;
+  bool finished_ = false;
+  grpc::Status status_;
+};
+
+}  // namespace lull::collector

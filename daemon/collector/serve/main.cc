@@ -1,0 +1,90 @@
+// lulld: wires options, signals and the collector together.
+#include <google/protobuf/stubs/logging.h>
+#include <grpc/support/log.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include <cstdio>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "daemon/base/logging.h"
+#include "daemon/base/own_libc.h"
+#include "daemon/base/version.h"
+#include "daemon/collector/serve/collector.h"
+#include "daemon/collector/serve/options.h"
+
+namespace {
+
+constexpr int kEnvironmentError = 1;
+constexpr int kUsageError = 2;
+
+int Fail(const absl::Status& status) {
+  std::fprintf(stderr, "lulld: %s\n", std::string(status.message()).c_str());
+  return absl::IsInvalidArgument(status) ? kUsageError : kEnvironmentError;
+}
+
+// What gRPC has to say about its own doings is for its developers, and a hostile peer
+// must not be able to fill the log.
+void SilenceLibraries() {
+  gpr_set_log_function(
+      [](gpr_log_func_args* entry) { lull::LogDebug(entry->message); });
+  google::protobuf::SetLogHandler(nullptr);
+}
+
+// A private collector has no port, and nobody who reads this.
+void TellOfPort(const lull::collector::Options& options,
+                const lull::collector::CollectorConfig& config,
+                const std::string& address) {
+  std::string tokens = options.token_file.empty()
+                           ? lull::collector::TokenFileBeside(config.database)
+                           : options.token_file;
+  std::fprintf(stderr,
+               "lulld: listening on %s; peers need a token of %s (lull: --token-file, "
+               "or $LULL_TOKEN_FILE)\n",
+               address.c_str(), tokens.c_str());
+  if (options.insecure_plain_tcp) {
+    std::fprintf(stderr,
+                 "lulld: --insecure-plain-tcp: events and tokens can be read by "
+                 "whoever sees the network's traffic\n");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  lull::KeepToOwnLibc();
+  lull::collector::Options options;
+  int exit_status = 0;
+  if (!lull::collector::ParseOptions(argc, argv, lull::VersionText("lulld"), options,
+                                     exit_status))
+    return exit_status;
+  if (!options.log_level.empty()) setenv("LULL_LOG", options.log_level.c_str(), 1);
+  lull::InitLogging("lulld");
+  SilenceLibraries();
+
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before the first thread
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like a full disk
+
+  auto config = lull::collector::Configure(options);
+  if (!config.ok()) return Fail(config.status());
+  auto collector = lull::collector::Collector::Start(*config);
+  if (!collector.ok()) return Fail(collector.status());
+  lull::LogInfo(absl::StrCat("listening on ", (*collector)->address()));
+  if (!config->listen.is_unix()) TellOfPort(options, *config, (*collector)->address());
+
+  const absl::Duration idle_exit = absl::Seconds(options.idle_exit_seconds);
+  const timespec tick = {0, 100'000'000};
+  while (sigtimedwait(&signals, nullptr, &tick) < 0) {
+    if ((*collector)->shutdown_requested()) break;
+    if (options.exits_when_idle && (*collector)->IdleTime() > idle_exit) break;
+  }
+  (*collector)->Stop();
+  return 0;
+}

@@ -1,0 +1,172 @@
+#include "daemon/collector/serve/options.h"
+
+#include <stdlib.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/base/runtime_directory.h"
+#include "daemon/base/status.h"
+#include "daemon/base/tcp_address.h"
+#include "daemon/base/tokens.h"
+
+namespace lull::collector {
+namespace {
+
+constexpr int kUsageError = 2;
+constexpr size_t kMinToken = 16;
+
+std::string DefaultDatabase() {
+  const char* data = getenv("XDG_DATA_HOME");
+  if (data != nullptr && data[0] == '/') return absl::StrCat(data, "/lull/lull.db");
+  const char* home = getenv("HOME");
+  return absl::StrCat(home != nullptr ? home : "", "/.local/share/lull/lull.db");
+}
+
+// The tokens of a port; those of the database's own file where none is given.
+absl::StatusOr<Tokens> PortTokens(const Options& options, const std::string& database) {
+  if (options.token_file.empty()) {
+    return ReadOrMakeTokenFile(TokenFileBeside(database));
+  }
+  absl::StatusOr<Tokens> tokens = ReadTokenFile(options.token_file);
+  if (absl::IsNotFound(tokens.status())) {
+    return absl::NotFoundError(
+        absl::StrCat(tokens.status().message(),
+                     "; leave --token-file out, and lulld makes tokens of its own"));
+  }
+  return tokens;
+}
+
+absl::Status CheckTokens(const Tokens& tokens) {
+  for (Right right : {Right::kWrite, Right::kRead, Right::kControl}) {
+    const std::string& token = tokens.For(right);
+    if (!token.empty() && token.size() < kMinToken) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the ", NameOf(right), " token has fewer than ", kMinToken,
+                       " characters and could be guessed; leave --token-file out, and "
+                       "lulld makes tokens of its own"));
+    }
+  }
+  auto same = [](const std::string& a, const std::string& b) {
+    return !a.empty() && a == b;
+  };
+  if (same(tokens.write, tokens.read) || same(tokens.write, tokens.control) ||
+      same(tokens.read, tokens.control)) {
+    return absl::FailedPreconditionError(
+        "each right needs a token of its own: lines \"write TOKEN\", \"read TOKEN\" "
+        "and "
+        "\"control TOKEN\" in the token file; leave --token-file out, and lulld makes "
+        "them");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ReadPem(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file || text.str().find("-----BEGIN") == std::string::npos) {
+    return absl::NotFoundError(absl::StrCat(path, " cannot be read or is no PEM file"));
+  }
+  return text.str();
+}
+
+absl::Status CheckTogether(const Options& options, const ListenAddress& listen) {
+  if (options.tls_cert_file.empty() != options.tls_key_file.empty()) {
+    return absl::InvalidArgumentError("--tls-cert and --tls-key need each other");
+  }
+  if (listen.is_unix() && !options.tls_cert_file.empty()) {
+    return absl::InvalidArgumentError("TLS is for HOST:PORT, not for a unix socket");
+  }
+  bool plain = !listen.is_unix() && options.tls_cert_file.empty();
+  if (plain && !options.insecure_plain_tcp && !OnThisHost(listen.tcp)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--listen ", listen.text(),
+        " can be reached from other hosts, and tokens would cross the network for "
+        "everyone to read; give --tls-cert and --tls-key, or, where you trust the "
+        "network, --insecure-plain-tcp"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string TokenFileBeside(const std::string& database) {
+  return absl::StrCat(database, ".tokens");
+}
+
+bool ParseOptions(int argc, char** argv, const std::string& version, Options& options,
+                  int& exit_status) {
+  CLI::App app("lulld collects what relays of lull send, and answers queries.",
+               "lulld");
+  app.set_version_flag("--version", version);
+  app.add_option("--listen", options.listen,
+                 "unix:PATH or HOST:PORT (default: a socket in the runtime directory)");
+  app.add_option("--database", options.database,
+                 "file to store in (default: $XDG_DATA_HOME/lull/lull.db)");
+  app.add_option("--token-file", options.token_file,
+                 "file with mode 0600: lines \"write TOKEN\", \"read TOKEN\" and "
+                 "\"control TOKEN\" that peers must present (default for HOST:PORT: "
+                 "DATABASE.tokens, made when it is not there)");
+  auto* tls_cert = app.add_option("--tls-cert", options.tls_cert_file,
+                                  "PEM file: certificate chain");
+  app.add_option("--tls-key", options.tls_key_file, "PEM file: private key");
+  app.add_flag("--insecure-plain-tcp", options.insecure_plain_tcp,
+               "listen beyond this host without TLS: whoever sees the network's "
+               "traffic can read events and tokens")
+      ->excludes(tls_cert);
+  auto* is_private =
+      app.add_flag("--private", options.exits_when_idle, "exit when idle");
+  app.add_option("--idle-exit", options.idle_exit_seconds,
+                 "seconds without relay and query after which --private exits")
+      ->needs(is_private)
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--max-age", options.max_age_seconds,
+                 "delete jobs this long after their end: 36h, 30d (default: 30d)")
+      ->transform(CLI::AsNumberWithUnit(std::map<std::string, int64_t>{
+          {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}}))
+      ->check(CLI::PositiveNumber);
+  app.add_option("--max-size", options.max_size_bytes,
+                 "delete the oldest jobs beyond this size: 500MB, 20GB (default: 20GB)")
+      ->transform(CLI::AsSizeValue(false));
+  app.add_option("--log-level", options.log_level,
+                 "trace, debug, info, warn, err or off")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "err", "off"}));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    exit_status = app.exit(error) == 0 ? 0 : kUsageError;
+    return false;
+  }
+  return true;
+}
+
+absl::StatusOr<CollectorConfig> Configure(const Options& options) {
+  CollectorConfig config;
+  LULL_ASSIGN_OR_RETURN(
+      config.listen, ParseListenAddress(options.listen.empty()
+                                            ? absl::StrCat("unix:", RuntimeDirectory(),
+                                                           "/collector.sock")
+                                            : options.listen));
+  LULL_RETURN_IF_ERROR(CheckTogether(options, config.listen));
+  config.database = options.database.empty() ? DefaultDatabase() : options.database;
+  if (!config.listen.is_unix()) {
+    LULL_ASSIGN_OR_RETURN(config.tokens, PortTokens(options, config.database));
+  } else if (!options.token_file.empty()) {
+    LULL_ASSIGN_OR_RETURN(config.tokens, ReadTokenFile(options.token_file));
+  }
+  LULL_RETURN_IF_ERROR(CheckTokens(config.tokens));
+  if (!options.tls_cert_file.empty()) {
+    LULL_ASSIGN_OR_RETURN(config.tls_cert, ReadPem(options.tls_cert_file));
+    LULL_ASSIGN_OR_RETURN(config.tls_key, ReadPem(options.tls_key_file));
+  }
+  config.committer.retention.max_age = absl::Seconds(options.max_age_seconds);
+  config.committer.retention.max_bytes = options.max_size_bytes;
+  return config;
+}
+
+}  // namespace lull::collector

@@ -1,0 +1,40 @@
+// The command line of lulld.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "daemon/collector/serve/collector.h"
+
+namespace lull::collector {
+
+struct Options {
+  std::string listen;    // "" = the default socket
+  std::string database;  // "" = the default file
+  std::string token_file;
+  std::string tls_cert_file;
+  std::string tls_key_file;
+  bool insecure_plain_tcp = false;
+  std::string log_level;
+  bool exits_when_idle = false;
+  int64_t idle_exit_seconds = 60;
+  int64_t max_age_seconds = 30 * 24 * 3600;
+  uint64_t max_size_bytes = uint64_t{20} << 30;
+};
+
+// False: the program is to end with `exit_status`; --help, `version` or what is wrong
+// with the command line has been printed.
+bool ParseOptions(int argc, char** argv, const std::string& version, Options& options,
+                  int& exit_status);
+
+// Where the tokens of a collector with a port lie when it is told nothing else.
+std::string TokenFileBeside(const std::string& database);
+
+// Fills in defaults, reads the files that the options name (and makes the
+// tokens of a port that was given none) and checks that it all goes together.
+// INVALID_ARGUMENT: the user's mistake; else the surroundings'.
+absl::StatusOr<CollectorConfig> Configure(const Options& options);
+
+}  // namespace lull::collector

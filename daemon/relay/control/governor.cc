@@ -1,0 +1,82 @@
+#include "daemon/relay/control/governor.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "preload/abi/segment.h"
+
+namespace lull::relay {
+namespace {
+
+// A counter that runs backwards is no cost.
+double Growth(uint64_t now, uint64_t before) {
+  return now > before ? static_cast<double>(now - before) : 0;
+}
+
+}  // namespace
+
+Governor::Verdict Governor::Update(uint64_t now_ns, uint64_t hooks_ns,
+                                   uint64_t gpu_ns) {
+  if (budget_ <= 0) return verdict_;
+  if (last_ns_ == 0) {
+    window_start_ns_ = now_ns;
+    balance_ns_ = budget_ * static_cast<double>(kCreditNs);
+  } else {
+    double hooks = Growth(hooks_ns, last_hooks_ns_);
+    window_hooks_ns_ += hooks;
+    Pay(now_ns - last_ns_, hooks, Growth(gpu_ns, last_gpu_ns_));
+  }
+  last_ns_ = now_ns;
+  last_hooks_ns_ = hooks_ns;
+  last_gpu_ns_ = gpu_ns;
+  if (now_ns >= window_start_ns_ + kWindowNs) {
+    JudgeHooks(window_hooks_ns_ / static_cast<double>(now_ns - window_start_ns_));
+    window_start_ns_ = now_ns;
+    window_hooks_ns_ = 0;
+  }
+  return verdict_;
+}
+
+void Governor::Pay(uint64_t elapsed_ns, double hooks_ns, double gpu_ns) {
+  double elapsed = static_cast<double>(elapsed_ns);
+  double credit = budget_ * static_cast<double>(kCreditNs);
+  double debt = budget_ * static_cast<double>(kDebtNs);
+  balance_ns_ =
+      std::clamp(balance_ns_ + budget_ * elapsed - hooks_ns - gpu_ns, -debt, credit);
+  double fade = std::exp(-elapsed / static_cast<double>(kCreditNs));
+  recent_hooks_ns_ = recent_hooks_ns_ * fade + hooks_ns;
+  recent_gpu_ns_ = recent_gpu_ns_ * fade + gpu_ns;
+  gpu_since_release_ns_ += gpu_ns;
+
+  if (verdict_.gpu_hold) {
+    if (balance_ns_ < release_at_ns_) return;
+    verdict_.gpu_hold = false;
+    gpu_since_release_ns_ = 0;
+    return;
+  }
+  bool nothing_else = verdict_.thinning == abi::kThinLaunches || GpuIsLargerPart();
+  if (balance_ns_ >= 0 || gpu_since_release_ns_ == 0 || !nothing_else) return;
+  verdict_.gpu_hold = true;
+  release_at_ns_ = std::min(gpu_since_release_ns_, credit);
+}
+
+void Governor::JudgeHooks(double hooks_share) {
+  uint32_t& level = verdict_.thinning;
+  bool low = hooks_share < budget_ / 2;
+  bool too_much =
+      hooks_share > budget_ || (balance_ns_ < 0 && !GpuIsLargerPart() && !low);
+  if (too_much) {
+    level = std::min<uint32_t>(level + 1, abi::kThinLaunches);
+    highest_ = std::max(highest_, level);
+    calm_ = 0;
+  } else if (low && level > 0) {
+    if (++calm_ == kCalmWindows) {
+      --level;
+      calm_ = 0;
+    }
+  } else {
+    calm_ = 0;
+  }
+}
+
+}  // namespace lull::relay

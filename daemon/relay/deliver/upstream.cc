@@ -1,0 +1,312 @@
+#include "daemon/relay/deliver/upstream.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/logging.h"
+#include "ingest.grpc.pb.h"
+
+namespace lull::relay {
+namespace {
+
+using Stream = grpc::ClientReaderWriter<lull::v1::IngestRequest, lull::v1::IngestReply>;
+
+// Batches on their way: enough to keep a slow line busy, few enough that a break
+// costs little.
+constexpr uint64_t kMaxUnacknowledged = 64;
+
+bool IsRefusal(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kUnimplemented:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Of what is wrong with one batch, not with all that this relay may send.
+bool IsAboutABatch(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) &&
+         !absl::StartsWith(status.message(), "hello");
+}
+
+}  // namespace
+
+class Upstream::Impl {
+ public:
+  Impl(CollectorAddress collector, lull::v1::Hello hello, Spool* spool,
+       UpstreamTiming timing)
+      : collector_(std::move(collector)),
+        hello_(std::move(hello)),
+        spool_(spool),
+        timing_(timing),
+        thread_([this] { Run(); }) {}
+
+  ~Impl() {
+    {
+      std::lock_guard lock(mutex_);
+      stopping_ = true;
+      changed_.notify_all();
+      if (context_ != nullptr) context_->TryCancel();
+    }
+    spool_->Interrupt();
+    thread_.join();
+  }
+
+  UpstreamStatus status() const {
+    std::lock_guard lock(mutex_);
+    return status_;
+  }
+
+  void TellArming(const lull::v1::ArmState& state) {
+    {
+      std::lock_guard lock(mutex_);
+      arming_ = state;
+      arming_told_ = false;
+    }
+    spool_->Interrupt();
+  }
+
+  std::optional<lull::v1::ArmCommand> TakeCommand() {
+    std::lock_guard lock(mutex_);
+    return std::exchange(command_, std::nullopt);
+  }
+
+  void Watch() {
+    std::lock_guard lock(mutex_);
+    if (context_ == nullptr || sent_ <= spool_->acknowledged()) {
+      last_progress_ = SteadyNow();
+    } else if (SteadyNow() - last_progress_ > timing_.stall) {
+      LogWarning("the collector acknowledges nothing; connecting again");
+      context_->TryCancel();
+      last_progress_ = SteadyNow();
+    }
+  }
+
+ private:
+  bool stopping() const {
+    std::lock_guard lock(mutex_);
+    return stopping_;
+  }
+
+  void Run() {
+    absl::Duration backoff = timing_.first_backoff;
+    while (!stopping()) {
+      uint64_t before = spool_->acknowledged();
+      absl::Status status = RunStream();
+      if (stopping()) break;
+      bool of_a_batch = IsAboutABatch(status) && HasBatchesUnderWay();
+      bool refused = IsRefusal(status) && !of_a_batch;
+      {
+        std::lock_guard lock(mutex_);
+        status_.connected = false;
+        status_.refused = refused;
+        status_.last_error = status;
+      }
+      LogInfo(absl::StrCat("stream to the collector: ", status.ToString()));
+      if (spool_->acknowledged() > before) backoff = timing_.first_backoff;
+      if (of_a_batch && CountRefusal()) backoff = timing_.first_backoff;
+      Sleep(refused ? timing_.refused_backoff : backoff);
+      backoff = std::min(backoff * 2, timing_.longest_backoff);
+    }
+  }
+
+  bool HasBatchesUnderWay() const {
+    std::lock_guard lock(mutex_);
+    return sent_ > spool_->acknowledged();
+  }
+
+  // Finds out which batch it is: after the first refusal batches are sent one by one
+  // until all that were under way then are through. True when this brought us further.
+  bool CountRefusal() {
+    uint64_t suspect = spool_->acknowledged() + 1;
+    {
+      std::lock_guard lock(mutex_);
+      bool alone = sent_ == suspect;
+      one_by_one_until_ = std::max(one_by_one_until_, sent_);
+      if (!alone) return true;
+      if (suspect != suspect_) refusals_ = 0;
+      suspect_ = suspect;
+      if (++refusals_ < kRefusalsOfABatch) return false;
+      refusals_ = 0;
+      if (suspect != last_aside_) ++status_.batches_set_aside;
+      last_aside_ = suspect;
+    }
+    spool_->SetAside(suspect);
+    return true;
+  }
+
+  void Sleep(absl::Duration duration) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, absl::ToChronoNanoseconds(duration),
+                      [this] { return stopping_; });
+  }
+
+  // One stream from Hello to its end; never OK, because a collector does not end
+  // a stream by itself.
+  absl::Status RunStream() {
+    // A channel of its own for each try: while one that failed is in backoff, calls
+    // fail at once, and between calls nobody polls it, so that it comes back only
+    // with gRPC's backup poll, 5 s later.
+    auto channel = MakeChannel(collector_);
+    if (!channel.ok()) return channel.status();
+    auto stub = lull::v1::Ingest::NewStub(*channel);
+    grpc::ClientContext context;
+    Authorize(collector_.token, &context);
+    {
+      std::lock_guard lock(mutex_);
+      if (stopping_) return absl::CancelledError("stopping");
+      context_ = &context;
+      sent_ = 0;
+      stream_ended_ = false;
+      last_progress_ = SteadyNow();
+    }
+    std::unique_ptr<Stream> stream = stub->Stream(&context);
+    std::thread reader([this, &stream] { ReadReplies(stream.get()); });
+    WriteBatches(stream.get());
+    // A cancel would hide the collector's own word from Finish().
+    if (!StreamHasEnded()) context.TryCancel();
+    reader.join();
+    {
+      std::lock_guard lock(mutex_);
+      context_ = nullptr;
+    }
+    absl::Status status = FromGrpc(stream->Finish());
+    if (status.ok()) return absl::UnavailableError("the collector ended the stream");
+    return status;
+  }
+
+  void ReadReplies(Stream* stream) {
+    lull::v1::IngestReply reply;
+    while (stream->Read(&reply)) {
+      spool_->Acknowledge(reply.acknowledged_sequence());
+      std::lock_guard lock(mutex_);
+      if (reply.has_arm()) command_ = reply.arm();
+      for (const lull::v1::RejectedRun& run : reply.rejected()) {
+        status_.events_rejected += run.events();
+        LogWarning(absl::StrCat("the collector rejected ", run.events(),
+                                " events of process ", run.process_key(), ", ring ",
+                                run.ring(), ": ", run.why()));
+      }
+      status_.connected = true;
+      status_.refused = false;
+      status_.last_error = absl::OkStatus();
+      last_progress_ = SteadyNow();
+    }
+    std::lock_guard lock(mutex_);
+    stream_ended_ = true;
+    changed_.notify_all();
+    spool_->Interrupt();
+  }
+
+  bool StreamHasEnded() const {
+    std::lock_guard lock(mutex_);
+    return stream_ended_;
+  }
+
+  bool MaySend(uint64_t sent) const {
+    std::lock_guard lock(mutex_);
+    uint64_t acknowledged = spool_->acknowledged();
+    return sent <
+           acknowledged + (acknowledged < one_by_one_until_ ? 1 : kMaxUnacknowledged);
+  }
+
+  // What the collector has not been told yet.
+  std::optional<lull::v1::ArmState> ArmingNews() {
+    std::lock_guard lock(mutex_);
+    if (arming_told_) return std::nullopt;
+    arming_told_ = true;
+    return arming_;
+  }
+
+  // Until the stream breaks or we stop.
+  void WriteBatches(Stream* stream) {
+    lull::v1::IngestRequest request;
+    *request.mutable_hello() = hello_;
+    {
+      std::lock_guard lock(mutex_);
+      if (arming_) *request.mutable_hello()->mutable_arming() = *arming_;
+      arming_told_ = true;
+    }
+    if (!stream->Write(request)) return AwaitEnd();
+    uint64_t sent = spool_->acknowledged();
+    while (!StreamHasEnded() && !stopping()) {
+      if (auto arming = ArmingNews()) {
+        *request.mutable_arming() = *std::move(arming);
+        if (!stream->Write(request)) return AwaitEnd();
+      }
+      if (!MaySend(sent)) {
+        absl::SleepFor(absl::Milliseconds(2));
+        continue;
+      }
+      auto entry = spool_->WaitForNext(sent, absl::Milliseconds(200));
+      if (!entry) continue;
+      if (!request.mutable_batch()->ParseFromString(entry->body)) {
+        LogError("a batch in the spool cannot be read");
+        spool_->SetAside(entry->sequence);
+        continue;
+      }
+      sent = entry->sequence;
+      {
+        std::lock_guard lock(mutex_);
+        sent_ = sent;
+      }
+      if (!stream->Write(request)) return AwaitEnd();
+    }
+  }
+
+  // A failed Write means that the stream is broken; the reader will learn it too.
+  void AwaitEnd() {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::seconds(5), [this] { return stream_ended_; });
+  }
+
+  const CollectorAddress collector_;
+  const lull::v1::Hello hello_;
+  Spool* const spool_;
+  const UpstreamTiming timing_;
+
+  // std::mutex and not absl's: TSan sees through it.
+  mutable std::mutex mutex_;         // guards all below but the thread
+  std::condition_variable changed_;  // stopping_ or stream_ended_ was set
+  bool stopping_ = false;
+  bool stream_ended_ = false;
+  grpc::ClientContext* context_ = nullptr;
+  uint64_t sent_ = 0;  // last sequence on this stream
+  uint64_t one_by_one_until_ = 0;
+  uint64_t suspect_ = 0;  // a batch that was refused alone, so often in a row:
+  int refusals_ = 0;
+  uint64_t last_aside_ = 0;
+  absl::Time last_progress_ = absl::InfinitePast();
+  UpstreamStatus status_;
+  std::optional<lull::v1::ArmState> arming_;
+  bool arming_told_ = true;  // on the present stream
+  std::optional<lull::v1::ArmCommand> command_;
+  std::thread thread_;  // last: it uses all of the above
+};
+
+Upstream::Upstream(CollectorAddress collector, lull::v1::Hello hello, Spool* spool,
+                   UpstreamTiming timing)
+    : impl_(std::make_unique<Impl>(std::move(collector), std::move(hello), spool,
+                                   timing)) {}
+Upstream::~Upstream() = default;
+
+UpstreamStatus Upstream::status() const { return impl_->status(); }
+void Upstream::TellArming(const lull::v1::ArmState& state) { impl_->TellArming(state); }
+std::optional<lull::v1::ArmCommand> Upstream::TakeCommand() {
+  return impl_->TakeCommand();
+}
+void Upstream::Watch() { impl_->Watch(); }
+
+}  // namespace lull::relay

@@ -1,0 +1,62 @@
+// Sends what is in the spool to the collector, and forgets what it acknowledged.
+//
+// One thread writes, a second one reads acknowledgements. After any break the
+// stream is opened again with backoff, and everything that is not acknowledged is
+// sent again. A refusal of the relay (wrong token, wrong version) is told at once and
+// tried again at long intervals only: the spool stays. A batch that is refused
+// (INVALID_ARGUMENT) kRefusalsOfABatch times is set aside (Spool::SetAside), and the
+// others go on: one bad batch never holds them up.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "daemon/connection/collector_channel.h"
+#include "daemon/relay/deliver/spool.h"
+#include "ingest.pb.h"
+
+namespace lull::relay {
+
+inline constexpr int kRefusalsOfABatch = 3;
+
+struct UpstreamStatus {
+  bool connected = false;  // the collector has acknowledged on the present stream,
+                           // or nothing is left to acknowledge
+  bool refused = false;    // the last error is one that trying again does not mend
+  absl::Status last_error;
+  uint64_t batches_set_aside = 0;
+  uint64_t events_rejected = 0;  // in runs that the collector did not take
+};
+
+struct UpstreamTiming {
+  absl::Duration first_backoff = absl::Milliseconds(50);
+  absl::Duration longest_backoff = absl::Seconds(2);
+  absl::Duration refused_backoff = absl::Seconds(15);
+  // No acknowledgement for so long although batches are under way: start afresh.
+  absl::Duration stall = absl::Seconds(30);
+};
+
+class Upstream {
+ public:
+  // `spool` must outlive this.
+  Upstream(CollectorAddress collector, lull::v1::Hello hello, Spool* spool,
+           UpstreamTiming timing = {});
+  ~Upstream();  // stops; what is not acknowledged stays in the spool
+
+  UpstreamStatus status() const;
+  // What the relay does now: the collector is told at once, and at the beginning of
+  // each stream. Without it this upstream takes no commands.
+  void TellArming(const lull::v1::ArmState& state);
+  // The last command that the collector sent since the last call.
+  std::optional<lull::v1::ArmCommand> TakeCommand();
+  // Cancels a stream that has stalled. Call it now and then, from any thread.
+  void Watch();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lull::relay

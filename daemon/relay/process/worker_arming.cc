@@ -1,0 +1,79 @@
+// The worker's part in arming (arming.h): commands, stretches, and signs of life.
+#include <algorithm>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/logging.h"
+#include "daemon/relay/process/worker.h"
+
+namespace lull::relay {
+namespace {
+
+constexpr uint64_t kFirstSignNs = 500'000'000;
+constexpr uint64_t kLongestSignNs = 10'000'000'000;
+
+}  // namespace
+
+void Worker::FollowArming(uint64_t now_ns) {
+  if (auto command = upstream_->TakeCommand()) arming_.Take(*command, now_ns);
+  arming_.Update(now_ns);
+  if (arming_.changed()) {
+    // The order is that of arming.h.
+    if (!arming_.armed()) {
+      for (auto& [key, target] : targets_) target->Disarm(now_ns);
+      arming_.SetEnd(MonotonicNs());
+    }
+    if (!SpoolStretch()) return;  // no room: again with the next pass
+    arming_.Settle();
+    if (arming_.armed()) {
+      gpu_clock_->origin_ns = 0;
+      for (auto& [key, target] : targets_) target->Arm(arming_.plan(), now_ns);
+    } else {
+      asleep_since_ns_ = now_ns;
+      next_sign_ns_ = now_ns + kFirstSignNs;
+    }
+    ReportStatus(now_ns, /*now=*/true);
+    LogInfo(arming_.armed() ? "the job is armed" : "the job is asleep");
+  }
+  TellArming();
+  ShowThatItSleeps(now_ns);
+}
+
+bool Worker::SpoolStretch() {
+  auto stretch = arming_.Stretch();
+  if (!stretch) return true;
+  Flush(MonotonicNs());
+  batch_.AddStretch(*stretch);
+  absl::Status status = spool_->Append(batch_.batch());
+  batch_.Reset();
+  if (!status.ok()) LogDebug(status.ToString());  // it is tried many times a second
+  return status.ok();
+}
+
+void Worker::TellArming() {
+  lull::v1::ArmState state;
+  state.set_command(arming_.command());
+  state.set_armed(arming_.armed());
+  state.set_error(arming_.error());
+  for (auto& [key, target] : targets_) {
+    // A DataLoader's worker records nothing.
+    if (!target->ended() && !target->corrupt() && target->worker_of() == 0) {
+      state.set_processes(state.processes() + 1);
+    }
+  }
+  std::string bytes = state.SerializeAsString();
+  if (told_once_ && bytes == told_arming_) return;
+  told_once_ = true;
+  told_arming_ = std::move(bytes);
+  upstream_->TellArming(state);
+}
+
+// Counters that do not change are not sent again. But of a job that sleeps nothing else
+// is heard, and what it last recorded is only complete as of a later time.
+void Worker::ShowThatItSleeps(uint64_t now_ns) {
+  if (arming_.armed() || now_ns < next_sign_ns_) return;
+  next_sign_ns_ =
+      now_ns + std::clamp(now_ns - asleep_since_ns_, kFirstSignNs, kLongestSignNs);
+  for (auto& [key, target] : targets_) target->RepeatCounters();
+}
+
+}  // namespace lull::relay

@@ -1,0 +1,120 @@
+#include "daemon/relay/read/stack_resolver.h"
+
+#include "absl/strings/str_format.h"
+#include "daemon/base/backward_frames.h"
+#include "daemon/base/text.h"
+#include "daemon/relay/symbols/line_table.h"
+#include "daemon/relay/symbols/node_name.h"
+
+namespace lull::relay {
+namespace {
+
+// With inlined calls a native stack may grow; a batch must stay below 4 MiB.
+constexpr int kMaxFrames = 256;
+
+bool AddPythonFrame(const SegmentReader& segment, const abi::PythonFrame& frame,
+                    lull::v1::StackDef* definition) {
+  std::optional<RawCode> code = segment.Code(frame.code);
+  if (!code) return false;
+  lull::v1::Frame* out = definition->add_frames();
+  out->set_function(CleanText(code->name));
+  out->set_file(CleanText(code->filename));
+  out->set_line(LineOfInstruction(code->python_minor, code->first_line, code->linetable,
+                                  frame.lasti));
+  return true;
+}
+
+// A scope is a frame that has a name and no place.
+bool AddScope(const SegmentReader& segment, uint64_t name,
+              lull::v1::StackDef* definition) {
+  std::string text = "(unnamed)";
+  if (name != 0) {
+    if (name > UINT32_MAX) return false;
+    std::optional<std::string> known = segment.Text(static_cast<abi::Ref>(name));
+    if (!known) return false;
+    text = *std::move(known);
+  }
+  definition->add_frames()->set_function(CleanText(text));
+  return true;
+}
+
+// The frames of a Python stack, behind those that are there.
+bool AddPythonStack(const SegmentReader& segment, abi::Ref ref,
+                    lull::v1::StackDef* definition) {
+  std::optional<RawStack> stack = segment.Stack(ref);
+  if (!stack || stack->native || stack->scopes) return false;
+  for (uint32_t i = 0; i < stack->depth; ++i) {
+    if (definition->frames_size() >= kMaxFrames) {
+      definition->set_truncated(true);
+      return true;
+    }
+    if (!AddPythonFrame(segment, stack->python[i], definition)) return false;
+  }
+  if (stack->truncated) definition->set_truncated(true);
+  return true;
+}
+
+// As daemon/base/backward_frames.h has it.
+std::optional<lull::v1::StackDef> ResolveBackward(const SegmentReader& segment,
+                                                  abi::Ref ref) {
+  std::optional<abi::BackwardEntry> entry = segment.Backward(ref);
+  if (!entry) return std::nullopt;
+  lull::v1::StackDef definition;
+  definition.set_ref(ref);
+  lull::v1::Frame* node = definition.add_frames();
+  node->set_module(kNodeModule);
+  if (entry->node != 0) {
+    std::optional<std::string> type = segment.Text(entry->node);
+    if (!type) return std::nullopt;
+    node->set_function(CleanText(NodeName(*type)));
+  }
+  // Copied: adding a frame may move those that are there.
+  const std::string name = node->function();
+  if (entry->caller != 0 && !AddPythonStack(segment, entry->caller, &definition)) {
+    return std::nullopt;
+  }
+  if (entry->forward != 0 && MakesWorkInForward(name) &&
+      definition.frames_size() < kMaxFrames) {
+    lull::v1::Frame* forward = definition.add_frames();
+    forward->set_function(kForwardFunction);
+    forward->set_module(kForwardModule);
+    if (!AddPythonStack(segment, entry->forward, &definition)) return std::nullopt;
+  }
+  return definition;
+}
+
+}  // namespace
+
+std::optional<lull::v1::StackDef> ResolveStack(const SegmentReader& segment,
+                                               abi::Ref ref,
+                                               NativeSymbolizer* symbolizer) {
+  if (segment.IsBackward(ref)) return ResolveBackward(segment, ref);
+  std::optional<RawStack> stack = segment.Stack(ref);
+  if (!stack) return std::nullopt;
+  lull::v1::StackDef definition;
+  definition.set_ref(ref);
+  definition.set_native(stack->native || stack->scopes);
+  definition.set_truncated(stack->truncated);
+  if (stack->native && symbolizer != nullptr) {
+    symbolizer->Expect(&stack->addresses[0], stack->depth);
+  }
+  for (uint32_t i = 0; i < stack->depth; ++i) {
+    if (definition.frames_size() >= kMaxFrames) {
+      definition.set_truncated(true);
+      break;
+    }
+    if (stack->scopes) {
+      if (!AddScope(segment, stack->addresses[i], &definition)) return std::nullopt;
+    } else if (!stack->native) {
+      if (!AddPythonFrame(segment, stack->python[i], &definition)) return std::nullopt;
+    } else if (symbolizer != nullptr) {
+      symbolizer->Resolve(stack->addresses[i], definition.mutable_frames());
+    } else {
+      definition.add_frames()->set_function(
+          absl::StrFormat("0x%x", stack->addresses[i]));
+    }
+  }
+  return definition;
+}
+
+}  // namespace lull::relay

@@ -1,0 +1,101 @@
+#include "daemon/relay/samples/run_delay.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "daemon/base/unique_fd.h"
+#include "daemon/procfs/stat.h"
+
+namespace lull::relay {
+namespace {
+
+using Buffer = std::array<char, 4096>;
+
+absl::string_view ReadTaskFile(pid_t pid, uint32_t tid, const char* name,
+                               Buffer* buffer) {
+  char path[64];
+  snprintf(path, sizeof(path), "/proc/%d/task/%u/%s", pid, tid, name);
+  UniqueFd file(open(path, O_RDONLY | O_CLOEXEC));
+  if (!file) return {};
+  ssize_t got = read(file.get(), buffer->data(), buffer->size());
+  return {buffer->data(), static_cast<size_t>(std::max<ssize_t>(got, 0))};
+}
+
+}  // namespace
+
+bool ParseSchedstat(absl::string_view text, Scheduling* scheduling) {
+  std::vector<absl::string_view> fields =
+      absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty());
+  // Whoever is there has run: "0 0 0" is a kernel that does not count (without
+  // CONFIG_SCHEDSTATS, and delayacct off), and a count that stays says nothing then.
+  return fields.size() == 3 && absl::SimpleAtoi(fields[1], &scheduling->delay_ns) &&
+         absl::SimpleAtoi(fields[2], &scheduling->slices) && scheduling->slices > 0;
+}
+
+bool ParseProcessor(absl::string_view stat, Scheduling* scheduling) {
+  return absl::SimpleAtoi(StatField(stat, kStatProcessor), &scheduling->processor);
+}
+
+bool ParseSwitches(absl::string_view status, Scheduling* scheduling) {
+  return absl::SimpleAtoi(StatusField(status, "nonvoluntary_ctxt_switches"),
+                          &scheduling->involuntary);
+}
+
+std::optional<Scheduling> RunDelaySampler::Read(uint32_t tid) const {
+  Buffer buffer;
+  Scheduling now;
+  if (!ParseSchedstat(ReadTaskFile(pid_, tid, "schedstat", &buffer), &now)) {
+    return std::nullopt;
+  }
+  // A thread that has got no processor since was neither pre-empted nor moved.
+  auto known = threads_.find(tid);
+  if (known != threads_.end() && known->second.last.slices == now.slices &&
+      known->second.last.delay_ns == now.delay_ns) {
+    return known->second.last;
+  }
+  bool whole = ParseProcessor(ReadTaskFile(pid_, tid, "stat", &buffer), &now) &&
+               ParseSwitches(ReadTaskFile(pid_, tid, "status", &buffer), &now);
+  return whole ? std::optional(now) : std::nullopt;
+}
+
+std::optional<abi::Event> RunDelaySampler::Sample(uint32_t tid, uint64_t now_ns) {
+  std::optional<Scheduling> now = Read(tid);
+  if (!now) {
+    Forget(tid);
+    return std::nullopt;
+  }
+  return Advance(tid, *now, now_ns);
+}
+
+std::optional<abi::Event> RunDelaySampler::Advance(uint32_t tid, const Scheduling& now,
+                                                   uint64_t now_ns) {
+  auto [entry, fresh] = threads_.try_emplace(tid, Thread{now, now_ns});
+  if (fresh) return std::nullopt;
+  Thread before = entry->second;
+  entry->second = {now, now_ns};
+  // Another thread under the same number.
+  if (now.delay_ns < before.last.delay_ns || now.slices < before.last.slices ||
+      now.involuntary < before.last.involuntary || now_ns < before.at_ns) {
+    return std::nullopt;
+  }
+  abi::Event event{};
+  event.type = kRunDelayType;
+  event.start_ns = before.at_ns;
+  event.duration_ns = now_ns - before.at_ns;
+  event.arg0 = now.delay_ns - before.last.delay_ns;
+  event.arg1 = now.processor != before.last.processor ? 1 : 0;
+  event.arg2 = static_cast<uint32_t>(std::min<uint64_t>(
+      now.involuntary - before.last.involuntary, std::numeric_limits<uint32_t>::max()));
+  if (event.arg0 == 0 && event.arg1 == 0 && event.arg2 == 0) return std::nullopt;
+  return event;
+}
+
+}  // namespace lull::relay

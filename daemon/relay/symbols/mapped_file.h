@@ -1,0 +1,23 @@
+// The file that a process has mapped, and no other one.
+#pragma once
+
+#include <sys/types.h>
+
+#include "daemon/base/unique_fd.h"
+#include "daemon/relay/symbols/maps.h"
+
+namespace lull::relay {
+
+// Opens what /proc/PID/maps calls `mapping.path`, below the root of process `pid` or,
+// where that cannot be had or does not hold it, below our own. The kernel tells paths
+// without links, so none is followed: what a target's user puts there leads nowhere
+// else. What was found must be a regular file (nothing else is opened), the one that
+// was mapped, of at most kMaxMappedFile bytes. An empty descriptor otherwise.
+UniqueFd OpenMappedFile(pid_t pid, const Mapping& mapping);
+
+// The same below an open folder.
+UniqueFd OpenMappedFileBelow(int root, const Mapping& mapping);
+
+inline constexpr uint64_t kMaxMappedFile = uint64_t{4} << 30;
+
+}  // namespace lull::relay

@@ -1,0 +1,95 @@
+// The files that symbols are asked of, each read once for all processes of a job that
+// are of one user: eight ranks read libtorch's symbols once. Who reads them is a
+// process with the rights of that user, see symbol_reader.h.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "daemon/relay/symbols/maps.h"
+#include "daemon/relay/symbols/symbol_reader.h"
+
+namespace lull::relay {
+
+// A process whose mappings are looked up.
+struct MappedBy {
+  pid_t pid = 0;
+  uid_t uid = 0;  // of root: read as nobody
+  gid_t gid = 0;
+
+  // Whose the process is. One that is gone, or that does not want to be looked into,
+  // counts as root's.
+  static MappedBy Process(pid_t pid);
+};
+
+// All calls come from one thread.
+class ModuleCache {
+ public:
+  enum class Outcome {
+    kKnown,   // the answer has what the file says
+    kNoFile,  // it is not there any more, or is no ELF file
+    kUnread,  // its reader died over it, took too long, or cannot be started
+  };
+
+  // `patience`: how long a reader may take for one answer; of processor time a third of
+  // it. Reading the largest
+  // libraries takes a second or two, and the machine may be busy.
+  explicit ModuleCache(absl::Duration patience = absl::Seconds(30))
+      : patience_(patience) {}
+
+  struct Place {
+    const Mapping* mapping = nullptr;
+    uint64_t offset = 0;  // in the file
+    Outcome outcome = Outcome::kUnread;
+    SymbolAnswer answer;  // for kKnown
+  };
+  // What is known of the code at some places of a process, asked for together. Waits
+  // for a reader, and longest for a file over which two of them lose their patience.
+  void Resolve(const MappedBy& process, std::vector<Place>* places);
+
+  // Has the large files of a process read in the background. Cheap for those that are
+  // known.
+  void Prepare(const MappedBy& process, const Maps& maps);
+
+  // A prepared file has been read: Resolve() would not wait for that.
+  bool Has(const MappedBy& process, const Mapping& mapping);
+
+  // Of processor time, by all readers.
+  uint64_t CpuNs() const;
+
+  // The reader of a process's files; starts it. nullptr where that is not possible.
+  SymbolReader* ReaderOf(const MappedBy& process);
+
+ private:
+  using Owner = std::pair<uid_t, gid_t>;
+  using Key = std::tuple<Owner, uint64_t, uint64_t, std::string>;
+  struct Module {
+    uint32_t number = 0;
+    uint32_t given_to = 0;  // generation of the reader that has the file; 0: none
+    uint32_t failures = 0;  // readers that died over it
+    bool no_file = false;
+  };
+
+  Module* Find(const MappedBy& process, const Mapping& mapping);
+  // Nothing more to ask about the place.
+  bool IsSettled(const MappedBy& process, SymbolReader* reader, Place* place,
+                 UniqueFd* file);
+  // Charges the death of a reader in the background to the file that it was at.
+  void Look(SymbolReader* reader);
+  void Charge(uint32_t number);
+
+  const absl::Duration patience_;
+  std::map<Key, Module> modules_;
+  std::map<uint32_t, Module*> by_number_;
+  std::map<Owner, std::unique_ptr<SymbolReader>> readers_;
+};
+
+}  // namespace lull::relay

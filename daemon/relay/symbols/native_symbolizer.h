@@ -1,0 +1,60 @@
+// Native return addresses of one process to frames, at any time: also when the
+// process has ended meanwhile, through the last snapshot of its mappings.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "daemon/relay/symbols/maps.h"
+#include "daemon/relay/symbols/module_cache.h"
+#include "events.pb.h"
+
+namespace lull::relay {
+
+class NativeSymbolizer {
+ public:
+  // `snapshot_path`: where the mappings are kept for a successor; one that is
+  // there already is read first (a worker that was restarted).
+  NativeSymbolizer(pid_t pid, std::string snapshot_path, ModuleCache* modules);
+
+  // Reads /proc/PID/maps again, unless the process is gone.
+  void Refresh();
+
+  // Has the symbols of large libraries that were loaded meanwhile read in the
+  // background. For every now and then: nothing to do where the process has not grown.
+  void Prepare();
+
+  // Looks up the return addresses of a stack together, which costs less than one by
+  // one. Only a hint for the calls of Resolve() that follow.
+  void Expect(const uint64_t* return_addresses, size_t count);
+
+  // Appends the frames of a return address, innermost first: one or, with inlined
+  // calls, several. A function without a name is "module+0xoffset" where the
+  // module is known, else the bare address.
+  void Resolve(uint64_t return_address,
+               google::protobuf::RepeatedPtrField<lull::v1::Frame>* frames);
+
+  // Programs and libraries whose functions have no names, because reading their symbols
+  // failed.
+  uint32_t modules_unread() const { return static_cast<uint32_t>(unread_.size()); }
+
+ private:
+  const Mapping* FindMapping(uint64_t address);
+
+  MappedBy process_;
+  std::string snapshot_path_;
+  ModuleCache* modules_;
+  Maps maps_;
+  uint64_t refreshed_ns_ = 0;
+  uint64_t prepared_pages_ = 0;  // of address space, when Prepare() looked last
+  std::unordered_map<uint64_t, std::vector<lull::v1::Frame>> known_;
+  std::set<std::string> unread_;  // paths
+};
+
+}  // namespace lull::relay

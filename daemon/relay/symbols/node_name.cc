@@ -1,0 +1,86 @@
+#include "daemon/relay/symbols/node_name.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+
+#include "daemon/relay/symbols/elf_module.h"
+
+namespace lull::relay {
+namespace {
+
+// Of PyTorch 1.13 to 2.15, sorted: what torchgen calls VIEW_FUNCTIONS, with those that
+// it derives from them.
+constexpr std::string_view kViews[] = {
+    "Alias",
+    "AsStrided",
+    "Chunk",
+    "Conj",
+    "Detach",
+    "Diagonal",
+    "Expand",
+    "Imag",
+    "Indices",
+    "Lift",
+    "LiftFresh",
+    "Narrow",
+    "NegView",
+    "NestedGetValues",
+    "NestedViewFromBuffer",
+    "NestedViewFromJagged",
+    "Permute",
+    "Real",
+    "ReshapeAlias",
+    "Select",
+    "Slice",
+    "Split",
+    "SplitWithSizes",
+    "Squeeze",
+    "T",
+    "Transpose",
+    "Unbind",
+    "Unfold",
+    "UnsafeSplit",
+    "UnsafeSplitWithSizes",
+    "UnsafeView",
+    "Unsqueeze",
+    "Values",
+    "View",
+    "ViewAsComplex",
+    "ViewAsReal",
+};
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+}  // namespace
+
+std::string NodeName(const std::string& mangled_type) {
+  std::string name = Demangle(("_ZTI" + mangled_type).c_str());
+  constexpr std::string_view kTypeInfo = "typeinfo for ";
+  if (name.compare(0, kTypeInfo.size(), kTypeInfo) != 0) return mangled_type;
+  name.erase(0, kTypeInfo.size());
+  size_t end = name.find('<');
+  if (end != std::string::npos) name.resize(end);
+  size_t colon = name.rfind(':');
+  if (colon != std::string::npos) name.erase(0, colon + 1);
+  return name.empty() ? mangled_type : name;
+}
+
+bool MakesWorkInForward(std::string_view node) {
+  if (node == "CopySlices") return false;
+  constexpr std::string_view kBackward = "Backward";
+  size_t end = node.find(kBackward);
+  if (end == std::string_view::npos) return true;
+  std::string_view rest = node.substr(end + kBackward.size());
+  constexpr std::string_view kVariant = "Autograd";  // of another kind of tensor
+  bool of_a_view = rest.substr(0, kVariant.size()) == kVariant ||
+                   std::all_of(rest.begin(), rest.end(), IsDigit);
+  constexpr std::string_view kCopy = "_copy";  // what it says, and no view
+  if (rest.size() >= kCopy.size() && rest.substr(rest.size() - kCopy.size()) == kCopy) {
+    of_a_view = false;
+  }
+  return !of_a_view ||
+         !std::binary_search(std::begin(kViews), std::end(kViews), node.substr(0, end));
+}
+
+}  // namespace lull::relay

@@ -1,0 +1,100 @@
+// The relay's end of a process that reads symbols in its stead.
+//
+// ELF and DWARF files of a target are what its user wrote. The relay may be root's, and
+// libelf and libdw are large: so files are read by a process that has the rights of
+// the target's user, and only answers questions. It may crash, hang, or lie about the
+// symbols of that user's files, and no more.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "daemon/base/unique_fd.h"
+#include "daemon/relay/symbols/symbol_protocol.h"
+
+namespace lull::relay {
+
+// All calls come from one thread, whose end is also that of the process.
+class SymbolReader {
+ public:
+  // Nothing is started yet. The ids count for nothing where the relay is not root.
+  // `patience`: how long one answer may take; of processor time a third of it.
+  SymbolReader(uid_t uid, gid_t gid, absl::Duration patience)
+      : uid_(uid),
+        gid_(gid),
+        patience_ns_(static_cast<uint64_t>(absl::ToInt64Nanoseconds(patience))) {}
+  ~SymbolReader() { Kill(); }
+  SymbolReader(const SymbolReader&) = delete;
+  SymbolReader& operator=(const SymbolReader&) = delete;
+
+  // Starts the process unless it runs. False: it cannot be started, or does not come to
+  // the point where it has given up its rights, or has died too often; it is not tried
+  // again.
+  bool Ensure();
+
+  // Counts the processes: files that an earlier one was given the present one has not.
+  uint32_t generation() const { return generation_; }
+
+  // Has a file read in the background. False: no room for the request.
+  bool Prepare(uint32_t module, int file);
+
+  struct Question {
+    uint32_t module = 0;
+    uint64_t offset = 0;
+    UniqueFd file;  // empty when this process has it
+  };
+  // Asks all at once, as going to and fro takes longer than most answers, and appends
+  // the answers in order. Fewer answers than questions: over the first one without an
+  // answer the process died, or took too long, or sent nonsense; it is gone.
+  void Resolve(const std::vector<Question>& questions,
+               std::vector<SymbolAnswer>* answers);
+
+  // Takes note of what has been read. False when the process is found dead.
+  bool Look();
+  // Of the files that a process that is gone was to prepare, the one that it was at;
+  // told once.
+  std::optional<uint32_t> TakeUnfinished();
+  // Of a file that was to be prepared by the present process.
+  bool HasRead(uint32_t module) const;
+
+  pid_t pid() const { return pid_; }  // -1: it does not run
+  // Of processor time, by all processes so far.
+  uint64_t CpuNs() const;
+
+ private:
+  enum class Got { kAnswer, kNotice, kNothing, kEnd };
+
+  // False: not sent, for want of room or because the process is gone.
+  bool Ask(const Question& question, uint64_t number);
+
+  bool Start();
+  bool AwaitReady();
+  Got Take(SymbolAnswer* answer);
+  struct Patience {
+    uint64_t until_ns = 0;
+    uint64_t until_cpu_ns = 0;  // of the process
+  };
+  Patience NewPatience() const;
+  // As poll(); false: the patience is at its end.
+  bool Wait(short events, const Patience& patience);
+  void Kill();
+
+  const uid_t uid_;
+  const gid_t gid_;
+  const uint64_t patience_ns_;
+  UniqueFd socket_;
+  pid_t pid_ = -1;
+  uint32_t generation_ = 0;
+  uint32_t deaths_ = 0;
+  bool unusable_ = false;
+  uint64_t number_ = 0;            // of the last request
+  std::deque<uint32_t> prepared_;  // and not read as far as is known
+  uint64_t cpu_of_dead_ns_ = 0;
+};
+
+}  // namespace lull::relay

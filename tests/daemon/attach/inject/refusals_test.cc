@@ -1,0 +1,128 @@
+// What cannot be done is said, and leaves the victim untouched.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include <thread>
+
+#include "absl/time/clock.h"
+#include "tests/daemon/attach/inject/victim_process.h"
+
+namespace lull::inject {
+namespace {
+
+using testing::HasSubstr;
+
+absl::Status StatusOf(const Request& request) { return Inject(request).status(); }
+
+void ExpectStatus(const absl::Status& status, absl::StatusCode code, const char* text) {
+  EXPECT_EQ(status.code(), code) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(text));
+}
+
+TEST(Refusals, ThereIsNoSuchProcess) {
+  pid_t pid = fork();
+  if (pid == 0) _exit(0);
+  waitpid(pid, nullptr, 0);
+  ExpectStatus(StatusOf(ProbeRequest(pid)), absl::StatusCode::kNotFound, "no process");
+}
+
+TEST(Refusals, AStoppedProcessIsNotTouched) {
+  VictimProcess victim("compute", 2);
+  kill(victim.pid(), SIGSTOP);
+  absl::SleepFor(absl::Milliseconds(50));
+  ExpectStatus(StatusOf(ProbeRequest(victim.pid())),
+               absl::StatusCode::kFailedPrecondition, "job control");
+  kill(victim.pid(), SIGCONT);
+  EXPECT_EQ(victim.End(), 0);
+}
+
+TEST(Refusals, AStaticProgramHasNoLoader) {
+  VictimProcess victim({Built("inject_static_victim")});
+  ExpectStatus(StatusOf(ProbeRequest(victim.pid())),
+               absl::StatusCode::kFailedPrecondition, "linked statically");
+  EXPECT_TRUE(victim.IsAlive());
+}
+
+TEST(Refusals, AThreadWithASmallStackIsNotUsed) {
+  VictimProcess victim("small_stack", 1);
+  ExpectStatus(StatusOf(ProbeRequest(victim.pid())),
+               absl::StatusCode::kFailedPrecondition, "256 KiB");
+  EXPECT_EQ(victim.End(), 0);
+}
+
+TEST(Refusals, ALibraryThatCannotBeLoadedIsSaidAndTheVictimGoesOn) {
+  VictimProcess victim("registers", 1);
+  Request request = ProbeRequest(victim.pid());
+  request.library = request.identity = Built("libinject_broken.so");
+  ExpectStatus(StatusOf(request), absl::StatusCode::kInternal, "could not load");
+  request = ProbeRequest(victim.pid());
+  request.library = "/nowhere/libinject_probe.so";
+  absl::Status status = StatusOf(request);
+  ExpectStatus(status, absl::StatusCode::kInternal, "No such file");
+  EXPECT_EQ(victim.End(), 0);
+}
+
+TEST(Refusals, AFunctionThatIsNotExportedIsKnownBeforehand) {
+  VictimProcess victim("registers", 1);
+  Request request = ProbeRequest(victim.pid());
+  request.function = "nobody";
+  ExpectStatus(StatusOf(request), absl::StatusCode::kInvalidArgument, "nobody");
+  EXPECT_EQ(victim.End(), 0);
+}
+
+TEST(Refusals, AFunctionThatSetsNoResultIsToldApart) {
+  VictimProcess victim("registers", 1);
+  Request request = ProbeRequest(victim.pid());
+  request.function = "probe_silent";
+  auto outcome = Inject(request);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->result, kResultNotSet);
+  EXPECT_EQ(victim.End(), 0);
+}
+
+TEST(Refusals, ACrashInTheCallIsTakenBack) {
+  VictimProcess victim("registers", 1);
+  Request request = ProbeRequest(victim.pid());
+  request.function = "probe_crash";
+  ExpectStatus(StatusOf(request), absl::StatusCode::kInternal, "Segmentation fault");
+  EXPECT_EQ(victim.End(), 0);
+  EXPECT_EQ(victim.page().errors, 0);
+}
+
+TEST(Refusals, AnotherTracerKeepsUsOut) {
+  VictimProcess victim("compute", 1);
+  ASSERT_EQ(ptrace(PTRACE_SEIZE, victim.pid(), nullptr, nullptr), 0);
+  ExpectStatus(StatusOf(ProbeRequest(victim.pid())),
+               absl::StatusCode::kFailedPrecondition, "traced");
+  ptrace(PTRACE_INTERRUPT, victim.pid(), nullptr, nullptr);
+  waitpid(victim.pid(), nullptr, __WALL);
+  ptrace(PTRACE_DETACH, victim.pid(), nullptr, nullptr);
+  EXPECT_EQ(victim.End(), 0);
+}
+
+TEST(Refusals, CancelBeforeTheCallDoesNothing) {
+  VictimProcess victim("compute", 1);
+  std::atomic<bool> cancel = true;
+  EXPECT_EQ(Injector().Call(ProbeRequest(victim.pid()), cancel).status().code(),
+            absl::StatusCode::kCancelled);
+  EXPECT_EQ(victim.End(), 0);
+}
+
+TEST(Refusals, PatienceEndsWithAReason) {
+  VictimProcess victim("dlopen_only", 1);
+  Request request = ProbeRequest(victim.pid());
+  request.patience = absl::ZeroDuration();
+  absl::Time begin = absl::Now();
+  auto outcome = Inject(request);
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(2));
+  if (!outcome.ok()) {  // the first look may have been lucky
+    ExpectStatus(outcome.status(), absl::StatusCode::kDeadlineExceeded, "safe place");
+  }
+  EXPECT_EQ(victim.End(), 0);
+}
+
+}  // namespace
+}  // namespace lull::inject

@@ -1,0 +1,178 @@
+#include "daemon/collector/ingest/validate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+
+#include "tests/daemon/collector/test_job.h"
+
+namespace lull::collector {
+namespace {
+
+using lull::v1::Batch;
+using lull::v1::EventColumns;
+using lull::v1::Hello;
+using ::testing::HasSubstr;
+
+Batch GoodBatch() {
+  Batch batch;
+  batch.set_sequence(1);
+  *batch.add_processes() = test::MakeProcess(1, 100, 0);
+  test::AddStacks(batch, 1);
+  test::TestEvent event;
+  event.type = 3;
+  event.api = test::kApiSync;
+  test::AddRun(batch, 1, 0, 0, {event, event, event});
+  test::AddCounters(batch, 1, 0, 3, 10);
+  return batch;
+}
+
+void ExpectBad(const std::string& field, const std::function<void(Batch&)>& spoil) {
+  Batch batch = GoodBatch();
+  spoil(batch);
+  absl::Status status = ValidateBatch(batch);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << field;
+  EXPECT_THAT(status.message(), HasSubstr(field));
+}
+
+EventColumns& Events(Batch& batch) { return *batch.mutable_rings(0)->mutable_events(); }
+
+TEST(ValidateBatch, AcceptsWhatARelaySends) {
+  EXPECT_TRUE(ValidateBatch(GoodBatch()).ok());
+  Batch empty;
+  empty.set_sequence(7);
+  EXPECT_TRUE(ValidateBatch(empty).ok());
+}
+
+TEST(ValidateBatch, RefusesASampleThatStandsForMoreThanAMinute) {
+  auto sample = [](Batch& batch, uint64_t weight_ns) {
+    Events(batch).set_type(1, lull::v1::EVENT_TYPE_HOST_SAMPLE);
+    Events(batch).set_arg0(1, weight_ns);
+    // What is no state, quality or role is taken for the least that it can mean.
+    Events(batch).set_arg1(1, std::numeric_limits<uint64_t>::max());
+    Events(batch).set_arg2(1, std::numeric_limits<uint32_t>::max());
+  };
+  Batch batch = GoodBatch();
+  sample(batch, 60'000'000'000);
+  EXPECT_TRUE(ValidateBatch(batch).ok());
+  ExpectBad("arg0 of a host sample is out of range at index 1",
+            [&](Batch& b) { sample(b, 60'000'000'001); });
+}
+
+TEST(ValidateBatch, NamesTheColumnWhoseLengthDiffers) {
+  ExpectBad("duration_ns", [](Batch& b) { Events(b).add_duration_ns(1); });
+  ExpectBad("type", [](Batch& b) { Events(b).add_type(1); });
+  ExpectBad("flags", [](Batch& b) { Events(b).mutable_flags()->RemoveLast(); });
+  ExpectBad("api", [](Batch& b) { Events(b).clear_api(); });
+  ExpectBad("python_stack", [](Batch& b) { Events(b).add_python_stack(1); });
+  ExpectBad("native_stack", [](Batch& b) { Events(b).clear_native_stack(); });
+  ExpectBad("arg0", [](Batch& b) { Events(b).add_arg0(1); });
+  ExpectBad("arg1", [](Batch& b) { Events(b).clear_arg1(); });
+  ExpectBad("arg2", [](Batch& b) { Events(b).add_arg2(1); });
+  ExpectBad("tid", [](Batch& b) { Events(b).clear_tid(); });
+  ExpectBad("start_delta_ns", [](Batch& b) { Events(b).add_start_delta_ns(1); });
+}
+
+TEST(ValidateBatch, RefusesTimesThatOverflow) {
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
+  ExpectBad("base_ns", [](Batch& b) { Events(b).set_base_ns(UINT64_MAX); });
+  ExpectBad("start_delta_ns", [=](Batch& b) { Events(b).set_start_delta_ns(1, kMax); });
+  ExpectBad("start_delta_ns", [=](Batch& b) { Events(b).set_start_delta_ns(1, kMin); });
+  ExpectBad("start_delta_ns", [](Batch& b) {
+    Events(b).set_start_delta_ns(2, -static_cast<int64_t>(test::kJobStartNs) - 1);
+  });
+  ExpectBad("duration_ns", [](Batch& b) { Events(b).set_duration_ns(0, UINT64_MAX); });
+}
+
+TEST(ValidateBatch, RefusesPositionsThatOverflow) {
+  ExpectBad("first_position",
+            [](Batch& b) { Events(b).set_first_position(UINT64_MAX); });
+  ExpectBad("first_position", [](Batch& b) {
+    Events(b).set_first_position(std::numeric_limits<int64_t>::max() - 1);
+  });
+}
+
+TEST(ValidateBatch, RefusesValuesOutOfRange) {
+  ExpectBad("type", [](Batch& b) { Events(b).set_type(0, 0); });
+  ExpectBad("type", [](Batch& b) { Events(b).set_type(0, 254); });
+  ExpectBad("type", [](Batch& b) { Events(b).set_type(0, 258); });
+  ExpectBad("flags", [](Batch& b) { Events(b).set_flags(0, 1 << 16); });
+  ExpectBad("api", [](Batch& b) { Events(b).set_api(0, 70000); });
+  ExpectBad("rings.ring", [](Batch& b) { b.mutable_rings(0)->set_ring(70'000); });
+  ExpectBad("counters.rings", [](Batch& b) {
+    b.mutable_counters(0)->mutable_rings(0)->set_committed(UINT64_MAX);
+  });
+  ExpectBad("counters",
+            [](Batch& b) { b.mutable_counters(0)->set_reentered(UINT64_MAX); });
+}
+
+TEST(ValidateBatch, AcceptsEventTypesOfTheFuture) {
+  Batch batch = GoodBatch();
+  Events(batch).set_type(0, 9);
+  EXPECT_TRUE(ValidateBatch(batch).ok());
+}
+
+TEST(ValidateBatch, RefusesKeysAndReferencesThatAreZero) {
+  ExpectBad("sequence", [](Batch& b) { b.set_sequence(0); });
+  ExpectBad("processes.key", [](Batch& b) { b.mutable_processes(0)->set_key(0); });
+  ExpectBad("rings.process_key",
+            [](Batch& b) { b.mutable_rings(0)->set_process_key(0); });
+  ExpectBad("stacks.process_key",
+            [](Batch& b) { b.mutable_stacks(0)->set_process_key(0); });
+  ExpectBad("stacks.stacks.ref",
+            [](Batch& b) { b.mutable_stacks(0)->mutable_stacks(0)->set_ref(0); });
+  ExpectBad("counters.process_key",
+            [](Batch& b) { b.mutable_counters(0)->set_process_key(0); });
+  ExpectBad("process_ends.process_key", [](Batch& b) { b.add_process_ends(); });
+}
+
+TEST(ValidateBatch, RefusesStringsAndStacksThatAreTooLong) {
+  const std::string longer(4097, 'x');
+  ExpectBad("processes.command",
+            [&](Batch& b) { b.mutable_processes(0)->set_command(longer); });
+  auto frame = [](Batch& b) {
+    return b.mutable_stacks(0)->mutable_stacks(0)->mutable_frames(0);
+  };
+  ExpectBad("frames.file", [&](Batch& b) { frame(b)->set_file(longer); });
+  ExpectBad("frames.function", [&](Batch& b) { frame(b)->set_function(longer); });
+  ExpectBad("frames.module", [&](Batch& b) { frame(b)->set_module(longer); });
+  ExpectBad("frames.line", [&](Batch& b) { frame(b)->set_line(-1); });
+  ExpectBad("frames", [](Batch& b) {
+    for (int i = 0; i < 1100; ++i) b.mutable_stacks(0)->mutable_stacks(0)->add_frames();
+  });
+}
+
+void ExpectBadHello(absl::StatusCode code, const std::string& field,
+                    const std::function<void(Hello&)>& spoil) {
+  Hello hello = test::MakeHello(test::MakeJobId(1));
+  spoil(hello);
+  absl::Status status = ValidateHello(hello);
+  EXPECT_EQ(status.code(), code) << field;
+  EXPECT_THAT(status.message(), HasSubstr(field));
+}
+
+TEST(ValidateHello, NamesWhatIsWrong) {
+  constexpr auto kBad = absl::StatusCode::kInvalidArgument;
+  EXPECT_TRUE(ValidateHello(test::MakeHello(test::MakeJobId(1), "name")).ok());
+  ExpectBadHello(absl::StatusCode::kFailedPrecondition, "protocol_version",
+                 [](Hello& h) { h.set_protocol_version(2); });
+  for (const char* id : {"", "abc", "0123456789abcdef0123456789ABCDEF",
+                         "0123456789abcdef0123456789abcdef0"}) {
+    ExpectBadHello(kBad, "hello.job.id",
+                   [&](Hello& h) { h.mutable_job()->set_id(id); });
+  }
+  ExpectBadHello(kBad, "hello.job.name",
+                 [](Hello& h) { h.mutable_job()->set_name(std::string(5000, 'n')); });
+  ExpectBadHello(kBad, "overhead_budget_percent", [](Hello& h) {
+    h.mutable_job()->set_overhead_budget_percent(
+        std::numeric_limits<double>::quiet_NaN());
+  });
+  ExpectBadHello(kBad, "hello.apis.id", [](Hello& h) { h.add_apis()->set_id(0); });
+  ExpectBadHello(kBad, "hello.apis.id", [](Hello& h) { h.add_apis()->set_id(1); });
+}
+
+}  // namespace
+}  // namespace lull::collector
