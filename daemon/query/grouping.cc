@@ -25,6 +25,7 @@ void Grouping::Add(uint32_t label, const aggregate::Series& series,
   Group& group = At(label, series);
   if (cell.max_ns > group.sum.max_ns) group.longest = series;
   group.sum.Append(cell);
+  if (aggregate::IsLoading(series)) group.loads += cell.count;
 }
 
 }  // namespace lull::query

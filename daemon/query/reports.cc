@@ -272,9 +272,10 @@ void FillWaits(const std::vector<ProcessSums>& processes,
     lull::v1::HostWait* row = reply->add_host_waits();
     row->set_kind(aggregate::WaitKindName(
         static_cast<aggregate::WaitKind>(group.label & ~kOfImports)));
-    row->set_api(aggregate::IsLoading(group.longest) ? kLoaderCall
-                                                     : names.Api(group.longest.api));
-    row->set_count(group.sum.count);
+    // Waits for the GIL on the way into __next__ or out of it add their time, and are
+    // no calls.
+    row->set_api(group.loads > 0 ? kLoaderCall : names.Api(group.longest.api));
+    row->set_count(group.loads > 0 ? group.loads : group.sum.count);
     row->set_total_ns(group.sum.total_ns);
     row->set_max_ns(group.sum.max_ns);
     names.FillSite(group.site, row->mutable_site());

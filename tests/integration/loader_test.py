@@ -93,9 +93,8 @@ class Loader(TorchOnTheCpu):
         at_next = [row for row in rows if row["site"]["line"] ==
                    expected.site("loader.py", "next")]
         self.assertEqual(len(at_next), 1, rows)
-        # And now and then a wait for the GIL on its way in or out.
-        self.assertGreaterEqual(at_next[0]["count"], len(script["next"]), rows)
-        self.assertLessEqual(at_next[0]["count"], len(script["next"]) + 5, rows)
+        # A wait for the GIL on the way in or out adds its time, and is no call.
+        self.assertEqual(at_next[0]["count"], len(script["next"]), rows)
         self.assertEqual(at_next[0]["api"], "DataLoader.__next__")
         self.assertIn(script["class"][:8], "_SingleProcess _MultiProcessing")
         (loader,) = self.ask("data", name)["loaders"]

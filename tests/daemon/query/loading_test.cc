@@ -172,6 +172,30 @@ constexpr char kMultiNext[] =
 constexpr char kSingleNext[] =
     "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
 
+// The frame of __next__ is there before its scope begins and after it ended.
+TEST_F(Loading, CountsCallsAndNotTheWaitsAroundThem) {
+  AddProcess(1, 0);
+  Ask(1, 3, 10 * kMs, kMultiNext);
+  // Asking for the GIL, at the line that Ask() names.
+  const uint32_t where = AddStack(1, {kNext, kForked});
+  TestEvent wait;
+  wait.type = lull::v1::EVENT_TYPE_HOST_WAIT;
+  wait.api = kApiTimedWait;
+  wait.start_ns = kJobStartNs + kSecond;
+  wait.duration_ns = 20 * kMs;
+  wait.python = where;
+  AddRun(batch_, 1, 0, 3, {wait, wait});
+  pipeline_.Apply(batch_);
+  pipeline_.Commit();
+  lull::v1::ReportRequest request;
+  request.add_sections(lull::v1::SECTION_WAITS);
+  const lull::v1::HostWaits waits = pipeline_.Report(request).waits();
+  ASSERT_EQ(waits.host_waits_size(), 1) << waits.ShortDebugString();
+  EXPECT_EQ(waits.host_waits(0).count(), 3u);
+  EXPECT_EQ(waits.host_waits(0).api(), "DataLoader.__next__");
+  EXPECT_EQ(waits.host_waits(0).total_ns(), 70 * kMs);
+}
+
 TEST_F(Loading, TellsWhatABatchCostsInTheWorkers) {
   AddProcess(1, 0);
   AddProcess(2, 1);
