@@ -31,6 +31,13 @@ constexpr AnswerVerb kVerbs[] = {
     {"kernels", "What ran on the GPU: kernels by time, copies by direction",
      "Examples:\n  lull kernels\n  lull kernels resnet --top 0 --json",
      v1::SECTION_KERNELS, KernelsText, KernelsJson},
+    {"ops", "Operators of PyTorch by GPU time and memory, forward and backward apart",
+     "own: of the operator itself; total: with the operators that it calls.\n"
+     "Launches and GPU time are of traced time. Bytes are those that tensors took of "
+     "devices,\nas far as their operator is known: that of the backward pass, by its "
+     "nodes.\n\n"
+     "Examples:\n  lull ops\n  lull ops resnet --sort memory --top 0 --json",
+     v1::SECTION_OPERATORS, OperatorsText, OperatorsJson, nullptr, /*sorts=*/true},
     {"steps", "Training steps and what they were made of",
      "--top shows the newest steps; the median is over all after warm-up.\n\n"
      "Examples:\n  lull steps\n  lull steps resnet --rank 0 --top 50 --json",

@@ -25,6 +25,13 @@ void AddSampleOptions(CLI::App* verb, QueryOptions* options) {
                  "print folded stacks with microseconds, for flame graphs");
 }
 
+void AddSortOption(CLI::App* verb, QueryOptions* options) {
+  verb->add_option("--sort", options->sort, "most GPU time first, or most bytes")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"time", "memory"}).description(""))
+      ->type_name("time|memory");
+}
+
 void AddOptions(CLI::App* verb, QueryOptions* options) {
   verb->add_option("JOB", options->job,
                    "job: beginning of its id, or its name (default: the newest)")
@@ -139,6 +146,7 @@ absl::StatusOr<v1::ReportRequest> MakeRequest(const QueryOptions& options) {
     request.set_group_by(v1::GROUP_BY_STACK);
     request.set_top(0);
   }
+  if (options.sort == "memory") request.set_operator_sort(v1::OPERATOR_SORT_MEMORY);
   if (auto role = RoleOf(options.role)) request.set_role(*role);
   if (options.rank) request.set_rank(*options.rank);
   if (options.pid) request.set_pid(*options.pid);
@@ -165,6 +173,7 @@ void AddAnswerVerb(CLI::App& app, const AnswerVerb& verb, int* exit_code) {
   command->footer(verb.example);
   AddOptions(command, options.get());
   if (verb.folded != nullptr) AddSampleOptions(command, options.get());
+  if (verb.sorts) AddSortOption(command, options.get());
   command->callback([&verb, options, exit_code] { *exit_code = Run(verb, *options); });
 }
 

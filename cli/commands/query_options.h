@@ -25,8 +25,9 @@ struct QueryOptions {
   std::string phase;
   std::string since;
   std::string until;
-  std::string role;     // of `lull hot`
-  bool folded = false;  // of such verbs, too
+  std::string role;           // of `lull hot`
+  bool folded = false;        // of such verbs, too
+  std::string sort = "time";  // of `lull ops`
 };
 
 // "90s", "2m", "1.5h", "250ms" or "90" (seconds), in nanoseconds.
@@ -46,6 +47,7 @@ struct AnswerVerb {
   Json (*json)(const v1::ReportReply& reply);
   // Of verbs about samples of threads: stacks for flame graphs.
   std::string (*folded)(const v1::ReportReply& reply) = nullptr;
+  bool sorts = false;  // by GPU time or memory
 };
 // Adds it with JOB and all options. `verb` must live as long as `app`.
 void AddAnswerVerb(CLI::App& app, const AnswerVerb& verb, int* exit_code);

@@ -15,6 +15,7 @@ std::string GcText(const v1::ReportReply& reply, v1::GroupBy group_by);
 std::string WaitsText(const v1::ReportReply& reply, v1::GroupBy group_by);
 std::string GapsText(const v1::ReportReply& reply, v1::GroupBy group_by);
 std::string KernelsText(const v1::ReportReply& reply, v1::GroupBy group_by);
+std::string OperatorsText(const v1::ReportReply& reply, v1::GroupBy group_by);
 std::string StepsText(const v1::ReportReply& reply, v1::GroupBy group_by);
 std::string HotText(const v1::ReportReply& reply, v1::GroupBy group_by);
 std::string MemoryText(const v1::ReportReply& reply, v1::GroupBy group_by);

@@ -18,6 +18,7 @@ Json GcJson(const v1::ReportReply& reply);
 Json WaitsJson(const v1::ReportReply& reply);
 Json GapsJson(const v1::ReportReply& reply);
 Json KernelsJson(const v1::ReportReply& reply);
+Json OperatorsJson(const v1::ReportReply& reply);
 Json StepsJson(const v1::ReportReply& reply);
 Json HotJson(const v1::ReportReply& reply);
 Json MemoryJson(const v1::ReportReply& reply);

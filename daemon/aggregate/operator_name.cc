@@ -1,7 +1,9 @@
 #include "daemon/aggregate/operator_name.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 namespace lull::aggregate {
 namespace {
@@ -32,43 +34,71 @@ bool EndsWith(std::string_view text, std::string_view suffix) {
          text.substr(text.size() - suffix.size()) == suffix;
 }
 
+bool IsCapital(char c) { return c >= 'A' && c <= 'Z'; }
+
+// Names of operators that end as an overload does.
+constexpr std::string_view kWholeNames[] = {
+    "unique_dim", "take_along_dim",   "norm_except_dim",        "sparse_dim",
+    "dense_dim",  "split_with_sizes", "unsafe_split_with_sizes"};
+
+// Of overloads that do not begin with a capital letter, those of code that trains.
+constexpr std::string_view kOverloads[] = {
+    "_start_step", "_memory_format", "_dtype_layout", "_value_reduce", "_grad_input",
+    "_correction", "_low_dtype",     "_names_dim",    "_dimname",      "_stable",
+    "_device",     "_dtype",         "_other",        "_start",        "_value",
+    "_sizes",      "_dims",          "_self",         "_dim",          "_int",
+    "_low",        "_out",           "_src",          "_two",          "_vec"};
+
 // The overload is joined to the name with one more '_': add__Tensor is add_.Tensor,
-// random__from is random_.from, empty_memory_format is empty.memory_format. Most begin
-// with a capital letter.
+// div_Tensor_mode is div.Tensor_mode, random__from is random_.from, empty_memory_format
+// is empty.memory_format. Most begin with a capital letter, which no name has but
+// _cast_Float and the like.
 std::string_view WithoutOverload(std::string_view name) {
-  for (bool again = true; again;) {
-    again = false;
-    size_t at = name.rfind('_');
-    bool capital = at != std::string_view::npos && at > 0 && at + 1 < name.size() &&
-                   name[at + 1] >= 'A' && name[at + 1] <= 'Z';
-    if (capital) {
-      name = name.substr(0, at);
-      again = true;
-    }
+  for (size_t at = 1; at + 1 < name.size() && name.substr(0, 6) != "_cast_"; ++at) {
+    if (name[at] != '_' || !IsCapital(name[at + 1])) continue;
+    name = name.substr(0, at);
+    break;
   }
   size_t in_place = name.find("__", 2);  // not the __ of __and__
   if (in_place != std::string_view::npos && in_place + 2 < name.size()) {
     return name.substr(0, in_place + 1);
   }
-  for (std::string_view overload :
-       {"_memory_format", "_int", "_out", "_dim", "_start", "_start_step", "_stable",
-        "_correction", "_vec", "_self"}) {
+  for (std::string_view whole : kWholeNames) {
+    if (name == whole) return name;
+  }
+  for (std::string_view overload : kOverloads) {
     if (EndsWith(name, overload)) return name.substr(0, name.size() - overload.size());
   }
   return name;
 }
 
+std::string AtenName(std::string_view function) {
+  std::string_view name = Between(function, "at::_ops::");
+  return name.empty() ? "" : "aten::" + std::string(WithoutOverload(name));
+}
+
 }  // namespace
 
 std::string OperatorName(const std::vector<const Frame*>& native) {
-  std::string_view innermost;
+  std::string innermost;
   for (const Frame* frame : native) {
     std::string_view node = BackwardNode(frame->function);
     if (!node.empty()) return std::string(node);
-    if (innermost.empty()) innermost = Between(frame->function, "at::_ops::");
+    if (innermost.empty()) innermost = AtenName(frame->function);
   }
-  if (innermost.empty()) return "";
-  return "aten::" + std::string(WithoutOverload(innermost));
+  return innermost;
+}
+
+std::vector<std::string> OperatorsOf(const std::vector<const Frame*>& native) {
+  std::vector<std::string> operators;
+  for (const Frame* frame : native) {
+    std::string name(BackwardNode(frame->function));
+    if (name.empty()) name = AtenName(frame->function);
+    bool is_new = !name.empty() && std::find(operators.begin(), operators.end(),
+                                             name) == operators.end();
+    if (is_new) operators.push_back(std::move(name));
+  }
+  return operators;
 }
 
 }  // namespace lull::aggregate

@@ -13,4 +13,9 @@ namespace lull::aggregate {
 // "" where there is neither. Overloads are not told apart.
 std::string OperatorName(const std::vector<const Frame*>& native);
 
+// All of them, each once, the innermost first: what `aten::mm` was called by, down to
+// the node ("aten::mm", "aten::matmul"; "aten::mm", "AddmmBackward0"). One that calls
+// itself stands where it is innermost.
+std::vector<std::string> OperatorsOf(const std::vector<const Frame*>& native);
+
 }  // namespace lull::aggregate

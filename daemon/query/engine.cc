@@ -22,6 +22,7 @@
 #include "daemon/query/loader_workers.h"
 #include "daemon/query/memory.h"
 #include "daemon/query/names.h"
+#include "daemon/query/operators.h"
 #include "daemon/query/phase_parts.h"
 #include "daemon/query/phases.h"
 #include "daemon/query/regions.h"
@@ -169,6 +170,12 @@ absl::Status Regions(View& view, ReportReply* reply) {
   return absl::OkStatus();
 }
 
+absl::Status Ops(View& view, ReportReply* reply) {
+  if (view.overview) return absl::OkStatus();
+  FillOperators(view.processes, view.request, *view.names, reply->mutable_operators());
+  return absl::OkStatus();
+}
+
 struct SectionRow {
   lull::v1::Section section;
   absl::Status (*fill)(View& view, ReportReply* reply);
@@ -180,7 +187,7 @@ constexpr SectionRow kSections[] = {
     {lull::v1::SECTION_GAPS, Gaps},   {lull::v1::SECTION_KERNELS, Kernels},
     {lull::v1::SECTION_STEPS, Steps}, {lull::v1::SECTION_MEMORY, Memory},
     {lull::v1::SECTION_HOT, Hot},     {lull::v1::SECTION_REGIONS, Regions},
-    {lull::v1::SECTION_DATA, Data},
+    {lull::v1::SECTION_DATA, Data},   {lull::v1::SECTION_OPERATORS, Ops},
 };
 
 using SteadyTimes = std::vector<std::optional<uint64_t>>;  // by process

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/aggregate/backward_stack.h"
 #include "daemon/aggregate/operator_name.h"
 
 namespace lull::query {
@@ -44,6 +45,32 @@ std::string Names::OperatorName(uint32_t native_stack) {
   std::vector<const aggregate::Frame*> frames;
   for (const aggregate::Frame& frame : Stack(native_stack)) frames.push_back(&frame);
   return aggregate::OperatorName(frames);
+}
+
+const Operators& Names::OperatorsOf(uint32_t python_stack, uint32_t native_stack) {
+  auto [it, fresh] =
+      operators_.try_emplace(uint64_t{python_stack} << 32 | native_stack);
+  Operators& operators = it->second;
+  if (!fresh) return operators;
+  // Both before a pointer into either: a look-up may move the other.
+  if (python_stack != 0) Stack(python_stack);
+  if (native_stack != 0) Stack(native_stack);
+  std::vector<const aggregate::Frame*> python, native;
+  if (python_stack != 0) {
+    for (const aggregate::Frame& frame : Stack(python_stack)) python.push_back(&frame);
+  }
+  if (native_stack != 0) {
+    for (const aggregate::Frame& frame : Stack(native_stack)) native.push_back(&frame);
+  }
+  operators.names = aggregate::OperatorsOf(native);
+  operators.has_innermost = !operators.names.empty();
+  operators.pass = aggregate::PassOf(python, native);
+  // Without native frames a node is known by what stands for the Python ones.
+  auto backward = aggregate::AsBackward(python, native);
+  if (operators.names.empty() && backward && backward->node != kUnknownNode) {
+    operators.names.push_back(backward->node);
+  }
+  return operators;
 }
 
 std::vector<std::string> Names::ScopePath(uint32_t stack) {

@@ -6,11 +6,20 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/node_hash_map.h"
 #include "absl/status/status.h"
+#include "daemon/aggregate/operator_pass.h"
 #include "daemon/storage/store.h"
 #include "query.pb.h"
 
 namespace lull::query {
+
+// Innermost first; by name, as those of one name are one row.
+struct Operators {
+  std::vector<std::string> names;  // empty: not known
+  bool has_innermost = false;      // else a node, and not which operator of it
+  aggregate::OperatorPass pass = aggregate::OperatorPass::kUnknown;
+};
 
 // Keeps what it has looked up. The first error stays; names are empty from then on.
 class Names {
@@ -22,6 +31,7 @@ class Names {
   const storage::KernelRow& Kernel(uint32_t id);
   const std::string& KernelName(uint32_t name);
   std::string OperatorName(uint32_t native_stack);
+  const Operators& OperatorsOf(uint32_t python_stack, uint32_t native_stack);
   // Names of a scope and those around it, the outermost first.
   std::vector<std::string> ScopePath(uint32_t stack);
   void FillSite(uint32_t id, lull::v1::Site* site);
@@ -43,6 +53,7 @@ class Names {
   absl::flat_hash_map<uint32_t, std::string> kernel_names_;
   absl::flat_hash_map<uint32_t, storage::SiteRow> sites_;
   absl::flat_hash_map<uint32_t, std::vector<aggregate::Frame>> stacks_;
+  absl::node_hash_map<uint64_t, Operators> operators_;  // by both stacks
 };
 
 }  // namespace lull::query

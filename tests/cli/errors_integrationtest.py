@@ -15,7 +15,7 @@ import lull_case
 from lull_case import ARGUMENTS, LullCase
 
 QUERIES = ("report", "syncs", "gaps", "kernels", "steps", "allocs", "memory", "gc", "waits",
-           "hot", "data", "jobs")
+           "hot", "data", "ops", "jobs")
 
 
 class Complaints(LullCase):
@@ -314,7 +314,7 @@ class Answers(LullCase):
         lists = {"report": "sync_points", "syncs": "sync_points", "allocs": "allocation_sites",
                  "gc": "gc_pauses", "waits": "host_waits", "jobs": "jobs",
                  "gaps": "gaps", "kernels": "kernels", "steps": "steps",
-                 "memory": "memory", "hot": "lines", "data": "lines"}
+                 "memory": "memory", "hot": "lines", "data": "lines", "ops": "ops"}
         for verb in QUERIES:
             with self.subTest(verb=verb):
                 text = self.lull(verb)

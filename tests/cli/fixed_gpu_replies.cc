@@ -306,6 +306,7 @@ v1::ReportReply FixedAnswer() {
   *reply.mutable_memory() = FixedMemory().memory();
   *reply.mutable_hot() = FixedHot().hot();
   *reply.mutable_data() = FixedData().data();
+  *reply.mutable_operators() = FixedOperators().operators();
   return reply;
 }
 

@@ -76,6 +76,33 @@ TEST(GpuJson, HasRegionsAndNullForWhatWasNotTraced) {
   EXPECT_EQ(region["causes"][0]["total_ms"], 1.5);
 }
 
+TEST(GpuJson, HasOperatorsWithoutCallsThatNobodyCounted) {
+  v1::ReportReply reply = testing::FixedOperators();
+  Json json = Parsed(OperatorsJson(reply));
+  ASSERT_EQ(json["ops"].size(), 4u);
+  const Json addmm = json["ops"][0];
+  EXPECT_EQ(addmm["name"], "aten::addmm");
+  EXPECT_EQ(addmm["pass"], "forward");
+  EXPECT_TRUE(addmm["calls"].is_null());
+  EXPECT_EQ(addmm["launches"], 1200);
+  EXPECT_EQ(addmm["own_gpu_ms"], 2400.0);
+  EXPECT_EQ(addmm["own_gpu_percent"], 48.0);
+  EXPECT_EQ(addmm["allocated_bytes"], 3ULL << 30);
+  EXPECT_TRUE(addmm["own_allocated_bytes"].is_null());
+  EXPECT_EQ(addmm["site"]["line"], 47);
+  const Json node = json["ops"][3];
+  EXPECT_EQ(node["pass"], "backward");
+  EXPECT_EQ(node["own_gpu_ms"], 0.0);
+  EXPECT_EQ(node["gpu_ms"], 2000.0);
+  EXPECT_TRUE(node["allocated_bytes"].is_null());
+  EXPECT_EQ(json["unknown_launches"], 100);
+  EXPECT_EQ(json["unknown_gpu_ms"], 200.0);
+  reply.mutable_operators()->set_allocated_bytes(reply.operators().known_bytes());
+  EXPECT_EQ(Parsed(OperatorsJson(reply))["ops"][3]["allocated_bytes"], 0);
+  reply.mutable_gpu()->Clear();
+  EXPECT_TRUE(Parsed(OperatorsJson(reply))["ops"][0]["gpu_ms"].is_null());
+}
+
 TEST(GpuJson, NamesCausesModesAndStates) {
   Json json = Parsed(GapsJson(testing::FixedGaps()));
   EXPECT_EQ(json["causes"][0]["cause"], "data");

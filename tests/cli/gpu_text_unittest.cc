@@ -105,6 +105,17 @@ TEST(GpuReport, SaysWhereThereAreNoRegions) {
               HasSubstr("No region ended"));
 }
 
+TEST(GpuReport, ShowsOperatorsByTheirOwnTimeAndBytes) {
+  std::string text = OperatorsText(FixedOperators(), v1::GROUP_BY_LINE);
+  ExpectGolden("operators", text);
+  ExpectTablesWithin100Columns(text);
+}
+
+TEST(GpuReport, SaysWhereNoOperatorIsKnown) {
+  EXPECT_THAT(OperatorsText(WithoutTruth(), v1::GROUP_BY_LINE),
+              HasSubstr("No operator of PyTorch is known"));
+}
+
 TEST(GpuReport, ShowsKernelsByTimeAndCopiesByDirection) {
   std::string text = KernelsText(FixedKernels(), v1::GROUP_BY_LINE);
   ExpectGolden("kernels", text);

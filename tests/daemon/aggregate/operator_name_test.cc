@@ -52,11 +52,39 @@ TEST(OperatorName, HasNoOverload) {
       {"clamp_min", "clamp_min"},
       {"_to_copy", "_to_copy"},
       {"zero_", "zero_"},
+      {"div_Tensor_mode", "div"},
+      {"to_dtype_layout", "to"},
+      {"scatter_src", "scatter"},
+      {"_cast_Float", "_cast_Float"},
+      {"split_with_sizes", "split_with_sizes"},
+      {"take_along_dim", "take_along_dim"},
+      {"_softmax_backward_data", "_softmax_backward_data"},
+      {"_fused_adamw__tensor_lr", "_fused_adamw_"},
+      {"gelu_backward_grad_input", "gelu_backward"},
+      {"addmm_out", "addmm"},
   };
   for (const auto& [function, name] : names) {
     EXPECT_EQ(NameOf({"at::_ops::" + function + "::call(at::Tensor&)"}),
               "aten::" + name);
   }
+}
+
+TEST(OperatorsOf, HasEachOnceWithTheInnermostFirst) {
+  std::vector<Frame> frames;
+  for (const char* function :
+       {"at::native::gemm(float*)", "at::_ops::mm::redispatch(c10::DispatchKeySet)",
+        "at::_ops::mm::call(at::Tensor const&)",
+        "at::_ops::matmul::call(at::Tensor const&)",
+        "at::_ops::mm::call(at::Tensor const&)",
+        "torch::autograd::generated::AddmmBackward0::apply(int&&)",
+        "torch::autograd::Engine::evaluate_function()"}) {
+    frames.push_back({function, "", 0, ""});
+  }
+  std::vector<const Frame*> stack;
+  for (const Frame& frame : frames) stack.push_back(&frame);
+  EXPECT_EQ(OperatorsOf(stack),
+            (std::vector<std::string>{"aten::mm", "aten::matmul", "AddmmBackward0"}));
+  EXPECT_TRUE(OperatorsOf({}).empty());
 }
 
 }  // namespace

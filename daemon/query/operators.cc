@@ -1,0 +1,147 @@
+#include "daemon/query/operators.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
+namespace lull::query {
+namespace {
+
+using aggregate::Cell;
+using aggregate::EventType;
+using aggregate::OperatorPass;
+using aggregate::Series;
+
+struct Amount {
+  uint64_t count = 0;
+  uint64_t own_count = 0;
+  uint64_t total = 0;
+  uint64_t own = 0;
+
+  void Add(uint64_t more_count, uint64_t more, bool is_own) {
+    count += more_count;
+    total += more;
+    if (is_own) own_count += more_count;
+    if (is_own) own += more;
+  }
+};
+
+struct Operator {
+  Amount gpu;    // ns
+  Amount bytes;  // allocated
+  // The series with most of either, one with a line before one without.
+  Series main;
+  std::tuple<bool, uint64_t, uint64_t> weight;
+};
+
+using ByName = std::map<std::pair<std::string, OperatorPass>, Operator>;
+
+// Tensors of a device. Those of the host are no operator's of the GPU.
+bool IsDeviceTensor(const Series& series) {
+  return series.type == EventType::kTorchMemory && aggregate::IsAllocation(series) &&
+         !aggregate::IsBefore(series) && series.shape != aggregate::kNoDevice;
+}
+
+void NoteSite(const Series& series, uint64_t ns, uint64_t bytes, Operator& row) {
+  std::tuple<bool, uint64_t, uint64_t> weight = {series.line_site != 0, ns, bytes};
+  if (weight <= row.weight) return;
+  row.weight = weight;
+  row.main = series;
+}
+
+bool IsOwn(const std::string& name, const Operators& operators) {
+  return operators.has_innermost && &name == &operators.names.front();
+}
+
+void AddSubmission(const Series& series, const Cell& cell, const Operators& operators,
+                   ByName& rows, lull::v1::Operators* reply) {
+  reply->set_gpu_ns(reply->gpu_ns() + cell.total_ns);
+  reply->set_launches(reply->launches() + cell.count);
+  if (operators.names.empty()) {
+    reply->set_unknown_gpu_ns(reply->unknown_gpu_ns() + cell.total_ns);
+    reply->set_unknown_launches(reply->unknown_launches() + cell.count);
+  }
+  for (const std::string& name : operators.names) {
+    Operator& row = rows[{name, operators.pass}];
+    row.gpu.Add(cell.count, cell.total_ns, IsOwn(name, operators));
+    NoteSite(series, cell.total_ns, 0, row);
+  }
+}
+
+void AddAllocation(const Series& series, const Cell& cell, const Operators& operators,
+                   ByName& rows, lull::v1::Operators* reply) {
+  reply->set_allocated_bytes(reply->allocated_bytes() + cell.amount);
+  if (operators.names.empty()) return;
+  reply->set_known_bytes(reply->known_bytes() + cell.amount);
+  for (const std::string& name : operators.names) {
+    Operator& row = rows[{name, operators.pass}];
+    row.bytes.Add(cell.count, cell.amount, IsOwn(name, operators));
+    NoteSite(series, 0, cell.amount, row);
+  }
+}
+
+ByName Collect(const std::vector<ProcessSums>& processes, Names& names,
+               lull::v1::Operators* reply) {
+  ByName rows;
+  for (const ProcessSums& sums : processes) {
+    for (size_t id = 1; id < sums.series.size(); ++id) {
+      const Series& series = sums.series[id];
+      const Cell& cell = sums.cells[id];
+      if (cell.count == 0) continue;
+      bool ran = series.type == EventType::kSubmission;
+      if (!ran && !IsDeviceTensor(series)) continue;
+      const Operators& operators =
+          names.OperatorsOf(series.python_stack, series.native_stack);
+      if (ran) {
+        AddSubmission(series, cell, operators, rows, reply);
+      } else {
+        AddAllocation(series, cell, operators, rows, reply);
+      }
+    }
+  }
+  return rows;
+}
+
+void FillRow(const ByName::value_type& from, Names& names, lull::v1::OperatorRow* row) {
+  const Operator& one = from.second;
+  row->set_name(from.first.first);
+  row->set_pass(static_cast<lull::v1::OperatorPass>(from.first.second));
+  row->set_launches(one.gpu.count);
+  row->set_own_launches(one.gpu.own_count);
+  row->set_gpu_ns(one.gpu.total);
+  row->set_own_gpu_ns(one.gpu.own);
+  row->set_allocations(one.bytes.count);
+  row->set_allocated_bytes(one.bytes.total);
+  row->set_own_allocations(one.bytes.own_count);
+  row->set_own_allocated_bytes(one.bytes.own);
+  names.FillSite(one.main.line_site, row->mutable_site());
+  names.FillStack(one.main.python_stack, row->mutable_stack());
+}
+
+}  // namespace
+
+void FillOperators(const std::vector<ProcessSums>& processes,
+                   const lull::v1::ReportRequest& request, Names& names,
+                   lull::v1::Operators* reply) {
+  const ByName rows = Collect(processes, names, reply);
+  const bool by_memory = request.operator_sort() == lull::v1::OPERATOR_SORT_MEMORY;
+  std::vector<const ByName::value_type*> sorted;
+  for (const auto& row : rows) sorted.push_back(&row);
+  auto rank = [by_memory](const Operator& row) {
+    auto gpu = std::make_pair(row.gpu.own, row.gpu.total);
+    auto bytes = std::make_pair(row.bytes.total, row.bytes.own);
+    return by_memory ? std::make_pair(bytes, gpu) : std::make_pair(gpu, bytes);
+  };
+  std::stable_sort(sorted.begin(), sorted.end(), [&](const auto* a, const auto* b) {
+    return rank(a->second) > rank(b->second);
+  });
+  reply->set_rows(static_cast<uint32_t>(sorted.size()));
+  if (request.top() != 0 && sorted.size() > request.top()) {
+    sorted.resize(request.top());
+  }
+  for (const auto* row : sorted) FillRow(*row, names, reply->add_operators());
+}
+
+}  // namespace lull::query
