@@ -52,10 +52,24 @@ constexpr std::string_view kViews[] = {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
+// Each of them stands for what was named before, so that a name of 500 characters can
+// mean gigabytes. With so few it means some 3^8 times its own length at most.
+constexpr long kMostSubstitutions = 24;
+
+// Of a class that no other file sees, as in an anonymous namespace, GCC marks the name.
+std::string_view WithoutMark(std::string_view type) {
+  if (!type.empty() && type.front() == '*') type.remove_prefix(1);
+  return type;
+}
+
 }  // namespace
 
 std::string NodeName(const std::string& mangled_type) {
-  std::string name = Demangle(("_ZTI" + mangled_type).c_str());
+  const std::string_view type = WithoutMark(mangled_type);
+  if (std::count(type.begin(), type.end(), 'S') > kMostSubstitutions) {
+    return mangled_type;
+  }
+  std::string name = Demangle(("_ZTI" + std::string(type)).c_str());
   constexpr std::string_view kTypeInfo = "typeinfo for ";
   if (name.compare(0, kTypeInfo.size(), kTypeInfo) != 0) return mangled_type;
   name.erase(0, kTypeInfo.size());

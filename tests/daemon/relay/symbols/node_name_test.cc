@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <string_view>
+
 namespace lull::relay {
 namespace {
 
@@ -14,6 +17,26 @@ TEST(NodeName, IsThatOfTheClass) {
             "CppNode");
   EXPECT_EQ(NodeName("N4mine4NodeE"), "Node");
   EXPECT_EQ(NodeName("3Own"), "Own");
+}
+
+TEST(NodeName, OfAClassThatNoOtherFileSeesIsThatOfTheClass) {
+  EXPECT_EQ(NodeName("*N5torch3jit12_GLOBAL__N_127DifferentiableGraphBackwardE"),
+            "DifferentiableGraphBackward");
+  EXPECT_EQ(NodeName("*"), "*");
+}
+
+// 1YIS_S_E is Y<X, X>; each part that follows is a Y of the part before it, twice.
+TEST(NodeName, IsNoLongerThanItsTextAllows) {
+  std::string type = "1ZIJ1X1YIS_S_E";
+  std::string last = "S1_";
+  constexpr std::string_view kDigits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  for (size_t part = 2; part < 36; ++part) {
+    type += "S0_I" + last + last + "E";
+    last = std::string("S") + kDigits[part] + "_";
+  }
+  type += "EE";
+  ASSERT_LT(type.size(), 512u);  // as much as the guest gives
+  EXPECT_EQ(NodeName(type), type);
 }
 
 TEST(NodeName, LeavesWhatItCannotRead) {
