@@ -60,6 +60,14 @@ uint64_t not_noted() {
   return made == t_autograd.noted ? 0 : made;
 }
 
+// One of the engine's own, at work on a node. The name alone does not say it: every
+// thread that one of the engine's makes inherits it.
+bool is_in_a_node() {
+  if (t_autograd.is_engines != kEngines) return false;
+  Node node;
+  return !autograd_is_known() || current_node(&node);
+}
+
 }  // namespace
 
 constinit thread_local ThreadAutograd t_autograd
@@ -86,12 +94,13 @@ abi::Ref backward_within(char* segment, abi::Ref stack) {
   return backward != 0 ? backward : stack;
 }
 
-BackwardCall backward_begin(void* frame) {
+void backward_begin(void* frame, BackwardCall* call) {
   ThreadAutograd& thread = t_autograd;
-  BackwardCall call = {};
+  call->outer = thread.innermost;
+  thread.innermost = call;
   // A node that calls backward() again is still the work of whoever called first.
-  call.entered = thread.is_engines != kEngines;
-  memcpy(call.at_engine, thread.at_engine, sizeof call.at_engine);
+  call->entered = thread.backward.depth > 0 || !is_in_a_node();
+  memcpy(call->at_engine, thread.at_engine, sizeof call->at_engine);
   abi::Ref all = 0, tip = 0;
   uint32_t taken_in = 0;
   if (char* segment = recording_segment()) {
@@ -101,22 +110,24 @@ BackwardCall backward_begin(void* frame) {
       guard.own_work(frame);
       taken_in = generation();
       all = python_stack(segment);
-      tip = call.entered ? 0 : python_tip(segment);
+      tip = call->entered ? 0 : python_tip(segment);
     }
   }
-  if (!call.entered) {
+  if (!call->entered) {
     thread.at_engine[0] = all;
     thread.at_engine[1] = tip;
-    return call;
+  } else {
+    g_callers.enter(taken_in, all, &thread.backward);
   }
-  auto at = reinterpret_cast<uintptr_t>(frame);
-  call.entry = g_callers.enter(taken_in, all, at, &thread.backward);
-  return call;
 }
 
-void backward_end(const BackwardCall& call) {
-  if (call.entered) return g_callers.leave(call.entry, &t_autograd.backward);
-  memcpy(t_autograd.at_engine, call.at_engine, sizeof call.at_engine);
+void backward_end() {
+  ThreadAutograd& thread = t_autograd;
+  const BackwardCall* call = thread.innermost;
+  if (call == nullptr) return;
+  thread.innermost = call->outer;
+  memcpy(thread.at_engine, call->at_engine, sizeof call->at_engine);
+  if (call->entered) g_callers.leave(&thread.backward);
 }
 
 bool is_backward(char* segment, abi::Ref stack) {

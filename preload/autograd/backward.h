@@ -14,11 +14,14 @@ namespace lull {
 // is in a node that has no frames of its own.
 enum class Frames : uint32_t { kAll = 0, kTip = 1 };
 
+struct BackwardCall;
+
 struct ThreadAutograd {
-  uint64_t noted;  // nodes that it had made when one was noted last
+  uint64_t noted;   // nodes that it had made when one was noted last
+  uint32_t thread;  // PyTorch's number of it, + 1; 0: not asked for yet
   ThreadBackward backward;
-  uint32_t thread;      // PyTorch's number of it, + 1; 0: not asked for yet
-  uint32_t is_engines;  // OwnThread
+  BackwardCall* innermost;  // of the calls of the engine that are under way
+  uint32_t is_engines;      // OwnThread
   // One of the engine's threads goes into the engine again (checkpoint): its stacks at
   // that moment, by Frames. As long as they are the same it is in there.
   abi::Ref at_engine[2];
@@ -46,14 +49,16 @@ bool is_backward(char* segment, abi::Ref stack);
 // Its caller is all that it tells.
 bool is_backward_without_node(char* segment, abi::Ref stack);
 
-// This thread goes into the engine, and comes back. `frame` is that of the call.
+// This thread goes into the engine, and comes back or is thrown out. `frame` is that of
+// the call, in which `call` lies.
 struct BackwardCall {
-  BackwardCallers::Entry entry;
+  BackwardCall* outer;
   bool entered;           // false: the engine's own thread, within another call
   abi::Ref at_engine[2];  // of the call around this one
 };
-BackwardCall backward_begin(void* frame);
-void backward_end(const BackwardCall& call);
+void backward_begin(void* frame, BackwardCall* call);
+// Of the innermost call.
+void backward_end();
 
 // This thread has allocated a tensor, or given the GPU work, at the Python stack
 // `python`; 0: that was not taken. If it is the first time since it made a node, it is

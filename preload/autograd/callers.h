@@ -1,11 +1,12 @@
 // Who is inside of backward(): the engine's own threads have no frames that lead to it.
 //
 // A thread tells when it goes into torch::autograd::Engine::execute and when it comes
-// back. Where an exception leaves by another way, its word stays until the thread goes
-// in again. Such a word never makes an answer wrong: of two threads that seem to be
-// inside neither is the only one.
+// back, or is thrown out. What it calls from within is the work of the outermost call:
+// the engine goes on with that one's nodes meanwhile.
 //
-// Any number of threads, no locks, no memory but its own.
+// Any number of threads, no locks, no memory but its own. A fork child inherits what
+// its parent's threads wrote, and has no use for it: where the engine has threads of
+// its own PyTorch refuses to go backward in a child of a process that did.
 #pragma once
 
 #include <atomic>
@@ -15,10 +16,10 @@
 
 namespace lull {
 
-// What a thread must remember of itself. All zero at its start.
+// What a thread must remember of itself. All zero outside of backward().
 struct ThreadBackward {
-  uint32_t place;   // among the callers, + 1; 0: it has none
-  uintptr_t frame;  // of the outermost call that holds the place
+  uint32_t place;  // among the callers, + 1; 0: it has none
+  uint32_t depth;  // calls that are under way
 };
 
 class BackwardCallers {
@@ -26,16 +27,11 @@ class BackwardCallers {
   // More threads than that inside at once have no place, and nobody is the only one.
   static constexpr uint32_t kMost = 16;
 
-  struct Entry {
-    uint32_t place;
-    uint64_t before;  // of a call around this one
-  };
-
-  // frame: of the call that is under way. stack: of its Python frames, interned in
-  // `generation`; 0 where that is not known, or nothing is recorded (generation 0).
-  Entry enter(uint32_t generation, abi::Ref stack, uintptr_t frame,
-              ThreadBackward* thread);
-  void leave(const Entry& entry, ThreadBackward* thread);
+  // stack: of the caller's Python frames, interned in `generation`; 0 where that is not
+  // known, or nothing is recorded (generation 0).
+  void enter(uint32_t generation, abi::Ref stack, ThreadBackward* thread);
+  // Once for each enter().
+  void leave(ThreadBackward* thread);
 
   // The stack of the one thread that is inside; 0: there are none or several, or that
   // one's is not known in this generation.

@@ -5,8 +5,9 @@
 // python_engine.cpp); their names, and so their parameters, are the same in 1.13
 // to 2.15.
 //
-// An exception of the original passes through the wrapper, whose end is then not told
-// (autograd/callers.h).
+// An exception of the original passes through the wrapper of the first, as a matter of
+// course. There is no landing pad for it: the personality routine, which every unwinder
+// asks what there is to do in a frame, ends the call by itself and says "nothing".
 #include <stdint.h>
 
 #include "preload/autograd/backward.h"
@@ -43,16 +44,28 @@ TorchOriginal g_execute, g_thread_init;
 
 class CallOfEngine {
  public:
-  explicit CallOfEngine(void* frame) : call_(backward_begin(frame)) {}
-  ~CallOfEngine() { backward_end(call_); }
+  explicit CallOfEngine(void* frame) { backward_begin(frame, &call_); }
+  ~CallOfEngine() { backward_end(); }
   CallOfEngine(const CallOfEngine&) = delete;
   CallOfEngine& operator=(const CallOfEngine&) = delete;
 
  private:
-  const BackwardCall call_;
+  BackwardCall call_;
 };
 
 }  // namespace
+
+// Itanium C++ ABI, Level I. Called in the frame of engine_execute(), which is unwound
+// by an exception or by the end of the thread; nothing of ours can throw there, so that
+// it is within the original.
+extern "C" __attribute__((used, visibility("hidden"))) int lull_engine_is_left(
+    int, int actions, uint64_t, void*, void*) {
+  constexpr int kCleanupPhase = 2, kContinueUnwind = 8;
+  if ((actions & kCleanupPhase) != 0) backward_end();
+  return kContinueUnwind;
+}
+// 0x1b: relative to where it stands, 4 bytes.
+#define LULL_PERSONALITY asm volatile(".cfi_personality 0x1b, lull_engine_is_left")
 
 #define LULL_ENGINE_EXPORT __attribute__((visibility("protected")))
 
@@ -65,6 +78,7 @@ LULL_ENGINE_EXPORT void engine_thread_init(void* engine, int device, const void*
 EngineVariables engine_execute(void* engine, const void* roots, const void* inputs,
                                bool keep_graph, bool create_graph, bool accumulate,
                                const void* outputs) {
+  LULL_PERSONALITY;
   auto* original =
       torch_original<Execute>(LULL_EXECUTE, __builtin_return_address(0), g_execute);
   // Whoever calls us linked against it, so it is there.

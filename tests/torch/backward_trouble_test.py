@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Where lines of the backward pass are easily told wrong, or lost: exceptions, calls within
+calls, threads that inherit a name."""
+
+import os
+import unittest
+
+import scenario
+from scenario import Scenario, TorchCase, guest, python
+
+SCRIPT = "backward_trouble.py"
+
+
+def line(name):
+    return scenario.site(SCRIPT, name)
+
+
+def told(rows):
+    """{node: {(line of the caller, line of the operator)}}; None: not told."""
+    result = {}
+    for row in rows:
+        site = row["site"]
+        if "node" in site:
+            pair = tuple(place["line"] if place else None
+                         for place in (site["backward_of"], site["forward_site"]))
+            result.setdefault(site["node"], set()).add(pair)
+    return result
+
+
+class BackwardInTrouble(TorchCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.host = guest.Host()
+        os.environ.update(cls.host.environment)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.host.close()
+
+    def run_(self, name):
+        run = Scenario(self.host, name, python(SCRIPT, name))
+        self.assert_ran(run)
+        self.assert_nothing_lost(run)
+        return told(run.kernels["kernels"] + run.allocs["allocation_sites"])
+
+    def callers(self, nodes, node):
+        return {caller for caller, _ in nodes[node]}
+
+    def test_the_caller_is_known_after_others_were_thrown_out(self):
+        nodes = self.run_("thrown")
+        self.assertEqual(self.callers(nodes, "SigmoidBackward0"), {line("after_exceptions")})
+
+    def test_a_node_that_calls_backward_works_for_the_outer_caller(self):
+        nodes = self.run_("nested")
+        self.assertEqual(self.callers(nodes, "ExpBackward0"), {line("outer")})
+        self.assertEqual(self.callers(nodes, "TanhBackward0"), {line("outer")})
+
+    def test_a_thread_that_a_hook_began_has_a_caller_of_its_own(self):
+        nodes = self.run_("spawned")
+        # The engine has the work of two callers at once, and that of one afterwards.
+        self.assertLessEqual(self.callers(nodes, "SigmoidBackward0"), {line("of_spawned"), None})
+        self.assertLessEqual(self.callers(nodes, "TanhBackward0"), {line("of_main"), None})
+
+    def test_a_class_in_an_anonymous_namespace_has_a_name(self):
+        nodes = self.run_("scripted")
+        self.assertIn("DifferentiableGraphBackward", nodes)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
