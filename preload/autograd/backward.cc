@@ -53,11 +53,16 @@ const abi::EntryHeader& header_of(char* segment, abi::Ref stack) {
       abi::SegmentView(segment).entry(stack));
 }
 
-// How many nodes this thread has made if nobody has noted the last of them, else 0.
-uint64_t not_noted() {
-  if (!autograd_is_known()) return 0;
-  uint64_t made = nodes_made();
-  return made == t_autograd.noted ? 0 : made;
+uint64_t asleep_since(char* segment) {
+  return abi::SegmentView(segment).control().asleep_since_ns.load(
+      std::memory_order_relaxed);
+}
+
+// We have looked at this thread since recording began, or began again.
+bool is_followed(char* segment) {
+  const ThreadAutograd& thread = t_autograd;
+  return thread.generation == generation() &&
+         thread.asleep_since_ns == asleep_since(segment);
 }
 
 // One of the engine's own, at work on a node. The name alone does not say it: every
@@ -141,11 +146,17 @@ bool is_backward_without_node(char* segment, abi::Ref stack) {
 }
 
 void note_forward(char* segment, abi::Ref python) {
-  uint64_t made = not_noted();
-  if (made == 0) return;
-  if (is_backward(segment, python)) python = 0;
+  if (!autograd_is_known()) return;
   ThreadAutograd& thread = t_autograd;
+  const uint64_t made = nodes_made(), before = thread.noted;
   thread.noted = made;
+  if (__builtin_expect(!is_followed(segment), 0)) {
+    thread.generation = generation();
+    thread.asleep_since_ns = asleep_since(segment);
+    return;
+  }
+  if (made == before) return;
+  if (is_backward(segment, python)) python = 0;
   if (thread.thread == 0) {
     uint64_t number = forward_thread();
     thread.thread =
@@ -154,6 +165,9 @@ void note_forward(char* segment, abi::Ref python) {
   g_forward.put(generation(), thread.thread - 1, made - 1, python);
 }
 
-bool a_node_is_new() { return not_noted() != 0; }
+bool a_node_is_new(char* segment) {
+  return autograd_is_known() &&
+         (nodes_made() != t_autograd.noted || !is_followed(segment));
+}
 
 }  // namespace lull

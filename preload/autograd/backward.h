@@ -17,8 +17,12 @@ enum class Frames : uint32_t { kAll = 0, kTip = 1 };
 struct BackwardCall;
 
 struct ThreadAutograd {
-  uint64_t noted;   // nodes that it had made when one was noted last
-  uint32_t thread;  // PyTorch's number of it, + 1; 0: not asked for yet
+  uint64_t noted;  // nodes that it had made when we looked last
+  // When that was: of another segment, or before the process slept, the nodes that came
+  // since were made while nobody looked.
+  uint64_t asleep_since_ns;
+  uint32_t generation;  // 0: never
+  uint32_t thread;      // PyTorch's number of it, + 1; 0: not asked for yet
   ThreadBackward backward;
   BackwardCall* innermost;  // of the calls of the engine that are under way
   uint32_t is_engines;      // OwnThread
@@ -62,12 +66,15 @@ void backward_end();
 
 // This thread has allocated a tensor, or given the GPU work, at the Python stack
 // `python`; 0: that was not taken. If it is the first time since it made a node, it is
-// the operator that made the node. 8 ns where it is not.
+// the operator that made the node; but not where nobody looked when the node was made.
+// 8 ns where it is not.
 void note_forward(char* segment, abi::Ref python);
 
-// True where that is so and somebody has noted a node of this thread before: of a
-// thread without any, PyTorch would allocate memory to answer.
-bool a_node_is_new();
-inline bool forward_is_wanted() { return t_autograd.thread != 0 && a_node_is_new(); }
+// True where note_forward() would do anything, of a thread that has allocated a tensor:
+// to answer for another one PyTorch would allocate memory.
+bool a_node_is_new(char* segment);
+inline bool forward_is_wanted(char* segment) {
+  return t_autograd.generation != 0 && a_node_is_new(segment);
+}
 
 }  // namespace lull

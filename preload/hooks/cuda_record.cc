@@ -29,7 +29,7 @@ void commit_traced(const CudaCall& call, const EventParts& parts) {
   bool thin = thinning(call) >= abi::kThinNativeStacks;
   abi::Ref native = thin ? 0 : native_stack(call.segment, 0);
   abi::Ref python = python_stack(call.segment);
-  if (forward_is_wanted()) note_forward(call.segment, python);
+  if (forward_is_wanted(call.segment)) note_forward(call.segment, python);
   commit(call, parts, thin ? abi::kFlagStackThinned : 0, python, native);
   account_self(call.end_ns);
 }
@@ -38,7 +38,7 @@ void commit_with_tip(const CudaCall& call, const EventParts& parts) {
   ErrnoKeeper keeper;
   count_gpu_call(call);
   if (is_traced(call)) return commit_traced(call, parts);
-  if (forward_is_wanted()) note_forward_of_call(call, 0);
+  if (forward_is_wanted(call.segment)) note_forward_of_call(call, 0);
   commit(call, parts, 0, python_tip(call.segment), 0);
   account_self_sampled(call.end_ns);
 }

@@ -39,10 +39,10 @@ __attribute__((noinline)) void record(const CudaCall& call, const Launched& laun
                         bits(launch.function), 0};
     if (is_traced(call)) return commit_traced(call, parts);
     abi::Ref python = late ? python_stack(call.segment) : python_tip(call.segment);
-    if (forward_is_wanted()) note_forward_of_call(call, late ? python : 0);
+    if (forward_is_wanted(call.segment)) note_forward_of_call(call, late ? python : 0);
     commit(call, parts, 0, python, 0);
   } else if (thread.ring != nullptr) {
-    if (forward_is_wanted()) note_forward_of_call(call, 0);
+    if (forward_is_wanted(call.segment)) note_forward_of_call(call, 0);
     std::atomic<uint64_t>& thinned = thread.ring->thinned_launches;
     thinned.store(thinned.load(std::memory_order_relaxed) + 1,
                   std::memory_order_relaxed);

@@ -62,7 +62,7 @@ namespace {
 bool g_node_is_new;
 abi::Ref g_noted;
 }  // namespace
-bool a_node_is_new() { return g_node_is_new; }
+bool a_node_is_new(char*) { return g_node_is_new; }
 void note_forward(char*, abi::Ref stack) {
   g_node_is_new = false;
   g_noted = stack;
@@ -100,7 +100,7 @@ DOUBLE_EXPORT lull::abi::Event double_event(uint64_t position) {
 DOUBLE_EXPORT bool double_thread_is_watched() { return lull::t_thread.watched != 0; }
 
 DOUBLE_EXPORT void double_make_node() {
-  lull::t_autograd.thread = 1;
+  lull::t_autograd.generation = 1;
   lull::g_node_is_new = true;
   lull::g_noted = 0;
 }

@@ -97,6 +97,17 @@ def spawned():
     threads[0].join()
 
 
+def first_in_place():
+    """The first node of a thread is made by an operator that allocates nothing."""
+    weight = leaf()
+    for _ in range(3):
+        torch.zeros(4, device="cuda")
+    buffer = torch.zeros(1 << 16, device="cuda")
+    buffer.add_(weight, alpha=2)  # SITE: in_place
+    torch.zeros(1 << 14, device="cuda")  # SITE: next_tensor
+    buffer.sum().backward()
+
+
 def scripted():
     """A node whose class no other file of PyTorch's sees."""
     @torch.jit.script
@@ -107,6 +118,25 @@ def scripted():
     torch._C._jit_set_nvfuser_enabled(False)
     for _ in range(5):
         layer(leaf()).sum().backward()
+
+
+def slept(folder):
+    """Makes nodes while lull sleeps, and goes backward when it looks again."""
+    def reached(name):
+        open(os.path.join(folder, name), "w").close()
+        while os.path.exists(os.path.join(folder, name)):
+            time.sleep(0.01)
+
+    torch.exp(leaf()).sum().backward()
+    reached("awake")
+    x = leaf()
+    torch.exp(x).sum().backward()
+    reached("asleep")
+    y = torch.sigmoid(x)  # SITE: made_asleep
+    reached("awake_again")
+    torch.zeros(1 << 14, device="cuda")  # SITE: first_awake
+    y.sum().backward()
+    reached("done")
 
 
 if __name__ == "__main__":

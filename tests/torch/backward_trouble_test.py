@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Where lines of the backward pass are easily told wrong, or lost: exceptions, calls within
-calls, threads that inherit a name."""
+calls, threads that inherit a name, operators that allocate nothing, and sleep."""
 
 import os
+import subprocess
+import tempfile
 import unittest
 
 import scenario
-from scenario import Scenario, TorchCase, guest, python
+from scenario import Scenario, TorchCase, checks, guest, python
 
 SCRIPT = "backward_trouble.py"
 
@@ -61,9 +63,41 @@ class BackwardInTrouble(TorchCase):
         self.assertLessEqual(self.callers(nodes, "SigmoidBackward0"), {line("of_spawned"), None})
         self.assertLessEqual(self.callers(nodes, "TanhBackward0"), {line("of_main"), None})
 
+    def test_the_first_node_has_the_line_of_its_operator(self):
+        nodes = self.run_("first_in_place")
+        self.assertEqual({forward for _, forward in nodes["AddBackward0"]}, {line("in_place")})
+
     def test_a_class_in_an_anonymous_namespace_has_a_name(self):
         nodes = self.run_("scripted")
         self.assertIn("DifferentiableGraphBackward", nodes)
+
+    def test_what_was_made_while_lull_slept_has_no_line(self):
+        with tempfile.TemporaryDirectory(prefix="lull-slept-") as folder:
+            def at(name, verb):
+                path = os.path.join(folder, name)
+                guest.wait_until(lambda: os.path.exists(path) or job.poll() is not None)
+                if verb:
+                    done = subprocess.run([guest.LULL, verb, "slept"], capture_output=True,
+                                          text=True)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                os.remove(path)
+
+            job = subprocess.Popen(
+                [guest.LULL, "run", "--dormant", "--quiet", "--overhead-budget", "100",
+                 "--name", "slept", "--", *python(SCRIPT, "slept", folder)],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                env={**self.host.environment, "LULL_SIM_CONFIG": scenario.CONFIG})
+            try:
+                for name, verb in (("awake", "arm"), ("asleep", "disarm"),
+                                   ("awake_again", "arm"), ("done", None)):
+                    at(name, verb)
+                outcome = (*job.communicate(timeout=60), job.returncode)
+            finally:
+                job.kill()
+        self.assertEqual(outcome, ("", "", 0))
+        rows = checks.query(guest.LULL, "allocs", "slept")["allocation_sites"]
+        nodes = told(rows)
+        self.assertEqual({forward for _, forward in nodes["SigmoidBackward0"]}, {None})
 
 
 if __name__ == "__main__":
