@@ -6,6 +6,7 @@ import threading
 import time
 
 import torch
+import torch.nn.functional as F
 
 
 def leaf(count=1 << 16):
@@ -118,6 +119,115 @@ def scripted():
     torch._C._jit_set_nvfuser_enabled(False)
     for _ in range(5):
         layer(leaf()).sum().backward()
+
+
+INDEX, MASK = None, None
+OPERATORS = [
+    lambda x, w: x.exp(),
+    lambda x, w: F.dropout(x, 0.0),
+    lambda x, w: F.dropout(x, 0.5),
+    lambda x, w: x.clone().relu_(),
+    lambda x, w: x.clone().add_(w[0], alpha=2),
+    lambda x, w: x.clone().copy_(w),
+    lambda x, w: x.clone().zero_().add_(x),
+    lambda x, w: x.clone().fill_(w[0,0]),
+    lambda x, w: torch.zeros(64,64,device="cuda").index_add_(0, INDEX, x),
+    lambda x, w: torch.zeros(64,64,device="cuda").masked_scatter(x>0, x),
+    lambda x, w: x.clone().masked_fill_(MASK, 0.),
+    lambda x, w: x.contiguous(memory_format=torch.contiguous_format)*1,
+    lambda x, w: x.t().contiguous(),
+    lambda x, w: torch.cat([x, x]),
+    lambda x, w: torch.stack([x, w]),
+    lambda x, w: x.repeat(1,1),
+    lambda x, w: x.to(torch.float64),
+    lambda x, w: x.double().float(),
+    lambda x, w: x.cpu().cuda(),
+    lambda x, w: x.half(),
+    lambda x, w: F.pad(x,(0,0))*1,
+    lambda x, w: F.pad(x,(1,1)),
+    lambda x, w: x.roll(1,0),
+    lambda x, w: x.flip(0),
+    lambda x, w: torch.where(MASK, x, w),
+    lambda x, w: x.cumsum(0),
+    lambda x, w: x.sort(0)[0],
+    lambda x, w: x.topk(3)[0],
+    lambda x, w: x.max(0)[0],
+    lambda x, w: x.gather(0, INDEX[:,None].expand(64,64)),
+    lambda x, w: F.layer_norm(x,(64,)),
+    lambda x, w: F.group_norm(x.view(1,64,64),4),
+    lambda x, w: F.batch_norm(x,None,None,training=True),
+    lambda x, w: F.softmax(x,0),
+    lambda x, w: F.log_softmax(x,0),
+    lambda x, w: F.cross_entropy(x, INDEX),
+    lambda x, w: F.mse_loss(x,w),
+    lambda x, w: F.gelu(x),
+    lambda x, w: F.silu(x),
+    lambda x, w: F.silu(x.clone(),inplace=True),
+    lambda x, w: F.leaky_relu(x.clone(),inplace=True),
+    lambda x, w: F.embedding(INDEX, x),
+    lambda x, w: torch.einsum("ij,jk->ik",x,w),
+    lambda x, w: torch.bmm(x.view(1,64,64),w.view(1,64,64)),
+    lambda x, w: torch.addmm(w,x,x),
+    lambda x, w: x.norm(),
+    lambda x, w: x.var(),
+    lambda x, w: x.prod(),
+    lambda x, w: x.split(32)[0]*1,
+    lambda x, w: torch.chunk(x,2)[1]*1,
+    lambda x, w: x.unfold(0,2,1)*1,
+    lambda x, w: x.diagonal()*1,
+    lambda x, w: x.tril(),
+    lambda x, w: x.clamp(0,1),
+    lambda x, w: x.pow(2),
+    lambda x, w: x.abs(),
+    lambda x, w: x.masked_select(MASK),
+    lambda x, w: x[MASK],
+    lambda x, w: x[INDEX],
+    lambda x, w: torch.nn.functional.interpolate(x.view(1,1,64,64),scale_factor=2),
+    lambda x, w: F.max_pool2d(x.view(1,1,64,64),2),
+    lambda x, w: F.avg_pool2d(x.view(1,1,64,64),2),
+    lambda x, w: F.conv2d(x.view(1,1,64,64),w[:3,:3].reshape(1,1,3,3)),
+    lambda x, w: torch._foreach_add([x,w],1.)[0],
+    lambda x, w: torch._foreach_mul([x,w],2.)[0],
+    lambda x, w: torch.complex(x,w).real,
+    lambda x, w: torch.view_as_real(torch.complex(x,w)),
+    lambda x, w: x.lerp(w,0.5),
+    lambda x, w: F.normalize(x),
+    lambda x, w: x.sum().expand(4)*1,
+    lambda x, w: x.clone().sigmoid_(),
+    lambda x, w: x.clone().mul_(2.),
+    lambda x, w: x.clone().div_(3.),
+    lambda x, w: x.clone().sub_(w),
+    lambda x, w: torch.cumprod(x,0),
+    lambda x, w: x.new_zeros(64,64).copy_(x),
+    lambda x, w: torch.empty(64,64,device="cuda").copy_(x, non_blocking=True),
+    lambda x, w: x.clone()[:32].mul_(2.),
+    lambda x, w: x.clone().t_()*1,
+    lambda x, w: x.clone().squeeze_()*1,
+    lambda x, w: torch.empty(64,64,device="cuda").set_(x.detach().clone()).add_(x,alpha=3),
+    lambda x, w: F.one_hot(INDEX,64).float().mul(x),
+    lambda x, w: x.logsumexp(0),
+    lambda x, w: F.kl_div(x,w),
+    lambda x, w: F.binary_cross_entropy_with_logits(x,w.detach()),
+    lambda x, w: x.median(),
+    lambda x, w: x.nan_to_num(),
+    lambda x, w: F.glu(x),
+    lambda x, w: x.renorm(2,0,1),
+    lambda x, w: x.kthvalue(2)[0],
+    lambda x, w: torch.cdist(x,w),
+]
+
+
+def operators():
+    """Whatever an operator does, the next tensor is not its own."""
+    global INDEX, MASK
+    INDEX = torch.arange(64, device="cuda")
+    MASK = torch.ones(64, 64, device="cuda", dtype=torch.bool)
+    for operator in OPERATORS:
+        x, w = leaf(4096).detach().view(64, 64), leaf(4096).detach().view(64, 64)
+        y = operator(x.requires_grad_(), w.requires_grad_())
+        torch.zeros(300, device="cuda")  # SITE: next_to_operator
+        y = y.real if y.is_complex() else y
+        y.float().sum().backward()  # SITE: of_operators
 
 
 def slept(folder):

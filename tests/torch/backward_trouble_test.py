@@ -67,6 +67,14 @@ class BackwardInTrouble(TorchCase):
         nodes = self.run_("first_in_place")
         self.assertEqual({forward for _, forward in nodes["AddBackward0"]}, {line("in_place")})
 
+    def test_no_operator_has_the_line_of_the_next_tensor(self):
+        nodes = self.run_("operators")
+        wrong = {node for node, lines in nodes.items()
+                 if any(forward == line("next_to_operator") for _, forward in lines)}
+        self.assertEqual(wrong, set())
+        known = {node for node, lines in nodes.items() if any(forward for _, forward in lines)}
+        self.assertGreater(len(known), 45, known)
+
     def test_a_class_in_an_anonymous_namespace_has_a_name(self):
         nodes = self.run_("scripted")
         self.assertIn("DifferentiableGraphBackward", nodes)
