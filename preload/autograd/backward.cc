@@ -10,6 +10,7 @@
 #include "preload/hooks/record.h"
 #include "preload/stacks/interning.h"
 #include "preload/stacks/stacks.h"
+#include "preload/support/libdl.h"
 #include "preload/support/raw_syscall.h"
 
 namespace lull {
@@ -82,8 +83,9 @@ abi::Ref backward_stack(char* segment) {
   if (!is_of_the_engine()) return 0;
   abi::BackwardEntry entry = {};
   entry.header.kind = abi::EntryKind::kBackward;
-  entry.caller = g_callers.only(generation());
-  if (autograd_is_known()) {
+  const bool known = autograd_is_known();
+  entry.caller = g_callers.only(generation(), known ? graph_task() : kNoTask);
+  if (known) {
     Node node;
     if (!current_node(&node)) return 0;
     entry.node = intern_type(segment, node.type);
@@ -122,7 +124,7 @@ void backward_begin(void* frame, BackwardCall* call) {
     thread.at_engine[0] = all;
     thread.at_engine[1] = tip;
   } else {
-    g_callers.enter(taken_in, all, &thread.backward);
+    g_callers.enter(taken_in, all, libdl::loaded_late(), &thread.backward);
   }
 }
 

@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "preload/abi/event.h"
+#include "preload/autograd/node.h"
 
 namespace lull {
 
@@ -28,19 +29,26 @@ class BackwardCallers {
   static constexpr uint32_t kMost = 16;
 
   // stack: of the caller's Python frames, interned in `generation`; 0 where that is not
-  // known, or nothing is recorded (generation 0).
-  void enter(uint32_t generation, abi::Ref stack, ThreadBackward* thread);
+  // known, or nothing is recorded (generation 0). came_late: threads that are inside
+  // may have gone in unseen.
+  void enter(uint32_t generation, abi::Ref stack, bool came_late,
+             ThreadBackward* thread);
   // Once for each enter().
   void leave(ThreadBackward* thread);
 
   // The stack of the one thread that is inside; 0: there are none or several, or that
-  // one's is not known in this generation.
-  abi::Ref only(uint32_t generation) const;
+  // one's is not known in this generation, or `task` (graph_task(), or kNoTask) is
+  // older than its call: what an attach found under way, or an exception has left.
+  abi::Ref only(uint32_t generation, int32_t task = kNoTask);
 
  private:
   // generation << 32 | stack << 1 | 1; 0: free.
   std::atomic<uint64_t> words_[kMost];
+  // The newest task that had been seen when each went in.
+  std::atomic<int32_t> before_[kMost];
   std::atomic<uint32_t> unplaced_;
+  // generation << 32 | the newest task that was seen in it.
+  std::atomic<uint64_t> newest_;
 };
 
 }  // namespace lull

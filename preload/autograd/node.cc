@@ -11,6 +11,7 @@ namespace {
 
 constexpr char kCurrentNode[] = "_ZN5torch8autograd16get_current_nodeEv";
 constexpr char kPeek[] = "_ZN2at15sequence_number4peekEv";
+constexpr char kTask[] = "_ZN5torch8autograd25get_current_graph_task_idEv";
 constexpr char kThread[] = "_ZN2at14RecordFunction15currentThreadIdEv";
 
 // std::shared_ptr<Node> or c10::intrusive_ptr<Node>: not trivial, so that the compiler
@@ -33,6 +34,7 @@ class NodePointer {
 using CurrentNode = NodePointer();
 using Peek = uint64_t();
 using Thread = uint64_t();
+using Task = int();
 
 constexpr NodeLayout kShared = {24, 48, 8, false};
 constexpr NodeLayout kIntrusive = {16, 40, 8, true};
@@ -41,6 +43,7 @@ constexpr NodeLayout kIntrusive = {16, 40, 8, true};
 CurrentNode* g_current_node = nullptr;
 Peek* g_peek = nullptr;
 Thread* g_thread = nullptr;
+Task* g_task = nullptr;
 std::atomic<const NodeLayout*> g_layout{nullptr};
 std::atomic<bool> g_tried{false};
 
@@ -87,14 +90,16 @@ void autograd_try_install(const PythonApi* api) {
   const NodeLayout* layout = node_layout(torch_version(api, torch));
   if (layout == nullptr) return;
   NextSymbol symbols[] = {
-      {kCurrentNode, nullptr}, {kPeek, nullptr}, {kThread, nullptr}};
-  if (!find_symbols_with(kCurrentNode, symbols, 3)) return;
+      {kCurrentNode, nullptr}, {kPeek, nullptr}, {kThread, nullptr}, {kTask, nullptr}};
+  if (!find_symbols_with(kCurrentNode, symbols, 4)) return;
   for (const NextSymbol& symbol : symbols) {
-    if (symbol.address == nullptr) return;
+    // A PyTorch that does not number its tasks has all the rest.
+    if (symbol.address == nullptr && symbol.name != kTask) return;
   }
   g_current_node = reinterpret_cast<CurrentNode*>(symbols[0].address);
   g_peek = reinterpret_cast<Peek*>(symbols[1].address);
   g_thread = reinterpret_cast<Thread*>(symbols[2].address);
+  g_task = reinterpret_cast<Task*>(symbols[3].address);
   g_layout.store(layout, std::memory_order_release);
 }
 
@@ -110,6 +115,8 @@ bool current_node(Node* node) {
   give_back(layout, pointer);
   return true;
 }
+
+int32_t graph_task() { return g_task == nullptr ? kNoTask : g_task(); }
 
 uint64_t nodes_made() { return g_peek(); }
 

@@ -44,6 +44,11 @@ struct Node {
 // between two. 15 ns: PyTorch hands out a reference, and it is given back.
 bool current_node(Node* node);
 
+// PyTorch's number of the backward() that this thread works for, one of the engine's
+// own: they grow from call to call. kNoTask: none, or not known. 7 ns.
+inline constexpr int32_t kNoTask = -1;
+int32_t graph_task();
+
 // How many nodes this thread has made; the next one gets this number. 7 ns.
 uint64_t nodes_made();
 

@@ -25,7 +25,7 @@ class Callers : public ::testing::Test {
 TEST_F(Callers, OfNobodyThereIsNone) { EXPECT_EQ(callers_.only(kGeneration), 0u); }
 
 TEST_F(Callers, TheOnlyOneIsKnownWhileItIsInside) {
-  callers_.enter(kGeneration, 42, &main_);
+  callers_.enter(kGeneration, 42, false, &main_);
   EXPECT_EQ(callers_.only(kGeneration), 42u);
   callers_.leave(&main_);
   EXPECT_EQ(callers_.only(kGeneration), 0u);
@@ -33,8 +33,8 @@ TEST_F(Callers, TheOnlyOneIsKnownWhileItIsInside) {
 }
 
 TEST_F(Callers, OfTwoAtOnceNeitherIsTold) {
-  callers_.enter(kGeneration, 42, &main_);
-  callers_.enter(kGeneration, 43, &other_);
+  callers_.enter(kGeneration, 42, false, &main_);
+  callers_.enter(kGeneration, 43, false, &other_);
   EXPECT_EQ(callers_.only(kGeneration), 0u);
   callers_.leave(&main_);
   EXPECT_EQ(callers_.only(kGeneration), 43u);
@@ -44,8 +44,8 @@ TEST_F(Callers, OfTwoAtOnceNeitherIsTold) {
 
 // The engine goes on with the outer one's nodes on its own threads.
 TEST_F(Callers, OneWithinAnotherIsTheWorkOfTheOuterOne) {
-  callers_.enter(kGeneration, 42, &main_);
-  callers_.enter(kGeneration, 44, &main_);
+  callers_.enter(kGeneration, 42, false, &main_);
+  callers_.enter(kGeneration, 44, false, &main_);
   EXPECT_EQ(callers_.only(kGeneration), 42u);
   callers_.leave(&main_);
   EXPECT_EQ(callers_.only(kGeneration), 42u);
@@ -54,30 +54,54 @@ TEST_F(Callers, OneWithinAnotherIsTheWorkOfTheOuterOne) {
 }
 
 TEST_F(Callers, StacksOfAnotherSegmentAreNotTold) {
-  callers_.enter(0, 0, &other_);  // nothing was recorded then
+  callers_.enter(0, 0, false, &other_);  // nothing was recorded then
   EXPECT_EQ(callers_.only(kGeneration), 0u);
   callers_.leave(&other_);
-  callers_.enter(kGeneration - 1, 42, &main_);
+  callers_.enter(kGeneration - 1, 42, false, &main_);
   EXPECT_EQ(callers_.only(kGeneration), 0u);
-  callers_.enter(kGeneration, 43, &other_);  // the first is inside as well
+  callers_.enter(kGeneration, 43, false, &other_);  // the first is inside as well
   EXPECT_EQ(callers_.only(kGeneration), 0u);
 }
 
 TEST_F(Callers, ThreadsWithoutAPlaceLeaveNobodyAlone) {
   std::vector<ThreadBackward> threads(BackwardCallers::kMost + 1);
-  for (ThreadBackward& thread : threads) callers_.enter(kGeneration, 50, &thread);
-  callers_.enter(kGeneration, 50, &threads.back());  // within its own call
+  for (ThreadBackward& thread : threads)
+    callers_.enter(kGeneration, 50, false, &thread);
+  callers_.enter(kGeneration, 50, false, &threads.back());  // within its own call
   callers_.leave(&threads.back());
   for (uint32_t i = 0; i < BackwardCallers::kMost; ++i) callers_.leave(&threads[i]);
-  callers_.enter(kGeneration, 51, &threads[0]);
+  callers_.enter(kGeneration, 51, false, &threads[0]);
   EXPECT_EQ(callers_.only(kGeneration), 0u);
   callers_.leave(&threads.back());
   EXPECT_EQ(callers_.only(kGeneration), 51u);
   callers_.leave(&threads[0]);
 }
 
+TEST_F(Callers, ATaskThatIsOlderThanTheCallIsNotItsWork) {
+  callers_.enter(kGeneration, 42, false, &main_);
+  EXPECT_EQ(callers_.only(kGeneration, 3), 42u);
+  callers_.leave(&main_);
+  callers_.enter(kGeneration, 43, false, &main_);
+  EXPECT_EQ(callers_.only(kGeneration, 3), 0u);  // an exception left it
+  EXPECT_EQ(callers_.only(kGeneration, 4), 43u);
+  EXPECT_EQ(callers_.only(kGeneration, 4), 43u);
+  callers_.leave(&main_);
+}
+
+TEST_F(Callers, OfAnAttachNobodyIsToldUntilATaskWasSeen) {
+  for (uint32_t generation : {kGeneration, kGeneration + 1}) {
+    callers_.enter(generation, 42, true, &main_);
+    EXPECT_EQ(callers_.only(generation, 7), 0u);  // it may have been under way
+    callers_.leave(&main_);
+    callers_.enter(generation, 42, true, &main_);
+    EXPECT_EQ(callers_.only(generation, 7), 0u);
+    EXPECT_EQ(callers_.only(generation, 8), 42u);
+    callers_.leave(&main_);
+  }
+}
+
 TEST_F(Callers, LeavingWithoutHavingEnteredIsNothing) {
-  callers_.enter(kGeneration, 42, &main_);
+  callers_.enter(kGeneration, 42, false, &main_);
   callers_.leave(&other_);
   EXPECT_EQ(callers_.only(kGeneration), 42u);
   callers_.leave(&main_);

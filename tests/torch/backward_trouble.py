@@ -230,6 +230,40 @@ def operators():
         y.float().sum().backward()  # SITE: of_operators
 
 
+def attached():
+    """lull comes in the middle of one thread's backward(); another's begins then."""
+    def wait(gradient):
+        inside.set()
+        came.wait(20)
+
+    def work():
+        y = leaf()
+        for _ in range(100):
+            y = torch.tanh(y)
+        y.register_hook(wait)
+        y.sum().backward()
+
+    def go_on(gradient):
+        came.set()
+        thread.join()
+
+    inside, came = threading.Event(), threading.Event()
+    thread = threading.Thread(target=work)
+    thread.start()
+    inside.wait(10)
+    print("inside", flush=True)
+    sys.stdin.readline()
+    torch.zeros(4, device="cuda")
+    y = torch.ones(4, requires_grad=True) * 2
+    y.register_hook(go_on)
+    y.sum().backward()
+    for _ in range(3):
+        torch.sigmoid(leaf()).sum().backward()  # SITE: after_attach
+    torch.cuda.synchronize()
+    print("done", flush=True)
+    sys.stdin.readline()
+
+
 def slept(folder):
     """Makes nodes while lull sleeps, and goes backward when it looks again."""
     def reached(name):

@@ -3,6 +3,7 @@
 calls, threads that inherit a name, operators that allocate nothing, and sleep."""
 
 import os
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -106,6 +107,43 @@ class BackwardInTrouble(TorchCase):
         rows = checks.query(guest.LULL, "allocs", "slept")["allocation_sites"]
         nodes = told(rows)
         self.assertEqual({forward for _, forward in nodes["SigmoidBackward0"]}, {None})
+
+
+    def test_what_an_attach_found_under_way_is_not_the_work_of_who_comes_next(self):
+        job = subprocess.Popen(
+            python(SCRIPT, "attached"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True, env={**self.host.environment, "LULL_SIM_CONFIG": scenario.CONFIG})
+        attach = None
+        try:
+            self.assertEqual(job.stdout.readline(), "inside\n")
+            attach = subprocess.Popen(
+                [guest.LULL, "attach", str(job.pid), "--gpu", "continuous",
+                 "--overhead-budget", "100", "--name", "attached"],
+                env=self.host.environment, stderr=subprocess.PIPE, text=True)
+            self.assertIn("watching process", attach.stderr.readline())
+            job.stdin.write("\n")
+            job.stdin.flush()
+            self.assertEqual(job.stdout.readline(), "done\n")
+            attach.send_signal(signal.SIGINT)
+            attach.communicate(timeout=60)
+            job.stdin.write("\n")
+            job.stdin.flush()
+            self.assertEqual(job.wait(timeout=60), 0)
+        finally:
+            for process in (job, attach):
+                if process is not None and process.poll() is None:
+                    process.kill()
+                    process.wait()
+            job.stdin.close()
+            job.stdout.close()
+            if attach is not None:
+                attach.stderr.close()
+        rows = checks.query(guest.LULL, "allocs", "attached")["allocation_sites"]
+        found = [row["site"] for row in rows if row["site"]["function"] == "TanhBackward0"]
+        self.assertGreater(len(found), 0)
+        self.assertEqual([site for site in found if site["line"]], [])
+        nodes = told(rows)
+        self.assertEqual(self.callers(nodes, "SigmoidBackward0"), {line("after_attach")})
 
 
 if __name__ == "__main__":
