@@ -33,9 +33,8 @@ constexpr AnswerVerb kVerbs[] = {
      v1::SECTION_KERNELS, KernelsText, KernelsJson},
     {"ops", "Operators of PyTorch by GPU time and memory, forward and backward apart",
      "own: of the operator itself; total: with the operators that it calls.\n"
-     "Launches and GPU time are of traced time. Bytes are those that tensors took of "
-     "devices,\nas far as their operator is known: that of the backward pass, by its "
-     "nodes.\n\n"
+     "All of it is of traced time. Bytes are those that tensors took of devices, freed "
+     "again or not.\n\n"
      "Examples:\n  lull ops\n  lull ops resnet --sort memory --top 0 --json",
      v1::SECTION_OPERATORS, OperatorsText, OperatorsJson, nullptr, /*sorts=*/true},
     {"steps", "Training steps and what they were made of",

@@ -73,7 +73,9 @@ void AddSubmission(const Series& series, const Cell& cell, const Operators& oper
 void AddAllocation(const Series& series, const Cell& cell, const Operators& operators,
                    ByName& rows, lull::v1::Operators* reply) {
   reply->set_allocated_bytes(reply->allocated_bytes() + cell.amount);
-  if (operators.names.empty()) return;
+  // A node is known outside of windows as well, what else allocates is not: as one
+  // column the two would compare different times.
+  if (!operators.has_innermost) return;
   reply->set_known_bytes(reply->known_bytes() + cell.amount);
   for (const std::string& name : operators.names) {
     Operator& row = rows[{name, operators.pass}];

@@ -83,6 +83,15 @@ bool keeps_stack(char* segment, uint64_t bytes) {
          t_thread.allocation_tick++ % abi::kThinnedAllocationPeriod == 0;
 }
 
+// In a window of GPU tracing, where launches have native stacks, too: they name the
+// operator (docs/operators.md). Of the host's tensors no operator is told.
+bool is_of_traced_device(char* segment, Device device) {
+  return device.type == kCudaType &&
+         abi::SegmentView(segment).header().cupti_state.load(
+             std::memory_order_relaxed) ==
+             static_cast<uint32_t>(abi::CuptiState::kTracing);
+}
+
 // The first report of a device says what was allocated of it before we looked.
 void record_before(char* segment, uint64_t now, Device device, uint64_t bytes) {
   abi::Event* event = bytes == 0 ? nullptr : reserve_event(segment);
@@ -154,9 +163,11 @@ void record(HookId hook, void* block, uint64_t bytes, bool is_free, Device devic
     step_hook_poll(now);
     if (keeps_stack(segment, bytes)) {
       python = python_stack(segment);
-      if (python == 0 || is_backward_without_node(segment, python)) {
-        native = is_large(bytes) ? unthinned_native_stack(segment, 0)
-                                 : native_stack(segment, 0);
+      bool is_without = python == 0 || is_backward_without_node(segment, python);
+      if (is_without && is_large(bytes)) {
+        native = unthinned_native_stack(segment, 0);
+      } else if (is_without || is_of_traced_device(segment, device)) {
+        native = native_stack(segment, 0);
       }
     } else {
       flags |= abi::kFlagStackThinned;

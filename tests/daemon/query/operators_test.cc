@@ -187,16 +187,19 @@ TEST_F(OperatorsOfAJob, HaveTheBytesWhoseOperatorIsKnown) {
   Allocate(kForwardPython, 0, 1000);
   Allocate(kNodePython, 0, 500);
   Allocate(kNodePython, kMm, 20);
+  Allocate(kForwardPython, kAddmm, 10);
+  Allocate(kForwardPython, kAddmm, 20);
   lull::v1::Operators reply = Ask(lull::v1::OPERATOR_SORT_MEMORY, 2);
   EXPECT_EQ(reply.rows(), 4u);
   ASSERT_EQ(reply.operators_size(), 2);
-  EXPECT_EQ(reply.operators(0).name(), "AddmmBackward0");
-  EXPECT_EQ(reply.operators(0).allocated_bytes(), 520u);
-  EXPECT_EQ(reply.operators(0).own_allocated_bytes(), 0u);
-  EXPECT_EQ(reply.operators(1).name(), "aten::mm");
-  EXPECT_EQ(reply.operators(1).own_allocated_bytes(), 20u);
-  EXPECT_EQ(reply.allocated_bytes(), 1520u);
-  EXPECT_EQ(reply.known_bytes(), 520u);
+  EXPECT_EQ(reply.operators(0).name(), "aten::addmm");
+  EXPECT_EQ(reply.operators(0).own_allocated_bytes(), 30u);
+  EXPECT_EQ(reply.operators(0).own_allocations(), 2u);
+  EXPECT_EQ(reply.operators(1).name(), "aten::linear");
+  EXPECT_EQ(reply.operators(1).allocated_bytes(), 30u);
+  EXPECT_EQ(reply.operators(1).own_allocated_bytes(), 0u);
+  EXPECT_EQ(reply.allocated_bytes(), 1550u);
+  EXPECT_EQ(reply.known_bytes(), 50u);
 }
 
 }  // namespace
