@@ -38,7 +38,7 @@ absl::StatusOr<v1::ArmRequest> MakeArmRequest(const ArmOptions& options, bool ar
   GpuFlags flags = options.gpu;
   if (flags.mode.empty()) flags.mode = "window";  // what a schedule is of
   LULL_ASSIGN_OR_RETURN(relay::GpuPlan plan, MakeGpuPlan(flags));
-  request.mutable_gpu()->set_mode(static_cast<uint32_t>(plan.mode));
+  request.mutable_gpu()->set_mode(plan.mode);
   request.mutable_gpu()->set_schedule(relay::ScheduleText(plan));
   return request;
 }

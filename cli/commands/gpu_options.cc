@@ -18,11 +18,11 @@ void AddGpuOptions(CLI::App* verb, GpuFlags* flags) {
 }
 
 absl::StatusOr<relay::GpuPlan> MakeGpuPlan(const GpuFlags& flags) {
-  absl::StatusOr<abi::GpuMode> mode = relay::ParseGpuMode(flags.mode);
+  absl::StatusOr<v1::GpuMode> mode = relay::ParseGpuMode(flags.mode);
   if (!mode.ok()) return Annotate(mode.status(), "--gpu");
   relay::GpuPlan plan;
   if (!flags.schedule.empty()) {
-    if (*mode != abi::GpuMode::kWindow) {
+    if (*mode != v1::GPU_MODE_WINDOW) {
       return absl::InvalidArgumentError("--schedule is of --gpu window alone");
     }
     auto schedule = relay::ParseGpuSchedule(flags.schedule);

@@ -12,6 +12,7 @@
 #include "cli/base/terminal.h"
 #include "cli/commands/verbs.h"
 #include "daemon/base/status.h"
+#include "daemon/words/enum_key.h"
 
 namespace lull {
 namespace {
@@ -58,27 +59,6 @@ void AddOptions(CLI::App* verb, QueryOptions* options) {
       ->type_name("TIME");
   AddCollectorOptions(verb, &options->collector);
   AddTerminalOptions(verb, /*answers=*/true);
-}
-
-v1::Phase PhaseOf(const std::string& name) {
-  if (name == "steady") return v1::PHASE_STEADY;
-  if (name == "setup") return v1::PHASE_SETUP;
-  return name == "all" ? v1::PHASE_ALL : v1::PHASE_UNSPECIFIED;
-}
-
-std::optional<v1::HostSampleRole> RoleOf(const std::string& name) {
-  if (name.empty()) return std::nullopt;
-  if (name == "main") return v1::HOST_SAMPLE_ROLE_MAIN;
-  if (name == "feeder") return v1::HOST_SAMPLE_ROLE_FEEDER;
-  if (name == "autograd") return v1::HOST_SAMPLE_ROLE_AUTOGRAD;
-  if (name == "loader") return v1::HOST_SAMPLE_ROLE_LOADER;
-  return v1::HOST_SAMPLE_ROLE_OTHER;
-}
-
-v1::GroupBy GroupByOf(const std::string& name) {
-  if (name == "function") return v1::GROUP_BY_FUNCTION;
-  if (name == "stack") return v1::GROUP_BY_STACK;
-  return v1::GROUP_BY_LINE;
 }
 
 int Run(const AnswerVerb& verb, const QueryOptions& options) {
@@ -139,15 +119,15 @@ absl::StatusOr<v1::ReportRequest> MakeRequest(const QueryOptions& options) {
   v1::ReportRequest request;
   request.set_job(options.job);
   request.set_top(options.top);
-  request.set_group_by(GroupByOf(options.by));
-  request.set_phase(PhaseOf(options.phase));
+  request.set_group_by(FromKey<v1::GroupBy>(options.by).value_or(v1::GROUP_BY_LINE));
+  request.set_phase(FromKey<v1::Phase>(options.phase).value_or(v1::PHASE_UNSPECIFIED));
   if (options.folded) {
     if (options.json) return absl::InvalidArgumentError("--folded is no JSON");
     request.set_group_by(v1::GROUP_BY_STACK);
     request.set_top(0);
   }
   if (options.sort == "memory") request.set_operator_sort(v1::OPERATOR_SORT_MEMORY);
-  if (auto role = RoleOf(options.role)) request.set_role(*role);
+  if (auto role = FromKey<v1::HostSampleRole>(options.role)) request.set_role(*role);
   if (options.rank) request.set_rank(*options.rank);
   if (options.pid) request.set_pid(*options.pid);
   if (!options.since.empty()) {

@@ -22,11 +22,11 @@ constexpr int kAllSpans = 1000;
 constexpr size_t kSpansNamed = 3;
 
 bool IsActive(const v1::TracingSpan& span) {
-  return span.state() == static_cast<uint32_t>(TracingState::kActive);
+  return span.state() == v1::TRACING_STATE_ACTIVE;
 }
 
 bool IsYielded(const v1::TracingSpan& span) {
-  return span.state() == static_cast<uint32_t>(TracingState::kYielded);
+  return span.state() == v1::TRACING_STATE_YIELDED;
 }
 
 uint64_t EndOf(const v1::TracingSpan& span) {
@@ -54,11 +54,11 @@ std::string Windows(const v1::Gpu& gpu) {
                          FormatDuration(first), FormatDuration(last));
 }
 
-const char* WhyAside(uint32_t reason) {
-  switch (static_cast<TracingReason>(reason)) {
-    case TracingReason::kForeignClock:
+const char* WhyAside(v1::TracingReason reason) {
+  switch (reason) {
+    case v1::TRACING_REASON_FOREIGN_CLOCK:
       return "another profiler's clock";
-    case TracingReason::kError:
+    case v1::TRACING_REASON_ERROR:
       return "an error of CUPTI";
     default:
       return "another profiler";
@@ -68,7 +68,7 @@ const char* WhyAside(uint32_t reason) {
 // Who reads that a thing is missing wants to know what would bring it. The reasons are
 // those of daemon/query/gpu_missing.cc; for one that is not known nothing is added.
 const char* WhatToDo(const v1::Gpu& gpu) {
-  if (gpu.mode() == static_cast<uint32_t>(GpuMode::kHost)) {
+  if (gpu.mode() == v1::GPU_MODE_HOST) {
     return "; record with: lull run --gpu window";
   }
   if (absl::StrContains(gpu.missing(), "CUPTI library") ||

@@ -1,50 +1,12 @@
 #include "cli/render/gpu_words.h"
 
-#include <array>
-#include <iterator>
-
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "daemon/words/enum_key.h"
 #include "daemon/words/format.h"
 
 namespace lull {
 namespace {
-
-constexpr const char* kModes[] = {"host", "window", "continuous"};
-constexpr const char* kStates[] = {"off", "warm_up", "active", "yielded"};
-constexpr const char* kReasons[] = {"schedule",      "other_user", "budget",
-                                    "foreign_clock", "error",      "process_end",
-                                    "disarmed"};
-constexpr const char* kCuptiStates[] = {"unused", "no_library", "too_old", "failed",
-                                        "ready",  "tracing",    "yielded"};
-
-struct CauseWords {
-  const char* key;
-  const char* name;
-};
-constexpr CauseWords kCauses[] = {
-    {"unknown", "unknown"},
-    {"dependency", "dependency"},
-    {"launch_latency", "launch latency"},
-    {"gc", "GC pause"},
-    {"allocator", "allocator"},
-    {"data", "data"},
-    {"gil_wait", "GIL wait"},
-    {"host_wait", "host wait"},
-    {"sync", "sync"},
-    {"run_queue", "run queue"},
-    {"launch_bound", "launch-bound"},
-    {"host_code", "host code"},
-};
-
-template <size_t kSize>
-const char* At(const char* const (&words)[kSize], uint32_t number) {
-  return number < kSize ? words[number] : "unknown";
-}
-
-const CauseWords& WordsOf(v1::GapCause cause) {
-  auto number = static_cast<size_t>(cause);
-  return number < std::size(kCauses) ? kCauses[number] : kCauses[0];
-}
 
 // Up to CUDA 12.9 CUPTI counts its versions (cupti_version.h); since 13.0 the number
 // holds that of CUDA.
@@ -60,12 +22,16 @@ constexpr Numbered kNumbered[] = {
 
 }  // namespace
 
-const char* GpuModeKey(uint32_t mode) { return At(kModes, mode); }
-const char* TracingStateKey(uint32_t state) { return At(kStates, state); }
-const char* TracingReasonKey(uint32_t reason) { return At(kReasons, reason); }
-const char* CuptiStateKey(uint32_t state) { return At(kCuptiStates, state); }
-const char* CauseKey(v1::GapCause cause) { return WordsOf(cause).key; }
-const char* CauseName(v1::GapCause cause) { return WordsOf(cause).name; }
+std::string CauseKey(v1::GapCause cause) {
+  return cause == v1::GAP_CAUSE_DATA_WAIT ? "data" : KeyOf(cause);
+}
+
+std::string CauseName(v1::GapCause cause) {
+  if (cause == v1::GAP_CAUSE_GC) return "GC pause";
+  if (cause == v1::GAP_CAUSE_GIL_WAIT) return "GIL wait";
+  if (cause == v1::GAP_CAUSE_LAUNCH_BOUND) return "launch-bound";
+  return absl::StrReplaceAll(CauseKey(cause), {{"_", " "}});
+}
 
 std::string VerdictText(absl::string_view verdict) {
   if (verdict.empty()) return "";

@@ -8,6 +8,7 @@
 #include "cli/render/json_gpu.h"
 #include "cli/render/json_memory.h"
 #include "cli/render/json_parts.h"
+#include "daemon/words/enum_key.h"
 #include "daemon/words/facts.h"
 
 namespace lull {
@@ -102,7 +103,7 @@ Json ProcessesJson(const v1::ReportReply& reply) {
                  {"native_stacks", row.native_stacks()},
                  {"gc_hook", row.gc_hook()},
                  {"corrupt", row.corrupt()},
-                 {"cupti_state", CuptiStateKey(row.cupti_state())},
+                 {"cupti_state", KeyOf(row.cupti_state())},
                  {"cupti_version", TextOrNull(CudaVersionOfCupti(row.cupti_version()))},
                  {"cupti_result", row.cupti_result()},
                  {"step_hook", row.step_hook()},

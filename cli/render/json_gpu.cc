@@ -7,6 +7,7 @@
 #include "cli/render/json_hot.h"
 #include "cli/render/json_parts.h"
 #include "cli/render/steps_facts.h"
+#include "daemon/words/enum_key.h"
 #include "daemon/words/format.h"
 #include "daemon/words/sample_words.h"
 
@@ -19,8 +20,8 @@ Json SpansJson(const v1::Gpu& gpu) {
     spans.push_back({{"pid", span.pid()},
                      {"start_ms", Ms(span.start_ns())},
                      {"duration_ms", Ms(span.duration_ns())},
-                     {"state", TracingStateKey(span.state())},
-                     {"reason", TracingReasonKey(span.reason())}});
+                     {"state", KeyOf(span.state())},
+                     {"reason", KeyOf(span.reason())}});
   }
   return spans;
 }
@@ -49,7 +50,7 @@ Json StepJson(const v1::StepRow& step, bool traced) {
 
 Json GpuJson(const v1::Gpu& gpu) {
   bool truth = HasGpuTruth(gpu);
-  return {{"mode", GpuModeKey(gpu.mode())},
+  return {{"mode", KeyOf(gpu.mode())},
           {"schedule", TextOrNull(gpu.schedule())},
           {"devices", gpu.devices()},
           {"windows", ActiveWindows(gpu)},
@@ -163,7 +164,7 @@ Json PhasesJson(const v1::Steps& reply) {
     const v1::SampledShare& share = part.share();
     rows.push_back(
         {{"phase", part.phase() == v1::PHASE_SETUP ? "setup" : "steady"},
-         {"part", PhasePartKey(part.kind())},
+         {"part", KeyOf(part.kind(), "other")},
          {"time_ms", Ms(part.time_ns())},
          {"share_percent", exact ? Json(nullptr) : Json(share.percent())},
          {"low_percent", exact ? Json(nullptr) : Json(share.low_percent())},

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "query.pb.h"
-
 namespace lull {
 namespace {
 

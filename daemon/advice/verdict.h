@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <string>
 
+#include "query.pb.h"
+
 namespace lull {
 
-inline constexpr size_t kCauses = 12;  // of lull.v1.GapCause
+inline constexpr size_t kCauses = v1::GapCause_ARRAYSIZE;
 
 // Where the traced time of all devices went.
 struct TimeShares {

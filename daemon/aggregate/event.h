@@ -89,14 +89,6 @@ enum EventFlag : uint32_t {
   kFlagContinued = 1 << 17,
 };
 
-// lull::abi::TracingState: arg0 of kGpuTracing.
-enum TracingState : uint32_t {
-  kTracingOff = 0,
-  kTracingWarmUp = 1,
-  kTracingActive = 2,
-  kTracingYielded = 3,
-};
-
 // Shorter reports of tensors come from the caching allocator's free lists: they hold up
 // nobody, and there are many.
 inline constexpr uint64_t kSlowAllocationNs = 20'000;

@@ -26,8 +26,12 @@ inline constexpr uint8_t kVariantBefore = 0x40;
 // them.
 inline constexpr uint8_t kVariantUntraced = 1;
 
-// Of scopes: lull::abi::ScopeKind.
-inline constexpr uint8_t kScopeOfData = 1;  // __next__ of a DataLoader's iterator
+// Of scopes. Values equal those of lull::abi::ScopeKind.
+enum class ScopeKind : uint8_t {
+  kUser = 0,
+  kData = 1,       // __next__ of a DataLoader's iterator
+  kDataAside = 2,  // the same where it holds up no training
+};
 
 // Ids are unique within the job for APIs, stacks and sites, and within the process
 // for series. 0 is "none" everywhere.
@@ -73,9 +77,9 @@ inline bool IsOfTorch(EventType type) {
 }
 inline constexpr uint32_t kNoDevice = 0xff;  // shape of tensor memory of the host
 
-// The part of an event that decides on its shape: for copies, the low 24 bits of arg1 (copy kind, source and
-// destination memory), for tensor memory the device's index, the low 8 bits of arg2
-// (preload/abi/event.h). Kernels have theirs by reference.
+// The part of an event that decides on its shape: for copies, the low 24 bits of arg1
+// (copy kind, source and destination memory), for tensor memory the device's index, the
+// low 8 bits of arg2 (preload/abi/event.h). Kernels have theirs by reference.
 inline uint32_t ShapeOf(EventType type, uint64_t arg1, uint32_t arg2) {
   if (IsOfTorch(type)) return arg2 & 0xff;
   return type == EventType::kGpuCopy ? static_cast<uint32_t>(arg1 & 0xffffff) : 0;
@@ -93,9 +97,12 @@ inline bool IsBefore(const Series& series) {
 inline bool AddsLive(const Series& series) {
   return IsAllocation(series) || series.type == EventType::kTorchReserved;
 }
+inline ScopeKind ScopeKindOf(const Series& scope) {
+  return static_cast<ScopeKind>(scope.variant);
+}
 // A DataLoader's __next__ that a training waits for.
 inline bool IsLoading(const Series& series) {
-  return series.type == EventType::kScope && series.variant == kScopeOfData;
+  return series.type == EventType::kScope && ScopeKindOf(series) == ScopeKind::kData;
 }
 // Which series carries the whole that a series which AddsLive is a part of.
 inline uint32_t TotalOf(uint32_t id, const Series& series) {

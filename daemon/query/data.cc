@@ -33,7 +33,8 @@ void FillData(const std::vector<ProcessSums>& processes,
       const Series& series = sums.series[id];
       const Cell& cell = sums.cells[id];
       if (cell.count == 0) continue;
-      if (series.type == EventType::kScope && series.variant != 0) {
+      if (series.type == EventType::kScope &&
+          aggregate::ScopeKindOf(series) != aggregate::ScopeKind::kUser) {
         all_known = all_known && aggregate::IsLoading(series);
         loaders[{LoaderClass(names.ScopePath(series.native_stack)), site_of(series)}]
             .Append(cell);

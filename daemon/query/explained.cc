@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <array>
 
+#include "daemon/advice/verdict.h"
 #include "daemon/query/doing.h"
-#include "query.pb.h"
 
 namespace lull::query {
 namespace {
 
 using aggregate::EventType;
 using aggregate::Series;
-
-constexpr size_t kCauseCount = lull::v1::GapCause_ARRAYSIZE;
 
 bool HasLine(uint32_t site, Names& names) {
   lull::v1::Site filled;
@@ -41,14 +39,14 @@ bool IsExplained(const Series& idle, Names& names) {
 }
 
 uint64_t ExplainedOf(const ProcessSums& sums, Names& names, Stacks& stacks) {
-  std::array<uint64_t, kCauseCount> code_ns = {};
-  std::array<Doing, kCauseCount> doing;
+  std::array<uint64_t, kCauses> code_ns = {};
+  std::array<Doing, kCauses> doing;
   uint64_t explained = 0;
   for (size_t id = 1; id < sums.series.size(); ++id) {
     const Series& series = sums.series[id];
     const aggregate::Cell& cell = sums.cells[id];
     if (series.type == EventType::kIdle && cell.total_ns > 0 &&
-        series.variant < kCauseCount) {
+        series.variant < kCauses) {
       if (IsTheCodeItself(series.variant)) {
         code_ns[series.variant] += cell.total_ns;
       } else if (IsExplained(series, names)) {
@@ -57,11 +55,11 @@ uint64_t ExplainedOf(const ProcessSums& sums, Names& names, Stacks& stacks) {
     } else if (series.type == EventType::kGapSample && cell.count > 0 &&
                series.shape < sums.series.size()) {
       const Series& idle = sums.series[series.shape];
-      if (idle.variant < kCauseCount)
+      if (idle.variant < kCauses)
         doing[idle.variant].Add(idle, series, cell, names);
     }
   }
-  for (size_t cause = 0; cause < kCauseCount; ++cause) {
+  for (size_t cause = 0; cause < kCauses; ++cause) {
     if (code_ns[cause] == 0 || doing[cause].empty()) continue;
     explained += static_cast<uint64_t>(static_cast<double>(code_ns[cause]) *
                                        doing[cause].WithLine(stacks));

@@ -74,7 +74,7 @@ void AddSpans(const storage::JobRow& job, const ProcessSums& sums, TimeRange ran
     uint64_t from =
         std::max(range.since, aggregate::AfterStart(row.start_ns, job.start_ns));
     uint64_t to = std::min(range.until, aggregate::AfterStart(end, job.start_ns));
-    if (row.state == aggregate::kTracingOff || from >= to) continue;
+    if (row.state == lull::v1::TRACING_STATE_OFF || from >= to) continue;
     lull::v1::TracingSpan span;
     span.set_pid(sums.process.pid);
     span.set_start_ns(from);
@@ -93,7 +93,7 @@ void FillSpans(const storage::JobRow& job, const std::vector<ProcessSums>& proce
     return a.start_ns() < b.start_ns();
   });
   for (lull::v1::TracingSpan& span : spans) {
-    if (span.state() == aggregate::kTracingYielded) {
+    if (span.state() == lull::v1::TRACING_STATE_YIELDED) {
       out->set_yielded_ns(out->yielded_ns() + span.duration_ns());
     }
     if (out->spans_size() < kMaxSpans) *out->add_spans() = std::move(span);
@@ -121,7 +121,7 @@ std::string ValueText(uint64_t bits) {
 
 void FillGpu(const storage::JobRow& job, const std::vector<ProcessSums>& processes,
              Names& names, lull::v1::Gpu* out) {
-  out->set_mode(job.gpu_mode);
+  out->set_mode(static_cast<lull::v1::GpuMode>(job.gpu_mode));
   out->set_schedule(job.gpu_schedule);
   TimeShares shares;
   uint64_t kernel_ns = 0;

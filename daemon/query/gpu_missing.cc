@@ -6,12 +6,7 @@
 namespace lull::query {
 namespace {
 
-// lull::abi::CuptiState, TracingState and GpuMode.
-enum CuptiState { kUnused, kNoLibrary, kTooOld, kFailed, kReady, kTracing, kYielded };
-constexpr uint32_t kModeHost = 0;
-constexpr uint32_t kModeContinuous = 2;
-
-bool HasState(const ProcessSums& sums, uint32_t state) {
+bool HasState(const ProcessSums& sums, lull::v1::TracingState state) {
   return std::any_of(
       sums.tracing.begin(), sums.tracing.end(),
       [&](const storage::TracingRow& row) { return row.state == state; });
@@ -20,29 +15,30 @@ bool HasState(const ProcessSums& sums, uint32_t state) {
 std::string WhyNot(const storage::JobRow& job, const ProcessSums& sums) {
   const storage::ProcessRow& process = sums.process;
   switch (process.counters.cupti_state()) {
-    case kNoLibrary:
+    case lull::v1::CUPTI_STATE_NO_LIBRARY:
       return "no CUPTI library was found, neither in the process nor beside the CUDA "
              "runtime";
-    case kTooOld:
+    case lull::v1::CUPTI_STATE_TOO_OLD:
       return absl::StrCat("the CUPTI library is too old (version ",
                           process.counters.cupti_version(),
                           "); tracing needs that of CUDA 11.8");
-    case kFailed:
+    case lull::v1::CUPTI_STATE_FAILED:
       return absl::StrCat("CUPTI refused to trace (result ",
                           process.counters.cupti_result(), ")");
     default:
       break;
   }
   if (process.counters.gpu_calls() == 0) return "no GPU work was seen";
-  if (HasState(sums, aggregate::kTracingActive)) {
+  if (HasState(sums, lull::v1::TRACING_STATE_ACTIVE)) {
     return "the GPU was traced and nothing ran on it, or its records are still to come";
   }
-  if (process.counters.cupti_state() == kYielded ||
-      HasState(sums, aggregate::kTracingYielded)) {
+  if (process.counters.cupti_state() == lull::v1::CUPTI_STATE_YIELDED ||
+      HasState(sums, lull::v1::TRACING_STATE_YIELDED)) {
     return "another user of CUPTI, such as torch.profiler, had it all the time";
   }
   // CUPTI is loaded when a window begins.
-  if (process.counters.cupti_state() == kUnused && job.gpu_mode == kModeContinuous) {
+  if (process.counters.cupti_state() == lull::v1::CUPTI_STATE_UNUSED &&
+      job.gpu_mode == lull::v1::GPU_MODE_CONTINUOUS) {
     return "tracing had not begun: no call of the process has loaded CUPTI yet";
   }
   return absl::StrCat("no window of tracing ", job.ended ? "came" : "has come yet",
@@ -61,7 +57,7 @@ bool SaysLess(const ProcessSums& a, const ProcessSums& b) {
 
 std::string WhyNoGpuTruth(const storage::JobRow& job,
                           const std::vector<ProcessSums>& processes) {
-  if (job.gpu_mode == kModeHost) return "tracing of the GPU is off (--gpu host)";
+  if (job.gpu_mode == lull::v1::GPU_MODE_HOST) return "tracing of the GPU is off (--gpu host)";
   bool traced_elsewhere =
       std::any_of(processes.begin(), processes.end(), [](const ProcessSums& sums) {
         return std::any_of(sums.series.begin(), sums.series.end(), [](const auto& s) {

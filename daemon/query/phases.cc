@@ -11,7 +11,7 @@ absl::StatusOr<std::optional<uint64_t>> SteadySince(storage::StoreReader& reader
                                                     uint64_t end_ns) {
   LULL_ASSIGN_OR_RETURN(auto steps, reader.FirstSteps(process.id, kEnoughSteps));
   if (steps.size() < kEnoughSteps || steps.front().number > kWarmUpSteps ||
-      steps.front().source == storage::StepSource::kPeriod) {
+      steps.front().source == lull::v1::STEP_SOURCE_PERIOD) {
     return std::nullopt;
   }
   for (const storage::StepRow& step : steps) {

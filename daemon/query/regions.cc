@@ -16,8 +16,6 @@ using aggregate::Cell;
 using aggregate::EventType;
 using aggregate::Series;
 
-constexpr uint32_t kPending = 1, kUnavailable = 3;  // lull::abi::ScopeHookState
-
 struct Region {
   Cell sum;
   Series longest;
@@ -126,8 +124,10 @@ void FillRegions(const std::vector<ProcessSums>& processes,
     const lull::v1::ProcessCounters& counters = sums.process.counters;
     reply->set_unnamed(reply->unnamed() + counters.scopes_unnamed());
     reply->set_unopened(reply->unopened() + counters.scopes_unopened());
-    if (counters.scope_hook() == kPending) reply->set_pending(reply->pending() + 1);
-    if (counters.scope_hook() == kUnavailable) {
+    if (counters.scope_hook() == lull::v1::SCOPE_HOOK_STATE_PENDING) {
+      reply->set_pending(reply->pending() + 1);
+    }
+    if (counters.scope_hook() == lull::v1::SCOPE_HOOK_STATE_UNAVAILABLE) {
       reply->set_unavailable(reply->unavailable() + 1);
     }
     for (size_t id = 1; id < sums.series.size(); ++id) {

@@ -9,7 +9,6 @@ namespace lull::query {
 namespace {
 
 constexpr char kLoaderCall[] = "DataLoader.__next__";
-constexpr uint32_t kScopesAreTold = 2;  // lull::abi::ScopeHookState::kOn
 
 using aggregate::Cell;
 using aggregate::EventType;
@@ -106,7 +105,8 @@ bool KnowsAllDataTime(const std::vector<ProcessSums>& processes) {
         continue;
       (aggregate::IsLoading(sums.series[id]) ? loaded : blocked) = true;
     }
-    if (blocked && !loaded && sums.process.counters.scope_hook() != kScopesAreTold) {
+    if (blocked && !loaded &&
+        sums.process.counters.scope_hook() != lull::v1::SCOPE_HOOK_STATE_ON) {
       return false;
     }
     any = any || blocked || loaded;

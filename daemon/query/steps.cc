@@ -39,18 +39,17 @@ struct Step {
   }
 };
 
-const char* SourceName(storage::StepSource source) {
+const char* SourceName(lull::v1::StepSource source) {
   switch (source) {
-    case storage::StepSource::kOptimizer:
+    case lull::v1::STEP_SOURCE_OPTIMIZER:
       return "optimizer";
-    case storage::StepSource::kNvtxRange:
+    case lull::v1::STEP_SOURCE_NVTX_RANGE:
       return "nvtx";
-    case storage::StepSource::kPeriod:
+    case lull::v1::STEP_SOURCE_PERIOD:
       return "period";
-    case storage::StepSource::kNone:
-      break;
+    default:
+      return "";
   }
-  return "";
 }
 
 void FillRow(const storage::JobRow& job, const Step& step, StepRow* row) {

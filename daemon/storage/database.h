@@ -32,6 +32,10 @@ class Row {
   int64_t Int(int column) const { return sqlite3_column_int64(statement_, column); }
   uint64_t Uint(int column) const { return static_cast<uint64_t>(Int(column)); }
   uint32_t Uint32(int column) const { return static_cast<uint32_t>(Int(column)); }
+  template <typename T>
+  T Enum(int column) const {
+    return static_cast<T>(Int(column));
+  }
   double Real(int column) const { return sqlite3_column_double(statement_, column); }
   std::string_view Bytes(int column) const;
   std::string Text(int column) const { return std::string(Bytes(column)); }
@@ -91,7 +95,7 @@ class Database {
                           SQLITE_STATIC);
     } else if constexpr (std::is_floating_point_v<T>) {
       sqlite3_bind_double(statement, index, value);
-    } else if constexpr (std::is_integral_v<T>) {
+    } else if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) {
       sqlite3_bind_int64(statement, index, static_cast<int64_t>(value));
     } else {
       std::string_view text = value;

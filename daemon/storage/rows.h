@@ -26,7 +26,7 @@ struct JobRow {
   uint64_t start_ns = 0;
   uint64_t start_realtime_ns = 0;
   double overhead_budget_percent = 0;
-  uint32_t gpu_mode = 0;
+  uint32_t gpu_mode = 0;  // lull::v1::GpuMode
   std::string gpu_schedule;
   bool ended = false;
   bool exit_status_known = false;
@@ -164,8 +164,8 @@ struct GpuDeviceRow {
 // From start_ns on, tracing was in this state.
 struct TracingRow {
   uint64_t start_ns = 0;
-  uint32_t state = 0;   // lull::abi::TracingState
-  uint32_t reason = 0;  // lull::abi::TracingReason
+  lull::v1::TracingState state = lull::v1::TRACING_STATE_OFF;
+  lull::v1::TracingReason reason = lull::v1::TRACING_REASON_SCHEDULE;
 };
 
 // The first value that was not finite.
@@ -177,18 +177,10 @@ struct NonFiniteRow {
   uint64_t step = 0;
 };
 
-// Where the boundaries of steps come from; the program's own as lull::abi::StepSource.
-enum class StepSource : uint32_t {
-  kNone = 0,
-  kOptimizer = 1,
-  kNvtxRange = 2,
-  kPeriod = 3,  // of the sequence of CUDA calls
-};
-
 // A training step and what it was spent on.
 struct StepRow {
   uint64_t number = 0;
-  StepSource source = StepSource::kNone;
+  lull::v1::StepSource source = lull::v1::STEP_SOURCE_NONE;
   uint64_t start_ns = 0;
   uint64_t end_ns = 0;
   bool traced = false;                   // wholly in traced time

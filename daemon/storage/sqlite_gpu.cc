@@ -77,7 +77,8 @@ absl::StatusOr<std::vector<TracingRow>> SqliteReader::Tracing(int64_t process) {
       db_,
       "SELECT start_ns, state, reason FROM tracing WHERE process=? ORDER BY start_ns",
       [](const Row& r) {
-        return TracingRow{r.Uint(0), r.Uint32(1), r.Uint32(2)};
+        return TracingRow{r.Uint(0), r.Enum<lull::v1::TracingState>(1),
+                          r.Enum<lull::v1::TracingReason>(2)};
       },
       process);
 }

@@ -204,7 +204,7 @@ absl::StatusOr<std::vector<SeriesRow>> SqliteReader::AllSeries(int64_t process) 
       "WHERE process=? ORDER BY id",
       [](const Row& r) {
         return SeriesRow{r.Uint32(0),
-                         {static_cast<aggregate::EventType>(r.Int(1)),
+                         {r.Enum<aggregate::EventType>(1),
                           static_cast<uint8_t>(r.Int(2)), r.Uint32(3), r.Uint32(4),
                           r.Uint32(5), r.Uint32(6), r.Uint32(7), r.Uint32(8),
                           r.Uint32(9), r.Uint32(10), r.Uint32(11), r.Uint32(12),

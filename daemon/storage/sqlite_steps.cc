@@ -14,7 +14,7 @@ constexpr uint64_t kTidyPeriod = 1000;  // steps
 StepRow ReadStep(const Row& r) {
   StepRow row;
   row.number = r.Uint(0);
-  row.source = static_cast<StepSource>(r.Uint32(1));
+  row.source = r.Enum<lull::v1::StepSource>(1);
   row.start_ns = r.Uint(2);
   row.end_ns = r.Uint(3);
   row.traced = r.Uint32(4) != 0;

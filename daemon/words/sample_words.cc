@@ -1,54 +1,41 @@
 #include "daemon/words/sample_words.h"
 
-#include <iterator>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "daemon/words/enum_key.h"
 #include "daemon/words/format.h"
 #include "daemon/words/memory_words.h"
 
 namespace lull {
 namespace {
 
-constexpr const char* kRoles[] = {"main", "feeder", "autograd", "loader", "other"};
-constexpr const char* kParts[][2] = {
-    {"data_set", "data set and transforms"},
-    {"collate", "collate"},
-    {"transfer", "shared memory, pickling, queue"},
-    {"other", "between these"},
-};
-constexpr const char* kPhaseParts[][2] = {
-    {"imports", "imports"},         {"model_to_device", "model to a device"},
-    {"first_steps", "first steps"}, {"evaluation", "evaluation"},
-    {"checkpoint", "checkpoints"},  {"end", "end"},
-};
 constexpr double kMattersPercent = 10;
 
 }  // namespace
 
-const char* RoleKey(v1::HostSampleRole role) {
-  auto number = static_cast<size_t>(role);
-  return number < std::size(kRoles) ? kRoles[number] : "other";
-}
-
-const char* LoaderPartKey(v1::LoaderPart part) {
-  auto number = static_cast<size_t>(part);
-  return number < std::size(kParts) ? kParts[number][0] : "other";
-}
+std::string RoleKey(v1::HostSampleRole role) { return KeyOf(role, "other"); }
+std::string LoaderPartKey(v1::LoaderPart part) { return KeyOf(part, "other"); }
 
 const char* LoaderPartWords(v1::LoaderPart part) {
-  auto number = static_cast<size_t>(part);
-  return number < std::size(kParts) ? kParts[number][1] : "other";
+  switch (part) {
+    case v1::LOADER_PART_DATA_SET:
+      return "data set and transforms";
+    case v1::LOADER_PART_COLLATE:
+      return "collate";
+    case v1::LOADER_PART_TRANSFER:
+      return "shared memory, pickling, queue";
+    case v1::LOADER_PART_OTHER:
+      return "between these";
+    default:
+      return "other";
+  }
 }
 
-const char* PhasePartKey(v1::PhasePartKind kind) {
-  auto number = static_cast<size_t>(kind);
-  return number < std::size(kPhaseParts) ? kPhaseParts[number][0] : "other";
-}
-
-const char* PhasePartWords(v1::PhasePartKind kind) {
-  auto number = static_cast<size_t>(kind);
-  return number < std::size(kPhaseParts) ? kPhaseParts[number][1] : "other";
+std::string PhasePartWords(v1::PhasePartKind kind) {
+  if (kind == v1::PHASE_PART_MODEL_TO_DEVICE) return "model to a device";
+  if (kind == v1::PHASE_PART_CHECKPOINT) return "checkpoints";
+  return absl::StrReplaceAll(KeyOf(kind, "other"), {{"_", " "}});
 }
 
 uint64_t BatchesOf(const v1::LoaderLine& line, const v1::DataLoading& data) {

@@ -7,15 +7,15 @@
 
 namespace lull {
 
-const char* RoleKey(v1::HostSampleRole role);  // "loader"; "other" for an unknown one
+// "loader", "data_set"; "other" for one that is not known.
+std::string RoleKey(v1::HostSampleRole role);
+std::string LoaderPartKey(v1::LoaderPart part);
 
-const char* LoaderPartKey(v1::LoaderPart part);    // "data_set"
 const char* LoaderPartWords(v1::LoaderPart part);  // "data set and transforms"
 // Of the loaders that the line is of.
 uint64_t BatchesOf(const v1::LoaderLine& line, const v1::DataLoading& data);
 
-const char* PhasePartKey(v1::PhasePartKind kind);    // "model_to_device"
-const char* PhasePartWords(v1::PhasePartKind kind);  // "model to a device"
+std::string PhasePartWords(v1::PhasePartKind kind);  // "model to a device"
 
 // "62 % ± 4": the share and half of its 95 % interval, in percent.
 std::string FormatSampled(const v1::SampledShare& share);

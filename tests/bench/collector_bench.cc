@@ -226,7 +226,8 @@ void Run(uint64_t wanted, bool traced) {
   Check(opened.status());
   storage::Store& store = **opened;
   lull::v1::Hello hello = test::MakeHello(test::MakeJobId(1));
-  hello.mutable_job()->set_gpu_mode(traced ? 2 : 0);
+  hello.mutable_job()->set_gpu_mode(traced ? lull::v1::GPU_MODE_CONTINUOUS
+                                            : lull::v1::GPU_MODE_HOST);
   auto job = collector::JobState::Load(store.writer().reader(), hello);
   Check(job.status());
   (*job)->Apply(hello);

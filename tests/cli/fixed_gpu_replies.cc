@@ -13,9 +13,6 @@ constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kS = 1'000'000'000;
 
 constexpr uint32_t kPids[] = {4312, 4313};
-constexpr uint32_t kActive = 2;
-constexpr uint32_t kYielded = 3;
-constexpr uint32_t kOtherUser = 1;
 
 void SetSite(v1::Site* site, const std::string& file, int line,
              const std::string& function) {
@@ -42,7 +39,8 @@ v1::ReportReply Begin() {
 }
 
 void AddSpan(v1::Gpu* gpu, uint32_t pid, uint64_t start_ns, uint64_t duration_ns,
-             uint32_t state, uint32_t reason) {
+             v1::TracingState state,
+             v1::TracingReason reason = v1::TRACING_REASON_SCHEDULE) {
   v1::TracingSpan* span = gpu->add_spans();
   span->set_pid(pid);
   span->set_start_ns(start_ns);
@@ -116,7 +114,7 @@ void SetParts(v1::StepRow* step, std::initializer_list<uint64_t> parts_us) {
 
 v1::Gpu FixedGpu() {
   v1::Gpu gpu;
-  gpu.set_mode(1);
+  gpu.set_mode(v1::GPU_MODE_WINDOW);
   gpu.set_schedule("skip_first=10,wait=40,warmup=2,active=8");
   gpu.set_devices(2);
   gpu.set_traced_ns(24'600 * kMs);
@@ -131,10 +129,11 @@ v1::Gpu FixedGpu() {
   gpu.set_records_lost(120);
   for (uint64_t window = 0; window < 9; ++window) {
     for (uint32_t pid : kPids) {
-      AddSpan(&gpu, pid, (3'100 + 6'500 * window) * kMs, 1'366 * kMs, kActive, 0);
+      AddSpan(&gpu, pid, (3'100 + 6'500 * window) * kMs, 1'366 * kMs, v1::TRACING_STATE_ACTIVE);
     }
   }
-  AddSpan(&gpu, kPids[0], 58 * kS, 2'100 * kMs, kYielded, kOtherUser);
+  AddSpan(&gpu, kPids[0], 58 * kS, 2'100 * kMs, v1::TRACING_STATE_YIELDED,
+          v1::TRACING_REASON_OTHER_USER);
   gpu.set_yielded_ns(2'100 * kMs);
   gpu.set_verdict("data");
   return gpu;
@@ -276,7 +275,7 @@ v1::ReportReply FixedGpuReport() {
   *reply.mutable_steps() = FixedSteps().steps();
   for (int i = 0; i < 2; ++i) {
     v1::ProcessRow* process = reply.mutable_processes(i);
-    process->set_cupti_state(4);
+    process->set_cupti_state(v1::CUPTI_STATE_READY);
     process->set_cupti_version(22);
     process->set_traced_ns(12'300 * kMs);
     process->set_busy_ns(5'050 * kMs);

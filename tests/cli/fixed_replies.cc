@@ -75,8 +75,8 @@ void AddProcess(v1::ReportReply* reply, uint32_t pid, int rank, uint64_t data_wa
   row->set_blocked_ns(6200 * kMs);
   row->set_data_wait_ns(data_wait_ns);
   row->set_gc_ns(900 * kMs);
-  row->set_native_stacks(1);
-  row->set_gc_hook(2);
+  row->set_native_stacks(v1::NATIVE_STACK_STATE_ON);
+  row->set_gc_hook(v1::GC_HOOK_STATE_ON);
 }
 
 }  // namespace
@@ -250,7 +250,7 @@ v1::ReportReply FixedReport() {
   launcher->set_command(
       "/opt/venv/bin/python /opt/venv/bin/torchrun --nproc-per-node 2 train.py");
   launcher->set_duration_ns(62 * kS);
-  launcher->set_gc_hook(2);
+  launcher->set_gc_hook(v1::GC_HOOK_STATE_ON);
   reply.set_launches(1'080'000);
   *reply.mutable_syncs() = FixedSyncs().syncs();
   *reply.mutable_allocations() = FixedAllocations().allocations();
@@ -258,7 +258,7 @@ v1::ReportReply FixedReport() {
   reply.mutable_gc()->set_full_in_steps_ns(1'500 * kMs);
   reply.mutable_gc()->set_full_in_steps_count(12);
   *reply.mutable_waits() = FixedWaits().waits();
-  reply.mutable_gpu()->set_mode(1);
+  reply.mutable_gpu()->set_mode(v1::GPU_MODE_WINDOW);
   reply.mutable_gpu()->set_missing(kMissing);
   Conclude(&reply);
   return reply;

@@ -10,9 +10,8 @@
 #include "cli/render/gpu_words.h"
 #include "cli/render/human.h"
 #include "cli/render/summary.h"
+#include "daemon/words/enum_key.h"
 #include "daemon/words/format.h"
-#include "preload/abi/event.h"
-#include "preload/abi/segment.h"
 #include "tests/cli/fixed_replies.h"
 #include "tests/cli/golden.h"
 
@@ -27,7 +26,7 @@ using ::testing::Not;
 v1::ReportReply WithoutTruth() {
   v1::ReportReply reply;
   *reply.mutable_job() = FixedJob();
-  reply.mutable_gpu()->set_mode(1);
+  reply.mutable_gpu()->set_mode(v1::GPU_MODE_WINDOW);
   reply.mutable_gpu()->set_missing(kMissing);
   return reply;
 }
@@ -169,7 +168,7 @@ TEST(GpuReport, TellsWhatWouldBringGpuTruth) {
       MissingLine(gpu),
       "No GPU truth: tracing of the GPU is off (--gpu host); record with: lull run "
       "--gpu window.");
-  gpu.set_mode(static_cast<uint32_t>(abi::GpuMode::kWindow));
+  gpu.set_mode(v1::GPU_MODE_WINDOW);
   gpu.set_missing("the CUPTI library is too old (version 17)");
   EXPECT_THAT(MissingLine(gpu), HasSubstr("lull doctor"));
   gpu.set_missing("no window of tracing came (schedule wait=20)");
@@ -185,7 +184,7 @@ TEST(GpuReport, SaysWhichPartOfTheRunOneWindowCovers) {
   v1::TracingSpan* span = gpu.add_spans();
   span->set_start_ns(5'000'000'000);
   span->set_duration_ns(2'000'000'000);
-  span->set_state(static_cast<uint32_t>(abi::TracingState::kActive));
+  span->set_state(v1::TRACING_STATE_ACTIVE);
   EXPECT_EQ(CoverageLine(FixedJob(), gpu),
             "GPU truth for 2.00 s of 62.4 s, from 5.00 s to 7.00 s");
 }
@@ -198,8 +197,7 @@ TEST(GpuReport, SaysForWhomItStoodAside) {
   v1::Gpu gpu = FixedGpu();
   EXPECT_EQ(StoodAsideLine(gpu),
             "Stood aside for another profiler for 2.10 s: 58.0 s to 60.1 s (pid 4312)");
-  gpu.mutable_spans(18)->set_reason(
-      static_cast<uint32_t>(abi::TracingReason::kForeignClock));
+  gpu.mutable_spans(18)->set_reason(v1::TRACING_REASON_FOREIGN_CLOCK);
   EXPECT_THAT(StoodAsideLine(gpu), HasSubstr("another profiler's clock"));
   EXPECT_EQ(StoodAsideLine({}), "");
 }
@@ -242,27 +240,31 @@ TEST(GpuSummary, TellsNoStepOfANonFiniteValueThatHasNone) {
       "4313)");
 }
 
-TEST(GpuWords, AreThoseOfTheSharedMemory) {
-  EXPECT_STREQ(GpuModeKey(static_cast<uint32_t>(abi::GpuMode::kContinuous)),
-               "continuous");
-  EXPECT_STREQ(TracingStateKey(static_cast<uint32_t>(abi::TracingState::kYielded)),
-               "yielded");
-  EXPECT_STREQ(TracingReasonKey(static_cast<uint32_t>(abi::TracingReason::kProcessEnd)),
-               "process_end");
-  EXPECT_STREQ(CuptiStateKey(static_cast<uint32_t>(abi::CuptiState::kTooOld)),
-               "too_old");
-  EXPECT_STREQ(CuptiStateKey(static_cast<uint32_t>(abi::CuptiState::kYielded)),
-               "yielded");
-  EXPECT_STREQ(CuptiStateKey(77), "unknown");
+TEST(GpuWords, AreTheNamesOfTheProtoInLowerCase) {
+  EXPECT_EQ(KeyOf(v1::GPU_MODE_CONTINUOUS), "continuous");
+  EXPECT_EQ(KeyOf(v1::TRACING_STATE_WARM_UP), "warm_up");
+  EXPECT_EQ(KeyOf(v1::TRACING_REASON_FOREIGN_CLOCK), "foreign_clock");
+  EXPECT_EQ(KeyOf(v1::CUPTI_STATE_NO_LIBRARY), "no_library");
+  EXPECT_EQ(KeyOf(v1::PHASE_PART_MODEL_TO_DEVICE), "model_to_device");
+  EXPECT_EQ(KeyOf(static_cast<v1::CuptiState>(77)), "unknown");
+  EXPECT_EQ(KeyOf(static_cast<v1::HostSampleRole>(77), "other"), "other");
+}
+
+TEST(GpuWords, AreReadAsTheyAreWritten) {
+  EXPECT_EQ(FromKey<v1::HostSampleRole>("autograd"), v1::HOST_SAMPLE_ROLE_AUTOGRAD);
+  EXPECT_EQ(FromKey<v1::GroupBy>("stack"), v1::GROUP_BY_STACK);
+  EXPECT_EQ(FromKey<v1::GroupBy>(""), std::nullopt);
+  EXPECT_EQ(FromKey<v1::GroupBy>("Stack"), std::nullopt);
 }
 
 TEST(GpuWords, HaveOneForEveryCause) {
-  EXPECT_STREQ(CauseKey(v1::GAP_CAUSE_UNKNOWN), "unknown");
-  EXPECT_STREQ(CauseKey(v1::GAP_CAUSE_DATA_WAIT), "data");
-  EXPECT_STREQ(CauseKey(v1::GAP_CAUSE_HOST_CODE), "host_code");
-  for (int cause = 1; cause < v1::GapCause_ARRAYSIZE; ++cause) {
-    EXPECT_STRNE(CauseKey(static_cast<v1::GapCause>(cause)), "unknown") << cause;
-  }
+  EXPECT_EQ(CauseKey(v1::GAP_CAUSE_UNKNOWN), "unknown");
+  EXPECT_EQ(CauseKey(v1::GAP_CAUSE_DATA_WAIT), "data");
+  EXPECT_EQ(CauseKey(v1::GAP_CAUSE_HOST_CODE), "host_code");
+  EXPECT_EQ(CauseName(v1::GAP_CAUSE_DATA_WAIT), "data");
+  EXPECT_EQ(CauseName(v1::GAP_CAUSE_HOST_CODE), "host code");
+  EXPECT_EQ(CauseName(v1::GAP_CAUSE_GC), "GC pause");
+  EXPECT_EQ(CauseName(static_cast<v1::GapCause>(77)), "unknown");
 }
 
 TEST(GpuWords, ReadBothWaysInWhichCuptiCountsItsVersions) {

@@ -17,7 +17,6 @@ using aggregate::Series;
 namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000;
-constexpr uint32_t kReasonProcessEnd = 5;  // lull::abi::TracingReason
 
 // What explains a gap began at most this long before it, in practice. Only a collector
 // that comes up in the middle of a job depends on it.
@@ -204,11 +203,11 @@ void BlameFeed::AddOperation(const Series& series, const Event& event) {
 }
 
 void BlameFeed::AddTracing(const Event& event) {
-  bool on = event.arg0 == aggregate::kTracingActive;
+  bool on = event.arg0 == lull::v1::TRACING_STATE_ACTIVE;
   uint64_t at = ToEngine(event.start_ns);
   // A program that ends has nothing left for the device to do: what comes after the
   // last operation is no gap, and tracing that is never ended ends with it (Finish).
-  bool at_exit = !on && event.arg1 == kReasonProcessEnd;
+  bool at_exit = !on && event.arg1 == lull::v1::TRACING_REASON_PROCESS_END;
   if (on) {
     engine_.Trace(at);
   } else if (!at_exit) {
@@ -217,7 +216,7 @@ void BlameFeed::AddTracing(const Event& event) {
   if (event.start_ns < traced_change_ns_) return;
   traced_change_ns_ = event.start_ns;
   traced_ = on;
-  flowing_ = on || event.arg0 == aggregate::kTracingWarmUp;
+  flowing_ = on || event.arg0 == lull::v1::TRACING_STATE_WARM_UP;
 }
 
 // Up to when all operations are known. Marks come with records; without tracing there

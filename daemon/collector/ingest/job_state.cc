@@ -85,7 +85,7 @@ void JobState::ApplyGpu(const lull::v1::Batch::Gpu& gpu) {
 void JobState::ApplyStretch(const lull::v1::ArmedStretch& told) {
   new_stretches_.push_back({told.number(), told.start_ns(), told.end_ns()});
   for (auto& [key, process] : processes_) process->ApplyStretch(told.start_ns());
-  if (told.gpu().mode() < row_.gpu_mode) return;
+  if (static_cast<uint32_t>(told.gpu().mode()) < row_.gpu_mode) return;
   row_.gpu_mode = told.gpu().mode();
   row_.gpu_schedule = told.gpu().schedule();
   if (!Traces()) return;

@@ -44,8 +44,9 @@ class JobState {
   void ApplyGpu(const lull::v1::Batch::Gpu& gpu);
   // nullptr, or the first API of the run that has no name.
   const uint32_t* UnnamedApi(const lull::v1::RingBatch& run) const;
-  // Not host mode (lull::abi::GpuMode), and not over.
-  bool Traces() const { return row_.gpu_mode != 0 && !row_.ended; }
+  bool Traces() const {
+    return row_.gpu_mode != lull::v1::GPU_MODE_HOST && !row_.ended;
+  }
 
   storage::JobRow row_;
   std::vector<storage::StretchRow> new_stretches_;

@@ -37,9 +37,8 @@ void Landmarks::Add(EventType type, const Event& event) {
   }
 }
 
-void Landmarks::AddTracing(uint64_t start_ns, uint64_t state, uint64_t reason) {
+void Landmarks::AddTracing(const TracingRow& row) {
   if (tracing_.size() >= kMaxTracing) return;
-  TracingRow row{start_ns, static_cast<uint32_t>(state), static_cast<uint32_t>(reason)};
   tracing_.insert(std::upper_bound(tracing_.begin(), tracing_.end(), row, ByTime), row);
   new_tracing_.push_back(row);
 }
@@ -57,9 +56,9 @@ void Landmarks::AddNonFinite(const Event& event) {
 
 bool Landmarks::TracedAt(uint64_t time_ns) const {
   auto after = std::upper_bound(tracing_.begin(), tracing_.end(),
-                                TracingRow{time_ns, 0, 0}, ByTime);
+                                TracingRow{.start_ns = time_ns}, ByTime);
   return after != tracing_.begin() &&
-         std::prev(after)->state == aggregate::kTracingActive;
+         std::prev(after)->state == lull::v1::TRACING_STATE_ACTIVE;
 }
 
 absl::Status Landmarks::Flush(storage::StoreWriter& writer, int64_t process) {

@@ -19,7 +19,7 @@ class Landmarks {
 
   // Changes of tracing, before the events of their batch: operations are told apart by
   // them, and may lie in another ring.
-  void AddTracing(uint64_t start_ns, uint64_t state, uint64_t reason);
+  void AddTracing(const storage::TracingRow& row);
 
   // Takes what is another landmark of `event`, and leaves the rest.
   void Add(aggregate::EventType type, const aggregate::Event& event);

@@ -215,7 +215,8 @@ void ProcessState::ApplyTracing(uint32_t ring, const lull::v1::EventColumns& in)
     start += static_cast<uint64_t>(in.start_delta_ns(i));
     if (in.type(i) != static_cast<uint32_t>(EventType::kGpuTracing)) continue;
     if (in.first_position() + static_cast<uint64_t>(i) < mark) continue;
-    landmarks_.AddTracing(start, in.arg0(i), in.arg1(i));
+    landmarks_.AddTracing({start, static_cast<lull::v1::TracingState>(in.arg0(i)),
+                           static_cast<lull::v1::TracingReason>(in.arg1(i))});
   }
 }
 

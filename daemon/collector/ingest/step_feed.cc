@@ -8,7 +8,7 @@ using aggregate::Event;
 using aggregate::EventType;
 using aggregate::Series;
 using steps::Part;
-using storage::StepSource;
+using lull::v1::StepSource;
 
 namespace {
 
@@ -71,8 +71,9 @@ void StepFeed::Add(const Event& event) {
       if (tid_ != 0 && event.tid != tid_) return;
       return AddPart(Part::kData, event);
     case EventType::kGpuTracing:
-      return event.arg0 == aggregate::kTracingActive ? book_.Trace(event.start_ns)
-                                                     : book_.Untrace(event.start_ns);
+      return event.arg0 == lull::v1::TRACING_STATE_ACTIVE
+                 ? book_.Trace(event.start_ns)
+                 : book_.Untrace(event.start_ns);
     case EventType::kGpuLost:
       return book_.Lost(event.start_ns, event.start_ns + event.duration_ns);
     default:
@@ -83,7 +84,7 @@ void StepFeed::Add(const Event& event) {
 // The program's own marks, of the kind that comes first.
 void StepFeed::AddMarked(const Event& event) {
   auto source = static_cast<StepSource>(event.arg2);
-  if (source_ == StepSource::kNone || source_ == StepSource::kPeriod) {
+  if (source_ == lull::v1::STEP_SOURCE_NONE || source_ == lull::v1::STEP_SOURCE_PERIOD) {
     source_ = source;
     calls_.clear();
   }
@@ -102,8 +103,8 @@ void StepFeed::AddMarked(const Event& event) {
 }
 
 void StepFeed::AddCall(const Event& event, uint64_t key) {
-  bool marked = source_ != StepSource::kNone && source_ != StepSource::kPeriod;
-  if (marked || (source_ == StepSource::kPeriod && event.tid != tid_)) return;
+  bool marked = source_ != lull::v1::STEP_SOURCE_NONE && source_ != lull::v1::STEP_SOURCE_PERIOD;
+  if (marked || (source_ == lull::v1::STEP_SOURCE_PERIOD && event.tid != tid_)) return;
   auto known = calls_.find(event.tid);
   if (known == calls_.end()) {
     if (calls_.size() == kMostThreads) return;
@@ -114,8 +115,8 @@ void StepFeed::AddCall(const Event& event, uint64_t key) {
   calls.last_ns = event.start_ns;
   auto found = calls.period.Add(key, event.start_ns);
   if (!found) {
-    if (source_ == StepSource::kNone && calls.period.length() != 0) {
-      source_ = StepSource::kPeriod;  // from here on stretches are kept
+    if (source_ == lull::v1::STEP_SOURCE_NONE && calls.period.length() != 0) {
+      source_ = lull::v1::STEP_SOURCE_PERIOD;  // from here on stretches are kept
       tid_ = event.tid;
     }
     return;

@@ -49,7 +49,7 @@ class StepFeed {
   void AddMarked(const aggregate::Event& event);
   void AddCall(const aggregate::Event& event, uint64_t key);
   void AddPart(steps::Part part, const aggregate::Event& event) {
-    if (source_ != storage::StepSource::kNone) {
+    if (source_ != lull::v1::STEP_SOURCE_NONE) {
       book_.Add(part, event.start_ns, event.start_ns + event.duration_ns);
     }
   }
@@ -58,7 +58,7 @@ class StepFeed {
   const SeriesTable& series_;
   const GpuTables& gpu_;
   steps::StepBook book_;
-  storage::StepSource source_ = storage::StepSource::kNone;
+  lull::v1::StepSource source_ = lull::v1::STEP_SOURCE_NONE;
   uint32_t tid_ = 0;  // the thread that trains; 0: not known yet
   uint64_t next_number_ = 1;
   uint64_t told_until_ns_ = 0;  // by an earlier feed, or slept

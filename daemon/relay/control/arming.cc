@@ -84,21 +84,20 @@ std::optional<lull::v1::ArmedStretch> Arming::Stretch() const {
 }
 
 absl::StatusOr<GpuPlan> PlanOf(const lull::v1::ArmCommand::Gpu& gpu) {
-  auto mode = static_cast<abi::GpuMode>(gpu.mode());
-  if (gpu.mode() > static_cast<uint32_t>(abi::GpuMode::kContinuous)) {
+  if (!lull::v1::GpuMode_IsValid(gpu.mode())) {
     return absl::InvalidArgumentError(absl::StrCat("no GPU mode ", gpu.mode()));
   }
   GpuPlan plan;
   if (!gpu.schedule().empty()) {
     LULL_ASSIGN_OR_RETURN(plan, ParseGpuSchedule(gpu.schedule()));
   }
-  plan.mode = mode;
+  plan.mode = gpu.mode();
   return plan;
 }
 
 lull::v1::ArmCommand::Gpu GpuOf(const GpuPlan& plan) {
   lull::v1::ArmCommand::Gpu gpu;
-  gpu.set_mode(static_cast<uint32_t>(plan.mode));
+  gpu.set_mode(plan.mode);
   gpu.set_schedule(ScheduleText(plan));
   return gpu;
 }

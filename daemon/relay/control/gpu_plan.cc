@@ -103,10 +103,10 @@ absl::Status Take(absl::string_view name, absl::string_view value, Unit* unit,
 
 }  // namespace
 
-absl::StatusOr<abi::GpuMode> ParseGpuMode(absl::string_view text) {
-  if (text == "host") return abi::GpuMode::kHost;
-  if (text == "window") return abi::GpuMode::kWindow;
-  if (text == "continuous") return abi::GpuMode::kContinuous;
+absl::StatusOr<lull::v1::GpuMode> ParseGpuMode(absl::string_view text) {
+  if (text == "host") return lull::v1::GPU_MODE_HOST;
+  if (text == "window") return lull::v1::GPU_MODE_WINDOW;
+  if (text == "continuous") return lull::v1::GPU_MODE_CONTINUOUS;
   return Invalid("\"", text, "\" is none of host, window and continuous");
 }
 
@@ -140,7 +140,7 @@ absl::StatusOr<GpuPlan> ParseGpuSchedule(absl::string_view text) {
 }
 
 std::string ScheduleText(const GpuPlan& plan) {
-  if (plan.mode != abi::GpuMode::kWindow) return "";
+  if (plan.mode != lull::v1::GPU_MODE_WINDOW) return "";
   std::vector<std::string> parts;
   for (const Word& word : kWords) {
     parts.push_back(
@@ -156,7 +156,7 @@ std::string ScheduleText(const GpuPlan& plan) {
 
 void WriteGpuPlan(const GpuPlan& plan, abi::ControlBlock* control) {
   constexpr auto kRelaxed = std::memory_order_relaxed;
-  control->gpu_mode.store(static_cast<uint32_t>(plan.mode), kRelaxed);
+  control->gpu_mode.store(plan.mode, kRelaxed);
   control->gpu_skip_first.store(plan.steps.skip_first, kRelaxed);
   control->gpu_wait.store(plan.steps.wait, kRelaxed);
   control->gpu_warmup.store(plan.steps.warmup, kRelaxed);

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "events.pb.h"
 #include "preload/abi/segment.h"
 
 namespace lull::relay {
@@ -33,7 +34,7 @@ struct GpuPlan {
     bool operator==(const Clock&) const = default;
   };
 
-  abi::GpuMode mode = abi::GpuMode::kWindow;
+  lull::v1::GpuMode mode = lull::v1::GPU_MODE_WINDOW;
   bool always_by_clock = false;  // else only where a process shows no steps
   Steps steps;
   Clock clock;
@@ -43,7 +44,7 @@ struct GpuPlan {
 };
 
 // "host", "window" or "continuous".
-absl::StatusOr<abi::GpuMode> ParseGpuMode(absl::string_view text);
+absl::StatusOr<lull::v1::GpuMode> ParseGpuMode(absl::string_view text);
 
 // "wait=20,warmup=1,active=5": steps; "wait=2s,active=500ms": the clock. What is not
 // named stays as it is by default. The message of an error names the word that is

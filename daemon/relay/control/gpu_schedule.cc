@@ -13,7 +13,7 @@ void GpuSchedule::StepSeen(uint64_t duration_ns) {
 
 GpuSchedule::Verdict GpuSchedule::Update(uint64_t now_ns, uint64_t gpu_calls,
                                          bool hold) {
-  if (plan_.mode != abi::GpuMode::kWindow) return {};
+  if (plan_.mode != lull::v1::GPU_MODE_WINDOW) return {};
   if (gpu_calls == 0) return {plan_.always_by_clock, TracingState::kOff};
   if (first_call_ns_ == 0) {
     first_call_ns_ = last_sign_ns_ = now_ns;

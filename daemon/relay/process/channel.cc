@@ -93,7 +93,7 @@ void ToWire(const Phases& phases, wire::GpuPlan::Phases* out) {
 }
 
 void ToWire(const GpuPlan& plan, wire::GpuPlan* out) {
-  out->set_mode(static_cast<uint32_t>(plan.mode));
+  out->set_mode(plan.mode);
   out->set_always_by_clock(plan.always_by_clock);
   ToWire(plan.steps, out->mutable_steps());
   ToWire(plan.clock, out->mutable_clock_ns());
@@ -103,7 +103,7 @@ void ToWire(const GpuPlan& plan, wire::GpuPlan* out) {
 GpuPlan FromWire(const wire::GpuPlan& in) {
   auto count = [](uint64_t value) { return static_cast<uint32_t>(value); };
   GpuPlan plan;
-  plan.mode = static_cast<abi::GpuMode>(in.mode());
+  plan.mode = in.mode();
   plan.always_by_clock = in.always_by_clock();
   plan.steps = {count(in.steps().skip_first()), count(in.steps().wait()),
                 count(in.steps().warmup()), count(in.steps().active())};

@@ -74,7 +74,7 @@ class Keeper::Impl {
     options_.job.set_attached(options_.attached);
     worker_status_.armed = !options_.dormant;
     worker_status_.gpu = options_.gpu;
-    options_.job.set_gpu_mode(static_cast<uint32_t>(options_.gpu.mode));
+    options_.job.set_gpu_mode(options_.gpu.mode);
     options_.job.set_gpu_schedule(ScheduleText(options_.gpu));
     Watch(handshakes_->fd(), EPOLLIN);
     Watch(timer_.get(), EPOLLIN);

@@ -28,6 +28,12 @@ bool IsPossible(const abi::Event& event) {
          event.duration_ns <= kMaxWireTotal - event.start_ns;
 }
 
+// Whatever the target writes there: readers of an enum expect values that they do not know.
+template <typename Enum>
+Enum Word(const std::atomic<uint32_t>& word) {
+  return static_cast<Enum>(word.load(std::memory_order_relaxed));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Target>> Target::Open(lull::v1::ProcessInfo info,
@@ -282,13 +288,13 @@ lull::v1::ProcessCounters Target::Counters() const {
   counters.set_reentered(Total(header.reentered));
   counters.set_gpu_calls(segment_.GpuCalls());
   counters.set_torch_allocations(Total(header.torch_allocations));
-  counters.set_native_stacks(header.native_stacks.load(kRelaxed));
-  counters.set_gc_hook(header.gc_hook.load(kRelaxed));
-  counters.set_cupti_state(header.cupti_state.load(kRelaxed));
+  counters.set_native_stacks(Word<lull::v1::NativeStackState>(header.native_stacks));
+  counters.set_gc_hook(Word<lull::v1::GcHookState>(header.gc_hook));
+  counters.set_cupti_state(Word<lull::v1::CuptiState>(header.cupti_state));
   counters.set_cupti_version(header.cupti_version.load(kRelaxed));
   counters.set_cupti_result(header.cupti_result.load(kRelaxed));
-  counters.set_step_hook(header.step_hook.load(kRelaxed));
-  counters.set_scope_hook(header.scope_hook.load(kRelaxed));
+  counters.set_step_hook(Word<lull::v1::StepHookState>(header.step_hook));
+  counters.set_scope_hook(Word<lull::v1::ScopeHookState>(header.scope_hook));
   counters.set_scopes_unnamed(Total(header.scopes_unnamed));
   counters.set_scopes_unopened(Total(header.scopes_unopened));
   counters.set_cupti_dropped(Total(header.cupti_dropped));

@@ -53,9 +53,9 @@ std::vector<SampledThread> Target::ThreadsToSample(uint64_t now_ns) {
     if (ring.tid == 0 || (!main && !ring.submits && !ring.allocates)) continue;
     std::optional<PythonOfRing> python = segment_.Python(i);
     if (!python || abi::tid_of(python->owner) != ring.tid) continue;
-    const SampleRole role = worker_of() != 0 ? SampleRole::kLoader
-                            : main           ? SampleRole::kMain
-                                             : SampleRole::kFeeder;
+    const v1::HostSampleRole role = worker_of() != 0 ? v1::HOST_SAMPLE_ROLE_LOADER
+                                    : main           ? v1::HOST_SAMPLE_ROLE_MAIN
+                                                     : v1::HOST_SAMPLE_ROLE_FEEDER;
     threads.push_back({ring.tid, role, python->state, python->thread});
   }
   if (worker_of() == 0 || threads.empty()) return threads;
@@ -68,8 +68,8 @@ std::vector<SampledThread> Target::ThreadsToSample(uint64_t now_ns) {
     }
   }
   for (const PythonThread& other : worker_threads_) {
-    threads.push_back(
-        {other.tid, SampleRole::kOther, other.state, other.thread, kHelperShare});
+    threads.push_back({other.tid, v1::HOST_SAMPLE_ROLE_OTHER, other.state, other.thread,
+                       kHelperShare});
   }
   return threads;
 }

@@ -17,8 +17,9 @@ bool IsOfNobody(const UniqueFd& memory) {
 
 size_t TargetMemory::Read(std::span<const Piece> pieces, char* out) {
   if (pieces.empty() || pieces.size() > kMostPieces) return 0;
-  if (access_ == Access::kDescriptor) return ReadByDescriptor(pieces, out);
-  if (access_ == Access::kDenied) return 0;
+  if (access_ == v1::HOST_SAMPLE_ACCESS_DESCRIPTOR)
+    return ReadByDescriptor(pieces, out);
+  if (access_ == v1::HOST_SAMPLE_ACCESS_DENIED) return 0;
   std::array<iovec, kMostPieces> remote;
   size_t bytes = 0;
   for (size_t i = 0; i < pieces.size(); ++i) {
@@ -27,13 +28,14 @@ size_t TargetMemory::Read(std::span<const Piece> pieces, char* out) {
   }
   iovec local{out, bytes};
   ssize_t got = process_vm_readv(pid_, &local, 1, remote.data(), pieces.size(), 0);
-  if (got < 0 && (errno == EPERM || errno == ENOSYS) && access_ == Access::kUntried) {
+  if (got < 0 && (errno == EPERM || errno == ENOSYS) &&
+      access_ == v1::HOST_SAMPLE_ACCESS_UNTRIED) {
     const bool given = memory_ != nullptr && *memory_;
-    access_ = given ? Access::kDescriptor : Access::kDenied;
+    access_ = given ? v1::HOST_SAMPLE_ACCESS_DESCRIPTOR : v1::HOST_SAMPLE_ACCESS_DENIED;
     return given ? ReadByDescriptor(pieces, out) : 0;
   }
   if (got <= 0) return 0;
-  access_ = Access::kReadv;
+  access_ = v1::HOST_SAMPLE_ACCESS_READV;
   size_t left = static_cast<size_t>(got);
   size_t whole = 0;
   while (whole < pieces.size() && left >= pieces[whole].size) {

@@ -14,6 +14,7 @@
 #include <span>
 
 #include "daemon/base/unique_fd.h"
+#include "events.pb.h"
 
 namespace lull::relay {
 
@@ -24,9 +25,8 @@ struct Piece {
   bool operator==(const Piece&) const = default;
 };
 
-enum class Access : uint8_t { kUntried, kReadv, kDescriptor, kDenied };
-
-// The process whose memory that descriptor is of has ended, or become another program's.
+// The process whose memory that descriptor is of has ended, or become another
+// program's.
 bool IsOfNobody(const UniqueFd& memory);
 
 // One thread at a time.
@@ -46,14 +46,14 @@ class TargetMemory {
     return Read({&piece, 1}, static_cast<char*>(out)) == 1;
   }
 
-  Access access() const { return access_; }
+  v1::HostSampleAccess access() const { return access_; }
 
  private:
   size_t ReadByDescriptor(std::span<const Piece> pieces, char* out);
 
   const pid_t pid_;
   const std::shared_ptr<const UniqueFd> memory_;
-  Access access_ = Access::kUntried;
+  v1::HostSampleAccess access_ = v1::HOST_SAMPLE_ACCESS_UNTRIED;
 };
 
 }  // namespace lull::relay

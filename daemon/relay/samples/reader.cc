@@ -182,23 +182,24 @@ void StackReader::MergePieces(size_t first) {
   if (planned_.size() > first) planned_.resize(kept + 1);
 }
 
-Quality StackReader::Discover(TargetMemory* memory) {
+v1::HostSampleQuality StackReader::Discover(TargetMemory* memory) {
   planned_.clear();
   offsets_.clear();
   copy_bytes_ = 0;
   const int low = layout_.thread.low;
   std::string thread(layout_.thread.size, 0);
   if (!memory->Read(At(state_, low), thread.data(), layout_.thread.size)) {
-    return Quality::kFailed;
+    return v1::HOST_SAMPLE_QUALITY_FAILED;
   }
   if (LoadAt<uint64_t>(thread.data(), layout_.at.tstate_thread_id - low) != thread_) {
-    return Quality::kNoState;
+    return v1::HOST_SAMPLE_QUALITY_NO_STATE;
   }
   uint64_t at = LoadAt<uint64_t>(thread.data(), layout_.at.tstate_frame - low);
   std::vector<Piece> first = {{At(state_, low), layout_.thread.size}};
   if (layout_.at.cframe_frame >= 0) {
     const uint64_t word = At(at, layout_.at.cframe_frame);
-    if (!Plausible(at) || !memory->Read(word, &at, sizeof(at))) return Quality::kFailed;
+    if (!Plausible(at) || !memory->Read(word, &at, sizeof(at)))
+      return v1::HOST_SAMPLE_QUALITY_FAILED;
     first.push_back({word, sizeof(at)});
   }
   planned_ = std::move(first);
@@ -228,7 +229,7 @@ Quality StackReader::Discover(TargetMemory* memory) {
     offsets_.push_back(copy_bytes_);
     copy_bytes_ += piece.size;
   }
-  return Quality::kExact;
+  return v1::HOST_SAMPLE_QUALITY_EXACT;
 }
 
 void StackReader::ForgetCodesBeyond(size_t pieces) {
@@ -276,16 +277,16 @@ bool StackReader::Copy(TargetMemory* memory, CodeBook* codes, Look* look, bool* 
   for (size_t i = 1; i < kCopies; ++i) {
     Walk other = WalkCopy(buffer_.data() + i * copy_bytes_);
     if (!walk.alive || !other.alive) {
-      look->quality = Quality::kNoState;
+      look->quality = v1::HOST_SAMPLE_QUALITY_NO_STATE;
       return true;
     }
     *again = !walk.complete || !other.complete;
     if (*again) return true;
     equal = Agree(other, &walk) && equal;
   }
-  look->quality = !equal                ? Quality::kCut
-                  : walk.frames.empty() ? Quality::kNoState
-                                        : Quality::kExact;
+  look->quality = !equal                ? v1::HOST_SAMPLE_QUALITY_CUT
+                  : walk.frames.empty() ? v1::HOST_SAMPLE_QUALITY_NO_STATE
+                                        : v1::HOST_SAMPLE_QUALITY_EXACT;
   look->truncated = walk.truncated;
   look->frames = std::move(walk.frames);
   return true;
@@ -388,7 +389,7 @@ void StackReader::ResolveCodes(TargetMemory* memory, CodeBook* codes, Look* look
     }
   }
   if (first > 0) {
-    look->quality = Quality::kCut;
+    look->quality = v1::HOST_SAMPLE_QUALITY_CUT;
     look->frames.erase(look->frames.begin(),
                        look->frames.begin() + static_cast<ptrdiff_t>(first));
   }
@@ -406,17 +407,18 @@ Look StackReader::Take(TargetMemory* memory, CodeBook* codes) {
       look.begin_ns = MonotonicNs();
       look.quality = Discover(memory);
       look.end_ns = MonotonicNs();
-      if (look.quality != Quality::kExact) return look;
+      if (look.quality != v1::HOST_SAMPLE_QUALITY_EXACT) return look;
     }
-    look.quality = Quality::kFailed;
+    look.quality = v1::HOST_SAMPLE_QUALITY_FAILED;
     if (!Copy(memory, codes, &look, &again)) return look;
     if (!again) break;
   }
   if (again) {  // it never held still for long enough to find out what to copy
-    look.quality = Quality::kCut;
+    look.quality = v1::HOST_SAMPLE_QUALITY_CUT;
     look.frames.clear();
   }
-  if (look.quality == Quality::kExact || look.quality == Quality::kCut) {
+  if (look.quality == v1::HOST_SAMPLE_QUALITY_EXACT ||
+      look.quality == v1::HOST_SAMPLE_QUALITY_CUT) {
     ResolveCodes(memory, codes, &look);
   }
   return look;

@@ -21,17 +21,9 @@
 #include "daemon/relay/samples/codes.h"
 #include "daemon/relay/samples/layout.h"
 #include "daemon/relay/samples/memory.h"
+#include "events.pb.h"
 
 namespace lull::relay {
-
-// Values of lull.v1.HostSampleQuality.
-enum class Quality : uint8_t {
-  kExact = 0,
-  kHeld = 1,
-  kCut = 2,
-  kNoState = 3,
-  kFailed = 4,
-};
 
 struct SeenFrame {
   uint64_t address = 0;
@@ -43,7 +35,7 @@ struct SeenFrame {
 };
 
 struct Look {
-  Quality quality = Quality::kFailed;
+  v1::HostSampleQuality quality = v1::HOST_SAMPLE_QUALITY_FAILED;
   bool truncated = false;         // there were more frames outside
   std::vector<SeenFrame> frames;  // innermost first
   uint64_t begin_ns = 0;          // of the reading that decided
@@ -76,7 +68,7 @@ class StackReader {
                uint64_t* previous, bool* foreign) const;
   // Walks frame by frame, and plans what is copied from now on (kExact). What it walked
   // through may be mixed.
-  Quality Discover(TargetMemory* memory);
+  v1::HostSampleQuality Discover(TargetMemory* memory);
   void DiscoverChunks(TargetMemory* memory, const std::string& thread);
   void MergePieces(size_t first);
   bool DiscoverFrame(TargetMemory* memory, uint64_t at, std::string* bytes);

@@ -10,14 +10,17 @@
 #include <unordered_map>
 
 #include "absl/strings/string_view.h"
+#include "events.pb.h"
 #include "preload/abi/event.h"
 
 namespace lull::relay {
 
 // `ring` of what the relay adds; its positions continue over restarts of the worker.
 inline constexpr uint32_t kRelayRing = 65535;
-inline constexpr auto kRunDelayType = static_cast<abi::EventType>(32);    // RUN_DELAY
-inline constexpr auto kHostSampleType = static_cast<abi::EventType>(33);  // HOST_SAMPLE
+inline constexpr auto kRunDelayType =
+    static_cast<abi::EventType>(lull::v1::EVENT_TYPE_RUN_DELAY);
+inline constexpr auto kHostSampleType =
+    static_cast<abi::EventType>(lull::v1::EVENT_TYPE_HOST_SAMPLE);
 
 struct Scheduling {
   uint64_t delay_ns = 0;     // ready to run, without a processor

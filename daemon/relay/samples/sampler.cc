@@ -55,13 +55,14 @@ struct HostSampler::Thread {
   Scheduling last;
   uint64_t last_ns = 0;
   uint32_t stack = 0;
-  Quality quality = Quality::kFailed;
+  v1::HostSampleQuality quality = v1::HOST_SAMPLE_QUALITY_FAILED;
 
   Thread(pid_t pid, const SampledThread& sampled, Process* of)
       : what(sampled), files(pid, sampled.tid), process(of) {
-    if (what.role != SampleRole::kFeeder) return;
+    if (what.role != v1::HOST_SAMPLE_ROLE_FEEDER) return;
     const std::string name = files.Name();
-    if (absl::StartsWith(name, "pt_autograd_")) what.role = SampleRole::kAutograd;
+    if (absl::StartsWith(name, "pt_autograd_"))
+      what.role = v1::HOST_SAMPLE_ROLE_AUTOGRAD;
   }
 };
 
@@ -255,11 +256,13 @@ std::optional<HostSample> HostSampler::TakeOne(Thread* thread, uint64_t due_ns) 
   bool blocked = false;
   const bool sliced = thread->files.Slices(&before);
   if (!thread->files.Blocked(&blocked)) return std::nullopt;
-  sample.state = blocked ? RunState::kBlocked : RunState::kRunning;
+  sample.state =
+      blocked ? v1::HOST_SAMPLE_STATE_BLOCKED : v1::HOST_SAMPLE_STATE_RUNNING;
   if (blocked && sliced && thread->held && thread->last.slices == before.slices) {
     sample.stack = thread->stack;
-    sample.quality =
-        thread->quality == Quality::kExact ? Quality::kHeld : thread->quality;
+    sample.quality = thread->quality == v1::HOST_SAMPLE_QUALITY_EXACT
+                         ? v1::HOST_SAMPLE_QUALITY_HELD
+                         : thread->quality;
     thread->last_ns = sample.at_ns;
     return sample;
   }
@@ -283,19 +286,20 @@ std::optional<HostSample> HostSampler::TakeOne(Thread* thread, uint64_t due_ns) 
     }
     if (!look.frames.empty()) {
       sample.stack = process.stacks.Number(look, &*process.codes);
-      if (sample.stack == 0) sample.quality = Quality::kFailed;  // no room
+      if (sample.stack == 0)
+        sample.quality = v1::HOST_SAMPLE_QUALITY_FAILED;  // no room
     }
   } else {
-    sample.quality = Quality::kNoState;
+    sample.quality = v1::HOST_SAMPLE_QUALITY_NO_STATE;
   }
   Scheduling after;
   const bool still_there = thread->files.Slices(&after);
   // What was read may be of the thread that took its place.
   if (sliced && !still_there) return std::nullopt;
   const bool ran = !sliced || after.slices != before.slices;
-  if (blocked && ran) sample.state = RunState::kRunning;
-  thread->held = blocked && !ran && sample.quality != Quality::kFailed &&
-                 sample.quality != Quality::kCut;
+  if (blocked && ran) sample.state = v1::HOST_SAMPLE_STATE_RUNNING;
+  thread->held = blocked && !ran && sample.quality != v1::HOST_SAMPLE_QUALITY_FAILED &&
+                 sample.quality != v1::HOST_SAMPLE_QUALITY_CUT;
   thread->last = after;
   thread->last_ns = sample.at_ns;
   thread->stack = sample.stack;
@@ -307,34 +311,28 @@ void HostSampler::Count(const HostSample& sample, uint64_t late_ns, Process* pro
   lull::v1::HostSampleCounters& out = process->taken.counters;
   out.set_taken(out.taken() + 1);
   switch (sample.quality) {
-    case Quality::kExact:
+    case v1::HOST_SAMPLE_QUALITY_EXACT:
       out.set_exact(out.exact() + 1);
       break;
-    case Quality::kHeld:
+    case v1::HOST_SAMPLE_QUALITY_HELD:
       out.set_held(out.held() + 1);
       break;
-    case Quality::kCut:
+    case v1::HOST_SAMPLE_QUALITY_CUT:
       out.set_cut(out.cut() + 1);
       break;
-    case Quality::kNoState:
+    case v1::HOST_SAMPLE_QUALITY_NO_STATE:
       out.set_no_state(out.no_state() + 1);
       break;
-    case Quality::kFailed:
+    default:
       out.set_failed(out.failed() + 1);
-      break;
   }
   if (late_ns > kLateNs) out.set_late(out.late() + 1);
   out.set_late_ns(out.late_ns() + late_ns);
   out.set_self_ns(process->self_ns);
   out.set_lowered(allowance_.lowered());
-  using lull::v1::HostSampleAccess;
-  const Access access = process->memory->access();
-  out.set_access(access == Access::kReadv ? lull::v1::HOST_SAMPLE_ACCESS_READV
-                 : access == Access::kDescriptor
-                     ? lull::v1::HOST_SAMPLE_ACCESS_DESCRIPTOR
-                 : access == Access::kDenied ? lull::v1::HOST_SAMPLE_ACCESS_DENIED
-                 : !process->codes           ? lull::v1::HOST_SAMPLE_ACCESS_LAYOUT
-                                             : lull::v1::HOST_SAMPLE_ACCESS_UNTRIED);
+  const v1::HostSampleAccess access = process->memory->access();
+  const bool tried = access != v1::HOST_SAMPLE_ACCESS_UNTRIED || process->codes;
+  out.set_access(tried ? access : v1::HOST_SAMPLE_ACCESS_LAYOUT);
 }
 
 }  // namespace lull::relay

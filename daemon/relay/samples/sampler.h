@@ -26,18 +26,9 @@
 
 namespace lull::relay {
 
-// Values of lull.v1.HostSampleRole.
-enum class SampleRole : uint8_t {
-  kMain = 0,
-  kFeeder = 1,
-  kAutograd = 2,
-  kLoader = 3,
-  kOther = 4,
-};
-
 struct SampledThread {
   uint32_t tid = 0;  // as we see it
-  SampleRole role = SampleRole::kOther;
+  v1::HostSampleRole role = v1::HOST_SAMPLE_ROLE_OTHER;
   uint64_t python_state = 0;   // 0: it is not known to run Python
   uint64_t python_thread = 0;  // its pthread_self()
   double share = 1;            // of its process's rate
@@ -60,9 +51,9 @@ struct HostSample {
   uint64_t weight_ns = 0;
   uint32_t tid = 0;
   uint32_t stack = 0;  // number of a stack of this process, 0 = none
-  RunState state = RunState::kRunning;
-  Quality quality = Quality::kFailed;
-  SampleRole role = SampleRole::kOther;
+  v1::HostSampleState state = v1::HOST_SAMPLE_STATE_RUNNING;
+  v1::HostSampleQuality quality = v1::HOST_SAMPLE_QUALITY_FAILED;
+  v1::HostSampleRole role = v1::HOST_SAMPLE_ROLE_OTHER;
 };
 
 struct TakenSamples {

@@ -81,8 +81,8 @@ bool ThreadFiles::Blocked(bool* blocked) {
   return true;
 }
 
-RunState ThreadFiles::RunningOrReady() {
-  if (processor_ == sched_getcpu()) return RunState::kRunning;
+v1::HostSampleState ThreadFiles::RunningOrReady() {
+  if (processor_ == sched_getcpu()) return v1::HOST_SAMPLE_STATE_RUNNING;
   if (!status_) status_ = OpenProc(path_ + "status");
   FileText buffer;
   Scheduling before, after;
@@ -91,9 +91,10 @@ RunState ThreadFiles::RunningOrReady() {
       !ParseAllSwitches(ReadAgain(status_, &buffer), &switches) ||
       !ParseSchedstat(ReadAgain(schedstat_, &buffer), &after) ||
       before.slices != after.slices) {
-    return RunState::kRunning;  // it began to run meanwhile
+    return v1::HOST_SAMPLE_STATE_RUNNING;  // it began to run meanwhile
   }
-  return before.slices > switches ? RunState::kRunning : RunState::kReady;
+  return before.slices > switches ? v1::HOST_SAMPLE_STATE_RUNNING
+                                  : v1::HOST_SAMPLE_STATE_READY;
 }
 
 std::string ThreadFiles::Name() const {

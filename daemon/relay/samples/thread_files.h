@@ -11,11 +11,9 @@
 #include "absl/strings/string_view.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/relay/samples/run_delay.h"
+#include "events.pb.h"
 
 namespace lull::relay {
-
-// Values of lull.v1.HostSampleState.
-enum class RunState : uint8_t { kRunning = 0, kReady = 1, kBlocked = 2 };
 
 // Field 3 of stat; 0: there is none.
 char ParseState(absl::string_view stat);
@@ -35,7 +33,7 @@ class ThreadFiles {
   // as there were switches away from it, and one more while it runs. Whoever was last
   // on the processor that we are on now is taken to run: most likely we are in its
   // place. After Blocked().
-  RunState RunningOrReady();
+  v1::HostSampleState RunningOrReady();
   // Its name.
   std::string Name() const;
 

@@ -7,6 +7,8 @@
 namespace lull::aggregate {
 namespace {
 
+constexpr auto kScopeOfData = static_cast<uint8_t>(ScopeKind::kData);
+
 std::string KindOf(const char* api, bool from_python, const char* file = "train.py") {
   Frame inner{"get", "/usr/lib/python3.11/queue.py", 1, ""};
   Frame outer{"f", file, 2, ""};

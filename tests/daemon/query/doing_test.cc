@@ -99,7 +99,7 @@ class OneGap {
  private:
   static lull::v1::Hello Hello() {
     lull::v1::Hello hello = MakeHello(MakeJobId(1));
-    hello.mutable_job()->set_gpu_mode(2);
+    hello.mutable_job()->set_gpu_mode(lull::v1::GPU_MODE_CONTINUOUS);
     return hello;
   }
 

@@ -13,12 +13,14 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr uint32_t kHost = 0, kWindow = 1, kContinuous = 2;  // lull::abi::GpuMode
-constexpr uint32_t kUnused = 0, kNoLibrary = 1, kReady = 4;  // lull::abi::CuptiState
-constexpr uint32_t kYieldedSpan = 3;                         // lull::abi::TracingState
+constexpr auto kHost = lull::v1::GPU_MODE_HOST, kWindow = lull::v1::GPU_MODE_WINDOW,
+               kContinuous = lull::v1::GPU_MODE_CONTINUOUS;
+constexpr auto kUnused = lull::v1::CUPTI_STATE_UNUSED,
+               kNoLibrary = lull::v1::CUPTI_STATE_NO_LIBRARY,
+               kReady = lull::v1::CUPTI_STATE_READY;
 
-std::string Why(uint32_t mode, uint32_t cupti_state, bool ended,
-                const std::vector<uint32_t>& spans = {}) {
+std::string Why(lull::v1::GpuMode mode, lull::v1::CuptiState cupti_state, bool ended,
+                const std::vector<lull::v1::TracingState>& spans = {}) {
   storage::JobRow job;
   job.gpu_mode = mode;
   job.gpu_schedule = "wait=20,active=5";
@@ -26,7 +28,7 @@ std::string Why(uint32_t mode, uint32_t cupti_state, bool ended,
   std::vector<ProcessSums> processes(1);
   processes[0].process.counters.set_gpu_calls(7);
   processes[0].process.counters.set_cupti_state(cupti_state);
-  for (uint32_t state : spans) {
+  for (lull::v1::TracingState state : spans) {
     storage::TracingRow row;
     row.state = state;
     processes[0].tracing.push_back(row);
@@ -35,7 +37,7 @@ std::string Why(uint32_t mode, uint32_t cupti_state, bool ended,
 }
 
 TEST(GpuMissing, SaysThatNoWindowCameToAProgramThatWasTooShort) {
-  for (uint32_t state : {kUnused, kReady}) {
+  for (lull::v1::CuptiState state : {kUnused, kReady}) {
     EXPECT_EQ(Why(kWindow, state, true),
               "no window of tracing came (schedule wait=20,active=5)");
     EXPECT_EQ(Why(kWindow, state, false),
@@ -47,7 +49,7 @@ TEST(GpuMissing, SaysWhatKeptTheWholeProgramFromBeingTraced) {
   EXPECT_THAT(Why(kHost, kUnused, true), HasSubstr("--gpu host"));
   EXPECT_THAT(Why(kContinuous, kUnused, true), HasSubstr("had not begun"));
   EXPECT_THAT(Why(kContinuous, kNoLibrary, true), HasSubstr("no CUPTI library"));
-  EXPECT_THAT(Why(kContinuous, kReady, true, {kYieldedSpan}),
+  EXPECT_THAT(Why(kContinuous, kReady, true, {lull::v1::TRACING_STATE_YIELDED}),
               HasSubstr("another user of CUPTI"));
 }
 

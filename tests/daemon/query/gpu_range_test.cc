@@ -17,7 +17,7 @@ namespace {
 
 lull::v1::Hello GpuHello() {
   lull::v1::Hello hello = MakeHello(MakeJobId(1));
-  hello.mutable_job()->set_gpu_mode(1);
+  hello.mutable_job()->set_gpu_mode(lull::v1::GPU_MODE_WINDOW);
   hello.mutable_job()->set_gpu_schedule("wait=1,warmup=1,active=2");
   return hello;
 }

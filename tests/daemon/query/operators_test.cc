@@ -63,7 +63,7 @@ class OperatorsOfAJob : public ::testing::Test {
 
   static lull::v1::Hello Hello() {
     lull::v1::Hello hello = MakeHello(MakeJobId(1));
-    hello.mutable_job()->set_gpu_mode(1);  // windows
+    hello.mutable_job()->set_gpu_mode(lull::v1::GPU_MODE_WINDOW);  // windows
     return hello;
   }
 

@@ -15,7 +15,7 @@ uint64_t At(uint64_t second) { return kJobStartNs + second * kSecond; }
 lull::v1::Hello DormantHello() {
   lull::v1::Hello hello = MakeHello(MakeJobId(1));
   hello.mutable_job()->set_dormant(true);
-  hello.mutable_job()->set_gpu_mode(1);
+  hello.mutable_job()->set_gpu_mode(lull::v1::GPU_MODE_WINDOW);
   return hello;
 }
 

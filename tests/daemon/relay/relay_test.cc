@@ -71,7 +71,7 @@ TEST_F(RelayTest, TellsTheCollectorHowTheHooksAreCalled) {
   ASSERT_EQ(Finish(), absl::OkStatus());
   Collected got = collector_->collected();
   EXPECT_EQ(got.hello.job().id(), Options().job.id());
-  EXPECT_EQ(got.hello.job().gpu_mode(), static_cast<uint32_t>(abi::GpuMode::kWindow));
+  EXPECT_EQ(got.hello.job().gpu_mode(), lull::v1::GPU_MODE_WINDOW);
   EXPECT_EQ(got.hello.job().gpu_schedule(), ScheduleText(GpuPlan()));
   bool found = false;
   for (const auto& api : got.hello.apis()) {
@@ -136,7 +136,7 @@ TEST_F(RelayTest, ArmsAndDisarmsAllTargetsOnCommand) {
     return arming && arming->processes() == 2 && !arming->armed();
   }));
   lull::v1::ArmCommand arm = ArmCommand(1, true);
-  arm.mutable_gpu()->set_mode(static_cast<uint32_t>(abi::GpuMode::kContinuous));
+  arm.mutable_gpu()->set_mode(lull::v1::GPU_MODE_CONTINUOUS);
   collector_->Command(arm);
   ASSERT_TRUE(PollUntil([&] { return collector_->collected().arming->armed(); }));
   EXPECT_EQ(collector_->collected().arming->processes(), 2u);
@@ -144,7 +144,7 @@ TEST_F(RelayTest, ArmsAndDisarmsAllTargetsOnCommand) {
     abi::ControlBlock& control = segment->view().control();
     EXPECT_EQ(control.armed, 1u);
     EXPECT_EQ(control.arming, 1u);
-    EXPECT_EQ(control.gpu_mode, static_cast<uint32_t>(abi::GpuMode::kContinuous));
+    EXPECT_EQ(control.gpu_mode, uint32_t{lull::v1::GPU_MODE_CONTINUOUS});
   }
   FakeSegment third;  // comes to an armed job
   StartTarget(&third);
@@ -227,7 +227,7 @@ TEST_F(RelayTest, ATargetKnowsThePlanOfGpuTracingWhenItIsWelcome) {
   kill(keeper_->worker_pid(), SIGCONT);
   ASSERT_EQ(accepted, 1);
   abi::ControlBlock& control = segment.view().control();
-  EXPECT_EQ(control.gpu_mode, static_cast<uint32_t>(abi::GpuMode::kWindow));
+  EXPECT_EQ(control.gpu_mode, uint32_t{lull::v1::GPU_MODE_WINDOW});
   EXPECT_EQ(control.gpu_wait, 2u);
   EXPECT_EQ(control.gpu_repeat, 5u);
 }

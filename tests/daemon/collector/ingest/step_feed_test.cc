@@ -8,6 +8,8 @@
 namespace lull::collector {
 namespace {
 
+constexpr auto kScopeOfData = static_cast<uint8_t>(aggregate::ScopeKind::kData);
+
 using aggregate::Event;
 using aggregate::EventType;
 
@@ -89,11 +91,11 @@ TEST_F(StepFeedTest, TakesAllOfALoadersNextForData) {
   add(EventType::kStep, 1, 900, 1000, 1);
   add(EventType::kGcPause, 2, 1150, 1180);  // in it
   add(EventType::kHostWait, aggregate::kWaitWithinData, 1120, 1140);
-  add(EventType::kScope, aggregate::kScopeOfData, 1100, 1200);
+  add(EventType::kScope, kScopeOfData, 1100, 1200);
   add(EventType::kGcPause, 2, 1500, 1510);
-  add(EventType::kScope, 0, 1000, 2000);                               // a user's
-  add(EventType::kScope, aggregate::kScopeOfData, 1600, 1700, 0, 8);   // elsewhere
-  add(EventType::kScope, aggregate::kScopeOfData, 1600, 1700, 12345);  // ended so
+  add(EventType::kScope, 0, 1000, 2000);                    // a user's
+  add(EventType::kScope, kScopeOfData, 1600, 1700, 0, 8);   // elsewhere
+  add(EventType::kScope, kScopeOfData, 1600, 1700, 12345);  // ended so
   add(EventType::kStep, 1, 1000, 2000, 2);
   feed_.Advance(uint64_t{1} << 60, uint64_t{1} << 60);
   auto steps = feed_.TakeSteps();

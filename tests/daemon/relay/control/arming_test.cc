@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kStart = 5 * kSecond;
 
-GpuPlan Plan(abi::GpuMode mode) {
+GpuPlan Plan(lull::v1::GpuMode mode) {
   GpuPlan plan;
   plan.mode = mode;
   return plan;
@@ -83,12 +83,12 @@ TEST(Arming, TakesEachCommandOnce) {
 }
 
 TEST(Arming, ALaterCommandReplacesTheOneInForceWithinItsStretch) {
-  Arming arming(true, kStart, Plan(abi::GpuMode::kHost));
+  Arming arming(true, kStart, Plan(lull::v1::GPU_MODE_HOST));
   arming.Take(Arm(1, 2 * kSecond), 10 * kSecond);
   lull::v1::ArmCommand longer = Arm(2, 5 * kSecond);
-  longer.mutable_gpu()->set_mode(static_cast<uint32_t>(abi::GpuMode::kContinuous));
+  longer.mutable_gpu()->set_mode(lull::v1::GPU_MODE_CONTINUOUS);
   arming.Take(longer, 11 * kSecond);
-  EXPECT_EQ(arming.plan().mode, abi::GpuMode::kContinuous);
+  EXPECT_EQ(arming.plan().mode, lull::v1::GPU_MODE_CONTINUOUS);
   EXPECT_EQ(arming.Stretch()->number(), 1u);
   EXPECT_EQ(arming.Stretch()->start_ns(), 10 * kSecond);
   arming.Update(13 * kSecond);
@@ -97,7 +97,7 @@ TEST(Arming, ALaterCommandReplacesTheOneInForceWithinItsStretch) {
   EXPECT_FALSE(arming.armed());
   arming.Take(Arm(3), 20 * kSecond);
   EXPECT_EQ(arming.Stretch()->number(), 2u);
-  EXPECT_EQ(arming.plan().mode, abi::GpuMode::kHost) << "as the job was started";
+  EXPECT_EQ(arming.plan().mode, lull::v1::GPU_MODE_HOST) << "as the job was started";
   arming.Update(1000 * kSecond);
   EXPECT_TRUE(arming.armed()) << "until it is told";
 }
@@ -112,7 +112,7 @@ TEST(Arming, DisarmingAJobThatSleepsChangesNothing) {
 TEST(Arming, APlanThatCannotBeReadHasNoEffectButAnError) {
   Arming arming(true, kStart, GpuPlan());
   lull::v1::ArmCommand command = Arm(1);
-  command.mutable_gpu()->set_mode(1);
+  command.mutable_gpu()->set_mode(lull::v1::GPU_MODE_WINDOW);
   command.mutable_gpu()->set_schedule("wait=never");
   arming.Take(command, 9 * kSecond);
   EXPECT_FALSE(arming.armed());
@@ -126,7 +126,7 @@ TEST(Arming, APlanThatCannotBeReadHasNoEffectButAnError) {
 TEST(Arming, GoesOnWhereAnEarlierRelayLeft) {
   Arming first(true, kStart, GpuPlan());
   lull::v1::ArmCommand command = Arm(4, 10 * kSecond);
-  command.mutable_gpu()->set_mode(1);
+  command.mutable_gpu()->set_mode(lull::v1::GPU_MODE_WINDOW);
   command.mutable_gpu()->set_schedule("wait=2,active=3");
   first.Take(command, 20 * kSecond);
 

@@ -78,7 +78,7 @@ TEST(GpuPlan, SaysWhatIsInForceAsItWouldBeGiven) {
                            "skip_first=0,wait=1m30s,warmup=200ms,active=1s,repeat=0"}) {
     EXPECT_EQ(ScheduleText(*ParseGpuSchedule(text)), text);
   }
-  for (abi::GpuMode mode : {abi::GpuMode::kHost, abi::GpuMode::kContinuous}) {
+  for (lull::v1::GpuMode mode : {lull::v1::GPU_MODE_HOST, lull::v1::GPU_MODE_CONTINUOUS}) {
     GpuPlan plan;
     plan.mode = mode;
     EXPECT_EQ(ScheduleText(plan), "");
@@ -86,9 +86,9 @@ TEST(GpuPlan, SaysWhatIsInForceAsItWouldBeGiven) {
 }
 
 TEST(GpuPlan, KnowsTheThreeModes) {
-  EXPECT_EQ(*ParseGpuMode("host"), abi::GpuMode::kHost);
-  EXPECT_EQ(*ParseGpuMode("window"), abi::GpuMode::kWindow);
-  EXPECT_EQ(*ParseGpuMode("continuous"), abi::GpuMode::kContinuous);
+  EXPECT_EQ(*ParseGpuMode("host"), lull::v1::GPU_MODE_HOST);
+  EXPECT_EQ(*ParseGpuMode("window"), lull::v1::GPU_MODE_WINDOW);
+  EXPECT_EQ(*ParseGpuMode("continuous"), lull::v1::GPU_MODE_CONTINUOUS);
   EXPECT_THAT(std::string(ParseGpuMode("on").status().message()),
               HasSubstr("none of host, window and continuous"));
 }
@@ -97,7 +97,7 @@ TEST(GpuPlan, ReachesTheWorkerAsItIs) {
   RelayOptions options;
   options.gpu = *ParseGpuSchedule("skip_first=1s,wait=2s,warmup=3s,active=4s,repeat=5");
   options.gpu.steps = {6, 7, 8, 9};
-  options.gpu.mode = abi::GpuMode::kContinuous;
+  options.gpu.mode = lull::v1::GPU_MODE_CONTINUOUS;
   options.socket_path = "/run/\xff/relay";  // a path need not be text
   options.settings.set_overhead_budget_percent(0.25);
   options.target_user = 1000;
@@ -116,10 +116,10 @@ TEST(GpuPlan, ReachesTheWorkerAsItIs) {
 TEST(GpuPlan, GoesIntoTheControlBlockOfASegmentThatIsNotMapped) {
   FakeSegment segment;
   GpuPlan plan = *ParseGpuSchedule("skip_first=1,wait=2,warmup=3,active=4,repeat=5");
-  plan.mode = abi::GpuMode::kContinuous;
+  plan.mode = lull::v1::GPU_MODE_CONTINUOUS;
   ASSERT_TRUE(PrepareControl(plan, true, 77, segment.memfd()));
   const abi::ControlBlock& control = segment.view().control();
-  EXPECT_EQ(control.gpu_mode, static_cast<uint32_t>(abi::GpuMode::kContinuous));
+  EXPECT_EQ(control.gpu_mode, uint32_t{lull::v1::GPU_MODE_CONTINUOUS});
   EXPECT_EQ(control.gpu_skip_first, 1u);
   EXPECT_EQ(control.gpu_wait, 2u);
   EXPECT_EQ(control.gpu_warmup, 3u);

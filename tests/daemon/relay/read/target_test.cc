@@ -167,7 +167,7 @@ TEST_F(TargetTest, KeepsTotalsThatNoStoreCouldHoldFromTheWire) {
   lull::v1::ProcessCounters counters = Counters();
   EXPECT_EQ(counters.gpu_self_ns(), ~uint64_t{0} >> 1);
   EXPECT_EQ(counters.cupti_dropped(), 7u);
-  EXPECT_EQ(counters.cupti_state(), 99u);
+  EXPECT_EQ(static_cast<int>(counters.cupti_state()), 99);
   EXPECT_EQ(counters.rings(0).self_ns(), ~uint64_t{0} >> 1);
   EXPECT_LE(counters.rings(0).committed(), 1 + abi::kRingEvents);
 }
@@ -368,11 +368,11 @@ TEST_F(TargetTest, TellsTheStateOfTracing) {
   header.gpu_records_bad = 3;
   header.gpu_self_ns = 4;
   lull::v1::ProcessCounters counters = Counters();
-  EXPECT_EQ(counters.cupti_state(), 5u);
+  EXPECT_EQ(counters.cupti_state(), lull::v1::CUPTI_STATE_TRACING);
   EXPECT_EQ(counters.cupti_version(), 26u);
   EXPECT_EQ(counters.cupti_result(), 15u);
-  EXPECT_EQ(counters.step_hook(), 2u);
-  EXPECT_EQ(counters.scope_hook(), 2u);
+  EXPECT_EQ(counters.step_hook(), lull::v1::STEP_HOOK_STATE_ON);
+  EXPECT_EQ(counters.scope_hook(), lull::v1::SCOPE_HOOK_STATE_ON);
   EXPECT_EQ(counters.scopes_unnamed(), 5u);
   EXPECT_EQ(counters.scopes_unopened(), 6u);
   EXPECT_EQ(counters.cupti_dropped(), 1u);
@@ -383,7 +383,7 @@ TEST_F(TargetTest, TellsTheStateOfTracing) {
 
 TEST_F(TargetTest, DrivesWindowsByTheClockUntilStepsAppear) {
   abi::ControlBlock& control = segment_.view().control();
-  EXPECT_EQ(control.gpu_mode, static_cast<uint32_t>(abi::GpuMode::kWindow));
+  EXPECT_EQ(control.gpu_mode, uint32_t{lull::v1::GPU_MODE_WINDOW});
   EXPECT_EQ(control.gpu_active, 5u);
   auto drive = [&](uint64_t ms) {
     ++segment_.view().header().ringless_gpu_calls;

@@ -25,7 +25,7 @@ namespace {
 using Random = std::mt19937_64;
 
 const abi::PythonLayout kFakedLayouts[] = {kCPython38, kCPython310, kCPython311,
-                                      kCPython312};
+                                           kCPython312};
 
 // What is read of one process.
 struct Readings {
@@ -73,7 +73,7 @@ TEST(HostileMemory, IsReadAsItIsWhereItMakesSense) {
     Readings readings(python.layout(), python.state(), python.thread());
     for (int i = 0; i < 3; ++i) {
       Look look = readings.Take();
-      ASSERT_EQ(look.quality, Quality::kExact);
+      ASSERT_EQ(look.quality, v1::HOST_SAMPLE_QUALITY_EXACT);
       ASSERT_EQ(look.frames.size(), 12u);
       const CodeBook& codes = readings.codes;
       EXPECT_EQ(codes.Name(codes.NameOf(look.frames[3].number)).function, "function3");

@@ -45,7 +45,7 @@ TEST(TargetMemory, CopiesPiecesInTheirOrder) {
   ASSERT_EQ(memory.Read(pieces, reinterpret_cast<char*>(out)), 2u);
   EXPECT_EQ(out[0], 22u);
   EXPECT_EQ(out[1], 11u);
-  EXPECT_EQ(memory.access(), Access::kReadv);
+  EXPECT_EQ(memory.access(), v1::HOST_SAMPLE_ACCESS_READV);
 }
 
 TEST(TargetMemory, SaysHowFarItCame) {
@@ -75,7 +75,8 @@ TEST(TargetMemory, IsReadThroughItsDescriptorWhereTheKernelRefuses) {
                                       {AddressOf(&g_first), 8}};
               uint64_t out[3] = {};
               if (memory.Read(pieces, reinterpret_cast<char*>(out)) != 1) return 1;
-              if (out[0] != 22 || memory.access() != Access::kDescriptor) return 2;
+              if (out[0] != 22 || memory.access() != v1::HOST_SAMPLE_ACCESS_DESCRIPTOR)
+                return 2;
               uint64_t first = 0;
               return memory.Read(AddressOf(&g_first), &first, 8) && first == 11 ? 0 : 3;
             }),
@@ -118,7 +119,7 @@ TEST(TargetMemory, IsDeniedWithoutOne) {
                 TargetMemory memory(us, none);
                 uint64_t first = 0;
                 if (memory.Read(AddressOf(&g_first), &first, 8)) return 1;
-                return memory.access() == Access::kDenied ? 0 : 2;
+                return memory.access() == v1::HOST_SAMPLE_ACCESS_DENIED ? 0 : 2;
               }),
               0);
   }

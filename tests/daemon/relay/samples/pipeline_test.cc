@@ -104,7 +104,7 @@ TEST_F(HostSamples, TellWhereEachInterpreterIs) {
     EXPECT_TRUE(told.functions.count("<module>") != 0);
     const auto& c = collected.counters[key].host_samples();
     EXPECT_GE(c.exact() + c.held(), c.taken() / 2);
-    EXPECT_EQ(c.access(), static_cast<uint32_t>(lull::v1::HOST_SAMPLE_ACCESS_READV));
+    EXPECT_EQ(c.access(), lull::v1::HOST_SAMPLE_ACCESS_READV);
   }
 }
 

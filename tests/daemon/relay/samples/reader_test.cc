@@ -75,7 +75,7 @@ void LookMany(const std::string& scenario,
     CodeBook codes(puppet.layout());
     StackReader reader(puppet.layout(), puppet.state(), puppet.thread());
     usleep(50'000);
-    std::map<Quality, int> count;
+    std::map<v1::HostSampleQuality, int> count;
     uint64_t spent_ns = 0;
     int wrong = 0;
     for (int i = 0; i < Looks(); ++i) {
@@ -85,20 +85,23 @@ void LookMany(const std::string& scenario,
       ++count[look.quality];
       Frames frames = NamesOf(look, &codes);
       if (seen != nullptr && !frames.empty()) seen->insert(frames.back().function);
-      if (!frames.empty() || look.quality == Quality::kExact) {
-        std::string why =
-            impossible(frames, look.truncated, look.quality == Quality::kCut);
+      if (!frames.empty() || look.quality == v1::HOST_SAMPLE_QUALITY_EXACT) {
+        std::string why = impossible(frames, look.truncated,
+                                     look.quality == v1::HOST_SAMPLE_QUALITY_CUT);
         if (!why.empty() && ++wrong <= 3) ADD_FAILURE() << why << ": " << Text(frames);
       }
       usleep(static_cast<useconds_t>(rand() % 300));
     }
     EXPECT_EQ(wrong, 0);
-    const int told = count[Quality::kExact] + count[Quality::kCut];
-    EXPECT_EQ(count[Quality::kFailed], 0);
+    const int told =
+        count[v1::HOST_SAMPLE_QUALITY_EXACT] + count[v1::HOST_SAMPLE_QUALITY_CUT];
+    EXPECT_EQ(count[v1::HOST_SAMPLE_QUALITY_FAILED], 0);
     EXPECT_GT(told, Looks() * 9 / 10);
     printf("%-5s %-14s exact %d cut %d no state %d failed %d, %.1f us each\n",
-           python.version.c_str(), scenario.c_str(), count[Quality::kExact],
-           count[Quality::kCut], count[Quality::kNoState], count[Quality::kFailed],
+           python.version.c_str(), scenario.c_str(),
+           count[v1::HOST_SAMPLE_QUALITY_EXACT], count[v1::HOST_SAMPLE_QUALITY_CUT],
+           count[v1::HOST_SAMPLE_QUALITY_NO_STATE],
+           count[v1::HOST_SAMPLE_QUALITY_FAILED],
            static_cast<double>(spent_ns) / 1e3 / Looks());
   }
 }
@@ -213,8 +216,8 @@ TEST(StackReader, SeesThatAThreadStateIsNotTheThreads) {
     StackReader other(puppet.layout(), puppet.state(), puppet.thread() + 4096);
     StackReader nowhere(puppet.layout(), 0x10000, puppet.thread());
     for (int i = 0; i < 100; ++i) {
-      EXPECT_EQ(other.Take(&memory, &codes).quality, Quality::kNoState);
-      EXPECT_EQ(nowhere.Take(&memory, &codes).quality, Quality::kFailed);
+      EXPECT_EQ(other.Take(&memory, &codes).quality, v1::HOST_SAMPLE_QUALITY_NO_STATE);
+      EXPECT_EQ(nowhere.Take(&memory, &codes).quality, v1::HOST_SAMPLE_QUALITY_FAILED);
     }
   }
 }
@@ -226,11 +229,11 @@ TEST(StackReader, FailsOnceTheProcessIsGone) {
   TargetMemory memory(puppet.pid(), nullptr);
   CodeBook codes(puppet.layout());
   StackReader reader(puppet.layout(), puppet.state(), puppet.thread());
-  EXPECT_NE(reader.Take(&memory, &codes).quality, Quality::kFailed);
+  EXPECT_NE(reader.Take(&memory, &codes).quality, v1::HOST_SAMPLE_QUALITY_FAILED);
   kill(puppet.pid(), SIGKILL);
   siginfo_t info;
   waitid(P_PID, static_cast<id_t>(puppet.pid()), &info, WEXITED | WNOWAIT);
-  EXPECT_EQ(reader.Take(&memory, &codes).quality, Quality::kFailed);
+  EXPECT_EQ(reader.Take(&memory, &codes).quality, v1::HOST_SAMPLE_QUALITY_FAILED);
 }
 
 }  // namespace

@@ -26,8 +26,8 @@ SamplePlan PlanFor(const Puppet& puppet, double rate) {
   plan.pid = puppet.pid();
   plan.layout = puppet.layout();
   plan.rate = rate;
-  plan.threads.push_back({static_cast<uint32_t>(puppet.pid()), SampleRole::kMain,
-                          puppet.state(), puppet.thread()});
+  plan.threads.push_back({static_cast<uint32_t>(puppet.pid()),
+                          v1::HOST_SAMPLE_ROLE_MAIN, puppet.state(), puppet.thread()});
   return plan;
 }
 
@@ -159,7 +159,7 @@ TEST(HostSampler, ReadsNothingOfAThreadThatDidNotRun) {
     EXPECT_EQ(all.counters.held() + 1, all.counters.taken());
     EXPECT_EQ(all.stacks.size(), 1u);
     for (const HostSample& sample : all.samples) {
-      EXPECT_EQ(sample.state, RunState::kBlocked);
+      EXPECT_EQ(sample.state, v1::HOST_SAMPLE_STATE_BLOCKED);
       EXPECT_EQ(sample.stack, all.samples.front().stack);
     }
     EXPECT_EQ(all.In("sleeper"), static_cast<int>(all.samples.size()));
@@ -177,7 +177,7 @@ TEST(HostSampler, CountsWhatItTook) {
   EXPECT_EQ(c.taken(), c.exact() + c.held() + c.cut() + c.no_state() + c.failed());
   EXPECT_EQ(c.threads(), 1u);
   EXPECT_GT(c.self_ns(), 0u);
-  EXPECT_EQ(c.access(), static_cast<uint32_t>(lull::v1::HOST_SAMPLE_ACCESS_READV));
+  EXPECT_EQ(c.access(), v1::HOST_SAMPLE_ACCESS_READV);
   for (const HostSample& sample : all.samples) {
     EXPECT_NEAR(static_cast<double>(sample.weight_ns), 1e9 / 500, 1e9 / 500 * 0.9);
     EXPECT_EQ(sample.tid, static_cast<uint32_t>(puppet.pid()));
@@ -237,8 +237,7 @@ TEST(HostSampler, TellsThatAnInterpreterCannotBeRead) {
   TakenSamples taken = sampler.Take(kKey);
   EXPECT_GT(taken.counters.no_state(), 0u);
   EXPECT_EQ(taken.counters.no_state(), taken.counters.taken());
-  EXPECT_EQ(taken.counters.access(),
-            static_cast<uint32_t>(lull::v1::HOST_SAMPLE_ACCESS_LAYOUT));
+  EXPECT_EQ(taken.counters.access(), v1::HOST_SAMPLE_ACCESS_LAYOUT);
 }
 
 }  // namespace

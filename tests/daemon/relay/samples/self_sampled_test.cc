@@ -57,7 +57,8 @@ SamplePlan PlanOf(const FakePython& python, uint32_t tid, double rate) {
   plan.pid = getpid();
   plan.layout = python.layout();
   plan.rate = rate;
-  plan.threads.push_back({tid, SampleRole::kMain, python.state(), python.thread()});
+  plan.threads.push_back(
+      {tid, v1::HOST_SAMPLE_ROLE_MAIN, python.state(), python.thread()});
   return plan;
 }
 
@@ -105,7 +106,7 @@ TEST(SelfSampled, AnInterpreterThatIsTakenBackIsReadNoMore) {
   plan.threads[0].python_state = other.state();
   sampler.Follow(kSelf, plan);
   ASSERT_TRUE(TakeAtLeast(&sampler, all.samples.size() + 5, &all));
-  EXPECT_EQ(all.samples.back().quality, Quality::kNoState);
+  EXPECT_EQ(all.samples.back().quality, v1::HOST_SAMPLE_QUALITY_NO_STATE);
 }
 
 // Memory that makes whoever reads it wait, until it is told to give it.

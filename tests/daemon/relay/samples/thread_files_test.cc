@@ -108,8 +108,8 @@ TEST(ThreadFiles, TellsWhoWaitsForAProcessor) {
   for (int i = 0; i < kLooks; ++i) {
     bool blocked = false;
     ASSERT_TRUE(first.Blocked(&blocked) && second.Blocked(&blocked));
-    const bool a = first.RunningOrReady() == RunState::kReady;
-    const bool b = second.RunningOrReady() == RunState::kReady;
+    const bool a = first.RunningOrReady() == v1::HOST_SAMPLE_STATE_READY;
+    const bool b = second.RunningOrReady() == v1::HOST_SAMPLE_STATE_READY;
     ready += a || b ? 1 : 0;
     both += !a && !b ? 1 : 0;
     usleep(1'000);
