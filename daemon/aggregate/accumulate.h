@@ -9,6 +9,7 @@
 
 #include "daemon/aggregate/cell.h"
 #include "daemon/aggregate/event.h"
+#include "daemon/aggregate/event_views.h"
 #include "daemon/aggregate/host_sample.h"
 #include "daemon/aggregate/series.h"
 
@@ -26,32 +27,46 @@ inline void AddEvent(const Series& series, const Event& event, Cell& cell) {
   if (IsBefore(series)) return;  // nobody's call
   switch (series.type) {
     case EventType::kGcPause:
+      return cell.Add(event.duration_ns, GcPauseView{event}.collected(),
+                      GcPauseView{event}.uncollectable());
     case EventType::kCoverage:
-      return cell.Add(event.duration_ns, event.arg0, event.arg1);
+      return cell.Add(event.duration_ns, CoverageView{event}.busy_ns(),
+                      CoverageView{event}.kernel_ns());
     case EventType::kSync:
+      return cell.Add(event.duration_ns, SyncView{event}.bytes(), 0);
     case EventType::kCopyAsync:
+      return cell.Add(event.duration_ns, CopyAsyncView{event}.bytes(), 0);
     case EventType::kDeviceMemory:
     case EventType::kTorchMemory:
+      return cell.Add(event.duration_ns, MemoryView{event}.bytes(), 0);
     case EventType::kSyncCost:
-      return cell.Add(event.duration_ns, event.arg1, 0);
+      return cell.Add(event.duration_ns, SyncCostView{event}.needed_ns(), 0);
     case EventType::kForgotten:
       return;
     case EventType::kGpuCopy:
     case EventType::kGpuMemset:
     case EventType::kGpuLost:
-      return cell.Add(event.duration_ns, event.arg0, 0);
+      return cell.Add(event.duration_ns, AmountView{event}.amount(), 0);
     case EventType::kHostSample:
     case EventType::kGapSample:
-      return cell.Add(event.arg0, SquareOfWeight(event.arg0), 0);
-    case EventType::kRunDelay:  // the delay, not the span that it was seen in
-      return cell.Add(event.arg0, event.arg1, event.arg2);
+      return cell.Add(SampleView{event}.weight_ns(),
+                      SquareOfWeight(SampleView{event}.weight_ns()), 0);
+    case EventType::kRunDelay:
+      return cell.Add(RunDelayView{event}.delay_ns(), RunDelayView{event}.migrations(),
+                      RunDelayView{event}.preemptions());
     case EventType::kIdle:
       if ((event.flags & kFlagContinued) == 0) cell.Add(event.duration_ns, 0, 0);
       return cell.AddTime((event.flags & kFlagContinued) == 0 ? 0 : event.duration_ns,
-                          event.duration_ns + event.arg1);
+                          event.duration_ns + IdleView{event}.rest_ns());
     default:  // no argument is an amount
       return cell.Add(event.duration_ns, 0, 0);
   }
+}
+
+// Of one that AddsLive.
+inline uint64_t BytesMadeLive(const Series& series, const Event& event) {
+  return series.type == EventType::kTorchReserved ? ReservedView{event}.bytes()
+                                                  : MemoryView{event}.bytes();
 }
 
 // What is live, after LiveBlocks has said what the event released. `cell_of(id)`
@@ -75,24 +90,25 @@ void AddMemory(const Event& event, CellOf&& cell_of, SeriesOf&& series_of) {
   const Series& series = series_of(event.series);
   if (series.type == EventType::kForgotten) {
     return for_each_cell(event.released_series, [&event](Cell& cell) {
-      cell.Forget(event.arg0, event.released_bytes);
+      cell.Forget(ForgottenView{event}.blocks(), event.released_bytes);
     });
   }
   const bool over = (event.flags & kFlagFreedEarlier) != 0;
   if (event.released_series != 0 && !over) {
     release(event.released_series, event.released_bytes);
   }
-  if ((series.variant & (kVariantFree | kVariantFailed)) == kVariantFree &&
-      event.released_series == 0 && event.arg0 != 0) {
+  if (IsFree(series) && !IsFailed(series) && event.released_series == 0 &&
+      MemoryView{event}.address() != 0) {
     ++cell_of(event.series).frees;  // of a block that we do not know
   }
   if (!AddsLive(series)) return;
   if (over && series.type == EventType::kTorchReserved) return;
-  for_each_cell(event.series, [&](Cell& cell) { cell.Allocate(event.arg1); });
+  const uint64_t bytes = BytesMadeLive(series, event);
+  for_each_cell(event.series, [&](Cell& cell) { cell.Allocate(bytes); });
   if (!over) return;
-  release(event.series, event.arg1);
+  release(event.series, bytes);
   if (event.released_series != 0) {  // that free was not of this one after all
-    change(event.released_series, static_cast<int64_t>(event.arg1));
+    change(event.released_series, static_cast<int64_t>(bytes));
   }
 }
 
@@ -110,13 +126,13 @@ void ForEachTotalChange(const Event& event, SeriesOf&& series_of, Visitor&& visi
   if (!AddsLive(series)) return;
   if (over && series.type == EventType::kTorchReserved) return;
   const uint32_t total = TotalOf(event.series, series);
-  visit(now, total, static_cast<int64_t>(event.arg1));
+  const auto bytes = static_cast<int64_t>(BytesMadeLive(series, event));
+  visit(now, total, bytes);
   if (!over) return;
-  visit(now + event.released_bytes, total, -static_cast<int64_t>(event.arg1));
+  visit(now + event.released_bytes, total, -bytes);
   if (event.released_series == 0) return;
   visit(now + event.released_bytes,
-        TotalOf(event.released_series, series_of(event.released_series)),
-        static_cast<int64_t>(event.arg1));
+        TotalOf(event.released_series, series_of(event.released_series)), bytes);
 }
 
 }  // namespace lull::aggregate

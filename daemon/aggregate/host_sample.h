@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "daemon/aggregate/cell.h"
+#include "daemon/aggregate/series.h"
 
 namespace lull::aggregate {
 
@@ -40,14 +41,14 @@ inline uint8_t SampleVariant(uint64_t arg1, uint32_t arg2) {
   if (arg2 > 4) arg2 = 4;
   return static_cast<uint8_t>(arg2 << 5 | state << 3 | quality);
 }
-inline SampleRole RoleOf(uint8_t variant) {
-  return static_cast<SampleRole>(variant >> 5);
+inline SampleRole RoleOf(const Series& sample) {
+  return static_cast<SampleRole>(sample.variant >> 5);
 }
-inline SampleState StateOf(uint8_t variant) {
-  return static_cast<SampleState>(variant >> 3 & 3);
+inline SampleState StateOf(const Series& sample) {
+  return static_cast<SampleState>(sample.variant >> 3 & 3);
 }
-inline SampleQuality QualityOf(uint8_t variant) {
-  return static_cast<SampleQuality>(variant & 7);
+inline SampleQuality QualityOf(const Series& sample) {
+  return static_cast<SampleQuality>(sample.variant & 7);
 }
 // Of the others the stack, if there is one, says nothing.
 inline bool HasStack(SampleQuality quality) { return quality <= SampleQuality::kCut; }

@@ -7,10 +7,10 @@
 namespace lull::aggregate {
 
 void LiveBlocks::Apply(const Series& series, Event& event) {
-  auto allocator = static_cast<uint8_t>(series.variant & kAllocatorMask);
+  auto allocator = static_cast<uint8_t>(AllocatorOf(series));
   if (series.type == EventType::kTorchReserved) {
     allocator |= kReservedBit;
-    BlockKey key{allocator, event.arg2};
+    BlockKey key{allocator, ReservedView{event}.device()};
     auto known = blocks_.find(key);
     if (known != blocks_.end() && known->second.since_ns > event.start_ns) {
       event.flags |= kFlagFreedEarlier;  // another thread's ring was faster
@@ -20,10 +20,11 @@ void LiveBlocks::Apply(const Series& series, Event& event) {
   }
   const BlockKey before{static_cast<uint8_t>(allocator | kBeforeBit),
                         ShapeOf(series.type, event.arg1, event.arg2)};
-  if ((series.variant & kVariantBefore) != 0) return Allocate(before, event);
-  if ((series.variant & kVariantFailed) != 0 || event.arg0 == 0) return;
-  BlockKey key{allocator, event.arg0};
-  if ((series.variant & kVariantFree) != 0) {
+  if (IsBefore(series)) return Allocate(before, event);
+  const uint64_t address = MemoryView{event}.address();
+  if (IsFailed(series) || address == 0) return;
+  BlockKey key{allocator, address};
+  if (IsFree(series)) {
     Free(key, before, event);
   } else {
     Allocate(key, event);
@@ -40,7 +41,7 @@ std::vector<Event> LiveBlocks::Forget(uint64_t before_ns) {
     event.start_ns = before_ns;
     event.released_series = block.series;
     event.released_bytes += block.bytes;
-    event.arg0 += (key.allocator & kBeforeBit) != 0 ? 0 : 1;
+    ForgottenView::AddBlocks(event, (key.allocator & kBeforeBit) != 0 ? 0 : 1);
     Touch(key, true);
     blocks_.erase(here);
   }
@@ -55,7 +56,7 @@ void LiveBlocks::Allocate(const BlockKey& key, Event& event) {
     event.flags |= kFlagFreedEarlier;
     event.released_bytes = freed->at_ns - now;
     auto before = blocks_.find(freed->before);
-    if (freed->taken == event.arg1 && before != blocks_.end()) {
+    if (freed->taken == MemoryView{event}.bytes() && before != blocks_.end()) {
       event.released_series = before->second.series;
       before->second.bytes += freed->taken;
       Touch(freed->before, true);
@@ -68,7 +69,7 @@ void LiveBlocks::Allocate(const BlockKey& key, Event& event) {
     event.released_series = it->second.series;
     event.released_bytes = it->second.bytes;
   }
-  it->second = LiveBlock{event.series, event.arg1, now};
+  it->second = LiveBlock{event.series, MemoryView{event}.bytes(), now};
 }
 
 void LiveBlocks::Free(const BlockKey& key, const BlockKey& before, Event& event) {
@@ -87,16 +88,17 @@ void LiveBlocks::Free(const BlockKey& key, const BlockKey& before, Event& event)
 
 // The bytes that the free has taken from there: its own, or none.
 uint64_t LiveBlocks::TakeFromBefore(const BlockKey& before, Event& event) {
+  const uint64_t bytes = MemoryView{event}.bytes();
   auto it = blocks_.find(before);
-  if (it == blocks_.end() || event.arg1 == 0 || it->second.bytes < event.arg1 ||
+  if (it == blocks_.end() || bytes == 0 || it->second.bytes < bytes ||
       it->second.since_ns > event.start_ns) {
     return 0;
   }
-  it->second.bytes -= event.arg1;
+  it->second.bytes -= bytes;
   Touch(before, true);
   event.released_series = it->second.series;
-  event.released_bytes = event.arg1;
-  return event.arg1;
+  event.released_bytes = bytes;
+  return bytes;
 }
 
 void LiveBlocks::RememberEarly(const BlockKey& key, const Early& early) {

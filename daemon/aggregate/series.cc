@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "daemon/aggregate/event_views.h"
+
 namespace lull::aggregate {
 namespace {
 
-// arg2 of tensor memory is (c10::DeviceType << 8) | index.
+// Numbers of c10::DeviceType.
 constexpr uint32_t kC10Cpu = 0;
 constexpr uint32_t kC10Cuda = 1;
 
@@ -13,7 +15,7 @@ Allocator AllocatorOf(EventType type, uint32_t flags, uint32_t arg2) {
   if (type == EventType::kDeviceMemory) {
     return (flags & kFlagPinned) != 0 ? Allocator::kPinned : Allocator::kCuda;
   }
-  switch (arg2 >> 8) {
+  switch (TorchDevice{arg2}.type()) {
     case kC10Cpu:
       return Allocator::kTorchCpu;
     case kC10Cuda:

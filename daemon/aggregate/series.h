@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "daemon/aggregate/event.h"
+#include "daemon/aggregate/event_views.h"
 
 namespace lull::aggregate {
 
@@ -31,6 +31,18 @@ enum class ScopeKind : uint8_t {
   kUser = 0,
   kData = 1,       // __next__ of a DataLoader's iterator
   kDataAside = 2,  // the same where it holds up no training
+};
+
+// What was submitted; values equal those of blame::OperationKind.
+enum class SubmissionKind : uint8_t { kKernel = 0, kCopy = 1, kMemset = 2, kGraph = 3 };
+
+// How a copy on the device is told apart: numbers of CUpti_ActivityMemcpyKind and
+// CUpti_ActivityMemoryKind, packed as in preload/abi/event.h.
+struct CopyShape {
+  uint32_t packed;
+  uint32_t kind() const { return packed & 0xff; }
+  uint32_t source() const { return packed >> 8 & 0xff; }
+  uint32_t destination() const { return packed >> 16 & 0xff; }
 };
 
 // Ids are unique within the job for APIs, stacks and sites, and within the process
@@ -81,14 +93,43 @@ inline constexpr uint32_t kNoDevice = 0xff;  // shape of tensor memory of the ho
 // (copy kind, source and destination memory), for tensor memory the device's index, the
 // low 8 bits of arg2 (preload/abi/event.h). Kernels have theirs by reference.
 inline uint32_t ShapeOf(EventType type, uint64_t arg1, uint32_t arg2) {
-  if (IsOfTorch(type)) return arg2 & 0xff;
+  if (IsOfTorch(type)) return TorchDevice{arg2}.index();
   return type == EventType::kGpuCopy ? static_cast<uint32_t>(arg1 & 0xffffff) : 0;
 }
 
+// ---- What variant and shape mean, by the type ----
+
+// Of memory, and of the series that stand for wholes of it.
+inline Allocator AllocatorOf(const Series& memory) {
+  return static_cast<Allocator>(memory.variant & kAllocatorMask);
+}
+inline bool IsFree(const Series& memory) {
+  return (memory.variant & kVariantFree) != 0;
+}
+inline bool IsFailed(const Series& memory) {
+  return (memory.variant & kVariantFailed) != 0;
+}
+// Of operations: within traced time.
+inline bool IsTraced(const Series& operation) {
+  return operation.variant != kVariantUntraced;
+}
+inline uint32_t GenerationOf(const Series& pause) { return pause.variant; }
+// Of idle stretches and regions: a number of lull.v1.GapCause.
+inline uint8_t CauseOf(const Series& idle) { return idle.variant; }
+// Of idle stretches, coverage, and tensor memory.
+inline uint32_t DeviceOf(const Series& series) { return series.shape; }
+inline uint32_t KernelOf(const Series& kernel) { return kernel.shape; }
+inline SubmissionKind SubmissionKindOf(const Series& submission) {
+  return static_cast<SubmissionKind>(submission.variant);
+}
+inline uint32_t KernelNameOf(const Series& submission) { return submission.shape; }
+inline CopyShape CopyShapeOf(const Series& copy) { return {copy.shape}; }
+// The series of the idle stretch in which a kGapSample lies.
+inline uint32_t GapOf(const Series& sample) { return sample.shape; }
+
 // True for what is part of a whole: neither a free nor a failure.
 inline bool IsAllocation(const Series& series) {
-  return IsMemory(series.type) &&
-         (series.variant & (kVariantFree | kVariantFailed)) == 0;
+  return IsMemory(series.type) && !IsFree(series) && !IsFailed(series);
 }
 inline bool IsBefore(const Series& series) {
   return IsMemory(series.type) && (series.variant & kVariantBefore) != 0;

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "daemon/aggregate/buckets.h"
-#include "daemon/aggregate/event.h"
+#include "daemon/aggregate/event_views.h"
 
 namespace lull::aggregate {
 
@@ -23,10 +23,13 @@ inline bool ClipStretch(EventType type, uint64_t begin, uint64_t end, Event& eve
   if (left == event.duration_ns) return true;
   if (type == EventType::kCoverage) {
     double share = static_cast<double>(left) / static_cast<double>(event.duration_ns);
-    event.arg0 = static_cast<uint64_t>(static_cast<double>(event.arg0) * share);
-    event.arg1 = static_cast<uint64_t>(static_cast<double>(event.arg1) * share);
+    auto shrunk = [share](uint64_t ns) {
+      return static_cast<uint64_t>(static_cast<double>(ns) * share);
+    };
+    CoverageView::Set(event, shrunk(CoverageView{event}.busy_ns()),
+                      shrunk(CoverageView{event}.kernel_ns()));
   } else {
-    event.arg1 += event.duration_ns - left;
+    IdleView::AddRest(event, event.duration_ns - left);
     if (from > event.start_ns) event.flags |= kFlagContinued;
   }
   event.start_ns = from;

@@ -33,7 +33,7 @@ const char* WaitKindName(WaitKind kind);
 // the waits within it.
 inline bool IsWait(const Series& series) {
   if (series.type != EventType::kHostWait) return IsLoading(series);
-  return series.variant != static_cast<uint8_t>(WaitKind::kWithinData);
+  return static_cast<WaitKind>(series.variant) != WaitKind::kWithinData;
 }
 inline WaitKind WaitKindOf(const Series& wait) {
   return IsLoading(wait) ? WaitKind::kData : static_cast<WaitKind>(wait.variant);

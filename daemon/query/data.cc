@@ -39,8 +39,7 @@ void FillData(const std::vector<ProcessSums>& processes,
         loaders[{LoaderClass(names.ScopePath(series.native_stack)), site_of(series)}]
             .Append(cell);
       } else if (series.type == EventType::kHostWait &&
-                 series.variant ==
-                     static_cast<uint8_t>(aggregate::WaitKind::kWithinData)) {
+                 aggregate::WaitKindOf(series) == aggregate::WaitKind::kWithinData) {
         blocked_ns += cell.total_ns;
       }
     }

@@ -25,7 +25,7 @@ struct Line {
 // of it, and launches next for some caller, is at work for that caller.
 bool IsOfTheEngine(const aggregate::Series& sample, const aggregate::Series& idle,
                    Names& names) {
-  const SampleRole role = aggregate::RoleOf(sample.variant);
+  const SampleRole role = aggregate::RoleOf(sample);
   if (role != SampleRole::kAutograd && role != SampleRole::kFeeder) return false;
   lull::v1::Site next;
   names.FillSite(idle.after_line, &next);
@@ -48,7 +48,7 @@ uint32_t MostOf(const std::map<uint32_t, Sampled>& frames) {
 void Doing::Add(const aggregate::Series& idle, const aggregate::Series& series,
                 const aggregate::Cell& cell, Names& names) {
   const Sampled sampled = aggregate::SampledOf(cell);
-  const SampleQuality quality = aggregate::QualityOf(series.variant);
+  const SampleQuality quality = aggregate::QualityOf(series);
   all_ += sampled;
   if (series.python_stack == 0 && IsOfTheEngine(series, idle, names)) {
     backward_ += sampled;

@@ -25,7 +25,7 @@ bool IsTheCodeItself(uint8_t cause) {
 
 // Of the other causes a stretch is explained or it is not.
 bool IsExplained(const Series& idle, Names& names) {
-  switch (idle.variant) {
+  switch (aggregate::CauseOf(idle)) {
     case lull::v1::GAP_CAUSE_UNKNOWN:
       return false;
     case lull::v1::GAP_CAUSE_RUN_QUEUE:
@@ -46,17 +46,17 @@ uint64_t ExplainedOf(const ProcessSums& sums, Names& names, Stacks& stacks) {
     const Series& series = sums.series[id];
     const aggregate::Cell& cell = sums.cells[id];
     if (series.type == EventType::kIdle && cell.total_ns > 0 &&
-        series.variant < kCauses) {
-      if (IsTheCodeItself(series.variant)) {
-        code_ns[series.variant] += cell.total_ns;
+        aggregate::CauseOf(series) < kCauses) {
+      if (IsTheCodeItself(aggregate::CauseOf(series))) {
+        code_ns[aggregate::CauseOf(series)] += cell.total_ns;
       } else if (IsExplained(series, names)) {
         explained += cell.total_ns;
       }
     } else if (series.type == EventType::kGapSample && cell.count > 0 &&
-               series.shape < sums.series.size()) {
-      const Series& idle = sums.series[series.shape];
-      if (idle.variant < kCauses)
-        doing[idle.variant].Add(idle, series, cell, names);
+               aggregate::GapOf(series) < sums.series.size()) {
+      const Series& idle = sums.series[aggregate::GapOf(series)];
+      if (aggregate::CauseOf(idle) < kCauses)
+        doing[aggregate::CauseOf(idle)].Add(idle, series, cell, names);
     }
   }
   for (size_t cause = 0; cause < kCauses; ++cause) {

@@ -28,13 +28,14 @@ struct Row {
 Key KeyOf(const Series& s, lull::v1::GroupBy by) {
   switch (by) {
     case lull::v1::GROUP_BY_FUNCTION:
-      return {s.variant,        s.api,           s.before_function,
-              s.after_function, s.function_site, 0};
+      return {aggregate::CauseOf(s), s.api,           s.before_function,
+              s.after_function,      s.function_site, 0};
     case lull::v1::GROUP_BY_STACK:
-      return {s.variant,    s.api,          s.before_line,
-              s.after_line, s.python_stack, s.native_stack};
+      return {aggregate::CauseOf(s), s.api,          s.before_line,
+              s.after_line,          s.python_stack, s.native_stack};
     default:
-      return {s.variant, s.api, s.before_line, s.after_line, s.line_site, 0};
+      return {aggregate::CauseOf(s), s.api,       s.before_line,
+              s.after_line,          s.line_site, 0};
   }
 }
 
@@ -51,7 +52,9 @@ void ForEachIdle(const std::vector<ProcessSums>& processes, Visitor&& visit) {
 void FillCauses(const std::vector<ProcessSums>& processes, lull::v1::Gaps* reply) {
   std::array<Cell, kCauses> causes = {};
   ForEachIdle(processes, [&](const Series& series, const Cell& cell) {
-    if (series.variant < kCauses) causes[series.variant].Append(cell);
+    if (const auto cause = aggregate::CauseOf(series); cause < kCauses) {
+      causes[cause].Append(cell);
+    }
   });
   for (size_t cause = 0; cause < kCauses; ++cause) {
     if (causes[cause].empty()) continue;
@@ -73,8 +76,8 @@ void ForEachSample(const std::vector<ProcessSums>& processes, Visitor&& visit) {
     for (size_t id = 1; id < sums.series.size(); ++id) {
       const Series& series = sums.series[id];
       if (series.type != EventType::kGapSample || sums.cells[id].count == 0) continue;
-      if (series.shape >= sums.series.size()) continue;
-      const Series& idle = sums.series[series.shape];
+      if (aggregate::GapOf(series) >= sums.series.size()) continue;
+      const Series& idle = sums.series[aggregate::GapOf(series)];
       if (idle.type == EventType::kIdle) visit(idle, series, sums.cells[id]);
     }
   }
@@ -83,7 +86,7 @@ void ForEachSample(const std::vector<ProcessSums>& processes, Visitor&& visit) {
 void FillRow(const Row& from, bool by_function, Names& names, Stacks& stacks,
              lull::v1::GapRow* row) {
   const Series& s = from.longest;
-  row->set_cause(static_cast<lull::v1::GapCause>(s.variant));
+  row->set_cause(static_cast<lull::v1::GapCause>(aggregate::CauseOf(s)));
   names.FillSite(by_function ? s.before_function : s.before_line,
                  row->mutable_before());
   names.FillSite(by_function ? s.after_function : s.after_line, row->mutable_after());

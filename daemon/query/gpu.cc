@@ -33,7 +33,7 @@ std::map<std::pair<size_t, uint32_t>, DeviceTime> DeviceTimes(
       const Series& series = processes[p].series[id];
       const Cell& cell = processes[p].cells[id];
       if (!aggregate::IsStretch(series.type) || cell.empty()) continue;
-      DeviceTime& time = times[{p, series.shape}];
+      DeviceTime& time = times[{p, aggregate::DeviceOf(series)}];
       (series.type == EventType::kIdle ? time.idle_ns : time.traced_ns) +=
           cell.total_ns;
     }
@@ -42,7 +42,7 @@ std::map<std::pair<size_t, uint32_t>, DeviceTime> DeviceTimes(
 }
 
 void AddOperations(const Series& series, const Cell& cell, lull::v1::Gpu* out) {
-  if (series.variant == aggregate::kVariantUntraced) return;
+  if (!aggregate::IsTraced(series)) return;
   switch (series.type) {
     case EventType::kGpuKernel:
       return out->set_kernels(out->kernels() + cell.count);
@@ -132,12 +132,12 @@ void FillGpu(const storage::JobRow& job, const std::vector<ProcessSums>& process
       if (cell.empty()) continue;
       AddOperations(series, cell, out);
       if (series.type == EventType::kCoverage) kernel_ns += cell.amount2;
-      if (series.type == EventType::kIdle && series.variant < kCauses) {
-        shares.idle_ns[series.variant] += cell.total_ns;
+      if (series.type == EventType::kIdle && aggregate::CauseOf(series) < kCauses) {
+        shares.idle_ns[aggregate::CauseOf(series)] += cell.total_ns;
       }
-      if (series.type == EventType::kGpuKernel && series.variant == 0 &&
+      if (series.type == EventType::kGpuKernel && aggregate::IsTraced(series) &&
           aggregate::IsCommunicationKernel(
-              names.KernelName(names.Kernel(series.shape).name))) {
+              names.KernelName(names.Kernel(aggregate::KernelOf(series)).name))) {
         shares.communication_ns += cell.total_ns;
       }
     }

@@ -53,11 +53,11 @@ class Samples {
       : request_(request), stacks_(stacks) {}
 
   void Add(const Series& series, const aggregate::Cell& cell) {
-    const auto role = static_cast<uint8_t>(aggregate::RoleOf(series.variant));
+    const auto role = static_cast<uint8_t>(aggregate::RoleOf(series));
     if (request_.has_role() && role != request_.role()) return;
-    const SampleQuality quality = aggregate::QualityOf(series.variant);
+    const SampleQuality quality = aggregate::QualityOf(series);
     const Sampled sampled = aggregate::SampledOf(cell);
-    const auto state = static_cast<size_t>(aggregate::StateOf(series.variant));
+    const auto state = static_cast<size_t>(aggregate::StateOf(series));
     RoleSums& sums = roles_[role];
     sums.all += sampled;
     sums.state_ns[state] += sampled.time_ns;

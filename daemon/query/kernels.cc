@@ -14,9 +14,6 @@ using aggregate::Cell;
 using aggregate::EventType;
 using aggregate::Series;
 
-// Of submissions: blame::OperationKind.
-constexpr uint8_t kSubmittedKernel = 0;
-constexpr uint8_t kSubmittedGraph = 3;
 constexpr uint32_t kGraph = UINT32_MAX;  // in place of the id of a name
 
 struct Line {
@@ -64,10 +61,10 @@ aggregate::LaunchShape ShapeOf(const storage::KernelRow& row) {
 void AddOperation(const Series& series, const Cell& cell,
                   const aggregate::DeviceLimits& limits, Names& names,
                   KernelsById& kernels) {
-  if (series.variant == aggregate::kVariantUntraced) return;
+  if (!aggregate::IsTraced(series)) return;
   if (series.type == EventType::kGpuGraph) return kernels[kGraph].sum.Append(cell);
   if (series.type != EventType::kGpuKernel) return;
-  const storage::KernelRow& row = names.Kernel(series.shape);
+  const storage::KernelRow& row = names.Kernel(aggregate::KernelOf(series));
   Kernel& kernel = kernels[row.name];
   kernel.sum.Append(cell);
   aggregate::LaunchShape shape = ShapeOf(row);
@@ -81,8 +78,11 @@ void AddOperation(const Series& series, const Cell& cell,
 }
 
 void AddSubmission(const Series& series, const Cell& cell, KernelsById& kernels) {
-  uint32_t name = series.variant == kSubmittedGraph ? kGraph : series.shape;
-  if (series.variant != kSubmittedKernel && series.variant != kSubmittedGraph) return;
+  using aggregate::SubmissionKind;
+  const SubmissionKind kind = aggregate::SubmissionKindOf(series);
+  if (kind != SubmissionKind::kKernel && kind != SubmissionKind::kGraph) return;
+  const uint32_t name =
+      kind == SubmissionKind::kGraph ? kGraph : aggregate::KernelNameOf(series);
   auto kernel = kernels.find(name);
   if (kernel == kernels.end()) return;  // none of its operations is in the range
   Line& line = kernel->second.lines[series.line_site];
@@ -151,7 +151,15 @@ void FillRow(uint32_t id, const Kernel& kernel, Names& names,
   row->set_operator_name(names.OperatorName(line->native_stack));
 }
 
-// Numbers of CUpti_ActivityMemcpyKind and CUpti_ActivityMemoryKind.
+// The only place that knows the numbers of CUPTI (aggregate::CopyShape).
+enum MemcpyKind : uint32_t { kHtoD = 1, kDtoH = 2, kHtoA = 3, kAtoH = 4, kHtoH = 9 };
+enum MemoryKind : uint32_t {
+  kPageable = 1,
+  kPinned = 2,
+  kManaged = 5,
+  kManagedStatic = 7
+};
+
 const char* DirectionName(uint32_t kind) {
   constexpr const char* kNames[] = {"unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
                                     "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
@@ -160,12 +168,12 @@ const char* DirectionName(uint32_t kind) {
 
 const char* MemoryName(uint32_t kind) {
   switch (kind) {
-    case 1:
+    case kPageable:
       return "pageable";
-    case 2:
+    case kPinned:
       return "pinned";
-    case 5:
-    case 7:
+    case kManaged:
+    case kManagedStatic:
       return "managed";
     default:
       return "";
@@ -173,22 +181,20 @@ const char* MemoryName(uint32_t kind) {
 }
 
 // Of the host side: the source of what goes to the device, else the destination.
-const char* HostMemory(uint32_t shape) {
-  uint32_t kind = shape & 0xff;
-  bool to_device = kind == 1 || kind == 3 || kind == 9;
-  bool from_device = kind == 2 || kind == 4;
-  if (!to_device && !from_device) return "";
-  return MemoryName(to_device ? shape >> 8 & 0xff : shape >> 16 & 0xff);
+const char* HostMemory(aggregate::CopyShape copy) {
+  const uint32_t kind = copy.kind();
+  if (kind == kHtoD || kind == kHtoA || kind == kHtoH) return MemoryName(copy.source());
+  return kind == kDtoH || kind == kAtoH ? MemoryName(copy.destination()) : "";
 }
 
 void FillCopies(const std::vector<ProcessSums>& processes, lull::v1::Kernels* reply) {
   std::map<std::pair<std::string, std::string>, Cell> copies;
   for (const ProcessSums& sums : processes) {
     ForEachCell(sums, [&](const Series& series, const Cell& cell) {
-      if (series.variant == aggregate::kVariantUntraced) return;
+      if (!aggregate::IsTraced(series)) return;
       if (series.type == EventType::kGpuCopy) {
-        copies[{DirectionName(series.shape & 0xff), HostMemory(series.shape)}].Append(
-            cell);
+        const aggregate::CopyShape copy = aggregate::CopyShapeOf(series);
+        copies[{DirectionName(copy.kind()), HostMemory(copy)}].Append(cell);
       } else if (series.type == EventType::kGpuMemset) {
         copies[{"memset", ""}].Append(cell);
       }

@@ -23,8 +23,7 @@ void LoaderCosts::Add(LoaderAt at, const aggregate::Series& series,
   const auto part = static_cast<size_t>(at.work);
   if (part >= kLoaderParts) return;
   const Sampled sampled = aggregate::SampledOf(cell);
-  const bool cut =
-      aggregate::QualityOf(series.variant) == aggregate::SampleQuality::kCut;
+  const bool cut = aggregate::QualityOf(series) == aggregate::SampleQuality::kCut;
   all_ += sampled;
   parts_[part] += sampled;
   const std::vector<uint32_t>& frames = stacks_.Frames(series.python_stack);

@@ -78,15 +78,14 @@ Meanings MeaningsOf(const ProcessSums& sums, bool others_load, Names& names,
     if (series.type == EventType::kScope) one.kind = KindOf(series, names);
     if (series.type != EventType::kHostSample) continue;
     const std::vector<uint32_t>& frames = stacks.Frames(series.python_stack);
-    if (!aggregate::HasStack(aggregate::QualityOf(series.variant)) || frames.empty()) {
-      one.unknown =
-          IsWorker(sums) && aggregate::RoleOf(series.variant) == SampleRole::kLoader;
+    if (!aggregate::HasStack(aggregate::QualityOf(series)) || frames.empty()) {
+      one.unknown = IsWorker(sums) && aggregate::RoleOf(series) == SampleRole::kLoader;
       continue;
     }
     one.at = IsWorker(sums) ? AtInWorker(stacks, frames)
                             : AtInTraining(stacks, frames, others_load);
     if (one.at.work == LoaderWork::kNone && IsWorker(sums) &&
-        aggregate::RoleOf(series.variant) == SampleRole::kLoader) {
+        aggregate::RoleOf(series) == SampleRole::kLoader) {
       one.at = {LoaderWork::kOther, frames.size()};  // before and after its loop
     }
   }
@@ -100,7 +99,7 @@ void Add(const Series& series, const Meanings::One& meaning, const Cell& cell,
     time->waited_ns += cell.total_ns;
   }
   if (series.type != EventType::kHostSample ||
-      aggregate::RoleOf(series.variant) != SampleRole::kLoader) {
+      aggregate::RoleOf(series) != SampleRole::kLoader) {
     return;
   }
   const Sampled sampled = aggregate::SampledOf(cell);
@@ -109,7 +108,7 @@ void Add(const Series& series, const Meanings::One& meaning, const Cell& cell,
   time->known += sampled;
   if (meaning.at.work == LoaderWork::kWaiting) return;
   time->busy += sampled;
-  if (aggregate::StateOf(series.variant) == aggregate::SampleState::kReady) {
+  if (aggregate::StateOf(series) == aggregate::SampleState::kReady) {
     time->ready_ns += sampled.time_ns;
   }
 }

@@ -26,11 +26,11 @@ constexpr size_t kGrowthSites = 3;
 
 bool ByLive(const Group& a, const Group& b) { return a.live > b.live; }
 
-int32_t DeviceOf(const Series& whole) {
-  auto allocator = static_cast<Allocator>(whole.variant);
+int32_t DeviceIndexOf(const Series& whole) {
+  auto allocator = aggregate::AllocatorOf(whole);
   bool told = allocator == Allocator::kTorchCuda || allocator == Allocator::kTorchOther;
-  return told && whole.shape != aggregate::kNoDevice ? static_cast<int32_t>(whole.shape)
-                                                     : -1;
+  const uint32_t device = aggregate::DeviceOf(whole);
+  return told && device != aggregate::kNoDevice ? static_cast<int32_t>(device) : -1;
 }
 
 // The series of what is reserved beside `whole`, 0 where the allocator never told.
@@ -94,9 +94,8 @@ class RowFiller {
     const uint32_t reserved = ReservedOf(sums, series);
     row->set_pid(sums.process.pid);
     row->set_rank(sums.process.rank);
-    row->set_allocator(
-        aggregate::AllocatorName(static_cast<Allocator>(series.variant)));
-    row->set_device(DeviceOf(series));
+    row->set_allocator(aggregate::AllocatorName(aggregate::AllocatorOf(series)));
+    row->set_device(DeviceIndexOf(series));
     row->set_live_bytes(sums.LiveAtEnd(whole));
     row->set_peak_bytes(sums.Peak(whole));
     row->set_reserved_known(reserved != 0);
@@ -192,8 +191,8 @@ void FillRetries(const ProcessSums& sums, Names& names, lull::v1::Memory* reply)
     const Series& series = sums.series[id];
     const Cell& cell = sums.cells[id];
     if (series.type == EventType::kDeviceMemory &&
-        series.variant ==
-            (static_cast<uint8_t>(Allocator::kCuda) | aggregate::kVariantFailed)) {
+        aggregate::AllocatorOf(series) == Allocator::kCuda &&
+        aggregate::IsFailed(series) && !aggregate::IsFree(series)) {
       failed += cell.count;
     }
     if (series.type != EventType::kMallocRetry || cell.empty()) continue;
@@ -231,8 +230,7 @@ absl::Status FillMemory(storage::StoreReader& reader, const storage::JobRow& job
       if (series.type == EventType::kTotalGroup && sums.Peak(whole) > 0) {
         wholes.push_back(whole);
       }
-      if (aggregate::IsMemory(series.type) &&
-          (series.variant & aggregate::kVariantFree) != 0) {
+      if (aggregate::IsMemory(series.type) && aggregate::IsFree(series)) {
         unknown_frees += sums.cells[id].frees;
       }
     }

@@ -41,7 +41,8 @@ using ByName = std::map<std::pair<std::string, OperatorPass>, Operator>;
 // Tensors of a device. Those of the host are no operator's of the GPU.
 bool IsDeviceTensor(const Series& series) {
   return series.type == EventType::kTorchMemory && aggregate::IsAllocation(series) &&
-         !aggregate::IsBefore(series) && series.shape != aggregate::kNoDevice;
+         !aggregate::IsBefore(series) &&
+         aggregate::DeviceOf(series) != aggregate::kNoDevice;
 }
 
 void NoteSite(const Series& series, uint64_t ns, uint64_t bytes, Operator& row) {

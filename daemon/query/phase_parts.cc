@@ -64,12 +64,12 @@ void AddSamples(const ProcessSums& sums, Stacks& stacks, PhaseSums* out) {
   for (size_t id = 1; id < sums.series.size(); ++id) {
     const aggregate::Series& series = sums.series[id];
     if (series.type != aggregate::EventType::kHostSample || sums.cells[id].count == 0 ||
-        aggregate::RoleOf(series.variant) != aggregate::SampleRole::kMain) {
+        aggregate::RoleOf(series) != aggregate::SampleRole::kMain) {
       continue;
     }
     const Sampled sampled = aggregate::SampledOf(sums.cells[id]);
     out->all += sampled;
-    if (!aggregate::HasStack(aggregate::QualityOf(series.variant))) continue;
+    if (!aggregate::HasStack(aggregate::QualityOf(series))) continue;
     auto kind = KindOfStack(stacks, stacks.Frames(series.python_stack));
     if (kind) out->kinds[static_cast<size_t>(*kind)] += sampled;
   }

@@ -43,7 +43,9 @@ void Add(const Series& series, const Cell& cell, Region& region) {
       region.busy_ns += cell.amount;
       return;
     default:
-      if (series.variant < kCauses) region.idle_ns[series.variant] += cell.total_ns;
+      if (const auto cause = aggregate::CauseOf(series); cause < kCauses) {
+        region.idle_ns[cause] += cell.total_ns;
+      }
   }
 }
 

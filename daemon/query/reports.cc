@@ -49,7 +49,7 @@ Grouping GroupAllocations(const std::vector<ProcessSums>& processes,
                           const lull::v1::ReportRequest& request) {
   Grouping grouping(request.group_by());
   auto label = [](const Series& s) {
-    return uint32_t{s.variant} & aggregate::kAllocatorMask;
+    return static_cast<uint32_t>(aggregate::AllocatorOf(s));
   };
   auto add_live = [&](const ProcessSums& sums, uint32_t id, const Series& series) {
     if (sums.LiveAtEnd(id) == 0 && sums.Peak(id) == 0) return;
@@ -89,7 +89,7 @@ uint64_t UnknownFrees(const std::vector<ProcessSums>& processes) {
   for (EventType type : {EventType::kDeviceMemory, EventType::kTorchMemory}) {
     ForEach(processes, type,
             [&](const ProcessSums&, uint32_t, const Series& series, const Cell& cell) {
-              if ((series.variant & aggregate::kVariantFree) != 0) frees += cell.frees;
+              if (aggregate::IsFree(series)) frees += cell.frees;
             });
   }
   return frees;
@@ -136,11 +136,13 @@ class JudgedSyncs {
             [&](const ProcessSums&, uint32_t, const Series& series, const Cell& cell) {
               if (!cell.empty()) costs_.Add(series.api, series, cell);
             });
-    ForEach(processes, EventType::kIdle,
-            [&](const ProcessSums&, uint32_t, const Series& series, const Cell& cell) {
-              if (series.variant != lull::v1::GAP_CAUSE_SYNC || cell.empty()) return;
-              wasted_.Add(series.api, series, cell);
-            });
+    ForEach(
+        processes, EventType::kIdle,
+        [&](const ProcessSums&, uint32_t, const Series& series, const Cell& cell) {
+          if (aggregate::CauseOf(series) != lull::v1::GAP_CAUSE_SYNC || cell.empty())
+            return;
+          wasted_.Add(series.api, series, cell);
+        });
   }
 
   void Fill(const Group& group, lull::v1::SyncPoint* row) {
@@ -223,8 +225,7 @@ void FillGc(const std::vector<ProcessSums>& processes,
             const lull::v1::ReportRequest& request, Names& names,
             lull::v1::GcPauses* reply) {
   std::vector<Group> groups =
-      GroupType(processes, EventType::kGcPause, request,
-                [](const Series& s) { return uint32_t{s.variant}; });
+      GroupType(processes, EventType::kGcPause, request, aggregate::GenerationOf);
   uint64_t total = 0, count = 0;
   for (const Group& group : groups) {
     total += group.sum.total_ns;

@@ -113,7 +113,8 @@ aggregate::Cell FullCollections(const ProcessSums& sums) {
   aggregate::Cell full;
   for (size_t id = 0; id < sums.cells.size(); ++id) {
     const aggregate::Series& series = sums.series[id];
-    if (series.type != aggregate::EventType::kGcPause || series.variant != kOldest) {
+    if (series.type != aggregate::EventType::kGcPause ||
+        aggregate::GenerationOf(series) != kOldest) {
       continue;
     }
     full.Append(sums.cells[id]);

@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "daemon/aggregate/buckets.h"
+#include "daemon/aggregate/event_views.h"
 #include "daemon/aggregate/stretch.h"
 #include "daemon/aggregate/wait_kind.h"
+#include "daemon/collector/ingest/told.h"
 
 namespace lull::collector {
 
@@ -48,8 +50,8 @@ blame::Options EngineOptions() {
   return options;
 }
 
-blame::HostKind KindOfWait(uint8_t variant) {
-  switch (static_cast<aggregate::WaitKind>(variant)) {
+blame::HostKind KindOfWait(const Series& wait) {
+  switch (aggregate::WaitKindOf(wait)) {
     case aggregate::WaitKind::kData:
     case aggregate::WaitKind::kWithinData:
       return blame::HostKind::kDataWait;
@@ -138,18 +140,19 @@ void BlameFeed::Add(const Event& event) {
     case EventType::kGcPause:
       return AddHost(blame::HostKind::kGc, event);
     case EventType::kHostWait:
-      return AddHost(KindOfWait(series.variant), event);
+      return AddHost(KindOfWait(series), event);
     case EventType::kScope:
       regions_.AddScope(event);
-      // Ended by another thread (arg0) it says nothing of either.
-      if (aggregate::IsLoading(series) && event.arg0 == 0) {
+      if (aggregate::IsLoading(series) && aggregate::ScopeView{event}.ended_here()) {
         AddHost(blame::HostKind::kDataScope, event);
       }
       return;
-    case EventType::kRunDelay:
-      // Without a pre-emption (arg2) it only woke up late from waits of its own.
-      if (event.arg2 == 0) return;
-      return engine_.Add(blame::RunDelay{start, end, event.tid, event.arg0});
+    case EventType::kRunDelay: {
+      const aggregate::RunDelayView told{event};
+      // Else it only woke up late from waits of its own.
+      if (told.preemptions() == 0) return;
+      return engine_.Add(blame::RunDelay{start, end, event.tid, told.delay_ns()});
+    }
     case EventType::kHostSample:
       samples_.AddSample(event);
       return TellSamples();
@@ -158,13 +161,16 @@ void BlameFeed::Add(const Event& event) {
     case EventType::kGpuMemset:
     case EventType::kGpuGraph:
       return AddOperation(series, event);
-    case EventType::kApiCall:
-      return engine_.Add(blame::ApiCall{start, end, static_cast<uint32_t>(event.arg0),
-                                        event.arg2, event.series});
+    case EventType::kApiCall: {
+      const aggregate::ApiCallView call{event};
+      return engine_.Add(
+          blame::ApiCall{start, end, call.caller(), call.correlation(), event.series});
+    }
     case EventType::kGpuStreamWait: {
       const storage::GpuStreamRow& stream = gpu_.Stream(series.gpu_stream);
       return engine_.Add(
-          blame::StreamWait{start, stream.context, stream.stream, event.arg2});
+          blame::StreamWait{start, stream.context, stream.stream,
+                            aggregate::StreamWaitView{event}.correlation()});
     }
     case EventType::kGpuTracing:
       return AddTracing(event);
@@ -192,7 +198,7 @@ void BlameFeed::AddOperation(const Series& series, const Event& event) {
   blame::Operation operation;
   operation.start_ns = ToEngine(event.start_ns);
   operation.end_ns = operation.start_ns + event.duration_ns;
-  operation.correlation = event.arg2;
+  operation.correlation = aggregate::KernelView{event}.correlation();
   operation.device = stream.device;
   operation.context = stream.context;
   operation.stream = stream.stream;
@@ -203,11 +209,12 @@ void BlameFeed::AddOperation(const Series& series, const Event& event) {
 }
 
 void BlameFeed::AddTracing(const Event& event) {
-  bool on = event.arg0 == lull::v1::TRACING_STATE_ACTIVE;
+  const TracingView told{event};
+  const bool on = told.state() == v1::TRACING_STATE_ACTIVE;
   uint64_t at = ToEngine(event.start_ns);
   // A program that ends has nothing left for the device to do: what comes after the
   // last operation is no gap, and tracing that is never ended ends with it (Finish).
-  bool at_exit = !on && event.arg1 == lull::v1::TRACING_REASON_PROCESS_END;
+  bool at_exit = !on && told.reason() == v1::TRACING_REASON_PROCESS_END;
   if (on) {
     engine_.Trace(at);
   } else if (!at_exit) {
@@ -216,7 +223,7 @@ void BlameFeed::AddTracing(const Event& event) {
   if (event.start_ns < traced_change_ns_) return;
   traced_change_ns_ = event.start_ns;
   traced_ = on;
-  flowing_ = on || event.arg0 == lull::v1::TRACING_STATE_WARM_UP;
+  flowing_ = on || told.state() == v1::TRACING_STATE_WARM_UP;
 }
 
 // Up to when all operations are known. Marks come with records; without tracing there
@@ -233,13 +240,13 @@ uint64_t BlameFeed::GpuMark(uint64_t as_of_ns) const {
 void BlameFeed::AddTold(const Series& series, const Event& event) {
   uint64_t end = event.start_ns + event.duration_ns;
   if (series.type == EventType::kIdle) {
-    uint64_t& idle = restored_idle_[series.shape];
+    uint64_t& idle = restored_idle_[aggregate::DeviceOf(series)];
     idle = std::max(idle, end);
     return AddToGaps(event);
   }
-  uint64_t& restored = restored_[series.shape];
+  uint64_t& restored = restored_[aggregate::DeviceOf(series)];
   restored = std::max(restored, end);
-  uint64_t& told = told_[series.shape];
+  uint64_t& told = told_[aggregate::DeviceOf(series)];
   told = std::max(told, end);
 }
 
@@ -313,7 +320,7 @@ void BlameFeed::Tell(EventType type, Event event, uint32_t device) {
 // Of the causes that are the code itself, or what it was robbed of, and of data: where
 // the thread was is in the samples.
 void BlameFeed::AddToGaps(const Event& idle) {
-  switch (static_cast<blame::Cause>(series_[idle.series].variant)) {
+  switch (static_cast<blame::Cause>(aggregate::CauseOf(series_[idle.series]))) {
     case blame::Cause::kHostCode:
     case blame::Cause::kLaunchBound:
     case blame::Cause::kRunQueue:
@@ -329,8 +336,7 @@ void BlameFeed::TellSamples() {
   for (const GapSamples::Found& found : samples_.Take()) {
     Event event;
     event.start_ns = found.sample.time_ns;
-    event.arg0 = found.sample.weight_ns;
-    event.arg1 = found.sample.kind;
+    aggregate::SampleView::Set(event, found.sample.weight_ns, found.sample.kind);
     event.tid = found.tid;
     event.series = SampleSeries(found);
     events_.push_back(event);
@@ -375,8 +381,7 @@ void BlameFeed::OnCoverage(const blame::Coverage& coverage) {
   event.duration_ns = coverage.end_ns - coverage.start_ns;
   regions_.AddTraced(coverage.device, event.start_ns,
                      event.start_ns + event.duration_ns);
-  event.arg0 = coverage.busy_ns;
-  event.arg1 = coverage.kernel_ns;
+  aggregate::CoverageView::Set(event, coverage.busy_ns, coverage.kernel_ns);
   event.series = series_.Intern(series);
   Tell(EventType::kCoverage, event, coverage.device);
   uint64_t& told = told_[coverage.device];
@@ -397,7 +402,7 @@ void BlameFeed::OnSync(const blame::SyncCost& cost) {
   Event event;
   event.start_ns = FromEngine(cost.sync.start_ns);
   event.duration_ns = cost.sync.end_ns - cost.sync.start_ns;
-  event.arg1 = cost.needed_ns;
+  aggregate::SyncCostView::Set(event, cost.needed_ns);
   event.tid = cost.sync.tid;
   event.series = it->second;
   events_.push_back(event);
@@ -442,7 +447,7 @@ uint32_t BlameFeed::SubmissionSeries(const blame::Submission& submission) {
   series.type = EventType::kSubmission;
   series.variant = static_cast<uint8_t>(operation.kind);
   if (operation.kind == blame::OperationKind::kKernel) {
-    series.shape = gpu_.KernelName(ran.shape);
+    series.shape = gpu_.KernelName(aggregate::KernelOf(ran));
   }
   // By name and line; neither shape nor stream, of which there may be very many.
   if (!series_.full()) {

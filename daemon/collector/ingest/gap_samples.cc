@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "daemon/aggregate/event_views.h"
+
 namespace lull::collector {
 namespace {
 
@@ -24,7 +26,8 @@ void GapSamples::Find(uint32_t tid, const Sample& sample, const Idle& idle) {
 }
 
 void GapSamples::AddSample(const aggregate::Event& event) {
-  const Sample sample{event.start_ns, event.arg0, event.arg1, event.series};
+  const aggregate::SampleView told{event};
+  const Sample sample{event.start_ns, told.weight_ns(), told.kind(), event.series};
   Thread& thread = threads_[event.tid];
   thread.samples.emplace(sample.time_ns, sample);
   auto at = thread.idle.upper_bound(sample.time_ns);

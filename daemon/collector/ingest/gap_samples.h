@@ -23,7 +23,7 @@ class GapSamples {
   struct Sample {
     uint64_t time_ns = 0;
     uint64_t weight_ns = 0;
-    uint64_t kind = 0;  // its arg1
+    uint64_t kind = 0;  // its state and quality
     uint32_t series = 0;
   };
   struct Found {

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "daemon/aggregate/event_views.h"
 #include "daemon/base/status.h"
 
 namespace lull::collector {
 
 using aggregate::Event;
 using aggregate::EventType;
+using aggregate::NonFiniteView;
+using aggregate::StepView;
 using storage::TracingRow;
 
 namespace {
@@ -30,7 +33,7 @@ void Landmarks::Add(EventType type, const Event& event) {
     case EventType::kNonFinite:
       return AddNonFinite(event);
     case EventType::kStep:
-      step_ = {event.arg0, event.start_ns, event.start_ns + event.duration_ns};
+      step_ = {StepView{event}.number(), event.start_ns, StepView{event}.end_ns()};
       return;
     default:
       return;
@@ -45,7 +48,7 @@ void Landmarks::AddTracing(const TracingRow& row) {
 
 void Landmarks::AddNonFinite(const Event& event) {
   if (non_finite_ && non_finite_->time_ns <= event.start_ns) return;
-  non_finite_ = {event.start_ns, event.arg0, event.series, false, 0};
+  non_finite_ = {event.start_ns, NonFiniteView{event}.bits(), event.series, false, 0};
   new_non_finite_ = true;
   if (!step_ || event.start_ns < step_->start_ns) return;
   non_finite_->step_known = true;

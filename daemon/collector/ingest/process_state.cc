@@ -260,7 +260,8 @@ void ProcessState::ApplyEvents(uint32_t ring_number, const lull::v1::EventColumn
     aggregate::AddEvent(series_[event.series], event, CellOf(event, event.series));
     landmarks_.Add(type, event);
     if (type == EventType::kStep) {
-      step_memory_.EndStep(event.arg0, event.start_ns + event.duration_ns);
+      const aggregate::StepView step{event};
+      step_memory_.EndStep(step.number(), step.end_ns());
     }
     if (aggregate::IsMemory(type)) AddRetry(event);
     if (blame_ != nullptr) blame_->Add(event);

@@ -75,7 +75,7 @@ uint32_t SeriesTable::Intern(const Series& series) {
 uint32_t SeriesTable::Group(EventType type, const Series& allocation) {
   Series group;
   group.type = type;
-  group.variant = allocation.variant & aggregate::kAllocatorMask;
+  group.variant = static_cast<uint8_t>(aggregate::AllocatorOf(allocation));
   if (type == EventType::kTotalGroup) group.shape = allocation.shape;
   if (type == EventType::kLineGroup) group.line_site = allocation.line_site;
   if (type == EventType::kFunctionGroup) {

@@ -1,28 +1,31 @@
 #include "daemon/collector/ingest/step_feed.h"
 
+#include "daemon/aggregate/event_views.h"
 #include "daemon/aggregate/wait_kind.h"
+#include "daemon/collector/ingest/told.h"
 
 namespace lull::collector {
 
 using aggregate::Event;
 using aggregate::EventType;
 using aggregate::Series;
-using steps::Part;
 using lull::v1::StepSource;
+using steps::Part;
 
 namespace {
 
 // What was called: a kernel by its function, a copy by its direction.
 uint64_t KeyOf(const Series& series, const Event& event) {
   uint64_t what = 0;
-  if (series.type == EventType::kLaunch) what = event.arg1;
-  if (series.type == EventType::kCopyAsync) what = event.arg2;
+  if (series.type == EventType::kLaunch) what = aggregate::LaunchView{event}.function();
+  if (series.type == EventType::kCopyAsync)
+    what = aggregate::CopyAsyncView{event}.kind();
   return what * 0x9E3779B97F4A7C15 + series.api;
 }
 
 bool IsForData(const Series& wait) {
-  return wait.variant == static_cast<uint8_t>(aggregate::WaitKind::kData) ||
-         wait.variant == static_cast<uint8_t>(aggregate::WaitKind::kWithinData);
+  const aggregate::WaitKind kind = aggregate::WaitKindOf(wait);
+  return kind == aggregate::WaitKind::kData || kind == aggregate::WaitKind::kWithinData;
 }
 
 }  // namespace
@@ -48,9 +51,10 @@ void StepFeed::Add(const Event& event) {
     case EventType::kApiCall:
       return AddPart(Part::kRuntime, event);
     case EventType::kGpuKernel:
-      return AddPart(
-          gpu_.IsCommunication(series.shape) ? Part::kCommunication : Part::kKernel,
-          event);
+      return AddPart(gpu_.IsCommunication(aggregate::KernelOf(series))
+                         ? Part::kCommunication
+                         : Part::kKernel,
+                     event);
     case EventType::kGpuGraph:
       return AddPart(Part::kKernel, event);
     case EventType::kGpuCopy:
@@ -67,11 +71,13 @@ void StepFeed::Add(const Event& event) {
       if (tid_ != 0 && event.tid != tid_) return;  // its wait holds up nobody
       return AddPart(IsForData(series) ? Part::kData : Part::kHost, event);
     case EventType::kScope:
-      if (!aggregate::IsLoading(series) || event.arg0 != 0) return;
+      if (!aggregate::IsLoading(series) || !aggregate::ScopeView{event}.ended_here()) {
+        return;
+      }
       if (tid_ != 0 && event.tid != tid_) return;
       return AddPart(Part::kData, event);
     case EventType::kGpuTracing:
-      return event.arg0 == lull::v1::TRACING_STATE_ACTIVE
+      return TracingView{event}.state() == v1::TRACING_STATE_ACTIVE
                  ? book_.Trace(event.start_ns)
                  : book_.Untrace(event.start_ns);
     case EventType::kGpuLost:
@@ -83,8 +89,9 @@ void StepFeed::Add(const Event& event) {
 
 // The program's own marks, of the kind that comes first.
 void StepFeed::AddMarked(const Event& event) {
-  auto source = static_cast<StepSource>(event.arg2);
-  if (source_ == lull::v1::STEP_SOURCE_NONE || source_ == lull::v1::STEP_SOURCE_PERIOD) {
+  const StepSource source = SourceOf(event);
+  if (source_ == lull::v1::STEP_SOURCE_NONE ||
+      source_ == lull::v1::STEP_SOURCE_PERIOD) {
     source_ = source;
     calls_.clear();
   }
@@ -93,17 +100,19 @@ void StepFeed::AddMarked(const Event& event) {
   if (event.duration_ns == 0) {  // the first, of which only the end is known
     if (event.start_ns < told_until_ns_) return;
     storage::StepRow row;
-    row.number = event.arg0;
+    row.number = aggregate::StepView{event}.number();
     row.source = source;
     row.start_ns = row.end_ns = event.start_ns;
     rows_.push_back(row);
     return;
   }
-  AddStep(event.arg0, event.start_ns, event.start_ns + event.duration_ns);
+  const aggregate::StepView step{event};
+  AddStep(step.number(), event.start_ns, step.end_ns());
 }
 
 void StepFeed::AddCall(const Event& event, uint64_t key) {
-  bool marked = source_ != lull::v1::STEP_SOURCE_NONE && source_ != lull::v1::STEP_SOURCE_PERIOD;
+  bool marked =
+      source_ != lull::v1::STEP_SOURCE_NONE && source_ != lull::v1::STEP_SOURCE_PERIOD;
   if (marked || (source_ == lull::v1::STEP_SOURCE_PERIOD && event.tid != tid_)) return;
   auto known = calls_.find(event.tid);
   if (known == calls_.end()) {

@@ -7,14 +7,18 @@
 namespace lull::aggregate {
 namespace {
 
+Series Of(uint8_t variant) {
+  return {.type = EventType::kHostSample, .variant = variant};
+}
+
 TEST(SampleVariant, HoldsRoleStateAndQuality) {
   for (uint32_t role = 0; role < kSampleRoles; ++role) {
     for (uint64_t state = 0; state < 3; ++state) {
       for (uint64_t quality = 0; quality < 5; ++quality) {
         uint8_t variant = SampleVariant(state | quality << 8, role);
-        EXPECT_EQ(static_cast<uint32_t>(RoleOf(variant)), role);
-        EXPECT_EQ(static_cast<uint64_t>(StateOf(variant)), state);
-        EXPECT_EQ(static_cast<uint64_t>(QualityOf(variant)), quality);
+        EXPECT_EQ(static_cast<uint32_t>(RoleOf(Of(variant))), role);
+        EXPECT_EQ(static_cast<uint64_t>(StateOf(Of(variant))), state);
+        EXPECT_EQ(static_cast<uint64_t>(QualityOf(Of(variant))), quality);
       }
     }
   }
@@ -22,11 +26,11 @@ TEST(SampleVariant, HoldsRoleStateAndQuality) {
 
 TEST(SampleVariant, OfWhatIsNotKnownClaimsNothing) {
   uint8_t variant = SampleVariant(uint64_t{7} | uint64_t{9} << 8, 1000);
-  EXPECT_EQ(RoleOf(variant), SampleRole::kOther);
-  EXPECT_EQ(QualityOf(variant), SampleQuality::kFailed);
-  EXPECT_NE(StateOf(variant), SampleState::kRunning);
-  EXPECT_NE(StateOf(variant), SampleState::kReady);
-  EXPECT_NE(StateOf(variant), SampleState::kBlocked);
+  EXPECT_EQ(RoleOf(Of(variant)), SampleRole::kOther);
+  EXPECT_EQ(QualityOf(Of(variant)), SampleQuality::kFailed);
+  EXPECT_NE(StateOf(Of(variant)), SampleState::kRunning);
+  EXPECT_NE(StateOf(Of(variant)), SampleState::kReady);
+  EXPECT_NE(StateOf(Of(variant)), SampleState::kBlocked);
 }
 
 // `n` samples of 5 ms.
