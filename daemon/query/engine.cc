@@ -132,7 +132,8 @@ absl::Status Memory(View& view, ReportReply* reply) {
 // DataLoader workers record nothing. Their set-up is that of the job.
 absl::StatusOr<std::vector<ProcessSums>> SampledProcesses(View& view) {
   std::vector<ProcessSums> all = view.processes;
-  LULL_ASSIGN_OR_RETURN(auto rows, view.reader->Processes(view.job.id));
+  LULL_ASSIGN_OR_RETURN(auto rows,
+                        view.reader->catalogue().All<storage::ProcessRow>(view.job.id));
   for (const storage::ProcessRow& row : rows) {
     const bool shown =
         std::any_of(all.begin(), all.end(),
@@ -235,7 +236,8 @@ absl::StatusOr<View> Load(storage::Store& store, const ReportRequest& request) {
   }
   LULL_ASSIGN_OR_RETURN(view.reader, store.NewReader());
   LULL_ASSIGN_OR_RETURN(view.job, FindJob(*view.reader, request.job()));
-  LULL_ASSIGN_OR_RETURN(auto all, view.reader->Processes(view.job.id));
+  LULL_ASSIGN_OR_RETURN(auto all,
+                        view.reader->catalogue().All<storage::ProcessRow>(view.job.id));
   auto selected = SelectProcesses(all, request);
   LULL_ASSIGN_OR_RETURN(auto steady, ChoosePhase(selected, view));
   for (size_t i = 0; i < selected.size(); ++i) {
@@ -310,9 +312,10 @@ absl::Status ListJobs(storage::Store& store, const HasRelay& has_relay,
                       const lull::v1::ListJobsRequest& request,
                       lull::v1::ListJobsReply* reply) {
   LULL_ASSIGN_OR_RETURN(auto reader, store.NewReader());
-  LULL_ASSIGN_OR_RETURN(auto jobs, reader->Jobs(request.limit()));
+  LULL_ASSIGN_OR_RETURN(auto jobs, reader->catalogue().Jobs(request.limit()));
   for (const storage::JobRow& job : jobs) {
-    LULL_RETURN_IF_ERROR(FillJob(*reader, job, has_relay(job.uuid), reply->add_jobs()));
+    LULL_RETURN_IF_ERROR(
+        FillJob(*reader, job, has_relay(job.info.id()), reply->add_jobs()));
   }
   return absl::OkStatus();
 }
@@ -332,7 +335,7 @@ absl::Status Report(storage::Store& store, const HasRelay& has_relay,
   LULL_RETURN_IF_ERROR(
       FillLosses(*view.reader, view.job, request, reply->mutable_losses()));
   FillOverhead(view.job, view.processes, reply->mutable_overhead());
-  return FillJob(*view.reader, view.job, has_relay(view.job.uuid),
+  return FillJob(*view.reader, view.job, has_relay(view.job.info.id()),
                  reply->mutable_job());
 }
 

@@ -61,7 +61,7 @@ void AddOperations(const Series& series, const Cell& cell, lull::v1::Gpu* out) {
 uint64_t EndOf(const storage::JobRow& job, const storage::ProcessRow& process) {
   if (process.end_ns != 0) return process.end_ns;
   return std::max(process.counters.as_of_ns(),
-                  job.ended ? job.end_ns : job.last_event_ns);
+                  job.ended ? job.end.end_ns() : job.last_event_ns);
 }
 
 void AddSpans(const storage::JobRow& job, const ProcessSums& sums, TimeRange range,
@@ -72,11 +72,12 @@ void AddSpans(const storage::JobRow& job, const ProcessSums& sums, TimeRange ran
     uint64_t end = i + 1 < sums.tracing.size() ? sums.tracing[i + 1].start_ns
                                                : std::max(process_end, row.start_ns);
     uint64_t from =
-        std::max(range.since, aggregate::AfterStart(row.start_ns, job.start_ns));
-    uint64_t to = std::min(range.until, aggregate::AfterStart(end, job.start_ns));
+        std::max(range.since, aggregate::AfterStart(row.start_ns, job.info.start_ns()));
+    uint64_t to =
+        std::min(range.until, aggregate::AfterStart(end, job.info.start_ns()));
     if (row.state == lull::v1::TRACING_STATE_OFF || from >= to) continue;
     lull::v1::TracingSpan span;
-    span.set_pid(sums.process.pid);
+    span.set_pid(sums.process.info.pid());
     span.set_start_ns(from);
     span.set_duration_ns(to - from);
     span.set_state(row.state);
@@ -121,8 +122,8 @@ std::string ValueText(uint64_t bits) {
 
 void FillGpu(const storage::JobRow& job, const std::vector<ProcessSums>& processes,
              Names& names, lull::v1::Gpu* out) {
-  out->set_mode(static_cast<lull::v1::GpuMode>(job.gpu_mode));
-  out->set_schedule(job.gpu_schedule);
+  out->set_mode(job.info.gpu_mode());
+  out->set_schedule(job.info.gpu_schedule());
   TimeShares shares;
   uint64_t kernel_ns = 0;
   for (const ProcessSums& sums : processes) {
@@ -168,13 +169,14 @@ void FillDevices(const std::vector<ProcessSums>& processes,
   auto times = DeviceTimes(processes);
   for (size_t p = 0; p < processes.size(); ++p) {
     for (const storage::GpuDeviceRow& device : processes[p].devices) {
+      const lull::v1::GpuDeviceDef& def = device.def;
       lull::v1::DeviceRow* row = out->Add();
-      row->set_pid(processes[p].process.pid);
+      row->set_pid(processes[p].process.info.pid());
       row->set_device(device.device);
-      row->set_name(device.name);
-      row->set_multiprocessors(device.multiprocessors);
-      row->set_compute_capability(device.compute_capability);
-      row->set_total_bytes(device.total_bytes);
+      row->set_name(def.name());
+      row->set_multiprocessors(def.multiprocessors());
+      row->set_compute_capability(def.compute_capability());
+      row->set_total_bytes(def.total_bytes());
       const DeviceTime& time = times[{p, device.device}];
       row->set_traced_ns(time.traced_ns);
       row->set_busy_ns(time.busy_ns());
@@ -188,10 +190,10 @@ void FillNonFinite(const storage::JobRow& job,
   for (const ProcessSums& sums : processes) {
     for (const storage::NonFiniteRow& first : sums.non_finite) {
       lull::v1::NonFinite* row = out->Add();
-      row->set_pid(sums.process.pid);
-      row->set_rank(sums.process.rank);
+      row->set_pid(sums.process.info.pid());
+      row->set_rank(sums.process.info.rank());
       row->set_value(ValueText(first.value));
-      row->set_time_ns(aggregate::AfterStart(first.time_ns, job.start_ns));
+      row->set_time_ns(aggregate::AfterStart(first.time_ns, job.info.start_ns()));
       row->set_step(first.step);
       row->set_step_known(first.step_known);
       if (first.series >= sums.series.size()) continue;

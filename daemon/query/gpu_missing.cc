@@ -38,13 +38,13 @@ std::string WhyNot(const storage::JobRow& job, const ProcessSums& sums) {
   }
   // CUPTI is loaded when a window begins.
   if (process.counters.cupti_state() == lull::v1::CUPTI_STATE_UNUSED &&
-      job.gpu_mode == lull::v1::GPU_MODE_CONTINUOUS) {
+      job.info.gpu_mode() == lull::v1::GPU_MODE_CONTINUOUS) {
     return "tracing had not begun: no call of the process has loaded CUPTI yet";
   }
   return absl::StrCat("no window of tracing ", job.ended ? "came" : "has come yet",
-                      job.gpu_schedule.empty()
+                      job.info.gpu_schedule().empty()
                           ? ""
-                          : absl::StrCat(" (schedule ", job.gpu_schedule, ")"));
+                          : absl::StrCat(" (schedule ", job.info.gpu_schedule(), ")"));
 }
 
 // How much a process has to say: one that worked on the GPU goes before one that did
@@ -57,7 +57,8 @@ bool SaysLess(const ProcessSums& a, const ProcessSums& b) {
 
 std::string WhyNoGpuTruth(const storage::JobRow& job,
                           const std::vector<ProcessSums>& processes) {
-  if (job.gpu_mode == lull::v1::GPU_MODE_HOST) return "tracing of the GPU is off (--gpu host)";
+  if (job.info.gpu_mode() == lull::v1::GPU_MODE_HOST)
+    return "tracing of the GPU is off (--gpu host)";
   bool traced_elsewhere =
       std::any_of(processes.begin(), processes.end(), [](const ProcessSums& sums) {
         return std::any_of(sums.series.begin(), sums.series.end(), [](const auto& s) {

@@ -160,7 +160,7 @@ class Samples {
 std::string WhyNoSamples(const storage::JobRow& job,
                          const std::vector<ProcessSums>& processes,
                          const lull::v1::Hot& hot) {
-  if (job.no_host_samples) return "the job ran with --no-samples";
+  if (job.info.no_host_samples()) return "the job ran with --no-samples";
   if (hot.counters().taken() > 0) return "none lies in what is shown";
   if (hot.denied_processes() > 0) {
     return "lull may not read the memory of its processes: they belong to somebody "
@@ -174,9 +174,10 @@ std::string WhyNoSamples(const storage::JobRow& job,
   if (processes.front().recorded.never()) {
     return "the job was asleep all the time (lull arm wakes one up)";
   }
-  const bool python = std::any_of(
-      processes.begin(), processes.end(),
-      [](const ProcessSums& sums) { return !sums.process.python_version.empty(); });
+  const bool python =
+      std::any_of(processes.begin(), processes.end(), [](const ProcessSums& sums) {
+        return !sums.process.info.python_version().empty();
+      });
   if (!python) return "none of its processes runs Python";
   return "an older lull recorded it, or it was over before the first sample was due";
 }

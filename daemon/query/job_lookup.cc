@@ -21,8 +21,9 @@ std::string NameJobs(const std::vector<JobRow>& jobs) {
   std::string text =
       absl::StrJoin(jobs.begin(), jobs.begin() + static_cast<ptrdiff_t>(count), ", ",
                     [](std::string* out, const JobRow& job) {
-                      absl::StrAppend(out, job.uuid.substr(0, kShownIdDigits));
-                      if (!job.name.empty()) absl::StrAppend(out, " (", job.name, ")");
+                      absl::StrAppend(out, job.info.id().substr(0, kShownIdDigits));
+                      if (!job.info.name().empty())
+                        absl::StrAppend(out, " (", job.info.name(), ")");
                     });
   return count < jobs.size() ? absl::StrCat(text, ", …") : text;
 }
@@ -30,15 +31,16 @@ std::string NameJobs(const std::vector<JobRow>& jobs) {
 }  // namespace
 
 absl::StatusOr<JobRow> FindJob(storage::StoreReader& reader, const std::string& text) {
-  LULL_ASSIGN_OR_RETURN(std::vector<JobRow> jobs, reader.Jobs(text.empty() ? 1 : 0));
+  LULL_ASSIGN_OR_RETURN(std::vector<JobRow> jobs,
+                        reader.catalogue().Jobs(text.empty() ? 1 : 0));
   if (jobs.empty()) return absl::NotFoundError("there are no jobs yet");
   if (text.empty()) return jobs.front();
   for (const JobRow& job : jobs) {  // newest first
-    if (job.name == text || job.uuid == text) return job;
+    if (job.info.name() == text || job.info.id() == text) return job;
   }
   std::vector<JobRow> candidates;
   for (const JobRow& job : jobs) {
-    if (absl::StartsWith(job.uuid, text)) candidates.push_back(job);
+    if (absl::StartsWith(job.info.id(), text)) candidates.push_back(job);
   }
   if (candidates.size() == 1) return candidates.front();
   if (candidates.empty()) {

@@ -38,14 +38,14 @@ using KernelsById = std::map<uint32_t, Kernel>;  // by id of the name
 aggregate::DeviceLimits LimitsOf(const ProcessSums& sums) {
   aggregate::DeviceLimits limits;
   if (sums.devices.empty()) return limits;
-  const storage::GpuDeviceRow& device = sums.devices.front();
-  limits.multiprocessors = device.multiprocessors;
-  limits.max_threads = device.max_threads_per_multiprocessor;
-  limits.max_blocks = device.max_blocks_per_multiprocessor;
-  limits.max_registers = device.max_registers_per_multiprocessor;
-  limits.max_shared_bytes = device.max_shared_bytes_per_multiprocessor;
-  limits.warp_size = device.warp_size != 0 ? device.warp_size : 32;
-  limits.compute_capability = device.compute_capability;
+  const lull::v1::GpuDeviceDef& device = sums.devices.front().def;
+  limits.multiprocessors = device.multiprocessors();
+  limits.max_threads = device.max_threads_per_multiprocessor();
+  limits.max_blocks = device.max_blocks_per_multiprocessor();
+  limits.max_registers = device.max_registers_per_multiprocessor();
+  limits.max_shared_bytes = device.max_shared_bytes_per_multiprocessor();
+  limits.warp_size = device.warp_size() != 0 ? device.warp_size() : 32;
+  limits.compute_capability = device.compute_capability();
   return limits;
 }
 

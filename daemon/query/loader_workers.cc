@@ -24,13 +24,13 @@ using aggregate::Series;
 // Each is a look into the store for each worker.
 constexpr uint64_t kMostStretches = 100;
 
-bool IsWorker(const ProcessSums& sums) { return sums.process.worker_of != 0; }
+bool IsWorker(const ProcessSums& sums) { return sums.process.info.worker_of() != 0; }
 
 // The part of its life that is shown, after the start of the job.
 using Life = std::pair<uint64_t, uint64_t>;
 Life LifeOf(const storage::JobRow& job, const ProcessSums& sums) {
-  const uint64_t begin = AfterStart(sums.process.start_ns, job.start_ns);
-  const uint64_t end = AfterStart(EndOf(job, sums.process), job.start_ns);
+  const uint64_t begin = AfterStart(sums.process.info.start_ns(), job.info.start_ns());
+  const uint64_t end = AfterStart(EndOf(job, sums.process), job.info.start_ns());
   return {std::max(begin, sums.range.since),
           std::max(std::max(begin, sums.range.since), std::min(end, sums.range.until))};
 }
@@ -153,13 +153,13 @@ absl::Status AddTimes(storage::StoreReader& reader, const storage::JobRow& job,
     if (to <= begin || end <= from) continue;
     WorkerTime& time = (*times)[bucket - stretches.first];
     if (IsWorker(sums)) time.life_ns += std::min(to, end) - std::max(from, begin);
-    LULL_RETURN_IF_ERROR(reader.Cells(sums.process.id, stretches.level, bucket,
-                                      bucket + 1, [&](uint32_t id, const Cell& cell) {
-                                        if (id < sums.series.size()) {
-                                          Add(sums.series[id], meanings.of[id], cell,
-                                              &time);
-                                        }
-                                      }));
+    LULL_RETURN_IF_ERROR(
+        reader.cells().Read(sums.process.id, stretches.level, bucket, bucket + 1,
+                            [&](uint32_t id, const Cell& cell) {
+                              if (id < sums.series.size()) {
+                                Add(sums.series[id], meanings.of[id], cell, &time);
+                              }
+                            }));
   }
   return absl::OkStatus();
 }
@@ -259,7 +259,7 @@ absl::Status FillLoading(storage::StoreReader& reader, const storage::JobRow& jo
     if (!IsWorker(sums)) continue;
     lives.push_back(LifeOf(job, sums));
     loading.sum.life_ns += lives.back().second - lives.back().first;
-    times.owners[sums.process.worker_of];
+    times.owners[sums.process.info.worker_of()];
   }
   FillCosts(loading, request.top(), reply);
   if (loading.sum.life_ns == 0) return stacks.status();
@@ -273,8 +273,8 @@ absl::Status FillLoading(storage::StoreReader& reader, const storage::JobRow& jo
   times.length_ns = stretches.length();
   for (size_t i = 0; i < processes.size(); ++i) {
     const storage::ProcessRow& process = processes[i].process;
-    auto owner =
-        times.owners.find(IsWorker(processes[i]) ? process.worker_of : process.key);
+    auto owner = times.owners.find(IsWorker(processes[i]) ? process.info.worker_of()
+                                                          : process.info.key());
     if (owner == times.owners.end()) continue;
     LULL_RETURN_IF_ERROR(
         AddTimes(reader, job, processes[i], meanings[i], stretches, &owner->second));

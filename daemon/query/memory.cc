@@ -92,8 +92,8 @@ class RowFiller {
                     lull::v1::MemoryRow* row) {
     const Series& series = sums.series[whole];
     const uint32_t reserved = ReservedOf(sums, series);
-    row->set_pid(sums.process.pid);
-    row->set_rank(sums.process.rank);
+    row->set_pid(sums.process.info.pid());
+    row->set_rank(sums.process.info.rank());
     row->set_allocator(aggregate::AllocatorName(aggregate::AllocatorOf(series)));
     row->set_device(DeviceIndexOf(series));
     row->set_live_bytes(sums.LiveAtEnd(whole));
@@ -104,7 +104,7 @@ class RowFiller {
       row->set_reserved_peak_bytes(sums.Peak(reserved));
     }
     std::vector<MemoryPoint> points =
-        PointsOfSteps(steps, job_.start_ns, range_, whole, reserved);
+        PointsOfSteps(steps, job_.info.start_ns(), range_, whole, reserved);
     LULL_RETURN_IF_ERROR(FillGrowth(sums, points, whole, row));
     if (detail_ == MemoryDetail::kTotals) return absl::OkStatus();
     LULL_RETURN_IF_ERROR(FillPeak(sums, whole, reserved, row));
@@ -204,8 +204,8 @@ void FillRetries(const ProcessSums& sums, Names& names, lull::v1::Memory* reply)
   }
   if (failed == 0 && retries.count == 0) return;
   lull::v1::MallocRetries* out = reply->add_retries();
-  out->set_pid(sums.process.pid);
-  out->set_rank(sums.process.rank);
+  out->set_pid(sums.process.info.pid());
+  out->set_rank(sums.process.info.rank());
   out->set_failed_calls(failed);
   out->set_retries(retries.count);
   out->set_succeeded(retries.amount2);
@@ -221,7 +221,8 @@ absl::Status FillMemory(storage::StoreReader& reader, const storage::JobRow& job
                         Names& names, lull::v1::Memory* reply) {
   RowFiller filler(reader, job, request, detail, names);
   for (const ProcessSums& sums : processes) {
-    LULL_ASSIGN_OR_RETURN(auto steps, reader.StepMemory(sums.process.id));
+    LULL_ASSIGN_OR_RETURN(
+        auto steps, reader.catalogue().All<storage::StepMemoryRow>(sums.process.id));
     std::vector<uint32_t> wholes;
     uint64_t unknown_frees = 0;
     for (size_t id = 1; id < sums.series.size(); ++id) {

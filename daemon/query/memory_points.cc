@@ -41,8 +41,8 @@ absl::StatusOr<std::vector<MemoryPoint>> PointsOfTime(storage::StoreReader& read
                                                       int64_t process, TimeRange range,
                                                       uint32_t whole,
                                                       uint32_t reserved) {
-  const uint64_t until =
-      std::min(range.until, aggregate::AfterStart(job.last_event_ns, job.start_ns) + 1);
+  const uint64_t until = std::min(
+      range.until, aggregate::AfterStart(job.last_event_ns, job.info.start_ns()) + 1);
   uint64_t width = aggregate::kBucketNs;
   uint32_t level = 0;
   while (level + 1 < aggregate::kBucketLevels && until > range.since &&
@@ -52,16 +52,16 @@ absl::StatusOr<std::vector<MemoryPoint>> PointsOfTime(storage::StoreReader& read
   }
   std::map<uint64_t, Change> changes;  // by bucket
   const uint64_t end = until / width + 1;
-  LULL_RETURN_IF_ERROR(reader.SeriesCells(
+  LULL_RETURN_IF_ERROR(reader.cells().ReadSeries(
       process, whole, level, 0, end, [&](uint64_t bucket, const aggregate::Cell& cell) {
         changes[bucket].live = cell.live;
       }));
   if (reserved != 0) {
     LULL_RETURN_IF_ERROR(
-        reader.SeriesCells(process, reserved, level, 0, end,
-                           [&](uint64_t bucket, const aggregate::Cell& cell) {
-                             changes[bucket].reserved = cell.live;
-                           }));
+        reader.cells().ReadSeries(process, reserved, level, 0, end,
+                                  [&](uint64_t bucket, const aggregate::Cell& cell) {
+                                    changes[bucket].reserved = cell.live;
+                                  }));
   }
   std::vector<MemoryPoint> points;
   MemoryPoint at;

@@ -9,7 +9,7 @@
 namespace lull::query {
 
 Names::Names(storage::StoreReader& reader, int64_t job) : reader_(reader), job_(job) {
-  auto apis = reader_.Apis(job_);
+  auto apis = reader_.catalogue().All<storage::ApiRow>(job_);
   status_ = apis.status();
   if (!apis.ok()) return;
   for (storage::ApiRow& api : *apis) apis_[api.id] = std::move(api.name);
@@ -19,8 +19,8 @@ const std::string& Names::Api(uint32_t id) { return apis_[id]; }
 
 void Names::LoadKernels() {
   if (std::exchange(kernels_loaded_, true)) return;
-  auto kernels = reader_.Kernels(job_);
-  auto names = reader_.KernelNames(job_);
+  auto kernels = reader_.catalogue().All<storage::KernelRow>(job_);
+  auto names = reader_.catalogue().All<storage::KernelNameRow>(job_);
   status_.Update(kernels.status());
   status_.Update(names.status());
   if (!kernels.ok() || !names.ok()) return;
@@ -84,7 +84,7 @@ void Names::FillSite(uint32_t id, lull::v1::Site* site) {
   if (id == 0) return;
   auto [it, fresh] = sites_.try_emplace(id);
   if (fresh) {
-    auto row = reader_.Site(job_, id);
+    auto row = reader_.catalogue().Find<storage::SiteRow>(job_, id);
     if (row.ok()) {
       it->second = *std::move(row);
     } else {
@@ -105,7 +105,7 @@ void Names::FillSite(uint32_t id, lull::v1::Site* site) {
 const std::vector<aggregate::Frame>& Names::Stack(uint32_t id) {
   auto [it, fresh] = stacks_.try_emplace(id);
   if (fresh) {
-    auto stack = reader_.StackFrames(job_, id);
+    auto stack = reader_.catalogue().StackFrames(job_, id);
     if (stack.ok()) {
       it->second = *std::move(stack);
     } else {

@@ -49,16 +49,16 @@ class PeakFinder {
   absl::StatusOr<std::optional<uint64_t>> Search(uint32_t level, uint64_t first,
                                                  uint64_t end) {
     std::optional<uint64_t> found;
-    LULL_RETURN_IF_ERROR(reader_.SeriesCells(sums_.process.id, whole_, level, first,
-                                             end,
-                                             [&](uint64_t bucket, const Cell& cell) {
-                                               if (found) return;
-                                               if (live_ + cell.peak >= target_) {
-                                                 found = bucket;
-                                               } else {
-                                                 live_ += cell.live;
-                                               }
-                                             }));
+    LULL_RETURN_IF_ERROR(
+        reader_.cells().ReadSeries(sums_.process.id, whole_, level, first, end,
+                                   [&](uint64_t bucket, const Cell& cell) {
+                                     if (found) return;
+                                     if (live_ + cell.peak >= target_) {
+                                       found = bucket;
+                                     } else {
+                                       live_ += cell.live;
+                                     }
+                                   }));
     if (!found || level == 0) return found;
     return Search(level - 1, *found << kBucketShift, (*found + 1) << kBucketShift);
   }
@@ -73,14 +73,14 @@ class PeakFinder {
 
   // What lies before the start of the job belongs to its first instant.
   uint64_t Absolute(uint64_t after_start) const {
-    return after_start == 0 ? 0 : after_start + job_.start_ns;
+    return after_start == 0 ? 0 : after_start + job_.info.start_ns();
   }
 
   // Event by event, in the order in which they took effect.
   absl::StatusOr<Peak> Replay(Edge edge) {
     std::vector<Event> events;
     if (!edge.empty()) {
-      LULL_RETURN_IF_ERROR(reader_.Events(
+      LULL_RETURN_IF_ERROR(reader_.events().Read(
           sums_.process.id, Absolute(edge.begin), Absolute(edge.end),
           [&](const Event& event) {
             if (event.series < sums_.series.size() &&
@@ -109,7 +109,7 @@ class PeakFinder {
           event, [&](uint32_t id) -> Cell& { return peak.cells[id]; },
           [&](uint32_t id) -> const aggregate::Series& { return sums_.series[id]; });
       peak.time_ns =
-          aggregate::AfterStart(aggregate::MemoryOrderNs(event), job_.start_ns);
+          aggregate::AfterStart(aggregate::MemoryOrderNs(event), job_.info.start_ns());
     }
     return peak;
   }

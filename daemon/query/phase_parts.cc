@@ -82,19 +82,22 @@ absl::Status AddProcess(storage::StoreReader& reader, const storage::JobRow& job
   LULL_ASSIGN_OR_RETURN(auto steady, SteadySince(reader, job, process, end));
   if (!steady) return absl::OkStatus();
   ++totals->processes;
-  LULL_ASSIGN_OR_RETURN(auto first, reader.FirstSteps(process.id, kWarmUpSteps));
+  LULL_ASSIGN_OR_RETURN(auto first,
+                        reader.catalogue().FirstSteps(process.id, kWarmUpSteps));
   for (const storage::StepRow& step : first) {
     if (step.number > kWarmUpSteps || step.end_ns < step.start_ns) continue;
     totals->first_steps_ns += step.end_ns - step.start_ns;
   }
-  LULL_ASSIGN_OR_RETURN(auto last, reader.Steps(process.id, 0, aggregate::kForever, 1));
-  uint64_t trained = aggregate::AfterStart(end, job.start_ns);
+  LULL_ASSIGN_OR_RETURN(
+      auto last, reader.catalogue().Steps(process.id, 0, aggregate::kForever, 1));
+  uint64_t trained = aggregate::AfterStart(end, job.info.start_ns());
   if (!last.empty() && process.end_ns >= last.back().end_ns && process.end_ns != 0) {
-    trained = aggregate::AfterStart(last.back().end_ns, job.start_ns);
+    trained = aggregate::AfterStart(last.back().end_ns, job.info.start_ns());
     totals->end_ns += process.end_ns - last.back().end_ns;
     ++totals->ends;
   }
-  const uint64_t begin = aggregate::AfterStart(process.start_ns, job.start_ns);
+  const uint64_t begin =
+      aggregate::AfterStart(process.info.start_ns(), job.info.start_ns());
   LULL_ASSIGN_OR_RETURN(ProcessSums setup,
                         LoadSums(reader, job, process, {0, *steady}));
   AddSamples(setup, stacks, &totals->setup);

@@ -19,12 +19,14 @@ uint64_t EndOfStretch(const storage::StretchRow& stretch, uint64_t latest_ns) {
 absl::StatusOr<Recorded> Recorded::Load(storage::StoreReader& reader,
                                         const storage::JobRow& job) {
   Recorded recorded;
-  LULL_ASSIGN_OR_RETURN(recorded.stretches_, reader.Stretches(job.id));
+  LULL_ASSIGN_OR_RETURN(recorded.stretches_,
+                        reader.catalogue().All<storage::StretchRow>(job.id));
   const auto& stretches = recorded.stretches_;
-  bool from_the_start = stretches.empty() || stretches.front().start_ns <= job.start_ns;
+  bool from_the_start =
+      stretches.empty() || stretches.front().start_ns <= job.info.start_ns();
   bool to_the_end =
       stretches.empty() || (stretches.size() == 1 && stretches.front().end_ns == 0);
-  recorded.always_ = !job.dormant && from_the_start && to_the_end;
+  recorded.always_ = !job.info.dormant() && from_the_start && to_the_end;
   return recorded;
 }
 
@@ -47,14 +49,15 @@ void Recorded::Fill(const storage::JobRow& job, uint64_t end_ns,
   if (always_) return;
   out->set_partly_recorded(true);
   out->set_stretches(static_cast<uint32_t>(stretches_.size()));
-  out->set_recorded_ns(Within(job.start_ns, std::max(end_ns, job.start_ns)));
+  out->set_recorded_ns(
+      Within(job.info.start_ns(), std::max(end_ns, job.info.start_ns())));
   size_t first = stretches_.size() - std::min(stretches_.size(), kMaxStretches);
   for (size_t i = first; i < stretches_.size(); ++i) {
     const storage::StretchRow& stretch = stretches_[i];
     lull::v1::Job::Stretch* span = out->add_recorded();
-    span->set_start_ns(aggregate::AfterStart(stretch.start_ns, job.start_ns));
+    span->set_start_ns(aggregate::AfterStart(stretch.start_ns, job.info.start_ns()));
     uint64_t end = std::max(EndOfStretch(stretch, end_ns), stretch.start_ns);
-    span->set_end_ns(aggregate::AfterStart(end, job.start_ns));
+    span->set_end_ns(aggregate::AfterStart(end, job.info.start_ns()));
   }
 }
 

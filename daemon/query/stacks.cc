@@ -28,8 +28,8 @@ LoaderFile LoaderFileOf(const std::string& file) {
 }  // namespace
 
 absl::Status Stacks::Read() {
-  LULL_ASSIGN_OR_RETURN(auto frames, reader_.Frames(job_));
-  LULL_ASSIGN_OR_RETURN(auto stacks, reader_.Stacks(job_));
+  LULL_ASSIGN_OR_RETURN(auto frames, reader_.catalogue().All<storage::FrameRow>(job_));
+  LULL_ASSIGN_OR_RETURN(auto stacks, reader_.catalogue().All<storage::StackRow>(job_));
   absl::flat_hash_map<std::pair<std::string, std::string>, uint32_t> functions;
   for (storage::FrameRow& row : frames) {
     Known known;

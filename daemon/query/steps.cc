@@ -53,10 +53,10 @@ const char* SourceName(lull::v1::StepSource source) {
 }
 
 void FillRow(const storage::JobRow& job, const Step& step, StepRow* row) {
-  row->set_pid(step.process->pid);
-  row->set_rank(step.process->rank);
+  row->set_pid(step.process->info.pid());
+  row->set_rank(step.process->info.rank());
   row->set_number(step.row.number);
-  row->set_start_ns(aggregate::AfterStart(step.row.start_ns, job.start_ns));
+  row->set_start_ns(aggregate::AfterStart(step.row.start_ns, job.info.start_ns()));
   row->set_duration_ns(step.duration_ns());
   for (size_t part = 0; part < std::size(kParts); ++part) {
     auto set = kParts[part].set;  // first: else GCC 12's UBSan checks a wrong index
@@ -127,13 +127,15 @@ aggregate::Cell FullCollections(const ProcessSums& sums) {
 absl::Status FillSteps(storage::StoreReader& reader, const storage::JobRow& job,
                        const std::vector<ProcessSums>& processes, TimeRange range,
                        uint32_t top, Names& names, lull::v1::Steps* reply) {
-  uint64_t until = range.until == aggregate::kForever ? aggregate::kForever
-                                                      : job.start_ns + range.until;
+  uint64_t until = range.until == aggregate::kForever
+                       ? aggregate::kForever
+                       : job.info.start_ns() + range.until;
   std::vector<Step> steps;
   std::vector<const Step*> warm;
   for (const ProcessSums& sums : processes) {
     LULL_ASSIGN_OR_RETURN(
-        auto rows, reader.Steps(sums.process.id, job.start_ns + range.since, until, 0));
+        auto rows, reader.catalogue().Steps(
+                       sums.process.id, job.info.start_ns() + range.since, until, 0));
     for (const storage::StepRow& row : rows) steps.push_back({&sums.process, row});
   }
   for (const Step& step : steps) {
@@ -161,11 +163,13 @@ absl::Status FillCollectionsInSteps(storage::StoreReader& reader,
                                     lull::v1::GcPauses* reply) {
   for (const ProcessSums& sums : processes) {
     if (FullCollections(sums).count == 0) continue;
-    LULL_ASSIGN_OR_RETURN(auto first, reader.FirstSteps(sums.process.id, 1));
+    LULL_ASSIGN_OR_RETURN(auto first,
+                          reader.catalogue().FirstSteps(sums.process.id, 1));
     if (first.empty()) continue;
     TimeRange in_steps = sums.range;
-    in_steps.since = std::max(
-        in_steps.since, aggregate::AfterStart(first.front().start_ns, job.start_ns));
+    in_steps.since =
+        std::max(in_steps.since,
+                 aggregate::AfterStart(first.front().start_ns, job.info.start_ns()));
     if (in_steps.since >= in_steps.until) continue;
     LULL_ASSIGN_OR_RETURN(ProcessSums part,
                           LoadSums(reader, job, sums.process, in_steps));

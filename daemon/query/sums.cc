@@ -27,7 +27,7 @@ class Summation {
     if (begin >= end) return absl::OkStatus();
     const uint64_t split = Absolute(middle);
     std::vector<Event> memory_before, memory;
-    LULL_RETURN_IF_ERROR(reader_.Events(
+    LULL_RETURN_IF_ERROR(reader_.events().Read(
         process_, Absolute(begin), Absolute(end), [&](const Event& event) {
           if (event.series >= series_.size()) return;
           const Series& series = series_[event.series];
@@ -48,11 +48,11 @@ class Summation {
   absl::Status AddBuckets(const std::vector<aggregate::BucketRun>& runs,
                           std::vector<Cell>& cells) {
     for (const aggregate::BucketRun& run : runs) {
-      LULL_RETURN_IF_ERROR(reader_.Cells(process_, run.level, run.first, run.end,
-                                         [&cells](uint32_t id, const Cell& cell) {
-                                           if (id < cells.size())
-                                             cells[id].Append(cell);
-                                         }));
+      LULL_RETURN_IF_ERROR(
+          reader_.cells().Read(process_, run.level, run.first, run.end,
+                               [&cells](uint32_t id, const Cell& cell) {
+                                 if (id < cells.size()) cells[id].Append(cell);
+                               }));
     }
     return absl::OkStatus();
   }
@@ -61,7 +61,7 @@ class Summation {
   absl::Status AddCutBucket(const aggregate::Edge& tail, std::vector<Cell>& cells) {
     if (tail.empty()) return absl::OkStatus();
     uint64_t bucket = tail.begin / aggregate::kBucketNs;
-    return reader_.Cells(
+    return reader_.cells().Read(
         process_, 0, bucket, bucket + 1, [&](uint32_t id, const Cell& cell) {
           if (id < cells.size() && aggregate::IsOfCellsAlone(series_[id].type)) {
             cells[id].Append(cell);
@@ -80,9 +80,9 @@ class Summation {
   // What lies before the start of the job belongs to its first instant.
   uint64_t Absolute(uint64_t after_start) const {
     if (after_start == 0) return 0;
-    return after_start > aggregate::kForever - job_.start_ns
+    return after_start > aggregate::kForever - job_.info.start_ns()
                ? aggregate::kForever
-               : after_start + job_.start_ns;
+               : after_start + job_.info.start_ns();
   }
 
   void AddMemory(std::vector<Event>& events, std::vector<Cell>& cells) {
@@ -119,18 +119,23 @@ absl::StatusOr<ProcessSums> LoadSums(storage::StoreReader& reader,
   ProcessSums sums;
   sums.process = process;
   sums.range = range;
-  LULL_ASSIGN_OR_RETURN(sums.rings, reader.Rings(process.id));
+  LULL_ASSIGN_OR_RETURN(sums.rings,
+                        reader.catalogue().All<storage::RingRow>(process.id));
   std::erase_if(sums.rings, [](const storage::RingRow& ring) {
     return ring.ring == storage::kDerivedRing;
   });
-  LULL_ASSIGN_OR_RETURN(auto rows, reader.AllSeries(process.id));
+  LULL_ASSIGN_OR_RETURN(auto rows,
+                        reader.catalogue().All<storage::SeriesRow>(process.id));
   sums.series.resize(rows.empty() ? 1 : rows.back().id + 1);
   for (const storage::SeriesRow& row : rows) sums.series[row.id] = row.series;
   sums.cells.resize(sums.series.size());
   LULL_ASSIGN_OR_RETURN(sums.recorded, Recorded::Load(reader, job));
-  LULL_ASSIGN_OR_RETURN(sums.devices, reader.GpuDevices(process.id));
-  LULL_ASSIGN_OR_RETURN(sums.tracing, reader.Tracing(process.id));
-  LULL_ASSIGN_OR_RETURN(sums.non_finite, reader.NonFinite(process.id));
+  LULL_ASSIGN_OR_RETURN(sums.devices,
+                        reader.catalogue().All<storage::GpuDeviceRow>(process.id));
+  LULL_ASSIGN_OR_RETURN(sums.tracing,
+                        reader.catalogue().All<storage::TracingRow>(process.id));
+  LULL_ASSIGN_OR_RETURN(sums.non_finite,
+                        reader.catalogue().All<storage::NonFiniteRow>(process.id));
   std::vector<Cell> before(sums.series.size());
 
   // In the order of time: [0, since) for what is live when the range begins, the edge

@@ -11,7 +11,7 @@ namespace lull::query {
 // How long a process has been seen: until its end, or until its last sign of life.
 uint64_t EndOf(const storage::JobRow& job, const storage::ProcessRow& process) {
   return process.end_ns != 0 ? process.end_ns
-                             : std::max(process.counters.as_of_ns(), job.end_ns);
+                             : std::max(process.counters.as_of_ns(), job.end.end_ns());
 }
 
 namespace {
@@ -21,19 +21,21 @@ using storage::ProcessRow;
 
 uint64_t DurationOf(const storage::JobRow& job, const ProcessRow& process) {
   uint64_t end = EndOf(job, process);
-  return end > process.start_ns && process.start_ns > 0 ? end - process.start_ns : 0;
+  return end > process.info.start_ns() && process.info.start_ns() > 0
+             ? end - process.info.start_ns()
+             : 0;
 }
 
 // How much of `range` it recorded: what the times that it reports are a part of.
 uint64_t RecordedOf(const storage::JobRow& job, const ProcessSums& sums,
                     TimeRange range) {
   const ProcessRow& process = sums.process;
-  if (process.start_ns == 0) return 0;
-  uint64_t begin = process.start_ns;
-  if (range.since != 0) begin = std::max(begin, job.start_ns + range.since);
+  if (process.info.start_ns() == 0) return 0;
+  uint64_t begin = process.info.start_ns();
+  if (range.since != 0) begin = std::max(begin, job.info.start_ns() + range.since);
   uint64_t end = EndOf(job, process);
   if (range.until != aggregate::kForever) {
-    end = std::min(end, job.start_ns + range.until);
+    end = std::min(end, job.info.start_ns() + range.until);
   }
   return begin < end ? sums.recorded.Within(begin, end) : 0;
 }
@@ -42,7 +44,7 @@ uint64_t RecordedOf(const storage::JobRow& job, const ProcessSums& sums,
 // life.
 uint64_t EndOfJob(const storage::JobRow& job, const Recorded& recorded,
                   const std::vector<ProcessRow>& processes) {
-  if (job.ended) return job.end_ns;
+  if (job.ended) return job.end.end_ns();
   uint64_t end = job.last_event_ns;
   for (const ProcessRow& process : processes) {
     if (!recorded.always()) end = std::max(end, process.counters.as_of_ns());
@@ -51,14 +53,14 @@ uint64_t EndOfJob(const storage::JobRow& job, const Recorded& recorded,
 }
 
 uint64_t CommittedOf(const storage::RingRow& ring) {
-  return std::max(ring.committed, ring.end_position);
+  return std::max(ring.counters.committed(), ring.end_position);
 }
 
 // Positions that never came and that nobody declared lost are lost all the same: those
 // below the mark, and when the process is over all that were not stored.
 uint64_t LostByRelay(const storage::RingRow& ring, bool over) {
   if (over) return CommittedOf(ring) - std::min(ring.stored, CommittedOf(ring));
-  return std::max(ring.lost_relay, ring.skipped);
+  return std::max(ring.counters.lost_relay(), ring.skipped);
 }
 
 // Of a job whose end nobody saw: what happened before is here or counted as lost. Each
@@ -66,7 +68,7 @@ uint64_t LostByRelay(const storage::RingRow& ring, bool over) {
 uint64_t CompleteUntil(const std::vector<ProcessRow>& processes, uint64_t end) {
   for (const ProcessRow& process : processes) {
     if (process.end_ns != 0) continue;
-    end = std::min(end, std::max(process.counters.as_of_ns(), process.start_ns));
+    end = std::min(end, std::max(process.counters.as_of_ns(), process.info.start_ns()));
   }
   return end;
 }
@@ -74,8 +76,8 @@ uint64_t CompleteUntil(const std::vector<ProcessRow>& processes, uint64_t end) {
 }  // namespace
 
 bool Fits(const ProcessRow& process, const lull::v1::ReportRequest& request) {
-  return (!request.has_pid() || process.pid == request.pid()) &&
-         (!request.has_rank() || process.rank == request.rank());
+  return (!request.has_pid() || process.info.pid() == request.pid()) &&
+         (!request.has_rank() || process.info.rank() == request.rank());
 }
 
 bool Works(const ProcessRow& process) {
@@ -90,8 +92,8 @@ std::vector<ProcessRow> SelectProcesses(const std::vector<ProcessRow>& all,
   }
   if (request.has_pid()) return chosen;
   // Workers of a process record nothing, whatever the others do.
-  std::erase_if(chosen,
-                [](const ProcessRow& process) { return process.worker_of != 0; });
+  std::erase_if(
+      chosen, [](const ProcessRow& process) { return process.info.worker_of() != 0; });
   if (std::none_of(chosen.begin(), chosen.end(), Works)) return chosen;
   chosen.erase(
       std::remove_if(chosen.begin(), chosen.end(),
@@ -102,38 +104,41 @@ std::vector<ProcessRow> SelectProcesses(const std::vector<ProcessRow>& all,
 
 absl::Status FillJob(storage::StoreReader& reader, const storage::JobRow& job,
                      bool has_relay, lull::v1::Job* out) {
-  out->set_id(job.uuid);
-  out->set_name(job.name);
-  out->set_command(job.command);
-  out->set_host(job.host);
-  out->set_start_realtime_ns(job.start_realtime_ns);
+  out->set_id(job.info.id());
+  out->set_name(job.info.name());
+  out->set_command(job.info.command());
+  out->set_host(job.info.host());
+  out->set_start_realtime_ns(job.info.start_realtime_ns());
   out->set_ended(job.ended);
-  out->set_exit_status_known(job.exit_status_known);
-  out->set_exit_status(job.exit_status);
-  out->set_attached(job.attached);
+  out->set_exit_status_known(job.end.known());
+  out->set_exit_status(job.end.exit_status());
+  out->set_attached(job.info.attached());
   out->set_batches_set_aside(job.batches_set_aside);
-  out->set_unreachable_ns(job.unreachable_ns);
-  LULL_ASSIGN_OR_RETURN(auto processes, reader.Processes(job.id));
+  out->set_unreachable_ns(job.end.unreachable_ns());
+  LULL_ASSIGN_OR_RETURN(auto processes,
+                        reader.catalogue().All<storage::ProcessRow>(job.id));
   LULL_ASSIGN_OR_RETURN(Recorded recorded, Recorded::Load(reader, job));
   uint64_t end = EndOfJob(job, recorded, processes);
-  out->set_duration_ns(end > job.start_ns ? end - job.start_ns : 0);
+  out->set_duration_ns(end > job.info.start_ns() ? end - job.info.start_ns() : 0);
   recorded.Fill(job, end, out);
-  if (job.cut_off || (!job.ended && !has_relay)) {
+  if (job.end.cut_off() || (!job.ended && !has_relay)) {
     out->set_end_unseen(true);
     uint64_t until = CompleteUntil(processes, end);
-    out->set_complete_until_ns(until > job.start_ns ? until - job.start_ns : 0);
+    out->set_complete_until_ns(until > job.info.start_ns() ? until - job.info.start_ns()
+                                                           : 0);
   }
   uint64_t events = 0;
   for (const ProcessRow& process : processes) {
-    LULL_ASSIGN_OR_RETURN(auto rings, reader.Rings(process.id));
+    LULL_ASSIGN_OR_RETURN(auto rings,
+                          reader.catalogue().All<storage::RingRow>(process.id));
     for (const storage::RingRow& ring : rings) {
       if (ring.ring != storage::kDerivedRing) events += ring.stored;
     }
   }
   out->set_events(events);
-  out->set_processes(static_cast<uint32_t>(
-      std::count_if(processes.begin(), processes.end(),
-                    [](const ProcessRow& process) { return process.worker_of == 0; })));
+  out->set_processes(static_cast<uint32_t>(std::count_if(
+      processes.begin(), processes.end(),
+      [](const ProcessRow& process) { return process.info.worker_of() == 0; })));
   out->set_working_processes(
       static_cast<uint32_t>(std::count_if(processes.begin(), processes.end(), Works)));
   return absl::OkStatus();
@@ -141,26 +146,25 @@ absl::Status FillJob(storage::StoreReader& reader, const storage::JobRow& job,
 
 absl::Status FillLosses(storage::StoreReader& reader, const storage::JobRow& job,
                         const lull::v1::ReportRequest& request, lull::v1::Losses* out) {
-  out->set_unrecorded_processes(job.unrecorded_processes);
-  LULL_ASSIGN_OR_RETURN(auto processes, reader.Processes(job.id));
+  out->set_unrecorded_processes(job.end.unrecorded_processes());
+  LULL_ASSIGN_OR_RETURN(auto processes,
+                        reader.catalogue().All<storage::ProcessRow>(job.id));
   for (const ProcessRow& process : processes) {
     if (!Fits(process, request)) continue;
-    LULL_ASSIGN_OR_RETURN(auto rings, reader.Rings(process.id));
+    LULL_ASSIGN_OR_RETURN(auto rings,
+                          reader.catalogue().All<storage::RingRow>(process.id));
     const bool over = job.ended || process.end_ns != 0;
     for (const storage::RingRow& ring : rings) {
       if (ring.ring == storage::kDerivedRing) continue;
       out->set_events_committed(out->events_committed() + CommittedOf(ring));
       out->set_events_stored(out->events_stored() + ring.stored);
-      out->set_lost_ring_full(out->lost_ring_full() + ring.lost_full);
       out->set_lost_relay(out->lost_relay() + LostByRelay(ring, over));
-      out->set_short_waits(out->short_waits() + ring.short_waits);
-      out->set_short_waits_ns(out->short_waits_ns() + ring.short_waits_ns);
-      out->set_thinned_launches(out->thinned_launches() + ring.thinned_launches);
+      Gather(ring.counters, out);
     }
     // Of a job that was cut off, its own end says it; an attach ends before its
     // targets.
-    if (job.ended && process.end_ns == 0 && !job.cut_off && !job.attached &&
-        process.worker_of == 0) {
+    if (job.ended && process.end_ns == 0 && !job.end.cut_off() &&
+        !job.info.attached() && process.info.worker_of() == 0) {
       out->set_processes_end_unseen(out->processes_end_unseen() + 1);
     }
     Gather(process.counters, out);
@@ -171,11 +175,11 @@ absl::Status FillLosses(storage::StoreReader& reader, const storage::JobRow& job
 
 void FillOverhead(const storage::JobRow& job, const std::vector<ProcessSums>& processes,
                   lull::v1::Overhead* out) {
-  out->set_relay_cpu_ns(job.relay_cpu_ns);
-  out->set_budget_percent(job.overhead_budget_percent);
+  out->set_relay_cpu_ns(job.end.relay_cpu_ns());
+  out->set_budget_percent(job.info.overhead_budget_percent());
   for (const ProcessSums& sums : processes) {
     uint64_t self = sums.process.counters.gpu_self_ns();
-    for (const storage::RingRow& ring : sums.rings) self += ring.self_ns;
+    for (const storage::RingRow& ring : sums.rings) self += ring.counters.self_ns();
     out->set_self_ns(out->self_ns() + self);
     uint64_t wall = RecordedOf(job, sums, {});
     if (wall == 0) continue;
@@ -187,10 +191,10 @@ void FillOverhead(const storage::JobRow& job, const std::vector<ProcessSums>& pr
 void FillProcess(const storage::JobRow& job, const ProcessSums& sums,
                  lull::v1::ProcessRow* out) {
   const ProcessRow& process = sums.process;
-  out->set_pid(process.pid);
-  out->set_parent_pid(process.parent_pid);
-  out->set_rank(process.rank);
-  out->set_command(process.command);
+  out->set_pid(process.info.pid());
+  out->set_parent_pid(process.info.parent_pid());
+  out->set_rank(process.info.rank());
+  out->set_command(process.info.command());
   out->set_gpu(process.counters.gpu_calls() > 0);
   out->set_torch(process.counters.torch_allocations() > 0);
   out->set_duration_ns(DurationOf(job, process));

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/storage/store.h"
+#include "daemon/storage/cells.h"
 
 namespace lull::storage {
 

@@ -95,11 +95,13 @@ absl::Status Database::Script(const char* sql) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<int64_t> Database::Value(const char* sql) {
-  int64_t value = 0;
-  absl::Status status = Query(sql, [&](const Row& row) { value = row.Int(0); });
-  if (!status.ok()) return status;
-  return value;
+absl::Status Database::AddFunction(const char* name,
+                                   void (*function)(sqlite3_context*, int,
+                                                    sqlite3_value**)) {
+  int rc = sqlite3_create_function(
+      db_, name, -1, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, nullptr,
+      function, nullptr, nullptr);
+  return rc == SQLITE_OK ? absl::OkStatus() : Error();
 }
 
 }  // namespace lull::storage

@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -23,6 +24,9 @@ absl::Status CorruptDatabase(const std::string& path, const std::string& what);
 struct Blob {
   std::string_view bytes;
 };
+struct OwnedBlob {
+  std::string bytes;
+};
 
 // The current row of a running query; columns count from 0. Views are valid until
 // the callback returns.
@@ -32,10 +36,6 @@ class Row {
   int64_t Int(int column) const { return sqlite3_column_int64(statement_, column); }
   uint64_t Uint(int column) const { return static_cast<uint64_t>(Int(column)); }
   uint32_t Uint32(int column) const { return static_cast<uint32_t>(Int(column)); }
-  template <typename T>
-  T Enum(int column) const {
-    return static_cast<T>(Int(column));
-  }
   double Real(int column) const { return sqlite3_column_double(statement_, column); }
   std::string_view Bytes(int column) const;
   std::string Text(int column) const { return std::string(Bytes(column)); }
@@ -53,7 +53,8 @@ class Database {
   Database& operator=(const Database&) = delete;
   ~Database();
 
-  // `sql` must be a string literal: its address is the key of the kept statement.
+  // `sql` must live as long as the program: its address is the key of the kept
+  // statement.
   template <typename... Args>
   absl::Status Execute(const char* sql, const Args&... args) {
     return Query(
@@ -64,6 +65,10 @@ class Database {
   absl::Status Query(const char* sql, Callback&& callback, const Args&... args) {
     sqlite3_stmt* statement = Prepare(sql);
     if (statement == nullptr) return Error();
+    if (fault_ != nullptr) {
+      absl::Status status = fault_(sql);
+      if (!status.ok()) return status;
+    }
     int index = 0;
     (Bind(statement, ++index, args), ...);
     int rc = sqlite3_step(statement);
@@ -75,7 +80,26 @@ class Database {
 
   // Any number of statements, without arguments or results.
   absl::Status Script(const char* sql);
-  absl::StatusOr<int64_t> Value(const char* sql);  // first column of the only row
+  // First column of the last row; 0 where there is none.
+  template <typename... Args>
+  absl::StatusOr<int64_t> Value(const char* sql, const Args&... args) {
+    int64_t value = 0;
+    absl::Status status = Query(
+        sql, [&value](const Row& row) { value = row.Int(0); }, args...);
+    if (!status.ok()) return status;
+    return value;
+  }
+
+  // A function that statements of ours may call, with any number of arguments; but
+  // nothing that is stored in the file.
+  absl::Status AddFunction(const char* name,
+                           void (*function)(sqlite3_context*, int, sqlite3_value**));
+
+  // For tests. Asked before each statement of Execute and Query: what is not OK is that
+  // one's result. Called on the thread of whoever uses the database; may use it itself.
+  void InjectFault(std::function<absl::Status(std::string_view sql)> fault) {
+    fault_ = std::move(fault);
+  }
 
   int64_t last_insert_id() const { return sqlite3_last_insert_rowid(db_); }
   bool in_transaction() const { return sqlite3_get_autocommit(db_) == 0; }
@@ -90,12 +114,12 @@ class Database {
 
   template <typename T>
   static void Bind(sqlite3_stmt* statement, int index, const T& value) {
-    if constexpr (std::is_same_v<T, Blob>) {
+    if constexpr (std::is_same_v<T, Blob> || std::is_same_v<T, OwnedBlob>) {
       sqlite3_bind_blob64(statement, index, value.bytes.data(), value.bytes.size(),
                           SQLITE_STATIC);
     } else if constexpr (std::is_floating_point_v<T>) {
       sqlite3_bind_double(statement, index, value);
-    } else if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) {
+    } else if constexpr (std::is_integral_v<T>) {
       sqlite3_bind_int64(statement, index, static_cast<int64_t>(value));
     } else {
       std::string_view text = value;
@@ -107,6 +131,7 @@ class Database {
   sqlite3* db_;
   std::string path_;
   absl::flat_hash_map<const char*, sqlite3_stmt*> statements_;
+  std::function<absl::Status(std::string_view sql)> fault_;
 };
 
 }  // namespace lull::storage

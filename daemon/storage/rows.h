@@ -1,6 +1,7 @@
-// What the store keeps, as plain structs. Ids are the store's own integers: a job's
-// and a process's are unique in the database, all others within the job (API, stack,
-// site) or within the process (series).
+// What the catalogue keeps, as plain structs; of what a relay tells, its messages as
+// they are. Ids are the store's own integers: a job's and a process's are unique in the
+// database, all others within the job (API, stack, site) or within the process
+// (series). Which column has which field is in tables.h.
 #pragma once
 
 #include <array>
@@ -9,39 +10,24 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/aggregate/live_blocks.h"
 #include "daemon/aggregate/series.h"
 #include "daemon/aggregate/site.h"
 #include "events.pb.h"
+#include "ingest.pb.h"
 
 namespace lull::storage {
 
 struct JobRow {
   int64_t id = 0;
-  std::string uuid;  // 32 hex digits, chosen by the relay
-  std::string name;
-  std::string command;
-  std::string host;
-  std::string user;
-  std::string lull_version;
-  uint64_t start_ns = 0;
-  uint64_t start_realtime_ns = 0;
-  double overhead_budget_percent = 0;
-  uint32_t gpu_mode = 0;  // lull::v1::GpuMode
-  std::string gpu_schedule;
+  // As the last Hello had it, but for start_ns, which is the first one's: buckets count
+  // from it; and for what is asked of GPU tracing, which is the most that ever was.
+  lull::v1::JobInfo info;
   bool ended = false;
-  bool exit_status_known = false;
-  int32_t exit_status = 0;
-  uint64_t end_ns = 0;
-  uint64_t relay_cpu_ns = 0;
-  uint64_t last_event_ns = 0;  // end of the latest event
-  uint64_t touched_ns = 0;     // last commit that concerned it; see ClockRow
-  bool dormant = false;        // was started asleep
-  bool attached = false;       // by `lull attach`
-  uint32_t unrecorded_processes = 0;
-  bool cut_off = false;            // its relay died before its end
+  lull::v1::JobEnd end;            // of one that ended
+  uint64_t last_event_ns = 0;      // end of the latest event
+  uint64_t touched_ns = 0;         // last commit that concerned it; see ClockRow
   uint64_t batches_set_aside = 0;  // that no collector took
-  uint64_t unreachable_ns = 0;     // no new process could be recorded
-  bool no_host_samples = false;    // --no-samples
 };
 
 // What the store's own clock showed when it was last looked at, and the clocks of the
@@ -65,37 +51,21 @@ struct StretchRow {
 struct ProcessRow {
   int64_t id = 0;
   int64_t job = 0;
-  uint64_t key = 0;
-  uint32_t pid = 0;
-  uint32_t parent_pid = 0;
-  uint64_t start_ns = 0;
-  uint64_t end_ns = 0;  // 0: lives, as far as we know
-  std::string command;
-  std::string executable;
-  std::string python_version;
-  int32_t rank = -1;
-  int32_t local_rank = -1;
-  lull::v1::ProcessCounters counters;  // the latest; what rings counted is in RingRow
+  // Before its ProcessInfo has come, its key alone, and no rank.
+  lull::v1::ProcessInfo info;
+  uint64_t end_ns = 0;                 // 0: lives, as far as we know
+  lull::v1::ProcessCounters counters;  // the latest; those of rings are in RingRow
   // Of blame: idle and traced time before it is in the derived ring, none from it on.
   uint64_t judged_ns = 0;
   uint64_t late_operations = 0;
-  // Of a DataLoader worker, which is sampled and records nothing: the key of the
-  // process that it loads for.
-  uint64_t worker_of = 0;
 };
 
 struct RingRow {
   uint32_t ring = 0;
   uint64_t end_position = 0;  // the exactly-once mark: all below is stored or lost
   uint64_t stored = 0;
-  uint64_t skipped = 0;  // positions below the mark that never came
-  uint64_t committed = 0;
-  uint64_t lost_full = 0;
-  uint64_t lost_relay = 0;
-  uint64_t self_ns = 0;
-  uint64_t short_waits = 0;
-  uint64_t short_waits_ns = 0;
-  uint64_t thinned_launches = 0;
+  uint64_t skipped = 0;             // positions below the mark that never came
+  lull::v1::RingCounters counters;  // the latest
 };
 
 struct ApiRow {
@@ -147,18 +117,10 @@ struct GpuStreamRow {
   uint32_t stream = 0;
 };
 
-// A device as a process sees it; 0 where the driver does not say.
+// A device as a process sees it.
 struct GpuDeviceRow {
   uint32_t device = 0;
-  std::string name;
-  uint32_t multiprocessors = 0;
-  uint32_t max_threads_per_multiprocessor = 0;
-  uint32_t max_blocks_per_multiprocessor = 0;
-  uint32_t max_registers_per_multiprocessor = 0;
-  uint32_t max_shared_bytes_per_multiprocessor = 0;
-  uint32_t warp_size = 0;
-  uint32_t compute_capability = 0;
-  uint64_t total_bytes = 0;
+  lull::v1::GpuDeviceDef def;
 };
 
 // From start_ns on, tracing was in this state.
@@ -209,6 +171,12 @@ struct SiteRow {
 struct SeriesRow {
   uint32_t id = 0;
   aggregate::Series series;
+};
+
+// Memory that is allocated now.
+struct LiveBlockRow {
+  aggregate::BlockKey key;
+  aggregate::LiveBlock block;
 };
 
 }  // namespace lull::storage

@@ -6,16 +6,14 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <iterator>
 #include <string>
 #include <string_view>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "daemon/base/status.h"
 #include "daemon/base/unique_fd.h"
-#include "events.pb.h"
+#include "daemon/storage/conversions.h"
 
 namespace lull::storage {
 namespace {
@@ -26,29 +24,20 @@ constexpr std::string_view kMagic("SQLite format 3\0", 16);
 // pages that a large blob spills into.
 constexpr char kTables[] = R"sql(
 CREATE TABLE jobs(
-  id INTEGER PRIMARY KEY AUTOINCREMENT, uuid TEXT NOT NULL UNIQUE, name TEXT, command TEXT, host TEXT,
-  user TEXT, lull_version TEXT, start_ns INT, start_realtime_ns INT, budget REAL,
-  ended INT, exit_status_known INT, exit_status INT, end_ns INT, relay_cpu_ns INT,
-  last_event_ns INT, touched_ns INT, gpu_mode INT, gpu_schedule TEXT,
-  deleting INT NOT NULL DEFAULT 0, dormant INT NOT NULL DEFAULT 0,
-  attached INT NOT NULL DEFAULT 0, unrecorded INT NOT NULL DEFAULT 0, cut_off INT NOT NULL DEFAULT 0,
-  set_aside INT NOT NULL DEFAULT 0, unreachable_ns INT NOT NULL DEFAULT 0,
-  no_host_samples INT NOT NULL DEFAULT 0);
+  id INTEGER PRIMARY KEY AUTOINCREMENT, uuid TEXT NOT NULL UNIQUE,
+  start_realtime_ns INT, ended INT, last_event_ns INT, touched_ns INT,
+  deleting INT NOT NULL DEFAULT 0, set_aside INT NOT NULL DEFAULT 0,
+  job_info BLOB, job_end BLOB);
 CREATE TABLE clock(id INTEGER PRIMARY KEY, now_ns INT, realtime_ns INT,
   boottime_ns INT, boot_id TEXT);
 CREATE TABLE stretches(job INT, number INT, start_ns INT, end_ns INT,
   PRIMARY KEY(job, number)) WITHOUT ROWID;
 CREATE TABLE processes(
-  id INTEGER PRIMARY KEY, job INT NOT NULL, key INT NOT NULL, pid INT, parent_pid INT,
-  start_ns INT, end_ns INT, command TEXT, executable TEXT, python_version TEXT,
-  rank INT, local_rank INT, counters BLOB, judged_ns INT, late_operations INT,
-  worker_of INT NOT NULL DEFAULT 0,
+  id INTEGER PRIMARY KEY, job INT NOT NULL, key INT NOT NULL, end_ns INT,
+  judged_ns INT, late_operations INT, counters BLOB, process_info BLOB,
   UNIQUE(job, key));
-CREATE TABLE rings(
-  process INT, ring INT, end_position INT, stored INT, skipped INT, committed INT,
-  lost_full INT, lost_relay INT, self_ns INT, short_waits INT, short_waits_ns INT,
-  thinned_launches INT,
-  PRIMARY KEY(process, ring)) WITHOUT ROWID;
+CREATE TABLE rings(process INT, ring INT, end_position INT, stored INT, skipped INT,
+  counters BLOB, PRIMARY KEY(process, ring)) WITHOUT ROWID;
 CREATE TABLE apis(job INT, id INT, name TEXT, family TEXT,
   PRIMARY KEY(job, id)) WITHOUT ROWID;
 CREATE TABLE frames(job INT, id INT, function TEXT, file TEXT, line INT, module TEXT,
@@ -73,9 +62,8 @@ CREATE TABLE kernels(job INT, id INT, name INT, grid_x INT, grid_y INT, grid_z I
   dynamic_shared INT, PRIMARY KEY(job, id)) WITHOUT ROWID;
 CREATE TABLE gpu_streams(job INT, id INT, device INT, context INT, stream INT,
   PRIMARY KEY(job, id)) WITHOUT ROWID;
-CREATE TABLE gpu_devices(process INT, device INT, name TEXT, multiprocessors INT,
-  max_threads INT, max_blocks INT, max_registers INT, max_shared INT, warp_size INT,
-  compute_capability INT, total_bytes INT, PRIMARY KEY(process, device)) WITHOUT ROWID;
+CREATE TABLE gpu_devices(process INT, device INT, def BLOB,
+  PRIMARY KEY(process, device)) WITHOUT ROWID;
 CREATE TABLE tracing(process INT, start_ns INT, state INT, reason INT,
   PRIMARY KEY(process, start_ns)) WITHOUT ROWID;
 CREATE TABLE non_finite(process INTEGER PRIMARY KEY, time_ns INT, value INT,
@@ -97,94 +85,6 @@ CREATE INDEX small_blocks ON blocks(process, ring, first_position, count) WHERE 
 CREATE TABLE live_blocks(process INT, allocator INT, address INT, series INT,
   bytes INT, since_ns INT, PRIMARY KEY(process, allocator, address)) WITHOUT ROWID;
 )sql";
-
-// Schema 7 had a column for each of a process's counters.
-absl::Status CountersToProtos(Database& db) {
-  absl::flat_hash_map<int64_t, std::string> protos;
-  LULL_RETURN_IF_ERROR(
-      db.Query("SELECT id, lost_no_ring, stacks_rejected, reentered, gpu_calls,"
-               "torch_allocations, native_stacks, gc_hook, thinning, corrupt, as_of_ns,"
-               "cupti_state, cupti_version, cupti_result, step_hook, cupti_dropped,"
-               "gpu_records_lost, gpu_records_bad, gpu_self_ns FROM processes",
-               [&protos](const Row& r) {
-                 lull::v1::ProcessCounters counters;
-                 counters.set_lost_no_ring(r.Uint(1));
-                 counters.set_stacks_rejected(r.Uint(2));
-                 counters.set_reentered(r.Uint(3));
-                 counters.set_gpu_calls(r.Uint(4));
-                 counters.set_torch_allocations(r.Uint(5));
-                 counters.set_native_stacks(r.Enum<lull::v1::NativeStackState>(6));
-                 counters.set_gc_hook(r.Enum<lull::v1::GcHookState>(7));
-                 counters.set_thinning(r.Uint32(8));
-                 counters.set_corrupt(r.Int(9) != 0);
-                 counters.set_as_of_ns(r.Uint(10));
-                 counters.set_cupti_state(r.Enum<lull::v1::CuptiState>(11));
-                 counters.set_cupti_version(r.Uint32(12));
-                 counters.set_cupti_result(r.Uint32(13));
-                 counters.set_step_hook(r.Enum<lull::v1::StepHookState>(14));
-                 counters.set_cupti_dropped(r.Uint(15));
-                 counters.set_gpu_records_lost(r.Uint(16));
-                 counters.set_gpu_records_bad(r.Uint(17));
-                 counters.set_gpu_self_ns(r.Uint(18));
-                 protos[r.Int(0)] = counters.SerializeAsString();
-               }));
-  for (const auto& [process, counters] : protos) {
-    LULL_RETURN_IF_ERROR(db.Execute("UPDATE processes SET counters=? WHERE id=?",
-                                    Blob{counters}, process));
-  }
-  for (const char* column :
-       {"lost_no_ring", "stacks_rejected", "reentered", "gpu_calls",
-        "torch_allocations", "native_stacks", "gc_hook", "thinning", "corrupt",
-        "as_of_ns", "cupti_state", "cupti_version", "cupti_result", "step_hook",
-        "cupti_dropped", "gpu_records_lost", "gpu_records_bad", "gpu_self_ns"}) {
-    LULL_RETURN_IF_ERROR(
-        db.Script(absl::StrCat("ALTER TABLE processes DROP COLUMN ", column).c_str()));
-  }
-  return absl::OkStatus();
-}
-
-// What leads from one schema to the next, the oldest first.
-struct Step {
-  const char* script;
-  absl::Status (*then)(Database&) = nullptr;  // what SQL cannot say
-};
-constexpr int kOldestSchema = 5;
-constexpr Step kSteps[] = {
-    // 5: there were no jobs that sleep.
-    {R"sql(
-ALTER TABLE jobs ADD COLUMN dormant INT NOT NULL DEFAULT 0;
-CREATE TABLE stretches(job INT, number INT, start_ns INT, end_ns INT,
-  PRIMARY KEY(job, number)) WITHOUT ROWID;
-)sql"},
-    // 6: an attached job was like any other. No blob had kForgotten.
-    {"ALTER TABLE jobs ADD COLUMN attached INT NOT NULL DEFAULT 0;"},
-    // 7: counters were columns; no job said what it could not record.
-    {R"sql(
-ALTER TABLE processes ADD COLUMN counters BLOB;
-ALTER TABLE jobs ADD COLUMN unrecorded INT NOT NULL DEFAULT 0;
-)sql",
-     CountersToProtos},
-    // 8: ages were told by CLOCK_REALTIME, and nothing was said of how a job ended.
-    {R"sql(
-ALTER TABLE jobs RENAME COLUMN touched_realtime_ns TO touched_ns;
-ALTER TABLE jobs ADD COLUMN cut_off INT NOT NULL DEFAULT 0;
-ALTER TABLE jobs ADD COLUMN set_aside INT NOT NULL DEFAULT 0;
-ALTER TABLE jobs ADD COLUMN unreachable_ns INT NOT NULL DEFAULT 0;
-CREATE TABLE clock(id INTEGER PRIMARY KEY, now_ns INT, realtime_ns INT,
-  boottime_ns INT, boot_id TEXT);
-)sql"},
-    // 9: no thread was sampled.
-    {R"sql(
-ALTER TABLE jobs ADD COLUMN no_host_samples INT NOT NULL DEFAULT 0;
-ALTER TABLE processes ADD COLUMN worker_of INT NOT NULL DEFAULT 0;
-)sql"},
-    // 10: backward work had no sites of its own.
-    {R"sql(
-ALTER TABLE sites ADD COLUMN backward_of INT NOT NULL DEFAULT 0;
-ALTER TABLE sites ADD COLUMN forward INT NOT NULL DEFAULT 0;
-)sql"},
-};
-static_assert(kOldestSchema + std::size(kSteps) == kSchemaVersion);
 
 absl::Status Foreign(const std::string& path) {
   return absl::FailedPreconditionError(
@@ -243,24 +143,6 @@ absl::Status CreateTables(Database& db) {
                                 "PRAGMA application_id=", kApplicationId,
                                 ";PRAGMA user_version=", kSchemaVersion, ";COMMIT;")
                        .c_str());
-}
-
-absl::Status RunSteps(Database& db, int64_t version) {
-  for (; version < kSchemaVersion; ++version) {
-    const Step& step = kSteps[version - kOldestSchema];
-    LULL_RETURN_IF_ERROR(db.Script(step.script));
-    if (step.then != nullptr) LULL_RETURN_IF_ERROR(step.then(db));
-  }
-  return db.Script(
-      absl::StrCat("PRAGMA user_version=", kSchemaVersion, ";COMMIT").c_str());
-}
-
-// All or nothing, also where it is killed halfway.
-absl::Status Convert(Database& db, int64_t version) {
-  LULL_RETURN_IF_ERROR(db.Script("BEGIN IMMEDIATE"));
-  absl::Status status = RunSteps(db, version);
-  if (!status.ok()) db.Script("ROLLBACK").IgnoreError();
-  return status;
 }
 
 absl::Status PrepareSchema(Database& db) {

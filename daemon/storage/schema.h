@@ -11,14 +11,11 @@
 namespace lull::storage {
 
 inline constexpr int kApplicationId = 0x6c756c6c;  // "lull"
-// Raise it with every change of the tables or of what blobs hold, and add a step
-// that converts the one before.
-inline constexpr int kSchemaVersion = 11;
 
 // Opens the database at `path` for writing, makes the tables in one that is new or
-// empty and converts those of schema 5 to 8. A file that is something else, cut off,
-// written by a newer lull or not writable is left untouched; the error names it and
-// what to do.
+// empty and converts those of older schemas (conversions.h). A file that is something
+// else, cut off, written by a newer lull or not writable is left untouched; the error
+// names it and what to do.
 absl::StatusOr<std::unique_ptr<Database>> OpenForWriting(const std::string& path);
 
 // A further connection to a database that OpenForWriting has opened.

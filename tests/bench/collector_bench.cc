@@ -23,7 +23,7 @@
 #include "daemon/collector/ingest/job_state.h"
 #include "daemon/collector/ingest/validate.h"
 #include "daemon/query/engine.h"
-#include "daemon/storage/sqlite_store.h"
+#include "daemon/storage/store.h"
 #include "tests/daemon/collector/test_gpu.h"
 #include "tests/daemon/collector/test_job.h"
 #include "tests/daemon/storage/temporary_directory.h"
@@ -222,13 +222,13 @@ void TimeQuery(storage::Store& store, const char* name,
 void Run(uint64_t wanted, bool traced) {
   test::TemporaryDirectory directory;
   std::string path = directory / "bench.db";
-  auto opened = storage::OpenSqliteStore(path);
+  auto opened = storage::Store::Open(path);
   Check(opened.status());
   storage::Store& store = **opened;
   lull::v1::Hello hello = test::MakeHello(test::MakeJobId(1));
   hello.mutable_job()->set_gpu_mode(traced ? lull::v1::GPU_MODE_CONTINUOUS
-                                            : lull::v1::GPU_MODE_HOST);
-  auto job = collector::JobState::Load(store.writer().reader(), hello);
+                                           : lull::v1::GPU_MODE_HOST);
+  auto job = collector::JobState::Load(store.writer(), hello);
   Check(job.status());
   (*job)->Apply(hello);
 

@@ -9,7 +9,7 @@
 
 #include "daemon/collector/ingest/job_state.h"
 #include "daemon/collector/ingest/validate.h"
-#include "daemon/storage/sqlite_store.h"
+#include "daemon/storage/store.h"
 #include "tests/daemon/collector/test_job.h"
 #include "tests/daemon/storage/temporary_directory.h"
 
@@ -43,7 +43,7 @@ constexpr uint64_t kInteresting[] = {0,
 storage::Store& FuzzStore() {
   static test::TemporaryDirectory* const directory = new test::TemporaryDirectory;
   static storage::Store* const store =
-      storage::OpenSqliteStore(*directory / "fuzz.db").value().release();
+      storage::Store::Open(*directory / "fuzz.db").value().release();
   return *store;
 }
 
@@ -56,7 +56,7 @@ bool Take(const lull::v1::IngestRequest& request) {
   lull::v1::Hello hello =
       request.has_hello() ? request.hello() : test::MakeHello(test::MakeJobId(1));
   if (!ValidateHello(hello).ok()) return false;
-  auto job = JobState::Load(writer.reader(), hello);
+  auto job = JobState::Load(writer, hello);
   Require(job.status());
   (*job)->Apply(hello);
   if (request.has_batch()) {

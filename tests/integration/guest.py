@@ -80,6 +80,32 @@ def execute(command, environment, **options):
                    done.stderr.decode(errors="replace"))
 
 
+def fields_of(message):
+    """{number: value} of the fields of a protobuf message."""
+    at, fields = 0, {}
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = message[at]
+            at += 1
+            value |= (byte & 0x7f) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    while at < len(message):
+        number, kind = divmod(varint(), 8)
+        if kind == 0:
+            fields[number] = varint()
+            continue
+        size = {1: 8, 5: 4}.get(kind) or varint()
+        fields[number] = message[at:at + size]
+        at += size
+    return fields
+
+
 class Host:
     """A folder for lull's state, and the two ways of running a command."""
 
@@ -97,8 +123,9 @@ class Host:
         (path,) = glob.glob(os.path.join(self.environment["XDG_DATA_HOME"], "**", "*.db"),
                             recursive=True)
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
-            return database.execute("SELECT start_ns FROM jobs WHERE name = ?",
-                                    (name,)).fetchone()[0]
+            jobs = [fields_of(blob) for blob, in
+                    database.execute("SELECT job_info FROM jobs ORDER BY id")]
+        return next(job[6] for job in jobs if job.get(2) == name.encode())  # of JobInfo
 
     def alone(self, command, env=None, **options):
         return execute(command, {**self.environment, **(env or {})}, **options)

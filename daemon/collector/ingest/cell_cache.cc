@@ -16,7 +16,7 @@ absl::StatusOr<CellCache::Entry*> CellCache::Find(const ChunkKey& key,
   std::unique_ptr<Entry>& entry = entries_[key];
   if (entry == nullptr) {
     entry = std::make_unique<Entry>();
-    LULL_RETURN_IF_ERROR(reader.Chunk(key, entry->cells).status());
+    LULL_RETURN_IF_ERROR(reader.cells().Find(key, entry->cells).status());
   }
   entry->used = flushes_;
   return entry.get();
@@ -25,7 +25,7 @@ absl::StatusOr<CellCache::Entry*> CellCache::Find(const ChunkKey& key,
 absl::Status CellCache::Write(std::vector<std::pair<ChunkKey, Entry*>>& dirty,
                               storage::StoreWriter& writer) {
   for (auto& [key, entry] : dirty) {
-    LULL_RETURN_IF_ERROR(writer.PutChunk(key, entry->cells));
+    LULL_RETURN_IF_ERROR(writer.cells().Put(key, entry->cells));
     entry->dirty = false;
   }
   dirty.clear();
@@ -49,7 +49,7 @@ absl::Status CellCache::Flush(CellChanges& changes, int64_t process,
     for (uint32_t level = 0; level < aggregate::kBucketLevels; ++level) {
       ChunkKey key{process, level, bucket >> (aggregate::kBucketShift * level),
                    series / kChunkSeries};
-      LULL_ASSIGN_OR_RETURN(Entry * entry, Find(key, writer.reader()));
+      LULL_ASSIGN_OR_RETURN(Entry * entry, Find(key, writer));
       entry->cells[series % kChunkSeries].Append(change);
       if (!entry->dirty) dirty.emplace_back(key, entry);
       entry->dirty = true;

@@ -29,9 +29,9 @@ absl::Status AsRefusal(const absl::Status& status) {
 }
 
 StoreClock ClockOf(storage::StoreReader& reader) {
-  auto last = reader.Clock();
+  auto last = reader.catalogue().Clock();
   uint64_t newest = 0;
-  auto jobs = reader.Jobs(0);
+  auto jobs = reader.catalogue().Jobs(0);
   if (jobs.ok()) {
     for (const storage::JobRow& job : *jobs) newest = std::max(newest, job.touched_ns);
   }
@@ -44,7 +44,7 @@ Committer::Committer(storage::Store& store, CommitterOptions options)
     : store_(store),
       options_(std::move(options)),
       retention_(store.writer(), options_.retention),
-      clock_(ClockOf(store.writer().reader())),
+      clock_(ClockOf(store.writer())),
       thread_([this] { Run(); }) {}
 
 Committer::~Committer() { Stop(); }
@@ -154,7 +154,7 @@ absl::Status Committer::Apply(Item& item) {
   auto it = jobs_.find(item.job);
   if (item.request.has_hello()) {
     if (it == jobs_.end()) {
-      auto state = JobState::Load(store_.writer().reader(), item.request.hello());
+      auto state = JobState::Load(store_.writer(), item.request.hello());
       if (!state.ok()) return AsRefusal(state.status());
       it = jobs_.try_emplace(item.job).first;
       it->second.state = *std::move(state);
@@ -179,7 +179,7 @@ absl::Status Committer::FlushAll() {
     if (!status.ok()) break;
     if (job.dirty) status = job.state->Flush(writer, now_ns);
   }
-  if (status.ok()) status = writer.PutClock(clock_.row());
+  if (status.ok()) status = writer.catalogue().PutClock(clock_.row());
   if (status.ok()) status = writer.Commit();
   if (status.ok()) {
     retention_.HasRoom();

@@ -41,11 +41,13 @@ storage::KernelRow RowOf(uint32_t name, const lull::v1::KernelDef& definition) {
 }  // namespace
 
 absl::Status GpuTables::Load(storage::StoreReader& reader, int64_t job) {
-  LULL_ASSIGN_OR_RETURN(auto names, reader.KernelNames(job));
+  LULL_ASSIGN_OR_RETURN(auto names,
+                        reader.catalogue().All<storage::KernelNameRow>(job));
   for (const auto& row : names) Remember(row);
-  LULL_ASSIGN_OR_RETURN(auto kernels, reader.Kernels(job));
+  LULL_ASSIGN_OR_RETURN(auto kernels, reader.catalogue().All<storage::KernelRow>(job));
   for (const auto& row : kernels) Remember(row);
-  LULL_ASSIGN_OR_RETURN(auto streams, reader.GpuStreams(job));
+  LULL_ASSIGN_OR_RETURN(auto streams,
+                        reader.catalogue().All<storage::GpuStreamRow>(job));
   for (const auto& row : streams) Remember(row);
   return absl::OkStatus();
 }
@@ -107,17 +109,9 @@ uint32_t GpuTables::InternStream(const lull::v1::GpuStreamDef& definition) {
 }
 
 absl::Status GpuTables::Flush(storage::StoreWriter& writer, int64_t job) {
-  for (const auto& row : new_names_) {
-    LULL_RETURN_IF_ERROR(writer.PutKernelName(job, row));
-  }
-  for (const auto& row : new_kernels_) LULL_RETURN_IF_ERROR(writer.PutKernel(job, row));
-  for (const auto& row : new_streams_) {
-    LULL_RETURN_IF_ERROR(writer.PutGpuStream(job, row));
-  }
-  new_names_.clear();
-  new_kernels_.clear();
-  new_streams_.clear();
-  return absl::OkStatus();
+  LULL_RETURN_IF_ERROR(writer.catalogue().PutAll(job, new_names_));
+  LULL_RETURN_IF_ERROR(writer.catalogue().PutAll(job, new_kernels_));
+  return writer.catalogue().PutAll(job, new_streams_);
 }
 
 }  // namespace lull::collector

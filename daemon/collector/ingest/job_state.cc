@@ -11,22 +11,24 @@ namespace lull::collector {
 
 absl::StatusOr<std::unique_ptr<JobState>> JobState::Load(storage::StoreReader& reader,
                                                          const lull::v1::Hello& hello) {
-  LULL_ASSIGN_OR_RETURN(bool deleting, reader.IsBeingDeleted(hello.job().id()));
+  LULL_ASSIGN_OR_RETURN(bool deleting,
+                        reader.catalogue().IsBeingDeleted(hello.job().id()));
   if (deleting) return absl::UnavailableError("the job is being deleted for its age");
   std::unique_ptr<JobState> job(new JobState);
-  LULL_ASSIGN_OR_RETURN(auto known, reader.FindJob(hello.job().id()));
+  LULL_ASSIGN_OR_RETURN(auto known, reader.catalogue().FindJob(hello.job().id()));
   if (known.empty()) {
     job->tables_ = std::make_unique<JobTables>();
-    job->row_.start_ns = hello.job().start_ns();
+    job->row_.info = hello.job();
     return job;
   }
   job->row_ = known.front();
   LULL_ASSIGN_OR_RETURN(job->tables_, JobTables::Load(reader, job->row_.id));
-  LULL_ASSIGN_OR_RETURN(auto processes, reader.Processes(job->row_.id));
+  LULL_ASSIGN_OR_RETURN(auto processes,
+                        reader.catalogue().All<storage::ProcessRow>(job->row_.id));
   for (storage::ProcessRow& row : processes) {
-    uint64_t key = row.key;
-    auto process = std::make_unique<ProcessState>(std::move(row), *job->tables_,
-                                                  job->row_.start_ns, job->Traces());
+    uint64_t key = row.info.key();
+    auto process = std::make_unique<ProcessState>(
+        std::move(row), *job->tables_, job->row_.info.start_ns(), job->Traces());
     LULL_RETURN_IF_ERROR(process->Load(reader));
     job->processes_[key] = std::move(process);
   }
@@ -34,23 +36,13 @@ absl::StatusOr<std::unique_ptr<JobState>> JobState::Load(storage::StoreReader& r
 }
 
 void JobState::Apply(const lull::v1::Hello& hello) {
-  const lull::v1::JobInfo& info = hello.job();
-  row_.uuid = info.id();
-  row_.name = info.name();
-  row_.command = info.command();
-  row_.host = info.host();
-  row_.user = info.user();
-  row_.lull_version = info.lull_version();
-  // start_ns is what buckets count from: the first Hello decides.
-  row_.start_realtime_ns = info.start_realtime_ns();
-  row_.overhead_budget_percent = info.overhead_budget_percent();
-  if (row_.id == 0) {  // later on, it is what the job is armed with that counts
-    row_.gpu_mode = info.gpu_mode();
-    row_.gpu_schedule = info.gpu_schedule();
-  }
-  row_.dormant = info.dormant();
-  row_.attached = info.attached();
-  row_.no_host_samples = info.no_host_samples();
+  lull::v1::JobInfo info = hello.job();
+  // What buckets count from the first Hello decides; of GPU tracing it is what the job
+  // was armed with that counts, see ApplyStretch.
+  info.set_start_ns(row_.info.start_ns());
+  info.set_gpu_mode(row_.info.gpu_mode());
+  info.set_gpu_schedule(row_.info.gpu_schedule());
+  row_.info = std::move(info);
   tables_->AddApis(hello.apis());
 }
 
@@ -58,9 +50,11 @@ ProcessState& JobState::ProcessOf(uint64_t key) {
   std::unique_ptr<ProcessState>& process = processes_[key];
   if (process == nullptr) {
     storage::ProcessRow row;
-    row.key = key;
-    process = std::make_unique<ProcessState>(std::move(row), *tables_, row_.start_ns,
-                                             Traces());
+    row.info.set_key(key);
+    row.info.set_rank(-1);
+    row.info.set_local_rank(-1);
+    process = std::make_unique<ProcessState>(std::move(row), *tables_,
+                                             row_.info.start_ns(), Traces());
   }
   return *process;
 }
@@ -85,9 +79,9 @@ void JobState::ApplyGpu(const lull::v1::Batch::Gpu& gpu) {
 void JobState::ApplyStretch(const lull::v1::ArmedStretch& told) {
   new_stretches_.push_back({told.number(), told.start_ns(), told.end_ns()});
   for (auto& [key, process] : processes_) process->ApplyStretch(told.start_ns());
-  if (static_cast<uint32_t>(told.gpu().mode()) < row_.gpu_mode) return;
-  row_.gpu_mode = told.gpu().mode();
-  row_.gpu_schedule = told.gpu().schedule();
+  if (told.gpu().mode() < row_.info.gpu_mode()) return;
+  row_.info.set_gpu_mode(told.gpu().mode());
+  row_.info.set_gpu_schedule(told.gpu().schedule());
   if (!Traces()) return;
   for (auto& [key, process] : processes_) process->StartBlame();
 }
@@ -151,24 +145,15 @@ std::vector<lull::v1::RejectedRun> JobState::Apply(const lull::v1::Batch& batch)
   if (batch.has_job_end()) {
     for (auto& [key, process] : processes_) process->ApplyJobEnd();
     row_.ended = true;
-    row_.end_ns = batch.job_end().end_ns();
-    row_.exit_status = batch.job_end().exit_status();
-    row_.exit_status_known = batch.job_end().known();
-    row_.relay_cpu_ns = batch.job_end().relay_cpu_ns();
-    row_.unrecorded_processes = batch.job_end().unrecorded_processes();
-    row_.cut_off = batch.job_end().cut_off();
-    row_.unreachable_ns = batch.job_end().unreachable_ns();
+    row_.end = batch.job_end();
   }
   return rejected;
 }
 
 absl::Status JobState::Flush(storage::StoreWriter& writer, uint64_t now_ns) {
   row_.touched_ns = now_ns;
-  LULL_RETURN_IF_ERROR(writer.PutJob(row_));
-  for (const storage::StretchRow& row : new_stretches_) {
-    LULL_RETURN_IF_ERROR(writer.PutStretch(row_.id, row));
-  }
-  new_stretches_.clear();
+  LULL_RETURN_IF_ERROR(writer.catalogue().PutJob(row_));
+  LULL_RETURN_IF_ERROR(writer.catalogue().PutAll(row_.id, new_stretches_));
   LULL_RETURN_IF_ERROR(tables_->Flush(writer, row_.id));
   for (auto& [key, process] : processes_) {
     LULL_RETURN_IF_ERROR(process->Flush(writer, row_.id));

@@ -45,7 +45,7 @@ class JobState {
   // nullptr, or the first API of the run that has no name.
   const uint32_t* UnnamedApi(const lull::v1::RingBatch& run) const;
   bool Traces() const {
-    return row_.gpu_mode != lull::v1::GPU_MODE_HOST && !row_.ended;
+    return row_.info.gpu_mode() != lull::v1::GPU_MODE_HOST && !row_.ended;
   }
 
   storage::JobRow row_;

@@ -31,13 +31,13 @@ std::string KeyOf(const storage::StackRow& s) {
 absl::StatusOr<std::unique_ptr<JobTables>> JobTables::Load(storage::StoreReader& reader,
                                                            int64_t job) {
   auto tables = std::make_unique<JobTables>();
-  LULL_ASSIGN_OR_RETURN(auto apis, reader.Apis(job));
+  LULL_ASSIGN_OR_RETURN(auto apis, reader.catalogue().All<storage::ApiRow>(job));
   for (storage::ApiRow& api : apis) tables->apis_[api.id] = std::move(api);
-  LULL_ASSIGN_OR_RETURN(auto frames, reader.Frames(job));
+  LULL_ASSIGN_OR_RETURN(auto frames, reader.catalogue().All<storage::FrameRow>(job));
   for (const storage::FrameRow& row : frames) tables->Remember(row);
-  LULL_ASSIGN_OR_RETURN(auto stacks, reader.Stacks(job));
+  LULL_ASSIGN_OR_RETURN(auto stacks, reader.catalogue().All<storage::StackRow>(job));
   for (storage::StackRow& row : stacks) tables->Remember(std::move(row));
-  LULL_ASSIGN_OR_RETURN(auto sites, reader.Sites(job));
+  LULL_ASSIGN_OR_RETURN(auto sites, reader.catalogue().All<storage::SiteRow>(job));
   for (const storage::SiteRow& row : sites) tables->Remember(row);
   LULL_RETURN_IF_ERROR(tables->gpu_.Load(reader, job));
   return tables;
@@ -157,14 +157,10 @@ JobTables::SiteIds JobTables::SiteOfBefore() {
 }
 
 absl::Status JobTables::Flush(storage::StoreWriter& writer, int64_t job) {
-  for (const auto& row : new_apis_) LULL_RETURN_IF_ERROR(writer.PutApi(job, row));
-  for (const auto& row : new_frames_) LULL_RETURN_IF_ERROR(writer.PutFrame(job, row));
-  for (const auto& row : new_stacks_) LULL_RETURN_IF_ERROR(writer.PutStack(job, row));
-  for (const auto& row : new_sites_) LULL_RETURN_IF_ERROR(writer.PutSite(job, row));
-  new_apis_.clear();
-  new_frames_.clear();
-  new_stacks_.clear();
-  new_sites_.clear();
+  LULL_RETURN_IF_ERROR(writer.catalogue().PutAll(job, new_apis_));
+  LULL_RETURN_IF_ERROR(writer.catalogue().PutAll(job, new_frames_));
+  LULL_RETURN_IF_ERROR(writer.catalogue().PutAll(job, new_stacks_));
+  LULL_RETURN_IF_ERROR(writer.catalogue().PutAll(job, new_sites_));
   return gpu_.Flush(writer, job);
 }
 

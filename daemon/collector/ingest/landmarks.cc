@@ -22,8 +22,9 @@ bool ByTime(const TracingRow& a, const TracingRow& b) {
 }  // namespace
 
 absl::Status Landmarks::Load(storage::StoreReader& reader, int64_t process) {
-  LULL_ASSIGN_OR_RETURN(tracing_, reader.Tracing(process));
-  LULL_ASSIGN_OR_RETURN(auto non_finite, reader.NonFinite(process));
+  LULL_ASSIGN_OR_RETURN(tracing_, reader.catalogue().All<storage::TracingRow>(process));
+  LULL_ASSIGN_OR_RETURN(auto non_finite,
+                        reader.catalogue().All<storage::NonFiniteRow>(process));
   if (!non_finite.empty()) non_finite_ = non_finite.front();
   return absl::OkStatus();
 }
@@ -65,12 +66,9 @@ bool Landmarks::TracedAt(uint64_t time_ns) const {
 }
 
 absl::Status Landmarks::Flush(storage::StoreWriter& writer, int64_t process) {
-  for (const auto& row : new_tracing_) {
-    LULL_RETURN_IF_ERROR(writer.PutTracing(process, row));
-  }
-  new_tracing_.clear();
+  LULL_RETURN_IF_ERROR(writer.catalogue().PutAll(process, new_tracing_));
   if (new_non_finite_) {
-    LULL_RETURN_IF_ERROR(writer.PutNonFinite(process, *non_finite_));
+    LULL_RETURN_IF_ERROR(writer.catalogue().Put(process, *non_finite_));
   }
   new_non_finite_ = false;
   return absl::OkStatus();

@@ -29,20 +29,22 @@ void ProcessState::StartBlame() {
 absl::Status ProcessState::Load(storage::StoreReader& reader) {
   dirty_ = false;
   LULL_RETURN_IF_ERROR(series_.Load(reader, row_.id));
-  LULL_ASSIGN_OR_RETURN(auto rings, reader.Rings(row_.id));
+  LULL_ASSIGN_OR_RETURN(auto rings, reader.catalogue().All<storage::RingRow>(row_.id));
   for (const storage::RingRow& ring : rings) RingOf(ring.ring).row = ring;
   LULL_RETURN_IF_ERROR(landmarks_.Load(reader, row_.id));
-  LULL_ASSIGN_OR_RETURN(auto steps, reader.Steps(row_.id, 0, aggregate::kForever, 1));
+  LULL_ASSIGN_OR_RETURN(auto steps,
+                        reader.catalogue().Steps(row_.id, 0, aggregate::kForever, 1));
   if (!steps.empty()) steps_.Restore(steps.back());
   LULL_RETURN_IF_ERROR(Replay(reader));
   LULL_RETURN_IF_ERROR(LoadStepMemory(reader));
-  return reader.LiveBlocks(row_.id, [this](const auto& key, const auto& block) {
-    blocks_.Restore(key, block);
-  });
+  LULL_ASSIGN_OR_RETURN(auto blocks,
+                        reader.catalogue().All<storage::LiveBlockRow>(row_.id));
+  for (const storage::LiveBlockRow& row : blocks) blocks_.Restore(row.key, row.block);
+  return absl::OkStatus();
 }
 
 absl::Status ProcessState::LoadStepMemory(storage::StoreReader& reader) {
-  LULL_RETURN_IF_ERROR(reader.Cells(
+  LULL_RETURN_IF_ERROR(reader.cells().Read(
       row_.id, aggregate::kBucketLevels - 1, 0, aggregate::kForever,
       [this](uint32_t id, const aggregate::Cell& cell) {
         EventType type = series_[id].type;
@@ -50,7 +52,8 @@ absl::Status ProcessState::LoadStepMemory(storage::StoreReader& reader) {
           step_memory_.RestoreLive(id, cell.live);
         }
       }));
-  LULL_ASSIGN_OR_RETURN(auto rows, reader.StepMemory(row_.id));
+  LULL_ASSIGN_OR_RETURN(auto rows,
+                        reader.catalogue().All<storage::StepMemoryRow>(row_.id));
   if (rows.empty()) return absl::OkStatus();
   uint64_t stride = rows.size() > 1 ? rows[1].ordinal - rows[0].ordinal : 1;
   step_memory_.RestoreSamples(rows.size(), stride, rows.back().ordinal);
@@ -65,11 +68,11 @@ absl::Status ProcessState::Replay(storage::StoreReader& reader) {
   const uint64_t from = BlameFeed::ReplayFrom(row_.judged_ns);
   blame_->Restore(row_.judged_ns, landmarks_.TracedAt(from));
   blame_->set_late_before(row_.late_operations);
-  LULL_RETURN_IF_ERROR(
-      reader.Events(row_.id, from, aggregate::kForever, [this](const Event& event) {
-        blame_->Add(event);
-        steps_.Add(event);
-      }));
+  LULL_RETURN_IF_ERROR(reader.events().Read(row_.id, from, aggregate::kForever,
+                                            [this](const Event& event) {
+                                              blame_->Add(event);
+                                              steps_.Add(event);
+                                            }));
   blame_->Restored();
   return absl::OkStatus();
 }
@@ -84,15 +87,7 @@ ProcessState::Ring& ProcessState::RingOf(uint32_t ring) {
 }
 
 void ProcessState::ApplyInfo(const lull::v1::ProcessInfo& info) {
-  row_.pid = info.pid();
-  row_.parent_pid = info.parent_pid();
-  row_.start_ns = info.start_ns();
-  row_.command = info.command();
-  row_.executable = info.executable();
-  row_.python_version = info.python_version();
-  row_.rank = info.rank();
-  row_.local_rank = info.local_rank();
-  row_.worker_of = info.worker_of();
+  row_.info = info;
   dirty_ = true;
 }
 
@@ -103,13 +98,7 @@ void ProcessState::ApplyCounters(const lull::v1::ProcessCounters& counters) {
   dirty_ = true;
   for (const lull::v1::RingCounters& totals : counters.rings()) {
     Ring& ring = RingOf(totals.ring());
-    ring.row.committed = totals.committed();
-    ring.row.lost_full = totals.lost_full();
-    ring.row.lost_relay = totals.lost_relay();
-    ring.row.self_ns = totals.self_ns();
-    ring.row.short_waits = totals.short_waits();
-    ring.row.short_waits_ns = totals.short_waits_ns();
-    ring.row.thinned_launches = totals.thinned_launches();
+    ring.row.counters = totals;
     ring.dirty = true;
   }
   step_memory_.Advance(counters.as_of_ns());
@@ -121,19 +110,7 @@ void ProcessState::ApplyCounters(const lull::v1::ProcessCounters& counters) {
 }
 
 void ProcessState::ApplyDevice(const lull::v1::GpuDeviceDef& device) {
-  storage::GpuDeviceRow row;
-  row.device = device.device();
-  row.name = device.name();
-  row.multiprocessors = device.multiprocessors();
-  row.max_threads_per_multiprocessor = device.max_threads_per_multiprocessor();
-  row.max_blocks_per_multiprocessor = device.max_blocks_per_multiprocessor();
-  row.max_registers_per_multiprocessor = device.max_registers_per_multiprocessor();
-  row.max_shared_bytes_per_multiprocessor =
-      device.max_shared_bytes_per_multiprocessor();
-  row.warp_size = device.warp_size();
-  row.compute_capability = device.compute_capability();
-  row.total_bytes = device.total_bytes();
-  new_devices_.push_back(std::move(row));
+  new_devices_.push_back({device.device(), device});
 }
 
 void ProcessState::ApplyJobEnd() {
@@ -318,45 +295,47 @@ void ProcessState::AddRetry(const Event& event) {
 absl::Status ProcessState::FlushStepMemory(storage::StoreWriter& writer) {
   if (stored_stride_ != step_memory_.stride()) {
     stored_stride_ = step_memory_.stride();
-    LULL_RETURN_IF_ERROR(writer.ThinStepMemory(row_.id, stored_stride_));
+    LULL_RETURN_IF_ERROR(writer.catalogue().ThinStepMemory(row_.id, stored_stride_));
   }
   for (auto& sample : step_memory_.TakeSamples()) {
-    LULL_RETURN_IF_ERROR(writer.PutStepMemory(
-        row_.id, {sample.ordinal, sample.step, sample.end_ns, std::move(sample.live)}));
+    LULL_RETURN_IF_ERROR(writer.catalogue().Put(
+        row_.id, storage::StepMemoryRow{sample.ordinal, sample.step, sample.end_ns,
+                                        std::move(sample.live)}));
   }
   return absl::OkStatus();
 }
 
 absl::Status ProcessState::Flush(storage::StoreWriter& writer, int64_t job) {
+  storage::Catalogue& catalogue = writer.catalogue();
   row_.job = job;
-  if (dirty_ || row_.id == 0) LULL_RETURN_IF_ERROR(writer.PutProcess(row_));
+  if (dirty_ || row_.id == 0) LULL_RETURN_IF_ERROR(catalogue.PutProcess(row_));
   dirty_ = false;
   LULL_RETURN_IF_ERROR(series_.Flush(writer, row_.id));
-  for (const storage::GpuDeviceRow& device : new_devices_) {
-    LULL_RETURN_IF_ERROR(writer.PutGpuDevice(row_.id, device));
-  }
-  new_devices_.clear();
+  LULL_RETURN_IF_ERROR(catalogue.PutAll(row_.id, new_devices_));
   LULL_RETURN_IF_ERROR(landmarks_.Flush(writer, row_.id));
   for (const storage::StepRow& step : steps_.TakeSteps()) {
-    LULL_RETURN_IF_ERROR(writer.PutStep(row_.id, step));
+    LULL_RETURN_IF_ERROR(catalogue.PutStep(row_.id, step));
   }
   LULL_RETURN_IF_ERROR(FlushStepMemory(writer));
   for (auto& [number, ring] : rings_) {
     for (const Run& run : ring->runs) {
       LULL_RETURN_IF_ERROR(
-          writer.AppendEvents(row_, number, run.first_position, run.events));
+          writer.events().Append(row_, number, run.first_position, run.events));
     }
     ring->runs.clear();
-    if (ring->dirty) LULL_RETURN_IF_ERROR(writer.PutRing(row_.id, ring->row));
+    if (ring->dirty) LULL_RETURN_IF_ERROR(catalogue.Put(row_.id, ring->row));
     ring->dirty = false;
   }
   LULL_RETURN_IF_ERROR(cells_.Flush(changes_, row_.id, writer));
-  if (forget_blocks_) LULL_RETURN_IF_ERROR(writer.DeleteLiveBlocks(row_.id));
+  if (forget_blocks_) {
+    LULL_RETURN_IF_ERROR(catalogue.DeleteAll<storage::LiveBlockRow>(row_.id));
+  }
   forget_blocks_ = false;
   for (const auto& change : blocks_.TakeChanges()) {
-    LULL_RETURN_IF_ERROR(change.live
-                             ? writer.PutLiveBlock(row_.id, change.key, change.block)
-                             : writer.DeleteLiveBlock(row_.id, change.key));
+    LULL_RETURN_IF_ERROR(
+        change.live
+            ? catalogue.Put(row_.id, storage::LiveBlockRow{change.key, change.block})
+            : catalogue.DeleteLiveBlock(row_.id, change.key));
   }
   return absl::OkStatus();
 }

@@ -53,7 +53,7 @@ bool Retention::IsOver(const storage::JobRow& job, absl::Time now) const {
 
 absl::StatusOr<bool> Retention::MarkOne(
     absl::Time now, const std::function<bool(const std::string&)>& in_use) {
-  LULL_ASSIGN_OR_RETURN(auto jobs, writer_.reader().Jobs(0));
+  LULL_ASSIGN_OR_RETURN(auto jobs, writer_.catalogue().Jobs(0));
   LULL_ASSIGN_OR_RETURN(uint64_t used, writer_.UsedBytes());
   const bool full = std::exchange(needs_room_, false) && used > least_bytes_;
   // Those that nobody ended only where no other is left.
@@ -62,15 +62,15 @@ absl::StatusOr<bool> Retention::MarkOne(
                      return !a.ended && b.ended;
                    });
   for (auto job = jobs.rbegin(); job != jobs.rend(); ++job) {  // oldest first
-    if (!IsOver(*job, now) || in_use(job->uuid)) continue;
+    if (!IsOver(*job, now) || in_use(job->info.id())) continue;
     bool expired = now - absl::FromUnixNanos(static_cast<int64_t>(job->touched_ns)) >
                    limits_.max_age;
     if (!expired && used <= limits_.max_bytes && !full) continue;
-    LogInfo(absl::StrCat("deleting job ", job->uuid,
+    LogInfo(absl::StrCat("deleting job ", job->info.id(),
                          expired ? ": age"
                          : full  ? ": the disk is full"
                                  : ": size"));
-    absl::Status marked = writer_.MarkForDeletion(job->id);
+    absl::Status marked = writer_.catalogue().MarkForDeletion(job->id);
     if (!marked.ok()) needs_room_ = full;
     LULL_RETURN_IF_ERROR(marked);
     return true;

@@ -37,14 +37,15 @@ std::string KeyOf(const Series& s) {
 }  // namespace
 
 absl::Status SeriesTable::Load(storage::StoreReader& reader, int64_t process) {
-  LULL_ASSIGN_OR_RETURN(auto series, reader.AllSeries(process));
+  LULL_ASSIGN_OR_RETURN(auto series,
+                        reader.catalogue().All<storage::SeriesRow>(process));
   for (const storage::SeriesRow& row : series) {
     if (all_.size() <= row.id) all_.resize(row.id + 1);
     all_[row.id] = row.series;
     by_content_[KeyOf(row.series)] = row.id;
   }
   flushed_ = all_.size();
-  LULL_ASSIGN_OR_RETURN(auto refs, reader.Refs(process));
+  LULL_ASSIGN_OR_RETURN(auto refs, reader.catalogue().All<storage::RefRow>(process));
   for (const storage::RefRow& row : refs) refs_[Pack(row.kind, row.ref)] = row.id;
   return absl::OkStatus();
 }
@@ -132,11 +133,10 @@ uint32_t SeriesTable::Add(const EventIdentity& identity) {
 }
 
 absl::Status SeriesTable::Flush(storage::StoreWriter& writer, int64_t process) {
-  for (const auto& row : new_refs_) LULL_RETURN_IF_ERROR(writer.PutRef(process, row));
-  new_refs_.clear();
+  LULL_RETURN_IF_ERROR(writer.catalogue().PutAll(process, new_refs_));
   for (; flushed_ < all_.size(); ++flushed_) {
-    LULL_RETURN_IF_ERROR(
-        writer.PutSeries(process, {static_cast<uint32_t>(flushed_), all_[flushed_]}));
+    LULL_RETURN_IF_ERROR(writer.catalogue().Put(
+        process, storage::SeriesRow{static_cast<uint32_t>(flushed_), all_[flushed_]}));
   }
   return absl::OkStatus();
 }

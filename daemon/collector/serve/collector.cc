@@ -20,7 +20,7 @@
 #include "daemon/collector/serve/query_service.h"
 #include "daemon/collector/serve/unix_listener.h"
 #include "daemon/collector/serve/unknown_calls.h"
-#include "daemon/storage/sqlite_store.h"
+#include "daemon/storage/store.h"
 
 namespace lull::collector {
 namespace {
@@ -90,7 +90,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(CollectorConfig conf
     LULL_RETURN_IF_ERROR(ProbeTcp(config.listen.tcp));
   }
   LULL_RETURN_IF_ERROR(MakeParent(config.database));
-  LULL_ASSIGN_OR_RETURN(auto store, storage::OpenSqliteStore(config.database));
+  LULL_ASSIGN_OR_RETURN(auto store, storage::Store::Open(config.database));
 
   std::unique_ptr<Collector> collector(new Collector);
   collector->parts_ = std::make_unique<Parts>(

@@ -27,8 +27,10 @@ absl::Status AwaitStored(storage::StoreReader& reader, const storage::JobRow& jo
                          bool armed) {
   absl::Time give_up = SteadyNow() + kStoredAfter;
   while (true) {
-    LULL_ASSIGN_OR_RETURN(auto stretches, reader.Stretches(job.id));
-    bool stored = stretches.empty() ? !job.dormant : stretches.back().end_ns == 0;
+    LULL_ASSIGN_OR_RETURN(auto stretches,
+                          reader.catalogue().All<storage::StretchRow>(job.id));
+    bool stored =
+        stretches.empty() ? !job.info.dormant() : stretches.back().end_ns == 0;
     if (stored == armed || SteadyNow() > give_up) return absl::OkStatus();
     absl::SleepFor(kStoredPoll);
   }
@@ -80,14 +82,14 @@ grpc::Status ControlService::Arm(grpc::ServerContext* context,
     LULL_ASSIGN_OR_RETURN(storage::JobRow job, query::FindJob(*reader, request->job()));
     if (job.ended) {
       return absl::FailedPreconditionError(
-          absl::StrCat("job ", job.uuid.substr(0, 8), " has ended"));
+          absl::StrCat("job ", job.info.id().substr(0, 8), " has ended"));
     }
     lull::v1::ArmCommand command;
     command.set_armed(request->armed());
     command.set_for_ns(request->for_ns());
     if (request->has_gpu()) *command.mutable_gpu() = request->gpu();
     LULL_ASSIGN_OR_RETURN(lull::v1::ArmState state,
-                          desk_.Order(job.uuid, std::move(command)));
+                          desk_.Order(job.info.id(), std::move(command)));
     reply->set_armed(state.armed());
     reply->set_processes(state.processes());
     reply->set_for_ns(request->for_ns());

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/storage/sqlite_store.h"
+#include "daemon/storage/store.h"
 #include "tests/daemon/collector/fake_relay.h"
 #include "tests/daemon/collector/lulld_process.h"
 #include "tests/daemon/collector/test_job.h"
@@ -115,26 +115,26 @@ void ExpectConsistent(const std::string& database) {
 
 // The aggregates, against the events themselves.
 void ExpectAggregatesMatch(const std::string& database) {
-  auto store = storage::OpenSqliteStore(database);
+  auto store = storage::Store::Open(database);
   ASSERT_TRUE(store.ok()) << store.status();
   auto reader = *(*store)->NewReader();
-  int64_t job = (*reader->Jobs(0))[0].id;
-  const auto processes = reader->Processes(job).value();
+  int64_t job = (*reader->catalogue().Jobs(0))[0].id;
+  const auto processes = reader->catalogue().All<storage::ProcessRow>(job).value();
   for (const storage::ProcessRow& process : processes) {
     uint64_t cells = 0, time = 0, events = 0, durations = 0;
-    ASSERT_TRUE(reader
-                    ->Cells(process.id, 0, 0, UINT64_MAX,
-                            [&](uint32_t, const aggregate::Cell& cell) {
-                              cells += cell.count;
-                              time += cell.total_ns;
-                            })
+    ASSERT_TRUE(reader->cells()
+                    .Read(process.id, 0, 0, UINT64_MAX,
+                          [&](uint32_t, const aggregate::Cell& cell) {
+                            cells += cell.count;
+                            time += cell.total_ns;
+                          })
                     .ok());
-    ASSERT_TRUE(reader
-                    ->Events(process.id, 0, UINT64_MAX,
-                             [&](const aggregate::Event& event) {
-                               ++events;
-                               durations += event.duration_ns;
-                             })
+    ASSERT_TRUE(reader->events()
+                    .Read(process.id, 0, UINT64_MAX,
+                          [&](const aggregate::Event& event) {
+                            ++events;
+                            durations += event.duration_ns;
+                          })
                     .ok());
     EXPECT_EQ(cells, events);
     EXPECT_EQ(time, durations);

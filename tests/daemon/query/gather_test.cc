@@ -35,10 +35,10 @@ TEST(Gather, AddsTakesTheMostAndCounts) {
   EXPECT_EQ(losses.events_lost(), 0u);
 }
 
-// A name that is misspelt in query.proto, or of a field of another kind, would gather
-// nothing without a word.
-TEST(Gather, EveryOptionOfLossesNamesACounter) {
-  v1::ProcessCounters counters;
+// Every number 7, every flag set.
+template <typename Counters>
+Counters Sevens() {
+  Counters counters;
   const auto* reflection = counters.GetReflection();
   for (int i = 0; i < counters.GetDescriptor()->field_count(); ++i) {
     const FieldDescriptor* field = counters.GetDescriptor()->field(i);
@@ -57,7 +57,14 @@ TEST(Gather, EveryOptionOfLossesNamesACounter) {
         break;
     }
   }
-  v1::Losses losses = Gathered({counters});
+  return counters;
+}
+
+// A name that is misspelt in query.proto, or of a field of another kind, would gather
+// nothing without a word.
+TEST(Gather, EveryOptionOfLossesNamesACounter) {
+  v1::Losses losses = Gathered({Sevens<v1::ProcessCounters>()});
+  Gather(Sevens<v1::RingCounters>(), &losses);
   int with_option = 0;
   for (int i = 0; i < losses.GetDescriptor()->field_count(); ++i) {
     const FieldDescriptor* field = losses.GetDescriptor()->field(i);

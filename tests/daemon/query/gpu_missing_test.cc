@@ -22,8 +22,8 @@ constexpr auto kUnused = lull::v1::CUPTI_STATE_UNUSED,
 std::string Why(lull::v1::GpuMode mode, lull::v1::CuptiState cupti_state, bool ended,
                 const std::vector<lull::v1::TracingState>& spans = {}) {
   storage::JobRow job;
-  job.gpu_mode = mode;
-  job.gpu_schedule = "wait=20,active=5";
+  job.info.set_gpu_mode(mode);
+  job.info.set_gpu_schedule("wait=20,active=5");
   job.ended = ended;
   std::vector<ProcessSums> processes(1);
   processes[0].process.counters.set_gpu_calls(7);

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "daemon/storage/sqlite_store.h"
+#include "daemon/storage/store.h"
 #include "tests/daemon/storage/temporary_directory.h"
 
 namespace lull::query {
@@ -14,15 +14,15 @@ using ::testing::Not;
 
 class JobLookup : public ::testing::Test {
  protected:
-  void SetUp() override { store_ = *storage::OpenSqliteStore(directory_ / "a.db"); }
+  void SetUp() override { store_ = *storage::Store::Open(directory_ / "a.db"); }
 
   void AddJob(const std::string& start_of_id, const std::string& name, uint64_t start) {
     storage::JobRow job;
-    job.uuid = start_of_id + std::string(32 - start_of_id.size(), '0');
-    job.name = name;
-    job.start_realtime_ns = start;
+    job.info.set_id(start_of_id + std::string(32 - start_of_id.size(), '0'));
+    job.info.set_name(name);
+    job.info.set_start_realtime_ns(start);
     ASSERT_TRUE(store_->writer().Begin().ok());
-    ASSERT_TRUE(store_->writer().PutJob(job).ok());
+    ASSERT_TRUE(store_->writer().catalogue().PutJob(job).ok());
     ASSERT_TRUE(store_->writer().Commit().ok());
   }
 
@@ -38,16 +38,16 @@ TEST_F(JobLookup, TakesTheNewestByDefault) {
   AddJob("aa", "first", 10);
   AddJob("bb", "second", 30);
   AddJob("cc", "third", 20);
-  EXPECT_EQ(Find("")->name, "second");
+  EXPECT_EQ(Find("")->info.name(), "second");
 }
 
 TEST_F(JobLookup, TakesTheNewestOfANameAndABeginningOfAnId) {
   AddJob("aa", "train", 10);
   AddJob("bb", "train", 20);
   AddJob("cc", "aa", 5);
-  EXPECT_EQ(Find("train")->uuid.substr(0, 2), "bb");
-  EXPECT_EQ(Find("b")->uuid.substr(0, 2), "bb");
-  EXPECT_EQ(Find("aa")->uuid.substr(0, 2), "cc") << "a name goes before an id";
+  EXPECT_EQ(Find("train")->info.id().substr(0, 2), "bb");
+  EXPECT_EQ(Find("b")->info.id().substr(0, 2), "bb");
+  EXPECT_EQ(Find("aa")->info.id().substr(0, 2), "cc") << "a name goes before an id";
 }
 
 TEST_F(JobLookup, ListsTheCandidatesOfAnAmbiguousBeginning) {

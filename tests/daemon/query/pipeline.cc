@@ -4,19 +4,19 @@
 
 #include "daemon/collector/ingest/validate.h"
 #include "daemon/query/engine.h"
-#include "daemon/storage/sqlite_store.h"
+#include "daemon/storage/store.h"
 
 namespace lull::test {
 
 Pipeline::Pipeline(const lull::v1::Hello& hello) : hello_(hello) {
-  auto store = storage::OpenSqliteStore(database());
+  auto store = storage::Store::Open(database());
   EXPECT_TRUE(store.ok()) << store.status();
   store_ = *std::move(store);
   Restart();
 }
 
 void Pipeline::Restart() {
-  auto job = collector::JobState::Load(store_->writer().reader(), hello_);
+  auto job = collector::JobState::Load(store_->writer(), hello_);
   ASSERT_TRUE(job.ok()) << job.status();
   job_ = *std::move(job);
   job_->Apply(hello_);

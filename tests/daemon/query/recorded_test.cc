@@ -143,9 +143,10 @@ TEST(Recorded, AStepThatSpansASleepIsNone) {
   pipeline.Apply(second);
   pipeline.Commit();
   auto reader = *pipeline.store().NewReader();
-  auto job = reader->FindJob(MakeJobId(1));
-  auto steps = reader->Steps(reader->Processes(job->front().id)->front().id, 0,
-                             std::numeric_limits<int64_t>::max(), 0);
+  auto job = reader->catalogue().FindJob(MakeJobId(1));
+  auto steps = reader->catalogue().Steps(
+      reader->catalogue().All<storage::ProcessRow>(job->front().id)->front().id, 0,
+      std::numeric_limits<int64_t>::max(), 0);
   ASSERT_TRUE(steps.ok()) << steps.status();
   ASSERT_EQ(steps->size(), 2u);
   EXPECT_EQ(steps->front().start_ns, At(21));

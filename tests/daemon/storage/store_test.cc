@@ -1,3 +1,5 @@
+#include "daemon/storage/store.h"
+
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
@@ -5,7 +7,6 @@
 #include <random>
 
 #include "daemon/storage/block_codec.h"
-#include "daemon/storage/sqlite_store.h"
 #include "tests/daemon/storage/temporary_directory.h"
 
 namespace lull::storage {
@@ -16,7 +17,7 @@ using aggregate::Event;
 class StoreTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto opened = OpenSqliteStore(directory_ / "a.db");
+    auto opened = Store::Open(directory_ / "a.db");
     ASSERT_TRUE(opened.ok()) << opened.status();
     store_ = *std::move(opened);
   }
@@ -26,13 +27,13 @@ class StoreTest : public ::testing::Test {
 
   ProcessRow MakeJob(char digit) {
     JobRow job;
-    job.uuid = std::string(32, digit);
+    job.info.set_id(std::string(32, digit));
     EXPECT_TRUE(writer().Begin().ok());
-    EXPECT_TRUE(writer().PutJob(job).ok());
+    EXPECT_TRUE(writer().catalogue().PutJob(job).ok());
     ProcessRow process;
     process.job = job.id;
-    process.key = 1;
-    EXPECT_TRUE(writer().PutProcess(process).ok());
+    process.info.set_key(1);
+    EXPECT_TRUE(writer().catalogue().PutProcess(process).ok());
     EXPECT_TRUE(writer().Commit().ok());
     return process;
   }
@@ -45,7 +46,7 @@ class StoreTest : public ::testing::Test {
       events[i].duration_ns = (first + i) * 0x9e3779b97f4a7c15 >> 40;
     }
     ASSERT_TRUE(writer().Begin().ok());
-    ASSERT_TRUE(writer().AppendEvents(process, 0, first, events).ok());
+    ASSERT_TRUE(writer().events().Append(process, 0, first, events).ok());
     ASSERT_TRUE(writer().Commit().ok());
   }
 
@@ -53,8 +54,9 @@ class StoreTest : public ::testing::Test {
                                uint64_t end) {
     std::vector<uint64_t> starts;
     EXPECT_TRUE(Reader()
-                    ->Events(process.id, begin, end,
-                             [&](const Event& e) { starts.push_back(e.start_ns); })
+                    ->events()
+                    .Read(process.id, begin, end,
+                          [&](const Event& e) { starts.push_back(e.start_ns); })
                     .ok());
     std::sort(starts.begin(), starts.end());
     return starts;
@@ -79,24 +81,25 @@ class StoreTest : public ::testing::Test {
 TEST_F(StoreTest, ShowsNothingBeforeTheCommitAndAllAfterIt) {
   ASSERT_TRUE(writer().Begin().ok());
   JobRow job;
-  job.uuid = std::string(32, 'b');
-  ASSERT_TRUE(writer().PutJob(job).ok());
-  EXPECT_EQ(Reader()->Jobs(0)->size(), 0u);
-  EXPECT_EQ(writer().reader().Jobs(0)->size(), 1u);
+  job.info.set_id(std::string(32, 'b'));
+  ASSERT_TRUE(writer().catalogue().PutJob(job).ok());
+  EXPECT_EQ(Reader()->catalogue().Jobs(0)->size(), 0u);
+  EXPECT_EQ(writer().catalogue().Jobs(0)->size(), 1u);
   auto before = Reader();
-  EXPECT_EQ(before->Jobs(0)->size(), 0u);
+  EXPECT_EQ(before->catalogue().Jobs(0)->size(), 0u);
   ASSERT_TRUE(writer().Commit().ok());
-  EXPECT_EQ(Reader()->Jobs(0)->size(), 1u);
-  EXPECT_EQ(before->Jobs(0)->size(), 0u) << "a reader sees the state of one commit";
+  EXPECT_EQ(Reader()->catalogue().Jobs(0)->size(), 1u);
+  EXPECT_EQ(before->catalogue().Jobs(0)->size(), 0u)
+      << "a reader sees the state of one commit";
 }
 
 TEST_F(StoreTest, ForgetsWhatIsRolledBack) {
   ASSERT_TRUE(writer().Begin().ok());
   JobRow job;
-  job.uuid = std::string(32, 'b');
-  ASSERT_TRUE(writer().PutJob(job).ok());
+  job.info.set_id(std::string(32, 'b'));
+  ASSERT_TRUE(writer().catalogue().PutJob(job).ok());
   writer().Rollback();
-  EXPECT_EQ(Reader()->Jobs(0)->size(), 0u);
+  EXPECT_EQ(Reader()->catalogue().Jobs(0)->size(), 0u);
 }
 
 TEST_F(StoreTest, MergesSmallRunsAndKeepsEveryEvent) {
@@ -151,8 +154,8 @@ std::vector<uint64_t> InOrder(StoreReader& reader, int64_t process, uint64_t beg
                               uint64_t end) {
   std::vector<uint64_t> names;
   EXPECT_TRUE(
-      reader
-          .Events(process, begin, end, [&](const Event& e) { names.push_back(e.arg0); })
+      reader.events()
+          .Read(process, begin, end, [&](const Event& e) { names.push_back(e.arg0); })
           .ok());
   return names;
 }
@@ -171,9 +174,10 @@ TEST_F(StoreTest, GivesTheEventsOfARingInTheOrderOfTheirPositions) {
   ASSERT_TRUE(writer().Begin().ok());
   // The first block ends last, as an index by time has it.
   ASSERT_TRUE(
-      writer().AppendEvents(process, 0, 0, {Named(1, 10), Named(2, 9000)}).ok());
-  ASSERT_TRUE(writer().AppendEvents(process, 0, 2, {Named(3, 20), Named(4, 30)}).ok());
-  ASSERT_TRUE(writer().AppendEvents(process, 0, 7, {Named(5, 25)}).ok());  // a gap
+      writer().events().Append(process, 0, 0, {Named(1, 10), Named(2, 9000)}).ok());
+  ASSERT_TRUE(
+      writer().events().Append(process, 0, 2, {Named(3, 20), Named(4, 30)}).ok());
+  ASSERT_TRUE(writer().events().Append(process, 0, 7, {Named(5, 25)}).ok());  // a gap
   ASSERT_TRUE(writer().Commit().ok());
   EXPECT_EQ(InOrder(*Reader(), process.id, 0, UINT64_MAX),
             (std::vector<uint64_t>{1, 2, 3, 4, 5}));
@@ -184,12 +188,12 @@ TEST_F(StoreTest, MergesRingsByTheEndsOfTheirEvents) {
   ProcessRow process = MakeJob('a');
   ASSERT_TRUE(writer().Begin().ok());
   ASSERT_TRUE(
-      writer().AppendEvents(process, 9, 0, {Named(1, 10, 5), Named(4, 40)}).ok());
-  ASSERT_TRUE(
-      writer()
-          .AppendEvents(process, 3, 0, {Named(2, 20), Named(3, 1, 34), Named(5, 41)})
-          .ok());
-  ASSERT_TRUE(writer().AppendEvents(process, 4, 0, {Named(6, 2, 39)}).ok());
+      writer().events().Append(process, 9, 0, {Named(1, 10, 5), Named(4, 40)}).ok());
+  ASSERT_TRUE(writer()
+                  .events()
+                  .Append(process, 3, 0, {Named(2, 20), Named(3, 1, 34), Named(5, 41)})
+                  .ok());
+  ASSERT_TRUE(writer().events().Append(process, 4, 0, {Named(6, 2, 39)}).ok());
   ASSERT_TRUE(writer().Commit().ok());
   EXPECT_EQ(InOrder(*Reader(), process.id, 0, UINT64_MAX),
             (std::vector<uint64_t>{1, 2, 3, 4, 5, 6}));
@@ -207,7 +211,8 @@ TEST_F(StoreTest, MergesManyRingsWhoseBlocksWereMerged) {
     for (Event& event : events) event = Named(now, now), ++now;
     ASSERT_TRUE(
         writer()
-            .AppendEvents(process, static_cast<uint32_t>(ring), positions[ring], events)
+            .events()
+            .Append(process, static_cast<uint32_t>(ring), positions[ring], events)
             .ok());
     positions[ring] += events.size();
     ASSERT_TRUE(writer().Commit().ok());
@@ -225,8 +230,8 @@ TEST_F(StoreTest, DeletesAJobInSmallStepsAndNoOther) {
     Append(kept, i * 5000, 5000);
   }
   uint64_t before = *writer().UsedBytes();
-  ASSERT_TRUE(writer().MarkForDeletion(doomed.job).ok());
-  EXPECT_EQ(Reader()->Jobs(0)->size(), 1u) << "it is out of sight at once";
+  ASSERT_TRUE(writer().catalogue().MarkForDeletion(doomed.job).ok());
+  EXPECT_EQ(Reader()->catalogue().Jobs(0)->size(), 1u) << "it is out of sight at once";
   int steps = 0;
   while (*writer().DeleteSome()) ++steps;
   EXPECT_GT(steps, 2) << "small steps";

@@ -1,4 +1,47 @@
--- Makes a database of schema 7 of one of schema 10.
+-- Makes a database of schema 7 of one of schema 12; what its jobs are is forgotten.
+ALTER TABLE jobs DROP COLUMN job_info;
+ALTER TABLE jobs DROP COLUMN job_end;
+ALTER TABLE jobs ADD COLUMN name TEXT;
+ALTER TABLE jobs ADD COLUMN command TEXT;
+ALTER TABLE jobs ADD COLUMN host TEXT;
+ALTER TABLE jobs ADD COLUMN user TEXT;
+ALTER TABLE jobs ADD COLUMN lull_version TEXT;
+ALTER TABLE jobs ADD COLUMN start_ns INT;
+ALTER TABLE jobs ADD COLUMN budget REAL;
+ALTER TABLE jobs ADD COLUMN exit_status_known INT;
+ALTER TABLE jobs ADD COLUMN exit_status INT;
+ALTER TABLE jobs ADD COLUMN end_ns INT;
+ALTER TABLE jobs ADD COLUMN relay_cpu_ns INT;
+ALTER TABLE jobs ADD COLUMN gpu_mode INT;
+ALTER TABLE jobs ADD COLUMN gpu_schedule TEXT;
+ALTER TABLE jobs ADD COLUMN dormant INT NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN attached INT NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN unrecorded INT NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN cut_off INT NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN unreachable_ns INT NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN no_host_samples INT NOT NULL DEFAULT 0;
+ALTER TABLE processes DROP COLUMN process_info;
+ALTER TABLE processes ADD COLUMN pid INT;
+ALTER TABLE processes ADD COLUMN parent_pid INT;
+ALTER TABLE processes ADD COLUMN start_ns INT;
+ALTER TABLE processes ADD COLUMN command TEXT;
+ALTER TABLE processes ADD COLUMN executable TEXT;
+ALTER TABLE processes ADD COLUMN python_version TEXT;
+ALTER TABLE processes ADD COLUMN rank INT;
+ALTER TABLE processes ADD COLUMN local_rank INT;
+ALTER TABLE processes ADD COLUMN worker_of INT NOT NULL DEFAULT 0;
+DROP TABLE rings;
+CREATE TABLE rings(
+  process INT, ring INT, end_position INT, stored INT, skipped INT, committed INT,
+  lost_full INT, lost_relay INT, self_ns INT, short_waits INT, short_waits_ns INT,
+  thinned_launches INT, PRIMARY KEY(process, ring)) WITHOUT ROWID;
+DROP TABLE gpu_devices;
+CREATE TABLE gpu_devices(process INT, device INT, name TEXT, multiprocessors INT,
+  max_threads INT, max_blocks INT, max_registers INT, max_shared INT,
+  warp_size INT, compute_capability INT, total_bytes INT,
+  PRIMARY KEY(process, device)) WITHOUT ROWID;
+ALTER TABLE sites DROP COLUMN backward_of;
+ALTER TABLE sites DROP COLUMN forward;
 ALTER TABLE jobs DROP COLUMN no_host_samples;
 ALTER TABLE processes DROP COLUMN worker_of;
 DROP TABLE clock;

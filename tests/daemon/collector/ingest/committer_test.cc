@@ -9,7 +9,7 @@
 #include <mutex>
 
 #include "absl/time/clock.h"
-#include "daemon/storage/sqlite_store.h"
+#include "daemon/storage/store.h"
 #include "tests/daemon/collector/test_job.h"
 #include "tests/daemon/storage/temporary_directory.h"
 
@@ -81,9 +81,13 @@ class Listener : public CommitListener {
   bool resumed_ = false;
 };
 
+absl::Status DiskFull() {
+  return absl::ResourceExhaustedError("database or disk is full");
+}
+
 class CommitterTest : public ::testing::Test {
  protected:
-  void SetUp() override { store_ = *storage::OpenSqliteStore(directory_ / "a.db"); }
+  void SetUp() override { store_ = *storage::Store::Open(directory_ / "a.db"); }
 
   static lull::v1::IngestRequest Hello(uint32_t job) {
     lull::v1::IngestRequest request;
@@ -106,11 +110,13 @@ class CommitterTest : public ::testing::Test {
   uint64_t Stored() {
     auto reader = *store_->NewReader();
     uint64_t stored = 0;
-    const auto jobs = reader->Jobs(0).value();
+    const auto jobs = reader->catalogue().Jobs(0).value();
     for (const storage::JobRow& job : jobs) {
-      const auto processes = reader->Processes(job.id).value();
+      const auto processes =
+          reader->catalogue().All<storage::ProcessRow>(job.id).value();
       for (const storage::ProcessRow& process : processes) {
-        const auto rings = reader->Rings(process.id).value();
+        const auto rings =
+            reader->catalogue().All<storage::RingRow>(process.id).value();
         for (const storage::RingRow& ring : rings) stored += ring.stored;
       }
     }
@@ -194,12 +200,12 @@ TEST_F(CommitterTest, HoldsBackAStreamWhileTheQueueIsFull) {
 
 TEST_F(CommitterTest, RefusesAJobWhileItIsDeletedAndTakesItAnewAfterwards) {
   storage::JobRow job;
-  job.uuid = test::MakeJobId(1);
+  job.info.set_id(test::MakeJobId(1));
   storage::StoreWriter& writer = store_->writer();
   ASSERT_TRUE(writer.Begin().ok());
-  ASSERT_TRUE(writer.PutJob(job).ok());
+  ASSERT_TRUE(writer.catalogue().PutJob(job).ok());
   ASSERT_TRUE(writer.Commit().ok());
-  ASSERT_TRUE(writer.MarkForDeletion(job.id).ok());
+  ASSERT_TRUE(writer.catalogue().MarkForDeletion(job.id).ok());
 
   CommitterOptions options;
   auto early = std::make_shared<Listener>();
@@ -221,138 +227,24 @@ TEST_F(CommitterTest, RefusesAJobWhileItIsDeletedAndTakesItAnewAfterwards) {
   EXPECT_EQ(Stored(), 2u);
 }
 
-// A commit that fails: the store refuses every write until it is let go.
-class BrokenWriter : public storage::StoreWriter {
- public:
-  explicit BrokenWriter(storage::StoreWriter& real) : real_(real) {}
-  std::atomic<bool> broken{false};
-  std::string broken_while;  // there is such a job, also one that is being deleted
-
-  absl::Status Begin() override { return real_.Begin(); }
-  absl::Status Commit() override {
-    bool full =
-        !broken_while.empty() && (!real_.reader().FindJob(broken_while)->empty() ||
-                                  *real_.reader().IsBeingDeleted(broken_while));
-    if (!broken && !full) return real_.Commit();
-    real_.Rollback();
-    return absl::ResourceExhaustedError("database or disk is full");
-  }
-  void Rollback() override { real_.Rollback(); }
-  storage::StoreReader& reader() override { return real_.reader(); }
-  absl::Status PutJob(storage::JobRow& row) override { return real_.PutJob(row); }
-  absl::Status PutProcess(storage::ProcessRow& row) override {
-    return real_.PutProcess(row);
-  }
-  absl::Status PutStretch(int64_t j, const storage::StretchRow& row) override {
-    return real_.PutStretch(j, row);
-  }
-  absl::Status PutClock(const storage::ClockRow& row) override {
-    return real_.PutClock(row);
-  }
-  absl::Status PutRing(int64_t p, const storage::RingRow& row) override {
-    return real_.PutRing(p, row);
-  }
-  absl::Status PutApi(int64_t j, const storage::ApiRow& row) override {
-    return real_.PutApi(j, row);
-  }
-  absl::Status PutFrame(int64_t j, const storage::FrameRow& row) override {
-    return real_.PutFrame(j, row);
-  }
-  absl::Status PutStack(int64_t j, const storage::StackRow& row) override {
-    return real_.PutStack(j, row);
-  }
-  absl::Status PutRef(int64_t p, const storage::RefRow& row) override {
-    return real_.PutRef(p, row);
-  }
-  absl::Status PutKernelName(int64_t j, const storage::KernelNameRow& row) override {
-    return real_.PutKernelName(j, row);
-  }
-  absl::Status PutKernel(int64_t j, const storage::KernelRow& row) override {
-    return real_.PutKernel(j, row);
-  }
-  absl::Status PutGpuStream(int64_t j, const storage::GpuStreamRow& row) override {
-    return real_.PutGpuStream(j, row);
-  }
-  absl::Status PutGpuDevice(int64_t p, const storage::GpuDeviceRow& row) override {
-    return real_.PutGpuDevice(p, row);
-  }
-  absl::Status PutTracing(int64_t p, const storage::TracingRow& row) override {
-    return real_.PutTracing(p, row);
-  }
-  absl::Status PutNonFinite(int64_t p, const storage::NonFiniteRow& row) override {
-    return real_.PutNonFinite(p, row);
-  }
-  absl::Status PutStep(int64_t p, const storage::StepRow& row) override {
-    return real_.PutStep(p, row);
-  }
-  absl::Status PutStepMemory(int64_t p, const storage::StepMemoryRow& row) override {
-    return real_.PutStepMemory(p, row);
-  }
-  absl::Status ThinStepMemory(int64_t p, uint64_t stride) override {
-    return real_.ThinStepMemory(p, stride);
-  }
-  absl::Status PutSite(int64_t j, const storage::SiteRow& row) override {
-    return real_.PutSite(j, row);
-  }
-  absl::Status PutSeries(int64_t p, const storage::SeriesRow& row) override {
-    return real_.PutSeries(p, row);
-  }
-  absl::Status PutChunk(const storage::ChunkKey& key,
-                        const storage::CellChunk& chunk) override {
-    return real_.PutChunk(key, chunk);
-  }
-  absl::Status AppendEvents(const storage::ProcessRow& p, uint32_t ring, uint64_t first,
-                            const std::vector<aggregate::Event>& events) override {
-    return real_.AppendEvents(p, ring, first, events);
-  }
-  absl::Status PutLiveBlock(int64_t p, const aggregate::BlockKey& key,
-                            const aggregate::LiveBlock& block) override {
-    return real_.PutLiveBlock(p, key, block);
-  }
-  absl::Status DeleteLiveBlock(int64_t p, const aggregate::BlockKey& key) override {
-    return real_.DeleteLiveBlock(p, key);
-  }
-  absl::Status DeleteLiveBlocks(int64_t p) override {
-    return real_.DeleteLiveBlocks(p);
-  }
-  absl::Status MarkForDeletion(int64_t j) override { return real_.MarkForDeletion(j); }
-  absl::StatusOr<bool> DeleteSome() override { return real_.DeleteSome(); }
-  void UseReserve() override { real_.UseReserve(); }
-  void KeepReserve() override { real_.KeepReserve(); }
-  absl::StatusOr<uint64_t> UsedBytes() override { return real_.UsedBytes(); }
-
- private:
-  storage::StoreWriter& real_;
-};
-
-class BrokenStore : public storage::Store {
- public:
-  explicit BrokenStore(storage::Store& real) : real_(real), writer_(real.writer()) {}
-  BrokenWriter& writer() override { return writer_; }
-  absl::StatusOr<std::unique_ptr<storage::StoreReader>> NewReader() override {
-    return real_.NewReader();
-  }
-
- private:
-  storage::Store& real_;
-  BrokenWriter writer_;
-};
-
 TEST_F(CommitterTest, RefusesWhatItCannotStoreAndTakesItWhenSentAgain) {
-  BrokenStore store(*store_);
-  Committer committer(store, {});
+  std::atomic<bool> broken{false};
+  store_->writer().database().InjectFault([&](std::string_view sql) {
+    return sql == "COMMIT" && broken ? DiskFull() : absl::OkStatus();
+  });
+  Committer committer(*store_, {});
   std::string job = test::MakeJobId(1);
   auto first = std::make_shared<Listener>();
   committer.Submit(first, job, Hello(1), 1);
   committer.Submit(first, job, Batch(1, 0), 1);
   ASSERT_TRUE(first->AwaitCommit(1));
 
-  store.writer().broken = true;
+  broken = true;
   committer.Submit(first, job, Batch(2, 1), 1);
   ASSERT_TRUE(first->AwaitFailure());
   EXPECT_EQ(first->failure().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(first->committed(), 1u);
-  store.writer().broken = false;
+  broken = false;
 
   auto second = std::make_shared<Listener>();
   committer.Submit(second, job, Hello(1), 1);
@@ -364,14 +256,20 @@ TEST_F(CommitterTest, RefusesWhatItCannotStoreAndTakesItWhenSentAgain) {
 
 TEST_F(CommitterTest, MakesRoomOnAFullDiskByTheOldestJobAndHeals) {
   storage::JobRow old;
-  old.uuid = test::MakeJobId(77);
+  old.info.set_id(test::MakeJobId(77));
   old.ended = true;
   ASSERT_TRUE(store_->writer().Begin().ok());
-  ASSERT_TRUE(store_->writer().PutJob(old).ok());
+  ASSERT_TRUE(store_->writer().catalogue().PutJob(old).ok());
   ASSERT_TRUE(store_->writer().Commit().ok());
-  BrokenStore store(*store_);
-  store.writer().broken_while = old.uuid;
-  Committer committer(store, {});
+  // Nothing can be added for as long as something of the old job is there.
+  storage::StoreWriter& writer = store_->writer();
+  writer.database().InjectFault([&](std::string_view sql) {
+    const bool full = sql.starts_with("INSERT") &&
+                      (!writer.catalogue().FindJob(old.info.id())->empty() ||
+                       *writer.catalogue().IsBeingDeleted(old.info.id()));
+    return full ? DiskFull() : absl::OkStatus();
+  });
+  Committer committer(*store_, {});
   std::string job = test::MakeJobId(1);
   int refused = 0;
   auto stream = std::make_shared<Listener>();
@@ -390,25 +288,27 @@ TEST_F(CommitterTest, MakesRoomOnAFullDiskByTheOldestJobAndHeals) {
 
 TEST_F(CommitterTest, DeletesNoJobThatSleepsAndHasARelay) {
   storage::JobRow sleeping;
-  sleeping.uuid = test::MakeJobId(77);
-  sleeping.dormant = true;
+  sleeping.info.set_id(test::MakeJobId(77));
+  sleeping.info.set_dormant(true);
   storage::JobRow dead = sleeping;
-  dead.uuid = test::MakeJobId(78);
+  dead.info.set_id(test::MakeJobId(78));
   storage::StoreWriter& writer = store_->writer();
   ASSERT_TRUE(writer.Begin().ok());
-  ASSERT_TRUE(writer.PutJob(sleeping).ok());  // touched in 1970
-  ASSERT_TRUE(writer.PutJob(dead).ok());
-  ASSERT_TRUE(writer.PutClock({uint64_t{1} << 60, 0, 0, ""}).ok());
+  ASSERT_TRUE(writer.catalogue().PutJob(sleeping).ok());  // touched in 1970
+  ASSERT_TRUE(writer.catalogue().PutJob(dead).ok());
+  ASSERT_TRUE(writer.catalogue().PutClock({uint64_t{1} << 60, 0, 0, ""}).ok());
   ASSERT_TRUE(writer.Commit().ok());
   CommitterOptions options;
   options.retention.settle = absl::ZeroDuration();
-  options.has_relay = [&](const std::string& job) { return job == sleeping.uuid; };
+  options.has_relay = [&](const std::string& job) { return job == sleeping.info.id(); };
   Committer committer(*store_, options);
-  auto left = [&] { return store_->NewReader().value()->Jobs(0).value().size(); };
+  auto left = [&] {
+    return store_->NewReader().value()->catalogue().Jobs(0).value().size();
+  };
   for (int i = 0; i < 2000 && left() > 1; ++i) absl::SleepFor(absl::Milliseconds(10));
-  auto jobs = store_->NewReader().value()->Jobs(0).value();
+  auto jobs = store_->NewReader().value()->catalogue().Jobs(0).value();
   ASSERT_EQ(jobs.size(), 1u);
-  EXPECT_EQ(jobs.front().uuid, sleeping.uuid);
+  EXPECT_EQ(jobs.front().info.id(), sleeping.info.id());
 }
 
 }  // namespace

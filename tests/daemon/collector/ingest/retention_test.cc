@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "daemon/storage/sqlite_store.h"
+#include "daemon/storage/store.h"
 #include "tests/daemon/storage/temporary_directory.h"
 
 namespace lull::collector {
@@ -12,29 +12,29 @@ const absl::Time kNow = absl::FromUnixSeconds(1'700'000'000);
 
 class RetentionTest : public ::testing::Test {
  protected:
-  void SetUp() override { store_ = *storage::OpenSqliteStore(directory_ / "a.db"); }
+  void SetUp() override { store_ = *storage::Store::Open(directory_ / "a.db"); }
 
   storage::StoreWriter& writer() { return store_->writer(); }
 
   // A job of about `kilobytes` that was last heard of `silent` ago.
   void AddJob(char digit, absl::Duration silent, bool ended, size_t kilobytes = 1) {
     storage::JobRow job;
-    job.uuid = std::string(32, digit);
+    job.info.set_id(std::string(32, digit));
     job.ended = ended;
-    job.start_realtime_ns = job.touched_ns =
-        static_cast<uint64_t>(absl::ToUnixNanos(kNow - silent));
+    job.touched_ns = static_cast<uint64_t>(absl::ToUnixNanos(kNow - silent));
+    job.info.set_start_realtime_ns(job.touched_ns);
     ASSERT_TRUE(writer().Begin().ok());
-    ASSERT_TRUE(writer().PutJob(job).ok());
+    ASSERT_TRUE(writer().catalogue().PutJob(job).ok());
     storage::ProcessRow process;
     process.job = job.id;
-    process.key = 1;
-    ASSERT_TRUE(writer().PutProcess(process).ok());
+    process.info.set_key(1);
+    ASSERT_TRUE(writer().catalogue().PutProcess(process).ok());
     std::vector<aggregate::Event> events(kilobytes * 60);
     for (size_t i = 0; i < events.size(); ++i) {  // 16 bytes each that do not compress
       events[i].arg0 = (i + 1) * 0x9e3779b97f4a7c15;
       events[i].arg1 = (i + 1) * 0xbf58476d1ce4e5b9;
     }
-    ASSERT_TRUE(writer().AppendEvents(process, 0, 0, events).ok());
+    ASSERT_TRUE(writer().events().Append(process, 0, 0, events).ok());
     ASSERT_TRUE(writer().Commit().ok());
   }
 
@@ -47,8 +47,8 @@ class RetentionTest : public ::testing::Test {
       if (!more.ok() || !*more) break;
     }
     std::string left;
-    const auto jobs = writer().reader().Jobs(0).value();
-    for (const storage::JobRow& job : jobs) left.insert(0, 1, job.uuid[0]);
+    const auto jobs = writer().catalogue().Jobs(0).value();
+    for (const storage::JobRow& job : jobs) left.insert(0, 1, job.info.id()[0]);
     return left;  // oldest first
   }
 
@@ -104,8 +104,8 @@ TEST_F(RetentionTest, DeletesOneJobForEachTimeThatTheDiskIsFullAndHalfAtMost) {
     while (*retention.Step(kNow, nobody)) {
     }
     std::string left;
-    const auto jobs = writer().reader().Jobs(0).value();
-    for (const storage::JobRow& job : jobs) left.insert(0, 1, job.uuid[0]);
+    const auto jobs = writer().catalogue().Jobs(0).value();
+    for (const storage::JobRow& job : jobs) left.insert(0, 1, job.info.id()[0]);
     return left;
   };
   EXPECT_EQ(left(), "eabcd");

@@ -1,4 +1,4 @@
-#include "daemon/storage/sqlite_store.h"
+#include "daemon/storage/store.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,13 +7,10 @@
 
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/base/status.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/storage/schema.h"
-#include "daemon/storage/sqlite_reader.h"
-#include "daemon/storage/sqlite_writer.h"
 
 namespace lull::storage {
 namespace {
@@ -44,34 +41,21 @@ absl::StatusOr<UniqueFd> LockDatabase(const std::string& path) {
   return fd;
 }
 
-class SqliteStore : public Store {
- public:
-  SqliteStore(UniqueFd lock, std::unique_ptr<Database> db)
-      : lock_(std::move(lock)), path_(db->path()), writer_(std::move(db)) {}
-
-  StoreWriter& writer() override { return writer_; }
-
-  absl::StatusOr<std::unique_ptr<StoreReader>> NewReader() override {
-    LULL_ASSIGN_OR_RETURN(std::unique_ptr<Database> db, OpenForReading(path_));
-    // One read transaction: every answer of this reader is about the same commit.
-    LULL_RETURN_IF_ERROR(db->Script("BEGIN"));
-    return std::make_unique<SqliteReader>(std::move(db));
-  }
-
- private:
-  UniqueFd lock_;
-  std::string path_;
-  SqliteWriter writer_;
-};
-
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path) {
+absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& path) {
   LULL_ASSIGN_OR_RETURN(UniqueFd lock, LockDatabase(path));
   LULL_ASSIGN_OR_RETURN(std::unique_ptr<Database> db, OpenForWriting(path));
-  auto store = std::make_unique<SqliteStore>(std::move(lock), std::move(db));
+  std::unique_ptr<Store> store(new Store(std::move(lock), std::move(db)));
   store->writer().KeepReserve();
   return store;
+}
+
+absl::StatusOr<std::unique_ptr<StoreReader>> Store::NewReader() {
+  LULL_ASSIGN_OR_RETURN(std::unique_ptr<Database> db, OpenForReading(path_));
+  // One read transaction: every answer of this reader is about the same commit.
+  LULL_RETURN_IF_ERROR(db->Script("BEGIN"));
+  return std::make_unique<StoreReader>(std::move(db));
 }
 
 }  // namespace lull::storage

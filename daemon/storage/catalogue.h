@@ -1,0 +1,92 @@
+// What there is to know of jobs, but for their events and cells: processes, rings,
+// names, stacks, series, steps, as rows (rows.h). Not thread-safe.
+//
+// A row whose bytes are not what we wrote is DATA_LOSS.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "daemon/aggregate/live_blocks.h"
+#include "daemon/storage/database.h"
+#include "daemon/storage/rows.h"
+
+namespace lull::storage {
+
+inline constexpr uint64_t kMostSteps = 5'000;
+// And so many of the first, which say when set-up was over.
+inline constexpr uint64_t kFirstSteps = 10;
+
+class Catalogue {
+ public:
+  explicit Catalogue(Database& db) : db_(db) {}
+
+  // Newest first; jobs that are being deleted are left out. limit 0 = all.
+  absl::StatusOr<std::vector<JobRow>> Jobs(uint32_t limit) const;
+  absl::StatusOr<std::vector<JobRow>> FindJob(const std::string& uuid) const;
+  // What MarkForDeletion has hidden and is not deleted yet.
+  absl::StatusOr<bool> IsBeingDeleted(const std::string& uuid) const;
+  // All 0 in a store that never had one.
+  absl::StatusOr<ClockRow> Clock() const;
+
+  // R: a row of rows.h that belongs to a job or a process, `owner`. Rows come in the
+  // order of their numbers, ids or times.
+  template <typename R>
+  absl::StatusOr<std::vector<R>> All(int64_t owner) const;
+  // The one with this id, or an empty one where there is none.
+  template <typename R>
+  absl::StatusOr<R> Find(int64_t owner, uint32_t id) const;
+  // The newest `limit` steps that end after `begin_ns` and start before `end_ns`, in
+  // the order of time. limit 0 = all.
+  absl::StatusOr<std::vector<StepRow>> Steps(int64_t process, uint64_t begin_ns,
+                                             uint64_t end_ns, uint32_t limit) const;
+  // The `limit` first that are kept, in the order of time.
+  absl::StatusOr<std::vector<StepRow>> FirstSteps(int64_t process,
+                                                  uint64_t limit) const;
+  // The frames of a stack, innermost first; none where there is no such stack.
+  absl::StatusOr<std::vector<aggregate::Frame>> StackFrames(int64_t job,
+                                                            uint32_t stack) const;
+
+  // Puts replace what has the same key: of a job its uuid, of a process its job and
+  // key, of other rows their owner and number. These two fill `id`.
+  absl::Status PutJob(JobRow& row);
+  absl::Status PutProcess(ProcessRow& row);
+  absl::Status PutClock(const ClockRow& row);
+  template <typename R>
+  absl::Status Put(int64_t owner, const R& row);
+  // Puts all of them, and leaves `rows` empty.
+  template <typename R>
+  absl::Status PutAll(int64_t owner, std::vector<R>& rows) {
+    for (const R& row : rows) {
+      absl::Status status = Put(owner, row);
+      if (!status.ok()) return status;
+    }
+    rows.clear();
+    return absl::OkStatus();
+  }
+
+  // The newest kMostSteps of a process are kept, and the kFirstSteps first.
+  absl::Status PutStep(int64_t process, const StepRow& row);
+  // Keeps those whose ordinal is a multiple of `stride`.
+  absl::Status ThinStepMemory(int64_t process, uint64_t stride);
+  absl::Status DeleteLiveBlock(int64_t process, const aggregate::BlockKey& key);
+
+  // Hides a job from readers.
+  absl::Status MarkForDeletion(int64_t job);
+  // A job that MarkForDeletion has hidden, and a process of a job; 0: there is none.
+  absl::StatusOr<int64_t> JobToDelete() const;
+  absl::StatusOr<int64_t> AnyProcess(int64_t job) const;
+  // With all rows that it has. A job must have no process any more.
+  absl::Status DeleteJob(int64_t job);
+  absl::Status DeleteProcess(int64_t process);
+  template <typename R>
+  absl::Status DeleteAll(int64_t owner);
+
+ private:
+  Database& db_;
+};
+
+}  // namespace lull::storage

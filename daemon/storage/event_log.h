@@ -1,0 +1,53 @@
+// The events of processes, ring by ring, in compressed blocks. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "daemon/aggregate/event.h"
+#include "daemon/storage/block_codec.h"
+#include "daemon/storage/database.h"
+#include "daemon/storage/rows.h"
+
+namespace lull::storage {
+
+// Events that the collector derives (aggregate::EventType from kFirstDerived on) lie in
+// a ring of their own, beyond all that a relay can name. It takes no part in committed
+// = stored + lost.
+inline constexpr uint32_t kDerivedRing = 1 << 20;
+
+class EventLog {
+ public:
+  explicit EventLog(Database& db) : db_(db) {}
+
+  // Calls back with every event that starts in [begin_ns, end_ns). Those of one ring
+  // come in the order of their positions, in which they were committed. Of several
+  // rings it is always the turn of the one whose next event ended first. So what a
+  // thread did comes in the order in which it ended, also where a ring had several
+  // threads one after another, or a number of a thread stands in several rings.
+  using Callback = std::function<void(const aggregate::Event&)>;
+  absl::Status Read(int64_t process, uint64_t begin_ns, uint64_t end_ns,
+                    const Callback& callback) const;
+
+  // Stores events at positions first_position, first_position + 1, ... of a ring.
+  // Small runs are merged into larger ones later on.
+  absl::Status Append(const ProcessRow& process, uint32_t ring, uint64_t first_position,
+                      const std::vector<aggregate::Event>& events);
+  // At most `limit` blocks of a process; returns how many.
+  absl::StatusOr<int64_t> DeleteSome(int64_t process, int limit);
+
+ private:
+  absl::Status PutBlock(const ProcessRow& process, uint32_t ring,
+                        uint64_t first_position, const aggregate::Event* events,
+                        size_t count);
+  absl::Status MergeSmallBlocks(const ProcessRow& process, uint32_t ring);
+
+  Database& db_;
+  BlockEncoder encoder_;
+  mutable BlockDecoder decoder_;
+};
+
+}  // namespace lull::storage
