@@ -35,7 +35,8 @@ void AddShare(Json& json, const std::string& name, const std::string& interval,
 }
 
 template <typename Rows>
-void AddParts(const Rows& rows, const std::string& role, uint64_t batches, Json& parts) {
+void AddParts(const Rows& rows, const std::string& role, uint64_t batches,
+              Json& parts) {
   for (const v1::LoaderPartRow& row : rows) {
     Json json = {{"role", role},
                  {"part", LoaderPartKey(row.part())},

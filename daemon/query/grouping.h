@@ -17,7 +17,7 @@ struct Group {
   uint32_t site = 0;   // id of the site, 0 = none
   aggregate::Cell sum;
   aggregate::Series longest;  // the series of the longest call
-  uint64_t loads = 0;  // of sum.count: calls of a DataLoader's __next__
+  uint64_t loads = 0;         // of sum.count: calls of a DataLoader's __next__
   int64_t live = 0;
   int64_t peak = 0;  // of each process, added up
 };

@@ -9,8 +9,8 @@
 
 namespace lull {
 
-// What is left of a value's name without what all values of its enum begin with, in lower
-// case; `unknown` where there is no such value: the collector is newer.
+// What is left of a value's name without what all values of its enum begin with, in
+// lower case; `unknown` where there is no such value: the collector is newer.
 std::string KeyOf(const google::protobuf::EnumDescriptor& words, int value,
                   absl::string_view unknown);
 

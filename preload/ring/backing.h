@@ -40,6 +40,18 @@ inline constexpr size_t kBookPages = (abi::kPoolOffset - kBookBegin) / abi::kPag
 extern std::atomic<uint64_t> g_backed[(kBookPages + 63) / 64]
     __attribute__((visibility("hidden")));
 
+// `at` and what it points to lie in one page.
+template <typename T>
+inline bool back_once(char* segment, const T* at) {
+  static_assert(abi::kPage % sizeof(T) == 0 && kBookBegin % abi::kPage == 0);
+  size_t page =
+      (static_cast<size_t>(reinterpret_cast<const char*>(at) - segment) - kBookBegin) /
+      abi::kPage;
+  uint64_t word = g_backed[page / 64].load(std::memory_order_relaxed);
+  return __builtin_expect((word >> (page % 64) & 1) != 0, 1) ||
+         back_and_remember(segment, page);
+}
+
 inline bool back_once(char* segment, const void* at, size_t size) {
   size_t offset =
       static_cast<size_t>(static_cast<const char*>(at) - segment) - kBookBegin;

@@ -97,7 +97,7 @@ abi::Ref find(char* segment, uint64_t hash, Accept accept) {
   std::atomic<uint64_t>* index = view.index();
   uint32_t at = static_cast<uint32_t>(hash) & kIndexMask;
   for (uint32_t probe = 0; probe < kMaxProbes; ++probe, at = (at + 1) & kIndexMask) {
-    if (!is_there(segment, &index[at], sizeof index[at])) return kCrowded;
+    if (!back_once(segment, &index[at])) return kCrowded;
     // Pairs with the release in publish(): behind a slot the entry is complete.
     uint64_t slot = index[at].load(std::memory_order_acquire);
     if (slot == 0) return 0;

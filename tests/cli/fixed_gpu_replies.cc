@@ -129,7 +129,8 @@ v1::Gpu FixedGpu() {
   gpu.set_records_lost(120);
   for (uint64_t window = 0; window < 9; ++window) {
     for (uint32_t pid : kPids) {
-      AddSpan(&gpu, pid, (3'100 + 6'500 * window) * kMs, 1'366 * kMs, v1::TRACING_STATE_ACTIVE);
+      AddSpan(&gpu, pid, (3'100 + 6'500 * window) * kMs, 1'366 * kMs,
+              v1::TRACING_STATE_ACTIVE);
     }
   }
   AddSpan(&gpu, kPids[0], 58 * kS, 2'100 * kMs, v1::TRACING_STATE_YIELDED,

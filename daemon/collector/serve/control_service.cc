@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -22,16 +23,18 @@ constexpr absl::Duration kStoredAfter = absl::Seconds(1);
 constexpr absl::Duration kStoredPoll = absl::Milliseconds(10);
 
 // What the relay has done reaches the store with its next batch, a moment later. Who
-// asks next should see it; one that takes longer is waited for no more.
-absl::Status AwaitStored(storage::StoreReader& reader, const storage::JobRow& job,
-                         bool armed) {
+// asks next should see it; one that takes longer is waited for no more. Gives back the
+// last reader, each of which sees one commit.
+absl::StatusOr<std::unique_ptr<storage::StoreReader>> AwaitStored(
+    storage::Store& store, const storage::JobRow& job, bool armed) {
   absl::Time give_up = SteadyNow() + kStoredAfter;
   while (true) {
+    LULL_ASSIGN_OR_RETURN(auto reader, store.NewReader());
     LULL_ASSIGN_OR_RETURN(auto stretches,
-                          reader.catalogue().All<storage::StretchRow>(job.id));
+                          reader->catalogue().All<storage::StretchRow>(job.id));
     bool stored =
         stretches.empty() ? !job.info.dormant() : stretches.back().end_ns == 0;
-    if (stored == armed || SteadyNow() > give_up) return absl::OkStatus();
+    if (stored == armed || SteadyNow() > give_up) return reader;
     absl::SleepFor(kStoredPoll);
   }
 }
@@ -93,7 +96,7 @@ grpc::Status ControlService::Arm(grpc::ServerContext* context,
     reply->set_armed(state.armed());
     reply->set_processes(state.processes());
     reply->set_for_ns(request->for_ns());
-    LULL_RETURN_IF_ERROR(AwaitStored(*reader, job, state.armed()));
+    LULL_ASSIGN_OR_RETURN(reader, AwaitStored(store_, job, state.armed()));
     LULL_RETURN_IF_ERROR(
         query::FillJob(*reader, job, /*has_relay=*/true, reply->mutable_job()));
     reply->mutable_job()->set_asleep(!state.armed());

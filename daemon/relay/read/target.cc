@@ -28,7 +28,8 @@ bool IsPossible(const abi::Event& event) {
          event.duration_ns <= kMaxWireTotal - event.start_ns;
 }
 
-// Whatever the target writes there: readers of an enum expect values that they do not know.
+// Whatever the target writes there: readers of an enum expect values that they do not
+// know.
 template <typename Enum>
 Enum Word(const std::atomic<uint32_t>& word) {
   return static_cast<Enum>(word.load(std::memory_order_relaxed));

@@ -78,7 +78,8 @@ TEST(GpuPlan, SaysWhatIsInForceAsItWouldBeGiven) {
                            "skip_first=0,wait=1m30s,warmup=200ms,active=1s,repeat=0"}) {
     EXPECT_EQ(ScheduleText(*ParseGpuSchedule(text)), text);
   }
-  for (lull::v1::GpuMode mode : {lull::v1::GPU_MODE_HOST, lull::v1::GPU_MODE_CONTINUOUS}) {
+  for (lull::v1::GpuMode mode :
+       {lull::v1::GPU_MODE_HOST, lull::v1::GPU_MODE_CONTINUOUS}) {
     GpuPlan plan;
     plan.mode = mode;
     EXPECT_EQ(ScheduleText(plan), "");

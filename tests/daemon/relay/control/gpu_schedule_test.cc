@@ -170,7 +170,8 @@ TEST(GpuSchedule, WithoutAWaitItIsAlwaysActive) {
 
 TEST(GpuSchedule, OtherModesHaveNoWindows) {
   GpuClock clock;
-  for (lull::v1::GpuMode mode : {lull::v1::GPU_MODE_HOST, lull::v1::GPU_MODE_CONTINUOUS}) {
+  for (lull::v1::GpuMode mode :
+       {lull::v1::GPU_MODE_HOST, lull::v1::GPU_MODE_CONTINUOUS}) {
     GpuPlan plan;
     plan.mode = mode;
     Process process(plan, &clock);
