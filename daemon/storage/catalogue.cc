@@ -16,9 +16,10 @@ namespace {
 constexpr uint64_t kTidyPeriod = 1000;  // steps
 
 // A statement about the table of R, `$table`, `$owner` and `$columns` in it filled in.
-// One string for each R and purpose, as Database wants it; never destroyed.
+// One string for each R and purpose, as Database wants it; never destroyed, and held by
+// a reference that lasts as long.
 template <typename R>
-const char* Text(std::string_view text) {
+const std::string& Text(std::string_view text) {
   auto* filled = new std::string(text);
   for (const auto& [name, value] :
        {std::pair<std::string_view, std::string_view>{"$table", Table<R>::kName},
@@ -29,7 +30,7 @@ const char* Text(std::string_view text) {
       filled->replace(at, name.size(), value);
     }
   }
-  return filled->c_str();
+  return *filled;
 }
 
 template <typename R, typename... Args>
@@ -50,16 +51,16 @@ absl::StatusOr<std::vector<R>> Read(Database& db, const char* sql,
 }  // namespace
 
 absl::StatusOr<std::vector<JobRow>> Catalogue::Jobs(uint32_t limit) const {
-  static const char* const sql = Text<JobRow>(
+  static const std::string& sql = Text<JobRow>(
       "SELECT $columns FROM jobs WHERE deleting=0 "
       "ORDER BY start_realtime_ns DESC, id DESC LIMIT ?");
-  return Read<JobRow>(db_, sql, limit == 0 ? int64_t{-1} : int64_t{limit});
+  return Read<JobRow>(db_, sql.c_str(), limit == 0 ? int64_t{-1} : int64_t{limit});
 }
 
 absl::StatusOr<std::vector<JobRow>> Catalogue::FindJob(const std::string& uuid) const {
-  static const char* const sql =
+  static const std::string& sql =
       Text<JobRow>("SELECT $columns FROM jobs WHERE uuid=? AND deleting=0");
-  return Read<JobRow>(db_, sql, uuid);
+  return Read<JobRow>(db_, sql.c_str(), uuid);
 }
 
 absl::StatusOr<bool> Catalogue::IsBeingDeleted(const std::string& uuid) const {
@@ -82,16 +83,16 @@ absl::StatusOr<ClockRow> Catalogue::Clock() const {
 
 template <typename R>
 absl::StatusOr<std::vector<R>> Catalogue::All(int64_t owner) const {
-  static const char* const sql =
+  static const std::string& sql =
       Text<R>("SELECT $columns FROM $table WHERE $owner=? ORDER BY 1");
-  return Read<R>(db_, sql, owner);
+  return Read<R>(db_, sql.c_str(), owner);
 }
 
 template <typename R>
 absl::StatusOr<R> Catalogue::Find(int64_t owner, uint32_t id) const {
-  static const char* const sql =
+  static const std::string& sql =
       Text<R>("SELECT $columns FROM $table WHERE $owner=? AND id=?");
-  LULL_ASSIGN_OR_RETURN(std::vector<R> rows, Read<R>(db_, sql, owner, id));
+  LULL_ASSIGN_OR_RETURN(std::vector<R> rows, Read<R>(db_, sql.c_str(), owner, id));
   return rows.empty() ? R() : std::move(rows.front());
 }
 
@@ -99,21 +100,22 @@ absl::StatusOr<std::vector<StepRow>> Catalogue::Steps(int64_t process,
                                                       uint64_t begin_ns,
                                                       uint64_t end_ns,
                                                       uint32_t limit) const {
-  static const char* const sql = Text<StepRow>(
+  static const std::string& sql = Text<StepRow>(
       "SELECT $columns FROM steps WHERE process=? AND end_ns>? AND start_ns<? "
       "ORDER BY number DESC LIMIT ?");
-  LULL_ASSIGN_OR_RETURN(auto rows,
-                        Read<StepRow>(db_, sql, process, Clamp(begin_ns), Clamp(end_ns),
-                                      limit == 0 ? int64_t{-1} : int64_t{limit}));
+  LULL_ASSIGN_OR_RETURN(
+      auto rows,
+      Read<StepRow>(db_, sql.c_str(), process, Clamp(begin_ns), Clamp(end_ns),
+                    limit == 0 ? int64_t{-1} : int64_t{limit}));
   std::reverse(rows.begin(), rows.end());
   return rows;
 }
 
 absl::StatusOr<std::vector<StepRow>> Catalogue::FirstSteps(int64_t process,
                                                            uint64_t limit) const {
-  static const char* const sql = Text<StepRow>(
+  static const std::string& sql = Text<StepRow>(
       "SELECT $columns FROM steps WHERE process=? ORDER BY number LIMIT ?");
-  return Read<StepRow>(db_, sql, process, limit);
+  return Read<StepRow>(db_, sql.c_str(), process, limit);
 }
 
 absl::StatusOr<std::vector<aggregate::Frame>> Catalogue::StackFrames(
@@ -157,13 +159,15 @@ absl::Status Catalogue::PutClock(const ClockRow& row) {
 template <typename R>
 absl::Status Catalogue::Put(int64_t owner, const R& row) {
   const auto fields = Table<R>::Fields(row);
-  static const char* const sql = Text<R>(absl::StrCat(
+  static const std::string& sql = Text<R>(absl::StrCat(
       "REPLACE INTO $table($owner, $columns) VALUES(?",
       absl::StrJoin(std::vector<const char*>(std::tuple_size_v<decltype(fields)>, ",?"),
                     ""),
       ")"));
   return std::apply(
-      [&](const auto&... field) { return db_.Execute(sql, owner, ToColumn(field)...); },
+      [&](const auto&... field) {
+        return db_.Execute(sql.c_str(), owner, ToColumn(field)...);
+      },
       fields);
 }
 
@@ -200,8 +204,8 @@ absl::StatusOr<int64_t> Catalogue::AnyProcess(int64_t job) const {
 
 template <typename R>
 absl::Status Catalogue::DeleteAll(int64_t owner) {
-  static const char* const sql = Text<R>("DELETE FROM $table WHERE $owner=?");
-  return db_.Execute(sql, owner);
+  static const std::string& sql = Text<R>("DELETE FROM $table WHERE $owner=?");
+  return db_.Execute(sql.c_str(), owner);
 }
 
 #define LULL_DELETE(R) LULL_RETURN_IF_ERROR(DeleteAll<R>(owner));
