@@ -101,13 +101,11 @@ abi::Ref backward_within(char* segment, abi::Ref stack) {
   return backward != 0 ? backward : stack;
 }
 
-void backward_begin(void* frame, BackwardCall* call) {
+void backward_begin(void* frame) {
   ThreadAutograd& thread = t_autograd;
-  call->outer = thread.innermost;
-  thread.innermost = call;
   // A node that calls backward() again is still the work of whoever called first.
-  call->entered = thread.backward.depth > 0 || !is_in_a_node();
-  memcpy(call->at_engine, thread.at_engine, sizeof call->at_engine);
+  const bool is_within =
+      thread.within > 0 || (thread.backward.depth == 0 && is_in_a_node());
   abi::Ref all = 0, tip = 0;
   uint32_t taken_in = 0;
   if (char* segment = recording_segment()) {
@@ -117,24 +115,29 @@ void backward_begin(void* frame, BackwardCall* call) {
       guard.own_work(frame);
       taken_in = generation();
       all = python_stack(segment);
-      tip = call->entered ? 0 : python_tip(segment);
+      tip = is_within ? python_tip(segment) : 0;
     }
   }
-  if (!call->entered) {
-    thread.at_engine[0] = all;
-    thread.at_engine[1] = tip;
-  } else {
-    g_callers.enter(taken_in, all, libdl::loaded_late(), &thread.backward);
+  if (!is_within) {
+    return g_callers.enter(taken_in, all, libdl::loaded_late(), &thread.backward);
   }
+  if (thread.within < kMostAround) {
+    memcpy(thread.around[thread.within], thread.at_engine, sizeof thread.at_engine);
+  }
+  ++thread.within;
+  thread.at_engine[0] = all;
+  thread.at_engine[1] = tip;
 }
 
 void backward_end() {
   ThreadAutograd& thread = t_autograd;
-  const BackwardCall* call = thread.innermost;
-  if (call == nullptr) return;
-  thread.innermost = call->outer;
-  memcpy(thread.at_engine, call->at_engine, sizeof call->at_engine);
-  if (call->entered) g_callers.leave(&thread.backward);
+  if (thread.within == 0) return g_callers.leave(&thread.backward);
+  --thread.within;
+  if (thread.within < kMostAround) {
+    memcpy(thread.at_engine, thread.around[thread.within], sizeof thread.at_engine);
+  } else {
+    memset(thread.at_engine, 0, sizeof thread.at_engine);
+  }
 }
 
 bool is_backward(char* segment, abi::Ref stack) {

@@ -14,7 +14,8 @@ namespace lull {
 // is in a node that has no frames of its own.
 enum class Frames : uint32_t { kAll = 0, kTip = 1 };
 
-struct BackwardCall;
+// Of more calls within calls the stacks of those around are not known on the way back.
+inline constexpr uint32_t kMostAround = 3;
 
 struct ThreadAutograd {
   uint64_t noted;  // nodes that it had made when we looked last
@@ -24,11 +25,12 @@ struct ThreadAutograd {
   uint32_t generation;  // 0: never
   uint32_t thread;      // PyTorch's number of it, + 1; 0: not asked for yet
   ThreadBackward backward;
-  BackwardCall* innermost;  // of the calls of the engine that are under way
-  uint32_t is_engines;      // OwnThread
+  uint32_t is_engines;  // OwnThread
   // One of the engine's threads goes into the engine again (checkpoint): its stacks at
   // that moment, by Frames. As long as they are the same it is in there.
   abi::Ref at_engine[2];
+  uint32_t within;  // calls of the engine from its own nodes that are under way
+  abi::Ref around[kMostAround][2];  // at_engine of the calls around the innermost
 };
 enum OwnThread : uint32_t { kNotJudged = 0, kEngines = 1, kOther = 2 };
 
@@ -54,14 +56,9 @@ bool is_backward(char* segment, abi::Ref stack);
 bool is_backward_without_node(char* segment, abi::Ref stack);
 
 // This thread goes into the engine, and comes back or is thrown out. `frame` is that of
-// the call, in which `call` lies.
-struct BackwardCall {
-  BackwardCall* outer;
-  bool entered;           // false: the engine's own thread, within another call
-  abi::Ref at_engine[2];  // of the call around this one
-};
-void backward_begin(void* frame, BackwardCall* call);
-// Of the innermost call.
+// the call. Nothing of a call lies on the program's stack: greenlets move theirs away
+// and end their calls in any order.
+void backward_begin(void* frame);
 void backward_end();
 
 // This thread has allocated a tensor, or given the GPU work, at the Python stack

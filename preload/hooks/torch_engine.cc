@@ -44,13 +44,10 @@ TorchOriginal g_execute, g_thread_init;
 
 class CallOfEngine {
  public:
-  explicit CallOfEngine(void* frame) { backward_begin(frame, &call_); }
+  explicit CallOfEngine(void* frame) { backward_begin(frame); }
   ~CallOfEngine() { backward_end(); }
   CallOfEngine(const CallOfEngine&) = delete;
   CallOfEngine& operator=(const CallOfEngine&) = delete;
-
- private:
-  BackwardCall call_;
 };
 
 }  // namespace
