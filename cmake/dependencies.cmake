@@ -42,10 +42,13 @@ function(lull_static_library name header)
 endfunction()
 lull_static_library(sqlite sqlite3.h sqlite3)
 lull_static_library(zstd zstd.h zstd)
+lull_static_library(zlib zlib.h z)
 lull_static_library(elfutils elfutils/libdwfl.h dw elf z lzma bz2 zstd)
 
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
+# Headers alone; its SAX reader goes through traces of gigabytes.
+find_path(rapidjson_include rapidjson/reader.h REQUIRED)
 
 # An executable that asks nothing of the image in which it runs: it brings its libc along.
 # daemon/base/own_libc.h keeps that from loading parts of the image's.

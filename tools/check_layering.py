@@ -17,6 +17,7 @@ COLLECTOR = {"proto", "daemon/base", "daemon/aggregate", "daemon/blame", "daemon
              "daemon/storage"}
 JOB = {"proto", "daemon/base", "daemon/connection", "daemon/procfs", "daemon/words",
        "cli/base", "cli/client", "cli/render", "daemon/attach/examine",
+       "daemon/import",
        "daemon/attach/inject", "daemon/relay", "daemon/relay/control",
        "daemon/relay/deliver", "daemon/relay/process",
        # What it says to a shim that it has brought into a process.
@@ -44,6 +45,10 @@ ALLOWED = {
                                   "daemon/relay/symbols"},
     "daemon/relay/process": RELAY | {"daemon/relay", "daemon/relay/control",
                                      "daemon/relay/deliver", "daemon/relay/read"},
+    # Traces of others on the way that recorded events take.
+    "daemon/import": {"proto", "daemon/base", "preload/abi", "daemon/relay",
+                      "daemon/relay/deliver", "daemon/relay/read/batch_builder.h",
+                      "daemon/relay/samples/run_delay.h"},
     "daemon/attach/inject": {"daemon/base", "daemon/procfs"},
     # One pure file of the shim's: both judge a command line alike.
     "daemon/attach/examine": {"daemon/base", "daemon/procfs", "preload/abi",

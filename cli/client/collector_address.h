@@ -33,7 +33,7 @@ struct ChosenCollector : CollectorAddress {
 // Errors: INVALID_ARGUMENT for an address that is none or needs TLS, and for a token
 // file that is none or that others can read; NOT_FOUND for a file that is not there.
 absl::StatusOr<ChosenCollector> ResolveCollector(const CollectorFlags& flags,
-                                                  absl::string_view runtime);
+                                                 absl::string_view runtime);
 
 // As one who delivers events needs it. FAILED_PRECONDITION when tokens were given and
 // the one for that is not among them.

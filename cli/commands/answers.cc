@@ -16,8 +16,10 @@ constexpr AnswerVerb kVerbs[] = {
     {"gaps", "Why the GPU was idle, by cause and by lines before and after",
      "Times are of traced time alone; see `lull run --help` on --gpu and "
      "--schedule.\n\n"
-     "Examples:\n  lull gaps\n  lull gaps resnet --rank 0 --by stack --top 5",
-     v1::SECTION_GAPS, GapsText, GapsJson},
+     "Examples:\n  lull gaps\n  lull gaps resnet --rank 0 --by stack --top 5\n"
+     "  lull gaps --region forward",
+     v1::SECTION_GAPS, GapsText, GapsJson, nullptr, /*sorts=*/false,
+     /*by_region=*/true},
     {"hot", "Where host time goes: lines that threads ran or waited in, by samples",
      "self: the line itself; total: and what it calls, once a sample also where it "
      "calls "
@@ -26,8 +28,10 @@ constexpr AnswerVerb kVerbs[] = {
      "(DataLoader "
      "workers),\nother.\n\n"
      "Examples:\n  lull hot\n  lull hot resnet --role loader --by function\n"
+     "  lull hot --region forward\n"
      "  lull hot --folded > host.folded && flamegraph.pl host.folded > host.svg",
-     v1::SECTION_HOT, HotText, HotJson, FoldedText},
+     v1::SECTION_HOT, HotText, HotJson, FoldedText, /*sorts=*/false,
+     /*by_region=*/true},
     {"kernels", "What ran on the GPU: kernels by time, copies by direction",
      "Examples:\n  lull kernels\n  lull kernels resnet --top 0 --json",
      v1::SECTION_KERNELS, KernelsText, KernelsJson},

@@ -33,6 +33,12 @@ void AddSortOption(CLI::App* verb, QueryOptions* options) {
       ->type_name("time|memory");
 }
 
+void AddRegionOption(CLI::App* verb, QueryOptions* options) {
+  verb->add_option("--region", options->region,
+                   "only what lies in this region of the program (lull regions)")
+      ->type_name("NAME");
+}
+
 void AddOptions(CLI::App* verb, QueryOptions* options) {
   verb->add_option("JOB", options->job,
                    "job: beginning of its id, or its name (default: the newest)")
@@ -126,6 +132,7 @@ absl::StatusOr<v1::ReportRequest> MakeRequest(const QueryOptions& options) {
     request.set_group_by(v1::GROUP_BY_STACK);
     request.set_top(0);
   }
+  request.set_region(options.region);
   if (options.sort == "memory") request.set_operator_sort(v1::OPERATOR_SORT_MEMORY);
   if (auto role = FromKey<v1::HostSampleRole>(options.role)) request.set_role(*role);
   if (options.rank) request.set_rank(*options.rank);
@@ -154,6 +161,7 @@ void AddAnswerVerb(CLI::App& app, const AnswerVerb& verb, int* exit_code) {
   AddOptions(command, options.get());
   if (verb.folded != nullptr) AddSampleOptions(command, options.get());
   if (verb.sorts) AddSortOption(command, options.get());
+  if (verb.by_region) AddRegionOption(command, options.get());
   command->callback([&verb, options, exit_code] { *exit_code = Run(verb, *options); });
 }
 

@@ -28,6 +28,7 @@ struct QueryOptions {
   std::string role;           // of `lull hot`
   bool folded = false;        // of such verbs, too
   std::string sort = "time";  // of `lull ops`
+  std::string region;         // of `lull gaps` and `lull hot`
 };
 
 // "90s", "2m", "1.5h", "250ms" or "90" (seconds), in nanoseconds.
@@ -47,7 +48,8 @@ struct AnswerVerb {
   Json (*json)(const v1::ReportReply& reply);
   // Of verbs about samples of threads: stacks for flame graphs.
   std::string (*folded)(const v1::ReportReply& reply) = nullptr;
-  bool sorts = false;  // by GPU time or memory
+  bool sorts = false;      // by GPU time or memory
+  bool by_region = false;  // can be asked for one region of the program
 };
 // Adds it with JOB and all options. `verb` must live as long as `app`.
 void AddAnswerVerb(CLI::App& app, const AnswerVerb& verb, int* exit_code);

@@ -62,7 +62,7 @@ absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::TakeSignals(
   return supervisor;
 }
 
-int Supervisor::Run(pid_t job, int fd, const std::function<void()>& poll_other) {
+int Supervisor::Run(pid_t job, int fd, absl::FunctionRef<void()> poll_other) {
   for (;;) {
     int status = 0;
     pid_t changed = waitpid(job, &status, WNOHANG | WUNTRACED);

@@ -5,9 +5,9 @@
 #include <sys/signalfd.h>
 #include <sys/types.h>
 
-#include <functional>
 #include <memory>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "cli/job/witness.h"
 #include "daemon/base/unique_fd.h"
@@ -26,7 +26,7 @@ class Supervisor {
   // Until `job`, a child of ours, ends; returns its exit status, 128 + n when
   // signal n ended it. Meanwhile calls `poll` when `fd` is readable and at least
   // once a second.
-  int Run(pid_t job, int fd, const std::function<void()>& poll);
+  int Run(pid_t job, int fd, absl::FunctionRef<void()> poll);
 
   // After the job: a signal that ends processes ends lull at once, with the job's
   // status, which is what the caller waits for.

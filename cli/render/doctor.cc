@@ -24,9 +24,7 @@ const char* StatusName(Check::Status status) {
 }  // namespace
 
 std::string DoctorText(const std::vector<Check>& checks) {
-  Table table({{"check", Table::Align::kLeft},
-               {"status", Table::Align::kLeft},
-               {"found", Table::Align::kLeft}});
+  Table table({"check", "status", "found"});
   for (const Check& check : checks) {
     table.AddRow({check.name, StatusName(check.status), Printable(check.detail)});
     if (!check.advice.empty()) table.AddNote(absl::StrCat("-> ", check.advice));

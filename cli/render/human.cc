@@ -12,6 +12,7 @@
 #include "cli/render/gpu_lines.h"
 #include "cli/render/gpu_tables.h"
 #include "cli/render/human_parts.h"
+#include "cli/render/imported.h"
 #include "cli/render/lines.h"
 #include "cli/render/table.h"
 #include "daemon/words/facts.h"
@@ -24,15 +25,13 @@ namespace {
 // was busy meanwhile, and how long it idled because of them.
 std::string SyncsTable(const v1::Syncs& reply, bool gpu_truth, v1::GroupBy group_by) {
   if (reply.sync_points().empty()) return "  No call blocked on the GPU.\n";
-  std::vector<Table::Column> columns = {
-      {"blocked", kRight}, {"share", kRight}, {"calls", kRight}};
+  std::vector<std::string> columns = {">blocked", ">share", ">calls"};
   if (gpu_truth) {
-    columns.insert(columns.end(),
-                   {{"judged", kRight}, {"needed", kRight}, {"wasted", kRight}});
+    columns.insert(columns.end(), {">judged", ">needed", ">wasted"});
   } else {
-    columns.insert(columns.end(), {{"mean", kRight}, {"longest", kRight}});
+    columns.insert(columns.end(), {">mean", ">longest"});
   }
-  columns.insert(columns.end(), {{"call", kLeft}, {"where", kLeft}});
+  columns.insert(columns.end(), {"call", "where"});
   Table table(std::move(columns));
   for (const v1::SyncPoint& point : reply.sync_points()) {
     std::vector<std::string> cells = {
@@ -58,14 +57,8 @@ std::string SyncsTable(const v1::Syncs& reply, bool gpu_truth, v1::GroupBy group
 
 std::string AllocationsTable(const v1::Allocations& reply, v1::GroupBy group_by) {
   if (reply.allocation_sites().empty()) return "  No allocation was seen.\n";
-  Table table({{"allocated", kRight},
-               {"calls", kRight},
-               {"frees", kRight},
-               {"live", kRight},
-               {"peak", kRight},
-               {"blocked", kRight},
-               {"allocator", kLeft},
-               {"where", kLeft}});
+  Table table({">allocated", ">calls", ">frees", ">live", ">peak", ">blocked",
+               "allocator", "where"});
   for (const v1::AllocationSite& site : reply.allocation_sites()) {
     table.AddRow({FormatBytes(static_cast<int64_t>(site.bytes())),
                   FormatCount(site.calls()), FormatCount(site.frees()),
@@ -79,13 +72,8 @@ std::string AllocationsTable(const v1::Allocations& reply, v1::GroupBy group_by)
 
 std::string GcTable(const v1::GcPauses& reply, v1::GroupBy group_by) {
   if (reply.gc_pauses().empty()) return "  The garbage collector never ran.\n";
-  Table table({{"total", kRight},
-               {"pauses", kRight},
-               {"mean", kRight},
-               {"longest", kRight},
-               {"generation", kRight},
-               {"collected", kRight},
-               {"set off at", kLeft}});
+  Table table({">total", ">pauses", ">mean", ">longest", ">generation", ">collected",
+               "set off at"});
   for (const v1::GcPause& pause : reply.gc_pauses()) {
     table.AddRow({FormatDuration(pause.total_ns()), FormatCount(pause.count()),
                   Mean(pause.total_ns(), pause.count()), FormatDuration(pause.max_ns()),
@@ -108,14 +96,8 @@ std::string DataNote(const v1::HostWaits& reply) {
 
 std::string WaitsTable(const v1::HostWaits& reply, v1::GroupBy group_by) {
   if (reply.host_waits().empty()) return "  No wait was longer than the threshold.\n";
-  Table table({{"waited", kRight},
-               {"share", kRight},
-               {"waits", kRight},
-               {"mean", kRight},
-               {"longest", kRight},
-               {"for", kLeft},
-               {"call", kLeft},
-               {"where", kLeft}});
+  Table table(
+      {">waited", ">share", ">waits", ">mean", ">longest", "for", "call", "where"});
   for (const v1::HostWait& wait : reply.host_waits()) {
     table.AddRow({FormatDuration(wait.total_ns()),
                   FormatShare(D(wait.total_ns()), D(reply.total_ns())),
@@ -128,15 +110,8 @@ std::string WaitsTable(const v1::HostWaits& reply, v1::GroupBy group_by) {
 }
 
 std::string ProcessesTable(const v1::ReportReply& reply) {
-  Table table({{"pid", kRight},
-               {"rank", kRight},
-               {"life", kRight},
-               {"blocked", kRight},
-               {"data wait", kRight},
-               {"gc", kRight},
-               {"launches", kRight},
-               {"work", kLeft},
-               {"command", kLeft}});
+  Table table({">pid", ">rank", ">life", ">blocked", ">data wait", ">gc", ">launches",
+               "work", "command"});
   for (const v1::ProcessRow& row : reply.processes()) {
     std::vector<std::string> work;
     if (row.gpu()) work.push_back("gpu");
@@ -214,18 +189,13 @@ std::string JobsText(const v1::ListJobsReply& reply) {
   if (reply.jobs().empty()) {
     return "No jobs yet. Start one with: lull run -- python train.py\n";
   }
-  Table table({{"job", kLeft},
-               {"started", kLeft},
-               {"duration", kRight},
-               {"exit", kRight},
-               {"processes", kRight},
-               {"events", kRight},
-               {"name", kLeft},
-               {"command", kLeft}});
+  Table table({"job", "started", ">duration", ">exit", ">processes", ">events", "name",
+               "command"});
   for (const v1::Job& job : reply.jobs()) {
     std::string exit = job.end_unseen()           ? "unseen"
                        : job.asleep()             ? "asleep"
                        : !job.ended()             ? RunningWord(job)
+                       : job.has_imported()       ? "imported"
                        : job.attached()           ? "attached"
                        : !job.exit_status_known() ? "unknown"
                                                   : absl::StrCat(job.exit_status());
@@ -277,14 +247,20 @@ std::string ReportText(const v1::ReportReply& reply, v1::GroupBy group_by) {
   if (!parts.empty()) absl::StrAppend(&text, "\n", parts);
   absl::StrAppend(&text, "\nWhat to change first\n", AdviceText(reply));
   if (truth) absl::StrAppend(&text, GpuSections(reply, group_by));
-  absl::StrAppend(&text, "\n", SyncsHeadline(reply.syncs()),
-                  SyncsTable(reply.syncs(), truth, group_by), "\n",
-                  WaitsHeadline(reply.waits()), WaitsTable(reply.waits(), group_by),
-                  "\n", GcHeadline(reply.gc()), GcTable(reply.gc(), group_by), "\n",
-                  AllocationsHeadline(reply.allocations()),
-                  AllocationsTable(reply.allocations(), group_by), "\nProcesses\n",
-                  ProcessesTable(reply), "\n", LossesLine(reply.job(), reply.losses()),
-                  "\n", OverheadLine(reply.overhead()), "\n");
+  absl::StrAppend(
+      &text, "\n", SyncsHeadline(reply.syncs()),
+      SyncsTable(reply.syncs(), truth, group_by), "\n", WaitsHeadline(reply.waits()),
+      WaitsTable(reply.waits(), group_by), "\n", GcHeadline(reply.gc()),
+      GcTable(reply.gc(), group_by), "\n", AllocationsHeadline(reply.allocations()),
+      AllocationsTable(reply.allocations(), group_by), "\nProcesses\n",
+      ProcessesTable(reply), "\n", LossesLine(reply.job(), reply.losses()), "\n");
+  if (!reply.job().has_imported()) {
+    absl::StrAppend(&text, OverheadLine(reply.overhead()), "\n");
+    return text;
+  }
+  for (const std::string& line : ImportedRemarks(reply.job().imported())) {
+    absl::StrAppend(&text, Wrapped(line, 0));
+  }
   return text;
 }
 

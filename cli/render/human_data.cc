@@ -15,13 +15,8 @@ std::string LoadersTable(const v1::DataLoading& reply, v1::GroupBy group_by) {
   if (reply.loaders().empty()) {
     return "  No batch of a DataLoader was seen (PyTorch 1.13 to 2.15 tell of them).\n";
   }
-  Table table({{"waited", kRight},
-               {"calls", kRight},
-               {"mean", kRight},
-               {"longest", kRight},
-               {"blocked", kRight},
-               {"loader", kLeft},
-               {"where", kLeft}});
+  Table table(
+      {">waited", ">calls", ">mean", ">longest", ">blocked", "loader", "where"});
   for (const v1::LoaderRow& row : reply.loaders()) {
     table.AddRow({FormatDuration(row.total_ns()), FormatCount(row.calls()),
                   Mean(row.total_ns(), row.calls()), FormatDuration(row.max_ns()),
@@ -91,20 +86,11 @@ void AddPartRows(const google::protobuf::RepeatedPtrField<v1::LoaderPartRow>& ro
 
 std::string CostsText(const v1::DataLoading& data, v1::GroupBy group_by) {
   if (data.lines().empty()) return "";
-  Table parts({{"share", kRight},
-               {"per batch", kRight},
-               {"samples", kRight},
-               {"threads", kLeft},
-               {"for", kLeft}});
+  Table parts({">share", ">per batch", ">samples", "threads", "for"});
   AddPartRows(data.workers().parts(), v1::HOST_SAMPLE_ROLE_LOADER, data.batches(),
               &parts);
   AddPartRows(data.parts(), v1::HOST_SAMPLE_ROLE_MAIN, data.own_batches(), &parts);
-  Table lines({{"share", kRight},
-               {"own", kRight},
-               {"per batch", kRight},
-               {"samples", kRight},
-               {"threads", kLeft},
-               {"where", kLeft}});
+  Table lines({">share", ">own", ">per batch", ">samples", "threads", "where"});
   for (const v1::LoaderLine& line : data.lines()) {
     std::string where = FormatSite(line.site(), group_by);
     if (line.has_callee()) {

@@ -18,13 +18,8 @@ std::string ShareOfTime(uint64_t part_ns, uint64_t whole_ns) {
 }
 
 std::string RolesTable(const v1::Hot& reply) {
-  Table table({{"threads", kLeft},
-               {"samples", kRight},
-               {"time", kRight},
-               {"running", kRight},
-               {"ready", kRight},
-               {"blocked", kRight},
-               {"no line", kRight}});
+  Table table(
+      {"threads", ">samples", ">time", ">running", ">ready", ">blocked", ">no line"});
   for (const v1::HotRole& role : reply.roles()) {
     table.AddRow({RoleKey(role.role()), FormatCount(role.samples()),
                   FormatDuration(role.time_ns()),
@@ -38,14 +33,8 @@ std::string RolesTable(const v1::Hot& reply) {
 
 std::string LinesTable(const v1::Hot& reply, v1::GroupBy group_by) {
   if (reply.lines().empty()) return "  No sample has a line of Python.\n";
-  Table table({{"self", kRight},
-               {"total", kRight},
-               {"running", kRight},
-               {"ready", kRight},
-               {"blocked", kRight},
-               {"samples", kRight},
-               {"threads", kLeft},
-               {"where", kLeft}});
+  Table table({">self", ">total", ">running", ">ready", ">blocked", ">samples",
+               "threads", "where"});
   for (const v1::HotLine& line : reply.lines()) {
     const bool cut = line.cut() && group_by == v1::GROUP_BY_STACK;
     table.AddRow(
@@ -101,7 +90,12 @@ std::string HotText(const v1::ReportReply& reply, v1::GroupBy group_by) {
   const v1::Hot& hot = reply.hot();
   return absl::StrCat(
       Answer(
-          reply, absl::StrCat("Host time by kind of thread\n", RolesTable(hot), "\n"),
+          reply,
+          absl::StrCat("Host time by kind of thread",
+                       hot.region().empty()
+                           ? ""
+                           : absl::StrCat(", in region ", Printable(hot.region())),
+                       "\n", RolesTable(hot), "\n"),
           absl::StrCat(group_by == v1::GROUP_BY_LINE       ? "By line"
                        : group_by == v1::GROUP_BY_FUNCTION ? "By function"
                                                            : "By stack",
@@ -125,9 +119,10 @@ std::string FoldedText(const v1::ReportReply& reply) {
 }
 
 std::string FoldedFrame(const v1::Frame& frame) {
-  std::string text =
-      absl::StrCat(frame.function().empty() ? "(unknown)" : frame.function(), " (",
-                   frame.file(), ":", frame.line(), ")");
+  std::string text = frame.function().empty() ? "(unknown)" : frame.function();
+  if (!frame.file().empty()) {  // a node of the backward pass has none
+    absl::StrAppend(&text, " (", frame.file(), ":", frame.line(), ")");
+  }
   for (char& c : text) {
     if (c == ';') c = ',';
   }

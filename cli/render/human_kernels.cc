@@ -61,14 +61,7 @@ std::string Origin(const v1::KernelRow& row, v1::GroupBy group_by) {
 
 std::string KernelsTable(const v1::Kernels& reply, v1::GroupBy group_by) {
   if (reply.kernels().empty()) return "  No kernel ran in traced time.\n";
-  Table table({{"total", kRight},
-               {"share", kRight},
-               {"calls", kRight},
-               {"avg", kRight},
-               {"min", kRight},
-               {"max", kRight},
-               {"TC", kLeft},
-               {"kernel", kLeft}});
+  Table table({">total", ">share", ">calls", ">avg", ">min", ">max", "TC", "kernel"});
   for (const v1::KernelRow& row : reply.kernels()) {
     table.AddRow({FormatDuration(row.total_ns()),
                   FormatShare(D(row.total_ns()), D(reply.total_ns())),
@@ -85,12 +78,7 @@ std::string KernelsTable(const v1::Kernels& reply, v1::GroupBy group_by) {
 
 std::string CopiesTable(const v1::Kernels& reply) {
   if (reply.copies().empty()) return "  Nothing was copied in traced time.\n";
-  Table table({{"total", kRight},
-               {"count", kRight},
-               {"bytes", kRight},
-               {"GB/s", kRight},
-               {"direction", kLeft},
-               {"host memory", kLeft}});
+  Table table({">total", ">count", ">bytes", ">GB/s", "direction", "host memory"});
   for (const v1::CopyRow& row : reply.copies()) {
     std::string speed =
         row.total_ns() > 0 ? absl::StrFormat("%.3g", D(row.bytes()) / D(row.total_ns()))

@@ -26,17 +26,8 @@ std::string NameOf(const v1::MemoryRow& row) {
 
 std::string OverviewTable(const v1::Memory& reply) {
   if (reply.rows().empty()) return "  No allocation was seen.\n";
-  Table table({{"peak", kRight},
-               {"at", kRight},
-               {"reserved", kRight},
-               {"unused", kRight},
-               {"at the end", kRight},
-               {"reserved", kRight},
-               {"unused", kRight},
-               {"pid", kRight},
-               {"rank", kRight},
-               {"device", kRight},
-               {"allocator", kLeft}});
+  Table table({">peak", ">at", ">reserved", ">unused", ">at the end", ">reserved",
+               ">unused", ">pid", ">rank", ">device", "allocator"});
   for (const v1::MemoryRow& row : reply.rows()) {
     std::vector<std::string> cells = {FormatBytes(row.peak_bytes()),
                                       FormatDuration(row.peak_time_ns())};
@@ -60,8 +51,7 @@ std::string OverviewTable(const v1::Memory& reply) {
 }
 
 std::string SitesTable(const v1::MemoryRow& row, v1::GroupBy group_by) {
-  Table table(
-      {{"live", kRight}, {"share", kRight}, {"blocks", kRight}, {"where", kLeft}});
+  Table table({">live", ">share", ">blocks", "where"});
   auto share = [&row](int64_t bytes) {
     return FormatShare(static_cast<double>(bytes),
                        static_cast<double>(row.peak_bytes()));
@@ -84,10 +74,10 @@ std::string SitesTable(const v1::MemoryRow& row, v1::GroupBy group_by) {
 std::string PointsTable(const v1::MemoryRow& row) {
   const int count = row.points_size();
   if (count == 0) return "";
-  std::vector<Table::Column> columns;
-  if (row.points_are_steps()) columns.push_back({"step", kRight});
-  columns.insert(columns.end(), {{"at", kRight}, {"live", kRight}});
-  if (row.reserved_known()) columns.push_back({"reserved", kRight});
+  std::vector<std::string> columns;
+  if (row.points_are_steps()) columns.push_back(">step");
+  columns.insert(columns.end(), {">at", ">live"});
+  if (row.reserved_known()) columns.push_back(">reserved");
   Table table(std::move(columns));
   const int shown = std::min(count, kPoints);
   for (int i = 0; i < shown; ++i) {

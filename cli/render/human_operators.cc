@@ -22,13 +22,8 @@ std::string OperatorsTable(const v1::Operators& reply, v1::GroupBy group_by) {
     return "  No operator of PyTorch is known that launched or allocated anything.\n";
   }
   const bool complete = reply.known_bytes() == reply.allocated_bytes();
-  Table table({{"own GPU", kRight},
-               {"share", kRight},
-               {"total", kRight},
-               {"launches", kRight},
-               {"bytes", kRight},
-               {"pass", kLeft},
-               {"operator", kLeft}});
+  Table table(
+      {">own GPU", ">share", ">total", ">launches", ">bytes", "pass", "operator"});
   for (const v1::OperatorRow& row : reply.operators()) {
     table.AddRow({FormatDuration(row.own_gpu_ns()),
                   FormatShare(D(row.own_gpu_ns()), D(reply.gpu_ns())),

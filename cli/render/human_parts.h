@@ -12,9 +12,6 @@
 
 namespace lull {
 
-inline constexpr Table::Align kLeft = Table::Align::kLeft;
-inline constexpr Table::Align kRight = Table::Align::kRight;
-
 inline std::string Mean(uint64_t total_ns, uint64_t count) {
   return count == 0 ? "-" : FormatDuration(total_ns / count);
 }
@@ -43,7 +40,10 @@ inline std::string Answer(const v1::ReportReply& reply, const std::string& headl
                           const std::string& table) {
   return absl::StrCat(Head(reply), "\n", headline, table, "\n",
                       LossesLine(reply.job(), reply.losses()), "\n",
-                      OverheadLine(reply.overhead()), "\n");
+                      // Of a trace nobody knows it.
+                      reply.job().has_imported()
+                          ? ""
+                          : absl::StrCat(OverheadLine(reply.overhead()), "\n"));
 }
 
 }  // namespace lull

@@ -29,12 +29,7 @@ std::string RegionsTable(const v1::Regions& reply) {
   if (reply.regions().empty()) {
     return "  No region ended (torch.profiler.record_function).\n";
   }
-  Table table({{"total", kRight},
-               {"count", kRight},
-               {"mean", kRight},
-               {"GPU busy", kRight},
-               {"most idle for", kLeft},
-               {"region", kLeft}});
+  Table table({">total", ">count", ">mean", ">GPU busy", "most idle for", "region"});
   for (const v1::RegionRow& row : reply.regions()) {
     table.AddRow({FormatDuration(row.total_ns()), FormatCount(row.count()),
                   Mean(row.total_ns(), row.count()),

@@ -48,7 +48,7 @@ std::string SourceWords(const std::string& source) {
 }
 
 std::string Medians(const v1::Steps& reply, bool traced) {
-  Table table({{"median", kRight}, {"share", kRight}, {"part of a step", kLeft}});
+  Table table({">median", ">share", "part of a step"});
   const v1::StepRow& median = reply.median();
   for (const Part& part : kParts) {
     bool known = traced || !part.of_device;
@@ -120,9 +120,8 @@ std::string StepsTable(const v1::Steps& reply) {
   if (reply.steps().empty()) return "";
   bool ranks = std::any_of(reply.steps().begin(), reply.steps().end(),
                            [](const v1::StepRow& step) { return step.rank() >= 0; });
-  std::vector<Table::Column> columns = {
-      {"step", kRight}, {ranks ? "rank" : "pid", kRight}, {"took", kRight}};
-  for (const Part& part : kParts) columns.push_back({part.title, kRight});
+  std::vector<std::string> columns = {">step", ranks ? ">rank" : ">pid", ">took"};
+  for (const Part& part : kParts) columns.push_back(absl::StrCat(">", part.title));
   Table table(std::move(columns));
   for (const v1::StepRow& step : reply.steps()) {
     std::string process = ranks ? step.rank() >= 0 ? absl::StrCat(step.rank()) : "-"

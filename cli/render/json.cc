@@ -8,6 +8,7 @@
 #include "cli/render/json_gpu.h"
 #include "cli/render/json_memory.h"
 #include "cli/render/json_parts.h"
+#include "cli/render/row_json.h"
 #include "daemon/words/enum_key.h"
 #include "daemon/words/facts.h"
 
@@ -18,119 +19,31 @@ namespace {
 // was busy ("needed"), and how much idle time they caused ("wasted"). null where no
 // call of the row was judged.
 Json SyncPointsJson(const v1::Syncs& reply, bool gpu_truth) {
-  Json rows = Json::array();
-  for (const v1::SyncPoint& point : reply.sync_points()) {
-    bool judged = gpu_truth && point.judged_calls() > 0;
-    rows.push_back(
-        {{"api", point.api()},
-         {"calls", point.calls()},
-         {"blocked_ms", Ms(point.blocked_ns())},
-         {"max_ms", Ms(point.max_ns())},
-         {"bytes", point.bytes()},
-         {"judged_calls", judged ? Json(point.judged_calls()) : Json(nullptr)},
-         {"judged_blocked_ms", MsIf(judged, point.judged_blocked_ns())},
-         {"needed_ms", MsIf(judged, point.needed_ns())},
-         {"wasted_ms", MsIf(judged, point.wasted_ns())},
-         {"site", SiteJson(point.site())},
-         {"stack", StackJson(point.stack(), false)},
-         {"native_stack", StackJson(point.native_stack(), true)}});
-  }
-  return rows;
-}
-
-Json AllocationSitesJson(const v1::Allocations& reply) {
-  Json rows = Json::array();
-  for (const v1::AllocationSite& site : reply.allocation_sites()) {
-    rows.push_back({{"allocator", site.allocator()},
-                    {"calls", site.calls()},
-                    {"frees", site.frees()},
-                    {"bytes", site.bytes()},
-                    {"live_bytes", site.live_bytes()},
-                    {"peak_bytes", site.peak_bytes()},
-                    {"blocked_ms", Ms(site.blocked_ns())},
-                    {"site", SiteJson(site.site())},
-                    {"stack", StackJson(site.stack(), false)},
-                    {"native_stack", StackJson(site.native_stack(), true)}});
-  }
-  return rows;
-}
-
-Json GcPausesJson(const v1::GcPauses& reply) {
-  Json rows = Json::array();
-  for (const v1::GcPause& pause : reply.gc_pauses()) {
-    rows.push_back({{"generation", pause.generation()},
-                    {"count", pause.count()},
-                    {"total_ms", Ms(pause.total_ns())},
-                    {"max_ms", Ms(pause.max_ns())},
-                    {"collected", pause.collected()},
-                    {"uncollectable", pause.uncollectable()},
-                    {"site", SiteJson(pause.site())},
-                    {"stack", StackJson(pause.stack(), false)}});
-  }
-  return rows;
-}
-
-Json HostWaitsJson(const v1::HostWaits& reply) {
-  Json rows = Json::array();
-  for (const v1::HostWait& wait : reply.host_waits()) {
-    rows.push_back({{"kind", wait.kind()},
-                    {"api", wait.api()},
-                    {"count", wait.count()},
-                    {"total_ms", Ms(wait.total_ns())},
-                    {"max_ms", Ms(wait.max_ns())},
-                    {"site", SiteJson(wait.site())},
-                    {"stack", StackJson(wait.stack(), false)}});
-  }
-  return rows;
+  return RowsJson(reply.sync_points(), [&](const v1::SyncPoint& point, Json& json) {
+    if (!gpu_truth || point.judged_calls() == 0) {
+      SetNull(json, {"judged_calls", "judged_blocked_ms", "needed_ms", "wasted_ms"});
+    }
+  });
 }
 
 Json ProcessesJson(const v1::ReportReply& reply) {
-  Json rows = Json::array();
-  for (const v1::ProcessRow& row : reply.processes()) {
-    Json json = {{"pid", row.pid()},
-                 {"parent_pid", row.parent_pid()},
-                 {"rank", RankJson(row.rank())},
-                 {"command", row.command()},
-                 {"gpu", row.gpu()},
-                 {"torch", row.torch()},
-                 {"duration_ms", Ms(row.duration_ns())},
-                 {"recorded_ms", Ms(RecordedNs(row))},
-                 {"events", row.events()},
-                 {"launches", row.launches()},
-                 {"blocked_ms", Ms(row.blocked_ns())},
-                 {"data_wait_ms", Ms(row.data_wait_ns())},
-                 {"gc_ms", Ms(row.gc_ns())},
-                 {"native_stacks", row.native_stacks()},
-                 {"gc_hook", row.gc_hook()},
-                 {"corrupt", row.corrupt()},
-                 {"cupti_state", KeyOf(row.cupti_state())},
-                 {"cupti_version", TextOrNull(CudaVersionOfCupti(row.cupti_version()))},
-                 {"cupti_result", row.cupti_result()},
-                 {"step_hook", row.step_hook()},
-                 {"scope_hook", row.scope_hook()},
-                 {"traced_ms", Ms(row.traced_ns())},
-                 {"busy_ms", MsIf(row.traced_ns() > 0, row.busy_ns())},
-                 {"run_delay_ms", Ms(row.run_delay_ns())},
-                 {"preemptions", row.preemptions()},
-                 {"migrations", row.migrations()}};
-    rows.push_back(std::move(json));
-  }
-  return rows;
+  return RowsJson(reply.processes(), [&](const v1::ProcessRow& row, Json& json) {
+    json["recorded_ms"] = Ms(RecordedNs(row));
+    json["native_stacks"] = row.native_stacks();
+    json["gc_hook"] = row.gc_hook();
+    json["cupti_version"] = TextOrNull(CudaVersionOfCupti(row.cupti_version()));
+    json["step_hook"] = row.step_hook();
+    json["scope_hook"] = row.scope_hook();
+    if (row.traced_ns() == 0) SetNull(json, {"busy_ms"});
+  });
 }
 
 Json SummaryJson(const v1::ReportReply& reply) {
   const v1::Shares& shares = reply.shares();
-  Json advice = Json::array();
-  for (const v1::Finding& item : reply.advice().findings()) {
-    advice.push_back(
-        {{"rule", item.rule()},
-         {"finding", item.finding()},
-         {"advice", item.advice()},
-         {"time_ms", Ms(item.time_ns())},
-         {"win_ms", Ms(item.win_ns())},
-         {"of_gpu_time", item.of_gpu_time()},
-         {"site", item.has_site() ? SiteJson(item.site()) : Json(nullptr)}});
-  }
+  Json advice =
+      RowsJson(reply.advice().findings(), [](const v1::Finding& item, Json& json) {
+        if (!item.has_site()) SetNull(json, {"site"});
+      });
   return {{"working_ms", Ms(shares.working_ns())},
           {"launches", reply.launches()},
           {"sync_blocked_ms", Ms(reply.syncs().total_blocked_ns())},
@@ -155,65 +68,53 @@ Json JobsJson(const v1::ListJobsReply& reply) {
 }
 
 Json SyncsJson(const v1::ReportReply& reply) {
-  Json json = {{"job", JobJson(reply.job())},
-               {"gpu", GpuJson(reply.gpu())},
-               {"sync_points", SyncPointsJson(reply.syncs(), HasGpuTruth(reply.gpu()))},
-               {"total_blocked_ms", Ms(reply.syncs().total_blocked_ns())},
-               {"total_calls", reply.syncs().total_calls()}};
-  AddTail(json, reply);
-  return json;
+  return AnswerJson(
+      reply, {{"gpu", GpuJson(reply.gpu())},
+              {"sync_points", SyncPointsJson(reply.syncs(), HasGpuTruth(reply.gpu()))},
+              {"total_blocked_ms", Ms(reply.syncs().total_blocked_ns())},
+              {"total_calls", reply.syncs().total_calls()}});
 }
 
 Json AllocationsJson(const v1::ReportReply& reply) {
-  Json json = {{"job", JobJson(reply.job())},
-               {"allocation_sites", AllocationSitesJson(reply.allocations())},
-               {"total_bytes", reply.allocations().total_bytes()},
-               {"total_calls", reply.allocations().total_calls()},
-               {"unknown_frees", reply.allocations().unknown_frees()}};
-  AddTail(json, reply);
-  return json;
+  return AnswerJson(
+      reply, {{"allocation_sites", RowsJson(reply.allocations().allocation_sites())},
+              {"total_bytes", reply.allocations().total_bytes()},
+              {"total_calls", reply.allocations().total_calls()},
+              {"unknown_frees", reply.allocations().unknown_frees()}});
 }
 
 Json GcJson(const v1::ReportReply& reply) {
-  Json json = {{"job", JobJson(reply.job())},
-               {"gc_pauses", GcPausesJson(reply.gc())},
-               {"total_ms", Ms(reply.gc().total_ns())},
-               {"total_count", reply.gc().total_count()}};
-  AddTail(json, reply);
-  return json;
+  return AnswerJson(reply, {{"gc_pauses", RowsJson(reply.gc().gc_pauses())},
+                            {"total_ms", Ms(reply.gc().total_ns())},
+                            {"total_count", reply.gc().total_count()}});
 }
 
 Json WaitsJson(const v1::ReportReply& reply) {
-  Json json = {{"job", JobJson(reply.job())},
-               {"host_waits", HostWaitsJson(reply.waits())},
-               {"total_ms", Ms(reply.waits().total_ns())},
-               {"data_exact", reply.waits().data_exact()}};
-  AddTail(json, reply);
-  return json;
+  return AnswerJson(reply, {{"host_waits", RowsJson(reply.waits().host_waits())},
+                            {"total_ms", Ms(reply.waits().total_ns())},
+                            {"data_exact", reply.waits().data_exact()}});
 }
 
 Json ReportJson(const v1::ReportReply& reply) {
-  Json json = {{"job", JobJson(reply.job())},
-               {"summary", SummaryJson(reply)},
-               {"gpu", GpuJson(reply.gpu())},
-               {"causes", CausesJson(reply.gaps(), reply.gpu())},
-               {"gaps", GapRowsJson(reply.gaps(), reply.gpu())},
-               {"kernels", KernelRowsJson(reply.kernels())},
-               {"copies", CopyRowsJson(reply.kernels())},
-               {"steps", StepRowsJson(reply.steps())},
-               {"step_totals", StepTotalsJson(reply.steps())},
-               {"non_finite", NonFiniteJson(reply)},
-               {"devices", DevicesJson(reply)},
-               {"processes", ProcessesJson(reply)},
-               {"sync_points", SyncPointsJson(reply.syncs(), HasGpuTruth(reply.gpu()))},
-               {"allocation_sites", AllocationSitesJson(reply.allocations())},
-               {"memory", MemoryRowsJson(reply.memory(), false)},
-               {"malloc_retries", MallocRetriesJson(reply.memory())},
-               {"gc_pauses", GcPausesJson(reply.gc())},
-               {"host_waits", HostWaitsJson(reply.waits())},
-               {"data_exact", reply.waits().data_exact()}};
-  AddTail(json, reply);
-  return json;
+  return AnswerJson(
+      reply, {{"summary", SummaryJson(reply)},
+              {"gpu", GpuJson(reply.gpu())},
+              {"causes", CausesJson(reply.gaps(), reply.gpu())},
+              {"gaps", GapRowsJson(reply.gaps(), reply.gpu(), reply.job())},
+              {"kernels", KernelRowsJson(reply.kernels())},
+              {"copies", CopyRowsJson(reply.kernels())},
+              {"steps", StepRowsJson(reply.steps())},
+              {"step_totals", StepTotalsJson(reply.steps())},
+              {"non_finite", NonFiniteJson(reply)},
+              {"devices", DevicesJson(reply)},
+              {"processes", ProcessesJson(reply)},
+              {"sync_points", SyncPointsJson(reply.syncs(), HasGpuTruth(reply.gpu()))},
+              {"allocation_sites", RowsJson(reply.allocations().allocation_sites())},
+              {"memory", MemoryRowsJson(reply.memory(), false)},
+              {"malloc_retries", RowsJson(reply.memory().retries())},
+              {"gc_pauses", RowsJson(reply.gc().gc_pauses())},
+              {"host_waits", RowsJson(reply.waits().host_waits())},
+              {"data_exact", reply.waits().data_exact()}});
 }
 
 std::string JsonText(const Json& json) {

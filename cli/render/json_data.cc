@@ -2,6 +2,7 @@
 
 #include "cli/render/json.h"
 #include "cli/render/json_parts.h"
+#include "cli/render/row_json.h"
 #include "daemon/words/format.h"
 #include "daemon/words/sample_words.h"
 
@@ -9,17 +10,9 @@ namespace lull {
 namespace {
 
 Json LoadersJson(const v1::DataLoading& data) {
-  Json rows = Json::array();
-  for (const v1::LoaderRow& row : data.loaders()) {
-    rows.push_back(
-        {{"loader", row.loader()},
-         {"calls", row.calls()},
-         {"total_ms", Ms(row.total_ns())},
-         {"max_ms", Ms(row.max_ns())},
-         {"blocked_ms", MsIf(row.blocked_ns() <= row.total_ns(), row.blocked_ns())},
-         {"site", SiteJson(row.site())}});
-  }
-  return rows;
+  return RowsJson(data.loaders(), [&](const v1::LoaderRow& row, Json& json) {
+    if (row.blocked_ns() > row.total_ns()) SetNull(json, {"blocked_ms"});
+  });
 }
 
 // Of a batch; null where their number is not known.
@@ -70,13 +63,6 @@ Json LinesJson(const v1::DataLoading& data) {
 }
 
 Json BusyJson(const v1::LoaderWorkers& workers) {
-  Json over_time = Json::array();
-  for (const v1::BusyWorkers& row : workers.over_time()) {
-    over_time.push_back({{"start_ms", Ms(row.start_ns())},
-                         {"end_ms", Ms(row.end_ns())},
-                         {"workers", row.workers()},
-                         {"busy", row.busy()}});
-  }
   Json json = {{"samples", workers.samples()}};
   AddShare(json, "share", "", workers.has_busy(), workers.busy());
   json["mean"] = IfPositive(workers.busy_mean());
@@ -84,7 +70,7 @@ Json BusyJson(const v1::LoaderWorkers& workers) {
   json["waiting_ms"] = Ms(workers.waiting_ns());
   json["ready_ms"] = Ms(workers.ready_ns());
   json["unknown_ms"] = Ms(workers.unknown_ns());
-  json["over_time"] = std::move(over_time);
+  json["over_time"] = RowsJson(workers.over_time());
   return json;
 }
 
@@ -107,17 +93,15 @@ Json DataJson(const v1::ReportReply& reply) {
   AddParts(workers.parts(), RoleKey(v1::HOST_SAMPLE_ROLE_LOADER), data.batches(),
            parts);
   AddParts(data.parts(), RoleKey(v1::HOST_SAMPLE_ROLE_MAIN), data.own_batches(), parts);
-  Json json = {{"job", JobJson(reply.job())},
-               {"loaders", LoadersJson(data)},
-               {"workers", workers.workers()},
-               {"training_processes", any ? Json(workers.owners()) : Json(nullptr)},
-               {"batches", batches > 0 ? Json(batches) : Json(nullptr)},
-               {"busy", any ? BusyJson(workers) : Json(nullptr)},
-               {"enough", any ? EnoughJson(workers) : Json(nullptr)},
-               {"parts", std::move(parts)},
-               {"lines", LinesJson(data)}};
-  AddTail(json, reply);
-  return json;
+  return AnswerJson(
+      reply, {{"loaders", LoadersJson(data)},
+              {"workers", workers.workers()},
+              {"training_processes", any ? Json(workers.owners()) : Json(nullptr)},
+              {"batches", batches > 0 ? Json(batches) : Json(nullptr)},
+              {"busy", any ? BusyJson(workers) : Json(nullptr)},
+              {"enough", any ? EnoughJson(workers) : Json(nullptr)},
+              {"parts", std::move(parts)},
+              {"lines", LinesJson(data)}});
 }
 
 }  // namespace lull

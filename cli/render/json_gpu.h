@@ -10,7 +10,7 @@ namespace lull {
 // "traced_ms" are null where there is no GPU truth, and "missing" says why.
 Json GpuJson(const v1::Gpu& gpu);
 Json CausesJson(const v1::Gaps& reply, const v1::Gpu& gpu);
-Json GapRowsJson(const v1::Gaps& reply, const v1::Gpu& gpu);
+Json GapRowsJson(const v1::Gaps& reply, const v1::Gpu& gpu, const v1::Job& job);
 Json KernelRowsJson(const v1::Kernels& reply);
 Json CopyRowsJson(const v1::Kernels& reply);
 Json StepRowsJson(const v1::Steps& reply);

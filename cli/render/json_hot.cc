@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "cli/render/json_parts.h"
+#include "cli/render/row_json.h"
 #include "daemon/words/format.h"
 #include "daemon/words/sample_words.h"
 
@@ -59,31 +60,27 @@ Json LinesJson(const v1::Hot& hot) {
                     {"blocked_percent", PartOf(line.blocked_ns(), line.total_ns())},
                     {"cut", line.cut()},
                     {"stack", StackJson(line.stack(), false)}});
+    // Of the backward pass it has more to say, as everywhere.
+    if (line.site().has_backward_of() || line.site().has_forward_site()) {
+      const Json site = SiteJson(line.site());
+      for (const char* key : {"node", "backward_of", "forward_site"}) {
+        rows.back()[key] = site[key];
+      }
+    }
   }
   return rows;
 }
 
 Json SamplesJson(const v1::Hot& hot) {
-  const v1::HotSamples& counters = hot.counters();
-  return {{"taken", counters.taken()},
-          {"exact", counters.exact()},
-          {"held", counters.held()},
-          {"cut", counters.cut()},
-          {"no_python", counters.no_state()},
-          {"failed", counters.failed()},
-          {"late", counters.late()},
-          {"late_ms", Ms(counters.late_ns())},
-          {"skipped", counters.skipped()},
-          {"threads", counters.threads()},
-          {"lowered", counters.lowered()},
-          {"self_ms", Ms(counters.self_ns())},
-          {"denied_processes", hot.denied_processes()},
-          {"unreadable_processes", hot.unreadable_processes()}};
+  Json json = RowJson(hot.counters());
+  json["denied_processes"] = hot.denied_processes();
+  json["unreadable_processes"] = hot.unreadable_processes();
+  return json;
 }
 
 }  // namespace
 
-Json DoingJson(const v1::GapRow& gap) {
+Json DoingJson(const v1::GapRow& gap, bool of_functions) {
   Json rows = Json::array();
   for (const v1::DoingLine& line : gap.doing()) {
     const bool known = line.has_share();
@@ -100,17 +97,16 @@ Json DoingJson(const v1::GapRow& gap) {
          {"own_low_percent", PercentIf(known, line.own().low_percent())},
          {"own_high_percent", PercentIf(known, line.own().high_percent())},
          {"callee", line.has_callee() ? SiteJson(line.callee()) : Json(nullptr)}});
+    if (of_functions) rows.back()["line_is_function_start"] = true;
   }
   return rows;
 }
 
 Json HotJson(const v1::ReportReply& reply) {
-  Json json = {{"job", JobJson(reply.job())},
-               {"roles", RolesJson(reply.hot())},
-               {"lines", LinesJson(reply.hot())},
-               {"samples", SamplesJson(reply.hot())}};
-  AddTail(json, reply);
-  return json;
+  return AnswerJson(reply, {{"region", TextOrNull(reply.hot().region())},
+                            {"roles", RolesJson(reply.hot())},
+                            {"lines", LinesJson(reply.hot())},
+                            {"samples", SamplesJson(reply.hot())}});
 }
 
 }  // namespace lull

@@ -7,6 +7,7 @@
 namespace lull {
 
 // "doing" of a row of idle time.
-Json DoingJson(const v1::GapRow& gap);
+// `of_functions`: lines are those where functions begin (ImportInfo).
+Json DoingJson(const v1::GapRow& gap, bool of_functions);
 
 }  // namespace lull

@@ -10,6 +10,5 @@ namespace lull {
 // "device" is null for the host and where it is not known, "reserved_*" where the
 // allocator does not tell, "growth" where none was found.
 Json MemoryRowsJson(const v1::Memory& reply, bool details);
-Json MallocRetriesJson(const v1::Memory& reply);
 
 }  // namespace lull

@@ -39,18 +39,15 @@ Json OperatorsJson(const v1::ReportReply& reply) {
          {"site", SiteJson(row.site())},
          {"stack", StackJson(row.stack(), false)}});
   }
-  Json json = {{"job", JobJson(reply.job())},
-               {"gpu", GpuJson(reply.gpu())},
-               {"ops", std::move(rows)},
-               {"total_ops", operators.rows()},
-               {"total_gpu_ms", MsIf(truth, operators.gpu_ns())},
-               {"total_launches", operators.launches()},
-               {"unknown_gpu_ms", MsIf(truth, operators.unknown_gpu_ns())},
-               {"unknown_launches", operators.unknown_launches()},
-               {"allocated_bytes", operators.allocated_bytes()},
-               {"known_bytes", operators.known_bytes()}};
-  AddTail(json, reply);
-  return json;
+  return AnswerJson(reply, {{"gpu", GpuJson(reply.gpu())},
+                            {"ops", std::move(rows)},
+                            {"total_ops", operators.rows()},
+                            {"total_gpu_ms", MsIf(truth, operators.gpu_ns())},
+                            {"total_launches", operators.launches()},
+                            {"unknown_gpu_ms", MsIf(truth, operators.unknown_gpu_ns())},
+                            {"unknown_launches", operators.unknown_launches()},
+                            {"allocated_bytes", operators.allocated_bytes()},
+                            {"known_bytes", operators.known_bytes()}});
 }
 
 }  // namespace lull

@@ -1,11 +1,10 @@
 #include "cli/render/json_parts.h"
 
-#include "absl/strings/match.h"
 #include "cli/render/arming.h"
+#include "cli/render/row_json.h"
 #include "daemon/base/backward_frames.h"
 #include "daemon/words/facts.h"
 #include "daemon/words/format.h"
-#include "google/protobuf/descriptor.h"
 
 namespace lull {
 namespace {
@@ -14,14 +13,43 @@ Json RecordedJson(const v1::Job& job) {
   if (!job.partly_recorded()) {
     return Json::array({{{"start_ms", 0.0}, {"end_ms", Ms(job.duration_ns())}}});
   }
-  Json spans = Json::array();
-  for (const v1::Job::Stretch& span : job.recorded()) {
-    spans.push_back({{"start_ms", Ms(span.start_ns())}, {"end_ms", Ms(span.end_ns())}});
-  }
-  return spans;
+  return RowsJson(job.recorded());
+}
+
+Json CountsJson(
+    const google::protobuf::RepeatedPtrField<v1::ImportInfo::Count>& counts) {
+  Json json = Json::object();
+  for (const v1::ImportInfo::Count& row : counts) json[row.what()] = row.count();
+  return json;
+}
+
+Json ImportedJson(const v1::ImportInfo& told) {
+  return {{"format", told.format()},
+          {"files", std::vector<std::string>(told.files().begin(), told.files().end())},
+          {"files_in_all", told.files_in_all()},
+          {"events", told.events()},
+          {"ignored", CountsJson(told.ignored())},
+          {"found", CountsJson(told.found())},
+          {"not_applied", std::vector<std::string>(told.not_applied().begin(),
+                                                   told.not_applied().end())},
+          {"line_is_function_start", told.line_is_function_start()},
+          {"resolution_ns", told.resolution_ns()}};
 }
 
 }  // namespace
+
+Json AnswerJson(const v1::ReportReply& reply, const Json& body) {
+  Json json;
+  json["job"] = JobJson(reply.job());
+  json.update(body);
+  json["phase"] = reply.phase() == v1::PHASE_STEADY  ? "steady"
+                  : reply.phase() == v1::PHASE_SETUP ? "setup"
+                                                     : "all";
+  json["setup_ms"] = MsIf(reply.setup_ns() > 0, reply.setup_ns());
+  json["losses"] = RowJson(reply.losses());
+  json["overhead"] = RowJson(reply.overhead());
+  return json;
+}
 
 Json JobJson(const v1::Job& job) {
   Json json = {
@@ -47,6 +75,7 @@ Json JobJson(const v1::Job& job) {
       {"unreachable_ms", Ms(job.unreachable_ns())},
   };
   if (job.exit_status_known()) json["exit_status"] = job.exit_status();
+  if (job.has_imported()) json["imported"] = ImportedJson(job.imported());
   return json;
 }
 
@@ -61,32 +90,6 @@ Json SiteJson(const v1::Site& site) {
   json["forward_site"] =
       site.has_forward_site() ? SiteJson(site.forward_site()) : Json(nullptr);
   return json;
-}
-
-Json LossesJson(const v1::Losses& losses) {
-  const auto& fields = *losses.GetDescriptor();
-  const auto& reflection = *losses.GetReflection();
-  Json json = Json::object();
-  for (int i = 0; i < fields.field_count(); ++i) {
-    const auto* field = fields.field(i);
-    std::string name = field->name();
-    if (field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_UINT32) {
-      json[name] = reflection.GetUInt32(losses, field);
-    } else if (absl::EndsWith(name, "_ns")) {
-      json[name.substr(0, name.size() - 3) + "_ms"] =
-          Ms(reflection.GetUInt64(losses, field));
-    } else {
-      json[name] = reflection.GetUInt64(losses, field);
-    }
-  }
-  return json;
-}
-
-Json OverheadJson(const v1::Overhead& overhead) {
-  return {{"self_ms", Ms(overhead.self_ns())},
-          {"percent", overhead.percent()},
-          {"relay_cpu_ms", Ms(overhead.relay_cpu_ns())},
-          {"budget_percent", overhead.budget_percent()}};
 }
 
 }  // namespace lull

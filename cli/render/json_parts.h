@@ -28,8 +28,6 @@ inline Json RankJson(int32_t rank) { return rank >= 0 ? Json(rank) : Json(nullpt
 
 Json JobJson(const v1::Job& job);
 Json SiteJson(const v1::Site& site);
-Json LossesJson(const v1::Losses& losses);
-Json OverheadJson(const v1::Overhead& overhead);
 
 template <typename Frames>
 Json StackJson(const Frames& frames, bool native) {
@@ -43,15 +41,7 @@ Json StackJson(const Frames& frames, bool native) {
   return stack;
 }
 
-// What every answer ends with.
-inline void AddTail(Json& json, const v1::ReportReply& reply) {
-  bool known = reply.setup_ns() > 0;
-  json["phase"] = reply.phase() == v1::PHASE_STEADY  ? "steady"
-                  : reply.phase() == v1::PHASE_SETUP ? "setup"
-                                                     : "all";
-  json["setup_ms"] = MsIf(known, reply.setup_ns());
-  json["losses"] = LossesJson(reply.losses());
-  json["overhead"] = OverheadJson(reply.overhead());
-}
+// A whole answer: the job, `body`, and what every answer ends with.
+Json AnswerJson(const v1::ReportReply& reply, const Json& body);
 
 }  // namespace lull

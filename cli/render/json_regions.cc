@@ -25,13 +25,10 @@ Json RegionsJson(const v1::ReportReply& reply) {
                     {"causes", traced ? std::move(causes) : Json(nullptr)},
                     {"site", SiteJson(row.site())}});
   }
-  Json json = {{"job", JobJson(reply.job())},
-               {"regions", std::move(rows)},
-               {"unnamed", reply.regions().unnamed()},
-               {"unopened", reply.regions().unopened()},
-               {"unavailable_processes", reply.regions().unavailable()}};
-  AddTail(json, reply);
-  return json;
+  return AnswerJson(reply, {{"regions", std::move(rows)},
+                            {"unnamed", reply.regions().unnamed()},
+                            {"unopened", reply.regions().unopened()},
+                            {"unavailable_processes", reply.regions().unavailable()}});
 }
 
 }  // namespace lull

@@ -48,6 +48,8 @@ std::string JobLine(const v1::Job& job) {
     absl::StrAppend(&line, job.asleep()     ? ", asleep"
                            : job.attached() ? ", still watched"
                                             : ", still running");
+  } else if (job.has_imported()) {
+    absl::StrAppend(&line, ", imported");
   } else if (job.attached()) {
     absl::StrAppend(&line, ", watched by lull attach");
   } else if (job.exit_status_known()) {
@@ -171,6 +173,10 @@ std::string LossesLine(const v1::Job& job, const v1::Losses& losses) {
   if (losses.thinned_launches() > 0) {
     parts.push_back(absl::StrCat(FormatCount(losses.thinned_launches()),
                                  " launches not recorded, for the same reason"));
+  }
+  if (losses.scopes_thinned() > 0) {
+    parts.push_back(absl::StrCat(FormatCount(losses.scopes_thinned()),
+                                 " regions not recorded, for the same reason"));
   }
   if (losses.short_waits() > 0) {
     parts.push_back(absl::StrCat(FormatCount(losses.short_waits()),

@@ -47,14 +47,7 @@ std::string CommandCell(const Process& process, size_t width) {
 }
 
 std::string Rows(const std::vector<Examination>& processes, size_t width) {
-  using Align = Table::Align;
-  Table table({{"PID", Align::kRight},
-               {"user", Align::kLeft},
-               {"rank", Align::kLeft},
-               {"GPU", Align::kLeft},
-               {"program", Align::kLeft},
-               {"attach", Align::kLeft},
-               {"command", Align::kLeft}});
+  Table table({">PID", "user", "rank", "GPU", "program", "attach", "command"});
   for (const Examination& seen : processes) {
     const Process& process = seen.process;
     table.AddRow({absl::StrCat(process.pid), Printable(process.user),

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 
 namespace lull {
 namespace {
@@ -17,8 +18,12 @@ size_t DisplayWidth(absl::string_view text) {
 
 }  // namespace
 
-Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {
-  for (const Column& column : columns_) widths_.push_back(DisplayWidth(column.title));
+Table::Table(const std::vector<std::string>& columns) {
+  for (absl::string_view title : columns) {
+    const bool right = absl::ConsumePrefix(&title, ">");
+    columns_.push_back({std::string(title), right});
+    widths_.push_back(DisplayWidth(title));
+  }
 }
 
 void Table::AddRow(std::vector<std::string> cells) {
@@ -39,7 +44,7 @@ std::string Table::Text() const {
     std::string line;
     for (size_t i = 0; i < cells.size(); ++i) {
       std::string padding(widths_[i] - DisplayWidth(cells[i]), ' ');
-      bool right = columns_[i].align == Align::kRight;
+      const bool right = columns_[i].right;
       absl::StrAppend(&line, "  ", right ? padding : "", cells[i],
                       right ? "" : padding);
     }

@@ -9,19 +9,13 @@
 namespace lull {
 
 // Example:
-//   Table table({{"calls", Align::kRight}, {"site", Align::kLeft}});
+//   Table table({">calls", "site"});        // the first aligned to the right
 //   table.AddRow({"12", "train.py:42 step"});
 //   table.AddNote("step  train.py:42");     // a line of its own under the row
 //   std::string text = table.Text();
 class Table {
  public:
-  enum class Align { kLeft, kRight };
-  struct Column {
-    std::string title;
-    Align align;
-  };
-
-  explicit Table(std::vector<Column> columns);
+  explicit Table(const std::vector<std::string>& columns);
 
   // One cell per column.
   void AddRow(std::vector<std::string> cells);
@@ -32,6 +26,10 @@ class Table {
   std::string Text() const;
 
  private:
+  struct Column {
+    std::string title;
+    bool right;
+  };
   struct Line {
     std::vector<std::string> cells;  // empty: a note
     std::string note;

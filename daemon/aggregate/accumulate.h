@@ -49,8 +49,12 @@ inline void AddEvent(const Series& series, const Event& event, Cell& cell) {
       return cell.Add(event.duration_ns, AmountView{event}.amount(), 0);
     case EventType::kHostSample:
     case EventType::kGapSample:
-      return cell.Add(SampleView{event}.weight_ns(),
-                      SquareOfWeight(SampleView{event}.weight_ns()), 0);
+    case EventType::kEngineSample:
+      // What is no matter of chance has no square (host_sample.h).
+      return cell.Add(
+          SampleView{event}.weight_ns(),
+          event.duration_ns != 0 ? 0 : SquareOfWeight(SampleView{event}.weight_ns()),
+          0);
     case EventType::kRunDelay:
       return cell.Add(RunDelayView{event}.delay_ns(), RunDelayView{event}.migrations(),
                       RunDelayView{event}.preemptions());

@@ -45,6 +45,7 @@ enum class EventType : uint8_t {
   //   Coverage   busy ns    kernel ns            0
   //   Forgotten  blocks     0                    0
   //   GapSample  its weight state and quality    that of the sample
+  //   EngineSample  as of GapSample
   // A stretch of Idle or Coverage ends where a bucket of level 0 ends; Idle goes on in
   // another with kFlagContinued. So any range of time clips both exactly.
   kFirstDerived = 128,
@@ -63,10 +64,17 @@ enum class EventType : uint8_t {
   // A host sample that lies within an idle stretch of the thread that the stretch is
   // judged by. One for each device that idled then.
   kGapSample = 134,
+  // A host sample without a stack, of a thread of PyTorch's engine, and the backward
+  // work that it did (collector/ingest/engine_samples.h).
+  kEngineSample = 135,
   // What the GPU did within regions (collector/ingest/region_feed.h), of cells alone:
   // idle time by its cause; traced time, of which `amount` was busy.
   kRegionIdle = 140,
   kRegionTraced = 141,
+  // Of cells alone: what of a series of idle stretches, and of samples, lies in a
+  // region (collector/ingest/thread_regions.h).
+  kRegionGap = 142,
+  kRegionSample = 143,
   // Not events: series that only carry what is live in one allocator of one device, or
   // at one site (see Series).
   kTotalGroup = 253,
@@ -117,7 +125,7 @@ inline bool IsMemory(EventType type) {
 // Counted from second to second as a whole, not event by event.
 inline bool IsOfCellsAlone(EventType type) {
   return type == EventType::kSubmission || type == EventType::kMallocRetry ||
-         type == EventType::kRegionIdle || type == EventType::kRegionTraced;
+         (type >= EventType::kRegionIdle && type <= EventType::kRegionSample);
 }
 // What changes what is live.
 inline bool ChangesLive(EventType type) {
@@ -126,7 +134,8 @@ inline bool ChangesLive(EventType type) {
 }
 // A look at a thread, which weighs what it stands for.
 inline bool IsSample(EventType type) {
-  return type == EventType::kHostSample || type == EventType::kGapSample;
+  return type == EventType::kHostSample || type == EventType::kGapSample ||
+         type == EventType::kEngineSample;
 }
 // What ran on a device.
 inline bool IsOperation(EventType type) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "daemon/aggregate/event.h"
+#include "daemon/base/ids.h"
 
 namespace lull::aggregate {
 
@@ -57,15 +58,15 @@ struct GcPauseView {
 // What ran on a device, and the calls that submitted it.
 struct SubmittedView {
   const Event& event;
-  uint32_t correlation() const { return event.arg2; }
+  CorrelationId correlation() const { return CorrelationId{event.arg2}; }
 };
 using KernelView = SubmittedView;
 using StreamWaitView = SubmittedView;
 
 struct ApiCallView {
   const Event& event;
-  uint32_t caller() const { return static_cast<uint32_t>(event.arg0); }  // a thread
-  uint32_t correlation() const { return event.arg2; }
+  ThreadId caller() const { return ThreadId{static_cast<uint32_t>(event.arg0)}; }
+  CorrelationId correlation() const { return CorrelationId{event.arg2}; }
 };
 
 // Of kGpuCopy and kGpuMemset, and how many records of kGpuLost there were.

@@ -10,6 +10,7 @@ Share ShareOf(const Sampled& part, const Sampled& whole) {
   if (whole.time_ns == 0) return {};
   const auto total = static_cast<double>(whole.time_ns);
   const double p = std::min(1.0, static_cast<double>(part.time_ns) / total);
+  if (IsExact(whole)) return {100 * p, 100 * p, 100 * p};
   double n = static_cast<double>(whole.samples);
   if (whole.square_us > 0) {
     n = std::min(n, total / 1e3 * (total / 1e3) / static_cast<double>(whole.square_us));

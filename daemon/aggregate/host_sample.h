@@ -3,6 +3,9 @@
 // A sample stands for `weight` ns of the thread's time, 1 / rate when it was due. Where
 // the rate changes, samples weigh differently, and what n equal ones would say comes
 // from the sum of the squares: n = (sum of w)^2 / sum of w^2.
+//
+// An imported trace tells where a thread was at each instant: its samples have a
+// duration, which is their weight, and no square. Shares of them are exact.
 #pragma once
 
 #include <cstdint>
@@ -78,6 +81,14 @@ inline Sampled SampledOf(const Cell& cell) {
 
 // Shares of fewer samples than this are not told.
 inline constexpr uint64_t kEnoughSamples = 30;
+// All of them are stretches. A look of less than a microsecond is none that anybody
+// takes.
+inline bool IsExact(const Sampled& whole) {
+  return whole.square_us == 0 && whole.time_ns > 0;
+}
+inline bool IsEnough(const Sampled& whole, uint64_t samples = kEnoughSamples) {
+  return whole.samples >= samples || IsExact(whole);
+}
 
 // `part` of `whole` with the 95 % interval of Wilson, in percent. All 0 of nothing.
 struct Share {

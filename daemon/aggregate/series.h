@@ -36,8 +36,8 @@ enum class ScopeKind : uint8_t {
 // What was submitted; values equal those of blame::OperationKind.
 enum class SubmissionKind : uint8_t { kKernel = 0, kCopy = 1, kMemset = 2, kGraph = 3 };
 
-// How a copy on the device is told apart: numbers of CUpti_ActivityMemcpyKind and
-// CUpti_ActivityMemoryKind, packed as in preload/abi/event.h.
+// How a copy on the device is told apart: lull.v1.GpuCopyKind and GpuMemoryKind, packed
+// as in preload/abi/event.h.
 struct CopyShape {
   uint32_t packed;
   uint32_t kind() const { return packed & 0xff; }
@@ -67,8 +67,8 @@ struct Series {
   // GPU kernels: id of the kernel and its launch shape; their submissions: id of its
   // name; copies: their kinds, as ShapeOf packs them; idle stretches and coverage: the
   // device; tensor memory: the index of its device; samples in gaps: the series of the
-  // idle stretch. Correlation ids and the like are arguments and never tell series
-  // apart.
+  // idle stretch; parts in a region: the series that they are parts of. Correlation ids
+  // and the like are arguments and never tell series apart.
   uint32_t shape = 0;
   uint32_t gpu_stream = 0;  // operations and stream waits
   // Idle stretches: the launches on either side. The sites above are the culprit's.
@@ -126,6 +126,8 @@ inline uint32_t KernelNameOf(const Series& submission) { return submission.shape
 inline CopyShape CopyShapeOf(const Series& copy) { return {copy.shape}; }
 // The series of the idle stretch in which a kGapSample lies.
 inline uint32_t GapOf(const Series& sample) { return sample.shape; }
+// The series of which a kRegionGap or kRegionSample is a part.
+inline uint32_t WholeOf(const Series& part) { return part.shape; }
 
 // True for what is part of a whole: neither a free nor a failure.
 inline bool IsAllocation(const Series& series) {

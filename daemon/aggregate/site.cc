@@ -67,10 +67,73 @@ const Frame* Innermost(const std::vector<const Frame*>& stack) {
   return stack.empty() ? nullptr : stack.front();
 }
 
+// torch.profiler cuts off what sys.path begins with, so that libraries look like files
+// beside the script, and has frames that are of no file.
+bool IsInfrastructureOfATrace(std::string_view file) {
+  for (std::string_view none : {"<built-in>", "<nn.Module>", "<operator>"}) {
+    if (file == none) return true;
+  }
+  // PyTorch's own, and of the standard library what wraps the code of others.
+  for (std::string_view folder :
+       {"torch/", "asyncio/", "collections/", "concurrent/", "ctypes/", "email/",
+        "encodings/", "http/", "importlib/", "json/", "logging/", "multiprocessing/",
+        "re/", "unittest/", "urllib/", "xml/"}) {
+    if (StartsWith(file, folder)) return true;
+  }
+  for (std::string_view module : {"_collections_abc.py",
+                                  "_weakrefset.py",
+                                  "abc.py",
+                                  "ast.py",
+                                  "codecs.py",
+                                  "contextlib.py",
+                                  "copy.py",
+                                  "copyreg.py",
+                                  "dataclasses.py",
+                                  "enum.py",
+                                  "functools.py",
+                                  "genericpath.py",
+                                  "gzip.py",
+                                  "hashlib.py",
+                                  "heapq.py",
+                                  "inspect.py",
+                                  "linecache.py",
+                                  "numbers.py",
+                                  "operator.py",
+                                  "os.py",
+                                  "pathlib.py",
+                                  "pickle.py",
+                                  "posixpath.py",
+                                  "queue.py",
+                                  "random.py",
+                                  "re.py",
+                                  "runpy.py",
+                                  "selectors.py",
+                                  "shutil.py",
+                                  "socket.py",
+                                  "socketserver.py",
+                                  "ssl.py",
+                                  "string.py",
+                                  "subprocess.py",
+                                  "tempfile.py",
+                                  "textwrap.py",
+                                  "threading.py",
+                                  "tokenize.py",
+                                  "traceback.py",
+                                  "types.py",
+                                  "typing.py",
+                                  "warnings.py",
+                                  "weakref.py",
+                                  "zipfile.py"}) {
+    if (file == module) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool IsPythonInfrastructure(std::string_view file) {
   if (StartsWith(file, "<frozen ") || file == "<string>") return true;
+  if (!file.empty() && file[0] != '/' && IsInfrastructureOfATrace(file)) return true;
   for (std::string_view torch : {"/site-packages/torch/", "/dist-packages/torch/"}) {
     if (file.find(torch) != std::string_view::npos) return true;
   }

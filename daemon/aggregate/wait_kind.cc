@@ -13,6 +13,8 @@ struct Prefix {
 // The first match counts.
 constexpr Prefix kPrefixes[] = {
     {"sem_", WaitKind::kLock},
+    {"lock.", WaitKind::kLock},         // of imported traces
+    {"run_backward", WaitKind::kLock},  // for the threads of PyTorch's engine
     {"pthread_cond_", WaitKind::kLock},
     {"pthread_mutex_", WaitKind::kLock},
     {"poll", WaitKind::kIo},

@@ -15,6 +15,8 @@ inline constexpr size_t kMaxWireString = 4096;
 inline constexpr uint64_t kMaxWireTotal = INT64_MAX;
 // Of the ordinals of a process's GPUs; the driver's own limit is 64.
 inline constexpr uint32_t kMaxWireDevices = 1024;
+// Of the lists of an ImportInfo.
+inline constexpr int kMaxImportLines = 256;
 
 // Valid UTF-8 of at most `limit` bytes: bytes that are not UTF-8 become U+FFFD,
 // and the cut falls between two characters.

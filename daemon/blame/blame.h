@@ -23,6 +23,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "daemon/base/ids.h"
+
 namespace lull::blame {
 
 // Values equal those of lull.v1.GapCause.
@@ -48,7 +50,7 @@ enum class OperationKind : uint8_t { kKernel, kCopy, kMemset, kGraph };
 struct Operation {
   uint64_t start_ns = 0;
   uint64_t end_ns = 0;
-  uint32_t correlation = 0;
+  CorrelationId correlation{};
   uint32_t device = 0;
   uint32_t context = 0;
   uint32_t stream = 0;
@@ -61,8 +63,8 @@ struct Operation {
 struct ApiCall {
   uint64_t start_ns = 0;
   uint64_t end_ns = 0;
-  uint32_t tid = 0;
-  uint32_t correlation = 0;
+  ThreadId tid{};
+  CorrelationId correlation{};
   uint32_t series = 0;
 };
 
@@ -71,7 +73,7 @@ struct StreamWait {
   uint64_t time_ns = 0;
   uint32_t context = 0;
   uint32_t stream = 0;
-  uint32_t correlation = 0;
+  CorrelationId correlation{};
 };
 
 enum class HostKind : uint8_t {
@@ -91,7 +93,7 @@ enum class HostKind : uint8_t {
 struct HostEvent {
   uint64_t start_ns = 0;
   uint64_t end_ns = 0;
-  uint32_t tid = 0;
+  ThreadId tid{};
   uint32_t series = 0;  // the caller's own name for what it is and where, never 0
   HostKind kind = HostKind::kLaunch;
 };
@@ -101,7 +103,7 @@ struct HostEvent {
 struct RunDelay {
   uint64_t start_ns = 0;
   uint64_t end_ns = 0;
-  uint32_t tid = 0;
+  ThreadId tid{};
   uint64_t delay_ns = 0;
 };
 
@@ -114,7 +116,7 @@ struct Idle {
   uint32_t culprit = 0;  // series of the host event to blame; 0: the code itself
   uint32_t before = 0;  // series of the launch before it, of the thread it is judged by
   uint32_t after = 0;   // series of L: its host event, else its API call
-  uint32_t tid = 0;     // of that thread; 0 = unknown
+  ThreadId tid{};       // of that thread; 0 = unknown
 };
 
 // A sync that lies wholly in traced time.
@@ -128,7 +130,7 @@ struct Submission {
   Operation operation;
   uint32_t launch = 0;  // series of the hooked call, 0 = not hooked or lost
   uint32_t call = 0;    // series of the API call, 0 = lost
-  uint32_t tid = 0;
+  ThreadId tid{};
 };
 
 // Traced time of one device, and how much of that time it was busy; in pieces that

@@ -31,7 +31,7 @@ class Device {
   uint64_t busy_end_ns = 0;
   // The operation that ended at busy_end_ns; of several the one submitted last.
   bool ender_known = false;
-  uint32_t ender_tid = 0;
+  ThreadId ender_tid{};
   uint64_t ender_submit_ns = 0;
   int64_t ends_gap = -1;  // of the operations being passed; -1 = none
 

@@ -11,7 +11,7 @@ Engine::Impl::Impl(Options options, Sink& sink)
       calls_({options.queue_ns, options.patience_ns, options.clock_tolerance_ns}),
       streams_(options.queue_ns) {}
 
-ThreadTimeline& Engine::Impl::ThreadOf(uint32_t tid) {
+ThreadTimeline& Engine::Impl::ThreadOf(ThreadId tid) {
   if (last_thread_ == nullptr || tid != last_tid_) {
     last_thread_ = &threads_[tid];
     last_tid_ = tid;

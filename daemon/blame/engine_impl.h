@@ -64,7 +64,7 @@ class Engine::Impl {
   void EndGaps(uint64_t end_ns);
   void EndGap(Device& device, uint64_t end_ns);
   bool KnowsPredecessor(const Device& device) const;
-  Suspect SuspectOf(uint32_t tid, uint64_t time_ns);
+  Suspect SuspectOf(ThreadId tid, uint64_t time_ns);
   void GiveUp(Device& device, uint64_t time_ns);
   void GiveUpOldest(Device& device, uint64_t end_ns);
   void JudgeInto(Device& device, const Gap& gap);
@@ -85,7 +85,7 @@ class Engine::Impl {
   uint64_t MedianTime() const;
 
   void Settle();
-  ThreadTimeline& ThreadOf(uint32_t tid);
+  ThreadTimeline& ThreadOf(ThreadId tid);
 
   const Options options_;
   Sink& sink_;
@@ -97,8 +97,8 @@ class Engine::Impl {
   Settled<Operation, OperationOrder> operations_;
   LaunchIndex calls_;
   StreamOrder streams_;
-  std::unordered_map<uint32_t, ThreadTimeline> threads_;
-  uint32_t last_tid_ = 0;
+  std::unordered_map<ThreadId, ThreadTimeline> threads_;
+  ThreadId last_tid_{};
   ThreadTimeline* last_thread_ = nullptr;
   Settled<HostEvent, SyncOrder> syncs_;
   RunDelays delays_;

@@ -15,7 +15,7 @@ namespace lull::blame {
 // A thread that may be to blame, and what it had submitted before the gap ended.
 struct Suspect {
   ThreadTimeline* thread = nullptr;  // nullptr: none known
-  uint32_t tid = 0;
+  ThreadId tid{};
   uint32_t before = 0;
 };
 

@@ -15,8 +15,9 @@ bool Preferred(const ApiCall& a, const ApiCall& b) {
 
 }  // namespace
 
-uint32_t& LaunchIndex::Head(uint32_t correlation) {
-  uint32_t mixed = correlation * 0x9e3779b1u;  // ids come in rows: spread the rows
+uint32_t& LaunchIndex::Head(CorrelationId correlation) {
+  // Ids come in rows: spread the rows.
+  uint32_t mixed = static_cast<uint32_t>(correlation) * 0x9e3779b1u;
   return heads_[(mixed ^ mixed >> 15) & (heads_.size() - 1)];
 }
 
@@ -55,7 +56,7 @@ bool LaunchIndex::Fits(const Entry& entry, uint64_t start_ns) const {
          Awaited(entry, start_ns);
 }
 
-uint32_t LaunchIndex::Find(uint32_t correlation, uint64_t start_ns) const {
+uint32_t LaunchIndex::Find(CorrelationId correlation, uint64_t start_ns) const {
   uint32_t best = kNone;
   uint32_t at = const_cast<LaunchIndex*>(this)->Head(correlation);
   for (; at != kNone; at = calls_[at].next) {

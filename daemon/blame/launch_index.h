@@ -40,7 +40,7 @@ class LaunchIndex {
   static constexpr uint32_t kNone = UINT32_MAX;
   // The call of an operation that started at `start_ns`, or kNone. Indices hold until
   // the next Prune.
-  uint32_t Find(uint32_t correlation, uint64_t start_ns) const;
+  uint32_t Find(CorrelationId correlation, uint64_t start_ns) const;
   const ApiCall& call(uint32_t index) const { return calls_[index].call; }
   // nullptr: this is its first operation.
   Launch* launch(uint32_t index);
@@ -64,7 +64,7 @@ class LaunchIndex {
   // More calls than this with one id are garbage.
   static constexpr int kMostOfOneId = 8;
 
-  uint32_t& Head(uint32_t correlation);
+  uint32_t& Head(CorrelationId correlation);
   bool Fits(const Entry& entry, uint64_t start_ns) const;
   bool Awaited(const Entry& entry, uint64_t time_ns) const;
   void Link(uint32_t index);

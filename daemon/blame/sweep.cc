@@ -200,7 +200,7 @@ bool Engine::Impl::KnowsPredecessor(const Device& device) const {
   return device.ender_known && device.busy_end_ns == device.idle_since();
 }
 
-Suspect Engine::Impl::SuspectOf(uint32_t tid, uint64_t time_ns) {
+Suspect Engine::Impl::SuspectOf(ThreadId tid, uint64_t time_ns) {
   ThreadTimeline& thread = ThreadOf(tid);
   Submitted last;
   thread.LastBefore(time_ns, nullptr, &last);

@@ -29,7 +29,7 @@ bool IsOfTheEngine(const aggregate::Series& sample, const aggregate::Series& idl
   if (role != SampleRole::kAutograd && role != SampleRole::kFeeder) return false;
   lull::v1::Site next;
   names.FillSite(idle.after_line, &next);
-  return next.has_backward_of();
+  return next.has_backward_of() || next.has_forward_site();
 }
 
 }  // namespace
@@ -63,7 +63,9 @@ double Doing::WithLine(Stacks& stacks) const {
   if (all_.time_ns == 0) return 0;
   uint64_t with_line = backward_.time_ns;
   for (const auto& [stack, seen] : stacks_) {
-    if (stacks.Frames(stack).empty()) continue;
+    // An imported trace may know operators alone.
+    const std::vector<uint32_t>& frames = stacks.Frames(stack);
+    if (frames.empty() || stacks.Frame(stacks.UserFrame(frames)).line <= 0) continue;
     with_line += seen.whole.time_ns + seen.cut.time_ns;
   }
   return static_cast<double>(with_line) / static_cast<double>(all_.time_ns);
@@ -80,7 +82,7 @@ void Doing::FillBackward(size_t place, lull::v1::GapRow* row) const {
   lull::v1::DoingLine* out = row->add_doing();
   *out->mutable_site() = row->after();
   out->set_samples(backward_.samples);
-  if (all_.samples >= aggregate::kEnoughSamples) {
+  if (aggregate::IsEnough(all_)) {
     for (auto* share :
          {out->mutable_share(), out->mutable_self(), out->mutable_own()}) {
       SetShare(backward_, all_, share);
@@ -141,13 +143,13 @@ void Doing::Fill(Stacks& stacks, lull::v1::GapRow* row) const {
     if (uint32_t callee = MostOf(line.callees); callee != 0) {
       stacks.FillSite(callee, out->mutable_callee());
     }
-    if (all_.samples < aggregate::kEnoughSamples) continue;
+    if (!aggregate::IsEnough(all_)) continue;
     SetShare(line.share, all_, out->mutable_share());
     SetShare(line.self, all_, out->mutable_self());
     SetShare(line.own, all_, out->mutable_own());
   }
   if (backward_.samples > 0 && !data) FillBackward(before_backward, row);
-  if (!data && row->doing_size() > 0 && all_.samples >= kSamplesOfASite) {
+  if (!data && row->doing_size() > 0 && aggregate::IsEnough(all_, kSamplesOfASite)) {
     *row->mutable_culprit() = row->doing(0).site();
   }
 }

@@ -25,6 +25,7 @@
 #include "daemon/query/operators.h"
 #include "daemon/query/phase_parts.h"
 #include "daemon/query/phases.h"
+#include "daemon/query/region_filter.h"
 #include "daemon/query/regions.h"
 #include "daemon/query/reports.h"
 #include "daemon/query/stacks.h"
@@ -95,6 +96,7 @@ absl::Status Waits(View& view, ReportReply* reply) {
 absl::Status Gaps(View& view, ReportReply* reply) {
   FillGaps(view.processes, view.request, *view.names, *view.stacks,
            reply->mutable_gaps());
+  if (!view.overview) FillDevices(view.processes, reply->mutable_devices());
   return absl::OkStatus();
 }
 
@@ -153,7 +155,8 @@ absl::StatusOr<std::vector<ProcessSums>> SampledProcesses(View& view) {
 absl::Status Hot(View& view, ReportReply* reply) {
   if (view.overview) return absl::OkStatus();
   LULL_ASSIGN_OR_RETURN(auto processes, SampledProcesses(view));
-  return FillHot(view.job, processes, view.request, *view.stacks, reply->mutable_hot());
+  return FillHot(view.job, processes, view.request, *view.names, *view.stacks,
+                 reply->mutable_hot());
 }
 
 absl::Status Data(View& view, ReportReply* reply) {
@@ -198,7 +201,11 @@ absl::StatusOr<SteadyTimes> ChoosePhase(
     const std::vector<storage::ProcessRow>& processes, View& view) {
   const lull::v1::Phase wanted = view.request.phase();
   SteadyTimes steady(processes.size());
-  if (wanted == lull::v1::PHASE_ALL) return steady;
+  // A profile is of a part of a job that somebody chose: all of it counts.
+  if (wanted == lull::v1::PHASE_ALL ||
+      (wanted == lull::v1::PHASE_UNSPECIFIED && view.job.info.has_imported())) {
+    return steady;
+  }
   if (!lull::v1::Phase_IsValid(wanted)) {
     return absl::InvalidArgumentError("this collector does not know that phase");
   }
@@ -251,6 +258,12 @@ absl::StatusOr<View> Load(storage::Store& store, const ReportRequest& request) {
   }
   view.names = std::make_unique<Names>(*view.reader, view.job.id);
   view.stacks = std::make_unique<Stacks>(*view.reader, view.job.id);
+  if (!request.region().empty() &&
+      !RegionFilter(request.region(), *view.names).HoldsAny(view.processes)) {
+    return absl::NotFoundError(
+        absl::StrCat("no region of this job is called ", request.region(),
+                     " (one is known when it ends); lull regions lists them"));
+  }
   if (view.overview && request.top() > 0) {
     view.request.set_top(std::max(request.top(), kRowsForAdvice));
   }

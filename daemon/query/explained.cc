@@ -15,7 +15,8 @@ using aggregate::Series;
 bool HasLine(uint32_t site, Names& names) {
   lull::v1::Site filled;
   names.FillSite(site, &filled);
-  return filled.line() > 0;
+  // Of backward work whose caller nobody knows: the line that made the node.
+  return filled.line() > 0 || filled.forward_site().line() > 0;
 }
 
 bool IsTheCodeItself(uint8_t cause) {

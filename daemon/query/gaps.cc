@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <tuple>
+#include <string>
+#include <utility>
 
 #include "daemon/advice/verdict.h"
 #include "daemon/query/doing.h"
+#include "daemon/query/region_filter.h"
 
 namespace lull::query {
 namespace {
@@ -23,7 +25,10 @@ struct Row {
   Cell sum;
   Series longest;
   Doing doing;
+  std::map<uint32_t, uint64_t> regions;  // time by the names of the region
 };
+
+constexpr size_t kMostRegions = 5;
 
 Key KeyOf(const Series& s, lull::v1::GroupBy by) {
   switch (by) {
@@ -39,23 +44,16 @@ Key KeyOf(const Series& s, lull::v1::GroupBy by) {
   }
 }
 
-template <typename Visitor>
-void ForEachIdle(const std::vector<ProcessSums>& processes, Visitor&& visit) {
-  for (const ProcessSums& sums : processes) {
-    for (size_t id = 1; id < sums.series.size(); ++id) {
-      if (sums.series[id].type != EventType::kIdle || sums.cells[id].empty()) continue;
-      visit(sums.series[id], sums.cells[id]);
-    }
-  }
-}
-
-void FillCauses(const std::vector<ProcessSums>& processes, lull::v1::Gaps* reply) {
+void FillCauses(const std::vector<ProcessSums>& processes, RegionFilter& filter,
+                lull::v1::Gaps* reply) {
   std::array<Cell, kCauses> causes = {};
-  ForEachIdle(processes, [&](const Series& series, const Cell& cell) {
-    if (const auto cause = aggregate::CauseOf(series); cause < kCauses) {
-      causes[cause].Append(cell);
-    }
-  });
+  for (const ProcessSums& sums : processes) {
+    filter.ForEach(sums, EventType::kIdle, [&](const Series& series, const Cell& cell) {
+      if (const auto cause = aggregate::CauseOf(series); cause < kCauses) {
+        causes[cause].Append(cell);
+      }
+    });
+  }
   for (size_t cause = 0; cause < kCauses; ++cause) {
     if (causes[cause].empty()) continue;
     lull::v1::CauseRow* row = reply->add_causes();
@@ -69,17 +67,20 @@ void FillCauses(const std::vector<ProcessSums>& processes, lull::v1::Gaps* reply
       [](const auto& a, const auto& b) { return a.total_ns() > b.total_ns(); });
 }
 
-// Each with the idle stretch in which it lies.
-template <typename Visitor>
-void ForEachSample(const std::vector<ProcessSums>& processes, Visitor&& visit) {
-  for (const ProcessSums& sums : processes) {
-    for (size_t id = 1; id < sums.series.size(); ++id) {
-      const Series& series = sums.series[id];
-      if (series.type != EventType::kGapSample || sums.cells[id].count == 0) continue;
-      if (aggregate::GapOf(series) >= sums.series.size()) continue;
-      const Series& idle = sums.series[aggregate::GapOf(series)];
-      if (idle.type == EventType::kIdle) visit(idle, series, sums.cells[id]);
-    }
+void FillRegions(const std::map<uint32_t, uint64_t>& regions, Names& names,
+                 lull::v1::GapRow* row) {
+  std::vector<std::pair<uint64_t, uint32_t>> sorted;
+  for (const auto& [stack, time_ns] : regions) sorted.emplace_back(time_ns, stack);
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  if (sorted.size() > kMostRegions) sorted.resize(kMostRegions);
+  for (const auto& [time_ns, stack] : sorted) {
+    std::vector<std::string> path = names.ScopePath(stack);
+    if (path.empty()) continue;
+    lull::v1::GapRegion* region = row->add_regions();
+    region->set_name(path.back());
+    for (size_t i = 0; i + 1 < path.size(); ++i) region->add_path(path[i]);
+    region->set_total_ns(time_ns);
   }
 }
 
@@ -98,6 +99,7 @@ void FillRow(const Row& from, bool by_function, Names& names, Stacks& stacks,
   names.FillStack(s.python_stack, row->mutable_stack());
   names.FillStack(s.native_stack, row->mutable_native_stack());
   if (!from.doing.empty()) from.doing.Fill(stacks, row);
+  FillRegions(from.regions, names, row);
 }
 
 }  // namespace
@@ -105,18 +107,41 @@ void FillRow(const Row& from, bool by_function, Names& names, Stacks& stacks,
 void FillGaps(const std::vector<ProcessSums>& processes,
               const lull::v1::ReportRequest& request, Names& names, Stacks& stacks,
               lull::v1::Gaps* reply) {
-  FillCauses(processes, reply);
+  RegionFilter filter(request.region(), names);
+  reply->set_region(request.region());
+  FillCauses(processes, filter, reply);
   std::map<Key, Row> rows;
-  ForEachIdle(processes, [&](const Series& series, const Cell& cell) {
-    auto [it, fresh] = rows.try_emplace(KeyOf(series, request.group_by()));
-    if (fresh || cell.max_ns > it->second.sum.max_ns) it->second.longest = series;
-    it->second.sum.Append(cell);
-  });
-  ForEachSample(processes,
-                [&](const Series& idle, const Series& sample, const Cell& cell) {
-                  auto it = rows.find(KeyOf(idle, request.group_by()));
-                  if (it != rows.end()) it->second.doing.Add(idle, sample, cell, names);
-                });
+  for (const ProcessSums& sums : processes) {
+    filter.ForEach(sums, EventType::kIdle, [&](const Series& series, const Cell& cell) {
+      auto [it, fresh] = rows.try_emplace(KeyOf(series, request.group_by()));
+      if (fresh || cell.max_ns > it->second.sum.max_ns) it->second.longest = series;
+      it->second.sum.Append(cell);
+    });
+  }
+  auto row_of = [&](const ProcessSums& sums, uint32_t series) -> Row* {
+    if (series >= sums.series.size()) return nullptr;
+    const Series& idle = sums.series[series];
+    if (idle.type != EventType::kIdle) return nullptr;
+    auto it = rows.find(KeyOf(idle, request.group_by()));
+    return it == rows.end() ? nullptr : &it->second;
+  };
+  for (const ProcessSums& sums : processes) {
+    filter.ForEach(sums, EventType::kGapSample,
+                   [&](const Series& sample, const Cell& cell) {
+                     const uint32_t gap = aggregate::GapOf(sample);
+                     if (Row* row = cell.count > 0 ? row_of(sums, gap) : nullptr) {
+                       row->doing.Add(sums.series[gap], sample, cell, names);
+                     }
+                   });
+    for (size_t id = 1; id < sums.series.size(); ++id) {
+      const Series& part = sums.series[id];
+      if (part.type != EventType::kRegionGap || sums.cells[id].total_ns == 0) continue;
+      if (!filter.all() && !filter.Holds(part.native_stack)) continue;
+      if (Row* row = row_of(sums, aggregate::WholeOf(part))) {
+        row->regions[part.native_stack] += sums.cells[id].total_ns;
+      }
+    }
+  }
   std::vector<const Row*> sorted;
   for (const auto& [key, row] : rows) sorted.push_back(&row);
   std::stable_sort(sorted.begin(), sorted.end(), [](const Row* a, const Row* b) {

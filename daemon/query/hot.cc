@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/aggregate/host_sample.h"
 #include "daemon/query/gather.h"
+#include "daemon/query/region_filter.h"
 
 namespace lull::query {
 namespace {
@@ -36,6 +37,7 @@ struct LineSums {
   Sampled self;
   ByState state_ns = {};  // of total
   uint64_t seen_in = 0;   // the look that counted it last
+  uint32_t site = 0;      // of a node
 };
 
 // Role, then a frame, a function, or a stack; of stacks also whether they are cut: the
@@ -44,13 +46,15 @@ struct Key {
   uint8_t role = 0;
   uint32_t id = 0;
   bool cut = false;
+  // Of the backward pass: a site or a stack of a node.
+  bool node = false;
   friend auto operator<=>(const Key&, const Key&) = default;
 };
 
 class Samples {
  public:
-  Samples(const lull::v1::ReportRequest& request, Stacks& stacks)
-      : request_(request), stacks_(stacks) {}
+  Samples(const lull::v1::ReportRequest& request, Names& names, Stacks& stacks)
+      : request_(request), names_(names), stacks_(stacks) {}
 
   void Add(const Series& series, const aggregate::Cell& cell) {
     const auto role = static_cast<uint8_t>(aggregate::RoleOf(series));
@@ -78,6 +82,34 @@ class Samples {
     }
     for (uint32_t frame : frames) Count(sampled, state, lines_[{role, KeyOf(frame)}]);
     if (!cut) lines_[{role, KeyOf(frames.front())}].self += sampled;
+  }
+
+  // One of those that Add found without a stack: the node that it was at, and whoever
+  // called backward().
+  void AddOfTheEngine(const Series& series, const aggregate::Cell& cell) {
+    const auto role = static_cast<uint8_t>(aggregate::RoleOf(series));
+    auto sums = roles_.find(role);
+    if (sums == roles_.end() || series.python_stack == 0) return;
+    const Sampled sampled = aggregate::SampledOf(cell);
+    const auto state = static_cast<size_t>(aggregate::StateOf(series));
+    uint64_t& without = aggregate::QualityOf(series) == SampleQuality::kFailed
+                            ? sums->second.failed_ns
+                            : sums->second.no_python_ns;
+    without -= std::min(without, sampled.time_ns);
+    ++looks_;
+    const bool by_function = request_.group_by() == lull::v1::GROUP_BY_FUNCTION;
+    const uint32_t site = by_function ? series.function_site : series.line_site;
+    const bool by_stack = request_.group_by() == lull::v1::GROUP_BY_STACK;
+    LineSums& line = lines_[{role, by_stack ? series.python_stack : site, false, true}];
+    line.site = site;
+    Count(sampled, state, line);
+    line.self += sampled;
+    if (by_stack) return;
+    const std::vector<uint32_t>& frames = stacks_.Frames(series.python_stack);
+    const size_t count = stacks_.BeforeForward(frames);
+    for (size_t i = 1; i < count; ++i) {
+      Count(sampled, state, lines_[{role, KeyOf(frames[i])}]);
+    }
   }
 
   bool empty() const { return roles_.empty(); }
@@ -126,12 +158,16 @@ class Samples {
   void FillLine(const Key& key, const LineSums& line, lull::v1::HotLine* out) {
     out->set_role(static_cast<lull::v1::HostSampleRole>(key.role));
     if (request_.group_by() == lull::v1::GROUP_BY_STACK) {
-      stacks_.FillSite(stacks_.Frames(key.id).front(), out->mutable_site());
+      const std::vector<uint32_t>& frames = stacks_.Frames(key.id);
+      stacks_.FillSite(frames.front(), out->mutable_site());
       stacks_.FillStack(key.id, out->mutable_stack());
+      const int count = static_cast<int>(stacks_.BeforeForward(frames));
+      out->mutable_stack()->DeleteSubrange(count, out->stack_size() - count);
       out->set_cut(key.cut);
-    } else {
+    } else if (!key.node) {
       stacks_.FillSite(key.id, out->mutable_site());
     }
+    if (key.node) names_.FillSite(line.site, out->mutable_site());
     if (request_.group_by() == lull::v1::GROUP_BY_FUNCTION) {
       out->mutable_site()->clear_line();
     }
@@ -140,7 +176,7 @@ class Samples {
     out->set_total_ns(line.total.time_ns);
     out->set_self_ns(line.self.time_ns);
     const Sampled& whole = roles_[key.role].all;
-    if (whole.samples >= aggregate::kEnoughSamples) {
+    if (aggregate::IsEnough(whole)) {
       SetShare(line.total, whole, out->mutable_total());
       SetShare(line.self, whole, out->mutable_self());
     }
@@ -150,6 +186,7 @@ class Samples {
   }
 
   const lull::v1::ReportRequest& request_;
+  Names& names_;
   Stacks& stacks_;
   uint64_t looks_ = 0;
   std::map<uint8_t, RoleSums> roles_;
@@ -193,9 +230,11 @@ void SetShare(const Sampled& part, const Sampled& whole, lull::v1::SampledShare*
 
 absl::Status FillHot(const storage::JobRow& job,
                      const std::vector<ProcessSums>& processes,
-                     const lull::v1::ReportRequest& request, Stacks& stacks,
-                     lull::v1::Hot* reply) {
-  Samples samples(request, stacks);
+                     const lull::v1::ReportRequest& request, Names& names,
+                     Stacks& stacks, lull::v1::Hot* reply) {
+  RegionFilter filter(request.region(), names);
+  reply->set_region(request.region());
+  Samples samples(request, names, stacks);
   for (const ProcessSums& sums : processes) {
     const lull::v1::HostSampleCounters& counters = sums.process.counters.host_samples();
     Gather(counters, reply->mutable_counters());
@@ -205,12 +244,18 @@ absl::Status FillHot(const storage::JobRow& job,
     if (counters.access() == lull::v1::HOST_SAMPLE_ACCESS_LAYOUT) {
       reply->set_unreadable_processes(reply->unreadable_processes() + 1);
     }
-    for (size_t id = 1; id < sums.series.size(); ++id) {
-      if (sums.series[id].type != EventType::kHostSample || sums.cells[id].count == 0) {
-        continue;
-      }
-      samples.Add(sums.series[id], sums.cells[id]);
-    }
+    filter.ForEach(sums, EventType::kHostSample,
+                   [&](const Series& series, const aggregate::Cell& cell) {
+                     if (cell.count > 0) samples.Add(series, cell);
+                   });
+    filter.ForEach(sums, EventType::kEngineSample,
+                   [&](const Series& series, const aggregate::Cell& cell) {
+                     if (cell.count > 0) samples.AddOfTheEngine(series, cell);
+                   });
+  }
+  if (samples.empty() && !filter.all()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "no sample of a host thread lies in the region ", request.region()));
   }
   if (samples.empty()) {
     return absl::FailedPreconditionError(

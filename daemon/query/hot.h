@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "daemon/aggregate/host_sample.h"
+#include "daemon/query/names.h"
 #include "daemon/query/stacks.h"
 #include "daemon/query/sums.h"
 #include "query.pb.h"
@@ -15,11 +16,12 @@ namespace lull::query {
 // A line or function counts once in each sample that has it, however often it calls
 // itself. Shares are of the time of all threads of the kind.
 //
-// FAILED_PRECONDITION, with the reason, where no process has samples at all.
+// FAILED_PRECONDITION, with the reason, where no process has samples at all, or none in
+// the region that is asked for.
 absl::Status FillHot(const storage::JobRow& job,
                      const std::vector<ProcessSums>& processes,
-                     const lull::v1::ReportRequest& request, Stacks& stacks,
-                     lull::v1::Hot* reply);
+                     const lull::v1::ReportRequest& request, Names& names,
+                     Stacks& stacks, lull::v1::Hot* reply);
 
 // Of a share, as replies have it.
 void SetShare(const aggregate::Sampled& part, const aggregate::Sampled& whole,

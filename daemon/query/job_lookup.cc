@@ -28,12 +28,19 @@ std::string NameJobs(const std::vector<JobRow>& jobs) {
   return count < jobs.size() ? absl::StrCat(text, ", …") : text;
 }
 
+// When the collector got it or, of one that it saw running, when it began. An imported
+// trace may be years old: who has just imported it means it.
+uint64_t Came(const JobRow& job) {
+  return job.info.has_imported() ? job.touched_ns : job.info.start_realtime_ns();
+}
+
 }  // namespace
 
 absl::StatusOr<JobRow> FindJob(storage::StoreReader& reader, const std::string& text) {
-  LULL_ASSIGN_OR_RETURN(std::vector<JobRow> jobs,
-                        reader.catalogue().Jobs(text.empty() ? 1 : 0));
+  LULL_ASSIGN_OR_RETURN(std::vector<JobRow> jobs, reader.catalogue().Jobs(0));
   if (jobs.empty()) return absl::NotFoundError("there are no jobs yet");
+  std::stable_sort(jobs.begin(), jobs.end(),
+                   [](const JobRow& a, const JobRow& b) { return Came(a) > Came(b); });
   if (text.empty()) return jobs.front();
   for (const JobRow& job : jobs) {  // newest first
     if (job.info.name() == text || job.info.id() == text) return job;

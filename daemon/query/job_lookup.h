@@ -9,9 +9,10 @@
 
 namespace lull::query {
 
-// "" is the newest job; a name means the newest job of that name; otherwise `text` is
-// the beginning of an id. INVALID_ARGUMENT for an ambiguous beginning, with the
-// candidates; NOT_FOUND with the newest jobs that there are.
+// "" is the newest job (of imported ones counts when they were imported); a name means
+// the newest job of that name; otherwise `text` is the beginning of an id.
+// INVALID_ARGUMENT for an ambiguous beginning, with the candidates; NOT_FOUND with the
+// newest jobs that there are.
 absl::StatusOr<storage::JobRow> FindJob(storage::StoreReader& reader,
                                         const std::string& text);
 

@@ -151,16 +151,7 @@ void FillRow(uint32_t id, const Kernel& kernel, Names& names,
   row->set_operator_name(names.OperatorName(line->native_stack));
 }
 
-// The only place that knows the numbers of CUPTI (aggregate::CopyShape).
-enum MemcpyKind : uint32_t { kHtoD = 1, kDtoH = 2, kHtoA = 3, kAtoH = 4, kHtoH = 9 };
-enum MemoryKind : uint32_t {
-  kPageable = 1,
-  kPinned = 2,
-  kManaged = 5,
-  kManagedStatic = 7
-};
-
-const char* DirectionName(uint32_t kind) {
+const char* DirectionName(uint32_t kind) {  // lull.v1.GpuCopyKind
   constexpr const char* kNames[] = {"unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
                                     "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
   return kind < std::size(kNames) ? kNames[kind] : kNames[0];
@@ -168,12 +159,12 @@ const char* DirectionName(uint32_t kind) {
 
 const char* MemoryName(uint32_t kind) {
   switch (kind) {
-    case kPageable:
+    case v1::GPU_MEMORY_KIND_PAGEABLE:
       return "pageable";
-    case kPinned:
+    case v1::GPU_MEMORY_KIND_PINNED:
       return "pinned";
-    case kManaged:
-    case kManagedStatic:
+    case v1::GPU_MEMORY_KIND_MANAGED:
+    case v1::GPU_MEMORY_KIND_MANAGED_STATIC:
       return "managed";
     default:
       return "";
@@ -182,9 +173,17 @@ const char* MemoryName(uint32_t kind) {
 
 // Of the host side: the source of what goes to the device, else the destination.
 const char* HostMemory(aggregate::CopyShape copy) {
-  const uint32_t kind = copy.kind();
-  if (kind == kHtoD || kind == kHtoA || kind == kHtoH) return MemoryName(copy.source());
-  return kind == kDtoH || kind == kAtoH ? MemoryName(copy.destination()) : "";
+  switch (copy.kind()) {
+    case v1::GPU_COPY_KIND_HOST_TO_DEVICE:
+    case v1::GPU_COPY_KIND_HOST_TO_ARRAY:
+    case v1::GPU_COPY_KIND_HOST_TO_HOST:
+      return MemoryName(copy.source());
+    case v1::GPU_COPY_KIND_DEVICE_TO_HOST:
+    case v1::GPU_COPY_KIND_ARRAY_TO_HOST:
+      return MemoryName(copy.destination());
+    default:
+      return "";
+  }
 }
 
 void FillCopies(const std::vector<ProcessSums>& processes, lull::v1::Kernels* reply) {

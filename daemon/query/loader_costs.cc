@@ -53,7 +53,7 @@ void LoaderCosts::FillParts(
     row->set_part(static_cast<lull::v1::LoaderPart>(part));
     row->set_samples(parts_[part].samples);
     row->set_time_ns(Scaled(parts_[part].time_ns, scale));
-    if (all_.samples >= aggregate::kEnoughSamples) {
+    if (aggregate::IsEnough(all_)) {
       SetShare(parts_[part], all_, row->mutable_share());
     }
   }
@@ -78,7 +78,7 @@ void LoaderCosts::FillLines(
     if (uint32_t callee = MostOf(line.callees); callee != 0) {
       stacks_.FillSite(callee, row->mutable_callee());
     }
-    if (all_.samples < aggregate::kEnoughSamples) continue;
+    if (!aggregate::IsEnough(all_)) continue;
     SetShare(line.total, all_, row->mutable_total());
     SetShare(line.own, all_, row->mutable_own());
   }

@@ -195,7 +195,7 @@ void FillTotals(const WorkerTime& sum, lull::v1::LoaderWorkers* out) {
   out->set_waiting_ns(sum.known.time_ns - sum.busy.time_ns);
   out->set_unknown_ns(sum.unknown_ns);
   out->set_ready_ns(sum.ready_ns);
-  if (sum.known.samples >= aggregate::kEnoughSamples) {
+  if (aggregate::IsEnough(sum.known)) {
     SetShare(sum.busy, sum.known, out->mutable_busy());
   }
 }

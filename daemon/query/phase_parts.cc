@@ -114,7 +114,7 @@ absl::Status AddProcess(storage::StoreReader& reader, const storage::JobRow& job
 void FillSampled(const PhaseSums& sums, uint64_t processes, lull::v1::Phase phase,
                  PhasePartKind kind, lull::v1::Steps* reply) {
   const Sampled& part = sums.kinds[static_cast<size_t>(kind)];
-  if (part.samples == 0 || sums.all.samples < aggregate::kEnoughSamples) return;
+  if (part.samples == 0 || !aggregate::IsEnough(sums.all)) return;
   lull::v1::PhasePart* row = reply->add_phase_parts();
   row->set_phase(phase);
   row->set_kind(kind);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "daemon/aggregate/site.h"
+#include "daemon/base/backward_frames.h"
 #include "daemon/base/status.h"
 
 namespace lull::query {
@@ -20,7 +21,8 @@ LoaderFile LoaderFileOf(const std::string& file) {
       {"/threading.py", LoaderFile::kThreading},
   };
   for (const auto& [end, which] : kFiles) {
-    if (file.ends_with(end)) return which;
+    // torch.profiler cuts off what sys.path begins with.
+    if (file.ends_with(end) || file == std::string_view(end).substr(1)) return which;
   }
   return LoaderFile::kNone;
 }
@@ -116,6 +118,13 @@ uint32_t Stacks::CalleeOf(const std::vector<uint32_t>& frames, uint32_t user) {
 uint32_t Stacks::WrittenFrame(const std::vector<uint32_t>& frames) {
   uint32_t frame = First(frames, frames.size(), Owner::kPackage);
   return frame != 0 || frames.empty() ? frame : frames.front();
+}
+
+size_t Stacks::BeforeForward(const std::vector<uint32_t>& frames) {
+  for (size_t i = 0; i < frames.size(); ++i) {
+    if (Frame(frames[i]).module == kForwardModule) return i;
+  }
+  return frames.size();
 }
 
 void Stacks::FillSite(uint32_t frame, lull::v1::Site* site) {

@@ -55,6 +55,9 @@ class Stacks {
   // The innermost outside of PyTorch and the standard library, or the innermost.
   uint32_t WrittenFrame(const std::vector<uint32_t>& frames);
 
+  // How many frames there are without those of a node's forward line.
+  size_t BeforeForward(const std::vector<uint32_t>& frames);
+
   void FillSite(uint32_t frame, lull::v1::Site* site);
   void FillStack(uint32_t stack,
                  google::protobuf::RepeatedPtrField<lull::v1::Frame>* frames);

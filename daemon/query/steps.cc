@@ -47,6 +47,8 @@ const char* SourceName(lull::v1::StepSource source) {
       return "nvtx";
     case lull::v1::STEP_SOURCE_PERIOD:
       return "period";
+    case lull::v1::STEP_SOURCE_PROFILER:
+      return "profiler";
     default:
       return "";
   }

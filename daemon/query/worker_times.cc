@@ -58,7 +58,7 @@ const char* WhyNoEstimate(const Pace& pace) {
   if (sum.calls < kEnoughCalls || pace.stretches < kEnoughActive) {
     return "the training was not seen to ask for batches for long enough";
   }
-  if (sum.known.samples < aggregate::kEnoughSamples) return "there are too few samples";
+  if (!aggregate::IsEnough(sum.known)) return "there are too few samples";
   if (D(sum.unknown_ns) > kMostUnknown * D(sum.known.time_ns)) {
     return "too many samples have no stack";
   }
@@ -104,7 +104,7 @@ void FillOverTime(const WorkerTimes& times, lull::v1::LoaderWorkers* out) {
       continue;
     }
     sum += now;
-    if (sum.known.samples < aggregate::kEnoughSamples) continue;
+    if (!aggregate::IsEnough(sum.known)) continue;
     lull::v1::BusyWorkers* row = out->add_over_time();
     row->set_start_ns(begin);
     row->set_end_ns(at + times.length_ns);

@@ -31,7 +31,7 @@ absl::StatusOr<bool> Cells::Find(const ChunkKey& key, CellChunk& chunk) const {
 }
 
 absl::Status Cells::Read(int64_t process, uint32_t level, uint64_t first, uint64_t end,
-                         const Callback& callback) const {
+                         Callback callback) const {
   bool sound = true;
   LULL_RETURN_IF_ERROR(db_.Query(
       "SELECT chunk, data FROM cells WHERE process=? AND level=? AND bucket>=? AND "
@@ -49,7 +49,7 @@ absl::Status Cells::Read(int64_t process, uint32_t level, uint64_t first, uint64
 
 absl::Status Cells::ReadSeries(int64_t process, uint32_t series, uint32_t level,
                                uint64_t first, uint64_t end,
-                               const SeriesCallback& callback) const {
+                               SeriesCallback callback) const {
   bool sound = true;
   LULL_RETURN_IF_ERROR(db_.Query(
       "SELECT bucket, data FROM cells WHERE process=? AND level=? AND bucket>=? AND "

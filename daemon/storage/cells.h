@@ -3,9 +3,9 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/aggregate/cell.h"
@@ -38,14 +38,14 @@ class Cells {
   absl::StatusOr<bool> Find(const ChunkKey& key, CellChunk& chunk) const;
   // Calls back with every cell that is not empty of buckets [first, end), ordered by
   // bucket.
-  using Callback = std::function<void(uint32_t series, const aggregate::Cell&)>;
+  using Callback = absl::FunctionRef<void(uint32_t series, const aggregate::Cell&)>;
   absl::Status Read(int64_t process, uint32_t level, uint64_t first, uint64_t end,
-                    const Callback& callback) const;
+                    Callback callback) const;
   // The same for one series alone; says the bucket of each cell.
-  using SeriesCallback = std::function<void(uint64_t bucket, const aggregate::Cell&)>;
+  using SeriesCallback =
+      absl::FunctionRef<void(uint64_t bucket, const aggregate::Cell&)>;
   absl::Status ReadSeries(int64_t process, uint32_t series, uint32_t level,
-                          uint64_t first, uint64_t end,
-                          const SeriesCallback& callback) const;
+                          uint64_t first, uint64_t end, SeriesCallback callback) const;
 
   absl::Status Put(const ChunkKey& key, const CellChunk& chunk);
   // At most `limit` chunks of a process; returns how many.

@@ -36,7 +36,7 @@ struct Cursor {
 }  // namespace
 
 absl::Status EventLog::Read(int64_t process, uint64_t begin_ns, uint64_t end_ns,
-                            const Callback& callback) const {
+                            Callback callback) const {
   std::map<uint32_t, Cursor> cursors;  // by ring
   LULL_RETURN_IF_ERROR(db_.Query(
       "SELECT ring, first_position, id FROM blocks WHERE process=? AND max_ns>=? AND "

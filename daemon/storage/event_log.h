@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/aggregate/event.h"
@@ -28,9 +28,9 @@ class EventLog {
   // rings it is always the turn of the one whose next event ended first. So what a
   // thread did comes in the order in which it ended, also where a ring had several
   // threads one after another, or a number of a thread stands in several rings.
-  using Callback = std::function<void(const aggregate::Event&)>;
+  using Callback = absl::FunctionRef<void(const aggregate::Event&)>;
   absl::Status Read(int64_t process, uint64_t begin_ns, uint64_t end_ns,
-                    const Callback& callback) const;
+                    Callback callback) const;
 
   // Stores events at positions first_position, first_position + 1, ... of a ring.
   // Small runs are merged into larger ones later on.

@@ -191,9 +191,8 @@ absl::StatusOr<std::unique_ptr<Database>> OpenForWriting(const std::string& path
 }
 
 absl::StatusOr<std::unique_ptr<Database>> OpenForReading(const std::string& path) {
-  auto db = Database::Open(path, SQLITE_OPEN_READONLY);
-  if (!db.ok()) return db.status();
-  LULL_RETURN_IF_ERROR((*db)->Script("PRAGMA cache_size=-16384; PRAGMA query_only=1;"));
+  LULL_ASSIGN_OR_RETURN(auto db, Database::Open(path, SQLITE_OPEN_READONLY));
+  LULL_RETURN_IF_ERROR(db->Script("PRAGMA cache_size=-16384; PRAGMA query_only=1;"));
   return db;
 }
 

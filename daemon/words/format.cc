@@ -1,5 +1,6 @@
 #include "daemon/words/format.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <ctime>
@@ -78,11 +79,32 @@ std::string FormatShare(double part, double whole) {
                          : absl::StrFormat("%.1f %%", percent);
 }
 
+namespace {
+
+// How many bytes at the beginning of `text` a terminal would obey rather than show: a
+// control character of ASCII or of Latin-1 (in UTF-8), or a mark that turns the
+// direction of writing (U+202A to U+202E, U+2066 to U+2069).
+size_t Commands(absl::string_view text) {
+  auto byte = [&](size_t at) {
+    return at < text.size() ? static_cast<unsigned char>(text[at]) : 0;
+  };
+  if (byte(0) < 0x20 || byte(0) == 0x7f) return 1;
+  if (byte(0) == 0xc2 && byte(1) >= 0x80 && byte(1) < 0xa0) return 2;
+  if (byte(0) != 0xe2) return 0;
+  const bool turns = (byte(1) == 0x80 && byte(2) >= 0xaa && byte(2) <= 0xae) ||
+                     (byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9);
+  return turns ? 3 : 0;
+}
+
+}  // namespace
+
 std::string Printable(absl::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    unsigned char byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) c = '?';
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    const size_t commands = Commands(text);
+    result.push_back(commands == 0 ? text.front() : '?');
+    text.remove_prefix(std::max<size_t>(commands, 1));
   }
   return result;
 }

@@ -44,6 +44,10 @@ uint64_t BatchesOf(const v1::LoaderLine& line, const v1::DataLoading& data) {
 }
 
 std::string FormatSampled(const v1::SampledShare& share) {
+  // Of a trace that tells every instant.
+  if (share.high_percent() <= share.low_percent()) {
+    return absl::StrFormat("%.1f %%", share.percent());
+  }
   double half = (share.high_percent() - share.low_percent()) / 2;
   int digits = half >= 1 ? 0 : half >= 0.1 ? 1 : 2;
   return absl::StrFormat("%.*f %% ± %.*f", digits, share.percent(), digits, half);

@@ -71,8 +71,8 @@ struct CodeEntry {
   uint16_t python_minor;  // 8 for 3.8: decides how the line table is read
   uint16_t filename_size;
   uint16_t name_size;
-  uint16_t reserved;
-  uint32_t linetable_size;  // 0 when it was too large to keep
+  uint16_t linetable_left_out;  // 1: it was too large to keep, and its size is 0
+  uint32_t linetable_size;      // 0 up to 3.9: all is on the first line
 };
 
 // Followed by the text: bytes as the writer found them, no terminator.

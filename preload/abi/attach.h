@@ -22,10 +22,10 @@ inline constexpr char kDetachFunction[] = "lull_detach";
 inline constexpr uint64_t kCallBudgetNs = 1'500'000;
 
 struct AttachRequest {
-  uint64_t magic;    // kSegmentMagic
-  uint32_t version;  // kVersion
+  uint64_t magic;       // kSegmentMagic
+  uint32_t version;     // kVersion
   uint32_t no_samples;  // 1: the relay looks at no thread, and needs no memory
-  char socket[108];  // of the relay, as the target sees it; zero-terminated
+  char socket[108];     // of the relay, as the target sees it; zero-terminated
   uint32_t reserved;
 };
 

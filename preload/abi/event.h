@@ -118,10 +118,8 @@ struct Event {
 // with c10::DeviceType numbers (CPU 0, CUDA 1; c10/core/DeviceType.h). CopyKind is
 // cudaMemcpyKind (0 H2H, 1 H2D, 2 D2H, 3 D2D, 4 default).
 
-// GpuCopy's arg1: copy kind | source kind << 8 | destination kind << 16 | graph id <<
-// 32, with the numbers of CUpti_ActivityMemcpyKind (1 HtoD, 2 DtoH, 8 DtoD, 9 HtoH, 10
-// PtoP) and CUpti_ActivityMemoryKind (1 pageable, 2 pinned, 3 device, 5 managed);
-// cupti_activity.h.
+// GpuCopy's arg1: GpuCopyKind | GpuMemoryKind of the source << 8 | that of the
+// destination << 16 | graph id << 32.
 
 // CUPTI's calls beside the hooks' ids (hook_list.h stays far below).
 inline constexpr uint16_t kRuntimeCallBase = 4096;
@@ -144,6 +142,31 @@ enum class TracingReason : uint32_t {
   kDisarmed = 6,  // the process was put to sleep
 };
 enum class StepSource : uint32_t { kOptimizer = 1, kNvtxRange = 2 };
+// From where to where a copy went, and what memory that was. preload/cupti/decode.cc
+// makes them of CUPTI's numbers. kUnknown: also what a newer CUPTI tells.
+enum class GpuCopyKind : uint8_t {
+  kUnknown = 0,
+  kHostToDevice = 1,
+  kDeviceToHost = 2,
+  kHostToArray = 3,
+  kArrayToHost = 4,
+  kArrayToArray = 5,
+  kArrayToDevice = 6,
+  kDeviceToArray = 7,
+  kDeviceToDevice = 8,
+  kHostToHost = 9,
+  kPeerToPeer = 10,
+};
+enum class GpuMemoryKind : uint8_t {
+  kUnknown = 0,
+  kPageable = 1,
+  kPinned = 2,
+  kDevice = 3,
+  kArray = 4,
+  kManaged = 5,
+  kDeviceStatic = 6,
+  kManagedStatic = 7,
+};
 enum class ScopeSource : uint32_t { kRecordFunction = 1, kNvtx = 2 };
 enum class ScopeKind : uint32_t {
   kUser = 0,

@@ -8,8 +8,8 @@
 //     close                                  (no descriptor stays in the target)
 //
 // `memory` is the target's own /proc/self/mem, opened for reading: who is not its
-// ancestor may often read it in no other way (docs/host_samples.md). Only a relay of the
-// same user, or of root, is given it, and only where samples are wanted
+// ancestor may often read it in no other way (docs/host_samples.md). Only a relay of
+// the same user, or of root, is given it, and only where samples are wanted
 // (kSamplesVariable). A target that cannot open it goes without.
 //
 // A target that has no segment to give (memfd_create is denied, there is no memory)

@@ -79,6 +79,7 @@ struct SegmentHeader {
   std::atomic<uint32_t> scope_bytes;
   std::atomic<uint64_t> scopes_unnamed;   // scopes whose names found no room there
   std::atomic<uint64_t> scopes_unopened;  // not recorded: too many were open
+  std::atomic<uint64_t> scopes_thinned;   // not recorded, to hold the budget
 };
 
 // For good, all but kUnread: a relay that reads again wakes the process up, and this
@@ -154,8 +155,8 @@ enum class GpuMode : uint32_t { kHost = 0, kWindow = 1, kContinuous = 2 };
 enum Thinning : uint32_t {
   kThinNothing = 0,
   kThinAllocationStacks = 1,  // 1 stack in 16 small tensor allocations
-  kThinNativeStacks = 2,      // and no native stacks
-  kThinLaunches = 3,          // and no launch events, no late-launch stacks
+  kThinNativeStacks = 2,      // and no native stacks, no Python stacks of scopes
+  kThinLaunches = 3,          // and no launch events, no late-launch stacks, no scopes
 };
 inline constexpr uint32_t kThinnedAllocationPeriod = 16;
 // Tensors of this size keep their stacks, native ones too: they decide a report, and

@@ -24,8 +24,7 @@ void on_buffer_completed(void* context, uint32_t stream, uint8_t* data, size_t s
 }
 
 void Tracer::requested(uint8_t** buffer, size_t* size, size_t* max_records) {
-  BufferRequested other = other_requested_.load(std::memory_order_acquire);
-  if (forwards_.load(std::memory_order_acquire) && other != nullptr) {
+  if (BufferRequested other = forwarding_.requested()) {
     return other(buffer, size, max_records);
   }
   *max_records = 0;
@@ -35,8 +34,9 @@ void Tracer::requested(uint8_t** buffer, size_t* size, size_t* max_records) {
 void Tracer::completed(void* context, uint32_t stream, uint8_t* data, size_t size,
                        size_t valid, bool own_thread) {
   if (!pool_.is_ours(data)) {
-    BufferCompleted other = other_completed_.load(std::memory_order_acquire);
-    if (other != nullptr) other(context, stream, data, size, valid);
+    if (BufferCompleted other = forwarding_.completed()) {
+      other(context, stream, data, size, valid);
+    }
     return;
   }
   if (!is_ours()) {  // of an earlier recording, or in a fork child of the parent's

@@ -11,6 +11,17 @@ using abi::EventType;
 // after its buffer came back.
 constexpr uint64_t kFutureNs = 10'000'000;
 
+// CUpti_ActivityMemcpyKind and CUpti_ActivityMemoryKind, whose numbers the ABI shares.
+abi::GpuCopyKind copy_kind(uint8_t cupti) {
+  const auto kind = static_cast<abi::GpuCopyKind>(cupti);
+  return kind <= abi::GpuCopyKind::kPeerToPeer ? kind : abi::GpuCopyKind::kUnknown;
+}
+abi::GpuMemoryKind memory_kind(uint8_t cupti) {
+  const auto kind = static_cast<abi::GpuMemoryKind>(cupti);
+  return kind <= abi::GpuMemoryKind::kManagedStatic ? kind
+                                                    : abi::GpuMemoryKind::kUnknown;
+}
+
 // The whole of T can be read.
 template <typename T>
 const T* as(const Activity* record, size_t size) {
@@ -38,8 +49,9 @@ class Decoding {
     if (record == nullptr) return Outcome::kSenseless;
     Outcome outcome = operation(EventType::kGpuCopy, *record);
     event_->arg0 = record->bytes;
-    event_->arg1 = record->copy_kind | uint64_t{record->source_kind} << 8 |
-                   uint64_t{record->destination_kind} << 16 |
+    event_->arg1 = static_cast<uint64_t>(copy_kind(record->copy_kind)) |
+                   static_cast<uint64_t>(memory_kind(record->source_kind)) << 8 |
+                   static_cast<uint64_t>(memory_kind(record->destination_kind)) << 16 |
                    uint64_t{record->graph} << 32;
     return outcome;
   }

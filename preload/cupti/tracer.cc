@@ -131,11 +131,10 @@ void Tracer::begin_anew(char* segment) {
   if (phase_ == Phase::kYielded) phase_ = Phase::kOff;
   told_ = abi::TracingState::kOff;
   window_ = windows_begun_ = first_window_ = refused_window_ = 0;
-  mark_ns_ = 0;
   devices_ = 0;
   others_ = OtherUsers();
   uses_gpu_ = false;
-  outbox_count_ = 0;
+  outbox_.forget();
   losses_.forget();
   while (Buffer* buffer = pool_.take_waiting()) pool_.release(buffer);
   steps_.store(0, std::memory_order_relaxed);
@@ -252,7 +251,7 @@ void Tracer::look_after(uint64_t now) {
 }
 
 void Tracer::schedule_next(uint64_t now) {
-  bool busy = phase_ == Phase::kOn || rest_due_ns_ != 0 || outbox_count_ > 0 ||
+  bool busy = phase_ == Phase::kOn || rest_due_ns_ != 0 || !outbox_.empty() ||
               !pool_.all_decoded() || losses_.pending();
   uint64_t period = busy ? kBusyPeriodNs : kIdlePeriodNs;
   if (phase_ == Phase::kOn && devices_ == 0) period = kFirstPeriodNs;
@@ -377,30 +376,13 @@ void Tracer::tell(abi::TracingState state, abi::TracingReason reason, uint64_t w
 
 void Tracer::emit(const abi::Event& event) {
   send_outbox();
-  if (outbox_count_ == kOutbox) {
+  if (!outbox_.add(event)) {
     header().gpu_records_lost.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  outbox_[outbox_count_++] = event;
   send_outbox();
 }
 
-// In order; what finds no room stays. A mark goes last, when nothing that it covers is
-// still to come.
-void Tracer::send_outbox() {
-  uint32_t sent = 0;
-  while (sent < outbox_count_ && deliver(segment_, outbox_[sent])) ++sent;
-  outbox_count_ -= sent;
-  for (uint32_t i = 0; i < outbox_count_ && sent > 0; ++i) {
-    outbox_[i] = outbox_[i + sent];
-  }
-  losses_.tell(segment_);
-  if (outbox_count_ > 0 || losses_.pending()) return;
-  if (mark_ns_ == 0 || !pool_.all_decoded()) return;
-  abi::Event mark = {};
-  mark.type = abi::EventType::kGpuMark;
-  mark.start_ns = mark_ns_;
-  if (deliver(segment_, mark)) mark_ns_ = 0;
-}
+void Tracer::send_outbox() { outbox_.send(segment_, &losses_, pool_); }
 
 }  // namespace lull::cupti

@@ -25,7 +25,9 @@
 #include "preload/cupti/clock.h"
 #include "preload/cupti/decode.h"
 #include "preload/cupti/delivery.h"
+#include "preload/cupti/forwarding.h"
 #include "preload/cupti/other_users.h"
+#include "preload/cupti/outbox.h"
 
 namespace lull::cupti {
 
@@ -48,7 +50,6 @@ class Tracer {
 
   // --- called around another user's call (interpose.cc) -----------------------------
   enum class OtherCall { kPrepare, kEnable, kDisable, kFinalize };
-  using RegisterCallbacks = Result (*)(BufferRequested, BufferCompleted);
 
   // Returns once we are out of the way. kind: of kEnable and kDisable.
   void before_other(OtherCall call, Kind kind = {});
@@ -145,7 +146,6 @@ class Tracer {
   std::atomic<uint64_t> rest_due_ns_{0};  // 0: nothing is left to collect
   uint64_t stopped_ns_ = 0;
   std::atomic<uint64_t> last_flush_ns_{0};
-  uint64_t mark_ns_ = 0;  // told once all that was returned is decoded
   uint64_t started_ns_ = 0;
   uint64_t requests_at_start_ = 0;
   uint64_t calls_at_start_ = 0;
@@ -153,24 +153,18 @@ class Tracer {
   uint32_t devices_ = 0;  // 0: not described yet
   bool exit_registered_ = false;
   OtherUsers others_;
+  Outbox outbox_;
 
   // Read by callbacks.
   std::atomic<bool> thread_ids_{false};
-  std::atomic<bool> forwards_{false};
   std::atomic<bool> exiting_{false};
-  std::atomic<BufferRequested> other_requested_{nullptr};
-  std::atomic<BufferCompleted> other_completed_{nullptr};
-  std::atomic<RegisterCallbacks> other_register_{nullptr};
+  Forwarding forwarding_;
   BufferPool pool_;
   ClockSamples clock_;
   CallNames names_;
   ContextDevices contexts_;
   Losses losses_;
   Endurance endurance_;
-
-  static constexpr uint32_t kOutbox = 128;
-  abi::Event outbox_[kOutbox] = {};
-  uint32_t outbox_count_ = 0;
 };
 
 // The one of this process. Tests put another one in its place.

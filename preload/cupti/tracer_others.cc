@@ -23,9 +23,8 @@ void Tracer::yield(abi::TracingReason reason) {
   }
   if (rest_due_ns_ != 0) collect_rest(true);
   bool foreign_clock = reason == abi::TracingReason::kForeignClock;
-  bool same_library =
-      other_register_.load(std::memory_order_relaxed) == api_.register_callbacks;
-  forwards_.store(same_library && !foreign_clock, std::memory_order_release);
+  bool same_library = forwarding_.registered_by() == api_.register_callbacks;
+  forwarding_.turn(same_library && !foreign_clock);
   phase_ = Phase::kYielded;
   yield_reason_ = reason;
   set_state(abi::CuptiState::kYielded);
@@ -78,12 +77,10 @@ void Tracer::after_unsubscribe(const void* handle) {
 
 bool Tracer::delegate(RegisterCallbacks original, BufferRequested requested,
                       BufferCompleted completed) {
-  other_requested_.store(requested, std::memory_order_relaxed);
-  other_completed_.store(completed, std::memory_order_relaxed);
-  other_register_.store(original, std::memory_order_relaxed);
+  forwarding_.remember(original, requested, completed);
   bool shared = is_ours() && loaded_.load(std::memory_order_acquire) &&
                 api_.register_callbacks == original;
-  if (shared) forwards_.store(true, std::memory_order_release);
+  if (shared) forwarding_.turn(true);
   return shared;
 }
 

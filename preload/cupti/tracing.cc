@@ -100,7 +100,7 @@ void Tracer::start(const Wanted& wanted, uint64_t now) {
     try_again_ns_ = now + kSamplePeriodNs;
     return;
   }
-  forwards_.store(false, std::memory_order_release);
+  forwarding_.turn(false);
   Result result = api_.register_callbacks(on_buffer_requested, on_buffer_completed);
   if (result != kSuccess) return fail(result);
   if (api_.set_thread_id_type != nullptr && api_.get_thread_id_type != nullptr &&
@@ -208,7 +208,7 @@ void Tracer::flush(uint32_t flag, uint64_t slack_ns) {
   }
   uint64_t oldest = pool_.oldest_lent();
   uint64_t certain = now - slack_ns;
-  mark_ns_ = oldest < certain ? oldest : certain;
+  outbox_.set_mark(oldest < certain ? oldest : certain);
   deliver_waiting(Patience::kNone);
 }
 

@@ -25,8 +25,8 @@ enum class Memory { kGiven, kKept };
 
 // Connects, sends Hello, the memfd and, where that is wanted and can be, the process's
 // own memory; waits for Welcome until `deadline_ns` (CLOCK_MONOTONIC). Never blocks
-// beyond that, raises no SIGPIPE, is no cancellation point, leaves no descriptor behind.
-// Call with signals blocked.
+// beyond that, raises no SIGPIPE, is no cancellation point, leaves no descriptor
+// behind. Call with signals blocked.
 Handshake hand_over(const char* socket_path, int memfd, Peer peer, Memory memory,
                     uint64_t deadline_ns);
 

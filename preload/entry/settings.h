@@ -13,8 +13,8 @@ namespace lull {
 inline constexpr size_t kSocketPathSize = 108;  // sizeof sockaddr_un::sun_path
 
 struct Settings {
-  bool enabled;  // false before the library is initialised, and when disabled
-  bool workers;  // LULL_WORKERS=1: DataLoader workers record too
+  bool enabled;     // false before the library is initialised, and when disabled
+  bool workers;     // LULL_WORKERS=1: DataLoader workers record too
   bool no_samples;  // LULL_SAMPLES=0: nobody looks at threads from outside
   ProcessKind kind;
   int filters;  // LULL_FILTERS: seccomp filters around `lull run`; -1 = not told

@@ -97,7 +97,8 @@ Handshake hand_to_own_relay(int memfd) {
   auto session = static_cast<pid_t>(syscall(SYS_getsid, 0));
   if (!automatic_socket(settings(), session, path)) return Handshake::kRefused;
   uint64_t deadline = monotonic_ns() + abi::kHandshakeTimeoutMs * uint64_t{1'000'000};
-  Handshake outcome = hand_over(path, memfd, Peer::kSameUser, memory_to_give(), deadline);
+  Handshake outcome =
+      hand_over(path, memfd, Peer::kSameUser, memory_to_give(), deadline);
   if (outcome != Handshake::kUnreachable) return outcome;
   if (!launch_relay(settings(), path)) return Handshake::kRefused;
   while (outcome == Handshake::kUnreachable && monotonic_ns() < deadline) {
@@ -171,7 +172,8 @@ bool may_look(StatePage* page) {
 char* await_start(StatePage* page) {
   uint64_t deadline = monotonic_ns() + kLongestWaitForStartNs;
   for (;;) {
-    // In this order: whoever looks says that it starts before it says that it has looked.
+    // In this order: whoever looks says that it starts before it says that it has
+    // looked.
     bool looking = page->looker.load(std::memory_order_acquire) != nullptr;
     uint32_t starting = page->starting.load(std::memory_order_acquire);
     if (starting == 0 && !looking) break;

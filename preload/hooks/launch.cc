@@ -41,7 +41,7 @@ __attribute__((noinline)) void record(const CudaCall& call, const Launched& laun
     abi::Ref python = late ? python_stack(call.segment) : python_tip(call.segment);
     if (forward_is_wanted(call.segment)) note_forward_of_call(call, late ? python : 0);
     commit(call, parts, 0, python, 0);
-  } else if (thread.ring != nullptr) {
+  } else if (has_ring()) {
     if (forward_is_wanted(call.segment)) note_forward_of_call(call, 0);
     std::atomic<uint64_t>& thinned = thread.ring->thinned_launches;
     thinned.store(thinned.load(std::memory_order_relaxed) + 1,

@@ -26,6 +26,11 @@ class ErrnoKeeper {
 // and everything from `entered`, when it returned, to now. Both functions are the
 // last act of a hook. They differ in who pays a third clock read (20 ns).
 inline constexpr uint64_t kTwoClockReadsNs = 40;
+// A thread that was forked has the ring of its parent until it commits an event.
+inline bool has_ring() {
+  return t_thread.ring != nullptr &&
+         t_thread.generation == g_state->generation.load(std::memory_order_relaxed);
+}
 inline void add_self(uint64_t spent_ns) {
   auto& total = t_thread.ring->self_ns;
   total.store(total.load(std::memory_order_relaxed) + spent_ns,
@@ -37,7 +42,7 @@ inline void add_self(uint64_t spent_ns) {
 // Hooks that take whole stacks: each is timed, because one that meets a new stack
 // costs a hundred times one that does not, and no sample could stand for it.
 inline void account_self(uint64_t entered) {
-  if (t_thread.ring == nullptr) return;
+  if (!has_ring()) return;
   add_self(monotonic_ns() - entered + kTwoClockReadsNs);
 }
 
@@ -48,7 +53,7 @@ inline constexpr uint32_t kSelfSamplePeriod = 64;
 inline constexpr uint64_t kLongestSampleNs = 4'000;
 inline void account_self_sampled(uint64_t entered) {
   ThreadState& thread = t_thread;
-  if (++thread.tick % kSelfSamplePeriod != 0 || thread.ring == nullptr) return;
+  if (++thread.tick % kSelfSamplePeriod != 0 || !has_ring()) return;
   uint64_t spent = monotonic_ns() - entered;
   if (spent > kLongestSampleNs) spent = kLongestSampleNs;
   add_self((spent + kTwoClockReadsNs) * kSelfSamplePeriod);

@@ -9,118 +9,121 @@ uint32_t OpenScopes::first_place(uint64_t key) {
   return static_cast<uint32_t>((key * 0x9e3779b97f4a7c15u) >> 40) % kMost;
 }
 
-// The place of a word that is there already (its end was never told, and its address is
-// another scope's now), a free one, or one of another generation; else one that is over
-// and whose owner has not come by since.
-OpenScopes::Claim OpenScopes::claim(uint64_t word, uint32_t at, uint32_t* place) {
+// A scope of this key whose end was never told: its address is another's now.
+void OpenScopes::forget_word(uint64_t word, uint32_t first) {
   for (uint32_t i = 0; i < kProbes; ++i) {
-    *place = (at + i) % kMost;
-    if (words_[*place].load(std::memory_order_relaxed) == word) return Claim::kAgain;
+    uint64_t seen = word;
+    std::atomic<uint64_t>& at = words_[(first + i) % kMost];
+    if (at.load(std::memory_order_relaxed) == word) {
+      at.compare_exchange_strong(seen, word | kOver, std::memory_order_acq_rel);
+    }
   }
+}
+
+// A free place, or one of another generation; else one that is over.
+bool OpenScopes::claim(uint64_t word, uint32_t first, uint32_t* place) {
+  constexpr int kShift = 64 - kGenerationBits;
   for (bool take_over : {false, true}) {
     for (uint32_t i = 0; i < kProbes; ++i) {
-      *place = (at + i) % kMost;
+      *place = (first + i) % kMost;
       uint64_t seen = words_[*place].load(std::memory_order_relaxed);
-      bool may =
-          seen == 0 || seen >> 52 != word >> 52 ||
-          (take_over && places_[*place].over.load(std::memory_order_relaxed) != 0);
+      bool may = seen == 0 || seen >> kShift != word >> kShift ||
+                 (take_over && (seen & kOver) != 0);
       if (may && words_[*place].compare_exchange_strong(seen, word,
                                                         std::memory_order_acq_rel)) {
-        return Claim::kFresh;
+        return true;
       }
     }
   }
-  return Claim::kNoRoom;
+  return false;
 }
 
-OpenScopes::Place* OpenScopes::top_of(const ThreadScopes& thread) {
-  if (thread.top == 0) return nullptr;
-  Place& place = places_[thread.top - 1];
-  return place.sequence.load(std::memory_order_relaxed) == thread.top_sequence
-             ? &place
-             : nullptr;
-}
-
-// Leaves what others have ended.
+// Leaves what others have ended. What is read of a place counts if its sequence is
+// still the one of then: whoever takes it over changes that before anything else.
 void OpenScopes::prune(ThreadScopes& thread) {
-  while (Place* place = top_of(thread)) {
-    if (place->over.load(std::memory_order_acquire) == 0) {
-      thread.in_data = place->in_data;
+  while (thread.top != 0) {
+    const uint32_t at = thread.top - 1;
+    Place& place = places_[at];
+    uint64_t word = words_[at].load(std::memory_order_acquire);
+    const uint64_t link = place.link.load(std::memory_order_acquire);
+    const uint32_t in_data = place.in_data.load(std::memory_order_acquire);
+    if (place.sequence.load(std::memory_order_relaxed) != thread.top_sequence) break;
+    if ((word & kOver) == 0) {
+      thread.in_data = in_data;
       return;
     }
-    uint32_t at = thread.top - 1;
-    thread.top = place->parent;
-    thread.top_sequence = place->parent_sequence;
-    words_[at].store(0, std::memory_order_release);
+    set_top(thread, link);
+    // Not where it has been taken over meanwhile.
+    words_[at].compare_exchange_strong(word, 0, std::memory_order_acq_rel);
   }
   thread.top = thread.top_sequence = thread.in_data = 0;
 }
 
-// From wherever it is in the thread's chain.
+// From wherever it is in the thread's chain. Its own: nobody takes it over.
 void OpenScopes::unlink(ThreadScopes& thread, uint32_t place) {
-  Place& gone = places_[place];
-  const uint32_t link = place + 1;
-  const uint32_t gone_sequence = gone.sequence.load(std::memory_order_relaxed);
-  if (thread.top == link) {
-    if (thread.top_sequence != gone_sequence) return;
-    thread.top = gone.parent;
-    thread.top_sequence = gone.parent_sequence;
-    return;
-  }
-  uint32_t at = thread.top, sequence = thread.top_sequence;
-  for (uint32_t i = 0; i < kMost && at != 0; ++i) {
-    Place& inner = places_[at - 1];
-    if (inner.sequence.load(std::memory_order_relaxed) != sequence) return;
-    if (inner.parent == link && inner.parent_sequence == gone_sequence) {
-      inner.parent = gone.parent;
-      inner.parent_sequence = gone.parent_sequence;
+  const Place& gone = places_[place];
+  const uint64_t to_it = link_to(place, gone.sequence.load(std::memory_order_relaxed));
+  const uint64_t beyond = gone.link.load(std::memory_order_relaxed);
+  uint64_t link = top_of(thread);
+  if (link == to_it) return set_top(thread, beyond);
+  for (uint32_t i = 0; i < kMost && link != 0; ++i) {
+    Place& inner = places_[static_cast<uint32_t>(link) - 1];
+    uint64_t next = inner.link.load(std::memory_order_acquire);
+    if (inner.sequence.load(std::memory_order_relaxed) != link >> 32) return;
+    if (next == to_it) {
+      // Of another scope that has come here meanwhile the link is another.
+      inner.link.compare_exchange_strong(next, beyond, std::memory_order_acq_rel);
       return;
     }
-    at = inner.parent;
-    sequence = inner.parent_sequence;
+    link = next;
   }
 }
 
+uint32_t OpenScopes::open_in(uint64_t link) const {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < kMost && link != 0 && count < abi::kMaxNativeFrames; ++i) {
+    const uint32_t at = static_cast<uint32_t>(link) - 1;
+    const uint64_t word = words_[at].load(std::memory_order_acquire);
+    const uint64_t next = places_[at].link.load(std::memory_order_acquire);
+    if (places_[at].sequence.load(std::memory_order_relaxed) != link >> 32) break;
+    if ((word & kOver) == 0) ++count;
+    link = next;
+  }
+  return count;
+}
+
 Scope* OpenScopes::begin(uint64_t key, abi::ScopeKind kind, ThreadScopes& thread) {
+  const uint64_t word = word_of(key, thread.generation);
+  const uint32_t first = first_place(key);
+  forget_word(word, first);
   prune(thread);
   uint32_t at;
-  Claim claimed = claim(word_of(key, thread.generation), first_place(key), &at);
-  if (claimed == Claim::kNoRoom) return nullptr;
+  if (!claim(word, first, &at)) return nullptr;
   Place& place = places_[at];
-  if (claimed == Claim::kAgain && place.owner == &thread) {
-    unlink(thread, at);
-    prune(thread);
-  }
-  Place* parent = top_of(thread);
-  uint32_t sequence = place.sequence.load(std::memory_order_relaxed) + 1;
+  const uint64_t around = top_of(thread);
+  const uint32_t sequence = place.sequence.load(std::memory_order_relaxed) + 1;
+  const uint32_t in_data = kind == abi::ScopeKind::kData || thread.in_data != 0;
   place.sequence.store(sequence, std::memory_order_relaxed);
-  place.over.store(0, std::memory_order_relaxed);
-  place.owner = &thread;
-  place.parent = thread.top;
-  place.parent_sequence = thread.top_sequence;
-  place.in_data =
-      kind == abi::ScopeKind::kData || (parent != nullptr && parent->in_data);
-  place.scope = {
-      0,    0,    0, thread.tid, parent == nullptr ? 1 : parent->scope.depth + 1,
-      kind, false};
-  thread.top = at + 1;
-  thread.top_sequence = sequence;
-  thread.in_data = place.in_data;
+  place.in_data.store(in_data, std::memory_order_release);
+  place.link.store(around, std::memory_order_release);
+  place.scope = {0, 0, 0, thread.tid, open_in(around) + 1, kind, false};
+  set_top(thread, link_to(at, sequence));
+  thread.in_data = in_data;
   return &place.scope;
 }
 
 uint32_t OpenScopes::names(const ThreadScopes& thread, uint64_t* names,
                            uint32_t most) const {
   uint32_t count = 0;
-  uint32_t at = thread.top, sequence = thread.top_sequence;
-  while (at != 0 && count < most) {
-    const Place& place = places_[at - 1];
-    if (place.sequence.load(std::memory_order_relaxed) != sequence) break;
-    if (place.over.load(std::memory_order_relaxed) == 0) {
-      names[count++] = place.scope.name;
-    }
-    at = place.parent;
-    sequence = place.parent_sequence;
+  uint64_t link = top_of(thread);
+  while (link != 0 && count < most) {
+    const uint32_t at = static_cast<uint32_t>(link) - 1;
+    const Place& place = places_[at];
+    const uint64_t word = words_[at].load(std::memory_order_acquire);
+    const uint64_t next = place.link.load(std::memory_order_acquire);
+    if (place.sequence.load(std::memory_order_relaxed) != link >> 32) break;
+    if ((word & kOver) == 0) names[count++] = place.scope.name;
+    link = next;
   }
   return count;
 }
@@ -131,13 +134,12 @@ bool OpenScopes::end(uint64_t key, ThreadScopes& thread, Scope* scope,
   const uint32_t first = first_place(key);
   for (uint32_t i = 0; i < kProbes; ++i) {
     const uint32_t at = (first + i) % kMost;
-    if (words_[at].load(std::memory_order_acquire) != word) continue;
-    Place& place = places_[at];
-    if (place.over.load(std::memory_order_relaxed) != 0) return false;
-    *scope = place.scope;
-    *elsewhere = place.owner != &thread;
+    uint64_t seen = words_[at].load(std::memory_order_acquire);
+    if (seen != word) continue;
+    *scope = places_[at].scope;
+    *elsewhere = scope->tid != thread.tid;
     if (*elsewhere) {
-      place.over.store(1, std::memory_order_release);
+      words_[at].compare_exchange_strong(seen, word | kOver, std::memory_order_acq_rel);
     } else {
       unlink(thread, at);
       words_[at].store(0, std::memory_order_release);

@@ -7,7 +7,9 @@
 // fork belong to another generation and give way.
 //
 // Any number of threads, no locks, no memory but its own. A scope's begin and end are
-// never at the same time: whoever ends it was handed it.
+// never at the same time: whoever ends it was handed it. Where a place is given to
+// another scope it is one that is over, or of another generation; the word of a place
+// says so in itself, so that nobody frees or takes what has become somebody else's.
 #pragma once
 
 #include <atomic>
@@ -33,7 +35,7 @@ struct Scope {
   abi::Ref name;   // kText, 0: no room
   abi::Ref stack;  // kScopeStack, 0: no room
   uint32_t tid;    // began it
-  uint32_t depth;  // 1 = outermost
+  uint32_t depth;  // 1 = outermost; deeper than kMaxNativeFrames is that + 1
   abi::ScopeKind kind;
   bool of_optimizer;
 };
@@ -52,6 +54,14 @@ class OpenScopes {
   // written there may be more.
   uint32_t names(const ThreadScopes& thread, uint64_t* names, uint32_t most) const;
 
+  // How many the thread has open; of more than kMaxNativeFrames, that many.
+  uint32_t open_in(const ThreadScopes& thread) const { return open_in(top_of(thread)); }
+
+  // `key` begins a scope that is not recorded: what its address was before is over.
+  void forget(uint64_t key, uint32_t generation) {
+    forget_word(word_of(key, generation), first_place(key));
+  }
+
   // False: it is not open, or was begun in another generation. *elsewhere: it was begun
   // by another thread.
   bool end(uint64_t key, ThreadScopes& thread, Scope* scope, bool* elsewhere);
@@ -59,29 +69,42 @@ class OpenScopes {
  private:
   // Places looked at: two cache lines.
   static constexpr uint32_t kProbes = 16;
+  // Of a word, between the key and the generation: ended by another thread than the one
+  // that began it, which has not come by since.
+  static constexpr uint64_t kOver = kKeyEnd;
+  static constexpr int kGenerationBits = 11;
 
   struct Place {
     std::atomic<uint32_t> sequence;  // grows with every scope that comes here
-    std::atomic<uint32_t> over;      // 1: ended by another thread than its owner
-    ThreadScopes* owner;
-    uint32_t parent;  // as ThreadScopes::top
-    uint32_t parent_sequence;
-    bool in_data;
-    Scope scope;
+    std::atomic<uint32_t> in_data;
+    std::atomic<uint64_t> link;  // to the one around it
+    Scope scope = {};
   };
 
+  // A place + 1 and the sequence that it had; 0: none.
+  static uint64_t link_to(uint32_t place, uint32_t sequence) {
+    return (uint64_t{place} + 1) | uint64_t{sequence} << 32;
+  }
+  static uint64_t top_of(const ThreadScopes& thread) {
+    return thread.top | uint64_t{thread.top_sequence} << 32;
+  }
+  static void set_top(ThreadScopes& thread, uint64_t link) {
+    thread.top = static_cast<uint32_t>(link);
+    thread.top_sequence = static_cast<uint32_t>(link >> 32);
+  }
+
   static uint64_t word_of(uint64_t key, uint32_t generation) {
-    return key | uint64_t{generation} << 52;
+    return key | uint64_t{generation} << (64 - kGenerationBits);
   }
   static uint32_t first_place(uint64_t key);
-  enum class Claim { kNoRoom, kFresh, kAgain };
-  Claim claim(uint64_t word, uint32_t at, uint32_t* place);
-  Place* top_of(const ThreadScopes& thread);
+  bool claim(uint64_t word, uint32_t first, uint32_t* place);
+  void forget_word(uint64_t word, uint32_t first);
+  uint32_t open_in(uint64_t link) const;
   void prune(ThreadScopes& thread);
   void unlink(ThreadScopes& thread, uint32_t place);
 
-  // Key and the low bits of the generation; 0: free. Apart from the places, so that a
-  // look at sixteen of them is one at two cache lines.
+  // Key, kOver and the low bits of the generation; 0: free. Apart from the places, so
+  // that a look at sixteen of them is one at two cache lines.
   std::atomic<uint64_t> words_[kMost];
   Place places_[kMost];
 };

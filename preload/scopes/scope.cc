@@ -7,13 +7,15 @@
 #include "preload/python/step_hook.h"
 #include "preload/scopes/open_scopes.h"
 #include "preload/scopes/scope_name.h"
+#include "preload/scopes/started_ranges.h"
 #include "preload/stacks/interning.h"
 #include "preload/support/raw_syscall.h"
 
 namespace lull {
 namespace {
 
-OpenScopes g_open;
+constinit OpenScopes g_open;
+constinit StartedRanges g_ranges;
 
 // Names that are made up as the program runs must not fill the arena.
 constexpr uint32_t kMostNameBytes = 512 << 10;
@@ -36,30 +38,60 @@ abi::ScopeKind kind_of(const ScopeName& name) {
   return holds_up_the_training() ? abi::ScopeKind::kData : abi::ScopeKind::kDataAside;
 }
 
-// `thread` is within the scope already, which has no name yet.
-void give_name(char* segment, const ScopeName& name, const ThreadScopes& thread,
-               Scope* scope) {
-  abi::SegmentHeader& header = abi::SegmentView(segment).header();
-  ArenaShare share = {&header.scope_bytes, kMostNameBytes};
+uint32_t thinning(char* segment) {
+  return abi::SegmentView(segment).control().thinning.load(std::memory_order_relaxed);
+}
+
+// Those by which data and steps are known are few.
+bool is_thinned(char* segment, const ScopeName& name) {
+  if (name.of_loader || name.of_optimizer) return false;
+  if (thinning(segment) < abi::kThinLaunches) return false;
+  abi::SegmentView(segment).header().scopes_thinned.fetch_add(
+      1, std::memory_order_relaxed);
+  return true;
+}
+
+void leave_unopened(char* segment, uint64_t entered) {
+  abi::SegmentView(segment).header().scopes_unopened.fetch_add(
+      1, std::memory_order_relaxed);
+  account_self_sampled(entered);
+}
+
+abi::Ref intern_name(char* segment, const ScopeName& name) {
+  ArenaShare share = {&abi::SegmentView(segment).header().scope_bytes, kMostNameBytes};
   abi::TextEntry entry = {
       {abi::EntryKind::kText, 0}, 0, static_cast<uint32_t>(name.size), 0};
-  scope->name =
-      intern_entry(segment, &entry, sizeof entry, name.text, name.size, &share);
+  return intern_entry(segment, &entry, sizeof entry, name.text, name.size, &share);
+}
+
+// `names`: its own, and those around it, innermost first.
+void nest(char* segment, uint64_t* names, uint32_t count, Scope* scope) {
+  abi::SegmentHeader& header = abi::SegmentView(segment).header();
+  ArenaShare share = {&header.scope_bytes, kMostNameBytes};
   if (scope->name != 0) {
-    uint64_t names[abi::kMaxNativeFrames];
-    uint32_t depth = g_open.names(thread, names, abi::kMaxNativeFrames);
-    uint32_t flags = depth < scope->depth ? uint32_t{abi::kStackTruncated} : 0;
+    uint32_t flags = count < scope->depth ? uint32_t{abi::kStackTruncated} : 0;
     scope->stack =
-        intern_stack(segment, abi::EntryKind::kScopeStack, names, depth, flags, &share);
+        intern_stack(segment, abi::EntryKind::kScopeStack, names, count, flags, &share);
   }
   if (scope->stack == 0) {
     header.scopes_unnamed.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
+// `thread` is within the scope already, which has no name yet.
+void give_name(char* segment, const ScopeName& name, const ThreadScopes& thread,
+               Scope* scope) {
+  uint64_t names[abi::kMaxNativeFrames];
+  scope->name = intern_name(segment, name);
+  uint32_t count = g_open.names(thread, names, abi::kMaxNativeFrames);
+  nest(segment, names, count, scope);
+}
+
 void write(char* segment, const Scope& scope, uint64_t end_ns, bool elsewhere,
            abi::ScopeSource source) {
-  abi::Ref python = python_stack(segment);
+  bool stackless = scope.kind == abi::ScopeKind::kUser && !scope.of_optimizer &&
+                   thinning(segment) >= abi::kThinNativeStacks;
+  abi::Ref python = stackless ? 0 : python_stack(segment);
   if (abi::Event* event = reserve_event(segment)) {
     *event = {
         .start_ns = scope.start_ns,
@@ -71,7 +103,7 @@ void write(char* segment, const Scope& scope, uint64_t end_ns, bool elsewhere,
         .arg2 = static_cast<uint32_t>(scope.kind),
         .api = 0,
         .type = abi::EventType::kScope,
-        .flags = 0,
+        .flags = stackless ? uint8_t{abi::kFlagStackThinned} : uint8_t{0},
     };
     commit_event();
   }
@@ -81,6 +113,21 @@ void write(char* segment, const Scope& scope, uint64_t end_ns, bool elsewhere,
 bool slept_since(char* segment, uint64_t time_ns) {
   return abi::SegmentView(segment).control().asleep_since_ns.load(
              std::memory_order_relaxed) >= time_ns;
+}
+
+// What has ended `now`, of this generation.
+void tell(const Scope& scope, uint64_t now, bool elsewhere, abi::ScopeSource source,
+          void* frame) {
+  char* segment = recording_segment();
+  if (segment == nullptr || now < scope.start_ns ||
+      slept_since(segment, scope.start_ns)) {
+    return;
+  }
+  Guard guard(frame, Layer::kTorch);
+  if (!guard.outermost()) return;
+  guard.own_work(frame);
+  write(segment, scope, now, elsewhere, source);
+  account_self(now);
 }
 
 }  // namespace
@@ -96,12 +143,12 @@ void scope_begin(uint64_t key, const char* name) {
   ThreadScopes& thread =
       this_thread(g_state->generation.load(std::memory_order_relaxed));
   ScopeName judged = judge_scope_name(name);
-  Scope* scope = g_open.begin(key, kind_of(judged), thread);
-  if (scope == nullptr) {
-    abi::SegmentView(segment).header().scopes_unopened.fetch_add(
-        1, std::memory_order_relaxed);
-    return;
+  if (is_thinned(segment, judged)) {
+    g_open.forget(key, thread.generation);
+    return account_self_sampled(entered);
   }
+  Scope* scope = g_open.begin(key, kind_of(judged), thread);
+  if (scope == nullptr) return leave_unopened(segment, entered);
   scope->of_optimizer = judged.of_optimizer;
   give_name(segment, judged, thread, scope);
   account_self_sampled(entered);
@@ -117,16 +164,42 @@ void scope_end(uint64_t key, abi::ScopeSource source) {
   bool elsewhere;
   // Also where nothing is recorded any more: it is over.
   if (!g_open.end(key, this_thread(generation), &scope, &elsewhere)) return;
+  tell(scope, now, elsewhere, source, __builtin_frame_address(0));
+}
+
+void range_begin(uint64_t number, const char* name) {
   char* segment = recording_segment();
-  if (segment == nullptr || now < scope.start_ns ||
-      slept_since(segment, scope.start_ns)) {
-    return;
-  }
+  if (segment == nullptr) return;
+  ErrnoKeeper keep_errno;
   Guard guard(__builtin_frame_address(0), Layer::kTorch);
   if (!guard.outermost()) return;
   guard.own_work(__builtin_frame_address(0));
-  write(segment, scope, now, elsewhere, source);
-  account_self(now);
+  uint64_t entered = monotonic_ns();
+  uint32_t generation = g_state->generation.load(std::memory_order_relaxed);
+  const ThreadScopes& thread = this_thread(generation);
+  ScopeName judged = judge_scope_name(name);
+  if (is_thinned(segment, judged)) return account_self_sampled(entered);
+  Scope* scope = g_ranges.begin(number, generation);
+  if (scope == nullptr) return leave_unopened(segment, entered);
+  uint64_t names[abi::kMaxNativeFrames];
+  uint32_t around = g_open.names(thread, names + 1, abi::kMaxNativeFrames - 1);
+  const uint32_t depth = g_open.open_in(thread) + 1;
+  *scope = {0, 0, 0, thread.tid, depth, abi::ScopeKind::kUser, false};
+  scope->name = names[0] = intern_name(segment, judged);
+  nest(segment, names, around + 1, scope);
+  account_self_sampled(entered);
+  scope->start_ns = monotonic_ns();
+}
+
+void range_end(uint64_t number, abi::ScopeSource source) {
+  uint32_t generation = g_state->generation.load(std::memory_order_relaxed);
+  if (generation == 0) return;
+  uint64_t now = monotonic_ns();
+  ErrnoKeeper keep_errno;
+  Scope scope;
+  if (!g_ranges.end(number, generation, &scope)) return;
+  tell(scope, now, scope.tid != this_thread(generation).tid, source,
+       __builtin_frame_address(0));
 }
 
 }  // namespace lull

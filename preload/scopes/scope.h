@@ -1,6 +1,10 @@
 // Named regions of the program, whoever tells of them: from their begin and end to an
 // event (abi::EventType::kScope).
 //
+// They obey the governor: at abi::kThinNativeStacks they have no Python stack, at
+// abi::kThinLaunches those of the program are left out and counted. What data and steps
+// are told by stays.
+//
 // 0.2 us for a begin and its end, and 0.5 us for the Python stack; PyTorch's own part
 // of calling us is 0.2 us (tests/bench/scopes.py).
 #pragma once
@@ -19,5 +23,10 @@ void scope_begin(uint64_t key, const char* name);
 // Writes the event of a scope that was begun since recording was, and that the process
 // did not sleep in.
 void scope_end(uint64_t key, abi::ScopeSource source);
+
+// The same of a range that is ended by its number, on any thread, or never: a table of
+// its own, and none within it. `number`: of one range alone, not 0, below 2^51.
+void range_begin(uint64_t number, const char* name);
+void range_end(uint64_t number, abi::ScopeSource source);
 
 }  // namespace lull

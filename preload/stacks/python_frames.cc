@@ -153,12 +153,14 @@ __attribute__((cold, noinline)) abi::Ref copy_code(char* segment,
                                                    const Code& code) {
   size_t filename_size = utf8_size(code.filename, kMaxFilename);
   size_t name_size = utf8_size(code.name, kMaxName);
-  size_t table_size = code.line_table_size > kMaxLineTable ? 0 : code.line_table_size;
+  const bool left_out = code.line_table_size > kMaxLineTable;
+  size_t table_size = left_out ? 0 : code.line_table_size;
   abi::CodeEntry* entry = allocate_code(
       segment, code.identity, static_cast<uint16_t>(filename_size),
       static_cast<uint16_t>(name_size), static_cast<uint32_t>(table_size));
   if (entry == nullptr) return 0;
   entry->python_minor = layout.minor;
+  entry->linetable_left_out = left_out ? 1 : 0;
   char* out = reinterpret_cast<char*>(entry + 1);
   write_utf8(code.filename, out, filename_size);
   write_utf8(code.name, out + filename_size, name_size);

@@ -72,14 +72,13 @@ bool is_step(const char* name) {
 }
 
 // Keys of scopes that are none of PyTorch's: of this thread's range at a depth, by
-// where its thread-local storage lies, and of a range that is ended by its id.
+// where its thread-local storage lies.
 constexpr uint64_t kNotPyTorchs = uint64_t{1} << 51;
-constexpr uint64_t kById = uint64_t{1} << 50;
 uint64_t key_at(uint32_t depth) {
-  uint64_t thread = reinterpret_cast<uintptr_t>(&t_open) & (kById - 1);
+  uint64_t thread = reinterpret_cast<uintptr_t>(&t_open) & (kNotPyTorchs / 2 - 1);
   return kNotPyTorchs | (thread + depth);
 }
-uint64_t key_of(uint64_t range) { return kNotPyTorchs | kById | (range & (kById - 1)); }
+uint64_t number_of(uint64_t range) { return range & (kNotPyTorchs - 1); }
 
 // Ids of ranges that are ended by id: odd for steps, never 0.
 std::atomic<uint64_t> g_ranges{0};
@@ -125,7 +124,7 @@ int pop() {
 uint64_t start_named(const char* name) {
   uint64_t range = 2 * (g_ranges.fetch_add(1, std::memory_order_relaxed) + 1) +
                    uint64_t{is_step(name)};
-  scope_begin(key_of(range), name);
+  range_begin(number_of(range), name);
   return range;
 }
 uint64_t start_with_attributes(const Attributes* attributes) {
@@ -133,7 +132,7 @@ uint64_t start_with_attributes(const Attributes* attributes) {
 }
 void end(uint64_t range) {
   if (range == 0) return;
-  scope_end(key_of(range), abi::ScopeSource::kNvtx);
+  range_end(number_of(range), abi::ScopeSource::kNvtx);
   if ((range & 1) != 0) end_step();
 }
 

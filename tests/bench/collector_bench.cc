@@ -57,7 +57,7 @@ class Rank {
     for (; made < count; made = rings[0].size() + rings[1].size() + rings[2].size()) {
       std::vector<test::TestEvent>& ring = rings[step_ / 90 % 2];
       ring.push_back(Next());
-      bool submits = ring.back().type == 2;
+      bool submits = ring.back().type == v1::EVENT_TYPE_LAUNCH;
       if (traced_ && submits) AddRecords(ring.back(), rings[kCupti]);
     }
     // What ran is known half a batch later than what was called.
@@ -85,7 +85,7 @@ class Rank {
 
   void AddRecords(const test::TestEvent& launch, std::vector<test::TestEvent>& ring) {
     test::TestEvent call;
-    call.type = 13;
+    call.type = v1::EVENT_TYPE_API_CALL;
     call.api = test::kApiCudaLaunch;
     call.start_ns = launch.start_ns + 400;
     call.duration_ns = launch.duration_ns - 800;
@@ -93,7 +93,7 @@ class Rank {
     call.arg2 = ++correlation_;
     call.tid = 1002;
     test::TestEvent kernel = call;
-    kernel.type = 9;
+    kernel.type = v1::EVENT_TYPE_GPU_KERNEL;
     kernel.api = 0;
     kernel.python = 1 + correlation_ % kKernels;
     kernel.native = 1;
@@ -115,7 +115,7 @@ class Rank {
     event.python = 1 + static_cast<uint32_t>(step % 90 % (kStacks / 2));
     switch (step % 36) {
       case 30:
-        event.type = 3;
+        event.type = v1::EVENT_TYPE_SYNC;
         event.api = test::kApiSync;
         event.native = kStacks / 2 + 1;
         event.duration_ns = 200'000 + random_() % 400'000;
@@ -125,7 +125,7 @@ class Rank {
       case 32:
       case 33:
       case 34: {
-        event.type = 6;
+        event.type = v1::EVENT_TYPE_TORCH_MEMORY;
         event.api = test::kApiTorch;
         event.native = kStacks / 2 + 1 + static_cast<uint32_t>(step % 50);
         bool free = step % 36 % 2 == 0;
@@ -137,13 +137,13 @@ class Rank {
         break;
       }
       case 35:
-        event.type = 7;
+        event.type = v1::EVENT_TYPE_GC_PAUSE;
         event.duration_ns = 1'000'000 + random_() % 100'000;
         event.arg0 = random_() % 100;
         event.arg2 = step % 108 == 35 ? 1 : 0;
         break;
       default:
-        event.type = 2;
+        event.type = v1::EVENT_TYPE_LAUNCH;
         event.api = test::kApiLaunch;
         event.duration_ns = 4'000 + random_() % 2048;
         event.arg0 = 0x55d0'1000;

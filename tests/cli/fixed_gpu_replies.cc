@@ -72,6 +72,14 @@ v1::GapRow* AddGap(v1::Gaps* reply, v1::GapCause cause, int before, int after,
   return row;
 }
 
+void AddRegion(v1::GapRow* row, const std::string& around, const std::string& name,
+               uint64_t total_ns) {
+  v1::GapRegion* region = row->add_regions();
+  region->add_path(around);
+  region->set_name(name);
+  region->set_total_ns(total_ns);
+}
+
 v1::KernelRow* AddKernel(v1::Kernels* reply, const std::string& name, uint64_t calls,
                          uint64_t total_ns, int line) {
   v1::KernelRow* row = reply->add_kernels();
@@ -159,6 +167,7 @@ v1::ReportReply FixedGaps() {
       AddGap(section, v1::GAP_CAUSE_SYNC, 41, 44, 320, 3'200 * kMs, 9 * kMs);
   SetSite(sync->mutable_culprit(), "train.py", 42, "train_step");
   sync->set_culprit_api("cudaStreamSynchronize");
+  AddRegion(sync, "step", "forward", 3'200 * kMs);
   SetFrame(sync->add_stack(), "train_step", "train.py", 42);
   SetFrame(sync->add_stack(), "main", "train.py", 88);
   sync->add_native_stack()->set_function("at::native::item(at::Tensor const&)");
@@ -172,6 +181,8 @@ v1::ReportReply FixedGaps() {
           "/home/ada/projects/vision/experiments/resnet/metrics/running_average.py",
           112, "RunningAverage.update");
   AddDoing(code);
+  AddRegion(code, "epoch", "step", 420 * kMs);
+  AddRegion(code, "epoch", "checkpoint", 60 * kMs);
   v1::GapRow* unknown =
       AddGap(section, v1::GAP_CAUSE_UNKNOWN, 0, 0, 2, 200 * kMs, 150 * kMs);
   unknown->clear_before();

@@ -21,8 +21,9 @@ using testing::Parsed;
 
 TEST(GpuJson, OfGapsHasTheAgreedKeysInOrder) {
   Json json = Parsed(GapsJson(testing::FixedGaps()));
-  EXPECT_THAT(Keys(json), ElementsAre("job", "gpu", "causes", "gaps", "phase",
-                                      "setup_ms", "losses", "overhead"));
+  EXPECT_THAT(Keys(json),
+              ElementsAre("job", "gpu", "devices", "region", "causes", "gaps", "phase",
+                          "setup_ms", "losses", "overhead"));
   EXPECT_THAT(
       Keys(json["gpu"]),
       ElementsAre("mode", "schedule", "devices", "windows", "traced_ms", "busy_ms",
@@ -37,7 +38,10 @@ TEST(GpuJson, OfGapsHasTheAgreedKeysInOrder) {
   EXPECT_THAT(Keys(json["gaps"][0]),
               ElementsAre("cause", "before", "after", "culprit", "api", "count",
                           "total_ms", "max_ms", "share_percent", "samples", "doing",
-                          "stack", "native_stack"));
+                          "regions", "stack", "native_stack"));
+  EXPECT_THAT(Keys(json["gaps"][1]["regions"][0]),
+              ElementsAre("name", "path", "total_ms", "share_percent"));
+  EXPECT_DOUBLE_EQ(json["gaps"][4]["regions"][0]["share_percent"].get<double>(), 70);
 }
 
 TEST(GpuJson, HasCausesThatSumToTheIdleTime) {

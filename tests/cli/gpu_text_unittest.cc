@@ -51,6 +51,17 @@ TEST(GpuReport, ShowsIdleTimeByCauseAndThenByLine) {
   ExpectTablesWithin100Columns(text);
 }
 
+TEST(GpuReport, ShowsWhatLiesInARegionThatIsAskedFor) {
+  v1::ReportReply reply = FixedGaps();
+  v1::Gaps& gaps = *reply.mutable_gaps();
+  gaps.set_region("forward");
+  gaps.mutable_gaps()->DeleteSubrange(2, gaps.gaps_size() - 2);
+  gaps.mutable_gaps()->DeleteSubrange(0, 1);
+  gaps.mutable_causes()->DeleteSubrange(2, gaps.causes_size() - 2);
+  gaps.mutable_causes()->DeleteSubrange(0, 1);
+  ExpectGolden("gaps_of_region", GapsText(reply, v1::GROUP_BY_LINE));
+}
+
 TEST(GpuReport, NamesFunctionsOfAGapWhenGroupedByThem) {
   ExpectGolden("gaps_by_function", GapsText(FixedGaps(), v1::GROUP_BY_FUNCTION));
 }

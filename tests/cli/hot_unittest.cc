@@ -75,8 +75,8 @@ TEST(Folded, KeepsItsOwnSignsOutOfNames) {
 
 TEST(HotJson, HasTheAgreedKeysInOrder) {
   Json json = Parsed(HotJson(FixedHot()));
-  EXPECT_THAT(Keys(json), ElementsAre("job", "roles", "lines", "samples", "phase",
-                                      "setup_ms", "losses", "overhead"));
+  EXPECT_THAT(Keys(json), ElementsAre("job", "region", "roles", "lines", "samples",
+                                      "phase", "setup_ms", "losses", "overhead"));
   EXPECT_THAT(Keys(json["roles"][0]),
               ElementsAre("role", "samples", "time_ms", "running_percent",
                           "ready_percent", "blocked_percent", "no_python_percent",

@@ -67,7 +67,7 @@ TEST(JsonReport, OfSyncsHasTheAgreedKeysInOrder) {
                   "lost_no_ring", "lost_relay", "stacks_rejected", "reentered",
                   "corrupt_segments", "thinning", "short_waits", "short_waits_ms",
                   "thinned_launches", "processes_without_memory",
-                  "processes_threads_unseen", "unrecorded_processes",
+                  "processes_threads_unseen", "unrecorded_processes", "scopes_thinned",
                   "processes_with_seccomp_filter", "processes_unread",
                   "processes_end_unseen", "modules_unread"));
 }

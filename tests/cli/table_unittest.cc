@@ -6,7 +6,7 @@ namespace lull {
 namespace {
 
 TEST(Table, AlignsCellsAndLeavesNoTrailingSpace) {
-  Table table({{"n", Table::Align::kRight}, {"where", Table::Align::kLeft}});
+  Table table({">n", "where"});
   table.AddRow({"1", "b"});
   table.AddNote("note");
   table.AddRow({"100",

@@ -158,6 +158,39 @@ constexpr v1::StepSource Word(abi::StepSource value) {
   return v1::STEP_SOURCE_NONE;
 }
 
+constexpr v1::GpuCopyKind Word(abi::GpuCopyKind value) {
+  using From = abi::GpuCopyKind;
+  switch (value) {
+    IS(kUnknown, GPU_COPY_KIND_UNKNOWN);
+    IS(kHostToDevice, GPU_COPY_KIND_HOST_TO_DEVICE);
+    IS(kDeviceToHost, GPU_COPY_KIND_DEVICE_TO_HOST);
+    IS(kHostToArray, GPU_COPY_KIND_HOST_TO_ARRAY);
+    IS(kArrayToHost, GPU_COPY_KIND_ARRAY_TO_HOST);
+    IS(kArrayToArray, GPU_COPY_KIND_ARRAY_TO_ARRAY);
+    IS(kArrayToDevice, GPU_COPY_KIND_ARRAY_TO_DEVICE);
+    IS(kDeviceToArray, GPU_COPY_KIND_DEVICE_TO_ARRAY);
+    IS(kDeviceToDevice, GPU_COPY_KIND_DEVICE_TO_DEVICE);
+    IS(kHostToHost, GPU_COPY_KIND_HOST_TO_HOST);
+    IS(kPeerToPeer, GPU_COPY_KIND_PEER_TO_PEER);
+  }
+  return v1::GPU_COPY_KIND_UNKNOWN;
+}
+
+constexpr v1::GpuMemoryKind Word(abi::GpuMemoryKind value) {
+  using From = abi::GpuMemoryKind;
+  switch (value) {
+    IS(kUnknown, GPU_MEMORY_KIND_UNKNOWN);
+    IS(kPageable, GPU_MEMORY_KIND_PAGEABLE);
+    IS(kPinned, GPU_MEMORY_KIND_PINNED);
+    IS(kDevice, GPU_MEMORY_KIND_DEVICE);
+    IS(kArray, GPU_MEMORY_KIND_ARRAY);
+    IS(kManaged, GPU_MEMORY_KIND_MANAGED);
+    IS(kDeviceStatic, GPU_MEMORY_KIND_DEVICE_STATIC);
+    IS(kManagedStatic, GPU_MEMORY_KIND_MANAGED_STATIC);
+  }
+  return v1::GPU_MEMORY_KIND_UNKNOWN;
+}
+
 // Of the pure parts: all of an event's types that are on the wire ...
 constexpr v1::EventType Word(aggregate::EventType value) {
   using From = aggregate::EventType;
@@ -286,7 +319,10 @@ TEST(Vocabulary, OfTheProtoHasNoWordThatTheOthersLack) {
   ExpectAllOf<abi::GcHookState, v1::GcHookState>();
   ExpectAllOf<abi::StepHookState, v1::StepHookState>();
   ExpectAllOf<abi::ScopeHookState, v1::ScopeHookState>();
-  ExpectAllOf<abi::StepSource, v1::StepSource>(1);  // PERIOD: the collector's
+  // PERIOD is the collector's, PROFILER of imports.
+  ExpectAllOf<abi::StepSource, v1::StepSource>(2);
+  ExpectAllOf<abi::GpuCopyKind, v1::GpuCopyKind>();
+  ExpectAllOf<abi::GpuMemoryKind, v1::GpuMemoryKind>();
   ExpectAllOf<aggregate::EventType, v1::EventType>();
   ExpectAllOf<aggregate::SampleState, v1::HostSampleState>();
   ExpectAllOf<aggregate::SampleQuality, v1::HostSampleQuality>();

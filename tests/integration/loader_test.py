@@ -88,6 +88,9 @@ class Loader(TorchOnTheCpu):
         told = sum(row["total_ms"] for row in rows)
         real = sum(end - start for start, end in script["next"]) / 1e6
         self.disturbed = script["delayed_ms"] > 0.02 * real
+        print(f"{name}, PyTorch {script['torch']}: {real:.1f} ms by the script, {told:.1f} by lull "
+              f"({100 * (told - real) / real:+.2f} %), {script['delayed_ms']:.1f} ms without a "
+              "processor", file=sys.stderr)
         self.assertTrue(waits["data_exact"])
         self.assertLess(abs(told - real), 0.05 * real, (told, real, rows))
         at_next = [row for row in rows if row["site"]["line"] ==

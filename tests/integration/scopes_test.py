@@ -90,6 +90,33 @@ class Scopes(loader_test.TorchOnTheCpu):
     def test_while_the_interpreter_ends(self):
         self.check_scopes("at_exit")
 
+    def test_ranges_that_are_never_ended_take_no_room_from_others(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = guest.execute(
+                [guest.LULL, "run", "--quiet", "--name", "leaks", "--overhead-budget", "100",
+                 "--", self.python, "-W", "ignore", os.path.join(PUPPETS, "scopes.py"),
+                 os.path.join(folder, "told"), "never_ended"], self.host.environment)
+        self.assertEqual((done.status, done.stdout), (0, ""), done.stderr)
+        answer = self.ask("regions", "leaks")
+        self.assertEqual({"/".join([*row["path"], row["name"]]): row["count"]
+                          for row in answer["regions"]}, {"around": 1, "around/after": 10})
+        self.assertEqual(answer["unopened"], 1000 - 256)
+
+    def test_a_tight_loop_of_scopes_is_thinned_and_says_so(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = guest.execute(
+                [guest.LULL, "run", "--quiet", "--name", "tight", "--",
+                 self.python, "-W", "ignore", os.path.join(PUPPETS, "scopes.py"),
+                 os.path.join(folder, "told"), "tight"], self.host.environment)
+        self.assertEqual((done.status, done.stdout), (0, ""), done.stderr)
+        answer = self.ask("regions", "tight")
+        (row,) = answer["regions"]
+        self.assertGreater(answer["losses"]["scopes_thinned"], 0)
+        # What came before PyTorch's callback was in counts as neither.
+        self.assertEqual(row["count"] + answer["losses"]["scopes_thinned"]
+                         + answer["unnamed"] + answer["unopened"], 1_500_000)
+        self.assertLess(answer["overhead"]["percent"], 5)
+
     def test_names_without_end_do_not_fill_the_arena(self):
         with tempfile.TemporaryDirectory() as folder:
             done = guest.execute(

@@ -92,9 +92,7 @@ TEST_F(HandshakeTest, KeepsItsMemoryWhereNobodyWantsIt) {
 }
 
 // This thread alone, unlike what libc's function does.
-bool become(uid_t user) {
-  return syscall(SYS_setresuid, -1, user, -1) == 0;
-}
+bool become(uid_t user) { return syscall(SYS_setresuid, -1, user, -1) == 0; }
 
 // A root process below an unprivileged user's lull: its segment shows what it does, its
 // memory all that it has.

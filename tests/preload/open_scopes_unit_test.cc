@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "preload/scopes/open_scopes.h"
+#include "preload/scopes/started_ranges.h"
 
 namespace lull {
 namespace {
@@ -114,6 +115,23 @@ TEST_F(OpenScopesTest, AKeyThatComesAgainEndsWhatHadIt) {
   EXPECT_EQ(Open(a_), Keys{20});
 }
 
+// The governor leaves a scope out: its end must not be told as that of a thread's that
+// had the address before, and ended with its scope open.
+TEST_F(OpenScopesTest, AKeyOfAScopeThatIsLeftOutEndsWhatHadIt) {
+  Begin(10, b_);
+  open_->forget(10, a_.generation);
+  EXPECT_FALSE(End(10, a_));
+}
+
+TEST_F(OpenScopesTest, CountsNoMoreThanAStackHolds) {
+  for (uint64_t key = 1; key <= 2 * abi::kMaxNativeFrames; ++key) {
+    ASSERT_NE(Begin(key, a_), nullptr);
+  }
+  EXPECT_EQ(open_->open_in(a_), abi::kMaxNativeFrames);
+  ASSERT_TRUE(End(2 * abi::kMaxNativeFrames, a_));
+  EXPECT_EQ(ended_.depth, abi::kMaxNativeFrames + 1);
+}
+
 TEST_F(OpenScopesTest, AreWithinData) {
   EXPECT_EQ(a_.in_data, 0u);
   Begin(10, a_, abi::ScopeKind::kData);
@@ -197,6 +215,76 @@ TEST_F(OpenScopesTest, ManyThreadsAtOnce) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
+}
+
+// Where there is no free place, one that is over is taken from a thread that may be
+// about to free it: nobody's scope is lost.
+TEST_F(OpenScopesTest, NoneIsLostToTheThreadWhosePlaceItTook) {
+  uint64_t key = 1;
+  while (Begin(key, a_) != nullptr) ++key;
+  for (uint64_t open = 1; open < key; ++open) ASSERT_TRUE(End(open, b_));
+  std::vector<std::thread> threads;
+  std::atomic<uint64_t> lost{0}, begun{0};
+  for (uint32_t number = 0; number < 4; ++number) {
+    threads.emplace_back([&, number] {
+      ThreadScopes own = {7, 10 + number, 0, 0, 0}, other = {7, 20 + number, 0, 0, 0};
+      Scope scope;
+      bool elsewhere;
+      for (uint64_t i = 0; i < 100'000; ++i) {
+        const uint64_t one = (uint64_t{number} + 1) << 40 | (2 * i + 1);
+        if (open_->begin(one, abi::ScopeKind::kUser, own) == nullptr) continue;
+        ++begun;
+        ThreadScopes& ender = i % 3 == 0 ? own : other;
+        if (!open_->end(one, ender, &scope, &elsewhere)) ++lost;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(lost, 0u);
+  EXPECT_GT(begun, 100'000u);
+}
+
+// Each begins before the one before it has ended, around all of them one that stays.
+TEST_F(OpenScopesTest, HandOverHandKeepsWhatIsAroundThem) {
+  Begin(1, a_);
+  Begin(2, a_);
+  for (uint64_t key = 3; key < 20 * OpenScopes::kMost; ++key) {
+    ASSERT_NE(Begin(key, a_), nullptr);
+    ASSERT_TRUE(End(key - 1, a_));
+    ASSERT_EQ(Open(a_), (Keys{key, 1}));
+  }
+}
+
+class StartedRangesTest : public testing::Test {
+ protected:
+  bool Begin(uint64_t number, uint32_t generation) {
+    Scope* scope = ranges_.begin(number, generation);
+    if (scope != nullptr) scope->start_ns = number;
+    return scope != nullptr;
+  }
+  StartedRanges ranges_ = {};
+  Scope ended_ = {};
+};
+
+TEST_F(StartedRangesTest, EndInAnyOrderAndOnce) {
+  for (uint64_t number : {2, 4, 6}) ASSERT_TRUE(Begin(number, 7));
+  for (uint64_t number : {4, 2, 6}) {
+    ASSERT_TRUE(ranges_.end(number, 7, &ended_));
+    EXPECT_EQ(ended_.start_ns, number);
+    EXPECT_FALSE(ranges_.end(number, 7, &ended_));
+  }
+}
+
+TEST_F(StartedRangesTest, ThatAreNeverEndedAreBounded) {
+  uint64_t number = 2;
+  while (Begin(number, 7)) number += 2;
+  EXPECT_EQ(number, 2 * (StartedRanges::kMost + 1));
+  ASSERT_TRUE(ranges_.end(100, 7, &ended_));
+  EXPECT_TRUE(Begin(number, 7));
+  EXPECT_FALSE(ranges_.end(number, 8, &ended_)) << "of another generation";
+  for (uint64_t child = 1; child <= StartedRanges::kMost; ++child) {
+    ASSERT_TRUE(Begin(child, 8)) << child;
+  }
 }
 
 }  // namespace

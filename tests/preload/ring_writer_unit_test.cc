@@ -8,6 +8,7 @@
 #include <random>
 #include <thread>
 
+#include "preload/hooks/record.h"
 #include "tests/preload/support/test_segment.h"
 
 namespace lull {
@@ -49,6 +50,26 @@ TEST(RingWriter, BeginsARingWithTheThreadThatTookIt) {
   EXPECT_EQ(events[0].arg0, static_cast<uint64_t>(gettid()));
   EXPECT_EQ(events[1].arg0, 7u);
   EXPECT_EQ(abi::tid_of(segment.view().owner(0)), static_cast<uint32_t>(gettid()));
+}
+
+// As in a fork child: until its first event a thread has the ring that its parent
+// writes.
+TEST(RingWriter, AccountsNoTimeToTheRingOfAnotherGeneration) {
+  TestSegment of_parent;
+  ASSERT_TRUE(write(of_parent.base(), 7));
+  account_self(monotonic_ns());
+  const uint64_t before = of_parent.view().ring(0).self_ns.load();
+  EXPECT_GT(before, 0u);
+  {
+    TestSegment of_child;
+    account_self(monotonic_ns());
+    for (uint32_t i = 0; i < 2 * kSelfSamplePeriod; ++i) {
+      account_self_sampled(monotonic_ns());
+    }
+    EXPECT_EQ(of_parent.view().ring(0).self_ns.load(), before);
+  }
+  account_self(monotonic_ns());
+  EXPECT_GT(of_parent.view().ring(0).self_ns.load(), before);
 }
 
 // Room as abi/ring.h promises it: what is unread, rounded to the chunks that hold it,

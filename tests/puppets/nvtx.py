@@ -9,7 +9,7 @@ import ctypes
 import os
 
 CALLBACKS, CORE = 1, 1
-PUSH_A, POP, SIZE = 9, 11, 16
+START_A, END, PUSH_A, POP, SIZE = 5, 7, 9, 11, 16
 
 
 class Ranges(object):
@@ -43,6 +43,15 @@ class Ranges(object):
     def push(self, name):
         if self.functions[PUSH_A]:
             ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)(self.functions[PUSH_A])(name)
+
+    def start(self, name):
+        if not self.functions[START_A]:
+            return 0
+        return ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_char_p)(self.functions[START_A])(name)
+
+    def end(self, number):
+        if self.functions[END]:
+            ctypes.CFUNCTYPE(None, ctypes.c_uint64)(self.functions[END])(number)
 
     def pop(self):
         if self.functions[POP]:

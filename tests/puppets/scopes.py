@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import torch
 from torch.profiler import record_function
 
@@ -196,6 +197,24 @@ def many():
     for number in range(20_000):
         with record_function(f"name {number:06d} of many"):
             pass
+
+
+def never_ended():
+    import nvtx
+    ranges = nvtx.Ranges()
+    for _ in range(1000):
+        ranges.start(b"leak")
+    with region("around"):
+        for _ in range(10):
+            with region("around/after"):
+                pass
+
+
+def tight():
+    for _ in range(1_500_000):
+        with record_function("tight"):
+            pass
+    noted["tight"] = [(0, 1e9)] * 1_500_000
 
 
 def main():

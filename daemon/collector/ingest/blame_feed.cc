@@ -6,6 +6,7 @@
 
 #include "daemon/aggregate/buckets.h"
 #include "daemon/aggregate/event_views.h"
+#include "daemon/aggregate/host_sample.h"
 #include "daemon/aggregate/stretch.h"
 #include "daemon/aggregate/wait_kind.h"
 #include "daemon/collector/ingest/told.h"
@@ -23,10 +24,6 @@ constexpr uint64_t kSecond = 1'000'000'000;
 // What explains a gap began at most this long before it, in practice. Only a collector
 // that comes up in the middle of a job depends on it.
 constexpr uint64_t kReplayNs = 60 * kSecond;
-// A change of tracing is committed a moment after the time that it tells.
-constexpr uint64_t kCommitSlackNs = kSecond;
-// Once tracing is off, the records that are still to come do so within this.
-constexpr uint64_t kLastRecordsNs = 10 * kSecond;
 
 // No clock of a real job leaves this range, and no peer can make us cut centuries of
 // idle time into seconds.
@@ -77,15 +74,6 @@ blame::OperationKind KindOfOperation(EventType type) {
   }
 }
 
-void TakeCulprit(const Series& from, Series& to) {
-  to.api = from.api;
-  to.python_stack = from.python_stack;
-  // Of a scope those are names, and no place.
-  to.native_stack = from.type == EventType::kScope ? 0 : from.native_stack;
-  to.line_site = from.line_site;
-  to.function_site = from.function_site;
-}
-
 }  // namespace
 
 BlameFeed::BlameFeed(SeriesTable& series, GpuTables& gpu, uint64_t job_start_ns)
@@ -94,6 +82,7 @@ BlameFeed::BlameFeed(SeriesTable& series, GpuTables& gpu, uint64_t job_start_ns)
       job_start_ns_(job_start_ns),
       shift_ns_(job_start_ns % aggregate::kBucketNs),
       engine_(EngineOptions(), *this),
+      derived_(series, gpu),
       regions_(series) {}
 
 uint64_t BlameFeed::ToEngine(uint64_t time_ns) const {
@@ -107,9 +96,10 @@ uint64_t BlameFeed::ReplayFrom(uint64_t judged_ns) {
 void BlameFeed::Restore(uint64_t judged_ns, bool traced) {
   judged_ns_ = restored_ns_ = judged_ns;
   regions_.Restore(judged_ns);
-  traced_ = flowing_ = traced;
-  traced_change_ns_ = ReplayFrom(judged_ns);
-  if (traced) engine_.Trace(ToEngine(traced_change_ns_));
+  thread_regions_.Restore(judged_ns);
+  engine_samples_.Restore(judged_ns);
+  marks_.Change(ReplayFrom(judged_ns), traced, false);
+  if (traced) engine_.Trace(ToEngine(ReplayFrom(judged_ns)));
   samples_.Replay(true);
 }
 
@@ -126,6 +116,7 @@ void BlameFeed::Add(const Event& event) {
   const Series& series = series_[event.series];
   const uint64_t start = ToEngine(event.start_ns);
   const uint64_t end = start + event.duration_ns;
+  AddToTheEngine(series, event);
   switch (series.type) {
     case EventType::kLaunch:
     case EventType::kCopyAsync:
@@ -142,20 +133,24 @@ void BlameFeed::Add(const Event& event) {
     case EventType::kHostWait:
       return AddHost(KindOfWait(series), event);
     case EventType::kScope:
-      regions_.AddScope(event);
-      if (aggregate::IsLoading(series) && aggregate::ScopeView{event}.ended_here()) {
-        AddHost(blame::HostKind::kDataScope, event);
-      }
-      return;
+      return AddScope(series, event);
     case EventType::kRunDelay: {
       const aggregate::RunDelayView told{event};
       // Else it only woke up late from waits of its own.
       if (told.preemptions() == 0) return;
-      return engine_.Add(blame::RunDelay{start, end, event.tid, told.delay_ns()});
+      return engine_.Add(
+          blame::RunDelay{start, end, ThreadId{event.tid}, told.delay_ns()});
     }
     case EventType::kHostSample:
+      if (aggregate::RoleOf(series) == aggregate::SampleRole::kAutograd) {
+        thread_regions_.AddOfTheEngine(event.tid);
+      }
+      thread_regions_.AddSample(event);
       samples_.AddSample(event);
       return TellSamples();
+    case EventType::kGapSample:  // told by an earlier feed
+    case EventType::kEngineSample:
+      return thread_regions_.AddSample(event);
     case EventType::kGpuKernel:
     case EventType::kGpuCopy:
     case EventType::kGpuMemset:
@@ -177,8 +172,7 @@ void BlameFeed::Add(const Event& event) {
     case EventType::kGpuLost:
       return engine_.Lost(start, end);
     case EventType::kGpuMark:
-      next_mark_ns_ = std::max(next_mark_ns_, event.start_ns);
-      return;
+      return marks_.Mark(event.start_ns);
     case EventType::kIdle:
     case EventType::kCoverage:
       return AddTold(series, event);
@@ -187,9 +181,67 @@ void BlameFeed::Add(const Event& event) {
   }
 }
 
+void BlameFeed::AddToTheEngine(const Series& series, const Event& event) {
+  using aggregate::SampleRole;
+  switch (series.type) {
+    case EventType::kHostSample: {
+      const SampleRole role = aggregate::RoleOf(series);
+      if (series.python_stack != 0 || event.duration_ns != 0 ||
+          (role != SampleRole::kAutograd && role != SampleRole::kFeeder)) {
+        return;
+      }
+      return engine_samples_.AddSample(
+          event, aggregate::StateOf(series) == aggregate::SampleState::kBlocked);
+    }
+    case EventType::kLaunch:
+    case EventType::kCopyAsync:
+    case EventType::kSync:
+    case EventType::kDeviceMemory:
+    case EventType::kTorchMemory: {
+      if (series.python_stack == 0) return;
+      if (callers_.size() <= event.series) callers_.resize(event.series + 1);
+      uint32_t& caller = callers_[event.series];
+      if (caller == 0) caller = series_.CallerOf(event.series) + 1;
+      if (caller != 1) engine_samples_.AddMark(event, caller);
+      return;
+    }
+    default:
+      return;
+  }
+}
+
+void BlameFeed::TellEngine() {
+  for (const EngineSamples::Found& found : engine_samples_.Advance(judged_ns_)) {
+    const Series& sample = series_[found.sample.series];
+    const Series& mark = series_[found.mark];
+    Series series;
+    series.type = EventType::kEngineSample;
+    series.variant = sample.variant;
+    if (!series_.full()) {
+      series.python_stack = mark.python_stack;
+      series.line_site = mark.line_site;
+      series.function_site = mark.function_site;
+    }
+    Event event = found.sample;
+    event.series = series_.Intern(series);
+    thread_regions_.AddSample(event);
+    events_.push_back(event);
+  }
+}
+
+void BlameFeed::AddScope(const Series& series, const Event& event) {
+  regions_.AddScope(event);
+  if (!aggregate::ScopeView{event}.ended_here()) return;
+  if (series.native_stack != 0) {
+    thread_regions_.AddScope(event.tid, event.start_ns,
+                             event.start_ns + event.duration_ns, series.native_stack);
+  }
+  if (aggregate::IsLoading(series)) AddHost(blame::HostKind::kDataScope, event);
+}
+
 void BlameFeed::AddHost(blame::HostKind kind, const Event& event) {
   uint64_t start = ToEngine(event.start_ns);
-  engine_.Add(blame::HostEvent{start, start + event.duration_ns, event.tid,
+  engine_.Add(blame::HostEvent{start, start + event.duration_ns, ThreadId{event.tid},
                                event.series, kind});
 }
 
@@ -220,19 +272,7 @@ void BlameFeed::AddTracing(const Event& event) {
   } else if (!at_exit) {
     engine_.Untrace(at);
   }
-  if (event.start_ns < traced_change_ns_) return;
-  traced_change_ns_ = event.start_ns;
-  traced_ = on;
-  flowing_ = on || told.state() == v1::TRACING_STATE_WARM_UP;
-}
-
-// Up to when all operations are known. Marks come with records; without tracing there
-// are neither, and nothing to wait for.
-uint64_t BlameFeed::GpuMark(uint64_t as_of_ns) const {
-  bool complete =
-      mark_ns_ >= traced_change_ns_ || as_of_ns > traced_change_ns_ + kLastRecordsNs;
-  if (flowing_ || !complete) return mark_ns_;
-  return std::max(mark_ns_, as_of_ns - std::min(as_of_ns, kCommitSlackNs));
+  marks_.Change(event.start_ns, on, told.state() == v1::TRACING_STATE_WARM_UP);
 }
 
 // What an earlier feed has told. Coverage says up to where all of the device was; the
@@ -242,6 +282,7 @@ void BlameFeed::AddTold(const Series& series, const Event& event) {
   if (series.type == EventType::kIdle) {
     uint64_t& idle = restored_idle_[aggregate::DeviceOf(series)];
     idle = std::max(idle, end);
+    thread_regions_.AddIdle(event);
     return AddToGaps(event);
   }
   uint64_t& restored = restored_[aggregate::DeviceOf(series)];
@@ -252,14 +293,12 @@ void BlameFeed::AddTold(const Series& series, const Event& event) {
 
 void BlameFeed::Advance(uint64_t as_of_ns) {
   if (finished_) return;
-  gpu_ns_ = GpuMark(as_of_ns);
+  gpu_ns_ = marks_.CompleteUntil(as_of_ns);
   // A hook stamps the end of its call, then takes stacks, perhaps loses its processor,
   // and commits.
   const uint64_t host_ns = as_of_ns - std::min(as_of_ns, kCommitSlackNs);
   engine_.Advance(ToEngine(host_ns), ToEngine(gpu_ns_));
-  // What a mark speaks of was committed before it, but perhaps in a ring that the relay
-  // had read already: it is in the next batch at the latest.
-  mark_ns_ = next_mark_ns_;
+  marks_.EndBatch();
   UpdateJudged(as_of_ns);
   samples_.Forget(judged_ns_ - std::min(judged_ns_, kLateSamplesNs));
   TellRegions();
@@ -276,19 +315,27 @@ void BlameFeed::Finish() {
 void BlameFeed::TellRegions() {
   regions_.Advance(judged_ns_, [this](uint32_t series, uint64_t start_ns,
                                       uint64_t total_ns, uint64_t amount_ns) {
-    summed_.push_back({series, start_ns, total_ns, amount_ns});
+    Summed told{series, start_ns, {}};
+    told.sum.Add(total_ns, amount_ns, 0);
+    summed_.push_back(told);
   });
+  TellEngine();
+  for (const ThreadRegions::Found& found : thread_regions_.Advance(judged_ns_)) {
+    if (const uint32_t series = derived_.OfRegion(found); series != 0) {
+      summed_.push_back({series, found.time_ns, found.sum});
+    }
+  }
 }
 
 void BlameFeed::UpdateJudged(uint64_t as_of_ns) {
-  uint64_t least = traced_ ? traced_change_ns_ : as_of_ns;
+  uint64_t least = marks_.traced() ? marks_.changed_ns() : as_of_ns;
   bool first = true;
   for (const auto& [device, until] : told_) {
     least = first ? until : std::min(least, until);
     first = false;
   }
   // Tracing is off and all of it has been told: nothing will be until it is on again.
-  if (!traced_ && (first || least >= traced_change_ns_)) {
+  if (!marks_.traced() && (first || least >= marks_.changed_ns())) {
     least = as_of_ns > kCommitSlackNs ? as_of_ns - kCommitSlackNs : 0;
   }
   judged_ns_ = std::max(judged_ns_, std::min(least, as_of_ns));
@@ -302,7 +349,9 @@ uint64_t BlameFeed::RestoredUntil(uint32_t device) const {
 void BlameFeed::Tell(EventType type, Event event, uint32_t device) {
   auto tell = [this, type](const Event& part) {
     events_.push_back(part);
-    if (type == EventType::kIdle) AddToGaps(part);
+    if (type != EventType::kIdle) return;
+    thread_regions_.AddIdle(part);
+    AddToGaps(part);
   };
   if (event.duration_ns > kLongestNs) return tell(event);
   uint64_t told = RestoredUntil(device);
@@ -336,53 +385,34 @@ void BlameFeed::TellSamples() {
   for (const GapSamples::Found& found : samples_.Take()) {
     Event event;
     event.start_ns = found.sample.time_ns;
+    event.duration_ns = found.sample.duration_ns;
     aggregate::SampleView::Set(event, found.sample.weight_ns, found.sample.kind);
     event.tid = found.tid;
-    event.series = SampleSeries(found);
+    event.series = derived_.OfSample(found.idle_series, found.sample.series);
+    thread_regions_.AddSample(event);
     events_.push_back(event);
   }
-}
-
-uint32_t BlameFeed::SampleSeries(const GapSamples::Found& found) {
-  auto [it, fresh] =
-      known_.try_emplace(Key{static_cast<uint32_t>(EventType::kGapSample), 0,
-                             found.idle_series, found.sample.series, 0});
-  if (!fresh) return it->second;
-  const Series& sample = series_[found.sample.series];
-  Series series;
-  series.type = EventType::kGapSample;
-  series.variant = sample.variant;
-  series.shape = found.idle_series;
-  if (!series_.full()) {
-    series.python_stack = sample.python_stack;
-    series.line_site = sample.line_site;
-    series.function_site = sample.function_site;
-  }
-  return it->second = series_.Intern(series);
 }
 
 void BlameFeed::OnIdle(const blame::Idle& idle) {
   Event event;
   event.start_ns = FromEngine(idle.start_ns);
   event.duration_ns = idle.end_ns - idle.start_ns;
-  event.tid = idle.tid;
-  event.series = IdleSeries(idle);
+  event.tid = static_cast<uint32_t>(idle.tid);
+  event.series = derived_.OfIdle(idle);
   regions_.AddIdle(idle.device, event.start_ns, event.start_ns + event.duration_ns,
                    static_cast<size_t>(idle.cause));
   Tell(EventType::kIdle, event, idle.device);
 }
 
 void BlameFeed::OnCoverage(const blame::Coverage& coverage) {
-  Series series;
-  series.type = EventType::kCoverage;
-  series.shape = coverage.device;
   Event event;
   event.start_ns = FromEngine(coverage.start_ns);
   event.duration_ns = coverage.end_ns - coverage.start_ns;
   regions_.AddTraced(coverage.device, event.start_ns,
                      event.start_ns + event.duration_ns);
   aggregate::CoverageView::Set(event, coverage.busy_ns, coverage.kernel_ns);
-  event.series = series_.Intern(series);
+  event.series = derived_.OfCoverage(coverage.device);
   Tell(EventType::kCoverage, event, coverage.device);
   uint64_t& told = told_[coverage.device];
   told = std::max(told, FromEngine(coverage.end_ns));
@@ -391,20 +421,12 @@ void BlameFeed::OnCoverage(const blame::Coverage& coverage) {
 void BlameFeed::OnSync(const blame::SyncCost& cost) {
   uint64_t end = FromEngine(cost.sync.end_ns);
   if (end <= restored_ns_) return;
-  auto [it, fresh] = known_.try_emplace(
-      Key{static_cast<uint32_t>(EventType::kSyncCost), 0, cost.sync.series, 0, 0});
-  if (fresh) {
-    Series series;
-    series.type = EventType::kSyncCost;
-    TakeCulprit(series_[cost.sync.series], series);
-    it->second = series_.Intern(series);
-  }
   Event event;
   event.start_ns = FromEngine(cost.sync.start_ns);
   event.duration_ns = cost.sync.end_ns - cost.sync.start_ns;
   aggregate::SyncCostView::Set(event, cost.needed_ns);
-  event.tid = cost.sync.tid;
-  event.series = it->second;
+  event.tid = static_cast<uint32_t>(cost.sync.tid);
+  event.series = derived_.OfSyncCost(cost.sync.series);
   events_.push_back(event);
 }
 
@@ -412,49 +434,8 @@ void BlameFeed::OnSubmission(const blame::Submission& submission) {
   const blame::Operation& operation = submission.operation;
   uint64_t start = FromEngine(operation.start_ns);
   if (start < RestoredUntil(operation.device)) return;
-  submitted_.push_back(
-      {SubmissionSeries(submission), start, operation.end_ns - operation.start_ns});
-}
-
-uint32_t BlameFeed::IdleSeries(const blame::Idle& idle) {
-  auto [it, fresh] = known_.try_emplace(Key{
-      static_cast<uint32_t>(EventType::kIdle) << 8 | static_cast<uint32_t>(idle.cause),
-      idle.device, idle.culprit, idle.before, idle.after});
-  if (!fresh) return it->second;
-  Series series;
-  series.type = EventType::kIdle;
-  series.variant = static_cast<uint8_t>(idle.cause);
-  series.shape = idle.device;
-  if (!series_.full()) {
-    TakeCulprit(series_[idle.culprit != 0 ? idle.culprit : idle.after], series);
-    if (idle.culprit == 0) series.api = 0;
-    series.before_line = series_[idle.before].line_site;
-    series.before_function = series_[idle.before].function_site;
-    series.after_line = series_[idle.after].line_site;
-    series.after_function = series_[idle.after].function_site;
-  }
-  return it->second = series_.Intern(series);
-}
-
-uint32_t BlameFeed::SubmissionSeries(const blame::Submission& submission) {
-  const blame::Operation& operation = submission.operation;
-  auto [it, fresh] =
-      known_.try_emplace(Key{static_cast<uint32_t>(EventType::kSubmission), 0,
-                             operation.series, submission.launch, submission.call});
-  if (!fresh) return it->second;
-  const Series& ran = series_[operation.series];
-  Series series;
-  series.type = EventType::kSubmission;
-  series.variant = static_cast<uint8_t>(operation.kind);
-  if (operation.kind == blame::OperationKind::kKernel) {
-    series.shape = gpu_.KernelName(aggregate::KernelOf(ran));
-  }
-  // By name and line; neither shape nor stream, of which there may be very many.
-  if (!series_.full()) {
-    TakeCulprit(series_[submission.launch != 0 ? submission.launch : submission.call],
-                series);
-  }
-  return it->second = series_.Intern(series);
+  submitted_.push_back({derived_.OfSubmission(submission), start,
+                        operation.end_ns - operation.start_ns});
 }
 
 }  // namespace lull::collector

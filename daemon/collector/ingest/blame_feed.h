@@ -14,10 +14,14 @@
 #include "absl/container/flat_hash_map.h"
 #include "daemon/aggregate/event.h"
 #include "daemon/blame/blame.h"
+#include "daemon/collector/ingest/derived_series.h"
+#include "daemon/collector/ingest/engine_samples.h"
 #include "daemon/collector/ingest/gap_samples.h"
 #include "daemon/collector/ingest/gpu_tables.h"
 #include "daemon/collector/ingest/region_feed.h"
 #include "daemon/collector/ingest/series_table.h"
+#include "daemon/collector/ingest/thread_regions.h"
+#include "daemon/collector/ingest/tracing_marks.h"
 
 namespace lull::collector {
 
@@ -25,6 +29,8 @@ namespace lull::collector {
 class BlameFeed : private blame::Sink {
  public:
   BlameFeed(SeriesTable& series, GpuTables& gpu, uint64_t job_start_ns);
+
+  void set_main_thread(uint32_t tid) { thread_regions_.set_main_thread(tid); }
 
   // An event of the process, whose series is known.
   void Add(const aggregate::Event& event);
@@ -64,21 +70,11 @@ class BlameFeed : private blame::Sink {
   struct Summed {
     uint32_t series = 0;
     uint64_t start_ns = 0;
-    uint64_t total_ns = 0;
-    uint64_t amount_ns = 0;
+    aggregate::Cell sum;
   };
   std::vector<Summed> TakeSummed() { return std::exchange(summed_, {}); }
 
  private:
-  struct Key {
-    uint32_t kind, shape, first, second, third;
-    friend bool operator==(const Key&, const Key&) = default;
-    template <typename H>
-    friend H AbslHashValue(H h, const Key& k) {
-      return H::combine(std::move(h), k.kind, k.shape, k.first, k.second, k.third);
-    }
-  };
-
   void OnIdle(const blame::Idle& idle) override;
   void OnSync(const blame::SyncCost& cost) override;
   void OnSubmission(const blame::Submission& submission) override;
@@ -89,16 +85,15 @@ class BlameFeed : private blame::Sink {
   void AddOperation(const aggregate::Series& series, const aggregate::Event& event);
   void AddTracing(const aggregate::Event& event);
   void AddTold(const aggregate::Series& series, const aggregate::Event& event);
-  uint64_t GpuMark(uint64_t as_of_ns) const;
   void UpdateJudged(uint64_t as_of_ns);
   void TellRegions();
   uint64_t RestoredUntil(uint32_t device) const;
   void Tell(aggregate::EventType type, aggregate::Event event, uint32_t device);
-  uint32_t IdleSeries(const blame::Idle& idle);
   void AddToGaps(const aggregate::Event& idle);
   void TellSamples();
-  uint32_t SampleSeries(const GapSamples::Found& found);
-  uint32_t SubmissionSeries(const blame::Submission& submission);
+  void AddToTheEngine(const aggregate::Series& series, const aggregate::Event& event);
+  void TellEngine();
+  void AddScope(const aggregate::Series& series, const aggregate::Event& event);
 
   // The engine's clock: ours, shifted so that its whole seconds are bucket borders.
   uint64_t ToEngine(uint64_t time_ns) const;
@@ -111,12 +106,8 @@ class BlameFeed : private blame::Sink {
   blame::Engine engine_;
   bool finished_ = false;
 
-  uint64_t mark_ns_ = 0;  // in force: operations that ended before it are here
+  TracingMarks marks_;
   uint64_t gpu_ns_ = 0;
-  uint64_t next_mark_ns_ = 0;  // told in the batch at hand, in force after it
-  bool traced_ = false;        // the latest that was told
-  bool flowing_ = false;       // records come: traced, or warming up
-  uint64_t traced_change_ns_ = 0;
   uint64_t judged_ns_ = 0;
   absl::flat_hash_map<uint32_t, uint64_t> told_;  // device -> traced time told until
   uint64_t late_before_ = 0;
@@ -126,10 +117,13 @@ class BlameFeed : private blame::Sink {
 
   GapSamples samples_;
 
-  absl::flat_hash_map<Key, uint32_t> known_;  // series of the derived
+  DerivedSeries derived_;
   std::vector<aggregate::Event> events_;
   std::vector<Submitted> submitted_;
   RegionFeed regions_;
+  ThreadRegions thread_regions_;
+  EngineSamples engine_samples_;
+  std::vector<uint32_t> callers_;  // of backward(), by series: + 1; 0: not asked yet
   std::vector<Summed> summed_;
 };
 

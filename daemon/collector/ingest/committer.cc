@@ -51,7 +51,7 @@ Committer::~Committer() { Stop(); }
 
 bool Committer::Submit(std::shared_ptr<CommitListener> stream, const std::string& job,
                        lull::v1::IngestRequest request, size_t bytes) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (stopping_) return false;
   queued_bytes_ += bytes;
   queue_.push_back({stream, job, std::move(request), bytes, {}});
@@ -63,7 +63,7 @@ bool Committer::Submit(std::shared_ptr<CommitListener> stream, const std::string
 
 void Committer::Stop() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     stopping_ = true;
     arrived_.notify_one();
   }
@@ -71,7 +71,7 @@ void Committer::Stop() {
 }
 
 uint64_t Committer::events_stored() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return events_stored_;
 }
 
@@ -80,9 +80,11 @@ std::vector<Committer::Item> Committer::Take(absl::Duration patience) {
   std::vector<Item> items;
   std::vector<std::shared_ptr<CommitListener>> resumed;
   {
-    std::unique_lock lock(mutex_);
-    arrived_.wait_for(lock, absl::ToChronoNanoseconds(patience),
-                      [this] { return stopping_ || !queue_.empty(); });
+    MutexLock lock(mutex_);
+    arrived_.wait_for(lock.native(), absl::ToChronoNanoseconds(patience),
+                      [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                        return stopping_ || !queue_.empty();
+                      });
     size_t taken = 0;
     while (!queue_.empty() && taken < options_.max_commit_bytes) {
       taken += queue_.front().bytes;
@@ -103,7 +105,7 @@ void Committer::Run() {
     if (!items.empty()) {
       CommitGroup(std::move(items));
     } else {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (stopping_ && queue_.empty()) return;
     }
     Unload();
@@ -144,7 +146,7 @@ void Committer::CommitGroup(std::vector<Item> items) {
     if (hurry || bytes >= options_.max_commit_bytes || left <= absl::ZeroDuration())
       break;
     items = Take(left);
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (stopping_ && items.empty()) break;
   }
   Tell(good, FlushAll());
@@ -189,7 +191,7 @@ absl::Status Committer::FlushAll() {
       stored += job.state->events_stored() - job.counted;
       job.counted = job.state->events_stored();
     }
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     events_stored_ += stored;
     return absl::OkStatus();
   }

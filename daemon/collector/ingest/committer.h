@@ -11,7 +11,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "daemon/base/mutex.h"
 #include "daemon/collector/ingest/job_state.h"
 #include "daemon/collector/ingest/retention.h"
 #include "daemon/collector/ingest/store_clock.h"
@@ -103,14 +103,13 @@ class Committer {
   StoreClock clock_;
   absl::flat_hash_map<std::string, LoadedJob> jobs_;  // of the thread alone
 
-  // std::mutex and not absl's: TSan sees through it.
-  mutable std::mutex mutex_;  // guards all below
+  mutable Mutex mutex_;
   std::condition_variable arrived_;
-  std::deque<Item> queue_;
-  size_t queued_bytes_ = 0;
-  std::vector<std::shared_ptr<CommitListener>> waiting_;
-  uint64_t events_stored_ = 0;
-  bool stopping_ = false;
+  std::deque<Item> queue_ ABSL_GUARDED_BY(mutex_);
+  size_t queued_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<std::shared_ptr<CommitListener>> waiting_ ABSL_GUARDED_BY(mutex_);
+  uint64_t events_stored_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // last: it uses all of the above
 };
 

@@ -22,31 +22,49 @@ void DropOlderHalf(Items& items) {
 }  // namespace
 
 void GapSamples::Find(uint32_t tid, const Sample& sample, const Idle& idle) {
-  if (!replaying_) found_.push_back({sample, idle.series, tid});
+  if (replaying_) return;
+  Sample part = sample;
+  if (sample.duration_ns > 0) {
+    part.time_ns = std::max(sample.time_ns, idle.start_ns);
+    const uint64_t end = std::min(sample.end_ns(), idle.end_ns);
+    if (part.time_ns >= end) return;
+    part.weight_ns = part.duration_ns = end - part.time_ns;
+  }
+  found_.push_back({part, idle.series, tid});
 }
 
 void GapSamples::AddSample(const aggregate::Event& event) {
   const aggregate::SampleView told{event};
-  const Sample sample{event.start_ns, told.weight_ns(), told.kind(), event.series};
+  const Sample sample{event.start_ns, event.duration_ns, told.weight_ns(), told.kind(),
+                      event.series};
   Thread& thread = threads_[event.tid];
   thread.samples.emplace(sample.time_ns, sample);
-  auto at = thread.idle.upper_bound(sample.time_ns);
+  thread.longest_sample_ns = std::max(thread.longest_sample_ns, sample.duration_ns);
+  auto at = sample.duration_ns > 0 ? thread.idle.lower_bound(sample.end_ns())
+                                   : thread.idle.upper_bound(sample.time_ns);
   for (int i = 0; i < kLookBack && at != thread.idle.begin(); ++i) {
     --at;
-    if (sample.time_ns - at->first >= thread.longest_ns) break;
+    if (sample.time_ns > at->first && sample.time_ns - at->first >= thread.longest_ns) {
+      break;
+    }
     if (sample.time_ns < at->second.end_ns) Find(event.tid, sample, at->second);
   }
   if (++held_ > kMost) MakeRoom();
 }
 
 void GapSamples::AddIdle(const aggregate::Event& event) {
-  const Idle idle{event.start_ns + event.duration_ns, event.series};
+  const Idle idle{event.start_ns, event.start_ns + event.duration_ns, event.series};
   Thread& thread = threads_[event.tid];
   thread.idle.emplace(event.start_ns, idle);
   thread.longest_ns = std::max(thread.longest_ns, event.duration_ns);
   auto end = thread.samples.lower_bound(idle.end_ns);
-  for (auto at = thread.samples.lower_bound(event.start_ns); at != end; ++at) {
-    Find(event.tid, at->second, idle);
+  const uint64_t from =
+      idle.start_ns - std::min(idle.start_ns, thread.longest_sample_ns);
+  for (auto at = thread.samples.lower_bound(from); at != end; ++at) {
+    const Sample& sample = at->second;
+    // Those before the stretch reach into it, or not.
+    if (sample.time_ns < idle.start_ns && sample.end_ns() <= idle.start_ns) continue;
+    Find(event.tid, sample, idle);
   }
   if (++held_ > kMost) MakeRoom();
 }

@@ -1,6 +1,8 @@
 // Which samples of host threads lie in which idle stretches: the stretches that are
 // judged by the sample's thread, one at most of each device. Either may come first: a
 // gap is judged seconds after it, and a sample of a busy relay can be later still.
+// A sample that is a stretch (of an imported trace) lies in each idle stretch that it
+// meets, with the part that they share.
 //
 // Bounded: what is forgotten, or beyond so many, is found by nothing that comes later.
 // Shares of a row are of the samples that were found, so that leaves out and adds
@@ -22,9 +24,12 @@ class GapSamples {
  public:
   struct Sample {
     uint64_t time_ns = 0;
+    uint64_t duration_ns = 0;  // of a stretch, which weighs just that
     uint64_t weight_ns = 0;
     uint64_t kind = 0;  // its state and quality
     uint32_t series = 0;
+
+    uint64_t end_ns() const { return time_ns + duration_ns; }
   };
   struct Found {
     Sample sample;
@@ -48,13 +53,15 @@ class GapSamples {
 
  private:
   struct Idle {
+    uint64_t start_ns = 0;
     uint64_t end_ns = 0;
     uint32_t series = 0;
   };
   struct Thread {
     std::multimap<uint64_t, Sample> samples;  // by time
     std::multimap<uint64_t, Idle> idle;       // by start
-    uint64_t longest_ns = 0;                  // of the stretches that were ever here
+    uint64_t longest_ns = 0;         // of the idle stretches that were ever here
+    uint64_t longest_sample_ns = 0;  // 0: no sample was a stretch
   };
   // Of 80 bytes. Ten threads at 200 samples a second fill it in two minutes.
   static constexpr size_t kMost = 250'000;

@@ -151,6 +151,14 @@ JobTables::SiteIds JobTables::SiteOf(uint32_t python_stack, uint32_t native_stac
   return InternSites(*frame, aggregate::SiteFunction(*frame), {}, {});
 }
 
+uint32_t JobTables::CallerOf(uint32_t python_stack) {
+  const auto backward = aggregate::AsBackward(Frames(python_stack), {});
+  if (!backward) return 0;
+  const aggregate::Frame* frame = aggregate::SelectSite(backward->caller, {});
+  if (frame == nullptr) return 0;
+  return InternSites(*frame, aggregate::SiteFunction(*frame), {}, {}).line;
+}
+
 JobTables::SiteIds JobTables::SiteOfBefore() {
   const uint32_t site = InternSite({0, "", 0, "(allocated before lull came)"});
   return {site, site};

@@ -24,6 +24,7 @@ ProcessState::ProcessState(storage::ProcessRow row, JobTables& tables,
 void ProcessState::StartBlame() {
   if (blame_ != nullptr || row_.end_ns != 0) return;
   blame_ = std::make_unique<BlameFeed>(series_, tables_.gpu(), job_start_ns_);
+  blame_->set_main_thread(row_.info.pid());
 }
 
 absl::Status ProcessState::Load(storage::StoreReader& reader) {
@@ -88,6 +89,7 @@ ProcessState::Ring& ProcessState::RingOf(uint32_t ring) {
 
 void ProcessState::ApplyInfo(const lull::v1::ProcessInfo& info) {
   row_.info = info;
+  if (blame_ != nullptr) blame_->set_main_thread(info.pid());
   dirty_ = true;
 }
 
@@ -144,7 +146,7 @@ void ProcessState::TakeDerived() {
   for (const BlameFeed::Summed& summed : blame_->TakeSummed()) {
     Event event;
     event.start_ns = summed.start_ns;
-    CellOf(event, summed.series).Add(summed.total_ns, summed.amount_ns, 0);
+    CellOf(event, summed.series).Append(summed.sum);
   }
   row_.judged_ns = blame_->judged_ns();
   row_.late_operations = blame_->late_operations();

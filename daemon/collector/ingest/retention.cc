@@ -17,7 +17,7 @@ constexpr absl::Duration kLookEvery = absl::Seconds(5);
 }  // namespace
 
 absl::StatusOr<bool> Retention::Step(
-    absl::Time now, const std::function<bool(const std::string&)>& in_use) {
+    absl::Time now, absl::FunctionRef<bool(const std::string&)> in_use) {
   first_step_ = std::min(first_step_, now);
   if (least_bytes_ > 0) writer_.UseReserve();
   LULL_ASSIGN_OR_RETURN(bool more, writer_.DeleteSome());
@@ -52,7 +52,7 @@ bool Retention::IsOver(const storage::JobRow& job, absl::Time now) const {
 }
 
 absl::StatusOr<bool> Retention::MarkOne(
-    absl::Time now, const std::function<bool(const std::string&)>& in_use) {
+    absl::Time now, absl::FunctionRef<bool(const std::string&)> in_use) {
   LULL_ASSIGN_OR_RETURN(auto jobs, writer_.catalogue().Jobs(0));
   LULL_ASSIGN_OR_RETURN(uint64_t used, writer_.UsedBytes());
   const bool full = std::exchange(needs_room_, false) && used > least_bytes_;

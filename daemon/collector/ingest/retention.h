@@ -4,8 +4,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -32,7 +32,7 @@ class Retention {
   // Does one small piece of work, if there is any; true when there may be more.
   // `now`: by the store's clock. `in_use(uuid)` keeps a job whatever its age.
   absl::StatusOr<bool> Step(absl::Time now,
-                            const std::function<bool(const std::string&)>& in_use);
+                            absl::FunctionRef<bool(const std::string&)> in_use);
 
   // The disk is full. The oldest job that is over goes, for each time that this is
   // called; but no more than half of what there was when it got full, as it may be
@@ -43,7 +43,7 @@ class Retention {
 
  private:
   absl::StatusOr<bool> MarkOne(absl::Time now,
-                               const std::function<bool(const std::string&)>& in_use);
+                               absl::FunctionRef<bool(const std::string&)> in_use);
   bool IsOver(const storage::JobRow& job, absl::Time now) const;
 
   storage::StoreWriter& writer_;

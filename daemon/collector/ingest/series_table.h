@@ -53,6 +53,8 @@ class SeriesTable {
   uint32_t Intern(const aggregate::Series& series);
 
   const aggregate::Series& operator[](uint32_t id) const { return all_[id]; }
+  // JobTables::CallerOf its Python stack.
+  uint32_t CallerOf(uint32_t id) { return tables_->CallerOf(all_[id].python_stack); }
   bool full() const { return all_.size() >= kMaxSeries; }
 
   absl::Status Flush(storage::StoreWriter& writer, int64_t process);

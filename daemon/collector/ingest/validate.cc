@@ -202,6 +202,26 @@ absl::Status CheckStretch(const lull::v1::ArmedStretch& stretch) {
   return absl::OkStatus();
 }
 
+absl::Status CheckImport(const lull::v1::ImportInfo& told) {
+  if (std::max({told.files_size(), told.ignored_size(), told.found_size(),
+                told.not_applied_size()}) > kMaxImportLines) {
+    return Invalid("hello.job.imported has a list of more than ", kMaxImportLines);
+  }
+  LULL_RETURN_IF_ERROR(CheckText("hello.job.imported.format", told.format()));
+  for (const std::string& file : told.files()) {
+    LULL_RETURN_IF_ERROR(CheckText("hello.job.imported.files", file));
+  }
+  for (const std::string& rule : told.not_applied()) {
+    LULL_RETURN_IF_ERROR(CheckText("hello.job.imported.not_applied", rule));
+  }
+  for (const auto* counts : {&told.ignored(), &told.found()}) {
+    for (const lull::v1::ImportInfo::Count& count : *counts) {
+      LULL_RETURN_IF_ERROR(CheckText("hello.job.imported.what", count.what()));
+    }
+  }
+  return absl::OkStatus();
+}
+
 bool IsJobId(const std::string& id) {
   return id.size() == 32 && std::all_of(id.begin(), id.end(), [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
@@ -233,6 +253,7 @@ absl::Status ValidateHello(const lull::v1::Hello& hello) {
         {"hello.job.gpu_schedule", job.gpu_schedule()}}) {
     LULL_RETURN_IF_ERROR(CheckText(field, text));
   }
+  LULL_RETURN_IF_ERROR(CheckImport(job.imported()));
   LULL_RETURN_IF_ERROR(CheckTime("hello.job.start_ns", job.start_ns()));
   LULL_RETURN_IF_ERROR(
       CheckTime("hello.job.start_realtime_ns", job.start_realtime_ns()));

@@ -34,7 +34,7 @@ void ArmDesk::Hand(Desk& desk) {
 void ArmDesk::Arrived(const std::string& job,
                       const std::shared_ptr<CommandListener>& relay,
                       const std::optional<lull::v1::ArmState>& state) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Desk& desk = desks_[job];
   desk.relay = relay;
   desk.relay_id = relay.get();
@@ -47,7 +47,7 @@ void ArmDesk::Arrived(const std::string& job,
 
 void ArmDesk::Reported(const std::string& job, const CommandListener* relay,
                        const lull::v1::ArmState& state) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Desk* desk = Find(job);
   if (desk == nullptr || desk->relay_id != relay) return;
   desk->state = state;
@@ -56,7 +56,7 @@ void ArmDesk::Reported(const std::string& job, const CommandListener* relay,
 }
 
 void ArmDesk::Left(const std::string& job, const CommandListener* relay) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Desk* desk = Find(job);
   if (desk == nullptr || desk->relay_id != relay) return;
   desk->relay_id = nullptr;
@@ -66,35 +66,36 @@ void ArmDesk::Left(const std::string& job, const CommandListener* relay) {
 }
 
 bool ArmDesk::HasRelay(const std::string& job) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const Desk* desk = Find(job);
   return desk != nullptr && desk->relay_id != nullptr;
 }
 
 void ArmDesk::JobEnded(const std::string& job) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   desks_.erase(job);
   changed_.notify_all();
 }
 
 void ArmDesk::Stop() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   stopping_ = true;
   changed_.notify_all();
 }
 
-ArmDesk::Desk* ArmDesk::WaitForRelay(Lock& lock, const std::string& job) {
+ArmDesk::Desk* ArmDesk::WaitForRelay(MutexLock& lock, const std::string& job) {
   Desk* desk = nullptr;
-  changed_.wait_until(lock, In(connect_), [&] {
-    desk = Find(job);
-    return stopping_ || (desk != nullptr && desk->relay_id != nullptr);
-  });
+  changed_.wait_until(
+      lock.native(), In(connect_), [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        desk = Find(job);
+        return stopping_ || (desk != nullptr && desk->relay_id != nullptr);
+      });
   return desk != nullptr && desk->relay_id != nullptr ? desk : nullptr;
 }
 
 absl::StatusOr<lull::v1::ArmState> ArmDesk::Order(const std::string& job,
                                                   lull::v1::ArmCommand command) {
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   Desk* desk = WaitForRelay(lock, job);
   if (stopping_) return absl::UnavailableError("the collector stops");
   if (desk == nullptr) return NotConnected();
@@ -107,10 +108,11 @@ absl::StatusOr<lull::v1::ArmState> ArmDesk::Order(const std::string& job,
   command.set_number(number);
   desk->wanted = std::move(command);
   Hand(*desk);
-  bool told = changed_.wait_until(lock, In(confirm_), [&] {
-    desk = Find(job);
-    return stopping_ || desk == nullptr || desk->state.command() >= number;
-  });
+  bool told = changed_.wait_until(
+      lock.native(), In(confirm_), [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        desk = Find(job);
+        return stopping_ || desk == nullptr || desk->state.command() >= number;
+      });
   if (stopping_) return absl::UnavailableError("the collector stops");
   if (desk == nullptr) return absl::FailedPreconditionError("the job has just ended");
   if (!told) {

@@ -10,13 +10,13 @@
 #include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "daemon/base/mutex.h"
 #include "ingest.pb.h"
 
 namespace lull::collector {
@@ -65,19 +65,18 @@ class ArmDesk {
     lull::v1::ArmState state;
     std::optional<lull::v1::ArmCommand> wanted;  // until it is taken
   };
-  using Lock = std::unique_lock<std::mutex>;
 
-  Desk* Find(const std::string& job);
-  Desk* WaitForRelay(Lock& lock, const std::string& job);
+  Desk* Find(const std::string& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Desk* WaitForRelay(MutexLock& lock, const std::string& job)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static void Hand(Desk& desk);
 
   const absl::Duration connect_;
   const absl::Duration confirm_;
-  // std::mutex and not absl's: TSan sees through it.
-  std::mutex mutex_;  // guards all below
+  Mutex mutex_;
   std::condition_variable changed_;
-  std::map<std::string, Desk> desks_;  // by job
-  bool stopping_ = false;
+  std::map<std::string, Desk> desks_ ABSL_GUARDED_BY(mutex_);  // by job
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace lull::collector

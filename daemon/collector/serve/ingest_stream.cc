@@ -32,7 +32,7 @@ IngestStream* IngestStream::Start(Committer& committer, ArmDesk& desk,
 
 void IngestStream::OnReadDone(bool ok) {
   if (!ok) {  // the relay is done sending, or gone, or we ended the stream
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     half_closed_ = true;
     return FinishIfPossible();
   }
@@ -72,7 +72,7 @@ absl::Status IngestStream::Handle(bool& may_continue) {
     Rejected(TakeBadRunsOut(request_.mutable_batch()));
     LULL_RETURN_IF_ERROR(ValidateBatch(request_.batch()));
     last_sequence_ = request_.batch().sequence();
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     awaited_ = last_sequence_;
   }
   TellDesk();
@@ -100,7 +100,7 @@ void IngestStream::MayContinue() { ReadNext(); }
 
 // Under the lock: after Finish, gRPC's side of the stream may be gone already.
 void IngestStream::ReadNext() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (!finished_) StartRead(&request_);
 }
 
@@ -109,7 +109,7 @@ void IngestStream::Rejected(std::vector<lull::v1::RejectedRun> runs) {
   const lull::v1::RejectedRun& first = runs.front();
   LogDebug(absl::StrCat("job ", job_, ", process ", first.process_key(), ": rejected ",
                         runs.size(), " runs of events: ", first.why()));
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (lull::v1::RejectedRun& run : runs) {
     if (rejected_.size() == kMaxRejectedTold) break;
     rejected_.push_back(std::move(run));
@@ -117,7 +117,7 @@ void IngestStream::Rejected(std::vector<lull::v1::RejectedRun> runs) {
 }
 
 void IngestStream::Committed(uint64_t sequence) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   committed_ = sequence;
   if (finished_ || ending_) return;
   WriteNews();
@@ -125,7 +125,7 @@ void IngestStream::Committed(uint64_t sequence) {
 }
 
 void IngestStream::SendCommand(const lull::v1::ArmCommand& command) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   command_ = command;
   WriteNews();
 }
@@ -145,7 +145,7 @@ void IngestStream::WriteNews() {
 }
 
 void IngestStream::OnWriteDone(bool ok) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   writing_ = false;
   if (ok) WriteNews();
   FinishIfPossible();
@@ -154,7 +154,7 @@ void IngestStream::OnWriteDone(bool ok) {
 void IngestStream::Failed(const absl::Status& status) { End(ToGrpc(status)); }
 
 void IngestStream::End(const grpc::Status& status) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (ending_) return;
   ending_ = true;
   status_ = status;

@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "daemon/base/mutex.h"
 #include "daemon/collector/ingest/committer.h"
 #include "daemon/collector/serve/arm_desk.h"
 #include "ingest.pb.h"
@@ -53,9 +53,9 @@ class IngestStream
   absl::Status CheckOrder();
   void TellDesk();
   void ReadNext();
-  void WriteNews();  // under mutex_
+  void WriteNews() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(const grpc::Status& status);
-  void FinishIfPossible();  // under mutex_
+  void FinishIfPossible() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Committer& committer_;
   ArmDesk& desk_;
@@ -67,18 +67,19 @@ class IngestStream
   std::string job_;
   uint64_t last_sequence_ = 0;
 
-  std::mutex mutex_;             // guards all below
-  lull::v1::IngestReply reply_;  // of the write that is under way alone
-  bool writing_ = false;
-  uint64_t acknowledged_ = 0;  // sent, or being sent
-  uint64_t committed_ = 0;
-  uint64_t awaited_ = 0;                         // highest sequence submitted
-  std::optional<lull::v1::ArmCommand> command_;  // to be sent
-  std::vector<lull::v1::RejectedRun> rejected_;  // to be sent
-  bool half_closed_ = false;
-  bool ending_ = false;
-  bool finished_ = false;
-  grpc::Status status_;
+  Mutex mutex_;
+  lull::v1::IngestReply reply_
+      ABSL_GUARDED_BY(mutex_);  // of the write that is under way alone
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t acknowledged_ ABSL_GUARDED_BY(mutex_) = 0;  // sent, or being sent
+  uint64_t committed_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t awaited_ ABSL_GUARDED_BY(mutex_) = 0;  // highest sequence submitted
+  std::optional<lull::v1::ArmCommand> command_ ABSL_GUARDED_BY(mutex_);  // to be sent
+  std::vector<lull::v1::RejectedRun> rejected_ ABSL_GUARDED_BY(mutex_);  // to be sent
+  bool half_closed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  grpc::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lull::collector

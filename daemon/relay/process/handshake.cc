@@ -284,15 +284,16 @@ bool HandshakeListener::TurnAway() {
   return turned_away;
 }
 
-void HandshakeListener::Forget(int fd) {
-  connections_.remove_if([fd](const Connection& c) { return c.fd.get() == fd; });
-}
-
-void HandshakeListener::ForgetStale() {
-  constexpr uint64_t kPatienceNs = abi::kHandshakeTimeoutMs * 1'000'000ull;
-  uint64_t now = MonotonicNs();
-  connections_.remove_if(
-      [now](const Connection& c) { return now - c.since_ns > kPatienceNs; });
+// Taken out of the set by hand: the process of a new worker has a copy of the
+// descriptor until it calls exec, and as long as there is one, closing ours takes
+// nothing out. What comes there would be read as the hello of somebody who cannot be
+// recorded, each time.
+void HandshakeListener::ForgetIf(absl::FunctionRef<bool(const Connection&)> gone) {
+  connections_.remove_if([&](const Connection& connection) {
+    if (!gone(connection)) return false;
+    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.fd.get(), nullptr);
+    return true;
+  });
 }
 
 bool HandshakeListener::Serve(int fd, const std::function<bool(Newcomer)>& accept) {
@@ -354,11 +355,13 @@ void HandshakeListener::Poll(const std::function<bool(Newcomer)>& accept) {
       if (fd == listen_fd_) {
         AcceptAll();
       } else if (Serve(fd, accept)) {
-        Forget(fd);
+        ForgetIf([fd](const Connection& c) { return c.fd.get() == fd; });
       }
     }
   } while (count == 64);
-  ForgetStale();
+  constexpr uint64_t kPatienceNs = abi::kHandshakeTimeoutMs * 1'000'000ull;
+  const uint64_t now_ns = MonotonicNs();
+  ForgetIf([now_ns](const Connection& c) { return now_ns - c.since_ns > kPatienceNs; });
 }
 
 }  // namespace lull::relay

@@ -9,6 +9,7 @@
 #include <list>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "daemon/base/unique_fd.h"
 #include "events.pb.h"
@@ -90,8 +91,7 @@ class HandshakeListener {
   };
   void AcceptAll();
   bool TurnAway();
-  void Forget(int fd);
-  void ForgetStale();
+  void ForgetIf(absl::FunctionRef<bool(const Connection&)> gone);
   // False: nothing has come yet.
   bool Serve(int fd, const std::function<bool(Newcomer)>& accept);
   static void AcceptWorker(const abi::WorkerHello& packet, Newcomer newcomer,

@@ -159,8 +159,10 @@ std::optional<RawCode> SegmentReader::Code(abi::Ref ref) const {
   const char* text = view_.entry(ref) + sizeof(abi::CodeEntry);
   code.filename.assign(text, entry.filename_size);
   code.name.assign(text + entry.filename_size, entry.name_size);
-  code.linetable.assign(text + entry.filename_size + entry.name_size,
-                        entry.linetable_size);
+  if (entry.linetable_left_out == 0) {
+    code.linetable.emplace(text + entry.filename_size + entry.name_size,
+                           entry.linetable_size);
+  }
   code.first_line = entry.first_line;
   code.python_minor = entry.python_minor;
   return code;

@@ -43,7 +43,7 @@ struct RawStack {
 struct RawCode {
   std::string filename;
   std::string name;
-  std::string linetable;
+  std::optional<std::string> linetable;  // nullopt: it was too large to keep
   int32_t first_line = 0;
   int python_minor = 0;
 };

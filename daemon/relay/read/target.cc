@@ -17,7 +17,6 @@ namespace {
 
 constexpr uint32_t kChunk = 512;  // events copied at a time: 24 KiB, stays in cache
 constexpr uint64_t kCountersPeriodNs = 500'000'000;
-constexpr uint64_t kLookForPeriodNs = 50'000'000;
 
 // A store of another processor may take its time to be seen.
 constexpr uint64_t kStoreDelayNs = 1'000;
@@ -71,10 +70,10 @@ Target::Target(lull::v1::ProcessInfo info, UniqueFd pidfd, char* base,
       run_delay_(static_cast<pid_t>(info_.pid())),
       sampler_(options.sampler),
       memory_(options.memory),
-      python_threads_(static_cast<pid_t>(info_.pid()), options.memory),
       definitions_(info_.key(), &segment_, kMaxBatchBytes),
       buffer_(kChunk) {
   info_.set_start_ns(std::min(segment_.header().created_ns, kMaxWireTotal));
+  if (sampler_ != nullptr && memory_ != nullptr && *memory_) WatchMemory();
   InitControl(options);
 }
 
@@ -143,12 +142,8 @@ bool Target::CheckEnded() {
     pollfd gone{pidfd_.get(), POLLIN, 0};
     ended_ = poll(&gone, 1, 0) == 1;
   }
-  // A program that is not recorded took its place: no Hello tells of that.
-  const uint64_t now_ns = MonotonicNs();
-  if (!ended_ && memory_ != nullptr && now_ns - looked_for_ns_ >= kLookForPeriodNs) {
-    looked_for_ns_ = now_ns;
-    ended_ = IsOfNobody(*memory_);
-  }
+  // No Hello tells of a program that is not recorded.
+  ended_ = ended_ || image_gone_;
   return ended_;
 }
 
@@ -298,6 +293,7 @@ lull::v1::ProcessCounters Target::Counters() const {
   counters.set_scope_hook(Word<lull::v1::ScopeHookState>(header.scope_hook));
   counters.set_scopes_unnamed(Total(header.scopes_unnamed));
   counters.set_scopes_unopened(Total(header.scopes_unopened));
+  counters.set_scopes_thinned(Total(header.scopes_thinned));
   counters.set_cupti_dropped(Total(header.cupti_dropped));
   counters.set_gpu_records_lost(Total(header.gpu_records_lost));
   counters.set_gpu_records_bad(Total(header.gpu_records_bad));

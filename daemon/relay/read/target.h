@@ -26,7 +26,6 @@
 #include "daemon/relay/read/batch_builder.h"
 #include "daemon/relay/read/definitions.h"
 #include "daemon/relay/read/segment_reader.h"
-#include "daemon/relay/samples/python_threads.h"
 #include "daemon/relay/samples/run_delay.h"
 #include "daemon/relay/samples/sampler.h"
 #include "daemon/relay/symbols/native_symbolizer.h"
@@ -154,8 +153,10 @@ class Target {
   // Adds the samples that were taken, as far as the batch has room. False: it got full.
   bool ReadSamples(BatchBuilder* batch);
   void TakeSamples();
+  // Has the sampler say when the memory is nobody's; it is the one to ask that.
+  void WatchMemory();
   void AddSampleStack(uint32_t ref, BatchBuilder* batch);
-  std::vector<SampledThread> ThreadsToSample(uint64_t now_ns);
+  std::vector<SampledThread> ThreadsToSample();
   lull::v1::ProcessCounters Counters() const;
   // 0: it goes on recording.
   abi::EndedBy WhyEnded() const {
@@ -177,11 +178,7 @@ class Target {
   RunDelaySampler run_delay_;
   HostSampler* sampler_;
   std::shared_ptr<const UniqueFd> memory_;
-  // Of a DataLoader worker: what pickles its batches is a thread of their queue.
-  PythonThreads python_threads_;
-  std::vector<PythonThread> worker_threads_;
-  uint64_t worker_threads_ns_ = 0;  // when it was last asked for them
-  SamplePlan samples_;              // as the sampler knows it
+  SamplePlan samples_;  // as the sampler knows it
   uint64_t samples_planned_ns_ = 0;
   uint32_t first_sample_stack_ = 0;  // what the sampler's numbers are added to
   lull::v1::HostSampleCounters sample_counters_;
@@ -202,7 +199,8 @@ class Target {
   std::string counters_sent_;  // last told, without the time
   std::string counters_committed_;
   uint64_t counters_at_ns_ = 0;
-  uint64_t looked_for_ns_ = 0;      // whether the image is still there
+  // A program that is not recorded took its place, as the sampler found.
+  bool image_gone_ = false;
   uint64_t complete_as_of_ns_ = 0;  // all that was committed before it has been read
   bool ended_ = false;
   bool end_sent_ = false;

@@ -11,8 +11,6 @@ namespace {
 
 // Threads come and go; a window that opens is followed at once.
 constexpr uint64_t kThreadsPeriodNs = 50'000'000;
-// Those that a DataLoader worker starts are found by reading its memory.
-constexpr uint64_t kWorkerThreadsPeriodNs = 500'000'000;
 
 // Totals of an earlier worker and of this one. What tells how it is done is of this
 // one.
@@ -45,7 +43,7 @@ abi::Event EventOf(const HostSample& sample) {
 
 }  // namespace
 
-std::vector<SampledThread> Target::ThreadsToSample(uint64_t now_ns) {
+std::vector<SampledThread> Target::ThreadsToSample() {
   std::vector<SampledThread> threads;
   for (uint32_t i = 0; i < rings_.size(); ++i) {
     const Ring& ring = rings_[i];
@@ -58,20 +56,14 @@ std::vector<SampledThread> Target::ThreadsToSample(uint64_t now_ns) {
                                                      : v1::HOST_SAMPLE_ROLE_FEEDER;
     threads.push_back({ring.tid, role, python->state, python->thread});
   }
-  if (worker_of() == 0 || threads.empty()) return threads;
-  if (now_ns - worker_threads_ns_ >= kWorkerThreadsPeriodNs) {
-    worker_threads_ns_ = now_ns;
-    const SampledThread& main = threads.front();
-    if (auto layout = segment_.PythonFrames()) {
-      worker_threads_ =
-          python_threads_.Others(*layout, main.python_state, main.python_thread);
-    }
-  }
-  for (const PythonThread& other : worker_threads_) {
-    threads.push_back({other.tid, v1::HOST_SAMPLE_ROLE_OTHER, other.state, other.thread,
-                       kHelperShare});
-  }
   return threads;
+}
+
+void Target::WatchMemory() {
+  SamplePlan plan;
+  plan.pid = pid();
+  plan.memory = memory_;
+  sampler_->Follow(key(), std::move(plan));
 }
 
 bool Target::IsTracing() const {
@@ -95,7 +87,8 @@ void Target::FollowSamples(uint64_t now_ns, bool tracing) {
   plan.memory = memory_;
   if (wanted) {
     plan.layout = segment_.PythonFrames();
-    plan.threads = ThreadsToSample(now_ns);
+    plan.threads = ThreadsToSample();
+    plan.others = worker_of() != 0;
   }
   if (plan.rate == samples_.rate && plan.threads == samples_.threads &&
       plan.layout.has_value() == samples_.layout.has_value()) {
@@ -108,6 +101,7 @@ void Target::FollowSamples(uint64_t now_ns, bool tracing) {
 // Not before those of the time before have found room.
 void Target::TakeSamples() {
   TakenSamples taken = sampler_->Take(key());
+  image_gone_ = image_gone_ || taken.of_nobody;
   AddTo(earlier_.host_samples(), &taken.counters);
   sample_counters_ = std::move(taken.counters);
   for (lull::v1::StackDef& stack : taken.stacks) {

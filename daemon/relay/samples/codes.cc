@@ -167,18 +167,20 @@ bool CodeBook::ReadText(uint64_t object, size_t limit, TargetMemory* memory,
 }
 
 bool CodeBook::ReadBytes(uint64_t object, size_t limit, TargetMemory* memory,
-                         std::string* data, Slot* slot) const {
+                         std::optional<std::string>* data, Slot* slot) const {
   const abi::PythonLayout& at = layout_.at;
   if (!Plausible(object)) return false;
   const uint64_t size_at = object + static_cast<uint64_t>(at.bytes_size);
   uint64_t size = 0;
   if (!memory->Read(size_at, &size, sizeof(size))) return false;
   const uint64_t data_at = object + static_cast<uint64_t>(at.bytes_data);
-  if (size > 0 && size <= limit) {
-    data->resize(size);
-    if (!memory->Read(data_at, data->data(), static_cast<uint32_t>(size))) return false;
+  std::string bytes(size <= limit ? size : 0, 0);
+  if (!bytes.empty() &&
+      !memory->Read(data_at, bytes.data(), static_cast<uint32_t>(size))) {
+    return false;
   }
-  AddCheck(size_at, size_at, size, data_at, *data, slot);
+  AddCheck(size_at, size_at, size, data_at, bytes, slot);
+  if (size <= limit) *data = std::move(bytes);
   return true;
 }
 
@@ -201,7 +203,7 @@ bool CodeBook::ReadNew(uint64_t address, const Head& head, TargetMemory* memory,
   }
   code.name = NumberOfName({CleanText(function), CleanText(file)});
   code.first_line = head.first_line;
-  code_bytes_ += code.line_table.size();
+  if (code.line_table) code_bytes_ += code.line_table->size();
   for (const Expected& expected : slot->expected) code_bytes_ += expected.bytes.size();
   slot->head = head;
   slot->code = static_cast<uint32_t>(codes_.size());

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -78,7 +79,7 @@ class CodeBook {
   struct Code {
     uint32_t name = 0;
     int32_t first_line = 0;
-    std::string line_table;
+    std::optional<std::string> line_table;  // nullopt: too large to be read
     absl::flat_hash_map<int32_t, int32_t> lines;
   };
 
@@ -89,8 +90,9 @@ class CodeBook {
                 const std::string& data, Slot* slot) const;
   bool ReadText(uint64_t object, size_t limit, TargetMemory* memory, std::string* text,
                 Slot* slot) const;
-  bool ReadBytes(uint64_t object, size_t limit, TargetMemory* memory, std::string* data,
-                 Slot* slot) const;
+  // nullopt in *data: there are more than `limit`.
+  bool ReadBytes(uint64_t object, size_t limit, TargetMemory* memory,
+                 std::optional<std::string>* data, Slot* slot) const;
   bool ReadNew(uint64_t address, const Head& head, TargetMemory* memory, Slot* slot);
   uint32_t NumberOfName(FrameName name);
 

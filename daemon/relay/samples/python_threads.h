@@ -21,6 +21,8 @@ struct PythonThread {
   uint32_t tid = 0;
   uint64_t state = 0;   // PyThreadState
   uint64_t thread = 0;  // pthread_self()
+
+  bool operator==(const PythonThread&) const = default;
 };
 
 class PythonThreads {

@@ -28,6 +28,11 @@ inline constexpr uint64_t kSamplerCreditNs = 400'000'000;
 // is due by then, too, it is skipped, and counted.
 inline constexpr uint64_t kLateNs = 1'000'000;
 
+// How often it is asked which processes are still there, and what other threads of a
+// DataLoader worker run Python.
+inline constexpr uint64_t kWatchPeriodNs = 200'000'000;
+inline constexpr uint64_t kOthersPeriodNs = 500'000'000;
+
 // A process with more threads that feed a GPU is rare; the others are left out.
 inline constexpr size_t kMostThreads = 64;
 

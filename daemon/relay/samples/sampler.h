@@ -3,6 +3,8 @@
 //
 // One thread of the worker does it, beside the one that reads rings. It holds no lock
 // of anything that waits, and touches a target by reading alone: no stop, no signal.
+// Whoever reads a target's memory waits while the target changes its mappings (a fork
+// of many gigabytes takes seconds): that is this thread's business alone.
 #pragma once
 
 #include <sys/types.h>
@@ -20,6 +22,7 @@
 #include "daemon/relay/samples/allowance.h"
 #include "daemon/relay/samples/layout.h"
 #include "daemon/relay/samples/poisson.h"
+#include "daemon/relay/samples/python_threads.h"
 #include "daemon/relay/samples/reader.h"
 #include "daemon/relay/samples/thread_files.h"
 #include "events.pb.h"
@@ -43,7 +46,9 @@ struct SamplePlan {
   std::shared_ptr<const UniqueFd>
       memory;       // its own descriptor of itself, if it gave one
   double rate = 0;  // looks per second at each thread
+  // The main thread first. `others`: whatever else runs Python there is looked at, too.
   std::vector<SampledThread> threads;
+  bool others = false;
 };
 
 struct HostSample {
@@ -61,6 +66,7 @@ struct TakenSamples {
   std::vector<lull::v1::StackDef> stacks;  // that `samples` are the first to name
   lull::v1::HostSampleCounters counters;   // totals
   uint64_t complete_ns = 0;  // no sample of a time before it will come any more
+  bool of_nobody = false;    // its memory is: the process is gone, or another program
 };
 
 class HostSampler {
@@ -70,8 +76,8 @@ class HostSampler {
   HostSampler(const HostSampler&) = delete;
   HostSampler& operator=(const HostSampler&) = delete;
 
-  // From now on the process is looked at like that. No threads: not at all, and what is
-  // known of it stays.
+  // From now on the process is looked at like that. No threads: only whether it is
+  // still there (every kWatchPeriodNs), and what is known of it stays.
   void Follow(uint64_t process_key, SamplePlan plan);
   // What was sampled since the last call.
   TakenSamples Take(uint64_t process_key);
@@ -83,6 +89,8 @@ class HostSampler {
 
   void Run();
   void Rearrange(uint64_t now_ns);
+  void Watch(std::unique_lock<std::mutex>* lock);
+  static bool FindOthers(Process* process, uint64_t now_ns);
   static void Skip(Thread* thread);
   Thread* Choose();
   std::optional<HostSample> TakeOne(Thread* thread, uint64_t due_ns);
@@ -93,6 +101,7 @@ class HostSampler {
   bool stop_ = false;
   bool changed_ = false;
   uint64_t busy_since_ns_ = 0;  // a look is being taken; 0: none is
+  uint64_t watched_ns_ = 0;     // when it was last asked who is still there
   std::map<uint64_t, std::shared_ptr<Process>> processes_;
 
   // The sampling thread's own.

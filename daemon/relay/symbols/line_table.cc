@@ -82,15 +82,15 @@ int32_t FromLocationTable(uint32_t line, std::string_view table, uint64_t target
 
 }  // namespace
 
-int32_t LineOfInstruction(int python_minor, int32_t first_line, std::string_view table,
-                          int32_t lasti) {
+int32_t LineOfInstruction(int python_minor, int32_t first_line,
+                          std::optional<std::string_view> table, int32_t lasti) {
   uint32_t line = static_cast<uint32_t>(first_line);
   if (lasti < 0) return Checked(line);
-  if (table.empty()) return kNoLine;
+  if (!table) return kNoLine;
   uint64_t target = static_cast<uint64_t>(lasti);
-  if (python_minor <= 9) return FromLnotab(line, table, target);
-  if (python_minor == 10) return FromPep626(line, table, target);
-  return FromLocationTable(line, table, target);
+  if (python_minor <= 9) return FromLnotab(line, *table, target);
+  if (python_minor == 10) return FromPep626(line, *table, target);
+  return FromLocationTable(line, *table, target);
 }
 
 }  // namespace lull::relay

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace lull::relay {
@@ -17,8 +18,9 @@ inline constexpr int32_t kNoLine = 0;
 
 // The line of the instruction at byte offset `lasti` of co_code, as
 // PyCode_Addr2Line would tell it. lasti < 0 (the frame has not begun): the first
-// line. kNoLine when the table has no line for it, or does not reach so far.
-int32_t LineOfInstruction(int python_minor, int32_t first_line, std::string_view table,
-                          int32_t lasti);
+// line. kNoLine when the table has no line for it, does not reach so far, or is not
+// known (nullopt). An empty co_lnotab is that of code on one line: a lambda.
+int32_t LineOfInstruction(int python_minor, int32_t first_line,
+                          std::optional<std::string_view> table, int32_t lasti);
 
 }  // namespace lull::relay

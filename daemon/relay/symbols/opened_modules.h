@@ -8,9 +8,9 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <thread>
 
+#include "daemon/base/mutex.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/relay/symbols/symbol_reader_main.h"
 
@@ -45,15 +45,15 @@ class OpenedModules {
   };
 
   void OpenWaiting();
-  void Open(Entry* entry, std::unique_lock<std::mutex>* lock);
+  void Open(Entry* entry, MutexLock* lock) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const OpenModule open_;
   const std::function<void(uint32_t)> read_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable changed_;
-  std::map<uint32_t, Entry> entries_;  // references stay valid
-  std::deque<uint32_t> waiting_;
-  bool stopping_ = false;
+  std::map<uint32_t, Entry> entries_ ABSL_GUARDED_BY(mutex_);  // references stay valid
+  std::deque<uint32_t> waiting_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread opener_;
 };
 

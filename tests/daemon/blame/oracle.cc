@@ -238,16 +238,18 @@ class Judge {
     bool torn = false;
     bool ended_by_x = false;
     uint64_t a = 0, b = 0, l = 0;
-    uint32_t tid = 0, before = 0, after = 0;
+    ThreadId tid{};
+    uint32_t before = 0, after = 0;
     bool launch_bound = false, dependency = false;
     bool has_p = false;
-    uint32_t p = 0, p_before = 0;
+    ThreadId p{};
+    uint32_t p_before = 0;
   };
 
   // P: launched the operation that ended at a, of several the last submitted.
   Facts FactsOfStart(uint32_t device, uint64_t a) const {
     Facts facts;
-    std::pair<uint64_t, uint32_t> best;
+    std::pair<uint64_t, ThreadId> best;
     for (size_t i = 0; i < known_.size(); ++i) {
       const Operation& o = story_.operations[i];
       if (o.device != device || o.end_ns != a || o.start_ns == a) continue;
@@ -327,7 +329,7 @@ class Judge {
   };
   // What the thread submitted last that ended by `l`: calls with an operation that
   // started before `started_ns`, and hooked launches.
-  Last BeforeOf(uint32_t tid, uint64_t l, uint64_t started_ns,
+  Last BeforeOf(ThreadId tid, uint64_t l, uint64_t started_ns,
                 std::optional<size_t> own_hook, std::optional<size_t> own_call) const {
     Last last;
     auto offer = [&](uint64_t start, uint64_t end, bool hook, uint32_t series,
@@ -392,7 +394,7 @@ class Judge {
   }
 
   // The innermost event of that kind in which the thread is, or nullptr.
-  const HostEvent* In(uint32_t tid, HostKind kind, uint64_t at) const {
+  const HostEvent* In(ThreadId tid, HostKind kind, uint64_t at) const {
     const HostEvent* found = nullptr;
     for (const HostEvent& event : story_.host) {
       if (event.tid != tid || event.kind != kind || !Covers(event, at)) continue;
@@ -403,7 +405,7 @@ class Judge {
 
   // Likewise, or the one that it was in last, if it is over for less than the
   // tolerance.
-  const HostEvent* JustIn(uint32_t tid, HostKind kind, uint64_t at) const {
+  const HostEvent* JustIn(ThreadId tid, HostKind kind, uint64_t at) const {
     if (const HostEvent* now = In(tid, kind, at)) return now;
     const HostEvent* last = nullptr;
     for (const HostEvent& event : story_.host) {
@@ -420,7 +422,7 @@ class Judge {
   }
 
   // Likewise, of either kind of host wait.
-  const HostEvent* InHostWait(uint32_t tid, uint64_t at) const {
+  const HostEvent* InHostWait(ThreadId tid, uint64_t at) const {
     const HostEvent* handover = In(tid, HostKind::kHandover, at);
     const HostEvent* other = In(tid, HostKind::kHostWait, at);
     if (handover == nullptr || other == nullptr) return other ? other : handover;
@@ -448,7 +450,7 @@ class Judge {
     pieces_.push_back(piece);
   }
 
-  static void Blame(Cause cause, uint32_t culprit, uint32_t tid, uint32_t before,
+  static void Blame(Cause cause, uint32_t culprit, ThreadId tid, uint32_t before,
                     const Facts& facts, Piece* piece) {
     piece->idle.cause = cause;
     piece->idle.culprit = culprit;
@@ -459,7 +461,7 @@ class Judge {
   }
 
   // By rules 1 to 4: the event of the thread that counts, and its cause.
-  std::pair<const HostEvent*, Cause> First(uint32_t tid, uint64_t at) const {
+  std::pair<const HostEvent*, Cause> First(ThreadId tid, uint64_t at) const {
     if (auto* event = In(tid, HostKind::kGc, at)) return {event, Cause::kGc};
     if (auto* event = In(tid, HostKind::kAllocator, at)) {
       return {event, Cause::kAllocator};
@@ -476,7 +478,8 @@ class Judge {
   }
 
   void JudgeInstant(uint64_t at, const Facts& facts, Piece* piece) const {
-    uint32_t tid = facts.tid, before = facts.before;
+    ThreadId tid = facts.tid;
+    uint32_t before = facts.before;
     bool launch_bound = facts.launch_bound;
     auto blame = [&](Cause cause, uint32_t culprit) {
       Blame(cause, culprit, tid, before, facts, piece);

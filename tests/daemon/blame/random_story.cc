@@ -24,7 +24,7 @@ class Author {
       // Mostly in the order of time, as streams are; not always, as clocks are not.
       auto tid = std::min_element(now.begin(), now.end()) - now.begin();
       if (Chance(20)) tid = static_cast<ptrdiff_t>(Below(threads));
-      Act(100 + static_cast<uint32_t>(tid), &now[static_cast<size_t>(tid)]);
+      Act(ThreadId{100 + static_cast<uint32_t>(tid)}, &now[static_cast<size_t>(tid)]);
     }
     end_ = *std::max_element(now.begin(), now.end()) + 300;
     AddWindows();
@@ -55,11 +55,11 @@ class Author {
     options.clock_tolerance_ns = Below(8);
   }
 
-  void Event(uint64_t start, uint64_t end, uint32_t tid, HostKind kind) {
+  void Event(uint64_t start, uint64_t end, ThreadId tid, HostKind kind) {
     story_.host.push_back({start, end, tid, Series(), kind});
   }
 
-  void Act(uint32_t tid, uint64_t* now) {
+  void Act(ThreadId tid, uint64_t* now) {
     *now += Chance(30) ? 0 : Length();
     if (Chance(55)) return Submit(tid, now);
     if (Chance(30)) return Synchronize(tid, now);
@@ -68,7 +68,7 @@ class Author {
   }
 
   // A state of the thread, which may hold others.
-  void Wait(uint32_t tid, uint64_t* now, int depth) {
+  void Wait(ThreadId tid, uint64_t* now, int depth) {
     constexpr HostKind kKinds[] = {HostKind::kAllocator, HostKind::kGc,
                                    HostKind::kDataWait,  HostKind::kDataScope,
                                    HostKind::kGilWait,   HostKind::kHandover,
@@ -86,7 +86,7 @@ class Author {
 
   // The call, the driver's call within, and the hook around it, with clocks that differ
   // a little; some of them were not seen.
-  void Call(uint32_t tid, uint64_t start, uint64_t end, uint32_t correlation,
+  void Call(ThreadId tid, uint64_t start, uint64_t end, CorrelationId correlation,
             HostKind hook) {
     if (Chance(94)) story_.calls.push_back({start, end, tid, correlation, Series()});
     if (Chance(20) && end - start > 4) {
@@ -97,7 +97,7 @@ class Author {
     Event(start - std::min(start, Below(3)) + skew, end + Below(3) + skew, tid, hook);
   }
 
-  uint64_t Run(Stream& stream, uint32_t index, uint64_t from, uint32_t correlation,
+  uint64_t Run(Stream& stream, uint32_t index, uint64_t from, CorrelationId correlation,
                OperationKind kind) {
     uint64_t start = std::max(from, stream.free_ns);
     uint64_t end = start + (Chance(4) ? 0 : 5 + Length());
@@ -109,10 +109,10 @@ class Author {
     return end;
   }
 
-  void Submit(uint32_t tid, uint64_t* now) {
+  void Submit(ThreadId tid, uint64_t* now) {
     uint32_t index = Below(streams_.size());
     Stream& stream = streams_[index];
-    uint32_t correlation = ++correlation_;
+    const CorrelationId correlation = NextId();
     uint64_t start = *now;
     uint64_t ready = start + 1 + Below(3) * 5;
     bool blocks = false;
@@ -134,21 +134,22 @@ class Author {
     Call(tid, start, *now, correlation, blocks ? HostKind::kSync : HostKind::kLaunch);
   }
 
-  void Synchronize(uint32_t tid, uint64_t* now) {
+  void Synchronize(ThreadId tid, uint64_t* now) {
     uint64_t start = *now;
     const Stream& stream = streams_[Below(streams_.size())];
     *now = std::max(*now, stream.free_ns) + Below(20);
-    Call(tid, start, *now, ++correlation_, HostKind::kSync);
+    Call(tid, start, *now, NextId(), HostKind::kSync);
   }
 
   // One stream is told to wait for another.
-  void Tell(uint32_t tid, uint64_t* now) {
+  void Tell(ThreadId tid, uint64_t* now) {
     uint32_t index = Below(streams_.size());
     Stream& stream = streams_[index];
     uint64_t start = *now;
     *now += 1 + Below(4);
-    story_.waits.push_back({start, 10 + stream.device, index, ++correlation_});
-    Call(tid, start, *now, correlation_, HostKind::kLaunch);
+    const CorrelationId correlation = NextId();
+    story_.waits.push_back({start, 10 + stream.device, index, correlation});
+    Call(tid, start, *now, correlation, HostKind::kLaunch);
     const Stream& other = streams_[Below(streams_.size())];
     stream.free_ns = std::max(stream.free_ns, other.free_ns);
   }
@@ -179,10 +180,13 @@ class Author {
       for (uint64_t at = Below(period); at < end_; at += period) {
         if (Chance(50)) continue;
         uint64_t length = Chance(90) ? period : Below(2 * period);  // some overlap
-        story_.delays.push_back({at, at + length, 100 + tid, Below(length + 1)});
+        story_.delays.push_back(
+            {at, at + length, ThreadId{100 + tid}, Below(length + 1)});
       }
     }
   }
+
+  CorrelationId NextId() { return CorrelationId{++correlation_}; }
 
   std::mt19937_64 random_;
   Story story_;

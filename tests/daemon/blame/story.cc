@@ -71,7 +71,7 @@ std::ostream& operator<<(std::ostream& out, const Idle& idle) {
   return out << "device " << idle.device << " [" << idle.start_ns << ", " << idle.end_ns
              << ") cause " << int{static_cast<uint8_t>(idle.cause)} << " culprit "
              << idle.culprit << " before " << idle.before << " after " << idle.after
-             << " tid " << idle.tid;
+             << " tid " << static_cast<uint32_t>(idle.tid);
 }
 std::ostream& operator<<(std::ostream& out, const SyncCost& cost) {
   return out << "sync " << cost.sync.series << " [" << cost.sync.start_ns << ", "
@@ -80,8 +80,9 @@ std::ostream& operator<<(std::ostream& out, const SyncCost& cost) {
 std::ostream& operator<<(std::ostream& out, const Submission& submission) {
   const Operation& o = submission.operation;
   return out << "operation " << o.series << " [" << o.start_ns << ", " << o.end_ns
-             << ") correlation " << o.correlation << " launch " << submission.launch
-             << " call " << submission.call << " tid " << submission.tid;
+             << ") correlation " << static_cast<uint32_t>(o.correlation) << " launch "
+             << submission.launch << " call " << submission.call << " tid "
+             << static_cast<uint32_t>(submission.tid);
 }
 
 uint64_t Story::End() const {

@@ -48,7 +48,7 @@ class IngestTest : public ::testing::Test {
       test::AddStacks(batch, 1);
     }
     test::TestEvent event;
-    event.type = 3;
+    event.type = v1::EVENT_TYPE_SYNC;
     event.api = test::kApiSync;
     event.python = 1;
     event.duration_ns = 1000;

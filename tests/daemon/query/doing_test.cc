@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "daemon/base/backward_frames.h"
+#include "daemon/query/engine.h"
 #include "tests/daemon/collector/test_gpu.h"
 #include "tests/daemon/collector/test_job.h"
 #include "tests/daemon/query/pipeline.h"
@@ -41,10 +42,10 @@ class OneGap {
     *batch_.add_processes() = MakeProcess(1, 101, 0);
     AddStacks(batch_, 1);
     AddGpu(batch_, 1);
-    Put(15, kJobStartNs + 1000 * kMs, 0).arg0 = 2;
+    Put(v1::EVENT_TYPE_GPU_TRACING, kJobStartNs + 1000 * kMs, 0).arg0 = 2;
     Submit(kJobStartNs + 1010 * kMs, kGapStartNs - 50 * kMs, 50 * kMs, 1);
     if (data_wait) {
-      TestEvent& wait = Put(8, kGapStartNs + kMs, 998 * kMs);
+      TestEvent& wait = Put(v1::EVENT_TYPE_HOST_WAIT, kGapStartNs + kMs, 998 * kMs);
       wait.api = kApiPoll;
       wait.python = kDataStack;
     }
@@ -67,7 +68,8 @@ class OneGap {
       frame->set_line(from.line);
     }
     for (uint64_t i = 0; i < count; ++i) {
-      TestEvent& event = Put(33, kGapStartNs + 5 * kMs + ++samples_ * 100 * kUs, 0);
+      TestEvent& event = Put(v1::EVENT_TYPE_HOST_SAMPLE,
+                             kGapStartNs + 5 * kMs + ++samples_ * 100 * kUs, 0);
       event.arg0 = kMs;
       event.arg1 = quality << 8;
       event.python = frames.empty() ? 0 : ref_;
@@ -75,7 +77,22 @@ class OneGap {
     }
   }
 
-  lull::v1::ReportReply Report() {
+  // NAMES, innermost first, over [start, end) after the gap's beginning.
+  void Region(const std::vector<std::string>& names, uint64_t start_ms,
+              uint64_t end_ms) {
+    lull::v1::Batch::Stacks* stacks = batch_.add_stacks();
+    stacks->set_process_key(1);
+    lull::v1::StackDef* stack = stacks->add_stacks();
+    stack->set_ref(++ref_);
+    stack->set_native(true);
+    for (const std::string& name : names) stack->add_frames()->set_function(name);
+    TestEvent& scope = Put(22, kGapStartNs + start_ms * kMs, (end_ms - start_ms) * kMs);
+    scope.native = ref_;
+    scope.arg1 = names.size();
+  }
+
+  lull::v1::ReportReply Report(const std::string& region = "",
+                               lull::v1::Section section = lull::v1::SECTION_GAPS) {
     AddRun(batch_, 1, 0, 0, events_);
     AddCounters(batch_, 1, 0, events_.size(), kJobStartNs + 3 * kSecond);
     batch_.add_process_ends()->set_process_key(1);
@@ -83,8 +100,19 @@ class OneGap {
     pipeline_.Apply(batch_);
     pipeline_.Commit();
     lull::v1::ReportRequest request;
-    request.add_sections(lull::v1::SECTION_GAPS);
+    request.add_sections(section);
+    request.set_region(region);
     return pipeline_.Report(request);
+  }
+
+  absl::Status Ask(const std::string& region) {
+    Report();
+    lull::v1::ReportRequest request;
+    request.add_sections(lull::v1::SECTION_GAPS);
+    request.set_region(region);
+    lull::v1::ReportReply reply;
+    return query::Report(
+        pipeline_.store(), [](const std::string&) { return true; }, request, &reply);
   }
 
   lull::v1::GapRow Row(lull::v1::GapCause cause = lull::v1::GAP_CAUSE_HOST_CODE) {
@@ -135,15 +163,15 @@ class OneGap {
 
   void Submit(uint64_t called_ns, uint64_t start_ns, uint64_t duration_ns,
               uint32_t correlation, uint32_t python = 1) {
-    TestEvent& launch = Put(2, called_ns - kUs, 4 * kUs);
+    TestEvent& launch = Put(v1::EVENT_TYPE_LAUNCH, called_ns - kUs, 4 * kUs);
     launch.api = kApiLaunch;
     launch.python = python;
     const uint32_t launcher = launch.tid;  // the next Put moves it
-    TestEvent& call = Put(13, called_ns, 2 * kUs);
+    TestEvent& call = Put(v1::EVENT_TYPE_API_CALL, called_ns, 2 * kUs);
     call.api = kApiCudaLaunch;
     call.arg0 = launcher;
     call.arg2 = correlation;
-    TestEvent& kernel = Put(9, start_ns, duration_ns);
+    TestEvent& kernel = Put(v1::EVENT_TYPE_GPU_KERNEL, start_ns, duration_ns);
     kernel.python = kernel.native = 1;
     kernel.arg2 = correlation;
   }
@@ -303,6 +331,60 @@ TEST(Doing, AThreadWithoutAStackThatLaunchesForNobodyHasNoLine) {
   OneGap gap;
   gap.Sample(50, {}, kOfNoState, kOnAutograd);
   EXPECT_EQ(gap.Row().doing_size(), 0);
+}
+
+// Of 1000 ms of idle time [100, 600) lies in load, of which [200, 300) in crop.
+struct WithRegions : OneGap {
+  WithRegions() {
+    Region({"crop", "load"}, 200, 300);
+    Region({"load"}, 100, 600);
+  }
+};
+
+TEST(GapRegions, ARowSaysInWhichInnermostRegionsItsTimeLies) {
+  WithRegions gap;
+  lull::v1::GapRow row = gap.Row();
+  ASSERT_EQ(row.regions_size(), 2) << row.ShortDebugString();
+  EXPECT_EQ(row.regions(0).name(), "load");
+  EXPECT_TRUE(row.regions(0).path().empty());
+  EXPECT_EQ(row.regions(0).total_ns(), 400 * kMs);
+  EXPECT_EQ(row.regions(1).name(), "crop");
+  EXPECT_THAT(row.regions(1).path(), ::testing::ElementsAre("load"));
+  EXPECT_EQ(row.regions(1).total_ns(), 100 * kMs);
+}
+
+TEST(GapRegions, OfARegionThereIsWhatLiesInItAndInThoseWithin) {
+  for (const auto& [name, ms] : {std::pair("load", 500), std::pair("crop", 100)}) {
+    WithRegions gap;
+    // 0.1 ms apart from 5 ms on: 950 before load, 1000 in it before crop, 50 in crop.
+    gap.Sample(2000, {{"work", kScript, 44}, kLoop});
+    lull::v1::ReportReply reply = gap.Report(name);
+    const lull::v1::Gaps& gaps = reply.gaps();
+    EXPECT_EQ(gaps.region(), name);
+    ASSERT_EQ(gaps.gaps_size(), 1) << gaps.ShortDebugString();
+    EXPECT_EQ(gaps.gaps(0).total_ns(), ms * kMs);
+    ASSERT_EQ(gaps.causes_size(), 1);
+    EXPECT_EQ(gaps.causes(0).total_ns(), ms * kMs);
+    EXPECT_EQ(gaps.gaps(0).samples(), ms == 500 ? 1051u : 51u);
+    EXPECT_GE(reply.gpu().idle_ns(), 1000 * kMs) << "of the whole";
+  }
+}
+
+TEST(GapRegions, HotOfARegionHasTheSamplesWithin) {
+  WithRegions gap;
+  gap.Sample(2000, {{"work", kScript, 44}, kLoop});
+  lull::v1::ReportReply reply = gap.Report("load", lull::v1::SECTION_HOT);
+  EXPECT_EQ(reply.hot().region(), "load");
+  ASSERT_EQ(reply.hot().roles_size(), 1);
+  EXPECT_EQ(reply.hot().roles(0).samples(), 1051u);
+  EXPECT_EQ(reply.hot().lines(0).self_samples(), 1051u);
+}
+
+TEST(GapRegions, ARegionThatNobodyOpenedIsAnError) {
+  WithRegions gap;
+  absl::Status status = gap.Ask("nothing");
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("called nothing"));
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ class Maker {
   void SetState(uint32_t state) {
     state_ = state;
     TestEvent event;
-    event.type = 15;
+    event.type = v1::EVENT_TYPE_GPU_TRACING;
     event.start_ns = now_;
     event.arg0 = state;
     event.tid = kTid;
@@ -80,7 +80,7 @@ class Maker {
   void Mark() {
     next_mark_ = now_ + 100 * kMs + Below(500 * kMs);
     TestEvent event;
-    event.type = 17;
+    event.type = v1::EVENT_TYPE_GPU_MARK;
     event.start_ns = now_ > kFlushNs ? now_ - kFlushNs : 0;
     event.tid = kTid;
     Put(kCuptiRing, now_ + 1, event);
@@ -135,7 +135,7 @@ class Maker {
 
   void RunDelay() {
     TestEvent event;
-    event.type = 32;
+    event.type = v1::EVENT_TYPE_RUN_DELAY;
     event.start_ns = now_ - Below(2 * kMs);
     event.duration_ns = 10 * kMs;
     event.arg0 = Below(8 * kMs);
@@ -147,7 +147,7 @@ class Maker {
   // Of any moment around now. The relay is quick, or late by seconds.
   void Sample() {
     TestEvent event;
-    event.type = 33;
+    event.type = v1::EVENT_TYPE_HOST_SAMPLE;
     event.start_ns = now_ + Below(2 * options_.mean_pause_ns);
     event.arg0 = 5 * kMs;
     event.arg1 = Below(3) | Below(3) << 8;
@@ -176,7 +176,7 @@ class Maker {
     }
     if (recorded) {
       TestEvent call;
-      call.type = 13;
+      call.type = v1::EVENT_TYPE_API_CALL;
       call.api = kApiCudaLaunch;
       call.start_ns = called;
       call.duration_ns = returned - called;
@@ -199,20 +199,20 @@ class Maker {
     device_free_ = start + event.duration_ns;
     switch (Below(8)) {
       case 0:
-        event.type = 10;
+        event.type = v1::EVENT_TYPE_GPU_COPY;
         event.arg0 = 1 + Below(1 << 20);
         event.arg1 = Below(2) == 0 ? 1 | 1 << 8 | 3 << 16 : 2 | 3 << 8 | 2 << 16;
         break;
       case 1:
-        event.type = 11;
+        event.type = v1::EVENT_TYPE_GPU_MEMSET;
         event.arg0 = 256;
         break;
       case 2:
-        event.type = 12;
+        event.type = v1::EVENT_TYPE_GPU_GRAPH;
         event.arg0 = 77;
         break;
       default:
-        event.type = 9;
+        event.type = v1::EVENT_TYPE_GPU_KERNEL;
         event.python = 1 + static_cast<uint32_t>(Below(kKernelRefs));
     }
     if (recorded) PutRecord(event);

@@ -37,7 +37,7 @@ std::string SiteText(const TestEvent* event, GroupBy by) {
 
 std::string CulpritText(const TestEvent* event, GroupBy by) {
   if (by != lull::v1::GROUP_BY_STACK) return SiteText(event, by);
-  if (event == nullptr || event->type == 13) return "/";
+  if (event == nullptr || event->type == v1::EVENT_TYPE_API_CALL) return "/";
   return absl::StrCat(StackText(event->python), "/", StackText(event->native));
 }
 
@@ -74,7 +74,7 @@ void Count(GpuRow& row, uint64_t duration_ns, uint64_t bytes) {
 }
 
 std::string CopyText(const TestEvent& event) {
-  if (event.type == 11) return "memset|";
+  if (event.type == v1::EVENT_TYPE_GPU_MEMSET) return "memset|";
   return (event.arg1 & 0xff) == 1 ? "HtoD|pageable" : "DtoH|pinned";
 }
 
@@ -123,7 +123,7 @@ class GpuModel::Judge : public blame::Sink {
          EventOf(idle.culprit),
          EventOf(idle.before),
          EventOf(idle.after),
-         idle.tid});
+         static_cast<uint32_t>(idle.tid)});
   }
   void OnSync(const blame::SyncCost& cost) override {
     TestEvent sync = *EventOf(cost.sync.series);
@@ -144,43 +144,46 @@ class GpuModel::Judge : public blame::Sink {
 
   void AddHost(const TestEvent& e, uint32_t series, blame::HostKind kind) {
     uint64_t start = After(e.start_ns);
-    engine_.Add(blame::HostEvent{start, start + e.duration_ns, e.tid, series, kind});
+    engine_.Add(
+        blame::HostEvent{start, start + e.duration_ns, ThreadId{e.tid}, series, kind});
   }
 
   void Add(const TestEvent& e, uint32_t series) {
     uint64_t start = After(e.start_ns), end = start + e.duration_ns;
     switch (e.type) {
-      case 2:
+      case v1::EVENT_TYPE_LAUNCH:
         return AddHost(e, series, blame::HostKind::kLaunch);
-      case 3:
+      case v1::EVENT_TYPE_SYNC:
         return AddHost(e, series, blame::HostKind::kSync);
-      case 5:
+      case v1::EVENT_TYPE_DEVICE_MEMORY:
         return AddHost(e, series, blame::HostKind::kAllocator);
-      case 6:
+      case v1::EVENT_TYPE_TORCH_MEMORY:
         if (e.duration_ns > 20'000) AddHost(e, series, blame::HostKind::kAllocator);
         return;
-      case 7:
+      case v1::EVENT_TYPE_GC_PAUSE:
         return AddHost(e, series, blame::HostKind::kGc);
-      case 8:
+      case v1::EVENT_TYPE_HOST_WAIT:
         return AddHost(e, series,
                        e.python == kDataStack ? blame::HostKind::kDataWait
                        : e.flags == 32        ? blame::HostKind::kGilWait
                                               : blame::HostKind::kHostWait);
-      case 9:
-      case 10:
-      case 11:
-      case 12:
-        engine_.Add(blame::Operation{start, end, e.arg2, 0, 1, 6 + e.native, series,
-                                     static_cast<blame::OperationKind>(e.type - 9)});
+      case v1::EVENT_TYPE_GPU_KERNEL:
+      case v1::EVENT_TYPE_GPU_COPY:
+      case v1::EVENT_TYPE_GPU_MEMSET:
+      case v1::EVENT_TYPE_GPU_GRAPH:
+        engine_.Add(blame::Operation{
+            start, end, CorrelationId{e.arg2}, 0, 1, 6 + e.native, series,
+            static_cast<blame::OperationKind>(e.type - v1::EVENT_TYPE_GPU_KERNEL)});
         return;
-      case 13:
-        return engine_.Add(
-            blame::ApiCall{start, end, static_cast<uint32_t>(e.arg0), e.arg2, series});
-      case 15:
+      case v1::EVENT_TYPE_API_CALL:
+        return engine_.Add(blame::ApiCall{start, end,
+                                          ThreadId{static_cast<uint32_t>(e.arg0)},
+                                          CorrelationId{e.arg2}, series});
+      case v1::EVENT_TYPE_GPU_TRACING:
         return e.arg0 == 2 ? engine_.Trace(start) : engine_.Untrace(start);
-      case 32:
+      case v1::EVENT_TYPE_RUN_DELAY:
         if (e.arg2 == 0) return;  // it only woke up late
-        return engine_.Add(blame::RunDelay{start, end, e.tid, e.arg0});
+        return engine_.Add(blame::RunDelay{start, end, ThreadId{e.tid}, e.arg0});
       default:
         return;
     }
@@ -200,7 +203,7 @@ GpuModel::GpuModel(const std::vector<GpuEvent>& events) : events_(events) {
     // Which operations were traced, by the state that tracing was in when they began.
     std::map<uint64_t, bool> states = {{0, false}};
     for (const GpuEvent& e : events_) {
-      if (e.process == process && e.event.type == 15) {
+      if (e.process == process && e.event.type == v1::EVENT_TYPE_GPU_TRACING) {
         states[e.event.start_ns] = e.event.arg0 == 2;
       }
     }
@@ -219,7 +222,8 @@ GpuModel::GpuModel(const std::vector<GpuEvent>& events) : events_(events) {
 void GpuModel::FindDone() {
   std::multimap<uint64_t, const GpuEvent*> samples;
   for (const GpuEvent& e : events_) {
-    if (e.event.type == 33) samples.emplace(e.event.start_ns, &e);
+    if (e.event.type == v1::EVENT_TYPE_HOST_SAMPLE)
+      samples.emplace(e.event.start_ns, &e);
   }
   for (const Idle& idle : idle_) {
     if (!IsOfTheCode(idle.cause)) continue;
@@ -341,9 +345,9 @@ GpuReport GpuModel::Report(const GpuQuery& query) const {
   for (const Ran& ran : ran_) {
     if (!wanted(ran.process) || !Starts(ran.event->start_ns, query)) continue;
     const TestEvent& e = *ran.event;
-    if (e.type == 9) {
+    if (e.type == v1::EVENT_TYPE_GPU_KERNEL) {
       Count(report.kernels[KernelName(e.python)], e.duration_ns, 0);
-    } else if (e.type == 12) {
+    } else if (e.type == v1::EVENT_TYPE_GPU_GRAPH) {
       Count(report.kernels["CUDA graph"], e.duration_ns, 0);
     } else {
       GpuRow& row = report.copies[CopyText(e)];

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/base/backward_frames.h"
 #include "daemon/query/engine.h"
 #include "tests/daemon/collector/test_job.h"
 #include "tests/daemon/query/pipeline.h"
@@ -54,7 +55,9 @@ class Hot : public ::testing::Test {
  protected:
   static constexpr uint32_t kRelayRing = 65535;
 
-  explicit Hot(bool no_samples = false) : pipeline_(Hello(no_samples)) {
+  explicit Hot(bool no_samples = false,
+               lull::v1::GpuMode mode = lull::v1::GPU_MODE_HOST)
+      : pipeline_(Hello(no_samples, mode)) {
     batch_.set_sequence(1);
     for (uint64_t key : {1, 2}) {
       lull::v1::ProcessInfo info =
@@ -68,8 +71,9 @@ class Hot : public ::testing::Test {
     }
   }
 
-  static lull::v1::Hello Hello(bool no_samples) {
+  static lull::v1::Hello Hello(bool no_samples, lull::v1::GpuMode mode) {
     lull::v1::Hello hello = MakeHello(MakeJobId(1));
+    hello.mutable_job()->set_gpu_mode(mode);
     hello.mutable_job()->set_no_host_samples(no_samples);
     return hello;
   }
@@ -324,6 +328,107 @@ TEST_F(HotOff, IsSaid) {
   Apply();
   pipeline_.Restart();  // as the store has it
   EXPECT_THAT(Ask().status().message(), HasSubstr("--no-samples"));
+}
+
+// Threads of PyTorch's engine have no frames: the nodes that they launch for have.
+class HotOfTheEngine : public Hot {
+ protected:
+  static constexpr uint32_t kAutograd = 2, kLinear = 200, kGelu = 201, kEngine = 55;
+
+  HotOfTheEngine() : Hot(false, lull::v1::GPU_MODE_WINDOW) {}
+
+  void AddNode(uint32_t ref, const char* node, int forward_line) {
+    lull::v1::Batch::Stacks* stacks = batch_.add_stacks();
+    stacks->set_process_key(1);
+    lull::v1::StackDef* stack = stacks->add_stacks();
+    stack->set_ref(ref);
+    auto add = [&](const char* function, const char* file, int line,
+                   const char* module) {
+      lull::v1::Frame* frame = stack->add_frames();
+      frame->set_function(function);
+      frame->set_file(file);
+      frame->set_line(line);
+      frame->set_module(module);
+    };
+    add(node, "", 0, kNodeModule);
+    add("train", "/home/u/train.py", 110, "");
+    add(kForwardFunction, "", 0, kForwardModule);
+    add("forward", "/home/u/model.py", forward_line, "");
+  }
+
+  static TestEvent Of(TestEvent event) {
+    event.tid = kEngine;
+    return event;
+  }
+  static TestEvent Launch(uint64_t at_ms, uint32_t stack) {
+    TestEvent event;
+    event.type = lull::v1::EVENT_TYPE_LAUNCH;
+    event.start_ns = kJobStartNs + at_ms * kMs;
+    event.duration_ns = kUs;
+    event.api = kApiLaunch;
+    event.python = stack;
+    event.tid = kEngine;
+    return event;
+  }
+
+  // 40 samples on the way to a linear layer's node, 60 on that to a gelu's, 20 that
+  // wait.
+  void Run() {
+    AddNode(kLinear, "AddmmBackward0", 30);
+    AddNode(kGelu, "GeluBackward0", 44);
+    std::vector<TestEvent> launches = {Launch(999, kGelu), Launch(1500, kLinear),
+                                       Launch(2500, kGelu), Launch(4000, kGelu)};
+    std::vector<TestEvent> samples;
+    for (uint64_t i = 0; i < 40; ++i) {
+      samples.push_back(Of(Sample(1000 + i * 10, 0, kRunning, kNoState, kAutograd)));
+    }
+    for (uint64_t i = 0; i < 60; ++i) {
+      samples.push_back(Of(Sample(1600 + i * 10, 0, kRunning, kNoState, kAutograd)));
+    }
+    for (uint64_t i = 0; i < 20; ++i) {
+      samples.push_back(Of(Sample(3000 + i * 10, 0, kBlocked, kNoState, kAutograd)));
+    }
+    AddRun(batch_, 1, 0, 0, launches);
+    Add(1, samples);
+    batch_.add_process_ends()->set_process_key(1);
+    batch_.mutable_process_ends(0)->set_end_ns(kJobStartNs + 101 * kSecond);
+    Apply();
+  }
+};
+
+TEST_F(HotOfTheEngine, ItsTimeHasNodesAndTheirCaller) {
+  Run();
+  auto hot = Ask();
+  ASSERT_TRUE(hot.ok()) << hot.status();
+  ASSERT_EQ(hot->roles_size(), 1);
+  EXPECT_EQ(hot->roles(0).samples(), 120u);
+  EXPECT_EQ(hot->roles(0).no_python_ns(), 100 * kMs) << "what waits";
+  const lull::v1::HotLine* gelu = Line(*hot, "GeluBackward0", kAutograd);
+  ASSERT_NE(gelu, nullptr) << hot->ShortDebugString();
+  EXPECT_EQ(gelu->self_samples(), 60u);
+  EXPECT_EQ(gelu->self_ns(), 300 * kMs);
+  EXPECT_DOUBLE_EQ(gelu->self().percent(), 50);
+  EXPECT_EQ(gelu->site().line(), 110);
+  EXPECT_EQ(gelu->site().backward_of().function(), "train");
+  EXPECT_EQ(gelu->site().forward_site().line(), 44);
+  const lull::v1::HotLine* train = Line(*hot, "train", kAutograd);
+  ASSERT_NE(train, nullptr);
+  EXPECT_EQ(train->samples(), 100u);
+  EXPECT_EQ(train->self_samples(), 0u);
+  EXPECT_EQ(Line(*hot, "forward", kAutograd), nullptr) << "it does not run";
+}
+
+TEST_F(HotOfTheEngine, ByStackTheyAreBelowTheirCaller) {
+  Run();
+  auto hot = Ask([](lull::v1::ReportRequest& request) {
+    request.set_group_by(lull::v1::GROUP_BY_STACK);
+  });
+  ASSERT_TRUE(hot.ok()) << hot.status();
+  ASSERT_EQ(hot->lines_size(), 2);
+  ASSERT_EQ(hot->lines(0).stack_size(), 2);
+  EXPECT_EQ(hot->lines(0).stack(0).function(), "GeluBackward0");
+  EXPECT_EQ(hot->lines(0).stack(1).line(), 110);
+  EXPECT_EQ(hot->lines(1).self_samples(), 40u);
 }
 
 }  // namespace

@@ -41,6 +41,23 @@ TEST_F(JobLookup, TakesTheNewestByDefault) {
   EXPECT_EQ(Find("")->info.name(), "second");
 }
 
+TEST_F(JobLookup, TakesAnOldTraceThatWasImportedJustNow) {
+  AddJob("aa", "recorded", 10);
+  AddJob("bb", "recorded", 30);
+  storage::JobRow trace;
+  trace.info.set_id(std::string(32, 'c'));
+  trace.info.set_name("trace");
+  trace.info.set_start_realtime_ns(5);
+  trace.info.mutable_imported()->set_format("torch.profiler");
+  trace.touched_ns = 40;
+  ASSERT_TRUE(store_->writer().Begin().ok());
+  ASSERT_TRUE(store_->writer().catalogue().PutJob(trace).ok());
+  ASSERT_TRUE(store_->writer().Commit().ok());
+  EXPECT_EQ(Find("")->info.name(), "trace");
+  AddJob("dd", "later", 50);
+  EXPECT_EQ(Find("")->info.name(), "later");
+}
+
 TEST_F(JobLookup, TakesTheNewestOfANameAndABeginningOfAnId) {
   AddJob("aa", "train", 10);
   AddJob("bb", "train", 20);

@@ -19,7 +19,7 @@ inline constexpr uint32_t kCuda0 = 1 << 8, kCuda1 = 1 << 8 | 1, kCpu = 0xff;
 inline TestEvent Torch(uint64_t time_ns, uint32_t device, uint64_t address,
                        uint64_t bytes, uint32_t python, uint32_t flags = 0) {
   TestEvent event;
-  event.type = 6;
+  event.type = v1::EVENT_TYPE_TORCH_MEMORY;
   event.api = kApiTorch;
   event.start_ns = time_ns;
   event.arg0 = address;
@@ -31,7 +31,7 @@ inline TestEvent Torch(uint64_t time_ns, uint32_t device, uint64_t address,
 }
 inline TestEvent Reserved(uint64_t time_ns, uint32_t device, uint64_t bytes) {
   TestEvent event;
-  event.type = 21;
+  event.type = v1::EVENT_TYPE_TORCH_RESERVED;
   event.start_ns = time_ns;
   event.arg1 = bytes;
   event.arg2 = device;
@@ -39,7 +39,7 @@ inline TestEvent Reserved(uint64_t time_ns, uint32_t device, uint64_t bytes) {
 }
 inline TestEvent Step(uint64_t start_ns, uint64_t end_ns, uint64_t number) {
   TestEvent event;
-  event.type = 19;
+  event.type = v1::EVENT_TYPE_STEP;
   event.start_ns = start_ns;
   event.duration_ns = end_ns - start_ns;
   event.arg0 = number;
@@ -49,7 +49,7 @@ inline TestEvent Step(uint64_t start_ns, uint64_t end_ns, uint64_t number) {
 inline TestEvent Malloc(uint64_t time_ns, uint64_t address, uint64_t bytes,
                         uint32_t python, uint32_t flags = 0) {
   TestEvent event;
-  event.type = 5;
+  event.type = v1::EVENT_TYPE_DEVICE_MEMORY;
   event.api = (flags & kFree) != 0 ? kApiFree : kApiMalloc;
   event.start_ns = time_ns;
   event.duration_ns = 1000;

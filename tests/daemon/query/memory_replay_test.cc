@@ -38,7 +38,8 @@ std::string SiteText(const TestEvent& event) {
 }
 
 std::string WholeText(const TestEvent& event) {
-  if (event.type == 5) return (event.flags & 2) != 0 ? "pinned -1" : "cuda -1";
+  if (event.type == v1::EVENT_TYPE_DEVICE_MEMORY)
+    return (event.flags & 2) != 0 ? "pinned -1" : "cuda -1";
   if (event.arg2 >> 8 == 0) return "torch_cpu -1";
   return absl::StrCat("torch_cuda ", event.arg2 & 0xff);
 }
@@ -55,7 +56,7 @@ class Model {
                      [&](const auto& a, const auto& b) { return order(a) < order(b); });
     for (const TestEvent& event : events) {
       uint64_t time = After(order(event));
-      if (event.type == 19) {
+      if (event.type == v1::EVENT_TYPE_STEP) {
         if (time >= since_ && time < until_) EndStep(event);
         continue;
       }
@@ -120,7 +121,7 @@ class Model {
   void Apply(const TestEvent& event) {
     std::string name = WholeText(event);
     Whole& whole = wholes_[name];
-    if (event.type == 21) {
+    if (event.type == v1::EVENT_TYPE_TORCH_RESERVED) {
       whole.reserved = static_cast<int64_t>(event.arg1);
       return;
     }

@@ -142,7 +142,7 @@ TEST(MemoryGrowth, OfARangeIsJudgedByItsSteps) {
   std::vector<TestEvent> events = Training(100, 0);
   for (TestEvent event : Training(100, kMiB)) {
     event.start_ns += 100 * 100 * kMs;
-    if (event.type == 19) event.arg0 += 100;
+    if (event.type == v1::EVENT_TYPE_STEP) event.arg0 += 100;
     events.push_back(event);
   }
   job.Feed(0, events, UINT64_MAX / 2);

@@ -66,7 +66,8 @@ std::string KindText(const TestEvent& event) {
 }
 
 std::string AllocatorText(const TestEvent& event) {
-  if (event.type == 5) return (event.flags & 2) != 0 ? "pinned" : "cuda";
+  if (event.type == v1::EVENT_TYPE_DEVICE_MEMORY)
+    return (event.flags & 2) != 0 ? "pinned" : "cuda";
   return event.arg2 >> 8 == 1 ? "torch_cuda" : "torch_cpu";
 }
 
@@ -197,7 +198,8 @@ ModelReport ModelAllocations(const std::vector<ModelEvent>& events,
                              const ModelQuery& query) {
   std::map<uint64_t, std::vector<ModelEvent>> processes;
   for (const ModelEvent& e : events) {
-    bool memory = e.event.type == 5 || e.event.type == 6;
+    bool memory = e.event.type == v1::EVENT_TYPE_DEVICE_MEMORY ||
+                  e.event.type == v1::EVENT_TYPE_TORCH_MEMORY;
     if (memory && Wanted(e, query)) processes[e.process].push_back(e);
   }
   ModelReport report;

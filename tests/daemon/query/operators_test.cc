@@ -58,7 +58,7 @@ class OperatorsOfAJob : public ::testing::Test {
     AddStack(batch_, kForeach, true,
              {{"at::_ops::_foreach_add__Scalar::call(at::Tensor&)", ""}});
     AddStack(batch_, kNobody, true, {{"launch_it", ""}});
-    Record(15, 0).arg0 = 2;  // tracing is on
+    Record(v1::EVENT_TYPE_GPU_TRACING, 0).arg0 = 2;  // tracing is on
   }
 
   static lull::v1::Hello Hello() {
@@ -81,7 +81,7 @@ class OperatorsOfAJob : public ::testing::Test {
   void Launch(uint32_t python, uint32_t native, uint64_t kernel_ns) {
     now_ += kMs;
     TestEvent launch;
-    launch.type = 2;
+    launch.type = v1::EVENT_TYPE_LAUNCH;
     launch.api = kApiLaunch;
     launch.start_ns = now_;
     launch.duration_ns = 10 * kUs;
@@ -91,12 +91,12 @@ class OperatorsOfAJob : public ::testing::Test {
     host_.push_back(launch);
     now_ += kUs;
     ++correlation_;
-    TestEvent& call = Record(13, 8 * kUs);
+    TestEvent& call = Record(v1::EVENT_TYPE_API_CALL, 8 * kUs);
     call.api = kApiCudaLaunch;
     call.arg0 = kTid;
     call.arg2 = correlation_;
     now_ += 20 * kUs;
-    TestEvent& kernel = Record(9, kernel_ns);
+    TestEvent& kernel = Record(v1::EVENT_TYPE_GPU_KERNEL, kernel_ns);
     kernel.python = 1;
     kernel.native = 1;
     kernel.arg2 = correlation_;
@@ -104,7 +104,7 @@ class OperatorsOfAJob : public ::testing::Test {
 
   void Allocate(uint32_t python, uint32_t native, uint64_t bytes) {
     TestEvent event;
-    event.type = 6;
+    event.type = v1::EVENT_TYPE_TORCH_MEMORY;
     event.api = kApiTorch;
     event.start_ns = now_ += kUs;
     event.arg0 = now_;
@@ -118,9 +118,9 @@ class OperatorsOfAJob : public ::testing::Test {
 
   lull::v1::Operators Ask(lull::v1::OperatorSort sort = {}, uint32_t top = 0) {
     now_ += 20 * kSecond;
-    Record(15, 0).arg0 = 0;
+    Record(v1::EVENT_TYPE_GPU_TRACING, 0).arg0 = 0;
     now_ += kSecond;
-    Record(17, 0);
+    Record(v1::EVENT_TYPE_GPU_MARK, 0);
     AddRun(batch_, 1, 0, 0, host_);
     AddRun(batch_, 1, 1, 0, records_);
     AddCounters(batch_, 1, 0, host_.size(), now_ + 30 * kSecond);

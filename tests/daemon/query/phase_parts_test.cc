@@ -190,7 +190,7 @@ TEST_F(PhaseParts, ReadsOfImportsAreOneRow) {
   std::vector<TestEvent> reads;
   for (const Frames& frames : {kImport, other, kLoad}) {
     TestEvent event;
-    event.type = 8;  // a wait of the host
+    event.type = v1::EVENT_TYPE_HOST_WAIT;  // a wait of the host
     event.api = kApiPoll;
     event.python = AddStack(frames);
     event.start_ns = kJobStartNs + 10 * kMs;

@@ -15,7 +15,7 @@ constexpr uint64_t kStepMs = 500;
 
 TestEvent Sync(uint64_t at_ms) {
   TestEvent event;
-  event.type = 3;
+  event.type = v1::EVENT_TYPE_SYNC;
   event.api = kApiSync;
   event.python = 1;
   event.start_ns = kJobStartNs + at_ms * kMs;

@@ -42,24 +42,24 @@ class RandomJob {
     if (event.python == 0) event.native = Stack();
     switch (Below(6)) {
       case 0:
-        event.type = 2;
+        event.type = v1::EVENT_TYPE_LAUNCH;
         event.api = kApiLaunch;
         break;
       case 1:
-        event.type = 3;
+        event.type = v1::EVENT_TYPE_SYNC;
         event.api = kApiSync;
         event.arg1 = Below(4096);
         event.native = Stack();
         break;
       case 2:
-        event.type = 7;
+        event.type = v1::EVENT_TYPE_GC_PAUSE;
         event.arg0 = Below(50);
         event.arg1 = Below(3);
         event.arg2 = static_cast<uint32_t>(Below(3));
         event.native = 0;
         break;
       case 3:
-        event.type = 8;
+        event.type = v1::EVENT_TYPE_HOST_WAIT;
         event.api = Below(2) == 0 ? kApiPoll : kApiTimedWait;
         event.flags = Below(2) == 0 ? 32 : 0;
         event.native = 0;  // a wait has a Python stack or none
@@ -240,8 +240,9 @@ TEST(EventsStored, EqualWhatTheModelHasWhateverWasSentTwice) {
   EXPECT_EQ(reply.job().events(), events.size());
   EXPECT_EQ(reply.losses().events_lost(), 0u);
   EXPECT_EQ(reply.launches(),
-            std::count_if(events.begin(), events.end(),
-                          [](const auto& e) { return e.event.type == 2; }));
+            std::count_if(events.begin(), events.end(), [](const auto& e) {
+              return e.event.type == v1::EVENT_TYPE_LAUNCH;
+            }));
 }
 
 }  // namespace

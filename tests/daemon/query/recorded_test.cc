@@ -27,7 +27,7 @@ lull::v1::Batch Life(uint64_t sequence, uint64_t end, uint64_t self_ns) {
   batch.mutable_processes(0)->set_start_ns(At(0));
   AddStacks(batch, 1);
   TestEvent sync;
-  sync.type = 3;
+  sync.type = v1::EVENT_TYPE_SYNC;
   sync.api = kApiSync;
   sync.python = 1;
   sync.native = kPythonStacks + 1;

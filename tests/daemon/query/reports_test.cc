@@ -11,7 +11,7 @@ namespace {
 
 TestEvent Sync(uint64_t at_ms, uint64_t duration_ms, uint32_t python) {
   TestEvent event;
-  event.type = 3;
+  event.type = v1::EVENT_TYPE_SYNC;
   event.api = kApiSync;
   event.python = python;
   event.native = kPythonStacks + 1;
@@ -287,7 +287,7 @@ TEST(Reports, CountFreesOfBlocksThatNobodySaw) {
   Pipeline pipeline(MakeHello(MakeJobId(1)));
   lull::v1::Batch batch = FirstBatch();
   TestEvent free;
-  free.type = 6;
+  free.type = v1::EVENT_TYPE_TORCH_MEMORY;
   free.flags = 1;
   free.arg0 = 0x1000;
   free.arg1 = 77;
@@ -302,7 +302,7 @@ TEST(Reports, CountFreesOfBlocksThatNobodySaw) {
 TEST(Reports, MatchAFreeWhoseAllocationComesInOneBatchLater) {
   Pipeline pipeline(MakeHello(MakeJobId(1)));
   TestEvent alloc;
-  alloc.type = 6;
+  alloc.type = v1::EVENT_TYPE_TORCH_MEMORY;
   alloc.api = kApiTorch;
   alloc.python = 1;
   alloc.arg0 = 0x1000;

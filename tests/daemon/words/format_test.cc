@@ -40,6 +40,18 @@ TEST(FormatShare, HasNoShareOfNothing) {
   EXPECT_EQ(FormatShare(1, 1000), "0.10 %");
 }
 
+TEST(Printable, LeavesNothingThatATerminalObeys) {
+  EXPECT_EQ(Printable("a\x1b[31m\tb\x7f"), "a?[31m?b?");
+  EXPECT_EQ(Printable("\xc2\x9b"
+                      "31m"),
+            "?31m")
+      << "CSI in one character";
+  EXPECT_EQ(Printable("\xe2\x80\xae"
+                      "drawrof\xe2\x81\xa9"),
+            "?drawrof?");
+  EXPECT_EQ(Printable("für → 日本 \xe2\x80"), "für → 日本 \xe2\x80");
+}
+
 TEST(ShortPath, DropsTheWayToSitePackages) {
   EXPECT_EQ(ShortPath("/opt/venv/lib/python3.11/site-packages/torch/optim/sgd.py"),
             "torch/optim/sgd.py");

@@ -114,6 +114,12 @@ TEST_F(Decode, WithLittleRoomKernelsLoseTheirShapesAndKeepTheirNames) {
   EXPECT_EQ(event_.py_stack, first);
 }
 
+uint64_t kinds(abi::GpuCopyKind copy, abi::GpuMemoryKind source,
+               abi::GpuMemoryKind destination) {
+  return static_cast<uint64_t>(copy) | static_cast<uint64_t>(source) << 8 |
+         static_cast<uint64_t>(destination) << 16;
+}
+
 TEST_F(Decode, ACopyWithItsDirectionAndKindsOfMemory) {
   Memcpy record = {};
   record.kind = Kind::kMemcpy;
@@ -131,7 +137,10 @@ TEST_F(Decode, ACopyWithItsDirectionAndKindsOfMemory) {
   EXPECT_EQ(event_.type, EventType::kGpuCopy);
   expect_time(10, 20);
   EXPECT_EQ(event_.arg0, 4096u);
-  EXPECT_EQ(event_.arg1, 1u | 2u << 8 | 3u << 16 | uint64_t{6} << 32);
+  EXPECT_EQ(event_.arg1,
+            kinds(abi::GpuCopyKind::kHostToDevice, abi::GpuMemoryKind::kPinned,
+                  abi::GpuMemoryKind::kDevice) |
+                uint64_t{6} << 32);
   EXPECT_EQ(event_.arg2, 8u);
   EXPECT_EQ(entry<abi::GpuStreamEntry>(event_.native_stack).stream, 13u);
 }
@@ -149,9 +158,16 @@ TEST_F(Decode, ACopyBetweenDevices) {
   ASSERT_EQ(decode(record), Outcome::kEvent);
   EXPECT_EQ(event_.type, EventType::kGpuCopy);
   EXPECT_EQ(event_.arg0, 1u << 20);
-  EXPECT_EQ(event_.arg1, 10u | 3u << 8 | 3u << 16);
+  EXPECT_EQ(event_.arg1,
+            kinds(abi::GpuCopyKind::kPeerToPeer, abi::GpuMemoryKind::kDevice,
+                  abi::GpuMemoryKind::kDevice));
   EXPECT_EQ(event_.arg2, 77u);
   EXPECT_EQ(entry<abi::GpuStreamEntry>(event_.native_stack).device, 1u);
+  // What a newer CUPTI may tell.
+  record.copy_kind = 11;
+  record.source_kind = record.destination_kind = 8;
+  ASSERT_EQ(decode(record), Outcome::kEvent);
+  EXPECT_EQ(event_.arg1, 0u);
 }
 
 TEST_F(Decode, AMemset) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 
+#include "preload/abi/event.h"
 #include "preload/cupti/types.h"
 
 namespace lull::cupti {
@@ -61,6 +62,26 @@ TRANSFER(Memset, CUpti_ActivityMemset4);
 #if CUPTI_API_VERSION >= 26
 COPY(Memcpy, CUpti_ActivityMemcpy6);
 #endif
+
+// decode.cc takes the numbers over.
+#define NUMBER(ours, vendors) static_assert(static_cast<int>(ours) == (vendors))
+NUMBER(abi::GpuCopyKind::kHostToDevice, CUPTI_ACTIVITY_MEMCPY_KIND_HTOD);
+NUMBER(abi::GpuCopyKind::kDeviceToHost, CUPTI_ACTIVITY_MEMCPY_KIND_DTOH);
+NUMBER(abi::GpuCopyKind::kHostToArray, CUPTI_ACTIVITY_MEMCPY_KIND_HTOA);
+NUMBER(abi::GpuCopyKind::kArrayToHost, CUPTI_ACTIVITY_MEMCPY_KIND_ATOH);
+NUMBER(abi::GpuCopyKind::kArrayToArray, CUPTI_ACTIVITY_MEMCPY_KIND_ATOA);
+NUMBER(abi::GpuCopyKind::kArrayToDevice, CUPTI_ACTIVITY_MEMCPY_KIND_ATOD);
+NUMBER(abi::GpuCopyKind::kDeviceToArray, CUPTI_ACTIVITY_MEMCPY_KIND_DTOA);
+NUMBER(abi::GpuCopyKind::kDeviceToDevice, CUPTI_ACTIVITY_MEMCPY_KIND_DTOD);
+NUMBER(abi::GpuCopyKind::kHostToHost, CUPTI_ACTIVITY_MEMCPY_KIND_HTOH);
+NUMBER(abi::GpuCopyKind::kPeerToPeer, CUPTI_ACTIVITY_MEMCPY_KIND_PTOP);
+NUMBER(abi::GpuMemoryKind::kPageable, CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE);
+NUMBER(abi::GpuMemoryKind::kPinned, CUPTI_ACTIVITY_MEMORY_KIND_PINNED);
+NUMBER(abi::GpuMemoryKind::kDevice, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE);
+NUMBER(abi::GpuMemoryKind::kArray, CUPTI_ACTIVITY_MEMORY_KIND_ARRAY);
+NUMBER(abi::GpuMemoryKind::kManaged, CUPTI_ACTIVITY_MEMORY_KIND_MANAGED);
+NUMBER(abi::GpuMemoryKind::kDeviceStatic, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE_STATIC);
+NUMBER(abi::GpuMemoryKind::kManagedStatic, CUPTI_ACTIVITY_MEMORY_KIND_MANAGED_STATIC);
 
 static_assert(sizeof(ApiCall) == sizeof(CUpti_ActivityAPI));
 SAME(ApiCall, callback, CUpti_ActivityAPI, cbid);

@@ -23,7 +23,8 @@ class CodeEntry(ctypes.Structure):
                 ("code_address", ctypes.c_uint64), ("name_address", ctypes.c_uint64),
                 ("linetable_address", ctypes.c_uint64), ("first_line", ctypes.c_int32),
                 ("python_minor", ctypes.c_uint16), ("filename_size", ctypes.c_uint16),
-                ("name_size", ctypes.c_uint16), ("reserved", ctypes.c_uint16),
+                ("name_size", ctypes.c_uint16),
+                ("linetable_left_out", ctypes.c_uint16),
                 ("linetable_size", ctypes.c_uint32)]
 
 

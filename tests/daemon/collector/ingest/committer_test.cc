@@ -101,7 +101,7 @@ class CommitterTest : public ::testing::Test {
     lull::v1::IngestRequest request;
     request.mutable_batch()->set_sequence(sequence);
     test::TestEvent event;
-    event.type = 3;
+    event.type = v1::EVENT_TYPE_SYNC;
     event.api = api;
     test::AddRun(*request.mutable_batch(), 1, 0, position, {event});
     return request;
@@ -173,7 +173,7 @@ TEST_F(CommitterTest, RejectsTheRunThatNamesAnUnknownApiAndTakesTheRest) {
   committer.Submit(stream, job, Hello(1), 1);
   lull::v1::IngestRequest mixed = Batch(1, 0, 99);
   test::TestEvent event;
-  event.type = 3;
+  event.type = v1::EVENT_TYPE_SYNC;
   event.api = test::kApiSync;
   test::AddRun(*mixed.mutable_batch(), 1, 1, 0, {event, event});
   committer.Submit(stream, job, std::move(mixed), 1);

@@ -22,7 +22,7 @@ Batch GoodBatch() {
   *batch.add_processes() = test::MakeProcess(1, 100, 0);
   test::AddStacks(batch, 1);
   test::TestEvent event;
-  event.type = 3;
+  event.type = v1::EVENT_TYPE_SYNC;
   event.api = test::kApiSync;
   test::AddRun(batch, 1, 0, 0, {event, event, event});
   test::AddCounters(batch, 1, 0, 3, 10);

@@ -96,5 +96,38 @@ TEST_F(Handshakes, LeaveOutAWorkerThatIsGone) {
   EXPECT_TRUE(Poll().empty());
 }
 
+// A worker that is started has a copy of each descriptor until it calls exec, on a busy
+// machine for long. A connection that was answered is over all the same.
+TEST_F(Handshakes, CountNobodyAgainWhileAForkHoldsTheConnection) {
+  HandshakeListener handshakes(listener_.get());
+  auto refuse = [](Newcomer) { return false; };
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  strcpy(address.sun_path, path_.c_str());
+  UniqueFd target(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(
+      connect(target.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  handshakes.Poll(refuse);  // accepted, nothing said so far
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  pid_t fork_child = fork();
+  if (fork_child == 0) {
+    close(target.get());  // which another process has
+    if (write(ready[1], "", 1) == 1) pause();
+    _exit(0);
+  }
+  char byte;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  close(ready[0]);
+  close(ready[1]);
+  ASSERT_EQ(send(target.get(), "?", 1, 0), 1);
+  for (int i = 0; i < 5; ++i) handshakes.Poll(refuse);
+  target.reset();  // the other end hangs up, which is an event, too
+  for (int i = 0; i < 5; ++i) handshakes.Poll(refuse);
+  EXPECT_EQ(handshakes.refused(), 1u);
+  kill(fork_child, SIGKILL);
+  waitpid(fork_child, nullptr, 0);
+}
+
 }  // namespace
 }  // namespace lull::relay

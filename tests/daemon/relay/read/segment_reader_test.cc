@@ -161,7 +161,10 @@ TEST(SegmentReader, RejectsSizesThatDoNotFit) {
   CodeAt(&segment, code)->linetable_size = 0xfffffff0;
   EXPECT_FALSE(reader.Code(code).has_value());
   CodeAt(&segment, code)->linetable_size = 0;
-  EXPECT_TRUE(reader.Code(code).has_value());
+  ASSERT_TRUE(reader.Code(code).has_value());
+  EXPECT_EQ(reader.Code(code)->linetable, "");
+  CodeAt(&segment, code)->linetable_left_out = 1;
+  EXPECT_EQ(reader.Code(code)->linetable, std::nullopt);
   CodeAt(&segment, code)->filename_size = 5;
   EXPECT_FALSE(reader.Code(code).has_value());
 }

@@ -363,6 +363,7 @@ TEST_F(TargetTest, TellsTheStateOfTracing) {
   header.scope_hook = static_cast<uint32_t>(abi::ScopeHookState::kOn);
   header.scopes_unnamed = 5;
   header.scopes_unopened = 6;
+  header.scopes_thinned = 7;
   header.cupti_dropped = 1;
   header.gpu_records_lost = 2;
   header.gpu_records_bad = 3;
@@ -375,6 +376,7 @@ TEST_F(TargetTest, TellsTheStateOfTracing) {
   EXPECT_EQ(counters.scope_hook(), lull::v1::SCOPE_HOOK_STATE_ON);
   EXPECT_EQ(counters.scopes_unnamed(), 5u);
   EXPECT_EQ(counters.scopes_unopened(), 6u);
+  EXPECT_EQ(counters.scopes_thinned(), 7u);
   EXPECT_EQ(counters.cupti_dropped(), 1u);
   EXPECT_EQ(counters.gpu_records_lost(), 2u);
   EXPECT_EQ(counters.gpu_records_bad(), 3u);

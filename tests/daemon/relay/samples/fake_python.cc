@@ -12,7 +12,8 @@ constexpr size_t kObjectBytes = 512;  // more than any struct takes
 
 }  // namespace
 
-FakePython::FakePython(const abi::PythonLayout& layout) : at_(layout), memory_(kMemoryBytes) {
+FakePython::FakePython(const abi::PythonLayout& layout)
+    : at_(layout), memory_(kMemoryBytes) {
   const uint64_t type = Allocate(kObjectBytes);
   layout_ = FrameLayout::Of(at_, type).value();
   cframe_ = Allocate(kObjectBytes);

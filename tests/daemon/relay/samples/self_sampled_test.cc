@@ -3,11 +3,15 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <set>
@@ -17,6 +21,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/relay/read/target.h"
+#include "daemon/relay/samples/memory.h"
 #include "daemon/relay/samples/sampler.h"
 #include "preload/stacks/layouts/cpython_3_8.h"
 #include "tests/daemon/relay/fake_segment.h"
@@ -162,6 +167,143 @@ TEST(SelfSampled, ATargetThatHoldsUpItsMemoryHoldsUpNobodyElse) {
   ASSERT_TRUE(TakeAtLeast(&sampler, 1, &all));
   for (const HostSample& sample : all.samples) EXPECT_GE(sample.at_ns, complete);
   EXPECT_GT(all.counters.skipped(), 0u);
+}
+
+// A target whose ring and interpreter are this process's.
+class OwnTarget {
+ public:
+  OwnTarget(uint64_t state, uint64_t worker_of, HostSampler* sampler,
+            std::shared_ptr<const UniqueFd> memory = nullptr) {
+    abi::SegmentView view = segment_.view();
+    view.header().pid = static_cast<uint32_t>(getpid());
+    view.header().python_layout = kCPython38;
+    view.header().python_code_type = 0x7f0000001000;
+    EXPECT_TRUE(segment_.Commit(
+        0, MakeEvent(abi::EventType::kThreadStart, static_cast<uint64_t>(getpid()))));
+    view.owner(0) = abi::owner_word(0, static_cast<uint32_t>(getpid()));
+    view.ring(0).python_state = state;
+    view.ring(0).python_thread = static_cast<uint64_t>(pthread_self());
+    TargetOptions options;
+    options.sampler = sampler;
+    options.memory = std::move(memory);
+    lull::v1::ProcessInfo info;
+    info.set_key(kSelf);
+    info.set_pid(static_cast<uint32_t>(getpid()));
+    info.set_worker_of(worker_of);
+    target_ = *Target::Open(info, UniqueFd(dup(segment_.memfd())), UniqueFd(), options,
+                            &modules_, &spooled_);
+  }
+  // What the worker does with it in each pass.
+  void Pass() {
+    target_->CheckEnded();
+    EXPECT_TRUE(target_->Read(&batch_));
+    target_->FollowSamples(MonotonicNs(), /*tracing=*/true);
+  }
+  bool ended() const { return target_->ended(); }
+
+ private:
+  FakeSegment segment_;
+  ModuleCache modules_;
+  SpoolState spooled_;
+  BatchBuilder batch_;
+  std::unique_ptr<Target> target_;
+};
+
+// Its threads are looked for in its memory.
+TEST(SelfSampled, AWorkerThatHoldsUpItsMemoryHoldsUpNoRing) {
+  SlowMemory slow;
+  if (!slow.works()) GTEST_SKIP() << "no userfaultfd for us";
+  constexpr uint64_t kSomebodysWorker = 9;
+  HostSampler sampler(7);
+  OwnTarget target(slow.At(), kSomebodysWorker, &sampler);
+  std::thread later([&slow] {
+    sleep(5);
+    slow.Give();
+  });
+  const uint64_t begin = MonotonicNs();
+  for (int i = 0; i < 20; ++i) {
+    target.Pass();
+    usleep(50'000);
+  }
+  EXPECT_LT(MonotonicNs() - begin, uint64_t{4'000'000'000});
+  later.join();
+}
+
+// A child with page tables of 64 MiB, all of one page of zeros, that forks again and
+// again. Its memory cannot be read while it does.
+pid_t StartForking() {
+  constexpr size_t kBytes = size_t{32} << 30;
+  constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ, of Linux 5.14
+  int ready[2];
+  if (pipe(ready) != 0) return -1;
+  const pid_t child = fork();
+  if (child == 0) {
+    void* zeros = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (zeros == MAP_FAILED || madvise(zeros, kBytes, MADV_NOHUGEPAGE) != 0 ||
+        madvise(zeros, kBytes, kPopulateRead) != 0) {
+      _exit(1);
+    }
+    *static_cast<volatile char*>(zeros) = 1;  // it is to be copied
+    if (write(ready[1], "", 1) != 1) _exit(1);
+    const pid_t parent = getppid();
+    while (getppid() == parent) {
+      const pid_t grandchild = fork();
+      if (grandchild == 0) _exit(0);
+      waitpid(grandchild, nullptr, 0);
+    }
+    _exit(0);
+  }
+  close(ready[1]);
+  char byte;
+  const bool works = read(ready[0], &byte, 1) == 1;
+  close(ready[0]);
+  if (works) return child;
+  waitpid(child, nullptr, 0);
+  return -1;
+}
+
+// Longest time between two calls of `what`, over `seconds`.
+template <typename What>
+uint64_t LongestNs(double seconds, What what) {
+  const uint64_t until = MonotonicNs() + static_cast<uint64_t>(seconds * 1e9);
+  uint64_t longest = 0;
+  for (uint64_t begin = MonotonicNs(); begin < until;) {
+    what();
+    const uint64_t end = MonotonicNs();
+    longest = std::max(longest, end - begin);
+    begin = end;
+  }
+  return longest;
+}
+
+TEST(SelfSampled, AProcessThatForksHoldsUpNoRing) {
+  const pid_t child = StartForking();
+  if (child < 0) GTEST_SKIP() << "no page tables that large here";
+  const std::string path = "/proc/" + std::to_string(child) + "/mem";
+  auto memory =
+      std::make_shared<const UniqueFd>(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const uint64_t blocked = LongestNs(2, [&memory] { (void)IsOfNobody(*memory); });
+  uint64_t longest = 0;
+  {
+    HostSampler sampler(8);
+    FakePython python(kCPython38);
+    OwnTarget target(python.state(), 0, &sampler, memory);
+    longest = LongestNs(2, [&target] { target.Pass(); });
+    EXPECT_FALSE(target.ended());
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    const uint64_t deadline = MonotonicNs() + 30'000'000'000;
+    while (!target.ended() && MonotonicNs() < deadline) {
+      target.Pass();
+      usleep(10'000);
+    }
+    EXPECT_TRUE(target.ended()) << "its memory is nobody's now";
+  }
+  printf("read in %.1f ms at worst, a pass took %.1f\n",
+         static_cast<double>(blocked) / 1e6, static_cast<double>(longest) / 1e6);
+  if (blocked < 40'000'000) GTEST_SKIP() << "a fork is too fast here";
+  EXPECT_LT(longest, blocked / 2);
 }
 
 // Each stack takes half a megabyte: a batch that took all would be refused for good.

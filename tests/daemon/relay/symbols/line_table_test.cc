@@ -47,6 +47,15 @@ TEST(LineOfInstruction, AFrameThatHasNotBegunIsAtItsFirstLine) {
 
 TEST(LineOfInstruction, KnowsNoLineWithoutATable) {
   EXPECT_EQ(LineOfInstruction(11, 77, "", 0), kNoLine);
+  for (int minor : {8, 9, 10, 11}) {
+    EXPECT_EQ(LineOfInstruction(minor, 77, std::nullopt, 0), kNoLine);
+  }
+}
+
+// co_lnotab of a lambda.
+TEST(LineOfInstruction, CodeOnOneLineNeedsNoTableUpTo39) {
+  EXPECT_EQ(LineOfInstruction(8, 77, "", 0), 77);
+  EXPECT_EQ(LineOfInstruction(9, 77, "", 1000), 77);
 }
 
 TEST(LineOfInstruction, EndsOnAnyBytes) {
@@ -134,8 +143,6 @@ TEST_P(AgainstTheInterpreter, TellsTheLineOfEveryInstruction) {
     std::string value;
     for (int lasti = 0; std::getline(values, value, ','); lasti += 2, ++instructions) {
       int line = std::stoi(value);
-      // One line and no table: up to 3.9 that is the first line.
-      if (bytes.empty() && minor <= 9) continue;
       ASSERT_EQ(LineOfInstruction(minor, first_line, bytes, lasti),
                 line < 0 ? kNoLine : line)
           << "instruction " << lasti << " of the code at line " << first_line;

@@ -1,0 +1,177 @@
+// `lull import`: traces of other profilers as a job.
+#include "daemon/import/import.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "cli/base/exit_code.h"
+#include "cli/base/output.h"
+#include "cli/client/places.h"
+#include "cli/commands/collector_options.h"
+#include "cli/commands/verbs.h"
+#include "cli/job/job_info.h"
+#include "cli/render/imported.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/runtime_directory.h"
+#include "daemon/base/status.h"
+#include "daemon/relay/deliver/deliver.h"
+
+namespace lull {
+namespace {
+
+// A file that takes no longer needs no word about it.
+constexpr absl::Duration kProgressAfter = absl::Milliseconds(500);
+constexpr absl::Duration kProgressEvery = absl::Milliseconds(200);
+// The collector takes millions of events a second; one that acknowledges nothing for so
+// long is gone.
+constexpr absl::Duration kDeliveryOfImport = absl::Minutes(10);
+
+struct ImportVerbOptions {
+  std::vector<std::string> paths;
+  std::string name;
+  bool quiet = false;
+  CollectorFlags collector;
+};
+
+// One line on a terminal, over and over.
+class ProgressLine {
+ public:
+  ProgressLine(const std::vector<std::string>& files, bool quiet)
+      : files_(files), on_(!quiet && isatty(STDERR_FILENO) == 1) {}
+  ~ProgressLine() { Clear(); }
+
+  void Show(size_t file, double share) {
+    const absl::Time now = SteadyNow();
+    if (!on_ || now - begun_ < kProgressAfter || now - shown_ < kProgressEvery) return;
+    shown_ = now;
+    Say(absl::StrFormat("\r\x1b[Klull import: %s %.0f %%",
+                        std::filesystem::path(files_[file]).filename().string(),
+                        100 * share));
+    dirty_ = true;
+  }
+  void Clear() {
+    if (dirty_) Say("\r\x1b[K");
+    dirty_ = false;
+  }
+
+ private:
+  static void Say(const std::string& text) {
+    ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+    static_cast<void>(written);  // a line that nobody misses
+  }
+
+  const std::vector<std::string>& files_;
+  const bool on_;
+  const absl::Time begun_ = SteadyNow();
+  absl::Time shown_ = absl::InfinitePast();
+  bool dirty_ = false;
+};
+
+v1::JobInfo InfoOf(const ImportVerbOptions& options, const std::string& id) {
+  v1::JobInfo job = MakeJobInfo(
+      options.name, absl::StrCat("lull import ", CommandText(options.paths)), {});
+  job.set_id(id);
+  job.clear_overhead_budget_percent();
+  return job;
+}
+
+// Whether the collector has all of the job.
+absl::StatusOr<bool> IsThere(CollectorClient& client, const std::string& id,
+                             v1::Job* job) {
+  v1::ReportRequest request;
+  request.set_job(id);
+  request.add_sections(v1::SECTION_GC);
+  auto reply = client.GetReport(request);
+  if (absl::IsNotFound(reply.status())) return false;
+  LULL_RETURN_IF_ERROR(reply.status());
+  *job = reply->job();
+  return job->ended();
+}
+
+absl::Status Import(const ImportVerbOptions& options, std::string* id) {
+  LULL_ASSIGN_OR_RETURN(auto files, imports::FindTraces(options.paths));
+  LULL_ASSIGN_OR_RETURN(*id, imports::JobIdOf(files));
+  LULL_ASSIGN_OR_RETURN(auto client, Connect(options.collector));
+  LULL_ASSIGN_OR_RETURN(std::string runtime, PrepareRuntimeDirectory());
+  LULL_ASSIGN_OR_RETURN(ChosenCollector collector,
+                        ResolveCollector(options.collector, runtime));
+  v1::Job there;
+  LULL_ASSIGN_OR_RETURN(bool known, IsThere(*client, *id, &there));
+  if (known) {
+    if (!options.quiet) {
+      PrintError("import", absl::StrCat("these files were imported before, as job ",
+                                        there.name().empty() ? *id : there.name()));
+    }
+    return absl::OkStatus();
+  }
+  const std::string spool = SpoolDirectory(runtime, collector.is_private, *id);
+  v1::JobInfo job = InfoOf(options, *id);
+  // One that is whole already only has to be delivered.
+  if (!std::filesystem::exists(spool + "/hello")) {
+    LULL_ASSIGN_OR_RETURN(uint64_t most_bytes, imports::MostSpoolBytes(files));
+    ProgressLine line(files, options.quiet);
+    LULL_RETURN_IF_ERROR(imports::WriteSpool(
+        files, spool, [&line](size_t file, double share) { line.Show(file, share); },
+        &job, most_bytes));
+  }
+  relay::DeliverOptions deliver;
+  LULL_ASSIGN_OR_RETURN(deliver.collector, ForWriting(collector));
+  deliver.timeout = kDeliveryOfImport;
+  absl::Status delivered = relay::DeliverSpool(spool, deliver);
+  // Somebody else may have taken it over meanwhile.
+  LULL_ASSIGN_OR_RETURN(bool arrived, IsThere(*client, *id, &there));
+  if (!arrived) {
+    return delivered.ok() ? absl::InternalError("the collector does not have the job")
+                          : delivered;
+  }
+  if (!options.quiet) PrintError("import", ImportedLine(there.imported()));
+  return absl::OkStatus();
+}
+
+int Execute(const ImportVerbOptions& options) {
+  std::string id;
+  absl::Status done = Import(options, &id);
+  if (!done.ok()) {
+    PrintError("import", done.message());
+    return kExitFailed;
+  }
+  Print(absl::StrCat(id, "\n"));
+  return 0;
+}
+
+}  // namespace
+
+void AddImport(CLI::App& app, int* exit_code) {
+  auto options = std::make_shared<ImportVerbOptions>();
+  CLI::App* verb = app.add_subcommand(
+      "import",
+      "Make a job of traces of torch.profiler or Nsight Systems: lull import PATH...");
+  verb->footer(
+      "PATH is a trace of torch.profiler (.json, .json.gz), an SQLite export of "
+      "Nsight\n"
+      "Systems (.sqlite), or a folder with those of all ranks. The job is one like "
+      "any\n"
+      "other: `lull gaps`, `lull report` and the others show it. Its id, which is "
+      "printed,\n"
+      "is the hash of the files: the same files are the same job.\n\n"
+      "A file that is damaged or cut short makes no job.\n\nExamples:\n"
+      "  lull import trace.json.gz\n"
+      "  lull gaps $(lull import --name step_40 traces/)");
+  verb->add_option("PATH", options->paths, "traces, or folders of them")
+      ->required()
+      ->type_name("");
+  verb->add_option("--name", options->name, "a name for the job, to ask for it later")
+      ->type_name("NAME");
+  verb->add_flag("--quiet", options->quiet, "nothing but the id, and errors");
+  AddCollectorOptions(verb, &options->collector);
+  verb->callback([options, exit_code] { *exit_code = Execute(*options); });
+}
+
+}  // namespace lull

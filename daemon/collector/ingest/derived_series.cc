@@ -1,0 +1,104 @@
+#include "daemon/collector/ingest/derived_series.h"
+
+namespace lull::collector {
+
+using aggregate::EventType;
+using aggregate::Series;
+
+namespace {
+
+void TakeCulprit(const Series& from, Series& to) {
+  to.api = from.api;
+  to.python_stack = from.python_stack;
+  // Of a scope those are names, and no place.
+  to.native_stack = from.type == EventType::kScope ? 0 : from.native_stack;
+  to.line_site = from.line_site;
+  to.function_site = from.function_site;
+}
+
+}  // namespace
+
+uint32_t DerivedSeries::OfIdle(const blame::Idle& idle) {
+  auto [it, fresh] = known_.try_emplace(Key{EventType::kIdle, idle.device, idle.culprit,
+                                            idle.before, idle.after, idle.cause});
+  if (!fresh) return it->second;
+  Series series;
+  series.type = EventType::kIdle;
+  series.variant = static_cast<uint8_t>(idle.cause);
+  series.shape = idle.device;
+  if (!series_.full()) {
+    TakeCulprit(series_[idle.culprit != 0 ? idle.culprit : idle.after], series);
+    if (idle.culprit == 0) series.api = 0;
+    series.before_line = series_[idle.before].line_site;
+    series.before_function = series_[idle.before].function_site;
+    series.after_line = series_[idle.after].line_site;
+    series.after_function = series_[idle.after].function_site;
+  }
+  return it->second = series_.Intern(series);
+}
+
+uint32_t DerivedSeries::OfCoverage(uint32_t device) {
+  Series series;
+  series.type = EventType::kCoverage;
+  series.shape = device;
+  return series_.Intern(series);
+}
+
+uint32_t DerivedSeries::OfSyncCost(uint32_t sync) {
+  auto [it, fresh] = known_.try_emplace(Key{EventType::kSyncCost, 0, sync, 0, 0});
+  if (!fresh) return it->second;
+  Series series;
+  series.type = EventType::kSyncCost;
+  TakeCulprit(series_[sync], series);
+  return it->second = series_.Intern(series);
+}
+
+uint32_t DerivedSeries::OfSample(uint32_t idle, uint32_t sample) {
+  auto [it, fresh] = known_.try_emplace(Key{EventType::kGapSample, 0, idle, sample, 0});
+  if (!fresh) return it->second;
+  const Series& from = series_[sample];
+  Series series;
+  series.type = EventType::kGapSample;
+  series.variant = from.variant;
+  series.shape = idle;
+  if (!series_.full()) {
+    series.python_stack = from.python_stack;
+    series.line_site = from.line_site;
+    series.function_site = from.function_site;
+  }
+  return it->second = series_.Intern(series);
+}
+
+uint32_t DerivedSeries::OfSubmission(const blame::Submission& submission) {
+  const blame::Operation& operation = submission.operation;
+  auto [it, fresh] = known_.try_emplace(Key{EventType::kSubmission, 0, operation.series,
+                                            submission.launch, submission.call});
+  if (!fresh) return it->second;
+  const Series& ran = series_[operation.series];
+  Series series;
+  series.type = EventType::kSubmission;
+  series.variant = static_cast<uint8_t>(operation.kind);
+  if (operation.kind == blame::OperationKind::kKernel) {
+    series.shape = gpu_.KernelName(aggregate::KernelOf(ran));
+  }
+  // By name and line; neither shape nor stream, of which there may be very many.
+  if (!series_.full()) {
+    TakeCulprit(series_[submission.launch != 0 ? submission.launch : submission.call],
+                series);
+  }
+  return it->second = series_.Intern(series);
+}
+
+uint32_t DerivedSeries::OfRegion(const ThreadRegions::Found& found) {
+  const Key key{found.sample ? EventType::kRegionSample : EventType::kRegionGap, 0,
+                found.series, found.stack, 0};
+  if (auto it = known_.find(key); it != known_.end()) return it->second;
+  if (series_.full()) return 0;
+  Series series;
+  series.type = key.type;
+  series.shape = found.series;
+  series.native_stack = found.stack;
+  return known_[key] = series_.Intern(series);
+}
+
+}  // namespace lull::collector

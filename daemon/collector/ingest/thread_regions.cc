@@ -1,0 +1,194 @@
+#include "daemon/collector/ingest/thread_regions.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "daemon/aggregate/buckets.h"
+#include "daemon/aggregate/event_views.h"
+#include "daemon/aggregate/host_sample.h"
+
+namespace lull::collector {
+
+using aggregate::Cell;
+using aggregate::Event;
+
+namespace {
+
+// More regions than this at once are told early: samples that come late are then in
+// those around them.
+constexpr size_t kMostWaiting = 200'000;
+
+uint64_t InProportion(uint64_t value, uint64_t part, uint64_t whole) {
+  // What is as long as what it lies in keeps every nanosecond.
+  if (value == whole) return part;
+  return static_cast<uint64_t>(static_cast<double>(value) * static_cast<double>(part) /
+                               static_cast<double>(whole));
+}
+
+// Of what lies evenly over `whole` nanoseconds, what lies in `part` of them. A stretch
+// that is cut counts on both sides.
+Cell PartOf(const Cell& sum, bool sample, uint64_t part, uint64_t whole) {
+  if (part >= whole) return sum;
+  Cell cut = sum;
+  cut.total_ns = InProportion(sum.total_ns, part, whole);
+  cut.amount = InProportion(sum.amount, part, whole);
+  if (sample) cut.count = std::max<uint64_t>(1, InProportion(sum.count, part, whole));
+  cut.min_ns = std::min(sum.min_ns, cut.total_ns);
+  cut.max_ns = std::min(sum.max_ns, cut.total_ns);
+  return cut;
+}
+
+}  // namespace
+
+ThreadRegions::Thread* ThreadRegions::ThreadOf(uint32_t tid) {
+  if (threads_.size() >= kMostThreads && !threads_.contains(tid)) {
+    absl::erase_if(threads_, [](const auto& one) { return one.second.items.empty(); });
+    if (threads_.size() >= kMostThreads) return nullptr;
+  }
+  return &threads_[tid];
+}
+
+void ThreadRegions::AddOfTheEngine(uint32_t tid) {
+  if (Thread* thread = ThreadOf(tid)) thread->serves = true;
+}
+
+void ThreadRegions::Add(uint32_t tid, uint64_t start_ns, const Item& item) {
+  Thread* thread = ThreadOf(tid);
+  if (thread == nullptr) return;
+  thread->items.emplace(start_ns, item);
+  thread->longest_ns = std::max(thread->longest_ns, item.end_ns - start_ns);
+  if (++held_ > kMost) MakeRoom();
+}
+
+void ThreadRegions::AddIdle(const Event& idle) {
+  if (idle.tid == 0) return;  // nobody knows whose it is
+  Item item{idle.start_ns + idle.duration_ns, idle.series, false, {}};
+  if ((idle.flags & aggregate::kFlagContinued) == 0) {
+    item.sum.Add(idle.duration_ns, 0, 0);
+  } else {
+    item.sum.AddTime(idle.duration_ns, idle.duration_ns);
+  }
+  Add(idle.tid, idle.start_ns, item);
+}
+
+void ThreadRegions::AddSample(const Event& sample) {
+  const uint64_t weight_ns = aggregate::SampleView{sample}.weight_ns();
+  // One of an imported trace has a duration, and is no matter of chance.
+  const bool exact = sample.duration_ns != 0;
+  Item item{sample.start_ns + sample.duration_ns, sample.series, true, {}};
+  item.sum.Add(weight_ns, exact ? 0 : aggregate::SquareOfWeight(weight_ns), 0);
+  Add(sample.tid, sample.start_ns, item);
+}
+
+void ThreadRegions::AddScope(uint32_t tid, uint64_t start_ns, uint64_t end_ns,
+                             uint32_t stack) {
+  Thread* thread = ThreadOf(tid);
+  if (thread == nullptr) return;
+  thread->has_scopes = true;
+  if (waiting_.size() >= kMostWaiting) {
+    Apply(waiting_.front());
+    waiting_.pop_front();
+  }
+  waiting_.push_back({start_ns, end_ns, tid, stack});
+}
+
+std::vector<ThreadRegions::Found> ThreadRegions::Advance(uint64_t judged_ns) {
+  std::vector<Scope> over;
+  std::deque<Scope> later;
+  for (const Scope& scope : waiting_) {
+    const bool known = judged_ns >= kLateNs && scope.end_ns <= judged_ns - kLateNs;
+    if (known) {
+      over.push_back(scope);
+    } else {
+      later.push_back(scope);
+    }
+  }
+  waiting_.swap(later);
+  // Those of several threads, too. Of two that end at once the inner began later.
+  std::stable_sort(over.begin(), over.end(), [](const Scope& a, const Scope& b) {
+    return std::make_tuple(a.end_ns, b.start_ns) <
+           std::make_tuple(b.end_ns, a.start_ns);
+  });
+  for (const Scope& scope : over) Apply(scope);
+  return std::exchange(found_, {});
+}
+
+void ThreadRegions::Apply(const Scope& scope) {
+  if (auto own = threads_.find(scope.tid); own != threads_.end()) {
+    Take(scope, own->second);
+  }
+  if (scope.tid != main_) return;
+  for (auto& [tid, thread] : threads_) {
+    if (tid != main_ && (thread.serves || !thread.has_scopes)) Take(scope, thread);
+  }
+}
+
+void ThreadRegions::Take(const Scope& scope, Thread& thread) {
+  Items& items = thread.items;
+  const bool told = told_ns_ >= kLateNs && scope.end_ns <= told_ns_ - kLateNs;
+  const uint64_t from = scope.start_ns - std::min(scope.start_ns, thread.longest_ns);
+  Items outside;
+  for (auto at = items.lower_bound(from);
+       at != items.end() && at->first < scope.end_ns;) {
+    const uint64_t start = at->first;
+    const Item item = at->second;
+    const uint64_t in = std::max(start, scope.start_ns);
+    const uint64_t out = std::min(item.end_ns, scope.end_ns);
+    if (in > out || (in == out && item.end_ns != start)) {
+      ++at;
+      continue;
+    }
+    at = items.erase(at);
+    --held_;
+    const uint64_t whole = item.end_ns - start;
+    if (!told) {
+      found_.push_back({item.sample, item.series, scope.stack, in,
+                        PartOf(item.sum, item.sample, out - in, whole)});
+    }
+    auto keep = [&](uint64_t begin, uint64_t end) {
+      if (begin >= end) return;
+      Item rest = item;
+      rest.end_ns = end;
+      rest.sum = PartOf(item.sum, item.sample, end - begin, whole);
+      outside.emplace(begin, rest);
+      ++held_;
+    };
+    keep(start, in);
+    keep(out, item.end_ns);
+  }
+  items.merge(outside);
+}
+
+// Pieces of one series and second become one. Where that is not enough, the older half
+// of each thread's goes.
+void ThreadRegions::MakeRoom() {
+  held_ = 0;
+  for (auto& [tid, thread] : threads_) {
+    std::map<std::tuple<uint64_t, uint32_t>, std::pair<uint64_t, Item>> sums;
+    for (const auto& [start, item] : thread.items) {
+      auto [it, fresh] = sums.try_emplace({start / aggregate::kBucketNs, item.series},
+                                          std::make_pair(start, item));
+      if (fresh) continue;
+      Item& sum = it->second.second;
+      sum.end_ns = std::max(sum.end_ns, item.end_ns);
+      sum.sum.Append(item.sum);
+    }
+    thread.items.clear();
+    for (const auto& [key, sum] : sums) {
+      thread.longest_ns = std::max(thread.longest_ns, sum.second.end_ns - sum.first);
+      thread.items.insert(sum);
+    }
+    held_ += thread.items.size();
+  }
+  if (held_ <= kMost / 2) return;
+  held_ = 0;
+  for (auto& [tid, thread] : threads_) {
+    auto half = std::next(thread.items.begin(),
+                          static_cast<ptrdiff_t>((thread.items.size() + 1) / 2));
+    thread.items.erase(thread.items.begin(), half);
+    held_ += thread.items.size();
+  }
+}
+
+}  // namespace lull::collector

@@ -1,0 +1,94 @@
+// In which region of the program idle stretches and samples lie: the innermost one of
+// their thread, summed into cells (EventType::kRegionGap, kRegionSample).
+//
+// A region is known when it ends. Whatever of its thread lies in it and in none that
+// ended before is its own then, for regions of a thread nest. (Of those that do not,
+// the one that ended first counts.) Threads of PyTorch's engine, and those that open
+// no regions, work for others: what lies in no region of theirs is in that of the main
+// thread.
+//
+// Bounded: of what waits for a region to end, the oldest is kept as sums over a second,
+// which a region that begins in that second gets its share of. A collector that
+// restarts has forgotten what waited for longer than its replay reaches back.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "daemon/aggregate/cell.h"
+#include "daemon/aggregate/event.h"
+
+namespace lull::collector {
+
+// Not thread-safe. Times are CLOCK_MONOTONIC.
+class ThreadRegions {
+ public:
+  // A part of a stretch or of samples, and the region that it lies in.
+  struct Found {
+    bool sample = false;
+    uint32_t series = 0;  // of the stretch or the sample
+    uint32_t stack = 0;   // of the region: its name and those around it
+    uint64_t time_ns = 0;
+    aggregate::Cell sum;  // as that of the series itself
+  };
+
+  // What Advance could have told by then was told by an earlier collector.
+  void Restore(uint64_t judged_ns) { told_ns_ = judged_ns; }
+
+  void set_main_thread(uint32_t tid) { main_ = tid; }
+  void AddOfTheEngine(uint32_t tid);
+
+  void AddIdle(const aggregate::Event& idle);
+  void AddSample(const aggregate::Event& sample);
+  // `stack` is not 0. It was begun and ended by this thread.
+  void AddScope(uint32_t tid, uint64_t start_ns, uint64_t end_ns, uint32_t stack);
+
+  // All regions that end, and all idle time and samples, before `judged_ns` are here.
+  // What is found comes out once.
+  std::vector<Found> Advance(uint64_t judged_ns);
+
+  size_t size() const { return held_; }
+
+  // A sample of a busy relay comes so much later than the gap in which it lies.
+  static constexpr uint64_t kLateNs = 5'000'000'000;
+  static constexpr size_t kMost = 30'000;  // of 170 bytes
+  // With more, those of which nothing waits are forgotten; beyond that no new ones.
+  static constexpr size_t kMostThreads = 4096;
+
+ private:
+  struct Item {
+    uint64_t end_ns = 0;  // of one sample: its time
+    uint32_t series = 0;
+    bool sample = false;
+    aggregate::Cell sum;
+  };
+  using Items = std::multimap<uint64_t, Item>;  // by start
+  struct Thread {
+    Items items;  // in no region that has ended
+    uint64_t longest_ns = 0;
+    bool serves = false;      // of PyTorch's engine
+    bool has_scopes = false;  // of its own
+  };
+  struct Scope {
+    uint64_t start_ns, end_ns;
+    uint32_t tid, stack;
+  };
+
+  Thread* ThreadOf(uint32_t tid);  // nullptr: there are too many
+  void Add(uint32_t tid, uint64_t start_ns, const Item& item);
+  void Apply(const Scope& scope);
+  void Take(const Scope& scope, Thread& thread);
+  void MakeRoom();
+
+  absl::flat_hash_map<uint32_t, Thread> threads_;
+  std::deque<Scope> waiting_;
+  std::vector<Found> found_;
+  uint64_t told_ns_ = 0;
+  uint32_t main_ = 0;
+  size_t held_ = 0;
+};
+
+}  // namespace lull::collector

@@ -1,0 +1,327 @@
+#include "daemon/import/import.h"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "daemon/base/runtime_directory.h"
+#include "daemon/base/status.h"
+#include "daemon/base/text.h"
+#include "daemon/import/chrome_reader.h"
+#include "daemon/import/input.h"
+#include "daemon/import/nsys_reader.h"
+#include "daemon/import/rules.h"
+#include "daemon/import/translate.h"
+#include "daemon/relay/deliver/hello.h"
+#include "daemon/relay/deliver/spool.h"
+
+namespace lull::imports {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of what is made of a file. An import by another version is another job.
+constexpr absl::string_view kVersion = "lull import 1";
+// The spool's own limit must not cut a job short.
+constexpr uint64_t kNoLimit = uint64_t{1} << 60;
+// One job's processes run together.
+constexpr uint64_t kFarthest = uint64_t{86'400} * 1'000'000'000;
+// Times of a trace without a date begin anywhere.
+constexpr uint64_t kEarliestDate = uint64_t{1'000'000'000} * 1'000'000'000;  // 2001
+
+bool IsTraceName(const std::string& name) {
+  return absl::EndsWith(name, ".json") || absl::EndsWith(name, ".json.gz") ||
+         absl::EndsWith(name, ".sqlite");
+}
+
+std::string NameOf(const std::string& path) {
+  return fs::path(path).filename().string();
+}
+
+absl::StatusOr<std::vector<std::string>> TracesIn(const std::string& folder) {
+  std::vector<std::string> found;
+  std::error_code error;
+  fs::directory_iterator entry(folder, error);
+  while (!error && entry != fs::directory_iterator()) {
+    // A link that leads nowhere, or to itself, is no trace.
+    std::error_code unreadable;
+    if (entry->is_regular_file(unreadable) &&
+        IsTraceName(entry->path().filename().string())) {
+      found.push_back(entry->path().string());
+    }
+    entry.increment(error);
+  }
+  if (error) return ErrnoStatus(error.value(), folder);
+  if (found.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat(folder, ": no .json, .json.gz or .sqlite in this folder"));
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::string Sha256(const std::string& bytes) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};
+  unsigned int size = 0;
+  EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr);
+  return std::string(reinterpret_cast<const char*>(digest.data()), size);
+}
+
+// "rank3", "rank-3", "rank_3" in a name; -1: none.
+int32_t RankInName(const std::string& name) {
+  size_t at = name.find("rank");
+  if (at == std::string::npos) return -1;
+  at += 4;
+  if (at < name.size() && (name[at] == '-' || name[at] == '_')) ++at;
+  size_t end = at;
+  while (end < name.size() && name[end] >= '0' && name[end] <= '9') ++end;
+  int32_t rank = -1;
+  return absl::SimpleAtoi(name.substr(at, end - at), &rank) ? rank : -1;
+}
+
+void Fill(const std::map<std::string, uint64_t>& counts,
+          google::protobuf::RepeatedPtrField<lull::v1::ImportInfo::Count>* out) {
+  for (const auto& [what, count] : counts) {
+    auto* row = out->Add();
+    row->set_what(what);
+    row->set_count(count);
+  }
+  std::stable_sort(out->begin(), out->end(),
+                   [](const auto& a, const auto& b) { return a.count() > b.count(); });
+  if (out->size() <= kMaxImportLines) return;
+  auto* others = out->Mutable(kMaxImportLines - 1);
+  for (int i = kMaxImportLines; i < out->size(); ++i) {
+    others->set_count(others->count() + out->Get(i).count());
+  }
+  others->set_what("others");
+  out->DeleteSubrange(kMaxImportLines, out->size() - kMaxImportLines);
+}
+
+class Importer {
+ public:
+  Importer(const std::vector<std::string>& files, relay::Spool& spool,
+           const OnProgress& on_progress, lull::v1::JobInfo* job, uint64_t most_bytes)
+      : files_(files),
+        spool_(spool),
+        on_progress_(on_progress),
+        job_(*job),
+        most_bytes_(most_bytes) {}
+
+  absl::Status Run() {
+    for (size_t i = 0; i < files_.size(); ++i) {
+      absl::Status imported = ImportFile(i);
+      if (!imported.ok()) return Annotate(imported, files_[i]);
+    }
+    FillJob();
+    lull::v1::Batch end;
+    end.mutable_job_end()->set_end_ns(end_ns_);
+    end.mutable_job_end()->set_exit_status(-1);
+    LULL_RETURN_IF_ERROR(spool_.Append(&end));
+    return spool_.WriteHello(relay::MakeHello(job_));
+  }
+
+ private:
+  absl::Status ImportFile(size_t index) {
+    Progress progress;
+    if (on_progress_) {
+      progress = [this, index](uint64_t read, uint64_t whole) {
+        on_progress_(index, whole > 0
+                                ? static_cast<double>(read) / static_cast<double>(whole)
+                                : 1.0);
+      };
+    }
+    if (IsSqlite(files_[index])) return ImportNsys(index);
+    formats_.insert("torch.profiler");
+    LULL_ASSIGN_OR_RETURN(std::unique_ptr<Input> input,
+                          Input::Open(files_[index], std::move(progress)));
+    LULL_ASSIGN_OR_RETURN(Trace trace, ReadChromeTrace(*input));
+    input.reset();
+    LULL_RETURN_IF_ERROR(ChooseRank(index, &trace));
+    return ImportProcess(trace);
+  }
+
+  // Ranks are not told: they are where there is one process for each device.
+  absl::Status ImportNsys(size_t index) {
+    formats_.insert("Nsight Systems");
+    LULL_ASSIGN_OR_RETURN(std::vector<Trace> traces, ReadNsysTrace(files_[index]));
+    std::set<uint32_t> devices;
+    for (const Trace& trace : traces) {
+      if (!trace.streams.empty()) devices.insert(trace.streams.front().device);
+    }
+    for (Trace& trace : traces) {
+      if (traces.size() > 1 && devices.size() == traces.size() && files_.size() == 1) {
+        trace.rank = static_cast<int32_t>(
+            std::distance(devices.begin(), devices.find(trace.streams.front().device)));
+      }
+      LULL_RETURN_IF_ERROR(ImportProcess(trace));
+      trace = Trace();  // the memory goes back
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ImportProcess(Trace& trace) {
+    ImportCounts counts;
+    auto sink = [this](lull::v1::Batch* batch) {
+      bytes_ += batch->ByteSizeLong();
+      if (bytes_ > most_bytes_) {
+        return absl::ResourceExhaustedError(absl::StrCat(
+            "its stacks and names would take more than ", most_bytes_ >> 20,
+            " MiB of disk, which no real trace of its size does"));
+      }
+      return spool_.Append(batch);
+    };
+    LULL_RETURN_IF_ERROR(Translate(trace, ++processes_, apis_, sink, &counts));
+    return Add(trace, counts);
+  }
+
+  absl::Status ChooseRank(size_t index, Trace* trace) {
+    if (trace->rank < 0) trace->rank = RankInName(NameOf(files_[index]));
+    if (trace->rank < 0 && files_.size() > 1) trace->rank = static_cast<int32_t>(index);
+    if (trace->rank < 0) return absl::OkStatus();
+    auto [it, fresh] = ranks_.try_emplace(trace->rank, index);
+    if (fresh) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("it is of rank ", trace->rank, ", as ", files_[it->second],
+                     " is; two windows of one rank are two jobs, import them one by "
+                     "one"));
+  }
+
+  absl::Status Add(const Trace& trace, const ImportCounts& counts) {
+    events_ += trace.events;
+    resolution_ns_ = std::max(resolution_ns_, trace.resolution_ns);
+    for (const auto& [why, count] : trace.ignored) ignored_[why] += count;
+    for (const auto& [why, count] : counts.ignored) ignored_[why] += count;
+    for (const auto& [what, count] : counts.found) found_[what] += count;
+    for (const auto& [rule, applied] : counts.applied) applied_[rule] |= applied;
+    lines_of_functions_ |= counts.lines_of_functions;
+    if (counts.events == 0) return absl::OkStatus();
+    if (end_ns_ != 0 && (counts.start_ns > start_ns_ + kFarthest ||
+                         counts.start_ns + kFarthest < start_ns_)) {
+      return absl::InvalidArgumentError(
+          "its times are days from those of the files before it, so it is of another "
+          "job; import them one by one");
+    }
+    start_ns_ = end_ns_ == 0 ? counts.start_ns : std::min(start_ns_, counts.start_ns);
+    end_ns_ = std::max(end_ns_, counts.end_ns);
+    return absl::OkStatus();
+  }
+
+  void FillJob() {
+    job_.set_start_ns(start_ns_);
+    job_.set_start_realtime_ns(start_ns_ >= kEarliestDate ? start_ns_ : 0);
+    job_.set_gpu_mode(lull::v1::GPU_MODE_CONTINUOUS);
+    lull::v1::ImportInfo* told = job_.mutable_imported();
+    told->set_format(absl::StrJoin(formats_, " and "));
+    for (const std::string& file : files_) {
+      if (told->files_size() < kMaxImportLines) {
+        told->add_files(CleanText(NameOf(file)));
+      }
+    }
+    told->set_files_in_all(static_cast<uint32_t>(files_.size()));
+    told->set_events(events_);
+    Fill(ignored_, told->mutable_ignored());
+    Fill(found_, told->mutable_found());
+    for (std::string& rule : RulesNotApplied(applied_)) {
+      told->add_not_applied(std::move(rule));
+    }
+    told->set_line_is_function_start(lines_of_functions_);
+    told->set_resolution_ns(resolution_ns_);
+  }
+
+  const std::vector<std::string>& files_;
+  relay::Spool& spool_;
+  const OnProgress& on_progress_;
+  lull::v1::JobInfo& job_;
+  const uint64_t most_bytes_;
+  uint64_t bytes_ = 0;  // of the spool
+  ApiTable apis_;
+  uint64_t processes_ = 0;
+  std::set<std::string> formats_;
+  std::map<int32_t, size_t> ranks_;
+  uint64_t start_ns_ = 0, end_ns_ = 0;
+  uint64_t events_ = 0, resolution_ns_ = 1;
+  std::map<std::string, uint64_t> ignored_, found_;
+  std::map<std::string, bool> applied_;
+  bool lines_of_functions_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> FindTraces(
+    const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (!fs::is_directory(path, error)) {
+      files.push_back(path);
+      continue;
+    }
+    LULL_ASSIGN_OR_RETURN(auto found, TracesIn(path));
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  return files;
+}
+
+absl::StatusOr<std::string> JobIdOf(const std::vector<std::string>& files) {
+  std::map<std::string, std::string> hashes;  // -> the file
+  for (const std::string& file : files) {
+    LULL_ASSIGN_OR_RETURN(std::string hash, HashOfFile(file));
+    auto [it, fresh] = hashes.try_emplace(std::move(hash), file);
+    if (!fresh) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(file, " is the same as ", it->second));
+    }
+  }
+  std::string whole(kVersion);
+  for (const auto& [hash, file] : hashes) whole += hash;
+  return absl::BytesToHexString(Sha256(whole).substr(0, 16));
+}
+
+absl::StatusOr<uint64_t> MostSpoolBytes(const std::vector<std::string>& files) {
+  // Text packs 10 to 25 times. The spool of a file of 105 KB made for it: 13.8 GB.
+  constexpr uint64_t kLeast = uint64_t{256} << 20;
+  constexpr uint64_t kTimesTheFile = 64;
+  uint64_t bytes = 0;
+  for (const std::string& file : files) {
+    std::error_code error;
+    bytes += fs::file_size(file, error);
+    if (error) return ErrnoStatus(error.value(), file);
+  }
+  return kLeast + kTimesTheFile * bytes;
+}
+
+absl::Status WriteSpool(const std::vector<std::string>& files,
+                        const std::string& directory, const OnProgress& on_progress,
+                        lull::v1::JobInfo* job, uint64_t most_bytes) {
+  LULL_RETURN_IF_ERROR(MakePrivateDirectory(directory));
+  LULL_ASSIGN_OR_RETURN(UniqueFd keeper, relay::KeepSpool(directory));
+  // What an import left that was killed: nobody can tell how far it came.
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
+    if (entry.path().extension() == ".spool") fs::remove(entry.path(), error);
+  }
+  absl::Status written;
+  {
+    LULL_ASSIGN_OR_RETURN(auto spool, relay::Spool::Open(directory, kNoLimit));
+    written = Importer(files, *spool, on_progress, job, most_bytes).Run();
+  }
+  if (!written.ok()) {
+    absl::Status removed = RemoveTree(directory);
+    if (!removed.ok()) return Annotate(written, removed.ToString());
+  }
+  return written;
+}
+
+}  // namespace lull::imports

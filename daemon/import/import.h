@@ -1,0 +1,45 @@
+// Files of other profilers as one job: read, translated, and laid down as the spool of
+// a relay, which then goes the way of all spools.
+//
+// All or nothing: a spool is one only once it says whose it is (Spool::WriteHello),
+// which comes last. The job's id is the hash of the files, and what is made of them
+// depends on nothing else, so whoever delivers it twice delivers it once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ingest.pb.h"
+
+namespace lull::imports {
+
+// Files in a fixed order: `paths` may name folders, of which the traces are taken.
+// NOT_FOUND with the path where there is none.
+absl::StatusOr<std::vector<std::string>> FindTraces(
+    const std::vector<std::string>& paths);
+
+// 32 hex digits, of the contents of the files in whatever order, and of the version of
+// what is made of them. INVALID_ARGUMENT where two are the same.
+absl::StatusOr<std::string> JobIdOf(const std::vector<std::string>& files);
+
+// Called now and then while a file is read: its place among the files, and the share of
+// it that has been read.
+using OnProgress = std::function<void(size_t file, double share)>;
+
+// Makes the spool `directory` of the job `job`, whose id, name, command, host and user
+// are set; the rest is filled in. Errors name the file; nothing is left behind then.
+// UNAVAILABLE: another process is at it. RESOURCE_EXHAUSTED: the spool would take more
+// than `most_bytes`. Of real traces it is smaller than the text that they unpack to;
+// one of 100 KiB that was made for it would fill a disk.
+absl::Status WriteSpool(const std::vector<std::string>& files,
+                        const std::string& directory, const OnProgress& on_progress,
+                        lull::v1::JobInfo* job, uint64_t most_bytes);
+
+// For WriteSpool(): what no real trace of that size needs.
+absl::StatusOr<uint64_t> MostSpoolBytes(const std::vector<std::string>& files);
+
+}  // namespace lull::imports

@@ -1,0 +1,64 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "daemon/base/text.h"
+#include "daemon/import/import.h"
+#include "tests/daemon/storage/temporary_directory.h"
+
+namespace lull::imports {
+namespace {
+
+class WriteSpoolTest : public testing::Test {
+ protected:
+  std::string File(const std::string& name, const std::string& events) {
+    const std::string path = directory_ / name;
+    std::ofstream(path)
+        << R"({"traceEvents":[)"
+        << R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,)"
+        << R"("dur":2,"args":{"device":0,"stream":7,"correlation":3}})" << events
+        << "]}";
+    return path;
+  }
+  absl::Status Write(const std::vector<std::string>& files, uint64_t most_bytes) {
+    job_.set_id(std::string(32, 'a'));
+    return WriteSpool(files, directory_ / "spool", nullptr, &job_, most_bytes);
+  }
+
+  test::TemporaryDirectory directory_;
+  lull::v1::JobInfo job_;
+};
+
+TEST_F(WriteSpoolTest, LeavesNothingOfATraceThatWouldFillTheDisk) {
+  const std::string file = File("a.json", "");
+  absl::Status status = Write({file}, 10);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "spool"));
+  auto most = MostSpoolBytes({file});
+  ASSERT_TRUE(most.ok()) << most.status();
+  EXPECT_TRUE(Write({file}, *most).ok());
+  EXPECT_TRUE(std::filesystem::exists(directory_ / "spool/hello"));
+}
+
+TEST_F(WriteSpoolTest, CountsAllThatWasIgnoredHoweverManyReasonsThereAre) {
+  std::vector<std::string> files;
+  uint64_t ignored = 0;
+  for (int rank = 0; rank < 4; ++rank) {
+    std::string events;
+    for (int i = 0; i < 90; ++i, ++ignored) {
+      events += R"(,{"ph":"q)" + std::to_string(100 * rank + i) + R"(","ts":1})";
+    }
+    files.push_back(File("rank" + std::to_string(rank) + ".json", events));
+  }
+  ASSERT_TRUE(Write(files, uint64_t{1} << 20).ok());
+  EXPECT_EQ(job_.imported().ignored_size(), kMaxImportLines);
+  uint64_t told = 0;
+  for (const auto& row : job_.imported().ignored()) told += row.count();
+  EXPECT_EQ(told, ignored);
+}
+
+}  // namespace
+}  // namespace lull::imports

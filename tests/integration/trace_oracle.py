@@ -1,0 +1,94 @@
+"""What a trace of torch.profiler says of its GPUs, by the shortest way: all records in
+memory, exact arithmetic, nothing shared with lull."""
+
+import gzip
+import json
+import sqlite3
+from decimal import Decimal
+
+GPU_CATEGORIES = {"kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset"}
+CALL_CATEGORIES = {"cuda_runtime", "Runtime", "cuda_driver"}
+
+
+def load_sqlite(path):
+    """Events of the same form from an export of Nsight Systems."""
+    events = []
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
+        there = {name for name, in database.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table'")}
+        for table, category in (("KERNEL", "kernel"), ("MEMCPY", "gpu_memcpy"),
+                                ("MEMSET", "gpu_memset")):
+            table = "CUPTI_ACTIVITY_KIND_" + table
+            if table not in there:
+                continue
+            for start, end, device, pid, correlation in database.execute(
+                    f"SELECT start, end, deviceId, globalPid, correlationId FROM {table}"):
+                process = pid >> 24
+                events.append({"ph": "X", "cat": category, "ts": Decimal(start) / 1000,
+                               "dur": Decimal(end - start) / 1000, "process": process,
+                               "pid": device,
+                               "args": {"device": device,
+                                        "correlation": (process, correlation)}})
+        for tid, correlation in database.execute(
+                "SELECT globalTid, correlationId FROM CUPTI_ACTIVITY_KIND_RUNTIME"):
+            events.append({"ph": "X", "cat": "cuda_runtime",
+                           "args": {"correlation": (tid >> 24, correlation)}})
+    return events
+
+
+def load(path):
+    if path.endswith(".sqlite"):
+        return load_sqlite(path)
+    with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
+        trace = json.loads(file.read().decode("utf-8", "replace"), parse_float=Decimal)
+    return trace["traceEvents"] if isinstance(trace, dict) else trace
+
+
+def span_ns(event):
+    start = int(event["ts"] * 1000)
+    return start, start + int(event["dur"] * 1000)
+
+
+def device_of(event):
+    arguments = event.get("args", {})
+    return int(arguments.get("device", arguments.get("fromDevice", event["pid"])))
+
+
+def is_gpu(event):
+    return event.get("ph") == "X" and event.get("cat") in GPU_CATEGORIES
+
+
+def busy_and_idle_ns(events):
+    """{device: (busy, idle)}: the union of its records, and the rest between the first
+    start and the last end of any device of its process."""
+    processes = {}
+    for event in events:
+        if is_gpu(event):
+            processes.setdefault(event.get("process"), []).append(event)
+    result = {}
+    for own in processes.values():
+        result.update(of_process(own))
+    return result
+
+
+def of_process(events):
+    spans = {}
+    for event in events:
+        spans.setdefault(device_of(event), []).append(span_ns(event))
+    first = min(start for device in spans.values() for start, _ in device)
+    last = max(end for device in spans.values() for _, end in device)
+    result = {}
+    for device, stretches in spans.items():
+        busy, reach = 0, first
+        for start, end in sorted(stretches):
+            busy += max(0, end - max(start, reach))
+            reach = max(reach, end)
+        result[device] = busy, last - first - busy
+    return result
+
+
+def without_launch(events):
+    calls = {event.get("args", {}).get("correlation") for event in events
+             if event.get("ph") == "X" and event.get("cat") in CALL_CATEGORIES}
+    return sum(1 for event in events if is_gpu(event) and
+               event.get("args", {}).get("correlation", 0) not in calls - {None, 0, -1})
