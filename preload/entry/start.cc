@@ -38,7 +38,8 @@ namespace {
 constexpr char kDataWorkerFile[] = "torch/utils/data/_utils/worker.py";
 constexpr uint64_t kRelayStartPauseNs = 5'000'000;
 constexpr uint64_t kLongestRegretNs = 20'000'000;
-constexpr uint64_t kLongestWaitForStartNs = 250'000'000;
+constexpr uint64_t kHandshakeNs = abi::kHandshakeTimeoutMs * uint64_t{1'000'000};
+constexpr uint64_t kLongestPreparationNs = 250'000'000;
 constexpr uint64_t kWaitForLookNs = 1'000'000;
 
 std::atomic<bool> g_has_python{false};
@@ -96,7 +97,7 @@ Handshake hand_to_own_relay(int memfd) {
   char path[kSocketPathSize];
   auto session = static_cast<pid_t>(syscall(SYS_getsid, 0));
   if (!automatic_socket(settings(), session, path)) return Handshake::kRefused;
-  uint64_t deadline = monotonic_ns() + abi::kHandshakeTimeoutMs * uint64_t{1'000'000};
+  uint64_t deadline = monotonic_ns() + kHandshakeNs;
   Handshake outcome =
       hand_over(path, memfd, Peer::kSameUser, memory_to_give(), deadline);
   if (outcome != Handshake::kUnreachable) return outcome;
@@ -108,9 +109,25 @@ Handshake hand_to_own_relay(int memfd) {
   return outcome;
 }
 
+// StatePage::starting, where anybody waits there: nobody does for start_late().
+class AsksRelay {
+ public:
+  AsksRelay() { change(kBegins, kAsksRelay); }
+  ~AsksRelay() { change(kAsksRelay, kPrepares); }
+  AsksRelay(const AsksRelay&) = delete;
+  AsksRelay& operator=(const AsksRelay&) = delete;
+
+ private:
+  static void change(uint32_t from, uint32_t to) {
+    state_page()->starting.compare_exchange_strong(from, to, std::memory_order_release,
+                                                   std::memory_order_relaxed);
+  }
+};
+
 Handshake hand_to_relay(int memfd) {
+  AsksRelay asks_relay;
   if (settings().socket[0] == 0) return hand_to_own_relay(memfd);
-  uint64_t deadline = monotonic_ns() + abi::kHandshakeTimeoutMs * uint64_t{1'000'000};
+  uint64_t deadline = monotonic_ns() + kHandshakeNs;
   return hand_over(settings().socket, memfd, Peer::kAny, memory_to_give(), deadline);
 }
 
@@ -166,19 +183,28 @@ bool may_look(StatePage* page) {
 }
 
 // Threads that begin to work together all have their first event recorded: whoever
-// comes second waits for the first, which makes system calls alone and is done in about
-// a millisecond. Where it is not (a relay that does not answer), one such wait is all
-// that the process pays.
+// comes second waits for the first, which is done in about a millisecond.
+//
+// Where it is not, because the relay does not answer, they wait as long as the first
+// one does, which makes system calls alone meanwhile and wants no lock of theirs. In
+// all else that it does it may want the loader's, which one of them may hold: a quarter
+// of a second is enough. One such wait is all that the process pays.
 char* await_start(StatePage* page) {
-  uint64_t deadline = monotonic_ns() + kLongestWaitForStartNs;
-  for (;;) {
+  uint64_t now = monotonic_ns();
+  const uint64_t end = now + kHandshakeNs + kLongestPreparationNs;
+  uint64_t deadline = now + kLongestPreparationNs;
+  uint32_t seen = kIdle;
+  for (;; now = monotonic_ns()) {
     // In this order: whoever looks says that it starts before it says that it has
     // looked.
     bool looking = page->looker.load(std::memory_order_acquire) != nullptr;
     uint32_t starting = page->starting.load(std::memory_order_acquire);
-    if (starting == 0 && !looking) break;
-    uint64_t now = monotonic_ns();
+    if (starting == kIdle && !looking) break;
     if (page->impatient.load(std::memory_order_relaxed) != 0) return miss(page);
+    if (starting != seen || starting == kAsksRelay) {
+      seen = starting;
+      deadline = now + kLongestPreparationNs < end ? now + kLongestPreparationNs : end;
+    }
     if (now >= deadline) {
       page->impatient.store(1, std::memory_order_relaxed);
       // A thread that jumped out of its look, and ended: another one may look.
@@ -187,7 +213,7 @@ char* await_start(StatePage* page) {
     }
     // Nobody is woken after a look: it may have found that no call should be made.
     raw_futex_wait(&page->starting, starting,
-                   starting != 0 ? deadline - now : kWaitForLookNs);
+                   starting != kIdle ? deadline - now : kWaitForLookNs);
   }
   return recording_segment();
 }
@@ -249,7 +275,7 @@ char* try_start_recording(Trigger trigger) {
   if (mode == Mode::kRecording) return recording_segment();
   if (mode != Mode::kCandidate) return nullptr;
   if (!has_reason(page, trigger)) return nullptr;
-  if (page->starting.load(std::memory_order_relaxed) != 0 || !may_look(page)) {
+  if (page->starting.load(std::memory_order_relaxed) != kIdle || !may_look(page)) {
     return await_start(page);
   }
   // Before all other system calls.
@@ -261,15 +287,15 @@ char* try_start_recording(Trigger trigger) {
   }
   // A handler that jumped out of here would leave `starting` set for good.
   SignalsBlocked signals_blocked;
-  uint32_t idle = 0;
+  uint32_t idle = kIdle;
   bool claimed =
-      page->starting.compare_exchange_strong(idle, 1, std::memory_order_acquire);
+      page->starting.compare_exchange_strong(idle, kBegins, std::memory_order_acquire);
   page->looker.store(nullptr, std::memory_order_release);
   if (!claimed) return await_start(page);
   if (page->state.mode.load(std::memory_order_acquire) == Mode::kCandidate) {
     start(&page->state);
   }
-  page->starting.store(0, std::memory_order_release);
+  page->starting.store(kIdle, std::memory_order_release);
   raw_futex_wake_all(&page->starting);
   return recording_segment();
 }

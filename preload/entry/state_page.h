@@ -12,6 +12,14 @@ namespace lull {
 
 struct ThreadState;
 
+// StatePage::starting: what the thread does that is in try_start_recording.
+enum Starting : uint32_t {
+  kIdle = 0,  // there is none
+  kBegins = 1,
+  kAsksRelay = 2,  // waits for the relay's answer, and for nothing else
+  kPrepares = 3,
+};
+
 struct StatePage {
   State state;
   // The process that wrote this page; another one's is a fork parent's page that
@@ -23,8 +31,7 @@ struct StatePage {
   // descriptor: if each of a thousand threads that begin together had one, the program
   // and the start itself would find none.
   std::atomic<ThreadState*> looker;
-  std::atomic<uint32_t> starting;     // a thread is at work in try_start_recording; a
-                                      // futex: others wait until it is 0
+  std::atomic<uint32_t> starting;     // a futex: others wait until it is kIdle
   std::atomic<uint32_t> impatient;    // one of them has waited long enough for all
   std::atomic<uint32_t> data_worker;  // known for a DataLoader worker
   std::atomic<uint64_t> missed;  // events of those that waited in vain, to be counted

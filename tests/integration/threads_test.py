@@ -59,6 +59,11 @@ class Threads(unittest.TestCase):
             self.check_all_recorded("together", 256, 20,
                                     before=("sh", "-c", 'ulimit -n 5; exec "$@"', "sh"))
 
+    def test_threads_that_begin_together_lose_nothing_to_a_relay_that_answers_late(self):
+        # As on a machine that has no time for it. A process waits for two seconds.
+        late = 'kill -STOP $PPID; (sleep 0.8; kill -CONT $PPID) & exec "$@"'
+        self.check_all_recorded("together", 80, 500, before=("sh", "-c", late, "sh"))
+
     def test_a_thousand_threads_that_stay_lose_nothing(self):
         self.check_all_recorded("together", 1024, 40)
 

@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <thread>
 
+#include "preload/abi/handshake.h"
 #include "preload/entry/start.h"
 #include "preload/entry/state_page.h"
 #include "preload/ring/writer.h"
@@ -141,6 +143,44 @@ TEST(Start, HappensOnceHoweverManyThreadsAskForIt) {
   EXPECT_EQ(g_state->mode, Mode::kRecording);
   relay.wait_for_target();
   EXPECT_EQ(relay.targets().size(), 1u);
+}
+
+// How many of the events of `count` threads that begin together were written, of 200 of
+// each.
+uint64_t written_together(int count) {
+  std::atomic<uint64_t> written{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) {
+    threads.emplace_back([&] {
+      for (int k = 0; k < 200; ++k) {
+        char* segment = recording_segment_or_start(Trigger::kGpuCall);
+        if (segment != nullptr && write_event(segment)) ++written;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return written;
+}
+
+TEST(Start, OfThreadsThatBeginTogetherLosesNothingToARelayThatAnswersLate) {
+  FakeRelay relay(FakeRelay::Manner::kWelcome, [](abi::ControlBlock&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+  });
+  become_candidate(relay.path());
+  EXPECT_EQ(written_together(8), 8u * 200);
+  abi::SegmentView view(relay.wait_for_target().segment);
+  EXPECT_EQ(view.header().lost_no_ring, 0u);
+}
+
+TEST(Start, KeepsNoThreadLongerThanTheFirstOneWaitsForARelayThatIsSilent) {
+  FakeRelay relay(FakeRelay::Manner::kSilence);
+  become_candidate(relay.path());
+  auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(written_together(8), 0u);
+  auto took = std::chrono::steady_clock::now() - begin;
+  EXPECT_EQ(g_state->mode, Mode::kInert);
+  EXPECT_GE(took, std::chrono::milliseconds(abi::kHandshakeTimeoutMs));
+  EXPECT_LT(took, std::chrono::milliseconds(abi::kHandshakeTimeoutMs + 1000));
 }
 
 TEST(Start, LeavesAProcessInertForGoodWhenNobodyListens) {
