@@ -137,13 +137,14 @@ void Target::ResumeOwnRing() {
                               own_ring_.next, UINT32_MAX - kFirstSampleStack));
 }
 
+bool Target::HasExited() const {
+  pollfd gone{pidfd_.get(), POLLIN, 0};
+  return pidfd_ && poll(&gone, 1, 0) == 1;
+}
+
 bool Target::CheckEnded() {
-  if (!ended_ && pidfd_) {
-    pollfd gone{pidfd_.get(), POLLIN, 0};
-    ended_ = poll(&gone, 1, 0) == 1;
-  }
   // No Hello tells of a program that is not recorded.
-  ended_ = ended_ || image_gone_;
+  ended_ = ended_ || HasExited() || image_gone_;
   return ended_;
 }
 

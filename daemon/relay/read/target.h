@@ -140,6 +140,7 @@ class Target {
   void ResumeOwnRing();
   // Rings that came into use since the last call are read from now on.
   void FollowRings();
+  bool HasExited() const;
   void FindGoneThreads();
   bool ReadRing(uint32_t ring, uint64_t head, BatchBuilder* batch);
   // How many of `count` events can be taken at once: same thread, nothing that

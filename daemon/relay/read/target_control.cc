@@ -141,7 +141,8 @@ void Target::FindGoneThreads() {
   }
   auto threads =
       LiveThreads(pid(), segment_.header().pid != info_.pid(), std::move(asked));
-  threads_unseen_ = !threads.has_value();
+  // Of a process that has just ended none can be seen, either.
+  threads_unseen_ = !threads.has_value() && !HasExited();
   if (!threads) return;
   takings_seen_ = takings;
   for (uint32_t i = 0; i < rings_.size(); ++i) {

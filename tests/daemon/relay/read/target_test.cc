@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <atomic>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "daemon/base/clock.h"
@@ -25,11 +27,11 @@ class TargetTest : public ::testing::Test {
  protected:
   void SetUp() override { Open({}); }
 
-  void Open(const TargetOptions& options, pid_t pid = getpid()) {
+  void Open(const TargetOptions& options, pid_t pid = getpid(), UniqueFd pidfd = {}) {
     lull::v1::ProcessInfo info;
     info.set_key(1);
     info.set_pid(static_cast<uint32_t>(pid));
-    auto target = Target::Open(info, UniqueFd(dup(segment_.memfd())), UniqueFd(),
+    auto target = Target::Open(info, UniqueFd(dup(segment_.memfd())), std::move(pidfd),
                                options, &modules_, &state_);
     ASSERT_TRUE(target.ok());
     target_ = *std::move(target);
@@ -259,6 +261,23 @@ TEST_F(TargetTest, SaysThatItCannotSeeTheThreads) {
   EXPECT_NE(segment_.view().owner(0), abi::kFreeRing);
   ASSERT_TRUE(target_->Read(&batch_));
   EXPECT_TRUE(Counters().threads_unseen());
+}
+
+TEST_F(TargetTest, MissesNoThreadsInAProcessThatHasJustEnded) {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
+  ASSERT_TRUE(pidfd);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  Open({}, child, std::move(pidfd));
+  segment_.view().header().pid = static_cast<uint32_t>(child);
+  TakeRing(segment_.view(), 0, static_cast<uint32_t>(child));
+  segment_.Commit(0, MakeEvent(EventType::kLaunch, 1));
+  ASSERT_TRUE(target_->Read(&batch_));
+  Deliver();
+  target_->FreeRings();
+  ASSERT_TRUE(target_->Read(&batch_));
+  EXPECT_FALSE(Counters().threads_unseen());
 }
 
 TEST_F(TargetTest, DoesNotWakeAProcessThatHasNoMemoryForItsRings) {
