@@ -47,7 +47,8 @@ ChannelResult Send(int channel, const Message& message) {
 }
 
 ChannelResult Receive(int channel, Message* message) {
-  std::string packet(kMaxPacket, '\0');
+  // Made once: it is asked with each pass, and mostly there is nothing.
+  thread_local std::string packet(kMaxPacket, '\0');
   iovec data{packet.data(), packet.size()};
   alignas(cmsghdr) char control[CMSG_SPACE(kMaxFds * sizeof(int))];
   msghdr header{};

@@ -20,7 +20,7 @@ namespace {
 constexpr uint64_t kMillisecond = 1'000'000;
 // A batch waits for company, so that a quiet job does not send one a millisecond;
 // but never until a ring is near its end.
-constexpr uint64_t kMaxBatchAgeNs = 100 * kMillisecond;
+constexpr uint64_t kMaxBatchAgeNs = 200 * kMillisecond;
 // A job that does nothing is still looked at, and nobody waits for that.
 constexpr uint64_t kMaxObservedAgeNs = 500 * kMillisecond;
 constexpr size_t kMaxBatchEvents = 16 * 1024;
@@ -30,7 +30,9 @@ constexpr int kSlowestPollMs = 20;
 constexpr size_t kBusyEvents = 256;  // in one pass: come back at once
 constexpr uint64_t kReportPeriodNs = 50 * kMillisecond;
 constexpr uint64_t kGovernPeriodNs = 100 * kMillisecond;
-constexpr uint64_t kRunDelayPeriodNs = 50 * kMillisecond;
+constexpr uint64_t kSymbolsPeriodNs = 300 * kMillisecond;
+// DataLoader workers have no rings of their own that might get full.
+constexpr uint64_t kLoadersPeriodNs = 100 * kMillisecond;
 // While the job sleeps nobody is in a hurry, and it is still to be seen that it lives.
 constexpr int kAsleepPollMs = 100;
 constexpr uint64_t kCountersOnlyPeriodNs = 1000 * kMillisecond;
@@ -224,9 +226,11 @@ void Worker::AddTarget(lull::v1::ProcessInfo info, UniqueFd memfd, UniqueFd pidf
                         arming_.armed(),
                         sampler_.get(),
                         std::make_shared<const UniqueFd>(std::move(memory))};
+  const int watched = pidfd.get();
   auto target = Target::Open(std::move(info), std::move(memfd), std::move(pidfd),
                              options, &modules_, &spool_->state());
   if (target.ok()) {
+    ends_.Add(watched);
     targets_[key] = *std::move(target);
   } else {
     LogError(target.status().ToString());
@@ -285,9 +289,13 @@ bool Worker::AcceptOrphaned(Newcomer newcomer) {
 bool Worker::ReadTargets(uint64_t now_ns) {
   size_t before = batch_.events();
   bool overflowed = false;
+  // Asked before the reading: what was committed before the end is then read.
+  const bool ends = ends_.Any();
+  const bool loaders = now_ns - loaders_read_ns_ >= kLoadersPeriodNs;
+  if (loaders) loaders_read_ns_ = now_ns;
   for (auto& [key, target] : targets_) {
-    // Asked before the reading: what was committed before the end is then read.
-    target->CheckEnded();
+    target->CheckEnded(ends);
+    if (target->worker_of() != 0 && !loaders) continue;
     while (!target->Read(&batch_)) {
       Flush(now_ns);
       overflowed = true;
@@ -297,26 +305,28 @@ bool Worker::ReadTargets(uint64_t now_ns) {
 }
 
 void Worker::ControlTargets(uint64_t now_ns) {
-  bool govern = now_ns - governed_ns_ >= kGovernPeriodNs;
-  bool sample = now_ns - sampled_ns_ >= kRunDelayPeriodNs;
+  const bool govern = now_ns - governed_ns_ >= kGovernPeriodNs;
+  const bool symbols = now_ns - symbols_ns_ >= kSymbolsPeriodNs;
   if (govern) governed_ns_ = now_ns;
-  if (sample) sampled_ns_ = now_ns;
+  if (symbols) symbols_ns_ = now_ns;
   for (auto& [key, target] : targets_) {
     if (target->corrupt()) continue;
+    // A worker is looked at as often as the process that it loads for.
+    if (target->worker_of() != 0) {
+      auto owner = targets_.find(target->worker_of());
+      const Target& traced = owner == targets_.end() ? *target : *owner->second;
+      target->FollowSamples(now_ns, traced.IsTracing());
+      continue;
+    }
+    if (symbols) target->PrepareSymbols();
     if (govern) {
-      target->PrepareSymbols();
       target->Govern(now_ns);
       target->FreeRings();
     }
     target->GoOnIfUnread(now_ns);
     target->DriveGpu(now_ns);
-    // A worker is looked at as often as the process that it loads for.
-    auto owner = targets_.find(target->worker_of());
-    const Target& traced = owner == targets_.end() ? *target : *owner->second;
-    target->FollowSamples(now_ns, traced.IsTracing());
-    // Its events end now, not when this pass began: the counters of what was read
-    // meanwhile may be as of a later time than that.
-    if (sample) target->SampleRunDelay(&batch_, MonotonicNs());
+    target->FollowSamples(now_ns, target->IsTracing());
+    target->FollowRunDelay(&batch_, now_ns);
   }
 }
 
@@ -340,6 +350,7 @@ void Worker::EndTargets(uint64_t now_ns) {
     Tell({MessageKind::kReleased, key, "", {}});
     unlink(SnapshotPath(key).c_str());
     if (channel_) spool_->state().Forget(key);
+    ends_.Remove(target.pidfd());
     targets_.erase(key);
   }
 }

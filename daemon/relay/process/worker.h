@@ -14,6 +14,7 @@
 #include "daemon/relay/deliver/upstream.h"
 #include "daemon/relay/options.h"
 #include "daemon/relay/process/channel.h"
+#include "daemon/relay/process/end_watch.h"
 #include "daemon/relay/process/handshake.h"
 #include "daemon/relay/read/batch_builder.h"
 #include "daemon/relay/read/target.h"
@@ -77,12 +78,14 @@ class Worker {
   uint64_t batch_began_ns_ = 0;
   Arming arming_;
   bool told_once_ = false;
+  uint64_t told_ns_ = 0;
   std::string told_arming_;  // to the upstream, serialised
   uint64_t asleep_since_ns_ = 0;
   uint64_t next_sign_ns_ = 0;  // of life, while the job sleeps
   std::shared_ptr<GpuClock> gpu_clock_ = std::make_shared<GpuClock>();
   std::unique_ptr<HostSampler> sampler_;  // null: not wanted
   std::map<uint64_t, std::unique_ptr<Target>> targets_;
+  EndWatch ends_;  // of their processes
   uint64_t next_key_ = 1;  // for orphans
 
   UniqueFd job_pidfd_;
@@ -101,7 +104,8 @@ class Worker {
   WorkerStatus reported_;
   uint64_t reported_ns_ = 0;
   uint64_t governed_ns_ = 0;
-  uint64_t sampled_ns_ = 0;
+  uint64_t symbols_ns_ = 0;
+  uint64_t loaders_read_ns_ = 0;
 };
 
 }  // namespace lull::relay

@@ -8,14 +8,18 @@
 namespace lull::relay {
 namespace {
 
+constexpr uint64_t kTellPeriodNs = 50'000'000;
 constexpr uint64_t kFirstSignNs = 500'000'000;
 constexpr uint64_t kLongestSignNs = 10'000'000'000;
 
 }  // namespace
 
 void Worker::FollowArming(uint64_t now_ns) {
-  if (auto command = upstream_->TakeCommand()) arming_.Take(*command, now_ns);
+  const auto command = upstream_->TakeCommand();
+  if (command) arming_.Take(*command, now_ns);
   arming_.Update(now_ns);
+  // How many processes it has is looked at now and then.
+  const bool tell = command || arming_.changed() || now_ns - told_ns_ >= kTellPeriodNs;
   if (arming_.changed()) {
     // The order is that of arming.h.
     if (!arming_.armed()) {
@@ -34,7 +38,10 @@ void Worker::FollowArming(uint64_t now_ns) {
     ReportStatus(now_ns, /*now=*/true);
     LogInfo(arming_.armed() ? "the job is armed" : "the job is asleep");
   }
-  TellArming();
+  if (tell) {
+    told_ns_ = now_ns;
+    TellArming();
+  }
   ShowThatItSleeps(now_ns);
 }
 

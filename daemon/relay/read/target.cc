@@ -85,6 +85,7 @@ Target::~Target() {
 void Target::Resume() {
   auto found = state_->found.find(key());
   if (found != state_->found.end()) earlier_ = found->second;
+  sample_counters_ = earlier_.host_samples();
   FollowRings();
   ResumeOwnRing();
   if (corrupt_ || earlier_.corrupt()) GiveUp();
@@ -142,9 +143,9 @@ bool Target::HasExited() const {
   return pidfd_ && poll(&gone, 1, 0) == 1;
 }
 
-bool Target::CheckEnded() {
+bool Target::CheckEnded(bool ask) {
   // No Hello tells of a program that is not recorded.
-  ended_ = ended_ || HasExited() || image_gone_;
+  ended_ = ended_ || (ask && HasExited()) || image_gone_;
   return ended_;
 }
 

@@ -65,11 +65,13 @@ class Target {
 
   uint64_t key() const { return info_.key(); }
   bool corrupt() const { return corrupt_; }
+  int pidfd() const { return pidfd_.get(); }  // -1: none
   pid_t pid() const { return static_cast<pid_t>(info_.pid()); }
   bool ended() const { return ended_; }  // as CheckEnded() last found
 
   // Whether the process, or this image of it, is gone: nothing is written any more.
-  bool CheckEnded();
+  // `ask`: the kernel may know of an end that we do not.
+  bool CheckEnded(bool ask = true);
   void SetImageEnded() { ended_ = true; }
 
   // Adds who the process is, if that is new. Read() does so too.
@@ -97,7 +99,8 @@ class Target {
   void FreeRings();
   // Sets the windows of GPU tracing where they go by the clock; often.
   void DriveGpu(uint64_t now_ns);
-  // Adds what the threads that submit GPU work waited for processors.
+  // Adds what the threads that submit GPU work waited for processors, when that is due.
+  void FollowRunDelay(BatchBuilder* batch, uint64_t now_ns);
   void SampleRunDelay(BatchBuilder* batch, uint64_t now_ns);
   // Has the threads looked at that are to be, as often as they are to be; often.
   // `tracing`: GPU work that they have to do with is being traced.
@@ -181,6 +184,7 @@ class Target {
   std::shared_ptr<const UniqueFd> memory_;
   SamplePlan samples_;  // as the sampler knows it
   uint64_t samples_planned_ns_ = 0;
+  bool samples_tracing_ = false;  // by then
   uint32_t first_sample_stack_ = 0;  // what the sampler's numbers are added to
   lull::v1::HostSampleCounters sample_counters_;
   std::deque<HostSample> untold_samples_;  // taken, and in no batch yet

@@ -62,6 +62,7 @@ void Target::Disarm(uint64_t now_ns) {
   // Not again: since when it sleeps stays as it is.
   if (control.armed.load(kRelaxed) != 0) PutToSleep(now_ns, &control);
   for (const Ring& ring : rings_) run_delay_.Forget(ring.tid);
+  samples_planned_ns_ = 0;  // at once
   FollowSamples(now_ns, false);
 }
 
@@ -87,6 +88,12 @@ void Target::DriveGpu(uint64_t now_ns) {
   // The state first: it is in force from the moment that gpu_by_clock is 1.
   control.gpu_clock_state.store(static_cast<uint32_t>(verdict.state), kRelaxed);
   control.gpu_by_clock.store(verdict.by_clock ? 1 : 0, std::memory_order_release);
+}
+
+void Target::FollowRunDelay(BatchBuilder* batch, uint64_t now_ns) {
+  // Its events end now, not when this pass began: the counters of what was read
+  // meanwhile may be as of a later time than that.
+  if (run_delay_.IsDue(now_ns, IsTracing())) SampleRunDelay(batch, MonotonicNs());
 }
 
 void Target::SampleRunDelay(BatchBuilder* batch, uint64_t now_ns) {

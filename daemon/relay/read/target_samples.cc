@@ -73,16 +73,17 @@ bool Target::IsTracing() const {
 
 void Target::FollowSamples(uint64_t now_ns, bool tracing) {
   if (sampler_ == nullptr) return;
+  if (tracing == samples_tracing_ && now_ns - samples_planned_ns_ < kThreadsPeriodNs) {
+    return;
+  }
+  samples_tracing_ = tracing;
+  samples_planned_ns_ = now_ns;
   // In another pid namespace its thread ids are not ours.
   const bool wanted = armed_ && !corrupt_ && !ended_ && info_.pid() != 0 &&
                       segment_.header().pid == info_.pid() &&
                       WhyEnded() == abi::EndedBy{};
   SamplePlan plan;
   plan.rate = !wanted ? 0 : tracing ? kDenseRate : kSparseRate;
-  if (plan.rate == samples_.rate && now_ns - samples_planned_ns_ < kThreadsPeriodNs) {
-    return;
-  }
-  samples_planned_ns_ = now_ns;
   plan.pid = pid();
   plan.memory = memory_;
   if (wanted) {
@@ -101,6 +102,8 @@ void Target::FollowSamples(uint64_t now_ns, bool tracing) {
 // Not before those of the time before have found room.
 void Target::TakeSamples() {
   TakenSamples taken = sampler_->Take(key());
+  samples_complete_ns_ = taken.complete_ns;
+  if (!taken.news) return;
   image_gone_ = image_gone_ || taken.of_nobody;
   AddTo(earlier_.host_samples(), &taken.counters);
   sample_counters_ = std::move(taken.counters);
@@ -110,7 +113,6 @@ void Target::TakeSamples() {
     untold_stacks_[ref] = std::move(stack);
   }
   untold_samples_.assign(taken.samples.begin(), taken.samples.end());
-  samples_complete_ns_ = taken.complete_ns;
 }
 
 // A worker that could not read for a while, or whose spool was full, finds thousands of

@@ -11,21 +11,26 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "daemon/base/unique_fd.h"
 #include "daemon/procfs/stat.h"
 
 namespace lull::relay {
 namespace {
 
+constexpr uint64_t kTracedPeriodNs = 50'000'000;
+constexpr uint64_t kPeriodNs = 200'000'000;
+
 using Buffer = std::array<char, 4096>;
 
-absl::string_view ReadTaskFile(pid_t pid, uint32_t tid, const char* name,
-                               Buffer* buffer) {
+UniqueFd OpenTaskFile(pid_t pid, uint32_t tid, const char* name) {
   char path[64];
   snprintf(path, sizeof(path), "/proc/%d/task/%u/%s", pid, tid, name);
-  UniqueFd file(open(path, O_RDONLY | O_CLOEXEC));
+  return UniqueFd(open(path, O_RDONLY | O_CLOEXEC));
+}
+
+// "" of a thread that is gone.
+absl::string_view ReadAgain(const UniqueFd& file, Buffer* buffer) {
   if (!file) return {};
-  ssize_t got = read(file.get(), buffer->data(), buffer->size());
+  ssize_t got = pread(file.get(), buffer->data(), buffer->size(), 0);
   return {buffer->data(), static_cast<size_t>(std::max<ssize_t>(got, 0))};
 }
 
@@ -49,21 +54,38 @@ bool ParseSwitches(absl::string_view status, Scheduling* scheduling) {
                           &scheduling->involuntary);
 }
 
-std::optional<Scheduling> RunDelaySampler::Read(uint32_t tid) const {
+std::optional<Scheduling> RunDelaySampler::Read(uint32_t tid) {
+  auto [place, first] = files_.try_emplace(tid);
+  Files& files = place->second;
+  if (first) {
+    files = {OpenTaskFile(pid_, tid, "schedstat"), OpenTaskFile(pid_, tid, "stat"),
+             OpenTaskFile(pid_, tid, "status")};
+  }
   Buffer buffer;
   Scheduling now;
-  if (!ParseSchedstat(ReadTaskFile(pid_, tid, "schedstat", &buffer), &now)) {
-    return std::nullopt;
-  }
+  if (!ParseSchedstat(ReadAgain(files.schedstat, &buffer), &now)) return std::nullopt;
   // A thread that has got no processor since was neither pre-empted nor moved.
   auto known = threads_.find(tid);
   if (known != threads_.end() && known->second.last.slices == now.slices &&
       known->second.last.delay_ns == now.delay_ns) {
     return known->second.last;
   }
-  bool whole = ParseProcessor(ReadTaskFile(pid_, tid, "stat", &buffer), &now) &&
-               ParseSwitches(ReadTaskFile(pid_, tid, "status", &buffer), &now);
+  bool whole = ParseProcessor(ReadAgain(files.stat, &buffer), &now) &&
+               ParseSwitches(ReadAgain(files.status, &buffer), &now);
   return whole ? std::optional(now) : std::nullopt;
+}
+
+bool RunDelaySampler::IsDue(uint64_t now_ns, bool tracing) {
+  const uint64_t period_ns = tracing ? kTracedPeriodNs : kPeriodNs;
+  if (tracing == tracing_ && now_ns - asked_ns_ < period_ns) return false;
+  tracing_ = tracing;
+  asked_ns_ = now_ns;
+  return true;
+}
+
+void RunDelaySampler::Forget(uint32_t tid) {
+  threads_.erase(tid);
+  files_.erase(tid);
 }
 
 std::optional<abi::Event> RunDelaySampler::Sample(uint32_t tid, uint64_t now_ns) {

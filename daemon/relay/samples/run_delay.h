@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "absl/strings/string_view.h"
+#include "daemon/base/unique_fd.h"
 #include "events.pb.h"
 #include "preload/abi/event.h"
 
@@ -41,23 +42,35 @@ class RunDelaySampler {
  public:
   explicit RunDelaySampler(pid_t pid) : pid_(pid) {}
 
+  // Whether its threads are to be looked at now. While its GPU work is traced that is
+  // more often: there a delay is held against single gaps, elsewhere only totals are
+  // told. And when that begins or ends, so that no span lies on both sides.
+  bool IsDue(uint64_t now_ns, bool tracing);
   // What happened to the thread since the last call for it; nullopt: nothing, or this
   // is the first one, or the thread is gone.
   std::optional<abi::Event> Sample(uint32_t tid, uint64_t now_ns);
   // Pure part of the above; `now` is what was read of the thread.
   std::optional<abi::Event> Advance(uint32_t tid, const Scheduling& now,
                                     uint64_t now_ns);
-  void Forget(uint32_t tid) { threads_.erase(tid); }
+  void Forget(uint32_t tid);
 
  private:
   struct Thread {
     Scheduling last;
     uint64_t at_ns;
   };
-  std::optional<Scheduling> Read(uint32_t tid) const;
+  // Kept open: opening them is two thirds of what a look costs. They stay those of the
+  // thread, whoever gets its number afterwards.
+  struct Files {
+    UniqueFd schedstat, stat, status;
+  };
+  std::optional<Scheduling> Read(uint32_t tid);
 
   const pid_t pid_;
+  uint64_t asked_ns_ = 0;
+  bool tracing_ = false;
   std::unordered_map<uint32_t, Thread> threads_;
+  std::unordered_map<uint32_t, Files> files_;
 };
 
 }  // namespace lull::relay

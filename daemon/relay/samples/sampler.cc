@@ -98,7 +98,7 @@ struct HostSampler::Thread {
 
 struct HostSampler::Process {
   SamplePlan plan;     // guarded by the sampler's mutex
-  TakenSamples taken;  // by it, too
+  TakenSamples taken;  // by it, too; `news`: since the last Take()
 
   // The sampling thread's.
   SamplePlan followed;
@@ -155,8 +155,9 @@ TakenSamples HostSampler::Take(uint64_t process_key) {
   std::lock_guard lock(mutex_);
   TakenSamples out;
   auto found = processes_.find(process_key);
-  if (found != processes_.end()) {
+  if (found != processes_.end() && found->second->taken.news) {
     TakenSamples& taken = found->second->taken;
+    out.news = std::exchange(taken.news, false);
     out.samples = std::exchange(taken.samples, {});
     out.stacks = std::exchange(taken.stacks, {});
     out.counters = taken.counters;
@@ -215,7 +216,7 @@ void HostSampler::Run() {
     lock.lock();
     busy_since_ns_ = 0;
     changed_ = changed_ || others_changed;
-    process->taken.of_nobody = process->taken.of_nobody || process->gone;
+    if (process->gone) process->taken.of_nobody = process->taken.news = true;
     process->self_ns += cpu_ns - std::exchange(accounted_ns, cpu_ns);
     if (!sample) continue;
     if (IsTooLong(now, MonotonicNs())) {
@@ -261,6 +262,7 @@ void HostSampler::Rearrange(uint64_t now_ns) {
         } else {
           thread = std::make_shared<Thread>(plan.pid, wanted, process.get());
           process->taken.counters.set_threads(process->taken.counters.threads() + 1);
+          process->taken.news = true;
         }
         if (plan.rate > 0) threads_.emplace_back(process, thread);
       }
@@ -288,7 +290,7 @@ void HostSampler::Watch(std::unique_lock<std::mutex>* lock) {
     lock->unlock();
     const bool gone = IsOfNobody(*memory);
     lock->lock();
-    process->taken.of_nobody = process->taken.of_nobody || gone;
+    if (gone) process->taken.of_nobody = process->taken.news = true;
   }
 }
 
@@ -312,6 +314,7 @@ bool HostSampler::FindOthers(Process* process, uint64_t now_ns) {
 
 void HostSampler::Skip(Thread* thread) {
   if (thread == nullptr) return;
+  thread->process->taken.news = true;
   lull::v1::HostSampleCounters& counters = thread->process->taken.counters;
   counters.set_skipped(counters.skipped() + 1);
 }
@@ -399,6 +402,7 @@ std::optional<HostSample> HostSampler::TakeOne(Thread* thread, uint64_t due_ns) 
 }
 
 void HostSampler::Count(const HostSample& sample, uint64_t late_ns, Process* process) {
+  process->taken.news = true;
   lull::v1::HostSampleCounters& out = process->taken.counters;
   out.set_taken(out.taken() + 1);
   switch (sample.quality) {

@@ -67,6 +67,7 @@ struct TakenSamples {
   lull::v1::HostSampleCounters counters;   // totals
   uint64_t complete_ns = 0;  // no sample of a time before it will come any more
   bool of_nobody = false;    // its memory is: the process is gone, or another program
+  bool news = false;         // false: the rest is left out, it is what it was
 };
 
 class HostSampler {
@@ -79,7 +80,7 @@ class HostSampler {
   // From now on the process is looked at like that. No threads: only whether it is
   // still there (every kWatchPeriodNs), and what is known of it stays.
   void Follow(uint64_t process_key, SamplePlan plan);
-  // What was sampled since the last call.
+  // What was sampled since the last call, if anything was.
   TakenSamples Take(uint64_t process_key);
   void Forget(uint64_t process_key);
 
