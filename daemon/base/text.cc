@@ -1,5 +1,7 @@
 #include "daemon/base/text.h"
 
+#include <string.h>
+
 #include <cstdint>
 
 namespace lull {
@@ -27,11 +29,30 @@ size_t CharacterLength(std::string_view text) {
   return length;
 }
 
+// How many characters at the front are ASCII.
+size_t AsciiLength(std::string_view text) {
+  constexpr uint64_t kTopBits = 0x8080808080808080;
+  size_t length = 0;
+  uint64_t word;
+  for (; length + sizeof(word) <= text.size(); length += sizeof(word)) {
+    memcpy(&word, text.data() + length, sizeof(word));
+    if ((word & kTopBits) != 0) break;
+  }
+  while (length < text.size() && static_cast<unsigned char>(text[length]) < 0x80) {
+    ++length;
+  }
+  return length;
+}
+
 }  // namespace
 
 std::string CleanText(std::string_view text, size_t limit) {
+  // Nearly all names are ASCII.
+  const size_t plain = AsciiLength(text.substr(0, limit));
   std::string clean;
   clean.reserve(text.size() < limit ? text.size() : limit);
+  clean.append(text.substr(0, plain));
+  text.remove_prefix(plain);
   while (!text.empty()) {
     size_t length = CharacterLength(text);
     std::string_view piece = length == 0 ? kReplacement : text.substr(0, length);

@@ -1,5 +1,5 @@
-// Whether any of the processes that are being read has ended: one question to the kernel
-// for all of them, however many there are.
+// Whether any of the processes that are being read has ended: one question to the
+// kernel for all of them, however many there are.
 #pragma once
 
 #include "daemon/base/unique_fd.h"

@@ -26,13 +26,14 @@ constexpr uint64_t kMaxObservedAgeNs = 500 * kMillisecond;
 constexpr size_t kMaxBatchEvents = 16 * 1024;
 constexpr uint64_t kMaxBacklog = 2048;  // twelve chunks, which stay in the cache
 constexpr int kFastestPollMs = 1;
-constexpr int kSlowestPollMs = 20;
-constexpr size_t kBusyEvents = 256;  // in one pass: come back at once
-constexpr uint64_t kReportPeriodNs = 50 * kMillisecond;
+// In this time the busiest program that we know of fills a hundredth of its rings.
+constexpr int kSlowestPollMs = 30;
+constexpr size_t kBusyEvents = 1024;  // in one pass: come back at once
+constexpr uint64_t kReportPeriodNs = 200 * kMillisecond;
 constexpr uint64_t kGovernPeriodNs = 100 * kMillisecond;
 constexpr uint64_t kSymbolsPeriodNs = 300 * kMillisecond;
 // DataLoader workers have no rings of their own that might get full.
-constexpr uint64_t kLoadersPeriodNs = 100 * kMillisecond;
+constexpr uint64_t kLoadersPeriodNs = 200 * kMillisecond;
 // While the job sleeps nobody is in a hurry, and it is still to be seen that it lives.
 constexpr int kAsleepPollMs = 100;
 constexpr uint64_t kCountersOnlyPeriodNs = 1000 * kMillisecond;

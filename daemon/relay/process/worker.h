@@ -85,7 +85,7 @@ class Worker {
   std::shared_ptr<GpuClock> gpu_clock_ = std::make_shared<GpuClock>();
   std::unique_ptr<HostSampler> sampler_;  // null: not wanted
   std::map<uint64_t, std::unique_ptr<Target>> targets_;
-  EndWatch ends_;  // of their processes
+  EndWatch ends_;          // of their processes
   uint64_t next_key_ = 1;  // for orphans
 
   UniqueFd job_pidfd_;

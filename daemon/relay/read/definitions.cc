@@ -81,7 +81,7 @@ Definitions::Result Definitions::Need(Role role, abi::Ref ref, uint32_t id,
 bool Definitions::Add(Role role, abi::Ref ref, uint32_t id, BatchBuilder* batch) {
   switch (role) {
     case kStack: {
-      auto stack = ResolveStack(*segment_, ref, symbolizer_);
+      auto stack = ResolveStack(*segment_, ref, symbolizer_, &codes_);
       if (stack) batch->AddStack(process_key_, *std::move(stack));
       return stack.has_value();
     }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "daemon/relay/read/batch_builder.h"
+#include "daemon/relay/read/python_codes.h"
 #include "daemon/relay/read/segment_reader.h"
 #include "daemon/relay/symbols/native_symbolizer.h"
 
@@ -61,6 +62,7 @@ class Definitions {
   const SegmentReader* const segment_;
   const size_t batch_bytes_;
   NativeSymbolizer* symbolizer_ = nullptr;
+  PythonCodes codes_;
   // A bit per id. Of calls those that Hello names are known from the beginning.
   std::array<std::vector<uint64_t>, kRoles> known_;
   std::vector<std::pair<Role, uint32_t>> fresh_;  // in the batch under way

@@ -29,11 +29,15 @@ uint32_t SegmentReader::RingsUsed() const {
                   abi::kMaxRings);
 }
 
+uint64_t SegmentReader::Head(uint32_t ring) const {
+  // Pairs with the writer's release of head.
+  return view_.ring(ring).head.load(std::memory_order_acquire);
+}
+
 RingView SegmentReader::Ring(uint32_t ring) const {
   const abi::RingHeader& header = view_.ring(ring);
   RingView copy;
-  // Pairs with the writer's release of head.
-  copy.head = header.head.load(std::memory_order_acquire);
+  copy.head = Head(ring);
   copy.lost = Total(header.lost);
   copy.self_ns = Total(header.self_ns);
   copy.short_waits = Total(header.short_waits);

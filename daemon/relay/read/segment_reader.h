@@ -70,6 +70,7 @@ class SegmentReader {
   // Every ring that ever had an owner is below; at most abi::kMaxRings.
   uint32_t RingsUsed() const;
   RingView Ring(uint32_t ring) const;
+  uint64_t Head(uint32_t ring) const;  // Ring()'s
   uint64_t Tail(uint32_t ring) const;
   // As Total() has it.
   uint64_t GpuCalls() const;

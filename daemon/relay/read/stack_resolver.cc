@@ -3,7 +3,6 @@
 #include "absl/strings/str_format.h"
 #include "daemon/base/backward_frames.h"
 #include "daemon/base/text.h"
-#include "daemon/relay/symbols/line_table.h"
 #include "daemon/relay/symbols/node_name.h"
 
 namespace lull::relay {
@@ -13,14 +12,13 @@ namespace {
 constexpr int kMaxFrames = 256;
 
 bool AddPythonFrame(const SegmentReader& segment, const abi::PythonFrame& frame,
-                    lull::v1::StackDef* definition) {
-  std::optional<RawCode> code = segment.Code(frame.code);
-  if (!code) return false;
+                    PythonCodes* codes, lull::v1::StackDef* definition) {
+  PythonCodes::Code* code = codes->Find(segment, frame.code);
+  if (code == nullptr) return false;
   lull::v1::Frame* out = definition->add_frames();
-  out->set_function(CleanText(code->name));
-  out->set_file(CleanText(code->filename));
-  out->set_line(LineOfInstruction(code->python_minor, code->first_line, code->linetable,
-                                  frame.lasti));
+  out->set_function(code->function());
+  out->set_file(code->file());
+  out->set_line(code->Line(frame.lasti));
   return true;
 }
 
@@ -39,7 +37,7 @@ bool AddScope(const SegmentReader& segment, uint64_t name,
 }
 
 // The frames of a Python stack, behind those that are there.
-bool AddPythonStack(const SegmentReader& segment, abi::Ref ref,
+bool AddPythonStack(const SegmentReader& segment, abi::Ref ref, PythonCodes* codes,
                     lull::v1::StackDef* definition) {
   std::optional<RawStack> stack = segment.Stack(ref);
   if (!stack || stack->native || stack->scopes) return false;
@@ -48,7 +46,7 @@ bool AddPythonStack(const SegmentReader& segment, abi::Ref ref,
       definition->set_truncated(true);
       return true;
     }
-    if (!AddPythonFrame(segment, stack->python[i], definition)) return false;
+    if (!AddPythonFrame(segment, stack->python[i], codes, definition)) return false;
   }
   if (stack->truncated) definition->set_truncated(true);
   return true;
@@ -56,7 +54,7 @@ bool AddPythonStack(const SegmentReader& segment, abi::Ref ref,
 
 // As daemon/base/backward_frames.h has it.
 std::optional<lull::v1::StackDef> ResolveBackward(const SegmentReader& segment,
-                                                  abi::Ref ref) {
+                                                  abi::Ref ref, PythonCodes* codes) {
   std::optional<abi::BackwardEntry> entry = segment.Backward(ref);
   if (!entry) return std::nullopt;
   lull::v1::StackDef definition;
@@ -70,7 +68,8 @@ std::optional<lull::v1::StackDef> ResolveBackward(const SegmentReader& segment,
   }
   // Copied: adding a frame may move those that are there.
   const std::string name = node->function();
-  if (entry->caller != 0 && !AddPythonStack(segment, entry->caller, &definition)) {
+  if (entry->caller != 0 &&
+      !AddPythonStack(segment, entry->caller, codes, &definition)) {
     return std::nullopt;
   }
   if (entry->forward != 0 && MakesWorkInForward(name) &&
@@ -78,7 +77,8 @@ std::optional<lull::v1::StackDef> ResolveBackward(const SegmentReader& segment,
     lull::v1::Frame* forward = definition.add_frames();
     forward->set_function(kForwardFunction);
     forward->set_module(kForwardModule);
-    if (!AddPythonStack(segment, entry->forward, &definition)) return std::nullopt;
+    if (!AddPythonStack(segment, entry->forward, codes, &definition))
+      return std::nullopt;
   }
   return definition;
 }
@@ -87,8 +87,9 @@ std::optional<lull::v1::StackDef> ResolveBackward(const SegmentReader& segment,
 
 std::optional<lull::v1::StackDef> ResolveStack(const SegmentReader& segment,
                                                abi::Ref ref,
-                                               NativeSymbolizer* symbolizer) {
-  if (segment.IsBackward(ref)) return ResolveBackward(segment, ref);
+                                               NativeSymbolizer* symbolizer,
+                                               PythonCodes* codes) {
+  if (segment.IsBackward(ref)) return ResolveBackward(segment, ref, codes);
   std::optional<RawStack> stack = segment.Stack(ref);
   if (!stack) return std::nullopt;
   lull::v1::StackDef definition;
@@ -106,7 +107,9 @@ std::optional<lull::v1::StackDef> ResolveStack(const SegmentReader& segment,
     if (stack->scopes) {
       if (!AddScope(segment, stack->addresses[i], &definition)) return std::nullopt;
     } else if (!stack->native) {
-      if (!AddPythonFrame(segment, stack->python[i], &definition)) return std::nullopt;
+      if (!AddPythonFrame(segment, stack->python[i], codes, &definition)) {
+        return std::nullopt;
+      }
     } else if (symbolizer != nullptr) {
       symbolizer->Resolve(stack->addresses[i], definition.mutable_frames());
     } else {

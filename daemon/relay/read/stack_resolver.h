@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "daemon/relay/read/python_codes.h"
 #include "daemon/relay/read/segment_reader.h"
 #include "daemon/relay/symbols/native_symbolizer.h"
 #include "events.pb.h"
@@ -11,9 +12,10 @@ namespace lull::relay {
 
 // nullopt: the reference, or a code object that it leads to, is not what the ABI
 // says; the segment is corrupt. `symbolizer` may be null: native frames are then
-// bare addresses.
+// bare addresses. `codes` are those of the same segment.
 std::optional<lull::v1::StackDef> ResolveStack(const SegmentReader& segment,
                                                abi::Ref ref,
-                                               NativeSymbolizer* symbolizer);
+                                               NativeSymbolizer* symbolizer,
+                                               PythonCodes* codes);
 
 }  // namespace lull::relay

@@ -418,7 +418,7 @@ void Target::Drop() {
 uint64_t Target::Backlog() const {
   uint64_t most = 0;
   for (uint32_t i = 0; i < rings_.size() && !corrupt_; ++i) {
-    most = std::max(most, segment_.Ring(i).head - rings_[i].released);
+    most = std::max(most, segment_.Head(i) - rings_[i].released);
   }
   return most;
 }

@@ -184,7 +184,7 @@ class Target {
   std::shared_ptr<const UniqueFd> memory_;
   SamplePlan samples_;  // as the sampler knows it
   uint64_t samples_planned_ns_ = 0;
-  bool samples_tracing_ = false;  // by then
+  bool samples_tracing_ = false;     // by then
   uint32_t first_sample_stack_ = 0;  // what the sampler's numbers are added to
   lull::v1::HostSampleCounters sample_counters_;
   std::deque<HostSample> untold_samples_;  // taken, and in no batch yet

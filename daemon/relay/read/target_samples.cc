@@ -10,7 +10,7 @@ namespace lull::relay {
 namespace {
 
 // Threads come and go; a window that opens is followed at once.
-constexpr uint64_t kThreadsPeriodNs = 50'000'000;
+constexpr uint64_t kThreadsPeriodNs = 200'000'000;
 
 // Totals of an earlier worker and of this one. What tells how it is done is of this
 // one.

@@ -18,6 +18,9 @@ namespace {
 
 constexpr uint64_t kTracedPeriodNs = 50'000'000;
 constexpr uint64_t kPeriodNs = 200'000'000;
+// So little says nothing of any gap: the span goes on, and what moved the thread in it
+// is asked for with its end. Two of the three files cost most of a look.
+constexpr uint64_t kLittleNs = 100'000;
 
 using Buffer = std::array<char, 4096>;
 
@@ -54,7 +57,7 @@ bool ParseSwitches(absl::string_view status, Scheduling* scheduling) {
                           &scheduling->involuntary);
 }
 
-std::optional<Scheduling> RunDelaySampler::Read(uint32_t tid) {
+std::optional<Scheduling> RunDelaySampler::ReadDelay(uint32_t tid) {
   auto [place, first] = files_.try_emplace(tid);
   Files& files = place->second;
   if (first) {
@@ -64,12 +67,18 @@ std::optional<Scheduling> RunDelaySampler::Read(uint32_t tid) {
   Buffer buffer;
   Scheduling now;
   if (!ParseSchedstat(ReadAgain(files.schedstat, &buffer), &now)) return std::nullopt;
+  return now;
+}
+
+std::optional<Scheduling> RunDelaySampler::ReadAll(uint32_t tid, Scheduling now) const {
   // A thread that has got no processor since was neither pre-empted nor moved.
   auto known = threads_.find(tid);
   if (known != threads_.end() && known->second.last.slices == now.slices &&
       known->second.last.delay_ns == now.delay_ns) {
     return known->second.last;
   }
+  const Files& files = files_.at(tid);
+  Buffer buffer;
   bool whole = ParseProcessor(ReadAgain(files.stat, &buffer), &now) &&
                ParseSwitches(ReadAgain(files.status, &buffer), &now);
   return whole ? std::optional(now) : std::nullopt;
@@ -89,7 +98,13 @@ void RunDelaySampler::Forget(uint32_t tid) {
 }
 
 std::optional<abi::Event> RunDelaySampler::Sample(uint32_t tid, uint64_t now_ns) {
-  std::optional<Scheduling> now = Read(tid);
+  std::optional<Scheduling> now = ReadDelay(tid);
+  auto known = threads_.find(tid);
+  if (now && known != threads_.end() && now_ns - known->second.at_ns < kPeriodNs &&
+      now->delay_ns - known->second.last.delay_ns < kLittleNs) {
+    return std::nullopt;
+  }
+  if (now) now = ReadAll(tid, *now);
   if (!now) {
     Forget(tid);
     return std::nullopt;

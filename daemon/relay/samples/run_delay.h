@@ -64,7 +64,9 @@ class RunDelaySampler {
   struct Files {
     UniqueFd schedstat, stat, status;
   };
-  std::optional<Scheduling> Read(uint32_t tid);
+  // The delay and the slices alone; nullopt: it is gone.
+  std::optional<Scheduling> ReadDelay(uint32_t tid);
+  std::optional<Scheduling> ReadAll(uint32_t tid, Scheduling delay) const;
 
   const pid_t pid_;
   uint64_t asked_ns_ = 0;

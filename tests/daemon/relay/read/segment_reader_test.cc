@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "daemon/relay/read/stack_resolver.h"
+#include "daemon/relay/symbols/line_table.h"
 #include "tests/daemon/relay/fake_segment.h"
 
 namespace lull::relay {
@@ -172,20 +173,45 @@ TEST(SegmentReader, RejectsSizesThatDoNotFit) {
 TEST(ResolveStack, DoesNotFollowCodeThatIsNone) {
   FakeSegment segment;
   SegmentReader reader(segment.base());
+  PythonCodes codes;
   abi::Ref native = segment.AddNativeStack({1});
   abi::Ref stack = segment.AddPythonStack({{native, 0}});
-  EXPECT_FALSE(ResolveStack(reader, stack, nullptr).has_value());
+  EXPECT_FALSE(ResolveStack(reader, stack, nullptr, &codes).has_value());
 }
 
 TEST(ResolveStack, MakesForeignTextFitForTheWire) {
   FakeSegment segment;
   SegmentReader reader(segment.base());
+  PythonCodes codes;
   abi::Ref code = segment.AddCode("bad\xff.py", std::string(9000, 'n'), 1);
-  auto stack = ResolveStack(reader, segment.AddPythonStack({{code, 0}}), nullptr);
+  auto stack =
+      ResolveStack(reader, segment.AddPythonStack({{code, 0}}), nullptr, &codes);
   ASSERT_TRUE(stack.has_value());
   EXPECT_EQ(stack->frames(0).file(), "bad\xef\xbf\xbd.py");
   EXPECT_EQ(stack->frames(0).function().size(), 4096u);
   EXPECT_EQ(stack->frames(0).line(), 0);
+}
+
+TEST(PythonCodes, SaysTheSameOfACodeObjectAgainAndAgain) {
+  FakeSegment segment;
+  SegmentReader reader(segment.base());
+  PythonCodes codes;
+  const abi::Ref first = segment.AddCode("a.py", "one", 7);
+  const abi::Ref second = segment.AddCode("b.py", "two", 9);
+  for (int i = 0; i < 3; ++i) {
+    for (int32_t lasti : {-1, 0, 2, -1}) {
+      PythonCodes::Code* code = codes.Find(reader, first);
+      ASSERT_NE(code, nullptr);
+      EXPECT_EQ(code->function(), "one");
+      EXPECT_EQ(code->file(), "a.py");
+      const RawCode raw = *reader.Code(first);
+      EXPECT_EQ(code->Line(lasti), LineOfInstruction(raw.python_minor, raw.first_line,
+                                                     raw.linetable, lasti));
+    }
+    ASSERT_NE(codes.Find(reader, second), nullptr);
+    EXPECT_EQ(codes.Find(reader, second)->function(), "two");
+  }
+  EXPECT_EQ(codes.Find(reader, segment.AddNativeStack({1})), nullptr);
 }
 
 }  // namespace
