@@ -6,10 +6,13 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cli/base/environment.h"
 #include "cli/client/collector_address.h"
 #include "cli/client/collector_client.h"
@@ -26,6 +29,17 @@ namespace {
 
 constexpr absl::Duration kSmallCommand = absl::Seconds(10);
 
+// Programs that print what is mapped into them. `cat` is a static program in some
+// images (busybox), into which nothing is preloaded; the Python that trains there is
+// not.
+std::vector<std::vector<std::string>> PrintersOfMaps() {
+  std::vector<std::vector<std::string>> printers = {{"cat", "/proc/self/maps"}};
+  for (const std::string& python : FindPrograms({"python3", "python"})) {
+    printers.push_back({python, "-ISc", "print(open('/proc/self/maps').read())"});
+  }
+  return printers;
+}
+
 // A loader that ignores LD_PRELOAD (static or setuid programs, another libc) maps
 // nothing of ours.
 Check Preload() {
@@ -34,24 +48,27 @@ Check Preload() {
     return {"preload", Check::Status::kError, std::string(library.status().message()),
             "install lull as a whole folder"};
   }
-  auto maps = RunCommand({"cat", "/proc/self/maps"}, EnvironmentWithShim(*library, ""),
-                         kSmallCommand);
-  if (!maps.ok()) {
-    return {"preload", Check::Status::kError, std::string(maps.status().message()),
-            "see why `cat /proc/self/maps` hangs with the library preloaded"};
+  bool tried = false;
+  for (const std::vector<std::string>& printer : PrintersOfMaps()) {
+    auto maps = RunCommand(printer, EnvironmentWithShim(*library, ""), kSmallCommand);
+    if (!maps.ok()) {
+      return {"preload", Check::Status::kError, std::string(maps.status().message()),
+              absl::StrCat("see why `", absl::StrJoin(printer, " "),
+                           "` hangs with the library preloaded")};
+    }
+    if (maps->exit_status == 0 && absl::StrContains(maps->output, *library)) {
+      return {"preload", Check::Status::kOk, absl::StrCat(*library, " is loaded"), ""};
+    }
+    tried = tried || maps->exit_status != 127;
   }
-  if (maps->exit_status == 127) {
+  if (!tried) {
     return {"preload", Check::Status::kWarning,
-            "not tried: no `cat` here to load the library", ""};
+            "not tried: neither `cat` nor a Python here to load the library", ""};
   }
-  if (maps->exit_status != 0 || !absl::StrContains(maps->output, *library)) {
-    return {
-        "preload", Check::Status::kError,
-        absl::StrCat(*library, " is not loaded into programs"),
-        "check that the library was built for this machine's glibc, and that nothing "
-        "clears LD_PRELOAD"};
-  }
-  return {"preload", Check::Status::kOk, absl::StrCat(*library, " is loaded"), ""};
+  return {"preload", Check::Status::kError,
+          absl::StrCat(*library, " is not loaded into programs"),
+          "check that the library was built for this machine's glibc, and that nothing "
+          "clears LD_PRELOAD"};
 }
 
 // Listens where a relay would, and takes a connection for a hello. It is closed

@@ -77,6 +77,7 @@ class Aarch64(unittest.TestCase):
         watching = subprocess.Popen(
             [LULL, "attach", str(guest.pid), "--name", "late", "--overhead-budget", "50"],
             env=self.environment, stderr=subprocess.PIPE, text=True)
+        self.assertIn("watching process", watching.stderr.readline())
         time.sleep(10)
         watching.send_signal(signal.SIGINT)
         text = watching.communicate(timeout=60)[1]

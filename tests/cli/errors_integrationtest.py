@@ -357,6 +357,18 @@ class Answers(LullCase):
         self.assertEqual(checks["memfd"]["status"], "ok")
         self.assertEqual(checks["runtime directory"]["status"], "ok")
 
+    def test_doctor_is_not_misled_by_a_cat_that_is_a_static_program(self):
+        # As in images with a static busybox: nothing is preloaded into that.
+        with tempfile.TemporaryDirectory() as folder:
+            source = os.path.join(folder, "cat.c")
+            with open(source, "w", encoding="utf-8") as file:
+                file.write("int main(void) { return 0; }")
+            subprocess.run(["cc", "-static", "-o", f"{folder}/cat", source], check=True)
+            self.environment["PATH"] = folder + os.pathsep + self.environment["PATH"]
+            done = self.lull("doctor", "--json")
+        checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+        self.assertEqual(checks["preload"]["status"], "ok", checks["preload"])
+
 
 if __name__ == "__main__":
     lull_case.main()
