@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -126,6 +127,9 @@ TEST(ThreadFiles, SeesThatAThreadIsGone) {
   bool blocked = false;
   EXPECT_TRUE(files.Blocked(&blocked));
   worker.reset();
+  // join() returns before the kernel has taken the thread out of /proc.
+  const std::string folder = "/proc/self/task/" + std::to_string(tid);
+  while (access(folder.c_str(), F_OK) == 0) usleep(1'000);
   EXPECT_FALSE(files.Blocked(&blocked));
   ThreadFiles late(getpid(), tid);
   Scheduling scheduling;
