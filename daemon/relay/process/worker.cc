@@ -26,8 +26,8 @@ constexpr uint64_t kMaxObservedAgeNs = 500 * kMillisecond;
 constexpr size_t kMaxBatchEvents = 16 * 1024;
 constexpr uint64_t kMaxBacklog = 2048;  // twelve chunks, which stay in the cache
 constexpr int kFastestPollMs = 1;
-// In this time the busiest program that we know of fills a hundredth of its rings.
-constexpr int kSlowestPollMs = 30;
+// In this time a thread that launches every microsecond fills a third of its ring.
+constexpr int kSlowestPollMs = 50;
 constexpr size_t kBusyEvents = 1024;  // in one pass: come back at once
 constexpr uint64_t kReportPeriodNs = 200 * kMillisecond;
 constexpr uint64_t kGovernPeriodNs = 100 * kMillisecond;

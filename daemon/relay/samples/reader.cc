@@ -22,9 +22,6 @@ constexpr uint32_t kLooksPerPlan = 256;  // then what is not needed any more goe
 constexpr uint32_t kMostSteps = 1024;
 constexpr size_t kMostChunks = 32;
 constexpr uint64_t kLargestChunk = 64 << 20;
-constexpr size_t kMostPlanned = 200;  // pieces of it
-constexpr uint64_t kMergedGap = 1024;
-constexpr size_t kMostBytes = 512 << 10;  // of one copy
 constexpr size_t kMostOfAChunk = 256 << 10;
 constexpr size_t kMostPiecesOfOne = 8;  // code object: its head and its texts
 constexpr size_t kMostPiecesOfCode = 400;
@@ -69,47 +66,42 @@ bool StackReader::FrameAt(const char* bytes, uint64_t address, SeenFrame* frame,
   return true;
 }
 
-const char* StackReader::Find(const char* copy, uint64_t address, size_t size,
-                              size_t* hint) const {
-  for (size_t i = 0; i < planned_.size(); ++i, ++*hint) {
-    if (*hint >= planned_.size()) *hint = 0;
-    const Piece& piece = planned_[*hint];
-    if (address >= piece.address && address - piece.address <= piece.size &&
-        piece.size - (address - piece.address) >= size) {
-      return copy + offsets_[*hint] + (address - piece.address);
-    }
-  }
-  return nullptr;
-}
-
-StackReader::Walk StackReader::WalkCopy(const char* copy) const {
+StackReader::Walk StackReader::WalkCopy(const char* copy) {
   const abi::PythonLayout& layout = layout_.at;
   const int low = layout_.thread.low;
   Walk walk;
   walk.alive = LoadAt<uint64_t>(copy, layout.tstate_thread_id - low) == thread_;
   if (!walk.alive) return walk;
   uint64_t at = LoadAt<uint64_t>(copy, layout.tstate_frame - low);
+  size_t hint = 0;
   if (layout.cframe_frame >= 0) {
-    if (planned_.size() < 2 || At(at, layout.cframe_frame) != planned_[1].address) {
+    // A _PyCFrame for each call from C into Python that is under way, on the C stack.
+    if (!Plausible(at)) return walk;
+    const uint64_t word = At(at, layout.cframe_frame);
+    const char* bytes = plan_.Find(copy, word, sizeof(at), &hint);
+    if (bytes == nullptr) {
+      walk.missing = {word, sizeof(at)};
+      walk.missing_kind = CopyPlan::Kind::kLink;
       return walk;
     }
-    at = LoadAt<uint64_t>(copy + offsets_[1], 0);
+    at = LoadAt<uint64_t>(bytes, 0);
   }
-  size_t hint = 0;
   for (uint32_t steps = 0; at != 0; ++steps) {
     if (!Plausible(at) || steps == kMostSteps) return walk;
     if (walk.frames.size() == kMostFrames) {
       walk.truncated = true;
       break;
     }
-    const char* bytes =
-        Find(copy, At(at, layout_.frame.low), layout_.frame.size, &hint);
+    const uint64_t begin = At(at, layout_.frame.low);
+    const char* bytes = plan_.Find(copy, begin, layout_.frame.size, &hint);
     SeenFrame frame;
     bool foreign = false;
     uint64_t previous = 0;
-    if (bytes == nullptr || !FrameAt(bytes, at, &frame, &previous, &foreign)) {
+    if (bytes == nullptr) {
+      walk.missing = {begin, layout_.frame.size};
       return walk;
     }
+    if (!FrameAt(bytes, at, &frame, &previous, &foreign)) return walk;
     if (!foreign) walk.frames.push_back(frame);
     at = previous;
   }
@@ -146,46 +138,34 @@ bool StackReader::DiscoverFrame(TargetMemory* memory, uint64_t at, std::string* 
       chunk.copy.resize(last - first);
       const uint32_t size = static_cast<uint32_t>(last - first);
       if (!memory->Read(first, chunk.copy.data(), size)) return false;
-      chunk.piece = planned_.size();
-      planned_.push_back({first, size});
+      chunk.piece = plan_.size();
+      plan_.Add({first, size}, CopyPlan::Kind::kFrames);
     }
-    const Piece& piece = planned_[chunk.piece];
+    const Piece& piece = plan_.at(chunk.piece);
     if (begin < piece.address || end > piece.address + piece.size) break;
     bytes->assign(chunk.copy, begin - piece.address, layout_.frame.size);
     return true;
   }
   bytes->resize(layout_.frame.size);
   if (!memory->Read(begin, bytes->data(), layout_.frame.size)) return false;
-  planned_.push_back({begin, layout_.frame.size});
+  plan_.Add({begin, layout_.frame.size}, CopyPlan::Kind::kFrames);
   return true;
 }
 
-// Frames that are objects often lie close to each other, and each piece costs as much
-// as a few hundred bytes.
-void StackReader::MergePieces(size_t first) {
-  auto begin = planned_.begin() + static_cast<ptrdiff_t>(first);
-  std::sort(begin, planned_.end(),
-            [](const Piece& a, const Piece& b) { return a.address < b.address; });
-  size_t kept = first;
-  for (size_t i = first; i < planned_.size(); ++i) {
-    Piece& last = planned_[kept];
-    const Piece& piece = planned_[i];
-    if (kept == i) continue;
-    const uint64_t end = last.address + last.size;
-    if (piece.address < end + kMergedGap) {
-      last.size = static_cast<uint32_t>(std::max(end, piece.address + piece.size) -
-                                        last.address);
-    } else {
-      planned_[++kept] = piece;
-    }
+v1::HostSampleQuality StackReader::Discover(TargetMemory* memory) {
+  const CopyPlan earlier = plan_;
+  plan_.Clear();
+  const v1::HostSampleQuality quality = DiscoverPieces(memory);
+  chunks_.clear();
+  if (quality != v1::HOST_SAMPLE_QUALITY_EXACT) {
+    plan_.Clear();
+    return quality;
   }
-  if (planned_.size() > first) planned_.resize(kept + 1);
+  plan_.Settle(earlier);
+  return quality;
 }
 
-v1::HostSampleQuality StackReader::Discover(TargetMemory* memory) {
-  planned_.clear();
-  offsets_.clear();
-  copy_bytes_ = 0;
+v1::HostSampleQuality StackReader::DiscoverPieces(TargetMemory* memory) {
   const int low = layout_.thread.low;
   std::string thread(layout_.thread.size, 0);
   if (!memory->Read(At(state_, low), thread.data(), layout_.thread.size)) {
@@ -194,40 +174,28 @@ v1::HostSampleQuality StackReader::Discover(TargetMemory* memory) {
   if (LoadAt<uint64_t>(thread.data(), layout_.at.tstate_thread_id - low) != thread_) {
     return v1::HOST_SAMPLE_QUALITY_NO_STATE;
   }
+  plan_.Add({At(state_, low), layout_.thread.size}, CopyPlan::Kind::kThread);
   uint64_t at = LoadAt<uint64_t>(thread.data(), layout_.at.tstate_frame - low);
-  std::vector<Piece> first = {{At(state_, low), layout_.thread.size}};
   if (layout_.at.cframe_frame >= 0) {
     const uint64_t word = At(at, layout_.at.cframe_frame);
     if (!Plausible(at) || !memory->Read(word, &at, sizeof(at)))
       return v1::HOST_SAMPLE_QUALITY_FAILED;
-    first.push_back({word, sizeof(at)});
+    plan_.Add({word, sizeof(at)}, CopyPlan::Kind::kLink);
   }
-  planned_ = std::move(first);
   DiscoverChunks(memory, thread);
   std::string bytes;
-  const size_t before = planned_.size();
   uint32_t frames = 0;
   for (uint32_t steps = 0; at != 0 && steps < kMostSteps; ++steps) {
     SeenFrame frame;
     bool foreign = false;
     uint64_t previous = 0;
-    if (frames == kMostFrames || planned_.size() - before > kMostPlanned ||
-        !Plausible(at) || !DiscoverFrame(memory, at, &bytes) ||
+    if (frames == kMostFrames || plan_.size() > CopyPlan::kMost || !Plausible(at) ||
+        !DiscoverFrame(memory, at, &bytes) ||
         !FrameAt(bytes.data(), at, &frame, &previous, &foreign)) {
       break;  // the copies will tell
     }
     if (!foreign) ++frames;
     at = previous;
-  }
-  chunks_.clear();
-  MergePieces(before);
-  for (const Piece& piece : planned_) {
-    if (copy_bytes_ + piece.size > kMostBytes) {
-      planned_.resize(offsets_.size());
-      break;
-    }
-    offsets_.push_back(copy_bytes_);
-    copy_bytes_ += piece.size;
   }
   return v1::HOST_SAMPLE_QUALITY_EXACT;
 }
@@ -246,12 +214,10 @@ void StackReader::ForgetCodesBeyond(size_t pieces) {
 // False: it cannot be read at all. *again: what is copied must be found out anew.
 bool StackReader::Copy(TargetMemory* memory, CodeBook* codes, Look* look, bool* again) {
   pieces_.clear();
-  for (size_t i = 0; i < kCopies; ++i) {
-    pieces_.insert(pieces_.end(), planned_.begin(), planned_.end());
-  }
+  plan_.AppendPieces(kCopies, &pieces_);
   const size_t copied = pieces_.size();
   expected_.clear();
-  size_t offset = kCopies * copy_bytes_;
+  size_t offset = kCopies * plan_.copy_bytes();
   const uint64_t now = MonotonicNs();
   for (uint64_t code : code_) {
     const size_t before = pieces_.size();
@@ -265,7 +231,9 @@ bool StackReader::Copy(TargetMemory* memory, CodeBook* codes, Look* look, bool* 
   const size_t got = memory->Read(pieces_, buffer_.data());
   look->end_ns = MonotonicNs();
   if (got == 0) return false;
-  if (got < copied) {
+  ended_ = {};
+  if (got < copied) {  // one of the pieces is no longer there
+    plan_.Clear();
     *again = true;
     return true;
   }
@@ -275,13 +243,16 @@ bool StackReader::Copy(TargetMemory* memory, CodeBook* codes, Look* look, bool* 
   Walk walk = WalkCopy(buffer_.data());
   bool equal = true;
   for (size_t i = 1; i < kCopies; ++i) {
-    Walk other = WalkCopy(buffer_.data() + i * copy_bytes_);
+    Walk other = WalkCopy(buffer_.data() + i * plan_.copy_bytes());
     if (!walk.alive || !other.alive) {
       look->quality = v1::HOST_SAMPLE_QUALITY_NO_STATE;
       return true;
     }
     *again = !walk.complete || !other.complete;
-    if (*again) return true;
+    if (*again) {
+      ended_ = walk.complete ? std::move(other) : std::move(walk);
+      return true;
+    }
     equal = Agree(other, &walk) && equal;
   }
   look->quality = !equal                ? v1::HOST_SAMPLE_QUALITY_CUT
@@ -369,8 +340,10 @@ void StackReader::ResolveCodes(TargetMemory* memory, CodeBook* codes, Look* look
   }
   absl::flat_hash_set<std::pair<uint64_t, uint64_t>> still;
   if (fresh) {
-    std::string copy(copy_bytes_, 0);
-    if (memory->Read(planned_, copy.data()) == planned_.size()) {
+    std::string copy(plan_.copy_bytes(), 0);
+    std::vector<Piece> once;
+    plan_.AppendPieces(1, &once);
+    if (memory->Read(once, copy.data()) == once.size()) {
       for (const SeenFrame& frame : WalkCopy(copy.data()).frames) {
         still.emplace(frame.address, frame.code);
       }
@@ -400,10 +373,15 @@ void StackReader::ResolveCodes(TargetMemory* memory, CodeBook* codes, Look* look
 
 Look StackReader::Take(TargetMemory* memory, CodeBook* codes) {
   codes->Trim();
+  plan_.NextLook();
   Look look;
-  bool again = planned_.empty() || looks_++ % kLooksPerPlan == 0;
+  bool again = plan_.empty() || ++looks_ % kLooksPerPlan == 0;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    if (again) {
+    look.repeated = attempt;
+    // What was missing is had sooner than all that there is.
+    const bool extended = again && attempt == 1 && ended_.missing.size > 0 &&
+                          plan_.Extend(ended_.missing, ended_.missing_kind);
+    if (again && !extended) {
       look.begin_ns = MonotonicNs();
       look.quality = Discover(memory);
       look.end_ns = MonotonicNs();

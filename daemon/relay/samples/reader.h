@@ -10,8 +10,11 @@
 // from the outermost on on which they agree. Of the innermost of those it is known that
 // it was there, and at which call.
 //
-// What must be copied is known from the look before. Where it was not (a generator's
-// frame, another chunk), a walk finds it out, and the look is taken again.
+// What must be copied is known from earlier looks (copy_plan.h). Where that was not
+// enough (a generator's frame, another chunk) the look is taken again with what was
+// missing, and then after a walk that finds all of it out. A look that is taken again
+// is some ten microseconds late, and sees what comes next a little more often: it must
+// be rare.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +22,7 @@
 #include <vector>
 
 #include "daemon/relay/samples/codes.h"
+#include "daemon/relay/samples/copy_plan.h"
 #include "daemon/relay/samples/layout.h"
 #include "daemon/relay/samples/memory.h"
 #include "events.pb.h"
@@ -40,6 +44,7 @@ struct Look {
   std::vector<SeenFrame> frames;  // innermost first
   uint64_t begin_ns = 0;          // of the reading that decided
   uint64_t end_ns = 0;
+  int repeated = 0;  // times that it was taken again
 };
 
 class StackReader {
@@ -57,20 +62,21 @@ class StackReader {
     bool alive = false;     // the thread state is that of the thread
     bool complete = false;  // to the end, or to as many frames as are kept
     bool truncated = false;
+    Piece missing;  // what it ended for; size 0: not for want of a piece
+    CopyPlan::Kind missing_kind = CopyPlan::Kind::kFrames;
     std::vector<SeenFrame> frames;
   };
 
   // Copies what is planned, and reads the code that was there last time.
   bool Copy(TargetMemory* memory, CodeBook* codes, Look* look, bool* again);
-  Walk WalkCopy(const char* copy) const;
-  const char* Find(const char* copy, uint64_t address, size_t size, size_t* hint) const;
+  Walk WalkCopy(const char* copy);
   bool FrameAt(const char* bytes, uint64_t address, SeenFrame* frame,
                uint64_t* previous, bool* foreign) const;
   // Walks frame by frame, and plans what is copied from now on (kExact). What it walked
   // through may be mixed.
   v1::HostSampleQuality Discover(TargetMemory* memory);
+  v1::HostSampleQuality DiscoverPieces(TargetMemory* memory);
   void DiscoverChunks(TargetMemory* memory, const std::string& thread);
-  void MergePieces(size_t first);
   bool DiscoverFrame(TargetMemory* memory, uint64_t at, std::string* bytes);
   static bool Agree(const Walk& other, Walk* walk);
   void ResolveCodes(TargetMemory* memory, CodeBook* codes, Look* look);
@@ -79,7 +85,7 @@ class StackReader {
   struct Chunk {
     uint64_t begin = 0;
     uint64_t end = 0;
-    size_t piece = 0;  // in planned_; 0: none yet
+    size_t piece = 0;  // in plan_; 0: none yet
     std::string copy;  // while discovering
   };
   struct ExpectedCode {
@@ -91,9 +97,8 @@ class StackReader {
   const FrameLayout layout_;
   const uint64_t state_;
   const uint64_t thread_;
-  std::vector<Piece> planned_;   // [0]: the thread state; [1]: the _PyCFrame's frame
-  std::vector<size_t> offsets_;  // of them in a copy
-  size_t copy_bytes_ = 0;
+  CopyPlan plan_;
+  Walk ended_;                  // the last one that was not complete
   std::vector<uint64_t> code_;  // objects that were on the stack in the last look
   std::vector<Chunk> chunks_;   // while discovering
   std::vector<ExpectedCode> expected_;

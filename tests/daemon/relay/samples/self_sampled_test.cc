@@ -74,7 +74,7 @@ bool TakeAtLeast(HostSampler* sampler, size_t wanted, TakenSamples* all) {
     usleep(2'000);
     TakenSamples taken = sampler->Take(kSelf);
     all->samples.insert(all->samples.end(), taken.samples.begin(), taken.samples.end());
-    all->counters = taken.counters;
+    if (taken.news) all->counters = taken.counters;
     all->complete_ns = taken.complete_ns;
   }
   return all->samples.size() >= wanted;

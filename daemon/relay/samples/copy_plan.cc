@@ -1,0 +1,108 @@
+#include "daemon/relay/samples/copy_plan.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace lull::relay {
+namespace {
+
+// Each piece costs up to 1 us with each look.
+constexpr uint32_t kRememberedLooks = 64;
+constexpr size_t kMostRemembered = 24;
+constexpr uint64_t kMergedGap = 1024;
+constexpr size_t kMostBytes = 512 << 10;  // of one copy
+
+bool Contains(const Piece& piece, uint64_t address, size_t size) {
+  return address >= piece.address && address - piece.address <= piece.size &&
+         piece.size - (address - piece.address) >= size;
+}
+
+}  // namespace
+
+const char* CopyPlan::Find(const char* copy, uint64_t address, size_t size,
+                           size_t* hint) {
+  for (size_t i = 0; i < planned_.size(); ++i, ++*hint) {
+    if (*hint >= planned_.size()) *hint = 0;
+    Planned& planned = planned_[*hint];
+    if (Contains(planned.piece, address, size)) {
+      planned.used = looks_;
+      return copy + offsets_[*hint] + (address - planned.piece.address);
+    }
+  }
+  return nullptr;
+}
+
+bool CopyPlan::Has(const Piece& piece) const {
+  return std::any_of(planned_.begin(), planned_.end(), [&](const Planned& planned) {
+    return Contains(planned.piece, piece.address, piece.size);
+  });
+}
+
+bool CopyPlan::Extend(Piece piece, Kind kind) {
+  if (planned_.empty() || planned_.size() >= kMost) return false;
+  Add(piece, kind);
+  Merge();
+  LayOut();
+  return true;
+}
+
+void CopyPlan::Clear() {
+  planned_.clear();
+  offsets_.clear();
+  copy_bytes_ = 0;
+}
+
+void CopyPlan::Settle(const CopyPlan& earlier) {
+  std::vector<Planned> before(earlier.planned_);
+  std::erase_if(before, [&](const Planned& planned) {
+    return planned.kind == Kind::kThread || looks_ - planned.used > kRememberedLooks ||
+           Has(planned.piece);
+  });
+  std::sort(before.begin(), before.end(),
+            [](const Planned& a, const Planned& b) { return a.used > b.used; });
+  if (before.size() > kMostRemembered) before.resize(kMostRemembered);
+  planned_.insert(planned_.end(), before.begin(), before.end());
+  Merge();
+  LayOut();
+}
+
+void CopyPlan::AppendPieces(size_t copies, std::vector<Piece>* pieces) const {
+  for (size_t i = 0; i < copies; ++i) {
+    for (const Planned& planned : planned_) pieces->push_back(planned.piece);
+  }
+}
+
+// Frames that are objects often lie close to each other, and a piece costs as much as a
+// few hundred bytes.
+void CopyPlan::Merge() {
+  std::sort(planned_.begin(), planned_.end(), [](const Planned& a, const Planned& b) {
+    return std::tie(a.kind, a.piece.address) < std::tie(b.kind, b.piece.address);
+  });
+  size_t kept = 0;
+  for (size_t i = 1; i < planned_.size(); ++i) {
+    Planned& last = planned_[kept];
+    const Planned& next = planned_[i];
+    const uint64_t end = last.piece.address + last.piece.size;
+    if (next.kind == last.kind && next.piece.address < end + kMergedGap) {
+      last.piece.size = static_cast<uint32_t>(
+          std::max(end, next.piece.address + next.piece.size) - last.piece.address);
+      last.used = std::max(last.used, next.used);
+    } else {
+      planned_[++kept] = next;
+    }
+  }
+  if (!planned_.empty()) planned_.resize(kept + 1);
+}
+
+void CopyPlan::LayOut() {
+  offsets_.clear();
+  copy_bytes_ = 0;
+  for (const Planned& planned : planned_) {
+    if (copy_bytes_ + planned.piece.size > kMostBytes) break;
+    offsets_.push_back(copy_bytes_);
+    copy_bytes_ += planned.piece.size;
+  }
+  planned_.resize(offsets_.size());
+}
+
+}  // namespace lull::relay

@@ -1,0 +1,63 @@
+// What is copied of a thread with each look: the pieces of memory in which its stack
+// lies, and those in which it lay a short while ago. A line that calls a generator, or
+// comes back from C into Python, has its stack in two places in turn, thousands of
+// times in a second; whoever plans for one of them alone finds the other one at every
+// second look.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "daemon/relay/samples/memory.h"
+
+namespace lull::relay {
+
+class CopyPlan {
+ public:
+  enum class Kind : uint8_t {
+    kThread,  // its state: the first piece
+    kLink,    // a word that leads to a frame: read before the frames
+    kFrames,
+  };
+
+  bool empty() const { return planned_.empty(); }
+  size_t size() const { return planned_.size(); }
+  size_t copy_bytes() const { return copy_bytes_; }
+  const Piece& at(size_t index) const { return planned_[index].piece; }
+
+  // Where a piece is at in a copy; nullptr: it is in no piece. `hint`: the piece in
+  // which the one before it was found, which is often the same.
+  const char* Find(const char* copy, uint64_t address, size_t size, size_t* hint);
+  // One more look begins.
+  void NextLook() { ++looks_; }
+
+  void Add(Piece piece, Kind kind) { planned_.push_back({piece, kind, looks_}); }
+  // Without it the last walk ended. False: there is no room for it.
+  bool Extend(Piece piece, Kind kind);
+  void Clear();
+  // What was added since `earlier` was the plan, and what that has beside it and was
+  // needed by one of the last looks.
+  void Settle(const CopyPlan& earlier);
+  // To be read one behind the other, `copies` times.
+  void AppendPieces(size_t copies, std::vector<Piece>* pieces) const;
+
+  static constexpr size_t kMost = 200;  // pieces, without those that are remembered
+
+ private:
+  struct Planned {
+    Piece piece;
+    Kind kind;
+    uint32_t used;  // the look that last needed it
+  };
+  bool Has(const Piece& piece) const;
+  void Merge();
+  void LayOut();
+
+  std::vector<Planned> planned_;
+  std::vector<size_t> offsets_;  // of them in a copy
+  size_t copy_bytes_ = 0;
+  uint32_t looks_ = 0;
+};
+
+}  // namespace lull::relay

@@ -1,0 +1,93 @@
+#include "daemon/relay/samples/copy_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace lull::relay {
+namespace {
+
+using Kind = CopyPlan::Kind;
+using ::testing::ElementsAre;
+
+constexpr Piece kThread{0x10000, 64};
+constexpr Piece kChunk{0x200000, 512};
+
+Piece Frame(uint64_t number) { return {0x900000 + number * 0x10000, 80}; }
+
+class CopyPlanTest : public ::testing::Test {
+ protected:
+  // As the reader does when the stack lies in these pieces.
+  void Discover(const std::vector<Piece>& frames) {
+    const CopyPlan earlier = plan_;
+    plan_.Clear();
+    plan_.Add(kThread, Kind::kThread);
+    plan_.Add(kChunk, Kind::kFrames);
+    for (const Piece& frame : frames) plan_.Add(frame, Kind::kFrames);
+    plan_.Settle(earlier);
+  }
+  bool Has(const Piece& piece) {
+    size_t hint = 0;
+    const std::string copy(plan_.copy_bytes(), 0);
+    return plan_.Find(copy.data(), piece.address, piece.size, &hint) != nullptr;
+  }
+  std::vector<Piece> Pieces() const {
+    std::vector<Piece> pieces;
+    plan_.AppendPieces(1, &pieces);
+    return pieces;
+  }
+
+  CopyPlan plan_;
+};
+
+TEST_F(CopyPlanTest, KeepsBothPlacesOfALineThatGoesBackAndForth) {
+  Discover({Frame(1)});
+  for (int look = 0; look < 300; ++look) {
+    plan_.NextLook();
+    ASSERT_TRUE(Has(Frame(look / 20 % 2 == 0 ? 1 : 2)) || look == 20) << look;
+    if (look == 20) Discover({Frame(2)});
+  }
+}
+
+TEST_F(CopyPlanTest, ForgetsWhatNoLookNeedsAnyMore) {
+  Discover({Frame(1)});
+  plan_.NextLook();
+  Discover({Frame(2)});
+  EXPECT_EQ(plan_.size(), 4u);
+  for (int look = 0; look < 100; ++look) {
+    plan_.NextLook();
+    ASSERT_TRUE(Has(Frame(2)));
+  }
+  Discover({Frame(2)});
+  EXPECT_THAT(Pieces(), ElementsAre(kThread, kChunk, Frame(2)));
+}
+
+TEST_F(CopyPlanTest, RemembersOnlySoMuch) {
+  for (uint64_t i = 0; i < 1000; ++i) {
+    plan_.NextLook();
+    Discover({Frame(i)});
+  }
+  EXPECT_LE(plan_.size(), 2u + 1 + 24);
+  EXPECT_TRUE(Has(Frame(999)));
+  EXPECT_TRUE(Has(Frame(990))) << "the newest stay";
+  EXPECT_FALSE(Has(Frame(900)));
+}
+
+TEST_F(CopyPlanTest, ReadsWhatLeadsToFramesBeforeThem) {
+  Discover({Frame(1)});
+  const Piece link{0xf0000000, 8};
+  ASSERT_TRUE(plan_.Extend(link, Kind::kLink));
+  EXPECT_THAT(Pieces(), ElementsAre(kThread, link, kChunk, Frame(1)));
+  size_t hint = 0;
+  const std::string copy(plan_.copy_bytes(), 0);
+  EXPECT_EQ(plan_.Find(copy.data(), link.address, 8, &hint), copy.data() + 64);
+}
+
+TEST_F(CopyPlanTest, NothingIsAddedToNoPlan) {
+  EXPECT_FALSE(plan_.Extend(Frame(1), Kind::kFrames));
+  EXPECT_TRUE(plan_.empty());
+}
+
+}  // namespace
+}  // namespace lull::relay
