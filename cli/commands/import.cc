@@ -79,6 +79,7 @@ v1::JobInfo InfoOf(const ImportVerbOptions& options, const std::string& id) {
       options.name, absl::StrCat("lull import ", CommandText(options.paths)), {});
   job.set_id(id);
   job.clear_overhead_budget_percent();
+  job.clear_settings();
   return job;
 }
 

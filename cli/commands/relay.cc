@@ -100,7 +100,7 @@ absl::Status Relay(const RelayVerbOptions& options) {
                         ResolveCollector(options.collector, runtime));
   LULL_ASSIGN_OR_RETURN(UniqueFd stop, TakeStopSignals());
   relay::RelayOptions relay;
-  relay.job = MakeJobInfo(options.name, command, relay.settings);
+  relay.job = MakeJobInfo(options.name, command, {});
   relay.gpu = gpu;
   relay.socket_path = options.socket;
   relay.spool_directory = SpoolDirectory(runtime, collector.is_private, relay.job.id());

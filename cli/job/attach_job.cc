@@ -193,7 +193,7 @@ class Attach {
   void AttachOne(const attach::Process& process) {
     if (stop_) return;
     UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, process.pid, 0)));
-    const bool samples = !session_->relay().settings.no_host_samples();
+    const bool samples = !session_->relay().job.settings().no_host_samples();
     auto longest = AttachTo(process.pid, *foothold_, samples, stop_, Server());
     if (longest.ok()) {
       watched_.push_back({process.pid, std::move(pidfd)});

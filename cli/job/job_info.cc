@@ -66,7 +66,7 @@ bool HasShim(pid_t pid) {
 }  // namespace
 
 v1::JobInfo MakeJobInfo(const std::string& name, const std::string& command,
-                        const relay::JobSettings& settings) {
+                        const v1::JobSettings& settings) {
   v1::JobInfo job;
   job.set_id(RandomId());
   job.set_name(CleanText(name));
@@ -76,6 +76,7 @@ v1::JobInfo MakeJobInfo(const std::string& name, const std::string& command,
   job.set_start_ns(MonotonicNs());
   job.set_start_realtime_ns(RealtimeNs());
   job.set_lull_version(kVersion);
+  *job.mutable_settings() = settings;
   job.set_overhead_budget_percent(relay::OverheadBudgetPercent(settings));
   job.set_no_host_samples(settings.no_host_samples());
   return job;

@@ -11,7 +11,7 @@ namespace lull {
 
 // A JobInfo with a fresh random id, this host and user, and now as its start.
 v1::JobInfo MakeJobInfo(const std::string& name, const std::string& command,
-                        const relay::JobSettings& settings);
+                        const v1::JobSettings& settings);
 
 // argv as one line that a shell would read the same way.
 std::string CommandText(const std::vector<std::string>& argv);

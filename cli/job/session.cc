@@ -47,7 +47,6 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Plan(const char* verb,
   relay.spool_directory =
       SpoolDirectory(session->runtime_, collector.is_private, relay.job.id());
   LULL_ASSIGN_OR_RETURN(relay.collector, ForWriting(collector));
-  relay.settings = options.settings;
   relay.gpu = options.gpu;
   return session;
 }

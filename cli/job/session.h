@@ -20,7 +20,7 @@ struct SessionOptions {
   std::string name;
   CollectorFlags collector;
   bool quiet = false;  // no summary; errors are still said
-  relay::JobSettings settings;
+  v1::JobSettings settings;
   relay::GpuPlan gpu;
 };
 

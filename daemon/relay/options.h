@@ -9,14 +9,11 @@
 #include "daemon/connection/collector_address.h"
 #include "daemon/relay/control/gpu_plan.h"
 #include "ingest.pb.h"
-#include "relay_internal.pb.h"
 
 namespace lull::relay {
 
-using wire::JobSettings;
-
 inline constexpr double kDefaultOverheadBudgetPercent = 1.0;
-inline double OverheadBudgetPercent(const JobSettings& settings) {
+inline double OverheadBudgetPercent(const lull::v1::JobSettings& settings) {
   return settings.has_overhead_budget_percent() ? settings.overhead_budget_percent()
                                                 : kDefaultOverheadBudgetPercent;
 }
@@ -30,14 +27,14 @@ struct RelayOptions {
 
   CollectorAddress collector;
 
-  lull::v1::JobInfo job;  // complete, id included; the keeper adds what `gpu` says
+  // Complete, id and settings included; the keeper adds what `gpu` says.
+  lull::v1::JobInfo job;
   GpuPlan gpu;
   // `lull attach`: the targets were there before the relay, and stay when it goes. One
   // whose keeper is gone puts them to sleep and ends.
   bool attached = false;
   uint32_t target_user = UINT32_MAX;  // whose they are, if not ours
   bool dormant = false;               // targets sleep until the job is armed
-  JobSettings settings;
 
   // How long targets that outlive the job's own process are still listened to.
   absl::Duration grace = absl::Milliseconds(900);

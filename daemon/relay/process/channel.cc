@@ -129,7 +129,6 @@ std::string EncodeOptions(const RelayOptions& options) {
   out.set_attached(options.attached);
   out.set_target_user(options.target_user);
   out.set_dormant(options.dormant);
-  *out.mutable_settings() = options.settings;
   out.set_grace_ns(absl::ToInt64Nanoseconds(options.grace));
   return out.SerializeAsString();
 }
@@ -148,7 +147,6 @@ bool DecodeOptions(const std::string& bytes, RelayOptions* options) {
   options->attached = in.attached();
   options->target_user = in.target_user();
   options->dormant = in.dormant();
-  options->settings = in.settings();
   options->grace = absl::Nanoseconds(in.grace_ns());
   return true;
 }

@@ -246,7 +246,7 @@ class Keeper::Impl {
   }
 
   bool Accept(Newcomer newcomer) {
-    if (options_.settings.no_host_samples()) {  // of a lull around ours, or within
+    if (options_.job.settings().no_host_samples()) {  // of a lull around ours, or within
       if (newcomer.loader) return false;
       newcomer.memory.reset();
     }

@@ -67,7 +67,7 @@ absl::Status Worker::Start() {
   spool_ = *std::move(spool);
   if (spool_->state().stretch) arming_.Resume(*spool_->state().stretch);
   asleep_since_ns_ = MonotonicNs();
-  if (!options_.settings.no_host_samples()) {
+  if (!options_.job.settings().no_host_samples()) {
     sampler_ = std::make_unique<HostSampler>(std::random_device{}());
   }
   lull::v1::Hello hello = MakeHello(options_.job);
@@ -220,7 +220,7 @@ void Worker::AddTarget(lull::v1::ProcessInfo info, UniqueFd memfd, UniqueFd pidf
     Tell({MessageKind::kReleased, key, "", {}});
     return;
   }
-  TargetOptions options{options_.settings,
+  TargetOptions options{options_.job.settings(),
                         loader ? "" : SnapshotPath(key),
                         arming_.plan(),
                         gpu_clock_,

@@ -40,7 +40,7 @@ static_assert(abi::kArenaSize / 16 < kFirstSampleStack);
 inline constexpr size_t kMaxBatchBytes = 1u << 20;
 
 struct TargetOptions {
-  JobSettings settings;
+  lull::v1::JobSettings settings;
   std::string snapshot_path;  // of the mappings; "" = no native symbols
   GpuPlan gpu;
   std::shared_ptr<GpuClock> gpu_clock;  // of the job; null: one of its own

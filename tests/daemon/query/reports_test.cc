@@ -57,6 +57,17 @@ TEST(Reports, LeaveOutProcessesThatDoNoWorkUnlessAskedForByPid) {
   EXPECT_EQ(pipeline.Report(request).syncs().total_blocked_ns(), 7 * kMs);
 }
 
+TEST(Reports, HandTheSettingsOfAJobThrough) {
+  lull::v1::Hello hello = MakeHello(MakeJobId(1));
+  hello.mutable_job()->mutable_settings()->set_wait_threshold_ns(123);
+  Pipeline pipeline(hello);
+  pipeline.Apply(TwoRanksAndALauncher());
+  pipeline.Commit();
+  EXPECT_EQ(pipeline.Report({}).job().settings().wait_threshold_ns(), 123u);
+  pipeline.Restart();
+  EXPECT_EQ(pipeline.Report({}).job().settings().wait_threshold_ns(), 123u);
+}
+
 TEST(Reports, CoverAllProcessesWhenNoneWorks) {
   Pipeline pipeline(MakeHello(MakeJobId(1)));
   lull::v1::Batch batch = FirstBatch();

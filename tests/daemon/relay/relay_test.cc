@@ -86,7 +86,7 @@ TEST_F(RelayTest, TellsTheCollectorHowTheHooksAreCalled) {
 TEST_F(RelayTest, ArmsATargetAndSetsItsThresholds) {
   collector_->Start();
   RelayOptions options = Options();
-  options.settings.set_wait_threshold_ns(123'456);
+  options.job.mutable_settings()->set_wait_threshold_ns(123'456);
   StartKeeper(options);
   FakeSegment segment;
   StartTarget(&segment);

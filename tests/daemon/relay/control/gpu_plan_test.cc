@@ -100,15 +100,15 @@ TEST(GpuPlan, ReachesTheWorkerAsItIs) {
   options.gpu.steps = {6, 7, 8, 9};
   options.gpu.mode = lull::v1::GPU_MODE_CONTINUOUS;
   options.socket_path = "/run/\xff/relay";  // a path need not be text
-  options.settings.set_overhead_budget_percent(0.25);
+  options.job.mutable_settings()->set_overhead_budget_percent(0.25);
   options.target_user = 1000;
   options.grace = absl::Milliseconds(7);
   RelayOptions decoded;
   ASSERT_TRUE(DecodeOptions(EncodeOptions(options), &decoded));
   EXPECT_EQ(decoded.gpu, options.gpu);
   EXPECT_EQ(decoded.socket_path, options.socket_path);
-  EXPECT_EQ(OverheadBudgetPercent(decoded.settings), 0.25);
-  EXPECT_EQ(OverheadBudgetPercent(RelayOptions().settings), 1.0);
+  EXPECT_EQ(OverheadBudgetPercent(decoded.job.settings()), 0.25);
+  EXPECT_EQ(OverheadBudgetPercent(RelayOptions().job.settings()), 1.0);
   EXPECT_EQ(decoded.target_user, 1000u);
   EXPECT_EQ(decoded.grace, options.grace);
   EXPECT_FALSE(DecodeOptions("no options", &decoded));

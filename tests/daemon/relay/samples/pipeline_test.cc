@@ -78,7 +78,7 @@ class HostSamples : public RelayTest {
   void Start(bool samples = true, bool dormant = false) {
     collector_->Start();
     RelayOptions options = Options();
-    options.settings.set_no_host_samples(!samples);
+    options.job.mutable_settings()->set_no_host_samples(!samples);
     options.dormant = dormant;
     StartKeeper(options);
   }
