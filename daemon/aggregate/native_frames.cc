@@ -3,19 +3,13 @@
 #include <cstddef>
 #include <string>
 
+#include "daemon/base/text.h"
+
 namespace lull::aggregate {
 namespace {
 
 constexpr std::string_view kStub = "__device_stub_";
 constexpr std::string_view kWrapper = "__wrapper__device_stub_";
-
-bool StartsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
-bool Contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 // Where the arguments of a template or the parameters begin, or the end of the name; a
 // scope "(anonymous namespace)::" is part of the name.
@@ -23,7 +17,7 @@ size_t EndOfName(std::string_view function) {
   constexpr std::string_view kAnonymous = "(anonymous namespace)::";
   size_t end = function.find_first_of("<(");
   while (end != std::string_view::npos &&
-         StartsWith(function.substr(end), kAnonymous)) {
+         function.substr(end).starts_with(kAnonymous)) {
     end = function.find_first_of("<(", end + kAnonymous.size());
   }
   return end == std::string_view::npos ? function.size() : end;
@@ -43,19 +37,19 @@ bool IsRuntimeTemplate(const Frame& frame) {
   size_t end = EndOfName(frame.function);
   if (end == frame.function.size() || frame.function[end] != '<') return false;
   std::string_view name = BaseName(frame);
-  return StartsWith(name, "cuda") && name.size() > 4 && name[4] >= 'A' &&
+  return name.starts_with("cuda") && name.size() > 4 && name[4] >= 'A' &&
          name[4] <= 'Z';
 }
 
 bool IsLaunchStub(const Frame& frame) {
   std::string_view name = BaseName(frame);
-  return StartsWith(name, kStub) || StartsWith(name, kWrapper);
+  return name.starts_with(kStub) || name.starts_with(kWrapper);
 }
 
 bool IsGenerated(const Frame& frame) {
-  return IsLaunchStub(frame) || StartsWith(BaseName(frame), "__cudaLaunch") ||
+  return IsLaunchStub(frame) || BaseName(frame).starts_with("__cudaLaunch") ||
          Contains(frame.file, ".cudafe1.") || Contains(frame.file, "/tmpxft_") ||
-         StartsWith(frame.file, "tmpxft_") || frame.function == "_start";
+         frame.file.starts_with("tmpxft_") || frame.function == "_start";
 }
 
 // Whether `frame` is the function that stands for the kernel on the host: its stub,
@@ -64,9 +58,9 @@ bool IsGenerated(const Frame& frame) {
 bool IsKernelOf(const Frame& frame, const Frame& stub) {
   std::string_view kernel = BaseName(frame);
   std::string_view name = BaseName(stub);
-  if (StartsWith(name, kWrapper)) return name.substr(kWrapper.size()) == kernel;
+  if (name.starts_with(kWrapper)) return name.substr(kWrapper.size()) == kernel;
   name = name.substr(kStub.size());
-  if (StartsWith(name, "_")) name = name.substr(1);
+  if (name.starts_with("_")) name = name.substr(1);
   return name == kernel ||
          Contains(name, std::to_string(kernel.size()) + std::string(kernel));
 }
@@ -80,15 +74,15 @@ bool IsNativeInfrastructure(std::string_view module) {
         "libpthread.so", "libpthread-2", "liblull.so", "ld-linux", "ld-2", "ld.so",
         "ld64.so", "libstdc++.so", "libc10.so", "libc10_", "libtorch.so",
         "libtorch_"}) {
-    if (StartsWith(name, prefix)) return true;
+    if (name.starts_with(prefix)) return true;
   }
   return false;
 }
 
 bool IsLibraryHeader(std::string_view file) {
-  if (StartsWith(file.substr(file.rfind('/') + 1), "cuda_runtime")) return true;
-  if (StartsWith(file, "/usr/include/")) return true;
-  if (StartsWith(file, "/usr/local/cuda") && Contains(file, "/include/")) return true;
+  if (file.substr(file.rfind('/') + 1).starts_with("cuda_runtime")) return true;
+  if (file.starts_with("/usr/include/")) return true;
+  if (file.starts_with("/usr/local/cuda") && Contains(file, "/include/")) return true;
   if (Contains(file, "/targets/") && Contains(file, "-linux/include/")) return true;
   for (std::string_view folder :
        {"/include/c++/", "/lib/gcc/", "/lib/clang/",           // compilers

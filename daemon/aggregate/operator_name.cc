@@ -29,11 +29,6 @@ std::string_view BackwardNode(std::string_view name) {
   return is_node ? node : std::string_view();
 }
 
-bool EndsWith(std::string_view text, std::string_view suffix) {
-  return text.size() > suffix.size() &&
-         text.substr(text.size() - suffix.size()) == suffix;
-}
-
 bool IsCapital(char c) { return c >= 'A' && c <= 'Z'; }
 
 // Names of operators that end as an overload does.
@@ -67,7 +62,8 @@ std::string_view WithoutOverload(std::string_view name) {
     if (name == whole) return name;
   }
   for (std::string_view overload : kOverloads) {
-    if (EndsWith(name, overload)) return name.substr(0, name.size() - overload.size());
+    if (name != overload && name.ends_with(overload))
+      return name.substr(0, name.size() - overload.size());
   }
   return name;
 }

@@ -4,13 +4,10 @@
 #include <string_view>
 
 #include "daemon/aggregate/backward_stack.h"
+#include "daemon/base/text.h"
 
 namespace lull::aggregate {
 namespace {
-
-bool Contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 bool IsOfOptim(const Frame& frame) { return Contains(frame.file, "/torch/optim/"); }
 

@@ -3,17 +3,10 @@
 #include <cstddef>
 
 #include "daemon/aggregate/native_frames.h"
+#include "daemon/base/text.h"
 
 namespace lull::aggregate {
 namespace {
-
-bool StartsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
-bool Contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
@@ -26,11 +19,11 @@ std::string_view InsidePythonLibrary(std::string_view file) {
     size_t slash = before.rfind('/');
     std::string_view folder =
         slash == std::string_view::npos ? before : before.substr(slash + 1);
-    if (!StartsWith(folder, "lib")) continue;
+    if (!folder.starts_with("lib")) continue;
     size_t end = at + std::string_view("/python3").size();
     while (end < file.size() && (IsDigit(file[end]) || file[end] == '.')) ++end;
-    if (StartsWith(file.substr(end), "t/")) ++end;  // free-threaded builds
-    if (StartsWith(file.substr(end), "zip/")) end += 3;
+    if (file.substr(end).starts_with("t/")) ++end;  // free-threaded builds
+    if (file.substr(end).starts_with("zip/")) end += 3;
     if (end < file.size() && file[end] == '/') return file.substr(end + 1);
   }
   return {};
@@ -56,9 +49,9 @@ const Frame* First(const std::vector<const Frame*>& stack, Predicate wanted) {
 std::string_view BetweenNodes(const Frame& frame) {
   std::string_view name = frame.function;
   name = name.substr(0, name.find('('));
-  if (!StartsWith(name, "torch::autograd::")) return {};
+  if (!name.starts_with("torch::autograd::")) return {};
   for (std::string_view layer : {"VariableType::", "Node::", "Engine::", "python::"}) {
-    if (StartsWith(name.substr(sizeof("torch::autograd::") - 1), layer)) return {};
+    if (name.substr(sizeof("torch::autograd::") - 1).starts_with(layer)) return {};
   }
   return name;
 }
@@ -78,7 +71,7 @@ bool IsInfrastructureOfATrace(std::string_view file) {
        {"torch/", "asyncio/", "collections/", "concurrent/", "ctypes/", "email/",
         "encodings/", "http/", "importlib/", "json/", "logging/", "multiprocessing/",
         "re/", "unittest/", "urllib/", "xml/"}) {
-    if (StartsWith(file, folder)) return true;
+    if (file.starts_with(folder)) return true;
   }
   for (std::string_view module : {"_collections_abc.py",
                                   "_weakrefset.py",
@@ -132,14 +125,14 @@ bool IsInfrastructureOfATrace(std::string_view file) {
 }  // namespace
 
 bool IsPythonInfrastructure(std::string_view file) {
-  if (StartsWith(file, "<frozen ") || file == "<string>") return true;
+  if (file.starts_with("<frozen ") || file == "<string>") return true;
   if (!file.empty() && file[0] != '/' && IsInfrastructureOfATrace(file)) return true;
   for (std::string_view torch : {"/site-packages/torch/", "/dist-packages/torch/"}) {
     if (file.find(torch) != std::string_view::npos) return true;
   }
   std::string_view inside = InsidePythonLibrary(file);
-  return !inside.empty() && !StartsWith(inside, "site-packages/") &&
-         !StartsWith(inside, "dist-packages/");
+  return !inside.empty() && !inside.starts_with("site-packages/") &&
+         !inside.starts_with("dist-packages/");
 }
 
 bool IsPythonPackage(std::string_view file) {
@@ -154,7 +147,7 @@ std::string_view BackwardNode(const Frame& frame) {
   size_t end = name.find("::apply(");
   if (end == std::string_view::npos) return {};
   name = name.substr(0, end);
-  if (!StartsWith(name, "torch::autograd::")) return {};
+  if (!name.starts_with("torch::autograd::")) return {};
   std::string_view node = name.substr(name.rfind(':') + 1);
   bool known = Contains(node, "Backward") || node == "AccumulateGrad" ||
                node == "CopySlices" || node == "CppNode";
@@ -176,7 +169,7 @@ const Frame* SelectSite(const std::vector<const Frame*>& python,
   }
   auto node = [](const Frame& f) { return !BackwardNode(f).empty(); };
   auto between = [](const Frame& f) { return !BetweenNodes(f).empty(); };
-  auto operators = [](const Frame& f) { return StartsWith(ModuleName(f), "libtorch"); };
+  auto operators = [](const Frame& f) { return ModuleName(f).starts_with("libtorch"); };
   if (const Frame* frame = First(native, node)) return frame;
   if (const Frame* frame = FirstWritten(native)) return frame;
   if (const Frame* frame = First(native, between)) return frame;

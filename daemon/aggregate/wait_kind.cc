@@ -38,11 +38,6 @@ constexpr Prefix kPrefixes[] = {
 
 constexpr std::string_view kDataLoader = "torch/utils/data/dataloader.py";
 
-bool EndsWith(std::string_view text, std::string_view suffix) {
-  return text.size() >= suffix.size() &&
-         text.substr(text.size() - suffix.size()) == suffix;
-}
-
 }  // namespace
 
 const char* WaitKindName(WaitKind kind) {
@@ -70,7 +65,7 @@ WaitKind ClassifyWait(std::string_view api, bool from_python,
                       const std::vector<const Frame*>& python) {
   for (const Frame* frame : python) {
     // Reading the module while it is imported is no wait for data.
-    if (EndsWith(frame->file, kDataLoader) && frame->function != "<module>") {
+    if (frame->file.ends_with(kDataLoader) && frame->function != "<module>") {
       return WaitKind::kData;
     }
   }

@@ -8,6 +8,10 @@
 
 namespace lull {
 
+inline bool Contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
 // Limits of the wire, see proto/events.proto: what a relay sends keeps to them, and a
 // collector takes nothing beyond them. Of every string, in bytes:
 inline constexpr size_t kMaxWireString = 4096;
