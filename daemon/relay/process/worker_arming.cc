@@ -23,19 +23,18 @@ void Worker::FollowArming(uint64_t now_ns) {
   if (arming_.changed()) {
     // The order is that of arming.h.
     if (!arming_.armed()) {
-      for (auto& [key, target] : targets_) target->Disarm(now_ns);
+      targets_->Disarm(now_ns);
       arming_.SetEnd(MonotonicNs());
     }
     if (!SpoolStretch()) return;  // no room: again with the next pass
     arming_.Settle();
     if (arming_.armed()) {
-      gpu_clock_->origin_ns = 0;
-      for (auto& [key, target] : targets_) target->Arm(arming_.plan(), now_ns);
+      targets_->Arm(arming_.plan(), now_ns);
     } else {
       asleep_since_ns_ = now_ns;
       next_sign_ns_ = now_ns + kFirstSignNs;
     }
-    ReportStatus(now_ns, /*now=*/true);
+    ReportStatus(now_ns);
     LogInfo(arming_.armed() ? "the job is armed" : "the job is asleep");
   }
   if (tell) {
@@ -48,10 +47,9 @@ void Worker::FollowArming(uint64_t now_ns) {
 bool Worker::SpoolStretch() {
   auto stretch = arming_.Stretch();
   if (!stretch) return true;
-  Flush(MonotonicNs());
-  batch_.AddStretch(*stretch);
-  absl::Status status = spool_->Append(batch_.batch());
-  batch_.Reset();
+  targets_->Flush(MonotonicNs());
+  absl::Status status =
+      targets_->Append([&](BatchBuilder& batch) { batch.AddStretch(*stretch); });
   if (!status.ok()) LogDebug(status.ToString());  // it is tried many times a second
   return status.ok();
 }
@@ -61,15 +59,9 @@ void Worker::TellArming() {
   state.set_command(arming_.command());
   state.set_armed(arming_.armed());
   state.set_error(arming_.error());
-  for (auto& [key, target] : targets_) {
-    // A DataLoader's worker records nothing.
-    if (!target->ended() && !target->corrupt() && target->worker_of() == 0) {
-      state.set_processes(state.processes() + 1);
-    }
-  }
+  state.set_processes(targets_->recording());
   std::string bytes = state.SerializeAsString();
-  if (told_once_ && bytes == told_arming_) return;
-  told_once_ = true;
+  if (bytes == told_arming_) return;
   told_arming_ = std::move(bytes);
   upstream_->TellArming(state);
 }
@@ -80,7 +72,7 @@ void Worker::ShowThatItSleeps(uint64_t now_ns) {
   if (arming_.armed() || now_ns < next_sign_ns_) return;
   next_sign_ns_ =
       now_ns + std::clamp(now_ns - asleep_since_ns_, kFirstSignNs, kLongestSignNs);
-  for (auto& [key, target] : targets_) target->RepeatCounters();
+  targets_->RepeatCounters();
 }
 
 }  // namespace lull::relay

@@ -1,4 +1,4 @@
-#include "daemon/relay/process/end_watch.h"
+#include "daemon/relay/read/end_watch.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

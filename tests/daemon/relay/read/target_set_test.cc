@@ -1,0 +1,142 @@
+#include "daemon/relay/read/target_set.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "daemon/base/runtime_directory.h"
+#include "tests/daemon/relay/fake_segment.h"
+#include "tests/daemon/units.h"
+
+namespace lull::relay {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class TargetSetTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char path[] = "/tmp/lull-target-set-test-XXXXXX";
+    ASSERT_NE(mkdtemp(path), nullptr);
+    root_ = path;
+    options_.spool_directory = root_ + "/spool";
+    options_.job.mutable_settings()->set_no_host_samples(true);
+    auto spool = Spool::Open(options_.spool_directory, options_.spool_limit_bytes);
+    ASSERT_TRUE(spool.ok()) << spool.status();
+    spool_ = *std::move(spool);
+    targets_ = std::make_unique<TargetSet>(options_, *spool_);
+  }
+  void TearDown() override {
+    targets_.reset();
+    spool_.reset();
+    ASSERT_TRUE(RemoveTree(root_).ok());
+  }
+
+  TargetSet::Added Add(uint64_t key, const FakeSegment& segment,
+                       uint64_t worker_of = 0) {
+    lull::v1::ProcessInfo info;
+    info.set_key(key);
+    info.set_pid(static_cast<uint32_t>(getpid()));
+    info.set_parent_pid(static_cast<uint32_t>(getpid()));
+    info.set_worker_of(worker_of);
+    return targets_->Add(info, UniqueFd(dup(segment.memfd())), UniqueFd(), UniqueFd(),
+                         /*armed=*/true, GpuPlan());
+  }
+  std::vector<uint64_t> ReleaseEnded() {
+    std::vector<uint64_t> keys;
+    targets_->ReleaseEnded(kSecond, [&](uint64_t key) { keys.push_back(key); });
+    return keys;
+  }
+  // All batches of the spool.
+  std::vector<lull::v1::Batch> Spooled() {
+    std::vector<lull::v1::Batch> batches;
+    for (uint64_t sequence = 0; sequence < spool_->last_sequence();) {
+      auto entry = spool_->WaitForNext(sequence, absl::ZeroDuration());
+      if (!entry) break;
+      batches.emplace_back().ParseFromString(entry->body);
+      sequence = entry->sequence;
+    }
+    return batches;
+  }
+  int EventsSpooled() {
+    int events = 0;
+    for (const lull::v1::Batch& batch : Spooled()) {
+      for (const auto& ring : batch.rings()) events += ring.events().type_size();
+    }
+    return events;
+  }
+
+  std::string root_;
+  RelayOptions options_;
+  std::unique_ptr<Spool> spool_;
+  std::unique_ptr<TargetSet> targets_;
+};
+
+TEST_F(TargetSetTest, GathersABatchOfAllUntilItIsOldEnough) {
+  FakeSegment one, two;
+  ASSERT_EQ(Add(1, one), TargetSet::Added::kDone);
+  ASSERT_EQ(Add(2, two), TargetSet::Added::kDone);
+  one.Commit(0, MakeEvent(abi::EventType::kSync, 1));
+  two.Commit(0, MakeEvent(abi::EventType::kSync, 2));
+  targets_->FlushIfDue(1 * kSecond);  // nothing read: no batch has begun
+  EXPECT_FALSE(targets_->ReadAll(1 * kSecond));
+  targets_->FlushIfDue(1 * kSecond + 199 * kMs);
+  EXPECT_EQ(EventsSpooled(), 0);
+  targets_->FlushIfDue(1 * kSecond + 200 * kMs);
+  EXPECT_EQ(EventsSpooled(), 2);
+  EXPECT_EQ(targets_->totals().events_read, 2u);
+}
+
+TEST_F(TargetSetTest, ComesBackSoonWhereMuchWasFound) {
+  FakeSegment segment;
+  ASSERT_EQ(Add(1, segment), TargetSet::Added::kDone);
+  for (int i = 0; i < 1025; ++i) {
+    segment.Commit(0, MakeEvent(abi::EventType::kSync, 1));
+  }
+  EXPECT_TRUE(targets_->ReadAll(1 * kSecond));
+  EXPECT_FALSE(targets_->ReadAll(1 * kSecond));
+}
+
+TEST_F(TargetSetTest, ReleasesAProcessOnceItsEndIsInTheSpool) {
+  FakeSegment segment;
+  ASSERT_EQ(Add(1, segment), TargetSet::Added::kDone);
+  segment.Commit(0, MakeEvent(abi::EventType::kSync, 1));
+  targets_->ReadAll(1 * kSecond);
+  EXPECT_THAT(ReleaseEnded(), IsEmpty());
+  EXPECT_EQ(targets_->recording(), 1u);
+  targets_->EndImagesOf(0);  // of nobody
+  EXPECT_EQ(targets_->recording(), 1u);
+  targets_->EndImagesOf(getpid());
+  EXPECT_EQ(targets_->recording(), 0u);
+  EXPECT_THAT(ReleaseEnded(), ElementsAre(1u));
+  EXPECT_TRUE(targets_->empty());
+  EXPECT_EQ(EventsSpooled(), 1);
+  EXPECT_EQ(Spooled().back().process_ends_size(), 1);
+  EXPECT_EQ(targets_->totals().events_read, 1u) << "also of those that are gone";
+}
+
+TEST_F(TargetSetTest, TakesAWorkerOfAProcessThatItReadsAndNoOther) {
+  FakeSegment owner, worker;
+  EXPECT_EQ(Add(2, worker, /*worker_of=*/UINT64_MAX), TargetSet::Added::kNotWanted);
+  ASSERT_EQ(Add(1, owner), TargetSet::Added::kDone);
+  EXPECT_EQ(Add(2, worker, /*worker_of=*/UINT64_MAX), TargetSet::Added::kDone);
+  EXPECT_EQ(targets_->recording(), 1u) << "a worker records nothing";
+}
+
+TEST_F(TargetSetTest, ReadsWhatTargetsThatOutliveTheJobHaveDoneSoFar) {
+  FakeSegment segment;
+  ASSERT_EQ(Add(1, segment), TargetSet::Added::kDone);
+  EXPECT_EQ(segment.view().control().armed.load(), 1u);
+  segment.Commit(0, MakeEvent(abi::EventType::kSync, 1));
+  targets_->ReadToTheEnd(1 * kSecond);
+  EXPECT_EQ(segment.view().control().armed.load(), 0u);
+  EXPECT_EQ(EventsSpooled(), 1);
+}
+
+}  // namespace
+}  // namespace lull::relay
