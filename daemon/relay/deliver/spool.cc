@@ -10,7 +10,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -30,8 +29,6 @@ constexpr uint64_t kMaxFileBytes = 1u << 20;
 constexpr uint64_t kReserveBytes = 256u << 10;
 // A file ends with the record that makes it long enough, and begins with a checkpoint.
 constexpr size_t kMaxFileOnDisk = kMaxFileBytes + 2 * (size_t{kMaxRecordBody} + 64);
-// How often a batch that is refused can be made smaller, see SetAside().
-constexpr int kMostReductions = 2;
 
 absl::StatusOr<UniqueFd> LockFile(const std::string& directory, const char* name) {
   std::string path = absl::StrCat(directory, "/", name);
@@ -60,51 +57,6 @@ std::vector<uint64_t> NumbersOfFiles(const std::string& directory) {
   }
   std::sort(numbers.begin(), numbers.end());
   return numbers;
-}
-
-// What a relay sends of a batch that was refused `times` times for good. `so_far`: how
-// many batches of the job were.
-std::string WhatIsLeft(const std::string& body, uint64_t sequence, int times,
-                       uint64_t so_far) {
-  lull::v1::Batch batch;
-  if (!batch.ParseFromString(body)) batch.Clear();
-  lull::v1::Batch left;
-  left.set_sequence(sequence);
-  left.set_set_aside(so_far);
-  if (times == 1) {
-    left.mutable_processes()->Swap(batch.mutable_processes());
-    left.mutable_counters()->Swap(batch.mutable_counters());
-    left.mutable_process_ends()->Swap(batch.mutable_process_ends());
-    left.mutable_stretches()->Swap(batch.mutable_stretches());
-  }
-  if (times <= kMostReductions && batch.has_job_end()) {
-    *left.mutable_job_end() = batch.job_end();
-  }
-  return left.SerializeAsString();
-}
-
-// The oldest go when there are too many. Best effort: without room they are lost.
-void KeepRefused(const std::string& spool, uint64_t sequence, const std::string& body) {
-  namespace fs = std::filesystem;
-  fs::path folder = fs::path(spool).parent_path() / "refused";
-  if (!MakePrivateDirectory(folder.string()).ok()) return;
-  std::error_code error;
-  std::map<fs::file_time_type, std::pair<fs::path, uint64_t>> kept;
-  uint64_t bytes = body.size();
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    uint64_t size = entry.file_size(error);
-    bytes += size;
-    kept[entry.last_write_time(error)] = {entry.path(), size};
-  }
-  for (auto oldest = kept.begin(); oldest != kept.end() && bytes > kMaxRefusedBytes;
-       ++oldest) {
-    fs::remove(oldest->second.first, error);
-    bytes -= oldest->second.second;
-  }
-  fs::path file = folder / absl::StrCat(fs::path(spool).filename().string(), "-",
-                                        sequence, ".batch");
-  std::ofstream(file, std::ios::binary | std::ios::trunc) << body;
-  LogError(absl::StrCat("batch ", sequence, " is set aside: ", file.string()));
 }
 
 // What is there, up to `limit`: the length of a file that is damaged may be anything.
@@ -143,7 +95,8 @@ Spool::Spool(std::string directory, uint64_t limit_bytes, UniqueFd lock)
     : directory_(std::move(directory)),
       limit_bytes_(std::max(limit_bytes, kMinSpoolBytes)),
       file_bytes_(std::min(kMaxFileBytes, limit_bytes_ / 4)),
-      lock_(std::move(lock)) {}
+      lock_(std::move(lock)),
+      refused_(directory_) {}
 
 absl::StatusOr<std::unique_ptr<Spool>> Spool::Open(const std::string& directory,
                                                    uint64_t limit_bytes) {
@@ -318,13 +271,7 @@ std::optional<Spool::Entry> Spool::WaitForNext(uint64_t sequence,
     auto slot = std::upper_bound(
         slots_.begin(), slots_.end(), sequence,
         [](uint64_t value, const Slot& slot) { return value < slot.sequence; });
-    auto refused = set_aside_.find(slot->sequence);
-    if (refused == set_aside_.end()) return Entry{slot->sequence, BodyOf(*slot)};
-    return Entry{
-        slot->sequence,
-        WhatIsLeft(
-            BodyOf(*slot), slot->sequence, refused->second,
-            static_cast<uint64_t>(std::distance(set_aside_.begin(), refused)) + 1)};
+    return Entry{slot->sequence, refused_.WhatIsLeft(slot->sequence, BodyOf(*slot))};
   }
   interrupted_ = false;
   return std::nullopt;
@@ -352,9 +299,7 @@ void Spool::SetAside(uint64_t sequence) {
   auto slot = std::find_if(slots_.begin(), slots_.end(),
                            [&](const Slot& s) { return s.sequence == sequence; });
   if (slot == slots_.end()) return;
-  int times = ++set_aside_[sequence];
-  if (times == 1) KeepRefused(directory_, sequence, BodyOf(*slot));
-  if (times > kMostReductions) AcknowledgeLocked(sequence);
+  if (!refused_.Add(sequence, BodyOf(*slot))) AcknowledgeLocked(sequence);
 }
 
 void Spool::Interrupt() {

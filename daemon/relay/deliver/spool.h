@@ -11,14 +11,12 @@
 // Directory: NNNNNNNN.spool, `hello` (the job, for whoever delivers it later),
 // `lock` (flock: held by the worker that owns the spool), `keeper` (flock: held by the
 // keeper), maps.KEY and relay.log of the worker.
-// Beside it, `refused/JOB-SEQUENCE.batch`: batches that no collector took, as they were
-// (lull.v1.Batch); bounded by kMaxRefusedBytes.
+// Beside it, `refused/`: batches that no collector took (refused_batches.h).
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -28,6 +26,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "daemon/base/unique_fd.h"
+#include "daemon/relay/deliver/refused_batches.h"
 #include "daemon/relay/deliver/spool_state.h"
 
 namespace lull::relay {
@@ -63,10 +62,9 @@ class Spool {
   // Everything up to `sequence` is durable elsewhere.
   void Acknowledge(uint64_t sequence);
 
-  // The collector does not take this batch, however often it is sent. It is kept in
-  // `refused/`, and from now on WaitForNext() gives less of it: first what the relay
-  // says of its processes, then the end of the job alone. Without effect on a batch of
-  // which nothing more can be left out: that counts as acknowledged.
+  // The collector does not take this batch, however often it is sent. From now on
+  // WaitForNext() gives less of it (refused_batches.h). One of which nothing more can
+  // be left out counts as acknowledged.
   void SetAside(uint64_t sequence);
 
   uint64_t last_sequence() const;
@@ -120,14 +118,12 @@ class Spool {
   mutable std::mutex mutex_;         // guards all below
   std::condition_variable changed_;  // a slot was added, or interrupted_ set
   std::deque<File> files_;
-  std::deque<Slot> slots_;             // not acknowledged, by sequence
-  std::map<uint64_t, int> set_aside_;  // sequence -> how often
+  std::deque<Slot> slots_;  // not acknowledged, by sequence
+  RefusedBatches refused_;
   uint64_t last_sequence_ = 0;
   uint64_t acknowledged_ = 0;
   bool interrupted_ = false;
 };
-
-inline constexpr uint64_t kMaxRefusedBytes = 64u << 20;
 
 // A keeper holds this for as long as it lives: between two workers a spool belongs to
 // nobody, and is still no leftover. UNAVAILABLE: another one does.
