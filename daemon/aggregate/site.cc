@@ -122,14 +122,30 @@ bool IsInfrastructureOfATrace(std::string_view file) {
   return false;
 }
 
+// Of a package through which all GPU work of the programs goes that use it.
+bool IsFramework(std::string_view file) {
+  for (std::string_view folder : {"/site-packages/", "/dist-packages/"}) {
+    size_t at = file.find(folder);
+    if (at == std::string_view::npos) continue;
+    std::string_view inside = file.substr(at + folder.size());
+    std::string_view package = inside.substr(0, inside.find('/'));
+    if (package.size() == inside.size()) continue;  // a module, not a package
+    // "cuda" is NVIDIA's cuda-python, below CuPy's and Numba's newer versions.
+    for (std::string_view framework :
+         {"torch", "cupy", "cupyx", "cupy_backends", "numba", "numba_cuda", "cuda",
+          "jax", "jaxlib", "jax_plugins"}) {
+      if (package == framework) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 bool IsPythonInfrastructure(std::string_view file) {
   if (file.starts_with("<frozen ") || file == "<string>") return true;
   if (!file.empty() && file[0] != '/' && IsInfrastructureOfATrace(file)) return true;
-  for (std::string_view torch : {"/site-packages/torch/", "/dist-packages/torch/"}) {
-    if (file.find(torch) != std::string_view::npos) return true;
-  }
+  if (IsFramework(file)) return true;
   std::string_view inside = InsidePythonLibrary(file);
   return !inside.empty() && !inside.starts_with("site-packages/") &&
          !inside.starts_with("dist-packages/");

@@ -16,8 +16,8 @@ struct Frame {
   friend bool operator==(const Frame&, const Frame&) = default;
 };
 
-// Python code that is nobody's training script: the standard library, PyTorch
-// itself as installed in site-packages or dist-packages, frozen modules and code
+// Python code that is nobody's training script: the standard library, PyTorch, CuPy,
+// Numba and JAX as installed in site-packages or dist-packages, frozen modules and code
 // from strings. Other packages count as the user's.
 bool IsPythonInfrastructure(std::string_view file);
 

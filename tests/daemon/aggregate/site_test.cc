@@ -93,15 +93,21 @@ TEST(Site, TellsPythonInfrastructureFromPackagesOfTheUser) {
        {"/usr/lib/python3.11/threading.py", "/opt/conda/lib/python3.10/json/decoder.py",
         "/usr/lib/python311.zip/abc.py", "/opt/lib64/python3.13t/queue.py",
         "/venv/lib/python3.9/site-packages/torch/nn/modules/module.py",
-        "/usr/lib/python3/dist-packages/torch/optim/sgd.py", "<frozen runpy>",
-        "<string>"}) {
+        "/usr/lib/python3/dist-packages/torch/optim/sgd.py",
+        "/v/lib/python3.11/site-packages/cupy/_creation/from_data.py",
+        "/v/lib/python3.11/site-packages/numba_cuda/numba/cuda/cudadrv/driver.py",
+        "/v/lib/python3.11/site-packages/cuda/core/_launcher.py",
+        "/v/lib/python3.11/site-packages/jax/_src/interpreters/pxla.py",
+        "<frozen runpy>", "<string>"}) {
     EXPECT_TRUE(IsPythonInfrastructure(file)) << file;
   }
   for (const char* file :
        {"/home/u/train.py", "/venv/lib/python3.9/site-packages/transformers/trainer.py",
         "/usr/lib/python3/dist-packages/numpy/core.py", "<stdin>", "",
         "/venv/lib/python3.9/site-packages/torchvision/io.py", "/home/python3/train.py",
-        "/home/u/torch/train.py", "/srv/lib/python3"}) {
+        "/home/u/torch/train.py", "/srv/lib/python3", "/home/u/jax/train.py",
+        "/v/lib/python3.11/site-packages/jax.py",
+        "/v/lib/python3.11/site-packages/optax/_src/update.py"}) {
     EXPECT_FALSE(IsPythonInfrastructure(file)) << file;
   }
 }

@@ -55,3 +55,21 @@ SIM_EXPORT int cublasGetPointerMode_v2(void* handle, int* mode) {
   *mode = as_handle(handle)->pointer_mode;
   return kCublasSuccess;
 }
+
+SIM_EXPORT const char* cublasGetStatusName(int status) {
+  switch (status) {
+    case kCublasSuccess:
+      return "CUBLAS_STATUS_SUCCESS";
+    case kCublasNotInitialized:
+      return "CUBLAS_STATUS_NOT_INITIALIZED";
+    case kCublasInvalidValue:
+      return "CUBLAS_STATUS_INVALID_VALUE";
+    case kCublasExecutionFailed:
+      return "CUBLAS_STATUS_EXECUTION_FAILED";
+    default:
+      return "CUBLAS_STATUS_NOT_SUPPORTED";
+  }
+}
+SIM_EXPORT const char* cublasGetStatusString(int status) {
+  return cublasGetStatusName(status);
+}

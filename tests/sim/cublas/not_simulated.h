@@ -1,18 +1,21 @@
-// The functions of cuBLAS that PyTorch links against and the stand-in does not
-// simulate. They answer CUBLAS_STATUS_NOT_SUPPORTED.
+// The functions of cuBLAS that PyTorch and CuPy link against and the stand-in does
+// not simulate. They answer CUBLAS_STATUS_NOT_SUPPORTED.
 #pragma once
 
 // clang-format off
 #define SIM_CUBLAS_NOT_SIMULATED(X) \
   X(cublasCaxpy_v2) \
   X(cublasCcopy_v2) \
+  X(cublasCdgmm) \
   X(cublasCdotc_v2) \
   X(cublasCdotu_v2) \
+  X(cublasCgeam) \
   X(cublasCgelsBatched) \
   X(cublasCgeqrfBatched) \
   X(cublasCgerc_v2) \
   X(cublasCgeru_v2) \
   X(cublasCgetrfBatched) \
+  X(cublasCgetriBatched) \
   X(cublasCgetrsBatched) \
   X(cublasChemm_v2) \
   X(cublasChemv_v2) \
@@ -40,16 +43,20 @@
   X(cublasDasum_v2) \
   X(cublasDaxpy_v2) \
   X(cublasDcopy_v2) \
+  X(cublasDdgmm) \
+  X(cublasDgeam) \
   X(cublasDgelsBatched) \
   X(cublasDgeqrfBatched) \
   X(cublasDger_v2) \
   X(cublasDgetrfBatched) \
+  X(cublasDgetriBatched) \
   X(cublasDgetrsBatched) \
   X(cublasDnrm2_v2) \
   X(cublasDrot_v2) \
   X(cublasDrotg_v2) \
   X(cublasDrotm_v2) \
   X(cublasDrotmg_v2) \
+  X(cublasDsbmv_v2) \
   X(cublasDscal_v2) \
   X(cublasDswap_v2) \
   X(cublasDsymm_v2) \
@@ -58,11 +65,13 @@
   X(cublasDsyr2k_v2) \
   X(cublasDsyr_v2) \
   X(cublasDsyrk_v2) \
+  X(cublasDtpttr) \
   X(cublasDtrmm_v2) \
   X(cublasDtrmv_v2) \
   X(cublasDtrsmBatched) \
   X(cublasDtrsm_v2) \
   X(cublasDtrsv_v2) \
+  X(cublasDtrttp) \
   X(cublasDzasum_v2) \
   X(cublasDznrm2_v2) \
   X(cublasGetMatrixAsync) \
@@ -80,18 +89,22 @@
   X(cublasScasum_v2) \
   X(cublasScnrm2_v2) \
   X(cublasScopy_v2) \
+  X(cublasSdgmm) \
   X(cublasSetMatrixAsync) \
   X(cublasSetVectorAsync) \
+  X(cublasSgeam) \
   X(cublasSgelsBatched) \
   X(cublasSgeqrfBatched) \
   X(cublasSger_v2) \
   X(cublasSgetrfBatched) \
+  X(cublasSgetriBatched) \
   X(cublasSgetrsBatched) \
   X(cublasSnrm2_v2) \
   X(cublasSrot_v2) \
   X(cublasSrotg_v2) \
   X(cublasSrotm_v2) \
   X(cublasSrotmg_v2) \
+  X(cublasSsbmv_v2) \
   X(cublasSscal_v2) \
   X(cublasSswap_v2) \
   X(cublasSsymm_v2) \
@@ -100,22 +113,27 @@
   X(cublasSsyr2k_v2) \
   X(cublasSsyr_v2) \
   X(cublasSsyrk_v2) \
+  X(cublasStpttr) \
   X(cublasStrmm_v2) \
   X(cublasStrmv_v2) \
   X(cublasStrsmBatched) \
   X(cublasStrsm_v2) \
   X(cublasStrsv_v2) \
+  X(cublasStrttp) \
   X(cublasZaxpy_v2) \
   X(cublasZcopy_v2) \
+  X(cublasZdgmm) \
   X(cublasZdotc_v2) \
   X(cublasZdotu_v2) \
   X(cublasZdrot_v2) \
   X(cublasZdscal_v2) \
+  X(cublasZgeam) \
   X(cublasZgelsBatched) \
   X(cublasZgeqrfBatched) \
   X(cublasZgerc_v2) \
   X(cublasZgeru_v2) \
   X(cublasZgetrfBatched) \
+  X(cublasZgetriBatched) \
   X(cublasZgetrsBatched) \
   X(cublasZhemm_v2) \
   X(cublasZhemv_v2) \

@@ -1,20 +1,30 @@
 // Version, handles, error texts.
+#include <cstdlib>
+
 #include "tests/sim/cudnn/api.h"
 
 using namespace lull::sim;
 
 namespace {
 
-constexpr size_t kVersion = 90100;
-constexpr int kProperties[] = {9, 1, 0};  // major, minor, patch level
+// What PyTorch was built against, by default. Others refuse a version older than
+// theirs.
+size_t version() {
+  static const size_t version = [] {
+    const char* text = getenv("LULL_SIM_CUDNN_VERSION");
+    return text != nullptr ? strtoul(text, nullptr, 10) : 90100;
+  }();
+  return version;
+}
 
 }  // namespace
 
-SIM_EXPORT size_t cudnnGetVersion() { return kVersion; }
+SIM_EXPORT size_t cudnnGetVersion() { return version(); }
 SIM_EXPORT size_t cudnnGetCudartVersion() { return 12040; }
 SIM_EXPORT int cudnnGetProperty(int property, int* value) {
   if (property < 0 || property > 2 || value == nullptr) return kCudnnBadParam;
-  *value = kProperties[property];
+  const size_t parts[] = {version() / 10000, version() / 100 % 100, version() % 100};
+  *value = static_cast<int>(parts[property]);  // major, minor, patch level
   return kCudnnSuccess;
 }
 

@@ -57,15 +57,30 @@ CopyKind direction(Side dst, Side src) {
 
 }  // namespace
 
+int describe(Engine* engine, const CopyShape& shape, OpSpec* spec) {
+  if (shape.dst == 0 || shape.src == 0) return kInvalidValue;
+  Side dst = side(engine, shape.dst, shape.width);
+  Side src = side(engine, shape.src, shape.width);
+  if (!dst.fits || !src.fits) return kInvalidValue;
+  spec->kind = OpKind::kCopy;
+  spec->bytes = shape.width * shape.height * shape.depth;
+  spec->handle = shape.dst;
+  spec->copy = direction(dst, src);
+  spec->pageable = dst.pageable || src.pageable;
+  if (spec->copy == CopyKind::kD2D) spec->source_device = src.device;
+  if (engine->config().data) spec->effect = [shape] { move_bytes(shape); };
+  if (spec->copy == CopyKind::kD2H &&
+      static_cast<int64_t>(spec->bytes) <= engine->config().zero_read_bytes) {
+    spec->effect = [shape] { clear_bytes(shape); };
+  }
+  return kOk;
+}
+
 int copy(Engine* engine, const CopyShape& shape, void* handle, DefaultStream null,
          bool blocking) {
   size_t bytes = shape.width * shape.height * shape.depth;
   if (bytes == 0) return kOk;
-  if (shape.dst == 0 || shape.src == 0) return kInvalidValue;
   OpSpec spec;
-  spec.kind = OpKind::kCopy;
-  spec.bytes = bytes;
-  spec.handle = shape.dst;
   spec.asynchronous = !blocking;
   std::shared_ptr<Stream> stream;
   std::vector<OpPtr> before;  // what the host waits for first
@@ -74,17 +89,7 @@ int copy(Engine* engine, const CopyShape& shape, void* handle, DefaultStream nul
     Lock lock(engine->mutex());
     stream = engine->stream(handle, null);
     if (stream == nullptr) return kInvalidHandle;
-    Side dst = side(engine, shape.dst, shape.width);
-    Side src = side(engine, shape.src, shape.width);
-    if (!dst.fits || !src.fits) return kInvalidValue;
-    spec.copy = direction(dst, src);
-    spec.pageable = dst.pageable || src.pageable;
-    if (spec.copy == CopyKind::kD2D) spec.source_device = src.device;
-    if (engine->config().data) spec.effect = [shape] { move_bytes(shape); };
-    if (spec.copy == CopyKind::kD2H &&
-        static_cast<int64_t>(bytes) <= engine->config().zero_read_bytes) {
-      spec.effect = [shape] { clear_bytes(shape); };
-    }
+    if (int error = describe(engine, shape, &spec)) return error;
     bool capturing = stream->capture != nullptr;
     if (blocking && capturing) {
       stream->capture->invalid = true;
@@ -110,28 +115,33 @@ int copy(Engine* engine, const CopyShape& shape, void* handle, DefaultStream nul
   return kOk;
 }
 
+int describe(Engine* engine, const SetShape& shape, OpSpec* spec) {
+  size_t bytes = shape.width * shape.height * shape.element;
+  const Block* block = engine->memory.find(shape.dst);
+  if (block == nullptr || shape.dst + bytes > block->base + block->size) {
+    return kInvalidValue;
+  }
+  spec->kind = OpKind::kMemset;
+  spec->bytes = bytes;
+  spec->handle = shape.dst;
+  spec->value = shape.value;
+  if (engine->config().data) spec->effect = [shape] { set_bytes(shape); };
+  return kOk;
+}
+
 int set(Engine* engine, const SetShape& shape, void* handle, DefaultStream null,
         bool blocking) {
-  size_t bytes = shape.width * shape.height * shape.element;
-  if (bytes == 0) return kOk;
+  if (shape.width * shape.height * shape.element == 0) return kOk;
   OpPtr op;
   bool wait;
   {
     Lock lock(engine->mutex());
     auto stream = engine->stream(handle, null);
     if (stream == nullptr) return kInvalidHandle;
-    const Block* block = engine->memory.find(shape.dst);
-    if (block == nullptr || shape.dst + bytes > block->base + block->size) {
-      return kInvalidValue;
-    }
-    wait = blocking && block->on_host();
     OpSpec spec;
-    spec.kind = OpKind::kMemset;
-    spec.bytes = bytes;
-    spec.handle = shape.dst;
-    spec.value = shape.value;
     spec.asynchronous = !blocking;
-    if (engine->config().data) spec.effect = [shape] { set_bytes(shape); };
+    if (int error = describe(engine, shape, &spec)) return error;
+    wait = blocking && engine->memory.find(shape.dst)->on_host();
     if (int error = engine->enqueue(stream, std::move(spec), &op)) return error;
   }
   if (wait) engine->wait({&op, 1});

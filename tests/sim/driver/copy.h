@@ -24,6 +24,11 @@ struct CopyShape {
 int copy(Engine* engine, const CopyShape& shape, void* stream, DefaultStream null,
          bool blocking);
 
+// CUDA_MEMCPY3D as a shape.
+CopyShape cuboid(const Copy3d& c);
+// The operation that a copy is. With the engine's lock held.
+int describe(Engine* engine, const CopyShape& shape, OpSpec* spec);
+
 // `count` elements of `element` bytes; rows like a copy's. Blocks only if the
 // target is pinned host memory and the call is not asynchronous.
 struct SetShape {
@@ -35,5 +40,6 @@ struct SetShape {
 };
 int set(Engine* engine, const SetShape& shape, void* stream, DefaultStream null,
         bool blocking);
+int describe(Engine* engine, const SetShape& shape, OpSpec* spec);
 
 }  // namespace lull::sim

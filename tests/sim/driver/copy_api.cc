@@ -30,6 +30,19 @@ CopyShape rectangle(const Copy2d& c) {
   return shape;
 }
 
+SetShape row(DevicePtr dst, uint32_t value, size_t element, size_t count) {
+  SetShape shape;
+  shape.dst = dst;
+  shape.value = value;
+  shape.element = element;
+  shape.width = count;
+  return shape;
+}
+
+}  // namespace
+
+namespace lull::sim {
+
 CopyShape cuboid(const Copy3d& c) {
   CopyShape shape;
   shape.width = c.width;
@@ -46,16 +59,7 @@ CopyShape cuboid(const Copy3d& c) {
   return shape;
 }
 
-SetShape row(DevicePtr dst, uint32_t value, size_t element, size_t count) {
-  SetShape shape;
-  shape.dst = dst;
-  shape.value = value;
-  shape.element = element;
-  shape.width = count;
-  return shape;
-}
-
-}  // namespace
+}  // namespace lull::sim
 
 SIM_STREAM_API(cuMemcpy, _ptds, (DevicePtr dst, DevicePtr src, size_t n),
                return call.done(copy(engine, line(dst, src, n), nullptr, kNull, true));)

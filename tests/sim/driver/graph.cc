@@ -12,7 +12,8 @@ namespace {
 void clone(const Graph& from, Graph* to) {
   std::unordered_map<const GraphNode*, GraphNode*> twin;
   for (const auto& node : from.nodes) {
-    auto copy = std::make_unique<GraphNode>(GraphNode{to, node->spec, {}});
+    auto copy =
+        std::make_unique<GraphNode>(GraphNode{to, node->spec, {}, node->children});
     for (const GraphNode* before : node->after) copy->after.push_back(twin[before]);
     twin[node.get()] = copy.get();
     to->nodes.push_back(std::move(copy));
@@ -42,6 +43,23 @@ int begin(Engine* engine, void* handle, int mode, DefaultStream null) {
   auto graph = std::make_shared<Graph>();
   graph->id = engine->new_id();
   engine->begin_capture(stream.get(), static_cast<CaptureMode>(mode), std::move(graph));
+  return kOk;
+}
+
+// What is captured becomes nodes of a graph that is there, after `after`.
+int begin_into(Engine* engine, void* handle, void* graph_handle, void* const* after,
+               size_t count, int mode, DefaultStream null) {
+  Lock lock(engine->mutex());
+  auto stream = engine->stream(handle, null);
+  auto graph = engine->graphs.find(graph_handle);
+  if (stream == nullptr || mode < 0 || mode > 2) return kInvalidValue;
+  if (graph == nullptr || (after == nullptr && count != 0)) return kInvalidValue;
+  if (stream->legacy) return kCaptureUnsupported;
+  if (stream->capture != nullptr) return 1;
+  engine->begin_capture(stream.get(), static_cast<CaptureMode>(mode), std::move(graph));
+  for (size_t i = 0; i < count; ++i) {
+    stream->capture_tail.push_back(static_cast<GraphNode*>(after[i]));
+  }
   return kOk;
 }
 
@@ -144,6 +162,11 @@ int launch(Engine* engine, ApiCall* call, void* handle, void* stream_handle,
 
 SIM_STREAM_API(cuStreamBeginCapture_v2, _ptsz, (void* stream, int mode),
                return call.done(begin(engine, stream, mode, kNull));)
+SIM_STREAM_API(cuStreamBeginCaptureToGraph, _ptsz,
+               (void* stream, void* graph, void* const* after, const void*,
+                size_t count, int mode),
+               return call.done(begin_into(engine, stream, graph, after, count, mode,
+                                           kNull));)
 SIM_STREAM_API(cuStreamEndCapture, _ptsz, (void* stream, void** graph),
                return call.done(end(engine, stream, graph, kNull));)
 

@@ -103,6 +103,7 @@ class Engine {
   HandleTable<Stream> streams;
   HandleTable<Event> events;
   HandleTable<Module> modules;
+  HandleTable<Linking> linkings;
   HandleTable<Graph> graphs;
   HandleTable<GraphExec> graph_execs;
   // Functions stay: graphs and the log refer to them after their module is gone.

@@ -32,6 +32,7 @@ struct GraphNode {
   Graph* graph;
   OpSpec spec;
   std::vector<GraphNode*> after;  // nodes that must end before
+  size_t children = 0;            // so many nodes before it are those of its graph
 };
 
 struct Graph {
@@ -82,6 +83,11 @@ struct Event {
 struct Module {
   uint64_t id = 0;
   std::unordered_map<std::string, std::unique_ptr<Function>> functions;
+};
+
+// What the driver's linker was given.
+struct Linking {
+  std::string image;
 };
 
 struct Function {
