@@ -26,6 +26,9 @@ constexpr int kRelaxedCapture = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
 constexpr int kDeinitialized = 4;   // CUDA_ERROR_DEINITIALIZED
 constexpr size_t kNameSize = 256;
 constexpr char kLibrary[] = "libcuda.so.1";
+// Asked for by CUPTI 12.4, 12.8, 13.2 and 13.3 before anything else.
+constexpr uint8_t kTableForTools[16] = {0x7c, 0xb6, 0x3f, 0x9b, 0x9c, 0xa4, 0x8e, 0x42,
+                                        0xa4, 0x84, 0xbe, 0xb6, 0x6e, 0x6a, 0xed, 0x7f};
 
 struct Driver {
   int (*count)(int*);
@@ -140,6 +143,23 @@ bool load_driver() {
   }
   loaded.store(true, std::memory_order_relaxed);
   return true;
+}
+
+bool driver_serves_tools() {
+  libdl::Dlsym dlsym = libdl::real_dlsym();
+  if (dlsym == nullptr) return false;
+  void* library = libdl::open(kLibrary, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+  if (library == nullptr) {
+    libdl::error();
+    return false;
+  }
+  int (*get_export_table)(const void** table, const void* id) = nullptr;
+  const void* table = nullptr;
+  bool served = look_up(dlsym, library, "cuGetExportTable", &get_export_table) &&
+                get_export_table(&table, kTableForTools) == 0 && table != nullptr;
+  libdl::error();
+  libdl::close(library);
+  return served;
 }
 
 bool driver_is_alive() {

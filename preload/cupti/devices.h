@@ -31,6 +31,10 @@ class CaptureTolerated {
 // machine has no driver.
 bool load_driver();
 
+// It has what each CUPTI asks it for first, the table of functions for tools. Without
+// that none can do anything: a driver that is too old, or one that is none.
+bool driver_serves_tools();
+
 // The driver is there and not being torn down.
 bool driver_is_alive();
 

@@ -172,6 +172,13 @@ bool resolve(libdl::Dlsym dlsym, void* library, Api* api) {
          look_up(dlsym, library, "cuptiGetCallbackName", &api->get_callback_name);
 }
 
+// One of 13.x, by a function that 12.8 has not got: nothing may be called yet.
+bool is_13(libdl::Dlsym dlsym, void* library) {
+  bool is = dlsym(library, "cuptiActivityGetNvtxExtPayloadAttr") != nullptr;
+  libdl::error();
+  return is;
+}
+
 }  // namespace
 
 abi::CuptiState load_library(Api* api, Result* result) {
@@ -183,6 +190,10 @@ abi::CuptiState load_library(Api* api, Result* result) {
   if (!resolve(dlsym, library, api)) {
     libdl::error();
     return abi::CuptiState::kTooOld;
+  }
+  if (is_13(dlsym, library) && !driver_serves_tools()) {
+    *result = kNotInitialized;
+    return abi::CuptiState::kFailed;
   }
   *result = api->get_version(&api->version);
   if (*result != kSuccess) return abi::CuptiState::kFailed;

@@ -13,7 +13,9 @@ namespace lull::cupti {
 // loaded for good.
 //
 // Without libcuda no function of CUPTI may be called: cuptiGetVersion() of 13.2 looks
-// for it, fails, and asks itself for the text of the error until the stack ends.
+// for it, fails, and asks itself for the text of the error until the stack ends. It
+// does the same with a libcuda that serves no tools (devices.h): then it is
+// kFailed. 12.4, 12.8 and 13.3 answer with an error.
 abi::CuptiState load_library(Api* api, Result* result);
 
 }  // namespace lull::cupti
