@@ -47,7 +47,8 @@ std::string Notes(const v1::Regions& reply) {
   }
   if (reply.unopened() > 0) {
     absl::StrAppend(&notes, "  ", FormatCount(reply.unopened()),
-                    " more were not recorded: too many were open at once.\n");
+                    " more were not recorded, or what they are within: too many were open "
+                    "at once.\n");
   }
   if (reply.unavailable() > 0) {
     absl::StrAppend(&notes, "  ", FormatCount(reply.unavailable()),

@@ -78,7 +78,8 @@ struct SegmentHeader {
   // Of the arena, for names of scopes and their nesting.
   std::atomic<uint32_t> scope_bytes;
   std::atomic<uint64_t> scopes_unnamed;   // scopes whose names found no room there
-  std::atomic<uint64_t> scopes_unopened;  // not recorded: too many were open
+  std::atomic<uint64_t> scopes_unopened;  // not recorded, or what was open around them
+                                          // forgotten: too many were open
   std::atomic<uint64_t> scopes_thinned;   // not recorded, to hold the budget
 };
 

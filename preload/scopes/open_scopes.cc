@@ -47,7 +47,10 @@ void OpenScopes::prune(ThreadScopes& thread) {
     uint64_t word = words_[at].load(std::memory_order_acquire);
     const uint64_t link = place.link.load(std::memory_order_acquire);
     const uint32_t in_data = place.in_data.load(std::memory_order_acquire);
-    if (place.sequence.load(std::memory_order_relaxed) != thread.top_sequence) break;
+    if (place.sequence.load(std::memory_order_relaxed) != thread.top_sequence) {
+      ++thread.cut;
+      break;
+    }
     if ((word & kOver) == 0) {
       thread.in_data = in_data;
       return;

@@ -28,6 +28,8 @@ struct ThreadScopes {
   uint32_t top;           // place in the table + 1; 0: nothing is open
   uint32_t top_sequence;  // of that place
   uint32_t in_data;       // 1: it is, or is within, one of kind kData
+  uint32_t cut;  // times that what is open around was lost: a crowded table gave the
+                 // place of one that another thread had ended to somebody else
 };
 
 struct Scope {

@@ -23,7 +23,7 @@ constexpr uint32_t kMostNameBytes = 512 << 10;
 ThreadScopes& this_thread(uint32_t generation) {
   ThreadScopes& thread = t_scopes;
   if (__builtin_expect(thread.generation != generation, 0)) {
-    thread = {generation, static_cast<uint32_t>(raw_gettid()), 0, 0, 0};
+    thread = {generation, static_cast<uint32_t>(raw_gettid()), 0, 0, 0, 0};
   }
   return thread;
 }
@@ -51,10 +51,21 @@ bool is_thinned(char* segment, const ScopeName& name) {
   return true;
 }
 
-void leave_unopened(char* segment, uint64_t entered) {
+void count_unopened(char* segment, uint32_t count) {
   abi::SegmentView(segment).header().scopes_unopened.fetch_add(
-      1, std::memory_order_relaxed);
+      count, std::memory_order_relaxed);
+}
+
+void leave_unopened(char* segment, uint64_t entered) {
+  count_unopened(segment, 1);
   account_self_sampled(entered);
+}
+
+// What the thread begins from here on is told as if it were within nothing.
+void tell_of_cuts(char* segment, ThreadScopes& thread) {
+  if (__builtin_expect(thread.cut == 0, 1)) return;
+  count_unopened(segment, thread.cut);
+  thread.cut = 0;
 }
 
 abi::Ref intern_name(char* segment, const ScopeName& name) {
@@ -148,11 +159,16 @@ void scope_begin(uint64_t key, const char* name) {
     return account_self_sampled(entered);
   }
   Scope* scope = g_open.begin(key, kind_of(judged), thread);
+  tell_of_cuts(segment, thread);
   if (scope == nullptr) return leave_unopened(segment, entered);
   scope->of_optimizer = judged.of_optimizer;
   give_name(segment, judged, thread, scope);
   account_self_sampled(entered);
   scope->start_ns = monotonic_ns();
+}
+
+void scope_unopened() {
+  if (char* segment = recording_segment()) count_unopened(segment, 1);
 }
 
 void scope_end(uint64_t key, abi::ScopeSource source) {

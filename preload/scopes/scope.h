@@ -20,6 +20,9 @@ namespace lull {
 // must last until the function returns; may be nullptr.
 void scope_begin(uint64_t key, const char* name);
 
+// The caller cannot keep apart any more: counted, and nothing else.
+void scope_unopened();
+
 // Writes the event of a scope that was begun since recording was, and that the process
 // did not sleep in.
 void scope_end(uint64_t key, abi::ScopeSource source);

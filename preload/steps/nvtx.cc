@@ -94,6 +94,8 @@ int push(const char* name) {
   if (depth < 64) {
     t_open.ours = t_open.ours << 1 | uint64_t{is_step(name)};
     scope_begin(key_at(depth), name);
+  } else {
+    scope_unopened();
   }
   return kNoPushPopTracking;
 }

@@ -30,8 +30,8 @@ class OpenScopesTest : public testing::Test {
   }
 
   std::unique_ptr<OpenScopes> open_ = std::make_unique<OpenScopes>();
-  ThreadScopes a_ = {7, 1, 0, 0, 0};
-  ThreadScopes b_ = {7, 2, 0, 0, 0};
+  ThreadScopes a_ = {7, 1, 0, 0, 0, 0};
+  ThreadScopes b_ = {7, 2, 0, 0, 0, 0};
   Scope ended_ = {};
   bool elsewhere_ = false;
 };
@@ -98,7 +98,7 @@ TEST_F(OpenScopesTest, EndedElsewhereLeavesTheThreadThatBeganIt) {
 
 TEST_F(OpenScopesTest, OfAnotherGenerationGiveWay) {
   Begin(10, a_, abi::ScopeKind::kData);
-  ThreadScopes child = {8, 3, 0, 0, 0};
+  ThreadScopes child = {8, 3, 0, 0, 0, 0};
   EXPECT_FALSE(End(10, child));
   for (uint64_t key = 1; key <= OpenScopes::kMost / 2; ++key) {
     ASSERT_NE(Begin(key, child), nullptr) << key;
@@ -163,6 +163,21 @@ TEST_F(OpenScopesTest, ThoseOfAThreadThatNeverComesAgainGiveWay) {
   EXPECT_EQ(Open(b_), Keys{key});
 }
 
+// One that another thread ended gives its place to somebody else's while the thread
+// that began it is within others: what is around it is forgotten, and counted.
+TEST_F(OpenScopesTest, WhatACrowdedTableForgetsIsCounted) {
+  Begin(1, a_, abi::ScopeKind::kData);
+  Begin(2, a_);
+  ASSERT_TRUE(End(2, b_));
+  for (uint64_t key = 3; key < 100 * OpenScopes::kMost; ++key) Begin(key, b_);
+  EXPECT_EQ(a_.cut, 0u);
+  Begin(uint64_t{1} << 40, a_);
+  EXPECT_EQ(a_.in_data, 0u);
+  EXPECT_EQ(a_.cut, 1u);
+  EXPECT_EQ(b_.cut, 0u);
+  EXPECT_TRUE(End(1, a_)) << "its own event is told";
+}
+
 // Against a plain list of what is open.
 TEST_F(OpenScopesTest, AtRandomAreWhatAListOfThemSays) {
   std::mt19937 random(1);
@@ -193,7 +208,7 @@ TEST_F(OpenScopesTest, ManyThreadsAtOnce) {
   std::atomic<int> wrong{0};
   for (uint32_t number = 0; number < 4; ++number) {
     threads.emplace_back([&, number] {
-      ThreadScopes scopes = {7, number, 0, 0, 0};
+      ThreadScopes scopes = {7, number, 0, 0, 0, 0};
       Scope scope;
       bool elsewhere;
       for (uint64_t i = 0; i < 50'000; ++i) {
@@ -227,7 +242,8 @@ TEST_F(OpenScopesTest, NoneIsLostToTheThreadWhosePlaceItTook) {
   std::atomic<uint64_t> lost{0}, begun{0};
   for (uint32_t number = 0; number < 4; ++number) {
     threads.emplace_back([&, number] {
-      ThreadScopes own = {7, 10 + number, 0, 0, 0}, other = {7, 20 + number, 0, 0, 0};
+      ThreadScopes own = {7, 10 + number, 0, 0, 0, 0},
+                   other = {7, 20 + number, 0, 0, 0, 0};
       Scope scope;
       bool elsewhere;
       for (uint64_t i = 0; i < 100'000; ++i) {
