@@ -73,9 +73,13 @@ void Session::Finish(int exit_status) {
   keeper_->JobEnded(exit_status);
   // What the collector has cost at the start is not asked for again.
   absl::Duration patience = std::max(kPatience - delayed_, kLeastPatience);
-  // It may have been killed, or the job was quiet for longer than it stays idle.
+  // It may have been killed, or the job was quiet for longer than it stays idle. What
+  // it takes to start another one is not waited for again.
   if (collector_.is_private) {
+    const uint64_t begin_ns = MonotonicNs();
     absl::Status there = EnsurePrivateCollector(runtime_, kPatience);
+    patience = std::max(patience - absl::Nanoseconds(MonotonicNs() - begin_ns),
+                        kLeastPatience);
     if (!there.ok()) {
       PrintError(verb_, there.message());
       patience = absl::ZeroDuration();
