@@ -165,11 +165,13 @@ abi::Ref unthinned_native_stack(char* segment, int skip) {
   if (unwind == nullptr) return 0;
   // Room for our own frames, and one more to know that there were more.
   constexpr int kOwnFrames = 8;
-  void* addresses[abi::kMaxNativeFrames + kOwnFrames + 1];
-  int depth = backtrace(unwind, addresses,
+  uint64_t addresses[abi::kMaxNativeFrames + kOwnFrames + 1];
+  static_assert(sizeof(uint64_t) == sizeof(void*));
+  int depth = backtrace(unwind, reinterpret_cast<void**>(addresses),
                         static_cast<int>(sizeof addresses / sizeof *addresses));
   int first = 0;
-  while (first < depth && is_our_code(addresses[first])) ++first;
+  while (first < depth && is_our_code(reinterpret_cast<void*>(addresses[first])))
+    ++first;
   first += skip;
   if (first >= depth) return 0;
 
@@ -179,8 +181,7 @@ abi::Ref unthinned_native_stack(char* segment, int skip) {
     count = abi::kMaxNativeFrames;
     flags = abi::kStackTruncated;
   }
-  uint64_t words[abi::kMaxNativeFrames];
-  memcpy(words, addresses + first, count * sizeof(uint64_t));
+  uint64_t* words = addresses + first;
 #if defined(__aarch64__)
   // libunwind 1.6 hands out the return addresses of callers less one.
   for (uint32_t i = 0; i < count; ++i) words[i] = (words[i] + 3) & ~uint64_t{3};

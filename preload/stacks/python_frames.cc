@@ -107,8 +107,8 @@ class FrameWalk {
 
 // A code object that is alive, and what is needed to know it again.
 struct Code {
-  PythonText filename;
   PythonText name;
+  uintptr_t filename;
   const unsigned char* line_table;
   size_t line_table_size;
   CodeIdentity identity;
@@ -119,12 +119,21 @@ uint64_t fingerprint(const PythonText& text) {
   return last_bytes(text.data, text.length * text.kind) ^ text.length;
 }
 
-Code read_code(const CPythonLayout& layout, uintptr_t at) {
+// The one that a walk has met last: functions of one file have it in common.
+struct LastFilename {
+  uintptr_t at = 0;
+  uint64_t print = 0;
+};
+
+Code read_code(const CPythonLayout& layout, uintptr_t at, LastFilename* last) {
   uintptr_t filename = load<uintptr_t>(at, layout.code_filename);
   uintptr_t name = load<uintptr_t>(at, layout.code_name);
   uintptr_t table = load<uintptr_t>(at, layout.code_line_table);
+  if (filename != last->at) {
+    *last = {filename, fingerprint(python_text(layout, filename))};
+  }
   Code code{};
-  code.filename = python_text(layout, filename);
+  code.filename = filename;
   code.name = python_text(layout, name);
   uint64_t table_print = 0;
   if (plausible(table)) {
@@ -135,7 +144,7 @@ Code read_code(const CPythonLayout& layout, uintptr_t at) {
   }
   // Independent products: half the latency of a chain of mix().
   uint64_t texts = filename * 0x9e3779b97f4a7c15u + name * 0xd6e8feb86659fd93u +
-                   fingerprint(code.filename) * 0xc2b2ae3d27d4eb4fu +
+                   last->print * 0xc2b2ae3d27d4eb4fu +
                    fingerprint(code.name) * 0x165667b19e3779f9u +
                    table_print * 0xff51afd7ed558ccdu;
   code.identity = {
@@ -151,9 +160,13 @@ Code read_code(const CPythonLayout& layout, uintptr_t at) {
 __attribute__((cold, noinline)) abi::Ref copy_code(char* segment,
                                                    const CPythonLayout& layout,
                                                    const Code& code) {
-  size_t filename_size = utf8_size(code.filename, kMaxFilename);
+  PythonText filename = python_text(layout, code.filename);
+  size_t filename_size = utf8_size(filename, kMaxFilename);
   size_t name_size = utf8_size(code.name, kMaxName);
-  const bool left_out = code.line_table_size > kMaxLineTable;
+  // Without a table that can be read nobody knows the line; an empty one says that all
+  // is on the first.
+  const bool left_out =
+      code.line_table == nullptr || code.line_table_size > kMaxLineTable;
   size_t table_size = left_out ? 0 : code.line_table_size;
   abi::CodeEntry* entry = allocate_code(
       segment, code.identity, static_cast<uint16_t>(filename_size),
@@ -162,7 +175,7 @@ __attribute__((cold, noinline)) abi::Ref copy_code(char* segment,
   entry->python_minor = layout.minor;
   entry->linetable_left_out = left_out ? 1 : 0;
   char* out = reinterpret_cast<char*>(entry + 1);
-  write_utf8(code.filename, out, filename_size);
+  write_utf8(filename, out, filename_size);
   write_utf8(code.name, out + filename_size, name_size);
   if (table_size > 0) {
     __builtin_memcpy(out + filename_size + name_size, code.line_table, table_size);
@@ -170,20 +183,39 @@ __attribute__((cold, noinline)) abi::Ref copy_code(char* segment,
   return publish_code(segment, code.identity, entry);
 }
 
-abi::Ref intern(char* segment, const CPythonLayout& layout, uintptr_t at) {
-  Code code = read_code(layout, at);
-  abi::Ref ref;
-  if (find_code(segment, code.identity, &ref)) return ref;
-  return copy_code(segment, layout, code);
-}
+// What one walk has met. A code object that is on the stack stays what it is: who calls
+// itself, and what nested modules of PyTorch go through each time, is looked up once.
+class Met {
+ public:
+  abi::Ref intern(char* segment, const CPythonLayout& layout, uintptr_t at) {
+    const uint32_t slot = static_cast<uint32_t>(at >> 4) % kSlots;
+    if ((filled_ >> slot & 1) != 0 && codes_[slot] == at) return refs_[slot];
+    abi::Ref ref;
+    Code code = read_code(layout, at, &filename_);
+    if (!find_code(segment, code.identity, &ref)) {
+      ref = copy_code(segment, layout, code);
+    }
+    filled_ |= 1u << slot;
+    codes_[slot] = at;
+    return refs_[slot] = ref;
+  }
+
+ private:
+  static constexpr uint32_t kSlots = 16;
+  LastFilename filename_;
+  uint32_t filled_ = 0;  // which of the others are written
+  uintptr_t codes_[kSlots];
+  abi::Ref refs_[kSlots];
+};
 
 abi::Ref stack_of(char* segment, uint32_t limit, bool mark_truncated) {
   FrameWalk walk;
+  Met met;
   uint64_t words[abi::kMaxPythonFrames];
   uint32_t depth = 0;
   Frame frame;
   while (depth < limit && walk.next(&frame)) {
-    abi::PythonFrame out{intern(segment, walk.layout(), frame.code), frame.lasti};
+    abi::PythonFrame out{met.intern(segment, walk.layout(), frame.code), frame.lasti};
     if (out.code == 0) return 0;  // no room, counted
     __builtin_memcpy(&words[depth++], &out, sizeof out);
   }

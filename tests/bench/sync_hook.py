@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What a sync hook costs with 30 Python and 40 native frames (budget: 1.5 us).
+"""What a sync hook costs with 30 Python and 40 native frames (budget: 1.5 us): those of
+30 functions, and of one that calls itself.
 
 Run without arguments other than --lull and --frames: starts itself under `lull run`
 with --inside, calls cudaStreamSynchronize below that many frames, hooked and direct
@@ -22,9 +23,24 @@ def below(frames, function):
     return function() if frames <= 1 else below(frames - 1, function)
 
 
+def below_others(frames, function):
+    """So many functions, this one among them, each of which calls the next."""
+    source = ["def f1(function): return function()\n"]
+    source += [f"def f{i}(function): return f{i - 1}(function)\n" for i in range(2, frames)]
+    functions = {}
+    for text in source:
+        exec(compile(text, __file__, "exec"), functions)
+    return functions[f"f{frames - 1}"](function)
+
+
 def measure(library):
     sync = ctypes.CDLL(library).sync_frames
     sync.restype = ctypes.c_uint64
+    for whose, go_below in (("30 functions", below_others), ("one function", below)):
+        measure_below(sync, whose, go_below)
+
+
+def measure_below(sync, whose, go_below):
     hooked, direct = [], []
 
     def rounds():
@@ -33,9 +49,10 @@ def measure(library):
             direct.append(sync(NATIVE_FRAMES, CALLS, 0) / CALLS)
             time.sleep(0.003)  # the ring must not be full: a loss is cheaper
 
-    below(PYTHON_FRAMES - 2, rounds)
+    go_below(PYTHON_FRAMES - 3, rounds)
     cost = statistics.median(hooked) - statistics.median(direct)
-    print(f"sync hook, {PYTHON_FRAMES} Python and {NATIVE_FRAMES} native frames, warm: "
+    print(f"sync hook, {PYTHON_FRAMES} Python frames of {whose} and {NATIVE_FRAMES} "
+          f"native ones, warm: "
           f"{cost:.0f} ns (budget 1500 ns); call itself {statistics.median(direct):.1f} ns")
 
 

@@ -134,6 +134,38 @@ def recursion_beyond_the_cap():
     assert entry.depth == probe.MAX_FRAMES
 
 
+def functions_that_call_each_other():
+    functions = {"reached": lambda: compare(stack(), frames())}
+    for file, count in (("one.py", 20), ("other.py", 20)):
+        for i in range(count):
+            source = (f"def {file[:-3]}{i}(way):\n"
+                      "    return globals()[way[0]](way[1:]) if way else reached()\n")
+            exec(compile(source, f"/somewhere/{file}", "exec"), functions)
+    names = [name for name in functions if name[-1].isdigit()]
+    for seed in range(20):
+        way = [names[i * (seed + 1) * 7919 % 104729 % len(names)] for i in range(110)]
+        functions[way[0]](way[1:])
+
+
+def no_line_table():
+    """Nobody's line, rather than the first one's."""
+    def without():
+        return stack()
+
+    table = id(probe.line_table_of(without.__code__))
+    words = (ctypes.c_uint64 * (sys.getsizeof(without.__code__) // 8)).from_address(
+        id(without.__code__))
+    (place,) = [i for i, word in enumerate(words) if word == table]
+    words[place] = 0
+    ref = without()
+    words[place] = table
+    _, found = probe.decode(ref)
+    assert found[0][2] == probe.name_of(without.__code__), found[0]
+    assert found[0][0].linetable_left_out == 1
+    assert found[1][0].linetable_left_out == 0
+    compare(stack(), frames())
+
+
 def threads():
     failures = []
 
