@@ -52,6 +52,18 @@ bool IsGenerated(const Frame& frame) {
          frame.file.starts_with("tmpxft_") || frame.function == "_start";
 }
 
+// Of a CUDA runtime that is linked into the program: its own functions have a hash for
+// a name (a number before CUDA 12), those that it exports their names, none a line.
+bool IsStaticRuntime(const Frame& frame) {
+  std::string_view name = frame.function;
+  if (name.starts_with("libcudart_static_")) return true;
+  constexpr std::string_view kOld = "__cudart";
+  if (name.starts_with(kOld)) return name.find_first_of("0123456789") == kOld.size();
+  return frame.file.empty() && name.starts_with("cuda") && name.size() > 4 &&
+         name[4] >= 'A' && name[4] <= 'Z' && EndOfName(name) == name.size() &&
+         !Contains(name, ":");
+}
+
 // Whether `frame` is the function that stands for the kernel on the host: its stub,
 // which has been seen further in, has the kernel's mangled name
 // (..._stub__Z4axpyfPfS_i) or, in a wrapper and in C, the name itself.
@@ -96,7 +108,10 @@ bool IsLibraryHeader(std::string_view file) {
 
 const Frame* FirstWritten(const std::vector<const Frame*>& native) {
   const Frame* stub = nullptr;  // of the launch that the stack begins with
+  bool in_runtime = true;       // that is linked into the program: stacks begin there
   for (const Frame* frame : native) {
+    in_runtime = in_runtime && IsStaticRuntime(*frame);
+    if (in_runtime) continue;
     if (IsLaunchStub(*frame)) {
       stub = frame;
       continue;

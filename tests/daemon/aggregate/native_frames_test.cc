@@ -90,6 +90,32 @@ TEST(NativeFrames, AStackMayHoldNothingThatSomebodyWrote) {
       "none");
 }
 
+TEST(NativeFrames, ARuntimeLinkedIntoTheProgramIsNobodysLine) {
+  const char* hash = "libcudart_static_aa4a6bcb5fce58be20d542d9b467101e0a9360a5";
+  EXPECT_EQ(Written({{hash, "", 0, kProgram},
+                     {hash, "", 0, kProgram},
+                     {"cudaStreamSynchronize", "", 0, kProgram},
+                     {"step(int)", "train.cu", 19, kProgram}}),
+            "step(int):19");
+  EXPECT_EQ(Written({{"__cudart804", "", 0, kProgram},
+                     {"cudaLaunchKernel", "", 0, kProgram},
+                     {"__device_stub__Z4axpyfPfS_i(float)", kStubs, 14, kProgram},
+                     {"axpy(float, float*, float*, int)", "train.cu", 8, kProgram},
+                     {"step(int)", "train.cu", 19, kProgram}}),
+            "step(int):19");
+  // What the program itself calls so is the program's.
+  EXPECT_EQ(
+      Written({{"cudaCheck(cudaError)", "", 0, kProgram}, {"main", "", 0, kProgram}}),
+      "cudaCheck(cudaError):0");
+  EXPECT_EQ(Written({{"cudaSetUp", "train.c", 7, kProgram}, {"main", "", 0, kProgram}}),
+            "cudaSetUp:7");
+  EXPECT_EQ(Written({{"cudaMalloc", "", 0, "/opt/libcudart.so.12"},
+                     {"allocate", "", 0, kProgram},
+                     {"cudaSetUp", "", 0, kProgram}}),
+            "allocate:0");
+  EXPECT_EQ(Written({{"__cudartist", "", 0, kProgram}}), "__cudartist:0");
+}
+
 TEST(NativeFrames, TellsLibraryHeadersByTheirFolders) {
   for (const char* file :
        {kHelper, "/usr/local/cuda-12.4/include/cuda_runtime.h",

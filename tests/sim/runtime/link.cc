@@ -2,12 +2,46 @@
 
 #include <dlfcn.h>
 
+#include <cstring>
+#include <string>
+
 namespace lull::sim {
 namespace {
 
+#ifdef LULL_SIM_STATIC_RUNTIME
+
+// As NVIDIA's static runtime does: by dlsym it looks for cuGetProcAddress alone, which
+// has names without versions, and a flag for per-thread default streams.
+void* look_up(void* library, const char* name) {
+  using GetProcAddress = int (*)(const char*, void**, int, unsigned long, int*);
+  static const auto get =
+      reinterpret_cast<GetProcAddress>(dlsym(library, "cuGetProcAddress_v2"));
+  if (get == nullptr) return nullptr;
+  std::string base = name;
+  unsigned long flags = 0;
+  for (const char* suffix : {"_ptsz", "_ptds"}) {
+    if (!base.ends_with(suffix)) continue;
+    base.resize(base.size() - std::strlen(suffix));
+    flags = 2;
+  }
+  for (const char* version : {"_v2", "_v3"}) {
+    if (base.ends_with(version)) base.resize(base.size() - std::strlen(version));
+  }
+  constexpr int kVersion = 12080;  // 13.0 has another cuCtxSynchronize
+  void* function = nullptr;
+  get(base.c_str(), &function, kVersion, flags, nullptr);
+  return function != nullptr ? function : dlsym(library, name);  // lull_sim_...
+}
+
+#else
+
+void* look_up(void* library, const char* name) { return dlsym(library, name); }
+
+#endif
+
 template <typename Function>
 bool resolve(void* library, const char* name, Function* out) {
-  *out = reinterpret_cast<Function>(dlsym(library, name));
+  *out = reinterpret_cast<Function>(look_up(library, name));
   return *out != nullptr;
 }
 
