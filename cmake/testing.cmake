@@ -1,9 +1,9 @@
-# lull_test(name LABEL unit|integration|... SOURCES ... LIBRARIES ...)
+# lull_test(name LABEL unit|integration|... SOURCES ... LIBRARIES ... [UNTIMED])
 #   one GoogleTest executable; every test case becomes a ctest case.
 # lull_script_test(name LABEL ... COMMAND ... [UNTIMED])
 #   any command; exit status 0 passes.
-# Unit tests run side by side, and so do scripts that compare no times (UNTIMED); all
-# others run alone.
+# Unit tests run side by side, and so do those that compare no times, or have seconds to
+# spare where they do (UNTIMED); all others run alone.
 # Labels: unit and integration make the default tier; slow and bench
 # are asked for by name (tools/test --help).
 find_package(GTest REQUIRED)
@@ -15,7 +15,7 @@ add_custom_target(unit_tests)
 add_custom_target(core_tests)
 
 function(lull_test name)
-  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;LIBRARIES;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "UNTIMED" "LABEL;TIMEOUT" "SOURCES;LIBRARIES;ENVIRONMENT" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   lull_warnings(${name})
   lull_compiles_quickly(${name})
@@ -33,7 +33,7 @@ function(lull_test name)
     math(EXPR ARG_TIMEOUT "3 * ${ARG_TIMEOUT}")
   endif()
   set(alone TRUE)
-  if(ARG_LABEL STREQUAL "unit")
+  if(ARG_UNTIMED OR ARG_LABEL STREQUAL "unit")
     set(alone FALSE)
   endif()
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60

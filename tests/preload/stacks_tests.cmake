@@ -27,7 +27,7 @@ add_library(lull_fake_torch SHARED fake_torch.cc)
 lull_warnings(lull_fake_torch)
 function(lull_probe_test name label)
   lull_test(${name} LABEL ${label} TIMEOUT 300
-    SOURCES ${name}.cc ${ARGN} LIBRARIES Threads::Threads ${CMAKE_DL_LIBS})
+    UNTIMED SOURCES ${name}.cc ${ARGN} LIBRARIES Threads::Threads ${CMAKE_DL_LIBS})
   target_compile_definitions(${name} PRIVATE
     LULL_STACKS_PROBE="$<TARGET_FILE:lull_stacks_probe>"
     LULL_TORCH_PROBE="$<TARGET_FILE:lull_torch_probe>"
