@@ -188,7 +188,8 @@ class Defaults {
     CLI::Option* option = verb_.get_option_no_throw(name);
     if (option == nullptr || !Applies(*key, *option)) return absl::OkStatus();
     try {
-      option->default_val(item.inputs.front());
+      // Without it the option would show the value in --help alone, and not use it.
+      option->run_callback_for_default()->default_val(item.inputs.front());
     } catch (const CLI::Error& error) {
       return absl::InvalidArgumentError(error.what());
     }

@@ -57,6 +57,16 @@ class Configuration(LullCase):
         self.assertEqual(json.loads(self.ask("syncs", "--json").stdout)["job"]["name"],
                          "resnet")
 
+    def test_a_file_says_what_measuring_may_cost(self):
+        del self.environment["LULL_COLLECTOR"]
+        self.write(self.here, "overhead-budget = 5\n")
+        for given, percent in ((), 5), (("--overhead-budget", "2"), 2):
+            done = self.ask("run", "--name", "n", "--quiet", *given, "--",
+                            "python3", "-c", "import gc; gc.collect()")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            report = json.loads(self.ask("report", "n", "--json").stdout)
+            self.assertEqual(report["overhead"]["budget_percent"], percent)
+
     def test_a_token_is_not_sent_to_another_collector_than_its_own(self):
         token = os.path.join(self.folder, "token")
         self.write(token, "secret", 0o644)  # which --token-file would refuse
