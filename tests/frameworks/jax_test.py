@@ -11,6 +11,8 @@ STEPS = 8
 
 class Jax(FrameworkCase):
     FRAMEWORK = "jax"
+    # Kernels so slow that who reads a loss has to wait for it.
+    ENVIRONMENT = {"LULL_SIM_CONFIG": "zero_reads_kib=4;kernel_us=1000"}
 
     def test_graphs_have_the_line_of_the_jitted_step(self):
         self.assert_kernels({"update": [("CUDA graph", STEPS)]})
@@ -36,7 +38,7 @@ class JaxWithCublas(Jax):
     """Else XLA's tuning may choose its own kernels for all products; a product by cuBLAS is
     captured into the graph of the step."""
 
-    ENVIRONMENT = {"XLA_FLAGS": "--xla_gpu_enable_triton_gemm=false"}
+    ENVIRONMENT = {**Jax.ENVIRONMENT, "XLA_FLAGS": "--xla_gpu_enable_triton_gemm=false"}
 
 
 # Not collected where it is imported.
