@@ -117,6 +117,9 @@ struct Idle {
   uint32_t before = 0;  // series of the launch before it, of the thread it is judged by
   uint32_t after = 0;   // series of L: its host event, else its API call
   ThreadId tid{};       // of that thread; 0 = unknown
+  // Where T and P wait for each other `culprit` is T's wait, and this P's: T may be a
+  // thread of which nobody can say where it is.
+  uint32_t other_wait = 0;
 };
 
 // A sync that lies wholly in traced time.

@@ -25,7 +25,7 @@ class Verdict {
   void Rest(uint64_t start_ns, uint64_t end_ns, const Suspect& suspect,
             const SyncCall& sync, bool launch_bound);
   void Add(uint64_t start_ns, uint64_t end_ns, Cause cause, uint32_t culprit,
-           const Suspect& suspect);
+           const Suspect& suspect, uint32_t other_wait = 0);
 
   bool Hops() const {
     return gap_.predecessor.thread != nullptr &&
@@ -41,7 +41,7 @@ class Verdict {
 };
 
 void Verdict::Add(uint64_t start_ns, uint64_t end_ns, Cause cause, uint32_t culprit,
-                  const Suspect& suspect) {
+                  const Suspect& suspect, uint32_t other_wait) {
   if (start_ns >= end_ns) return;
   Part part;
   part.residual = cause == Cause::kLaunchBound || cause == Cause::kHostCode;
@@ -51,6 +51,7 @@ void Verdict::Add(uint64_t start_ns, uint64_t end_ns, Cause cause, uint32_t culp
     part.idle.before = suspect.before;
     part.idle.after = gap_.after;
     part.idle.tid = suspect.tid;
+    part.idle.other_wait = other_wait;
   }
   parts_->push_back(part);
 }
@@ -88,7 +89,7 @@ void Verdict::Hop(const ThreadState& waiting, uint64_t start_ns, uint64_t end_ns
     uint64_t end = std::min(state.end_ns, end_ns);
     Rest(start_ns, start, suspect, sync, false);
     if (state.handover) {  // both wait: T's wait is what is left
-      Add(start, end, waiting.cause, waiting.culprit, gap_.launcher);
+      Add(start, end, waiting.cause, waiting.culprit, gap_.launcher, state.culprit);
     } else {
       Add(start, end, state.cause, state.culprit, suspect);
     }
@@ -119,7 +120,8 @@ void Verdict::Rest(uint64_t start_ns, uint64_t end_ns, const Suspect& suspect,
 bool SameVerdict(const Part& a, const Part& b) {
   return a.idle.end_ns == b.idle.start_ns && a.idle.cause == b.idle.cause &&
          a.idle.culprit == b.idle.culprit && a.idle.before == b.idle.before &&
-         a.idle.after == b.idle.after && a.idle.tid == b.idle.tid;
+         a.idle.after == b.idle.after && a.idle.tid == b.idle.tid &&
+         a.idle.other_wait == b.idle.other_wait;
 }
 
 void Append(const Part& part, std::vector<Part>* parts) {

@@ -18,8 +18,19 @@ void TakeCulprit(const Series& from, Series& to) {
 
 }  // namespace
 
+// Of two that wait for each other the one whose Python line is known. In the backward pass
+// the engine's thread has no Python: the line is where the program called backward().
+uint32_t DerivedSeries::CulpritOf(const blame::Idle& idle) const {
+  if (idle.other_wait == 0 || series_[idle.culprit].python_stack != 0 ||
+      series_[idle.other_wait].python_stack == 0) {
+    return idle.culprit;
+  }
+  return idle.other_wait;
+}
+
 uint32_t DerivedSeries::OfIdle(const blame::Idle& idle) {
-  auto [it, fresh] = known_.try_emplace(Key{EventType::kIdle, idle.device, idle.culprit,
+  const uint32_t culprit = CulpritOf(idle);
+  auto [it, fresh] = known_.try_emplace(Key{EventType::kIdle, idle.device, culprit,
                                             idle.before, idle.after, idle.cause});
   if (!fresh) return it->second;
   Series series;
@@ -27,8 +38,8 @@ uint32_t DerivedSeries::OfIdle(const blame::Idle& idle) {
   series.variant = static_cast<uint8_t>(idle.cause);
   series.shape = idle.device;
   if (!series_.full()) {
-    TakeCulprit(series_[idle.culprit != 0 ? idle.culprit : idle.after], series);
-    if (idle.culprit == 0) series.api = 0;
+    TakeCulprit(series_[culprit != 0 ? culprit : idle.after], series);
+    if (culprit == 0) series.api = 0;
     series.before_line = series_[idle.before].line_site;
     series.before_function = series_[idle.before].function_site;
     series.after_line = series_[idle.after].line_site;

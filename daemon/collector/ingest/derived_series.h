@@ -39,6 +39,8 @@ class DerivedSeries {
     }
   };
 
+  uint32_t CulpritOf(const blame::Idle& idle) const;
+
   SeriesTable& series_;
   GpuTables& gpu_;
   absl::flat_hash_map<Key, uint32_t> known_;

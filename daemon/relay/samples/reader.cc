@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -17,6 +18,12 @@ namespace {
 // stack every 4 us, two copies in a thousand were, so it takes three.
 constexpr size_t kCopies = 3;
 constexpr int kAttempts = 3;
+// Of those that do not end early. Of a generator that yields every 100 ns each third
+// one does.
+constexpr int kMostReads = 4;
+constexpr size_t kWhole = kCopies + 1;  // one more, for these are chosen
+// PyFrameState's owner of a frame that lies in its generator, from 3.11 on.
+constexpr uint8_t kOwnerGenerator = 1;
 constexpr uint32_t kLooksPerPlan = 256;  // then what is not needed any more goes
 // Foreign frames do not count as frames. A walk that meets more has gone astray.
 constexpr uint32_t kMostSteps = 1024;
@@ -66,6 +73,12 @@ bool StackReader::FrameAt(const char* bytes, uint64_t address, SeenFrame* frame,
   return true;
 }
 
+bool StackReader::IsGenerators(const char* bytes) const {
+  const abi::PythonLayout& at = layout_.at;
+  return at.frame_owner >= 0 &&
+         LoadAt<uint8_t>(bytes, at.frame_owner - layout_.frame.low) == kOwnerGenerator;
+}
+
 StackReader::Walk StackReader::WalkCopy(const char* copy) {
   const abi::PythonLayout& layout = layout_.at;
   const int low = layout_.thread.low;
@@ -102,6 +115,8 @@ StackReader::Walk StackReader::WalkCopy(const char* copy) {
       return walk;
     }
     if (!FrameAt(bytes, at, &frame, &previous, &foreign)) return walk;
+    // One that runs has a caller.
+    walk.torn = previous == 0 && !foreign && IsGenerators(bytes);
     if (!foreign) walk.frames.push_back(frame);
     at = previous;
   }
@@ -240,27 +255,110 @@ bool StackReader::Copy(TargetMemory* memory, CodeBook* codes, Look* look, bool* 
   // A code object that is not there any more: it and those behind it were not read.
   ForgetCodesBeyond(got - copied);
   *again = false;
-  Walk walk = WalkCopy(buffer_.data());
-  bool equal = true;
-  for (size_t i = 1; i < kCopies; ++i) {
-    Walk other = WalkCopy(buffer_.data() + i * plan_.copy_bytes());
-    if (!walk.alive || !other.alive) {
-      look->quality = v1::HOST_SAMPLE_QUALITY_NO_STATE;
-      return true;
-    }
-    *again = !walk.complete || !other.complete;
-    if (*again) {
-      ended_ = walk.complete ? std::move(other) : std::move(walk);
-      return true;
-    }
-    equal = Agree(other, &walk) && equal;
+  std::vector<Walk> walks;
+  *again = !WalkAll(buffer_.data(), kCopies, &walks);
+  if (*again) return true;
+  if (walks.empty()) {
+    look->quality = v1::HOST_SAMPLE_QUALITY_NO_STATE;
+    return true;
   }
+  bool equal = true;
+  if (!AddWalks(memory, look, &walks)) {  // whole ones alone say who called whom
+    equal = false;
+    std::erase_if(walks, [](const Walk& walk) { return walk.torn; });
+  }
+  size_t least = SIZE_MAX;
+  for (const Walk& walk : walks) least = std::min(least, walk.frames.size());
+  Walk walk = std::move(walks.front());
+  for (size_t i = 1; i < walks.size(); ++i) equal = Agree(walks[i], &walk) && equal;
   look->quality = !equal                ? v1::HOST_SAMPLE_QUALITY_CUT
                   : walk.frames.empty() ? v1::HOST_SAMPLE_QUALITY_NO_STATE
                                         : v1::HOST_SAMPLE_QUALITY_EXACT;
+  look->straddles = !walk.truncated && walk.frames.size() < least;
   look->truncated = walk.truncated;
   look->frames = std::move(walk.frames);
   return true;
+}
+
+// One line ended between two copies and another began: their common callers are
+// neither. What comes next is told of that moment. Each line gains by that when it
+// begins what it loses when it ends; of code that never holds still nothing deeper is
+// found.
+//
+// Looking again is a choice, and of code that flutters three copies do agree on a wrong
+// stack once in a while: so two more looks must be of one stack.
+void StackReader::LookBeyond(TargetMemory* memory, CodeBook* codes, Look* look) {
+  Look later, last;
+  bool again = false;
+  if (!Copy(memory, codes, &later, &again) || again || later.straddles ||
+      !Copy(memory, codes, &last, &again) || again || last.straddles) {
+    expected_.clear();  // what was to be read with it may not have been
+    return;
+  }
+  Walk walk, other;
+  walk.frames = std::move(last.frames);
+  other.frames = std::move(later.frames);
+  walk.truncated = last.truncated;
+  other.truncated = later.truncated;
+  if (!Agree(other, &walk)) last.quality = v1::HOST_SAMPLE_QUALITY_CUT;
+  last.frames = std::move(walk.frames);
+  if (last.frames.size() <= look->frames.size()) return;
+  last.repeated = look->repeated;
+  *look = std::move(last);
+}
+
+// None: the thread is another one by now.
+bool StackReader::WalkAll(const char* bytes, size_t count, std::vector<Walk>* walks) {
+  for (size_t i = 0; i < count; ++i) {
+    Walk walk = WalkCopy(bytes + i * plan_.copy_bytes());
+    if (!walk.alive) {
+      walks->clear();
+      return true;
+    }
+    if (!walk.complete) {
+      ended_ = std::move(walk);
+      return false;
+    }
+    walks->push_back(std::move(walk));
+  }
+  return true;
+}
+
+void StackReader::MarkTorn(std::vector<Walk>* walks) {
+  for (const Walk& walk : *walks) {
+    for (size_t i = 0; i + 1 < walk.frames.size(); ++i) {
+      callees_.Add(walk.frames[i].address);
+    }
+  }
+  for (Walk& walk : *walks) {
+    walk.torn = walk.torn || (!walk.truncated && !walk.frames.empty() &&
+                              callees_.Has(walk.frames.back().address));
+  }
+}
+
+// True: none of them is torn. False: some are, and enough are not, or no more could be
+// had, and then all stay as they are.
+bool StackReader::AddWalks(TargetMemory* memory, Look* look, std::vector<Walk>* walks) {
+  MarkTorn(walks);
+  auto torn = [&] {
+    return static_cast<size_t>(std::count_if(
+        walks->begin(), walks->end(), [](const Walk& walk) { return walk.torn; }));
+  };
+  if (torn() == 0) return true;
+  std::vector<Piece> pieces;
+  plan_.AppendPieces(kCopies, &pieces);
+  std::string bytes(kCopies * plan_.copy_bytes(), 0);
+  for (int read = 1; read < kMostReads && walks->size() - torn() < kWhole; ++read) {
+    if (memory->Read(pieces, bytes.data()) < pieces.size()) break;
+    look->end_ns = MonotonicNs();
+    std::vector<Walk> more;
+    if (!WalkAll(bytes.data(), kCopies, &more) || more.empty()) break;
+    std::move(more.begin(), more.end(), std::back_inserter(*walks));
+    MarkTorn(walks);
+  }
+  if (walks->size() - torn() >= kWhole) return false;
+  for (Walk& walk : *walks) walk.torn = false;
+  return false;
 }
 
 // Leaves of `walk` what both agree on. True: that is all of it, and of the other.
@@ -339,7 +437,7 @@ void StackReader::ResolveCodes(TargetMemory* memory, CodeBook* codes, Look* look
     fresh = fresh || found[code].fresh;
   }
   absl::flat_hash_set<std::pair<uint64_t, uint64_t>> still;
-  if (fresh) {
+  if (fresh && !plan_.empty()) {
     std::string copy(plan_.copy_bytes(), 0);
     std::vector<Piece> once;
     plan_.AppendPieces(1, &once);
@@ -374,6 +472,7 @@ void StackReader::ResolveCodes(TargetMemory* memory, CodeBook* codes, Look* look
 Look StackReader::Take(TargetMemory* memory, CodeBook* codes) {
   codes->Trim();
   plan_.NextLook();
+  callees_.NextLook();
   Look look;
   bool again = plan_.empty() || ++looks_ % kLooksPerPlan == 0;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -391,6 +490,7 @@ Look StackReader::Take(TargetMemory* memory, CodeBook* codes) {
     if (!Copy(memory, codes, &look, &again)) return look;
     if (!again) break;
   }
+  if (!again && look.straddles) LookBeyond(memory, codes, &look);
   if (again) {  // it never held still for long enough to find out what to copy
     look.quality = v1::HOST_SAMPLE_QUALITY_CUT;
     look.frames.clear();

@@ -10,6 +10,10 @@
 // from the outermost on on which they agree. Of the innermost of those it is known that
 // it was there, and at which call.
 //
+// A frame that returns or yields loses its caller, and a copy of just that moment ends
+// there (callees.h). Such a copy says nothing of the callers, and others are taken in
+// its place.
+//
 // What must be copied is known from earlier looks (copy_plan.h). Where that was not
 // enough (a generator's frame, another chunk) the look is taken again with what was
 // missing, and then after a walk that finds all of it out. A look that is taken again
@@ -21,6 +25,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/relay/samples/callees.h"
 #include "daemon/relay/samples/codes.h"
 #include "daemon/relay/samples/copy_plan.h"
 #include "daemon/relay/samples/layout.h"
@@ -41,6 +46,7 @@ struct SeenFrame {
 struct Look {
   v1::HostSampleQuality quality = v1::HOST_SAMPLE_QUALITY_FAILED;
   bool truncated = false;         // there were more frames outside
+  bool straddles = false;         // the copies are of two different stacks
   std::vector<SeenFrame> frames;  // innermost first
   uint64_t begin_ns = 0;          // of the reading that decided
   uint64_t end_ns = 0;
@@ -62,7 +68,8 @@ class StackReader {
     bool alive = false;     // the thread state is that of the thread
     bool complete = false;  // to the end, or to as many frames as are kept
     bool truncated = false;
-    Piece missing;  // what it ended for; size 0: not for want of a piece
+    bool torn = false;  // it ends at a frame that has a caller: not a whole stack
+    Piece missing;      // what it ended for; size 0: not for want of a piece
     CopyPlan::Kind missing_kind = CopyPlan::Kind::kFrames;
     std::vector<SeenFrame> frames;
   };
@@ -70,8 +77,16 @@ class StackReader {
   // Copies what is planned, and reads the code that was there last time.
   bool Copy(TargetMemory* memory, CodeBook* codes, Look* look, bool* again);
   Walk WalkCopy(const char* copy);
+  // Appends the walks of `count` copies in `bytes`. False: one of them was not
+  // complete.
+  bool WalkAll(const char* bytes, size_t count, std::vector<Walk>* walks);
+  // More copies, for as long as too few of them are whole stacks.
+  bool AddWalks(TargetMemory* memory, Look* look, std::vector<Walk>* walks);
+  void LookBeyond(TargetMemory* memory, CodeBook* codes, Look* look);
+  void MarkTorn(std::vector<Walk>* walks);
   bool FrameAt(const char* bytes, uint64_t address, SeenFrame* frame,
                uint64_t* previous, bool* foreign) const;
+  bool IsGenerators(const char* bytes) const;
   // Walks frame by frame, and plans what is copied from now on (kExact). What it walked
   // through may be mixed.
   v1::HostSampleQuality Discover(TargetMemory* memory);
@@ -98,6 +113,7 @@ class StackReader {
   const uint64_t state_;
   const uint64_t thread_;
   CopyPlan plan_;
+  Callees callees_;
   Walk ended_;                  // the last one that was not complete
   std::vector<uint64_t> code_;  // objects that were on the stack in the last look
   std::vector<Chunk> chunks_;   // while discovering

@@ -31,7 +31,7 @@ UniqueFd OpenTaskFile(pid_t pid, uint32_t tid, const char* name) {
 }
 
 // "" of a thread that is gone.
-absl::string_view ReadAgain(const UniqueFd& file, Buffer* buffer) {
+absl::string_view ReadTaskFile(const UniqueFd& file, Buffer* buffer) {
   if (!file) return {};
   ssize_t got = pread(file.get(), buffer->data(), buffer->size(), 0);
   return {buffer->data(), static_cast<size_t>(std::max<ssize_t>(got, 0))};
@@ -66,7 +66,8 @@ std::optional<Scheduling> RunDelaySampler::ReadDelay(uint32_t tid) {
   }
   Buffer buffer;
   Scheduling now;
-  if (!ParseSchedstat(ReadAgain(files.schedstat, &buffer), &now)) return std::nullopt;
+  if (!ParseSchedstat(ReadTaskFile(files.schedstat, &buffer), &now))
+    return std::nullopt;
   return now;
 }
 
@@ -79,8 +80,8 @@ std::optional<Scheduling> RunDelaySampler::ReadAll(uint32_t tid, Scheduling now)
   }
   const Files& files = files_.at(tid);
   Buffer buffer;
-  bool whole = ParseProcessor(ReadAgain(files.stat, &buffer), &now) &&
-               ParseSwitches(ReadAgain(files.status, &buffer), &now);
+  bool whole = ParseProcessor(ReadTaskFile(files.stat, &buffer), &now) &&
+               ParseSwitches(ReadTaskFile(files.status, &buffer), &now);
   return whole ? std::optional(now) : std::nullopt;
 }
 

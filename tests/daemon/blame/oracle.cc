@@ -492,7 +492,9 @@ class Judge {
       const bool first = First(facts.p, at).first != nullptr;
       const HostEvent* other = InHostWait(facts.p, at);
       if (!first && other != nullptr && other->kind == HostKind::kHandover) {
-        return blame(Cause::kHostWait, waiting->series);
+        blame(Cause::kHostWait, waiting->series);
+        piece->idle.other_wait = other->series;
+        return;
       }
       tid = facts.p;
       before = facts.p_before;

@@ -12,7 +12,7 @@ auto Key(const Operation& o) {
 }
 auto Key(const Idle& i) {
   return std::make_tuple(i.device, i.start_ns, i.end_ns, i.cause, i.culprit, i.before,
-                         i.after, i.tid);
+                         i.after, i.tid, i.other_wait);
 }
 auto Key(const SyncCost& s) {
   return std::make_tuple(s.sync.start_ns, s.sync.end_ns, s.sync.tid, s.sync.series,
@@ -71,7 +71,8 @@ std::ostream& operator<<(std::ostream& out, const Idle& idle) {
   return out << "device " << idle.device << " [" << idle.start_ns << ", " << idle.end_ns
              << ") cause " << int{static_cast<uint8_t>(idle.cause)} << " culprit "
              << idle.culprit << " before " << idle.before << " after " << idle.after
-             << " tid " << static_cast<uint32_t>(idle.tid);
+             << " tid " << static_cast<uint32_t>(idle.tid) << " other wait "
+             << idle.other_wait;
 }
 std::ostream& operator<<(std::ostream& out, const SyncCost& cost) {
   return out << "sync " << cost.sync.series << " [" << cost.sync.start_ns << ", "
