@@ -72,8 +72,7 @@ int Worker::Run() {
   }
   int interval_ms = kFastestPollMs;
   while (true) {
-    HandleMessages();
-    bool busy = false;
+    bool busy = HandleMessages();
     if (auto exit_status = Pass(MonotonicNs(), &busy)) return *exit_status;
     int slowest_ms = arming_.armed() ? kSlowestPollMs : kAsleepPollMs;
     interval_ms = busy ? kFastestPollMs : std::min(interval_ms + 1, slowest_ms);
@@ -85,7 +84,7 @@ int Worker::Run() {
 std::optional<int> Worker::Pass(uint64_t now_ns, bool* busy) {
   if (!spool_->state().job_ended) {  // nothing comes after the end of the job
     FollowArming(now_ns);
-    *busy = targets_->ReadAll(now_ns);
+    *busy = targets_->ReadAll(now_ns) || *busy;
     targets_->Control(now_ns);
     targets_->ReleaseEnded(now_ns, [this](uint64_t key) { Released(key); });
     targets_->FlushIfDue(now_ns);
@@ -96,7 +95,10 @@ std::optional<int> Worker::Pass(uint64_t now_ns, bool* busy) {
     return 0;
   }
   if (JobIsOver(now_ns)) {
-    if (FinishJob(now_ns) && Delivered()) {
+    const bool known = spool_->state().job_ended;
+    const bool finished = FinishJob(now_ns);
+    *busy = *busy || finished != known;  // somebody waits for its delivery
+    if (finished && Delivered()) {
       ReportStatus(now_ns);
       keeper_.Tell({MessageKind::kDelivered, 0, "", {}});
       if (!keeper_.open()) LeaveOrphaned();
@@ -117,16 +119,21 @@ int Worker::Wakes() const {
   return orphan_listener_ != nullptr ? orphan_listener_->fd() : -1;
 }
 
-void Worker::HandleMessages() {
-  if (orphan_listener_ != nullptr) return PollOrphanListener();
-  if (!keeper_.open()) return;  // an orphan of an attach
+bool Worker::HandleMessages() {
+  if (orphan_listener_ != nullptr) PollOrphanListener();
+  bool news = false;
   Message message;
-  while (true) {
+  while (keeper_.open()) {  // it is not in an orphan
     ChannelResult result = keeper_.Take(&message);
-    if (result == ChannelResult::kWouldBlock) return;
-    if (result == ChannelResult::kClosed) return BecomeOrphan();
-    Handle(std::move(message));
+    if (result == ChannelResult::kWouldBlock) return news;
+    news = true;
+    if (result == ChannelResult::kClosed) {
+      BecomeOrphan();
+    } else {
+      Handle(std::move(message));
+    }
   }
+  return news;
 }
 
 void Worker::PollOrphanListener() {

@@ -35,11 +35,12 @@ class Worker {
   absl::Status Start();
   int SayThatItCannotWork(const absl::Status& why);
   // The exit status, once there is nothing left to do.
+  // *busy: the next pass should come soon; set already where that is known.
   std::optional<int> Pass(uint64_t now_ns, bool* busy);
   // What the worker waits on between two passes; -1: on its clock alone.
   int Wakes() const;
 
-  void HandleMessages();
+  bool HandleMessages();  // true: there were some
   void Handle(Message message);
   void HandleSegment(Message message);
   void AddTarget(lull::v1::ProcessInfo info, UniqueFd memfd, UniqueFd pidfd,
