@@ -48,7 +48,8 @@ absl::StatusOr<std::unique_ptr<Target>> Target::Open(lull::v1::ProcessInfo info,
                                             static_cast<char*>(base), options, state));
   if (!options.snapshot_path.empty()) {
     target->symbolizer_ = std::make_unique<NativeSymbolizer>(
-        static_cast<pid_t>(target->info_.pid()), options.snapshot_path, modules);
+        static_cast<pid_t>(target->info_.pid()), options.snapshot_path, modules,
+        options.memory);
     target->symbolizer_->Refresh();
     target->definitions_.UseSymbolizer(target->symbolizer_.get());
   }

@@ -8,13 +8,6 @@
 
 namespace lull::relay {
 
-bool IsOfNobody(const UniqueFd& memory) {
-  // Below what any program may map. Of a program that is there it is an error.
-  constexpr off_t kNowhere = 4096;
-  char byte;
-  return memory && pread(memory.get(), &byte, 1, kNowhere) == 0;
-}
-
 size_t TargetMemory::Read(std::span<const Piece> pieces, char* out) {
   if (pieces.empty() || pieces.size() > kMostPieces) return 0;
   if (access_ == v1::HOST_SAMPLE_ACCESS_DESCRIPTOR)

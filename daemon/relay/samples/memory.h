@@ -25,10 +25,6 @@ struct Piece {
   bool operator==(const Piece&) const = default;
 };
 
-// The process whose memory that descriptor is of has ended, or become another
-// program's.
-bool IsOfNobody(const UniqueFd& memory);
-
 // One thread at a time.
 class TargetMemory {
  public:

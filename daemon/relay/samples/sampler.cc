@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "daemon/base/clock.h"
+#include "daemon/procfs/address_space.h"
 #include "daemon/relay/samples/codes.h"
 #include "daemon/relay/samples/memory.h"
 #include "daemon/relay/samples/rates.h"

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/text.h"
+#include "daemon/procfs/address_space.h"
 #include "daemon/procfs/procfs.h"
 
 namespace lull::relay {
@@ -58,8 +59,10 @@ std::vector<lull::v1::Frame> FramesAt(const ModuleCache::Place& place) {
 }  // namespace
 
 NativeSymbolizer::NativeSymbolizer(pid_t pid, std::string snapshot_path,
-                                   ModuleCache* modules)
+                                   ModuleCache* modules,
+                                   std::shared_ptr<const UniqueFd> memory)
     : process_(MappedBy::Process(pid)),
+      memory_(std::move(memory)),
       snapshot_path_(std::move(snapshot_path)),
       modules_(modules) {
   maps_ = Maps::Parse(ReadText(snapshot_path_));
@@ -69,6 +72,9 @@ void NativeSymbolizer::Refresh() {
   refreshed_ns_ = MonotonicNs();
   Maps now = Maps::Parse(Procfs().Read(process_.pid, "maps", SIZE_MAX).text);
   if (now.empty()) return;  // gone, or a zombie: the last snapshot stands
+  // Asked after the reading: at the addresses of the program that was lie functions of
+  // the next one.
+  if (memory_ != nullptr && IsOfNobody(*memory_)) return;
   maps_ = std::move(now);
   std::string fresh = snapshot_path_ + ".new";
   std::ofstream file(fresh, std::ios::binary | std::ios::trunc);

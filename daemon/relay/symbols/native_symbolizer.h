@@ -6,11 +6,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "daemon/base/unique_fd.h"
 #include "daemon/relay/symbols/maps.h"
 #include "daemon/relay/symbols/module_cache.h"
 #include "events.pb.h"
@@ -20,10 +22,13 @@ namespace lull::relay {
 class NativeSymbolizer {
  public:
   // `snapshot_path`: where the mappings are kept for a successor; one that is
-  // there already is read first (a worker that was restarted).
-  NativeSymbolizer(pid_t pid, std::string snapshot_path, ModuleCache* modules);
+  // there already is read first (a worker that was restarted). `memory`: the process's
+  // own descriptor of itself; may be null, or hold none: then what it becomes by exec
+  // cannot be told from what it was.
+  NativeSymbolizer(pid_t pid, std::string snapshot_path, ModuleCache* modules,
+                   std::shared_ptr<const UniqueFd> memory = nullptr);
 
-  // Reads /proc/PID/maps again, unless the process is gone.
+  // Reads /proc/PID/maps again, unless the process is gone or another program by now.
   void Refresh();
 
   // Has the symbols of large libraries that were loaded meanwhile read in the
@@ -48,6 +53,7 @@ class NativeSymbolizer {
   const Mapping* FindMapping(uint64_t address);
 
   MappedBy process_;
+  const std::shared_ptr<const UniqueFd> memory_;
   std::string snapshot_path_;
   ModuleCache* modules_;
   Maps maps_;

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "daemon/procfs/address_space.h"
+
 namespace lull::relay {
 namespace {
 

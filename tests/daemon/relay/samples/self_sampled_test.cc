@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "daemon/base/clock.h"
+#include "daemon/procfs/address_space.h"
 #include "daemon/relay/read/target.h"
 #include "daemon/relay/samples/memory.h"
 #include "daemon/relay/samples/sampler.h"

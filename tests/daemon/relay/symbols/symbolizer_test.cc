@@ -1,5 +1,7 @@
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,7 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "daemon/base/runtime_directory.h"
+#include "daemon/base/unique_fd.h"
 #include "daemon/relay/symbols/maps.h"
 #include "daemon/relay/symbols/native_symbolizer.h"
 
@@ -171,6 +176,56 @@ TEST_F(SymbolizerTest, GoesOnWithTheSnapshotOfAProcessThatIsGone) {
   successor.Resolve(OuterFunction(), &frames);
   ASSERT_EQ(frames.size(), 2);
   EXPECT_EQ(frames[1].function(), "lull::relay::OuterFunction()");
+}
+
+Maps MapsOf(pid_t pid) {
+  std::ifstream file(absl::StrCat("/proc/", pid, "/maps"));
+  std::ostringstream text;
+  text << file.rdbuf();
+  return Maps::Parse(text.str());
+}
+
+TEST_F(SymbolizerTest, DoesNotTakeTheProgramThatAProcessBecameForTheOneThatItWas) {
+  int go[2];
+  ASSERT_EQ(pipe(go), 0);
+  pid_t child = fork();  // has our mappings
+  if (child == 0) {
+    char byte;
+    if (read(go[0], &byte, 1) == 1) execl("/bin/sleep", "sleep", "60", nullptr);
+    _exit(1);
+  }
+  const std::string path = absl::StrCat("/proc/", child, "/mem");
+  auto memory =
+      std::make_shared<const UniqueFd>(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_TRUE(*memory);
+  NativeSymbolizer known(child, Snapshot(), &modules_, memory);
+  known.Refresh();
+  NativeSymbolizer late(child, Snapshot() + ".late", &modules_, memory);
+  ASSERT_EQ(write(go[1], "x", 1), 1);
+  uint64_t address = 0;  // in the program that it becomes
+  for (int i = 0; i < 1000 && address == 0; ++i) {
+    const Maps maps = MapsOf(child);
+    for (const Mapping& mapping : maps.mappings()) {
+      if (mapping.path.ends_with("/sleep") || mapping.path.ends_with("/coreutils")) {
+        address = mapping.start + 0x100;
+      }
+    }
+    usleep(10'000);
+  }
+  late.Refresh();
+  known.Refresh();
+  Frames frames;
+  late.Resolve(address, &frames);
+  known.Resolve(OuterFunction(), &frames);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  close(go[0]);
+  close(go[1]);
+  ASSERT_NE(address, 0u);
+  ASSERT_EQ(frames.size(), 3);
+  EXPECT_EQ(frames[0].function(), absl::StrFormat("0x%x", address - 1));
+  EXPECT_EQ(frames[0].module(), "");
+  EXPECT_EQ(frames[2].function(), "lull::relay::OuterFunction()");
 }
 
 TEST_F(SymbolizerTest, IsHonestAboutWhatItDoesNotKnow) {
