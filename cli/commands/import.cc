@@ -96,6 +96,19 @@ absl::StatusOr<bool> IsThere(CollectorClient& client, const std::string& id,
   return job->ended();
 }
 
+// A name that is not taken is told also to who wants to hear nothing else.
+void TellKnown(const ImportVerbOptions& options, const std::string& id,
+               const std::string& name) {
+  const bool other_name = !options.name.empty() && options.name != name;
+  if (options.quiet && !other_name) return;
+  std::string text = absl::StrCat("these files were imported before, as job ",
+                                  name.empty() ? id : name);
+  if (other_name) {
+    absl::StrAppend(&text, "; it keeps that name, and is not called ", options.name);
+  }
+  PrintError("import", text);
+}
+
 absl::Status Import(const ImportVerbOptions& options, std::string* id) {
   LULL_ASSIGN_OR_RETURN(auto files, imports::FindTraces(options.paths));
   LULL_ASSIGN_OR_RETURN(*id, imports::JobIdOf(files));
@@ -106,11 +119,11 @@ absl::Status Import(const ImportVerbOptions& options, std::string* id) {
   v1::Job there;
   LULL_ASSIGN_OR_RETURN(bool known, IsThere(*client, *id, &there));
   if (known) {
-    if (!options.quiet) {
-      PrintError("import", absl::StrCat("these files were imported before, as job ",
-                                        there.name().empty() ? *id : there.name()));
-    }
+    TellKnown(options, *id, there.name());
     return absl::OkStatus();
+  }
+  for (const std::string& place : SpoolPlaces(runtime, collector.is_private)) {
+    imports::RemoveUnfinished(place);
   }
   const std::string spool = SpoolDirectory(runtime, collector.is_private, *id);
   v1::JobInfo job = InfoOf(options, *id);

@@ -123,14 +123,7 @@ class Reader {
       handler.Reset();
       LULL_RETURN_IF_ERROR(Parse<kEventFlags>(handler, limits_.value_bytes));
       rows_.Add(event_);
-      if (trace_.records.size() > limits_.records ||
-          trace_.strings.bytes() > limits_.text_bytes) {
-        return absl::ResourceExhaustedError(
-            absl::StrCat("more than an import takes: ", trace_.records.size(),
-                         " events are kept so far, ", limits_.records, " at most, and ",
-                         trace_.strings.bytes(), " bytes of names, ",
-                         limits_.text_bytes, " at most"));
-      }
+      LULL_RETURN_IF_ERROR(CheckLimits(trace_.records.size(), trace_.bytes(), limits_));
       const char next = NextToken();
       stream_.Take();
       if (next == ']') return absl::OkStatus();
@@ -246,6 +239,14 @@ class Reader {
 };
 
 }  // namespace
+
+absl::Status CheckLimits(size_t records, size_t bytes, const ReadLimits& limits) {
+  if (records <= limits.records && bytes <= limits.bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("more than an import takes: ", records, " events are kept so far, ",
+                   limits.records, " at most; with their names they take ", bytes >> 20,
+                   " MiB, ", limits.bytes >> 20, " at most"));
+}
 
 absl::StatusOr<Trace> ReadChromeTrace(Input& input, const ReadLimits& limits) {
   return Reader(input, limits).Read();

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/import/input.h"
 #include "daemon/import/record.h"
@@ -15,10 +16,13 @@
 namespace lull::imports {
 
 struct ReadLimits {
-  size_t records = 5'000'000;      // 64 bytes each
-  size_t text_bytes = 128u << 20;  // names and call stacks, each once
+  size_t records = 5'000'000;
+  size_t bytes = 352u << 20;       // Trace::bytes(), of all processes of a file
   size_t value_bytes = 16u << 20;  // of one event
 };
+
+// RESOURCE_EXHAUSTED beyond a limit.
+absl::Status CheckLimits(size_t records, size_t bytes, const ReadLimits& limits);
 
 // DATA_LOSS with the place where the text ends early or makes no sense;
 // INVALID_ARGUMENT for what is no such trace; RESOURCE_EXHAUSTED beyond a limit.

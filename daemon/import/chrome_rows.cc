@@ -127,7 +127,6 @@ void ChromeRows::AddStretch(const ChromeEvent& event) {
   record.start_ns = *start;
   record.end_ns = *start + *duration;
   record.correlation = CorrelationOf(event);
-  ++kept_;
   if (IsOfDevice(*kind)) return AddOfDevice(event, record);
   AddOfHost(event, record);
 }
@@ -175,9 +174,11 @@ void ChromeRows::AddOfHost(const ChromeEvent& event, Record record) {
 
 void ChromeRows::AddOfDevice(const ChromeEvent& event, Record record) {
   record.kind = KindOfRocm(record.kind, event.name);
-  const uint32_t device = Small(event.device ? event.device : event.pid);
-  if (device >= kMaxWireDevices) return Ignore("of a device with an absurd number");
-  record.stream = StreamOf(event, device);
+  const int64_t device = (event.device ? event.device : event.pid).value_or(0);
+  if (device < 0 || device >= kMaxWireDevices) {
+    return Ignore("of a device with an absurd number");
+  }
+  record.stream = StreamOf(event, static_cast<uint32_t>(device));
   record.bytes = static_cast<uint64_t>(std::max<int64_t>(0, event.bytes.value_or(0)));
   if (record.kind == Kind::kKernel) record.extra = KernelOf(event);
   if (record.kind == Kind::kCopy) record.extra = ShapeOf(event.name);
@@ -196,6 +197,12 @@ void ChromeRows::AddMemory(const ChromeEvent& event) {
   }
   // Older profilers name no address: which block is freed cannot be told.
   if (!event.address) return Ignore("memory events without an address");
+  // The CPU is -1.
+  const int64_t type = event.device_type.value_or(0);
+  const int64_t device = event.device_id.value_or(0);
+  if (type < 0 || type > 0xff || device < (type == 0 ? -1 : 0) || device > 0xff) {
+    return Ignore("of a device with an absurd number");
+  }
   Record record;
   record.kind = Kind::kMemory;
   record.start_ns = record.end_ns = *time;
@@ -203,10 +210,10 @@ void ChromeRows::AddMemory(const ChromeEvent& event) {
   record.bytes = static_cast<uint64_t>(*event.bytes);
   record.address = static_cast<uint64_t>(*event.address);
   // PyTorch for ROCm calls its devices CUDA's, as it does everywhere else.
-  const uint32_t type = Small(event.device_type) == 6 ? 1 : Small(event.device_type);
+  const uint32_t ours = type == 6 ? 1 : static_cast<uint32_t>(type);
   MemoryTotals totals;
-  totals.device = (type & 0xff) << 8 | (Small(event.device_id) & 0xff);
-  totals.known = type == 1 && event.allocated && event.reserved &&
+  totals.device = ours << 8 | Small(event.device_id);
+  totals.known = ours == 1 && event.allocated && event.reserved &&
                  *event.allocated >= 0 && *event.reserved >= 0;
   if (totals.known) {
     totals.allocated = static_cast<uint64_t>(*event.allocated);
@@ -215,7 +222,6 @@ void ChromeRows::AddMemory(const ChromeEvent& event) {
   record.extra = static_cast<uint32_t>(trace_.memory_totals.size());
   trace_.memory_totals.push_back(totals);
   trace_.records.push_back(record);
-  ++kept_;
 }
 
 // Ids of threads are the kernel's, or (until 2021, and of threads that the profiler did
@@ -241,6 +247,7 @@ uint32_t ChromeRows::KernelOf(const ChromeEvent& event) {
   auto [it, fresh] = kernels_.try_emplace(kernel.SerializeAsString());
   if (fresh) {
     it->second = static_cast<uint32_t>(trace_.kernels.size());
+    trace_.kernel_bytes += BytesOfKernel(kernel.name().size());
     trace_.kernels.push_back(std::move(kernel));
   }
   return it->second;
@@ -261,7 +268,7 @@ uint32_t ChromeRows::StreamOf(const ChromeEvent& event, uint32_t device) {
 }
 
 absl::Status ChromeRows::Finish() {
-  if (kept_ == 0) {
+  if (trace_.records.empty()) {
     return absl::InvalidArgumentError(
         "no trace of torch.profiler: none of its events is of a category that it "
         "writes");

@@ -39,7 +39,6 @@ class ChromeRows {
   absl::flat_hash_map<std::string, uint32_t> kernels_;
   std::map<Stream, uint32_t> streams_;
   absl::flat_hash_map<int64_t, uint64_t> pids_;  // of host events
-  uint64_t kept_ = 0;
 };
 
 }  // namespace lull::imports

@@ -127,6 +127,7 @@ absl::Status EventWriter::Send(uint64_t time_ns) {
   mark.type = abi::EventType::kGpuMark;
   mark.start_ns = time_ns;
   Write(mark, 0);
+  marked_ns_ = time_ns;
   return Flush(time_ns);
 }
 

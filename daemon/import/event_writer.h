@@ -33,7 +33,10 @@ class EventWriter {
   void WriteSample(const abi::Event& event, uint32_t tid);
 
   bool full() const;
+  size_t stacks() const { return python_.size() + operators_.size(); }
   uint64_t events() const { return next_ + next_sample_; }
+  // The batch goes, and says no more than the one before of what has been written.
+  absl::Status SendPart() { return Flush(marked_ns_); }
   // All that ended before `time_ns` has been written; the batch goes.
   absl::Status Send(uint64_t time_ns);
   absl::Status SendEnd(uint64_t end_ns, const lull::v1::ProcessInfo& process);
@@ -55,6 +58,7 @@ class EventWriter {
   std::vector<uint16_t> api_of_name_;
   uint64_t next_ = 0;
   uint64_t next_sample_ = 0;
+  uint64_t marked_ns_ = 0;
   uint64_t calls_ = 0;
   uint64_t tensors_ = 0;
 };

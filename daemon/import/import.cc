@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "daemon/base/logging.h"
 #include "daemon/base/runtime_directory.h"
 #include "daemon/base/status.h"
 #include "daemon/base/text.h"
@@ -36,6 +38,8 @@ namespace fs = std::filesystem;
 constexpr absl::string_view kVersion = "lull import 1";
 // The spool's own limit must not cut a job short.
 constexpr uint64_t kNoLimit = uint64_t{1} << 60;
+// In a spool of which nobody knows whose it is yet.
+constexpr char kUnfinished[] = "importing";
 // One job's processes run together.
 constexpr uint64_t kFarthest = uint64_t{86'400} * 1'000'000'000;
 // Times of a trace without a date begin anywhere.
@@ -302,11 +306,36 @@ absl::StatusOr<uint64_t> MostSpoolBytes(const std::vector<std::string>& files) {
   return kLeast + kTimesTheFile * bytes;
 }
 
+void RemoveUnfinished(const std::string& parent) {
+  std::error_code error;
+  std::vector<std::string> found;
+  for (const auto& entry : fs::directory_iterator(parent, error)) {
+    if (fs::exists(entry.path() / kUnfinished, error) &&
+        !fs::exists(entry.path() / "hello", error)) {
+      found.push_back(entry.path().string());
+    }
+  }
+  for (const std::string& directory : found) {
+    auto keeper = relay::KeepSpool(directory);
+    // It may have become whole meanwhile.
+    if (!keeper.ok() || fs::exists(fs::path(directory) / "hello", error)) continue;
+    if (absl::Status removed = RemoveTree(directory); !removed.ok()) {
+      LogDebug(removed.ToString());
+    }
+  }
+}
+
 absl::Status WriteSpool(const std::vector<std::string>& files,
                         const std::string& directory, const OnProgress& on_progress,
                         lull::v1::JobInfo* job, uint64_t most_bytes) {
   LULL_RETURN_IF_ERROR(MakePrivateDirectory(directory));
-  LULL_ASSIGN_OR_RETURN(UniqueFd keeper, relay::KeepSpool(directory));
+  absl::StatusOr<UniqueFd> keeper = relay::KeepSpool(directory);
+  if (absl::IsUnavailable(keeper.status())) {
+    return absl::UnavailableError(
+        "another lull import is at these files; ask for the job once it is done");
+  }
+  LULL_RETURN_IF_ERROR(keeper.status());
+  std::ofstream(fs::path(directory) / kUnfinished).flush();
   // What an import left that was killed: nobody can tell how far it came.
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(directory, error)) {

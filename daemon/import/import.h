@@ -32,12 +32,16 @@ using OnProgress = std::function<void(size_t file, double share)>;
 
 // Makes the spool `directory` of the job `job`, whose id, name, command, host and user
 // are set; the rest is filled in. Errors name the file; nothing is left behind then.
-// UNAVAILABLE: another process is at it. RESOURCE_EXHAUSTED: the spool would take more
+// UNAVAILABLE: another process reads the same files, or delivers what it made of them.
+// RESOURCE_EXHAUSTED: the spool would take more
 // than `most_bytes`. Of real traces it is smaller than the text that they unpack to;
 // one of 100 KiB that was made for it would fill a disk.
 absl::Status WriteSpool(const std::vector<std::string>& files,
                         const std::string& directory, const OnProgress& on_progress,
                         lull::v1::JobInfo* job, uint64_t most_bytes);
+
+// Removes what imports left below `parent` that were killed while they wrote.
+void RemoveUnfinished(const std::string& parent);
 
 // For WriteSpool(): what no real trace of that size needs.
 absl::StatusOr<uint64_t> MostSpoolBytes(const std::vector<std::string>& files);

@@ -5,7 +5,9 @@
 // Pure data. Times are ns of the trace's own clock.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string>
 #include <vector>
@@ -97,8 +99,10 @@ struct Copied {
 // One process of a trace.
 struct Trace {
   StringTable strings;
-  std::vector<Record> records;  // in any order
+  // In any order. Not a vector: that takes twice its memory while it grows.
+  std::deque<Record> records;
   std::vector<lull::v1::KernelDef> kernels;
+  size_t kernel_bytes = 0;  // about what they and the look-up of them take
   std::vector<Stream> streams;
   std::vector<lull::v1::GpuDeviceDef> devices;  // as the trace lists them
   std::vector<MemoryTotals> memory_totals;
@@ -120,7 +124,19 @@ struct Trace {
   uint64_t events = 0;                      // of the format, in all
   uint64_t resolution_ns = 1000;            // of the times
   uint64_t control_bytes = 0;               // in the text, read as spaces
+
+  // About what all of it takes.
+  size_t bytes() const {
+    constexpr size_t kStream = 160, kId = 10, kRan = 20, kCopied = 64;  // in tables
+    return records.size() * sizeof(Record) + strings.bytes() + kernel_bytes +
+           memory_totals.size() * 2 * sizeof(MemoryTotals) + streams.size() * kStream +
+           called.size() * kId + ran.size() * kRan + copied.size() * kCopied;
+  }
 };
+
+// Of a KernelDef with a name of so many bytes, in Trace::kernels and in a reader's
+// look-up.
+constexpr size_t BytesOfKernel(size_t name_bytes) { return 2 * name_bytes + 512; }
 
 // Takes note of a copy or memset that has a correlation id.
 inline void AddCopied(const Record& record, Trace* trace) {

@@ -28,6 +28,8 @@ constexpr uint64_t kFarthest = 86'400 * kSecond;
 constexpr uint64_t kShortestWait = 50'000;
 // The collector takes no heavier ones.
 constexpr uint64_t kLongestSample = 60 * kSecond;
+// About 50 bytes each. Real ones of five million events have some ten thousand.
+constexpr size_t kMostStacks = 1'500'000;
 constexpr uint32_t kNoCorrelation = UINT32_MAX;
 constexpr uint64_t kFromRecordFunction = uint64_t{1} << 32;  // ScopeSource
 constexpr uint64_t kUnknownState = 3;                        // of a sample
@@ -82,12 +84,18 @@ class Translator {
     counts_.start_ns = start;
     uint64_t next_mark = start + kSecond;
     for (const Record& record : trace_.records) {
-      now_ns_ = Time(record.start_ns);
-      if (now_ns_ >= next_mark || writer_.full()) {
-        LULL_RETURN_IF_ERROR(Mark(std::min(now_ns_, next_mark)));
-        while (now_ns_ >= next_mark) next_mark += kSecond;
+      const uint64_t now_ns = Time(record.start_ns);
+      if (now_ns >= next_mark) {
+        LULL_RETURN_IF_ERROR(Mark(next_mark));
+        next_mark += (now_ns - next_mark) / kSecond * kSecond + kSecond;
+      } else if (writer_.full()) {
+        LULL_RETURN_IF_ERROR(writer_.SendPart());
       }
       Take(record);
+      if (writer_.stacks() > kMostStacks) {
+        return absl::ResourceExhaustedError(absl::StrCat(
+            "more than ", kMostStacks, " different stacks, which no real trace has"));
+      }
     }
     return End();
   }
@@ -98,7 +106,8 @@ class Translator {
     ThreadSweep regions;
     bool submits = false;
     bool autograd = false;
-    bool unknown = true;  // nothing but calls
+    bool unknown = true;   // nothing but calls
+    uint64_t last_ns = 0;  // the end of its last record, in time of the trace
   };
 
   // The trace's clock is ours from here on.
@@ -132,6 +141,7 @@ class Translator {
         continue;
       }
       Thread& thread = threads_[record.tid];
+      thread.last_ns = std::max(thread.last_ns, record.end_ns);
       if (record.kind == Kind::kCall) {
         if (trace_.ran.contains(record.correlation)) thread.submits = true;
         continue;
@@ -154,6 +164,7 @@ class Translator {
     Leave(record.tid, thread, record.start_ns);
     // What it did before nobody knows.
     if (!thread.sweep.begun()) {
+      running_.push_back(record.tid);
       thread.sweep.TellStay(record.start_ns, OnStay(record.tid, thread));
     }
     switch (record.kind) {
@@ -421,22 +432,31 @@ class Translator {
     writer_.Write(event, 0);
   }
 
-  // All that ended before has been written, stays of threads included.
+  // All that ended before has been written, also stays of threads of which more is to
+  // come.
   absl::Status Mark(uint64_t time_ns) {
-    Settle(time_ns - trace_.base_ns);
+    const uint64_t trace_ns = time_ns - trace_.base_ns;
+    size_t kept = 0;
+    for (uint32_t tid : running_) {
+      Thread& thread = threads_[tid];
+      LULL_RETURN_IF_ERROR(Settle(tid, thread, trace_ns));
+      if (thread.last_ns >= trace_ns) running_[kept++] = tid;
+    }
+    running_.resize(kept);
     return writer_.Send(time_ns);
   }
 
-  void Settle(uint64_t trace_ns) {
-    for (auto& [tid, thread] : threads_) {
-      if (!thread.sweep.begun()) continue;
-      Leave(tid, thread, trace_ns);
-      thread.sweep.TellStay(trace_ns, OnStay(tid, thread));
-    }
+  absl::Status Settle(uint32_t tid, Thread& thread, uint64_t trace_ns) {
+    Leave(tid, thread, trace_ns);
+    thread.sweep.TellStay(trace_ns, OnStay(tid, thread));
+    return writer_.full() ? writer_.SendPart() : absl::OkStatus();
   }
 
   absl::Status End() {
-    Settle(end_ns_ - trace_.base_ns);
+    for (auto& [tid, thread] : threads_) {
+      if (!thread.sweep.begun()) continue;
+      LULL_RETURN_IF_ERROR(Settle(tid, thread, end_ns_ - trace_.base_ns));
+    }
     if (step_) EndStep(step_->end_ns);
     if (tracing_) {
       WriteTracing(end_ns_, abi::TracingState::kOff, abi::TracingReason::kProcessEnd);
@@ -462,7 +482,7 @@ class Translator {
   absl::flat_hash_map<uint32_t, uint32_t> call_stacks_;
   BackwardStacks backward_{writer_.python(), trace_.strings};
   std::unordered_map<uint32_t, CallFacts> facts_;
-  uint64_t now_ns_ = 0;
+  std::vector<uint32_t> running_;  // threads that have begun, and have not ended yet
   uint64_t end_ns_ = 0;
   uint64_t first_operation_ns_ = UINT64_MAX;
   bool tracing_ = false;

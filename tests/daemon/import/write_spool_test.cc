@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -7,6 +8,7 @@
 
 #include "daemon/base/text.h"
 #include "daemon/import/import.h"
+#include "daemon/relay/deliver/spool.h"
 #include "tests/daemon/storage/temporary_directory.h"
 
 namespace lull::imports {
@@ -40,6 +42,27 @@ TEST_F(WriteSpoolTest, LeavesNothingOfATraceThatWouldFillTheDisk) {
   auto most = MostSpoolBytes({file});
   ASSERT_TRUE(most.ok()) << most.status();
   EXPECT_TRUE(Write({file}, *most).ok());
+  EXPECT_TRUE(std::filesystem::exists(directory_ / "spool/hello"));
+}
+
+TEST_F(WriteSpoolTest, OneOfTwoAtOnceSaysSoAndHarmsNothing) {
+  const std::string file = File("a.json", "");
+  std::filesystem::create_directory(directory_ / "spool");
+  {
+    auto other = relay::KeepSpool(directory_ / "spool");
+    ASSERT_TRUE(other.ok()) << other.status();
+    absl::Status status = Write({file}, uint64_t{1} << 20);
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+    EXPECT_THAT(std::string(status.message()),
+                testing::HasSubstr("another lull import"));
+    std::ofstream(std::string(directory_ / "spool/importing")).flush();
+    RemoveUnfinished(directory_ / "");
+    EXPECT_TRUE(std::filesystem::exists(directory_ / "spool"));
+  }
+  RemoveUnfinished(directory_ / "");
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "spool"));
+  ASSERT_TRUE(Write({file}, uint64_t{1} << 20).ok());
+  RemoveUnfinished(directory_ / "");
   EXPECT_TRUE(std::filesystem::exists(directory_ / "spool/hello"));
 }
 
