@@ -71,7 +71,8 @@ std::string AllocationsTable(const v1::Allocations& reply, v1::GroupBy group_by)
 }
 
 std::string GcTable(const v1::GcPauses& reply, v1::GroupBy group_by) {
-  if (reply.gc_pauses().empty()) return "  The garbage collector never ran.\n";
+  if (reply.gc_pauses().empty())
+    return "  No pause of the garbage collector was seen.\n";
   Table table({">total", ">pauses", ">mean", ">longest", ">generation", ">collected",
                "set off at"});
   for (const v1::GcPause& pause : reply.gc_pauses()) {
@@ -199,7 +200,9 @@ std::string JobsText(const v1::ListJobsReply& reply) {
                        : job.attached()           ? "attached"
                        : !job.exit_status_known() ? "unknown"
                                                   : absl::StrCat(job.exit_status());
-    table.AddRow({ShortId(job.id()), FormatUtc(job.start_realtime_ns()),
+    // Traces without a date are imported, too.
+    const uint64_t started = job.start_realtime_ns();
+    table.AddRow({ShortId(job.id()), started == 0 ? "-" : FormatUtc(started),
                   FormatDuration(job.duration_ns()), exit, FormatCount(job.processes()),
                   FormatCount(job.events()),
                   job.name().empty() ? "-" : Shortened(job.name(), 30),

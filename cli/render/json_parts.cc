@@ -36,6 +36,11 @@ Json ImportedJson(const v1::ImportInfo& told) {
           {"resolution_ns", told.resolution_ns()}};
 }
 
+// Traces of before 2024 do not tell.
+Json UtcOrNull(uint64_t realtime_ns) {
+  return realtime_ns == 0 ? Json(nullptr) : Json(FormatUtc(realtime_ns));
+}
+
 }  // namespace
 
 Json AnswerJson(const v1::ReportReply& reply, const Json& body) {
@@ -57,7 +62,7 @@ Json JobJson(const v1::Job& job) {
       {"name", job.name()},
       {"command", job.command()},
       {"host", job.host()},
-      {"started_at", FormatUtc(job.start_realtime_ns())},
+      {"started_at", UtcOrNull(job.start_realtime_ns())},
       {"duration_ms", Ms(job.duration_ns())},
       {"exit_status", nullptr},
       {"ended", job.ended()},

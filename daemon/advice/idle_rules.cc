@@ -120,6 +120,16 @@ void IdleForAllocator(const Evidence& evidence, Findings& found) {
            AllocatorAdvice(evidence, worst));
 }
 
+void IdleForLaunchCall(const Evidence& evidence, Findings& found) {
+  OneCause(
+      evidence, found, v1::GAP_CAUSE_LAUNCH_CALL, kIdleLaunchCallPercent, "launch_call",
+      absl::StrCat(
+          "inside calls that launch, which load modules, compile or set up first (",
+          FormatCount(evidence.IdleCount(v1::GAP_CAUSE_LAUNCH_CALL)), " gaps)"),
+      "run each shape once before the loop, or load all modules at the start "
+      "(CUDA_MODULE_LOADING=EAGER)");
+}
+
 void IdleForProcessor(const Evidence& evidence, Findings& found) {
   OneCause(evidence, found, v1::GAP_CAUSE_RUN_QUEUE, kIdleRunQueuePercent, "run_queue",
            "because the launching thread waits for a processor",

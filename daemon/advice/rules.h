@@ -18,6 +18,7 @@ void HostSyncs(const Evidence& evidence, Findings& found);
 void IdleForData(const Evidence& evidence, Findings& found);
 void IdleForGc(const Evidence& evidence, Findings& found);
 void IdleForAllocator(const Evidence& evidence, Findings& found);
+void IdleForLaunchCall(const Evidence& evidence, Findings& found);
 void IdleForProcessor(const Evidence& evidence, Findings& found);
 void IdleForGil(const Evidence& evidence, Findings& found);
 void IdleForHostWait(const Evidence& evidence, Findings& found);

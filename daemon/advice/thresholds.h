@@ -16,6 +16,7 @@ inline constexpr double kIdleAllocatorPercent = 1;
 inline constexpr double kIdleRunQueuePercent = 1;
 inline constexpr double kIdleGilPercent = 1;
 inline constexpr double kIdleHostWaitPercent = 1;
+inline constexpr double kIdleLaunchCallPercent = 1;
 // Changes to how the program works: worth it from more on.
 inline constexpr double kIdleLaunchPercent = 5;
 inline constexpr double kIdleLatencyPercent = 10;

@@ -28,15 +28,20 @@ std::string Verdict(const TimeShares& shares) {
     return sum;
   };
   // NCCL's kernels wait for each other on the device: their time is not computation.
-  uint64_t communication = std::min(shares.communication_ns, shares.busy_ns);
-  uint64_t computing = shares.busy_ns - communication;
+  const uint64_t kernels = std::min(shares.kernel_ns, shares.busy_ns);
+  const uint64_t communication = std::min(shares.communication_ns, kernels);
+  const uint64_t computing = kernels - communication;
+  // Copies and fills beside which nothing computes.
+  const uint64_t copying = shares.busy_ns - kernels;
   const Group groups[] = {
       {"communication", communication},
       {"launch", idle({GAP_CAUSE_LAUNCH_BOUND})},
       {"sync", idle({GAP_CAUSE_SYNC})},
       {"data", idle({GAP_CAUSE_DATA_WAIT})},
-      {"host", idle({GAP_CAUSE_GC, GAP_CAUSE_ALLOCATOR, GAP_CAUSE_GIL_WAIT,
-                     GAP_CAUSE_HOST_WAIT, GAP_CAUSE_RUN_QUEUE, GAP_CAUSE_HOST_CODE})}};
+      {"host",
+       idle({GAP_CAUSE_GC, GAP_CAUSE_ALLOCATOR, GAP_CAUSE_GIL_WAIT, GAP_CAUSE_HOST_WAIT,
+             GAP_CAUSE_RUN_QUEUE, GAP_CAUSE_HOST_CODE, GAP_CAUSE_LAUNCH_CALL})},
+      {"copy", copying}};
   auto share = [&](uint64_t ns) {
     return static_cast<double>(ns) / static_cast<double>(shares.traced_ns);
   };

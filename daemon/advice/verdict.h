@@ -17,11 +17,13 @@ inline constexpr size_t kCauses = v1::GapCause_ARRAYSIZE;
 struct TimeShares {
   uint64_t traced_ns = 0;
   uint64_t busy_ns = 0;
-  uint64_t communication_ns = 0;               // of busy: NCCL's kernels, added up
+  uint64_t kernel_ns = 0;                      // of busy: kernels and graphs
+  uint64_t communication_ns = 0;               // of these: NCCL's kernels, added up
   std::array<uint64_t, kCauses> idle_ns = {};  // by GapCause
 };
 
-// "compute", "launch", "sync", "data", "communication", "host"; "" when nothing stands
+// "compute", "launch", "sync", "data", "communication", "host",
+// "copy"; "" when nothing stands
 // out, or nothing was traced.
 std::string Verdict(const TimeShares& shares);
 

@@ -14,7 +14,7 @@
 
 namespace lull::aggregate {
 
-inline constexpr size_t kGapCauses = 12;  // blame::kCauseCount
+inline constexpr size_t kGapCauses = 13;  // blame::kCauseCount
 
 struct GpuTime {
   uint64_t traced_ns = 0;

@@ -41,8 +41,9 @@ enum class Cause : uint8_t {
   kRunQueue = 9,
   kLaunchBound = 10,
   kHostCode = 11,
+  kLaunchCall = 12,
 };
-inline constexpr size_t kCauseCount = 12;
+inline constexpr size_t kCauseCount = 13;
 
 enum class OperationKind : uint8_t { kKernel, kCopy, kMemset, kGraph };
 
@@ -164,7 +165,9 @@ class Sink {
 
 struct Options {
   uint64_t launch_bound_ns =
-      100'000;  // a launch this soon after the last is launch-bound
+      100'000;                      // a launch this soon after the last is launch-bound
+  uint64_t slow_call_ns = 100'000;  // what a launch takes of idle time is its own from
+                                    // here on
   // A mark does not tell of what still goes on: an operation that has started may lie
   // in a gap. So gaps are judged when both marks are so far beyond them.
   uint64_t patience_ns = 5'000'000'000;

@@ -13,6 +13,11 @@ class Verdict {
 
   void HostPart(uint64_t end_ns);
   void DevicePart(uint64_t start_ns) {
+    const uint64_t returned_ns = std::min(gap_.call_end_ns, gap_.end_ns);
+    if (returned_ns > Plus(start_ns, gap_.slow_call_ns)) {
+      Add(start_ns, returned_ns, Cause::kLaunchCall, gap_.after, gap_.launcher);
+      start_ns = returned_ns;
+    }
     Add(start_ns, gap_.end_ns,
         gap_.dependency ? Cause::kDependency : Cause::kLaunchLatency, 0, gap_.launcher);
   }

@@ -26,6 +26,10 @@ struct Gap {
   Suspect launcher;      // T; none: the whole gap is unknown
   Suspect predecessor;   // P, launched the operation that ended with the start
   uint64_t call_ns = 0;  // l
+  // The end of L, where X is the first that it submitted; else 0. What L takes of the
+  // gap is its own if it is more than that.
+  uint64_t call_end_ns = 0;
+  uint64_t slow_call_ns = 0;
   // The device ran dry while a thread was in a sync, and the hook saw the sync end a
   // moment before that: clocks of two machines, and calls that return when all but the
   // last bytes are copied.

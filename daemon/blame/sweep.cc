@@ -162,6 +162,8 @@ void Engine::Impl::CloseGap(Device& device, size_t ender) {
     const ApiCall& call = launch->call;
     gap.launcher = {&ThreadOf(call.tid), call.tid, launch->before};
     gap.call_ns = call.start_ns;
+    if (!launch->submitted) gap.call_end_ns = call.end_ns;
+    gap.slow_call_ns = options_.slow_call_ns;
     gap.after = launch->after();
     gap.launch_bound = launch->launch_bound;
     uint64_t idle = std::max(device.busy_end_ns, traced_.since_ns());

@@ -125,14 +125,13 @@ void FillGpu(const storage::JobRow& job, const std::vector<ProcessSums>& process
   out->set_mode(job.info.gpu_mode());
   out->set_schedule(job.info.gpu_schedule());
   TimeShares shares;
-  uint64_t kernel_ns = 0;
   for (const ProcessSums& sums : processes) {
     for (size_t id = 1; id < sums.series.size(); ++id) {
       const Series& series = sums.series[id];
       const Cell& cell = sums.cells[id];
       if (cell.empty()) continue;
       AddOperations(series, cell, out);
-      if (series.type == EventType::kCoverage) kernel_ns += cell.amount2;
+      if (series.type == EventType::kCoverage) shares.kernel_ns += cell.amount2;
       if (series.type == EventType::kIdle && aggregate::CauseOf(series) < kCauses) {
         shares.idle_ns[aggregate::CauseOf(series)] += cell.total_ns;
       }
@@ -153,7 +152,7 @@ void FillGpu(const storage::JobRow& job, const std::vector<ProcessSums>& process
   out->set_traced_ns(shares.traced_ns);
   out->set_idle_ns(idle_ns);
   out->set_busy_ns(shares.busy_ns);
-  out->set_kernel_ns(std::min(kernel_ns, shares.busy_ns));
+  out->set_kernel_ns(std::min(shares.kernel_ns, shares.busy_ns));
   out->set_unknown_ns(shares.idle_ns[lull::v1::GAP_CAUSE_UNKNOWN]);
   FillLost(processes, out);
   FillSpans(job, processes, out);

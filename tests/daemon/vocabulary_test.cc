@@ -274,6 +274,7 @@ constexpr v1::GapCause Word(blame::Cause value) {
     IS(kRunQueue, GAP_CAUSE_RUN_QUEUE);
     IS(kLaunchBound, GAP_CAUSE_LAUNCH_BOUND);
     IS(kHostCode, GAP_CAUSE_HOST_CODE);
+    IS(kLaunchCall, GAP_CAUSE_LAUNCH_CALL);
   }
   return v1::GAP_CAUSE_UNKNOWN;
 }

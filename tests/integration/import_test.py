@@ -183,6 +183,27 @@ class MadeUp(Import):
         self.assertEqual(doing["callee"]["function"], "zoom")
         self.assertAlmostEqual(answer["gpu"]["explained_percent"], 100, delta=0.01)
 
+    def test_a_long_launch_before_an_idle_gpu_is_the_calls_own_time(self):
+        path = self.write("lazy.json", trace([
+            frame("train.py(1): <module>", 0, 9000),
+            call("cudaLaunchKernel", 10, 20, 1), kernel("first", 20, 120, 1),
+            call("cudaLaunchKernel", 200, 5200, 2), kernel("second", 5210, 5310, 2),
+            # The queue is full, and the GPU busy: nobody's waste.
+            call("cudaLaunchKernel", 5220, 8000, 3), kernel("third", 5310, 8010, 3)]))
+        answer = self.check_against_the_oracle(path)
+        causes = {row["cause"]: row["total_ms"] for row in answer["causes"]}
+        self.assertAlmostEqual(causes["launch_call"], 5.0, delta=1e-6)
+        self.assertAlmostEqual(causes["launch_latency"], 0.010, delta=1e-6)
+        self.assertEqual(answer["gaps"][0]["culprit"]["function"], "<module>")
+        self.assertEqual(answer["gaps"][0]["api"], "cudaLaunchKernel")
+
+    def test_a_trace_without_a_date_has_none(self):
+        path = self.write("dateless.json", {"traceEvents": STORY})
+        job = self.ask("gaps", self.job_of(path))["job"]
+        self.assertIsNone(job["started_at"])
+        self.assertNotIn("1970", self.lull("jobs").stdout)
+        self.assertNotIn("never ran", self.lull("report", job["id"]).stdout)
+
     def test_same_files_are_the_same_job(self):
         a = self.write("same.json", trace(STORY))
         b = self.write("same.json.gz", trace(STORY))
@@ -470,6 +491,16 @@ class Real(Import):
         gaps, cause, _ = self.first_cause("tracelens/b200_eager.json.gz")
         self.assertEqual((cause, gaps["gpu"]["verdict"]), ("host_code", "host"))
         self.assertGreater(gaps["gpu"]["explained_percent"], 95)
+
+    @real("particle_transformer/a100_batch_512.json.gz")
+    def test_a_module_that_a_launch_loads_is_the_calls_own_time(self):
+        gaps, cause, _ = self.first_cause("particle_transformer/a100_batch_512.json.gz")
+        self.assertEqual((cause, gaps["gpu"]["verdict"]), ("launch_call", "host"))
+        self.assertAlmostEqual(gaps["causes"][0]["total_ms"], 626, delta=2)
+        latency = sum(row["total_ms"] for row in gaps["causes"]
+                      if row["cause"] == "launch_latency")
+        self.assertLess(latency, 10)
+        self.assertEqual(gaps["gaps"][0]["api"], "cudaLaunchKernel")
 
     @real("nsys/h100_2gpu_1s.sqlite")
     def test_nsys_back_pressure_is_no_waste(self):

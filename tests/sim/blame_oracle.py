@@ -13,6 +13,7 @@ import bisect
 import collections
 
 LAUNCH_BOUND_NS = 100_000
+SLOW_CALL_NS = 100_000
 CLOCK_TOLERANCE_NS = 5_000
 HOOK_NS = 2_000  # of a call, before and after what the device's log knows of it
 
@@ -196,11 +197,15 @@ class Oracle(object):
         """Not decided by the logs: a thread that is judged by wanted a processor and had
         none, nobody knows at which moments; or the launch was as long after the one before
         it as launch-bound may be, or the gap opened as long after a sync as may be blamed on
-        it, to within what clocks agree."""
+        it, or the launch took as much of it as becomes its own, to within what clocks
+        agree."""
         launch = self.calls[op.correlation]
         before = self.submitted_before(launch.tid, launch.start)
         pause = launch.start - before.end if before else 0
         if abs(pause - LAUNCH_BOUND_NS) < CLOCK_TOLERANCE_NS:
+            return True
+        own = min(b, launch.end) - max(a, launch.start)
+        if abs(own - SLOW_CALL_NS) < CLOCK_TOLERANCE_NS:
             return True
         threads = {launch.tid, self.calls[ended.correlation].tid}
         return any(self.is_on_the_edge_of_a_sync(tid, a) or
@@ -224,9 +229,13 @@ class Oracle(object):
         before = self.submitted_before(tid, l)
         names = (before.line if before else 0, launch.line)
         device_from = max(a, min(l, b))
-        if device_from < b:
+        own_until = device_from
+        if op is launch.operations[0] and min(b, launch.end) - device_from > SLOW_CALL_NS:
+            own_until = min(b, launch.end)
+            yield (device_from, own_until, "launch_call", launch.line) + names
+        if own_until < b:
             cause = "dependency" if self.depends(op, a) else "launch_latency"
-            yield (device_from, b, cause, launch.line) + names
+            yield (own_until, b, cause, launch.line) + names
         if device_from == a:
             return
         hop = ended is not None and self.calls[ended.correlation].tid != tid

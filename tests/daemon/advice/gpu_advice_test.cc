@@ -125,6 +125,8 @@ INSTANTIATE_TEST_SUITE_P(
                                 "launch_bound", "CUDA graph"},
                       CauseRule{v1::GAP_CAUSE_LAUNCH_LATENCY, kIdleLatencyPercent,
                                 "launch_latency", "CUDA graph"},
+                      CauseRule{v1::GAP_CAUSE_LAUNCH_CALL, kIdleLaunchCallPercent,
+                                "launch_call", "CUDA_MODULE_LOADING"},
                       CauseRule{v1::GAP_CAUSE_DEPENDENCY, kIdleDependencyPercent,
                                 "dependency", "earlier"}),
     [](const auto& info) { return std::string(info.param.rule); });

@@ -16,7 +16,7 @@ TimeShares Shares(uint64_t busy,
                   std::initializer_list<std::pair<v1::GapCause, uint64_t>> idle) {
   TimeShares shares;
   shares.traced_ns = 1000;
-  shares.busy_ns = busy;
+  shares.busy_ns = shares.kernel_ns = busy;
   for (const auto& [cause, ns] : idle) shares.idle_ns[static_cast<size_t>(cause)] = ns;
   return shares;
 }
@@ -46,6 +46,20 @@ TEST(Verdict, IsLaunchWhereLatencyIsAllThatThereIs) {
 TEST(Verdict, IsComputeFromNinetyPercentOn) {
   EXPECT_EQ(Verdict(Shares(900, {{v1::GAP_CAUSE_SYNC, 100}})), "compute");
   EXPECT_EQ(Verdict(Shares(899, {{v1::GAP_CAUSE_SYNC, 101}})), "sync");
+}
+
+TEST(Verdict, DoesNotCountCopiesAsComputing) {
+  TimeShares shares = Shares(950, {{v1::GAP_CAUSE_SYNC, 50}});
+  shares.kernel_ns = 300;
+  EXPECT_EQ(Verdict(shares), "copy");
+  shares.kernel_ns = 920;
+  EXPECT_EQ(Verdict(shares), "compute");
+}
+
+TEST(Verdict, CountsWhatALaunchTakesAsTheHosts) {
+  EXPECT_EQ(Verdict(Shares(300, {{v1::GAP_CAUSE_LAUNCH_CALL, 600},
+                                 {v1::GAP_CAUSE_LAUNCH_BOUND, 100}})),
+            "host");
 }
 
 TEST(Verdict, IsNothingWhereNothingWasTracedOrNothingStandsOut) {

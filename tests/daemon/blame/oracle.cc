@@ -65,6 +65,7 @@ class Judge {
       if (on) windows_.push_back({mark.time_ns, kInfinite});
       if (!on) windows_.back().end_ns = mark.time_ns;
     }
+    open_end_ = on;
     if (!on) return;
     uint64_t last = 0;
     for (const Operation& o : story_.operations) {
@@ -221,7 +222,10 @@ class Judge {
       facts.known = facts.has_p;
       facts.tid = facts.p;
       facts.has_p = false;
-      if (facts.known) facts.before = BeforeOf(facts.tid, b, b, {}, {}).series;
+      // What is never ended ends when all is known, also what took no time there.
+      const bool never = open_end_ && b == windows_.back().end_ns;
+      const uint64_t started = never ? kInfinite : b;
+      if (facts.known) facts.before = BeforeOf(facts.tid, b, started, {}, {}).series;
     }
     if (facts.has_p) facts.p_before = BeforeOf(facts.p, facts.l, b, {}, {}).series;
     for (size_t i = 0; i + 1 < points_.size(); ++i) {
@@ -238,6 +242,7 @@ class Judge {
     bool torn = false;
     bool ended_by_x = false;
     uint64_t a = 0, b = 0, l = 0;
+    uint64_t own_until_ns = 0;  // of the device's part, L's own
     ThreadId tid{};
     uint32_t before = 0, after = 0;
     bool launch_bound = false, dependency = false;
@@ -282,6 +287,11 @@ class Judge {
     size_t c = *known_[x].call;
     const ApiCall& call = story_.calls[c];
     facts->l = call.start_ns;
+    if (known_[x].first_ns == story_.operations[x].start_ns) {
+      const uint64_t from = std::max(a, call.start_ns);
+      const uint64_t to = std::min(facts->b, call.end_ns);
+      if (to > from && to - from > options_.slow_call_ns) facts->own_until_ns = to;
+    }
     facts->tid = call.tid;
     std::optional<size_t> hook = HookOf(call);
     facts->after = hook ? story_.host[*hook].series : call.series;
@@ -440,7 +450,9 @@ class Judge {
     bool lost = std::any_of(story_.lost.begin(), story_.lost.end(),
                             [&](const Span& span) { return Covers(span, start); });
     if (!lost && facts.known && start >= from) {
-      if (start >= facts.l) {
+      if (start >= facts.l && start < facts.own_until_ns) {
+        Blame(Cause::kLaunchCall, facts.after, facts.tid, facts.before, facts, &piece);
+      } else if (start >= facts.l) {
         Blame(facts.dependency ? Cause::kDependency : Cause::kLaunchLatency, 0,
               facts.tid, facts.before, facts, &piece);
       } else {
@@ -622,6 +634,7 @@ class Judge {
   const Story& story_;
   const Options& options_;
   std::vector<Span> windows_;
+  bool open_end_ = false;  // of the last of them
   std::vector<Known> known_;  // by operation
   std::vector<uint64_t> points_;
   std::set<uint32_t> devices_;

@@ -48,6 +48,7 @@ class Author {
   void ChooseOptions() {
     Options& options = story_.options;
     options.launch_bound_ns = 5 * Below(12);
+    options.slow_call_ns = 2 * Below(12);
     options.patience_ns = 3000;
     options.queue_ns = 2000 + Below(4000);
     options.longest_gap_ns = Chance(30) ? 200 + Below(2000) : 1'000'000;
@@ -116,6 +117,11 @@ class Author {
     uint64_t start = *now;
     uint64_t ready = start + 1 + Below(3) * 5;
     bool blocks = false;
+    if (Chance(15)) {  // it loads a module before it submits
+      const uint64_t own = Length();
+      ready += own;
+      *now += own;
+    }
     if (Chance(12)) {  // a graph, its nodes told one by one
       for (int nodes = 1 + static_cast<int>(Below(4)); nodes > 0; --nodes) {
         Run(stream, index, ready, correlation, OperationKind::kKernel);
