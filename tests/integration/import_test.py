@@ -2,6 +2,8 @@
 """`lull import`: made-up traces of which everything is known, damaged ones, and those of
 real GPUs in $LULL_TRACES or ../shared/traces beside the project where they are."""
 
+import csv
+import glob
 import gzip
 import json
 import os
@@ -447,6 +449,26 @@ class Real(Import):
         for path in every_trace():
             with self.subTest(os.path.relpath(path, TRACES)):
                 self.check_against_the_oracle(path)
+
+    @unittest.skipUnless(glob.glob(os.path.join(TRACES, "tracelens", "*.gpu_timeline.csv")),
+                         f"skipped: there is no table of TraceLens in {TRACES}")
+    def test_busy_and_idle_are_those_of_tracelens(self):
+        """Where all records have a launch: it leaves out those that have none."""
+        compared = 0
+        for table in sorted(glob.glob(os.path.join(TRACES, "tracelens", "*.csv"))):
+            if not table.endswith(".gpu_timeline.csv"):
+                continue
+            path = table.replace(".gpu_timeline.csv", ".json.gz")
+            with self.subTest(os.path.basename(path)), open(table, encoding="utf-8") as file:
+                theirs = {row["type"]: float(row["time ms"]) for row in csv.DictReader(file)}
+                ours = self.ask("gaps", self.job_of(path))
+                self.assertEqual(trace_oracle.without_launch(trace_oracle.load(path)), 0)
+                # It adds up doubles: 4 ns in half a second were seen.
+                for name, of_tracelens in (("busy", "busy_time"), ("idle", "idle_time")):
+                    self.assertAlmostEqual(ours["gpu"][name + "_ms"], theirs[of_tracelens],
+                                           delta=1e-3)
+                compared += 1
+        self.assertGreater(compared, 0)
 
     @real("tracelens/h100_owlv2.json.gz")
     def test_h100_owlv2(self):
