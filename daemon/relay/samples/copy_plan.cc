@@ -61,7 +61,13 @@ void CopyPlan::Settle(const CopyPlan& earlier) {
   std::sort(before.begin(), before.end(),
             [](const Planned& a, const Planned& b) { return a.used > b.used; });
   if (before.size() > kMostRemembered) before.resize(kMostRemembered);
-  planned_.insert(planned_.end(), before.begin(), before.end());
+  size_t bytes = 0;
+  for (const Planned& planned : planned_) bytes += planned.piece.size;
+  for (const Planned& planned : before) {
+    bytes += planned.piece.size + kMergedGap;
+    if (bytes > kMostBytes) break;  // the stack that is there comes first
+    planned_.push_back(planned);
+  }
   Merge();
   LayOut();
 }

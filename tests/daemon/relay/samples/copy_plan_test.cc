@@ -74,6 +74,19 @@ TEST_F(CopyPlanTest, RemembersOnlySoMuch) {
   EXPECT_FALSE(Has(Frame(900)));
 }
 
+TEST_F(CopyPlanTest, WhatIsRememberedTakesNoRoomFromTheStack) {
+  constexpr Piece kLow{0x10000000, 300 << 10};
+  constexpr Piece kHigh{0x20000000, 300 << 10};  // both are more than a copy may have
+  for (const Piece& piece : {kLow, kHigh, kLow, kHigh}) {
+    plan_.NextLook();
+    Discover({piece});
+    EXPECT_TRUE(Has(piece)) << piece.address;
+  }
+  plan_.NextLook();
+  Discover({Frame(1)});
+  EXPECT_TRUE(Has(kHigh)) << "where there is room";
+}
+
 TEST_F(CopyPlanTest, ReadsWhatLeadsToFramesBeforeThem) {
   Discover({Frame(1)});
   const Piece link{0xf0000000, 8};
