@@ -26,6 +26,8 @@ constexpr uint64_t kAllowancePeriodNs = 50'000'000;
 // What a collector takes; only thousands of threads on a sampler at its lowest rate are
 // looked at more seldom.
 constexpr double kMostWeightNs = 60e9;
+// How often a thread that is gone is looked for.
+constexpr uint64_t kLookAgainNs = 200'000'000;
 // A thread waited for processors for more than one in so many parts of its time.
 constexpr uint64_t kContended = 20;
 
@@ -87,9 +89,23 @@ struct HostSampler::Thread {
   uint64_t last_ns = 0;
   uint32_t stack = 0;
   v1::HostSampleQuality quality = v1::HOST_SAMPLE_QUALITY_FAILED;
+  uint64_t gone_ns = 0;  // since then there was none of its number, or none is known
 
   Thread(pid_t pid, const SampledThread& sampled, Process* of)
       : what(sampled), files(pid, sampled.tid), process(of) {
+    TellRole();
+  }
+  // Another one may have its number by now, and who plans sees no difference.
+  void LookAgain(pid_t pid) {
+    files = ThreadFiles(pid, what.tid);
+    reader.reset();
+    held = false;
+    last_ns = gone_ns = 0;
+    if (what.role == v1::HOST_SAMPLE_ROLE_AUTOGRAD)
+      what.role = v1::HOST_SAMPLE_ROLE_FEEDER;
+    TellRole();
+  }
+  void TellRole() {
     if (what.role != v1::HOST_SAMPLE_ROLE_FEEDER) return;
     const std::string name = files.Name();
     if (absl::StartsWith(name, "pt_autograd_"))
@@ -333,6 +349,10 @@ HostSampler::Thread* HostSampler::Choose() {
 // nullopt: the thread is gone.
 std::optional<HostSample> HostSampler::TakeOne(Thread* thread, uint64_t due_ns) {
   Process& process = *thread->process;
+  if (thread->gone_ns != 0) {
+    if (MonotonicNs() - thread->gone_ns < kLookAgainNs) return std::nullopt;
+    thread->LookAgain(process.followed.pid);
+  }
   HostSample sample;
   sample.tid = thread->what.tid;
   sample.role = thread->what.role;
@@ -344,7 +364,10 @@ std::optional<HostSample> HostSampler::TakeOne(Thread* thread, uint64_t due_ns) 
   Scheduling before;
   bool blocked = false;
   const bool sliced = thread->files.Slices(&before);
-  if (!thread->files.Blocked(&blocked)) return std::nullopt;
+  if (!thread->files.Blocked(&blocked)) {
+    thread->gone_ns = MonotonicNs();
+    return std::nullopt;
+  }
   sample.state =
       blocked ? v1::HOST_SAMPLE_STATE_BLOCKED : v1::HOST_SAMPLE_STATE_RUNNING;
   if (blocked && sliced && thread->held && thread->last.slices == before.slices) {

@@ -7,9 +7,13 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cmath>
+#include <fstream>
 #include <map>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "daemon/base/clock.h"
@@ -204,6 +208,60 @@ TEST(HostSampler, SaysAsOfWhenItIsComplete) {
     usleep(300);
   }
   EXPECT_GT(seen, 100);
+}
+
+// Sleeps until it ends.
+class Sleeper {
+ public:
+  Sleeper() : thread_([this] { Run(); }) {
+    while (tid_ == 0) usleep(100);
+  }
+  ~Sleeper() {
+    stop_ = true;
+    thread_.join();
+  }
+  uint32_t tid() const { return tid_; }
+
+ private:
+  void Run() {
+    tid_ = static_cast<uint32_t>(gettid());
+    while (!stop_) usleep(1000);
+  }
+  std::atomic<uint32_t> tid_{0};
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+// nullptr: that number could not be had.
+std::unique_ptr<Sleeper> SleeperOfNumber(uint32_t tid) {
+  for (int i = 0; i < 200; ++i) {
+    std::ofstream("/proc/sys/kernel/ns_last_pid") << tid - 1;
+    auto sleeper = std::make_unique<Sleeper>();
+    if (sleeper->tid() == tid) return sleeper;
+  }
+  return nullptr;
+}
+
+TEST(HostSampler, LooksAtAThreadThatHasTheNumberOfOneThatEnded) {
+  HostSampler sampler(17);
+  auto sleeper = std::make_unique<Sleeper>();
+  const uint32_t tid = sleeper->tid();
+  SamplePlan plan;
+  plan.pid = getpid();
+  plan.rate = 1000;
+  plan.threads.push_back({tid, v1::HOST_SAMPLE_ROLE_FEEDER});
+  sampler.Follow(kKey, plan);
+  usleep(200'000);
+  EXPECT_FALSE(sampler.Take(kKey).samples.empty());
+  sleeper.reset();
+  usleep(50'000);
+  (void)sampler.Take(kKey);
+  usleep(50'000);
+  EXPECT_TRUE(sampler.Take(kKey).samples.empty());
+  sleeper = SleeperOfNumber(tid);
+  if (sleeper == nullptr) GTEST_SKIP() << "thread ids cannot be chosen here";
+  usleep(600'000);
+  EXPECT_FALSE(sampler.Take(kKey).samples.empty());
 }
 
 TEST(HostSampler, SurvivesTheEndOfAProcess) {
