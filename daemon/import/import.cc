@@ -35,7 +35,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Of what is made of a file. An import by another version is another job.
-constexpr absl::string_view kVersion = "lull import 1";
+constexpr absl::string_view kVersion = "lull import 2";
 // The spool's own limit must not cut a job short.
 constexpr uint64_t kNoLimit = uint64_t{1} << 60;
 // In a spool of which nobody knows whose it is yet.

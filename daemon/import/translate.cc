@@ -14,6 +14,7 @@
 #include "daemon/import/call_events.h"
 #include "daemon/import/event_writer.h"
 #include "daemon/import/python_names.h"
+#include "daemon/import/step_plan.h"
 #include "daemon/import/thread_sweep.h"
 
 namespace lull::imports {
@@ -59,16 +60,6 @@ bool IsLoading(absl::string_view name) {
          absl::StartsWith(name, "enumerate(DataPipe)#");
 }
 
-std::optional<uint64_t> StepOf(absl::string_view name) {
-  constexpr absl::string_view kStep = "ProfilerStep#";
-  uint64_t number = 0;
-  if (!absl::StartsWith(name, kStep) ||
-      !absl::SimpleAtoi(name.substr(kStep.size()), &number)) {
-    return std::nullopt;
-  }
-  return number;
-}
-
 class Translator {
  public:
   Translator(Trace& trace, uint64_t key, ApiTable& apis, const BatchSink& sink,
@@ -80,6 +71,7 @@ class Translator {
     DropFarAway();
     if (trace_.records.empty()) return absl::OkStatus();
     LookAhead();
+    steps_ = StepsOf(trace_);
     const uint64_t start = Time(trace_.records.front().start_ns);
     counts_.start_ns = start;
     uint64_t next_mark = start + kSecond;
@@ -268,7 +260,7 @@ class Translator {
         writer_.operators().Push(inside.regions, StackTable::Place{record.name, 0, 0});
     ++inside.depth;
     inside.loading |= IsLoading(trace_.strings[record.name]);
-    BeginStep(record);
+    BeginSteps(record.start_ns);
     thread.regions.Enter(record, inside);
   }
 
@@ -282,28 +274,26 @@ class Translator {
     return it->second;
   }
 
-  // A step lasts until the next one begins.
-  void BeginStep(const Record& record) {
-    const auto number = StepOf(trace_.strings[record.name]);
-    if (!number) return;
-    if (step_ && record.start_ns >= step_->end_ns) EndStep(record.start_ns);
-    step_ = record;
-    step_number_ = *number;
-  }
-
-  void EndStep(uint64_t end_ns) {
-    abi::Event event = EventOf(*step_, EventType::kStep);
-    event.duration_ns = end_ns - step_->start_ns;
-    event.arg0 = step_number_;
-    event.arg2 = lull::v1::STEP_SOURCE_PROFILER;
-    writer_.Write(event, step_->tid);
-    ++counts_.found["steps"];
-    step_.reset();
+  // Told as it begins, so that no part of it comes before it.
+  void BeginSteps(uint64_t trace_ns) {
+    for (; next_step_ < steps_.size() && steps_[next_step_].start_ns <= trace_ns;
+         ++next_step_) {
+      const PlannedStep& step = steps_[next_step_];
+      if (step.end_ns <= step.start_ns) continue;
+      abi::Event event = {};
+      event.type = EventType::kStep;
+      event.start_ns = Time(step.start_ns);
+      event.duration_ns = step.end_ns - step.start_ns;
+      event.arg0 = step.number;
+      event.arg2 = lull::v1::STEP_SOURCE_PROFILER;
+      writer_.Write(event, step.tid);
+      ++counts_.found["steps"];
+    }
   }
 
   void EndAnnotation(const Record& record, const Whereabouts& inside) {
     const std::string& name = trace_.strings[record.name];
-    if (StepOf(name)) return;  // told as what it is
+    if (NamesStep(name)) return;  // told as what it is
     abi::Event event = EventOf(record, EventType::kScope);
     event.arg1 = inside.depth | kFromRecordFunction;
     event.arg2 = static_cast<uint32_t>(IsLoading(name) ? abi::ScopeKind::kData
@@ -419,11 +409,11 @@ class Translator {
   void BeginTracing() {
     tracing_ = true;
     WriteTracing(first_operation_ns_, abi::TracingState::kActive,
-                 abi::TracingReason::kSchedule);
+                 lull::v1::TRACING_REASON_IMPORTED);
   }
 
   void WriteTracing(uint64_t time_ns, abi::TracingState state,
-                    abi::TracingReason reason) {
+                    lull::v1::TracingReason reason) {
     abi::Event event = {};
     event.type = EventType::kGpuTracing;
     event.start_ns = time_ns;
@@ -457,9 +447,9 @@ class Translator {
       if (!thread.sweep.begun()) continue;
       LULL_RETURN_IF_ERROR(Settle(tid, thread, end_ns_ - trace_.base_ns));
     }
-    if (step_) EndStep(step_->end_ns);
     if (tracing_) {
-      WriteTracing(end_ns_, abi::TracingState::kOff, abi::TracingReason::kProcessEnd);
+      WriteTracing(end_ns_, abi::TracingState::kOff,
+                   lull::v1::TRACING_REASON_PROCESS_END);
     }
     LULL_RETURN_IF_ERROR(writer_.Send(end_ns_));
     lull::v1::ProcessInfo process;
@@ -488,8 +478,8 @@ class Translator {
   bool tracing_ = false;
   bool has_python_ = false;
   bool has_engine_ = false;
-  std::optional<Record> step_;
-  uint64_t step_number_ = 0;
+  std::vector<PlannedStep> steps_;
+  size_t next_step_ = 0;
 };
 
 }  // namespace

@@ -314,7 +314,7 @@ TEST(Vocabulary, OfTheProtoHasNoWordThatTheOthersLack) {
   ExpectAllOf<abi::EventType, v1::EventType>(2);  // RUN_DELAY, HOST_SAMPLE: the relay's
   ExpectAllOf<abi::GpuMode, v1::GpuMode>();
   ExpectAllOf<abi::TracingState, v1::TracingState>();
-  ExpectAllOf<abi::TracingReason, v1::TracingReason>();
+  ExpectAllOf<abi::TracingReason, v1::TracingReason>(1);  // IMPORTED
   ExpectAllOf<abi::CuptiState, v1::CuptiState>();
   ExpectAllOf<abi::NativeStackState, v1::NativeStackState>();
   ExpectAllOf<abi::GcHookState, v1::GcHookState>();

@@ -503,6 +503,27 @@ class Real(Import):
         self.assertAlmostEqual(gaps["causes"][0]["total_ms"], 283, delta=3)
         self.assertFalse(gaps["job"]["imported"]["line_is_function_start"])
 
+    @real("kineto/v100_resnet50_workers_0.json.gz")
+    def test_steps_are_those_of_the_plugin_for_tensorboard(self):
+        """Its figures were verified by its owners. It lets a step last until what it
+        launched is done, lull until the next one begins; so a kernel may belong to another
+        step, and all of them together take as long."""
+        answer = self.ask("steps", self.job_of(
+            os.path.join(TRACES, "kineto/v100_resnet50_workers_0.json.gz")))
+        steps = answer["steps"]
+        self.assertEqual([step["number"] for step in steps], [5, 6, 7, 8, 9, 10])
+        self.assertTrue(all(step["traced"] for step in steps))
+        theirs = {"duration": 177592, "kernel": 98589, "memcpy": 1915, "memset": 89,
+                  "runtime": 2908, "data": 59262, "communication": 0,
+                  "other": 13674 + 1156}  # what runs on the CPU, and the rest
+        for part, mean_us in theirs.items():
+            ours = sum(step[part + "_ms"] for step in steps) / len(steps) * 1e3
+            self.assertAlmostEqual(ours, mean_us, delta=mean_us * 0.01, msg=part)
+        for what, percent in (("gpu_utilization", 55.51), ("sm_efficiency", 54.68),
+                              ("occupancy", 49.13)):
+            self.assertAlmostEqual(answer[what + "_percent"], percent,
+                                   delta=percent * 0.01, msg=what)
+
     @real("tracelens/h100_nsfw.json.gz", "tracelens/b200_eager.json.gz",
           *(f"particle_transformer/a100_batch_{n}.json.gz" for n in (2, 32)))
     def test_launch_bound_and_host_bound(self):

@@ -76,10 +76,14 @@ void StepFeed::Add(const Event& event) {
       }
       if (tid_ != 0 && event.tid != tid_) return;
       return AddPart(Part::kData, event);
-    case EventType::kGpuTracing:
-      return TracingView{event}.state() == v1::TRACING_STATE_ACTIVE
-                 ? book_.Trace(event.start_ns)
-                 : book_.Untrace(event.start_ns);
+    case EventType::kGpuTracing: {
+      const TracingView told{event};
+      if (told.state() != v1::TRACING_STATE_ACTIVE)
+        return book_.Untrace(event.start_ns);
+      // A trace of another profiler begins before the first operation.
+      const bool imported = told.reason() == v1::TRACING_REASON_IMPORTED;
+      return book_.Trace(imported ? 0 : event.start_ns);
+    }
     case EventType::kGpuLost:
       return book_.Lost(event.start_ns, event.start_ns + event.duration_ns);
     default:

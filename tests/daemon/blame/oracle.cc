@@ -634,7 +634,7 @@ class Judge {
   const Story& story_;
   const Options& options_;
   std::vector<Span> windows_;
-  bool open_end_ = false;  // of the last of them
+  bool open_end_ = false;     // of the last of them
   std::vector<Known> known_;  // by operation
   std::vector<uint64_t> points_;
   std::set<uint32_t> devices_;
