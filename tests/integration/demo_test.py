@@ -37,11 +37,7 @@ class Demo(unittest.TestCase):
     @classmethod
     def train(cls, workers):
         result = os.path.join(cls.folder.name, f"result-{workers}.json")
-        # What the imports' first second costs is beyond 1 % on some machines, and stacks are
-        # thinned from then on for up to the rest of so short a job. What it costs in all is
-        # judged below.
-        subprocess.run([guest.LULL, "run", "--quiet", "--name", f"demo-{workers}",
-                        "--overhead-budget", "10", "--",
+        subprocess.run([guest.LULL, "run", "--quiet", "--name", f"demo-{workers}", "--",
                         cls.python, "-W", "ignore::UserWarning", os.path.join(JOB, "train.py"),
                         "--data", PNGS, "--result", result, "--workers", str(workers),
                         "--epochs", "3"], check=True, stdout=subprocess.DEVNULL)

@@ -8,6 +8,9 @@
 namespace lull::relay {
 namespace {
 
+// Of the credit: hooks that are over the budget do not use it.
+constexpr double kKeptForTracing = 2.0 / 3;
+
 // A counter that runs backwards is no cost.
 double Growth(uint64_t now, uint64_t before) {
   return now > before ? static_cast<double>(now - before) : 0;
@@ -63,8 +66,11 @@ void Governor::Pay(uint64_t elapsed_ns, double hooks_ns, double gpu_ns) {
 void Governor::JudgeHooks(double hooks_share) {
   uint32_t& level = verdict_.thinning;
   bool low = hooks_share < budget_ / 2;
-  bool too_much =
-      hooks_share > budget_ || (balance_ns_ < 0 && !GpuIsLargerPart() && !low);
+  // What a job's start costs is made up for later: no detail goes for that.
+  bool saved_up =
+      balance_ns_ > budget_ * static_cast<double>(kCreditNs) * kKeptForTracing;
+  bool too_much = (hooks_share > budget_ && !saved_up) ||
+                  (balance_ns_ < 0 && !GpuIsLargerPart() && !low);
   if (too_much) {
     level = std::min<uint32_t>(level + 1, abi::kThinLaunches);
     highest_ = std::max(highest_, level);

@@ -4,14 +4,17 @@
 //   detail of the hooks (abi::Thinning), a step at a time
 //   windows of GPU tracing: they are held back until the budget has recovered
 //
-// Hooks are looked at once a second: over budget in one window of a second is one step
-// more, under half of it for kCalmWindows windows one step less. GPU tracing costs in
-// bursts, so it is judged by a balance: the budget flows in with time, all cost flows
-// out, and what is not used is kept for up to kCreditNs. Below 0, tracing is held if
-// it is the larger part of the cost or if there is no detail left to take away; else
-// detail goes. Tracing goes on once the balance would pay for as much as there was
-// since it last went on. So over any long time the cost is at most the budget, plus
-// kCreditNs worth of it once.
+// Cost comes in bursts: imports, windows of tracing. So it is judged by a balance: the
+// budget flows in with time, all cost flows out, and what is not used is kept for up to
+// kCreditNs. A job begins with that much.
+//
+// Hooks are looked at once a second. A window of a second over the budget is one step
+// more, if a third of the credit is used up; under half of the budget for kCalmWindows
+// windows is one step less. Two thirds are kept for the GPU, whose windows cost more at
+// a time. Below 0, tracing is held if it is the larger part of the cost or if there is
+// no detail left to take away; else detail goes. Tracing goes on once the balance would
+// pay for as much as there was since it last went on. So over any long time the cost is
+// at most the budget, plus kCreditNs worth of it once.
 //
 // The cost is what the target's own clock readings saw: the time in our hooks, in our
 // calls of CUPTI and in our callbacks. What CUPTI itself adds to each launch and on the

@@ -67,22 +67,59 @@ TEST(Governor, LeavesATargetWithinTheBudgetAlone) {
 TEST(Governor, TakesOneStepForEachWindowOverTheBudgetAndNoMoreThanThereAre) {
   Governor governor(1.0);
   Target target(&governor);
-  EXPECT_EQ(target.Thinning(1, 3.0), 1u);
+  EXPECT_EQ(target.Thinning(1, 30.0), 1u);
   EXPECT_EQ(target.Thinning(1, 3.0), 2u);
   EXPECT_EQ(target.Thinning(10, 3.0), uint32_t{abi::kThinLaunches});
+}
+
+TEST(Governor, LeavesAJobAloneWhoseStartIsCostlyForASecond) {
+  Governor governor(1.0);
+  Target target(&governor);
+  target.Run(1, 0.1);
+  target.Run(1, 8.0);  // imports
+  target.Run(60, 0.3);
+  EXPECT_EQ(governor.highest(), 0u);
+  // What was used is there again.
+  target.Run(1, 8.0);
+  EXPECT_EQ(target.Run(60, 0.3), Governor::Verdict());
+  EXPECT_EQ(governor.highest(), 0u);
+}
+
+TEST(Governor, ThinsWhatIsOverTheBudgetForLong) {
+  for (double percent : {1.1, 1.5, 3.0, 10.0, 50.0}) {
+    SCOPED_TRACE(percent);
+    Governor governor(1.0);
+    Target target(&governor);
+    int seconds = 0;
+    while (target.Thinning(1, percent) == 0 && seconds < 1000) ++seconds;
+    // A third of the credit is used up: 10 s of the budget.
+    EXPECT_NEAR(seconds, 10 / (percent - 1), 1.01);
+  }
+}
+
+TEST(Governor, BurstsOfHooksCostNoMoreThanTheBudget) {
+  Governor governor(1.0);
+  Target target(&governor);
+  Governor::Verdict verdict;
+  for (int second = 0; second < 3000; ++second) {
+    // Each step takes away half of what there is left.
+    verdict = target.Run(1, (second % 10 < 5 ? 4.0 : 0.2) / (1 << verdict.thinning));
+  }
+  EXPECT_LE(target.CostPercent(), 1.1);
+  EXPECT_GT(governor.highest(), 0u);
 }
 
 TEST(Governor, StaysBetweenHalfTheBudgetAndTheBudget) {
   Governor governor(1.0);
   Target target(&governor);
-  target.Thinning(2, 3.0);
+  target.Thinning(2, 14.0);
   EXPECT_EQ(target.Thinning(60, 0.7), 2u);
 }
 
 TEST(Governor, GivesDetailBackOnceItHasBeenCalmForLong) {
   Governor governor(1.0);
   Target target(&governor);
-  target.Thinning(2, 3.0);
+  target.Thinning(2, 14.0);
   EXPECT_EQ(target.Thinning(Governor::kCalmWindows - 1, 0.1), 2u);
   EXPECT_EQ(target.Thinning(1, 0.1), 1u);
   EXPECT_EQ(target.Thinning(Governor::kCalmWindows, 0.1), 0u);
