@@ -1,6 +1,11 @@
 # Every target of ours: lull_warnings(target).
 function(lull_warnings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Werror)
+  # What daemon/base/mutex.h and absl/base/thread_annotations.h say is checked.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    target_compile_options(${target} PRIVATE
+      $<$<COMPILE_LANGUAGE:CXX>:-Wthread-safety>)
+  endif()
   # GCC 13 takes a reference out of a view for one into the view (segment.h).
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND
      CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)

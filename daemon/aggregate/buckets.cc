@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "daemon/base/check.h"
+
 namespace lull::aggregate {
 namespace {
 
@@ -42,6 +44,14 @@ Cover CoverRange(uint64_t since, uint64_t until) {
   }
   if (since % kBucketNs != 0) cover.head = {since, first * kBucketNs};
   CoverBuckets(cover, 0, first, end);
+  uint64_t at = first;  // in buckets of level 0
+  for (const BucketRun& run : cover.runs) {
+    const uint32_t shift = kBucketShift * run.level;
+    LULL_CHECK(run.first < run.end && run.first << shift == at,
+               "the buckets of a range overlap or leave some out");
+    at = run.end == kForever ? kForever : run.end << shift;
+  }
+  LULL_CHECK(at == std::max(first, end), "the buckets of a range are not the range");
   if (end != kForever && until % kBucketNs != 0) cover.tail = {end * kBucketNs, until};
   return cover;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "daemon/base/check.h"
+
 namespace lull::aggregate {
 namespace {
 
@@ -46,6 +48,8 @@ void GpuCurve::AddTraced(uint64_t start_ns, uint64_t end_ns) {
 // `traced_ns` and `idle_ns` since the point before.
 void GpuCurve::AddPoint(uint64_t time_ns, uint64_t traced_ns, size_t cause,
                         uint64_t idle_ns) {
+  LULL_CHECK(points_.empty() || points_.back().time_ns <= time_ns,
+             "the curve of a device goes back in time");
   Point point{time_ns, points_.empty() ? GpuTime() : points_.back().until};
   point.until.traced_ns += traced_ns;
   point.until.idle_ns[cause] += idle_ns;
@@ -93,8 +97,12 @@ GpuTime GpuCurve::Between(uint64_t start_ns, uint64_t end_ns) const {
   if (start_ns >= end_ns) return {};
   GpuTime time = At(end_ns);
   const GpuTime start = At(start_ns);
+  LULL_CHECK(start.traced_ns <= time.traced_ns, "traced time is negative");
   time.traced_ns -= start.traced_ns;
-  for (size_t i = 0; i < kGapCauses; ++i) time.idle_ns[i] -= start.idle_ns[i];
+  for (size_t i = 0; i < kGapCauses; ++i) {
+    LULL_CHECK(start.idle_ns[i] <= time.idle_ns[i], "idle time is negative");
+    time.idle_ns[i] -= start.idle_ns[i];
+  }
   return time;
 }
 

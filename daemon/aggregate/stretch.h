@@ -9,6 +9,7 @@
 
 #include "daemon/aggregate/buckets.h"
 #include "daemon/aggregate/event_views.h"
+#include "daemon/base/check.h"
 
 namespace lull::aggregate {
 
@@ -46,6 +47,7 @@ void SplitStretch(EventType type, const Event& event, uint64_t job_start_ns,
   for (uint64_t from = event.start_ns; from < end;) {
     uint64_t bucket = AfterStart(from, job_start_ns) / kBucketNs;
     uint64_t to = std::min(end, job_start_ns + (bucket + 1) * kBucketNs);
+    LULL_CHECK(from < to, "a stretch lies in no bucket");
     Event part = event;
     ClipStretch(type, from, to, part);
     visit(part);

@@ -1,6 +1,6 @@
 // std::mutex (and not absl's: TSan sees through it) of which Clang knows what it
 // guards: ABSL_GUARDED_BY and the like of absl/base/thread_annotations.h. GCC ignores
-// them; `clang++ -Wthread-safety` finds what is read without its lock.
+// them; every build by Clang fails (-Wthread-safety) on what is read without its lock.
 //
 //   Mutex mutex_;
 //   int count_ ABSL_GUARDED_BY(mutex_) = 0;

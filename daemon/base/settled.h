@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "daemon/base/check.h"
+
 namespace lull {
 
 // `Less` is a total order, so that the order of arrival leaves no trace.
@@ -30,6 +32,7 @@ class Settled {
   }
 
   void DropFront(size_t count) {
+    LULL_CHECK(count <= size(), "more is dropped than there is");
     first_ += count;
     if (first_ < 1024 || first_ * 2 < items_.size()) return;
     items_.erase(items_.begin(), items_.begin() + static_cast<ptrdiff_t>(first_));

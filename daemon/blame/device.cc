@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "daemon/base/check.h"
 #include "daemon/blame/instant.h"
 
 namespace lull::blame {
@@ -67,8 +68,13 @@ void Device::TellCoverage(uint64_t until_ns, uint64_t unit_ns, bool all) {
 }
 
 void Device::TellPiece(uint64_t* from_ns, uint64_t end_ns) {
-  sink_.OnCoverage({id, *from_ns, end_ns, busy_.Covered(*from_ns, end_ns),
-                    kernels_.Covered(*from_ns, end_ns)});
+  LULL_CHECK(covered_ns_ <= *from_ns && *from_ns < end_ns,
+             "traced time is told twice, or backwards");
+  const uint64_t busy_ns = busy_.Covered(*from_ns, end_ns);
+  const uint64_t kernel_ns = kernels_.Covered(*from_ns, end_ns);
+  LULL_CHECK(kernel_ns <= busy_ns && busy_ns <= end_ns - *from_ns,
+             "a device was busy for longer than there was time");
+  sink_.OnCoverage({id, *from_ns, end_ns, busy_ns, kernel_ns});
   *from_ns = covered_ns_ = end_ns;
   busy_.DropBefore(end_ns);
   kernels_.DropBefore(end_ns);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "daemon/base/check.h"
 #include "daemon/blame/instant.h"
 
 namespace lull::blame {
@@ -83,6 +84,8 @@ void RunQueue::Release(uint64_t time_ns, Sink& sink) {
   while (told < parts_.size() && parts_[told].idle.start_ns < time_ns) {
     Part& part = parts_[told];
     Idle idle = FirstOf(part);
+    LULL_CHECK(idle.start_ns < idle.end_ns && idle.end_ns <= part.idle.end_ns,
+               "a part of idle time is empty, or larger than the whole");
     sink.OnIdle(idle);
     part.idle.start_ns = idle.end_ns;
     if (idle.end_ns == part.idle.end_ns) ++told;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "daemon/base/check.h"
 #include "daemon/blame/engine_impl.h"
 #include "daemon/blame/instant.h"
 
@@ -235,7 +236,15 @@ void Engine::Impl::GiveUpOldest(Device& device, uint64_t end_ns) {
 void Engine::Impl::JudgeInto(Device& device, const Gap& gap) {
   parts_.clear();
   Judge(gap, lost_, &parts_);
-  for (const Part& part : parts_) device.AddPart(part);
+  uint64_t judged_ns = gap.start_ns;
+  for (const Part& part : parts_) {
+    LULL_CHECK(part.idle.start_ns == judged_ns && part.idle.end_ns > judged_ns,
+               "the causes of a gap do not follow each other");
+    judged_ns = part.idle.end_ns;
+    device.AddPart(part);
+  }
+  LULL_CHECK(judged_ns == std::max(gap.start_ns, gap.end_ns),
+             "the causes of a gap do not sum to it");
 }
 
 void Engine::Impl::PassOperation(const Operation& operation, const Passing& passing) {

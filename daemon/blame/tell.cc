@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "daemon/base/check.h"
 #include "daemon/blame/engine_impl.h"
 #include "daemon/blame/instant.h"
 
@@ -38,7 +39,10 @@ void Engine::Impl::TellSyncs() {
       ++counters_.late_host_events;
       continue;
     }
-    sink_.OnSync({sync, busy_.Covered(sync.start_ns, sync.end_ns)});
+    const uint64_t needed_ns = busy_.Covered(sync.start_ns, sync.end_ns);
+    LULL_CHECK(needed_ns <= sync.end_ns - sync.start_ns,
+               "a sync needed more time than it took");
+    sink_.OnSync({sync, needed_ns});
   }
   syncs_.DropFront(told);
 }

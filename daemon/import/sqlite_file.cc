@@ -120,8 +120,7 @@ void SqliteFile::CountText(sqlite3_stmt* row) {
 }
 
 absl::Status SqliteFile::Each(const std::string& table,
-                              const std::vector<std::string>& columns,
-                              const Visit& visit) {
+                              const std::vector<std::string>& columns, Visit visit) {
   LULL_ASSIGN_OR_RETURN(bool is_table, IsTable(table));
   if (!is_table) return absl::OkStatus();
   // Columns that are computed are not among them.

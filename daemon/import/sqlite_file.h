@@ -5,11 +5,11 @@
 #include <sqlite3.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
@@ -36,12 +36,12 @@ class SqliteFile {
    private:
     sqlite3_stmt* statement_;
   };
-  using Visit = std::function<absl::Status(const Row&)>;
+  using Visit = absl::FunctionRef<absl::Status(const Row&)>;
 
   // NULL for columns that the table does not have. No such table, or a view of that
   // name: no rows. DATA_LOSS for what cannot be read.
   absl::Status Each(const std::string& table, const std::vector<std::string>& columns,
-                    const Visit& visit);
+                    Visit visit);
 
   // The text of `column` in the row whose column "id" is `id`; "" where there is none.
   // Quick only where "id" is the table's key: HasKey().

@@ -13,8 +13,8 @@ void ThreadSweep::Enter(const Record& record, const Whereabouts& inside) {
   now_ = inside;
 }
 
-void ThreadSweep::LeaveUntil(uint64_t time_ns, const OnAnnotation& on_annotation,
-                             const OnStay& on_stay) {
+void ThreadSweep::LeaveUntil(uint64_t time_ns, OnAnnotation on_annotation,
+                             OnStay on_stay) {
   while (!open_.empty() && open_.back().record.end_ns <= time_ns) {
     const Open& open = open_.back();
     if (open.before.doing != now_.doing) TellStay(open.record.end_ns, on_stay);
@@ -24,7 +24,7 @@ void ThreadSweep::LeaveUntil(uint64_t time_ns, const OnAnnotation& on_annotation
   }
 }
 
-void ThreadSweep::TellStay(uint64_t time_ns, const OnStay& on_stay) {
+void ThreadSweep::TellStay(uint64_t time_ns, OnStay on_stay) {
   if (begun_ && time_ns > since_ns_) on_stay(now_.doing, since_ns_, time_ns);
   since_ns_ = begun_ ? std::max(since_ns_, time_ns) : time_ns;
   begun_ = true;

@@ -4,9 +4,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "daemon/import/record.h"
 #include "daemon/import/stack_table.h"
 
@@ -29,19 +29,18 @@ struct Whereabouts {
 class ThreadSweep {
  public:
   // Told when it has ended: an annotation, and what Enter() was given with it.
-  using OnAnnotation = std::function<void(const Record&, const Whereabouts&)>;
+  using OnAnnotation = absl::FunctionRef<void(const Record&, const Whereabouts&)>;
   // The thread was in one place for [start_ns, end_ns).
   using OnStay =
-      std::function<void(uint32_t doing, uint64_t start_ns, uint64_t end_ns)>;
+      absl::FunctionRef<void(uint32_t doing, uint64_t start_ns, uint64_t end_ns)>;
 
   // A stretch of the thread; they come in RecordOrder. One that reaches beyond the one
   // around it ends with that.
   void Enter(const Record& record, const Whereabouts& inside);
   // Leaves what ended by `time_ns`.
-  void LeaveUntil(uint64_t time_ns, const OnAnnotation& on_annotation,
-                  const OnStay& on_stay);
+  void LeaveUntil(uint64_t time_ns, OnAnnotation on_annotation, OnStay on_stay);
   // Tells where it stayed up to `time_ns`, and counts anew from there.
-  void TellStay(uint64_t time_ns, const OnStay& on_stay);
+  void TellStay(uint64_t time_ns, OnStay on_stay);
 
   const Whereabouts& now() const { return now_; }
   bool begun() const { return begun_; }

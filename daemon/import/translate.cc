@@ -150,6 +150,13 @@ class Translator {
     counts_.lines_of_functions = has_python_;
   }
 
+  // For ThreadSweep.
+  auto OnStay(uint32_t tid, const Thread& thread) {
+    return [this, tid, &thread](uint32_t doing, uint64_t from_ns, uint64_t to_ns) {
+      WriteStay(tid, thread, doing, from_ns, to_ns);
+    };
+  }
+
   void Take(const Record& record) {
     if (IsOfDevice(record.kind)) return TakeOperation(record);
     Thread& thread = threads_[record.tid];
@@ -190,27 +197,26 @@ class Translator {
     thread.regions.LeaveUntil(trace_ns, on_annotation, on_stay);
   }
 
-  ThreadSweep::OnStay OnStay(uint32_t tid, const Thread& thread) {
-    return [this, tid, &thread](uint32_t doing, uint64_t from_ns, uint64_t to_ns) {
-      if (!thread.submits) return;
-      abi::Event event = {};
-      event.arg1 = kUnknownState | (doing == 0 ? lull::v1::HOST_SAMPLE_QUALITY_NO_STATE
-                                               : lull::v1::HOST_SAMPLE_QUALITY_EXACT)
-                                       << 8;
-      event.arg2 = tid == trace_.pid ? lull::v1::HOST_SAMPLE_ROLE_MAIN
-                   : thread.autograd ? lull::v1::HOST_SAMPLE_ROLE_AUTOGRAD
-                                     : lull::v1::HOST_SAMPLE_ROLE_FEEDER;
-      event.type = static_cast<EventType>(lull::v1::EVENT_TYPE_HOST_SAMPLE);
-      event.py_stack = writer_.PythonRef(doing);
-      // A report of a range counts samples by their starts.
-      const uint64_t piece =
-          std::clamp((to_ns - from_ns) / 1000, kSecond, kLongestSample);
-      for (; from_ns < to_ns; from_ns += event.duration_ns) {
-        event.start_ns = Time(from_ns);
-        event.duration_ns = event.arg0 = std::min(piece, to_ns - from_ns);
-        writer_.WriteSample(event, tid);
-      }
-    };
+  void WriteStay(uint32_t tid, const Thread& thread, uint32_t doing, uint64_t from_ns,
+                 uint64_t to_ns) {
+    if (!thread.submits) return;
+    abi::Event event = {};
+    event.arg1 = kUnknownState | (doing == 0 ? lull::v1::HOST_SAMPLE_QUALITY_NO_STATE
+                                             : lull::v1::HOST_SAMPLE_QUALITY_EXACT)
+                                     << 8;
+    event.arg2 = tid == trace_.pid ? lull::v1::HOST_SAMPLE_ROLE_MAIN
+                 : thread.autograd ? lull::v1::HOST_SAMPLE_ROLE_AUTOGRAD
+                                   : lull::v1::HOST_SAMPLE_ROLE_FEEDER;
+    event.type = static_cast<EventType>(lull::v1::EVENT_TYPE_HOST_SAMPLE);
+    event.py_stack = writer_.PythonRef(doing);
+    // A report of a range counts samples by their starts.
+    const uint64_t piece =
+        std::clamp((to_ns - from_ns) / 1000, kSecond, kLongestSample);
+    for (; from_ns < to_ns; from_ns += event.duration_ns) {
+      event.start_ns = Time(from_ns);
+      event.duration_ns = event.arg0 = std::min(piece, to_ns - from_ns);
+      writer_.WriteSample(event, tid);
+    }
   }
 
   StackTable::Place PlaceOf(const Record& record, std::string_view file) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "daemon/base/check.h"
+
 namespace lull::steps {
 namespace {
 
@@ -103,6 +105,8 @@ void StepBook::Cut(Step& step) {
     if (IsOfDevice(part) && !step.traced) continue;
     covered = Merged(covered, StretchesOf(part, step));
     uint64_t length = Length(covered);
+    LULL_CHECK(covered_ns <= length && length <= step.end_ns - step.start_ns,
+               "the parts of a step are more than the step");
     step.part_ns[part] = length - covered_ns;
     covered_ns = length;
   }

@@ -55,18 +55,18 @@ void ForEachColumn(Visitor&& visit) {
 
 absl::Status Corrupt() { return absl::DataLossError("a block of events"); }
 
-bool DecodeColumns(std::string_view in, std::vector<Event>& events) {
+bool DecodeColumns(std::string_view in, std::vector<Event>* events) {
   uint64_t count = 0;
-  if (!TakeVarint(in, count) || count > kMaxBlockEvents) return false;
-  size_t before = events.size();
-  events.resize(before + count);
-  Event* first = events.data() + before;
+  if (!TakeVarint(&in, &count) || count > kMaxBlockEvents) return false;
+  size_t before = events->size();
+  events->resize(before + count);
+  Event* first = events->data() + before;
   bool ok = true;
   ForEachColumn([&](auto, auto set, Coding coding) {
     uint64_t values = 0;
     uint64_t value = 0;
-    ok = ok && TakeVarint(in, values) && (values == 0 || values == count);
-    if (ok && values == 0) ok = TakeVarint(in, value);
+    ok = ok && TakeVarint(&in, &values) && (values == 0 || values == count);
+    if (ok && values == 0) ok = TakeVarint(&in, &value);
     ok = ok && values <= in.size();
     if (!ok) return;
     std::string_view low = in.substr(0, values);
@@ -74,7 +74,7 @@ bool DecodeColumns(std::string_view in, std::vector<Event>& events) {
     for (size_t i = 0; i < count && ok; ++i) {
       if (values != 0) {
         uint64_t high = 0;
-        ok = TakeVarint(in, high);
+        ok = TakeVarint(&in, &high);
         uint64_t read = high << 8 | static_cast<uint8_t>(low[i]);
         value = coding == Coding::kValues
                     ? read
@@ -97,13 +97,13 @@ BlockEncoder::~BlockEncoder() { ZSTD_freeCCtx(context_); }
 std::string_view BlockEncoder::Encode(const Event* events, size_t count) {
   plain_.clear();
   plane_ends_.clear();
-  PutVarint(plain_, count);
+  PutVarint(&plain_, count);
   ForEachColumn([&](auto get, auto, Coding coding) {
     uint64_t value = count > 0 ? get(events[0]) : 0;
     bool same = std::all_of(events, events + count,
                             [&](const Event& e) { return get(e) == value; });
-    PutVarint(plain_, same ? 0 : count);
-    if (same) return PutVarint(plain_, value);
+    PutVarint(&plain_, same ? 0 : count);
+    if (same) return PutVarint(&plain_, value);
     high_.clear();
     uint64_t before = 0;
     for (size_t i = 0; i < count; ++i) {
@@ -112,7 +112,7 @@ std::string_view BlockEncoder::Encode(const Event* events, size_t count) {
           coding == Coding::kValues ? now : ZigZag(static_cast<int64_t>(now - before));
       before = now;
       plain_.push_back(static_cast<char>(put));
-      PutVarint(high_, put >> 8);
+      PutVarint(&high_, put >> 8);
     }
     plane_ends_.push_back(plain_.size());
     plain_ += high_;
@@ -143,16 +143,16 @@ std::string_view BlockEncoder::Pack() {
 BlockDecoder::BlockDecoder() : context_(ZSTD_createDCtx()) {}
 BlockDecoder::~BlockDecoder() { ZSTD_freeDCtx(context_); }
 
-absl::Status BlockDecoder::Decode(std::string_view block, std::vector<Event>& events) {
+absl::Status BlockDecoder::Decode(std::string_view block, std::vector<Event>* events) {
   uint64_t size = ZSTD_getFrameContentSize(block.data(), block.size());
   if (size > kMaxPlainBytes) return Corrupt();  // also its two error values
   plain_.resize(size);
   size_t got = ZSTD_decompressDCtx(context_, plain_.data(), plain_.size(), block.data(),
                                    block.size());
   if (ZSTD_isError(got) || got != size) return Corrupt();
-  size_t before = events.size();
+  size_t before = events->size();
   if (!DecodeColumns(plain_, events)) {
-    events.resize(before);
+    events->resize(before);
     return Corrupt();
   }
   return absl::OkStatus();

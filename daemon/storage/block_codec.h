@@ -47,7 +47,7 @@ class BlockDecoder {
   BlockDecoder& operator=(const BlockDecoder&) = delete;
 
   // Appends to `events`. DATA_LOSS for bytes that no encoder made.
-  absl::Status Decode(std::string_view block, std::vector<aggregate::Event>& events);
+  absl::Status Decode(std::string_view block, std::vector<aggregate::Event>* events);
 
  private:
   ZSTD_DCtx_s* context_;

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/aggregate/live_blocks.h"
+#include "daemon/base/status.h"
 #include "daemon/storage/database.h"
 #include "daemon/storage/rows.h"
 
@@ -60,10 +61,7 @@ class Catalogue {
   // Puts all of them, and leaves `rows` empty.
   template <typename R>
   absl::Status PutAll(int64_t owner, std::vector<R>& rows) {
-    for (const R& row : rows) {
-      absl::Status status = Put(owner, row);
-      if (!status.ok()) return status;
-    }
+    for (const R& row : rows) LULL_RETURN_IF_ERROR(Put(owner, row));
     rows.clear();
     return absl::OkStatus();
   }

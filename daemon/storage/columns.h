@@ -39,45 +39,45 @@ inline std::string_view ToColumn(const std::string& field) { return field; }
 OwnedBlob ToColumn(const Message auto& field) { return {field.SerializeAsString()}; }
 inline OwnedBlob ToColumn(const Numbers& field) {
   OwnedBlob blob;
-  for (uint32_t number : field) PutVarint(blob.bytes, number);
+  for (uint32_t number : field) PutVarint(&blob.bytes, number);
   return blob;
 }
 inline OwnedBlob ToColumn(const Amounts& field) {
   OwnedBlob blob;
   for (const auto& [number, amount] : field) {
-    PutVarint(blob.bytes, number);
-    PutVarint(blob.bytes, ZigZag(amount));
+    PutVarint(&blob.bytes, number);
+    PutVarint(&blob.bytes, ZigZag(amount));
   }
   return blob;
 }
 
 // False for bytes that ToColumn did not make.
 template <Number T>
-bool FromColumn(const Row& row, int column, T& field) {
-  field = static_cast<T>(row.Int(column));
+bool FromColumn(const Row& row, int column, T* field) {
+  *field = static_cast<T>(row.Int(column));
   return true;
 }
-inline bool FromColumn(const Row& row, int column, std::string& field) {
-  field = row.Text(column);
+inline bool FromColumn(const Row& row, int column, std::string* field) {
+  *field = row.Text(column);
   return true;
 }
-bool FromColumn(const Row& row, int column, Message auto& field) {
+bool FromColumn(const Row& row, int column, Message auto* field) {
   std::string_view bytes = row.Bytes(column);
-  return field.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+  return field->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
 }
-inline bool FromColumn(const Row& row, int column, Numbers& field) {
+inline bool FromColumn(const Row& row, int column, Numbers* field) {
   std::string_view bytes = row.Bytes(column);
   for (uint64_t number = 0; !bytes.empty();) {
-    if (!TakeVarint(bytes, number)) return false;
-    field.push_back(static_cast<uint32_t>(number));
+    if (!TakeVarint(&bytes, &number)) return false;
+    field->push_back(static_cast<uint32_t>(number));
   }
   return true;
 }
-inline bool FromColumn(const Row& row, int column, Amounts& field) {
+inline bool FromColumn(const Row& row, int column, Amounts* field) {
   std::string_view bytes = row.Bytes(column);
   for (uint64_t number = 0, amount = 0; !bytes.empty();) {
-    if (!TakeVarint(bytes, number) || !TakeVarint(bytes, amount)) return false;
-    field.emplace_back(static_cast<uint32_t>(number), UnZigZag(amount));
+    if (!TakeVarint(&bytes, &number) || !TakeVarint(&bytes, &amount)) return false;
+    field->emplace_back(static_cast<uint32_t>(number), UnZigZag(amount));
   }
   return true;
 }
@@ -87,7 +87,7 @@ template <typename... Fields>
 bool FromColumns(const Row& row, std::tuple<Fields&...> fields) {
   int column = 0;
   return std::apply(
-      [&](auto&... field) { return (FromColumn(row, column++, field) && ...); },
+      [&](auto&... field) { return (FromColumn(row, column++, &field) && ...); },
       fields);
 }
 

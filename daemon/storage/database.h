@@ -15,6 +15,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "daemon/base/status.h"
 
 namespace lull::storage {
 
@@ -65,10 +66,7 @@ class Database {
   absl::Status Query(const char* sql, Callback&& callback, const Args&... args) {
     sqlite3_stmt* statement = Prepare(sql);
     if (statement == nullptr) return Error();
-    if (fault_ != nullptr) {
-      absl::Status status = fault_(sql);
-      if (!status.ok()) return status;
-    }
+    if (fault_ != nullptr) LULL_RETURN_IF_ERROR(fault_(sql));
     int index = 0;
     (Bind(statement, ++index, args), ...);
     int rc = sqlite3_step(statement);
@@ -84,9 +82,8 @@ class Database {
   template <typename... Args>
   absl::StatusOr<int64_t> Value(const char* sql, const Args&... args) {
     int64_t value = 0;
-    absl::Status status = Query(
-        sql, [&value](const Row& row) { value = row.Int(0); }, args...);
-    if (!status.ok()) return status;
+    LULL_RETURN_IF_ERROR(Query(
+        sql, [&value](const Row& row) { value = row.Int(0); }, args...));
     return value;
   }
 

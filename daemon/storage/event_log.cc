@@ -62,7 +62,7 @@ absl::Status EventLog::Read(int64_t process, uint64_t begin_ns, uint64_t end_ns,
       status = db_.Query(
           "SELECT data FROM blocks WHERE id=?",
           [&](const Row& row) {
-            decoded = decoder_.Decode(row.Bytes(0), cursor.events);
+            decoded = decoder_.Decode(row.Bytes(0), &cursor.events);
           },
           cursor.blocks[cursor.next_block++].second);
       if (status.ok() && !decoded.ok()) {
@@ -153,7 +153,7 @@ absl::Status EventLog::MergeSmallBlocks(const ProcessRow& process, uint32_t ring
                     runs.back().events.size() + row.Uint(2) <= kMaxBlockEvents;
         if (!fits) runs.push_back({first, {}, {}});
         runs.back().ids.push_back(row.Int(0));
-        absl::Status status = decoder_.Decode(row.Bytes(3), runs.back().events);
+        absl::Status status = decoder_.Decode(row.Bytes(3), &runs.back().events);
         if (!status.ok()) decoded = status;
       },
       process.id, ring));

@@ -1,11 +1,11 @@
 #include "daemon/attach/examine/process_tree.h"
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <set>
 
+#include "absl/functional/function_ref.h"
 #include "daemon/attach/examine/process_table.h"
 #include "daemon/attach/examine/role.h"
 
@@ -44,7 +44,7 @@ class Chooser {
   }
 
   // Between `pid` and the root, the root included.
-  bool HasAbove(pid_t pid, const std::function<bool(pid_t)>& is_it) {
+  bool HasAbove(pid_t pid, absl::FunctionRef<bool(pid_t)> is_it) {
     // At most once through the tree: PIDs that are used again could make a circle.
     for (size_t left = tree_.size(); pid != root_ && left > 0; --left) {
       pid = table_.Get(pid).parent;

@@ -75,7 +75,7 @@ void ElfImage::ReadDynamic() {
 }
 
 void ElfImage::ForEachSymbol(
-    const std::function<void(std::string_view, const Symbol&)>& visit) const {
+    absl::FunctionRef<void(std::string_view, const Symbol&)> visit) const {
   ForEachElfSymbol(elf_, [&](const char* name, const GElf_Sym& symbol) {
     if (symbol.st_value == 0) return;
     visit(name,

@@ -5,13 +5,13 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "daemon/base/unique_fd.h"
 
 struct Elf;
@@ -44,7 +44,7 @@ class ElfImage {
   std::optional<Symbol> Exported(std::string_view name) const;
   // Every defined symbol of the dynamic table, and of the full one where there is one.
   void ForEachSymbol(
-      const std::function<void(std::string_view name, const Symbol&)>& visit) const;
+      absl::FunctionRef<void(std::string_view name, const Symbol&)> visit) const;
 
   // The file's own address of the code that is mapped from `offset`; nullopt outside of
   // all such parts.

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "daemon/aggregate/cell.h"
+#include "daemon/base/check.h"
 #include "daemon/storage/store.h"
 
 namespace lull::collector {
@@ -19,6 +20,8 @@ class CellChanges {
  public:
   // The reference is valid until the next call.
   aggregate::Cell& At(uint64_t bucket, uint32_t series) {
+    LULL_CHECK(series >> kSeriesBits == 0 && bucket >> (64 - kSeriesBits) == 0,
+               "a cell would be that of another series");
     return cells_[bucket << kSeriesBits | series];
   }
   bool empty() const { return cells_.empty(); }

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "daemon/aggregate/series.h"
+#include "daemon/collector/ingest/cell_cache.h"
 #include "daemon/collector/ingest/job_tables.h"
 #include "daemon/storage/store.h"
 
@@ -63,6 +64,8 @@ class SeriesTable {
   // Beyond this many series, new ones do without their stacks: a process with a
   // million different stacks is broken or hostile.
   static constexpr size_t kMaxSeries = 1 << 20;
+  // Beyond this many a cell could not name its series: new ones are series 0.
+  static constexpr uint32_t kMostIds = 1 << CellChanges::kSeriesBits;
 
   uint32_t Add(const EventIdentity& identity);
   uint32_t Group(aggregate::EventType type, const aggregate::Series& allocation);

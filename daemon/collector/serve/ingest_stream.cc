@@ -36,10 +36,9 @@ void IngestStream::OnReadDone(bool ok) {
     half_closed_ = true;
     return FinishIfPossible();
   }
-  bool may_continue = true;
-  absl::Status status = Handle(may_continue);
-  if (!status.ok()) return End(ToGrpc(status));
-  if (may_continue) ReadNext();
+  absl::StatusOr<bool> may_continue = Handle();
+  if (!may_continue.ok()) return End(ToGrpc(may_continue.status()));
+  if (*may_continue) ReadNext();
 }
 
 absl::Status IngestStream::CheckOrder() {
@@ -58,7 +57,7 @@ absl::Status IngestStream::CheckOrder() {
   return absl::OkStatus();
 }
 
-absl::Status IngestStream::Handle(bool& may_continue) {
+absl::StatusOr<bool> IngestStream::Handle() {
   LULL_RETURN_IF_ERROR(CheckOrder());
   if (request_.has_hello()) {
     LULL_RETURN_IF_ERROR(ValidateHello(request_.hello()));
@@ -67,7 +66,7 @@ absl::Status IngestStream::Handle(bool& may_continue) {
     LULL_RETURN_IF_ERROR(ValidateArming("arming", request_.arming()));
     TellDesk();
     request_.Clear();
-    return absl::OkStatus();
+    return true;
   } else {
     Rejected(TakeBadRunsOut(request_.mutable_batch()));
     LULL_RETURN_IF_ERROR(ValidateBatch(request_.batch()));
@@ -77,10 +76,10 @@ absl::Status IngestStream::Handle(bool& may_continue) {
   }
   TellDesk();
   size_t bytes = request_.ByteSizeLong();
-  may_continue =
+  bool may_continue =
       committer_.Submit(shared_from_this(), job_, std::move(request_), bytes);
   request_.Clear();
-  return absl::OkStatus();
+  return may_continue;
 }
 
 // What the message says of arming.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "daemon/base/mutex.h"
 #include "daemon/collector/ingest/committer.h"
 #include "daemon/collector/serve/arm_desk.h"
@@ -48,8 +49,8 @@ class IngestStream
   void SendCommand(const lull::v1::ArmCommand& command) override;
 
  private:
-  // Takes request_; the error ends the stream.
-  absl::Status Handle(bool& may_continue);
+  // Takes request_: whether the next may be read. An error ends the stream.
+  absl::StatusOr<bool> Handle();
   absl::Status CheckOrder();
   void TellDesk();
   void ReadNext();

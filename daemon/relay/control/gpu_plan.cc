@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "daemon/base/status.h"
 
 namespace lull::relay {
 namespace {
@@ -123,8 +124,7 @@ absl::StatusOr<GpuPlan> ParseGpuSchedule(absl::string_view text) {
     if (!named.insert(word.first).second) {
       return Invalid(word.first, " is there twice");
     }
-    absl::Status taken = Take(word.first, word.second, &unit, &plan);
-    if (!taken.ok()) return taken;
+    LULL_RETURN_IF_ERROR(Take(word.first, word.second, &unit, &plan));
   }
   plan.always_by_clock = unit == Unit::kTime;
   const GpuPlan fallback;

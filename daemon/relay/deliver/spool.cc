@@ -128,14 +128,14 @@ absl::Status Spool::Recover() {
     LULL_RETURN_IF_ERROR(RecoverFile(*number, /*newest=*/false, &usable));
     if (!usable) LULL_RETURN_IF_ERROR(RemoveTree(PathOf(*number)));
   }
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   last_sequence_ = state_.last_sequence;
   acknowledged_ = slots_.empty() ? last_sequence_ : slots_.front().sequence - 1;
   return absl::OkStatus();
 }
 
 absl::Status Spool::RecoverFile(uint64_t number, bool newest, bool* usable) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   LULL_ASSIGN_OR_RETURN(UniqueFd fd, OpenFile(PathOf(number), O_RDWR));
   if (!fd) return absl::OkStatus();
   LULL_ASSIGN_OR_RETURN(std::string bytes, ReadUpTo(fd.get(), kMaxFileOnDisk));
@@ -238,7 +238,7 @@ absl::Status Spool::Append(lull::v1::Batch* batch) {
   if (record.size() > kMaxRecordBody) {
     return absl::ResourceExhaustedError("a batch is larger than a spool record may be");
   }
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   uint64_t limit =
       batch->rings_size() > 0 ? limit_bytes_ - kReserveBytes : limit_bytes_;
   if (BytesLocked() + record.size() > limit) {
@@ -262,12 +262,12 @@ absl::Status Spool::Append(lull::v1::Batch* batch) {
 
 std::optional<Spool::Entry> Spool::WaitForNext(uint64_t sequence,
                                                absl::Duration timeout) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   auto deadline = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(timeout);
-  auto ready = [&] {
+  auto ready = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return interrupted_ || (!slots_.empty() && slots_.back().sequence > sequence);
   };
-  while (changed_.wait_until(lock, deadline, ready) && !interrupted_) {
+  while (changed_.wait_until(lock.native(), deadline, ready) && !interrupted_) {
     auto slot = std::upper_bound(
         slots_.begin(), slots_.end(), sequence,
         [](uint64_t value, const Slot& slot) { return value < slot.sequence; });
@@ -295,7 +295,7 @@ std::string Spool::BodyOf(const Slot& slot) const {
 }
 
 void Spool::SetAside(uint64_t sequence) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   auto slot = std::find_if(slots_.begin(), slots_.end(),
                            [&](const Slot& s) { return s.sequence == sequence; });
   if (slot == slots_.end()) return;
@@ -303,13 +303,13 @@ void Spool::SetAside(uint64_t sequence) {
 }
 
 void Spool::Interrupt() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   interrupted_ = true;
   changed_.notify_all();
 }
 
 void Spool::Acknowledge(uint64_t sequence) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   AcknowledgeLocked(sequence);
 }
 
@@ -336,17 +336,17 @@ uint64_t Spool::BytesLocked() const {
 }
 
 uint64_t Spool::last_sequence() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return last_sequence_;
 }
 
 uint64_t Spool::acknowledged() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return acknowledged_;
 }
 
 uint64_t Spool::bytes() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return BytesLocked();
 }
 

@@ -18,13 +18,13 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "daemon/base/mutex.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/relay/deliver/refused_batches.h"
 #include "daemon/relay/deliver/spool_state.h"
@@ -97,14 +97,14 @@ class Spool {
   absl::Status Recover();
   absl::Status RecoverFile(uint64_t number, bool newest, bool* usable);
   std::string PathOf(uint64_t number) const;
-  // Under mutex_:
-  absl::Status BeginFile();
+  absl::Status BeginFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status MakeDirectoryAnew();
-  absl::Status WriteRecord(const std::string& record);
-  void DropAcknowledgedFiles();
-  void AcknowledgeLocked(uint64_t sequence);
-  std::string BodyOf(const Slot& slot) const;
-  uint64_t BytesLocked() const;
+  absl::Status WriteRecord(const std::string& record)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DropAcknowledgedFiles() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AcknowledgeLocked(uint64_t sequence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string BodyOf(const Slot& slot) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint64_t BytesLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string directory_;
   const uint64_t limit_bytes_;
@@ -114,15 +114,14 @@ class Spool {
   lull::v1::Hello hello_;
   bool makes_anew_ = true;  // reader thread
 
-  // std::mutex and not absl's: TSan sees through it.
-  mutable std::mutex mutex_;         // guards all below
+  mutable Mutex mutex_;
   std::condition_variable changed_;  // a slot was added, or interrupted_ set
-  std::deque<File> files_;
-  std::deque<Slot> slots_;  // not acknowledged, by sequence
-  RefusedBatches refused_;
-  uint64_t last_sequence_ = 0;
-  uint64_t acknowledged_ = 0;
-  bool interrupted_ = false;
+  std::deque<File> files_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Slot> slots_ ABSL_GUARDED_BY(mutex_);  // not acknowledged, by sequence
+  RefusedBatches refused_ ABSL_GUARDED_BY(mutex_);
+  uint64_t last_sequence_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t acknowledged_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool interrupted_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 // A keeper holds this for as long as it lives: between two workers a spool belongs to

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -11,6 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/logging.h"
+#include "daemon/base/mutex.h"
+#include "daemon/base/status.h"
 #include "ingest.grpc.pb.h"
 
 namespace lull::relay {
@@ -55,7 +56,7 @@ class Upstream::Impl {
 
   ~Impl() {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       stopping_ = true;
       changed_.notify_all();
       if (context_ != nullptr) context_->TryCancel();
@@ -65,13 +66,13 @@ class Upstream::Impl {
   }
 
   UpstreamStatus status() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return status_;
   }
 
   void TellArming(const lull::v1::ArmState& state) {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       arming_ = state;
       arming_told_ = false;
     }
@@ -79,12 +80,12 @@ class Upstream::Impl {
   }
 
   std::optional<lull::v1::ArmCommand> TakeCommand() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return std::exchange(command_, std::nullopt);
   }
 
   void Watch() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (context_ == nullptr || sent_ <= spool_->acknowledged()) {
       last_progress_ = SteadyNow();
     } else if (SteadyNow() - last_progress_ > timing_.stall) {
@@ -96,7 +97,7 @@ class Upstream::Impl {
 
  private:
   bool stopping() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return stopping_;
   }
 
@@ -109,7 +110,7 @@ class Upstream::Impl {
       bool of_a_batch = IsAboutABatch(status) && HasBatchesUnderWay();
       bool refused = IsRefusal(status) && !of_a_batch;
       {
-        std::lock_guard lock(mutex_);
+        MutexLock lock(mutex_);
         status_.connected = false;
         status_.refused = refused;
         status_.last_error = status;
@@ -123,7 +124,7 @@ class Upstream::Impl {
   }
 
   bool HasBatchesUnderWay() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return sent_ > spool_->acknowledged();
   }
 
@@ -132,7 +133,7 @@ class Upstream::Impl {
   bool CountRefusal() {
     uint64_t suspect = spool_->acknowledged() + 1;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       bool alone = sent_ == suspect;
       one_by_one_until_ = std::max(one_by_one_until_, sent_);
       if (!alone) return true;
@@ -148,9 +149,10 @@ class Upstream::Impl {
   }
 
   void Sleep(absl::Duration duration) {
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, absl::ToChronoNanoseconds(duration),
-                      [this] { return stopping_; });
+    MutexLock lock(mutex_);
+    changed_.wait_for(lock.native(), absl::ToChronoNanoseconds(duration),
+                      [this]()
+                          ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; });
   }
 
   // One stream from Hello to its end; never OK, because a collector does not end
@@ -159,13 +161,12 @@ class Upstream::Impl {
     // A channel of its own for each try: while one that failed is in backoff, calls
     // fail at once, and between calls nobody polls it, so that it comes back only
     // with gRPC's backup poll, 5 s later.
-    auto channel = MakeChannel(collector_);
-    if (!channel.ok()) return channel.status();
-    auto stub = lull::v1::Ingest::NewStub(*channel);
+    LULL_ASSIGN_OR_RETURN(auto channel, MakeChannel(collector_));
+    auto stub = lull::v1::Ingest::NewStub(channel);
     grpc::ClientContext context;
     Authorize(collector_.token, &context);
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (stopping_) return absl::CancelledError("stopping");
       context_ = &context;
       sent_ = 0;
@@ -179,7 +180,7 @@ class Upstream::Impl {
     if (!StreamHasEnded()) context.TryCancel();
     reader.join();
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       context_ = nullptr;
     }
     absl::Status status = FromGrpc(stream->Finish());
@@ -191,7 +192,7 @@ class Upstream::Impl {
     lull::v1::IngestReply reply;
     while (stream->Read(&reply)) {
       spool_->Acknowledge(reply.acknowledged_sequence());
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (reply.has_arm()) command_ = reply.arm();
       for (const lull::v1::RejectedRun& run : reply.rejected()) {
         status_.events_rejected += run.events();
@@ -204,19 +205,19 @@ class Upstream::Impl {
       status_.last_error = absl::OkStatus();
       last_progress_ = SteadyNow();
     }
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     stream_ended_ = true;
     changed_.notify_all();
     spool_->Interrupt();
   }
 
   bool StreamHasEnded() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return stream_ended_;
   }
 
   bool MaySend(uint64_t sent) const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     uint64_t acknowledged = spool_->acknowledged();
     return sent <
            acknowledged + (acknowledged < one_by_one_until_ ? 1 : kMaxUnacknowledged);
@@ -224,7 +225,7 @@ class Upstream::Impl {
 
   // What the collector has not been told yet.
   std::optional<lull::v1::ArmState> ArmingNews() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (arming_told_) return std::nullopt;
     arming_told_ = true;
     return arming_;
@@ -235,7 +236,7 @@ class Upstream::Impl {
     lull::v1::IngestRequest request;
     *request.mutable_hello() = hello_;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (arming_) *request.mutable_hello()->mutable_arming() = *arming_;
       arming_told_ = true;
     }
@@ -259,7 +260,7 @@ class Upstream::Impl {
       }
       sent = entry->sequence;
       {
-        std::lock_guard lock(mutex_);
+        MutexLock lock(mutex_);
         sent_ = sent;
       }
       if (!stream->Write(request)) return AwaitEnd();
@@ -268,8 +269,10 @@ class Upstream::Impl {
 
   // A failed Write means that the stream is broken; the reader will learn it too.
   void AwaitEnd() {
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, std::chrono::seconds(5), [this] { return stream_ended_; });
+    MutexLock lock(mutex_);
+    changed_.wait_for(
+        lock.native(), std::chrono::seconds(5),
+        [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stream_ended_; });
   }
 
   const CollectorAddress collector_;
@@ -277,22 +280,22 @@ class Upstream::Impl {
   Spool* const spool_;
   const UpstreamTiming timing_;
 
-  // std::mutex and not absl's: TSan sees through it.
-  mutable std::mutex mutex_;         // guards all below but the thread
+  mutable Mutex mutex_;
   std::condition_variable changed_;  // stopping_ or stream_ended_ was set
-  bool stopping_ = false;
-  bool stream_ended_ = false;
-  grpc::ClientContext* context_ = nullptr;
-  uint64_t sent_ = 0;  // last sequence on this stream
-  uint64_t one_by_one_until_ = 0;
-  uint64_t suspect_ = 0;  // a batch that was refused alone, so often in a row:
-  int refusals_ = 0;
-  uint64_t last_aside_ = 0;
-  absl::Time last_progress_ = absl::InfinitePast();
-  UpstreamStatus status_;
-  std::optional<lull::v1::ArmState> arming_;
-  bool arming_told_ = true;  // on the present stream
-  std::optional<lull::v1::ArmCommand> command_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stream_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  uint64_t sent_ ABSL_GUARDED_BY(mutex_) = 0;  // last sequence on this stream
+  uint64_t one_by_one_until_ ABSL_GUARDED_BY(mutex_) = 0;
+  // A batch that was refused alone, so often in a row:
+  uint64_t suspect_ ABSL_GUARDED_BY(mutex_) = 0;
+  int refusals_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t last_aside_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Time last_progress_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  UpstreamStatus status_ ABSL_GUARDED_BY(mutex_);
+  std::optional<lull::v1::ArmState> arming_ ABSL_GUARDED_BY(mutex_);
+  bool arming_told_ ABSL_GUARDED_BY(mutex_) = true;  // on the present stream
+  std::optional<lull::v1::ArmCommand> command_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;  // last: it uses all of the above
 };
 

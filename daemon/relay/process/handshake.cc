@@ -296,7 +296,7 @@ void HandshakeListener::ForgetIf(absl::FunctionRef<bool(const Connection&)> gone
   });
 }
 
-bool HandshakeListener::Serve(int fd, const std::function<bool(Newcomer)>& accept) {
+bool HandshakeListener::Serve(int fd, absl::FunctionRef<bool(Newcomer)> accept) {
   abi::WorkerHello packet{};
   const abi::Hello& hello = packet.hello;
   Newcomer newcomer;
@@ -333,7 +333,7 @@ bool HandshakeListener::Serve(int fd, const std::function<bool(Newcomer)>& accep
 }
 
 void HandshakeListener::AcceptWorker(const abi::WorkerHello& packet, Newcomer newcomer,
-                                     const std::function<bool(Newcomer)>& accept) {
+                                     absl::FunctionRef<bool(Newcomer)> accept) {
   newcomer.memfd = SegmentOf(packet, newcomer.pid);
   if (!newcomer.memfd) return;
   newcomer.pidfd.reset(static_cast<int>(syscall(SYS_pidfd_open, newcomer.pid, 0)));
@@ -344,7 +344,7 @@ void HandshakeListener::AcceptWorker(const abi::WorkerHello& packet, Newcomer ne
   accept(std::move(newcomer));
 }
 
-void HandshakeListener::Poll(const std::function<bool(Newcomer)>& accept) {
+void HandshakeListener::Poll(absl::FunctionRef<bool(Newcomer)> accept) {
   AcceptAll();
   epoll_event events[64];
   int count;

@@ -5,7 +5,6 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <functional>
 #include <list>
 #include <string>
 
@@ -78,7 +77,7 @@ class HandshakeListener {
 
   // Accepts, reads hellos, checks them, hands newcomers to `accept` and answers
   // Welcome if that returns true.
-  void Poll(const std::function<bool(Newcomer)>& accept);
+  void Poll(absl::FunctionRef<bool(Newcomer)> accept);
 
   uint32_t refused() const { return refused_; }
   // Processes that said that they have no segment to give.
@@ -93,9 +92,9 @@ class HandshakeListener {
   bool TurnAway();
   void ForgetIf(absl::FunctionRef<bool(const Connection&)> gone);
   // False: nothing has come yet.
-  bool Serve(int fd, const std::function<bool(Newcomer)>& accept);
+  bool Serve(int fd, absl::FunctionRef<bool(Newcomer)> accept);
   static void AcceptWorker(const abi::WorkerHello& packet, Newcomer newcomer,
-                           const std::function<bool(Newcomer)>& accept);
+                           absl::FunctionRef<bool(Newcomer)> accept);
 
   int listen_fd_;
   uint32_t user_;

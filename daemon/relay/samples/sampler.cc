@@ -141,7 +141,7 @@ HostSampler::HostSampler(uint64_t seed) : clock_(seed) {
 
 HostSampler::~HostSampler() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     stop_ = true;
   }
   wake_.notify_one();
@@ -150,7 +150,7 @@ HostSampler::~HostSampler() {
 
 void HostSampler::Follow(uint64_t process_key, SamplePlan plan) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     std::shared_ptr<Process>& process = processes_[process_key];
     if (process == nullptr) process = std::make_shared<Process>();
     process->plan = std::move(plan);
@@ -161,7 +161,7 @@ void HostSampler::Follow(uint64_t process_key, SamplePlan plan) {
 
 void HostSampler::Forget(uint64_t process_key) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (processes_.erase(process_key) == 0) return;
     changed_ = true;
   }
@@ -169,7 +169,7 @@ void HostSampler::Forget(uint64_t process_key) {
 }
 
 TakenSamples HostSampler::Take(uint64_t process_key) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   TakenSamples out;
   auto found = processes_.find(process_key);
   if (found != processes_.end() && found->second->taken.news) {
@@ -192,7 +192,7 @@ void HostSampler::Run() {
   AskForEarlyTurns();
   uint64_t allowance_ns = 0;
   uint64_t accounted_ns = ThreadCpuNs();
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stop_) {
     const uint64_t now = MonotonicNs();
     if (changed_ || now - allowance_ns >= kAllowancePeriodNs) {
@@ -208,9 +208,10 @@ void HostSampler::Run() {
     uint64_t due = clock_.due_ns();
     if (due > now) {
       if (processes_.empty()) {
-        wake_.wait(lock);
+        wake_.wait(lock.native());
       } else {
-        wake_.wait_until(lock, TimeOf(std::min(due, watched_ns_ + kWatchPeriodNs)));
+        wake_.wait_until(lock.native(),
+                         TimeOf(std::min(due, watched_ns_ + kWatchPeriodNs)));
       }
       continue;
     }
@@ -225,12 +226,12 @@ void HostSampler::Run() {
     }
     if (thread == nullptr) continue;
     busy_since_ns_ = now;
-    lock.unlock();
+    lock.Unlock();
     std::optional<HostSample> sample = TakeOne(thread, due);
     Process* process = thread->process;
     const bool others_changed = FindOthers(process, now);
     const uint64_t cpu_ns = ThreadCpuNs();
-    lock.lock();
+    lock.Lock();
     busy_since_ns_ = 0;
     changed_ = changed_ || others_changed;
     if (process->gone) process->taken.of_nobody = process->taken.news = true;
@@ -295,7 +296,7 @@ void HostSampler::Rearrange(uint64_t now_ns) {
 }
 
 // Who is still there. Not under the lock while it is asked.
-void HostSampler::Watch(std::unique_lock<std::mutex>* lock) {
+void HostSampler::Watch(MutexLock* lock) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   std::vector<std::shared_ptr<Process>> watched;
   for (auto& [key, process] : processes_) {
     if (process->plan.memory != nullptr && !process->taken.of_nobody) {
@@ -304,9 +305,9 @@ void HostSampler::Watch(std::unique_lock<std::mutex>* lock) {
   }
   for (const std::shared_ptr<Process>& process : watched) {
     const std::shared_ptr<const UniqueFd> memory = process->plan.memory;
-    lock->unlock();
+    lock->Unlock();
     const bool gone = IsOfNobody(*memory);
-    lock->lock();
+    lock->Lock();
     if (gone) process->taken.of_nobody = process->taken.news = true;
   }
 }

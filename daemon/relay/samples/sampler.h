@@ -13,11 +13,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
 
+#include "daemon/base/mutex.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/relay/samples/allowance.h"
 #include "daemon/relay/samples/layout.h"
@@ -89,26 +89,27 @@ class HostSampler {
   struct Thread;
 
   void Run();
-  void Rearrange(uint64_t now_ns);
-  void Watch(std::unique_lock<std::mutex>* lock);
+  void Rearrange(uint64_t now_ns) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Watch(MutexLock* lock) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static bool FindOthers(Process* process, uint64_t now_ns);
   static void Skip(Thread* thread);
   Thread* Choose();
   std::optional<HostSample> TakeOne(Thread* thread, uint64_t due_ns);
   void Count(const HostSample& sample, uint64_t late_ns, Process* process);
 
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable wake_;
-  bool stop_ = false;
-  bool changed_ = false;
-  uint64_t busy_since_ns_ = 0;  // a look is being taken; 0: none is
-  uint64_t watched_ns_ = 0;     // when it was last asked who is still there
-  std::map<uint64_t, std::shared_ptr<Process>> processes_;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  bool changed_ ABSL_GUARDED_BY(mutex_) = false;
+  // A look is being taken; 0: none is.
+  uint64_t busy_since_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<uint64_t, std::shared_ptr<Process>> processes_ ABSL_GUARDED_BY(mutex_);
 
   // The sampling thread's own.
   PoissonClock clock_;
   Allowance allowance_;
-  double per_second_ = 0;  // of all threads
+  uint64_t watched_ns_ = 0;  // when it was last asked who is still there
+  double per_second_ = 0;    // of all threads
   std::vector<std::pair<std::shared_ptr<Process>, std::shared_ptr<Thread>>> threads_;
 
   std::thread thread_;  // last: it uses all of the above

@@ -44,7 +44,7 @@ TEST(BlockCodec, GivesBackWhatItWasGiven) {
        {size_t{0}, size_t{1}, size_t{2}, size_t{1000}, kMaxBlockEvents}) {
     std::vector<Event> events = RandomEvents(count, static_cast<uint32_t>(count));
     std::vector<Event> back;
-    ASSERT_TRUE(decoder.Decode(encoder.Encode(events.data(), count), back).ok());
+    ASSERT_TRUE(decoder.Decode(encoder.Encode(events.data(), count), &back).ok());
     EXPECT_TRUE(Same(events, back)) << count;
   }
 }
@@ -58,7 +58,7 @@ TEST(BlockCodec, NoticesEveryFlippedBit) {
     std::string bad = good;
     bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << bit % 8));
     std::vector<Event> back;
-    absl::Status status = decoder.Decode(bad, back);
+    absl::Status status = decoder.Decode(bad, &back);
     EXPECT_TRUE(!status.ok() || Same(events, back)) << "bit " << bit;
     EXPECT_TRUE(status.ok() || back.empty());
   }
@@ -71,7 +71,7 @@ TEST(BlockCodec, RefusesWhatIsCutOff) {
   std::string good(encoder.Encode(events.data(), events.size()));
   for (size_t size = 0; size < good.size(); ++size) {
     std::vector<Event> back;
-    EXPECT_FALSE(decoder.Decode(good.substr(0, size), back).ok()) << size;
+    EXPECT_FALSE(decoder.Decode(good.substr(0, size), &back).ok()) << size;
   }
 }
 
