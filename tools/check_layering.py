@@ -58,6 +58,7 @@ ALLOWED = {
     "daemon/words": {"proto"},
     "daemon/advice": {"proto", "daemon/words"},
     "daemon/query": {"proto", "daemon/base", "daemon/advice", "daemon/aggregate",
+                     "daemon/steps",
                      "daemon/storage"},
     "cli/render": {"proto", "daemon/base", "daemon/words", "daemon/attach/examine",
                    "cli/doctor/check.h"},

@@ -258,7 +258,7 @@ std::string ReportText(const v1::ReportReply& reply, v1::GroupBy group_by) {
       AllocationsTable(reply.allocations(), group_by), "\nProcesses\n",
       ProcessesTable(reply), "\n", LossesLine(reply.job(), reply.losses()), "\n");
   if (!reply.job().has_imported()) {
-    absl::StrAppend(&text, OverheadLine(reply.overhead()), "\n");
+    absl::StrAppend(&text, CostLines(reply.overhead()));
     return text;
   }
   for (const std::string& line : ImportedRemarks(reply.job().imported())) {

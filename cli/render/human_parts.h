@@ -41,9 +41,7 @@ inline std::string Answer(const v1::ReportReply& reply, const std::string& headl
   return absl::StrCat(Head(reply), "\n", headline, table, "\n",
                       LossesLine(reply.job(), reply.losses()), "\n",
                       // Of a trace nobody knows it.
-                      reply.job().has_imported()
-                          ? ""
-                          : absl::StrCat(OverheadLine(reply.overhead()), "\n"));
+                      reply.job().has_imported() ? "" : CostLines(reply.overhead()));
 }
 
 }  // namespace lull

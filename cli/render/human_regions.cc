@@ -46,9 +46,10 @@ std::string Notes(const v1::Regions& reply) {
                     " more whose names found no room.\n");
   }
   if (reply.unopened() > 0) {
-    absl::StrAppend(&notes, "  ", FormatCount(reply.unopened()),
-                    " more were not recorded, or what they are within: too many were open "
-                    "at once.\n");
+    absl::StrAppend(
+        &notes, "  ", FormatCount(reply.unopened()),
+        " more were not recorded, or what they are within: too many were open "
+        "at once.\n");
   }
   if (reply.unavailable() > 0) {
     absl::StrAppend(&notes, "  ", FormatCount(reply.unavailable()),

@@ -41,6 +41,17 @@ Json UtcOrNull(uint64_t realtime_ns) {
   return realtime_ns == 0 ? Json(nullptr) : Json(FormatUtc(realtime_ns));
 }
 
+Json StepCostJson(const v1::StepCost& cost) {
+  Json json = RowJson(cost);
+  auto told = [](bool has, const v1::Estimate& estimate) {
+    return has ? RowJson(estimate) : Json(nullptr);
+  };
+  json["traced_longer"] = told(cost.has_traced_longer(), cost.traced_longer());
+  json["paid"] = told(cost.has_paid(), cost.paid());
+  json["between_longer"] = told(cost.has_between_longer(), cost.between_longer());
+  return json;
+}
+
 }  // namespace
 
 Json AnswerJson(const v1::ReportReply& reply, const Json& body) {
@@ -53,6 +64,9 @@ Json AnswerJson(const v1::ReportReply& reply, const Json& body) {
   json["setup_ms"] = MsIf(reply.setup_ns() > 0, reply.setup_ns());
   json["losses"] = RowJson(reply.losses());
   json["overhead"] = RowJson(reply.overhead());
+  json["overhead"]["step_cost"] = reply.overhead().has_step_cost()
+                                      ? StepCostJson(reply.overhead().step_cost())
+                                      : Json(nullptr);
   return json;
 }
 

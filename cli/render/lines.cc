@@ -31,6 +31,13 @@ std::string ExitStatusText(int status) {
   return text;
 }
 
+std::string SelfWords(const v1::Overhead& overhead) {
+  return absl::StrFormat(
+      "%s in the job, %.2f %% of its busiest process (budget %.4g %%); relay %s CPU",
+      FormatDuration(overhead.self_ns()), overhead.percent(), overhead.budget_percent(),
+      FormatDuration(overhead.relay_cpu_ns()));
+}
+
 }  // namespace
 
 std::string JobLine(const v1::Job& job) {
@@ -205,13 +212,44 @@ std::string NoAdvice(const v1::ReportReply& reply) {
              : "the collector is older than this lull and gives no advice";
 }
 
+std::string StepCostLine(const v1::Overhead& overhead) {
+  const v1::StepCost& cost = overhead.step_cost();
+  if (!cost.has_traced_longer() || !cost.has_paid()) return "";
+  auto words = [](const v1::Estimate& estimate, absl::string_view of) {
+    return absl::StrFormat("%+.2f %% on %s (%+.2f to %+.2f %%)", estimate.percent(), of,
+                           estimate.low_percent(), estimate.high_percent());
+  };
+  std::string line = absl::StrFormat(
+      "Cost on the wall clock: %s, %s: %d windows of tracing against the steps beside "
+      "them%s.",
+      words(cost.paid(), "the job"), words(cost.traced_longer(), "a traced step"),
+      cost.windows(),
+      cost.rank() >= 0 ? absl::StrFormat(", rank %d", cost.rank()) : "");
+  // One that may have other reasons is told where it is hardly chance.
+  if (cost.between_longer().low_percent() > 0) {
+    absl::StrAppend(
+        &line, " Not in it: ", words(cost.between_longer(), "steps between windows"),
+        " against those before the first, which may have other reasons.");
+  }
+  return line;
+}
+
 std::string OverheadLine(const v1::Overhead& overhead) {
+  return absl::StrCat("Cost of measuring: ", SelfWords(overhead), ".");
+}
+
+std::string ShortCostLine(const v1::Overhead& overhead) {
+  if (!overhead.step_cost().has_paid()) return OverheadLine(overhead);
+  const v1::Estimate& paid = overhead.step_cost().paid();
   return absl::StrFormat(
-      "Cost of measuring: %s in the job, %.2f %% of its busiest process (budget %.4g "
-      "%%); "
-      "relay %s CPU.",
-      FormatDuration(overhead.self_ns()), overhead.percent(), overhead.budget_percent(),
-      FormatDuration(overhead.relay_cpu_ns()));
+      "Cost of measuring: %+.2f %% on the wall clock (%+.2f to %+.2f %%); %s.",
+      paid.percent(), paid.low_percent(), paid.high_percent(), SelfWords(overhead));
+}
+
+std::string CostLines(const v1::Overhead& overhead) {
+  const std::string on_the_clock = StepCostLine(overhead);
+  return absl::StrCat(on_the_clock.empty() ? "" : Wrapped(on_the_clock, 0),
+                      OverheadLine(overhead), "\n");
 }
 
 void SetTerminalColumns(size_t columns) {

@@ -21,8 +21,17 @@ std::string PhaseLine(const v1::ReportReply& reply);
 // Why there are no findings.
 std::string NoAdvice(const v1::ReportReply& reply);
 
-// What measuring cost the job, against its budget.
+// What GPU tracing cost on the wall clock; "" where that cannot be told.
+std::string StepCostLine(const v1::Overhead& overhead);
+
+// What measuring cost the job in our own code, against its budget.
 std::string OverheadLine(const v1::Overhead& overhead);
+
+// What is known of both, in one line.
+std::string ShortCostLine(const v1::Overhead& overhead);
+
+// Both, each line ended.
+std::string CostLines(const v1::Overhead& overhead);
 
 // Words on lines of at most 100 columns, or as the process has set it, every line
 // indented and ended.

@@ -39,7 +39,7 @@ class Summary {
     Remarks();
     AdviceLines();
     Line(Losses());
-    Line(OverheadLine(reply_.overhead()));
+    Line(ShortCostLine(reply_.overhead()));
     std::string job = ShortId(reply_.job().id());
     Line(HasGpuTruth(reply_.gpu())
              ? absl::StrCat("More: lull report ", job, ", lull gaps ", job)

@@ -29,6 +29,7 @@
 #include "daemon/query/regions.h"
 #include "daemon/query/reports.h"
 #include "daemon/query/stacks.h"
+#include "daemon/query/step_cost.h"
 #include "daemon/query/steps.h"
 #include "daemon/query/totals.h"
 
@@ -348,6 +349,10 @@ absl::Status Report(storage::Store& store, const HasRelay& has_relay,
   LULL_RETURN_IF_ERROR(
       FillLosses(*view.reader, view.job, request, reply->mutable_losses()));
   FillOverhead(view.job, view.processes, reply->mutable_overhead());
+  if (!view.job.info.has_imported()) {  // of a trace nobody knows it
+    LULL_RETURN_IF_ERROR(
+        FillStepCost(*view.reader, view.processes, reply->mutable_overhead()));
+  }
   return FillJob(*view.reader, view.job, has_relay(view.job.info.id()),
                  reply->mutable_job());
 }

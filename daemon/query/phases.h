@@ -11,12 +11,13 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
+#include "daemon/steps/step_cost.h"
 #include "daemon/storage/store.h"
 
 namespace lull::query {
 
 // The first steps of a process compile, tune and allocate.
-inline constexpr uint64_t kWarmUpSteps = 3;
+inline constexpr uint64_t kWarmUpSteps = steps::kWarmUpSteps;
 inline constexpr uint64_t kEnoughSteps = 10;
 static_assert(kEnoughSteps <= storage::kFirstSteps);
 

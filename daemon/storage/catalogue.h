@@ -18,8 +18,11 @@
 namespace lull::storage {
 
 inline constexpr uint64_t kMostSteps = 5'000;
-// And so many of the first, which say when set-up was over.
-inline constexpr uint64_t kFirstSteps = 10;
+// And so many of the first, which say when set-up was over, and how long steps were
+// before the first window.
+inline constexpr uint64_t kFirstSteps = 64;
+// Changes of GPU tracing that are kept of a process, the first ones.
+inline constexpr size_t kMostTracing = 10'000;
 
 class Catalogue {
  public:

@@ -231,8 +231,28 @@ void AddPhasePart(v1::Steps* steps, v1::Phase phase, v1::PhasePartKind kind,
   part->mutable_share()->set_high_percent(percent + half);
 }
 
+void SetEstimate(double percent, double low, double high, v1::Estimate* estimate) {
+  estimate->set_percent(percent);
+  estimate->set_low_percent(low);
+  estimate->set_high_percent(high);
+}
+
+// As what was traced in steps has it.
+void SetStepCost(v1::ReportReply* reply) {
+  v1::StepCost* cost = reply->mutable_overhead()->mutable_step_cost();
+  cost->set_pid(kPids[0]);
+  cost->set_rank(0);
+  cost->set_windows(56);
+  cost->set_traced_steps(280);
+  cost->set_untraced_steps(1'068);
+  SetEstimate(9.1, 7.2, 11.04, cost->mutable_traced_longer());
+  SetEstimate(1.9, 1.52, 2.31, cost->mutable_paid());
+  SetEstimate(-0.2, -1.5, 1.1, cost->mutable_between_longer());
+}
+
 v1::ReportReply FixedSteps() {
   v1::ReportReply reply = Begin();
+  SetStepCost(&reply);
   v1::Steps* section = reply.mutable_steps();
   section->set_source("optimizer");
   section->set_count(1'460);
@@ -285,6 +305,7 @@ v1::ReportReply FixedGpuReport() {
   *reply.mutable_gaps() = FixedGaps().gaps();
   *reply.mutable_kernels() = FixedKernels().kernels();
   *reply.mutable_steps() = FixedSteps().steps();
+  SetStepCost(&reply);
   for (int i = 0; i < 2; ++i) {
     v1::ProcessRow* process = reply.mutable_processes(i);
     process->set_cupti_state(v1::CUPTI_STATE_READY);

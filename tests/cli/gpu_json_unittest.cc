@@ -207,6 +207,21 @@ TEST(GpuJson, GivesNullForTheDevicesPartsOfStepsThatWereNotTraced) {
   EXPECT_EQ(json["count"], 0);
 }
 
+TEST(GpuJson, OfStepsTellsWhatTracingCostThem) {
+  Json cost = Parsed(StepsJson(testing::FixedSteps()))["overhead"]["step_cost"];
+  EXPECT_THAT(Keys(cost),
+              ElementsAre("pid", "rank", "windows", "traced_steps", "untraced_steps",
+                          "traced_longer", "paid", "between_longer"));
+  EXPECT_THAT(Keys(cost["paid"]),
+              ElementsAre("percent", "low_percent", "high_percent"));
+  EXPECT_DOUBLE_EQ(cost["paid"]["high_percent"].get<double>(), 2.31);
+  v1::ReportReply reply = testing::FixedSteps();
+  reply.mutable_overhead()->mutable_step_cost()->clear_paid();
+  EXPECT_TRUE(Parsed(StepsJson(reply))["overhead"]["step_cost"]["paid"].is_null());
+  reply.mutable_overhead()->clear_step_cost();
+  EXPECT_TRUE(Parsed(StepsJson(reply))["overhead"]["step_cost"].is_null());
+}
+
 TEST(GpuJson, OfSyncsHasWastedTimeOnlyWhereCallsWereJudged) {
   Json rows = Parsed(SyncsJson(testing::FixedGpuSyncs()))["sync_points"];
   EXPECT_THAT(rows[0]["wasted_ms"].get<double>(), DoubleEq(3200));

@@ -9,6 +9,7 @@
 #include "cli/render/gpu_lines.h"
 #include "cli/render/gpu_words.h"
 #include "cli/render/human.h"
+#include "cli/render/lines.h"
 #include "cli/render/summary.h"
 #include "daemon/words/enum_key.h"
 #include "daemon/words/format.h"
@@ -43,6 +44,25 @@ void ExpectTablesWithin100Columns(const std::string& text) {
     if (line.substr(0, 2) != "  ") continue;
     EXPECT_LE(DisplayWidth(std::string(line)), 100u) << line;
   }
+}
+
+TEST(StepCostText, SaysWhatStaysAfterAWindowOnlyWhereItIsHardlyChance) {
+  v1::ReportReply reply = testing::FixedSteps();
+  v1::StepCost* cost = reply.mutable_overhead()->mutable_step_cost();
+  EXPECT_EQ(
+      StepCostLine(reply.overhead()),
+      "Cost on the wall clock: +1.90 % on the job (+1.52 to +2.31 %), +9.10 % on a "
+      "traced step (+7.20 to +11.04 %): 56 windows of tracing against the steps "
+      "beside them, rank 0.");
+  cost->mutable_between_longer()->set_percent(14);
+  cost->mutable_between_longer()->set_low_percent(12.5);
+  cost->mutable_between_longer()->set_high_percent(15);
+  EXPECT_THAT(StepCostLine(reply.overhead()),
+              ::testing::EndsWith(
+                  " Not in it: +14.00 % on steps between windows (+12.50 to +15.00 %) "
+                  "against those before the first, which may have other reasons."));
+  cost->clear_paid();
+  EXPECT_EQ(StepCostLine(reply.overhead()), "");
 }
 
 TEST(GpuReport, ShowsIdleTimeByCauseAndThenByLine) {
@@ -146,6 +166,7 @@ TEST(GpuReport, ShowsTheMedianStepAndTheNewestOnes) {
 TEST(GpuReport, LeavesThePartsOfTheDeviceOutOfStepsThatWereNotTraced) {
   v1::ReportReply reply = FixedSteps();
   reply.mutable_steps()->mutable_median()->set_traced(false);
+  reply.mutable_overhead()->clear_step_cost();
   reply.mutable_steps()->mutable_steps()->DeleteSubrange(0, 2);
   ExpectGolden("steps_untraced", StepsText(reply, v1::GROUP_BY_LINE));
 }

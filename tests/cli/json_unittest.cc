@@ -59,8 +59,8 @@ TEST(JsonReport, OfSyncsHasTheAgreedKeysInOrder) {
               ElementsAre("function", "file", "line"));
   EXPECT_THAT(Keys(json["sync_points"][0]["native_stack"][0]),
               ElementsAre("function", "file", "line", "module"));
-  EXPECT_THAT(Keys(json["overhead"]),
-              ElementsAre("self_ms", "percent", "relay_cpu_ms", "budget_percent"));
+  EXPECT_THAT(Keys(json["overhead"]), ElementsAre("self_ms", "percent", "relay_cpu_ms",
+                                                  "budget_percent", "step_cost"));
   EXPECT_THAT(
       Keys(json["losses"]),
       ElementsAre("events_committed", "events_stored", "events_lost", "lost_ring_full",

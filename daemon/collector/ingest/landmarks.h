@@ -31,7 +31,7 @@ class Landmarks {
 
  private:
   // A broken shim must not fill the store.
-  static constexpr size_t kMaxTracing = 10'000;
+  static constexpr size_t kMaxTracing = storage::kMostTracing;
 
   struct Step {
     uint64_t number = 0;

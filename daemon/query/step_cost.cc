@@ -1,0 +1,90 @@
+#include "daemon/query/step_cost.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "daemon/base/status.h"
+#include "daemon/steps/step_cost.h"
+
+namespace lull::query {
+namespace {
+
+// Ranks of one job step together: that none of so many can be judged says that it
+// cannot be told.
+constexpr int kMostProcesses = 8;
+
+steps::TracingIs StateOf(const storage::TracingRow& row) {
+  switch (row.state) {
+    case lull::v1::TRACING_STATE_WARM_UP:
+    case lull::v1::TRACING_STATE_ACTIVE:
+      return steps::TracingIs::kOn;
+    case lull::v1::TRACING_STATE_YIELDED:
+      return steps::TracingIs::kAnothers;
+    default:
+      return steps::TracingIs::kOff;
+  }
+}
+
+absl::StatusOr<steps::StepCost> CostOfProcess(storage::StoreReader& reader,
+                                              const ProcessSums& sums) {
+  LULL_ASSIGN_OR_RETURN(
+      auto rows, reader.catalogue().Steps(sums.process.id, 0, aggregate::kForever, 0));
+  // Beyond so many changes none are kept, and nothing is known of the steps.
+  const uint64_t known_until = sums.tracing.size() < storage::kMostTracing
+                                   ? UINT64_MAX
+                                   : sums.tracing.back().start_ns;
+  std::vector<steps::TimedStep> timed;
+  for (const storage::StepRow& row : rows) {
+    if (row.start_ns == row.end_ns || row.end_ns > known_until) continue;
+    timed.push_back({row.number, row.start_ns, row.end_ns});
+  }
+  std::vector<steps::TracingChange> changes;
+  for (const storage::TracingRow& row : sums.tracing) {
+    changes.push_back({row.start_ns, StateOf(row)});
+  }
+  return steps::CostOf(timed, changes);
+}
+
+void Fill(const std::optional<steps::Estimate>& estimate,
+          lull::v1::Estimate* (lull::v1::StepCost::*mutable_field)(),
+          lull::v1::StepCost* out) {
+  if (!estimate) return;
+  lull::v1::Estimate* told = (out->*mutable_field)();
+  told->set_percent(100 * estimate->share);
+  told->set_low_percent(100 * estimate->low);
+  told->set_high_percent(100 * estimate->high);
+}
+
+lull::v1::StepCost Told(const ProcessSums& sums, const steps::StepCost& cost) {
+  lull::v1::StepCost out;
+  out.set_pid(sums.process.info.pid());
+  out.set_rank(sums.process.info.rank());
+  out.set_windows(cost.windows);
+  out.set_traced_steps(cost.traced_steps);
+  out.set_untraced_steps(cost.untraced_steps);
+  using lull::v1::StepCost;
+  Fill(cost.traced_longer, &StepCost::mutable_traced_longer, &out);
+  Fill(cost.paid, &StepCost::mutable_paid, &out);
+  Fill(cost.between_longer, &StepCost::mutable_between_longer, &out);
+  return out;
+}
+
+}  // namespace
+
+absl::Status FillStepCost(storage::StoreReader& reader,
+                          const std::vector<ProcessSums>& processes,
+                          lull::v1::Overhead* out) {
+  int looked_at = 0;
+  for (const ProcessSums& sums : processes) {
+    if (sums.tracing.empty()) continue;
+    if (++looked_at > kMostProcesses) break;
+    LULL_ASSIGN_OR_RETURN(steps::StepCost cost, CostOfProcess(reader, sums));
+    if (cost.traced_steps == 0) continue;
+    if (cost.paid || !out->has_step_cost())
+      *out->mutable_step_cost() = Told(sums, cost);
+    if (cost.paid) break;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lull::query

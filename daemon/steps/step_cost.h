@@ -1,0 +1,89 @@
+// What tracing costs the steps of a process on the wall clock, told from what happens
+// anyway: some steps are traced, and their neighbours are not.
+//
+//   untraced  untraced | begins | traced  traced ... | ends | untraced  untraced
+//                      ^ CUPTI is switched on        ^ ... and off, and flushed
+//
+// Each window is compared with its own neighbours, as many on either side, so that a
+// training that gets slower or faster as it goes counts for neither. A window gives one
+// value, its medians; the answer is the median of all windows, with the interval that
+// their order alone gives (the sign test), which no outlier and no shape of their
+// distribution spoils. Windows that follow one another are put together first where
+// there are many of them, because they resemble each other. With fewer than
+// kFewestWindows nothing is claimed.
+//
+// Pure: no clock, no store. Times are CLOCK_MONOTONIC in ns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace lull::steps {
+
+struct TimedStep {
+  uint64_t number = 0;  // steps follow each other where their numbers do
+  uint64_t start_ns = 0;
+  uint64_t end_ns = 0;
+
+  double length() const { return static_cast<double>(end_ns - start_ns); }
+};
+
+// From `time_ns` on. Warming up is tracing: it costs the same.
+enum class TracingIs : uint8_t { kOff, kOn, kAnothers };
+struct TracingChange {
+  uint64_t time_ns = 0;
+  TracingIs is = TracingIs::kOff;
+};
+
+enum class Condition : uint8_t {
+  kUntraced,
+  kBegins,    // tracing was switched on in it
+  kTraced,    // on all the time
+  kEnds,      // tracing was switched off in it, and perhaps on before
+  kAnothers,  // somebody else traced: it says nothing about us
+};
+
+// Of each step. Both in the order of time.
+std::vector<Condition> ConditionsOf(const std::vector<TimedStep>& steps,
+                                    const std::vector<TracingChange>& changes);
+
+// A share, and where it lies in 95 of 100 cases.
+struct Estimate {
+  double share = 0;
+  double low = 0;
+  double high = 0;
+};
+
+struct StepCost {
+  size_t windows = 0;  // that could be judged
+  size_t traced_steps = 0;
+  size_t untraced_steps = 0;
+  // How much longer a step is while it is traced.
+  std::optional<Estimate> traced_longer;
+  // What windows added to the time of all these steps: switching on, tracing,
+  // switching off.
+  std::optional<Estimate> paid;
+  // How much longer steps between windows are than those before the first one. The
+  // training itself may have changed meanwhile; `paid` does not contain it.
+  std::optional<Estimate> between_longer;
+};
+
+inline constexpr size_t kFewestWindows = 6;
+// Of a process: the first ones, which set up more than they train.
+inline constexpr uint64_t kWarmUpSteps = 3;
+
+StepCost CostOf(const std::vector<TimedStep>& steps,
+                const std::vector<TracingChange>& changes);
+
+// Of the median of values that resemble their neighbours, in their order; nullopt for
+// fewer than kFewestWindows.
+std::optional<Estimate> MedianOf(const std::vector<double>& values);
+
+// By how much the second is longer than the first: shift of one sample against the
+// other (Hodges and Lehmann), in logarithms. nullopt where either is too small.
+std::optional<Estimate> RatioOf(const std::vector<double>& first,
+                                const std::vector<double>& second);
+
+}  // namespace lull::steps
