@@ -24,10 +24,22 @@ namespace {
 // Reading the line tables of larger ones would hold the rings up for seconds.
 constexpr uint64_t kMaxDebugInfoBytes = 512u << 20;
 
+// Names are looked up when they are asked for: those of libtorch_cpu are 77 MB of
+// string table, of which a job shows some pages. Reading its symbols takes 18 ms of
+// processor and sorting them 25; with a look at each name reading took 47.
 struct Symbol {
   uint64_t start;
   uint64_t size;
-  const char* name;  // in the mapped string table
+  uint32_t name;  // in its table
+  uint32_t table;
+};
+
+// Where names are: a section of a file that is open.
+struct NameTable {
+  Elf* elf;
+  size_t section;
+
+  bool operator==(const NameTable&) const = default;
 };
 
 struct LoadedPart {
@@ -36,19 +48,22 @@ struct LoadedPart {
   uint64_t address;
 };
 
-void ReadSymbols(Elf* elf, std::vector<Symbol>* symbols) {
-  ForEachElfSymbol(elf, [symbols](const char* name, const GElf_Sym& symbol) {
-    int type = GELF_ST_TYPE(symbol.st_info);
+void ReadSymbols(Elf* elf, std::vector<NameTable>* tables,
+                 std::vector<Symbol>* symbols) {
+  ForEachElfSymbolUnnamed(elf, [&](size_t names, const GElf_Sym& symbol) {
+    const int type = GELF_ST_TYPE(symbol.st_info);
     if (type != STT_FUNC && type != STT_GNU_IFUNC) return;
-    symbols->push_back({symbol.st_value, symbol.st_size, name});
+    if (symbol.st_name == 0) return;  // none
+    const NameTable table{elf, names};
+    if (tables->empty() || tables->back() != table) tables->push_back(table);
+    symbols->push_back({symbol.st_value, symbol.st_size, symbol.st_name,
+                        static_cast<uint32_t>(tables->size() - 1)});
   });
 }
 
 void SortSymbols(std::vector<Symbol>* symbols) {
   auto by_start = [](const Symbol& a, const Symbol& b) { return a.start < b.start; };
   std::stable_sort(symbols->begin(), symbols->end(), by_start);
-  auto same = [](const Symbol& a, const Symbol& b) { return a.start == b.start; };
-  symbols->erase(std::unique(symbols->begin(), symbols->end(), same), symbols->end());
   symbols->shrink_to_fit();
 }
 
@@ -115,12 +130,38 @@ class ElfModule::Impl {
  public:
   explicit Impl(UniqueFd fd) : file(std::move(fd)) {}
 
+  // "" where no symbol holds the address.
+  std::string NameAt(uint64_t address) const;
+
   ElfFile file;
   std::unique_ptr<ElfFile> debug_file;
   std::unique_ptr<DwarfLines> dwarf;  // before the files go
-  std::vector<Symbol> symbols;        // by address, one for each
+  std::vector<NameTable> tables;
+  // By address, and of one address in the order of the files: the first that has a name
+  // counts.
+  std::vector<Symbol> symbols;
   std::vector<LoadedPart> parts;
 };
+
+std::string ElfModule::Impl::NameAt(uint64_t address) const {
+  auto after = std::upper_bound(
+      symbols.begin(), symbols.end(), address,
+      [](uint64_t value, const Symbol& symbol) { return value < symbol.start; });
+  if (after == symbols.begin()) return "";
+  const uint64_t start = (after - 1)->start;
+  auto first =
+      std::lower_bound(symbols.begin(), after, start,
+                       [](const Symbol& s, uint64_t value) { return s.start < value; });
+  for (; first != after; ++first) {
+    const NameTable& table = tables[first->table];
+    const char* text = elf_strptr(table.elf, table.section, first->name);
+    if (text == nullptr || text[0] == '\0') continue;
+    // A size of 0 is usual in assembly: such a symbol reaches to the next one.
+    const bool holds = first->size == 0 || address - start < first->size;
+    return holds ? Demangle(text) : "";
+  }
+  return "";
+}
 
 ElfModule::ElfModule(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ElfModule::~ElfModule() = default;
@@ -136,14 +177,14 @@ std::shared_ptr<ElfModule> ElfModule::Open(UniqueFd file) {
     if (header.p_type != PT_LOAD) continue;
     impl->parts.push_back({header.p_offset, header.p_filesz, header.p_vaddr});
   }
-  ReadSymbols(elf, &impl->symbols);
+  ReadSymbols(elf, &impl->tables, &impl->symbols);
   impl->dwarf = OpenDwarf(elf);
   if (impl->dwarf == nullptr) {
     UniqueFd debug_file = OpenDebugFile(elf);
     if (debug_file) {
       impl->debug_file = std::make_unique<ElfFile>(std::move(debug_file));
       if (impl->debug_file->elf != nullptr) {
-        ReadSymbols(impl->debug_file->elf, &impl->symbols);
+        ReadSymbols(impl->debug_file->elf, &impl->tables, &impl->symbols);
         impl->dwarf = OpenDwarf(impl->debug_file->elf);
       }
     }
@@ -165,18 +206,7 @@ bool ElfModule::VirtualAddress(uint64_t file_offset, uint64_t* address) const {
 }
 
 void ElfModule::Resolve(uint64_t address, std::vector<NativeFrame>* frames) const {
-  const std::vector<Symbol>& symbols = impl_->symbols;
-  auto after = std::upper_bound(
-      symbols.begin(), symbols.end(), address,
-      [](uint64_t value, const Symbol& symbol) { return value < symbol.start; });
-  std::string name;
-  if (after != symbols.begin()) {
-    const Symbol& symbol = *(after - 1);
-    // A size of 0 is usual in assembly: such a symbol reaches to the next one.
-    if (symbol.size == 0 || address - symbol.start < symbol.size) {
-      name = Demangle(symbol.name);
-    }
-  }
+  std::string name = impl_->NameAt(address);
   if (impl_->dwarf != nullptr) {
     std::vector<NativeFrame> lines = impl_->dwarf->Resolve(address);
     if (!lines.empty()) {
