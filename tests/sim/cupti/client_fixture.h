@@ -37,6 +37,7 @@ namespace lull::sim::cupti {
   X(cuptiActivityEnableAndDump, (uint32_t)) \
   X(cuptiActivityDisable, (uint32_t)) \
   X(cuptiActivityEnableRuntimeApi, (uint32_t, uint8_t)) \
+  X(cuptiActivityEnableDriverApi, (uint32_t, uint8_t)) \
   X(cuptiActivityEnableAllSyncRecords, (uint8_t)) \
   X(cuptiActivityFlushAll, (uint32_t)) \
   X(cuptiActivityFlushPeriod, (uint32_t)) \

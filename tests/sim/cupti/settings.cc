@@ -67,6 +67,7 @@ const Settings* read() {
       static_cast<uint32_t>(number("LULL_SIM_CUPTI_VERSION", kDefaultVersion));
   settings->failures = failures();
   settings->garbage = number("LULL_SIM_CUPTI_GARBAGE", 0);
+  settings->flush_ns = 1'000 * number("LULL_SIM_CUPTI_FLUSH_US", 0);
   settings->device_room = number("LULL_SIM_CUPTI_DEVICE_RECORDS", 0);
   read_step(settings);
   return settings;

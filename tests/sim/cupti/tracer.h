@@ -6,8 +6,8 @@
 // a fork child starts with a fresh one. Never destroyed.
 #pragma once
 
+#include <array>
 #include <atomic>
-#include <bitset>
 #include <cstdint>
 #include <mutex>
 #include <queue>
@@ -58,7 +58,7 @@ class Tracer {
   void on_sync(const SyncEvent& event);
   void on_stall(const StallEvent& event);
   void on_context(uint64_t context, uint32_t device);
-  bool charges() const;
+  Charge charge(const ApiEvent& event) const;
 
  private:
   struct Later {
@@ -71,6 +71,9 @@ class Tracer {
   };
 
   Tracer();
+  // Whether this function's calls are recorded.
+  bool traces(const ApiEvent& event) const;
+  void set_apis(uint32_t kind, bool on);
   void push(const OpEvent& op);  // with pending_mutex_
   bool trace_graph(const OpEvent& op);
 
@@ -99,7 +102,9 @@ class Tracer {
   TraceClock clock_;
   std::atomic<bool> kinds_[kKinds] = {};
   std::atomic<bool> apis_[2] = {};  // any function of the runtime, of the driver
-  std::bitset<kMaxCbid> cbids_[2];  // with the output's mutex
+  // Changed with the output's mutex.
+  std::array<std::atomic<bool>, kMaxCbid> cbids_[2] = {};
+  std::atomic<bool> stays_{false};  // it was on, and nobody has finalised it
   std::atomic<bool> attached_{false};
   int64_t device_records_ = 0;
   int64_t launches_ = 0;

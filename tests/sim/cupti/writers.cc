@@ -86,10 +86,8 @@ void Tracer::spoil(Record* record) {
 }
 
 void Tracer::write_api(const ApiEvent& event) {
-  int domain = event.runtime ? 0 : 1;
-  if (!apis_[domain]) return;
+  if (!traces(event)) return;
   uint32_t cbid = event.runtime ? runtime_cbid(event.name) : driver_cbid(event.name);
-  if (cbid == 0 || !cbids_[domain][cbid]) return;
   if (enabled(kExternalCorrelation)) write_external(id(event.correlation));
   ApiRecord record{};
   record.kind = event.runtime ? kRuntime : kDriver;

@@ -7,8 +7,7 @@
 namespace lull::sim {
 namespace {
 
-void report(void (*Observer::*callback)(const ApiEvent*), const ApiFrame& frame,
-            int64_t end_ns, int result) {
+ApiEvent event_of(const ApiFrame& frame, int64_t end_ns, int result) {
   const ThreadState& thread = this_thread();
   ApiEvent event{};
   event.name = frame.name;
@@ -19,7 +18,18 @@ void report(void (*Observer::*callback)(const ApiEvent*), const ApiFrame& frame,
   event.start_ns = frame.start_ns;
   event.end_ns = end_ns;
   event.result = result;
-  notify(callback, event);
+  return event;
+}
+
+void pay(Charge charge, Engine* engine) {
+  if (charge == Charge::kNothing) return;
+  int64_t price;
+  {
+    std::lock_guard lock(engine->mutex());
+    const Config& config = engine->config();
+    price = charge == Charge::kTraced ? config.cupti_launch_ns : config.cupti_stays_ns;
+  }
+  spin_until(now_ns() + price);
 }
 
 }  // namespace
@@ -33,7 +43,7 @@ void begin_api(ApiFrame* frame, const char* name, NameCache* cache, uint16_t fla
   frame->outer = thread.inner;
   thread.inner = engine->new_id();
   if (thread.depth++ == 0) thread.correlation = thread.inner;
-  if (observed()) report(&Observer::api_begin, *frame, 0, 0);
+  if (observed()) notify(&Observer::api_begin, event_of(*frame, 0, 0));
   if (!engine->log().enabled()) return;
   uint32_t id = cache->load(std::memory_order_relaxed);
   if (id == 0) cache->store(id = engine->log().name(name), std::memory_order_relaxed);
@@ -56,17 +66,12 @@ void end_api(ApiFrame* frame, int result) {
   ThreadState& thread = this_thread();
   if (thread.depth == 0) return;
   bool watched = observed();
-  if (watched && frame->outer == 0 && observers_charge()) {
-    int64_t price;
-    {
-      std::lock_guard lock(engine->mutex());
-      price = engine->config().cupti_launch_ns;
-    }
-    spin_until(now_ns() + price);
+  if (watched && frame->outer == 0) {
+    pay(observers_charge(event_of(*frame, 0, result)), engine);
   }
   --thread.depth;
   thread.inner = frame->outer;
-  if (watched) report(&Observer::api_end, *frame, now_ns(), result);
+  if (watched) notify(&Observer::api_end, event_of(*frame, now_ns(), result));
   if (frame->record != nullptr) {
     frame->record->extra = thread.blocked_ns - frame->blocked_before;
     frame->record->aux = static_cast<uint32_t>(result);

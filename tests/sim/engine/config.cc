@@ -31,6 +31,7 @@ constexpr IntegerKey kIntegers[] = {
     {"free_us", &Config::free_ns, 1e3},
     {"host_alloc_us", &Config::host_alloc_ns, 1e3},
     {"cupti_launch_ns", &Config::cupti_launch_ns, 1},
+    {"cupti_stays_ns", &Config::cupti_stays_ns, 1},
 };
 
 struct RateKey {

@@ -41,7 +41,8 @@ struct Config {
   bool data = true;                 // copies and memsets move bytes
   int64_t zero_read_bytes = 0;      // copies to the host up to here deliver zeros
 
-  int64_t cupti_launch_ns = 300;    // host time that tracing adds to a call
+  int64_t cupti_launch_ns = 300;    // host time that tracing adds to a traced call
+  int64_t cupti_stays_ns = 0;       // ... and to a launch once it is off again
   int64_t cupti_clock_step_ns = 0;  // how far the wall clock was set, as CUPTI sees it
 
   // Kernels whose (mangled) name contains `first` take `second` ns. The entry

@@ -93,10 +93,12 @@ void notify_context(uint64_t context, uint32_t device) {
   for_each([&](const Observer& observer) { observer.context(context, device); });
 }
 
-bool observers_charge() {
-  bool charge = false;
-  for_each([&](const Observer& observer) { charge |= observer.charges(); });
-  return charge;
+Charge observers_charge(const ApiEvent& event) {
+  Charge dearest = Charge::kNothing;
+  for_each([&](const Observer& observer) {
+    dearest = std::max(dearest, observer.charges(&event));
+  });
+  return dearest;
 }
 
 SyncScope::SyncScope(SyncKind kind, bool query) : observed_(observed()) {

@@ -70,6 +70,9 @@ struct StallEvent {
   int64_t start_ns, end_ns;
 };
 
+// kTraced: `cupti_launch_ns`. kStays: `cupti_stays_ns`, what tracing left behind.
+enum class Charge : uint32_t { kNothing, kStays, kTraced };
+
 struct Observer {
   void (*api_begin)(const ApiEvent*);
   void (*api_end)(const ApiEvent*);
@@ -77,8 +80,8 @@ struct Observer {
   void (*sync)(const SyncEvent*);
   void (*stall)(const StallEvent*);
   void (*context)(uint64_t context, uint32_t device);  // created; with the lock held
-  // Whether a call costs the program `cupti_launch_ns` more.
-  bool (*charges)();
+  // What a call of the program's costs it more. Before `api_end` of it.
+  Charge (*charges)(const ApiEvent*);
 };
 
 // Observers stay valid for the life of the process. False: no place is left.
@@ -94,7 +97,7 @@ void notify(const SyncEvent& event);
 void notify(const StallEvent& event);
 void notify_op(const Op& op);
 void notify_context(uint64_t context, uint32_t device);
-bool observers_charge();
+Charge observers_charge(const ApiEvent& event);  // the dearest
 
 // Reports a synchronisation from its construction to its end. Fill in what becomes
 // known on the way.

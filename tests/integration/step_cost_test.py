@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""What lull says that tracing costs on the wall clock, of a simulated CUPTI whose price is
+known. Bounds are wide: other programs may take the processors from this one."""
+
+import os
+import statistics
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path[:0] = [HERE, os.path.join(ROOT, "tools", "demo_job"),
+                os.path.join(ROOT, "tests", "puppets")]
+import checks
+import guest
+import stepping
+
+PUPPETS = os.path.join(ROOT, "tests", "puppets")
+STEPS = 600
+
+
+class CostOnTheWallClock(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.host = guest.Host()
+        os.environ.update(cls.host.environment)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.host.close()
+
+    def steps(self, name, config, *options, steps=STEPS):
+        done = guest.execute(
+            [guest.LULL, "run", "--quiet", "--name", name, "--step-range", "step",
+             "--overhead-budget", "100", *options, "--", sys.executable,
+             os.path.join(PUPPETS, "stepping.py"), str(steps)],
+            {**self.host.environment, "LD_LIBRARY_PATH": os.environ["LULL_SIM"],
+             "LULL_SIM_CONFIG": "kernel_us=1;" + config})
+        self.assertEqual((done.status, done.stdout, done.stderr), (0, "", ""))
+        return checks.query(guest.LULL, "steps", name)
+
+    def untraced_ms(self, answer):
+        return statistics.median(step["duration_ms"] for step in answer["steps"]
+                                 if not step["traced"] and step["duration_ms"])
+
+    def test_a_dear_cupti_is_told_from_one_that_costs_nothing(self):
+        cheap = self.steps("cheap", "cupti_launch_ns=0")["overhead"]["step_cost"]
+        dear = self.steps("dear", "cupti_launch_ns=10000")
+        told = dear["overhead"]["step_cost"]
+        for cost in (cheap, told):
+            self.assertGreaterEqual(cost["windows"], 15, cost)
+            for what in ("traced_longer", "paid"):
+                self.assertLessEqual(cost[what]["low_percent"], cost[what]["percent"])
+                self.assertLessEqual(cost[what]["percent"], cost[what]["high_percent"])
+        really = 100 * stepping.LAUNCHES * 0.01 / self.untraced_ms(dear)
+        # At least its price; what our own decoding costs comes on top.
+        self.assertGreater(told["traced_longer"]["high_percent"], 0.5 * really, told)
+        self.assertGreater(told["traced_longer"]["low_percent"], 0, told)
+        self.assertGreater(told["traced_longer"]["percent"],
+                           cheap["traced_longer"]["percent"], (told, cheap))
+        # Of 26 steps six are traced.
+        self.assertLess(told["paid"]["percent"], told["traced_longer"]["percent"])
+
+    def test_a_cost_that_stays_after_a_window_is_found_and_told_apart(self):
+        answer = self.steps("stays", "cupti_stays_ns=100000", steps=250)
+        cost = answer["overhead"]["step_cost"]
+        self.assertIsNotNone(cost["between_longer"], cost)
+        self.assertGreater(cost["between_longer"]["low_percent"], 100, cost)
+        text = guest.execute([guest.LULL, "steps", "stays"], self.host.environment).stdout
+        self.assertIn("steps between windows", " ".join(text.split()))
+
+    def test_of_few_windows_and_without_untraced_steps_nothing_is_claimed(self):
+        few = self.steps("few", "", steps=100)["overhead"]["step_cost"]
+        self.assertLess(few["windows"], 6)
+        self.assertIsNone(few["paid"])
+        self.assertIsNone(few["traced_longer"])
+        always = self.steps("always", "", "--gpu", "continuous", steps=100)
+        self.assertIsNone((always["overhead"]["step_cost"] or {}).get("paid"))
+        host = self.steps("host", "", "--gpu", "host", steps=100)
+        self.assertIsNone(host["overhead"]["step_cost"])
+        text = guest.execute([guest.LULL, "steps", "few"], self.host.environment).stdout
+        self.assertNotIn("wall clock", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
