@@ -11,8 +11,13 @@ namespace {
 
 constexpr AnswerVerb kVerbs[] = {
     {"report", "Everything about a job on one page",
-     "Examples:\n  lull report\n  lull report resnet --json --top 0 > report.json",
-     v1::SECTION_UNSPECIFIED, ReportText, ReportJson},
+     "--html: one file with a timeline, tables and graphs, which any browser shows "
+     "without "
+     "a network.\n\n"
+     "Examples:\n  lull report\n  lull report resnet --html resnet.html\n"
+     "  lull report resnet --json --top 0 > report.json",
+     v1::SECTION_UNSPECIFIED, ReportText, ReportJson, nullptr, /*sorts=*/false,
+     /*by_region=*/false, /*as_page=*/true},
     {"gaps", "Why the GPU was idle, by cause and by lines before and after",
      "Times are of traced time alone; see `lull run --help` on --gpu and "
      "--schedule.\n\n"

@@ -7,10 +7,15 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "cli/base/exit_code.h"
 #include "cli/base/output.h"
 #include "cli/base/terminal.h"
+#include "cli/commands/page_file.h"
 #include "cli/commands/verbs.h"
+#include "cli/html/page.h"
+#include "cli/html/request.h"
 #include "daemon/base/status.h"
 #include "daemon/words/enum_key.h"
 
@@ -31,6 +36,12 @@ void AddSortOption(CLI::App* verb, QueryOptions* options) {
       ->capture_default_str()
       ->check(CLI::IsMember({"time", "memory"}).description(""))
       ->type_name("time|memory");
+}
+
+void AddPageOption(CLI::App* verb, QueryOptions* options) {
+  verb->add_option("--html", options->html,
+                   "write a page for a browser into FILE, \"-\" for stdout")
+      ->type_name("FILE");
 }
 
 void AddRegionOption(CLI::App* verb, QueryOptions* options) {
@@ -67,11 +78,16 @@ void AddOptions(CLI::App* verb, QueryOptions* options) {
   AddTerminalOptions(verb, /*answers=*/true);
 }
 
-int Run(const AnswerVerb& verb, const QueryOptions& options) {
+int Run(const AnswerVerb& verb, const QueryOptions& options, bool top_is_given) {
   auto request = MakeRequest(options);
   if (!request.ok()) {
     PrintError(verb.name, request.status().message());
     return kExitUsage;
+  }
+  const bool as_page = !options.html.empty();
+  if (as_page) {
+    if (!top_is_given) request->set_top(kPageRows);
+    AskForPage(&*request);
   }
   auto client = Connect(options.collector);
   if (!client.ok()) {
@@ -87,6 +103,14 @@ int Run(const AnswerVerb& verb, const QueryOptions& options) {
   if (options.folded) {
     Print(verb.folded(*reply));
     return 0;
+  }
+  if (as_page) {
+    absl::Status written = WritePage(
+        options.html, Page(*reply, absl::FormatTime("%Y-%m-%d %H:%M UTC", absl::Now(),
+                                                    absl::UTCTimeZone())));
+    if (written.ok()) return 0;
+    PrintError(verb.name, written.message());
+    return kExitFailed;
   }
   PrintAnswer(options.json, options.json ? JsonText(verb.json(*reply))
                                          : verb.text(*reply, request->group_by()));
@@ -132,6 +156,9 @@ absl::StatusOr<v1::ReportRequest> MakeRequest(const QueryOptions& options) {
     request.set_group_by(v1::GROUP_BY_STACK);
     request.set_top(0);
   }
+  if (options.json && !options.html.empty()) {
+    return absl::InvalidArgumentError("--html is no JSON");
+  }
   request.set_region(options.region);
   if (options.sort == "memory") request.set_operator_sort(v1::OPERATOR_SORT_MEMORY);
   if (auto role = FromKey<v1::HostSampleRole>(options.role)) request.set_role(*role);
@@ -162,7 +189,10 @@ void AddAnswerVerb(CLI::App& app, const AnswerVerb& verb, int* exit_code) {
   if (verb.folded != nullptr) AddSampleOptions(command, options.get());
   if (verb.sorts) AddSortOption(command, options.get());
   if (verb.by_region) AddRegionOption(command, options.get());
-  command->callback([&verb, options, exit_code] { *exit_code = Run(verb, *options); });
+  if (verb.as_page) AddPageOption(command, options.get());
+  command->callback([&verb, options, exit_code, command] {
+    *exit_code = Run(verb, *options, command->count("--top") > 0);
+  });
 }
 
 }  // namespace lull

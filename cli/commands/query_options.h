@@ -29,6 +29,7 @@ struct QueryOptions {
   bool folded = false;        // of such verbs, too
   std::string sort = "time";  // of `lull ops`
   std::string region;         // of `lull gaps` and `lull hot`
+  std::string html;           // of `lull report`: a file, or "-"
 };
 
 // "90s", "2m", "1.5h", "250ms" or "90" (seconds), in nanoseconds.
@@ -50,6 +51,7 @@ struct AnswerVerb {
   std::string (*folded)(const v1::ReportReply& reply) = nullptr;
   bool sorts = false;      // by GPU time or memory
   bool by_region = false;  // can be asked for one region of the program
+  bool as_page = false;    // can be written as a page
 };
 // Adds it with JOB and all options. `verb` must live as long as `app`.
 void AddAnswerVerb(CLI::App& app, const AnswerVerb& verb, int* exit_code);

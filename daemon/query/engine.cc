@@ -31,6 +31,7 @@
 #include "daemon/query/stacks.h"
 #include "daemon/query/step_cost.h"
 #include "daemon/query/steps.h"
+#include "daemon/query/timeline.h"
 #include "daemon/query/totals.h"
 
 namespace lull::query {
@@ -181,18 +182,31 @@ absl::Status Ops(View& view, ReportReply* reply) {
   return absl::OkStatus();
 }
 
+absl::Status Timeline(View& view, ReportReply* reply) {
+  if (view.overview) return absl::OkStatus();
+  return FillTimeline(*view.reader, view.job, view.processes, view.range, *view.names,
+                      reply->mutable_timeline());
+}
+
 struct SectionRow {
   lull::v1::Section section;
   absl::Status (*fill)(View& view, ReportReply* reply);
 };
 
 constexpr SectionRow kSections[] = {
-    {lull::v1::SECTION_SYNCS, Syncs}, {lull::v1::SECTION_ALLOCATIONS, Allocations},
-    {lull::v1::SECTION_GC, Gc},       {lull::v1::SECTION_WAITS, Waits},
-    {lull::v1::SECTION_GAPS, Gaps},   {lull::v1::SECTION_KERNELS, Kernels},
-    {lull::v1::SECTION_STEPS, Steps}, {lull::v1::SECTION_MEMORY, Memory},
-    {lull::v1::SECTION_HOT, Hot},     {lull::v1::SECTION_REGIONS, Regions},
-    {lull::v1::SECTION_DATA, Data},   {lull::v1::SECTION_OPERATORS, Ops},
+    {lull::v1::SECTION_SYNCS, Syncs},
+    {lull::v1::SECTION_ALLOCATIONS, Allocations},
+    {lull::v1::SECTION_GC, Gc},
+    {lull::v1::SECTION_WAITS, Waits},
+    {lull::v1::SECTION_GAPS, Gaps},
+    {lull::v1::SECTION_KERNELS, Kernels},
+    {lull::v1::SECTION_STEPS, Steps},
+    {lull::v1::SECTION_MEMORY, Memory},
+    {lull::v1::SECTION_HOT, Hot},
+    {lull::v1::SECTION_REGIONS, Regions},
+    {lull::v1::SECTION_DATA, Data},
+    {lull::v1::SECTION_OPERATORS, Ops},
+    {lull::v1::SECTION_TIMELINE, Timeline},
 };
 
 using SteadyTimes = std::vector<std::optional<uint64_t>>;  // by process
@@ -271,6 +285,18 @@ absl::StatusOr<View> Load(storage::Store& store, const ReportRequest& request) {
   return view;
 }
 
+absl::Status FillSection(int section, View& view, ReportReply* reply) {
+  const SectionRow* row =
+      std::find_if(std::begin(kSections), std::end(kSections),
+                   [&](const SectionRow& one) { return one.section == section; });
+  if (row == std::end(kSections)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("this collector has no section ", section,
+                     " of a report; it is older than the CLI that asks"));
+  }
+  return row->fill(view, reply);
+}
+
 absl::Status FillSections(View& view, ReportReply* reply) {
   if (view.overview) {
     for (const SectionRow& row : kSections) {
@@ -278,17 +304,35 @@ absl::Status FillSections(View& view, ReportReply* reply) {
     }
   }
   for (int section : view.request.sections()) {
-    const SectionRow* row =
-        std::find_if(std::begin(kSections), std::end(kSections),
-                     [&](const SectionRow& one) { return one.section == section; });
-    if (row == std::end(kSections)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("this collector has no section ", section,
-                       " of a report; it is older than the CLI that asks"));
-    }
-    LULL_RETURN_IF_ERROR(row->fill(view, reply));
+    LULL_RETURN_IF_ERROR(FillSection(section, view, reply));
   }
   return absl::OkStatus();
+}
+
+// Of the view that the overview was made of.
+absl::Status FillDetails(View& view, ReportReply* reply) {
+  const ReportRequest asked = view.request;
+  view.overview = false;
+  for (const ReportRequest::Detail& detail : asked.details()) {
+    view.request.set_group_by(detail.group_by());
+    view.request.set_top(detail.top());
+    LULL_RETURN_IF_ERROR(FillSection(detail.section(), view, reply->add_details()));
+  }
+  view.request = asked;
+  return absl::OkStatus();
+}
+
+// What every reply has, and the overview has said.
+void FillCommonParts(ReportReply* reply) {
+  for (ReportReply& detail : *reply->mutable_details()) {
+    *detail.mutable_job() = reply->job();
+    *detail.mutable_losses() = reply->losses();
+    *detail.mutable_overhead() = reply->overhead();
+    *detail.mutable_gpu() = reply->gpu();
+    detail.mutable_gpu()->clear_spans();
+    detail.set_phase(reply->phase());
+    detail.set_setup_ns(reply->setup_ns());
+  }
 }
 
 template <typename Rows>
@@ -341,7 +385,10 @@ absl::Status Report(storage::Store& store, const HasRelay& has_relay,
   reply->mutable_gpu()->set_explained_ns(
       ExplainedNs(view.processes, *view.names, *view.stacks));
   LULL_RETURN_IF_ERROR(FillSections(view, reply));
-  if (view.overview) FillOverview(request.top(), view, reply);
+  if (view.overview) {
+    FillOverview(request.top(), view, reply);
+    LULL_RETURN_IF_ERROR(FillDetails(view, reply));
+  }
   reply->set_phase(view.phase);
   reply->set_setup_ns(view.setup_ns);
   LULL_RETURN_IF_ERROR(view.names->status());
@@ -353,8 +400,10 @@ absl::Status Report(storage::Store& store, const HasRelay& has_relay,
     LULL_RETURN_IF_ERROR(
         FillStepCost(*view.reader, view.processes, reply->mutable_overhead()));
   }
-  return FillJob(*view.reader, view.job, has_relay(view.job.info.id()),
-                 reply->mutable_job());
+  LULL_RETURN_IF_ERROR(FillJob(*view.reader, view.job, has_relay(view.job.info.id()),
+                               reply->mutable_job()));
+  FillCommonParts(reply);
+  return absl::OkStatus();
 }
 
 }  // namespace lull::query

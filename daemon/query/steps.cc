@@ -54,20 +54,6 @@ const char* SourceName(lull::v1::StepSource source) {
   }
 }
 
-void FillRow(const storage::JobRow& job, const Step& step, StepRow* row) {
-  row->set_pid(step.process->info.pid());
-  row->set_rank(step.process->info.rank());
-  row->set_number(step.row.number);
-  row->set_start_ns(aggregate::AfterStart(step.row.start_ns, job.info.start_ns()));
-  row->set_duration_ns(step.duration_ns());
-  for (size_t part = 0; part < std::size(kParts); ++part) {
-    auto set = kParts[part].set;  // first: else GCC 12's UBSan checks a wrong index
-    (row->*set)(step.row.part_ns[part]);
-  }
-  row->set_other_ns(step.other_ns());
-  row->set_traced(step.row.traced);
-}
-
 // The lower of the two in the middle, so that it is a time that a step really took.
 template <typename Get>
 uint64_t Median(const std::vector<const Step*>& steps, Get get) {
@@ -126,6 +112,22 @@ aggregate::Cell FullCollections(const ProcessSums& sums) {
 
 }  // namespace
 
+void FillStepRow(const storage::JobRow& job, const storage::ProcessRow& process,
+                 const storage::StepRow& step, StepRow* row) {
+  const Step timed{&process, step};
+  row->set_pid(process.info.pid());
+  row->set_rank(process.info.rank());
+  row->set_number(step.number);
+  row->set_start_ns(aggregate::AfterStart(step.start_ns, job.info.start_ns()));
+  row->set_duration_ns(timed.duration_ns());
+  for (size_t part = 0; part < std::size(kParts); ++part) {
+    auto set = kParts[part].set;  // first: else GCC 12's UBSan checks a wrong index
+    (row->*set)(step.part_ns[part]);
+  }
+  row->set_other_ns(timed.other_ns());
+  row->set_traced(step.traced);
+}
+
 absl::Status FillSteps(storage::StoreReader& reader, const storage::JobRow& job,
                        const std::vector<ProcessSums>& processes, TimeRange range,
                        uint32_t top, Names& names, lull::v1::Steps* reply) {
@@ -154,7 +156,7 @@ absl::Status FillSteps(storage::StoreReader& reader, const storage::JobRow& job,
   });
   size_t first = top != 0 && steps.size() > top ? steps.size() - top : 0;
   for (size_t i = first; i < steps.size(); ++i) {
-    FillRow(job, steps[i], reply->add_steps());
+    FillStepRow(job, *steps[i].process, steps[i].row, reply->add_steps());
   }
   return absl::OkStatus();
 }

@@ -12,6 +12,10 @@
 
 namespace lull::query {
 
+// One step with its parts.
+void FillStepRow(const storage::JobRow& job, const storage::ProcessRow& process,
+                 const storage::StepRow& step, lull::v1::StepRow* row);
+
 // `top` newest steps in the reply; 0: as many as are kept.
 absl::Status FillSteps(storage::StoreReader& reader, const storage::JobRow& job,
                        const std::vector<ProcessSums>& processes, TimeRange range,

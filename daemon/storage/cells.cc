@@ -32,15 +32,23 @@ absl::StatusOr<bool> Cells::Find(const ChunkKey& key, CellChunk& chunk) const {
 
 absl::Status Cells::Read(int64_t process, uint32_t level, uint64_t first, uint64_t end,
                          Callback callback) const {
+  return ReadBuckets(process, level, first, end,
+                     [&](uint64_t, uint32_t series, const aggregate::Cell& cell) {
+                       callback(series, cell);
+                     });
+}
+
+absl::Status Cells::ReadBuckets(int64_t process, uint32_t level, uint64_t first,
+                                uint64_t end, BucketCallback callback) const {
   bool sound = true;
   LULL_RETURN_IF_ERROR(db_.Query(
-      "SELECT chunk, data FROM cells WHERE process=? AND level=? AND bucket>=? AND "
-      "bucket<? ORDER BY bucket, chunk",
+      "SELECT bucket, chunk, data FROM cells WHERE process=? AND level=? AND "
+      "bucket>=? AND bucket<? ORDER BY bucket, chunk",
       [&](const Row& row) {
-        uint32_t base = row.Uint32(0) * kChunkSeries;
+        uint32_t base = row.Uint32(1) * kChunkSeries;
         sound &=
-            DecodeChunk(row.Bytes(1), [&](uint32_t index, const aggregate::Cell& cell) {
-              callback(base + index, cell);
+            DecodeChunk(row.Bytes(2), [&](uint32_t index, const aggregate::Cell& cell) {
+              callback(row.Uint(0), base + index, cell);
             });
       },
       process, level, Clamp(first), Clamp(end)));

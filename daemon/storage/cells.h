@@ -41,6 +41,11 @@ class Cells {
   using Callback = absl::FunctionRef<void(uint32_t series, const aggregate::Cell&)>;
   absl::Status Read(int64_t process, uint32_t level, uint64_t first, uint64_t end,
                     Callback callback) const;
+  // The same, with the bucket of each cell.
+  using BucketCallback =
+      absl::FunctionRef<void(uint64_t bucket, uint32_t series, const aggregate::Cell&)>;
+  absl::Status ReadBuckets(int64_t process, uint32_t level, uint64_t first,
+                           uint64_t end, BucketCallback callback) const;
   // The same for one series alone; says the bucket of each cell.
   using SeriesCallback =
       absl::FunctionRef<void(uint64_t bucket, const aggregate::Cell&)>;

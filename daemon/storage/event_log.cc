@@ -21,6 +21,7 @@ using aggregate::Event;
 constexpr size_t kFullBlockEvents = kMaxBlockEvents / 2;
 // So many small blocks of one ring are merged even if they hold fewer events.
 constexpr int64_t kMaxSmallBlocks = 32;
+constexpr int64_t kAllRings = -1;
 
 // Where one ring stands; holds one block of it in memory.
 struct Cursor {
@@ -37,14 +38,33 @@ struct Cursor {
 
 absl::Status EventLog::Read(int64_t process, uint64_t begin_ns, uint64_t end_ns,
                             Callback callback) const {
+  return ReadRings(process, kAllRings, begin_ns, end_ns, callback);
+}
+
+absl::Status EventLog::ReadRing(int64_t process, uint32_t ring, uint64_t begin_ns,
+                                uint64_t end_ns, Callback callback) const {
+  return ReadRings(process, ring, begin_ns, end_ns, callback);
+}
+
+absl::StatusOr<uint64_t> EventLog::Count(int64_t process, uint32_t ring) const {
+  uint64_t count = 0;
+  LULL_RETURN_IF_ERROR(db_.Query(
+      "SELECT coalesce(sum(count), 0) FROM blocks WHERE process=? AND ring=?",
+      [&count](const Row& row) { count = row.Uint(0); }, process, ring));
+  return count;
+}
+
+absl::Status EventLog::ReadRings(int64_t process, int64_t ring, uint64_t begin_ns,
+                                 uint64_t end_ns, Callback callback) const {
   std::map<uint32_t, Cursor> cursors;  // by ring
   LULL_RETURN_IF_ERROR(db_.Query(
       "SELECT ring, first_position, id FROM blocks WHERE process=? AND max_ns>=? AND "
-      "min_ns<?",
+      "min_ns<? AND ring BETWEEN ? AND ?",
       [&cursors](const Row& row) {
         cursors[row.Uint32(0)].blocks.emplace_back(row.Uint(1), row.Int(2));
       },
-      process, Clamp(begin_ns), Clamp(end_ns)));
+      process, Clamp(begin_ns), Clamp(end_ns), ring == kAllRings ? 0 : ring,
+      ring == kAllRings ? int64_t{UINT32_MAX} : ring));
 
   // Makes the next event in range the current one; false when there is none.
   absl::Status status;

@@ -31,6 +31,10 @@ class EventLog {
   using Callback = absl::FunctionRef<void(const aggregate::Event&)>;
   absl::Status Read(int64_t process, uint64_t begin_ns, uint64_t end_ns,
                     Callback callback) const;
+  // The same of one ring alone, and how many events of it are stored.
+  absl::Status ReadRing(int64_t process, uint32_t ring, uint64_t begin_ns,
+                        uint64_t end_ns, Callback callback) const;
+  absl::StatusOr<uint64_t> Count(int64_t process, uint32_t ring) const;
 
   // Stores events at positions first_position, first_position + 1, ... of a ring.
   // Small runs are merged into larger ones later on.
@@ -40,6 +44,9 @@ class EventLog {
   absl::StatusOr<int64_t> DeleteSome(int64_t process, int limit);
 
  private:
+  // `ring`: kAllRings, or one.
+  absl::Status ReadRings(int64_t process, int64_t ring, uint64_t begin_ns,
+                         uint64_t end_ns, Callback callback) const;
   absl::Status PutBlock(const ProcessRow& process, uint32_t ring,
                         uint64_t first_position, const aggregate::Event* events,
                         size_t count);

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <random>
 #include <vector>
 
+#include "daemon/query/job_lookup.h"
+#include "daemon/query/timeline.h"
 #include "tests/daemon/query/gpu_job.h"
 #include "tests/daemon/query/gpu_model.h"
 #include "tests/daemon/query/pipeline.h"
@@ -142,6 +145,107 @@ void Compare(Pipeline& pipeline, const GpuModel& model, const GpuQuery& query) {
   }
 }
 
+uint64_t Sum(const google::protobuf::RepeatedField<uint64_t>& values) {
+  return std::accumulate(values.begin(), values.end(), uint64_t{0});
+}
+
+// The bands hold the report's own times: by cause, busy, traced, whatever was looked
+// at.
+void ExpectSameTimes(const lull::v1::Timeline& timeline,
+                     const lull::v1::ReportReply& reply) {
+  std::map<int, uint64_t> causes;
+  uint64_t traced_ns = 0, busy_ns = 0;
+  for (const auto& band : timeline.bands()) {
+    for (const auto& row : band.causes()) causes[row.cause()] += Sum(row.idle_ns());
+    traced_ns += Sum(band.traced_ns());
+    busy_ns += Sum(band.busy_ns());
+  }
+  EXPECT_EQ(traced_ns, reply.gpu().traced_ns());
+  EXPECT_EQ(busy_ns, reply.gpu().busy_ns());
+  EXPECT_EQ(causes.size(), static_cast<size_t>(reply.gaps().causes_size()));
+  for (const auto& row : reply.gaps().causes()) {
+    EXPECT_EQ(causes[row.cause()], row.total_ns()) << row.cause();
+  }
+}
+
+void ExpectSameGaps(const lull::v1::Timeline& timeline,
+                    const lull::v1::ReportReply& reply) {
+  std::map<int, uint64_t> causes, longest;
+  uint64_t gaps = 0;
+  for (const auto& band : timeline.bands()) {
+    ASSERT_EQ(band.gap_start_ns_size(), band.gap_duration_ns_size());
+    ASSERT_EQ(band.gap_start_ns_size(), band.gap_kind_size());
+    EXPECT_TRUE(std::is_sorted(band.gap_start_ns().begin(), band.gap_start_ns().end()));
+    gaps += static_cast<uint64_t>(band.gap_kind_size());
+    for (int i = 0; i < band.gap_kind_size(); ++i) {
+      const int cause = timeline.kinds(static_cast<int>(band.gap_kind(i))).cause();
+      causes[cause] += band.gap_duration_ns(i);
+      longest[cause] = std::max(longest[cause], band.gap_duration_ns(i));
+    }
+  }
+  EXPECT_EQ(gaps, timeline.gaps());
+  EXPECT_EQ(timeline.left_out(), 0u);
+  for (const auto& row : reply.gaps().causes()) {
+    EXPECT_EQ(causes[row.cause()], row.total_ns()) << row.cause();
+    EXPECT_EQ(longest[row.cause()], row.max_ns()) << row.cause();
+  }
+}
+
+void CompareTimeline(Pipeline& pipeline) {
+  lull::v1::ReportRequest request;
+  request.set_phase(lull::v1::PHASE_ALL);
+  request.add_details()->set_section(lull::v1::SECTION_TIMELINE);
+  const lull::v1::ReportReply reply = pipeline.Report(request);
+  ASSERT_EQ(reply.details_size(), 1);
+  ExpectSameTimes(reply.details(0).timeline(), reply);
+  ExpectSameGaps(reply.details(0).timeline(), reply);
+
+  // What an overview says does not depend on details.
+  request.clear_details();
+  lull::v1::ReportReply alone = reply;
+  alone.clear_details();
+  EXPECT_EQ(pipeline.Report(request).SerializeAsString(), alone.SerializeAsString());
+}
+
+// The same under bounds: the bins stay whole, and what is left out is counted.
+void CompareBounded(Pipeline& pipeline, const query::TimelineBounds& bounds) {
+  lull::v1::ReportRequest request;
+  request.set_phase(lull::v1::PHASE_ALL);
+  const lull::v1::ReportReply reply = pipeline.Report(request);
+  auto reader = pipeline.store().NewReader();
+  ASSERT_TRUE(reader.ok());
+  auto job = query::FindJob(**reader, "");
+  ASSERT_TRUE(job.ok());
+  auto rows = (*reader)->catalogue().All<storage::ProcessRow>(job->id);
+  ASSERT_TRUE(rows.ok());
+  std::vector<query::ProcessSums> processes;
+  for (const storage::ProcessRow& row : *rows) {
+    auto sums = query::LoadSums(**reader, *job, row, {});
+    ASSERT_TRUE(sums.ok());
+    processes.push_back(*std::move(sums));
+  }
+  query::Names names(**reader, job->id);
+  lull::v1::Timeline timeline;
+  absl::Status status =
+      query::FillTimeline(**reader, *job, processes, {}, names, &timeline, bounds);
+  ASSERT_TRUE(status.ok()) << status;
+  ExpectSameTimes(timeline, reply);
+  EXPECT_LE(timeline.gaps(), bounds.gaps);
+  EXPECT_LE(timeline.kinds_size(), static_cast<int>(bounds.kinds + 13));
+  uint64_t kept_ns = 0;
+  for (const auto& band : timeline.bands()) {
+    kept_ns += Sum(band.gap_duration_ns());
+    for (uint64_t ns : band.gap_duration_ns()) {
+      EXPECT_GE(ns, timeline.longest_left_out_ns());
+    }
+  }
+  if (timeline.looked_at().empty()) {
+    EXPECT_EQ(kept_ns + timeline.left_out_ns(), reply.gpu().idle_ns());
+  } else {
+    EXPECT_LT(kept_ns + timeline.left_out_ns(), reply.gpu().idle_ns());
+  }
+}
+
 struct Case {
   uint32_t seed;
   bool restarts;
@@ -167,6 +271,9 @@ TEST_P(GpuRange, OfAnyReportEqualsTheModelExactly) {
   ASSERT_GT(model.Report({}).doing.size(), 20u);
 
   Compare(pipeline, model, {});
+  CompareTimeline(pipeline);
+  CompareBounded(pipeline, {.gaps = 50, .kinds = 5, .bins = 256});
+  CompareBounded(pipeline, {.events = 100, .gaps = 500, .kinds = 500, .bins = 300});
   const uint64_t span = GetParam().options.span_ns;
   for (int i = 0; i < 20 && !::testing::Test::HasFailure(); ++i) {
     GpuQuery query;

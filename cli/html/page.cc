@@ -1,0 +1,120 @@
+#include "cli/html/page.h"
+
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "cli/html/flame.h"
+#include "cli/html/packed.h"
+#include "cli/html/request.h"
+#include "cli/html/template.h"
+#include "cli/html/timeline_json.h"
+#include "cli/render/gpu_lines.h"
+#include "cli/render/imported.h"
+#include "cli/render/lines.h"
+
+namespace lull {
+namespace {
+
+struct Bounds {
+  size_t name_bytes;
+  size_t gaps;
+  size_t flame_nodes;
+  int stacks;  // of kinds of gaps
+};
+// The first that makes the page fit is taken.
+constexpr Bounds kBounds[] = {
+    {2'000, 100'000, 6'000, 500}, {1'000, 60'000, 4'000, 300},
+    {500, 30'000, 2'000, 100},    {200, 15'000, 1'000, 30},
+    {100, 8'000, 500, 0},         {40, 2'000, 200, 0},
+};
+
+// What a verb prints, without what stands in `report` already.
+Json Body(Json answer) {
+  for (const char* key : {"job", "gpu", "phase", "setup_ms", "losses", "overhead"}) {
+    answer.erase(key);
+  }
+  return answer;
+}
+
+// In the words of `lull report`.
+Json LinesJson(const v1::ReportReply& reply) {
+  const v1::Gpu& gpu = reply.gpu();
+  const bool truth = HasGpuTruth(gpu);
+  Json remarks = Json::array();
+  auto remark = [&remarks](std::string line) {
+    if (!line.empty()) remarks.push_back(std::move(line));
+  };
+  remark(StoodAsideLine(gpu));
+  remark(GpuLossesLine(gpu));
+  for (const v1::NonFinite& first : reply.non_finite()) remark(NonFiniteLine(first));
+  Json imported = Json::array();
+  if (reply.job().has_imported()) imported = ImportedRemarks(reply.job().imported());
+  return {
+      {"job", JobLine(reply.job())},
+      {"phase", PhaseLine(reply)},
+      {"busy", truth ? BusyLine(gpu) : MissingLine(gpu)},
+      {"coverage", truth ? CoverageLine(reply.job(), gpu) : ""},
+      {"no_advice", NoAdvice(reply)},
+      {"losses", LossesLine(reply.job(), reply.losses())},
+      {"step_cost", StepCostLine(reply.overhead())},
+      {"overhead", reply.job().has_imported() ? "" : OverheadLine(reply.overhead())},
+      {"remarks", std::move(remarks)},
+      {"imported", std::move(imported)}};
+}
+
+void DropStacks(int from, v1::Timeline* timeline) {
+  for (int i = from; i < timeline->kinds_size(); ++i) {
+    timeline->mutable_kinds(i)->clear_stack();
+    timeline->mutable_kinds(i)->clear_native_stack();
+  }
+}
+
+Json DataWithin(const Bounds& bounds, const v1::ReportReply& reply,
+                const std::string& made_at) {
+  const PageParts parts = PartsOf(reply);
+  v1::ReportReply timeline;
+  *timeline.mutable_timeline() = parts.timeline.timeline();
+  ThinGaps(bounds.gaps, timeline.mutable_timeline());
+  DropStacks(bounds.stacks, timeline.mutable_timeline());
+  Packer packer(bounds.name_bytes);
+  Json data = {{"made_at", made_at},
+               {"complete", reply.details_size() > 0},
+               {"lines", LinesJson(reply)},
+               {"report", ReportJson(reply)},
+               {"steps", Body(StepsJson(parts.steps))},
+               {"memory", Body(MemoryJson(parts.memory))},
+               {"hot", Body(HotJson(parts.hot))},
+               {"data", Body(DataJson(parts.data))},
+               {"regions", Body(RegionsJson(parts.regions))},
+               {"operators", Body(OperatorsJson(parts.operators))},
+               {"timeline", TimelineJson(timeline)}};
+  packer.Pack(data);
+  data["flame"] = FlameJson(parts.stacks.hot(), bounds.flame_nodes, packer);
+  data["cut_names"] = packer.cut();
+  data["frames"] = packer.frames();
+  return data;
+}
+
+}  // namespace
+
+Json PageData(const v1::ReportReply& reply, const std::string& made_at) {
+  return DataWithin(kBounds[0], reply, made_at);
+}
+
+std::string Page(const v1::ReportReply& reply, const std::string& made_at) {
+  std::string data;
+  for (const Bounds& bounds : kBounds) {
+    data = ScriptText(DataWithin(bounds, reply, made_at));
+    if (TemplateBytes() + data.size() <= kPageBytes) break;
+  }
+  std::string page;
+  page.reserve(TemplateBytes() + data.size());
+  for (absl::string_view piece : BeforeData()) absl::StrAppend(&page, piece);
+  page.append(data);
+  for (absl::string_view piece : AfterData()) absl::StrAppend(&page, piece);
+  return page;
+}
+
+}  // namespace lull

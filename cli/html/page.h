@@ -1,0 +1,24 @@
+// `lull report --html`: one file with everything about a job, for any browser, offline.
+//
+// The page's script and style are the product's own and are allowed by their hashes
+// alone; what comes from the job is data in an element that no browser runs.
+#pragma once
+
+#include <string>
+
+#include "cli/render/json.h"
+#include "query.pb.h"
+
+namespace lull {
+
+// What the page shows. `report` is what `lull report --json` prints, `steps`, `memory`,
+// `hot`, `data`, `regions` and `operators` are what those verbs print, packed
+// (packed.h). `reply` answers a request as AskForPage makes it; `made_at` is a date.
+Json PageData(const v1::ReportReply& reply, const std::string& made_at);
+
+// The whole file, below kPageBytes: of what is too much names are cut and short gaps
+// left out, and the page says so.
+inline constexpr size_t kPageBytes = 3'000'000;
+std::string Page(const v1::ReportReply& reply, const std::string& made_at);
+
+}  // namespace lull

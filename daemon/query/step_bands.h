@@ -1,0 +1,23 @@
+// Steps over time, thinned so that what stands out stays, and those that took much
+// longer than the rest, with the part that made them long.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "daemon/query/sums.h"
+#include "daemon/storage/store.h"
+#include "query.pb.h"
+
+namespace lull::query {
+
+absl::Status FillStepBands(storage::StoreReader& reader, const storage::JobRow& job,
+                           const std::vector<ProcessSums>& processes, TimeRange range,
+                           lull::v1::Timeline* reply);
+
+// Of one process, in the order of time: adds a band of at most `most` steps, and the
+// outliers. Pure.
+void AddSteps(const std::vector<lull::v1::StepRow>& steps, size_t most,
+              lull::v1::Timeline* reply);
+
+}  // namespace lull::query

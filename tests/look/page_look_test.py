@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+"""The page of `lull report --html` in a headless browser, opened from file: every table
+sorted, a gap clicked, stacks unfolded, zoomed to a step, no complaint, no request; and how
+long a frame takes with 100 000 gaps."""
+
+import json
+import os
+import statistics
+import sys
+import tempfile
+import unittest
+
+import browser
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "integration"))
+import guest
+from page_test import HOSTILE, trace
+
+# A frame of which people see no delay; the machine that tests may be busy.
+FRAME_MS = 100
+PICTURES = os.environ.get("LULL_PICTURES")  # a folder: keeps screenshots there
+
+GAPS_CENTRE = """(() => {
+  const canvas = document.getElementById('timeline-canvas');
+  canvas.scrollIntoView({block: 'center', behavior: 'instant'});
+  const box = canvas.getBoundingClientRect();
+  return [box.left, box.top, box.width, box.height];
+})()"""
+
+
+def many_gaps(path, gaps):
+    """A trace with so many gaps, of different lengths."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.write('{"schemaVersion": 1, "displayTimeUnit": "ms", "baseTimeNanoseconds": '
+                   '1751410836000000000, "deviceProperties": [{"id": 0, "name": "GPU"}], '
+                   '"traceEvents": [')
+        at = 0
+        for i in range(gaps + 1):
+            wait = 20 + i * 7919 % 83
+            events = [
+                {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 4000,
+                 "tid": 4000, "ts": at, "dur": 4, "args": {"correlation": i + 1}},
+                {"ph": "X", "cat": "kernel", "name": f"kernel_{i % 40}", "pid": 0, "tid": 7,
+                 "ts": at + 6, "dur": 30, "args": {"correlation": i + 1, "device": 0,
+                                                   "stream": 7}}]
+            file.write(("," if i else "") + json.dumps(events)[1:-1])
+            at += 36 + wait
+        file.write("]}")
+
+
+class PageLook(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.host = guest.Host()
+        cls.folder = tempfile.TemporaryDirectory(prefix="lull-t-")
+        cls.browser = browser.Browser(browser.find())
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.close()
+        cls.host.close()
+        cls.folder.cleanup()
+
+    def setUp(self):
+        self.browser.requests.clear()
+        self.browser.complaints.clear()
+        self.browser.dark(False)
+        self.browser.size(1360, 900)
+
+    def lull(self, *arguments):
+        done = guest.execute([guest.LULL, *arguments], self.host.environment)
+        self.assertEqual(done.status, 0, (arguments, done.stderr))
+        return done.stdout
+
+    def page(self, name, write, *arguments):
+        source = os.path.join(self.folder.name, f"{name}.json")
+        write(source)
+        job = self.lull("import", "--quiet", source).strip()
+        path = os.path.join(self.folder.name, f"{name}.html")
+        self.lull("report", job, "--html", path, *arguments)
+        return path
+
+    def open(self, path):
+        self.browser.open(f"file://{path}")
+        self.browser.frame()
+
+    def check_quiet(self, path):
+        self.browser.frame()
+        self.assertEqual(self.browser.complaints, [])
+        self.assertEqual(self.browser.requests, [f"file://{path}"])
+
+    def picture(self, name):
+        if PICTURES:
+            self.browser.picture(os.path.join(PICTURES, f"{name}.png"))
+
+    def write_story(self, names):
+        def write(path):
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(trace(names), file)
+        return write
+
+    def test_every_table_sorts_both_ways(self):
+        path = self.page("story", self.write_story(["forward", "backward"]))
+        self.open(path)
+        wrong = self.browser.run("""(() => {
+          const wrong = [];
+          let sorted = 0;
+          for (const table of document.querySelectorAll('table')) {
+            table.querySelectorAll('th button').forEach((button, column) => {
+              for (let turn = 0; turn < 2; ++turn) {
+                button.click();
+                const order = button.closest('th').getAttribute('aria-sort');
+                if (order !== 'ascending' && order !== 'descending') wrong.push([table.id, column]);
+                ++sorted;
+              }
+            });
+          }
+          return {wrong, sorted, tables: document.querySelectorAll('table').length};
+        })()""")
+        self.assertEqual(wrong["wrong"], [])
+        self.assertGreater(wrong["tables"], 8)
+        order = self.browser.run("""(() => {
+          const table = document.querySelector('#kernels table');
+          const head = [...table.querySelectorAll('th')].findIndex((th) => th.textContent === 'calls');
+          table.querySelectorAll('th button')[head].click();
+          const read = () => [...table.querySelectorAll('tr.row')].map((row) => Number(row.children[head].textContent));
+          const first = read();
+          table.querySelectorAll('th button')[head].click();
+          return [first, read()];
+        })()""")
+        self.assertEqual(sorted(order[0], reverse=order[0][0] > order[0][-1]), order[0])
+        self.assertEqual(order[0], order[1][::-1])
+        self.check_quiet(path)
+
+    def test_tables_filter_and_unfold(self):
+        path = self.page("filter", self.write_story(["forward", "backward", "other"]))
+        self.open(path)
+        rows = self.browser.run("""(() => {
+          const fold = document.querySelector('#syncs .fold[aria-expanded]');
+          fold.click();
+          const stack = document.querySelector('#syncs tr.inner ol.stack');
+          const lines = stack ? stack.children.length : 0;
+          fold.click();
+          return [lines, document.querySelectorAll('#syncs tr.inner').length];
+        })()""")
+        self.assertGreater(rows[0], 0)
+        self.assertEqual(rows[1], 0)
+        left = self.browser.run("""(() => {
+          const search = document.querySelector('#idle input[type=search]');
+          const count = () => document.querySelectorAll('#idle tr.row').length;
+          if (!search) return null;
+          const all = count();
+          search.value = 'sync backward';
+          search.dispatchEvent(new Event('input'));
+          return [all, count()];
+        })()""")
+        if left is not None:
+            self.assertLess(left[1], left[0])
+        self.check_quiet(path)
+
+    def test_a_click_on_a_gap_shows_cause_lines_and_stacks(self):
+        path = self.page("click", self.write_story(["forward"]))
+        self.open(path)
+        self.browser.run("document.getElementById('timeline-canvas').focus()")
+        left, top, width, height = self.browser.run(GAPS_CENTRE)
+        for key in ("f", "ArrowRight"):
+            self.browser.call("Input.dispatchKeyEvent", type="keyDown", key=key)
+            self.browser.call("Input.dispatchKeyEvent", type="keyUp", key=key)
+        self.browser.frame()
+        by_key = self.browser.run("document.querySelector('.selected').innerText")
+        self.assertIn("after the start", by_key)
+        # Into one step, where gaps are wide: the second third of it is one.
+        self.zoom_to_step(20)
+        left, top, width, height = self.browser.run(GAPS_CENTRE)
+        self.browser.click(left + width * 0.33, top + 4 + 17 + 15 + 20)
+        self.browser.frame()
+        told = self.browser.run("document.querySelector('.selected').innerText")
+        self.assertIn("in step 20", told)
+        self.assertIn("train.py:20", told)
+        self.assertIn("Python stack", told)
+        self.picture("gap")
+        self.check_quiet(path)
+
+    def zoom_to_step(self, number):
+        self.browser.run(f"""(() => {{
+          const box = document.getElementById('step-box');
+          box.value = '{number}';
+          box.dispatchEvent(new Event('change'));
+        }})()""")
+        self.browser.frame()
+
+    def test_zooms_to_a_step_and_back(self):
+        path = self.page("zoom", self.write_story(["forward"]))
+        self.open(path)
+        shown = "document.querySelector('#timeline .controls .right').textContent"
+        whole = self.browser.run(shown)
+        self.zoom_to_step(40)  # the long one: 4 ms and a margin
+        self.assertRegex(self.browser.run(shown), r"^4\.\d+ ms shown")
+        left, top, width, height = self.browser.run(GAPS_CENTRE)
+        middle = top + height / 2
+        self.browser.drag((left + width * 0.4, middle), (left + width * 0.6, middle))
+        self.browser.frame()
+        self.assertRegex(self.browser.run(shown), r"^(8|9)\d\d \u00b5s shown")
+        self.browser.run("document.querySelector('#timeline button[aria-label=\"Show the whole job\"]').click()")
+        self.browser.frame()
+        self.assertEqual(self.browser.run(shown), whole)
+        # The step that stands out leads there, too.
+        self.browser.run("document.querySelector('#steps button[aria-label=\"Show step 40\"]').click()")
+        self.browser.frame()
+        self.assertRegex(self.browser.run(shown), r"^4\.\d+ ms shown")
+        self.check_quiet(path)
+
+    def test_one_cause_alone_is_shown_everywhere(self):
+        path = self.page("cause", self.write_story(["forward"]))
+        self.open(path)
+        self.browser.run("""[...document.querySelectorAll('#answers .legend button')]
+            .find((button) => button.textContent.includes('sync')).click()""")
+        self.browser.frame()
+        causes = self.browser.run("[...new Set([...document.querySelectorAll('#idle tr.row .cause')].map((c) => c.textContent))]")
+        self.assertEqual(causes, ["Ssync"])
+        self.browser.call("Input.dispatchKeyEvent", type="keyDown", key="Escape")
+        self.assertGreater(len(self.browser.run("[...new Set([...document.querySelectorAll('#idle tr.row .cause')].map((c) => c.textContent))]")), 1)
+        self.check_quiet(path)
+
+    def test_hostile_names_do_no_harm(self):
+        path = self.page("hostile", self.write_story(HOSTILE + ["m" * 1_000_000]))
+        self.open(path)
+        self.browser.run("for (const fold of document.querySelectorAll('.fold[aria-expanded]')) fold.click()")
+        self.assertEqual(self.browser.run("document.querySelectorAll('script, img, b').length"), 2)
+        self.assertIn(HOSTILE[0], self.browser.run("document.querySelector('#kernels').textContent"))
+        self.check_quiet(path)
+
+    def test_light_dark_phone_and_paper(self):
+        path = self.page("themes", self.write_story(["forward"]))
+        background = "getComputedStyle(document.body).backgroundColor"
+        self.open(path)
+        light = self.browser.run(background)
+        self.browser.dark(True)
+        dark = self.browser.run(background)
+        self.assertNotEqual(light, dark)
+        self.browser.run("document.getElementById('theme').click()")
+        self.browser.frame()
+        self.assertEqual(self.browser.run(background), light)
+        self.open(path)  # the choice is kept
+        self.assertEqual(self.browser.run(background), light)
+        self.browser.run("localStorage.clear()")
+        self.browser.size(375, 800, 2, mobile=True)
+        self.open(path)
+        self.assertEqual(self.browser.run("document.documentElement.scrollWidth"), 375)
+        paper = self.browser.call("Page.printToPDF")["data"]
+        self.assertGreater(len(paper), 20_000)
+        self.check_quiet_after(path, times=3)
+
+    def check_quiet_after(self, path, times):
+        self.assertEqual(self.browser.complaints, [])
+        self.assertEqual(self.browser.requests, [f"file://{path}"] * times)
+
+    def test_a_hundred_thousand_gaps_stay_fluid(self):
+        path = self.page("many", lambda source: many_gaps(source, 100_000))
+        self.assertLess(os.path.getsize(path), 3_000_000)
+        self.open(path)
+        data = self.browser.run("JSON.parse(document.getElementById('lull-data').textContent).timeline.gaps")
+        self.assertGreater(data, 90_000)
+        times = self.browser.run("""(async () => {
+          const canvas = document.getElementById('timeline-canvas');
+          canvas.focus();
+          const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+          const times = [];
+          for (const key of ['f', ...'wwwwwwwwwwww', ...'dddddddd', ...'ssssssssssss', ...'wwadwwadwwad']) {
+            canvas.dispatchEvent(new KeyboardEvent('keydown', {key}));
+            await frame();
+            times.push(Number(canvas.dataset.drawMs));
+          }
+          return times;
+        })()""")
+        print(f"100 000 gaps: a frame takes {statistics.median(times):.1f} ms (median of "
+              f"{len(times)}), {max(times):.1f} ms at most; the page {os.path.getsize(path):,} bytes",
+              file=sys.stderr)
+        self.assertLess(statistics.median(times), FRAME_MS)
+        self.check_quiet(path)
+
+
+if __name__ == "__main__":
+    if browser.find() is None:
+        print("SKIPPED: there is no chromium (tests/look/install)", file=sys.stderr)
+        sys.exit(77)
+    unittest.main()
