@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "daemon/collector/serve/grpc_status.h"
+#include "daemon/export/export.h"
 
 namespace lull::collector {
 
@@ -24,6 +25,21 @@ grpc::Status QueryService::GetReport(grpc::ServerContext* context,
   grpc::Status admitted = admit_(*context);
   return admitted.ok() ? ToGrpc(query::Report(store_, has_relay_, *request, reply))
                        : admitted;
+}
+
+grpc::Status QueryService::Export(grpc::ServerContext* context,
+                                  const lull::v1::ExportRequest* request,
+                                  grpc::ServerWriter<lull::v1::ExportPiece>* writer) {
+  grpc::Status admitted = admit_(*context);
+  if (!admitted.ok()) return admitted;
+  lull::v1::ExportPiece piece;
+  auto send = [&](absl::string_view bytes) {
+    piece.set_data(bytes.data(), bytes.size());
+    return writer->Write(piece)
+               ? absl::OkStatus()
+               : absl::CancelledError("whoever asked is not there any more");
+  };
+  return ToGrpc(exports::Export(store_, *request, send));
 }
 
 }  // namespace lull::collector

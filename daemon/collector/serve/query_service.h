@@ -23,6 +23,9 @@ class QueryService : public lull::v1::Query::Service {
   grpc::Status GetReport(grpc::ServerContext* context,
                          const lull::v1::ReportRequest* request,
                          lull::v1::ReportReply* reply) override;
+  grpc::Status Export(grpc::ServerContext* context,
+                      const lull::v1::ExportRequest* request,
+                      grpc::ServerWriter<lull::v1::ExportPiece>* writer) override;
 
  private:
   storage::Store& store_;

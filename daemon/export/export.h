@@ -1,0 +1,21 @@
+// A job as a trace for other tools: Chrome's JSON in the dialect of torch.profiler, or
+// Perfetto's protobuf. Written as it is read: memory does not grow with the events.
+#pragma once
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "daemon/storage/store.h"
+#include "query.pb.h"
+
+namespace lull::exports {
+
+// Takes the next bytes of the file. An error ends the export with it.
+using Sink = absl::FunctionRef<absl::Status(absl::string_view bytes)>;
+
+// Reads one consistent state of the store. NOT_FOUND for no such job or process,
+// INVALID_ARGUMENT for a range that is none.
+absl::Status Export(storage::Store& store, const lull::v1::ExportRequest& request,
+                    Sink sink);
+
+}  // namespace lull::exports
