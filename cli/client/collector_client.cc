@@ -50,13 +50,14 @@ class Client : public CollectorClient {
   }
   absl::Status Export(
       const v1::ExportRequest& request,
-      absl::FunctionRef<absl::Status(const std::string& bytes)> sink) override {
+      absl::FunctionRef<absl::Status(const std::string& bytes, double done)> sink)
+      override {
     grpc::ClientContext context;
     Authorize(tokens_.For(Right::kRead), &context);
     auto reader = query_->Export(&context, request);
     v1::ExportPiece piece;
     while (reader->Read(&piece)) {
-      absl::Status taken = sink(piece.data());
+      absl::Status taken = sink(piece.data(), piece.done());
       if (taken.ok()) continue;
       context.TryCancel();
       while (reader->Read(&piece)) {

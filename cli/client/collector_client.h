@@ -34,10 +34,10 @@ class CollectorClient {
   virtual absl::StatusOr<v1::ReportReply> GetReport(
       const v1::ReportRequest& request) = 0;
   // Takes as long as it takes; UNAVAILABLE too where the collector goes meanwhile. An
-  // error of `sink` ends it.
+  // error of `sink`, which is told how much of the whole has been read, ends it.
   virtual absl::Status Export(
       const v1::ExportRequest& request,
-      absl::FunctionRef<absl::Status(const std::string& bytes)> sink) = 0;
+      absl::FunctionRef<absl::Status(const std::string& bytes, double done)> sink) = 0;
 };
 
 }  // namespace lull

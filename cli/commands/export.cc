@@ -4,10 +4,13 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/match.h"
+#include "absl/strings/strip.h"
 #include "cli/base/exit_code.h"
 #include "cli/base/output.h"
 #include "cli/commands/collector_options.h"
 #include "cli/commands/output_file.h"
+#include "cli/commands/progress_line.h"
 #include "cli/commands/query_options.h"
 #include "cli/commands/verbs.h"
 #include "daemon/base/status.h"
@@ -17,14 +20,22 @@ namespace {
 
 struct ExportOptions {
   QueryOptions query;
-  std::string format = "chrome";
+  std::string format;  // "": as the file is called
   std::string output;
 };
+
+bool IsPerfetto(const ExportOptions& options) {
+  if (!options.format.empty()) return options.format == "perfetto";
+  const absl::string_view name = absl::StripSuffix(options.output, ".gz");
+  return absl::EndsWith(name, ".pftrace") || absl::EndsWith(name, ".perfetto-trace");
+}
 
 absl::StatusOr<v1::ExportRequest> RequestOf(const ExportOptions& options) {
   LULL_ASSIGN_OR_RETURN(v1::ReportRequest query, MakeRequest(options.query));
   v1::ExportRequest request;
   request.set_job(query.job());
+  request.set_format(IsPerfetto(options) ? v1::EXPORT_FORMAT_PERFETTO
+                                         : v1::EXPORT_FORMAT_CHROME);
   if (query.has_rank()) request.set_rank(query.rank());
   if (query.has_pid()) request.set_pid(query.pid());
   if (query.has_since_ns()) request.set_since_ns(query.since_ns());
@@ -47,13 +58,17 @@ int Execute(const ExportOptions& options) {
     PrintError("export", client.status().message());
     return absl::IsInvalidArgument(client.status()) ? kExitUsage : kExitFailed;
   }
+  ProgressLine line("export", /*quiet=*/false);
   OutputFile file(options.output);
   absl::Status done = file.Open();
   if (done.ok()) {
-    done = (*client)->Export(
-        *request, [&file](const std::string& bytes) { return file.Write(bytes); });
+    done = (*client)->Export(*request, [&](const std::string& bytes, double share) {
+      line.Show(options.output, share);
+      return file.Write(bytes);
+    });
   }
   if (done.ok()) done = file.Finish();
+  line.Clear();
   if (done.ok()) return 0;
   PrintError("export", done.message());
   return kExitFailed;
@@ -67,24 +82,27 @@ void AddExport(CLI::App& app, int* exit_code) {
       "export",
       "Write a job as a trace that other tools read: Perfetto, HTA, TraceLens");
   verb->footer(
-      "chrome is the JSON of torch.profiler: what threads did with its lines, calls "
-      "of\n"
-      "CUDA, what ran on each stream, steps, memory, and a row of idle time, by "
-      "cause,\n"
-      "below the streams. https://ui.perfetto.dev and chrome://tracing show it, HTA "
-      "and\n"
-      "TraceLens read it, and so does `lull import`; HTA wants one file of each "
-      "rank.\n\n"
+      "perfetto is for https://ui.perfetto.dev: threads with their lines, streams with "
+      "an\n"
+      "arrow from the call to each operation, steps, memory, how busy a GPU was, and "
+      "above\n"
+      "its streams when and why it idled, with the line in the arguments, and what of "
+      "it\n"
+      "syncs waste.\n"
+      "chrome is the same as JSON of torch.profiler: HTA and TraceLens read it, "
+      "chrome://tracing\n"
+      "shows it, and so does `lull import`; HTA wants one file of each rank.\n\n"
       "Examples:\n"
-      "  lull export -o trace.json.gz\n"
+      "  lull export -o trace.pftrace.gz\n"
       "  lull export resnet --rank 0 --since 2m --until 150s -o rank0.json.gz");
   verb->add_option("JOB", options->query.job,
                    "job: beginning of its id, or its name (default: the newest)")
       ->type_name("");
-  verb->add_option("--format", options->format, "for whom")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"chrome"}).description(""))
-      ->type_name("chrome");
+  verb->add_option("--format", options->format,
+                   "for whom (default: perfetto where the file is called .pftrace, "
+                   "else chrome)")
+      ->check(CLI::IsMember({"chrome", "perfetto"}).description(""))
+      ->type_name("chrome|perfetto");
   verb->add_option("-o,--output", options->output,
                    "the file; packed where its name ends in .gz (default: stdout)")
       ->type_name("FILE");

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "daemon/base/status.h"
 
 namespace lull {
@@ -45,7 +46,22 @@ OutputFile::OutputFile(const std::string& path) : path_(path), target_(path) {
 
 OutputFile::~OutputFile() {
   if (packing_) deflateEnd(&stream_);
-  if (fd_ && !in_place_) unlink(Unfinished().c_str());
+  if (has_name_) unlink(Unfinished().c_str());
+}
+
+std::string OutputFile::Unfinished() const {
+  return absl::StrCat(target_, ".unfinished-", getpid());
+}
+
+UniqueFd OutputFile::OpenUnfinished() {
+  std::string folder = std::filesystem::path(target_).parent_path().string();
+  if (folder.empty()) folder = ".";
+  UniqueFd nameless(open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666));
+  if (nameless) return nameless;
+  UniqueFd named(
+      open(Unfinished().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  has_name_ = static_cast<bool>(named);
+  return named;
 }
 
 absl::Status OutputFile::Open() {
@@ -56,8 +72,7 @@ absl::Status OutputFile::Open() {
   if (in_place_) {
     fd_ = UniqueFd(open(path_.c_str(), O_WRONLY | O_CLOEXEC));
   } else {
-    constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
-    fd_ = UniqueFd(open(Unfinished().c_str(), kFlags, 0666));
+    fd_ = OpenUnfinished();
   }
   if (!fd_) return ErrnoStatus(errno, path_);
   if (!absl::EndsWith(path_, ".gz")) return absl::OkStatus();
@@ -74,13 +89,25 @@ absl::Status OutputFile::Write(const std::string& bytes) {
 
 absl::Status OutputFile::Finish() {
   if (packing_) LULL_RETURN_IF_ERROR(Pack("", Z_FINISH));
-  if (in_place_) return absl::OkStatus();
-  if (close(fd_.release()) == 0 && rename(Unfinished().c_str(), target_.c_str()) == 0) {
-    return absl::OkStatus();
+  return in_place_ ? absl::OkStatus() : Annotate(TakeName(), path_);
+}
+
+absl::Status OutputFile::TakeName() {
+  if (!has_name_) {
+    const std::string self = absl::StrCat("/proc/self/fd/", fd_.get());
+    if (linkat(AT_FDCWD, self.c_str(), AT_FDCWD, Unfinished().c_str(),
+               AT_SYMLINK_FOLLOW) != 0) {
+      return ErrnoStatus(errno, "cannot give it its name");
+    }
+    has_name_ = true;
   }
-  const absl::Status failed = ErrnoStatus(errno, path_);
-  unlink(Unfinished().c_str());
-  return failed;
+  // What a remote file system could not write it may say only here.
+  if (close(fd_.release()) != 0) return ErrnoStatus(errno, "cannot write");
+  if (rename(Unfinished().c_str(), target_.c_str()) != 0) {
+    return ErrnoStatus(errno, "cannot give it its name");
+  }
+  has_name_ = false;
+  return absl::OkStatus();
 }
 
 absl::Status OutputFile::Pack(const std::string& bytes, int flush) {

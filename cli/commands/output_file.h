@@ -21,11 +21,14 @@ class OutputFile {
 
   absl::Status Open();
   absl::Status Write(const std::string& bytes);
-  // From here on the file has its name. Without it nothing is left.
+  // From here on the file has its name. Without it nothing is left, also of a process
+  // that is killed, where the file system knows files without a name.
   absl::Status Finish();
 
  private:
-  std::string Unfinished() const { return target_ + ".unfinished"; }
+  UniqueFd OpenUnfinished();
+  std::string Unfinished() const;  // of this process alone
+  absl::Status TakeName();
   absl::Status Pack(const std::string& bytes, int flush);
 
   const std::string path_;
@@ -33,6 +36,7 @@ class OutputFile {
   // What is there and is no file (a pipe, a device) is written to, and stays what it
   // is.
   bool in_place_ = false;
+  bool has_name_ = false;  // Unfinished()
   UniqueFd fd_;
   bool packing_ = false;
   z_stream stream_ = {};

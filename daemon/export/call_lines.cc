@@ -1,15 +1,16 @@
 #include "daemon/export/call_lines.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace lull::exports {
 namespace {
 
-constexpr uint64_t kTolerance = 5'000;       // of the two clocks, as in blame
-constexpr uint64_t kPatience = 100'000'000;  // for a call that CUPTI tells later
-constexpr uint64_t kLookEvery = 10'000'000;
-constexpr size_t kMostHeld = 65'536;
+constexpr uint64_t kTolerance = 5'000;  // of the two clocks, as in blame
+// For a call that CUPTI tells later: it hands out what it has every second or so.
+constexpr uint64_t kPatience = 10'000'000'000;
+constexpr uint64_t kLookEvery = 1'000'000'000;
 constexpr size_t kMostCalls = 4'096;  // of a thread
 
 uint64_t EndOf(const Slice& slice) { return slice.start_ns + slice.duration_ns; }
@@ -24,22 +25,28 @@ uint64_t Distance(const Slice& hook, const Slice& call) {
 }  // namespace
 
 void CallLines::AddHook(const Held& hook) {
+  newest_ns_ = std::max(newest_ns_, EndOf(hook.slice));
   threads_[hook.slice.tid].hooks.push_back(hook);
-  ++held_;
+  if (++held_ > kMostHeld) SettleBefore(EndOfTheOlderHalf());
 }
 
 void CallLines::AddCall(const Slice& call) {
   newest_ns_ = std::max(newest_ns_, EndOf(call));
-  std::deque<Slice>& calls = threads_[call.tid].calls;
-  calls.push_back(call);
-  if (calls.size() > kMostCalls) calls.pop_front();
+  Thread& thread = threads_[call.tid];
+  thread.calls.push_back(call);
+  if (thread.calls.size() > kMostCalls) thread.calls.pop_front();
+  while (!thread.hooks.empty() &&
+         EndOf(thread.hooks.front().slice) + kTolerance < call.start_ns) {
+    Settle(thread);
+  }
 }
 
 // The nearest one, as in blame; of several within the hook, a call of the driver within
 // one of the runtime, the longest.
-void CallLines::Settle(Thread& thread, std::vector<Held>* done) {
+void CallLines::Settle(Thread& thread) {
   Held hook = thread.hooks.front();
   thread.hooks.pop_front();
+  --held_;
   std::deque<Slice>& calls = thread.calls;
   while (!calls.empty() && EndOf(calls.front()) + kTolerance < hook.slice.start_ns) {
     calls.pop_front();
@@ -58,31 +65,43 @@ void CallLines::Settle(Thread& thread, std::vector<Held>* done) {
     hook.slice.duration_ns = best->duration_ns;
     hook.has_call = true;
   }
-  done->push_back(hook);
+  done_.push_back(hook);
+}
+
+void CallLines::SettleBefore(uint64_t time_ns) {
+  for (auto it = threads_.begin(); it != threads_.end();) {
+    Thread& thread = it->second;
+    while (!thread.hooks.empty() && EndOf(thread.hooks.front().slice) <= time_ns) {
+      Settle(thread);
+    }
+    // Threads come and go.
+    const bool over = thread.hooks.empty() &&
+                      (thread.calls.empty() || EndOf(thread.calls.back()) <= time_ns);
+    it = over ? threads_.erase(it) : std::next(it);
+  }
+}
+
+uint64_t CallLines::EndOfTheOlderHalf() const {
+  std::vector<uint64_t> ends;
+  for (const auto& [tid, thread] : threads_) {
+    for (const Held& hook : thread.hooks) ends.push_back(EndOf(hook.slice));
+  }
+  const auto middle = ends.begin() + static_cast<std::ptrdiff_t>(ends.size() / 2);
+  std::nth_element(ends.begin(), middle, ends.end());
+  return *middle;
 }
 
 std::vector<CallLines::Held> CallLines::Take() {
-  std::vector<Held> done;
-  if (held_ > kMostHeld) return TakeAll();
-  if (newest_ns_ < looked_at_ns_ + kLookEvery) return done;
-  looked_at_ns_ = newest_ns_;
-  for (auto& [tid, thread] : threads_) {
-    while (!thread.hooks.empty() &&
-           EndOf(thread.hooks.front().slice) + kPatience < newest_ns_) {
-      Settle(thread, &done);
-    }
+  if (newest_ns_ > looked_at_ns_ + kLookEvery) {
+    looked_at_ns_ = newest_ns_;
+    if (newest_ns_ > kPatience) SettleBefore(newest_ns_ - kPatience);
   }
-  held_ -= done.size();
-  return done;
+  return std::exchange(done_, {});
 }
 
 std::vector<CallLines::Held> CallLines::TakeAll() {
-  std::vector<Held> done;
-  for (auto& [tid, thread] : threads_) {
-    while (!thread.hooks.empty()) Settle(thread, &done);
-  }
-  held_ = 0;
-  return done;
+  SettleBefore(UINT64_MAX);
+  return std::exchange(done_, {});
 }
 
 }  // namespace lull::exports

@@ -3,22 +3,25 @@
 // around; a reader that goes by nesting would miss its line. So it gets the call's
 // times.
 //
-// Events come in about the order of time, from several rings. Bounded: what finds no
-// call for long, or beyond so many, keeps the times that it has.
+// Events come in about the order of time, but CUPTI tells of one thread long after
+// another: a hook waits until a later call of its own thread has come. Bounded: what
+// finds no call for long, or beyond so many the oldest, keeps the times that it has.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "daemon/export/trace_writer.h"
 
 namespace lull::exports {
 
 class CallLines {
  public:
+  static constexpr size_t kMostHeld = 1 << 18;
+
   struct Held {
     uint32_t series = 0;
     Slice slice;
@@ -38,11 +41,15 @@ class CallLines {
     std::deque<Held> hooks;
     std::deque<Slice> calls;
   };
-  static void Settle(Thread& thread, std::vector<Held>* done);
+  void Settle(Thread& thread);
+  // All hooks that ended before.
+  void SettleBefore(uint64_t time_ns);
+  uint64_t EndOfTheOlderHalf() const;
 
-  absl::flat_hash_map<uint32_t, Thread> threads_;
+  std::map<uint32_t, Thread> threads_;
+  std::vector<Held> done_;
   size_t held_ = 0;            // hooks
-  uint64_t newest_ns_ = 0;     // end of the latest call
+  uint64_t newest_ns_ = 0;     // end of the latest event
   uint64_t looked_at_ns_ = 0;  // that when all threads were looked at last
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 
 namespace lull::exports {
@@ -47,14 +48,20 @@ void ChromeWriter::Begin(const ExportedJob& job) {
     absl::StrAppend(&out_, ",\"baseTimeNanoseconds\":", job.start_realtime_ns);
   }
   // "rank": N with a space, or HTA does not find it.
-  if (job.processes.size() == 1 && job.processes[0].rank >= 0) {
-    absl::StrAppend(&out_, ",\"distributedInfo\":{\"rank\": ", job.processes[0].rank,
-                    "}");
+  const int32_t rank = job.processes.empty() ? -1 : job.processes[0].rank;
+  const bool one_rank =
+      absl::c_all_of(job.processes, [rank](const auto& p) { return p.rank == rank; });
+  if (one_rank && rank >= 0) {
+    absl::StrAppend(&out_, ",\"distributedInfo\":{\"rank\": ", rank, "}");
   }
+  // Workers have none.
+  own_devices_ = absl::c_count_if(job.processes, [](const auto& process) {
+                   return !process.devices.empty();
+                 }) <= 1;
   out_ += ",\"deviceProperties\":[";
   bool first = true;
   for (const ExportedProcess& process : job.processes) {
-    if (&process != &job.processes[0]) break;
+    if (!first) break;
     for (const lull::v1::GpuDeviceDef& device : process.devices) {
       absl::StrAppend(&out_, first ? "" : ",", "{\"id\":", device.device(),
                       ",\"name\":\"");
@@ -84,11 +91,12 @@ void ChromeWriter::BeginProcess(const ExportedProcess& process) {
 }
 
 int64_t ChromeWriter::DevicePid(uint32_t device) const {
-  if (job_.processes.size() == 1) return device;
+  if (own_devices_) return device;
   return kFirstDevicePid + kDevicesOfAProcess * process_.index + device;
 }
 
 void ChromeWriter::Separate() {
+  output_.Checkpoint();
   if (!first_) out_ += ",\n";
   first_ = false;
 }
@@ -105,12 +113,13 @@ const ChromeWriter::Parts& ChromeWriter::PartsOf(uint32_t id, const Label& label
     rows_[label.device].insert(tid);
     absl::StrAppend(&parts.head, DevicePid(label.device), ",\"tid\":", tid);
   } else {
-    absl::StrAppend(&parts.head, process_.pid);
+    absl::StrAppend(&parts.head, process_.shown_pid);
   }
   parts.head += ",\"name\":\"";
   AppendEscaped(label.name, &parts.head);
   // The number of a step follows.
   if (label.row != Row::kSteps) parts.head += '"';
+  if (label.wasted) parts.head += ",\"cname\":\"terrible\"";  // red
   auto begin = [&](const char* key) {
     absl::StrAppend(&parts.tail, parts.has_arguments ? "," : "", "\"", key, "\":");
     parts.has_arguments = true;
@@ -164,8 +173,10 @@ void ChromeWriter::AddFlow(const char* phase, const Label& label, const Slice& s
   Separate();
   const bool stream = label.row == Row::kStream;
   absl::StrAppend(&out_, "{\"ph\":\"", phase, "\",\"cat\":\"ac2g\",\"name\":\"ac2g\",");
-  absl::StrAppend(&out_, "\"id\":", slice.correlation,
-                  ",\"pid\":", stream ? DevicePid(label.device) : process_.pid,
+  // Ids of two processes meet.
+  const uint64_t others = own_devices_ ? 0 : uint64_t{process_.index} << 32;
+  absl::StrAppend(&out_, "\"id\":", others | slice.correlation,
+                  ",\"pid\":", stream ? DevicePid(label.device) : process_.shown_pid,
                   ",\"tid\":", stream ? label.stream : slice.tid, ",\"ts\":");
   AppendMicroseconds(slice.start_ns, &out_);
   out_ += '}';
@@ -175,7 +186,7 @@ void ChromeWriter::AddMemory(const TensorMemory& memory) {
   Separate();
   tids_.insert(memory.tid);
   absl::StrAppend(&out_, "{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\",");
-  absl::StrAppend(&out_, "\"name\":\"[memory]\",\"pid\":", process_.pid,
+  absl::StrAppend(&out_, "\"name\":\"[memory]\",\"pid\":", process_.shown_pid,
                   ",\"tid\":", memory.tid, ",\"ts\":");
   AppendMicroseconds(memory.time_ns, &out_);
   absl::StrAppend(&out_, ",\"args\":{\"Addr\":", memory.address,
@@ -183,12 +194,32 @@ void ChromeWriter::AddMemory(const TensorMemory& memory) {
                   ",\"Device Id\":", memory.device, "}}");
 }
 
-void ChromeWriter::AddBusy(uint32_t device, uint64_t time_ns, double percent) {
+void ChromeWriter::AddMeasure(Measure measure, uint32_t device, uint64_t time_ns,
+                              double value) {
   Separate();
-  absl::StrAppend(&out_, "{\"ph\":\"C\",\"name\":\"busy\",\"pid\":", DevicePid(device),
+  absl::StrAppend(&out_, "{\"ph\":\"C\",\"name\":\"", NameOf(measure), "\",\"pid\":",
+                  IsOfDevice(measure) ? DevicePid(device) : process_.shown_pid,
                   ",\"ts\":");
   AppendMicroseconds(time_ns, &out_);
-  absl::StrAppend(&out_, ",\"args\":{\"%\":", percent, "}}");
+  if (measure == Measure::kBusy) {
+    absl::StrAppend(&out_, ",\"args\":{\"%\":", value, "}}");
+  } else {
+    absl::StrAppend(&out_, ",\"args\":{\"bytes\":", static_cast<int64_t>(value), "}}");
+  }
+}
+
+void ChromeWriter::AddUntraced(uint64_t start_ns, uint64_t end_ns) {
+  for (const auto& device : process_.devices) {
+    Separate();
+    rows_[device.device()].insert(kIdleTid);
+    absl::StrAppend(&out_, "{\"ph\":\"X\",\"cat\":\"lull_untraced\",",
+                    "\"name\":\"not traced\",\"pid\":", DevicePid(device.device()),
+                    ",\"tid\":", kIdleTid, ",\"ts\":");
+    AppendMicroseconds(start_ns, &out_);
+    out_ += ",\"dur\":";
+    AppendMicroseconds(end_ns - start_ns, &out_);
+    out_ += "}";
+  }
 }
 
 void ChromeWriter::AddName(const char* what, int64_t pid, int64_t tid,
@@ -203,9 +234,9 @@ void ChromeWriter::AddName(const char* what, int64_t pid, int64_t tid,
 void ChromeWriter::EndProcess() {
   const std::string rank =
       process_.rank >= 0 ? absl::StrCat("rank ", process_.rank, " ") : "";
-  AddName("process_name", process_.pid, 0, absl::StrCat(rank, "pid ", process_.pid));
+  AddName("process_name", process_.shown_pid, 0, process_.title());
   for (uint32_t tid : tids_) {
-    AddName("thread_name", process_.pid, tid, absl::StrCat("thread ", tid));
+    AddName("thread_name", process_.shown_pid, tid, absl::StrCat("thread ", tid));
   }
   for (const auto& [device, tids] : rows_) {
     AddName("process_name", DevicePid(device), 0, absl::StrCat(rank, "GPU ", device));

@@ -9,19 +9,22 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/export/output.h"
 #include "daemon/export/trace_writer.h"
 
 namespace lull::exports {
 
 class ChromeWriter : public TraceWriter {
  public:
-  explicit ChromeWriter(std::string& out) : out_(out) {}
+  explicit ChromeWriter(Output& output) : output_(output), out_(output.bytes()) {}
 
   void Begin(const ExportedJob& job) override;
   void BeginProcess(const ExportedProcess& process) override;
   void Add(uint32_t id, const Label& label, const Slice& slice) override;
   void AddMemory(const TensorMemory& memory) override;
-  void AddBusy(uint32_t device, uint64_t time_ns, double percent) override;
+  void AddMeasure(Measure measure, uint32_t device, uint64_t time_ns,
+                  double value) override;
+  void AddUntraced(uint64_t start_ns, uint64_t end_ns) override;
   void EndProcess() override;
   void End() override;
 
@@ -38,13 +41,15 @@ class ChromeWriter : public TraceWriter {
   int64_t DevicePid(uint32_t device) const;
   void Separate();
 
-  std::string& out_;
+  Output& output_;
+  std::string& out_;  // its bytes
   ExportedJob job_;
   ExportedProcess process_;
   std::vector<Parts> parts_;  // by the label's number
   std::set<uint32_t> tids_;
   std::map<uint32_t, std::set<int64_t>> rows_;  // of devices
   bool first_ = true;
+  bool own_devices_ = true;  // of one process at most
 };
 
 // `text` as it stands between the quotes of a JSON string.

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/aggregate/wait_kind.h"
 #include "daemon/base/backward_frames.h"
+#include "daemon/words/cause_words.h"
 
 namespace lull::exports {
 namespace {
@@ -51,14 +51,6 @@ const char* WaitName(WaitKind kind) {
     default:
       return nullptr;
   }
-}
-
-std::string CauseWord(uint8_t cause) {
-  std::string word = lull::v1::GapCause_Name(cause);
-  constexpr absl::string_view kPrefix = "GAP_CAUSE_";
-  if (absl::StartsWith(word, kPrefix)) word = word.substr(kPrefix.size());
-  absl::AsciiStrToLower(&word);
-  return word;
 }
 
 bool IsOfDriver(absl::string_view name) {
@@ -118,7 +110,7 @@ Label Labels::Make(const Series& series) {
       label.name = "ProfilerStep#";
       break;
     case EventType::kScope: {
-      label.row = Row::kThread;
+      label.row = Row::kRegion;
       label.category = "user_annotation";
       const auto path = names_.ScopePath(series.native_stack);
       label.name = path.empty() ? "?" : path.back();
@@ -233,8 +225,9 @@ std::string Labels::PlaceOf(uint32_t id) {
 void Labels::AddIdle(const Series& series, Label* label) {
   label->row = Row::kIdle;
   label->category = "lull_idle";
-  label->name = CauseWord(aggregate::CauseOf(series));
+  label->name = CauseKey(static_cast<lull::v1::GapCause>(aggregate::CauseOf(series)));
   label->device = aggregate::DeviceOf(series);
+  label->wasted = aggregate::CauseOf(series) == lull::v1::GAP_CAUSE_SYNC;
   for (const auto& [key, text] :
        {std::pair<const char*, std::string>{"culprit", PlaceOf(series.line_site)},
         {"before", PlaceOf(series.before_line)},
@@ -251,11 +244,13 @@ void Labels::AddWait(const Series& series, Label* label) {
   if (kind == WaitKind::kData) {
     label->category = "user_annotation";
     label->name = "enumerate(DataLoader)#lull.__next__";
+    label->plain = "wait for data";
     return;
   }
   const char* name = WaitName(kind);
   label->category = name != nullptr ? "python_function" : "cpu_op";
-  label->name = name != nullptr ? name : absl::StrCat("wait: ", names_.Api(series.api));
+  label->plain = absl::StrCat("wait: ", names_.Api(series.api));
+  label->name = name != nullptr ? name : label->plain;
   label->texts.emplace_back("call", names_.Api(series.api));
 }
 

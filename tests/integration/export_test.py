@@ -112,6 +112,16 @@ class Export(import_test.Import):
         names = [e["name"] for e in whole["traceEvents"] if e.get("cat") == "kernel"]
         self.assertEqual(names, ["second"])
         self.lull("export", job, "--since", "2s", "--until", "1s", status=2)
+        memory = [{"ph": "i", "s": "t", "name": "[memory]", "pid": 4000, "tid": 4000, "ts": ts,
+                   "args": {"Addr": 4096 * ts, "Bytes": 512, "Device Type": 1, "Device Id": 0}}
+                  for ts in (50, 60, 1200)]
+        job = self.job_of(self.write("levels.json", trace(STORY + memory)))
+        for since, level in ("0s", 512), ("1ms", 1024), ("1.15ms", 1024), ("1.3ms", 1536):
+            whole = self.load(self.export(job, "part.json", "--since", since))
+            levels = [e["args"]["bytes"] for e in whole["traceEvents"]
+                      if e["ph"] == "C" and e["name"] == "live tensors"]
+            self.assertEqual(levels[0], level)
+            self.assertEqual(levels[-1], 1536)
 
     def test_processes_of_a_job_do_not_meet(self):
         job = self.job_of(nsys_export(os.path.join(self.folder.name, "two.sqlite")))
@@ -150,6 +160,37 @@ class Export(import_test.Import):
         self.assertTrue(os.path.islink(link))
         self.assertEqual(self.load(link)["schemaVersion"], 1)
         self.lull("export", job, "--format", "other", status=2)
+
+    def test_a_file_that_cannot_be_written_leaves_what_was_there(self):
+        job = self.job_of(self.write("full.json", trace(STORY)))
+        before = sorted(os.listdir(self.folder.name))
+        done = self.lull("export", job, "-o", "/dev/full", status=1)
+        self.assertIn("No space left on device", done.stderr)
+        # Larger than what a process may write: as good as a full disk.
+        path = self.write("kept.json", b"kept")
+        for name in ("kept.json", "new.pftrace", "new.json.gz"):
+            done = subprocess.run(
+                ["bash", "-c", 'trap "" XFSZ; ulimit -f 0; exec "$@"', "-", guest.LULL,
+                 "export", job, "-o", os.path.join(self.folder.name, name)],
+                env=self.host.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                text=True, check=False)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn("File too large", done.stderr)
+        with open(path, "rb") as file:
+            self.assertEqual(file.read(), b"kept")
+        self.assertEqual(sorted(os.listdir(self.folder.name)), sorted(before + ["kept.json"]))
+
+    def test_perfetto_is_written_where_the_name_says_so(self):
+        job = self.job_of(self.write("name.json", trace(STORY)))
+        with open(self.export(job, "x.pftrace"), "rb") as file:
+            plain = file.read()
+        with gzip.open(self.export(job, "x.pftrace.gz")) as file:
+            self.assertEqual(file.read(), plain)
+        with open(self.export(job, "x.bin", "--format", "perfetto"), "rb") as file:
+            self.assertEqual(file.read(), plain)
+        self.assertEqual(plain[:1], b"\x0a")  # a packet
+        self.assertIn(b"idle, by cause", plain)
+        self.load(self.export(job, "x.json"))
 
     # ---- A program on the simulated device ----
 

@@ -49,15 +49,52 @@ TEST(CallLines, OfLaunchesCloseToEachOtherEachGetsItsOwn) {
 TEST(CallLines, HoldsNoMoreThanItMay) {
   CallLines lines;
   size_t told = 0, held = 0;
-  for (uint64_t i = 0; i < 300'000; ++i) {
+  for (uint64_t i = 0; i < 900'000; ++i) {
     lines.AddHook({1, Of(1'000 * i, 500, static_cast<uint32_t>(i % 50))});
     ++held;
     const size_t done = lines.Take().size();
     told += done;
     held -= done;
-    ASSERT_LE(held, 65'537u);
+    ASSERT_LE(held, CallLines::kMostHeld + 1);
   }
-  EXPECT_EQ(told + lines.TakeAll().size(), 300'000u);
+  EXPECT_EQ(told + lines.TakeAll().size(), 900'000u);
+}
+
+// CUPTI hands out one thread's calls, and seconds later those of another that were made
+// meanwhile.
+TEST(CallLines, AHookWaitsForTheCallsOfItsThread) {
+  CallLines lines;
+  constexpr uint64_t kMillisecond = 1'000'000;
+  for (uint64_t i = 0; i < 1000; ++i) {
+    for (uint32_t tid : {1, 2}) {
+      lines.AddHook({0, Of(i * kMillisecond + 1'000, 20'000, tid)});
+    }
+  }
+  size_t with = 0, told = 0;
+  auto look = [&](const std::vector<CallLines::Held>& some) {
+    told += some.size();
+    for (const auto& hook : some) with += hook.has_call;
+  };
+  for (uint32_t tid : {2, 1}) {
+    for (uint64_t i = 0; i < 1000; ++i) {
+      lines.AddCall(Of(i * kMillisecond + 2'000, 10'000, tid));
+      look(lines.Take());
+    }
+  }
+  look(lines.TakeAll());
+  EXPECT_EQ(told, 2000u);
+  EXPECT_EQ(with, 2000u);
+}
+
+// Those of which the calls are yet to come are not among them.
+TEST(CallLines, BeyondWhatItMayHoldTheOldestGo) {
+  CallLines lines;
+  size_t without = 0;
+  for (uint64_t i = 0; i < CallLines::kMostHeld + 1; ++i) {
+    lines.AddHook({0, Of(10'000 * i, 5'000)});
+    for (const auto& hook : lines.Take()) without += !hook.has_call;
+  }
+  EXPECT_NEAR(static_cast<double>(without), CallLines::kMostHeld / 2.0, 2);
 }
 
 TEST(CallLines, OthersThreadsCallsAreNotTaken) {

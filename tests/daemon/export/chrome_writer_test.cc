@@ -12,10 +12,11 @@ TEST(ChromeWriter, EscapesWhatJsonWantsEscaped) {
 }
 
 TEST(ChromeWriter, WritesMicrosecondsToTheNanosecond) {
-  std::string out;
-  ChromeWriter writer(out);
+  Output output([](absl::string_view) { return absl::OkStatus(); });
+  ChromeWriter writer(output);
+  const std::string& out = output.bytes();
   ExportedJob job;
-  job.processes.emplace_back().pid = 12;
+  job.processes.emplace_back().shown_pid = 12;
   writer.Begin(job);
   writer.BeginProcess(job.processes[0]);
   Label label;
