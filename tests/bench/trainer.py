@@ -5,7 +5,8 @@
     trainer.py OUT --steps N [--warm-up N] [--workers N] [--profiler]
 
 Waits for a line on its standard input before the steps that count, and once more after them, so
-that whoever measures can look at the processes meanwhile. Writes what it saw of itself to OUT.
+that whoever measures can look at the processes meanwhile; --steps 0: it steps until that second
+line comes, or the end of its input. Writes what it saw of itself to OUT.
 --workers: batches come from a DataLoader whose workers compute. --profiler: torch.profiler in its
 usual schedule, wait 20, warmup 1, active 5.
 """
@@ -14,6 +15,7 @@ import contextlib
 import json
 import resource
 import sys
+import threading
 import time
 
 import torch
@@ -105,7 +107,10 @@ def main():
         sys.stdin.readline()
         ends = [time.monotonic_ns()]
         before = usage()
-        for _ in range(arguments.steps):
+        stop = threading.Event()
+        if arguments.steps == 0:
+            threading.Thread(target=lambda: (sys.stdin.readline(), stop.set())).start()
+        while len(ends) <= arguments.steps or arguments.steps == 0 and not stop.is_set():
             step()
             ends.append(time.monotonic_ns())
         after = usage()

@@ -54,8 +54,12 @@ struct Collector::Parts {
         ingest(gate, committer, desk),
         control(gate, committer, *store, desk, config.database,
                 std::move(request_shutdown)),
-        query(gate, *store,
-              [this](const std::string& job) { return desk.HasRelay(job); }) {}
+        query(
+            *store,
+            [this](const grpc::ServerContextBase& c) {
+              return gate.Check(c, Right::kRead);
+            },
+            [this](const std::string& job) { return desk.HasRelay(job); }) {}
 
   CommitterOptions WithDesk(CommitterOptions options) {
     options.has_relay = [this](const std::string& job) { return desk.HasRelay(job); };

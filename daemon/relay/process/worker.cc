@@ -83,6 +83,7 @@ int Worker::Run() {
 
 std::optional<int> Worker::Pass(uint64_t now_ns, bool* busy) {
   if (!spool_->state().job_ended) {  // nothing comes after the end of the job
+    WakeOnceReadable(now_ns);
     FollowArming(now_ns);
     *busy = targets_->ReadAll(now_ns) || *busy;
     targets_->Control(now_ns);
@@ -165,8 +166,10 @@ void Worker::Handle(Message message) {
           std::make_unique<TargetSocket>(options_.socket_path, TakeFd(&message, 0));
       return;
     case MessageKind::kWake:
-      return arming_.Wake(MonotonicNs());
+      wake_asked_ns_ = MonotonicNs();
+      return;
     case MessageKind::kSleep:
+      wake_asked_ns_ = 0;
       return arming_.Sleep(MonotonicNs());
     case MessageKind::kUnrecorded:
       unrecorded_ = static_cast<uint32_t>(message.number);
@@ -221,6 +224,7 @@ void Worker::BecomeOrphan() {
   life_.LoseKeeper(MonotonicNs());
   if (options_.attached) {
     // Nobody is left who would take the shim out again: it sleeps there.
+    wake_asked_ns_ = 0;
     arming_.Sleep(MonotonicNs());
     life_.Ended(-1, MonotonicNs());
     return;

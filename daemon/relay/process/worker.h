@@ -51,6 +51,9 @@ class Worker {
   bool AcceptOrphaned(Newcomer newcomer);
 
   void Released(uint64_t key);
+  // All stacks are new at the start of an attach. Their symbols are read before the
+  // rings begin to fill: else rings that fill would wait for it.
+  void WakeOnceReadable(uint64_t now_ns);
   // Takes commands, and has the targets do what is asked for.
   void FollowArming(uint64_t now_ns);
   bool SpoolStretch();
@@ -74,6 +77,7 @@ class Worker {
   uint64_t next_key_ = 1;  // for orphans
 
   Arming arming_;
+  uint64_t wake_asked_ns_ = 0;  // by the keeper, and not done yet; 0: not asked
   uint64_t told_ns_ = 0;
   std::optional<std::string> told_arming_;  // to the upstream, serialised
   uint64_t asleep_since_ns_ = 0;

@@ -8,11 +8,21 @@
 namespace lull::relay {
 namespace {
 
+// Then it begins without them.
+constexpr uint64_t kSymbolsPatienceNs = 1'000'000'000;
 constexpr uint64_t kTellPeriodNs = 50'000'000;
 constexpr uint64_t kFirstSignNs = 500'000'000;
 constexpr uint64_t kLongestSignNs = 10'000'000'000;
 
 }  // namespace
+
+void Worker::WakeOnceReadable(uint64_t now_ns) {
+  if (wake_asked_ns_ == 0) return;
+  const bool patient = now_ns < wake_asked_ns_ + kSymbolsPatienceNs;
+  if (patient && targets_->IsReadingSymbols()) return;
+  wake_asked_ns_ = 0;
+  arming_.Wake(now_ns);
+}
 
 void Worker::FollowArming(uint64_t now_ns) {
   const auto command = upstream_->TakeCommand();

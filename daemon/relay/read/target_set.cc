@@ -64,6 +64,8 @@ TargetSet::Added TargetSet::Add(lull::v1::ProcessInfo info, UniqueFd memfd,
     return Added::kFailed;
   }
   ends_.Add(watched);
+  // What an attach finds has long loaded its libraries; no stack is asked for yet.
+  if (options_.attached && !loader) (*target)->PrepareSymbols();
   targets_[key] = *std::move(target);
   return Added::kDone;
 }

@@ -54,6 +54,9 @@ class TargetSet {
   // Appends a batch of what `fill` says. Flush() first.
   absl::Status Append(absl::FunctionRef<void(BatchBuilder&)> fill);
 
+  // Symbols that stacks will need are still being read.
+  bool IsReadingSymbols() { return modules_.IsReading(); }
+
   bool empty() const { return targets_.empty(); }
   uint32_t recording() const;  // processes that are, or would be when armed
 

@@ -146,6 +146,15 @@ bool ModuleCache::Has(const MappedBy& process, const Mapping& mapping) {
          reader->HasRead(module->number);
 }
 
+bool ModuleCache::IsReading() {
+  bool reading = false;
+  for (const auto& [owner, reader] : readers_) {
+    Look(reader.get());
+    reading = reading || reader->IsReading();
+  }
+  return reading;
+}
+
 uint64_t ModuleCache::CpuNs() const {
   uint64_t sum = 0;
   for (const auto& [owner, reader] : readers_) sum += reader->CpuNs();

@@ -62,6 +62,9 @@ class ModuleCache {
   // A prepared file has been read: Resolve() would not wait for that.
   bool Has(const MappedBy& process, const Mapping& mapping);
 
+  // Some file that is to be prepared has not been read yet.
+  bool IsReading();
+
   // Of processor time, by all readers.
   uint64_t CpuNs() const;
 

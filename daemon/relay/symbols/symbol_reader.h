@@ -62,6 +62,9 @@ class SymbolReader {
   // Of a file that was to be prepared by the present process.
   bool HasRead(uint32_t module) const;
 
+  // A file that is to be prepared has not been read, as far as Look() knows.
+  bool IsReading() const { return pid_ > 0 && !prepared_.empty(); }
+
   pid_t pid() const { return pid_; }  // -1: it does not run
   // Of processor time, by all processes so far.
   uint64_t CpuNs() const;

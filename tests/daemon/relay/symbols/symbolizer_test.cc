@@ -135,8 +135,9 @@ TEST_F(SymbolizerTest, ReadsTheSymbolsOfLargeLibrariesBeforeTheyAreNeeded) {
   ASSERT_NE(mapping, nullptr);
   MappedBy self = MappedBy::Process(getpid());
   ASSERT_FALSE(modules_.Has(self, *mapping));
+  EXPECT_FALSE(modules_.IsReading());
   symbolizer.Prepare();
-  for (int i = 0; i < 1000 && !modules_.Has(self, *mapping); ++i) usleep(10'000);
+  for (int i = 0; i < 1000 && modules_.IsReading(); ++i) usleep(10'000);
   EXPECT_TRUE(modules_.Has(self, *mapping));
 }
 
