@@ -54,12 +54,15 @@ ALLOWED = {
     "daemon/attach/examine": {"daemon/base", "daemon/procfs", "preload/abi",
                               "preload/entry/process_kind.h"},
     "daemon/collector/ingest": COLLECTOR,
-    "daemon/collector/serve": COLLECTOR | {"daemon/collector/ingest", "daemon/query"},
+    "daemon/collector/serve": COLLECTOR | {"daemon/collector/ingest", "daemon/query",
+                                            "daemon/export"},
     "daemon/words": {"proto"},
     "daemon/advice": {"proto", "daemon/words"},
     "daemon/query": {"proto", "daemon/base", "daemon/advice", "daemon/aggregate",
                      "daemon/steps",
                      "daemon/storage"},
+    "daemon/export": {"proto", "daemon/base", "daemon/aggregate", "daemon/storage",
+                      "daemon/query", "daemon/words"},
     "cli/render": {"proto", "daemon/base", "daemon/words", "daemon/attach/examine",
                    "cli/doctor/check.h"},
     # The page: what is rendered, once more, for a browser.
@@ -80,7 +83,7 @@ MAY_USE_GRPC = ("daemon/connection", "daemon/relay/deliver", "daemon/collector/s
 ABI = "preload/abi"
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
-GENERATED = re.compile(r"^(proto/)?(events|ingest|control|query|relay_internal)(\.grpc)?\.pb\.h$")
+GENERATED = re.compile(r"^(proto/)?(events|ingest|control|query|relay_internal|perfetto)(\.grpc)?\.pb\.h$")
 OURS = ("preload/", "proto/", "daemon/", "cli/", "tests/")
 
 

@@ -48,6 +48,26 @@ class Client : public CollectorClient {
   absl::StatusOr<v1::ReportReply> GetReport(const v1::ReportRequest& request) override {
     return Call(*query_, &v1::Query::Stub::GetReport, request);
   }
+  absl::Status Export(
+      const v1::ExportRequest& request,
+      absl::FunctionRef<absl::Status(const std::string& bytes, double done)> sink)
+      override {
+    grpc::ClientContext context;
+    Authorize(tokens_.For(Right::kRead), &context);
+    auto reader = query_->Export(&context, request);
+    v1::ExportPiece piece;
+    while (reader->Read(&piece)) {
+      absl::Status taken = sink(piece.data(), piece.done());
+      if (taken.ok()) continue;
+      context.TryCancel();
+      while (reader->Read(&piece)) {
+      }
+      reader->Finish();
+      return taken;
+    }
+    const grpc::Status status = reader->Finish();
+    return status.ok() ? absl::OkStatus() : Sentence(status, Right::kRead);
+  }
 
  private:
   template <typename Stub, typename Request, typename Reply>

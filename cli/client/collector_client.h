@@ -3,7 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -31,6 +33,11 @@ class CollectorClient {
       const v1::ListJobsRequest& request) = 0;
   virtual absl::StatusOr<v1::ReportReply> GetReport(
       const v1::ReportRequest& request) = 0;
+  // Takes as long as it takes; UNAVAILABLE too where the collector goes meanwhile. An
+  // error of `sink`, which is told how much of the whole has been read, ends it.
+  virtual absl::Status Export(
+      const v1::ExportRequest& request,
+      absl::FunctionRef<absl::Status(const std::string& bytes, double done)> sink) = 0;
 };
 
 }  // namespace lull

@@ -9,16 +9,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/base/exit_code.h"
 #include "cli/base/output.h"
 #include "cli/client/places.h"
 #include "cli/commands/collector_options.h"
+#include "cli/commands/progress_line.h"
 #include "cli/commands/verbs.h"
 #include "cli/job/job_info.h"
 #include "cli/render/imported.h"
-#include "daemon/base/clock.h"
 #include "daemon/base/runtime_directory.h"
 #include "daemon/base/status.h"
 #include "daemon/relay/deliver/deliver.h"
@@ -26,9 +25,6 @@
 namespace lull {
 namespace {
 
-// A file that takes no longer needs no word about it.
-constexpr absl::Duration kProgressAfter = absl::Milliseconds(500);
-constexpr absl::Duration kProgressEvery = absl::Milliseconds(200);
 // The collector takes millions of events a second; one that acknowledges nothing for so
 // long is gone.
 constexpr absl::Duration kDeliveryOfImport = absl::Minutes(10);
@@ -38,40 +34,6 @@ struct ImportVerbOptions {
   std::string name;
   bool quiet = false;
   CollectorFlags collector;
-};
-
-// One line on a terminal, over and over.
-class ProgressLine {
- public:
-  ProgressLine(const std::vector<std::string>& files, bool quiet)
-      : files_(files), on_(!quiet && isatty(STDERR_FILENO) == 1) {}
-  ~ProgressLine() { Clear(); }
-
-  void Show(size_t file, double share) {
-    const absl::Time now = SteadyNow();
-    if (!on_ || now - begun_ < kProgressAfter || now - shown_ < kProgressEvery) return;
-    shown_ = now;
-    Say(absl::StrFormat("\r\x1b[Klull import: %s %.0f %%",
-                        std::filesystem::path(files_[file]).filename().string(),
-                        100 * share));
-    dirty_ = true;
-  }
-  void Clear() {
-    if (dirty_) Say("\r\x1b[K");
-    dirty_ = false;
-  }
-
- private:
-  static void Say(const std::string& text) {
-    ssize_t written = write(STDERR_FILENO, text.data(), text.size());
-    static_cast<void>(written);  // a line that nobody misses
-  }
-
-  const std::vector<std::string>& files_;
-  const bool on_;
-  const absl::Time begun_ = SteadyNow();
-  absl::Time shown_ = absl::InfinitePast();
-  bool dirty_ = false;
 };
 
 v1::JobInfo InfoOf(const ImportVerbOptions& options, const std::string& id) {
@@ -130,9 +92,12 @@ absl::Status Import(const ImportVerbOptions& options, std::string* id) {
   // One that is whole already only has to be delivered.
   if (!std::filesystem::exists(spool + "/hello")) {
     LULL_ASSIGN_OR_RETURN(uint64_t most_bytes, imports::MostSpoolBytes(files));
-    ProgressLine line(files, options.quiet);
+    ProgressLine line("import", options.quiet);
     LULL_RETURN_IF_ERROR(imports::WriteSpool(
-        files, spool, [&line](size_t file, double share) { line.Show(file, share); },
+        files, spool,
+        [&](size_t file, double share) {
+          line.Show(std::filesystem::path(files[file]).filename().string(), share);
+        },
         &job, most_bytes));
   }
   relay::DeliverOptions deliver;

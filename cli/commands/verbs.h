@@ -15,6 +15,7 @@ void AddRelay(CLI::App& app, int* exit_code);
 void AddAnswers(CLI::App& app, int* exit_code);
 void AddJobs(CLI::App& app, int* exit_code);
 void AddImport(CLI::App& app, int* exit_code);
+void AddExport(CLI::App& app, int* exit_code);
 void AddAttach(CLI::App& app, int* exit_code);
 void AddPs(CLI::App& app, int* exit_code);
 void AddArm(CLI::App& app, int* exit_code);

@@ -53,15 +53,33 @@ bool IsGenerated(const Frame& frame) {
 }
 
 // Of a CUDA runtime that is linked into the program: its own functions have a hash for
-// a name (a number before CUDA 12), those that it exports their names, none a line.
-bool IsStaticRuntime(const Frame& frame) {
+// a name (a number before CUDA 12).
+bool IsInsideStaticRuntime(const Frame& frame) {
   std::string_view name = frame.function;
   if (name.starts_with("libcudart_static_")) return true;
   constexpr std::string_view kOld = "__cudart";
-  if (name.starts_with(kOld)) return name.find_first_of("0123456789") == kOld.size();
+  return name.starts_with(kOld) && name.find_first_of("0123456789") == kOld.size();
+}
+
+// Looks like one that such a runtime exports: those have their names, and no line.
+bool IsNamedLikeTheRuntime(const Frame& frame) {
+  std::string_view name = frame.function;
   return frame.file.empty() && name.starts_with("cuda") && name.size() > 4 &&
          name[4] >= 'A' && name[4] <= 'Z' && EndOfName(name) == name.size() &&
          !Contains(name, ":");
+}
+
+// How many frames `native` begins with of a runtime that is linked into the program.
+// None of the functions that it exports calls the driver by itself, so what has such a
+// name and is innermost is the program's.
+size_t InStaticRuntime(const std::vector<const Frame*>& native) {
+  size_t count = 0;
+  while (count < native.size() &&
+         (IsInsideStaticRuntime(*native[count]) ||
+          (count > 0 && IsNamedLikeTheRuntime(*native[count])))) {
+    ++count;
+  }
+  return count;
 }
 
 // Whether `frame` is the function that stands for the kernel on the host: its stub,
@@ -108,10 +126,8 @@ bool IsLibraryHeader(std::string_view file) {
 
 const Frame* FirstWritten(const std::vector<const Frame*>& native) {
   const Frame* stub = nullptr;  // of the launch that the stack begins with
-  bool in_runtime = true;       // that is linked into the program: stacks begin there
-  for (const Frame* frame : native) {
-    in_runtime = in_runtime && IsStaticRuntime(*frame);
-    if (in_runtime) continue;
+  for (size_t i = InStaticRuntime(native); i < native.size(); ++i) {
+    const Frame* frame = native[i];
     if (IsLaunchStub(*frame)) {
       stub = frame;
       continue;

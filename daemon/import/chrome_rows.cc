@@ -151,6 +151,7 @@ void ChromeRows::AddOfHost(const ChromeEvent& event, Record record) {
       record.name = trace_.strings.Intern(place.function);
       record.text = trace_.strings.Intern(place.file);
       record.line = place.line;
+      record.extra = trace_.strings.Intern(event.call_stack);
       break;
     }
     case Kind::kOperator:

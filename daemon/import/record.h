@@ -35,7 +35,8 @@ enum class Kind : uint8_t {
 inline bool IsOfDevice(Kind kind) { return kind >= Kind::kKernel; }
 
 // 64 bytes. What a field means by the kind:
-//   kPython      name: of the function; text: its file; line: its first line
+//   kPython      name: of the function; text: its file; line: its first line;
+//                extra: the "Call stack" that it has, as of operators
 //   kOperator    text: the "Call stack", 0 = none; bytes: its sequence number + 1, 0 =
 //   none;
 //                extra: > 0: of the backward pass, the number of the forward's thread

@@ -142,7 +142,7 @@ class Translator {
       if (record.kind == Kind::kOperator && !thread.autograd) {
         thread.autograd = IsBackward(record, trace_.strings[record.name]);
       }
-      has_python_ |= record.kind == Kind::kPython;
+      has_python_ |= record.kind == Kind::kPython && record.line > 0;
     }
     for (const auto& [tid, thread] : threads_) {
       if (thread.autograd && thread.submits) has_engine_ = true;
@@ -227,7 +227,10 @@ class Translator {
     Whereabouts inside = thread.sweep.now();
     if (record.kind == Kind::kPython) {
       const StackTable::Place place{record.name, record.text, record.line};
-      inside.python = writer_.python().Push(inside.frames ? inside.python : 0, place);
+      const uint32_t caller = inside.frames       ? inside.python
+                              : record.extra != 0 ? CallStack(record.extra)
+                                                  : 0;
+      inside.python = writer_.python().Push(caller, place);
       inside.doing = writer_.python().Push(inside.doing, place);
       inside.frames = true;
     } else if (record.kind == Kind::kOperator) {

@@ -93,7 +93,7 @@ void Doing::FillBackward(size_t place, lull::v1::GapRow* row) const {
   }
 }
 
-void Doing::Fill(Stacks& stacks, lull::v1::GapRow* row) const {
+void Doing::Fill(size_t most, Stacks& stacks, lull::v1::GapRow* row) const {
   // Who waits for workers does nothing. The site of data is where the training asked
   // for it, also where it is the training's own thread that loads.
   const bool data = row->cause() == lull::v1::GAP_CAUSE_DATA_WAIT;
@@ -132,7 +132,7 @@ void Doing::Fill(Stacks& stacks, lull::v1::GapRow* row) const {
   std::stable_sort(sorted.begin(), sorted.end(), [](const Entry* a, const Entry* b) {
     return a->second.own.time_ns > b->second.own.time_ns;
   });
-  if (sorted.size() > kMostDoing) sorted.resize(kMostDoing);
+  if (sorted.size() > most) sorted.resize(most);
   size_t before_backward = 0;
   for (const Entry* entry : sorted) {
     const Line& line = entry->second;

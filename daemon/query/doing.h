@@ -14,7 +14,7 @@
 
 namespace lull::query {
 
-// Lines of a row at most: a stack has many, and those that matter are few.
+// Lines of a row, where not all are asked for: those that matter are few.
 inline constexpr size_t kMostDoing = 10;
 // From fewer samples nobody can say where most of the time went.
 inline constexpr uint64_t kSamplesOfASite = 5;
@@ -33,9 +33,9 @@ class Doing {
   // Of the samples' time, what has a line: 0 to 1; 0 of no samples.
   double WithLine(Stacks& stacks) const;
 
-  // Lines of the user's code, most time first, and the culprit of the row, whose
-  // launches are filled in.
-  void Fill(Stacks& stacks, lull::v1::GapRow* row) const;
+  // Lines of the user's code, most time first, `most` of them at most, and the culprit
+  // of the row, whose launches are filled in.
+  void Fill(size_t most, Stacks& stacks, lull::v1::GapRow* row) const;
 
  private:
   bool Fetches(Stacks& stacks) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
@@ -84,8 +85,9 @@ void FillRegions(const std::map<uint32_t, uint64_t>& regions, Names& names,
   }
 }
 
-void FillRow(const Row& from, bool by_function, Names& names, Stacks& stacks,
-             lull::v1::GapRow* row) {
+void FillRow(const Row& from, const lull::v1::ReportRequest& request, Names& names,
+             Stacks& stacks, lull::v1::GapRow* row) {
+  const bool by_function = request.group_by() == lull::v1::GROUP_BY_FUNCTION;
   const Series& s = from.longest;
   row->set_cause(static_cast<lull::v1::GapCause>(aggregate::CauseOf(s)));
   names.FillSite(by_function ? s.before_function : s.before_line,
@@ -98,7 +100,9 @@ void FillRow(const Row& from, bool by_function, Names& names, Stacks& stacks,
   row->set_max_ns(from.sum.max_ns);
   names.FillStack(s.python_stack, row->mutable_stack());
   names.FillStack(s.native_stack, row->mutable_native_stack());
-  if (!from.doing.empty()) from.doing.Fill(stacks, row);
+  // Who asks for everything adds up lines: what is left out would be missing.
+  const size_t most = request.top() == 0 ? SIZE_MAX : kMostDoing;
+  if (!from.doing.empty()) from.doing.Fill(most, stacks, row);
   FillRegions(from.regions, names, row);
 }
 
@@ -150,9 +154,8 @@ void FillGaps(const std::vector<ProcessSums>& processes,
   if (request.top() != 0 && sorted.size() > request.top()) {
     sorted.resize(request.top());
   }
-  bool by_function = request.group_by() == lull::v1::GROUP_BY_FUNCTION;
   for (const Row* row : sorted) {
-    FillRow(*row, by_function, names, stacks, reply->add_gaps());
+    FillRow(*row, request, names, stacks, reply->add_gaps());
   }
 }
 

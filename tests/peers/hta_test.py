@@ -53,6 +53,15 @@ class Hta(import_test.Import):
                 self.assertGreaterEqual(rounded["idle_us"], gpu["idle_ms"] * 1e3 - 2)
                 self.assertLessEqual(rounded["idle_us"], gpu["idle_ms"] * 1e3 + 2 * operations)
 
+    @import_test.real("tracelens/h100_owlv2.json.gz")
+    def test_an_export_reads_the_same(self):
+        job = self.job_of(os.path.join(TRACES, "tracelens/h100_owlv2.json.gz"))
+        path = os.path.join(self.folder.name, "export.json.gz")
+        self.lull("export", job, "-o", path)
+        gpu, theirs = self.ask("gaps", job)["gpu"], hta(path, rounding=False)
+        self.assertAlmostEqual(gpu["idle_ms"] * 1e3, theirs["idle_us"], delta=0.5)
+        self.assertAlmostEqual(gpu["busy_ms"] * 1e3, theirs["busy_us"], delta=0.5)
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1] + (sys.argv[1:] or ["-v"]))

@@ -54,12 +54,8 @@ struct Collector::Parts {
         ingest(gate, committer, desk),
         control(gate, committer, *store, desk, config.database,
                 std::move(request_shutdown)),
-        query(
-            *store,
-            [this](const grpc::ServerContextBase& c) {
-              return gate.Check(c, Right::kRead);
-            },
-            [this](const std::string& job) { return desk.HasRelay(job); }) {}
+        query(gate, *store,
+              [this](const std::string& job) { return desk.HasRelay(job); }) {}
 
   CommitterOptions WithDesk(CommitterOptions options) {
     options.has_relay = [this](const std::string& job) { return desk.HasRelay(job); };

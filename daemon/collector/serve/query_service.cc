@@ -2,18 +2,19 @@
 
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "daemon/collector/serve/grpc_status.h"
+#include "daemon/export/export.h"
 
 namespace lull::collector {
 
-QueryService::QueryService(storage::Store& store, Admit admit,
-                           query::HasRelay has_relay)
-    : store_(store), admit_(std::move(admit)), has_relay_(std::move(has_relay)) {}
+QueryService::QueryService(Gate& gate, storage::Store& store, query::HasRelay has_relay)
+    : gate_(gate), store_(store), has_relay_(std::move(has_relay)) {}
 
 grpc::Status QueryService::ListJobs(grpc::ServerContext* context,
                                     const lull::v1::ListJobsRequest* request,
                                     lull::v1::ListJobsReply* reply) {
-  grpc::Status admitted = admit_(*context);
+  grpc::Status admitted = gate_.Check(*context, Right::kRead);
   return admitted.ok() ? ToGrpc(query::ListJobs(store_, has_relay_, *request, reply))
                        : admitted;
 }
@@ -21,9 +22,28 @@ grpc::Status QueryService::ListJobs(grpc::ServerContext* context,
 grpc::Status QueryService::GetReport(grpc::ServerContext* context,
                                      const lull::v1::ReportRequest* request,
                                      lull::v1::ReportReply* reply) {
-  grpc::Status admitted = admit_(*context);
+  grpc::Status admitted = gate_.Check(*context, Right::kRead);
   return admitted.ok() ? ToGrpc(query::Report(store_, has_relay_, *request, reply))
                        : admitted;
+}
+
+grpc::Status QueryService::Export(grpc::ServerContext* context,
+                                  const lull::v1::ExportRequest* request,
+                                  grpc::ServerWriter<lull::v1::ExportPiece>* writer) {
+  grpc::Status admitted = gate_.Check(*context, Right::kRead);
+  if (!admitted.ok()) return admitted;
+  // A private collector stays for as long as it takes.
+  gate_.StreamOpened();
+  absl::Cleanup closed = [this] { gate_.StreamClosed(); };
+  lull::v1::ExportPiece piece;
+  auto send = [&](absl::string_view bytes, double done) {
+    piece.set_data(bytes.data(), bytes.size());
+    piece.set_done(done);
+    return writer->Write(piece)
+               ? absl::OkStatus()
+               : absl::CancelledError("whoever asked is not there any more");
+  };
+  return ToGrpc(exports::Export(store_, *request, send));
 }
 
 }  // namespace lull::collector

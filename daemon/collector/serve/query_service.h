@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "daemon/collector/serve/gate.h"
 #include "daemon/query/engine.h"
 #include "daemon/storage/store.h"
 #include "query.grpc.pb.h"
@@ -13,9 +14,8 @@ namespace lull::collector {
 
 class QueryService : public lull::v1::Query::Service {
  public:
-  // `admit` decides whether a call may go on. `store` must outlive the service.
-  using Admit = std::function<grpc::Status(const grpc::ServerContextBase&)>;
-  QueryService(storage::Store& store, Admit admit, query::HasRelay has_relay);
+  // `gate` and `store` must outlive the service.
+  QueryService(Gate& gate, storage::Store& store, query::HasRelay has_relay);
 
   grpc::Status ListJobs(grpc::ServerContext* context,
                         const lull::v1::ListJobsRequest* request,
@@ -23,10 +23,13 @@ class QueryService : public lull::v1::Query::Service {
   grpc::Status GetReport(grpc::ServerContext* context,
                          const lull::v1::ReportRequest* request,
                          lull::v1::ReportReply* reply) override;
+  grpc::Status Export(grpc::ServerContext* context,
+                      const lull::v1::ExportRequest* request,
+                      grpc::ServerWriter<lull::v1::ExportPiece>* writer) override;
 
  private:
+  Gate& gate_;
   storage::Store& store_;
-  const Admit admit_;
   const query::HasRelay has_relay_;
 };
 

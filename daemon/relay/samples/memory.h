@@ -25,18 +25,21 @@ struct Piece {
   bool operator==(const Piece&) const = default;
 };
 
-// One thread at a time.
+// One thread at a time. Tests put other memory in its place.
 class TargetMemory {
  public:
   // `memory`: that descriptor; may be null, or hold none.
   TargetMemory(pid_t pid, std::shared_ptr<const UniqueFd> memory)
       : pid_(pid), memory_(std::move(memory)) {}
+  virtual ~TargetMemory() = default;
+  TargetMemory(const TargetMemory&) = delete;
+  TargetMemory& operator=(const TargetMemory&) = delete;
 
   // Copies the pieces one behind the other to `out`, in their order and, by
   // process_vm_readv, in one call. Returns how many of them were copied whole: all, or
   // the place of the first that could not be read. At most kMostPieces.
   static constexpr size_t kMostPieces = 1024;
-  size_t Read(std::span<const Piece> pieces, char* out);
+  virtual size_t Read(std::span<const Piece> pieces, char* out);
   bool Read(uint64_t address, void* out, uint32_t size) {
     Piece piece{address, size};
     return Read({&piece, 1}, static_cast<char*>(out)) == 1;

@@ -14,14 +14,18 @@
 namespace lull::relay {
 namespace {
 
-// Two copies that are torn at the same place look equal. Of a program that changes its
-// stack every 4 us, two copies in a thousand were, so it takes three.
-constexpr size_t kCopies = 3;
+constexpr size_t kCopies = 3;  // with each read
+// Copies that are torn at the same place look equal. Of generators that come and go all
+// the time 5 % are torn at one place and lead to a stack that never was: three copies
+// agreed on one in nine looks of a million.
+constexpr size_t kSure = 2 * kCopies;
+// Where copies agree in fewer looks than that, those that do may do so by chance: as
+// many again must agree.
+constexpr double kSeldom = 1.0 / 16;
+constexpr double kLooksOfShare = 32;
 constexpr int kAttempts = 3;
-// Of those that do not end early. Of a generator that yields every 100 ns each third
-// one does.
-constexpr int kMostReads = 4;
-constexpr size_t kWhole = kCopies + 1;  // one more, for these are chosen
+// A generator that yields every 100 ns tears each third copy.
+constexpr size_t kSpareReads = 3;
 // PyFrameState's owner of a frame that lies in its generator, from 3.11 on.
 constexpr uint8_t kOwnerGenerator = 1;
 constexpr uint32_t kLooksPerPlan = 256;  // then what is not needed any more goes
@@ -255,18 +259,37 @@ bool StackReader::Copy(TargetMemory* memory, CodeBook* codes, Look* look, bool* 
   // A code object that is not there any more: it and those behind it were not read.
   ForgetCodesBeyond(got - copied);
   *again = false;
+  // Python that runs changes some of the bytes all the time; a call into C does not.
+  const size_t one = plan_.copy_bytes();
+  const bool still = memcmp(buffer_.data(), buffer_.data() + one, 2 * one) == 0;
+  static_assert(kCopies == 3);
+  const size_t wanted = still ? kCopies : kSure;
   std::vector<Walk> walks;
-  *again = !WalkAll(buffer_.data(), kCopies, &walks);
+  *again = !WalkAll(buffer_.data(), kCopies, &walks) ||
+           !AddWalks(memory, wanted, look, &walks);
   if (*again) return true;
+  Judge(walks, wanted, look);
+  const bool agreed = look->quality != v1::HOST_SAMPLE_QUALITY_CUT;
+  const bool expected = agreed_ >= kSeldom;
+  agreed_ += ((agreed ? 1 : 0) - agreed_) / kLooksOfShare;
+  if (agreed && !expected) {
+    *again = !AddWalks(memory, 2 * kSure, look, &walks);
+    if (*again) return true;
+    Judge(std::move(walks), 2 * kSure, look);
+  }
+  return true;
+}
+
+void StackReader::Judge(std::vector<Walk> walks, size_t wanted, Look* look) {
   if (walks.empty()) {
     look->quality = v1::HOST_SAMPLE_QUALITY_NO_STATE;
-    return true;
+    return;
   }
-  bool equal = true;
-  if (!AddWalks(memory, look, &walks)) {  // whole ones alone say who called whom
-    equal = false;
-    std::erase_if(walks, [](const Walk& walk) { return walk.torn; });
-  }
+  // Whole ones alone say who called whom; without enough of them nothing is said.
+  bool equal = CountTorn(walks) == 0;
+  std::erase_if(walks, [](const Walk& walk) { return walk.torn; });
+  const bool enough = walks.size() >= wanted;
+  if (!enough) walks.assign(1, Walk());
   size_t least = SIZE_MAX;
   for (const Walk& walk : walks) least = std::min(least, walk.frames.size());
   Walk walk = std::move(walks.front());
@@ -274,10 +297,9 @@ bool StackReader::Copy(TargetMemory* memory, CodeBook* codes, Look* look, bool* 
   look->quality = !equal                ? v1::HOST_SAMPLE_QUALITY_CUT
                   : walk.frames.empty() ? v1::HOST_SAMPLE_QUALITY_NO_STATE
                                         : v1::HOST_SAMPLE_QUALITY_EXACT;
-  look->straddles = !walk.truncated && walk.frames.size() < least;
+  look->straddles = !enough || (!walk.truncated && walk.frames.size() < least);
   look->truncated = walk.truncated;
   look->frames = std::move(walk.frames);
-  return true;
 }
 
 // One line ended between two copies and another began: their common callers are
@@ -285,8 +307,7 @@ bool StackReader::Copy(TargetMemory* memory, CodeBook* codes, Look* look, bool* 
 // begins what it loses when it ends; of code that never holds still nothing deeper is
 // found.
 //
-// Looking again is a choice, and of code that flutters three copies do agree on a wrong
-// stack once in a while: so two more looks must be of one stack.
+// Looking again is a choice: so two more looks must be of one stack.
 void StackReader::LookBeyond(TargetMemory* memory, CodeBook* codes, Look* look) {
   Look later, last;
   bool again = false;
@@ -336,29 +357,36 @@ void StackReader::MarkTorn(std::vector<Walk>* walks) {
   }
 }
 
-// True: none of them is torn. False: some are, and enough are not, or no more could be
-// had, and then all stay as they are.
-bool StackReader::AddWalks(TargetMemory* memory, Look* look, std::vector<Walk>* walks) {
-  MarkTorn(walks);
-  auto torn = [&] {
-    return static_cast<size_t>(std::count_if(
-        walks->begin(), walks->end(), [](const Walk& walk) { return walk.torn; }));
+size_t StackReader::CountTorn(const std::vector<Walk>& walks) {
+  return static_cast<size_t>(std::count_if(walks.begin(), walks.end(),
+                                           [](const Walk& walk) { return walk.torn; }));
+}
+
+// False: what is copied is not where the stack is now. None: as of WalkAll().
+bool StackReader::AddWalks(TargetMemory* memory, size_t wanted, Look* look,
+                           std::vector<Walk>* walks) {
+  auto enough = [&] {
+    return walks->empty() || walks->size() - CountTorn(*walks) >= wanted;
   };
-  if (torn() == 0) return true;
+  MarkTorn(walks);
+  if (enough()) return true;
   std::vector<Piece> pieces;
   plan_.AppendPieces(kCopies, &pieces);
   std::string bytes(kCopies * plan_.copy_bytes(), 0);
-  for (int read = 1; read < kMostReads && walks->size() - torn() < kWhole; ++read) {
-    if (memory->Read(pieces, bytes.data()) < pieces.size()) break;
+  const size_t most = wanted / kCopies + kSpareReads;
+  for (size_t read = 1; read < most && !enough(); ++read) {
+    if (memory->Read(pieces, bytes.data()) < pieces.size()) {
+      plan_.Clear();
+      return false;
+    }
     look->end_ns = MonotonicNs();
     std::vector<Walk> more;
-    if (!WalkAll(bytes.data(), kCopies, &more) || more.empty()) break;
+    if (!WalkAll(bytes.data(), kCopies, &more)) return false;
+    if (more.empty()) walks->clear();
     std::move(more.begin(), more.end(), std::back_inserter(*walks));
     MarkTorn(walks);
   }
-  if (walks->size() - torn() >= kWhole) return false;
-  for (Walk& walk : *walks) walk.torn = false;
-  return false;
+  return true;
 }
 
 // Leaves of `walk` what both agree on. True: that is all of it, and of the other.

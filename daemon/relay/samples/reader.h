@@ -3,12 +3,13 @@
 // From CPython 3.11 on, the frames of functions lie in chunks of memory, at the same
 // addresses call after call; before that, each is an object that is used again for the
 // next call, or whose caller changes (generators). A walk from frame to frame mixes the
-// stack of one moment with that of the next, and does not notice. So a look takes three
-// copies of all that the stack lies in, one behind the other in one system call, walks
-// all, and takes the stack if they agree: the same frames, the same code, the same
-// instruction in all but the innermost one. Where they do not, what stays is the frames
-// from the outermost on on which they agree. Of the innermost of those it is known that
-// it was there, and at which call.
+// stack of one moment with that of the next, and does not notice. So a look takes six
+// copies of all that the stack lies in, three with each system call (and no more than
+// three where those are the same to the last byte), walks all, and takes the stack if
+// they agree: the same frames, the same code, the same instruction in all but the
+// innermost one. Where they do not, what stays is the frames from the outermost on on
+// which they agree. Of the innermost of those it is known that it was there, and at
+// which call.
 //
 // A frame that returns or yields loses its caller, and a copy of just that moment ends
 // there (callees.h). Such a copy says nothing of the callers, and others are taken in
@@ -80,8 +81,12 @@ class StackReader {
   // Appends the walks of `count` copies in `bytes`. False: one of them was not
   // complete.
   bool WalkAll(const char* bytes, size_t count, std::vector<Walk>* walks);
-  // More copies, for as long as too few of them are whole stacks.
-  bool AddWalks(TargetMemory* memory, Look* look, std::vector<Walk>* walks);
+  // More copies, for as long as fewer than `wanted` are whole stacks.
+  bool AddWalks(TargetMemory* memory, size_t wanted, Look* look,
+                std::vector<Walk>* walks);
+  // What `wanted` whole stacks or more agree on.
+  static void Judge(std::vector<Walk> walks, size_t wanted, Look* look);
+  static size_t CountTorn(const std::vector<Walk>& walks);
   void LookBeyond(TargetMemory* memory, CodeBook* codes, Look* look);
   void MarkTorn(std::vector<Walk>* walks);
   bool FrameAt(const char* bytes, uint64_t address, SeenFrame* frame,
@@ -121,6 +126,7 @@ class StackReader {
   std::vector<Piece> pieces_;
   std::string buffer_;
   uint32_t looks_ = 0;
+  double agreed_ = 1;  // share of the last looks whose copies agreed
 };
 
 }  // namespace lull::relay

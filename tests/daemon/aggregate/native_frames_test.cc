@@ -114,6 +114,10 @@ TEST(NativeFrames, ARuntimeLinkedIntoTheProgramIsNobodysLine) {
                      {"cudaSetUp", "", 0, kProgram}}),
             "allocate:0");
   EXPECT_EQ(Written({{"__cudartist", "", 0, kProgram}}), "__cudartist:0");
+  // In C names have no parameters, and no line where it was compiled without any.
+  EXPECT_EQ(
+      Written({{"cudaUpload", "", 0, kProgram}, {"main", "train.c", 9, kProgram}}),
+      "cudaUpload:0");
 }
 
 TEST(NativeFrames, TellsLibraryHeadersByTheirFolders) {

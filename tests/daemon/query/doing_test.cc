@@ -92,7 +92,8 @@ class OneGap {
   }
 
   lull::v1::ReportReply Report(const std::string& region = "",
-                               lull::v1::Section section = lull::v1::SECTION_GAPS) {
+                               lull::v1::Section section = lull::v1::SECTION_GAPS,
+                               uint32_t top = 0) {
     AddRun(batch_, 1, 0, 0, events_);
     AddCounters(batch_, 1, 0, events_.size(), kJobStartNs + 3 * kSecond);
     batch_.add_process_ends()->set_process_key(1);
@@ -102,6 +103,7 @@ class OneGap {
     lull::v1::ReportRequest request;
     request.add_sections(section);
     request.set_region(region);
+    request.set_top(top);
     return pipeline_.Report(request);
   }
 
@@ -115,8 +117,9 @@ class OneGap {
         pipeline_.store(), [](const std::string&) { return true; }, request, &reply);
   }
 
-  lull::v1::GapRow Row(lull::v1::GapCause cause = lull::v1::GAP_CAUSE_HOST_CODE) {
-    lull::v1::ReportReply reply = Report();
+  lull::v1::GapRow Row(lull::v1::GapCause cause = lull::v1::GAP_CAUSE_HOST_CODE,
+                       uint32_t top = 0) {
+    const lull::v1::ReportReply reply = Report("", lull::v1::SECTION_GAPS, top);
     for (const auto& row : reply.gaps().gaps()) {
       if (row.cause() == cause) return row;
     }
@@ -251,6 +254,31 @@ TEST(Doing, HasNoSharesOfFewSamples) {
   EXPECT_EQ(row.doing(0).samples(), 4u);
   EXPECT_FALSE(row.doing(0).has_share());
   EXPECT_EQ(row.culprit().line(), 11) << "four are no reason to name another line";
+}
+
+constexpr int kLines = 14;
+
+lull::v1::GapRow RowOfManyLines(uint32_t top) {
+  OneGap gap;
+  for (int line = 1; line <= kLines; ++line) {
+    gap.Sample(static_cast<uint64_t>(line), {{"work", kScript, line}, kLoop});
+  }
+  return gap.Row(lull::v1::GAP_CAUSE_HOST_CODE, top);
+}
+
+TEST(Doing, LeavesNothingOutWhereAllIsAskedFor) {
+  const lull::v1::GapRow row = RowOfManyLines(0);
+  EXPECT_EQ(row.doing_size(), kLines);
+  uint64_t samples = 0;
+  for (const lull::v1::DoingLine& line : row.doing()) samples += line.samples();
+  EXPECT_EQ(samples, row.samples()) << "who adds up lines has the whole";
+}
+
+TEST(Doing, IsTheLinesWithMostTimeWhereRowsAreFew) {
+  const lull::v1::GapRow row = RowOfManyLines(20);
+  ASSERT_EQ(row.doing_size(), 10);
+  EXPECT_EQ(row.doing(0).samples(), static_cast<uint64_t>(kLines));
+  EXPECT_EQ(row.doing(9).samples(), 5u);
 }
 
 TEST(Doing, TakesACutStackForWhatIsLeftOfIt) {

@@ -75,35 +75,42 @@ void FakePython::SetLineTable(uint64_t code, uint64_t bytes) {
   Put(code, at_.code_line_table, bytes);
 }
 
-void FakePython::SetStack(const std::vector<std::pair<uint64_t, int32_t>>& frames) {
-  constexpr size_t kFrame = 128;
+void FakePython::SetStack(const std::vector<std::pair<uint64_t, int32_t>>& frames,
+                          size_t apart) {
   constexpr size_t kHead = 24;
-  const uint64_t chunk = Allocate(kHead + (frames.size() + 1) * kFrame);
+  const size_t bytes = kHead + (frames.size() + 1) * apart;
+  const uint64_t chunk = Allocate(bytes);
   Put(chunk, abi::kChunkPrevious, uint64_t{0});
-  Put(chunk, abi::kChunkSize, uint64_t{kHead + (frames.size() + 1) * kFrame});
+  Put(chunk, abi::kChunkSize, uint64_t{bytes});
   if (at_.tstate_chunk >= 0) Put(state_, at_.tstate_chunk, chunk);
+  frames_.assign(frames.size(), 0);
   uint64_t previous = 0;
   for (size_t i = frames.size(); i-- > 0;) {
-    const uint64_t frame = chunk + kHead + (frames.size() - 1 - i) * kFrame;
-    const auto [code, lasti] = frames[i];
-    Put(frame, at_.frame_previous, previous);
-    Put(frame, at_.frame_code, code);
-    if (at_.form == abi::InstructionForm::kPointer) {
-      Put(frame, at_.frame_instruction,
-          code + static_cast<uint64_t>(at_.code_bytes + lasti));
-    } else {
-      Put(frame, at_.frame_instruction, lasti);
-    }
-    previous = frame;
+    frames_[i] = chunk + kHead + (frames.size() - 1 - i) * apart;
+    Put(frames_[i], at_.frame_previous, previous);
+    SetFrame(i, frames[i].first, frames[i].second);
+    previous = frames_[i];
   }
-  innermost_ = previous;
   if (at_.cframe_frame >= 0) {
-    Put(cframe_, at_.cframe_frame, innermost_);
+    Put(cframe_, at_.cframe_frame, previous);
   } else {
-    Put(state_, at_.tstate_frame, innermost_);
+    Put(state_, at_.tstate_frame, previous);
   }
 }
 
-void FakePython::GoTo(int32_t lasti) { Put(innermost_, at_.frame_instruction, lasti); }
+void FakePython::SetFrame(size_t index, uint64_t code, int32_t lasti) {
+  const uint64_t frame = frames_[index];
+  Put(frame, at_.frame_code, code);
+  if (at_.form == abi::InstructionForm::kPointer) {
+    Put(frame, at_.frame_instruction,
+        code + static_cast<uint64_t>(at_.code_bytes + lasti));
+  } else {
+    Put(frame, at_.frame_instruction, lasti);
+  }
+}
+
+void FakePython::GoTo(int32_t lasti) {
+  Put(frames_.front(), at_.frame_instruction, lasti);
+}
 
 }  // namespace lull::relay

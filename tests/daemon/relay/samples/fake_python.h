@@ -21,8 +21,12 @@ class FakePython {
                    const std::string& line_table = "");
   // Another PyThreadState of the same thread, without frames.
   uint64_t AddThread();
-  // Innermost first: code objects and f_lasti. From 3.11 on they lie in a chunk.
-  void SetStack(const std::vector<std::pair<uint64_t, int32_t>>& frames);
+  // Innermost first: code objects and f_lasti. From 3.11 on they lie in a chunk,
+  // `apart` bytes from one to the next.
+  void SetStack(const std::vector<std::pair<uint64_t, int32_t>>& frames,
+                size_t apart = kFrameBytes);
+  // Another call in the place of a frame of that stack; 0: the innermost.
+  void SetFrame(size_t index, uint64_t code, int32_t lasti);
   // f_lasti of the innermost frame.
   void GoTo(int32_t lasti);
   // Line table of a code object.
@@ -37,6 +41,7 @@ class FakePython {
   size_t used() const { return used_; }
 
  private:
+  static constexpr size_t kFrameBytes = 128;
   static constexpr uint64_t kThread = 0x7f1234567000;
 
   uint64_t Allocate(size_t bytes);
@@ -50,7 +55,7 @@ class FakePython {
   FrameLayout layout_;
   uint64_t state_ = 0;
   uint64_t cframe_ = 0;
-  uint64_t innermost_ = 0;
+  std::vector<uint64_t> frames_;  // innermost first
 };
 
 }  // namespace lull::relay

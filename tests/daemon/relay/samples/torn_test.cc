@@ -1,0 +1,106 @@
+// A program that is somewhere else each time that a piece of its memory is read: no
+// stack that never was is told, in whatever rhythm it goes from one to the other.
+#include <gtest/gtest.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "daemon/relay/samples/codes.h"
+#include "daemon/relay/samples/reader.h"
+#include "preload/stacks/layouts/cpython_3_10.h"
+#include "tests/daemon/relay/samples/fake_python.h"
+
+namespace lull::relay {
+namespace {
+
+constexpr int kOuter = 6;            // frames that stay
+constexpr size_t kApart = 4096;      // each is a piece of its own
+constexpr double kBetweenReads = 5;  // in the time that a piece takes
+
+// caller_a() calls callee_a() or caller_b() calls callee_b(), in frames at the same
+// addresses. Time goes on by one with each piece that is read.
+class Flutter : public TargetMemory {
+ public:
+  // Each call lasts half as long as `mean` to one and a half times as long.
+  explicit Flutter(double mean)
+      : TargetMemory(getpid(), nullptr),
+        python_(kCPython310),
+        lasts_(mean / 2, mean * 3 / 2) {
+    for (const char* name : {"a", "b"}) {
+      callers_.push_back(python_.AddCode(std::string("caller_") + name, "x.py", 1));
+      callees_.push_back(python_.AddCode(std::string("callee_") + name, "x.py", 9));
+    }
+    std::vector<std::pair<uint64_t, int32_t>> stack{{callees_[0], 2}, {callers_[0], 4}};
+    for (int i = 0; i < kOuter; ++i) {
+      stack.emplace_back(python_.AddCode("outer", "x.py", 20 + i), 6);
+    }
+    python_.SetStack(stack, kApart);
+  }
+
+  const FakePython& python() const { return python_; }
+
+  using TargetMemory::Read;
+  size_t Read(std::span<const Piece> pieces, char* out) override {
+    Pass(kBetweenReads);
+    for (const Piece& piece : pieces) {
+      Pass(1);
+      memcpy(out, reinterpret_cast<const void*>(piece.address), piece.size);
+      out += piece.size;
+    }
+    return pieces.size();
+  }
+
+ private:
+  void Pass(double time) {
+    for (left_ -= time; left_ < 0; left_ += lasts_(random_)) {
+      now_ = 1 - now_;
+      python_.SetFrame(1, callers_[now_], 4);
+    }
+    python_.SetFrame(0, callees_[now_], static_cast<int32_t>(random_() % 8) * 2);
+  }
+
+  FakePython python_;
+  std::vector<uint64_t> callers_, callees_;
+  std::mt19937 random_{7};
+  std::uniform_real_distribution<double> lasts_;
+  double left_ = 0;
+  size_t now_ = 0;
+};
+
+TEST(TornStacks, NoneIsToldWhateverTheRhythm) {
+  constexpr int kLooks = 4000;
+  for (double mean : {2., 3., 4., 5., 6., 7., 8., 10., 12., 15., 20., 40., 100.}) {
+    SCOPED_TRACE(mean);
+    Flutter program(mean);
+    const FakePython& python = program.python();
+    CodeBook codes(python.layout());
+    StackReader reader(python.layout(), python.state(), python.thread());
+    int wrong = 0, whole = 0, outer = 0;
+    for (int i = 0; i < kLooks; ++i) {
+      const Look look = reader.Take(&program, &codes);
+      std::string names;
+      for (const SeenFrame& frame : look.frames) {
+        names += codes.Name(codes.NameOf(frame.number)).function + " ";
+      }
+      const bool a = names.find("er_a") != std::string::npos ||
+                     names.find("ee_a") != std::string::npos;
+      const bool b = names.find("er_b") != std::string::npos ||
+                     names.find("ee_b") != std::string::npos;
+      wrong += a && b ? 1 : 0;
+      whole += look.quality == v1::HOST_SAMPLE_QUALITY_EXACT ? 1 : 0;
+      outer += look.frames.size() >= kOuter ? 1 : 0;
+    }
+    EXPECT_EQ(wrong, 0);
+    EXPECT_GT(outer, kLooks * 9 / 10) << "what holds still is told all the same";
+    if (mean >= 100) {
+      EXPECT_GT(whole, kLooks / 8) << "what holds still for long enough is exact";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lull::relay
