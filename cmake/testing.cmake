@@ -1,5 +1,6 @@
-# lull_test(name LABEL unit|integration|... SOURCES ... LIBRARIES ... [UNTIMED])
-#   one GoogleTest executable; every test case becomes a ctest case.
+# lull_test(name LABEL unit|integration|... SOURCES ... LIBRARIES ... [UNTIMED] [TIMED CASES])
+#   one GoogleTest executable; every test case becomes a ctest case. TIMED: the cases (as
+#   GoogleTest's filter names them) that compare times in an executable that is UNTIMED else.
 # lull_script_test(name LABEL ... COMMAND ... [UNTIMED])
 #   any command; exit status 0 passes.
 # Unit tests run side by side, and so do those that compare no times, or have seconds to
@@ -15,7 +16,7 @@ add_custom_target(unit_tests)
 add_custom_target(core_tests)
 
 function(lull_test name)
-  cmake_parse_arguments(ARG "UNTIMED" "LABEL;TIMEOUT" "SOURCES;LIBRARIES;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "UNTIMED" "LABEL;TIMEOUT;TIMED" "SOURCES;LIBRARIES;ENVIRONMENT" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   lull_warnings(${name})
   lull_compiles_quickly(${name})
@@ -36,7 +37,15 @@ function(lull_test name)
   if(ARG_UNTIMED OR ARG_LABEL STREQUAL "unit")
     set(alone FALSE)
   endif()
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
+  set(others)
+  if(ARG_TIMED)
+    set(others TEST_FILTER "-${ARG_TIMED}")
+    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 TEST_FILTER "${ARG_TIMED}"
+      TEST_LIST ${name}_TIMED
+      PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL TRUE
+        ENVIRONMENT "${ARG_ENVIRONMENT}")
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 ${others}
     PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${alone}
       ENVIRONMENT "${ARG_ENVIRONMENT}")
 endfunction()

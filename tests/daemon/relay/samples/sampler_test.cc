@@ -112,6 +112,7 @@ class Shares {
   }
   // 99 in 100 lie within; of as many as here, all but a few.
   void ExpectMost() const { EXPECT_GE(within_, compared_ - 1 - compared_ / 6); }
+  bool all_within() const { return within_ == compared_; }
 
  private:
   // Wilson's interval.
@@ -139,15 +140,20 @@ TEST(HostSampler, TellsTheSharesOfTime) {
   shares.ExpectMost();
 }
 
-// A step that lasts exactly as long as the mean gap between looks.
+// A step that lasts exactly as long as the mean gap between looks. Whoever is in step
+// is far off every time; by chance one run in a hundred is outside the interval.
 TEST(HostSampler, IsNotInStepWithTheProgram) {
   const auto& python = lull::testing::interpreters().back();
-  Puppet puppet(python.path, "locked");
-  ASSERT_TRUE(puppet.started());
-  HostSampler sampler(12);
-  Shares shares;
-  shares.Compare(Gather(&sampler, puppet, 100, 600), {"early", "late"});
-  shares.ExpectMost();
+  bool within = false;
+  for (uint64_t seed = 31; seed < 34 && !within && !HasFailure(); ++seed) {
+    Puppet puppet(python.path, "locked");
+    ASSERT_TRUE(puppet.started());
+    HostSampler sampler(seed);
+    Shares shares;
+    shares.Compare(Gather(&sampler, puppet, 100, 600), {"early", "late"});
+    within = shares.all_within();
+  }
+  EXPECT_TRUE(within);
 }
 
 TEST(HostSampler, ReadsNothingOfAThreadThatDidNotRun) {
