@@ -212,7 +212,8 @@ uint64_t PerfettoWriter::LaneTrack(const RowState& row, size_t lane) {
   track.set_uuid(NewUuid());
   switch (key.kind) {
     case Kind::kSteps:
-      track.set_parent_uuid(process_uuid_);
+      // Viewers show what lies below a thread above its own slices.
+      track.set_parent_uuid(TrackOf(Row({Kind::kThread, 0, key.number}), 0));
       track.set_name("steps");
       break;
     case Kind::kThread: {
@@ -319,7 +320,7 @@ void PerfettoWriter::Add(uint32_t id, const Label& label, const Slice& slice) {
     case Row::kNone:
       return;
     case Row::kSteps:
-      return Put({Kind::kSteps, 0, 0}, put);
+      return Put({Kind::kSteps, 0, slice.tid}, put);
     case Row::kThread:
     case Row::kCall:
       return Put({Kind::kThread, 0, slice.tid}, put);
