@@ -316,7 +316,13 @@ absl::Status FillDetails(View& view, ReportReply* reply) {
   for (const ReportRequest::Detail& detail : asked.details()) {
     view.request.set_group_by(detail.group_by());
     view.request.set_top(detail.top());
-    LULL_RETURN_IF_ERROR(FillSection(detail.section(), view, reply->add_details()));
+    ReportReply* part = reply->add_details();
+    const absl::Status status = FillSection(detail.section(), view, part);
+    if (absl::IsFailedPrecondition(status)) {  // this job has none of it
+      part->set_untold(std::string(status.message()));
+    } else {
+      LULL_RETURN_IF_ERROR(status);
+    }
   }
   view.request = asked;
   return absl::OkStatus();

@@ -203,6 +203,15 @@ class Pages(unittest.TestCase):
         self.assertEqual(outlier["number"], 40)
         self.assertAlmostEqual(outlier["times_median"], 4, delta=0.2)
 
+    def test_a_job_of_another_language_has_a_page_that_says_what_is_not_there(self):
+        self.lull("run", "--quiet", "--name", "shell", "--", "sh", "-c", "sleep 0.2")
+        why = self.lull("hot", "shell", status=1).stderr
+        page = self.page_of("shell")
+        self.check_harmless(page)
+        self.assertIn("no samples of host threads", page.data["no_samples"])
+        self.assertIn(page.data["no_samples"], why)
+        self.assertEqual(page.data["hot"]["lines"], [])
+
     def test_rows_are_as_many_as_asked_for(self):
         job = self.imported([f"kernel_{i}" for i in range(30)], "many.json")
         self.assertEqual(len(self.page_of(job).data["report"]["kernels"]), 31)

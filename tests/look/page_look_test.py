@@ -256,6 +256,21 @@ class PageLook(unittest.TestCase):
         self.assertEqual(self.browser.complaints, [])
         self.assertEqual(self.browser.requests, [f"file://{path}"] * times)
 
+    def test_a_job_without_a_gpu_has_answers_of_the_host(self):
+        story = trace(["forward"])
+        story["traceEvents"] = [event for event in story["traceEvents"]
+                                if event["cat"] in ("python_function", "user_annotation")]
+
+        def write(path):
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(story, file)
+        path = self.page("host", write)
+        self.open(path)
+        self.assertIn("not known", self.browser.run("document.querySelector('.verdict').textContent"))
+        self.assertEqual(self.browser.run("document.querySelectorAll('#steps button.link').length"), 0)
+        self.assertGreater(self.browser.run("document.querySelectorAll('section.empty').length"), 3)
+        self.check_quiet(path)
+
     def test_a_hundred_thousand_gaps_stay_fluid(self):
         path = self.page("many", lambda source: many_gaps(source, 100_000))
         self.assertLess(os.path.getsize(path), 3_000_000)

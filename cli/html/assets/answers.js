@@ -7,7 +7,20 @@ function sentence() {
     const why = VERDICTS[gpu.verdict];
     return why ? `${share}; ${why}.` : `${share}.`;
   }
-  return 'What the GPU did is not known for this job.';
+  const [first] = DATA.report.summary.advice;
+  const unknown = 'What the GPU did is not known for this job';
+  return first ? `${unknown}; on the host, ${first.finding}.` : `${unknown}.`;
+}
+
+// Without GPU truth: what the processes that work spent their time on, as far as that is told.
+function hostShares() {
+  const { summary } = DATA.report;
+  const rows = [['waited for the GPU', summary.sync_blocked_ms], ['waited for data', summary.data_wait_ms],
+    ['all waits on the host', summary.host_wait_ms], ['garbage collection', summary.gc_ms]].filter(([, ms]) => ms > 0);
+  if (!rows.length || !(summary.working_ms > 0)) return null;
+  return el('div', '', el('h3', '', `Where the host was, in ${formatMs(summary.working_ms)} of the processes that work`),
+    el('dl', 'pair', rows.map(([word, ms]) => [el('dt', '', word), el('dd', '', formatMs(ms))])),
+    el('p', 'note', 'These may overlap.'));
 }
 
 function wholeBar() {
@@ -56,7 +69,7 @@ function causeLegend() {
 
 function fixes() {
   const { advice } = DATA.report.summary;
-  if (!advice.length) return el('p', 'none', `${DATA.lines.no_advice.charAt(0).toUpperCase()}${DATA.lines.no_advice.slice(1)}.`);
+  if (!advice.length) return el('p', 'none', sentenceOf(DATA.lines.no_advice));
   const list = el('ol', 'fixes');
   for (const item of advice) {
     const text = item.advice.charAt(0).toUpperCase() + item.advice.slice(1);
@@ -74,7 +87,7 @@ function answers() {
   return el('section', '',
     el('p', 'verdict', sentence()),
     el('p', '', known ? `${lines.busy}.` : lines.busy),
-    known ? [wholeBar(), causeLegend()] : null,
+    known ? [wholeBar(), causeLegend()] : hostShares(),
     el('h3', '', 'What to change first'),
     fixes(),
     el('div', 'grey',

@@ -50,7 +50,8 @@ function makeChart(series, options) {
         context.stroke();
       } else {
         context.globalAlpha = 0.75;
-        one.x.forEach((x, i) => context.fillRect(xOf(x) - 1.25, yOf(one.y[i]) - 1.25, 2.5, 2.5));
+        const dot = one.x.length > 300 ? 2.5 : 5;
+        one.x.forEach((x, i) => context.fillRect(xOf(x) - dot / 2, yOf(one.y[i]) - dot / 2, dot, dot));
         context.globalAlpha = 1;
       }
     }

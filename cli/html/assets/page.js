@@ -43,10 +43,11 @@ function build() {
   if (!DATA.complete) main.append(el('p', 'note', 'The collector is older than this lull: it tells no timeline, and nothing of steps, memory and samples in detail.'));
   for (const [id, make] of SECTIONS) {
     const { text, count, about, body } = make();
-    const section = attributes(el('section', '', el('h2', '', text), el('p', 'about', about), body), { 'aria-label': text });
+    const empty = count === 0;  // what was not seen takes little room
+    const section = attributes(el('section', empty ? 'empty' : '', el('h2', '', text), empty ? null : el('p', 'about', about), body), { 'aria-label': text });
     section.id = id;
     main.append(section);
-    links.append(attributes(el('a', '', text, count === null ? null : el('span', 'count', grouped(count))), { href: `#${id}` }));
+    links.append(attributes(el('a', empty ? 'empty' : '', text, count === null ? null : el('span', 'count', grouped(count))), { href: `#${id}` }));
   }
   const theme = button('', 'Light or dark', () => {
     const next = document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark';

@@ -1,6 +1,7 @@
 // What stands under each heading. All figures are the report's own.
 
 function named(text, count, about, ...body) { return { text, count, about, body }; }
+function sentenceOf(text) { return text ? `${text.charAt(0).toUpperCase()}${text.slice(1)}.` : ''; }
 function none(text) { return el('p', 'none', text); }
 function orNone(rows, text, make) { return rows.length ? make() : none(text); }
 
@@ -62,7 +63,7 @@ function hotSection() {
   // An imported trace tells where threads were, and not whether they had a processor.
   const states = roles.some((r) => r.running_percent > 0 || r.ready_percent > 0 || r.blocked_percent > 0);
   return named('Host time', lines.length, 'Where threads of the host were, by looks at them from outside, also while the GPU was busy.',
-    orNone(lines, 'No samples of host threads were taken.', () => el('div', '',
+    orNone(lines, sentenceOf(DATA.no_samples) || 'No samples of host threads were taken.', () => el('div', '',
       graph,
       el('h3', '', 'Kinds of threads'),
       makeTable([
@@ -118,9 +119,10 @@ function operatorsSection() {
 
 const STEP_PARTS = { kernel: 'kernels', memcpy: 'copies', memset: 'memsets', communication: 'communication', runtime: 'CUDA calls', data: 'data', host: 'host waits, collections, allocations', other: 'the rest' };
 
-function outlierText(row) {
-  const part = row.part ? `, ${formatMs(row.excess_ms)} of it more ${STEP_PARTS[row.part] || row.part} than the median step` : '';
-  return `${formatMs(row.duration_ms)}, ${row.times_median.toFixed(1)} times the median${part}`;
+// A step's number, which leads to it on the timeline where there is one.
+function stepLink(row) {
+  if (!DATA.timeline.bands.length) return String(row.number);
+  return button('link', `Show step ${row.number}`, () => goToStep(row.number, row.pid), String(row.number));
 }
 
 function stepsChart() {
@@ -134,7 +136,7 @@ function stepsChart() {
     label: 'Duration of each step', yLabel: formatMs, xLabel: (x) => `step ${grouped(x)}`,
     yStep: (most) => roundStep(most, 4),
     marks: median && median.duration_ms ? [{ y: median.duration_ms, text: `median ${formatMs(median.duration_ms)}` }] : [],
-    tell: (hit) => [`${hit.series.name}, step ${hit.series.x[hit.index]}: ${formatMs(hit.series.y[hit.index])}`, 'Click: the timeline of this step'],
+    tell: (hit) => [`${hit.series.name}, step ${hit.series.x[hit.index]}: ${formatMs(hit.series.y[hit.index])}`, DATA.timeline.bands.length ? 'Click: the timeline of this step' : null],
     onClick: (hit) => goToStep(hit.series.x[hit.index], hit.series.pid),
   });
 }
@@ -155,7 +157,7 @@ function stepsSection() {
       thinned ? el('p', 'note', 'Of each stretch of steps the shortest and the longest are drawn.') : null,
       el('p', 'note', `${formatCount(count)} steps, told by ${{ optimizer: 'the optimizer\u2019s step', nvtx: 'NVTX ranges', period: 'the period of the work', profiler: 'the profiler\u2019s marks' }[source] || source || 'nothing'}.`),
       outliers.length ? [el('h3', '', `Steps that stand out: ${formatCount(all)}`), makeTable([
-        { label: 'step', num: true, value: (r) => r.number, cell: (r) => button('', `Show step ${r.number}`, () => goToStep(r.number, r.pid), String(r.number)) },
+        { label: 'step', num: true, value: (r) => r.number, cell: stepLink },
         column.rank(), column.ms('began at', 'start_ms', 'After the start of the job.'), column.ms('took', 'duration_ms'),
         { label: 'times the median', num: true, value: (r) => r.times_median, cell: (r) => formatNumber(r.times_median, 1) },
         { label: 'what made it long', value: (r) => (r.part ? STEP_PARTS[r.part] || r.part : ''), cell: (r) => (r.part ? `${STEP_PARTS[r.part] || r.part}: ${formatMs(r.excess_ms)} above its median` : '\u2013') },
@@ -163,7 +165,7 @@ function stepsSection() {
       el('h3', '', 'The median step'), medianList(median),
       el('h3', '', 'The newest steps'),
       makeTable([
-        { label: 'step', num: true, value: (r) => r.number, cell: (r) => button('', `Show step ${r.number}`, () => goToStep(r.number, r.pid), String(r.number)) },
+        { label: 'step', num: true, value: (r) => r.number, cell: stepLink },
         column.rank(), column.ms('took', 'duration_ms'),
         ...Object.entries({ kernel: 'kernels', memcpy: 'copies', communication: 'communication', runtime: 'CUDA calls', data: 'data', host: 'host', other: 'other' }).map(([key, word]) => column.ms(word, `${key}_ms`)),
       ], steps, { sort: 0, label: 'steps', total: count }),

@@ -18,6 +18,8 @@ function makeTable(columns, rows, options = {}) {
   const more = button('', '', () => { shown += ROWS_AT_ONCE; draw(); }, '');
   const texts = new Map();
 
+  const unfolds = options.inner && (!options.hasInner || rows.some(options.hasInner));
+
   const textOf = (row) => {
     if (!texts.has(row)) {
       texts.set(row, columns.map((column) => {
@@ -82,8 +84,7 @@ function makeTable(columns, rows, options = {}) {
       const line = el('tr', 'row');
       columns.forEach((column, number) => {
         const cell = el('td', `${column.num ? 'num' : ''}${column.wide ? ' wide' : ''}`.trim());
-        const unfolds = number === 0 && options.inner;
-        if (!unfolds) fill(cell, [column.cell(row)]);
+        if (number > 0 || !unfolds) fill(cell, [column.cell(row)]);
         else {
           const more = !options.hasInner || options.hasInner(row);
           cell.append(el('div', 'lead', more ? unfolding(row, line) : el('span', 'fold'), el('div', '', column.cell(row))));

@@ -286,7 +286,7 @@ function timelineSection() {
       button('', 'Zoom in', () => zoom(0.5), '+'), button('', 'Zoom out', () => zoom(2), '\u2212'),
       button('', 'Show the whole job', () => show(whole.from, whole.to), 'Whole job'),
       model.steps.length ? stepBox : null,
-      el('span', '', 'Drag to zoom; ', el('kbd', '', 'w'), ' ', el('kbd', '', 's'), ' zoom, ', el('kbd', '', 'a'), ' ', el('kbd', '', 'd'), ' move, ', el('kbd', '', '\u2190'), ' ', el('kbd', '', '\u2192'), ' gaps'),
+      el('span', 'keys', 'Drag to zoom; ', el('kbd', '', 'w'), ' ', el('kbd', '', 's'), ' zoom, ', el('kbd', '', 'a'), ' ', el('kbd', '', 'd'), ' move, ', el('kbd', '', '\u2190'), ' ', el('kbd', '', '\u2192'), ' gaps'),
       range),
     timelineLegend(model),
     el('div', 'board', strip, canvas),

@@ -62,6 +62,6 @@ const VERDICTS = {
   sync: 'mostly it stood still because the host waited for it, and then had to catch up',
   data: 'mostly it waited for data',
   communication: 'mostly it waited for other ranks',
-  host: 'mostly it waited for the host\u2019s own code',
+  host: 'mostly it waited for the host',
   copy: 'mostly it was held up by copies',
 };
