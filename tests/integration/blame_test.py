@@ -12,6 +12,7 @@ import tempfile
 import unittest
 
 import guest
+import shares
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(ROOT, "tests", "sim"), os.path.join(ROOT, "tools", "demo_job")]
@@ -31,12 +32,15 @@ COMMANDS = ([os.path.join(BUILT, "random_work_host12")],
              sys.executable, os.path.join(ROOT, "tests", "puppets", "random_garbage.py")],
             [os.path.join(BUILT, "random_work_host13")])
 
+CODE = ("host_code", "launch_bound", "run_queue")
 IDLE_TOLERANCE = 0.001  # of idle time
 CAUSE_TOLERANCE = 0.001  # of idle time under another cause or line than it should
 WASTED_TOLERANCE = 0.01  # of each sync's wasted time, over all programs
 # Functions of random_garbage.py, as its log has them.
 WHAT_RAN = {"compute": "compute", "litter": "nodes", "collect": "nodes",
             "<listcomp>": "nodes", "__init__": "nodes"}
+SAMPLES_OF_A_SHARE = 30
+HOLDS_IN_100 = 90  # intervals that hold in 95 of 100 do so at least so often
 MOST_WRONG_SHARE = 0.03  # of samples, beside what chance makes of them
 CLOCK_READS_NS = 100  # a call seems longer by the clock reads of its hook
 ONE_GAP_NS = 100_000  # one gap at the edge of a rule may fall on either side
@@ -46,11 +50,24 @@ def lull_cells(gaps):
     total = collections.Counter()
     for row in gaps["gaps"]:
         # Of code itself samples name the line, where they caught it; that is tried below.
-        code = row["cause"] in ("host_code", "launch_bound", "run_queue")
+        code = row["cause"] in CODE
         key = (row["cause"], row["after" if code else "culprit"]["line"],
                row["before"]["line"], row["after"]["line"])
         total[key] += row["total_ms"] * 1e6
     return total
+
+
+def sampled(gaps):
+    """{(before line, after line): samples of code by what ran}; "": anything else."""
+    rows = collections.defaultdict(collections.Counter)
+    for row in gaps["gaps"]:
+        if row["cause"] not in CODE:
+            continue
+        counted = rows[row["before"]["line"], row["after"]["line"]]
+        for line in row["doing"]:
+            counted[WHAT_RAN.get(line["function"].split(".")[-1], "")] += line["samples"]
+        counted[""] += row["samples"] - sum(line["samples"] for line in row["doing"])
+    return rows
 
 
 def without_run_queue(found, expected):
@@ -166,12 +183,11 @@ class RandomPrograms(unittest.TestCase):
                 for row in job.gaps["gaps"]:
                     self.assertEqual(row["doing"], [], row)
                 continue
-            expected += job.done_in_gaps
-            for row in job.gaps["gaps"]:
-                samples += row["samples"]
-                for line in row["doing"]:
-                    function = line["function"].split(".")[-1]
-                    found[WHAT_RAN.get(function, "")] += line["samples"]
+            for done in job.done_in_gaps.values():
+                expected += done
+            for counted in sampled(job.gaps).values():
+                samples += sum(counted.values())
+                found += counted
         total = sum(expected.values())
         print(f"{samples} samples in {total / 1e6:.0f} ms of code: {dict(found)}, "
               f"expected {dict(expected)}", file=sys.stderr)
@@ -181,6 +197,27 @@ class RandomPrograms(unittest.TestCase):
             deviation = (share * (1 - share) / samples) ** 0.5
             self.assertAlmostEqual(found[what] / samples, share,
                                    delta=MOST_WRONG_SHARE + 3.3 * deviation, msg=what)
+
+    def test_shares_of_rows_are_within_their_intervals(self):
+        holds = intervals = 0
+        for job in self.jobs:
+            counted = sampled(job.gaps)
+            for key, done in job.done_in_gaps.items():
+                looks, whole = sum(counted[key].values()), sum(done.values())
+                if looks < SAMPLES_OF_A_SHARE:  # reports tell no share then
+                    continue
+                for what in ("compute", "nodes"):
+                    _, low, high = shares.wilson(counted[key][what], looks)
+                    intervals += 1
+                    holds += low <= 100 * done[what] / whole <= high
+        if intervals == 0:
+            self.skipTest("too few programs for a row with shares")
+        print(f"{holds} of {intervals} intervals hold", file=sys.stderr)
+        least = HOLDS_IN_100 / 100
+        allowed = least * intervals
+        if intervals < 100:  # what chance makes of so few
+            allowed -= 3.3 * (least * (1 - least) * intervals) ** 0.5
+        self.assertGreaterEqual(holds, allowed)
 
     def test_no_more_time_lacked_a_processor_than_the_kernel_says(self):
         for job in self.jobs:

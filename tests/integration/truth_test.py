@@ -20,6 +20,7 @@ import unittest
 
 import guest
 import interpreters
+from shares import wilson
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PUPPETS = os.path.join(ROOT, "tests", "puppets")
@@ -46,19 +47,10 @@ POINTS = 2  # a line is told within so many of the truth
 MOST_BIAS = 0.5  # points, of all runs together
 HOLDS_IN_100 = 90  # intervals that hold in 95 of 100 do so at least so often
 MOST_DELAYED = 0.05  # of a run without a processor; more is said
-Z = 1.96
 
 
 def line(name):
     return expected.site("truth_lines.py", name)
-
-
-def wilson(part, whole):
-    """(percent, low, high), as reports have it."""
-    p = part / whole
-    centre = (p + Z * Z / (2 * whole)) / (1 + Z * Z / whole)
-    half = Z / (1 + Z * Z / whole) * (p * (1 - p) / whole + Z * Z / (4 * whole ** 2)) ** 0.5
-    return 100 * p, 100 * (centre - half), 100 * (centre + half)
 
 
 def overlap(spans, others):

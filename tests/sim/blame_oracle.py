@@ -285,20 +285,21 @@ def cells(oracle, since, until):
 
 
 def done(oracle, since, until):
-    """What the launching thread executed while the device waited for its code: time by
-    function, of a program that logs that. "" is what it does not log."""
-    total = collections.Counter()
+    """What the launching thread executed while the device waited for its code: {(before
+    line, after line): time by function}, of a program that logs that. "" is what it does
+    not log."""
+    rows = collections.defaultdict(collections.Counter)
     starts = {tid: [start for start, _, _ in spans] for tid, spans in oracle.host.ran.items()}
     for a, b, ended, op in oracle.gaps():
         if b <= since or a >= until:
             continue
         tid = oracle.calls[op.correlation].tid
         spans = oracle.host.ran.get(tid, ())
-        for start, end, cause, *_ in oracle.judge(a, b, ended, op):
+        for start, end, cause, _, before, after in oracle.judge(a, b, ended, op):
             start, end = max(start, since), min(end, until)
             if start >= end or cause not in ("host_code", "launch_bound"):
                 continue
-            left = end - start
+            total, left = rows[before, after], end - start
             at = max(0, bisect.bisect_right(starts.get(tid, ()), start) - 1)
             for begin, finish, function in spans[at:]:
                 if begin >= end:
@@ -307,4 +308,4 @@ def done(oracle, since, until):
                 total[function] += overlap
                 left -= overlap
             total[""] += left
-    return total
+    return rows
