@@ -53,7 +53,7 @@ def row_of(gaps):
             site = f"{os.path.basename(line['file'])}:{line['line']} {line['function']}"
             lines[site] += row["total_ms"] * line["samples"] / row["samples"]
     line = lines.most_common(1)[0][0] if lines else "-"
-    return (f"{gpu['idle_ms'] / 1e3:.2f} s", share("data"), share(*CODE),
+    return (f"{gpu['idle_ms'] / 1e3:.2f} s", share("data"), share(*CODE), share("run_queue"),
             str(sum(row["samples"] for row in rows)),
             f"{gpu['explained_percent']:.1f} %", line)
 
@@ -61,8 +61,9 @@ def row_of(gaps):
 def main(names):
     host, failures = guest.Host(), 0
     os.environ.update(host.environment)
-    print("| program | idle | data | code | samples in it | explained | first line |")
-    print("|---|---|---|---|---|---|---|")
+    print("| program | idle | data | code | of which without a processor | samples in code | explained "
+          "| first line |")
+    print("|---|---|---|---|---|---|---|---|")
     for name in names:
         needs, least = PROGRAMS[name]
         if not has(needs):
