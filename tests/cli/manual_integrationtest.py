@@ -80,7 +80,7 @@ class Manual(LullCase):
                           .split("\n\n")[0], re.M)
 
     def options(self, verb):
-        return set(re.findall(r"^  (?:-h,)?(--[\w-]+)", self.printed(verb, "--help"), re.M))
+        return set(re.findall(r"^  (?:-\w,)?(--[\w-]+)", self.printed(verb, "--help"), re.M))
 
     def completed(self, *words):
         """What bash offers for the last of `words`."""
