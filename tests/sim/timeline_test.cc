@@ -15,7 +15,10 @@ class TimelineTest : public testing::Test {
     config_.latency_ns = 5;
     config_.concurrent_kernels = 2;
     timeline_.emplace(
-        config_, Timeline::Listener{[this](const Op& op) { scheduled_.push_back(&op); },
+        config_, Timeline::Listener{[this](const Op& op) {
+                                      scheduled_.push_back(&op);
+                                      done_when_told_ |= op.done(INT64_MAX);
+                                    },
                                     [this](const OpPtr& op) { host_.push_back(op); }});
   }
 
@@ -35,6 +38,7 @@ class TimelineTest : public testing::Test {
   std::optional<Timeline> timeline_;
   std::vector<const Op*> scheduled_;
   std::vector<OpPtr> host_;
+  bool done_when_told_ = false;
 };
 
 TEST_F(TimelineTest, StartsAnOperationOneLatencyAfterItsSubmission) {
@@ -80,6 +84,16 @@ TEST_F(TimelineTest, SchedulesWhatFollowsAHostFunctionWhenItReturns) {
   EXPECT_EQ(host->start_ns, 30);
   EXPECT_EQ(next->start_ns, 1000);
   EXPECT_EQ(last->start_ns, 1010);
+}
+
+TEST_F(TimelineTest, RecordsAnOperationBeforeWhoeverWaitsForItGoesOn) {
+  OpPtr host = submit(0, 0, {}, OpKind::kHostFunction);
+  OpPtr next = submit(0, 10, {host});
+  timeline_->finish_host_function(host, 30, 1000);
+  EXPECT_EQ(scheduled_.size(), 2u);
+  EXPECT_FALSE(done_when_told_);
+  EXPECT_TRUE(next->done(1010));
+  EXPECT_FALSE(next->done(1009));
 }
 
 TEST_F(TimelineTest, AppliesEffectsInTheOrderOfScheduling) {

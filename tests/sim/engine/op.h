@@ -61,7 +61,7 @@ struct Op {
   int64_t start_ns = 0;
 
   // kUnscheduled while a host function before it has not ended. Written under
-  // the engine's lock; `scheduled` is the futex that announces it.
+  // the engine's lock; `scheduled` is the futex that announces it once it is recorded.
   std::atomic<int64_t> end_ns{kUnscheduled};
   std::atomic<uint32_t> scheduled{0};
 
@@ -69,8 +69,8 @@ struct Op {
   std::vector<std::shared_ptr<Op>> dependents;  // operations that count this one
 
   bool done(int64_t now) const {
-    int64_t end = end_ns.load(std::memory_order_acquire);
-    return end != kUnscheduled && end <= now;
+    if (scheduled.load(std::memory_order_acquire) == 0) return false;
+    return end_ns.load(std::memory_order_acquire) <= now;
   }
 };
 

@@ -71,9 +71,11 @@ void Timeline::place(Op* op) {
 void Timeline::settle(Op* op, int64_t start_ns, int64_t end_ns) {
   op->start_ns = start_ns;
   op->end_ns.store(end_ns, std::memory_order_release);
+  // Before anybody who waits for it goes on: a host function's thread may lose its
+  // processor here, and what comes after would have no records yet.
+  listener_.scheduled(*op);
   op->scheduled.store(1, std::memory_order_release);
   futex_wake_all(reinterpret_cast<uint32_t*>(&op->scheduled));
-  listener_.scheduled(*op);
 }
 
 Servers* Timeline::resource(const Op& op) {
