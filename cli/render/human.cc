@@ -184,10 +184,22 @@ const char* RunningWord(const v1::Job& job) {
   return job.partly_recorded() ? "armed" : "running";
 }
 
+std::string DamagedLine(const v1::ListJobsReply& reply) {
+  if (reply.damaged_jobs().empty()) return "";
+  const bool one = reply.damaged_jobs_size() == 1;
+  std::string ids;
+  for (const std::string& id : reply.damaged_jobs()) {
+    absl::StrAppend(&ids, ids.empty() ? "" : ", ", ShortId(id));
+  }
+  return absl::StrCat("Not listed: ", FormatCount(reply.damaged_jobs_size()), " job",
+                      one ? "" : "s", " whose rows in the database are damaged: ", ids,
+                      "\n");
+}
+
 }  // namespace
 
 std::string JobsText(const v1::ListJobsReply& reply) {
-  if (reply.jobs().empty()) {
+  if (reply.jobs().empty() && reply.damaged_jobs().empty()) {
     return "No jobs yet. Start one with: lull run -- python train.py\n";
   }
   Table table({"job", "started", ">duration", ">exit", ">processes", ">events", "name",
@@ -208,7 +220,7 @@ std::string JobsText(const v1::ListJobsReply& reply) {
                   job.name().empty() ? "-" : Shortened(job.name(), 30),
                   ShortCommand(job.command(), 60)});
   }
-  return table.Text();
+  return absl::StrCat(reply.jobs().empty() ? "" : table.Text(), DamagedLine(reply));
 }
 
 std::string SyncsText(const v1::ReportReply& reply, v1::GroupBy group_by) {

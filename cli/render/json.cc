@@ -64,7 +64,12 @@ Json SummaryJson(const v1::ReportReply& reply) {
 Json JobsJson(const v1::ListJobsReply& reply) {
   Json jobs = Json::array();
   for (const v1::Job& job : reply.jobs()) jobs.push_back(JobJson(job));
-  return {{"jobs", std::move(jobs)}};
+  Json answer = {{"jobs", std::move(jobs)}};
+  if (!reply.damaged_jobs().empty()) {
+    Json& damaged = answer["damaged_jobs"] = Json::array();
+    for (const std::string& id : reply.damaged_jobs()) damaged.push_back(id);
+  }
+  return answer;
 }
 
 Json SyncsJson(const v1::ReportReply& reply) {

@@ -376,10 +376,18 @@ absl::Status ListJobs(storage::Store& store, const HasRelay& has_relay,
                       const lull::v1::ListJobsRequest& request,
                       lull::v1::ListJobsReply* reply) {
   LULL_ASSIGN_OR_RETURN(auto reader, store.NewReader());
-  LULL_ASSIGN_OR_RETURN(auto jobs, reader->catalogue().Jobs(request.limit()));
+  std::vector<storage::JobRow> damaged;
+  LULL_ASSIGN_OR_RETURN(auto jobs, reader->catalogue().Jobs(request.limit(), &damaged));
+  for (const storage::JobRow& job : damaged) reply->add_damaged_jobs(job.info.id());
   for (const storage::JobRow& job : jobs) {
-    LULL_RETURN_IF_ERROR(
-        FillJob(*reader, job, has_relay(job.info.id()), reply->add_jobs()));
+    lull::v1::Job filled;
+    absl::Status status = FillJob(*reader, job, has_relay(job.info.id()), &filled);
+    if (absl::IsDataLoss(status)) {
+      reply->add_damaged_jobs(job.info.id());
+      continue;
+    }
+    LULL_RETURN_IF_ERROR(status);
+    *reply->add_jobs() = std::move(filled);
   }
   return absl::OkStatus();
 }

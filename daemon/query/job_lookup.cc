@@ -34,29 +34,77 @@ uint64_t Came(const JobRow& job) {
   return job.info.has_imported() ? job.touched_ns : job.info.start_realtime_ns();
 }
 
+void SortByComing(std::vector<JobRow>* jobs) {
+  std::stable_sort(jobs->begin(), jobs->end(),
+                   [](const JobRow& a, const JobRow& b) { return Came(a) > Came(b); });
+}
+
+absl::Status Damaged(const JobRow& job) {
+  return absl::DataLossError(
+      absl::StrCat("the row of job ", job.info.id().substr(0, kShownIdDigits),
+                   " in the database is damaged; name another job"));
+}
+
+absl::StatusOr<JobRow> FindNewest(storage::StoreReader& reader) {
+  std::vector<JobRow> damaged;
+  LULL_ASSIGN_OR_RETURN(auto jobs, reader.catalogue().LatestJobs(&damaged));
+  uint64_t began = 0;
+  for (const auto* rows : {&jobs, &damaged}) {
+    for (const JobRow& job : *rows) {
+      began = std::max(began, job.info.start_realtime_ns());
+    }
+  }
+  SortByComing(&jobs);
+  if (jobs.empty() || Came(jobs.front()) < began) {
+    // A trace from the future began last, and came before others.
+    damaged.clear();
+    LULL_ASSIGN_OR_RETURN(jobs, reader.catalogue().Jobs(0, &damaged));
+    SortByComing(&jobs);
+  }
+  SortByComing(&damaged);
+  if (!damaged.empty() &&
+      (jobs.empty() || Came(damaged.front()) > Came(jobs.front()))) {
+    return Damaged(damaged.front());
+  }
+  if (jobs.empty()) return absl::NotFoundError("there are no jobs yet");
+  return jobs.front();
+}
+
+absl::Status NoSuchJob(storage::StoreReader& reader, const std::string& text) {
+  LULL_ASSIGN_OR_RETURN(auto jobs, reader.catalogue().Jobs(0));
+  if (jobs.empty()) return absl::NotFoundError("there are no jobs yet");
+  SortByComing(&jobs);
+  return absl::NotFoundError(
+      absl::StrCat("no job \"", text, "\"; the newest are ", NameJobs(jobs)));
+}
+
 }  // namespace
 
 absl::StatusOr<JobRow> FindJob(storage::StoreReader& reader, const std::string& text) {
-  LULL_ASSIGN_OR_RETURN(std::vector<JobRow> jobs, reader.catalogue().Jobs(0));
-  if (jobs.empty()) return absl::NotFoundError("there are no jobs yet");
-  std::stable_sort(jobs.begin(), jobs.end(),
-                   [](const JobRow& a, const JobRow& b) { return Came(a) > Came(b); });
-  if (text.empty()) return jobs.front();
+  if (text.empty()) return FindNewest(reader);
+  std::vector<JobRow> damaged;
+  LULL_ASSIGN_OR_RETURN(auto jobs, reader.catalogue().JobsWith(text, &damaged));
+  SortByComing(&jobs);
   for (const JobRow& job : jobs) {  // newest first
     if (job.info.name() == text || job.info.id() == text) return job;
   }
   std::vector<JobRow> candidates;
-  for (const JobRow& job : jobs) {
-    if (absl::StartsWith(job.info.id(), text)) candidates.push_back(job);
+  auto add_candidates = [&](const std::vector<JobRow>& rows) {
+    for (const JobRow& job : rows) {
+      if (absl::StartsWith(job.info.id(), text)) candidates.push_back(job);
+    }
+  };
+  add_candidates(jobs);
+  const size_t sound = candidates.size();
+  add_candidates(damaged);
+  if (candidates.empty()) return NoSuchJob(reader, text);
+  if (candidates.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", text, "\" is the beginning of ", candidates.size(),
+                     " job ids: ", NameJobs(candidates)));
   }
-  if (candidates.size() == 1) return candidates.front();
-  if (candidates.empty()) {
-    return absl::NotFoundError(
-        absl::StrCat("no job \"", text, "\"; the newest are ", NameJobs(jobs)));
-  }
-  return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is the beginning of ",
-                                                 candidates.size(),
-                                                 " job ids: ", NameJobs(candidates)));
+  if (sound == 0) return Damaged(candidates.front());
+  return candidates.front();
 }
 
 }  // namespace lull::query

@@ -12,7 +12,8 @@ namespace lull::query {
 // "" is the newest job (of imported ones counts when they were imported); a name means
 // the newest job of that name; otherwise `text` is the beginning of an id.
 // INVALID_ARGUMENT for an ambiguous beginning, with the candidates; NOT_FOUND with the
-// newest jobs that there are.
+// newest jobs that there are; DATA_LOSS when the row of the job is damaged. Damaged
+// rows of other jobs do no harm.
 absl::StatusOr<storage::JobRow> FindJob(storage::StoreReader& reader,
                                         const std::string& text);
 

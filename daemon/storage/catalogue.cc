@@ -48,13 +48,70 @@ absl::StatusOr<std::vector<R>> Read(Database& db, const char* sql,
   return CorruptDatabase(db.path(), absl::StrCat("a row of ", Table<R>::kName));
 }
 
+// What is left of a job's row when its messages cannot be read.
+JobRow Remains(const Row& row, int uuid) {
+  JobRow job;
+  job.id = row.Int(0);
+  job.info.set_id(std::string(row.Text(uuid)));
+  job.info.set_start_realtime_ns(row.Uint(uuid + 1));
+  job.ended = row.Int(2) != 0;
+  job.last_event_ns = row.Uint(4);
+  job.touched_ns = row.Uint(5);
+  job.batches_set_aside = row.Uint(6);
+  return job;
+}
+
+// `condition`: what follows WHERE.
+const std::string& JobQuery(std::string_view condition) {
+  return Text<JobRow>(
+      std::string(
+          "SELECT $columns, uuid, start_realtime_ns FROM jobs WHERE deleting=0 ")
+          .append(condition));
+}
+
+template <typename... Args>
+absl::StatusOr<std::vector<JobRow>> ReadJobs(Database& db, const std::string& sql,
+                                             std::vector<JobRow>* damaged,
+                                             const Args&... args) {
+  constexpr int kFields =
+      std::tuple_size_v<decltype(Table<JobRow>::Fields(std::declval<JobRow&>()))>;
+  std::vector<JobRow> jobs;
+  LULL_RETURN_IF_ERROR(db.Query(
+      sql.c_str(),
+      [&](const Row& row) {
+        if (FromColumns(row, Table<JobRow>::Fields(jobs.emplace_back()))) return;
+        jobs.pop_back();
+        if (damaged != nullptr) damaged->push_back(Remains(row, kFields));
+      },
+      args...));
+  return jobs;
+}
+
 }  // namespace
 
-absl::StatusOr<std::vector<JobRow>> Catalogue::Jobs(uint32_t limit) const {
-  static const std::string& sql = Text<JobRow>(
-      "SELECT $columns FROM jobs WHERE deleting=0 "
-      "ORDER BY start_realtime_ns DESC, id DESC LIMIT ?");
-  return Read<JobRow>(db_, sql.c_str(), limit == 0 ? int64_t{-1} : int64_t{limit});
+absl::StatusOr<std::vector<JobRow>> Catalogue::Jobs(
+    uint32_t limit, std::vector<JobRow>* damaged) const {
+  static const std::string& sql =
+      JobQuery("ORDER BY start_realtime_ns DESC, id DESC LIMIT ?");
+  return ReadJobs(db_, sql, damaged, limit == 0 ? int64_t{-1} : int64_t{limit});
+}
+
+absl::StatusOr<std::vector<JobRow>> Catalogue::JobsWith(
+    const std::string& text, std::vector<JobRow>* damaged) const {
+  // Texts lie in a message as they are. This is a hint that saves parsing the others.
+  static const std::string& sql = JobQuery(
+      "AND (instr(job_info, CAST(?1 AS BLOB)) > 0 OR instr(uuid, ?1) = 1) "
+      "ORDER BY start_realtime_ns DESC, id DESC");
+  return ReadJobs(db_, sql, damaged, text);
+}
+
+absl::StatusOr<std::vector<JobRow>> Catalogue::LatestJobs(
+    std::vector<JobRow>* damaged) const {
+  static const std::string& sql = JobQuery(
+      "AND MAX(start_realtime_ns, touched_ns) >= "
+      "(SELECT MAX(start_realtime_ns) FROM jobs WHERE deleting=0) "
+      "ORDER BY start_realtime_ns DESC, id DESC");
+  return ReadJobs(db_, sql, damaged);
 }
 
 absl::StatusOr<std::vector<JobRow>> Catalogue::FindJob(const std::string& uuid) const {

@@ -29,7 +29,15 @@ class Catalogue {
   explicit Catalogue(Database& db) : db_(db) {}
 
   // Newest first; jobs that are being deleted are left out. limit 0 = all.
-  absl::StatusOr<std::vector<JobRow>> Jobs(uint32_t limit) const;
+  // A damaged row does not hide the others: it is left out and added to `damaged`,
+  // with its id, its uuid and its numbers only.
+  absl::StatusOr<std::vector<JobRow>> Jobs(
+      uint32_t limit, std::vector<JobRow>* damaged = nullptr) const;
+  // The jobs in whose id, name or command `text` is found, and perhaps others.
+  absl::StatusOr<std::vector<JobRow>> JobsWith(const std::string& text,
+                                               std::vector<JobRow>* damaged) const;
+  // The job that began last, and all that something was stored of since it began.
+  absl::StatusOr<std::vector<JobRow>> LatestJobs(std::vector<JobRow>* damaged) const;
   absl::StatusOr<std::vector<JobRow>> FindJob(const std::string& uuid) const;
   // What MarkForDeletion has hidden and is not deleted yet.
   absl::StatusOr<bool> IsBeingDeleted(const std::string& uuid) const;

@@ -26,6 +26,21 @@ TEST(HumanReport, SaysHowToStartWhenThereAreNoJobs) {
   ExpectGolden("jobs_none", JobsText({}));
 }
 
+TEST(HumanReport, SaysWhichJobsAreDamaged) {
+  v1::ListJobsReply reply;
+  reply.add_damaged_jobs(std::string(32, 'a'));
+  EXPECT_EQ(JobsText(reply),
+            "Not listed: 1 job whose rows in the database are damaged: aaaaaaaa\n");
+  reply = FixedJobs();
+  const std::string sound = JobsText(reply);
+  reply.add_damaged_jobs(std::string(32, 'a'));
+  reply.add_damaged_jobs(std::string(32, 'b'));
+  EXPECT_EQ(JobsText(reply),
+            sound +
+                "Not listed: 2 jobs whose rows in the database are damaged: "
+                "aaaaaaaa, bbbbbbbb\n");
+}
+
 TEST(HumanReport, ShowsSyncPointsByLine) {
   ExpectGolden("syncs", SyncsText(FixedSyncs(), v1::GROUP_BY_LINE));
 }

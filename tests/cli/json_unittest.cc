@@ -154,6 +154,10 @@ TEST(JsonReport, OfJobsIsAList) {
   ASSERT_EQ(json["jobs"].size(), 4u);
   EXPECT_FALSE(json["jobs"][0]["ended"].get<bool>());
   EXPECT_EQ(json["jobs"][2]["exit_status"], 137);
+  EXPECT_FALSE(json.contains("damaged_jobs"));
+  v1::ListJobsReply damaged;
+  damaged.add_damaged_jobs("aa");
+  EXPECT_EQ(Parsed(JobsJson(damaged))["damaged_jobs"][0], "aa");
 }
 
 TEST(JsonReport, ReplacesTextThatIsNotUtf8) {

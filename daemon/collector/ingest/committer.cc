@@ -31,9 +31,12 @@ absl::Status AsRefusal(const absl::Status& status) {
 StoreClock ClockOf(storage::StoreReader& reader) {
   auto last = reader.catalogue().Clock();
   uint64_t newest = 0;
-  auto jobs = reader.catalogue().Jobs(0);
+  std::vector<storage::JobRow> damaged;
+  auto jobs = reader.catalogue().Jobs(0, &damaged);
   if (jobs.ok()) {
     for (const storage::JobRow& job : *jobs) newest = std::max(newest, job.touched_ns);
+    for (const storage::JobRow& job : damaged)
+      newest = std::max(newest, job.touched_ns);
   }
   return StoreClock(last.ok() ? *last : storage::ClockRow(), newest, HostClocks::Now());
 }

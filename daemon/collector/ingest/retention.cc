@@ -53,7 +53,16 @@ bool Retention::IsOver(const storage::JobRow& job, absl::Time now) const {
 
 absl::StatusOr<bool> Retention::MarkOne(
     absl::Time now, absl::FunctionRef<bool(const std::string&)> in_use) {
-  LULL_ASSIGN_OR_RETURN(auto jobs, writer_.catalogue().Jobs(0));
+  std::vector<storage::JobRow> damaged;
+  LULL_ASSIGN_OR_RETURN(auto jobs, writer_.catalogue().Jobs(0, &damaged));
+  for (storage::JobRow& job : damaged) {  // to its place among the others, by age
+    const uint64_t start_ns = job.info.start_realtime_ns();
+    auto older =
+        std::find_if(jobs.begin(), jobs.end(), [&](const storage::JobRow& other) {
+          return other.info.start_realtime_ns() < start_ns;
+        });
+    jobs.insert(older, std::move(job));
+  }
   LULL_ASSIGN_OR_RETURN(uint64_t used, writer_.UsedBytes());
   const bool full = std::exchange(needs_room_, false) && used > least_bytes_;
   // Those that nobody ended only where no other is left.

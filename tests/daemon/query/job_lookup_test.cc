@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
+#include "daemon/query/engine.h"
 #include "daemon/storage/store.h"
 #include "tests/daemon/storage/temporary_directory.h"
 
@@ -24,6 +26,16 @@ class JobLookup : public ::testing::Test {
     ASSERT_TRUE(store_->writer().Begin().ok());
     ASSERT_TRUE(store_->writer().catalogue().PutJob(job).ok());
     ASSERT_TRUE(store_->writer().Commit().ok());
+  }
+
+  void Damage(char first_digit) {
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open((directory_ / "a.db").c_str(), &db), SQLITE_OK);
+    const std::string sql =
+        std::string("UPDATE jobs SET job_info=x'ff' WHERE uuid LIKE '") + first_digit +
+        "%'";
+    ASSERT_EQ(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_close(db);
   }
 
   absl::StatusOr<storage::JobRow> Find(const std::string& text) {
@@ -85,6 +97,66 @@ TEST_F(JobLookup, NamesTheNewestJobsWhenThereIsNoneSuch) {
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(status.message(), HasSubstr("a80000000000"));
   EXPECT_THAT(status.message(), Not(HasSubstr("a00000000000")));
+}
+
+TEST_F(JobLookup, TakesWhatWasImportedFromTheFutureOnlyByWhenItCame) {
+  storage::JobRow trace;
+  trace.info.set_id(std::string(32, 'f'));
+  trace.info.set_start_realtime_ns(1000);
+  trace.info.mutable_imported()->set_format("torch.profiler");
+  trace.touched_ns = 5;
+  ASSERT_TRUE(store_->writer().Begin().ok());
+  ASSERT_TRUE(store_->writer().catalogue().PutJob(trace).ok());
+  ASSERT_TRUE(store_->writer().Commit().ok());
+  AddJob("aa", "older", 3);
+  AddJob("bb", "newer", 10);
+  EXPECT_EQ(Find("")->info.name(), "newer");
+}
+
+TEST_F(JobLookup, ReadsNoRowsOfJobsThatWereNotAskedFor) {
+  AddJob("aa", "first", 10);
+  AddJob("bb", "second", 20);
+  AddJob("cc", "third", 30);
+  std::vector<storage::JobRow> damaged;
+  auto reader = *store_->NewReader();
+  EXPECT_EQ(reader->catalogue().LatestJobs(&damaged)->size(), 1u);
+  EXPECT_EQ(reader->catalogue().JobsWith("second", &damaged)->size(), 1u);
+  EXPECT_EQ(reader->catalogue().JobsWith("aa0", &damaged)->size(), 1u);
+}
+
+TEST_F(JobLookup, FindsJobsBesideADamagedOneAndSaysWhichOneThatIs) {
+  AddJob("aa", "first", 10);
+  AddJob("bb", "second", 20);
+  AddJob("cc", "third", 30);
+  Damage('b');
+  EXPECT_EQ(Find("")->info.name(), "third");
+  EXPECT_EQ(Find("first")->info.name(), "first");
+  EXPECT_EQ(Find("c")->info.name(), "third");
+  EXPECT_EQ(Find("b").status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(Find("b").status().message(), HasSubstr("bb0000000000"));
+  EXPECT_EQ(Find("second").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(JobLookup, DoesNotTakeAnOlderJobForADamagedNewestOne) {
+  AddJob("aa", "first", 10);
+  AddJob("bb", "second", 20);
+  Damage('b');
+  EXPECT_EQ(Find("").status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(Find("").status().message(), HasSubstr("bb0000000000"));
+}
+
+TEST_F(JobLookup, ListsJobsBesideDamagedOnes) {
+  AddJob("aa", "first", 10);
+  AddJob("bb", "second", 20);
+  Damage('b');
+  v1::ListJobsReply reply;
+  absl::Status listed = ListJobs(
+      *store_, [](const std::string&) { return false; }, {}, &reply);
+  ASSERT_TRUE(listed.ok()) << listed;
+  ASSERT_EQ(reply.jobs_size(), 1);
+  EXPECT_EQ(reply.jobs(0).name(), "first");
+  ASSERT_EQ(reply.damaged_jobs_size(), 1);
+  EXPECT_EQ(reply.damaged_jobs(0).substr(0, 3), "bb0");
 }
 
 }  // namespace

@@ -424,9 +424,8 @@ TEST(OpenStore, ConvertsTheDatabaseOfSchema11) {
 // Bytes that no lull has written are an error, not a row of zeros.
 TEST(OpenStore, SaysWhichRowIsDamaged) {
   for (const auto& [sql, what] :
-       {std::pair<const char*, const char*>{"UPDATE jobs SET job_info=x'ff'", "jobs"},
-        {"UPDATE jobs SET job_end=x'0aff'", "jobs"},
-        {"UPDATE processes SET process_info=x'ff'", "processes"},
+       {std::pair<const char*, const char*>{"UPDATE processes SET process_info=x'ff'",
+                                            "processes"},
         {"UPDATE processes SET counters=x'ff'", "processes"},
         {"UPDATE rings SET counters=x'08'", "rings"},
         {"UPDATE stacks SET frames=x'ff'", "stacks"}}) {
@@ -441,13 +440,49 @@ TEST(OpenStore, SaysWhichRowIsDamaged) {
     ASSERT_TRUE(store.ok()) << store.status();
     const Catalogue& catalogue = (*store)->writer().catalogue();
     absl::Status status;
-    status.Update(catalogue.Jobs(0).status());
     status.Update(catalogue.All<ProcessRow>(1).status());
     status.Update(catalogue.All<RingRow>(5).status());
     status.Update(catalogue.All<StackRow>(1).status());
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << sql;
     EXPECT_THAT(status.message(), HasSubstr(std::string("a row of ") + what)) << sql;
     EXPECT_THAT(status.message(), HasSubstr("--database")) << sql;
+  }
+}
+
+// One damaged job must not hide all the others.
+TEST(OpenStore, TellsDamagedJobsFromTheOthers) {
+  for (const char* sql : {"UPDATE jobs SET job_info=x'ff' WHERE uuid LIKE 'b%'",
+                          "UPDATE jobs SET job_end=x'0aff' WHERE uuid LIKE 'b%'"}) {
+    test::TemporaryDirectory directory;
+    {
+      auto store = *Store::Open(directory / "a.db");
+      ASSERT_TRUE(store->writer().Begin().ok());
+      for (char digit : {'a', 'b', 'c'}) {
+        JobRow job;
+        job.info.set_id(std::string(32, digit));
+        job.info.set_start_realtime_ns(static_cast<uint64_t>(digit));
+        job.ended = true;
+        job.touched_ns = 7;
+        ASSERT_TRUE(store->writer().catalogue().PutJob(job).ok());
+      }
+      ASSERT_TRUE(store->writer().Commit().ok());
+    }
+    Sql(directory / "a.db", sql);
+    auto store = *Store::Open(directory / "a.db");
+    const Catalogue& catalogue = store->writer().catalogue();
+    std::vector<JobRow> damaged;
+    auto jobs = catalogue.Jobs(0, &damaged);
+    ASSERT_TRUE(jobs.ok()) << jobs.status();
+    ASSERT_EQ(jobs->size(), 2u);
+    EXPECT_EQ(jobs->at(0).info.id(), std::string(32, 'c'));
+    EXPECT_EQ(jobs->at(1).info.id(), std::string(32, 'a'));
+    ASSERT_EQ(damaged.size(), 1u);
+    EXPECT_EQ(damaged[0].id, 2);
+    EXPECT_EQ(damaged[0].info.id(), std::string(32, 'b'));
+    EXPECT_EQ(damaged[0].info.start_realtime_ns(), static_cast<uint64_t>('b'));
+    EXPECT_TRUE(damaged[0].ended);
+    EXPECT_EQ(damaged[0].touched_ns, 7u);
+    EXPECT_TRUE(absl::IsDataLoss(catalogue.FindJob(std::string(32, 'b')).status()));
   }
 }
 

@@ -1,6 +1,7 @@
 #include "daemon/collector/ingest/retention.h"
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include "daemon/storage/store.h"
 #include "tests/daemon/storage/temporary_directory.h"
@@ -84,6 +85,27 @@ TEST_F(RetentionTest, TakesAJobThatWasSilentForLongForEnded) {
   RetentionLimits limits;
   limits.settle = absl::ZeroDuration();
   EXPECT_EQ(Run(limits), "");
+}
+
+TEST_F(RetentionTest, DeletesADamagedJobWhenItsTimeHasCome) {
+  for (char digit : {'a', 'b', 'c'}) AddJob(digit, absl::Hours('d' - digit), true, 600);
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open((directory_ / "a.db").c_str(), &db), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(db, "UPDATE jobs SET job_info=x'ff' WHERE uuid LIKE 'b%'",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(db);
+  RetentionLimits limits;
+  limits.max_bytes = *writer().UsedBytes() * 8 / 10;
+  EXPECT_EQ(Run(limits), "c") << "the oldest one first, which is sound";
+  std::vector<storage::JobRow> damaged;
+  ASSERT_TRUE(writer().catalogue().Jobs(0, &damaged).ok());
+  EXPECT_EQ(damaged.size(), 1u);
+  limits.max_bytes = *writer().UsedBytes() * 6 / 10;
+  EXPECT_EQ(Run(limits), "c");
+  damaged.clear();
+  ASSERT_TRUE(writer().catalogue().Jobs(0, &damaged).ok());
+  EXPECT_TRUE(damaged.empty());
 }
 
 TEST_F(RetentionTest, GivesARelayTimeToComeBackToACollectorThatJustStarted) {
