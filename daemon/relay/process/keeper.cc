@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <deque>
 #include <filesystem>
 #include <map>
 
@@ -24,17 +23,11 @@
 #include "daemon/relay/patience.h"
 #include "daemon/relay/process/channel.h"
 #include "daemon/relay/process/handshake.h"
+#include "daemon/relay/process/worker_link.h"
 #include "daemon/relay/process/worker_process.h"
 
 namespace lull::relay {
 namespace {
-
-// A worker that dies at once is not started again at once.
-constexpr uint64_t kFirstRestartDelayNs = 10'000'000;
-constexpr uint64_t kLongestRestartDelayNs = 2'000'000'000;
-constexpr uint64_t kStableNs = 5'000'000'000;
-constexpr int kAbandonPatienceMs = 2000;
-constexpr uint64_t kWorkNs = 100'000'000;  // of CPU: more than looking around takes
 
 bool IsReadable(int fd) {
   pollfd entry{fd, POLLIN, 0};
@@ -68,17 +61,18 @@ class Keeper::Impl {
         handshakes_(
             std::make_unique<HandshakeListener>(socket_->fd(), options_.target_user)),
         epoll_(epoll_create1(EPOLL_CLOEXEC)),
-        timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
-        pulse_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
+        pulse_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
+        worker_(epoll_.get(), [this] { return StartWorkerProcess(socket_->fd()); }) {
     options_.job.set_dormant(options_.dormant);
     options_.job.set_attached(options_.attached);
-    worker_status_.armed = !options_.dormant;
-    worker_status_.gpu = options_.gpu;
+    WorkerStatus at_first;
+    at_first.armed = !options_.dormant;
+    at_first.gpu = options_.gpu;
+    worker_.set_status(std::move(at_first));
     options_.job.set_gpu_mode(options_.gpu.mode);
     options_.job.set_gpu_schedule(ScheduleText(options_.gpu));
-    Watch(handshakes_->fd(), EPOLLIN);
-    Watch(timer_.get(), EPOLLIN);
-    Watch(pulse_.get(), EPOLLIN);
+    Watch(handshakes_->fd());
+    Watch(pulse_.get());
     itimerspec every_second{};
     every_second.it_value.tv_sec = every_second.it_interval.tv_sec = 1;
     timerfd_settime(pulse_.get(), 0, &every_second, nullptr);
@@ -87,17 +81,14 @@ class Keeper::Impl {
   ~Impl() { Abandon(); }
 
   absl::Status StartWorker() {
-    LULL_ASSIGN_OR_RETURN(worker_, StartWorkerProcess(socket_->fd()));
-    started_ns_ = MonotonicNs();
-    outgoing_.clear();
-    Watch(worker_.channel.get(), EPOLLIN);
-    Queue({MessageKind::kOptions, 0, EncodeOptions(options_), {}});
-    if (job_pidfd_) Queue(JobStartedMessage());
+    LULL_RETURN_IF_ERROR(worker_.Start());
+    worker_.Queue({MessageKind::kOptions, 0, EncodeOptions(options_), {}});
+    if (job_pidfd_) worker_.Queue(JobStartedMessage());
     for (const auto& [key, segment] : segments_) QueueSegment(key, segment);
     told_unrecorded_ = 0;
     TellUnrecorded();
-    if (job_ended_) Queue(JobEndedMessage());
-    FlushOutgoing();
+    if (job_ended_) worker_.Queue(JobEndedMessage());
+    worker_.Flush();
     return absl::OkStatus();
   }
 
@@ -107,30 +98,30 @@ class Keeper::Impl {
     if (socket_ == nullptr) return;  // closed
     handshakes_->Poll([this](Newcomer n) { return Accept(std::move(n)); });
     TellUnrecorded();
-    for (const UniqueFd* timer : {&timer_, &pulse_}) {
-      uint64_t expirations;
-      while (read(timer->get(), &expirations, sizeof(expirations)) > 0) {
-      }
+    uint64_t expirations;
+    while (read(pulse_.get(), &expirations, sizeof(expirations)) > 0) {
     }
     CheckSocket();
-    if (worker_.pid > 0) ReceiveAll();
-    if (worker_.pid > 0) FlushOutgoing();
-    if (worker_.pid <= 0 && !finished() && MonotonicNs() >= restart_at_ns_) Restart();
+    worker_.Receive([this](const Message& message) {
+      if (message.kind == MessageKind::kReleased) segments_.erase(message.number);
+    });
+    worker_.Flush();
+    if (worker_.RestartIsDue() && !finished()) (void)StartWorker();
   }
 
   void JobStarted(pid_t pid) {
     job_pidfd_.reset(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-    if (job_pidfd_) Queue(JobStartedMessage());
+    if (job_pidfd_) worker_.Queue(JobStartedMessage());
     Poll();
   }
 
   void Wake() {
-    Queue({MessageKind::kWake, 0, "", {}});
+    worker_.Queue({MessageKind::kWake, 0, "", {}});
     Poll();
   }
 
   void Sleep() {
-    Queue({MessageKind::kSleep, 0, "", {}});
+    worker_.Queue({MessageKind::kSleep, 0, "", {}});
     Poll();
   }
 
@@ -148,24 +139,22 @@ class Keeper::Impl {
       socket_->LookAtEnd(now_ns);
       unreachable_ns_ = socket_->unreachable_ns(now_ns);
     }
-    Queue(JobEndedMessage());
+    worker_.Queue(JobEndedMessage());
     Poll();
   }
 
   absl::Status WaitUntilDelivered(absl::Duration timeout, absl::Duration patience) {
     Patience waiting(timeout, patience);
-    while (!delivered_) {
+    while (!worker_.delivered()) {
       Poll();
-      if (delivered_) break;
-      absl::Duration left = waiting.Left(Progress());
-      if (job_ended_ && worker_status_.refused) {
-        return Undelivered(worker_status_.upstream);
-      }
+      if (worker_.delivered()) break;
+      absl::Duration left = waiting.Left(worker_.Progress());
+      const WorkerStatus& said = worker_.status();
+      if (job_ended_ && said.refused) return Undelivered(said.upstream);
       if (abandoned_ || left <= absl::ZeroDuration()) {
         return Undelivered(absl::DeadlineExceededError(
-            worker_status_.upstream.ok()
-                ? "the collector has not acknowledged everything in time"
-                : std::string(worker_status_.upstream.message())));
+            said.upstream.ok() ? "the collector has not acknowledged everything in time"
+                               : std::string(said.upstream.message())));
       }
       pollfd entry{epoll_.get(), POLLIN, 0};
       poll(&entry, 1,
@@ -177,27 +166,17 @@ class Keeper::Impl {
   }
 
   void Leave() {
-    if (abandoned_ || delivered_) return Close();
+    if (finished()) return Close();
     abandoned_ = true;
-    if (worker_.pid > 0) FlushOutgoing();
-    worker_ = WorkerProcess();  // its end of the channel tells it
+    worker_.Leave();
     Close(/*left=*/true);
   }
 
   void Abandon() {
-    if (abandoned_ || delivered_) return Close();
+    if (finished()) return Close();
     abandoned_ = true;
     socket_->Unlink();
-    if (worker_.pid > 0) {
-      outgoing_.push_back({MessageKind::kAbandon, 0, "", {}});
-      uint64_t until = MonotonicNs() + kAbandonPatienceMs * 1'000'000ull;
-      while (!FlushOutgoing() && MonotonicNs() < until) {
-        pollfd entry{worker_.channel.get(), POLLOUT, 0};
-        poll(&entry, 1, 10);
-      }
-      ReapWorkerProcess(worker_.pid, kAbandonPatienceMs);
-      worker_.pid = -1;
-    }
+    worker_.Abandon();
     Close();
   }
 
@@ -210,19 +189,20 @@ class Keeper::Impl {
       }
     }
     status.refused = refused_ + (handshakes_ != nullptr ? handshakes_->refused() : 0);
-    status.worker_restarts = restarts_;
-    status.corrupt_segments = worker_status_.corrupt_segments;
-    status.events_read = worker_status_.events_read;
-    status.events_lost = worker_status_.events_lost;
-    status.batches_spooled = worker_status_.batches_spooled;
-    status.batches_acknowledged = worker_status_.batches_acknowledged;
-    status.armed = worker_status_.armed;
-    status.connected = worker_status_.connected;
-    status.upstream = worker_status_.upstream;
+    status.worker_restarts = worker_.restarts();
+    const WorkerStatus& said = worker_.status();
+    status.corrupt_segments = said.corrupt_segments;
+    status.events_read = said.events_read;
+    status.events_lost = said.events_lost;
+    status.batches_spooled = said.batches_spooled;
+    status.batches_acknowledged = said.batches_acknowledged;
+    status.armed = said.armed;
+    status.connected = said.connected;
+    status.upstream = said.upstream;
     return status;
   }
 
-  pid_t worker_pid() const { return worker_.pid; }
+  pid_t worker_pid() const { return worker_.pid(); }
 
  private:
   struct Segment {
@@ -234,11 +214,11 @@ class Keeper::Impl {
     bool image_ended = false;
   };
 
-  bool finished() const { return delivered_ || abandoned_; }
+  bool finished() const { return worker_.delivered() || abandoned_; }
 
-  void Watch(int fd, uint32_t events) {
+  void Watch(int fd) {
     epoll_event event{};
-    event.events = events;
+    event.events = EPOLLIN;
     event.data.fd = fd;
     if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0 && errno == EEXIST) {
       epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
@@ -246,12 +226,13 @@ class Keeper::Impl {
   }
 
   bool Accept(Newcomer newcomer) {
-    if (options_.job.settings().no_host_samples()) {  // of a lull around ours, or within
+    if (options_.job.settings()
+            .no_host_samples()) {  // of a lull around ours, or within
       if (newcomer.loader) return false;
       newcomer.memory.reset();
     }
     // Before the Welcome: a process that is to sleep records nothing, not once.
-    if (finished() || !PrepareControl(worker_status_.gpu, worker_status_.armed,
+    if (finished() || !PrepareControl(worker_.status().gpu, worker_.status().armed,
                                       MonotonicNs(), newcomer.memfd.get())) {
       return false;
     }
@@ -275,7 +256,7 @@ class Keeper::Impl {
         refused_ + handshakes_->refused() + unrecorded_ + handshakes_->unrecorded();
     if (unrecorded == told_unrecorded_) return;
     told_unrecorded_ = unrecorded;
-    Queue({MessageKind::kUnrecorded, unrecorded, "", {}});
+    worker_.Queue({MessageKind::kUnrecorded, unrecorded, "", {}});
   }
 
   // Targets of an attach have all come when it begins, on a socket that may lie in
@@ -286,19 +267,19 @@ class Keeper::Impl {
     unrecorded_ += handshakes_->unrecorded();
     handshakes_ =
         std::make_unique<HandshakeListener>(socket_->fd(), options_.target_user);
-    Watch(handshakes_->fd(), EPOLLIN);
+    Watch(handshakes_->fd());
     // A copy: the next socket may come before this one is sent. Without a descriptor
     // for it the worker makes one of its own, should it be left alone.
     Message message{MessageKind::kListener, socket_->unreachable_ns(MonotonicNs()), ""};
     message.fds.emplace_back(fcntl(socket_->fd(), F_DUPFD_CLOEXEC, 0));
-    if (message.fds[0]) Queue(std::move(message));
+    if (message.fds[0]) worker_.Queue(std::move(message));
   }
 
   void EndImages(pid_t pid) {
     for (auto& [key, segment] : segments_) {
       if (segment.pid != pid || segment.image_ended) continue;
       segment.image_ended = true;
-      Queue({MessageKind::kImageEnded, key, "", {}});
+      worker_.Queue({MessageKind::kImageEnded, key, "", {}});
     }
   }
 
@@ -307,8 +288,8 @@ class Keeper::Impl {
     message.lent.push_back(segment.memfd.get());  // until the worker releases it
     if (segment.pidfd) message.lent.push_back(segment.pidfd.get());
     if (segment.pidfd && segment.memory) message.lent.push_back(segment.memory.get());
-    Queue(std::move(message));
-    if (segment.image_ended) Queue({MessageKind::kImageEnded, key, "", {}});
+    worker_.Queue(std::move(message));
+    if (segment.image_ended) worker_.Queue({MessageKind::kImageEnded, key, "", {}});
   }
 
   Message JobStartedMessage() const {
@@ -324,86 +305,9 @@ class Keeper::Impl {
             {}};
   }
 
-  // While there is no worker, nothing is queued: its successor is told everything.
-  void Queue(Message message) {
-    if (worker_.pid > 0) outgoing_.push_back(std::move(message));
-  }
-
-  // True when nothing is left to send.
-  bool FlushOutgoing() {
-    while (!outgoing_.empty()) {
-      ChannelResult result = Send(worker_.channel.get(), outgoing_.front());
-      if (result == ChannelResult::kClosed) break;  // ReceiveAll() sees to it
-      if (result == ChannelResult::kWouldBlock) {
-        SetTimer(MonotonicNs() + 1'000'000);
-        return false;
-      }
-      outgoing_.pop_front();
-    }
-    return outgoing_.empty();
-  }
-
-  void ReceiveAll() {
-    Message message;
-    while (true) {
-      ChannelResult result = Receive(worker_.channel.get(), &message);
-      if (result == ChannelResult::kWouldBlock) return;
-      if (result == ChannelResult::kClosed) return WorkerEnded();
-      switch (message.kind) {
-        case MessageKind::kReleased:
-          segments_.erase(message.number);
-          break;
-        case MessageKind::kStatus:
-          DecodeStatus(message.body, &worker_status_);
-          break;
-        case MessageKind::kDelivered:
-          delivered_ = true;
-          break;
-        default:
-          break;
-      }
-    }
-  }
-
-  void WorkerEnded() {
-    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, worker_.channel.get(), nullptr);
-    // Its channel is closed, so it is ending; it has no other way to go on.
-    ReapWorkerProcess(worker_.pid, delivered_ ? kAbandonPatienceMs : 100);
-    worker_ = WorkerProcess();
-    outgoing_.clear();
-    if (finished()) return;
-    uint64_t now = MonotonicNs();
-    restart_delay_ns_ = now - started_ns_ > kStableNs
-                            ? kFirstRestartDelayNs
-                            : std::min(restart_delay_ns_ * 2, kLongestRestartDelayNs);
-    restart_at_ns_ = now + restart_delay_ns_;
-    SetTimer(restart_at_ns_);
-  }
-
-  void Restart() {
-    ++restarts_;
-    if (!StartWorker().ok()) {
-      restart_at_ns_ = MonotonicNs() + kLongestRestartDelayNs;
-      SetTimer(restart_at_ns_);
-    }
-  }
-
-  void SetTimer(uint64_t at_ns) {
-    itimerspec when{};
-    when.it_value.tv_sec = static_cast<time_t>(at_ns / 1'000'000'000);
-    when.it_value.tv_nsec = static_cast<long>(at_ns % 1'000'000'000);
-    timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
-  }
-
-  // Grows as long as anything goes on.
-  uint64_t Progress() const {
-    return worker_status_.events_read + worker_status_.batches_spooled +
-           worker_status_.batches_acknowledged + WorkerCpuNs(worker_.pid) / kWorkNs;
-  }
-
   absl::Status Undelivered(const absl::Status& why) const {
     uint64_t left =
-        worker_status_.batches_spooled - worker_status_.batches_acknowledged;
+        worker_.status().batches_spooled - worker_.status().batches_acknowledged;
     return absl::Status(
         why.code(),
         absl::StrCat(why.message(), "; ", left,
@@ -413,10 +317,7 @@ class Keeper::Impl {
 
   void Close(bool left = false) {
     if (socket_ == nullptr) return;
-    if (worker_.pid > 0) {
-      ReapWorkerProcess(worker_.pid, kAbandonPatienceMs);
-      worker_ = WorkerProcess();
-    }
+    worker_.End();
     refused_ += handshakes_->refused();
     unrecorded_ += handshakes_->unrecorded();
     handshakes_.reset();
@@ -434,25 +335,17 @@ class Keeper::Impl {
   uint32_t refused_ = 0;     // by earlier ones
   uint32_t unrecorded_ = 0;  // by earlier ones
   UniqueFd epoll_;
-  UniqueFd timer_;
   UniqueFd pulse_;  // once a second, so that Poll() is called
-  WorkerProcess worker_;
-  std::deque<Message> outgoing_;
+  WorkerLink worker_;
   std::map<uint64_t, Segment> segments_;
   uint64_t next_key_ = 1;
   UniqueFd job_pidfd_;
   bool job_ended_ = false;
   int exit_status_ = -1;
   uint64_t unreachable_ns_ = 0;  // as of the end of the job
-  bool delivered_ = false;
   bool abandoned_ = false;
-  WorkerStatus worker_status_;
   uint32_t targets_ = 0;
   uint32_t told_unrecorded_ = 0;  // to the present worker
-  uint32_t restarts_ = 0;
-  uint64_t started_ns_ = 0;
-  uint64_t restart_at_ns_ = 0;
-  uint64_t restart_delay_ns_ = kFirstRestartDelayNs;
 };
 
 absl::StatusOr<std::unique_ptr<Keeper>> Keeper::Start(RelayOptions options,

@@ -1,10 +1,11 @@
-// Samples of a target's threads (samples/sampler.h): whose, and their way into batches.
+#include "daemon/relay/read/target_samples.h"
+
 #include <algorithm>
 #include <utility>
 
-#include "daemon/base/clock.h"
-#include "daemon/relay/read/target.h"
+#include "daemon/relay/options.h"
 #include "daemon/relay/samples/rates.h"
+#include "daemon/relay/samples/run_delay.h"
 
 namespace lull::relay {
 namespace {
@@ -43,105 +44,102 @@ abi::Event EventOf(const HostSample& sample) {
 
 }  // namespace
 
-std::vector<SampledThread> Target::ThreadsToSample() {
-  std::vector<SampledThread> threads;
-  for (uint32_t i = 0; i < rings_.size(); ++i) {
-    const Ring& ring = rings_[i];
-    const bool main = ring.tid == info_.pid();
-    if (ring.tid == 0 || (!main && !ring.submits && !ring.allocates)) continue;
-    std::optional<PythonOfRing> python = segment_.Python(i);
-    if (!python || abi::tid_of(python->owner) != ring.tid) continue;
-    const v1::HostSampleRole role = worker_of() != 0 ? v1::HOST_SAMPLE_ROLE_LOADER
-                                    : main           ? v1::HOST_SAMPLE_ROLE_MAIN
-                                                     : v1::HOST_SAMPLE_ROLE_FEEDER;
-    threads.push_back({ring.tid, role, python->state, python->thread});
-  }
-  return threads;
-}
-
-void Target::WatchMemory() {
+TargetSamples::TargetSamples(uint64_t key, pid_t pid, HostSampler* sampler,
+                             std::shared_ptr<const UniqueFd> memory)
+    : key_(key), pid_(pid), sampler_(sampler), memory_(std::move(memory)) {
+  if (sampler_ == nullptr || memory_ == nullptr || !*memory_) return;
+  // The sampler says when the memory is nobody's.
   SamplePlan plan;
-  plan.pid = pid();
+  plan.pid = pid_;
   plan.memory = memory_;
-  sampler_->Follow(key(), std::move(plan));
+  sampler_->Follow(key_, std::move(plan));
 }
 
-bool Target::IsTracing() const {
-  return segment_.header().cupti_state.load(std::memory_order_relaxed) ==
-         static_cast<uint32_t>(abi::CuptiState::kTracing);
+TargetSamples::~TargetSamples() {
+  if (sampler_ != nullptr) sampler_->Forget(key_);
 }
 
-void Target::FollowSamples(uint64_t now_ns, bool tracing) {
+void TargetSamples::Resume(const lull::v1::HostSampleCounters& earlier,
+                           const TargetRing& own) {
+  earlier_ = counters_ = earlier;
+  // Each stack of samples came with an event of this ring, so that there are fewer of
+  // them than events: what an earlier worker defined lies below.
+  first_stack_ = kFirstSampleStack + static_cast<uint32_t>(std::min<uint64_t>(
+                                         own.next, UINT32_MAX - kFirstSampleStack));
+}
+
+bool TargetSamples::IsDue(uint64_t now_ns, bool tracing) const {
+  return sampler_ != nullptr &&
+         (tracing != tracing_ || now_ns - planned_ns_ >= kThreadsPeriodNs);
+}
+
+void TargetSamples::Follow(uint64_t now_ns, bool tracing, bool wanted,
+                           SamplePlan plan) {
   if (sampler_ == nullptr) return;
-  if (tracing == samples_tracing_ && now_ns - samples_planned_ns_ < kThreadsPeriodNs) {
-    return;
-  }
-  samples_tracing_ = tracing;
-  samples_planned_ns_ = now_ns;
-  // In another pid namespace its thread ids are not ours.
-  const bool wanted = armed_ && !corrupt_ && !ended_ && info_.pid() != 0 &&
-                      segment_.header().pid == info_.pid() &&
-                      WhyEnded() == abi::EndedBy{};
-  SamplePlan plan;
+  tracing_ = tracing;
+  planned_ns_ = now_ns;
   plan.rate = !wanted ? 0 : tracing ? kDenseRate : kSparseRate;
-  plan.pid = pid();
+  plan.pid = pid_;
   plan.memory = memory_;
-  if (wanted) {
-    plan.layout = segment_.PythonFrames();
-    plan.threads = ThreadsToSample();
-    plan.others = worker_of() != 0;
-  }
-  if (plan.rate == samples_.rate && plan.threads == samples_.threads &&
-      plan.layout.has_value() == samples_.layout.has_value()) {
+  if (plan.rate == followed_.rate && plan.threads == followed_.threads &&
+      plan.layout.has_value() == followed_.layout.has_value()) {
     return;
   }
-  samples_ = plan;
-  sampler_->Follow(key(), std::move(plan));
+  followed_ = plan;
+  sampler_->Follow(key_, std::move(plan));
 }
 
 // Not before those of the time before have found room.
-void Target::TakeSamples() {
-  TakenSamples taken = sampler_->Take(key());
-  samples_complete_ns_ = taken.complete_ns;
+void TargetSamples::Take() {
+  TakenSamples taken = sampler_->Take(key_);
+  complete_ns_ = taken.complete_ns;
   if (!taken.news) return;
   image_gone_ = image_gone_ || taken.of_nobody;
-  AddTo(earlier_.host_samples(), &taken.counters);
-  sample_counters_ = std::move(taken.counters);
+  AddTo(earlier_, &taken.counters);
+  counters_ = std::move(taken.counters);
   for (lull::v1::StackDef& stack : taken.stacks) {
-    const uint32_t ref = first_sample_stack_ + stack.ref();
+    const uint32_t ref = first_stack_ + stack.ref();
     stack.set_ref(ref);
     untold_stacks_[ref] = std::move(stack);
   }
-  untold_samples_.assign(taken.samples.begin(), taken.samples.end());
+  untold_.assign(taken.samples.begin(), taken.samples.end());
 }
 
 // A worker that could not read for a while, or whose spool was full, finds thousands of
 // samples, each with a stack of kilobytes: more than a batch may hold.
-bool Target::ReadSamples(BatchBuilder* batch) {
+bool TargetSamples::Read(BatchBuilder* batch, TargetRing* own) {
   if (sampler_ == nullptr) {
-    samples_complete_ns_ = UINT64_MAX;
+    complete_ns_ = UINT64_MAX;
     return true;
   }
-  if (untold_samples_.empty()) TakeSamples();
-  while (!untold_samples_.empty()) {
+  if (untold_.empty()) Take();
+  while (!untold_.empty()) {
     if (batch->approximate_bytes() >= kMaxBatchBytes) return false;
-    const HostSample sample = untold_samples_.front();
-    untold_samples_.pop_front();
+    const HostSample sample = untold_.front();
+    untold_.pop_front();
     abi::Event event = EventOf(sample);
     if (sample.stack != 0) {
-      event.py_stack = first_sample_stack_ + sample.stack;
-      AddSampleStack(event.py_stack, batch);
+      event.py_stack = first_stack_ + sample.stack;
+      AddStack(event.py_stack, batch);
     }
-    batch->AddEvents(key(), kRelayRing, own_ring_.next++, &event, 1, sample.tid);
+    batch->AddEvents(key_, kRelayRing, own->next++, &event, 1, sample.tid);
   }
   return true;
 }
 
+void TargetSamples::Drop() {
+  for (lull::v1::StackDef& stack : fresh_stacks_) {
+    const uint32_t ref = stack.ref();
+    untold_stacks_[ref] = std::move(stack);
+  }
+  fresh_stacks_.clear();
+}
+
 // Before or with the first event that names it.
-void Target::AddSampleStack(uint32_t ref, BatchBuilder* batch) {
+void TargetSamples::AddStack(uint32_t ref, BatchBuilder* batch) {
   auto stack = untold_stacks_.find(ref);
   if (stack == untold_stacks_.end()) return;
-  batch->AddStack(key(), stack->second);
+  batch->AddStack(key_, stack->second);
   fresh_stacks_.push_back(std::move(stack->second));
   untold_stacks_.erase(stack);
 }

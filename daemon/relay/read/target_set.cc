@@ -65,7 +65,7 @@ TargetSet::Added TargetSet::Add(lull::v1::ProcessInfo info, UniqueFd memfd,
   }
   ends_.Add(watched);
   // What an attach finds has long loaded its libraries; no stack is asked for yet.
-  if (options_.attached && !loader) (*target)->PrepareSymbols();
+  if (options_.attached && !loader) (*target)->PrepareSymbolsNow();
   targets_[key] = *std::move(target);
   return Added::kDone;
 }

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "daemon/base/clock.h"
 #include "daemon/relay/samples/rates.h"
+#include "daemon/relay/samples/stack_finder.h"
 
 namespace lull::relay {
 namespace {
@@ -26,67 +27,19 @@ constexpr double kLooksOfShare = 32;
 constexpr int kAttempts = 3;
 // A generator that yields every 100 ns tears each third copy.
 constexpr size_t kSpareReads = 3;
-// PyFrameState's owner of a frame that lies in its generator, from 3.11 on.
-constexpr uint8_t kOwnerGenerator = 1;
 constexpr uint32_t kLooksPerPlan = 256;  // then what is not needed any more goes
-// Foreign frames do not count as frames. A walk that meets more has gone astray.
-constexpr uint32_t kMostSteps = 1024;
-constexpr size_t kMostChunks = 32;
-constexpr uint64_t kLargestChunk = 64 << 20;
-constexpr size_t kMostOfAChunk = 256 << 10;
-constexpr size_t kMostPiecesOfOne = 8;  // code object: its head and its texts
+constexpr size_t kMostPiecesOfOne = 8;   // code object: its head and its texts
 constexpr size_t kMostPiecesOfCode = 400;
-// Beyond the innermost frame: where the next calls will be.
-constexpr uint64_t kMargin = 1024;
-
-uint64_t At(uint64_t address, int offset) {
-  return address + static_cast<uint64_t>(static_cast<int64_t>(offset));
-}
 
 }  // namespace
 
 StackReader::StackReader(const FrameLayout& layout, uint64_t state, uint64_t thread)
     : layout_(layout), state_(state), thread_(thread) {}
 
-bool StackReader::FrameAt(const char* bytes, uint64_t address, SeenFrame* frame,
-                          uint64_t* previous, bool* foreign) const {
-  const abi::PythonLayout& at = layout_.at;
-  const int low = layout_.frame.low;
-  *previous = LoadAt<uint64_t>(bytes, at.frame_previous - low);
-  *foreign = at.frame_owner >= 0 &&
-             LoadAt<uint8_t>(bytes, at.frame_owner - low) >= abi::kFirstForeignOwner;
-  if (*foreign) return true;
-  const uint64_t code = LoadAt<uint64_t>(bytes, at.frame_code - low) &
-                        ~static_cast<uint64_t>(at.code_tag_mask);
-  if (!Plausible(code)) return false;
-  int64_t lasti = 0;
-  switch (at.form) {
-    case abi::InstructionForm::kByteOffset:
-      lasti = LoadAt<int32_t>(bytes, at.frame_instruction - low);
-      break;
-    case abi::InstructionForm::kUnitOffset:
-      lasti = int64_t{2} * LoadAt<int32_t>(bytes, at.frame_instruction - low);
-      break;
-    case abi::InstructionForm::kPointer:
-      lasti = static_cast<int64_t>(LoadAt<uint64_t>(bytes, at.frame_instruction - low) -
-                                   At(code, at.code_bytes));
-      break;
-  }
-  *frame = {address, code,
-            lasti < 0 || lasti > INT32_MAX ? -1 : static_cast<int32_t>(lasti), 0};
-  return true;
-}
-
-bool StackReader::IsGenerators(const char* bytes) const {
-  const abi::PythonLayout& at = layout_.at;
-  return at.frame_owner >= 0 &&
-         LoadAt<uint8_t>(bytes, at.frame_owner - layout_.frame.low) == kOwnerGenerator;
-}
-
-StackReader::Walk StackReader::WalkCopy(const char* copy) {
+StackWalk StackReader::WalkCopy(const char* copy) {
   const abi::PythonLayout& layout = layout_.at;
   const int low = layout_.thread.low;
-  Walk walk;
+  StackWalk walk;
   walk.alive = LoadAt<uint64_t>(copy, layout.tstate_thread_id - low) == thread_;
   if (!walk.alive) return walk;
   uint64_t at = LoadAt<uint64_t>(copy, layout.tstate_frame - low);
@@ -94,7 +47,7 @@ StackReader::Walk StackReader::WalkCopy(const char* copy) {
   if (layout.cframe_frame >= 0) {
     // A _PyCFrame for each call from C into Python that is under way, on the C stack.
     if (!Plausible(at)) return walk;
-    const uint64_t word = At(at, layout.cframe_frame);
+    const uint64_t word = OffsetBy(at, layout.cframe_frame);
     const char* bytes = plan_.Find(copy, word, sizeof(at), &hint);
     if (bytes == nullptr) {
       walk.missing = {word, sizeof(at)};
@@ -109,114 +62,34 @@ StackReader::Walk StackReader::WalkCopy(const char* copy) {
       walk.truncated = true;
       break;
     }
-    const uint64_t begin = At(at, layout_.frame.low);
+    const uint64_t begin = OffsetBy(at, layout_.frame.low);
     const char* bytes = plan_.Find(copy, begin, layout_.frame.size, &hint);
-    SeenFrame frame;
-    bool foreign = false;
-    uint64_t previous = 0;
+    DecodedFrame frame;
     if (bytes == nullptr) {
       walk.missing = {begin, layout_.frame.size};
       return walk;
     }
-    if (!FrameAt(bytes, at, &frame, &previous, &foreign)) return walk;
-    // One that runs has a caller.
-    walk.torn = previous == 0 && !foreign && IsGenerators(bytes);
-    if (!foreign) walk.frames.push_back(frame);
-    at = previous;
+    if (!DecodeFrame(layout_, bytes, at, &frame)) return walk;
+    // A generator that runs has a caller.
+    walk.torn = frame.previous == 0 && frame.in_generator;
+    if (!frame.foreign) walk.frames.push_back(frame.seen);
+    at = frame.previous;
   }
   walk.complete = true;
   return walk;
 }
 
-void StackReader::DiscoverChunks(TargetMemory* memory, const std::string& thread) {
-  chunks_.clear();
-  if (!layout_.chunks) return;
-  uint64_t at =
-      LoadAt<uint64_t>(thread.data(), layout_.at.tstate_chunk - layout_.thread.low);
-  while (Plausible(at) && chunks_.size() < kMostChunks) {
-    uint64_t head[2];  // previous, size
-    static_assert(abi::kChunkPrevious == 0 && abi::kChunkSize == 8);
-    if (!memory->Read(at, head, sizeof(head)) || head[1] > kLargestChunk) break;
-    chunks_.push_back({at, at + head[1], 0, {}});
-    at = head[0];
-  }
-}
-
-// The bytes of the frame at `at`, by way of its chunk if it lies in one.
-bool StackReader::DiscoverFrame(TargetMemory* memory, uint64_t at, std::string* bytes) {
-  const uint64_t begin = At(at, layout_.frame.low);
-  const uint64_t end = begin + layout_.frame.size;
-  for (Chunk& chunk : chunks_) {
-    if (begin < chunk.begin || end > chunk.end) continue;
-    if (chunk.piece == 0) {
-      // Of the newest one with what may be called next; of others they are full.
-      const uint64_t last =
-          std::min(chunk.end, &chunk == &chunks_.front() ? end + kMargin : end);
-      const uint64_t first =
-          std::max(chunk.begin, last - std::min<uint64_t>(last, kMostOfAChunk));
-      chunk.copy.resize(last - first);
-      const uint32_t size = static_cast<uint32_t>(last - first);
-      if (!memory->Read(first, chunk.copy.data(), size)) return false;
-      chunk.piece = plan_.size();
-      plan_.Add({first, size}, CopyPlan::Kind::kFrames);
-    }
-    const Piece& piece = plan_.at(chunk.piece);
-    if (begin < piece.address || end > piece.address + piece.size) break;
-    bytes->assign(chunk.copy, begin - piece.address, layout_.frame.size);
-    return true;
-  }
-  bytes->resize(layout_.frame.size);
-  if (!memory->Read(begin, bytes->data(), layout_.frame.size)) return false;
-  plan_.Add({begin, layout_.frame.size}, CopyPlan::Kind::kFrames);
-  return true;
-}
-
 v1::HostSampleQuality StackReader::Discover(TargetMemory* memory) {
   const CopyPlan earlier = plan_;
   plan_.Clear();
-  const v1::HostSampleQuality quality = DiscoverPieces(memory);
-  chunks_.clear();
+  const v1::HostSampleQuality quality =
+      StackFinder(layout_, memory, &plan_).Find(state_, thread_);
   if (quality != v1::HOST_SAMPLE_QUALITY_EXACT) {
     plan_.Clear();
     return quality;
   }
   plan_.Settle(earlier);
   return quality;
-}
-
-v1::HostSampleQuality StackReader::DiscoverPieces(TargetMemory* memory) {
-  const int low = layout_.thread.low;
-  std::string thread(layout_.thread.size, 0);
-  if (!memory->Read(At(state_, low), thread.data(), layout_.thread.size)) {
-    return v1::HOST_SAMPLE_QUALITY_FAILED;
-  }
-  if (LoadAt<uint64_t>(thread.data(), layout_.at.tstate_thread_id - low) != thread_) {
-    return v1::HOST_SAMPLE_QUALITY_NO_STATE;
-  }
-  plan_.Add({At(state_, low), layout_.thread.size}, CopyPlan::Kind::kThread);
-  uint64_t at = LoadAt<uint64_t>(thread.data(), layout_.at.tstate_frame - low);
-  if (layout_.at.cframe_frame >= 0) {
-    const uint64_t word = At(at, layout_.at.cframe_frame);
-    if (!Plausible(at) || !memory->Read(word, &at, sizeof(at)))
-      return v1::HOST_SAMPLE_QUALITY_FAILED;
-    plan_.Add({word, sizeof(at)}, CopyPlan::Kind::kLink);
-  }
-  DiscoverChunks(memory, thread);
-  std::string bytes;
-  uint32_t frames = 0;
-  for (uint32_t steps = 0; at != 0 && steps < kMostSteps; ++steps) {
-    SeenFrame frame;
-    bool foreign = false;
-    uint64_t previous = 0;
-    if (frames == kMostFrames || plan_.size() > CopyPlan::kMost || !Plausible(at) ||
-        !DiscoverFrame(memory, at, &bytes) ||
-        !FrameAt(bytes.data(), at, &frame, &previous, &foreign)) {
-      break;  // the copies will tell
-    }
-    if (!foreign) ++frames;
-    at = previous;
-  }
-  return v1::HOST_SAMPLE_QUALITY_EXACT;
 }
 
 void StackReader::ForgetCodesBeyond(size_t pieces) {
@@ -264,7 +137,7 @@ bool StackReader::Copy(TargetMemory* memory, CodeBook* codes, Look* look, bool* 
   const bool still = memcmp(buffer_.data(), buffer_.data() + one, 2 * one) == 0;
   static_assert(kCopies == 3);
   const size_t wanted = still ? kCopies : kSure;
-  std::vector<Walk> walks;
+  std::vector<StackWalk> walks;
   *again = !WalkAll(buffer_.data(), kCopies, &walks) ||
            !AddWalks(memory, wanted, look, &walks);
   if (*again) return true;
@@ -280,19 +153,19 @@ bool StackReader::Copy(TargetMemory* memory, CodeBook* codes, Look* look, bool* 
   return true;
 }
 
-void StackReader::Judge(std::vector<Walk> walks, size_t wanted, Look* look) {
+void StackReader::Judge(std::vector<StackWalk> walks, size_t wanted, Look* look) {
   if (walks.empty()) {
     look->quality = v1::HOST_SAMPLE_QUALITY_NO_STATE;
     return;
   }
   // Whole ones alone say who called whom; without enough of them nothing is said.
   bool equal = CountTorn(walks) == 0;
-  std::erase_if(walks, [](const Walk& walk) { return walk.torn; });
+  std::erase_if(walks, [](const StackWalk& walk) { return walk.torn; });
   const bool enough = walks.size() >= wanted;
-  if (!enough) walks.assign(1, Walk());
+  if (!enough) walks.assign(1, StackWalk());
   size_t least = SIZE_MAX;
-  for (const Walk& walk : walks) least = std::min(least, walk.frames.size());
-  Walk walk = std::move(walks.front());
+  for (const StackWalk& walk : walks) least = std::min(least, walk.frames.size());
+  StackWalk walk = std::move(walks.front());
   for (size_t i = 1; i < walks.size(); ++i) equal = Agree(walks[i], &walk) && equal;
   look->quality = !equal                ? v1::HOST_SAMPLE_QUALITY_CUT
                   : walk.frames.empty() ? v1::HOST_SAMPLE_QUALITY_NO_STATE
@@ -316,7 +189,7 @@ void StackReader::LookBeyond(TargetMemory* memory, CodeBook* codes, Look* look) 
     expected_.clear();  // what was to be read with it may not have been
     return;
   }
-  Walk walk, other;
+  StackWalk walk, other;
   walk.frames = std::move(last.frames);
   other.frames = std::move(later.frames);
   walk.truncated = last.truncated;
@@ -329,9 +202,10 @@ void StackReader::LookBeyond(TargetMemory* memory, CodeBook* codes, Look* look) 
 }
 
 // None: the thread is another one by now.
-bool StackReader::WalkAll(const char* bytes, size_t count, std::vector<Walk>* walks) {
+bool StackReader::WalkAll(const char* bytes, size_t count,
+                          std::vector<StackWalk>* walks) {
   for (size_t i = 0; i < count; ++i) {
-    Walk walk = WalkCopy(bytes + i * plan_.copy_bytes());
+    StackWalk walk = WalkCopy(bytes + i * plan_.copy_bytes());
     if (!walk.alive) {
       walks->clear();
       return true;
@@ -345,30 +219,18 @@ bool StackReader::WalkAll(const char* bytes, size_t count, std::vector<Walk>* wa
   return true;
 }
 
-void StackReader::MarkTorn(std::vector<Walk>* walks) {
-  for (const Walk& walk : *walks) {
-    for (size_t i = 0; i + 1 < walk.frames.size(); ++i) {
-      callees_.Add(walk.frames[i].address);
-    }
-  }
-  for (Walk& walk : *walks) {
-    walk.torn = walk.torn || (!walk.truncated && !walk.frames.empty() &&
-                              callees_.Has(walk.frames.back().address));
-  }
-}
-
-size_t StackReader::CountTorn(const std::vector<Walk>& walks) {
-  return static_cast<size_t>(std::count_if(walks.begin(), walks.end(),
-                                           [](const Walk& walk) { return walk.torn; }));
+size_t StackReader::CountTorn(const std::vector<StackWalk>& walks) {
+  return static_cast<size_t>(std::count_if(
+      walks.begin(), walks.end(), [](const StackWalk& walk) { return walk.torn; }));
 }
 
 // False: what is copied is not where the stack is now. None: as of WalkAll().
 bool StackReader::AddWalks(TargetMemory* memory, size_t wanted, Look* look,
-                           std::vector<Walk>* walks) {
+                           std::vector<StackWalk>* walks) {
   auto enough = [&] {
     return walks->empty() || walks->size() - CountTorn(*walks) >= wanted;
   };
-  MarkTorn(walks);
+  MarkTorn(walks, &callees_);
   if (enough()) return true;
   std::vector<Piece> pieces;
   plan_.AppendPieces(kCopies, &pieces);
@@ -380,46 +242,13 @@ bool StackReader::AddWalks(TargetMemory* memory, size_t wanted, Look* look,
       return false;
     }
     look->end_ns = MonotonicNs();
-    std::vector<Walk> more;
+    std::vector<StackWalk> more;
     if (!WalkAll(bytes.data(), kCopies, &more)) return false;
     if (more.empty()) walks->clear();
     std::move(more.begin(), more.end(), std::back_inserter(*walks));
-    MarkTorn(walks);
+    MarkTorn(walks, &callees_);
   }
   return true;
-}
-
-// Leaves of `walk` what both agree on. True: that is all of it, and of the other.
-bool StackReader::Agree(const Walk& other, Walk* walk) {
-  std::vector<SeenFrame>& a = walk->frames;
-  const std::vector<SeenFrame>& b = other.frames;
-  bool same = a.size() == b.size() && walk->truncated == other.truncated;
-  for (size_t i = 0; same && i < a.size(); ++i) {
-    same = a[i].address == b[i].address && a[i].code == b[i].code &&
-           (i == 0 || a[i].lasti == b[i].lasti);
-  }
-  if (same) return true;
-  // The outermost frame that both have: the last one of either, where neither has more
-  // frames than are kept.
-  size_t end_a = a.size(), end_b = b.size();
-  if (walk->truncated || other.truncated) {
-    walk->truncated = true;
-    auto in_a = [&](uint64_t address) {
-      return static_cast<size_t>(
-          std::find_if(a.begin(), a.end(),
-                       [&](const SeenFrame& f) { return f.address == address; }) -
-          a.begin());
-    };
-    while (end_b > 0 && in_a(b[end_b - 1].address) == a.size()) --end_b;
-    end_a = end_b == 0 ? 0 : in_a(b[end_b - 1].address) + 1;
-  }
-  size_t kept = 0;
-  while (kept < std::min(end_a, end_b) && a[end_a - 1 - kept] == b[end_b - 1 - kept]) {
-    ++kept;
-  }
-  a.resize(end_a);
-  a.erase(a.begin(), a.begin() + static_cast<ptrdiff_t>(end_a - kept));
-  return false;
 }
 
 // What is new at its address may have taken the place of what a frame was running when

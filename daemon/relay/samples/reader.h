@@ -31,18 +31,10 @@
 #include "daemon/relay/samples/copy_plan.h"
 #include "daemon/relay/samples/layout.h"
 #include "daemon/relay/samples/memory.h"
+#include "daemon/relay/samples/walk.h"
 #include "events.pb.h"
 
 namespace lull::relay {
-
-struct SeenFrame {
-  uint64_t address = 0;
-  uint64_t code = 0;  // the object
-  int32_t lasti = 0;
-  uint32_t number = 0;  // of the code, CodeBook's
-
-  bool operator==(const SeenFrame&) const = default;
-};
 
 struct Look {
   v1::HostSampleQuality quality = v1::HOST_SAMPLE_QUALITY_FAILED;
@@ -65,49 +57,24 @@ class StackReader {
   Look Take(TargetMemory* memory, CodeBook* codes);
 
  private:
-  struct Walk {
-    bool alive = false;     // the thread state is that of the thread
-    bool complete = false;  // to the end, or to as many frames as are kept
-    bool truncated = false;
-    bool torn = false;  // it ends at a frame that has a caller: not a whole stack
-    Piece missing;      // what it ended for; size 0: not for want of a piece
-    CopyPlan::Kind missing_kind = CopyPlan::Kind::kFrames;
-    std::vector<SeenFrame> frames;
-  };
-
   // Copies what is planned, and reads the code that was there last time.
   bool Copy(TargetMemory* memory, CodeBook* codes, Look* look, bool* again);
-  Walk WalkCopy(const char* copy);
+  StackWalk WalkCopy(const char* copy);
   // Appends the walks of `count` copies in `bytes`. False: one of them was not
   // complete.
-  bool WalkAll(const char* bytes, size_t count, std::vector<Walk>* walks);
+  bool WalkAll(const char* bytes, size_t count, std::vector<StackWalk>* walks);
   // More copies, for as long as fewer than `wanted` are whole stacks.
   bool AddWalks(TargetMemory* memory, size_t wanted, Look* look,
-                std::vector<Walk>* walks);
+                std::vector<StackWalk>* walks);
   // What `wanted` whole stacks or more agree on.
-  static void Judge(std::vector<Walk> walks, size_t wanted, Look* look);
-  static size_t CountTorn(const std::vector<Walk>& walks);
+  static void Judge(std::vector<StackWalk> walks, size_t wanted, Look* look);
+  static size_t CountTorn(const std::vector<StackWalk>& walks);
   void LookBeyond(TargetMemory* memory, CodeBook* codes, Look* look);
-  void MarkTorn(std::vector<Walk>* walks);
-  bool FrameAt(const char* bytes, uint64_t address, SeenFrame* frame,
-               uint64_t* previous, bool* foreign) const;
-  bool IsGenerators(const char* bytes) const;
-  // Walks frame by frame, and plans what is copied from now on (kExact). What it walked
-  // through may be mixed.
+  // Plans what is copied from now on, if that is EXACT.
   v1::HostSampleQuality Discover(TargetMemory* memory);
-  v1::HostSampleQuality DiscoverPieces(TargetMemory* memory);
-  void DiscoverChunks(TargetMemory* memory, const std::string& thread);
-  bool DiscoverFrame(TargetMemory* memory, uint64_t at, std::string* bytes);
-  static bool Agree(const Walk& other, Walk* walk);
   void ResolveCodes(TargetMemory* memory, CodeBook* codes, Look* look);
   void ForgetCodesBeyond(size_t pieces);
 
-  struct Chunk {
-    uint64_t begin = 0;
-    uint64_t end = 0;
-    size_t piece = 0;  // in plan_; 0: none yet
-    std::string copy;  // while discovering
-  };
   struct ExpectedCode {
     uint64_t address = 0;
     size_t pieces = 0;
@@ -119,9 +86,8 @@ class StackReader {
   const uint64_t thread_;
   CopyPlan plan_;
   Callees callees_;
-  Walk ended_;                  // the last one that was not complete
+  StackWalk ended_;             // the last one that was not complete
   std::vector<uint64_t> code_;  // objects that were on the stack in the last look
-  std::vector<Chunk> chunks_;   // while discovering
   std::vector<ExpectedCode> expected_;
   std::vector<Piece> pieces_;
   std::string buffer_;

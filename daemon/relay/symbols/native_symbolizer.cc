@@ -4,7 +4,9 @@
 
 #include <deque>
 #include <fstream>
+#include <optional>
 #include <sstream>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "daemon/base/clock.h"
@@ -20,6 +22,9 @@ constexpr size_t kMaxFunctionName = 512;  // of C++ templates, the rest says lit
 // An address outside of all mappings may come from a library loaded just now, or
 // be nonsense: look again, but not for each piece of nonsense.
 constexpr uint64_t kRefreshPeriodNs = 100'000'000;
+// A stack waits so long for the mappings, and the rings for the stack. A full machine
+// takes some tens of milliseconds to read them.
+constexpr uint64_t kPatienceNs = 1'000'000'000;
 // Reading a process's mappings holds up its page faults: not for every malloc().
 constexpr uint64_t kGrownPages = 1024;
 
@@ -33,6 +38,21 @@ std::string ReadText(const std::string& path) {
 std::string BaseName(const std::string& path) {
   size_t slash = path.rfind('/');
   return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
+// None: the process is gone, a zombie, or another program. Then the last snapshot
+// stands.
+Maps ReadMaps(pid_t pid, const UniqueFd* memory, const std::string& snapshot_path) {
+  Maps maps = Maps::Parse(Procfs().Read(pid, "maps", SIZE_MAX).text);
+  // Asked after the reading: functions of the next program lie at addresses of the one
+  // that was.
+  if (maps.empty() || (memory != nullptr && IsOfNobody(*memory))) return Maps();
+  std::string fresh = snapshot_path + ".new";
+  std::ofstream file(fresh, std::ios::binary | std::ios::trunc);
+  file << maps.ToText();
+  file.close();
+  if (file) rename(fresh.c_str(), snapshot_path.c_str());
+  return maps;
 }
 
 std::vector<lull::v1::Frame> FramesAt(const ModuleCache::Place& place) {
@@ -60,48 +80,79 @@ std::vector<lull::v1::Frame> FramesAt(const ModuleCache::Place& place) {
 
 NativeSymbolizer::NativeSymbolizer(pid_t pid, std::string snapshot_path,
                                    ModuleCache* modules,
-                                   std::shared_ptr<const UniqueFd> memory)
+                                   std::shared_ptr<const UniqueFd> memory,
+                                   std::function<Maps()> read)
     : process_(MappedBy::Process(pid)),
-      memory_(std::move(memory)),
-      snapshot_path_(std::move(snapshot_path)),
+      reader_(
+          read != nullptr
+              ? std::move(read)
+              : [pid, snapshot_path,
+                 memory = std::move(
+                     memory)] { return ReadMaps(pid, memory.get(), snapshot_path); }),
       modules_(modules) {
-  maps_ = Maps::Parse(ReadText(snapshot_path_));
+  maps_ = Maps::Parse(ReadText(snapshot_path));
 }
 
 void NativeSymbolizer::Refresh() {
-  refreshed_ns_ = MonotonicNs();
-  Maps now = Maps::Parse(Procfs().Read(process_.pid, "maps", SIZE_MAX).text);
-  if (now.empty()) return;  // gone, or a zombie: the last snapshot stands
-  // Asked after the reading: at the addresses of the program that was lie functions of
-  // the next one.
-  if (memory_ != nullptr && IsOfNobody(*memory_)) return;
-  maps_ = std::move(now);
-  std::string fresh = snapshot_path_ + ".new";
-  std::ofstream file(fresh, std::ios::binary | std::ios::trunc);
-  file << maps_.ToText();
-  file.close();
-  if (file) rename(fresh.c_str(), snapshot_path_.c_str());
+  if (!reader_.reading()) refreshed_ns_ = MonotonicNs();
+  reader_.Start();
+}
+
+bool NativeSymbolizer::TakeWhatWasRead(absl::Duration patience) {
+  std::optional<Maps> maps = reader_.Take(patience);
+  if (!maps) return false;
+  maps_ = *std::move(maps);
+  for (uint64_t address : unsure_) known_.erase(address);
+  unsure_.clear();
+  return true;
+}
+
+void NativeSymbolizer::Wait() {
+  const uint64_t waited_ns = MonotonicNs() - refreshed_ns_;
+  TakeWhatWasRead(
+      absl::Nanoseconds(waited_ns < kPatienceNs ? kPatienceNs - waited_ns : 0));
+}
+
+void NativeSymbolizer::GoOnPreparing() {
+  if (!prepare_ || reader_.reading()) return;
+  TakeWhatWasRead(absl::ZeroDuration());
+  prepare_ = false;
+  modules_->Prepare(process_, maps_);
+}
+
+void NativeSymbolizer::PrepareNow() {
+  Prepare();
+  Wait();
+  GoOnPreparing();
 }
 
 void NativeSymbolizer::Prepare() {
+  GoOnPreparing();
   std::istringstream sizes(Procfs().Read(process_.pid, "statm").text);
   uint64_t pages = 0;
   if (!(sizes >> pages) || pages < prepared_pages_ + kGrownPages) return;
   prepared_pages_ = pages;
   Refresh();
-  modules_->Prepare(process_, maps_);
+  prepare_ = true;
 }
 
 const Mapping* NativeSymbolizer::FindMapping(uint64_t address) {
   const Mapping* mapping = maps_.Find(address);
-  if (mapping != nullptr || MonotonicNs() - refreshed_ns_ < kRefreshPeriodNs) {
+  if (mapping == nullptr && reader_.reading()) {
+    Wait();
+    mapping = maps_.Find(address);
+  }
+  if (mapping != nullptr || reader_.reading() ||
+      MonotonicNs() - refreshed_ns_ < kRefreshPeriodNs) {
     return mapping;
   }
   Refresh();
+  Wait();
   return maps_.Find(address);
 }
 
 void NativeSymbolizer::Expect(const uint64_t* return_addresses, size_t count) {
+  TakeWhatWasRead(absl::ZeroDuration());
   if (known_.size() > kMaxKnownAddresses) known_.clear();
   std::vector<ModuleCache::Place> places;
   std::vector<std::vector<lull::v1::Frame>*> results;
@@ -115,6 +166,9 @@ void NativeSymbolizer::Expect(const uint64_t* return_addresses, size_t count) {
     const Mapping* mapping = FindMapping(address);
     if (mapping == nullptr || mapping->path.empty()) {
       entry->second.emplace_back().set_function(absl::StrFormat("0x%x", address));
+      if (mapping == nullptr && reader_.reading()) {
+        unsure_.push_back(return_addresses[i]);
+      }
       continue;
     }
     if (mappings.empty() || mappings.back().start != mapping->start) {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -14,6 +15,7 @@
 
 #include "daemon/base/unique_fd.h"
 #include "daemon/relay/symbols/maps.h"
+#include "daemon/relay/symbols/maps_reader.h"
 #include "daemon/relay/symbols/module_cache.h"
 #include "events.pb.h"
 
@@ -24,16 +26,22 @@ class NativeSymbolizer {
   // `snapshot_path`: where the mappings are kept for a successor; one that is
   // there already is read first (a worker that was restarted). `memory`: the process's
   // own descriptor of itself; may be null, or hold none: then what it becomes by exec
-  // cannot be told from what it was.
+  // cannot be told from what it was. `read`: instead of reading /proc/PID/maps, for
+  // tests.
   NativeSymbolizer(pid_t pid, std::string snapshot_path, ModuleCache* modules,
-                   std::shared_ptr<const UniqueFd> memory = nullptr);
+                   std::shared_ptr<const UniqueFd> memory = nullptr,
+                   std::function<Maps()> read = nullptr);
 
-  // Reads /proc/PID/maps again, unless the process is gone or another program by now.
+  // Begins to read /proc/PID/maps again. What is found counts unless the process is
+  // gone or another program by then.
   void Refresh();
 
   // Has the symbols of large libraries that were loaded meanwhile read in the
   // background. For every now and then: nothing to do where the process has not grown.
   void Prepare();
+  // The same, but waits for the mappings, though not for the symbols: for when nothing
+  // is recorded yet.
+  void PrepareNow();
 
   // Looks up the return addresses of a stack together, which costs less than one by
   // one. Only a hint for the calls of Resolve() that follow.
@@ -51,15 +59,20 @@ class NativeSymbolizer {
 
  private:
   const Mapping* FindMapping(uint64_t address);
+  void GoOnPreparing();
+  // Waits for a reading that is under way, if it is not too late for that.
+  void Wait();
+  bool TakeWhatWasRead(absl::Duration patience);
 
   MappedBy process_;
-  const std::shared_ptr<const UniqueFd> memory_;
-  std::string snapshot_path_;
+  MapsReader reader_;
   ModuleCache* modules_;
   Maps maps_;
   uint64_t refreshed_ns_ = 0;
   uint64_t prepared_pages_ = 0;  // of address space, when Prepare() looked last
+  bool prepare_ = false;         // what is being read then
   std::unordered_map<uint64_t, std::vector<lull::v1::Frame>> known_;
+  std::vector<uint64_t> unsure_;  // of them: the mappings were still being read
   std::set<std::string> unread_;  // paths
 };
 

@@ -136,8 +136,10 @@ TEST_F(SymbolizerTest, ReadsTheSymbolsOfLargeLibrariesBeforeTheyAreNeeded) {
   MappedBy self = MappedBy::Process(getpid());
   ASSERT_FALSE(modules_.Has(self, *mapping));
   EXPECT_FALSE(modules_.IsReading());
-  symbolizer.Prepare();
-  for (int i = 0; i < 1000 && modules_.IsReading(); ++i) usleep(10'000);
+  for (int i = 0; i < 100 && !modules_.Has(self, *mapping); ++i) {
+    symbolizer.PrepareNow();
+    for (int j = 0; j < 1000 && modules_.IsReading(); ++j) usleep(10'000);
+  }
   EXPECT_TRUE(modules_.Has(self, *mapping));
 }
 
@@ -201,6 +203,8 @@ TEST_F(SymbolizerTest, DoesNotTakeTheProgramThatAProcessBecameForTheOneThatItWas
   ASSERT_TRUE(*memory);
   NativeSymbolizer known(child, Snapshot(), &modules_, memory);
   known.Refresh();
+  Frames ignored;
+  known.Resolve(reinterpret_cast<uint64_t>(&lcong48) + 4, &ignored);  // waits for it
   NativeSymbolizer late(child, Snapshot() + ".late", &modules_, memory);
   ASSERT_EQ(write(go[1], "x", 1), 1);
   uint64_t address = 0;  // in the program that it becomes

@@ -1,0 +1,55 @@
+// What the relay tells a target: whether it records, how much of it, and when the GPU
+// is traced.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "daemon/relay/control/governor.h"
+#include "daemon/relay/control/gpu_plan.h"
+#include "daemon/relay/control/gpu_schedule.h"
+#include "daemon/relay/read/segment_reader.h"
+#include "events.pb.h"
+
+namespace lull::relay {
+
+// 0: it goes on recording.
+inline abi::EndedBy WhyEnded(const SegmentReader& segment) {
+  return static_cast<abi::EndedBy>(
+      segment.header().ended.load(std::memory_order_relaxed));
+}
+
+class TargetControl {
+ public:
+  // Writes what no later word changes. `segment` must outlive it; `clock` may be null:
+  // one of its own. `pid`: for the log.
+  TargetControl(const SegmentReader& segment, const lull::v1::JobSettings& settings,
+                const GpuPlan& plan, std::shared_ptr<GpuClock> clock, uint32_t pid);
+
+  // The process is to record from now on; also one that does so already, with a plan
+  // that is new.
+  void Arm(const GpuPlan& gpu, uint64_t now_ns);
+  void Disarm(uint64_t now_ns);
+  bool armed() const { return armed_; }
+  // Wakes a process up that fell asleep because nobody read its rings: here is
+  // somebody.
+  void GoOnIfUnread(uint64_t now_ns);
+  // Sets what the budget takes away. `hooks_ns`: what all hooks have taken so far.
+  void Govern(uint64_t now_ns, uint64_t hooks_ns);
+  // Sets the windows of GPU tracing where they go by the clock.
+  void DriveGpu(uint64_t now_ns);
+  void StepSeen(uint64_t duration_ns) { gpu_schedule_->StepSeen(duration_ns); }
+  uint32_t highest_thinning() const { return governor_.highest(); }
+
+ private:
+  const SegmentReader& segment_;
+  const uint32_t pid_;
+  Governor governor_;
+  std::shared_ptr<GpuClock> gpu_clock_;
+  std::optional<GpuSchedule> gpu_schedule_;  // always one
+  bool armed_ = true;
+  bool gpu_hold_ = false;
+};
+
+}  // namespace lull::relay

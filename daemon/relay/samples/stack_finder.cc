@@ -1,0 +1,92 @@
+#include "daemon/relay/samples/stack_finder.h"
+
+#include <algorithm>
+
+#include "daemon/relay/samples/frames.h"
+#include "daemon/relay/samples/rates.h"
+
+namespace lull::relay {
+namespace {
+
+constexpr size_t kMostChunks = 32;
+constexpr uint64_t kLargestChunk = 64 << 20;
+constexpr size_t kMostOfAChunk = 256 << 10;
+// Beyond the innermost frame: where the next calls will be.
+constexpr uint64_t kMargin = 1024;
+
+}  // namespace
+
+void StackFinder::FindChunks(const std::string& thread) {
+  if (!layout_.chunks) return;
+  uint64_t at =
+      LoadAt<uint64_t>(thread.data(), layout_.at.tstate_chunk - layout_.thread.low);
+  while (Plausible(at) && chunks_.size() < kMostChunks) {
+    uint64_t head[2];  // previous, size
+    static_assert(abi::kChunkPrevious == 0 && abi::kChunkSize == 8);
+    if (!memory_->Read(at, head, sizeof(head)) || head[1] > kLargestChunk) break;
+    chunks_.push_back({at, at + head[1], 0, {}});
+    at = head[0];
+  }
+}
+
+bool StackFinder::FindFrame(uint64_t at, std::string* bytes) {
+  const uint64_t begin = OffsetBy(at, layout_.frame.low);
+  const uint64_t end = begin + layout_.frame.size;
+  for (Chunk& chunk : chunks_) {
+    if (begin < chunk.begin || end > chunk.end) continue;
+    if (chunk.piece == 0) {
+      // Of the newest one with what may be called next; of others they are full.
+      const uint64_t last =
+          std::min(chunk.end, &chunk == &chunks_.front() ? end + kMargin : end);
+      const uint64_t first =
+          std::max(chunk.begin, last - std::min<uint64_t>(last, kMostOfAChunk));
+      chunk.copy.resize(last - first);
+      const uint32_t size = static_cast<uint32_t>(last - first);
+      if (!memory_->Read(first, chunk.copy.data(), size)) return false;
+      chunk.piece = plan_->size();
+      plan_->Add({first, size}, CopyPlan::Kind::kFrames);
+    }
+    const Piece& piece = plan_->at(chunk.piece);
+    if (begin < piece.address || end > piece.address + piece.size) break;
+    bytes->assign(chunk.copy, begin - piece.address, layout_.frame.size);
+    return true;
+  }
+  bytes->resize(layout_.frame.size);
+  if (!memory_->Read(begin, bytes->data(), layout_.frame.size)) return false;
+  plan_->Add({begin, layout_.frame.size}, CopyPlan::Kind::kFrames);
+  return true;
+}
+
+v1::HostSampleQuality StackFinder::Find(uint64_t state, uint64_t thread_id) {
+  const int low = layout_.thread.low;
+  std::string thread(layout_.thread.size, 0);
+  if (!memory_->Read(OffsetBy(state, low), thread.data(), layout_.thread.size)) {
+    return v1::HOST_SAMPLE_QUALITY_FAILED;
+  }
+  if (LoadAt<uint64_t>(thread.data(), layout_.at.tstate_thread_id - low) != thread_id) {
+    return v1::HOST_SAMPLE_QUALITY_NO_STATE;
+  }
+  plan_->Add({OffsetBy(state, low), layout_.thread.size}, CopyPlan::Kind::kThread);
+  uint64_t at = LoadAt<uint64_t>(thread.data(), layout_.at.tstate_frame - low);
+  if (layout_.at.cframe_frame >= 0) {
+    const uint64_t word = OffsetBy(at, layout_.at.cframe_frame);
+    if (!Plausible(at) || !memory_->Read(word, &at, sizeof(at)))
+      return v1::HOST_SAMPLE_QUALITY_FAILED;
+    plan_->Add({word, sizeof(at)}, CopyPlan::Kind::kLink);
+  }
+  FindChunks(thread);
+  std::string bytes;
+  uint32_t frames = 0;
+  for (uint32_t steps = 0; at != 0 && steps < kMostSteps; ++steps) {
+    DecodedFrame frame;
+    if (frames == kMostFrames || plan_->size() > CopyPlan::kMost || !Plausible(at) ||
+        !FindFrame(at, &bytes) || !DecodeFrame(layout_, bytes.data(), at, &frame)) {
+      break;  // the copies will tell
+    }
+    if (!frame.foreign) ++frames;
+    at = frame.previous;
+  }
+  return v1::HOST_SAMPLE_QUALITY_EXACT;
+}
+
+}  // namespace lull::relay
