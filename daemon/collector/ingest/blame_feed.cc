@@ -83,7 +83,8 @@ BlameFeed::BlameFeed(SeriesTable& series, GpuTables& gpu, uint64_t job_start_ns)
       shift_ns_(job_start_ns % aggregate::kBucketNs),
       engine_(EngineOptions(), *this),
       derived_(series, gpu),
-      regions_(series) {}
+      regions_(series),
+      autograd_(series) {}
 
 uint64_t BlameFeed::ToEngine(uint64_t time_ns) const {
   return time_ns > shift_ns_ ? time_ns - shift_ns_ : 0;
@@ -94,10 +95,10 @@ uint64_t BlameFeed::ReplayFrom(uint64_t judged_ns) {
 }
 
 void BlameFeed::Restore(uint64_t judged_ns, bool traced) {
-  judged_ns_ = restored_ns_ = judged_ns;
+  judged_.Restore(judged_ns);
   regions_.Restore(judged_ns);
   thread_regions_.Restore(judged_ns);
-  engine_samples_.Restore(judged_ns);
+  autograd_.Restore(judged_ns);
   marks_.Change(ReplayFrom(judged_ns), traced, false);
   if (traced) engine_.Trace(ToEngine(ReplayFrom(judged_ns)));
   samples_.Replay(true);
@@ -116,7 +117,7 @@ void BlameFeed::Add(const Event& event) {
   const Series& series = series_[event.series];
   const uint64_t start = ToEngine(event.start_ns);
   const uint64_t end = start + event.duration_ns;
-  AddToTheEngine(series, event);
+  autograd_.Add(event);
   switch (series.type) {
     case EventType::kLaunch:
     case EventType::kCopyAsync:
@@ -181,54 +182,6 @@ void BlameFeed::Add(const Event& event) {
   }
 }
 
-void BlameFeed::AddToTheEngine(const Series& series, const Event& event) {
-  using aggregate::SampleRole;
-  switch (series.type) {
-    case EventType::kHostSample: {
-      const SampleRole role = aggregate::RoleOf(series);
-      if (series.python_stack != 0 || event.duration_ns != 0 ||
-          (role != SampleRole::kAutograd && role != SampleRole::kFeeder)) {
-        return;
-      }
-      return engine_samples_.AddSample(
-          event, aggregate::StateOf(series) == aggregate::SampleState::kBlocked);
-    }
-    case EventType::kLaunch:
-    case EventType::kCopyAsync:
-    case EventType::kSync:
-    case EventType::kDeviceMemory:
-    case EventType::kTorchMemory: {
-      if (series.python_stack == 0) return;
-      if (callers_.size() <= event.series) callers_.resize(event.series + 1);
-      uint32_t& caller = callers_[event.series];
-      if (caller == 0) caller = series_.CallerOf(event.series) + 1;
-      if (caller != 1) engine_samples_.AddMark(event, caller);
-      return;
-    }
-    default:
-      return;
-  }
-}
-
-void BlameFeed::TellEngine() {
-  for (const EngineSamples::Found& found : engine_samples_.Advance(judged_ns_)) {
-    const Series& sample = series_[found.sample.series];
-    const Series& mark = series_[found.mark];
-    Series series;
-    series.type = EventType::kEngineSample;
-    series.variant = sample.variant;
-    if (!series_.full()) {
-      series.python_stack = mark.python_stack;
-      series.line_site = mark.line_site;
-      series.function_site = mark.function_site;
-    }
-    Event event = found.sample;
-    event.series = series_.Intern(series);
-    thread_regions_.AddSample(event);
-    events_.push_back(event);
-  }
-}
-
 void BlameFeed::AddScope(const Series& series, const Event& event) {
   regions_.AddScope(event);
   if (!aggregate::ScopeView{event}.ended_here()) return;
@@ -257,7 +210,7 @@ void BlameFeed::AddOperation(const Series& series, const Event& event) {
   operation.series = event.series;
   operation.kind = KindOfOperation(series.type);
   engine_.Add(operation);
-  told_.try_emplace(stream.device, judged_ns_);
+  judged_.Await(stream.device);
 }
 
 void BlameFeed::AddTracing(const Event& event) {
@@ -275,20 +228,13 @@ void BlameFeed::AddTracing(const Event& event) {
   marks_.Change(event.start_ns, on, told.state() == v1::TRACING_STATE_WARM_UP);
 }
 
-// What an earlier feed has told. Coverage says up to where all of the device was; the
-// idle stretch at its end may reach beyond it, and was told as a whole.
+// A stretch that an earlier feed told.
 void BlameFeed::AddTold(const Series& series, const Event& event) {
-  uint64_t end = event.start_ns + event.duration_ns;
-  if (series.type == EventType::kIdle) {
-    uint64_t& idle = restored_idle_[aggregate::DeviceOf(series)];
-    idle = std::max(idle, end);
-    thread_regions_.AddIdle(event);
-    return AddToGaps(event);
-  }
-  uint64_t& restored = restored_[aggregate::DeviceOf(series)];
-  restored = std::max(restored, end);
-  uint64_t& told = told_[aggregate::DeviceOf(series)];
-  told = std::max(told, end);
+  judged_.AddRestored(series.type, aggregate::DeviceOf(series),
+                      event.start_ns + event.duration_ns);
+  if (series.type != EventType::kIdle) return;
+  thread_regions_.AddIdle(event);
+  AddToGaps(event);
 }
 
 void BlameFeed::Advance(uint64_t as_of_ns) {
@@ -299,8 +245,8 @@ void BlameFeed::Advance(uint64_t as_of_ns) {
   const uint64_t host_ns = as_of_ns - std::min(as_of_ns, kCommitSlackNs);
   engine_.Advance(ToEngine(host_ns), ToEngine(gpu_ns_));
   marks_.EndBatch();
-  UpdateJudged(as_of_ns);
-  samples_.Forget(judged_ns_ - std::min(judged_ns_, kLateSamplesNs));
+  judged_.Advance(marks_, as_of_ns);
+  samples_.Forget(judged_ns() - std::min(judged_ns(), kLateSamplesNs));
   TellRegions();
 }
 
@@ -308,42 +254,26 @@ void BlameFeed::Finish() {
   if (finished_) return;
   finished_ = true;
   engine_.Finish();
-  judged_ns_ = std::numeric_limits<int64_t>::max();
+  judged_.Finish();
   TellRegions();
 }
 
 void BlameFeed::TellRegions() {
-  regions_.Advance(judged_ns_, [this](uint32_t series, uint64_t start_ns,
-                                      uint64_t total_ns, uint64_t amount_ns) {
+  regions_.Advance(judged_ns(), [this](uint32_t series, uint64_t start_ns,
+                                       uint64_t total_ns, uint64_t amount_ns) {
     Summed told{series, start_ns, {}};
     told.sum.Add(total_ns, amount_ns, 0);
     summed_.push_back(told);
   });
-  TellEngine();
-  for (const ThreadRegions::Found& found : thread_regions_.Advance(judged_ns_)) {
+  for (const Event& sample : autograd_.Advance(judged_ns())) {
+    thread_regions_.AddSample(sample);
+    events_.push_back(sample);
+  }
+  for (const ThreadRegions::Found& found : thread_regions_.Advance(judged_ns())) {
     if (const uint32_t series = derived_.OfRegion(found); series != 0) {
       summed_.push_back({series, found.time_ns, found.sum});
     }
   }
-}
-
-void BlameFeed::UpdateJudged(uint64_t as_of_ns) {
-  uint64_t least = marks_.traced() ? marks_.changed_ns() : as_of_ns;
-  bool first = true;
-  for (const auto& [device, until] : told_) {
-    least = first ? until : std::min(least, until);
-    first = false;
-  }
-  // Tracing is off and all of it has been told: nothing will be until it is on again.
-  if (!marks_.traced() && (first || least >= marks_.changed_ns())) {
-    least = as_of_ns > kCommitSlackNs ? as_of_ns - kCommitSlackNs : 0;
-  }
-  judged_ns_ = std::max(judged_ns_, std::min(least, as_of_ns));
-}
-
-uint64_t BlameFeed::RestoredUntil(uint32_t device) const {
-  auto it = restored_.find(device);
-  return it == restored_.end() ? restored_ns_ : std::max(it->second, restored_ns_);
 }
 
 void BlameFeed::Tell(EventType type, Event event, uint32_t device) {
@@ -354,13 +284,8 @@ void BlameFeed::Tell(EventType type, Event event, uint32_t device) {
     AddToGaps(part);
   };
   if (event.duration_ns > kLongestNs) return tell(event);
-  uint64_t told = RestoredUntil(device);
-  if (auto it = restored_idle_.find(device);
-      type == EventType::kIdle && it != restored_idle_.end()) {
-    told = std::max(told, it->second);
-  }
-  if (!aggregate::ClipStretch(type, told, std::numeric_limits<uint64_t>::max(),
-                              event)) {
+  if (!aggregate::ClipStretch(type, judged_.RestoredUntil(type, device),
+                              std::numeric_limits<uint64_t>::max(), event)) {
     return;
   }
   aggregate::SplitStretch(type, event, job_start_ns_, tell);
@@ -414,13 +339,12 @@ void BlameFeed::OnCoverage(const blame::Coverage& coverage) {
   aggregate::CoverageView::Set(event, coverage.busy_ns, coverage.kernel_ns);
   event.series = derived_.OfCoverage(coverage.device);
   Tell(EventType::kCoverage, event, coverage.device);
-  uint64_t& told = told_[coverage.device];
-  told = std::max(told, FromEngine(coverage.end_ns));
+  judged_.Told(coverage.device, FromEngine(coverage.end_ns));
 }
 
 void BlameFeed::OnSync(const blame::SyncCost& cost) {
   uint64_t end = FromEngine(cost.sync.end_ns);
-  if (end <= restored_ns_) return;
+  if (end <= judged_.restored_ns()) return;
   Event event;
   event.start_ns = FromEngine(cost.sync.start_ns);
   event.duration_ns = cost.sync.end_ns - cost.sync.start_ns;
@@ -433,7 +357,7 @@ void BlameFeed::OnSync(const blame::SyncCost& cost) {
 void BlameFeed::OnSubmission(const blame::Submission& submission) {
   const blame::Operation& operation = submission.operation;
   uint64_t start = FromEngine(operation.start_ns);
-  if (start < RestoredUntil(operation.device)) return;
+  if (start < judged_.RestoredUntil(operation.device)) return;
   submitted_.push_back({derived_.OfSubmission(submission), start,
                         operation.end_ns - operation.start_ns});
 }

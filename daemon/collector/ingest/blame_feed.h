@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "daemon/aggregate/event.h"
 #include "daemon/blame/blame.h"
+#include "daemon/collector/ingest/autograd_feed.h"
 #include "daemon/collector/ingest/derived_series.h"
-#include "daemon/collector/ingest/engine_samples.h"
 #include "daemon/collector/ingest/gap_samples.h"
 #include "daemon/collector/ingest/gpu_tables.h"
+#include "daemon/collector/ingest/judged_time.h"
 #include "daemon/collector/ingest/region_feed.h"
 #include "daemon/collector/ingest/series_table.h"
 #include "daemon/collector/ingest/thread_regions.h"
@@ -50,7 +50,7 @@ class BlameFeed : private blame::Sink {
   // Operations that ended before it are here, as of the last Advance.
   uint64_t gpu_ns() const { return gpu_ns_; }
   // Idle and traced time before it has been told; none from it on has.
-  uint64_t judged_ns() const { return judged_ns_; }
+  uint64_t judged_ns() const { return judged_.judged_ns(); }
   uint64_t late_operations() const {
     return late_before_ + engine_.counters().late_operations;
   }
@@ -85,14 +85,10 @@ class BlameFeed : private blame::Sink {
   void AddOperation(const aggregate::Series& series, const aggregate::Event& event);
   void AddTracing(const aggregate::Event& event);
   void AddTold(const aggregate::Series& series, const aggregate::Event& event);
-  void UpdateJudged(uint64_t as_of_ns);
   void TellRegions();
-  uint64_t RestoredUntil(uint32_t device) const;
   void Tell(aggregate::EventType type, aggregate::Event event, uint32_t device);
   void AddToGaps(const aggregate::Event& idle);
   void TellSamples();
-  void AddToTheEngine(const aggregate::Series& series, const aggregate::Event& event);
-  void TellEngine();
   void AddScope(const aggregate::Series& series, const aggregate::Event& event);
 
   // The engine's clock: ours, shifted so that its whole seconds are bucket borders.
@@ -108,13 +104,8 @@ class BlameFeed : private blame::Sink {
 
   TracingMarks marks_;
   uint64_t gpu_ns_ = 0;
-  uint64_t judged_ns_ = 0;
-  absl::flat_hash_map<uint32_t, uint64_t> told_;  // device -> traced time told until
+  JudgedTime judged_;
   uint64_t late_before_ = 0;
-  uint64_t restored_ns_ = 0;                          // judged by an earlier feed
-  absl::flat_hash_map<uint32_t, uint64_t> restored_;  // device -> told until, by that
-  absl::flat_hash_map<uint32_t, uint64_t> restored_idle_;  // the same of idle time
-
   GapSamples samples_;
 
   DerivedSeries derived_;
@@ -122,8 +113,7 @@ class BlameFeed : private blame::Sink {
   std::vector<Submitted> submitted_;
   RegionFeed regions_;
   ThreadRegions thread_regions_;
-  EngineSamples engine_samples_;
-  std::vector<uint32_t> callers_;  // of backward(), by series: + 1; 0: not asked yet
+  AutogradFeed autograd_;
   std::vector<Summed> summed_;
 };
 
