@@ -30,13 +30,13 @@ struct RelayOptions {
   // Complete, id and settings included; the keeper adds what `gpu` says.
   lull::v1::JobInfo job;
   GpuPlan gpu;
-  // `lull attach`: the targets were there before the relay, and stay when it goes. One
-  // whose keeper is gone puts them to sleep and ends.
+  // `lull attach`: the targets were there before the relay, and stay when it goes. A
+  // relay whose keeper is gone puts them to sleep and ends.
   bool attached = false;
-  uint32_t target_user = UINT32_MAX;  // whose they are, if not ours
+  uint32_t target_user = UINT32_MAX;  // who owns the targets, if we do not
   bool dormant = false;               // targets sleep until the job is armed
 
-  // How long targets that outlive the job's own process are still listened to.
+  // How long the relay still listens to targets that outlive the job's own process.
   absl::Duration grace = absl::Milliseconds(900);
 };
 

@@ -65,7 +65,7 @@ struct PythonFrame {
 struct CodeEntry {
   EntryHeader header;
   uint64_t code_address;       // identity of the live object, writer's own use
-  uint64_t name_address;       // of its names: addresses and ends, hashed; as above
+  uint64_t name_address;       // addresses and ends of its names, hashed; also its own use
   uint64_t linetable_address;  // as above
   int32_t first_line;
   uint16_t python_minor;  // 8 for 3.8: decides how the line table is read
@@ -107,7 +107,7 @@ struct BackwardEntry {
   uint32_t reserved;
 };
 
-// CUPTI's ids: unique in the process, streams within their context.
+// CUPTI's ids. They are unique in the process; a stream's id is so within its context.
 struct GpuStreamEntry {
   EntryHeader header;
   uint64_t hash;  // writer's own use
@@ -117,7 +117,7 @@ struct GpuStreamEntry {
   uint32_t reserved;
 };
 
-// As cuDeviceGetAttribute tells it; 0 where it does not.
+// What cuDeviceGetAttribute returns; 0 where it fails.
 struct GpuDeviceEntry {
   EntryHeader header;
   uint64_t hash;  // writer's own use

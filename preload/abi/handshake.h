@@ -13,8 +13,8 @@
 // (kSamplesVariable). A target that cannot open it goes without.
 //
 // A target that has no segment to give (memfd_create is denied, there is no memory)
-// sends Hello with kUnrecordedMagic and no descriptor, and closes: the report says then
-// that there was a process that could not be recorded.
+// sends Hello with kUnrecordedMagic and no descriptor, and closes. The report then says
+// that a process could not be recorded.
 //
 // A DataLoader worker, which records nothing, says WorkerHello once, with its memory if
 // it can open it, waits for no answer, and closes: its main thread is looked at from

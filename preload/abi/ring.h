@@ -99,7 +99,7 @@ struct RingHeader {
   std::atomic<uint64_t> thinned_launches;  // left out under kThinLaunches
   alignas(64) std::atomic<uint64_t> tail;
   std::atomic<uint64_t> self_samples;  // measurements behind self_ns
-  // The owner's PyThreadState and its pthread_self(), for who reads its frames from
+  // The owner's PyThreadState and its pthread_self(), for whoever reads its frames from
   // outside (docs/host_samples.md); 0: no Python was seen on it. The second is written
   // first.
   std::atomic<uint64_t> python_state;

@@ -46,12 +46,13 @@ struct SegmentHeader {
   std::atomic<uint32_t> python_version;  // (major << 8) | minor, 0 = no Python
   std::atomic<uint32_t> arena_used;      // bytes from kArenaOffset, 16-aligned
   std::atomic<uint64_t> arena_rejected;  // stacks or code objects that found no room
-  std::atomic<uint64_t> lost_no_ring;    // events of threads that found no ring, or no
-                                       // chunk for one, or whose wait for the start of
-                                       // recording took too long
-  std::atomic<uint64_t> reentered;  // hooked calls that were not recorded: of a signal
-                                    // handler inside our own work, or taken for a part
-                                    // of a call that had been jumped out of
+  std::atomic<uint64_t> lost_no_ring;  // events of threads that found no ring, found no
+                                       // chunk for one, or waited too long for recording
+                                       // to start
+  std::atomic<uint64_t> reentered;  // hooked calls that were not recorded: a signal
+                                    // handler made them inside our own work, or the
+                                    // thread had jumped out of a call, and they seemed
+                                    // to be a part of it
   std::atomic<uint32_t> native_stacks;       // NativeStackState
   std::atomic<uint32_t> gc_hook;             // GcHookState
   std::atomic<uint64_t> ringless_gpu_calls;  // of threads without a ring; of the others
@@ -75,21 +76,21 @@ struct SegmentHeader {
   std::atomic<uint64_t> python_code_type;
   PythonLayout python_layout;
   std::atomic<uint32_t> scope_hook;  // ScopeHookState
-  // Of the arena, for names of scopes and their nesting.
+  // The part of the arena that holds names of scopes and their nesting.
   std::atomic<uint32_t> scope_bytes;
   std::atomic<uint64_t> scopes_unnamed;   // scopes whose names found no room there
-  std::atomic<uint64_t> scopes_unopened;  // not recorded, or what was open around them
-                                          // forgotten: too many were open
+  std::atomic<uint64_t> scopes_unopened;  // not recorded, or those that were open around
+                                          // them: too many were open
   std::atomic<uint64_t> scopes_thinned;   // not recorded, to hold the budget
 };
 
-// For good, all but kUnread: a relay that reads again wakes the process up, and this
-// stays as it is.
+// Recording ends for good, except with kUnread: a relay that reads again wakes the process
+// up. The word stays as it is then.
 enum class EndedBy : uint32_t {
   kNoMemory = 1,    // the system gave no memory for a page
   kFilter = 2,      // the process installed a seccomp filter, which might kill for ours
   kUnanswered = 3,  // no relay answered in time: nothing was ever recorded
-  kUnread = 4,      // nobody has read for a minute: the relay is taken to be gone
+  kUnread = 4,      // nobody has read for a minute: the relay seems to be gone
 };
 
 enum class NativeStackState : uint32_t { kUnknown = 0, kOn = 1, kNoLibrary = 2 };

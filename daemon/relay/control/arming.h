@@ -7,9 +7,8 @@
 //      |   a command: disarm; or the time is up                   | +--> armed, as the
 //      +----------------------------------------------------------+      new one says
 //
-// A stretch of time in which the job is armed has a number; the stretch says all that
-// the relay's successor must know, so that it goes on where this relay died
-// (SpoolState keeps it).
+// A stretch is a span of time in which the job is armed. It has a number, and says all
+// that a successor of this relay must know to go on (SpoolState keeps it).
 //
 // The caller makes a change in an order in which nothing is recorded outside of a
 // stretch: on waking up it spools Stretch() first and then arms the targets; on falling
@@ -39,9 +38,9 @@ class Arming {
   void Take(const lull::v1::ArmCommand& command, uint64_t now_ns);
   // Whether the time is up. Call it often.
   void Update(uint64_t now_ns);
-  // To be armed, with the plan in force; nothing new where it is.
+  // Arms the job, with the plan in force. Does nothing if it is armed.
   void Wake(uint64_t now_ns);
-  // As if the time were up.
+  // Puts the job to sleep, as when its time is up.
   void Sleep(uint64_t now_ns);
 
   bool armed() const { return armed_; }
@@ -51,10 +50,9 @@ class Arming {
 
   // Something has changed that is not settled yet.
   bool changed() const { return changed_; }
-  // The stretch that has begun, changed or ended; none while the job sleeps that has
-  // never been armed.
+  // The stretch that has begun, changed or ended; none for a job that was never armed.
   std::optional<lull::v1::ArmedStretch> Stretch() const;
-  // `slept_ns`: when the last target was disarmed, if the change is that.
+  // `slept_ns`: when the last target was disarmed, if that is what changed.
   void SetEnd(uint64_t slept_ns);
   void Settle() { changed_ = false; }
 
@@ -71,7 +69,8 @@ class Arming {
   std::string error_;
 };
 
-// A plan on the wire. INVALID_ARGUMENT for a mode or schedule that there is not.
+// Reads a plan from the wire. INVALID_ARGUMENT for a mode or schedule that does not
+// exist.
 absl::StatusOr<GpuPlan> PlanOf(const lull::v1::ArmCommand::Gpu& gpu);
 lull::v1::ArmCommand::Gpu GpuOf(const GpuPlan& plan);
 

@@ -29,7 +29,7 @@ class GpuSchedule {
  public:
   static constexpr uint64_t kPatienceNs = 3'000'000'000;
   static constexpr uint64_t kPatienceSteps = 10;
-  // A step that claims to have taken longer counts as long as that.
+  // A step that claims to have taken longer than this counts as this long.
   static constexpr uint64_t kLongestStepNs = 3'600'000'000'000;
 
   struct Verdict {

@@ -26,11 +26,10 @@ absl::Status DeliverSpool(const std::string& directory, const DeliverOptions& op
 // The spool directories under `parent` that no live relay owns, oldest first.
 std::vector<std::string> FindLeftoverSpools(const std::string& parent);
 
-// All leftovers of one place together, those that a collector of one's own has not
-// fetched, say, take no more than this.
+// All leftovers of one place together take no more than this.
 inline constexpr uint64_t kMaxLeftoverBytes = uint64_t{1} << 30;
-// Removes the oldest leftovers beyond `limit`. A report then says of their jobs that
-// their end was not seen.
+// Removes the oldest leftovers beyond `limit`. Reports of their jobs then say that
+// nobody saw how they ended.
 void TidySpools(const std::string& parent, uint64_t limit = kMaxLeftoverBytes);
 
 }  // namespace lull::relay

@@ -1,7 +1,7 @@
 // Batches that a collector has refused for good. Each is kept as it was, beside the
-// spool: `refused/JOB-SEQUENCE.batch` (lull.v1.Batch), the oldest go beyond
-// kMaxRefusedBytes. What is sent in its place is less each time: first what the relay
-// says of its processes, then the end of the job alone.
+// spool: `refused/JOB-SEQUENCE.batch` (lull.v1.Batch); beyond kMaxRefusedBytes the
+// oldest are removed. What is sent in its place gets smaller each time: first only what
+// the relay says of processes, then only the end of the job.
 #pragma once
 
 #include <cstdint>

@@ -25,23 +25,23 @@ struct SpoolState {
 
   uint64_t last_sequence = 0;
   std::map<RingKey, RingProgress> rings;
-  // process key -> of its counters, what a later worker cannot find out any more:
-  // thinning, modules_unread, corrupt, host_samples.
+  // process key -> those of its counters that a later worker cannot find out: thinning,
+  // modules_unread, corrupt, host_samples.
   std::map<uint64_t, lull::v1::ProcessCounters> found;
   std::map<uint64_t, uint64_t> ended;  // process key -> end_ns
   bool job_ended = false;
   std::optional<lull::v1::ArmedStretch> stretch;  // the last one
   uint64_t latest_ns = 0;  // of what any process reported; 0 = none did
 
-  // Something above changed that no batch says: begin the next batch's file anew.
-  // Not part of what is encoded.
+  // Something above changed that no batch says: the next batch must begin a new file.
+  // This is not encoded.
   bool needs_checkpoint = false;
 
   // A process that nobody will ask for again.
   void Forget(uint64_t process_key);
 
-  // Adds what a batch says. Never fails: a batch of ours is well formed, and of a
-  // damaged one the checksum has told.
+  // Adds what a batch says. Never fails: batches of ours are well formed, and a damaged
+  // one was found by its checksum.
   void Apply(const lull::v1::Batch& batch);
 
   // As a Batch, so that it needs no format of its own: end and tid of a ring in

@@ -24,7 +24,7 @@ inline constexpr int kRefusalsOfABatch = 3;
 struct UpstreamStatus {
   bool connected = false;  // the collector has acknowledged on the present stream,
                            // or nothing is left to acknowledge
-  bool refused = false;    // the last error is one that trying again does not mend
+  bool refused = false;    // trying again does not help against the last error
   absl::Status last_error;
   uint64_t batches_set_aside = 0;
   uint64_t events_rejected = 0;  // in runs that the collector did not take
@@ -46,8 +46,8 @@ class Upstream {
   ~Upstream();  // stops; what is not acknowledged stays in the spool
 
   UpstreamStatus status() const;
-  // What the relay does now: the collector is told at once, and at the beginning of
-  // each stream. Without it this upstream takes no commands.
+  // Tells the collector what the relay does now: at once, and at the beginning of each
+  // stream. An upstream for which this was never called takes no commands.
   void TellArming(const lull::v1::ArmState& state);
   // The last command that the collector sent since the last call.
   std::optional<lull::v1::ArmCommand> TakeCommand();

@@ -49,8 +49,8 @@ struct Message {
 
 enum class ChannelResult { kDone, kWouldBlock, kClosed };
 
-// Neither blocks. What the other end sent before it died is received before kClosed is
-// said.
+// Neither blocks. kClosed comes after everything that the other end sent before it
+// died.
 ChannelResult Send(int channel, const Message& message);
 ChannelResult Receive(int channel, Message* message);
 
@@ -67,7 +67,7 @@ struct WorkerStatus {
   uint64_t batches_spooled = 0;
   uint64_t batches_acknowledged = 0;
   bool connected = false;
-  bool refused = false;  // the upstream's error is not mended by waiting
+  bool refused = false;  // waiting does not help against the upstream's error
   absl::Status upstream;
   bool armed = true;
   GpuPlan gpu;

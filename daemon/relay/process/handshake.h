@@ -23,7 +23,7 @@ struct Newcomer {
   UniqueFd memory;  // its own memory for reading; none where it gave none
   UniqueFd pidfd;   // none when pid is 0 or the target is gone already
   lull::v1::ProcessInfo info;  // without key
-  // A DataLoader worker: it has no segment, and this one is ours.
+  // This is a DataLoader worker. It has no segment of its own: the relay made this one.
   bool loader = false;
 };
 
@@ -43,7 +43,7 @@ class TargetSocket {
   bool Check(uint64_t now_ns);
   // Looks once more, as the job ends: it may have been removed a moment ago.
   void LookAtEnd(uint64_t now_ns) { (void)IsThere(now_ns); }
-  // For so long targets could not find it.
+  // How long targets could not find it.
   uint64_t unreachable_ns(uint64_t now_ns) const {
     return unreachable_ns_ + (gone_since_ns_ != 0 ? now_ns - gone_since_ns_ : 0);
   }

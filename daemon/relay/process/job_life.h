@@ -1,5 +1,5 @@
-// Whether a job is over, as far as its relay can tell: the keeper says so, or, when the
-// keeper is gone, nothing is left of the job. Time comes from the caller.
+// Whether a job is over, as far as its relay can see: the keeper says so, or the keeper
+// is gone and nothing is left of the job. Time comes from the caller.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace lull::relay {
 
 class JobLife {
  public:
-  // `grace`: how long targets that outlive the job's own process are listened to.
+  // `grace`: how long the relay listens to targets that outlive the job's own process.
   explicit JobLife(absl::Duration grace)
       : grace_ns_(static_cast<uint64_t>(absl::ToInt64Nanoseconds(grace))) {}
 
   // The job's own process, to be watched.
   void Started(UniqueFd pidfd) { pidfd_ = std::move(pidfd); }
-  // By the keeper's word. `exit_status`: -1 is not known.
+  // The keeper says so. `exit_status`: -1 if it is not known.
   void Ended(int exit_status, uint64_t now_ns);
   // From now on nobody says when it ends.
   void LoseKeeper(uint64_t now_ns);
@@ -29,7 +29,7 @@ class JobLife {
   // For how long IsOver() has said so without a break; since LoseKeeper() at most.
   uint64_t OverFor(uint64_t now_ns) const { return now_ns - alive_ns_; }
 
-  // What is known of its end.
+  // Fills in what is known about the end of the job.
   void Fill(uint64_t now_ns, lull::v1::JobEnd* end) const;
 
  private:

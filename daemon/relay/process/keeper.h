@@ -39,7 +39,7 @@ namespace lull::relay {
 // The hidden verb of the CLI under which the worker runs: `lull relay-worker`.
 inline constexpr char kWorkerVerb[] = "relay-worker";
 
-// What the user may want to hear of the relay.
+// What the user may want to know about the relay.
 struct RelayStatus {
   uint32_t targets = 0;       // handshakes accepted so far
   uint32_t live_targets = 0;  // of them, still running
@@ -73,11 +73,12 @@ class Keeper {
 
   // The job's own process, so that the worker can watch it if the keeper dies.
   void JobStarted(pid_t pid);
-  // To record from now on, where options.dormant said not to yet: status().armed.
+  // Begins to record, where options.dormant said not to yet. See status().armed.
   void Wake();
-  // Nothing is to be recorded any more, in no process, and the GPU not traced.
+  // Stops recording in all processes, and tracing of the GPU.
   void Sleep();
-  // The shim in this process has been detached: it writes no more, as after an end.
+  // The shim in this process has been detached: it writes nothing any more, as if the
+  // process had ended.
   void Detached(pid_t pid);
   // The job's own process has ended; exit_status as the shell has it (128 + n for
   // a signal), or -1 when it is not known (`lull relay` was told to stop). The

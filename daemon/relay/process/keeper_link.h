@@ -1,4 +1,4 @@
-// The worker's end of the channel to its keeper. Without a keeper nothing is said.
+// The worker's end of the channel to its keeper. Without a keeper nothing is sent.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class KeeperLink {
 
   // Whether it is time for a status again.
   bool StatusIsDue(uint64_t now_ns) const;
-  // Tells a status that is another than the last one, if there is room.
+  // Sends a status if it differs from the last one, and if there is room for it.
   void Report(WorkerStatus status, uint64_t now_ns);
 
  private:

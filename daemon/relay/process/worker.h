@@ -37,7 +37,7 @@ class Worker {
   // The exit status, once there is nothing left to do.
   // *busy: the next pass should come soon; set already where that is known.
   std::optional<int> Pass(uint64_t now_ns, bool* busy);
-  // What the worker waits on between two passes; -1: on its clock alone.
+  // What the worker waits for between two passes; -1: only for time to pass.
   int Wakes() const;
 
   bool HandleMessages();  // true: there were some

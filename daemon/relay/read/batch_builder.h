@@ -37,7 +37,7 @@ class BatchBuilder {
   void AddGpuDevice(uint64_t process_key, lull::v1::GpuDeviceDef device);
   void AddApi(lull::v1::ApiName api);
   void AddProcess(const lull::v1::ProcessInfo& process);
-  // Replaces what an earlier call said of the same process.
+  // Replaces what an earlier call said about the same process.
   void AddCounters(lull::v1::ProcessCounters counters);
   void AddProcessEnd(uint64_t process_key, uint64_t end_ns);
   void AddStretch(const lull::v1::ArmedStretch& stretch);

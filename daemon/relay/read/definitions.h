@@ -33,8 +33,8 @@ class Definitions {
 
   // Makes sure that all that the event refers to is defined in `batch` or before, and
   // makes its references those of the wire: the name of an ApiCall, for instance,
-  // goes into the batch and the reference to it goes away. Of an event that is not
-  // kDone another copy must be tried again.
+  // goes into the batch and the reference to it goes away. If the result is not kDone,
+  // try again with another copy of the event.
   Result Define(abi::Event* event, BatchBuilder* batch);
 
   // The batch is in the spool; or it never will be.
@@ -63,7 +63,7 @@ class Definitions {
   const size_t batch_bytes_;
   NativeSymbolizer* symbolizer_ = nullptr;
   PythonCodes codes_;
-  // A bit per id. Of calls those that Hello names are known from the beginning.
+  // A bit per id. The calls that Hello names are known from the beginning.
   std::array<std::vector<uint64_t>, kRoles> known_;
   std::vector<std::pair<Role, uint32_t>> fresh_;  // in the batch under way
 };

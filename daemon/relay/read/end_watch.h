@@ -10,9 +10,10 @@ class EndWatch {
  public:
   EndWatch();
 
-  // -1: a process of which nobody has a descriptor; its end is not seen here.
+  // -1: nobody has a descriptor of the process, so that its end is not seen here.
   void Add(int pidfd);
-  // Before it is closed: others may hold the same one, and it would be told on.
+  // Call this before it is closed. Somebody else may hold the same descriptor, which
+  // would be reported from then on.
   void Remove(int pidfd);
   // Also true when the kernel does not say: whoever asks each process is on the safe
   // side.
@@ -20,7 +21,7 @@ class EndWatch {
 
  private:
   UniqueFd epoll_;
-  bool incomplete_ = false;  // of one the kernel would not tell
+  bool incomplete_ = false;  // the kernel does not say of one of them
 };
 
 }  // namespace lull::relay

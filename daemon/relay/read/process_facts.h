@@ -1,4 +1,4 @@
-// What /proc tells about a target. Taken while the target waits in the handshake,
+// What /proc says about a target. It is read while the target waits in the handshake,
 // so that it is surely there.
 #pragma once
 

@@ -20,7 +20,7 @@ class PythonCodes {
    public:
     const std::string& function() const { return function_; }
     const std::string& file() const { return file_; }
-    // Of the instruction; as LineOfInstruction() has it.
+    // The line of the instruction, as LineOfInstruction() has it.
     int32_t Line(int32_t lasti);
 
    private:

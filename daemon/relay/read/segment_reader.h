@@ -48,7 +48,7 @@ struct RawCode {
   int python_minor = 0;
 };
 
-// What a ring says of its owner's Python.
+// What a ring says about its owner's Python.
 struct PythonOfRing {
   abi::OwnerWord owner = abi::kFreeRing;
   uint64_t state = 0;  // PyThreadState; 0: none is known
@@ -75,11 +75,11 @@ class SegmentReader {
   // As Total() has it.
   uint64_t GpuCalls() const;
 
-  // Whose ring it is, kFreeRing for nobody's. Of a thread that has ended, too, until
-  // FreeRing().
+  // Whose ring it is; kFreeRing: nobody's. A thread that has ended stays the owner
+  // until FreeRing().
   abi::OwnerWord Owner(uint32_t ring) const;
-  // Gives the ring to whoever wants one next, unless it is no longer `owner`'s. Only
-  // once that thread is gone and all that it committed is released.
+  // Gives the ring to whoever wants one next, unless it is no longer `owner`'s. Call
+  // this only when that thread is gone and all that it committed is released.
   bool FreeRing(uint32_t ring, abi::OwnerWord owner) const;
 
   // nullopt: it has no owner, or changes hands.
@@ -91,7 +91,7 @@ class SegmentReader {
   // nullopt: corrupt, a reader at `next` cannot be that far behind or ahead.
   std::optional<uint64_t> CommittedHead(uint32_t ring, uint64_t next) const;
   // Copies `count` events from position `from` on; both below a head seen before.
-  // False: corrupt, some of them lie in a chunk that is none.
+  // False: corrupt, some of them lie in a chunk that does not exist.
   bool CopyEvents(uint32_t ring, uint64_t from, uint32_t count, abi::Event* out) const;
   // Gives the slots below `position` back to the writer.
   void Release(uint32_t ring, uint64_t position) const;
@@ -101,7 +101,7 @@ class SegmentReader {
   std::optional<RawCode> Code(abi::Ref ref) const;
   // Cut at kMaxText bytes.
   std::optional<std::string> Text(abi::Ref ref) const;
-  // nullopt, too, for another kind of entry: IsBackward() tells first.
+  // Also nullopt for another kind of entry: ask IsBackward() first.
   std::optional<abi::BackwardEntry> Backward(abi::Ref ref) const;
   bool IsBackward(abi::Ref ref) const;
   std::optional<abi::KernelEntry> Kernel(abi::Ref ref) const;

@@ -1,6 +1,7 @@
-// Which frames have a caller, by their addresses: a stack that ends at one of them was
-// copied while that frame returned, or its generator yielded. The frames of one line
-// come back to the same addresses, up to 3.10 those of all functions do.
+// Remembers the addresses of frames that have a caller. A stack that ends at one of
+// them was copied while that frame returned, or while its generator yielded. Frames
+// come back to the same addresses: those of one line always, up to Python 3.10 those of
+// a function.
 #pragma once
 
 #include <cstddef>

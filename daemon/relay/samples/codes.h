@@ -3,11 +3,11 @@
 //
 // A code object is known by its address, by the addresses of its texts and by its first
 // line. Addresses come back: code that is made and dropped in a loop (exec, lambdas)
-// gets all of them again, those of its texts too. So all of that, and what its texts
-// begin with, is compared with each look for as long as the code is young, and always
-// at an address where it was found to have changed. Of code that has been there for a
-// second its address is believed for 100 ms, its texts are for a second: each piece
-// that is read costs a look up to 1 us.
+// gets the same ones again, also for its texts. So each look compares all of that, and
+// how the texts begin, while the code is young; and for ever at an address where code
+// was found to have changed. Once code has been there for a second, its address is
+// trusted for 100 ms and its texts for a second: each piece that is read costs a look
+// up to 1 us.
 //
 // All that is read is hostile: lengths are bounded, and nothing is followed that is not
 // where an object can be.
@@ -24,7 +24,7 @@
 
 namespace lull::relay {
 
-// What a frame is told as. Equal ones of different code objects are one.
+// How a report names a frame. Different code objects may share a name.
 struct FrameName {
   std::string function;
   std::string file;
@@ -41,14 +41,14 @@ class CodeBook {
   // Returns how many pieces that were.
   size_t Expect(uint64_t address, uint64_t now_ns, std::vector<Piece>* pieces);
   struct Found {
-    uint32_t number = 0;  // 0: there is no code object, or its texts cannot be had
+    uint32_t number = 0;  // 0: there is no code object, or its texts cannot be read
     bool fresh = false;   // it was not known to be there
   };
   // `bytes`: what was read of them. What is new is read from `memory`.
   Found Resolve(uint64_t address, size_t pieces, const char* bytes, uint64_t now_ns,
                 TargetMemory* memory);
 
-  // Of a number that Resolve() returned.
+  // The line of an instruction. `code`: a number that Resolve() returned.
   int32_t Line(uint32_t code, int32_t lasti);
   uint32_t NameOf(uint32_t code) const { return codes_[code].name; }
   const FrameName& Name(uint32_t name) const { return names_[name]; }

@@ -1,8 +1,7 @@
 // What is copied of a thread with each look: the pieces of memory in which its stack
 // lies, and those in which it lay a short while ago. A line that calls a generator, or
 // comes back from C into Python, has its stack in two places in turn, thousands of
-// times in a second; whoever plans for one of them alone finds the other one at every
-// second look.
+// times a second. A plan for only one of them would miss every second look.
 #pragma once
 
 #include <cstddef>
@@ -33,11 +32,11 @@ class CopyPlan {
   void NextLook() { ++looks_; }
 
   void Add(Piece piece, Kind kind) { planned_.push_back({piece, kind, looks_}); }
-  // Without it the last walk ended. False: there is no room for it.
+  // Adds a piece that the last walk missed. False: there is no room for it.
   bool Extend(Piece piece, Kind kind);
   void Clear();
-  // What was added since `earlier` was the plan, and what that has beside it and was
-  // needed by one of the last looks.
+  // Keeps what was added since `earlier` was the plan, and adds those pieces of
+  // `earlier` that one of the last looks needed.
   void Settle(const CopyPlan& earlier);
   // To be read one behind the other, `copies` times.
   void AppendPieces(size_t copies, std::vector<Piece>* pieces) const;

@@ -1,5 +1,5 @@
-// What of a target's interpreter is read, as spans of bytes: made from the layout that
-// its shim told, which is checked here, since it may say anything.
+// Which bytes of a target's interpreter are read. This is made from the layout that the
+// shim wrote down, which is checked here: it may say anything.
 #pragma once
 
 #include <string.h>

@@ -1,4 +1,4 @@
-// The memory of another process: read alone, without stopping it.
+// The memory of another process. It is only read, and the process is not stopped.
 //
 // process_vm_readv asks for the right to ptrace with each call. A process that handed
 // over a descriptor of its own /proc/self/mem is read through that where the kernel

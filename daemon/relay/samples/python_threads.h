@@ -1,8 +1,8 @@
-// The other threads of a process that run Python, found from the state of its main
-// thread: states are in a list, and each knows its pthread. Who that is for the kernel
-// stands in the pthread, where the main thread has the process's number: that place is
-// looked for, so that no libc's layout needs to be known. What is found this way is
-// believed only if the process has such a thread.
+// Finds the other threads of a process that run Python, from the state of its main
+// thread. States are in a list, and each knows its pthread. The kernel's number of a
+// thread is in its pthread, at the place where the main thread's pthread has the number
+// of the process. That place is searched for, so that no layout of a libc needs to be
+// known. A number that is found this way counts only if the process has such a thread.
 #pragma once
 
 #include <sys/types.h>

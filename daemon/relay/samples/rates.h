@@ -12,15 +12,16 @@ namespace lull::relay {
 inline constexpr double kDenseRate = 200;
 inline constexpr double kSparseRate = 10;
 
-// Of a DataLoader worker's rate, what other threads of it get: they mostly wait.
+// The other threads of a DataLoader worker get this share of its rate: they mostly
+// wait.
 inline constexpr double kHelperShare = 0.25;
 
 // Looks per second of one relay, shared out among all threads in proportion.
 inline constexpr double kMostPerSecond = 2000;
 
 // The sampler may use this share of one core. What it did not use is kept for bursts
-// (windows), up to this much processor time. A job begins with that: what it runs is
-// new, and code is dear to read for the first time.
+// (windows), up to this much processor time. A job begins with that much: its code is
+// read for the first time, which is expensive.
 inline constexpr double kSamplerShare = 0.005;
 inline constexpr uint64_t kSamplerCreditNs = 400'000'000;
 
@@ -39,19 +40,18 @@ inline constexpr size_t kMostThreads = 64;
 // Frames of a stack from the innermost on, as the shim has it (abi::kMaxPythonFrames).
 inline constexpr uint32_t kMostFrames = 128;
 
-// Of one process. Beyond it, new ones are samples without a stack, counted as failed.
+// Stacks of one process. Beyond it, a sample with a new stack counts as failed.
 inline constexpr size_t kMostStacks = 50'000;
 inline constexpr size_t kMostCodes = 20'000;
 inline constexpr size_t kMostNames = 50'000;
-// Bytes of each of them, which a target may make as large as it likes: names; code with
-// its line tables; stacks as the wire has them.
+// A target may make these as large as it likes: names; code with its line tables;
+// stacks, as they are sent. So each kind is bounded, in bytes.
 inline constexpr size_t kMostNameBytes = 32u << 20;
 inline constexpr size_t kMostCodeBytes = 64u << 20;
 inline constexpr size_t kMostStackBytes = 256u << 20;
 inline constexpr size_t kMostLinesOfCode = 4096;
 
-// A look that takes longer is not waited for, and dropped: somebody holds up its
-// memory.
+// A look that takes longer is dropped, and nobody waits for it: reading was held up.
 inline constexpr uint64_t kLongestLookNs = 1'000'000'000;
 
 }  // namespace lull::relay

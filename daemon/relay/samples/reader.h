@@ -4,12 +4,11 @@
 // addresses call after call; before that, each is an object that is used again for the
 // next call, or whose caller changes (generators). A walk from frame to frame mixes the
 // stack of one moment with that of the next, and does not notice. So a look takes six
-// copies of all that the stack lies in, three with each system call (and no more than
-// three where those are the same to the last byte), walks all, and takes the stack if
-// they agree: the same frames, the same code, the same instruction in all but the
-// innermost one. Where they do not, what stays is the frames from the outermost on on
-// which they agree. Of the innermost of those it is known that it was there, and at
-// which call.
+// copies of all that the stack lies in, three with each system call (only three in all
+// where those are the same to the last byte). It walks all of them, and takes the stack
+// if they agree: the same frames, the same code, the same instruction in all but the
+// innermost one. Where they do not agree, it keeps the outer frames on which they do.
+// The innermost frame that is kept was there, and at that call.
 //
 // A frame that returns or yields loses its caller, and a copy of just that moment ends
 // there (callees.h). Such a copy says nothing of the callers, and others are taken in

@@ -42,9 +42,10 @@ class RunDelaySampler {
  public:
   explicit RunDelaySampler(pid_t pid) : pid_(pid) {}
 
-  // Whether its threads are to be looked at now. While its GPU work is traced that is
-  // more often: there a delay is held against single gaps, elsewhere only totals are
-  // told. And when that begins or ends, so that no span lies on both sides.
+  // Whether its threads are to be looked at now. This is more often while its GPU work
+  // is traced: then a delay is compared with single gaps, and otherwise only totals are
+  // reported. It is also due when tracing begins or ends, so that no span lies on both
+  // sides.
   bool IsDue(uint64_t now_ns, bool tracing);
   // What happened to the thread since the last call for it; nullopt: nothing, or this
   // is the first one, or the thread is gone.

@@ -1,5 +1,5 @@
 // Looks at threads of targets from outside: where in Python they are, and whether they
-// run. docs/host_samples.md tells what is looked at, and how far it can be believed.
+// run. docs/host_samples.md says which threads, and how far the samples can be trusted.
 //
 // One thread of the worker does it, beside the one that reads rings. It holds no lock
 // of anything that waits, and touches a target by reading alone: no stop, no signal.
@@ -66,8 +66,8 @@ struct TakenSamples {
   std::vector<lull::v1::StackDef> stacks;  // that `samples` are the first to name
   lull::v1::HostSampleCounters counters;   // totals
   uint64_t complete_ns = 0;  // no sample of a time before it will come any more
-  bool of_nobody = false;    // its memory is: the process is gone, or another program
-  bool news = false;         // false: the rest is left out, it is what it was
+  bool of_nobody = false;    // the process is gone, or has become another program
+  bool news = false;         // false: nothing has changed, and the rest is left out
 };
 
 class HostSampler {
@@ -77,8 +77,9 @@ class HostSampler {
   HostSampler(const HostSampler&) = delete;
   HostSampler& operator=(const HostSampler&) = delete;
 
-  // From now on the process is looked at like that. No threads: only whether it is
-  // still there (every kWatchPeriodNs), and what is known of it stays.
+  // From now on the process is looked at according to `plan`. A plan without threads:
+  // only whether it is still there (every kWatchPeriodNs); what is known about it
+  // stays.
   void Follow(uint64_t process_key, SamplePlan plan);
   // What was sampled since the last call, if anything was.
   TakenSamples Take(uint64_t process_key);

@@ -1,6 +1,7 @@
-// Finds out what a thread's Python stack lies in, by walking it frame by frame in the
-// target. What it walks through may be mixed, as the target goes on meanwhile; what it
-// plans is what one look copies at once (reader.h).
+// Finds out which pieces of memory a thread's Python stack lies in, by walking it frame
+// by frame in the target. The target goes on meanwhile, so that the walk may mix two
+// stacks. Its result is a plan, by which a look then copies everything at once
+// (reader.h).
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// The stacks of one process's samples: each is defined once, and is an integer from
-// then on. Frames of equal names and lines are equal, whatever code objects they are
-// of.
+// The stacks of one process's samples. Each is defined once, and is an integer from
+// then on. Frames with equal names and lines are equal, also if their code objects
+// differ.
 #pragma once
 
 #include <cstdint>

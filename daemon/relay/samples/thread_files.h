@@ -1,6 +1,6 @@
-// What the kernel tells of one thread, by files of /proc that are kept open: whether it
-// runs, waits for a processor, or is blocked, and whether it ran since it was last
-// asked.
+// What the kernel says about one thread: whether it runs, waits for a processor, or is
+// blocked, and whether it has run since the last question. The files of /proc are kept
+// open.
 #pragma once
 
 #include <sys/types.h>
@@ -28,11 +28,11 @@ class ThreadFiles {
   bool Slices(Scheduling* scheduling);  // and the delay; false: the thread is gone
   // Blocked, or one of the other two (kRunning); false: the thread is gone.
   bool Blocked(bool* blocked);
-  // Of a thread that is not blocked: kReady if it is not on a processor. Costs as much
-  // as a look; so only where the thread does wait for processors. As many slices begin
-  // as there were switches away from it, and one more while it runs. Whoever was last
-  // on the processor that we are on now is taken to run: most likely we are in its
-  // place. After Blocked().
+  // For a thread that is not blocked, after Blocked(): kReady if it is not on a
+  // processor. This costs as much as a look, so ask only for a thread that does wait
+  // for processors. A thread begins as many slices as there were switches away from it,
+  // and one more while it runs. A thread that was last on the processor that we are on
+  // now counts as running: most likely we have taken its place.
   v1::HostSampleState RunningOrReady();
   // Its name.
   std::string Name() const;
