@@ -1,8 +1,8 @@
 // How one event changes cells. Ingest and the exact edges of a query both go
 // through here, so that they cannot disagree.
 //
-// Order: of memory events, the order of the calls decides on peaks; give them by
-// MemoryOrderNs. All else is commutative.
+// The order of memory events decides on peaks: give them in the order of MemoryOrderNs.
+// The order of all other events makes no difference.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ inline void AddEvent(const Series& series, const Event& event, Cell& cell) {
     case EventType::kHostSample:
     case EventType::kGapSample:
     case EventType::kEngineSample:
-      // What is no matter of chance has no square (host_sample.h).
+      // A weight that is known exactly has no square (host_sample.h).
       return cell.Add(
           SampleView{event}.weight_ns(),
           event.duration_ns != 0 ? 0 : SquareOfWeight(SampleView{event}.weight_ns()),

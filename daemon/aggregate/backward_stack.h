@@ -16,7 +16,7 @@ struct BackwardStack {
   std::vector<const Frame*> forward;  // whose operator made the node; may be empty
 };
 
-// nullopt: an ordinary stack. A node that the stack does not tell is looked for among
+// nullopt: an ordinary stack. A node that the stack does not name is looked for among
 // the native frames.
 std::optional<BackwardStack> AsBackward(const std::vector<const Frame*>& python,
                                         const std::vector<const Frame*>& native);

@@ -52,14 +52,14 @@ enum class EventType : uint8_t {
   kIdle = 128,
   kSyncCost = 129,
   kCoverage = 130,
-  // Of cells alone, not stored one by one: operations by the line that launched them.
+  // Operations by the line that launched them. Only in cells, not stored one by one.
   kSubmission = 131,
-  // Of cells alone, too: cudaMalloc calls that followed a failed one and frees
-  // (MallocRetries).
+  // cudaMalloc calls that followed a failed one and frees (MallocRetries). Only in
+  // cells.
   kMallocRetry = 132,
-  // What `released_series` had live when the job fell asleep, told as it wakes up:
-  // nobody has seen which of those blocks were freed meanwhile. Made by LiveBlocks, an
-  // event of the derived ring.
+  // What `released_series` had live when the job fell asleep. It is recorded when the
+  // job wakes up, as nobody has seen which of those blocks were freed meanwhile.
+  // LiveBlocks makes it; it is an event of the derived ring.
   kForgotten = 133,
   // A host sample that lies within an idle stretch of the thread that the stretch is
   // judged by. One for each device that idled then.
@@ -67,15 +67,15 @@ enum class EventType : uint8_t {
   // A host sample without a stack, of a thread of PyTorch's engine, and the backward
   // work that it did (collector/ingest/engine_samples.h).
   kEngineSample = 135,
-  // What the GPU did within regions (collector/ingest/region_feed.h), of cells alone:
-  // idle time by its cause; traced time, of which `amount` was busy.
+  // What the GPU did within regions (collector/ingest/region_feed.h): idle time by its
+  // cause; traced time, of which `amount` was busy. Only in cells.
   kRegionIdle = 140,
   kRegionTraced = 141,
-  // Of cells alone: what of a series of idle stretches, and of samples, lies in a
-  // region (collector/ingest/thread_regions.h).
+  // The part of a series of idle stretches, or of samples, that lies in a region
+  // (collector/ingest/thread_regions.h). Only in cells.
   kRegionGap = 142,
   kRegionSample = 143,
-  // Not events: series that only carry what is live in one allocator of one device, or
+  // Not events: these series only carry what is live in one allocator of one device, or
   // at one site (see Series).
   kTotalGroup = 253,
   kLineGroup = 254,
@@ -97,8 +97,8 @@ enum EventFlag : uint32_t {
   kFlagContinued = 1 << 17,
 };
 
-// Shorter reports of tensors come from the caching allocator's free lists: they hold up
-// nobody, and there are many.
+// Tensor allocations that are shorter come from the caching allocator's free lists:
+// they hold up nobody, and there are many.
 inline constexpr uint64_t kSlowAllocationNs = 20'000;
 
 struct Event {
@@ -122,7 +122,7 @@ struct Event {
 inline bool IsMemory(EventType type) {
   return type == EventType::kDeviceMemory || type == EventType::kTorchMemory;
 }
-// Counted from second to second as a whole, not event by event.
+// Summed up a second at a time, and not stored event by event.
 inline bool IsOfCellsAlone(EventType type) {
   return type == EventType::kSubmission || type == EventType::kMallocRetry ||
          (type >= EventType::kRegionIdle && type <= EventType::kRegionSample);

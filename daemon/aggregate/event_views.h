@@ -1,7 +1,6 @@
-// What the arguments of an event mean, by its type: the names for what
-// preload/abi/event.h and proto/events.proto say of them. A view costs nothing and
-// checks nothing: whoever makes one knows the type. What the words are is in the proto;
-// see collector/ingest/told.h.
+// What the arguments of an event mean, by its type: names for what preload/abi/event.h
+// and proto/events.proto define. A view costs nothing and checks nothing: whoever makes
+// one knows the type. What the words are is in the proto; see collector/ingest/told.h.
 //
 // Example:  bytes += SyncView{event}.bytes();
 #pragma once
@@ -42,7 +41,7 @@ struct ReservedView {
   uint32_t device() const { return event.arg2; }  // type and index
 };
 
-// What arg2 of tensor memory says: (c10::DeviceType << 8) | index.
+// arg2 of tensor memory: (c10::DeviceType << 8) | index.
 struct TorchDevice {
   uint32_t packed;
   uint32_t type() const { return packed >> 8; }

@@ -14,10 +14,10 @@ struct Growth {
   size_t last = 0;
 };
 
-// `points`: x ascends. Judged by the later half, of at least 16 points. It grows
-// steadily when almost no later point lies below an earlier one, each quarter of it
-// lies above the one before by a good part of what the slope says, and what it grew by
-// in all is several times what the points lie off the line.
+// `points`: x ascends. Only the later half counts, and it needs 16 points. It grows
+// steadily when almost no later point lies below an earlier one, each quarter lies
+// above the one before by a good part of what the slope predicts, and the whole growth
+// is several times the distance of the points from the line.
 std::optional<Growth> SteadyGrowth(
     const std::vector<std::pair<double, double>>& points);
 

@@ -1,11 +1,12 @@
-// Samples of host threads: what of one tells series apart, and what its weight is for.
+// Samples of host threads: which properties tell their series apart, and what weights
+// are for.
 //
 // A sample stands for `weight` ns of the thread's time, 1 / rate when it was due. Where
 // the rate changes, samples weigh differently, and what n equal ones would say comes
 // from the sum of the squares: n = (sum of w)^2 / sum of w^2.
 //
-// An imported trace tells where a thread was at each instant: its samples have a
-// duration, which is their weight, and no square. Shares of them are exact.
+// An imported trace may say where a thread was at each instant. Such samples have a
+// duration, which is their weight, and no square: shares of them are exact.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +34,9 @@ enum class SampleRole : uint8_t {
 };
 inline constexpr uint32_t kSampleRoles = 5;
 
-// arg1 (state | quality << 8) and arg2 (role) of a sample in eight bits. What a newer
-// relay says and we do not know is the least that can be said: a thread of another
-// kind, a stack that could not be read. A state is none of those three then.
+// arg1 (state | quality << 8) and arg2 (role) of a sample in eight bits. A value of a
+// newer relay that we do not know becomes the weakest one: a thread of another kind, a
+// stack that could not be read. An unknown state becomes none of the three.
 inline uint8_t SampleVariant(uint64_t arg1, uint32_t arg2) {
   auto state = static_cast<uint32_t>(arg1 & 0xff);
   auto quality = static_cast<uint32_t>(arg1 >> 8 & 0xff);
@@ -53,7 +54,7 @@ inline SampleState StateOf(const Series& sample) {
 inline SampleQuality QualityOf(const Series& sample) {
   return static_cast<SampleQuality>(sample.variant & 7);
 }
-// Of the others the stack, if there is one, says nothing.
+// If another sample has a stack, it means nothing.
 inline bool HasStack(SampleQuality quality) { return quality <= SampleQuality::kCut; }
 
 // In square microseconds, so that years of samples fit.
@@ -79,10 +80,9 @@ inline Sampled SampledOf(const Cell& cell) {
   return {cell.count, cell.total_ns, cell.amount};
 }
 
-// Shares of fewer samples than this are not told.
+// No share is reported that rests on fewer samples than this.
 inline constexpr uint64_t kEnoughSamples = 30;
-// All of them are stretches. A look of less than a microsecond is none that anybody
-// takes.
+// All of them are stretches: nobody takes looks that weigh less than a microsecond.
 inline bool IsExact(const Sampled& whole) {
   return whole.square_us == 0 && whole.time_ns > 0;
 }

@@ -1,12 +1,12 @@
 // The memory blocks of one process that are allocated now.
 //
-// Says of every free whose block it ended. Threads free what others allocated and
-// their rings arrive one after the other, so a free may come in a little before
-// its allocation: it is remembered for a while, and the allocation is then told
-// that it was freed already. A free of a block that nobody allocated in our sight
-// (before the start, or lost) takes its bytes from those that were there before, where
-// an allocator told of such (kFlagBefore), and releases nothing elsewhere. Should the
-// allocation come in after all, they are given back.
+// Finds out for every free whose block it ended. Threads free what others allocated,
+// and their rings arrive one after the other, so a free may come in a little before its
+// allocation. It is remembered for a while, and the allocation is then marked as freed
+// already. A free of a block whose allocation we have not seen (before the start, or
+// lost) takes its bytes from those that were there before, if an allocator reported
+// such (kFlagBefore), and else releases nothing. If the allocation comes in after all,
+// those bytes are given back.
 //
 // Some blocks were there when the job fell asleep. Nobody knows whether they still
 // are when it wakes up: Forget.
@@ -29,8 +29,8 @@ namespace lull::aggregate {
 // What an allocator reserves on a device is a block, too: with this bit in `allocator`,
 // and the device in place of the address.
 inline constexpr uint8_t kReservedBit = 0x80;
-// So is what it had handed out of a device before we looked. It shrinks by every free
-// of a block that nobody allocated in our sight, where the size is told.
+// What it had handed out of a device before we looked is a block as well. Each free of
+// a block whose allocation we have not seen makes it smaller, if its size is known.
 inline constexpr uint8_t kBeforeBit = 0x40;
 
 struct BlockKey {

@@ -1,4 +1,4 @@
-// Which native frames somebody wrote, and which come from a library's headers or from
+// Which native frames are the user's, and which come from a library's headers or from
 // the compiler.
 #pragma once
 

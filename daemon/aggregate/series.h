@@ -20,10 +20,9 @@ const char* AllocatorName(Allocator allocator);
 inline constexpr uint8_t kAllocatorMask = 0x0f;
 inline constexpr uint8_t kVariantFree = 0x10;
 inline constexpr uint8_t kVariantFailed = 0x20;
-// What an allocator had handed out before we looked, as one block that shrinks.
+// What an allocator had handed out before we looked: one block, which shrinks.
 inline constexpr uint8_t kVariantBefore = 0x40;
-// Of operations: outside of traced time, while tracing warmed up. No report counts
-// them.
+// An operation outside of traced time, while tracing warmed up. No report counts it.
 inline constexpr uint8_t kVariantUntraced = 1;
 
 // Of scopes. Values equal those of lull::abi::ScopeKind.
@@ -49,8 +48,8 @@ struct CopyShape {
 // for series. 0 is "none" everywhere.
 struct Series {
   EventType type = EventType::kNone;
-  // What of flags and arg2 tells series apart: the allocator (with the two bits
-  // above), the GC generation, the WaitKind, the ScopeKind, the source of a step,
+  // The part of flags and arg2 that tells series apart: the allocator (with the two
+  // bits above), the GC generation, the WaitKind, the ScopeKind, the source of a step,
   // whether an operation was traced, the kind of a submission, the cause of an idle
   // stretch, or what a host sample is (SampleVariant).
   uint8_t variant = 0;
@@ -71,7 +70,8 @@ struct Series {
   // and the like are arguments and never tell series apart.
   uint32_t shape = 0;
   uint32_t gpu_stream = 0;  // operations and stream waits
-  // Idle stretches: the launches on either side. The sites above are the culprit's.
+  // Idle stretches: the launches on either side. The sites above are those of the
+  // culprit.
   uint32_t before_line = 0;
   uint32_t before_function = 0;
   uint32_t after_line = 0;

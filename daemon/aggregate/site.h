@@ -1,4 +1,4 @@
-// Which frame of a stack is the line that a user would want to hear about.
+// Which frame of a stack is the line that a user wants to see.
 #pragma once
 
 #include <cstdint>

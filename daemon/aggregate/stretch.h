@@ -13,8 +13,8 @@
 
 namespace lull::aggregate {
 
-// Leaves of `event` what lies in [begin, end), absolute times; false for nothing. Busy
-// and kernel time of Coverage shrink in proportion; inside one bucket nobody knows them
+// Clips `event` to [begin, end), absolute times; false: nothing is left. Busy and
+// kernel time of Coverage shrink in proportion; inside one bucket nobody knows them
 // more exactly.
 inline bool ClipStretch(EventType type, uint64_t begin, uint64_t end, Event& event) {
   uint64_t from = std::max(begin, event.start_ns);

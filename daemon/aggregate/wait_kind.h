@@ -20,8 +20,8 @@ enum class WaitKind : uint8_t {
   kIo = 4,       // poll, select, epoll, read, recv
   kSleep = 5,    // nanosleep, clock_nanosleep
   kProcess = 6,  // wait for a child
-  // Part of a DataLoader's __next__, whose time is told as a whole (a scope): no wait
-  // of its own in any report.
+  // Part of a DataLoader's __next__, which is reported as a whole (a scope): no report
+  // lists this wait by itself.
   kWithinData = 7,
 };
 // Of a wait's arg2: its scope is of kind data (preload/abi/event.h).

@@ -118,8 +118,8 @@ struct Idle {
   uint32_t before = 0;  // series of the launch before it, of the thread it is judged by
   uint32_t after = 0;   // series of L: its host event, else its API call
   ThreadId tid{};       // of that thread; 0 = unknown
-  // Where T and P wait for each other `culprit` is T's wait, and this P's: T may be a
-  // thread of which nobody can say where it is.
+  // Where T and P wait for each other, `culprit` is T's wait and this is P's: nobody
+  // may know where T is.
   uint32_t other_wait = 0;
 };
 
@@ -168,12 +168,12 @@ struct Options {
       100'000;                      // a launch this soon after the last is launch-bound
   uint64_t slow_call_ns = 100'000;  // what a launch takes of idle time is its own from
                                     // here on
-  // A mark does not tell of what still goes on: an operation that has started may lie
+  // A mark says nothing about what still goes on: an operation that has started may lie
   // in a gap. So gaps are judged when both marks are so far beyond them.
   uint64_t patience_ns = 5'000'000'000;
   // An operation starts at most so long after its call, or its call is not known.
   uint64_t queue_ns = 20'000'000'000;
-  // Of a longer gap only the end is judged; before it is unknown.
+  // Only the end of a longer gap is judged; the time before it is unknown.
   uint64_t longest_gap_ns = 120'000'000'000;
   uint64_t coverage_ns = 1'000'000'000;  // Coverage comes in pieces cut at multiples
   uint64_t clock_tolerance_ns = 5'000;   // between CUPTI's calls and our hooks

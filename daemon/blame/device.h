@@ -1,5 +1,5 @@
-// What the engine knows of one device: since when it is idle, who launched what ended
-// last, and all that is judged and not yet told.
+// What the engine knows about one device: since when it is idle, who launched what
+// ended last, and all that is judged but not yet passed on.
 #pragma once
 
 #include <cstddef>
@@ -25,11 +25,13 @@ class Device {
 
   const uint32_t id;
   bool used = false;  // an operation took time
-  // Idle since then at most: start of tracing, or what was given up.
+  // It is idle since then at the earliest: tracing started, or what came before was
+  // given up.
   uint64_t floor_ns = 0;
   bool floor_torn = false;  // given up: what came before it is not known any more
   uint64_t busy_end_ns = 0;
-  // The operation that ended at busy_end_ns; of several the one submitted last.
+  // The operation that ended at busy_end_ns; if there are several, the one submitted
+  // last.
   bool ender_known = false;
   ThreadId ender_tid{};
   uint64_t ender_submit_ns = 0;

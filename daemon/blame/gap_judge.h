@@ -37,8 +37,8 @@ struct Gap {
   uint32_t after = 0;  // series of L, 0 = none
   bool dependency = false;
   bool launch_bound = false;
-  // Host time without a cause of its own is judged by what surrounds it, and unknown
-  // without that: what T and P did when the gap opened, and what ended it.
+  // Host time without a cause of its own is judged by its surroundings: what T and P
+  // did when the gap opened, and what ended it. Without these it is unknown.
   bool opening_known = true;
   bool ending_known = true;
 };

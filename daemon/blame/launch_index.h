@@ -1,8 +1,9 @@
 // From a correlation id to the call that submitted the operation.
 //
-// Of calls with one id the outermost counts: the runtime's, not the driver's within
-// it. A call waits so long for its first operation (`queue`), and after an operation
-// so long for the next (a graph launch has many); what is held is bounded by that.
+// If several calls have one id, the outermost counts: the runtime's, not the driver's
+// within it. A call waits so long for its first operation (`queue`), and after an
+// operation so long for the next (a graph launch has many); what is held is bounded by
+// that.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,7 @@
 
 namespace lull::blame {
 
-// What is found out about a call with the first of its operations.
+// What is known about a call once its first operation has come.
 struct Launch {
   ApiCall call;
   uint32_t hook = 0;          // series of its hooked event, 0 = none

@@ -1,5 +1,5 @@
-// Which part of the idle time nobody else is to blame for was a thread's waiting for a
-// processor. Of one device.
+// Finds the part of one device's idle time in which a thread waited for a processor.
+// Only idle time without another cause counts.
 //
 // The kernel tells how long a thread waited within a span, not when. So within the
 // span the longest stretches are taken first: a thread that loses its processor is

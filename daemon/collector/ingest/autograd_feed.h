@@ -16,7 +16,7 @@ class AutogradFeed {
   explicit AutogradFeed(SeriesTable& series) : series_(series) {}
 
   void Restore(uint64_t judged_ns) { samples_.Restore(judged_ns); }
-  // Any event of the process: what is of no use here is left out.
+  // Takes any event of the process, and leaves out what is of no use here.
   void Add(const aggregate::Event& event);
   // Samples whose line is known by now, as events of their own.
   std::vector<aggregate::Event> Advance(uint64_t judged_ns);

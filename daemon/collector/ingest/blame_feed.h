@@ -1,10 +1,10 @@
-// One blame::Engine in the collector's terms: events of a process go in, derived events
+// Runs one blame::Engine for the collector: events of a process go in, derived events
 // and cells of submissions come out. docs/blame.md says what they mean.
 //
-// Exactly once: what comes out is committed with the batch that caused it, together
-// with judged_ns(). A feed that replaces a lost one is given the stored events from
-// ReplayFrom(judged_ns) on again (Restore), and does not repeat what was told before
-// that.
+// Everything comes out exactly once: it is committed with the batch that caused it,
+// together with judged_ns(). A feed that replaces a lost one gets the stored events
+// from ReplayFrom(judged_ns) on again (Restore), and does not repeat what came out
+// before that.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ class BlameFeed : private blame::Sink {
 
   // Operations that ended before it are here, as of the last Advance.
   uint64_t gpu_ns() const { return gpu_ns_; }
-  // Idle and traced time before it has been told; none from it on has.
+  // Idle and traced time before it has come out, and none from it on.
   uint64_t judged_ns() const { return judged_.judged_ns(); }
   uint64_t late_operations() const {
     return late_before_ + engine_.counters().late_operations;
@@ -66,7 +66,7 @@ class BlameFeed : private blame::Sink {
   // not cross buckets.
   std::vector<aggregate::Event> TakeEvents() { return std::exchange(events_, {}); }
   std::vector<Submitted> TakeSubmitted() { return std::exchange(submitted_, {}); }
-  // What regions add to cells alone, since the last call.
+  // What regions added to cells since the last call. These are no events.
   struct Summed {
     uint32_t series = 0;
     uint64_t start_ns = 0;

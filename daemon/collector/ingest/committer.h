@@ -32,7 +32,8 @@ namespace lull::collector {
 class CommitListener {
  public:
   virtual ~CommitListener() = default;
-  // Called before Committed() of the same batch: what was not taken of it.
+  // The runs of a batch that were not taken. Called before Committed() of the same
+  // batch.
   virtual void Rejected(std::vector<lull::v1::RejectedRun> runs) = 0;
   virtual void Committed(uint64_t sequence) = 0;        // all up to here is durable
   virtual void Failed(const absl::Status& status) = 0;  // no more of this stream
@@ -40,8 +41,8 @@ class CommitListener {
 
  private:
   friend class Committer;
-  // The committer's own note. What such a stream still has in the queue is dropped:
-  // applied without what failed before it, it would move marks past a hole.
+  // For the committer alone. What such a stream still has in the queue is dropped:
+  // without what failed before it, it would move marks past a hole.
   bool failed_ = false;
 };
 
@@ -50,8 +51,8 @@ struct CommitterOptions {
   size_t max_queue_bytes = 64 << 20;   // of requests, as they were on the wire
   size_t max_commit_bytes = 16 << 20;  // a larger group is committed at once
   RetentionLimits retention;
-  // Whether a relay reports of the job now, be it that the job sleeps: it is not
-  // deleted. Thread-safe; none: nobody knows.
+  // Whether a relay reports this job now, also if the job sleeps: then it is not
+  // deleted. Thread-safe; may be empty: nobody knows.
   std::function<bool(const std::string& job)> has_relay;
 };
 

@@ -1,5 +1,5 @@
-// The series of what blame concludes: of idle stretches, coverage, costs of syncs,
-// samples in gaps, submissions and regions. Each has the site of what it is charged to.
+// The series of what blame concludes: idle stretches, coverage, costs of syncs, samples
+// in gaps, submissions and regions. Each has the site of what it is charged to.
 #pragma once
 
 #include <cstdint>

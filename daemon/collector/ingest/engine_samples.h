@@ -2,12 +2,12 @@
 // Python, so their samples have no stack. What they launch and allocate has one, of
 // the node and of whoever called backward() (daemon/base/backward_frames.h).
 //
-// A sample within such a call is of that call. One of a thread that was not blocked
-// lies on its way from one to the next: where both are of one caller it worked for
-// that, and is told as of the next. A blocked one waits, mostly for more to do, and is
-// nobody's.
+// A sample within such a call belongs to that call. A thread that is between two calls
+// and not blocked is on its way from one to the next: if both have the same caller, it
+// works for that caller, and the sample belongs to the next call. A blocked thread
+// waits, mostly for more to do, and its sample belongs to nobody.
 //
-// Bounded: what is beyond that is not told.
+// Memory is bounded: samples beyond the bound are left out.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class EngineSamples {
     uint32_t mark = 0;  // series of the launch or allocation that it is of
   };
 
-  // What Advance could have told by then was told by an earlier collector.
+  // An earlier collector has told what Advance could tell up to then.
   void Restore(uint64_t judged_ns) { told_ns_ = judged_ns; }
 
   // A launch, allocation or sync of the thread, in the order of its ring. `caller` is

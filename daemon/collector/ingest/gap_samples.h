@@ -4,9 +4,8 @@
 // A sample that is a stretch (of an imported trace) lies in each idle stretch that it
 // meets, with the part that they share.
 //
-// Bounded: what is forgotten, or beyond so many, is found by nothing that comes later.
-// Shares of a row are of the samples that were found, so that leaves out and adds
-// nothing.
+// Memory is bounded: what is forgotten, or beyond the bound, is found by nothing that
+// comes later. Shares of a row count only samples that were found, so they stay right.
 #pragma once
 
 #include <cstddef>
@@ -41,8 +40,8 @@ class GapSamples {
   // A stretch, of whatever device, in [start, start + duration).
   void AddIdle(const aggregate::Event& idle);
 
-  // What has been found since the last call. While it replays what an earlier collector
-  // had, nothing is: the pairs of it were found then.
+  // What has been found since the last call. Nothing is found while events of an
+  // earlier collector are replayed: it found those pairs.
   std::vector<Found> Take();
   void Replay(bool on) { replaying_ = on; }
 

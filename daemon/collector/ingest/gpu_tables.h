@@ -20,9 +20,9 @@ class GpuTables {
  public:
   absl::Status Load(storage::StoreReader& reader, int64_t job);
 
-  // Beyond kMaxShapes the shape is left out, beyond kMaxNames a kernel is none, and
-  // beyond kMaxStreams a stream: inputs of ever new sizes must not fill the store with
-  // series.
+  // Beyond kMaxShapes the shape is left out, beyond kMaxNames a kernel gets id 0, and
+  // beyond kMaxStreams a stream does: inputs of ever new sizes must not fill the store
+  // with series.
   uint32_t InternKernel(const lull::v1::KernelDef& definition);
   uint32_t InternStream(const lull::v1::GpuStreamDef& definition);
 
@@ -30,7 +30,7 @@ class GpuTables {
   uint32_t KernelName(uint32_t kernel) const {
     return kernel == 0 ? 0 : kernel_names_[kernel - 1];
   }
-  // By its name: NCCL's and the like.
+  // Whether its name is that of a communication kernel (NCCL and the like).
   bool IsCommunication(uint32_t kernel) const {
     return communication_.contains(KernelName(kernel));
   }

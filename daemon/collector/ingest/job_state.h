@@ -1,4 +1,4 @@
-// What the collector has in memory of one job that reports now.
+// What the collector has in memory about one job that reports now.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ namespace lull::collector {
 // and after an error of Flush or of the commit the object is of no more use.
 class JobState {
  public:
-  // The job as the store knows it, or a new one. UNAVAILABLE while retention is at it.
+  // The job as the store knows it, or a new one. UNAVAILABLE while retention deletes
+  // it.
   static absl::StatusOr<std::unique_ptr<JobState>> Load(storage::StoreReader& reader,
                                                         const lull::v1::Hello& hello);
 

@@ -43,10 +43,11 @@ class JobTables {
   };
   SiteIds SiteOf(uint32_t python_stack, uint32_t native_stack);
 
-  // The line that called backward(), a site; 0: it is no such stack, or nobody knows.
+  // The site of the line that called backward(); 0: this is no such stack, or nobody
+  // knows.
   uint32_t CallerOf(uint32_t python_stack);
 
-  // Of what a process had before we looked.
+  // The site of what a process had before we looked.
   SiteIds SiteOfBefore();
 
   GpuTables& gpu() { return gpu_; }

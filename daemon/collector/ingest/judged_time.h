@@ -1,5 +1,5 @@
-// Up to where the time of each device is judged: by this feed, and by an earlier one,
-// whose events are not told again.
+// Up to where the time of each device is judged, by this feed and by an earlier one.
+// What an earlier one told is not told again.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class JudgedTime {
   void AddRestored(aggregate::EventType type, uint32_t device, uint64_t end_ns);
   // Before it an earlier feed told all of the device.
   uint64_t RestoredUntil(uint32_t device) const;
-  // The same of stretches of this type.
+  // Before it an earlier feed told all stretches of this type.
   uint64_t RestoredUntil(aggregate::EventType type, uint32_t device) const;
 
   // The device does something: from now on its time is to be told.

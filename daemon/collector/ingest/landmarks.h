@@ -21,10 +21,10 @@ class Landmarks {
   // them, and may lie in another ring.
   void AddTracing(const storage::TracingRow& row);
 
-  // Takes what is another landmark of `event`, and leaves the rest.
+  // Keeps `event` if it is another landmark.
   void Add(aggregate::EventType type, const aggregate::Event& event);
 
-  // By the newest change that is not later than `time_ns`.
+  // Whether tracing was on then, by the newest change that is not later.
   bool TracedAt(uint64_t time_ns) const;
 
   absl::Status Flush(storage::StoreWriter& writer, int64_t process);

@@ -1,4 +1,4 @@
-// What the collector has in memory of one process of a job that reports now.
+// What the collector has in memory about one process of a job that reports now.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class ProcessState {
   // The job records again from `start_ns` on.
   void ApplyStretch(uint64_t start_ns);
 
-  // Everything that the store knows of this process.
+  // Reads everything that the store knows about this process.
   absl::Status Load(storage::StoreReader& reader);
 
   void ApplyInfo(const lull::v1::ProcessInfo& info);

@@ -2,10 +2,10 @@
 // cause, summed into cells (EventType::kRegionTraced, kRegionIdle). Counts and times of
 // regions themselves are those of their events.
 //
-// A region is known when it ends, idle time when it has been judged, seconds later: the
-// region waits for that. A collector that restarts goes on with what is not judged yet;
-// of a region that began before the events that are read again, only its count and time
-// are known. So is that of one that still waited when more than kMost did.
+// A region is known when it ends, and idle time when it has been judged, seconds later:
+// the region waits for that. A collector that restarts goes on with what is not judged
+// yet. If a region began before the events that are read again, only its count and time
+// are known; the same if more than kMost regions wait.
 #pragma once
 
 #include <cstdint>

@@ -18,8 +18,8 @@ struct RetentionLimits {
   uint64_t max_bytes = uint64_t{20} << 30;
   // A job that nobody ended and that has been silent for this long counts as ended.
   absl::Duration abandoned_after = absl::Hours(24);
-  // But not before this collector has run for so long: its relay may be about to come
-  // back to it.
+  // But not before this collector has run for so long: the job's relay may be about to
+  // come back.
   absl::Duration settle = absl::Seconds(30);
 };
 
@@ -34,9 +34,8 @@ class Retention {
   absl::StatusOr<bool> Step(absl::Time now,
                             absl::FunctionRef<bool(const std::string&)> in_use);
 
-  // The disk is full. The oldest job that is over goes, for each time that this is
-  // called; but no more than half of what there was when it got full, as it may be
-  // somebody else who fills it.
+  // The disk is full. Each call makes the oldest job that is over go; but no more than
+  // half of what there was when the disk got full, as somebody else may be filling it.
   void NeedRoom();
   // Something could be written again.
   void HasRoom();

@@ -1,4 +1,4 @@
-// The series of one process: from what an event names to one small integer.
+// The series of one process: finds the small integer for what an event names.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace lull::collector {
 
-// What of an event decides on its series, in the numbers of the process.
+// The parts of an event that decide on its series, in the numbers of the process.
 struct EventIdentity {
   aggregate::EventType type = aggregate::EventType::kNone;
   uint8_t variant = 0;

@@ -1,4 +1,4 @@
-// One steps::StepBook in the collector's terms: events of a process go in, rows of the
+// Runs one steps::StepBook for the collector: events of a process go in, rows of the
 // store come out. Where the program marks no steps, the period of its CUDA calls does.
 //
 // A step that was in the middle when the collector ended is lost; all others are told
@@ -29,7 +29,7 @@ class StepFeed {
   // After a restart: the newest step that is in the store already.
   void Restore(const storage::StepRow& last);
 
-  // The process has slept until then: what began before is no step.
+  // The process has slept until then: nothing that began before is a step.
   void BeginAt(uint64_t time_ns) { told_until_ns_ = std::max(told_until_ns_, time_ns); }
 
   // An event of the process, whose series is known; those of a ring in the order of

@@ -1,9 +1,9 @@
-// The clock by which the ages of jobs are told (storage::ClockRow).
+// The clock that ages of jobs are measured with (storage::ClockRow).
 //
 // While the host runs it goes as CLOCK_BOOTTIME does, which nobody can set; so a jump
-// of CLOCK_REALTIME makes no job older or younger. Only across a boot, where there is
-// no other, CLOCK_REALTIME says how much time went by, and of that a week is believed
-// at most: a host whose battery is empty must not outdate all jobs at once.
+// of CLOCK_REALTIME makes no job older or younger. Only across a boot CLOCK_REALTIME
+// says how much time went by, as there is no other clock. Then at most a week counts: a
+// host whose battery is empty must not outdate all jobs at once.
 #pragma once
 
 #include <cstdint>

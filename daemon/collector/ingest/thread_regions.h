@@ -1,15 +1,15 @@
 // In which region of the program idle stretches and samples lie: the innermost one of
 // their thread, summed into cells (EventType::kRegionGap, kRegionSample).
 //
-// A region is known when it ends. Whatever of its thread lies in it and in none that
-// ended before is its own then, for regions of a thread nest. (Of those that do not,
-// the one that ended first counts.) Threads of PyTorch's engine, and those that open
-// no regions, work for others: what lies in no region of theirs is in that of the main
-// thread.
+// A region is known when it ends. It then gets everything of its thread that lies in it
+// and in no region that ended before, as the regions of a thread nest. (If two do not
+// nest, the one that ended first counts.) Threads of PyTorch's engine, and threads that
+// open no regions, work for others: what lies in no region of their own counts for the
+// main thread's region.
 //
-// Bounded: of what waits for a region to end, the oldest is kept as sums over a second,
-// which a region that begins in that second gets its share of. A collector that
-// restarts has forgotten what waited for longer than its replay reaches back.
+// Memory is bounded: the oldest of what waits for a region to end is kept as sums over
+// a second, and a region that begins in that second gets its share of them. A collector
+// that restarts has forgotten what waited for longer than its replay reaches back.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,8 @@ class ThreadRegions {
   // A sample of a busy relay comes so much later than the gap in which it lies.
   static constexpr uint64_t kLateNs = 5'000'000'000;
   static constexpr size_t kMost = 30'000;  // of 170 bytes
-  // With more, those of which nothing waits are forgotten; beyond that no new ones.
+  // With more, threads for which nothing waits are forgotten; if that does not help,
+  // new ones are left out.
   static constexpr size_t kMostThreads = 4096;
 
  private:

@@ -1,5 +1,5 @@
-// Up to when all that ran on the GPU is known: marks of the shim, and when tracing was
-// on. Times are CLOCK_MONOTONIC in ns.
+// Up to when everything that ran on the GPU is known. It follows from marks of the
+// shim, and from when tracing was on. Times are CLOCK_MONOTONIC in ns.
 #pragma once
 
 #include <algorithm>
@@ -7,16 +7,16 @@
 
 namespace lull::collector {
 
-// A change of tracing is committed a moment after the time that it tells.
+// A change of tracing is committed a moment after it happened.
 inline constexpr uint64_t kCommitSlackNs = 1'000'000'000;
 // Once tracing is off, the records that are still to come do so within this.
 inline constexpr uint64_t kLastRecordsNs = 10'000'000'000;
 
 class TracingMarks {
  public:
-  // Every operation that ended before it is delivered. In force after the batch: what a
-  // mark speaks of was committed before it, but perhaps in a ring that the relay had
-  // read already, and is in the next batch at the latest.
+  // Every operation that ended before the mark has been delivered. A mark counts only
+  // after its batch: those operations were committed before it, but perhaps to a ring
+  // that the relay had read already. They are in the next batch at the latest.
   void Mark(uint64_t time_ns) { next_mark_ns_ = std::max(next_mark_ns_, time_ns); }
   void EndBatch() { mark_ns_ = next_mark_ns_; }
 

@@ -18,12 +18,12 @@ inline constexpr int kMaxMessageBytes = 64 << 20;
 // INVALID_ARGUMENT with the name of the field, FAILED_PRECONDITION for a protocol
 // version that is not ours.
 absl::Status ValidateHello(const lull::v1::Hello& hello);
-// `field` is what it stands in.
+// `field`: the name of the field that holds it.
 absl::Status ValidateArming(absl::string_view field, const lull::v1::ArmState& state);
 absl::Status ValidateBatch(const lull::v1::Batch& batch);
 
-// Takes the runs of events out that ValidateBatch() would not take, so that they do not
-// hold up the rest, and says which they were.
+// Removes the runs of events that ValidateBatch() would refuse, so that they do not
+// hold up the rest, and returns which they were.
 std::vector<lull::v1::RejectedRun> TakeBadRunsOut(lull::v1::Batch* batch);
 lull::v1::RejectedRun Rejection(const lull::v1::Batch& batch,
                                 const lull::v1::RingBatch& run, std::string why);

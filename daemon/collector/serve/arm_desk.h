@@ -1,10 +1,10 @@
 // Where `lull arm` and `lull disarm` meet the relays: hands a command to the relay of
 // its job, and waits until that has done it.
 //
-// What is wanted of a job is kept as long as its relay may need to be told: a relay
-// that comes back without having taken the last command gets it again. A desk that
-// knows nothing (a collector that was started anew) learns from the relay's Hello where
-// the numbers of commands stand.
+// The last command for a job is kept as long as its relay may need it: a relay that
+// comes back without having taken it gets it again. A desk that knows nothing (the
+// collector was started anew) learns from the relay's Hello which number the last
+// command had.
 #pragma once
 
 #include <condition_variable>
@@ -32,8 +32,8 @@ class CommandListener {
 // Thread-safe.
 class ArmDesk {
  public:
-  // `connect`: how long a relay may take to come back (after its collector was
-  // restarted, say); `confirm`: how long to do what it is told.
+  // `connect`: how long a relay may take to come back, for instance after its collector
+  // was restarted; `confirm`: how long it may take to follow a command.
   explicit ArmDesk(absl::Duration connect = absl::Seconds(4),
                    absl::Duration confirm = absl::Seconds(5))
       : connect_(connect), confirm_(confirm) {}

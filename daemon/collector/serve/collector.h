@@ -34,7 +34,8 @@ class Collector {
   // "unix:/path" or "host:port" with the port that it got (for port 0).
   const std::string& address() const { return address_; }
 
-  // Somebody asked for it, or nobody can reach us any more (UnixListener::superseded).
+  // Somebody asked for a shutdown, or nobody can reach us any more
+  // (UnixListener::superseded).
   bool shutdown_requested() const;
   absl::Duration IdleTime() const;
 

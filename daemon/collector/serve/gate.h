@@ -24,7 +24,8 @@ class Gate {
   // UNAUTHENTICATED when the call does not carry the token for `right` as
   // "authorization: Bearer TOKEN".
   grpc::Status Check(const grpc::ServerContextBase& context, Right right);
-  // The same with any of the tokens: whether somebody is there, and who.
+  // The same with any of the tokens: for calls that only ask whether a collector is
+  // there, and which.
   grpc::Status CheckAny(const grpc::ServerContextBase& context);
   // PERMISSION_DENIED over TCP, whatever the call carries.
   grpc::Status CheckShutdown(const grpc::ServerContextBase& context);

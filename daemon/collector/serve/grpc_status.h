@@ -1,4 +1,4 @@
-// What a service answers, as gRPC says it.
+// The status that a service returns, as gRPC's own type.
 #pragma once
 
 #include <grpcpp/support/status.h>

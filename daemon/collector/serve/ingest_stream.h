@@ -63,7 +63,7 @@ class IngestStream
   const std::function<void()> on_done_;
   std::shared_ptr<IngestStream> self_;  // until OnDone
 
-  // Of the read that is under way alone.
+  // Only for the read that is under way.
   lull::v1::IngestRequest request_;
   std::string job_;
   uint64_t last_sequence_ = 0;

@@ -1,4 +1,4 @@
-// --listen, understood.
+// Reads the option --listen.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct ListenAddress {
 // "unix:PATH", "host:port" or "[v6]:port". INVALID_ARGUMENT for anything else.
 absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text);
 
-// Why one cannot listen on a TCP address, for a message; OK if one can.
+// OK if it is possible to listen on a TCP address; else the reason, for a message.
 absl::Status ProbeTcp(const TcpAddress& address);
 
 }  // namespace lull::collector

@@ -29,12 +29,12 @@ struct Options {
 bool ParseOptions(int argc, char** argv, const std::string& version, Options& options,
                   int& exit_status);
 
-// Where the tokens of a collector with a port lie when it is told nothing else.
+// Where the tokens of a collector with a port are, unless an option says otherwise.
 std::string TokenFileBeside(const std::string& database);
 
-// Fills in defaults, reads the files that the options name (and makes the
-// tokens of a port that was given none) and checks that it all goes together.
-// INVALID_ARGUMENT: the user's mistake; else the surroundings'.
+// Fills in defaults, reads the files that the options name, makes tokens for a port
+// that was given none, and checks that all of it goes together. INVALID_ARGUMENT: the
+// user made a mistake; any other error comes from the surroundings.
 absl::StatusOr<CollectorConfig> Configure(const Options& options);
 
 }  // namespace lull::collector

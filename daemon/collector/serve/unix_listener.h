@@ -1,7 +1,7 @@
 // Listens on a unix socket and hands connections of our own user to gRPC.
 //
-// Nobody can connect before the server is there: who is let in gets an answer, and who
-// starts a collector that ends at its start hears why.
+// Nobody can connect before the server is there. So whoever gets in gets an answer, and
+// whoever starts a collector that ends at once learns why.
 //
 // The socket has mode 0600 and lies in a directory of mode 0700; beyond that, each
 // peer's uid is asked of the kernel (SO_PEERCRED): only our own and root's pass.

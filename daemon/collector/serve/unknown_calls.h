@@ -1,5 +1,5 @@
-// Answers calls that this collector does not know: of a CLI or relay of another
-// version.
+// Answers calls that this collector does not know. They come from a CLI or relay of
+// another version.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>
