@@ -12,8 +12,8 @@ namespace lull {
 
 v1::Shares SharesOf(const v1::ReportReply& report);
 
-// Of a report with all sections and gpu.verdict. The verdict and the first finding
-// never contradict each other: findings of what the verdict names come first.
+// `report` has all sections and gpu.verdict. The verdict and the first finding never
+// contradict each other: findings about what the verdict names come first.
 v1::Advice WhatToChangeFirst(const v1::ReportReply& report);
 
 }  // namespace lull

@@ -19,7 +19,8 @@ class Evidence {
   const v1::Shares& shares() const { return shares_; }
   bool gpu_truth() const { return gpu_truth_; }
 
-  // Of traced time of the GPU; of the time that processes worked.
+  // Whether `ns` is more than this part of the GPU's traced time, or of the time that
+  // processes worked.
   bool ExceedsTraced(uint64_t ns, double percent) const;
   bool ExceedsWork(uint64_t ns, double percent) const;
   std::string OfTraced(uint64_t ns) const;  // "12.3 % (1.51 s)"

@@ -1,5 +1,5 @@
-// The rules, one function each. Those of the host speak where there is no GPU truth,
-// those of the GPU where there is.
+// The rules, one function each. Rules about the host apply where there is no GPU truth,
+// rules about the GPU where there is.
 #pragma once
 
 #include <vector>

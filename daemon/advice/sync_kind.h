@@ -1,5 +1,5 @@
-// What made the host wait at a sync point: told by the frames of its longest call and
-// by the call itself.
+// What made the host wait at a sync point. The frames of its longest call and the call
+// itself show it.
 #pragma once
 
 #include "query.pb.h"

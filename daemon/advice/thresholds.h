@@ -1,4 +1,4 @@
-// When a finding is worth a line. All of them in one place, all with their reason.
+// When a finding is worth a line. All thresholds are here, each with its reason.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@ namespace lull {
 
 // ---- With GPU truth: percent of traced time ----
 
-// Waiting for data: torch.profiler's own viewer speaks up at 5 % of a step, too.
+// Waiting for data. torch.profiler's own viewer also warns from 5 % of a step on.
 inline constexpr double kIdleDataPercent = 5;
-// One change at one line each: worth it from one percent on.
+// Each of these is one change at one line: worth it from one percent on.
 inline constexpr double kWastedSyncPercent = 1;
 inline constexpr double kIdleGcPercent = 1;
 inline constexpr double kIdleAllocatorPercent = 1;
@@ -17,7 +17,7 @@ inline constexpr double kIdleRunQueuePercent = 1;
 inline constexpr double kIdleGilPercent = 1;
 inline constexpr double kIdleHostWaitPercent = 1;
 inline constexpr double kIdleLaunchCallPercent = 1;
-// Changes to how the program works: worth it from more on.
+// These change how the program works: they are worth it only from more on.
 inline constexpr double kIdleLaunchPercent = 5;
 inline constexpr double kIdleLatencyPercent = 10;
 inline constexpr double kIdleDependencyPercent = 5;
@@ -31,8 +31,8 @@ inline constexpr double kMatrixPercent = 30;
 // Volta is the first with tensor cores, Ampere the first that has TF32.
 inline constexpr uint32_t kTensorCoreCapability = 70;
 inline constexpr uint32_t kTf32Capability = 80;
-// Ranked by half of what these kernels take: on every such device tensor cores have at
-// least twice the throughput of FP32.
+// The finding is ranked by half of the time of these kernels: on every such device
+// tensor cores have at least twice the throughput of FP32.
 inline constexpr uint64_t kTensorCoreSpeedUp = 2;
 
 // ---- Without GPU truth: percent of Shares::working_ns ----
@@ -45,8 +45,8 @@ inline constexpr double kSyncPercent = 5;
 
 // ---- Both ----
 
-// Unused part of what a caching allocator held at most. It rounds blocks up, so some is
-// always unused.
+// The unused part of the most that a caching allocator held. It rounds blocks up, so
+// that some is always unused.
 inline constexpr double kUnusedReservedPercent = 20;
 // Fewer calls than this at one site are set-up, not a loop.
 inline constexpr uint64_t kLoopCalls = 16;

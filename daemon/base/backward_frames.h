@@ -4,7 +4,7 @@
 //   who called backward()  as in any Python stack, innermost first; may be nobody
 //   "(forward)"         and behind it whose operator made the node; both may be missing
 //
-// The frames that are no code are known by a module that no object has.
+// Frames that are not code have a module that no object has.
 #pragma once
 
 namespace lull {

@@ -1,6 +1,6 @@
-// Invariants of ours of which nothing may be told once they are broken: numbers that
-// nobody could believe. LULL_CHECK says which and where, in the log of the process, and
-// ends it: the collector, a relay's worker (its keeper starts the next), a command.
+// Checks our own invariants. Once one is broken, nothing more may be reported: the
+// numbers would be wrong. LULL_CHECK says which and where, in the log of the process,
+// and ends it: the collector, a relay's worker (its keeper starts the next), a command.
 //
 // Never in what runs inside a job (preload/), and never for what comes from the wire,
 // from a ring or from the disk, which may be anything: that is validated, counted, left

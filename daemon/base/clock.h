@@ -14,7 +14,7 @@ uint64_t RealtimeNs();
 uint64_t BoottimeNs();  // CLOCK_BOOTTIME: monotonic, and goes on while the host sleeps
 uint64_t ProcessCpuNs();  // user and system time of this process so far
 
-// CLOCK_MONOTONIC as a time, for deadlines. To be compared with its like alone.
+// CLOCK_MONOTONIC as a time, for deadlines. Compare it only with other results of this.
 absl::Time SteadyNow();
 
 }  // namespace lull

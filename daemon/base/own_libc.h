@@ -3,11 +3,11 @@
 
 namespace lull {
 
-// Keeps libc and the libraries linked in from loading what the image has of theirs,
-// which belongs to another libc: names of users and hosts come from /etc and DNS alone,
-// whatever /etc/nsswitch.conf lists, and OpenSSL reads no configuration, which may name
-// engines (no_dlopen.cc sees to the rest). First in main(), before there are threads.
-// Opens no descriptor.
+// Keeps libc and the libraries linked in from loading libraries of the image, which
+// belong to another libc. Names of users and hosts come only from /etc and DNS,
+// whatever /etc/nsswitch.conf lists. OpenSSL reads no configuration, as that may name
+// engines (no_dlopen.cc does the rest). Call this first in main(), before there are
+// threads. It opens no descriptor.
 void KeepToOwnLibc();
 
 }  // namespace lull

@@ -13,13 +13,13 @@ inline bool Contains(std::string_view text, std::string_view part) {
 }
 
 // Limits of the wire, see proto/events.proto: what a relay sends keeps to them, and a
-// collector takes nothing beyond them. Of every string, in bytes:
+// collector takes nothing beyond them. Bytes of any string:
 inline constexpr size_t kMaxWireString = 4096;
-// Of times, positions and totals.
+// The largest time, position or total.
 inline constexpr uint64_t kMaxWireTotal = INT64_MAX;
-// Of the ordinals of a process's GPUs; the driver's own limit is 64.
+// Ordinals of a process's GPUs are below it; the driver's own limit is 64.
 inline constexpr uint32_t kMaxWireDevices = 1024;
-// Of the lists of an ImportInfo.
+// The most entries in a list of an ImportInfo.
 inline constexpr int kMaxImportLines = 256;
 
 // Valid UTF-8 of at most `limit` bytes: bytes that are not UTF-8 become U+FFFD,

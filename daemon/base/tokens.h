@@ -36,11 +36,11 @@ struct Tokens {
 // it belongs to another user, FAILED_PRECONDITION for what is no token file.
 absl::StatusOr<Tokens> ReadTokenFile(const std::string& path);
 
-// As ReadTokenFile; one that is not there is made first, with three random tokens.
-// Any number of processes may do so at once: all see the same file.
+// Like ReadTokenFile, but makes a file that is not there first, with three random
+// tokens. Any number of processes may do so at once: all see the same file.
 absl::StatusOr<Tokens> ReadOrMakeTokenFile(const std::string& path);
 
-// Takes the same time wherever the two differ.
+// Takes the same time, wherever the two differ.
 bool SameSecret(std::string_view a, std::string_view b);
 
 }  // namespace lull

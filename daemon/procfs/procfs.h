@@ -1,5 +1,5 @@
-// Reads small files and links below /proc, whose processes may vanish at any moment:
-// what is not there or not ours to see is an errno, never an exception.
+// Reads small files and links below /proc. A process may vanish at any moment: what is
+// not there, or not ours to see, is an errno and never an exception.
 #pragma once
 
 #include <sys/types.h>

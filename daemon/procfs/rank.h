@@ -1,4 +1,4 @@
-// A process's place in a distributed job, as launchers tell it in the environment.
+// A process's place in a distributed job, as launchers write it into the environment.
 #pragma once
 
 #include "absl/strings/string_view.h"
@@ -12,9 +12,9 @@ struct Rank {
   int world_size = -1;
 };
 
-// `environment`: "NAME=value" strings, each ended by a zero. The first launcher of
-// torchrun, Open MPI, MPICH and Slurm that names a rank is believed in all three: under
-// `srun torchrun` the innermost one is right.
+// `environment`: "NAME=value" strings, each ended by a zero. All three numbers come
+// from the first of torchrun, Open MPI, MPICH and Slurm that names a rank: under `srun
+// torchrun` the innermost launcher is right.
 Rank ReadRank(absl::string_view environment);
 
 // The value of a variable; empty when there is none.

@@ -5,8 +5,7 @@
 
 namespace lull {
 
-// Fields of a stat file that somebody here asks for, by their numbers in
-// proc_pid_stat(5).
+// Fields of a stat file that are used here, by their numbers in proc_pid_stat(5).
 inline constexpr int kStatState = 3;
 inline constexpr int kStatParent = 4;
 inline constexpr int kStatSession = 6;

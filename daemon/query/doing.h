@@ -19,7 +19,7 @@ inline constexpr size_t kMostDoing = 10;
 // From fewer samples nobody can say where most of the time went.
 inline constexpr uint64_t kSamplesOfASite = 5;
 
-// The frame with most time; 0 of none.
+// The frame with most time; 0: there is none.
 uint32_t MostOf(const std::map<uint32_t, aggregate::Sampled>& frames);
 
 class Doing {
@@ -30,7 +30,7 @@ class Doing {
 
   bool empty() const { return all_.samples == 0; }
   uint64_t samples() const { return all_.samples; }
-  // Of the samples' time, what has a line: 0 to 1; 0 of no samples.
+  // The share of the samples' time that has a line: 0 to 1; 0 if there are no samples.
   double WithLine(Stacks& stacks) const;
 
   // Lines of the user's code, most time first, `most` of them at most, and the culprit
@@ -47,8 +47,8 @@ class Doing {
   };
 
   aggregate::Sampled all_;
-  // Of the engine of PyTorch's backward pass, without frames, on its way to a launch
-  // that has the line of whoever called it.
+  // Samples of the engine of PyTorch's backward pass. They have no frames; the engine
+  // was on its way to a launch that has the line of whoever called it.
   aggregate::Sampled backward_;
   std::map<uint32_t, Seen> stacks_;  // by stack
 };

@@ -1,4 +1,4 @@
-// Answers about jobs, of what the store holds; no gRPC. Each answer reads one
+// Answers about jobs, from what the store holds; no gRPC. Each answer reads one
 // consistent state of the store, also while a job reports.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace lull::query {
 
-// Whether a relay reports of the job now; without one nobody will see its end.
+// Whether a relay reports the job now; without one nobody will see its end.
 using HasRelay = std::function<bool(const std::string& job)>;
 
 absl::Status ListJobs(storage::Store& store, const HasRelay& has_relay,

@@ -1,6 +1,6 @@
-// Explained idle: how much of the idle time is told with the line that did the work, or
-// that waited, and not just with the two lines around it. docs/explained_idle.md has
-// the rules and what programs reach.
+// Explained idle: for how much of the idle time a report names the line that worked or
+// waited, and not just the two lines around it. docs/explained_idle.md has the rules
+// and what programs reach.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace lull::query {
 
-// Of the idle time of `processes`, in ns.
+// The explained part of the idle time of `processes`, in ns.
 uint64_t ExplainedNs(const std::vector<ProcessSums>& processes, Names& names,
                      Stacks& stacks);
 

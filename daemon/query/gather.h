@@ -1,4 +1,4 @@
-// Counters of processes in the fields of an answer that name them, by the options that
+// Fills the fields of an answer that name counters of processes, by the options that
 // proto/query.proto declares: sum_of, most_of, processes_with.
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace lull::query {
 
-// Adds what the fields of `out` with such an option say of `counters`. An option
-// that names no field, or one of another kind, gathers nothing.
+// Adds `counters` to the fields of `out` that have such an option. An option that names
+// no field, or one of another kind, gathers nothing.
 void Gather(const google::protobuf::Message& counters, google::protobuf::Message* out);
 
 }  // namespace lull::query

@@ -1,5 +1,5 @@
-// What every report says of the GPU as a whole: how much was traced, how busy it was,
-// and, where there is no GPU truth, why.
+// What every report says about the GPU as a whole: how much was traced, how busy it
+// was, and, where there is no GPU truth, why.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@
 namespace lull::query {
 
 // Traced, idle and unknown time are clipped to the ranges of the processes exactly;
-// busy is what of traced time is not idle. Losses are those of the whole job.
+// busy is the traced time that is not idle. Losses are those of the whole job.
 void FillGpu(const storage::JobRow& job, const std::vector<ProcessSums>& processes,
              Names& names, lull::v1::Gpu* out);
 
-// A sentence for Gpu.missing, of processes that have no traced time.
+// A sentence for Gpu.missing: why these processes have no traced time.
 std::string WhyNoGpuTruth(const storage::JobRow& job,
                           const std::vector<ProcessSums>& processes);
 

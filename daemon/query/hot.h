@@ -23,7 +23,7 @@ absl::Status FillHot(const storage::JobRow& job,
                      const lull::v1::ReportRequest& request, Names& names,
                      Stacks& stacks, lull::v1::Hot* reply);
 
-// Of a share, as replies have it.
+// Writes a share the way replies have it.
 void SetShare(const aggregate::Sampled& part, const aggregate::Sampled& whole,
               lull::v1::SampledShare* out);
 

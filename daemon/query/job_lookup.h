@@ -1,4 +1,4 @@
-// From what a user types to a job.
+// Finds the job that a user means.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace lull::query {
 
-// "" is the newest job (of imported ones counts when they were imported); a name means
+// "" is the newest job (for an imported one, when it was imported counts). A name means
 // the newest job of that name; otherwise `text` is the beginning of an id.
 // INVALID_ARGUMENT for an ambiguous beginning, with the candidates; NOT_FOUND with the
 // newest jobs that there are; DATA_LOSS when the row of the job is damaged. Damaged

@@ -19,12 +19,12 @@ class LoaderCosts {
   LoaderCosts(lull::v1::HostSampleRole role, bool by_function, Stacks& stacks)
       : role_(role), by_function_(by_function), stacks_(stacks) {}
 
-  // Samples of one stack; nothing is added of what does not load, or waits.
+  // Adds samples of one stack, unless it does not load, or waits.
   void Add(LoaderAt at, const aggregate::Series& series, const aggregate::Cell& cell);
 
   uint64_t time_ns() const { return all_.time_ns; }
-  // `scale`: what the times of samples are multiplied with to make them those that are
-  // known exactly in sum. Rows most time first; lines in no order.
+  // `scale`: times of samples are multiplied with it, so that their sum is the time
+  // that is known exactly. Rows with most time come first; lines are in no order.
   void FillParts(
       double scale,
       google::protobuf::RepeatedPtrField<lull::v1::LoaderPartRow>* out) const;

@@ -1,4 +1,4 @@
-// What a thread that loads was at, told by its stack.
+// What a thread that loads was doing, by its stack.
 #pragma once
 
 #include <cstddef>
@@ -25,12 +25,12 @@ struct LoaderAt {
   size_t below = 0;  // so many of the innermost frames are what the loader called
 };
 
-// Of a thread of a DataLoader worker. By files of PyTorch and the standard library; of
-// functions only by those of multiprocessing's queue: get, put and _feed, in which a
-// thread of the queue's own pickles what put was given.
+// For a thread of a DataLoader worker. Files of PyTorch and the standard library
+// decide; the only functions that count are those of multiprocessing's queue: get, put
+// and _feed, in which a thread of the queue pickles what put was given.
 LoaderAt AtInWorker(Stacks& stacks, const std::vector<uint32_t>& frames);
-// Of a thread that trains: within __next__ of a loader without workers. Where a loader
-// may have some (`others_load`), only what lies below fetch is known to be that.
+// For a thread that trains: within __next__ of a loader without workers. Where a loader
+// may have workers (`others_load`), only frames below fetch are surely that.
 LoaderAt AtInTraining(Stacks& stacks, const std::vector<uint32_t>& frames,
                       bool others_load);
 

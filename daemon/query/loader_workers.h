@@ -18,8 +18,8 @@
 
 namespace lull::query {
 
-// `processes`: of those that train and of their workers. Sets workers, batches, lines
-// and parts; the rows of the loaders are FillData's.
+// `processes`: those that train, and their workers. Sets workers, batches, lines and
+// parts; FillData sets the rows of the loaders.
 absl::Status FillLoading(storage::StoreReader& reader, const storage::JobRow& job,
                          const std::vector<ProcessSums>& processes,
                          const lull::v1::ReportRequest& request, Names& names,

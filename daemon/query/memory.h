@@ -1,5 +1,5 @@
-// What `lull memory` shows: of each process, allocator and device what was live, what
-// made up its peak, how it went over steps, whether it grows, and what was reserved.
+// What `lull memory` shows. For each process, allocator and device: what was live, what
+// made up its peak, how it changed over steps, whether it grows, and what was reserved.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@
 namespace lull::query {
 
 enum class MemoryDetail {
-  kTotals,  // of a report: no points, and not what makes up the peaks
+  kTotals,  // for a report: no points, and not what makes up the peaks
   kAll,
 };
 

@@ -1,5 +1,4 @@
-// How what is live went over time: at the ends of steps, or by time where there are
-// none.
+// How much was live over time: at the ends of steps, or by time where there are none.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +22,8 @@ std::vector<MemoryPoint> PointsOfSteps(const std::vector<storage::StepMemoryRow>
                                        uint64_t job_start_ns, TimeRange range,
                                        uint32_t whole, uint32_t reserved);
 
-// At the ends of those buckets in `range` in which something changed, as wide as it
-// takes to make them about a thousand at most.
+// At the ends of those buckets in `range` in which something changed. Buckets are as
+// wide as needed for about a thousand at most.
 absl::StatusOr<std::vector<MemoryPoint>> PointsOfTime(storage::StoreReader& reader,
                                                       const storage::JobRow& job,
                                                       int64_t process, TimeRange range,

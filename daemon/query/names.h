@@ -14,7 +14,7 @@
 
 namespace lull::query {
 
-// Innermost first; by name, as those of one name are one row.
+// Names, innermost first: operators of one name are one row.
 struct Operators {
   std::vector<std::string> names;  // empty: not known
   bool has_innermost = false;      // else a node, and not which operator of it

@@ -10,8 +10,8 @@
 
 namespace lull::query {
 
-// A row for each operator and pass, `top` at most. An operator is what the native stack
-// of a launch or an allocation says; what has none is added up as unknown.
+// A row for each operator and pass, `top` at most. The native stack of a launch or an
+// allocation names its operator; those without one are added up as unknown.
 void FillOperators(const std::vector<ProcessSums>& processes,
                    const lull::v1::ReportRequest& request, Names& names,
                    lull::v1::Operators* reply);

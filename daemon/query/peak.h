@@ -20,11 +20,11 @@ struct Peak {
   int64_t bytes = 0;
   uint64_t time_ns = 0;  // after the start of the job
   // By series: allocations and frees from the start of the job to that moment. So
-  // cell.live is what is live, and cell.blocks() how many blocks.
+  // cell.live is what is live, and cell.blocks() is the number of blocks.
   std::vector<aggregate::Cell> cells;
 };
 
-// The first of the highest in `range`. `sums` are those of the range.
+// The first moment in `range` when most was live. `sums` are those of the range.
 absl::StatusOr<Peak> FindPeak(storage::StoreReader& reader, const storage::JobRow& job,
                               const ProcessSums& sums, TimeRange range, uint32_t whole);
 

@@ -1,7 +1,7 @@
-// What a job does that is no training: its set-up, evaluation, checkpoints, the end.
+// What a job does besides training: its set-up, evaluation, checkpoints, the end.
 //
-// Told where set-up is known (phases.h), of main threads. Times between steps are
-// exact; others are shares of samples whose stacks say for certain what they are of:
+// Known for main threads, where set-up is known (phases.h). Times between steps are
+// exact. Others are shares of samples whose stacks say for certain what they belong to:
 // imports lie below importlib, moves of a model below Module.to, checkpoints below
 // torch.save, evaluation below the loop that Lightning or transformers have for it.
 // What is none of these is in no row.
@@ -23,7 +23,7 @@ namespace lull::query {
 std::optional<lull::v1::PhasePartKind> KindOfStack(Stacks& stacks,
                                                    const std::vector<uint32_t>& frames);
 
-// Of all the time of each process, whatever is shown.
+// Covers all the time of each process, whatever range is shown.
 absl::Status FillPhaseParts(storage::StoreReader& reader, const storage::JobRow& job,
                             const std::vector<ProcessSums>& processes, Stacks& stacks,
                             lull::v1::Steps* reply);

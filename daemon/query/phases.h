@@ -1,5 +1,5 @@
-// Set-up and steady state of a process, told by its steps: imports, the first batches
-// and the warm-up of compilers and allocators are no part of what training costs.
+// Set-up and steady state of a process, by its steps. Imports, the first batches and
+// the warm-up of compilers and allocators are not part of what training costs.
 //
 // Told where the program marks steps (optimizer or NVTX range) and took at least
 // kEnoughSteps. The steady state begins with the first whole second after the warm-up
@@ -21,9 +21,8 @@ inline constexpr uint64_t kWarmUpSteps = steps::kWarmUpSteps;
 inline constexpr uint64_t kEnoughSteps = 10;
 static_assert(kEnoughSteps <= storage::kFirstSteps);
 
-// When the steady state begins, in ns after the job's start; nullopt where that is not
-// known. `end_ns`: the process's end, or the last that was heard of it, on its own
-// clock.
+// When the steady state begins, in ns after the job's start; nullopt: that is not
+// known. `end_ns`: when the process ended, or was last heard of, on its own clock.
 absl::StatusOr<std::optional<uint64_t>> SteadySince(storage::StoreReader& reader,
                                                     const storage::JobRow& job,
                                                     const storage::ProcessRow& process,

@@ -20,7 +20,8 @@ class Recorded {
   bool never() const { return !always_ && stretches_.empty(); }
   // The part of [begin_ns, end_ns) that was recorded.
   uint64_t Within(uint64_t begin_ns, uint64_t end_ns) const;
-  // What a reply says of it. `end_ns`: of the job, or the last that was heard of it.
+  // Fills in what a reply says about it. `end_ns`: when the job ended, or was last
+  // heard of.
   void Fill(const storage::JobRow& job, uint64_t end_ns, lull::v1::Job* out) const;
 
  private:

@@ -1,5 +1,5 @@
-// What of idle stretches and samples a request is about: all of them, or what lies in
-// the regions of one name.
+// Which idle stretches and samples a request is about: all of them, or those in the
+// regions of one name.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ class RegionFilter {
       : region_(std::move(region)), names_(names) {}
 
   bool all() const { return region_.empty(); }
-  // Whether the region with this stack of names is of the name, or within one that is.
+  // Whether the region with this stack of names has the name, or lies within one that
+  // has.
   bool Holds(uint32_t scope_stack);
   bool HoldsAny(const std::vector<ProcessSums>& processes);
 
-  // Calls visit(series, cell) for what there is of the type (kIdle, kGapSample or
-  // kHostSample), or for the parts of it in the region: their series are those of the
-  // wholes.
+  // Calls visit(series, cell) for everything of the type (kIdle, kGapSample or
+  // kHostSample), or for its parts in the region: their series are those of the wholes.
   template <typename Visitor>
   void ForEach(const ProcessSums& sums, aggregate::EventType type, Visitor&& visit) {
     const aggregate::EventType part = type == aggregate::EventType::kIdle

@@ -21,8 +21,8 @@ void FillAllocations(const std::vector<ProcessSums>& processes,
 void FillGc(const std::vector<ProcessSums>& processes,
             const lull::v1::ReportRequest& request, Names& names,
             lull::v1::GcPauses* reply);
-// A data wait is often several waiting calls under one next(loader): `count` counts
-// calls. They follow each other, so the total is the time that was waited.
+// A data wait is often several waiting calls under one next(loader): `count` counts the
+// calls. They follow each other, so that their total is the time that was waited.
 void FillWaits(const std::vector<ProcessSums>& processes,
                const lull::v1::ReportRequest& request, Names& names, Stacks& stacks,
                lull::v1::HostWaits* reply);

@@ -1,5 +1,4 @@
-// The stacks of one job, all of them at once: what looks at every sample needs
-// thousands.
+// All stacks of one job at once: whoever looks at every sample needs thousands of them.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@
 
 namespace lull::query {
 
-// Files by which the stack of a loader tells what it was at.
+// Files in the stack of a loader that show what it was doing.
 enum class LoaderFile : uint8_t {
   kNone,
   kFetch,      // torch/utils/data/_utils/fetch.py
@@ -37,18 +36,20 @@ class Stacks {
   // One for all frames of a function of a file.
   uint32_t Function(uint32_t frame);
 
-  // Whose line it is: the innermost frame outside of packages, PyTorch and the standard
-  // library; outside of the last two; the innermost. 0 for none. Where a DataLoader
-  // fetches, of those that it called: a data set may well be a package's.
+  // The frame whose line a report names: the innermost one outside of packages, PyTorch
+  // and the standard library; else outside of the last two; else the innermost. 0:
+  // there is none. Where a DataLoader fetches, only frames that it called count: a data
+  // set may well be a package's.
   uint32_t UserFrame(const std::vector<uint32_t>& frames);
   // How many frames a DataLoader's fetch has called; 0 where none is at work.
   size_t BelowFetch(const std::vector<uint32_t>& frames);
   // The same of the `count` innermost frames alone.
   uint32_t UserFrame(const std::vector<uint32_t>& frames, size_t count);
-  // Whether somebody wrote it, of the same kind as `user`: the program, or a package.
+  // Whether the frame belongs to the same kind of code as `user`: the program, or a
+  // package.
   bool IsWritten(uint32_t frame, uint32_t user);
-  // What of it `user`, one of the frames, was at: the innermost that somebody wrote, or
-  // the innermost; 0 where it is that itself.
+  // What `user`, one of the frames, was calling: the innermost frame that is not
+  // infrastructure, else the innermost; 0 if that is `user` itself.
   uint32_t CalleeOf(const std::vector<uint32_t>& frames, uint32_t user);
   bool IsImporting(uint32_t frame) { return Find(frame).import; }
   LoaderFile FileOf(uint32_t frame) { return Find(frame).loader; }

@@ -21,7 +21,7 @@ absl::Status FillSteps(storage::StoreReader& reader, const storage::JobRow& job,
                        const std::vector<ProcessSums>& processes, TimeRange range,
                        uint32_t top, Names& names, lull::v1::Steps* reply);
 
-// What full garbage collections took from each process's first step on:
+// The time of full garbage collections since each process's first step:
 // `full_in_steps`.
 absl::Status FillCollectionsInSteps(storage::StoreReader& reader,
                                     const storage::JobRow& job,

@@ -1,9 +1,9 @@
 // The sums over a range of time, for each series of a process: whole buckets from
 // the stored aggregates, the edges from the stored events.
 //
-// An event lies in the range when it starts there; a stretch of device time with what
-// of it lies there; operations by their launching line (kSubmission), which are not
-// stored one by one, when the second in which they start begins there.
+// An event counts when it starts in the range. A stretch of device time counts with the
+// part that lies there. Operations by their launching line (kSubmission) are not stored
+// one by one: they count when the second in which they start begins there.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a report says of a job as a whole: the job, its processes, losses, overhead.
+// What a report says about a job as a whole: the job, its processes, losses, overhead.
 #pragma once
 
 #include <vector>
@@ -20,15 +20,15 @@ std::vector<storage::ProcessRow> SelectProcesses(
 // Has the request's pid and rank.
 bool Fits(const storage::ProcessRow& process, const lull::v1::ReportRequest& request);
 
-// When it ended, or the last that was heard of it; CLOCK_MONOTONIC.
+// When it ended, or was last heard of; CLOCK_MONOTONIC.
 uint64_t EndOf(const storage::JobRow& job, const storage::ProcessRow& process);
 
-// `has_relay`: one reports of the job now.
+// `has_relay`: a relay reports the job now.
 absl::Status FillJob(storage::StoreReader& reader, const storage::JobRow& job,
                      bool has_relay, lull::v1::Job* out);
 
-// Of all processes with the request's pid or rank, or of all, also of those that do no
-// work: one that was given up early had no time to.
+// Covers all processes with the request's pid or rank, or all processes. Those that do
+// no work count, too: a process that was given up early had no time to work.
 absl::Status FillLosses(storage::StoreReader& reader, const storage::JobRow& job,
                         const lull::v1::ReportRequest& request, lull::v1::Losses* out);
 void FillOverhead(const storage::JobRow& job, const std::vector<ProcessSums>& processes,

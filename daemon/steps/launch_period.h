@@ -2,10 +2,10 @@
 // and over. Fed with the calls of one thread, this finds the period of that order, and
 // tells where each one begins.
 //
-// A period counts once it explains the newer half of all calls looked at and at least
-// three repetitions, and again so of twice as many: layers repeat within a step, but
-// not for thousands of calls. A program that calls but one thing has no period. What
-// breaks the order (a validation, a log line) costs the steps that it
+// A period counts once it explains the newer half of all calls looked at, at least
+// three repetitions, and does so again with twice as many calls: layers repeat within a
+// step, but not for thousands of calls. A program that calls only one thing has no
+// period. What breaks the order (a validation, a log line) costs the steps that it
 // falls into: the next whole one is found again by its first calls.
 //
 // Not thread-safe. Memory: below 2 MiB, while it looks.

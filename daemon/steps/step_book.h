@@ -49,8 +49,8 @@ class StepBook {
   struct Options {
     // A step with more than that is left out.
     size_t max_stretches = 200'000;
-    // What reaches beyond a step comes when it ends: steps wait so long for it. What
-    // goes on longer is missing from the steps before its last moment.
+    // A stretch that reaches beyond a step comes when it ends: steps wait so long for
+    // it. If it goes on longer, it is missing from the steps before its end.
     uint64_t patience_ns = 1'000'000'000;
   };
   explicit StepBook(const Options& options) : options_(options) {}
@@ -59,7 +59,7 @@ class StepBook {
   void Add(Part part, uint64_t start_ns, uint64_t end_ns);
   // A step [start_ns, end_ns) is over; later ones start no earlier than it ends.
   void AddStep(uint64_t number, uint64_t start_ns, uint64_t end_ns);
-  // Operations are told in [Trace, Untrace), and none that were lost in between.
+  // Operations come for [Trace, Untrace), and none of them was lost.
   void Trace(uint64_t time_ns);
   void Untrace(uint64_t time_ns);
   void Lost(uint64_t start_ns, uint64_t end_ns);

@@ -1,5 +1,5 @@
-// What there is to know of jobs, but for their events and cells: processes, rings,
-// names, stacks, series, steps, as rows (rows.h). Not thread-safe.
+// Everything about jobs except their events and cells: processes, rings, names, stacks,
+// series, steps, as rows (rows.h). Not thread-safe.
 //
 // A row whose bytes are not what we wrote is DATA_LOSS.
 #pragma once
@@ -62,8 +62,8 @@ class Catalogue {
   absl::StatusOr<std::vector<aggregate::Frame>> StackFrames(int64_t job,
                                                             uint32_t stack) const;
 
-  // Puts replace what has the same key: of a job its uuid, of a process its job and
-  // key, of other rows their owner and number. These two fill `id`.
+  // A Put replaces the row with the same key: the uuid of a job; job and key of a
+  // process; owner and number of any other row. These two fill `id`.
   absl::Status PutJob(JobRow& row);
   absl::Status PutProcess(ProcessRow& row);
   absl::Status PutClock(const ClockRow& row);
@@ -88,7 +88,7 @@ class Catalogue {
   // A job that MarkForDeletion has hidden, and a process of a job; 0: there is none.
   absl::StatusOr<int64_t> JobToDelete() const;
   absl::StatusOr<int64_t> AnyProcess(int64_t job) const;
-  // With all rows that it has. A job must have no process any more.
+  // Deletes all of its rows, too. A job must have no process any more.
   absl::Status DeleteJob(int64_t job);
   absl::Status DeleteProcess(int64_t process);
   template <typename R>

@@ -92,8 +92,9 @@ class Database {
   absl::Status AddFunction(const char* name,
                            void (*function)(sqlite3_context*, int, sqlite3_value**));
 
-  // For tests. Asked before each statement of Execute and Query: what is not OK is that
-  // one's result. Called on the thread of whoever uses the database; may use it itself.
+  // For tests. `fault` is called before each statement of Execute and Query; if it
+  // returns an error, that is the result. It runs on the thread of whoever uses the
+  // database, and may use the database itself.
   void InjectFault(std::function<absl::Status(std::string_view sql)> fault) {
     fault_ = std::move(fault);
   }

@@ -24,10 +24,10 @@ class EventLog {
   explicit EventLog(Database& db) : db_(db) {}
 
   // Calls back with every event that starts in [begin_ns, end_ns). Those of one ring
-  // come in the order of their positions, in which they were committed. Of several
-  // rings it is always the turn of the one whose next event ended first. So what a
-  // thread did comes in the order in which it ended, also where a ring had several
-  // threads one after another, or a number of a thread stands in several rings.
+  // come in the order of their positions, in which they were committed. Among several
+  // rings, the one whose next event ended first is next. So the events of a thread come
+  // in the order in which they ended, also where a ring had several threads one after
+  // another, or where several rings have the number of one thread.
   using Callback = absl::FunctionRef<void(const aggregate::Event&)>;
   absl::Status Read(int64_t process, uint64_t begin_ns, uint64_t end_ns,
                     Callback callback) const;

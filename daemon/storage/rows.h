@@ -1,7 +1,7 @@
-// What the catalogue keeps, as plain structs; of what a relay tells, its messages as
-// they are. Ids are the store's own integers: a job's and a process's are unique in the
-// database, all others within the job (API, stack, site) or within the process
-// (series). Which column has which field is in tables.h.
+// What the catalogue keeps, as plain structs; messages of a relay are kept as they are.
+// Ids are the store's own integers: a job's and a process's are unique in the database,
+// all others within the job (API, stack, site) or within the process (series). Which
+// column has which field is in tables.h.
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@ namespace lull::storage {
 
 struct JobRow {
   int64_t id = 0;
-  // As the last Hello had it, but for start_ns, which is the first one's: buckets count
-  // from it; and for what is asked of GPU tracing, which is the most that ever was.
+  // From the last Hello, except for two things: start_ns is that of the first Hello, as
+  // buckets count from it, and the GPU mode is the highest that any Hello asked for.
   lull::v1::JobInfo info;
   bool ended = false;
   lull::v1::JobEnd end;            // of one that ended
@@ -30,9 +30,9 @@ struct JobRow {
   uint64_t batches_set_aside = 0;  // that no collector took
 };
 
-// What the store's own clock showed when it was last looked at, and the clocks of the
-// host then. Ages of jobs are told by it and not by CLOCK_REALTIME, which anybody may
-// set. One row.
+// What the store's own clock showed when it was last read, and the clocks of the host
+// then. Ages of jobs are measured with it and not with CLOCK_REALTIME, which anybody
+// may set. One row.
 struct ClockRow {
   uint64_t now_ns = 0;  // near the Unix time, never set back
   uint64_t realtime_ns = 0;
@@ -51,11 +51,12 @@ struct StretchRow {
 struct ProcessRow {
   int64_t id = 0;
   int64_t job = 0;
-  // Before its ProcessInfo has come, its key alone, and no rank.
+  // Until its ProcessInfo comes, only the key is set, and there is no rank.
   lull::v1::ProcessInfo info;
   uint64_t end_ns = 0;                 // 0: lives, as far as we know
   lull::v1::ProcessCounters counters;  // the latest; those of rings are in RingRow
-  // Of blame: idle and traced time before it is in the derived ring, none from it on.
+  // Blame is done up to here: idle and traced time before it is in the derived ring,
+  // none from it on.
   uint64_t judged_ns = 0;
   uint64_t late_operations = 0;
 };
@@ -162,7 +163,7 @@ struct SiteRow {
   std::string file;
   int32_t line = 0;
   std::string function;
-  // Of backward work, whose function is a node's name: the sites of whoever called
+  // For backward work, whose function is a node's name: the sites of whoever called
   // backward() and of the operator that made the node. 0: none, or not known.
   uint32_t backward_of = 0;
   uint32_t forward = 0;

@@ -54,9 +54,8 @@ class StoreWriter : public StoreReader {
   // Retention, outside of Begin and Commit. Deletes a limited number of rows of a job
   // that Catalogue::MarkForDeletion has hidden, until nothing of any is left (false).
   absl::StatusOr<bool> DeleteSome();
-  // Some bytes beside the database are kept for the case that the disk is full: what
-  // deletes needs room, too. UseReserve gives them free, KeepReserve takes them again
-  // if it can.
+  // Some bytes beside the database are kept for when the disk is full: deleting needs
+  // room, too. UseReserve frees them, KeepReserve takes them again if it can.
   void UseReserve();
   void KeepReserve();
   // Bytes in use in the database; what is free inside the file does not count.

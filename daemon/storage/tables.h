@@ -1,4 +1,4 @@
-// The tables of the catalogue, each in one place: its name, whose rows it has, and
+// The tables of the catalogue, each in one place: its name, who owns its rows, and
 // which column holds which field. schema.cc makes them.
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace lull::storage {
 
-// All rows that a job has by itself, and all that a process has. What is deleted with
-// them goes by these lists.
+// All kinds of rows that a job owns, and all that a process owns. They are deleted by
+// these lists.
 #define LULL_ROWS_OF_JOBS(_) \
   _(StretchRow)              \
   _(ApiRow)                  \

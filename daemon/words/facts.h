@@ -1,4 +1,4 @@
-// What a report says of itself.
+// Facts about a report as a whole.
 #pragma once
 
 #include <cstdint>

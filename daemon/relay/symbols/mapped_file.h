@@ -9,10 +9,10 @@
 namespace lull::relay {
 
 // Opens what /proc/PID/maps calls `mapping.path`, below the root of process `pid` or,
-// where that cannot be had or does not hold it, below our own. The kernel tells paths
-// without links, so none is followed: what a target's user puts there leads nowhere
-// else. What was found must be a regular file (nothing else is opened), the one that
-// was mapped, of at most kMaxMappedFile bytes. An empty descriptor otherwise.
+// where that cannot be had or does not hold it, below our own. The kernel's paths have
+// no links, so none is followed: a link that a target's user makes leads nowhere. What
+// was found must be a regular file (nothing else is opened), the one that was mapped,
+// of at most kMaxMappedFile bytes. An empty descriptor otherwise.
 UniqueFd OpenMappedFile(pid_t pid, const Mapping& mapping);
 
 // The same below an open folder.

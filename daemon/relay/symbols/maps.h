@@ -15,7 +15,7 @@ namespace lull::relay {
 class Maps {
  public:
   static Maps Parse(std::string_view text);
-  // The text that Parse() makes the same snapshot of.
+  // A text from which Parse() makes the same snapshot.
   std::string ToText() const;
 
   // nullptr: no executable mapping holds the address.

@@ -1,6 +1,6 @@
-// The files that symbols are asked of, each read once for all processes of a job that
-// are of one user: eight ranks read libtorch's symbols once. Who reads them is a
-// process with the rights of that user, see symbol_reader.h.
+// The files that have symbols. Each is read once for all processes of a job that belong
+// to one user: eight ranks read libtorch's symbols once. A process with the rights of
+// that user reads them, see symbol_reader.h.
 #pragma once
 
 #include <sys/types.h>
@@ -25,8 +25,8 @@ struct MappedBy {
   uid_t uid = 0;  // of root: read as nobody
   gid_t gid = 0;
 
-  // Whose the process is. One that is gone, or that does not want to be looked into,
-  // counts as root's.
+  // Finds out who owns the process. One that is gone, or that does not let itself be
+  // looked into, counts as root's.
   static MappedBy Process(pid_t pid);
 };
 
@@ -39,9 +39,9 @@ class ModuleCache {
     kUnread,  // its reader died over it, took too long, or cannot be started
   };
 
-  // `patience`: how long a reader may take for one answer; of processor time a third of
-  // it. Reading the largest
-  // libraries takes a second or two, and the machine may be busy.
+  // `patience`: how long a reader may take for one answer, a third of it in processor
+  // time. Reading the largest libraries takes a second or two, and the machine may be
+  // busy.
   explicit ModuleCache(absl::Duration patience = absl::Seconds(30))
       : patience_(patience) {}
 
@@ -51,8 +51,8 @@ class ModuleCache {
     Outcome outcome = Outcome::kUnread;
     SymbolAnswer answer;  // for kKnown
   };
-  // What is known of the code at some places of a process, asked for together. Waits
-  // for a reader, and longest for a file over which two of them lose their patience.
+  // What is known about the code at some places of a process. Waits for a reader;
+  // longest for a file with which two readers run out of time.
   void Resolve(const MappedBy& process, std::vector<Place>* places);
 
   // Has the large files of a process read in the background. Cheap for those that are

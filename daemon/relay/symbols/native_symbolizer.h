@@ -37,7 +37,7 @@ class NativeSymbolizer {
   void Refresh();
 
   // Has the symbols of large libraries that were loaded meanwhile read in the
-  // background. For every now and then: nothing to do where the process has not grown.
+  // background. Call it now and then: it does nothing if the process has not grown.
   void Prepare();
   // The same, but waits for the mappings, though not for the symbols: for when nothing
   // is recorded yet.

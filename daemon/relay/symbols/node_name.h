@@ -6,8 +6,8 @@
 
 namespace lull::relay {
 
-// "ConvolutionBackward0" of "N5torch8autograd9generated20ConvolutionBackward0E"; of a
-// template its own name. What cannot be read is left as it is.
+// "N5torch8autograd9generated20ConvolutionBackward0E" gives "ConvolutionBackward0"; a
+// template gives its own name. What cannot be read is left as it is.
 std::string NodeName(const std::string& mangled_type);
 
 // False for nodes that are made without any work: views of a tensor, and what wraps

@@ -19,11 +19,11 @@
 
 namespace lull::relay {
 
-// All calls come from one thread, whose end is also that of the process.
+// All calls come from one thread. The process ends when that thread does.
 class SymbolReader {
  public:
-  // Nothing is started yet. The ids count for nothing where the relay is not root.
-  // `patience`: how long one answer may take; of processor time a third of it.
+  // Starts nothing yet. The ids only matter if the relay is root. `patience`: how long
+  // one answer may take, a third of it in processor time.
   SymbolReader(uid_t uid, gid_t gid, absl::Duration patience)
       : uid_(uid),
         gid_(gid),
@@ -48,25 +48,25 @@ class SymbolReader {
     uint64_t offset = 0;
     UniqueFd file;  // empty when this process has it
   };
-  // Asks all at once, as going to and fro takes longer than most answers, and appends
-  // the answers in order. Fewer answers than questions: over the first one without an
-  // answer the process died, or took too long, or sent nonsense; it is gone.
+  // Asks all at once, as each exchange takes longer than most answers, and appends the
+  // answers in order. If there are fewer answers than questions, the process died over
+  // the first question without an answer, took too long, or sent nonsense; it is gone.
   void Resolve(const std::vector<Question>& questions,
                std::vector<SymbolAnswer>* answers);
 
   // Takes note of what has been read. False when the process is found dead.
   bool Look();
-  // Of the files that a process that is gone was to prepare, the one that it was at;
-  // told once.
+  // If a process is gone that was to prepare files: the file that it was reading.
+  // Returned once.
   std::optional<uint32_t> TakeUnfinished();
-  // Of a file that was to be prepared by the present process.
+  // Whether the present process has read a file that it was to prepare.
   bool HasRead(uint32_t module) const;
 
   // A file that is to be prepared has not been read, as far as Look() knows.
   bool IsReading() const { return pid_ > 0 && !prepared_.empty(); }
 
   pid_t pid() const { return pid_; }  // -1: it does not run
-  // Of processor time, by all processes so far.
+  // Processor time of all processes so far.
   uint64_t CpuNs() const;
 
  private:
@@ -83,7 +83,7 @@ class SymbolReader {
     uint64_t until_cpu_ns = 0;  // of the process
   };
   Patience NewPatience() const;
-  // As poll(); false: the patience is at its end.
+  // Like poll(); false: it took too long.
   bool Wait(short events, const Patience& patience);
   void Kill();
 

@@ -5,15 +5,15 @@
 
 namespace lull::relay {
 
-// Before the first hostile byte. From now on the process, one of root, has the rights
-// of `uid` and `gid` (a target of root's: of nobody, or of root without capabilities
-// where there is no nobody); any process has no capabilities, gains none by exec,
-// cannot be looked into by others of its uid, writes no files and leaves no core, has
-// bounds for memory, ends with its parent, and is the first to go when memory runs out.
-// False when it would keep root's rights: go no further.
+// Call this before the first hostile byte. From then on a process of root has the
+// rights of `uid` and `gid` (for a target of root: of nobody, or of root without
+// capabilities if there is no nobody). Any process has no capabilities and gains none
+// by exec, cannot be looked into by others with its uid, writes no files, leaves no
+// core, has a bound for its memory, ends with its parent, and is the first to go when
+// memory runs out. False: it would keep root's rights; go no further.
 bool GiveUpRights(uid_t uid, gid_t gid);
 
-// Neither threads nor processes are made from now on.
+// From now on the process can start neither threads nor processes.
 void ForkNoMore();
 
 // Lets the process have `seconds` of processor time from now on; it is ended when it
