@@ -8,13 +8,13 @@
 
 namespace lull {
 
-// Ours plus what makes the job report: `library` in front of LD_PRELOAD (once,
-// also when lull runs under lull) and LULL_SOCKET; NVTX_INJECTION64_PATH makes NVTX
-// tell the shim of ranges, unless another tool has it. Nothing else differs, the order
-// of the variables included; only where the user named an NVTX range that is a step
-// (`step_range` is not ""), LULL_STEP_RANGE says so, where no samples are wanted
-// LULL_SAMPLES does, and where seccomp filters are on us, LULL_FILTERS says how many:
-// those are not the job's own.
+// Ours plus what makes the job report: `library` in front of LD_PRELOAD (once, also
+// when lull runs under lull) and LULL_SOCKET. NVTX_INJECTION64_PATH makes NVTX pass
+// ranges to the shim, unless another tool uses it. LULL_STEP_RANGE is set if the user
+// named an NVTX range that is a step (`step_range` is not ""), LULL_SAMPLES if no
+// samples are wanted, and LULL_FILTERS if we have seccomp filters: it says how many, as
+// those are not the job's own. Nothing else differs, not even the order of the
+// variables.
 std::vector<std::string> EnvironmentWithShim(absl::string_view library,
                                              absl::string_view socket,
                                              absl::string_view step_range = "",

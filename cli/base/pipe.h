@@ -15,8 +15,8 @@ struct Pipe {
 // Both ends close-on-exec and above 2.
 absl::StatusOr<Pipe> MakePipe();
 
-// Points those of 0, 1 and 2 that are closed at /dev/null, so that nothing that
-// is opened later is taken for stdout. Call it after the job's process is forked.
+// Opens /dev/null on those of 0, 1 and 2 that are closed, so that nothing that is
+// opened later is taken for stdout. Call it after the job's process is forked.
 void FillStandardDescriptors();
 
 }  // namespace lull

@@ -9,8 +9,8 @@
 
 namespace lull {
 
-// --color=auto|always|never, and --no-pager where `answers` (the verb prints to
-// stdout). Of the process: one verb is chosen.
+// Adds --color=auto|always|never, and --no-pager if `answers` (the verb prints to
+// stdout). They hold for the whole process, as only one verb is chosen.
 void AddTerminalOptions(CLI::App* verb, bool answers);
 
 // Whether what goes to `fd` is coloured: as --color says; without it, on a terminal
@@ -21,11 +21,10 @@ bool UseColour(int fd);
 size_t TerminalColumns(int fd);
 
 // Writes `text` to the pager and waits for it: $LULL_PAGER, else $PAGER, else less with
-// -FRX unless $LESS is set; run by the shell. False, with nothing written, where there
-// is no need of it (stdout is no terminal, or `text` fits it, or --no-pager, or the
-// pager is
-// "" or "cat"), or where it cannot be started. Who leaves the pager early wanted no
-// more.
+// -FRX unless $LESS is set; run by the shell. False, with nothing written, if no pager
+// is needed (stdout is no terminal, `text` fits it, --no-pager was given, or the pager
+// is "" or "cat") or if it cannot be started. It is no error if the user leaves the
+// pager early.
 bool ShowInPager(absl::string_view text);
 
 }  // namespace lull

@@ -27,16 +27,16 @@ struct ChosenCollector : CollectorAddress {
 };
 
 // Checks and completes the flags. `runtime` is where the private collector
-// listens. A host that is reached by plain TCP is this host, and `target` then its
-// address by number, or `insecure_plain_tcp` was given: tokens and events do not cross
-// a network for everyone to read by an oversight. May ask DNS.
-// Errors: INVALID_ARGUMENT for an address that is none or needs TLS, and for a token
-// file that is none or that others can read; NOT_FOUND for a file that is not there.
+// listens. Plain TCP is only for this host, and `target` is then its address by number;
+// for any other host `insecure_plain_tcp` must be given. So tokens and events never
+// cross a network readably by oversight. May ask DNS. Errors: INVALID_ARGUMENT for an
+// address that is not valid or needs TLS, and for a file that is no token file or that
+// others can read; NOT_FOUND for a file that is not there.
 absl::StatusOr<ChosenCollector> ResolveCollector(const CollectorFlags& flags,
                                                  absl::string_view runtime);
 
-// As one who delivers events needs it. FAILED_PRECONDITION when tokens were given and
-// the one for that is not among them.
+// The address for delivering events. FAILED_PRECONDITION when tokens were given, but
+// none for that.
 absl::StatusOr<CollectorAddress> ForWriting(const ChosenCollector& collector);
 
 }  // namespace lull

@@ -13,9 +13,9 @@ namespace lull {
 
 inline constexpr char kVersion[] = LULL_VERSION;
 
-// $LULL_PRELOAD_LIBRARY, or the library beside us. NOT_FOUND names the places
-// that were tried; FAILED_PRECONDITION when its path cannot be said in LD_PRELOAD
-// (which splits at spaces and colons).
+// $LULL_PRELOAD_LIBRARY, or the library beside us. NOT_FOUND names the places that were
+// tried; FAILED_PRECONDITION when its path cannot be written in LD_PRELOAD (which
+// splits at spaces and colons).
 absl::StatusOr<std::string> FindPreloadLibrary();
 
 // $LULL_COLLECTOR_PROGRAM, or `lulld` beside us.

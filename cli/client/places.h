@@ -26,10 +26,10 @@ std::string CollectorSocketPath(absl::string_view runtime);
 std::string RelaySocketPath(absl::string_view runtime, absl::string_view job_id);
 
 // Where the spool of a new job goes, one directory per job: in the data directory,
-// because the runtime directory goes with the last login of its user and a job may
-// stay; in the runtime directory where the data directory cannot be used or its disk is
-// full. `is_private`: the job reports to the private collector. Makes nothing but the
-// data directory.
+// because the runtime directory is removed when its user logs out, and a job may go on;
+// in the runtime directory where the data directory cannot be used or its disk is full.
+// `is_private`: the job reports to the private collector. Makes nothing but the data
+// directory.
 std::string SpoolDirectory(absl::string_view runtime, bool is_private,
                            absl::string_view job_id);
 // All places of such spools. One that could not be delivered stays there.

@@ -13,8 +13,8 @@ namespace lull {
 
 void AddCollectorOptions(CLI::App* verb, CollectorFlags* flags);
 
-// For the verbs that ask: starts the private collector if that is the one, and
-// hands it what earlier relays could not deliver, so that an answer is complete.
+// For verbs that ask something: starts the private collector if no other one was named,
+// and gives it what earlier relays could not deliver, so that the answer is complete.
 absl::StatusOr<std::unique_ptr<CollectorClient>> Connect(const CollectorFlags& flags);
 
 }  // namespace lull

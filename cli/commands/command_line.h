@@ -14,15 +14,15 @@ struct CommandLine {
 
 CommandLine SplitCommandLine(int argc, char** argv);
 
-// The job's command, given what of lull's part was not an option. People may leave
-// out the `--`; then the first argument that is no option begins the command, and
-// a later `--` is the command's own.
+// The job's command. `remaining`: arguments of lull's part that are no options. People
+// may leave out the `--`; then the first argument that is no option begins the command,
+// and a later `--` belongs to the command.
 std::vector<std::string> JobCommand(const CommandLine& line,
                                     const std::vector<std::string>& remaining);
 
-// Whether it is unclear where the command begins, so that `--` is wanted: without one
-// in front, the first word that is no option is no program, though options stand before
-// it (whose value it may be) or a `--` follows it.
+// Whether it is unclear where the command begins, so that the user must write `--`:
+// there is none in front, the first word that is no option is not a program, and
+// options stand before it (it may be the value of one) or a `--` follows it.
 bool IsAmbiguous(const CommandLine& line, const std::vector<std::string>& remaining);
 
 }  // namespace lull

@@ -9,11 +9,12 @@
 
 namespace lull {
 
-// Makes what the files say the defaults of the chosen verb's options. Call it when app
-// has been parsed and before the verb is executed. Only verbs that talk to a collector
-// have a use for it, and not `relay`, which the shim starts. A file that cannot be
-// read, or that others may have written, is passed over, and stderr says so.
-// INVALID_ARGUMENT names file and key; for `run` stderr does, and the key is left out.
+// Makes the values of the files the defaults of the chosen verb's options. Call it
+// after app has been parsed, and before the verb is executed. Only verbs that talk to a
+// collector use it; `relay`, which the shim starts, does not. A file that cannot be
+// read, or that others may have written, is skipped with a message on stderr.
+// INVALID_ARGUMENT names file and key; `run` prints that to stderr instead, and leaves
+// the key out.
 absl::Status ApplyConfiguration(CLI::App& app);
 
 }  // namespace lull

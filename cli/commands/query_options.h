@@ -47,7 +47,7 @@ struct AnswerVerb {
   v1::Section section;
   std::string (*text)(const v1::ReportReply& reply, v1::GroupBy group_by);
   Json (*json)(const v1::ReportReply& reply);
-  // Of verbs about samples of threads: stacks for flame graphs.
+  // For verbs about samples of threads: stacks for flame graphs.
   std::string (*folded)(const v1::ReportReply& reply) = nullptr;
   bool sorts = false;      // by GPU time or memory
   bool by_region = false;  // can be asked for one region of the program

@@ -16,8 +16,8 @@ std::string Nearest(absl::string_view word, const std::vector<std::string>& know
 // "; did you mean '--name'?", or "" when nothing of `app` is near.
 std::string NearestOption(const CLI::App& app, absl::string_view word);
 
-// What argv[1] gets that is neither a verb nor an option, and a command line without
-// any: says so on stderr and returns true.
+// If argv[1] is neither a verb nor an option, or there is none: says so on stderr and
+// returns true.
 bool ComplainsOfVerb(const CLI::App& app, int argc, char** argv);
 
 // Prints help or version on stdout, or what is wrong on stderr; returns the exit code.

@@ -20,8 +20,8 @@ struct CuptiCopy {
 // Those of the interpreters in PATH first. Each file once.
 std::vector<CuptiCopy> FindCupti();
 
-// In these folders and nowhere else; for tests. `ask` for their versions, which takes
-// an interpreter of Python: not without a CUDA driver (preload/cupti/library.h).
+// Looks only in these folders; for tests. `ask`: for their versions. That needs a
+// Python interpreter, and a CUDA driver (preload/cupti/library.h).
 std::vector<CuptiCopy> FindCuptiIn(const std::vector<std::string>& folders, bool ask);
 
 }  // namespace lull

@@ -1,4 +1,4 @@
-// The names under which interpreters of Python stand in PATH.
+// The names that interpreters of Python have in PATH.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // What the dynamic loader of this machine finds. lull itself is linked without one, and
-// what a job would load belongs to the job's libc, not to lull's.
+// the libraries that a job loads belong to the job's libc, not to lull's.
 #pragma once
 
 #include <string>

@@ -13,9 +13,9 @@
 
 namespace lull {
 
-// Calls into the process are made on a thread of ours; `serve` is called meanwhile: the
+// A thread of ours makes the calls into the process. `serve` is called meanwhile: the
 // shim shakes hands with the relay, which has to answer at once. It may wait for that,
-// and for no longer than it is told.
+// but not longer than its argument.
 using Serve = std::function<void(absl::Duration)>;
 
 // Returns the longest stop of any of its threads. Errors: those of
@@ -26,7 +26,7 @@ absl::StatusOr<absl::Duration> AttachTo(pid_t pid, const attach::Foothold& footh
                                         bool samples, const std::atomic<bool>& cancel,
                                         const Serve& serve);
 
-// `patience`: for a hook to switch GPU tracing off, before it is left to nobody.
+// `patience`: how long to wait until a hook has switched GPU tracing off.
 absl::Status DetachFrom(pid_t pid, const attach::Foothold& foothold,
                         absl::Duration patience, const Serve& serve);
 

@@ -1,11 +1,11 @@
 // `lull run` as the first process of a container (docker run IMAGE lull run -- ...).
 //
 // The kernel makes the first process the parent of every process whose own parent has
-// ended, and keeps their entries until it asks for them. In place of what a container's
-// entry point is for that (tini, docker --init), lull stays behind as it, in a process
-// that does nothing else: it passes signals on to the lull that runs the job, which is
-// its child, ends those entries, and ends as that lull does. With it all other
-// processes of the container end.
+// ended, and keeps their entries until it asks for them. Containers have programs for
+// that (tini, docker --init). Without one, lull itself stays behind as the first
+// process and does nothing else: it passes signals on to its child, the lull that runs
+// the job, removes those entries, and ends as its child does. All other processes of
+// the container end with it.
 #pragma once
 
 namespace lull {

@@ -16,9 +16,8 @@ v1::JobInfo MakeJobInfo(const std::string& name, const std::string& command,
 // argv as one line that a shell would read the same way.
 std::string CommandText(const std::vector<std::string>& argv);
 
-// The command line of the process of `session` (0: of any) that preloaded
-// liblull.so last: the one that a relay was just started for. "" when there is
-// none that we may look at.
+// The command line of the process in `session` (0: in any) that preloaded liblull.so
+// last: a relay was just started for it. "" when there is none that we may look at.
 std::string CommandOfPreloaded(int session);
 
 }  // namespace lull

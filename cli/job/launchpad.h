@@ -3,8 +3,9 @@
 // It waits on a pipe until lull has set itself up, then execs. So signal mask,
 // dispositions, descriptors, limits and terminal are those that lull was started
 // with, by construction and not by restoring them. If lull dies, the pipe closes and
-// the process goes without having run the job. What fork() alone would take from it,
-// the signal that is sent when the parent dies, is set again: it comes when lull dies.
+// the process goes without having run the job. Only fork() itself takes something from
+// it, the signal that is sent when the parent dies. That is set again: it comes when
+// lull dies.
 #pragma once
 
 #include <sys/types.h>
@@ -27,8 +28,8 @@ class Launchpad {
 
   pid_t pid() const { return pid_; }
 
-  // Lets the job start: with the environment that Fork() was given, or, if it is not
-  // to be recorded, with lull's own. Does not wait for it: a signal may have ended or
+  // Lets the job start: with the environment that was given to Fork(), or with lull's
+  // own if it is not to be recorded. Does not wait for it: a signal may have ended or
   // stopped it before.
   void Go(bool recorded);
 

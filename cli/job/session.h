@@ -1,4 +1,4 @@
-// What a job has of lull, whoever starts it: a place for its spool, a collector, a
+// What lull does around a job, whoever starts it: a place for its spool, a collector, a
 // relay before the first process and a summary after the last.
 #pragma once
 
@@ -36,17 +36,16 @@ class Session {
   relay::RelayOptions& relay() { return relay_; }
   const std::string& runtime() const { return runtime_; }
 
-  // Starts a private collector, or asks the given one: a wrong address or token is
-  // better known now than after hours.
+  // Starts a private collector, or asks the given one: it is better to find a wrong
+  // address or token now than after hours.
   absl::Status ReachCollector();
   // `listener`: for relay().socket_path, when somebody else had to make it.
   absl::Status StartRelay(UniqueFd listener = {});
   relay::Keeper& keeper() { return *keeper_; }
 
   // The job is over: delivers, says what could not be delivered, prints the summary.
-  // Waits as long as delivery goes on, and no longer than kPatience where it does not:
-  // then the relay goes on without us.
-  // exit_status as Keeper::JobEnded() has it.
+  // Waits as long as delivery goes on. If it stands still for kPatience, the relay goes
+  // on without us. exit_status as Keeper::JobEnded() has it.
   void Finish(int exit_status);
 
  private:

@@ -28,8 +28,8 @@ class Supervisor {
   // once a second.
   int Run(pid_t job, int fd, absl::FunctionRef<void()> poll);
 
-  // After the job: a signal that ends processes ends lull at once, with the job's
-  // status, which is what the caller waits for.
+  // After the job: a signal that ends processes now ends lull at once. Its status is
+  // the job's, as the caller waits for that.
   void EndWith(int exit_status);
 
  private:

@@ -3,8 +3,8 @@
 // A job shares lull's process group, so what the terminal (Ctrl-C) or `kill %1`
 // sends reaches it without our help, and what is sent to lull's pid has to be
 // forwarded: each exactly once. The kernel does not say which of the two a signal
-// was. So a process that does nothing else sits in the group, too: what it got as
-// well was for all.
+// was. So another process, which does nothing else, is in the group: a signal that it
+// also got was for all.
 #pragma once
 
 #include <sys/types.h>
@@ -31,9 +31,9 @@ class Witness {
   // Takes note of what the witness got; call it when fd() is readable.
   void Drain();
 
-  // Whether the group got `signal`, which lull has just received. Waits for the
-  // witness if it has not had its say yet: usually not at all, kGrace at most when
-  // the signal was not for the group.
+  // Whether the group got `signal`, which lull has just received. Waits for the witness
+  // if needed: usually not at all, and for kGrace at most when the signal was not for
+  // the group.
   bool Saw(int signal);
 
  private:
@@ -44,7 +44,7 @@ class Witness {
 
   Witness() = default;
   bool SawLately(int signal, absl::Time received) const;
-  // The witness sleeps and has nothing pending: its word is final.
+  // The witness sleeps and has nothing pending: it will not see the signal any more.
   bool HasNothingToSay(int signal) const;
 
   pid_t pid_ = -1;

@@ -1,5 +1,5 @@
-// What `lull arm` and `lull disarm` answer, and what reports say of a job that did not
-// record all the time.
+// What `lull arm` and `lull disarm` print, and what reports say about a job that did
+// not record all the time.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace lull {
 std::string ArmedText(const v1::ArmReply& reply);
 Json ArmedJson(const v1::ArmReply& reply);
 
-// "recorded 60.0 s of 3602.1 s (2 stretches)"; "" where all of it was.
+// "recorded 60.0 s of 3602.1 s (2 stretches)"; "" if all of it was recorded.
 std::string RecordedText(const v1::Job& job);
 
 }  // namespace lull

@@ -1,4 +1,4 @@
-// A job's command in a few characters: by what tells it from other jobs.
+// A job's command in a few characters: those that distinguish it from other jobs.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace lull {
 
-// `command` is as job_info.h writes it, quoted as for a shell. The program is by its
-// base name; of a Python interpreter, the options before the script are left out; a
-// script is by its base name where it has a whole path or no room. What is still longer
-// than `width` bytes loses its end. Control characters become '?'.
+// `command` is as job_info.h writes it, quoted as for a shell. The program is shortened
+// to its base name. Options of a Python interpreter before the script are left out. A
+// script is shortened to its base name if its path is absolute or there is no room.
+// What is still longer than `width` bytes is cut. Control characters become '?'.
 //
 //   /venv/bin/python -W ignore::UserWarning -u train.py --workers 1
 //   python train.py --workers 1

@@ -32,7 +32,7 @@ std::string StoodAsideLine(const v1::Gpu& gpu);
 // What is missing inside of traced time; "" if nothing.
 std::string GpuLossesLine(const v1::Gpu& gpu);
 
-// All of the above that apply, a line each: what every report on GPU truth begins with.
+// All of the above that apply, a line each: every report on GPU truth begins with them.
 std::string GpuHead(const v1::Job& job, const v1::Gpu& gpu);
 
 // "First nan read back at train.py:44 train_step: step 812, 61.2 s after the start"

@@ -1,4 +1,4 @@
-// The tables of GPU truth that stand both in an answer of their own and in a report.
+// The tables of GPU truth that are both an answer of their own and a part of a report.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@ namespace lull {
 // Where idle time comes from: one row per cause, most first.
 std::string CausesTable(const v1::Gaps& reply, const v1::Gpu& gpu);
 
-// How much of idle time is told with a line that did the work; "" without idle time.
+// For how much of the idle time a line is named that did the work; "" without idle
+// time.
 std::string ExplainedLine(const v1::Gpu& gpu);
 
 // Between which lines: "train.py:41 → train.py:44", and under it what was to blame.
@@ -23,9 +24,10 @@ std::string BlameOf(const v1::GapRow& gap, v1::GroupBy group_by);
 std::string KernelsTable(const v1::Kernels& reply, v1::GroupBy group_by);
 std::string CopiesTable(const v1::Kernels& reply);
 
-// How many steps, told by what; the median step by parts; shares of the device.
+// How many steps, and how they were found; the median step by parts; shares of the
+// device.
 std::string StepsHead(const v1::Steps& reply);
-// What set-up consisted of, and what else was no step; "" where that is not known.
+// What set-up consisted of, and what else was not a step; "" where that is not known.
 std::string PhasePartsText(const v1::Steps& reply);
 std::string StepsTable(const v1::Steps& reply);
 

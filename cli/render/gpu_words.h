@@ -10,7 +10,7 @@ namespace lull {
 
 std::string VerdictText(absl::string_view verdict);  // "data-bound"; "" of ""
 
-// "12.4" of cuptiGetVersion()'s number; "" of 0.
+// "12.4" for a number of cuptiGetVersion(); "" for 0.
 std::string CudaVersionOfCupti(uint32_t version);
 
 }  // namespace lull

@@ -8,7 +8,7 @@
 
 namespace lull {
 
-// Of a reply by stack. Weights are microseconds of threads' time.
+// For a reply that is grouped by stack. Weights are microseconds of threads' time.
 std::string FoldedText(const v1::ReportReply& reply);
 
 // "function (file:line)"

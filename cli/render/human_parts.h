@@ -35,12 +35,12 @@ inline std::string Head(const v1::ReportReply& reply) {
   return absl::StrCat(JobLine(reply.job()), "\n", phase, phase.empty() ? "" : "\n");
 }
 
-// One section of a report: the job, what it has to say, and what it cost.
+// One section of a report: the job, the section itself, and what measuring cost.
 inline std::string Answer(const v1::ReportReply& reply, const std::string& headline,
                           const std::string& table) {
   return absl::StrCat(Head(reply), "\n", headline, table, "\n",
                       LossesLine(reply.job(), reply.losses()), "\n",
-                      // Of a trace nobody knows it.
+                      // Nobody knows what recording an imported trace cost.
                       reply.job().has_imported() ? "" : CostLines(reply.overhead()));
 }
 

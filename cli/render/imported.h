@@ -1,4 +1,4 @@
-// What an imported job says of its files. Pure.
+// What a report says about the files of an imported job. Pure.
 #pragma once
 
 #include <string>

@@ -6,8 +6,8 @@
 
 namespace lull {
 
-// "doing" of a row of idle time.
-// `of_functions`: lines are those where functions begin (ImportInfo).
+// The key "doing" of a row of idle time. `of_functions`: lines are those where
+// functions begin (ImportInfo).
 Json DoingJson(const v1::GapRow& gap, bool of_functions);
 
 }  // namespace lull

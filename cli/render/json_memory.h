@@ -1,5 +1,5 @@
-// Memory as it stands in an answer of its own and, without points and what made up the
-// peaks, in a report.
+// Memory in an answer of its own and, without points and what made up the peaks, in a
+// report.
 #pragma once
 
 #include "cli/render/json.h"
@@ -8,7 +8,7 @@
 namespace lull {
 
 // "device" is null for the host and where it is not known, "reserved_*" where the
-// allocator does not tell, "growth" where none was found.
+// allocator does not say, "growth" where none was found.
 Json MemoryRowsJson(const v1::Memory& reply, bool details);
 
 }  // namespace lull

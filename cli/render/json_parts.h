@@ -19,7 +19,7 @@ Json OrNull(const std::optional<T>& value) {
 inline Json MsIf(bool known, uint64_t ns) {
   return known ? Json(Ms(ns)) : Json(nullptr);
 }
-// Figures of which the wire has 0 where they are not known.
+// Figures that are 0 on the wire where they are not known.
 inline Json IfPositive(double value) { return value > 0 ? Json(value) : Json(nullptr); }
 inline Json TextOrNull(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);

@@ -37,8 +37,8 @@ std::string CostLines(const v1::Overhead& overhead);
 // indented and ended.
 std::string Wrapped(absl::string_view text, size_t indent);
 
-// For a terminal that is narrower than 100 columns; 0 and what is wider change nothing.
-// Once, before anything is rendered.
+// For a terminal that is narrower than 100 columns; 0 and wider ones change nothing.
+// Call it once, before anything is rendered.
 void SetTerminalColumns(size_t columns);
 
 }  // namespace lull

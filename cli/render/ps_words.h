@@ -1,4 +1,4 @@
-// Words that the list and the account of one process share.
+// Words that the list and the page of one process share.
 #pragma once
 
 #include <string>

@@ -9,24 +9,24 @@
 
 namespace lull {
 
-// All fields of `row` in the order of the proto, under their names (or json_name): of
-// times `_ms` in place of `_ns`, enums by their keys, sites and stacks as everywhere,
-// negative int32 (a rank that is not known) as null. Other messages, and lists of
-// anything but frames, are left to the caller; so is what else has a null.
+// All fields of `row` in the order of the proto, under their names (or json_name).
+// Times get `_ms` in place of `_ns`, enums become their keys, sites and stacks are as
+// everywhere, and a negative int32 (a rank that is not known) becomes null. The caller
+// adds other messages, lists of anything but frames, and any other null.
 //
 //   Json json = RowJson(row);
 //   if (!row.step_known()) SetNull(json, {"step"});
 Json RowJson(const google::protobuf::Message& row);
 
-// What is not known, of `json`.
+// Sets keys of `json` to null that are not known.
 inline void SetNull(Json& json, std::initializer_list<const char*> keys) {
   for (const char* key : keys) json[key] = nullptr;
 }
 
-// A key of `json` behind another one.
+// Adds a key to `json`, behind another one.
 void Insert(Json& json, const std::string& after, const std::string& key, Json value);
 
-// `adapt(row, json)` has the last word on each.
+// `adapt(row, json)` may change each of them at the end.
 template <typename Rows, typename Adapt>
 Json RowsJson(const Rows& rows, Adapt adapt) {
   Json json = Json::array();

@@ -1,13 +1,13 @@
 // Looks at processes from outside: what they are, and whether `lull attach` can work on
-// them. Reads /proc and ELF headers, about a millisecond for each; never stops, signals
-// or changes a process, and takes it as it comes if one vanishes meanwhile.
+// them. Reads /proc and ELF headers, which takes about a millisecond for each process.
+// Never stops, signals or changes a process; one may vanish meanwhile.
 //
 //   Examination seen = Examine(pid, {.probe = true});
 //   for (const Obstacle& obstacle : seen.obstacles)
 //     PrintError("attach", obstacle.what + " " + obstacle.advice);
 //   if (seen.CanBeAttached()) ...  MakeFoothold (foothold.h), then inject
 //
-// A launcher has nothing to be watched: see FindWorkers (process_tree.h).
+// There is nothing to watch in a launcher: see FindWorkers (process_tree.h).
 #pragma once
 
 #include <sys/types.h>

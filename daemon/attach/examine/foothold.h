@@ -1,5 +1,4 @@
-// Where the shim and the relay's socket lie, so that lull and the target both reach
-// them.
+// A place for the shim and the relay's socket that both lull and the target can reach.
 //
 // A target of our own user that sees the same files as we do needs nothing: the
 // installed library as it is, and a socket in lull's runtime folder. For any other (a
@@ -29,7 +28,7 @@ namespace lull::attach {
 bool SeesOurFiles(const Process& process);
 
 // The folder, as the target sees it, below which MakeFoothold would make one. Makes
-// nothing. FAILED_PRECONDITION says of each place why it will not do.
+// nothing. FAILED_PRECONDITION says for each place why it cannot be used.
 absl::StatusOr<std::string> FindFoothold(const Process& process,
                                          const Procfs& procfs = Procfs());
 
@@ -54,8 +53,8 @@ class Foothold {
   std::string socket_as_target;  // for the shim to connect to; at most 107 bytes
 
   // Listens on the socket (SOCK_SEQPACKET, mode 0600, close-on-exec) with the target's
-  // rights. To be preferred to binding `socket_ours` with ours wherever the folder is
-  // the target's: some file systems refuse files of users that they do not know.
+  // rights. If the folder is the target's, this is better than binding `socket_ours`
+  // with our rights: some file systems refuse files of users that they do not know.
   absl::StatusOr<UniqueFd> Listen();
 
   // Whether a folder was made, and the shim copied.

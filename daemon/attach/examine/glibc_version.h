@@ -11,7 +11,7 @@ namespace lull::attach {
 // is the path as the process sees it, `path` that by which we reach it. "" = not known.
 std::string ReadGlibcVersion(absl::string_view name, const std::string& path);
 
-// Whether the shim loads there: 2.28 or newer. An unknown one is taken to be.
+// Whether the shim loads there: 2.28 or newer. An unknown version counts as new enough.
 bool IsGlibcNewEnough(absl::string_view version);
 
 }  // namespace lull::attach

@@ -1,5 +1,5 @@
-// What the files that a process has mapped tell of it. Pure: text of /proc/PID/maps in,
-// facts out.
+// What can be learned about a process from the files that it has mapped. Pure: text of
+// /proc/PID/maps in, facts out.
 #pragma once
 
 #include <cstdint>

@@ -5,9 +5,9 @@
 
 namespace lull::attach {
 
-// PTRACE_SEIZE of the main thread by a child of ours that ends at once, by which the
-// kernel lets go again. The target is not stopped and notices nothing. Returns 0 or an
-// errno; EAGAIN when no child could be made.
+// A child of ours does PTRACE_SEIZE on the main thread and ends at once, so that the
+// kernel lets go of it again. The target is not stopped and notices nothing. Returns 0
+// or an errno; EAGAIN when no child could be made.
 int ProbePtrace(pid_t pid);
 
 }  // namespace lull::attach

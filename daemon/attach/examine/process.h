@@ -1,5 +1,5 @@
-// What /proc tells of one process. Facts alone; what follows from them is decided in
-// role.h and verdict.h.
+// What /proc says about one process. Only facts; role.h and verdict.h decide what
+// follows from them.
 #pragma once
 
 #include <sys/types.h>
@@ -74,7 +74,7 @@ struct Process {
   Namespace network_namespace = Namespace::kUnknown;
   bool same_root = false;  // "/" is the same folder for it and for us
   // Where the kernel put code and stack: equal in a fork and its parent, not after an
-  // exec. 0 = not told.
+  // exec. 0 = not known.
   uint64_t code_start = 0;
   uint64_t stack_start = 0;
 

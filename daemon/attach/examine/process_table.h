@@ -1,5 +1,5 @@
-// The processes that a question has met. Each is read once, so that what is told about
-// parents and children fits together.
+// The processes that a question has come across. Each is read once, so that parents and
+// children fit together.
 #pragma once
 
 #include <map>
