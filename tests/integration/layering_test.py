@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The layering check passes on this tree and catches every kind of violation."""
+"""The checks of layers and sizes pass on this tree and catch every kind of violation."""
 
 import subprocess
 import sys
@@ -9,6 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CHECK = ROOT / "tools" / "check_layering.py"
+SIZES = ROOT / "tools" / "check_sizes.py"
 
 VIOLATIONS = {
     "preload/hooks/a.cc": '#include "daemon/base/status.h"',
@@ -40,8 +41,8 @@ ALLOWED = {
 }
 
 
-def check(root):
-    done = subprocess.run([sys.executable, CHECK, root], stdout=subprocess.PIPE)
+def check(root, script=CHECK):
+    done = subprocess.run([sys.executable, script, root], stdout=subprocess.PIPE)
     return done.returncode, done.stdout.decode()
 
 
@@ -67,6 +68,31 @@ class Layering(unittest.TestCase):
 
     def test_what_is_allowed_passes(self):
         self.assertEqual(self.check_files(ALLOWED)[0], 0)
+
+
+class Sizes(unittest.TestCase):
+    def check_lines(self, lines):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, count in lines.items():
+                path = Path(folder, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text("x\n" * count)
+            return check(folder, SIZES)
+
+    def test_this_tree_has_no_offenders(self):
+        self.assertEqual(check(ROOT, SIZES), (0, "sizes: no offenders\n"))
+
+    def test_every_large_file_is_named(self):
+        for name, count in [("cli/base/a.h", 131), ("daemon/base/b.cc", 401),
+                            ("preload/ring/c.c", 401)]:
+            with self.subTest(file=name):
+                status, output = self.check_lines({name: count, "cli/d.cc": 400})
+                self.assertEqual((status, output.split(":")[0]), (1, name))
+
+    def test_a_file_that_may_be_larger_must_not_grow_and_must_need_it(self):
+        self.assertEqual(self.check_lines({"preload/abi/event.h": 185})[0], 0)
+        self.assertEqual(self.check_lines({"preload/abi/event.h": 186})[0], 1)
+        self.assertEqual(self.check_lines({"preload/abi/event.h": 130})[0], 1)
 
 
 if __name__ == "__main__":
