@@ -64,8 +64,8 @@ struct PythonFrame {
 // UTF-8 by the writer; the reader must check it.
 struct CodeEntry {
   EntryHeader header;
-  uint64_t code_address;       // identity of the live object, writer's own use
-  uint64_t name_address;       // addresses and ends of its names, hashed; also its own use
+  uint64_t code_address;  // identity of the live object, writer's own use
+  uint64_t name_address;  // addresses and ends of its names, hashed; also its own use
   uint64_t linetable_address;  // as above
   int32_t first_line;
   uint16_t python_minor;  // 8 for 3.8: decides how the line table is read

@@ -5,8 +5,8 @@
 //   lull_attach(&AttachRequest, sizeof, &result)   until it no longer answers kMore
 //   lull_detach(&DetachRequest, sizeof, &result)   the same
 //
-// Each call works for about kCallBudgetNs at most and returns kMore if that was not enough:
-// the thread is never stopped for long, however large the process is. (The
+// Each call works for about kCallBudgetNs at most and returns kMore if that was not
+// enough: the thread is never stopped for long, however large the process is. (The
 // first lull_detach stops recording at once; the first lull_attach starts nothing.)
 #pragma once
 

@@ -47,10 +47,10 @@ struct SegmentHeader {
   std::atomic<uint32_t> arena_used;      // bytes from kArenaOffset, 16-aligned
   std::atomic<uint64_t> arena_rejected;  // stacks or code objects that found no room
   std::atomic<uint64_t> lost_no_ring;  // events of threads that found no ring, found no
-                                       // chunk for one, or waited too long for recording
-                                       // to start
-  std::atomic<uint64_t> reentered;  // hooked calls that were not recorded: a signal
-                                    // handler made them inside our own work, or the
+                                       // chunk for one, or waited too long for
+                                       // recording to start
+  std::atomic<uint64_t> reentered;     // hooked calls that were not recorded: a signal
+                                       // handler made them inside our own work, or the
                                     // thread had jumped out of a call, and they seemed
                                     // to be a part of it
   std::atomic<uint32_t> native_stacks;       // NativeStackState
@@ -79,13 +79,13 @@ struct SegmentHeader {
   // The part of the arena that holds names of scopes and their nesting.
   std::atomic<uint32_t> scope_bytes;
   std::atomic<uint64_t> scopes_unnamed;   // scopes whose names found no room there
-  std::atomic<uint64_t> scopes_unopened;  // not recorded, or those that were open around
-                                          // them: too many were open
+  std::atomic<uint64_t> scopes_unopened;  // not recorded, or those that were open
+                                          // around them: too many were open
   std::atomic<uint64_t> scopes_thinned;   // not recorded, to hold the budget
 };
 
-// Recording ends for good, except with kUnread: a relay that reads again wakes the process
-// up. The word stays as it is then.
+// Recording ends for good, except with kUnread: a relay that reads again wakes the
+// process up. The word stays as it is then.
 enum class EndedBy : uint32_t {
   kNoMemory = 1,    // the system gave no memory for a page
   kFilter = 2,      // the process installed a seccomp filter, which might kill for ours

@@ -1,6 +1,6 @@
 // The code objects of one process's arena: each is copied, cleaned and, for each
-// instruction that a stack names, looked up in its line table once. Stacks of one program
-// share nearly all of them.
+// instruction that a stack names, looked up in its line table once. Stacks of one
+// program share nearly all of them.
 #pragma once
 
 #include <cstddef>
@@ -35,8 +35,8 @@ class PythonCodes {
     absl::flat_hash_map<int32_t, int32_t> lines_;
   };
 
-  // nullptr: the reference does not lead to a code object; the segment is corrupt. Valid
-  // until the next call.
+  // nullptr: the reference does not lead to a code object; the segment is corrupt.
+  // Valid until the next call.
   Code* Find(const SegmentReader& segment, abi::Ref ref);
 
   // Then all are forgotten, and come again where they are still run.
