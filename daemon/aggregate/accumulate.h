@@ -33,9 +33,8 @@ inline void AddEvent(const Series& series, const Event& event, Cell& cell) {
       return cell.Add(event.duration_ns, CoverageView{event}.busy_ns(),
                       CoverageView{event}.kernel_ns());
     case EventType::kSync:
-      return cell.Add(event.duration_ns, SyncView{event}.bytes(), 0);
     case EventType::kCopyAsync:
-      return cell.Add(event.duration_ns, CopyAsyncView{event}.bytes(), 0);
+      return cell.Add(event.duration_ns, CopyCallView{event}.bytes(), 0);
     case EventType::kDeviceMemory:
     case EventType::kTorchMemory:
       return cell.Add(event.duration_ns, MemoryView{event}.bytes(), 0);
@@ -45,8 +44,9 @@ inline void AddEvent(const Series& series, const Event& event, Cell& cell) {
       return;
     case EventType::kGpuCopy:
     case EventType::kGpuMemset:
+      return cell.Add(event.duration_ns, GpuCopyView{event}.bytes(), 0);
     case EventType::kGpuLost:
-      return cell.Add(event.duration_ns, AmountView{event}.amount(), 0);
+      return cell.Add(event.duration_ns, LostView{event}.records(), 0);
     case EventType::kHostSample:
     case EventType::kGapSample:
     case EventType::kEngineSample:

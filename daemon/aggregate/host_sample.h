@@ -9,6 +9,7 @@
 // duration, which is their weight, and no square: shares of them are exact.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "daemon/aggregate/cell.h"
@@ -34,16 +35,15 @@ enum class SampleRole : uint8_t {
 };
 inline constexpr uint32_t kSampleRoles = 5;
 
-// arg1 (state | quality << 8) and arg2 (role) of a sample in eight bits. A value of a
-// newer relay that we do not know becomes the weakest one: a thread of another kind, a
-// stack that could not be read. An unknown state becomes none of the three.
-inline uint8_t SampleVariant(uint64_t arg1, uint32_t arg2) {
-  auto state = static_cast<uint32_t>(arg1 & 0xff);
-  auto quality = static_cast<uint32_t>(arg1 >> 8 & 0xff);
-  if (state > 2) state = 3;
-  if (quality > 4) quality = 4;
-  if (arg2 > 4) arg2 = 4;
-  return static_cast<uint8_t>(arg2 << 5 | state << 3 | quality);
+// State, quality and role of a sample in eight bits. A value of a newer relay that we
+// do not know becomes the weakest one: a thread of another kind, a stack that could not
+// be read. An unknown state becomes none of the three.
+inline uint8_t SampleVariant(const Event& event) {
+  const SampleView sample{event};
+  const uint32_t state = std::min(sample.state(), 3u);
+  const uint32_t quality = std::min(sample.quality(), 4u);
+  const uint32_t role = std::min(sample.role(), 4u);
+  return static_cast<uint8_t>(role << 5 | state << 3 | quality);
 }
 inline SampleRole RoleOf(const Series& sample) {
   return static_cast<SampleRole>(sample.variant >> 5);

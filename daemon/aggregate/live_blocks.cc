@@ -10,7 +10,7 @@ void LiveBlocks::Apply(const Series& series, Event& event) {
   auto allocator = static_cast<uint8_t>(AllocatorOf(series));
   if (series.type == EventType::kTorchReserved) {
     allocator |= kReservedBit;
-    BlockKey key{allocator, ReservedView{event}.device()};
+    BlockKey key{allocator, static_cast<uint64_t>(ReservedView{event}.device())};
     auto known = blocks_.find(key);
     if (known != blocks_.end() && known->second.since_ns > event.start_ns) {
       event.flags |= kFlagFreedEarlier;  // another thread's ring was faster
@@ -19,7 +19,7 @@ void LiveBlocks::Apply(const Series& series, Event& event) {
     return Allocate(key, event);
   }
   const BlockKey before{static_cast<uint8_t>(allocator | kBeforeBit),
-                        ShapeOf(series.type, event.arg1, event.arg2)};
+                        ShapeOf(series.type, event)};
   if (IsBefore(series)) return Allocate(before, event);
   const uint64_t address = MemoryView{event}.address();
   if (IsFailed(series) || address == 0) return;
@@ -41,7 +41,9 @@ std::vector<Event> LiveBlocks::Forget(uint64_t before_ns) {
     event.start_ns = before_ns;
     event.released_series = block.series;
     event.released_bytes += block.bytes;
-    ForgottenView::AddBlocks(event, (key.allocator & kBeforeBit) != 0 ? 0 : 1);
+    if ((key.allocator & kBeforeBit) == 0) {
+      ForgottenView{event}.set_blocks(ForgottenView{event}.blocks() + 1);
+    }
     Touch(key, true);
     blocks_.erase(here);
   }

@@ -11,17 +11,31 @@ namespace {
 constexpr uint32_t kC10Cpu = 0;
 constexpr uint32_t kC10Cuda = 1;
 
-Allocator AllocatorOf(EventType type, uint32_t flags, uint32_t arg2) {
+Allocator AllocatorOf(EventType type, const Event& event) {
   if (type == EventType::kDeviceMemory) {
-    return (flags & kFlagPinned) != 0 ? Allocator::kPinned : Allocator::kCuda;
+    return (event.flags & kFlagPinned) != 0 ? Allocator::kPinned : Allocator::kCuda;
   }
-  switch (TorchDevice{arg2}.type()) {
+  switch (TypeOf(MemoryView{event}.device())) {
     case kC10Cpu:
       return Allocator::kTorchCpu;
     case kC10Cuda:
       return Allocator::kTorchCuda;
     default:
       return Allocator::kTorchOther;
+  }
+}
+
+// Of what is told apart by a number.
+uint32_t NumberOf(EventType type, const Event& event) {
+  switch (type) {
+    case EventType::kGcPause:
+      return GcPauseView{event}.generation();
+    case EventType::kStep:
+      return StepView{event}.source();
+    case EventType::kScope:
+      return ScopeView{event}.kind();
+    default:
+      return HostWaitView{event}.part_of();
   }
 }
 
@@ -43,16 +57,16 @@ const char* AllocatorName(Allocator allocator) {
   return "torch_other";
 }
 
-uint8_t VariantOf(EventType type, uint32_t flags, uint32_t arg2) {
+uint8_t VariantOf(EventType type, const Event& event) {
   if (type == EventType::kGcPause || type == EventType::kStep ||
       type == EventType::kScope || type == EventType::kHostWait) {
-    return static_cast<uint8_t>(std::min<uint32_t>(arg2, UINT8_MAX));
+    return static_cast<uint8_t>(std::min<uint32_t>(NumberOf(type, event), UINT8_MAX));
   }
   if (!ChangesLive(type)) return 0;
-  auto variant = static_cast<uint8_t>(AllocatorOf(type, flags, arg2));
-  if ((flags & kFlagFree) != 0) variant |= kVariantFree;
-  if ((flags & kFlagFailed) != 0) variant |= kVariantFailed;
-  if ((flags & kFlagBefore) != 0) variant |= kVariantBefore;
+  auto variant = static_cast<uint8_t>(AllocatorOf(type, event));
+  if ((event.flags & kFlagFree) != 0) variant |= kVariantFree;
+  if ((event.flags & kFlagFailed) != 0) variant |= kVariantFailed;
+  if ((event.flags & kFlagBefore) != 0) variant |= kVariantBefore;
   return variant;
 }
 

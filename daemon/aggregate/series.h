@@ -35,23 +35,14 @@ enum class ScopeKind : uint8_t {
 // What was submitted; values equal those of blame::OperationKind.
 enum class SubmissionKind : uint8_t { kKernel = 0, kCopy = 1, kMemset = 2, kGraph = 3 };
 
-// How a copy on the device is told apart: lull.v1.GpuCopyKind and GpuMemoryKind, packed
-// as in preload/abi/event.h.
-struct CopyShape {
-  uint32_t packed;
-  uint32_t kind() const { return packed & 0xff; }
-  uint32_t source() const { return packed >> 8 & 0xff; }
-  uint32_t destination() const { return packed >> 16 & 0xff; }
-};
-
 // Ids are unique within the job for APIs, stacks and sites, and within the process
 // for series. 0 is "none" everywhere.
 struct Series {
   EventType type = EventType::kNone;
-  // The part of flags and arg2 that tells series apart: the allocator (with the two
-  // bits above), the GC generation, the WaitKind, the ScopeKind, the source of a step,
-  // whether an operation was traced, the kind of a submission, the cause of an idle
-  // stretch, or what a host sample is (SampleVariant).
+  // The part of flags and arguments that tells series apart: the allocator (with the
+  // two bits above), the GC generation, the WaitKind, the ScopeKind, the source of a
+  // step, whether an operation was traced, the kind of a submission, the cause of an
+  // idle stretch, or what a host sample is (SampleVariant).
   uint8_t variant = 0;
   uint32_t api = 0;
   uint32_t python_stack = 0;
@@ -80,21 +71,20 @@ struct Series {
 };
 
 // The part of an event that decides on its variant, before any stack is looked at.
-// Host waits get theirs from ClassifyWait but where they are part of another (arg2),
-// operations from when tracing was on.
-uint8_t VariantOf(EventType type, uint32_t flags, uint32_t arg2);
+// Host waits get theirs from ClassifyWait but where they are part of another,
+// operations from when tracing was on, samples from SampleVariant.
+uint8_t VariantOf(EventType type, const Event& event);
 
 inline bool IsOfTorch(EventType type) {
   return type == EventType::kTorchMemory || type == EventType::kTorchReserved;
 }
-inline constexpr uint32_t kNoDevice = 0xff;  // shape of tensor memory of the host
+inline constexpr DeviceId kNoDevice{0xff};  // of tensor memory of the host
 
-// The part of an event that decides on its shape: for copies, the low 24 bits of arg1
-// (copy kind, source and destination memory), for tensor memory the device's index, the
-// low 8 bits of arg2 (preload/abi/event.h). Kernels have theirs by reference.
-inline uint32_t ShapeOf(EventType type, uint64_t arg1, uint32_t arg2) {
-  if (IsOfTorch(type)) return TorchDevice{arg2}.index();
-  return type == EventType::kGpuCopy ? static_cast<uint32_t>(arg1 & 0xffffff) : 0;
+// The part of an event that decides on its shape: for copies, their kind and memories,
+// for tensor memory the device's index. Kernels have theirs by reference.
+inline uint32_t ShapeOf(EventType type, const Event& event) {
+  if (IsOfTorch(type)) return IndexOf(MemoryView{event}.device());
+  return type == EventType::kGpuCopy ? GpuCopyView{event}.shape().packed : 0;
 }
 
 // ---- What variant and shape mean, by the type ----
@@ -117,7 +107,7 @@ inline uint32_t GenerationOf(const Series& pause) { return pause.variant; }
 // Of idle stretches and regions: a number of lull.v1.GapCause.
 inline uint8_t CauseOf(const Series& idle) { return idle.variant; }
 // Of idle stretches, coverage, and tensor memory.
-inline uint32_t DeviceOf(const Series& series) { return series.shape; }
+inline DeviceId DeviceOf(const Series& series) { return DeviceId{series.shape}; }
 inline uint32_t KernelOf(const Series& kernel) { return kernel.shape; }
 inline SubmissionKind SubmissionKindOf(const Series& submission) {
   return static_cast<SubmissionKind>(submission.variant);

@@ -27,10 +27,10 @@ inline bool ClipStretch(EventType type, uint64_t begin, uint64_t end, Event& eve
     auto shrunk = [share](uint64_t ns) {
       return static_cast<uint64_t>(static_cast<double>(ns) * share);
     };
-    CoverageView::Set(event, shrunk(CoverageView{event}.busy_ns()),
-                      shrunk(CoverageView{event}.kernel_ns()));
+    const CoverageView view{event};
+    view.set_busy_ns(shrunk(view.busy_ns())).set_kernel_ns(shrunk(view.kernel_ns()));
   } else {
-    IdleView::AddRest(event, event.duration_ns - left);
+    IdleView{event}.set_rest_ns(IdleView{event}.rest_ns() + event.duration_ns - left);
     if (from > event.start_ns) event.flags |= kFlagContinued;
   }
   event.start_ns = from;

@@ -24,8 +24,6 @@ enum class WaitKind : uint8_t {
   // lists this wait by itself.
   kWithinData = 7,
 };
-// Of a wait's arg2: its scope is of kind data (preload/abi/event.h).
-inline constexpr uint32_t kWaitWithinData = 1;
 
 const char* WaitKindName(WaitKind kind);
 

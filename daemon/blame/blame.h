@@ -52,9 +52,9 @@ struct Operation {
   uint64_t start_ns = 0;
   uint64_t end_ns = 0;
   CorrelationId correlation{};
-  uint32_t device = 0;
-  uint32_t context = 0;
-  uint32_t stream = 0;
+  DeviceId device{};
+  ContextId context{};
+  StreamId stream{};
   uint32_t series = 0;
   OperationKind kind = OperationKind::kKernel;
 };
@@ -72,8 +72,8 @@ struct ApiCall {
 // A stream was told to wait for an event (by the call with this correlation id).
 struct StreamWait {
   uint64_t time_ns = 0;
-  uint32_t context = 0;
-  uint32_t stream = 0;
+  ContextId context{};
+  StreamId stream{};
   CorrelationId correlation{};
 };
 
@@ -110,7 +110,7 @@ struct RunDelay {
 
 // A part of a gap. Parts do not overlap and cover all idle time of traced time.
 struct Idle {
-  uint32_t device = 0;
+  DeviceId device{};
   uint64_t start_ns = 0;
   uint64_t end_ns = 0;
   Cause cause = Cause::kUnknown;
@@ -140,7 +140,7 @@ struct Submission {
 // Traced time of one device, and how much of that time it was busy; in pieces that
 // follow each other.
 struct Coverage {
-  uint32_t device = 0;
+  DeviceId device{};
   uint64_t start_ns = 0;
   uint64_t end_ns = 0;
   uint64_t busy_ns = 0;    // union of all operations

@@ -21,9 +21,9 @@ struct TracedStretch {
 
 class Device {
  public:
-  Device(uint32_t id, Sink& sink) : id(id), sink_(sink) {}
+  Device(DeviceId id, Sink& sink) : id(id), sink_(sink) {}
 
-  const uint32_t id;
+  const DeviceId id;
   bool used = false;  // an operation took time
   // It is idle since then at the earliest: tracing started, or what came before was
   // given up.

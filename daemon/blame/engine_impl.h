@@ -108,7 +108,7 @@ class Engine::Impl {
   uint64_t busy_reach_ns_ = 0;  // end of the last operation
   uint64_t busy_from_ns_ = 0;   // busy_ is complete from here on
   size_t history_kept_ = 0;     // stretches of the past when they were pruned last
-  std::map<uint32_t, Device> devices_;
+  std::map<DeviceId, Device> devices_;
 
   std::vector<Passing> passing_;
   std::vector<Part> parts_;

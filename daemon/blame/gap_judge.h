@@ -20,7 +20,7 @@ struct Suspect {
 };
 
 struct Gap {
-  uint32_t device = 0;
+  DeviceId device{};
   uint64_t start_ns = 0;
   uint64_t end_ns = 0;
   Suspect launcher;      // T; none: the whole gap is unknown

@@ -14,7 +14,7 @@ bool Copies(const Operation& operation) {
 
 }  // namespace
 
-StreamOrder::Stream& StreamOrder::StreamOf(uint32_t context, uint32_t stream) {
+StreamOrder::Stream& StreamOrder::StreamOf(ContextId context, StreamId stream) {
   Key key{context, stream};
   if (last_ != nullptr && key == last_key_) return *last_;
   auto [it, fresh] = streams_.try_emplace(key);

@@ -51,9 +51,9 @@ class StreamOrder {
     Settled<Wait, Order> waits;
     bool unsettled = false;
   };
-  using Key = std::tuple<uint32_t, uint32_t>;  // context, stream
+  using Key = std::tuple<ContextId, StreamId>;
 
-  Stream& StreamOf(uint32_t context, uint32_t stream);
+  Stream& StreamOf(ContextId context, StreamId stream);
 
   uint64_t memory_ns_;
   std::map<Key, Stream> streams_;

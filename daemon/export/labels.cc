@@ -177,11 +177,11 @@ void Labels::AddOperation(const Series& series, Label* label) {
   label->row = Row::kStream;
   storage::GpuStreamRow stream;
   if (series.gpu_stream < streams_.size()) stream = streams_[series.gpu_stream];
-  label->device = stream.device;
-  label->stream = stream.stream;
-  label->numbers.emplace_back("device", stream.device);
-  label->numbers.emplace_back("context", stream.context);
-  label->numbers.emplace_back("stream", stream.stream);
+  label->device = Number(stream.device);
+  label->stream = Number(stream.stream);
+  label->numbers.emplace_back("device", label->device);
+  label->numbers.emplace_back("context", Number(stream.context));
+  label->numbers.emplace_back("stream", label->stream);
   if (series.type == EventType::kGpuKernel) return AddKernel(series, label);
   if (series.type == EventType::kGpuGraph) {
     label->category = "kernel";
@@ -194,7 +194,7 @@ void Labels::AddOperation(const Series& series, Label* label) {
     label->name = "Memset (Device)";
     return;
   }
-  const aggregate::CopyShape shape{series.shape};
+  const CopyShape shape{series.shape};
   label->category = "gpu_memcpy";
   label->name = absl::StrCat(CopyName(shape.kind()), " (", MemoryName(shape.source()),
                              " -> ", MemoryName(shape.destination()), ")");
@@ -226,7 +226,7 @@ void Labels::AddIdle(const Series& series, Label* label) {
   label->row = Row::kIdle;
   label->category = "lull_idle";
   label->name = CauseKey(static_cast<lull::v1::GapCause>(aggregate::CauseOf(series)));
-  label->device = aggregate::DeviceOf(series);
+  label->device = Number(aggregate::DeviceOf(series));
   label->wasted = aggregate::CauseOf(series) == lull::v1::GAP_CAUSE_SYNC;
   for (const auto& [key, text] :
        {std::pair<const char*, std::string>{"culprit", PlaceOf(series.line_site)},

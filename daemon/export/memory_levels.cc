@@ -63,7 +63,8 @@ void MemoryLevels::Apply(Tell tell) {
     const auto measure = MeasureOf(series);
     if (measure.has_value()) {
       const bool of_device = IsOfDevice(*measure);
-      tell(*measure, of_device ? aggregate::DeviceOf(series) : 0, time_ns, level);
+      tell(*measure, of_device ? Number(aggregate::DeviceOf(series)) : 0, time_ns,
+           level);
     }
   };
   if (!begun_ && change.time_ns >= since_ns_) {
@@ -86,7 +87,8 @@ void MemoryLevels::Finish(Tell tell) {
   for (const auto& [total, level] : levels_) {
     const auto measure = MeasureOf(series_[total]);
     if (!measure.has_value()) continue;
-    tell(*measure, IsOfDevice(*measure) ? aggregate::DeviceOf(series_[total]) : 0,
+    tell(*measure,
+         IsOfDevice(*measure) ? Number(aggregate::DeviceOf(series_[total])) : 0,
          since_ns_, level);
   }
 }

@@ -38,7 +38,7 @@ void ProcessExport::Take(const Event& event) {
     case EventType::kIdle:
       return TakeIdle(event);
     case EventType::kScope:
-      if (!aggregate::ScopeView{event}.ended_here()) return;
+      if (!ScopeView{event}.ended_here()) return;
       break;
     case EventType::kLaunch:
     case EventType::kSync:
@@ -76,19 +76,18 @@ void ProcessExport::TakeSlice(const Event& event) {
   if (label.row == Row::kNone) return;
   Slice slice = SliceOf(event);
   if (aggregate::IsOperation(series.type)) {
-    slice.correlation =
-        Correlation(static_cast<uint32_t>(aggregate::KernelView{event}.correlation()));
-    if (label.amount != nullptr) slice.amount = aggregate::AmountView{event}.amount();
+    slice.correlation = Correlation(Number(OperationView{event}.correlation()));
+    if (label.amount != nullptr) slice.amount = GpuCopyView{event}.bytes();
   }
   if (label.row == Row::kSteps) {
     if (event.duration_ns == 0) return;  // of the first only the end is known
-    slice.number = aggregate::StepView{event}.number();
+    slice.number = StepView{event}.number();
   }
   writer_.Add(event.series, label, slice);
 }
 
 void ProcessExport::TakeIdle(const Event& event) {
-  const uint32_t device = aggregate::DeviceOf(labels_.series(event.series));
+  const uint32_t device = Number(aggregate::DeviceOf(labels_.series(event.series)));
   const Slice slice = SliceOf(event);
   auto [it, fresh] = idle_.try_emplace(device, IdleStretch{event.series, slice});
   if (fresh) return;
@@ -112,10 +111,10 @@ void ProcessExport::WriteIdle() {
 // A call of the driver within one of the runtime has the same number, which readers
 // want to find once: the outer one has it, and comes right behind.
 void ProcessExport::TakeCall(const Event& event) {
-  const aggregate::ApiCallView told{event};
+  const ApiCallView told{event};
   Call call{event.series, SliceOf(event)};
-  call.slice.tid = static_cast<uint32_t>(told.caller());
-  call.slice.correlation = Correlation(static_cast<uint32_t>(told.correlation()));
+  call.slice.tid = Number(told.caller());
+  call.slice.correlation = Correlation(Number(told.correlation()));
   lines_.AddCall(call.slice);
   Write(lines_.Take());
   auto [it, fresh] = calls_.try_emplace(call.slice.tid, call);
@@ -158,8 +157,7 @@ void ProcessExport::TakeMemory(const Event& event) {
   if ((series.variant & (aggregate::kVariantFailed | aggregate::kVariantBefore)) != 0) {
     return;
   }
-  const aggregate::MemoryView told{event};
-  const aggregate::TorchDevice device{event.arg2};
+  const MemoryView told{event};
   TensorMemory memory;
   memory.time_ns = Time(event.start_ns);
   memory.tid = event.tid;
@@ -167,8 +165,8 @@ void ProcessExport::TakeMemory(const Event& event) {
   const auto bytes = static_cast<int64_t>(std::min<uint64_t>(
       told.bytes() != 0 ? told.bytes() : event.released_bytes, INT64_MAX));
   memory.bytes = aggregate::IsFree(series) ? -bytes : bytes;
-  memory.device_type = device.type();
-  memory.device = device.index();
+  memory.device_type = TypeOf(told.device());
+  memory.device = IndexOf(told.device());
   if (memory.bytes != 0) writer_.AddMemory(memory);
 }
 
@@ -183,7 +181,8 @@ void ProcessExport::TakeCoverage(const Event& event) {
   if (event.duration_ns == 0) return;
   const double share = static_cast<double>(aggregate::CoverageView{event}.busy_ns()) /
                        static_cast<double>(event.duration_ns);
-  writer_.AddMeasure(Measure::kBusy, aggregate::DeviceOf(labels_.series(event.series)),
+  writer_.AddMeasure(Measure::kBusy,
+                     Number(aggregate::DeviceOf(labels_.series(event.series))),
                      Time(event.start_ns), std::round(1000 * share) / 10);
 }
 

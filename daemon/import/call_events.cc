@@ -1,50 +1,55 @@
 #include "daemon/import/call_events.h"
 
+#include "daemon/base/event_views.h"
+#include "daemon/base/gpu_event_views.h"
+
 namespace lull::imports {
 namespace {
 
+using abi::CopyKind;
 using abi::EventType;
-
-constexpr uint32_t kHostToDevice = 1;    // CUpti_ActivityMemcpyKind, cudaMemcpyKind
-constexpr uint32_t kDeviceToHost = 2;    // the same
-constexpr uint32_t kDeviceToDevice = 3;  // cudaMemcpyKind
-constexpr uint32_t kPageable = 1;        // CUpti_ActivityMemoryKind
-constexpr uint32_t kPinned = 2;
 
 // Such a copy is taken into a buffer of the driver's, and the call returns.
 constexpr uint64_t kStaged = 64 << 10;
 
 bool IsHip(std::string_view name) { return name.substr(0, 3) == "hip"; }
 
-HookedCall HookOfCopy(const Record& call, bool blocking, std::string_view name,
+abi::Event HookOfCopy(const Record& call, bool blocking, std::string_view name,
                       const Copied& copied) {
-  const uint32_t kind = copied.shape & 0xff;
-  const uint32_t source = copied.shape >> 8 & 0xff;
-  const uint32_t destination = copied.shape >> 16 & 0xff;
-  const uint32_t host = kind == kHostToDevice ? source : destination;
+  const CopyShape shape{static_cast<uint32_t>(copied.shape)};
+  const auto kind = static_cast<abi::GpuCopyKind>(shape.kind());
+  const bool to_device = kind == abi::GpuCopyKind::kHostToDevice;
+  const bool to_host = kind == abi::GpuCopyKind::kDeviceToHost;
+  const auto host =
+      static_cast<abi::GpuMemoryKind>(to_device ? shape.source() : shape.destination());
+  const bool pageable = host == abi::GpuMemoryKind::kPageable;
+  const bool pinned = host == abi::GpuMemoryKind::kPinned;
   bool blocks = false;
-  if (kind == kDeviceToHost) {
-    blocks = blocking || destination == kPageable;
-  } else if (kind == kHostToDevice) {
+  if (to_host) {
+    blocks = blocking || pageable;
+  } else if (to_device) {
     const bool waited = copied.bytes > kStaged && call.end_ns > copied.start_ns;
-    blocks = host == kPageable ? waited : blocking && (IsHip(name) || host == kPinned);
+    blocks = pageable ? waited : blocking && (IsHip(name) || pinned);
   }
-  HookedCall hook;
+  abi::Event hook = {};
   hook.type = blocks ? EventType::kSync : EventType::kCopyAsync;
-  hook.arg1 = copied.bytes;
-  hook.arg2 = kind == kHostToDevice || kind == kDeviceToHost ? kind : kDeviceToDevice;
-  if (kind == kHostToDevice || kind == kDeviceToHost) {
-    if (host == kPageable) hook.flags = abi::kFlagPageable;
-    if (host == kPinned) hook.flags = abi::kFlagPinned;
+  CopyCallView{hook}
+      .set_bytes(copied.bytes)
+      .set_kind(to_device ? CopyKind::kHostToDevice
+                : to_host ? CopyKind::kDeviceToHost
+                          : CopyKind::kDeviceToDevice);
+  if (to_device || to_host) {
+    if (pageable) hook.flags = abi::kFlagPageable;
+    if (pinned) hook.flags = abi::kFlagPinned;
   }
   return hook;
 }
 
 }  // namespace
 
-HookedCall HookOf(const Record& call, const CallFacts& facts, std::string_view name,
+abi::Event HookOf(const Record& call, const CallFacts& facts, std::string_view name,
                   const Trace& trace) {
-  HookedCall hook;
+  abi::Event hook = {};
   const auto ran = trace.ran.find(call.correlation);
   const bool submitted = call.correlation != 0 && ran != trace.ran.end();
   switch (facts.kind) {
@@ -69,13 +74,14 @@ HookedCall HookOf(const Record& call, const CallFacts& facts, std::string_view n
   }
   if (facts.kind == CallKind::kCopy || facts.kind == CallKind::kMemset) {
     hook.type = EventType::kCopyAsync;
-    hook.arg1 = copied != trace.copied.end() ? copied->second.bytes : 0;
-    hook.arg2 = kDeviceToDevice;
+    CopyCallView{hook}
+        .set_bytes(copied != trace.copied.end() ? copied->second.bytes : 0)
+        .set_kind(CopyKind::kDeviceToDevice);
     return hook;
   }
   // Also a call of a name that we do not know, as it did submit something.
   hook.type = EventType::kLaunch;
-  hook.arg1 = ran->second;
+  LaunchView{hook}.set_function(ran->second);
   return hook;
 }
 

@@ -5,8 +5,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "daemon/base/gpu_event_views.h"
 #include "daemon/base/text.h"
 #include "daemon/import/python_names.h"
+#include "preload/abi/event.h"
 
 namespace lull::imports {
 namespace {
@@ -45,39 +47,42 @@ Kind KindOfRocm(Kind kind, const std::string& name) {
   return kind;
 }
 
-// Numbers of CUPTI, as lull.v1 has them.
-uint32_t ShapeOf(const std::string& name) {
-  uint32_t kind = 0;
-  for (const auto& [text, number] : {std::pair<absl::string_view, uint32_t>{"HtoD", 1},
-                                     {"DtoH", 2},
-                                     {"HOST_TO_DEVICE", 1},
-                                     {"DEVICE_TO_HOST", 2},
-                                     {"HostToDevice", 1},
-                                     {"DeviceToHost", 2},
-                                     {"DtoD", 8},
-                                     {"DeviceToDevice", 8},
-                                     {"HtoH", 9},
-                                     {"PtoP", 10}}) {
+// From the words of CUDA's and ROCm's tracers, whose numbers differ.
+CopyShape ShapeOf(const std::string& name) {
+  using abi::GpuCopyKind;
+  using abi::GpuMemoryKind;
+  GpuCopyKind kind = GpuCopyKind::kUnknown;
+  for (const auto& [text, named] :
+       {std::pair<absl::string_view, GpuCopyKind>{"HtoD", GpuCopyKind::kHostToDevice},
+        {"DtoH", GpuCopyKind::kDeviceToHost},
+        {"HOST_TO_DEVICE", GpuCopyKind::kHostToDevice},
+        {"DEVICE_TO_HOST", GpuCopyKind::kDeviceToHost},
+        {"HostToDevice", GpuCopyKind::kHostToDevice},
+        {"DeviceToHost", GpuCopyKind::kDeviceToHost},
+        {"DtoD", GpuCopyKind::kDeviceToDevice},
+        {"DeviceToDevice", GpuCopyKind::kDeviceToDevice},
+        {"HtoH", GpuCopyKind::kHostToHost},
+        {"PtoP", GpuCopyKind::kPeerToPeer}}) {
     if (absl::StrContains(name, text)) {
-      kind = number;
+      kind = named;
       break;
     }
   }
-  auto memory = [](absl::string_view text) -> uint32_t {
-    if (absl::StartsWith(text, "Pageable")) return 1;
-    if (absl::StartsWith(text, "Pinned")) return 2;
-    if (absl::StartsWith(text, "Device")) return 3;
-    if (absl::StartsWith(text, "Array")) return 4;
-    if (absl::StartsWith(text, "Managed")) return 5;
-    return 0;
+  auto memory = [](absl::string_view text) {
+    if (absl::StartsWith(text, "Pageable")) return GpuMemoryKind::kPageable;
+    if (absl::StartsWith(text, "Pinned")) return GpuMemoryKind::kPinned;
+    if (absl::StartsWith(text, "Device")) return GpuMemoryKind::kDevice;
+    if (absl::StartsWith(text, "Array")) return GpuMemoryKind::kArray;
+    if (absl::StartsWith(text, "Managed")) return GpuMemoryKind::kManaged;
+    return GpuMemoryKind::kUnknown;
   };
   const size_t open = name.find('(');
   const size_t arrow = name.find(" -> ");
   if (open == std::string::npos || arrow == std::string::npos || arrow < open) {
-    return kind;
+    return CopyShape::Of(kind, GpuMemoryKind::kUnknown, GpuMemoryKind::kUnknown);
   }
-  return kind | memory(absl::string_view(name).substr(open + 1)) << 8 |
-         memory(absl::string_view(name).substr(arrow + 4)) << 16;
+  return CopyShape::Of(kind, memory(absl::string_view(name).substr(open + 1)),
+                       memory(absl::string_view(name).substr(arrow + 4)));
 }
 
 uint32_t Small(const std::optional<int64_t>& value) {
@@ -182,7 +187,7 @@ void ChromeRows::AddOfDevice(const ChromeEvent& event, Record record) {
   record.stream = StreamOf(event, static_cast<uint32_t>(device));
   record.bytes = static_cast<uint64_t>(std::max<int64_t>(0, event.bytes.value_or(0)));
   if (record.kind == Kind::kKernel) record.extra = KernelOf(event);
-  if (record.kind == Kind::kCopy) record.extra = ShapeOf(event.name);
+  if (record.kind == Kind::kCopy) record.extra = ShapeOf(event.name).packed;
   if (record.correlation != 0) {
     trace_.ran.try_emplace(record.correlation,
                            record.kind == Kind::kKernel ? record.extra + 1 : 0);

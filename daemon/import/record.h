@@ -124,7 +124,6 @@ struct Trace {
   std::map<std::string, uint64_t> ignored;  // why -> events
   uint64_t events = 0;                      // of the format, in all
   uint64_t resolution_ns = 1000;            // of the times
-  uint64_t control_bytes = 0;               // in the text, read as spaces
 
   // About what all of it takes.
   size_t bytes() const {

@@ -9,6 +9,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "daemon/base/event_views.h"
+#include "daemon/base/gpu_event_views.h"
 #include "daemon/base/status.h"
 #include "daemon/import/backward_stacks.h"
 #include "daemon/import/call_events.h"
@@ -31,9 +33,8 @@ constexpr uint64_t kShortestWait = 50'000;
 constexpr uint64_t kLongestSample = 60 * kSecond;
 // About 50 bytes each. Real ones of five million events have some ten thousand.
 constexpr size_t kMostStacks = 1'500'000;
-constexpr uint32_t kNoCorrelation = UINT32_MAX;
-constexpr uint64_t kFromRecordFunction = uint64_t{1} << 32;  // ScopeSource
-constexpr uint64_t kUnknownState = 3;                        // of a sample
+constexpr CorrelationId kNoCorrelation{UINT32_MAX};
+constexpr uint64_t kUnknownState = 3;  // of a sample
 
 // What a built-in function of Python (ParsePythonName) waits for, as the name of a
 // call.
@@ -201,12 +202,12 @@ class Translator {
                  uint64_t to_ns) {
     if (!thread.submits) return;
     abi::Event event = {};
-    event.arg1 = kUnknownState | (doing == 0 ? lull::v1::HOST_SAMPLE_QUALITY_NO_STATE
-                                             : lull::v1::HOST_SAMPLE_QUALITY_EXACT)
-                                     << 8;
-    event.arg2 = tid == trace_.pid ? lull::v1::HOST_SAMPLE_ROLE_MAIN
-                 : thread.autograd ? lull::v1::HOST_SAMPLE_ROLE_AUTOGRAD
-                                   : lull::v1::HOST_SAMPLE_ROLE_FEEDER;
+    SampleView{event}
+        .set_look(kUnknownState, doing == 0 ? lull::v1::HOST_SAMPLE_QUALITY_NO_STATE
+                                            : lull::v1::HOST_SAMPLE_QUALITY_EXACT)
+        .set_role(tid == trace_.pid ? lull::v1::HOST_SAMPLE_ROLE_MAIN
+                  : thread.autograd ? lull::v1::HOST_SAMPLE_ROLE_AUTOGRAD
+                                    : lull::v1::HOST_SAMPLE_ROLE_FEEDER);
     event.type = static_cast<EventType>(lull::v1::EVENT_TYPE_HOST_SAMPLE);
     event.py_stack = writer_.PythonRef(doing);
     // A report of a range counts samples by their starts.
@@ -214,7 +215,8 @@ class Translator {
         std::clamp((to_ns - from_ns) / 1000, kSecond, kLongestSample);
     for (; from_ns < to_ns; from_ns += event.duration_ns) {
       event.start_ns = Time(from_ns);
-      event.duration_ns = event.arg0 = std::min(piece, to_ns - from_ns);
+      event.duration_ns = std::min(piece, to_ns - from_ns);
+      SampleView{event}.set_weight_ns(event.duration_ns);
       writer_.WriteSample(event, tid);
     }
   }
@@ -293,8 +295,9 @@ class Translator {
       event.type = EventType::kStep;
       event.start_ns = Time(step.start_ns);
       event.duration_ns = step.end_ns - step.start_ns;
-      event.arg0 = step.number;
-      event.arg2 = lull::v1::STEP_SOURCE_PROFILER;
+      StepView{event}
+          .set_number(step.number)
+          .set_source(lull::v1::STEP_SOURCE_PROFILER);
       writer_.Write(event, step.tid);
       ++counts_.found["steps"];
     }
@@ -304,9 +307,9 @@ class Translator {
     const std::string& name = trace_.strings[record.name];
     if (NamesStep(name)) return;  // told as what it is
     abi::Event event = EventOf(record, EventType::kScope);
-    event.arg1 = inside.depth | kFromRecordFunction;
-    event.arg2 = static_cast<uint32_t>(IsLoading(name) ? abi::ScopeKind::kData
-                                                       : abi::ScopeKind::kUser);
+    ScopeView{event}
+        .set_place(inside.depth, abi::ScopeSource::kRecordFunction)
+        .set_kind(IsLoading(name) ? abi::ScopeKind::kData : abi::ScopeKind::kUser);
     event.py_stack = writer_.PythonRef(inside.python);
     event.native_stack = writer_.NativeRef(inside.regions);
     writer_.Write(event, record.tid);
@@ -324,7 +327,7 @@ class Translator {
     if (wait.empty()) return;
     abi::Event event = EventOf(record, EventType::kHostWait);
     event.api = writer_.Api(trace_.strings.Intern(wait), CallKind::kOther);
-    event.arg2 = thread.regions.now().loading ? 1 : 0;
+    if (thread.regions.now().loading) HostWaitView{event}.set_part_of(kWaitWithinData);
     event.py_stack = writer_.PythonRef(inside.python);
     writer_.Write(event, record.tid);
     counts_.applied["host_wait"] = true;
@@ -333,31 +336,31 @@ class Translator {
   void TakeCall(const Record& record, Thread& thread) {
     const std::string& name = trace_.strings[record.name];
     const CallFacts facts = FactsOf(record.name);
-    const HookedCall hook = HookOf(record, facts, name, trace_);
+    abi::Event event = HookOf(record, facts, name, trace_);
     const uint16_t api = writer_.Api(record.name, facts.kind);
     const Whereabouts& now = thread.sweep.now();
     abi::Event call = EventOf(record, EventType::kApiCall);
-    call.arg0 = record.tid;
-    call.arg2 = record.correlation != 0 ? record.correlation : kNoCorrelation;
+    ApiCallView{call}
+        .set_caller(ThreadId{record.tid})
+        .set_correlation(record.correlation != 0 ? CorrelationId{record.correlation}
+                                                 : kNoCorrelation);
     call.api = api;
     writer_.Write(call, record.tid);
     ++counts_.found["API calls"];
     if (thread.unknown) ++counts_.found["API calls of threads without a name"];
-    if (hook.type == EventType::kNone) {
+    if (event.type == EventType::kNone) {
       if (facts.kind == CallKind::kLaunch) {
         ++counts_.found["launches without a GPU record"];
       }
       return;
     }
-    abi::Event event = EventOf(record, hook.type);
+    event.start_ns = call.start_ns;
+    event.duration_ns = call.duration_ns;
     event.api = api;
-    event.flags = hook.flags;
-    event.arg1 = hook.arg1;
-    event.arg2 = hook.arg2;
     event.py_stack = writer_.PythonRef(now.stack());
     event.native_stack = writer_.NativeRef(now.operators);
     writer_.Write(event, record.tid);
-    if (hook.type == EventType::kDeviceMemory) counts_.applied["allocator"] = true;
+    if (event.type == EventType::kDeviceMemory) counts_.applied["allocator"] = true;
     ++counts_.found[now.frames           ? "stacks by frames"
                     : now.python != 0    ? "stacks by the operator"
                     : now.backward != 0  ? "stacks by the forward operator"
@@ -376,17 +379,19 @@ class Translator {
     const auto bytes = static_cast<int64_t>(record.bytes);
     abi::Event event = EventOf(record, EventType::kTorchMemory);
     event.flags = bytes < 0 ? abi::kFlagFree : 0;
-    event.arg0 = record.address;
-    event.arg1 = bytes < 0 ? 0 - record.bytes : record.bytes;
-    event.arg2 = totals.device;
+    MemoryView{event}
+        .set_address(record.address)
+        .set_bytes(bytes < 0 ? 0 - record.bytes : record.bytes)
+        .set_device(TorchDevice{totals.device});
     event.py_stack = writer_.PythonRef(thread.sweep.now().stack());
     event.native_stack = writer_.NativeRef(thread.sweep.now().operators);
     writer_.Write(event, record.tid);
     if (!totals.known) return;
     abi::Event reserved = EventOf(record, EventType::kTorchReserved);
-    reserved.arg0 = totals.allocated;
-    reserved.arg1 = totals.reserved;
-    reserved.arg2 = totals.device;
+    ReservedView{reserved}
+        .set_allocated(totals.allocated)
+        .set_bytes(totals.reserved)
+        .set_device(TorchDevice{totals.device});
     reserved.py_stack = event.py_stack;
     writer_.Write(reserved, record.tid);
   }
@@ -404,13 +409,12 @@ class Translator {
         EventOf(record, record.kind == Kind::kCopy     ? EventType::kGpuCopy
                         : record.kind == Kind::kMemset ? EventType::kGpuMemset
                                                        : EventType::kGpuKernel);
-    event.arg2 = record.correlation;
+    OperationView{event}.set_correlation(CorrelationId{record.correlation});
     event.native_stack = writer_.StreamRef(record.stream);
     if (record.kind == Kind::kKernel) {
       event.py_stack = writer_.KernelRef(record.extra);
     } else {
-      event.arg0 = record.bytes;
-      event.arg1 = record.extra;
+      GpuCopyView{event}.set_bytes(record.bytes).set_shape(CopyShape{record.extra});
     }
     writer_.Write(event, 0);
   }
@@ -426,8 +430,7 @@ class Translator {
     abi::Event event = {};
     event.type = EventType::kGpuTracing;
     event.start_ns = time_ns;
-    event.arg0 = static_cast<uint64_t>(state);
-    event.arg1 = static_cast<uint64_t>(reason);
+    TracingView{event}.set_state(state).set_reason(reason);
     writer_.Write(event, 0);
   }
 

@@ -25,9 +25,9 @@ struct DeviceTime {
 };
 
 // By process and device.
-std::map<std::pair<size_t, uint32_t>, DeviceTime> DeviceTimes(
+std::map<std::pair<size_t, DeviceId>, DeviceTime> DeviceTimes(
     const std::vector<ProcessSums>& processes) {
-  std::map<std::pair<size_t, uint32_t>, DeviceTime> times;
+  std::map<std::pair<size_t, DeviceId>, DeviceTime> times;
   for (size_t p = 0; p < processes.size(); ++p) {
     for (size_t id = 1; id < processes[p].series.size(); ++id) {
       const Series& series = processes[p].series[id];
@@ -171,7 +171,7 @@ void FillDevices(const std::vector<ProcessSums>& processes,
       const lull::v1::GpuDeviceDef& def = device.def;
       lull::v1::DeviceRow* row = out->Add();
       row->set_pid(processes[p].process.info.pid());
-      row->set_device(device.device);
+      row->set_device(Number(device.device));
       row->set_name(def.name());
       row->set_multiprocessors(def.multiprocessors());
       row->set_compute_capability(def.compute_capability());

@@ -172,7 +172,7 @@ const char* MemoryName(uint32_t kind) {
 }
 
 // Of the host side: the source of what goes to the device, else the destination.
-const char* HostMemory(aggregate::CopyShape copy) {
+const char* HostMemory(CopyShape copy) {
   switch (copy.kind()) {
     case v1::GPU_COPY_KIND_HOST_TO_DEVICE:
     case v1::GPU_COPY_KIND_HOST_TO_ARRAY:
@@ -192,7 +192,7 @@ void FillCopies(const std::vector<ProcessSums>& processes, lull::v1::Kernels* re
     ForEachCell(sums, [&](const Series& series, const Cell& cell) {
       if (!aggregate::IsTraced(series)) return;
       if (series.type == EventType::kGpuCopy) {
-        const aggregate::CopyShape copy = aggregate::CopyShapeOf(series);
+        const CopyShape copy = aggregate::CopyShapeOf(series);
         copies[{DirectionName(copy.kind()), HostMemory(copy)}].Append(cell);
       } else if (series.type == EventType::kGpuMemset) {
         copies[{"memset", ""}].Append(cell);

@@ -29,8 +29,9 @@ bool ByLive(const Group& a, const Group& b) { return a.live > b.live; }
 int32_t DeviceIndexOf(const Series& whole) {
   auto allocator = aggregate::AllocatorOf(whole);
   bool told = allocator == Allocator::kTorchCuda || allocator == Allocator::kTorchOther;
-  const uint32_t device = aggregate::DeviceOf(whole);
-  return told && device != aggregate::kNoDevice ? static_cast<int32_t>(device) : -1;
+  const DeviceId device = aggregate::DeviceOf(whole);
+  return told && device != aggregate::kNoDevice ? static_cast<int32_t>(Number(device))
+                                                : -1;
 }
 
 // The series of what is reserved beside `whole`, 0 where the allocator never told.

@@ -26,7 +26,7 @@ constexpr uint64_t kStretches = 64;
 
 struct BandOf {
   const ProcessSums* process = nullptr;
-  uint32_t device = 0;
+  DeviceId device{};
 };
 
 class Drawing {
@@ -78,7 +78,7 @@ class Drawing {
         if (series.type != EventType::kCoverage && series.type != EventType::kIdle) {
           continue;
         }
-        const uint32_t device = aggregate::DeviceOf(series);
+        const DeviceId device = aggregate::DeviceOf(series);
         const bool known =
             std::any_of(bands_.begin() + static_cast<ptrdiff_t>(before), bands_.end(),
                         [device](const BandOf& band) { return band.device == device; });
@@ -135,7 +135,7 @@ class Drawing {
     lull::v1::TimelineBand* row = reply_.add_bands();
     row->set_pid(band.process->process.info.pid());
     row->set_rank(band.process->process.info.rank());
-    row->set_device(band.device);
+    row->set_device(Number(band.device));
   }
 
   const Series* Find(const ProcessSums& process, uint32_t id) const {
@@ -212,7 +212,7 @@ class Drawing {
   size_t count_ = 0;
   std::vector<BandOf> bands_;
   std::vector<const ProcessSums*> processes_;  // that have bands
-  std::map<std::pair<const ProcessSums*, uint32_t>, size_t> numbers_;
+  std::map<std::pair<const ProcessSums*, DeviceId>, size_t> numbers_;
   std::vector<TimelineBins> bins_;
   TimelineGaps gaps_;
 };

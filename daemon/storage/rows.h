@@ -113,14 +113,14 @@ struct KernelNameRow {
 
 struct GpuStreamRow {
   uint32_t id = 0;
-  uint32_t device = 0;
-  uint32_t context = 0;
-  uint32_t stream = 0;
+  DeviceId device{};
+  ContextId context{};
+  StreamId stream{};
 };
 
 // A device as a process sees it.
 struct GpuDeviceRow {
-  uint32_t device = 0;
+  DeviceId device{};
   lull::v1::GpuDeviceDef def;
 };
 

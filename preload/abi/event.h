@@ -115,8 +115,8 @@ struct Event {
 };
 
 // TorchMemory's and TorchReserved's arg2: (device_type << 8) | (device_index & 0xff),
-// with c10::DeviceType numbers (CPU 0, CUDA 1; c10/core/DeviceType.h). CopyKind is
-// cudaMemcpyKind (0 H2H, 1 H2D, 2 D2H, 3 D2D, 4 default).
+// with c10::DeviceType numbers (CPU 0, CUDA 1; c10/core/DeviceType.h). CopyKind is of
+// syncs that copy, and of memsets, which are kDeviceToDevice.
 
 // GpuCopy's arg1: GpuCopyKind | GpuMemoryKind of the source << 8 | that of the
 // destination << 16 | graph id << 32.
@@ -142,8 +142,19 @@ enum class TracingReason : uint32_t {
   kDisarmed = 6,  // the process was put to sleep
 };
 enum class StepSource : uint32_t { kOptimizer = 1, kNvtxRange = 2 };
-// From where to where a copy went, and what memory that was. preload/cupti/decode.cc
-// makes them of CUPTI's numbers. kUnknown: also what a newer CUPTI tells.
+// From where to where a hooked call copies: ours, whatever CUDA or HIP call it
+// (preload/hooks/copy.cc, daemon/import/). kUnknown: the call does not say, and neither
+// do its pointers.
+enum class CopyKind : uint32_t {
+  kHostToHost = 0,
+  kHostToDevice = 1,
+  kDeviceToHost = 2,
+  kDeviceToDevice = 3,
+  kUnknown = 4,
+};
+// From where to where a copy went on the device, and what memory that was: ours, too.
+// preload/cupti/decode.cc makes them of CUPTI's numbers. kUnknown: also what a newer
+// CUPTI tells.
 enum class GpuCopyKind : uint8_t {
   kUnknown = 0,
   kHostToDevice = 1,

@@ -1,5 +1,7 @@
 #include "preload/cupti/decode.h"
 
+#include <iterator>
+
 #include "preload/cupti/entries.h"
 
 namespace lull::cupti {
@@ -11,15 +13,26 @@ using abi::EventType;
 // after its buffer came back.
 constexpr uint64_t kFutureNs = 10'000'000;
 
-// CUpti_ActivityMemcpyKind and CUpti_ActivityMemoryKind, whose numbers the ABI shares.
+// By CUpti_ActivityMemcpyKind and CUpti_ActivityMemoryKind.
+constexpr abi::GpuCopyKind kCopyKinds[] = {
+    abi::GpuCopyKind::kUnknown,        abi::GpuCopyKind::kHostToDevice,
+    abi::GpuCopyKind::kDeviceToHost,   abi::GpuCopyKind::kHostToArray,
+    abi::GpuCopyKind::kArrayToHost,    abi::GpuCopyKind::kArrayToArray,
+    abi::GpuCopyKind::kArrayToDevice,  abi::GpuCopyKind::kDeviceToArray,
+    abi::GpuCopyKind::kDeviceToDevice, abi::GpuCopyKind::kHostToHost,
+    abi::GpuCopyKind::kPeerToPeer};
+constexpr abi::GpuMemoryKind kMemoryKinds[] = {
+    abi::GpuMemoryKind::kUnknown,      abi::GpuMemoryKind::kPageable,
+    abi::GpuMemoryKind::kPinned,       abi::GpuMemoryKind::kDevice,
+    abi::GpuMemoryKind::kArray,        abi::GpuMemoryKind::kManaged,
+    abi::GpuMemoryKind::kDeviceStatic, abi::GpuMemoryKind::kManagedStatic};
+
 abi::GpuCopyKind copy_kind(uint8_t cupti) {
-  const auto kind = static_cast<abi::GpuCopyKind>(cupti);
-  return kind <= abi::GpuCopyKind::kPeerToPeer ? kind : abi::GpuCopyKind::kUnknown;
+  return cupti < std::size(kCopyKinds) ? kCopyKinds[cupti] : abi::GpuCopyKind::kUnknown;
 }
 abi::GpuMemoryKind memory_kind(uint8_t cupti) {
-  const auto kind = static_cast<abi::GpuMemoryKind>(cupti);
-  return kind <= abi::GpuMemoryKind::kManagedStatic ? kind
-                                                    : abi::GpuMemoryKind::kUnknown;
+  return cupti < std::size(kMemoryKinds) ? kMemoryKinds[cupti]
+                                         : abi::GpuMemoryKind::kUnknown;
 }
 
 // The whole of T can be read.

@@ -8,13 +8,15 @@
 namespace lull {
 namespace {
 
+using abi::CopyKind;
+
 // A null side stands for device memory without an address: array or symbol.
 struct Copied {
   const void* stream;
   const void* dst;
   const void* src;
   uint64_t bytes;
-  int kind;
+  int kind;  // CudaCopyKind, or what the program says
   bool async;
 };
 
@@ -106,7 +108,7 @@ bool is_host(PointerKind kind) {
 }
 
 struct Verdict {
-  int kind;
+  CopyKind kind;
   PointerKind host;  // of the host side; kDevice when there is none
 };
 
@@ -117,12 +119,12 @@ PointerKind slower(PointerKind a, PointerKind b) {
 
 Verdict judge_default(PointerKind dst, PointerKind src) {
   if (dst == PointerKind::kUnknown || src == PointerKind::kUnknown) {
-    return {kCopyDefault, PointerKind::kUnknown};
+    return {CopyKind::kUnknown, PointerKind::kUnknown};
   }
-  if (is_host(dst) && is_host(src)) return {kCopyHostToHost, slower(dst, src)};
-  if (is_host(dst)) return {kCopyDeviceToHost, dst};
-  if (is_host(src)) return {kCopyHostToDevice, src};
-  return {kCopyDeviceToDevice, PointerKind::kDevice};
+  if (is_host(dst) && is_host(src)) return {CopyKind::kHostToHost, slower(dst, src)};
+  if (is_host(dst)) return {CopyKind::kDeviceToHost, dst};
+  if (is_host(src)) return {CopyKind::kHostToDevice, src};
+  return {CopyKind::kDeviceToDevice, PointerKind::kDevice};
 }
 
 // A failed call tells nothing about its pointers: none is asked after.
@@ -132,21 +134,21 @@ Verdict judge(const CudaCall& call, const Copied& copy) {
   };
   switch (copy.kind) {
     case kCopyDeviceToDevice:
-      return {copy.kind, PointerKind::kDevice};
+      return {CopyKind::kDeviceToDevice, PointerKind::kDevice};
     case kCopyHostToDevice:
-      return {copy.kind, ask(copy.src)};
+      return {CopyKind::kHostToDevice, ask(copy.src)};
     case kCopyDeviceToHost:
-      return {copy.kind, ask(copy.dst)};
+      return {CopyKind::kDeviceToHost, ask(copy.dst)};
     case kCopyHostToHost:
-      return {copy.kind, slower(ask(copy.dst), ask(copy.src))};
+      return {CopyKind::kHostToHost, slower(ask(copy.dst), ask(copy.src))};
     default:
       return judge_default(ask(copy.dst), ask(copy.src));
   }
 }
 
 bool host_waited(const Copied& copy, const Verdict& verdict) {
-  if (verdict.kind == kCopyDeviceToDevice) return false;
-  if (verdict.kind == kCopyHostToHost) return true;
+  if (verdict.kind == CopyKind::kDeviceToDevice) return false;
+  if (verdict.kind == CopyKind::kHostToHost) return true;
   return !copy.async || verdict.host == PointerKind::kPageable;
 }
 

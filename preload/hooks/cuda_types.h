@@ -100,7 +100,7 @@ enum DriverMemoryType : int {  // CUmemorytype
   kDriverMemoryUnified = 4,
 };
 
-enum CopyKind : int {  // cudaMemcpyKind; Event::arg2 of copies
+enum CudaCopyKind : int {  // cudaMemcpyKind
   kCopyHostToHost = 0,
   kCopyHostToDevice = 1,
   kCopyDeviceToHost = 2,

@@ -20,6 +20,8 @@
 #include <vector>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/event_views.h"
+#include "daemon/base/gpu_event_views.h"
 #include "daemon/collector/ingest/job_state.h"
 #include "daemon/collector/ingest/validate.h"
 #include "daemon/query/engine.h"
@@ -79,7 +81,7 @@ class Rank {
     test::TestEvent event;
     event.type = type;
     event.start_ns = at_ns;
-    event.arg0 = 2;  // active
+    TracingView{event}.set_state(v1::TRACING_STATE_ACTIVE);
     return event;
   }
 
@@ -89,8 +91,9 @@ class Rank {
     call.api = test::kApiCudaLaunch;
     call.start_ns = launch.start_ns + 400;
     call.duration_ns = launch.duration_ns - 800;
-    call.arg0 = launch.tid;
-    call.arg2 = ++correlation_;
+    ApiCallView{call}
+        .set_caller(ThreadId{launch.tid})
+        .set_correlation(CorrelationId{++correlation_});
     call.tid = 1002;
     test::TestEvent kernel = call;
     kernel.type = v1::EVENT_TYPE_GPU_KERNEL;
@@ -100,7 +103,7 @@ class Rank {
     kernel.start_ns =
         std::max(free_ns_, call.start_ns + call.duration_ns + 1000 + random_() % 2048);
     kernel.duration_ns = 8'000 + random_() % 32'768;
-    kernel.arg0 = 0;
+    OperationView{kernel}.set_graph(0);
     free_ns_ = kernel.start_ns + kernel.duration_ns;
     ring.push_back(call);
     ring.push_back(kernel);
@@ -119,7 +122,7 @@ class Rank {
         event.api = test::kApiSync;
         event.native = kStacks / 2 + 1;
         event.duration_ns = 200'000 + random_() % 400'000;
-        event.arg0 = 0x55d0'1000;
+        CopyCallView{event}.set_stream(0x55d0'1000);
         break;
       case 31:
       case 32:
@@ -131,23 +134,26 @@ class Rank {
         bool free = step % 36 % 2 == 0;
         event.flags = free ? 1 : 0;
         if (!free) address_ = 0x7f12'0000'0000 + 512 * (random_() % 4000);
-        event.arg0 = address_;
-        event.arg1 = 512 * (1 + step % 70);
-        event.arg2 = 1 << 8;
+        MemoryView{event}
+            .set_address(address_)
+            .set_bytes(512 * (1 + step % 70))
+            .set_device(TorchCuda(0));
         break;
       }
       case 35:
         event.type = v1::EVENT_TYPE_GC_PAUSE;
         event.duration_ns = 1'000'000 + random_() % 100'000;
-        event.arg0 = random_() % 100;
-        event.arg2 = step % 108 == 35 ? 1 : 0;
+        GcPauseView{event}
+            .set_collected(random_() % 100)
+            .set_generation(step % 108 == 35 ? 1 : 0);
         break;
       default:
         event.type = v1::EVENT_TYPE_LAUNCH;
         event.api = test::kApiLaunch;
         event.duration_ns = 4'000 + random_() % 2048;
-        event.arg0 = 0x55d0'1000;
-        event.arg1 = 0x7f12'3456'0000 + 64 * (step % 70);
+        LaunchView{event}
+            .set_stream(0x55d0'1000)
+            .set_function(0x7f12'3456'0000 + 64 * (step % 70));
     }
     return event;
   }

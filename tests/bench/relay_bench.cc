@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/event_views.h"
+#include "daemon/base/gpu_event_views.h"
 #include "daemon/relay/read/batch_builder.h"
 #include "daemon/relay/read/target.h"
 #include "tests/daemon/relay/fake_segment.h"
@@ -21,7 +23,7 @@ namespace {
 // A launch as a training loop makes it: a tip, a stream, a function, 50 us apart.
 std::vector<abi::Event> Launches(FakeSegment* segment) {
   abi::Event event = MakeEvent(abi::EventType::kLaunch, 0x55d0'1000);
-  event.arg1 = 0x7f12'3456'7890;
+  LaunchView{event}.set_function(0x7f12'3456'7890);
   event.api = 1;
   event.py_stack =
       segment->AddPythonStack({{segment->AddCode("train.py", "step", 1), 2}});
@@ -42,7 +44,8 @@ std::vector<abi::Event> TracedLaunches(FakeSegment* segment) {
     abi::Event kernel = MakeEvent(abi::EventType::kGpuKernel, 0);
     kernel.py_stack = segment->AddKernel(segment->AddText("_Z4gemmPf"), i + 1);
     kernel.native_stack = stream;
-    call.arg2 = kernel.arg2 = 100'000 + i;
+    ApiCallView{call}.set_correlation(CorrelationId{100'000 + i});
+    OperationView{kernel}.set_correlation(CorrelationId{100'000 + i});
     events.insert(events.end(), {launch, call, kernel});
     if (i % 16 != 0) continue;
     abi::Event copy = MakeEvent(abi::EventType::kGpuCopy, 1 << 20);

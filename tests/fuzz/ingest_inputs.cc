@@ -7,6 +7,7 @@
 #include <iterator>
 #include <memory>
 
+#include "daemon/base/event_views.h"
 #include "daemon/collector/ingest/job_state.h"
 #include "daemon/collector/ingest/validate.h"
 #include "daemon/storage/store.h"
@@ -172,8 +173,7 @@ std::vector<lull::v1::IngestRequest> IngestSeeds() {
     event.python = i % (test::kPythonStacks + 2);
     event.flags = i % 3 == 0 ? 1 : 0;
     event.start_ns += i * 1'000'000'000;
-    event.arg0 = 4096 * (i % 4);
-    event.arg1 = 100 * i;
+    MemoryView{event}.set_address(4096 * (i % 4)).set_bytes(100 * i);
     events.push_back(event);
   }
   test::AddRun(batch, 1, 0, 0, events);

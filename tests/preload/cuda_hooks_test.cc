@@ -6,6 +6,7 @@
 
 #include <thread>
 
+#include "daemon/base/event_views.h"
 #include "preload/abi/hook_list.h"
 #include "tests/preload/cuda_fake.h"
 #include "tests/preload/cuda_shim_double.h"
@@ -15,6 +16,10 @@ extern "C" int cuMemcpyHtoDAsync_v2(unsigned long long, const void*, size_t, voi
 
 namespace {
 
+using lull::CopyCallView;
+using lull::LaunchView;
+using lull::MemoryView;
+using lull::abi::CopyKind;
 using lull::abi::Event;
 using lull::abi::EventType;
 using lull::abi::HookId;
@@ -74,13 +79,17 @@ TEST_F(CudaHooks, LeaveTheErrnoOfTheOriginal) {
   EXPECT_EQ(errno, EDOM);
 }
 
+CopyKind kind_of(const Event& copy) {
+  return static_cast<CopyKind>(CopyCallView{copy}.kind());
+}
+
 TEST_F(CudaHooks, RecordALaunchWithItsTipAndHandles) {
   launch();
   Event event = only_event();
   EXPECT_EQ(event.type, EventType::kLaunch);
   EXPECT_EQ(event.api, id(HookId::k_cudaLaunchKernel));
-  EXPECT_EQ(event.arg0, reinterpret_cast<uint64_t>(kStream));
-  EXPECT_EQ(event.arg1, reinterpret_cast<uint64_t>(&kKernel));
+  EXPECT_EQ(LaunchView{event}.stream(), reinterpret_cast<uint64_t>(kStream));
+  EXPECT_EQ(LaunchView{event}.function(), reinterpret_cast<uint64_t>(&kKernel));
   EXPECT_EQ(event.py_stack, kPythonTip);
   EXPECT_EQ(event.native_stack, 0u);
   EXPECT_EQ(event.flags, 0);
@@ -133,15 +142,17 @@ TEST_F(CudaHooks, NoteThatTheStackAfterANodeWasThinned) {
 TEST_F(CudaHooks, SurviveALaunchWithoutConfiguration) {
   fake_log_13()->result = 1;
   EXPECT_EQ(cuda_.launch_config(nullptr, &kKernel, nullptr), 1);
-  EXPECT_EQ(only_event().flags, lull::abi::kFlagFailed);
-  EXPECT_EQ(only_event().arg0, 0u);
+  Event event = only_event();
+  EXPECT_EQ(event.flags, lull::abi::kFlagFailed);
+  EXPECT_EQ(LaunchView{event}.stream(), 0u);
 }
 
 TEST_F(CudaHooks, FindTheStreamInALaunchConfiguration) {
   lull::LaunchConfig config{};
   config.stream = kStream;
   cuda_.launch_config(&config, &kKernel, nullptr);
-  EXPECT_EQ(only_event().arg0, reinterpret_cast<uint64_t>(kStream));
+  Event event = only_event();
+  EXPECT_EQ(LaunchView{event}.stream(), reinterpret_cast<uint64_t>(kStream));
 }
 
 TEST_F(CudaHooks, RecordASynchronisationWithBothStacksAndItsDuration) {
@@ -182,8 +193,8 @@ TEST_F(CudaHooks, RecordAnAllocationWithTheAddressItGot) {
   cuda_.malloc(&out, 4096);
   Event event = only_event();
   EXPECT_EQ(event.type, EventType::kDeviceMemory);
-  EXPECT_EQ(event.arg0, reinterpret_cast<uint64_t>(kDeviceMemory));
-  EXPECT_EQ(event.arg1, 4096u);
+  EXPECT_EQ(MemoryView{event}.address(), reinterpret_cast<uint64_t>(kDeviceMemory));
+  EXPECT_EQ(MemoryView{event}.bytes(), 4096u);
   EXPECT_EQ(event.flags, 0);
 }
 
@@ -191,34 +202,37 @@ TEST_F(CudaHooks, RecordAFailedAllocationWithoutAddress) {
   fake_log_13()->result = 2;
   void* out = kPinnedMemory;
   EXPECT_EQ(cuda_.malloc(&out, 4096), 2);
-  EXPECT_EQ(only_event().arg0, 0u);
-  EXPECT_EQ(only_event().flags, lull::abi::kFlagFailed);
+  Event event = only_event();
+  EXPECT_EQ(MemoryView{event}.address(), 0u);
+  EXPECT_EQ(event.flags, lull::abi::kFlagFailed);
 }
 
 TEST_F(CudaHooks, CountThePitchOfAPitchedAllocation) {
   void* out = nullptr;
   size_t pitch = 0;
   cuda_.malloc_pitch(&out, &pitch, 500, 3);
-  EXPECT_EQ(only_event().arg1, 3u * 512);
+  Event event = only_event();
+  EXPECT_EQ(MemoryView{event}.bytes(), 3u * 512);
 }
 
 TEST_F(CudaHooks, MarkPinnedMemoryAndReleases) {
   void* out = nullptr;
   cuda_.host_alloc(&out, 64, 0);
   cuda_.free(kDeviceMemory);
-  EXPECT_EQ(double_event(0).flags, lull::abi::kFlagPinned);
-  EXPECT_EQ(double_event(0).arg0, reinterpret_cast<uint64_t>(kPinnedMemory));
-  EXPECT_EQ(double_event(1).flags, lull::abi::kFlagFree);
-  EXPECT_EQ(double_event(1).arg0, reinterpret_cast<uint64_t>(kDeviceMemory));
-  EXPECT_EQ(double_event(1).arg1, 0u);
+  Event pinned = double_event(0), freed = double_event(1);
+  EXPECT_EQ(pinned.flags, lull::abi::kFlagPinned);
+  EXPECT_EQ(MemoryView{pinned}.address(), reinterpret_cast<uint64_t>(kPinnedMemory));
+  EXPECT_EQ(freed.flags, lull::abi::kFlagFree);
+  EXPECT_EQ(MemoryView{freed}.address(), reinterpret_cast<uint64_t>(kDeviceMemory));
+  EXPECT_EQ(MemoryView{freed}.bytes(), 0u);
 }
 
 TEST_F(CudaHooks, RecordABlockingCopyToTheHostAsASync) {
   cuda_.memcpy(kPageableMemory, kDeviceMemory, 100, lull::kCopyDeviceToHost);
   Event event = only_event();
   EXPECT_EQ(event.type, EventType::kSync);
-  EXPECT_EQ(event.arg1, 100u);
-  EXPECT_EQ(event.arg2, uint32_t{lull::kCopyDeviceToHost});
+  EXPECT_EQ(CopyCallView{event}.bytes(), 100u);
+  EXPECT_EQ(kind_of(event), CopyKind::kDeviceToHost);
   EXPECT_EQ(event.flags, lull::abi::kFlagPageable);
   EXPECT_EQ(event.py_stack, kWholePythonStack);
 }
@@ -228,7 +242,9 @@ TEST_F(CudaHooks, RecordACopyWithinTheDeviceAndAMemsetAsSubmittedOnly) {
   cuda_.memset(kDeviceMemory, 0, 50);
   EXPECT_EQ(double_event(0).type, EventType::kCopyAsync);
   EXPECT_EQ(double_event(1).type, EventType::kCopyAsync);
-  EXPECT_EQ(double_event(1).arg1, 50u);
+  Event memset = double_event(1);
+  EXPECT_EQ(CopyCallView{memset}.bytes(), 50u);
+  EXPECT_EQ(kind_of(memset), CopyKind::kDeviceToDevice);
 }
 
 TEST_F(CudaHooks, TellAnAsyncCopyOfPageableMemoryFromOneOfPinnedMemory) {
@@ -237,7 +253,8 @@ TEST_F(CudaHooks, TellAnAsyncCopyOfPageableMemoryFromOneOfPinnedMemory) {
   cuda_.memcpy_async(kDeviceMemory, kPinnedMemory, 8, lull::kCopyHostToDevice, kStream);
   EXPECT_EQ(double_event(0).type, EventType::kSync);
   EXPECT_EQ(double_event(0).flags, lull::abi::kFlagPageable);
-  EXPECT_EQ(double_event(0).arg0, reinterpret_cast<uint64_t>(kStream));
+  Event pageable = double_event(0);
+  EXPECT_EQ(CopyCallView{pageable}.stream(), reinterpret_cast<uint64_t>(kStream));
   EXPECT_EQ(double_event(1).type, EventType::kCopyAsync);
   EXPECT_EQ(double_event(1).flags, lull::abi::kFlagPinned);
   EXPECT_EQ(double_event(1).py_stack, kPythonTip);
@@ -249,13 +266,13 @@ TEST_F(CudaHooks, InferTheDirectionOfADefaultCopyFromItsPointers) {
     return double_event(double_event_count() - 1);
   };
   Event to_host = copy(kPinnedMemory, kDeviceMemory);
-  EXPECT_EQ(to_host.arg2, uint32_t{lull::kCopyDeviceToHost});
+  EXPECT_EQ(kind_of(to_host), CopyKind::kDeviceToHost);
   EXPECT_EQ(to_host.type, EventType::kCopyAsync);
   Event to_device = copy(kDeviceMemory, kPageableMemory);
-  EXPECT_EQ(to_device.arg2, uint32_t{lull::kCopyHostToDevice});
+  EXPECT_EQ(kind_of(to_device), CopyKind::kHostToDevice);
   EXPECT_EQ(to_device.type, EventType::kSync);
   Event within = copy(kDeviceMemory, kDeviceMemory);
-  EXPECT_EQ(within.arg2, uint32_t{lull::kCopyDeviceToDevice});
+  EXPECT_EQ(kind_of(within), CopyKind::kDeviceToDevice);
   EXPECT_EQ(within.type, EventType::kCopyAsync);
   EXPECT_EQ(copy(kPinnedMemory, kPageableMemory).type, EventType::kSync);
 }

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/base/event_views.h"
 #include "preload/abi/hook_list.h"
 #include "tests/preload/support/fake_relay.h"
 
@@ -91,7 +92,9 @@ Waits waits_of(const FakeRelay::Target& target) {
     waits.lost += ring.lost;
     for (uint64_t at = 0; at < ring.head; ++at) {
       const abi::Event& event = view.slot(i, at);
-      if (event.type == abi::EventType::kThreadStart) waits.threads.insert(event.arg0);
+      if (event.type == abi::EventType::kThreadStart) {
+        waits.threads.insert(Number(ThreadStartView{event}.thread()));
+      }
       if (event.type == abi::EventType::kHostWait) waits.events.push_back(event);
     }
   }

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "daemon/base/event_views.h"
 #include "preload/hooks/wait_recorder.h"
 #include "tests/preload/support/test_segment.h"
 
@@ -52,8 +53,8 @@ TEST_F(WaitRecorder, WritesALongWaitWithItsResult) {
   EXPECT_EQ(event.api, static_cast<uint16_t>(kRead));
   EXPECT_GE(event.start_ns, before);
   EXPECT_GE(event.duration_ns, 1'000'000u);
-  EXPECT_EQ(event.arg0, 7u);  // the descriptor: read's first argument
-  EXPECT_EQ(event.arg1, 7u);
+  EXPECT_EQ(HostWaitView{event}.descriptor(), 7u) << "read's first argument";
+  EXPECT_EQ(HostWaitView{event}.result(), 7);
   EXPECT_EQ(event.flags & (abi::kFlagFailed | abi::kFlagFromPython), 0);
 }
 
@@ -72,8 +73,9 @@ TEST_F(WaitRecorder, KeepsErrnoAsTheOriginalLeftIt) {
   EXPECT_EQ(errno, EAGAIN);
   ASSERT_EQ(events().size(), 1u);
   EXPECT_NE(events()[0].flags & abi::kFlagFailed, 0);
-  EXPECT_EQ(events()[0].arg0, 0u);  // poll has no descriptor of its own
-  EXPECT_EQ(static_cast<int64_t>(events()[0].arg1), -1);
+  abi::Event event = events()[0];
+  EXPECT_EQ(HostWaitView{event}.descriptor(), 0u) << "poll has none of its own";
+  EXPECT_EQ(HostWaitView{event}.result(), -1);
   errno = 4242;
   EXPECT_EQ(call<kPoll>(nothing, 3), 3);
   EXPECT_EQ(errno, 4242);

@@ -35,13 +35,11 @@ bool ElfImage::Read() {
       header.e_ident[EI_CLASS] != ELFCLASS64) {
     return false;
   }
-  position_independent_ = header.e_type == ET_DYN;
   size_t count = 0;
   if (elf_getphdrnum(elf_, &count) != 0) return false;
   for (size_t i = 0; i < count; ++i) {
     GElf_Phdr part;
     if (gelf_getphdr(elf_, static_cast<int>(i), &part) == nullptr) return false;
-    if (part.p_type == PT_INTERP) has_interpreter_ = true;
     if (part.p_type == PT_LOAD) {
       parts_.push_back(
           {part.p_offset, part.p_filesz, part.p_vaddr, (part.p_flags & PF_X) != 0});

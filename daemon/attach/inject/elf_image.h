@@ -36,8 +36,6 @@ class ElfImage {
   const std::string& build_id() const { return build_id_; }
   uint64_t device() const { return device_; }
   uint64_t inode() const { return inode_; }
-  bool position_independent() const { return position_independent_; }
-  bool has_interpreter() const { return has_interpreter_; }
   const std::string& path() const { return path_; }
 
   // A symbol that is defined and exported, whatever its version.
@@ -71,8 +69,6 @@ class ElfImage {
   std::string build_id_;
   uint64_t device_ = 0;
   uint64_t inode_ = 0;
-  bool position_independent_ = false;
-  bool has_interpreter_ = false;
   std::vector<Part> parts_;
 };
 

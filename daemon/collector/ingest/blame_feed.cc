@@ -9,7 +9,7 @@
 #include "daemon/aggregate/host_sample.h"
 #include "daemon/aggregate/stretch.h"
 #include "daemon/aggregate/wait_kind.h"
-#include "daemon/collector/ingest/told.h"
+#include "events.pb.h"
 
 namespace lull::collector {
 
@@ -136,7 +136,7 @@ void BlameFeed::Add(const Event& event) {
     case EventType::kScope:
       return AddScope(series, event);
     case EventType::kRunDelay: {
-      const aggregate::RunDelayView told{event};
+      const RunDelayView told{event};
       // Else it only woke up late from waits of its own.
       if (told.preemptions() == 0) return;
       return engine_.Add(
@@ -144,7 +144,7 @@ void BlameFeed::Add(const Event& event) {
     }
     case EventType::kHostSample:
       if (aggregate::RoleOf(series) == aggregate::SampleRole::kAutograd) {
-        thread_regions_.AddOfTheEngine(event.tid);
+        thread_regions_.AddOfTheEngine(ThreadId{event.tid});
       }
       thread_regions_.AddSample(event);
       samples_.AddSample(event);
@@ -158,15 +158,14 @@ void BlameFeed::Add(const Event& event) {
     case EventType::kGpuGraph:
       return AddOperation(series, event);
     case EventType::kApiCall: {
-      const aggregate::ApiCallView call{event};
+      const ApiCallView call{event};
       return engine_.Add(
           blame::ApiCall{start, end, call.caller(), call.correlation(), event.series});
     }
     case EventType::kGpuStreamWait: {
       const storage::GpuStreamRow& stream = gpu_.Stream(series.gpu_stream);
-      return engine_.Add(
-          blame::StreamWait{start, stream.context, stream.stream,
-                            aggregate::StreamWaitView{event}.correlation()});
+      return engine_.Add(blame::StreamWait{start, stream.context, stream.stream,
+                                           StreamWaitView{event}.correlation()});
     }
     case EventType::kGpuTracing:
       return AddTracing(event);
@@ -184,9 +183,9 @@ void BlameFeed::Add(const Event& event) {
 
 void BlameFeed::AddScope(const Series& series, const Event& event) {
   regions_.AddScope(event);
-  if (!aggregate::ScopeView{event}.ended_here()) return;
+  if (!ScopeView{event}.ended_here()) return;
   if (series.native_stack != 0) {
-    thread_regions_.AddScope(event.tid, event.start_ns,
+    thread_regions_.AddScope(ThreadId{event.tid}, event.start_ns,
                              event.start_ns + event.duration_ns, series.native_stack);
   }
   if (aggregate::IsLoading(series)) AddHost(blame::HostKind::kDataScope, event);
@@ -203,7 +202,7 @@ void BlameFeed::AddOperation(const Series& series, const Event& event) {
   blame::Operation operation;
   operation.start_ns = ToEngine(event.start_ns);
   operation.end_ns = operation.start_ns + event.duration_ns;
-  operation.correlation = aggregate::KernelView{event}.correlation();
+  operation.correlation = OperationView{event}.correlation();
   operation.device = stream.device;
   operation.context = stream.context;
   operation.stream = stream.stream;
@@ -276,7 +275,7 @@ void BlameFeed::TellRegions() {
   }
 }
 
-void BlameFeed::Tell(EventType type, Event event, uint32_t device) {
+void BlameFeed::Tell(EventType type, Event event, DeviceId device) {
   auto tell = [this, type](const Event& part) {
     events_.push_back(part);
     if (type != EventType::kIdle) return;
@@ -311,8 +310,10 @@ void BlameFeed::TellSamples() {
     Event event;
     event.start_ns = found.sample.time_ns;
     event.duration_ns = found.sample.duration_ns;
-    aggregate::SampleView::Set(event, found.sample.weight_ns, found.sample.kind);
-    event.tid = found.tid;
+    SampleView{event}
+        .set_weight_ns(found.sample.weight_ns)
+        .set_doing(found.sample.doing);
+    event.tid = Number(found.tid);
     event.series = derived_.OfSample(found.idle_series, found.sample.series);
     thread_regions_.AddSample(event);
     events_.push_back(event);
@@ -323,7 +324,7 @@ void BlameFeed::OnIdle(const blame::Idle& idle) {
   Event event;
   event.start_ns = FromEngine(idle.start_ns);
   event.duration_ns = idle.end_ns - idle.start_ns;
-  event.tid = static_cast<uint32_t>(idle.tid);
+  event.tid = Number(idle.tid);
   event.series = derived_.OfIdle(idle);
   regions_.AddIdle(idle.device, event.start_ns, event.start_ns + event.duration_ns,
                    static_cast<size_t>(idle.cause));
@@ -336,7 +337,9 @@ void BlameFeed::OnCoverage(const blame::Coverage& coverage) {
   event.duration_ns = coverage.end_ns - coverage.start_ns;
   regions_.AddTraced(coverage.device, event.start_ns,
                      event.start_ns + event.duration_ns);
-  aggregate::CoverageView::Set(event, coverage.busy_ns, coverage.kernel_ns);
+  aggregate::CoverageView{event}
+      .set_busy_ns(coverage.busy_ns)
+      .set_kernel_ns(coverage.kernel_ns);
   event.series = derived_.OfCoverage(coverage.device);
   Tell(EventType::kCoverage, event, coverage.device);
   judged_.Told(coverage.device, FromEngine(coverage.end_ns));
@@ -348,8 +351,8 @@ void BlameFeed::OnSync(const blame::SyncCost& cost) {
   Event event;
   event.start_ns = FromEngine(cost.sync.start_ns);
   event.duration_ns = cost.sync.end_ns - cost.sync.start_ns;
-  aggregate::SyncCostView::Set(event, cost.needed_ns);
-  event.tid = static_cast<uint32_t>(cost.sync.tid);
+  aggregate::SyncCostView{event}.set_needed_ns(cost.needed_ns);
+  event.tid = Number(cost.sync.tid);
   event.series = derived_.OfSyncCost(cost.sync.series);
   events_.push_back(event);
 }

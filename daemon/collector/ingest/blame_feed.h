@@ -30,7 +30,7 @@ class BlameFeed : private blame::Sink {
  public:
   BlameFeed(SeriesTable& series, GpuTables& gpu, uint64_t job_start_ns);
 
-  void set_main_thread(uint32_t tid) { thread_regions_.set_main_thread(tid); }
+  void set_main_thread(ThreadId tid) { thread_regions_.set_main_thread(tid); }
 
   // An event of the process, whose series is known.
   void Add(const aggregate::Event& event);
@@ -86,7 +86,7 @@ class BlameFeed : private blame::Sink {
   void AddTracing(const aggregate::Event& event);
   void AddTold(const aggregate::Series& series, const aggregate::Event& event);
   void TellRegions();
-  void Tell(aggregate::EventType type, aggregate::Event event, uint32_t device);
+  void Tell(aggregate::EventType type, aggregate::Event event, DeviceId device);
   void AddToGaps(const aggregate::Event& idle);
   void TellSamples();
   void AddScope(const aggregate::Series& series, const aggregate::Event& event);

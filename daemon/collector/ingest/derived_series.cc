@@ -18,8 +18,9 @@ void TakeCulprit(const Series& from, Series& to) {
 
 }  // namespace
 
-// Of two that wait for each other the one whose Python line is known. In the backward pass
-// the engine's thread has no Python: the line is where the program called backward().
+// Of two that wait for each other the one whose Python line is known. In the backward
+// pass the engine's thread has no Python: the line is where the program called
+// backward().
 uint32_t DerivedSeries::CulpritOf(const blame::Idle& idle) const {
   if (idle.other_wait == 0 || series_[idle.culprit].python_stack != 0 ||
       series_[idle.other_wait].python_stack == 0) {
@@ -30,13 +31,13 @@ uint32_t DerivedSeries::CulpritOf(const blame::Idle& idle) const {
 
 uint32_t DerivedSeries::OfIdle(const blame::Idle& idle) {
   const uint32_t culprit = CulpritOf(idle);
-  auto [it, fresh] = known_.try_emplace(Key{EventType::kIdle, idle.device, culprit,
-                                            idle.before, idle.after, idle.cause});
+  auto [it, fresh] = known_.try_emplace(
+      Key{EventType::kIdle, idle.device, culprit, idle.before, idle.after, idle.cause});
   if (!fresh) return it->second;
   Series series;
   series.type = EventType::kIdle;
   series.variant = static_cast<uint8_t>(idle.cause);
-  series.shape = idle.device;
+  series.shape = Number(idle.device);
   if (!series_.full()) {
     TakeCulprit(series_[culprit != 0 ? culprit : idle.after], series);
     if (culprit == 0) series.api = 0;
@@ -48,15 +49,16 @@ uint32_t DerivedSeries::OfIdle(const blame::Idle& idle) {
   return it->second = series_.Intern(series);
 }
 
-uint32_t DerivedSeries::OfCoverage(uint32_t device) {
+uint32_t DerivedSeries::OfCoverage(DeviceId device) {
   Series series;
   series.type = EventType::kCoverage;
-  series.shape = device;
+  series.shape = Number(device);
   return series_.Intern(series);
 }
 
 uint32_t DerivedSeries::OfSyncCost(uint32_t sync) {
-  auto [it, fresh] = known_.try_emplace(Key{EventType::kSyncCost, 0, sync, 0, 0});
+  auto [it, fresh] =
+      known_.try_emplace(Key{EventType::kSyncCost, DeviceId{}, sync, 0, 0});
   if (!fresh) return it->second;
   Series series;
   series.type = EventType::kSyncCost;
@@ -65,7 +67,8 @@ uint32_t DerivedSeries::OfSyncCost(uint32_t sync) {
 }
 
 uint32_t DerivedSeries::OfSample(uint32_t idle, uint32_t sample) {
-  auto [it, fresh] = known_.try_emplace(Key{EventType::kGapSample, 0, idle, sample, 0});
+  auto [it, fresh] =
+      known_.try_emplace(Key{EventType::kGapSample, DeviceId{}, idle, sample, 0});
   if (!fresh) return it->second;
   const Series& from = series_[sample];
   Series series;
@@ -82,8 +85,9 @@ uint32_t DerivedSeries::OfSample(uint32_t idle, uint32_t sample) {
 
 uint32_t DerivedSeries::OfSubmission(const blame::Submission& submission) {
   const blame::Operation& operation = submission.operation;
-  auto [it, fresh] = known_.try_emplace(Key{EventType::kSubmission, 0, operation.series,
-                                            submission.launch, submission.call});
+  auto [it, fresh] =
+      known_.try_emplace(Key{EventType::kSubmission, DeviceId{}, operation.series,
+                             submission.launch, submission.call});
   if (!fresh) return it->second;
   const Series& ran = series_[operation.series];
   Series series;
@@ -101,8 +105,8 @@ uint32_t DerivedSeries::OfSubmission(const blame::Submission& submission) {
 }
 
 uint32_t DerivedSeries::OfRegion(const ThreadRegions::Found& found) {
-  const Key key{found.sample ? EventType::kRegionSample : EventType::kRegionGap, 0,
-                found.series, found.stack, 0};
+  const Key key{found.sample ? EventType::kRegionSample : EventType::kRegionGap,
+                DeviceId{}, found.series, found.stack, 0};
   if (auto it = known_.find(key); it != known_.end()) return it->second;
   if (series_.full()) return 0;
   Series series;

@@ -20,7 +20,7 @@ class DerivedSeries {
   DerivedSeries(SeriesTable& series, GpuTables& gpu) : series_(series), gpu_(gpu) {}
 
   uint32_t OfIdle(const blame::Idle& idle);
-  uint32_t OfCoverage(uint32_t device);
+  uint32_t OfCoverage(DeviceId device);
   uint32_t OfSyncCost(uint32_t sync);                 // series of the sync
   uint32_t OfSample(uint32_t idle, uint32_t sample);  // series of both
   uint32_t OfSubmission(const blame::Submission& submission);
@@ -29,7 +29,8 @@ class DerivedSeries {
  private:
   struct Key {
     aggregate::EventType type;
-    uint32_t device, first, second, third;
+    DeviceId device;
+    uint32_t first, second, third;
     blame::Cause cause = blame::Cause::kUnknown;
     friend bool operator==(const Key&, const Key&) = default;
     template <typename H>

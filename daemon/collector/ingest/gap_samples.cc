@@ -21,7 +21,7 @@ void DropOlderHalf(Items& items) {
 
 }  // namespace
 
-void GapSamples::Find(uint32_t tid, const Sample& sample, const Idle& idle) {
+void GapSamples::Find(ThreadId tid, const Sample& sample, const Idle& idle) {
   if (replaying_) return;
   Sample part = sample;
   if (sample.duration_ns > 0) {
@@ -34,10 +34,10 @@ void GapSamples::Find(uint32_t tid, const Sample& sample, const Idle& idle) {
 }
 
 void GapSamples::AddSample(const aggregate::Event& event) {
-  const aggregate::SampleView told{event};
-  const Sample sample{event.start_ns, event.duration_ns, told.weight_ns(), told.kind(),
+  const SampleView told{event};
+  const Sample sample{event.start_ns, event.duration_ns, told.weight_ns(), told.doing(),
                       event.series};
-  Thread& thread = threads_[event.tid];
+  Thread& thread = threads_[ThreadId{event.tid}];
   thread.samples.emplace(sample.time_ns, sample);
   thread.longest_sample_ns = std::max(thread.longest_sample_ns, sample.duration_ns);
   auto at = sample.duration_ns > 0 ? thread.idle.lower_bound(sample.end_ns())
@@ -47,14 +47,15 @@ void GapSamples::AddSample(const aggregate::Event& event) {
     if (sample.time_ns > at->first && sample.time_ns - at->first >= thread.longest_ns) {
       break;
     }
-    if (sample.time_ns < at->second.end_ns) Find(event.tid, sample, at->second);
+    if (sample.time_ns < at->second.end_ns)
+      Find(ThreadId{event.tid}, sample, at->second);
   }
   if (++held_ > kMost) MakeRoom();
 }
 
 void GapSamples::AddIdle(const aggregate::Event& event) {
   const Idle idle{event.start_ns, event.start_ns + event.duration_ns, event.series};
-  Thread& thread = threads_[event.tid];
+  Thread& thread = threads_[ThreadId{event.tid}];
   thread.idle.emplace(event.start_ns, idle);
   thread.longest_ns = std::max(thread.longest_ns, event.duration_ns);
   auto end = thread.samples.lower_bound(idle.end_ns);
@@ -64,7 +65,7 @@ void GapSamples::AddIdle(const aggregate::Event& event) {
     const Sample& sample = at->second;
     // Those before the stretch reach into it, or not.
     if (sample.time_ns < idle.start_ns && sample.end_ns() <= idle.start_ns) continue;
-    Find(event.tid, sample, idle);
+    Find(ThreadId{event.tid}, sample, idle);
   }
   if (++held_ > kMost) MakeRoom();
 }

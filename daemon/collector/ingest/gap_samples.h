@@ -15,6 +15,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "daemon/aggregate/event.h"
+#include "daemon/base/ids.h"
 
 namespace lull::collector {
 
@@ -25,7 +26,7 @@ class GapSamples {
     uint64_t time_ns = 0;
     uint64_t duration_ns = 0;  // of a stretch, which weighs just that
     uint64_t weight_ns = 0;
-    uint64_t kind = 0;  // its state and quality
+    uint64_t doing = 0;  // its state and quality
     uint32_t series = 0;
 
     uint64_t end_ns() const { return time_ns + duration_ns; }
@@ -33,7 +34,7 @@ class GapSamples {
   struct Found {
     Sample sample;
     uint32_t idle_series = 0;
-    uint32_t tid = 0;
+    ThreadId tid{};
   };
 
   void AddSample(const aggregate::Event& sample);
@@ -65,10 +66,10 @@ class GapSamples {
   // Of 80 bytes. Ten threads at 200 samples a second fill it in two minutes.
   static constexpr size_t kMost = 250'000;
 
-  void Find(uint32_t tid, const Sample& sample, const Idle& idle);
+  void Find(ThreadId tid, const Sample& sample, const Idle& idle);
   void MakeRoom();
 
-  absl::flat_hash_map<uint32_t, Thread> threads_;
+  absl::flat_hash_map<ThreadId, Thread> threads_;
   size_t held_ = 0;
   bool replaying_ = false;
   std::vector<Found> found_;

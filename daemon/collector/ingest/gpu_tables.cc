@@ -20,7 +20,7 @@ std::string KeyOf(const storage::KernelRow& k) {
 }
 
 std::string KeyOf(const storage::GpuStreamRow& s) {
-  return Bytes({s.device, s.context, s.stream});
+  return Bytes({Number(s.device), Number(s.context), Number(s.stream)});
 }
 
 storage::KernelRow RowOf(uint32_t name, const lull::v1::KernelDef& definition) {
@@ -97,8 +97,9 @@ uint32_t GpuTables::InternKernel(const lull::v1::KernelDef& definition) {
 }
 
 uint32_t GpuTables::InternStream(const lull::v1::GpuStreamDef& definition) {
-  storage::GpuStreamRow row{0, definition.device(), definition.context(),
-                            definition.stream()};
+  storage::GpuStreamRow row{0, DeviceId{definition.device()},
+                            ContextId{definition.context()},
+                            StreamId{definition.stream()}};
   auto known = stream_ids_.find(KeyOf(row));
   if (known != stream_ids_.end()) return known->second;
   if (streams_.size() > kMaxStreams) return 0;

@@ -7,26 +7,26 @@ namespace lull::collector {
 
 using aggregate::EventType;
 
-void JudgedTime::AddRestored(EventType type, uint32_t device, uint64_t end_ns) {
+void JudgedTime::AddRestored(EventType type, DeviceId device, uint64_t end_ns) {
   uint64_t& until =
       type == EventType::kIdle ? restored_idle_[device] : restored_[device];
   until = std::max(until, end_ns);
   if (type != EventType::kIdle) Told(device, end_ns);
 }
 
-uint64_t JudgedTime::RestoredUntil(uint32_t device) const {
+uint64_t JudgedTime::RestoredUntil(DeviceId device) const {
   auto it = restored_.find(device);
   return it == restored_.end() ? restored_ns_ : std::max(it->second, restored_ns_);
 }
 
-uint64_t JudgedTime::RestoredUntil(EventType type, uint32_t device) const {
+uint64_t JudgedTime::RestoredUntil(EventType type, DeviceId device) const {
   const uint64_t until = RestoredUntil(device);
   if (type != EventType::kIdle) return until;
   auto it = restored_idle_.find(device);
   return it == restored_idle_.end() ? until : std::max(until, it->second);
 }
 
-void JudgedTime::Told(uint32_t device, uint64_t until_ns) {
+void JudgedTime::Told(DeviceId device, uint64_t until_ns) {
   uint64_t& told = told_[device];
   told = std::max(told, until_ns);
 }

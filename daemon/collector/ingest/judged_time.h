@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "daemon/aggregate/event.h"
+#include "daemon/base/ids.h"
 #include "daemon/collector/ingest/tracing_marks.h"
 
 namespace lull::collector {
@@ -20,15 +21,15 @@ class JudgedTime {
 
   // A stretch that an earlier feed told. Coverage says up to where all of the device
   // was; the idle stretch at its end may reach beyond it, and was told as a whole.
-  void AddRestored(aggregate::EventType type, uint32_t device, uint64_t end_ns);
+  void AddRestored(aggregate::EventType type, DeviceId device, uint64_t end_ns);
   // Before it an earlier feed told all of the device.
-  uint64_t RestoredUntil(uint32_t device) const;
+  uint64_t RestoredUntil(DeviceId device) const;
   // Before it an earlier feed told all stretches of this type.
-  uint64_t RestoredUntil(aggregate::EventType type, uint32_t device) const;
+  uint64_t RestoredUntil(aggregate::EventType type, DeviceId device) const;
 
   // The device does something: from now on its time is to be told.
-  void Await(uint32_t device) { told_.try_emplace(device, judged_ns_); }
-  void Told(uint32_t device, uint64_t until_ns);
+  void Await(DeviceId device) { told_.try_emplace(device, judged_ns_); }
+  void Told(DeviceId device, uint64_t until_ns);
   // After a batch: all that was committed before `as_of_ns` is here.
   void Advance(const TracingMarks& marks, uint64_t as_of_ns);
   void Finish();
@@ -36,9 +37,9 @@ class JudgedTime {
  private:
   uint64_t judged_ns_ = 0;
   uint64_t restored_ns_ = 0;
-  absl::flat_hash_map<uint32_t, uint64_t> told_;           // by device
-  absl::flat_hash_map<uint32_t, uint64_t> restored_;       // by device
-  absl::flat_hash_map<uint32_t, uint64_t> restored_idle_;  // by device
+  absl::flat_hash_map<DeviceId, uint64_t> told_;           // by device
+  absl::flat_hash_map<DeviceId, uint64_t> restored_;       // by device
+  absl::flat_hash_map<DeviceId, uint64_t> restored_idle_;  // by device
 };
 
 }  // namespace lull::collector

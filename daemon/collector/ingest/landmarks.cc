@@ -9,8 +9,6 @@ namespace lull::collector {
 
 using aggregate::Event;
 using aggregate::EventType;
-using aggregate::NonFiniteView;
-using aggregate::StepView;
 using storage::TracingRow;
 
 namespace {

@@ -24,7 +24,7 @@ ProcessState::ProcessState(storage::ProcessRow row, JobTables& tables,
 void ProcessState::StartBlame() {
   if (blame_ != nullptr || row_.end_ns != 0) return;
   blame_ = std::make_unique<BlameFeed>(series_, tables_.gpu(), job_start_ns_);
-  blame_->set_main_thread(row_.info.pid());
+  blame_->set_main_thread(ThreadId{row_.info.pid()});
 }
 
 absl::Status ProcessState::Load(storage::StoreReader& reader) {
@@ -89,7 +89,7 @@ ProcessState::Ring& ProcessState::RingOf(uint32_t ring) {
 
 void ProcessState::ApplyInfo(const lull::v1::ProcessInfo& info) {
   row_.info = info;
-  if (blame_ != nullptr) blame_->set_main_thread(info.pid());
+  if (blame_ != nullptr) blame_->set_main_thread(ThreadId{info.pid()});
   dirty_ = true;
 }
 
@@ -112,7 +112,7 @@ void ProcessState::ApplyCounters(const lull::v1::ProcessCounters& counters) {
 }
 
 void ProcessState::ApplyDevice(const lull::v1::GpuDeviceDef& device) {
-  new_devices_.push_back({device.device(), device});
+  new_devices_.push_back({DeviceId{device.device()}, device});
 }
 
 void ProcessState::ApplyJobEnd() {
@@ -201,10 +201,10 @@ void ProcessState::ApplyTracing(uint32_t ring, const lull::v1::EventColumns& in)
 
 uint8_t ProcessState::VariantOf(EventType type, const Event& event) const {
   if (type == EventType::kHostSample) {
-    return aggregate::SampleVariant(event.arg1, event.arg2);
+    return aggregate::SampleVariant(event);
   }
   if (!aggregate::IsOperation(type)) {
-    return aggregate::VariantOf(type, event.flags, event.arg2);
+    return aggregate::VariantOf(type, event);
   }
   return landmarks_.TracedAt(event.start_ns) ? 0 : aggregate::kVariantUntraced;
 }
@@ -235,11 +235,11 @@ void ProcessState::ApplyEvents(uint32_t ring_number, const lull::v1::EventColumn
     event.series = series_.Find({type, VariantOf(type, event),
                                  (event.flags & aggregate::kFlagFromPython) != 0,
                                  in.api(i), in.python_stack(i), in.native_stack(i),
-                                 aggregate::ShapeOf(type, event.arg1, event.arg2)});
+                                 aggregate::ShapeOf(type, event)});
     aggregate::AddEvent(series_[event.series], event, CellOf(event, event.series));
     landmarks_.Add(type, event);
     if (type == EventType::kStep) {
-      const aggregate::StepView step{event};
+      const StepView step{event};
       step_memory_.EndStep(step.number(), step.end_ns());
     }
     if (aggregate::IsMemory(type)) AddRetry(event);

@@ -15,6 +15,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "daemon/aggregate/event.h"
 #include "daemon/aggregate/gpu_curve.h"
+#include "daemon/base/ids.h"
 #include "daemon/collector/ingest/series_table.h"
 
 namespace lull::collector {
@@ -30,10 +31,10 @@ class RegionFeed {
   void AddScope(const aggregate::Event& event);
 
   // As blame tells them (blame::Sink), for each device in the order of time.
-  void AddIdle(uint32_t device, uint64_t start_ns, uint64_t end_ns, size_t cause) {
+  void AddIdle(DeviceId device, uint64_t start_ns, uint64_t end_ns, size_t cause) {
     devices_[device].AddIdle(start_ns, end_ns, cause);
   }
-  void AddTraced(uint32_t device, uint64_t start_ns, uint64_t end_ns) {
+  void AddTraced(DeviceId device, uint64_t start_ns, uint64_t end_ns) {
     traced_.push_back({device, start_ns, end_ns});
   }
 
@@ -63,7 +64,7 @@ class RegionFeed {
   static constexpr size_t kMost = 200'000;
 
   struct Traced {
-    uint32_t device;
+    DeviceId device;
     uint64_t start_ns, end_ns;
   };
   struct Waiting {
@@ -107,7 +108,7 @@ class RegionFeed {
   std::deque<Waiting> waiting_;
   std::vector<Traced> traced_;  // its idle time is yet to come
   uint64_t told_ns_ = 0;
-  absl::flat_hash_map<uint32_t, aggregate::GpuCurve> devices_;
+  absl::flat_hash_map<DeviceId, aggregate::GpuCurve> devices_;
   absl::flat_hash_map<uint32_t, Cells> cells_;  // by the scope's stack
 };
 

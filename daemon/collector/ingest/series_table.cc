@@ -119,7 +119,7 @@ uint32_t SeriesTable::Add(const EventIdentity& identity) {
   series.function_site = site.function;
   if (series.type == EventType::kHostWait) {
     aggregate::WaitKind kind =
-        identity.variant == aggregate::kWaitWithinData
+        identity.variant == kWaitWithinData
             ? aggregate::WaitKind::kWithinData
             : aggregate::ClassifyWait(tables_->ApiName(series.api),
                                       identity.from_python,

@@ -2,7 +2,7 @@
 
 #include "daemon/aggregate/event_views.h"
 #include "daemon/aggregate/wait_kind.h"
-#include "daemon/collector/ingest/told.h"
+#include "events.pb.h"
 
 namespace lull::collector {
 
@@ -17,9 +17,8 @@ namespace {
 // What was called: a kernel by its function, a copy by its direction.
 uint64_t KeyOf(const Series& series, const Event& event) {
   uint64_t what = 0;
-  if (series.type == EventType::kLaunch) what = aggregate::LaunchView{event}.function();
-  if (series.type == EventType::kCopyAsync)
-    what = aggregate::CopyAsyncView{event}.kind();
+  if (series.type == EventType::kLaunch) what = LaunchView{event}.function();
+  if (series.type == EventType::kCopyAsync) what = CopyCallView{event}.kind();
   return what * 0x9E3779B97F4A7C15 + series.api;
 }
 
@@ -71,7 +70,7 @@ void StepFeed::Add(const Event& event) {
       if (tid_ != 0 && event.tid != tid_) return;  // its wait holds up nobody
       return AddPart(IsForData(series) ? Part::kData : Part::kHost, event);
     case EventType::kScope:
-      if (!aggregate::IsLoading(series) || !aggregate::ScopeView{event}.ended_here()) {
+      if (!aggregate::IsLoading(series) || !ScopeView{event}.ended_here()) {
         return;
       }
       if (tid_ != 0 && event.tid != tid_) return;
@@ -93,7 +92,7 @@ void StepFeed::Add(const Event& event) {
 
 // The program's own marks, of the kind that comes first.
 void StepFeed::AddMarked(const Event& event) {
-  const StepSource source = SourceOf(event);
+  const auto source = static_cast<StepSource>(StepView{event}.source());
   if (source_ == lull::v1::STEP_SOURCE_NONE ||
       source_ == lull::v1::STEP_SOURCE_PERIOD) {
     source_ = source;
@@ -104,13 +103,13 @@ void StepFeed::AddMarked(const Event& event) {
   if (event.duration_ns == 0) {  // the first, of which only the end is known
     if (event.start_ns < told_until_ns_) return;
     storage::StepRow row;
-    row.number = aggregate::StepView{event}.number();
+    row.number = StepView{event}.number();
     row.source = source;
     row.start_ns = row.end_ns = event.start_ns;
     rows_.push_back(row);
     return;
   }
-  const aggregate::StepView step{event};
+  const StepView step{event};
   AddStep(step.number(), event.start_ns, step.end_ns());
 }
 

@@ -41,7 +41,7 @@ Cell PartOf(const Cell& sum, bool sample, uint64_t part, uint64_t whole) {
 
 }  // namespace
 
-ThreadRegions::Thread* ThreadRegions::ThreadOf(uint32_t tid) {
+ThreadRegions::Thread* ThreadRegions::ThreadOf(ThreadId tid) {
   if (threads_.size() >= kMostThreads && !threads_.contains(tid)) {
     absl::erase_if(threads_, [](const auto& one) { return one.second.items.empty(); });
     if (threads_.size() >= kMostThreads) return nullptr;
@@ -49,11 +49,11 @@ ThreadRegions::Thread* ThreadRegions::ThreadOf(uint32_t tid) {
   return &threads_[tid];
 }
 
-void ThreadRegions::AddOfTheEngine(uint32_t tid) {
+void ThreadRegions::AddOfTheEngine(ThreadId tid) {
   if (Thread* thread = ThreadOf(tid)) thread->serves = true;
 }
 
-void ThreadRegions::Add(uint32_t tid, uint64_t start_ns, const Item& item) {
+void ThreadRegions::Add(ThreadId tid, uint64_t start_ns, const Item& item) {
   Thread* thread = ThreadOf(tid);
   if (thread == nullptr) return;
   thread->items.emplace(start_ns, item);
@@ -69,19 +69,19 @@ void ThreadRegions::AddIdle(const Event& idle) {
   } else {
     item.sum.AddTime(idle.duration_ns, idle.duration_ns);
   }
-  Add(idle.tid, idle.start_ns, item);
+  Add(ThreadId{idle.tid}, idle.start_ns, item);
 }
 
 void ThreadRegions::AddSample(const Event& sample) {
-  const uint64_t weight_ns = aggregate::SampleView{sample}.weight_ns();
+  const uint64_t weight_ns = SampleView{sample}.weight_ns();
   // One of an imported trace has a duration, and is no matter of chance.
   const bool exact = sample.duration_ns != 0;
   Item item{sample.start_ns + sample.duration_ns, sample.series, true, {}};
   item.sum.Add(weight_ns, exact ? 0 : aggregate::SquareOfWeight(weight_ns), 0);
-  Add(sample.tid, sample.start_ns, item);
+  Add(ThreadId{sample.tid}, sample.start_ns, item);
 }
 
-void ThreadRegions::AddScope(uint32_t tid, uint64_t start_ns, uint64_t end_ns,
+void ThreadRegions::AddScope(ThreadId tid, uint64_t start_ns, uint64_t end_ns,
                              uint32_t stack) {
   Thread* thread = ThreadOf(tid);
   if (thread == nullptr) return;

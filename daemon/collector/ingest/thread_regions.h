@@ -20,6 +20,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "daemon/aggregate/cell.h"
 #include "daemon/aggregate/event.h"
+#include "daemon/base/ids.h"
 
 namespace lull::collector {
 
@@ -38,13 +39,13 @@ class ThreadRegions {
   // What Advance could have told by then was told by an earlier collector.
   void Restore(uint64_t judged_ns) { told_ns_ = judged_ns; }
 
-  void set_main_thread(uint32_t tid) { main_ = tid; }
-  void AddOfTheEngine(uint32_t tid);
+  void set_main_thread(ThreadId tid) { main_ = tid; }
+  void AddOfTheEngine(ThreadId tid);
 
   void AddIdle(const aggregate::Event& idle);
   void AddSample(const aggregate::Event& sample);
   // `stack` is not 0. It was begun and ended by this thread.
-  void AddScope(uint32_t tid, uint64_t start_ns, uint64_t end_ns, uint32_t stack);
+  void AddScope(ThreadId tid, uint64_t start_ns, uint64_t end_ns, uint32_t stack);
 
   // All regions that end, and all idle time and samples, before `judged_ns` are here.
   // What is found comes out once.
@@ -75,20 +76,21 @@ class ThreadRegions {
   };
   struct Scope {
     uint64_t start_ns, end_ns;
-    uint32_t tid, stack;
+    ThreadId tid;
+    uint32_t stack;
   };
 
-  Thread* ThreadOf(uint32_t tid);  // nullptr: there are too many
-  void Add(uint32_t tid, uint64_t start_ns, const Item& item);
+  Thread* ThreadOf(ThreadId tid);  // nullptr: there are too many
+  void Add(ThreadId tid, uint64_t start_ns, const Item& item);
   void Apply(const Scope& scope);
   void Take(const Scope& scope, Thread& thread);
   void MakeRoom();
 
-  absl::flat_hash_map<uint32_t, Thread> threads_;
+  absl::flat_hash_map<ThreadId, Thread> threads_;
   std::deque<Scope> waiting_;
   std::vector<Found> found_;
   uint64_t told_ns_ = 0;
-  uint32_t main_ = 0;
+  ThreadId main_{};
   size_t held_ = 0;
 };
 

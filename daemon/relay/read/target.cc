@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/event_views.h"
 #include "daemon/base/logging.h"
 #include "daemon/base/status.h"
 #include "daemon/base/text.h"
@@ -169,7 +170,7 @@ size_t Target::TakeRun(TargetRing* ring, abi::Event* events, size_t count,
 void Target::Notice(const abi::Event& event, TargetRing* ring) {
   switch (event.type) {
     case abi::EventType::kThreadStart:
-      ring->tid = static_cast<uint32_t>(event.arg0);
+      ring->tid = Number(ThreadStartView{event}.thread());
       ring->submits = ring->allocates = false;
       return;
     case abi::EventType::kLaunch:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/base/event_views.h"
 #include "daemon/relay/options.h"
 #include "daemon/relay/samples/rates.h"
 #include "daemon/relay/samples/run_delay.h"
@@ -35,10 +36,10 @@ abi::Event EventOf(const HostSample& sample) {
   abi::Event event{};
   event.type = kHostSampleType;
   event.start_ns = sample.at_ns;
-  event.arg0 = sample.weight_ns;
-  event.arg1 =
-      static_cast<uint64_t>(sample.state) | static_cast<uint64_t>(sample.quality) << 8;
-  event.arg2 = static_cast<uint32_t>(sample.role);
+  SampleView{event}
+      .set_weight_ns(sample.weight_ns)
+      .set_look(sample.state, sample.quality)
+      .set_role(sample.role);
   return event;
 }
 

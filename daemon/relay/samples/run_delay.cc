@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "daemon/base/event_views.h"
 #include "daemon/procfs/stat.h"
 
 namespace lull::relay {
@@ -128,12 +128,14 @@ std::optional<abi::Event> RunDelaySampler::Advance(uint32_t tid, const Schedulin
   event.type = kRunDelayType;
   event.start_ns = before.at_ns;
   event.duration_ns = now_ns - before.at_ns;
-  event.arg0 = now.delay_ns - before.last.delay_ns;
-  event.arg1 = now.processor != before.last.processor ? 1 : 0;
-  event.arg2 = static_cast<uint32_t>(std::min<uint64_t>(
-      now.involuntary - before.last.involuntary, std::numeric_limits<uint32_t>::max()));
-  if (event.arg0 == 0 && event.arg1 == 0 && event.arg2 == 0) return std::nullopt;
-  return event;
+  const RunDelayView delay{event};
+  delay.set_delay_ns(now.delay_ns - before.last.delay_ns)
+      .set_migrations(now.processor != before.last.processor ? 1 : 0)
+      .set_preemptions(static_cast<uint32_t>(
+          std::min<uint64_t>(now.involuntary - before.last.involuntary, UINT32_MAX)));
+  const bool waited =
+      delay.delay_ns() != 0 || delay.migrations() != 0 || delay.preemptions() != 0;
+  return waited ? std::optional(event) : std::nullopt;
 }
 
 }  // namespace lull::relay

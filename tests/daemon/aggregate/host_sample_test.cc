@@ -11,11 +11,17 @@ Series Of(uint8_t variant) {
   return {.type = EventType::kHostSample, .variant = variant};
 }
 
+uint8_t VariantOf(uint64_t state, uint64_t quality, uint32_t role) {
+  Event event;
+  SampleView{event}.set_look(state, quality).set_role(role);
+  return SampleVariant(event);
+}
+
 TEST(SampleVariant, HoldsRoleStateAndQuality) {
   for (uint32_t role = 0; role < kSampleRoles; ++role) {
     for (uint64_t state = 0; state < 3; ++state) {
       for (uint64_t quality = 0; quality < 5; ++quality) {
-        uint8_t variant = SampleVariant(state | quality << 8, role);
+        uint8_t variant = VariantOf(state, quality, role);
         EXPECT_EQ(static_cast<uint32_t>(RoleOf(Of(variant))), role);
         EXPECT_EQ(static_cast<uint64_t>(StateOf(Of(variant))), state);
         EXPECT_EQ(static_cast<uint64_t>(QualityOf(Of(variant))), quality);
@@ -25,7 +31,7 @@ TEST(SampleVariant, HoldsRoleStateAndQuality) {
 }
 
 TEST(SampleVariant, OfWhatIsNotKnownClaimsNothing) {
-  uint8_t variant = SampleVariant(uint64_t{7} | uint64_t{9} << 8, 1000);
+  uint8_t variant = VariantOf(7, 9, 1000);
   EXPECT_EQ(RoleOf(Of(variant)), SampleRole::kOther);
   EXPECT_EQ(QualityOf(Of(variant)), SampleQuality::kFailed);
   EXPECT_NE(StateOf(Of(variant)), SampleState::kRunning);
@@ -78,9 +84,9 @@ TEST(Cells, AddUpWhatSamplesStandFor) {
   series.type = EventType::kHostSample;
   Cell first, second;
   Event event;
-  event.arg0 = 5'000'000;
+  SampleView{event}.set_weight_ns(5'000'000);
   AddEvent(series, event, first);
-  event.arg0 = 100'000'000;
+  SampleView{event}.set_weight_ns(100'000'000);
   AddEvent(series, event, second);
   AddEvent(series, event, second);
   first.Append(second);

@@ -25,8 +25,7 @@ Event At(uint64_t start_ns, uint32_t series, bool free, uint64_t bytes = 0) {
   Event event;
   event.start_ns = start_ns;
   event.series = series;
-  event.arg0 = kAddress;
-  event.arg1 = bytes;
+  MemoryView{event}.set_address(kAddress).set_bytes(bytes);
   if (free) event.flags = kFlagFree;
   return event;
 }
@@ -39,7 +38,7 @@ Event Before(uint64_t start_ns, uint32_t series, uint64_t bytes) {
   Event event;
   event.start_ns = start_ns;
   event.series = series;
-  event.arg1 = bytes;
+  MemoryView{event}.set_bytes(bytes);
   event.flags = kFlagBefore;
   return event;
 }
@@ -197,7 +196,7 @@ TEST(LiveBlocks, ForgetWhatIsOlderThanAMoment) {
   Event old = At(5, 9, false, 64);
   blocks.Apply(kAlloc, old);
   Event young = At(20, 9, false, 32);
-  young.arg0 = 0x2000;
+  MemoryView{young}.set_address(0x2000);
   blocks.Apply(kAlloc, young);
   (void)blocks.TakeChanges();
 
@@ -208,10 +207,10 @@ TEST(LiveBlocks, ForgetWhatIsOlderThanAMoment) {
   ASSERT_EQ(forgotten.size(), 2u);
   EXPECT_EQ(forgotten[0].released_series, 7u);
   EXPECT_EQ(forgotten[0].released_bytes, 1000u);
-  EXPECT_EQ(forgotten[0].arg0, 0u) << "no block that we know";
+  EXPECT_EQ(ForgottenView{forgotten[0]}.blocks(), 0u) << "no block that we know";
   EXPECT_EQ(forgotten[1].released_series, 9u);
   EXPECT_EQ(forgotten[1].released_bytes, 64u);
-  EXPECT_EQ(forgotten[1].arg0, 1u);
+  EXPECT_EQ(ForgottenView{forgotten[1]}.blocks(), 1u);
   EXPECT_EQ(forgotten[1].start_ns, 10u);
   EXPECT_EQ(blocks.size(), 1u);
   EXPECT_EQ(blocks.TakeChanges().size(), 2u) << "for the store to forget";

@@ -29,8 +29,9 @@ class MallocRetry : public ::testing::Test {
     event.series = ++events_;
     event.start_ns = 1000 * events_;
     event.duration_ns = 10;
-    event.arg0 = (variant & kVariantFailed) != 0 ? 0 : 4096;
-    event.arg1 = bytes;
+    MemoryView{event}
+        .set_address((variant & kVariantFailed) != 0 ? 0 : 4096)
+        .set_bytes(bytes);
     event.tid = tid;
     return retries_.Add(series, event);
   }

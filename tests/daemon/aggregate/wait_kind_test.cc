@@ -47,16 +47,25 @@ TEST(WaitKind, FollowsFromTheCallOtherwise) {
 }
 
 TEST(Variant, TellsAllocatorsAndGenerationsApart) {
-  EXPECT_EQ(VariantOf(EventType::kDeviceMemory, 0, 0), 0);
-  EXPECT_EQ(VariantOf(EventType::kDeviceMemory, kFlagPinned | kFlagFree, 0),
+  Event event;
+  EXPECT_EQ(VariantOf(EventType::kDeviceMemory, event), 0);
+  event.flags = kFlagPinned | kFlagFree;
+  EXPECT_EQ(VariantOf(EventType::kDeviceMemory, event),
             static_cast<uint8_t>(Allocator::kPinned) | kVariantFree);
-  EXPECT_EQ(VariantOf(EventType::kTorchMemory, 0, (1u << 8) | 3),
-            static_cast<uint8_t>(Allocator::kTorchCuda));
-  EXPECT_EQ(VariantOf(EventType::kTorchMemory, kFlagFailed, 0),
+  event.flags = kFlagFailed;
+  EXPECT_EQ(VariantOf(EventType::kTorchMemory, event),
             static_cast<uint8_t>(Allocator::kTorchCpu) | kVariantFailed);
-  EXPECT_EQ(VariantOf(EventType::kGcPause, 0, 2), 2);
-  EXPECT_EQ(VariantOf(EventType::kSync, 0xff, 7), 0);
-  EXPECT_EQ(VariantOf(EventType::kScope, 0, kScopeOfData), kScopeOfData);
+  event.flags = 0;
+  MemoryView{event}.set_device(TorchCuda(3));
+  EXPECT_EQ(VariantOf(EventType::kTorchMemory, event),
+            static_cast<uint8_t>(Allocator::kTorchCuda));
+  GcPauseView{event}.set_generation(2);
+  EXPECT_EQ(VariantOf(EventType::kGcPause, event), 2);
+  ScopeView{event}.set_kind(kScopeOfData);
+  EXPECT_EQ(VariantOf(EventType::kScope, event), kScopeOfData);
+  event.flags = 0xff;
+  CopyCallView{event}.set_kind(7);
+  EXPECT_EQ(VariantOf(EventType::kSync, event), 0);
 }
 
 Series Of(EventType type, uint8_t variant) {

@@ -34,7 +34,7 @@ class Judge {
     for (const Operation& operation : story_.operations) {
       if (operation.end_ns > operation.start_ns) devices_.insert(operation.device);
     }
-    for (uint32_t device : devices_) JudgeDevice(device);
+    for (DeviceId device : devices_) JudgeDevice(device);
     TellSyncs();
     TellSubmissions();
     Normalize(&telling_);
@@ -150,14 +150,14 @@ class Judge {
     points_.assign(points.begin(), points.end());
   }
 
-  bool Busy(uint32_t device, uint64_t at, bool kernels = false) const {
+  bool Busy(DeviceId device, uint64_t at, bool kernels = false) const {
     for (const Operation& o : story_.operations) {
       if (o.device == device && Covers(o, at) && !(kernels && Copies(o))) return true;
     }
     return false;
   }
 
-  void JudgeDevice(uint32_t device) {
+  void JudgeDevice(DeviceId device) {
     uint64_t first = kInfinite;
     for (const Operation& o : story_.operations) {
       if (o.device == device && o.end_ns > o.start_ns)
@@ -175,7 +175,7 @@ class Judge {
     for (const Piece& piece : pieces_) telling_.idle.push_back(piece.idle);
   }
 
-  void JudgeWindow(uint32_t device, const Span& window, uint64_t first) {
+  void JudgeWindow(DeviceId device, const Span& window, uint64_t first) {
     uint64_t opened = window.start_ns;
     for (size_t i = 0; i + 1 < points_.size(); ++i) {
       uint64_t from = points_[i], to = points_[i + 1];
@@ -198,7 +198,7 @@ class Judge {
     return story_.calls[*known_[operation].call].start_ns;
   }
 
-  void JudgeGap(uint32_t device, uint64_t a, uint64_t b, bool has_x, bool is_first) {
+  void JudgeGap(DeviceId device, uint64_t a, uint64_t b, bool has_x, bool is_first) {
     ++gap_;
     uint64_t from = a;  // before it, the gap is given up
     if (is_first && b - a > options_.patience_ns) from = b - options_.patience_ns;
@@ -252,7 +252,7 @@ class Judge {
   };
 
   // P: launched the operation that ended at a, of several the last submitted.
-  Facts FactsOfStart(uint32_t device, uint64_t a) const {
+  Facts FactsOfStart(DeviceId device, uint64_t a) const {
     Facts facts;
     std::pair<uint64_t, ThreadId> best;
     for (size_t i = 0; i < known_.size(); ++i) {
@@ -268,7 +268,7 @@ class Judge {
     return facts;
   }
 
-  size_t FindX(uint32_t device, uint64_t b) const {
+  size_t FindX(DeviceId device, uint64_t b) const {
     std::optional<size_t> x;
     auto rank = [&](size_t i) {
       const Operation& o = story_.operations[i];
@@ -439,7 +439,7 @@ class Judge {
     return Inside(*handover, *other) ? handover : other;
   }
 
-  void JudgePiece(uint32_t device, uint64_t start, uint64_t end, uint64_t from,
+  void JudgePiece(DeviceId device, uint64_t start, uint64_t end, uint64_t from,
                   const Facts& facts) {
     if (start >= end) return;
     Piece piece;
@@ -609,7 +609,7 @@ class Judge {
       for (size_t i = 0; i + 1 < points_.size(); ++i) {
         if (!Covers(event, points_[i])) continue;
         bool busy = false;
-        for (uint32_t device : devices_) busy = busy || Busy(device, points_[i]);
+        for (DeviceId device : devices_) busy = busy || Busy(device, points_[i]);
         if (busy) cost.needed_ns += points_[i + 1] - points_[i];
       }
       telling_.syncs.push_back(cost);
@@ -637,7 +637,7 @@ class Judge {
   bool open_end_ = false;     // of the last of them
   std::vector<Known> known_;  // by operation
   std::vector<uint64_t> points_;
-  std::set<uint32_t> devices_;
+  std::set<DeviceId> devices_;
   std::vector<Piece> pieces_;  // of one device, in order
   size_t gap_ = 0;
   Telling telling_;

@@ -14,7 +14,7 @@ class Author {
     devices_ = 1 + Below(2);
     streams_.resize(devices_ * (1 + Below(3)));
     for (uint32_t i = 0; i < streams_.size(); ++i) {
-      streams_[i].device = i % devices_;
+      streams_[i].device = DeviceId{static_cast<uint32_t>(i % devices_)};
     }
     uint32_t threads = 1 + Below(3);
     std::vector<uint64_t> now(threads);
@@ -35,10 +35,13 @@ class Author {
 
  private:
   struct Stream {
-    uint32_t device = 0;
+    DeviceId device{};
     uint64_t free_ns = 0;
   };
 
+  static ContextId ContextOf(const Stream& stream) {
+    return ContextId{10 + Number(stream.device)};
+  }
   uint64_t Below(uint64_t limit) { return random_() % limit; }
   bool Chance(int percent) { return Below(100) < static_cast<uint64_t>(percent); }
   // Mostly short, in steps of five, sometimes long: so ends and starts meet.
@@ -105,7 +108,7 @@ class Author {
     stream.free_ns = end;
     if (Chance(97)) {
       story_.operations.push_back({start, end, correlation, stream.device,
-                                   10 + stream.device, index, Series(), kind});
+                                   ContextOf(stream), StreamId{index}, Series(), kind});
     }
     return end;
   }
@@ -154,7 +157,7 @@ class Author {
     uint64_t start = *now;
     *now += 1 + Below(4);
     const CorrelationId correlation = NextId();
-    story_.waits.push_back({start, 10 + stream.device, index, correlation});
+    story_.waits.push_back({start, ContextOf(stream), StreamId{index}, correlation});
     Call(tid, start, *now, correlation, HostKind::kLaunch);
     const Stream& other = streams_[Below(streams_.size())];
     stream.free_ns = std::max(stream.free_ns, other.free_ns);

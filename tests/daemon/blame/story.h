@@ -53,7 +53,7 @@ struct Telling {
   std::vector<Idle> idle;  // touching parts with the same verdict are one
   std::vector<SyncCost> syncs;
   std::vector<Submission> submissions;
-  std::map<std::pair<uint32_t, uint64_t>, Covered> coverage;  // by device and unit
+  std::map<std::pair<DeviceId, uint64_t>, Covered> coverage;  // by device and unit
 };
 
 // Brings the parts into that order.
@@ -75,9 +75,9 @@ class Recorder : public Sink {
  private:
   uint64_t unit_ns_;
   Telling telling_;
-  std::map<uint32_t, uint64_t> covered_;               // device -> told up to
-  std::map<uint32_t, uint64_t> was_covered_;           // before this Advance
-  std::vector<std::pair<uint32_t, uint64_t>> starts_;  // device, start of what was told
+  std::map<DeviceId, uint64_t> covered_;               // device -> told up to
+  std::map<DeviceId, uint64_t> was_covered_;           // before this Advance
+  std::vector<std::pair<DeviceId, uint64_t>> starts_;  // device, start of what was told
   int out_of_step_ = 0;
 };
 

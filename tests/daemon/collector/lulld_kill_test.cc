@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "daemon/base/event_views.h"
 #include "daemon/storage/store.h"
 #include "tests/daemon/collector/fake_relay.h"
 #include "tests/daemon/collector/lulld_process.h"
@@ -42,12 +43,15 @@ std::vector<lull::v1::Batch> MakeBatches(std::mt19937& random,
         std::vector<TestEvent> events(1 + random() % 120);
         for (size_t k = 0; k < events.size(); ++k) {
           TestEvent& event = events[k];
-          event.type = k % 2 == 0 ? 3 : 6;
+          event.type = k % 2 == 0 ? v1::EVENT_TYPE_SYNC : v1::EVENT_TYPE_TORCH_MEMORY;
           event.api = k % 2 == 0 ? kApiSync : kApiTorch;
           event.python = 1 + static_cast<uint32_t>(k % kPythonStacks);
           event.start_ns += i * 1'000'000 + k * 10;
-          event.arg0 = 4096 * (1 + k);
-          event.arg1 = 100;
+          if (event.type == v1::EVENT_TYPE_TORCH_MEMORY) {
+            MemoryView{event}.set_address(4096 * (1 + k)).set_bytes(100);
+          } else {
+            CopyCallView{event}.set_bytes(100);
+          }
           event.flags = k % 4 == 3 ? 1 : 0;
         }
         AddRun(batches[i], process, ring, position, events);

@@ -31,7 +31,7 @@ Event Taken(uint64_t time_ns, uint64_t bytes) {
   Event event;
   event.series = kTaken;
   event.start_ns = time_ns;
-  event.arg1 = bytes;
+  MemoryView{event}.set_bytes(bytes);
   return event;
 }
 
@@ -65,10 +65,10 @@ TEST(MemoryLevels, WhatIsReservedIsOneStep) {
   Event first;
   first.series = kReserved;
   first.start_ns = 10;
-  first.arg1 = 100;
+  MemoryView{first}.set_bytes(100);
   Event second = first;
   second.start_ns = 20;
-  second.arg1 = 60;
+  MemoryView{second}.set_bytes(60);
   second.released_series = kReserved;
   second.released_bytes = 100;
   EXPECT_EQ(LevelsOf({first, second}, 0),

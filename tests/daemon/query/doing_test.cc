@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "daemon/base/backward_frames.h"
+#include "daemon/base/event_views.h"
+#include "daemon/base/gpu_event_views.h"
 #include "daemon/query/engine.h"
 #include "tests/daemon/collector/test_gpu.h"
 #include "tests/daemon/collector/test_job.h"
@@ -42,7 +44,8 @@ class OneGap {
     *batch_.add_processes() = MakeProcess(1, 101, 0);
     AddStacks(batch_, 1);
     AddGpu(batch_, 1);
-    Put(v1::EVENT_TYPE_GPU_TRACING, kJobStartNs + 1000 * kMs, 0).arg0 = 2;
+    TracingView{Put(v1::EVENT_TYPE_GPU_TRACING, kJobStartNs + 1000 * kMs, 0)}.set_state(
+        v1::TRACING_STATE_ACTIVE);
     Submit(kJobStartNs + 1010 * kMs, kGapStartNs - 50 * kMs, 50 * kMs, 1);
     if (data_wait) {
       TestEvent& wait = Put(v1::EVENT_TYPE_HOST_WAIT, kGapStartNs + kMs, 998 * kMs);
@@ -70,10 +73,8 @@ class OneGap {
     for (uint64_t i = 0; i < count; ++i) {
       TestEvent& event = Put(v1::EVENT_TYPE_HOST_SAMPLE,
                              kGapStartNs + 5 * kMs + ++samples_ * 100 * kUs, 0);
-      event.arg0 = kMs;
-      event.arg1 = quality << 8;
+      SampleView{event}.set_weight_ns(kMs).set_look(0, quality).set_role(role);
       event.python = frames.empty() ? 0 : ref_;
-      event.arg2 = role;
     }
   }
 
@@ -86,9 +87,10 @@ class OneGap {
     stack->set_ref(++ref_);
     stack->set_native(true);
     for (const std::string& name : names) stack->add_frames()->set_function(name);
-    TestEvent& scope = Put(22, kGapStartNs + start_ms * kMs, (end_ms - start_ms) * kMs);
+    TestEvent& scope = Put(v1::EVENT_TYPE_SCOPE, kGapStartNs + start_ms * kMs,
+                           (end_ms - start_ms) * kMs);
     scope.native = ref_;
-    scope.arg1 = names.size();
+    ScopeView{scope}.set_place(static_cast<uint32_t>(names.size()), 0);
   }
 
   lull::v1::ReportReply Report(const std::string& region = "",
@@ -172,11 +174,12 @@ class OneGap {
     const uint32_t launcher = launch.tid;  // the next Put moves it
     TestEvent& call = Put(v1::EVENT_TYPE_API_CALL, called_ns, 2 * kUs);
     call.api = kApiCudaLaunch;
-    call.arg0 = launcher;
-    call.arg2 = correlation;
+    ApiCallView{call}
+        .set_caller(ThreadId{launcher})
+        .set_correlation(CorrelationId{correlation});
     TestEvent& kernel = Put(v1::EVENT_TYPE_GPU_KERNEL, start_ns, duration_ns);
     kernel.python = kernel.native = 1;
-    kernel.arg2 = correlation;
+    OperationView{kernel}.set_correlation(CorrelationId{correlation});
   }
 
   static constexpr uint32_t kNode = 400;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "daemon/base/event_views.h"
+#include "daemon/base/gpu_event_views.h"
 #include "tests/daemon/units.h"
 
 namespace lull::test {
@@ -61,7 +63,7 @@ class Maker {
     TestEvent event;
     event.type = v1::EVENT_TYPE_GPU_TRACING;
     event.start_ns = now_;
-    event.arg0 = state;
+    TracingView{event}.set_state(state);
     event.tid = kTid;
     Put(kCuptiRing, now_, event);
     if (state == kOff) next_mark_ = 0;
@@ -97,15 +99,13 @@ class Maker {
       case 3: {
         TestEvent event = Host(5, 5 * kUs + Below(2 * kMs));  // cudaMalloc
         event.api = kApiMalloc;
-        event.arg0 = 4096 * (1 + Below(10'000));
-        event.arg1 = 512;
+        MemoryView{event}.set_address(4096 * (1 + Below(10'000))).set_bytes(512);
         return Spend(event);
       }
       case 4: {
         TestEvent event = Host(6, Below(2) == 0 ? 0 : Below(60 * kUs));  // a tensor
         event.api = kApiTorch;
-        event.arg0 = 4096 * (1 + Below(10'000));
-        event.arg1 = 512;
+        MemoryView{event}.set_address(4096 * (1 + Below(10'000))).set_bytes(512);
         return Spend(event);
       }
       case 5:
@@ -138,8 +138,8 @@ class Maker {
     event.type = v1::EVENT_TYPE_RUN_DELAY;
     event.start_ns = now_ - Below(2 * kMs);
     event.duration_ns = 10 * kMs;
-    event.arg0 = Below(8 * kMs);
-    event.arg2 = static_cast<uint32_t>(Below(3));  // times that it was pre-empted
+    RunDelayView{event}.set_delay_ns(Below(8 * kMs));
+    RunDelayView{event}.set_preemptions(static_cast<uint32_t>(Below(3)));
     event.tid = kTid;
     Put(kRelayRing, event.start_ns + event.duration_ns + kMs, event);
   }
@@ -149,11 +149,13 @@ class Maker {
     TestEvent event;
     event.type = v1::EVENT_TYPE_HOST_SAMPLE;
     event.start_ns = now_ + Below(2 * options_.mean_pause_ns);
-    event.arg0 = 5 * kMs;
-    event.arg1 = Below(3) | Below(3) << 8;
+    const SampleView sample{event};
+    const uint64_t state = Below(3);
+    sample.set_weight_ns(5 * kMs).set_look(state, Below(3));
     event.python = AnyStack();
     if (Below(10) == 0) {
-      event.arg1 = 2 | (3 + Below(2)) << 8;  // no Python, or a read that failed
+      // No Python, or a read that failed.
+      sample.set_look(v1::HOST_SAMPLE_STATE_BLOCKED, 3 + Below(2));
       event.python = 0;
     }
     event.tid = Below(5) == 0 ? kTid + 7 : kTid;
@@ -166,7 +168,7 @@ class Maker {
     TestEvent launch = Host(2, 3 * kUs + Below(5 * kUs));
     launch.api = kApiLaunch;
     if (Below(3) == 0) launch.native = kPythonStacks + 2;
-    uint32_t correlation = ++correlation_;
+    const CorrelationId correlation{++correlation_};
     bool recorded = state_ != kOff;
     uint64_t called = now_ + 500, returned = now_ + launch.duration_ns - 500;
     if (hooked) {
@@ -180,36 +182,41 @@ class Maker {
       call.api = kApiCudaLaunch;
       call.start_ns = called;
       call.duration_ns = returned - called;
-      call.arg0 = kTid;
-      call.arg2 = correlation;
+      ApiCallView{call}.set_caller(ThreadId{kTid}).set_correlation(correlation);
       call.tid = kCuptiTid;
       PutRecord(call);
     }
     Operation(returned, correlation, recorded);
   }
 
-  void Operation(uint64_t ready, uint32_t correlation, bool recorded) {
+  void Operation(uint64_t ready, CorrelationId correlation, bool recorded) {
     TestEvent event;
     uint64_t start = std::max(device_free_, ready + kUs + Below(20 * kUs));
     event.start_ns = start;
     event.duration_ns = 2 * kUs + Below(Below(5) == 0 ? 3 * kMs : 200 * kUs);
     event.native = 1 + static_cast<uint32_t>(Below(kStreamRefs));
-    event.arg2 = correlation;
+    OperationView{event}.set_correlation(correlation);
     event.tid = kCuptiTid;
     device_free_ = start + event.duration_ns;
     switch (Below(8)) {
       case 0:
         event.type = v1::EVENT_TYPE_GPU_COPY;
-        event.arg0 = 1 + Below(1 << 20);
-        event.arg1 = Below(2) == 0 ? 1 | 1 << 8 | 3 << 16 : 2 | 3 << 8 | 2 << 16;
+        GpuCopyView{event}.set_bytes(1 + Below(1 << 20));
+        GpuCopyView{event}.set_shape(
+            Below(2) == 0 ? CopyShape::Of(v1::GPU_COPY_KIND_HOST_TO_DEVICE,
+                                          v1::GPU_MEMORY_KIND_PAGEABLE,
+                                          v1::GPU_MEMORY_KIND_DEVICE)
+                          : CopyShape::Of(v1::GPU_COPY_KIND_DEVICE_TO_HOST,
+                                          v1::GPU_MEMORY_KIND_DEVICE,
+                                          v1::GPU_MEMORY_KIND_PINNED));
         break;
       case 1:
         event.type = v1::EVENT_TYPE_GPU_MEMSET;
-        event.arg0 = 256;
+        GpuCopyView{event}.set_bytes(256);
         break;
       case 2:
         event.type = v1::EVENT_TYPE_GPU_GRAPH;
-        event.arg0 = 77;
+        OperationView{event}.set_graph(77);
         break;
       default:
         event.type = v1::EVENT_TYPE_GPU_KERNEL;

@@ -7,6 +7,8 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/base/event_views.h"
+#include "daemon/base/gpu_event_views.h"
 #include "daemon/blame/blame.h"
 
 namespace lull::test {
@@ -73,9 +75,15 @@ void Count(GpuRow& row, uint64_t duration_ns, uint64_t bytes) {
   row.bytes += bytes;
 }
 
+bool IsActive(const TestEvent& tracing) {
+  return TracingView{tracing}.state() == v1::TRACING_STATE_ACTIVE;
+}
+
 std::string CopyText(const TestEvent& event) {
   if (event.type == v1::EVENT_TYPE_GPU_MEMSET) return "memset|";
-  return (event.arg1 & 0xff) == 1 ? "HtoD|pageable" : "DtoH|pinned";
+  return GpuCopyView{event}.shape().kind() == v1::GPU_COPY_KIND_HOST_TO_DEVICE
+             ? "HtoD|pageable"
+             : "DtoH|pinned";
 }
 
 std::string RowSite(const lull::v1::Site& site) {
@@ -172,18 +180,19 @@ class GpuModel::Judge : public blame::Sink {
       case v1::EVENT_TYPE_GPU_MEMSET:
       case v1::EVENT_TYPE_GPU_GRAPH:
         engine_.Add(blame::Operation{
-            start, end, CorrelationId{e.arg2}, 0, 1, 6 + e.native, series,
+            start, end, OperationView{e}.correlation(), DeviceId{0}, ContextId{1},
+            StreamId{6 + e.native}, series,
             static_cast<blame::OperationKind>(e.type - v1::EVENT_TYPE_GPU_KERNEL)});
         return;
       case v1::EVENT_TYPE_API_CALL:
-        return engine_.Add(blame::ApiCall{start, end,
-                                          ThreadId{static_cast<uint32_t>(e.arg0)},
-                                          CorrelationId{e.arg2}, series});
+        return engine_.Add(blame::ApiCall{start, end, ApiCallView{e}.caller(),
+                                          ApiCallView{e}.correlation(), series});
       case v1::EVENT_TYPE_GPU_TRACING:
-        return e.arg0 == 2 ? engine_.Trace(start) : engine_.Untrace(start);
+        return IsActive(e) ? engine_.Trace(start) : engine_.Untrace(start);
       case v1::EVENT_TYPE_RUN_DELAY:
-        if (e.arg2 == 0) return;  // it only woke up late
-        return engine_.Add(blame::RunDelay{start, end, ThreadId{e.tid}, e.arg0});
+        if (RunDelayView{e}.preemptions() == 0) return;  // it only woke up late
+        return engine_.Add(
+            blame::RunDelay{start, end, ThreadId{e.tid}, RunDelayView{e}.delay_ns()});
       default:
         return;
     }
@@ -204,7 +213,7 @@ GpuModel::GpuModel(const std::vector<GpuEvent>& events) : events_(events) {
     std::map<uint64_t, bool> states = {{0, false}};
     for (const GpuEvent& e : events_) {
       if (e.process == process && e.event.type == v1::EVENT_TYPE_GPU_TRACING) {
-        states[e.event.start_ns] = e.event.arg0 == 2;
+        states[e.event.start_ns] = IsActive(e.event);
       }
     }
     for (const GpuEvent& e : events_) {
@@ -351,7 +360,7 @@ GpuReport GpuModel::Report(const GpuQuery& query) const {
       Count(report.kernels["CUDA graph"], e.duration_ns, 0);
     } else {
       GpuRow& row = report.copies[CopyText(e)];
-      Count(row, e.duration_ns, e.arg0);
+      Count(row, e.duration_ns, GpuCopyView{e}.bytes());
       row.min_ns = row.max_ns = 0;  // not part of that report
     }
   }

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/backward_frames.h"
+#include "daemon/base/event_views.h"
 #include "daemon/query/engine.h"
 #include "tests/daemon/collector/test_job.h"
 #include "tests/daemon/query/pipeline.h"
@@ -44,9 +45,7 @@ TestEvent Sample(uint64_t at_ms, uint32_t stack, uint32_t state, uint32_t qualit
   TestEvent event;
   event.type = lull::v1::EVENT_TYPE_HOST_SAMPLE;
   event.start_ns = kJobStartNs + at_ms * kMs;
-  event.arg0 = weight_ns;
-  event.arg1 = state | quality << 8;
-  event.arg2 = role;
+  SampleView{event}.set_weight_ns(weight_ns).set_look(state, quality).set_role(role);
   event.python = stack;
   return event;
 }

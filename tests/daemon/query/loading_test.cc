@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "daemon/base/event_views.h"
+#include "preload/abi/event.h"
 #include "tests/daemon/collector/test_job.h"
 #include "tests/daemon/query/pipeline.h"
 #include "tests/daemon/units.h"
@@ -108,9 +110,7 @@ class Loading : public ::testing::Test {
       TestEvent event;
       event.type = lull::v1::EVENT_TYPE_HOST_SAMPLE;
       event.start_ns = kJobStartNs + i * 20 * kSecond / count;
-      event.arg0 = 100 * kMs;
-      event.arg1 = quality << 8;
-      event.arg2 = role;
+      SampleView{event}.set_weight_ns(100 * kMs).set_look(0, quality).set_role(role);
       event.python = stack;
       events.push_back(event);
     }
@@ -128,8 +128,7 @@ class Loading : public ::testing::Test {
       event.type = lull::v1::EVENT_TYPE_SCOPE;
       event.start_ns = kJobStartNs + i * 20 * kSecond / count;
       event.duration_ns = waited_ns;
-      event.arg1 = 1;
-      event.arg2 = 1;
+      ScopeView{event}.set_place(1, 0).set_kind(abi::ScopeKind::kData);
       event.python = where;
       event.native = name;
       events.push_back(event);

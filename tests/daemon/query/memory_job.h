@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "daemon/base/event_views.h"
 #include "tests/daemon/collector/test_job.h"
 #include "tests/daemon/query/pipeline.h"
 #include "tests/daemon/units.h"
@@ -14,27 +15,25 @@ namespace lull::test {
 
 inline constexpr int64_t kMiB = 1 << 20;
 inline constexpr uint32_t kFree = 1, kFailed = 8, kBefore = 128;
-inline constexpr uint32_t kCuda0 = 1 << 8, kCuda1 = 1 << 8 | 1, kCpu = 0xff;
+inline constexpr TorchDevice kCuda0 = TorchCuda(0), kCuda1 = TorchCuda(1),
+                             kCpu = TorchDevice::kCpu;
 
-inline TestEvent Torch(uint64_t time_ns, uint32_t device, uint64_t address,
+inline TestEvent Torch(uint64_t time_ns, TorchDevice device, uint64_t address,
                        uint64_t bytes, uint32_t python, uint32_t flags = 0) {
   TestEvent event;
   event.type = v1::EVENT_TYPE_TORCH_MEMORY;
   event.api = kApiTorch;
   event.start_ns = time_ns;
-  event.arg0 = address;
-  event.arg1 = bytes;
-  event.arg2 = device;
+  MemoryView{event}.set_address(address).set_bytes(bytes).set_device(device);
   event.python = python;
   event.flags = flags;
   return event;
 }
-inline TestEvent Reserved(uint64_t time_ns, uint32_t device, uint64_t bytes) {
+inline TestEvent Reserved(uint64_t time_ns, TorchDevice device, uint64_t bytes) {
   TestEvent event;
   event.type = v1::EVENT_TYPE_TORCH_RESERVED;
   event.start_ns = time_ns;
-  event.arg1 = bytes;
-  event.arg2 = device;
+  ReservedView{event}.set_bytes(bytes).set_device(device);
   return event;
 }
 inline TestEvent Step(uint64_t start_ns, uint64_t end_ns, uint64_t number) {
@@ -42,8 +41,7 @@ inline TestEvent Step(uint64_t start_ns, uint64_t end_ns, uint64_t number) {
   event.type = v1::EVENT_TYPE_STEP;
   event.start_ns = start_ns;
   event.duration_ns = end_ns - start_ns;
-  event.arg0 = number;
-  event.arg2 = 1;
+  StepView{event}.set_number(number).set_source(v1::STEP_SOURCE_OPTIMIZER);
   return event;
 }
 inline TestEvent Malloc(uint64_t time_ns, uint64_t address, uint64_t bytes,
@@ -53,8 +51,7 @@ inline TestEvent Malloc(uint64_t time_ns, uint64_t address, uint64_t bytes,
   event.api = (flags & kFree) != 0 ? kApiFree : kApiMalloc;
   event.start_ns = time_ns;
   event.duration_ns = 1000;
-  event.arg0 = (flags & kFailed) != 0 ? 0 : address;
-  event.arg1 = bytes;
+  MemoryView{event}.set_address((flags & kFailed) != 0 ? 0 : address).set_bytes(bytes);
   event.python = python;
   event.flags = flags;
   return event;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/base/event_views.h"
 #include "tests/daemon/query/memory_job.h"
 
 namespace lull::test {
@@ -40,8 +41,9 @@ std::string SiteText(const TestEvent& event) {
 std::string WholeText(const TestEvent& event) {
   if (event.type == v1::EVENT_TYPE_DEVICE_MEMORY)
     return (event.flags & 2) != 0 ? "pinned -1" : "cuda -1";
-  if (event.arg2 >> 8 == 0) return "torch_cpu -1";
-  return absl::StrCat("torch_cuda ", event.arg2 & 0xff);
+  const TorchDevice device = MemoryView{event}.device();
+  if (TypeOf(device) == 0) return "torch_cpu -1";
+  return absl::StrCat("torch_cuda ", IndexOf(device));
 }
 
 class Model {
@@ -122,19 +124,19 @@ class Model {
     std::string name = WholeText(event);
     Whole& whole = wholes_[name];
     if (event.type == v1::EVENT_TYPE_TORCH_RESERVED) {
-      whole.reserved = static_cast<int64_t>(event.arg1);
+      whole.reserved = static_cast<int64_t>(ReservedView{event}.bytes());
       return;
     }
     if ((event.flags & kFailed) != 0) return;
     std::string allocator = name.substr(0, name.find(' '));
-    std::string address = absl::StrCat(allocator, event.arg0);
+    std::string address = absl::StrCat(allocator, MemoryView{event}.address());
     auto known = blocks_.find(address);
     if (known != blocks_.end()) Release(known->second);
     if ((event.flags & kFree) != 0) {
       if (known != blocks_.end()) blocks_.erase(known);
       return;
     }
-    auto bytes = static_cast<int64_t>(event.arg1);
+    auto bytes = static_cast<int64_t>(MemoryView{event}.bytes());
     blocks_[address] = {name, SiteText(event), bytes};
     whole.live += bytes;
     whole.sites[SiteText(event)].first += bytes;
@@ -142,7 +144,8 @@ class Model {
   }
   void EndStep(const TestEvent& event) {
     for (auto& [name, whole] : wholes_) {
-      whole.row.points.push_back({event.arg0, whole.live, whole.reserved});
+      whole.row.points.push_back(
+          {StepView{event}.number(), whole.live, whole.reserved});
     }
   }
 
@@ -160,7 +163,7 @@ std::vector<TestEvent> RandomEvents(uint32_t seed, size_t count, uint64_t span_n
   uint64_t now = kJobStartNs - kSecond;
   uint64_t step_start = now;
   uint64_t steps = 0;
-  const uint32_t devices[] = {kCuda0, kCuda1, kCpu};
+  const TorchDevice devices[] = {kCuda0, kCuda1, kCpu};
   for (size_t i = 0; i < count; ++i) {
     now += 50'000 + below(2 * span_ns / count);
     auto python = static_cast<uint32_t>(below(kPythonStacks + 1));
@@ -182,9 +185,10 @@ std::vector<TestEvent> RandomEvents(uint32_t seed, size_t count, uint64_t span_n
         break;
       default:
         // An address belongs to one device, as it does in a process.
-        uint32_t device = devices[below(3)];
-        events.push_back(Torch(now, device, 4096 * (1 + below(25) + 100 * device),
-                               1 + below(100'000), python, flags));
+        const TorchDevice device = devices[below(3)];
+        events.push_back(Torch(
+            now, device, 4096 * (1 + below(25) + 100 * static_cast<uint32_t>(device)),
+            1 + below(100'000), python, flags));
     }
   }
   return events;

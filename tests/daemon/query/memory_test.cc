@@ -142,7 +142,9 @@ TEST(MemoryGrowth, OfARangeIsJudgedByItsSteps) {
   std::vector<TestEvent> events = Training(100, 0);
   for (TestEvent event : Training(100, kMiB)) {
     event.start_ns += 100 * 100 * kMs;
-    if (event.type == v1::EVENT_TYPE_STEP) event.arg0 += 100;
+    if (event.type == v1::EVENT_TYPE_STEP) {
+      StepView{event}.set_number(StepView{event}.number() + 100);
+    }
     events.push_back(event);
   }
   job.Feed(0, events, UINT64_MAX / 2);
@@ -274,7 +276,7 @@ TEST(MemoryAcrossSleep, ForgetsWhatMayHaveBeenFreedMeanwhile) {
   }
   job.Restart();
   TestEvent before = WhatWasThereBefore(kJobStartNs + 21 * kSecond);
-  before.arg1 = 1060 * kMiB;
+  MemoryView{before}.set_bytes(1060 * kMiB);
   job.Feed(0,
            {before, Torch(kJobStartNs + 22 * kSecond, kCuda0, 0x3000, 100 * kMiB, 1),
             // Of an earlier stretch, hence of those that the allocator told of.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/base/event_views.h"
 
 namespace lull::test {
 namespace {
@@ -68,7 +69,7 @@ std::string KindText(const TestEvent& event) {
 std::string AllocatorText(const TestEvent& event) {
   if (event.type == v1::EVENT_TYPE_DEVICE_MEMORY)
     return (event.flags & 2) != 0 ? "pinned" : "cuda";
-  return event.arg2 >> 8 == 1 ? "torch_cuda" : "torch_cpu";
+  return TypeOf(MemoryView{event}.device()) == 1 ? "torch_cuda" : "torch_cpu";
 }
 
 // The memory of one process, replayed from its first event.
@@ -120,7 +121,8 @@ class Replay {
     if (after >= query_.until) return;
     std::string allocator = AllocatorText(event);
     std::string key = absl::StrCat(allocator, "|", SiteText(event, query_.by));
-    std::string address = absl::StrCat(allocator, event.arg0);
+    std::string address = absl::StrCat(allocator, MemoryView{event}.address());
+    const uint64_t bytes = MemoryView{event}.bytes();
     if ((event.flags & 1) != 0) {  // free
       if (counts && event.duration_ns > 0) report_[key].total_ns += event.duration_ns;
       auto it = blocks_.find(address);
@@ -131,12 +133,12 @@ class Replay {
     }
     auto it = blocks_.find(address);
     if (it != blocks_.end()) Release(it->second, counts);
-    blocks_[address] = {key, event.arg1};
+    blocks_[address] = {key, bytes};
     Group& group = groups_[key];
-    group.live += static_cast<int64_t>(event.arg1);
+    group.live += static_cast<int64_t>(bytes);
     if (!counts) return;
     group.peak = std::max(group.peak, group.live);
-    Count(report_[key], event, event.arg1, 0);
+    Count(report_[key], event, bytes, 0);
   }
 
   const ModelQuery& query_;
@@ -169,7 +171,7 @@ ModelReport ModelSyncs(const std::vector<ModelEvent>& events, const ModelQuery& 
   for (const ModelEvent& e : events) {
     if (e.event.type != 3 || !Wanted(e, query) || !InRange(e, query)) continue;
     Count(report[absl::StrCat(ApiText(e.event.api), "|", SiteText(e.event, query.by))],
-          e.event, e.event.arg1, 0);
+          e.event, CopyCallView{e.event}.bytes(), 0);
   }
   return report;
 }
@@ -178,8 +180,9 @@ ModelReport ModelGc(const std::vector<ModelEvent>& events, const ModelQuery& que
   ModelReport report;
   for (const ModelEvent& e : events) {
     if (e.event.type != 7 || !Wanted(e, query) || !InRange(e, query)) continue;
-    Count(report[absl::StrCat(e.event.arg2, "|", SiteText(e.event, query.by))], e.event,
-          e.event.arg0, e.event.arg1);
+    const GcPauseView pause{e.event};
+    Count(report[absl::StrCat(pause.generation(), "|", SiteText(e.event, query.by))],
+          e.event, pause.collected(), pause.uncollectable());
   }
   return report;
 }

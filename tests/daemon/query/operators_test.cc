@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "daemon/base/backward_frames.h"
+#include "daemon/base/event_views.h"
+#include "daemon/base/gpu_event_views.h"
 #include "daemon/query/engine.h"
 #include "tests/daemon/collector/test_gpu.h"
 #include "tests/daemon/collector/test_job.h"
@@ -58,7 +60,7 @@ class OperatorsOfAJob : public ::testing::Test {
     AddStack(batch_, kForeach, true,
              {{"at::_ops::_foreach_add__Scalar::call(at::Tensor&)", ""}});
     AddStack(batch_, kNobody, true, {{"launch_it", ""}});
-    Record(v1::EVENT_TYPE_GPU_TRACING, 0).arg0 = 2;  // tracing is on
+    SetTracing(v1::TRACING_STATE_ACTIVE);
   }
 
   static lull::v1::Hello Hello() {
@@ -77,6 +79,11 @@ class OperatorsOfAJob : public ::testing::Test {
     return records_.back();
   }
 
+  void SetTracing(v1::TracingState state) {
+    TracingView{Record(v1::EVENT_TYPE_GPU_TRACING, 0)}.set_state(state);
+  }
+  CorrelationId correlation() const { return CorrelationId{correlation_}; }
+
   // A call at these stacks, and a kernel that runs for so long.
   void Launch(uint32_t python, uint32_t native, uint64_t kernel_ns) {
     now_ += kMs;
@@ -93,13 +100,12 @@ class OperatorsOfAJob : public ::testing::Test {
     ++correlation_;
     TestEvent& call = Record(v1::EVENT_TYPE_API_CALL, 8 * kUs);
     call.api = kApiCudaLaunch;
-    call.arg0 = kTid;
-    call.arg2 = correlation_;
+    ApiCallView{call}.set_caller(ThreadId{kTid}).set_correlation(correlation());
     now_ += 20 * kUs;
     TestEvent& kernel = Record(v1::EVENT_TYPE_GPU_KERNEL, kernel_ns);
     kernel.python = 1;
     kernel.native = 1;
-    kernel.arg2 = correlation_;
+    OperationView{kernel}.set_correlation(correlation());
   }
 
   void Allocate(uint32_t python, uint32_t native, uint64_t bytes) {
@@ -107,9 +113,7 @@ class OperatorsOfAJob : public ::testing::Test {
     event.type = v1::EVENT_TYPE_TORCH_MEMORY;
     event.api = kApiTorch;
     event.start_ns = now_ += kUs;
-    event.arg0 = now_;
-    event.arg1 = bytes;
-    event.arg2 = 1 << 8;  // CUDA's first
+    MemoryView{event}.set_address(now_).set_bytes(bytes).set_device(TorchCuda(0));
     event.python = python;
     event.native = native;
     event.tid = kTid;
@@ -118,7 +122,7 @@ class OperatorsOfAJob : public ::testing::Test {
 
   lull::v1::Operators Ask(lull::v1::OperatorSort sort = {}, uint32_t top = 0) {
     now_ += 20 * kSecond;
-    Record(v1::EVENT_TYPE_GPU_TRACING, 0).arg0 = 0;
+    SetTracing(v1::TRACING_STATE_OFF);
     now_ += kSecond;
     Record(v1::EVENT_TYPE_GPU_MARK, 0);
     AddRun(batch_, 1, 0, 0, host_);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/base/event_views.h"
 #include "tests/daemon/collector/test_job.h"
 #include "tests/daemon/query/pipeline.h"
 #include "tests/daemon/units.h"
@@ -64,8 +65,7 @@ class PhaseParts : public ::testing::Test {
       event.duration_ns = number == 1 ? 0 : kStepMs * kMs;
       event.start_ns =
           kJobStartNs + (kFirstMs + (number - 1) * kStepMs) * kMs - event.duration_ns;
-      event.arg0 = number;
-      event.arg2 = 1;  // of the optimizer
+      StepView{event}.set_number(number).set_source(lull::v1::STEP_SOURCE_OPTIMIZER);
       steps.push_back(event);
     }
     AddRun(batch_, 1, 0, 0, steps);
@@ -99,8 +99,7 @@ class PhaseParts : public ::testing::Test {
       TestEvent event;
       event.type = lull::v1::EVENT_TYPE_HOST_SAMPLE;
       event.start_ns = kJobStartNs + at * kMs;
-      event.arg0 = 20 * kMs;
-      event.arg2 = role;
+      SampleView{event}.set_weight_ns(20 * kMs).set_role(role);
       event.python = stack;
       events.push_back(event);
     }

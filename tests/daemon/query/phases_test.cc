@@ -1,6 +1,7 @@
 // Set-up and steady state, told by steps.
 #include <gtest/gtest.h>
 
+#include "daemon/base/event_views.h"
 #include "daemon/query/engine.h"
 #include "tests/daemon/collector/test_job.h"
 #include "tests/daemon/query/pipeline.h"
@@ -31,8 +32,7 @@ TestEvent Step(uint64_t number, uint32_t source) {
   uint64_t end_ms = kFirstStepMs + (number - 1) * kStepMs;
   event.duration_ns = number == 1 ? 0 : kStepMs * kMs;
   event.start_ns = kJobStartNs + end_ms * kMs - event.duration_ns;
-  event.arg0 = number;
-  event.arg2 = source;
+  StepView{event}.set_number(number).set_source(source);
   return event;
 }
 

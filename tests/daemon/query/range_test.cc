@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/base/event_views.h"
 #include "tests/daemon/query/model.h"
 #include "tests/daemon/query/pipeline.h"
 #include "tests/daemon/units.h"
@@ -48,14 +49,14 @@ class RandomJob {
       case 1:
         event.type = v1::EVENT_TYPE_SYNC;
         event.api = kApiSync;
-        event.arg1 = Below(4096);
+        CopyCallView{event}.set_bytes(Below(4096));
         event.native = Stack();
         break;
       case 2:
         event.type = v1::EVENT_TYPE_GC_PAUSE;
-        event.arg0 = Below(50);
-        event.arg1 = Below(3);
-        event.arg2 = static_cast<uint32_t>(Below(3));
+        GcPauseView{event}.set_collected(Below(50));
+        GcPauseView{event}.set_uncollectable(Below(3));
+        GcPauseView{event}.set_generation(static_cast<uint32_t>(Below(3)));
         event.native = 0;
         break;
       case 3:
@@ -74,16 +75,17 @@ class RandomJob {
 
   TestEvent MakeMemory(TestEvent event, uint64_t now) {
     bool device = Below(3) == 0;
-    event.type = device ? 5 : 6;
+    event.type = device ? v1::EVENT_TYPE_DEVICE_MEMORY : v1::EVENT_TYPE_TORCH_MEMORY;
     event.api = device ? kApiMalloc : kApiTorch;
     event.flags = static_cast<uint32_t>(Below(2));  // free or not
     if (device && Below(3) == 0) event.flags |= 2;
-    if (!device && Below(2) == 0) event.arg2 = 1 << 8;
+    const MemoryView memory{event};
+    if (!device && Below(2) == 0) memory.set_device(TorchCuda(0));
     event.native = Stack();
     // Few addresses, so that frees are lost and come without an allocation.
-    event.arg0 = 4096 * (1 + Below(40));
-    event.arg1 = 1 + Below(100'000);
-    if (device && (event.flags & 1) != 0) event.arg1 = 0;
+    memory.set_address(4096 * (1 + Below(40)));
+    memory.set_bytes(1 + Below(100'000));
+    if (device && (event.flags & 1) != 0) memory.set_bytes(0);
     event.duration_ns = device ? Below(20'000) : 0;
     event.start_ns = now - event.duration_ns;
     return event;

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "daemon/base/event_views.h"
 #include "tests/daemon/collector/test_job.h"
 #include "tests/daemon/query/pipeline.h"
 #include "tests/daemon/units.h"
@@ -130,8 +131,7 @@ TEST(Recorded, AStepThatSpansASleepIsNone) {
     event.type = lull::v1::EVENT_TYPE_STEP;
     event.start_ns = At(start);
     event.duration_ns = kSecond;
-    event.arg0 = number;
-    event.arg2 = 2;  // an NVTX range
+    StepView{event}.set_number(number).set_source(v1::STEP_SOURCE_NVTX_RANGE);
     return event;
   };
   TestEvent spanning = step(0, 13);

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "daemon/base/event_views.h"
 #include "daemon/query/totals.h"
 #include "tests/daemon/collector/test_job.h"
 #include "tests/daemon/query/pipeline.h"
@@ -257,8 +258,11 @@ TEST(Reports, TellFullCollectionsInTheStepsFromThoseOfSetUp) {
     event.start_ns = kJobStartNs + at_ms * kMs;
     event.duration_ns = duration_ms * kMs;
     const bool step = type == lull::v1::EVENT_TYPE_STEP;
-    event.arg0 = step ? number : 0;
-    event.arg2 = step ? 2 : static_cast<uint32_t>(number);  // NVTX range; generation
+    if (step) {
+      StepView{event}.set_number(number).set_source(v1::STEP_SOURCE_NVTX_RANGE);
+    } else {
+      GcPauseView{event}.set_generation(static_cast<uint32_t>(number));
+    }
     return event;
   };
   constexpr auto kGc = lull::v1::EVENT_TYPE_GC_PAUSE;
@@ -300,8 +304,7 @@ TEST(Reports, CountFreesOfBlocksThatNobodySaw) {
   TestEvent free;
   free.type = v1::EVENT_TYPE_TORCH_MEMORY;
   free.flags = 1;
-  free.arg0 = 0x1000;
-  free.arg1 = 77;
+  MemoryView{free}.set_address(0x1000).set_bytes(77);
   AddRun(batch, 1, 0, 0, {free});
   pipeline.Apply(batch);
   pipeline.Commit();
@@ -316,8 +319,7 @@ TEST(Reports, MatchAFreeWhoseAllocationComesInOneBatchLater) {
   alloc.type = v1::EVENT_TYPE_TORCH_MEMORY;
   alloc.api = kApiTorch;
   alloc.python = 1;
-  alloc.arg0 = 0x1000;
-  alloc.arg1 = 64;
+  MemoryView{alloc}.set_address(0x1000).set_bytes(64);
   TestEvent free = alloc;
   free.flags = 1;
   free.start_ns += 5;

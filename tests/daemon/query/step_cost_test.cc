@@ -1,6 +1,8 @@
 // What tracing cost on the wall clock, from events to the report.
 #include <gtest/gtest.h>
 
+#include "daemon/base/event_views.h"
+#include "daemon/base/gpu_event_views.h"
 #include "daemon/query/engine.h"
 #include "tests/daemon/collector/test_job.h"
 #include "tests/daemon/query/pipeline.h"
@@ -17,7 +19,7 @@ TestEvent Change(uint64_t at_ns, uint64_t state) {
   TestEvent event;
   event.type = lull::v1::EVENT_TYPE_GPU_TRACING;
   event.start_ns = kJobStartNs + at_ns;
-  event.arg0 = state;
+  TracingView{event}.set_state(state);
   return event;
 }
 
@@ -42,8 +44,7 @@ lull::v1::Batch TracedInSteps(uint64_t windows, uint64_t traced_us,
     event.python = 1;
     event.start_ns = kJobStartNs + at_ns;
     event.duration_ns = length;
-    event.arg0 = step + 1;
-    event.arg2 = lull::v1::STEP_SOURCE_OPTIMIZER;
+    StepView{event}.set_number(step + 1).set_source(lull::v1::STEP_SOURCE_OPTIMIZER);
     events.push_back(event);
     at_ns += length;
   }

@@ -412,7 +412,7 @@ TEST(OpenStore, ConvertsTheDatabaseOfSchema11) {
   auto devices = catalogue.All<GpuDeviceRow>(80);
   ASSERT_TRUE(devices.ok()) << devices.status();
   ASSERT_EQ(devices->size(), 1u);
-  EXPECT_EQ(devices->front().device, 1u);
+  EXPECT_EQ(devices->front().device, DeviceId{1});
   EXPECT_EQ(devices->front().def.ShortDebugString(),
             "device: 1 name: \"H200\" multiprocessors: 1 "
             "max_threads_per_multiprocessor: 2 max_blocks_per_multiprocessor: 3 "

@@ -4,6 +4,7 @@
 #include <random>
 #include <string>
 
+#include "daemon/base/gpu_event_views.h"
 #include "preload/cupti/decode.h"
 #include "preload/cupti/entries.h"
 #include "tests/preload/cupti/fake_cupti.h"
@@ -74,9 +75,9 @@ TEST_F(Decode, AKernelWithItsShapeStreamAndTime) {
   ASSERT_EQ(decode(record), Outcome::kEvent);
   EXPECT_EQ(event_.type, EventType::kGpuKernel);
   expect_time(1000, 3500);
-  EXPECT_EQ(event_.arg0, 5u);
-  EXPECT_EQ(event_.arg1, 1ull << 40);
-  EXPECT_EQ(event_.arg2, 99u);
+  EXPECT_EQ(OperationView{event_}.graph(), 5u);
+  EXPECT_EQ(OperationView{event_}.graph_node(), 1ull << 40);
+  EXPECT_EQ(OperationView{event_}.correlation(), CorrelationId{99});
   auto& kernel = entry<abi::KernelEntry>(event_.py_stack);
   EXPECT_EQ(kernel.header.kind, abi::EntryKind::kKernel);
   EXPECT_EQ(text(kernel.name), kKernelName);
@@ -136,12 +137,12 @@ TEST_F(Decode, ACopyWithItsDirectionAndKindsOfMemory) {
   ASSERT_EQ(decode(record), Outcome::kEvent);
   EXPECT_EQ(event_.type, EventType::kGpuCopy);
   expect_time(10, 20);
-  EXPECT_EQ(event_.arg0, 4096u);
+  EXPECT_EQ(GpuCopyView{event_}.bytes(), 4096u);
   EXPECT_EQ(event_.arg1,
             kinds(abi::GpuCopyKind::kHostToDevice, abi::GpuMemoryKind::kPinned,
                   abi::GpuMemoryKind::kDevice) |
                 uint64_t{6} << 32);
-  EXPECT_EQ(event_.arg2, 8u);
+  EXPECT_EQ(GpuCopyView{event_}.correlation(), CorrelationId{8});
   EXPECT_EQ(entry<abi::GpuStreamEntry>(event_.native_stack).stream, 13u);
 }
 
@@ -157,17 +158,17 @@ TEST_F(Decode, ACopyBetweenDevices) {
   record.correlation = 77;
   ASSERT_EQ(decode(record), Outcome::kEvent);
   EXPECT_EQ(event_.type, EventType::kGpuCopy);
-  EXPECT_EQ(event_.arg0, 1u << 20);
+  EXPECT_EQ(GpuCopyView{event_}.bytes(), 1u << 20);
   EXPECT_EQ(event_.arg1,
             kinds(abi::GpuCopyKind::kPeerToPeer, abi::GpuMemoryKind::kDevice,
                   abi::GpuMemoryKind::kDevice));
-  EXPECT_EQ(event_.arg2, 77u);
+  EXPECT_EQ(GpuCopyView{event_}.correlation(), CorrelationId{77});
   EXPECT_EQ(entry<abi::GpuStreamEntry>(event_.native_stack).device, 1u);
   // What a newer CUPTI may tell.
   record.copy_kind = 11;
   record.source_kind = record.destination_kind = 8;
   ASSERT_EQ(decode(record), Outcome::kEvent);
-  EXPECT_EQ(event_.arg1, 0u);
+  EXPECT_EQ(GpuCopyView{event_}.shape().packed, 0u);
 }
 
 TEST_F(Decode, AMemset) {
@@ -181,9 +182,9 @@ TEST_F(Decode, AMemset) {
   ASSERT_EQ(decode(record), Outcome::kEvent);
   EXPECT_EQ(event_.type, EventType::kGpuMemset);
   expect_time(3, 6);
-  EXPECT_EQ(event_.arg0, 512u);
-  EXPECT_EQ(event_.arg1, 2u);
-  EXPECT_EQ(event_.arg2, 4u);
+  EXPECT_EQ(GpuCopyView{event_}.bytes(), 512u);
+  EXPECT_EQ(event_.arg1, 2u) << "the graph";
+  EXPECT_EQ(GpuCopyView{event_}.correlation(), CorrelationId{4});
 }
 
 TEST_F(Decode, AWholeGraph) {
@@ -195,8 +196,8 @@ TEST_F(Decode, AWholeGraph) {
   record.graph = 21;
   ASSERT_EQ(decode(record), Outcome::kEvent);
   EXPECT_EQ(event_.type, EventType::kGpuGraph);
-  EXPECT_EQ(event_.arg0, 21u);
-  EXPECT_EQ(event_.arg2, 4u);
+  EXPECT_EQ(OperationView{event_}.graph(), 21u);
+  EXPECT_EQ(OperationView{event_}.correlation(), CorrelationId{4});
 }
 
 TEST_F(Decode, ACallWithItsPlainNameThreadAndFailure) {
@@ -207,8 +208,8 @@ TEST_F(Decode, ACallWithItsPlainNameThreadAndFailure) {
   EXPECT_EQ(event_.type, EventType::kApiCall);
   EXPECT_EQ(event_.api, abi::kRuntimeCallBase + kCudaLaunchKernel);
   EXPECT_EQ(text(event_.py_stack), "cudaLaunchKernel");
-  EXPECT_EQ(event_.arg0, 4321u);
-  EXPECT_EQ(event_.arg2, 31u);
+  EXPECT_EQ(ApiCallView{event_}.caller(), ThreadId{4321});
+  EXPECT_EQ(ApiCallView{event_}.correlation(), CorrelationId{31});
   EXPECT_EQ(event_.flags, abi::kFlagFailed);
   expect_time(5, 3);
 
@@ -248,7 +249,7 @@ TEST_F(Decode, AThreadThatCuptiNamesOtherwiseIsNotTold) {
   thread_ids_ = false;
   ASSERT_EQ(decode(call_record(Kind::kDriver, kCuLaunchKernel, trace(5), trace(8))),
             Outcome::kEvent);
-  EXPECT_EQ(event_.arg0, 0u);
+  EXPECT_EQ(ApiCallView{event_}.caller(), ThreadId{0});
 }
 
 TEST_F(Decode, CallsThatNeitherSubmitNorWaitAreLeftOut) {
@@ -272,8 +273,8 @@ TEST_F(Decode, AStreamThatWaitsForAnEventOnTheDeviceOfItsContext) {
   record.correlation = 55;
   ASSERT_EQ(decode(record), Outcome::kEvent);
   EXPECT_EQ(event_.type, EventType::kGpuStreamWait);
-  EXPECT_EQ(event_.arg1, 17u);
-  EXPECT_EQ(event_.arg2, 55u);
+  EXPECT_EQ(StreamWaitView{event_}.awaited(), 17u);
+  EXPECT_EQ(StreamWaitView{event_}.correlation(), CorrelationId{55});
   EXPECT_EQ(entry<abi::GpuStreamEntry>(event_.native_stack).device, kDeviceUnknown);
 
   Kernel kernel = kernel_record(trace(1), trace(2));

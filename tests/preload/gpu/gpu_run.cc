@@ -13,6 +13,8 @@
 #include <iterator>
 #include <thread>
 
+#include "daemon/base/gpu_event_views.h"
+
 namespace lull {
 namespace {
 
@@ -163,15 +165,18 @@ std::string GpuRun::kernel_name(const abi::Event& event) const {
 std::vector<std::string> GpuRun::tracing() const {
   std::vector<std::string> names;
   for (const abi::Event& event : of(abi::EventType::kGpuTracing)) {
-    names.push_back(std::string(name_of(static_cast<abi::TracingState>(event.arg0))) +
-                    ":" + name_of(static_cast<abi::TracingReason>(event.arg1)));
+    names.push_back(
+        std::string(
+            name_of(static_cast<abi::TracingState>(TracingView{event}.state()))) +
+        ":" + name_of(static_cast<abi::TracingReason>(TracingView{event}.reason())));
   }
   return names;
 }
 
 uint64_t GpuRun::lost() const {
   uint64_t sum = 0;
-  for (const abi::Event& event : of(abi::EventType::kGpuLost)) sum += event.arg0;
+  for (const abi::Event& event : of(abi::EventType::kGpuLost))
+    sum += LostView{event}.records();
   return sum;
 }
 

@@ -7,6 +7,8 @@
 #include <tuple>
 #include <vector>
 
+#include "daemon/base/event_views.h"
+
 namespace lull::collector {
 namespace {
 
@@ -16,7 +18,7 @@ Event Sample(uint32_t tid, uint64_t time_ns, uint32_t series = 1) {
   Event event;
   event.tid = tid;
   event.start_ns = time_ns;
-  event.arg0 = 5;
+  SampleView{event}.set_weight_ns(5);
   event.series = series;
   return event;
 }
@@ -35,7 +37,7 @@ using Pair = std::tuple<uint32_t, uint64_t, uint32_t, uint32_t>;
 std::vector<Pair> Pairs(std::vector<GapSamples::Found> found) {
   std::vector<Pair> pairs;
   for (const GapSamples::Found& f : found) {
-    pairs.emplace_back(f.tid, f.sample.time_ns, f.sample.series, f.idle_series);
+    pairs.emplace_back(Number(f.tid), f.sample.time_ns, f.sample.series, f.idle_series);
   }
   std::sort(pairs.begin(), pairs.end());
   return pairs;

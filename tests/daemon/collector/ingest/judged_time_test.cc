@@ -19,18 +19,18 @@ TracingMarks Tracing(uint64_t since_ns, bool on) {
 
 TEST(JudgedTime, GoesAsFarAsTheDeviceThatIsLeastFar) {
   JudgedTime judged;
-  judged.Await(0);
-  judged.Await(1);
-  judged.Told(0, 40 * kSecond);
-  judged.Told(1, 30 * kSecond);
+  judged.Await(DeviceId{0});
+  judged.Await(DeviceId{1});
+  judged.Told(DeviceId{0}, 40 * kSecond);
+  judged.Told(DeviceId{1}, 30 * kSecond);
   const TracingMarks marks = Tracing(kSecond, true);
   judged.Advance(marks, 50 * kSecond);
   EXPECT_EQ(judged.judged_ns(), 30 * kSecond);
-  judged.Told(1, 20 * kSecond);
+  judged.Told(DeviceId{1}, 20 * kSecond);
   judged.Advance(marks, 50 * kSecond);
   EXPECT_EQ(judged.judged_ns(), 30 * kSecond) << "it never goes back";
-  judged.Told(1, 90 * kSecond);
-  judged.Told(0, 90 * kSecond);
+  judged.Told(DeviceId{1}, 90 * kSecond);
+  judged.Told(DeviceId{0}, 90 * kSecond);
   judged.Advance(marks, 50 * kSecond);
   EXPECT_EQ(judged.judged_ns(), 50 * kSecond) << "not beyond what is here";
 }
@@ -41,7 +41,7 @@ TEST(JudgedTime, WaitsForADeviceOnceItDoesSomething) {
   judged.Advance(marks, 50 * kSecond);
   EXPECT_EQ(judged.judged_ns(), 3 * kSecond)
       << "tracing has begun, and nothing is told";
-  judged.Await(0);
+  judged.Await(DeviceId{0});
   judged.Advance(marks, 60 * kSecond);
   EXPECT_EQ(judged.judged_ns(), 3 * kSecond);
 }
@@ -50,11 +50,11 @@ TEST(JudgedTime, GoesOnWithoutTracingWhenAllIsTold) {
   JudgedTime judged;
   judged.Advance(Tracing(0, false), 50 * kSecond);
   EXPECT_EQ(judged.judged_ns(), 50 * kSecond - kCommitSlackNs);
-  judged.Await(0);
-  judged.Told(0, 55 * kSecond);
+  judged.Await(DeviceId{0});
+  judged.Told(DeviceId{0}, 55 * kSecond);
   judged.Advance(Tracing(58 * kSecond, false), 70 * kSecond);
   EXPECT_EQ(judged.judged_ns(), 55 * kSecond) << "the rest is yet to be told";
-  judged.Told(0, 58 * kSecond);
+  judged.Told(DeviceId{0}, 58 * kSecond);
   judged.Advance(Tracing(58 * kSecond, false), 70 * kSecond);
   EXPECT_EQ(judged.judged_ns(), 70 * kSecond - kCommitSlackNs);
 }
@@ -63,14 +63,14 @@ TEST(JudgedTime, KnowsWhatAnEarlierFeedTold) {
   JudgedTime judged;
   judged.Restore(10 * kSecond);
   EXPECT_EQ(judged.judged_ns(), 10 * kSecond);
-  EXPECT_EQ(judged.RestoredUntil(0), 10 * kSecond);
-  judged.AddRestored(EventType::kCoverage, 0, 12 * kSecond);
-  judged.AddRestored(EventType::kCoverage, 0, 11 * kSecond);
-  judged.AddRestored(EventType::kIdle, 0, 14 * kSecond);
-  EXPECT_EQ(judged.RestoredUntil(0), 12 * kSecond);
-  EXPECT_EQ(judged.RestoredUntil(EventType::kCoverage, 0), 12 * kSecond);
-  EXPECT_EQ(judged.RestoredUntil(EventType::kIdle, 0), 14 * kSecond);
-  EXPECT_EQ(judged.RestoredUntil(EventType::kIdle, 1), 10 * kSecond);
+  EXPECT_EQ(judged.RestoredUntil(DeviceId{0}), 10 * kSecond);
+  judged.AddRestored(EventType::kCoverage, DeviceId{0}, 12 * kSecond);
+  judged.AddRestored(EventType::kCoverage, DeviceId{0}, 11 * kSecond);
+  judged.AddRestored(EventType::kIdle, DeviceId{0}, 14 * kSecond);
+  EXPECT_EQ(judged.RestoredUntil(DeviceId{0}), 12 * kSecond);
+  EXPECT_EQ(judged.RestoredUntil(EventType::kCoverage, DeviceId{0}), 12 * kSecond);
+  EXPECT_EQ(judged.RestoredUntil(EventType::kIdle, DeviceId{0}), 14 * kSecond);
+  EXPECT_EQ(judged.RestoredUntil(EventType::kIdle, DeviceId{1}), 10 * kSecond);
   judged.Advance(Tracing(kSecond, true), 50 * kSecond);
   EXPECT_EQ(judged.judged_ns(), 12 * kSecond);
   EXPECT_EQ(judged.restored_ns(), 10 * kSecond);

@@ -44,10 +44,10 @@ class RegionFeedTest : public ::testing::Test {
 };
 
 TEST_F(RegionFeedTest, TellsWhatDevicesDidWithinARegion) {
-  feed_.AddTraced(0, 100, 200);
-  feed_.AddTraced(1, 100, 200);
-  feed_.AddIdle(0, 120, 150, 5);
-  feed_.AddIdle(0, 180, 190, 11);
+  feed_.AddTraced(DeviceId{0}, 100, 200);
+  feed_.AddTraced(DeviceId{1}, 100, 200);
+  feed_.AddIdle(DeviceId{0}, 120, 150, 5);
+  feed_.AddIdle(DeviceId{0}, 180, 190, 11);
   Scope(7, 140, 185);
   Scope(8, 100, 200);
   EXPECT_EQ(Advance(190), (Told{{{EventType::kRegionTraced, 0, 7}, {90, 75}},
@@ -66,14 +66,14 @@ TEST_F(RegionFeedTest, TellsNothingWhereNothingWasTraced) {
 
 TEST_F(RegionFeedTest, TellsNothingTwice) {
   feed_.Restore(150);
-  feed_.AddTraced(0, 100, 200);
+  feed_.AddTraced(DeviceId{0}, 100, 200);
   Scope(7, 110, 150);
   Scope(8, 110, 151);
   EXPECT_EQ(Advance(1000), (Told{{{EventType::kRegionTraced, 0, 8}, {41, 41}}}));
 }
 
 TEST_F(RegionFeedTest, LeavesOutWhatHasNoName) {
-  feed_.AddTraced(0, 100, 200);
+  feed_.AddTraced(DeviceId{0}, 100, 200);
   Scope(0, 110, 150);
   EXPECT_EQ(Advance(1000), Told{});
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "daemon/aggregate/wait_kind.h"
+#include "daemon/base/event_views.h"
 #include "daemon/collector/ingest/job_tables.h"
 
 namespace lull::collector {
@@ -26,7 +27,7 @@ class StepFeedTest : public ::testing::Test {
     event.series = series_.Find(identity);
     event.start_ns = start_ns;
     event.duration_ns = 10;
-    event.arg1 = function;
+    LaunchView{event}.set_function(function);
     event.tid = kTid;
     return event;
   }
@@ -75,7 +76,8 @@ TEST_F(StepFeedTest, LooksAnewWhenANumberHasAnotherThread) {
 
 TEST_F(StepFeedTest, TakesAllOfALoadersNextForData) {
   auto add = [&](EventType type, uint8_t variant, uint64_t start, uint64_t end,
-                 uint64_t arg0 = 0, uint32_t tid = kTid) {
+                 uint32_t first = 0, uint32_t tid = kTid) {
+    // `first`: the number of a step, the thread that began a scope.
     EventIdentity identity;
     identity.type = type;
     identity.variant = variant;
@@ -83,14 +85,17 @@ TEST_F(StepFeedTest, TakesAllOfALoadersNextForData) {
     event.series = series_.Find(identity);
     event.start_ns = start;
     event.duration_ns = end - start;
-    event.arg0 = arg0;
-    event.arg2 = variant;
+    if (type == EventType::kStep) {
+      StepView{event}.set_number(first).set_source(variant);
+    } else if (type == EventType::kScope) {
+      ScopeView{event}.set_begun_by(ThreadId{first}).set_kind(variant);
+    }
     event.tid = tid;
     feed_.Add(event);
   };
   add(EventType::kStep, 1, 900, 1000, 1);
   add(EventType::kGcPause, 2, 1150, 1180);  // in it
-  add(EventType::kHostWait, aggregate::kWaitWithinData, 1120, 1140);
+  add(EventType::kHostWait, kWaitWithinData, 1120, 1140);
   add(EventType::kScope, kScopeOfData, 1100, 1200);
   add(EventType::kGcPause, 2, 1500, 1510);
   add(EventType::kScope, 0, 1000, 2000);                    // a user's

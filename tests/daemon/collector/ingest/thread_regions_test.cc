@@ -9,26 +9,28 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/base/event_views.h"
+
 namespace lull::collector {
 namespace {
 
 constexpr uint64_t kAll = uint64_t{1} << 60;
-constexpr uint32_t kMain = 7, kEngine = 8, kOther = 9;
+constexpr ThreadId kMain{7}, kEngine{8}, kOther{9};
 
-aggregate::Event Idle(uint32_t tid, uint64_t start, uint64_t end, uint32_t series) {
+aggregate::Event Idle(ThreadId tid, uint64_t start, uint64_t end, uint32_t series) {
   aggregate::Event event;
-  event.tid = tid;
+  event.tid = Number(tid);
   event.start_ns = start;
   event.duration_ns = end - start;
   event.series = series;
   return event;
 }
 
-aggregate::Event Sample(uint32_t tid, uint64_t time, uint32_t series) {
+aggregate::Event Sample(ThreadId tid, uint64_t time, uint32_t series) {
   aggregate::Event event;
-  event.tid = tid;
+  event.tid = Number(tid);
   event.start_ns = time;
-  event.arg0 = 5000;
+  SampleView{event}.set_weight_ns(5000);
   event.series = series;
   return event;
 }
@@ -133,8 +135,8 @@ TEST_F(ThreadRegionsTest, OfWhatWaitsForLongNothingIsLostInAll) {
 
 TEST_F(ThreadRegionsTest, HoldsNoMoreThanItMay) {
   for (uint32_t i = 0; i < 3 * ThreadRegions::kMost; ++i) {
-    regions_.AddIdle(
-        Idle(1 + i % 100'000, 1000 * uint64_t{i}, 1000 * uint64_t{i} + 500, i));
+    regions_.AddIdle(Idle(ThreadId{1 + i % 100'000}, 1000 * uint64_t{i},
+                          1000 * uint64_t{i} + 500, i));
     ASSERT_LE(regions_.size(), ThreadRegions::kMost);
   }
 }

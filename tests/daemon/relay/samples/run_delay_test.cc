@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/event_views.h"
 
 namespace lull::relay {
 namespace {
@@ -50,9 +51,9 @@ TEST(RunDelay, TellsWhatHappenedBetweenTwoSamples) {
   EXPECT_EQ(static_cast<int>(event->type), 32);
   EXPECT_EQ(event->start_ns, 100u);
   EXPECT_EQ(event->duration_ns, 50u);
-  EXPECT_EQ(event->arg0, 400u);
-  EXPECT_EQ(event->arg1, 1u);
-  EXPECT_EQ(event->arg2, 2u);
+  EXPECT_EQ(RunDelayView{*event}.delay_ns(), 400u);
+  EXPECT_EQ(RunDelayView{*event}.migrations(), 1u);
+  EXPECT_EQ(RunDelayView{*event}.preemptions(), 2u);
   EXPECT_FALSE(sampler.Advance(7, {1400, 14, 5, 2}, 200).has_value()) << "nothing";
   EXPECT_TRUE(sampler.Advance(7, {1400, 15, 5, 1}, 250).has_value()) << "moved";
   EXPECT_TRUE(sampler.Advance(7, {1400, 16, 6, 1}, 300).has_value()) << "pre-empted";
@@ -64,7 +65,7 @@ TEST(RunDelay, AnotherThreadUnderTheSameNumberBeginsAnew) {
   EXPECT_FALSE(sampler.Advance(7, {500, 20, 4, 0}, 150).has_value());
   auto event = sampler.Advance(7, {600, 21, 4, 0}, 200);
   ASSERT_TRUE(event.has_value());
-  EXPECT_EQ(event->arg0, 100u);
+  EXPECT_EQ(RunDelayView{*event}.delay_ns(), 100u);
   sampler.Forget(7);
   EXPECT_FALSE(sampler.Advance(7, {700, 22, 4, 0}, 250).has_value());
 }
@@ -102,7 +103,7 @@ TEST(RunDelay, FindsTheDelayOfThreadsThatShareAProcessor) {
     uint64_t now = MonotonicNs();
     auto event = sampler.Sample(tids[0], now);
     if (!event) continue;
-    delay += event->arg0;
+    delay += RunDelayView{*event}.delay_ns();
     spans += event->duration_ns;
   }
   uint64_t elapsed = MonotonicNs() - begin;
