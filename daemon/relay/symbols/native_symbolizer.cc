@@ -168,6 +168,8 @@ void NativeSymbolizer::Expect(const uint64_t* return_addresses, size_t count) {
       entry->second.emplace_back().set_function(absl::StrFormat("0x%x", address));
       if (mapping == nullptr && reader_.reading()) {
         unsure_.push_back(return_addresses[i]);
+      } else if (maps_.empty()) {
+        unread_.insert("");  // the process was gone before its mappings were read
       }
       continue;
     }

@@ -54,7 +54,7 @@ class NativeSymbolizer {
                google::protobuf::RepeatedPtrField<lull::v1::Frame>* frames);
 
   // Programs and libraries whose functions have no names, because reading their symbols
-  // failed.
+  // failed. One stands for all of a process whose mappings could never be read.
   uint32_t modules_unread() const { return static_cast<uint32_t>(unread_.size()); }
 
  private:

@@ -248,6 +248,18 @@ TEST_F(SymbolizerTest, IsHonestAboutWhatItDoesNotKnow) {
   EXPECT_EQ(frames[0].module(), "/opt/gone/libgone.so.1");
   EXPECT_EQ(frames[0].line(), 0);
   EXPECT_EQ(frames[1].function(), "0x41");
+  EXPECT_EQ(symbolizer.modules_unread(), 0u) << "an address of no mapping is no loss";
+}
+
+TEST_F(SymbolizerTest, CountsAProcessThatIsGoneBeforeItsMappingsAreRead) {
+  NativeSymbolizer symbolizer(0, Snapshot(), &modules_);
+  EXPECT_EQ(symbolizer.modules_unread(), 0u);
+  Frames frames;
+  symbolizer.Resolve(0x42, &frames);
+  symbolizer.Resolve(0x1042, &frames);
+  ASSERT_EQ(frames.size(), 2);
+  EXPECT_EQ(frames[0].function(), "0x41");
+  EXPECT_EQ(symbolizer.modules_unread(), 1u);
 }
 
 TEST_F(SymbolizerTest, DoesNotTakeAnotherFileOfTheSameNameForTheMappedOne) {
