@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <system_error>
 #include <utility>
@@ -44,8 +45,9 @@ bool MapsReader::reading() {
 }
 
 std::optional<Maps> MapsReader::Take(absl::Duration patience) {
-  const auto until =
-      std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(patience);
+  // An infinite patience does not fit into a time of the clock.
+  const auto until = std::chrono::steady_clock::now() +
+                     absl::ToChronoNanoseconds(std::min(patience, absl::Hours(24)));
   MutexLock lock(mutex_);
   while (reading_ && patience > absl::ZeroDuration() &&
          done_.wait_until(lock.native(), until) != std::cv_status::timeout) {

@@ -27,7 +27,7 @@ class MapsReader {
   void Start();
   bool reading();
   // What has been read since the last call, if anything has. Waits for a reading that
-  // is under way, but not longer than `patience`.
+  // is under way, but not longer than `patience` (a day at most).
   std::optional<Maps> Take(absl::Duration patience);
 
  private:
