@@ -73,10 +73,12 @@ class Guard {
   }
 
  private:
-  // Calls that pass below one mark: of the layers that its own calls, and of others.
+  // Calls that pass below one mark: of the layers that its own calls, how many of them
+  // were counted at once, and calls of other layers. All are kept in one word.
   static constexpr uint32_t kMostBelow = 4096;
   static constexpr uint32_t kMostBeside = 8;
-  static constexpr uint32_t kOneBeside = 1 << 16;
+  static constexpr uint32_t kOneCounted = 1 << 13;
+  static constexpr uint32_t kOneBeside = 1 << 26;
 
   static void count(uint32_t calls) {
     char* segment = recording_segment();
@@ -90,21 +92,25 @@ class Guard {
     ThreadState& thread = t_thread;
     if ((thread.mark & kMarkPassed) == 0) thread.passed = 0;
     Layer holder = layer_of(thread.mark);
-    uint32_t below = thread.passed % kOneBeside;
+    uint32_t below = thread.passed % kOneCounted;
+    uint32_t counted = thread.passed % kOneBeside / kOneCounted;
     uint32_t beside = thread.passed / kOneBeside;
-    bool in_own_work = holder == Layer::kOwnWork;
+    bool ours = is_our_work(thread.mark);
     // The stack grows downwards.
-    bool above = (entered | 15) >= (thread.mark | 15) && !is_our_work(thread.mark);
-    if (above || holder == Layer::kWait || below >= kMostBelow ||
+    bool above = (entered | 15) >= (thread.mark | 15);
+    if ((above && !ours) || holder == Layer::kWait || below >= kMostBelow ||
         beside >= kMostBeside) {
-      if (!in_own_work) count(below + beside);
+      count(below + beside - counted);
       return true;
     }
     thread.mark |= kMarkPassed;
-    bool is_below = layer_of(entered) < holder || is_our_work(thread.mark);
-    thread.passed += is_below ? 1 : kOneBeside;
-    // It calls nothing that is hooked: this is a call of a signal handler.
-    if (in_own_work) count(1);
+    thread.passed += layer_of(entered) < holder || ours ? 1 : kOneBeside;
+    // Our own work calls nothing that is hooked, and a library that we call lies below:
+    // this is a call of a signal handler.
+    if (holder == Layer::kOwnWork || (above && ours)) {
+      thread.passed += kOneCounted;
+      count(1);
+    }
     return false;
   }
 

@@ -119,7 +119,19 @@ TEST_F(GuardTest, LetsNobodyFromAStackAboveIntoOurOwnWork) {
     EXPECT_TRUE(own_call(nothing));
     EXPECT_EQ(t_thread.mark & ~kMarkPassed, mark) << "an own call of the handler";
   }
-  EXPECT_EQ(counted(), 2u);
+  EXPECT_EQ(counted(), 4u);
+}
+
+// What lies below may be the library's own calls.
+TEST_F(GuardTest, CountsEachCallOfAHandlerAboveALibraryOnce) {
+  t_thread.mark = mark_of(reinterpret_cast<void*>(uintptr_t{16}), Layer::kLibrary);
+  for (int i = 0; i < 4000; ++i) EXPECT_FALSE(hook());
+  EXPECT_EQ(counted(), 4000u);
+  t_thread.mark |= mark_of(reinterpret_cast<void*>(~uintptr_t{15}), Layer::kLibrary);
+  for (int i = 0; i < 96; ++i) EXPECT_FALSE(hook());
+  EXPECT_EQ(counted(), 4000u);
+  EXPECT_TRUE(hook()) << "nobody is there any more who holds it";
+  EXPECT_EQ(counted(), 4096u);
 }
 
 TEST_F(GuardTest, IsNotBlindedByAJumpOutOfAHook) {
