@@ -8,6 +8,7 @@
 #include <sstream>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/text.h"
@@ -102,7 +103,14 @@ bool NativeSymbolizer::TakeWhatWasRead(absl::Duration patience) {
   std::optional<Maps> maps = reader_.Take(patience);
   if (!maps) return false;
   maps_ = *std::move(maps);
-  for (uint64_t address : unsure_) known_.erase(address);
+  for (uint64_t address : unsure_) {
+    // Stacks were defined without its name, and are not defined again.
+    const Mapping* mapping = maps_.Find(address - 1);
+    if (mapping != nullptr && absl::StartsWith(mapping->path, "/")) {
+      unread_.insert(mapping->path);
+    }
+    known_.erase(address);
+  }
   unsure_.clear();
   return true;
 }
@@ -159,13 +167,14 @@ void NativeSymbolizer::Expect(const uint64_t* return_addresses, size_t count) {
   // A mapping that was found is gone when the mappings are read again.
   std::deque<Mapping> mappings;
   for (size_t i = 0; i < count; ++i) {
-    auto [entry, added] = known_.try_emplace(return_addresses[i]);
-    if (!added) continue;
+    if (known_.contains(return_addresses[i])) continue;
     // The call lies before the address that it returns to.
     uint64_t address = return_addresses[i] - 1;
     const Mapping* mapping = FindMapping(address);
+    // Not before: what is read then takes away all that was unsure.
+    std::vector<lull::v1::Frame>& frames = known_[return_addresses[i]];
     if (mapping == nullptr || mapping->path.empty()) {
-      entry->second.emplace_back().set_function(absl::StrFormat("0x%x", address));
+      frames.emplace_back().set_function(absl::StrFormat("0x%x", address));
       if (mapping == nullptr && reader_.reading()) {
         unsure_.push_back(return_addresses[i]);
       } else if (maps_.empty()) {
@@ -179,7 +188,7 @@ void NativeSymbolizer::Expect(const uint64_t* return_addresses, size_t count) {
     ModuleCache::Place& place = places.emplace_back();
     place.mapping = &mappings.back();
     place.offset = address - mapping->start + mapping->offset;
-    results.push_back(&entry->second);  // stays valid when others are added
+    results.push_back(&frames);  // stays valid when others are added
   }
   if (places.empty()) return;
   modules_->Resolve(process_, &places);

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <future>
+#include <vector>
 
 #include "daemon/relay/symbols/native_symbolizer.h"
 
@@ -72,12 +73,38 @@ TEST(MapsReader, DoesNotHoldUpStacksForLongerThanTheyMayTake) {
   for (int i = 0; i < 100; ++i) symbolizer.Prepare();
   EXPECT_EQ(NameOf(symbolizer, 0x10000101), "0x10000100");
   EXPECT_EQ(NameOf(symbolizer, 0x10000201), "0x10000200");
+  EXPECT_EQ(NameOf(symbolizer, 0x30000001), "0x30000000");
+  EXPECT_EQ(symbolizer.modules_unread(), 0u) << "nobody knows yet";
   process.Go();
   // The name is not given up for good.
   std::string name;
   for (int i = 0; i < 30'000 && name != "liba.so+0x1100"; ++i) {
     name = NameOf(symbolizer, 0x10000101);
     usleep(10'000);
+  }
+  EXPECT_EQ(name, "liba.so+0x1100");
+  EXPECT_EQ(symbolizer.modules_unread(), 1u) << "stacks were told without the name";
+}
+
+// What was not sure of an address is forgotten with the address: the next reading must
+// not take it away while it is being looked up again.
+TEST(MapsReader, MayFindAnAddressThatWasForgottenMeanwhile) {
+  BusyProcess process;
+  ModuleCache modules;
+  NativeSymbolizer symbolizer(getpid(), "/nonexistent/maps", &modules, nullptr, [&] {
+    return process.begun() == 0 ? (process.Read(), Maps()) : Maps::Parse(kOneFile);
+  });
+  symbolizer.Refresh();
+  EXPECT_EQ(NameOf(symbolizer, 0x10000101), "0x10000100");
+  std::vector<uint64_t> others(1 << 17);
+  for (size_t i = 0; i < others.size(); ++i) others[i] = 0x20000000 + i;
+  symbolizer.Expect(others.data(), others.size());  // more than are kept
+  process.Go();                                     // nothing could be read
+  std::string name;
+  for (int i = 0; i < 30'000 && name != "liba.so+0x1100"; ++i) {
+    usleep(150'000);  // before it is read again
+    symbolizer.Expect(others.data(), others.size());
+    name = NameOf(symbolizer, 0x10000101);
   }
   EXPECT_EQ(name, "liba.so+0x1100");
 }
