@@ -13,8 +13,7 @@
 //  * Nothing that is hooked is called by a wait of libc's, the only calls that programs
 //    jump out of on purpose: a hook entered during one goes ahead. (A signal handler's
 //    calls are recorded beside the wait that they interrupt.)
-//  * CUDA calls what lies below it, a few times: whatever goes beyond that ends the
-//    mark.
+//  * CUDA calls what lies below it, a few times: whatever goes beyond ends the mark.
 //
 // Calls that a mark kept from being recorded, and that were no part of another one as
 // far as can be told, are counted (SegmentHeader::reentered). No memory is read but the
