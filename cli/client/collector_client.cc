@@ -66,6 +66,11 @@ class Client : public CollectorClient {
       return taken;
     }
     const grpc::Status status = reader->Finish();
+    if (status.error_code() == grpc::StatusCode::CANCELLED) {
+      return absl::CancelledError(
+          absl::StrCat("the collector at ", target_,
+                       " broke off: it is ending, or nobody read for too long"));
+    }
     return status.ok() ? absl::OkStatus() : Sentence(status, Right::kRead);
   }
 

@@ -54,8 +54,9 @@ struct Collector::Parts {
         ingest(gate, committer, desk),
         control(gate, committer, *store, desk, config.database,
                 std::move(request_shutdown)),
-        query(gate, *store,
-              [this](const std::string& job) { return desk.HasRelay(job); }) {}
+        query(
+            gate, *store, [this](const std::string& job) { return desk.HasRelay(job); },
+            config.export_patience) {}
 
   CommitterOptions WithDesk(CommitterOptions options) {
     options.has_relay = [this](const std::string& job) { return desk.HasRelay(job); };

@@ -22,6 +22,8 @@ struct CollectorConfig {
   std::string tls_cert;  // PEM text; "" = no TLS
   std::string tls_key;
   CommitterOptions committer;
+  // Whoever has an export under way and reads nothing of it for so long is cut off.
+  absl::Duration export_patience = absl::Minutes(1);
 };
 
 class Collector {

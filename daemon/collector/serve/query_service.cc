@@ -3,13 +3,18 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
 #include "daemon/collector/serve/grpc_status.h"
 #include "daemon/export/export.h"
 
 namespace lull::collector {
 
-QueryService::QueryService(Gate& gate, storage::Store& store, query::HasRelay has_relay)
-    : gate_(gate), store_(store), has_relay_(std::move(has_relay)) {}
+QueryService::QueryService(Gate& gate, storage::Store& store, query::HasRelay has_relay,
+                           absl::Duration export_patience)
+    : gate_(gate),
+      store_(store),
+      has_relay_(std::move(has_relay)),
+      exports_(export_patience) {}
 
 grpc::Status QueryService::ListJobs(grpc::ServerContext* context,
                                     const lull::v1::ListJobsRequest* request,
@@ -32,6 +37,12 @@ grpc::Status QueryService::Export(grpc::ServerContext* context,
                                   grpc::ServerWriter<lull::v1::ExportPiece>* writer) {
   grpc::Status admitted = gate_.Check(*context, Right::kRead);
   if (!admitted.ok()) return admitted;
+  ExportWatch::Ticket ticket(&exports_, context);
+  if (!ticket.admitted()) {
+    return grpc::Status(
+        grpc::StatusCode::RESOURCE_EXHAUSTED,
+        absl::StrCat(ExportWatch::kMost, " exports are under way; ask again later"));
+  }
   // A private collector stays for as long as it takes.
   gate_.StreamOpened();
   absl::Cleanup closed = [this] { gate_.StreamClosed(); };
@@ -39,9 +50,11 @@ grpc::Status QueryService::Export(grpc::ServerContext* context,
   auto send = [&](absl::string_view bytes, double done) {
     piece.set_data(bytes.data(), bytes.size());
     piece.set_done(done);
-    return writer->Write(piece)
-               ? absl::OkStatus()
-               : absl::CancelledError("whoever asked is not there any more");
+    ticket.SetWriting(true);
+    const bool taken = writer->Write(piece);
+    ticket.SetWriting(false);
+    return taken ? absl::OkStatus()
+                 : absl::CancelledError("whoever asked does not read any more");
   };
   return ToGrpc(exports::Export(store_, *request, send));
 }

@@ -5,6 +5,8 @@
 
 #include <functional>
 
+#include "absl/time/time.h"
+#include "daemon/collector/serve/export_watch.h"
 #include "daemon/collector/serve/gate.h"
 #include "daemon/query/engine.h"
 #include "daemon/storage/store.h"
@@ -14,8 +16,9 @@ namespace lull::collector {
 
 class QueryService : public lull::v1::Query::Service {
  public:
-  // `gate` and `store` must outlive the service.
-  QueryService(Gate& gate, storage::Store& store, query::HasRelay has_relay);
+  // `gate` and `store` must outlive the service. `export_patience`: see ExportWatch.
+  QueryService(Gate& gate, storage::Store& store, query::HasRelay has_relay,
+               absl::Duration export_patience);
 
   grpc::Status ListJobs(grpc::ServerContext* context,
                         const lull::v1::ListJobsRequest* request,
@@ -31,6 +34,7 @@ class QueryService : public lull::v1::Query::Service {
   Gate& gate_;
   storage::Store& store_;
   const query::HasRelay has_relay_;
+  ExportWatch exports_;
 };
 
 }  // namespace lull::collector
