@@ -49,7 +49,8 @@ int Execute(const ExportOptions& options) {
     PrintError("export", request.status().message());
     return kExitUsage;
   }
-  if (options.output.empty() && isatty(STDOUT_FILENO) == 1) {
+  const bool to_stdout = options.output.empty() || options.output == "-";
+  if (to_stdout && isatty(STDOUT_FILENO) == 1) {
     PrintError("export", "nobody reads a trace on a terminal; name a file with -o");
     return kExitUsage;
   }
@@ -104,7 +105,7 @@ void AddExport(CLI::App& app, int* exit_code) {
       ->check(CLI::IsMember({"chrome", "perfetto"}).description(""))
       ->type_name("chrome|perfetto");
   verb->add_option("-o,--output", options->output,
-                   "the file; packed where its name ends in .gz (default: stdout)")
+                   "the file; packed where its name ends in .gz (default, and -: stdout)")
       ->type_name("FILE");
   verb->add_option("--rank", options->query.rank, "only this rank of a distributed job")
       ->type_name("R");

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -27,15 +28,19 @@ absl::Status WriteAll(int fd, const char* data, size_t size) {
 
 }  // namespace
 
-OutputFile::OutputFile(const std::string& path) : path_(path), target_(path) {
+OutputFile::OutputFile(const std::string& path)
+    : path_(path == "-" ? "" : path), target_(path_) {
   using std::filesystem::file_type;
   std::error_code error;
-  const file_type kind = std::filesystem::status(path, error).type();
+  const std::filesystem::file_status there = std::filesystem::status(path_, error);
+  const file_type kind = there.type();
   // Also what cannot be looked at: opening it says why.
   in_place_ =
-      path.empty() || (kind != file_type::not_found && kind != file_type::regular);
+      path_.empty() || (kind != file_type::not_found && kind != file_type::regular);
   if (in_place_) return;
-  std::filesystem::path aim = path;
+  if (kind == file_type::regular)
+    mode_ = static_cast<unsigned>(there.permissions()) & 07777;
+  std::filesystem::path aim = path_;
   // It may lead to what is not there yet.
   if (std::filesystem::is_symlink(aim, error)) {
     aim = aim.parent_path() / std::filesystem::read_symlink(aim, error);
@@ -48,6 +53,8 @@ OutputFile::~OutputFile() {
   if (packing_) deflateEnd(&stream_);
   if (has_name_) unlink(Unfinished().c_str());
 }
+
+std::string OutputFile::Name() const { return path_.empty() ? "stdout" : path_; }
 
 std::string OutputFile::Unfinished() const {
   return absl::StrCat(target_, ".unfinished-", getpid());
@@ -75,6 +82,7 @@ absl::Status OutputFile::Open() {
     fd_ = OpenUnfinished();
   }
   if (!fd_) return ErrnoStatus(errno, path_);
+  LULL_RETURN_IF_ERROR(KeepMode());
   if (!absl::EndsWith(path_, ".gz")) return absl::OkStatus();
   // Quick: a trace packs 15 times as it is.
   packing_ =
@@ -82,9 +90,19 @@ absl::Status OutputFile::Open() {
   return packing_ ? absl::OkStatus() : absl::ResourceExhaustedError("no memory");
 }
 
+// Before there is anything in it that others might read.
+absl::Status OutputFile::KeepMode() {
+  struct stat made = {};
+  if (mode_ == 0 || (fstat(fd_.get(), &made) == 0 && (made.st_mode & 07777) == mode_) ||
+      fchmod(fd_.get(), mode_) == 0) {
+    return absl::OkStatus();
+  }
+  return ErrnoStatus(errno, absl::StrCat(path_, ": cannot keep its mode"));
+}
+
 absl::Status OutputFile::Write(const std::string& bytes) {
   return packing_ ? Pack(bytes, Z_NO_FLUSH)
-                  : Annotate(WriteAll(fd_.get(), bytes.data(), bytes.size()), path_);
+                  : Annotate(WriteAll(fd_.get(), bytes.data(), bytes.size()), Name());
 }
 
 absl::Status OutputFile::Finish() {
@@ -120,7 +138,7 @@ absl::Status OutputFile::Pack(const std::string& bytes, int flush) {
     stream_.avail_out = static_cast<uInt>(packed.size());
     deflate(&stream_, flush);
     LULL_RETURN_IF_ERROR(Annotate(
-        WriteAll(fd_.get(), packed.data(), packed.size() - stream_.avail_out), path_));
+        WriteAll(fd_.get(), packed.data(), packed.size() - stream_.avail_out), Name()));
   } while (stream_.avail_out == 0);
   return absl::OkStatus();
 }

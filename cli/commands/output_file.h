@@ -13,7 +13,7 @@ namespace lull {
 
 class OutputFile {
  public:
-  // "" is stdout.
+  // "" and "-" are stdout.
   explicit OutputFile(const std::string& path);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
@@ -26,13 +26,16 @@ class OutputFile {
   absl::Status Finish();
 
  private:
+  std::string Name() const;  // for messages
   UniqueFd OpenUnfinished();
   std::string Unfinished() const;  // of this process alone
+  absl::Status KeepMode();
   absl::Status TakeName();
   absl::Status Pack(const std::string& bytes, int flush);
 
   const std::string path_;
   std::string target_;  // what path_ leads to
+  unsigned mode_ = 0;   // of the file that is there, which the new one has too; 0: none
   // What is there and is no file (a pipe, a device) is written to, and stays what it
   // is.
   bool in_place_ = false;

@@ -159,7 +159,22 @@ class Export(import_test.Import):
         self.lull("export", job, "-o", link)
         self.assertTrue(os.path.islink(link))
         self.assertEqual(self.load(link)["schemaVersion"], 1)
+        # What is replaced keeps its rights.
+        path = self.write("mine.json", b"mine")
+        os.chmod(path, 0o600)
+        self.assertEqual(self.load(self.export(job, "mine.json"))["schemaVersion"], 1)
+        self.assertEqual(os.stat(path).st_mode & 0o7777, 0o600)
         self.lull("export", job, "--format", "other", status=2)
+
+    def test_a_dash_is_stdout(self):
+        job = self.job_of(self.write("dash.json", trace(STORY)))
+        done = self.lull("export", job, "-o", "-")
+        self.assertEqual(json.loads(done.stdout)["schemaVersion"], 1)
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([guest.LULL, "export", job], env=self.host.environment,
+                                  stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("stdout: cannot write: No space left on device", done.stderr)
 
     def test_a_file_that_cannot_be_written_leaves_what_was_there(self):
         job = self.job_of(self.write("full.json", trace(STORY)))
