@@ -11,6 +11,7 @@ import sys
 import tempfile
 import unittest
 
+import contract
 import guest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -152,7 +153,9 @@ class Patterns(unittest.TestCase):
             self.skipTest(f"{TORCH_PYTHON} has no PyTorch")
         run = Run(self.host, "regions", python=TORCH_PYTHON)
         self.check_against_truth(run)
-        rows = {row["name"]: row for row in run.query("regions")["regions"]}
+        regions = run.query("regions")
+        contract.check(self, "traced regions", regions)
+        rows = {row["name"]: row for row in regions["regions"]}
         busy = [(op.start, op.end) for kind in ("kernel", "copy", "memset")
                 for op in run.truth.ops(kind)]
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import unittest
 
+import contract
 import guest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -57,6 +58,7 @@ class KnownLines(unittest.TestCase):
 
     def test_hot_tells_the_shares_of_the_lines(self):
         answer = checks.query(guest.LULL, "hot", "known")
+        contract.check(self, "hot", answer)
         # In C a function has no frame: it is the line that runs.
         samples = {row["line"]: row["self_samples"] for row in answer["lines"]
                    if row["file"].endswith("known_lines.py")}
@@ -79,6 +81,7 @@ class KnownLines(unittest.TestCase):
 
     def test_gaps_tell_what_was_done_in_them(self):
         answer = checks.query(guest.LULL, "gaps", "known")
+        contract.check(self, "gaps", answer)
         samples, whole = {}, 0
         for row in answer["gaps"]:
             if row["cause"] not in ("host_code", "launch_bound", "run_queue"):

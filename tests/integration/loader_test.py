@@ -10,6 +10,7 @@ import sys
 import tempfile
 import unittest
 
+import contract
 import guest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -84,6 +85,7 @@ class Loader(TorchOnTheCpu):
         if not known(script["torch"]):
             self.skipTest(f"PyTorch {script['torch']}")
         waits = self.ask("waits", name)
+        contract.check(self, "waits", waits)
         rows = [row for row in waits["host_waits"] if row["kind"] == "data"]
         told = sum(row["total_ms"] for row in rows)
         real = sum(end - start for start, end in script["next"]) / 1e6
@@ -137,6 +139,7 @@ class Loader(TorchOnTheCpu):
     def test_steps_are_made_of_it(self):
         job, script, _ = self.check("steps", "--start", "fork")
         steps = self.ask("steps", job)
+        contract.check(self, "steps", steps)
         rows = steps["steps"][1:]
         self.assertEqual(steps["source"], "optimizer")
         # The first step has no beginning; the last next() is after the last step.

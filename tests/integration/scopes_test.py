@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """`lull regions` of programs that open regions by record_function in every way that there
 is: nested, by threads, left by exceptions, ended by another thread, beside a profiler,
-over a fork. Counts are exact, and times lie between what the program's own clock says just
-within a region and just around it: 5 to 20 us on a machine that is not busy."""
+over a fork. Counts are exact, and each region lies between what the program's own clock says
+just within it and just around it (region_clock.py)."""
 
 import json
 import os
 import tempfile
 import unittest
 
+import contract
 import guest
 import loader_test
+import region_clock
 
 PUPPETS = loader_test.PUPPETS
 
@@ -30,9 +32,12 @@ class Scopes(loader_test.TorchOnTheCpu):
             self.skipTest(f"PyTorch {script['torch']}")
         self.version = script["torch"]
         answer = self.ask("regions", name)
+        contract.check(self, "regions", answer)
         self.assertEqual((answer["unnamed"], answer["unopened"]), (0, 0))
         rows = {"/".join([*row["path"], row["name"]]): row for row in answer["regions"]}
         self.assertEqual(len(rows), len(answer["regions"]))
+        self.exported = region_clock.exported(name, self.host.start_ns(name),
+                                              self.host.environment)
         rows.pop("later still", None)  # at the interpreter's very end it may or may not be
         return script["regions"], rows
 
@@ -41,13 +46,16 @@ class Scopes(loader_test.TorchOnTheCpu):
 
     def compare(self, script, rows):
         self.assertEqual({path: row["count"] for path, row in rows.items()},
-                         {path: len(spans) for path, spans in script.items()})
-        for path, spans in script.items():
+                         {path: len(noted) for path, noted in script.items()})
+        for path, noted in script.items():
+            within = [end - start for _, start, end, _, _ in noted]
+            around = [after - before for before, _, _, after, _ in noted]
             told = rows[path]["total_ms"] * 1e6
-            self.assertGreaterEqual(told + 1, sum(within for within, _ in spans), path)
-            self.assertLessEqual(told - 1, sum(around for _, around in spans), path)
-            self.assertGreaterEqual(rows[path]["max_ms"] * 1e6 + 1,
-                                    max(within for within, _ in spans), path)
+            self.assertGreaterEqual(told + 1, sum(within), path)
+            self.assertLessEqual(told - 1, sum(around), path)
+            self.assertGreaterEqual(rows[path]["max_ms"] * 1e6 + 1, max(within), path)
+        self.distances = region_clock.compare(self, script, self.exported)
+        self.distances.print(self.id().rsplit(".", 1)[-1])
         return rows
 
     def test_nested(self):

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import unittest
 
+import contract
 import guest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -61,6 +62,7 @@ class WorkerLines(unittest.TestCase):
 
     def check_lines(self, name, workers, start="fork", *options):
         truth, data = self.run_program(name, workers, start, *options)
+        contract.check(self, "data", data)
         lines = self.lines(data)
         role = "loader" if workers else "main"
         self.assertEqual(data["workers"], workers)

@@ -19,7 +19,8 @@ def decode():
 
 
 def augment():
-    return sorted(range(30000, 0, -1), key=abs)  # SITE: augment
+    # Here the list goes, too: it is a tenth of the time, and else the caller's.
+    return len(sorted(range(30000, 0, -1), key=abs))  # SITE: augment
 
 
 def train(seconds):

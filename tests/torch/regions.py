@@ -1,8 +1,8 @@
 """Regions of a training that note themselves: regions.py plain|lightning FILE
 
 record_function and NVTX ranges, one within the other, around a model on the device. FILE
-gets {path: [[within, around], ...]}: how long each region was in ns, by a clock that is read
-just within it and one that is read just outside. lightning needs lightning beside PyTorch.
+gets {path: [[before, start, end, after, true], ...]}: CLOCK_MONOTONIC in ns just before each
+region, just within it, at its end and just after it. lightning needs lightning beside PyTorch.
 """
 import json
 import logging
@@ -41,7 +41,7 @@ class Region:
         self.close()
         after = now()
         stack.pop()
-        noted.setdefault(self.path, []).append((end - self.start, after - self.before))
+        noted.setdefault(self.path, []).append((self.before, self.start, end, after, True))
 
 
 class Scope(Region):

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <thread>
+#include <vector>
 
 #include "daemon/relay/samples/memory.h"
 #include "preload/stacks/layouts/cpython_3_10.h"
@@ -20,11 +20,24 @@
 namespace lull::relay {
 namespace {
 
-void GoTo(int processor) {
-  if (std::thread::hardware_concurrency() < 2) return;
+std::vector<int> AllowedProcessors() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  CPU_SET(processor, &set);
+  std::vector<int> allowed;
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return allowed;
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (CPU_ISSET(i, &set)) allowed.push_back(i);
+  }
+  return allowed;
+}
+
+// To the first or the second of the processors that this process began with.
+void GoTo(int which) {
+  static const std::vector<int> allowed = AllowedProcessors();
+  if (allowed.size() < 2) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(allowed[static_cast<size_t>(which)], &set);
   sched_setaffinity(0, sizeof(set), &set);
 }
 
@@ -56,6 +69,7 @@ std::optional<abi::PythonLayout> LayoutOf(int minor, pid_t pid, uint64_t runtime
 }  // namespace
 
 Puppet::Puppet(const std::string& interpreter, const std::string& scenario) {
+  GoTo(0);  // before the fork, which allocates nothing then
   int in[2], out[2];
   if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0) return;
   pid_ = fork();
@@ -67,7 +81,6 @@ Puppet::Puppet(const std::string& interpreter, const std::string& scenario) {
           scenario.c_str(), nullptr);
     _exit(127);
   }
-  GoTo(0);
   close(in[0]);
   close(out[1]);
   input_.reset(in[1]);
