@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "daemon/aggregate/buckets.h"
+#include "daemon/aggregate/stretch.h"
 #include "daemon/base/status.h"
 #include "daemon/query/step_bands.h"
 #include "daemon/query/timeline_bins.h"
@@ -142,18 +143,24 @@ class Drawing {
     return id < process.series.size() ? &process.series[id] : nullptr;
   }
 
-  // Events of [begin, end), and of them the bins as well.
+  // With `bins`: what lies in [begin, end). Else the gaps that begin there: reading
+  // from the beginning of a bucket would be reading all where stretches are short.
   absl::Status Look(const ProcessSums& process, uint64_t begin, uint64_t end,
                     bool bins) {
     const uint64_t start = job_.info.start_ns();
-    // What began in the bucket before may reach into this one: no stretch does.
+    // No stretch reaches beyond its bucket; within it, it may have begun before.
+    const uint64_t first = bins ? begin - begin % aggregate::kBucketNs : begin;
     return reader_.events().ReadRing(
-        process.process.id, storage::kDerivedRing, start + begin, start + end,
-        [&](const Event& event) {
+        process.process.id, storage::kDerivedRing, start + first, start + end,
+        [&](Event event) {
           const Series* series = Find(process, event.series);
           if (series == nullptr || !aggregate::IsStretch(series->type)) return;
           auto it = numbers_.find({&process, aggregate::DeviceOf(*series)});
           if (it == numbers_.end()) return;
+          if (bins && !aggregate::ClipStretch(series->type, start + begin, start + end,
+                                              event)) {
+            return;
+          }
           const uint64_t from = aggregate::AfterStart(event.start_ns, start);
           const uint64_t to = from + event.duration_ns;
           if (series->type == EventType::kIdle) {
