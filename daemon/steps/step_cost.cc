@@ -1,13 +1,11 @@
 #include "daemon/steps/step_cost.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace lull::steps {
 namespace {
 
-// How far on either side of a window its neighbours count. More would tell more of one
-// window, and of a training that changes.
-constexpr size_t kReach = 8;
 constexpr size_t kFewestNeighbours = 4;
 // Steps between windows that are compared with those before the first.
 constexpr size_t kMostBetween = 60;
@@ -27,10 +25,8 @@ bool InWindow(Condition condition) {
 // Steps and their conditions; a window is [first, last).
 class Story {
  public:
-  Story(const std::vector<TimedStep>& steps, const std::vector<TracingChange>& changes)
-      : steps_(steps), conditions_(ConditionsOf(steps, changes)) {}
-
-  StepCost Cost() {
+  Story(const std::vector<TimedStep>& steps, const std::vector<Condition>& conditions)
+      : steps_(steps), conditions_(conditions) {
     for (size_t i = 0; i < steps_.size();) {
       const size_t first = i;
       while (i < steps_.size() && InWindow(conditions_[i]) &&
@@ -45,11 +41,23 @@ class Story {
         Judge(first, i);
       }
     }
-    Count();
-    cost_.traced_longer = MedianOf(longer_);
-    cost_.paid = Paid();
-    cost_.between_longer = BetweenLonger();
-    return std::move(cost_);
+  }
+
+  std::vector<JudgedWindow>& judged() { return judged_; }
+
+  StepCost Cost() const {
+    StepCost cost;
+    cost.windows = judged_.size();
+    for (Condition condition : conditions_) {
+      cost.traced_steps += condition == Condition::kTraced ? 1 : 0;
+      cost.untraced_steps += condition == Condition::kUntraced ? 1 : 0;
+    }
+    std::vector<double> longer;
+    for (const JudgedWindow& window : judged_) longer.push_back(window.longer);
+    cost.traced_longer = MedianOf(longer);
+    cost.paid = Paid();
+    cost.between_longer = BetweenLonger();
+    return cost;
   }
 
  private:
@@ -74,7 +82,6 @@ class Story {
     return lengths;
   }
 
-  // One without its beginning or its end stands at the edge of what is known.
   void Judge(size_t first, size_t last) {
     std::vector<double> neighbours = Before(first);
     const std::vector<double> after = After(last);
@@ -99,22 +106,16 @@ class Story {
     const double usual = MedianLength(neighbours);
     if (usual <= 0) return;
     const double with = MedianLength(traced);
-    longer_.push_back(with / usual - 1);
-    added_.push_back(static_cast<double>(traced_steps) * (with - usual) + others -
-                     static_cast<double>(other_steps) * usual);
-  }
-
-  void Count() {
-    cost_.windows = longer_.size();
-    for (Condition condition : conditions_) {
-      cost_.traced_steps += condition == Condition::kTraced ? 1 : 0;
-      cost_.untraced_steps += condition == Condition::kUntraced ? 1 : 0;
-    }
+    judged_.push_back({first, last, with / usual - 1,
+                       static_cast<double>(traced_steps) * (with - usual) + others -
+                           static_cast<double>(other_steps) * usual});
   }
 
   // Windows that could not be judged cost what the others did.
   std::optional<Estimate> Paid() const {
-    std::optional<Estimate> added = MedianOf(added_);
+    std::vector<double> added_of_each;
+    for (const JudgedWindow& window : judged_) added_of_each.push_back(window.added_ns);
+    std::optional<Estimate> added = MedianOf(added_of_each);
     if (!added) return std::nullopt;
     double total = 0;
     for (const TimedStep& step : steps_) total += step.length();
@@ -146,11 +147,9 @@ class Story {
   }
 
   const std::vector<TimedStep>& steps_;
-  const std::vector<Condition> conditions_;
+  const std::vector<Condition>& conditions_;
   size_t windows_ = 0;
-  std::vector<double> longer_;  // by window that could be judged
-  std::vector<double> added_;
-  StepCost cost_;
+  std::vector<JudgedWindow> judged_;
 };
 
 }  // namespace
@@ -186,7 +185,13 @@ std::vector<Condition> ConditionsOf(const std::vector<TimedStep>& steps,
 
 StepCost CostOf(const std::vector<TimedStep>& steps,
                 const std::vector<TracingChange>& changes) {
-  return Story(steps, changes).Cost();
+  const std::vector<Condition> conditions = ConditionsOf(steps, changes);
+  return Story(steps, conditions).Cost();
+}
+
+std::vector<JudgedWindow> JudgeWindows(const std::vector<TimedStep>& steps,
+                                       const std::vector<Condition>& conditions) {
+  return std::move(Story(steps, conditions).judged());
 }
 
 }  // namespace lull::steps

@@ -70,12 +70,28 @@ struct StepCost {
   std::optional<Estimate> between_longer;
 };
 
+// One window whose neighbours are known: steps [first, last) as they were handed over.
+struct JudgedWindow {
+  size_t first = 0;
+  size_t last = 0;
+  double longer = 0;    // its traced steps than its neighbours, as a share
+  double added_ns = 0;  // by all of it: switching on, tracing, switching off
+};
+
+// How far on either side of a window its neighbours count. More would tell more of one
+// window, and of a training that changes.
+inline constexpr size_t kReach = 8;
 inline constexpr size_t kFewestWindows = 6;
 // Of a process: the first ones, which set up more than they train.
 inline constexpr uint64_t kWarmUpSteps = 3;
 
 StepCost CostOf(const std::vector<TimedStep>& steps,
                 const std::vector<TracingChange>& changes);
+
+// In order. A window without its beginning or its end, at the edge of what is known, or
+// with too few neighbours is not among them.
+std::vector<JudgedWindow> JudgeWindows(const std::vector<TimedStep>& steps,
+                                       const std::vector<Condition>& conditions);
 
 // Of the median of values that resemble their neighbours, in their order; nullopt for
 // fewer than kFewestWindows.

@@ -31,15 +31,21 @@ class CostOnTheWallClock(unittest.TestCase):
     def tearDownClass(cls):
         cls.host.close()
 
-    def steps(self, name, config, *options, steps=STEPS):
+    def train(self, name, config, *options, steps=STEPS, budget="100"):
         done = guest.execute(
             [guest.LULL, "run", "--quiet", "--name", name, "--step-range", "step",
-             "--overhead-budget", "100", *options, "--", sys.executable,
+             "--overhead-budget", budget, *options, "--", sys.executable,
              os.path.join(PUPPETS, "stepping.py"), str(steps)],
             {**self.host.environment, "LD_LIBRARY_PATH": os.environ["LULL_SIM"],
              "LULL_SIM_CONFIG": "kernel_us=1;" + config})
         self.assertEqual((done.status, done.stdout, done.stderr), (0, "", ""))
+
+    def steps(self, name, config, *options, steps=STEPS):
+        self.train(name, config, *options, steps=steps)
         return checks.query(guest.LULL, "steps", name)
+
+    def traced(self, name):
+        return checks.query(guest.LULL, "report", name)["gpu"]
 
     def untraced_ms(self, answer):
         return statistics.median(step["duration_ms"] for step in answer["steps"]
@@ -70,6 +76,19 @@ class CostOnTheWallClock(unittest.TestCase):
         self.assertGreater(cost["between_longer"]["low_percent"], 100, cost)
         text = guest.execute([guest.LULL, "steps", "stays"], self.host.environment).stdout
         self.assertIn("steps between windows", " ".join(text.split()))
+
+    def test_the_budget_is_held_on_the_wall_clock(self):
+        # A traced launch takes 10 us more, by which our own clocks see nothing.
+        dear = "cupti_launch_ns=10000"
+        self.train("unbounded", dear, steps=2600)
+        self.train("bounded", dear, steps=2600, budget="0.5")
+        unbounded, bounded = self.traced("unbounded"), self.traced("bounded")
+        self.assertEqual(unbounded["windows"], 100)
+        # A job begins with 30 s worth of its budget: 150 ms, and 6 of them a window. Six
+        # windows are over before anything is known, and two until it is heeded.
+        self.assertGreaterEqual(bounded["windows"], 6)
+        self.assertLess(bounded["windows"], 50)
+        self.assertLess(bounded["traced_ms"], 0.5 * unbounded["traced_ms"])
 
     def test_of_few_windows_and_without_untraced_steps_nothing_is_claimed(self):
         few = self.steps("few", "", steps=100)["overhead"]["step_cost"]

@@ -16,9 +16,10 @@
 // pay for as much as there was since it last went on. So over any long time the cost is
 // at most the budget, plus kCreditNs worth of it once.
 //
-// The cost is what the target's own clock readings saw: the time in our hooks, in our
-// calls of CUPTI and in our callbacks. What CUPTI itself adds to each launch and on the
-// device is not in it, and cannot be seen from here.
+// The cost of hooks is what the target's own clock readings saw. That of tracing is what
+// they saw (our calls of CUPTI, our callbacks) or, where the steps of the target show
+// that it is more, what they show (wall_cost.h): what CUPTI itself adds to each launch no
+// clock of ours can see.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +43,7 @@ class Governor {
   // budget_percent <= 0: takes nothing away.
   explicit Governor(double budget_percent) : budget_(budget_percent / 100) {}
 
-  // Totals so far: time in hooks, time in GPU tracing. Call it a few times a second.
+  // Totals so far: time in hooks, cost of GPU tracing. Call it a few times a second.
   Verdict Update(uint64_t now_ns, uint64_t hooks_ns, uint64_t gpu_ns);
 
   uint32_t highest() const { return highest_; }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/event_views.h"
+#include "daemon/base/gpu_event_views.h"
 #include "daemon/base/logging.h"
 #include "daemon/base/status.h"
 #include "daemon/base/text.h"
@@ -182,7 +183,13 @@ void Target::Notice(const abi::Event& event, TargetRing* ring) {
       if ((event.flags & abi::kFlagBefore) == 0) ring->allocates = true;
       return;
     case abi::EventType::kStep:
-      if (event.duration_ns != 0) control_.StepSeen(event.duration_ns);
+      if (event.duration_ns == 0) return;
+      control_.StepSeen(StepView{event}.number(), event.start_ns, event.duration_ns);
+      return;
+    case abi::EventType::kGpuTracing:
+      control_.TracingSeen(
+          event.start_ns,
+          abi::TracingState{static_cast<uint32_t>(TracingView{event}.state())});
       return;
     default:
       return;

@@ -1,5 +1,6 @@
 #include "daemon/relay/read/target_control.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -61,8 +62,10 @@ void TargetControl::Disarm(uint64_t now_ns) {
 }
 
 void TargetControl::Govern(uint64_t now_ns, uint64_t hooks_ns) {
-  Governor::Verdict verdict =
-      governor_.Update(now_ns, hooks_ns, Total(segment_.header().gpu_self_ns));
+  // Where steps show what tracing costs them, our own time is a part of that.
+  const uint64_t gpu_ns =
+      std::max<uint64_t>(Total(segment_.header().gpu_self_ns), wall_cost_.total_ns());
+  Governor::Verdict verdict = governor_.Update(now_ns, hooks_ns, gpu_ns);
   segment_.control().thinning.store(verdict.thinning, kRelaxed);
   if (verdict.gpu_hold == gpu_hold_) return;
   gpu_hold_ = verdict.gpu_hold;

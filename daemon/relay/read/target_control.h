@@ -9,6 +9,7 @@
 #include "daemon/relay/control/governor.h"
 #include "daemon/relay/control/gpu_plan.h"
 #include "daemon/relay/control/gpu_schedule.h"
+#include "daemon/relay/control/wall_cost.h"
 #include "daemon/relay/read/segment_reader.h"
 #include "events.pb.h"
 
@@ -39,13 +40,21 @@ class TargetControl {
   void Govern(uint64_t now_ns, uint64_t hooks_ns);
   // Sets the windows of GPU tracing where they go by the clock.
   void DriveGpu(uint64_t now_ns);
-  void StepSeen(uint64_t duration_ns) { gpu_schedule_->StepSeen(duration_ns); }
+  // The process has shown a step; `duration_ns` is not 0.
+  void StepSeen(uint64_t number, uint64_t start_ns, uint64_t duration_ns) {
+    gpu_schedule_->StepSeen(duration_ns);
+    wall_cost_.AddStep(number, start_ns, start_ns + duration_ns);
+  }
+  void TracingSeen(uint64_t time_ns, abi::TracingState state) {
+    wall_cost_.AddTracing(time_ns, state);
+  }
   uint32_t highest_thinning() const { return governor_.highest(); }
 
  private:
   const SegmentReader& segment_;
   const uint32_t pid_;
   Governor governor_;
+  WallCost wall_cost_;
   std::shared_ptr<GpuClock> gpu_clock_;
   std::optional<GpuSchedule> gpu_schedule_;  // always one
   bool armed_ = true;

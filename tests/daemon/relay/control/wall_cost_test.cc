@@ -1,0 +1,141 @@
+// Trainings whose windows cost what is known, against what the governor is charged.
+#include "daemon/relay/control/wall_cost.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "daemon/relay/control/governor.h"
+#include "tests/daemon/units.h"
+
+namespace lull::relay {
+namespace {
+
+constexpr uint64_t kStepNs = 12'000'000;
+
+// Goes by the default schedule: of 26 steps 20 are not traced.
+class Training {
+ public:
+  struct Habits {
+    double longer = 0;  // a traced step
+    double noise = 0;   // each step, up or down by as much at most
+  };
+  Training(WallCost* cost, Habits habits) : cost_(cost), habits_(habits) {}
+
+  void Run(int steps) {
+    for (int i = 0; i < steps; ++i) Step();
+  }
+  // As the governor says, which looks after each step.
+  void RunUnder(Governor* governor, int steps) {
+    for (int i = 0; i < steps; ++i) {
+      Step();
+      held_ = governor->Update(now_, 0, cost_->total_ns()).gpu_hold;
+    }
+  }
+
+  double added_ns() const { return added_ns_; }
+  double share() const {
+    return added_ns_ / (static_cast<double>(now_ - kStart) - added_ns_);
+  }
+  uint64_t now() const { return now_; }
+
+ private:
+  static constexpr uint64_t kStart = 77 * kSecond;
+
+  void Step() {
+    const uint64_t place = number_ % 26;
+    const bool on = place >= 20 && !held_;
+    if (on != was_on_) {
+      cost_->AddTracing(now_,
+                        on ? abi::TracingState::kActive : abi::TracingState::kOff);
+    }
+    was_on_ = on;
+    std::uniform_real_distribution<double> noise(1 - habits_.noise, 1 + habits_.noise);
+    const double plain = kStepNs * noise(random_);
+    const double added = on ? plain * habits_.longer : 0;
+    added_ns_ += added;
+    const uint64_t end = now_ + static_cast<uint64_t>(plain + added);
+    cost_->AddStep(++number_, now_, end);
+    now_ = end;
+  }
+
+  WallCost* cost_;
+  const Habits habits_;
+  std::mt19937_64 random_{1};
+  uint64_t now_ = kStart;
+  uint64_t number_ = 0;
+  bool was_on_ = false;
+  bool held_ = false;
+  double added_ns_ = 0;
+};
+
+TEST(WallCost, IsWhatWindowsAdd) {
+  WallCost cost;
+  Training training(&cost, {.longer = 0.36, .noise = 0.1});
+  training.Run(26 * 5);
+  EXPECT_EQ(cost.total_ns(), 0u) << "five windows show nothing";
+  training.Run(26 * 95);
+  EXPECT_NEAR(static_cast<double>(cost.total_ns()), training.added_ns(),
+              0.1 * training.added_ns());
+}
+
+TEST(WallCost, StepsThatDifferAnywayCostNothing) {
+  WallCost cost;
+  Training training(&cost, {.longer = 0, .noise = 0.5});
+  training.Run(26 * 200);
+  // Of 26 steps; by chance once in a while.
+  EXPECT_LT(static_cast<double>(cost.total_ns()), 0.002 * 26 * 200 * kStepNs);
+}
+
+TEST(WallCost, NothingIsKnownWithoutStepsOrWindows) {
+  WallCost cost;
+  for (uint64_t i = 0; i < 100'000; ++i) {
+    cost.AddTracing(i * kStepNs,
+                    i % 2 == 0 ? abi::TracingState::kActive : abi::TracingState::kOff);
+  }
+  EXPECT_EQ(cost.total_ns(), 0u);
+  WallCost untraced;
+  for (uint64_t i = 0; i < 100'000; ++i) {
+    untraced.AddStep(i, i * kStepNs, (i + 1) * kStepNs);
+  }
+  EXPECT_EQ(untraced.total_ns(), 0u);
+}
+
+TEST(WallCost, WordsThatMakeNoSenseAreLeftOut) {
+  WallCost cost;
+  std::mt19937_64 random{7};
+  for (int i = 0; i < 200'000; ++i) {
+    const uint64_t start = random() >> (random() % 64);
+    const uint64_t before = cost.total_ns();
+    if (i % 3 == 0) {
+      cost.AddTracing(start, abi::TracingState{static_cast<uint32_t>(random() % 9)});
+    } else {
+      cost.AddStep(random(), start, start + random() % kStepNs - kStepNs / 2);
+    }
+    ASSERT_GE(cost.total_ns(), before);
+    ASSERT_LT(cost.total_ns(), uint64_t{1} << 62);
+  }
+}
+
+// What the governor is for: tracing that makes a step a third longer would cost 8 %.
+TEST(WallCost, TheGovernorHoldsTheBudgetOnTheWallClock) {
+  for (double percent : {0.5, 1.0, 5.0}) {
+    for (double longer : {0.05, 0.36, 1.0}) {
+      WallCost cost;
+      Training training(&cost, {.longer = longer, .noise = 0.1});
+      Governor governor(percent);
+      training.RunUnder(&governor, 50'000);  // more than ten minutes
+      // Beside the budget what a job begins with, and what is not charged yet.
+      const double seconds = static_cast<double>(training.now()) / kSecond;
+      EXPECT_LT(100 * training.share(), percent * (1 + 30 / seconds) * 1.15 + 0.05)
+          << longer;
+      if (100 * longer * 6 / 26 > 2 * percent) {
+        EXPECT_GT(100 * training.share(), 0.5 * percent)
+            << "it goes on, as far as it may";
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lull::relay
