@@ -87,6 +87,7 @@ class Keeper::Impl {
     for (const auto& [key, segment] : segments_) QueueSegment(key, segment);
     told_unrecorded_ = 0;
     TellUnrecorded();
+    if (wake_owed_) worker_.Queue({MessageKind::kWake, 0, "", {}});
     if (job_ended_) worker_.Queue(JobEndedMessage());
     worker_.Flush();
     return absl::OkStatus();
@@ -105,6 +106,7 @@ class Keeper::Impl {
     worker_.Receive([this](const Message& message) {
       if (message.kind == MessageKind::kReleased) segments_.erase(message.number);
     });
+    wake_owed_ = wake_owed_ && !worker_.status().armed;
     worker_.Flush();
     if (worker_.RestartIsDue() && !finished()) (void)StartWorker();
   }
@@ -116,11 +118,13 @@ class Keeper::Impl {
   }
 
   void Wake() {
+    wake_owed_ = true;
     worker_.Queue({MessageKind::kWake, 0, "", {}});
     Poll();
   }
 
   void Sleep() {
+    wake_owed_ = false;
     worker_.Queue({MessageKind::kSleep, 0, "", {}});
     Poll();
   }
@@ -344,6 +348,7 @@ class Keeper::Impl {
   int exit_status_ = -1;
   uint64_t unreachable_ns_ = 0;  // as of the end of the job
   bool abandoned_ = false;
+  bool wake_owed_ = false;  // asked for, and not heeded yet
   uint32_t targets_ = 0;
   uint32_t told_unrecorded_ = 0;  // to the present worker
 };

@@ -231,6 +231,41 @@ TEST_F(RelayTest, AWorkerThatIsKilledLeavesTheJobAsItIs) {
   EXPECT_LT(length, 8'000'000'000u);
 }
 
+// `lull attach` asks once, and a worker may die before it has heeded that.
+TEST_F(RelayTest, ASuccessorWakesUpWhatItsPredecessorWasAskedTo) {
+  collector_->Start();
+  RelayOptions options = Options();
+  options.dormant = true;
+  StartKeeper(options);
+  FakeSegment segment;
+  StartTarget(&segment);
+  ASSERT_TRUE(PollUntil([&] { return keeper_->status().connected; }));
+  auto kill_before_it_hears = [&](auto ask) {
+    const uint32_t before = keeper_->status().worker_restarts;
+    kill(keeper_->worker_pid(), SIGSTOP);
+    ask();
+    kill(keeper_->worker_pid(), SIGKILL);
+    ASSERT_TRUE(PollUntil([&] { return keeper_->status().worker_restarts > before; }));
+  };
+  kill_before_it_hears([&] { keeper_->Wake(); });
+  ASSERT_TRUE(PollUntil([&] { return keeper_->status().armed; }));
+  EXPECT_EQ(segment.view().control().armed, 1u);
+  // Once: somebody else may put it to sleep.
+  collector_->Command(ArmCommand(1, false));
+  ASSERT_TRUE(PollUntil([&] { return !keeper_->status().armed; }));
+  kill_before_it_hears([] {});
+  ASSERT_TRUE(PollUntil([&] { return keeper_->status().connected; }));
+  EXPECT_EQ(segment.view().control().armed, 0u);
+  kill_before_it_hears([&] {
+    keeper_->Wake();
+    keeper_->Sleep();
+  });
+  ASSERT_TRUE(PollUntil([&] { return keeper_->status().connected; }));
+  EXPECT_EQ(segment.view().control().armed, 0u);
+  ASSERT_EQ(Finish(), absl::OkStatus());
+  EXPECT_EQ(collector_->collected().stretches.size(), 1u);
+}
+
 TEST_F(RelayTest, ATargetKnowsThePlanOfGpuTracingWhenItIsWelcome) {
   collector_->Start();
   RelayOptions options = Options();
