@@ -5,14 +5,17 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "cli/render/arming.h"
 #include "cli/render/command_name.h"
 #include "daemon/words/format.h"
+#include "google/protobuf/descriptor.h"
 
 namespace lull {
 namespace {
@@ -36,6 +39,21 @@ std::string SelfWords(const v1::Overhead& overhead) {
       "%s in the job, %.2f %% of its busiest process (budget %.4g %%); relay %s CPU",
       FormatDuration(overhead.self_ns()), overhead.percent(), overhead.budget_percent(),
       FormatDuration(overhead.relay_cpu_ns()));
+}
+
+// Those fields of `losses` that are not 0 and have words of their own.
+void ForEachTold(const v1::Losses& losses,
+                 absl::FunctionRef<void(const v1::Told&, uint64_t count)> tell) {
+  const auto& reflection = *losses.GetReflection();
+  const auto& fields = *losses.GetDescriptor();
+  for (int i = 0; i < fields.field_count(); ++i) {
+    const google::protobuf::FieldDescriptor& field = *fields.field(i);
+    if (!field.options().HasExtension(v1::told)) continue;
+    const uint64_t count = field.cpp_type() == field.CPPTYPE_UINT32
+                               ? reflection.GetUInt32(losses, &field)
+                               : reflection.GetUInt64(losses, &field);
+    if (count > 0) tell(field.options().GetExtension(v1::told), count);
+  }
 }
 
 }  // namespace
@@ -91,11 +109,10 @@ std::string LossesLine(const v1::Job& job, const v1::Losses& losses) {
                                  " events"));
   } else {
     bool complete =
-        losses.corrupt_segments() == 0 && losses.processes_without_memory() == 0 &&
-        !job.end_unseen() && job.batches_set_aside() == 0 &&
-        job.unreachable_ns() == 0 && losses.unrecorded_processes() == 0 &&
-        losses.reentered() == 0 && losses.processes_with_seccomp_filter() == 0 &&
-        losses.processes_unread() == 0 && losses.processes_end_unseen() == 0;
+        !job.end_unseen() && job.batches_set_aside() == 0 && job.unreachable_ns() == 0;
+    ForEachTold(losses, [&](const v1::Told& told, uint64_t) {
+      if (told.incomplete()) complete = false;
+    });
     parts.push_back(absl::StrCat(!complete     ? "Stored: "
                                  : job.ended() ? "Nothing lost: "
                                                : "Nothing lost so far: ",
@@ -118,49 +135,9 @@ std::string LossesLine(const v1::Job& job, const v1::Losses& losses) {
         "for ", FormatDuration(job.unreachable_ns()),
         " no new process could be recorded, because the runtime folder was gone"));
   }
-  if (losses.reentered() > 0) {
-    parts.push_back(absl::StrCat(
-        "up to ", FormatCount(losses.reentered()),
-        " calls not recorded (after jumps out of CUDA calls, or in signal handlers)"));
-  }
-  if (losses.stacks_rejected() > 0) {
-    parts.push_back(
-        absl::StrCat(FormatCount(losses.stacks_rejected()), " stacks without room"));
-  }
-  if (losses.corrupt_segments() > 0) {
-    parts.push_back(
-        absl::StrCat("processes given up as corrupt: ", losses.corrupt_segments()));
-  }
-  if (losses.processes_without_memory() > 0) {
-    parts.push_back(absl::StrCat(
-        "processes that the system gave no memory for recording, which ended there: ",
-        losses.processes_without_memory()));
-  }
-  if (losses.unrecorded_processes() > 0) {
-    parts.push_back(
-        absl::StrCat("processes that could not be recorded at all (no memory or "
-                     "descriptor to share, no answer from lull in time, "
-                     "or another lull's): ",
-                     losses.unrecorded_processes()));
-  }
-  if (losses.processes_with_seccomp_filter() > 0) {
-    parts.push_back(
-        absl::StrCat("processes whose own seccomp filter might kill them, so that "
-                     "recording ended there: ",
-                     losses.processes_with_seccomp_filter()));
-  }
-  if (losses.processes_unread() > 0) {
-    parts.push_back(
-        absl::StrCat("processes of which lull read nothing for a minute, and recorded "
-                     "nothing from then until it did: ",
-                     losses.processes_unread()));
-  }
-  if (losses.processes_end_unseen() > 0) {
-    parts.push_back(
-        absl::StrCat("processes that went on after the job's end, until which they are "
-                     "recorded, or whose end could not be seen: ",
-                     losses.processes_end_unseen()));
-  }
+  ForEachTold(losses, [&](const v1::Told& told, uint64_t count) {
+    parts.push_back(absl::StrReplaceAll(told.words(), {{"#", FormatCount(count)}}));
+  });
   // Without a loss for want of a ring it made no difference.
   if (losses.processes_threads_unseen() > 0 && losses.lost_no_ring() > 0) {
     parts.push_back(

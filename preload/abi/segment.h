@@ -31,6 +31,7 @@
 #include "preload/abi/event.h"
 #include "preload/abi/python_layout.h"
 #include "preload/abi/ring.h"
+#include "preload/abi/states.h"
 #include "preload/abi/version.h"
 
 namespace lull::abi {
@@ -51,8 +52,8 @@ struct SegmentHeader {
                                        // recording to start
   std::atomic<uint64_t> reentered;     // hooked calls that were not recorded: a signal
                                        // handler made them inside our own work, or the
-                                    // thread had jumped out of a call, and they seemed
-                                    // to be a part of it
+  // thread had jumped out of a call, and they seemed
+  // to be a part of it
   std::atomic<uint32_t> native_stacks;       // NativeStackState
   std::atomic<uint32_t> gc_hook;             // GcHookState
   std::atomic<uint64_t> ringless_gpu_calls;  // of threads without a ring; of the others
@@ -84,40 +85,19 @@ struct SegmentHeader {
   std::atomic<uint64_t> scopes_thinned;   // not recorded, to hold the budget
 };
 
-// Recording ends for good, except with kUnread: a relay that reads again wakes the
-// process up. The word stays as it is then.
-enum class EndedBy : uint32_t {
-  kNoMemory = 1,    // the system gave no memory for a page
-  kFilter = 2,      // the process installed a seccomp filter, which might kill for ours
-  kUnanswered = 3,  // no relay answered in time: nothing was ever recorded
-  kUnread = 4,      // nobody has read for a minute: the relay seems to be gone
-};
-
-enum class NativeStackState : uint32_t { kUnknown = 0, kOn = 1, kNoLibrary = 2 };
-enum class GcHookState : uint32_t { kNoPython = 0, kPending = 1, kOn = 2, kFailed = 3 };
-
-enum class CuptiState : uint32_t {
-  kUnused = 0,     // --gpu host, or no GPU call yet
-  kNoLibrary = 1,  // none mapped, none found
-  kTooOld = 2,     // before 11.8
-  kFailed = 3,     // cupti_result says how; not tried again
-  kReady = 4,      // loaded, not tracing now
-  kTracing = 5,
-  kYielded = 6,  // another CUPTI user has it
-};
-enum class StepHookState : uint32_t {
-  kNone = 0,
-  kPending = 1,
-  kOn = 2,
-  kUnavailable = 3
-};
-// Whether record_function's scopes are told, DataLoader's among them.
-enum class ScopeHookState : uint32_t {
-  kNone = 0,     // no Python
-  kPending = 1,  // no PyTorch yet
-  kOn = 2,
-  kUnavailable = 3,  // a PyTorch that is not known, or without the functions
-};
+// Totals of the header that the relay passes on as they are, each as the field of
+// lull.v1.ProcessCounters of the same name.
+#define LULL_HEADER_TOTALS(TOTAL) \
+  TOTAL(lost_no_ring)             \
+  TOTAL(reentered)                \
+  TOTAL(torch_allocations)        \
+  TOTAL(cupti_dropped)            \
+  TOTAL(gpu_records_lost)         \
+  TOTAL(gpu_records_bad)          \
+  TOTAL(gpu_self_ns)              \
+  TOTAL(scopes_unnamed)           \
+  TOTAL(scopes_unopened)          \
+  TOTAL(scopes_thinned)
 
 // Written by the relay, read by the shim with relaxed loads. The shim copies the
 // built-in defaults in before the handshake, so that it works without a relay.

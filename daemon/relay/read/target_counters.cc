@@ -26,11 +26,11 @@ lull::v1::ProcessCounters CountersOf(const SegmentReader& segment,
   const abi::SegmentHeader& header = segment.header();
   constexpr auto kRelaxed = std::memory_order_relaxed;
   lull::v1::ProcessCounters counters;
-  counters.set_lost_no_ring(Total(header.lost_no_ring));
+#define LULL_SET(total) counters.set_##total(Total(header.total));
+  LULL_HEADER_TOTALS(LULL_SET)
+#undef LULL_SET
   counters.set_stacks_rejected(Total(header.arena_rejected));
-  counters.set_reentered(Total(header.reentered));
   counters.set_gpu_calls(segment.GpuCalls());
-  counters.set_torch_allocations(Total(header.torch_allocations));
   counters.set_native_stacks(Word<lull::v1::NativeStackState>(header.native_stacks));
   counters.set_gc_hook(Word<lull::v1::GcHookState>(header.gc_hook));
   counters.set_cupti_state(Word<lull::v1::CuptiState>(header.cupti_state));
@@ -38,13 +38,6 @@ lull::v1::ProcessCounters CountersOf(const SegmentReader& segment,
   counters.set_cupti_result(header.cupti_result.load(kRelaxed));
   counters.set_step_hook(Word<lull::v1::StepHookState>(header.step_hook));
   counters.set_scope_hook(Word<lull::v1::ScopeHookState>(header.scope_hook));
-  counters.set_scopes_unnamed(Total(header.scopes_unnamed));
-  counters.set_scopes_unopened(Total(header.scopes_unopened));
-  counters.set_scopes_thinned(Total(header.scopes_thinned));
-  counters.set_cupti_dropped(Total(header.cupti_dropped));
-  counters.set_gpu_records_lost(Total(header.gpu_records_lost));
-  counters.set_gpu_records_bad(Total(header.gpu_records_bad));
-  counters.set_gpu_self_ns(Total(header.gpu_self_ns));
   counters.set_corrupt(corrupt);
   const abi::EndedBy ended = WhyEnded(segment);
   counters.set_no_memory(ended == abi::EndedBy::kNoMemory);
