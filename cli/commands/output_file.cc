@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "cli/base/output.h"
 #include "daemon/base/status.h"
 
 namespace lull {
@@ -28,8 +29,10 @@ absl::Status WriteAll(int fd, const char* data, size_t size) {
 
 }  // namespace
 
-OutputFile::OutputFile(const std::string& path)
-    : path_(path == "-" ? "" : path), target_(path_) {
+OutputFile::OutputFile(const std::string& path, bool as_it_is)
+    : path_(path == "-" ? "" : path),
+      may_pack_(!as_it_is && absl::EndsWith(path_, ".gz")),
+      target_(path_) {
   using std::filesystem::file_type;
   std::error_code error;
   const std::filesystem::file_status there = std::filesystem::status(path_, error);
@@ -77,13 +80,13 @@ absl::Status OutputFile::Open() {
     return absl::OkStatus();
   }
   if (in_place_) {
-    fd_ = UniqueFd(open(path_.c_str(), O_WRONLY | O_CLOEXEC));
+    fd_ = UniqueFd(open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
   } else {
     fd_ = OpenUnfinished();
   }
   if (!fd_) return ErrnoStatus(errno, path_);
   LULL_RETURN_IF_ERROR(KeepMode());
-  if (!absl::EndsWith(path_, ".gz")) return absl::OkStatus();
+  if (!may_pack_) return absl::OkStatus();
   // Quick: a trace packs 15 times as it is.
   packing_ =
       deflateInit2(&stream_, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK;
@@ -141,6 +144,21 @@ absl::Status OutputFile::Pack(const std::string& bytes, int flush) {
         WriteAll(fd_.get(), packed.data(), packed.size() - stream_.avail_out), Name()));
   } while (stream_.avail_out == 0);
   return absl::OkStatus();
+}
+
+absl::Status WriteWhole(const std::string& path, const std::string& text) {
+  if (path == "-") {
+    Print(text);
+    return absl::OkStatus();
+  }
+  if (std::error_code error; std::filesystem::is_directory(path, error)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is a folder; name a file in it"));
+  }
+  OutputFile file(path, /*as_it_is=*/true);
+  LULL_RETURN_IF_ERROR(file.Open());
+  LULL_RETURN_IF_ERROR(file.Write(text));
+  return file.Finish();
 }
 
 }  // namespace lull

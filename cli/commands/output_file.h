@@ -1,5 +1,4 @@
-// Where a verb writes a file that may be large: packed on the way if its name ends in
-// .gz, and whole or not there.
+// Where a verb writes a file: whole, or what was there stays as it is.
 #pragma once
 
 #include <zlib.h>
@@ -13,8 +12,9 @@ namespace lull {
 
 class OutputFile {
  public:
-  // "" and "-" are stdout.
-  explicit OutputFile(const std::string& path);
+  // "" and "-" are stdout. A file whose name ends in .gz is packed on the way, unless
+  // `as_it_is`.
+  explicit OutputFile(const std::string& path, bool as_it_is = false);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -34,6 +34,7 @@ class OutputFile {
   absl::Status Pack(const std::string& bytes, int flush);
 
   const std::string path_;
+  const bool may_pack_;
   std::string target_;  // what path_ leads to
   unsigned mode_ = 0;   // of the file that is there, which the new one has too; 0: none
   // What is there and is no file (a pipe, a device) is written to, and stays what it
@@ -44,5 +45,8 @@ class OutputFile {
   bool packing_ = false;
   z_stream stream_ = {};
 };
+
+// All of a file at once, never packed.
+absl::Status WriteWhole(const std::string& path, const std::string& text);
 
 }  // namespace lull

@@ -12,7 +12,7 @@
 #include "cli/base/exit_code.h"
 #include "cli/base/output.h"
 #include "cli/base/terminal.h"
-#include "cli/commands/page_file.h"
+#include "cli/commands/output_file.h"
 #include "cli/commands/verbs.h"
 #include "cli/html/page.h"
 #include "cli/html/request.h"
@@ -57,11 +57,13 @@ void AddOptions(CLI::App* verb, QueryOptions* options) {
   verb->add_flag("--json", options->json, "print JSON instead of a table");
   verb->add_option("--top", options->top, "rows at most, 0 for all")
       ->capture_default_str()
-      ->type_name("N");
+      ->type_name("N")
+      ->configurable();
   verb->add_option("--by", options->by, "one row per line, function or stack")
       ->capture_default_str()
       ->check(CLI::IsMember({"line", "function", "stack"}).description(""))
-      ->type_name("line|function|stack");
+      ->type_name("line|function|stack")
+      ->configurable();
   verb->add_option("--rank", options->rank, "only this rank of a distributed job")
       ->type_name("R");
   verb->add_option("--pid", options->pid, "only this process")->type_name("PID");
@@ -105,7 +107,7 @@ int Run(const AnswerVerb& verb, const QueryOptions& options, bool top_is_given) 
     return 0;
   }
   if (as_page) {
-    absl::Status written = WritePage(
+    absl::Status written = WriteWhole(
         options.html, Page(*reply, absl::FormatTime("%Y-%m-%d %H:%M UTC", absl::Now(),
                                                     absl::UTCTimeZone())));
     if (written.ok()) return 0;

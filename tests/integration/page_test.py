@@ -238,7 +238,12 @@ class Pages(unittest.TestCase):
         with open(target, encoding="utf-8") as file:
             self.assertTrue(file.read().startswith("<!DOCTYPE html>"))
         self.assertEqual(stat.S_IMODE(os.stat(target).st_mode), 0o640)
-        self.assertFalse([name for name in os.listdir(self.folder.name) if ".tmp" in name])
+        self.assertFalse([name for name in os.listdir(self.folder.name)
+                          if "unfinished" in name])
+        packed = self.path("page.html.gz")  # a page is never packed
+        self.lull("report", job, "--html", packed)
+        with open(packed, encoding="utf-8") as file:
+            self.assertTrue(file.read().startswith("<!DOCTYPE html>"))
 
     def test_to_stdout(self):
         job = self.imported(["forward"], "stdout.json")
