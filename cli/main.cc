@@ -36,6 +36,7 @@ int main(int argc, char** argv) {
                "lull");
   app.set_version_flag("--version", lull::VersionText("lull"));
   app.require_subcommand(1);
+  app.option_defaults()->configurable(false);  // lull.toml sets those that say so
   app.footer(
       "Example:\n  lull run -- python train.py\n  lull syncs --by stack\n\n"
       "`lull VERB --help` explains a verb. Exit codes: 0 done, 1 it could not be "

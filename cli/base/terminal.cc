@@ -105,10 +105,12 @@ void AddTerminalOptions(CLI::App* verb, bool answers) {
   verb->add_option("--color", Chosen().colour,
                    "colours; auto: on a terminal, unless $NO_COLOR is set")
       ->check(CLI::IsMember({"auto", "always", "never"}).description(""))
-      ->type_name("auto|always|never");
+      ->type_name("auto|always|never")
+      ->configurable();
   if (!answers) return;
   verb->add_flag("--no-pager", Chosen().no_pager,
-                 "do not show a long answer in $LULL_PAGER, $PAGER or less");
+                 "do not show a long answer in $LULL_PAGER, $PAGER or less")
+      ->configurable();
 }
 
 bool UseColour(int fd) {

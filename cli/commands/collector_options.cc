@@ -39,19 +39,23 @@ void AddCollectorOptions(CLI::App* verb, CollectorFlags* flags) {
   verb->add_option("--collector", flags->address,
                    "collector to use: host:port or unix:/path (default: "
                    "$LULL_COLLECTOR, else a private one, started on demand)")
-      ->type_name("ADDR");
+      ->type_name("ADDR")
+      ->configurable();
   verb->add_option("--token-file", flags->token_file,
                    "file with the collector's tokens, mode 0600 (default: "
                    "$LULL_TOKEN_FILE)")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->configurable();
   verb->add_option("--tls-ca", flags->tls_ca,
                    "PEM certificate of the CA that signed the collector's; turns TLS "
                    "on (default: "
                    "$LULL_TLS_CA)")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->configurable();
   verb->add_flag("--insecure-plain-tcp", flags->insecure_plain_tcp,
                  "reach a collector on another host without TLS: whoever sees the "
-                 "network's traffic can read events and tokens");
+                 "network's traffic can read events and tokens")
+      ->configurable();
 }
 
 absl::StatusOr<std::unique_ptr<CollectorClient>> Connect(const CollectorFlags& flags) {

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
@@ -31,27 +30,39 @@ namespace {
 
 constexpr off_t kLargestFile = 1 << 16;
 
+// What is special about some keys.
 struct Key {
-  const char* name;
-  const char* variable;  // which wins over a file; "" = none
+  const char* name = "";
+  const char* variable = "";  // which wins over a file
   // Says where data and tokens go: from the user's file alone, and only together, so
   // that no token is sent to a collector that it is not for.
   bool collector = false;
 };
 
-constexpr std::array<Key, 13> kKeys = {{{"collector", "LULL_COLLECTOR", true},
-                                        {"token-file", "LULL_TOKEN_FILE", true},
-                                        {"tls-ca", "LULL_TLS_CA", true},
-                                        {"insecure-plain-tcp", "", true},
-                                        {"overhead-budget", ""},
-                                        {"gpu", ""},
-                                        {"schedule", ""},
-                                        {"step-range", ""},
-                                        {"quiet", ""},
-                                        {"top", ""},
-                                        {"by", ""},
-                                        {"color", "NO_COLOR"},
-                                        {"no-pager", ""}}};
+constexpr Key kSpecial[] = {{"collector", "LULL_COLLECTOR", true},
+                            {"token-file", "LULL_TOKEN_FILE", true},
+                            {"tls-ca", "LULL_TLS_CA", true},
+                            {"insecure-plain-tcp", "", true},
+                            {"color", "NO_COLOR"}};
+
+Key KeyOf(const std::string& name) {
+  for (const Key& key : kSpecial) {
+    if (name == key.name) return key;
+  }
+  return {};
+}
+
+// Of all verbs: one file is for all of them.
+std::set<std::string> KnownKeys(const CLI::App& app) {
+  std::set<std::string> known;
+  for (const CLI::App* verb :
+       app.get_subcommands([](const CLI::App*) { return true; })) {
+    for (const CLI::Option* option : verb->get_options()) {
+      if (option->get_configurable()) known.insert(option->get_lnames().front());
+    }
+  }
+  return known;
+}
 
 bool IsSet(const char* variable) {
   const char* value = variable[0] != '\0' ? getenv(variable) : nullptr;
@@ -123,7 +134,8 @@ std::optional<std::string> Read(const std::string& path) {
 // What the files say, the strongest first, as defaults of one verb's options.
 class Defaults {
  public:
-  explicit Defaults(CLI::App* verb) : verb_(*verb) {
+  explicit Defaults(CLI::App* verb)
+      : verb_(*verb), known_(KnownKeys(*verb->get_parent())) {
     // An armed job is traced as it was started; a schedule is of a mode.
     if (verb_.get_name() == "arm" || Given(verb_, {"--gpu", "--schedule"})) {
       decided_ = {"gpu", "schedule"};
@@ -168,14 +180,11 @@ class Defaults {
 
   absl::Status Apply(const CLI::ConfigItem& item,
                      const std::vector<CLI::ConfigItem>& all, bool users) {
-    const Key* key = std::find_if(kKeys.begin(), kKeys.end(), [&](const Key& known) {
-      return item.name == known.name;
-    });
     if (!item.parents.empty()) {
       return absl::InvalidArgumentError("there are no sections");
     }
-    if (key == kKeys.end()) return Unknown(item.name);
-    if (key->collector && !users) {
+    if (known_.count(item.name) == 0) return Unknown(item.name);
+    if (KeyOf(item.name).collector && !users) {
       return absl::InvalidArgumentError(
           "where events and tokens go is not for a file beside the code to say; put it "
           "into ~/.config/lull/lull.toml");
@@ -184,9 +193,8 @@ class Defaults {
       return absl::InvalidArgumentError("one value is wanted");
     }
     LULL_RETURN_IF_ERROR(CheckGpu(item, all));
-    const std::string name = absl::StrCat("--", key->name);
-    CLI::Option* option = verb_.get_option_no_throw(name);
-    if (option == nullptr || !Applies(*key, *option)) return absl::OkStatus();
+    CLI::Option* option = verb_.get_option_no_throw(absl::StrCat("--", item.name));
+    if (option == nullptr || !Applies(item.name, *option)) return absl::OkStatus();
     try {
       // Without it the option would show the value in --help alone, and not use it.
       option->run_callback_for_default()->default_val(item.inputs.front());
@@ -196,18 +204,17 @@ class Defaults {
     return absl::OkStatus();
   }
 
-  static absl::Status Unknown(const std::string& name) {
-    std::vector<std::string> known;
-    for (const Key& one : kKeys) known.push_back(one.name);
-    std::string meant = Nearest(name, known);
+  absl::Status Unknown(const std::string& name) const {
+    std::string meant = Nearest(name, {known_.begin(), known_.end()});
     return absl::InvalidArgumentError(
         absl::StrCat("unknown key", meant.empty() ? "" : "; did you mean '", meant,
                      meant.empty() ? "" : "'?"));
   }
 
   // Whether nothing stronger speaks of it.
-  bool Applies(const Key& key, const CLI::Option& option) const {
-    if (option.count() > 0 || decided_.count(key.name) > 0 || IsSet(key.variable)) {
+  bool Applies(const std::string& name, const CLI::Option& option) const {
+    const Key key = KeyOf(name);
+    if (option.count() > 0 || decided_.count(name) > 0 || IsSet(key.variable)) {
       return false;
     }
     return !key.collector ||
@@ -227,6 +234,7 @@ class Defaults {
   }
 
   CLI::App& verb_;
+  const std::set<std::string> known_;
   std::set<std::string> decided_;  // by what is stronger
 };
 

@@ -9,12 +9,14 @@ void AddGpuOptions(CLI::App* verb, GpuFlags* flags) {
                    "how much of the GPU is traced: host (nothing), window (now and "
                    "then, see --schedule) or continuous")
       ->capture_default_str()
-      ->type_name("host|window|continuous");
+      ->type_name("host|window|continuous")
+      ->configurable();
   verb->add_option("--schedule", flags->schedule,
                    "when windows are: skip_first=5,wait=20,warmup=1,active=5,repeat=0 "
                    "in training steps (the default), or by the clock, like "
                    "wait=4s,warmup=200ms,active=1s")
-      ->type_name("WORDS");
+      ->type_name("WORDS")
+      ->configurable();
 }
 
 absl::StatusOr<relay::GpuPlan> MakeGpuPlan(const GpuFlags& flags) {

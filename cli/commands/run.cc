@@ -95,7 +95,8 @@ void AddRun(CLI::App& app, const CommandLine& line, int* exit_code) {
                        : std::string();
           },
           ""))
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->configurable();
   verb->prefix_command();
   verb->callback(
       [flags, verb, line, exit_code] { *exit_code = Execute(*flags, *verb, line); });

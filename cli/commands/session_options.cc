@@ -8,7 +8,7 @@ namespace lull {
 void AddSessionOptions(CLI::App* verb, SessionOptions* options) {
   verb->add_option("--name", options->name, "a name for the job, to ask for it later")
       ->type_name("NAME");
-  verb->add_flag("--quiet", options->quiet, "no summary at the end");
+  verb->add_flag("--quiet", options->quiet, "no summary at the end")->configurable();
   verb->add_option_function<double>(
           "--overhead-budget",
           [options](double percent) {
@@ -17,7 +17,8 @@ void AddSessionOptions(CLI::App* verb, SessionOptions* options) {
           "cost that measuring may have, in percent of the job's time")
       ->default_str("1")
       ->check(CLI::Range(0.01, 100.0).description(""))
-      ->type_name("PERCENT");
+      ->type_name("PERCENT")
+      ->configurable();
   verb->add_flag_function(
       "--no-samples",
       [options](int64_t) { options->settings.set_no_host_samples(true); },

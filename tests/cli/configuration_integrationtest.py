@@ -122,6 +122,18 @@ class Configuration(LullCase):
         self.refused("lull.toml: ?[31mtop: unknown key")  # it cannot steer the terminal
         self.assertEqual(self.ask("syncs", "--help").returncode, 0)
 
+    def test_the_keys_are_those_that_the_page_names(self):
+        for key in ("overhead-budget", "gpu", "schedule", "step-range", "quiet", "top", "by",
+                    "color", "no-pager", "collector", "token-file", "tls-ca",
+                    "insecure-plain-tcp"):
+            self.write(self.users, f"{key} = []\n")
+            done = self.ask("jobs")
+            self.assertNotIn("unknown key", done.stderr, key)
+            self.assertIn(key, done.stderr)
+        for other in ("json", "name", "no-samples", "must-record", "help", "version", "job", ""):
+            self.write(self.users, f"{other} = 1\n")
+            self.assertEqual(self.ask("jobs").returncode, 2, other)
+
     def test_a_job_is_started_whatever_a_file_says(self):
         for text, *said in (("tpo = 3\nquiet = true\n", "lull.toml: tpo: unknown key"),
                             ("overhead-budget = 0\nquiet = true\n", "overhead-budget: "),
