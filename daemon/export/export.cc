@@ -139,7 +139,8 @@ class JobExport {
     return absl::OkStatus();
   }
 
-  // Before, between and after the stretches in which tracing was on, if it ever was.
+  // Before, between and after the stretches in which tracing was on, if it ever was and
+  // as far as that is known.
   absl::Status AddUntraced(const storage::ProcessRow& process, TraceWriter& writer) {
     LULL_ASSIGN_OR_RETURN(auto rows,
                           reader_.catalogue().All<storage::TracingRow>(process.id));
@@ -162,7 +163,10 @@ class JobExport {
       is_on = on(row);
       off_since = row.start_ns;
     }
-    if (!is_on) add(off_since, query::EndOf(job_, process));
+    if (!is_on) {
+      add(off_since,
+          std::min(query::EndOf(job_, process), query::TracingKnownUntil(rows)));
+    }
     return absl::OkStatus();
   }
 

@@ -66,7 +66,8 @@ uint64_t EndOf(const storage::JobRow& job, const storage::ProcessRow& process) {
 
 void AddSpans(const storage::JobRow& job, const ProcessSums& sums, TimeRange range,
               std::vector<lull::v1::TracingSpan>& spans) {
-  const uint64_t process_end = EndOf(job, sums.process);
+  const uint64_t process_end =
+      std::min(EndOf(job, sums.process), TracingKnownUntil(sums.tracing));
   for (size_t i = 0; i < sums.tracing.size(); ++i) {
     const storage::TracingRow& row = sums.tracing[i];
     uint64_t end = i + 1 < sums.tracing.size() ? sums.tracing[i + 1].start_ns

@@ -29,10 +29,7 @@ absl::StatusOr<steps::StepCost> CostOfProcess(storage::StoreReader& reader,
                                               const ProcessSums& sums) {
   LULL_ASSIGN_OR_RETURN(
       auto rows, reader.catalogue().Steps(sums.process.id, 0, aggregate::kForever, 0));
-  // Beyond so many changes none are kept, and nothing is known of the steps.
-  const uint64_t known_until = sums.tracing.size() < storage::kMostTracing
-                                   ? UINT64_MAX
-                                   : sums.tracing.back().start_ns;
+  const uint64_t known_until = TracingKnownUntil(sums.tracing);
   std::vector<steps::TimedStep> timed;
   for (const storage::StepRow& row : rows) {
     if (row.start_ns == row.end_ns || row.end_ns > known_until) continue;

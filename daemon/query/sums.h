@@ -46,6 +46,12 @@ struct ProcessSums {
   int64_t Peak(uint32_t id) const { return live_before[id] + cells[id].peak; }
 };
 
+// Beyond so many changes of tracing none are kept: after that time nobody knows when
+// the GPU was traced.
+inline uint64_t TracingKnownUntil(const std::vector<storage::TracingRow>& changes) {
+  return changes.size() < storage::kMostTracing ? UINT64_MAX : changes.back().start_ns;
+}
+
 absl::StatusOr<ProcessSums> LoadSums(storage::StoreReader& reader,
                                      const storage::JobRow& job,
                                      const storage::ProcessRow& process,

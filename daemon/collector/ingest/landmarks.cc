@@ -21,6 +21,7 @@ bool ByTime(const TracingRow& a, const TracingRow& b) {
 
 absl::Status Landmarks::Load(storage::StoreReader& reader, int64_t process) {
   LULL_ASSIGN_OR_RETURN(tracing_, reader.catalogue().All<storage::TracingRow>(process));
+  stored_tracing_ = tracing_.size();
   LULL_ASSIGN_OR_RETURN(auto non_finite,
                         reader.catalogue().All<storage::NonFiniteRow>(process));
   if (!non_finite.empty()) non_finite_ = non_finite.front();
@@ -40,8 +41,13 @@ void Landmarks::Add(EventType type, const Event& event) {
 }
 
 void Landmarks::AddTracing(const TracingRow& row) {
-  if (tracing_.size() >= kMaxTracing) return;
+  if (tracing_.size() >= 2 * kMaxTracing) {
+    tracing_.erase(tracing_.begin(),
+                   tracing_.begin() + static_cast<ptrdiff_t>(kMaxTracing));
+  }
   tracing_.insert(std::upper_bound(tracing_.begin(), tracing_.end(), row, ByTime), row);
+  if (stored_tracing_ >= kMaxTracing) return;
+  ++stored_tracing_;
   new_tracing_.push_back(row);
 }
 

@@ -30,7 +30,8 @@ class Landmarks {
   absl::Status Flush(storage::StoreWriter& writer, int64_t process);
 
  private:
-  // A broken shim must not fill the store.
+  // A broken shim must not fill the store: it has the first ones. Operations are judged
+  // by the latest, of which there are as many to twice as many.
   static constexpr size_t kMaxTracing = storage::kMostTracing;
 
   struct Step {
@@ -42,6 +43,7 @@ class Landmarks {
 
   std::vector<storage::TracingRow> tracing_;  // in the order of time
   std::vector<storage::TracingRow> new_tracing_;
+  size_t stored_tracing_ = 0;  // with new_tracing_
   std::optional<storage::NonFiniteRow> non_finite_;
   bool new_non_finite_ = false;
   std::optional<Step> step_;  // the latest
