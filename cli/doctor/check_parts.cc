@@ -116,22 +116,20 @@ Check Hello() {
           "sockets"};
 }
 
-// As the shim looks for it: beside itself first.
+// As the shim looks for it: beside itself.
 Check Libunwind() {
   auto library = FindPreloadLibrary();
-  std::string beside =
+  const std::string place =
       library.ok()
           ? std::filesystem::path(*library).replace_filename("libunwind.so.8").string()
-          : "";
-  for (const std::string& place : {beside, std::string("libunwind.so.8")}) {
-    if (!place.empty() && LoaderFinds(place)) {
-      return {"libunwind", Check::Status::kOk, absl::StrCat(place, " can be loaded"),
-              ""};
-    }
+          : "libunwind.so.8";
+  if (library.ok() && LoaderFinds(place)) {
+    return {"libunwind", Check::Status::kOk, absl::StrCat(place, " can be loaded"), ""};
   }
   return {"libunwind", Check::Status::kWarning,
-          "libunwind.so.8 is missing: reports have no native stacks",
-          "install it: apt-get install libunwind8, or dnf install libunwind"};
+          absl::StrCat(place, " cannot be loaded: reports have no native stacks"),
+          "install lull from its wheel or its package, which bring it (the "
+          "distribution's does not serve), or make it with tools/libunwind/build"};
 }
 
 Check Collector() {

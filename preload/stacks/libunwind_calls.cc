@@ -162,6 +162,7 @@ class Redirection {
     for (size_t i = 0; relocations != nullptr && i < size / sizeof(ElfW(Rela)); ++i) {
       const ElfW(Rela)& relocation = relocations[i];
       uint32_t type = ELF64_R_TYPE(relocation.r_info);
+      if (type == kThreadModule || type == kThreadDescriptor) return false;
       if (type != kJumpSlot && type != kGlobalData) continue;
       const ElfW(Sym)& symbol = tables_.symbols[ELF64_R_SYM(relocation.r_info)];
       if (symbol.st_shndx != SHN_UNDEF) continue;

@@ -65,7 +65,8 @@ int backtrace(Backtrace unwind, void** addresses, int size) {
   return depth;
 }
 
-// `name` in the folder of liblull.so, or nullptr.
+// `name` in the folder of liblull.so, or nullptr. The system's libunwind is not looked for:
+// redirect_calls_of() would refuse it.
 void* open_beside_us(const char* name) {
   const link_map* self = libdl::object_of(&__ehdr_start);
   const char* slash = self == nullptr ? nullptr : strrchr(self->l_name, '/');
@@ -79,16 +80,9 @@ void* open_beside_us(const char* name) {
   return libdl::open(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-// The copy that was installed beside liblull.so (tools/libunwind/build), else the
-// system's.
-void* open_library() {
-  if (void* handle = open_beside_us(kLibrary)) return handle;
-  return libdl::open(kLibrary, RTLD_NOW | RTLD_LOCAL);
-}
-
 void load_library() {
   libdl::Dlsym look_up = libdl::real_dlsym();
-  void* handle = look_up == nullptr ? nullptr : open_library();
+  void* handle = look_up == nullptr ? nullptr : open_beside_us(kLibrary);
   if (handle == nullptr || !redirect_calls_of(*static_cast<link_map*>(handle))) return;
   auto unwind = reinterpret_cast<Backtrace>(look_up(handle, "unw_backtrace"));
   auto policy = reinterpret_cast<int (*)(void*, int)>(

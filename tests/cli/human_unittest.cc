@@ -281,8 +281,8 @@ TEST(Summary, UsesColourOnlyWhenAsked) {
 TEST(Doctor, ShowsAdviceUnderWhatIsWrong) {
   std::vector<Check> checks = {
       {"glibc", Check::Status::kOk, "2.36", ""},
-      {"libunwind", Check::Status::kWarning, "libunwind.so.8 is missing",
-       "install it: apt-get install libunwind8"},
+      {"libunwind", Check::Status::kWarning, "libunwind.so.8 cannot be loaded",
+       "install lull from its wheel or its package"},
       {"memfd", Check::Status::kError, "memfd_create does not work",
        "allow it in the container's seccomp profile"}};
   ExpectGolden("doctor", DoctorText(checks));

@@ -67,6 +67,14 @@ class Threads(unittest.TestCase):
     def test_a_thousand_threads_that_stay_lose_nothing(self):
         self.check_all_recorded("together", 1024, 40)
 
+    def test_threads_that_find_no_memory_live_on(self):
+        # Whoever asks the loader for memory at a thread's first stack ends the process.
+        for _ in range(10):
+            done = self.host.with_lull(
+                ["sh", "-c", 'ulimit -v 2097152; exec "$@"', "sh", CROWD, "together", "1024",
+                 "40"], timeout=60)
+            self.assertEqual((done.status, done.stdout, done.stderr), (0, "40960 1024\n", ""))
+
     def test_a_thousand_threads_one_after_the_other_lose_nothing(self):
         self.check_all_recorded("sequence", 1024, 20)
 

@@ -24,7 +24,7 @@ namespace {
 constexpr const char* kPlaces[] = {"run", "tmp", "var/tmp", "dev/shm"};
 constexpr char kSocketName[] = "s";
 // What the shim opens from beside itself (preload/stacks/native.cc), where it is there.
-constexpr const char* kCompanions[] = {"libunwind.so.8", "liblzma.so.5"};
+constexpr const char* kCompanions[] = {"libunwind.so.8"};
 
 absl::StatusOr<std::string> RandomName() {
   uint64_t number = 0;
