@@ -20,13 +20,18 @@ function(lull_compiles_quickly target)
   target_compile_options(${target} PRIVATE "$<$<CONFIG:RelWithDebInfo>:-O1;-g1>")
 endfunction()
 
-# Compiles the sources of a library several at once: most of the time goes into the headers
-# that they share (protobuf, gRPC, Abseil, CLI11), so eight files together take about as long
-# as two apart.
+# Compiles the sources of a target several at once: most of the time goes into the headers
+# that they share (protobuf, gRPC, Abseil, CLI11, GoogleTest), so eight files together take
+# about as long as two apart. The price: names in the anonymous namespaces of one target
+# must differ. LULL_BATCH_SIZE, where a folder sets it, is another number than eight.
 #   cmake -DLULL_IN_BULK=OFF   each by itself, which is quicker after a change of one file
-option(LULL_IN_BULK "Compile several sources of a library at once" ON)
+option(LULL_IN_BULK "Compile several sources of a target at once" ON)
 function(lull_in_bulk target)
+  set(size 8)
+  if(LULL_BATCH_SIZE)
+    set(size ${LULL_BATCH_SIZE})
+  endif()
   if(LULL_IN_BULK)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${size})
   endif()
 endfunction()

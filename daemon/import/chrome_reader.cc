@@ -47,9 +47,9 @@ struct KeyText : rapidjson::BaseReaderHandler<rapidjson::UTF8<>, KeyText> {
   std::string text;
 };
 
-class Reader {
+class ChromeReader {
  public:
-  Reader(Input& input, const ReadLimits& limits)
+  ChromeReader(Input& input, const ReadLimits& limits)
       : input_(input), stream_(input), limits_(limits), rows_(trace_) {}
 
   absl::StatusOr<Trace> Read() {
@@ -249,7 +249,7 @@ absl::Status CheckLimits(size_t records, size_t bytes, const ReadLimits& limits)
 }
 
 absl::StatusOr<Trace> ReadChromeTrace(Input& input, const ReadLimits& limits) {
-  return Reader(input, limits).Read();
+  return ChromeReader(input, limits).Read();
 }
 
 }  // namespace lull::imports

@@ -15,7 +15,7 @@ namespace lull::imports {
 namespace {
 
 constexpr char kMagic[] = "SQLite format 3";
-constexpr int64_t kLatestNs = int64_t{1} << 61;
+constexpr int64_t kLatestNsysNs = int64_t{1} << 61;
 constexpr int64_t kPushPopRange = 59;  // of NVTX_EVENTS.eventType
 // Of TARGET_INFO_GPU and the like, garbage apart.
 constexpr int kMostDevices = 64;
@@ -46,9 +46,9 @@ uint32_t Small(int64_t value) {
   return value > 0 ? static_cast<uint32_t>(std::min<int64_t>(value, UINT32_MAX)) : 0;
 }
 
-class Reader {
+class NsysReader {
  public:
-  Reader(std::unique_ptr<SqliteFile> file, const ReadLimits& limits)
+  NsysReader(std::unique_ptr<SqliteFile> file, const ReadLimits& limits)
       : file_(std::move(file)), limits_(limits) {}
 
   absl::StatusOr<std::vector<Trace>> Read() {
@@ -132,7 +132,7 @@ class Reader {
     return Each("TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"},
                 [this](const Row& row) {
                   const int64_t base = row.Number(0);
-                  if (base > 0 && base < kLatestNs)
+                  if (base > 0 && base < kLatestNsysNs)
                     base_ns_ = static_cast<uint64_t>(base);
                   return absl::OkStatus();
                 });
@@ -191,7 +191,8 @@ class Reader {
   // Start and end of the row; false where they cannot be.
   bool Times(const Row& row, Record* record) {
     const int64_t start = row.Number(0), end = row.Number(1);
-    if (row.IsNull(0) || row.IsNull(1) || start < 0 || end < start || end > kLatestNs) {
+    if (row.IsNull(0) || row.IsNull(1) || start < 0 || end < start ||
+        end > kLatestNsysNs) {
       ++ignored_["without a time that can be"];
       return false;
     }
@@ -361,7 +362,7 @@ bool IsSqlite(const std::string& path) {
 absl::StatusOr<std::vector<Trace>> ReadNsysTrace(const std::string& path,
                                                  const ReadLimits& limits) {
   LULL_ASSIGN_OR_RETURN(std::unique_ptr<SqliteFile> file, SqliteFile::Open(path));
-  return Reader(std::move(file), limits).Read();
+  return NsysReader(std::move(file), limits).Read();
 }
 
 }  // namespace lull::imports

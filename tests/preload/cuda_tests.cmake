@@ -2,15 +2,12 @@
 #
 # The hooks, with a double of the rest of the shim, are one library that the
 # tests load ahead of small fake CUDA libraries, as a preload would be.
-set(hooks ${PROJECT_SOURCE_DIR}/preload/hooks)
-add_library(lull_cuda_hooks SHARED cuda_shim_double.cc
-  ${PROJECT_SOURCE_DIR}/preload/support/libdl.cc
-  ${PROJECT_SOURCE_DIR}/preload/support/loaded_object.cc
-  ${PROJECT_SOURCE_DIR}/preload/support/pins.cc
-  ${PROJECT_SOURCE_DIR}/preload/support/symbols.cc
-  ${hooks}/copy.cc ${hooks}/cuda_record.cc ${hooks}/dlclose.cc ${hooks}/dlsym.cc ${hooks}/driver_entry.cc
-  ${hooks}/launch.cc ${hooks}/memory.cc ${hooks}/pointer_kind.cc ${hooks}/real.cc
-  ${hooks}/sync.cc ${hooks}/wrapper_table.cc)
+lull_preload_objects_of(hooks
+  support/libdl.cc support/loaded_object.cc support/pins.cc support/symbols.cc
+  hooks/copy.cc hooks/cuda_record.cc hooks/dlclose.cc hooks/dlsym.cc hooks/driver_entry.cc
+  hooks/launch.cc hooks/memory.cc hooks/pointer_kind.cc hooks/real.cc
+  hooks/sync.cc hooks/wrapper_table.cc)
+add_library(lull_cuda_hooks SHARED cuda_shim_double.cc ${hooks})
 lull_warnings(lull_cuda_hooks)
 target_compile_options(lull_cuda_hooks PRIVATE
   -O2 -fvisibility=hidden -fno-exceptions -fno-rtti -fasynchronous-unwind-tables)

@@ -1,21 +1,21 @@
 # Tests of stacks/, python/ and hooks/torch_memory.cc: included by
 # tests/preload/CMakeLists.txt.
 set(shim ${PROJECT_SOURCE_DIR}/preload)
-set(lull_probe_sources stacks_probe.cc
-  ${shim}/autograd/backward.cc ${shim}/autograd/callers.cc ${shim}/autograd/forward_table.cc
-  ${shim}/autograd/node.cc
-  ${shim}/python/find.cc ${shim}/python/gc_hook.cc ${shim}/python/main_thread.cc ${shim}/python/pending_call.cc
-  ${shim}/python/step_hook.cc ${shim}/python/torch_version.cc
-  ${shim}/ring/backing.cc ${shim}/scopes/open_scopes.cc ${shim}/scopes/record_function.cc
-  ${shim}/scopes/scope.cc ${shim}/scopes/scope_name.cc ${shim}/stacks/interning.cc ${shim}/stacks/layouts/debug_offsets.cc
-  ${shim}/stacks/libunwind_calls.cc ${shim}/stacks/native.cc ${shim}/stacks/prepare.cc ${shim}/stacks/python_frames.cc
-  ${shim}/stacks/python_layout.cc ${shim}/stacks/python_objects.cc
-  ${shim}/entry/process_kind.cc ${shim}/entry/settings.cc ${shim}/steps/boundary.cc
-  ${shim}/steps/nvtx.cc ${shim}/support/libdl.cc ${shim}/support/loaded_object.cc
-  ${shim}/support/pins.cc ${shim}/support/symbols.cc)
-add_library(lull_stacks_probe MODULE ${lull_probe_sources})
-add_library(lull_torch_probe MODULE ${lull_probe_sources} ${shim}/hooks/torch_engine.cc
-  ${shim}/hooks/torch_memory.cc ${shim}/hooks/torch_original.cc ${shim}/hooks/torch_scalar.cc)
+lull_preload_objects_of(probe_objects
+  autograd/backward.cc autograd/callers.cc autograd/forward_table.cc autograd/node.cc
+  python/find.cc python/gc_hook.cc python/main_thread.cc python/pending_call.cc
+  python/step_hook.cc python/torch_version.cc
+  ring/backing.cc scopes/open_scopes.cc scopes/record_function.cc
+  scopes/scope.cc scopes/scope_name.cc stacks/interning.cc stacks/layouts/debug_offsets.cc
+  stacks/libunwind_calls.cc stacks/native.cc stacks/prepare.cc stacks/python_frames.cc
+  stacks/python_layout.cc stacks/python_objects.cc
+  entry/process_kind.cc entry/settings.cc steps/boundary.cc
+  steps/nvtx.cc support/libdl.cc support/loaded_object.cc
+  support/pins.cc support/symbols.cc)
+lull_preload_objects_of(torch_objects
+  hooks/torch_engine.cc hooks/torch_memory.cc hooks/torch_original.cc hooks/torch_scalar.cc)
+add_library(lull_stacks_probe MODULE stacks_probe.cc ${probe_objects})
+add_library(lull_torch_probe MODULE stacks_probe.cc ${probe_objects} ${torch_objects})
 foreach(probe lull_stacks_probe lull_torch_probe)
   lull_warnings(${probe})
   target_compile_options(${probe} PRIVATE

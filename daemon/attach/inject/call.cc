@@ -17,7 +17,7 @@ namespace {
 
 // A call that takes longer goes on without us.
 constexpr absl::Duration kLongestCall = absl::Seconds(30);
-constexpr absl::Duration kLongestStop = absl::Seconds(2);
+constexpr absl::Duration kLongestStopInCall = absl::Seconds(2);
 
 constexpr uint64_t Bit(int signal) { return 1ull << (signal - 1); }
 
@@ -149,7 +149,7 @@ absl::Status Call::RunToReturn() {
 absl::Status Call::StayBefore(const Registers& registers) {
   LULL_RETURN_IF_ERROR(thread_.SetRegisters(arch_.AboutToConsume(registers)));
   LULL_RETURN_IF_ERROR(thread_.ContinueToSyscall());
-  switch (thread_.Wait(SteadyNow() + kLongestStop)) {
+  switch (thread_.Wait(SteadyNow() + kLongestStopInCall)) {
     case Stop::kSyscall:
       return absl::OkStatus();
     case Stop::kGone:
@@ -175,7 +175,7 @@ absl::Status Call::OnSignal() {
 absl::Status Call::OnDeadline() {
   running_ = false;
   LULL_RETURN_IF_ERROR(thread_.Interrupt());
-  thread_.Wait(SteadyNow() + kLongestStop);
+  thread_.Wait(SteadyNow() + kLongestStopInCall);
   LULL_RETURN_IF_ERROR(thread_.LetGo());
   return absl::DeadlineExceededError(absl::StrCat("the call has not returned in ",
                                                   absl::FormatDuration(kLongestCall),
@@ -189,7 +189,7 @@ absl::Status Call::StopOnTheWay() {
   Stop stop;
   do {
     LULL_RETURN_IF_ERROR(thread_.Continue());
-    stop = thread_.Wait(SteadyNow() + kLongestStop);
+    stop = thread_.Wait(SteadyNow() + kLongestStopInCall);
   } while (stop == Stop::kSyscall);
   if (stop == Stop::kGone) return absl::NotFoundError("the process has ended");
   if (stop == Stop::kDeadline) {

@@ -17,7 +17,7 @@
 namespace lull::inject {
 namespace {
 
-constexpr absl::Duration kLongestStop = absl::Seconds(3);
+constexpr absl::Duration kLongestStopOfAll = absl::Seconds(3);
 constexpr size_t kMost = 1000;  // filters of a thread; the kernel has a limit, too
 
 absl::StatusOr<SeccompProgram> ReadFilter(pid_t tid, size_t index) {
@@ -56,7 +56,7 @@ absl::StatusOr<std::vector<SeccompProgram>> ReadAll(pid_t tid) {
 
 absl::Status Stopped(Tracee* thread) {
   LULL_RETURN_IF_ERROR(thread->Interrupt());
-  const absl::Time deadline = SteadyNow() + kLongestStop;
+  const absl::Time deadline = SteadyNow() + kLongestStopOfAll;
   for (;;) {
     switch (thread->Wait(deadline)) {
       case Stop::kAsked:

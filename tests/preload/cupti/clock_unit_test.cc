@@ -13,13 +13,14 @@ namespace {
 
 constexpr uint64_t kMilli = 1'000'000;
 constexpr uint64_t kSecond = 1'000'000'000;
-constexpr uint64_t kBoot = 1'000 * kSecond;           // the first sample, monotonic
-constexpr uint64_t kEpoch = 1'700'000'000 * kSecond;  // CLOCK_REALTIME at monotonic 0
+constexpr uint64_t kBoot = 1'000 * kSecond;  // the first sample, monotonic
+constexpr uint64_t kClockEpoch =
+    1'700'000'000 * kSecond;  // CLOCK_REALTIME at monotonic 0
 
 // CUPTI's clock and CLOCK_REALTIME as functions of the monotonic one.
 using Clock = std::function<uint64_t(uint64_t)>;
 
-uint64_t wall(uint64_t monotonic) { return kEpoch + monotonic; }
+uint64_t wall(uint64_t monotonic) { return kClockEpoch + monotonic; }
 uint64_t tsc(uint64_t monotonic) { return 12'345 + monotonic * 5 / 2; }
 
 // Sampled every 100 ms for `seconds`.

@@ -10,9 +10,6 @@
 namespace lull::sim::cupti {
 namespace {
 
-constexpr size_t kBuffer = 64 << 10;
-constexpr int64_t kMicro = 1'000;
-constexpr int64_t kMilli = 1'000'000;
 constexpr uint32_t kForced = 1;
 
 // A clock-free wait for what another thread does.

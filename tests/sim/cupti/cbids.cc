@@ -12,12 +12,12 @@ struct Entry {
   uint32_t cbid;
 };
 
-constexpr Entry kRuntime[] = {
+constexpr Entry kRuntimeCalls[] = {
 #define R(function, enumerator, id) {#function, #enumerator, id},
 #include "tests/sim/cupti/runtime_cbids.inc"
 #undef R
 };
-constexpr Entry kDriver[] = {
+constexpr Entry kDriverCalls[] = {
 #define D(function, id) {#function, #function, id},
 #include "tests/sim/cupti/driver_cbids.inc"
 #undef D
@@ -48,16 +48,16 @@ const char* name(const Entries& entries, uint32_t cbid) {
 }  // namespace
 
 uint32_t runtime_cbid(const char* function) {
-  static const Table* table = make(kRuntime);
+  static const Table* table = make(kRuntimeCalls);
   return find(*table, function);
 }
 
 uint32_t driver_cbid(const char* function) {
-  static const Table* table = make(kDriver);
+  static const Table* table = make(kDriverCalls);
   return find(*table, function);
 }
 
-const char* runtime_name(uint32_t cbid) { return name(kRuntime, cbid); }
-const char* driver_name(uint32_t cbid) { return name(kDriver, cbid); }
+const char* runtime_name(uint32_t cbid) { return name(kRuntimeCalls, cbid); }
+const char* driver_name(uint32_t cbid) { return name(kDriverCalls, cbid); }
 
 }  // namespace lull::sim::cupti

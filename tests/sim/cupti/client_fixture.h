@@ -17,6 +17,10 @@
 
 namespace lull::sim::cupti {
 
+inline constexpr size_t kBuffer = 64 << 10;
+inline constexpr int64_t kMicro = 1'000;
+inline constexpr int64_t kMilli = 1'000'000;
+
 // clang-format off
 #define SIM_CUPTI_FUNCTIONS(X) \
   X(cuptiGetVersion, (uint32_t*)) \

@@ -12,9 +12,6 @@
 namespace lull::sim::cupti {
 namespace {
 
-constexpr size_t kBuffer = 64 << 10;
-constexpr int64_t kMicro = 1'000;
-constexpr int64_t kMilli = 1'000'000;
 constexpr int64_t kSecond = 1'000'000'000;
 
 int64_t wall_ns() {

@@ -9,9 +9,6 @@
 namespace lull::sim::cupti {
 namespace {
 
-constexpr size_t kBuffer = 64 << 10;
-constexpr int64_t kMicro = 1'000;
-constexpr int64_t kMilli = 1'000'000;
 constexpr int kNotReady = 600;
 
 void enable(Machine& machine, std::initializer_list<uint32_t> kinds) {

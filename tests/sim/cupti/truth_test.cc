@@ -11,8 +11,6 @@
 namespace lull::sim::cupti {
 namespace {
 
-constexpr size_t kBuffer = 64 << 10;
-constexpr int64_t kMicro = 1'000;
 constexpr int64_t kSloppy = 20 * kMicro;  // two clocks, read by two parties
 
 int64_t clock_ns(clockid_t clock) {

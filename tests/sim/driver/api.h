@@ -41,6 +41,10 @@ namespace lull::sim {
 using DevicePtr = uint64_t;
 using Lock = std::unique_lock<std::mutex>;
 
+inline bool valid(Engine* engine, int device) {
+  return device >= 0 && device < engine->config().devices;
+}
+
 // CUlaunchConfig.
 struct LaunchConfig {
   unsigned grid[3];

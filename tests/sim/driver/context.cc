@@ -6,10 +6,6 @@ using namespace lull::sim;
 
 namespace {
 
-bool valid(Engine* engine, int device) {
-  return device >= 0 && device < engine->config().devices;
-}
-
 int synchronize(Engine* engine, Context* context) {
   if (context == nullptr) return kInvalidContext;
   SyncScope sync(SyncKind::kContext);
@@ -24,7 +20,7 @@ int synchronize(Engine* engine, Context* context) {
   return sync.done(kOk);
 }
 
-int create(Engine* engine, void** out, unsigned flags, int device) {
+int create_context(Engine* engine, void** out, unsigned flags, int device) {
   if (out == nullptr) return kInvalidValue;
   if (!valid(engine, device)) return kInvalidDevice;
   Lock lock(engine->mutex());
@@ -79,12 +75,12 @@ SIM_EXPORT int cuDevicePrimaryCtxSetFlags_v2(int device, unsigned) {
 
 SIM_EXPORT int cuCtxCreate_v2(void** context, unsigned flags, int device) {
   SIM_CALL();
-  return call.done(create(engine, context, flags, device));
+  return call.done(create_context(engine, context, flags, device));
 }
 
 SIM_EXPORT int cuCtxCreate_v4(void** context, void*, unsigned flags, int device) {
   SIM_CALL();
-  return call.done(create(engine, context, flags, device));
+  return call.done(create_context(engine, context, flags, device));
 }
 
 SIM_EXPORT int cuCtxDestroy_v2(void* context) {

@@ -102,14 +102,6 @@ int blocks_per_multiprocessor(int threads, size_t shared) {
 
 using namespace lull::sim;
 
-namespace {
-
-bool valid(Engine* engine, int device) {
-  return device >= 0 && device < engine->config().devices;
-}
-
-}  // namespace
-
 SIM_EXPORT int cuInit(unsigned flags) {
   int result = flags != 0 ? static_cast<int>(kInvalidValue) : Engine::start();
   SIM_CALL();
