@@ -25,7 +25,7 @@ namespace {
 constexpr int kOldestGlibcMinor = 28;
 constexpr absl::Duration kTimeToAnswer = absl::Seconds(20);
 
-// Of the programs here: lull has a libc of its own.
+// The libc of the programs here; lull has one of its own.
 std::string VersionOfGlibc() {
   std::vector<std::vector<std::string>> commands = {{"getconf", "GNU_LIBC_VERSION"}};
   for (const std::string& python : FindPrograms(InterpreterNames())) {

@@ -25,7 +25,7 @@ std::string Between(const v1::GapRow& gap, v1::GroupBy group_by) {
 }  // namespace
 
 std::string BlameOf(const v1::GapRow& gap, v1::GroupBy group_by) {
-  // Of data it is known where it was asked for, too.
+  // For data it is also known where it was asked for.
   if (!gap.doing().empty() && gap.cause() != v1::GAP_CAUSE_DATA_WAIT) {
     return DoingWords(gap.doing(0));
   }
@@ -76,7 +76,7 @@ uint64_t IdleOf(const v1::Gaps& reply) {
   return idle_ns;
 }
 
-// What of the idle time is shown.
+// The part of the idle time that is shown.
 std::string IdleHead(const v1::Gaps& reply, const v1::Gpu& gpu) {
   if (reply.region().empty()) {
     return absl::StrCat("\nIdle: ", FormatDuration(gpu.idle_ns()), ", by cause\n");

@@ -15,7 +15,7 @@
 namespace lull {
 namespace {
 
-// Of the calls in traced time ("judged"): how much of their blocked time the device
+// For the calls in traced time ("judged"): how much of their blocked time the device
 // was busy ("needed"), and how much idle time they caused ("wasted"). null where no
 // call of the row was judged.
 Json SyncPointsJson(const v1::Syncs& reply, bool gpu_truth) {

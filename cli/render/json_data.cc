@@ -15,7 +15,7 @@ Json LoadersJson(const v1::DataLoading& data) {
   });
 }
 
-// Of a batch; null where their number is not known.
+// For one batch; null where their number is not known.
 Json PerBatch(uint64_t ns, uint64_t batches) {
   return batches > 0 ? Json(Ms(ns) / static_cast<double>(batches)) : Json(nullptr);
 }

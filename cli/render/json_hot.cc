@@ -60,7 +60,7 @@ Json LinesJson(const v1::Hot& hot) {
                     {"blocked_percent", PartOf(line.blocked_ns(), line.total_ns())},
                     {"cut", line.cut()},
                     {"stack", StackJson(line.stack(), false)}});
-    // Of the backward pass it has more to say, as everywhere.
+    // For the backward pass it has more to say, as everywhere.
     if (line.site().has_backward_of() || line.site().has_forward_site()) {
       const Json site = SiteJson(line.site());
       for (const char* key : {"node", "backward_of", "forward_site"}) {

@@ -52,7 +52,7 @@ struct Cell {
     ++frees;
     live -= static_cast<int64_t>(bytes);
   }
-  // Of blocks whose number is not known.
+  // For blocks whose number is not known.
   void Change(int64_t bytes) {
     live += bytes;
     peak = std::max(peak, live);
@@ -61,7 +61,7 @@ struct Cell {
     amount2 += blocks;
     live -= static_cast<int64_t>(bytes);
   }
-  // Of allocations: how many are live, if frees are counted from the start.
+  // For allocations: how many are live, if frees are counted from the start.
   int64_t blocks() const { return static_cast<int64_t>(count - frees - amount2); }
 
   // Continues this stretch by the one that follows it.

@@ -52,8 +52,8 @@ bool IsGenerated(const Frame& frame) {
          frame.file.starts_with("tmpxft_") || frame.function == "_start";
 }
 
-// Of a CUDA runtime that is linked into the program: its own functions have a hash for
-// a name (a number before CUDA 12).
+// For a CUDA runtime that is linked into the program. The names of its own functions
+// are hashes (numbers before CUDA 12).
 bool IsInsideStaticRuntime(const Frame& frame) {
   std::string_view name = frame.function;
   if (name.starts_with("libcudart_static_")) return true;

@@ -36,7 +36,7 @@ constexpr std::string_view kWholeNames[] = {
     "unique_dim", "take_along_dim",   "norm_except_dim",        "sparse_dim",
     "dense_dim",  "split_with_sizes", "unsafe_split_with_sizes"};
 
-// Of overloads that do not begin with a capital letter, those of code that trains.
+// Overloads that do not begin with a capital letter: those that training code uses.
 constexpr std::string_view kOverloads[] = {
     "_start_step", "_memory_format", "_dtype_layout", "_value_reduce", "_grad_input",
     "_correction", "_low_dtype",     "_names_dim",    "_dimname",      "_stable",

@@ -25,7 +25,7 @@ Allocator AllocatorOf(EventType type, const Event& event) {
   }
 }
 
-// Of what is told apart by a number.
+// For what is told apart by a number.
 uint32_t NumberOf(EventType type, const Event& event) {
   switch (type) {
     case EventType::kGcPause:

@@ -122,7 +122,7 @@ bool IsInfrastructureOfATrace(std::string_view file) {
   return false;
 }
 
-// Of a package through which all GPU work of the programs goes that use it.
+// Whether it is of a package through which programs that use it do all their GPU work.
 bool IsFramework(std::string_view file) {
   for (std::string_view folder : {"/site-packages/", "/dist-packages/"}) {
     size_t at = file.find(folder);

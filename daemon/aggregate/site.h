@@ -21,7 +21,7 @@ struct Frame {
 // from strings. Other packages count as the user's.
 bool IsPythonInfrastructure(std::string_view file);
 
-// Of an installed package.
+// Whether it is of an installed package.
 bool IsPythonPackage(std::string_view file);
 
 // The node of PyTorch's backward graph that a native frame runs ("SelectBackward0"), or

@@ -140,7 +140,7 @@ void Engine::Impl::CloseGaps() {
   }
 }
 
-// Of two that start at once, X is the one submitted first; what is known comes first.
+// If two start at once, X is the one submitted first; known launches come first.
 bool Engine::Impl::EndsGapBefore(size_t a, int64_t b) {
   auto rank = [&](size_t index) {
     const Launch* launch = LaunchOf(passing_[index]);

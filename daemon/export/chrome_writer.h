@@ -29,7 +29,7 @@ class ChromeWriter : public TraceWriter {
   void End() override;
 
  private:
-  // Of all slices of a label: what stands before the times, and behind them.
+  // What all slices of a label have in common: the text before the times and behind.
   struct Parts {
     std::string head, tail;
     bool has_arguments = false;

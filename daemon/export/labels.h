@@ -14,7 +14,7 @@ namespace lull::exports {
 
 class Labels {
  public:
-  // Of one process of a job; all must outlive this.
+  // Labels of one process of a job; all arguments must outlive this.
   Labels(query::Names& names, const std::vector<aggregate::Series>& series,
          const std::vector<storage::GpuStreamRow>& streams);
 
@@ -22,7 +22,7 @@ class Labels {
   bool has(uint32_t id) const { return id < series_.size(); }
   // Made once for each series.
   const Label& Of(uint32_t id);
-  // Of the call of CUDA within a hooked event, with a number of its own.
+  // For the call of CUDA within a hooked event, which has a number of its own.
   const Label& CallLabel(uint32_t id);
   uint32_t CallOf(uint32_t id) const {
     return static_cast<uint32_t>(series_.size()) + series_[id].api;

@@ -130,7 +130,7 @@ void PerfettoWriter::BeginProcess(const ExportedProcess& process) {
   measures_.clear();
   rows_.clear();
   left_out_ = 0;
-  // Of no other process, also where files of several ranks are put together.
+  // No other process has it, also if files of several ranks are put together.
   const uint64_t hash = HashOf(
       absl::StrCat(job_.name, "/", job_.start_ns, "/", process.pid, "/", process.rank));
   uuid_base_ = hash << 24;

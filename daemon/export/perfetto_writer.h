@@ -47,7 +47,7 @@ class PerfettoWriter : public TraceWriter {
     friend auto operator<=>(const RowKey&, const RowKey&) = default;
   };
   struct RowState;
-  // Of all slices of a label.
+  // What all slices of a label have in common.
   struct Parts {
     bool made = false;
     bool of_stream = false;

@@ -14,7 +14,7 @@
 
 namespace lull::imports {
 
-// Of the sequence numbers that an operator has; those of the forward pass come first.
+// The sequence numbers that an operator has; those of the forward pass come first.
 inline bool IsForward(const Record& op) { return op.bytes != 0 && op.extra == 0; }
 // "autograd::engine::evaluate_function: AddmmBackward0", or that node itself.
 bool IsBackward(const Record& op, std::string_view name);

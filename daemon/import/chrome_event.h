@@ -21,7 +21,7 @@ struct ChromeEvent {
   std::string phase, category, name;
   std::string timestamp, duration;  // the numbers as they stand there
   std::optional<int64_t> pid, tid;
-  // Of the arguments:
+  // From the arguments:
   std::optional<int64_t> correlation, device, stream, context, bytes, graph;
   std::optional<int64_t> registers, shared;
   std::optional<int64_t> sequence, forward_thread;

@@ -192,7 +192,7 @@ class ChromeReader {
         std::max(small("sharedMemPerMultiprocessor"),
                  small("maxSharedMemoryPerMultiProcessor")));
     device.set_warp_size(small("warpSize"));
-    // Of ROCm it is the number of an architecture of AMD's.
+    // In traces of ROCm it is the number of an architecture of AMD's.
     if (!absl::StartsWith(device.name(), "AMD")) {
       device.set_compute_capability(10 * std::min(small("computeMajor"), 1000u) +
                                     std::min(small("computeMinor"), 9u));

@@ -34,7 +34,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of what is made of a file. An import by another version is another job.
+// Version of what an import makes of a file. Another version makes another job of it.
 constexpr absl::string_view kVersion = "lull import 2";
 // The spool's own limit must not cut a job short.
 constexpr uint64_t kNoLimit = uint64_t{1} << 60;

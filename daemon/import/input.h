@@ -25,7 +25,7 @@ class Input {
   // NOT_FOUND, PERMISSION_DENIED; INVALID_ARGUMENT for what is no file.
   static absl::StatusOr<std::unique_ptr<Input>> Open(const std::string& path,
                                                      Progress progress = {});
-  // Of bytes in memory, for tests.
+  // Reads bytes in memory; for tests.
   static std::unique_ptr<Input> OfBytes(std::string bytes);
   ~Input();
   Input(const Input&) = delete;

@@ -17,7 +17,7 @@ namespace {
 constexpr char kMagic[] = "SQLite format 3";
 constexpr int64_t kLatestNsysNs = int64_t{1} << 61;
 constexpr int64_t kPushPopRange = 59;  // of NVTX_EVENTS.eventType
-// Of TARGET_INFO_GPU and the like, garbage apart.
+// Limit for rows of TARGET_INFO_GPU and the like: more is garbage.
 constexpr int kMostDevices = 64;
 constexpr size_t kMostProcesses = 4096;
 constexpr uint64_t kRowsOfACheck = 1024;
@@ -164,8 +164,8 @@ class NsysReader {
         });
   }
 
-  // Of StringIds. Where those do not lie by their numbers, a look for one would be a
-  // look at all.
+  // A text of StringIds. If the table has no key, all are read at once: each look for
+  // one would be a look at all.
   absl::StatusOr<std::string> StringOf(int64_t id) {
     if (!strings_known_) {
       LULL_ASSIGN_OR_RETURN(has_key_, file_->HasKey("StringIds"));
@@ -201,7 +201,7 @@ class NsysReader {
     return true;
   }
 
-  // Of globalTid or globalPid: 24 bits each of pid and tid.
+  // The pid of a globalTid or globalPid, which has 24 bits each of pid and tid.
   Process& ProcessOf(int64_t global) {
     const auto pid = static_cast<uint32_t>(global >> 24 & 0xffffff);
     if (processes_.size() < kMostProcesses || processes_.contains(pid)) {

@@ -110,7 +110,7 @@ struct Trace {
 
   uint32_t pid = 0;
   int32_t rank = -1;
-  // Of the records: in CLOCK_REALTIME ns when this is added to their times.
+  // Times of the records plus this are CLOCK_REALTIME in ns.
   uint64_t base_ns = 0;
 
   // What was submitted, by correlation id.
@@ -134,8 +134,8 @@ struct Trace {
   }
 };
 
-// Of a KernelDef with a name of so many bytes, in Trace::kernels and in a reader's
-// look-up.
+// What a KernelDef with a name of so many bytes takes, in Trace::kernels and in a
+// reader's look-up.
 constexpr size_t BytesOfKernel(size_t name_bytes) { return 2 * name_bytes + 512; }
 
 // Takes note of a copy or memset that has a correlation id.

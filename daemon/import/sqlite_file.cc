@@ -19,7 +19,7 @@ namespace {
 constexpr int kStepsOfATick = 10'000;
 constexpr uint64_t kMostTicks = 1'000;
 constexpr int kLongestValue = 16 << 20;
-// Of texts, in all: a page of a hostile file can be part of any number of rows.
+// Limit of all texts: a page of a hostile file can be part of any number of rows.
 constexpr uint64_t kMostText = uint64_t{4} << 30;
 
 // SQLite's own name for a file: with a path in which nothing means anything.

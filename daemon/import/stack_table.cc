@@ -6,7 +6,7 @@
 namespace lull::imports {
 namespace {
 
-// Of what a collector takes, see daemon/collector/ingest/validate.cc.
+// Limits of what a collector takes, see daemon/collector/ingest/validate.cc.
 constexpr int kMaxFrames = 1024;
 
 }  // namespace

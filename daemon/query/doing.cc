@@ -107,7 +107,7 @@ void Doing::Fill(size_t most, Stacks& stacks, lull::v1::GapRow* row) const {
     Line& line = lines[user];
     line.own += seen.whole;
     line.own += seen.cut;
-    // Of a cut stack the innermost frame that is known called something.
+    // If the stack is cut, the innermost frame that is known called something.
     if (frames.front() == user) {
       line.self += seen.whole;
     } else if (seen.whole.samples > 0) {

@@ -15,7 +15,7 @@ using aggregate::Series;
 bool HasLine(uint32_t site, Names& names) {
   lull::v1::Site filled;
   names.FillSite(site, &filled);
-  // Of backward work whose caller nobody knows: the line that made the node.
+  // For backward work whose caller nobody knows: the line that made the node.
   return filled.line() > 0 || filled.forward_site().line() > 0;
 }
 
@@ -24,7 +24,7 @@ bool IsTheCodeItself(uint8_t cause) {
          cause == lull::v1::GAP_CAUSE_LAUNCH_BOUND;
 }
 
-// Of the other causes a stretch is explained or it is not.
+// For the other causes a stretch is explained as a whole, or not at all.
 bool IsExplained(const Series& idle, Names& names) {
   switch (aggregate::CauseOf(idle)) {
     case lull::v1::GAP_CAUSE_UNKNOWN:

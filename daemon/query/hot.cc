@@ -46,7 +46,7 @@ struct Key {
   uint8_t role = 0;
   uint32_t id = 0;
   bool cut = false;
-  // Of the backward pass: a site or a stack of a node.
+  // For the backward pass: a site or a stack of a node.
   bool node = false;
   friend auto operator<=>(const Key&, const Key&) = default;
 };

@@ -171,7 +171,7 @@ const char* MemoryName(uint32_t kind) {
   }
 }
 
-// Of the host side: the source of what goes to the device, else the destination.
+// The memory of the host side: the source of what goes to the device, else the target.
 const char* HostMemory(CopyShape copy) {
   switch (copy.kind()) {
     case v1::GPU_COPY_KIND_HOST_TO_DEVICE:

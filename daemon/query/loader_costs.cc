@@ -39,7 +39,7 @@ void LoaderCosts::Add(LoaderAt at, const aggregate::Series& series,
   }
   Line& own = lines_[KeyOf(user)];
   own.own += sampled;
-  // Of a cut stack the innermost frame that is known called something.
+  // If the stack is cut, the innermost frame that is known called something.
   const uint32_t callee = cut ? 0 : stacks_.CalleeOf(frames, user);
   if (callee != 0) own.callees[callee] += sampled;
 }

@@ -200,7 +200,7 @@ void FillTotals(const WorkerTime& sum, lull::v1::LoaderWorkers* out) {
   }
 }
 
-// Of samples that stand for `sampled_ns`, of a time that is known.
+// For samples that stand for `sampled_ns` of a time that is known.
 double ScaleTo(uint64_t known_ns, uint64_t sampled_ns) {
   return known_ns == 0 || sampled_ns == 0
              ? 1

@@ -24,7 +24,7 @@ struct Region {
   std::array<uint64_t, kCauses> idle_ns = {};
   std::map<std::string, std::unique_ptr<Region>> inner;
 
-  // Of one that is around others and has not ended itself: theirs.
+  // For a region that has not ended itself: the time of those within it.
   uint64_t Time() const {
     uint64_t time = sum.total_ns;
     if (sum.count > 0) return time;

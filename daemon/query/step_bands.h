@@ -15,8 +15,8 @@ absl::Status FillStepBands(storage::StoreReader& reader, const storage::JobRow& 
                            const std::vector<ProcessSums>& processes, TimeRange range,
                            lull::v1::Timeline* reply);
 
-// Of one process, in the order of time: adds a band of at most `most` steps, and the
-// outliers. Pure.
+// Adds a band of at most `most` steps, and the outliers. `steps` are of one process, in
+// the order of time. Pure.
 void AddSteps(const std::vector<lull::v1::StepRow>& steps, size_t most,
               lull::v1::Timeline* reply);
 

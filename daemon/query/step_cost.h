@@ -10,8 +10,8 @@
 
 namespace lull::query {
 
-// Of the first process of which it can be told; of the first that was traced in steps,
-// without estimates, where it can be told of none.
+// For the first process for which it can be told. If there is none: for the first that
+// was traced in steps, without estimates.
 absl::Status FillStepCost(storage::StoreReader& reader,
                           const std::vector<ProcessSums>& processes,
                           lull::v1::Overhead* out);

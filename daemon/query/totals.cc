@@ -63,7 +63,7 @@ uint64_t LostByRelay(const storage::RingRow& ring, bool over) {
   return std::max(ring.counters.lost_relay(), ring.skipped);
 }
 
-// Of a job whose end nobody saw: what happened before is here or counted as lost. Each
+// For a job whose end nobody saw: what happened before is here or counted as lost. Each
 // process that did not end by itself is complete until its last counters.
 uint64_t CompleteUntil(const std::vector<ProcessRow>& processes, uint64_t end) {
   for (const ProcessRow& process : processes) {
@@ -163,7 +163,7 @@ absl::Status FillLosses(storage::StoreReader& reader, const storage::JobRow& job
       out->set_lost_relay(out->lost_relay() + LostByRelay(ring, over));
       Gather(ring.counters, out);
     }
-    // Of a job that was cut off, its own end says it; an attach ends before its
+    // If the job was cut off, its own end says so; an attach ends before its
     // targets.
     if (job.ended && process.end_ns == 0 && !job.end.cut_off() &&
         !job.info.attached() && process.info.worker_of() == 0) {

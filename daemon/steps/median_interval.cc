@@ -11,7 +11,7 @@ constexpr double kOutside = 0.05;  // of both tails together
 constexpr double kNormal = 1.96;   // what leaves so much of a normal distribution
 // Windows are put together until there are no more than twice as many groups.
 constexpr size_t kGroups = 24;
-// Of steps that follow one another: the fewest groups of either sample.
+// Groups are steps that follow one another. Each sample has at least so many.
 constexpr size_t kFewestGroups = 6;
 constexpr size_t kStepsInGroup = 3;
 

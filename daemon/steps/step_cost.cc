@@ -97,7 +97,7 @@ class Story {
         continue;
       }
       ++traced_steps;
-      // Of a long window the steps that are near its neighbours.
+      // In a long window only the steps near its neighbours count.
       if (i < first + 1 + kReach || i + 1 + kReach >= last) {
         traced.push_back(steps_[i].length());
       }
@@ -139,7 +139,7 @@ class Story {
         before.push_back(steps_[i].length());
       }
     }
-    // Of a long time before the first window its end.
+    // If the time before the first window is long, only its end counts.
     if (before.size() > kMostBetween) {
       before.erase(before.begin(), before.end() - kMostBetween);
     }

@@ -45,7 +45,7 @@ enum class Condition : uint8_t {
   kAnothers,  // somebody else traced: it says nothing about us
 };
 
-// Of each step. Both in the order of time.
+// The condition of each step. Both arguments are in the order of time.
 std::vector<Condition> ConditionsOf(const std::vector<TimedStep>& steps,
                                     const std::vector<TracingChange>& changes);
 
@@ -82,7 +82,7 @@ struct JudgedWindow {
 // window, and of a training that changes.
 inline constexpr size_t kReach = 8;
 inline constexpr size_t kFewestWindows = 6;
-// Of a process: the first ones, which set up more than they train.
+// The first steps of a process set up more than they train.
 inline constexpr uint64_t kWarmUpSteps = 3;
 
 StepCost CostOf(const std::vector<TimedStep>& steps,
@@ -93,8 +93,8 @@ StepCost CostOf(const std::vector<TimedStep>& steps,
 std::vector<JudgedWindow> JudgeWindows(const std::vector<TimedStep>& steps,
                                        const std::vector<Condition>& conditions);
 
-// Of the median of values that resemble their neighbours, in their order; nullopt for
-// fewer than kFewestWindows.
+// The median of values that resemble their neighbours and are in their order; nullopt
+// for fewer than kFewestWindows.
 std::optional<Estimate> MedianOf(const std::vector<double>& values);
 
 // By how much the second is longer than the first: shift of one sample against the

@@ -44,7 +44,7 @@ uint64_t BatchesOf(const v1::LoaderLine& line, const v1::DataLoading& data) {
 }
 
 std::string FormatSampled(const v1::SampledShare& share) {
-  // Of a trace that tells every instant.
+  // For a trace that tells every instant.
   if (share.high_percent() <= share.low_percent()) {
     return absl::StrFormat("%.1f %%", share.percent());
   }

@@ -12,7 +12,7 @@ std::string RoleKey(v1::HostSampleRole role);
 std::string LoaderPartKey(v1::LoaderPart part);
 
 const char* LoaderPartWords(v1::LoaderPart part);  // "data set and transforms"
-// Of the loaders that the line is of.
+// Batches of the loaders to which the line belongs.
 uint64_t BatchesOf(const v1::LoaderLine& line, const v1::DataLoading& data);
 
 std::string PhasePartWords(v1::PhasePartKind kind);  // "model to a device"

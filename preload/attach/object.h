@@ -1,4 +1,4 @@
-// What of a loaded object matters for its slots.
+// The parts of a loaded object that matter for its slots.
 #pragma once
 
 #include <link.h>

@@ -10,11 +10,12 @@
 
 namespace lull {
 
-// What of a thread's Python stacks is wanted, and what stands for it where the thread
-// is in a node that has no frames of its own.
+// Which part of a thread's Python stacks is wanted, and what stands for it if the
+// thread is in a node that has no frames of its own.
 enum class Frames : uint32_t { kAll = 0, kTip = 1 };
 
-// Of more calls within calls the stacks of those around are not known on the way back.
+// If more calls are within calls, the stacks of the outer ones are lost on the way
+// back.
 inline constexpr uint32_t kMostAround = 3;
 
 struct ThreadAutograd {
@@ -38,8 +39,8 @@ enum OwnThread : uint32_t { kNotJudged = 0, kEngines = 1, kOther = 2 };
 extern constinit thread_local ThreadAutograd t_autograd
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-// Of a thread without Python frames: a kBackward entry, or 0 where it is none of the
-// engine's, or between two nodes. 60 ns.
+// For a thread without Python frames: a kBackward entry, or 0 if the thread is none of
+// the engine's, or is between two nodes. 60 ns.
 abi::Ref backward_stack(char* segment);
 
 // The same of one whose Python frames are `stack` if all they do is call the engine,

@@ -17,8 +17,8 @@ namespace lull {
 struct NodeLayout {
   int sequence_number;
   int forward_thread;
-  // Of the word that counts its owners: in the node, or in the block that the second
-  // word of a std::shared_ptr leads to.
+  // Offset of the word that counts its owners: in the node, or in the block that the
+  // second word of a std::shared_ptr leads to.
   int owners;
   bool counts_itself;
 };

@@ -27,7 +27,7 @@ enum class BufferState : uint32_t { kFree, kLent, kDecoding, kWaiting };
 struct Buffer {
   std::atomic<BufferState> state;
   std::atomic<uint64_t> lent_ns;
-  // Of the owner, in kDecoding and kWaiting.
+  // The owner's, in kDecoding and kWaiting.
   uint64_t returned_ns;
   size_t valid;
   Activity* last;  // the record decoded last; null: none yet

@@ -34,7 +34,7 @@ class Losses {
   }
   bool pending() const { return records_.load(std::memory_order_relaxed) != 0; }
 
-  // Of those noted: their time could not be told.
+  // Noted records whose time could not be told.
   void note_unreadable(uint64_t records) {
     unreadable_.fetch_add(records, std::memory_order_relaxed);
   }

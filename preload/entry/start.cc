@@ -219,7 +219,7 @@ char* await_start(StatePage* page) {
 }
 
 void start(State* state) {
-  // Of an attachment before this one: a thread that has been blocked since then may
+  // The segment of an earlier attachment: a thread that has been blocked since then may
   // still write there. It stays mapped for good, and the same place is used again.
   char* earlier = state->segment.load(std::memory_order_relaxed);
   NewSegment segment = create_segment(earlier);

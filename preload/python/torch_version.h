@@ -10,8 +10,8 @@ struct TorchVersion {
   int minor;
 };
 
-// Of sys.modules["torch"].__version__. With the GIL; no exception may be set, and none
-// is afterwards.
+// The version in sys.modules["torch"].__version__. Call it with the GIL and without a
+// set exception; it leaves none set.
 TorchVersion torch_version(const PythonApi* api, PyObject* torch);
 
 // Pure: {2, 9} of "2.9.1+cu128".

@@ -74,7 +74,7 @@ void OpenScopes::unlink(ThreadScopes& thread, uint32_t place) {
     uint64_t next = inner.link.load(std::memory_order_acquire);
     if (inner.sequence.load(std::memory_order_relaxed) != link >> 32) return;
     if (next == to_it) {
-      // Of another scope that has come here meanwhile the link is another.
+      // If another scope has come here meanwhile, the link is another, and stays.
       inner.link.compare_exchange_strong(next, beyond, std::memory_order_acq_rel);
       return;
     }

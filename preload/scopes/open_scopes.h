@@ -71,8 +71,8 @@ class OpenScopes {
  private:
   // Places looked at: two cache lines.
   static constexpr uint32_t kProbes = 16;
-  // Of a word, between the key and the generation: ended by another thread than the one
-  // that began it, which has not come by since.
+  // A bit of a word, between the key and the generation: another thread has ended the
+  // scope, and the thread that began it has not come by since.
   static constexpr uint64_t kOver = kKeyEnd;
   static constexpr int kGenerationBits = 11;
 
@@ -111,7 +111,7 @@ class OpenScopes {
   Place places_[kMost];
 };
 
-// Of this thread. constinit: no wrapper that asks for a constructor.
+// This thread's own. constinit: no wrapper that asks for a constructor.
 extern constinit thread_local ThreadScopes t_scopes
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 

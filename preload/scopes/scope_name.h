@@ -7,7 +7,7 @@
 
 namespace lull {
 
-// Of a longer name the beginning is kept.
+// A longer name is cut at its end.
 inline constexpr size_t kMostScopeName = 120;
 
 struct ScopeName {

@@ -38,7 +38,7 @@ struct Filters {
   std::string call;  // kKills: the first that they kill for
 };
 
-// Of the threads that have filters, how many; -1: a kernel before 5.9 does not say.
+// How many filters each thread has that has any; -1: a kernel before 5.9 does not say.
 std::map<pid_t, int> CountFilters(pid_t pid, const Procfs& procfs);
 
 // `read` may be empty: then they are judged by their number alone.

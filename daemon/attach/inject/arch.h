@@ -82,7 +82,8 @@ class Arch {
   Arch(const Arch&) = delete;
   Arch& operator=(const Arch&) = delete;
 
-  // Of the signal-return trampoline in libc or the vDSO: what a handler returns to.
+  // The code of the signal-return trampoline in libc or the vDSO, to which a handler
+  // returns.
   std::string_view TrampolineCode() const;
   std::span<const RegisterPart> Parts() const;
   // ptrace's names of sets with all vector state, the first that there is being the

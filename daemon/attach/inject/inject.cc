@@ -105,8 +105,8 @@ class Search {
   Landscape& landscape_;
   std::vector<uint64_t> stack_ = std::vector<uint64_t>(kStackLooked / sizeof(uint64_t));
   std::map<pid_t, Objection> objections_;  // the latest for each thread
-  // Of those that were looked at: /proc does not tell them. A thread that sleeps on
-  // another stack than its own is stopped once to see that, and then left alone.
+  // Of threads that were looked at, as /proc does not tell them. A thread that sleeps
+  // on another stack than its own is stopped once to see that, and then left alone.
   std::map<pid_t, uint64_t> thread_pointers_;
   // Those whose stack must be seen stopped to be judged; they sleep, so not too often.
   std::map<pid_t, absl::Time> looked_at_;

@@ -54,7 +54,7 @@ class Tracee {
   absl::Status LetGo();
   // The last moment before its stop at which it was not stopped yet.
   absl::Time last_seen_running() const { return last_seen_running_; }
-  // Of the last kSignal.
+  // Of the last stop by kSignal.
   int signal() const { return signal_; }
   void DropSignal() { signal_ = 0; }
 

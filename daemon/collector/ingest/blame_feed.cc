@@ -290,8 +290,8 @@ void BlameFeed::Tell(EventType type, Event event, DeviceId device) {
   aggregate::SplitStretch(type, event, job_start_ns_, tell);
 }
 
-// Of the causes that are the code itself, or what it was robbed of, and of data: where
-// the thread was is in the samples.
+// For data, and for causes that are the code itself or what the code lacked: samples
+// tell where the thread was.
 void BlameFeed::AddToGaps(const Event& idle) {
   switch (static_cast<blame::Cause>(aggregate::CauseOf(series_[idle.series]))) {
     case blame::Cause::kHostCode:

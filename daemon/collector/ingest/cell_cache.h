@@ -47,7 +47,7 @@ class CellCache {
     bool dirty = false;
     uint64_t used = 0;  // the latest flush that touched it
   };
-  // Of 4.5 KiB. Beyond it, what the latest flush did not touch goes.
+  // Chunks of 4.5 KiB. If there are more, those go that the latest flush left alone.
   static constexpr size_t kMaxChunks = 512;
   static constexpr size_t kMaxDirty = 8192;
 

@@ -10,7 +10,7 @@ namespace {
 void TakeCulprit(const Series& from, Series& to) {
   to.api = from.api;
   to.python_stack = from.python_stack;
-  // Of a scope those are names, and no place.
+  // For a scope those are names, and no place.
   to.native_stack = from.type == EventType::kScope ? 0 : from.native_stack;
   to.line_site = from.line_site;
   to.function_site = from.function_site;
@@ -18,8 +18,8 @@ void TakeCulprit(const Series& from, Series& to) {
 
 }  // namespace
 
-// Of two that wait for each other the one whose Python line is known. In the backward
-// pass the engine's thread has no Python: the line is where the program called
+// If two wait for each other: the one whose Python line is known. In the backward pass
+// the engine's thread has no Python: the line is where the program called
 // backward().
 uint32_t DerivedSeries::CulpritOf(const blame::Idle& idle) const {
   if (idle.other_wait == 0 || series_[idle.culprit].python_stack != 0 ||

@@ -15,7 +15,7 @@ constexpr uint64_t kForgottenNs = 60'000'000'000;
 
 void EngineSamples::AddMark(const Event& event, uint32_t caller) {
   Thread& thread = threads_[event.tid];
-  // Of a clock that went back nothing can be said.
+  // If the clock went back, nothing can be said.
   if (!thread.marks.empty() && event.start_ns < thread.marks.back().start_ns) return;
   thread.marks.push_back(
       {event.start_ns, event.start_ns + event.duration_ns, event.series, caller});

@@ -63,7 +63,7 @@ class GapSamples {
     uint64_t longest_ns = 0;         // of the idle stretches that were ever here
     uint64_t longest_sample_ns = 0;  // 0: no sample was a stretch
   };
-  // Of 80 bytes. Ten threads at 200 samples a second fill it in two minutes.
+  // Samples of 80 bytes. Ten threads at 200 samples a second fill it in two minutes.
   static constexpr size_t kMost = 250'000;
 
   void Find(ThreadId tid, const Sample& sample, const Idle& idle);

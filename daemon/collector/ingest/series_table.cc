@@ -40,7 +40,9 @@ absl::Status SeriesTable::Load(storage::StoreReader& reader, int64_t process) {
   LULL_ASSIGN_OR_RETURN(auto series,
                         reader.catalogue().All<storage::SeriesRow>(process));
   for (const storage::SeriesRow& row : series) {
-    if (row.id >= kMostIds) return absl::DataLossError("a series of a number too high");
+    if (row.id >= most_ids_) {
+      return absl::DataLossError("a series of a number too high");
+    }
     if (all_.size() <= row.id) all_.resize(row.id + 1);
     all_[row.id] = row.series;
     by_content_[KeyOf(row.series)] = row.id;
@@ -70,7 +72,7 @@ uint32_t SeriesTable::Meaning(RefKind kind, uint32_t ref) {
 
 uint32_t SeriesTable::Intern(const Series& series) {
   auto [it, fresh] = by_content_.try_emplace(KeyOf(series), 0);
-  if (fresh && all_.size() < kMostIds) {
+  if (fresh && all_.size() < most_ids_) {
     it->second = static_cast<uint32_t>(all_.size());
     all_.push_back(series);
   }

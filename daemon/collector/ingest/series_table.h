@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "daemon/aggregate/series.h"
+#include "daemon/base/check.h"
 #include "daemon/collector/ingest/cell_cache.h"
 #include "daemon/collector/ingest/job_tables.h"
 #include "daemon/storage/store.h"
@@ -36,7 +37,14 @@ struct EventIdentity {
 // Not thread-safe. What is new is held until Flush.
 class SeriesTable {
  public:
-  explicit SeriesTable(JobTables& tables) : tables_(&tables), all_(1) {}
+  // New series beyond `most_ids` are series 0: no cell could name them. Tests ask for
+  // less.
+  explicit SeriesTable(JobTables& tables,
+                       uint32_t most_ids = 1 << CellChanges::kSeriesBits)
+      : tables_(&tables), most_ids_(most_ids), all_(1) {
+    LULL_CHECK(most_ids <= 1 << CellChanges::kSeriesBits,
+               "a process may have more series than a cell can name");
+  }
 
   absl::Status Load(storage::StoreReader& reader, int64_t process);
 
@@ -64,14 +72,13 @@ class SeriesTable {
   // Beyond this many series, new ones do without their stacks: a process with a
   // million different stacks is broken or hostile.
   static constexpr size_t kMaxSeries = 1 << 20;
-  // Beyond this many a cell could not name its series: new ones are series 0.
-  static constexpr uint32_t kMostIds = 1 << CellChanges::kSeriesBits;
 
   uint32_t Add(const EventIdentity& identity);
   uint32_t Group(aggregate::EventType type, const aggregate::Series& allocation);
   uint32_t Meaning(storage::RefKind kind, uint32_t ref);
 
   JobTables* tables_;
+  const uint32_t most_ids_;
   std::vector<aggregate::Series> all_;  // by id; 0 is none
   absl::flat_hash_map<EventIdentity, uint32_t> by_identity_;
   absl::flat_hash_map<std::string, uint32_t> by_content_;

@@ -26,8 +26,8 @@ uint64_t InProportion(uint64_t value, uint64_t part, uint64_t whole) {
                                static_cast<double>(whole));
 }
 
-// Of what lies evenly over `whole` nanoseconds, what lies in `part` of them. A stretch
-// that is cut counts on both sides.
+// The part of `sum`, which is spread evenly over `whole` nanoseconds, that lies in
+// `part` of them. A stretch that is cut counts on both sides.
 Cell PartOf(const Cell& sum, bool sample, uint64_t part, uint64_t whole) {
   if (part >= whole) return sum;
   Cell cut = sum;

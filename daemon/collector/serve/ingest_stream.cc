@@ -136,7 +136,8 @@ void IngestStream::WriteNews() {
   acknowledged_ = committed_;
   reply_.Clear();
   reply_.set_acknowledged_sequence(acknowledged_);
-  // Of batches that are not acknowledged yet they are told early, which does no harm.
+  // Some may be of batches that are not acknowledged yet; to tell them early is no
+  // harm.
   for (auto& run : rejected_) *reply_.add_rejected() = std::move(run);
   rejected_.clear();
   if (command_) *reply_.mutable_arm() = *std::exchange(command_, std::nullopt);

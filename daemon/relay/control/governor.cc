@@ -8,7 +8,7 @@
 namespace lull::relay {
 namespace {
 
-// Of the credit: hooks that are over the budget do not use it.
+// The part of the credit that hooks over the budget do not use.
 constexpr double kKeptForTracing = 2.0 / 3;
 
 // A counter that runs backwards is no cost.

@@ -36,7 +36,7 @@ bool IsRefusal(const absl::Status& status) {
   }
 }
 
-// Of what is wrong with one batch, not with all that this relay may send.
+// Whether one batch is wrong, and not all that this relay may send.
 bool IsAboutABatch(const absl::Status& status) {
   return absl::IsInvalidArgument(status) &&
          !absl::StartsWith(status.message(), "hello");

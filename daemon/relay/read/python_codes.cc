@@ -8,7 +8,7 @@
 namespace lull::relay {
 namespace {
 
-// Of one code object; no honest one has so many instructions that make a call.
+// Limit for one code object; no honest one has so many instructions that make a call.
 constexpr size_t kMostLines = 4096;
 
 }  // namespace

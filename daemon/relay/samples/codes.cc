@@ -223,7 +223,7 @@ uint32_t CodeBook::NumberOfName(FrameName name) {
 
 int32_t CodeBook::Line(uint32_t number, int32_t lasti) {
   Code& code = codes_[number];
-  // Of no code has more: an instruction that is anywhere.
+  // No code has more: the instructions are made up.
   if (code.lines.size() > kMostLinesOfCode) code.lines.clear();
   auto [entry, fresh] = code.lines.try_emplace(lasti, 0);
   if (fresh) {

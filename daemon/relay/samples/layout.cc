@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kLargestOffset = 4096;
 
-// Of fields of (offset, size). false: one of them cannot be.
+// Fields are (offset, size). False if one of them cannot be.
 bool Cover(std::initializer_list<std::pair<int, int>> fields, Span* span) {
   int low = kLargestOffset;
   int high = 0;

@@ -8,8 +8,8 @@
 namespace lull::relay {
 namespace {
 
-// Of struct pthread, from its beginning. The number stands at 720 in glibc's of x86-64,
-// at 208 in that of aarch64.
+// Bytes from the beginning of struct pthread. The number stands at 720 in glibc's of
+// x86-64, and at 208 in that of aarch64.
 constexpr size_t kPthreadBytes = 1024;
 
 // Both links are read at once.

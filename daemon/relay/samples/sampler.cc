@@ -83,7 +83,7 @@ struct HostSampler::Thread {
   ThreadFiles files;
   std::optional<StackReader> reader;
   Process* process;
-  // Of the last look.
+  // From the last look.
   bool held = false;  // it was blocked all the while, and `stack` and `quality` hold
   Scheduling last;
   uint64_t last_ns = 0;
@@ -357,7 +357,7 @@ std::optional<HostSample> HostSampler::TakeOne(Thread* thread, uint64_t due_ns) 
   HostSample sample;
   sample.tid = thread->what.tid;
   sample.role = thread->what.role;
-  // Of its rate when it was due, which is that of now: rates change between looks.
+  // By its rate when it was due. That is today's rate: rates change between looks.
   const double rate = process.followed.rate * thread->what.share;
   sample.weight_ns = static_cast<uint64_t>(
       std::min(1e9 * per_second_ / (clock_.rate() * rate), kMostWeightNs));

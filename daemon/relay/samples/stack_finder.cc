@@ -35,7 +35,7 @@ bool StackFinder::FindFrame(uint64_t at, std::string* bytes) {
   for (Chunk& chunk : chunks_) {
     if (begin < chunk.begin || end > chunk.end) continue;
     if (chunk.piece == 0) {
-      // Of the newest one with what may be called next; of others they are full.
+      // The newest one with room for what may be called next; the others are full.
       const uint64_t last =
           std::min(chunk.end, &chunk == &chunks_.front() ? end + kMargin : end);
       const uint64_t first =

@@ -14,7 +14,7 @@
 namespace lull::relay {
 namespace {
 
-// Of mapped code; the files are larger. Smaller ones are opened in no time.
+// Bytes of mapped code; the files are larger. Smaller ones are opened in no time.
 constexpr uint64_t kLargeBytes = 1 << 20;
 // The first time may have been another file's fault, or that of a full machine.
 constexpr uint32_t kMaxFailures = 2;

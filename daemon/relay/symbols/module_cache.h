@@ -65,7 +65,7 @@ class ModuleCache {
   // Some file that is to be prepared has not been read yet.
   bool IsReading();
 
-  // Of processor time, by all readers.
+  // Processor time of all readers.
   uint64_t CpuNs() const;
 
   // The reader of a process's files; starts it. nullptr where that is not possible.

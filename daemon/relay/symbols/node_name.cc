@@ -9,7 +9,7 @@
 namespace lull::relay {
 namespace {
 
-// Of PyTorch 1.13 to 2.15, sorted: what torchgen calls VIEW_FUNCTIONS, with those that
+// Sorted: what torchgen of PyTorch 1.13 to 2.15 calls VIEW_FUNCTIONS, with those that
 // it derives from them.
 constexpr std::string_view kViews[] = {
     "Alias",
@@ -56,7 +56,7 @@ bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 // mean gigabytes. With so few it means some 3^8 times its own length at most.
 constexpr long kMostSubstitutions = 24;
 
-// Of a class that no other file sees, as in an anonymous namespace, GCC marks the name.
+// GCC marks the name of a class that no other file sees, as in an anonymous namespace.
 std::string_view WithoutMark(std::string_view type) {
   if (!type.empty() && type.front() == '*') type.remove_prefix(1);
   return type;
