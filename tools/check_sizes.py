@@ -38,7 +38,6 @@ LARGER = {
     "preload/cupti/tracer.h": (200, TO_BE_CUT),
     "daemon/export/perfetto_writer.cc": (420, TO_BE_CUT),
     "daemon/import/translate.cc": (520, TO_BE_CUT),
-    "daemon/query/engine.cc": (430, TO_BE_CUT),
     "daemon/relay/samples/sampler.cc": (460, TO_BE_CUT),
 }
 
