@@ -8,7 +8,7 @@
 namespace lull {
 namespace {
 
-constexpr size_t kWidestName = 36;
+constexpr size_t kWidestName = 48;
 
 // "data 31.0 %", of traced time; what is less than 1 % of it is not said.
 std::string IdleFor(const v1::RegionRow& row) {

@@ -73,6 +73,19 @@ std::string DeviceLine(const v1::Steps& reply) {
   return absl::StrCat("In traced steps: ", absl::StrJoin(parts, ", "), "\n");
 }
 
+// " ± 400 ms"; of few samples, which are not symmetric, " (55 ms to 601 ms)".
+std::string IntervalOf(const v1::PhasePart& part) {
+  const v1::SampledShare& share = part.share();
+  auto time = [&](double percent) {
+    return FormatDuration(
+        static_cast<uint64_t>(D(part.time_ns()) * percent / share.percent()));
+  };
+  const double half = (share.high_percent() - share.low_percent()) / 2;
+  if (half < share.percent()) return absl::StrCat(" ± ", time(half));
+  return absl::StrCat(" (", time(share.low_percent()), " to ",
+                      time(share.high_percent()), ")");
+}
+
 // "imports 3.5 s ± 0.4, first steps 1.0 s"
 std::string PartsOf(const v1::Steps& reply, v1::Phase phase) {
   std::vector<std::string> parts;
@@ -81,10 +94,7 @@ std::string PartsOf(const v1::Steps& reply, v1::Phase phase) {
     parts.push_back(
         absl::StrCat(PhasePartWords(part.kind()), " ", FormatDuration(part.time_ns())));
     if (!part.has_share() || part.share().percent() <= 0) continue;
-    const double half = (part.share().high_percent() - part.share().low_percent()) / 2;
-    absl::StrAppend(&parts.back(), " ± ",
-                    FormatDuration(static_cast<uint64_t>(D(part.time_ns()) * half /
-                                                         part.share().percent())));
+    absl::StrAppend(&parts.back(), IntervalOf(part));
   }
   return absl::StrJoin(parts, ", ");
 }

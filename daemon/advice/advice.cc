@@ -58,6 +58,26 @@ bool IsOf(const std::string& verdict, const v1::Finding& finding) {
   });
 }
 
+// What wins most of the verdict's cause comes first, and what else of it is not small
+// beside the rest: a cause that has many places ("host") also has some that nobody
+// should look at before data that the device waits for half of its time.
+void Order(const std::string& verdict, Findings& found) {
+  std::stable_sort(found.begin(), found.end(),
+                   [](const v1::Finding& a, const v1::Finding& b) {
+                     return a.win_ns() > b.win_ns();
+                   });
+  uint64_t most_of_verdict = 0;
+  uint64_t most_of_others = 0;
+  for (const v1::Finding& finding : found) {
+    uint64_t& most = IsOf(verdict, finding) ? most_of_verdict : most_of_others;
+    most = std::max(most, finding.win_ns());
+  }
+  const uint64_t least = std::min(most_of_verdict, most_of_others / 2);
+  std::stable_partition(found.begin(), found.end(), [&](const v1::Finding& finding) {
+    return IsOf(verdict, finding) && finding.win_ns() >= least;
+  });
+}
+
 }  // namespace
 
 v1::Advice WhatToChangeFirst(const v1::ReportReply& report) {
@@ -69,12 +89,7 @@ v1::Advice WhatToChangeFirst(const v1::ReportReply& report) {
     for (Rule rule : kHostRules) rule(evidence, found);
   }
   for (Rule rule : kMemoryRules) rule(evidence, found);
-  const std::string& verdict = report.gpu().verdict();
-  std::stable_sort(found.begin(), found.end(),
-                   [&](const v1::Finding& a, const v1::Finding& b) {
-                     bool first = IsOf(verdict, a), second = IsOf(verdict, b);
-                     return first != second ? first : a.win_ns() > b.win_ns();
-                   });
+  Order(report.gpu().verdict(), found);
   v1::Advice advice;
   for (v1::Finding& finding : found) *advice.add_findings() = std::move(finding);
   return advice;

@@ -13,7 +13,8 @@ namespace lull {
 v1::Shares SharesOf(const v1::ReportReply& report);
 
 // `report` has all sections and gpu.verdict. The verdict and the first finding never
-// contradict each other: findings about what the verdict names come first.
+// contradict each other: findings about what the verdict names come first, but for
+// those that win less than half of what another one does.
 v1::Advice WhatToChangeFirst(const v1::ReportReply& report);
 
 }  // namespace lull

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_split.h"
 #include "cli/render/gpu_lines.h"
+#include "cli/render/gpu_tables.h"
 #include "cli/render/gpu_words.h"
 #include "cli/render/human.h"
 #include "cli/render/lines.h"
@@ -320,6 +321,23 @@ TEST(CompactSite, KeepsTheEndOfALongPath) {
   EXPECT_EQ(CompactSite(site, v1::GROUP_BY_LINE), "/app/train.py:17") << "the whole";
   site.set_file("app/train.py");
   EXPECT_EQ(CompactSite(site, v1::GROUP_BY_LINE), "app/train.py:17");
+}
+
+// Wilson's interval of a few samples reaches much farther up than down.
+TEST(StepsText, TellsAnIntervalThatIsWiderThanItsFigureByItsEnds) {
+  v1::Steps steps;
+  steps.set_setup_ns(5'000'000'000);
+  v1::PhasePart* part = steps.add_phase_parts();
+  part->set_phase(v1::PHASE_STEADY);
+  part->set_kind(v1::PHASE_PART_CHECKPOINT);
+  part->set_time_ns(200'000'000);
+  part->mutable_share()->set_percent(2);
+  part->mutable_share()->set_low_percent(0.5);
+  part->mutable_share()->set_high_percent(6);
+  EXPECT_THAT(PhasePartsText(steps),
+              HasSubstr("checkpoints 200 ms (50.0 ms to 600 ms)."));
+  part->mutable_share()->set_high_percent(3.5);
+  EXPECT_THAT(PhasePartsText(steps), HasSubstr("checkpoints 200 ms ± 150 ms."));
 }
 
 }  // namespace

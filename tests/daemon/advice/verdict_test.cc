@@ -88,5 +88,25 @@ TEST(Verdict, AgreesWithTheFirstFinding) {
   EXPECT_EQ(WhatToChangeFirst(report).findings(0).rule(), "data_wait");
 }
 
+// A host-bound job whose device waits for data for almost as long: the small change of
+// the host comes last.
+TEST(Verdict, PutsNoTrifleOfItsCauseBeforeWhatWinsMore) {
+  v1::ReportReply report;
+  report.mutable_gpu()->set_traced_ns(1'180'000'000);
+  for (auto [cause, ms] : {std::pair{v1::GAP_CAUSE_DATA_WAIT, 543},
+                           {v1::GAP_CAUSE_RUN_QUEUE, 529},
+                           {v1::GAP_CAUSE_LAUNCH_CALL, 14}}) {
+    v1::CauseRow* row = report.mutable_gaps()->add_causes();
+    row->set_cause(cause);
+    row->set_total_ns(static_cast<uint64_t>(ms) * 1'000'000);
+  }
+  report.mutable_gpu()->set_verdict("host");
+  v1::Advice advice = WhatToChangeFirst(report);
+  ASSERT_EQ(advice.findings_size(), 3);
+  EXPECT_EQ(advice.findings(0).rule(), "run_queue");
+  EXPECT_EQ(advice.findings(1).rule(), "data_wait");
+  EXPECT_EQ(advice.findings(2).rule(), "launch_call");
+}
+
 }  // namespace
 }  // namespace lull
