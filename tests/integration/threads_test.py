@@ -73,7 +73,8 @@ class Threads(unittest.TestCase):
             done = self.host.with_lull(
                 ["sh", "-c", 'ulimit -v 2097152; exec "$@"', "sh", CROWD, "together", "1024",
                  "40"], timeout=60)
-            self.assertEqual((done.status, done.stdout, done.stderr), (0, "40960 1024\n", ""))
+            # A busy machine may say that what is recorded is not delivered yet.
+            self.assertEqual((done.status, done.stdout), (0, "40960 1024\n"), done.stderr)
 
     def test_a_thousand_threads_one_after_the_other_lose_nothing(self):
         self.check_all_recorded("sequence", 1024, 20)
