@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "cli/base/exit_code.h"
 #include "cli/base/terminal.h"
 #include "cli/render/colour.h"
 
@@ -20,6 +21,16 @@ int write_error = 0;  // of stdout
 void PrintError(absl::string_view verb, absl::string_view message) {
   std::string line = absl::StrCat("lull ", verb, ": ", message, "\n");
   fwrite(line.data(), 1, line.size(), stderr);
+}
+
+int Fail(absl::string_view verb, absl::string_view message, int exit_code) {
+  PrintError(verb, message);
+  return exit_code;
+}
+
+int Fail(absl::string_view verb, const absl::Status& status) {
+  return Fail(verb, status.message(),
+              absl::IsInvalidArgument(status) ? kExitUsage : kExitFailed);
 }
 
 void Print(absl::string_view text) {

@@ -1,12 +1,18 @@
 // Answers go to stdout, everything else to stderr.
 #pragma once
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
 namespace lull {
 
 // "lull VERB: MESSAGE" on stderr.
 void PrintError(absl::string_view verb, absl::string_view message);
+
+// The same, and the exit code that goes with it: what is wrong with a command line has
+// one of its own.
+int Fail(absl::string_view verb, absl::string_view message, int exit_code);
+int Fail(absl::string_view verb, const absl::Status& status);
 
 // As it is.
 void Print(absl::string_view text);

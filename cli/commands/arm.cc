@@ -44,19 +44,12 @@ absl::StatusOr<v1::ArmRequest> MakeArmRequest(const ArmOptions& options, bool ar
 }
 
 int Execute(const char* verb, const ArmOptions& options, bool armed) {
-  auto fail = [verb](const absl::Status& status) {
-    PrintError(verb, status.message());
-    return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailed;
-  };
   auto request = MakeArmRequest(options, armed);
-  if (!request.ok()) return fail(request.status());
+  if (!request.ok()) return Fail(verb, request.status());
   auto client = Connect(options.collector);
-  if (!client.ok()) return fail(client.status());
+  if (!client.ok()) return Fail(verb, client.status());
   auto reply = (*client)->Arm(*request);
-  if (!reply.ok()) {
-    PrintError(verb, reply.status().message());
-    return kExitFailed;
-  }
+  if (!reply.ok()) return Fail(verb, reply.status().message(), kExitFailed);
   PrintAnswer(options.json,
               options.json ? JsonText(ArmedJson(*reply)) : ArmedText(*reply));
   return 0;

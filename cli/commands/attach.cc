@@ -27,10 +27,7 @@ int Execute(AttachFlags& flags) {
     return kExitUsage;
   }
   auto gpu = MakeGpuPlan(flags.gpu);
-  if (!gpu.ok()) {
-    PrintError("attach", gpu.status().message());
-    return kExitUsage;
-  }
+  if (!gpu.ok()) return Fail("attach", gpu.status().message(), kExitUsage);
   flags.options.session.gpu = *gpu;
   return AttachJob(flags.options);
 }

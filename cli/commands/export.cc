@@ -45,20 +45,14 @@ absl::StatusOr<v1::ExportRequest> RequestOf(const ExportOptions& options) {
 
 int Execute(const ExportOptions& options) {
   auto request = RequestOf(options);
-  if (!request.ok()) {
-    PrintError("export", request.status().message());
-    return kExitUsage;
-  }
+  if (!request.ok()) return Fail("export", request.status().message(), kExitUsage);
   const bool to_stdout = options.output.empty() || options.output == "-";
   if (to_stdout && isatty(STDOUT_FILENO) == 1) {
-    PrintError("export", "nobody reads a trace on a terminal; name a file with -o");
-    return kExitUsage;
+    return Fail("export", "nobody reads a trace on a terminal; name a file with -o",
+                kExitUsage);
   }
   auto client = Connect(options.query.collector);
-  if (!client.ok()) {
-    PrintError("export", client.status().message());
-    return absl::IsInvalidArgument(client.status()) ? kExitUsage : kExitFailed;
-  }
+  if (!client.ok()) return Fail("export", client.status());
   ProgressLine line("export", /*quiet=*/false);
   OutputFile file(options.output);
   absl::Status done = file.Open();
@@ -71,8 +65,7 @@ int Execute(const ExportOptions& options) {
   if (done.ok()) done = file.Finish();
   line.Clear();
   if (done.ok()) return 0;
-  PrintError("export", done.message());
-  return kExitFailed;
+  return Fail("export", done.message(), kExitFailed);
 }
 
 }  // namespace
@@ -87,8 +80,8 @@ void AddExport(CLI::App& app, int* exit_code) {
       "an\n"
       "arrow from the call to each operation, steps, memory, how busy a GPU was, and "
       "above\n"
-      "its streams when and why it idled, with the line in the arguments, and what of "
-      "it\n"
+      "its streams when and why it idled, with the line in the arguments, and how much "
+      "of it\n"
       "syncs waste.\n"
       "chrome is the same as JSON of torch.profiler: HTA and TraceLens read it, "
       "chrome://tracing\n"
@@ -104,8 +97,9 @@ void AddExport(CLI::App& app, int* exit_code) {
                    "else chrome)")
       ->check(CLI::IsMember({"chrome", "perfetto"}).description(""))
       ->type_name("chrome|perfetto");
-  verb->add_option("-o,--output", options->output,
-                   "the file; packed where its name ends in .gz (default, and -: stdout)")
+  verb->add_option(
+          "-o,--output", options->output,
+          "the file; packed where its name ends in .gz (default, and -: stdout)")
       ->type_name("FILE");
   verb->add_option("--rank", options->query.rank, "only this rank of a distributed job")
       ->type_name("R");

@@ -117,10 +117,7 @@ absl::Status Import(const ImportVerbOptions& options, std::string* id) {
 int Execute(const ImportVerbOptions& options) {
   std::string id;
   absl::Status done = Import(options, &id);
-  if (!done.ok()) {
-    PrintError("import", done.message());
-    return kExitFailed;
-  }
+  if (!done.ok()) return Fail("import", done.message(), kExitFailed);
   Print(absl::StrCat(id, "\n"));
   return 0;
 }

@@ -20,17 +20,11 @@ struct JobsOptions {
 
 int Run(const JobsOptions& options) {
   auto client = Connect(options.collector);
-  if (!client.ok()) {
-    PrintError("jobs", client.status().message());
-    return absl::IsInvalidArgument(client.status()) ? kExitUsage : kExitFailed;
-  }
+  if (!client.ok()) return Fail("jobs", client.status());
   v1::ListJobsRequest request;
   request.set_limit(options.top);
   auto reply = (*client)->ListJobs(request);
-  if (!reply.ok()) {
-    PrintError("jobs", reply.status().message());
-    return kExitFailed;
-  }
+  if (!reply.ok()) return Fail("jobs", reply.status().message(), kExitFailed);
   PrintAnswer(options.json,
               options.json ? JsonText(JobsJson(*reply)) : JobsText(*reply));
   return 0;

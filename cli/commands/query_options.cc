@@ -82,26 +82,17 @@ void AddOptions(CLI::App* verb, QueryOptions* options) {
 
 int Run(const AnswerVerb& verb, const QueryOptions& options, bool top_is_given) {
   auto request = MakeRequest(options);
-  if (!request.ok()) {
-    PrintError(verb.name, request.status().message());
-    return kExitUsage;
-  }
+  if (!request.ok()) return Fail(verb.name, request.status().message(), kExitUsage);
   const bool as_page = !options.html.empty();
   if (as_page) {
     if (!top_is_given) request->set_top(kPageRows);
     AskForPage(&*request);
   }
   auto client = Connect(options.collector);
-  if (!client.ok()) {
-    PrintError(verb.name, client.status().message());
-    return absl::IsInvalidArgument(client.status()) ? kExitUsage : kExitFailed;
-  }
+  if (!client.ok()) return Fail(verb.name, client.status());
   if (verb.section != v1::SECTION_UNSPECIFIED) request->add_sections(verb.section);
   auto reply = (*client)->GetReport(*request);
-  if (!reply.ok()) {
-    PrintError(verb.name, reply.status().message());
-    return kExitFailed;
-  }
+  if (!reply.ok()) return Fail(verb.name, reply.status().message(), kExitFailed);
   if (options.folded) {
     Print(verb.folded(*reply));
     return 0;

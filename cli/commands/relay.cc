@@ -120,14 +120,13 @@ absl::Status Relay(const RelayVerbOptions& options) {
 
 int Execute(const RelayVerbOptions& options) {
   if (options.socket.empty() == options.deliver.empty()) {
-    PrintError("relay",
-               "give one of --socket PATH and --deliver DIR; see `lull relay --help`");
-    return kExitUsage;
+    return Fail("relay",
+                "give one of --socket PATH and --deliver DIR; see `lull relay --help`",
+                kExitUsage);
   }
   absl::Status done = options.deliver.empty() ? Relay(options) : Deliver(options);
   if (done.ok()) return 0;
-  PrintError("relay", done.message());
-  return absl::IsInvalidArgument(done) ? kExitUsage : kExitFailed;
+  return Fail("relay", done);
 }
 
 }  // namespace

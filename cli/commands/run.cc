@@ -42,14 +42,11 @@ int Execute(RunFlags& flags, const CLI::App& verb, const CommandLine& line) {
   }
   options.command = JobCommand(line, remaining);
   if (options.command.empty() || options.command.front().empty()) {
-    PrintError("run", "no command to run; write: lull run -- python train.py");
-    return kExitUsage;
+    return Fail("run", "no command to run; write: lull run -- python train.py",
+                kExitUsage);
   }
   auto gpu = MakeGpuPlan(flags.gpu);
-  if (!gpu.ok()) {
-    PrintError("run", gpu.status().message());
-    return kExitUsage;
-  }
+  if (!gpu.ok()) return Fail("run", gpu.status().message(), kExitUsage);
   options.session.gpu = *gpu;
   for (const char* name :
        {"--collector", "--token-file", "--tls-ca", "--insecure-plain-tcp"}) {
