@@ -128,15 +128,20 @@ void AddImport(CLI::App& app, int* exit_code) {
   auto options = std::make_shared<ImportVerbOptions>();
   CLI::App* verb = app.add_subcommand(
       "import",
-      "Make a job of traces of torch.profiler or Nsight Systems: lull import PATH...");
+      "Make a job of traces of torch.profiler or Nsight Systems, or of memory "
+      "snapshots of PyTorch: lull import PATH...");
   verb->footer(
       "PATH is a trace of torch.profiler (.json, .json.gz), an SQLite export of "
       "Nsight\n"
-      "Systems (.sqlite), or a folder with those of all ranks. The job is one like "
-      "any\n"
-      "other: `lull gaps`, `lull report` and the others show it. Its id, which is "
-      "printed,\n"
-      "is the hash of the files: the same files are the same job.\n\n"
+      "Systems (.sqlite), a memory snapshot of PyTorch (.pickle), or a folder with "
+      "those "
+      "of\n"
+      "all ranks. The job is one like any other: `lull gaps`, `lull report` and the "
+      "others\n"
+      "show it, and `lull memory` a snapshot, of which nothing is executed. Its id, "
+      "which "
+      "is\n"
+      "printed, is the hash of the files: the same files are the same job.\n\n"
       "A file that is damaged or cut short makes no job.\n\nExamples:\n"
       "  lull import trace.json.gz\n"
       "  lull gaps $(lull import --name step_40 traces/)");

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/render/human.h"
 #include "cli/render/human_parts.h"
+#include "cli/render/imported.h"
 #include "daemon/words/memory_words.h"
 
 namespace lull {
@@ -19,9 +20,11 @@ std::string RankText(int32_t rank) { return rank < 0 ? "-" : absl::StrCat(rank);
 
 // "torch_cuda of device 0 in pid 4312"
 std::string NameOf(const v1::MemoryRow& row) {
-  return absl::StrCat(Shortened(row.allocator(), 20),
-                      row.device() < 0 ? "" : absl::StrCat(" of device ", row.device()),
-                      " in pid ", row.pid());
+  return absl::StrCat(
+      Shortened(row.allocator(), 20),
+      row.device() < 0 ? "" : absl::StrCat(" of device ", row.device()),
+      row.pid() == 0 ? "" : absl::StrCat(" in pid ", row.pid()),
+      row.pid() == 0 && row.rank() >= 0 ? absl::StrCat(" of rank ", row.rank()) : "");
 }
 
 std::string OverviewTable(const v1::Memory& reply) {
@@ -41,7 +44,8 @@ std::string OverviewTable(const v1::Memory& reply) {
     add_reserved(row.peak_bytes(), row.reserved_at_peak_bytes());
     cells.push_back(FormatBytes(row.live_bytes()));
     add_reserved(row.live_bytes(), row.reserved_bytes());
-    cells.push_back(absl::StrCat(row.pid()));
+    // Memory snapshots do not tell.
+    cells.push_back(row.pid() == 0 ? "-" : absl::StrCat(row.pid()));
     cells.push_back(RankText(row.rank()));
     cells.push_back(RankText(row.device()));
     cells.push_back(Shortened(row.allocator(), 20));
@@ -124,6 +128,7 @@ std::string MemoryText(const v1::ReportReply& reply, v1::GroupBy group_by) {
     absl::StrAppend(&text, "\nDetails of the other ", rows.size() - kDetailed,
                     ": --pid, --rank or --json\n");
   }
+  absl::StrAppend(&text, SegmentsText(reply.job().imported()));
   return Answer(reply, "Memory: peaks and ends\n", text);
 }
 

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cli/render/table.h"
 #include "daemon/words/format.h"
 
 namespace lull {
@@ -46,6 +47,31 @@ std::vector<std::string> ImportedRemarks(const v1::ImportInfo& told) {
     lines.push_back(absl::StrCat("Cannot be told: ", rule, "."));
   }
   return lines;
+}
+
+std::string SegmentsText(const v1::ImportInfo& told) {
+  if (told.segments().empty()) return "";
+  Table table({">reserved", ">segments", ">in use", ">asked for", ">waiting",
+               ">fragments", ">of it", ">free segments", ">largest free", ">rank",
+               ">device"});
+  for (const v1::SegmentUse& use : told.segments()) {
+    table.AddRow(
+        {FormatBytes(static_cast<int64_t>(use.reserved())), FormatCount(use.segments()),
+         FormatBytes(static_cast<int64_t>(use.allocated())),
+         FormatBytes(static_cast<int64_t>(use.requested())),
+         FormatBytes(static_cast<int64_t>(use.pending())),
+         FormatBytes(static_cast<int64_t>(use.free_in_used())),
+         FormatShare(static_cast<double>(use.free_in_used()),
+                     static_cast<double>(use.reserved())),
+         FormatBytes(static_cast<int64_t>(use.free_segments())),
+         FormatBytes(static_cast<int64_t>(use.largest_free())),
+         use.rank() < 0 ? "-" : absl::StrCat(use.rank()), absl::StrCat(use.device())});
+  }
+  return absl::StrCat(
+      "\nHeld by PyTorch's allocator when the snapshot was taken\n", table.Text(),
+      "Waiting: freed, but another stream is not done with it. Fragments: free, in "
+      "segments of\nwhich a part is in use, so that they cannot go back to the "
+      "device.\n");
 }
 
 }  // namespace lull

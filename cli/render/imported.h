@@ -12,5 +12,8 @@ namespace lull {
 std::string ImportedLine(const v1::ImportInfo& told);
 // What was ignored, what was found, what cannot be told: for the page of a report.
 std::vector<std::string> ImportedRemarks(const v1::ImportInfo& told);
+// What PyTorch's allocator held of devices when a memory snapshot was taken, and how
+// much of it was of no use; "" of other jobs.
+std::string SegmentsText(const v1::ImportInfo& told);
 
 }  // namespace lull

@@ -33,7 +33,8 @@ Json ImportedJson(const v1::ImportInfo& told) {
           {"not_applied", std::vector<std::string>(told.not_applied().begin(),
                                                    told.not_applied().end())},
           {"line_is_function_start", told.line_is_function_start()},
-          {"resolution_ns", told.resolution_ns()}};
+          {"resolution_ns", told.resolution_ns()},
+          {"segments", RowsJson(told.segments())}};
 }
 
 // Traces of before 2024 do not tell.

@@ -25,6 +25,8 @@
 #include "daemon/import/input.h"
 #include "daemon/import/nsys_reader.h"
 #include "daemon/import/rules.h"
+#include "daemon/import/snapshot_events.h"
+#include "daemon/import/snapshot_reader.h"
 #include "daemon/import/translate.h"
 #include "daemon/relay/deliver/hello.h"
 #include "daemon/relay/deliver/spool.h"
@@ -35,7 +37,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Version of what an import makes of a file. Another version makes another job of it.
-constexpr absl::string_view kVersion = "lull import 2";
+constexpr absl::string_view kVersion = "lull import 3";
 // The spool's own limit must not cut a job short.
 constexpr uint64_t kNoLimit = uint64_t{1} << 60;
 // In a spool of which nobody knows whose it is yet.
@@ -50,27 +52,34 @@ bool IsTraceName(const std::string& name) {
          absl::EndsWith(name, ".sqlite");
 }
 
+bool IsSnapshotName(const std::string& name) {
+  return absl::EndsWith(name, ".pickle") || absl::EndsWith(name, ".pickle.gz");
+}
+
 std::string NameOf(const std::string& path) {
   return fs::path(path).filename().string();
 }
 
 absl::StatusOr<std::vector<std::string>> TracesIn(const std::string& folder) {
-  std::vector<std::string> found;
+  std::vector<std::string> found, snapshots;
   std::error_code error;
   fs::directory_iterator entry(folder, error);
   while (!error && entry != fs::directory_iterator()) {
     // A link that leads nowhere, or to itself, is no trace.
     std::error_code unreadable;
-    if (entry->is_regular_file(unreadable) &&
-        IsTraceName(entry->path().filename().string())) {
-      found.push_back(entry->path().string());
+    if (entry->is_regular_file(unreadable)) {
+      const std::string name = entry->path().filename().string();
+      if (IsTraceName(name)) found.push_back(entry->path().string());
+      if (IsSnapshotName(name)) snapshots.push_back(entry->path().string());
     }
     entry.increment(error);
   }
   if (error) return ErrnoStatus(error.value(), folder);
+  // Beside traces there may be pickles of anything.
+  if (found.empty()) found = std::move(snapshots);
   if (found.empty()) {
-    return absl::NotFoundError(
-        absl::StrCat(folder, ": no .json, .json.gz or .sqlite in this folder"));
+    return absl::NotFoundError(absl::StrCat(
+        folder, ": no .json, .json.gz, .sqlite or .pickle in this folder"));
   }
   std::sort(found.begin(), found.end());
   return found;
@@ -147,9 +156,10 @@ class Importer {
       };
     }
     if (IsSqlite(files_[index])) return ImportNsys(index);
-    formats_.insert("torch.profiler");
     LULL_ASSIGN_OR_RETURN(std::unique_ptr<Input> input,
                           Input::Open(files_[index], std::move(progress)));
+    if (BeginsAsPickle(input->Peek())) return ImportSnapshot(index, std::move(input));
+    formats_.insert("torch.profiler");
     LULL_ASSIGN_OR_RETURN(Trace trace, ReadChromeTrace(*input));
     input.reset();
     LULL_RETURN_IF_ERROR(ChooseRank(index, &trace));
@@ -175,9 +185,26 @@ class Importer {
     return absl::OkStatus();
   }
 
+  absl::Status ImportSnapshot(size_t index, std::unique_ptr<Input> input) {
+    formats_.insert("PyTorch's memory snapshot");
+    LULL_ASSIGN_OR_RETURN(Snapshot snapshot, ReadSnapshot(*input));
+    input.reset();
+    LULL_RETURN_IF_ERROR(ChooseRank(index, &snapshot.trace));
+    ImportCounts counts;
+    LULL_RETURN_IF_ERROR(
+        TranslateSnapshot(snapshot, ++processes_, apis_, Sink(), &counts));
+    return Add(snapshot.trace, counts);
+  }
+
   absl::Status ImportProcess(Trace& trace) {
     ImportCounts counts;
-    auto sink = [this](lull::v1::Batch* batch) {
+    LULL_RETURN_IF_ERROR(Translate(trace, ++processes_, apis_, Sink(), &counts));
+    traces_ = true;
+    return Add(trace, counts);
+  }
+
+  BatchSink Sink() {
+    return [this](lull::v1::Batch* batch) {
       bytes_ += batch->ByteSizeLong();
       if (bytes_ > most_bytes_) {
         return absl::ResourceExhaustedError(absl::StrCat(
@@ -186,8 +213,6 @@ class Importer {
       }
       return spool_.Append(batch);
     };
-    LULL_RETURN_IF_ERROR(Translate(trace, ++processes_, apis_, sink, &counts));
-    return Add(trace, counts);
   }
 
   absl::Status ChooseRank(size_t index, Trace* trace) {
@@ -210,6 +235,8 @@ class Importer {
     for (const auto& [what, count] : counts.found) found_[what] += count;
     for (const auto& [rule, applied] : counts.applied) applied_[rule] |= applied;
     lines_of_functions_ |= counts.lines_of_functions;
+    segments_.insert(segments_.end(), counts.segments.begin(), counts.segments.end());
+    not_applied_.insert(counts.not_applied.begin(), counts.not_applied.end());
     if (counts.events == 0) return absl::OkStatus();
     if (end_ns_ != 0 && (counts.start_ns > start_ns_ + kFarthest ||
                          counts.start_ns + kFarthest < start_ns_)) {
@@ -237,8 +264,14 @@ class Importer {
     told->set_events(events_);
     Fill(ignored_, told->mutable_ignored());
     Fill(found_, told->mutable_found());
-    for (std::string& rule : RulesNotApplied(applied_)) {
-      told->add_not_applied(std::move(rule));
+    if (traces_) {
+      for (std::string& rule : RulesNotApplied(applied_)) {
+        told->add_not_applied(std::move(rule));
+      }
+    }
+    for (const std::string& rule : not_applied_) told->add_not_applied(rule);
+    for (const lull::v1::SegmentUse& use : segments_) {
+      if (told->segments_size() < kMaxImportLines) *told->add_segments() = use;
     }
     told->set_line_is_function_start(lines_of_functions_);
     told->set_resolution_ns(resolution_ns_);
@@ -259,6 +292,9 @@ class Importer {
   std::map<std::string, uint64_t> ignored_, found_;
   std::map<std::string, bool> applied_;
   bool lines_of_functions_ = false;
+  bool traces_ = false;  // not of memory alone
+  std::vector<lull::v1::SegmentUse> segments_;
+  std::set<std::string> not_applied_;
 };
 
 }  // namespace

@@ -392,7 +392,7 @@ class Translator {
         .set_allocated(totals.allocated)
         .set_bytes(totals.reserved)
         .set_device(TorchDevice{totals.device});
-    reserved.py_stack = event.py_stack;
+    // Without a stack: it is a level of the device's, and nobody's.
     writer_.Write(reserved, record.tid);
   }
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "daemon/import/record.h"
@@ -40,6 +41,9 @@ struct ImportCounts {
   bool lines_of_functions = false;      // frames name the first line of functions
   uint64_t start_ns = 0, end_ns = 0;    // of all events
   uint64_t events = 0;                  // that were made
+  // Of a memory snapshot.
+  std::vector<lull::v1::SegmentUse> segments;
+  std::vector<std::string> not_applied;  // sentences
 };
 
 // Sorts the records of `trace`. `key` is the process's in the job.
