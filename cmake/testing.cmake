@@ -3,6 +3,7 @@
 #   GoogleTest's filter names them) that compare times in an executable that is UNTIMED else.
 # lull_script_test(name LABEL ... COMMAND ... [UNTIMED])
 #   any command; exit status 0 passes.
+# A COST (ctest's property) in seconds lets a long one begin early, also in a fresh build.
 # Unit tests run side by side, and so do those that compare no times, or have seconds to
 # spare where they do (UNTIMED); all others run alone.
 # Labels: unit and integration make the default tier; slow and bench
