@@ -73,6 +73,22 @@ std::string AtenName(std::string_view function) {
   return name.empty() ? "" : "aten::" + std::string(WithoutOverload(name));
 }
 
+// An imported trace names operators and nodes as torch.profiler does. What the engine
+// puts around a node is no operator.
+std::string NameInTrace(std::string_view name) {
+  if (name.starts_with("autograd::engine::")) return "";
+  constexpr std::string_view kNodes = "torch::autograd::";
+  if (name.starts_with(kNodes)) name.remove_prefix(kNodes.size());
+  return std::string(name);
+}
+
+// What a frame is the call of; "" of most.
+std::string NameIn(const Frame& frame) {
+  if (frame.module == kTraceOperatorModule) return NameInTrace(frame.function);
+  const std::string_view node = BackwardNode(frame.function);
+  return node.empty() ? AtenName(frame.function) : std::string(node);
+}
+
 }  // namespace
 
 std::string OperatorName(const std::vector<const Frame*>& native) {
@@ -88,8 +104,7 @@ std::string OperatorName(const std::vector<const Frame*>& native) {
 std::vector<std::string> OperatorsOf(const std::vector<const Frame*>& native) {
   std::vector<std::string> operators;
   for (const Frame* frame : native) {
-    std::string name(BackwardNode(frame->function));
-    if (name.empty()) name = AtenName(frame->function);
+    std::string name = NameIn(*frame);
     bool is_new = !name.empty() && std::find(operators.begin(), operators.end(),
                                              name) == operators.end();
     if (is_new) operators.push_back(std::move(name));

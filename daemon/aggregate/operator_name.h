@@ -8,6 +8,9 @@
 
 namespace lull::aggregate {
 
+// Of frames that are no code, but operators as a trace of torch.profiler names them.
+inline constexpr char kTraceOperatorModule[] = "<operator>";
+
 // Innermost frame first. A node of the backward graph by its own name
 // ("SelectBackward0"), else the innermost operator as PyTorch writes it ("aten::add_");
 // "" where there is neither. Overloads are not told apart.

@@ -4,12 +4,18 @@
 #include <string_view>
 
 #include "daemon/aggregate/backward_stack.h"
+#include "daemon/aggregate/operator_name.h"
 #include "daemon/base/text.h"
 
 namespace lull::aggregate {
 namespace {
 
-bool IsOfOptim(const Frame& frame) { return Contains(frame.file, "/torch/optim/"); }
+// torch.profiler cuts off what sys.path begins with.
+bool IsBelow(std::string_view file, std::string_view path) {
+  return file.starts_with(path.substr(1)) || Contains(file, path);
+}
+
+bool IsOfOptim(const Frame& frame) { return IsBelow(frame.file, "/torch/optim/"); }
 
 // ".../site-packages/apex" of ".../site-packages/apex/optimizers/fused_adam.py"; the
 // file itself where it is of no package.
@@ -30,7 +36,7 @@ bool IsOfOptimizer(const std::vector<const Frame*>& python) {
   while (outer < python.size() && !IsOfOptim(*python[outer])) ++outer;
   if (outer == python.size()) return false;
   std::string_view package;  // none: a step of torch.optim, which calls closures alone
-  bool is_wrapper = Contains(python[outer]->file, "/torch/optim/optimizer.py");
+  bool is_wrapper = IsBelow(python[outer]->file, "/torch/optim/optimizer.py");
   if (outer > 0 && is_wrapper) package = PackageOf(python[outer - 1]->file);
   for (size_t i = 0; i < outer; ++i) {
     const Frame& frame = *python[i];
@@ -43,6 +49,9 @@ bool IsOfOptimizer(const std::vector<const Frame*>& python) {
 
 bool IsOfEngine(const Frame& frame) {
   std::string_view name = frame.function;
+  if (frame.module == kTraceOperatorModule) {
+    return name.starts_with("autograd::engine::evaluate_function: ");
+  }
   return name.substr(0, 25) == "torch::autograd::Engine::" ||
          !BackwardNode(frame).empty();
 }

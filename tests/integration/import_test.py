@@ -356,6 +356,27 @@ class MadeUp(Import):
         self.assertAlmostEqual(answer["gpu"]["explained_percent"], 100, delta=0.01)
 
 
+    def test_operators_are_those_around_the_launch(self):
+        events = [
+            x("cpu_op", "aten::linear", 0, 40),
+            x("cpu_op", "aten::addmm", 5, 35),
+            call("cudaLaunchKernel", 10, 20, 1), kernel("gemm", 20, 120, 1),
+            call("cudaLaunchKernel", 50, 55, 2), kernel("alone", 200, 230, 2),
+            x("cpu_op", "autograd::engine::evaluate_function: AddmmBackward0", 60, 99,
+              BACKWARD),
+            x("cpu_op", "AddmmBackward0", 61, 98, BACKWARD),
+            x("cpu_op", "aten::mm", 62, 97, BACKWARD),
+            call("cudaLaunchKernel", 70, 75, 3, BACKWARD), kernel("grad", 300, 350, 3),
+        ]
+        answer = self.ask("ops", self.job_of(self.write("ops.json", trace(events))))
+        self.assertEqual(
+            {row["name"]: (row["pass"], row["own_launches"], row["launches"])
+             for row in answer["ops"]},
+            {"aten::addmm": ("unknown", 1, 1), "aten::linear": ("unknown", 0, 1),
+             "aten::mm": ("backward", 1, 1), "AddmmBackward0": ("backward", 0, 1)})
+        self.assertAlmostEqual(answer["unknown_gpu_ms"], 0.03)
+
+
 class Damaged(Import):
     def refused(self, name, content, words):
         def jobs():
@@ -449,6 +470,23 @@ class Real(Import):
         for path in every_trace():
             with self.subTest(os.path.relpath(path, TRACES)):
                 self.check_against_the_oracle(path)
+
+    @real("tracelens/h100_nsfw.json.gz", "tracelens/b200_eager.json.gz",
+          "kineto/v100_resnet50_workers_0.json.gz", "tracelens/mi300_ddp_resnet18.json.gz")
+    def test_gpu_time_of_operators_is_that_of_the_trace(self):
+        for name in ("tracelens/h100_nsfw", "tracelens/b200_eager",
+                     "kineto/v100_resnet50_workers_0", "tracelens/mi300_ddp_resnet18"):
+            path = os.path.join(TRACES, name + ".json.gz")
+            expected = trace_oracle.own_gpu_us(trace_oracle.load(path))
+            answer, told = self.ask("ops", self.job_of(path)), {}
+            for row in answer["ops"]:
+                told[row["name"]] = told.get(row["name"], 0) + row["own_gpu_ms"] * 1e3
+            with self.subTest(name):
+                self.assertAlmostEqual(answer["unknown_gpu_ms"] * 1e3,
+                                       float(expected.pop(None, 0)), delta=1e-2)
+                for operator, total in expected.items():
+                    self.assertAlmostEqual(told.pop(operator), float(total), delta=1e-2)
+                self.assertEqual({n: t for n, t in told.items() if t}, {})
 
     @unittest.skipUnless(glob.glob(os.path.join(TRACES, "tracelens", "*.gpu_timeline.csv")),
                          f"skipped: there is no table of TraceLens in {TRACES}")

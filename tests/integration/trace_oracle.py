@@ -92,3 +92,39 @@ def without_launch(events):
              if event.get("ph") == "X" and event.get("cat") in CALL_CATEGORIES}
     return sum(1 for event in events if is_gpu(event) and
                event.get("args", {}).get("correlation", 0) not in calls - {None, 0, -1})
+
+
+def own_gpu_us(events):
+    """What ran for each operator that launched it, by the innermost cpu_op around the
+    launch; None: for no operator."""
+    calls, ran, of_threads = {}, {}, {}
+    for event in events:
+        if event.get("ph") != "X":
+            continue
+        category, correlation = event.get("cat"), (event.get("args") or {}).get("correlation")
+        if category in ("cpu_op", "Operator"):
+            if not event["name"].startswith(("ProfilerStep#", "enumerate(Data", "Optimizer.")):
+                end = event["ts"] + event["dur"]
+                of_threads.setdefault(str(event["tid"]), []).append(
+                    (event["ts"], 0, -end, event["name"]))
+        elif category in CALL_CATEGORIES and correlation:
+            calls[correlation] = event
+        elif category in GPU_CATEGORIES and correlation:
+            ran[correlation] = ran.get(correlation, 0) + event["dur"]
+    for correlation, event in calls.items():
+        if correlation in ran:
+            of_threads.setdefault(str(event["tid"]), []).append(
+                (event["ts"], 1, correlation, ""))
+    sums = {}
+    for thread in of_threads.values():
+        stack = []
+        for start, is_call, key, name in sorted(thread):
+            while stack and stack[-1][0] <= start:
+                stack.pop()
+            if not is_call:
+                stack.append((-key, name))
+                continue
+            names = [n for _, n in stack if not n.startswith("autograd::engine::")]
+            name = names[-1].replace("torch::autograd::", "") if names else None
+            sums[name] = sums.get(name, 0) + ran[key]
+    return sums

@@ -87,5 +87,19 @@ TEST(OperatorsOf, HasEachOnceWithTheInnermostFirst) {
   EXPECT_TRUE(OperatorsOf({}).empty());
 }
 
+// As torch.profiler writes them, below <operator>.
+TEST(OperatorNames, OfAnImportedTraceAreItsOwn) {
+  std::vector<Frame> frames;
+  for (const char* function : {"aten::mm", "aten::mm", "AddmmBackward0",
+                               "autograd::engine::evaluate_function: AddmmBackward0",
+                               "torch::autograd::AccumulateGrad"}) {
+    frames.push_back({function, "", 0, kTraceOperatorModule});
+  }
+  std::vector<const Frame*> stack;
+  for (const Frame& frame : frames) stack.push_back(&frame);
+  EXPECT_EQ(OperatorsOf(stack),
+            (std::vector<std::string>{"aten::mm", "AddmmBackward0", "AccumulateGrad"}));
+}
+
 }  // namespace
 }  // namespace lull::aggregate

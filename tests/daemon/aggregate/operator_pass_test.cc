@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/aggregate/operator_name.h"
 #include "daemon/base/backward_frames.h"
 
 namespace lull::aggregate {
@@ -83,6 +84,20 @@ TEST(OperatorPass, IsNotTheOptimizersInItsClosure) {
                    {"Mine.step", "/home/u/train.py"},
                    {"wrapper", "torch/optim/optimizer.py"}}),
             OperatorPass::kForward);
+}
+
+TEST(OperatorPass, OfAnImportedTrace) {
+  Frame engine = {"autograd::engine::evaluate_function: MmBackward0", "", 0,
+                  kTraceOperatorModule};
+  Frame other = {"aten::mm", "", 0, kTraceOperatorModule};
+  EXPECT_EQ(PassOf({}, {&other, &engine}), OperatorPass::kBackward);
+  EXPECT_EQ(PassOf({}, {&other}), OperatorPass::kUnknown);
+  // Without what sys.path begins with.
+  Frame step = {"step", "torch/optim/adam.py", 135, ""};
+  Frame wrapper = {"wrapper", "torch/optim/optimizer.py", 360, ""};
+  Frame user = {"train", "train.py", 10, ""};
+  EXPECT_EQ(PassOf({&step, &wrapper, &user}, {&other}), OperatorPass::kOptimizer);
+  EXPECT_EQ(PassOf({&user}, {&other}), OperatorPass::kForward);
 }
 
 }  // namespace
