@@ -1,8 +1,8 @@
 // Perfetto's own format: packets of tracks and what is on them (proto/perfetto.proto).
 //
 // A process has its threads, each with its steps and regions, and its devices; below a
-// device lie idle time by its cause, what of it syncs waste, streams, and how busy it
-// was.
+// device lie idle time by its cause, how much of it syncs waste, streams, and how busy
+// it was.
 #pragma once
 
 #include <compare>

@@ -50,10 +50,9 @@ struct SegmentHeader {
   std::atomic<uint64_t> lost_no_ring;  // events of threads that found no ring, found no
                                        // chunk for one, or waited too long for
                                        // recording to start
-  std::atomic<uint64_t> reentered;     // hooked calls that were not recorded: a signal
-                                       // handler made them inside our own work, or the
-  // thread had jumped out of a call, and they seemed
-  // to be a part of it
+  // Hooked calls that were not recorded: a signal handler made them inside our own
+  // work, or the thread had jumped out of a call, and they seemed to be a part of it.
+  std::atomic<uint64_t> reentered;
   std::atomic<uint32_t> native_stacks;       // NativeStackState
   std::atomic<uint32_t> gc_hook;             // GcHookState
   std::atomic<uint64_t> ringless_gpu_calls;  // of threads without a ring; of the others

@@ -2,12 +2,11 @@
 
 #include <zlib.h>
 
-#include <cstdio>
 #include <cstdlib>
 
-#include "daemon/collector/ingest/validate.h"
 #include "daemon/import/chrome_reader.h"
 #include "daemon/import/translate.h"
+#include "tests/fuzz/checked_sink.h"
 
 namespace lull::imports {
 namespace {
@@ -49,13 +48,6 @@ std::string Gzipped(const std::string& text) {
   return packed;
 }
 
-void Check(const absl::Status& status, const lull::v1::Batch& batch) {
-  if (status.ok()) return;
-  fprintf(stderr, "the collector would refuse it: %s\n%s\n", status.ToString().c_str(),
-          batch.ShortDebugString().substr(0, 2000).c_str());
-  abort();
-}
-
 }  // namespace
 
 void FuzzImport(std::string_view input) {
@@ -66,12 +58,7 @@ void FuzzImport(std::string_view input) {
   if (!trace.ok()) return;
   ApiTable apis;
   ImportCounts counts;
-  uint64_t sequence = 0;
-  auto sink = [&sequence](lull::v1::Batch* batch) {
-    batch->set_sequence(++sequence);
-    Check(collector::ValidateBatch(*batch), *batch);
-    return absl::OkStatus();
-  };
+  auto sink = CheckedSink();
   if (!Translate(*trace, 1, apis, sink, &counts).ok()) abort();
 }
 

@@ -8,9 +8,9 @@
 #include <fstream>
 #include <iterator>
 
-#include "daemon/collector/ingest/validate.h"
 #include "daemon/import/nsys_reader.h"
 #include "daemon/import/translate.h"
+#include "tests/fuzz/checked_sink.h"
 
 namespace lull::imports {
 namespace {
@@ -87,18 +87,7 @@ void FuzzNsys(std::string_view input) {
   ApiTable apis;
   ImportCounts counts;
   for (Trace& trace : *traces) {
-    uint64_t sequence = 0;
-    auto sink = [&sequence](lull::v1::Batch* batch) {
-      batch->set_sequence(++sequence);
-      const absl::Status valid = collector::ValidateBatch(*batch);
-      if (!valid.ok()) {
-        fprintf(stderr, "the collector would refuse it: %s\n%s\n",
-                valid.ToString().c_str(),
-                batch->ShortDebugString().substr(0, 2000).c_str());
-        abort();
-      }
-      return absl::OkStatus();
-    };
+    auto sink = CheckedSink();
     if (!Translate(trace, 1, apis, sink, &counts).ok()) abort();
   }
 }

@@ -1,24 +1,14 @@
 #include "tests/fuzz/snapshot_inputs.h"
 
-#include <cstdio>
-#include <cstdlib>
-
-#include "daemon/collector/ingest/validate.h"
 #include "daemon/import/snapshot_events.h"
 #include "daemon/import/snapshot_reader.h"
 #include "tests/daemon/import/pickle_writer.h"
+#include "tests/fuzz/checked_sink.h"
 
 namespace lull::imports {
 namespace {
 
 using namespace pickled;
-
-void Check(const absl::Status& status, const lull::v1::Batch& batch) {
-  if (status.ok()) return;
-  fprintf(stderr, "the collector would refuse it: %s\n%s\n", status.ToString().c_str(),
-          batch.ShortDebugString().substr(0, 2000).c_str());
-  abort();
-}
 
 std::string WithHistory() {
   constexpr int64_t kStart = 1'790'000'000'000'000;
@@ -50,12 +40,7 @@ void FuzzSnapshot(std::string_view input) {
   if (!snapshot.ok()) return;
   ApiTable apis;
   ImportCounts counts;
-  uint64_t sequence = 0;
-  auto sink = [&sequence](lull::v1::Batch* batch) {
-    batch->set_sequence(++sequence);
-    Check(collector::ValidateBatch(*batch), *batch);
-    return absl::OkStatus();
-  };
+  auto sink = CheckedSink();
   // Times that lie years apart are refused there.
   TranslateSnapshot(*snapshot, 1, apis, sink, &counts).IgnoreError();
 }

@@ -1,5 +1,6 @@
 #include "daemon/relay/control/wall_cost.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "daemon/relay/control/gpu_schedule.h"
@@ -41,19 +42,25 @@ void WallCost::AddTracing(uint64_t time_ns, abi::TracingState state) {
 }
 
 void WallCost::Judge() {
+  const std::vector<steps::Condition> conditions =
+      steps::ConditionsOf(steps_, changes_);
   size_t judged = 0;
-  if (!changes_.empty()) {
-    for (const steps::JudgedWindow& window :
-         steps::JudgeWindows(steps_, steps::ConditionsOf(steps_, changes_))) {
-      if (window.last + steps::kReach > steps_.size()) break;  // neighbours are to come
-      added_ns_.push_back(window.added_ns);
-      ++uncharged_;
-      judged = window.last;
-    }
+  for (const steps::JudgedWindow& window : steps::JudgeWindows(steps_, conditions)) {
+    if (window.last + steps::kReach > steps_.size()) break;  // neighbours are to come
+    added_ns_.push_back(window.added_ns);
+    ++uncharged_;
+    judged = window.last;
   }
   if (judged != 0) Charge();
-  if (judged == 0 && steps_.size() > kMostSteps) judged = kMostSteps / 2;
-  Forget(judged);
+  // Of what is not traced, the neighbours of the next window are enough.
+  const auto next = std::find_if(conditions.begin() + static_cast<ptrdiff_t>(judged),
+                                 conditions.end(), [](steps::Condition condition) {
+                                   return condition != steps::Condition::kUntraced;
+                                 });
+  const auto until_next = static_cast<size_t>(next - conditions.begin());
+  size_t done = std::max(judged, until_next - std::min(until_next, steps::kReach));
+  if (steps_.size() - done > kMostSteps) done = steps_.size() - kMostSteps / 2;
+  Forget(done);
   next_judging_ = steps_.size() + steps::kReach;
 }
 

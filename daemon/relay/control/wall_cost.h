@@ -39,7 +39,7 @@ class WallCost {
   void Charge();
   void Forget(size_t steps);
 
-  std::vector<steps::TimedStep> steps_;  // since the last window that was judged
+  std::vector<steps::TimedStep> steps_;  // of which a window may still need some
   std::vector<steps::TracingChange> changes_;
   size_t next_judging_ = steps::kReach;  // as soon as there are so many steps
   std::vector<double> added_ns_;         // by the last windows

@@ -1,16 +1,16 @@
 // Threads that make a known number of CUDA calls each, in the ways in which threads
 // come and go. Prints "CALLS THREADS": what was called, by how many threads.
 //
-//   crowd together THREADS CALLS    all begin at one moment, and stay until all are
-//   done crowd sequence THREADS CALLS    one after the other crowd paced THREADS CALLS
-//   all at once, a millisecond between two calls crowd closing THREADS CALLS     so,
-//   and halfway the program closes all descriptors
-//                                   above the standard streams, like a daemon
-//   crowd keys THREADS              each makes its last call in a thread-specific
-//                                   destructor, at its very end
-//   crowd constructor LIBRARY N     after N calls loads a library whose constructor
-//   makes
-//                                   a call on a thread of its own, and waits for it
+//   crowd together THREADS CALLS   all begin at one moment, and stay until all are done
+//   crowd sequence THREADS CALLS   one after the other
+//   crowd paced THREADS CALLS      all at once, a millisecond between two calls
+//   crowd closing THREADS CALLS    the same; halfway the program closes all descriptors
+//                                  above the standard streams, like a daemon
+//   crowd keys THREADS             each makes its last call in a thread-specific
+//                                  destructor, at its very end
+//   crowd constructor LIBRARY N    after N calls loads a library whose constructor
+//                                  makes a call on a thread of its own, and waits for
+//                                  it
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
