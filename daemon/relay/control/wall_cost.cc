@@ -1,6 +1,7 @@
 #include "daemon/relay/control/wall_cost.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "daemon/relay/control/gpu_schedule.h"
@@ -36,8 +37,10 @@ void WallCost::AddStep(uint64_t number, uint64_t start_ns, uint64_t end_ns) {
 }
 
 void WallCost::AddTracing(uint64_t time_ns, abi::TracingState state) {
-  if (!changes_.empty() && time_ns < changes_.back().time_ns) return;
-  changes_.push_back({time_ns, StateOf(state)});
+  const auto after = std::upper_bound(
+      changes_.begin(), changes_.end(), time_ns,
+      [](uint64_t at, const steps::TracingChange& one) { return at < one.time_ns; });
+  changes_.insert(after, {time_ns, StateOf(state)});
   if (changes_.size() > kMostChanges) DropFront(kMostChanges / 2, &changes_);
 }
 
@@ -58,7 +61,10 @@ void WallCost::Judge() {
                                    return condition != steps::Condition::kUntraced;
                                  });
   const auto until_next = static_cast<size_t>(next - conditions.begin());
-  size_t done = std::max(judged, until_next - std::min(until_next, steps::kReach));
+  size_t done = until_next - std::min(until_next, steps::kReach);
+  // Nor is it sure yet that the latest are not.
+  while (done > 0 && steps_[done - 1].end_ns + kLatestNs > steps_.back().end_ns) --done;
+  done = std::max(judged, done);
   if (steps_.size() - done > kMostSteps) done = steps_.size() - kMostSteps / 2;
   Forget(done);
   next_judging_ = steps_.size() + steps::kReach;
@@ -68,10 +74,29 @@ void WallCost::Charge() {
   if (added_ns_.size() > kMostWindows) {
     DropFront(added_ns_.size() - kMostWindows, &added_ns_);
   }
+  // The price of the last windows is not that of those long before.
+  uncharged_ = std::min(uncharged_, added_ns_.size());
   const std::optional<steps::Estimate> of_one = steps::MedianOf(added_ns_);
   if (!of_one || of_one->low <= 0) return;
-  total_ns_ += static_cast<uint64_t>(of_one->low * static_cast<double>(uncharged_));
+  double owed = of_one->low * static_cast<double>(uncharged_);
+  if (uncharged_ > 1) {
+    const auto first = added_ns_.end() - static_cast<ptrdiff_t>(uncharged_);
+    owed = std::min(owed, std::accumulate(first, added_ns_.end(), 0.0));
+  }
+  if (owed <= 0) return;
+  total_ns_ += static_cast<uint64_t>(owed);
   uncharged_ = 0;
+}
+
+uint64_t WallCost::WithOwn(uint64_t own_ns) {
+  if (total_ns_ != told_ns_) {
+    const uint64_t shown = total_ns_ - told_ns_;
+    const uint64_t own = own_ns - std::min(own_ns, own_told_ns_);
+    beyond_own_ns_ += shown - std::min(shown, own);
+    told_ns_ = total_ns_;
+    own_told_ns_ = own_ns;
+  }
+  return own_ns + beyond_own_ns_;
 }
 
 void WallCost::Forget(size_t steps) {

@@ -5,7 +5,8 @@
 //
 // What is charged is what the windows together show: the lower end of the interval for
 // one of them. In a training whose steps differ anyway, chance would hold tracing up
-// otherwise. Once they show something, those before are made up for.
+// otherwise. Once they show something, those before are made up for, as far as they
+// cost something.
 //
 // Pure: no clock. Times are CLOCK_MONOTONIC in ns.
 #pragma once
@@ -21,17 +22,23 @@ namespace lull::relay {
 
 class WallCost {
  public:
-  // In the order of time, each of them.
+  // In the order of time.
   void AddStep(uint64_t number, uint64_t start_ns, uint64_t end_ns);
+  // In any order, a little later than the steps: another thread may tell it.
   void AddTracing(uint64_t time_ns, abi::TracingState state);
 
-  // Never falls.
+  // What steps show. Never falls.
   uint64_t total_ns() const { return total_ns_; }
+  // What tracing has cost: our own time as our clock sees it, `own_ns` by now, and what
+  // steps show beyond it. The own time between two charges is a part of the second.
+  uint64_t WithOwn(uint64_t own_ns);
 
  private:
   // Steps of a window that is longer than half of that are not judged as one.
   static constexpr size_t kMostSteps = 4096;
   static constexpr size_t kMostChanges = 1024;
+  // Of steps, what changes of tracing may be told later.
+  static constexpr uint64_t kLatestNs = 2'000'000'000;
   // What a window costs may change as the training does.
   static constexpr size_t kMostWindows = 240;
 
@@ -45,6 +52,9 @@ class WallCost {
   std::vector<double> added_ns_;         // by the last windows
   size_t uncharged_ = 0;                 // windows
   uint64_t total_ns_ = 0;
+  uint64_t told_ns_ = 0;      // of it, by WithOwn()
+  uint64_t own_told_ns_ = 0;  // as of then
+  uint64_t beyond_own_ns_ = 0;
 };
 
 }  // namespace lull::relay

@@ -62,9 +62,7 @@ void TargetControl::Disarm(uint64_t now_ns) {
 }
 
 void TargetControl::Govern(uint64_t now_ns, uint64_t hooks_ns) {
-  // Where steps show what tracing costs them, our own time is a part of that.
-  const uint64_t gpu_ns =
-      std::max<uint64_t>(Total(segment_.header().gpu_self_ns), wall_cost_.total_ns());
+  const uint64_t gpu_ns = wall_cost_.WithOwn(Total(segment_.header().gpu_self_ns));
   Governor::Verdict verdict = governor_.Update(now_ns, hooks_ns, gpu_ns);
   segment_.control().thinning.store(verdict.thinning, kRelaxed);
   if (verdict.gpu_hold == gpu_hold_) return;

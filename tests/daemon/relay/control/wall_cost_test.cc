@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <utility>
+#include <vector>
 
 #include "daemon/relay/control/governor.h"
 #include "tests/daemon/units.h"
@@ -20,7 +22,12 @@ class Training {
     double longer = 0;  // a traced step
     double noise = 0;   // each step, up or down by as much at most
   };
-  Training(WallCost* cost, Habits habits) : cost_(cost), habits_(habits) {}
+  // After so many steps of another one.
+  Training(WallCost* cost, Habits habits, uint64_t steps_before = 0)
+      : cost_(cost),
+        habits_(habits),
+        now_(kStart + steps_before * kStepNs),
+        number_(steps_before) {}
 
   void Run(int steps) {
     for (int i = 0; i < steps; ++i) Step();
@@ -62,8 +69,8 @@ class Training {
   WallCost* cost_;
   const Habits habits_;
   std::mt19937_64 random_{1};
-  uint64_t now_ = kStart;
-  uint64_t number_ = 0;
+  uint64_t now_;
+  uint64_t number_;
   bool was_on_ = false;
   bool held_ = false;
   double added_ns_ = 0;
@@ -77,6 +84,63 @@ TEST(WallCost, IsWhatWindowsAdd) {
   training.Run(26 * 95);
   EXPECT_NEAR(static_cast<double>(cost.total_ns()), training.added_ns(),
               0.1 * training.added_ns());
+}
+
+// What windows cost later is not the price of those that cost nothing.
+TEST(WallCost, WindowsAreNotChargedWhatOnlyLaterOnesCost) {
+  WallCost cost;
+  Training(&cost, {.longer = 0}).Run(26 * 2000);
+  EXPECT_EQ(cost.total_ns(), 0u);
+  Training dear(&cost, {.longer = 0.36}, 2000 * 26);
+  for (int i = 0; i < 26 * 400; ++i) {
+    dear.Run(1);
+    ASSERT_LE(static_cast<double>(cost.total_ns()), dear.added_ns());
+  }
+  EXPECT_GT(static_cast<double>(cost.total_ns()), 0.5 * dear.added_ns());
+}
+
+// Threads have rings of their own, and a pass reads one after the other: what one
+// thread tells of tracing comes after the steps of another, and not in order.
+TEST(WallCost, TracingMayBeToldAfterTheSteps) {
+  constexpr uint64_t kQuickNs = 1'000'000;
+  constexpr int kWindows = 100;
+  double added_ns = 0;
+  WallCost cost;
+  uint64_t now = 77 * kSecond, number = 0;
+  for (int pass = 0; pass < kWindows / 4; ++pass) {
+    std::vector<uint64_t> on, off;
+    for (int i = 0; i < 26 * 4; ++i) {
+      if (i % 26 == 20) on.push_back(now);
+      if (i % 26 == 0) off.push_back(now);
+      const uint64_t extra = i % 26 >= 20 ? kQuickNs / 2 : 0;
+      added_ns += static_cast<double>(extra);
+      cost.AddStep(++number, now, now + kQuickNs + extra);
+      now += kQuickNs + extra;
+    }
+    for (uint64_t at : on) cost.AddTracing(at, abi::TracingState::kActive);
+    for (uint64_t at : off) cost.AddTracing(at, abi::TracingState::kOff);
+  }
+  EXPECT_NEAR(static_cast<double>(cost.total_ns()), added_ns, 0.1 * added_ns);
+}
+
+// Our own clock alone knows what windows cost where no steps are marked, before and
+// after: what steps have shown until then does not pay for it.
+TEST(WallCost, OfStepsAndOurOwnClockNeitherPaysForTheOther) {
+  WallCost cost;
+  EXPECT_EQ(cost.WithOwn(5 * kSecond), 5 * kSecond) << "before the first step";
+  Training training(&cost, {.longer = 0.36, .noise = 0.1});
+  uint64_t own_ns = 5 * kSecond;
+  uint64_t last = own_ns;
+  for (int i = 0; i < 26 * 400; ++i) {
+    training.Run(1);
+    own_ns += kStepNs / 100;  // a part of what steps show
+    const uint64_t with = cost.WithOwn(own_ns);
+    ASSERT_GE(with, last);
+    last = with;
+  }
+  EXPECT_NEAR(static_cast<double>(last - 5 * kSecond), training.added_ns(),
+              0.15 * training.added_ns());
+  EXPECT_EQ(cost.WithOwn(own_ns + 3 * kSecond), last + 3 * kSecond);
 }
 
 TEST(WallCost, StepsThatDifferAnywayCostNothing) {
