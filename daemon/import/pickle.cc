@@ -118,7 +118,7 @@ class PickleMachine {
       if (opcode == kStop) return End();
       LULL_RETURN_IF_ERROR(Step(opcode));
       pickle_.bytes_ = stack_.size() * sizeof(Value) + memo_.size() * sizeof(Value) +
-                       items_ * sizeof(Value) +
+                       room_ * sizeof(Value) +
                        pickle_.containers_.size() * kContainerBytes +
                        marks_.size() * sizeof(size_t) + texts_.bytes();
       if (pickle_.bytes_ > limits_.bytes || stack_.size() > kMostStacked) {
@@ -330,9 +330,10 @@ class PickleMachine {
   // Moves the `count` values on top of the stack into a container.
   void MoveTop(size_t count, std::vector<Value>* to) {
     const auto first = stack_.end() - static_cast<std::ptrdiff_t>(count);
+    const size_t room = to->capacity();
     to->insert(to->end(), first, stack_.end());
     stack_.erase(first, stack_.end());
-    items_ += count;
+    room_ += to->capacity() - room;
   }
 
   absl::Status MakeTuple(size_t count) {
@@ -380,7 +381,7 @@ class PickleMachine {
   std::vector<Value> stack_;
   std::vector<size_t> marks_;  // heights of the stack
   std::vector<Value> memo_;
-  size_t items_ = 0;  // of all containers
+  size_t room_ = 0;  // of all containers, in values
   std::string text_;
 };
 

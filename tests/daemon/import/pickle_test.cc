@@ -193,5 +193,17 @@ TEST_F(PickleTest, DepthCostsMemoryAloneAndThatIsBounded) {
             StatusCode::kResourceExhausted);
 }
 
+// A list that grows has room for twice as much as it holds.
+TEST_F(PickleTest, WhatListsHaveRoomForCounts) {
+  Pickle::Limits limits;
+  limits.bytes = 1 << 20;
+  std::string list = "]";
+  for (int i = 0; i < 70; ++i) list += "(" + std::string(1000, 'N') + "e";
+  auto read = Read(Whole(list), limits);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_GE(read->bytes(),
+            read->items(read->root()).capacity() * sizeof(Pickle::Value));
+}
+
 }  // namespace
 }  // namespace lull::imports
