@@ -31,11 +31,11 @@ class CostOnTheWallClock(unittest.TestCase):
     def tearDownClass(cls):
         cls.host.close()
 
-    def train(self, name, config, *options, steps=STEPS, budget="100"):
+    def train(self, name, config, *options, steps=STEPS, budget="100", arguments=()):
         done = guest.execute(
             [guest.LULL, "run", "--quiet", "--name", name, "--step-range", "step",
              "--overhead-budget", budget, *options, "--", sys.executable,
-             os.path.join(PUPPETS, "stepping.py"), str(steps)],
+             os.path.join(PUPPETS, "stepping.py"), str(steps), *arguments],
             {**self.host.environment, "LD_LIBRARY_PATH": os.environ["LULL_SIM"],
              "LULL_SIM_CONFIG": "kernel_us=1;" + config})
         self.assertEqual((done.status, done.stdout, done.stderr), (0, "", ""))
@@ -68,6 +68,15 @@ class CostOnTheWallClock(unittest.TestCase):
                            cheap["traced_longer"]["percent"], (told, cheap))
         # Of 26 steps six are traced.
         self.assertLess(told["paid"]["percent"], told["traced_longer"]["percent"])
+
+    def test_between_windows_nothing_of_cupti_is_switched_on(self):
+        out = os.path.join(self.host.environment["LULL_RUNTIME_DIR"], "..", "observed")
+        self.train("switched", "", "--schedule", "skip_first=5,wait=5,warmup=1,active=4,repeat=3",
+                   steps=60, arguments=[out])
+        with open(out) as file:
+            observed = file.read()
+        # Before the first window CUPTI is not even loaded. Each step is one character.
+        self.assertEqual(observed, "0" * 10 + ("1" * 5 + "0" * 5) * 3 + "0" * 20)
 
     def test_a_cost_that_stays_after_a_window_is_found_and_told_apart(self):
         answer = self.steps("stays", "cupti_stays_ns=100000", steps=250)

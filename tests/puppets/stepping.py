@@ -1,4 +1,6 @@
-"""Steps of a known number of launches: stepping.py STEPS. Each is a range of NVTX, "step".
+"""Steps of a known number of launches: stepping.py STEPS [OUT]. Each is a range of NVTX, "step".
+
+OUT: a file for one character a step, 1 where a tracing library looked at its calls, else 0.
 """
 
 import ctypes
@@ -18,12 +20,17 @@ def main():
     stream = ctypes.c_void_p()
     check(cuda.cudaStreamCreate(ctypes.byref(stream)))
     ranges = nvtx.Ranges()
+    observed = []
     for _ in range(int(sys.argv[1])):
         ranges.push(b"step")
         for _ in range(LAUNCHES):
             kernel.launch(stream)
+        observed.append(ctypes.CDLL("libcuda.so.1").lull_sim_observed())
         ranges.pop()
     check(cuda.cudaDeviceSynchronize())
+    if len(sys.argv) > 2:
+        with open(sys.argv[2], "w") as file:
+            file.write("".join(map(str, observed)))
 
 
 if __name__ == "__main__":

@@ -25,6 +25,9 @@ void lull_sim_next_kernel_work(double flops, double bytes, int tensor);
 // Time the calling thread has spent blocked on the device so far.
 int64_t lull_sim_blocked_ns(void);
 
+// Whether any library is told of calls and operations just now; 1 or 0.
+int lull_sim_observed(void);
+
 // Bytes of device memory that are allocated.
 int64_t lull_sim_device_bytes(int device);
 
@@ -39,6 +42,7 @@ void lull_sim_end_api(lull::sim::ApiFrame* frame, int result);
 int lull_sim_add_observer(const lull::sim::Observer* observer);
 void lull_sim_remove_observer(const lull::sim::Observer* observer);
 int64_t lull_sim_clock_step_ns(void);
+int64_t lull_sim_stays_ns(void);
 // Number of devices; 0 before cuInit.
 int lull_sim_device_count(void);
 // Ids of the handles (null: the current context, its default stream). 0 if unknown.

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <atomic>
 #include <bitset>
 #include <cstdio>
+#include <iterator>
 #include <mutex>
 #include <string>
 
@@ -52,12 +54,13 @@ struct SubscriberParams {
 };
 
 std::mutex g_mutex;
+std::atomic<bool> g_wanted{false};   // some call, by the subscriber
 Subscriber* g_subscriber = nullptr;  // the handle; never freed
 thread_local uint64_t t_correlation_data;
 
 void deliver(const ApiEvent& event, uint32_t site) {
   uint32_t domain = event.runtime ? kRuntimeDomain : kDriverDomain;
-  if (in_client() || !event.outermost) return;
+  if (!g_wanted || in_client() || !event.outermost) return;
   CallbackData data{};
   uint32_t cbid;
   Callback callback;
@@ -93,21 +96,32 @@ int subscribe(Subscriber** out, Callback callback, void* userdata, const char* n
   return kSuccess;
 }
 
+// With g_mutex. The driver is observed for a subscriber that wants some call.
+void note_wanted() {
+  g_wanted =
+      g_subscriber != nullptr &&
+      std::any_of(std::begin(g_subscriber->enabled), std::end(g_subscriber->enabled),
+                  [](const auto& set) { return set.any(); });
+}
+
 // Sets one callback of a domain, or (0) all of them.
 int enable(uint32_t on, const Subscriber* subscriber, uint32_t domain, uint32_t cbid) {
-  std::lock_guard lock(g_mutex);
-  bool valid = subscriber != nullptr && subscriber == g_subscriber && domain != 0 &&
-               domain < kDomains && cbid < kMaxCbid;
-  if (!valid) return kErrorInvalidParameter;
-  auto& set = g_subscriber->enabled[domain];
-  if (cbid != 0) {
-    set[cbid] = on != 0;
-  } else if (on != 0) {
-    set.set();
-  } else {
-    set.reset();
+  {
+    std::lock_guard lock(g_mutex);
+    bool valid = subscriber != nullptr && subscriber == g_subscriber && domain != 0 &&
+                 domain < kDomains && cbid < kMaxCbid;
+    if (!valid) return kErrorInvalidParameter;
+    auto& set = g_subscriber->enabled[domain];
+    if (cbid != 0) {
+      set[cbid] = on != 0;
+    } else if (on != 0) {
+      set.set();
+    } else {
+      set.reset();
+    }
+    note_wanted();
   }
-  return kSuccess;
+  return Tracer::get().observe() ? kSuccess : kErrorUnknown;
 }
 
 }  // namespace
@@ -116,6 +130,7 @@ namespace lull::sim::cupti {
 
 void callbacks_enter(const ApiEvent& event) { deliver(event, 0); }
 void callbacks_exit(const ApiEvent& event) { deliver(event, 1); }
+bool callbacks_wanted() { return g_wanted; }
 
 }  // namespace lull::sim::cupti
 
@@ -153,11 +168,15 @@ SIM_EXPORT int cuptiSubscribe_v2(Subscriber** out, Callback callback, void* user
 
 SIM_EXPORT int cuptiUnsubscribe(Subscriber* subscriber) {
   CUPTI_CALL();
-  std::lock_guard lock(g_mutex);
-  if (subscriber == nullptr || subscriber != g_subscriber) {
-    return finish(kErrorInvalidParameter);
+  {
+    std::lock_guard lock(g_mutex);
+    if (subscriber == nullptr || subscriber != g_subscriber) {
+      return finish(kErrorInvalidParameter);
+    }
+    g_subscriber = nullptr;
+    note_wanted();
   }
-  g_subscriber = nullptr;
+  Tracer::get().observe();
   return kSuccess;
 }
 

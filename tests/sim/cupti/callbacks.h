@@ -9,4 +9,7 @@ namespace lull::sim::cupti {
 void callbacks_enter(const ApiEvent& event);
 void callbacks_exit(const ApiEvent& event);
 
+// Whether there is one.
+bool callbacks_wanted();
+
 }  // namespace lull::sim::cupti

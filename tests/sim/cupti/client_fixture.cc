@@ -173,6 +173,10 @@ int Machine::set(const char* key, const char* value) {
   return control<int (*)(const char*, const char*)>("lull_sim_set")(key, value);
 }
 
+bool Machine::observed() const {
+  return control<int (*)()>("lull_sim_observed")() != 0;
+}
+
 std::vector<TruthRecord> Machine::ops(OpKind kind) const {
   std::vector<TruthRecord> found;
   for (const TruthRecord& record : read_truth(log_path())) {

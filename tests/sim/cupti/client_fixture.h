@@ -123,6 +123,8 @@ class Machine {
   // Launches a graph of three kernels of `ns` each on a stream of its own.
   void launch_graph(int64_t ns, int times);
   int set(const char* key, const char* value);
+  // Whether the library is told of the program's calls just now.
+  bool observed() const;
 
   std::vector<TruthRecord> ops(OpKind kind) const;
   std::vector<TruthRecord> calls() const;  // the program's own

@@ -12,6 +12,7 @@ struct Driver {
   int (*add_observer)(const Observer*);
   void (*remove_observer)(const Observer*);
   int64_t (*clock_step_ns)();
+  int64_t (*stays_ns)();
   int (*device_count)();
   int (*context_id)(const void*, uint32_t*, uint32_t*);
   int (*stream_id)(const void*, const void*, int, uint32_t*);

@@ -87,7 +87,39 @@ int Tracer::attach() {
     std::lock_guard lock(tracer.output_.mutex());
     tracer.collect(false);
   });
-  return driver->add_observer(&kObserver) != 0 ? kSuccess : kErrorUnknown;
+  return kSuccess;
+}
+
+bool Tracer::observe() {
+  std::lock_guard lock(pending_mutex_);
+  return observe_locked();
+}
+
+bool Tracer::observe_locked() {
+  const Driver* driver = load_driver();
+  if (driver == nullptr) return false;
+  tracing_ = anything_enabled();
+  if (wants_to_know()) return driver->add_observer(&kObserver) != 0;
+  driver->remove_observer(&kObserver);
+  return true;
+}
+
+// Without a lock: the driver takes one of its own, which comes before all of ours.
+void Tracer::ask_what_stays() {
+  const Driver* driver = load_driver();
+  stays_costly_ = driver != nullptr && driver->stays_ns() != 0;
+}
+
+bool Tracer::anything_enabled() const {
+  return apis_[0] || apis_[1] ||
+         std::any_of(std::begin(kinds_), std::end(kinds_),
+                     [](const auto& kind) { return kind.load(); });
+}
+
+bool Tracer::wants_to_know() const {
+  if (tracing_ || callbacks_wanted()) return true;
+  if (!graphs_.empty()) return true;  // begun while they were traced
+  return stays_ && stays_costly_;
 }
 
 int Tracer::enable(uint32_t kind) {
@@ -96,18 +128,21 @@ int Tracer::enable(uint32_t kind) {
               (kind == kConcurrentKernel && enabled(kKernel));
   if (both) return kErrorNotCompatible;
   if (int error = attach()) return error;
+  ask_what_stays();
   std::lock_guard lock(output_.mutex());
   if (kind == kRuntime || kind == kDriver) set_apis(kind, true);
   if (kind == kConcurrentKernel || kind == kKernel) stays_ = true;
   kinds_[kind] = true;
-  return kSuccess;
+  return observe() ? kSuccess : kErrorUnknown;
 }
 
 int Tracer::disable(uint32_t kind) {
   if (kind == 0 || kind >= kKinds) return kErrorInvalidKind;
+  ask_what_stays();
   std::lock_guard lock(output_.mutex());
   if (kind == kRuntime || kind == kDriver) set_apis(kind, false);
   kinds_[kind] = false;
+  observe();
   return kSuccess;
 }
 
@@ -119,7 +154,7 @@ int Tracer::enable_api(uint32_t domain, uint32_t cbid, bool on) {
   set[cbid] = on;
   apis_[domain_index(domain)] =
       std::any_of(set.begin(), set.end(), [](const auto& one) { return one.load(); });
-  return kSuccess;
+  return observe() ? kSuccess : kErrorUnknown;
 }
 
 void Tracer::set_apis(uint32_t kind, bool on) {
@@ -147,17 +182,16 @@ bool Tracer::traces(const ApiEvent& event) const {
 // Functions that a client has switched off cost nothing, as with the real library they
 // cost next to nothing; PyTorch asks for the current device thousands of times a step.
 Charge Tracer::charge(const ApiEvent& event) const {
+  if (traces(event)) return Charge::kTraced;
   const bool kernels = enabled(kConcurrentKernel) || enabled(kKernel);
-  const bool launches = strstr(event.name, "Launch") != nullptr;
-  if (traces(event) || (kernels && launches)) return Charge::kTraced;
-  return stays_ && launches ? Charge::kStays : Charge::kNothing;
+  if (!kernels && !stays_) return Charge::kNothing;
+  if (strstr(event.name, "Launch") == nullptr) return Charge::kNothing;
+  return kernels ? Charge::kTraced : Charge::kStays;
 }
 
 void Tracer::finalize() {
   for (uint32_t kind = 1; kind < kKinds; ++kind) disable(kind);
   stays_ = false;
-  const Driver* driver = load_driver();
-  if (driver != nullptr) driver->remove_observer(&kObserver);
   std::lock_guard lock(output_.mutex());
   output_.forget();
   clock_.set_callback(nullptr);
@@ -165,6 +199,7 @@ void Tracer::finalize() {
   pending_ = {};
   graphs_.clear();
   contexts_.clear();
+  observe_locked();
 }
 
 int Tracer::flush(bool forced) {
@@ -186,12 +221,7 @@ int Tracer::flush(bool forced) {
 }
 
 void Tracer::on_api_end(const ApiEvent& event) {
-  if (in_client() || !event.outermost) return;
-  // Once all is disabled, calls are as fast as before; the worker and flushes collect.
-  bool idle = std::none_of(std::begin(kinds_), std::end(kinds_), [](const auto& kind) {
-    return kind.load(std::memory_order_relaxed);
-  });
-  if (idle && !apis_[0] && !apis_[1]) return;
+  if (!tracing_ || in_client() || !event.outermost) return;
   std::lock_guard lock(output_.mutex());
   clock_.look();
   write_api(event);
@@ -234,6 +264,7 @@ bool Tracer::trace_graph(const OpEvent& op) {
   whole.start_ns = empty ? op.start_ns : run->second.start_ns;
   whole.end_ns = empty ? op.end_ns : run->second.end_ns;
   graphs_.erase(run);
+  if (graphs_.empty()) observe_locked();
   push(whole);
   return true;
 }

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tests/sim/cupti/link.h"
 #include "tests/sim/cupti/output.h"
 #include "tests/sim/cupti/records.h"
 #include "tests/sim/cupti/trace_clock.h"
@@ -41,8 +42,11 @@ class Tracer {
   // One function of a domain (kRuntime, kDriver).
   int enable_api(uint32_t domain, uint32_t cbid, bool on);
 
-  // Begins to observe the driver; kUnknown if there is none.
+  // Loads the driver; kUnknown if there is none.
   int attach();
+  // Observes the driver while anything is to be told to anybody, and then alone: to a
+  // program nothing is left of CUPTI but what `cupti_stays_ns` says. False: it cannot.
+  bool observe();
   // cuptiFinalize: nothing is enabled, undelivered buffers are forgotten.
   void finalize();
 
@@ -74,6 +78,10 @@ class Tracer {
   // Whether this function's calls are recorded.
   bool traces(const ApiEvent& event) const;
   void set_apis(uint32_t kind, bool on);
+  bool observe_locked();  // with pending_mutex_
+  bool anything_enabled() const;
+  bool wants_to_know() const;  // with pending_mutex_
+  void ask_what_stays();
   void push(const OpEvent& op);  // with pending_mutex_
   bool trace_graph(const OpEvent& op);
 
@@ -104,8 +112,9 @@ class Tracer {
   std::atomic<bool> apis_[2] = {};  // any function of the runtime, of the driver
   // Changed with the output's mutex.
   std::array<std::atomic<bool>, kMaxCbid> cbids_[2] = {};
-  std::atomic<bool> stays_{false};  // it was on, and nobody has finalised it
-  std::atomic<bool> attached_{false};
+  std::atomic<bool> tracing_{false};  // any of these
+  std::atomic<bool> stays_{false};    // it was on, and nobody has finalised it
+  std::atomic<bool> stays_costly_{false};
   int64_t device_records_ = 0;
   int64_t launches_ = 0;
 

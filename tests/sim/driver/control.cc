@@ -65,6 +65,15 @@ SIM_EXPORT int64_t lull_sim_clock_step_ns(void) {
   return engine->config().cupti_clock_step_ns;
 }
 
+SIM_EXPORT int64_t lull_sim_stays_ns(void) {
+  Engine* engine = Engine::get();
+  if (engine == nullptr) return 0;
+  Lock lock(engine->mutex());
+  return engine->config().cupti_stays_ns;
+}
+
+SIM_EXPORT int lull_sim_observed(void) { return observed() ? 1 : 0; }
+
 SIM_EXPORT int lull_sim_device_count(void) {
   Engine* engine = Engine::get();
   return engine == nullptr ? 0 : static_cast<int>(engine->config().devices);

@@ -1,9 +1,10 @@
 // What a tracer on top of the simulated driver is told: calls, operations, waits.
 // libcupti.so.{12,13} of tests/sim/cupti are the only users.
 //
-// Plain data across the library's border. An observer that is present changes no
-// time and no entry of the ground-truth log, except through `charges`. Callbacks run
-// on the thread that does the thing, without the engine's lock unless noted.
+// Plain data across the library's border. An observer changes no entry of the
+// ground-truth log, and time only by what it computes itself and through `charges`; one
+// that wants to know nothing just now takes itself away. Callbacks run on the thread
+// that does the thing, without the engine's lock unless noted.
 #pragma once
 
 #include <cstdint>
