@@ -21,6 +21,7 @@ void AddPs(CLI::App& app, int* exit_code);
 void AddArm(CLI::App& app, int* exit_code);
 void AddDisarm(CLI::App& app, int* exit_code);
 void AddDoctor(CLI::App& app, int* exit_code);
+void AddSchema(CLI::App& app, int* exit_code);
 void AddCompletion(CLI::App& app);
 void AddMan(CLI::App& app, int* exit_code);
 

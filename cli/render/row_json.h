@@ -18,6 +18,10 @@ namespace lull {
 //   if (!row.step_known()) SetNull(json, {"step"});
 Json RowJson(const google::protobuf::Message& row);
 
+// What RowJson() makes of any row of this message, as a JSON Schema
+// (cli/render/schema_parts.h).
+Json RowSchema(const google::protobuf::Descriptor& row);
+
 // Sets keys of `json` to null that are not known.
 inline void SetNull(Json& json, std::initializer_list<const char*> keys) {
   for (const char* key : keys) json[key] = nullptr;
