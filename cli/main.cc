@@ -54,6 +54,7 @@ int main(int argc, char** argv) {
   lull::AddDisarm(app, &exit_code);
   lull::AddDoctor(app, &exit_code);
   lull::AddSchema(app, &exit_code);
+  lull::AddMcp(app, &exit_code);
   lull::AddRelay(app, &exit_code);
   lull::AddCompletion(app);
   lull::AddMan(app, &exit_code);

@@ -83,6 +83,8 @@ constexpr AnswerVerb kVerbs[] = {
 
 }  // namespace
 
+absl::Span<const AnswerVerb> AnswerVerbs() { return kVerbs; }
+
 void AddAnswers(CLI::App& app, int* exit_code) {
   for (const AnswerVerb& verb : kVerbs) AddAnswerVerb(app, verb, exit_code);
 }

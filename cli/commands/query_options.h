@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "cli/commands/collector_options.h"
 #include "cli/render/json.h"
 #include "query.pb.h"
@@ -53,6 +54,9 @@ struct AnswerVerb {
   bool by_region = false;  // can be asked for one region of the program
   bool as_page = false;    // can be written as a page
 };
+// All of them (answers.cc).
+absl::Span<const AnswerVerb> AnswerVerbs();
+
 // Adds it with JOB and all options. `verb` must live as long as `app`.
 void AddAnswerVerb(CLI::App& app, const AnswerVerb& verb, int* exit_code);
 

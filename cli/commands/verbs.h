@@ -22,6 +22,7 @@ void AddArm(CLI::App& app, int* exit_code);
 void AddDisarm(CLI::App& app, int* exit_code);
 void AddDoctor(CLI::App& app, int* exit_code);
 void AddSchema(CLI::App& app, int* exit_code);
+void AddMcp(CLI::App& app, int* exit_code);
 void AddCompletion(CLI::App& app);
 void AddMan(CLI::App& app, int* exit_code);
 

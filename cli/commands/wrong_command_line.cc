@@ -32,7 +32,7 @@ size_t Distance(absl::string_view a, absl::string_view b) {
   return row[b.size()];
 }
 
-void Say(absl::string_view line) { fwrite(line.data(), 1, line.size(), stderr); }
+void Complain(absl::string_view line) { fwrite(line.data(), 1, line.size(), stderr); }
 
 std::string DidYouMean(absl::string_view word) {
   return word.empty() ? "" : absl::StrCat("; did you mean '", word, "'?");
@@ -85,7 +85,7 @@ std::string NearestOption(const CLI::App& app, absl::string_view word) {
 
 bool ComplainsOfVerb(const CLI::App& app, int argc, char** argv) {
   if (argc < 2) {
-    Say(app.help());
+    Complain(app.help());
     return true;
   }
   std::string word = argv[1];
@@ -97,7 +97,7 @@ bool ComplainsOfVerb(const CLI::App& app, int argc, char** argv) {
     if (!verb->get_group().empty()) verbs.push_back(verb->get_name());
   }
   std::string meant = DidYouMean(Nearest(word, verbs));
-  Say(absl::StrCat("lull: '", word, "' is no verb",
+  Complain(absl::StrCat("lull: '", word, "' is no verb",
                    meant.empty() ? "; `lull --help` lists them" : meant, "\n"));
   return true;
 }
