@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "preload/abi/event.h"
+#include "preload/cupti/backlog.h"
 #include "preload/cupti/call_names.h"
 #include "preload/cupti/clock.h"
 #include "preload/cupti/types.h"
@@ -31,9 +32,10 @@ struct Decoder {
   const Api* api;
   CallNames* names;
   ContextDevices* contexts;
-  bool thread_ids;          // ApiCall::thread is a kernel thread id
-  uint32_t generation = 0;  // of the segment (State)
-  uint64_t begun_ns = 0;    // what ended before was of an earlier recording
+  bool thread_ids;             // ApiCall::thread is a kernel thread id
+  uint32_t generation = 0;     // of the segment (State)
+  uint64_t begun_ns = 0;       // what ended before was of an earlier recording
+  Backlog* backlog = nullptr;  // is told of calls and kernels; may be null
 };
 
 enum class Outcome {

@@ -82,6 +82,24 @@ class CallPairs {
   bool holds_ = false;
 };
 
+// True: it is an operation.
+bool tell(Backlog* backlog, const abi::Event& event) {
+  switch (event.type) {
+    case abi::EventType::kApiCall:
+      if (backlog != nullptr) backlog->saw_call(event.arg2, event.start_ns);
+      return false;
+    case abi::EventType::kGpuKernel:
+    case abi::EventType::kGpuGraph:
+      if (backlog != nullptr) backlog->saw_kernel(event.arg2, event.start_ns);
+      return true;
+    case abi::EventType::kGpuCopy:
+    case abi::EventType::kGpuMemset:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 bool ring_has_room(char* segment, uint64_t keep_free) {
@@ -153,6 +171,7 @@ bool deliver_buffer(const Decoder& decoder, const ClockView& clock, Buffer* buff
                        buffer->returned_ns};
   uint64_t bad = 0;
   uint64_t unreadable = 0;
+  uint64_t operations = 0;
   bool done = false;
   while (room.wait()) {
     // Entries that were made for one segment mean nothing in the next.
@@ -173,6 +192,7 @@ bool deliver_buffer(const Decoder& decoder, const ClockView& clock, Buffer* buff
     size_t size = static_cast<size_t>(data + buffer->valid - at);
     switch (decode(decoder, clock, lifetime, record, size, &event)) {
       case Outcome::kEvent:
+        operations += tell(decoder.backlog, event) ? 1 : 0;
         pairs.add(event);
         break;
       case Outcome::kSkipped:
@@ -187,6 +207,7 @@ bool deliver_buffer(const Decoder& decoder, const ClockView& clock, Buffer* buff
     buffer->last = record;
   }
   pairs.flush();
+  if (decoder.backlog != nullptr) decoder.backlog->count(operations);
   abi::SegmentHeader& header = abi::SegmentView(decoder.segment).header();
   if (bad > 0) {
     header.gpu_records_bad.fetch_add(bad, std::memory_order_relaxed);

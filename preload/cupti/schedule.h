@@ -16,6 +16,10 @@ struct Schedule {
   uint32_t repeat;
 };
 
+inline bool is_on(abi::TracingState state) {
+  return state == abi::TracingState::kWarmUp || state == abi::TracingState::kActive;
+}
+
 struct Planned {
   abi::TracingState state;  // kOff, kWarmUp or kActive
   uint32_t window;          // counts from 0; of an off stretch, the window after it

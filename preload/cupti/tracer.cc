@@ -1,6 +1,5 @@
 #include "preload/cupti/tracer.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "preload/cupti/devices.h"
@@ -48,41 +47,17 @@ constexpr uint64_t kBusyPeriodNs = 20 * kMillisecond;
 constexpr uint64_t kIdlePeriodNs = 50 * kMillisecond;
 // Right after a start, until the driver can be asked for its devices.
 constexpr uint64_t kFirstPeriodNs = kMillisecond;
-constexpr uint64_t kFlushPeriodNs = 1'000 * kMillisecond;
 constexpr uint64_t kSyncFlushPeriodNs = 200 * kMillisecond;
 constexpr uint64_t kRetryNs = 10'000 * kMillisecond;
 constexpr uint64_t kStepWaitNs = 5 * kMillisecond;
-
-thread_local bool t_in_self_time __attribute__((tls_model("initial-exec"))) = false;
 
 void at_program_exit() { g_tracer->at_exit(); }
 
 Tracer g_the_tracer;
 
-bool is_on(abi::TracingState state) {
-  return state == abi::TracingState::kWarmUp || state == abi::TracingState::kActive;
-}
-
 }  // namespace
 
 Tracer* g_tracer = &g_the_tracer;
-
-SelfTime::SelfTime(char* segment)
-    : segment_(segment),
-      start_ns_(monotonic_ns()),
-      outermost_(!t_in_self_time),
-      errno_(errno) {
-  t_in_self_time = true;
-}
-
-SelfTime::~SelfTime() {
-  if (outermost_) {
-    t_in_self_time = false;
-    abi::SegmentView(segment_).header().gpu_self_ns.fetch_add(
-        monotonic_ns() - start_ns_, std::memory_order_relaxed);
-  }
-  errno = errno_;
-}
 
 bool Tracer::is_ours() const {
   uint32_t generation = generation_.load(std::memory_order_acquire);
@@ -138,6 +113,8 @@ void Tracer::begin_anew(char* segment) {
   losses_.forget();
   while (Buffer* buffer = pool_.take_waiting()) pool_.release(buffer);
   steps_.store(0, std::memory_order_relaxed);
+  steps_held_ = 0;
+  behind_.store(false, std::memory_order_relaxed);
   arming_ = abi::SegmentView(segment).control().arming.load(std::memory_order_acquire);
 }
 
@@ -149,59 +126,6 @@ void Tracer::describe() {
   set_state(phase_ == Phase::kDead ? state_
             : left_over_           ? abi::CuptiState::kTracing
                                    : abi::CuptiState::kReady);
-}
-
-// --- what is to be done
-// ---------------------------------------------------------------
-
-Tracer::Wanted Tracer::decide() const {
-  const abi::ControlBlock& control = abi::SegmentView(segment_).control();
-  using abi::TracingReason;
-  using abi::TracingState;
-  if (control.armed.load(std::memory_order_relaxed) == 0) {
-    return {TracingState::kOff, TracingReason::kDisarmed, window_};
-  }
-  auto mode =
-      static_cast<abi::GpuMode>(control.gpu_mode.load(std::memory_order_relaxed));
-  if (mode == abi::GpuMode::kHost) {
-    return {TracingState::kOff, TracingReason::kSchedule, 0};
-  }
-  if (control.gpu_hold.load(std::memory_order_relaxed) != 0) {
-    return {TracingState::kOff, TracingReason::kBudget, window_};
-  }
-  uint32_t current = phase_ == Phase::kOn ? window_ : windows_begun_;
-  if (mode == abi::GpuMode::kContinuous) {
-    return {TracingState::kActive, TracingReason::kSchedule, current};
-  }
-  if (control.gpu_by_clock.load(std::memory_order_relaxed) != 0) {
-    auto state = static_cast<TracingState>(
-        control.gpu_clock_state.load(std::memory_order_relaxed));
-    return {is_on(state) ? state : TracingState::kOff, TracingReason::kSchedule,
-            current};
-  }
-  Planned planned =
-      plan_step(schedule_of(control), steps_.load(std::memory_order_relaxed));
-  return {planned.state, TracingReason::kSchedule, first_window_ + planned.window};
-}
-
-// A new arming begins with a plan of its own: steps count from here.
-void Tracer::take_arming() {
-  uint32_t arming =
-      abi::SegmentView(segment_).control().arming.load(std::memory_order_acquire);
-  if (arming == arming_) return;
-  arming_ = arming;
-  steps_.store(0, std::memory_order_relaxed);
-  first_window_ = windows_begun_;
-}
-
-// When a stop takes effect. A sleeping process may make its next call much later than
-// it was put to sleep, and what the device does meanwhile is nobody's business.
-uint64_t Tracer::end_of_tracing(uint64_t now) const {
-  const abi::ControlBlock& control = abi::SegmentView(segment_).control();
-  if (control.armed.load(std::memory_order_acquire) != 0) return now;
-  uint64_t asleep = control.asleep_since_ns.load(std::memory_order_relaxed);
-  if (asleep < started_ns_) return started_ns_;
-  return asleep < now ? asleep : now;
 }
 
 void Tracer::follow(const Wanted& wanted, uint64_t now) {
@@ -224,6 +148,9 @@ void Tracer::follow(const Wanted& wanted, uint64_t now) {
   } else if (phase_ == Phase::kOn &&
              (wanted.state != told_ || wanted.window != window_)) {
     window_ = wanted.window;
+    bool begins = wanted.state == abi::TracingState::kActive && wanted.state != told_;
+    if (begins) return begin_active(now);
+    behind_.store(false, std::memory_order_relaxed);
     tell(wanted.state, wanted.reason, now);
   }
 }
@@ -310,7 +237,9 @@ void Tracer::step_boundary(char* segment) {
     if (abi::SegmentView(segment_).gpu_calls() != 0 || libdl::loaded_late()) {
       uses_gpu_ = true;
     }
-    look_after(monotonic_ns());
+    uint64_t now = monotonic_ns();
+    hold_step(now);
+    look_after(now);
   } else {
     g_gpu_deadline.store(0, std::memory_order_relaxed);  // whoever comes next
   }
@@ -318,13 +247,16 @@ void Tracer::step_boundary(char* segment) {
 
 void Tracer::synchronized(char* segment, bool whole_device) {
   if (!is_ours() || busy_.load(std::memory_order_relaxed) != 0) return;
-  bool rest = rest_due_ns_ != 0 && whole_device && devices_ == 1;
+  bool all = whole_device && devices_ == 1;
+  if (all && phase_ == Phase::kOn) backlog_.saw_all(monotonic_ns());
+  bool rest = rest_due_ns_ != 0 && all;
   bool due =
       phase_ == Phase::kOn && monotonic_ns() > last_flush_ns_ + kSyncFlushPeriodNs;
-  if (!rest && !due) return;
+  if (!rest && !due && !is_behind()) return;
   Lock lock(this, 0);
   if (!lock.held()) return;
   SelfTime self(segment);
+  catch_up(monotonic_ns(), true);
   rest = rest && rest_due_ns_ != 0;
   due = due && phase_ == Phase::kOn;
   if (rest) collect_rest(true);

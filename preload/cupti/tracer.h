@@ -21,6 +21,7 @@
 #include <atomic>
 
 #include "preload/abi/segment.h"
+#include "preload/cupti/backlog.h"
 #include "preload/cupti/buffers.h"
 #include "preload/cupti/clock.h"
 #include "preload/cupti/decode.h"
@@ -28,8 +29,13 @@
 #include "preload/cupti/forwarding.h"
 #include "preload/cupti/other_users.h"
 #include "preload/cupti/outbox.h"
+#include "preload/cupti/self_time.h"
 
 namespace lull::cupti {
+
+// While tracing: how often CUPTI is asked for what has ended, and what it may still be
+// at.
+inline constexpr uint64_t kFlushPeriodNs = 1'000'000'000;
 
 class Tracer {
  public:
@@ -84,10 +90,19 @@ class Tracer {
   void begin_anew(char* segment);
   void describe();
 
-  // tracer.cc: what is to be done
+  // tracer_plan.cc: what is to be done
   Wanted decide() const;
+  bool is_behind() const {
+    return behind_.load(std::memory_order_relaxed) &&
+           phase_.load(std::memory_order_relaxed) == Phase::kOn;
+  }
+  void begin_active(uint64_t now);
+  void catch_up(uint64_t now, bool look);
+  void hold_step(uint64_t now);
   void take_arming();
   uint64_t end_of_tracing(uint64_t now) const;
+
+  // tracer.cc: doing it
   void look_after(uint64_t now);
   void end_left_over(uint64_t now);
   void follow(const Wanted& wanted, uint64_t now);
@@ -145,6 +160,11 @@ class Tracer {
   uint32_t refused_window_ = 0;           // 1 + the one that was unreadable; 0: none
   std::atomic<uint64_t> rest_due_ns_{0};  // 0: nothing is left to collect
   uint64_t stopped_ns_ = 0;
+  uint64_t rest_seen_ = 0;           // operations that had come by the last look
+  uint32_t rest_quiet_ = 0;          // looks in a row that found none
+  uint64_t steps_held_ = 0;          // warmed up longer than planned; they do not count
+  std::atomic<bool> behind_{false};  // active time waits for the device...
+  uint64_t counts_from_ns_ = 0;      // ...and would have begun then
   std::atomic<uint64_t> last_flush_ns_{0};
   uint64_t started_ns_ = 0;
   uint64_t requests_at_start_ = 0;
@@ -164,27 +184,12 @@ class Tracer {
   CallNames names_;
   ContextDevices contexts_;
   Losses losses_;
+  Backlog backlog_;
   Endurance endurance_;
 };
 
 // The one of this process. Tests put another one in its place.
 extern Tracer* g_tracer __attribute__((visibility("hidden")));
-
-// Time spent in CUPTI and for it, added to the segment's gpu_self_ns; once, where one
-// such stretch lies within another. Preserves errno.
-class SelfTime {
- public:
-  explicit SelfTime(char* segment);
-  ~SelfTime();
-  SelfTime(const SelfTime&) = delete;
-  SelfTime& operator=(const SelfTime&) = delete;
-
- private:
-  char* segment_;
-  uint64_t start_ns_;
-  bool outermost_;
-  int errno_;
-};
 
 // What is registered with CUPTI: g_tracer's requested() and completed().
 void on_buffer_requested(uint8_t** buffer, size_t* size, size_t* max_records);

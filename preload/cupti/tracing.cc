@@ -3,14 +3,16 @@
 #include "preload/cupti/library.h"
 #include "preload/cupti/tracer.h"
 #include "preload/support/clock.h"
+#include "preload/support/libdl.h"
 #include "preload/support/raw_syscall.h"
 
 namespace lull::cupti {
 namespace {
 
-// After a window: how often to ask for what was still running, and when to take it
-// half done. A kernel that runs longer than that is lost.
+// After a window: how often to ask for what was still running, less often where nothing
+// came; how often for nothing; and when to take it half done.
 constexpr uint64_t kRestPeriodNs = 200'000'000;
+constexpr uint32_t kQuietFlushes = 2;
 constexpr uint64_t kRestPatienceNs = 5'000'000'000;
 constexpr uint64_t kLibraryRetryNs = 10'000'000'000;
 constexpr uint32_t kFlushPeriodMs = 100;
@@ -51,7 +53,8 @@ Decoder Tracer::decoder() {
           &contexts_,
           thread_ids_.load(std::memory_order_relaxed),
           generation_.load(std::memory_order_acquire),
-          begun_ns_.load(std::memory_order_relaxed)};
+          begun_ns_.load(std::memory_order_relaxed),
+          &backlog_};
 }
 
 bool Tracer::load(uint64_t now) {
@@ -121,8 +124,14 @@ void Tracer::start(const Wanted& wanted, uint64_t now) {
   started_ns_ = last_flush_ns_ = monotonic_ns();
   if (wanted.window >= windows_begun_) windows_begun_ = wanted.window + 1;
   window_ = wanted.window;
+  // Calls through pointers that were taken before we came are not counted.
+  bool nothing_before = calls_at_start_ == 0 && !libdl::loaded_late();
+  backlog_.begin(started_ns_, nothing_before);
+  bool behind = wanted.state == abi::TracingState::kActive && !nothing_before;
+  behind_.store(behind, std::memory_order_relaxed);
+  counts_from_ns_ = started_ns_;
   set_state(abi::CuptiState::kTracing);
-  tell(wanted.state, wanted.reason, started_ns_);
+  tell(behind ? abi::TracingState::kWarmUp : wanted.state, wanted.reason, started_ns_);
 }
 
 // Leaves CUPTI as it was, the library apart: whoever comes next finds its defaults.
@@ -156,10 +165,13 @@ void Tracer::stop(abi::TracingReason reason) {
   uint64_t now = monotonic_ns();
   note_silence(now);
   switch_off();
+  behind_.store(false, std::memory_order_relaxed);
   phase_ = Phase::kOff;
   set_state(abi::CuptiState::kReady);
   tell(abi::TracingState::kOff, reason, end_of_tracing(now));
   flush(kFlushCompleted, kRestPeriodNs);
+  rest_quiet_ = 0;
+  rest_seen_ = backlog_.operations();
   stopped_ns_ = now;
   rest_due_ns_ = now + kRestPeriodNs;
 }
@@ -212,14 +224,25 @@ void Tracer::flush(uint32_t flag, uint64_t slack_ns) {
   deliver_waiting(Patience::kNone);
 }
 
-// A forced flush hands out records of what is still running, without its end. So it
-// comes last: when nothing runs any more, or can be waited for.
+// A forced flush hands out records of what is still running, without its end, and what
+// the device has not come to is lost by it. So it comes last: when nothing runs any
+// more, or CUPTI keeps a buffer although nothing has ended for long.
 void Tracer::collect_rest(bool all_is_done) {
   uint64_t now = monotonic_ns();
-  if (!all_is_done && now < stopped_ns_ + kRestPatienceNs) {
+  if (!all_is_done) {
     flush(kFlushCompleted, 0);
-    if (pool_.oldest_lent() != UINT64_MAX) {
-      rest_due_ns_ = now + kRestPeriodNs;
+    // A device that is behind the host may work on what the window launched for long.
+    uint64_t operations = backlog_.operations();
+    rest_quiet_ = operations == rest_seen_ ? rest_quiet_ + 1 : 0;
+    rest_seen_ = operations;
+    bool keeps_some = pool_.oldest_lent() != UINT64_MAX;
+    bool quiet = rest_quiet_ >= kQuietFlushes;
+    if (!quiet || (keeps_some && now < stopped_ns_ + kRestPatienceNs)) {
+      rest_due_ns_ = now + (kRestPeriodNs << (quiet ? 0 : rest_quiet_));
+      return;
+    }
+    if (!keeps_some) {
+      rest_due_ns_ = 0;
       return;
     }
   }

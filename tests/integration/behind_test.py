@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""A device that is behind the host: launches queue up, as in most programs that keep a GPU
+busy. Windows of tracing begin in the middle of that, and must not take work that they did
+not see for idle time."""
+
+import os
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path[:0] = [HERE, os.path.join(ROOT, "tools", "demo_job"),
+                os.path.join(ROOT, "tests", "puppets")]
+import checks
+import guest
+import stepping
+
+PUPPETS = os.path.join(ROOT, "tests", "puppets")
+# Of 100 kernels: 30 ms a step, of which the host needs about one to launch them. The queue
+# takes 1,024 launches, so that the device is ten steps behind; a window has six.
+KERNEL_US = 300
+STEPS = 200
+
+
+class Behind(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.host = guest.Host()
+        os.environ.update(cls.host.environment)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.host.close()
+
+    def report(self, name, *options):
+        done = guest.execute(
+            [guest.LULL, "run", "--quiet", "--name", name, "--step-range", "step",
+             "--overhead-budget", "100", *options, "--", sys.executable,
+             os.path.join(PUPPETS, "stepping.py"), str(STEPS)],
+            {**self.host.environment, "LD_LIBRARY_PATH": os.environ["LULL_SIM"],
+             "LULL_SIM_CONFIG": f"kernel_us={KERNEL_US}"})
+        self.assertEqual((done.status, done.stdout, done.stderr), (0, "", ""))
+        return checks.query(guest.LULL, "report", name)
+
+    def check_busy(self, report):
+        gpu = report["gpu"]
+        self.assertGreater(gpu["traced_ms"], 0, gpu)
+        # Not all: a machine that is taken may keep the host from launching.
+        self.assertGreater(gpu["busy_ms"], 0.9 * gpu["traced_ms"], gpu)
+        self.assertLess(gpu["unknown_ms"], 0.01 * gpu["traced_ms"], gpu)
+        self.assertEqual(gpu["verdict"], "compute", gpu)
+        # What was still queued when a window ended came later.
+        self.assertEqual((gpu["records_bad"], gpu["records_lost"], gpu["cupti_dropped"]),
+                         (0, 0, 0), gpu)
+
+    def active_windows(self, report):
+        return {span["start_ms"]: span for span in report["gpu"]["spans"]
+                if span["state"] == "active"}
+
+    def test_windows_of_steps_wait_until_the_device_has_come_to_them(self):
+        report = self.report("steps")
+        self.check_busy(report)
+        windows = self.active_windows(report)
+        # Without waiting one begins every 26 steps; ten more are waited for.
+        self.assertGreaterEqual(len(windows), STEPS // 45, windows)
+        # Each has its five active steps all the same.
+        step_ms = stepping.LAUNCHES * KERNEL_US / 1000
+        for window in list(windows.values())[:-1]:
+            self.assertGreater(window["duration_ms"], 0.8 * 5 * step_ms, window)
+
+    def test_windows_by_the_clock_count_from_when_it_has_come_to_them(self):
+        report = self.report("clock", "--schedule", "wait=500ms,warmup=100ms,active=600ms")
+        self.check_busy(report)
+
+    def test_a_device_that_is_not_behind_is_not_waited_for(self):
+        done = guest.execute(
+            [guest.LULL, "run", "--quiet", "--name", "ahead", "--step-range", "step",
+             "--overhead-budget", "100", "--", sys.executable,
+             os.path.join(PUPPETS, "stepping.py"), "265"],
+            {**self.host.environment, "LD_LIBRARY_PATH": os.environ["LULL_SIM"],
+             "LULL_SIM_CONFIG": "kernel_us=1"})
+        self.assertEqual(done.status, 0, done.stderr)
+        report = checks.query(guest.LULL, "report", "ahead")
+        # Five steps are skipped, and every 26 a window begins. One or another may find a
+        # device that is late by a step where the machine is taken.
+        self.assertGreaterEqual(len(self.active_windows(report)), 9)
+        self.assertLess(report["gpu"]["unknown_ms"], 0.05 * report["gpu"]["traced_ms"])
+
+
+if __name__ == "__main__":
+    unittest.main()
