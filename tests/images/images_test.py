@@ -257,14 +257,22 @@ class Environment(unittest.TestCase):
         pip = os.path.join(folder, "bin", "pip")
         subprocess.run([pip, "install", "-q", "--no-index", package("*.whl")], check=True)
         os.mkdir(os.path.join(folder, "run"), mode=0o700)
+        environment = {**os.environ, "LULL_RUNTIME_DIR": os.path.join(folder, "run"),
+                       "XDG_DATA_HOME": os.path.join(folder, "data")}
         done = subprocess.run(
             [os.path.join(folder, "bin", "lull"), "run", "--", "true"], check=True, text=True,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "LULL_RUNTIME_DIR": os.path.join(folder, "run"),
-                 "XDG_DATA_HOME": os.path.join(folder, "data")})
+            stderr=subprocess.PIPE, env=environment)
         self.assertIn("lull: Job", done.stderr)
+        # The module asks the command of its own wheel, whatever PATH has.
+        code = "import lull; print(lull._find_binary(), lull.load().job['command'])"
+        ask = [os.path.join(folder, "bin", "python"), "-c", code]
+        done = subprocess.run(ask, check=True, text=True, stdout=subprocess.PIPE, cwd="/",
+                              env={**environment, "PATH": "/usr/bin:/bin"})
+        self.assertEqual(done.stdout, f"{os.path.realpath(folder)}/bin/lull true\n")
         subprocess.run([pip, "uninstall", "-q", "-y", "lull"], check=True)
         self.assertEqual(glob.glob(os.path.join(folder, "[bl]i[nb]*", "lull*")), [])
+        self.assertNotEqual(subprocess.run(ask, stderr=subprocess.DEVNULL, cwd="/",
+                                           check=False).returncode, 0)
 
 
 del In
