@@ -86,6 +86,35 @@ TEST_F(Interning, FindsEveryOneOfThousandsOfStacksAgain) {
   EXPECT_EQ(header().arena_rejected, 0u);
 }
 
+// Each page that a look into the index touches is one more that the program's own data
+// must make room for.
+TEST_F(Interning, KeepsTheSlotsOfTheFirstThousandsCloseTogether) {
+  for (uint64_t i = 1; i <= 3'000; ++i) ASSERT_NE(stack({i, 2 * i, 7}), 0u);
+  constexpr uint32_t kSlotsOfPage = abi::kPage / sizeof(uint64_t);
+  std::atomic<uint64_t>* index = abi::SegmentView(base_).index();
+  uint32_t near = 0, pages = 0;
+  for (uint32_t page = 0; page < abi::kIndexSlots / kSlotsOfPage; ++page) {
+    uint32_t filled = 0;
+    for (uint32_t i = 0; i < kSlotsOfPage; ++i) {
+      filled += index[page * kSlotsOfPage + i] != 0;
+    }
+    pages += filled != 0;
+    if (page < kNearLines * kNearSlots / kSlotsOfPage) near += filled;
+  }
+  EXPECT_GE(near, 2'950u);
+  EXPECT_LE(pages, 16u + 50u);
+}
+
+TEST_F(Interning, FindsThoseThatFoundNoRoomNearby) {
+  std::vector<abi::Ref> refs;
+  for (uint64_t i = 1; i <= 40'000; ++i) {
+    refs.push_back(stack({i, 9}));
+    ASSERT_NE(refs.back(), 0u);
+  }
+  for (uint64_t i = 1; i <= refs.size(); ++i) EXPECT_EQ(stack({i, 9}), refs[i - 1]);
+  EXPECT_EQ(header().arena_rejected, 0u);
+}
+
 TEST_F(Interning, KeepsCodeObjectsApartThatTookTheSameAddress) {
   CodeIdentity identity{
       .code = 0x1000, .texts = 7, .line_table = 0x3000, .first_line = 1};
