@@ -47,6 +47,7 @@ int main(int argc, char** argv) {
   lull::AddAttach(app, &exit_code);
   lull::AddAnswers(app, &exit_code);
   lull::AddJobs(app, &exit_code);
+  lull::AddTop(app, &exit_code);
   lull::AddImport(app, &exit_code);
   lull::AddExport(app, &exit_code);
   lull::AddPs(app, &exit_code);

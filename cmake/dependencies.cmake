@@ -30,7 +30,7 @@ add_library(lull_grpc INTERFACE)
 target_link_libraries(lull_grpc INTERFACE
   -Wl,--start-group ${grpc_archives} -Wl,--end-group Threads::Threads ${CMAKE_DL_LIBS} rt)
 
-# SQLite, zstd and elfutils, static for the same reason.
+# SQLite, zstd, ncurses and elfutils, static for the same reason.
 function(lull_static_library name header)
   find_path(${name}_include ${header} REQUIRED)
   add_library(lull_${name} INTERFACE)
@@ -43,6 +43,7 @@ endfunction()
 lull_static_library(sqlite sqlite3.h sqlite3)
 lull_static_library(zstd zstd.h zstd)
 lull_static_library(zlib zlib.h z)
+lull_static_library(ncurses curses.h ncursesw tinfo)
 lull_static_library(elfutils elfutils/libdwfl.h dw elf z lzma bz2 zstd)
 
 find_package(CLI11 REQUIRED)

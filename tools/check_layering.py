@@ -69,6 +69,8 @@ ALLOWED = {
     "cli/html": {"proto", "daemon/base", "daemon/words", "cli/render"},
     # A protocol for agents, without input and output.
     "cli/mcp": {"cli/render/json.h"},
+    # A terminal, and what it shows.
+    "cli/top": {"proto", "daemon/base", "daemon/words", "cli/render"},
     "cli/base": {"daemon/base", "daemon/procfs", "cli/render/colour.h"},
     "cli/client": {"proto", "daemon/base", "daemon/connection", "daemon/procfs",
                    "cli/base"},
@@ -76,7 +78,7 @@ ALLOWED = {
     "cli/doctor": {"daemon/base", "daemon/procfs", "daemon/words", "cli/base", "cli/client",
                    "cli/render/gpu_words.h", "daemon/attach/examine",
                    "daemon/relay/control"},
-    "cli/commands": JOB | {"cli/doctor", "cli/html", "cli/job", "cli/mcp"},
+    "cli/commands": JOB | {"cli/doctor", "cli/html", "cli/job", "cli/mcp", "cli/top"},
     "cli": JOB | {"cli/commands", "daemon/relay/process", "daemon/relay/symbols"},
 }
 MAY_USE_GRPC = ("daemon/connection", "daemon/relay/deliver", "daemon/collector/serve",

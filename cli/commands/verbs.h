@@ -14,6 +14,7 @@ void AddRelay(CLI::App& app, int* exit_code);
 // `lull report`, `lull gaps` and all others that show sections of a report.
 void AddAnswers(CLI::App& app, int* exit_code);
 void AddJobs(CLI::App& app, int* exit_code);
+void AddTop(CLI::App& app, int* exit_code);
 void AddImport(CLI::App& app, int* exit_code);
 void AddExport(CLI::App& app, int* exit_code);
 void AddAttach(CLI::App& app, int* exit_code);

@@ -1,0 +1,151 @@
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "cli/render/table.h"
+#include "cli/top/details.h"
+#include "cli/top/tables.h"
+#include "daemon/words/facts.h"
+#include "daemon/words/format.h"
+
+namespace lull {
+namespace {
+
+// Cells of the picture of how busy the GPU was over time.
+constexpr size_t kCells = 16;
+
+struct Rank {
+  const v1::ProcessRow* process = nullptr;
+  std::optional<uint64_t> step_ns;  // median
+  bool steps_thinned = false;       // not all steps were in the answer
+  int64_t live_bytes = 0, peak_bytes = 0;
+  bool memory_known = false;
+  std::string busy_over_time;
+};
+
+double BusyShare(const Rank& rank) {
+  return Percent(D(rank.process->busy_ns()), D(rank.process->traced_ns()));
+}
+
+void AddStep(const v1::StepBand& band, Rank* rank) {
+  std::vector<uint64_t> times(band.duration_ns().begin(), band.duration_ns().end());
+  if (times.empty()) return;
+  auto middle = times.begin() + static_cast<ptrdiff_t>((times.size() - 1) / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  rank->step_ns = *middle;
+  rank->steps_thinned = band.count() > times.size();
+}
+
+// The devices' own memory if there is any, else tensors of the host.
+void AddMemory(const v1::ReportReply& reply, Rank* rank) {
+  for (bool device : {true, false}) {
+    for (const v1::MemoryRow& row : reply.memory().rows()) {
+      if (row.pid() != rank->process->pid() || (row.device() >= 0) != device) continue;
+      rank->live_bytes += row.live_bytes();
+      rank->peak_bytes += row.peak_bytes();
+      rank->memory_known = true;
+    }
+    if (rank->memory_known) return;
+  }
+}
+
+// A character for a share of traced time: '.' for none of it, '#' for all.
+char BusyCell(uint64_t busy_ns, uint64_t traced_ns) {
+  constexpr absl::string_view kLevels = ".:-=+*%#";
+  if (traced_ns == 0) return ' ';
+  const double share = std::min(1.0, D(busy_ns) / D(traced_ns));
+  return kLevels[static_cast<size_t>(share * static_cast<double>(kLevels.size() - 1) +
+                                     0.5)];
+}
+
+// All devices of the process as one; bins go whole into the cell in which they begin.
+std::string BusyOverTime(const v1::Timeline& timeline, uint32_t pid) {
+  const uint64_t whole =
+      timeline.end_ns() - std::min(timeline.start_ns(), timeline.end_ns());
+  if (timeline.bin_ns() == 0 || whole == 0) return "";
+  const uint64_t bins = (whole + timeline.bin_ns() - 1) / timeline.bin_ns();
+  uint64_t busy[kCells] = {}, traced[kCells] = {};
+  for (const v1::TimelineBand& band : timeline.bands()) {
+    if (band.pid() != pid) continue;
+    for (int i = 0; i < band.traced_ns_size(); ++i) {
+      const size_t cell = std::min<size_t>(
+          kCells - 1, static_cast<size_t>(static_cast<uint64_t>(i) * kCells / bins));
+      traced[cell] += band.traced_ns(i);
+      if (i < band.busy_ns_size()) busy[cell] += band.busy_ns(i);
+    }
+  }
+  std::string text;
+  for (size_t i = 0; i < kCells; ++i) text += BusyCell(busy[i], traced[i]);
+  return text.find_first_not_of(' ') == std::string::npos ? "" : text;
+}
+
+std::vector<Rank> RanksOf(const v1::ReportReply& reply) {
+  std::vector<Rank> ranks;
+  const bool any =
+      std::any_of(reply.processes().begin(), reply.processes().end(),
+                  [](const v1::ProcessRow& row) { return row.gpu() || row.torch(); });
+  const v1::Timeline& timeline = TopDetail(reply, kTopTimeline).timeline();
+  for (const v1::ProcessRow& row : reply.processes()) {
+    if (any && !row.gpu() && !row.torch()) continue;
+    Rank rank;
+    rank.process = &row;
+    for (const v1::StepBand& band : timeline.steps()) {
+      if (band.pid() == row.pid()) AddStep(band, &rank);
+    }
+    AddMemory(reply, &rank);
+    rank.busy_over_time = BusyOverTime(timeline, row.pid());
+    ranks.push_back(std::move(rank));
+  }
+  return ranks;
+}
+
+// What is not known comes last in each order.
+void Sort(TopOrder order, std::vector<Rank>* ranks) {
+  auto key = [order](const Rank& rank) -> double {
+    switch (order) {
+      case TopOrder::kRank:
+        return rank.process->rank() < 0 ? 1e12 : rank.process->rank();
+      case TopOrder::kSlowestStep:
+        return -D(rank.step_ns.value_or(0));
+      case TopOrder::kLeastBusy:
+        return rank.process->traced_ns() == 0 ? 200 : BusyShare(rank);
+      case TopOrder::kMostMemory:
+        return -static_cast<double>(rank.live_bytes);
+    }
+    return 0;
+  };
+  std::stable_sort(ranks->begin(), ranks->end(),
+                   [&](const Rank& a, const Rank& b) { return key(a) < key(b); });
+}
+
+}  // namespace
+
+std::vector<std::string> RanksTable(const v1::ReportReply& reply, TopOrder order) {
+  std::vector<Rank> ranks = RanksOf(reply);
+  Sort(order, &ranks);
+  Table table({">rank", ">step", ">busy", ">sync", ">data", ">gc", ">live", ">peak",
+               "busy over time"});
+  for (const Rank& rank : ranks) {
+    const v1::ProcessRow& row = *rank.process;
+    auto share = [recorded = D(RecordedNs(row))](uint64_t part) {
+      return FormatShare(D(part), recorded);
+    };
+    table.AddRow(
+        {row.rank() < 0 ? absl::StrCat("pid ", row.pid()) : absl::StrCat(row.rank()),
+         rank.step_ns ? absl::StrCat(rank.steps_thinned ? "~" : "",
+                                     FormatDuration(*rank.step_ns))
+                      : "-",
+         FormatShare(D(row.busy_ns()), D(row.traced_ns())), share(row.blocked_ns()),
+         share(row.data_wait_ns()), share(row.gc_ns()),
+         rank.memory_known ? FormatBytes(rank.live_bytes) : "-",
+         rank.memory_known ? FormatBytes(rank.peak_bytes) : "-", rank.busy_over_time});
+  }
+  std::vector<std::string> lines = absl::StrSplit(table.Text(), '\n');
+  if (!lines.empty() && lines.back().empty()) lines.pop_back();
+  return lines;
+}
+
+}  // namespace lull
