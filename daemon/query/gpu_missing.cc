@@ -41,6 +41,12 @@ std::string WhyNot(const storage::JobRow& job, const ProcessSums& sums) {
       job.info.gpu_mode() == lull::v1::GPU_MODE_CONTINUOUS) {
     return "tracing had not begun: no call of the process has loaded CUPTI yet";
   }
+  if (HasState(sums, lull::v1::TRACING_STATE_WARM_UP)) {
+    return "windows of tracing warmed up and did not count: the GPU was still at work "
+           "on "
+           "what was launched before, or the job ended first; tracing for longer "
+           "(--schedule, --gpu continuous) may reach what it is at";
+  }
   return absl::StrCat("no window of tracing ", job.ended ? "came" : "has come yet",
                       job.info.gpu_schedule().empty()
                           ? ""

@@ -51,6 +51,9 @@ TEST(GpuMissing, SaysWhatKeptTheWholeProgramFromBeingTraced) {
   EXPECT_THAT(Why(kContinuous, kNoLibrary, true), HasSubstr("no CUPTI library"));
   EXPECT_THAT(Why(kContinuous, kReady, true, {lull::v1::TRACING_STATE_YIELDED}),
               HasSubstr("another user of CUPTI"));
+  EXPECT_THAT(Why(kWindow, kReady, true,
+                  {lull::v1::TRACING_STATE_WARM_UP, lull::v1::TRACING_STATE_OFF}),
+              HasSubstr("warmed up and did not count"));
 }
 
 }  // namespace
