@@ -76,7 +76,9 @@ class CostOnTheWallClock(unittest.TestCase):
         with open(out) as file:
             observed = file.read()
         # Before the first window CUPTI is not even loaded. Each step is one character.
-        self.assertEqual(observed, "0" * 10 + ("1" * 5 + "0" * 5) * 3 + "0" * 20)
+        # A window may wait for the device.
+        self.assertEqual(len(observed), 60)
+        self.assertRegex(observed, "^0{10}(1{5,}0{5,}){3}$")
 
     def test_a_cost_that_stays_after_a_window_is_found_and_told_apart(self):
         answer = self.steps("stays", "cupti_stays_ns=100000", steps=250)
