@@ -24,6 +24,7 @@
 #include "preload/hooks/torch_original.h"
 #include "preload/python/python.h"
 #include "preload/python/step_hook.h"
+#include "preload/stacks/interning.h"
 
 namespace lull {
 namespace {
@@ -75,12 +76,20 @@ char* segment_for(bool is_free) {
 
 bool is_large(uint64_t bytes) { return bytes >= abi::kThinnedAllocationBytes; }
 
+// One of each kThinnedAllocationPeriod, by chance: a training step that allocates a
+// multiple of that many times would show the same of its lines for ever, and no other.
+bool is_drawn(ThreadState* thread) {
+  constexpr uint32_t kPeriod = abi::kThinnedAllocationPeriod;
+  uint32_t tick = thread->allocation_tick++;
+  uint64_t drawn = mix(tick / kPeriod, thread->ring_index) >> 32;
+  return tick % kPeriod == drawn % kPeriod;
+}
+
 bool keeps_stack(char* segment, uint64_t bytes) {
   if (is_large(bytes)) return true;
   uint32_t thinning =
       abi::SegmentView(segment).control().thinning.load(std::memory_order_relaxed);
-  return thinning < abi::kThinAllocationStacks ||
-         t_thread.allocation_tick++ % abi::kThinnedAllocationPeriod == 0;
+  return thinning < abi::kThinAllocationStacks || is_drawn(&t_thread);
 }
 
 // In a window of GPU tracing, where launches have native stacks, too: they name the

@@ -61,6 +61,7 @@ SCENARIO(HasNativeStacksWhereThereIsNoPython, "native_stacks_where_there_is_no_p
 SCENARIO(RecordsWhatTheCudaAllocatorReservesWhenItChanges,
          "what_the_cuda_allocator_reserves")
 SCENARIO(KeepsOneStackInSixteenWhenThinned, "thinned_stacks")
+SCENARIO(DrawsThinnedStacksFromAllLinesOfALoop, "thinned_stacks_of_a_loop")
 SCENARIO(KeepsTheStacksOfLargeBlocksWhenThinned, "large_blocks_when_thinned")
 SCENARIO(AddsNoMemoryToAProfileThatDidNotAskForIt, "no_profile_without_memory")
 
