@@ -26,6 +26,40 @@ Json DataJson(const v1::ReportReply& reply);
 Json RegionsJson(const v1::ReportReply& reply);
 Json ReportJson(const v1::ReportReply& reply);
 
+// What they print, as JSON Schemas.
+namespace schema {
+
+Json Jobs();
+Json Syncs();
+Json Allocations();
+Json Gc();
+Json Waits();
+Json Gaps();
+Json Kernels();
+Json Operators();
+Json Steps();
+Json Hot();
+Json Memory();
+Json Data();
+Json Regions();
+Json Report();
+
+}  // namespace schema
+
+// The verbs that show a job, as --help lists them.
+struct VerbSchema {
+  const char* verb;
+  Json (*schema)();
+};
+inline constexpr VerbSchema kVerbSchemas[] = {
+    {"report", schema::Report}, {"gaps", schema::Gaps},
+    {"hot", schema::Hot},       {"kernels", schema::Kernels},
+    {"ops", schema::Operators}, {"steps", schema::Steps},
+    {"data", schema::Data},     {"regions", schema::Regions},
+    {"syncs", schema::Syncs},   {"waits", schema::Waits},
+    {"gc", schema::Gc},         {"allocs", schema::Allocations},
+    {"memory", schema::Memory}};
+
 // Indented text with a newline at its end. Invalid UTF-8 is replaced.
 std::string JsonText(const Json& json);
 

@@ -3,6 +3,8 @@
 #include "cli/render/json.h"
 #include "cli/render/json_parts.h"
 #include "cli/render/row_json.h"
+#include "cli/render/schema_definitions.h"
+#include "cli/render/schema_parts.h"
 #include "daemon/words/format.h"
 #include "daemon/words/sample_words.h"
 
@@ -104,4 +106,76 @@ Json DataJson(const v1::ReportReply& reply) {
               {"lines", LinesJson(data)}});
 }
 
+// What the above prints.
+namespace schema {
+namespace {
+
+Json Parts() { return OneOf(KeysOf(*v1::LoaderPart_descriptor(), "other")); }
+
+Json LoaderParts() {
+  return ListOf(Object({{"role", OneOf({"loader", "main"})},
+                        {"part", Parts()},
+                        {"samples", Count()},
+                        {"total_ms", Amount()},
+                        {"per_batch_ms", AmountOrNull()},
+                        {"share_percent", AmountOrNull()},
+                        {"low_percent", AmountOrNull()},
+                        {"high_percent", AmountOrNull()}}));
+}
+
+Json LoaderLines() {
+  return ListOf(Object({{"role", Roles()},
+                        {"part", Parts()},
+                        {"file", Text()},
+                        {"line", Whole()},
+                        {"function", Text()},
+                        {"samples", Count()},
+                        {"own_samples", Count()},
+                        {"total_ms", Amount()},
+                        {"own_ms", Amount()},
+                        {"per_batch_ms", AmountOrNull()},
+                        {"share_percent", AmountOrNull()},
+                        {"low_percent", AmountOrNull()},
+                        {"high_percent", AmountOrNull()},
+                        {"own_percent", AmountOrNull()},
+                        {"own_low_percent", AmountOrNull()},
+                        {"own_high_percent", AmountOrNull()},
+                        {"callee", OrNull(Ref("site"))}}));
+}
+
+Json Busy() {
+  return Object({{"samples", Count()},
+                 {"share_percent", AmountOrNull()},
+                 {"low_percent", AmountOrNull()},
+                 {"high_percent", AmountOrNull()},
+                 {"mean", AmountOrNull()},
+                 {"p95", AmountOrNull()},
+                 {"waiting_ms", Amount()},
+                 {"ready_ms", Amount()},
+                 {"unknown_ms", Amount()},
+                 {"over_time", ListOfRows<v1::BusyWorkers>()}});
+}
+
+Json Enough() {
+  return Object({{"workers", AmountOrNull()},
+                 {"low", AmountOrNull()},
+                 {"high", AmountOrNull()},
+                 {"unknown_because", TextOrNull()}});
+}
+
+}  // namespace
+
+Json Data() {
+  return Answer(
+      {{"loaders", ListOf(RowOf<v1::LoaderRow>().OrNull({"blocked_ms"}).Done())},
+       {"workers", Count()},
+       {"training_processes", OrNull(Count())},
+       {"batches", OrNull(Count())},
+       {"busy", OrNull(Busy())},
+       {"enough", OrNull(Enough())},
+       {"parts", LoaderParts()},
+       {"lines", LoaderLines()}});
+}
+
+}  // namespace schema
 }  // namespace lull

@@ -19,4 +19,16 @@ Json StepTotalsJson(const v1::Steps& reply);
 Json NonFiniteJson(const v1::ReportReply& reply);
 Json DevicesJson(const v1::ReportReply& reply);
 
+// Schemas of what these print.
+namespace schema {
+
+Json CauseRows();
+Json GapRows();
+Json KernelRows();
+Json CopyRows();
+Json StepRows();
+Json StepTotals();  // properties
+Json Devices();
+
+}  // namespace schema
 }  // namespace lull

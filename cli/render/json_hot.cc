@@ -4,6 +4,8 @@
 
 #include "cli/render/json_parts.h"
 #include "cli/render/row_json.h"
+#include "cli/render/schema_definitions.h"
+#include "cli/render/schema_parts.h"
 #include "daemon/words/format.h"
 #include "daemon/words/sample_words.h"
 
@@ -109,4 +111,59 @@ Json HotJson(const v1::ReportReply& reply) {
                             {"samples", SamplesJson(reply.hot())}});
 }
 
+// What the above prints.
+namespace schema {
+namespace {
+
+Json HotRoles() {
+  return ListOf(Object({{"role", Roles()},
+                        {"samples", Count()},
+                        {"time_ms", Amount()},
+                        {"running_percent", AmountOrNull()},
+                        {"ready_percent", AmountOrNull()},
+                        {"blocked_percent", AmountOrNull()},
+                        {"no_python_percent", AmountOrNull()},
+                        {"failed_percent", AmountOrNull()},
+                        {"cut_percent", AmountOrNull()}}));
+}
+
+Json HotLines() {
+  return ListOf(Object({{"role", Roles()},
+                        {"file", Text()},
+                        {"line", Whole()},
+                        {"function", Text()},
+                        {"samples", Count()},
+                        {"self_samples", Count()},
+                        {"self_ms", Amount()},
+                        {"total_ms", Amount()},
+                        {"self_percent", AmountOrNull()},
+                        {"self_low_percent", AmountOrNull()},
+                        {"self_high_percent", AmountOrNull()},
+                        {"total_percent", AmountOrNull()},
+                        {"low_percent", AmountOrNull()},
+                        {"high_percent", AmountOrNull()},
+                        {"running_percent", AmountOrNull()},
+                        {"ready_percent", AmountOrNull()},
+                        {"blocked_percent", AmountOrNull()},
+                        {"cut", Flag()},
+                        {"stack", ListOf(Ref("frame"))},
+                        {"node", TextOrNull()},
+                        {"backward_of", OrNull(Ref("site"))},
+                        {"forward_site", OrNull(Ref("site"))}},
+                       {"node", "backward_of", "forward_site"}));
+}
+
+}  // namespace
+
+Json Hot() {
+  return Answer({{"region", TextOrNull()},
+                 {"roles", HotRoles()},
+                 {"lines", HotLines()},
+                 {"samples", RowOf<v1::HotSamples>()
+                                 .Set("denied_processes", Count())
+                                 .Set("unreadable_processes", Count())
+                                 .Done()}});
+}
+
+}  // namespace schema
 }  // namespace lull

@@ -4,6 +4,8 @@
 
 #include "cli/render/json_parts.h"
 #include "cli/render/row_json.h"
+#include "cli/render/schema_definitions.h"
+#include "cli/render/schema_parts.h"
 
 namespace lull {
 namespace {
@@ -57,4 +59,42 @@ Json MemoryJson(const v1::ReportReply& reply) {
                             {"unknown_frees", reply.memory().unknown_frees()}});
 }
 
+// What the above prints.
+namespace schema {
+namespace {
+
+Json Growth() {
+  return RowOf<v1::MemoryGrowth>().Set("sites", ListOfRows<v1::MemorySite>()).Done();
+}
+
+}  // namespace
+
+Json MemoryRows(bool details) {
+  Json row = {{"pid", Count()},
+              {"rank", OrNull(Count())},
+              {"allocator", Text()},
+              {"device", OrNull(Count())},
+              {"live_bytes", Whole()},
+              {"peak_bytes", Whole()},
+              {"reserved_bytes", OrNull(Whole())},
+              {"reserved_peak_bytes", OrNull(Whole())},
+              {"growth", OrNull(Growth())}};
+  if (details) {
+    row["peak_at_ms"] = Amount();
+    row["reserved_at_peak_bytes"] = OrNull(Whole());
+    row["peak_sites"] = ListOfRows<v1::MemorySite>();
+    row["peak_others_bytes"] = Whole();
+    row["points"] =
+        ListOf(RowOf<v1::MemoryPoint>().OrNull({"step", "reserved_bytes"}).Done());
+  }
+  return ListOf(Object(std::move(row)));
+}
+
+Json Memory() {
+  return Answer({{"memory", MemoryRows(/*details=*/true)},
+                 {"malloc_retries", ListOfRows<v1::MallocRetries>()},
+                 {"unknown_frees", Count()}});
+}
+
+}  // namespace schema
 }  // namespace lull

@@ -11,4 +11,9 @@ namespace lull {
 // allocator does not say, "growth" where none was found.
 Json MemoryRowsJson(const v1::Memory& reply, bool details);
 
+namespace schema {
+
+Json MemoryRows(bool details);  // of what it prints
+
+}  // namespace schema
 }  // namespace lull

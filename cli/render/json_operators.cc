@@ -3,6 +3,9 @@
 #include "cli/render/json_gpu.h"
 #include "cli/render/json_parts.h"
 #include "cli/render/operator_words.h"
+#include "cli/render/schema_definitions.h"
+#include "cli/render/schema_parts.h"
+#include "daemon/words/facts.h"
 #include "daemon/words/format.h"
 
 namespace lull {
@@ -50,4 +53,34 @@ Json OperatorsJson(const v1::ReportReply& reply) {
                             {"known_bytes", operators.known_bytes()}});
 }
 
+// What the above prints.
+namespace schema {
+
+Json Operators() {
+  Json row = Object({{"name", Text()},
+                     {"pass", OneOf({"forward", "backward", "optimizer", "unknown"})},
+                     {"calls", Null()},
+                     {"launches", Count()},
+                     {"own_launches", Count()},
+                     {"gpu_ms", AmountOrNull()},
+                     {"own_gpu_ms", AmountOrNull()},
+                     {"gpu_percent", AmountOrNull()},
+                     {"own_gpu_percent", AmountOrNull()},
+                     {"allocations", OrNull(Count())},
+                     {"allocated_bytes", OrNull(Count())},
+                     {"own_allocated_bytes", OrNull(Count())},
+                     {"site", Ref("site")},
+                     {"stack", ListOf(Ref("frame"))}});
+  return Answer({{"gpu", Ref("gpu")},
+                 {"ops", ListOf(std::move(row))},
+                 {"total_ops", Count()},
+                 {"total_gpu_ms", AmountOrNull()},
+                 {"total_launches", Count()},
+                 {"unknown_gpu_ms", AmountOrNull()},
+                 {"unknown_launches", Count()},
+                 {"allocated_bytes", Count()},
+                 {"known_bytes", Count()}});
+}
+
+}  // namespace schema
 }  // namespace lull

@@ -1,6 +1,8 @@
 #include "cli/render/gpu_words.h"
 #include "cli/render/json.h"
 #include "cli/render/json_parts.h"
+#include "cli/render/schema_definitions.h"
+#include "cli/render/schema_parts.h"
 
 namespace lull {
 
@@ -31,4 +33,25 @@ Json RegionsJson(const v1::ReportReply& reply) {
                             {"unavailable_processes", reply.regions().unavailable()}});
 }
 
+// What the above prints.
+namespace schema {
+
+Json Regions() {
+  Json causes = ListOf(Object({{"cause", Causes()}, {"total_ms", Amount()}}));
+  Json row = Object({{"name", Text()},
+                     {"path", ListOf(Text())},
+                     {"count", Count()},
+                     {"total_ms", Amount()},
+                     {"max_ms", Amount()},
+                     {"traced_ms", Amount()},
+                     {"gpu_busy_ms", AmountOrNull()},
+                     {"causes", OrNull(std::move(causes))},
+                     {"site", Ref("site")}});
+  return Answer({{"regions", ListOf(std::move(row))},
+                 {"unnamed", Count()},
+                 {"unopened", Count()},
+                 {"unavailable_processes", Count()}});
+}
+
+}  // namespace schema
 }  // namespace lull

@@ -1,6 +1,6 @@
 #include "cli/render/schema.h"
 
-#include <array>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "cli/render/schema_parts.h"
@@ -8,33 +8,29 @@
 namespace lull {
 namespace {
 
-struct Verb {
-  const char* name;
-  Json (*schema)();
-};
+constexpr VerbSchema kOtherVerbs[] = {{"jobs", schema::Jobs},
+                                      {"ps", schema::Ps},
+                                      {"arm", schema::Arm},
+                                      {"disarm", schema::Arm},
+                                      {"doctor", schema::Doctor}};
 
-constexpr std::array kVerbs = {
-    Verb{"report", schema::Report}, Verb{"gaps", schema::Gaps},
-    Verb{"hot", schema::Hot},       Verb{"kernels", schema::Kernels},
-    Verb{"ops", schema::Operators}, Verb{"steps", schema::Steps},
-    Verb{"data", schema::Data},     Verb{"regions", schema::Regions},
-    Verb{"syncs", schema::Syncs},   Verb{"waits", schema::Waits},
-    Verb{"gc", schema::Gc},         Verb{"allocs", schema::Allocations},
-    Verb{"memory", schema::Memory}, Verb{"jobs", schema::Jobs},
-    Verb{"ps", schema::Ps},         Verb{"arm", schema::Arm},
-    Verb{"disarm", schema::Arm},    Verb{"doctor", schema::Doctor}};
+std::vector<VerbSchema> AllVerbs() {
+  std::vector<VerbSchema> all(std::begin(kVerbSchemas), std::end(kVerbSchemas));
+  all.insert(all.end(), std::begin(kOtherVerbs), std::end(kOtherVerbs));
+  return all;
+}
 
 }  // namespace
 
 std::vector<std::string> VerbsWithSchema() {
   std::vector<std::string> names;
-  for (const Verb& verb : kVerbs) names.emplace_back(verb.name);
+  for (const VerbSchema& verb : AllVerbs()) names.emplace_back(verb.verb);
   return names;
 }
 
 Json AnswerSchema(absl::string_view verb) {
-  for (const Verb& one : kVerbs) {
-    if (one.name != verb) continue;
+  for (const VerbSchema& one : AllVerbs()) {
+    if (one.verb != verb) continue;
     return schema::Document(absl::StrCat("lull ", verb, " --json"), one.schema());
   }
   return nullptr;

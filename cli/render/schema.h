@@ -19,23 +19,7 @@ Json AnswerSchema(absl::string_view verb);
 
 namespace schema {
 
-// Of the verbs that ask about a job, as the functions of json.h are called.
-Json Syncs();
-Json Allocations();
-Json Gc();
-Json Waits();
-Json Gaps();
-Json Kernels();
-Json Operators();
-Json Steps();
-Json Hot();
-Json Memory();
-Json Data();
-Json Regions();
-Json Report();
-
-// Of the others.
-Json Jobs();
+// Of the verbs that show no job; those that do are in json.h.
 Json Ps();
 Json Arm();
 Json Doctor();
