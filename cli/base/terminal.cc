@@ -1,6 +1,5 @@
 #include "cli/base/terminal.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
@@ -15,6 +14,7 @@
 
 #include "absl/strings/numbers.h"
 #include "cli/base/environment.h"
+#include "daemon/base/write_all.h"
 
 namespace lull {
 namespace {
@@ -68,15 +68,6 @@ bool Fits(absl::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return taken <= rows;
-}
-
-void WriteAll(int fd, absl::string_view text) {
-  while (!text.empty()) {
-    ssize_t written = write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // EPIPE: the reader has seen enough
-    text.remove_prefix(static_cast<size_t>(written));
-  }
 }
 
 // Starts the pager, which reads from `input`. Its process id, or -1.
@@ -143,11 +134,10 @@ bool ShowInPager(absl::string_view text) {
   auto interrupt = signal(SIGINT, SIG_IGN);
   auto quit = signal(SIGQUIT, SIG_IGN);
   auto broken = signal(SIGPIPE, SIG_IGN);
-  WriteAll(ends[1], text);
+  WriteAll(ends[1], text).IgnoreError();  // EPIPE: the reader has seen enough
   close(ends[1]);
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  TEMP_FAILURE_RETRY(waitpid(child, &status, 0));
   signal(SIGINT, interrupt);
   signal(SIGQUIT, quit);
   signal(SIGPIPE, broken);

@@ -12,22 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "cli/base/output.h"
 #include "daemon/base/status.h"
+#include "daemon/base/write_all.h"
 
 namespace lull {
-namespace {
-
-absl::Status WriteAll(int fd, const char* data, size_t size) {
-  while (size > 0) {
-    const ssize_t written = write(fd, data, size);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return ErrnoStatus(errno, "cannot write");
-    data += written;
-    size -= static_cast<size_t>(written);
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
 
 OutputFile::OutputFile(const std::string& path, bool as_it_is)
     : path_(path == "-" ? "" : path),
@@ -105,7 +92,7 @@ absl::Status OutputFile::KeepMode() {
 
 absl::Status OutputFile::Write(const std::string& bytes) {
   return packing_ ? Pack(bytes, Z_NO_FLUSH)
-                  : Annotate(WriteAll(fd_.get(), bytes.data(), bytes.size()), Name());
+                  : Annotate(WriteAll(fd_.get(), bytes), Name());
 }
 
 absl::Status OutputFile::Finish() {
@@ -141,7 +128,8 @@ absl::Status OutputFile::Pack(const std::string& bytes, int flush) {
     stream_.avail_out = static_cast<uInt>(packed.size());
     deflate(&stream_, flush);
     LULL_RETURN_IF_ERROR(Annotate(
-        WriteAll(fd_.get(), packed.data(), packed.size() - stream_.avail_out), Name()));
+        WriteAll(fd_.get(), {packed.data(), packed.size() - stream_.avail_out}),
+        Name()));
   } while (stream_.avail_out == 0);
   return absl::OkStatus();
 }

@@ -10,11 +10,9 @@
 
 #include <filesystem>
 #include <set>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/time/clock.h"
 #include "cli/base/environment.h"
 #include "cli/base/pipe.h"
 #include "daemon/base/clock.h"
@@ -66,8 +64,7 @@ absl::StatusOr<CommandResult> RunCommand(std::vector<std::string> argv,
   bool ended = ReadUntilEnd(pipe.read.get(), SteadyNow() + timeout, &result.output);
   if (!ended) kill(pid, SIGKILL);
   int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
+  TEMP_FAILURE_RETRY(waitpid(pid, &status, 0));
   if (!ended) {
     return absl::DeadlineExceededError(
         absl::StrCat(argv[0], " did not end within ", absl::FormatDuration(timeout)));

@@ -33,11 +33,7 @@ void DieWith(pid_t parent, int signal) {
 
 [[noreturn]] void WaitAndExec(int go, int failed, char** argv, char** envp) {
   char byte;
-  ssize_t got;
-  do {
-    got = read(go, &byte, 1);
-  } while (got < 0 && errno == EINTR);
-  if (got != 1) _exit(kNeverStarted);
+  if (TEMP_FAILURE_RETRY(read(go, &byte, 1)) != 1) _exit(kNeverStarted);
   execvpe(argv[0], argv, byte == kRecorded ? envp : environ);
   int error = errno;
   (void)!write(failed, &error, sizeof(error));
@@ -78,10 +74,7 @@ void Launchpad::Go(bool recorded) {
 
 int Launchpad::ExecError() {
   int error = 0;
-  ssize_t got;
-  do {
-    got = read(failed_.get(), &error, sizeof(error));
-  } while (got < 0 && errno == EINTR);
+  const ssize_t got = TEMP_FAILURE_RETRY(read(failed_.get(), &error, sizeof(error)));
   failed_.reset();
   return got == sizeof(error) ? error : 0;
 }
@@ -90,8 +83,7 @@ void Launchpad::Cancel() {
   go_.reset();
   failed_.reset();
   int status;
-  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-  }
+  TEMP_FAILURE_RETRY(waitpid(pid_, &status, 0));
 }
 
 }  // namespace lull

@@ -71,8 +71,7 @@ Witness::~Witness() {
   if (pid_ <= 0) return;
   kill(pid_, SIGKILL);
   int status;
-  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-  }
+  TEMP_FAILURE_RETRY(waitpid(pid_, &status, 0));
 }
 
 void Witness::Drain() {

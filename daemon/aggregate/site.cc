@@ -4,6 +4,7 @@
 
 #include "daemon/aggregate/native_frames.h"
 #include "daemon/base/text.h"
+#include "daemon/base/word_list.h"
 
 namespace lull::aggregate {
 namespace {
@@ -73,53 +74,15 @@ bool IsInfrastructureOfATrace(std::string_view file) {
         "re/", "unittest/", "urllib/", "xml/"}) {
     if (file.starts_with(folder)) return true;
   }
-  for (std::string_view module : {"_collections_abc.py",
-                                  "_weakrefset.py",
-                                  "abc.py",
-                                  "ast.py",
-                                  "codecs.py",
-                                  "contextlib.py",
-                                  "copy.py",
-                                  "copyreg.py",
-                                  "dataclasses.py",
-                                  "enum.py",
-                                  "functools.py",
-                                  "genericpath.py",
-                                  "gzip.py",
-                                  "hashlib.py",
-                                  "heapq.py",
-                                  "inspect.py",
-                                  "linecache.py",
-                                  "numbers.py",
-                                  "operator.py",
-                                  "os.py",
-                                  "pathlib.py",
-                                  "pickle.py",
-                                  "posixpath.py",
-                                  "queue.py",
-                                  "random.py",
-                                  "re.py",
-                                  "runpy.py",
-                                  "selectors.py",
-                                  "shutil.py",
-                                  "socket.py",
-                                  "socketserver.py",
-                                  "ssl.py",
-                                  "string.py",
-                                  "subprocess.py",
-                                  "tempfile.py",
-                                  "textwrap.py",
-                                  "threading.py",
-                                  "tokenize.py",
-                                  "traceback.py",
-                                  "types.py",
-                                  "typing.py",
-                                  "warnings.py",
-                                  "weakref.py",
-                                  "zipfile.py"}) {
-    if (file == module) return true;
-  }
-  return false;
+  constexpr std::string_view kModules =
+      "_collections_abc.py _weakrefset.py abc.py ast.py codecs.py contextlib.py "
+      "copy.py copyreg.py dataclasses.py enum.py functools.py genericpath.py gzip.py "
+      "hashlib.py heapq.py inspect.py linecache.py numbers.py operator.py os.py "
+      "pathlib.py pickle.py posixpath.py queue.py random.py re.py runpy.py "
+      "selectors.py shutil.py socket.py socketserver.py ssl.py string.py "
+      "subprocess.py tempfile.py textwrap.py threading.py tokenize.py traceback.py "
+      "types.py typing.py warnings.py weakref.py zipfile.py";
+  return IsAmong(file, kModules);
 }
 
 // Whether it is of a package through which programs that use it do all their GPU work.

@@ -37,14 +37,6 @@ absl::StatusOr<Opened> OpenFile(const std::string& path) {
   return opened;
 }
 
-ssize_t ReadSome(int fd, char* into, size_t size) {
-  ssize_t got;
-  do {
-    got = read(fd, into, size);
-  } while (got < 0 && errno == EINTR);
-  return got;
-}
-
 }  // namespace
 
 Input::Input(UniqueFd fd, uint64_t file_bytes, Progress progress)
@@ -74,7 +66,7 @@ bool Input::FillRaw() {
   if (raw_done_) return false;
   ssize_t got = 0;
   if (fd_) {
-    got = ReadSome(fd_.get(), raw_.data(), raw_.size());
+    got = TEMP_FAILURE_RETRY(read(fd_.get(), raw_.data(), raw_.size()));
     if (got < 0) status_ = ErrnoStatus(errno, "cannot read");
   } else {
     got = static_cast<ssize_t>(std::min(raw_.size(), memory_.size() - memory_at_));
@@ -150,7 +142,8 @@ absl::StatusOr<std::string> HashOfFile(const std::string& path) {
   }
   std::vector<char> buffer(kBuffer);
   while (true) {
-    const ssize_t got = ReadSome(opened.fd.get(), buffer.data(), buffer.size());
+    const ssize_t got =
+        TEMP_FAILURE_RETRY(read(opened.fd.get(), buffer.data(), buffer.size()));
     if (got < 0) return ErrnoStatus(errno, path);
     if (got == 0) break;
     EVP_DigestUpdate(context.get(), buffer.data(), static_cast<size_t>(got));

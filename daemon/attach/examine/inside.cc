@@ -14,32 +14,21 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "daemon/base/status.h"
+#include "daemon/base/write_all.h"
 
 namespace lull::attach {
 namespace {
 
 constexpr uid_t kNobodyChanges = static_cast<uid_t>(-1);  // only tells what is set
 
-absl::Status WriteAll(int to, const char* data, size_t size) {
-  while (size > 0) {
-    ssize_t written = write(to, data, size);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return ErrnoStatus(errno, "cannot write");
-    data += written;
-    size -= static_cast<size_t>(written);
-  }
-  return absl::OkStatus();
-}
-
 absl::Status CopyBytes(int from, int to) {
   char buffer[65536];
   off_t at = 0;
   for (;;) {
-    ssize_t got = pread(from, buffer, sizeof(buffer), at);
+    ssize_t got = TEMP_FAILURE_RETRY(pread(from, buffer, sizeof(buffer), at));
     if (got == 0) return absl::OkStatus();
-    if (got < 0 && errno == EINTR) continue;
     if (got < 0) return ErrnoStatus(errno, "cannot read the shim");
-    LULL_RETURN_IF_ERROR(WriteAll(to, buffer, static_cast<size_t>(got)));
+    LULL_RETURN_IF_ERROR(WriteAll(to, {buffer, static_cast<size_t>(got)}));
     at += got;
   }
 }

@@ -7,88 +7,38 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/base/status.h"
+#include "daemon/base/word_list.h"
 
 namespace lull::inject {
 namespace {
 
 // Functions of libc that hold locks which dlopen or malloc take, while they call
 // or wait for something.
-constexpr std::array kLockedFunctions = {"malloc",
-                                         "calloc",
-                                         "realloc",
-                                         "free",
-                                         "cfree",
-                                         "memalign",
-                                         "aligned_alloc",
-                                         "posix_memalign",
-                                         "valloc",
-                                         "pvalloc",
-                                         "malloc_trim",
-                                         "mallopt",
-                                         "malloc_info",
-                                         "malloc_stats",
-                                         "mallinfo",
-                                         "mallinfo2",
-                                         "reallocarray",
-                                         "fork",
-                                         "_Fork",
-                                         "vfork",
-                                         "daemon",
-                                         "forkpty",
-                                         "posix_spawn",
-                                         "posix_spawnp",
-                                         "popen",
-                                         "system",
-                                         "exit",
-                                         "quick_exit",
-                                         "on_exit",
-                                         "fflush",
-                                         "fclose",
-                                         "fcloseall",
-                                         "fopen",
-                                         "fopen64",
-                                         "freopen",
-                                         "freopen64",
-                                         "fdopen",
-                                         "fopencookie",
-                                         "pthread_create",
-                                         "pthread_exit",
-                                         "thrd_create",
-                                         "thrd_exit",
-                                         "pthread_getattr_np",
-                                         "pthread_atfork",
-                                         "setlocale",
-                                         "newlocale",
-                                         "freelocale",
-                                         "dcgettext",
-                                         "dcngettext",
-                                         "bindtextdomain",
-                                         "textdomain",
-                                         "iconv_open",
-                                         "iconv_close",
-                                         "execve",
-                                         "execv",
-                                         "execvp",
-                                         "atexit",
-                                         "pthread_setattr_default_np"};
+constexpr std::string_view kLockedFunctions =
+    "malloc calloc realloc free cfree memalign aligned_alloc posix_memalign valloc "
+    "pvalloc malloc_trim mallopt malloc_info malloc_stats mallinfo mallinfo2 "
+    "reallocarray fork _Fork vfork daemon forkpty posix_spawn posix_spawnp popen "
+    "system exit quick_exit on_exit fflush fclose fcloseall fopen fopen64 freopen "
+    "freopen64 fdopen fopencookie pthread_create pthread_exit thrd_create thrd_exit "
+    "pthread_getattr_np pthread_atfork setlocale newlocale freelocale dcgettext "
+    "dcngettext bindtextdomain textdomain iconv_open iconv_close execve execv execvp "
+    "atexit pthread_setattr_default_np";
 constexpr std::array kLockedPrefixes = {
     "dl",      "_dl_",      "__libc_dl",  "__libc_fork", "__cxa_",       "__malloc",
     "__nptl_", "_IO_fopen", "_IO_fclose", "_IO_fflush",  "_IO_flush_all"};
 
 bool HoldsLocks(std::string_view name) {
-  absl::string_view text(name.data(), name.size());
-  for (const char* prefix : kLockedPrefixes) {
-    if (absl::StartsWith(text, prefix)) return true;
+  for (std::string_view prefix : kLockedPrefixes) {
+    if (name.starts_with(prefix)) return true;
   }
-  if (absl::StartsWith(text, "__libc_")) text.remove_prefix(strlen("__libc_"));
-  return std::find(kLockedFunctions.begin(), kLockedFunctions.end(), text) !=
-         kLockedFunctions.end();
+  constexpr std::string_view kOfLibc = "__libc_";
+  if (name.starts_with(kOfLibc)) name.remove_prefix(kOfLibc.size());
+  return IsAmong(name, kLockedFunctions);
 }
 
 std::string_view BaseName(std::string_view path) {
@@ -96,9 +46,8 @@ std::string_view BaseName(std::string_view path) {
 }
 
 bool IsLoader(std::string_view path) {
-  absl::string_view name(BaseName(path).data(), BaseName(path).size());
-  return absl::StartsWith(name, "ld-linux") || absl::StartsWith(name, "ld-2.") ||
-         name == "ld.so";
+  const std::string_view name = BaseName(path);
+  return name.starts_with("ld-linux") || name.starts_with("ld-2.") || name == "ld.so";
 }
 
 bool IsLibc(const Object& object) {

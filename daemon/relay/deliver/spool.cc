@@ -66,9 +66,8 @@ absl::StatusOr<std::string> ReadUpTo(int fd, size_t limit) {
   std::string bytes(std::min(static_cast<size_t>(info.st_size), limit), '\0');
   size_t done = 0;
   while (done < bytes.size()) {
-    ssize_t got =
-        pread(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
-    if (got < 0 && errno == EINTR) continue;
+    ssize_t got = TEMP_FAILURE_RETRY(
+        pread(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done)));
     if (got < 0) return ErrnoStatus(errno, "cannot read a spool file");
     if (got == 0) break;
     done += static_cast<size_t>(got);
@@ -158,7 +157,7 @@ absl::Status Spool::RecoverFile(uint64_t number, bool newest, bool* usable) {
     slots.push_back(
         {record->header.sequence, number, offset, static_cast<uint32_t>(end - offset)});
     if (newest) {
-      lull::v1::Batch batch;
+      v1::Batch batch;
       if (batch.ParseFromString(std::string(record->body))) state_.Apply(batch);
     }
     offset = end;
@@ -231,7 +230,7 @@ absl::Status Spool::BeginFile() {
   return absl::OkStatus();
 }
 
-absl::Status Spool::Append(lull::v1::Batch* batch) {
+absl::Status Spool::Append(v1::Batch* batch) {
   batch->set_sequence(state_.last_sequence + 1);
   std::string record =
       EncodeRecord(RecordKind::kBatch, batch->sequence(), batch->SerializeAsString());
@@ -289,7 +288,7 @@ std::string Spool::BodyOf(const Slot& slot) const {
   if (record) return std::string(record->body);
   // Its gap will show in the report: committed events that are not stored.
   LogError(absl::StrCat("batch ", slot.sequence, " in the spool is damaged"));
-  lull::v1::Batch empty;
+  v1::Batch empty;
   empty.set_sequence(slot.sequence);
   return empty.SerializeAsString();
 }
@@ -356,7 +355,7 @@ absl::StatusOr<UniqueFd> KeepSpool(const std::string& directory) {
   return LockFile(directory, "keeper");
 }
 
-absl::Status Spool::WriteHello(const lull::v1::Hello& hello) {
+absl::Status Spool::WriteHello(const v1::Hello& hello) {
   hello_ = hello;
   std::string path = directory_ + "/hello";
   std::ofstream file(path + ".new", std::ios::binary | std::ios::trunc);
@@ -368,11 +367,11 @@ absl::Status Spool::WriteHello(const lull::v1::Hello& hello) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<lull::v1::Hello> ReadSpoolHello(const std::string& directory) {
+absl::StatusOr<v1::Hello> ReadSpoolHello(const std::string& directory) {
   absl::StatusOr<UniqueFd> file = OpenFile(directory + "/hello", O_RDONLY);
   absl::StatusOr<std::string> bytes;
   if (file.ok() && *file) bytes = ReadUpTo(file->get(), kMaxRecordBody);
-  lull::v1::Hello hello;
+  v1::Hello hello;
   if (!bytes.ok() || !hello.ParseFromString(*bytes) || hello.job().id().empty()) {
     return absl::NotFoundError(
         absl::StrCat(directory,

@@ -95,8 +95,7 @@ void ReapWorkerProcess(pid_t pid, int patience_ms) {
   UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   pollfd ended{pidfd.get(), POLLIN, 0};
   if (!pidfd || poll(&ended, 1, patience_ms) != 1) kill(pid, SIGKILL);
-  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  TEMP_FAILURE_RETRY(waitpid(pid, nullptr, 0));
 }
 
 }  // namespace lull::relay

@@ -1,54 +1,21 @@
 #include "daemon/relay/symbols/node_name.h"
 
-#include <algorithm>
 #include <cstddef>
-#include <iterator>
 
+#include "daemon/base/word_list.h"
 #include "daemon/relay/symbols/elf_module.h"
 
 namespace lull::relay {
 namespace {
 
-// Sorted: what torchgen of PyTorch 1.13 to 2.15 calls VIEW_FUNCTIONS, with those that
+// What torchgen of PyTorch 1.13 to 2.15 calls VIEW_FUNCTIONS, with those that
 // it derives from them.
-constexpr std::string_view kViews[] = {
-    "Alias",
-    "AsStrided",
-    "Chunk",
-    "Conj",
-    "Detach",
-    "Diagonal",
-    "Expand",
-    "Imag",
-    "Indices",
-    "Lift",
-    "LiftFresh",
-    "Narrow",
-    "NegView",
-    "NestedGetValues",
-    "NestedViewFromBuffer",
-    "NestedViewFromJagged",
-    "Permute",
-    "Real",
-    "ReshapeAlias",
-    "Select",
-    "Slice",
-    "Split",
-    "SplitWithSizes",
-    "Squeeze",
-    "T",
-    "Transpose",
-    "Unbind",
-    "Unfold",
-    "UnsafeSplit",
-    "UnsafeSplitWithSizes",
-    "UnsafeView",
-    "Unsqueeze",
-    "Values",
-    "View",
-    "ViewAsComplex",
-    "ViewAsReal",
-};
+constexpr std::string_view kViews =
+    "Alias AsStrided Chunk Conj Detach Diagonal Expand Imag Indices Lift LiftFresh "
+    "Narrow NegView NestedGetValues NestedViewFromBuffer NestedViewFromJagged "
+    "Permute Real ReshapeAlias Select Slice Split SplitWithSizes Squeeze T Transpose "
+    "Unbind Unfold UnsafeSplit UnsafeSplitWithSizes UnsafeView Unsqueeze Values View "
+    "ViewAsComplex ViewAsReal";
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
@@ -93,8 +60,7 @@ bool MakesWorkInForward(std::string_view node) {
   if (rest.size() >= kCopy.size() && rest.substr(rest.size() - kCopy.size()) == kCopy) {
     of_a_view = false;
   }
-  return !of_a_view ||
-         !std::binary_search(std::begin(kViews), std::end(kViews), node.substr(0, end));
+  return !of_a_view || !IsAmong(node.substr(0, end), kViews);
 }
 
 }  // namespace lull::relay

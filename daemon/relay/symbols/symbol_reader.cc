@@ -213,8 +213,7 @@ void SymbolReader::Kill() {
   if (pid_ <= 0) return;
   kill(pid_, SIGKILL);
   rusage used = {};
-  while (wait4(pid_, nullptr, 0, &used) < 0 && errno == EINTR) {
-  }
+  TEMP_FAILURE_RETRY(wait4(pid_, nullptr, 0, &used));
   cpu_of_dead_ns_ += Ns(used.ru_utime) + Ns(used.ru_stime);
   pid_ = -1;
   ++deaths_;
