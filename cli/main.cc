@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cstring>
-#include <string>
 
 #include "cli/base/exit_code.h"
 #include "cli/base/output.h"

@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "control.grpc.pb.h"

@@ -12,8 +12,7 @@ namespace {
 constexpr AnswerVerb kVerbs[] = {
     {"report", "Everything about a job on one page",
      "--html: one file with a timeline, tables and graphs, which any browser shows "
-     "without "
-     "a network.\n\n"
+     "without a network.\n\n"
      "Examples:\n  lull report\n  lull report resnet --html resnet.html\n"
      "  lull report resnet --json --top 0 > report.json",
      v1::SECTION_UNSPECIFIED, ReportText, ReportJson, nullptr, /*sorts=*/false,
@@ -27,11 +26,10 @@ constexpr AnswerVerb kVerbs[] = {
      /*by_region=*/true},
     {"hot", "Where host time goes: lines that threads ran or waited in, by samples",
      "self: the line itself; total: and what it calls, once a sample also where it "
-     "calls "
-     "itself.\nrunning, ready (for a processor) and blocked are parts of total.\n\n"
+     "calls itself.\nrunning, ready (for a processor) and blocked are parts of "
+     "total.\n\n"
      "Threads: main, feeder (gives the GPU work beside it), autograd, loader "
-     "(DataLoader "
-     "workers),\nother.\n\n"
+     "(DataLoader workers),\nother.\n\n"
      "Examples:\n  lull hot\n  lull hot resnet --role loader --by function\n"
      "  lull hot --region forward\n"
      "  lull hot --folded > host.folded && flamegraph.pl host.folded > host.svg",

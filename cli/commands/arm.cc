@@ -1,6 +1,5 @@
 // `lull arm` and `lull disarm`: wake a running job up, and put it back to sleep.
 #include <memory>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "cli/base/exit_code.h"
@@ -72,13 +71,11 @@ void AddArm(CLI::App& app, int* exit_code) {
       "arm", "Wake a running job up: record from now on, or for a time");
   verb->footer(
       "Reaches every process of the job that lull is in, and those that come later; "
-      "also "
-      "on\nother hosts, through the job's collector. It answers once the job's relay "
-      "has "
-      "done it.\nA job that is armed already goes on as the new command says.\n\n"
+      "also on\nother hosts, through the job's collector. It answers once the job's "
+      "relay has done it.\nA job that is armed already goes on as the new command "
+      "says.\n\n"
       "Examples:\n  lull arm resnet --for 60s    (after: lull run --dormant --name "
-      "resnet "
-      "-- ...)\n"
+      "resnet -- ...)\n"
       "  lull arm resnet --for 10s --gpu continuous\n"
       "  lull arm resnet --schedule wait=50,warmup=1,active=3");
   AddCommon(verb, options.get());

@@ -5,7 +5,6 @@
 #include "cli/base/output.h"
 #include "cli/client/places.h"
 #include "cli/client/private_collector.h"
-#include "cli/commands/verbs.h"
 #include "daemon/base/status.h"
 #include "daemon/relay/deliver/deliver.h"
 
@@ -48,8 +47,7 @@ void AddCollectorOptions(CLI::App* verb, CollectorFlags* flags) {
       ->configurable();
   verb->add_option("--tls-ca", flags->tls_ca,
                    "PEM certificate of the CA that signed the collector's; turns TLS "
-                   "on (default: "
-                   "$LULL_TLS_CA)")
+                   "on (default: $LULL_TLS_CA)")
       ->type_name("FILE")
       ->configurable();
   verb->add_flag("--insecure-plain-tcp", flags->insecure_plain_tcp,

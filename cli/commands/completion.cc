@@ -1,5 +1,4 @@
 // `lull completion SHELL` and what it prints.
-#include <array>
 #include <memory>
 
 #include "absl/strings/str_cat.h"

@@ -18,7 +18,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "cli/base/output.h"
-#include "cli/commands/verbs.h"
 #include "cli/commands/wrong_command_line.h"
 #include "daemon/base/status.h"
 #include "daemon/base/unique_fd.h"

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "cli/base/exit_code.h"
 #include "cli/base/output.h"
 #include "cli/client/places.h"
@@ -18,7 +17,6 @@
 #include "cli/commands/verbs.h"
 #include "cli/job/job_info.h"
 #include "cli/render/imported.h"
-#include "daemon/base/runtime_directory.h"
 #include "daemon/base/status.h"
 #include "daemon/relay/deliver/deliver.h"
 
@@ -134,13 +132,11 @@ void AddImport(CLI::App& app, int* exit_code) {
       "PATH is a trace of torch.profiler (.json, .json.gz), an SQLite export of "
       "Nsight\n"
       "Systems (.sqlite), a memory snapshot of PyTorch (.pickle), or a folder with "
-      "those "
-      "of\n"
+      "those of\n"
       "all ranks. The job is one like any other: `lull gaps`, `lull report` and the "
       "others\n"
       "show it, and `lull memory` a snapshot, of which nothing is executed. Its id, "
-      "which "
-      "is\n"
+      "which is\n"
       "printed, is the hash of the files: the same files are the same job.\n\n"
       "A file that is damaged or cut short makes no job.\n\nExamples:\n"
       "  lull import trace.json.gz\n"

@@ -1,7 +1,6 @@
 #include "cli/commands/manual.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <fstream>
 #include <memory>
 

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <memory>
-#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -13,7 +12,6 @@
 #include "cli/base/output.h"
 #include "cli/base/terminal.h"
 #include "cli/commands/output_file.h"
-#include "cli/commands/verbs.h"
 #include "cli/html/page.h"
 #include "cli/html/request.h"
 #include "daemon/base/status.h"

@@ -137,8 +137,7 @@ void AddRelay(CLI::App& app, int* exit_code) {
       "relay", "Pass on events of a job that was started with LD_PRELOAD alone");
   verb->footer(
       "liblull.so starts this by itself when it is preloaded without `lull run`. It "
-      "ends "
-      "once\nno process of the job is left.\n\nExamples:\n"
+      "ends once\nno process of the job is left.\n\nExamples:\n"
       "  lull relay --socket /tmp/lull-1000/relay.sock\n"
       "  lull relay --deliver ~/.local/share/lull/spool-remote/JOB --collector "
       "host:4317");

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "cli/base/exit_code.h"
 #include "cli/base/output.h"
-#include "cli/commands/verbs.h"
 
 namespace lull {
 namespace {

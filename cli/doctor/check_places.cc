@@ -3,7 +3,6 @@
 #include "absl/strings/str_cat.h"
 #include "cli/client/places.h"
 #include "cli/doctor/check.h"
-#include "daemon/base/runtime_directory.h"
 #include "daemon/words/format.h"
 
 namespace lull {

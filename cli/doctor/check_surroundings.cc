@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <optional>
 #include <utility>
 

@@ -1,8 +1,6 @@
 #include "cli/html/page.h"
 
-#include <iterator>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cli/html/flame.h"
@@ -13,6 +11,7 @@
 #include "cli/render/gpu_lines.h"
 #include "cli/render/imported.h"
 #include "cli/render/lines.h"
+#include "daemon/words/facts.h"
 
 namespace lull {
 namespace {

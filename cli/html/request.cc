@@ -1,7 +1,5 @@
 #include "cli/html/request.h"
 
-#include <algorithm>
-
 namespace lull {
 namespace {
 

@@ -16,7 +16,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
 #include "cli/base/exit_code.h"
 #include "cli/base/output.h"
 #include "cli/client/install.h"

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "cli/base/exit_code.h"
 #include "cli/job/session.h"
 
 namespace lull {

@@ -6,7 +6,6 @@
 #include <future>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "daemon/attach/inject/inject.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/status.h"

@@ -18,6 +18,7 @@
 #include "daemon/base/text.h"
 #include "daemon/procfs/procfs.h"
 #include "daemon/procfs/stat.h"
+#include "daemon/relay/options.h"
 
 namespace lull {
 namespace {

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "daemon/relay/options.h"
 #include "ingest.pb.h"
 
 namespace lull {

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "cli/base/exit_code.h"
 #include "cli/job/session.h"
 
 namespace lull {

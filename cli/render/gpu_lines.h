@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 
-#include "daemon/words/facts.h"
 #include "query.pb.h"
 
 namespace lull {

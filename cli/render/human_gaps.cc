@@ -6,6 +6,7 @@
 #include "cli/render/gpu_words.h"
 #include "cli/render/human.h"
 #include "cli/render/human_parts.h"
+#include "daemon/words/facts.h"
 #include "daemon/words/sample_words.h"
 
 namespace lull {

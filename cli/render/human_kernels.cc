@@ -1,5 +1,4 @@
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -12,6 +11,7 @@
 #include "cli/render/gpu_tables.h"
 #include "cli/render/human.h"
 #include "cli/render/human_parts.h"
+#include "daemon/words/facts.h"
 
 namespace lull {
 namespace {

@@ -4,7 +4,7 @@
 #include "cli/render/gpu_lines.h"
 #include "cli/render/human.h"
 #include "cli/render/human_parts.h"
-#include "cli/render/operator_words.h"
+#include "daemon/words/enum_key.h"
 
 namespace lull {
 namespace {
@@ -29,7 +29,7 @@ std::string OperatorsTable(const v1::Operators& reply, v1::GroupBy group_by) {
                   FormatShare(D(row.own_gpu_ns()), D(reply.gpu_ns())),
                   FormatDuration(row.gpu_ns()), FormatCount(row.launches()),
                   Bytes(row.allocations(), row.allocated_bytes(), complete),
-                  OperatorPassKey(row.pass()), Shortened(row.name(), kOperatorWidth)});
+                  KeyOf(row.pass()), Shortened(row.name(), kOperatorWidth)});
     if (row.site().ByteSizeLong() > 0) {
       table.AddNote(absl::StrCat("at ", FormatSite(row.site(), group_by)));
     }

@@ -4,6 +4,7 @@
 #include "cli/render/gpu_words.h"
 #include "cli/render/human.h"
 #include "cli/render/human_parts.h"
+#include "daemon/words/facts.h"
 
 namespace lull {
 namespace {

@@ -5,8 +5,6 @@
 #include "cli/render/arming.h"
 #include "cli/render/gpu_lines.h"
 #include "cli/render/gpu_words.h"
-#include "cli/render/json_gpu.h"
-#include "cli/render/json_memory.h"
 #include "cli/render/json_parts.h"
 #include "cli/render/row_json.h"
 #include "cli/render/schema_definitions.h"

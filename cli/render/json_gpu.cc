@@ -1,20 +1,17 @@
-#include "cli/render/json_gpu.h"
-
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cli/render/gpu_lines.h"
 #include "cli/render/gpu_words.h"
-#include "cli/render/json_hot.h"
 #include "cli/render/json_parts.h"
 #include "cli/render/row_json.h"
 #include "cli/render/schema_definitions.h"
 #include "cli/render/schema_parts.h"
 #include "cli/render/steps_facts.h"
 #include "daemon/words/enum_key.h"
+#include "daemon/words/facts.h"
 #include "daemon/words/format.h"
-#include "daemon/words/sample_words.h"
 
 namespace lull {
 namespace {

@@ -1,7 +1,3 @@
-#include "cli/render/json_hot.h"
-
-#include <utility>
-
 #include "cli/render/json_parts.h"
 #include "cli/render/row_json.h"
 #include "cli/render/schema_definitions.h"

@@ -1,5 +1,3 @@
-#include "cli/render/json_memory.h"
-
 #include <utility>
 
 #include "cli/render/json_parts.h"

@@ -1,10 +1,9 @@
 #include "cli/render/gpu_words.h"
 #include "cli/render/json.h"
-#include "cli/render/json_gpu.h"
 #include "cli/render/json_parts.h"
-#include "cli/render/operator_words.h"
 #include "cli/render/schema_definitions.h"
 #include "cli/render/schema_parts.h"
+#include "daemon/words/enum_key.h"
 #include "daemon/words/facts.h"
 #include "daemon/words/format.h"
 
@@ -27,7 +26,7 @@ Json OperatorsJson(const v1::ReportReply& reply) {
   for (const v1::OperatorRow& row : operators.operators()) {
     rows.push_back(
         {{"name", row.name()},
-         {"pass", OperatorPassKey(row.pass())},
+         {"pass", KeyOf(row.pass())},
          {"calls", Json(nullptr)},
          {"launches", row.launches()},
          {"own_launches", row.own_launches()},

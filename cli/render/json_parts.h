@@ -41,7 +41,42 @@ Json StackJson(const Frames& frames, bool native) {
   return stack;
 }
 
+// GPU truth. "windows" counts the spans in which operations were recorded; all times
+// but "traced_ms" are null where there is no GPU truth, and "missing" says why.
+Json GpuJson(const v1::Gpu& gpu);
+Json CausesJson(const v1::Gaps& reply, const v1::Gpu& gpu);
+Json GapRowsJson(const v1::Gaps& reply, const v1::Gpu& gpu, const v1::Job& job);
+Json KernelRowsJson(const v1::Kernels& reply);
+Json CopyRowsJson(const v1::Kernels& reply);
+Json StepRowsJson(const v1::Steps& reply);
+// Everything else of the answer on steps: source, count, median, shares.
+Json StepTotalsJson(const v1::Steps& reply);
+Json NonFiniteJson(const v1::ReportReply& reply);
+Json DevicesJson(const v1::ReportReply& reply);
+
+// The key "doing" of a row of idle time. `of_functions`: lines are those where
+// functions begin (ImportInfo).
+Json DoingJson(const v1::GapRow& gap, bool of_functions);
+
+// Memory; in a report without `details`: points and what made up the peaks. "device" is
+// null for the host and where it is not known, "reserved_*" where the allocator does
+// not say, "growth" where none was found.
+Json MemoryRowsJson(const v1::Memory& reply, bool details);
+
 // A whole answer: the job, `body`, and what every answer ends with.
 Json AnswerJson(const v1::ReportReply& reply, const Json& body);
 
+// Schemas of what these print.
+namespace schema {
+
+Json CauseRows();
+Json GapRows();
+Json KernelRows();
+Json CopyRows();
+Json StepRows();
+Json StepTotals();  // properties
+Json Devices();
+Json MemoryRows(bool details);
+
+}  // namespace schema
 }  // namespace lull

@@ -1,8 +1,6 @@
 #include "cli/render/ps.h"
 
 #include <algorithm>
-#include <map>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

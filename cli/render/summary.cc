@@ -9,6 +9,7 @@
 #include "cli/render/gpu_tables.h"
 #include "cli/render/gpu_words.h"
 #include "cli/render/lines.h"
+#include "daemon/words/facts.h"
 #include "daemon/words/format.h"
 
 namespace lull {
