@@ -1,27 +1,19 @@
 #include "daemon/import/api_names.h"
 
-#include <algorithm>
+#include "daemon/base/text.h"
 
 namespace lull::imports {
 namespace {
-
-bool Contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 // "cudaFree" -> "Free", "hipExtModuleLaunchKernel" -> "ExtModuleLaunchKernel"; "" for
 // calls of nobody that we know.
 std::string_view Verb(std::string_view name) {
   for (std::string_view prefix : {"cuda", "hip", "cu"}) {
-    if (name.substr(0, prefix.size()) != prefix) continue;
+    if (!name.starts_with(prefix)) continue;
     std::string_view rest = name.substr(prefix.size());
     if (!rest.empty() && rest[0] >= 'A' && rest[0] <= 'Z') return rest;
   }
   return {};
-}
-
-bool StartsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
 }
 
 }  // namespace
@@ -33,26 +25,26 @@ CallFacts FactsOfCall(std::string_view name) {
   if (Contains(verb, "Launch") && !Contains(verb, "Attribute")) {
     return {CallKind::kLaunch};
   }
-  if (StartsWith(verb, "Memcpy")) {
+  if (verb.starts_with("Memcpy")) {
     return {CallKind::kCopy, false, !Contains(verb, "Async")};
   }
-  if (StartsWith(verb, "Memset")) return {CallKind::kMemset};
-  if (StartsWith(verb, "MallocHost") || StartsWith(verb, "HostAlloc") ||
-      StartsWith(verb, "HostMalloc") || StartsWith(verb, "MemHostAlloc") ||
-      StartsWith(verb, "MemAllocHost")) {
+  if (verb.starts_with("Memset")) return {CallKind::kMemset};
+  if (verb.starts_with("MallocHost") || verb.starts_with("HostAlloc") ||
+      verb.starts_with("HostMalloc") || verb.starts_with("MemHostAlloc") ||
+      verb.starts_with("MemAllocHost")) {
     return {CallKind::kAllocate, true};
   }
-  if (StartsWith(verb, "FreeHost") || StartsWith(verb, "HostFree") ||
-      StartsWith(verb, "MemFreeHost")) {
+  if (verb.starts_with("FreeHost") || verb.starts_with("HostFree") ||
+      verb.starts_with("MemFreeHost")) {
     return {CallKind::kFree, true};
   }
-  if (StartsWith(verb, "Malloc") || StartsWith(verb, "ExtMalloc") ||
-      StartsWith(verb, "MemAlloc") || StartsWith(verb, "MemCreate") ||
-      StartsWith(verb, "MemMap")) {
+  if (verb.starts_with("Malloc") || verb.starts_with("ExtMalloc") ||
+      verb.starts_with("MemAlloc") || verb.starts_with("MemCreate") ||
+      verb.starts_with("MemMap")) {
     return {CallKind::kAllocate};
   }
-  if (StartsWith(verb, "Free") || StartsWith(verb, "MemFree") ||
-      StartsWith(verb, "MemUnmap") || StartsWith(verb, "MemRelease")) {
+  if (verb.starts_with("Free") || verb.starts_with("MemFree") ||
+      verb.starts_with("MemUnmap") || verb.starts_with("MemRelease")) {
     return {CallKind::kFree};
   }
   return {};

@@ -9,14 +9,10 @@ namespace {
 
 constexpr std::string_view kEvaluate = "autograd::engine::evaluate_function: ";
 
-bool HasPrefix(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
 }  // namespace
 
 bool IsBackward(const Record& op, std::string_view name) {
-  return (op.bytes != 0 && op.extra > 0) || HasPrefix(name, kEvaluate);
+  return (op.bytes != 0 && op.extra > 0) || name.starts_with(kEvaluate);
 }
 
 void BackwardStacks::AddCaller(uint32_t stack, uint64_t start_ns, uint64_t end_ns) {
@@ -31,7 +27,7 @@ uint32_t BackwardStacks::NodeOf(uint32_t name) {
   if (!fresh) return it->second;
   std::string_view node = strings_[name];
   for (std::string_view prefix : {kEvaluate, std::string_view("torch::autograd::")}) {
-    if (HasPrefix(node, prefix)) node.remove_prefix(prefix.size());
+    if (node.starts_with(prefix)) node.remove_prefix(prefix.size());
   }
   return it->second = strings_.Intern(std::string(node));
 }

@@ -12,8 +12,6 @@ using abi::EventType;
 // Such a copy is taken into a buffer of the driver's, and the call returns.
 constexpr uint64_t kStaged = 64 << 10;
 
-bool IsHip(std::string_view name) { return name.substr(0, 3) == "hip"; }
-
 abi::Event HookOfCopy(const Record& call, bool blocking, std::string_view name,
                       const Copied& copied) {
   const CopyShape shape{static_cast<uint32_t>(copied.shape)};
@@ -29,7 +27,7 @@ abi::Event HookOfCopy(const Record& call, bool blocking, std::string_view name,
     blocks = blocking || pageable;
   } else if (to_device) {
     const bool waited = copied.bytes > kStaged && call.end_ns > copied.start_ns;
-    blocks = pageable ? waited : blocking && (IsHip(name) || pinned);
+    blocks = pageable ? waited : blocking && (name.starts_with("hip") || pinned);
   }
   abi::Event hook = {};
   hook.type = blocks ? EventType::kSync : EventType::kCopyAsync;

@@ -1,8 +1,6 @@
 // Which events a call of the CUDA or HIP API becomes (docs/importing.md has the table).
 #pragma once
 
-#include <cstdint>
-
 #include "daemon/import/api_names.h"
 #include "daemon/import/record.h"
 #include "preload/abi/event.h"

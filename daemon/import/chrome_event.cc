@@ -1,8 +1,9 @@
 #include "daemon/import/chrome_event.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <utility>
+#include <span>
 
 #include "absl/strings/numbers.h"
 
@@ -51,7 +52,7 @@ std::optional<int64_t> IntegerOf(std::string_view text) {
     return value;
   }
   constexpr std::string_view kStream = "stream ";
-  if (text.substr(0, kStream.size()) == kStream) {
+  if (text.starts_with(kStream)) {
     return IntegerOf(text.substr(kStream.size()));
   }
   uint64_t large = 0;  // the address of a stream
@@ -81,169 +82,94 @@ void ChromeEvent::Clear() {
   grid = block = {};
 }
 
-ChromeEventHandler::Field ChromeEventHandler::FieldOf(std::string_view key) {
-  constexpr std::pair<std::string_view, Field> kFields[] = {
-      {"ph", Field::kPhase},     {"cat", Field::kCategory},  {"name", Field::kName},
-      {"ts", Field::kTimestamp}, {"dur", Field::kDuration},  {"pid", Field::kPid},
-      {"tid", Field::kTid},      {"args", Field::kArguments}};
-  for (const auto& [name, field] : kFields) {
-    if (name == key) return field;
-  }
-  return Field::kNone;
-}
+constexpr ChromeEventHandler::Field ChromeEventHandler::kFields[] = {
+    {.key = "ph", .text = &ChromeEvent::phase},
+    {.key = "cat", .text = &ChromeEvent::category},
+    {.key = "name", .text = &ChromeEvent::name},
+    {.key = "ts", .text = &ChromeEvent::timestamp},
+    {.key = "dur", .text = &ChromeEvent::duration},
+    {.key = "pid", .number = &ChromeEvent::pid},
+    {.key = "tid", .number = &ChromeEvent::tid},
+    {.key = "args"},
+};
 
-ChromeEventHandler::Field ChromeEventHandler::ArgumentOf(std::string_view key) {
-  constexpr std::pair<std::string_view, Field> kArguments[] = {
-      {"correlation", Field::kCorrelation},
-      {"device", Field::kDevice},
-      {"stream", Field::kStream},
-      {"context", Field::kContext},
-      {"bytes", Field::kBytes},
-      {"graph id", Field::kGraph},
-      {"registers per thread", Field::kRegisters},
-      {"shared memory", Field::kShared},
-      {"grid", Field::kGrid},
-      {"block", Field::kBlock},
-      {"Call stack", Field::kCallStack},
-      {"Sequence number", Field::kSequence},
-      {"Fwd thread id", Field::kForwardThread},
-      {"Bytes", Field::kBytes},
-      {"Addr", Field::kAddress},
-      {"Total Allocated", Field::kAllocated},
-      {"Total Reserved", Field::kReserved},
-      {"Device Type", Field::kDeviceType},
-      {"Device Id", Field::kDeviceId},
-      {"fromDevice", Field::kDevice},  // of copies between two
-  };
-  for (const auto& [name, field] : kArguments) {
-    if (name == key) return field;
-  }
-  return Field::kNone;
-}
+constexpr ChromeEventHandler::Field ChromeEventHandler::kArguments[] = {
+    {.key = "correlation", .number = &ChromeEvent::correlation},
+    {.key = "device", .number = &ChromeEvent::device},
+    {.key = "stream", .number = &ChromeEvent::stream},
+    {.key = "context", .number = &ChromeEvent::context},
+    {.key = "bytes", .number = &ChromeEvent::bytes},
+    {.key = "graph id", .number = &ChromeEvent::graph},
+    {.key = "registers per thread", .number = &ChromeEvent::registers},
+    {.key = "shared memory", .number = &ChromeEvent::shared},
+    {.key = "grid", .extent = &ChromeEvent::grid},
+    {.key = "block", .extent = &ChromeEvent::block},
+    {.key = "Call stack", .text = &ChromeEvent::call_stack},
+    {.key = "Sequence number", .number = &ChromeEvent::sequence},
+    {.key = "Fwd thread id", .number = &ChromeEvent::forward_thread},
+    {.key = "Bytes", .number = &ChromeEvent::bytes},
+    {.key = "Addr", .number = &ChromeEvent::address},
+    {.key = "Total Allocated", .number = &ChromeEvent::allocated},
+    {.key = "Total Reserved", .number = &ChromeEvent::reserved},
+    {.key = "Device Type", .number = &ChromeEvent::device_type},
+    {.key = "Device Id", .number = &ChromeEvent::device_id},
+    {.key = "fromDevice", .number = &ChromeEvent::device},  // of copies between two
+};
 
 void ChromeEventHandler::Reset() {
   event_.Clear();
   depth_ = 0;
   in_arguments_ = false;
-  field_ = Field::kNone;
+  field_ = nullptr;
 }
 
 bool ChromeEventHandler::StartObject() {
-  if (depth_ == 1) in_arguments_ = field_ == Field::kArguments;
-  if (depth_ > 0) field_ = Field::kNone;
+  if (depth_ == 1) in_arguments_ = field_ != nullptr && field_->key == "args";
+  if (depth_ > 0) field_ = nullptr;
   return ++depth_ <= kDeepest;
 }
 
 bool ChromeEventHandler::EndObject(unsigned) {
   if (--depth_ == 1) in_arguments_ = false;
-  field_ = Field::kNone;
+  field_ = nullptr;
   return true;
 }
 
 bool ChromeEventHandler::StartArray() {
   element_ = 0;
-  if (field_ != Field::kGrid && field_ != Field::kBlock) field_ = Field::kNone;
+  if (field_ != nullptr && field_->extent == nullptr) field_ = nullptr;
   return ++depth_ <= kDeepest;
 }
 
 bool ChromeEventHandler::EndArray(unsigned) {
   --depth_;
-  field_ = Field::kNone;
+  field_ = nullptr;
   return true;
 }
 
 bool ChromeEventHandler::Key(const char* text, unsigned length, bool) {
+  std::span<const Field> fields;
+  if (depth_ == 1) fields = kFields;
+  if (depth_ == 2 && in_arguments_) fields = kArguments;
   const std::string_view key(text, length);
-  field_ = depth_ == 1                    ? FieldOf(key)
-           : depth_ == 2 && in_arguments_ ? ArgumentOf(key)
-                                          : Field::kNone;
+  auto found = std::find_if(fields.begin(), fields.end(),
+                            [key](const Field& field) { return field.key == key; });
+  field_ = found == fields.end() ? nullptr : &*found;
   return true;
 }
 
 bool ChromeEventHandler::Value(std::string_view text, bool number) {
-  switch (field_) {
-    case Field::kNone:
-    case Field::kArguments:
-      return true;
-    case Field::kPhase:
-      event_.phase = text;
-      break;
-    case Field::kCategory:
-      event_.category = text;
-      break;
-    case Field::kName:
-      event_.name = text;
-      break;
-    case Field::kTimestamp:
-      event_.timestamp = text;
-      break;
-    case Field::kDuration:
-      event_.duration = text;
-      break;
-    case Field::kPid:
-      event_.pid = IntegerOf(text);
-      break;
-    case Field::kTid:
-      event_.tid = IntegerOf(text);
-      break;
-    case Field::kCorrelation:
-      event_.correlation = IntegerOf(text);
-      break;
-    case Field::kDevice:
-      event_.device = IntegerOf(text);
-      break;
-    case Field::kStream:
-      event_.stream = IntegerOf(text);
-      break;
-    case Field::kContext:
-      event_.context = IntegerOf(text);
-      break;
-    case Field::kBytes:
-      event_.bytes = IntegerOf(text);
-      break;
-    case Field::kGraph:
-      event_.graph = IntegerOf(text);
-      break;
-    case Field::kRegisters:
-      event_.registers = IntegerOf(text);
-      break;
-    case Field::kShared:
-      event_.shared = IntegerOf(text);
-      break;
-    case Field::kGrid:
-    case Field::kBlock: {
-      auto& extent = field_ == Field::kGrid ? event_.grid : event_.block;
-      if (depth_ == 3 && number && element_ < extent.size()) {
-        extent[element_++] = Extent(text);
-      }
-      return true;  // more may follow
+  if (field_ == nullptr) return true;
+  if (field_->extent != nullptr) {
+    auto& extent = event_.*field_->extent;
+    if (depth_ == 3 && number && element_ < extent.size()) {
+      extent[element_++] = Extent(text);
     }
-    case Field::kSequence:
-      event_.sequence = IntegerOf(text);
-      break;
-    case Field::kForwardThread:
-      event_.forward_thread = IntegerOf(text);
-      break;
-    case Field::kCallStack:
-      event_.call_stack = text;
-      break;
-    case Field::kAddress:
-      event_.address = IntegerOf(text);
-      break;
-    case Field::kAllocated:
-      event_.allocated = IntegerOf(text);
-      break;
-    case Field::kReserved:
-      event_.reserved = IntegerOf(text);
-      break;
-    case Field::kDeviceType:
-      event_.device_type = IntegerOf(text);
-      break;
-    case Field::kDeviceId:
-      event_.device_id = IntegerOf(text);
-      break;
+    return true;  // more may follow
   }
-  field_ = Field::kNone;
+  if (field_->text != nullptr) event_.*field_->text = text;
+  if (field_->number != nullptr) event_.*field_->number = IntegerOf(text);
+  field_ = nullptr;
   return true;
 }
 

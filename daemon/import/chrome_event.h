@@ -62,44 +62,22 @@ class ChromeEventHandler {
   bool EndArray(unsigned);
 
  private:
-  enum class Field : uint8_t {
-    kNone,
-    kPhase,
-    kCategory,
-    kName,
-    kTimestamp,
-    kDuration,
-    kPid,
-    kTid,
-    kArguments,
-    kCorrelation,
-    kDevice,
-    kStream,
-    kContext,
-    kBytes,
-    kGraph,
-    kRegisters,
-    kShared,
-    kGrid,
-    kBlock,
-    kSequence,
-    kForwardThread,
-    kCallStack,
-    kAddress,
-    kAllocated,
-    kReserved,
-    kDeviceType,
-    kDeviceId,
+  // What the value of a key is; nothing is set for "args".
+  struct Field {
+    std::string_view key;
+    std::string ChromeEvent::*text = nullptr;
+    std::optional<int64_t> ChromeEvent::*number = nullptr;
+    std::array<uint32_t, 3> ChromeEvent::*extent = nullptr;
   };
-  static Field FieldOf(std::string_view key);
-  static Field ArgumentOf(std::string_view key);
+  static const Field kFields[], kArguments[];
+
   bool Value(std::string_view text, bool number);
 
   ChromeEvent& event_;
   int depth_ = 0;
   bool in_arguments_ = false;
-  Field field_ = Field::kNone;
-  size_t element_ = 0;  // of grid or block
+  const Field* field_ = nullptr;  // whose value comes next, if anybody wants it
+  size_t element_ = 0;            // of an extent
 };
 
 }  // namespace lull::imports

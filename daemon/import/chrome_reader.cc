@@ -1,9 +1,7 @@
 #include "daemon/import/chrome_reader.h"
 
 #include <algorithm>
-#include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #define RAPIDJSON_HAS_STDSTRING 1
@@ -179,7 +177,7 @@ class ChromeReader {
     auto small = [&](const char* key) {
       return static_cast<uint32_t>(std::min<uint64_t>(Number(from, key), UINT32_MAX));
     };
-    lull::v1::GpuDeviceDef& device = trace_.devices.emplace_back();
+    v1::GpuDeviceDef& device = trace_.devices.emplace_back();
     device.set_device(small("id"));
     auto name = from.FindMember("name");
     if (name != from.MemberEnd() && name->value.IsString()) {

@@ -6,8 +6,6 @@
 // not.
 #pragma once
 
-#include <cstdint>
-
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/import/input.h"

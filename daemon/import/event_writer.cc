@@ -1,7 +1,6 @@
 #include "daemon/import/event_writer.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -52,7 +51,7 @@ uint32_t EventWriter::Ref(const StackTable& table, uint32_t node,
 
 uint32_t EventWriter::KernelRef(uint32_t kernel) {
   if (!Test(&kernels_defined_, kernel)) {
-    lull::v1::KernelDef definition = trace_.kernels[kernel];
+    v1::KernelDef definition = trace_.kernels[kernel];
     definition.set_ref(kernel + 1);
     batch_.AddKernel(key_, std::move(definition));
   }
@@ -62,7 +61,7 @@ uint32_t EventWriter::KernelRef(uint32_t kernel) {
 uint32_t EventWriter::StreamRef(uint32_t stream) {
   if (!Test(&streams_defined_, stream)) {
     const Stream& from = trace_.streams[stream];
-    lull::v1::GpuStreamDef definition;
+    v1::GpuStreamDef definition;
     definition.set_ref(stream + 1);
     definition.set_device(from.device);
     definition.set_context(from.context);
@@ -80,7 +79,7 @@ uint16_t EventWriter::Api(uint32_t name, CallKind kind) {
   bool fresh = false;
   id = apis_.IdOf(trace_.strings[name], &fresh);
   if (fresh) {
-    lull::v1::ApiName api;
+    v1::ApiName api;
     api.set_id(id);
     api.set_name(trace_.strings[name]);
     api.set_family(FamilyOf(kind));
@@ -104,7 +103,7 @@ void EventWriter::WriteSample(const abi::Event& event, uint32_t tid) {
 bool EventWriter::full() const { return batch_.approximate_bytes() >= kBatchBytes; }
 
 absl::Status EventWriter::Flush(uint64_t time_ns) {
-  lull::v1::ProcessCounters counters;
+  v1::ProcessCounters counters;
   counters.set_process_key(key_);
   counters.set_as_of_ns(time_ns);
   counters.set_gpu_calls(calls_);
@@ -112,7 +111,7 @@ absl::Status EventWriter::Flush(uint64_t time_ns) {
   for (const auto& [ring, committed] :
        {std::pair{kRing, next_}, std::pair{relay::kRelayRing, next_sample_}}) {
     if (committed == 0) continue;
-    lull::v1::RingCounters* totals = counters.add_rings();
+    v1::RingCounters* totals = counters.add_rings();
     totals->set_ring(ring);
     totals->set_committed(committed);
   }
@@ -138,8 +137,8 @@ void EventWriter::DefineDevices() {
   for (const Stream& stream : trace_.streams) used.insert(stream.device);
   size_t order = 0;
   for (uint32_t device : used) {
-    lull::v1::GpuDeviceDef definition;
-    const lull::v1::GpuDeviceDef* told = nullptr;
+    v1::GpuDeviceDef definition;
+    const v1::GpuDeviceDef* told = nullptr;
     const size_t place = order++;
     if (!trace_.devices.empty() && absl::StartsWith(trace_.devices[0].name(), "AMD")) {
       told = &trace_.devices[std::min(place, trace_.devices.size() - 1)];
@@ -155,8 +154,7 @@ void EventWriter::DefineDevices() {
   }
 }
 
-absl::Status EventWriter::SendEnd(uint64_t end_ns,
-                                  const lull::v1::ProcessInfo& process) {
+absl::Status EventWriter::SendEnd(uint64_t end_ns, const v1::ProcessInfo& process) {
   DefineDevices();
   batch_.AddProcess(process);
   batch_.AddProcessEnd(key_, end_ns);

@@ -24,7 +24,6 @@
 #include "daemon/import/chrome_reader.h"
 #include "daemon/import/input.h"
 #include "daemon/import/nsys_reader.h"
-#include "daemon/import/rules.h"
 #include "daemon/import/snapshot_events.h"
 #include "daemon/import/snapshot_reader.h"
 #include "daemon/import/translate.h"

@@ -4,7 +4,6 @@
 #include <fstream>
 #include <map>
 #include <memory>
-#include <set>
 #include <utility>
 
 #include "daemon/base/status.h"
@@ -146,7 +145,7 @@ class NsysReader {
          "maxShmemPerSm"},
         [this](const Row& row) {
           if (devices_.size() >= kMostDevices) return absl::OkStatus();
-          lull::v1::GpuDeviceDef& device = devices_.emplace_back();
+          v1::GpuDeviceDef& device = devices_.emplace_back();
           device.set_device(Small(row.Number(0)));
           device.set_name(row.Text(1));
           device.set_multiprocessors(Small(row.Number(2)));
@@ -271,7 +270,7 @@ class NsysReader {
       LULL_ASSIGN_OR_RETURN(name->second, StringOf(row.Number(7)));
       string_bytes_ += name->second.size() + 128;
     }
-    lull::v1::KernelDef kernel;
+    v1::KernelDef kernel;
     kernel.set_name(name->second);
     kernel.set_grid_x(Small(row.Number(8)));
     kernel.set_grid_y(Small(row.Number(9)));
@@ -343,7 +342,7 @@ class NsysReader {
   size_t string_bytes_ = 0;                 // what the maps of strings take
   std::map<uint32_t, Process> processes_;
   Process nobodys_;  // of the processes beyond those that are taken
-  std::vector<lull::v1::GpuDeviceDef> devices_;
+  std::vector<v1::GpuDeviceDef> devices_;
   std::map<int64_t, std::string> call_names_, kernel_names_;
   std::map<std::string, uint64_t> ignored_;
   uint64_t base_ns_ = 0;

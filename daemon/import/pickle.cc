@@ -1,7 +1,6 @@
 #include "daemon/import/pickle.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -59,38 +58,16 @@ enum Opcode : uint8_t {
 
 // Those that would run or load something; "" for others.
 absl::string_view NameOfCall(int opcode) {
-  switch (opcode) {
-    case 'c':
-      return "GLOBAL";
-    case 0x93:
-      return "STACK_GLOBAL";
-    case 'R':
-      return "REDUCE";
-    case 'i':
-      return "INST";
-    case 'o':
-      return "OBJ";
-    case 0x81:
-      return "NEWOBJ";
-    case 0x92:
-      return "NEWOBJ_EX";
-    case 'b':
-      return "BUILD";
-    case 'P':
-      return "PERSID";
-    case 'Q':
-      return "BINPERSID";
-    case 0x82:
-      return "EXT1";
-    case 0x83:
-      return "EXT2";
-    case 0x84:
-      return "EXT4";
-    case 0x97:
-      return "NEXT_BUFFER";
-    default:
-      return "";
+  constexpr std::pair<int, absl::string_view> kCalls[] = {
+      {'c', "GLOBAL"}, {0x93, "STACK_GLOBAL"}, {'R', "REDUCE"},     {'i', "INST"},
+      {'o', "OBJ"},    {0x81, "NEWOBJ"},       {0x92, "NEWOBJ_EX"}, {'b', "BUILD"},
+      {'P', "PERSID"}, {'Q', "BINPERSID"},     {0x82, "EXT1"},      {0x83, "EXT2"},
+      {0x84, "EXT4"},  {0x97, "NEXT_BUFFER"},
+  };
+  for (const auto& [call, name] : kCalls) {
+    if (call == opcode) return name;
   }
+  return "";
 }
 
 }  // namespace

@@ -9,11 +9,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
-#include <string_view>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/import/input.h"
 #include "daemon/import/string_table.h"

@@ -28,14 +28,9 @@ bool SplitPlace(std::string_view name, PythonName* out) {
 std::string WithoutAddress(std::string_view name) {
   const size_t at = name.find(" at 0x");
   if (at == std::string_view::npos) return CleanText(name);
-  size_t end = at + 6;
-  while (end < name.size() &&
-         std::string_view("0123456789abcdefABCDEF").find(name[end]) !=
-             std::string_view::npos) {
-    ++end;
-  }
+  const size_t end = name.find_first_not_of("0123456789abcdefABCDEF", at + 6);
   std::string text(name.substr(0, at));
-  text.append(name.substr(end));
+  if (end != std::string_view::npos) text.append(name.substr(end));
   return CleanText(text);
 }
 
@@ -43,14 +38,10 @@ std::string WithoutAddress(std::string_view name) {
 // are: "zoom", "item of Tensor".
 std::string OfBuiltin(std::string text) {
   for (std::string_view kind : {"<built-in function ", "<built-in method "}) {
-    if (std::string_view(text).substr(0, kind.size()) != kind || text.back() != '>') {
-      continue;
-    }
+    if (!text.starts_with(kind) || text.back() != '>') continue;
     text = text.substr(kind.size(), text.size() - kind.size() - 1);
     constexpr std::string_view kObject = " object";
-    const bool object =
-        text.size() > kObject.size() &&
-        std::string_view(text).substr(text.size() - kObject.size()) == kObject;
+    const bool object = text.size() > kObject.size() && text.ends_with(kObject);
     return object ? text.substr(0, text.size() - kObject.size()) : text;
   }
   return text;
@@ -62,19 +53,19 @@ PythonName ParsePythonName(std::string_view name) {
   PythonName out;
   constexpr std::string_view kBuiltin = "<built-in ";
   constexpr std::string_view kModule = "nn.Module: ";
-  if (name.substr(0, kBuiltin.size()) != kBuiltin && SplitPlace(name, &out)) return out;
+  if (!name.starts_with(kBuiltin) && SplitPlace(name, &out)) return out;
   out.function = OfBuiltin(WithoutAddress(name));
-  out.file = name.substr(0, kModule.size()) == kModule ? kModuleFile : kBuiltinFile;
+  out.file = name.starts_with(kModule) ? kModuleFile : kBuiltinFile;
   return out;
 }
 
-std::vector<lull::v1::Frame> ParseCallStack(std::string_view text) {
-  std::vector<lull::v1::Frame> frames;
+std::vector<v1::Frame> ParseCallStack(std::string_view text) {
+  std::vector<v1::Frame> frames;
   for (absl::string_view part :
        absl::StrSplit(absl::string_view(text.data(), text.size()), ';')) {
     PythonName place;
     if (!SplitPlace({part.data(), part.size()}, &place)) continue;
-    lull::v1::Frame& frame = frames.emplace_back();
+    v1::Frame& frame = frames.emplace_back();
     frame.set_function(place.function);
     frame.set_file(place.file);
     frame.set_line(place.line);

@@ -5,11 +5,13 @@
 // Pure data. Times are ns of the trace's own clock.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -65,9 +67,8 @@ static_assert(sizeof(Record) == 64);
 // A parent comes before its children.
 struct RecordOrder {
   bool operator()(const Record& a, const Record& b) const {
-    if (a.start_ns != b.start_ns) return a.start_ns < b.start_ns;
-    if (a.end_ns != b.end_ns) return a.end_ns > b.end_ns;
-    return a.kind < b.kind;
+    return std::tie(a.start_ns, b.end_ns, a.kind) <
+           std::tie(b.start_ns, a.end_ns, b.kind);
   }
 };
 
@@ -75,11 +76,7 @@ struct Stream {
   uint32_t device = 0;
   uint32_t context = 0;
   uint64_t stream = 0;  // ROCm's are addresses
-  friend bool operator<(const Stream& a, const Stream& b) {
-    if (a.device != b.device) return a.device < b.device;
-    if (a.context != b.context) return a.context < b.context;
-    return a.stream < b.stream;
-  }
+  friend auto operator<=>(const Stream&, const Stream&) = default;
 };
 
 struct MemoryTotals {
@@ -102,10 +99,10 @@ struct Trace {
   StringTable strings;
   // In any order. Not a vector: that takes twice its memory while it grows.
   std::deque<Record> records;
-  std::vector<lull::v1::KernelDef> kernels;
+  std::vector<v1::KernelDef> kernels;
   size_t kernel_bytes = 0;  // about what they and the look-up of them take
   std::vector<Stream> streams;
-  std::vector<lull::v1::GpuDeviceDef> devices;  // as the trace lists them
+  std::vector<v1::GpuDeviceDef> devices;  // as the trace lists them
   std::vector<MemoryTotals> memory_totals;
 
   uint32_t pid = 0;

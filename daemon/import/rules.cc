@@ -1,4 +1,4 @@
-#include "daemon/import/rules.h"
+#include "daemon/import/translate.h"
 
 namespace lull::imports {
 
@@ -25,8 +25,7 @@ std::vector<std::string> RulesNotApplied(const std::map<std::string, bool>& appl
   }
   rules.emplace_back(
       "synchronizations that are not in the trace (calls of the driver, and those "
-      "before "
-      "it began) cannot be told from code");
+      "before it began) cannot be told from code");
   return rules;
 }
 

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <map>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -48,7 +47,7 @@ struct Snapshot {
   Pickle pickle;
   std::vector<SnapshotEntry> entries;  // of each device in their order
   std::vector<SnapshotBlock> blocks;
-  std::map<uint8_t, lull::v1::SegmentUse> segments;  // by device
+  std::map<uint8_t, v1::SegmentUse> segments;  // by device
 
   size_t bytes() const {
     return pickle.bytes() + entries.capacity() * sizeof(SnapshotEntry) +

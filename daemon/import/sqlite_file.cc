@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
-#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"

@@ -8,7 +8,6 @@
 
 #include "absl/functional/function_ref.h"
 #include "daemon/import/record.h"
-#include "daemon/import/stack_table.h"
 
 namespace lull::imports {
 

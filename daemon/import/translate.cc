@@ -1,13 +1,11 @@
 #include "daemon/import/translate.h"
 
 #include <algorithm>
-#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/base/event_views.h"
 #include "daemon/base/gpu_event_views.h"
@@ -50,7 +48,7 @@ std::string_view WaitOf(const std::string& function) {
       {"recv_into of ", "recv_into"},
   };
   for (const auto& [prefix, wait] : kWaits) {
-    if (function.substr(0, prefix.size()) == prefix) return wait;
+    if (function.starts_with(prefix)) return wait;
   }
   if (function == "sleep" || function == "select") return function;
   return {};
@@ -203,12 +201,12 @@ class Translator {
     if (!thread.submits) return;
     abi::Event event = {};
     SampleView{event}
-        .set_look(kUnknownState, doing == 0 ? lull::v1::HOST_SAMPLE_QUALITY_NO_STATE
-                                            : lull::v1::HOST_SAMPLE_QUALITY_EXACT)
-        .set_role(tid == trace_.pid ? lull::v1::HOST_SAMPLE_ROLE_MAIN
-                  : thread.autograd ? lull::v1::HOST_SAMPLE_ROLE_AUTOGRAD
-                                    : lull::v1::HOST_SAMPLE_ROLE_FEEDER);
-    event.type = static_cast<EventType>(lull::v1::EVENT_TYPE_HOST_SAMPLE);
+        .set_look(kUnknownState, doing == 0 ? v1::HOST_SAMPLE_QUALITY_NO_STATE
+                                            : v1::HOST_SAMPLE_QUALITY_EXACT)
+        .set_role(tid == trace_.pid ? v1::HOST_SAMPLE_ROLE_MAIN
+                  : thread.autograd ? v1::HOST_SAMPLE_ROLE_AUTOGRAD
+                                    : v1::HOST_SAMPLE_ROLE_FEEDER);
+    event.type = static_cast<EventType>(v1::EVENT_TYPE_HOST_SAMPLE);
     event.py_stack = writer_.PythonRef(doing);
     // A report of a range counts samples by their starts.
     const uint64_t piece =
@@ -295,9 +293,7 @@ class Translator {
       event.type = EventType::kStep;
       event.start_ns = Time(step.start_ns);
       event.duration_ns = step.end_ns - step.start_ns;
-      StepView{event}
-          .set_number(step.number)
-          .set_source(lull::v1::STEP_SOURCE_PROFILER);
+      StepView{event}.set_number(step.number).set_source(v1::STEP_SOURCE_PROFILER);
       writer_.Write(event, step.tid);
       ++counts_.found["steps"];
     }
@@ -422,11 +418,11 @@ class Translator {
   void BeginTracing() {
     tracing_ = true;
     WriteTracing(first_operation_ns_, abi::TracingState::kActive,
-                 lull::v1::TRACING_REASON_IMPORTED);
+                 v1::TRACING_REASON_IMPORTED);
   }
 
   void WriteTracing(uint64_t time_ns, abi::TracingState state,
-                    lull::v1::TracingReason reason) {
+                    v1::TracingReason reason) {
     abi::Event event = {};
     event.type = EventType::kGpuTracing;
     event.start_ns = time_ns;
@@ -460,11 +456,10 @@ class Translator {
       LULL_RETURN_IF_ERROR(Settle(tid, thread, end_ns_ - trace_.base_ns));
     }
     if (tracing_) {
-      WriteTracing(end_ns_, abi::TracingState::kOff,
-                   lull::v1::TRACING_REASON_PROCESS_END);
+      WriteTracing(end_ns_, abi::TracingState::kOff, v1::TRACING_REASON_PROCESS_END);
     }
     LULL_RETURN_IF_ERROR(writer_.Send(end_ns_));
-    lull::v1::ProcessInfo process;
+    v1::ProcessInfo process;
     process.set_key(key_);
     process.set_pid(trace_.pid);
     process.set_start_ns(counts_.start_ns);

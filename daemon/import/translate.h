@@ -50,4 +50,8 @@ struct ImportCounts {
 absl::Status Translate(Trace& trace, uint64_t key, ApiTable& apis,
                        const BatchSink& sink, ImportCounts* counts);
 
+// Which rules of blame (docs/blame.md) a trace could not feed: sentences for people.
+// `applied`: the keys "gc", "data", "host_wait", "allocator" of what was there.
+std::vector<std::string> RulesNotApplied(const std::map<std::string, bool>& applied);
+
 }  // namespace lull::imports
