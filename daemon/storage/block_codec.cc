@@ -23,34 +23,21 @@ enum class Coding { kValues, kDifferences };
 // values and two planes: the low bytes, then the rest of each value as a varint; or it
 // is 0 and the one value that all of them have.
 //
-// Calls visit(get, set, coding) for each column, in the order of the format.
+// Calls visit(field, coding) for each column, in the order of the format.
 template <typename Visitor>
 void ForEachColumn(Visitor&& visit) {
-  constexpr Coding kValues = Coding::kValues;
-  visit([](const Event& e) { return e.start_ns; },
-        [](Event& e, uint64_t v) { e.start_ns = v; }, Coding::kDifferences);
-  visit([](const Event& e) { return uint64_t{e.series}; },
-        [](Event& e, uint64_t v) { e.series = static_cast<uint32_t>(v); }, kValues);
-  visit([](const Event& e) { return e.duration_ns; },
-        [](Event& e, uint64_t v) { e.duration_ns = v; }, kValues);
-  visit([](const Event& e) { return uint64_t{e.flags}; },
-        [](Event& e, uint64_t v) { e.flags = static_cast<uint32_t>(v); }, kValues);
-  visit([](const Event& e) { return e.arg0; }, [](Event& e, uint64_t v) { e.arg0 = v; },
-        kValues);
-  visit([](const Event& e) { return e.arg1; }, [](Event& e, uint64_t v) { e.arg1 = v; },
-        kValues);
+  visit(&Event::start_ns, Coding::kDifferences);
+  visit(&Event::series, Coding::kValues);
+  visit(&Event::duration_ns, Coding::kValues);
+  visit(&Event::flags, Coding::kValues);
+  visit(&Event::arg0, Coding::kValues);
+  visit(&Event::arg1, Coding::kValues);
   // GPU events have a correlation id there, which grows from one to the next; others a
   // small constant.
-  visit([](const Event& e) { return uint64_t{e.arg2}; },
-        [](Event& e, uint64_t v) { e.arg2 = static_cast<uint32_t>(v); },
-        Coding::kDifferences);
-  visit([](const Event& e) { return uint64_t{e.tid}; },
-        [](Event& e, uint64_t v) { e.tid = static_cast<uint32_t>(v); }, kValues);
-  visit([](const Event& e) { return uint64_t{e.released_series}; },
-        [](Event& e, uint64_t v) { e.released_series = static_cast<uint32_t>(v); },
-        kValues);
-  visit([](const Event& e) { return e.released_bytes; },
-        [](Event& e, uint64_t v) { e.released_bytes = v; }, kValues);
+  visit(&Event::arg2, Coding::kDifferences);
+  visit(&Event::tid, Coding::kValues);
+  visit(&Event::released_series, Coding::kValues);
+  visit(&Event::released_bytes, Coding::kValues);
 }
 
 absl::Status Corrupt() { return absl::DataLossError("a block of events"); }
@@ -62,7 +49,7 @@ bool DecodeColumns(std::string_view in, std::vector<Event>* events) {
   events->resize(before + count);
   Event* first = events->data() + before;
   bool ok = true;
-  ForEachColumn([&](auto, auto set, Coding coding) {
+  ForEachColumn([&]<typename T>(T Event::*field, Coding coding) {
     uint64_t values = 0;
     uint64_t value = 0;
     ok = ok && TakeVarint(&in, &values) && (values == 0 || values == count);
@@ -80,7 +67,7 @@ bool DecodeColumns(std::string_view in, std::vector<Event>* events) {
                     ? read
                     : value + static_cast<uint64_t>(UnZigZag(read));
       }
-      set(first[i], value);
+      first[i].*field = static_cast<T>(value);
     }
   });
   return ok && in.empty();
@@ -98,16 +85,16 @@ std::string_view BlockEncoder::Encode(const Event* events, size_t count) {
   plain_.clear();
   plane_ends_.clear();
   PutVarint(&plain_, count);
-  ForEachColumn([&](auto get, auto, Coding coding) {
-    uint64_t value = count > 0 ? get(events[0]) : 0;
+  ForEachColumn([&](auto field, Coding coding) {
+    uint64_t value = count > 0 ? events[0].*field : 0;
     bool same = std::all_of(events, events + count,
-                            [&](const Event& e) { return get(e) == value; });
+                            [&](const Event& e) { return e.*field == value; });
     PutVarint(&plain_, same ? 0 : count);
     if (same) return PutVarint(&plain_, value);
     high_.clear();
     uint64_t before = 0;
     for (size_t i = 0; i < count; ++i) {
-      uint64_t now = get(events[i]);
+      uint64_t now = events[i].*field;
       uint64_t put =
           coding == Coding::kValues ? now : ZigZag(static_cast<int64_t>(now - before));
       before = now;

@@ -2,7 +2,6 @@
 // event in practice, where the plain struct has 64.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,5 +1,3 @@
-#include "daemon/storage/conversions.h"
-
 #include <iterator>
 #include <memory>
 #include <string>
@@ -12,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "daemon/base/status.h"
+#include "daemon/storage/schema.h"
 #include "events.pb.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
@@ -34,7 +33,7 @@ struct Packing {
 };
 
 std::vector<Packing> PackingsOfSchema7() {
-  return {{"processes", "counters", lull::v1::ProcessCounters::default_instance(),
+  return {{"processes", "counters", v1::ProcessCounters::default_instance(),
            "lost_no_ring stacks_rejected reentered gpu_calls torch_allocations "
            "native_stacks gc_hook thinning corrupt as_of_ns cupti_state cupti_version "
            "cupti_result step_hook cupti_dropped gpu_records_lost gpu_records_bad "
@@ -42,20 +41,20 @@ std::vector<Packing> PackingsOfSchema7() {
 }
 
 std::vector<Packing> PackingsOfSchema11() {
-  return {{"jobs", "job_info", lull::v1::JobInfo::default_instance(),
+  return {{"jobs", "job_info", v1::JobInfo::default_instance(),
            "+uuid:id name command host user lull_version start_ns +start_realtime_ns "
            "budget:overhead_budget_percent gpu_mode gpu_schedule dormant attached "
            "no_host_samples"},
-          {"jobs", "job_end", lull::v1::JobEnd::default_instance(),
+          {"jobs", "job_end", v1::JobEnd::default_instance(),
            "end_ns exit_status exit_status_known:known relay_cpu_ns "
            "unrecorded:unrecorded_processes cut_off unreachable_ns"},
-          {"processes", "process_info", lull::v1::ProcessInfo::default_instance(),
+          {"processes", "process_info", v1::ProcessInfo::default_instance(),
            "+key pid parent_pid start_ns command executable python_version rank "
            "local_rank worker_of"},
-          {"rings", "counters", lull::v1::RingCounters::default_instance(),
+          {"rings", "counters", v1::RingCounters::default_instance(),
            "+ring committed lost_full lost_relay self_ns short_waits short_waits_ns "
            "thinned_launches"},
-          {"gpu_devices", "def", lull::v1::GpuDeviceDef::default_instance(),
+          {"gpu_devices", "def", v1::GpuDeviceDef::default_instance(),
            "+device name multiprocessors max_threads:max_threads_per_multiprocessor "
            "max_blocks:max_blocks_per_multiprocessor "
            "max_registers:max_registers_per_multiprocessor "

@@ -123,8 +123,7 @@ absl::Status EventLog::PutBlock(const ProcessRow& process, uint32_t ring,
   auto [low, high] = std::minmax_element(events, events + count, by_start);
   return db_.Execute(
       "INSERT INTO blocks(job, process, ring, first_position, count, min_ns, max_ns, "
-      "small,"
-      "data) VALUES(?,?,?,?,?,?,?,?,?)",
+      "small,data) VALUES(?,?,?,?,?,?,?,?,?)",
       process.job, process.id, ring, first_position, count, low->start_ns,
       high->start_ns, count < kFullBlockEvents, Blob{encoder_.Encode(events, count)});
 }
@@ -164,8 +163,7 @@ absl::Status EventLog::MergeSmallBlocks(const ProcessRow& process, uint32_t ring
   absl::Status decoded;
   LULL_RETURN_IF_ERROR(db_.Query(
       "SELECT id, first_position, count, data FROM blocks WHERE small AND process=? "
-      "AND "
-      "ring=? ORDER BY first_position",
+      "AND ring=? ORDER BY first_position",
       [&](const Row& row) {
         uint64_t first = row.Uint(1);
         bool fits = !runs.empty() &&

@@ -13,7 +13,6 @@
 #include "absl/strings/string_view.h"
 #include "daemon/base/status.h"
 #include "daemon/base/unique_fd.h"
-#include "daemon/storage/conversions.h"
 
 namespace lull::storage {
 namespace {

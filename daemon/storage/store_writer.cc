@@ -3,8 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <string>
-
 #include "daemon/base/status.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/storage/store.h"
