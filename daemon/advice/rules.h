@@ -2,8 +2,6 @@
 // rules about the GPU where there is.
 #pragma once
 
-#include <vector>
-
 #include "daemon/advice/evidence.h"
 
 namespace lull {

@@ -51,6 +51,53 @@ constexpr PythonMark kPythonMarks[] = {
     {"torch/cuda/streams.py", "synchronize", SyncKind::kExplicit},
 };
 
+struct Words {
+  SyncKind kind;
+  const char* what_it_is;
+  const char* how_to_avoid;
+};
+
+// The last one is for what is not known.
+constexpr Words kWords[] = {
+    {SyncKind::kReadValue, "a value read back (.item(), float(), bool(), `if`)",
+     "keep the value on the GPU and add it up there; read it back every few "
+     "steps, or decide with torch.where instead of `if`"},
+    {SyncKind::kPrint, "a tensor printed",
+     "print every few steps, or what was read back already"},
+    {SyncKind::kShape,
+     "a result whose size depends on values (boolean mask, nonzero, unique)",
+     "keep the shape fixed: torch.where or a multiplication with the mask "
+     "instead of indexing by it"},
+    {SyncKind::kFromPython, "a device tensor made of a Python number or list",
+     "make it on the GPU (torch.full, torch.ones_like, torch.zeros with "
+     "device=), once before the loop, or leave it a CPU scalar"},
+    {SyncKind::kToHost, "a tensor copied to the host",
+     "copy into pinned memory with non_blocking=True and look at it a step "
+     "later, or every few steps"},
+    {SyncKind::kPageableCopy, "a copy from or to pageable memory",
+     "use pinned memory: DataLoader(pin_memory=True) or tensor.pin_memory(), "
+     "and .to(device, non_blocking=True)"},
+    {SyncKind::kCopy, "a copy that blocks",
+     "copy asynchronously: .to(device, non_blocking=True) from pinned memory, "
+     "or less often"},
+    {SyncKind::kExplicit, "an explicit synchronisation",
+     "take synchronize() out of the loop, or wait for an event of an earlier "
+     "step"},
+    {SyncKind::kGradScaler, "the GradScaler's look for overflows",
+     "train in bfloat16, which needs no GradScaler"},
+    {SyncKind::kClipGrad, "a look at the norm of the gradients",
+     "leave error_if_nonfinite off, and log the norm every few steps"},
+    {SyncKind::kUnknown, "a wait for the GPU",
+     "keep .item(), .cpu(), prints of tensors and synchronize() out of the loop, or do "
+     "them every few steps"},
+};
+
+const Words& WordsOf(SyncKind kind) {
+  const Words* words = kWords;
+  while (words->kind != kind && words->kind != SyncKind::kUnknown) ++words;
+  return *words;
+}
+
 bool IsCopy(const v1::SyncPoint& point) {
   return absl::StrContains(point.api(), "emcpy");
 }
@@ -119,69 +166,8 @@ SyncKind KindOf(const v1::SyncPoint& point) {
   return kind == SyncKind::kUnknown ? ByCall(point) : kind;
 }
 
-const char* WhatItIs(SyncKind kind) {
-  switch (kind) {
-    case SyncKind::kReadValue:
-      return "a value read back (.item(), float(), bool(), `if`)";
-    case SyncKind::kPrint:
-      return "a tensor printed";
-    case SyncKind::kShape:
-      return "a result whose size depends on values (boolean mask, nonzero, unique)";
-    case SyncKind::kFromPython:
-      return "a device tensor made of a Python number or list";
-    case SyncKind::kToHost:
-      return "a tensor copied to the host";
-    case SyncKind::kPageableCopy:
-      return "a copy from or to pageable memory";
-    case SyncKind::kCopy:
-      return "a copy that blocks";
-    case SyncKind::kExplicit:
-      return "an explicit synchronisation";
-    case SyncKind::kGradScaler:
-      return "the GradScaler's look for overflows";
-    case SyncKind::kClipGrad:
-      return "a look at the norm of the gradients";
-    case SyncKind::kUnknown:
-      break;
-  }
-  return "a wait for the GPU";
-}
+const char* WhatItIs(SyncKind kind) { return WordsOf(kind).what_it_is; }
 
-const char* HowToAvoid(SyncKind kind) {
-  switch (kind) {
-    case SyncKind::kReadValue:
-      return "keep the value on the GPU and add it up there; read it back every few "
-             "steps, or decide with torch.where instead of `if`";
-    case SyncKind::kPrint:
-      return "print every few steps, or what was read back already";
-    case SyncKind::kShape:
-      return "keep the shape fixed: torch.where or a multiplication with the mask "
-             "instead of indexing by it";
-    case SyncKind::kFromPython:
-      return "make it on the GPU (torch.full, torch.ones_like, torch.zeros with "
-             "device=), once before the loop, or leave it a CPU scalar";
-    case SyncKind::kToHost:
-      return "copy into pinned memory with non_blocking=True and look at it a step "
-             "later, or every few steps";
-    case SyncKind::kPageableCopy:
-      return "use pinned memory: DataLoader(pin_memory=True) or tensor.pin_memory(), "
-             "and .to(device, non_blocking=True)";
-    case SyncKind::kCopy:
-      return "copy asynchronously: .to(device, non_blocking=True) from pinned memory, "
-             "or less often";
-    case SyncKind::kExplicit:
-      return "take synchronize() out of the loop, or wait for an event of an earlier "
-             "step";
-    case SyncKind::kGradScaler:
-      return "train in bfloat16, which needs no GradScaler";
-    case SyncKind::kClipGrad:
-      return "leave error_if_nonfinite off, and log the norm every few steps";
-    case SyncKind::kUnknown:
-      break;
-  }
-  return "keep .item(), .cpu(), prints of tensors and synchronize() out of the loop, "
-         "or "
-         "do them every few steps";
-}
+const char* HowToAvoid(SyncKind kind) { return WordsOf(kind).how_to_avoid; }
 
 }  // namespace lull

@@ -1,7 +1,6 @@
 #include <map>
 #include <string>
 #include <tuple>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "daemon/advice/rules.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 #include <set>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -24,8 +23,8 @@ namespace {
 // Pids are told apart beyond what Linux gives: 2^22.
 constexpr uint32_t kNextPids = 10'000'000;
 
-lull::v1::ReportRequest SelectionOf(const lull::v1::ExportRequest& request) {
-  lull::v1::ReportRequest selection;
+v1::ReportRequest SelectionOf(const v1::ExportRequest& request) {
+  v1::ReportRequest selection;
   if (request.has_rank()) selection.set_rank(request.rank());
   if (request.has_pid()) selection.set_pid(request.pid());
   if (request.has_since_ns()) selection.set_since_ns(request.since_ns());
@@ -37,11 +36,11 @@ uint64_t Plus(uint64_t time_ns, uint64_t span_ns) {
   return span_ns > UINT64_MAX - time_ns ? UINT64_MAX : time_ns + span_ns;
 }
 
-std::unique_ptr<TraceWriter> NewWriter(lull::v1::ExportFormat format, Output& output) {
+std::unique_ptr<TraceWriter> NewWriter(v1::ExportFormat format, Output& output) {
   switch (format) {
-    case lull::v1::EXPORT_FORMAT_CHROME:
+    case v1::EXPORT_FORMAT_CHROME:
       return std::make_unique<ChromeWriter>(output);
-    case lull::v1::EXPORT_FORMAT_PERFETTO:
+    case v1::EXPORT_FORMAT_PERFETTO:
       return std::make_unique<PerfettoWriter>(output);
     default:
       return nullptr;
@@ -59,7 +58,7 @@ class JobExport {
         processes_(std::move(processes)),
         names_(reader, job.id) {}
 
-  absl::Status Run(lull::v1::ExportFormat format, const PieceSink& sink) {
+  absl::Status Run(v1::ExportFormat format, const PieceSink& sink) {
     Output output([&](absl::string_view bytes) { return sink(bytes, done_); });
     auto writer = NewWriter(format, output);
     if (writer == nullptr) {
@@ -145,7 +144,7 @@ class JobExport {
     LULL_ASSIGN_OR_RETURN(auto rows,
                           reader_.catalogue().All<storage::TracingRow>(process.id));
     const auto on = [](const storage::TracingRow& row) {
-      return row.state == lull::v1::TRACING_STATE_ACTIVE;
+      return row.state == v1::TRACING_STATE_ACTIVE;
     };
     if (std::none_of(rows.begin(), rows.end(), on)) return absl::OkStatus();
     const uint64_t start = job_.info.start_ns();
@@ -180,9 +179,9 @@ class JobExport {
 
 }  // namespace
 
-absl::Status Export(storage::Store& store, const lull::v1::ExportRequest& request,
+absl::Status Export(storage::Store& store, const v1::ExportRequest& request,
                     const PieceSink& sink) {
-  const lull::v1::ReportRequest selection = SelectionOf(request);
+  const v1::ReportRequest selection = SelectionOf(request);
   const query::TimeRange range = query::RangeOf(selection);
   if (range.since > range.until) {
     return absl::InvalidArgumentError("the end of the range lies before its start");

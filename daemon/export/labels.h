@@ -8,7 +8,6 @@
 #include "daemon/aggregate/series.h"
 #include "daemon/export/trace_writer.h"
 #include "daemon/query/names.h"
-#include "daemon/storage/store.h"
 
 namespace lull::exports {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
-#include <utility>
 
 #include "daemon/aggregate/accumulate.h"
 

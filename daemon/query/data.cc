@@ -1,26 +1,19 @@
-#include "daemon/query/data.h"
-
 #include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
 
 #include "daemon/aggregate/wait_kind.h"
-#include "daemon/query/loader_workers.h"
+#include "daemon/query/loader_part.h"
+#include "daemon/query/reports.h"
+#include "daemon/query/rows.h"
 
 namespace lull::query {
-namespace {
-
-using aggregate::Cell;
-using aggregate::EventType;
-using aggregate::Series;
-
-}  // namespace
+namespace {}  // namespace
 
 void FillData(const std::vector<ProcessSums>& processes,
-              const lull::v1::ReportRequest& request, Names& names,
-              lull::v1::DataLoading* reply) {
-  const bool by_function = request.group_by() == lull::v1::GROUP_BY_FUNCTION;
+              const v1::ReportRequest& request, Names& names, v1::DataLoading* reply) {
+  const bool by_function = request.group_by() == v1::GROUP_BY_FUNCTION;
   auto site_of = [&](const Series& series) {
     return by_function ? series.function_site : series.line_site;
   };
@@ -29,10 +22,8 @@ void FillData(const std::vector<ProcessSums>& processes,
   uint64_t blocked_ns = 0;
   bool all_known = true;
   for (const ProcessSums& sums : processes) {
-    for (size_t id = 1; id < sums.series.size(); ++id) {
-      const Series& series = sums.series[id];
-      const Cell& cell = sums.cells[id];
-      if (cell.count == 0) continue;
+    sums.ForEach([&](const Series& series, const Cell& cell) {
+      if (cell.count == 0) return;
       if (series.type == EventType::kScope &&
           aggregate::ScopeKindOf(series) != aggregate::ScopeKind::kUser) {
         all_known = all_known && aggregate::IsLoading(series);
@@ -42,16 +33,12 @@ void FillData(const std::vector<ProcessSums>& processes,
                  aggregate::WaitKindOf(series) == aggregate::WaitKind::kWithinData) {
         blocked_ns += cell.total_ns;
       }
-    }
+    });
   }
-  std::vector<std::pair<std::pair<std::string, uint32_t>, Cell>> sorted(loaders.begin(),
-                                                                        loaders.end());
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
-    return a.second.total_ns > b.second.total_ns;
-  });
-  if (request.top() != 0 && sorted.size() > request.top()) sorted.resize(request.top());
-  for (const auto& [key, cell] : sorted) {
-    lull::v1::LoaderRow* row = reply->add_loaders();
+  auto time = [](const Cell& cell) { return cell.total_ns; };
+  for (const auto* loader : Highest(loaders, request.top(), time)) {
+    const auto& [key, cell] = *loader;
+    v1::LoaderRow* row = reply->add_loaders();
     row->set_loader(key.first);
     names.FillSite(key.second, row->mutable_site());
     row->set_calls(cell.count);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "daemon/query/hot.h"
+#include "daemon/query/rows.h"
 
 namespace lull::query {
 namespace {
@@ -23,11 +24,10 @@ struct Line {
 
 // The engine's threads do nothing but backward work: one that is not waiting for more
 // of it, and launches next for some caller, is at work for that caller.
-bool IsOfTheEngine(const aggregate::Series& sample, const aggregate::Series& idle,
-                   Names& names) {
+bool IsOfTheEngine(const Series& sample, const Series& idle, Names& names) {
   const SampleRole role = aggregate::RoleOf(sample);
   if (role != SampleRole::kAutograd && role != SampleRole::kFeeder) return false;
-  lull::v1::Site next;
+  v1::Site next;
   names.FillSite(idle.after_line, &next);
   return next.has_backward_of() || next.has_forward_site();
 }
@@ -45,8 +45,8 @@ uint32_t MostOf(const std::map<uint32_t, Sampled>& frames) {
   return most;
 }
 
-void Doing::Add(const aggregate::Series& idle, const aggregate::Series& series,
-                const aggregate::Cell& cell, Names& names) {
+void Doing::Add(const Series& idle, const Series& series, const Cell& cell,
+                Names& names) {
   const Sampled sampled = aggregate::SampledOf(cell);
   const SampleQuality quality = aggregate::QualityOf(series);
   all_ += sampled;
@@ -78,8 +78,8 @@ bool Doing::Fetches(Stacks& stacks) const {
 }
 
 // The line is the caller's, and what it does the node that launches next.
-void Doing::FillBackward(size_t place, lull::v1::GapRow* row) const {
-  lull::v1::DoingLine* out = row->add_doing();
+void Doing::FillBackward(size_t place, v1::GapRow* row) const {
+  v1::DoingLine* out = row->add_doing();
   *out->mutable_site() = row->after();
   out->set_samples(backward_.samples);
   if (aggregate::IsEnough(all_)) {
@@ -93,10 +93,10 @@ void Doing::FillBackward(size_t place, lull::v1::GapRow* row) const {
   }
 }
 
-void Doing::Fill(size_t most, Stacks& stacks, lull::v1::GapRow* row) const {
+void Doing::Fill(size_t most, Stacks& stacks, v1::GapRow* row) const {
   // Who waits for workers does nothing. The site of data is where the training asked
   // for it, also where it is the training's own thread that loads.
-  const bool data = row->cause() == lull::v1::GAP_CAUSE_DATA_WAIT;
+  const bool data = row->cause() == v1::GAP_CAUSE_DATA_WAIT;
   if (data && !Fetches(stacks)) return;
   row->set_samples(all_.samples);
   std::map<uint32_t, Line> lines;
@@ -126,18 +126,12 @@ void Doing::Fill(size_t most, Stacks& stacks, lull::v1::GapRow* row) const {
       it->second.share += seen.cut;
     }
   }
-  using Entry = std::pair<const uint32_t, Line>;
-  std::vector<const Entry*> sorted;
-  for (const Entry& entry : lines) sorted.push_back(&entry);
-  std::stable_sort(sorted.begin(), sorted.end(), [](const Entry* a, const Entry* b) {
-    return a->second.own.time_ns > b->second.own.time_ns;
-  });
-  if (sorted.size() > most) sorted.resize(most);
   size_t before_backward = 0;
-  for (const Entry* entry : sorted) {
+  auto own_time = [](const Line& line) { return line.own.time_ns; };
+  for (const auto* entry : Highest(lines, most, own_time)) {
     const Line& line = entry->second;
     before_backward += line.own.time_ns >= backward_.time_ns;
-    lull::v1::DoingLine* out = row->add_doing();
+    v1::DoingLine* out = row->add_doing();
     stacks.FillSite(entry->first, out->mutable_site());
     out->set_samples(line.own.samples);
     if (uint32_t callee = MostOf(line.callees); callee != 0) {

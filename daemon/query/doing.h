@@ -5,11 +5,10 @@
 #include <cstdint>
 #include <map>
 
-#include "daemon/aggregate/cell.h"
 #include "daemon/aggregate/host_sample.h"
-#include "daemon/aggregate/series.h"
 #include "daemon/query/names.h"
 #include "daemon/query/stacks.h"
+#include "daemon/query/sums.h"
 #include "query.pb.h"
 
 namespace lull::query {
@@ -25,8 +24,7 @@ uint32_t MostOf(const std::map<uint32_t, aggregate::Sampled>& frames);
 class Doing {
  public:
   // A series of samples in these gaps (kGapSample), its cell, and the gaps' own series.
-  void Add(const aggregate::Series& idle, const aggregate::Series& series,
-           const aggregate::Cell& cell, Names& names);
+  void Add(const Series& idle, const Series& series, const Cell& cell, Names& names);
 
   bool empty() const { return all_.samples == 0; }
   uint64_t samples() const { return all_.samples; }
@@ -35,11 +33,11 @@ class Doing {
 
   // Lines of the user's code, most time first, `most` of them at most, and the culprit
   // of the row, whose launches are filled in.
-  void Fill(size_t most, Stacks& stacks, lull::v1::GapRow* row) const;
+  void Fill(size_t most, Stacks& stacks, v1::GapRow* row) const;
 
  private:
   bool Fetches(Stacks& stacks) const;
-  void FillBackward(size_t place, lull::v1::GapRow* row) const;
+  void FillBackward(size_t place, v1::GapRow* row) const;
 
   struct Seen {
     aggregate::Sampled whole;  // the stack is known to its end

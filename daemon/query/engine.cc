@@ -1,7 +1,5 @@
 #include "daemon/query/engine.h"
 
-#include <limits.h>
-
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -11,23 +9,22 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/advice/advice.h"
 #include "daemon/base/status.h"
-#include "daemon/query/explained.h"
 #include "daemon/query/gpu.h"
 #include "daemon/query/job_lookup.h"
 #include "daemon/query/names.h"
 #include "daemon/query/phases.h"
 #include "daemon/query/region_filter.h"
 #include "daemon/query/reports.h"
+#include "daemon/query/rows.h"
 #include "daemon/query/sections.h"
 #include "daemon/query/stacks.h"
-#include "daemon/query/step_cost.h"
 #include "daemon/query/totals.h"
 
 namespace lull::query {
 namespace {
 
-using lull::v1::ReportReply;
-using lull::v1::ReportRequest;
+using v1::ReportReply;
+using v1::ReportRequest;
 
 // The advice of an overview looks at so many rows of each section at least, so that it
 // does not depend on how many are asked for.
@@ -38,14 +35,14 @@ using SteadyTimes = std::vector<std::optional<uint64_t>>;  // by process
 // Sets the phase of the view, and says when each process was in its steady state.
 absl::StatusOr<SteadyTimes> ChoosePhase(
     const std::vector<storage::ProcessRow>& processes, View& view) {
-  const lull::v1::Phase wanted = view.request.phase();
+  const v1::Phase wanted = view.request.phase();
   SteadyTimes steady(processes.size());
   // A profile is of a part of a job that somebody chose: all of it counts.
-  if (wanted == lull::v1::PHASE_ALL ||
-      (wanted == lull::v1::PHASE_UNSPECIFIED && view.job.info.has_imported())) {
+  if (wanted == v1::PHASE_ALL ||
+      (wanted == v1::PHASE_UNSPECIFIED && view.job.info.has_imported())) {
     return steady;
   }
-  if (!lull::v1::Phase_IsValid(wanted)) {
+  if (!v1::Phase_IsValid(wanted)) {
     return absl::InvalidArgumentError("this collector does not know that phase");
   }
   for (size_t i = 0; i < processes.size(); ++i) {
@@ -53,7 +50,7 @@ absl::StatusOr<SteadyTimes> ChoosePhase(
                                                  EndOf(view.job, processes[i])));
     view.setup_ns = std::max(view.setup_ns, steady[i].value_or(0));
   }
-  if (wanted != lull::v1::PHASE_UNSPECIFIED) {
+  if (wanted != v1::PHASE_UNSPECIFIED) {
     if (view.setup_ns == 0) {
       return absl::FailedPreconditionError(
           "set-up cannot be told from the steady state: no process marks ten steps or "
@@ -61,7 +58,7 @@ absl::StatusOr<SteadyTimes> ChoosePhase(
     }
     view.phase = wanted;
   } else if (view.setup_ns != 0 && view.range.all()) {
-    view.phase = lull::v1::PHASE_STEADY;
+    view.phase = v1::PHASE_STEADY;
   }
   return steady;
 }
@@ -72,7 +69,7 @@ absl::StatusOr<View> Load(storage::Store& store, const ReportRequest& request) {
             .reader = nullptr,
             .job = {},
             .range = RangeOf(request),
-            .phase = lull::v1::PHASE_ALL,
+            .phase = v1::PHASE_ALL,
             .setup_ns = 0,
             .processes = {},
             .names = nullptr,
@@ -141,14 +138,6 @@ void FillCommonParts(ReportReply* reply) {
   }
 }
 
-template <typename Rows>
-void Cut(uint32_t top, Rows* rows) {
-  int most = static_cast<int>(std::min<uint32_t>(top, INT_MAX));
-  if (top > 0 && rows->size() > most) {
-    rows->DeleteSubrange(most, rows->size() - most);
-  }
-}
-
 void CutRows(uint32_t top, ReportReply* reply) {
   Cut(top, reply->mutable_syncs()->mutable_sync_points());
   Cut(top, reply->mutable_allocations()->mutable_allocation_sites());
@@ -173,14 +162,13 @@ void FillOverview(uint32_t top, View& view, ReportReply* reply) {
 }  // namespace
 
 absl::Status ListJobs(storage::Store& store, const HasRelay& has_relay,
-                      const lull::v1::ListJobsRequest& request,
-                      lull::v1::ListJobsReply* reply) {
+                      const v1::ListJobsRequest& request, v1::ListJobsReply* reply) {
   LULL_ASSIGN_OR_RETURN(auto reader, store.NewReader());
   std::vector<storage::JobRow> damaged;
   LULL_ASSIGN_OR_RETURN(auto jobs, reader->catalogue().Jobs(request.limit(), &damaged));
   for (const storage::JobRow& job : damaged) reply->add_damaged_jobs(job.info.id());
   for (const storage::JobRow& job : jobs) {
-    lull::v1::Job filled;
+    v1::Job filled;
     absl::Status status = FillJob(*reader, job, has_relay(job.info.id()), &filled);
     if (absl::IsDataLoss(status)) {
       reply->add_damaged_jobs(job.info.id());

@@ -1,38 +1,32 @@
-#include "daemon/query/explained.h"
-
-#include <algorithm>
 #include <array>
 
 #include "daemon/advice/verdict.h"
 #include "daemon/query/doing.h"
+#include "daemon/query/gpu.h"
 
 namespace lull::query {
 namespace {
 
-using aggregate::EventType;
-using aggregate::Series;
-
 bool HasLine(uint32_t site, Names& names) {
-  lull::v1::Site filled;
+  v1::Site filled;
   names.FillSite(site, &filled);
   // For backward work whose caller nobody knows: the line that made the node.
   return filled.line() > 0 || filled.forward_site().line() > 0;
 }
 
 bool IsTheCodeItself(uint8_t cause) {
-  return cause == lull::v1::GAP_CAUSE_HOST_CODE ||
-         cause == lull::v1::GAP_CAUSE_LAUNCH_BOUND;
+  return cause == v1::GAP_CAUSE_HOST_CODE || cause == v1::GAP_CAUSE_LAUNCH_BOUND;
 }
 
 // For the other causes a stretch is explained as a whole, or not at all.
 bool IsExplained(const Series& idle, Names& names) {
   switch (aggregate::CauseOf(idle)) {
-    case lull::v1::GAP_CAUSE_UNKNOWN:
+    case v1::GAP_CAUSE_UNKNOWN:
       return false;
-    case lull::v1::GAP_CAUSE_RUN_QUEUE:
+    case v1::GAP_CAUSE_RUN_QUEUE:
       return true;
-    case lull::v1::GAP_CAUSE_DEPENDENCY:
-    case lull::v1::GAP_CAUSE_LAUNCH_LATENCY:
+    case v1::GAP_CAUSE_DEPENDENCY:
+    case v1::GAP_CAUSE_LAUNCH_LATENCY:
       return HasLine(idle.after_line, names);
     default:
       return HasLine(idle.line_site, names);
@@ -43,9 +37,7 @@ uint64_t ExplainedOf(const ProcessSums& sums, Names& names, Stacks& stacks) {
   std::array<uint64_t, kCauses> code_ns = {};
   std::array<Doing, kCauses> doing;
   uint64_t explained = 0;
-  for (size_t id = 1; id < sums.series.size(); ++id) {
-    const Series& series = sums.series[id];
-    const aggregate::Cell& cell = sums.cells[id];
+  sums.ForEach([&](const Series& series, const Cell& cell) {
     if (series.type == EventType::kIdle && cell.total_ns > 0 &&
         aggregate::CauseOf(series) < kCauses) {
       if (IsTheCodeItself(aggregate::CauseOf(series))) {
@@ -59,7 +51,7 @@ uint64_t ExplainedOf(const ProcessSums& sums, Names& names, Stacks& stacks) {
       if (aggregate::CauseOf(idle) < kCauses)
         doing[aggregate::CauseOf(idle)].Add(idle, series, cell, names);
     }
-  }
+  });
   for (size_t cause = 0; cause < kCauses; ++cause) {
     if (code_ns[cause] == 0 || doing[cause].empty()) continue;
     explained += static_cast<uint64_t>(static_cast<double>(code_ns[cause]) *

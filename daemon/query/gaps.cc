@@ -1,22 +1,17 @@
-#include "daemon/query/gaps.h"
-
-#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
-#include <utility>
 
 #include "daemon/advice/verdict.h"
 #include "daemon/query/doing.h"
 #include "daemon/query/region_filter.h"
+#include "daemon/query/reports.h"
+#include "daemon/query/rows.h"
 
 namespace lull::query {
 namespace {
-
-using aggregate::Cell;
-using aggregate::EventType;
-using aggregate::Series;
 
 // What makes two idle stretches one row, in the order of Key: cause, API, before,
 // after, culprit (a site, or the two stacks).
@@ -31,12 +26,12 @@ struct Row {
 
 constexpr size_t kMostRegions = 5;
 
-Key KeyOf(const Series& s, lull::v1::GroupBy by) {
+Key KeyOf(const Series& s, v1::GroupBy by) {
   switch (by) {
-    case lull::v1::GROUP_BY_FUNCTION:
+    case v1::GROUP_BY_FUNCTION:
       return {aggregate::CauseOf(s), s.api,           s.before_function,
               s.after_function,      s.function_site, 0};
-    case lull::v1::GROUP_BY_STACK:
+    case v1::GROUP_BY_STACK:
       return {aggregate::CauseOf(s), s.api,          s.before_line,
               s.after_line,          s.python_stack, s.native_stack};
     default:
@@ -46,7 +41,7 @@ Key KeyOf(const Series& s, lull::v1::GroupBy by) {
 }
 
 void FillCauses(const std::vector<ProcessSums>& processes, RegionFilter& filter,
-                lull::v1::Gaps* reply) {
+                v1::Gaps* reply) {
   std::array<Cell, kCauses> causes = {};
   for (const ProcessSums& sums : processes) {
     filter.ForEach(sums, EventType::kIdle, [&](const Series& series, const Cell& cell) {
@@ -57,39 +52,33 @@ void FillCauses(const std::vector<ProcessSums>& processes, RegionFilter& filter,
   }
   for (size_t cause = 0; cause < kCauses; ++cause) {
     if (causes[cause].empty()) continue;
-    lull::v1::CauseRow* row = reply->add_causes();
-    row->set_cause(static_cast<lull::v1::GapCause>(cause));
+    v1::CauseRow* row = reply->add_causes();
+    row->set_cause(static_cast<v1::GapCause>(cause));
     row->set_count(causes[cause].count);
     row->set_total_ns(causes[cause].total_ns);
     row->set_max_ns(causes[cause].max_ns);
   }
-  std::stable_sort(
-      reply->mutable_causes()->begin(), reply->mutable_causes()->end(),
-      [](const auto& a, const auto& b) { return a.total_ns() > b.total_ns(); });
+  SortByTime(reply->mutable_causes());
 }
 
 void FillRegions(const std::map<uint32_t, uint64_t>& regions, Names& names,
-                 lull::v1::GapRow* row) {
-  std::vector<std::pair<uint64_t, uint32_t>> sorted;
-  for (const auto& [stack, time_ns] : regions) sorted.emplace_back(time_ns, stack);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
-  if (sorted.size() > kMostRegions) sorted.resize(kMostRegions);
-  for (const auto& [time_ns, stack] : sorted) {
+                 v1::GapRow* row) {
+  for (const auto* region : Highest(regions, kMostRegions, std::identity())) {
+    const auto [stack, time_ns] = *region;
     std::vector<std::string> path = names.ScopePath(stack);
     if (path.empty()) continue;
-    lull::v1::GapRegion* region = row->add_regions();
-    region->set_name(path.back());
-    for (size_t i = 0; i + 1 < path.size(); ++i) region->add_path(path[i]);
-    region->set_total_ns(time_ns);
+    v1::GapRegion* out = row->add_regions();
+    out->set_name(path.back());
+    for (size_t i = 0; i + 1 < path.size(); ++i) out->add_path(path[i]);
+    out->set_total_ns(time_ns);
   }
 }
 
-void FillRow(const Row& from, const lull::v1::ReportRequest& request, Names& names,
-             Stacks& stacks, lull::v1::GapRow* row) {
-  const bool by_function = request.group_by() == lull::v1::GROUP_BY_FUNCTION;
+void FillRow(const Row& from, const v1::ReportRequest& request, Names& names,
+             Stacks& stacks, v1::GapRow* row) {
+  const bool by_function = request.group_by() == v1::GROUP_BY_FUNCTION;
   const Series& s = from.longest;
-  row->set_cause(static_cast<lull::v1::GapCause>(aggregate::CauseOf(s)));
+  row->set_cause(static_cast<v1::GapCause>(aggregate::CauseOf(s)));
   names.FillSite(by_function ? s.before_function : s.before_line,
                  row->mutable_before());
   names.FillSite(by_function ? s.after_function : s.after_line, row->mutable_after());
@@ -109,8 +98,8 @@ void FillRow(const Row& from, const lull::v1::ReportRequest& request, Names& nam
 }  // namespace
 
 void FillGaps(const std::vector<ProcessSums>& processes,
-              const lull::v1::ReportRequest& request, Names& names, Stacks& stacks,
-              lull::v1::Gaps* reply) {
+              const v1::ReportRequest& request, Names& names, Stacks& stacks,
+              v1::Gaps* reply) {
   RegionFilter filter(request.region(), names);
   reply->set_region(request.region());
   FillCauses(processes, filter, reply);
@@ -137,25 +126,17 @@ void FillGaps(const std::vector<ProcessSums>& processes,
                        row->doing.Add(sums.series[gap], sample, cell, names);
                      }
                    });
-    for (size_t id = 1; id < sums.series.size(); ++id) {
-      const Series& part = sums.series[id];
-      if (part.type != EventType::kRegionGap || sums.cells[id].total_ns == 0) continue;
-      if (!filter.all() && !filter.Holds(part.native_stack)) continue;
+    sums.ForEach([&](const Series& part, const Cell& cell) {
+      if (part.type != EventType::kRegionGap || cell.total_ns == 0) return;
+      if (!filter.all() && !filter.Holds(part.native_stack)) return;
       if (Row* row = row_of(sums, aggregate::WholeOf(part))) {
-        row->regions[part.native_stack] += sums.cells[id].total_ns;
+        row->regions[part.native_stack] += cell.total_ns;
       }
-    }
+    });
   }
-  std::vector<const Row*> sorted;
-  for (const auto& [key, row] : rows) sorted.push_back(&row);
-  std::stable_sort(sorted.begin(), sorted.end(), [](const Row* a, const Row* b) {
-    return a->sum.total_ns > b->sum.total_ns;
-  });
-  if (request.top() != 0 && sorted.size() > request.top()) {
-    sorted.resize(request.top());
-  }
-  for (const Row* row : sorted) {
-    FillRow(*row, request, names, stacks, reply->add_gaps());
+  auto time = [](const Row& row) { return row.sum.total_ns; };
+  for (const auto* row : Highest(rows, request.top(), time)) {
+    FillRow(row->second, request, names, stacks, reply->add_gaps());
   }
 }
 

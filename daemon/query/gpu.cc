@@ -12,10 +12,6 @@
 namespace lull::query {
 namespace {
 
-using aggregate::Cell;
-using aggregate::EventType;
-using aggregate::Series;
-
 constexpr int kMaxSpans = 1000;
 
 struct DeviceTime {
@@ -29,19 +25,17 @@ std::map<std::pair<size_t, DeviceId>, DeviceTime> DeviceTimes(
     const std::vector<ProcessSums>& processes) {
   std::map<std::pair<size_t, DeviceId>, DeviceTime> times;
   for (size_t p = 0; p < processes.size(); ++p) {
-    for (size_t id = 1; id < processes[p].series.size(); ++id) {
-      const Series& series = processes[p].series[id];
-      const Cell& cell = processes[p].cells[id];
-      if (!aggregate::IsStretch(series.type) || cell.empty()) continue;
+    processes[p].ForEach([&](const Series& series, const Cell& cell) {
+      if (!aggregate::IsStretch(series.type) || cell.empty()) return;
       DeviceTime& time = times[{p, aggregate::DeviceOf(series)}];
       (series.type == EventType::kIdle ? time.idle_ns : time.traced_ns) +=
           cell.total_ns;
-    }
+    });
   }
   return times;
 }
 
-void AddOperations(const Series& series, const Cell& cell, lull::v1::Gpu* out) {
+void AddOperations(const Series& series, const Cell& cell, v1::Gpu* out) {
   if (!aggregate::IsTraced(series)) return;
   switch (series.type) {
     case EventType::kGpuKernel:
@@ -65,7 +59,7 @@ uint64_t EndOf(const storage::JobRow& job, const storage::ProcessRow& process) {
 }
 
 void AddSpans(const storage::JobRow& job, const ProcessSums& sums, TimeRange range,
-              std::vector<lull::v1::TracingSpan>& spans) {
+              std::vector<v1::TracingSpan>& spans) {
   const uint64_t process_end =
       std::min(EndOf(job, sums.process), TracingKnownUntil(sums.tracing));
   for (size_t i = 0; i < sums.tracing.size(); ++i) {
@@ -76,8 +70,8 @@ void AddSpans(const storage::JobRow& job, const ProcessSums& sums, TimeRange ran
         std::max(range.since, aggregate::AfterStart(row.start_ns, job.info.start_ns()));
     uint64_t to =
         std::min(range.until, aggregate::AfterStart(end, job.info.start_ns()));
-    if (row.state == lull::v1::TRACING_STATE_OFF || from >= to) continue;
-    lull::v1::TracingSpan span;
+    if (row.state == v1::TRACING_STATE_OFF || from >= to) continue;
+    v1::TracingSpan span;
     span.set_pid(sums.process.info.pid());
     span.set_start_ns(from);
     span.set_duration_ns(to - from);
@@ -88,21 +82,21 @@ void AddSpans(const storage::JobRow& job, const ProcessSums& sums, TimeRange ran
 }
 
 void FillSpans(const storage::JobRow& job, const std::vector<ProcessSums>& processes,
-               lull::v1::Gpu* out) {
-  std::vector<lull::v1::TracingSpan> spans;
+               v1::Gpu* out) {
+  std::vector<v1::TracingSpan> spans;
   for (const ProcessSums& sums : processes) AddSpans(job, sums, sums.range, spans);
   std::stable_sort(spans.begin(), spans.end(), [](const auto& a, const auto& b) {
     return a.start_ns() < b.start_ns();
   });
-  for (lull::v1::TracingSpan& span : spans) {
-    if (span.state() == lull::v1::TRACING_STATE_YIELDED) {
+  for (v1::TracingSpan& span : spans) {
+    if (span.state() == v1::TRACING_STATE_YIELDED) {
       out->set_yielded_ns(out->yielded_ns() + span.duration_ns());
     }
     if (out->spans_size() < kMaxSpans) *out->add_spans() = std::move(span);
   }
 }
 
-void FillLost(const std::vector<ProcessSums>& processes, lull::v1::Gpu* out) {
+void FillLost(const std::vector<ProcessSums>& processes, v1::Gpu* out) {
   for (const ProcessSums& sums : processes) {
     const storage::ProcessRow& p = sums.process;
     out->set_cupti_dropped(out->cupti_dropped() + p.counters.cupti_dropped());
@@ -122,15 +116,13 @@ std::string ValueText(uint64_t bits) {
 }  // namespace
 
 void FillGpu(const storage::JobRow& job, const std::vector<ProcessSums>& processes,
-             Names& names, lull::v1::Gpu* out) {
+             Names& names, v1::Gpu* out) {
   out->set_mode(job.info.gpu_mode());
   out->set_schedule(job.info.gpu_schedule());
   TimeShares shares;
   for (const ProcessSums& sums : processes) {
-    for (size_t id = 1; id < sums.series.size(); ++id) {
-      const Series& series = sums.series[id];
-      const Cell& cell = sums.cells[id];
-      if (cell.empty()) continue;
+    sums.ForEach([&](const Series& series, const Cell& cell) {
+      if (cell.empty()) return;
       AddOperations(series, cell, out);
       if (series.type == EventType::kCoverage) shares.kernel_ns += cell.amount2;
       if (series.type == EventType::kIdle && aggregate::CauseOf(series) < kCauses) {
@@ -141,7 +133,7 @@ void FillGpu(const storage::JobRow& job, const std::vector<ProcessSums>& process
               names.KernelName(names.Kernel(aggregate::KernelOf(series)).name))) {
         shares.communication_ns += cell.total_ns;
       }
-    }
+    });
   }
   uint64_t idle_ns = 0;
   for (const auto& [key, time] : DeviceTimes(processes)) {
@@ -154,7 +146,7 @@ void FillGpu(const storage::JobRow& job, const std::vector<ProcessSums>& process
   out->set_idle_ns(idle_ns);
   out->set_busy_ns(shares.busy_ns);
   out->set_kernel_ns(std::min(shares.kernel_ns, shares.busy_ns));
-  out->set_unknown_ns(shares.idle_ns[lull::v1::GAP_CAUSE_UNKNOWN]);
+  out->set_unknown_ns(shares.idle_ns[v1::GAP_CAUSE_UNKNOWN]);
   FillLost(processes, out);
   FillSpans(job, processes, out);
   if (shares.traced_ns == 0) {
@@ -165,12 +157,12 @@ void FillGpu(const storage::JobRow& job, const std::vector<ProcessSums>& process
 }
 
 void FillDevices(const std::vector<ProcessSums>& processes,
-                 google::protobuf::RepeatedPtrField<lull::v1::DeviceRow>* out) {
+                 google::protobuf::RepeatedPtrField<v1::DeviceRow>* out) {
   auto times = DeviceTimes(processes);
   for (size_t p = 0; p < processes.size(); ++p) {
     for (const storage::GpuDeviceRow& device : processes[p].devices) {
-      const lull::v1::GpuDeviceDef& def = device.def;
-      lull::v1::DeviceRow* row = out->Add();
+      const v1::GpuDeviceDef& def = device.def;
+      v1::DeviceRow* row = out->Add();
       row->set_pid(processes[p].process.info.pid());
       row->set_device(Number(device.device));
       row->set_name(def.name());
@@ -186,10 +178,10 @@ void FillDevices(const std::vector<ProcessSums>& processes,
 
 void FillNonFinite(const storage::JobRow& job,
                    const std::vector<ProcessSums>& processes, Names& names,
-                   google::protobuf::RepeatedPtrField<lull::v1::NonFinite>* out) {
+                   google::protobuf::RepeatedPtrField<v1::NonFinite>* out) {
   for (const ProcessSums& sums : processes) {
     for (const storage::NonFiniteRow& first : sums.non_finite) {
-      lull::v1::NonFinite* row = out->Add();
+      v1::NonFinite* row = out->Add();
       row->set_pid(sums.process.info.pid());
       row->set_rank(sums.process.info.rank());
       row->set_value(ValueText(first.value));

@@ -6,7 +6,7 @@
 namespace lull::query {
 namespace {
 
-bool HasState(const ProcessSums& sums, lull::v1::TracingState state) {
+bool HasState(const ProcessSums& sums, v1::TracingState state) {
   return std::any_of(
       sums.tracing.begin(), sums.tracing.end(),
       [&](const storage::TracingRow& row) { return row.state == state; });
@@ -15,30 +15,30 @@ bool HasState(const ProcessSums& sums, lull::v1::TracingState state) {
 std::string WhyNot(const storage::JobRow& job, const ProcessSums& sums) {
   const storage::ProcessRow& process = sums.process;
   switch (process.counters.cupti_state()) {
-    case lull::v1::CUPTI_STATE_NO_LIBRARY:
+    case v1::CUPTI_STATE_NO_LIBRARY:
       return "no CUPTI library was found, neither in the process nor beside the CUDA "
              "runtime";
-    case lull::v1::CUPTI_STATE_TOO_OLD:
+    case v1::CUPTI_STATE_TOO_OLD:
       return absl::StrCat("the CUPTI library is too old (version ",
                           process.counters.cupti_version(),
                           "); tracing needs that of CUDA 11.8");
-    case lull::v1::CUPTI_STATE_FAILED:
+    case v1::CUPTI_STATE_FAILED:
       return absl::StrCat("CUPTI refused to trace (result ",
                           process.counters.cupti_result(), ")");
     default:
       break;
   }
   if (process.counters.gpu_calls() == 0) return "no GPU work was seen";
-  if (HasState(sums, lull::v1::TRACING_STATE_ACTIVE)) {
+  if (HasState(sums, v1::TRACING_STATE_ACTIVE)) {
     return "the GPU was traced and nothing ran on it, or its records are still to come";
   }
-  if (process.counters.cupti_state() == lull::v1::CUPTI_STATE_YIELDED ||
-      HasState(sums, lull::v1::TRACING_STATE_YIELDED)) {
+  if (process.counters.cupti_state() == v1::CUPTI_STATE_YIELDED ||
+      HasState(sums, v1::TRACING_STATE_YIELDED)) {
     return "another user of CUPTI, such as torch.profiler, had it all the time";
   }
   // CUPTI is loaded when a window begins.
-  if (process.counters.cupti_state() == lull::v1::CUPTI_STATE_UNUSED &&
-      job.info.gpu_mode() == lull::v1::GPU_MODE_CONTINUOUS) {
+  if (process.counters.cupti_state() == v1::CUPTI_STATE_UNUSED &&
+      job.info.gpu_mode() == v1::GPU_MODE_CONTINUOUS) {
     return "tracing had not begun: no call of the process has loaded CUPTI yet";
   }
   if (HasState(sums, lull::v1::TRACING_STATE_WARM_UP)) {
@@ -63,12 +63,12 @@ bool SaysLess(const ProcessSums& a, const ProcessSums& b) {
 
 std::string WhyNoGpuTruth(const storage::JobRow& job,
                           const std::vector<ProcessSums>& processes) {
-  if (job.info.gpu_mode() == lull::v1::GPU_MODE_HOST)
+  if (job.info.gpu_mode() == v1::GPU_MODE_HOST)
     return "tracing of the GPU is off (--gpu host)";
   bool traced_elsewhere =
       std::any_of(processes.begin(), processes.end(), [](const ProcessSums& sums) {
         return std::any_of(sums.series.begin(), sums.series.end(), [](const auto& s) {
-          return s.type == aggregate::EventType::kCoverage;
+          return s.type == EventType::kCoverage;
         });
       });
   if (traced_elsewhere) return "nothing was traced in this range of time";

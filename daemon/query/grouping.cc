@@ -2,12 +2,12 @@
 
 namespace lull::query {
 
-Group& Grouping::At(uint32_t label, const aggregate::Series& series) {
+Group& Grouping::At(uint32_t label, const Series& series) {
   Key key{label, series.line_site, 0};
   uint32_t site = series.line_site;
-  if (by_ == lull::v1::GROUP_BY_FUNCTION) {
+  if (by_ == v1::GROUP_BY_FUNCTION) {
     key.first = site = series.function_site;
-  } else if (by_ == lull::v1::GROUP_BY_STACK) {
+  } else if (by_ == v1::GROUP_BY_STACK) {
     key.first = series.python_stack;
     key.second = series.native_stack;
   }
@@ -20,8 +20,7 @@ Group& Grouping::At(uint32_t label, const aggregate::Series& series) {
   return it->second;
 }
 
-void Grouping::Add(uint32_t label, const aggregate::Series& series,
-                   const aggregate::Cell& cell) {
+void Grouping::Add(uint32_t label, const Series& series, const Cell& cell) {
   Group& group = At(label, series);
   if (cell.max_ns > group.sum.max_ns) group.longest = series;
   group.sum.Append(cell);

@@ -15,9 +15,9 @@ namespace lull::query {
 struct Group {
   uint32_t label = 0;  // what tells rows of one site apart: API, generation, kind, ...
   uint32_t site = 0;   // id of the site, 0 = none
-  aggregate::Cell sum;
-  aggregate::Series longest;  // the series of the longest call
-  uint64_t loads = 0;         // of sum.count: calls of a DataLoader's __next__
+  Cell sum;
+  Series longest;      // the series of the longest call
+  uint64_t loads = 0;  // of sum.count: calls of a DataLoader's __next__
   int64_t live = 0;
   int64_t peak = 0;  // of each process, added up
 };
@@ -25,11 +25,10 @@ struct Group {
 // Collects groups by (label, line | function | stack).
 class Grouping {
  public:
-  explicit Grouping(lull::v1::GroupBy by) : by_(by) {}
+  explicit Grouping(v1::GroupBy by) : by_(by) {}
 
-  Group& At(uint32_t label, const aggregate::Series& series);
-  void Add(uint32_t label, const aggregate::Series& series,
-           const aggregate::Cell& cell);
+  Group& At(uint32_t label, const Series& series);
+  void Add(uint32_t label, const Series& series, const Cell& cell);
 
   // `better(a, b)`: a comes first.
   template <typename Better>
@@ -54,7 +53,7 @@ class Grouping {
     }
   };
 
-  const lull::v1::GroupBy by_;
+  const v1::GroupBy by_;
   absl::flat_hash_map<Key, Group> groups_;
 };
 

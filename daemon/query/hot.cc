@@ -11,15 +11,14 @@
 #include "daemon/aggregate/host_sample.h"
 #include "daemon/query/gather.h"
 #include "daemon/query/region_filter.h"
+#include "daemon/query/rows.h"
 
 namespace lull::query {
 namespace {
 
-using aggregate::EventType;
 using aggregate::Sampled;
 using aggregate::SampleQuality;
 using aggregate::SampleState;
-using aggregate::Series;
 
 // The three states, and what a newer relay may tell.
 using ByState = std::array<uint64_t, 4>;
@@ -53,10 +52,10 @@ struct Key {
 
 class Samples {
  public:
-  Samples(const lull::v1::ReportRequest& request, Names& names, Stacks& stacks)
+  Samples(const v1::ReportRequest& request, Names& names, Stacks& stacks)
       : request_(request), names_(names), stacks_(stacks) {}
 
-  void Add(const Series& series, const aggregate::Cell& cell) {
+  void Add(const Series& series, const Cell& cell) {
     const auto role = static_cast<uint8_t>(aggregate::RoleOf(series));
     if (request_.has_role() && role != request_.role()) return;
     const SampleQuality quality = aggregate::QualityOf(series);
@@ -74,7 +73,7 @@ class Samples {
     }
     if (cut) sums.cut_ns += sampled.time_ns;
     ++looks_;
-    if (request_.group_by() == lull::v1::GROUP_BY_STACK) {
+    if (request_.group_by() == v1::GROUP_BY_STACK) {
       LineSums& line = lines_[{role, series.python_stack, cut}];
       Count(sampled, state, line);
       line.self += sampled;
@@ -86,7 +85,7 @@ class Samples {
 
   // One of those that Add found without a stack: the node that it was at, and whoever
   // called backward().
-  void AddOfTheEngine(const Series& series, const aggregate::Cell& cell) {
+  void AddOfTheEngine(const Series& series, const Cell& cell) {
     const auto role = static_cast<uint8_t>(aggregate::RoleOf(series));
     auto sums = roles_.find(role);
     if (sums == roles_.end() || series.python_stack == 0) return;
@@ -97,9 +96,9 @@ class Samples {
                             : sums->second.no_python_ns;
     without -= std::min(without, sampled.time_ns);
     ++looks_;
-    const bool by_function = request_.group_by() == lull::v1::GROUP_BY_FUNCTION;
+    const bool by_function = request_.group_by() == v1::GROUP_BY_FUNCTION;
     const uint32_t site = by_function ? series.function_site : series.line_site;
-    const bool by_stack = request_.group_by() == lull::v1::GROUP_BY_STACK;
+    const bool by_stack = request_.group_by() == v1::GROUP_BY_STACK;
     LineSums& line = lines_[{role, by_stack ? series.python_stack : site, false, true}];
     line.site = site;
     Count(sampled, state, line);
@@ -114,27 +113,20 @@ class Samples {
 
   bool empty() const { return roles_.empty(); }
 
-  void Fill(lull::v1::Hot* reply) {
+  void Fill(v1::Hot* reply) {
     for (const auto& [role, sums] : roles_) FillRole(role, sums, reply->add_roles());
-    using Line = std::pair<const Key, LineSums>;
-    std::vector<const Line*> sorted;
-    for (const Line& line : lines_) sorted.push_back(&line);
-    std::stable_sort(sorted.begin(), sorted.end(), [](const Line* a, const Line* b) {
-      return std::make_pair(a->second.self.time_ns, a->second.total.time_ns) >
-             std::make_pair(b->second.self.time_ns, b->second.total.time_ns);
-    });
-    if (request_.top() != 0 && sorted.size() > request_.top()) {
-      sorted.resize(request_.top());
-    }
-    for (const Line* line : sorted) {
+    auto times = [](const LineSums& line) {
+      return std::make_pair(line.self.time_ns, line.total.time_ns);
+    };
+    for (const auto* line : Highest(lines_, request_.top(), times)) {
       FillLine(line->first, line->second, reply->add_lines());
     }
   }
 
  private:
   uint32_t KeyOf(uint32_t frame) {
-    return request_.group_by() == lull::v1::GROUP_BY_FUNCTION ? stacks_.Function(frame)
-                                                              : frame;
+    return request_.group_by() == v1::GROUP_BY_FUNCTION ? stacks_.Function(frame)
+                                                        : frame;
   }
 
   void Count(const Sampled& sampled, size_t state, LineSums& line) {
@@ -143,8 +135,8 @@ class Samples {
     line.state_ns[state] += sampled.time_ns;
   }
 
-  static void FillRole(uint8_t role, const RoleSums& sums, lull::v1::HotRole* out) {
-    out->set_role(static_cast<lull::v1::HostSampleRole>(role));
+  static void FillRole(uint8_t role, const RoleSums& sums, v1::HotRole* out) {
+    out->set_role(static_cast<v1::HostSampleRole>(role));
     out->set_samples(sums.all.samples);
     out->set_time_ns(sums.all.time_ns);
     out->set_running_ns(sums.state_ns[static_cast<size_t>(SampleState::kRunning)]);
@@ -155,9 +147,9 @@ class Samples {
     out->set_cut_ns(sums.cut_ns);
   }
 
-  void FillLine(const Key& key, const LineSums& line, lull::v1::HotLine* out) {
-    out->set_role(static_cast<lull::v1::HostSampleRole>(key.role));
-    if (request_.group_by() == lull::v1::GROUP_BY_STACK) {
+  void FillLine(const Key& key, const LineSums& line, v1::HotLine* out) {
+    out->set_role(static_cast<v1::HostSampleRole>(key.role));
+    if (request_.group_by() == v1::GROUP_BY_STACK) {
       const std::vector<uint32_t>& frames = stacks_.Frames(key.id);
       stacks_.FillSite(frames.front(), out->mutable_site());
       stacks_.FillStack(key.id, out->mutable_stack());
@@ -168,7 +160,7 @@ class Samples {
       stacks_.FillSite(key.id, out->mutable_site());
     }
     if (key.node) names_.FillSite(line.site, out->mutable_site());
-    if (request_.group_by() == lull::v1::GROUP_BY_FUNCTION) {
+    if (request_.group_by() == v1::GROUP_BY_FUNCTION) {
       out->mutable_site()->clear_line();
     }
     out->set_samples(line.total.samples);
@@ -185,7 +177,7 @@ class Samples {
     out->set_blocked_ns(line.state_ns[static_cast<size_t>(SampleState::kBlocked)]);
   }
 
-  const lull::v1::ReportRequest& request_;
+  const v1::ReportRequest& request_;
   Names& names_;
   Stacks& stacks_;
   uint64_t looks_ = 0;
@@ -196,13 +188,12 @@ class Samples {
 // Why no process has a sample.
 std::string WhyNoSamples(const storage::JobRow& job,
                          const std::vector<ProcessSums>& processes,
-                         const lull::v1::Hot& hot) {
+                         const v1::Hot& hot) {
   if (job.info.no_host_samples()) return "the job ran with --no-samples";
   if (hot.counters().taken() > 0) return "none lies in what is shown";
   if (hot.denied_processes() > 0) {
     return "lull may not read the memory of its processes: they belong to somebody "
-           "else, "
-           "or have made themselves unreadable (prctl PR_SET_DUMPABLE)";
+           "else, or have made themselves unreadable (prctl PR_SET_DUMPABLE)";
   }
   if (hot.unreadable_processes() > 0) {
     return "this version of lull does not know the interpreter of its processes";
@@ -221,7 +212,7 @@ std::string WhyNoSamples(const storage::JobRow& job,
 
 }  // namespace
 
-void SetShare(const Sampled& part, const Sampled& whole, lull::v1::SampledShare* out) {
+void SetShare(const Sampled& part, const Sampled& whole, v1::SampledShare* out) {
   const aggregate::Share share = aggregate::ShareOf(part, whole);
   out->set_percent(share.percent);
   out->set_low_percent(share.low);
@@ -230,26 +221,26 @@ void SetShare(const Sampled& part, const Sampled& whole, lull::v1::SampledShare*
 
 absl::Status FillHot(const storage::JobRow& job,
                      const std::vector<ProcessSums>& processes,
-                     const lull::v1::ReportRequest& request, Names& names,
-                     Stacks& stacks, lull::v1::Hot* reply) {
+                     const v1::ReportRequest& request, Names& names, Stacks& stacks,
+                     v1::Hot* reply) {
   RegionFilter filter(request.region(), names);
   reply->set_region(request.region());
   Samples samples(request, names, stacks);
   for (const ProcessSums& sums : processes) {
-    const lull::v1::HostSampleCounters& counters = sums.process.counters.host_samples();
+    const v1::HostSampleCounters& counters = sums.process.counters.host_samples();
     Gather(counters, reply->mutable_counters());
-    if (counters.access() == lull::v1::HOST_SAMPLE_ACCESS_DENIED) {
+    if (counters.access() == v1::HOST_SAMPLE_ACCESS_DENIED) {
       reply->set_denied_processes(reply->denied_processes() + 1);
     }
-    if (counters.access() == lull::v1::HOST_SAMPLE_ACCESS_LAYOUT) {
+    if (counters.access() == v1::HOST_SAMPLE_ACCESS_LAYOUT) {
       reply->set_unreadable_processes(reply->unreadable_processes() + 1);
     }
     filter.ForEach(sums, EventType::kHostSample,
-                   [&](const Series& series, const aggregate::Cell& cell) {
+                   [&](const Series& series, const Cell& cell) {
                      if (cell.count > 0) samples.Add(series, cell);
                    });
     filter.ForEach(sums, EventType::kEngineSample,
-                   [&](const Series& series, const aggregate::Cell& cell) {
+                   [&](const Series& series, const Cell& cell) {
                      if (cell.count > 0) samples.AddOfTheEngine(series, cell);
                    });
   }

@@ -6,13 +6,10 @@
 
 #include "daemon/aggregate/kernel_names.h"
 #include "daemon/aggregate/occupancy.h"
+#include "daemon/query/rows.h"
 
 namespace lull::query {
 namespace {
-
-using aggregate::Cell;
-using aggregate::EventType;
-using aggregate::Series;
 
 constexpr uint32_t kGraph = UINT32_MAX;  // in place of the id of a name
 
@@ -38,7 +35,7 @@ using KernelsById = std::map<uint32_t, Kernel>;  // by id of the name
 aggregate::DeviceLimits LimitsOf(const ProcessSums& sums) {
   aggregate::DeviceLimits limits;
   if (sums.devices.empty()) return limits;
-  const lull::v1::GpuDeviceDef& device = sums.devices.front().def;
+  const v1::GpuDeviceDef& device = sums.devices.front().def;
   limits.multiprocessors = device.multiprocessors();
   limits.max_threads = device.max_threads_per_multiprocessor();
   limits.max_blocks = device.max_blocks_per_multiprocessor();
@@ -97,24 +94,19 @@ void AddSubmission(const Series& series, const Cell& cell, KernelsById& kernels)
   }
 }
 
-template <typename Visitor>
-void ForEachCell(const ProcessSums& sums, Visitor&& visit) {
-  for (size_t id = 1; id < sums.series.size(); ++id) {
-    if (!sums.cells[id].empty()) visit(sums.series[id], sums.cells[id]);
-  }
-}
-
 KernelsById Collect(const std::vector<ProcessSums>& processes, Names& names) {
   KernelsById kernels;
   for (const ProcessSums& sums : processes) {
     aggregate::DeviceLimits limits = LimitsOf(sums);
-    ForEachCell(sums, [&](const Series& series, const Cell& cell) {
-      AddOperation(series, cell, limits, names, kernels);
+    sums.ForEach([&](const Series& series, const Cell& cell) {
+      if (!cell.empty()) AddOperation(series, cell, limits, names, kernels);
     });
   }
   for (const ProcessSums& sums : processes) {
-    ForEachCell(sums, [&](const Series& series, const Cell& cell) {
-      if (series.type == EventType::kSubmission) AddSubmission(series, cell, kernels);
+    sums.ForEach([&](const Series& series, const Cell& cell) {
+      if (series.type == EventType::kSubmission && !cell.empty()) {
+        AddSubmission(series, cell, kernels);
+      }
     });
   }
   return kernels;
@@ -131,8 +123,7 @@ const Line* MainLine(const Kernel& kernel) {
   return best;
 }
 
-void FillRow(uint32_t id, const Kernel& kernel, Names& names,
-             lull::v1::KernelRow* row) {
+void FillRow(uint32_t id, const Kernel& kernel, Names& names, v1::KernelRow* row) {
   row->set_name(id == kGraph ? kGraphName : names.KernelName(id));
   row->set_calls(kernel.sum.count);
   row->set_total_ns(kernel.sum.total_ns);
@@ -186,11 +177,11 @@ const char* HostMemory(CopyShape copy) {
   }
 }
 
-void FillCopies(const std::vector<ProcessSums>& processes, lull::v1::Kernels* reply) {
+void FillCopies(const std::vector<ProcessSums>& processes, v1::Kernels* reply) {
   std::map<std::pair<std::string, std::string>, Cell> copies;
   for (const ProcessSums& sums : processes) {
-    ForEachCell(sums, [&](const Series& series, const Cell& cell) {
-      if (!aggregate::IsTraced(series)) return;
+    sums.ForEach([&](const Series& series, const Cell& cell) {
+      if (!aggregate::IsTraced(series) || cell.empty()) return;
       if (series.type == EventType::kGpuCopy) {
         const CopyShape copy = aggregate::CopyShapeOf(series);
         copies[{DirectionName(copy.kind()), HostMemory(copy)}].Append(cell);
@@ -200,16 +191,14 @@ void FillCopies(const std::vector<ProcessSums>& processes, lull::v1::Kernels* re
     });
   }
   for (const auto& [key, cell] : copies) {
-    lull::v1::CopyRow* row = reply->add_copies();
+    v1::CopyRow* row = reply->add_copies();
     row->set_direction(key.first);
     row->set_memory(key.second);
     row->set_count(cell.count);
     row->set_bytes(cell.amount);
     row->set_total_ns(cell.total_ns);
   }
-  std::stable_sort(
-      reply->mutable_copies()->begin(), reply->mutable_copies()->end(),
-      [](const auto& a, const auto& b) { return a.total_ns() > b.total_ns(); });
+  SortByTime(reply->mutable_copies());
 }
 
 }  // namespace
@@ -236,22 +225,14 @@ KernelQuality QualityOf(const std::vector<ProcessSums>& processes, Names& names)
 }
 
 void FillKernels(const std::vector<ProcessSums>& processes,
-                 const lull::v1::ReportRequest& request, Names& names,
-                 lull::v1::Kernels* reply) {
+                 const v1::ReportRequest& request, Names& names, v1::Kernels* reply) {
   KernelsById kernels = Collect(processes, names);
-  std::vector<const KernelsById::value_type*> sorted;
-  for (const auto& kernel : kernels) {
-    reply->set_total_ns(reply->total_ns() + kernel.second.sum.total_ns);
-    reply->set_total_calls(reply->total_calls() + kernel.second.sum.count);
-    sorted.push_back(&kernel);
+  for (const auto& [id, kernel] : kernels) {
+    reply->set_total_ns(reply->total_ns() + kernel.sum.total_ns);
+    reply->set_total_calls(reply->total_calls() + kernel.sum.count);
   }
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) {
-    return a->second.sum.total_ns > b->second.sum.total_ns;
-  });
-  if (request.top() != 0 && sorted.size() > request.top()) {
-    sorted.resize(request.top());
-  }
-  for (const auto* kernel : sorted) {
+  auto time = [](const Kernel& kernel) { return kernel.sum.total_ns; };
+  for (const auto* kernel : Highest(kernels, request.top(), time)) {
     FillRow(kernel->first, kernel->second, names, reply->add_kernels());
   }
   FillCopies(processes, reply);

@@ -18,8 +18,7 @@ uint64_t Scaled(uint64_t time_ns, double scale) {
 
 using aggregate::Sampled;
 
-void LoaderCosts::Add(LoaderAt at, const aggregate::Series& series,
-                      const aggregate::Cell& cell) {
+void LoaderCosts::Add(LoaderAt at, const Series& series, const Cell& cell) {
   const auto part = static_cast<size_t>(at.work);
   if (part >= kLoaderParts) return;
   const Sampled sampled = aggregate::SampledOf(cell);
@@ -45,12 +44,11 @@ void LoaderCosts::Add(LoaderAt at, const aggregate::Series& series,
 }
 
 void LoaderCosts::FillParts(
-    double scale,
-    google::protobuf::RepeatedPtrField<lull::v1::LoaderPartRow>* out) const {
+    double scale, google::protobuf::RepeatedPtrField<v1::LoaderPartRow>* out) const {
   for (size_t part = 0; part < kLoaderParts; ++part) {
     if (parts_[part].samples == 0) continue;
-    lull::v1::LoaderPartRow* row = out->Add();
-    row->set_part(static_cast<lull::v1::LoaderPart>(part));
+    v1::LoaderPartRow* row = out->Add();
+    row->set_part(static_cast<v1::LoaderPart>(part));
     row->set_samples(parts_[part].samples);
     row->set_time_ns(Scaled(parts_[part].time_ns, scale));
     if (aggregate::IsEnough(all_)) {
@@ -63,12 +61,12 @@ void LoaderCosts::FillParts(
 }
 
 void LoaderCosts::FillLines(
-    double scale, google::protobuf::RepeatedPtrField<lull::v1::LoaderLine>* out) const {
+    double scale, google::protobuf::RepeatedPtrField<v1::LoaderLine>* out) const {
   for (const auto& [frame, line] : lines_) {
-    lull::v1::LoaderLine* row = out->Add();
+    v1::LoaderLine* row = out->Add();
     row->set_role(role_);
     auto most = std::max_element(line.part_ns.begin(), line.part_ns.end());
-    row->set_part(static_cast<lull::v1::LoaderPart>(most - line.part_ns.begin()));
+    row->set_part(static_cast<v1::LoaderPart>(most - line.part_ns.begin()));
     stacks_.FillSite(frame, row->mutable_site());
     if (by_function_) row->mutable_site()->clear_line();
     row->set_samples(line.total.samples);

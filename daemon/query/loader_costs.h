@@ -5,31 +5,29 @@
 #include <cstdint>
 #include <map>
 
-#include "daemon/aggregate/cell.h"
 #include "daemon/aggregate/host_sample.h"
-#include "daemon/aggregate/series.h"
 #include "daemon/query/loader_part.h"
 #include "daemon/query/stacks.h"
+#include "daemon/query/sums.h"
 #include "query.pb.h"
 
 namespace lull::query {
 
 class LoaderCosts {
  public:
-  LoaderCosts(lull::v1::HostSampleRole role, bool by_function, Stacks& stacks)
+  LoaderCosts(v1::HostSampleRole role, bool by_function, Stacks& stacks)
       : role_(role), by_function_(by_function), stacks_(stacks) {}
 
   // Adds samples of one stack, unless it does not load, or waits.
-  void Add(LoaderAt at, const aggregate::Series& series, const aggregate::Cell& cell);
+  void Add(LoaderAt at, const Series& series, const Cell& cell);
 
   uint64_t time_ns() const { return all_.time_ns; }
   // `scale`: times of samples are multiplied with it, so that their sum is the time
   // that is known exactly. Rows with most time come first; lines are in no order.
-  void FillParts(
-      double scale,
-      google::protobuf::RepeatedPtrField<lull::v1::LoaderPartRow>* out) const;
+  void FillParts(double scale,
+                 google::protobuf::RepeatedPtrField<v1::LoaderPartRow>* out) const;
   void FillLines(double scale,
-                 google::protobuf::RepeatedPtrField<lull::v1::LoaderLine>* out) const;
+                 google::protobuf::RepeatedPtrField<v1::LoaderLine>* out) const;
 
  private:
   struct Line {
@@ -44,7 +42,7 @@ class LoaderCosts {
     return by_function_ ? stacks_.Function(frame) : frame;
   }
 
-  const lull::v1::HostSampleRole role_;
+  const v1::HostSampleRole role_;
   const bool by_function_;
   Stacks& stacks_;
   aggregate::Sampled all_;

@@ -71,4 +71,13 @@ LoaderAt AtInWorker(Stacks& stacks, const std::vector<uint32_t>& frames) {
   return {waits ? LoaderWork::kWaiting : LoaderWork::kTransfer, *queue};
 }
 
+std::string LoaderClass(const std::vector<std::string>& scope_path) {
+  constexpr char kHead[] = "enumerate(DataLoader)#";
+  constexpr char kTail[] = ".__next__";
+  std::string name = scope_path.empty() ? "" : scope_path.back();
+  if (name.starts_with(kHead)) name.erase(0, sizeof kHead - 1);
+  if (name.ends_with(kTail)) name.resize(name.size() - (sizeof kTail - 1));
+  return name;
+}
+
 }  // namespace lull::query

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "daemon/query/stacks.h"
@@ -33,5 +34,8 @@ LoaderAt AtInWorker(Stacks& stacks, const std::vector<uint32_t>& frames);
 // may have workers (`others_load`), only frames below fetch are surely that.
 LoaderAt AtInTraining(Stacks& stacks, const std::vector<uint32_t>& frames,
                       bool others_load);
+
+// "_MultiProcessingDataLoaderIter" of the scope that is its __next__.
+std::string LoaderClass(const std::vector<std::string>& scope_path);
 
 }  // namespace lull::query

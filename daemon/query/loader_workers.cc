@@ -1,5 +1,3 @@
-#include "daemon/query/loader_workers.h"
-
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -8,6 +6,8 @@
 #include "daemon/base/status.h"
 #include "daemon/query/hot.h"
 #include "daemon/query/loader_costs.h"
+#include "daemon/query/reports.h"
+#include "daemon/query/rows.h"
 #include "daemon/query/totals.h"
 #include "daemon/query/worker_times.h"
 
@@ -15,11 +15,8 @@ namespace lull::query {
 namespace {
 
 using aggregate::AfterStart;
-using aggregate::Cell;
-using aggregate::EventType;
 using aggregate::Sampled;
 using aggregate::SampleRole;
-using aggregate::Series;
 
 // Each is a look into the store for each worker.
 constexpr uint64_t kMostStretches = 100;
@@ -189,7 +186,7 @@ void AddCosts(const ProcessSums& sums, const Meanings& meanings, Loading* loadin
   }
 }
 
-void FillTotals(const WorkerTime& sum, lull::v1::LoaderWorkers* out) {
+void FillTotals(const WorkerTime& sum, v1::LoaderWorkers* out) {
   out->set_samples(sum.known.samples);
   out->set_time_ns(sum.known.time_ns + sum.unknown_ns);
   out->set_waiting_ns(sum.known.time_ns - sum.busy.time_ns);
@@ -207,7 +204,7 @@ double ScaleTo(uint64_t known_ns, uint64_t sampled_ns) {
              : static_cast<double>(known_ns) / static_cast<double>(sampled_ns);
 }
 
-void FillCosts(const Loading& loading, uint32_t top, lull::v1::DataLoading* reply) {
+void FillCosts(const Loading& loading, uint32_t top, v1::DataLoading* reply) {
   const WorkerTime& sum = loading.sum;
   reply->set_batches(sum.calls);
   reply->set_own_batches(loading.own_batches);
@@ -224,30 +221,18 @@ void FillCosts(const Loading& loading, uint32_t top, lull::v1::DataLoading* repl
     return std::make_pair(a.total_ns(), a.own_ns()) >
            std::make_pair(b.total_ns(), b.own_ns());
   });
-  const int most = static_cast<int>(std::min<uint32_t>(top, INT32_MAX));
-  if (most > 0 && lines->size() > most) {
-    lines->DeleteSubrange(most, lines->size() - most);
-  }
+  Cut(top, lines);
 }
 
 }  // namespace
 
-std::string LoaderClass(const std::vector<std::string>& scope_path) {
-  constexpr char kHead[] = "enumerate(DataLoader)#";
-  constexpr char kTail[] = ".__next__";
-  std::string name = scope_path.empty() ? "" : scope_path.back();
-  if (name.starts_with(kHead)) name.erase(0, sizeof kHead - 1);
-  if (name.ends_with(kTail)) name.resize(name.size() - (sizeof kTail - 1));
-  return name;
-}
-
 absl::Status FillLoading(storage::StoreReader& reader, const storage::JobRow& job,
                          const std::vector<ProcessSums>& processes,
-                         const lull::v1::ReportRequest& request, Names& names,
-                         Stacks& stacks, lull::v1::DataLoading* reply) {
-  const bool by_function = request.group_by() == lull::v1::GROUP_BY_FUNCTION;
-  Loading loading{{lull::v1::HOST_SAMPLE_ROLE_LOADER, by_function, stacks},
-                  {lull::v1::HOST_SAMPLE_ROLE_MAIN, by_function, stacks},
+                         const v1::ReportRequest& request, Names& names, Stacks& stacks,
+                         v1::DataLoading* reply) {
+  const bool by_function = request.group_by() == v1::GROUP_BY_FUNCTION;
+  Loading loading{{v1::HOST_SAMPLE_ROLE_LOADER, by_function, stacks},
+                  {v1::HOST_SAMPLE_ROLE_MAIN, by_function, stacks},
                   {}};
   const bool others_load = std::any_of(processes.begin(), processes.end(), IsWorker);
   std::vector<Meanings> meanings;
@@ -264,7 +249,7 @@ absl::Status FillLoading(storage::StoreReader& reader, const storage::JobRow& jo
   FillCosts(loading, request.top(), reply);
   if (loading.sum.life_ns == 0) return stacks.status();
 
-  lull::v1::LoaderWorkers* out = reply->mutable_workers();
+  v1::LoaderWorkers* out = reply->mutable_workers();
   out->set_workers(MostAtOnce(lives));
   out->set_owners(static_cast<uint32_t>(times.owners.size()));
   FillTotals(loading.sum, out);

@@ -1,23 +1,17 @@
-#include "daemon/query/memory.h"
-
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <utility>
 
 #include "daemon/aggregate/growth.h"
 #include "daemon/base/status.h"
 #include "daemon/query/grouping.h"
-#include "daemon/query/memory_points.h"
-#include "daemon/query/peak.h"
+#include "daemon/query/memory_parts.h"
+#include "daemon/query/reports.h"
 
 namespace lull::query {
 namespace {
 
 using aggregate::Allocator;
-using aggregate::Cell;
-using aggregate::EventType;
-using aggregate::Series;
 
 // Growth is told from here on: less is not worth a line.
 constexpr double kMinGrowthBytes = 1 << 20;
@@ -50,7 +44,7 @@ uint32_t ReservedOf(const ProcessSums& sums, const Series& whole) {
 // with none are left out.
 std::vector<Group> SitesOf(const std::vector<Series>& all,
                            const std::vector<Cell>& cells, uint32_t whole,
-                           lull::v1::GroupBy by) {
+                           v1::GroupBy by) {
   Grouping grouping(by);
   for (size_t id = 1; id < all.size(); ++id) {
     if (!aggregate::IsAllocation(all[id]) || all[id].total_group != whole) continue;
@@ -69,7 +63,7 @@ std::vector<Group> SitesOf(const std::vector<Series>& all,
   return grouping.Sorted(ByLive);
 }
 
-void FillSite(const Group& group, Names& names, lull::v1::MemorySite* site) {
+void FillSite(const Group& group, Names& names, v1::MemorySite* site) {
   names.FillSite(group.site, site->mutable_site());
   site->set_bytes(group.live);
   site->set_blocks(group.sum.blocks());
@@ -80,7 +74,7 @@ void FillSite(const Group& group, Names& names, lull::v1::MemorySite* site) {
 class RowFiller {
  public:
   RowFiller(storage::StoreReader& reader, const storage::JobRow& job,
-            const lull::v1::ReportRequest& request, MemoryDetail detail, Names& names)
+            const v1::ReportRequest& request, MemoryDetail detail, Names& names)
       : reader_(reader),
         job_(job),
         request_(request),
@@ -90,7 +84,7 @@ class RowFiller {
 
   absl::Status Fill(const ProcessSums& sums,
                     const std::vector<storage::StepMemoryRow>& steps, uint32_t whole,
-                    lull::v1::MemoryRow* row) {
+                    v1::MemoryRow* row) {
     const Series& series = sums.series[whole];
     const uint32_t reserved = ReservedOf(sums, series);
     row->set_pid(sums.process.info.pid());
@@ -115,7 +109,7 @@ class RowFiller {
                                                  whole, reserved));
     }
     for (const MemoryPoint& point : points) {
-      lull::v1::MemoryPoint* out = row->add_points();
+      v1::MemoryPoint* out = row->add_points();
       out->set_step(point.step);
       out->set_time_ns(point.time_ns);
       out->set_live_bytes(point.live);
@@ -126,7 +120,7 @@ class RowFiller {
 
  private:
   absl::Status FillPeak(const ProcessSums& sums, uint32_t whole, uint32_t reserved,
-                        lull::v1::MemoryRow* row) {
+                        v1::MemoryRow* row) {
     LULL_ASSIGN_OR_RETURN(Peak peak, FindPeak(reader_, job_, sums, range_, whole));
     row->set_peak_bytes(peak.bytes);
     row->set_peak_time_ns(peak.time_ns);
@@ -145,7 +139,7 @@ class RowFiller {
 
   absl::Status FillGrowth(const ProcessSums& sums,
                           const std::vector<MemoryPoint>& points, uint32_t whole,
-                          lull::v1::MemoryRow* row) {
+                          v1::MemoryRow* row) {
     std::vector<std::pair<double, double>> values;
     for (const MemoryPoint& point : points) {
       values.emplace_back(static_cast<double>(point.step),
@@ -160,7 +154,7 @@ class RowFiller {
         std::max(kMinGrowthBytes, kMinGrowthShare * static_cast<double>(last.live))) {
       return absl::OkStatus();
     }
-    lull::v1::MemoryGrowth* out = row->mutable_growth();
+    v1::MemoryGrowth* out = row->mutable_growth();
     out->set_bytes_per_step(growth->slope);
     out->set_first_step(first.step);
     out->set_last_step(last.step);
@@ -177,34 +171,32 @@ class RowFiller {
 
   storage::StoreReader& reader_;
   const storage::JobRow& job_;
-  const lull::v1::ReportRequest& request_;
+  const v1::ReportRequest& request_;
   const TimeRange range_;
   const MemoryDetail detail_;
   Names& names_;
 };
 
-void FillRetries(const ProcessSums& sums, Names& names, lull::v1::Memory* reply) {
+void FillRetries(const ProcessSums& sums, Names& names, v1::Memory* reply) {
   uint64_t failed = 0;
   Cell retries;
   uint64_t longest = 0;
   uint32_t site = 0;
-  for (size_t id = 1; id < sums.series.size(); ++id) {
-    const Series& series = sums.series[id];
-    const Cell& cell = sums.cells[id];
+  sums.ForEach([&](const Series& series, const Cell& cell) {
     if (series.type == EventType::kDeviceMemory &&
         aggregate::AllocatorOf(series) == Allocator::kCuda &&
         aggregate::IsFailed(series) && !aggregate::IsFree(series)) {
       failed += cell.count;
     }
-    if (series.type != EventType::kMallocRetry || cell.empty()) continue;
+    if (series.type != EventType::kMallocRetry || cell.empty()) return;
     retries.Append(cell);
     if (cell.total_ns >= longest) {
       longest = cell.total_ns;
       site = series.line_site;
     }
-  }
+  });
   if (failed == 0 && retries.count == 0) return;
-  lull::v1::MallocRetries* out = reply->add_retries();
+  v1::MallocRetries* out = reply->add_retries();
   out->set_pid(sums.process.info.pid());
   out->set_rank(sums.process.info.rank());
   out->set_failed_calls(failed);
@@ -218,8 +210,8 @@ void FillRetries(const ProcessSums& sums, Names& names, lull::v1::Memory* reply)
 
 absl::Status FillMemory(storage::StoreReader& reader, const storage::JobRow& job,
                         const std::vector<ProcessSums>& processes,
-                        const lull::v1::ReportRequest& request, MemoryDetail detail,
-                        Names& names, lull::v1::Memory* reply) {
+                        const v1::ReportRequest& request, MemoryDetail detail,
+                        Names& names, v1::Memory* reply) {
   RowFiller filler(reader, job, request, detail, names);
   for (const ProcessSums& sums : processes) {
     LULL_ASSIGN_OR_RETURN(

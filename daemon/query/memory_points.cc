@@ -1,9 +1,8 @@
-#include "daemon/query/memory_points.h"
-
 #include <algorithm>
 #include <map>
 
 #include "daemon/base/status.h"
+#include "daemon/query/memory_parts.h"
 
 namespace lull::query {
 namespace {
@@ -53,15 +52,13 @@ absl::StatusOr<std::vector<MemoryPoint>> PointsOfTime(storage::StoreReader& read
   std::map<uint64_t, Change> changes;  // by bucket
   const uint64_t end = until / width + 1;
   LULL_RETURN_IF_ERROR(reader.cells().ReadSeries(
-      process, whole, level, 0, end, [&](uint64_t bucket, const aggregate::Cell& cell) {
-        changes[bucket].live = cell.live;
-      }));
+      process, whole, level, 0, end,
+      [&](uint64_t bucket, const Cell& cell) { changes[bucket].live = cell.live; }));
   if (reserved != 0) {
-    LULL_RETURN_IF_ERROR(
-        reader.cells().ReadSeries(process, reserved, level, 0, end,
-                                  [&](uint64_t bucket, const aggregate::Cell& cell) {
-                                    changes[bucket].reserved = cell.live;
-                                  }));
+    LULL_RETURN_IF_ERROR(reader.cells().ReadSeries(
+        process, reserved, level, 0, end, [&](uint64_t bucket, const Cell& cell) {
+          changes[bucket].reserved = cell.live;
+        }));
   }
   std::vector<MemoryPoint> points;
   MemoryPoint at;

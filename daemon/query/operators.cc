@@ -1,18 +1,15 @@
-#include "daemon/query/operators.h"
-
-#include <algorithm>
 #include <map>
 #include <string>
 #include <tuple>
 #include <utility>
 
+#include "daemon/query/reports.h"
+#include "daemon/query/rows.h"
+
 namespace lull::query {
 namespace {
 
-using aggregate::Cell;
-using aggregate::EventType;
 using aggregate::OperatorPass;
-using aggregate::Series;
 
 struct Amount {
   uint64_t count = 0;
@@ -57,7 +54,7 @@ bool IsOwn(const std::string& name, const Operators& operators) {
 }
 
 void AddSubmission(const Series& series, const Cell& cell, const Operators& operators,
-                   ByName& rows, lull::v1::Operators* reply) {
+                   ByName& rows, v1::Operators* reply) {
   reply->set_gpu_ns(reply->gpu_ns() + cell.total_ns);
   reply->set_launches(reply->launches() + cell.count);
   if (operators.names.empty()) {
@@ -72,7 +69,7 @@ void AddSubmission(const Series& series, const Cell& cell, const Operators& oper
 }
 
 void AddAllocation(const Series& series, const Cell& cell, const Operators& operators,
-                   ByName& rows, lull::v1::Operators* reply) {
+                   ByName& rows, v1::Operators* reply) {
   reply->set_allocated_bytes(reply->allocated_bytes() + cell.amount);
   // A node is known outside of windows as well, what else allocates is not: as one
   // column the two would compare different times.
@@ -86,15 +83,12 @@ void AddAllocation(const Series& series, const Cell& cell, const Operators& oper
 }
 
 ByName Collect(const std::vector<ProcessSums>& processes, Names& names,
-               lull::v1::Operators* reply) {
+               v1::Operators* reply) {
   ByName rows;
   for (const ProcessSums& sums : processes) {
-    for (size_t id = 1; id < sums.series.size(); ++id) {
-      const Series& series = sums.series[id];
-      const Cell& cell = sums.cells[id];
-      if (cell.count == 0) continue;
+    sums.ForEach([&](const Series& series, const Cell& cell) {
       bool ran = series.type == EventType::kSubmission;
-      if (!ran && !IsDeviceTensor(series)) continue;
+      if (cell.count == 0 || (!ran && !IsDeviceTensor(series))) return;
       const Operators& operators =
           names.OperatorsOf(series.python_stack, series.native_stack);
       if (ran) {
@@ -102,15 +96,15 @@ ByName Collect(const std::vector<ProcessSums>& processes, Names& names,
       } else {
         AddAllocation(series, cell, operators, rows, reply);
       }
-    }
+    });
   }
   return rows;
 }
 
-void FillRow(const ByName::value_type& from, Names& names, lull::v1::OperatorRow* row) {
+void FillRow(const ByName::value_type& from, Names& names, v1::OperatorRow* row) {
   const Operator& one = from.second;
   row->set_name(from.first.first);
-  row->set_pass(static_cast<lull::v1::OperatorPass>(from.first.second));
+  row->set_pass(static_cast<v1::OperatorPass>(from.first.second));
   row->set_launches(one.gpu.count);
   row->set_own_launches(one.gpu.own_count);
   row->set_gpu_ns(one.gpu.total);
@@ -126,25 +120,19 @@ void FillRow(const ByName::value_type& from, Names& names, lull::v1::OperatorRow
 }  // namespace
 
 void FillOperators(const std::vector<ProcessSums>& processes,
-                   const lull::v1::ReportRequest& request, Names& names,
-                   lull::v1::Operators* reply) {
+                   const v1::ReportRequest& request, Names& names,
+                   v1::Operators* reply) {
   const ByName rows = Collect(processes, names, reply);
-  const bool by_memory = request.operator_sort() == lull::v1::OPERATOR_SORT_MEMORY;
-  std::vector<const ByName::value_type*> sorted;
-  for (const auto& row : rows) sorted.push_back(&row);
+  const bool by_memory = request.operator_sort() == v1::OPERATOR_SORT_MEMORY;
   auto rank = [by_memory](const Operator& row) {
     auto gpu = std::make_pair(row.gpu.own, row.gpu.total);
     auto bytes = std::make_pair(row.bytes.total, row.bytes.own);
     return by_memory ? std::make_pair(bytes, gpu) : std::make_pair(gpu, bytes);
   };
-  std::stable_sort(sorted.begin(), sorted.end(), [&](const auto* a, const auto* b) {
-    return rank(a->second) > rank(b->second);
-  });
-  reply->set_rows(static_cast<uint32_t>(sorted.size()));
-  if (request.top() != 0 && sorted.size() > request.top()) {
-    sorted.resize(request.top());
+  reply->set_rows(static_cast<uint32_t>(rows.size()));
+  for (const auto* row : Highest(rows, request.top(), rank)) {
+    FillRow(*row, names, reply->add_operators());
   }
-  for (const auto* row : sorted) FillRow(*row, names, reply->add_operators());
 }
 
 }  // namespace lull::query

@@ -1,18 +1,15 @@
-#include "daemon/query/peak.h"
-
 #include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "daemon/aggregate/accumulate.h"
 #include "daemon/base/status.h"
+#include "daemon/query/memory_parts.h"
 
 namespace lull::query {
 namespace {
 
-using aggregate::Cell;
 using aggregate::Edge;
-using aggregate::Event;
 using aggregate::kBucketNs;
 using aggregate::kBucketShift;
 
@@ -101,13 +98,13 @@ class PeakFinder {
     const size_t count = CountToPeak(events, peak.bytes);
     for (size_t i = 0; i < count; ++i) {
       const Event& event = events[i];
-      const aggregate::Series& series = sums_.series[event.series];
+      const Series& series = sums_.series[event.series];
       if (aggregate::IsAllocation(series) && !aggregate::IsBefore(series)) {
         ++peak.cells[event.series].count;
       }
       aggregate::AddMemory(
           event, [&](uint32_t id) -> Cell& { return peak.cells[id]; },
-          [&](uint32_t id) -> const aggregate::Series& { return sums_.series[id]; });
+          [&](uint32_t id) -> const Series& { return sums_.series[id]; });
       peak.time_ns =
           aggregate::AfterStart(aggregate::MemoryOrderNs(event), job_.info.start_ns());
     }
@@ -120,8 +117,7 @@ class PeakFinder {
     int64_t live = bytes;
     for (size_t i = 0; i < events.size(); ++i) {
       aggregate::ForEachTotalChange(
-          events[i],
-          [&](uint32_t id) -> const aggregate::Series& { return sums_.series[id]; },
+          events[i], [&](uint32_t id) -> const Series& { return sums_.series[id]; },
           [&](uint64_t, uint32_t id, int64_t change) {
             live += id == whole_ ? change : 0;
           });

@@ -1,5 +1,3 @@
-#include "daemon/query/phase_parts.h"
-
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -9,15 +7,16 @@
 #include "daemon/base/status.h"
 #include "daemon/query/hot.h"
 #include "daemon/query/phases.h"
+#include "daemon/query/steps.h"
 #include "daemon/query/totals.h"
 
 namespace lull::query {
 namespace {
 
 using aggregate::Sampled;
-using lull::v1::PhasePartKind;
+using v1::PhasePartKind;
 
-constexpr size_t kKinds = static_cast<size_t>(lull::v1::PhasePartKind_MAX) + 1;
+constexpr size_t kKinds = static_cast<size_t>(v1::PhasePartKind_MAX) + 1;
 
 struct KnownCall {
   std::string_view folder;  // in the file's path; "" is any
@@ -26,11 +25,11 @@ struct KnownCall {
   PhasePartKind kind;
 };
 constexpr KnownCall kCalls[] = {
-    {"", "/torch/nn/modules/module.py", "to", lull::v1::PHASE_PART_MODEL_TO_DEVICE},
-    {"", "/torch/nn/modules/module.py", "cuda", lull::v1::PHASE_PART_MODEL_TO_DEVICE},
-    {"", "/torch/serialization.py", "save", lull::v1::PHASE_PART_CHECKPOINT},
-    {"", "/transformers/trainer.py", "evaluate", lull::v1::PHASE_PART_EVALUATION},
-    {"lightning", "/loops/evaluation_loop.py", "run", lull::v1::PHASE_PART_EVALUATION},
+    {"", "/torch/nn/modules/module.py", "to", v1::PHASE_PART_MODEL_TO_DEVICE},
+    {"", "/torch/nn/modules/module.py", "cuda", v1::PHASE_PART_MODEL_TO_DEVICE},
+    {"", "/torch/serialization.py", "save", v1::PHASE_PART_CHECKPOINT},
+    {"", "/transformers/trainer.py", "evaluate", v1::PHASE_PART_EVALUATION},
+    {"lightning", "/loops/evaluation_loop.py", "run", v1::PHASE_PART_EVALUATION},
 };
 
 // "Module.to" and "to": names are qualified from CPython 3.11 on.
@@ -42,6 +41,20 @@ bool Calls(const aggregate::Frame& frame, const KnownCall& call) {
   }
   function.remove_suffix(call.function.size());
   return function.empty() || function.ends_with('.');
+}
+
+// The first kind whose frame comes, from the outermost on: an import that evaluates is
+// an import. nullopt: none.
+std::optional<PhasePartKind> KindOfStack(Stacks& stacks,
+                                         const std::vector<uint32_t>& frames) {
+  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
+    const aggregate::Frame& at = stacks.Frame(*frame);
+    if (stacks.IsImporting(*frame)) return v1::PHASE_PART_IMPORTS;
+    for (const KnownCall& call : kCalls) {
+      if (Calls(at, call)) return call.kind;
+    }
+  }
+  return std::nullopt;
 }
 
 // Samples of main threads in one phase of all processes.
@@ -61,18 +74,17 @@ struct Totals {
 };
 
 void AddSamples(const ProcessSums& sums, Stacks& stacks, PhaseSums* out) {
-  for (size_t id = 1; id < sums.series.size(); ++id) {
-    const aggregate::Series& series = sums.series[id];
-    if (series.type != aggregate::EventType::kHostSample || sums.cells[id].count == 0 ||
+  sums.ForEach([&](const Series& series, const Cell& cell) {
+    if (series.type != EventType::kHostSample || cell.count == 0 ||
         aggregate::RoleOf(series) != aggregate::SampleRole::kMain) {
-      continue;
+      return;
     }
-    const Sampled sampled = aggregate::SampledOf(sums.cells[id]);
+    const Sampled sampled = aggregate::SampledOf(cell);
     out->all += sampled;
-    if (!aggregate::HasStack(aggregate::QualityOf(series))) continue;
+    if (!aggregate::HasStack(aggregate::QualityOf(series))) return;
     auto kind = KindOfStack(stacks, stacks.Frames(series.python_stack));
     if (kind) out->kinds[static_cast<size_t>(*kind)] += sampled;
-  }
+  });
 }
 
 absl::Status AddProcess(storage::StoreReader& reader, const storage::JobRow& job,
@@ -111,11 +123,11 @@ absl::Status AddProcess(storage::StoreReader& reader, const storage::JobRow& job
 }
 
 // Times are of one process, on average.
-void FillSampled(const PhaseSums& sums, uint64_t processes, lull::v1::Phase phase,
-                 PhasePartKind kind, lull::v1::Steps* reply) {
+void FillSampled(const PhaseSums& sums, uint64_t processes, v1::Phase phase,
+                 PhasePartKind kind, v1::Steps* reply) {
   const Sampled& part = sums.kinds[static_cast<size_t>(kind)];
   if (part.samples == 0 || !aggregate::IsEnough(sums.all)) return;
-  lull::v1::PhasePart* row = reply->add_phase_parts();
+  v1::PhasePart* row = reply->add_phase_parts();
   row->set_phase(phase);
   row->set_kind(kind);
   row->set_samples(part.samples);
@@ -126,10 +138,10 @@ void FillSampled(const PhaseSums& sums, uint64_t processes, lull::v1::Phase phas
   row->set_time_ns(static_cast<uint64_t>(whole * row->share().percent() / 100));
 }
 
-void FillExact(uint64_t time_ns, uint64_t processes, lull::v1::Phase phase,
-               PhasePartKind kind, lull::v1::Steps* reply) {
+void FillExact(uint64_t time_ns, uint64_t processes, v1::Phase phase,
+               PhasePartKind kind, v1::Steps* reply) {
   if (time_ns == 0 || processes == 0) return;
-  lull::v1::PhasePart* row = reply->add_phase_parts();
+  v1::PhasePart* row = reply->add_phase_parts();
   row->set_phase(phase);
   row->set_kind(kind);
   row->set_time_ns(time_ns / processes);
@@ -137,39 +149,24 @@ void FillExact(uint64_t time_ns, uint64_t processes, lull::v1::Phase phase,
 
 }  // namespace
 
-std::optional<PhasePartKind> KindOfStack(Stacks& stacks,
-                                         const std::vector<uint32_t>& frames) {
-  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
-    const aggregate::Frame& at = stacks.Frame(*frame);
-    if (stacks.IsImporting(*frame)) return lull::v1::PHASE_PART_IMPORTS;
-    for (const KnownCall& call : kCalls) {
-      if (Calls(at, call)) return call.kind;
-    }
-  }
-  return std::nullopt;
-}
-
 absl::Status FillPhaseParts(storage::StoreReader& reader, const storage::JobRow& job,
                             const std::vector<ProcessSums>& processes, Stacks& stacks,
-                            lull::v1::Steps* reply) {
+                            v1::Steps* reply) {
   Totals totals;
   for (const ProcessSums& sums : processes) {
     LULL_RETURN_IF_ERROR(AddProcess(reader, job, sums.process, stacks, &totals));
   }
   if (totals.processes == 0) return absl::OkStatus();
   const uint64_t count = totals.processes;
-  using lull::v1::PHASE_SETUP, lull::v1::PHASE_STEADY;
+  using v1::PHASE_SETUP, v1::PHASE_STEADY;
   reply->set_setup_ns(totals.setup.time_ns / count);
-  FillSampled(totals.setup, count, PHASE_SETUP, lull::v1::PHASE_PART_IMPORTS, reply);
-  FillSampled(totals.setup, count, PHASE_SETUP, lull::v1::PHASE_PART_MODEL_TO_DEVICE,
-              reply);
-  FillExact(totals.first_steps_ns, count, PHASE_SETUP, lull::v1::PHASE_PART_FIRST_STEPS,
+  FillSampled(totals.setup, count, PHASE_SETUP, v1::PHASE_PART_IMPORTS, reply);
+  FillSampled(totals.setup, count, PHASE_SETUP, v1::PHASE_PART_MODEL_TO_DEVICE, reply);
+  FillExact(totals.first_steps_ns, count, PHASE_SETUP, v1::PHASE_PART_FIRST_STEPS,
             reply);
-  FillSampled(totals.steady, count, PHASE_STEADY, lull::v1::PHASE_PART_EVALUATION,
-              reply);
-  FillSampled(totals.steady, count, PHASE_STEADY, lull::v1::PHASE_PART_CHECKPOINT,
-              reply);
-  FillExact(totals.end_ns, totals.ends, PHASE_STEADY, lull::v1::PHASE_PART_END, reply);
+  FillSampled(totals.steady, count, PHASE_STEADY, v1::PHASE_PART_EVALUATION, reply);
+  FillSampled(totals.steady, count, PHASE_STEADY, v1::PHASE_PART_CHECKPOINT, reply);
+  FillExact(totals.end_ns, totals.ends, PHASE_STEADY, v1::PHASE_PART_END, reply);
   return stacks.status();
 }
 

@@ -13,8 +13,8 @@ bool RegionFilter::Holds(uint32_t scope_stack) {
 
 bool RegionFilter::HoldsAny(const std::vector<ProcessSums>& processes) {
   for (const ProcessSums& sums : processes) {
-    for (const aggregate::Series& series : sums.series) {
-      if (series.type == aggregate::EventType::kScope && series.native_stack != 0 &&
+    for (const Series& series : sums.series) {
+      if (series.type == EventType::kScope && series.native_stack != 0 &&
           Holds(series.native_stack)) {
         return true;
       }

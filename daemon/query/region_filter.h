@@ -28,12 +28,11 @@ class RegionFilter {
   // Calls visit(series, cell) for everything of the type (kIdle, kGapSample or
   // kHostSample), or for its parts in the region: their series are those of the wholes.
   template <typename Visitor>
-  void ForEach(const ProcessSums& sums, aggregate::EventType type, Visitor&& visit) {
-    const aggregate::EventType part = type == aggregate::EventType::kIdle
-                                          ? aggregate::EventType::kRegionGap
-                                          : aggregate::EventType::kRegionSample;
+  void ForEach(const ProcessSums& sums, EventType type, Visitor&& visit) {
+    const EventType part =
+        type == EventType::kIdle ? EventType::kRegionGap : EventType::kRegionSample;
     for (size_t id = 1; id < sums.series.size(); ++id) {
-      const aggregate::Series& series = sums.series[id];
+      const Series& series = sums.series[id];
       if (series.type != (all() ? type : part) || sums.cells[id].empty()) continue;
       if (all()) {
         visit(series, sums.cells[id]);

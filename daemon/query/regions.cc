@@ -1,5 +1,3 @@
-#include "daemon/query/regions.h"
-
 #include <algorithm>
 #include <array>
 #include <map>
@@ -8,13 +6,11 @@
 #include <utility>
 
 #include "daemon/advice/verdict.h"
+#include "daemon/query/reports.h"
+#include "daemon/query/rows.h"
 
 namespace lull::query {
 namespace {
-
-using aggregate::Cell;
-using aggregate::EventType;
-using aggregate::Series;
 
 struct Region {
   Cell sum;
@@ -56,8 +52,8 @@ bool IsOfRegions(EventType type) {
 
 class Rows {
  public:
-  Rows(const lull::v1::ReportRequest& request, Names& names, lull::v1::Regions* reply)
-      : by_function_(request.group_by() == lull::v1::GROUP_BY_FUNCTION),
+  Rows(const v1::ReportRequest& request, Names& names, v1::Regions* reply)
+      : by_function_(request.group_by() == v1::GROUP_BY_FUNCTION),
         names_(names),
         reply_(reply) {}
 
@@ -81,7 +77,7 @@ class Rows {
   }
 
  private:
-  void Fill(const std::string& name, const Region& region, lull::v1::RegionRow* row) {
+  void Fill(const std::string& name, const Region& region, v1::RegionRow* row) {
     row->set_name(name);
     for (const std::string& outer : path_) row->add_path(outer);
     row->set_count(region.sum.count);
@@ -94,18 +90,16 @@ class Rows {
     row->set_gpu_busy_ns(region.busy_ns);
     for (size_t cause = 0; cause < kCauses; ++cause) {
       if (region.idle_ns[cause] == 0) continue;
-      lull::v1::CauseRow* idle = row->add_causes();
-      idle->set_cause(static_cast<lull::v1::GapCause>(cause));
+      v1::CauseRow* idle = row->add_causes();
+      idle->set_cause(static_cast<v1::GapCause>(cause));
       idle->set_total_ns(region.idle_ns[cause]);
     }
-    std::stable_sort(
-        row->mutable_causes()->begin(), row->mutable_causes()->end(),
-        [](const auto& a, const auto& b) { return a.total_ns() > b.total_ns(); });
+    SortByTime(row->mutable_causes());
   }
 
   const bool by_function_;
   Names& names_;
-  lull::v1::Regions* reply_;
+  v1::Regions* reply_;
   std::vector<std::string> path_;
 };
 
@@ -119,33 +113,28 @@ void AppendTimes(const Region& around, std::vector<uint64_t>* times) {
 }  // namespace
 
 void FillRegions(const std::vector<ProcessSums>& processes,
-                 const lull::v1::ReportRequest& request, Names& names,
-                 lull::v1::Regions* reply) {
+                 const v1::ReportRequest& request, Names& names, v1::Regions* reply) {
   Region all;
   for (const ProcessSums& sums : processes) {
-    const lull::v1::ProcessCounters& counters = sums.process.counters;
+    const v1::ProcessCounters& counters = sums.process.counters;
     reply->set_unnamed(reply->unnamed() + counters.scopes_unnamed());
     reply->set_unopened(reply->unopened() + counters.scopes_unopened());
-    if (counters.scope_hook() == lull::v1::SCOPE_HOOK_STATE_PENDING) {
+    if (counters.scope_hook() == v1::SCOPE_HOOK_STATE_PENDING) {
       reply->set_pending(reply->pending() + 1);
     }
-    if (counters.scope_hook() == lull::v1::SCOPE_HOOK_STATE_UNAVAILABLE) {
+    if (counters.scope_hook() == v1::SCOPE_HOOK_STATE_UNAVAILABLE) {
       reply->set_unavailable(reply->unavailable() + 1);
     }
-    for (size_t id = 1; id < sums.series.size(); ++id) {
-      const Series& series = sums.series[id];
-      if (!IsOfRegions(series.type) || sums.cells[id].empty() ||
-          series.native_stack == 0) {
-        continue;
-      }
+    sums.ForEach([&](const Series& series, const Cell& cell) {
+      if (!IsOfRegions(series.type) || cell.empty() || series.native_stack == 0) return;
       Region* region = &all;
       for (const std::string& name : names.ScopePath(series.native_stack)) {
         std::unique_ptr<Region>& inner = region->inner[name];
         if (inner == nullptr) inner = std::make_unique<Region>();
         region = inner.get();
       }
-      Add(series, sums.cells[id], *region);
-    }
+      Add(series, cell, *region);
+    });
   }
   uint64_t least_ns = 0;
   std::vector<uint64_t> times;

@@ -4,15 +4,12 @@
 
 #include "daemon/aggregate/wait_kind.h"
 #include "daemon/query/grouping.h"
+#include "daemon/query/rows.h"
 
 namespace lull::query {
 namespace {
 
 constexpr char kLoaderCall[] = "DataLoader.__next__";
-
-using aggregate::Cell;
-using aggregate::EventType;
-using aggregate::Series;
 
 template <typename Visitor>
 void ForEach(const std::vector<ProcessSums>& processes, EventType type,
@@ -27,14 +24,10 @@ void ForEach(const std::vector<ProcessSums>& processes, EventType type,
 
 bool ByTime(const Group& a, const Group& b) { return a.sum.total_ns > b.sum.total_ns; }
 
-void Cut(std::vector<Group>& groups, uint32_t top) {
-  if (top != 0 && groups.size() > top) groups.resize(top);
-}
-
 // Groups all series of one type by what label(series) and the request say.
 template <typename Label>
 std::vector<Group> GroupType(const std::vector<ProcessSums>& processes, EventType type,
-                             const lull::v1::ReportRequest& request, Label label) {
+                             const v1::ReportRequest& request, Label label) {
   Grouping grouping(request.group_by());
   ForEach(processes, type,
           [&](const ProcessSums&, uint32_t, const Series& series, const Cell& cell) {
@@ -46,7 +39,7 @@ std::vector<Group> GroupType(const std::vector<ProcessSums>& processes, EventTyp
 // Allocations, frees and their blocking time by allocator; what is live comes from
 // the series that stands for the whole group.
 Grouping GroupAllocations(const std::vector<ProcessSums>& processes,
-                          const lull::v1::ReportRequest& request) {
+                          const v1::ReportRequest& request) {
   Grouping grouping(request.group_by());
   auto label = [](const Series& s) {
     return static_cast<uint32_t>(aggregate::AllocatorOf(s));
@@ -68,15 +61,15 @@ Grouping GroupAllocations(const std::vector<ProcessSums>& processes,
               if (!cell.empty() || cell.total_ns != 0) {
                 grouping.Add(label(series), series, cell);
               }
-              if (allocates && request.group_by() == lull::v1::GROUP_BY_STACK) {
+              if (allocates && request.group_by() == v1::GROUP_BY_STACK) {
                 add_live(sums, id, series);
               }
             });
   }
-  if (request.group_by() == lull::v1::GROUP_BY_STACK) return grouping;
+  if (request.group_by() == v1::GROUP_BY_STACK) return grouping;
   ForEach(processes,
-          request.group_by() == lull::v1::GROUP_BY_FUNCTION ? EventType::kFunctionGroup
-                                                            : EventType::kLineGroup,
+          request.group_by() == v1::GROUP_BY_FUNCTION ? EventType::kFunctionGroup
+                                                      : EventType::kLineGroup,
           [&](const ProcessSums& sums, uint32_t id, const Series& series, const Cell&) {
             add_live(sums, id, series);
           });
@@ -100,13 +93,12 @@ bool KnowsAllDataTime(const std::vector<ProcessSums>& processes) {
   bool any = false;
   for (const ProcessSums& sums : processes) {
     bool blocked = false, loaded = false;
-    for (size_t id = 1; id < sums.series.size(); ++id) {
-      if (!aggregate::IsDataWait(sums.series[id]) || sums.cells[id].count == 0)
-        continue;
-      (aggregate::IsLoading(sums.series[id]) ? loaded : blocked) = true;
-    }
+    sums.ForEach([&](const Series& series, const Cell& cell) {
+      if (!aggregate::IsDataWait(series) || cell.count == 0) return;
+      (aggregate::IsLoading(series) ? loaded : blocked) = true;
+    });
     if (blocked && !loaded &&
-        sums.process.counters.scope_hook() != lull::v1::SCOPE_HOOK_STATE_ON) {
+        sums.process.counters.scope_hook() != v1::SCOPE_HOOK_STATE_ON) {
       return false;
     }
     any = any || blocked || loaded;
@@ -130,22 +122,21 @@ bool ReadsForAnImport(const Series& series, Stacks& stacks) {
 // What GPU truth says of the calls of each row.
 class JudgedSyncs {
  public:
-  JudgedSyncs(const std::vector<ProcessSums>& processes, lull::v1::GroupBy by)
+  JudgedSyncs(const std::vector<ProcessSums>& processes, v1::GroupBy by)
       : costs_(by), wasted_(by) {
     ForEach(processes, EventType::kSyncCost,
             [&](const ProcessSums&, uint32_t, const Series& series, const Cell& cell) {
               if (!cell.empty()) costs_.Add(series.api, series, cell);
             });
-    ForEach(
-        processes, EventType::kIdle,
-        [&](const ProcessSums&, uint32_t, const Series& series, const Cell& cell) {
-          if (aggregate::CauseOf(series) != lull::v1::GAP_CAUSE_SYNC || cell.empty())
-            return;
-          wasted_.Add(series.api, series, cell);
-        });
+    ForEach(processes, EventType::kIdle,
+            [&](const ProcessSums&, uint32_t, const Series& series, const Cell& cell) {
+              if (aggregate::CauseOf(series) != v1::GAP_CAUSE_SYNC || cell.empty())
+                return;
+              wasted_.Add(series.api, series, cell);
+            });
   }
 
-  void Fill(const Group& group, lull::v1::SyncPoint* row) {
+  void Fill(const Group& group, v1::SyncPoint* row) {
     const Cell& cost = costs_.At(group.label, group.longest).sum;
     row->set_judged_calls(cost.count);
     row->set_judged_blocked_ns(cost.total_ns);
@@ -161,8 +152,7 @@ class JudgedSyncs {
 }  // namespace
 
 void FillSyncs(const std::vector<ProcessSums>& processes,
-               const lull::v1::ReportRequest& request, Names& names,
-               lull::v1::Syncs* reply) {
+               const v1::ReportRequest& request, Names& names, v1::Syncs* reply) {
   std::vector<Group> groups = GroupType(processes, EventType::kSync, request,
                                         [](const Series& s) { return s.api; });
   uint64_t blocked = 0, calls = 0;
@@ -172,10 +162,10 @@ void FillSyncs(const std::vector<ProcessSums>& processes,
   }
   reply->set_total_blocked_ns(blocked);
   reply->set_total_calls(calls);
-  Cut(groups, request.top());
+  Cut(request.top(), &groups);
   JudgedSyncs judged(processes, request.group_by());
   for (const Group& group : groups) {
-    lull::v1::SyncPoint* row = reply->add_sync_points();
+    v1::SyncPoint* row = reply->add_sync_points();
     judged.Fill(group, row);
     row->set_api(names.Api(group.label));
     row->set_calls(group.sum.count);
@@ -189,8 +179,8 @@ void FillSyncs(const std::vector<ProcessSums>& processes,
 }
 
 void FillAllocations(const std::vector<ProcessSums>& processes,
-                     const lull::v1::ReportRequest& request, Names& names,
-                     lull::v1::Allocations* reply) {
+                     const v1::ReportRequest& request, Names& names,
+                     v1::Allocations* reply) {
   std::vector<Group> groups =
       GroupAllocations(processes, request).Sorted([](const Group& a, const Group& b) {
         return a.sum.amount != b.sum.amount ? a.sum.amount > b.sum.amount
@@ -204,9 +194,9 @@ void FillAllocations(const std::vector<ProcessSums>& processes,
   reply->set_total_bytes(bytes);
   reply->set_total_calls(calls);
   reply->set_unknown_frees(UnknownFrees(processes));
-  Cut(groups, request.top());
+  Cut(request.top(), &groups);
   for (const Group& group : groups) {
-    lull::v1::AllocationSite* row = reply->add_allocation_sites();
+    v1::AllocationSite* row = reply->add_allocation_sites();
     row->set_allocator(
         aggregate::AllocatorName(static_cast<aggregate::Allocator>(group.label)));
     row->set_calls(group.sum.count);
@@ -221,9 +211,8 @@ void FillAllocations(const std::vector<ProcessSums>& processes,
   }
 }
 
-void FillGc(const std::vector<ProcessSums>& processes,
-            const lull::v1::ReportRequest& request, Names& names,
-            lull::v1::GcPauses* reply) {
+void FillGc(const std::vector<ProcessSums>& processes, const v1::ReportRequest& request,
+            Names& names, v1::GcPauses* reply) {
   std::vector<Group> groups =
       GroupType(processes, EventType::kGcPause, request, aggregate::GenerationOf);
   uint64_t total = 0, count = 0;
@@ -233,9 +222,9 @@ void FillGc(const std::vector<ProcessSums>& processes,
   }
   reply->set_total_ns(total);
   reply->set_total_count(count);
-  Cut(groups, request.top());
+  Cut(request.top(), &groups);
   for (const Group& group : groups) {
-    lull::v1::GcPause* row = reply->add_gc_pauses();
+    v1::GcPause* row = reply->add_gc_pauses();
     row->set_generation(group.label);
     row->set_count(group.sum.count);
     row->set_total_ns(group.sum.total_ns);
@@ -248,8 +237,8 @@ void FillGc(const std::vector<ProcessSums>& processes,
 }
 
 void FillWaits(const std::vector<ProcessSums>& processes,
-               const lull::v1::ReportRequest& request, Names& names, Stacks& stacks,
-               lull::v1::HostWaits* reply) {
+               const v1::ReportRequest& request, Names& names, Stacks& stacks,
+               v1::HostWaits* reply) {
   Grouping grouping(request.group_by());
   for (EventType type : {EventType::kHostWait, EventType::kScope}) {
     ForEach(processes, type,
@@ -268,9 +257,9 @@ void FillWaits(const std::vector<ProcessSums>& processes,
   for (const Group& group : groups) total += group.sum.total_ns;
   reply->set_total_ns(total);
   reply->set_data_exact(KnowsAllDataTime(processes));
-  Cut(groups, request.top());
+  Cut(request.top(), &groups);
   for (const Group& group : groups) {
-    lull::v1::HostWait* row = reply->add_host_waits();
+    v1::HostWait* row = reply->add_host_waits();
     row->set_kind(aggregate::WaitKindName(
         static_cast<aggregate::WaitKind>(group.label & ~kOfImports)));
     // Waits for the GIL on the way into __next__ or out of it add their time, and are

@@ -6,16 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/status.h"
-#include "daemon/query/data.h"
-#include "daemon/query/gaps.h"
 #include "daemon/query/gpu.h"
 #include "daemon/query/hot.h"
 #include "daemon/query/kernels.h"
-#include "daemon/query/loader_workers.h"
-#include "daemon/query/memory.h"
-#include "daemon/query/operators.h"
-#include "daemon/query/phase_parts.h"
-#include "daemon/query/regions.h"
 #include "daemon/query/reports.h"
 #include "daemon/query/steps.h"
 #include "daemon/query/timeline.h"
@@ -24,7 +17,7 @@
 namespace lull::query {
 namespace {
 
-using lull::v1::ReportReply;
+using v1::ReportReply;
 
 constexpr uint32_t kStepsOfAnOverview = 5;
 
@@ -75,7 +68,7 @@ absl::Status Steps(View& view, ReportReply* reply) {
 // For the whole range with set-up, because peaks often lie there.
 absl::Status Memory(View& view, ReportReply* reply) {
   std::vector<ProcessSums> whole;
-  if (view.phase != lull::v1::PHASE_ALL) {
+  if (view.phase != v1::PHASE_ALL) {
     for (const ProcessSums& sums : view.processes) {
       LULL_ASSIGN_OR_RETURN(auto all,
                             LoadSums(*view.reader, view.job, sums.process, view.range));
@@ -145,24 +138,24 @@ absl::Status Timeline(View& view, ReportReply* reply) {
 }
 
 struct SectionRow {
-  lull::v1::Section section;
+  v1::Section section;
   absl::Status (*fill)(View& view, ReportReply* reply);
 };
 
 constexpr SectionRow kSections[] = {
-    {lull::v1::SECTION_SYNCS, Syncs},
-    {lull::v1::SECTION_ALLOCATIONS, Allocations},
-    {lull::v1::SECTION_GC, Gc},
-    {lull::v1::SECTION_WAITS, Waits},
-    {lull::v1::SECTION_GAPS, Gaps},
-    {lull::v1::SECTION_KERNELS, Kernels},
-    {lull::v1::SECTION_STEPS, Steps},
-    {lull::v1::SECTION_MEMORY, Memory},
-    {lull::v1::SECTION_HOT, Hot},
-    {lull::v1::SECTION_REGIONS, Regions},
-    {lull::v1::SECTION_DATA, Data},
-    {lull::v1::SECTION_OPERATORS, Ops},
-    {lull::v1::SECTION_TIMELINE, Timeline},
+    {v1::SECTION_SYNCS, Syncs},
+    {v1::SECTION_ALLOCATIONS, Allocations},
+    {v1::SECTION_GC, Gc},
+    {v1::SECTION_WAITS, Waits},
+    {v1::SECTION_GAPS, Gaps},
+    {v1::SECTION_KERNELS, Kernels},
+    {v1::SECTION_STEPS, Steps},
+    {v1::SECTION_MEMORY, Memory},
+    {v1::SECTION_HOT, Hot},
+    {v1::SECTION_REGIONS, Regions},
+    {v1::SECTION_DATA, Data},
+    {v1::SECTION_OPERATORS, Ops},
+    {v1::SECTION_TIMELINE, Timeline},
 };
 
 }  // namespace
@@ -170,9 +163,9 @@ constexpr SectionRow kSections[] = {
 TimeRange PhaseOf(const View& view, std::optional<uint64_t> steady) {
   TimeRange range = view.range;
   if (!steady) return range;
-  if (view.phase == lull::v1::PHASE_STEADY) {
+  if (view.phase == v1::PHASE_STEADY) {
     range.since = std::min(std::max(range.since, *steady), range.until);
-  } else if (view.phase == lull::v1::PHASE_SETUP) {
+  } else if (view.phase == v1::PHASE_SETUP) {
     range.until = std::max(std::min(range.until, *steady), range.since);
   }
   return range;

@@ -6,12 +6,13 @@
 #include <utility>
 
 #include "daemon/base/status.h"
+#include "daemon/query/rows.h"
 #include "daemon/query/steps.h"
 
 namespace lull::query {
 namespace {
 
-using lull::v1::StepRow;
+using v1::StepRow;
 
 constexpr size_t kMostStepPoints = 8'000;  // of all processes
 constexpr size_t kLeastStepPoints = 100;   // of each
@@ -52,7 +53,7 @@ std::vector<double> Values(const Rows& rows, Get get) {
 // Which part of the step exceeds the median of its like most. Parts of the device are
 // known of traced steps alone, so these are compared among themselves.
 void NamePart(const std::vector<const StepRow*>& steps, const StepRow& step,
-              lull::v1::StepOutlier* out) {
+              v1::StepOutlier* out) {
   std::vector<const StepRow*> alike;
   std::copy_if(steps.begin(), steps.end(), std::back_inserter(alike),
                [&](const StepRow* row) { return row->traced() == step.traced(); });
@@ -69,7 +70,7 @@ void NamePart(const std::vector<const StepRow*>& steps, const StepRow& step,
   }
 }
 
-void AddOutliers(const std::vector<const StepRow*>& steps, lull::v1::Timeline* reply) {
+void AddOutliers(const std::vector<const StepRow*>& steps, v1::Timeline* reply) {
   if (steps.size() < kEnoughForMedian) return;
   const std::vector<double> times =
       Values(steps, [](const StepRow& row) { return row.duration_ns(); });
@@ -89,7 +90,7 @@ void AddOutliers(const std::vector<const StepRow*>& steps, lull::v1::Timeline* r
   }
 }
 
-void AddPoint(const StepRow& step, lull::v1::StepBand* band) {
+void AddPoint(const StepRow& step, v1::StepBand* band) {
   band->add_number(step.number());
   band->add_start_ns(step.start_ns());
   band->add_duration_ns(step.duration_ns());
@@ -97,8 +98,7 @@ void AddPoint(const StepRow& step, lull::v1::StepBand* band) {
 
 }  // namespace
 
-void AddSteps(const std::vector<StepRow>& steps, size_t most,
-              lull::v1::Timeline* reply) {
+void AddSteps(const std::vector<StepRow>& steps, size_t most, v1::Timeline* reply) {
   std::vector<const StepRow*> timed;  // nobody knows when the first began
   for (const StepRow& step : steps) {
     if (step.duration_ns() > 0) timed.push_back(&step);
@@ -128,7 +128,7 @@ void AddSteps(const std::vector<StepRow>& steps, size_t most,
 
 absl::Status FillStepBands(storage::StoreReader& reader, const storage::JobRow& job,
                            const std::vector<ProcessSums>& processes, TimeRange range,
-                           lull::v1::Timeline* reply) {
+                           v1::Timeline* reply) {
   const uint64_t until = range.until == aggregate::kForever
                              ? aggregate::kForever
                              : job.info.start_ns() + range.until;
@@ -148,10 +148,7 @@ absl::Status FillStepBands(storage::StoreReader& reader, const storage::JobRow& 
                    [](const auto& a, const auto& b) {
                      return a.step().duration_ns() > b.step().duration_ns();
                    });
-  const int count = reply->outliers_size();
-  if (count > kMostOutliers) {
-    reply->mutable_outliers()->DeleteSubrange(kMostOutliers, count - kMostOutliers);
-  }
+  Cut(kMostOutliers, reply->mutable_outliers());
   return absl::OkStatus();
 }
 

@@ -1,10 +1,9 @@
-#include "daemon/query/step_cost.h"
+#include "daemon/steps/step_cost.h"
 
-#include <algorithm>
 #include <optional>
 
 #include "daemon/base/status.h"
-#include "daemon/steps/step_cost.h"
+#include "daemon/query/totals.h"
 
 namespace lull::query {
 namespace {
@@ -15,10 +14,10 @@ constexpr int kMostProcesses = 8;
 
 steps::TracingIs StateOf(const storage::TracingRow& row) {
   switch (row.state) {
-    case lull::v1::TRACING_STATE_WARM_UP:
-    case lull::v1::TRACING_STATE_ACTIVE:
+    case v1::TRACING_STATE_WARM_UP:
+    case v1::TRACING_STATE_ACTIVE:
       return steps::TracingIs::kOn;
-    case lull::v1::TRACING_STATE_YIELDED:
+    case v1::TRACING_STATE_YIELDED:
       return steps::TracingIs::kAnothers;
     default:
       return steps::TracingIs::kOff;
@@ -43,23 +42,22 @@ absl::StatusOr<steps::StepCost> CostOfProcess(storage::StoreReader& reader,
 }
 
 void Fill(const std::optional<steps::Estimate>& estimate,
-          lull::v1::Estimate* (lull::v1::StepCost::*mutable_field)(),
-          lull::v1::StepCost* out) {
+          v1::Estimate* (v1::StepCost::*mutable_field)(), v1::StepCost* out) {
   if (!estimate) return;
-  lull::v1::Estimate* told = (out->*mutable_field)();
+  v1::Estimate* told = (out->*mutable_field)();
   told->set_percent(100 * estimate->share);
   told->set_low_percent(100 * estimate->low);
   told->set_high_percent(100 * estimate->high);
 }
 
-lull::v1::StepCost Told(const ProcessSums& sums, const steps::StepCost& cost) {
-  lull::v1::StepCost out;
+v1::StepCost Told(const ProcessSums& sums, const steps::StepCost& cost) {
+  v1::StepCost out;
   out.set_pid(sums.process.info.pid());
   out.set_rank(sums.process.info.rank());
   out.set_windows(cost.windows);
   out.set_traced_steps(cost.traced_steps);
   out.set_untraced_steps(cost.untraced_steps);
-  using lull::v1::StepCost;
+  using v1::StepCost;
   Fill(cost.traced_longer, &StepCost::mutable_traced_longer, &out);
   Fill(cost.paid, &StepCost::mutable_paid, &out);
   Fill(cost.between_longer, &StepCost::mutable_between_longer, &out);
@@ -70,7 +68,7 @@ lull::v1::StepCost Told(const ProcessSums& sums, const steps::StepCost& cost) {
 
 absl::Status FillStepCost(storage::StoreReader& reader,
                           const std::vector<ProcessSums>& processes,
-                          lull::v1::Overhead* out) {
+                          v1::Overhead* out) {
   int looked_at = 0;
   for (const ProcessSums& sums : processes) {
     if (sums.tracing.empty()) continue;

@@ -10,7 +10,7 @@
 namespace lull::query {
 namespace {
 
-using lull::v1::StepRow;
+using v1::StepRow;
 
 constexpr uint8_t kOldest = 2;  // the generation that a full collection is of
 
@@ -39,15 +39,15 @@ struct Step {
   }
 };
 
-const char* SourceName(lull::v1::StepSource source) {
+const char* SourceName(v1::StepSource source) {
   switch (source) {
-    case lull::v1::STEP_SOURCE_OPTIMIZER:
+    case v1::STEP_SOURCE_OPTIMIZER:
       return "optimizer";
-    case lull::v1::STEP_SOURCE_NVTX_RANGE:
+    case v1::STEP_SOURCE_NVTX_RANGE:
       return "nvtx";
-    case lull::v1::STEP_SOURCE_PERIOD:
+    case v1::STEP_SOURCE_PERIOD:
       return "period";
-    case lull::v1::STEP_SOURCE_PROFILER:
+    case v1::STEP_SOURCE_PROFILER:
       return "profiler";
     default:
       return "";
@@ -81,7 +81,7 @@ void FillMedian(const std::vector<const Step*>& all, StepRow* row) {
 }
 
 void FillUse(const std::vector<Step>& steps, const std::vector<ProcessSums>& processes,
-             Names& names, lull::v1::Steps* reply) {
+             Names& names, v1::Steps* reply) {
   uint64_t traced_ns = 0, busy_ns = 0;
   for (const Step& step : steps) {
     if (!step.row.traced) continue;
@@ -97,16 +97,14 @@ void FillUse(const std::vector<Step>& steps, const std::vector<ProcessSums>& pro
   reply->set_tensor_core_percent(quality.tensor_core);
 }
 
-aggregate::Cell FullCollections(const ProcessSums& sums) {
-  aggregate::Cell full;
-  for (size_t id = 0; id < sums.cells.size(); ++id) {
-    const aggregate::Series& series = sums.series[id];
-    if (series.type != aggregate::EventType::kGcPause ||
-        aggregate::GenerationOf(series) != kOldest) {
-      continue;
+Cell FullCollections(const ProcessSums& sums) {
+  Cell full;
+  sums.ForEach([&](const Series& series, const Cell& cell) {
+    if (series.type == EventType::kGcPause &&
+        aggregate::GenerationOf(series) == kOldest) {
+      full.Append(cell);
     }
-    full.Append(sums.cells[id]);
-  }
+  });
   return full;
 }
 
@@ -130,7 +128,7 @@ void FillStepRow(const storage::JobRow& job, const storage::ProcessRow& process,
 
 absl::Status FillSteps(storage::StoreReader& reader, const storage::JobRow& job,
                        const std::vector<ProcessSums>& processes, TimeRange range,
-                       uint32_t top, Names& names, lull::v1::Steps* reply) {
+                       uint32_t top, Names& names, v1::Steps* reply) {
   uint64_t until = range.until == aggregate::kForever
                        ? aggregate::kForever
                        : job.info.start_ns() + range.until;
@@ -164,7 +162,7 @@ absl::Status FillSteps(storage::StoreReader& reader, const storage::JobRow& job,
 absl::Status FillCollectionsInSteps(storage::StoreReader& reader,
                                     const storage::JobRow& job,
                                     const std::vector<ProcessSums>& processes,
-                                    lull::v1::GcPauses* reply) {
+                                    v1::GcPauses* reply) {
   for (const ProcessSums& sums : processes) {
     if (FullCollections(sums).count == 0) continue;
     LULL_ASSIGN_OR_RETURN(auto first,
@@ -177,7 +175,7 @@ absl::Status FillCollectionsInSteps(storage::StoreReader& reader,
     if (in_steps.since >= in_steps.until) continue;
     LULL_ASSIGN_OR_RETURN(ProcessSums part,
                           LoadSums(reader, job, sums.process, in_steps));
-    aggregate::Cell full = FullCollections(part);
+    Cell full = FullCollections(part);
     reply->set_full_in_steps_ns(reply->full_in_steps_ns() + full.total_ns);
     reply->set_full_in_steps_count(reply->full_in_steps_count() + full.count);
   }

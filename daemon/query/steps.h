@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "daemon/query/names.h"
+#include "daemon/query/stacks.h"
 #include "daemon/query/sums.h"
 #include "daemon/storage/store.h"
 #include "query.pb.h"
@@ -27,5 +28,17 @@ absl::Status FillCollectionsInSteps(storage::StoreReader& reader,
                                     const storage::JobRow& job,
                                     const std::vector<ProcessSums>& processes,
                                     lull::v1::GcPauses* reply);
+
+// What a job does besides training: its set-up, evaluation, checkpoints, the end.
+// Covers all the time of each process, whatever range is shown.
+//
+// Known for main threads, where set-up is known (phases.h). Times between steps are
+// exact. Others are shares of samples whose stacks say for certain what they belong to:
+// imports lie below importlib, moves of a model below Module.to, checkpoints below
+// torch.save, evaluation below the loop that Lightning or transformers have for it.
+// What is none of these is in no row.
+absl::Status FillPhaseParts(storage::StoreReader& reader, const storage::JobRow& job,
+                            const std::vector<ProcessSums>& processes, Stacks& stacks,
+                            v1::Steps* reply);
 
 }  // namespace lull::query

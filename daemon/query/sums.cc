@@ -1,7 +1,6 @@
 #include "daemon/query/sums.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "daemon/aggregate/accumulate.h"
 #include "daemon/aggregate/stretch.h"
@@ -9,10 +8,6 @@
 
 namespace lull::query {
 namespace {
-
-using aggregate::Cell;
-using aggregate::Event;
-using aggregate::Series;
 
 class Summation {
  public:
@@ -105,7 +100,7 @@ class Summation {
 
 }  // namespace
 
-TimeRange RangeOf(const lull::v1::ReportRequest& request) {
+TimeRange RangeOf(const v1::ReportRequest& request) {
   TimeRange range;
   if (request.has_since_ns()) range.since = request.since_ns();
   if (request.has_until_ns()) range.until = request.until_ns();

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/aggregate/buckets.h"
 #include "daemon/aggregate/cell.h"
@@ -20,6 +19,12 @@
 
 namespace lull::query {
 
+// What all of this folder is about.
+using aggregate::Cell;
+using aggregate::Event;
+using aggregate::EventType;
+using aggregate::Series;
+
 // [since, until) in nanoseconds after the start of the job.
 struct TimeRange {
   uint64_t since = 0;
@@ -28,15 +33,15 @@ struct TimeRange {
   bool all() const { return since == 0 && until == aggregate::kForever; }
 };
 
-TimeRange RangeOf(const lull::v1::ReportRequest& request);
+TimeRange RangeOf(const v1::ReportRequest& request);
 
 struct ProcessSums {
   storage::ProcessRow process;
   TimeRange range;
   std::vector<storage::RingRow> rings;
-  std::vector<aggregate::Series> series;  // by id
-  std::vector<aggregate::Cell> cells;     // by series id: over the range
-  std::vector<int64_t> live_before;       // by series id: live at the range's start
+  std::vector<Series> series;        // by id
+  std::vector<Cell> cells;           // by series id: over the range
+  std::vector<int64_t> live_before;  // by series id: live at the range's start
   std::vector<storage::GpuDeviceRow> devices;
   std::vector<storage::TracingRow> tracing;       // in the order of time
   std::vector<storage::NonFiniteRow> non_finite;  // one at most
@@ -44,6 +49,12 @@ struct ProcessSums {
 
   int64_t LiveAtEnd(uint32_t id) const { return live_before[id] + cells[id].live; }
   int64_t Peak(uint32_t id) const { return live_before[id] + cells[id].peak; }
+
+  // Calls visit(series, cell) for every series.
+  template <typename Visitor>
+  void ForEach(Visitor&& visit) const {
+    for (size_t id = 1; id < series.size(); ++id) visit(series[id], cells[id]);
+  }
 };
 
 // Beyond so many changes of tracing none are kept: after that time nobody knows when

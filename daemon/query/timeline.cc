@@ -15,11 +15,6 @@
 namespace lull::query {
 namespace {
 
-using aggregate::Cell;
-using aggregate::Event;
-using aggregate::EventType;
-using aggregate::Series;
-
 constexpr size_t kMostBinsOfBand = 2'048;
 constexpr size_t kLeastBinsOfBand = 128;
 // Where not all can be looked at, so many stretches are, evenly spread.
@@ -34,7 +29,7 @@ class Drawing {
  public:
   Drawing(storage::StoreReader& reader, const storage::JobRow& job,
           const std::vector<ProcessSums>& processes, TimeRange range,
-          const TimelineBounds& bounds, lull::v1::Timeline* reply)
+          const TimelineBounds& bounds, v1::Timeline* reply)
       : reader_(reader),
         job_(job),
         bounds_(bounds),
@@ -133,7 +128,7 @@ class Drawing {
 
   void AddBand(const BandOf& band) {
     bins_.emplace_back(start_ns_, bin_ns_, count_);
-    lull::v1::TimelineBand* row = reply_.add_bands();
+    v1::TimelineBand* row = reply_.add_bands();
     row->set_pid(band.process->process.info.pid());
     row->set_rank(band.process->process.info.rank());
     row->set_device(Number(band.device));
@@ -212,7 +207,7 @@ class Drawing {
   storage::StoreReader& reader_;
   const storage::JobRow& job_;
   const TimelineBounds& bounds_;
-  lull::v1::Timeline& reply_;
+  v1::Timeline& reply_;
   uint64_t start_ns_, end_ns_;
   uint64_t bin_ns_ = 1, bucket_ns_ = aggregate::kBucketNs;
   uint32_t level_ = 0;
@@ -228,7 +223,7 @@ class Drawing {
 
 absl::Status FillTimeline(storage::StoreReader& reader, const storage::JobRow& job,
                           const std::vector<ProcessSums>& processes, TimeRange range,
-                          Names& names, lull::v1::Timeline* reply,
+                          Names& names, v1::Timeline* reply,
                           const TimelineBounds& bounds) {
   LULL_RETURN_IF_ERROR(
       Drawing(reader, job, processes, range, bounds, reply).Fill(names));

@@ -5,10 +5,10 @@
 #include <map>
 #include <utility>
 
+#include "daemon/query/rows.h"
+
 namespace lull::query {
 namespace {
-
-using aggregate::Series;
 
 // What makes two gaps one kind: cause, call, lines and stacks; ids of the job.
 using KindKey = std::array<uint32_t, 7>;
@@ -29,14 +29,14 @@ struct Kind {
   }
 };
 
-void FillCounts(const Kind& kind, uint32_t cause, lull::v1::GapRow* row) {
-  row->set_cause(static_cast<lull::v1::GapCause>(cause));
+void FillCounts(const Kind& kind, uint32_t cause, v1::GapRow* row) {
+  row->set_cause(static_cast<v1::GapCause>(cause));
   row->set_count(kind.count);
   row->set_total_ns(kind.total_ns);
   row->set_max_ns(kind.max_ns);
 }
 
-void FillLines(const Series& s, Names& names, lull::v1::GapRow* row) {
+void FillLines(const Series& s, Names& names, v1::GapRow* row) {
   names.FillSite(s.before_line, row->mutable_before());
   names.FillSite(s.after_line, row->mutable_after());
   names.FillSite(s.line_site, row->mutable_culprit());
@@ -47,8 +47,8 @@ void FillLines(const Series& s, Names& names, lull::v1::GapRow* row) {
 
 }  // namespace
 
-void TimelineGaps::Add(size_t band, const ProcessSums& process,
-                       const aggregate::Event& idle, uint64_t start_ns) {
+void TimelineGaps::Add(size_t band, const ProcessSums& process, const Event& idle,
+                       uint64_t start_ns) {
   if (open_.size() <= band) open_.resize(band + 1);
   Gap& open = open_[band];
   const uint64_t begin = aggregate::AfterStart(idle.start_ns, start_ns);
@@ -84,29 +84,25 @@ void TimelineGaps::Prune() {
 
 // The number of each gap's kind. Beyond the bound there is one kind of each cause,
 // without lines.
-std::vector<uint32_t> TimelineGaps::FillKinds(Names& names,
-                                              lull::v1::Timeline* reply) const {
+std::vector<uint32_t> TimelineGaps::FillKinds(Names& names, v1::Timeline* reply) const {
   std::map<KindKey, Kind> kinds;
   for (const Gap& gap : gaps_) {
     Kind& kind = kinds[KindKeyOf(gap.what())];
     kind.what = &gap.what();
     kind.Add(1, gap.duration_ns, gap.duration_ns);
   }
-  std::vector<std::pair<uint64_t, KindKey>> sorted;  // most time first
-  for (const auto& [key, kind] : kinds) sorted.emplace_back(kind.total_ns, key);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  auto time = [](const Kind& kind) { return kind.total_ns; };
   std::map<KindKey, uint32_t> numbers;
   std::map<uint32_t, Kind> others;  // by cause
-  for (const auto& [total, key] : sorted) {
-    const Kind& kind = kinds[key];
+  for (const auto* entry : Highest(kinds, 0, time)) {
+    const auto& [key, kind] = *entry;
     const uint32_t cause = aggregate::CauseOf(*kind.what);
     if (numbers.size() >= kinds_) {
       others[cause].Add(kind.count, kind.total_ns, kind.max_ns);
       continue;
     }
     numbers[key] = static_cast<uint32_t>(numbers.size());
-    lull::v1::GapRow* row = reply->add_kinds();
+    v1::GapRow* row = reply->add_kinds();
     FillCounts(kind, cause, row);
     FillLines(*kind.what, names, row);
   }
@@ -125,7 +121,7 @@ std::vector<uint32_t> TimelineGaps::FillKinds(Names& names,
   return of_gaps;
 }
 
-void TimelineGaps::Fill(Names& names, lull::v1::Timeline* reply) {
+void TimelineGaps::Fill(Names& names, v1::Timeline* reply) {
   for (const Gap& gap : open_) {
     if (gap.process != nullptr) Keep(gap);
   }

@@ -19,10 +19,10 @@ class TimelineGaps {
 
   // Stretches of one band, in the order of time. What goes on in the next bucket is one
   // gap; `start_ns` is of the job.
-  void Add(size_t band, const ProcessSums& process, const aggregate::Event& idle,
+  void Add(size_t band, const ProcessSums& process, const Event& idle,
            uint64_t start_ns);
   // To be called once, when all are added. `reply` has its bands.
-  void Fill(Names& names, lull::v1::Timeline* reply);
+  void Fill(Names& names, v1::Timeline* reply);
 
  private:
   struct Gap {
@@ -32,12 +32,12 @@ class TimelineGaps {
     uint32_t series = 0;
     const ProcessSums* process = nullptr;
 
-    const aggregate::Series& what() const { return process->series[series]; }
+    const Series& what() const { return process->series[series]; }
   };
 
   void Keep(const Gap& gap);
   void Prune();
-  std::vector<uint32_t> FillKinds(Names& names, lull::v1::Timeline* reply) const;
+  std::vector<uint32_t> FillKinds(Names& names, v1::Timeline* reply) const;
 
   const size_t most_, kinds_;
   std::vector<Gap> gaps_;

@@ -16,7 +16,6 @@ uint64_t EndOf(const storage::JobRow& job, const storage::ProcessRow& process) {
 
 namespace {
 
-using aggregate::EventType;
 using storage::ProcessRow;
 
 uint64_t DurationOf(const storage::JobRow& job, const ProcessRow& process) {
@@ -75,7 +74,7 @@ uint64_t CompleteUntil(const std::vector<ProcessRow>& processes, uint64_t end) {
 
 }  // namespace
 
-bool Fits(const ProcessRow& process, const lull::v1::ReportRequest& request) {
+bool Fits(const ProcessRow& process, const v1::ReportRequest& request) {
   return (!request.has_pid() || process.info.pid() == request.pid()) &&
          (!request.has_rank() || process.info.rank() == request.rank());
 }
@@ -85,7 +84,7 @@ bool Works(const ProcessRow& process) {
 }
 
 std::vector<ProcessRow> SelectProcesses(const std::vector<ProcessRow>& all,
-                                        const lull::v1::ReportRequest& request) {
+                                        const v1::ReportRequest& request) {
   std::vector<ProcessRow> chosen;
   for (const ProcessRow& process : all) {
     if (Fits(process, request)) chosen.push_back(process);
@@ -103,7 +102,7 @@ std::vector<ProcessRow> SelectProcesses(const std::vector<ProcessRow>& all,
 }
 
 absl::Status FillJob(storage::StoreReader& reader, const storage::JobRow& job,
-                     bool has_relay, lull::v1::Job* out) {
+                     bool has_relay, v1::Job* out) {
   out->set_id(job.info.id());
   out->set_name(job.info.name());
   out->set_command(job.info.command());
@@ -147,7 +146,7 @@ absl::Status FillJob(storage::StoreReader& reader, const storage::JobRow& job,
 }
 
 absl::Status FillLosses(storage::StoreReader& reader, const storage::JobRow& job,
-                        const lull::v1::ReportRequest& request, lull::v1::Losses* out) {
+                        const v1::ReportRequest& request, v1::Losses* out) {
   out->set_unrecorded_processes(job.end.unrecorded_processes());
   LULL_ASSIGN_OR_RETURN(auto processes,
                         reader.catalogue().All<storage::ProcessRow>(job.id));
@@ -176,7 +175,7 @@ absl::Status FillLosses(storage::StoreReader& reader, const storage::JobRow& job
 }
 
 void FillOverhead(const storage::JobRow& job, const std::vector<ProcessSums>& processes,
-                  lull::v1::Overhead* out) {
+                  v1::Overhead* out) {
   out->set_relay_cpu_ns(job.end.relay_cpu_ns());
   out->set_budget_percent(job.info.overhead_budget_percent());
   for (const ProcessSums& sums : processes) {
@@ -191,7 +190,7 @@ void FillOverhead(const storage::JobRow& job, const std::vector<ProcessSums>& pr
 }
 
 void FillProcess(const storage::JobRow& job, const ProcessSums& sums,
-                 lull::v1::ProcessRow* out) {
+                 v1::ProcessRow* out) {
   const ProcessRow& process = sums.process;
   out->set_pid(process.info.pid());
   out->set_parent_pid(process.info.parent_pid());
@@ -213,21 +212,19 @@ void FillProcess(const storage::JobRow& job, const ProcessSums& sums,
   out->set_scope_hook(process.counters.scope_hook());
   uint64_t events = 0, launches = 0, blocked = 0, data = 0, gc = 0;
   uint64_t traced = 0, idle = 0;
-  aggregate::Cell delays;
-  for (size_t id = 1; id < sums.series.size(); ++id) {
-    const aggregate::Series& series = sums.series[id];
-    const aggregate::Cell& cell = sums.cells[id];
+  Cell delays;
+  sums.ForEach([&](const Series& series, const Cell& cell) {
     if (series.type == EventType::kCoverage) traced += cell.total_ns;
     if (series.type == EventType::kIdle) idle += cell.total_ns;
     if (series.type == EventType::kRunDelay) delays.Append(cell);
-    if (series.type >= EventType::kFirstDerived) continue;
-    if (series.type == EventType::kHostSample) continue;  // nothing that it did
+    if (series.type >= EventType::kFirstDerived) return;
+    if (series.type == EventType::kHostSample) return;  // nothing that it did
     events += cell.count;
     if (series.type == EventType::kLaunch) launches += cell.count;
     if (series.type == EventType::kSync) blocked += cell.total_ns;
     if (series.type == EventType::kGcPause) gc += cell.total_ns;
     if (aggregate::IsDataWait(series)) data += cell.total_ns;
-  }
+  });
   out->set_events(events);
   out->set_launches(launches);
   out->set_blocked_ns(blocked);

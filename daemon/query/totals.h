@@ -14,26 +14,30 @@ bool Works(const storage::ProcessRow& process);
 // The processes that a request is about: those with its pid; those with its rank;
 // of these (or of all) the ones that work, or all if none does.
 std::vector<storage::ProcessRow> SelectProcesses(
-    const std::vector<storage::ProcessRow>& all,
-    const lull::v1::ReportRequest& request);
+    const std::vector<storage::ProcessRow>& all, const v1::ReportRequest& request);
 
 // Has the request's pid and rank.
-bool Fits(const storage::ProcessRow& process, const lull::v1::ReportRequest& request);
+bool Fits(const storage::ProcessRow& process, const v1::ReportRequest& request);
 
 // When it ended, or was last heard of; CLOCK_MONOTONIC.
 uint64_t EndOf(const storage::JobRow& job, const storage::ProcessRow& process);
 
 // `has_relay`: a relay reports the job now.
 absl::Status FillJob(storage::StoreReader& reader, const storage::JobRow& job,
-                     bool has_relay, lull::v1::Job* out);
+                     bool has_relay, v1::Job* out);
 
 // Covers all processes with the request's pid or rank, or all processes. Those that do
 // no work count, too: a process that was given up early had no time to work.
 absl::Status FillLosses(storage::StoreReader& reader, const storage::JobRow& job,
-                        const lull::v1::ReportRequest& request, lull::v1::Losses* out);
+                        const v1::ReportRequest& request, v1::Losses* out);
 void FillOverhead(const storage::JobRow& job, const std::vector<ProcessSums>& processes,
-                  lull::v1::Overhead* out);
+                  v1::Overhead* out);
+// What tracing cost the steps on the wall clock: of the first process for which it can
+// be told. If there is none: of the first that was traced in steps, without estimates.
+absl::Status FillStepCost(storage::StoreReader& reader,
+                          const std::vector<ProcessSums>& processes, v1::Overhead* out);
+
 void FillProcess(const storage::JobRow& job, const ProcessSums& sums,
-                 lull::v1::ProcessRow* out);
+                 v1::ProcessRow* out);
 
 }  // namespace lull::query

@@ -4,10 +4,6 @@
 
 namespace lull::collector {
 
-using aggregate::Event;
-using aggregate::EventType;
-using aggregate::Series;
-
 void AutogradFeed::Add(const Event& event) {
   const Series& series = series_[event.series];
   using aggregate::SampleRole;

@@ -17,9 +17,9 @@ class AutogradFeed {
 
   void Restore(uint64_t judged_ns) { samples_.Restore(judged_ns); }
   // Takes any event of the process, and leaves out what is of no use here.
-  void Add(const aggregate::Event& event);
+  void Add(const Event& event);
   // Samples whose line is known by now, as events of their own.
-  std::vector<aggregate::Event> Advance(uint64_t judged_ns);
+  std::vector<Event> Advance(uint64_t judged_ns);
 
  private:
   SeriesTable& series_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 
 #include "daemon/aggregate/buckets.h"
 #include "daemon/aggregate/event_views.h"
@@ -12,10 +11,6 @@
 #include "events.pb.h"
 
 namespace lull::collector {
-
-using aggregate::Event;
-using aggregate::EventType;
-using aggregate::Series;
 
 namespace {
 

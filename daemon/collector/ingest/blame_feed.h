@@ -33,7 +33,7 @@ class BlameFeed : private blame::Sink {
   void set_main_thread(ThreadId tid) { thread_regions_.set_main_thread(tid); }
 
   // An event of the process, whose series is known.
-  void Add(const aggregate::Event& event);
+  void Add(const Event& event);
 
   // After all events of a batch: every event that was committed before `as_of_ns` has
   // come.
@@ -64,7 +64,7 @@ class BlameFeed : private blame::Sink {
   };
   // What came out since the last call of each. Events have their series; stretches do
   // not cross buckets.
-  std::vector<aggregate::Event> TakeEvents() { return std::exchange(events_, {}); }
+  std::vector<Event> TakeEvents() { return std::exchange(events_, {}); }
   std::vector<Submitted> TakeSubmitted() { return std::exchange(submitted_, {}); }
   // What regions added to cells since the last call. These are no events.
   struct Summed {
@@ -80,16 +80,16 @@ class BlameFeed : private blame::Sink {
   void OnSubmission(const blame::Submission& submission) override;
   void OnCoverage(const blame::Coverage& coverage) override;
 
-  bool IsPlausible(const aggregate::Event& event) const;
-  void AddHost(blame::HostKind kind, const aggregate::Event& event);
-  void AddOperation(const aggregate::Series& series, const aggregate::Event& event);
-  void AddTracing(const aggregate::Event& event);
-  void AddTold(const aggregate::Series& series, const aggregate::Event& event);
+  bool IsPlausible(const Event& event) const;
+  void AddHost(blame::HostKind kind, const Event& event);
+  void AddOperation(const Series& series, const Event& event);
+  void AddTracing(const Event& event);
+  void AddTold(const Series& series, const Event& event);
   void TellRegions();
-  void Tell(aggregate::EventType type, aggregate::Event event, DeviceId device);
-  void AddToGaps(const aggregate::Event& idle);
+  void Tell(EventType type, Event event, DeviceId device);
+  void AddToGaps(const Event& idle);
   void TellSamples();
-  void AddScope(const aggregate::Series& series, const aggregate::Event& event);
+  void AddScope(const Series& series, const Event& event);
 
   // The engine's clock: ours, shifted so that its whole seconds are bucket borders.
   uint64_t ToEngine(uint64_t time_ns) const;
@@ -109,7 +109,7 @@ class BlameFeed : private blame::Sink {
   GapSamples samples_;
 
   DerivedSeries derived_;
-  std::vector<aggregate::Event> events_;
+  std::vector<Event> events_;
   std::vector<Submitted> submitted_;
   RegionFeed regions_;
   ThreadRegions thread_regions_;

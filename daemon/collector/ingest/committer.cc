@@ -1,7 +1,6 @@
 #include "daemon/collector/ingest/committer.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,9 +16,7 @@ constexpr absl::Duration kIdleTick = absl::Seconds(1);
 constexpr absl::Duration kUnloadAfter = absl::Minutes(10);
 
 // The relay waits for the acknowledgement of a job's end, and its user with it.
-bool EndsJob(const lull::v1::IngestRequest& request) {
-  return request.batch().has_job_end();
-}
+bool EndsJob(const v1::IngestRequest& request) { return request.batch().has_job_end(); }
 
 // What the store says is our trouble, not the peer's: let it keep what it has, and try
 // again later.
@@ -53,7 +50,7 @@ Committer::Committer(storage::Store& store, CommitterOptions options)
 Committer::~Committer() { Stop(); }
 
 bool Committer::Submit(std::shared_ptr<CommitListener> stream, const std::string& job,
-                       lull::v1::IngestRequest request, size_t bytes) {
+                       v1::IngestRequest request, size_t bytes) {
   MutexLock lock(mutex_);
   if (stopping_) return false;
   queued_bytes_ += bytes;

@@ -2,9 +2,6 @@
 
 namespace lull::collector {
 
-using aggregate::EventType;
-using aggregate::Series;
-
 namespace {
 
 void TakeCulprit(const Series& from, Series& to) {

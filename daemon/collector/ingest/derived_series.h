@@ -28,7 +28,7 @@ class DerivedSeries {
 
  private:
   struct Key {
-    aggregate::EventType type;
+    EventType type;
     DeviceId device;
     uint32_t first, second, third;
     blame::Cause cause = blame::Cause::kUnknown;

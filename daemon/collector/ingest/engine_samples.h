@@ -12,7 +12,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"

@@ -1,7 +1,5 @@
 #include "daemon/collector/ingest/gpu_tables.h"
 
-#include <utility>
-
 #include "daemon/aggregate/kernel_names.h"
 #include "daemon/base/status.h"
 
@@ -23,7 +21,7 @@ std::string KeyOf(const storage::GpuStreamRow& s) {
   return Bytes({Number(s.device), Number(s.context), Number(s.stream)});
 }
 
-storage::KernelRow RowOf(uint32_t name, const lull::v1::KernelDef& definition) {
+storage::KernelRow RowOf(uint32_t name, const v1::KernelDef& definition) {
   storage::KernelRow row;
   row.name = name;
   row.grid[0] = definition.grid_x();
@@ -79,7 +77,7 @@ uint32_t GpuTables::InternName(const std::string& name) {
   return id;
 }
 
-uint32_t GpuTables::InternKernel(const lull::v1::KernelDef& definition) {
+uint32_t GpuTables::InternKernel(const v1::KernelDef& definition) {
   uint32_t name = InternName(definition.name());
   if (name == 0) return 0;
   storage::KernelRow row = RowOf(name, definition);
@@ -96,7 +94,7 @@ uint32_t GpuTables::InternKernel(const lull::v1::KernelDef& definition) {
   return row.id;
 }
 
-uint32_t GpuTables::InternStream(const lull::v1::GpuStreamDef& definition) {
+uint32_t GpuTables::InternStream(const v1::GpuStreamDef& definition) {
   storage::GpuStreamRow row{0, DeviceId{definition.device()},
                             ContextId{definition.context()},
                             StreamId{definition.stream()}};

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -23,13 +22,13 @@ class JobState {
   // The job as the store knows it, or a new one. UNAVAILABLE while retention deletes
   // it.
   static absl::StatusOr<std::unique_ptr<JobState>> Load(storage::StoreReader& reader,
-                                                        const lull::v1::Hello& hello);
+                                                        const v1::Hello& hello);
 
-  void Apply(const lull::v1::Hello& hello);
+  void Apply(const v1::Hello& hello);
 
   // The batch must be valid (ValidateBatch). Returns the runs of events that were left
   // out because they name an API that neither a Hello nor a batch has named.
-  std::vector<lull::v1::RejectedRun> Apply(const lull::v1::Batch& batch);
+  std::vector<v1::RejectedRun> Apply(const v1::Batch& batch);
 
   // `now_ns`: by the store's clock (storage::ClockRow).
   absl::Status Flush(storage::StoreWriter& writer, uint64_t now_ns);
@@ -41,12 +40,12 @@ class JobState {
  private:
   JobState() = default;
   ProcessState& ProcessOf(uint64_t key);
-  void ApplyStretch(const lull::v1::ArmedStretch& told);
-  void ApplyGpu(const lull::v1::Batch::Gpu& gpu);
+  void ApplyStretch(const v1::ArmedStretch& told);
+  void ApplyGpu(const v1::Batch::Gpu& gpu);
   // nullptr, or the first API of the run that has no name.
-  const uint32_t* UnnamedApi(const lull::v1::RingBatch& run) const;
+  const uint32_t* UnnamedApi(const v1::RingBatch& run) const;
   bool Traces() const {
-    return row_.info.gpu_mode() != lull::v1::GPU_MODE_HOST && !row_.ended;
+    return row_.info.gpu_mode() != v1::GPU_MODE_HOST && !row_.ended;
   }
 
   storage::JobRow row_;

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -28,12 +27,12 @@ class JobTables {
   static absl::StatusOr<std::unique_ptr<JobTables>> Load(storage::StoreReader& reader,
                                                          int64_t job);
 
-  void AddApis(const google::protobuf::RepeatedPtrField<lull::v1::ApiName>& apis);
+  void AddApis(const google::protobuf::RepeatedPtrField<v1::ApiName>& apis);
   bool HasApi(uint32_t id) const { return id == 0 || apis_.contains(id); }
   const std::string& ApiName(uint32_t id) const;
 
   // The id of a stack with these frames; 0 for an empty one.
-  uint32_t InternStack(const lull::v1::StackDef& definition);
+  uint32_t InternStack(const v1::StackDef& definition);
 
   std::vector<const aggregate::Frame*> Frames(uint32_t stack) const;
 
@@ -55,7 +54,7 @@ class JobTables {
   absl::Status Flush(storage::StoreWriter& writer, int64_t job);
 
  private:
-  uint32_t InternFrame(const lull::v1::Frame& frame);
+  uint32_t InternFrame(const v1::Frame& frame);
   uint32_t InternSite(storage::SiteRow row);
   SiteIds InternSites(const aggregate::Frame& frame, const std::string& function,
                       SiteIds backward_of, SiteIds forward);

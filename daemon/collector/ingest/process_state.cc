@@ -8,9 +8,6 @@
 
 namespace lull::collector {
 
-using aggregate::Event;
-using aggregate::EventType;
-
 ProcessState::ProcessState(storage::ProcessRow row, JobTables& tables,
                            uint64_t job_start_ns, bool blame)
     : row_(std::move(row)),
@@ -87,18 +84,18 @@ ProcessState::Ring& ProcessState::RingOf(uint32_t ring) {
   return *state;
 }
 
-void ProcessState::ApplyInfo(const lull::v1::ProcessInfo& info) {
+void ProcessState::ApplyInfo(const v1::ProcessInfo& info) {
   row_.info = info;
   if (blame_ != nullptr) blame_->set_main_thread(ThreadId{info.pid()});
   dirty_ = true;
 }
 
-void ProcessState::ApplyCounters(const lull::v1::ProcessCounters& counters) {
+void ProcessState::ApplyCounters(const v1::ProcessCounters& counters) {
   if (counters.as_of_ns() < row_.counters.as_of_ns()) return;  // a repeated message
   row_.counters = counters;
   row_.counters.clear_rings();  // they have rows of their own
   dirty_ = true;
-  for (const lull::v1::RingCounters& totals : counters.rings()) {
+  for (const v1::RingCounters& totals : counters.rings()) {
     Ring& ring = RingOf(totals.ring());
     ring.row.counters = totals;
     ring.dirty = true;
@@ -111,7 +108,7 @@ void ProcessState::ApplyCounters(const lull::v1::ProcessCounters& counters) {
   steps_.Advance(counters.as_of_ns(), blame_ != nullptr ? blame_->gpu_ns() : 0);
 }
 
-void ProcessState::ApplyDevice(const lull::v1::GpuDeviceDef& device) {
+void ProcessState::ApplyDevice(const v1::GpuDeviceDef& device) {
   new_devices_.push_back({DeviceId{device.device()}, device});
 }
 
@@ -156,7 +153,7 @@ void ProcessState::TakeDerived() {
 void ProcessState::ApplyStretch(uint64_t start_ns) {
   steps_.BeginAt(start_ns);
   for (Event& event : blocks_.Forget(start_ns)) {
-    aggregate::Series series;
+    Series series;
     series.type = EventType::kForgotten;
     event.series = series_.Intern(series);
     StoreDerived(event);
@@ -187,15 +184,15 @@ aggregate::Cell& ProcessState::CellOf(const Event& event, uint32_t series) {
   return changes_.At(bucket, series);
 }
 
-void ProcessState::ApplyTracing(uint32_t ring, const lull::v1::EventColumns& in) {
+void ProcessState::ApplyTracing(uint32_t ring, const v1::EventColumns& in) {
   const uint64_t mark = RingOf(ring).row.end_position;
   uint64_t start = in.base_ns();
   for (int i = 0; i < in.start_delta_ns_size(); ++i) {
     start += static_cast<uint64_t>(in.start_delta_ns(i));
     if (in.type(i) != static_cast<uint32_t>(EventType::kGpuTracing)) continue;
     if (in.first_position() + static_cast<uint64_t>(i) < mark) continue;
-    landmarks_.AddTracing({start, static_cast<lull::v1::TracingState>(in.arg0(i)),
-                           static_cast<lull::v1::TracingReason>(in.arg1(i))});
+    landmarks_.AddTracing({start, static_cast<v1::TracingState>(in.arg0(i)),
+                           static_cast<v1::TracingReason>(in.arg1(i))});
   }
 }
 
@@ -209,7 +206,7 @@ uint8_t ProcessState::VariantOf(EventType type, const Event& event) const {
   return landmarks_.TracedAt(event.start_ns) ? 0 : aggregate::kVariantUntraced;
 }
 
-void ProcessState::ApplyEvents(uint32_t ring_number, const lull::v1::EventColumns& in) {
+void ProcessState::ApplyEvents(uint32_t ring_number, const v1::EventColumns& in) {
   Ring& ring = RingOf(ring_number);
   const int count = in.start_delta_ns_size();
   const uint64_t first = in.first_position();
@@ -272,7 +269,7 @@ void ProcessState::ApplyMemory() {
 }
 
 void ProcessState::AddLive(const Event& event) {
-  auto series_of = [&](uint32_t id) -> const aggregate::Series& { return series_[id]; };
+  auto series_of = [&](uint32_t id) -> const Series& { return series_[id]; };
   aggregate::AddMemory(
       event, [&](uint32_t id) -> aggregate::Cell& { return CellOf(event, id); },
       series_of);
@@ -285,7 +282,7 @@ void ProcessState::AddLive(const Event& event) {
 void ProcessState::AddRetry(const Event& event) {
   auto retry = retries_.Add(series_[event.series], event);
   if (!retry) return;
-  aggregate::Series series = series_[retry->series];
+  Series series = series_[retry->series];
   series.type = EventType::kMallocRetry;
   series.variant = 0;
   Event at;

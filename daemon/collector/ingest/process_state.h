@@ -38,24 +38,24 @@ class ProcessState {
   // Reads everything that the store knows about this process.
   absl::Status Load(storage::StoreReader& reader);
 
-  void ApplyInfo(const lull::v1::ProcessInfo& info);
+  void ApplyInfo(const v1::ProcessInfo& info);
   void ApplyRef(storage::RefKind kind, uint32_t ref, uint32_t id) {
     series_.Define(kind, ref, id);
   }
-  void ApplyDevice(const lull::v1::GpuDeviceDef& device);
+  void ApplyDevice(const v1::GpuDeviceDef& device);
   // After all events of their batch: idle time that they complete is judged.
-  void ApplyCounters(const lull::v1::ProcessCounters& counters);
+  void ApplyCounters(const v1::ProcessCounters& counters);
   void ApplyEnd(uint64_t end_ns);
   // The job is over: what cannot be judged yet never will be.
   void ApplyJobEnd();
 
   // Before ApplyEvents, for all rings of a batch: when tracing began and ended.
-  void ApplyTracing(uint32_t ring, const lull::v1::EventColumns& events);
+  void ApplyTracing(uint32_t ring, const v1::EventColumns& events);
 
   // Takes the events of one ring that lie beyond its mark, and moves the mark. A gap
   // between the mark and the first event is what the relay had to drop; it is
   // counted. The columns must be valid (ValidateBatch).
-  void ApplyEvents(uint32_t ring, const lull::v1::EventColumns& events);
+  void ApplyEvents(uint32_t ring, const v1::EventColumns& events);
   // After the last ApplyEvents of a batch: the memory events of all its rings, in
   // the order of time, and what its events say of time that was judged before.
   void ApplyMemory();
@@ -68,7 +68,7 @@ class ProcessState {
  private:
   struct Run {
     uint64_t first_position = 0;
-    std::vector<aggregate::Event> events;
+    std::vector<Event> events;
   };
   struct Ring {
     storage::RingRow row;
@@ -81,17 +81,17 @@ class ProcessState {
     size_t index;
   };
 
-  uint8_t VariantOf(aggregate::EventType type, const aggregate::Event& event) const;
+  uint8_t VariantOf(EventType type, const Event& event) const;
   void TakeDerived();
-  void StoreDerived(const aggregate::Event& event);
-  void AddLive(const aggregate::Event& event);
+  void StoreDerived(const Event& event);
+  void AddLive(const Event& event);
   absl::Status Replay(storage::StoreReader& reader);
   absl::Status LoadStepMemory(storage::StoreReader& reader);
   absl::Status FlushStepMemory(storage::StoreWriter& writer);
-  void AddRetry(const aggregate::Event& event);
+  void AddRetry(const Event& event);
   Ring& RingOf(uint32_t ring);
   Run& RunAt(Ring& ring, uint64_t position);
-  aggregate::Cell& CellOf(const aggregate::Event& event, uint32_t series);
+  aggregate::Cell& CellOf(const Event& event, uint32_t series);
 
   storage::ProcessRow row_;
   bool dirty_ = true;

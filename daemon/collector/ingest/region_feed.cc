@@ -2,9 +2,7 @@
 
 namespace lull::collector {
 
-using aggregate::EventType;
-
-void RegionFeed::AddScope(const aggregate::Event& event) {
+void RegionFeed::AddScope(const Event& event) {
   const uint32_t stack = series_[event.series].native_stack;
   const uint64_t end_ns = event.start_ns + event.duration_ns;
   // 0: a name that found no room.

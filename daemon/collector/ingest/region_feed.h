@@ -28,7 +28,7 @@ class RegionFeed {
   // After a restart: what ended before was told.
   void Restore(uint64_t judged_ns) { told_ns_ = judged_ns; }
 
-  void AddScope(const aggregate::Event& event);
+  void AddScope(const Event& event);
 
   // As blame tells them (blame::Sink), for each device in the order of time.
   void AddIdle(DeviceId device, uint64_t start_ns, uint64_t end_ns, size_t cause) {
@@ -76,7 +76,7 @@ class RegionFeed {
     uint32_t idle[aggregate::kGapCauses] = {};
   };
 
-  uint32_t Series(aggregate::EventType type, uint8_t cause, uint32_t stack);
+  uint32_t Series(EventType type, uint8_t cause, uint32_t stack);
 
   template <typename Add>
   void Tell(const Waiting& scope, Add&& add) {
@@ -92,13 +92,12 @@ class RegionFeed {
       idle_ns += time.idle_ns[cause];
       uint32_t& id = cells.idle[cause];
       if (id == 0) {
-        id = Series(aggregate::EventType::kRegionIdle, static_cast<uint8_t>(cause),
-                    scope.stack);
+        id = Series(EventType::kRegionIdle, static_cast<uint8_t>(cause), scope.stack);
       }
       add(id, time.idle_ns[cause], uint64_t{0});
     }
     if (cells.traced == 0) {
-      cells.traced = Series(aggregate::EventType::kRegionTraced, 0, scope.stack);
+      cells.traced = Series(EventType::kRegionTraced, 0, scope.stack);
     }
     add(cells.traced, time.traced_ns,
         time.traced_ns - (idle_ns < time.traced_ns ? idle_ns : time.traced_ns));

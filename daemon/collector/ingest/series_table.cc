@@ -7,8 +7,6 @@
 
 namespace lull::collector {
 
-using aggregate::EventType;
-using aggregate::Series;
 using storage::RefKind;
 
 namespace {

@@ -15,9 +15,14 @@
 
 namespace lull::collector {
 
+// What all feeds are about.
+using aggregate::Event;
+using aggregate::EventType;
+using aggregate::Series;
+
 // The parts of an event that decide on its series, in the numbers of the process.
 struct EventIdentity {
-  aggregate::EventType type = aggregate::EventType::kNone;
+  EventType type = EventType::kNone;
   uint8_t variant = 0;
   bool from_python = false;
   uint32_t api = 0;
@@ -59,9 +64,9 @@ class SeriesTable {
   }
 
   // The id of a series that the collector makes up itself.
-  uint32_t Intern(const aggregate::Series& series);
+  uint32_t Intern(const Series& series);
 
-  const aggregate::Series& operator[](uint32_t id) const { return all_[id]; }
+  const Series& operator[](uint32_t id) const { return all_[id]; }
   // JobTables::CallerOf its Python stack.
   uint32_t CallerOf(uint32_t id) { return tables_->CallerOf(all_[id].python_stack); }
   bool full() const { return all_.size() >= kMaxSeries; }
@@ -74,12 +79,12 @@ class SeriesTable {
   static constexpr size_t kMaxSeries = 1 << 20;
 
   uint32_t Add(const EventIdentity& identity);
-  uint32_t Group(aggregate::EventType type, const aggregate::Series& allocation);
+  uint32_t Group(EventType type, const Series& allocation);
   uint32_t Meaning(storage::RefKind kind, uint32_t ref);
 
   JobTables* tables_;
   const uint32_t most_ids_;
-  std::vector<aggregate::Series> all_;  // by id; 0 is none
+  std::vector<Series> all_;  // by id; 0 is none
   absl::flat_hash_map<EventIdentity, uint32_t> by_identity_;
   absl::flat_hash_map<std::string, uint32_t> by_content_;
   absl::flat_hash_map<uint64_t, uint32_t> refs_;  // kind and ref -> id

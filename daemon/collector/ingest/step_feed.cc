@@ -6,11 +6,8 @@
 
 namespace lull::collector {
 
-using aggregate::Event;
-using aggregate::EventType;
-using aggregate::Series;
-using lull::v1::StepSource;
 using steps::Part;
+using v1::StepSource;
 
 namespace {
 
@@ -93,8 +90,7 @@ void StepFeed::Add(const Event& event) {
 // The program's own marks, of the kind that comes first.
 void StepFeed::AddMarked(const Event& event) {
   const auto source = static_cast<StepSource>(StepView{event}.source());
-  if (source_ == lull::v1::STEP_SOURCE_NONE ||
-      source_ == lull::v1::STEP_SOURCE_PERIOD) {
+  if (source_ == v1::STEP_SOURCE_NONE || source_ == v1::STEP_SOURCE_PERIOD) {
     source_ = source;
     calls_.clear();
   }
@@ -114,9 +110,8 @@ void StepFeed::AddMarked(const Event& event) {
 }
 
 void StepFeed::AddCall(const Event& event, uint64_t key) {
-  bool marked =
-      source_ != lull::v1::STEP_SOURCE_NONE && source_ != lull::v1::STEP_SOURCE_PERIOD;
-  if (marked || (source_ == lull::v1::STEP_SOURCE_PERIOD && event.tid != tid_)) return;
+  bool marked = source_ != v1::STEP_SOURCE_NONE && source_ != v1::STEP_SOURCE_PERIOD;
+  if (marked || (source_ == v1::STEP_SOURCE_PERIOD && event.tid != tid_)) return;
   auto known = calls_.find(event.tid);
   if (known == calls_.end()) {
     if (calls_.size() == kMostThreads) return;
@@ -127,8 +122,8 @@ void StepFeed::AddCall(const Event& event, uint64_t key) {
   calls.last_ns = event.start_ns;
   auto found = calls.period.Add(key, event.start_ns);
   if (!found) {
-    if (source_ == lull::v1::STEP_SOURCE_NONE && calls.period.length() != 0) {
-      source_ = lull::v1::STEP_SOURCE_PERIOD;  // from here on stretches are kept
+    if (source_ == v1::STEP_SOURCE_NONE && calls.period.length() != 0) {
+      source_ = v1::STEP_SOURCE_PERIOD;  // from here on stretches are kept
       tid_ = event.tid;
     }
     return;

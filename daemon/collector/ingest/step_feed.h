@@ -35,7 +35,7 @@ class StepFeed {
   // An event of the process, whose series is known; those of a ring in the order of
   // their positions. The kernel may give a thread's number to another thread: where
   // the events of the two get mixed, those that come too late mark no steps.
-  void Add(const aggregate::Event& event);
+  void Add(const Event& event);
 
   // After all events of a batch: those of the host that were committed before
   // `as_of_ns` have come, and operations that ended before `gpu_ns`.
@@ -46,10 +46,10 @@ class StepFeed {
  private:
   static constexpr size_t kMostThreads = 8;  // that are looked at for a period
 
-  void AddMarked(const aggregate::Event& event);
-  void AddCall(const aggregate::Event& event, uint64_t key);
-  void AddPart(steps::Part part, const aggregate::Event& event) {
-    if (source_ != lull::v1::STEP_SOURCE_NONE) {
+  void AddMarked(const Event& event);
+  void AddCall(const Event& event, uint64_t key);
+  void AddPart(steps::Part part, const Event& event) {
+    if (source_ != v1::STEP_SOURCE_NONE) {
       book_.Add(part, event.start_ns, event.start_ns + event.duration_ns);
     }
   }
@@ -58,7 +58,7 @@ class StepFeed {
   const SeriesTable& series_;
   const GpuTables& gpu_;
   steps::StepBook book_;
-  lull::v1::StepSource source_ = lull::v1::STEP_SOURCE_NONE;
+  v1::StepSource source_ = v1::STEP_SOURCE_NONE;
   uint32_t tid_ = 0;  // the thread that trains; 0: not known yet
   uint64_t next_number_ = 1;
   uint64_t told_until_ns_ = 0;  // by an earlier feed, or slept

@@ -1,7 +1,5 @@
 #include "daemon/collector/serve/export_watch.h"
 
-#include <chrono>
-
 #include "daemon/base/clock.h"
 
 namespace lull::collector {

@@ -57,9 +57,8 @@ absl::Status CheckTokens(const Tokens& tokens) {
       same(tokens.read, tokens.control)) {
     return absl::FailedPreconditionError(
         "each right needs a token of its own: lines \"write TOKEN\", \"read TOKEN\" "
-        "and "
-        "\"control TOKEN\" in the token file; leave --token-file out, and lulld makes "
-        "them");
+        "and \"control TOKEN\" in the token file; leave --token-file out, and lulld "
+        "makes them");
   }
   return absl::OkStatus();
 }

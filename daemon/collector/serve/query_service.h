@@ -3,8 +3,6 @@
 
 #include <grpcpp/server_context.h>
 
-#include <functional>
-
 #include "absl/time/time.h"
 #include "daemon/collector/serve/export_watch.h"
 #include "daemon/collector/serve/gate.h"
@@ -14,21 +12,19 @@
 
 namespace lull::collector {
 
-class QueryService : public lull::v1::Query::Service {
+class QueryService : public v1::Query::Service {
  public:
   // `gate` and `store` must outlive the service. `export_patience`: see ExportWatch.
   QueryService(Gate& gate, storage::Store& store, query::HasRelay has_relay,
                absl::Duration export_patience);
 
   grpc::Status ListJobs(grpc::ServerContext* context,
-                        const lull::v1::ListJobsRequest* request,
-                        lull::v1::ListJobsReply* reply) override;
-  grpc::Status GetReport(grpc::ServerContext* context,
-                         const lull::v1::ReportRequest* request,
-                         lull::v1::ReportReply* reply) override;
-  grpc::Status Export(grpc::ServerContext* context,
-                      const lull::v1::ExportRequest* request,
-                      grpc::ServerWriter<lull::v1::ExportPiece>* writer) override;
+                        const v1::ListJobsRequest* request,
+                        v1::ListJobsReply* reply) override;
+  grpc::Status GetReport(grpc::ServerContext* context, const v1::ReportRequest* request,
+                         v1::ReportReply* reply) override;
+  grpc::Status Export(grpc::ServerContext* context, const v1::ExportRequest* request,
+                      grpc::ServerWriter<v1::ExportPiece>* writer) override;
 
  private:
   Gate& gate_;

@@ -1,4 +1,5 @@
-// How much was live over time: at the ends of steps, or by time where there are none.
+// What `lull memory` is made of: the moment when most was live of a whole
+// (aggregate::TotalOf), and how much was live over time.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,20 @@
 #include "daemon/storage/store.h"
 
 namespace lull::query {
+
+struct Peak {
+  int64_t bytes = 0;
+  uint64_t time_ns = 0;  // after the start of the job
+  // By series: allocations and frees from the start of the job to that moment. So
+  // cell.live is what is live, and cell.blocks() is the number of blocks.
+  std::vector<Cell> cells;
+};
+
+// The first moment in `range` when most was live. `sums` are those of the range. Found
+// through the stored aggregates, from wide buckets to the second that holds the peak,
+// and within that second event by event: a few dozen look-ups, however long the job is.
+absl::StatusOr<Peak> FindPeak(storage::StoreReader& reader, const storage::JobRow& job,
+                              const ProcessSums& sums, TimeRange range, uint32_t whole);
 
 struct MemoryPoint {
   uint64_t step = 0;
@@ -22,8 +37,8 @@ std::vector<MemoryPoint> PointsOfSteps(const std::vector<storage::StepMemoryRow>
                                        uint64_t job_start_ns, TimeRange range,
                                        uint32_t whole, uint32_t reserved);
 
-// At the ends of those buckets in `range` in which something changed. Buckets are as
-// wide as needed for about a thousand at most.
+// Where there are no steps: at the ends of those buckets in `range` in which something
+// changed. Buckets are as wide as needed for about a thousand at most.
 absl::StatusOr<std::vector<MemoryPoint>> PointsOfTime(storage::StoreReader& reader,
                                                       const storage::JobRow& job,
                                                       int64_t process, TimeRange range,
