@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "daemon/aggregate/event.h"
-
 namespace lull::aggregate {
 
 struct Cell {

@@ -1,7 +1,5 @@
 #include "daemon/aggregate/wait_kind.h"
 
-#include <cstddef>
-
 namespace lull::aggregate {
 namespace {
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "daemon/blame/blame.h"
 #include "daemon/blame/run_queue.h"
 #include "daemon/blame/thread_timeline.h"
 #include "daemon/blame/union.h"

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"

@@ -3,9 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include <algorithm>
-#include <cstdio>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

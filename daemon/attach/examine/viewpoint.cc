@@ -2,7 +2,6 @@
 
 #include <linux/capability.h>
 
-#include <cstdio>
 #include <cstdlib>
 
 #include "absl/strings/ascii.h"

@@ -6,7 +6,6 @@
 #include <sys/syscall.h>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "daemon/attach/inject/inject.h"
 #include "daemon/attach/inject/proc.h"
 #include "daemon/base/clock.h"

@@ -6,8 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-
 #include "daemon/base/elf_symbols.h"
 
 namespace lull::inject {

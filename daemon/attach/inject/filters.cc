@@ -7,7 +7,6 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "daemon/attach/inject/attempt.h"
 #include "daemon/attach/inject/proc.h"
 #include "daemon/attach/inject/tracee.h"

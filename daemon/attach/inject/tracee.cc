@@ -12,7 +12,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "daemon/attach/inject/proc.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/status.h"

@@ -12,7 +12,6 @@
 #include "daemon/base/logging.h"
 #include "daemon/base/status.h"
 #include "daemon/relay/deliver/hello.h"
-#include "daemon/relay/read/process_facts.h"
 
 namespace lull::relay {
 namespace {
@@ -47,7 +46,7 @@ absl::Status Worker::Start() {
   if (spool_->state().stretch) arming_.Resume(*spool_->state().stretch);
   asleep_since_ns_ = MonotonicNs();
   targets_ = std::make_unique<TargetSet>(options_, *spool_);
-  lull::v1::Hello hello = MakeHello(options_.job);
+  v1::Hello hello = MakeHello(options_.job);
   LULL_RETURN_IF_ERROR(spool_->WriteHello(hello));
   upstream_ =
       std::make_unique<Upstream>(options_.collector, std::move(hello), spool_.get());
@@ -183,7 +182,7 @@ void Worker::Handle(Message message) {
 }
 
 void Worker::HandleSegment(Message message) {
-  lull::v1::ProcessInfo info;
+  v1::ProcessInfo info;
   if (!info.ParseFromString(message.body)) return;
   if (message.fds.empty()) {  // there was no descriptor left for it
     ++unrecorded_here_;
@@ -194,7 +193,7 @@ void Worker::HandleSegment(Message message) {
             TakeFd(&message, 2));
 }
 
-void Worker::AddTarget(lull::v1::ProcessInfo info, UniqueFd memfd, UniqueFd pidfd,
+void Worker::AddTarget(v1::ProcessInfo info, UniqueFd memfd, UniqueFd pidfd,
                        UniqueFd memory) {
   const uint64_t key = info.key();
   next_key_ = std::max(next_key_, key + 1);
@@ -255,7 +254,7 @@ bool Worker::FinishJob(uint64_t now_ns) {
   if (spool_->state().job_ended) return true;
   // Targets that outlived the grace time: what they have done so far is reported.
   targets_->ReadToTheEnd(now_ns);
-  lull::v1::JobEnd end;
+  v1::JobEnd end;
   life_.Fill(now_ns, &end);
   end.set_relay_cpu_ns(ProcessCpuNs() + targets_->SymbolsCpuNs());
   end.set_unrecorded_processes(unrecorded_ + unrecorded_here_ + UnrecordedAsOrphan());

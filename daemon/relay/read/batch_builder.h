@@ -1,4 +1,4 @@
-// Collects what was read into one lull::v1::Batch.
+// Collects what was read into one v1::Batch.
 //
 // Runs of one ring that follow each other become one RingBatch. Who adds stacks,
 // kernels or processes remembers them, because they count as defined only once the
@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "ingest.pb.h"
@@ -31,17 +30,17 @@ class BatchBuilder {
   // events are copied; their references must be checked by now.
   void AddEvents(uint64_t process_key, uint32_t ring, uint64_t first_position,
                  const abi::Event* events, size_t count, uint32_t tid);
-  void AddStack(uint64_t process_key, lull::v1::StackDef stack);
-  void AddKernel(uint64_t process_key, lull::v1::KernelDef kernel);
-  void AddGpuStream(uint64_t process_key, const lull::v1::GpuStreamDef& stream);
-  void AddGpuDevice(uint64_t process_key, lull::v1::GpuDeviceDef device);
-  void AddApi(lull::v1::ApiName api);
-  void AddProcess(const lull::v1::ProcessInfo& process);
+  void AddStack(uint64_t process_key, v1::StackDef stack);
+  void AddKernel(uint64_t process_key, v1::KernelDef kernel);
+  void AddGpuStream(uint64_t process_key, const v1::GpuStreamDef& stream);
+  void AddGpuDevice(uint64_t process_key, v1::GpuDeviceDef device);
+  void AddApi(v1::ApiName api);
+  void AddProcess(const v1::ProcessInfo& process);
   // Replaces what an earlier call said about the same process.
-  void AddCounters(lull::v1::ProcessCounters counters);
+  void AddCounters(v1::ProcessCounters counters);
   void AddProcessEnd(uint64_t process_key, uint64_t end_ns);
-  void AddStretch(const lull::v1::ArmedStretch& stretch);
-  void SetJobEnd(const lull::v1::JobEnd& end);
+  void AddStretch(const v1::ArmedStretch& stretch);
+  void SetJobEnd(const v1::JobEnd& end);
 
   bool empty() const { return empty_; }
   size_t events() const { return events_; }
@@ -49,26 +48,26 @@ class BatchBuilder {
   bool observed_alone() const { return events_ > 0 && events_ == observed_; }
   size_t approximate_bytes() const { return bytes_; }
 
-  lull::v1::Batch* batch() { return batch_; }
+  v1::Batch* batch() { return batch_; }
   // Makes room for the next batch.
   void Reset();
 
  private:
   struct OpenRun {
-    lull::v1::EventColumns* columns;
+    v1::EventColumns* columns;
     uint64_t next_position;
     uint64_t last_start_ns;
   };
   OpenRun& RunFor(uint64_t process_key, uint32_t ring, uint64_t position,
                   uint64_t start_ns);
-  lull::v1::Batch::Gpu* GpuOf(uint64_t process_key);
+  v1::Batch::Gpu* GpuOf(uint64_t process_key);
 
   google::protobuf::Arena arena_;
-  lull::v1::Batch* batch_ = nullptr;
+  v1::Batch* batch_ = nullptr;
   absl::flat_hash_map<std::pair<uint64_t, uint32_t>, OpenRun> runs_;  // key, ring
-  std::unordered_map<uint64_t, lull::v1::Batch::Stacks*> stacks_;
-  std::unordered_map<uint64_t, lull::v1::Batch::Gpu*> gpus_;
-  std::unordered_map<uint64_t, lull::v1::ProcessCounters*> counters_;
+  std::unordered_map<uint64_t, v1::Batch::Stacks*> stacks_;
+  std::unordered_map<uint64_t, v1::Batch::Gpu*> gpus_;
+  std::unordered_map<uint64_t, v1::ProcessCounters*> counters_;
   size_t events_ = 0;
   size_t observed_ = 0;  // of kRelayRing
   size_t bytes_ = 0;

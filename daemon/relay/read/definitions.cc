@@ -1,8 +1,7 @@
 #include "daemon/relay/read/definitions.h"
 
 #include "daemon/relay/deliver/hello.h"
-#include "daemon/relay/read/gpu_resolver.h"
-#include "daemon/relay/read/stack_resolver.h"
+#include "daemon/relay/read/resolver.h"
 
 namespace lull::relay {
 namespace {

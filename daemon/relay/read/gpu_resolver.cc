@@ -1,9 +1,8 @@
-#include "daemon/relay/read/gpu_resolver.h"
-
 #include <algorithm>
 #include <string>
 
 #include "daemon/base/text.h"
+#include "daemon/relay/read/resolver.h"
 #include "daemon/relay/symbols/elf_module.h"
 
 namespace lull::relay {

@@ -1,8 +1,7 @@
-#include "daemon/relay/read/stack_resolver.h"
-
 #include "absl/strings/str_format.h"
 #include "daemon/base/backward_frames.h"
 #include "daemon/base/text.h"
+#include "daemon/relay/read/resolver.h"
 #include "daemon/relay/symbols/node_name.h"
 
 namespace lull::relay {

@@ -16,7 +16,6 @@
 #include "absl/status/statusor.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/relay/deliver/spool_state.h"
-#include "daemon/relay/options.h"
 #include "daemon/relay/read/batch_builder.h"
 #include "daemon/relay/read/definitions.h"
 #include "daemon/relay/read/segment_reader.h"
@@ -31,7 +30,7 @@
 namespace lull::relay {
 
 struct TargetOptions {
-  lull::v1::JobSettings settings;
+  v1::JobSettings settings;
   std::string snapshot_path;  // of the mappings; "" = no native symbols
   GpuPlan gpu;
   std::shared_ptr<GpuClock> gpu_clock;  // of the job; null: one of its own
@@ -45,7 +44,7 @@ class Target {
   // Maps the segment, goes on where `state` and the rings' tails say, arms it or puts
   // it to sleep.
   // `state` must outlive this.
-  static absl::StatusOr<std::unique_ptr<Target>> Open(lull::v1::ProcessInfo info,
+  static absl::StatusOr<std::unique_ptr<Target>> Open(v1::ProcessInfo info,
                                                       UniqueFd memfd, UniqueFd pidfd,
                                                       const TargetOptions& options,
                                                       ModuleCache* modules,
@@ -117,8 +116,8 @@ class Target {
   bool end_is_spooled() const { return end_spooled_; }
 
  private:
-  Target(lull::v1::ProcessInfo info, UniqueFd pidfd, char* base,
-         const TargetOptions& options, SpoolState* state);
+  Target(v1::ProcessInfo info, UniqueFd pidfd, char* base, const TargetOptions& options,
+         SpoolState* state);
   void Resume();
   bool HasExited() const;
   bool ReadRing(uint32_t ring, uint64_t head, BatchBuilder* batch);
@@ -131,9 +130,9 @@ class Target {
   void GiveUp();
   bool SeesItsThreads() const;
   std::vector<SampledThread> ThreadsToSample();
-  lull::v1::ProcessCounters Counters() const;
+  v1::ProcessCounters Counters() const;
 
-  lull::v1::ProcessInfo info_;
+  v1::ProcessInfo info_;
   UniqueFd pidfd_;
   char* base_;
   SegmentReader segment_;
@@ -142,7 +141,7 @@ class Target {
   TargetControl control_;
   RunDelaySampler run_delay_;
   TargetSamples samples_;
-  lull::v1::ProcessCounters earlier_;  // what earlier workers found
+  v1::ProcessCounters earlier_;  // what earlier workers found
   TargetRings rings_;
 
   Definitions definitions_;

@@ -7,7 +7,6 @@
 #include "absl/container/flat_hash_set.h"
 #include "daemon/base/text.h"
 #include "daemon/procfs/live_threads.h"
-#include "daemon/relay/options.h"
 #include "daemon/relay/samples/run_delay.h"
 
 namespace lull::relay {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "daemon/base/event_views.h"
-#include "daemon/relay/options.h"
 #include "daemon/relay/samples/rates.h"
 #include "daemon/relay/samples/run_delay.h"
 
@@ -16,8 +15,7 @@ constexpr uint64_t kThreadsPeriodNs = 200'000'000;
 
 // Totals of an earlier worker and of this one. What tells how it is done is of this
 // one.
-void AddTo(const lull::v1::HostSampleCounters& earlier,
-           lull::v1::HostSampleCounters* now) {
+void AddTo(const v1::HostSampleCounters& earlier, v1::HostSampleCounters* now) {
   now->set_taken(now->taken() + earlier.taken());
   now->set_exact(now->exact() + earlier.exact());
   now->set_held(now->held() + earlier.held());
@@ -60,7 +58,7 @@ TargetSamples::~TargetSamples() {
   if (sampler_ != nullptr) sampler_->Forget(key_);
 }
 
-void TargetSamples::Resume(const lull::v1::HostSampleCounters& earlier,
+void TargetSamples::Resume(const v1::HostSampleCounters& earlier,
                            const TargetRing& own) {
   earlier_ = counters_ = earlier;
   // Each stack of samples came with an event of this ring, so that there are fewer of
@@ -98,7 +96,7 @@ void TargetSamples::Take() {
   image_gone_ = image_gone_ || taken.of_nobody;
   AddTo(earlier_, &taken.counters);
   counters_ = std::move(taken.counters);
-  for (lull::v1::StackDef& stack : taken.stacks) {
+  for (v1::StackDef& stack : taken.stacks) {
     const uint32_t ref = first_stack_ + stack.ref();
     stack.set_ref(ref);
     untold_stacks_[ref] = std::move(stack);
@@ -129,7 +127,7 @@ bool TargetSamples::Read(BatchBuilder* batch, TargetRing* own) {
 }
 
 void TargetSamples::Drop() {
-  for (lull::v1::StackDef& stack : fresh_stacks_) {
+  for (v1::StackDef& stack : fresh_stacks_) {
     const uint32_t ref = stack.ref();
     untold_stacks_[ref] = std::move(stack);
   }

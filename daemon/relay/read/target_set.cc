@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/base/clock.h"
 #include "daemon/base/logging.h"
 #include "daemon/relay/read/process_facts.h"
 
@@ -42,9 +41,8 @@ std::string TargetSet::SnapshotPath(uint64_t key) const {
   return absl::StrCat(options_.spool_directory, "/maps.", key);
 }
 
-TargetSet::Added TargetSet::Add(lull::v1::ProcessInfo info, UniqueFd memfd,
-                                UniqueFd pidfd, UniqueFd memory, bool armed,
-                                const GpuPlan& plan) {
+TargetSet::Added TargetSet::Add(v1::ProcessInfo info, UniqueFd memfd, UniqueFd pidfd,
+                                UniqueFd memory, bool armed, const GpuPlan& plan) {
   const uint64_t key = info.key();
   const bool loader = info.worker_of() != 0;
   if (loader) info.set_worker_of(WhoseWorker(info.parent_pid()));

@@ -4,7 +4,6 @@
 #include <elfutils/libdw.h>
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "daemon/relay/symbols/elf_module.h"

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/relay/read/stack_resolver.h"
+#include "daemon/relay/read/resolver.h"
 #include "daemon/relay/symbols/line_table.h"
 #include "tests/daemon/relay/fake_segment.h"
 
