@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
   lull::AddRun(app, line, &exit_code);
   lull::AddAttach(app, &exit_code);
   lull::AddAnswers(app, &exit_code);
+  lull::AddDiff(app, &exit_code);
   lull::AddJobs(app, &exit_code);
   lull::AddTop(app, &exit_code);
   lull::AddImport(app, &exit_code);

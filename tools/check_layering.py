@@ -16,7 +16,7 @@ RELAY = {"preload/abi", "proto", "daemon/base", "daemon/connection", "daemon/pro
 COLLECTOR = {"proto", "daemon/base", "daemon/aggregate", "daemon/blame", "daemon/steps",
              "daemon/storage"}
 JOB = {"proto", "daemon/base", "daemon/connection", "daemon/procfs", "daemon/words",
-       "cli/base", "cli/client", "cli/render", "daemon/attach/examine",
+       "daemon/compare", "cli/base", "cli/client", "cli/render", "daemon/attach/examine",
        "daemon/import",
        "daemon/attach/inject", "daemon/relay", "daemon/relay/control",
        "daemon/relay/deliver", "daemon/relay/process",
@@ -58,13 +58,14 @@ ALLOWED = {
                                             "daemon/export"},
     "daemon/words": {"proto"},
     "daemon/advice": {"proto", "daemon/words"},
+    "daemon/compare": {"proto", "daemon/words"},
     "daemon/query": {"proto", "daemon/base", "daemon/advice", "daemon/aggregate",
                      "daemon/steps",
                      "daemon/storage"},
     "daemon/export": {"proto", "daemon/base", "daemon/aggregate", "daemon/storage",
                       "daemon/query", "daemon/words"},
-    "cli/render": {"proto", "daemon/base", "daemon/words", "daemon/attach/examine",
-                   "cli/doctor/check.h"},
+    "cli/render": {"proto", "daemon/base", "daemon/compare", "daemon/words",
+                   "daemon/attach/examine", "cli/doctor/check.h"},
     # The page: what is rendered, once more, for a browser.
     "cli/html": {"proto", "daemon/base", "daemon/words", "cli/render"},
     # A protocol for agents, without input and output.

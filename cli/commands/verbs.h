@@ -13,6 +13,8 @@ void AddRun(CLI::App& app, const CommandLine& line, int* exit_code);
 void AddRelay(CLI::App& app, int* exit_code);
 // `lull report`, `lull gaps` and all others that show sections of a report.
 void AddAnswers(CLI::App& app, int* exit_code);
+// Two sides of jobs against each other.
+void AddDiff(CLI::App& app, int* exit_code);
 void AddJobs(CLI::App& app, int* exit_code);
 void AddTop(CLI::App& app, int* exit_code);
 void AddImport(CLI::App& app, int* exit_code);

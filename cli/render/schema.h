@@ -20,6 +20,7 @@ Json AnswerSchema(absl::string_view verb);
 namespace schema {
 
 // Of the verbs that show no job; those that do are in json.h.
+Json Diff();
 Json Ps();
 Json Arm();
 Json Doctor();

@@ -1,0 +1,78 @@
+#include "cli/commands/compared_jobs.h"
+
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "daemon/base/status.h"
+
+namespace lull {
+namespace {
+
+absl::StatusOr<compare::Runs> AskForWhole(CollectorClient& client,
+                                          const std::vector<std::string>& jobs,
+                                          std::set<std::string>* seen) {
+  compare::Runs runs;
+  for (const std::string& job : jobs) {
+    LULL_ASSIGN_OR_RETURN(v1::ReportReply whole,
+                          client.GetReport(compare::RequestForWhole(job)));
+    if (!seen->insert(whole.job().id()).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(compare::NameOf(whole.job()),
+                       " is named twice; a job cannot be compared with itself, and a "
+                       "name stands for "
+                       "the newest job of it (lull jobs shows their ids)"));
+    }
+    runs.push_back({std::move(whole), {}, {}});
+  }
+  return runs;
+}
+
+absl::Status AskAboutSteps(CollectorClient& client, compare::Run* run) {
+  for (const compare::ProcessSteps& process : run->processes) {
+    compare::ProcessReplies& replies = run->replies.emplace_back();
+    LULL_ASSIGN_OR_RETURN(replies.all,
+                          client.GetReport(compare::RequestForAll(*run, process)));
+    for (size_t piece = 0; piece < compare::kPieces; ++piece) {
+      LULL_ASSIGN_OR_RETURN(
+          replies.pieces[piece],
+          client.GetReport(compare::RequestForPiece(*run, process, piece)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> JobsOf(const std::string& list) {
+  std::vector<std::string> jobs = absl::StrSplit(list, ',');
+  for (const std::string& job : jobs) {
+    if (job.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", list, "' names no job in one place; write A1,A2,A3"));
+    }
+  }
+  return jobs;
+}
+
+absl::StatusOr<compare::Comparison> CompareJobs(CollectorClient& client,
+                                                const Sides& sides,
+                                                double difference_percent) {
+  std::set<std::string> seen;
+  LULL_ASSIGN_OR_RETURN(compare::Runs a, AskForWhole(client, sides.a, &seen));
+  LULL_ASSIGN_OR_RETURN(compare::Runs b, AskForWhole(client, sides.b, &seen));
+  std::vector<compare::Run*> all;
+  for (compare::Run& run : a) all.push_back(&run);
+  for (compare::Run& run : b) all.push_back(&run);
+  compare::Question question;
+  question.difference_percent = difference_percent;
+  question.chosen = compare::ChooseSteps(all);
+  for (compare::Run* run : all) {
+    LULL_RETURN_IF_ERROR(AskAboutSteps(client, run));
+  }
+  return compare::Compare(a, b, question);
+}
+
+}  // namespace lull

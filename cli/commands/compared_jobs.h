@@ -1,0 +1,26 @@
+// What the verbs that compare jobs ask the collector.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/client/collector_client.h"
+#include "daemon/compare/compare.h"
+
+namespace lull {
+
+// The two sides of a comparison: jobs by id or name, "A1,A2".
+struct Sides {
+  std::vector<std::string> a;
+  std::vector<std::string> b;
+};
+// INVALID_ARGUMENT: an empty name.
+absl::StatusOr<std::vector<std::string>> JobsOf(const std::string& list);
+
+// Asks about all runs of both sides. INVALID_ARGUMENT if a job stands there twice.
+absl::StatusOr<compare::Comparison> CompareJobs(CollectorClient& client,
+                                                const Sides& sides,
+                                                double difference_percent);
+
+}  // namespace lull

@@ -1,0 +1,177 @@
+#include "daemon/compare/compare.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/compare/footing.h"
+#include "daemon/compare/rates.h"
+#include "daemon/compare/sync_changes.h"
+#include "daemon/words/format.h"
+
+namespace lull::compare {
+namespace {
+
+// A run alone is cut into so many parts. They resemble each other less than steps do.
+constexpr size_t kParts = 10;
+
+// Of the steps that are timed.
+std::vector<double> TimesOf(const Run& run, bool traced, size_t part = 0,
+                            size_t parts = 1) {
+  std::vector<double> times;
+  for (const ProcessSteps& process : run.processes) {
+    std::vector<double> own;
+    for (const Step& step : process.steps) {
+      if (step.traced == traced) own.push_back(D(step.duration_ns) / 1e6);
+    }
+    const size_t begin = part * own.size() / parts;
+    const size_t end = (part + 1) * own.size() / parts;
+    times.insert(times.end(), own.begin() + static_cast<ptrdiff_t>(begin),
+                 own.begin() + static_cast<ptrdiff_t>(end));
+  }
+  return times;
+}
+
+// In every process.
+bool EnoughTimes(const Runs& runs, bool traced) {
+  return std::all_of(runs.begin(), runs.end(), [traced](const Run& run) {
+    return std::all_of(
+        run.processes.begin(), run.processes.end(), [traced](const ProcessSteps& own) {
+          const auto count =
+              std::count_if(own.steps.begin(), own.steps.end(),
+                            [&](const Step& step) { return step.traced == traced; });
+          return static_cast<size_t>(count) >= kLeastSteps;
+        });
+  });
+}
+
+bool EnoughTimes(const Runs& a, const Runs& b, bool traced) {
+  return EnoughTimes(a, traced) && EnoughTimes(b, traced);
+}
+
+std::vector<double> Medians(const Runs& runs, bool traced) {
+  std::vector<double> medians;
+  for (const Run& run : runs) medians.push_back(Median(TimesOf(run, traced)));
+  return medians;
+}
+
+std::vector<double> Means(const Runs& runs, bool traced) {
+  std::vector<double> means;
+  for (const Run& run : runs) means.push_back(Mean(TimesOf(run, traced)));
+  return means;
+}
+
+std::vector<double> PartMedians(const Runs& runs, bool traced) {
+  std::vector<double> medians;
+  for (const Run& run : runs) {
+    for (size_t part = 0; part < kParts; ++part) {
+      medians.push_back(Median(TimesOf(run, traced, part, kParts)));
+    }
+  }
+  return medians;
+}
+
+StepTime CompareTimes(const Runs& a, const Runs& b, bool traced, double asked) {
+  StepTime time;
+  const std::vector<double> of_a = Medians(a, traced), of_b = Medians(b, traced);
+  time.a_ms = Median(of_a);
+  time.b_ms = Median(of_b);
+  time.mean_a_ms = Mean(Means(a, traced));
+  time.mean_b_ms = Mean(Means(b, traced));
+  time.asked_percent = asked;
+  time.known = a.size() >= 2 && b.size() >= 2;
+  time.change = time.known ? ChangeOf(of_a, of_b)
+                           : ChangeOf(PartMedians(a, traced), PartMedians(b, traced));
+  if (auto spread = SpreadOf(of_a, of_b)) {
+    time.spread_percent = 100 * *spread;
+    time.runs_needed = RunsNeeded(*spread, asked);
+  }
+  return time;
+}
+
+std::vector<RunFacts> FactsOf(const Runs& runs, bool traced) {
+  std::vector<RunFacts> facts;
+  for (const Run& run : runs) {
+    RunFacts& one = facts.emplace_back();
+    one.job = run.whole.job();
+    one.processes = run.processes.size();
+    one.step_ms = Median(TimesOf(run, traced));
+    for (const ProcessSteps& process : run.processes) {
+      one.steps += process.steps.size();
+      one.dropped += process.dropped;
+    }
+  }
+  return facts;
+}
+
+bool HaveSteps(const Runs& runs) {
+  return std::none_of(runs.begin(), runs.end(),
+                      [](const Run& run) { return run.processes.empty(); });
+}
+
+void WarnOfSteps(const Runs& a, const Runs& b, const Question& question,
+                 Comparison* out) {
+  if (!question.chosen.same_numbers) {
+    out->warnings.push_back(
+        "the runs have too few steps of the same numbers: other steps are compared");
+  }
+  if (question.chosen.processes_left_out > 0) {
+    out->warnings.push_back(absl::StrCat("only the first ", kMostProcesses,
+                                         " processes of each run are compared"));
+  }
+  if (a.size() < 2 || b.size() < 2) {
+    out->warnings.push_back(
+        "one run a side cannot tell how runs of one program differ: counts are exact, "
+        "times prove nothing (give each side three runs or more: lull diff A1,A2,A3 "
+        "B1,B2,B3)");
+  }
+}
+
+Verdict VerdictOf(const Comparison& comparison) {
+  if (!comparison.reasons.empty() || !comparison.step) return Verdict::kCannotJudge;
+  const StepTime& step = *comparison.step;
+  if (step.known && step.change) {
+    if (step.change->high_percent < 0) return Verdict::kFaster;
+    if (step.change->low_percent > 0) return Verdict::kSlower;
+  }
+  const SyncChanges& syncs = comparison.syncs;
+  const bool same = syncs.gone.empty() && syncs.came.empty() && syncs.changed.empty();
+  return same ? Verdict::kNoDifference : Verdict::kSyncsChanged;
+}
+
+}  // namespace
+
+Comparison Compare(const Runs& a, const Runs& b, const Question& question) {
+  Comparison out;
+  Footing footing = FootingOf(a, b);
+  out.reasons = std::move(footing.reasons);
+  out.warnings = std::move(footing.warnings);
+  out.warnings.insert(out.warnings.end(), footing.untimed.begin(),
+                      footing.untimed.end());
+  // Windows of tracing make steps longer: those between them are timed where they can
+  // be.
+  const bool untraced = EnoughTimes(a, b, /*traced=*/false);
+  const bool timed = untraced || EnoughTimes(a, b, /*traced=*/true);
+  out.traced_steps = !untraced;
+  out.a = FactsOf(a, out.traced_steps);
+  out.b = FactsOf(b, out.traced_steps);
+  out.memory = CompareMemory(a, b);
+  if (!HaveSteps(a) || !HaveSteps(b)) return out;
+  WarnOfSteps(a, b, question, &out);
+  if (timed) {
+    out.step = CompareTimes(a, b, out.traced_steps, question.difference_percent);
+    if (!footing.untimed.empty()) out.step->known = false;
+  } else {
+    out.reasons.push_back(
+        "the runs have no steps of one kind: in some they were traced, in others not");
+  }
+  out.syncs = CompareSyncs(a, b);
+  out.causes = CompareCauses(a, b);
+  out.kernels = CompareKernels(a, b);
+  out.host = CompareHost(a, b);
+  out.functions = CompareFunctions(a, b);
+  out.verdict = VerdictOf(out);
+  return out;
+}
+
+}  // namespace lull::compare

@@ -1,0 +1,117 @@
+// What a comparison of two sides, A and B, of one or more runs each, found. "Per step"
+// means: of one process, in a step.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/compare/statistics.h"
+#include "query.pb.h"
+
+namespace lull::compare {
+
+enum class Verdict {
+  kFaster,        // B's steps are shorter
+  kSlower,        // or longer
+  kSyncsChanged,  // no difference of times is shown, but what B waits for differs
+  kNoDifference,  // that these runs can show
+  kCannotJudge,   // `reasons` says why
+};
+
+// The means of both sides, and where each has two runs the 95 % interval of b - a.
+struct Quantity {
+  double a = 0;
+  double b = 0;
+  std::optional<double> low;
+  std::optional<double> high;
+};
+
+struct StepTime {
+  double a_ms = 0;  // medians of runs, their median
+  double b_ms = 0;
+  double mean_a_ms = 0;
+  double mean_b_ms = 0;
+  // With one run on a side it is of parts of the runs: it knows nothing of how runs
+  // differ, and `known` is false.
+  std::optional<Change> change;
+  bool known = false;
+  std::optional<double> spread_percent;  // of runs of one side: standard deviation
+  double asked_percent = 0;              // the difference that the user asks for
+  std::optional<int> runs_needed;        // a side, to show that one
+};
+
+// A sync point of one side; of no calls if it is not there.
+struct SyncRate {
+  v1::Site site;
+  std::string api;
+  double calls_per_step = 0;
+  uint64_t calls = 0;  // in the steps of all runs
+  double blocked_ms_per_step = 0;
+  std::optional<double> wasted_ms_per_step;  // absent without GPU truth
+};
+struct SyncChange {
+  SyncRate a;
+  SyncRate b;
+  bool moved = false;  // to another file
+};
+struct SyncChanges {
+  std::vector<SyncChange> gone;     // a alone is set
+  std::vector<SyncChange> came;     // b alone is set
+  std::vector<SyncChange> changed;  // other calls per step
+  std::vector<SyncChange> moved;    // as many calls, in another file
+  std::vector<SyncChange> same;
+  // On one side alone, but in too few steps to say that the other does not do it.
+  std::vector<SyncChange> rare;
+};
+
+struct CauseChange {
+  v1::GapCause cause = v1::GAP_CAUSE_UNKNOWN;
+  Quantity ms;
+};
+struct KernelChange {
+  std::string name;
+  Quantity ms;
+  Quantity calls;
+};
+struct HostChange {  // what the host waited for: "data", "gil", "gc", "sync"
+  std::string what;
+  Quantity ms;
+};
+struct FunctionChange {  // own time of main threads, by samples
+  v1::Site site;         // its line of most time
+  Quantity ms;
+};
+struct MemoryChange {
+  std::string allocator;
+  Quantity peak_bytes;      // of the process that has most, whole run
+  Quantity reserved_bytes;  // 0: not known
+};
+
+struct RunFacts {
+  v1::Job job;
+  uint64_t steps = 0;    // compared, of all processes
+  uint64_t dropped = 0;  // not compared
+  size_t processes = 0;
+  double step_ms = 0;  // median; 0 of no steps
+};
+
+struct Comparison {
+  std::vector<RunFacts> a;
+  std::vector<RunFacts> b;
+  Verdict verdict = Verdict::kCannotJudge;
+  std::vector<std::string> reasons;   // nothing may be concluded
+  std::vector<std::string> warnings;  // to be known by who reads it
+  std::optional<StepTime> step;       // absent: no steps
+  bool traced_steps = false;          // the times are of steps in traced time
+  // Everything below is of steps, and empty without any.
+  SyncChanges syncs;
+  std::vector<CauseChange> causes;  // empty without GPU truth on both sides
+  std::vector<KernelChange> kernels;
+  std::vector<HostChange> host;
+  std::vector<FunctionChange> functions;
+  std::vector<MemoryChange> memory;
+};
+
+}  // namespace lull::compare

@@ -1,0 +1,52 @@
+#include "daemon/compare/run.h"
+
+#include "absl/strings/str_cat.h"
+#include "daemon/words/format.h"
+
+namespace lull::compare {
+namespace {
+
+v1::ReportRequest InTime(const Run& run, const ProcessSteps& process, uint64_t since,
+                         uint64_t until) {
+  v1::ReportRequest request;
+  request.set_job(run.whole.job().id());
+  request.set_pid(process.pid);
+  request.set_since_ns(since);
+  request.set_until_ns(until);
+  return request;
+}
+
+}  // namespace
+
+v1::ReportRequest RequestForWhole(const std::string& job) {
+  v1::ReportRequest request;
+  request.set_job(job);
+  request.set_top(1);
+  request.set_phase(v1::PHASE_ALL);
+  request.add_details()->set_section(v1::SECTION_STEPS);
+  return request;
+}
+
+v1::ReportRequest RequestForAll(const Run& run, const ProcessSteps& process) {
+  v1::ReportRequest request =
+      InTime(run, process, process.BeginOf(0), process.BeginOf(kPieces));
+  // A detail, because a job without host samples has none and still an answer.
+  request.add_details()->set_section(v1::SECTION_HOT);
+  return request;
+}
+
+v1::ReportRequest RequestForPiece(const Run& run, const ProcessSteps& process,
+                                  size_t piece) {
+  v1::ReportRequest request =
+      InTime(run, process, process.BeginOf(piece), process.BeginOf(piece + 1));
+  request.add_sections(v1::SECTION_SYNCS);
+  return request;
+}
+
+std::string NameOf(const v1::Job& job) {
+  return job.name().empty()
+             ? absl::StrCat("job ", ShortId(job.id()))
+             : absl::StrCat(Shortened(job.name(), 60), " (", ShortId(job.id()), ")");
+}
+
+}  // namespace lull::compare

@@ -1,0 +1,172 @@
+#include "daemon/compare/site_match.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
+#include "daemon/compare/statistics.h"
+
+namespace lull::compare {
+namespace {
+
+// More in one function are matched by their order alone: the table below grows with the
+// product of both.
+constexpr size_t kMostAligned = 300;
+
+using Indices = std::vector<size_t>;
+
+class Matcher {
+ public:
+  Matcher(const std::vector<Place>& a, const std::vector<Place>& b)
+      : a_(a), b_(b), taken_a_(a.size()), taken_b_(b.size()) {}
+
+  using KeyOfPlace = absl::FunctionRef<std::string(const Place&)>;
+
+  // Aligns what is left and has the same key.
+  void Pass(KeyOfPlace key, bool moved, bool same_rate = false) {
+    std::map<std::string, std::pair<Indices, Indices>> groups;
+    Gather(a_, taken_a_, key, [&](const std::string& k) { return &groups[k].first; });
+    Gather(b_, taken_b_, key, [&](const std::string& k) { return &groups[k].second; });
+    // Groups with as many on both sides say how far their files' lines moved.
+    for (bool equal : {true, false}) {
+      for (auto& [name, group] : groups) {
+        auto& [of_a, of_b] = group;
+        if (of_a.empty() || of_b.empty() || (of_a.size() == of_b.size()) != equal) {
+          continue;
+        }
+        Align(of_a, of_b, moved, same_rate);
+      }
+    }
+  }
+
+  std::vector<Match> Take() { return std::move(matches_); }
+
+ private:
+  template <typename GroupOf>
+  static void Gather(const std::vector<Place>& places, const std::vector<bool>& taken,
+                     KeyOfPlace key, GroupOf group_of) {
+    for (size_t i = 0; i < places.size(); ++i) {
+      if (taken[i]) continue;
+      std::string k = key(places[i]);
+      if (!k.empty()) group_of(k)->push_back(i);
+    }
+  }
+
+  // In the order of lines; the cheapest way to leave places of the longer list out.
+  void Align(Indices of_a, Indices of_b, bool moved, bool same_rate) {
+    SortByLine(a_, &of_a);
+    SortByLine(b_, &of_b);
+    const size_t n = of_a.size(), m = of_b.size();
+    if (n == m || n > kMostAligned || m > kMostAligned) {
+      for (size_t i = 0; i < std::min(n, m); ++i) {
+        Add(of_a[i], of_b[i], moved, same_rate);
+      }
+      return;
+    }
+    const double shift = ShiftOf(a_[of_a[0]].site.file());
+    // cost[i][j]: of the first i against the first j, min(i, j) of them matched.
+    constexpr double kNever = std::numeric_limits<double>::infinity();
+    std::vector<std::vector<double>> cost(n + 1, std::vector<double>(m + 1, kNever));
+    for (size_t i = 0; i <= n; ++i) {
+      for (size_t j = 0; j <= m; ++j) {
+        if (i == 0 && j == 0) cost[0][0] = 0;
+        // Only the longer side skips.
+        if (i > 0 && n > m) {
+          cost[i][j] = std::min(cost[i][j], cost[i - 1][j]);
+        }
+        if (j > 0 && m > n) {
+          cost[i][j] = std::min(cost[i][j], cost[i][j - 1]);
+        }
+        if (i > 0 && j > 0) {
+          cost[i][j] = std::min(
+              cost[i][j], cost[i - 1][j - 1] + Unlike(of_a[i - 1], of_b[j - 1], shift));
+        }
+      }
+    }
+    size_t i = n, j = m;
+    while (i > 0 && j > 0) {
+      const double step = cost[i - 1][j - 1] + Unlike(of_a[i - 1], of_b[j - 1], shift);
+      if (step <= cost[i][j]) {
+        Add(of_a[i - 1], of_b[j - 1], moved, same_rate);
+        --i, --j;
+      } else {
+        n > m ? --i : --j;
+      }
+    }
+  }
+
+  static void SortByLine(const std::vector<Place>& places, Indices* indices) {
+    std::stable_sort(indices->begin(), indices->end(), [&](size_t one, size_t other) {
+      return places[one].site.line() < places[other].site.line();
+    });
+  }
+
+  // 0 to 1 for calls per step that differ, and less for lines.
+  double Unlike(size_t a, size_t b, double shift) const {
+    const double most = std::max(a_[a].rate, b_[b].rate);
+    const double rates = most > 0 ? std::abs(a_[a].rate - b_[b].rate) / most : 0;
+    const double lines = std::abs(LinesApart(a, b) - shift);
+    return rates + 0.5 * lines / (lines + 10);
+  }
+
+  double LinesApart(size_t a, size_t b) const {
+    return static_cast<double>(b_[b].site.line()) -
+           static_cast<double>(a_[a].site.line());
+  }
+
+  double ShiftOf(const std::string& file) const {
+    auto it = shifts_.find(file);
+    return it == shifts_.end() ? 0 : Median(it->second);
+  }
+
+  void Add(size_t a, size_t b, bool moved, bool same_rate) {
+    if (same_rate && std::abs(a_[a].rate - b_[b].rate) > 0.05 * a_[a].rate) return;
+    taken_a_[a] = taken_b_[b] = true;
+    matches_.push_back({a, b, moved});
+    shifts_[a_[a].site.file()].push_back(LinesApart(a, b));
+  }
+
+  const std::vector<Place>& a_;
+  const std::vector<Place>& b_;
+  std::vector<bool> taken_a_, taken_b_;
+  std::map<std::string, std::vector<double>> shifts_;  // by file of A
+  std::vector<Match> matches_;
+};
+
+std::string Joined(absl::string_view file, const Place& place) {
+  return absl::StrCat(file, "\n", place.site.function(), "\n", place.api);
+}
+
+}  // namespace
+
+absl::string_view PathTail(absl::string_view path) {
+  for (absl::string_view folder : {"/site-packages/", "/dist-packages/"}) {
+    const size_t at = path.rfind(folder);
+    if (at != absl::string_view::npos) return path.substr(at + folder.size());
+  }
+  size_t at = path.rfind('/');
+  if (at == absl::string_view::npos || at == 0) return path;
+  at = path.rfind('/', at - 1);
+  return at == absl::string_view::npos ? path : path.substr(at + 1);
+}
+
+std::vector<Match> MatchPlaces(const std::vector<Place>& a,
+                               const std::vector<Place>& b) {
+  Matcher matcher(a, b);
+  matcher.Pass([](const Place& p) { return Joined(p.site.file(), p); }, false);
+  matcher.Pass([](const Place& p) { return Joined(PathTail(p.site.file()), p); },
+               false);
+  // Many functions are called forward, or main: one elsewhere is the same only if it
+  // syncs as often.
+  matcher.Pass(
+      [](const Place& p) { return p.site.function().empty() ? "" : Joined("", p); },
+      /*moved=*/true, /*same_rate=*/true);
+  return matcher.Take();
+}
+
+}  // namespace lull::compare

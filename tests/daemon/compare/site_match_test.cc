@@ -1,0 +1,119 @@
+#include "daemon/compare/site_match.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+namespace lull::compare {
+namespace {
+
+using ::testing::UnorderedElementsAre;
+
+Place At(const std::string& file, int line, const std::string& function,
+         double rate = 1, const std::string& api = "cudaMemcpyAsync") {
+  Place place;
+  place.site.set_file(file);
+  place.site.set_line(line);
+  place.site.set_function(function);
+  place.api = api;
+  place.rate = rate;
+  return place;
+}
+
+// "10>12", with "!" if it moved.
+std::set<std::string> Pairs(const std::vector<Place>& a, const std::vector<Place>& b) {
+  std::set<std::string> pairs;
+  for (const Match& match : MatchPlaces(a, b)) {
+    pairs.insert(std::to_string(a[match.a].site.line()) + ">" +
+                 std::to_string(b[match.b].site.line()) + (match.moved ? "!" : ""));
+  }
+  return pairs;
+}
+
+TEST(SiteMatchTest, LinesThatMovedAreTheSame) {
+  EXPECT_THAT(Pairs({At("t.py", 90, "update"), At("t.py", 95, "update")},
+                    {At("t.py", 95, "update"), At("t.py", 100, "update")}),
+              UnorderedElementsAre("90>95", "95>100"));
+}
+
+TEST(SiteMatchTest, AnotherCallOrFunctionIsAnotherPlace) {
+  EXPECT_THAT(Pairs({At("t.py", 90, "update")}, {At("t.py", 90, "forward", 2)}),
+              UnorderedElementsAre());
+  EXPECT_THAT(Pairs({At("t.py", 90, "update")},
+                    {At("t.py", 90, "update", 1, "cudaStreamSynchronize")}),
+              UnorderedElementsAre());
+}
+
+TEST(SiteMatchTest, WhereOneIsMissingTheOthersKeepTheirOrder) {
+  // The first one went, and nothing else moved.
+  EXPECT_THAT(Pairs({At("t.py", 10, "f"), At("t.py", 20, "f"), At("t.py", 30, "f")},
+                    {At("t.py", 20, "f"), At("t.py", 30, "f")}),
+              UnorderedElementsAre("20>20", "30>30"));
+  // The one in the middle went with its three lines.
+  EXPECT_THAT(Pairs({At("t.py", 10, "f"), At("t.py", 20, "f"), At("t.py", 30, "f")},
+                    {At("t.py", 10, "f"), At("t.py", 27, "f")}),
+              UnorderedElementsAre("10>10", "30>27"));
+  // One came.
+  EXPECT_THAT(Pairs({At("t.py", 20, "f")}, {At("t.py", 12, "f"), At("t.py", 20, "f")}),
+              UnorderedElementsAre("20>20"));
+}
+
+TEST(SiteMatchTest, HowOftenItIsCalledTellsWhichOneWent) {
+  EXPECT_THAT(
+      Pairs({At("t.py", 10, "f", 1), At("t.py", 20, "f", 7)}, {At("t.py", 14, "f", 7)}),
+      UnorderedElementsAre("20>14"));
+}
+
+TEST(SiteMatchTest, TheRestOfTheFileTellsHowFarLinesMoved) {
+  // Forty lines came at the top of the file; the sync of line 100 went.
+  EXPECT_THAT(Pairs({At("t.py", 50, "g"), At("t.py", 100, "f"), At("t.py", 140, "f")},
+                    {At("t.py", 90, "g"), At("t.py", 180, "f")}),
+              UnorderedElementsAre("50>90", "140>180"));
+}
+
+TEST(SiteMatchTest, AnotherFolderIsTheSameFile) {
+  EXPECT_THAT(Pairs({At("/a/lib/site-packages/torchmetrics/aggregation.py", 90, "u")},
+                    {At("/b/site-packages/torchmetrics/aggregation.py", 92, "u")}),
+              UnorderedElementsAre("90>92"));
+  EXPECT_THAT(
+      Pairs({At("/old/job/train.py", 9, "u")}, {At("/new/job/train.py", 9, "u")}),
+      UnorderedElementsAre("9>9"));
+}
+
+TEST(SiteMatchTest, AnotherFileIsAMove) {
+  EXPECT_THAT(Pairs({At("/j/a.py", 9, "u")}, {At("/j/b.py", 19, "u")}),
+              UnorderedElementsAre("9>19!"));
+  // What syncs more often there is something else.
+  EXPECT_THAT(Pairs({At("/j/a.py", 9, "u", 1)}, {At("/j/b.py", 19, "u", 3)}),
+              UnorderedElementsAre());
+  // The one in the same file comes first.
+  EXPECT_THAT(
+      Pairs({At("/j/a.py", 9, "u")}, {At("/j/b.py", 9, "u"), At("/j/a.py", 50, "u")}),
+      UnorderedElementsAre("9>50"));
+}
+
+TEST(SiteMatchTest, PlacesWithoutANameAreNotMistakenForOneAnother) {
+  EXPECT_THAT(Pairs({At("/j/a.py", 9, "")}, {At("/j/b.py", 9, "")}),
+              UnorderedElementsAre());
+  EXPECT_THAT(Pairs({At("", 0, "")}, {At("", 0, "")}), UnorderedElementsAre("0>0"));
+}
+
+TEST(SiteMatchTest, ManyPlacesOfOneFunctionAreMatchedInTime) {
+  std::vector<Place> a, b;
+  for (int line = 1; line <= 20'000; ++line) a.push_back(At("t.py", line, "f"));
+  for (int line = 1; line <= 15'000; ++line) b.push_back(At("t.py", line, "f"));
+  EXPECT_EQ(MatchPlaces(a, b).size(), 15'000);
+}
+
+TEST(SiteMatchTest, TailsOfPaths) {
+  EXPECT_EQ(PathTail("/x/site-packages/torch/a.py"), "torch/a.py");
+  EXPECT_EQ(PathTail("/x/y/z/a.py"), "z/a.py");
+  EXPECT_EQ(PathTail("/a.py"), "/a.py");
+  EXPECT_EQ(PathTail("a.py"), "a.py");
+  EXPECT_EQ(PathTail(""), "");
+}
+
+}  // namespace
+}  // namespace lull::compare
