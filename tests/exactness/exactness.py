@@ -74,8 +74,11 @@ def kill_one(kind, job, runtime, choose):
     for _ in range(200):
         victims = find(kind, job, runtime)
         if victims:
-            os.kill(choose.choice(victims), signal.SIGKILL)
-            return True
+            try:
+                os.kill(choose.choice(victims), signal.SIGKILL)
+                return True
+            except ProcessLookupError:  # a relay that ended by itself: look for the next
+                pass
         time.sleep(0.005)
     return False
 

@@ -54,6 +54,8 @@ class Case(unittest.TestCase):
 
     def environment(self, **more):
         return {**self.host.environment, "LD_LIBRARY_PATH": SIM, "OMP_NUM_THREADS": "2",
+                # Threads that spin for one without a processor take minutes for steps of seconds.
+                "OMP_WAIT_POLICY": "passive",
                 "LULL_SIM_CONFIG": "kernel_us=100", "PYTHONDONTWRITEBYTECODE": "1", **more}
 
     def start(self, command, **environment):

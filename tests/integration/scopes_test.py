@@ -110,6 +110,10 @@ class Scopes(loader_test.TorchOnTheCpu):
                           for row in answer["regions"]}, {"around": 1, "around/after": 10})
         self.assertEqual(answer["unopened"], 1000 - 256)
 
+
+class Cost(loader_test.TorchOnTheCpu):
+    """Where the governor decides what is recorded, by what it costs."""
+
     def test_a_tight_loop_of_scopes_is_thinned_and_says_so(self):
         with tempfile.TemporaryDirectory() as folder:
             done = guest.execute(
