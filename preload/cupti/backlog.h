@@ -24,7 +24,8 @@ class Backlog {
     first_call_.store(0, std::memory_order_relaxed);
     first_kernel_.store(0, std::memory_order_relaxed);
     done_ns_.store(nothing_before ? now : 0, std::memory_order_relaxed);
-    begun_inverted_.store(~now, std::memory_order_release);
+    uint64_t begun = now > kClockToleranceNs ? now - kClockToleranceNs : 0;
+    begun_inverted_.store(~begun, std::memory_order_release);
   }
 
   // A call that began at `start_ns`; a kernel, or a graph, that has ended.
@@ -68,6 +69,10 @@ class Backlog {
   }
 
  private:
+  // Between CUPTI's clock and ours, on a busy machine. A call that is taken for one of
+  // the window by it does no harm: its kernel, or the next one of its stream, comes
+  // after all that was before.
+  static constexpr uint64_t kClockToleranceNs = 200'000;
   static constexpr uint64_t kKnown = uint64_t{1} << 32;
 
   // Two seconds to the nanosecond; what is longer in microseconds, and rather too long.
