@@ -45,11 +45,6 @@ class Backlog {
       return ahead(correlation, id(known)) < 0;
     });
   }
-  // The whole device has been waited for.
-  void saw_all(uint64_t now) {
-    uint64_t none = 0;
-    done_ns_.compare_exchange_strong(none, now, std::memory_order_relaxed);
-  }
 
   // Operations of all kinds that were decoded, ever.
   void count(uint64_t operations) {
@@ -102,7 +97,7 @@ class Backlog {
   std::atomic<uint64_t> begun_inverted_{0};  // ~begun; 0: never, as in .bss
   std::atomic<uint64_t> first_call_{0};      // kKnown | correlation
   std::atomic<uint64_t> first_kernel_{0};    // packed(after begun) << 32 | correlation
-  std::atomic<uint64_t> done_ns_{0};         // 0: not waited for
+  std::atomic<uint64_t> done_ns_{0};  // nothing had been launched; 0: something had
   std::atomic<uint64_t> operations_{0};
 };
 

@@ -105,6 +105,8 @@ void Tracer::begin_anew(char* segment) {
   if (phase_ == Phase::kOn) left_over_ = true;
   if (phase_ == Phase::kYielded) phase_ = Phase::kOff;
   told_ = abi::TracingState::kOff;
+  told_ns_ = 0;
+  slept_ = false;
   window_ = windows_begun_ = first_window_ = refused_window_ = 0;
   devices_ = 0;
   others_ = OtherUsers();
@@ -247,9 +249,7 @@ void Tracer::step_boundary(char* segment) {
 
 void Tracer::synchronized(char* segment, bool whole_device) {
   if (!is_ours() || busy_.load(std::memory_order_relaxed) != 0) return;
-  bool all = whole_device && devices_ == 1;
-  if (all && phase_ == Phase::kOn) backlog_.saw_all(monotonic_ns());
-  bool rest = rest_due_ns_ != 0 && all;
+  bool rest = rest_due_ns_ != 0 && whole_device && devices_ == 1;
   bool due =
       phase_ == Phase::kOn && monotonic_ns() > last_flush_ns_ + kSyncFlushPeriodNs;
   if (!rest && !due && !is_behind()) return;
@@ -297,6 +297,10 @@ void Tracer::at_exit() {
 
 void Tracer::tell(abi::TracingState state, abi::TracingReason reason, uint64_t when) {
   told_ = state;
+  // What was told last holds until then: an end that was decided elsewhere, at a time
+  // before, does not undo a beginning.
+  if (when <= told_ns_) when = told_ns_ + 1;
+  told_ns_ = when;
   abi::Event event = {};
   event.type = abi::EventType::kGpuTracing;
   event.start_ns = when;

@@ -90,7 +90,7 @@ class Tracer {
   void begin_anew(char* segment);
   void describe();
 
-  // tracer_plan.cc: what is to be done
+  // tracer_plan.cc
   Wanted decide() const;
   bool is_behind() const {
     return behind_.load(std::memory_order_relaxed) &&
@@ -145,14 +145,15 @@ class Tracer {
   std::atomic<uint32_t> generation_{0};  // 0: not prepared
 
   std::atomic<uint64_t> steps_{0};
-
   // Under the lock.
   std::atomic<Phase> phase_{Phase::kOff};
   bool left_over_ = false;  // on since an earlier segment: to be switched off first
   abi::TracingState told_ = abi::TracingState::kOff;
+  uint64_t told_ns_ = 0;        // since when
   uint32_t window_ = 0;         // the one told of last
   uint32_t windows_begun_ = 0;  // where they are not numbered by steps
   uint32_t arming_ = 0;         // the one that steps count from
+  bool slept_ = false;          // launches may not have been counted
   uint32_t first_window_ = 0;   // of that arming
   abi::TracingReason yield_reason_ = {};
   uint64_t try_again_ns_ = 0;             // no start before
@@ -160,8 +161,8 @@ class Tracer {
   uint32_t refused_window_ = 0;           // 1 + the one that was unreadable; 0: none
   std::atomic<uint64_t> rest_due_ns_{0};  // 0: nothing is left to collect
   uint64_t stopped_ns_ = 0;
-  uint64_t rest_seen_ = 0;           // operations that had come by the last look
-  uint32_t rest_quiet_ = 0;          // looks in a row that found none
+  uint64_t rest_seen_ = 0;  // operations that had come by the last look
+  uint32_t rest_quiet_ = 0;
   uint64_t steps_held_ = 0;          // warmed up longer than planned; they do not count
   std::atomic<bool> behind_{false};  // active time waits for the device...
   uint64_t counts_from_ns_ = 0;      // ...and would have begun then

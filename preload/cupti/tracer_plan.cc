@@ -40,8 +40,10 @@ Tracer::Wanted Tracer::decide() const {
     return {is_on(state) ? state : TracingState::kOff, TracingReason::kSchedule,
             current};
   }
+  // Another thread may have counted a step of a plan that has just begun anew.
+  uint64_t steps = steps_.load(std::memory_order_relaxed);
   Planned planned = plan_step(schedule_of(control),
-                              steps_.load(std::memory_order_relaxed) - steps_held_);
+                              steps - (steps_held_ < steps ? steps_held_ : steps));
   return {planned.state, TracingReason::kSchedule, first_window_ + planned.window};
 }
 
@@ -51,6 +53,7 @@ void Tracer::take_arming() {
       abi::SegmentView(segment_).control().arming.load(std::memory_order_acquire);
   if (arming == arming_) return;
   arming_ = arming;
+  slept_ = true;
   steps_.store(0, std::memory_order_relaxed);
   steps_held_ = 0;
   first_window_ = windows_begun_;
@@ -77,7 +80,9 @@ void Tracer::begin_active(uint64_t now) {
 // What has ended is known by a flush: one at the end of the warm-up, and where the
 // device is behind one now and then.
 void Tracer::catch_up(uint64_t now, bool look) {
-  if (!is_behind() || !look) return;
+  const abi::ControlBlock& control = abi::SegmentView(segment_).control();
+  if (!is_behind() || !look || control.armed.load(std::memory_order_relaxed) == 0)
+    return;
   flush(kFlushCompleted, kFlushPeriodNs);
   uint64_t since = backlog_.caught_up_ns();
   if (since == 0) return;

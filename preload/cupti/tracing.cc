@@ -124,8 +124,9 @@ void Tracer::start(const Wanted& wanted, uint64_t now) {
   started_ns_ = last_flush_ns_ = monotonic_ns();
   if (wanted.window >= windows_begun_) windows_begun_ = wanted.window + 1;
   window_ = wanted.window;
-  // Calls through pointers that were taken before we came are not counted.
-  bool nothing_before = calls_at_start_ == 0 && !libdl::loaded_late();
+  // Calls through pointers that were taken before we came are not counted, nor is what
+  // a sleeping process calls.
+  bool nothing_before = calls_at_start_ == 0 && !slept_ && !libdl::loaded_late();
   backlog_.begin(started_ns_, nothing_before);
   bool behind = wanted.state == abi::TracingState::kActive && !nothing_before;
   behind_.store(behind, std::memory_order_relaxed);
