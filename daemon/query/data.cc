@@ -9,11 +9,11 @@
 #include "daemon/query/rows.h"
 
 namespace lull::query {
-namespace {}  // namespace
 
-void FillData(const std::vector<ProcessSums>& processes,
-              const v1::ReportRequest& request, Names& names, v1::DataLoading* reply) {
-  const bool by_function = request.group_by() == v1::GROUP_BY_FUNCTION;
+absl::Status FillData(View& view, v1::ReportReply* reply) {
+  v1::DataLoading* out = reply->mutable_data();
+  Names& names = *view.names;
+  const bool by_function = view.request.group_by() == v1::GROUP_BY_FUNCTION;
   auto site_of = [&](const Series& series) {
     return by_function ? series.function_site : series.line_site;
   };
@@ -21,7 +21,7 @@ void FillData(const std::vector<ProcessSums>& processes,
   // Waits lie on lines of the data set: whose loader they are of is known of one alone.
   uint64_t blocked_ns = 0;
   bool all_known = true;
-  for (const ProcessSums& sums : processes) {
+  for (const ProcessSums& sums : view.processes) {
     sums.ForEach([&](const Series& series, const Cell& cell) {
       if (cell.count == 0) return;
       if (series.type == EventType::kScope &&
@@ -36,9 +36,9 @@ void FillData(const std::vector<ProcessSums>& processes,
     });
   }
   auto time = [](const Cell& cell) { return cell.total_ns; };
-  for (const auto* loader : Highest(loaders, request.top(), time)) {
+  for (const auto* loader : Highest(loaders, view.request.top(), time)) {
     const auto& [key, cell] = *loader;
-    v1::LoaderRow* row = reply->add_loaders();
+    v1::LoaderRow* row = out->add_loaders();
     row->set_loader(key.first);
     names.FillSite(key.second, row->mutable_site());
     row->set_calls(cell.count);
@@ -48,6 +48,7 @@ void FillData(const std::vector<ProcessSums>& processes,
                             ? std::min(cell.total_ns, blocked_ns)
                             : UINT64_MAX);
   }
+  return FillLoading(view, out);
 }
 
 }  // namespace lull::query

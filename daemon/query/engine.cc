@@ -64,16 +64,10 @@ absl::StatusOr<SteadyTimes> ChoosePhase(
 }
 
 absl::StatusOr<View> Load(storage::Store& store, const ReportRequest& request) {
-  View view{.request = request,
-            .overview = request.sections().empty(),
-            .reader = nullptr,
-            .job = {},
-            .range = RangeOf(request),
-            .phase = v1::PHASE_ALL,
-            .setup_ns = 0,
-            .processes = {},
-            .names = nullptr,
-            .stacks = nullptr};
+  View view;
+  view.request = request;
+  view.overview = request.sections().empty();
+  view.range = RangeOf(request);
   if (view.range.since > view.range.until) {
     return absl::InvalidArgumentError("the end of the range lies before its start");
   }
@@ -152,8 +146,8 @@ void FillOverview(uint32_t top, View& view, ReportReply* reply) {
     FillProcess(view.job, sums, reply->add_processes());
   }
   reply->set_launches(CountLaunches(view.processes));
-  FillDevices(view.processes, reply->mutable_devices());
-  FillNonFinite(view.job, view.processes, *view.names, reply->mutable_non_finite());
+  FillDevices(view, reply);
+  FillNonFinite(view, reply);
   *reply->mutable_shares() = SharesOf(*reply);
   *reply->mutable_advice() = WhatToChangeFirst(*reply);
   CutRows(top, reply);
@@ -183,9 +177,8 @@ absl::Status ListJobs(storage::Store& store, const HasRelay& has_relay,
 absl::Status Report(storage::Store& store, const HasRelay& has_relay,
                     const ReportRequest& request, ReportReply* reply) {
   LULL_ASSIGN_OR_RETURN(View view, Load(store, request));
-  FillGpu(view.job, view.processes, *view.names, reply->mutable_gpu());
-  reply->mutable_gpu()->set_explained_ns(
-      ExplainedNs(view.processes, *view.names, *view.stacks));
+  FillGpu(view, reply->mutable_gpu());
+  reply->mutable_gpu()->set_explained_ns(ExplainedNs(view));
   LULL_RETURN_IF_ERROR(FillSections(view, reply));
   if (view.overview) {
     FillOverview(request.top(), view, reply);

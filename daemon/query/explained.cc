@@ -62,11 +62,10 @@ uint64_t ExplainedOf(const ProcessSums& sums, Names& names, Stacks& stacks) {
 
 }  // namespace
 
-uint64_t ExplainedNs(const std::vector<ProcessSums>& processes, Names& names,
-                     Stacks& stacks) {
+uint64_t ExplainedNs(View& view) {
   uint64_t explained = 0;
-  for (const ProcessSums& sums : processes) {
-    explained += ExplainedOf(sums, names, stacks);
+  for (const ProcessSums& sums : view.processes) {
+    explained += ExplainedOf(sums, *view.names, *view.stacks);
   }
   return explained;
 }

@@ -6,6 +6,7 @@
 
 #include "daemon/advice/verdict.h"
 #include "daemon/query/doing.h"
+#include "daemon/query/gpu.h"
 #include "daemon/query/region_filter.h"
 #include "daemon/query/reports.h"
 #include "daemon/query/rows.h"
@@ -40,10 +41,9 @@ Key KeyOf(const Series& s, v1::GroupBy by) {
   }
 }
 
-void FillCauses(const std::vector<ProcessSums>& processes, RegionFilter& filter,
-                v1::Gaps* reply) {
+void FillCauses(const View& view, RegionFilter& filter, v1::Gaps* reply) {
   std::array<Cell, kCauses> causes = {};
-  for (const ProcessSums& sums : processes) {
+  for (const ProcessSums& sums : view.processes) {
     filter.ForEach(sums, EventType::kIdle, [&](const Series& series, const Cell& cell) {
       if (const auto cause = aggregate::CauseOf(series); cause < kCauses) {
         causes[cause].Append(cell);
@@ -74,9 +74,9 @@ void FillRegions(const std::map<uint32_t, uint64_t>& regions, Names& names,
   }
 }
 
-void FillRow(const Row& from, const v1::ReportRequest& request, Names& names,
-             Stacks& stacks, v1::GapRow* row) {
-  const bool by_function = request.group_by() == v1::GROUP_BY_FUNCTION;
+void FillRow(const Row& from, View& view, v1::GapRow* row) {
+  Names& names = *view.names;
+  const bool by_function = view.request.group_by() == v1::GROUP_BY_FUNCTION;
   const Series& s = from.longest;
   row->set_cause(static_cast<v1::GapCause>(aggregate::CauseOf(s)));
   names.FillSite(by_function ? s.before_function : s.before_line,
@@ -90,21 +90,21 @@ void FillRow(const Row& from, const v1::ReportRequest& request, Names& names,
   names.FillStack(s.python_stack, row->mutable_stack());
   names.FillStack(s.native_stack, row->mutable_native_stack());
   // Who asks for everything adds up lines: what is left out would be missing.
-  const size_t most = request.top() == 0 ? SIZE_MAX : kMostDoing;
-  if (!from.doing.empty()) from.doing.Fill(most, stacks, row);
+  const size_t most = view.request.top() == 0 ? SIZE_MAX : kMostDoing;
+  if (!from.doing.empty()) from.doing.Fill(most, *view.stacks, row);
   FillRegions(from.regions, names, row);
 }
 
 }  // namespace
 
-void FillGaps(const std::vector<ProcessSums>& processes,
-              const v1::ReportRequest& request, Names& names, Stacks& stacks,
-              v1::Gaps* reply) {
-  RegionFilter filter(request.region(), names);
-  reply->set_region(request.region());
-  FillCauses(processes, filter, reply);
+absl::Status FillGaps(View& view, v1::ReportReply* reply) {
+  const v1::ReportRequest& request = view.request;
+  v1::Gaps* out = reply->mutable_gaps();
+  RegionFilter filter(request.region(), *view.names);
+  out->set_region(request.region());
+  FillCauses(view, filter, out);
   std::map<Key, Row> rows;
-  for (const ProcessSums& sums : processes) {
+  for (const ProcessSums& sums : view.processes) {
     filter.ForEach(sums, EventType::kIdle, [&](const Series& series, const Cell& cell) {
       auto [it, fresh] = rows.try_emplace(KeyOf(series, request.group_by()));
       if (fresh || cell.max_ns > it->second.sum.max_ns) it->second.longest = series;
@@ -118,12 +118,12 @@ void FillGaps(const std::vector<ProcessSums>& processes,
     auto it = rows.find(KeyOf(idle, request.group_by()));
     return it == rows.end() ? nullptr : &it->second;
   };
-  for (const ProcessSums& sums : processes) {
+  for (const ProcessSums& sums : view.processes) {
     filter.ForEach(sums, EventType::kGapSample,
                    [&](const Series& sample, const Cell& cell) {
                      const uint32_t gap = aggregate::GapOf(sample);
                      if (Row* row = cell.count > 0 ? row_of(sums, gap) : nullptr) {
-                       row->doing.Add(sums.series[gap], sample, cell, names);
+                       row->doing.Add(sums.series[gap], sample, cell, *view.names);
                      }
                    });
     sums.ForEach([&](const Series& part, const Cell& cell) {
@@ -136,8 +136,10 @@ void FillGaps(const std::vector<ProcessSums>& processes,
   }
   auto time = [](const Row& row) { return row.sum.total_ns; };
   for (const auto* row : Highest(rows, request.top(), time)) {
-    FillRow(row->second, request, names, stacks, reply->add_gaps());
+    FillRow(row->second, view, out->add_gaps());
   }
+  if (!view.overview) FillDevices(view, reply);
+  return absl::OkStatus();
 }
 
 }  // namespace lull::query

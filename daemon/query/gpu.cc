@@ -58,7 +58,7 @@ uint64_t EndOf(const storage::JobRow& job, const storage::ProcessRow& process) {
                   job.ended ? job.end.end_ns() : job.last_event_ns);
 }
 
-void AddSpans(const storage::JobRow& job, const ProcessSums& sums, TimeRange range,
+void AddSpans(const storage::JobRow& job, const ProcessSums& sums,
               std::vector<v1::TracingSpan>& spans) {
   const uint64_t process_end =
       std::min(EndOf(job, sums.process), TracingKnownUntil(sums.tracing));
@@ -66,10 +66,10 @@ void AddSpans(const storage::JobRow& job, const ProcessSums& sums, TimeRange ran
     const storage::TracingRow& row = sums.tracing[i];
     uint64_t end = i + 1 < sums.tracing.size() ? sums.tracing[i + 1].start_ns
                                                : std::max(process_end, row.start_ns);
-    uint64_t from =
-        std::max(range.since, aggregate::AfterStart(row.start_ns, job.info.start_ns()));
+    uint64_t from = std::max(sums.range.since,
+                             aggregate::AfterStart(row.start_ns, job.info.start_ns()));
     uint64_t to =
-        std::min(range.until, aggregate::AfterStart(end, job.info.start_ns()));
+        std::min(sums.range.until, aggregate::AfterStart(end, job.info.start_ns()));
     if (row.state == v1::TRACING_STATE_OFF || from >= to) continue;
     v1::TracingSpan span;
     span.set_pid(sums.process.info.pid());
@@ -81,10 +81,9 @@ void AddSpans(const storage::JobRow& job, const ProcessSums& sums, TimeRange ran
   }
 }
 
-void FillSpans(const storage::JobRow& job, const std::vector<ProcessSums>& processes,
-               v1::Gpu* out) {
+void FillSpans(const View& view, v1::Gpu* out) {
   std::vector<v1::TracingSpan> spans;
-  for (const ProcessSums& sums : processes) AddSpans(job, sums, sums.range, spans);
+  for (const ProcessSums& sums : view.processes) AddSpans(view.job, sums, spans);
   std::stable_sort(spans.begin(), spans.end(), [](const auto& a, const auto& b) {
     return a.start_ns() < b.start_ns();
   });
@@ -115,12 +114,12 @@ std::string ValueText(uint64_t bits) {
 
 }  // namespace
 
-void FillGpu(const storage::JobRow& job, const std::vector<ProcessSums>& processes,
-             Names& names, v1::Gpu* out) {
-  out->set_mode(job.info.gpu_mode());
-  out->set_schedule(job.info.gpu_schedule());
+void FillGpu(View& view, v1::Gpu* out) {
+  Names& names = *view.names;
+  out->set_mode(view.job.info.gpu_mode());
+  out->set_schedule(view.job.info.gpu_schedule());
   TimeShares shares;
-  for (const ProcessSums& sums : processes) {
+  for (const ProcessSums& sums : view.processes) {
     sums.ForEach([&](const Series& series, const Cell& cell) {
       if (cell.empty()) return;
       AddOperations(series, cell, out);
@@ -136,7 +135,7 @@ void FillGpu(const storage::JobRow& job, const std::vector<ProcessSums>& process
     });
   }
   uint64_t idle_ns = 0;
-  for (const auto& [key, time] : DeviceTimes(processes)) {
+  for (const auto& [key, time] : DeviceTimes(view.processes)) {
     out->set_devices(out->devices() + 1);
     shares.traced_ns += time.traced_ns;
     idle_ns += time.idle_ns;
@@ -147,22 +146,22 @@ void FillGpu(const storage::JobRow& job, const std::vector<ProcessSums>& process
   out->set_busy_ns(shares.busy_ns);
   out->set_kernel_ns(std::min(shares.kernel_ns, shares.busy_ns));
   out->set_unknown_ns(shares.idle_ns[v1::GAP_CAUSE_UNKNOWN]);
-  FillLost(processes, out);
-  FillSpans(job, processes, out);
+  FillLost(view.processes, out);
+  FillSpans(view, out);
   if (shares.traced_ns == 0) {
-    out->set_missing(WhyNoGpuTruth(job, processes));
+    out->set_missing(WhyNoGpuTruth(view.job, view.processes));
   } else {
     out->set_verdict(Verdict(shares));
   }
 }
 
-void FillDevices(const std::vector<ProcessSums>& processes,
-                 google::protobuf::RepeatedPtrField<v1::DeviceRow>* out) {
+void FillDevices(const View& view, v1::ReportReply* reply) {
+  const std::vector<ProcessSums>& processes = view.processes;
   auto times = DeviceTimes(processes);
   for (size_t p = 0; p < processes.size(); ++p) {
     for (const storage::GpuDeviceRow& device : processes[p].devices) {
       const v1::GpuDeviceDef& def = device.def;
-      v1::DeviceRow* row = out->Add();
+      v1::DeviceRow* row = reply->add_devices();
       row->set_pid(processes[p].process.info.pid());
       row->set_device(Number(device.device));
       row->set_name(def.name());
@@ -176,22 +175,20 @@ void FillDevices(const std::vector<ProcessSums>& processes,
   }
 }
 
-void FillNonFinite(const storage::JobRow& job,
-                   const std::vector<ProcessSums>& processes, Names& names,
-                   google::protobuf::RepeatedPtrField<v1::NonFinite>* out) {
-  for (const ProcessSums& sums : processes) {
+void FillNonFinite(View& view, v1::ReportReply* reply) {
+  for (const ProcessSums& sums : view.processes) {
     for (const storage::NonFiniteRow& first : sums.non_finite) {
-      v1::NonFinite* row = out->Add();
+      v1::NonFinite* row = reply->add_non_finite();
       row->set_pid(sums.process.info.pid());
       row->set_rank(sums.process.info.rank());
       row->set_value(ValueText(first.value));
-      row->set_time_ns(aggregate::AfterStart(first.time_ns, job.info.start_ns()));
+      row->set_time_ns(aggregate::AfterStart(first.time_ns, view.job.info.start_ns()));
       row->set_step(first.step);
       row->set_step_known(first.step_known);
       if (first.series >= sums.series.size()) continue;
       const Series& series = sums.series[first.series];
-      names.FillSite(series.line_site, row->mutable_site());
-      names.FillStack(series.python_stack, row->mutable_stack());
+      view.names->FillSite(series.line_site, row->mutable_site());
+      view.names->FillStack(series.python_stack, row->mutable_stack());
     }
   }
 }

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/aggregate/host_sample.h"
+#include "daemon/base/status.h"
 #include "daemon/query/gather.h"
 #include "daemon/query/region_filter.h"
 #include "daemon/query/rows.h"
@@ -52,8 +53,8 @@ struct Key {
 
 class Samples {
  public:
-  Samples(const v1::ReportRequest& request, Names& names, Stacks& stacks)
-      : request_(request), names_(names), stacks_(stacks) {}
+  explicit Samples(View& view)
+      : request_(view.request), names_(*view.names), stacks_(*view.stacks) {}
 
   void Add(const Series& series, const Cell& cell) {
     const auto role = static_cast<uint8_t>(aggregate::RoleOf(series));
@@ -219,21 +220,20 @@ void SetShare(const Sampled& part, const Sampled& whole, v1::SampledShare* out) 
   out->set_high_percent(share.high);
 }
 
-absl::Status FillHot(const storage::JobRow& job,
-                     const std::vector<ProcessSums>& processes,
-                     const v1::ReportRequest& request, Names& names, Stacks& stacks,
-                     v1::Hot* reply) {
-  RegionFilter filter(request.region(), names);
-  reply->set_region(request.region());
-  Samples samples(request, names, stacks);
+absl::Status FillHot(View& view, v1::ReportReply* reply) {
+  LULL_ASSIGN_OR_RETURN(const auto processes, SampledProcesses(view));
+  v1::Hot* hot = reply->mutable_hot();
+  RegionFilter filter(view.request.region(), *view.names);
+  hot->set_region(view.request.region());
+  Samples samples(view);
   for (const ProcessSums& sums : processes) {
     const v1::HostSampleCounters& counters = sums.process.counters.host_samples();
-    Gather(counters, reply->mutable_counters());
+    Gather(counters, hot->mutable_counters());
     if (counters.access() == v1::HOST_SAMPLE_ACCESS_DENIED) {
-      reply->set_denied_processes(reply->denied_processes() + 1);
+      hot->set_denied_processes(hot->denied_processes() + 1);
     }
     if (counters.access() == v1::HOST_SAMPLE_ACCESS_LAYOUT) {
-      reply->set_unreadable_processes(reply->unreadable_processes() + 1);
+      hot->set_unreadable_processes(hot->unreadable_processes() + 1);
     }
     filter.ForEach(sums, EventType::kHostSample,
                    [&](const Series& series, const Cell& cell) {
@@ -246,15 +246,15 @@ absl::Status FillHot(const storage::JobRow& job,
   }
   if (samples.empty() && !filter.all()) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "no sample of a host thread lies in the region ", request.region()));
+        "no sample of a host thread lies in the region ", view.request.region()));
   }
   if (samples.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("there are no samples of host threads: ",
-                     WhyNoSamples(job, processes, *reply)));
+                     WhyNoSamples(view.job, processes, *hot)));
   }
-  samples.Fill(reply);
-  return stacks.status();
+  samples.Fill(hot);
+  return view.stacks->status();
 }
 
 }  // namespace lull::query

@@ -2,14 +2,9 @@
 // thread by itself.
 #pragma once
 
-#include <vector>
-
 #include "absl/status/status.h"
 #include "daemon/aggregate/host_sample.h"
-#include "daemon/query/names.h"
-#include "daemon/query/stacks.h"
-#include "daemon/query/sums.h"
-#include "query.pb.h"
+#include "daemon/query/sections.h"
 
 namespace lull::query {
 
@@ -18,10 +13,7 @@ namespace lull::query {
 //
 // FAILED_PRECONDITION, with the reason, where no process has samples at all, or none in
 // the region that is asked for.
-absl::Status FillHot(const storage::JobRow& job,
-                     const std::vector<ProcessSums>& processes,
-                     const lull::v1::ReportRequest& request, Names& names,
-                     Stacks& stacks, lull::v1::Hot* reply);
+absl::Status FillHot(View& view, lull::v1::ReportReply* reply);
 
 // Writes a share the way replies have it.
 void SetShare(const aggregate::Sampled& part, const aggregate::Sampled& whole,

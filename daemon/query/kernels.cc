@@ -94,15 +94,15 @@ void AddSubmission(const Series& series, const Cell& cell, KernelsById& kernels)
   }
 }
 
-KernelsById Collect(const std::vector<ProcessSums>& processes, Names& names) {
+KernelsById Collect(View& view) {
   KernelsById kernels;
-  for (const ProcessSums& sums : processes) {
+  for (const ProcessSums& sums : view.processes) {
     aggregate::DeviceLimits limits = LimitsOf(sums);
     sums.ForEach([&](const Series& series, const Cell& cell) {
-      if (!cell.empty()) AddOperation(series, cell, limits, names, kernels);
+      if (!cell.empty()) AddOperation(series, cell, limits, *view.names, kernels);
     });
   }
-  for (const ProcessSums& sums : processes) {
+  for (const ProcessSums& sums : view.processes) {
     sums.ForEach([&](const Series& series, const Cell& cell) {
       if (series.type == EventType::kSubmission && !cell.empty()) {
         AddSubmission(series, cell, kernels);
@@ -203,15 +203,15 @@ void FillCopies(const std::vector<ProcessSums>& processes, v1::Kernels* reply) {
 
 }  // namespace
 
-KernelQuality QualityOf(const std::vector<ProcessSums>& processes, Names& names) {
+KernelQuality QualityOf(View& view) {
   double total = 0, shaped = 0, filled = 0, occupancy = 0, tensor_core = 0;
-  for (const auto& [id, kernel] : Collect(processes, names)) {
+  for (const auto& [id, kernel] : Collect(view)) {
     auto ns = static_cast<double>(kernel.sum.total_ns);
     total += ns;
     shaped += static_cast<double>(kernel.shaped_ns);
     filled += kernel.filled;
     occupancy += kernel.occupancy;
-    if (id != kGraph && aggregate::IsTensorCoreKernel(names.KernelName(id))) {
+    if (id != kGraph && aggregate::IsTensorCoreKernel(view.names->KernelName(id))) {
       tensor_core += ns;
     }
   }
@@ -224,18 +224,19 @@ KernelQuality QualityOf(const std::vector<ProcessSums>& processes, Names& names)
   return quality;
 }
 
-void FillKernels(const std::vector<ProcessSums>& processes,
-                 const v1::ReportRequest& request, Names& names, v1::Kernels* reply) {
-  KernelsById kernels = Collect(processes, names);
+absl::Status FillKernels(View& view, v1::ReportReply* reply) {
+  v1::Kernels* out = reply->mutable_kernels();
+  KernelsById kernels = Collect(view);
   for (const auto& [id, kernel] : kernels) {
-    reply->set_total_ns(reply->total_ns() + kernel.sum.total_ns);
-    reply->set_total_calls(reply->total_calls() + kernel.sum.count);
+    out->set_total_ns(out->total_ns() + kernel.sum.total_ns);
+    out->set_total_calls(out->total_calls() + kernel.sum.count);
   }
   auto time = [](const Kernel& kernel) { return kernel.sum.total_ns; };
-  for (const auto* kernel : Highest(kernels, request.top(), time)) {
-    FillRow(kernel->first, kernel->second, names, reply->add_kernels());
+  for (const auto* kernel : Highest(kernels, view.request.top(), time)) {
+    FillRow(kernel->first, kernel->second, *view.names, out->add_kernels());
   }
-  FillCopies(processes, reply);
+  FillCopies(view.processes, out);
+  return absl::OkStatus();
 }
 
 }  // namespace lull::query

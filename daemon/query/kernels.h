@@ -1,11 +1,8 @@
 // What ran on the GPU in traced time: kernels by name, copies by direction.
 #pragma once
 
-#include <vector>
-
-#include "daemon/query/names.h"
-#include "daemon/query/sums.h"
-#include "query.pb.h"
+#include "absl/status/status.h"
+#include "daemon/query/sections.h"
 
 namespace lull::query {
 
@@ -19,10 +16,8 @@ struct KernelQuality {
   double occupancy = 0;        // estimated
   double tensor_core = 0;      // share of time in kernels that use them
 };
-KernelQuality QualityOf(const std::vector<ProcessSums>& processes, Names& names);
+KernelQuality QualityOf(View& view);
 
-void FillKernels(const std::vector<ProcessSums>& processes,
-                 const lull::v1::ReportRequest& request, Names& names,
-                 lull::v1::Kernels* reply);
+absl::Status FillKernels(View& view, lull::v1::ReportReply* reply);
 
 }  // namespace lull::query

@@ -139,10 +139,10 @@ Stretches StretchesOf(const std::vector<Life>& lives) {
   }
 }
 
-absl::Status AddTimes(storage::StoreReader& reader, const storage::JobRow& job,
-                      const ProcessSums& sums, const Meanings& meanings,
-                      const Stretches& stretches, std::vector<WorkerTime>* times) {
-  const auto [begin, end] = LifeOf(job, sums);
+absl::Status AddTimes(const View& view, const ProcessSums& sums,
+                      const Meanings& meanings, const Stretches& stretches,
+                      std::vector<WorkerTime>* times) {
+  const auto [begin, end] = LifeOf(view.job, sums);
   times->resize(stretches.end - stretches.first);
   for (uint64_t bucket = stretches.first; bucket < stretches.end; ++bucket) {
     const uint64_t from = bucket * stretches.length();
@@ -150,13 +150,13 @@ absl::Status AddTimes(storage::StoreReader& reader, const storage::JobRow& job,
     if (to <= begin || end <= from) continue;
     WorkerTime& time = (*times)[bucket - stretches.first];
     if (IsWorker(sums)) time.life_ns += std::min(to, end) - std::max(from, begin);
-    LULL_RETURN_IF_ERROR(
-        reader.cells().Read(sums.process.id, stretches.level, bucket, bucket + 1,
-                            [&](uint32_t id, const Cell& cell) {
-                              if (id < sums.series.size()) {
-                                Add(sums.series[id], meanings.of[id], cell, &time);
-                              }
-                            }));
+    LULL_RETURN_IF_ERROR(view.reader->cells().Read(
+        sums.process.id, stretches.level, bucket, bucket + 1,
+        [&](uint32_t id, const Cell& cell) {
+          if (id < sums.series.size()) {
+            Add(sums.series[id], meanings.of[id], cell, &time);
+          }
+        }));
   }
   return absl::OkStatus();
 }
@@ -226,11 +226,10 @@ void FillCosts(const Loading& loading, uint32_t top, v1::DataLoading* reply) {
 
 }  // namespace
 
-absl::Status FillLoading(storage::StoreReader& reader, const storage::JobRow& job,
-                         const std::vector<ProcessSums>& processes,
-                         const v1::ReportRequest& request, Names& names, Stacks& stacks,
-                         v1::DataLoading* reply) {
-  const bool by_function = request.group_by() == v1::GROUP_BY_FUNCTION;
+absl::Status FillLoading(View& view, v1::DataLoading* reply) {
+  LULL_ASSIGN_OR_RETURN(const auto processes, SampledProcesses(view));
+  Stacks& stacks = *view.stacks;
+  const bool by_function = view.request.group_by() == v1::GROUP_BY_FUNCTION;
   Loading loading{{v1::HOST_SAMPLE_ROLE_LOADER, by_function, stacks},
                   {v1::HOST_SAMPLE_ROLE_MAIN, by_function, stacks},
                   {}};
@@ -239,14 +238,14 @@ absl::Status FillLoading(storage::StoreReader& reader, const storage::JobRow& jo
   std::vector<Life> lives;
   WorkerTimes times;
   for (const ProcessSums& sums : processes) {
-    meanings.push_back(MeaningsOf(sums, others_load, names, stacks));
+    meanings.push_back(MeaningsOf(sums, others_load, *view.names, stacks));
     AddCosts(sums, meanings.back(), &loading);
     if (!IsWorker(sums)) continue;
-    lives.push_back(LifeOf(job, sums));
+    lives.push_back(LifeOf(view.job, sums));
     loading.sum.life_ns += lives.back().second - lives.back().first;
     times.owners[sums.process.info.worker_of()];
   }
-  FillCosts(loading, request.top(), reply);
+  FillCosts(loading, view.request.top(), reply);
   if (loading.sum.life_ns == 0) return stacks.status();
 
   v1::LoaderWorkers* out = reply->mutable_workers();
@@ -262,7 +261,7 @@ absl::Status FillLoading(storage::StoreReader& reader, const storage::JobRow& jo
                                                           : process.info.key());
     if (owner == times.owners.end()) continue;
     LULL_RETURN_IF_ERROR(
-        AddTimes(reader, job, processes[i], meanings[i], stretches, &owner->second));
+        AddTimes(view, processes[i], meanings[i], stretches, &owner->second));
   }
   FillOverTime(times, out);
   FillEnough(times, out);

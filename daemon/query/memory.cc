@@ -73,14 +73,7 @@ void FillSite(const Group& group, Names& names, v1::MemorySite* site) {
 
 class RowFiller {
  public:
-  RowFiller(storage::StoreReader& reader, const storage::JobRow& job,
-            const v1::ReportRequest& request, MemoryDetail detail, Names& names)
-      : reader_(reader),
-        job_(job),
-        request_(request),
-        range_(RangeOf(request)),
-        detail_(detail),
-        names_(names) {}
+  explicit RowFiller(View& view) : view_(view) {}
 
   absl::Status Fill(const ProcessSums& sums,
                     const std::vector<storage::StepMemoryRow>& steps, uint32_t whole,
@@ -98,15 +91,14 @@ class RowFiller {
       row->set_reserved_bytes(sums.LiveAtEnd(reserved));
       row->set_reserved_peak_bytes(sums.Peak(reserved));
     }
-    std::vector<MemoryPoint> points =
-        PointsOfSteps(steps, job_.info.start_ns(), range_, whole, reserved);
+    std::vector<MemoryPoint> points = PointsOfSteps(view_, steps, whole, reserved);
     LULL_RETURN_IF_ERROR(FillGrowth(sums, points, whole, row));
-    if (detail_ == MemoryDetail::kTotals) return absl::OkStatus();
+    if (view_.overview) return absl::OkStatus();
     LULL_RETURN_IF_ERROR(FillPeak(sums, whole, reserved, row));
     row->set_points_are_steps(points.size() > 1);
     if (!row->points_are_steps()) {
-      LULL_ASSIGN_OR_RETURN(points, PointsOfTime(reader_, job_, sums.process.id, range_,
-                                                 whole, reserved));
+      LULL_ASSIGN_OR_RETURN(points,
+                            PointsOfTime(view_, sums.process.id, whole, reserved));
     }
     for (const MemoryPoint& point : points) {
       v1::MemoryPoint* out = row->add_points();
@@ -121,16 +113,16 @@ class RowFiller {
  private:
   absl::Status FillPeak(const ProcessSums& sums, uint32_t whole, uint32_t reserved,
                         v1::MemoryRow* row) {
-    LULL_ASSIGN_OR_RETURN(Peak peak, FindPeak(reader_, job_, sums, range_, whole));
+    LULL_ASSIGN_OR_RETURN(Peak peak, FindPeak(view_, sums, whole));
     row->set_peak_bytes(peak.bytes);
     row->set_peak_time_ns(peak.time_ns);
     if (reserved != 0) row->set_reserved_at_peak_bytes(peak.cells[reserved].live);
     int64_t others = peak.bytes;
     for (const Group& group :
-         SitesOf(sums.series, peak.cells, whole, request_.group_by())) {
+         SitesOf(sums.series, peak.cells, whole, view_.request.group_by())) {
       auto listed = static_cast<uint32_t>(row->peak_sites_size());
-      if (request_.top() != 0 && listed == request_.top()) break;
-      FillSite(group, names_, row->add_peak_sites());
+      if (view_.request.top() != 0 && listed == view_.request.top()) break;
+      FillSite(group, *view_.names, row->add_peak_sites());
       others -= group.live;
     }
     row->set_peak_others_bytes(others);
@@ -159,22 +151,18 @@ class RowFiller {
     out->set_first_step(first.step);
     out->set_last_step(last.step);
     out->set_bytes(last.live - first.live);
-    LULL_ASSIGN_OR_RETURN(ProcessSums span, LoadSums(reader_, job_, sums.process,
-                                                     {first.time_ns, last.time_ns}));
+    LULL_ASSIGN_OR_RETURN(ProcessSums span,
+                          LoadSums(*view_.reader, view_.job, sums.process,
+                                   {first.time_ns, last.time_ns}));
     for (const Group& group :
-         SitesOf(span.series, span.cells, whole, request_.group_by())) {
+         SitesOf(span.series, span.cells, whole, view_.request.group_by())) {
       if (out->sites_size() == kGrowthSites || group.live <= 0) break;
-      FillSite(group, names_, out->add_sites());
+      FillSite(group, *view_.names, out->add_sites());
     }
     return absl::OkStatus();
   }
 
-  storage::StoreReader& reader_;
-  const storage::JobRow& job_;
-  const v1::ReportRequest& request_;
-  const TimeRange range_;
-  const MemoryDetail detail_;
-  Names& names_;
+  View& view_;
 };
 
 void FillRetries(const ProcessSums& sums, Names& names, v1::Memory* reply) {
@@ -208,35 +196,37 @@ void FillRetries(const ProcessSums& sums, Names& names, v1::Memory* reply) {
 
 }  // namespace
 
-absl::Status FillMemory(storage::StoreReader& reader, const storage::JobRow& job,
-                        const std::vector<ProcessSums>& processes,
-                        const v1::ReportRequest& request, MemoryDetail detail,
-                        Names& names, v1::Memory* reply) {
-  RowFiller filler(reader, job, request, detail, names);
+absl::Status FillMemory(View& view, v1::ReportReply* reply) {
+  std::vector<ProcessSums> loaded;
+  if (view.phase != v1::PHASE_ALL) {
+    for (const ProcessSums& sums : view.processes) {
+      LULL_ASSIGN_OR_RETURN(auto all,
+                            LoadSums(*view.reader, view.job, sums.process, view.range));
+      loaded.push_back(std::move(all));
+    }
+  }
+  const auto& processes = view.phase == v1::PHASE_ALL ? view.processes : loaded;
+  v1::Memory* out = reply->mutable_memory();
+  RowFiller filler(view);
   for (const ProcessSums& sums : processes) {
     LULL_ASSIGN_OR_RETURN(
-        auto steps, reader.catalogue().All<storage::StepMemoryRow>(sums.process.id));
+        auto steps,
+        view.reader->catalogue().All<storage::StepMemoryRow>(sums.process.id));
     std::vector<uint32_t> wholes;
-    uint64_t unknown_frees = 0;
-    for (size_t id = 1; id < sums.series.size(); ++id) {
-      const Series& series = sums.series[id];
-      auto whole = static_cast<uint32_t>(id);
-      if (series.type == EventType::kTotalGroup && sums.Peak(whole) > 0) {
-        wholes.push_back(whole);
-      }
-      if (aggregate::IsMemory(series.type) && aggregate::IsFree(series)) {
-        unknown_frees += sums.cells[id].frees;
+    for (uint32_t id = 1; id < sums.series.size(); ++id) {
+      if (sums.series[id].type == EventType::kTotalGroup && sums.Peak(id) > 0) {
+        wholes.push_back(id);
       }
     }
     std::stable_sort(wholes.begin(), wholes.end(), [&](uint32_t a, uint32_t b) {
       return sums.Peak(a) > sums.Peak(b);
     });
     for (uint32_t whole : wholes) {
-      LULL_RETURN_IF_ERROR(filler.Fill(sums, steps, whole, reply->add_rows()));
+      LULL_RETURN_IF_ERROR(filler.Fill(sums, steps, whole, out->add_rows()));
     }
-    reply->set_unknown_frees(reply->unknown_frees() + unknown_frees);
-    FillRetries(sums, names, reply);
+    FillRetries(sums, *view.names, out);
   }
+  out->set_unknown_frees(UnknownFrees(processes));
   return absl::OkStatus();
 }
 

@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "daemon/query/sums.h"
-#include "daemon/storage/store.h"
+#include "daemon/query/sections.h"
 
 namespace lull::query {
 
@@ -19,11 +18,12 @@ struct Peak {
   std::vector<Cell> cells;
 };
 
-// The first moment in `range` when most was live. `sums` are those of the range. Found
-// through the stored aggregates, from wide buckets to the second that holds the peak,
-// and within that second event by event: a few dozen look-ups, however long the job is.
-absl::StatusOr<Peak> FindPeak(storage::StoreReader& reader, const storage::JobRow& job,
-                              const ProcessSums& sums, TimeRange range, uint32_t whole);
+// The first moment in the range when most was live. `sums` are those of the range.
+// Found through the stored aggregates, from wide buckets to the second that holds the
+// peak, and within that second event by event: a few dozen look-ups, however long the
+// job is.
+absl::StatusOr<Peak> FindPeak(const View& view, const ProcessSums& sums,
+                              uint32_t whole);
 
 struct MemoryPoint {
   uint64_t step = 0;
@@ -32,16 +32,14 @@ struct MemoryPoint {
   int64_t reserved = 0;
 };
 
-// At the ends of the steps that end in `range`. `reserved`: series, 0 = none.
-std::vector<MemoryPoint> PointsOfSteps(const std::vector<storage::StepMemoryRow>& steps,
-                                       uint64_t job_start_ns, TimeRange range,
+// At the ends of the steps that end in the range. `reserved`: series, 0 = none.
+std::vector<MemoryPoint> PointsOfSteps(const View& view,
+                                       const std::vector<storage::StepMemoryRow>& steps,
                                        uint32_t whole, uint32_t reserved);
 
-// Where there are no steps: at the ends of those buckets in `range` in which something
-// changed. Buckets are as wide as needed for about a thousand at most.
-absl::StatusOr<std::vector<MemoryPoint>> PointsOfTime(storage::StoreReader& reader,
-                                                      const storage::JobRow& job,
-                                                      int64_t process, TimeRange range,
+// Where there are no steps: at the ends of those buckets in the range in which
+// something changed. Buckets are as wide as needed for about a thousand at most.
+absl::StatusOr<std::vector<MemoryPoint>> PointsOfTime(const View& view, int64_t process,
                                                       uint32_t whole,
                                                       uint32_t reserved);
 

@@ -23,23 +23,23 @@ struct Change {
 
 }  // namespace
 
-std::vector<MemoryPoint> PointsOfSteps(const std::vector<storage::StepMemoryRow>& steps,
-                                       uint64_t job_start_ns, TimeRange range,
+std::vector<MemoryPoint> PointsOfSteps(const View& view,
+                                       const std::vector<storage::StepMemoryRow>& steps,
                                        uint32_t whole, uint32_t reserved) {
   std::vector<MemoryPoint> points;
   for (const storage::StepMemoryRow& row : steps) {
-    uint64_t time = aggregate::AfterStart(row.end_ns, job_start_ns);
-    if (time < range.since || time >= range.until) continue;
+    uint64_t time = aggregate::AfterStart(row.end_ns, view.job.info.start_ns());
+    if (time < view.range.since || time >= view.range.until) continue;
     points.push_back({row.step, time, LiveOf(row, whole), LiveOf(row, reserved)});
   }
   return points;
 }
 
-absl::StatusOr<std::vector<MemoryPoint>> PointsOfTime(storage::StoreReader& reader,
-                                                      const storage::JobRow& job,
-                                                      int64_t process, TimeRange range,
+absl::StatusOr<std::vector<MemoryPoint>> PointsOfTime(const View& view, int64_t process,
                                                       uint32_t whole,
                                                       uint32_t reserved) {
+  const storage::JobRow& job = view.job;
+  const TimeRange range = view.range;
   const uint64_t until = std::min(
       range.until, aggregate::AfterStart(job.last_event_ns, job.info.start_ns()) + 1);
   uint64_t width = aggregate::kBucketNs;
@@ -51,11 +51,11 @@ absl::StatusOr<std::vector<MemoryPoint>> PointsOfTime(storage::StoreReader& read
   }
   std::map<uint64_t, Change> changes;  // by bucket
   const uint64_t end = until / width + 1;
-  LULL_RETURN_IF_ERROR(reader.cells().ReadSeries(
+  LULL_RETURN_IF_ERROR(view.reader->cells().ReadSeries(
       process, whole, level, 0, end,
       [&](uint64_t bucket, const Cell& cell) { changes[bucket].live = cell.live; }));
   if (reserved != 0) {
-    LULL_RETURN_IF_ERROR(reader.cells().ReadSeries(
+    LULL_RETURN_IF_ERROR(view.reader->cells().ReadSeries(
         process, reserved, level, 0, end, [&](uint64_t bucket, const Cell& cell) {
           changes[bucket].reserved = cell.live;
         }));

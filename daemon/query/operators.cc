@@ -82,15 +82,14 @@ void AddAllocation(const Series& series, const Cell& cell, const Operators& oper
   }
 }
 
-ByName Collect(const std::vector<ProcessSums>& processes, Names& names,
-               v1::Operators* reply) {
+ByName Collect(View& view, v1::Operators* reply) {
   ByName rows;
-  for (const ProcessSums& sums : processes) {
+  for (const ProcessSums& sums : view.processes) {
     sums.ForEach([&](const Series& series, const Cell& cell) {
       bool ran = series.type == EventType::kSubmission;
       if (cell.count == 0 || (!ran && !IsDeviceTensor(series))) return;
       const Operators& operators =
-          names.OperatorsOf(series.python_stack, series.native_stack);
+          view.names->OperatorsOf(series.python_stack, series.native_stack);
       if (ran) {
         AddSubmission(series, cell, operators, rows, reply);
       } else {
@@ -119,20 +118,20 @@ void FillRow(const ByName::value_type& from, Names& names, v1::OperatorRow* row)
 
 }  // namespace
 
-void FillOperators(const std::vector<ProcessSums>& processes,
-                   const v1::ReportRequest& request, Names& names,
-                   v1::Operators* reply) {
-  const ByName rows = Collect(processes, names, reply);
-  const bool by_memory = request.operator_sort() == v1::OPERATOR_SORT_MEMORY;
+absl::Status FillOperators(View& view, v1::ReportReply* reply) {
+  v1::Operators* out = reply->mutable_operators();
+  const ByName rows = Collect(view, out);
+  const bool by_memory = view.request.operator_sort() == v1::OPERATOR_SORT_MEMORY;
   auto rank = [by_memory](const Operator& row) {
     auto gpu = std::make_pair(row.gpu.own, row.gpu.total);
     auto bytes = std::make_pair(row.bytes.total, row.bytes.own);
     return by_memory ? std::make_pair(bytes, gpu) : std::make_pair(gpu, bytes);
   };
-  reply->set_rows(static_cast<uint32_t>(rows.size()));
-  for (const auto* row : Highest(rows, request.top(), rank)) {
-    FillRow(*row, names, reply->add_operators());
+  out->set_rows(static_cast<uint32_t>(rows.size()));
+  for (const auto* row : Highest(rows, view.request.top(), rank)) {
+    FillRow(*row, *view.names, out->add_operators());
   }
+  return absl::OkStatus();
 }
 
 }  // namespace lull::query

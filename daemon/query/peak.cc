@@ -15,16 +15,15 @@ using aggregate::kBucketShift;
 
 class PeakFinder {
  public:
-  PeakFinder(storage::StoreReader& reader, const storage::JobRow& job,
-             const ProcessSums& sums, uint32_t whole)
-      : reader_(reader),
-        job_(job),
+  PeakFinder(const View& view, const ProcessSums& sums, uint32_t whole)
+      : view_(view),
         sums_(sums),
         whole_(whole),
         target_(sums.Peak(whole)),
         live_(sums.live_before[whole]) {}
 
-  absl::StatusOr<Peak> Find(TimeRange range) {
+  absl::StatusOr<Peak> Find() {
+    const TimeRange range = view_.range;
     if (live_ >= target_) return Replay({range.since, range.since});
     const aggregate::Cover cover = aggregate::CoverRange(range.since, range.until);
     if (!cover.head.empty()) {
@@ -47,39 +46,34 @@ class PeakFinder {
                                                  uint64_t end) {
     std::optional<uint64_t> found;
     LULL_RETURN_IF_ERROR(
-        reader_.cells().ReadSeries(sums_.process.id, whole_, level, first, end,
-                                   [&](uint64_t bucket, const Cell& cell) {
-                                     if (found) return;
-                                     if (live_ + cell.peak >= target_) {
-                                       found = bucket;
-                                     } else {
-                                       live_ += cell.live;
-                                     }
-                                   }));
+        view_.reader->cells().ReadSeries(sums_.process.id, whole_, level, first, end,
+                                         [&](uint64_t bucket, const Cell& cell) {
+                                           if (found) return;
+                                           if (live_ + cell.peak >= target_) {
+                                             found = bucket;
+                                           } else {
+                                             live_ += cell.live;
+                                           }
+                                         }));
     if (!found || level == 0) return found;
     return Search(level - 1, *found << kBucketShift, (*found + 1) << kBucketShift);
   }
 
   absl::StatusOr<ProcessSums> SumsUntil(uint64_t end) {
-    return LoadSums(reader_, job_, sums_.process, {0, end});
+    return LoadSums(*view_.reader, view_.job, sums_.process, {0, end});
   }
   absl::StatusOr<int64_t> LiveAt(uint64_t time) {
     LULL_ASSIGN_OR_RETURN(ProcessSums before, SumsUntil(time));
     return before.cells[whole_].live;
   }
 
-  // What lies before the start of the job belongs to its first instant.
-  uint64_t Absolute(uint64_t after_start) const {
-    return after_start == 0 ? 0 : after_start + job_.info.start_ns();
-  }
-
   // Event by event, in the order in which they took effect.
   absl::StatusOr<Peak> Replay(Edge edge) {
     std::vector<Event> events;
     if (!edge.empty()) {
-      LULL_RETURN_IF_ERROR(reader_.events().Read(
-          sums_.process.id, Absolute(edge.begin), Absolute(edge.end),
-          [&](const Event& event) {
+      LULL_RETURN_IF_ERROR(view_.reader->events().Read(
+          sums_.process.id, Absolute(view_.job, edge.begin),
+          Absolute(view_.job, edge.end), [&](const Event& event) {
             if (event.series < sums_.series.size() &&
                 event.released_series < sums_.series.size() &&
                 aggregate::ChangesLive(sums_.series[event.series].type)) {
@@ -105,8 +99,8 @@ class PeakFinder {
       aggregate::AddMemory(
           event, [&](uint32_t id) -> Cell& { return peak.cells[id]; },
           [&](uint32_t id) -> const Series& { return sums_.series[id]; });
-      peak.time_ns =
-          aggregate::AfterStart(aggregate::MemoryOrderNs(event), job_.info.start_ns());
+      peak.time_ns = aggregate::AfterStart(aggregate::MemoryOrderNs(event),
+                                           view_.job.info.start_ns());
     }
     return peak;
   }
@@ -128,8 +122,7 @@ class PeakFinder {
     return best;
   }
 
-  storage::StoreReader& reader_;
-  const storage::JobRow& job_;
+  const View& view_;
   const ProcessSums& sums_;
   const uint32_t whole_;
   const int64_t target_;
@@ -138,10 +131,9 @@ class PeakFinder {
 
 }  // namespace
 
-absl::StatusOr<Peak> FindPeak(storage::StoreReader& reader, const storage::JobRow& job,
-                              const ProcessSums& sums, TimeRange range,
+absl::StatusOr<Peak> FindPeak(const View& view, const ProcessSums& sums,
                               uint32_t whole) {
-  return PeakFinder(reader, job, sums, whole).Find(range);
+  return PeakFinder(view, sums, whole).Find();
 }
 
 }  // namespace lull::query

@@ -87,9 +87,10 @@ void AddSamples(const ProcessSums& sums, Stacks& stacks, PhaseSums* out) {
   });
 }
 
-absl::Status AddProcess(storage::StoreReader& reader, const storage::JobRow& job,
-                        const storage::ProcessRow& process, Stacks& stacks,
+absl::Status AddProcess(View& view, const storage::ProcessRow& process,
                         Totals* totals) {
+  storage::StoreReader& reader = *view.reader;
+  const storage::JobRow& job = view.job;
   const uint64_t end = EndOf(job, process);
   LULL_ASSIGN_OR_RETURN(auto steady, SteadySince(reader, job, process, end));
   if (!steady) return absl::OkStatus();
@@ -112,12 +113,12 @@ absl::Status AddProcess(storage::StoreReader& reader, const storage::JobRow& job
       aggregate::AfterStart(process.info.start_ns(), job.info.start_ns());
   LULL_ASSIGN_OR_RETURN(ProcessSums setup,
                         LoadSums(reader, job, process, {0, *steady}));
-  AddSamples(setup, stacks, &totals->setup);
+  AddSamples(setup, *view.stacks, &totals->setup);
   totals->setup.time_ns += *steady - std::min(begin, *steady);
   if (trained <= *steady) return absl::OkStatus();
   LULL_ASSIGN_OR_RETURN(ProcessSums rest,
                         LoadSums(reader, job, process, {*steady, trained}));
-  AddSamples(rest, stacks, &totals->steady);
+  AddSamples(rest, *view.stacks, &totals->steady);
   totals->steady.time_ns += trained - *steady;
   return absl::OkStatus();
 }
@@ -149,12 +150,10 @@ void FillExact(uint64_t time_ns, uint64_t processes, v1::Phase phase,
 
 }  // namespace
 
-absl::Status FillPhaseParts(storage::StoreReader& reader, const storage::JobRow& job,
-                            const std::vector<ProcessSums>& processes, Stacks& stacks,
-                            v1::Steps* reply) {
+absl::Status FillPhaseParts(View& view, v1::Steps* reply) {
   Totals totals;
-  for (const ProcessSums& sums : processes) {
-    LULL_RETURN_IF_ERROR(AddProcess(reader, job, sums.process, stacks, &totals));
+  for (const ProcessSums& sums : view.processes) {
+    LULL_RETURN_IF_ERROR(AddProcess(view, sums.process, &totals));
   }
   if (totals.processes == 0) return absl::OkStatus();
   const uint64_t count = totals.processes;
@@ -167,7 +166,7 @@ absl::Status FillPhaseParts(storage::StoreReader& reader, const storage::JobRow&
   FillSampled(totals.steady, count, PHASE_STEADY, v1::PHASE_PART_EVALUATION, reply);
   FillSampled(totals.steady, count, PHASE_STEADY, v1::PHASE_PART_CHECKPOINT, reply);
   FillExact(totals.end_ns, totals.ends, PHASE_STEADY, v1::PHASE_PART_END, reply);
-  return stacks.status();
+  return view.stacks->status();
 }
 
 }  // namespace lull::query

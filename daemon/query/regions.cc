@@ -52,9 +52,9 @@ bool IsOfRegions(EventType type) {
 
 class Rows {
  public:
-  Rows(const v1::ReportRequest& request, Names& names, v1::Regions* reply)
-      : by_function_(request.group_by() == v1::GROUP_BY_FUNCTION),
-        names_(names),
+  Rows(View& view, v1::Regions* reply)
+      : by_function_(view.request.group_by() == v1::GROUP_BY_FUNCTION),
+        names_(*view.names),
         reply_(reply) {}
 
   // Leaves out regions of less time.
@@ -112,23 +112,23 @@ void AppendTimes(const Region& around, std::vector<uint64_t>* times) {
 
 }  // namespace
 
-void FillRegions(const std::vector<ProcessSums>& processes,
-                 const v1::ReportRequest& request, Names& names, v1::Regions* reply) {
+absl::Status FillRegions(View& view, v1::ReportReply* reply) {
+  v1::Regions* out = reply->mutable_regions();
   Region all;
-  for (const ProcessSums& sums : processes) {
+  for (const ProcessSums& sums : view.processes) {
     const v1::ProcessCounters& counters = sums.process.counters;
-    reply->set_unnamed(reply->unnamed() + counters.scopes_unnamed());
-    reply->set_unopened(reply->unopened() + counters.scopes_unopened());
+    out->set_unnamed(out->unnamed() + counters.scopes_unnamed());
+    out->set_unopened(out->unopened() + counters.scopes_unopened());
     if (counters.scope_hook() == v1::SCOPE_HOOK_STATE_PENDING) {
-      reply->set_pending(reply->pending() + 1);
+      out->set_pending(out->pending() + 1);
     }
     if (counters.scope_hook() == v1::SCOPE_HOOK_STATE_UNAVAILABLE) {
-      reply->set_unavailable(reply->unavailable() + 1);
+      out->set_unavailable(out->unavailable() + 1);
     }
     sums.ForEach([&](const Series& series, const Cell& cell) {
       if (!IsOfRegions(series.type) || cell.empty() || series.native_stack == 0) return;
       Region* region = &all;
-      for (const std::string& name : names.ScopePath(series.native_stack)) {
+      for (const std::string& name : view.names->ScopePath(series.native_stack)) {
         std::unique_ptr<Region>& inner = region->inner[name];
         if (inner == nullptr) inner = std::make_unique<Region>();
         region = inner.get();
@@ -139,12 +139,14 @@ void FillRegions(const std::vector<ProcessSums>& processes,
   uint64_t least_ns = 0;
   std::vector<uint64_t> times;
   AppendTimes(all, &times);
-  if (request.top() != 0 && times.size() > request.top()) {
-    std::nth_element(times.begin(), times.begin() + request.top() - 1, times.end(),
+  const uint32_t top = view.request.top();
+  if (top != 0 && times.size() > top) {
+    std::nth_element(times.begin(), times.begin() + top - 1, times.end(),
                      std::greater<>());
-    least_ns = times[request.top() - 1];
+    least_ns = times[top - 1];
   }
-  Rows(request, names, reply).Write(all, least_ns);
+  Rows(view, out).Write(all, least_ns);
+  return absl::OkStatus();
 }
 
 }  // namespace lull::query

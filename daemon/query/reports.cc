@@ -5,6 +5,7 @@
 #include "daemon/aggregate/wait_kind.h"
 #include "daemon/query/grouping.h"
 #include "daemon/query/rows.h"
+#include "daemon/query/steps.h"
 
 namespace lull::query {
 namespace {
@@ -26,10 +27,9 @@ bool ByTime(const Group& a, const Group& b) { return a.sum.total_ns > b.sum.tota
 
 // Groups all series of one type by what label(series) and the request say.
 template <typename Label>
-std::vector<Group> GroupType(const std::vector<ProcessSums>& processes, EventType type,
-                             const v1::ReportRequest& request, Label label) {
-  Grouping grouping(request.group_by());
-  ForEach(processes, type,
+std::vector<Group> GroupType(const View& view, EventType type, Label label) {
+  Grouping grouping(view.request.group_by());
+  ForEach(view.processes, type,
           [&](const ProcessSums&, uint32_t, const Series& series, const Cell& cell) {
             if (cell.count > 0) grouping.Add(label(series), series, cell);
           });
@@ -38,9 +38,9 @@ std::vector<Group> GroupType(const std::vector<ProcessSums>& processes, EventTyp
 
 // Allocations, frees and their blocking time by allocator; what is live comes from
 // the series that stands for the whole group.
-Grouping GroupAllocations(const std::vector<ProcessSums>& processes,
-                          const v1::ReportRequest& request) {
-  Grouping grouping(request.group_by());
+Grouping GroupAllocations(const View& view) {
+  const v1::GroupBy group_by = view.request.group_by();
+  Grouping grouping(group_by);
   auto label = [](const Series& s) {
     return static_cast<uint32_t>(aggregate::AllocatorOf(s));
   };
@@ -51,7 +51,7 @@ Grouping GroupAllocations(const std::vector<ProcessSums>& processes,
     group.peak += sums.Peak(id);
   };
   for (EventType type : {EventType::kDeviceMemory, EventType::kTorchMemory}) {
-    ForEach(processes, type,
+    ForEach(view.processes, type,
             [&](const ProcessSums& sums, uint32_t id, const Series& series, Cell cell) {
               bool allocates = aggregate::IsAllocation(series);
               if (!allocates) {  // a free or a failure: its time alone is of interest
@@ -61,31 +61,19 @@ Grouping GroupAllocations(const std::vector<ProcessSums>& processes,
               if (!cell.empty() || cell.total_ns != 0) {
                 grouping.Add(label(series), series, cell);
               }
-              if (allocates && request.group_by() == v1::GROUP_BY_STACK) {
+              if (allocates && group_by == v1::GROUP_BY_STACK) {
                 add_live(sums, id, series);
               }
             });
   }
-  if (request.group_by() == v1::GROUP_BY_STACK) return grouping;
-  ForEach(processes,
-          request.group_by() == v1::GROUP_BY_FUNCTION ? EventType::kFunctionGroup
-                                                      : EventType::kLineGroup,
+  if (group_by == v1::GROUP_BY_STACK) return grouping;
+  ForEach(view.processes,
+          group_by == v1::GROUP_BY_FUNCTION ? EventType::kFunctionGroup
+                                            : EventType::kLineGroup,
           [&](const ProcessSums& sums, uint32_t id, const Series& series, const Cell&) {
             add_live(sums, id, series);
           });
   return grouping;
-}
-
-// Free events that released nothing we knew.
-uint64_t UnknownFrees(const std::vector<ProcessSums>& processes) {
-  uint64_t frees = 0;
-  for (EventType type : {EventType::kDeviceMemory, EventType::kTorchMemory}) {
-    ForEach(processes, type,
-            [&](const ProcessSums&, uint32_t, const Series& series, const Cell& cell) {
-              if (aggregate::IsFree(series)) frees += cell.frees;
-            });
-  }
-  return frees;
 }
 
 // There is some, and none of a process that tells of waits alone.
@@ -119,16 +107,22 @@ bool ReadsForAnImport(const Series& series, Stacks& stacks) {
                      [&](uint32_t frame) { return stacks.IsImporting(frame); });
 }
 
+Cell SumOf(const std::vector<Group>& groups) {
+  Cell sum;
+  for (const Group& group : groups) sum.Append(group.sum);
+  return sum;
+}
+
 // What GPU truth says of the calls of each row.
 class JudgedSyncs {
  public:
-  JudgedSyncs(const std::vector<ProcessSums>& processes, v1::GroupBy by)
-      : costs_(by), wasted_(by) {
-    ForEach(processes, EventType::kSyncCost,
+  explicit JudgedSyncs(const View& view)
+      : costs_(view.request.group_by()), wasted_(view.request.group_by()) {
+    ForEach(view.processes, EventType::kSyncCost,
             [&](const ProcessSums&, uint32_t, const Series& series, const Cell& cell) {
               if (!cell.empty()) costs_.Add(series.api, series, cell);
             });
-    ForEach(processes, EventType::kIdle,
+    ForEach(view.processes, EventType::kIdle,
             [&](const ProcessSums&, uint32_t, const Series& series, const Cell& cell) {
               if (aggregate::CauseOf(series) != v1::GAP_CAUSE_SYNC || cell.empty())
                 return;
@@ -151,21 +145,18 @@ class JudgedSyncs {
 
 }  // namespace
 
-void FillSyncs(const std::vector<ProcessSums>& processes,
-               const v1::ReportRequest& request, Names& names, v1::Syncs* reply) {
-  std::vector<Group> groups = GroupType(processes, EventType::kSync, request,
-                                        [](const Series& s) { return s.api; });
-  uint64_t blocked = 0, calls = 0;
+absl::Status FillSyncs(View& view, v1::ReportReply* reply) {
+  v1::Syncs* out = reply->mutable_syncs();
+  Names& names = *view.names;
+  std::vector<Group> groups =
+      GroupType(view, EventType::kSync, [](const Series& s) { return s.api; });
+  const Cell sum = SumOf(groups);
+  out->set_total_blocked_ns(sum.total_ns);
+  out->set_total_calls(sum.count);
+  Cut(view.request.top(), &groups);
+  JudgedSyncs judged(view);
   for (const Group& group : groups) {
-    blocked += group.sum.total_ns;
-    calls += group.sum.count;
-  }
-  reply->set_total_blocked_ns(blocked);
-  reply->set_total_calls(calls);
-  Cut(request.top(), &groups);
-  JudgedSyncs judged(processes, request.group_by());
-  for (const Group& group : groups) {
-    v1::SyncPoint* row = reply->add_sync_points();
+    v1::SyncPoint* row = out->add_sync_points();
     judged.Fill(group, row);
     row->set_api(names.Api(group.label));
     row->set_calls(group.sum.count);
@@ -176,27 +167,24 @@ void FillSyncs(const std::vector<ProcessSums>& processes,
     names.FillStack(group.longest.python_stack, row->mutable_stack());
     names.FillStack(group.longest.native_stack, row->mutable_native_stack());
   }
+  return absl::OkStatus();
 }
 
-void FillAllocations(const std::vector<ProcessSums>& processes,
-                     const v1::ReportRequest& request, Names& names,
-                     v1::Allocations* reply) {
+absl::Status FillAllocations(View& view, v1::ReportReply* reply) {
+  v1::Allocations* out = reply->mutable_allocations();
+  Names& names = *view.names;
   std::vector<Group> groups =
-      GroupAllocations(processes, request).Sorted([](const Group& a, const Group& b) {
+      GroupAllocations(view).Sorted([](const Group& a, const Group& b) {
         return a.sum.amount != b.sum.amount ? a.sum.amount > b.sum.amount
                                             : ByTime(a, b);
       });
-  uint64_t bytes = 0, calls = 0;
+  const Cell sum = SumOf(groups);
+  out->set_total_bytes(sum.amount);
+  out->set_total_calls(sum.count);
+  out->set_unknown_frees(UnknownFrees(view.processes));
+  Cut(view.request.top(), &groups);
   for (const Group& group : groups) {
-    bytes += group.sum.amount;
-    calls += group.sum.count;
-  }
-  reply->set_total_bytes(bytes);
-  reply->set_total_calls(calls);
-  reply->set_unknown_frees(UnknownFrees(processes));
-  Cut(request.top(), &groups);
-  for (const Group& group : groups) {
-    v1::AllocationSite* row = reply->add_allocation_sites();
+    v1::AllocationSite* row = out->add_allocation_sites();
     row->set_allocator(
         aggregate::AllocatorName(static_cast<aggregate::Allocator>(group.label)));
     row->set_calls(group.sum.count);
@@ -209,43 +197,41 @@ void FillAllocations(const std::vector<ProcessSums>& processes,
     names.FillStack(group.longest.python_stack, row->mutable_stack());
     names.FillStack(group.longest.native_stack, row->mutable_native_stack());
   }
+  return absl::OkStatus();
 }
 
-void FillGc(const std::vector<ProcessSums>& processes, const v1::ReportRequest& request,
-            Names& names, v1::GcPauses* reply) {
+absl::Status FillGc(View& view, v1::ReportReply* reply) {
+  v1::GcPauses* out = reply->mutable_gc();
   std::vector<Group> groups =
-      GroupType(processes, EventType::kGcPause, request, aggregate::GenerationOf);
-  uint64_t total = 0, count = 0;
+      GroupType(view, EventType::kGcPause, aggregate::GenerationOf);
+  const Cell sum = SumOf(groups);
+  out->set_total_ns(sum.total_ns);
+  out->set_total_count(sum.count);
+  Cut(view.request.top(), &groups);
   for (const Group& group : groups) {
-    total += group.sum.total_ns;
-    count += group.sum.count;
-  }
-  reply->set_total_ns(total);
-  reply->set_total_count(count);
-  Cut(request.top(), &groups);
-  for (const Group& group : groups) {
-    v1::GcPause* row = reply->add_gc_pauses();
+    v1::GcPause* row = out->add_gc_pauses();
     row->set_generation(group.label);
     row->set_count(group.sum.count);
     row->set_total_ns(group.sum.total_ns);
     row->set_max_ns(group.sum.max_ns);
     row->set_collected(group.sum.amount);
     row->set_uncollectable(group.sum.amount2);
-    names.FillSite(group.site, row->mutable_site());
-    names.FillStack(group.longest.python_stack, row->mutable_stack());
+    view.names->FillSite(group.site, row->mutable_site());
+    view.names->FillStack(group.longest.python_stack, row->mutable_stack());
   }
+  return FillCollectionsInSteps(view, out);
 }
 
-void FillWaits(const std::vector<ProcessSums>& processes,
-               const v1::ReportRequest& request, Names& names, Stacks& stacks,
-               v1::HostWaits* reply) {
-  Grouping grouping(request.group_by());
+absl::Status FillWaits(View& view, v1::ReportReply* reply) {
+  v1::HostWaits* out = reply->mutable_waits();
+  Names& names = *view.names;
+  Grouping grouping(view.request.group_by());
   for (EventType type : {EventType::kHostWait, EventType::kScope}) {
-    ForEach(processes, type,
+    ForEach(view.processes, type,
             [&](const ProcessSums&, uint32_t, const Series& series, const Cell& cell) {
               if (!aggregate::IsWait(series) || cell.count == 0) return;
               const auto kind = static_cast<uint32_t>(aggregate::WaitKindOf(series));
-              if (ReadsForAnImport(series, stacks)) {
+              if (ReadsForAnImport(series, *view.stacks)) {
                 grouping.Add(kind | kOfImports, {.type = series.type}, cell);
               } else {
                 grouping.Add(kind, series, cell);
@@ -253,13 +239,11 @@ void FillWaits(const std::vector<ProcessSums>& processes,
             });
   }
   std::vector<Group> groups = grouping.Sorted(ByTime);
-  uint64_t total = 0;
-  for (const Group& group : groups) total += group.sum.total_ns;
-  reply->set_total_ns(total);
-  reply->set_data_exact(KnowsAllDataTime(processes));
-  Cut(request.top(), &groups);
+  out->set_total_ns(SumOf(groups).total_ns);
+  out->set_data_exact(KnowsAllDataTime(view.processes));
+  Cut(view.request.top(), &groups);
   for (const Group& group : groups) {
-    v1::HostWait* row = reply->add_host_waits();
+    v1::HostWait* row = out->add_host_waits();
     row->set_kind(aggregate::WaitKindName(
         static_cast<aggregate::WaitKind>(group.label & ~kOfImports)));
     // Waits for the GIL on the way into __next__ or out of it add their time, and are
@@ -272,6 +256,18 @@ void FillWaits(const std::vector<ProcessSums>& processes,
     if ((group.label & kOfImports) != 0) row->mutable_site()->set_function("(imports)");
     names.FillStack(group.longest.python_stack, row->mutable_stack());
   }
+  return absl::OkStatus();
+}
+
+uint64_t UnknownFrees(const std::vector<ProcessSums>& processes) {
+  uint64_t frees = 0;
+  for (EventType type : {EventType::kDeviceMemory, EventType::kTorchMemory}) {
+    ForEach(processes, type,
+            [&](const ProcessSums&, uint32_t, const Series& series, const Cell& cell) {
+              if (aggregate::IsFree(series)) frees += cell.frees;
+            });
+  }
+  return frees;
 }
 
 uint64_t CountLaunches(const std::vector<ProcessSums>& processes) {

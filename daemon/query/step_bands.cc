@@ -126,21 +126,14 @@ void AddSteps(const std::vector<StepRow>& steps, size_t most, v1::Timeline* repl
   AddOutliers(timed, reply);
 }
 
-absl::Status FillStepBands(storage::StoreReader& reader, const storage::JobRow& job,
-                           const std::vector<ProcessSums>& processes, TimeRange range,
-                           v1::Timeline* reply) {
-  const uint64_t until = range.until == aggregate::kForever
-                             ? aggregate::kForever
-                             : job.info.start_ns() + range.until;
-  const size_t most = std::max(kLeastStepPoints,
-                               kMostStepPoints / std::max<size_t>(1, processes.size()));
-  for (const ProcessSums& sums : processes) {
-    LULL_ASSIGN_OR_RETURN(
-        auto stored, reader.catalogue().Steps(
-                         sums.process.id, job.info.start_ns() + range.since, until, 0));
+absl::Status FillStepBands(const View& view, v1::Timeline* reply) {
+  const size_t most = std::max(
+      kLeastStepPoints, kMostStepPoints / std::max<size_t>(1, view.processes.size()));
+  for (const ProcessSums& sums : view.processes) {
+    LULL_ASSIGN_OR_RETURN(auto stored, StepsOf(view, sums));
     std::vector<StepRow> rows(stored.size());
     for (size_t i = 0; i < stored.size(); ++i) {
-      FillStepRow(job, sums.process, stored[i], &rows[i]);
+      FillStepRow(view.job, sums.process, stored[i], &rows[i]);
     }
     AddSteps(rows, most, reply);
   }

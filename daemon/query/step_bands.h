@@ -5,15 +5,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "daemon/query/sums.h"
-#include "daemon/storage/store.h"
-#include "query.pb.h"
+#include "daemon/query/sections.h"
 
 namespace lull::query {
 
-absl::Status FillStepBands(storage::StoreReader& reader, const storage::JobRow& job,
-                           const std::vector<ProcessSums>& processes, TimeRange range,
-                           lull::v1::Timeline* reply);
+absl::Status FillStepBands(const View& view, lull::v1::Timeline* reply);
 
 // Adds a band of at most `most` steps, and the outliers. `steps` are of one process, in
 // the order of time. Pure.

@@ -12,6 +12,7 @@ namespace {
 
 using v1::StepRow;
 
+constexpr uint32_t kStepsOfAnOverview = 5;
 constexpr uint8_t kOldest = 2;  // the generation that a full collection is of
 
 struct Part {
@@ -80,8 +81,7 @@ void FillMedian(const std::vector<const Step*>& all, StepRow* row) {
   row->set_other_ns(Median(steps, [](const Step& s) { return s.other_ns(); }));
 }
 
-void FillUse(const std::vector<Step>& steps, const std::vector<ProcessSums>& processes,
-             Names& names, v1::Steps* reply) {
+void FillUse(const std::vector<Step>& steps, View& view, v1::Steps* reply) {
   uint64_t traced_ns = 0, busy_ns = 0;
   for (const Step& step : steps) {
     if (!step.row.traced) continue;
@@ -90,7 +90,7 @@ void FillUse(const std::vector<Step>& steps, const std::vector<ProcessSums>& pro
   }
   if (traced_ns == 0) return;
   double used = static_cast<double>(busy_ns) / static_cast<double>(traced_ns);
-  KernelQuality quality = QualityOf(processes, names);
+  KernelQuality quality = QualityOf(view);
   reply->set_gpu_utilization_percent(100 * used);
   reply->set_sm_efficiency_percent(used * quality.multiprocessors);
   reply->set_occupancy_percent(quality.occupancy);
@@ -126,55 +126,54 @@ void FillStepRow(const storage::JobRow& job, const storage::ProcessRow& process,
   row->set_traced(step.traced);
 }
 
-absl::Status FillSteps(storage::StoreReader& reader, const storage::JobRow& job,
-                       const std::vector<ProcessSums>& processes, TimeRange range,
-                       uint32_t top, Names& names, v1::Steps* reply) {
-  uint64_t until = range.until == aggregate::kForever
-                       ? aggregate::kForever
-                       : job.info.start_ns() + range.until;
+absl::StatusOr<std::vector<storage::StepRow>> StepsOf(const View& view,
+                                                      const ProcessSums& sums) {
+  return view.reader->catalogue().Steps(sums.process.id,
+                                        view.job.info.start_ns() + view.range.since,
+                                        Absolute(view.job, view.range.until), 0);
+}
+
+absl::Status FillSteps(View& view, v1::ReportReply* reply) {
+  v1::Steps* out = reply->mutable_steps();
+  const uint32_t top = view.overview ? kStepsOfAnOverview : view.request.top();
   std::vector<Step> steps;
   std::vector<const Step*> warm;
-  for (const ProcessSums& sums : processes) {
-    LULL_ASSIGN_OR_RETURN(
-        auto rows, reader.catalogue().Steps(
-                       sums.process.id, job.info.start_ns() + range.since, until, 0));
+  for (const ProcessSums& sums : view.processes) {
+    LULL_ASSIGN_OR_RETURN(auto rows, StepsOf(view, sums));
     for (const storage::StepRow& row : rows) steps.push_back({&sums.process, row});
   }
   for (const Step& step : steps) {
     bool warm_up = steps.size() >= kEnoughSteps && step.row.number <= kWarmUpSteps;
     if (step.timed() && !warm_up) warm.push_back(&step);
   }
-  reply->set_count(steps.size());
-  if (steps.empty()) return absl::OkStatus();
-  reply->set_source(SourceName(steps.back().row.source));
-  FillMedian(warm, reply->mutable_median());
-  FillUse(steps, processes, names, reply);
+  out->set_count(steps.size());
+  if (steps.empty()) return FillPhaseParts(view, out);
+  out->set_source(SourceName(steps.back().row.source));
+  FillMedian(warm, out->mutable_median());
+  FillUse(steps, view, out);
   std::stable_sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) {
     return a.row.start_ns < b.row.start_ns;
   });
   size_t first = top != 0 && steps.size() > top ? steps.size() - top : 0;
   for (size_t i = first; i < steps.size(); ++i) {
-    FillStepRow(job, *steps[i].process, steps[i].row, reply->add_steps());
+    FillStepRow(view.job, *steps[i].process, steps[i].row, out->add_steps());
   }
-  return absl::OkStatus();
+  return FillPhaseParts(view, out);
 }
 
-absl::Status FillCollectionsInSteps(storage::StoreReader& reader,
-                                    const storage::JobRow& job,
-                                    const std::vector<ProcessSums>& processes,
-                                    v1::GcPauses* reply) {
-  for (const ProcessSums& sums : processes) {
+absl::Status FillCollectionsInSteps(View& view, v1::GcPauses* reply) {
+  for (const ProcessSums& sums : view.processes) {
     if (FullCollections(sums).count == 0) continue;
     LULL_ASSIGN_OR_RETURN(auto first,
-                          reader.catalogue().FirstSteps(sums.process.id, 1));
+                          view.reader->catalogue().FirstSteps(sums.process.id, 1));
     if (first.empty()) continue;
     TimeRange in_steps = sums.range;
-    in_steps.since =
-        std::max(in_steps.since,
-                 aggregate::AfterStart(first.front().start_ns, job.info.start_ns()));
+    in_steps.since = std::max(
+        in_steps.since,
+        aggregate::AfterStart(first.front().start_ns, view.job.info.start_ns()));
     if (in_steps.since >= in_steps.until) continue;
     LULL_ASSIGN_OR_RETURN(ProcessSums part,
-                          LoadSums(reader, job, sums.process, in_steps));
+                          LoadSums(*view.reader, view.job, sums.process, in_steps));
     Cell full = FullCollections(part);
     reply->set_full_in_steps_ns(reply->full_in_steps_ns() + full.total_ns);
     reply->set_full_in_steps_count(reply->full_in_steps_count() + full.count);

@@ -5,11 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "daemon/query/names.h"
-#include "daemon/query/stacks.h"
-#include "daemon/query/sums.h"
-#include "daemon/storage/store.h"
-#include "query.pb.h"
+#include "daemon/query/sections.h"
 
 namespace lull::query {
 
@@ -17,17 +13,16 @@ namespace lull::query {
 void FillStepRow(const storage::JobRow& job, const storage::ProcessRow& process,
                  const storage::StepRow& step, lull::v1::StepRow* row);
 
-// `top` newest steps in the reply; 0: as many as are kept.
-absl::Status FillSteps(storage::StoreReader& reader, const storage::JobRow& job,
-                       const std::vector<ProcessSums>& processes, TimeRange range,
-                       uint32_t top, Names& names, lull::v1::Steps* reply);
+// Those of a process in the range that is asked for, whatever phase is shown.
+absl::StatusOr<std::vector<storage::StepRow>> StepsOf(const View& view,
+                                                      const ProcessSums& sums);
+
+// The newest steps, as many as rows are asked for; 0: as many as are kept.
+absl::Status FillSteps(View& view, lull::v1::ReportReply* reply);
 
 // The time of full garbage collections since each process's first step:
 // `full_in_steps`.
-absl::Status FillCollectionsInSteps(storage::StoreReader& reader,
-                                    const storage::JobRow& job,
-                                    const std::vector<ProcessSums>& processes,
-                                    lull::v1::GcPauses* reply);
+absl::Status FillCollectionsInSteps(View& view, lull::v1::GcPauses* reply);
 
 // What a job does besides training: its set-up, evaluation, checkpoints, the end.
 // Covers all the time of each process, whatever range is shown.
@@ -37,8 +32,6 @@ absl::Status FillCollectionsInSteps(storage::StoreReader& reader,
 // imports lie below importlib, moves of a model below Module.to, checkpoints below
 // torch.save, evaluation below the loop that Lightning or transformers have for it.
 // What is none of these is in no row.
-absl::Status FillPhaseParts(storage::StoreReader& reader, const storage::JobRow& job,
-                            const std::vector<ProcessSums>& processes, Stacks& stacks,
-                            v1::Steps* reply);
+absl::Status FillPhaseParts(View& view, v1::Steps* reply);
 
 }  // namespace lull::query

@@ -20,14 +20,14 @@ class Summation {
   absl::Status AddEvents(uint64_t begin, uint64_t middle, uint64_t end,
                          std::vector<Cell>& before, std::vector<Cell>& cells) {
     if (begin >= end) return absl::OkStatus();
-    const uint64_t split = Absolute(middle);
+    const uint64_t split = Absolute(job_, middle);
     std::vector<Event> memory_before, memory;
     LULL_RETURN_IF_ERROR(reader_.events().Read(
-        process_, Absolute(begin), Absolute(end), [&](const Event& event) {
+        process_, Absolute(job_, begin), Absolute(job_, end), [&](const Event& event) {
           if (event.series >= series_.size()) return;
           const Series& series = series_[event.series];
           if (aggregate::IsStretch(series.type)) {
-            return AddStretch(series, event, split, Absolute(end), cells);
+            return AddStretch(series, event, split, Absolute(job_, end), cells);
           }
           bool early = event.start_ns < split;
           aggregate::AddEvent(series, event, (early ? before : cells)[event.series]);
@@ -72,14 +72,6 @@ class Summation {
     aggregate::AddEvent(series, event, cells[event.series]);
   }
 
-  // What lies before the start of the job belongs to its first instant.
-  uint64_t Absolute(uint64_t after_start) const {
-    if (after_start == 0) return 0;
-    return after_start > aggregate::kForever - job_.info.start_ns()
-               ? aggregate::kForever
-               : after_start + job_.info.start_ns();
-  }
-
   void AddMemory(std::vector<Event>& events, std::vector<Cell>& cells) {
     std::stable_sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
       return aggregate::MemoryOrderNs(a) < aggregate::MemoryOrderNs(b);
@@ -99,6 +91,13 @@ class Summation {
 };
 
 }  // namespace
+
+uint64_t Absolute(const storage::JobRow& job, uint64_t after_start) {
+  if (after_start == 0) return 0;
+  return after_start > aggregate::kForever - job.info.start_ns()
+             ? aggregate::kForever
+             : after_start + job.info.start_ns();
+}
 
 TimeRange RangeOf(const v1::ReportRequest& request) {
   TimeRange range;

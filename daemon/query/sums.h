@@ -35,6 +35,10 @@ struct TimeRange {
 
 TimeRange RangeOf(const v1::ReportRequest& request);
 
+// As the host's clock has it. What lies before the start of the job belongs to its
+// first instant.
+uint64_t Absolute(const storage::JobRow& job, uint64_t after_start);
+
 struct ProcessSums {
   storage::ProcessRow process;
   TimeRange range;

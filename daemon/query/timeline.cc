@@ -27,23 +27,20 @@ struct BandOf {
 
 class Drawing {
  public:
-  Drawing(storage::StoreReader& reader, const storage::JobRow& job,
-          const std::vector<ProcessSums>& processes, TimeRange range,
-          const TimelineBounds& bounds, v1::Timeline* reply)
-      : reader_(reader),
-        job_(job),
+  Drawing(View& view, const TimelineBounds& bounds, v1::Timeline* reply)
+      : view_(view),
         bounds_(bounds),
         reply_(*reply),
-        start_ns_(range.since),
-        end_ns_(std::min(
-            range.until,
-            aggregate::AfterStart(job.last_event_ns, job.info.start_ns()) + 1)),
+        start_ns_(view.range.since),
+        end_ns_(
+            std::min(view.range.until,
+                     aggregate::AfterStart(view.job.last_event_ns, job_start_ns_) + 1)),
         gaps_(bounds.gaps, bounds.kinds) {
     end_ns_ = std::max(end_ns_, start_ns_ + 1);
-    FindBands(processes);
+    FindBands();
   }
 
-  absl::Status Fill(Names& names) {
+  absl::Status Fill() {
     LULL_ASSIGN_OR_RETURN(const uint64_t events, CountEvents());
     const bool all = events <= bounds_.events;
     ChooseBins(all);
@@ -59,7 +56,7 @@ class Drawing {
     for (size_t i = 0; i < bands_.size(); ++i) {
       bins_[i].Fill(reply_.mutable_bands(static_cast<int>(i)));
     }
-    gaps_.Fill(names, &reply_);
+    gaps_.Fill(*view_.names, &reply_);
     reply_.set_start_ns(start_ns_);
     reply_.set_end_ns(end_ns_);
     reply_.set_bin_ns(bin_ns_);
@@ -67,8 +64,8 @@ class Drawing {
   }
 
  private:
-  void FindBands(const std::vector<ProcessSums>& processes) {
-    for (const ProcessSums& sums : processes) {
+  void FindBands() {
+    for (const ProcessSums& sums : view_.processes) {
       const size_t before = bands_.size();
       for (const Series& series : sums.series) {
         if (series.type != EventType::kCoverage && series.type != EventType::kIdle) {
@@ -99,7 +96,7 @@ class Drawing {
     for (const ProcessSums* process : processes_) {
       LULL_ASSIGN_OR_RETURN(
           uint64_t count,
-          reader_.events().Count(process->process.id, storage::kDerivedRing));
+          view_.reader->events().Count(process->process.id, storage::kDerivedRing));
       events += count;
     }
     return events;
@@ -142,10 +139,10 @@ class Drawing {
   // from the beginning of a bucket would be reading all where stretches are short.
   absl::Status Look(const ProcessSums& process, uint64_t begin, uint64_t end,
                     bool bins) {
-    const uint64_t start = job_.info.start_ns();
+    const uint64_t start = job_start_ns_;
     // No stretch reaches beyond its bucket; within it, it may have begun before.
     const uint64_t first = bins ? begin - begin % aggregate::kBucketNs : begin;
-    return reader_.events().ReadRing(
+    return view_.reader->events().ReadRing(
         process.process.id, storage::kDerivedRing, start + first, start + end,
         [&](Event event) {
           const Series* series = Find(process, event.series);
@@ -187,7 +184,7 @@ class Drawing {
   }
 
   absl::Status AddBuckets(const ProcessSums& process) {
-    return reader_.cells().ReadBuckets(
+    return view_.reader->cells().ReadBuckets(
         process.process.id, level_, start_ns_ / bucket_ns_, end_ns_ / bucket_ns_ + 1,
         [&](uint64_t bucket, uint32_t id, const Cell& cell) {
           const Series* series = Find(process, id);
@@ -204,8 +201,8 @@ class Drawing {
         });
   }
 
-  storage::StoreReader& reader_;
-  const storage::JobRow& job_;
+  View& view_;
+  const uint64_t job_start_ns_ = view_.job.info.start_ns();
   const TimelineBounds& bounds_;
   v1::Timeline& reply_;
   uint64_t start_ns_, end_ns_;
@@ -221,13 +218,10 @@ class Drawing {
 
 }  // namespace
 
-absl::Status FillTimeline(storage::StoreReader& reader, const storage::JobRow& job,
-                          const std::vector<ProcessSums>& processes, TimeRange range,
-                          Names& names, v1::Timeline* reply,
-                          const TimelineBounds& bounds) {
-  LULL_RETURN_IF_ERROR(
-      Drawing(reader, job, processes, range, bounds, reply).Fill(names));
-  return FillStepBands(reader, job, processes, range, reply);
+absl::Status FillTimeline(View& view, const TimelineBounds& bounds,
+                          v1::Timeline* reply) {
+  LULL_RETURN_IF_ERROR(Drawing(view, bounds, reply).Fill());
+  return FillStepBands(view, reply);
 }
 
 }  // namespace lull::query

@@ -7,13 +7,9 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "absl/status/status.h"
-#include "daemon/query/names.h"
-#include "daemon/query/sums.h"
-#include "daemon/storage/store.h"
-#include "query.pb.h"
+#include "daemon/query/sections.h"
 
 namespace lull::query {
 
@@ -24,10 +20,8 @@ struct TimelineBounds {
   size_t bins = 16'384;         // of all bands
 };
 
-// `range`: all of what is asked for, whatever phase is shown.
-absl::Status FillTimeline(storage::StoreReader& reader, const storage::JobRow& job,
-                          const std::vector<ProcessSums>& processes, TimeRange range,
-                          Names& names, lull::v1::Timeline* reply,
-                          const TimelineBounds& bounds = {});
+// Of all of the range that is asked for, whatever phase is shown.
+absl::Status FillTimeline(View& view, const TimelineBounds& bounds,
+                          lull::v1::Timeline* reply);
 
 }  // namespace lull::query

@@ -220,22 +220,19 @@ void CompareBounded(Pipeline& pipeline, const query::TimelineBounds& bounds) {
   lull::v1::ReportRequest request;
   request.set_phase(lull::v1::PHASE_ALL);
   const lull::v1::ReportReply reply = pipeline.Report(request);
-  auto reader = pipeline.store().NewReader();
-  ASSERT_TRUE(reader.ok());
-  auto job = query::FindJob(**reader, "");
-  ASSERT_TRUE(job.ok());
-  auto rows = (*reader)->catalogue().All<storage::ProcessRow>(job->id);
+  query::View view;
+  view.reader = pipeline.store().NewReader().value();
+  view.job = query::FindJob(*view.reader, "").value();
+  auto rows = view.reader->catalogue().All<storage::ProcessRow>(view.job.id);
   ASSERT_TRUE(rows.ok());
-  std::vector<query::ProcessSums> processes;
   for (const storage::ProcessRow& row : *rows) {
-    auto sums = query::LoadSums(**reader, *job, row, {});
+    auto sums = query::LoadSums(*view.reader, view.job, row, {});
     ASSERT_TRUE(sums.ok());
-    processes.push_back(*std::move(sums));
+    view.processes.push_back(*std::move(sums));
   }
-  query::Names names(**reader, job->id);
+  view.names = std::make_unique<query::Names>(*view.reader, view.job.id);
   lull::v1::Timeline timeline;
-  absl::Status status =
-      query::FillTimeline(**reader, *job, processes, {}, names, &timeline, bounds);
+  absl::Status status = query::FillTimeline(view, bounds, &timeline);
   ASSERT_TRUE(status.ok()) << status;
   ExpectSameTimes(timeline, reply);
   EXPECT_LE(timeline.gaps(), bounds.gaps);
