@@ -24,100 +24,62 @@ constexpr uint32_t kMostRows = 100;
 struct Argument {
   const char* name;
   const char* description;
-  // Text if both are empty, else one of the words, or a whole number up to `most`.
-  std::vector<std::string> words;
-  int64_t most = 0;
   void (*set)(const Json& value, QueryOptions& options);
+  // Text if both are empty, else one of the words, or a whole number up to `most`.
+  std::vector<std::string> words = {};
+  int64_t most = 0;
   int64_t least = 0;
 };
 
+template <typename T>
+void Read(const Json& value, T& field) {
+  value.get_to(field);
+}
+template <typename T>
+void Read(const Json& value, std::optional<T>& field) {
+  value.get_to(field.emplace());
+}
+template <auto kField>
+void Set(const Json& value, QueryOptions& options) {
+  Read(value, options.*kField);
+}
+
 std::vector<Argument> ArgumentsOf(const AnswerVerb& verb) {
+  using O = QueryOptions;
   constexpr int64_t kAny32 = std::numeric_limits<int32_t>::max();
   std::vector<Argument> arguments = {
-      {"job",
-       "beginning of a job's id, or its name; without it the newest job",
-       {},
-       0,
-       [](const Json& value, QueryOptions& options) {
-         options.job = value.get<std::string>();
-       }},
-      {"top",
-       "rows at most (10)",
-       {},
-       kMostRows,
-       [](const Json& value, QueryOptions& options) {
-         options.top = value.get<uint32_t>();
-       },
-       1},
+      {"job", "beginning of a job's id, or its name; without it the newest job",
+       Set<&O::job>},
+      {"top", "rows at most (10)", Set<&O::top>, {}, kMostRows, 1},
       {"by",
        "one row for each line (the default), function or stack",
-       {"line", "function", "stack"},
-       0,
-       [](const Json& value, QueryOptions& options) {
-         options.by = value.get<std::string>();
-       }},
-      {"rank",
-       "only this rank of a distributed job",
-       {},
-       kAny32,
-       [](const Json& value, QueryOptions& options) {
-         options.rank = value.get<int32_t>();
-       }},
-      {"pid",
-       "only this process",
-       {},
-       kAny32,
-       [](const Json& value, QueryOptions& options) {
-         options.pid = value.get<uint32_t>();
-       }},
+       Set<&O::by>,
+       {"line", "function", "stack"}},
+      {"rank", "only this rank of a distributed job", Set<&O::rank>, {}, kAny32},
+      {"pid", "only this process", Set<&O::pid>, {}, kAny32},
       {"phase",
        "the steady state (the default where steps are known), set-up, or all",
-       {"steady", "setup", "all"},
-       0,
-       [](const Json& value, QueryOptions& options) {
-         options.phase = value.get<std::string>();
-       }},
-      {"since",
-       "only what began this long after the job's start: 90s, 2m, 1h",
-       {},
-       0,
-       [](const Json& value, QueryOptions& options) {
-         options.since = value.get<std::string>();
-       }},
-      {"until",
-       "only what began earlier than this",
-       {},
-       0,
-       [](const Json& value, QueryOptions& options) {
-         options.until = value.get<std::string>();
-       }}};
+       Set<&O::phase>,
+       {"steady", "setup", "all"}},
+      {"since", "only what began this long after the job's start: 90s, 2m, 1h",
+       Set<&O::since>},
+      {"until", "only what began earlier than this", Set<&O::until>}};
   if (verb.by_region) {
     arguments.push_back(
-        {"region",
-         "only what lies in this region of the program (see lull_regions)",
-         {},
-         0,
-         [](const Json& value, QueryOptions& options) {
-           options.region = value.get<std::string>();
-         }});
+        {"region", "only what lies in this region of the program (see lull_regions)",
+         Set<&O::region>});
   }
   if (verb.folded != nullptr) {
     arguments.push_back({"role",
                          "only threads of this kind",
-                         {"main", "feeder", "autograd", "loader", "other"},
-                         0,
-                         [](const Json& value, QueryOptions& options) {
-                           options.role = value.get<std::string>();
-                         }});
+                         Set<&O::role>,
+                         {"main", "feeder", "autograd", "loader", "other"}});
   }
   if (verb.sorts) {
     arguments.push_back({"sort",
                          "most GPU time first (the default), or most bytes",
-                         {"time", "memory"},
-                         0,
-                         [](const Json& value, QueryOptions& options) {
-                           options.sort = value.get<std::string>();
-                         }});
+                         Set<&O::sort>,
+                         {"time", "memory"}});
   }
   return arguments;
 }
@@ -193,14 +155,8 @@ mcp::Tool ToolOf(const AnswerVerb& verb, const Connector& connect) {
 }
 
 mcp::Tool JobsTool(const Connector& connect) {
-  std::vector<Argument> arguments = {{"top",
-                                      "jobs at most (10)",
-                                      {},
-                                      kMostRows,
-                                      [](const Json& value, QueryOptions& options) {
-                                        options.top = value.get<uint32_t>();
-                                      },
-                                      1}};
+  std::vector<Argument> arguments = {
+      {"top", "jobs at most (10)", Set<&QueryOptions::top>, {}, kMostRows, 1}};
   Json schema = InputSchema(arguments);
   auto call = [connect, arguments = std::move(arguments)](
                   const Json& given) -> absl::StatusOr<std::string> {
@@ -219,11 +175,8 @@ mcp::Tool JobsTool(const Connector& connect) {
 mcp::Tool SchemaTool() {
   std::vector<std::string> verbs = {"jobs"};
   for (const AnswerVerb& verb : AnswerVerbs()) verbs.emplace_back(verb.name);
-  std::vector<Argument> arguments = {{"verb", "the tool without lull_",
-                                      std::move(verbs), 0,
-                                      [](const Json& value, QueryOptions& options) {
-                                        options.job = value.get<std::string>();
-                                      }}};
+  std::vector<Argument> arguments = {
+      {"verb", "the tool without lull_", Set<&QueryOptions::job>, std::move(verbs)}};
   Json schema = InputSchema(arguments);
   schema["required"] = Json::array({"verb"});
   auto call = [arguments = std::move(arguments)](
