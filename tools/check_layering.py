@@ -58,7 +58,7 @@ ALLOWED = {
                                             "daemon/export"},
     "daemon/words": {"proto"},
     "daemon/advice": {"proto", "daemon/words"},
-    "daemon/compare": {"proto", "daemon/words"},
+    "daemon/compare": {"proto", "daemon/base", "daemon/words"},
     "daemon/query": {"proto", "daemon/base", "daemon/advice", "daemon/aggregate",
                      "daemon/steps",
                      "daemon/storage"},

@@ -3,6 +3,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -103,6 +105,11 @@ std::vector<std::string> EnvironmentWithoutShim() {
     result.emplace_back(text);
   }
   return result;
+}
+
+std::string Variable(const char* name) {
+  const char* value = getenv(name);
+  return value != nullptr ? value : "";
 }
 
 std::vector<char*> Pointers(std::vector<std::string>& strings) {

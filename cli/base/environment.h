@@ -23,6 +23,9 @@ std::vector<std::string> EnvironmentWithShim(absl::string_view library,
 // Ours without any trace of the shim: for lull's own processes.
 std::vector<std::string> EnvironmentWithoutShim();
 
+// "" for a variable that is not there.
+std::string Variable(const char* name);
+
 // The array that exec wants; valid as long as `strings` is.
 std::vector<char*> Pointers(std::vector<std::string>& strings);
 

@@ -14,6 +14,7 @@
 
 #include "absl/strings/numbers.h"
 #include "cli/base/environment.h"
+#include "cli/base/pipe.h"
 #include "daemon/base/write_all.h"
 
 namespace lull {
@@ -29,12 +30,6 @@ struct Settings {
 Settings& Chosen() {
   static Settings settings;
   return settings;
-}
-
-// "" for a variable that is not there.
-std::string Variable(const char* name) {
-  const char* value = getenv(name);
-  return value != nullptr ? value : "";
 }
 
 // Knows no colours and no pages; also where nobody says what it is.
@@ -122,20 +117,17 @@ bool ShowInPager(absl::string_view text) {
       pager == "cat" || IsDumb() || Fits(text)) {
     return false;
   }
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return false;
-  pid_t child = Start(pager, ends[0]);
-  close(ends[0]);
-  if (child < 0) {
-    close(ends[1]);
-    return false;
-  }
+  absl::StatusOr<Pipe> pipe = MakePipe();
+  if (!pipe.ok()) return false;
+  pid_t child = Start(pager, pipe->read.get());
+  pipe->read.reset();
+  if (child < 0) return false;
   // Ctrl-C is the pager's, which goes on; and it may be left before all is read.
   auto interrupt = signal(SIGINT, SIG_IGN);
   auto quit = signal(SIGQUIT, SIG_IGN);
   auto broken = signal(SIGPIPE, SIG_IGN);
-  WriteAll(ends[1], text).IgnoreError();  // EPIPE: the reader has seen enough
-  close(ends[1]);
+  WriteAll(pipe->write.get(), text).IgnoreError();  // EPIPE: the reader has enough
+  pipe->write.reset();
   int status = 0;
   TEMP_FAILURE_RETRY(waitpid(child, &status, 0));
   signal(SIGINT, interrupt);

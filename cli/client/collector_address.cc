@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "cli/base/environment.h"
 #include "cli/client/places.h"
 #include "daemon/base/status.h"
 #include "daemon/base/tcp_address.h"
@@ -16,11 +17,6 @@
 
 namespace lull {
 namespace {
-
-std::string Variable(const char* name) {
-  const char* value = getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 absl::StatusOr<Tokens> TokensOf(const std::string& path) {
   absl::StatusOr<Tokens> tokens = ReadTokenFile(path);

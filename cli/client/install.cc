@@ -1,6 +1,5 @@
 #include "cli/client/install.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -10,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "cli/base/environment.h"
 
 namespace lull {
 namespace {
@@ -17,9 +17,10 @@ namespace {
 absl::StatusOr<std::string> Find(const char* variable, absl::string_view what,
                                  const std::vector<std::string>& places, int mode) {
   std::vector<std::string> tried;
-  const char* chosen = getenv(variable);
-  if (chosen != nullptr && chosen[0] != '\0') {
-    if (access(chosen, mode) == 0) return std::filesystem::absolute(chosen).string();
+  const std::string chosen = Variable(variable);
+  if (!chosen.empty()) {
+    if (access(chosen.c_str(), mode) == 0)
+      return std::filesystem::absolute(chosen).string();
     return absl::NotFoundError(
         absl::StrCat("$", variable, " names ", chosen,
                      ", which cannot be used; correct or unset it"));

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 
 namespace lull {
 namespace {
@@ -13,16 +16,12 @@ namespace {
 bool IsProgram(const std::string& word) {
   if (word.find('/') != std::string::npos) return access(word.c_str(), F_OK) == 0;
   const char* path = getenv("PATH");
-  std::string_view folders = path != nullptr ? path : "/bin:/usr/bin";
-  for (;;) {
-    size_t end = folders.find(':');
-    std::string folder(folders.substr(0, end));
-    if (access((folder.empty() ? word : folder + "/" + word).c_str(), F_OK) == 0) {
-      return true;
-    }
-    if (end == std::string_view::npos) return false;
-    folders.remove_prefix(end + 1);
+  for (absl::string_view folder :
+       absl::StrSplit(path != nullptr ? path : "/bin:/usr/bin", ':')) {
+    const std::string file = folder.empty() ? word : absl::StrCat(folder, "/", word);
+    if (access(file.c_str(), F_OK) == 0) return true;
   }
+  return false;
 }
 
 }  // namespace

@@ -12,16 +12,6 @@
 namespace lull {
 namespace {
 
-std::vector<std::string> LongOptions(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) {
-      names.push_back(absl::StrCat("--", name));
-    }
-  }
-  return names;
-}
-
 // "line function stack" of an option whose value is one of these words; "" else.
 std::string Values(const CLI::Option& option) {
   std::string type = option.get_type_name();
@@ -198,10 +188,7 @@ void AddCompletion(CLI::App& app) {
   verb->add_option("SHELL", *shell, "bash, zsh or fish")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}).description(""));
-  verb->callback([&app, shell] {
-    std::string script = CompletionScript(app, *shell);
-    Print(script);
-  });
+  verb->callback([&app, shell] { Print(CompletionScript(app, *shell)); });
 }
 
 }  // namespace lull

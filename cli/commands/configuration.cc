@@ -17,6 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "cli/base/environment.h"
 #include "cli/base/output.h"
 #include "cli/commands/wrong_command_line.h"
 #include "daemon/base/status.h"
@@ -61,11 +62,6 @@ std::set<std::string> KnownKeys(const CLI::App& app) {
     }
   }
   return known;
-}
-
-bool IsSet(const char* variable) {
-  const char* value = variable[0] != '\0' ? getenv(variable) : nullptr;
-  return value != nullptr && value[0] != '\0';
 }
 
 bool Given(const CLI::App& verb, std::initializer_list<const char*> options) {
@@ -204,20 +200,19 @@ class Defaults {
   }
 
   absl::Status Unknown(const std::string& name) const {
-    std::string meant = Nearest(name, {known_.begin(), known_.end()});
     return absl::InvalidArgumentError(
-        absl::StrCat("unknown key", meant.empty() ? "" : "; did you mean '", meant,
-                     meant.empty() ? "" : "'?"));
+        absl::StrCat("unknown key", DidYouMean(name, {known_.begin(), known_.end()})));
   }
 
   // Whether nothing stronger speaks of it.
   bool Applies(const std::string& name, const CLI::Option& option) const {
     const Key key = KeyOf(name);
-    if (option.count() > 0 || decided_.count(name) > 0 || IsSet(key.variable)) {
+    if (option.count() > 0 || decided_.count(name) > 0 ||
+        !Variable(key.variable).empty()) {
       return false;
     }
     return !key.collector ||
-           (!Given(verb_, {"--collector"}) && !IsSet("LULL_COLLECTOR"));
+           (!Given(verb_, {"--collector"}) && Variable("LULL_COLLECTOR").empty());
   }
 
   static absl::Status CheckGpu(const CLI::ConfigItem& item,

@@ -67,6 +67,16 @@ std::vector<const CLI::App*> VerbsOf(const CLI::App& app) {
   });
 }
 
+std::vector<std::string> LongOptions(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      names.push_back(absl::StrCat("--", name));
+    }
+  }
+  return names;
+}
+
 std::string ManualPage(const CLI::App& app, const CLI::App* verb) {
   const CLI::App& about = verb != nullptr ? *verb : app;
   std::string name = verb != nullptr ? absl::StrCat("lull-", verb->get_name()) : "lull";
@@ -122,8 +132,7 @@ void AddMan(CLI::App& app, int* exit_code) {
       *exit_code = kExitUsage;
       return;
     }
-    std::string page = ManualPage(app, options->verb.empty() ? nullptr : *verb);
-    Print(page);
+    Print(ManualPage(app, options->verb.empty() ? nullptr : *verb));
   });
 }
 

@@ -11,6 +11,8 @@ namespace lull {
 
 // The verbs that --help lists.
 std::vector<const CLI::App*> VerbsOf(const CLI::App& app);
+// "--name", of a verb or of lull itself.
+std::vector<std::string> LongOptions(const CLI::App& app);
 
 // A script for bash, zsh or fish; "" for another shell.
 std::string CompletionScript(const CLI::App& app, absl::string_view shell);

@@ -20,12 +20,11 @@ int PrintSchema(const std::string& verb) {
     Print(JsonText(schema));
     return 0;
   }
-  const std::string meant = Nearest(verb, VerbsWithSchema());
+  const std::string meant = DidYouMean(verb, VerbsWithSchema());
   return Fail(
       "schema",
       absl::StrCat("no verb '", verb, "' prints JSON",
-                   meant.empty() ? "; `lull schema` lists those that do"
-                                 : absl::StrCat("; did you mean '", meant, "'?")),
+                   meant.empty() ? "; `lull schema` lists those that do" : meant),
       kExitUsage);
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/base/exit_code.h"
 #include "cli/base/output.h"
+#include "cli/commands/manual.h"
 
 namespace lull {
 namespace {
@@ -32,10 +33,6 @@ size_t Distance(absl::string_view a, absl::string_view b) {
 }
 
 void Complain(absl::string_view line) { fwrite(line.data(), 1, line.size(), stderr); }
-
-std::string DidYouMean(absl::string_view word) {
-  return word.empty() ? "" : absl::StrCat("; did you mean '", word, "'?");
-}
 
 // What the chosen verb could not use. CLI11's own sentence does not name the verb.
 bool ComplainsOfExtra(const CLI::App& app) {
@@ -71,15 +68,14 @@ std::string Nearest(absl::string_view word, const std::vector<std::string>& know
   return best;
 }
 
+std::string DidYouMean(absl::string_view word, const std::vector<std::string>& known) {
+  const std::string nearest = Nearest(word, known);
+  return nearest.empty() ? "" : absl::StrCat("; did you mean '", nearest, "'?");
+}
+
 std::string NearestOption(const CLI::App& app, absl::string_view word) {
   if (!absl::StartsWith(word, "-")) return "";
-  std::vector<std::string> known;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) {
-      known.push_back(absl::StrCat("--", name));
-    }
-  }
-  return DidYouMean(Nearest(word.substr(0, word.find('=')), known));
+  return DidYouMean(word.substr(0, word.find('=')), LongOptions(app));
 }
 
 bool ComplainsOfVerb(const CLI::App& app, int argc, char** argv) {
@@ -95,9 +91,9 @@ bool ComplainsOfVerb(const CLI::App& app, int argc, char** argv) {
     if (verb->get_name() == word) return false;
     if (!verb->get_group().empty()) verbs.push_back(verb->get_name());
   }
-  std::string meant = DidYouMean(Nearest(word, verbs));
+  std::string meant = DidYouMean(word, verbs);
   Complain(absl::StrCat("lull: '", word, "' is no verb",
-                   meant.empty() ? "; `lull --help` lists them" : meant, "\n"));
+                        meant.empty() ? "; `lull --help` lists them" : meant, "\n"));
   return true;
 }
 

@@ -12,8 +12,10 @@ namespace lull {
 // The one of `known` that `word` differs least from, by letters added, left out,
 // changed or swapped; "" when none is near.
 std::string Nearest(absl::string_view word, const std::vector<std::string>& known);
+// "; did you mean 'report'?", or "" when none is near.
+std::string DidYouMean(absl::string_view word, const std::vector<std::string>& known);
 
-// "; did you mean '--name'?", or "" when nothing of `app` is near.
+// The same about the options of `app`.
 std::string NearestOption(const CLI::App& app, absl::string_view word);
 
 // If argv[1] is neither a verb nor an option, or there is none: says so on stderr and

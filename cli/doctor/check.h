@@ -12,8 +12,8 @@ struct Check {
 
   std::string name;  // "glibc", one word or two
   Status status = Status::kOk;
-  std::string detail;  // what was found
-  std::string advice;  // what to do; "" when it is well
+  std::string detail;       // what was found
+  std::string advice = {};  // what to do; "" when it is well
 };
 
 // The kernel, the C library and what containers like to take away.

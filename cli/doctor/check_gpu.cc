@@ -44,11 +44,11 @@ bool NvidiaGpuOnBus() {
 
 Check CudaDriver(bool on_bus) {
   if (LoaderFinds("libcuda.so.1")) {
-    return {"CUDA driver", Check::Status::kOk, "libcuda.so.1 found", ""};
+    return {"CUDA driver", Check::Status::kOk, "libcuda.so.1 found"};
   }
   if (!on_bus) {
-    return {"CUDA driver", Check::Status::kOk, "none, and no NVIDIA GPU that needs one",
-            ""};
+    return {"CUDA driver", Check::Status::kOk,
+            "none, and no NVIDIA GPU that needs one"};
   }
   return {"CUDA driver", Check::Status::kWarning,
           "libcuda.so.1 is missing, although this machine has an NVIDIA GPU",
@@ -60,11 +60,11 @@ Check Gpus(bool on_bus) {
                         EnvironmentWithoutShim(), kPatience);
   if (ran.ok() && ran->exit_status == 0) {
     std::string names(absl::StripAsciiWhitespace(ran->output));
-    return {"GPU", Check::Status::kOk, absl::StrReplaceAll(names, {{"\n", ", "}}), ""};
+    return {"GPU", Check::Status::kOk, absl::StrReplaceAll(names, {{"\n", ", "}})};
   }
   if (!on_bus) {
     return {"GPU", Check::Status::kOk,
-            "none here; jobs without one are reported all the same", ""};
+            "none here; jobs without one are reported all the same"};
   }
   return {"GPU", Check::Status::kWarning,
           "there is one, but nvidia-smi does not see it",
@@ -74,7 +74,7 @@ Check Gpus(bool on_bus) {
 Check CuptiOf(const CuptiCopy& copy) {
   std::string version = CudaVersionOfCupti(copy.version);
   Check check{"CUPTI", Check::Status::kOk,
-              absl::StrCat(copy.path, version.empty() ? "" : ": CUDA ", version), ""};
+              absl::StrCat(copy.path, version.empty() ? "" : ": CUDA ", version)};
   if (copy.version == 0 && copy.error.empty()) {
     absl::StrAppend(&check.detail, ", not tried without a CUDA driver and a Python");
   } else if (copy.version == 0) {
@@ -97,8 +97,7 @@ void AddCupti(bool on_bus, std::vector<Check>& checks) {
                       "pip install nvidia-cuda-cupti-cu12 where the job's PyTorch is, "
                       "or install the CUDA toolkit; without it there is no GPU truth"});
   } else {
-    checks.push_back(
-        {"CUPTI", Check::Status::kOk, "none here, and no GPU to trace", ""});
+    checks.push_back({"CUPTI", Check::Status::kOk, "none here, and no GPU to trace"});
   }
 }
 
@@ -112,18 +111,16 @@ Check Permission() {
     return {"GPU counters", Check::Status::kOk,
             parts.second == "1"
                 ? "for administrators only (ERR_NVGPUCTRPERM); lull needs none"
-                : "open to all users; lull needs none",
-            ""};
+                : "open to all users; lull needs none"};
   }
   return {"GPU counters", Check::Status::kOk,
-          "no driver that guards them; lull needs none", ""};
+          "no driver that guards them; lull needs none"};
 }
 
 Check Schedule() {
   return {
       "GPU windows", Check::Status::kOk,
-      absl::StrCat("--gpu window, --schedule ", relay::ScheduleText(relay::GpuPlan())),
-      ""};
+      absl::StrCat("--gpu window, --schedule ", relay::ScheduleText(relay::GpuPlan()))};
 }
 
 }  // namespace

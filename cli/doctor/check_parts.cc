@@ -1,5 +1,4 @@
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -22,6 +21,7 @@
 #include "cli/doctor/check.h"
 #include "cli/doctor/command.h"
 #include "cli/doctor/loader.h"
+#include "daemon/base/status.h"
 #include "daemon/base/unique_fd.h"
 
 namespace lull {
@@ -57,13 +57,13 @@ Check Preload() {
                            "` hangs with the library preloaded")};
     }
     if (maps->exit_status == 0 && absl::StrContains(maps->output, *library)) {
-      return {"preload", Check::Status::kOk, absl::StrCat(*library, " is loaded"), ""};
+      return {"preload", Check::Status::kOk, absl::StrCat(*library, " is loaded")};
     }
     tried = tried || maps->exit_status != 127;
   }
   if (!tried) {
     return {"preload", Check::Status::kWarning,
-            "not tried: neither `cat` nor a Python here to load the library", ""};
+            "not tried: neither `cat` nor a Python here to load the library"};
   }
   return {"preload", Check::Status::kError,
           absl::StrCat(*library, " is not loaded into programs"),
@@ -78,8 +78,7 @@ Check Hello() {
   auto runtime = PrepareRuntimeDirectory();
   std::vector<std::string> pythons = FindPrograms({"python3", "python"});
   if (!library.ok() || !runtime.ok() || pythons.empty()) {
-    return {"handshake", Check::Status::kWarning, "not tried: no Python or no shim",
-            ""};
+    return {"handshake", Check::Status::kWarning, "not tried: no Python or no shim"};
   }
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
@@ -108,7 +107,7 @@ Check Hello() {
   unlink(path.c_str());
   if (heard && ran.ok() && ran->exit_status == 0) {
     return {"handshake", Check::Status::kOk,
-            absl::StrCat(pythons.front(), " reports to its relay"), ""};
+            absl::StrCat(pythons.front(), " reports to its relay")};
   }
   return {"handshake", Check::Status::kError,
           absl::StrCat(pythons.front(), " does not report to its relay"),
@@ -124,7 +123,7 @@ Check Libunwind() {
           ? std::filesystem::path(*library).replace_filename("libunwind.so.8").string()
           : "libunwind.so.8";
   if (library.ok() && LoaderFinds(place)) {
-    return {"libunwind", Check::Status::kOk, absl::StrCat(place, " can be loaded"), ""};
+    return {"libunwind", Check::Status::kOk, absl::StrCat(place, " can be loaded")};
   }
   return {"libunwind", Check::Status::kWarning,
           absl::StrCat(place, " cannot be loaded: reports have no native stacks"),
@@ -132,39 +131,37 @@ Check Libunwind() {
           "distribution's does not serve), or make it with tools/libunwind/build"};
 }
 
+absl::StatusOr<v1::StatusReply> Ask(const absl::StatusOr<ChosenCollector>& address) {
+  LULL_RETURN_IF_ERROR(address.status());
+  LULL_ASSIGN_OR_RETURN(auto client,
+                        CollectorClient::Create(*address, absl::Seconds(5)));
+  return client->GetStatus();
+}
+
 Check Collector() {
   auto runtime = PrepareRuntimeDirectory();
   if (!runtime.ok()) {
-    return {"collector", Check::Status::kError, "not tried: no runtime directory", ""};
+    return {"collector", Check::Status::kError, "not tried: no runtime directory"};
   }
   absl::Status started = EnsurePrivateCollector(*runtime);
   auto address = ResolveCollector(
       {absl::StrCat("unix:", CollectorSocketPath(*runtime)), "", ""}, *runtime);
-  auto client = !started.ok()
-                    ? absl::StatusOr<std::unique_ptr<CollectorClient>>(started)
-                : !address.ok() ? address.status()
-                                : CollectorClient::Create(*address, absl::Seconds(5));
-  auto status = client.ok() ? (*client)->GetStatus()
-                            : absl::StatusOr<v1::StatusReply>(client.status());
+  auto status = Ask(started.ok() ? address : started);
   if (!status.ok()) {
     return {"collector", Check::Status::kError, std::string(status.status().message()),
             absl::StrCat("look at ", *runtime, "/collector.log")};
   }
   return {"collector", Check::Status::kOk,
           absl::StrCat("lulld ", status->version(), " answers, pid ", status->pid(),
-                       ", store ", status->database()),
-          ""};
+                       ", store ", status->database())};
 }
 
 // The one that jobs of this environment report to, if that is not the private one.
 std::vector<Check> NamedCollector() {
-  const char* named = getenv("LULL_COLLECTOR");
-  if (named == nullptr || *named == '\0') return {};
+  const std::string named = Variable("LULL_COLLECTOR");
+  if (named.empty()) return {};
   auto address = ResolveCollector({}, "");
-  auto client = address.ok() ? CollectorClient::Create(*address, absl::Seconds(5))
-                             : address.status();
-  auto status = client.ok() ? (*client)->GetStatus()
-                            : absl::StatusOr<v1::StatusReply>(client.status());
+  auto status = Ask(address);
   absl::Status may_write =
       address.ok() ? ForWriting(*address).status() : absl::OkStatus();
   if (!status.ok() || !may_write.ok()) {
@@ -173,7 +170,7 @@ std::vector<Check> NamedCollector() {
              "unset LULL_COLLECTOR to use the private collector"}};
   }
   return {{"$LULL_COLLECTOR", Check::Status::kOk,
-           absl::StrCat("lulld ", status->version(), " answers at ", named), ""}};
+           absl::StrCat("lulld ", status->version(), " answers at ", named)}};
 }
 
 }  // namespace

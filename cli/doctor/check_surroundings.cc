@@ -29,7 +29,7 @@ constexpr char kProbe[] =
 // Nothing for a program that cannot be run: version managers put a stand-in into
 // PATH for every version that they know, installed or not.
 std::optional<Check> Interpreter(const std::string& program) {
-  Check check{"python", Check::Status::kOk, program, ""};
+  Check check{"python", Check::Status::kOk, program};
   auto ran =
       RunCommand({program, "-c", kProbe}, EnvironmentWithoutShim(), kInterpreter);
   std::vector<std::string> words = absl::StrSplit(

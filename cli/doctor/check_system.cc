@@ -43,7 +43,7 @@ std::string VersionOfGlibc() {
 }
 
 Check Glibc() {
-  Check check{"glibc", Check::Status::kOk, VersionOfGlibc(), ""};
+  Check check{"glibc", Check::Status::kOk, VersionOfGlibc()};
   if (check.detail.empty()) {
     return {"glibc", Check::Status::kWarning,
             "not known: there is no `getconf` and no Python here that name one",
@@ -63,57 +63,48 @@ Check Glibc() {
 Check Kernel() {
   utsname name = {};
   uname(&name);
-  return {"kernel", Check::Status::kOk, absl::StrCat(name.sysname, " ", name.release),
-          ""};
+  return {"kernel", Check::Status::kOk, absl::StrCat(name.sysname, " ", name.release)};
+}
+
+// What lull cannot do without.
+Check Needed(const char* name, bool works, const char* found, const char* missing,
+             const char* advice) {
+  if (works) return {name, Check::Status::kOk, found};
+  return {name, Check::Status::kError, missing, advice};
 }
 
 // Tried and not derived from a version: containers forbid single system calls.
 Check Memfd() {
-  Check check{"memfd", Check::Status::kOk, "shared memory can be made and sealed", ""};
   UniqueFd fd(memfd_create("lull-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd || ftruncate(fd.get(), 4096) != 0 ||
-      fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) {
-    check.status = Check::Status::kError;
-    check.detail = "memfd_create with seals does not work";
-    check.advice =
-        "allow memfd_create in the container's seccomp profile; Linux 3.17 or newer";
-  }
-  return check;
+  const bool works = fd && ftruncate(fd.get(), 4096) == 0 &&
+                     fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0;
+  return Needed(
+      "memfd", works, "shared memory can be made and sealed",
+      "memfd_create with seals does not work",
+      "allow memfd_create in the container's seccomp profile; Linux 3.17 or newer");
 }
 
 Check WipeOnFork() {
-  Check check{"fork", Check::Status::kOk, "memory can be wiped in fork children", ""};
   void* page =
       mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (page == MAP_FAILED || madvise(page, 4096, MADV_WIPEONFORK) != 0) {
-    check.status = Check::Status::kError;
-    check.detail = "MADV_WIPEONFORK is not supported";
-    check.advice = "use Linux 4.14 or newer";
-  }
+  const bool works = page != MAP_FAILED && madvise(page, 4096, MADV_WIPEONFORK) == 0;
   if (page != MAP_FAILED) munmap(page, 4096);
-  return check;
+  return Needed("fork", works, "memory can be wiped in fork children",
+                "MADV_WIPEONFORK is not supported", "use Linux 4.14 or newer");
 }
 
 Check Pidfd() {
-  Check check{"pidfd", Check::Status::kOk, "the relay can watch processes", ""};
   UniqueFd fd(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)));
-  if (!fd) {
-    check.status = Check::Status::kError;
-    check.detail = "pidfd_open does not work";
-    check.advice =
-        "use Linux 5.3 or newer, and allow pidfd_open in the seccomp profile";
-  }
-  return check;
+  return Needed("pidfd", static_cast<bool>(fd), "the relay can watch processes",
+                "pidfd_open does not work",
+                "use Linux 5.3 or newer, and allow pidfd_open in the seccomp profile");
 }
 
 Check Proc() {
-  Check check{"/proc", Check::Status::kOk, "mounted", ""};
-  if (access("/proc/self/maps", R_OK) != 0 || access("/proc/self/exe", F_OK) != 0) {
-    check.status = Check::Status::kError;
-    check.detail = "/proc/self/maps cannot be read";
-    check.advice = "mount /proc";
-  }
-  return check;
+  const bool works =
+      access("/proc/self/maps", R_OK) == 0 && access("/proc/self/exe", F_OK) == 0;
+  return Needed("/proc", works, "mounted", "/proc/self/maps cannot be read",
+                "mount /proc");
 }
 
 Check Seccomp() {
@@ -121,18 +112,17 @@ Check Seccomp() {
   absl::string_view mode = StatusField(status, "Seccomp");
   return {"seccomp", Check::Status::kOk,
           mode == "2" ? "a filter is on; the calls that lull needs are checked above"
-                      : "no filter",
-          ""};
+                      : "no filter"};
 }
 
 Check Yama() {
   std::ifstream file("/proc/sys/kernel/yama/ptrace_scope");
   int scope = -1;
   if (!(file >> scope)) {
-    return {"yama", Check::Status::kOk, "not in this kernel", ""};
+    return {"yama", Check::Status::kOk, "not in this kernel"};
   }
   return {"yama", Check::Status::kOk,
-          absl::StrCat("ptrace_scope is ", scope, "; `lull run` does not trace"), ""};
+          absl::StrCat("ptrace_scope is ", scope, "; `lull run` does not trace")};
 }
 
 }  // namespace

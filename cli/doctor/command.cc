@@ -74,11 +74,11 @@ absl::StatusOr<CommandResult> RunCommand(std::vector<std::string> argv,
 }
 
 std::vector<std::string> FindPrograms(const std::vector<std::string>& names) {
-  const char* path = getenv("PATH");
+  const std::string path = Variable("PATH");
   std::vector<std::string> found;
   std::set<std::string> seen;
   for (const std::string& name : names) {
-    for (absl::string_view folder : absl::StrSplit(path != nullptr ? path : "", ':')) {
+    for (absl::string_view folder : absl::StrSplit(path, ':')) {
       std::string program = absl::StrCat(folder, "/", name);
       std::error_code error;
       std::string file = std::filesystem::canonical(program, error).string();

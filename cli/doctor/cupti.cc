@@ -48,8 +48,8 @@ void AddPackageFolders(std::vector<std::string>* folders) {
 
 void AddToolkitFolders(std::vector<std::string>* folders) {
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
-    const char* home = getenv(variable);
-    if (home == nullptr || home[0] == '\0') continue;
+    const std::string home = Variable(variable);
+    if (home.empty()) continue;
     for (const char* place : kInToolkit)
       folders->push_back(absl::StrCat(home, "/", place));
   }

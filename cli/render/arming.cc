@@ -4,6 +4,7 @@
 #include "absl/strings/str_format.h"
 #include "cli/render/json_parts.h"
 #include "daemon/words/format.h"
+#include "daemon/words/memory_words.h"
 
 namespace lull {
 namespace {
@@ -21,8 +22,7 @@ std::string ArmedText(const v1::ArmReply& reply) {
   if (!reply.job().name().empty()) {
     absl::StrAppend(&text, " \"", Shortened(reply.job().name(), 60), "\"");
   }
-  absl::StrAppend(&text, ", ", FormatCount(reply.processes()),
-                  reply.processes() == 1 ? " process" : " processes");
+  absl::StrAppend(&text, ", ", Counted(reply.processes(), "process"));
   if (reply.armed() && reply.for_ns() > 0) {
     absl::StrAppend(&text, ", for ", FormatDuration(reply.for_ns()));
   }

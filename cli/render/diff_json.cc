@@ -43,8 +43,7 @@ Json StepJson(const std::optional<StepTime>& step) {
           {"mean_a", step->mean_a_ms},
           {"mean_b", step->mean_b_ms},
           {"spread_percent", OrNull(step->spread_percent)},
-          {"detectable_percent",
-           step->known ? Json(step->change->detectable_percent) : Json(nullptr)},
+          {"detectable_percent", If(step->known, step->change->detectable_percent)},
           {"asked_percent", step->asked_percent},
           {"runs_needed", OrNull(step->runs_needed)}};
 }

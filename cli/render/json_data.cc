@@ -19,14 +19,14 @@ Json LoadersJson(const v1::DataLoading& data) {
 
 // For one batch; null where their number is not known.
 Json PerBatch(uint64_t ns, uint64_t batches) {
-  return batches > 0 ? Json(Ms(ns) / static_cast<double>(batches)) : Json(nullptr);
+  return If(batches > 0, Ms(ns) / static_cast<double>(batches));
 }
 
 void AddShare(Json& json, const std::string& name, const std::string& interval,
               bool known, const v1::SampledShare& share) {
-  json[name + "_percent"] = known ? Json(share.percent()) : Json(nullptr);
-  json[interval + "low_percent"] = known ? Json(share.low_percent()) : Json(nullptr);
-  json[interval + "high_percent"] = known ? Json(share.high_percent()) : Json(nullptr);
+  json[name + "_percent"] = If(known, share.percent());
+  json[interval + "low_percent"] = If(known, share.low_percent());
+  json[interval + "high_percent"] = If(known, share.high_percent());
 }
 
 template <typename Rows>
@@ -78,9 +78,9 @@ Json BusyJson(const v1::LoaderWorkers& workers) {
 
 Json EnoughJson(const v1::LoaderWorkers& workers) {
   const bool known = workers.no_estimate().empty();
-  return {{"workers", known ? Json(workers.enough()) : Json(nullptr)},
-          {"low", known ? Json(workers.enough_low()) : Json(nullptr)},
-          {"high", known ? Json(workers.enough_high()) : Json(nullptr)},
+  return {{"workers", If(known, workers.enough())},
+          {"low", If(known, workers.enough_low())},
+          {"high", If(known, workers.enough_high())},
           {"unknown_because", TextOrNull(workers.no_estimate())}};
 }
 
@@ -95,15 +95,14 @@ Json DataJson(const v1::ReportReply& reply) {
   AddParts(workers.parts(), RoleKey(v1::HOST_SAMPLE_ROLE_LOADER), data.batches(),
            parts);
   AddParts(data.parts(), RoleKey(v1::HOST_SAMPLE_ROLE_MAIN), data.own_batches(), parts);
-  return AnswerJson(
-      reply, {{"loaders", LoadersJson(data)},
-              {"workers", workers.workers()},
-              {"training_processes", any ? Json(workers.owners()) : Json(nullptr)},
-              {"batches", batches > 0 ? Json(batches) : Json(nullptr)},
-              {"busy", any ? BusyJson(workers) : Json(nullptr)},
-              {"enough", any ? EnoughJson(workers) : Json(nullptr)},
-              {"parts", std::move(parts)},
-              {"lines", LinesJson(data)}});
+  return AnswerJson(reply, {{"loaders", LoadersJson(data)},
+                            {"workers", workers.workers()},
+                            {"training_processes", If(any, workers.owners())},
+                            {"batches", If(batches > 0, batches)},
+                            {"busy", any ? BusyJson(workers) : Json(nullptr)},
+                            {"enough", any ? EnoughJson(workers) : Json(nullptr)},
+                            {"parts", std::move(parts)},
+                            {"lines", LinesJson(data)}});
 }
 
 // What the above prints.

@@ -41,8 +41,7 @@ Json GpuJson(const v1::Gpu& gpu) {
   Insert(json, "devices", "windows", ActiveWindows(gpu));
   Insert(json, "explained_ms", "utilization_percent", OrNull(UtilizationPercent(gpu)));
   Insert(json, "explained_ms", "explained_percent",
-         gpu.idle_ns() > 0 ? Json(Percent(D(gpu.explained_ns()), D(gpu.idle_ns())))
-                           : Json(nullptr));
+         If(gpu.idle_ns() > 0, Percent(D(gpu.explained_ns()), D(gpu.idle_ns()))));
   json.erase("explained_ms");
   json["spans"] = RowsJson(gpu.spans());
   return json;
@@ -86,7 +85,7 @@ Json KernelRowsJson(const v1::Kernels& reply) {
     json["occupancy_percent"] = IfPositive(row.occupancy_percent());
     json["operator"] = TextOrNull(row.operator_name());
     Insert(json, "total_ms", "avg_ms",
-           row.calls() > 0 ? Json(Ms(row.total_ns()) / D(row.calls())) : Json(nullptr));
+           If(row.calls() > 0, Ms(row.total_ns()) / D(row.calls())));
     Insert(json, "max_ms", "share_percent",
            Percent(D(row.total_ns()), D(reply.total_ns())));
   });
@@ -96,8 +95,7 @@ Json CopyRowsJson(const v1::Kernels& reply) {
   return RowsJson(reply.copies(), [&](const v1::CopyRow& row, Json& json) {
     json["memory"] = TextOrNull(row.memory());
     // Bytes per nanosecond are gigabytes (10^9) per second.
-    json["gb_per_s"] =
-        row.total_ns() > 0 ? Json(D(row.bytes()) / D(row.total_ns())) : Json(nullptr);
+    json["gb_per_s"] = If(row.total_ns() > 0, D(row.bytes()) / D(row.total_ns()));
   });
 }
 
@@ -114,16 +112,15 @@ Json StepRowsJson(const v1::Steps& reply) {
 Json PhasesJson(const v1::Steps& reply) {
   Json rows = Json::array();
   for (const v1::PhasePart& part : reply.phase_parts()) {
-    const bool exact = !part.has_share();
+    const bool sampled = part.has_share();
     const v1::SampledShare& share = part.share();
-    rows.push_back(
-        {{"phase", part.phase() == v1::PHASE_SETUP ? "setup" : "steady"},
-         {"part", KeyOf(part.kind(), "other")},
-         {"time_ms", Ms(part.time_ns())},
-         {"share_percent", exact ? Json(nullptr) : Json(share.percent())},
-         {"low_percent", exact ? Json(nullptr) : Json(share.low_percent())},
-         {"high_percent", exact ? Json(nullptr) : Json(share.high_percent())},
-         {"samples", exact ? Json(nullptr) : Json(part.samples())}});
+    rows.push_back({{"phase", part.phase() == v1::PHASE_SETUP ? "setup" : "steady"},
+                    {"part", KeyOf(part.kind(), "other")},
+                    {"time_ms", Ms(part.time_ns())},
+                    {"share_percent", If(sampled, share.percent())},
+                    {"low_percent", If(sampled, share.low_percent())},
+                    {"high_percent", If(sampled, share.high_percent())},
+                    {"samples", If(sampled, part.samples())}});
   }
   return rows;
 }
@@ -141,12 +138,10 @@ Json StepTotalsJson(const v1::Steps& reply) {
     for (const char* key : {"pid", "rank", "number", "start_ms"}) median.erase(key);
     json["median"] = std::move(median);
   }
-  json["gpu_utilization_percent"] =
-      traced ? Json(reply.gpu_utilization_percent()) : Json(nullptr);
+  json["gpu_utilization_percent"] = If(traced, reply.gpu_utilization_percent());
   json["sm_efficiency_percent"] = IfPositive(reply.sm_efficiency_percent());
   json["occupancy_percent"] = IfPositive(reply.occupancy_percent());
-  json["tensor_core_percent"] =
-      traced ? Json(reply.tensor_core_percent()) : Json(nullptr);
+  json["tensor_core_percent"] = If(traced, reply.tensor_core_percent());
   json["phases"] = PhasesJson(reply);
   return json;
 }

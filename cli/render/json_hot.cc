@@ -8,15 +8,8 @@
 namespace lull {
 namespace {
 
-double D(uint64_t value) { return static_cast<double>(value); }
-
 Json PartOf(uint64_t part_ns, uint64_t whole_ns) {
-  return whole_ns > 0 ? Json(Percent(D(part_ns), D(whole_ns))) : Json(nullptr);
-}
-
-// Absent where there are too few samples.
-Json PercentIf(bool known, double percent) {
-  return known ? Json(percent) : Json(nullptr);
+  return If(whole_ns > 0, Percent(D(part_ns), D(whole_ns)));
 }
 
 Json RolesJson(const v1::Hot& hot) {
@@ -38,7 +31,7 @@ Json RolesJson(const v1::Hot& hot) {
 Json LinesJson(const v1::Hot& hot) {
   Json rows = Json::array();
   for (const v1::HotLine& line : hot.lines()) {
-    const bool known = line.has_total();
+    const bool known = line.has_total();  // enough samples
     rows.push_back({{"role", RoleKey(line.role())},
                     {"file", line.site().file()},
                     {"line", line.site().line()},
@@ -47,12 +40,12 @@ Json LinesJson(const v1::Hot& hot) {
                     {"self_samples", line.self_samples()},
                     {"self_ms", Ms(line.self_ns())},
                     {"total_ms", Ms(line.total_ns())},
-                    {"self_percent", PercentIf(known, line.self().percent())},
-                    {"self_low_percent", PercentIf(known, line.self().low_percent())},
-                    {"self_high_percent", PercentIf(known, line.self().high_percent())},
-                    {"total_percent", PercentIf(known, line.total().percent())},
-                    {"low_percent", PercentIf(known, line.total().low_percent())},
-                    {"high_percent", PercentIf(known, line.total().high_percent())},
+                    {"self_percent", If(known, line.self().percent())},
+                    {"self_low_percent", If(known, line.self().low_percent())},
+                    {"self_high_percent", If(known, line.self().high_percent())},
+                    {"total_percent", If(known, line.total().percent())},
+                    {"low_percent", If(known, line.total().low_percent())},
+                    {"high_percent", If(known, line.total().high_percent())},
                     {"running_percent", PartOf(line.running_ns(), line.total_ns())},
                     {"ready_percent", PartOf(line.ready_ns(), line.total_ns())},
                     {"blocked_percent", PartOf(line.blocked_ns(), line.total_ns())},
@@ -87,13 +80,13 @@ Json DoingJson(const v1::GapRow& gap, bool of_functions) {
          {"line", line.site().line()},
          {"function", line.site().function()},
          {"samples", line.samples()},
-         {"share_percent", PercentIf(known, line.share().percent())},
-         {"self_percent", PercentIf(known, line.self().percent())},
-         {"low_percent", PercentIf(known, line.share().low_percent())},
-         {"high_percent", PercentIf(known, line.share().high_percent())},
-         {"own_percent", PercentIf(known, line.own().percent())},
-         {"own_low_percent", PercentIf(known, line.own().low_percent())},
-         {"own_high_percent", PercentIf(known, line.own().high_percent())},
+         {"share_percent", If(known, line.share().percent())},
+         {"self_percent", If(known, line.self().percent())},
+         {"low_percent", If(known, line.share().low_percent())},
+         {"high_percent", If(known, line.share().high_percent())},
+         {"own_percent", If(known, line.own().percent())},
+         {"own_low_percent", If(known, line.own().low_percent())},
+         {"own_high_percent", If(known, line.own().high_percent())},
          {"callee", line.has_callee() ? SiteJson(line.callee()) : Json(nullptr)}});
     if (of_functions) rows.back()["line_is_function_start"] = true;
   }

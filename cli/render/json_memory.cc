@@ -8,8 +8,6 @@
 namespace lull {
 namespace {
 
-Json BytesIf(bool known, int64_t bytes) { return known ? Json(bytes) : Json(nullptr); }
-
 Json PointsJson(const v1::MemoryRow& row) {
   return RowsJson(row.points(), [&](const v1::MemoryPoint&, Json& json) {
     if (!row.points_are_steps()) SetNull(json, {"step"});
@@ -36,12 +34,12 @@ Json MemoryRowsJson(const v1::Memory& reply, bool details) {
                  {"device", RankJson(row.device())},
                  {"live_bytes", row.live_bytes()},
                  {"peak_bytes", row.peak_bytes()},
-                 {"reserved_bytes", BytesIf(known, row.reserved_bytes())},
-                 {"reserved_peak_bytes", BytesIf(known, row.reserved_peak_bytes())},
+                 {"reserved_bytes", If(known, row.reserved_bytes())},
+                 {"reserved_peak_bytes", If(known, row.reserved_peak_bytes())},
                  {"growth", GrowthJson(row)}};
     if (details) {
       json["peak_at_ms"] = Ms(row.peak_time_ns());
-      json["reserved_at_peak_bytes"] = BytesIf(known, row.reserved_at_peak_bytes());
+      json["reserved_at_peak_bytes"] = If(known, row.reserved_at_peak_bytes());
       json["peak_sites"] = RowsJson(row.peak_sites());
       json["peak_others_bytes"] = row.peak_others_bytes();
       json["points"] = PointsJson(row);

@@ -1,9 +1,8 @@
-#include "cli/render/gpu_words.h"
 #include "cli/render/json.h"
 #include "cli/render/json_parts.h"
+#include "cli/render/row_json.h"
 #include "cli/render/schema_definitions.h"
 #include "cli/render/schema_parts.h"
-#include "daemon/words/enum_key.h"
 #include "daemon/words/facts.h"
 #include "daemon/words/format.h"
 
@@ -15,34 +14,22 @@ Json OperatorsJson(const v1::ReportReply& reply) {
   const v1::Operators& operators = reply.operators();
   const bool truth = HasGpuTruth(reply.gpu());
   const bool complete = operators.known_bytes() == operators.allocated_bytes();
-  auto bytes = [complete](uint64_t allocations, uint64_t amount) {
-    return allocations > 0 || complete ? Json(amount) : Json(nullptr);
-  };
   auto percent = [&](uint64_t ns) {
-    auto of = static_cast<double>(operators.gpu_ns());
-    return truth ? Json(Percent(static_cast<double>(ns), of)) : Json(nullptr);
+    return If(truth, Percent(D(ns), D(operators.gpu_ns())));
   };
-  Json rows = Json::array();
-  for (const v1::OperatorRow& row : operators.operators()) {
-    rows.push_back(
-        {{"name", row.name()},
-         {"pass", KeyOf(row.pass())},
-         {"calls", Json(nullptr)},
-         {"launches", row.launches()},
-         {"own_launches", row.own_launches()},
-         {"gpu_ms", MsIf(truth, row.gpu_ns())},
-         {"own_gpu_ms", MsIf(truth, row.own_gpu_ns())},
-         {"gpu_percent", percent(row.gpu_ns())},
-         {"own_gpu_percent", percent(row.own_gpu_ns())},
-         {"allocations", bytes(row.allocations(), row.allocations())},
-         {"allocated_bytes", bytes(row.allocations(), row.allocated_bytes())},
-         {"own_allocated_bytes",
-          bytes(row.own_allocations(), row.own_allocated_bytes())},
-         {"site", SiteJson(row.site())},
-         {"stack", StackJson(row.stack(), false)}});
-  }
+  auto adapt = [&](const v1::OperatorRow& row, Json& json) {
+    Insert(json, "pass", "calls", nullptr);
+    Insert(json, "own_gpu_ms", "gpu_percent", percent(row.gpu_ns()));
+    Insert(json, "gpu_percent", "own_gpu_percent", percent(row.own_gpu_ns()));
+    if (!truth) SetNull(json, {"gpu_ms", "own_gpu_ms"});
+    if (row.allocations() == 0 && !complete) {
+      SetNull(json, {"allocations", "allocated_bytes"});
+    }
+    if (row.own_allocations() == 0 && !complete) SetNull(json, {"own_allocated_bytes"});
+    json.erase("own_allocations");
+  };
   return AnswerJson(reply, {{"gpu", GpuJson(reply.gpu())},
-                            {"ops", std::move(rows)},
+                            {"ops", RowsJson(operators.operators(), adapt)},
                             {"total_ops", operators.rows()},
                             {"total_gpu_ms", MsIf(truth, operators.gpu_ns())},
                             {"total_launches", operators.launches()},
@@ -56,22 +43,15 @@ Json OperatorsJson(const v1::ReportReply& reply) {
 namespace schema {
 
 Json Operators() {
-  Json row = Object({{"name", Text()},
-                     {"pass", OneOf({"forward", "backward", "optimizer", "unknown"})},
-                     {"calls", Null()},
-                     {"launches", Count()},
-                     {"own_launches", Count()},
-                     {"gpu_ms", AmountOrNull()},
-                     {"own_gpu_ms", AmountOrNull()},
-                     {"gpu_percent", AmountOrNull()},
-                     {"own_gpu_percent", AmountOrNull()},
-                     {"allocations", OrNull(Count())},
-                     {"allocated_bytes", OrNull(Count())},
-                     {"own_allocated_bytes", OrNull(Count())},
-                     {"site", Ref("site")},
-                     {"stack", ListOf(Ref("frame"))}});
+  Row row = RowOf<v1::OperatorRow>();
+  row.Insert("pass", "calls", Null())
+      .Insert("own_gpu_ms", "gpu_percent", AmountOrNull())
+      .Insert("gpu_percent", "own_gpu_percent", AmountOrNull())
+      .OrNull({"gpu_ms", "own_gpu_ms", "allocations", "allocated_bytes"})
+      .OrNull({"own_allocated_bytes"})
+      .Erase("own_allocations");
   return Answer({{"gpu", Ref("gpu")},
-                 {"ops", ListOf(std::move(row))},
+                 {"ops", ListOf(row.Done())},
                  {"total_ops", Count()},
                  {"total_gpu_ms", AmountOrNull()},
                  {"total_launches", Count()},

@@ -16,15 +16,15 @@ template <typename T>
 Json OrNull(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
-inline Json MsIf(bool known, uint64_t ns) {
-  return known ? Json(Ms(ns)) : Json(nullptr);
+template <typename T>
+Json If(bool known, const T& value) {
+  return known ? Json(value) : Json(nullptr);
 }
+inline Json MsIf(bool known, uint64_t ns) { return If(known, Ms(ns)); }
 // Figures that are 0 on the wire where they are not known.
-inline Json IfPositive(double value) { return value > 0 ? Json(value) : Json(nullptr); }
-inline Json TextOrNull(const std::string& text) {
-  return text.empty() ? Json(nullptr) : Json(text);
-}
-inline Json RankJson(int32_t rank) { return rank >= 0 ? Json(rank) : Json(nullptr); }
+inline Json IfPositive(double value) { return If(value > 0, value); }
+inline Json TextOrNull(const std::string& text) { return If(!text.empty(), text); }
+inline Json RankJson(int32_t rank) { return If(rank >= 0, rank); }
 
 Json JobJson(const v1::Job& job);
 Json SiteJson(const v1::Site& site);

@@ -44,7 +44,7 @@ Json LibcJson(const Process& process) {
   if (!process.files.glibc.empty()) return "glibc";
   if (process.files.musl) return "musl";
   bool is_static = process.program.known && process.program.loader.empty();
-  return is_static ? Json("static") : Json(nullptr);
+  return If(is_static, "static");
 }
 
 Json ShimJson(const Process& process) {
@@ -74,7 +74,7 @@ Json ExaminationJson(const Examination& seen) {
     json["started"] = FormatUtc(process.start_realtime_ns);
     json["start_ticks"] = process.start_ticks;
     json["threads"] = process.threads;
-    json["tracer_pid"] = process.tracer != 0 ? Json(process.tracer) : Json(nullptr);
+    json["tracer_pid"] = If(process.tracer != 0, process.tracer);
     json["role"] = RoleId(seen.role);
     json["python"] = process.is_python;
     json["python_version"] = TextOrNull(process.files.python_version);
@@ -85,10 +85,9 @@ Json ExaminationJson(const Examination& seen) {
     json["cuda_called"] = process.files.cuda_driver;
     json["gpus"] = process.gpu_devices;
     json["executable"] = TextOrNull(process.executable);
-    json["bits"] = process.program.known ? Json(process.program.bits) : Json(nullptr);
-    json["machine"] = process.program.known
-                          ? Json(attach::MachineName(process.program.machine))
-                          : Json(nullptr);
+    json["bits"] = If(process.program.known, process.program.bits);
+    json["machine"] =
+        If(process.program.known, attach::MachineName(process.program.machine));
     json["libc"] = LibcJson(process);
     json["libc_version"] = TextOrNull(process.glibc_version);
     json["namespaces"] = {{"pid", NamespaceJson(process.pid_namespace)},

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 
 namespace lull {
@@ -38,8 +39,8 @@ void Table::AddNote(absl::string_view line) {
   lines_.push_back({{}, std::string(line)});
 }
 
-std::string Table::Text() const {
-  std::string text;
+std::vector<std::string> Table::Lines() const {
+  std::vector<std::string> text;
   auto add_cells = [&](const std::vector<std::string>& cells) {
     std::string line;
     for (size_t i = 0; i < cells.size(); ++i) {
@@ -49,19 +50,23 @@ std::string Table::Text() const {
                       right ? "" : padding);
     }
     line.erase(line.find_last_not_of(' ') + 1);
-    absl::StrAppend(&text, line, "\n");
+    text.push_back(std::move(line));
   };
   std::vector<std::string> titles;
   for (const Column& column : columns_) titles.push_back(column.title);
   add_cells(titles);
   for (const Line& line : lines_) {
     if (line.cells.empty()) {
-      absl::StrAppend(&text, "      ", line.note, "\n");
+      text.push_back(absl::StrCat("      ", line.note));
     } else {
       add_cells(line.cells);
     }
   }
   return text;
+}
+
+std::string Table::Text() const {
+  return absl::StrCat(absl::StrJoin(Lines(), "\n"), "\n");
 }
 
 }  // namespace lull

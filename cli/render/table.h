@@ -24,6 +24,7 @@ class Table {
   // The title line, then rows and notes, every line indented by two and without
   // trailing spaces.
   std::string Text() const;
+  std::vector<std::string> Lines() const;  // the same, without line ends
 
  private:
   struct Column {

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "cli/render/table.h"
 #include "cli/top/details.h"
 #include "cli/top/tables.h"
+#include "daemon/base/median.h"
 #include "daemon/words/facts.h"
 #include "daemon/words/format.h"
 
@@ -33,10 +33,8 @@ double BusyShare(const Rank& rank) {
 void AddStep(const v1::StepBand& band, Rank* rank) {
   std::vector<uint64_t> times(band.duration_ns().begin(), band.duration_ns().end());
   if (times.empty()) return;
-  auto middle = times.begin() + static_cast<ptrdiff_t>((times.size() - 1) / 2);
-  std::nth_element(times.begin(), middle, times.end());
-  rank->step_ns = *middle;
   rank->steps_thinned = band.count() > times.size();
+  rank->step_ns = LowerMedian(std::move(times));
 }
 
 // The devices' own memory if there is any, else tensors of the host.
@@ -143,9 +141,7 @@ std::vector<std::string> RanksTable(const v1::ReportReply& reply, TopOrder order
          rank.memory_known ? FormatBytes(rank.live_bytes) : "-",
          rank.memory_known ? FormatBytes(rank.peak_bytes) : "-", rank.busy_over_time});
   }
-  std::vector<std::string> lines = absl::StrSplit(table.Text(), '\n');
-  if (!lines.empty() && lines.back().empty()) lines.pop_back();
-  return lines;
+  return table.Lines();
 }
 
 }  // namespace lull

@@ -1,7 +1,6 @@
 #include "cli/top/tables.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "cli/render/gpu_tables.h"
 #include "cli/render/table.h"
 #include "cli/top/details.h"
@@ -15,12 +14,6 @@ namespace {
 
 constexpr uint32_t kRows = 100;
 
-std::vector<std::string> Lines(const Table& table) {
-  std::vector<std::string> lines = absl::StrSplit(table.Text(), '\n');
-  if (!lines.empty() && lines.back().empty()) lines.pop_back();
-  return lines;
-}
-
 std::vector<std::string> Gaps(const v1::ReportReply& reply) {
   if (!HasGpuTruth(reply.gpu())) {
     return {absl::StrCat("  No GPU truth: ", Printable(reply.gpu().missing()))};
@@ -32,7 +25,7 @@ std::vector<std::string> Gaps(const v1::ReportReply& reply) {
                   FormatShare(D(gap.total_ns()), D(reply.gpu().idle_ns())),
                   CauseName(gap.cause()), BlameOf(gap, v1::GROUP_BY_LINE)});
   }
-  return Lines(table);
+  return table.Lines();
 }
 
 std::vector<std::string> Syncs(const v1::ReportReply& reply) {
@@ -44,7 +37,7 @@ std::vector<std::string> Syncs(const v1::ReportReply& reply) {
                   FormatCount(point.calls()), Shortened(point.api(), 24),
                   FormatSite(point.site())});
   }
-  return Lines(table);
+  return table.Lines();
 }
 
 std::vector<std::string> Host(const v1::ReportReply& reply) {
@@ -58,7 +51,7 @@ std::vector<std::string> Host(const v1::ReportReply& reply) {
                   FormatShare(D(line.blocked_ns()), D(line.total_ns())),
                   RoleKey(line.role()), FormatSite(line.site())});
   }
-  return Lines(table);
+  return table.Lines();
 }
 
 std::vector<std::string> Waits(const v1::ReportReply& reply) {
@@ -72,7 +65,7 @@ std::vector<std::string> Waits(const v1::ReportReply& reply) {
                   FormatCount(wait.count()), Shortened(wait.kind(), 12),
                   FormatSite(wait.site())});
   }
-  return Lines(table);
+  return table.Lines();
 }
 
 std::vector<std::string> Kernels(const v1::ReportReply& reply) {
@@ -84,7 +77,7 @@ std::vector<std::string> Kernels(const v1::ReportReply& reply) {
                   FormatCount(kernel.calls()), Shortened(kernel.name(), 30),
                   FormatSite(kernel.site())});
   }
-  return Lines(table);
+  return table.Lines();
 }
 
 }  // namespace

@@ -63,14 +63,6 @@ double PercentOf(double logarithm) { return 100 * std::expm1(logarithm); }
 
 }  // namespace
 
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*std::max_element(values.begin(), middle) + *middle) / 2;
-}
-
 double Mean(const std::vector<double>& values) {
   if (values.empty()) return 0;
   double sum = 0;

@@ -5,10 +5,10 @@
 #include <optional>
 #include <vector>
 
+#include "daemon/base/median.h"
+
 namespace lull::compare {
 
-// Of the two in the middle the mean; 0 of nothing.
-double Median(std::vector<double> values);
 double Mean(const std::vector<double>& values);
 // Of a sample (n - 1); 0 of less than two.
 double Variance(const std::vector<double>& values);

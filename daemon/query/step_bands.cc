@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "daemon/base/median.h"
 #include "daemon/base/status.h"
 #include "daemon/query/rows.h"
 #include "daemon/query/steps.h"
@@ -36,13 +37,6 @@ constexpr StepPart kStepParts[] = {
     {"host", &StepRow::host_ns},       {"other", &StepRow::other_ns},
 };
 
-double MedianOf(std::vector<double> values) {
-  if (values.empty()) return 0;
-  auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 template <typename Rows, typename Get>
 std::vector<double> Values(const Rows& rows, Get get) {
   std::vector<double> values;
@@ -60,8 +54,8 @@ void NamePart(const std::vector<const StepRow*>& steps, const StepRow& step,
   if (alike.size() < kEnoughForMedian) return;
   double most = 0;
   for (const StepPart& part : kStepParts) {
-    const double median =
-        MedianOf(Values(alike, [&](const StepRow& row) { return (row.*part.get)(); }));
+    const double median = LowerMedian(
+        Values(alike, [&](const StepRow& row) { return (row.*part.get)(); }));
     const double excess = static_cast<double>((step.*part.get)()) - median;
     if (excess <= most) continue;
     most = excess;
@@ -74,10 +68,10 @@ void AddOutliers(const std::vector<const StepRow*>& steps, v1::Timeline* reply) 
   if (steps.size() < kEnoughForMedian) return;
   const std::vector<double> times =
       Values(steps, [](const StepRow& row) { return row.duration_ns(); });
-  const double median = MedianOf(times);
+  const double median = LowerMedian(times);
   std::vector<double> away;
   for (double time : times) away.push_back(std::abs(time - median));
-  const double deviation = kMadToDeviation * MedianOf(std::move(away));
+  const double deviation = kMadToDeviation * LowerMedian(std::move(away));
   const double bound =
       std::max(kLeastTimes * median, median + kLeastDeviations * deviation);
   for (size_t i = 0; i < steps.size(); ++i) {

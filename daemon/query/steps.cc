@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "daemon/base/median.h"
 #include "daemon/base/status.h"
 #include "daemon/query/kernels.h"
 #include "daemon/query/phases.h"
@@ -60,10 +61,7 @@ template <typename Get>
 uint64_t Median(const std::vector<const Step*>& steps, Get get) {
   std::vector<uint64_t> values;
   for (const Step* step : steps) values.push_back(get(*step));
-  if (values.empty()) return 0;
-  auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  return LowerMedian(std::move(values));
 }
 
 void FillMedian(const std::vector<const Step*>& all, StepRow* row) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "daemon/base/median.h"
 #include "daemon/steps/step_cost.h"
 
 namespace lull::steps {
@@ -14,14 +15,6 @@ constexpr size_t kGroups = 24;
 // Groups are steps that follow one another. Each sample has at least so many.
 constexpr size_t kFewestGroups = 6;
 constexpr size_t kStepsInGroup = 3;
-
-double Median(std::vector<double> values) {
-  const size_t middle = values.size() / 2;
-  const auto at = values.begin() + static_cast<ptrdiff_t>(middle);
-  std::nth_element(values.begin(), at, values.end());
-  if (values.size() % 2 != 0) return *at;
-  return (*at + *std::max_element(values.begin(), at)) / 2;
-}
 
 // The medians of groups of `length` neighbours; what is left over joins the last.
 std::vector<double> Grouped(const std::vector<double>& values, size_t length) {

@@ -3,19 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/base/median.h"
+
 namespace lull::steps {
 namespace {
 
 constexpr size_t kFewestNeighbours = 4;
 // Steps between windows that are compared with those before the first.
 constexpr size_t kMostBetween = 60;
-
-double MedianLength(std::vector<double> lengths) {
-  const auto middle = lengths.begin() + static_cast<ptrdiff_t>(lengths.size() / 2);
-  std::nth_element(lengths.begin(), middle, lengths.end());
-  if (lengths.size() % 2 != 0) return *middle;
-  return (*middle + *std::max_element(lengths.begin(), middle)) / 2;
-}
 
 bool InWindow(Condition condition) {
   return condition == Condition::kBegins || condition == Condition::kTraced ||
@@ -103,9 +98,9 @@ class Story {
       }
     }
     if (neighbours.size() < kFewestNeighbours || traced.empty()) return;
-    const double usual = MedianLength(neighbours);
+    const double usual = Median(neighbours);
     if (usual <= 0) return;
-    const double with = MedianLength(traced);
+    const double with = Median(traced);
     judged_.push_back({first, last, with / usual - 1,
                        static_cast<double>(traced_steps) * (with - usual) + others -
                            static_cast<double>(other_steps) * usual});
