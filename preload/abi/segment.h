@@ -129,6 +129,11 @@ struct ControlBlock {
   std::atomic<uint64_t> asleep_since_ns;
 };
 
+// Words of the control block that the relay copies from the flags of the job, each from
+// the field of lull.v1.JobSettings of the same name, and what is meant by a 0 there.
+#define LULL_CONTROL_SETTINGS(SETTING) \
+  SETTING(wait_threshold_ns, abi::kDefaultWaitThresholdNs)
+
 enum class GpuMode : uint32_t { kHost = 0, kWindow = 1, kContinuous = 2 };
 
 // How much detail the governor has taken away. Counts and times of sync points,

@@ -23,10 +23,11 @@ TargetControl::TargetControl(const SegmentReader& segment,
       gpu_clock_(clock != nullptr ? std::move(clock) : std::make_shared<GpuClock>()),
       gpu_schedule_(std::in_place, plan, gpu_clock_.get()) {
   abi::ControlBlock& control = segment_.control();
-  control.wait_threshold_ns.store(settings.wait_threshold_ns() != 0
-                                      ? settings.wait_threshold_ns()
-                                      : abi::kDefaultWaitThresholdNs,
-                                  kRelaxed);
+#define LULL_SET(setting, by_default)                                              \
+  control.setting.store(settings.setting() != 0 ? settings.setting() : by_default, \
+                        kRelaxed);
+  LULL_CONTROL_SETTINGS(LULL_SET)
+#undef LULL_SET
   control.late_launch_ns.store(abi::kDefaultLateLaunchNs, kRelaxed);
   WriteGpuPlan(plan, &control);
 }
