@@ -39,9 +39,7 @@ std::vector<Event> AutogradFeed::Advance(uint64_t judged_ns) {
   for (const EngineSamples::Found& found : samples_.Advance(judged_ns)) {
     const Series& sample = series_[found.sample.series];
     const Series& mark = series_[found.mark];
-    Series series;
-    series.type = EventType::kEngineSample;
-    series.variant = sample.variant;
+    Series series{.type = EventType::kEngineSample, .variant = sample.variant};
     if (!series_.full()) {
       series.python_stack = mark.python_stack;
       series.line_site = mark.line_site;

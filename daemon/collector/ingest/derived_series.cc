@@ -31,10 +31,9 @@ uint32_t DerivedSeries::OfIdle(const blame::Idle& idle) {
   auto [it, fresh] = known_.try_emplace(
       Key{EventType::kIdle, idle.device, culprit, idle.before, idle.after, idle.cause});
   if (!fresh) return it->second;
-  Series series;
-  series.type = EventType::kIdle;
-  series.variant = static_cast<uint8_t>(idle.cause);
-  series.shape = Number(idle.device);
+  Series series{.type = EventType::kIdle,
+                .variant = static_cast<uint8_t>(idle.cause),
+                .shape = Number(idle.device)};
   if (!series_.full()) {
     TakeCulprit(series_[culprit != 0 ? culprit : idle.after], series);
     if (culprit == 0) series.api = 0;
@@ -47,18 +46,14 @@ uint32_t DerivedSeries::OfIdle(const blame::Idle& idle) {
 }
 
 uint32_t DerivedSeries::OfCoverage(DeviceId device) {
-  Series series;
-  series.type = EventType::kCoverage;
-  series.shape = Number(device);
-  return series_.Intern(series);
+  return series_.Intern({.type = EventType::kCoverage, .shape = Number(device)});
 }
 
 uint32_t DerivedSeries::OfSyncCost(uint32_t sync) {
   auto [it, fresh] =
       known_.try_emplace(Key{EventType::kSyncCost, DeviceId{}, sync, 0, 0});
   if (!fresh) return it->second;
-  Series series;
-  series.type = EventType::kSyncCost;
+  Series series{.type = EventType::kSyncCost};
   TakeCulprit(series_[sync], series);
   return it->second = series_.Intern(series);
 }
@@ -68,10 +63,7 @@ uint32_t DerivedSeries::OfSample(uint32_t idle, uint32_t sample) {
       known_.try_emplace(Key{EventType::kGapSample, DeviceId{}, idle, sample, 0});
   if (!fresh) return it->second;
   const Series& from = series_[sample];
-  Series series;
-  series.type = EventType::kGapSample;
-  series.variant = from.variant;
-  series.shape = idle;
+  Series series{.type = EventType::kGapSample, .variant = from.variant, .shape = idle};
   if (!series_.full()) {
     series.python_stack = from.python_stack;
     series.line_site = from.line_site;
@@ -87,9 +79,8 @@ uint32_t DerivedSeries::OfSubmission(const blame::Submission& submission) {
                              submission.launch, submission.call});
   if (!fresh) return it->second;
   const Series& ran = series_[operation.series];
-  Series series;
-  series.type = EventType::kSubmission;
-  series.variant = static_cast<uint8_t>(operation.kind);
+  Series series{.type = EventType::kSubmission,
+                .variant = static_cast<uint8_t>(operation.kind)};
   if (operation.kind == blame::OperationKind::kKernel) {
     series.shape = gpu_.KernelName(aggregate::KernelOf(ran));
   }
@@ -106,11 +97,8 @@ uint32_t DerivedSeries::OfRegion(const ThreadRegions::Found& found) {
                 DeviceId{}, found.series, found.stack, 0};
   if (auto it = known_.find(key); it != known_.end()) return it->second;
   if (series_.full()) return 0;
-  Series series;
-  series.type = key.type;
-  series.shape = found.series;
-  series.native_stack = found.stack;
-  return known_[key] = series_.Intern(series);
+  return known_[key] = series_.Intern(
+             {.type = key.type, .native_stack = found.stack, .shape = found.series});
 }
 
 }  // namespace lull::collector

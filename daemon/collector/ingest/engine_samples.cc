@@ -51,8 +51,8 @@ std::vector<EngineSamples::Found> EngineSamples::Advance(uint64_t judged_ns) {
   std::vector<Found> found;
   if (judged_ns < kLateNs) return found;
   const uint64_t until = judged_ns - kLateNs;
-  for (auto it = threads_.begin(); it != threads_.end();) {
-    Thread& thread = it->second;
+  absl::erase_if(threads_, [&](auto& one) {
+    Thread& thread = one.second;
     std::deque<Sample> later;
     for (const Sample& sample : thread.samples) {
       if (sample.event.start_ns > until) {
@@ -75,12 +75,8 @@ std::vector<EngineSamples::Found> EngineSamples::Advance(uint64_t judged_ns) {
       thread.marks.clear();
       --marks_;
     }
-    if (thread.samples.empty() && thread.marks.empty()) {
-      threads_.erase(it++);
-    } else {
-      ++it;
-    }
-  }
+    return thread.samples.empty() && thread.marks.empty();
+  });
   return found;
 }
 

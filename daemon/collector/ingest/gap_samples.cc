@@ -73,8 +73,8 @@ void GapSamples::AddIdle(const aggregate::Event& event) {
 std::vector<GapSamples::Found> GapSamples::Take() { return std::exchange(found_, {}); }
 
 void GapSamples::Forget(uint64_t before_ns) {
-  for (auto it = threads_.begin(); it != threads_.end();) {
-    Thread& thread = it->second;
+  absl::erase_if(threads_, [&](auto& one) {
+    Thread& thread = one.second;
     while (!thread.samples.empty() && thread.samples.begin()->first < before_ns) {
       thread.samples.erase(thread.samples.begin());
       --held_;
@@ -83,12 +83,8 @@ void GapSamples::Forget(uint64_t before_ns) {
       thread.idle.erase(thread.idle.begin());
       --held_;
     }
-    if (thread.samples.empty() && thread.idle.empty()) {
-      threads_.erase(it++);
-    } else {
-      ++it;
-    }
-  }
+    return thread.samples.empty() && thread.idle.empty();
+  });
 }
 
 // The older half of each thread's goes.

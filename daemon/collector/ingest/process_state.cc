@@ -133,17 +133,14 @@ void ProcessState::StoreDerived(const Event& event) {
 void ProcessState::TakeDerived() {
   for (const Event& event : blame_->TakeEvents()) {
     StoreDerived(event);
-    aggregate::AddEvent(series_[event.series], event, CellOf(event, event.series));
+    aggregate::AddEvent(series_[event.series], event,
+                        CellOf(event.start_ns, event.series));
   }
   for (const BlameFeed::Submitted& submitted : blame_->TakeSubmitted()) {
-    Event event;
-    event.start_ns = submitted.start_ns;
-    CellOf(event, submitted.series).Add(submitted.duration_ns, 0, 0);
+    CellOf(submitted.start_ns, submitted.series).Add(submitted.duration_ns, 0, 0);
   }
   for (const BlameFeed::Summed& summed : blame_->TakeSummed()) {
-    Event event;
-    event.start_ns = summed.start_ns;
-    CellOf(event, summed.series).Append(summed.sum);
+    CellOf(summed.start_ns, summed.series).Append(summed.sum);
   }
   row_.judged_ns = blame_->judged_ns();
   row_.late_operations = blame_->late_operations();
@@ -153,9 +150,7 @@ void ProcessState::TakeDerived() {
 void ProcessState::ApplyStretch(uint64_t start_ns) {
   steps_.BeginAt(start_ns);
   for (Event& event : blocks_.Forget(start_ns)) {
-    Series series;
-    series.type = EventType::kForgotten;
-    event.series = series_.Intern(series);
+    event.series = series_.Intern({.type = EventType::kForgotten});
     StoreDerived(event);
     AddLive(event);
   }
@@ -178,10 +173,9 @@ ProcessState::Run& ProcessState::RunAt(Ring& ring, uint64_t position) {
   return ring.runs.back();
 }
 
-aggregate::Cell& ProcessState::CellOf(const Event& event, uint32_t series) {
-  uint64_t bucket =
-      aggregate::AfterStart(event.start_ns, job_start_ns_) / aggregate::kBucketNs;
-  return changes_.At(bucket, series);
+aggregate::Cell& ProcessState::CellOf(uint64_t time_ns, uint32_t series) {
+  return changes_.At(
+      aggregate::AfterStart(time_ns, job_start_ns_) / aggregate::kBucketNs, series);
 }
 
 void ProcessState::ApplyTracing(uint32_t ring, const v1::EventColumns& in) {
@@ -233,7 +227,8 @@ void ProcessState::ApplyEvents(uint32_t ring_number, const v1::EventColumns& in)
                                  (event.flags & aggregate::kFlagFromPython) != 0,
                                  in.api(i), in.python_stack(i), in.native_stack(i),
                                  aggregate::ShapeOf(type, event)});
-    aggregate::AddEvent(series_[event.series], event, CellOf(event, event.series));
+    aggregate::AddEvent(series_[event.series], event,
+                        CellOf(event.start_ns, event.series));
     landmarks_.Add(type, event);
     if (type == EventType::kStep) {
       const StepView step{event};
@@ -271,7 +266,8 @@ void ProcessState::ApplyMemory() {
 void ProcessState::AddLive(const Event& event) {
   auto series_of = [&](uint32_t id) -> const Series& { return series_[id]; };
   aggregate::AddMemory(
-      event, [&](uint32_t id) -> aggregate::Cell& { return CellOf(event, id); },
+      event,
+      [&](uint32_t id) -> aggregate::Cell& { return CellOf(event.start_ns, id); },
       series_of);
   aggregate::ForEachTotalChange(event, series_of,
                                 [&](uint64_t time_ns, uint32_t id, int64_t bytes) {
@@ -285,9 +281,7 @@ void ProcessState::AddRetry(const Event& event) {
   Series series = series_[retry->series];
   series.type = EventType::kMallocRetry;
   series.variant = 0;
-  Event at;
-  at.start_ns = retry->start_ns;
-  CellOf(at, series_.Intern(series))
+  CellOf(retry->start_ns, series_.Intern(series))
       .Add(retry->duration_ns, retry->bytes, retry->succeeded ? 1 : 0);
 }
 

@@ -91,7 +91,7 @@ class ProcessState {
   void AddRetry(const Event& event);
   Ring& RingOf(uint32_t ring);
   Run& RunAt(Ring& ring, uint64_t position);
-  aggregate::Cell& CellOf(const Event& event, uint32_t series);
+  aggregate::Cell& CellOf(uint64_t time_ns, uint32_t series);
 
   storage::ProcessRow row_;
   bool dirty_ = true;

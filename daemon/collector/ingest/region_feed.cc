@@ -12,11 +12,7 @@ void RegionFeed::AddScope(const Event& event) {
 }
 
 uint32_t RegionFeed::Series(EventType type, uint8_t cause, uint32_t stack) {
-  aggregate::Series series;
-  series.type = type;
-  series.variant = cause;
-  series.native_stack = stack;
-  return series_.Intern(series);
+  return series_.Intern({.type = type, .variant = cause, .native_stack = stack});
 }
 
 }  // namespace lull::collector

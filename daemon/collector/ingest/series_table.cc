@@ -78,9 +78,8 @@ uint32_t SeriesTable::Intern(const Series& series) {
 }
 
 uint32_t SeriesTable::Group(EventType type, const Series& allocation) {
-  Series group;
-  group.type = type;
-  group.variant = static_cast<uint8_t>(aggregate::AllocatorOf(allocation));
+  Series group{.type = type,
+               .variant = static_cast<uint8_t>(aggregate::AllocatorOf(allocation))};
   if (type == EventType::kTotalGroup) group.shape = allocation.shape;
   if (type == EventType::kLineGroup) group.line_site = allocation.line_site;
   if (type == EventType::kFunctionGroup) {
@@ -90,11 +89,10 @@ uint32_t SeriesTable::Group(EventType type, const Series& allocation) {
 }
 
 uint32_t SeriesTable::Add(const EventIdentity& identity) {
-  Series series;
-  series.type = identity.type;
-  series.variant = identity.variant;
-  series.api = identity.api;
-  series.shape = identity.shape;
+  Series series{.type = identity.type,
+                .variant = identity.variant,
+                .api = identity.api,
+                .shape = identity.shape};
   if (full()) {
     if (!aggregate::IsOfTorch(series.type)) series.shape = 0;
   } else if (series.type >= EventType::kGpuKernel &&

@@ -78,27 +78,20 @@ Definitions::Result Definitions::Need(Role role, abi::Ref ref, uint32_t id,
 }
 
 bool Definitions::Add(Role role, abi::Ref ref, uint32_t id, BatchBuilder* batch) {
+  auto add = [&](auto resolved, auto method) {
+    if (resolved) (batch->*method)(process_key_, *std::move(resolved));
+    return resolved.has_value();
+  };
   switch (role) {
-    case kStack: {
-      auto stack = ResolveStack(*segment_, ref, symbolizer_, &codes_);
-      if (stack) batch->AddStack(process_key_, *std::move(stack));
-      return stack.has_value();
-    }
-    case kKernel: {
-      auto kernel = ResolveKernel(*segment_, ref);
-      if (kernel) batch->AddKernel(process_key_, *std::move(kernel));
-      return kernel.has_value();
-    }
-    case kStream: {
-      auto stream = ResolveGpuStream(*segment_, ref);
-      if (stream) batch->AddGpuStream(process_key_, *stream);
-      return stream.has_value();
-    }
-    case kDevice: {
-      auto device = ResolveGpuDevice(*segment_, ref);
-      if (device) batch->AddGpuDevice(process_key_, *std::move(device));
-      return device.has_value();
-    }
+    case kStack:
+      return add(ResolveStack(*segment_, ref, symbolizer_, &codes_),
+                 &BatchBuilder::AddStack);
+    case kKernel:
+      return add(ResolveKernel(*segment_, ref), &BatchBuilder::AddKernel);
+    case kStream:
+      return add(ResolveGpuStream(*segment_, ref), &BatchBuilder::AddGpuStream);
+    case kDevice:
+      return add(ResolveGpuDevice(*segment_, ref), &BatchBuilder::AddGpuDevice);
     case kCall: {
       auto call = ResolveCall(*segment_, ref, id);
       if (call) batch->AddApi(*std::move(call));
