@@ -33,6 +33,14 @@ def has(module):
                           stderr=subprocess.DEVNULL, check=False).returncode == 0
 
 
+def run_to_the_end(host, name):
+    run = scenario.Scenario(host, name, scenario.python(f"explained/{name}.py"))
+    if run.done.status != 0:
+        raise SystemExit(run.done.stderr)
+    # On a busy machine the last events come some time after the program's end.
+    guest.wait_until(lambda: run.ask("gaps")["job"]["ended"], seconds=120)
+
+
 def steady_gaps(name):
     done = subprocess.run([guest.LULL, "gaps", name, "--json", "--top", "0",
                            "--phase", "steady"], stdout=subprocess.PIPE, check=True)
@@ -69,9 +77,7 @@ def main(names):
         if not has(needs):
             print(f"| {name} | not run: no {needs} |", flush=True)
             continue
-        run = scenario.Scenario(host, name, scenario.python(f"explained/{name}.py"))
-        if run.done.status != 0:
-            raise SystemExit(run.done.stderr)
+        run_to_the_end(host, name)
         row = row_of(steady_gaps(name))
         print("|", name, "|", " | ".join(row), "|", flush=True)
         explained = float(row[-2].split()[0])

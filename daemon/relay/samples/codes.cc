@@ -112,7 +112,7 @@ CodeBook::Found CodeBook::Resolve(uint64_t address, size_t pieces, const char* b
     }
     if (same) {
       slot.head_ns = now_ns;
-      return {slot.code, false};
+      return {slot.code, slot.fickle};
     }
     fickle = true;
   }

@@ -41,8 +41,8 @@ class CodeBook {
   // Returns how many pieces that were.
   size_t Expect(uint64_t address, uint64_t now_ns, std::vector<Piece>* pieces);
   struct Found {
-    uint32_t number = 0;  // 0: there is no code object, or its texts cannot be read
-    bool fresh = false;   // it was not known to be there
+    uint32_t number = 0;    // 0: there is no code object, or its texts cannot be read
+    bool doubtful = false;  // new, or often another one: it may have come just now
   };
   // `bytes`: what was read of them. What is new is read from `memory`.
   Found Resolve(uint64_t address, size_t pieces, const char* bytes, uint64_t now_ns,

@@ -1,5 +1,7 @@
 #include "daemon/relay/samples/copy_plan.h"
 
+#include <string.h>
+
 #include <algorithm>
 #include <tuple>
 
@@ -8,8 +10,11 @@ namespace {
 
 // Each piece costs up to 1 us with each look.
 constexpr uint32_t kRememberedLooks = 64;
+constexpr size_t kMostOfOneUse = 6;  // of them
 constexpr size_t kMostRemembered = 24;
+constexpr size_t kMostRememberedBytes = 16 << 10;
 constexpr uint64_t kMergedGap = 1024;
+constexpr uint64_t kMostMerged = 2048;
 constexpr size_t kMostBytes = 512 << 10;  // of one copy
 
 bool Contains(const Piece& piece, uint64_t address, size_t size) {
@@ -25,6 +30,7 @@ const char* CopyPlan::Find(const char* copy, uint64_t address, size_t size,
     if (*hint >= planned_.size()) *hint = 0;
     Planned& planned = planned_[*hint];
     if (Contains(planned.piece, address, size)) {
+      if (planned.used != looks_) ++planned.uses;
       planned.used = looks_;
       return copy + offsets_[*hint] + (address - planned.piece.address);
     }
@@ -36,6 +42,39 @@ bool CopyPlan::Has(const Piece& piece) const {
   return std::any_of(planned_.begin(), planned_.end(), [&](const Planned& planned) {
     return Contains(planned.piece, piece.address, piece.size);
   });
+}
+
+// Places of which each has been needed once only (generators that are made anew with
+// each call) soon go: they would take longer to copy than the stack.
+void CopyPlan::NextLook() {
+  auto unneeded =
+      std::partition(planned_.begin(), planned_.end(), [&](const Planned& planned) {
+        return planned.kind == Kind::kThread || planned.used == looks_;
+      });
+  std::sort(unneeded, planned_.end(),
+            [](const Planned& a, const Planned& b) { return a.used > b.used; });
+  size_t kept = 0, once = 0, bytes = 0;
+  auto forgotten = [&](const Planned& planned) {
+    const uint32_t age = looks_ - planned.used;
+    bytes += planned.piece.size;
+    return ++kept > kMostRemembered || bytes > kMostRememberedBytes ||
+           age > kRememberedLooks || (planned.uses == 1 && ++once > kMostOfOneUse);
+  };
+  planned_.erase(std::remove_if(unneeded, planned_.end(), forgotten), planned_.end());
+  Merge();
+  LayOut();
+  ++looks_;
+}
+
+bool CopyPlan::SameFrames(const char* copy, const char* other) const {
+  for (size_t i = 0; i < planned_.size(); ++i) {
+    const Planned& planned = planned_[i];
+    if (planned.kind != Kind::kThread && planned.kind != Kind::kFrames) continue;
+    if (memcmp(copy + offsets_[i], other + offsets_[i], planned.piece.size) != 0) {
+      return false;
+    }
+  }
+  return true;
 }
 
 bool CopyPlan::Extend(Piece piece, Kind kind) {
@@ -79,7 +118,7 @@ void CopyPlan::AppendPieces(size_t copies, std::vector<Piece>* pieces) const {
 }
 
 // Frames that are objects often lie close to each other, and a piece costs as much as a
-// few hundred bytes.
+// few KiB. But not all generators that ever were are to become one piece.
 void CopyPlan::Merge() {
   std::sort(planned_.begin(), planned_.end(), [](const Planned& a, const Planned& b) {
     return std::tie(a.kind, a.piece.address) < std::tie(b.kind, b.piece.address);
@@ -89,10 +128,12 @@ void CopyPlan::Merge() {
     Planned& last = planned_[kept];
     const Planned& next = planned_[i];
     const uint64_t end = last.piece.address + last.piece.size;
-    if (next.kind == last.kind && next.piece.address < end + kMergedGap) {
-      last.piece.size = static_cast<uint32_t>(
-          std::max(end, next.piece.address + next.piece.size) - last.piece.address);
+    const uint64_t both = std::max(end, next.piece.address + next.piece.size);
+    if (next.kind == last.kind && next.piece.address < end + kMergedGap &&
+        (next.piece.address <= end || both - last.piece.address <= kMostMerged)) {
+      last.piece.size = static_cast<uint32_t>(both - last.piece.address);
       last.used = std::max(last.used, next.used);
+      last.uses = std::max(last.uses, next.uses);
     } else {
       planned_[++kept] = next;
     }

@@ -1,7 +1,9 @@
 // What is copied of a thread with each look: the pieces of memory in which its stack
 // lies, and those in which it lay a short while ago. A line that calls a generator, or
 // comes back from C into Python, has its stack in two places in turn, thousands of
-// times a second. A plan for only one of them would miss every second look.
+// times a second. A plan for only one of them would miss every second look. What was
+// needed only once, as the frame of a generator that is made anew with each call, goes
+// with the next few looks: it takes its time to copy, too.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +20,7 @@ class CopyPlan {
     kThread,  // its state: the first piece
     kLink,    // a word that leads to a frame: read before the frames
     kFrames,
+    kOnCStack,  // frames of the interpreter's own, among what C goes on changing
   };
 
   bool empty() const { return planned_.empty(); }
@@ -28,11 +31,14 @@ class CopyPlan {
   // Where a piece is at in a copy; nullptr: it is in no piece. `hint`: the piece in
   // which the one before it was found, which is often the same.
   const char* Find(const char* copy, uint64_t address, size_t size, size_t* hint);
-  // One more look begins.
-  void NextLook() { ++looks_; }
+  bool Has(const Piece& piece) const;
+  // The thread's state and all frames of Python are the same in both, to the last byte.
+  bool SameFrames(const char* copy, const char* other) const;
+  // One more look begins. Pieces that none of the last ones needed are forgotten.
+  void NextLook();
 
   void Add(Piece piece, Kind kind) { planned_.push_back({piece, kind, looks_}); }
-  // Adds a piece that the last walk missed. False: there is no room for it.
+  // Adds a piece that a walk missed. False: there is no room for it.
   bool Extend(Piece piece, Kind kind);
   void Clear();
   // Keeps what was added since `earlier` was the plan, and adds those pieces of
@@ -47,9 +53,9 @@ class CopyPlan {
   struct Planned {
     Piece piece;
     Kind kind;
-    uint32_t used;  // the look that last needed it
+    uint32_t used;      // the look that last needed it
+    uint32_t uses = 1;  // looks that did
   };
-  bool Has(const Piece& piece) const;
   void Merge();
   void LayOut();
 

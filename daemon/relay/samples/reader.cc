@@ -25,10 +25,11 @@ constexpr size_t kSure = 2 * kCopies;
 constexpr double kSeldom = 1.0 / 16;
 constexpr double kLooksOfShare = 32;
 constexpr int kAttempts = 3;
-// A generator that yields every 100 ns tears each third copy.
+// A generator that yields every 100 ns tears each third copy; others lead astray, or to
+// where nothing was copied.
 constexpr size_t kSpareReads = 3;
+constexpr uint64_t kMostOfState = 4096;  // bytes of a PyThreadState
 constexpr uint32_t kLooksPerPlan = 256;  // then what is not needed any more goes
-constexpr size_t kMostPiecesOfOne = 8;   // code object: its head and its texts
 constexpr size_t kMostPiecesOfCode = 400;
 
 }  // namespace
@@ -44,9 +45,12 @@ StackWalk StackReader::WalkCopy(const char* copy) {
   if (!walk.alive) return walk;
   uint64_t at = LoadAt<uint64_t>(copy, layout.tstate_frame - low);
   size_t hint = 0;
+  bool may_be_empty = true;
   if (layout.cframe_frame >= 0) {
     // A _PyCFrame for each call from C into Python that is under way, on the C stack.
+    // The one of a thread that runs no Python lies in its state.
     if (!Plausible(at)) return walk;
+    may_be_empty = at - state_ < kMostOfState;
     const uint64_t word = OffsetBy(at, layout.cframe_frame);
     const char* bytes = plan_.Find(copy, word, sizeof(at), &hint);
     if (bytes == nullptr) {
@@ -75,13 +79,14 @@ StackWalk StackReader::WalkCopy(const char* copy) {
     if (!frame.foreign) walk.frames.push_back(frame.seen);
     at = frame.previous;
   }
-  walk.complete = true;
+  walk.complete = may_be_empty || !walk.frames.empty();
   return walk;
 }
 
 v1::HostSampleQuality StackReader::Discover(TargetMemory* memory) {
   const CopyPlan earlier = plan_;
   plan_.Clear();
+  roots_.Clear();
   const v1::HostSampleQuality quality =
       StackFinder(layout_, memory, &plan_).Find(state_, thread_);
   if (quality != v1::HOST_SAMPLE_QUALITY_EXACT) {
@@ -92,54 +97,34 @@ v1::HostSampleQuality StackReader::Discover(TargetMemory* memory) {
   return quality;
 }
 
-void StackReader::ForgetCodesBeyond(size_t pieces) {
-  for (size_t i = 0; i < expected_.size(); ++i) {
-    if (expected_[i].pieces > pieces) {
-      std::erase(code_, expected_[i].address);
-      expected_.resize(i);
-      return;
-    }
-    pieces -= expected_[i].pieces;
-  }
+// Returns how many of pieces_ were read.
+size_t StackReader::ReadCopies(TargetMemory* memory) {
+  pieces_.clear();
+  plan_.AppendPieces(kCopies, &pieces_);
+  buffer_.resize(kCopies * plan_.copy_bytes());
+  return memory->Read(pieces_, buffer_.data());
 }
 
 // False: it cannot be read at all. *again: what is copied must be found out anew.
-bool StackReader::Copy(TargetMemory* memory, CodeBook* codes, Look* look, bool* again) {
-  pieces_.clear();
-  plan_.AppendPieces(kCopies, &pieces_);
-  const size_t copied = pieces_.size();
-  expected_.clear();
-  size_t offset = kCopies * plan_.copy_bytes();
-  const uint64_t now = MonotonicNs();
-  for (uint64_t code : code_) {
-    const size_t before = pieces_.size();
-    if (before + kMostPiecesOfOne > TargetMemory::kMostPieces) break;
-    const size_t count = codes->Expect(code, now, &pieces_);
-    expected_.push_back({code, count, offset});
-    for (size_t i = before; i < pieces_.size(); ++i) offset += pieces_[i].size;
-  }
-  if (buffer_.size() < offset) buffer_.resize(offset);
+bool StackReader::Copy(TargetMemory* memory, Look* look, bool* again) {
   look->begin_ns = MonotonicNs();
-  const size_t got = memory->Read(pieces_, buffer_.data());
+  const size_t got = ReadCopies(memory);
   look->end_ns = MonotonicNs();
   if (got == 0) return false;
-  ended_ = {};
-  if (got < copied) {  // one of the pieces is no longer there
+  *again = got < pieces_.size();  // one of the pieces is no longer there
+  if (*again) {
     plan_.Clear();
-    *again = true;
     return true;
   }
-  // A code object that is not there any more: it and those behind it were not read.
-  ForgetCodesBeyond(got - copied);
-  *again = false;
-  // Python that runs changes some of the bytes all the time; a call into C does not.
+  // Python that runs changes its frames all the time; a call into C does not.
+  const char* copies = buffer_.data();
   const size_t one = plan_.copy_bytes();
-  const bool still = memcmp(buffer_.data(), buffer_.data() + one, 2 * one) == 0;
   static_assert(kCopies == 3);
+  const bool still = plan_.SameFrames(copies, copies + one) &&
+                     plan_.SameFrames(copies, copies + 2 * one);
   const size_t wanted = still ? kCopies : kSure;
   std::vector<StackWalk> walks;
-  *again = !WalkAll(buffer_.data(), kCopies, &walks) ||
-           !AddWalks(memory, wanted, look, &walks);
+  *again = WalkAll(memory, &walks) && !AddWalks(memory, wanted, look, &walks);
   if (*again) return true;
   Judge(walks, wanted, look);
   const bool agreed = look->quality != v1::HOST_SAMPLE_QUALITY_CUT;
@@ -159,10 +144,11 @@ void StackReader::Judge(std::vector<StackWalk> walks, size_t wanted, Look* look)
     return;
   }
   // Whole ones alone say who called whom; without enough of them nothing is said.
-  bool equal = CountTorn(walks) == 0;
+  const bool any_torn = CountTorn(walks) > 0;
   std::erase_if(walks, [](const StackWalk& walk) { return walk.torn; });
   const bool enough = walks.size() >= wanted;
   if (!enough) walks.assign(1, StackWalk());
+  bool equal = enough && !any_torn;
   size_t least = SIZE_MAX;
   for (const StackWalk& walk : walks) least = std::min(least, walk.frames.size());
   StackWalk walk = std::move(walks.front());
@@ -181,12 +167,11 @@ void StackReader::Judge(std::vector<StackWalk> walks, size_t wanted, Look* look)
 // found.
 //
 // Looking again is a choice: so two more looks must be of one stack.
-void StackReader::LookBeyond(TargetMemory* memory, CodeBook* codes, Look* look) {
+void StackReader::LookBeyond(TargetMemory* memory, Look* look) {
   Look later, last;
   bool again = false;
-  if (!Copy(memory, codes, &later, &again) || again || later.straddles ||
-      !Copy(memory, codes, &last, &again) || again || last.straddles) {
-    expected_.clear();  // what was to be read with it may not have been
+  if (!Copy(memory, &later, &again) || again || later.straddles ||
+      !Copy(memory, &last, &again) || again || last.straddles) {
     return;
   }
   StackWalk walk, other;
@@ -201,18 +186,29 @@ void StackReader::LookBeyond(TargetMemory* memory, CodeBook* codes, Look* look) 
   *look = std::move(last);
 }
 
-// None: the thread is another one by now.
-bool StackReader::WalkAll(const char* bytes, size_t count,
-                          std::vector<StackWalk>* walks) {
-  for (size_t i = 0; i < count; ++i) {
-    StackWalk walk = WalkCopy(bytes + i * plan_.copy_bytes());
+// Appends the walks of the copies in buffer_. False, and none: the thread is another
+// one by now.
+bool StackReader::WalkAll(TargetMemory* memory, std::vector<StackWalk>* walks) {
+  missing_.clear();
+  for (size_t i = 0; i < kCopies; ++i) {
+    const char* copy = buffer_.data() + i * plan_.copy_bytes();
+    StackWalk walk = WalkCopy(copy);
     if (!walk.alive) {
       walks->clear();
-      return true;
+      return false;
     }
     if (!walk.complete) {
-      ended_ = std::move(walk);
-      return false;
+      // It led astray, or where nothing was copied: it says nothing of the stack.
+      walk.torn = true;
+      walk.frames.clear();
+      if (walk.missing.size > 0) {
+        missing_.push_back({walk.missing, walk.missing_kind});
+        if (walks->empty()) continue;  // nor that it changed
+      }
+    } else if (layout_.chunks && !walk.truncated && !walk.frames.empty()) {
+      const uint64_t root = roots_.Of(
+          LoadAt<uint64_t>(copy, layout_.at.tstate_chunk - layout_.thread.low), memory);
+      walk.torn = walk.torn || (root != 0 && walk.frames.back().address != root);
     }
     walks->push_back(std::move(walk));
   }
@@ -224,82 +220,72 @@ size_t StackReader::CountTorn(const std::vector<StackWalk>& walks) {
       walks.begin(), walks.end(), [](const StackWalk& walk) { return walk.torn; }));
 }
 
-// False: what is copied is not where the stack is now. None: as of WalkAll().
+// They have what the last ones lacked. False: it is not known what to copy.
 bool StackReader::AddWalks(TargetMemory* memory, size_t wanted, Look* look,
                            std::vector<StackWalk>* walks) {
-  auto enough = [&] {
-    return walks->empty() || walks->size() - CountTorn(*walks) >= wanted;
-  };
+  auto whole = [&] { return walks->size() - CountTorn(*walks); };
   MarkTorn(walks, &callees_);
-  if (enough()) return true;
-  std::vector<Piece> pieces;
-  plan_.AppendPieces(kCopies, &pieces);
-  std::string bytes(kCopies * plan_.copy_bytes(), 0);
   const size_t most = wanted / kCopies + kSpareReads;
-  for (size_t read = 1; read < most && !enough(); ++read) {
-    if (memory->Read(pieces, bytes.data()) < pieces.size()) {
+  for (size_t read = 1; read < most && whole() < wanted; ++read) {
+    if (!missing_.empty()) look->repeated = std::max(look->repeated, 1);
+    for (const auto& [piece, kind] : missing_) {
+      StackFinder(layout_, memory, &plan_).FindBeyond(piece, kind);
+    }
+    if (ReadCopies(memory) < pieces_.size()) {
       plan_.Clear();
       return false;
     }
     look->end_ns = MonotonicNs();
-    std::vector<StackWalk> more;
-    if (!WalkAll(bytes.data(), kCopies, &more)) return false;
-    if (more.empty()) walks->clear();
-    std::move(more.begin(), more.end(), std::back_inserter(*walks));
+    if (!WalkAll(memory, walks)) return true;
     MarkTorn(walks, &callees_);
   }
-  return true;
+  return whole() > 0;
 }
 
-// What is new at its address may have taken the place of what a frame was running when
-// the copies were taken: it belongs to a frame that is still there in one more copy.
+// The code of the look's frames. What is new at its address, or what often changes
+// there, may have taken the place of what a frame ran when it was copied: it is the
+// frame's if the frame is still there afterwards, in one of three more copies.
 void StackReader::ResolveCodes(TargetMemory* memory, CodeBook* codes, Look* look) {
-  const uint64_t now = look->end_ns;
-  absl::flat_hash_map<uint64_t, CodeBook::Found> found;
-  std::vector<uint64_t> present;
-  for (const SeenFrame& frame : look->frames) {
-    if (found.try_emplace(frame.code).second) present.push_back(frame.code);
-  }
-  bool fresh = false;
-  absl::flat_hash_map<uint64_t, const ExpectedCode*> read;
-  for (const ExpectedCode& code : expected_) read[code.address] = &code;
-  std::vector<ExpectedCode> unexpected;
+  struct Code {
+    uint64_t address;
+    size_t pieces;
+    size_t offset;  // in bytes
+    CodeBook::Found found;
+  };
+  std::vector<Code> all;
+  absl::flat_hash_map<uint64_t, size_t> places;
   std::vector<Piece> pieces;
-  for (uint64_t code : present) {
-    if (read.contains(code) || pieces.size() > kMostPiecesOfCode) continue;
-    size_t offset = 0;
-    for (const Piece& piece : pieces) offset += piece.size;
-    const size_t count = codes->Expect(code, now, &pieces);
-    unexpected.push_back({code, count, offset});
-  }
   std::string bytes;
-  if (!unexpected.empty()) {
-    size_t size = 0;
-    for (const Piece& piece : pieces) size += piece.size;
-    bytes.resize(size);
-    size_t got = memory->Read(pieces, bytes.data());
-    for (const ExpectedCode& code : unexpected) {
-      if (code.pieces > got) break;
-      got -= code.pieces;
-      found[code.address] = codes->Resolve(code.address, code.pieces,
-                                           bytes.data() + code.offset, now, memory);
+  size_t size = 0;
+  const uint64_t now = look->end_ns;
+  for (const SeenFrame& frame : look->frames) {
+    const size_t before = pieces.size();
+    if (before > kMostPiecesOfCode ||
+        !places.try_emplace(frame.code, all.size()).second) {
+      continue;
     }
+    const size_t count = codes->Expect(frame.code, now, &pieces);
+    all.push_back({frame.code, count, size, {}});
+    for (size_t i = before; i < pieces.size(); ++i) size += pieces[i].size;
   }
-  for (uint64_t code : present) {
-    auto known = read.find(code);
-    if (known != read.end()) {
-      found[code] = codes->Resolve(code, known->second->pieces,
-                                   buffer_.data() + known->second->offset, now, memory);
+  bytes.resize(size);
+  size_t got = pieces.empty() ? 0 : memory->Read(pieces, bytes.data());
+  bool doubtful = false;
+  for (Code& code : all) {
+    if (code.pieces > got) {  // it could not be read, nor what comes after it
+      got = 0;
+      continue;
     }
-    fresh = fresh || found[code].fresh;
+    got -= code.pieces;
+    code.found = codes->Resolve(code.address, code.pieces, bytes.data() + code.offset,
+                                now, memory);
+    doubtful = doubtful || code.found.doubtful;
   }
   absl::flat_hash_set<std::pair<uint64_t, uint64_t>> still;
-  if (fresh && !plan_.empty()) {
-    std::string copy(plan_.copy_bytes(), 0);
-    std::vector<Piece> once;
-    plan_.AppendPieces(1, &once);
-    if (memory->Read(once, copy.data()) == once.size()) {
-      for (const SeenFrame& frame : WalkCopy(copy.data()).frames) {
+  if (doubtful && !plan_.empty() && ReadCopies(memory) == pieces_.size()) {
+    for (size_t i = 0; i < kCopies; ++i) {
+      for (const SeenFrame& frame :
+           WalkCopy(buffer_.data() + i * plan_.copy_bytes()).frames) {
         still.emplace(frame.address, frame.code);
       }
     }
@@ -309,10 +295,12 @@ void StackReader::ResolveCodes(TargetMemory* memory, CodeBook* codes, Look* look
   size_t first = 0;
   for (size_t i = 0; i < look->frames.size(); ++i) {
     SeenFrame& frame = look->frames[i];
-    const CodeBook::Found& code = found[frame.code];
+    auto place = places.find(frame.code);
+    const CodeBook::Found code =
+        place == places.end() ? CodeBook::Found() : all[place->second].found;
     frame.number = code.number;
     if (code.number == 0 ||
-        (code.fresh && !still.contains({frame.address, frame.code}))) {
+        (code.doubtful && !still.contains({frame.address, frame.code}))) {
       first = i + 1;
     }
   }
@@ -321,9 +309,6 @@ void StackReader::ResolveCodes(TargetMemory* memory, CodeBook* codes, Look* look
     look->frames.erase(look->frames.begin(),
                        look->frames.begin() + static_cast<ptrdiff_t>(first));
   }
-  // Not those of earlier looks, too: at ten looks a second each would be read again for
-  // nothing every time, half a millisecond of a Trainer's deep stacks.
-  code_ = std::move(present);
 }
 
 Look StackReader::Take(TargetMemory* memory, CodeBook* codes) {
@@ -333,21 +318,18 @@ Look StackReader::Take(TargetMemory* memory, CodeBook* codes) {
   Look look;
   bool again = plan_.empty() || ++looks_ % kLooksPerPlan == 0;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    look.repeated = attempt;
-    // What was missing is had sooner than all that there is.
-    const bool extended = again && attempt == 1 && ended_.missing.size > 0 &&
-                          plan_.Extend(ended_.missing, ended_.missing_kind);
-    if (again && !extended) {
+    look.repeated = std::max(look.repeated, attempt);
+    if (again) {
       look.begin_ns = MonotonicNs();
       look.quality = Discover(memory);
       look.end_ns = MonotonicNs();
       if (look.quality != v1::HOST_SAMPLE_QUALITY_EXACT) return look;
     }
     look.quality = v1::HOST_SAMPLE_QUALITY_FAILED;
-    if (!Copy(memory, codes, &look, &again)) return look;
+    if (!Copy(memory, &look, &again)) return look;
     if (!again) break;
   }
-  if (!again && look.straddles) LookBeyond(memory, codes, &look);
+  if (!again && look.straddles) LookBeyond(memory, &look);
   if (again) {  // it never held still for long enough to find out what to copy
     look.quality = v1::HOST_SAMPLE_QUALITY_CUT;
     look.frames.clear();

@@ -10,15 +10,21 @@
 // innermost one. Where they do not agree, it keeps the outer frames on which they do.
 // The innermost frame that is kept was there, and at that call.
 //
-// A frame that returns or yields loses its caller, and a copy of just that moment ends
-// there (callees.h). Such a copy says nothing of the callers, and others are taken in
-// its place.
+// A copy that is not of a whole stack says nothing of the callers, and others are taken
+// in its place: one that ends at a frame which has a caller (callees.h; a frame that
+// returns or yields loses its caller first) or elsewhere than where the thread's stacks
+// begin (roots.h), and one that leads astray. On 3.11 and 3.12 the way to the first
+// frame goes by a word on the C stack, which is anything once its call has returned:
+// also none, which a thread has that runs no Python, but only in its state.
 //
-// What must be copied is known from earlier looks (copy_plan.h). Where that was not
-// enough (a generator's frame, another chunk) the look is taken again with what was
-// missing, and then after a walk that finds all of it out. A look that is taken again
-// is some ten microseconds late, and sees what comes next a little more often: it must
-// be rare.
+// What must be copied is known from earlier looks (copy_plan.h). A copy that lacks a
+// frame (a generator's that was made just now) is another one that says nothing; what
+// it lacked, and what that leads to, is in those that follow. Where no copy is whole
+// the look is taken again after a walk that finds all of it out. What is taken later
+// sees what comes next a little more often: it must be rare.
+//
+// Code is read after the copies, and not between them: the shorter a time they take
+// together, the more of them are of one stack.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +36,7 @@
 #include "daemon/relay/samples/copy_plan.h"
 #include "daemon/relay/samples/layout.h"
 #include "daemon/relay/samples/memory.h"
+#include "daemon/relay/samples/roots.h"
 #include "daemon/relay/samples/walk.h"
 #include "events.pb.h"
 
@@ -42,7 +49,7 @@ struct Look {
   std::vector<SeenFrame> frames;  // innermost first
   uint64_t begin_ns = 0;          // of the reading that decided
   uint64_t end_ns = 0;
-  int repeated = 0;  // times that it was taken again
+  int repeated = 0;  // times that it was taken again, in all or for want of a piece
 };
 
 class StackReader {
@@ -56,28 +63,24 @@ class StackReader {
   Look Take(TargetMemory* memory, CodeBook* codes);
 
  private:
-  // Copies what is planned, and reads the code that was there last time.
-  bool Copy(TargetMemory* memory, CodeBook* codes, Look* look, bool* again);
+  bool Copy(TargetMemory* memory, Look* look, bool* again);
+  size_t ReadCopies(TargetMemory* memory);
   StackWalk WalkCopy(const char* copy);
-  // Appends the walks of `count` copies in `bytes`. False: one of them was not
-  // complete.
-  bool WalkAll(const char* bytes, size_t count, std::vector<StackWalk>* walks);
+  bool WalkAll(TargetMemory* memory, std::vector<StackWalk>* walks);
   // More copies, for as long as fewer than `wanted` are whole stacks.
   bool AddWalks(TargetMemory* memory, size_t wanted, Look* look,
                 std::vector<StackWalk>* walks);
   // What `wanted` whole stacks or more agree on.
   static void Judge(std::vector<StackWalk> walks, size_t wanted, Look* look);
   static size_t CountTorn(const std::vector<StackWalk>& walks);
-  void LookBeyond(TargetMemory* memory, CodeBook* codes, Look* look);
+  void LookBeyond(TargetMemory* memory, Look* look);
   // Plans what is copied from now on, if that is EXACT.
   v1::HostSampleQuality Discover(TargetMemory* memory);
   void ResolveCodes(TargetMemory* memory, CodeBook* codes, Look* look);
-  void ForgetCodesBeyond(size_t pieces);
 
-  struct ExpectedCode {
-    uint64_t address = 0;
-    size_t pieces = 0;
-    size_t offset = 0;  // in buffer_
+  struct Missing {
+    Piece piece;
+    CopyPlan::Kind kind;
   };
 
   const FrameLayout layout_;
@@ -85,10 +88,9 @@ class StackReader {
   const uint64_t thread_;
   CopyPlan plan_;
   Callees callees_;
-  StackWalk ended_;             // the last one that was not complete
-  std::vector<uint64_t> code_;  // objects that were on the stack in the last look
-  std::vector<ExpectedCode> expected_;
-  std::vector<Piece> pieces_;
+  Roots roots_;
+  std::vector<Missing> missing_;  // what the last copies lacked
+  std::vector<Piece> pieces_;     // of them
   std::string buffer_;
   uint32_t looks_ = 0;
   double agreed_ = 1;  // share of the last looks whose copies agreed

@@ -27,6 +27,9 @@ class StackFinder {
 
   // EXACT: `plan` has what was found.
   v1::HostSampleQuality Find(uint64_t state, uint64_t thread);
+  // Extends `plan` by what a walk of a copy missed, and by what that leads to, as far
+  // as the plan does not have it.
+  void FindBeyond(const Piece& missing, CopyPlan::Kind kind);
 
  private:
   struct Chunk {
@@ -37,8 +40,9 @@ class StackFinder {
   };
 
   void FindChunks(const std::string& thread);
-  // The bytes of the frame at `at`, by way of its chunk if it lies in one.
-  bool FindFrame(uint64_t at, std::string* bytes);
+  // The bytes of the frame at `at`, by way of its chunk if it lies in one, which is
+  // planned then.
+  bool FindFrame(uint64_t at, std::string* bytes, bool* in_chunk);
 
   const FrameLayout& layout_;
   TargetMemory* const memory_;

@@ -13,8 +13,9 @@ struct StackWalk {
   bool alive = false;     // the thread state is that of the thread
   bool complete = false;  // to the end, or to as many frames as are kept
   bool truncated = false;
-  bool torn = false;  // it ends at a frame that has a caller: not a whole stack
-  Piece missing;      // what it ended for; size 0: not for want of a piece
+  bool torn =
+      false;      // not a whole stack: it ends at a frame that has a caller, or astray
+  Piece missing;  // what it ended for; size 0: not for want of a piece
   CopyPlan::Kind missing_kind = CopyPlan::Kind::kFrames;
   std::vector<SeenFrame> frames;  // innermost first
 };

@@ -70,8 +70,52 @@ TEST_F(CopyPlanTest, RemembersOnlySoMuch) {
   }
   EXPECT_LE(plan_.size(), 2u + 1 + 24);
   EXPECT_TRUE(Has(Frame(999)));
-  EXPECT_TRUE(Has(Frame(990))) << "the newest stay";
+  EXPECT_TRUE(Has(Frame(995))) << "the newest stay";
   EXPECT_FALSE(Has(Frame(900)));
+}
+
+TEST_F(CopyPlanTest, RemembersLongerWhatWasNeededAgain) {
+  Discover({Frame(1)});
+  for (int look = 0; look < 2; ++look) {
+    plan_.NextLook();
+    ASSERT_TRUE(Has(Frame(1)));
+  }
+  for (uint64_t i = 100; i < 150; ++i) {
+    plan_.NextLook();
+    ASSERT_TRUE(plan_.Extend(Frame(i), Kind::kFrames));
+    EXPECT_LE(plan_.size(), 2u + 1 + 7) << "of the others, each needed once";
+  }
+  EXPECT_TRUE(Has(Frame(1)));
+  EXPECT_FALSE(Has(Frame(120)));
+}
+
+TEST_F(CopyPlanTest, DoesNotCopyAllThatLiesBetweenGenerators) {
+  Discover({});
+  for (uint64_t i = 0; i < 100; ++i) {
+    plan_.NextLook();
+    const Piece generator{0x900000 + i * 256, 80};
+    ASSERT_TRUE(plan_.Extend(generator, Kind::kFrames));
+    ASSERT_TRUE(Has(generator));
+    EXPECT_LE(plan_.copy_bytes(), 20u << 10);
+  }
+}
+
+TEST_F(CopyPlanTest, TellsFramesThatChangeFromTheCStackAroundThem) {
+  Discover({});
+  ASSERT_TRUE(plan_.Extend({0xf0000000, 1024}, Kind::kLink));
+  ASSERT_TRUE(plan_.Extend({0xf1000000, 1024}, Kind::kOnCStack));
+  const std::string copy(plan_.copy_bytes(), 0);
+  size_t hint = 0;
+  auto changed = [&](uint64_t address) {
+    std::string other = copy;
+    const char* at = plan_.Find(other.data(), address, 1, &hint);
+    other[static_cast<size_t>(at - other.data())] = 1;
+    return !plan_.SameFrames(copy.data(), other.data());
+  };
+  EXPECT_TRUE(changed(kThread.address));
+  EXPECT_TRUE(changed(kChunk.address + 511));
+  EXPECT_FALSE(changed(0xf0000000));
+  EXPECT_FALSE(changed(0xf1000000 + 1023));
 }
 
 TEST_F(CopyPlanTest, WhatIsRememberedTakesNoRoomFromTheStack) {

@@ -8,7 +8,9 @@ namespace lull::relay {
 namespace {
 
 constexpr size_t kMemoryBytes = 256 << 10;
-constexpr size_t kObjectBytes = 512;  // more than any struct takes
+constexpr size_t kObjectBytes = 512;   // more than any struct takes
+constexpr uint64_t kRootCFrame = 400;  // in a PyThreadState
+constexpr size_t kFromHeapToStack = 4096;
 
 }  // namespace
 
@@ -16,8 +18,9 @@ FakePython::FakePython(const abi::PythonLayout& layout)
     : at_(layout), memory_(kMemoryBytes) {
   const uint64_t type = Allocate(kObjectBytes);
   layout_ = FrameLayout::Of(at_, type).value();
-  cframe_ = Allocate(kObjectBytes);
   state_ = AddThread();
+  Allocate(kFromHeapToStack);
+  cframe_ = Allocate(kObjectBytes);
 }
 
 uint64_t FakePython::Allocate(size_t bytes) {
@@ -36,7 +39,8 @@ void FakePython::Put(uint64_t object, int offset, T value) {
 uint64_t FakePython::AddThread() {
   const uint64_t thread = Allocate(kObjectBytes);
   Put(thread, at_.tstate_thread_id, kThread);
-  if (at_.cframe_frame >= 0) Put(thread, at_.tstate_frame, cframe_);
+  // One without Python leads to a word of its own.
+  if (at_.cframe_frame >= 0) Put(thread, at_.tstate_frame, thread + kRootCFrame);
   return thread;
 }
 
@@ -77,7 +81,7 @@ void FakePython::SetLineTable(uint64_t code, uint64_t bytes) {
 
 void FakePython::SetStack(const std::vector<std::pair<uint64_t, int32_t>>& frames,
                           size_t apart) {
-  constexpr size_t kHead = 24;
+  constexpr size_t kHead = 32;
   const size_t bytes = kHead + (frames.size() + 1) * apart;
   const uint64_t chunk = Allocate(bytes);
   Put(chunk, abi::kChunkPrevious, uint64_t{0});
@@ -92,6 +96,7 @@ void FakePython::SetStack(const std::vector<std::pair<uint64_t, int32_t>>& frame
     previous = frames_[i];
   }
   if (at_.cframe_frame >= 0) {
+    Put(state_, at_.tstate_frame, cframe_);
     Put(cframe_, at_.cframe_frame, previous);
   } else {
     Put(state_, at_.tstate_frame, previous);

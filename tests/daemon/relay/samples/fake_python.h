@@ -33,6 +33,11 @@ class FakePython {
   void SetLineTable(uint64_t code, uint64_t bytes);
   uint64_t AddBytes(const std::string& data);
 
+  // Where a frame of that stack lies, and the word on the C stack that leads to it
+  // (3.11 and 3.12).
+  uint64_t frame(size_t index) const { return frames_[index]; }
+  uint64_t link() const { return cframe_ + static_cast<uint64_t>(at_.cframe_frame); }
+
   const FrameLayout& layout() const { return layout_; }
   uint64_t state() const { return state_; }
   uint64_t thread() const { return kThread; }

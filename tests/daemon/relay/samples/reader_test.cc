@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <functional>
 #include <map>
 #include <set>
@@ -29,6 +30,11 @@ struct Named {
 };
 using Frames = std::vector<Named>;  // outermost first
 
+// Of the looks at a program that goes on all the time, so many find the outer frames.
+constexpr double kMostlyFramed = 0.9;
+// At one whose calls from C last 4 us each: several come and go while copies are taken.
+constexpr double kQuicklyFramed = 0.7;
+
 // Many more by hand: LULL_LOOKS=100000.
 int Looks() {
   const char* wanted = getenv("LULL_LOOKS");
@@ -42,6 +48,17 @@ std::string Text(const Frames& frames) {
         frame.function + " (" + frame.file + ":" + std::to_string(frame.line) + ") ";
   }
   return text;
+}
+
+// The line of the puppet that begins so.
+int32_t LineOf(const std::string& text) {
+  std::ifstream source(LULL_PUPPETS "/flutter.py");
+  std::string line;
+  for (int32_t number = 1; std::getline(source, line); ++number) {
+    if (line.rfind(text, 0) == 0) return number;
+  }
+  ADD_FAILURE() << "no line begins with " << text;
+  return 0;
 }
 
 uint64_t ThreadCpuNs() {
@@ -66,7 +83,7 @@ Frames NamesOf(const Look& look, CodeBook* codes) {
 void LookMany(const std::string& scenario,
               const std::function<std::string(const Frames&, bool truncated, bool cut)>&
                   impossible,
-              std::set<std::string>* seen = nullptr) {
+              std::set<std::string>* seen = nullptr, double least_framed = 0) {
   ASSERT_FALSE(lull::testing::interpreters().empty());
   for (const auto& python : lull::testing::interpreters()) {
     SCOPED_TRACE(python.version);
@@ -79,7 +96,7 @@ void LookMany(const std::string& scenario,
     std::map<v1::HostSampleQuality, int> count;
     uint64_t spent_ns = 0;
     int wrong = 0;
-    int repeated = 0;
+    int repeated = 0, framed = 0;
     for (int i = 0; i < Looks(); ++i) {
       const uint64_t begin = ThreadCpuNs();
       Look look = reader.Take(&memory, &codes);
@@ -87,6 +104,7 @@ void LookMany(const std::string& scenario,
       ++count[look.quality];
       if (look.repeated > 0) ++repeated;
       Frames frames = NamesOf(look, &codes);
+      if (!frames.empty()) ++framed;
       if (seen != nullptr && !frames.empty()) seen->insert(frames.back().function);
       if (!frames.empty() || look.quality == v1::HOST_SAMPLE_QUALITY_EXACT) {
         std::string why = impossible(frames, look.truncated,
@@ -99,13 +117,16 @@ void LookMany(const std::string& scenario,
     const int told =
         count[v1::HOST_SAMPLE_QUALITY_EXACT] + count[v1::HOST_SAMPLE_QUALITY_CUT];
     EXPECT_EQ(count[v1::HOST_SAMPLE_QUALITY_FAILED], 0);
+    EXPECT_EQ(count[v1::HOST_SAMPLE_QUALITY_NO_STATE], 0) << "it runs Python";
     EXPECT_GT(told, Looks() * 9 / 10);
-    printf("%-5s %-14s exact %d cut %d no state %d failed %d again %d, %.1f us each\n",
-           python.version.c_str(), scenario.c_str(),
-           count[v1::HOST_SAMPLE_QUALITY_EXACT], count[v1::HOST_SAMPLE_QUALITY_CUT],
-           count[v1::HOST_SAMPLE_QUALITY_NO_STATE],
-           count[v1::HOST_SAMPLE_QUALITY_FAILED], repeated,
-           static_cast<double>(spent_ns) / 1e3 / Looks());
+    EXPECT_GE(framed, Looks() * least_framed);
+    printf(
+        "%-5s %-14s with frames %d, exact %d cut %d no state %d failed %d again %d, "
+        "%.1f us each\n",
+        python.version.c_str(), scenario.c_str(), framed,
+        count[v1::HOST_SAMPLE_QUALITY_EXACT], count[v1::HOST_SAMPLE_QUALITY_CUT],
+        count[v1::HOST_SAMPLE_QUALITY_NO_STATE], count[v1::HOST_SAMPLE_QUALITY_FAILED],
+        repeated, static_cast<double>(spent_ns) / 1e3 / Looks());
   }
 }
 
@@ -153,6 +174,33 @@ std::function<std::string(const Frames&, bool, bool)> NotBoth(
 
 TEST(StackReader, MixesNoGenerators) {
   LookMany("generators", NotBoth("gen_a", "gen_b"));
+}
+
+// first() and second() are called at a line of their own each, from link_a() and
+// link_b().
+std::string Linked(const Frames& frames, bool, bool) {
+  std::string why = NotBoth("link_a", "link_b")(frames, false, false);
+  if (why.empty()) why = NotBoth("first", "second")(frames, false, false);
+  for (size_t i = 0; why.empty() && i + 1 < frames.size(); ++i) {
+    const std::string& caller = frames[i].function;
+    const std::string& callee = frames[i + 1].function;
+    if (caller != "link_a" && caller != "link_b") continue;
+    const int32_t away = frames[i].line - LineOf("def " + caller);
+    const bool first = (caller == "link_a") == (away == 1);
+    if (callee != "first" && callee != "second" && callee != "kept") why = "a stranger";
+    if (callee == (first ? "second" : "first")) why = "a caller at another call";
+  }
+  return why;
+}
+
+// What leads to frames lies all over the C stack, and somewhere else with each call.
+TEST(StackReader, KeepsUpWithQuickCallsFromC) {
+  LookMany("linked_quick", Linked, nullptr, kQuicklyFramed);
+}
+
+// Each generator lies where none has been, and each call has two.
+TEST(StackReader, KeepsUpWithGeneratorsAtNewPlaces) {
+  LookMany("linked_slow", Linked, nullptr, kMostlyFramed);
 }
 
 TEST(StackReader, MixesNoCoroutines) {

@@ -6,8 +6,12 @@ Prints where a reader finds the main thread, then goes on until its standard inp
 """
 
 import asyncio
+import collections
 import ctypes
+import functools
 import os
+import random
+import re
 import sys
 import threading
 import time
@@ -82,6 +86,88 @@ def flutter_of_generators():
             pass
         for _ in gen_b(4):
             pass
+
+
+# C functions that call Python back, each with a frame of its own size on the C stack.
+class Called:
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self):
+        return self.function()
+
+    def __lt__(self, other):
+        return self.function() is self
+
+    def __getattr__(self, name):
+        return self.function()
+
+
+BACK_FROM_C = (
+    lambda f: Called(f)(),
+    lambda f: sorted((0,), key=lambda _: (f(), 0)[1]),
+    lambda f: sorted((Called(f), Called(f))),
+    lambda f: list(map(lambda _: f(), (0,))),
+    lambda f: functools.partial(f)(),
+    lambda f: functools.reduce(lambda _, __: f(), (0, 0)),
+    lambda f: re.sub("x", lambda _: (f(), "")[1], "x"),
+    lambda f: Called(f).attribute,
+    lambda f: max((0,), key=lambda _: (f(), 0)[1]),
+)
+
+
+def through_c(path, function):
+    """Calls `function` from below C functions, the outermost one first."""
+    for kind in reversed(path):
+        function = functools.partial(BACK_FROM_C[kind], function)
+    function()
+
+
+# Generators that were: as long as they are here, the next one lies elsewhere.
+KEPT = collections.deque(maxlen=0)
+
+
+def kept(generator):
+    KEPT.append(generator)
+    return generator
+
+
+def leaf(seconds):
+    spin(seconds)
+    yield
+
+
+def link_a(seconds):
+    list(kept(first(seconds)))  # FIRST
+    list(kept(second(seconds)))  # SECOND
+
+
+def link_b(seconds):
+    list(kept(second(seconds)))  # SECOND
+    list(kept(first(seconds)))  # FIRST
+
+
+def first(seconds):
+    yield from kept(leaf(seconds))
+
+
+def second(seconds):
+    for _ in kept(leaf(seconds)):
+        yield
+
+
+def linked(seconds, generators):
+    """From Python into C and back, with what leads to frames all over the C stack. So many
+    generators that were are kept."""
+    global KEPT
+    KEPT = collections.deque(maxlen=generators)
+    chance = random.Random(5)
+    paths = [[chance.randrange(len(BACK_FROM_C)) for _ in range(chance.randrange(1, 6))]
+             for _ in range(200)]
+    while True:
+        for path in paths:
+            through_c(path, lambda: link_a(seconds))
+            through_c(path, lambda: link_b(seconds))
 
 
 async def co_a(depth):
@@ -205,6 +291,8 @@ SCENARIOS = {
     "flutter_quick": lambda: flutter(quick),
     "flutter_slow": lambda: flutter(lambda: spin(0.0003)),
     "generators": flutter_of_generators,
+    "linked_quick": lambda: linked(0.000004, 0),
+    "linked_slow": lambda: linked(0.0002, 3000),
     "coroutines": lambda: asyncio.run(both()),
     "deep": deep,
     "exec_made": exec_made,
