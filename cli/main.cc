@@ -39,13 +39,16 @@ int main(int argc, char** argv) {
   app.footer(
       "Example:\n  lull run -- python train.py\n  lull syncs --by stack\n\n"
       "`lull VERB --help` explains a verb. Exit codes: 0 done, 1 it could not be "
-      "done,\n2 a wrong command line; `lull run` returns the job's own.");
+      "done,\n2 a wrong command line; `lull run` returns the job's own; `lull check` 0 "
+      "passed,\n"
+      "1 failed, 3 it cannot be judged.");
   lull::CommandLine line = lull::SplitCommandLine(argc, argv);
   int exit_code = 0;
   lull::AddRun(app, line, &exit_code);
   lull::AddAttach(app, &exit_code);
   lull::AddAnswers(app, &exit_code);
   lull::AddDiff(app, &exit_code);
+  lull::AddCheck(app, &exit_code);
   lull::AddJobs(app, &exit_code);
   lull::AddTop(app, &exit_code);
   lull::AddImport(app, &exit_code);

@@ -51,6 +51,9 @@ find_package(nlohmann_json REQUIRED)
 # Headers alone; its SAX reader goes through traces of gigabytes.
 find_path(rapidjson_include rapidjson/reader.h REQUIRED)
 
+# Headers alone, too.
+find_path(tomlplusplus_include toml++/toml.h REQUIRED)
+
 # An executable that asks nothing of the image in which it runs: it brings its libc along.
 # daemon/base/own_libc.h keeps that from loading parts of the image's.
 include(CheckLinkerFlag)

@@ -16,7 +16,7 @@ RELAY = {"preload/abi", "proto", "daemon/base", "daemon/connection", "daemon/pro
 COLLECTOR = {"proto", "daemon/base", "daemon/aggregate", "daemon/blame", "daemon/steps",
              "daemon/storage"}
 JOB = {"proto", "daemon/base", "daemon/connection", "daemon/procfs", "daemon/words",
-       "daemon/compare", "cli/base", "cli/client", "cli/render", "daemon/attach/examine",
+       "daemon/check", "daemon/compare", "cli/base", "cli/client", "cli/render", "daemon/attach/examine",
        "daemon/import",
        "daemon/attach/inject", "daemon/relay", "daemon/relay/control",
        "daemon/relay/deliver", "daemon/relay/process",
@@ -59,12 +59,13 @@ ALLOWED = {
     "daemon/words": {"proto"},
     "daemon/advice": {"proto", "daemon/words"},
     "daemon/compare": {"proto", "daemon/base", "daemon/words"},
+    "daemon/check": {"proto", "daemon/base", "daemon/words", "daemon/compare"},
     "daemon/query": {"proto", "daemon/base", "daemon/advice", "daemon/aggregate",
                      "daemon/steps",
                      "daemon/storage"},
     "daemon/export": {"proto", "daemon/base", "daemon/aggregate", "daemon/storage",
                       "daemon/query", "daemon/words"},
-    "cli/render": {"proto", "daemon/base", "daemon/compare", "daemon/words",
+    "cli/render": {"proto", "daemon/base", "daemon/check", "daemon/compare", "daemon/words",
                    "daemon/attach/examine", "cli/doctor/check.h"},
     # The page: what is rendered, once more, for a browser.
     "cli/html": {"proto", "daemon/base", "daemon/words", "cli/render"},

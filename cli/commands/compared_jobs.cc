@@ -59,20 +59,31 @@ absl::StatusOr<std::vector<std::string>> JobsOf(const std::string& list) {
 
 absl::StatusOr<compare::Comparison> CompareJobs(CollectorClient& client,
                                                 const Sides& sides,
-                                                double difference_percent) {
+                                                compare::Question question) {
   std::set<std::string> seen;
   LULL_ASSIGN_OR_RETURN(compare::Runs a, AskForWhole(client, sides.a, &seen));
   LULL_ASSIGN_OR_RETURN(compare::Runs b, AskForWhole(client, sides.b, &seen));
   std::vector<compare::Run*> all;
   for (compare::Run& run : a) all.push_back(&run);
   for (compare::Run& run : b) all.push_back(&run);
-  compare::Question question;
-  question.difference_percent = difference_percent;
   question.chosen = compare::ChooseSteps(all);
   for (compare::Run* run : all) {
     LULL_RETURN_IF_ERROR(AskAboutSteps(client, run));
   }
   return compare::Compare(a, b, question);
+}
+
+absl::StatusOr<compare::Comparison> MeasureJobs(CollectorClient& client,
+                                                const std::vector<std::string>& jobs) {
+  std::set<std::string> seen;
+  LULL_ASSIGN_OR_RETURN(compare::Runs runs, AskForWhole(client, jobs, &seen));
+  std::vector<compare::Run*> all;
+  for (compare::Run& run : runs) all.push_back(&run);
+  const compare::ChosenSteps chosen = compare::ChooseSteps(all);
+  for (compare::Run* run : all) {
+    LULL_RETURN_IF_ERROR(AskAboutSteps(client, run));
+  }
+  return compare::MeasureAlone(runs, chosen);
 }
 
 }  // namespace lull

@@ -18,9 +18,14 @@ struct Sides {
 // INVALID_ARGUMENT: an empty name.
 absl::StatusOr<std::vector<std::string>> JobsOf(const std::string& list);
 
-// Asks about all runs of both sides. INVALID_ARGUMENT if a job stands there twice.
+// Asks about all runs of both sides; which steps are compared is found here.
+// INVALID_ARGUMENT if a job stands there twice.
 absl::StatusOr<compare::Comparison> CompareJobs(CollectorClient& client,
                                                 const Sides& sides,
-                                                double difference_percent);
+                                                compare::Question question);
+
+// Asks about one side alone.
+absl::StatusOr<compare::Comparison> MeasureJobs(CollectorClient& client,
+                                                const std::vector<std::string>& jobs);
 
 }  // namespace lull

@@ -15,8 +15,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "cli/base/environment.h"
 #include "cli/base/output.h"
 #include "cli/commands/wrong_command_line.h"
@@ -126,6 +128,28 @@ std::optional<std::string> Read(const std::string& path) {
   return text;
 }
 
+// [check] and what follows are the rules of `lull check`, which reads them itself
+// (check_rules.h). In TOML no key without a section comes after a section.
+void CutRules(std::string* text) {
+  size_t begin = 0;
+  while (begin < text->size()) {
+    absl::string_view line = absl::string_view(*text).substr(begin);
+    line = line.substr(0, line.find('\n'));
+    const size_t next = begin + line.size() + 1;
+    line = absl::StripLeadingAsciiWhitespace(line);
+    if (absl::ConsumePrefix(&line, "[")) {
+      absl::ConsumePrefix(&line, "[");
+      line = absl::StripLeadingAsciiWhitespace(line);
+      if (absl::ConsumePrefix(&line, "check") && !line.empty() &&
+          absl::string_view("].").find(line[0]) != absl::string_view::npos) {
+        text->resize(begin);
+        return;
+      }
+    }
+    begin = next;
+  }
+}
+
 // What the files say, the strongest first, as defaults of one verb's options.
 class Defaults {
  public:
@@ -141,6 +165,7 @@ class Defaults {
   std::vector<absl::Status> Take(const std::string& path, bool users) {
     std::optional<std::string> text = path.empty() ? std::nullopt : Read(path);
     if (!text) return {};
+    if (!users) CutRules(&*text);
     std::istringstream stream(*text);
     std::vector<CLI::ConfigItem> items;
     try {

@@ -28,7 +28,9 @@ int Execute(const DiffOptions& options) {
   if (!b.ok()) return Fail("diff", b.status().message(), kExitUsage);
   auto client = Connect(options.collector);
   if (!client.ok()) return Fail("diff", client.status());
-  auto comparison = CompareJobs(**client, {*a, *b}, options.difference_percent);
+  compare::Question question;
+  question.difference_percent = options.difference_percent;
+  auto comparison = CompareJobs(**client, {*a, *b}, question);
   if (!comparison.ok()) return Fail("diff", comparison.status());
   PrintAnswer(options.json, options.json ? JsonText(DiffJson(*comparison, options.top))
                                          : DiffText(*comparison, options.top));

@@ -15,6 +15,8 @@ void AddRelay(CLI::App& app, int* exit_code);
 void AddAnswers(CLI::App& app, int* exit_code);
 // Two sides of jobs against each other.
 void AddDiff(CLI::App& app, int* exit_code);
+// Rules over a job, for continuous integration.
+void AddCheck(CLI::App& app, int* exit_code);
 void AddJobs(CLI::App& app, int* exit_code);
 void AddTop(CLI::App& app, int* exit_code);
 void AddImport(CLI::App& app, int* exit_code);

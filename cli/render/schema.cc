@@ -9,8 +9,9 @@ namespace lull {
 namespace {
 
 constexpr VerbSchema kOtherVerbs[] = {
-    {"diff", schema::Diff}, {"jobs", schema::Jobs},  {"ps", schema::Ps},
-    {"arm", schema::Arm},   {"disarm", schema::Arm}, {"doctor", schema::Doctor}};
+    {"diff", schema::Diff},    {"check", schema::Check}, {"jobs", schema::Jobs},
+    {"ps", schema::Ps},        {"arm", schema::Arm},     {"disarm", schema::Arm},
+    {"doctor", schema::Doctor}};
 
 std::vector<VerbSchema> AllVerbs() {
   std::vector<VerbSchema> all(std::begin(kVerbSchemas), std::end(kVerbSchemas));

@@ -21,6 +21,7 @@ namespace schema {
 
 // Of the verbs that show no job; those that do are in json.h.
 Json Diff();
+Json Check();
 Json Ps();
 Json Arm();
 Json Doctor();

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/compare/footing.h"
+#include "daemon/compare/per_step.h"
 #include "daemon/compare/rates.h"
 #include "daemon/compare/sync_changes.h"
 #include "daemon/words/format.h"
@@ -100,6 +101,12 @@ std::vector<RunFacts> FactsOf(const Runs& runs, bool traced) {
       one.steps += process.steps.size();
       one.dropped += process.dropped;
     }
+    const PerStep per_step(run);
+    if (per_step.traced()) one.gpu_step_ms = per_step.MeanStepMs();
+    const v1::Gpu& gpu = run.whole.gpu();
+    one.gpu_missing = gpu.missing();
+    one.gpu_complete = MissingRecords(gpu) == 0;
+    one.gpu_calls = run.whole.launches() > 0 || run.whole.syncs().total_calls() > 0;
   }
   return facts;
 }
@@ -119,12 +126,23 @@ void WarnOfSteps(const Runs& a, const Runs& b, const Question& question,
     out->warnings.push_back(absl::StrCat("only the first ", kMostProcesses,
                                          " processes of each run are compared"));
   }
-  if (a.size() < 2 || b.size() < 2) {
+  if (question.warn_of_few_runs && (a.size() < 2 || b.size() < 2)) {
     out->warnings.push_back(
         "one run a side cannot tell how runs of one program differ: counts are exact, "
         "times prove nothing (give each side three runs or more: lull diff A1,A2,A3 "
         "B1,B2,B3)");
   }
+}
+
+// Both sides said the same.
+void SayOnce(std::vector<std::string>* sentences) {
+  std::vector<std::string> once;
+  for (std::string& sentence : *sentences) {
+    if (std::find(once.begin(), once.end(), sentence) == once.end()) {
+      once.push_back(std::move(sentence));
+    }
+  }
+  *sentences = std::move(once);
 }
 
 Verdict VerdictOf(const Comparison& comparison) {
@@ -148,6 +166,7 @@ Comparison Compare(const Runs& a, const Runs& b, const Question& question) {
   out.warnings = std::move(footing.warnings);
   out.warnings.insert(out.warnings.end(), footing.untimed.begin(),
                       footing.untimed.end());
+  out.untimed = std::move(footing.untimed);
   // Windows of tracing make steps longer: those between them are timed where they can
   // be.
   const bool untraced = EnoughTimes(a, b, /*traced=*/false);
@@ -160,7 +179,7 @@ Comparison Compare(const Runs& a, const Runs& b, const Question& question) {
   WarnOfSteps(a, b, question, &out);
   if (timed) {
     out.step = CompareTimes(a, b, out.traced_steps, question.difference_percent);
-    if (!footing.untimed.empty()) out.step->known = false;
+    if (!out.untimed.empty()) out.step->known = false;
   } else {
     out.reasons.push_back(
         "the runs have no steps of one kind: in some they were traced, in others not");
@@ -172,6 +191,17 @@ Comparison Compare(const Runs& a, const Runs& b, const Question& question) {
   out.functions = CompareFunctions(a, b);
   out.verdict = VerdictOf(out);
   return out;
+}
+
+Comparison MeasureAlone(const Runs& runs, const ChosenSteps& chosen) {
+  Question question;
+  question.chosen = chosen;
+  question.warn_of_few_runs = false;
+  Comparison measured = Compare(runs, runs, question);
+  SayOnce(&measured.reasons);
+  SayOnce(&measured.warnings);
+  SayOnce(&measured.untimed);
+  return measured;
 }
 
 }  // namespace lull::compare

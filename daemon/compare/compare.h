@@ -12,7 +12,12 @@ namespace lull::compare {
 struct Question {
   double difference_percent = 2;  // how many runs would show such a change?
   ChosenSteps chosen;
+  bool warn_of_few_runs = true;  // one a side proves nothing of times
 };
+
+// What was measured of one side: a comparison with itself, without what is wrong with
+// comparing.
+Comparison MeasureAlone(const Runs& runs, const ChosenSteps& chosen);
 
 // Both sides have a run at least. All runs have been asked about as run.h says.
 Comparison Compare(const Runs& a, const Runs& b, const Question& question);

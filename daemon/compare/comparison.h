@@ -95,6 +95,11 @@ struct RunFacts {
   uint64_t dropped = 0;  // not compared
   size_t processes = 0;
   double step_ms = 0;  // median; 0 of no steps
+  // The step of which device times per step are shares. 0: no GPU truth for the steps.
+  double gpu_step_ms = 0;
+  std::string gpu_missing;   // why, if the job says so
+  bool gpu_complete = true;  // no GPU records are missing
+  bool gpu_calls = false;    // it has sync points, or launches work
 };
 
 struct Comparison {
@@ -103,6 +108,7 @@ struct Comparison {
   Verdict verdict = Verdict::kCannotJudge;
   std::vector<std::string> reasons;   // nothing may be concluded
   std::vector<std::string> warnings;  // to be known by who reads it
+  std::vector<std::string> untimed;   // of the warnings: times prove nothing
   std::optional<StepTime> step;       // absent: no steps
   bool traced_steps = false;          // the times are of steps in traced time
   // Everything below is of steps, and empty without any.

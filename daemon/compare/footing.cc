@@ -80,8 +80,7 @@ void JudgeRun(const Run& run, Footing* footing) {
         "times of ", name,
         " cannot be compared: its steps did not settle in the first half of the run"));
   }
-  const v1::Gpu& gpu = run.whole.gpu();
-  const uint64_t dropped = gpu.cupti_dropped() + gpu.records_lost() + gpu.records_bad();
+  const uint64_t dropped = MissingRecords(run.whole.gpu());
   if (dropped > 0) {
     footing->warnings.push_back(absl::StrCat(FormatCount(dropped), " GPU records of ",
                                              name,
@@ -106,6 +105,10 @@ void WarnOfOrder(const Runs& a, const Runs& b, Footing* footing) {
 }
 
 }  // namespace
+
+uint64_t MissingRecords(const v1::Gpu& gpu) {
+  return gpu.cupti_dropped() + gpu.records_lost() + gpu.records_bad();
+}
 
 std::string Incomplete(const v1::ReportReply& reply) {
   const v1::Losses& losses = reply.losses();

@@ -1,6 +1,7 @@
 // Whether two sides may be compared at all.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct Footing {
 
 // `processes` of all runs are chosen.
 Footing FootingOf(const Runs& a, const Runs& b);
+
+// GPU records that were dropped, lost or not understood.
+uint64_t MissingRecords(const v1::Gpu& gpu);
 
 // Why not all of a run was recorded; "" where it was.
 std::string Incomplete(const v1::ReportReply& reply);

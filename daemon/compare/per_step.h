@@ -15,6 +15,8 @@ class PerStep {
   // Whether there is GPU truth for the time of the steps.
   bool traced() const { return traced_ns_ > 0; }
 
+  double MeanStepMs() const { return mean_step_ns_ / 1e6; }
+
   // In milliseconds. Of the host all was recorded; of a device traced time alone, so
   // its times are shares of traced time, as long as an average step.
   double Host(uint64_t ns) const;

@@ -119,4 +119,15 @@ compare::Comparison CompareMade(const std::vector<MadeRun>& a,
   return compare::Compare(runs_a, runs_b, question);
 }
 
+compare::Comparison MeasureMade(const std::vector<MadeRun>& made, uint64_t seed) {
+  Normal normal(seed);
+  compare::Runs runs;
+  for (const MadeRun& one : made) runs.push_back(MakeWhole(one, normal));
+  std::vector<compare::Run*> all;
+  for (compare::Run& run : runs) all.push_back(&run);
+  const compare::ChosenSteps chosen = compare::ChooseSteps(all);
+  for (size_t i = 0; i < made.size(); ++i) Answer(made[i], &runs[i]);
+  return compare::MeasureAlone(runs, chosen);
+}
+
 }  // namespace lull::testing

@@ -53,4 +53,7 @@ compare::Comparison CompareMade(const std::vector<MadeRun>& a,
                                 const std::vector<MadeRun>& b, uint64_t seed = 1,
                                 double difference_percent = 2);
 
+// One side by itself.
+compare::Comparison MeasureMade(const std::vector<MadeRun>& made, uint64_t seed = 1);
+
 }  // namespace lull::testing

@@ -1,0 +1,187 @@
+// `lull check`: rules over a job, for continuous integration.
+#include "cli/render/check.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "cli/base/exit_code.h"
+#include "cli/base/output.h"
+#include "cli/base/terminal.h"
+#include "cli/commands/check_rules.h"
+#include "cli/commands/collector_options.h"
+#include "cli/commands/compared_jobs.h"
+#include "cli/commands/output_file.h"
+#include "cli/commands/verbs.h"
+#include "daemon/base/status.h"
+
+namespace lull {
+namespace {
+
+constexpr char kRulesFile[] = "lull.toml";
+
+struct CheckOptions {
+  CollectorFlags collector;
+  std::string jobs;
+  std::string baseline;
+  std::vector<std::string> fail_if;
+  std::vector<std::string> allow;
+  std::string rules_file;
+  std::string junit;
+  std::string sarif;
+  std::string annotations;
+  bool json = false;
+  bool metrics = false;
+};
+
+absl::StatusOr<CheckRules> RulesOf(const CheckOptions& options) {
+  CheckRules rules;
+  std::error_code error;
+  if (!options.rules_file.empty() || std::filesystem::exists(kRulesFile, error)) {
+    LULL_RETURN_IF_ERROR(
+        rules.AddFile(options.rules_file.empty() ? kRulesFile : options.rules_file));
+  }
+  for (const std::string& rule : options.fail_if) {
+    LULL_RETURN_IF_ERROR(rules.AddRule("--fail-if", rule));
+  }
+  for (const std::string& allowance : options.allow) {
+    LULL_RETURN_IF_ERROR(rules.AddAllowance("--allow", allowance));
+  }
+  if (rules.rules.empty()) {
+    return absl::InvalidArgumentError(
+        "there is no rule: give --fail-if 'sync.wasted_percent > 2', or fail-if = "
+        "[...] below [check] in lull.toml");
+  }
+  for (const check::Rule& rule : rules.rules) {
+    if (!rule.NeedsBaseline() || !options.baseline.empty()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", rule.text, "' compares with a baseline: add --baseline JOB"));
+  }
+  return rules;
+}
+
+absl::StatusOr<check::Evidence> Ask(const CheckOptions& options, const Sides& sides,
+                                    const CheckRules& rules) {
+  LULL_ASSIGN_OR_RETURN(auto client, Connect(options.collector));
+  check::Evidence evidence;
+  compare::Question question;
+  question.warn_of_few_runs = false;  // rules about times say so themselves
+  for (const check::Rule& rule : rules.rules) {
+    if (rule.NeedsBaseline() && !evidence.baseline) {
+      LULL_ASSIGN_OR_RETURN(evidence.baseline, CompareJobs(*client, sides, question));
+    }
+    if (!rule.NeedsBaseline() && !evidence.alone) {
+      LULL_ASSIGN_OR_RETURN(evidence.alone, MeasureJobs(*client, sides.b));
+    }
+  }
+  return evidence;
+}
+
+absl::Status WriteFiles(const CheckOptions& options, const check::Verdict& verdict,
+                        const std::string& root) {
+  if (!options.junit.empty()) {
+    LULL_RETURN_IF_ERROR(WriteWhole(options.junit, CheckJunit(verdict)));
+  }
+  if (!options.sarif.empty()) {
+    LULL_RETURN_IF_ERROR(WriteWhole(options.sarif, CheckSarif(verdict, root)));
+  }
+  return absl::OkStatus();
+}
+
+// What keeps a gate from judging is no failure of the program: it has its own status.
+int CannotJudge(const absl::Status& status) {
+  return Fail("check", status.message(),
+              absl::IsInvalidArgument(status) ? kExitUsage : kExitCannotJudge);
+}
+
+int ListMetrics() {
+  std::string text;
+  for (const check::Metric& metric : check::Metrics()) {
+    absl::StrAppend(&text, metric.name, "\n");
+  }
+  Print(text);
+  return 0;
+}
+
+int Execute(const CheckOptions& options) {
+  if (options.metrics) return ListMetrics();
+  if (options.jobs.empty()) return Fail("check", "JOB is required", kExitUsage);
+  auto rules = RulesOf(options);
+  if (!rules.ok()) return CannotJudge(rules.status());
+  Sides sides;
+  auto jobs = JobsOf(options.jobs);
+  if (!jobs.ok()) return CannotJudge(jobs.status());
+  sides.b = *jobs;
+  if (!options.baseline.empty()) {
+    auto baseline = JobsOf(options.baseline);
+    if (!baseline.ok()) return CannotJudge(baseline.status());
+    sides.a = *baseline;
+  }
+  auto evidence = Ask(options, sides, *rules);
+  if (!evidence.ok()) return CannotJudge(evidence.status());
+  const std::string today =
+      absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone());
+  const check::Verdict verdict =
+      check::Judge(rules->rules, *evidence, rules->allowances, today);
+  std::error_code error;
+  const std::string root = std::filesystem::current_path(error).string();
+  PrintAnswer(options.json,
+              options.json ? JsonText(CheckJson(verdict)) : CheckText(verdict));
+  if (!options.annotations.empty()) Print(CheckAnnotations(verdict, root));
+  const int status = ExitStatusOf(verdict.outcome);
+  absl::Status written = WriteFiles(options, verdict, root);
+  if (written.ok()) return status;
+  // A file that is missing must not look like one that says nothing.
+  return Fail("check", written.message(), status == 0 ? kExitCannotJudge : status);
+}
+
+}  // namespace
+
+void AddCheck(CLI::App& app, int* exit_code) {
+  auto options = std::make_shared<CheckOptions>();
+  CLI::App* verb = app.add_subcommand(
+      "check", "A gate for continuous integration: rules over a job");
+  verb->footer(
+      "A rule says what must not be: METRIC[(SELECTOR)] OPERATOR NUMBER. Selectors "
+      "are\n"
+      "(new), not in the baseline or there in another file, (FILE) and (FILE:LINE).\n"
+      "Rules and allowances also stand in lull.toml, below [check]. Only steady steps\n"
+      "are judged; what was not measured has never passed.\n\n"
+      "Exit status: 0 passed, 1 failed, 3 cannot be judged, 2 a wrong command line.\n\n"
+      "Examples:\n  lull check pr --fail-if 'sync.wasted_percent > 2'\n"
+      "  lull check pr --baseline main --fail-if 'sync.calls_per_step(new) > 0' \\\n"
+      "    --allow 'train.py:47: logs the loss' --junit lull.xml");
+  verb->add_option("JOB", options->jobs, "job, or runs of it: B1,B2,B3")->type_name("");
+  verb->add_option("--baseline", options->baseline,
+                   "job, or jobs, to compare with: A1,A2,A3")
+      ->type_name("JOB");
+  verb->add_option("--fail-if", options->fail_if, "a rule; may be given many times")
+      ->type_name("RULE")
+      ->allow_extra_args(false);
+  verb->add_option("--allow", options->allow,
+                   "a sync point that may be, and why: FILE:LINE: REASON")
+      ->type_name("PLACE")
+      ->allow_extra_args(false);
+  verb->add_option("--rules", options->rules_file,
+                   "read [check] of this file (default: lull.toml, if it is there)")
+      ->type_name("FILE");
+  verb->add_option("--junit", options->junit, "write JUnit XML")->type_name("FILE");
+  verb->add_option("--sarif", options->sarif, "write SARIF 2.1.0")->type_name("FILE");
+  CLI::Option* annotations = verb->add_option("--annotations", options->annotations,
+                                              "print errors beside the code: github")
+                                 ->check(CLI::IsMember({"github"}).description(""))
+                                 ->type_name("KIND");
+  verb->add_flag("--json", options->json, "print JSON instead of text")
+      ->excludes(annotations);
+  verb->add_flag("--metrics", options->metrics, "list what rules may speak of");
+  AddCollectorOptions(verb, &options->collector);
+  AddTerminalOptions(verb, /*answers=*/true);
+  verb->callback([options, exit_code] { *exit_code = Execute(*options); });
+}
+
+}  // namespace lull

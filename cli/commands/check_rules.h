@@ -1,0 +1,27 @@
+// The rules of a gate as people write them: options, and [check] in lull.toml.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "daemon/check/allowance.h"
+#include "daemon/check/rule.h"
+
+namespace lull {
+
+struct CheckRules {
+  std::vector<check::Rule> rules;
+  std::vector<check::Allowance> allowances;
+
+  // All that is wrong is INVALID_ARGUMENT, and points at it.
+  absl::Status AddRule(const std::string& where, const std::string& text);
+  absl::Status AddAllowance(const std::string& where, const std::string& text);
+  // [check] of a file:
+  //   fail-if = ["sync.wasted_percent > 2"]
+  //   [[check.allow]]  file, line, function, rule, reason, until
+  // A file without [check] says nothing.
+  absl::Status AddFile(const std::string& path);
+};
+
+}  // namespace lull

@@ -1,0 +1,95 @@
+#include "daemon/check/judge.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/check/measure.h"
+
+namespace lull::check {
+namespace {
+
+Outcome OutcomeOf(const Rule& rule, const Measured& measured) {
+  if (!measured.why_not.empty() || !measured.value) return Outcome::kCannotJudge;
+  return Holds(*measured.value, rule.op, rule.bound) ? Outcome::kFailed
+                                                     : Outcome::kPassed;
+}
+
+// A failure is one whatever else could not be judged; nothing at all has not passed.
+Outcome Worst(const std::vector<Judgement>& rules) {
+  auto any = [&rules](Outcome outcome) {
+    return std::any_of(rules.begin(), rules.end(), [outcome](const Judgement& one) {
+      return one.outcome == outcome;
+    });
+  };
+  if (any(Outcome::kFailed)) return Outcome::kFailed;
+  if (any(Outcome::kCannotJudge) || rules.empty()) return Outcome::kCannotJudge;
+  return Outcome::kPassed;
+}
+
+// Whether there is a sync point that it is of.
+bool IsOfAny(const Allowance& allowance, const Evidence& evidence) {
+  auto covers = [&allowance](const std::vector<compare::SyncChange>& changes) {
+    return std::any_of(changes.begin(), changes.end(), [&](const auto& change) {
+      return change.b.calls > 0 && Covers(allowance, change.b.site, allowance.rule);
+    });
+  };
+  for (const auto* comparison : {&evidence.baseline, &evidence.alone}) {
+    if (!*comparison) continue;
+    const compare::SyncChanges& syncs = (*comparison)->syncs;
+    if (covers(syncs.came) || covers(syncs.moved) || covers(syncs.rare) ||
+        covers(syncs.same) || covers(syncs.changed)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void AddOnce(const std::vector<std::string>& sentences, std::vector<std::string>* out) {
+  for (const std::string& sentence : sentences) {
+    if (std::find(out->begin(), out->end(), sentence) == out->end()) {
+      out->push_back(sentence);
+    }
+  }
+}
+
+}  // namespace
+
+Verdict Judge(const std::vector<Rule>& rules, const Evidence& evidence,
+              const std::vector<Allowance>& allowances, absl::string_view today) {
+  Verdict verdict;
+  std::vector<Allowance> in_force;
+  for (const Allowance& allowance : allowances) {
+    if (!IsOver(allowance, today)) {
+      in_force.push_back(allowance);
+      continue;
+    }
+    verdict.warnings.push_back(absl::StrCat("the allowance of ", allowance.Name(),
+                                            " ended with ", allowance.until));
+  }
+  for (const Rule& rule : rules) {
+    Judgement judgement{rule, Outcome::kCannotJudge, {}};
+    const auto& comparison = rule.NeedsBaseline() ? evidence.baseline : evidence.alone;
+    if (comparison) {
+      judgement.measured = MeasureFor(rule, *comparison, in_force);
+    } else {
+      judgement.measured.why_not = "there is no baseline";
+    }
+    judgement.outcome = OutcomeOf(rule, judgement.measured);
+    verdict.rules.push_back(std::move(judgement));
+  }
+  verdict.outcome = Worst(verdict.rules);
+  for (const auto* comparison : {&evidence.baseline, &evidence.alone}) {
+    if (!*comparison) continue;
+    AddOnce((*comparison)->warnings, &verdict.warnings);
+    if (verdict.runs.empty()) verdict.runs = (*comparison)->b;
+  }
+  if (evidence.baseline) verdict.baseline = evidence.baseline->a;
+  for (const Allowance& allowance : in_force) {
+    if (IsOfAny(allowance, evidence)) continue;
+    verdict.warnings.push_back(absl::StrCat("the allowance of ", allowance.Name(),
+                                            " is of no sync point of this job"));
+  }
+  return verdict;
+}
+
+}  // namespace lull::check

@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+"""lull check as a gate: red with a program that waits for the GPU in every step, green with
+the mended one, red when the wait moved to another file, and neither where nothing can be
+told. Rules are about counts, which are exact on any machine."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+import guest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PROGRAM = os.path.join(ROOT, "tests", "puppets", "compared.py")
+UNDECLARED = os.path.join(guest.GUESTS, "undeclared_calls")
+STEPS = 60
+
+WAITS = """
+def wait(device):
+    device.cuda.cudaStreamSynchronize(device.stream)  # SITE
+"""
+NAIVE = WAITS + """
+
+class Mean(object):
+    def __init__(self, device):
+        self.device = device
+
+    def update(self, step):
+        self.device.launch("short_kernel")
+        wait(self.device)
+"""
+MENDED = NAIVE.replace("        wait(self.device)\n", "")
+MOVED = NAIVE.replace(WAITS, "from helpers import wait\n")
+LINE = 3
+ANY_SYNC = "sync.calls_per_step > 0.5"
+NEW_SYNC = "sync.calls_per_step(new) > 0"
+
+
+class Gate(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.host = guest.Host()
+        cls.temporary = tempfile.TemporaryDirectory(prefix="lull-check-")
+        cls.folder = cls.temporary.name
+        cls.run_job("naive", NAIVE)
+        cls.run_job("mended", MENDED)
+        cls.run_job("moved", MOVED)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.host.close()
+        cls.temporary.cleanup()
+
+    @classmethod
+    def run_job(cls, name, text, gpu="continuous", program=None):
+        # Each version in a checkout of its own; the last component stays.
+        folder = os.path.join(cls.folder, name, "job")
+        os.makedirs(folder, exist_ok=True)
+        for file, content in (("metrics.py", text), ("helpers.py", "\n" + WAITS)):
+            with open(os.path.join(folder, file), "w", encoding="utf-8") as out:
+                out.write(content)
+        done = guest.execute(
+            [guest.LULL, "run", "--quiet", "--name", name, "--step-range", "step",
+             "--gpu", gpu, "--overhead-budget", "100", "--",
+             *(program or [sys.executable, PROGRAM, str(STEPS)])],
+            {**cls.host.environment, "LD_LIBRARY_PATH": os.environ["LULL_SIM"],
+             "METRICS": folder, "LULL_SIM_CONFIG": "kernel_us=20"})
+        assert done.status == 0, done.stderr
+        return folder
+
+    def check(self, status, *arguments, cwd=None):
+        done = guest.execute([guest.LULL, "check", *arguments], self.host.environment,
+                             cwd=cwd or self.folder)
+        self.assertEqual(done.status, status, (arguments, done.stdout, done.stderr))
+        if status != 2:
+            self.assertEqual(done.stderr, "")
+        return done
+
+    def checked(self, status, *arguments, **options):
+        return json.loads(self.check(status, *arguments, "--json", **options).stdout)
+
+    def test_red_with_the_naive_program_and_green_with_the_mended_one(self):
+        rule = ("--fail-if", ANY_SYNC)
+        red = self.check(1, "naive", *rule).stdout.splitlines()
+        self.assertTrue(red[0].startswith(f"failed  {ANY_SYNC}  measured 1"), red)
+        self.assertIn("cudaStreamSynchronize at ", red[1])
+        self.assertTrue(red[1].endswith(f"naive/job/metrics.py:{LINE} wait: 1"), red)
+        self.assertTrue(red[-1].startswith("failed: 1 of 1 rule; naive ("), red)
+        green = self.check(0, "mended", *rule).stdout.splitlines()
+        self.assertTrue(green[0].startswith(f"passed  {ANY_SYNC}  measured 0"), green)
+        self.assertTrue(green[-1].startswith("passed: 1 rule; mended ("), green)
+
+    def test_against_a_baseline_only_what_is_new_counts(self):
+        for job, baseline, status in (("naive", "mended", 1), ("mended", "naive", 0),
+                                      ("moved", "naive", 1)):
+            with self.subTest(job=job, baseline=baseline):
+                self.check(status, job, "--baseline", baseline, "--fail-if", NEW_SYNC)
+        self.run_job("again", "# a line more\n" + NAIVE)
+        self.check(0, "again", "--baseline", "naive", "--fail-if", NEW_SYNC)
+
+    def test_a_sync_that_moved_to_another_file_is_red_though_its_old_line_is_allowed(self):
+        allow = ("--allow", f"job/metrics.py:{LINE}: the mean is printed in every step")
+        allowed = self.checked(0, "naive", "--fail-if", ANY_SYNC, *allow)
+        (rule,) = allowed["rules"]
+        self.assertEqual((rule["verdict"], rule["value"]), ("passed", 0))
+        self.assertIn("the mean is printed in every step",
+                      [part["allowed"] for part in rule["parts"]])
+        red = self.checked(1, "moved", "--fail-if", ANY_SYNC, *allow)
+        (part,) = [part for part in red["rules"][0]["parts"] if part["value"] == 1]
+        self.assertTrue(part["site"]["file"].endswith("/job/helpers.py"), part)
+        self.assertIsNone(part["allowed"])
+        self.assertIn("is of no sync point", " ".join(red["warnings"]))
+        red = self.checked(1, "moved", "--baseline", "naive", "--fail-if", NEW_SYNC, *allow)
+        (part,) = red["rules"][0]["parts"]
+        self.assertEqual(part["change"], "moved")
+        self.assertTrue(part["moved_from"].endswith(f"/job/metrics.py:{LINE}"), part)
+
+    def test_what_was_not_seen_cannot_be_judged(self):
+        self.run_job("empty", NAIVE, program=["true"])
+        self.run_job("lost", MENDED, program=[
+            "sh", "-c", f"{UNDECLARED} > /dev/null; exec {sys.executable} {PROGRAM} {STEPS}"])
+        self.run_job("host", MENDED, gpu="host")
+        for job, rule, why in (("empty", ANY_SYNC, "nothing was recorded"),
+                               ("empty", "step_ms > 1e9", "nothing was recorded"),
+                               ("lost", ANY_SYNC, "were lost"),
+                               ("host", "sync.wasted_percent > 99", "no GPU truth"),
+                               ("host", "gpu.idle_percent > 99", "no GPU truth"),
+                               ("mended", "memory.torch_cuda.peak_mib > 1e9",
+                                "nothing is known")):
+            with self.subTest(job=job, rule=rule):
+                answer = self.checked(3, job, "--fail-if", rule)
+                self.assertEqual((answer["verdict"], answer["exit_status"]),
+                                 ("cannot_judge", 3))
+                self.assertIn(why, answer["rules"][0]["reason"])
+        # Of the host all was seen; a rule that fails is not covered by one that cannot tell.
+        self.check(0, "host", "--fail-if", ANY_SYNC)
+        self.check(1, "naive", "--fail-if", ANY_SYNC, "--fail-if",
+                   "memory.torch_cuda.peak_mib > 1")
+        self.check(3, "mended", "--baseline", "empty", "--fail-if", NEW_SYNC)
+        too_few = self.checked(3, "mended", "--baseline", "naive",
+                               "--fail-if", "step_ms.change_percent > 1e6")
+        self.assertIn("too few runs", too_few["rules"][0]["reason"])
+
+    def test_numbers_are_those_of_lull_diff(self):
+        compared = json.loads(guest.execute(
+            [guest.LULL, "diff", "naive", "mended", "--json"],
+            self.host.environment).stdout)
+        (gone,) = compared["sync_points"]["gone"]
+        answer = self.checked(1, "naive", "--fail-if", ANY_SYNC, "--fail-if", "step_ms > 0",
+                              "--fail-if", "cause.sync.ms_per_step >= 0",
+                              "--fail-if", "sync.wasted_ms_per_step(job/metrics.py) >= 0")
+        value = {rule["metric"]: rule["value"] for rule in answer["rules"]}
+        self.assertEqual(value["sync.calls_per_step"], gone["a_calls_per_step"])
+        self.assertEqual(value["step_ms"], compared["step_ms"]["a"])
+        self.assertEqual(value["sync.wasted_ms_per_step"], gone["a_wasted_ms_per_step"])
+        causes = {row["cause"]: row["a_ms_per_step"] for row in compared["causes"]}
+        self.assertEqual(value["cause.sync.ms_per_step"], causes["sync"])
+
+    def test_rules_stand_beside_the_code(self):
+        path = os.path.join(self.folder, "project")
+        os.makedirs(path, exist_ok=True)
+        file = os.path.join(path, "lull.toml")
+
+        def write(text):
+            with open(file, "w", encoding="utf-8") as out:
+                out.write(text)
+
+        write(f'top = 5\n\n[check]\nfail-if = [\n  "{ANY_SYNC}",  # none\n]\n\n'
+              f'[[check.allow]]\nfile = "job/metrics.py"\nfunction = "wait"\n'
+              f'reason = "logs"\nuntil = 2999-01-31\n')
+        self.check(0, "naive", cwd=path)
+        self.check(1, "moved", cwd=path)
+        self.check(1, "moved", "--rules", file)
+        # Other verbs read the same file.
+        done = guest.execute([guest.LULL, "syncs", "naive"], self.host.environment, cwd=path)
+        self.assertEqual((done.status, done.stderr), (0, ""))
+        for text, said in (
+                ('[check]\nfail-if = ["sync.wasted_percent > 2", "sync.calls > 0"]\n',
+                 "lull.toml:2: there is no such metric"),
+                ('[check]\nfail-iff = []\n', "lull.toml:2: unknown key check.fail-iff; did"),
+                (f'[check]\nfail-if = ["{ANY_SYNC}"]\n[[check.allow]]\nfile = "a.py"\n',
+                 "it needs a reason"),
+                ('[check]\nfail-if = ["a\n', "lull.toml:2: "),
+                ('[check]\n', "there is no rule")):
+            with self.subTest(text):
+                write(text)
+                self.assertIn(said, self.check(2, "naive", cwd=path).stderr)
+
+    def test_wrong_command_lines(self):
+        for arguments, said in (
+                (("naive",), "there is no rule"),
+                (("--fail-if", ANY_SYNC), "JOB is required"),
+                (("naive", "--fail-if", "sync.wasted_percant > 2"),
+                 "; did you mean 'sync.wasted_percent'?\n  sync.wasted_percant > 2\n"
+                 "  ^^^^^^^^^^^^^^^^^^^\n"),
+                (("naive", "--fail-if", "step_ms > 2ms"), "\n            ^^^\n"),
+                (("naive", "--fail-if", NEW_SYNC), "add --baseline JOB"),
+                (("naive", "--fail-if", ANY_SYNC, "--allow", "metrics.py:3"), "REASON"),
+                (("naive", "--fail-if", ANY_SYNC, "--rules", "no-such"), "cannot be read"),
+                (("naive", "--baseline", "naive", "--fail-if", NEW_SYNC), "named twice"),
+                (("naive", "--fail-if", ANY_SYNC, "--annotations", "gitlab"), "gitlab")):
+            with self.subTest(arguments):
+                done = self.check(2, *arguments)
+                self.assertEqual(done.stdout, "")
+                self.assertIn(said, done.stderr)
+        # A job that is not there is no red program.
+        done = guest.execute([guest.LULL, "check", "no-such", "--fail-if", ANY_SYNC],
+                             self.host.environment)
+        self.assertEqual((done.status, done.stdout), (3, ""))
+
+    def test_files_for_others(self):
+        folder = os.path.join(self.folder, "naive")
+        arguments = ("naive", "--fail-if", ANY_SYNC, "--fail-if",
+                     "memory.torch_cuda.peak_mib > 1", "--junit", "junit.xml", "--sarif",
+                     "lull.sarif", "--annotations", "github")
+        lines = self.check(1, *arguments, cwd=folder).stdout.splitlines()
+        (error,) = [line for line in lines if line.startswith("::error file=")]
+        self.assertTrue(error.startswith(
+            f"::error file=job/metrics.py,line={LINE},title=lull check::"), error)
+        suites = xml.etree.ElementTree.parse(os.path.join(folder, "junit.xml")).getroot()
+        self.assertEqual({key: suites.get(key) for key in ("tests", "failures", "errors")},
+                         {"tests": "2", "failures": "1", "errors": "1"})
+        self.assertIn("metrics.py", suites.find(".//failure").text)
+        with open(os.path.join(folder, "lull.sarif"), encoding="utf-8") as file:
+            (run,) = json.load(file)["runs"]
+        place = run["results"][0]["locations"][0]["physicalLocation"]
+        self.assertEqual((place["artifactLocation"]["uri"], place["region"]["startLine"]),
+                         ("job/metrics.py", LINE))
+        self.assertFalse(run["invocations"][0]["executionSuccessful"])
+        # A file that cannot be written is no success.
+        done = guest.execute(
+            [guest.LULL, "check", "mended", "--fail-if", ANY_SYNC, "--junit",
+             "/proc/no/such"], self.host.environment)
+        self.assertEqual(done.status, 3, done.stderr)
+
+    def test_the_answer_is_as_its_schema_says(self):
+        schema = guest.execute([guest.LULL, "schema", "check"], self.host.environment).stdout
+        answer = self.check(1, "moved", "--baseline", "naive", "--fail-if", NEW_SYNC,
+                            "--fail-if", "gpu.idle_percent > 99.9", "--json").stdout
+        script = ("import json, sys, jsonschema\n"
+                  "schema, answer = map(json.loads, sys.stdin.read().split('\\0'))\n"
+                  "jsonschema.Draft202012Validator(schema).validate(answer)\n")
+        done = subprocess.run(["/usr/bin/python3", "-c", script], text=True,
+                              input=schema + "\0" + answer, stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
