@@ -35,6 +35,25 @@ class Mean(object):
 MENDED = NAIVE.replace("        wait(self.device)\n", "")
 MOVED = NAIVE.replace(WAITS, "from helpers import wait\n")
 LINE = 3
+# What a program can call a file and a function.
+HOSTILE_NAME = "<b>&\"']]>\n::error::x\x01\x1b[31m%0A"
+HOSTILE = f"""
+code = compile("def wait(device):\\n    device.cuda.cudaStreamSynchronize(device.stream)",
+               {"/x/" + HOSTILE_NAME + "/a,b:c.py"!r}, "exec")
+exec(code)
+wait.__code__ = wait.__code__.replace(co_name={HOSTILE_NAME!r})
+""" + NAIVE.replace(WAITS, "")
+# A step and a collection, and no GPU.
+HOST_ONLY = f"""
+import gc, sys
+sys.path.insert(0, {os.path.dirname(PROGRAM)!r})
+import nvtx
+ranges = nvtx.Ranges()
+for step in range({STEPS}):
+    ranges.push(b"step")
+    gc.collect()
+    ranges.pop()
+"""
 ANY_SYNC = "sync.calls_per_step > 0.5"
 NEW_SYNC = "sync.calls_per_step(new) > 0"
 
@@ -146,6 +165,15 @@ class Gate(unittest.TestCase):
                                "--fail-if", "step_ms.change_percent > 1e6")
         self.assertIn("too few runs", too_few["rules"][0]["reason"])
 
+    def test_without_a_gpu_what_the_host_does_is_judged_and_nothing_else(self):
+        self.run_job("cpu", NAIVE, gpu="host", program=[sys.executable, "-c", HOST_ONLY])
+        self.check(0, "cpu", "--fail-if", "host.gc.ms_per_step > 10000")
+        self.check(1, "cpu", "--fail-if", "host.gc.ms_per_step > 0")
+        self.check(1, "cpu", "--fail-if", "step_ms >= 0")
+        for rule in (ANY_SYNC, "sync.wasted_percent > 2", "gpu.idle_percent > 2"):
+            answer = self.checked(3, "cpu", "--fail-if", rule)
+            self.assertRegex(answer["rules"][0]["reason"], "no GPU (call|truth)")
+
     def test_numbers_are_those_of_lull_diff(self):
         compared = json.loads(guest.execute(
             [guest.LULL, "diff", "naive", "mended", "--json"],
@@ -237,6 +265,22 @@ class Gate(unittest.TestCase):
             [guest.LULL, "check", "mended", "--fail-if", ANY_SYNC, "--junit",
              "/proc/no/such"], self.host.environment)
         self.assertEqual(done.status, 3, done.stderr)
+
+    def test_names_that_a_program_made_up_steer_nobody(self):
+        folder = self.run_job("hostile", HOSTILE)
+        done = self.check(1, "hostile", "--fail-if", ANY_SYNC, "--junit", "junit.xml",
+                          "--sarif", "lull.sarif", "--annotations", "github", cwd=folder)
+        self.assertNotIn("\x1b", done.stdout)
+        (error,) = [line for line in done.stdout.splitlines() if line.startswith("::")]
+        properties = error.split("::")[1]
+        self.assertEqual(properties.count(","), 2, error)  # file, line, title
+        self.assertIn("%3A%3Aerror%3A%3Ax", properties)
+        suites = xml.etree.ElementTree.parse(os.path.join(folder, "junit.xml")).getroot()
+        self.assertIn("<b>&", suites.find(".//failure").text)
+        with open(os.path.join(folder, "lull.sarif"), encoding="utf-8") as file:
+            (result,) = json.load(file)["runs"][0]["results"]
+        place = result["locations"][0]["physicalLocation"]["artifactLocation"]
+        self.assertRegex(place["uri"], r"^file:///x/[A-Za-z0-9/._~%-]*/a%2Cb%3Ac\.py$")
 
     def test_the_answer_is_as_its_schema_says(self):
         schema = guest.execute([guest.LULL, "schema", "check"], self.host.environment).stdout
