@@ -176,18 +176,42 @@ class Gate(unittest.TestCase):
 
     def test_numbers_are_those_of_lull_diff(self):
         compared = json.loads(guest.execute(
-            [guest.LULL, "diff", "naive", "mended", "--json"],
-            self.host.environment).stdout)
-        (gone,) = compared["sync_points"]["gone"]
-        answer = self.checked(1, "naive", "--fail-if", ANY_SYNC, "--fail-if", "step_ms > 0",
-                              "--fail-if", "cause.sync.ms_per_step >= 0",
-                              "--fail-if", "sync.wasted_ms_per_step(job/metrics.py) >= 0")
+            [guest.LULL, "diff", "mended", "naive", "--json"], self.host.environment).stdout)
+        (new,) = compared["sync_points"]["new"]
+        metrics = ("calls_per_step", "blocked_ms_per_step", "wasted_ms_per_step")
+        rules = [f"--fail-if=sync.{metric}(new) >= 0" for metric in metrics]
+        answer = self.checked(1, "naive", "--baseline", "mended", *rules)
+        self.assertEqual([rule["value"] for rule in answer["rules"]],
+                         [new["b_" + metric] for metric in metrics])
+        self.assertEqual(answer["runs"][0]["steps"], compared["b"][0]["steps"])
+
+    def test_shares_are_those_of_the_report_in_the_time_of_the_steps(self):
+        def asked(*arguments):
+            done = guest.execute([guest.LULL, *arguments, "--json", "--top", "0"],
+                                 self.host.environment)
+            self.assertEqual(done.status, 0, done.stderr)
+            return json.loads(done.stdout)
+
+        answer = self.checked(1, "naive", "--fail-if", "gpu.idle_percent >= 0",
+                              "--fail-if", "sync.wasted_percent >= 0",
+                              "--fail-if", "step_ms >= 0")
         value = {rule["metric"]: rule["value"] for rule in answer["rules"]}
-        self.assertEqual(value["sync.calls_per_step"], gone["a_calls_per_step"])
-        self.assertEqual(value["step_ms"], compared["step_ms"]["a"])
-        self.assertEqual(value["sync.wasted_ms_per_step"], gone["a_wasted_ms_per_step"])
-        causes = {row["cause"]: row["a_ms_per_step"] for row in compared["causes"]}
-        self.assertEqual(value["cause.sync.ms_per_step"], causes["sync"])
+        steps = asked("steps", "naive")["steps"]
+        steps = steps[-answer["runs"][0]["steps"]:]
+        took = sorted(step["duration_ms"] for step in steps)
+        self.assertAlmostEqual(value["step_ms"],
+                               (took[(len(took) - 1) // 2] + took[len(took) // 2]) / 2,
+                               places=6)
+        since = steps[0]["start_ms"]
+        time = ("--since", f"{since:.6f}ms", "--until",
+                f"{steps[-1]['start_ms'] + steps[-1]['duration_ms']:.6f}ms")
+        gpu = asked("gaps", "naive", *time)["gpu"]
+        wasted = sum(row["wasted_ms"] for row in asked("syncs", "naive", *time)["sync_points"])
+        self.assertGreater(wasted, 0)
+        self.assertAlmostEqual(value["gpu.idle_percent"],
+                               100 * gpu["idle_ms"] / gpu["traced_ms"], places=2)
+        self.assertAlmostEqual(value["sync.wasted_percent"],
+                               100 * wasted / gpu["traced_ms"], places=2)
 
     def test_rules_stand_beside_the_code(self):
         path = os.path.join(self.folder, "project")
