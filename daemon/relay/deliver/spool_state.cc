@@ -35,8 +35,12 @@ void SpoolState::Apply(const lull::v1::Batch& batch) {
     latest_ns = std::max(latest_ns, counters.as_of_ns());
     Add(counters, &found[key]);
     for (const lull::v1::RingCounters& ring : counters.rings()) {
-      uint64_t& lost = rings[{key, ring.ring()}].lost_relay;
-      lost = std::max(lost, ring.lost_relay());
+      // More than lay between runs: it was dropped behind the last event, and has been
+      // read. A successor would count it a second time.
+      RingProgress& progress = rings[{key, ring.ring()}];
+      const uint64_t more = ring.lost_relay() - std::min(ring.lost_relay(), progress.lost_relay);
+      progress.lost_relay += more;
+      progress.end += more;
     }
   }
   for (const auto& end : batch.process_ends()) {
@@ -95,6 +99,9 @@ bool SpoolState::Decode(const std::string& bytes) {
   if (!batch.ParseFromString(bytes)) return false;
   *this = SpoolState();
   Apply(batch);
+  for (const lull::v1::RingBatch& run : batch.rings()) {  // what was dropped is within
+    rings[{run.process_key(), run.ring()}].end = run.events().first_position();
+  }
   return true;
 }
 

@@ -41,7 +41,10 @@ constexpr timespec kHour = {3600, 0};
 int ends[2];   // a pipe
 int socks[2];  // a pair of sockets with time limits of an hour
 int listener;  // a socket with the same
-int id = -1;   // of a semaphore or a queue
+// The system's own numbers: each is removed as what it is, or a semaphore's victim removes
+// the queue of another.
+int semaphore = -1;
+int queue = -1;
 int child;
 char folder[64];  // of its own
 pthread_t waiter;
@@ -307,29 +310,29 @@ void OpenOtherEnd() {
 }
 
 bool SemaphoreOnce(const timespec* limit) {
-  id = semget(IPC_PRIVATE, 1, 0600);
+  semaphore = semget(IPC_PRIVATE, 1, 0600);
   sembuf less = {0, -1, 0};
-  return (limit == nullptr ? semop(id, &less, 1) : semtimedop(id, &less, 1, limit)) ==
-         0;
+  return (limit == nullptr ? semop(semaphore, &less, 1)
+                           : semtimedop(semaphore, &less, 1, limit)) == 0;
 }
 bool Semaphore() { return SemaphoreOnce(nullptr); }
 bool SemaphoreAnHour() { return SemaphoreOnce(&kHour); }
 void SemaphoreUp() {
   sembuf more = {0, 1, 0};
-  Count(semop(id, &more, 1) == 0, errno);
+  Count(semop(semaphore, &more, 1) == 0, errno);
 }
 struct Message {
   long type;
   char text[1];
 };
 bool ReceiveFromQueue() {
-  id = msgget(IPC_PRIVATE, 0600);
+  queue = msgget(IPC_PRIVATE, 0600);
   Message message;
-  return msgrcv(id, &message, 1, 0, 0) == 1;
+  return msgrcv(queue, &message, 1, 0, 0) == 1;
 }
 void SendToQueue() {
   Message message = {1, {'x'}};
-  Count(msgsnd(id, &message, 1, 0) == 0, errno);
+  Count(msgsnd(queue, &message, 1, 0) == 0, errno);
 }
 
 bool ReadInotify() {
@@ -409,8 +412,8 @@ constexpr Wait kWaits[] = {
 void RemoveFolder() {
   for (const char* name : {"lock", "fifo", "new"}) unlink(InFolder(name).c_str());
   rmdir(folder);
-  semctl(id, 0, IPC_RMID);
-  msgctl(id, IPC_RMID, nullptr);
+  semctl(semaphore, 0, IPC_RMID);
+  msgctl(queue, IPC_RMID, nullptr);
 }
 
 }  // namespace

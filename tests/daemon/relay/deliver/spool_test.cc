@@ -252,6 +252,10 @@ TEST_F(SpoolTest, WhatWasLeftOutBetweenTwoRunsIsLostAlsoForASuccessor) {
   counters.mutable_counters(0)->mutable_rings(0)->set_lost_relay(14);
   state.Apply(counters);
   EXPECT_EQ((state.rings[{1, 2}].lost_relay), 14u);
+  EXPECT_EQ((state.rings[{1, 2}].end), 21u) << "read, too: nobody counts it again";
+  ASSERT_TRUE(successor.Decode(state.Encode()));
+  EXPECT_EQ((successor.rings[{1, 2}].end), 21u);
+  EXPECT_EQ((successor.rings[{1, 2}].lost_relay), 14u);
 }
 
 lull::v1::Batch BatchAfter(Spool* spool, uint64_t sequence) {
