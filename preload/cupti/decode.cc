@@ -90,18 +90,26 @@ class Decoding {
         domain == Domain::kRuntime ? abi::kRuntimeCallBase : abi::kDriverCallBase;
     constexpr uint32_t kIds = abi::kCallIdEnd - abi::kDriverCallBase;
     abi::Ref text = 0;
-    if (record->callback >= kIds ||
-        !decoder_.names->look_up(decoder_.segment, decoder_.generation, *decoder_.api,
-                                 domain, record->callback, &text)) {
-      return Outcome::kSkipped;
-    }
+    if (record->callback >= kIds) return Outcome::kSkipped;
+    bool wanted =
+        decoder_.names->look_up(decoder_.segment, decoder_.generation, *decoder_.api,
+                                domain, record->callback, &text);
+    Submits what = decoder_.names->submits(domain, record->callback);
+    if (!wanted && what == Submits::kNothing) return Outcome::kSkipped;
     event_->type = EventType::kApiCall;
     event_->api = static_cast<uint16_t>(base + record->callback);
     event_->arg0 = decoder_.thread_ids ? record->thread : 0;
     event_->arg2 = record->correlation;
     event_->py_stack = text;
-    event_->flags = record->return_value != 0 ? abi::kFlagFailed : 0;
-    return set_times(record->start, record->end);
+    bool failed = record->return_value != 0;
+    event_->flags = failed ? abi::kFlagFailed : 0;
+    Outcome outcome = set_times(record->start, record->end);
+    if (decoder_.round != nullptr && outcome == Outcome::kEvent) {
+      decoder_.round->saw_call(
+          record->correlation, event_->start_ns,
+          failed && what != Submits::kCaptureEnd ? Submits::kNothing : what);
+    }
+    return wanted ? outcome : Outcome::kSkipped;
   }
 
   Outcome synchronization(const Synchronization* record) {

@@ -35,7 +35,8 @@ struct Decoder {
   bool thread_ids;             // ApiCall::thread is a kernel thread id
   uint32_t generation = 0;     // of the segment (State)
   uint64_t begun_ns = 0;       // what ended before was of an earlier recording
-  Backlog* backlog = nullptr;  // is told of calls and kernels; may be null
+  Backlog* backlog = nullptr;  // is told of calls and operations; may be null
+  Round* round = nullptr;      // the one that is told now (Backlog::Report)
 };
 
 enum class Outcome {

@@ -82,22 +82,17 @@ class CallPairs {
   bool holds_ = false;
 };
 
-// True: it is an operation.
-bool tell(Backlog* backlog, const abi::Event& event) {
-  switch (event.type) {
-    case abi::EventType::kApiCall:
-      if (backlog != nullptr) backlog->saw_call(event.arg2, event.start_ns);
-      return false;
-    case abi::EventType::kGpuKernel:
-    case abi::EventType::kGpuGraph:
-      if (backlog != nullptr) backlog->saw_kernel(event.arg2, event.start_ns);
-      return true;
-    case abi::EventType::kGpuCopy:
-    case abi::EventType::kGpuMemset:
-      return true;
-    default:
-      return false;
+// True: it is an operation. Calls are told by whoever knows what they submit.
+bool tell(Round* round, const abi::Event& event) {
+  bool kernels = event.type == abi::EventType::kGpuKernel ||
+                 event.type == abi::EventType::kGpuGraph;
+  bool copies = event.type == abi::EventType::kGpuCopy ||
+                event.type == abi::EventType::kGpuMemset;
+  if (!kernels && !copies) return false;
+  if (round != nullptr) {
+    round->saw_operation(event.arg2, event.start_ns, event.native_stack, copies);
   }
+  return true;
 }
 
 }  // namespace
@@ -162,9 +157,12 @@ bool Endurance::pause(const abi::RingHeader& ring) {
   return true;
 }
 
-bool deliver_buffer(const Decoder& decoder, const ClockView& clock, Buffer* buffer,
+bool deliver_buffer(const Decoder& of_segment, const ClockView& clock, Buffer* buffer,
                     uint8_t* data, Patience patience, Endurance* endurance,
                     Losses* losses) {
+  Backlog::Report report(of_segment.backlog);
+  Decoder decoder = of_segment;
+  decoder.round = report.round();
   Room room(decoder.segment, patience, endurance);
   CallPairs pairs(decoder.segment);
   Lifetime lifetime = {buffer->lent_ns.load(std::memory_order_relaxed),
@@ -192,7 +190,7 @@ bool deliver_buffer(const Decoder& decoder, const ClockView& clock, Buffer* buff
     size_t size = static_cast<size_t>(data + buffer->valid - at);
     switch (decode(decoder, clock, lifetime, record, size, &event)) {
       case Outcome::kEvent:
-        operations += tell(decoder.backlog, event) ? 1 : 0;
+        operations += tell(decoder.round, event) ? 1 : 0;
         pairs.add(event);
         break;
       case Outcome::kSkipped:

@@ -114,9 +114,9 @@ void Tracer::begin_anew(char* segment) {
   outbox_.forget();
   losses_.forget();
   while (Buffer* buffer = pool_.take_waiting()) pool_.release(buffer);
-  steps_.store(0, std::memory_order_relaxed);
-  steps_held_ = 0;
-  behind_.store(false, std::memory_order_relaxed);
+  boundaries_.store(0, std::memory_order_relaxed);
+  steps_ = waiting_.steps_held = waiting_.steps_held_before = 0;
+  waiting_.behind.store(false, std::memory_order_relaxed);
   arming_ = abi::SegmentView(segment).control().arming.load(std::memory_order_acquire);
 }
 
@@ -152,12 +152,13 @@ void Tracer::follow(const Wanted& wanted, uint64_t now) {
     window_ = wanted.window;
     bool begins = wanted.state == abi::TracingState::kActive && wanted.state != told_;
     if (begins) return begin_active(now);
-    behind_.store(false, std::memory_order_relaxed);
+    waiting_.behind.store(false, std::memory_order_relaxed);
     tell(wanted.state, wanted.reason, now);
   }
 }
 
-void Tracer::look_after(uint64_t now) {
+void Tracer::look_after(uint64_t now, bool at_boundary) {
+  at_boundary_ = at_boundary;
   if (left_over_) end_left_over(now);
   deliver_waiting(Patience::kNone);
   if (phase_ == Phase::kOn) {
@@ -168,9 +169,10 @@ void Tracer::look_after(uint64_t now) {
       yield(abi::TracingReason::kForeignClock);
     }
   }
+  take_steps(now);
   take_arming();
-  follow(decide(), now);
-  if (rest_due_ns_ != 0 && now >= rest_due_ns_) collect_rest(false);
+  follow(prolonged(decide(), now), now);
+  if (rest_.due_ns != 0 && now >= rest_.due_ns) collect_rest(false);
   if (phase_ == Phase::kOn) {
     describe_devices_once(now);
     if (now > last_flush_ns_ + kFlushPeriodNs) flush(kFlushCompleted, kFlushPeriodNs);
@@ -180,13 +182,13 @@ void Tracer::look_after(uint64_t now) {
 }
 
 void Tracer::schedule_next(uint64_t now) {
-  bool busy = phase_ == Phase::kOn || rest_due_ns_ != 0 || !outbox_.empty() ||
+  bool busy = phase_ == Phase::kOn || rest_.due_ns != 0 || !outbox_.empty() ||
               !pool_.all_decoded() || losses_.pending();
   uint64_t period = busy ? kBusyPeriodNs : kIdlePeriodNs;
   if (phase_ == Phase::kOn && devices_ == 0) period = kFirstPeriodNs;
   bool never = phase_ == Phase::kDead && !busy;
   g_gpu_deadline.store(never ? UINT64_MAX : now + period, std::memory_order_relaxed);
-  bool wants_sync = phase_ == Phase::kOn || rest_due_ns_ != 0;
+  bool wants_sync = phase_ == Phase::kOn || rest_.due_ns != 0;
   g_gpu_wants_sync.store(wants_sync, std::memory_order_relaxed);
   g_gpu_restless.store(busy && phase_ != Phase::kDead, std::memory_order_relaxed);
 }
@@ -217,7 +219,7 @@ void Tracer::poll(char* segment) {
   if (!lock.held()) return;
   SelfTime self(segment);
   uses_gpu_ = true;  // this is a CUDA call
-  look_after(monotonic_ns());
+  look_after(monotonic_ns(), false);
 }
 
 void Tracer::settle() {
@@ -231,7 +233,7 @@ void Tracer::settle() {
 
 void Tracer::step_boundary(char* segment) {
   if (!is_ours()) return;
-  steps_.fetch_add(1, std::memory_order_relaxed);
+  boundaries_.fetch_add(1, std::memory_order_relaxed);
   Lock lock(this, kStepWaitNs);
   if (lock.held()) {
     SelfTime self(segment);
@@ -239,17 +241,15 @@ void Tracer::step_boundary(char* segment) {
     if (abi::SegmentView(segment_).gpu_calls() != 0 || libdl::loaded_late()) {
       uses_gpu_ = true;
     }
-    uint64_t now = monotonic_ns();
-    hold_step(now);
-    look_after(now);
+    look_after(monotonic_ns(), true);
   } else {
-    g_gpu_deadline.store(0, std::memory_order_relaxed);  // whoever comes next
+    g_gpu_deadline.store(0, std::memory_order_relaxed);  // whoever comes next counts it
   }
 }
 
 void Tracer::synchronized(char* segment, bool whole_device) {
   if (!is_ours() || busy_.load(std::memory_order_relaxed) != 0) return;
-  bool rest = rest_due_ns_ != 0 && whole_device && devices_ == 1;
+  bool rest = rest_.due_ns != 0 && whole_device && devices_ == 1;
   bool due =
       phase_ == Phase::kOn && monotonic_ns() > last_flush_ns_ + kSyncFlushPeriodNs;
   if (!rest && !due && !is_behind()) return;
@@ -257,7 +257,7 @@ void Tracer::synchronized(char* segment, bool whole_device) {
   if (!lock.held()) return;
   SelfTime self(segment);
   catch_up(monotonic_ns(), true);
-  rest = rest && rest_due_ns_ != 0;
+  rest = rest && rest_.due_ns != 0;
   due = due && phase_ == Phase::kOn;
   if (rest) collect_rest(true);
   if (due) flush(kFlushCompleted, kFlushPeriodNs);
@@ -281,9 +281,9 @@ void Tracer::at_exit() {
     tell(abi::TracingState::kOff,
          asleep ? abi::TracingReason::kDisarmed : abi::TracingReason::kProcessEnd,
          end_of_tracing(now));
-    rest_due_ns_ = now;
+    rest_.due_ns = now;
   }
-  if (rest_due_ns_ != 0 && alive) collect_rest(true);
+  if (rest_.due_ns != 0 && alive) collect_rest(true);
   deliver_waiting(Patience::kAtExit);
   lose_waiting();
   send_outbox();

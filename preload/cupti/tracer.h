@@ -30,6 +30,7 @@
 #include "preload/cupti/other_users.h"
 #include "preload/cupti/outbox.h"
 #include "preload/cupti/self_time.h"
+#include "preload/cupti/waiting.h"
 
 namespace lull::cupti {
 
@@ -93,17 +94,19 @@ class Tracer {
   // tracer_plan.cc
   Wanted decide() const;
   bool is_behind() const {
-    return behind_.load(std::memory_order_relaxed) &&
+    return waiting_.behind.load(std::memory_order_relaxed) &&
            phase_.load(std::memory_order_relaxed) == Phase::kOn;
   }
+  Wanted prolonged(const Wanted& wanted, uint64_t now);
   void begin_active(uint64_t now);
+  bool round_is_over(uint64_t now) const;
   void catch_up(uint64_t now, bool look);
-  void hold_step(uint64_t now);
+  void take_steps(uint64_t now);
   void take_arming();
   uint64_t end_of_tracing(uint64_t now) const;
 
   // tracer.cc: doing it
-  void look_after(uint64_t now);
+  void look_after(uint64_t now, bool at_boundary);
   void end_left_over(uint64_t now);
   void follow(const Wanted& wanted, uint64_t now);
   void yield(abi::TracingReason reason);
@@ -144,7 +147,7 @@ class Tracer {
   std::atomic<uint64_t> begun_ns_{0};    // since when records are of this segment
   std::atomic<uint32_t> generation_{0};  // 0: not prepared
 
-  std::atomic<uint64_t> steps_{0};
+  std::atomic<uint64_t> boundaries_{0};  // steps that are not counted yet
   // Under the lock.
   std::atomic<Phase> phase_{Phase::kOff};
   bool left_over_ = false;  // on since an earlier segment: to be switched off first
@@ -156,16 +159,13 @@ class Tracer {
   bool slept_ = false;          // launches may not have been counted
   uint32_t first_window_ = 0;   // of that arming
   abi::TracingReason yield_reason_ = {};
-  uint64_t try_again_ns_ = 0;             // no start before
-  bool uses_gpu_ = false;                 // only then is CUPTI loaded
-  uint32_t refused_window_ = 0;           // 1 + the one that was unreadable; 0: none
-  std::atomic<uint64_t> rest_due_ns_{0};  // 0: nothing is left to collect
-  uint64_t stopped_ns_ = 0;
-  uint64_t rest_seen_ = 0;  // operations that had come by the last look
-  uint32_t rest_quiet_ = 0;
-  uint64_t steps_held_ = 0;          // warmed up longer than planned; they do not count
-  std::atomic<bool> behind_{false};  // active time waits for the device...
-  uint64_t counts_from_ns_ = 0;      // ...and would have begun then
+  uint64_t try_again_ns_ = 0;    // no start before
+  bool uses_gpu_ = false;        // only then is CUPTI loaded
+  uint32_t refused_window_ = 0;  // 1 + the one that was unreadable; 0: none
+  Rest rest_;
+  uint64_t steps_ = 0;
+  bool at_boundary_ = false;  // a step begins just now
+  Waiting waiting_;
   std::atomic<uint64_t> last_flush_ns_{0};
   uint64_t started_ns_ = 0;
   uint64_t requests_at_start_ = 0;

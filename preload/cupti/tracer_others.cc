@@ -19,9 +19,9 @@ void Tracer::yield(abi::TracingReason reason) {
   if (left_over_) end_left_over(now);
   if (phase_ == Phase::kOn) {
     switch_off();
-    rest_due_ns_ = now;
+    rest_.due_ns = now;
   }
-  if (rest_due_ns_ != 0) collect_rest(true);
+  if (rest_.due_ns != 0) collect_rest(true);
   bool foreign_clock = reason == abi::TracingReason::kForeignClock;
   bool same_library = forwarding_.registered_by() == api_.register_callbacks;
   forwarding_.turn(same_library && !foreign_clock);

@@ -12,6 +12,8 @@ constexpr uint64_t kBehindPeriodNs = 5'000'000;
 constexpr uint64_t kBehindPatienceNs = 10'000'000'000;
 // What is longer ago may have been judged.
 constexpr uint64_t kBehindKnownNs = 3'000'000'000;
+// Where steps are not counted: what is launched in this time shows all streams.
+constexpr uint64_t kRoundNs = 100'000'000;
 
 }  // namespace
 
@@ -40,10 +42,7 @@ Tracer::Wanted Tracer::decide() const {
     return {is_on(state) ? state : TracingState::kOff, TracingReason::kSchedule,
             current};
   }
-  // Another thread may have counted a step of a plan that has just begun anew.
-  uint64_t steps = steps_.load(std::memory_order_relaxed);
-  Planned planned = plan_step(schedule_of(control),
-                              steps - (steps_held_ < steps ? steps_held_ : steps));
+  Planned planned = plan_step(schedule_of(control), steps_ - waiting_.steps_held);
   return {planned.state, TracingReason::kSchedule, first_window_ + planned.window};
 }
 
@@ -54,8 +53,7 @@ void Tracer::take_arming() {
   if (arming == arming_) return;
   arming_ = arming;
   slept_ = true;
-  steps_.store(0, std::memory_order_relaxed);
-  steps_held_ = 0;
+  steps_ = waiting_.steps_held = waiting_.steps_held_before = 0;
   first_window_ = windows_begun_;
 }
 
@@ -69,12 +67,37 @@ uint64_t Tracer::end_of_tracing(uint64_t now) const {
   return asleep < now ? asleep : now;
 }
 
+// By the clock the relay ends a window. What the window has waited for the device comes
+// after that, so that its active time is as long as planned.
+Tracer::Wanted Tracer::prolonged(const Wanted& wanted, uint64_t now) {
+  const abi::ControlBlock& control = abi::SegmentView(segment_).control();
+  bool is_over = phase_ == Phase::kOn && wanted.state == abi::TracingState::kOff &&
+                 wanted.reason == abi::TracingReason::kSchedule &&
+                 control.gpu_by_clock.load(std::memory_order_relaxed) != 0 &&
+                 (is_behind() || told_ == abi::TracingState::kActive);
+  if (!is_over) return wanted;
+  if (waiting_.clock_end_ns == 0) waiting_.clock_end_ns = now;
+  bool goes_on = is_behind() ? now < started_ns_ + kBehindPatienceNs
+                             : now < waiting_.clock_end_ns + waiting_.waited_ns;
+  if (!goes_on) return wanted;
+  return {abi::TracingState::kActive, abi::TracingReason::kSchedule, window_};
+}
+
 // Time counts only from when the device works on what this window launched (backlog.h).
 void Tracer::begin_active(uint64_t now) {
   if (is_behind()) return catch_up(now, now > last_flush_ns_ + kBehindPeriodNs);
-  behind_.store(true, std::memory_order_relaxed);
-  counts_from_ns_ = now;
+  waiting_.begin(now);
   catch_up(now, true);
+}
+
+// A whole step has been traced, or what stands for one.
+bool Tracer::round_is_over(uint64_t now) const {
+  const abi::ControlBlock& control = abi::SegmentView(segment_).control();
+  auto mode =
+      static_cast<abi::GpuMode>(control.gpu_mode.load(std::memory_order_relaxed));
+  bool by_steps = mode == abi::GpuMode::kWindow &&
+                  control.gpu_by_clock.load(std::memory_order_relaxed) == 0;
+  return by_steps ? waiting_.boundaries_to_go == 0 : now >= started_ns_ + kRoundNs;
 }
 
 // What has ended is known by a flush: one at the end of the warm-up, and where the
@@ -84,18 +107,25 @@ void Tracer::catch_up(uint64_t now, bool look) {
   if (!is_behind() || !look || control.armed.load(std::memory_order_relaxed) == 0)
     return;
   flush(kFlushCompleted, kFlushPeriodNs);
-  uint64_t since = backlog_.caught_up_ns();
+  if (round_is_over(now)) backlog_.end_round(now);
+  uint64_t told = pool_.all_decoded() ? pool_.oldest_lent() : 0;
+  uint64_t since = backlog_.caught_up_ns(told);
   if (since == 0) return;
-  behind_.store(false, std::memory_order_relaxed);
-  if (since < counts_from_ns_) since = counts_from_ns_;
+  if (since < waiting_.counts_from_ns) since = waiting_.counts_from_ns;
   if (since + kBehindKnownNs < now) since = now - kBehindKnownNs;
+  waiting_.end(since);
   tell(abi::TracingState::kActive, abi::TracingReason::kSchedule, since);
 }
 
-// A step begins. While the device is behind it does not count.
-void Tracer::hold_step(uint64_t now) {
+// Steps that have begun. While the device is behind they do not count.
+void Tracer::take_steps(uint64_t now) {
+  uint64_t begun = boundaries_.exchange(0, std::memory_order_relaxed);
+  if (begun == 0) return;
+  steps_ += begun;
+  if (waiting_.boundaries_to_go > 0) --waiting_.boundaries_to_go;
   catch_up(now, now > last_flush_ns_ + kBehindPeriodNs);
-  if (is_behind() && now < started_ns_ + kBehindPatienceNs) ++steps_held_;
+  if (is_behind() && now < started_ns_ + kBehindPatienceNs)
+    waiting_.steps_held += begun;
 }
 
 }  // namespace lull::cupti

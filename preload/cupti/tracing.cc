@@ -120,7 +120,7 @@ void Tracer::start(const Wanted& wanted, uint64_t now) {
   quieten(api_);
   if (api_.flush_period != nullptr) api_.flush_period(kFlushPeriodMs);
   phase_ = Phase::kOn;
-  rest_due_ns_ = 0;
+  rest_.due_ns = 0;
   started_ns_ = last_flush_ns_ = monotonic_ns();
   if (wanted.window >= windows_begun_) windows_begun_ = wanted.window + 1;
   window_ = wanted.window;
@@ -129,8 +129,9 @@ void Tracer::start(const Wanted& wanted, uint64_t now) {
   bool nothing_before = calls_at_start_ == 0 && !slept_ && !libdl::loaded_late();
   backlog_.begin(started_ns_, nothing_before);
   bool behind = wanted.state == abi::TracingState::kActive && !nothing_before;
-  behind_.store(behind, std::memory_order_relaxed);
-  counts_from_ns_ = started_ns_;
+  waiting_.begin(started_ns_);
+  waiting_.behind.store(behind, std::memory_order_relaxed);
+  waiting_.boundaries_to_go = at_boundary_ ? 1 : 2;
   set_state(abi::CuptiState::kTracing);
   tell(behind ? abi::TracingState::kWarmUp : wanted.state, wanted.reason, started_ns_);
 }
@@ -157,8 +158,8 @@ void Tracer::end_left_over(uint64_t now) {
   phase_ = Phase::kOff;
   set_state(abi::CuptiState::kReady);
   begun_ns_.store(now, std::memory_order_relaxed);
-  stopped_ns_ = now;
-  rest_due_ns_ = now + kRestPeriodNs;
+  rest_.stopped_ns = now;
+  rest_.due_ns = now + kRestPeriodNs;
 }
 
 // What was launched is still running; its records are collected later.
@@ -166,15 +167,15 @@ void Tracer::stop(abi::TracingReason reason) {
   uint64_t now = monotonic_ns();
   note_silence(now);
   switch_off();
-  behind_.store(false, std::memory_order_relaxed);
+  waiting_.behind.store(false, std::memory_order_relaxed);
   phase_ = Phase::kOff;
   set_state(abi::CuptiState::kReady);
   tell(abi::TracingState::kOff, reason, end_of_tracing(now));
   flush(kFlushCompleted, kRestPeriodNs);
-  rest_quiet_ = 0;
-  rest_seen_ = backlog_.operations();
-  stopped_ns_ = now;
-  rest_due_ns_ = now + kRestPeriodNs;
+  rest_.quiet = 0;
+  rest_.seen = backlog_.operations();
+  rest_.stopped_ns = now;
+  rest_.due_ns = now + kRestPeriodNs;
 }
 
 // The program has worked, and CUPTI has not asked for a single buffer: somebody took
@@ -234,20 +235,20 @@ void Tracer::collect_rest(bool all_is_done) {
     flush(kFlushCompleted, 0);
     // A device that is behind the host may work on what the window launched for long.
     uint64_t operations = backlog_.operations();
-    rest_quiet_ = operations == rest_seen_ ? rest_quiet_ + 1 : 0;
-    rest_seen_ = operations;
+    rest_.quiet = operations == rest_.seen ? rest_.quiet + 1 : 0;
+    rest_.seen = operations;
     bool keeps_some = pool_.oldest_lent() != UINT64_MAX;
-    bool quiet = rest_quiet_ >= kQuietFlushes;
-    if (!quiet || (keeps_some && now < stopped_ns_ + kRestPatienceNs)) {
-      rest_due_ns_ = now + (kRestPeriodNs << (quiet ? 0 : rest_quiet_));
+    bool quiet = rest_.quiet >= kQuietFlushes;
+    if (!quiet || (keeps_some && now < rest_.stopped_ns + kRestPatienceNs)) {
+      rest_.due_ns = now + (kRestPeriodNs << (quiet ? 0 : rest_.quiet));
       return;
     }
     if (!keeps_some) {
-      rest_due_ns_ = 0;
+      rest_.due_ns = 0;
       return;
     }
   }
-  rest_due_ns_ = 0;
+  rest_.due_ns = 0;
   flush(kFlushForced, 0);
 }
 

@@ -34,23 +34,23 @@ class Behind(unittest.TestCase):
     def tearDownClass(cls):
         cls.host.close()
 
-    def report(self, name, *options):
+    def report(self, name, *options, program=("stepping.py",), config=""):
         done = guest.execute(
             [guest.LULL, "run", "--quiet", "--name", name, "--step-range", "step",
              "--overhead-budget", "100", *options, "--", sys.executable,
-             os.path.join(PUPPETS, "stepping.py"), str(STEPS)],
+             os.path.join(PUPPETS, program[0]), *program[1:], str(STEPS)],
             {**self.host.environment, "LD_LIBRARY_PATH": os.environ["LULL_SIM"],
-             "LULL_SIM_CONFIG": f"kernel_us={KERNEL_US}"})
+             "LULL_SIM_CONFIG": f"kernel_us={KERNEL_US};{config}"})
         self.assertEqual((done.status, done.stdout, done.stderr), (0, "", ""))
         return checks.query(guest.LULL, "report", name)
 
-    def check_busy(self, report):
+    def check_busy(self, report, verdict="compute"):
         gpu = report["gpu"]
         self.assertGreater(gpu["traced_ms"], 0, gpu)
         # Not all: a machine that is taken may keep the host from launching.
         self.assertGreater(gpu["busy_ms"], 0.9 * gpu["traced_ms"], gpu)
         self.assertLess(gpu["unknown_ms"], 0.01 * gpu["traced_ms"], gpu)
-        self.assertEqual(gpu["verdict"], "compute", gpu)
+        self.assertEqual(gpu["verdict"], verdict, gpu)
         # What was still queued when a window ended came later.
         self.assertEqual((gpu["records_bad"], gpu["records_lost"], gpu["cupti_dropped"]),
                          (0, 0, 0), gpu)
@@ -69,6 +69,23 @@ class Behind(unittest.TestCase):
         step_ms = stepping.LAUNCHES * KERNEL_US / 1000
         for window in list(windows.values())[:-1]:
             self.assertGreater(window["duration_ms"], 0.8 * 5 * step_ms, window)
+
+    def test_a_side_stream_that_is_not_behind_does_not_end_the_wait(self):
+        for schedule in (), ("--schedule", "wait=500ms,warmup=100ms,active=600ms"):
+            with self.subTest(schedule=schedule):
+                self.check_busy(self.report(f"side{len(schedule)}", *schedule,
+                                            program=("queues.py", "side")))
+
+    def test_a_device_that_is_not_behind_does_not_end_the_wait_for_another(self):
+        gpu = self.report("devices", program=("queues.py", "devices"),
+                          config="devices=2;kernel_us.other=10")["gpu"]
+        # The time of both. One works all the time, the other 10 us in each step.
+        self.assertGreater(gpu["busy_ms"], 0.9 * gpu["traced_ms"] / 2, gpu)
+        self.assertLess(gpu["busy_ms"], 0.51 * gpu["traced_ms"], gpu)
+        self.assertLess(gpu["unknown_ms"], 0.01 * gpu["traced_ms"], gpu)
+
+    def test_a_program_that_only_copies_has_windows_too(self):
+        self.check_busy(self.report("copies", program=("queues.py", "copies")), "copy")
 
     def test_windows_by_the_clock_count_from_when_it_has_come_to_them(self):
         report = self.report("clock", "--schedule", "wait=500ms,warmup=100ms,active=600ms")

@@ -1,6 +1,7 @@
 // When a window may count: the device has come to what was launched in it.
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -9,90 +10,198 @@
 namespace lull::cupti {
 namespace {
 
-TEST(Backlog, IsThereUntilAKernelOfTheWindowHasEnded) {
-  Backlog backlog;
-  EXPECT_EQ(backlog.caught_up_ns(), 0u);
-  backlog.begin(1'000'000, false);
-  backlog.saw_call(70, 1'001'000);
-  backlog.saw_call(71, 1'002'000);
-  EXPECT_EQ(backlog.caught_up_ns(), 0u);
-  backlog.saw_kernel(69, 1'500'000);  // was launched in an earlier window
-  EXPECT_EQ(backlog.caught_up_ns(), 0u);
-  backlog.saw_kernel(71, 2'003'500);
-  EXPECT_EQ(backlog.caught_up_ns(), 2'003'500u);
-  backlog.saw_kernel(70, 2'001'000);
-  EXPECT_EQ(backlog.caught_up_ns(), 2'001'000u) << "the first one, known later";
-  backlog.saw_kernel(69, 1'500'000);
-  EXPECT_EQ(backlog.caught_up_ns(), 2'001'000u);
+constexpr abi::Ref kMain = 8, kSide = 16;
+
+// A window that began at 1 ms.
+class RoundTest : public testing::Test {
+ protected:
+  RoundTest() { round_->begin(1'000'000, false, 0); }
+  void launched(uint32_t id, uint64_t start_ns = 1'001'000) {
+    round_->saw_call(id, start_ns, Submits::kKernels);
+  }
+  void called(uint32_t id, Submits what, uint64_t start_ns = 1'001'000) {
+    round_->saw_call(id, start_ns, what);
+  }
+  void ran(uint32_t id, uint64_t start_ns, abi::Ref stream = kMain) {
+    round_->saw_operation(id, start_ns, stream, false);
+  }
+  void copied(uint32_t id, uint64_t start_ns, abi::Ref stream = kMain) {
+    round_->saw_operation(id, start_ns, stream, true);
+  }
+  void end() { round_->end(1'100'000); }
+  uint64_t since() const { return round_->caught_up_ns(); }
+
+  std::unique_ptr<Round> round_ = std::make_unique<Round>();
+};
+
+TEST_F(RoundTest, WaitsForAllThatItLaunchedAndBeginsWithTheFirst) {
+  launched(70);
+  launched(71);
+  ran(70, 2'001'000);
+  ran(71, 2'003'500);
+  EXPECT_EQ(since(), 0u) << "there may be more in it";
+  end();
+  EXPECT_EQ(since(), 2'001'000u);
+  launched(72, 1'200'000);
+  EXPECT_EQ(since(), 2'001'000u) << "of the next round";
 }
 
-TEST(Backlog, CallsThatBeganBeforeTheWindowAreNotOfIt) {
-  Backlog backlog;
-  backlog.begin(1'000'000, false);
-  backlog.saw_call(60, 799'000);
-  backlog.saw_kernel(65, 1'500'000);
-  EXPECT_EQ(backlog.caught_up_ns(), 0u);
-  backlog.saw_call(70, 1'000'000);
-  EXPECT_EQ(backlog.caught_up_ns(), 0u);
-  backlog.saw_kernel(71, 1'600'000);
-  EXPECT_EQ(backlog.caught_up_ns(), 1'600'000u);
+TEST_F(RoundTest, IsNotOverWhereASideStreamRunsAtOnce) {
+  launched(70);
+  launched(71);
+  ran(71, 1'002'000, kSide);
+  end();
+  EXPECT_EQ(since(), 0u) << "70 was launched and has not ended";
+  ran(70, 5'000'000);
+  EXPECT_EQ(since(), 5'000'000u) << "the last stream to come to it";
 }
 
-TEST(Backlog, AKernelThatRanBeforeTheWindowSaysNothing) {
-  Backlog backlog;
-  backlog.begin(1'000'000, false);
-  backlog.saw_call(70, 1'000'000);
-  backlog.saw_kernel(71, 799'000);
-  EXPECT_EQ(backlog.caught_up_ns(), 0u);
+TEST_F(RoundTest, StreamsThatBeginLaterDoNotCount) {
+  launched(70);
+  end();
+  launched(90, 1'200'000);
+  ran(90, 6'000'000, kSide);
+  EXPECT_EQ(since(), 0u);
+  ran(70, 2'000'000);
+  EXPECT_EQ(since(), 2'000'000u);
 }
 
-TEST(Backlog, KernelsMayBeKnownBeforeTheirCalls) {
-  Backlog backlog;
-  backlog.begin(1'000'000, false);
-  backlog.saw_kernel(75, 1'300'000);
-  backlog.saw_kernel(74, 1'200'000);
-  backlog.saw_call(74, 1'100'000);
-  EXPECT_EQ(backlog.caught_up_ns(), 1'200'000u);
+TEST_F(RoundTest, IsOfNoUseWithoutALaunch) {
+  called(70, Submits::kNothing);
+  end();
+  EXPECT_FALSE(round_->ended());
+  launched(71, 1'150'000);
+  ran(71, 1'160'000);
+  EXPECT_EQ(since(), 0u);
+  round_->end(1'200'000);
+  EXPECT_EQ(since(), 1'160'000u);
 }
 
-TEST(Backlog, IdsBeginAnew) {
-  Backlog backlog;
-  backlog.begin(1'000'000, false);
-  backlog.saw_call(2, 1'002'000);
-  backlog.saw_call(UINT32_MAX - 1, 1'001'000);
-  backlog.saw_kernel(UINT32_MAX - 3, 1'500'000);
-  EXPECT_EQ(backlog.caught_up_ns(), 0u);
-  backlog.saw_kernel(1, 1'600'000);
-  EXPECT_EQ(backlog.caught_up_ns(), 1'600'000u);
+TEST_F(RoundTest, WhatWasLaunchedBeforeSaysNothing) {
+  called(60, Submits::kKernels, 799'000);
+  ran(60, 1'500'000);
+  ran(59, 1'400'000, kSide);
+  launched(70);
+  ran(70, 799'000);  // ran before the window
+  ran(69, 1'600'000);
+  end();
+  EXPECT_EQ(since(), 0u);
+  ran(70, 2'000'000);
+  EXPECT_EQ(since(), 2'000'000u);
 }
 
-TEST(Backlog, EachWindowHasItsOwn) {
-  Backlog backlog;
-  backlog.begin(1'000'000, true);
-  EXPECT_EQ(backlog.caught_up_ns(), 1'000'000u) << "nothing had been launched";
-  backlog.begin(2'000'000, false);
-  EXPECT_EQ(backlog.caught_up_ns(), 0u);
-  backlog.saw_call(10, 2'001'000);
-  backlog.saw_kernel(10, 2'002'000);
-  EXPECT_EQ(backlog.caught_up_ns(), 2'002'000u);
-  backlog.begin(3'000'000, false);
-  EXPECT_EQ(backlog.caught_up_ns(), 0u);
-  backlog.saw_call(20, 3'001'000);
-  backlog.saw_kernel(20, 3'100'000);
-  EXPECT_EQ(backlog.caught_up_ns(), 3'100'000u);
+TEST_F(RoundTest, AKernelOfAnEarlierWindowKnownBeforeAnyCallSaysNothing) {
+  ran(60, 1'100'000);
+  launched(70);
+  end();
+  EXPECT_EQ(since(), 0u);
+  ran(70, 2'000'000);
+  EXPECT_EQ(since(), 2'000'000u);
 }
 
-TEST(Backlog, ACallRightAfterTheStartMaySeemToBeginBeforeIt) {
-  Backlog backlog;
-  backlog.begin(1'000'000, false);
-  backlog.saw_call(70, 996'000);
-  backlog.saw_call(71, 1'200'000);
-  backlog.saw_kernel(70, 1'010'000);
-  backlog.saw_kernel(71, 1'300'000);
-  EXPECT_EQ(backlog.caught_up_ns(), 1'010'000u);
+TEST_F(RoundTest, KernelsMayBeKnownBeforeTheirCalls) {
+  ran(75, 1'300'000);
+  ran(74, 1'200'000);
+  launched(75);
+  launched(74);
+  end();
+  EXPECT_EQ(since(), 1'200'000u);
 }
 
-TEST(Backlog, LongTimesAreRatherTooLong) {
+TEST_F(RoundTest, IdsBeginAnew) {
+  launched(2, 1'002'000);
+  launched(UINT32_MAX - 1);
+  ran(UINT32_MAX - 3, 1'500'000);
+  ran(2, 1'700'000);
+  end();
+  EXPECT_EQ(since(), 0u);
+  ran(UINT32_MAX - 1, 1'600'000);
+  EXPECT_EQ(since(), 1'600'000u);
+}
+
+TEST_F(RoundTest, ACallRightAfterTheStartMaySeemToBeginBeforeIt) {
+  launched(70, 996'000);
+  launched(71);
+  ran(70, 1'010'000);
+  ran(71, 1'300'000);
+  end();
+  EXPECT_EQ(since(), 1'010'000u);
+}
+
+TEST_F(RoundTest, CopiesCountWhereNothingElseRuns) {
+  called(70, Submits::kCopy);
+  called(71, Submits::kCopy);
+  copied(71, 1'200'000, kSide);
+  end();
+  EXPECT_EQ(since(), 0u);
+  copied(70, 3'000'000);
+  EXPECT_EQ(since(), 3'000'000u);
+}
+
+TEST_F(RoundTest, CopiesBesideKernelsDoNotCount) {
+  called(69, Submits::kCopy);  // of no bytes: there is no record
+  called(70, Submits::kCopy);
+  launched(71);
+  copied(70, 9'000'000, kSide);
+  ran(71, 2'000'000);
+  end();
+  EXPECT_EQ(since(), 2'000'000u);
+}
+
+TEST_F(RoundTest, WhatIsCapturedDoesNotRun) {
+  called(70, Submits::kCaptureBegin);
+  launched(71);
+  called(72, Submits::kCaptureEnd);
+  launched(73);
+  end();
+  EXPECT_EQ(since(), 0u) << "the graph";
+  ran(73, 2'000'000);
+  EXPECT_EQ(since(), 2'000'000u);
+}
+
+TEST_F(RoundTest, ACaptureMayLastLonger) {
+  launched(69);
+  called(70, Submits::kCaptureBegin);
+  launched(71);
+  end();
+  EXPECT_EQ(since(), 0u);
+  ran(69, 2'000'000);
+  EXPECT_EQ(since(), 2'000'000u);
+}
+
+TEST_F(RoundTest, ACaptureMayHaveBegunBefore) {
+  launched(69);
+  called(70, Submits::kCaptureEnd);
+  launched(71);
+  end();
+  EXPECT_EQ(since(), 0u);
+  ran(71, 2'000'000);
+  EXPECT_EQ(since(), 2'000'000u);
+}
+
+TEST_F(RoundTest, MoreStreamsThanItKnowsBeginWithTheLast) {
+  for (uint32_t i = 0; i < Round::kStreams + 2; ++i) {
+    launched(100 + i);
+    ran(100 + i, 2'000'000 + i, 8 + i);
+  }
+  end();
+  EXPECT_EQ(since(), 2'000'000u + Round::kStreams + 1);
+  ran(1'000, 7'000'000, 0);
+  EXPECT_EQ(since(), 7'000'000u) << "whose stream nobody knows";
+}
+
+TEST_F(RoundTest, LooksAtTheFirstCallsOfAVeryLongOne) {
+  launched(70);
+  launched(70 + Round::kIds - Round::kIdsBefore - 1);
+  launched(70 + Round::kIds - Round::kIdsBefore);
+  ran(70, 2'000'000);
+  end();
+  EXPECT_EQ(since(), 0u);
+  ran(70 + Round::kIds - Round::kIdsBefore - 1, 2'000'000);
+  EXPECT_EQ(since(), 2'000'000u);
+}
+
+TEST(Round, LongTimesAreRatherTooLong) {
   constexpr uint64_t kSecond = 1'000'000'000;
   struct Case {
     uint64_t start_ns, told_ns;
@@ -101,32 +210,133 @@ TEST(Backlog, LongTimesAreRatherTooLong) {
        {Case{1'000, 1'000}, Case{2'147'483'647, 2'147'483'647},
         Case{2'147'483'648, 2'147'484'000}, Case{60 * kSecond, 60 * kSecond + 1'000},
         Case{UINT64_MAX, 1'000 * uint64_t{INT32_MAX}}}) {
-    Backlog backlog;
-    backlog.begin(1'000, false);  // as early as can be
-    backlog.saw_call(1, 1'000);
-    backlog.saw_kernel(1, one.start_ns);
-    EXPECT_EQ(backlog.caught_up_ns(), one.told_ns) << one.start_ns;
+    auto round = std::make_unique<Round>();
+    round->begin(1'000, false, 0);  // as early as can be
+    round->saw_call(1, 1'000, Submits::kKernels);
+    round->saw_operation(1, one.start_ns, kMain, false);
+    round->end(2'000);
+    EXPECT_EQ(round->caught_up_ns(), one.told_ns) << one.start_ns;
   }
 }
 
-TEST(Backlog, ThreadsMayTellAtOnce) {
-  Backlog backlog;
-  backlog.begin(1'000'000, false);
+class BacklogTest : public testing::Test {
+ protected:
+  // A window whose only kernel has ended.
+  void catch_up(uint32_t id, uint64_t start_ns) {
+    Backlog::Report report(backlog_.get());
+    report.round()->saw_call(id, start_ns, Submits::kKernels);
+    report.round()->saw_operation(id, start_ns, kMain, false);
+    backlog_->end_round(start_ns + 1);
+  }
+  uint64_t since() const { return backlog_->caught_up_ns(UINT64_MAX); }
+
+  std::unique_ptr<Backlog> backlog_ = std::make_unique<Backlog>();
+};
+
+TEST_F(BacklogTest, EachWindowHasItsOwn) {
+  EXPECT_EQ(since(), 0u) << "there was no window";
+  backlog_->begin(1'000'000, true);
+  EXPECT_EQ(since(), 1'000'000u) << "nothing had been launched";
+  EXPECT_EQ(backlog_->caught_up_ns(0), 1'000'000u);
+  for (uint32_t window = 2; window < 6; ++window) {
+    backlog_->begin(window * 1'000'000, false);
+    EXPECT_EQ(since(), 0u);
+    catch_up(window * 10, window * 1'000'000 + 2'000);
+    EXPECT_EQ(since(), window * 1'000'000 + 2'000);
+  }
+}
+
+TEST_F(BacklogTest, CallsOfTheRoundMayStillBeInABuffer) {
+  backlog_->begin(1'000'000, false);
+  catch_up(10, 1'500'000);
+  EXPECT_EQ(backlog_->caught_up_ns(1'500'001), 0u)
+      << "one that was lent before its end";
+  EXPECT_EQ(backlog_->caught_up_ns(1'500'002), 1'500'000u);
+}
+
+TEST_F(BacklogTest, KernelsOfTheWindowBeforeSayNothing) {
+  backlog_->begin(1'000'000, false);
+  catch_up(50, 1'500'000);
+  backlog_->begin(2'000'000, false);
+  Backlog::Report report(backlog_.get());
+  report.round()->saw_operation(50, 2'500'000, kSide, false);  // known before any call
+  report.round()->saw_call(60, 2'100'000, Submits::kKernels);
+  report.round()->saw_operation(60, 2'200'000, kMain, false);
+  backlog_->end_round(2'300'000);
+  EXPECT_EQ(since(), 2'200'000u);
+}
+
+// A thread may be in the middle of a buffer when the next window begins.
+TEST_F(BacklogTest, ABufferOfBeforeTellsTheNewWindowNothing) {
+  backlog_->begin(1'000'000, false);
+  auto stale = std::make_unique<Backlog::Report>(backlog_.get());
+  backlog_->begin(2'000'000, false);
+  stale->round()->saw_call(5, 2'100'000, Submits::kKernels);
+  stale->round()->saw_operation(5, 2'200'000, kMain, false);
+  backlog_->end_round(2'300'000);
+  EXPECT_EQ(since(), 0u);
+  catch_up(10, 2'500'000);
+  EXPECT_EQ(since(), 2'500'000u);
+  // Its round would be the next one's.
+  backlog_->begin(3'000'000, false);
+  stale->round()->saw_call(20, 3'100'000, Submits::kKernels);
+  stale->round()->saw_operation(20, 3'200'000, kMain, false);
+  backlog_->end_round(3'300'000);
+  EXPECT_EQ(since(), 0u) << "it does not count";
+  stale.reset();
+  backlog_->begin(4'000'000, false);
+  EXPECT_EQ(since(), 0u);
+  catch_up(30, 4'500'000);
+  EXPECT_EQ(since(), 4'500'000u);
+}
+
+TEST_F(BacklogTest, ThreadsMayTellAtOnceWhileWindowsBegin) {
+  std::atomic<bool> done{false};
   std::vector<std::thread> threads;
-  for (uint32_t t = 0; t < 4; ++t) {
-    threads.emplace_back([&backlog, t] {
-      for (uint32_t i = 0; i < 10'000; ++i) {
-        backlog.saw_call(100'000 + 4 * i + t, 2'000'000);
-        backlog.saw_kernel(90'000 + i, 3'000'000);
-        backlog.count(1);
+  for (uint32_t t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      while (!done) {
+        Backlog::Report report(backlog_.get());
+        for (uint32_t i = 0; i < 50; ++i) {
+          report.round()->saw_call(i, 1, Submits::kKernels);
+          report.round()->saw_operation(i, UINT64_MAX / 2, kMain, false);
+        }
+        backlog_->count(50);
       }
     });
   }
+  for (uint32_t i = 1; i <= 200; ++i) {
+    backlog_->begin(uint64_t{i} * 1'000'000'000, false);
+    backlog_->end_round(UINT64_MAX - 1);
+    EXPECT_EQ(since(), 0u) << "all calls were before";
+    std::this_thread::yield();
+  }
+  while (backlog_->operations() < 10'000) std::this_thread::yield();
+  done = true;
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(backlog.operations(), 40'000u);
-  EXPECT_EQ(backlog.caught_up_ns(), 0u);  // 99,999 is before 100,000
-  backlog.saw_kernel(100'000, 5'000'000);
-  EXPECT_EQ(backlog.caught_up_ns(), 5'000'000u);
+  EXPECT_EQ(backlog_->operations() % 50, 0u);
+}
+
+TEST(WhatSubmits, GoesByTheName) {
+  struct Case {
+    const char* name;
+    Submits what;
+  };
+  for (Case one : {Case{"cudaLaunchKernel_v7000", Submits::kKernels},
+                   {"cuLaunchKernelEx_ptsz", Submits::kKernels},
+                   {"__cudaLaunchKernel_v13000", Submits::kKernels},
+                   {"cudaGraphLaunch_v10000", Submits::kKernels},
+                   {"cudaLaunchHostFunc_v10000", Submits::kNothing},
+                   {"cuGraphAddMemcpyNode", Submits::kNothing},
+                   {"cudaGraphInstantiate_v12000", Submits::kNothing},
+                   {"cudaMemcpyAsync_v3020", Submits::kCopy},
+                   {"cuMemsetD32Async", Submits::kCopy},
+                   {"cudaStreamBeginCapture_v10000", Submits::kCaptureBegin},
+                   {"cuStreamBeginCapture_v2", Submits::kCaptureBegin},
+                   {"cuStreamEndCapture_ptsz", Submits::kCaptureEnd},
+                   {"cudaStreamSynchronize_v3020", Submits::kNothing}}) {
+    EXPECT_EQ(what_submits(one.name), one.what) << one.name;
+  }
 }
 
 }  // namespace

@@ -1,0 +1,87 @@
+// What a window's first round launched, and what of it has ended: from that follows
+// whether the device has come to the window (backlog.h).
+//
+//   window begins             round ends            caught up
+//   |--- calls of the round ---|                     |
+//   |                          all launches of the round have ended;
+//   |                          since: when the first one of each stream began,
+//   |                          of the stream that came to it last
+//
+// Streams run in order: once one has begun with a launch of the window, it has done
+// all that was launched on it before. Which streams a program has, a whole round shows.
+//
+// Any thread, no locks. Of one window: begin() has it alone.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "preload/abi/arena.h"
+#include "preload/cupti/call_names.h"
+
+namespace lull::cupti {
+
+class Round {
+ public:
+  // The first 24,576 calls of a round are looked at. A round of more than 32 streams is
+  // one whose last stream has begun just now.
+  static constexpr uint32_t kIds = 32'768;
+  static constexpr uint32_t kIdsBefore = 8'192;  // known later than the first one
+  static constexpr uint32_t kStreams = 32;
+
+  // `old_calls`: what last_call() was in the window before. `nothing_before`: the
+  // program has launched nothing yet.
+  void begin(uint64_t now, bool nothing_before, uint64_t old_calls);
+
+  void saw_call(uint32_t id, uint64_t start_ns, Submits what);
+  // It has ended. `stream`: 0 if it is not known.
+  void saw_operation(uint32_t id, uint64_t start_ns, abi::Ref stream, bool copy);
+
+  // Calls from now on are not of the round. Without any before it goes on.
+  void end(uint64_t now);
+  bool ended() const { return end_ns() != UINT64_MAX; }
+  // UINT64_MAX: it goes on.
+  uint64_t end_ns() const { return end_ns_.load(std::memory_order_relaxed); }
+
+  // Since when all that the device works on was launched in the window, as far as that
+  // is known; 0: it is not there yet. All that was returned must have been told.
+  uint64_t caught_up_ns() const;
+
+  bool nothing_before() const { return nothing_before_; }
+  uint64_t last_call() const { return last_call_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr uint32_t kWords = kIds / 64;
+  using Ids = std::atomic<uint64_t>[kWords];
+  struct Stream {
+    std::atomic<uint64_t> key;    // what, and of which kind; 0: free
+    std::atomic<uint64_t> first;  // packed(after begun) << 32 | id
+  };
+
+  bool index_of(uint32_t id, uint32_t* index);
+  std::atomic<uint64_t>* slot_of(uint64_t key);
+  bool is_captured(uint32_t id) const;
+  bool pending(const Ids& called) const;
+  uint64_t since(bool copies, uint32_t last) const;
+
+  uint64_t now_ns_ = 0;    // at the beginning
+  uint64_t begun_ns_ = 0;  // calls of the window begin from then on
+  bool nothing_before_ = false;
+  std::atomic<uint64_t> end_ns_{0};
+  std::atomic<uint64_t> old_call_{0};    // kKnown | id: the last one of before
+  std::atomic<uint64_t> first_call_{0};  // kKnown | id, as are those that follow
+  std::atomic<uint64_t> last_call_{0};
+  std::atomic<uint64_t> last_launch_{0};
+  std::atomic<uint64_t> last_copy_{0};
+  std::atomic<uint64_t> capture_begun_{0};  // the first one
+  std::atomic<uint64_t> capture_ended_{0};  // the last one
+  std::atomic<uint64_t> base_{0};           // bit 0 of those below
+  std::atomic<uint64_t> crowd_{0};          // packed: the last start beyond the streams
+  Stream streams_[kStreams] = {};
+  Ids launched_ = {};
+  Ids copied_ = {};
+  Ids done_ = {};
+};
+
+}  // namespace lull::cupti

@@ -1,0 +1,79 @@
+"""Steps that keep a device busy in more than one queue: queues.py WHAT STEPS. Each is a range
+of NVTX, "step".
+
+side: 100 kernels on one stream, and one on another that waits for nothing.
+devices: 100 kernels on one device, and one on another.
+copies: 100 copies and no kernel.
+"""
+
+import ctypes
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import nvtx  # noqa: E402
+from trainer import HOST_TO_DEVICE, Kernel, check  # noqa: E402
+
+LAUNCHES = 100  # a step
+NON_BLOCKING = 1
+COPY_BYTES = 4 << 20
+
+
+class Queues(object):
+    def __init__(self):
+        self.cuda = ctypes.CDLL("libcudart.so.12")
+        self.kernel = Kernel(self.cuda, b"kernel")
+        self.other_kernel = Kernel(self.cuda, b"other")
+        self.main = self.stream()
+
+    def stream(self):
+        stream = ctypes.c_void_p()
+        check(self.cuda.cudaStreamCreateWithFlags(ctypes.byref(stream), NON_BLOCKING))
+        return stream
+
+    def launch_all(self):
+        for _ in range(LAUNCHES):
+            self.kernel.launch(self.main)
+
+    def side(self):
+        side = self.stream()
+        while True:
+            yield
+            self.launch_all()
+            self.other_kernel.launch(side)
+
+    def devices(self):
+        check(self.cuda.cudaSetDevice(1))
+        other = self.stream()
+        while True:
+            yield
+            check(self.cuda.cudaSetDevice(0))
+            self.launch_all()
+            check(self.cuda.cudaSetDevice(1))
+            self.other_kernel.launch(other)
+
+    def copies(self):
+        to, pinned = ctypes.c_void_p(), ctypes.c_void_p()
+        size = ctypes.c_size_t(COPY_BYTES)
+        check(self.cuda.cudaMalloc(ctypes.byref(to), size))
+        check(self.cuda.cudaMallocHost(ctypes.byref(pinned), size))
+        while True:
+            yield
+            for _ in range(LAUNCHES):
+                check(self.cuda.cudaMemcpyAsync(to, pinned, size, HOST_TO_DEVICE, self.main))
+
+
+def main():
+    queues = Queues()
+    step = getattr(queues, sys.argv[1])()
+    ranges = nvtx.Ranges()
+    next(step)
+    for _ in range(int(sys.argv[2])):
+        ranges.push(b"step")
+        next(step)
+        ranges.pop()
+    check(queues.cuda.cudaDeviceSynchronize())
+
+
+if __name__ == "__main__":
+    main()
