@@ -276,6 +276,7 @@ void Tracer::at_exit() {
   bool alive = driver_is_alive();
   if (phase_ == Phase::kOn && alive) {
     uint64_t now = monotonic_ns();
+    catch_up(now, true);
     switch_off();
     bool asleep = decide().reason == abi::TracingReason::kDisarmed;
     tell(abi::TracingState::kOff,

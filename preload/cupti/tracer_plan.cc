@@ -10,7 +10,7 @@ namespace {
 // for how long the active steps of a window wait for that.
 constexpr uint64_t kBehindPeriodNs = 5'000'000;
 constexpr uint64_t kBehindPatienceNs = 10'000'000'000;
-// What is longer ago may have been judged.
+// What is longer ago than this may have been judged by what was known at the last flush.
 constexpr uint64_t kBehindKnownNs = 3'000'000'000;
 // Where steps are not counted: what is launched in this time shows all streams.
 constexpr uint64_t kRoundNs = 100'000'000;
@@ -103,16 +103,17 @@ bool Tracer::round_is_over(uint64_t now) const {
 // What has ended is known by a flush: one at the end of the warm-up, and where the
 // device is behind one now and then.
 void Tracer::catch_up(uint64_t now, bool look) {
-  const abi::ControlBlock& control = abi::SegmentView(segment_).control();
-  if (!is_behind() || !look || control.armed.load(std::memory_order_relaxed) == 0)
-    return;
+  if (!is_behind() || !look) return;
+  uint64_t known = last_flush_ns_;
   flush(kFlushCompleted, kFlushPeriodNs);
   if (round_is_over(now)) backlog_.end_round(now);
   uint64_t told = pool_.all_decoded() ? pool_.oldest_lent() : 0;
   uint64_t since = backlog_.caught_up_ns(told);
   if (since == 0) return;
   if (since < waiting_.counts_from_ns) since = waiting_.counts_from_ns;
-  if (since + kBehindKnownNs < now) since = now - kBehindKnownNs;
+  if (since + kBehindKnownNs < known) since = known - kBehindKnownNs;
+  // A process may have been put to sleep while it waited for the device.
+  if (since >= end_of_tracing(now)) return;
   waiting_.end(since);
   tell(abi::TracingState::kActive, abi::TracingReason::kSchedule, since);
 }

@@ -166,6 +166,7 @@ void Tracer::end_left_over(uint64_t now) {
 void Tracer::stop(abi::TracingReason reason) {
   uint64_t now = monotonic_ns();
   note_silence(now);
+  catch_up(now, true);
   switch_off();
   waiting_.behind.store(false, std::memory_order_relaxed);
   phase_ = Phase::kOff;

@@ -85,7 +85,8 @@ class Behind(unittest.TestCase):
         self.assertLess(gpu["unknown_ms"], 0.01 * gpu["traced_ms"], gpu)
 
     def test_a_program_that_only_copies_has_windows_too(self):
-        self.check_busy(self.report("copies", program=("queues.py", "copies")), "copy")
+        self.check_busy(self.report("copies", program=("queues.py", "copies"),
+                                    config="data=0"), "copy")
 
     def test_windows_by_the_clock_count_from_when_it_has_come_to_them(self):
         report = self.report("clock", "--schedule", "wait=500ms,warmup=100ms,active=600ms")

@@ -1,14 +1,17 @@
-"""Steps that keep a device busy in more than one queue: queues.py WHAT STEPS. Each is a range
-of NVTX, "step".
+"""Steps that keep a device busy in more than one queue: queues.py WHAT STEPS [...]. Each is a
+range of NVTX, "step".
 
 side: 100 kernels on one stream, and one on another that waits for nothing.
 devices: 100 kernels on one device, and one on another.
 copies: 100 copies and no kernel.
+burst BEFORE FILE: as many kernels as BEFORE says, of which FILE is told; once that is gone
+800 more, which are waited for.
 """
 
 import ctypes
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import nvtx  # noqa: E402
@@ -61,6 +64,22 @@ class Queues(object):
             yield
             for _ in range(LAUNCHES):
                 check(self.cuda.cudaMemcpyAsync(to, pinned, size, HOST_TO_DEVICE, self.main))
+
+    def burst(self):
+        yield
+        for _ in range(int(sys.argv[3])):
+            self.kernel.launch(self.main)
+        with open(sys.argv[4], "w") as file:
+            file.write("launched")
+        while os.path.exists(sys.argv[4]):
+            time.sleep(0.001)
+        for _ in range(800):
+            self.kernel.launch(self.main)
+        check(self.cuda.cudaDeviceSynchronize())
+        for _ in range(100):  # calls at which it may be noticed what has become of it
+            time.sleep(0.001)
+            self.kernel.launch(self.main)
+        yield
 
 
 def main():

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -129,6 +130,63 @@ TEST(GpuTruthOfASleeper, HasAnotherModeWithEachArming) {
   EXPECT_GT(run.of(EventType::kGpuKernel).size(), 100u);
   EXPECT_LT(run.of(EventType::kGpuKernel).size(),
             run.ops(kind(sim::OpKind::kKernel)).size());
+}
+
+// A process that is woken and launches 800 ms of work, waits for it, and is put to
+// sleep 100 ms into that wait. `before`: kernels of 1 ms that it launched in its sleep.
+GpuRun run_that_sleeps_in_a_wait(const char* before, uint64_t* asleep_ns) {
+  char path[] = "/tmp/lull-test-burst-XXXXXX";
+  close(mkstemp(path));
+  double tracing_since = 0;
+  auto watch = [&](const FakeRelay::Target& target, double seconds) {
+    abi::SegmentView view(target.segment);
+    abi::ControlBlock& control = view.control();
+    struct stat file;
+    if (control.arming == 0 && stat(path, &file) == 0 && file.st_size > 0) {
+      control.arming = 1;
+      control.armed = 1;
+      unlink(path);
+    }
+    bool tracing =
+        view.header().cupti_state == static_cast<uint32_t>(abi::CuptiState::kTracing);
+    if (tracing && tracing_since == 0) tracing_since = seconds;
+    if (tracing_since != 0 && seconds > tracing_since + 0.1 && *asleep_ns == 0) {
+      *asleep_ns = now_ns();
+      control.asleep_since_ns = *asleep_ns;
+      control.armed = 0;
+    }
+  };
+  auto configure = [](abi::ControlBlock& control) {
+    trace_continuously(control);
+    control.armed = 0;
+  };
+  return run_on_gpu(
+      {LULL_PYTHON, LULL_QUEUES, "burst", "1", before, path},
+      {.configure = configure,
+       .environment = {{"LULL_SIM_CONFIG", "kernel_us=1000;queue_depth=4096"}},
+       .watch = watch});
+}
+
+TEST(GpuTruthOfASleeper, ThatWasBehindUntilItFellAsleepHasNoActiveTime) {
+  uint64_t asleep_ns = 0;
+  GpuRun run = run_that_sleeps_in_a_wait("500", &asleep_ns);
+  EXPECT_EQ(run.status, 0) << run.output;
+  ASSERT_THAT(run.tracing(), ElementsAre("warm-up:schedule", "off:disarmed"));
+  EXPECT_EQ(run.of(EventType::kGpuTracing).back().start_ns, asleep_ns);
+}
+
+TEST(GpuTruthOfASleeper, ThatHadCaughtUpBeforeHasActiveTimeUntilItFellAsleep) {
+  uint64_t asleep_ns = 0;
+  GpuRun run = run_that_sleeps_in_a_wait("1", &asleep_ns);
+  EXPECT_EQ(run.status, 0) << run.output;
+  ASSERT_THAT(run.tracing(),
+              ElementsAre("warm-up:schedule", "active:schedule", "off:disarmed"));
+  std::vector<abi::Event> told = run.of(EventType::kGpuTracing);
+  EXPECT_EQ(told[2].start_ns, asleep_ns);
+  // All of it was busy: it began with the first of the 800.
+  EXPECT_GT(told[2].start_ns - told[1].start_ns, 50'000'000u);
+  std::vector<sim::TruthRecord> kernels = run.ops(kind(sim::OpKind::kKernel));
+  EXPECT_NEAR(static_cast<int64_t>(told[1].start_ns), kernels[1].start_ns, 1'000'000);
 }
 
 }  // namespace
