@@ -64,11 +64,17 @@ class Backlog {
   void end_round(uint64_t now) {
     if (!blind_) round().end(now);
   }
+  void stop(uint64_t now) {
+    if (!blind_) round().stop(now);
+  }
   // As Round has it. `told_ns`: all calls that ended before then have been told.
   uint64_t caught_up_ns(uint64_t told_ns) const {
     bool known = round().nothing_before() || told_ns > round().end_ns();
     return known && !blind_ ? round().caught_up_ns() : 0;
   }
+
+  // Launches of the window, or of the one that was last, have not ended.
+  bool has_unended() const { return !blind_ && round().has_unended(); }
 
   // Operations of all kinds that were decoded, ever.
   void count(uint64_t operations) {

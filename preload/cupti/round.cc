@@ -50,9 +50,11 @@ void Round::begin(uint64_t now, bool nothing_before, uint64_t old_calls) {
   begun_ns_ = now > kClockToleranceNs ? now - kClockToleranceNs : 0;
   nothing_before_ = nothing_before;
   end_ns_.store(UINT64_MAX, std::memory_order_relaxed);
+  stop_ns_.store(UINT64_MAX, std::memory_order_relaxed);
   old_call_.store(old_calls, std::memory_order_relaxed);
-  for (auto* known : {&first_call_, &last_call_, &last_launch_, &last_copy_,
-                      &capture_begun_, &capture_ended_, &base_, &crowd_}) {
+  for (auto* known :
+       {&first_call_, &last_call_, &newest_launch_, &last_launch_, &last_copy_,
+        &capture_begun_, &capture_ended_, &captured_, &base_, &crowd_}) {
     known->store(0, std::memory_order_relaxed);
   }
   for (Stream& stream : streams_) {
@@ -84,16 +86,25 @@ void Round::saw_call(uint32_t id, uint64_t start_ns, Submits what) {
   keep_last(last_call_, id);
   if (start_ns < begun_ns_) return keep_last(old_call_, id);
   keep_first(first_call_, id);
-  if (start_ns >= end_ns_.load(std::memory_order_relaxed)) return;
-  if (what == Submits::kCaptureBegin) return keep_first(capture_begun_, id);
-  if (what == Submits::kCaptureEnd) return keep_last(capture_ended_, id);
+  bool in_round = start_ns < end_ns_.load(std::memory_order_relaxed);
   if (what == Submits::kNothing) return;
+  if (what == Submits::kCaptureBegin || what == Submits::kCaptureEnd) {
+    keep_first(captured_, id);
+    if (!in_round) return;
+    return what == Submits::kCaptureBegin ? keep_first(capture_begun_, id)
+                                          : keep_last(capture_ended_, id);
+  }
+  // Calls are seen before kernels are when CUPTI is switched on, and after that when it
+  // is switched off. What such a call launched would be waited for in vain.
+  if (start_ns < now_ns_ || start_ns >= stop_ns_.load(std::memory_order_relaxed))
+    return;
   uint32_t index;
   if (!index_of(id, &index)) return;
   bool copies = what == Submits::kCopy;
   Ids& called = copies ? copied_ : launched_;
   called[index / 64].fetch_or(uint64_t{1} << index % 64, std::memory_order_relaxed);
-  keep_last(copies ? last_copy_ : last_launch_, id);
+  if (!copies) keep_last(newest_launch_, id);
+  if (in_round) keep_last(copies ? last_copy_ : last_launch_, id);
 }
 
 void Round::saw_operation(uint32_t id, uint64_t start_ns, abi::Ref stream, bool copy) {
@@ -137,6 +148,11 @@ void Round::end(uint64_t now) {
   if (any && !ended()) end_ns_.store(now, std::memory_order_relaxed);
 }
 
+void Round::stop(uint64_t now) {
+  stop_ns_.store(now > kClockToleranceNs ? now - kClockToleranceNs : 0,
+                 std::memory_order_relaxed);
+}
+
 // What is captured does not run. Whoever launched beside it is not told apart.
 bool Round::is_captured(uint32_t id) const {
   uint64_t begun = capture_begun_.load(std::memory_order_relaxed);
@@ -146,17 +162,24 @@ bool Round::is_captured(uint32_t id) const {
   return ahead(id, id_of(begun)) > 0 && (open || ahead(id, id_of(ended)) < 0);
 }
 
-bool Round::pending(const Ids& called) const {
+// Of those called up to `last`.
+bool Round::pending(const Ids& called, uint32_t last) const {
   uint32_t base = id_of(base_.load(std::memory_order_relaxed));
   for (uint32_t i = 0; i < kWords; ++i) {
     uint64_t open = called[i].load(std::memory_order_relaxed) &
                     ~done_[i].load(std::memory_order_relaxed);
     for (; open != 0; open &= open - 1) {
-      uint32_t bit = static_cast<uint32_t>(__builtin_ctzll(open));
-      if (!is_captured(base + i * 64 + bit)) return true;
+      uint32_t id = base + i * 64 + static_cast<uint32_t>(__builtin_ctzll(open));
+      if (ahead(id, last) <= 0 && !is_captured(id)) return true;
     }
   }
   return false;
+}
+
+bool Round::has_unended() const {
+  uint64_t newest = newest_launch_.load(std::memory_order_relaxed);
+  bool captured = captured_.load(std::memory_order_relaxed) != 0;
+  return newest != 0 && !captured && pending(launched_, id_of(newest));
 }
 
 // 0: nothing of the round has run.
@@ -182,8 +205,9 @@ uint64_t Round::caught_up_ns() const {
   uint64_t launch = last_launch_.load(std::memory_order_relaxed);
   uint64_t copy = last_copy_.load(std::memory_order_relaxed);
   bool copies = launch == 0;
-  if ((copies && copy == 0) || pending(copies ? copied_ : launched_)) return 0;
-  return since(copies, id_of(copies ? copy : launch));
+  uint32_t last = id_of(copies ? copy : launch);
+  if ((copies && copy == 0) || pending(copies ? copied_ : launched_, last)) return 0;
+  return since(copies, last);
 }
 
 }  // namespace lull::cupti

@@ -24,9 +24,9 @@ namespace lull::cupti {
 
 class Round {
  public:
-  // The first 24,576 calls of a round are looked at. A round of more than 32 streams is
-  // one whose last stream has begun just now.
-  static constexpr uint32_t kIds = 32'768;
+  // The first 57,344 calls of a window are looked at. A round of more than 32 streams
+  // is one whose last stream has begun just now.
+  static constexpr uint32_t kIds = 65'536;
   static constexpr uint32_t kIdsBefore = 8'192;  // known later than the first one
   static constexpr uint32_t kStreams = 32;
 
@@ -48,6 +48,14 @@ class Round {
   // is known; 0: it is not there yet. All that was returned must have been told.
   uint64_t caught_up_ns() const;
 
+  // CUPTI is being switched off: calls from now on may leave no record of what they
+  // launch.
+  void stop(uint64_t now);
+
+  // Of the window, not of the round alone: launches that have not ended. Where
+  // something was captured nobody knows.
+  bool has_unended() const;
+
   bool nothing_before() const { return nothing_before_; }
   uint64_t last_call() const { return last_call_.load(std::memory_order_relaxed); }
 
@@ -62,20 +70,23 @@ class Round {
   bool index_of(uint32_t id, uint32_t* index);
   std::atomic<uint64_t>* slot_of(uint64_t key);
   bool is_captured(uint32_t id) const;
-  bool pending(const Ids& called) const;
+  bool pending(const Ids& called, uint32_t last) const;
   uint64_t since(bool copies, uint32_t last) const;
 
   uint64_t now_ns_ = 0;    // at the beginning
   uint64_t begun_ns_ = 0;  // calls of the window begin from then on
   bool nothing_before_ = false;
   std::atomic<uint64_t> end_ns_{0};
+  std::atomic<uint64_t> stop_ns_{0};
   std::atomic<uint64_t> old_call_{0};    // kKnown | id: the last one of before
   std::atomic<uint64_t> first_call_{0};  // kKnown | id, as are those that follow
   std::atomic<uint64_t> last_call_{0};
-  std::atomic<uint64_t> last_launch_{0};
+  std::atomic<uint64_t> newest_launch_{0};
+  std::atomic<uint64_t> last_launch_{0};  // of the round, as are those that follow
   std::atomic<uint64_t> last_copy_{0};
   std::atomic<uint64_t> capture_begun_{0};  // the first one
   std::atomic<uint64_t> capture_ended_{0};  // the last one
+  std::atomic<uint64_t> captured_{0};       // of the window: some call of a capture
   std::atomic<uint64_t> base_{0};           // bit 0 of those below
   std::atomic<uint64_t> crowd_{0};          // packed: the last start beyond the streams
   Stream streams_[kStreams] = {};

@@ -107,6 +107,7 @@ void Tracer::begin_anew(char* segment) {
   told_ = abi::TracingState::kOff;
   told_ns_ = 0;
   slept_ = false;
+  rest_.lost = true;  // what is still running was of an earlier one
   window_ = windows_begun_ = first_window_ = refused_window_ = 0;
   devices_ = 0;
   others_ = OtherUsers();
@@ -284,9 +285,10 @@ void Tracer::at_exit() {
          end_of_tracing(now));
     rest_.due_ns = now;
   }
-  if (rest_.due_ns != 0 && alive) collect_rest(true);
+  if ((rest_.due_ns != 0 || backlog_.has_unended()) && alive) collect_rest(true);
   deliver_waiting(Patience::kAtExit);
   lose_waiting();
+  lose_unended();
   send_outbox();
   phase_ = Phase::kDead;
   g_gpu_wants_sync.store(0, std::memory_order_relaxed);

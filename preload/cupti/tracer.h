@@ -34,10 +34,6 @@
 
 namespace lull::cupti {
 
-// While tracing: how often CUPTI is asked for what has ended, and what it may still be
-// at.
-inline constexpr uint64_t kFlushPeriodNs = 1'000'000'000;
-
 class Tracer {
  public:
   using Loader = abi::CuptiState (*)(Api*, Result*);
@@ -125,6 +121,8 @@ class Tracer {
   void stop(abi::TracingReason reason);
   void fail(Result result);
   void note_silence(uint64_t now);
+  void tell_lost(uint64_t now);
+  void lose_unended();
   void flush(uint32_t flag, uint64_t slack_ns);
   void collect_rest(bool all_is_done);
 

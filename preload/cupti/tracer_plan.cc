@@ -10,7 +10,8 @@ namespace {
 // for how long the active steps of a window wait for that.
 constexpr uint64_t kBehindPeriodNs = 5'000'000;
 constexpr uint64_t kBehindPatienceNs = 10'000'000'000;
-// What is longer ago than this may have been judged by what was known at the last flush.
+// What is longer ago than this may have been judged by what was known at the last
+// flush.
 constexpr uint64_t kBehindKnownNs = 3'000'000'000;
 // Where steps are not counted: what is launched in this time shows all streams.
 constexpr uint64_t kRoundNs = 100'000'000;

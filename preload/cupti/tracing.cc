@@ -13,7 +13,9 @@ namespace {
 // came; how often for nothing; and when to take it half done.
 constexpr uint64_t kRestPeriodNs = 200'000'000;
 constexpr uint32_t kQuietFlushes = 2;
-constexpr uint64_t kRestPatienceNs = 5'000'000'000;
+constexpr uint64_t kRestPatienceNs = 5'000'000'000;  // since something came
+// After 10 s (kLastRecordsNs of the collector) a window is judged by what has come.
+constexpr uint64_t kUnendedPatienceNs = 9'000'000'000;
 constexpr uint64_t kLibraryRetryNs = 10'000'000'000;
 constexpr uint32_t kFlushPeriodMs = 100;
 constexpr uint64_t kCallsThatShow = 100;
@@ -120,6 +122,8 @@ void Tracer::start(const Wanted& wanted, uint64_t now) {
   quieten(api_);
   if (api_.flush_period != nullptr) api_.flush_period(kFlushPeriodMs);
   phase_ = Phase::kOn;
+  lose_unended();
+  rest_.lost = false;
   rest_.due_ns = 0;
   started_ns_ = last_flush_ns_ = monotonic_ns();
   if (wanted.window >= windows_begun_) windows_begun_ = wanted.window + 1;
@@ -139,6 +143,7 @@ void Tracer::start(const Wanted& wanted, uint64_t now) {
 // Leaves CUPTI as it was, the library apart: whoever comes next finds its defaults.
 void Tracer::switch_off() {
   CaptureTolerated captures_stay_valid;
+  backlog_.stop(monotonic_ns());
   clock_.take(api_, true);
   for (size_t i = sizeof kKinds / sizeof kKinds[0]; i > 0; --i) {
     api_.disable(kKinds[i - 1]);
@@ -158,7 +163,7 @@ void Tracer::end_left_over(uint64_t now) {
   phase_ = Phase::kOff;
   set_state(abi::CuptiState::kReady);
   begun_ns_.store(now, std::memory_order_relaxed);
-  rest_.stopped_ns = now;
+  rest_.stopped_ns = rest_.moved_ns = now;
   rest_.due_ns = now + kRestPeriodNs;
 }
 
@@ -175,7 +180,7 @@ void Tracer::stop(abi::TracingReason reason) {
   flush(kFlushCompleted, kRestPeriodNs);
   rest_.quiet = 0;
   rest_.seen = backlog_.operations();
-  rest_.stopped_ns = now;
+  rest_.stopped_ns = rest_.moved_ns = now;
   rest_.due_ns = now + kRestPeriodNs;
 }
 
@@ -187,11 +192,24 @@ void Tracer::note_silence(uint64_t now) {
       pool_.oldest_lent() != UINT64_MAX) {
     return;
   }
+  tell_lost(now);
+}
+
+// Nobody knows how many records of the window.
+void Tracer::tell_lost(uint64_t now) {
   abi::Event lost = {};
   lost.type = abi::EventType::kGpuLost;
   lost.start_ns = started_ns_;
   lost.duration_ns = now - started_ns_;
-  emit(lost);  // how many, nobody knows
+  emit(lost);
+}
+
+// Nothing is known of what the last window launched and has not ended: how much of the
+// window it took. Its record may come too late.
+void Tracer::lose_unended() {
+  if (rest_.lost || !backlog_.has_unended()) return;
+  rest_.lost = true;
+  tell_lost(monotonic_ns());
 }
 
 void Tracer::fail(Result result) {
@@ -223,6 +241,10 @@ void Tracer::flush(uint32_t flag, uint64_t slack_ns) {
   }
   uint64_t oldest = pool_.oldest_lent();
   uint64_t certain = now - slack_ns;
+  // What is still running took a part of the window, and nobody knows which. With a
+  // mark from after its end the window would be judged.
+  bool rest = phase_ != Phase::kOn && rest_.stopped_ns != 0 && !rest_.lost;
+  if (rest && told_ns_ <= certain && backlog_.has_unended()) certain = told_ns_ - 1;
   outbox_.set_mark(oldest < certain ? oldest : certain);
   deliver_waiting(Patience::kNone);
 }
@@ -236,14 +258,19 @@ void Tracer::collect_rest(bool all_is_done) {
     flush(kFlushCompleted, 0);
     // A device that is behind the host may work on what the window launched for long.
     uint64_t operations = backlog_.operations();
+    if (operations != rest_.seen) rest_.moved_ns = now;
     rest_.quiet = operations == rest_.seen ? rest_.quiet + 1 : 0;
     rest_.seen = operations;
     bool keeps_some = pool_.oldest_lent() != UINT64_MAX;
     bool quiet = rest_.quiet >= kQuietFlushes;
-    if (!quiet || (keeps_some && now < rest_.stopped_ns + kRestPatienceNs)) {
+    bool more = (keeps_some && now < rest_.stopped_ns + kRestPatienceNs) ||
+                (backlog_.has_unended() && now < rest_.moved_ns + kRestPatienceNs &&
+                 now < rest_.stopped_ns + kUnendedPatienceNs);
+    if (!quiet || more) {
       rest_.due_ns = now + (kRestPeriodNs << (quiet ? 0 : rest_.quiet));
       return;
     }
+    lose_unended();
     if (!keeps_some) {
       rest_.due_ns = 0;
       return;
@@ -251,6 +278,7 @@ void Tracer::collect_rest(bool all_is_done) {
   }
   rest_.due_ns = 0;
   flush(kFlushForced, 0);
+  if (pool_.all_decoded()) lose_unended();
 }
 
 }  // namespace lull::cupti

@@ -7,6 +7,10 @@
 
 namespace lull::cupti {
 
+// While tracing: how often CUPTI is asked for what has ended, and what it may still be
+// at.
+inline constexpr uint64_t kFlushPeriodNs = 1'000'000'000;
+
 // Under the tracer's lock, but for `behind`.
 struct Waiting {
   std::atomic<bool> behind{false};  // active time waits for the device...
@@ -35,7 +39,9 @@ struct Waiting {
 struct Rest {
   std::atomic<uint64_t> due_ns{0};  // 0: nothing is left to collect
   uint64_t stopped_ns = 0;
-  uint64_t seen = 0;  // operations that had come by the last look
+  uint64_t moved_ns = 0;  // something came
+  bool lost = false;      // it was told that some is missing
+  uint64_t seen = 0;      // operations that had come by the last look
   uint32_t quiet = 0;
 };
 

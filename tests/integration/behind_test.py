@@ -5,15 +5,17 @@ not see for idle time."""
 
 import os
 import sys
+import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [HERE, os.path.join(ROOT, "tools", "demo_job"),
-                os.path.join(ROOT, "tests", "puppets")]
+                os.path.join(ROOT, "tests", "puppets"), os.path.join(ROOT, "tests", "sim")]
 import checks
 import guest
 import stepping
+import truth
 
 PUPPETS = os.path.join(ROOT, "tests", "puppets")
 # Of 100 kernels: 30 ms a step, of which the host needs about one to launch them. The queue
@@ -34,13 +36,15 @@ class Behind(unittest.TestCase):
     def tearDownClass(cls):
         cls.host.close()
 
-    def report(self, name, *options, program=("stepping.py",), config=""):
+    def report(self, name, *options, program=("stepping.py",), more=(), config="", log=None,
+               steps=STEPS):
         done = guest.execute(
             [guest.LULL, "run", "--quiet", "--name", name, "--step-range", "step",
              "--overhead-budget", "100", *options, "--", sys.executable,
-             os.path.join(PUPPETS, program[0]), *program[1:], str(STEPS)],
+             os.path.join(PUPPETS, program[0]), *program[1:], str(steps), *more],
             {**self.host.environment, "LD_LIBRARY_PATH": os.environ["LULL_SIM"],
-             "LULL_SIM_CONFIG": f"kernel_us={KERNEL_US};{config}"})
+             "LULL_SIM_CONFIG": f"kernel_us={KERNEL_US};{config}",
+             **({"LULL_SIM_LOG": log} if log else {})})
         self.assertEqual((done.status, done.stdout, done.stderr), (0, "", ""))
         return checks.query(guest.LULL, "report", name)
 
@@ -88,9 +92,45 @@ class Behind(unittest.TestCase):
         self.check_busy(self.report("copies", program=("queues.py", "copies"),
                                     config="data=0"), "copy")
 
+    def test_a_kernel_that_outlasts_its_window_and_all_patience_is_not_idle_time(self):
+        # In the second of five active steps. Nobody waits for it before the end.
+        for seconds, windows in (6, 1), (12, 0):
+            with self.subTest(seconds=seconds), tempfile.TemporaryDirectory() as folder:
+                log = os.path.join(folder, "truth")
+                name = f"long{seconds}"
+                gpu = self.report(
+                    name, "--schedule", f"skip_first=5,wait=20,warmup=1,active=5,repeat={windows}",
+                    program=("queues.py", "long"), more=("27",), log=log,
+                    config=f"kernel_us=100;kernel_us.other={seconds * 1000000}")["gpu"]
+                idle = self.true_idle_ms(name, gpu, truth.load(log))
+                self.assertGreater(gpu["traced_ms"], 80, gpu)
+                self.assertLess(gpu["idle_ms"] - gpu["unknown_ms"], idle + 2, gpu)
+                self.assertLess(gpu["busy_ms"] + idle, gpu["traced_ms"] + 2, gpu)
+
+    def true_idle_ms(self, name, gpu, log):
+        """Of active time."""
+        start, idle = self.host.start_ns(name), 0
+        for span in self.active_windows({"gpu": gpu}).values():
+            at = start + span["start_ms"] * 1e6
+            end = at + span["duration_ms"] * 1e6
+            for op in sorted(log.ops("kernel"), key=lambda op: op.start):
+                idle += max(0, min(op.start, end) - at)
+                at = max(at, min(op.end, end))
+            idle += end - at
+        return idle / 1e6
+
     def test_windows_by_the_clock_count_from_when_it_has_come_to_them(self):
         report = self.report("clock", "--schedule", "wait=500ms,warmup=100ms,active=600ms")
         self.check_busy(report)
+
+    def test_windows_by_the_clock_go_on_for_as_long_as_they_waited(self):
+        # The device is 1.5 s behind; three windows of the clock would pass in that.
+        report = self.report("late", "--schedule", "wait=300ms,warmup=100ms,active=400ms,repeat=1",
+                             config="kernel_us=3000;queue_depth=512", steps=20)
+        self.check_busy(report)
+        (window,) = self.active_windows(report).values()
+        self.assertGreater(window["duration_ms"], 0.9 * 400, report["gpu"])
+        self.assertLess(window["duration_ms"], 3 * 400, report["gpu"])
 
     def test_a_device_that_is_not_behind_is_not_waited_for(self):
         done = guest.execute(

@@ -4,11 +4,14 @@ range of NVTX, "step".
 side: 100 kernels on one stream, and one on another that waits for nothing.
 devices: 100 kernels on one device, and one on another.
 copies: 100 copies and no kernel.
+long STEP: 20 kernels that are waited for, until STEP: that is one long kernel, after which the
+steps only take time.
 burst BEFORE FILE: as many kernels as BEFORE says, of which FILE is told; once that is gone
 800 more, which are waited for.
 """
 
 import ctypes
+import itertools
 import os
 import sys
 import time
@@ -64,6 +67,18 @@ class Queues(object):
             yield
             for _ in range(LAUNCHES):
                 check(self.cuda.cudaMemcpyAsync(to, pinned, size, HOST_TO_DEVICE, self.main))
+
+    def long(self):
+        for step in itertools.count():
+            yield
+            if step < int(sys.argv[3]):
+                for _ in range(20):
+                    self.kernel.launch(self.main)
+                check(self.cuda.cudaStreamSynchronize(self.main))
+            elif step == int(sys.argv[3]):
+                self.other_kernel.launch(self.main)
+            self.cuda.cudaStreamQuery(self.main)
+            time.sleep(0.02)
 
     def burst(self):
         yield
