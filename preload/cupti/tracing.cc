@@ -113,6 +113,9 @@ void Tracer::start(const Wanted& wanted, uint64_t now) {
     thread_ids_.store(api_.set_thread_id_type(kThreadIdSystem) == kSuccess,
                       std::memory_order_relaxed);
   }
+  // The window before may have ended a moment ago.
+  if (!rest_.lost && backlog_.has_unended()) flush(kFlushCompleted, 0);
+  lose_unended();
   requests_at_start_ = pool_.lent_count();
   calls_at_start_ = abi::SegmentView(segment_).gpu_calls();
   if (!enable_all(&result)) {
@@ -122,7 +125,6 @@ void Tracer::start(const Wanted& wanted, uint64_t now) {
   quieten(api_);
   if (api_.flush_period != nullptr) api_.flush_period(kFlushPeriodMs);
   phase_ = Phase::kOn;
-  lose_unended();
   rest_.lost = false;
   rest_.due_ns = 0;
   started_ns_ = last_flush_ns_ = monotonic_ns();
