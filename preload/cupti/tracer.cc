@@ -116,7 +116,7 @@ void Tracer::begin_anew(char* segment) {
   losses_.forget();
   while (Buffer* buffer = pool_.take_waiting()) pool_.release(buffer);
   boundaries_.store(0, std::memory_order_relaxed);
-  steps_ = waiting_.steps_held = waiting_.steps_held_before = 0;
+  steps_ = waiting_.steps_held = 0;
   waiting_.behind.store(false, std::memory_order_relaxed);
   arming_ = abi::SegmentView(segment).control().arming.load(std::memory_order_acquire);
 }

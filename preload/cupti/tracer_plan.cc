@@ -54,7 +54,7 @@ void Tracer::take_arming() {
   if (arming == arming_) return;
   arming_ = arming;
   slept_ = true;
-  steps_ = waiting_.steps_held = waiting_.steps_held_before = 0;
+  steps_ = waiting_.steps_held = 0;
   first_window_ = windows_begun_;
 }
 
@@ -125,7 +125,9 @@ void Tracer::take_steps(uint64_t now) {
   if (begun == 0) return;
   steps_ += begun;
   if (waiting_.boundaries_to_go > 0) --waiting_.boundaries_to_go;
-  catch_up(now, now > last_flush_ns_ + kBehindPeriodNs);
+  // Most devices are less than a step behind.
+  bool first = waiting_.steps_waited++ == 0;
+  catch_up(now, first || now > last_flush_ns_ + kBehindPeriodNs);
   if (is_behind() && now < started_ns_ + kBehindPatienceNs)
     waiting_.steps_held += begun;
 }

@@ -18,20 +18,17 @@ struct Waiting {
   uint64_t waited_ns = 0;           // it began so much later
   uint64_t clock_end_ns = 0;        // when it would have ended by the clock; 0: not yet
   uint32_t boundaries_to_go = 0;    // of steps, until a whole one was traced
+  uint64_t steps_waited = 0;        // begun since
   uint64_t steps_held = 0;          // warmed up longer than planned; they do not count
-  uint64_t steps_held_before = 0;
 
   void begin(uint64_t now) {
     behind.store(true, std::memory_order_relaxed);
     counts_from_ns = now;
-    waited_ns = clock_end_ns = 0;
-    steps_held_before = steps_held;
+    waited_ns = clock_end_ns = steps_waited = 0;
   }
-  // As is known now; where there was nothing to wait for, all steps since then count.
   void end(uint64_t since) {
     behind.store(false, std::memory_order_relaxed);
     waited_ns = since - counts_from_ns;
-    if (waited_ns == 0) steps_held = steps_held_before;
   }
 };
 
