@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "cli/base/exit_code.h"
@@ -15,6 +16,7 @@ namespace lull {
 namespace {
 
 int write_error = 0;  // of stdout
+bool told = false;    // that there was one
 
 }  // namespace
 
@@ -49,6 +51,7 @@ void PrintAnswer(bool json, absl::string_view text) {
 bool FlushOutput(absl::string_view verb) {
   if (fflush(stdout) != 0) write_error = errno;
   if (write_error == 0 && ferror(stdout) == 0) return true;
+  if (std::exchange(told, true)) return false;
   PrintError(verb, absl::StrCat("cannot write the answer: ",
                                 strerror(write_error != 0 ? write_error : EIO)));
   return false;

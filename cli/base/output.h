@@ -22,7 +22,7 @@ void Print(absl::string_view text);
 void PrintAnswer(bool json, absl::string_view text);
 
 // Before the end: whether stdout has taken all that was printed. If not, stderr says
-// so.
+// so, once.
 bool FlushOutput(absl::string_view verb);
 
 }  // namespace lull

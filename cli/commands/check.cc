@@ -39,13 +39,25 @@ struct CheckOptions {
   bool metrics = false;
 };
 
+// A link that leads nowhere, or what may not be looked at, is no file that is not
+// there.
+bool IsRulesFileThere() {
+  using std::filesystem::file_type;
+  std::error_code error;
+  return std::filesystem::symlink_status(kRulesFile, error).type() !=
+         file_type::not_found;
+}
+
+absl::Status AddRulesFile(const CheckOptions& options, CheckRules* rules) {
+  if (!options.rules_file.empty()) {
+    return rules->AddFile(options.rules_file, /*named=*/true);
+  }
+  return IsRulesFileThere() ? rules->AddFile(kRulesFile) : absl::OkStatus();
+}
+
 absl::StatusOr<CheckRules> RulesOf(const CheckOptions& options) {
   CheckRules rules;
-  std::error_code error;
-  if (!options.rules_file.empty() || std::filesystem::exists(kRulesFile, error)) {
-    LULL_RETURN_IF_ERROR(
-        rules.AddFile(options.rules_file.empty() ? kRulesFile : options.rules_file));
-  }
+  LULL_RETURN_IF_ERROR(AddRulesFile(options, &rules));
   for (const std::string& rule : options.fail_if) {
     LULL_RETURN_IF_ERROR(rules.AddRule("--fail-if", rule));
   }
@@ -108,7 +120,7 @@ int ListMetrics() {
   return 0;
 }
 
-int Execute(const CheckOptions& options) {
+int Gate(const CheckOptions& options) {
   if (options.metrics) return ListMetrics();
   if (options.jobs.empty()) return Fail("check", "JOB is required", kExitUsage);
   auto rules = RulesOf(options);
@@ -138,6 +150,12 @@ int Execute(const CheckOptions& options) {
   if (written.ok()) return status;
   // A file that is missing must not look like one that says nothing.
   return Fail("check", written.message(), status == 0 ? kExitCannotJudge : status);
+}
+
+// An answer that nobody got is neither passed nor failed.
+int Execute(const CheckOptions& options) {
+  const int status = Gate(options);
+  return FlushOutput("check") ? status : kExitCannotJudge;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -57,6 +58,7 @@ std::string TakeKey(absl::string_view key, const toml::node& value,
   const auto text = value.value_exact<std::string>();
   if (!text) return absl::StrCat(key, " is a text in quotation marks");
   *field = *text;
+  if (key == "file") check::WithoutDot(field);
   return "";
 }
 
@@ -139,7 +141,13 @@ absl::Status CheckRules::AddAllowance(const std::string& where,
   return absl::OkStatus();
 }
 
-absl::Status CheckRules::AddFile(const std::string& path) {
+absl::Status CheckRules::AddFile(const std::string& path, bool named) {
+  // Another that is found there could make the gate wait for ever. One that is named
+  // may be a pipe.
+  std::error_code error;
+  if (!named && !std::filesystem::is_regular_file(path, error)) {
+    return WrongRule(path, "it cannot be read: it is no file");
+  }
   LULL_ASSIGN_OR_RETURN(std::string text, ReadRules(path));
   toml::table file;
   try {
@@ -149,7 +157,9 @@ absl::Status CheckRules::AddFile(const std::string& path) {
                      Printable(std::string(error.description())));
   }
   const toml::node* check = file.get("check");
-  if (check == nullptr) return absl::OkStatus();
+  if (check == nullptr) {
+    return named ? WrongRule(path, "there is no [check] in it") : absl::OkStatus();
+  }
   if (!check->is_table()) {
     return WrongRule(WhereIs(path, *check), "check is a section: [check]");
   }

@@ -20,8 +20,9 @@ struct CheckRules {
   // [check] of a file:
   //   fail-if = ["sync.wasted_percent > 2"]
   //   [[check.allow]]  file, line, function, rule, reason, until
-  // A file without [check] says nothing.
-  absl::Status AddFile(const std::string& path);
+  // A file without [check] says nothing, which is an error of one that was `named` for
+  // its rules.
+  absl::Status AddFile(const std::string& path, bool named = false);
 };
 
 }  // namespace lull

@@ -40,13 +40,20 @@ std::variant<Allowance, std::string> ParseAllowance(absl::string_view text) {
   const absl::string_view place = absl::StripAsciiWhitespace(text.substr(0, end));
   if (!ParsePlace(place, &allowance.file, &allowance.line)) return std::string(kForm);
   allowance.reason = std::string(absl::StripAsciiWhitespace(text.substr(end + 2)));
+  // 'train.py: 47: logs' is no allowance of the whole file.
+  const size_t word = allowance.reason.find_first_not_of("0123456789");
+  if (allowance.line == 0 && word != 0 &&
+      (word == std::string::npos || allowance.reason[word] == ':')) {
+    return std::string(kForm);
+  }
   if (std::string flaw = Flaw(allowance); !flaw.empty()) return flaw;
   return allowance;
 }
 
 std::string Flaw(const Allowance& allowance) {
   if (allowance.file.empty()) return "it needs a file";
-  if (allowance.reason.empty()) return "it needs a reason: why may this be there?";
+  if (absl::StripAsciiWhitespace(allowance.reason).empty())
+    return "it needs a reason: why may this be there?";
   if (allowance.line < 0) return "a line is 1 or more";
   if (!allowance.until.empty() && !IsDay(allowance.until)) {
     return "until is a day, as in \"2027-01-31\"";

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "daemon/compare/run.h"
+#include "daemon/compare/steady_steps.h"
 #include "daemon/words/cause_words.h"
 #include "daemon/words/format.h"
 
@@ -29,24 +30,40 @@ double GpuStepMs(const std::vector<RunFacts>& runs) {
   return runs.empty() ? 0 : sum / D(runs.size());
 }
 
+// Why what is known of a run is not what a metric is made of; "" if it is.
+std::string WhyNotOf(const Metric& metric, const RunFacts& run) {
+  if (!run.job.ended() && !run.job.end_unseen()) return " is not over yet";
+  if (run.processes_left_out > 0) {
+    return absl::StrCat(" has more than ", compare::kMostProcesses,
+                        " processes that make steps; no more are asked about");
+  }
+  if (run.processes > 0 && !run.ranks_without_steps.empty()) {
+    return absl::StrCat(": too few steps were seen of rank ",
+                        absl::StrJoin(run.ranks_without_steps, ", "));
+  }
+  if (metric.of_sites() && !run.gpu_calls) {
+    return absl::StrCat(run.processes > 1 ? ": a process" : "",
+                        " made no GPU call that lull saw");
+  }
+  if (metric.of_gpu() && run.gpu_step_ms <= 0) {
+    return absl::StrCat(" has no GPU truth for its steps",
+                        run.processes > 1 ? " in all of its processes" : "",
+                        run.gpu_missing.empty() ? "" : ": ", run.gpu_missing);
+  }
+  if (metric.of_gpu() && !run.gpu_complete) return " misses GPU records";
+  if (metric.part == "gc" && !run.collections_seen) {
+    return ": garbage collections of a process could not be seen";
+  }
+  return "";
+}
+
 // Why nothing may be said of what a metric is made of; "" if it may.
 std::string WhyNotMeasured(const Rule& rule, const Comparison& comparison) {
   std::vector<std::string> why = comparison.reasons;
   for (const auto* side : {&comparison.a, &comparison.b}) {
     for (const RunFacts& run : *side) {
-      std::string sentence;
-      if (!run.job.ended() && !run.job.end_unseen()) {
-        sentence = " is not over yet";
-      } else if (rule.metric.of_sites() && !run.gpu_calls) {
-        sentence = " made no GPU call that lull saw";
-      } else if (rule.metric.of_gpu() && run.gpu_step_ms <= 0) {
-        sentence = absl::StrCat(" has no GPU truth for its steps",
-                                run.gpu_missing.empty() ? "" : ": ", run.gpu_missing);
-      } else if (rule.metric.of_gpu() && !run.gpu_complete) {
-        sentence = " misses GPU records";
-      } else {
-        continue;
-      }
+      std::string sentence = WhyNotOf(rule.metric, run);
+      if (sentence.empty()) continue;
       sentence = absl::StrCat(compare::NameOf(run.job), sentence);
       if (std::find(why.begin(), why.end(), sentence) == why.end()) {
         why.push_back(std::move(sentence));
@@ -83,7 +100,10 @@ class SyncSum {
     Add(syncs.came, compared ? "new" : "");
     Add(syncs.moved, compared ? "moved" : "");
     Add(syncs.rare, compared ? "rare" : "");
-    if (rule.selector.only_new) return;
+    if (rule.selector.only_new) {
+      AddUnplaced(syncs.changed);
+      return;
+    }
     Add(syncs.same, "");
     Add(syncs.changed, "");
   }
@@ -93,11 +113,13 @@ class SyncSum {
         result_.parts.begin(), result_.parts.end(),
         [](const Part& one, const Part& other) { return one.value > other.value; });
     result_.value = sum_;
-    const bool holds = Holds(sum_, rule_.op, rule_.bound);
-    if (holds != Holds(sum_ + rare_, rule_.op, rule_.bound)) {
+    if (Decides(rare_)) {
       result_.why_not =
           "a sync point that the baseline was not seen to have was called too seldom "
           "to say that it is new";
+    } else if (Decides(rare_ + unplaced_)) {
+      result_.why_not =
+          "a sync point whose line is not known may be one that the rule is about";
     }
     return std::move(result_);
   }
@@ -106,7 +128,13 @@ class SyncSum {
   void Add(const std::vector<SyncChange>& changes, const char* kind) {
     for (const SyncChange& change : changes) {
       const SyncRate& rate = change.b;
-      if (rate.calls == 0 || !IsSelected(rate.site)) continue;
+      if (rate.calls == 0) continue;
+      if (!IsSelected(rate.site)) {
+        if (MayBeSelected(rate.site)) {
+          unplaced_ += ValueOf(rule_.metric, rate, gpu_step_ms_);
+        }
+        continue;
+      }
       Part part{"",   rate.site, rate.api, ValueOf(rule_.metric, rate, gpu_step_ms_),
                 kind, "",        ""};
       if (part.change == "moved") part.moved_from = PlaceOf(change.a.site);
@@ -124,6 +152,31 @@ class SyncSum {
            (selector.line == 0 || selector.line == site.line());
   }
 
+  // Its file or its line is not known.
+  bool MayBeSelected(const v1::Site& site) const {
+    const Selector& selector = rule_.selector;
+    return site.file().empty() ||
+           (site.line() == 0 && IsFile(site.file(), selector.file));
+  }
+
+  // Whether it makes a difference to count some of so much, too.
+  bool Decides(double more) const {
+    if (more <= 0) return false;
+    if (rule_.op == Operator::kEqual || rule_.op == Operator::kUnequal) return true;
+    return Holds(sum_, rule_.op, rule_.bound) !=
+           Holds(sum_ + more, rule_.op, rule_.bound);
+  }
+
+  // One that is called more often than in the baseline, on a line that is not known,
+  // may be two, of which one is new.
+  void AddUnplaced(const std::vector<SyncChange>& changes) {
+    for (const SyncChange& change : changes) {
+      if (change.b.site.line() > 0 || !ReasonFor(change.b.site).empty()) continue;
+      if (change.b.calls_per_step <= change.a.calls_per_step) continue;
+      unplaced_ += ValueOf(rule_.metric, change.b, gpu_step_ms_);
+    }
+  }
+
   std::string ReasonFor(const v1::Site& site) const {
     for (const Allowance& allowance : allowances_) {
       if (Covers(allowance, site, rule_.metric.name)) return allowance.reason;
@@ -136,6 +189,7 @@ class SyncSum {
   const double gpu_step_ms_;
   double sum_ = 0;
   double rare_ = 0;
+  double unplaced_ = 0;
   Measured result_;
 };
 
@@ -169,8 +223,14 @@ Measured Host(const Rule& rule, const Comparison& comparison) {
 Measured Memory(const Rule& rule, const Comparison& comparison) {
   Measured result;
   const bool peak = rule.metric.measure == Measure::kPeakMiB;
+  // A run of which nothing is known takes no memory off the mean of the others.
+  const bool of_all =
+      std::all_of(comparison.b.begin(), comparison.b.end(), [&](const RunFacts& run) {
+        return std::count(run.allocators.begin(), run.allocators.end(),
+                          rule.metric.part) > 0;
+      });
   for (const compare::MemoryChange& row : comparison.memory) {
-    if (row.allocator != rule.metric.part) continue;
+    if (!of_all || row.allocator != rule.metric.part) continue;
     const double bytes = peak ? row.peak_bytes.b : row.reserved_bytes.b;
     if (peak || bytes > 0) result.value = bytes / kMiB;
   }

@@ -114,7 +114,9 @@ class Parser {
       ++end;
     }
     const absl::string_view number = text_.substr(at_, end - at_);
-    if (!absl::SimpleAtod(number, &rule_.bound) || !std::isfinite(rule_.bound)) {
+    const bool hexadecimal = number.find_first_of("xX") != absl::string_view::npos;
+    if (hexadecimal || !absl::SimpleAtod(number, &rule_.bound) ||
+        !std::isfinite(rule_.bound)) {
       return Fail(at_, number.size(), "a number is wanted here, without a unit");
     }
     at_ = end;
@@ -174,10 +176,16 @@ bool ParsePlace(absl::string_view text, std::string* file, int* line) {
     if (!absl::SimpleAtoi(number, line) || *line <= 0) return false;
     text = text.substr(0, colon);
   }
-  while (absl::ConsumePrefix(&text, "./")) {
-  }
   *file = std::string(text);
-  return !text.empty();
+  WithoutDot(file);
+  return !file->empty();
+}
+
+void WithoutDot(std::string* file) {
+  absl::string_view rest = *file;
+  while (absl::ConsumePrefix(&rest, "./")) {
+  }
+  file->erase(0, file->size() - rest.size());
 }
 
 }  // namespace lull::check

@@ -49,6 +49,9 @@ std::variant<Rule, RuleError> ParseRule(absl::string_view text);
 // Whether `path` is the file `wanted`: itself, or a file below a folder.
 bool IsFile(absl::string_view path, absl::string_view wanted);
 
+// "./src/train.py" -> "src/train.py", as sites have it.
+void WithoutDot(std::string* file);
+
 // "train.py:47" -> the file, and its line or 0. False: no file, or no line number.
 bool ParsePlace(absl::string_view text, std::string* file, int* line);
 

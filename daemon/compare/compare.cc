@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/compare/footing.h"
-#include "daemon/compare/per_step.h"
 #include "daemon/compare/rates.h"
+#include "daemon/compare/run_facts.h"
 #include "daemon/compare/sync_changes.h"
 #include "daemon/words/format.h"
 
@@ -93,20 +93,8 @@ StepTime CompareTimes(const Runs& a, const Runs& b, bool traced, double asked) {
 std::vector<RunFacts> FactsOf(const Runs& runs, bool traced) {
   std::vector<RunFacts> facts;
   for (const Run& run : runs) {
-    RunFacts& one = facts.emplace_back();
-    one.job = run.whole.job();
-    one.processes = run.processes.size();
-    one.step_ms = Median(TimesOf(run, traced));
-    for (const ProcessSteps& process : run.processes) {
-      one.steps += process.steps.size();
-      one.dropped += process.dropped;
-    }
-    const PerStep per_step(run);
-    if (per_step.traced()) one.gpu_step_ms = per_step.MeanStepMs();
-    const v1::Gpu& gpu = run.whole.gpu();
-    one.gpu_missing = gpu.missing();
-    one.gpu_complete = MissingRecords(gpu) == 0;
-    one.gpu_calls = run.whole.launches() > 0 || run.whole.syncs().total_calls() > 0;
+    facts.push_back(FactsOf(run));
+    facts.back().step_ms = Median(TimesOf(run, traced));
   }
   return facts;
 }

@@ -95,11 +95,17 @@ struct RunFacts {
   uint64_t dropped = 0;  // not compared
   size_t processes = 0;
   double step_ms = 0;  // median; 0 of no steps
-  // The step of which device times per step are shares. 0: no GPU truth for the steps.
+  // The step of which device times per step are shares. 0: no GPU truth for the steps
+  // of one of its processes.
   double gpu_step_ms = 0;
   std::string gpu_missing;   // why, if the job says so
   bool gpu_complete = true;  // no GPU records are missing
-  bool gpu_calls = false;    // it has sync points, or launches work
+  bool gpu_calls = false;  // every process that made steps has sync points or launches
+  // What is known of it is not of all of it.
+  size_t processes_left_out = 0;         // they made steps, and were not asked about
+  std::vector<int> ranks_without_steps;  // or with too few to be compared
+  bool collections_seen = true;          // false: the hook of a process failed
+  std::vector<std::string> allocators;   // of whose memory something is known
 };
 
 struct Comparison {

@@ -55,6 +55,7 @@ struct Run {
   v1::ReportReply whole;  // an overview, with all steps as its first detail
   std::vector<ProcessSteps> processes;  // of ChooseSteps(), by rank and pid
   std::vector<ProcessReplies> replies;  // by process
+  size_t processes_left_out = 0;        // they have steady steps, too
 };
 using Runs = std::vector<Run>;
 

@@ -12,8 +12,8 @@ namespace {
 
 constexpr size_t kLeastDropped = 10;
 constexpr size_t kLeastWindow = 5;
-constexpr double kDeviations = 2;     // median deviations of the second half
-constexpr double kLeastApart = 0.02;  // and this of its median
+constexpr double kMedianDeviations = 2;  // median deviations of the second half
+constexpr double kLeastApart = 0.02;     // and this of its median
 
 std::vector<double> Durations(const std::vector<Step>& steps, size_t begin,
                               size_t end) {
@@ -33,7 +33,7 @@ size_t WarmUp(const std::vector<Step>& steps, bool* settled) {
   std::vector<double> away;
   for (double duration : later) away.push_back(std::abs(duration - median));
   const double bound =
-      std::max(kDeviations * Median(std::move(away)), kLeastApart * median);
+      std::max(kMedianDeviations * Median(std::move(away)), kLeastApart * median);
   const size_t window = std::max(kLeastWindow, n / 50);
   const size_t least = std::max(std::min(kLeastDropped, n / 4), n / 20);
   *settled = false;
@@ -96,8 +96,9 @@ ChosenSteps ChooseSteps(const std::vector<Run*>& runs) {
   for (Run* run : runs) {
     run->processes = SteadySteps(run->whole);
     if (run->processes.size() > kMostProcesses) {
+      run->processes_left_out = run->processes.size() - kMostProcesses;
       chosen.processes_left_out =
-          std::max(chosen.processes_left_out, run->processes.size() - kMostProcesses);
+          std::max(chosen.processes_left_out, run->processes_left_out);
       run->processes.resize(kMostProcesses);
     }
     for (const ProcessSteps& process : run->processes) {

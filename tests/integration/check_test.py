@@ -242,6 +242,37 @@ class Gate(unittest.TestCase):
             with self.subTest(text):
                 write(text)
                 self.assertIn(said, self.check(2, "naive", cwd=path).stderr)
+        write(f'[check]\nfail-if = ["{ANY_SYNC}"]\n[[check.allow]]\n'
+              f'file = "./job/metrics.py"\nreason = "logs"\n')
+        self.check(0, "naive", cwd=path)
+
+    def test_rules_that_cannot_be_read_are_not_passed_over(self):
+        path = os.path.join(self.folder, "unreadable")
+        os.makedirs(path, exist_ok=True)
+        file = os.path.join(path, "lull.toml")
+        rule = ("mended", "--fail-if", ANY_SYNC)
+        for make, said in ((lambda: os.symlink("/no/such", file), "cannot be read"),
+                           (lambda: os.symlink("/dev/zero", file), "no file"),
+                           (lambda: os.mkfifo(file), "no file")):
+            make()
+            self.assertIn(said, self.check(2, *rule, cwd=path).stderr)
+            os.unlink(file)
+        # Another file than was meant, or one that was cut off.
+        with open(file, "w", encoding="utf-8") as out:
+            out.write("top = 5\n")
+        self.check(0, *rule, cwd=path)
+        self.assertIn("no [check]", self.check(2, *rule, "--rules", file).stderr)
+
+    def test_an_answer_that_nobody_gets_is_neither_passed_nor_failed(self):
+        for job in ("mended", "naive"):
+            for json_too in ((), ("--json",)):
+                with self.subTest(job=job, json=json_too), open("/dev/full", "wb") as full:
+                    done = subprocess.run(
+                        [guest.LULL, "check", job, "--fail-if", ANY_SYNC, *json_too],
+                        env=self.host.environment, stdin=subprocess.DEVNULL, stdout=full,
+                        stderr=subprocess.PIPE, text=True, timeout=180)
+                    self.assertEqual(done.returncode, 3)
+                    self.assertEqual(done.stderr.count("cannot write the answer"), 1)
 
     def test_wrong_command_lines(self):
         for arguments, said in (

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <utility>
 
 #include "tests/daemon/compare/made_runs.h"
@@ -34,20 +35,30 @@ MadeRun RunOf(const char* name, std::vector<MadeSync> syncs, bool traced = true)
   return run;
 }
 
-// As the verb asks: the job by itself, and against the baseline. What the overview of
-// such a run says of its GPU calls is not made.
+// As the verb asks: the job by itself, and against the baseline.
 Evidence EvidenceOf(const std::vector<MadeRun>& jobs,
                     const std::vector<MadeRun>& baseline = {}) {
   Evidence evidence;
   // Another seed than that of a comparison, as runs differ.
   evidence.alone = testing::MeasureMade(jobs, 7);
   if (!baseline.empty()) evidence.baseline = testing::CompareMade(baseline, jobs);
-  for (auto* comparison : {&evidence.alone, &evidence.baseline}) {
-    if (!*comparison) continue;
-    for (auto* side : {&(*comparison)->a, &(*comparison)->b}) {
-      for (compare::RunFacts& run : *side) run.gpu_calls = true;
-    }
-  }
+  return evidence;
+}
+
+using Change = std::function<void(compare::Run*)>;
+
+// One job by itself, with other answers than are made.
+Evidence EvidenceOfChanged(
+    const MadeRun& made, const Change& whole,
+    const Change& answers = [](compare::Run*) {}) {
+  testing::Normal normal(7);
+  compare::Runs runs = {testing::MakeWhole(made, normal)};
+  whole(&runs[0]);
+  const compare::ChosenSteps chosen = compare::ChooseSteps({&runs[0]});
+  testing::Answer(made, &runs[0]);
+  answers(&runs[0]);
+  Evidence evidence;
+  evidence.alone = compare::MeasureAlone(runs, chosen);
   return evidence;
 }
 
@@ -108,11 +119,117 @@ TEST(JudgeTest, WhatWasNotMeasuredHasNotPassed) {
 }
 
 TEST(JudgeTest, AJobWithoutGpuCallsHasNoSyncsToJudge) {
-  Evidence evidence = EvidenceOf({RunOf("job", {}, /*traced=*/false)});
-  evidence.alone->b[0].gpu_calls = false;
+  MadeRun run = RunOf("job", {}, /*traced=*/false);
+  run.gpu = false;
+  const Evidence evidence = EvidenceOf({run});
   const Verdict verdict = VerdictOn("sync.calls_per_step > 0", evidence);
   EXPECT_EQ(verdict.outcome, Outcome::kCannotJudge);
   EXPECT_THAT(verdict.rules[0].measured.why_not, HasSubstr("no GPU call"));
+}
+
+TEST(JudgeTest, AJobOfMoreProcessesThanAreAskedAboutIsNotJudged) {
+  MadeRun run = RunOf("job", {});
+  run.processes = compare::kMostProcesses;
+  const char* rule = "sync.calls_per_step > 0";
+  EXPECT_EQ(VerdictOn(rule, EvidenceOf({run})).outcome, Outcome::kPassed);
+  run.processes = compare::kMostProcesses + 1;
+  const Verdict verdict = VerdictOn(rule, EvidenceOf({run}));
+  EXPECT_EQ(verdict.outcome, Outcome::kCannotJudge);
+  EXPECT_THAT(verdict.rules[0].measured.why_not, HasSubstr("more than 16 processes"));
+  EXPECT_EQ(VerdictOn("step_ms > 1e9", EvidenceOf({run})).outcome,
+            Outcome::kCannotJudge);
+}
+
+TEST(JudgeTest, ARankOfWhichLittleIsKnownIsNotCoveredByTheOthers) {
+  MadeRun run = RunOf("job", {});
+  run.processes = 2;
+  auto why = [&run](const char* rule, const Change& whole, const Change& answers) {
+    const Verdict verdict = VerdictOn(rule, EvidenceOfChanged(run, whole, answers));
+    EXPECT_EQ(verdict.outcome, Outcome::kCannotJudge) << rule;
+    return verdict.rules[0].measured.why_not;
+  };
+  const Change none = [](compare::Run*) {};
+  EXPECT_EQ(VerdictOn("sync.wasted_percent > 1", EvidenceOfChanged(run, none)).outcome,
+            Outcome::kPassed);
+  const Change third = [](compare::Run* changed) {
+    v1::ProcessRow* row = changed->whole.add_processes();
+    row->set_pid(500);
+    row->set_rank(2);
+  };
+  EXPECT_THAT(why("sync.calls_per_step > 0", third, none), HasSubstr("of rank 2"));
+  EXPECT_THAT(why("step_ms > 1e9", third, none), HasSubstr("of rank 2"));
+  const Change without_calls = [](compare::Run* changed) {
+    changed->whole.mutable_processes(1)->set_gpu(false);
+  };
+  EXPECT_THAT(why("sync.calls_per_step > 0", without_calls, none),
+              HasSubstr("a process made no GPU call"));
+  const Change without_truth = [](compare::Run* changed) {
+    changed->replies[1].all.clear_gpu();
+  };
+  EXPECT_THAT(why("sync.wasted_percent > 1", none, without_truth),
+              HasSubstr("no GPU truth"));
+  EXPECT_THAT(why("gpu.idle_percent > 99", none, without_truth),
+              HasSubstr("no GPU truth"));
+  // A process that a rank started needs no steps.
+  const Change worker = [](compare::Run* changed) {
+    v1::ProcessRow* row = changed->whole.add_processes();
+    row->set_pid(500);
+    row->set_rank(1);
+  };
+  EXPECT_EQ(
+      VerdictOn("sync.calls_per_step > 0", EvidenceOfChanged(run, worker)).outcome,
+      Outcome::kPassed);
+}
+
+TEST(JudgeTest, CollectionsThatCouldNotBeSeenAreNotNone) {
+  const Evidence evidence =
+      EvidenceOfChanged(RunOf("job", {}), [](compare::Run* changed) {
+        changed->whole.mutable_processes(0)->set_gc_hook(v1::GC_HOOK_STATE_FAILED);
+      });
+  EXPECT_EQ(VerdictOn("host.gc.ms_per_step > 1", evidence).outcome,
+            Outcome::kCannotJudge);
+  EXPECT_EQ(VerdictOn("cause.gc.percent > 1", evidence).outcome, Outcome::kCannotJudge);
+  EXPECT_EQ(VerdictOn("host.data.ms_per_step > 1", evidence).outcome, Outcome::kPassed);
+}
+
+TEST(JudgeTest, ARunOfWhoseMemoryNothingIsKnownIsNoRunWithoutMemory) {
+  Evidence evidence = EvidenceOf({RunOf("a", {}), RunOf("b", {})});
+  // As CompareMemory() has it: 0 and 9000 MiB.
+  evidence.alone->memory = {{"torch_cuda", {0, 4500.0 * 1048576, {}, {}}, {}}};
+  evidence.alone->b[1].allocators = {"torch_cuda"};
+  const char* rule = "memory.torch_cuda.peak_mib > 8000";
+  EXPECT_EQ(VerdictOn(rule, evidence).outcome, Outcome::kCannotJudge);
+  evidence.alone->b[0].allocators = {"torch_cuda"};
+  EXPECT_EQ(VerdictOn(rule, evidence).outcome, Outcome::kPassed);
+}
+
+TEST(JudgeTest, ASyncPointWithoutALineMayBeTheOneThatIsMeant) {
+  MadeSync nowhere = SyncAt("", 0);
+  nowhere.function = "";
+  Evidence evidence = EvidenceOf({RunOf("job", {nowhere})});
+  const Verdict verdict = VerdictOn("sync.calls_per_step(train.py) > 0", evidence);
+  EXPECT_EQ(verdict.outcome, Outcome::kCannotJudge);
+  EXPECT_THAT(verdict.rules[0].measured.why_not, HasSubstr("line is not known"));
+  EXPECT_EQ(VerdictOn("sync.calls_per_step(train.py) > 2", evidence).outcome,
+            Outcome::kPassed);
+  EXPECT_EQ(VerdictOn("sync.calls_per_step > 0", evidence).outcome, Outcome::kFailed);
+  evidence = EvidenceOf({RunOf("job", {SyncAt("/job/train.py", 0)})});
+  EXPECT_EQ(VerdictOn("sync.calls_per_step(train.py:4) > 0", evidence).outcome,
+            Outcome::kCannotJudge);
+  EXPECT_EQ(VerdictOn("sync.calls_per_step(other.py:4) > 0", evidence).outcome,
+            Outcome::kPassed);
+  // Twice as often as in the baseline: one of two may be new.
+  MadeSync twice = nowhere;
+  twice.calls = 2;
+  const char* rule = "sync.calls_per_step(new) > 0";
+  EXPECT_EQ(
+      VerdictOn(rule, EvidenceOf({RunOf("job", {twice})}, {RunOf("old", {nowhere})}))
+          .outcome,
+      Outcome::kCannotJudge);
+  EXPECT_EQ(
+      VerdictOn(rule, EvidenceOf({RunOf("job", {nowhere})}, {RunOf("old", {twice})}))
+          .outcome,
+      Outcome::kPassed);
 }
 
 TEST(JudgeTest, LostDataAndJobsThatGoOnAreNotJudged) {
@@ -178,6 +295,9 @@ TEST(JudgeTest, WhatIsCalledTooSeldomIsNeitherNewNorOld) {
             Outcome::kCannotJudge);
   EXPECT_EQ(VerdictOn("sync.calls_per_step(new) > 0.5", evidence).outcome,
             Outcome::kPassed);
+  // Of several any may be new.
+  EXPECT_EQ(VerdictOn("sync.calls_per_step(new) == 0.005", evidence).outcome,
+            Outcome::kCannotJudge);
 }
 
 TEST(JudgeTest, AllowancesHoldForTheirFileAlone) {

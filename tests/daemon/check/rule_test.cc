@@ -92,6 +92,7 @@ TEST(RuleTest, WhatIsWrongIsPointedAt) {
       {"sync.calls_per_step > ", 22, 0, "a number is wanted"},
       {"sync.calls_per_step > 2ms", 22, 3, "without a unit"},
       {"sync.calls_per_step > nan", 22, 3, "a number is wanted"},
+      {"sync.calls_per_step > 0x10", 22, 4, "a number is wanted"},
       {"sync.calls_per_step > 2 %", 24, 1, "the unit is in the metric's name"},
       {"sync.calls_per_step > 2 and step_ms > 3", 24, 15, "one comparison"},
       {"sync.calls_per_step(new > 0", 27, 0, ") is wanted"},
@@ -127,8 +128,11 @@ TEST(AllowanceTest, NeedsAPlaceAndAReason) {
   EXPECT_EQ(allowance.line, 47);
   EXPECT_EQ(allowance.reason, "logs the loss: once a step");
   EXPECT_EQ(std::get<Allowance>(ParseAllowance("train.py: all of it")).line, 0);
-  for (const char* wrong : {"", "train.py:47", "train.py:47: ", "train.py:0: it logs",
-                            ": it logs", "train.py:x: it logs"}) {
+  EXPECT_EQ(std::get<Allowance>(ParseAllowance("train.py: 2 a step")).line, 0);
+  EXPECT_NE(Flaw({"train.py", 47, "", "", " ", ""}), "");
+  for (const char* wrong :
+       {"", "train.py:47", "train.py:47: ", "train.py:0: it logs", ": it logs",
+        "train.py:x: it logs", "train.py: 47: it logs", "train.py: 47"}) {
     EXPECT_TRUE(std::holds_alternative<std::string>(ParseAllowance(wrong))) << wrong;
   }
 }

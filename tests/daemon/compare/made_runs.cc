@@ -65,6 +65,11 @@ compare::Run MakeWhole(const MadeRun& made, Normal& normal) {
   steps->set_source("optimizer");
   const double of_run = made.step_ms * std::exp(made.run_spread * normal());
   for (size_t process = 0; process < made.processes; ++process) {
+    v1::ProcessRow* facts = run.whole.add_processes();
+    facts->set_pid(static_cast<uint32_t>(100 + process));
+    facts->set_rank(made.processes > 1 ? static_cast<int32_t>(process) : -1);
+    facts->set_gpu(made.gpu);
+    facts->set_gc_hook(v1::GC_HOOK_STATE_ON);
     uint64_t now_ns = 1'000'000'000;
     double noise = normal();
     for (size_t i = 0; i < made.steps; ++i) {

@@ -31,6 +31,7 @@ struct MadeRun {
   size_t processes = 1;
   uint64_t start_realtime_ns = 1;
   bool traced = false;
+  bool gpu = true;  // each process made GPU calls
 };
 
 // Numbers that are the same with every standard library.
