@@ -111,6 +111,21 @@ int CannotJudge(const absl::Status& status) {
               absl::IsInvalidArgument(status) ? kExitUsage : kExitCannotJudge);
 }
 
+// Files of an earlier run must not stand for this one, which could not be judged at
+// all.
+int FilesOfNothing(const CheckOptions& options, const CheckRules& rules,
+                   const std::string& root, const absl::Status& why) {
+  check::Verdict verdict;
+  for (const check::Rule& rule : rules.rules) {
+    check::Judgement& judgement = verdict.rules.emplace_back();
+    judgement.rule = rule;
+    judgement.measured.why_not = std::string(why.message());
+  }
+  const absl::Status written = WriteFiles(options, verdict, root);
+  if (!written.ok()) PrintError("check", written.message());
+  return kExitCannotJudge;
+}
+
 int ListMetrics() {
   std::string text;
   for (const check::Metric& metric : check::Metrics()) {
@@ -134,14 +149,19 @@ int Gate(const CheckOptions& options) {
     if (!baseline.ok()) return CannotJudge(baseline.status());
     sides.a = *baseline;
   }
+  std::error_code error;
+  const std::string root = std::filesystem::current_path(error).string();
   auto evidence = Ask(options, sides, *rules);
-  if (!evidence.ok()) return CannotJudge(evidence.status());
+  if (!evidence.ok()) {
+    const int status = CannotJudge(evidence.status());
+    return status == kExitUsage
+               ? status
+               : FilesOfNothing(options, *rules, root, evidence.status());
+  }
   const std::string today =
       absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone());
   const check::Verdict verdict =
       check::Judge(rules->rules, *evidence, rules->allowances, today);
-  std::error_code error;
-  const std::string root = std::filesystem::current_path(error).string();
   PrintAnswer(options.json,
               options.json ? JsonText(CheckJson(verdict)) : CheckText(verdict));
   if (!options.annotations.empty()) Print(CheckAnnotations(verdict, root));

@@ -84,6 +84,13 @@ Verdict Judge(const std::vector<Rule>& rules, const Evidence& evidence,
     if (verdict.runs.empty()) verdict.runs = (*comparison)->b;
   }
   if (evidence.baseline) verdict.baseline = evidence.baseline->a;
+  for (const Judgement& one : verdict.rules) {
+    const bool of_none = one.measured.value && one.measured.parts.empty();
+    if (one.rule.selector.file.empty() || !of_none) continue;
+    verdict.warnings.push_back(
+        absl::StrCat("the selector of '", one.rule.text,
+                     "' is of no sync point in the steps of this job"));
+  }
   for (const Allowance& allowance : in_force) {
     if (IsOfAny(allowance, evidence)) continue;
     verdict.warnings.push_back(absl::StrCat("the allowance of ", allowance.Name(),

@@ -41,12 +41,13 @@ std::string WhyNotOf(const Metric& metric, const RunFacts& run) {
     return absl::StrCat(": too few steps were seen of rank ",
                         absl::StrJoin(run.ranks_without_steps, ", "));
   }
-  if (metric.of_sites() && !run.gpu_calls) {
+  // That there are no steps is said already.
+  if (metric.of_sites() && run.processes > 0 && !run.gpu_calls) {
     return absl::StrCat(run.processes > 1 ? ": a process" : "",
                         " made no GPU call that lull saw");
   }
   if (metric.of_gpu() && run.gpu_step_ms <= 0) {
-    return absl::StrCat(" has no GPU truth for its steps",
+    return absl::StrCat(" has no GPU truth for its steps, or for less than one",
                         run.processes > 1 ? " in all of its processes" : "",
                         run.gpu_missing.empty() ? "" : ": ", run.gpu_missing);
   }

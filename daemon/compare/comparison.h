@@ -95,8 +95,8 @@ struct RunFacts {
   uint64_t dropped = 0;  // not compared
   size_t processes = 0;
   double step_ms = 0;  // median; 0 of no steps
-  // The step of which device times per step are shares. 0: no GPU truth for the steps
-  // of one of its processes.
+  // The step of which device times per step are shares. 0: of one of its
+  // processes there is no GPU truth for the steps, or for less than one.
   double gpu_step_ms = 0;
   std::string gpu_missing;   // why, if the job says so
   bool gpu_complete = true;  // no GPU records are missing

@@ -9,12 +9,18 @@
 namespace lull::compare {
 namespace {
 
-// One process without GPU truth is not covered by another that has it.
+// One process without GPU truth is not covered by another that has it. Where traced
+// time only touches the steps, it may be idle as no step is.
 bool EachTraced(const Run& run) {
-  return !run.replies.empty() && std::all_of(run.replies.begin(), run.replies.end(),
-                                             [](const ProcessReplies& replies) {
-                                               return replies.all.gpu().traced_ns() > 0;
-                                             });
+  for (size_t i = 0; i < run.replies.size(); ++i) {
+    uint64_t all_ns = 0;
+    for (const Step& step : run.processes[i].steps) all_ns += step.duration_ns;
+    const uint64_t traced_ns = run.replies[i].all.gpu().traced_ns();
+    if (traced_ns == 0 || traced_ns < all_ns / run.processes[i].steps.size()) {
+      return false;
+    }
+  }
+  return !run.replies.empty();
 }
 
 const v1::ProcessRow* RowOf(const Run& run, const ProcessSteps& process) {

@@ -296,6 +296,21 @@ class Gate(unittest.TestCase):
                              self.host.environment)
         self.assertEqual((done.status, done.stdout), (3, ""))
 
+    def test_files_of_an_earlier_run_do_not_stand_for_a_job_that_is_not_there(self):
+        path = os.path.join(self.folder, "earlier")
+        os.makedirs(path, exist_ok=True)
+        arguments = ("--fail-if", ANY_SYNC, "--junit", "lull.xml", "--sarif", "lull.sarif")
+        self.check(0, "mended", *arguments, cwd=path)
+        done = guest.execute([guest.LULL, "check", "no-such", *arguments],
+                             self.host.environment, cwd=path)
+        self.assertEqual(done.status, 3, done.stderr)
+        suites = xml.etree.ElementTree.parse(os.path.join(path, "lull.xml")).getroot()
+        self.assertEqual(suites.get("errors"), "1")
+        self.assertIn("no-such", suites.find(".//error").text)
+        with open(os.path.join(path, "lull.sarif"), encoding="utf-8") as file:
+            (run,) = json.load(file)["runs"]
+        self.assertFalse(run["invocations"][0]["executionSuccessful"])
+
     def test_files_for_others(self):
         folder = os.path.join(self.folder, "naive")
         arguments = ("naive", "--fail-if", ANY_SYNC, "--fail-if",

@@ -15,6 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::MadeRun;
 using testing::MadeSync;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 constexpr char kToday[] = "2026-11-24";
@@ -87,6 +88,11 @@ TEST(JudgeTest, SumsSyncPointsAndNamesTheirLines) {
             Outcome::kPassed);
   EXPECT_EQ(VerdictOn("sync.calls_per_step(b.py) > 0.4", evidence).outcome,
             Outcome::kFailed);
+  // It may be misspelt, or mended.
+  const Verdict none = VerdictOn("sync.calls_per_step(c.py) > 0.4", evidence);
+  EXPECT_EQ(none.outcome, Outcome::kPassed);
+  ASSERT_THAT(none.warnings, SizeIs(1));
+  EXPECT_THAT(none.warnings[0], HasSubstr("(c.py) > 0.4' is of no sync point"));
 }
 
 TEST(JudgeTest, WastedTimeIsAShareOfTheStep) {
@@ -170,6 +176,11 @@ TEST(JudgeTest, ARankOfWhichLittleIsKnownIsNotCoveredByTheOthers) {
               HasSubstr("no GPU truth"));
   EXPECT_THAT(why("gpu.idle_percent > 99", none, without_truth),
               HasSubstr("no GPU truth"));
+  // A window that only touches the steps, of 50 ms each.
+  const Change touched = [](compare::Run* changed) {
+    changed->replies[1].all.mutable_gpu()->set_traced_ns(1'000'000);
+  };
+  EXPECT_THAT(why("gpu.idle_percent > 99", none, touched), HasSubstr("less than one"));
   // A process that a rank started needs no steps.
   const Change worker = [](compare::Run* changed) {
     v1::ProcessRow* row = changed->whole.add_processes();
@@ -259,6 +270,7 @@ TEST(JudgeTest, AnEmptyCaptureIsNotJudged) {
     const Verdict verdict = VerdictOn(rule, evidence);
     EXPECT_EQ(verdict.outcome, Outcome::kCannotJudge) << rule;
     EXPECT_THAT(verdict.rules[0].measured.why_not, HasSubstr("too few steps"));
+    EXPECT_THAT(verdict.rules[0].measured.why_not, Not(HasSubstr("no GPU call")));
   }
 }
 
