@@ -112,13 +112,14 @@ class Patterns(unittest.TestCase):
         return gpu
 
     def undisturbed(self, pattern):
-        """A run that had its processor, if the machine has one to give."""
+        """A run that had its processor. What is told of the others is true, too, but of a
+        thread without a processor the GPU waits for just that."""
         for attempt in range(15):
             run = Run(self.host, pattern, attempt=attempt)
             gpu = self.check_against_truth(run)
             if run.known["delayed_ms"] < 0.03 * gpu["traced_ms"]:
-                break
-        return run, gpu
+                return run, gpu
+        self.skipTest(f"too many others on this machine: {pattern} lacked a processor 15 times")
 
     def test_a_device_that_is_never_idle_is_compute_bound(self):
         run, gpu = self.undisturbed("compute")
