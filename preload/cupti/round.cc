@@ -112,11 +112,13 @@ void Round::saw_operation(uint32_t id, uint64_t start_ns, abi::Ref stream, bool 
   uint64_t call = first_call_.load(std::memory_order_relaxed);
   if (start_ns < begun_ns_) return;  // so it was launched before
   if (old != 0 && ahead(id, id_of(old)) <= 0) return;
-  if (call != 0 && ahead(id, id_of(call)) < 0) return;
+  // Before the look at the first call: threads' calls come buffer by buffer, and that of
+  // an earlier one may be told later.
   uint32_t index;
   if (index_of(id, &index)) {
     done_[index / 64].fetch_or(uint64_t{1} << index % 64, std::memory_order_relaxed);
   }
+  if (call != 0 && ahead(id, id_of(call)) < 0) return;
   uint64_t start = packed(start_ns - begun_ns_);
   std::atomic<uint64_t>* slot =
       stream == 0 ? nullptr : slot_of(stream | (copy ? kCopyKey : 0));

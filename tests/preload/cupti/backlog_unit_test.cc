@@ -108,6 +108,16 @@ TEST_F(RoundTest, KernelsMayBeKnownBeforeTheirCalls) {
   EXPECT_EQ(since(), 1'200'000u);
 }
 
+TEST_F(RoundTest, AnEarlierThreadsCallsMayBeKnownAfterItsKernels) {
+  launched(80);
+  ran(70, 2'000'000);
+  ran(80, 3'000'000);
+  launched(70);
+  EXPECT_FALSE(round_->has_unended());
+  end();
+  EXPECT_EQ(since(), 3'000'000u) << "rather too late: 70 might have been of before";
+}
+
 TEST_F(RoundTest, IdsBeginAnew) {
   launched(2, 1'002'000);
   launched(UINT32_MAX - 1);
