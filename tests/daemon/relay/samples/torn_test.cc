@@ -98,7 +98,7 @@ TEST(TornStacks, AreHardlyEverToldWhateverTheRhythm) {
       whole += look.quality == v1::HOST_SAMPLE_QUALITY_EXACT ? 1 : 0;
       outer += look.frames.size() >= kOuter ? 1 : 0;
     }
-    EXPECT_LE(wrong, 1);
+    EXPECT_LE(wrong, mean <= 4 ? 1 : 0);
     all_wrong += wrong;
     EXPECT_GT(outer, kLooks * 9 / 10) << "what holds still is told all the same";
     if (mean >= 100) {
