@@ -54,12 +54,14 @@ void Round::begin(uint64_t now, bool nothing_before, uint64_t old_calls) {
   old_call_.store(old_calls, std::memory_order_relaxed);
   for (auto* known :
        {&first_call_, &last_call_, &newest_launch_, &last_launch_, &last_copy_,
-        &capture_begun_, &capture_ended_, &captured_, &base_, &crowd_}) {
+        &capture_begun_, &capture_ended_, &captured_, &unsure_, &base_, &crowd_}) {
     known->store(0, std::memory_order_relaxed);
   }
   for (Stream& stream : streams_) {
     stream.key.store(0, std::memory_order_relaxed);
-    stream.first.store(0, std::memory_order_relaxed);
+    for (auto* known : {&stream.first, &stream.first_sure, &stream.latest}) {
+      known->store(0, std::memory_order_relaxed);
+    }
   }
   for (Ids* ids : {&launched_, &copied_, &done_}) {
     // What was never written is not touched: it would become memory.
@@ -112,34 +114,32 @@ void Round::saw_operation(uint32_t id, uint64_t start_ns, abi::Ref stream, bool 
   uint64_t call = first_call_.load(std::memory_order_relaxed);
   if (start_ns < begun_ns_) return;  // so it was launched before
   if (old != 0 && ahead(id, id_of(old)) <= 0) return;
-  // Before the look at the first call: threads' calls come buffer by buffer, and that of
-  // an earlier one may be told later.
   uint32_t index;
   if (index_of(id, &index)) {
     done_[index / 64].fetch_or(uint64_t{1} << index % 64, std::memory_order_relaxed);
   }
-  if (call != 0 && ahead(id, id_of(call)) < 0) return;
   uint64_t start = packed(start_ns - begun_ns_);
-  std::atomic<uint64_t>* slot =
-      stream == 0 ? nullptr : slot_of(stream | (copy ? kCopyKey : 0));
-  if (slot == nullptr) {
-    return replace(crowd_, start, [=](uint64_t known) { return start > known; });
-  }
-  replace(*slot, start << 32 | id, [=](uint64_t known) {
-    return ahead(id, id_of(known)) < 0 ||
-           (call != 0 && ahead(id_of(known), id_of(call)) < 0);  // of no call here
-  });
+  auto later = [=](uint64_t known) { return start > known; };
+  Stream* slot = stream == 0 ? nullptr : stream_of(stream | (copy ? kCopyKey : 0));
+  if (slot == nullptr) return replace(crowd_, start, later);
+  auto earlier = [=](uint64_t known) { return ahead(id, id_of(known)) < 0; };
+  replace(slot->first, start << 32 | id, earlier);
+  replace(slot->latest, start, later);
+  // Threads' calls come buffer by buffer, and an earlier one may be told later: whether
+  // this was launched before the window shows only then.
+  if (call == 0 || ahead(id, id_of(call)) < 0) return keep_last(unsure_, id);
+  replace(slot->first_sure, start << 32 | id, earlier);
 }
 
 // Null: there are too many.
-std::atomic<uint64_t>* Round::slot_of(uint64_t key) {
+Round::Stream* Round::stream_of(uint64_t key) {
   for (Stream& stream : streams_) {
     uint64_t known = stream.key.load(std::memory_order_relaxed);
     if (known == 0 &&
         stream.key.compare_exchange_strong(known, key, std::memory_order_relaxed)) {
       known = key;
     }
-    if (known == key) return &stream.first;
+    if (known == key) return &stream;
   }
   return nullptr;
 }
@@ -184,17 +184,31 @@ bool Round::has_unended() const {
   return newest != 0 && !captured && pending(launched_, id_of(newest));
 }
 
+// When it had done all from before, packed; rather too late. 0: nothing of the round
+// ran on it. Of the round are the calls from `call` to `last`, all of which have ended.
+uint32_t Round::begun_on(const Stream& stream, uint32_t call, uint32_t last) const {
+  uint64_t first = stream.first.load(std::memory_order_relaxed);
+  if (first == 0) return 0;
+  if (ahead(id_of(first), call) < 0) {  // launched before
+    uint64_t unsure = unsure_.load(std::memory_order_relaxed);
+    if (unsure == 0 || ahead(id_of(unsure), call) >= 0) {
+      return static_cast<uint32_t>(stream.latest.load(std::memory_order_relaxed));
+    }
+    first = stream.first_sure.load(std::memory_order_relaxed);
+  }
+  if (first == 0 || ahead(id_of(first), last) > 0) return 0;
+  return static_cast<uint32_t>(first >> 32);
+}
+
 // 0: nothing of the round has run.
 uint64_t Round::since(bool copies, uint32_t last) const {
   uint32_t call = id_of(first_call_.load(std::memory_order_relaxed));
   auto latest = static_cast<uint32_t>(crowd_.load(std::memory_order_relaxed));
   for (const Stream& stream : streams_) {
     uint64_t key = stream.key.load(std::memory_order_relaxed);
-    uint64_t first = stream.first.load(std::memory_order_relaxed);
-    if (first == 0 || (key & kCopyKey) != (copies ? kCopyKey : 0)) continue;
-    if (ahead(id_of(first), call) < 0 || ahead(id_of(first), last) > 0) continue;
-    auto start = static_cast<uint32_t>(first >> 32);
-    if (start > latest) latest = start;
+    if ((key & kCopyKey) != (copies ? kCopyKey : 0)) continue;
+    uint32_t begun = begun_on(stream, call, last);
+    if (begun > latest) latest = begun;
   }
   return latest == 0 ? 0 : begun_ns_ + unpacked(latest);
 }

@@ -63,12 +63,16 @@ class Round {
   static constexpr uint32_t kWords = kIds / 64;
   using Ids = std::atomic<uint64_t>[kWords];
   struct Stream {
-    std::atomic<uint64_t> key;    // what, and of which kind; 0: free
-    std::atomic<uint64_t> first;  // packed(after begun) << 32 | id
+    std::atomic<uint64_t> key;  // what, and of which kind; 0: free
+    // Of the launches whose work has run: packed(after begun) << 32 | id.
+    std::atomic<uint64_t> first;
+    std::atomic<uint64_t> first_sure;  // of those not before the first call when told
+    std::atomic<uint64_t> latest;      // packed(after begun), of all
   };
 
   bool index_of(uint32_t id, uint32_t* index);
-  std::atomic<uint64_t>* slot_of(uint64_t key);
+  Stream* stream_of(uint64_t key);
+  uint32_t begun_on(const Stream& stream, uint32_t call, uint32_t last) const;
   bool is_captured(uint32_t id) const;
   bool pending(const Ids& called, uint32_t last) const;
   uint64_t since(bool copies, uint32_t last) const;
@@ -87,6 +91,7 @@ class Round {
   std::atomic<uint64_t> capture_begun_{0};  // the first one
   std::atomic<uint64_t> capture_ended_{0};  // the last one
   std::atomic<uint64_t> captured_{0};       // of the window: some call of a capture
+  std::atomic<uint64_t> unsure_{0};         // the last that is in no first_sure
   std::atomic<uint64_t> base_{0};           // bit 0 of those below
   std::atomic<uint64_t> crowd_{0};          // packed: the last start beyond the streams
   Stream streams_[kStreams] = {};

@@ -4,7 +4,6 @@ that the help names."""
 import concurrent.futures
 import json
 import os
-import shutil
 import socket
 import stat
 import subprocess
@@ -162,18 +161,11 @@ class WrongSurroundings(Complaints):
     @unittest.skipIf(os.getuid() != 0, "to be another user needs root")
     def test_a_user_without_a_home_keeps_jobs_below_a_folder_of_its_own(self):
         nobody = 54321  # of whom no passwd knows
-        folder = tempfile.mkdtemp(prefix="lull-t-")
-        self.addCleanup(shutil.rmtree, folder)
-        # Copies: the build folder may lie where another user cannot go.
-        lull = shutil.copy(ARGUMENTS.lull, folder)
-        beside = os.path.join(os.path.dirname(ARGUMENTS.lull), "../preload/liblull.so")
-        shim = shutil.copy(ARGUMENTS.preload or beside, folder)
-        os.chown(folder, nobody, nobody)
-        environment = {"PATH": "/usr/bin:/bin", "LULL_RUNTIME_DIR": folder,
-                       "LULL_COLLECTOR": "unix:/nowhere", "LULL_PRELOAD_LIBRARY": shim}
-        done = subprocess.run([lull, "run", "--", "true"], env=environment, user=nobody,
-                              group=nobody, extra_groups=[], cwd="/", capture_output=True,
-                              text=True, timeout=60)
+        folder, lull, preload = lull_case.belongings(self, nobody)
+        environment = {"PATH": os.environ["PATH"], "LULL_RUNTIME_DIR": folder,
+                       "LULL_COLLECTOR": "unix:/nowhere", "LULL_PRELOAD_LIBRARY": preload}
+        done = self.lull("run", "--", "true", program=lull, env=environment, user=nobody,
+                         group=nobody, extra_groups=[], cwd="/")
         self.assertIn(f"what is recorded waits in {folder}/data/spool-remote/", done.stderr)
 
     def test_a_missing_shim(self):
@@ -264,14 +256,6 @@ class PrivateCollector(LullCase):
     def pids(self):
         with open(self.starts, encoding="utf-8") as file:
             return [int(line) for line in file]
-
-    def tearDown(self):
-        for pid in self.pids():
-            try:
-                os.kill(pid, 9)
-            except ProcessLookupError:
-                pass
-        super().tearDown()
 
     def test_is_started_once_by_any_number_of_callers(self):
         with concurrent.futures.ThreadPoolExecutor(8) as pool:

@@ -2,6 +2,7 @@
 fake collector in place of lulld."""
 
 import argparse
+import contextlib
 import os
 import shutil
 import signal
@@ -12,6 +13,45 @@ import time
 import unittest
 
 ARGUMENTS = argparse.Namespace()
+
+
+def end_all(folder):
+    """Kills what was started with `folder` in its environment. Relays that have not delivered
+    and collectors outlive lull; they make files in a folder while it is being removed, and
+    the folder anew."""
+    def is_one(pid):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                return folder.encode() in file.read()
+        except OSError:
+            return False  # gone by now, or another user's
+
+    while found := [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and is_one(pid)]:
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def remove(folder):
+    end_all(folder)
+    shutil.rmtree(folder)
+
+
+def belongings(test, user):
+    """A folder of that user's own, with lull and the shim: the build may lie where nobody but
+    its owner may look."""
+    folder = tempfile.mkdtemp(prefix="lull-t-")
+    test.addCleanup(remove, folder)
+    os.chown(folder, user, user)
+    beside = os.path.dirname(ARGUMENTS.lull)
+    shim = ARGUMENTS.preload or next(
+        path for path in (os.path.join(beside, "../lib/lull/liblull.so"),
+                          os.path.join(beside, "../preload/liblull.so")) if os.path.exists(path))
+    copies = [shutil.copy(path, folder) for path in (ARGUMENTS.lull, shim)]
+    for path in copies:
+        os.chmod(path, 0o755)
+    return folder, *copies
 
 
 class LullCase(unittest.TestCase):
@@ -34,7 +74,7 @@ class LullCase(unittest.TestCase):
             process.wait()
             if process.stdout:
                 process.stdout.close()
-        shutil.rmtree(self.folder)
+        remove(self.folder)
 
     def start_collector(self, token=""):
         """Starts a fake collector and makes it the default one."""
@@ -46,11 +86,11 @@ class LullCase(unittest.TestCase):
         self.environment["LULL_COLLECTOR"] = address
         return address
 
-    def lull(self, *arguments, **options):
+    def lull(self, *arguments, program=None, **options):
         """Runs lull to its end."""
         options = {"env": self.environment, "capture_output": True, "text": True,
                    "timeout": 60, **options}
-        return subprocess.run([ARGUMENTS.lull, *arguments], **options)
+        return subprocess.run([program or ARGUMENTS.lull, *arguments], **options)
 
     def start_lull(self, *arguments, **options):
         options = {"env": self.environment, "stdout": subprocess.PIPE, **options}

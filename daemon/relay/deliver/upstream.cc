@@ -84,6 +84,13 @@ class Upstream::Impl {
     return std::exchange(command_, std::nullopt);
   }
 
+  void Hurry() {
+    MutexLock lock(mutex_);
+    hurries_until_ = SteadyNow() + timing_.hurry;
+    woken_ = true;
+    changed_.notify_all();
+  }
+
   void Watch() {
     MutexLock lock(mutex_);
     if (context_ == nullptr || sent_ <= spool_->acknowledged()) {
@@ -118,8 +125,10 @@ class Upstream::Impl {
       LogInfo(absl::StrCat("stream to the collector: ", status.ToString()));
       if (spool_->acknowledged() > before) backoff = timing_.first_backoff;
       if (of_a_batch && CountRefusal()) backoff = timing_.first_backoff;
-      Sleep(refused ? timing_.refused_backoff : backoff);
-      backoff = std::min(backoff * 2, timing_.longest_backoff);
+      if (Hurries()) backoff = std::min(backoff, timing_.hurried_backoff);
+      const bool woken = Sleep(refused ? timing_.refused_backoff : backoff);
+      backoff = woken ? timing_.first_backoff
+                      : std::min(backoff * 2, timing_.longest_backoff);
     }
   }
 
@@ -148,11 +157,19 @@ class Upstream::Impl {
     return true;
   }
 
-  void Sleep(absl::Duration duration) {
+  bool Hurries() const {
+    MutexLock lock(mutex_);
+    return SteadyNow() < hurries_until_;
+  }
+
+  // True: it was ended by Hurry().
+  bool Sleep(absl::Duration duration) {
     MutexLock lock(mutex_);
     changed_.wait_for(lock.native(), absl::ToChronoNanoseconds(duration),
-                      [this]()
-                          ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; });
+                      [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                        return stopping_ || woken_;
+                      });
+    return std::exchange(woken_, false);
   }
 
   // One stream from Hello to its end; never OK, because a collector does not end
@@ -281,9 +298,11 @@ class Upstream::Impl {
   const UpstreamTiming timing_;
 
   mutable Mutex mutex_;
-  std::condition_variable changed_;  // stopping_ or stream_ended_ was set
+  std::condition_variable changed_;  // stopping_, stream_ended_ or woken_ was set
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool stream_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  bool woken_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Time hurries_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
   uint64_t sent_ ABSL_GUARDED_BY(mutex_) = 0;  // last sequence on this stream
   uint64_t one_by_one_until_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -310,6 +329,7 @@ void Upstream::TellArming(const lull::v1::ArmState& state) { impl_->TellArming(s
 std::optional<lull::v1::ArmCommand> Upstream::TakeCommand() {
   return impl_->TakeCommand();
 }
+void Upstream::Hurry() { impl_->Hurry(); }
 void Upstream::Watch() { impl_->Watch(); }
 
 }  // namespace lull::relay

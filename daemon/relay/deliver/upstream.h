@@ -34,6 +34,9 @@ struct UpstreamTiming {
   absl::Duration first_backoff = absl::Milliseconds(50);
   absl::Duration longest_backoff = absl::Seconds(2);
   absl::Duration refused_backoff = absl::Seconds(15);
+  // After Hurry(): no backoff is longer, for so long.
+  absl::Duration hurried_backoff = absl::Milliseconds(100);
+  absl::Duration hurry = absl::Seconds(3);
   // No acknowledgement for so long although batches are under way: start afresh.
   absl::Duration stall = absl::Seconds(30);
 };
@@ -51,6 +54,10 @@ class Upstream {
   void TellArming(const lull::v1::ArmState& state);
   // The last command that the collector sent since the last call.
   std::optional<lull::v1::ArmCommand> TakeCommand();
+  // The job is over and somebody waits, but not for long: tries at once, and does not let
+  // a collector that is just being started wait for a backoff that grew while it was
+  // away.
+  void Hurry();
   // Cancels a stream that has stalled. Call it now and then, from any thread.
   void Watch();
 

@@ -156,6 +156,7 @@ void Worker::Handle(Message message) {
     case MessageKind::kJobEnded:
       life_.Ended(static_cast<int>(static_cast<int64_t>(message.number)),
                   MonotonicNs());
+      upstream_->Hurry();
       if (!absl::SimpleAtoi(message.body, &unreachable_ns_)) unreachable_ns_ = 0;
       return;
     case MessageKind::kListener:

@@ -129,5 +129,21 @@ TEST_F(UpstreamTest, KeepsWhatACollectorCannotTakeNow) {
   EXPECT_EQ((collector_->collected().rings[{1, 0}].values.size()), 3u);
 }
 
+TEST_F(UpstreamTest, InAHurryDoesNotSitOutALongBackoff) {
+  Append(3);
+  UpstreamTiming timing;
+  timing.first_backoff = timing.longest_backoff = absl::Minutes(10);
+  timing.hurry = absl::Minutes(1);
+  StartUpstream(timing);
+  absl::Time deadline = absl::Now() + absl::Seconds(30);
+  while (upstream_->status().last_error.ok() && absl::Now() < deadline) {
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  upstream_->Hurry();
+  absl::SleepFor(absl::Milliseconds(300));  // the first try comes too early
+  collector_->Start();
+  EXPECT_TRUE(AwaitDelivery());
+}
+
 }  // namespace
 }  // namespace lull::relay
