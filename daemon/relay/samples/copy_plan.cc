@@ -25,13 +25,17 @@ bool Contains(const Piece& piece, uint64_t address, size_t size) {
 }  // namespace
 
 const char* CopyPlan::Find(const char* copy, uint64_t address, size_t size,
-                           size_t* hint) {
+                           size_t* hint, uint32_t depth) {
   for (size_t i = 0; i < planned_.size(); ++i, ++*hint) {
     if (*hint >= planned_.size()) *hint = 0;
     Planned& planned = planned_[*hint];
     if (Contains(planned.piece, address, size)) {
-      if (planned.used != looks_) ++planned.uses;
+      if (planned.used != looks_) {
+        ++planned.uses;
+        planned.depth = depth;
+      }
       planned.used = looks_;
+      planned.depth = std::min(planned.depth, depth);
       return copy + offsets_[*hint] + (address - planned.piece.address);
     }
   }
@@ -134,11 +138,16 @@ void CopyPlan::Merge() {
       last.piece.size = static_cast<uint32_t>(both - last.piece.address);
       last.used = std::max(last.used, next.used);
       last.uses = std::max(last.uses, next.uses);
+      last.depth = std::min(last.depth, next.depth);
     } else {
       planned_[++kept] = next;
     }
   }
   if (!planned_.empty()) planned_.resize(kept + 1);
+  std::stable_sort(planned_.begin(), planned_.end(),
+                   [](const Planned& a, const Planned& b) {
+                     return std::tie(a.kind, a.depth) < std::tie(b.kind, b.depth);
+                   });
 }
 
 void CopyPlan::LayOut() {

@@ -30,14 +30,19 @@ class CopyPlan {
 
   // Where a piece is at in a copy; nullptr: it is in no piece. `hint`: the piece in
   // which the one before it was found, which is often the same.
-  const char* Find(const char* copy, uint64_t address, size_t size, size_t* hint);
+  // `depth`: how many frames of the walk are further inside.
+  const char* Find(const char* copy, uint64_t address, size_t size, size_t* hint,
+                   uint32_t depth = 0);
   bool Has(const Piece& piece) const;
   // The thread's state and all frames of Python are the same in both, to the last byte.
   bool SameFrames(const char* copy, const char* other) const;
   // One more look begins. Pieces that none of the last ones needed are forgotten.
   void NextLook();
 
-  void Add(Piece piece, Kind kind) { planned_.push_back({piece, kind, looks_}); }
+  // The innermost ones first.
+  void Add(Piece piece, Kind kind) {
+    planned_.push_back({piece, kind, looks_, 1, static_cast<uint32_t>(size())});
+  }
   // Adds a piece that a walk missed. False: there is no room for it.
   bool Extend(Piece piece, Kind kind);
   void Clear();
@@ -55,6 +60,7 @@ class CopyPlan {
     Kind kind;
     uint32_t used;      // the look that last needed it
     uint32_t uses = 1;  // looks that did
+    uint32_t depth = 0;
   };
   void Merge();
   void LayOut();

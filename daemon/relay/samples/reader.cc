@@ -27,7 +27,7 @@ constexpr double kLooksOfShare = 32;
 constexpr int kAttempts = 3;
 // A generator that yields every 100 ns tears each third copy; others lead astray, or to
 // where nothing was copied.
-constexpr size_t kSpareReads = 3;
+constexpr size_t kSpareReads = 5;
 constexpr uint64_t kMostOfState = 4096;  // bytes of a PyThreadState
 constexpr uint32_t kLooksPerPlan = 256;  // then what is not needed any more goes
 constexpr size_t kMostPiecesOfCode = 400;
@@ -64,10 +64,15 @@ StackWalk StackReader::WalkCopy(const char* copy) {
     if (!Plausible(at) || steps == kMostSteps) return walk;
     if (walk.frames.size() == kMostFrames) {
       walk.truncated = true;
+      // No stack has a frame twice: this one was led in circles.
+      walk.torn = std::any_of(walk.frames.begin(), walk.frames.end() - 1,
+                              [&](const SeenFrame& frame) {
+                                return frame.address == walk.frames.back().address;
+                              });
       break;
     }
     const uint64_t begin = OffsetBy(at, layout_.frame.low);
-    const char* bytes = plan_.Find(copy, begin, layout_.frame.size, &hint);
+    const char* bytes = plan_.Find(copy, begin, layout_.frame.size, &hint, steps);
     DecodedFrame frame;
     if (bytes == nullptr) {
       walk.missing = {begin, layout_.frame.size};

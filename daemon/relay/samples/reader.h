@@ -13,9 +13,9 @@
 // A copy that is not of a whole stack says nothing of the callers, and others are taken
 // in its place: one that ends at a frame which has a caller (callees.h; a frame that
 // returns or yields loses its caller first) or elsewhere than where the thread's stacks
-// begin (roots.h), and one that leads astray. On 3.11 and 3.12 the way to the first
-// frame goes by a word on the C stack, which is anything once its call has returned:
-// also none, which a thread has that runs no Python, but only in its state.
+// begin (roots.h), and one that leads astray, or in circles. On 3.11 and 3.12 the way
+// to the first frame goes by a word on the C stack, which is anything once its call has
+// returned: also none, which a thread has that runs no Python, but only in its state.
 //
 // What must be copied is known from earlier looks (copy_plan.h). A copy that lacks a
 // frame (a generator's that was made just now) is another one that says nothing; what

@@ -141,6 +141,21 @@ TEST_F(CopyPlanTest, ReadsWhatLeadsToFramesBeforeThem) {
   EXPECT_EQ(plan_.Find(copy.data(), link.address, 8, &hint), copy.data() + 64);
 }
 
+// They change the soonest: read at once, they are still those that the thread had.
+TEST_F(CopyPlanTest, ReadsTheInnermostFramesFirst) {
+  Discover({Frame(3), Frame(1), Frame(2)});
+  EXPECT_THAT(Pieces(), ElementsAre(kThread, kChunk, Frame(3), Frame(1), Frame(2)));
+  plan_.NextLook();
+  const std::string copy(plan_.copy_bytes(), 0);
+  size_t hint = 0;
+  uint32_t depth = 0;
+  for (const Piece& piece : {Frame(2), Frame(3), Frame(1), kChunk}) {
+    plan_.Find(copy.data(), piece.address, piece.size, &hint, depth++);
+  }
+  plan_.NextLook();
+  EXPECT_THAT(Pieces(), ElementsAre(kThread, Frame(2), Frame(3), Frame(1), kChunk));
+}
+
 TEST_F(CopyPlanTest, NothingIsAddedToNoPlan) {
   EXPECT_FALSE(plan_.Extend(Frame(1), Kind::kFrames));
   EXPECT_TRUE(plan_.empty());

@@ -9,6 +9,7 @@
 
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "daemon/relay/samples/memory.h"
 #include "preload/stacks/layouts/cpython_3_10.h"
 #include "preload/stacks/layouts/cpython_3_11.h"
@@ -68,7 +69,9 @@ std::optional<abi::PythonLayout> LayoutOf(int minor, pid_t pid, uint64_t runtime
 
 }  // namespace
 
-Puppet::Puppet(const std::string& interpreter, const std::string& scenario) {
+Puppet::Puppet(const std::string& interpreter, const std::string& scenario,
+               double seconds) {
+  const std::string lasts = absl::StrCat(seconds);
   GoTo(0);  // before the fork, which allocates nothing then
   int in[2], out[2];
   if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0) return;
@@ -78,7 +81,7 @@ Puppet::Puppet(const std::string& interpreter, const std::string& scenario) {
     dup2(in[0], STDIN_FILENO);
     dup2(out[1], STDOUT_FILENO);
     execl(interpreter.c_str(), interpreter.c_str(), LULL_PUPPETS "/flutter.py",
-          scenario.c_str(), nullptr);
+          scenario.c_str(), lasts.c_str(), nullptr);
     _exit(127);
   }
   close(in[0]);

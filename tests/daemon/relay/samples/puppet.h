@@ -16,8 +16,10 @@ namespace lull::relay {
 class Puppet {
  public:
   // Starts `scenario` of puppets/flutter.py, on processor 1 if there are two; the
-  // calling thread goes to processor 0.
-  Puppet(const std::string& interpreter, const std::string& scenario);
+  // calling thread goes to processor 0. `seconds`: what one of its calls takes, of
+  // scenarios that ask for it.
+  Puppet(const std::string& interpreter, const std::string& scenario,
+         double seconds = 0);
   ~Puppet();
   Puppet(const Puppet&) = delete;
   Puppet& operator=(const Puppet&) = delete;

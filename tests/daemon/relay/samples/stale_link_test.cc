@@ -1,5 +1,5 @@
-// A word on the C stack that leads to frames is read after its call returned: in one
-// copy it holds something else.
+// A word that leads to frames is read after its call returned: in one copy it holds
+// something else.
 #include <gtest/gtest.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,8 +9,10 @@
 
 #include "daemon/relay/samples/codes.h"
 #include "daemon/relay/samples/reader.h"
+#include "preload/stacks/layouts/cpython_3_10.h"
 #include "preload/stacks/layouts/cpython_3_11.h"
 #include "preload/stacks/layouts/cpython_3_12.h"
+#include "preload/stacks/layouts/cpython_3_8.h"
 #include "tests/daemon/relay/samples/fake_python.h"
 
 namespace lull::relay {
@@ -102,6 +104,24 @@ TEST_P(StaleLink, OfAThreadWithoutPythonIsNone) {
 
 INSTANTIATE_TEST_SUITE_P(CPython, StaleLink,
                          ::testing::Values(kCPython311, kCPython312),
+                         [](const auto& info) {
+                           return "3_" + std::to_string(info.param.minor);
+                         });
+
+// Where frames are used again for other calls, what was copied of two calls may lead
+// from one to the other and back: that has no end, and no frame in common with others.
+class StaleCaller : public StaleLink {};
+
+TEST_P(StaleCaller, ThatLeadsInCirclesIsNoStack) {
+  memory_.Spoil(
+      python_.frame(kFrames - 2) + static_cast<uint64_t>(GetParam().frame_previous),
+      python_.frame(1));
+  ExpectAllFrames();
+}
+
+INSTANTIATE_TEST_SUITE_P(CPython, StaleCaller,
+                         ::testing::Values(kCPython38, kCPython310, kCPython311,
+                                           kCPython312),
                          [](const auto& info) {
                            return "3_" + std::to_string(info.param.minor);
                          });

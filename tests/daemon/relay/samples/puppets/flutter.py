@@ -1,6 +1,6 @@
 """Stacks that change while they are read. Names tell which stacks are possible.
 
-usage: flutter.py SCENARIO
+usage: flutter.py SCENARIO [SECONDS]
 
 Prints where a reader finds the main thread, then goes on until its standard input ends.
 """
@@ -291,8 +291,8 @@ SCENARIOS = {
     "flutter_quick": lambda: flutter(quick),
     "flutter_slow": lambda: flutter(lambda: spin(0.0003)),
     "generators": flutter_of_generators,
-    "linked_quick": lambda: linked(0.000004, 0),
-    "linked_slow": lambda: linked(0.0002, 3000),
+    "linked_quick": lambda: linked(float(sys.argv[2]), 0),
+    "linked_slow": lambda: linked(float(sys.argv[2]), 3000),
     "coroutines": lambda: asyncio.run(both()),
     "deep": deep,
     "exec_made": exec_made,
