@@ -1,6 +1,7 @@
 #include "daemon/check/judge.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "daemon/check/measure.h"
@@ -9,7 +10,10 @@ namespace lull::check {
 namespace {
 
 Outcome OutcomeOf(const Rule& rule, const Measured& measured) {
-  if (!measured.why_not.empty() || !measured.value) return Outcome::kCannotJudge;
+  // Every comparison with what is no number is false, and so would be every rule.
+  if (!measured.why_not.empty() || !measured.value || !std::isfinite(*measured.value)) {
+    return Outcome::kCannotJudge;
+  }
   return Holds(*measured.value, rule.op, rule.bound) ? Outcome::kFailed
                                                      : Outcome::kPassed;
 }

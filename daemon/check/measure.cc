@@ -55,6 +55,10 @@ std::string WhyNotOf(const Metric& metric, const RunFacts& run) {
   if (metric.part == "gc" && !run.collections_seen) {
     return ": garbage collections of a process could not be seen";
   }
+  if (metric.part == "data" && !run.loads_seen) {
+    return ": of a process with an unknown PyTorch only what blocked in its DataLoader "
+           "was seen";
+  }
   return "";
 }
 

@@ -105,7 +105,8 @@ struct RunFacts {
   size_t processes_left_out = 0;         // they made steps, and were not asked about
   std::vector<int> ranks_without_steps;  // or with too few to be compared
   bool collections_seen = true;          // false: the hook of a process failed
-  std::vector<std::string> allocators;   // of whose memory something is known
+  bool loads_seen = true;  // calls of a DataLoader; false: of an unknown PyTorch
+  std::vector<std::string> allocators;  // of whose memory something is known
 };
 
 struct Comparison {

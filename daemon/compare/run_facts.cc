@@ -39,6 +39,10 @@ bool CollectionsSeen(const v1::ProcessRow* row) {
          row->gc_hook() == v1::GC_HOOK_STATE_NO_PYTHON;
 }
 
+bool LoadsSeen(const v1::ProcessRow* row) {
+  return row == nullptr || row->scope_hook() != v1::SCOPE_HOOK_STATE_UNAVAILABLE;
+}
+
 // Processes that a rank starts are of its rank, and need no steps.
 std::vector<int> RanksWithoutSteps(const Run& run) {
   std::set<int> ranks;
@@ -70,6 +74,7 @@ RunFacts FactsOf(const Run& run) {
     const v1::ProcessRow* row = RowOf(run, process);
     facts.gpu_calls = facts.gpu_calls && MadeGpuCalls(row);
     facts.collections_seen = facts.collections_seen && CollectionsSeen(row);
+    facts.loads_seen = facts.loads_seen && LoadsSeen(row);
   }
   if (EachTraced(run)) facts.gpu_step_ms = PerStep(run).MeanStepMs();
   const v1::Gpu& gpu = run.whole.gpu();

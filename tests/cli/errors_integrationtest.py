@@ -281,7 +281,7 @@ class PrivateCollector(LullCase):
         self.assertEqual(len(self.pids()), 2)
 
     def test_that_is_killed_during_a_job_is_started_again_for_its_summary(self):
-        process = self.start_lull("run", "--", "sh", "-c", "echo started; sleep 1", stderr=-1)
+        process = self.start_lull("run", "--", "sh", "-c", "echo started; sleep 3", stderr=-1)
         self.assertEqual(process.stdout.readline(), b"started\n")
         os.kill(self.pids()[0], 9)
         _, stderr = process.communicate(timeout=60)

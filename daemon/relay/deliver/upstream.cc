@@ -165,10 +165,9 @@ class Upstream::Impl {
   // True: it was ended by Hurry().
   bool Sleep(absl::Duration duration) {
     MutexLock lock(mutex_);
-    changed_.wait_for(lock.native(), absl::ToChronoNanoseconds(duration),
-                      [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-                        return stopping_ || woken_;
-                      });
+    changed_.wait_for(
+        lock.native(), absl::ToChronoNanoseconds(duration),
+        [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || woken_; });
     return std::exchange(woken_, false);
   }
 

@@ -54,9 +54,9 @@ class Upstream {
   void TellArming(const lull::v1::ArmState& state);
   // The last command that the collector sent since the last call.
   std::optional<lull::v1::ArmCommand> TakeCommand();
-  // The job is over and somebody waits, but not for long: tries at once, and does not let
-  // a collector that is just being started wait for a backoff that grew while it was
-  // away.
+  // The job is over and somebody waits, but not for long: tries at once, and does not
+  // let a collector that is just being started wait for a backoff that grew while it
+  // was away.
   void Hurry();
   // Cancels a stream that has stalled. Call it now and then, from any thread.
   void Watch();

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <utility>
 
@@ -201,6 +202,28 @@ TEST(JudgeTest, CollectionsThatCouldNotBeSeenAreNotNone) {
             Outcome::kCannotJudge);
   EXPECT_EQ(VerdictOn("cause.gc.percent > 1", evidence).outcome, Outcome::kCannotJudge);
   EXPECT_EQ(VerdictOn("host.data.ms_per_step > 1", evidence).outcome, Outcome::kPassed);
+}
+
+// A loader that works in the process itself blocks in nothing.
+TEST(JudgeTest, LoadsThatCouldNotBeSeenAreNotNone) {
+  const Evidence evidence =
+      EvidenceOfChanged(RunOf("job", {}), [](compare::Run* changed) {
+        changed->whole.mutable_processes(0)->set_scope_hook(
+            v1::SCOPE_HOOK_STATE_UNAVAILABLE);
+      });
+  EXPECT_EQ(VerdictOn("host.data.ms_per_step > 1", evidence).outcome,
+            Outcome::kCannotJudge);
+  EXPECT_EQ(VerdictOn("cause.data.percent > 1", evidence).outcome,
+            Outcome::kCannotJudge);
+  EXPECT_EQ(VerdictOn("host.gc.ms_per_step > 1", evidence).outcome, Outcome::kPassed);
+}
+
+TEST(JudgeTest, WhatIsNoNumberHasNotPassed) {
+  Evidence evidence = EvidenceOf({RunOf("job", {})});
+  evidence.alone->memory = {{"torch_cuda", {0, std::nan(""), {}, {}}, {}}};
+  evidence.alone->b[0].allocators = {"torch_cuda"};
+  EXPECT_EQ(VerdictOn("memory.torch_cuda.peak_mib > 1", evidence).outcome,
+            Outcome::kCannotJudge);
 }
 
 TEST(JudgeTest, ARunOfWhoseMemoryNothingIsKnownIsNoRunWithoutMemory) {
