@@ -30,6 +30,7 @@ needs_root = unittest.skipUnless(os.geteuid() == 0, "needs root")
 class PsCase(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
+        cls.addClassCleanup(os.umask, os.umask(0o022))  # nobody runs what is made here
         cls.folder = tempfile.mkdtemp(prefix="lull-ps-")
         os.chmod(cls.folder, 0o755)  # for nobody
         cls.lull = cls.install()
@@ -49,7 +50,8 @@ class PsCase(unittest.TestCase):
         for source, folder in ((LULL, "bin"), ("daemon/collector/lulld", "bin"),
                                ("preload/liblull.so", "lib/lull")):
             os.makedirs(os.path.join(cls.folder, folder), exist_ok=True)
-            shutil.copy(os.path.join(build, source), os.path.join(cls.folder, folder))
+            os.chmod(shutil.copy(os.path.join(build, source), os.path.join(cls.folder, folder)),
+                     0o755)
         for state in ("root", "nobody"):
             os.makedirs(os.path.join(cls.folder, state), mode=0o700)
         if os.geteuid() == 0:
