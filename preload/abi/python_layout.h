@@ -70,6 +70,10 @@ struct PythonLayout {
 // Frames of this owner or above are not Python code (trampolines from C).
 inline constexpr uint8_t kFirstForeignOwner = 3;
 
+// PyFrameObject, 3.8 to 3.10: what says whether the frame is running lies so many bytes
+// behind f_lasti. 3.8 and 3.9: f_executing, not 0 then; 3.10: f_state, 0 then.
+inline constexpr int16_t kFrameStateBehindLasti = 12;
+
 // _PyStackChunk, 3.11 to 3.15: {previous, size, top, data...}.
 inline constexpr int16_t kChunkPrevious = 0;
 inline constexpr int16_t kChunkSize = 8;

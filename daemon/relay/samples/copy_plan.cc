@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <string>
 #include <tuple>
 
 namespace lull::relay {
@@ -118,6 +119,18 @@ void CopyPlan::Settle(const CopyPlan& earlier) {
 void CopyPlan::AppendPieces(size_t copies, std::vector<Piece>* pieces) const {
   for (size_t i = 0; i < copies; ++i) {
     for (const Planned& planned : planned_) pieces->push_back(planned.piece);
+    if (i % 2 == 1) {
+      std::reverse(pieces->end() - static_cast<ptrdiff_t>(size()), pieces->end());
+    }
+  }
+}
+
+void CopyPlan::TurnRound(char* copy) const {
+  const std::string read(copy, copy_bytes_);
+  const char* from = read.data() + copy_bytes_;
+  for (const Planned& planned : planned_) {
+    from -= planned.piece.size;
+    copy = std::copy_n(from, planned.piece.size, copy);
   }
 }
 

@@ -49,8 +49,11 @@ class CopyPlan {
   // Keeps what was added since `earlier` was the plan, and adds those pieces of
   // `earlier` that one of the last looks needed.
   void Settle(const CopyPlan& earlier);
-  // To be read one behind the other, `copies` times.
+  // To be read one behind the other, `copies` times. Every second copy begins with the
+  // last piece.
   void AppendPieces(size_t copies, std::vector<Piece>* pieces) const;
+  // Puts the bytes of such a copy into the order of all others.
+  void TurnRound(char* copy) const;
 
   static constexpr size_t kMost = 200;  // pieces, without those that are remembered
 

@@ -22,6 +22,10 @@ bool DecodeFrame(const FrameLayout& layout, const char* bytes, uint64_t address,
     out->in_generator = owner == kOwnerGenerator;
   }
   if (out->foreign) return true;
+  if (layout.frame_state >= 0) {
+    const auto state = LoadAt<uint8_t>(bytes, layout.frame_state - low);
+    out->running = (state != 0) == (at.form == abi::InstructionForm::kByteOffset);
+  }
   const uint64_t code = LoadAt<uint64_t>(bytes, at.frame_code - low) &
                         ~static_cast<uint64_t>(at.code_tag_mask);
   if (!Plausible(code)) return false;

@@ -21,6 +21,7 @@ struct DecodedFrame {
   uint64_t previous = 0;      // the caller's frame
   bool foreign = false;       // the interpreter's own: it runs no code of Python
   bool in_generator = false;  // it lies in its generator
+  bool running = true;        // or calls what runs; false: not yet, or no more
 };
 
 // `bytes`: those of the frame, from layout.frame.low on. False: no frame looks like

@@ -32,6 +32,8 @@ std::optional<FrameLayout> FrameLayout::Of(const abi::PythonLayout& layout,
   out.chunks = layout.tstate_chunk >= 0;
   const abi::PythonLayout& at = out.at;
   const bool pointer = at.form == abi::InstructionForm::kPointer;
+  const bool objects = !pointer && !out.chunks;
+  if (objects) out.frame_state = at.frame_instruction + abi::kFrameStateBehindLasti;
   // An optional field counts for where a needed one is.
   const int owner = at.frame_owner >= 0 ? at.frame_owner : at.frame_code;
   const int chunk = out.chunks ? at.tstate_chunk : at.tstate_frame;
@@ -46,6 +48,7 @@ std::optional<FrameLayout> FrameLayout::Of(const abi::PythonLayout& layout,
       Cover({{at.frame_previous, 8},
              {at.frame_code, 8},
              {at.frame_instruction, pointer ? 8 : 4},
+             {objects ? out.frame_state : owner, 1},
              {owner, 1}},
             &out.frame) &&
       Cover({{at.object_type, 8},

@@ -23,8 +23,9 @@ struct FrameLayout {
   Span thread;
   Span frame;
   Span code;
-  Span text;            // of a str: state and length
-  bool chunks = false;  // frames lie in chunks; false: each is an object of its own
+  Span text;             // of a str: state and length
+  bool chunks = false;   // frames lie in chunks; false: each is an object of its own
+  int frame_state = -1;  // of those objects; -1: there is no such field
 
   // nullopt: no interpreter looks like that.
   static std::optional<FrameLayout> Of(const abi::PythonLayout& layout,

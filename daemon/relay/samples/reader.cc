@@ -22,12 +22,12 @@ constexpr size_t kCopies = 3;  // with each read
 constexpr size_t kSure = 2 * kCopies;
 // Where copies agree in fewer looks than that, those that do may do so by chance: as
 // many again must agree.
-constexpr double kSeldom = 1.0 / 16;
+constexpr double kSeldom = 1.0 / 8;
 constexpr double kLooksOfShare = 32;
 constexpr int kAttempts = 3;
 // A generator that yields every 100 ns tears each third copy; others lead astray, or to
 // where nothing was copied.
-constexpr size_t kSpareReads = 5;
+constexpr size_t kSpareReads = 7;
 constexpr uint64_t kMostOfState = 4096;  // bytes of a PyThreadState
 constexpr uint32_t kLooksPerPlan = 256;  // then what is not needed any more goes
 constexpr size_t kMostPiecesOfCode = 400;
@@ -79,8 +79,8 @@ StackWalk StackReader::WalkCopy(const char* copy) {
       return walk;
     }
     if (!DecodeFrame(layout_, bytes, at, &frame)) return walk;
-    // A generator that runs has a caller.
-    walk.torn = frame.previous == 0 && frame.in_generator;
+    // A generator that runs has a caller, and what does not run any more has lost it.
+    walk.torn = frame.previous == 0 && (frame.in_generator || !frame.running);
     if (!frame.foreign) walk.frames.push_back(frame.seen);
     at = frame.previous;
   }
@@ -107,7 +107,12 @@ size_t StackReader::ReadCopies(TargetMemory* memory) {
   pieces_.clear();
   plan_.AppendPieces(kCopies, &pieces_);
   buffer_.resize(kCopies * plan_.copy_bytes());
-  return memory->Read(pieces_, buffer_.data());
+  const size_t got = memory->Read(pieces_, buffer_.data());
+  if (got < pieces_.size()) return got;
+  for (size_t i = 1; i < kCopies; i += 2) {
+    plan_.TurnRound(buffer_.data() + i * plan_.copy_bytes());
+  }
+  return got;
 }
 
 // False: it cannot be read at all. *again: what is copied must be found out anew.

@@ -4,7 +4,8 @@
 // addresses call after call; before that, each is an object that is used again for the
 // next call, or whose caller changes (generators). A walk from frame to frame mixes the
 // stack of one moment with that of the next, and does not notice. So a look takes six
-// copies of all that the stack lies in, three with each system call (only three in all
+// copies of all that the stack lies in, three with each system call (every second one
+// from its end to its begin: it is not torn as the others are; and only three in all
 // where those are the same to the last byte). It walks all of them, and takes the stack
 // if they agree: the same frames, the same code, the same instruction in all but the
 // innermost one. Where they do not agree, it keeps the outer frames on which they do.
@@ -93,7 +94,7 @@ class StackReader {
   std::vector<Piece> pieces_;     // of them
   std::string buffer_;
   uint32_t looks_ = 0;
-  double agreed_ = 1;  // share of the last looks whose copies agreed
+  double agreed_ = 0;  // share of the last looks whose copies agreed
 };
 
 }  // namespace lull::relay

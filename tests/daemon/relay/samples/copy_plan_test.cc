@@ -156,6 +156,20 @@ TEST_F(CopyPlanTest, ReadsTheInnermostFramesFirst) {
   EXPECT_THAT(Pieces(), ElementsAre(kThread, Frame(2), Frame(3), Frame(1), kChunk));
 }
 
+// What changes meanwhile does not tear both ways of reading at the same place.
+TEST_F(CopyPlanTest, EverySecondCopyIsReadFromTheEnd) {
+  Discover({Frame(1)});
+  std::vector<Piece> pieces;
+  plan_.AppendPieces(3, &pieces);
+  EXPECT_THAT(pieces, ElementsAre(kThread, kChunk, Frame(1), Frame(1), kChunk, kThread,
+                                  kThread, kChunk, Frame(1)));
+  std::string copy = std::string(Frame(1).size, 'f') + std::string(kChunk.size, 'c') +
+                     std::string(kThread.size, 't');
+  plan_.TurnRound(copy.data());
+  EXPECT_EQ(copy, std::string(kThread.size, 't') + std::string(kChunk.size, 'c') +
+                      std::string(Frame(1).size, 'f'));
+}
+
 TEST_F(CopyPlanTest, NothingIsAddedToNoPlan) {
   EXPECT_FALSE(plan_.Extend(Frame(1), Kind::kFrames));
   EXPECT_TRUE(plan_.empty());

@@ -111,6 +111,8 @@ void FakePython::SetFrame(size_t index, uint64_t code, int32_t lasti) {
         code + static_cast<uint64_t>(at_.code_bytes + lasti));
   } else {
     Put(frame, at_.frame_instruction, lasti);
+    const bool running = at_.form == abi::InstructionForm::kByteOffset;
+    Put(frame, at_.frame_instruction + abi::kFrameStateBehindLasti, running);
   }
 }
 

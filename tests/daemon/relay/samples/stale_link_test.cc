@@ -6,6 +6,8 @@
 
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "daemon/relay/samples/codes.h"
 #include "daemon/relay/samples/reader.h"
@@ -52,12 +54,11 @@ class StaleWord : public TargetMemory {
 class StaleLink : public ::testing::TestWithParam<abi::PythonLayout> {
  protected:
   StaleLink() : python_(GetParam()) {
-    std::vector<std::pair<uint64_t, int32_t>> stack;
     for (size_t i = 0; i < kFrames; ++i) {
       const auto line = static_cast<int32_t>(i);
-      stack.emplace_back(python_.AddCode("f" + std::to_string(i), "f.py", line), 2);
+      stack_.emplace_back(python_.AddCode("f" + std::to_string(i), "f.py", line), 2);
     }
-    python_.SetStack(stack);
+    python_.SetStack(stack_);
   }
 
   void ExpectAllFrames() {
@@ -72,6 +73,7 @@ class StaleLink : public ::testing::TestWithParam<abi::PythonLayout> {
   }
 
   FakePython python_;
+  std::vector<std::pair<uint64_t, int32_t>> stack_;
   StaleWord memory_;
 };
 
@@ -122,6 +124,27 @@ TEST_P(StaleCaller, ThatLeadsInCirclesIsNoStack) {
 INSTANTIATE_TEST_SUITE_P(CPython, StaleCaller,
                          ::testing::Values(kCPython38, kCPython310, kCPython311,
                                            kCPython312),
+                         [](const auto& info) {
+                           return "3_" + std::to_string(info.param.minor);
+                         });
+
+// A generator that yielded, or a function that returned, of which nothing was seen
+// while it ran: that it has no caller does not make it the outermost frame.
+class StaleFrame : public StaleLink {};
+
+TEST_P(StaleFrame, ThatRunsNoMoreIsNoStack) {
+  python_.SetStack({{python_.AddCode("generator", "f.py", 1), 2}});
+  const uint64_t frame = python_.frame(0);
+  char* const state = reinterpret_cast<char*>(frame) + python_.layout().frame_state;
+  *state = static_cast<char>(*state == 0);
+  python_.SetStack(stack_);
+  memory_.Spoil(python_.state() + static_cast<uint64_t>(GetParam().tstate_frame),
+                frame);
+  ExpectAllFrames();
+}
+
+INSTANTIATE_TEST_SUITE_P(CPython, StaleFrame,
+                         ::testing::Values(kCPython38, kCPython310),
                          [](const auto& info) {
                            return "3_" + std::to_string(info.param.minor);
                          });

@@ -1,5 +1,5 @@
-// A program that is somewhere else each time that a piece of its memory is read: hardly
-// ever a stack that never was is told, in whatever rhythm it goes from one to the other.
+// A program that is somewhere else each time that a piece of its memory is read: never
+// a stack that never was is told, in whatever rhythm it goes from one to the other.
 #include <gtest/gtest.h>
 #include <string.h>
 #include <unistd.h>
@@ -71,12 +71,10 @@ class Flutter : public TargetMemory {
   size_t now_ = 0;
 };
 
-// With 25 other seeds it was four of 1.3 million looks, all of them where a call takes as
-// long as 2 or 4 reads, and more in slow builds than this test once allowed: ages of names,
-// by the clock, change what is read. Where three copies suffice it is 122 of these 52 000.
-TEST(TornStacks, AreHardlyEverToldWhateverTheRhythm) {
+// With 60 other seeds it was none of 3.1 million looks. Where all copies are read the same
+// way it is two of 0.6 million, and where three copies suffice 122 of these 52 000.
+TEST(TornStacks, AreNeverToldWhateverTheRhythm) {
   constexpr int kLooks = 4000;
-  int all_wrong = 0;
   for (double mean : {2., 3., 4., 5., 6., 7., 8., 10., 12., 15., 20., 40., 100.}) {
     SCOPED_TRACE(mean);
     Flutter program(mean);
@@ -98,14 +96,12 @@ TEST(TornStacks, AreHardlyEverToldWhateverTheRhythm) {
       whole += look.quality == v1::HOST_SAMPLE_QUALITY_EXACT ? 1 : 0;
       outer += look.frames.size() >= kOuter ? 1 : 0;
     }
-    EXPECT_LE(wrong, mean <= 4 ? 1 : 0);
-    all_wrong += wrong;
+    EXPECT_EQ(wrong, 0);
     EXPECT_GT(outer, kLooks * 9 / 10) << "what holds still is told all the same";
     if (mean >= 100) {
       EXPECT_GT(whole, kLooks / 8) << "what holds still for long enough is exact";
     }
   }
-  EXPECT_LE(all_wrong, 2) << "of 52 000";
 }
 
 }  // namespace
