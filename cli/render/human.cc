@@ -60,14 +60,16 @@ std::string AllocationsTable(const v1::Allocations& reply, v1::GroupBy group_by)
   Table table({">allocated", ">calls", ">frees", ">live", ">peak", ">blocked",
                "allocator", "where"});
   for (const v1::AllocationSite& site : reply.allocation_sites()) {
-    table.AddRow({FormatBytes(static_cast<int64_t>(site.bytes())),
-                  FormatCount(site.calls()), FormatCount(site.frees()),
-                  FormatBytes(site.live_bytes()), FormatBytes(site.peak_bytes()),
+    table.AddRow({Marked(site, FormatBytes(static_cast<int64_t>(site.bytes()))),
+                  Marked(site, FormatCount(site.calls())),
+                  Marked(site, FormatCount(site.frees())),
+                  Marked(site, FormatBytes(site.live_bytes())),
+                  Marked(site, FormatBytes(site.peak_bytes())),
                   FormatDuration(site.blocked_ns()), Shortened(site.allocator(), 20),
                   FormatSite(site.site(), group_by)});
     AddStacks(table, site, group_by);
   }
-  return table.Text();
+  return absl::StrCat(table.Text(), MarkNote(reply.allocation_sites()));
 }
 
 std::string GcTable(const v1::GcPauses& reply, v1::GroupBy group_by) {

@@ -62,8 +62,9 @@ std::string SitesTable(const v1::MemoryRow& row, v1::GroupBy group_by) {
   };
   for (const v1::MemorySite& site : row.peak_sites()) {
     table.AddRow(
-        {FormatBytes(site.bytes()), share(site.bytes()),
-         FormatCount(static_cast<uint64_t>(std::max<int64_t>(0, site.blocks()))),
+        {Marked(site, FormatBytes(site.bytes())), Marked(site, share(site.bytes())),
+         Marked(site, FormatCount(
+                          static_cast<uint64_t>(std::max<int64_t>(0, site.blocks())))),
          FormatSite(site.site(), group_by)});
     AddStacks(table, site, group_by);
   }
@@ -71,7 +72,7 @@ std::string SitesTable(const v1::MemoryRow& row, v1::GroupBy group_by) {
     table.AddRow({FormatBytes(row.peak_others_bytes()), share(row.peak_others_bytes()),
                   "", "(elsewhere)"});
   }
-  return table.Text();
+  return absl::StrCat(table.Text(), MarkNote(row.peak_sites()));
 }
 
 // A few of the points, the first and the last among them.

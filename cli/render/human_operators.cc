@@ -25,17 +25,18 @@ std::string OperatorsTable(const v1::Operators& reply, v1::GroupBy group_by) {
   Table table(
       {">own GPU", ">share", ">total", ">launches", ">bytes", "pass", "operator"});
   for (const v1::OperatorRow& row : reply.operators()) {
-    table.AddRow({FormatDuration(row.own_gpu_ns()),
-                  FormatShare(D(row.own_gpu_ns()), D(reply.gpu_ns())),
-                  FormatDuration(row.gpu_ns()), FormatCount(row.launches()),
-                  Bytes(row.allocations(), row.allocated_bytes(), complete),
-                  KeyOf(row.pass()), Shortened(row.name(), kOperatorWidth)});
+    table.AddRow(
+        {FormatDuration(row.own_gpu_ns()),
+         FormatShare(D(row.own_gpu_ns()), D(reply.gpu_ns())),
+         FormatDuration(row.gpu_ns()), FormatCount(row.launches()),
+         Marked(row, Bytes(row.allocations(), row.allocated_bytes(), complete)),
+         KeyOf(row.pass()), Shortened(row.name(), kOperatorWidth)});
     if (row.site().ByteSizeLong() > 0) {
       table.AddNote(absl::StrCat("at ", FormatSite(row.site(), group_by)));
     }
     AddStacks(table, row, group_by);
   }
-  return table.Text();
+  return absl::StrCat(table.Text(), MarkNote(reply.operators()));
 }
 
 std::string Notes(const v1::Operators& reply) {

@@ -16,6 +16,23 @@ inline std::string Mean(uint64_t total_ns, uint64_t count) {
   return count == 0 ? "-" : FormatDuration(total_ns / count);
 }
 
+// A figure of a row that rests on drawn blocks.
+template <typename Row>
+std::string Marked(const Row& row, const std::string& figure) {
+  return row.estimated() ? absl::StrCat("~", figure) : figure;
+}
+// What the mark means, where there is one.
+template <typename Rows>
+std::string MarkNote(const Rows& rows) {
+  for (const auto& row : rows) {
+    if (row.estimated()) {
+      return "  ~ estimated: of blocks under 64 KiB some are drawn (the error: "
+             "--json)\n";
+    }
+  }
+  return "";
+}
+
 template <typename Frames>
 void AddFrames(Table& table, const Frames& frames) {
   for (const v1::Frame& frame : frames) table.AddNote(FormatFrame(frame));

@@ -7,7 +7,7 @@
 namespace lull::aggregate {
 
 struct Cell {
-  uint64_t count = 0;
+  uint64_t count = 0;  // of drawn blocks, here and in `frees`, `amount2`: their parts
   uint64_t total_ns = 0;
   uint64_t max_ns = 0;
   uint64_t min_ns = 0;  // of `count` events; 0 when there are none
@@ -37,6 +37,11 @@ struct Cell {
     amount += more;
     amount2 += more2;
   }
+  // One event without a time of its own.
+  void Count(uint64_t more) {
+    ++count;
+    amount += more;
+  }
   // Time of an event that is counted elsewhere, or not at all.
   void AddTime(uint64_t duration_ns, uint64_t longest_ns) {
     total_ns += duration_ns;
@@ -46,8 +51,8 @@ struct Cell {
     live += static_cast<int64_t>(bytes);
     peak = std::max(peak, live);
   }
-  void Release(uint64_t bytes) {
-    ++frees;
+  void Release(uint64_t bytes, uint64_t blocks) {
+    frees += blocks;
     live -= static_cast<int64_t>(bytes);
   }
   // For blocks whose number is not known.

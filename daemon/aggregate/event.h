@@ -86,8 +86,10 @@ enum class EventType : uint8_t {
 enum EventFlag : uint32_t {
   kFlagFree = 1 << 0,
   kFlagPinned = 1 << 1,
+  kFlagDrawn = 1 << 2,  // of kTorchMemory: drawn_blocks.h
   kFlagFailed = 1 << 3,
   kFlagFromPython = 1 << 5,
+  kFlagUndrawn = 1 << 6,  // of kTorchMemory: another one stands for it
   kFlagBefore = 1 << 7,
   // Set by LiveBlocks: an allocation whose free had come in before it, from
   // another thread's ring. Of kTorchReserved: the next one had come in before it; it

@@ -1,8 +1,9 @@
 #include "daemon/aggregate/live_blocks.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "daemon/aggregate/accumulate.h"
+#include "daemon/aggregate/accumulate_memory.h"
 
 namespace lull::aggregate {
 
@@ -31,13 +32,15 @@ void LiveBlocks::Apply(const Series& series, Event& event) {
   }
 }
 
-std::vector<Event> LiveBlocks::Forget(uint64_t before_ns) {
-  absl::flat_hash_map<uint32_t, Event> by_series;
+std::vector<Event> LiveBlocks::Forget(
+    uint64_t before_ns, absl::FunctionRef<bool(uint32_t series)> is_drawn) {
+  absl::flat_hash_map<std::pair<uint32_t, uint64_t>, Event> sums;
   for (auto it = blocks_.begin(); it != blocks_.end();) {
     auto [key, block] = *it;
     auto here = it++;
     if ((key.allocator & kReservedBit) != 0 || block.since_ns >= before_ns) continue;
-    Event& event = by_series[block.series];
+    const uint64_t size = is_drawn(block.series) ? block.bytes : 0;
+    Event& event = sums[{block.series, size}];
     event.start_ns = before_ns;
     event.released_series = block.series;
     event.released_bytes += block.bytes;
@@ -48,7 +51,7 @@ std::vector<Event> LiveBlocks::Forget(uint64_t before_ns) {
     blocks_.erase(here);
   }
   std::vector<Event> events;
-  for (const auto& [series, event] : by_series) events.push_back(event);
+  for (const auto& [key, event] : sums) events.push_back(event);
   return events;
 }
 

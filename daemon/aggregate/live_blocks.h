@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "daemon/aggregate/event.h"
 #include "daemon/aggregate/series.h"
 
@@ -56,8 +57,10 @@ class LiveBlocks {
   void Apply(const Series& series, Event& event);
 
   // Forgets the blocks that are older than this, all but what is reserved. Returns a
-  // kForgotten event for each series that had some; their own series is the caller's.
-  std::vector<Event> Forget(uint64_t before_ns);
+  // kForgotten event for each series that had some, and of `is_drawn` ones for each
+  // size; their own series is the caller's.
+  std::vector<Event> Forget(uint64_t before_ns,
+                            absl::FunctionRef<bool(uint32_t series)> is_drawn);
 
   // A block that the store remembers from an earlier life.
   void Restore(const BlockKey& key, const LiveBlock& block);

@@ -67,6 +67,9 @@ uint8_t VariantOf(EventType type, const Event& event) {
   if ((event.flags & kFlagFree) != 0) variant |= kVariantFree;
   if ((event.flags & kFlagFailed) != 0) variant |= kVariantFailed;
   if ((event.flags & kFlagBefore) != 0) variant |= kVariantBefore;
+  if (type != EventType::kTorchMemory || variant > kAllocatorMask) return variant;
+  if ((event.flags & kFlagDrawn) != 0) return variant | kVariantDrawn;
+  if ((event.flags & kFlagUndrawn) != 0) return variant | kVariantUndrawn;
   return variant;
 }
 

@@ -17,11 +17,16 @@ enum class Allocator : uint8_t {
 };
 const char* AllocatorName(Allocator allocator);
 
-inline constexpr uint8_t kAllocatorMask = 0x0f;
+inline constexpr uint8_t kAllocatorMask = 0x07;
+// A small block that another stands for. It has no site, and is part of wholes alone.
+inline constexpr uint8_t kVariantUndrawn = 0x08;
 inline constexpr uint8_t kVariantFree = 0x10;
 inline constexpr uint8_t kVariantFailed = 0x20;
 // What an allocator had handed out before we looked: one block, which shrinks.
 inline constexpr uint8_t kVariantBefore = 0x40;
+// A small block that stands for others (drawn_blocks.h): cells of its series, of its
+// line and of its function have what it stands for, those of wholes what it is.
+inline constexpr uint8_t kVariantDrawn = 0x80;
 // An operation outside of traced time, while tracing warmed up. No report counts it.
 inline constexpr uint8_t kVariantUntraced = 1;
 
@@ -125,6 +130,14 @@ inline bool IsAllocation(const Series& series) {
 }
 inline bool IsBefore(const Series& series) {
   return IsMemory(series.type) && (series.variant & kVariantBefore) != 0;
+}
+inline bool IsDrawn(const Series& series) {
+  return series.type == EventType::kTorchMemory &&
+         (series.variant & kVariantDrawn) != 0;
+}
+inline bool IsUndrawn(const Series& series) {
+  return series.type == EventType::kTorchMemory &&
+         (series.variant & kVariantUndrawn) != 0;
 }
 // True for what makes something live: also for the size of what is reserved.
 inline bool AddsLive(const Series& series) {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <optional>
 
-#include "daemon/aggregate/accumulate.h"
+#include "daemon/aggregate/accumulate_memory.h"
 
 namespace lull::exports {
 namespace {

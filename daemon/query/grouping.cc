@@ -23,7 +23,12 @@ Group& Grouping::At(uint32_t label, const Series& series) {
 void Grouping::Add(uint32_t label, const Series& series, const Cell& cell) {
   Group& group = At(label, series);
   if (cell.max_ns > group.sum.max_ns) group.longest = series;
-  group.sum.Append(cell);
+  if (aggregate::IsDrawn(series)) {
+    group.drawn.Append(cell);
+    group.estimated = true;
+  } else {
+    group.sum.Append(cell);
+  }
   if (aggregate::IsLoading(series)) group.loads += cell.count;
 }
 

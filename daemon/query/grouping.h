@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "daemon/aggregate/drawn_blocks.h"
 #include "daemon/query/sums.h"
 #include "query.pb.h"
 
@@ -20,6 +21,21 @@ struct Group {
   uint64_t loads = 0;  // of sum.count: calls of a DataLoader's __next__
   int64_t live = 0;
   int64_t peak = 0;  // of each process, added up
+  // Of drawn blocks, which are in none of the sums above but live and peak: what they
+  // stand for. Its counts are of parts of a block (aggregate::kBlockParts).
+  Cell drawn;
+  bool estimated = false;  // some of it is of drawn blocks
+  uint64_t calls() const { return sum.count + Blocks(drawn.count); }
+  uint64_t frees() const { return sum.frees + Blocks(drawn.frees); }
+  uint64_t bytes() const { return sum.amount + drawn.amount; }
+  int64_t blocks() const {
+    return sum.blocks() + drawn.blocks() / int64_t{aggregate::kBlockParts};
+  }
+
+ private:
+  static uint64_t Blocks(uint64_t parts) {
+    return (parts + aggregate::kBlockParts / 2) / aggregate::kBlockParts;
+  }
 };
 
 // Collects groups by (label, line | function | stack).

@@ -41,13 +41,17 @@ uint32_t ReservedOf(const ProcessSums& sums, const Series& whole) {
 }
 
 // Cells of allocations that `whole` consists of, as sites with most bytes first; those
-// with none are left out.
+// with none are left out. `live_before`: when their stretch begins.
 std::vector<Group> SitesOf(const std::vector<Series>& all,
-                           const std::vector<Cell>& cells, uint32_t whole,
+                           const std::vector<Cell>& cells,
+                           const std::vector<int64_t>& live_before, uint32_t whole,
                            v1::GroupBy by) {
   Grouping grouping(by);
   for (size_t id = 1; id < all.size(); ++id) {
-    if (!aggregate::IsAllocation(all[id]) || all[id].total_group != whole) continue;
+    if (!aggregate::IsAllocation(all[id]) || all[id].total_group != whole ||
+        aggregate::IsUndrawn(all[id])) {
+      continue;
+    }
     const Cell& cell = cells[id];
     if (cell.live == 0 && cell.blocks() == 0) continue;
     Group& group = grouping.At(0, all[id]);
@@ -56,9 +60,15 @@ std::vector<Group> SitesOf(const std::vector<Series>& all,
       group.longest = all[id];
     }
     group.live += cell.live;
-    group.sum.count += cell.count;
-    group.sum.frees += cell.frees;
-    group.sum.amount2 += cell.amount2;
+    const bool drawn = aggregate::IsDrawn(all[id]);
+    Cell& sum = drawn ? group.drawn : group.sum;
+    sum.count += cell.count;
+    sum.frees += cell.frees;
+    sum.amount2 += cell.amount2;
+    // What changed is the difference of two estimates.
+    sum.amount +=
+        static_cast<uint64_t>(std::max<int64_t>(0, 2 * live_before[id] + cell.live));
+    group.estimated |= drawn;
   }
   return grouping.Sorted(ByLive);
 }
@@ -66,7 +76,9 @@ std::vector<Group> SitesOf(const std::vector<Series>& all,
 void FillSite(const Group& group, Names& names, v1::MemorySite* site) {
   names.FillSite(group.site, site->mutable_site());
   site->set_bytes(group.live);
-  site->set_blocks(group.sum.blocks());
+  site->set_blocks(group.blocks());
+  site->set_estimated(group.estimated);
+  site->set_error_bytes(aggregate::ErrorOfDrawn(group.drawn.amount));
   names.FillStack(group.longest.python_stack, site->mutable_stack());
   names.FillStack(group.longest.native_stack, site->mutable_native_stack());
 }
@@ -118,14 +130,16 @@ class RowFiller {
     row->set_peak_time_ns(peak.time_ns);
     if (reserved != 0) row->set_reserved_at_peak_bytes(peak.cells[reserved].live);
     int64_t others = peak.bytes;
+    const std::vector<int64_t> nothing(peak.cells.size());
     for (const Group& group :
-         SitesOf(sums.series, peak.cells, whole, view_.request.group_by())) {
+         SitesOf(sums.series, peak.cells, nothing, whole, view_.request.group_by())) {
       auto listed = static_cast<uint32_t>(row->peak_sites_size());
       if (view_.request.top() != 0 && listed == view_.request.top()) break;
       FillSite(group, *view_.names, row->add_peak_sites());
       others -= group.live;
     }
-    row->set_peak_others_bytes(others);
+    // Estimates may come to more than there was.
+    row->set_peak_others_bytes(std::max<int64_t>(others, 0));
     return absl::OkStatus();
   }
 
@@ -154,8 +168,8 @@ class RowFiller {
     LULL_ASSIGN_OR_RETURN(ProcessSums span,
                           LoadSums(*view_.reader, view_.job, sums.process,
                                    {first.time_ns, last.time_ns}));
-    for (const Group& group :
-         SitesOf(span.series, span.cells, whole, view_.request.group_by())) {
+    for (const Group& group : SitesOf(span.series, span.cells, span.live_before, whole,
+                                      view_.request.group_by())) {
       if (out->sites_size() == kGrowthSites || group.live <= 0) break;
       FillSite(group, *view_.names, out->add_sites());
     }

@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <map>
 #include <string>
 #include <tuple>
 #include <utility>
 
+#include "daemon/aggregate/drawn_blocks.h"
 #include "daemon/query/reports.h"
 #include "daemon/query/rows.h"
 
@@ -27,7 +29,8 @@ struct Amount {
 
 struct Operator {
   Amount gpu;    // ns
-  Amount bytes;  // allocated
+  Amount bytes;  // allocated; counts are of parts of a block (aggregate::kBlockParts)
+  uint64_t drawn_bytes = 0;  // of them, by drawn blocks
   // The series with most of either, one with a line before one without.
   Series main;
   std::tuple<bool, uint64_t, uint64_t> weight;
@@ -38,8 +41,19 @@ using ByName = std::map<std::pair<std::string, OperatorPass>, Operator>;
 // Tensors of a device. Those of the host are no operator's of the GPU.
 bool IsDeviceTensor(const Series& series) {
   return series.type == EventType::kTorchMemory && aggregate::IsAllocation(series) &&
-         !aggregate::IsBefore(series) &&
+         !aggregate::IsBefore(series) && !aggregate::IsUndrawn(series) &&
          aggregate::DeviceOf(series) != aggregate::kNoDevice;
+}
+
+// What sums up to all that such tensors took.
+bool IsExactSum(const Series& series) {
+  if (aggregate::DeviceOf(series) == aggregate::kNoDevice) return false;
+  if (series.type == EventType::kTotalGroup) {  // of drawn blocks, what they were
+    return aggregate::AllocatorOf(series) == aggregate::Allocator::kTorchCuda ||
+           aggregate::AllocatorOf(series) == aggregate::Allocator::kTorchOther;
+  }
+  return series.type == EventType::kTorchMemory && aggregate::IsAllocation(series) &&
+         !aggregate::IsBefore(series) && !aggregate::IsDrawn(series);
 }
 
 void NoteSite(const Series& series, uint64_t ns, uint64_t bytes, Operator& row) {
@@ -70,14 +84,16 @@ void AddSubmission(const Series& series, const Cell& cell, const Operators& oper
 
 void AddAllocation(const Series& series, const Cell& cell, const Operators& operators,
                    ByName& rows, v1::Operators* reply) {
-  reply->set_allocated_bytes(reply->allocated_bytes() + cell.amount);
   // A node is known outside of windows as well, what else allocates is not: as one
   // column the two would compare different times.
   if (!operators.has_innermost) return;
   reply->set_known_bytes(reply->known_bytes() + cell.amount);
+  const bool drawn = aggregate::IsDrawn(series);
   for (const std::string& name : operators.names) {
     Operator& row = rows[{name, operators.pass}];
-    row.bytes.Add(cell.count, cell.amount, IsOwn(name, operators));
+    row.bytes.Add(cell.count * (drawn ? 1 : aggregate::kBlockParts), cell.amount,
+                  IsOwn(name, operators));
+    row.drawn_bytes += drawn ? cell.amount : 0;
     NoteSite(series, 0, cell.amount, row);
   }
 }
@@ -87,7 +103,11 @@ ByName Collect(View& view, v1::Operators* reply) {
   for (const ProcessSums& sums : view.processes) {
     sums.ForEach([&](const Series& series, const Cell& cell) {
       bool ran = series.type == EventType::kSubmission;
-      if (cell.count == 0 || (!ran && !IsDeviceTensor(series))) return;
+      if (cell.count == 0) return;
+      if (IsExactSum(series)) {
+        reply->set_allocated_bytes(reply->allocated_bytes() + cell.amount);
+      }
+      if (!ran && !IsDeviceTensor(series)) return;
       const Operators& operators =
           view.names->OperatorsOf(series.python_stack, series.native_stack);
       if (ran) {
@@ -108,10 +128,12 @@ void FillRow(const ByName::value_type& from, Names& names, v1::OperatorRow* row)
   row->set_own_launches(one.gpu.own_count);
   row->set_gpu_ns(one.gpu.total);
   row->set_own_gpu_ns(one.gpu.own);
-  row->set_allocations(one.bytes.count);
+  row->set_allocations(one.bytes.count / aggregate::kBlockParts);
   row->set_allocated_bytes(one.bytes.total);
-  row->set_own_allocations(one.bytes.own_count);
+  row->set_own_allocations(one.bytes.own_count / aggregate::kBlockParts);
   row->set_own_allocated_bytes(one.bytes.own);
+  row->set_estimated(one.drawn_bytes != 0);
+  row->set_error_bytes(aggregate::ErrorOfDrawn(one.drawn_bytes));
   names.FillSite(one.main.line_site, row->mutable_site());
   names.FillStack(one.main.python_stack, row->mutable_stack());
 }
@@ -121,6 +143,8 @@ void FillRow(const ByName::value_type& from, Names& names, v1::OperatorRow* row)
 absl::Status FillOperators(View& view, v1::ReportReply* reply) {
   v1::Operators* out = reply->mutable_operators();
   const ByName rows = Collect(view, out);
+  // Estimates may come to more than there was.
+  out->set_known_bytes(std::min(out->known_bytes(), out->allocated_bytes()));
   const bool by_memory = view.request.operator_sort() == v1::OPERATOR_SORT_MEMORY;
   auto rank = [by_memory](const Operator& row) {
     auto gpu = std::make_pair(row.gpu.own, row.gpu.total);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "daemon/aggregate/accumulate.h"
+#include "daemon/aggregate/accumulate_memory.h"
 #include "daemon/base/status.h"
 #include "daemon/query/memory_parts.h"
 
@@ -94,7 +95,8 @@ class PeakFinder {
       const Event& event = events[i];
       const Series& series = sums_.series[event.series];
       if (aggregate::IsAllocation(series) && !aggregate::IsBefore(series)) {
-        ++peak.cells[event.series].count;
+        Cell& cell = peak.cells[event.series];
+        aggregate::AddAllocation(series, MemoryView{event}.bytes(), 0, cell);
       }
       aggregate::AddMemory(
           event, [&](uint32_t id) -> Cell& { return peak.cells[id]; },

@@ -53,12 +53,14 @@ Grouping GroupAllocations(const View& view) {
   for (EventType type : {EventType::kDeviceMemory, EventType::kTorchMemory}) {
     ForEach(view.processes, type,
             [&](const ProcessSums& sums, uint32_t id, const Series& series, Cell cell) {
+              if (aggregate::IsUndrawn(series)) return;
               bool allocates = aggregate::IsAllocation(series);
               if (!allocates) {  // a free or a failure: its time alone is of interest
                 if (type == EventType::kTorchMemory || cell.total_ns == 0) return;
                 cell.count = cell.amount = cell.frees = 0;
               }
-              if (!cell.empty() || cell.total_ns != 0) {
+              if (!cell.empty() || cell.total_ns != 0 ||
+                  (aggregate::IsDrawn(series) && sums.LiveAtEnd(id) != 0)) {
                 grouping.Add(label(series), series, cell);
               }
               if (allocates && group_by == v1::GROUP_BY_STACK) {
@@ -175,21 +177,22 @@ absl::Status FillAllocations(View& view, v1::ReportReply* reply) {
   Names& names = *view.names;
   std::vector<Group> groups =
       GroupAllocations(view).Sorted([](const Group& a, const Group& b) {
-        return a.sum.amount != b.sum.amount ? a.sum.amount > b.sum.amount
-                                            : ByTime(a, b);
+        return a.bytes() != b.bytes() ? a.bytes() > b.bytes() : ByTime(a, b);
       });
-  const Cell sum = SumOf(groups);
-  out->set_total_bytes(sum.amount);
-  out->set_total_calls(sum.count);
+  const Cell sum = SumOf(groups), small = SumOfSmall(view.processes);
+  out->set_total_bytes(sum.amount + small.amount);
+  out->set_total_calls(sum.count + small.count);
   out->set_unknown_frees(UnknownFrees(view.processes));
   Cut(view.request.top(), &groups);
   for (const Group& group : groups) {
     v1::AllocationSite* row = out->add_allocation_sites();
     row->set_allocator(
         aggregate::AllocatorName(static_cast<aggregate::Allocator>(group.label)));
-    row->set_calls(group.sum.count);
-    row->set_frees(group.sum.frees);
-    row->set_bytes(group.sum.amount);
+    row->set_calls(group.calls());
+    row->set_frees(group.frees());
+    row->set_bytes(group.bytes());
+    row->set_estimated(group.estimated);
+    row->set_error_bytes(aggregate::ErrorOfDrawn(group.drawn.amount));
     row->set_live_bytes(group.live);
     row->set_peak_bytes(group.peak);
     row->set_blocked_ns(group.sum.total_ns);
@@ -257,6 +260,19 @@ absl::Status FillWaits(View& view, v1::ReportReply* reply) {
     names.FillStack(group.longest.python_stack, row->mutable_stack());
   }
   return absl::OkStatus();
+}
+
+Cell SumOfSmall(const std::vector<ProcessSums>& processes) {
+  Cell sum;
+  ForEach(processes, EventType::kTorchMemory,
+          [&](const ProcessSums&, uint32_t, const Series& series, const Cell& cell) {
+            if (aggregate::IsUndrawn(series)) sum.Append(cell);
+          });
+  ForEach(processes, EventType::kTotalGroup,
+          [&](const ProcessSums&, uint32_t, const Series&, const Cell& cell) {
+            sum.Append(cell);
+          });
+  return sum;
 }
 
 uint64_t UnknownFrees(const std::vector<ProcessSums>& processes) {

@@ -54,6 +54,8 @@ absl::Status FillLoading(View& view, v1::DataLoading* reply);
 // whole range with set-up, because peaks often lie there.
 absl::Status FillMemory(View& view, v1::ReportReply* reply);
 
+// Counts and bytes of all blocks that were told by drawing some of them: exact.
+Cell SumOfSmall(const std::vector<ProcessSums>& processes);
 // Free events that released nothing we knew.
 uint64_t UnknownFrees(const std::vector<ProcessSums>& processes);
 uint64_t CountLaunches(const std::vector<ProcessSums>& processes);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "daemon/aggregate/accumulate.h"
+#include "daemon/aggregate/accumulate_memory.h"
 #include "daemon/aggregate/stretch.h"
 #include "daemon/base/status.h"
 

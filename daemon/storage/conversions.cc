@@ -100,6 +100,8 @@ ALTER TABLE sites ADD COLUMN forward INT NOT NULL DEFAULT 0;
 )sql"},
     // 11: what relays tell of jobs, processes, rings and devices was columns.
     {"", PackingsOfSchema11},
+    // 12: no series had kVariantDrawn or kVariantUndrawn.
+    {""},
 };
 static_assert(kOldestSchema + std::size(kSteps) == kSchemaVersion);
 

@@ -23,7 +23,8 @@ std::string GrowthWords(const v1::MemoryRow& row) {
   if (growth.sites().empty() || 2 * growth.sites(0).bytes() < growth.bytes()) {
     return text;
   }
-  return absl::StrCat(text, ", ", FormatBytes(growth.sites(0).bytes()), " of it at ",
+  return absl::StrCat(text, ", ", growth.sites(0).estimated() ? "about " : "",
+                      FormatBytes(growth.sites(0).bytes()), " of it at ",
                       FormatSite(growth.sites(0).site()));
 }
 

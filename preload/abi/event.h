@@ -52,10 +52,12 @@ enum EventFlag : uint8_t {
   kFlagFree = 1 << 0,          // memory events: this releases arg0
   kFlagPinned = 1 << 1,        // memory: host pinned; copies: host side is pinned
   kFlagPageable = 1 << 2,      // copies: the host side is pageable memory
+  kFlagDrawn = 1 << 2,         // TorchMemory: a small block that stands for others
   kFlagFailed = 1 << 3,        // the call returned an error code
   kFlagStackThinned = 1 << 4,  // the governor left the stack out on purpose
   kFlagFromPython = 1 << 5,    // host waits: called by the interpreter itself
   kFlagLate = 1 << 6,          // launch after a pause: py_stack is a full stack
+  kFlagUndrawn = 1 << 6,       // TorchMemory: a small block that another stands for
   kFlagBefore = 1 << 7,        // TorchMemory: all that was allocated before we looked
 };
 

@@ -139,15 +139,20 @@ enum class GpuMode : uint32_t { kHost = 0, kWindow = 1, kContinuous = 2 };
 // How much detail the governor has taken away. Counts and times of sync points,
 // GC pauses and device memory are never thinned.
 enum Thinning : uint32_t {
-  kThinNothing = 0,
-  kThinAllocationStacks = 1,  // 1 stack in 16 small tensor allocations
-  kThinNativeStacks = 2,      // and no native stacks, no Python stacks of scopes
-  kThinLaunches = 3,          // and no launch events, no late-launch stacks, no scopes
+  kThinNothing = 0,       // 1 was less than half a step of what follows
+  kThinNativeStacks = 2,  // no native stacks, no Python stacks of scopes
+  kThinLaunches = 3,      // and no launch events, no late-launch stacks, no scopes
 };
-inline constexpr uint32_t kThinnedAllocationPeriod = 16;
-// Tensors of this size keep their stacks, native ones too: they decide a report, and
-// filling one takes a GPU longer than its stack takes us.
-inline constexpr uint64_t kThinnedAllocationBytes = 16 << 20;
+// Tensors of this size keep their native stacks, too: they decide a report, and filling
+// one takes a GPU longer than its stack takes us.
+inline constexpr uint64_t kUnthinnedBytes = 16 << 20;
+
+// A tensor's block of this size has its stack (of device memory: and its event). Of
+// smaller ones some are drawn, by their bytes: one of s bytes with the probability
+// 1 - exp(-s / kDrawnMeanBytes). It stands for so many times its bytes
+// (daemon/aggregate/drawn_blocks.h).
+inline constexpr uint64_t kSmallBytes = 64 << 10;
+inline constexpr uint64_t kDrawnMeanBytes = 512 << 10;
 
 inline constexpr uint64_t kDefaultWaitThresholdNs = 50'000;
 inline constexpr uint64_t kDefaultLateLaunchNs = 100'000;

@@ -25,6 +25,7 @@
 #include "preload/python/python.h"
 #include "preload/python/step_hook.h"
 #include "preload/stacks/interning.h"
+#include "preload/support/raw_syscall.h"
 
 namespace lull {
 namespace {
@@ -74,22 +75,21 @@ char* segment_for(bool is_free) {
   return try_start_recording(Trigger::kTensor);
 }
 
-bool is_large(uint64_t bytes) { return bytes >= abi::kThinnedAllocationBytes; }
+// What an allocation tells of its line.
+enum class Told { kAll, kDrawn, kNothing };
 
-// One of each kThinnedAllocationPeriod, by chance: a training step that allocates a
-// multiple of that many times would show the same of its lines for ever, and no other.
-bool is_drawn(ThreadState* thread) {
-  constexpr uint32_t kPeriod = abi::kThinnedAllocationPeriod;
-  uint32_t tick = thread->allocation_tick++;
-  uint64_t drawn = mix(tick / kPeriod, thread->ring_index) >> 32;
-  return tick % kPeriod == drawn % kPeriod;
+Told told_of(uint64_t bytes) {
+  if (bytes >= abi::kSmallBytes) return Told::kAll;
+  DrawnBlocks& drawn = t_thread.drawn;
+  if (__builtin_expect(!drawn.is_seeded(), 0)) {
+    drawn.seed(mix(monotonic_ns(), static_cast<uint64_t>(raw_gettid())));
+  }
+  return drawn.draws(bytes) ? Told::kDrawn : Told::kNothing;
 }
 
-bool keeps_stack(char* segment, uint64_t bytes) {
-  if (is_large(bytes)) return true;
-  uint32_t thinning =
-      abi::SegmentView(segment).control().thinning.load(std::memory_order_relaxed);
-  return thinning < abi::kThinAllocationStacks || is_drawn(&t_thread);
+abi::Ref native_stack_of(char* segment, uint64_t bytes) {
+  return bytes >= abi::kUnthinnedBytes ? unthinned_native_stack(segment, 0)
+                                       : native_stack(segment, 0);
 }
 
 // In a window of GPU tracing, where launches have native stacks, too: they name the
@@ -99,6 +99,17 @@ bool is_of_traced_device(char* segment, Device device) {
          abi::SegmentView(segment).header().cupti_state.load(
              std::memory_order_relaxed) ==
              static_cast<uint32_t>(abi::CuptiState::kTracing);
+}
+
+// The operator that made a node has its line noted, whatever is told of its block. True
+// if that took a stack.
+bool note_untold(char* segment) {
+  if (!a_node_is_new(segment)) return false;
+  uint32_t thinning =
+      abi::SegmentView(segment).control().thinning.load(std::memory_order_relaxed);
+  bool takes_stack = thinning == abi::kThinNothing;
+  note_forward(segment, takes_stack ? python_stack(segment) : 0);
+  return takes_stack;
 }
 
 // The first report of a device says what was allocated of it before we looked.
@@ -165,23 +176,26 @@ void record(HookId hook, void* block, uint64_t bytes, bool is_free, Device devic
   record_reserved(segment, now, device, totals, before);
   abi::Ref python = 0;
   abi::Ref native = 0;
+  bool took_stack = false;
   uint8_t flags = is_free ? abi::kFlagFree : 0;
   if (!is_free) {
     abi::SegmentView(segment).header().torch_allocations.fetch_add(
         1, std::memory_order_relaxed);
     step_hook_poll(now);
-    if (keeps_stack(segment, bytes)) {
+    Told told = told_of(bytes);
+    if (told != Told::kNothing) {
+      took_stack = true;
       python = python_stack(segment);
-      bool is_without = python == 0 || is_backward_without_node(segment, python);
-      if (is_without && is_large(bytes)) {
-        native = unthinned_native_stack(segment, 0);
-      } else if (is_without || is_of_traced_device(segment, device)) {
-        native = native_stack(segment, 0);
+      if (python == 0 || is_backward_without_node(segment, python) ||
+          is_of_traced_device(segment, device)) {
+        native = native_stack_of(segment, bytes);
       }
+      note_forward(segment, python);
+      if (told == Told::kDrawn) flags |= abi::kFlagDrawn;
     } else {
-      flags |= abi::kFlagStackThinned;
+      took_stack = note_untold(segment);
+      flags |= abi::kFlagUndrawn;
     }
-    note_forward(segment, python);
   }
   if (abi::Event* event = reserve_event(segment)) {
     *event = {
@@ -198,7 +212,7 @@ void record(HookId hook, void* block, uint64_t bytes, bool is_free, Device devic
     };
     commit_event();
   }
-  is_free ? account_self_sampled(now) : account_self(now);
+  took_stack ? account_self(now) : account_self_sampled(now);
 }
 
 void report(const Guard& guard, HookId hook, void* block, int64_t bytes, Device device,

@@ -172,6 +172,7 @@ bool take_ring(char* segment) {
     return look_again_later(view);
   }
   thread.generation = g_state->generation.load(std::memory_order_relaxed);
+  thread.drawn = {};  // a fork child would draw what its parent draws
   announce(tid);
   return true;
 }

@@ -8,6 +8,7 @@
 
 #include "preload/abi/segment.h"
 #include "preload/entry/state.h"
+#include "preload/support/drawn_blocks.h"
 
 namespace lull {
 
@@ -16,21 +17,21 @@ struct ThreadState {
   uint32_t watched;     // host waits of this thread are reported: it launches
                         // GPU work or it is the main thread of Python
   abi::RingHeader* ring;
-  abi::Event* next;          // where the next event goes; `end`: a chunk must be opened
-  abi::Event* end;           // of the chunk that is open
-  uint64_t head;             // private copy of ring->head
-  uintptr_t mark;            // hooks/guard.h: of the outermost hook, 0 = none
-  uint64_t last_launch_ns;   // end of this thread's last launch, 0 = none yet
-  uint32_t ring_index;       // which of the segment's rings it is
-  uint32_t tick;             // counts hooks, for the self-cost sampler
-  uint32_t allocation_tick;  // counts tensor allocations, for thinning
-  uint32_t judged;           // generation for which `watched` was last decided
-  uint32_t ringless;         // events until it looks for a ring again
-  uint32_t passed;           // hooks/guard.h: hooked calls below the mark
-  uint32_t looks_in_vain;    // at a tail that stayed where it was
-  uint64_t tail_seen;        // when the last chunk was opened
-  uint64_t looked_ns;        // when the last of those looks was
-  uintptr_t python_state;    // its PyThreadState, as last seen; 0: none
+  abi::Event* next;         // where the next event goes; `end`: a chunk must be opened
+  abi::Event* end;          // of the chunk that is open
+  uint64_t head;            // private copy of ring->head
+  uintptr_t mark;           // hooks/guard.h: of the outermost hook, 0 = none
+  uint64_t last_launch_ns;  // end of this thread's last launch, 0 = none yet
+  uint32_t ring_index;      // which of the segment's rings it is
+  uint32_t tick;            // counts hooks, for the self-cost sampler
+  uint32_t judged;          // generation for which `watched` was last decided
+  uint32_t ringless;        // events until it looks for a ring again
+  uint32_t passed;          // hooks/guard.h: hooked calls below the mark
+  uint32_t looks_in_vain;   // at a tail that stayed where it was
+  DrawnBlocks drawn;        // small blocks of tensors; a ring's owner seeds it anew
+  uint64_t tail_seen;       // when the last chunk was opened
+  uint64_t looked_ns;       // when the last of those looks was
+  uintptr_t python_state;   // its PyThreadState, as last seen; 0: none
 };
 static_assert(sizeof(ThreadState) <= 128);
 

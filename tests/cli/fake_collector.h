@@ -94,7 +94,7 @@ class FakeCollector {
       grpc::Status status = owner_->Check(*context);
       if (!status.ok()) return status;
       reply->set_version("fake");
-      reply->set_protocol_version(1);
+      reply->set_protocol_version(2);
       return grpc::Status::OK;
     }
 

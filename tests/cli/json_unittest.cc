@@ -113,8 +113,9 @@ TEST(JsonReport, OfAllocationsHasTheAgreedKeys) {
               ElementsAre("job", "allocation_sites", "total_bytes", "total_calls",
                           "unknown_frees", "phase", "setup_ms", "losses", "overhead"));
   EXPECT_THAT(Keys(json["allocation_sites"][0]),
-              ElementsAre("allocator", "calls", "frees", "bytes", "live_bytes",
-                          "peak_bytes", "blocked_ms", "site", "stack", "native_stack"));
+              ElementsAre("allocator", "calls", "frees", "bytes", "estimated",
+                          "error_bytes", "live_bytes", "peak_bytes", "blocked_ms",
+                          "site", "stack", "native_stack"));
 }
 
 TEST(JsonReport, OfGcHasTheAgreedKeys) {

@@ -26,6 +26,28 @@ TEST(MemoryText, SaysSoWhenNothingWasAllocated) {
               HasSubstr("No allocation was seen."));
 }
 
+TEST(MemoryText, MarksWhatIsEstimatedAndSaysWhatTheMarkMeans) {
+  v1::ReportReply memory = testing::FixedMemory();
+  v1::ReportReply allocations = testing::FixedAllocations();
+  EXPECT_THAT(MemoryText(memory, v1::GROUP_BY_LINE), Not(HasSubstr("~")));
+  EXPECT_THAT(AllocationsText(allocations, v1::GROUP_BY_LINE), Not(HasSubstr("~")));
+  auto* site = memory.mutable_memory()->mutable_rows(0)->mutable_peak_sites(1);
+  site->set_estimated(true);
+  site->set_bytes(int64_t{512} << 20);
+  site->set_error_bytes(32 << 20);
+  auto* line = allocations.mutable_allocations()->mutable_allocation_sites(0);
+  line->set_estimated(true);
+  for (const std::string& text : {MemoryText(memory, v1::GROUP_BY_LINE),
+                                  AllocationsText(allocations, v1::GROUP_BY_LINE)}) {
+    EXPECT_THAT(text, HasSubstr("~ estimated: of blocks under 64 KiB some are drawn"));
+  }
+  EXPECT_THAT(MemoryText(memory, v1::GROUP_BY_LINE), HasSubstr("~512 MiB"));
+  EXPECT_THAT(AllocationsText(allocations, v1::GROUP_BY_LINE), HasSubstr("~2.93 TiB"));
+  const Json json = Json::parse(JsonText(MemoryJson(memory)));
+  EXPECT_EQ(json["memory"][0]["peak_sites"][1]["estimated"], true);
+  EXPECT_EQ(json["memory"][0]["peak_sites"][1]["error_bytes"], 32 << 20);
+}
+
 TEST(MemoryWords, NameALineThatHasAtLeastHalfOfTheGrowth) {
   v1::MemoryRow row = testing::FixedMemory().memory().rows(0);
   EXPECT_THAT(GrowthWords(row), HasSubstr("at model.py:52 train_step"));

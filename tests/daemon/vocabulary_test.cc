@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "daemon/aggregate/drawn_blocks.h"
 #include "daemon/aggregate/event.h"
 #include "daemon/aggregate/gpu_curve.h"
 #include "daemon/aggregate/host_sample.h"
@@ -285,6 +286,10 @@ SAME(aggregate::kFlagPinned, abi::kFlagPinned);
 SAME(aggregate::kFlagFailed, abi::kFlagFailed);
 SAME(aggregate::kFlagFromPython, abi::kFlagFromPython);
 SAME(aggregate::kFlagBefore, abi::kFlagBefore);
+SAME(aggregate::kFlagDrawn, abi::kFlagDrawn);
+SAME(aggregate::kFlagUndrawn, abi::kFlagUndrawn);
+SAME(aggregate::kSmallBytes, abi::kSmallBytes);
+SAME(aggregate::kDrawnMeanBytes, abi::kDrawnMeanBytes);
 SAME(aggregate::ScopeKind::kUser, abi::ScopeKind::kUser);
 SAME(aggregate::ScopeKind::kData, abi::ScopeKind::kData);
 SAME(aggregate::ScopeKind::kDataAside, abi::ScopeKind::kDataAside);

@@ -129,8 +129,7 @@ TEST_F(CudaHooks, NoteTheWholeStackOfTheLaunchThatFollowsANode) {
 
 TEST_F(CudaHooks, NoteThatTheStackAfterANodeWasThinned) {
   lull::abi::Ref noted;
-  for (uint32_t thinning :
-       {lull::abi::kThinAllocationStacks, lull::abi::kThinLaunches}) {
+  for (uint32_t thinning : {lull::abi::kThinNativeStacks, lull::abi::kThinLaunches}) {
     segment().control().thinning = thinning;
     double_make_node();
     launch();

@@ -72,6 +72,17 @@ TEST(RingWriter, AccountsNoTimeToTheRingOfAnotherGeneration) {
   EXPECT_GT(of_parent.view().ring(0).self_ns.load(), before);
 }
 
+TEST(RingWriter, AForkChildDoesNotDrawTheBlocksThatItsParentDraws) {
+  TestSegment of_parent;
+  ASSERT_TRUE(write(of_parent.base(), 7));
+  t_thread.drawn.seed(1);
+  ASSERT_TRUE(write(of_parent.base(), 8));
+  EXPECT_TRUE(t_thread.drawn.is_seeded());
+  TestSegment of_child;
+  ASSERT_TRUE(write(of_child.base(), 9));
+  EXPECT_FALSE(t_thread.drawn.is_seeded()) << "a seed of its own comes next";
+}
+
 // Room as abi/ring.h promises it: what is unread, rounded to the chunks that hold it,
 // and the chunk of the head.
 uint64_t chunks_of(uint64_t tail, uint64_t head) {

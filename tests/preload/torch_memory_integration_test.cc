@@ -60,9 +60,10 @@ SCENARIO(SeesAllocationsOfTheBackwardPass, "backward_on_a_foreign_thread")
 SCENARIO(HasNativeStacksWhereThereIsNoPython, "native_stacks_where_there_is_no_python")
 SCENARIO(RecordsWhatTheCudaAllocatorReservesWhenItChanges,
          "what_the_cuda_allocator_reserves")
-SCENARIO(KeepsOneStackInSixteenWhenThinned, "thinned_stacks")
-SCENARIO(DrawsThinnedStacksFromAllLinesOfALoop, "thinned_stacks_of_a_loop")
-SCENARIO(KeepsTheStacksOfLargeBlocksWhenThinned, "large_blocks_when_thinned")
+SCENARIO(DrawsSmallBlocksByTheirBytesFromAllLinesOfALoop,
+         "small_blocks_are_drawn_by_their_bytes")
+SCENARIO(HasTheStackOfEachLargeBlockAlsoWhenThinned,
+         "blocks_of_64_kib_have_their_stacks")
 SCENARIO(AddsNoMemoryToAProfileThatDidNotAskForIt, "no_profile_without_memory")
 
 SCENARIO(HasTheFirstNonFiniteScalarAndItsLine, "the_first_non_finite_scalar")

@@ -26,7 +26,8 @@ class Scale(torch.autograd.Function):
 
     @staticmethod
     def backward(context, gradient):
-        return gradient * 3  # SITE: custom
+        torch.empty(1 << 14, device=gradient.device)  # SITE: custom
+        return gradient * 3
 
 
 class Model(torch.nn.Module):

@@ -66,14 +66,18 @@ class Operators(TorchCase):
         self.assertTrue(any(name.startswith("aten::_foreach_") and where == "optimizer"
                             for name, where in self.ours))
 
-    def test_every_byte_has_an_operator(self):
+    def test_every_byte_that_has_a_line_has_an_operator(self):
         self.assertGreater(self.ops["allocated_bytes"], 1 << 20)
-        self.assertEqual(self.ops["known_bytes"], self.ops["allocated_bytes"])
         own = sum(row["own_allocated_bytes"] for row in self.ops["ops"])
-        self.assertEqual(own, self.ops["allocated_bytes"])
-        told = sum(row["bytes"] for row in self.run_.allocs["allocation_sites"]
-                   if row["allocator"] == "torch_cuda")
+        rows = [row for row in self.run_.allocs["allocation_sites"]
+                if row["allocator"] == "torch_cuda"]
+        told = sum(row["bytes"] for row in rows)
         self.assertEqual(own, told)
+        self.assertEqual(self.ops["known_bytes"], min(own, self.ops["allocated_bytes"]))
+        # Small tensors are estimated: four times the deviation of all of them.
+        small = sum(row["bytes"] for row in rows if row["estimated"])
+        self.assertLess(abs(own - self.ops["allocated_bytes"]),
+                        4 * ((small + (1 << 20)) * (512 << 10)) ** 0.5)
 
     def test_nothing_is_said_of_calls(self):
         self.assertEqual({row["calls"] for row in self.ops["ops"]}, {None})

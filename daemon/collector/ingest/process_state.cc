@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "daemon/aggregate/accumulate.h"
+#include "daemon/aggregate/accumulate_memory.h"
 #include "daemon/aggregate/buckets.h"
 #include "daemon/base/status.h"
 
@@ -149,7 +150,8 @@ void ProcessState::TakeDerived() {
 
 void ProcessState::ApplyStretch(uint64_t start_ns) {
   steps_.BeginAt(start_ns);
-  for (Event& event : blocks_.Forget(start_ns)) {
+  auto is_drawn = [&](uint32_t id) { return aggregate::IsDrawn(series_[id]); };
+  for (Event& event : blocks_.Forget(start_ns, is_drawn)) {
     event.series = series_.Intern({.type = EventType::kForgotten});
     StoreDerived(event);
     AddLive(event);

@@ -125,8 +125,10 @@ uint32_t SeriesTable::Add(const EventIdentity& identity) {
     series.variant = static_cast<uint8_t>(kind);
   }
   if (aggregate::IsAllocation(series)) {
-    series.line_group = Group(EventType::kLineGroup, series);
-    series.function_group = Group(EventType::kFunctionGroup, series);
+    if (!aggregate::IsUndrawn(series)) {
+      series.line_group = Group(EventType::kLineGroup, series);
+      series.function_group = Group(EventType::kFunctionGroup, series);
+    }
     series.total_group = Group(EventType::kTotalGroup, series);
   }
   uint32_t id = Intern(series);

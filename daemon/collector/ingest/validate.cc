@@ -235,7 +235,7 @@ absl::Status ValidateArming(absl::string_view field, const lull::v1::ArmState& s
 }
 
 absl::Status ValidateHello(const lull::v1::Hello& hello) {
-  if (hello.protocol_version() != kProtocolVersion) {
+  if (hello.protocol_version() == 0 || hello.protocol_version() > kProtocolVersion) {
     return absl::FailedPreconditionError(
         absl::StrCat("hello.protocol_version is ", hello.protocol_version(),
                      ", this collector speaks ", kProtocolVersion,

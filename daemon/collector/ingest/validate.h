@@ -12,11 +12,12 @@
 
 namespace lull::collector {
 
-inline constexpr uint32_t kProtocolVersion = 1;
+// Of 1 no small block was drawn; all else means the same.
+inline constexpr uint32_t kProtocolVersion = 2;
 inline constexpr int kMaxMessageBytes = 64 << 20;
 
 // INVALID_ARGUMENT with the name of the field, FAILED_PRECONDITION for a protocol
-// version that is not ours.
+// version that we do not know.
 absl::Status ValidateHello(const lull::v1::Hello& hello);
 // `field`: the name of the field that holds it.
 absl::Status ValidateArming(absl::string_view field, const lull::v1::ArmState& state);

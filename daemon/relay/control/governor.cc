@@ -72,12 +72,12 @@ void Governor::JudgeHooks(double hooks_share) {
   bool too_much = (hooks_share > budget_ && !saved_up) ||
                   (balance_ns_ < 0 && !GpuIsLargerPart() && !low);
   if (too_much) {
-    level = std::min<uint32_t>(level + 1, abi::kThinLaunches);
+    level = level == abi::kThinNothing ? abi::kThinNativeStacks : abi::kThinLaunches;
     highest_ = std::max(highest_, level);
     calm_ = 0;
   } else if (low && level > 0) {
     if (++calm_ == kCalmWindows) {
-      --level;
+      level = level == abi::kThinLaunches ? abi::kThinNativeStacks : abi::kThinNothing;
       calm_ = 0;
     }
   } else {

@@ -5,7 +5,7 @@
 
 namespace lull::relay {
 
-inline constexpr uint32_t kProtocolVersion = 1;
+inline constexpr uint32_t kProtocolVersion = 2;
 
 lull::v1::Hello MakeHello(const lull::v1::JobInfo& job);
 

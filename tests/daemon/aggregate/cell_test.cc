@@ -21,7 +21,7 @@ TEST(Cell, OfTwoStretchesInARowEqualsTheCellOfBoth) {
           cell->Add(bytes, bytes * 2, bytes * 3);
           cell->Allocate(bytes);
         } else {
-          cell->Release(bytes);
+          cell->Release(bytes, 1);
         }
       }
     }
@@ -34,7 +34,7 @@ TEST(Cell, RemembersThePeakAndNotOnlyTheEnd) {
   Cell cell;
   cell.Allocate(100);
   cell.Allocate(50);
-  cell.Release(100);
+  cell.Release(100, 1);
   cell.Allocate(20);
   EXPECT_EQ(cell.live, 70);
   EXPECT_EQ(cell.peak, 150);

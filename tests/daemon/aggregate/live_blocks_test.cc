@@ -30,6 +30,8 @@ Event At(uint64_t start_ns, uint32_t series, bool free, uint64_t bytes = 0) {
   return event;
 }
 
+bool NoneIsDrawn(uint32_t /*series*/) { return false; }
+
 const Series kBefore =
     Kind(static_cast<uint8_t>(Allocator::kTorchCpu) | kVariantBefore);
 
@@ -200,7 +202,7 @@ TEST(LiveBlocks, ForgetWhatIsOlderThanAMoment) {
   blocks.Apply(kAlloc, young);
   (void)blocks.TakeChanges();
 
-  std::vector<Event> forgotten = blocks.Forget(10);
+  std::vector<Event> forgotten = blocks.Forget(10, NoneIsDrawn);
   std::sort(forgotten.begin(), forgotten.end(), [](const Event& a, const Event& b) {
     return a.released_series < b.released_series;
   });
@@ -214,7 +216,25 @@ TEST(LiveBlocks, ForgetWhatIsOlderThanAMoment) {
   EXPECT_EQ(forgotten[1].start_ns, 10u);
   EXPECT_EQ(blocks.size(), 1u);
   EXPECT_EQ(blocks.TakeChanges().size(), 2u) << "for the store to forget";
-  EXPECT_TRUE(blocks.Forget(10).empty());
+  EXPECT_TRUE(blocks.Forget(10, NoneIsDrawn).empty());
+}
+
+TEST(LiveBlocks, ForgetDrawnOnesBySizeForTheSizeIsTheirWeight) {
+  LiveBlocks blocks;
+  for (uint64_t i = 0; i < 6; ++i) {
+    Event event = At(5, i < 4 ? 9 : 10, false, i % 2 == 0 ? 512 : 1024);
+    MemoryView{event}.set_address(0x1000 + i);
+    blocks.Apply(kAlloc, event);
+  }
+  std::vector<std::vector<uint64_t>> sums;
+  for (const Event& event :
+       blocks.Forget(10, [](uint32_t series) { return series == 9; })) {
+    sums.push_back(
+        {event.released_series, event.released_bytes, ForgottenView{event}.blocks()});
+  }
+  std::sort(sums.begin(), sums.end());
+  EXPECT_EQ(sums, (std::vector<std::vector<uint64_t>>{
+                      {9, 1024, 2}, {9, 2048, 2}, {10, 1536, 2}}));
 }
 
 }  // namespace

@@ -287,7 +287,7 @@ TEST_F(IngestTest, TellsItsStatusAndEndsWhenAsked) {
   ASSERT_TRUE(control->GetStatus(&status_context, {}, &reply).ok());
   EXPECT_EQ(reply.relays(), 1u);
   EXPECT_EQ(reply.events_stored(), 10u);
-  EXPECT_EQ(reply.protocol_version(), 1u);
+  EXPECT_EQ(reply.protocol_version(), 2u);
   EXPECT_FALSE(collector_->shutdown_requested());
   grpc::ClientContext context;
   lull::v1::ShutdownReply ignored;

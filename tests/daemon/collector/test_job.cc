@@ -56,7 +56,7 @@ std::string MakeJobId(uint32_t number) {
 
 lull::v1::Hello MakeHello(const std::string& job_id, const std::string& name) {
   lull::v1::Hello hello;
-  hello.set_protocol_version(1);
+  hello.set_protocol_version(2);
   lull::v1::JobInfo* job = hello.mutable_job();
   job->set_id(job_id);
   job->set_name(name);

@@ -91,6 +91,11 @@ class MemoryJob {
   lull::v1::Memory Memory(const lull::v1::ReportRequest& request = {}) {
     return pipeline_.Memory(request);
   }
+  // Of all phases.
+  lull::v1::Allocations Allocations(lull::v1::ReportRequest request = {}) {
+    request.set_phase(lull::v1::PHASE_ALL);
+    return pipeline_.Report(request).allocations();
+  }
 
  private:
   Pipeline pipeline_;

@@ -158,7 +158,7 @@ TEST(ValidateHello, NamesWhatIsWrong) {
   constexpr auto kBad = absl::StatusCode::kInvalidArgument;
   EXPECT_TRUE(ValidateHello(test::MakeHello(test::MakeJobId(1), "name")).ok());
   ExpectBadHello(absl::StatusCode::kFailedPrecondition, "protocol_version",
-                 [](Hello& h) { h.set_protocol_version(2); });
+                 [](Hello& h) { h.set_protocol_version(3); });
   for (const char* id : {"", "abc", "0123456789abcdef0123456789ABCDEF",
                          "0123456789abcdef0123456789abcdef0"}) {
     ExpectBadHello(kBad, "hello.job.id",

@@ -67,8 +67,7 @@ TEST(Governor, LeavesATargetWithinTheBudgetAlone) {
 TEST(Governor, TakesOneStepForEachWindowOverTheBudgetAndNoMoreThanThereAre) {
   Governor governor(1.0);
   Target target(&governor);
-  EXPECT_EQ(target.Thinning(1, 30.0), 1u);
-  EXPECT_EQ(target.Thinning(1, 3.0), 2u);
+  EXPECT_EQ(target.Thinning(1, 30.0), uint32_t{abi::kThinNativeStacks});
   EXPECT_EQ(target.Thinning(10, 3.0), uint32_t{abi::kThinLaunches});
 }
 
@@ -112,18 +111,19 @@ TEST(Governor, BurstsOfHooksCostNoMoreThanTheBudget) {
 TEST(Governor, StaysBetweenHalfTheBudgetAndTheBudget) {
   Governor governor(1.0);
   Target target(&governor);
-  target.Thinning(2, 14.0);
-  EXPECT_EQ(target.Thinning(60, 0.7), 2u);
+  target.Thinning(1, 14.0);
+  EXPECT_EQ(target.Thinning(60, 0.7), uint32_t{abi::kThinNativeStacks});
 }
 
 TEST(Governor, GivesDetailBackOnceItHasBeenCalmForLong) {
   Governor governor(1.0);
   Target target(&governor);
   target.Thinning(2, 14.0);
-  EXPECT_EQ(target.Thinning(Governor::kCalmWindows - 1, 0.1), 2u);
-  EXPECT_EQ(target.Thinning(1, 0.1), 1u);
+  EXPECT_EQ(target.Thinning(Governor::kCalmWindows - 1, 0.1),
+            uint32_t{abi::kThinLaunches});
+  EXPECT_EQ(target.Thinning(1, 0.1), uint32_t{abi::kThinNativeStacks});
   EXPECT_EQ(target.Thinning(Governor::kCalmWindows, 0.1), 0u);
-  EXPECT_EQ(governor.highest(), 2u);
+  EXPECT_EQ(governor.highest(), uint32_t{abi::kThinLaunches});
 }
 
 TEST(Governor, AWindowMayCostMoreThanTheBudgetIfTheWaitMakesUpForIt) {
