@@ -100,6 +100,9 @@ ALTER TABLE sites ADD COLUMN forward INT NOT NULL DEFAULT 0;
 )sql"},
     // 11: what relays tell of jobs, processes, rings and devices was columns.
     {"", PackingsOfSchema11},
+    // 12: no source text was kept.
+    {"CREATE TABLE sources(job INT, id INT, def BLOB, PRIMARY KEY(job, id)) WITHOUT "
+     "ROWID;"},
 };
 static_assert(kOldestSchema + std::size(kSteps) == kSchemaVersion);
 
