@@ -1,13 +1,21 @@
 // `lull check`: rules over a job, for continuous integration.
 #include "cli/render/check.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <system_error>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "cli/base/exit_code.h"
@@ -18,7 +26,9 @@
 #include "cli/commands/compared_jobs.h"
 #include "cli/commands/output_file.h"
 #include "cli/commands/verbs.h"
+#include "cli/render/baseline.h"
 #include "daemon/base/status.h"
+#include "daemon/base/unique_fd.h"
 
 namespace lull {
 namespace {
@@ -29,6 +39,7 @@ struct CheckOptions {
   CollectorFlags collector;
   std::string jobs;
   std::string baseline;
+  std::string write_baseline;
   std::vector<std::string> fail_if;
   std::vector<std::string> allow;
   std::string rules_file;
@@ -71,10 +82,44 @@ absl::StatusOr<CheckRules> RulesOf(const CheckOptions& options) {
   }
   for (const check::Rule& rule : rules.rules) {
     if (!rule.NeedsBaseline() || !options.baseline.empty()) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", rule.text, "' compares with a baseline: add --baseline JOB"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", rule.text, "' compares with a baseline: add --baseline JOB|FILE"));
   }
   return rules;
+}
+
+// Jobs have names like these only if somebody wants trouble.
+bool IsBaselineFile(const std::string& baseline) {
+  return absl::StrContains(baseline, '/') || absl::EndsWith(baseline, ".json");
+}
+
+absl::StatusOr<compare::Runs> LoadBaseline(const std::string& path) {
+  auto wrong = [&path](absl::string_view why) {
+    return absl::FailedPreconditionError(absl::StrCat("the baseline ", path, " ", why));
+  };
+  UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) return wrong(absl::StrCat("cannot be read: ", strerror(errno)));
+  struct stat info;
+  if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode))
+    return wrong("is no file");
+  if (static_cast<size_t>(info.st_size) > kMostBaselineBytes)
+    return wrong("is too large");
+  std::string text(static_cast<size_t>(info.st_size), '\0');
+  if (read(file.get(), text.data(), text.size()) != info.st_size) {
+    return wrong("cannot be read");
+  }
+  auto runs = ReadBaseline(text);
+  if (!runs.ok()) return wrong(runs.status().message());
+  return runs;
+}
+
+absl::StatusOr<compare::Comparison> CompareWithBaseline(const CheckOptions& options,
+                                                        CollectorClient& client,
+                                                        const Sides& sides,
+                                                        compare::Question question) {
+  if (!IsBaselineFile(options.baseline)) return CompareJobs(client, sides, question);
+  LULL_ASSIGN_OR_RETURN(compare::Runs a, LoadBaseline(options.baseline));
+  return CompareWith(client, a, sides.b, question);
 }
 
 absl::StatusOr<check::Evidence> Ask(const CheckOptions& options, const Sides& sides,
@@ -85,7 +130,8 @@ absl::StatusOr<check::Evidence> Ask(const CheckOptions& options, const Sides& si
   question.warn_of_few_runs = false;  // rules about times say so themselves
   for (const check::Rule& rule : rules.rules) {
     if (rule.NeedsBaseline() && !evidence.baseline) {
-      LULL_ASSIGN_OR_RETURN(evidence.baseline, CompareJobs(*client, sides, question));
+      LULL_ASSIGN_OR_RETURN(evidence.baseline,
+                            CompareWithBaseline(options, *client, sides, question));
     }
     if (!rule.NeedsBaseline() && !evidence.alone) {
       LULL_ASSIGN_OR_RETURN(evidence.alone, MeasureJobs(*client, sides.b));
@@ -135,16 +181,41 @@ int ListMetrics() {
   return 0;
 }
 
+// Of what proves nothing no baseline is made: all that comes later would be new, or
+// nothing would.
+absl::Status WriteBaseline(const CheckOptions& options) {
+  LULL_ASSIGN_OR_RETURN(auto jobs, JobsOf(options.jobs));
+  LULL_ASSIGN_OR_RETURN(auto client, Connect(options.collector));
+  compare::ChosenSteps chosen;
+  LULL_ASSIGN_OR_RETURN(compare::Runs runs, AskAboutJobs(*client, jobs, &chosen));
+  const compare::Comparison alone = compare::MeasureAlone(runs, chosen);
+  std::vector<std::string> reasons = alone.reasons;
+  for (const compare::Run& run : runs) {
+    if (run.whole.job().ended()) continue;
+    reasons.push_back(
+        absl::StrCat(compare::NameOf(run.whole.job()), " is not over yet"));
+  }
+  if (!reasons.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("this is no baseline: ", absl::StrJoin(reasons, "; ")));
+  }
+  return WriteWhole(options.write_baseline, BaselineText(runs));
+}
+
 int Gate(const CheckOptions& options) {
   if (options.metrics) return ListMetrics();
   if (options.jobs.empty()) return Fail("check", "JOB is required", kExitUsage);
+  if (!options.write_baseline.empty()) {
+    const absl::Status written = WriteBaseline(options);
+    return written.ok() ? 0 : CannotJudge(written);
+  }
   auto rules = RulesOf(options);
   if (!rules.ok()) return CannotJudge(rules.status());
   Sides sides;
   auto jobs = JobsOf(options.jobs);
   if (!jobs.ok()) return CannotJudge(jobs.status());
   sides.b = *jobs;
-  if (!options.baseline.empty()) {
+  if (!options.baseline.empty() && !IsBaselineFile(options.baseline)) {
     auto baseline = JobsOf(options.baseline);
     if (!baseline.ok()) return CannotJudge(baseline.status());
     sides.a = *baseline;
@@ -193,11 +264,21 @@ void AddCheck(CLI::App& app, int* exit_code) {
       "Exit status: 0 passed, 1 failed, 3 cannot be judged, 2 a wrong command line.\n\n"
       "Examples:\n  lull check pr --fail-if 'sync.wasted_percent > 2'\n"
       "  lull check pr --baseline main --fail-if 'sync.calls_per_step(new) > 0' \\\n"
-      "    --allow 'train.py:47: logs the loss' --junit lull.xml");
+      "    --allow 'train.py:47: logs the loss' --junit lull.xml\n"
+      "  lull check main --write-baseline ./lull-baseline.json\n"
+      "  lull check pr --baseline ./lull-baseline.json --fail-if "
+      "'sync.calls_per_step(new) > 0'");
   verb->add_option("JOB", options->jobs, "job, or runs of it: B1,B2,B3")->type_name("");
-  verb->add_option("--baseline", options->baseline,
-                   "job, or jobs, to compare with: A1,A2,A3")
-      ->type_name("JOB");
+  CLI::Option* baseline =
+      verb->add_option(
+              "--baseline", options->baseline,
+              "job, or jobs, to compare with: A1,A2,A3; or a FILE, which has a "
+              "'/' in its name or ends in .json")
+          ->type_name("JOB|FILE");
+  verb->add_option("--write-baseline", options->write_baseline,
+                   "judge nothing, and keep the job in FILE as a baseline for later")
+      ->excludes(baseline)
+      ->type_name("FILE");
   verb->add_option("--fail-if", options->fail_if, "a rule; may be given many times")
       ->type_name("RULE")
       ->allow_extra_args(false);

@@ -73,16 +73,39 @@ absl::StatusOr<compare::Comparison> CompareJobs(CollectorClient& client,
   return compare::Compare(a, b, question);
 }
 
-absl::StatusOr<compare::Comparison> MeasureJobs(CollectorClient& client,
-                                                const std::vector<std::string>& jobs) {
+absl::StatusOr<compare::Comparison> CompareWith(CollectorClient& client,
+                                                const compare::Runs& a,
+                                                const std::vector<std::string>& jobs,
+                                                compare::Question question) {
+  std::set<std::string> seen;
+  LULL_ASSIGN_OR_RETURN(compare::Runs b, AskForWhole(client, jobs, &seen));
+  std::vector<compare::Run*> all;
+  for (compare::Run& run : b) all.push_back(&run);
+  question.chosen = compare::ChooseStepsLike(a, all);
+  for (compare::Run* run : all) {
+    LULL_RETURN_IF_ERROR(AskAboutSteps(client, run));
+  }
+  return compare::Compare(a, b, question);
+}
+
+absl::StatusOr<compare::Runs> AskAboutJobs(CollectorClient& client,
+                                           const std::vector<std::string>& jobs,
+                                           compare::ChosenSteps* chosen) {
   std::set<std::string> seen;
   LULL_ASSIGN_OR_RETURN(compare::Runs runs, AskForWhole(client, jobs, &seen));
   std::vector<compare::Run*> all;
   for (compare::Run& run : runs) all.push_back(&run);
-  const compare::ChosenSteps chosen = compare::ChooseSteps(all);
+  *chosen = compare::ChooseSteps(all);
   for (compare::Run* run : all) {
     LULL_RETURN_IF_ERROR(AskAboutSteps(client, run));
   }
+  return runs;
+}
+
+absl::StatusOr<compare::Comparison> MeasureJobs(CollectorClient& client,
+                                                const std::vector<std::string>& jobs) {
+  compare::ChosenSteps chosen;
+  LULL_ASSIGN_OR_RETURN(compare::Runs runs, AskAboutJobs(client, jobs, &chosen));
   return compare::MeasureAlone(runs, chosen);
 }
 

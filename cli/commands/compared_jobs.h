@@ -24,6 +24,18 @@ absl::StatusOr<compare::Comparison> CompareJobs(CollectorClient& client,
                                                 const Sides& sides,
                                                 compare::Question question);
 
+// The same where side A was asked about before.
+absl::StatusOr<compare::Comparison> CompareWith(CollectorClient& client,
+                                                const compare::Runs& a,
+                                                const std::vector<std::string>& b,
+                                                compare::Question question);
+
+// Runs with all that a comparison asks about them, in the steady steps that they have
+// in common.
+absl::StatusOr<compare::Runs> AskAboutJobs(CollectorClient& client,
+                                           const std::vector<std::string>& jobs,
+                                           compare::ChosenSteps* chosen);
+
 // Asks about one side alone.
 absl::StatusOr<compare::Comparison> MeasureJobs(CollectorClient& client,
                                                 const std::vector<std::string>& jobs);

@@ -145,7 +145,11 @@ mcp::Tool ToolOf(const AnswerVerb& verb, const Connector& connect) {
                   const Json& given) -> absl::StatusOr<std::string> {
     LULL_ASSIGN_OR_RETURN(QueryOptions options, Options(arguments, given));
     LULL_ASSIGN_OR_RETURN(v1::ReportRequest request, MakeRequest(options));
-    if (verb.section != v1::SECTION_UNSPECIFIED) request.add_sections(verb.section);
+    if (verb.section != v1::SECTION_UNSPECIFIED) {
+      request.add_sections(verb.section);
+    } else {
+      request.set_with_sources(true);
+    }
     LULL_ASSIGN_OR_RETURN(auto client, connect());
     LULL_ASSIGN_OR_RETURN(v1::ReportReply reply, client->GetReport(request));
     return mcp::BoundedText(verb.json(reply), kMostBytes);

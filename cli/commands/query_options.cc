@@ -88,7 +88,11 @@ int Run(const AnswerVerb& verb, const QueryOptions& options, bool top_is_given) 
   }
   auto client = Connect(options.collector);
   if (!client.ok()) return Fail(verb.name, client.status());
-  if (verb.section != v1::SECTION_UNSPECIFIED) request->add_sections(verb.section);
+  if (verb.section != v1::SECTION_UNSPECIFIED) {
+    request->add_sections(verb.section);
+  } else {
+    request->set_with_sources(options.json || as_page);
+  }
   auto reply = (*client)->GetReport(*request);
   if (!reply.ok()) return Fail(verb.name, reply.status().message(), kExitFailed);
   if (options.folded) {

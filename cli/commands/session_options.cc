@@ -23,6 +23,10 @@ void AddSessionOptions(CLI::App* verb, SessionOptions* options) {
       "--no-samples",
       [options](int64_t) { options->settings.set_no_host_samples(true); },
       "do not look at where its threads are");
+  verb->add_flag_function(
+          "--no-source", [options](int64_t) { options->settings.set_no_source(true); },
+          "keep no lines of the program's source text")
+      ->configurable();
   AddTerminalOptions(verb, /*answers=*/false);
   AddCollectorOptions(verb, &options->collector);
 }

@@ -1,5 +1,8 @@
 #include "cli/html/page.h"
 
+#include <cstdint>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -20,13 +23,17 @@ struct Bounds {
   size_t name_bytes;
   size_t gaps;
   size_t flame_nodes;
-  int stacks;  // of kinds of gaps
+  int stacks;   // of kinds of gaps
+  int sources;  // beside those of the report
 };
 // The first that makes the page fit is taken.
 constexpr Bounds kBounds[] = {
-    {2'000, 100'000, 6'000, 500}, {1'000, 60'000, 4'000, 300},
-    {500, 30'000, 2'000, 100},    {200, 15'000, 1'000, 30},
-    {100, 8'000, 500, 0},         {40, 2'000, 200, 0},
+    {2'000, 100'000, 6'000, 500, 1'500},
+    {1'000, 60'000, 4'000, 300, 1'000},
+    {500, 30'000, 2'000, 100, 500},
+    {200, 15'000, 1'000, 30, 200},
+    {100, 8'000, 500, 0, 0},
+    {40, 2'000, 200, 0, 0},
 };
 
 // What a verb prints, without what stands in `report` already.
@@ -70,6 +77,23 @@ void DropStacks(int from, v1::Timeline* timeline) {
   }
 }
 
+// Of sites that do not stand in the report itself.
+Json MoreSources(const v1::ReportReply& reply, int most) {
+  std::set<std::pair<std::string, uint32_t>> told;
+  for (const v1::SourceDef& source : reply.sources()) {
+    told.emplace(source.file(), source.line());
+  }
+  v1::ReportReply more;
+  for (const v1::ReportReply& detail : reply.details()) {
+    for (const v1::SourceDef& source : detail.sources()) {
+      if (more.sources_size() >= most) return SourcesJson(more);
+      if (!told.emplace(source.file(), source.line()).second) continue;
+      *more.add_sources() = source;
+    }
+  }
+  return SourcesJson(more);
+}
+
 Json DataWithin(const Bounds& bounds, const v1::ReportReply& reply,
                 const std::string& made_at) {
   const PageParts parts = PartsOf(reply);
@@ -89,6 +113,7 @@ Json DataWithin(const Bounds& bounds, const v1::ReportReply& reply,
                {"data", Body(DataJson(parts.data))},
                {"regions", Body(RegionsJson(parts.regions))},
                {"operators", Body(OperatorsJson(parts.operators))},
+               {"sources", MoreSources(reply, bounds.sources)},
                {"timeline", TimelineJson(timeline)}};
   packer.Pack(data);
   data["flame"] = FlameJson(parts.stacks.hot(), bounds.flame_nodes, packer);

@@ -31,6 +31,7 @@ void Ask(v1::Section section, v1::GroupBy group_by, uint32_t top,
 }  // namespace
 
 void AskForPage(v1::ReportRequest* request) {
+  request->set_with_sources(true);
   const v1::GroupBy by = request->group_by();
   const uint32_t top = request->top();
   Ask(v1::SECTION_STEPS, by, top, request);

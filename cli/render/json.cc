@@ -61,6 +61,13 @@ Json SummaryJson(const v1::ReportReply& reply) {
 
 }  // namespace
 
+Json SourcesJson(const v1::ReportReply& reply) {
+  return RowsJson(reply.sources(), [](const v1::SourceDef& source, Json& json) {
+    Json& lines = json["lines"] = Json::array();
+    for (const std::string& line : source.lines()) lines.push_back(line);
+  });
+}
+
 Json JobsJson(const v1::ListJobsReply& reply) {
   Json jobs = Json::array();
   for (const v1::Job& job : reply.jobs()) jobs.push_back(JobJson(job));
@@ -119,7 +126,8 @@ Json ReportJson(const v1::ReportReply& reply) {
               {"malloc_retries", RowsJson(reply.memory().retries())},
               {"gc_pauses", RowsJson(reply.gc().gc_pauses())},
               {"host_waits", RowsJson(reply.waits().host_waits())},
-              {"data_exact", reply.waits().data_exact()}});
+              {"data_exact", reply.waits().data_exact()},
+              {"sources", SourcesJson(reply)}});
 }
 
 std::string JsonText(const Json& json) {
@@ -214,7 +222,9 @@ Json Report() {
                  {"malloc_retries", ListOfRows<v1::MallocRetries>()},
                  {"gc_pauses", ListOfRows<v1::GcPause>()},
                  {"host_waits", ListOfRows<v1::HostWait>()},
-                 {"data_exact", Flag()}});
+                 {"data_exact", Flag()},
+                 {"sources",
+                  ListOf(RowOf<v1::SourceDef>().Set("lines", ListOf(Text())).Done())}});
 }
 
 Json Jobs() {

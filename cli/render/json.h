@@ -25,6 +25,9 @@ Json MemoryJson(const v1::ReportReply& reply);
 Json DataJson(const v1::ReportReply& reply);
 Json RegionsJson(const v1::ReportReply& reply);
 Json ReportJson(const v1::ReportReply& reply);
+// The source text around the sites of an answer that was asked for it, a part of the
+// above.
+Json SourcesJson(const v1::ReportReply& reply);
 
 // What they print, as JSON Schemas.
 namespace schema {

@@ -43,6 +43,17 @@ v1::ReportRequest RequestForPiece(const Run& run, const ProcessSteps& process,
   return request;
 }
 
+std::set<std::string> FilesOf(const Run& run) {
+  std::set<std::string> files = run.files;
+  for (const ProcessReplies& replies : run.replies) {
+    for (const v1::SyncPoint& row : replies.all.syncs().sync_points()) {
+      files.insert(row.site().file());
+      for (const v1::Frame& frame : row.stack()) files.insert(frame.file());
+    }
+  }
+  return files;
+}
+
 std::string NameOf(const v1::Job& job) {
   return job.name().empty()
              ? absl::StrCat("job ", ShortId(job.id()))

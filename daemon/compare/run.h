@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,9 @@ struct Run {
   std::vector<ProcessSteps> processes;  // of ChooseSteps(), by rank and pid
   std::vector<ProcessReplies> replies;  // by process
   size_t processes_left_out = 0;        // they have steady steps, too
+  // Files of the program that its stacks name. Of a run that is kept in a file; else it
+  // is known from the stacks themselves.
+  std::set<std::string> files = {};
 };
 using Runs = std::vector<Run>;
 
@@ -64,6 +68,9 @@ v1::ReportRequest RequestForWhole(const std::string& job);
 v1::ReportRequest RequestForAll(const Run& run, const ProcessSteps& process);
 v1::ReportRequest RequestForPiece(const Run& run, const ProcessSteps& process,
                                   size_t piece);
+
+// `files`, and those of the stacks of its sync points.
+std::set<std::string> FilesOf(const Run& run);
 
 // "resnet (3f9a1c20)"
 std::string NameOf(const v1::Job& job);

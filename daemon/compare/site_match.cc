@@ -142,7 +142,87 @@ std::string Joined(absl::string_view file, const Place& place) {
   return absl::StrCat(file, "\n", place.site.function(), "\n", place.api);
 }
 
+bool IsOfLibrary(absl::string_view path) {
+  for (absl::string_view folder :
+       {"/site-packages/", "/dist-packages/", "/lib/python"}) {
+    if (path.find(folder) != absl::string_view::npos) return true;
+  }
+  return false;
+}
+
+absl::string_view NameOfFile(absl::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == absl::string_view::npos ? path : path.substr(slash + 1);
+}
+
+// The paths without the components at their ends that are the same.
+std::pair<absl::string_view, absl::string_view> Roots(absl::string_view one,
+                                                      absl::string_view other) {
+  while (!one.empty() && !other.empty() && NameOfFile(one) == NameOfFile(other)) {
+    for (absl::string_view* path : {&one, &other}) {
+      const size_t slash = path->rfind('/');
+      *path = slash == absl::string_view::npos ? "" : path->substr(0, slash);
+    }
+  }
+  return {one, other};
+}
+
+bool IsBelow(absl::string_view folder, absl::string_view path) {
+  return path.size() > folder.size() && path[folder.size()] == '/' &&
+         path.substr(0, folder.size()) == folder;
+}
+
+// The deepest folder that holds both; "" if that is the root.
+absl::string_view CommonFolder(absl::string_view one, absl::string_view other) {
+  while (one != other && !IsBelow(one, other)) {
+    const size_t slash = one.rfind('/');
+    if (slash == absl::string_view::npos) return "";
+    one = one.substr(0, slash);
+  }
+  return one;
+}
+
 }  // namespace
+
+Relocation::Relocation(const FileNames& from, const FileNames& to) {
+  std::multimap<absl::string_view, absl::string_view> by_name;
+  std::vector<absl::string_view> on_both;
+  for (const std::string& file : to) {
+    if (file.empty() || IsOfLibrary(file)) continue;
+    if (from.count(file) > 0) {
+      on_both.push_back(file);
+    } else {
+      by_name.emplace(NameOfFile(file), file);
+    }
+  }
+  // Files that lie at the top of what was checked out have the shortest roots, and so
+  // has one of its own path on the other side; namesakes in other folders have longer
+  // ones.
+  size_t least = std::numeric_limits<size_t>::max();
+  for (const std::string& file : from) {
+    if (IsOfLibrary(file) || to.count(file) > 0) continue;
+    auto [first, last] = by_name.equal_range(NameOfFile(file));
+    for (auto namesake = first; namesake != last; ++namesake) {
+      const auto [here, there] = Roots(file, namesake->second);
+      if (here.size() + there.size() >= least) continue;
+      least = here.size() + there.size();
+      from_ = std::string(here);
+      to_ = std::string(there);
+    }
+  }
+  // What holds both folders was not checked out anew if a file of it is where it was.
+  const absl::string_view around = CommonFolder(from_, to_);
+  const bool stayed = std::any_of(on_both.begin(), on_both.end(), [&](auto file) {
+    return !around.empty() && IsBelow(around, file);
+  });
+  if (stayed) from_ = to_ = "";
+}
+
+std::string Relocation::Of(const std::string& file) const {
+  const absl::string_view path = file;
+  if (from_ == to_ || !IsBelow(from_, path)) return file;
+  return absl::StrCat(to_, path.substr(from_.size()));
+}
 
 absl::string_view PathTail(absl::string_view path) {
   for (absl::string_view folder : {"/site-packages/", "/dist-packages/"}) {
@@ -155,12 +235,20 @@ absl::string_view PathTail(absl::string_view path) {
   return at == absl::string_view::npos ? path : path.substr(at + 1);
 }
 
-std::vector<Match> MatchPlaces(const std::vector<Place>& a,
-                               const std::vector<Place>& b) {
+std::vector<Match> MatchPlaces(std::vector<Place> a, const std::vector<Place>& b,
+                               FileNames files_a, FileNames files_b) {
+  for (const Place& place : a) files_a.insert(place.site.file());
+  for (const Place& place : b) files_b.insert(place.site.file());
+  const Relocation relocation(files_a, files_b);
+  for (Place& place : a) place.site.set_file(relocation.Of(place.site.file()));
   Matcher matcher(a, b);
   matcher.Pass([](const Place& p) { return Joined(p.site.file(), p); }, false);
-  matcher.Pass([](const Place& p) { return Joined(PathTail(p.site.file()), p); },
-               false);
+  matcher.Pass(
+      [](const Place& p) {
+        const absl::string_view file = p.site.file();
+        return IsOfLibrary(file) ? Joined(PathTail(file), p) : "";
+      },
+      false);
   // Many functions are called forward, or main: one elsewhere is the same only if it
   // syncs as often.
   matcher.Pass(

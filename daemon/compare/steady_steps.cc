@@ -90,28 +90,80 @@ std::vector<ProcessSteps> SteadySteps(const v1::ReportReply& whole) {
   return result;
 }
 
-ChosenSteps ChooseSteps(const std::vector<Run*>& runs) {
-  ChosenSteps chosen;
-  uint64_t first = 0, last = UINT64_MAX;
-  for (Run* run : runs) {
-    run->processes = SteadySteps(run->whole);
-    if (run->processes.size() > kMostProcesses) {
-      run->processes_left_out = run->processes.size() - kMostProcesses;
-      chosen.processes_left_out =
-          std::max(chosen.processes_left_out, run->processes_left_out);
-      run->processes.resize(kMostProcesses);
-    }
-    for (const ProcessSteps& process : run->processes) {
+namespace {
+
+// The steps that all of these have.
+struct Span {
+  uint64_t first = 0;
+  uint64_t last = UINT64_MAX;
+
+  void Narrow(const Run& run) {
+    for (const ProcessSteps& process : run.processes) {
       first = std::max(first, process.steps.front().number);
       last = std::min(last, process.steps.back().number);
     }
   }
+};
+
+void FillProcesses(Run* run, ChosenSteps* chosen) {
+  run->processes = SteadySteps(run->whole);
+  if (run->processes.size() > kMostProcesses) {
+    run->processes_left_out = run->processes.size() - kMostProcesses;
+    run->processes.resize(kMostProcesses);
+  }
+  chosen->processes_left_out =
+      std::max(chosen->processes_left_out, run->processes_left_out);
+}
+
+}  // namespace
+
+ChosenSteps ChooseStepsLike(const std::vector<Run>& asked,
+                            const std::vector<Run*>& runs) {
+  ChosenSteps chosen;
+  Span theirs;
+  for (const Run& run : asked) {
+    theirs.Narrow(run);
+    chosen.processes_left_out =
+        std::max(chosen.processes_left_out, run.processes_left_out);
+  }
+  Span all = theirs;
+  for (Run* run : runs) {
+    FillProcesses(run, &chosen);
+    all.Narrow(*run);
+  }
+  auto are_those = [&](const Run& run) {
+    return std::all_of(run.processes.begin(), run.processes.end(),
+                       [&](const auto& own) {
+                         return own.steps.front().number == theirs.first &&
+                                own.steps.back().number == theirs.last;
+                       });
+  };
+  chosen.same_numbers = all.first == theirs.first && all.last == theirs.last &&
+                        std::all_of(asked.begin(), asked.end(), are_those) &&
+                        std::all_of(runs.begin(), runs.end(), [&](const Run* run) {
+                          return HasEnough(*run, all.first, all.last);
+                        });
+  if (!chosen.same_numbers) return chosen;
+  for (Run* run : runs) {
+    for (ProcessSteps& process : run->processes) Keep(process, all.first, all.last);
+  }
+  return chosen;
+}
+
+ChosenSteps ChooseSteps(const std::vector<Run*>& runs) {
+  ChosenSteps chosen;
+  Span span;
+  for (Run* run : runs) {
+    FillProcesses(run, &chosen);
+    span.Narrow(*run);
+  }
+
   chosen.same_numbers = std::all_of(runs.begin(), runs.end(), [&](const Run* run) {
-    return HasEnough(*run, first, last);
+    return HasEnough(*run, span.first, span.last);
   });
   for (Run* run : runs) {
     for (ProcessSteps& process : run->processes) {
-      if (chosen.same_numbers) Keep(process, first, last);
+      if (chosen.same_numbers) Keep(process, span.first, span.last);
     }
   }
   return chosen;

@@ -202,7 +202,13 @@ SyncChanges CompareSyncs(const Runs& runs_a, const Runs& runs_b) {
   };
   SyncChanges changes;
   std::vector<bool> matched_a(a.points.size()), matched_b(b.points.size());
-  for (const Match& match : MatchPlaces(places(a), places(b))) {
+  auto files = [](const Runs& runs) {
+    FileNames all;
+    for (const Run& run : runs) all.merge(FilesOf(run));
+    return all;
+  };
+  for (const Match& match :
+       MatchPlaces(places(a), places(b), files(runs_a), files(runs_b))) {
     const Point &of_a = a.points[match.a], &of_b = b.points[match.b];
     matched_a[match.a] = matched_b[match.b] = true;
     SyncChange change{a.Told(of_a), b.Told(of_b), match.moved};

@@ -17,6 +17,7 @@
 #include "daemon/query/reports.h"
 #include "daemon/query/rows.h"
 #include "daemon/query/sections.h"
+#include "daemon/query/sources.h"
 #include "daemon/query/stacks.h"
 #include "daemon/query/totals.h"
 
@@ -198,6 +199,7 @@ absl::Status Report(storage::Store& store, const HasRelay& has_relay,
   LULL_RETURN_IF_ERROR(FillJob(*view.reader, view.job, has_relay(view.job.info.id()),
                                reply->mutable_job()));
   FillCommonParts(reply);
+  LULL_RETURN_IF_ERROR(FillSources(view, reply));
   return absl::OkStatus();
 }
 

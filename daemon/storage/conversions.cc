@@ -102,6 +102,9 @@ ALTER TABLE sites ADD COLUMN forward INT NOT NULL DEFAULT 0;
     {"", PackingsOfSchema11},
     // 12: no series had kVariantDrawn or kVariantUndrawn.
     {""},
+    // 13: no source text was kept.
+    {"CREATE TABLE sources(job INT, id INT, def BLOB, PRIMARY KEY(job, id)) WITHOUT "
+     "ROWID;"},
 };
 static_assert(kOldestSchema + std::size(kSteps) == kSchemaVersion);
 

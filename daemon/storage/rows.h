@@ -169,6 +169,12 @@ struct SiteRow {
   uint32_t forward = 0;
 };
 
+// The source text around a line, as it was when the program ran.
+struct SourceRow {
+  uint32_t id = 0;
+  lull::v1::SourceDef def;
+};
+
 struct SeriesRow {
   uint32_t id = 0;
   aggregate::Series series;

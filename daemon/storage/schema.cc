@@ -48,6 +48,7 @@ CREATE TABLE refs(process INT, kind INT, ref INT, id INT,
 CREATE TABLE sites(job INT, id INT, file TEXT, line INT, function TEXT,
   backward_of INT NOT NULL DEFAULT 0, forward INT NOT NULL DEFAULT 0,
   PRIMARY KEY(job, id)) WITHOUT ROWID;
+CREATE TABLE sources(job INT, id INT, def BLOB, PRIMARY KEY(job, id)) WITHOUT ROWID;
 CREATE TABLE series(process INT, id INT, type INT, variant INT, api INT,
   python_stack INT, native_stack INT, line_site INT, function_site INT,
   line_group INT, function_group INT, total_group INT, shape INT, gpu_stream INT,

@@ -13,7 +13,8 @@ namespace lull::storage {
 #define LULL_ROWS_OF_JOBS(_) \
   _(StretchRow)              \
   _(ApiRow)                  \
-  _(FrameRow) _(StackRow) _(SiteRow) _(KernelNameRow) _(KernelRow) _(GpuStreamRow)
+  _(FrameRow)                \
+  _(StackRow) _(SiteRow) _(SourceRow) _(KernelNameRow) _(KernelRow) _(GpuStreamRow)
 #define LULL_ROWS_OF_PROCESSES(_) \
   _(RingRow)                      \
   _(RefRow)                       \
@@ -53,6 +54,7 @@ LULL_TABLE(StackRow, "stacks", "job", "id, native, truncated, frames",  //
 LULL_TABLE(SiteRow, "sites", "job",
            "id, file, line, function, backward_of, forward",  //
            r.id, r.file, r.line, r.function, r.backward_of, r.forward);
+LULL_TABLE(SourceRow, "sources", "job", "id, def", r.id, r.def);
 LULL_TABLE(KernelNameRow, "kernel_names", "job", "id, name", r.id, r.name);
 LULL_TABLE(KernelRow, "kernels", "job",
            "id, name, grid_x, grid_y, grid_z, block_x, block_y, block_z, registers,"

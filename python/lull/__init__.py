@@ -96,6 +96,7 @@ _LISTS = {
     "processes": ("report", "processes"),
     "devices": ("report", "devices"),
     "non_finite": ("report", "non_finite"),
+    "sources": ("report", "sources"),
 }
 _PARTS = ("job", "summary", "gpu", "step_totals", "losses", "overhead")  # of the report
 

@@ -143,7 +143,7 @@ TEST(JsonReport, OfAJobHasEveryList) {
                           "copies", "steps", "step_totals", "non_finite", "devices",
                           "processes", "sync_points", "allocation_sites", "memory",
                           "malloc_retries", "gc_pauses", "host_waits", "data_exact",
-                          "phase", "setup_ms", "losses", "overhead"));
+                          "sources", "phase", "setup_ms", "losses", "overhead"));
   EXPECT_EQ(json["processes"].size(), 3u);
   EXPECT_EQ(json["processes"][1]["rank"], 1);
   EXPECT_TRUE(json["processes"][2]["rank"].is_null());

@@ -174,6 +174,30 @@ TEST(PageData, HoldsWhatTheVerbsPrint) {
   EXPECT_EQ(PageData(testing::FixedReport(), kMade)["complete"], false);
 }
 
+TEST(Page, QuotesSourceTextAsDataAndEachLineOnce) {
+  v1::ReportReply reply = WholeReply();
+  auto add = [](v1::ReportReply* to, uint32_t line, const std::string& text) {
+    v1::SourceDef* source = to->add_sources();
+    source->set_file("/job/train.py");
+    source->set_line(line);
+    source->set_first_line(line);
+    source->add_lines(text);
+  };
+  const std::string hostile = "</script><script>alert(1)</script> <!-- \xff & '\"";
+  add(&reply, 7, hostile);
+  add(reply.mutable_details(2), 7, hostile);
+  add(reply.mutable_details(2), 8, "b = 2");
+  add(reply.mutable_details(4), 8, "b = 2");
+  const std::string page = Page(reply, kMade);
+  EXPECT_THAT(DataOf(page), Not(HasSubstr("<")));
+  const Json data = Json::parse(DataOf(page));
+  ASSERT_EQ(data["report"]["sources"].size(), 1u);
+  ASSERT_EQ(data["sources"].size(), 1u);
+  EXPECT_EQ(data["report"]["sources"][0]["lines"][0],
+            "</script><script>alert(1)</script> <!-- \xef\xbf\xbd & '\"");
+  EXPECT_EQ(data["sources"][0]["line"], 8);
+}
+
 TEST(Page, AllowsItsOwnScriptAlone) {
   const std::string page = Page(WholeReply(), kMade);
   EXPECT_THAT(page, HasSubstr("default-src 'none'; script-src 'sha256-"));

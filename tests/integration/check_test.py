@@ -122,6 +122,91 @@ class Gate(unittest.TestCase):
         self.run_job("again", "# a line more\n" + NAIVE)
         self.check(0, "again", "--baseline", "naive", "--fail-if", NEW_SYNC)
 
+    def test_a_baseline_is_a_file_beside_the_code(self):
+        for job in ("naive", "mended"):
+            done = self.check(0, job, "--write-baseline", f"./{job}.json")
+            self.assertEqual(done.stdout, "")
+        for job, baseline, status in (("naive", "mended", 1), ("mended", "naive", 0),
+                                      ("moved", "naive", 1), ("naive", "naive", 0)):
+            with self.subTest(job=job, baseline=baseline):
+                rule = ("--fail-if", NEW_SYNC)
+                by_file = self.checked(status, job, "--baseline", f"{baseline}.json", *rule)
+                if job == baseline:
+                    continue
+                by_job = self.checked(status, job, "--baseline", baseline, *rule)
+
+                def told(answer):  # the steps need not be the very same
+                    return (answer["verdict"], [run["id"] for run in answer["baseline"]],
+                            [(part["site"], part["api"], part["change"], part["moved_from"])
+                             for rule in answer["rules"] for part in rule["parts"]])
+                self.assertEqual(told(by_file), told(by_job))
+        # It needs nothing of the collector that made it.
+        other = guest.Host()
+        try:
+            with open(os.path.join(self.folder, "naive.json"), encoding="utf-8") as file:
+                text = file.read()
+            self.assertNotIn(PROGRAM + " ", text)  # no command
+            self.assertNotIn('"stack"', text)
+            done = guest.execute([guest.LULL, "check", "naive", "--baseline", "./naive.json",
+                                  "--fail-if", NEW_SYNC], other.environment, cwd=self.folder)
+            self.assertEqual(done.status, 3, done.stderr)  # but the job itself
+            self.assertIn("no job", done.stderr)
+        finally:
+            other.close()
+
+    def test_what_proves_nothing_is_no_baseline(self):
+        self.run_job("nothing", NAIVE, program=["true"])
+        path = os.path.join(self.folder, "nothing.json")
+        done = guest.execute([guest.LULL, "check", "nothing", "--write-baseline", path],
+                             self.host.environment)
+        self.assertEqual(done.status, 3)
+        self.assertIn("this is no baseline: nothing was recorded", done.stderr)
+        self.assertFalse(os.path.exists(path))
+        self.check(0, "mended", "--write-baseline", path)
+        with open(path, encoding="utf-8") as file:
+            whole = file.read()
+        for text, why in (("", "it is no JSON"), ("[]", "it has no lull_baseline"),
+                          ('{"lull_baseline": 2}', "reads version 1"),
+                          ('{"lull_baseline": 1, "runs": []}', "it has no run"),
+                          ('{"lull_baseline": 1, "runs": [{"whole": 3}]}', "not whole"),
+                          (whole[:len(whole) // 2], "it is no JSON"),
+                          (whole.replace('"pieces"', '"parts"'), "pieces"),
+                          (whole.replace('"number"', '"x"', 1), None)):
+            with self.subTest(why):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+                done = guest.execute([guest.LULL, "check", "mended", "--baseline", path,
+                                      "--fail-if", NEW_SYNC], self.host.environment)
+                if why is None:
+                    self.assertIn(done.status, (0, 3))
+                    continue
+                self.assertEqual(done.status, 3, done.stderr)
+                self.assertIn(why, done.stderr)
+        for bad, why in ((os.path.join(self.folder, "none.json"), "cannot be read"),
+                         (self.folder + "/", "is no file"), ("/dev/zero", "is no file")):
+            done = guest.execute([guest.LULL, "check", "mended", "--baseline", bad,
+                                  "--fail-if", NEW_SYNC], self.host.environment)
+            self.assertEqual(done.status, 3, done.stderr)
+            self.assertIn(why, done.stderr)
+
+    def test_a_sync_that_moved_to_a_folder_of_the_same_checkout_is_new(self):
+        script = os.path.join(self.folder, "checkout", "compared.py")
+        os.makedirs(os.path.dirname(script))
+        with open(PROGRAM, encoding="utf-8") as file:
+            text = file.read().replace("os.path.dirname(os.path.abspath(__file__))",
+                                       repr(os.path.dirname(PROGRAM)))
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(text)
+        program = [sys.executable, script, str(STEPS)]
+        self.run_job("checkout/a", NAIVE, program=program)
+        self.run_job("checkout/b", NAIVE, program=program)
+        ids = {job["name"]: job["id"] for job in json.loads(guest.execute(
+            [guest.LULL, "jobs", "--json", "--top", "0"], self.host.environment).stdout)["jobs"]}
+        red = self.checked(1, ids["checkout/b"], "--baseline", ids["checkout/a"],
+                           "--fail-if", NEW_SYNC)
+        (part,) = red["rules"][0]["parts"]
+        self.assertEqual(part["change"], "moved")
+
     def test_a_sync_that_moved_to_another_file_is_red_though_its_old_line_is_allowed(self):
         allow = ("--allow", f"job/metrics.py:{LINE}: the mean is printed in every step")
         allowed = self.checked(0, "naive", "--fail-if", ANY_SYNC, *allow)

@@ -21,6 +21,19 @@ from page_test import HOSTILE, trace
 FRAME_MS = 100
 PICTURES = os.environ.get("LULL_PICTURES")  # a folder: keeps screenshots there
 
+# `gc.collect()` is on line 5, and what is below it is hostile.
+SOURCE = """import gc
+
+def collect(often):
+    # what is before
+    gc.collect()
+    return "</script><b>bold</b><img src=x onerror=alert(1)>" + "\u202e" + 'x' * 300
+    # </pre></div><script>alert(1)</script>
+
+for often in range(20):
+    collect(often)
+"""
+
 GAPS_CENTRE = """(() => {
   const canvas = document.getElementById('timeline-canvas');
   canvas.scrollIntoView({block: 'center', behavior: 'instant'});
@@ -99,6 +112,37 @@ class PageLook(unittest.TestCase):
             with open(path, "w", encoding="utf-8") as file:
                 json.dump(trace(names), file)
         return write
+
+    def test_rows_unfold_to_the_source_that_ran_and_it_is_text(self):
+        program = os.path.join(self.folder.name, "quoted.py")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write(SOURCE)
+        self.lull("run", "--quiet", "--name", "quoted", "--", "python3", program)
+        guest.wait_until(lambda: json.loads(
+            self.lull("report", "quoted", "--json"))["job"]["ended"])
+        path = os.path.join(self.folder.name, "quoted.html")
+        self.lull("report", "quoted", "--html", path)
+        self.open(path)
+        lines = self.browser.run("""(() => {
+          const section = document.getElementById('gc');
+          section.querySelector('.fold[aria-expanded="false"]').click();
+          section.scrollIntoView({behavior: 'instant'});
+          return [...section.querySelectorAll('pre.code .line')].map((line) =>
+            [line.className, line.firstChild.textContent, line.lastChild.textContent]);
+        })()""")
+        wanted = [["line", str(number), text + "\n"]
+                  for number, text in list(enumerate(SOURCE.split("\n"), 1))[2:7]]
+        wanted[2][0] = "line hit"
+        wanted[3][2] = wanted[3][2].replace("\u202e", "<U+202E>")
+        self.assertEqual(lines, wanted)
+        self.assertEqual(self.browser.run("document.querySelectorAll('b, img, script').length"), 2)
+        self.picture("source")
+        self.browser.dark(True)
+        self.browser.size(375, 800)
+        self.browser.frame()
+        self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"), 375)
+        self.picture("source_dark_phone")
+        self.check_quiet(path)
 
     def test_every_table_sorts_both_ways(self):
         path = self.page("story", self.write_story(["forward", "backward"]))

@@ -73,8 +73,10 @@ function fixes() {
   const list = el('ol', 'fixes');
   for (const item of advice) {
     const text = item.advice.charAt(0).toUpperCase() + item.advice.slice(1);
+    const excerpt = excerptAt(item.site);
     list.append(el('li', '',
-      el('div', '', el('div', 'do', text), el('div', 'why', item.finding)),
+      el('div', '', el('div', 'do', text), el('div', 'why', item.finding),
+        excerpt ? el('details', '', el('summary', '', 'Source, as it ran'), excerptNode(excerpt)) : null),
       el('div', 'win', item.win_ms > 0 ? ['up to ', formatMs(item.win_ms)] : '\u2013',
         el('small', '', item.of_gpu_time ? 'of GPU time to win' : 'of host time to win'))));
   }

@@ -75,11 +75,45 @@ function stackNode(numbers, native) {
   return list;
 }
 
+// The source text that was kept, by file and line.
+let excerpts = null;
+function excerptAt(site) {
+  if (!site || !site.file || !(site.line > 0)) return null;
+  if (!excerpts) {
+    excerpts = new Map();
+    for (const one of [...DATA.report.sources, ...DATA.sources]) excerpts.set(`${one.line} ${one.file}`, one);
+  }
+  return excerpts.get(`${site.line} ${site.file}`) || null;
+}
+
+// Characters that turn the direction of text would show other code than what ran.
+function turnless(text) {
+  return text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (c) => `<U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}>`);
+}
+
+function excerptNode(excerpt) {
+  const code = el('pre', 'code', excerpt.lines.map((line, at) => {
+    const number = excerpt.first_line + at;
+    return el('span', number === excerpt.line ? 'line hit' : 'line', el('span', 'number', String(number)), `${turnless(line)}\n`);
+  }));
+  attributes(code, { tabindex: '0', 'aria-label': `Source of ${shortPath(excerpt.file)}, line ${excerpt.line}` });
+  return el('div', 'excerpt', el('div', 'at', `${shortPath(excerpt.file)}:${excerpt.line}`), code);
+}
+
+// Of all sites that a row names, each once.
+function excerptsOf(row) {
+  const sites = [row, row.site, row.culprit, row.before, row.after, ...(row.doing || [])].filter(Boolean);
+  const all = sites.flatMap((site) => [site, site.forward_site, site.backward_of, site.callee]).map(excerptAt);
+  return [...new Set(all)].filter(Boolean);
+}
+
 function stacksOf(row) {
+  const kept = excerptsOf(row);
+  const source = kept.length ? [el('h3', '', 'Source, as it ran'), kept.map(excerptNode)] : null;
   const python = row.stack && row.stack.length ? [el('h3', '', 'Python stack, innermost first'), stackNode(row.stack)] : null;
   const native = row.native_stack && row.native_stack.length
     ? el('details', '', el('summary', '', `Native stack (${row.native_stack.length} frames)`), stackNode(row.native_stack, true)) : null;
-  return python || native ? el('div', '', python, native) : null;
+  return source || python || native ? el('div', '', source, python, native) : null;
 }
 
 function shareBar(percent, colour) {

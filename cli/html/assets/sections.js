@@ -55,7 +55,7 @@ function syncsSection() {
       column.ms('longest', 'max_ms'),
     ], rows, { sort: 2, inner: stacksOf, hasInner: hasStacks, label: 'waits for the GPU' })));
 }
-function hasStacks(row) { return Boolean((row.stack && row.stack.length) || (row.native_stack && row.native_stack.length)); }
+function hasStacks(row) { return Boolean((row.stack && row.stack.length) || (row.native_stack && row.native_stack.length) || excerptsOf(row).length); }
 
 function hotSection() {
   const { roles, lines, samples } = DATA.hot;
@@ -212,18 +212,18 @@ function memorySection() {
       ], memory, { sort: 4, label: 'allocators' }),
       retries.length ? [el('h3', '', 'Calls that asked for device memory and got none'), makeTable([
         column.site('where', (r) => r.site), column.count('failed', 'failed_calls'), column.count('retries', 'retries'), column.ms('time', 'total_ms'),
-      ], retries, { sort: 3, label: 'failed allocations' })] : null)));
+      ], retries, { sort: 3, inner: stacksOf, hasInner: hasStacks, label: 'failed allocations' })] : null)));
 }
 
 function dataSection() {
   const { loaders, lines, parts, enough, batches } = DATA.data;
   return named('Loading data', loaders.length, 'What batches cost the training, and what loading them costs.',
     orNone(loaders.length ? loaders : lines, 'No DataLoader was seen.', () => el('div', '',
-      makeTable([column.text('loader', 'loader'), column.ms('waited for', 'total_ms', 'All of __next__, whether it waits for a worker or does the work itself.'), column.count('calls', 'calls'), column.ms('longest', 'max_ms'), column.site('where', (r) => r.site)], loaders, { sort: 1, label: 'loaders' }),
+      makeTable([column.text('loader', 'loader'), column.ms('waited for', 'total_ms', 'All of __next__, whether it waits for a worker or does the work itself.'), column.count('calls', 'calls'), column.ms('longest', 'max_ms'), column.site('where', (r) => r.site)], loaders, { sort: 1, inner: stacksOf, hasInner: hasStacks, label: 'loaders' }),
       batches ? el('p', 'note', `${formatCount(batches)} batches.`) : null,
       enough && enough.workers !== null ? el('p', 'note', `${formatNumber(enough.workers, 1)} workers for each training process would keep up with it (95 % interval ${formatNumber(enough.low, 1)} to ${formatNumber(enough.high, 1)}).`) : null,
       parts.length ? [el('h3', '', 'What a batch costs'), makeTable([column.text('threads', 'role'), column.text('part', 'part'), column.ms('time', 'total_ms'), column.ms('a batch', 'per_batch_ms'), column.percent('share', 'share_percent')], parts, { sort: 2, label: 'parts of loading' })] : null,
-      lines.length ? [el('h3', '', 'By line'), makeTable([column.ms('time', 'total_ms'), column.ms('a batch', 'per_batch_ms'), column.percent('share', 'share_percent'), column.percent('own', 'own_percent'), column.site('where', (r) => r)], lines, { sort: 0, label: 'loading by line' })] : null)));
+      lines.length ? [el('h3', '', 'By line'), makeTable([column.ms('time', 'total_ms'), column.ms('a batch', 'per_batch_ms'), column.percent('share', 'share_percent'), column.percent('own', 'own_percent'), column.site('where', (r) => r)], lines, { sort: 0, inner: stacksOf, hasInner: hasStacks, label: 'loading by line' })] : null)));
 }
 
 function regionsSection() {
@@ -235,7 +235,7 @@ function regionsSection() {
       column.ms('traced', 'traced_ms', TIPS.traced), column.ms('GPU busy', 'gpu_busy_ms', TIPS.busy),
       { label: 'GPU idle, mostly', value: (r) => (r.causes && r.causes.length ? causeWord(r.causes[0].cause) : ''), cell: (r) => (r.causes && r.causes.length ? [causeLabel(r.causes[0].cause), ` ${formatMs(r.causes[0].total_ms)}`] : '\u2013') },
       column.site('where', (r) => r.site),
-    ], regions, { sort: 2, label: 'regions' })));
+    ], regions, { sort: 2, inner: stacksOf, hasInner: hasStacks, label: 'regions' })));
 }
 
 function waitsSection() {

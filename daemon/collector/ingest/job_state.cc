@@ -118,6 +118,7 @@ std::vector<lull::v1::RejectedRun> JobState::Apply(const lull::v1::Batch& batch)
                        tables_->InternStack(stack));
     }
   }
+  for (const lull::v1::SourceDef& source : batch.sources()) tables_->AddSource(source);
   for (const lull::v1::Batch::Gpu& gpu : batch.gpus()) ApplyGpu(gpu);
   for (const lull::v1::RingBatch* run : runs) {
     ProcessOf(run->process_key()).ApplyTracing(run->ring(), run->events());

@@ -8,6 +8,9 @@
 namespace lull::collector {
 namespace {
 
+// No relay sends more.
+constexpr size_t kMaxSources = 8192;
+
 // Keys by content. '\n' cannot be confused: lengths come first.
 std::string KeyOf(const aggregate::Frame& f) {
   return absl::StrCat(f.function.size(), ",", f.file.size(), ",", f.line, "\n",
@@ -39,6 +42,8 @@ absl::StatusOr<std::unique_ptr<JobTables>> JobTables::Load(storage::StoreReader&
   for (storage::StackRow& row : stacks) tables->Remember(std::move(row));
   LULL_ASSIGN_OR_RETURN(auto sites, reader.catalogue().All<storage::SiteRow>(job));
   for (const storage::SiteRow& row : sites) tables->Remember(row);
+  LULL_ASSIGN_OR_RETURN(auto sources, reader.catalogue().All<storage::SourceRow>(job));
+  for (const storage::SourceRow& row : sources) tables->Remember(row);
   LULL_RETURN_IF_ERROR(tables->gpu_.Load(reader, job));
   return tables;
 }
@@ -57,6 +62,19 @@ void JobTables::Remember(storage::StackRow row) {
 
 void JobTables::Remember(const storage::SiteRow& row) {
   site_ids_[KeyOf(row)] = row.id;
+}
+
+void JobTables::Remember(const storage::SourceRow& row) {
+  sources_.emplace(row.def.file(), row.def.line());
+}
+
+void JobTables::AddSource(const lull::v1::SourceDef& source) {
+  if (sources_.size() >= kMaxSources ||
+      sources_.contains(std::make_pair(source.file(), source.line()))) {
+    return;
+  }
+  new_sources_.push_back({static_cast<uint32_t>(sources_.size() + 1), source});
+  Remember(new_sources_.back());
 }
 
 void JobTables::AddApis(
@@ -169,6 +187,7 @@ absl::Status JobTables::Flush(storage::StoreWriter& writer, int64_t job) {
   LULL_RETURN_IF_ERROR(writer.catalogue().PutAll(job, new_frames_));
   LULL_RETURN_IF_ERROR(writer.catalogue().PutAll(job, new_stacks_));
   LULL_RETURN_IF_ERROR(writer.catalogue().PutAll(job, new_sites_));
+  LULL_RETURN_IF_ERROR(writer.catalogue().PutAll(job, new_sources_));
   return gpu_.Flush(writer, job);
 }
 

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/aggregate/backward_stack.h"
@@ -36,6 +38,9 @@ class JobTables {
 
   std::vector<const aggregate::Frame*> Frames(uint32_t stack) const;
 
+  // Of one line the first text counts.
+  void AddSource(const v1::SourceDef& source);
+
   struct SiteIds {
     uint32_t line = 0;
     uint32_t function = 0;
@@ -62,6 +67,7 @@ class JobTables {
   void Remember(const storage::FrameRow& row);
   void Remember(storage::StackRow row);
   void Remember(const storage::SiteRow& row);
+  void Remember(const storage::SourceRow& row);
 
   GpuTables gpu_;
   absl::flat_hash_map<uint32_t, storage::ApiRow> apis_;
@@ -70,11 +76,13 @@ class JobTables {
   absl::flat_hash_map<std::string, uint32_t> frame_ids_;   // by content
   absl::flat_hash_map<std::string, uint32_t> stack_ids_;
   absl::flat_hash_map<std::string, uint32_t> site_ids_;
+  absl::flat_hash_set<std::pair<std::string, uint32_t>> sources_;  // file, line
 
   std::vector<storage::ApiRow> new_apis_;
   std::vector<storage::FrameRow> new_frames_;
   std::vector<storage::StackRow> new_stacks_;
   std::vector<storage::SiteRow> new_sites_;
+  std::vector<storage::SourceRow> new_sources_;
 };
 
 }  // namespace lull::collector

@@ -19,6 +19,8 @@ using lull::v1::EventColumns;
 
 constexpr uint64_t kMaxTimeNs = kMaxWireTotal;
 constexpr int kMaxFrames = 1024;
+constexpr int kMaxSourceLines = 16;
+constexpr size_t kMaxSourceBytes = 512;  // of a line
 constexpr uint32_t kMaxRing = 65536;
 constexpr uint32_t kMaxApiId = 65535;
 constexpr uint32_t kMaxEventType = 127;  // above are those that we derive
@@ -61,6 +63,20 @@ absl::Status CheckStack(const lull::v1::StackDef& stack) {
     if (frame.line() < 0) return Invalid("stacks.stacks.frames.line is negative");
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckSource(const lull::v1::SourceDef& source) {
+  if (source.line() == 0) return Invalid("sources.line is 0");
+  if (source.lines_size() > kMaxSourceLines) {
+    return Invalid("sources.lines has ", source.lines_size(), " entries, more than ",
+                   kMaxSourceLines);
+  }
+  for (const std::string& line : source.lines()) {
+    if (line.size() <= kMaxSourceBytes) continue;
+    return Invalid("sources.lines has a line of ", line.size(), " bytes, more than ",
+                   kMaxSourceBytes);
+  }
+  return CheckText("sources.file", source.file());
 }
 
 absl::Status CheckLengths(const EventColumns& events) {
@@ -305,6 +321,7 @@ absl::Status ValidateBatch(const Batch& batch) {
     if (stacks.process_key() == 0) return Invalid("stacks.process_key is 0");
     for (const auto& stack : stacks.stacks()) LULL_RETURN_IF_ERROR(CheckStack(stack));
   }
+  for (const auto& source : batch.sources()) LULL_RETURN_IF_ERROR(CheckSource(source));
   // Two processes may name the same call in one batch.
   for (const auto& api : batch.apis()) LULL_RETURN_IF_ERROR(CheckApi("apis", api));
   for (const auto& gpu : batch.gpus()) LULL_RETURN_IF_ERROR(CheckGpu(gpu));

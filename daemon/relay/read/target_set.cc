@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <optional>
 #include <random>
 #include <utility>
 #include <vector>
@@ -31,7 +32,11 @@ constexpr uint64_t kCountersOnlyPeriodNs = 1000 * kMillisecond;
 }  // namespace
 
 TargetSet::TargetSet(const RelayOptions& options, Spool& spool)
-    : options_(options), spool_(spool) {
+    : options_(options),
+      spool_(spool),
+      sources_(&modules_, options.attached
+                              ? std::nullopt
+                              : std::optional(options.job.start_realtime_ns())) {
   if (!options_.job.settings().no_host_samples()) {
     sampler_ = std::make_unique<HostSampler>(std::random_device{}());
   }
@@ -64,6 +69,9 @@ TargetSet::Added TargetSet::Add(v1::ProcessInfo info, UniqueFd memfd, UniqueFd p
   ends_.Add(watched);
   // What an attach finds has long loaded its libraries; no stack is asked for yet.
   if (options_.attached && !loader) (*target)->PrepareSymbolsNow();
+  if (!options_.job.settings().no_source()) {
+    sources_.Watch(key, (*target)->pid());
+  }
   targets_[key] = *std::move(target);
   return Added::kDone;
 }
@@ -160,6 +168,7 @@ void TargetSet::ReleaseEnded(uint64_t now_ns,
     unlink(SnapshotPath(key).c_str());
     released(key);
     ends_.Remove(target.pidfd());
+    sources_.Forget(key);
     targets_.erase(key);
   }
 }
@@ -180,6 +189,7 @@ void TargetSet::Flush(uint64_t now_ns) {
   for (auto& [key, target] : targets_) target->AddCounters(&batch_, now_ns, false);
   batch_began_ns_ = now_ns;
   if (batch_.empty()) return;
+  sources_.AddTo(batch_.batch());
   absl::Status status = spool_.Append(batch_.batch());
   batch_.Reset();
   Settle(status.ok());
@@ -207,6 +217,11 @@ void TargetSet::SpoolCountersAlone(uint64_t now_ns) {
 }
 
 void TargetSet::Settle(bool spooled) {
+  if (spooled) {
+    sources_.Commit();
+  } else {
+    sources_.Drop();
+  }
   for (auto& [key, target] : targets_) {
     if (spooled) {
       target->Commit();

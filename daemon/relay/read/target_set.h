@@ -15,6 +15,7 @@
 #include "daemon/relay/options.h"
 #include "daemon/relay/read/batch_builder.h"
 #include "daemon/relay/read/end_watch.h"
+#include "daemon/relay/read/source_excerpts.h"
 #include "daemon/relay/read/target.h"
 
 namespace lull::relay {
@@ -77,6 +78,7 @@ class TargetSet {
   const RelayOptions& options_;
   Spool& spool_;
   ModuleCache modules_;
+  SourceExcerpts sources_;
   std::unique_ptr<HostSampler> sampler_;  // null: not wanted
   std::shared_ptr<GpuClock> gpu_clock_ = std::make_shared<GpuClock>();
   std::map<uint64_t, std::unique_ptr<Target>> targets_;

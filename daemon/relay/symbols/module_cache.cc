@@ -123,6 +123,17 @@ void ModuleCache::Resolve(const MappedBy& process, std::vector<Place>* places) {
   }
 }
 
+void ModuleCache::Quote(const MappedBy& process,
+                        const std::vector<SymbolReader::Question>& lines,
+                        std::vector<SymbolAnswer>* answers) {
+  SymbolReader* reader = ReaderOf(process);
+  if (reader == nullptr) return;
+  reader->Resolve(lines, answers);
+  if (answers->size() == lines.size()) return;
+  std::optional<uint32_t> beside = reader->TakeUnfinished();
+  if (beside) Charge(*beside);
+}
+
 void ModuleCache::Prepare(const MappedBy& process, const Maps& maps) {
   for (const Mapping& mapping : maps.mappings()) {
     if (mapping.end - mapping.start < kLargeBytes) continue;

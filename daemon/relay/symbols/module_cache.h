@@ -65,6 +65,11 @@ class ModuleCache {
   // Some file that is to be prepared has not been read yet.
   bool IsReading();
 
+  // Source lines, asked of the process's reader all at once; as
+  // SymbolReader::Resolve(). No answers where there is no reader.
+  void Quote(const MappedBy& process, const std::vector<SymbolReader::Question>& lines,
+             std::vector<SymbolAnswer>* answers);
+
   // Processor time of all readers.
   uint64_t CpuNs() const;
 

@@ -109,11 +109,13 @@ bool DecodeSymbolAnswer(std::string_view bytes, SymbolAnswer* answer) {
   return bytes.empty();
 }
 
-SymbolIo SendSymbolRequest(int socket, const SymbolRequest& request, int file) {
-  iovec data{const_cast<SymbolRequest*>(&request), sizeof(request)};
+SymbolIo SendSymbolRequest(int socket, const SymbolRequest& request, int file,
+                           std::string_view path) {
+  iovec data[2] = {{const_cast<SymbolRequest*>(&request), sizeof(request)},
+                   {const_cast<char*>(path.data()), path.size()}};
   msghdr header{};
-  header.msg_iov = &data;
-  header.msg_iovlen = 1;
+  header.msg_iov = data;
+  header.msg_iovlen = 2;
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   if (file >= 0) {
     header.msg_control = control;
@@ -124,15 +126,18 @@ SymbolIo SendSymbolRequest(int socket, const SymbolRequest& request, int file) {
     part->cmsg_len = CMSG_LEN(sizeof(int));
     memcpy(CMSG_DATA(part), &file, sizeof(file));
   }
-  return Result(sendmsg(socket, &header, MSG_DONTWAIT | MSG_NOSIGNAL), sizeof(request));
+  return Result(sendmsg(socket, &header, MSG_DONTWAIT | MSG_NOSIGNAL),
+                sizeof(request) + path.size());
 }
 
-SymbolIo ReceiveSymbolRequest(int socket, SymbolRequest* request, UniqueFd* file) {
-  iovec data{request, sizeof(*request)};
+SymbolIo ReceiveSymbolRequest(int socket, SymbolRequest* request, UniqueFd* file,
+                              std::string* path) {
+  path->resize(kMaxSymbolText);
+  iovec data[2] = {{request, sizeof(*request)}, {path->data(), path->size()}};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
   msghdr header{};
-  header.msg_iov = &data;
-  header.msg_iovlen = 1;
+  header.msg_iov = data;
+  header.msg_iovlen = 2;
   header.msg_control = control;
   header.msg_controllen = sizeof(control);
   ssize_t got = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
@@ -145,7 +150,9 @@ SymbolIo ReceiveSymbolRequest(int socket, SymbolRequest* request, UniqueFd* file
       file->reset(fd);
     }
   }
-  return Result(got, sizeof(*request));
+  const ssize_t head = sizeof(*request);
+  path->resize(got > head ? static_cast<size_t>(got - head) : 0);
+  return Result(std::min(got, head), sizeof(*request));
 }
 
 }  // namespace lull::relay

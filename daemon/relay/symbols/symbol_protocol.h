@@ -19,12 +19,16 @@ struct SymbolRequest {
   enum class Kind : uint32_t {
     kPrepare = 1,  // read this file when there is time; answered by a notice
     kResolve = 2,  // answered
+    // Answered: the lines around line `offset` of a source file. Its path follows; the
+    // descriptor is the file, or the folder below which the path leads to it.
+    kSource = 3,
   };
   Kind kind = Kind::kResolve;
   uint32_t module =
       0;  // a number of the relay's; its file comes with the first request
-  uint64_t number = 0;  // of the request, from 1
-  uint64_t offset = 0;  // in the file
+  uint64_t number = 0;        // of the request, from 1
+  uint64_t offset = 0;        // in the file
+  uint64_t not_after_ns = 0;  // kSource: a file that changed later is not read
 };
 
 struct SymbolAnswer {
@@ -33,7 +37,8 @@ struct SymbolAnswer {
   uint32_t module = 0;
   bool is_elf = false;   // else nothing else is known
   uint64_t address = 0;  // the file's own, of the offset; the offset where it has none
-  std::vector<NativeFrame> frames;  // innermost first
+  // Innermost first. Of kSource: the lines, as functions.
+  std::vector<NativeFrame> frames;
 };
 
 inline constexpr uint32_t kReadyModule = UINT32_MAX;
@@ -51,8 +56,10 @@ bool DecodeSymbolAnswer(std::string_view bytes, SymbolAnswer* answer);
 enum class SymbolIo { kDone, kWouldBlock, kClosed };
 
 // `file`: -1 = none. Never blocks.
-SymbolIo SendSymbolRequest(int socket, const SymbolRequest& request, int file);
+SymbolIo SendSymbolRequest(int socket, const SymbolRequest& request, int file,
+                           std::string_view path = {});
 // Blocks.
-SymbolIo ReceiveSymbolRequest(int socket, SymbolRequest* request, UniqueFd* file);
+SymbolIo ReceiveSymbolRequest(int socket, SymbolRequest* request, UniqueFd* file,
+                              std::string* path);
 
 }  // namespace lull::relay

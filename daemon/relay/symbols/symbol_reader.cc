@@ -132,8 +132,10 @@ bool SymbolReader::Ask(const Question& question, uint64_t number) {
   request.module = question.module;
   request.number = number;
   request.offset = question.offset;
-  return SendSymbolRequest(socket_.get(), request, question.file.get()) ==
-         SymbolIo::kDone;
+  if (!question.path.empty()) request.kind = SymbolRequest::Kind::kSource;
+  request.not_after_ns = question.not_after_ns;
+  return SendSymbolRequest(socket_.get(), request, question.file.get(),
+                           question.path) == SymbolIo::kDone;
 }
 
 void SymbolReader::Resolve(const std::vector<Question>& questions,

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -47,6 +48,10 @@ class SymbolReader {
     uint32_t module = 0;
     uint64_t offset = 0;
     UniqueFd file;  // empty when this process has it
+    // Not "": asks for the lines around line `offset` of a source file, as
+    // SymbolRequest::Kind::kSource has it.
+    std::string path = {};
+    uint64_t not_after_ns = 0;
   };
   // Asks all at once, as each exchange takes longer than most answers, and appends the
   // answers in order. If there are fewer answers than questions, the process died over

@@ -4,13 +4,17 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "daemon/relay/symbols/opened_modules.h"
+#include "daemon/relay/symbols/source_file.h"
 #include "daemon/relay/symbols/symbol_protocol.h"
 #include "daemon/relay/symbols/symbol_rights.h"
 
@@ -41,15 +45,52 @@ SymbolAnswer Resolve(const SymbolRequest& request, OpenedModules* modules) {
   return answer;
 }
 
-bool Answer(const SymbolRequest& request, UniqueFd file, OpenedModules* modules) {
+// The file that was asked about last: the lines of one file are asked for together.
+struct LastSource {
+  uint32_t process = 0;
+  std::string path;
+  std::optional<std::string> text;
+};
+
+SymbolAnswer Quote(const SymbolRequest& request, UniqueFd file, const std::string& path,
+                   LastSource* last) {
+  SymbolAnswer answer;
+  answer.number = request.number;
+  answer.module = request.module;
+  if (last->process != request.module || last->path != path) {
+    struct stat info;
+    if (file && fstat(file.get(), &info) == 0 && S_ISDIR(info.st_mode)) {
+      file = OpenSource(file.get(), path);
+    }
+    *last = {request.module, path, ReadSource(file.get(), request.not_after_ns)};
+  }
+  if (!last->text) return answer;
+  Excerpt excerpt = ExcerptAround(*last->text, static_cast<uint32_t>(request.offset));
+  answer.is_elf = !excerpt.lines.empty();
+  answer.address = excerpt.first_line;
+  for (std::string& line : excerpt.lines) {
+    answer.frames.emplace_back().function = std::move(line);
+  }
+  return answer;
+}
+
+bool Send(const SymbolAnswer& answer) {
+  std::string bytes = EncodeSymbolAnswer(answer);
+  return send(kSymbolReaderFd, bytes.data(), bytes.size(), MSG_NOSIGNAL) >= 0;
+}
+
+bool Answer(const SymbolRequest& request, UniqueFd file, const std::string& path,
+            OpenedModules* modules, LastSource* source) {
   AllowCpu(kCpuSeconds);
+  if (request.kind == SymbolRequest::Kind::kSource) {
+    return Send(Quote(request, std::move(file), path, source));
+  }
   if (file) modules->Add(request.module, std::move(file));
   if (request.kind == SymbolRequest::Kind::kPrepare) {
     modules->Prepare(request.module);
     return true;
   }
-  std::string bytes = EncodeSymbolAnswer(Resolve(request, modules));
-  return send(kSymbolReaderFd, bytes.data(), bytes.size(), MSG_NOSIGNAL) >= 0;
+  return Send(Resolve(request, modules));
 }
 
 }  // namespace
@@ -68,10 +109,15 @@ int SymbolReaderMain(int argc, char** argv, OpenModule open) {
   Notify(kReadyModule);
   SymbolRequest request;
   UniqueFd file;
+  std::string path;
+  LastSource source;
   SymbolIo got;
-  while ((got = ReceiveSymbolRequest(kSymbolReaderFd, &request, &file)) !=
+  while ((got = ReceiveSymbolRequest(kSymbolReaderFd, &request, &file, &path)) !=
          SymbolIo::kClosed) {
-    if (got == SymbolIo::kDone && !Answer(request, std::move(file), &modules)) break;
+    if (got == SymbolIo::kDone &&
+        !Answer(request, std::move(file), path, &modules, &source)) {
+      break;
+    }
   }
   _exit(0);  // a file that is being read is not waited for
 }

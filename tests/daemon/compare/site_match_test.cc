@@ -82,6 +82,42 @@ TEST(SiteMatchTest, AnotherFolderIsTheSameFile) {
       UnorderedElementsAre("9>9"));
 }
 
+// "moved" or "same", for a sync in `a` that is in `b` afterwards.
+std::string After(const std::string& a, const std::string& b, const FileNames& files_a,
+                  const FileNames& files_b) {
+  auto matches = MatchPlaces({At(a, 9, "u")}, {At(b, 9, "u")}, files_a, files_b);
+  return matches.size() != 1 ? "none" : matches[0].moved ? "moved" : "same";
+}
+
+TEST(SiteMatchTest, AFolderOfTheSameCheckoutIsAnotherFile) {
+  EXPECT_EQ(After("/w/src/a/model/m.py", "/w/src/b/model/m.py", {"/w/src/train.py"},
+                  {"/w/src/train.py"}),
+            "moved");
+  EXPECT_EQ(After("/w/src/model/m.py", "/w/src/old/src/model/m.py", {"/w/src/train.py"},
+                  {"/w/src/train.py"}),
+            "moved");
+  // As many files as may have moved with it.
+  EXPECT_EQ(After("/w/a/x/m.py", "/w/b/x/m.py",
+                  {"/w/t.py", "/w/a/x/n.py", "/w/a/x/o.py", "/w/a/y/p.py"},
+                  {"/w/t.py", "/w/b/x/n.py", "/w/b/x/o.py", "/w/b/y/p.py"}),
+            "moved");
+}
+
+TEST(SiteMatchTest, AnotherCheckoutIsTheSameFile) {
+  EXPECT_EQ(After("/ci/main/job/m.py", "/ci/pr/job/m.py", {"/ci/main/train.py"},
+                  {"/ci/pr/train.py"}),
+            "same");
+  // A launcher and an environment that both use say nothing of the checkouts.
+  EXPECT_EQ(After("/ci/main/job/m.py", "/ci/pr/job/m.py",
+                  {"/opt/run.py", "/ci/venv/lib/python3.11/site-packages/x/y.py"},
+                  {"/opt/run.py", "/ci/venv/lib/python3.11/site-packages/x/y.py"}),
+            "same");
+  // Moved within the other checkout.
+  EXPECT_EQ(After("/old/src/a/model/m.py", "/new/src/b/model/m.py",
+                  {"/old/src/train.py"}, {"/new/src/train.py"}),
+            "moved");
+}
+
 TEST(SiteMatchTest, AnotherFileIsAMove) {
   EXPECT_THAT(Pairs({At("/j/a.py", 9, "u")}, {At("/j/b.py", 19, "u")}),
               UnorderedElementsAre("9>19!"));

@@ -124,8 +124,9 @@ TEST(OpenStore, RefusesTheDatabaseOfANewerLull) {
   ExpectRefused(directory / "a.db", "has schema 99");
 }
 
-// Takes back what schema 12 changed, and forgets what it knows.
+// Takes back what schemas 12 to 14 changed, and forgets what they know.
 constexpr char kBackToSchema11[] =
+    "DROP TABLE sources;"
     "ALTER TABLE jobs DROP COLUMN job_info;"
     "ALTER TABLE jobs DROP COLUMN job_end;"
     "ALTER TABLE jobs ADD COLUMN name TEXT;"
@@ -373,6 +374,9 @@ TEST(OpenStore, ConvertsTheDatabaseOfSchema11) {
   ASSERT_EQ(jobs->size(), 1u);
   const JobRow& job = jobs->front();
   EXPECT_EQ(job.id, 70);
+  auto sources = catalogue.All<SourceRow>(70);
+  ASSERT_TRUE(sources.ok()) << sources.status();
+  EXPECT_TRUE(sources->empty());
   EXPECT_EQ(job.info.ShortDebugString(),
             "id: \"11\" name: \"n\\303\\274\" command: \"c\" host: \"h\" user: \"u\" "
             "start_ns: 9000000000000000001 start_realtime_ns: 2 lull_version: \"v\" "

@@ -68,10 +68,13 @@ TEST(SymbolProtocol, CarriesARequestWithItsFile) {
   request.module = 5;
   request.offset = 99;
   ASSERT_EQ(SendSymbolRequest(relay.get(), request, STDERR_FILENO), SymbolIo::kDone);
-  ASSERT_EQ(SendSymbolRequest(relay.get(), SymbolRequest(), -1), SymbolIo::kDone);
+  ASSERT_EQ(SendSymbolRequest(relay.get(), SymbolRequest(), -1, "/job/a.py"),
+            SymbolIo::kDone);
   SymbolRequest got;
   UniqueFd file;
-  ASSERT_EQ(ReceiveSymbolRequest(reader.get(), &got, &file), SymbolIo::kDone);
+  std::string path;
+  ASSERT_EQ(ReceiveSymbolRequest(reader.get(), &got, &file, &path), SymbolIo::kDone);
+  EXPECT_EQ(path, "");
   EXPECT_EQ(got.kind, SymbolRequest::Kind::kPrepare);
   EXPECT_EQ(got.module, 5u);
   EXPECT_EQ(got.offset, 99u);
@@ -80,10 +83,11 @@ TEST(SymbolProtocol, CarriesARequestWithItsFile) {
   ASSERT_EQ(fstat(STDERR_FILENO, &sent), 0);
   ASSERT_EQ(fstat(file.get(), &received), 0);
   EXPECT_EQ(sent.st_ino, received.st_ino);
-  ASSERT_EQ(ReceiveSymbolRequest(reader.get(), &got, &file), SymbolIo::kDone);
+  ASSERT_EQ(ReceiveSymbolRequest(reader.get(), &got, &file, &path), SymbolIo::kDone);
   EXPECT_FALSE(file);
+  EXPECT_EQ(path, "/job/a.py");
   relay.reset();
-  EXPECT_EQ(ReceiveSymbolRequest(reader.get(), &got, &file), SymbolIo::kClosed);
+  EXPECT_EQ(ReceiveSymbolRequest(reader.get(), &got, &file, &path), SymbolIo::kClosed);
   EXPECT_EQ(SendSymbolRequest(reader.get(), request, -1), SymbolIo::kClosed);
 }
 

@@ -140,6 +140,34 @@ TEST_F(SymbolReaderTest, ReadsFilesThatTheUserCouldNotOpen) {
   EXPECT_EQ(Resolve(Mapped(path)), Outcome::kKnown);
 }
 
+TEST_F(SymbolReaderTest, QuotesWhatTheUserMayReadAndNoMore) {
+  const std::string open_to_all = files_ / "open.py", locked = files_ / "locked.py";
+  for (const std::string& path : {open_to_all, locked}) {
+    std::ofstream(path) << "one\ntwo\nthree\n";
+  }
+  ASSERT_EQ(chmod(open_to_all.c_str(), 0644), 0);
+  ASSERT_EQ(chmod(locked.c_str(), 0600), 0);
+  std::vector<SymbolReader::Question> questions(3);
+  for (SymbolReader::Question& question : questions) {
+    question.module = 7;
+    question.offset = 2;
+    question.file.reset(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    question.not_after_ns = UINT64_MAX;
+  }
+  questions[0].path = open_to_all;
+  questions[1].path = locked;
+  questions[2].path = open_to_all;
+  questions[2].offset = 9;
+  std::vector<SymbolAnswer> answers;
+  modules_.Quote(process_, questions, &answers);
+  ASSERT_EQ(answers.size(), 3u);
+  ASSERT_EQ(answers[0].frames.size(), 3u);
+  EXPECT_EQ(answers[0].address, 1u);
+  EXPECT_EQ(answers[0].frames[1].function, "two");
+  EXPECT_EQ(answers[1].frames.size(), getuid() == 0 ? 0u : 3u);
+  EXPECT_TRUE(answers[2].frames.empty());
+}
+
 TEST_F(SymbolReaderTest, DiesOverAFileTwiceAndThenDoesWithoutIt) {
   EXPECT_EQ(Resolve(Good()), Outcome::kKnown);
   Mapping evil = Evil("evil.so", "abort");

@@ -1,0 +1,159 @@
+#include "cli/render/baseline.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cli/render/json.h"
+#include "daemon/base/status.h"
+#include "google/protobuf/util/json_util.h"
+
+namespace lull {
+namespace {
+
+using compare::ProcessReplies;
+using compare::ProcessSteps;
+using compare::Run;
+
+constexpr int kVersion = 1;
+
+absl::Status NotOurs(absl::string_view why) {
+  return absl::FailedPreconditionError(absl::StrCat("is no baseline of lull: ", why));
+}
+
+Json MessageJson(const google::protobuf::Message& message) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string text;
+  if (!google::protobuf::util::MessageToJsonString(message, &text, options).ok()) {
+    return nullptr;
+  }
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
+bool FromJson(const Json& json, google::protobuf::Message* message) {
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;
+  return google::protobuf::util::JsonStringToMessage(json.dump(), message, options)
+      .ok();
+}
+
+// What footing, facts and step times are made of.
+v1::ReportReply Whole(const v1::ReportReply& reply) {
+  v1::ReportReply kept;
+  *kept.mutable_job() = reply.job();
+  kept.mutable_job()->clear_command();
+  *kept.mutable_losses() = reply.losses();
+  *kept.mutable_gpu() = reply.gpu();
+  kept.mutable_gpu()->clear_spans();
+  *kept.mutable_devices() = reply.devices();
+  *kept.mutable_processes() = reply.processes();
+  for (v1::ProcessRow& row : *kept.mutable_processes()) row.clear_command();
+  if (reply.details_size() > 0) {
+    kept.add_details()->mutable_steps()->set_source(reply.details(0).steps().source());
+  }
+  return kept;
+}
+
+v1::ReportReply Syncs(const v1::ReportReply& reply) {
+  v1::ReportReply kept;
+  kept.mutable_gpu()->set_traced_ns(reply.gpu().traced_ns());
+  *kept.mutable_syncs() = reply.syncs();
+  for (v1::SyncPoint& row : *kept.mutable_syncs()->mutable_sync_points()) {
+    row.clear_stack();
+    row.clear_native_stack();
+  }
+  return kept;
+}
+
+Json ProcessJson(const ProcessSteps& steps, const ProcessReplies& replies) {
+  Json json = {{"pid", steps.pid},         {"rank", steps.rank},
+               {"dropped", steps.dropped}, {"steady", steps.steady},
+               {"steps", Json::array()},   {"all", MessageJson(Syncs(replies.all))},
+               {"pieces", Json::array()}};
+  for (const compare::Step& step : steps.steps) {
+    json["steps"].push_back(
+        {step.number, step.start_ns, step.duration_ns, step.traced});
+  }
+  for (const v1::ReportReply& piece : replies.pieces) {
+    json["pieces"].push_back(MessageJson(Syncs(piece)));
+  }
+  return json;
+}
+
+// Throws as Json does.
+absl::Status ReadProcess(const Json& json, Run* run) {
+  ProcessSteps& steps = run->processes.emplace_back();
+  ProcessReplies& replies = run->replies.emplace_back();
+  steps.pid = json.at("pid").get<uint32_t>();
+  steps.rank = json.at("rank").get<int32_t>();
+  steps.dropped = json.at("dropped").get<uint64_t>();
+  steps.steady = json.at("steady").get<bool>();
+  for (const Json& row : json.at("steps")) {
+    steps.steps.push_back({row.at(0).get<uint64_t>(), row.at(1).get<uint64_t>(),
+                           row.at(2).get<uint64_t>(), row.at(3).get<bool>()});
+  }
+  const Json& pieces = json.at("pieces");
+  if (steps.steps.empty() || pieces.size() != compare::kPieces ||
+      !FromJson(json.at("all"), &replies.all)) {
+    return NotOurs("a process of it is not whole");
+  }
+  for (size_t i = 0; i < compare::kPieces; ++i) {
+    if (!FromJson(pieces.at(i), &replies.pieces[i])) {
+      return NotOurs("a process of it is not whole");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<compare::Runs> ReadRuns(const Json& json) {
+  if (!json.is_object() || !json.contains("lull_baseline")) {
+    return NotOurs("it has no lull_baseline");
+  }
+  if (json.at("lull_baseline") != kVersion) {
+    return NotOurs(absl::StrCat("this lull reads version ", kVersion,
+                                "; write it anew with lull check --write-baseline"));
+  }
+  compare::Runs runs;
+  for (const Json& one : json.at("runs")) {
+    Run& run = runs.emplace_back();
+    if (!FromJson(one.at("whole"), &run.whole)) return NotOurs("a run is not whole");
+    run.processes_left_out = one.at("processes_left_out").get<size_t>();
+    for (const Json& file : one.at("files")) run.files.insert(file.get<std::string>());
+    for (const Json& process : one.at("processes")) {
+      LULL_RETURN_IF_ERROR(ReadProcess(process, &run));
+    }
+  }
+  if (runs.empty()) return NotOurs("it has no run");
+  return runs;
+}
+
+}  // namespace
+
+std::string BaselineText(const compare::Runs& runs) {
+  Json json = {{"lull_baseline", kVersion}, {"runs", Json::array()}};
+  for (const Run& run : runs) {
+    Json& one = json["runs"].emplace_back();
+    one = {{"whole", MessageJson(Whole(run.whole))},
+           {"processes_left_out", run.processes_left_out},
+           {"files", Json::array()},
+           {"processes", Json::array()}};
+    for (const std::string& file : compare::FilesOf(run)) one["files"].push_back(file);
+    for (size_t i = 0; i < run.processes.size(); ++i) {
+      one["processes"].push_back(ProcessJson(run.processes[i], run.replies[i]));
+    }
+  }
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+absl::StatusOr<compare::Runs> ReadBaseline(absl::string_view text) {
+  const Json json = Json::parse(text.begin(), text.end(), nullptr, false);
+  if (json.is_discarded()) return NotOurs("it is no JSON");
+  try {
+    return ReadRuns(json);
+  } catch (const Json::exception& error) {
+    return NotOurs(error.what());
+  }
+}
+
+}  // namespace lull

@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""Lines of source text around each site: those that ran, never those of somebody else, and
+none where they are not wanted."""
+
+import json
+import os
+import sqlite3
+import tempfile
+import time
+import unittest
+
+import guest
+
+HOSTILE = "</script><script>alert(1)</script><!-- & \u202e \u2028 '\"`${1}"
+# `collect` is on line 6, and line 7 is hostile.
+PROGRAM = f"""import gc
+import sys
+
+def collect():
+    # before
+    gc.collect()
+    pass  # {HOSTILE}
+
+for _ in range(20):
+    collect()
+"""
+
+
+class Sources(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.host = guest.Host()
+        cls.temporary = tempfile.TemporaryDirectory(prefix="lull-source-")
+        cls.folder = cls.temporary.name
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.host.close()
+        cls.temporary.cleanup()
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, text):
+        mode = {"encoding": "utf-8"} if isinstance(text, str) else {}
+        with open(self.path(name), "w" if mode else "wb", **mode) as file:
+            file.write(text)
+        return self.path(name)
+
+    def run_job(self, name, program, *options, cwd=None):
+        done = guest.execute([guest.LULL, "run", "--quiet", "--name", name, *options, "--",
+                              "python3", program], self.host.environment,
+                             cwd=cwd or self.folder)
+        self.assertEqual(done.status, 0, done.stderr)
+
+        def ended():
+            job = self.report(name)["job"]
+            return job["ended"]
+        guest.wait_until(ended)
+        return {(one["file"], one["line"]): one for one in self.report(name)["sources"]}
+
+    def report(self, name):
+        done = guest.execute([guest.LULL, "report", name, "--json", "--top", "0"],
+                             self.host.environment)
+        self.assertEqual(done.status, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_the_lines_that_ran_are_kept(self):
+        program = self.write("kept.py", PROGRAM)
+        sources = self.run_job("kept", program)
+        one = sources[(program, 6)]
+        self.assertEqual(one["first_line"], 4)
+        self.assertEqual(one["lines"], PROGRAM.split("\n")[3:8])
+        # What is written later changes nothing.
+        self.write("kept.py", "print('another program')\n" * 20)
+        again = {(one["file"], one["line"]): one for one in self.report("kept")["sources"]}
+        self.assertEqual(again[(program, 6)], one)
+
+    def test_only_sites_of_the_answer_and_each_once(self):
+        program = self.write("once.py", PROGRAM)
+        self.run_job("once", program)
+        report = self.report("once")
+        keys = [(one["file"], one["line"]) for one in report["sources"]]
+        self.assertEqual(len(keys), len(set(keys)))
+        sites = json.dumps({**report, "sources": []})
+        for file, line in keys:
+            self.assertIn(json.dumps(file), sites)
+            self.assertIn(f'"line": {line}', sites)
+        text = guest.execute([guest.LULL, "report", "once"], self.host.environment).stdout
+        self.assertNotIn("gc.collect()", text)
+
+    def test_none_where_none_are_wanted(self):
+        program = self.write("none.py", PROGRAM)
+        self.assertEqual(self.run_job("none", program, "--no-source"), {})
+        database = os.path.join(self.host.environment["XDG_DATA_HOME"], "lull", "lull.db")
+        with open(database, "rb") as file:
+            stored = file.read()
+        if os.path.exists(database + "-wal"):
+            with open(database + "-wal", "rb") as file:
+                stored += file.read()
+        self.write("marked.py", PROGRAM.replace("# before", "# mark-of-secret-text"))
+        self.assertEqual(self.run_job("marked", self.path("marked.py"), "--no-source"), {})
+        connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+        jobs = [row[0] for row in connection.execute(
+            "SELECT DISTINCT job FROM sources JOIN jobs ON jobs.id=job "
+            "WHERE CAST(def AS TEXT) LIKE '%mark-of-secret%'")]
+        connection.close()
+        self.assertEqual(jobs, [])
+
+    def test_the_file_beside_the_code_can_say_so(self):
+        folder = self.path("beside")
+        os.mkdir(folder)
+        os.chmod(folder, 0o755)
+        with open(os.path.join(folder, "lull.toml"), "w", encoding="utf-8") as file:
+            file.write("no-source = true\n")
+        program = self.write("beside/program.py", PROGRAM)
+        self.assertEqual(self.run_job("beside", program, cwd=folder), {})
+
+    def test_a_file_that_changed_after_the_job_began_gives_none(self):
+        module = self.write("changed.py", PROGRAM)
+        launcher = self.write("launcher.py", f"""
+import runpy, sys, time
+code = compile(open({module!r}).read(), {module!r}, "exec")
+open({module!r}, "a").write("# changed\\n")
+exec(code, {{"__name__": "other"}})
+""")
+        sources = self.run_job("changed", launcher)
+        self.assertNotIn((module, 6), sources)
+
+    def test_what_is_no_file_of_text_gives_none_and_nobody_waits(self):
+        os.mkfifo(self.path("pipe.py"))
+        os.symlink("/etc/shadow", self.path("shadow.py"))
+        huge = self.write("huge.py", PROGRAM + "#" * (2 << 20))
+        names = [self.path("pipe.py"), "/dev/zero", self.folder, self.path("gone.py"),
+                 huge, "relative.py", "<string>"]
+        launcher = self.write("strange.py", f"""
+for name in {names!r}:
+    exec(compile({PROGRAM!r}, name, "exec"), {{"__name__": "other"}})
+""")
+        began = time.monotonic()
+        sources = self.run_job("strange", launcher)
+        self.assertLess(time.monotonic() - began, 60)
+        for name in names:
+            self.assertNotIn((name, 6), sources, name)
+        self.assertIn((launcher, 3), self.all_lines("strange"))
+
+    def all_lines(self, name):
+        """All lines that are kept of a job, whether a report names them or not."""
+        database = os.path.join(self.host.environment["XDG_DATA_HOME"], "lull", "lull.db")
+        identity = self.report(name)["job"]["id"]
+        connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+        rows = connection.execute("SELECT def FROM sources JOIN jobs ON jobs.id=job "
+                                  "WHERE uuid=?", (identity,)).fetchall()
+        connection.close()
+        lines = set()
+        for (blob,) in rows:  # file = 1, line = 2
+            size, at = blob[1], 2
+            if size & 0x80:
+                size, at = (size & 0x7f) | blob[2] << 7, 3
+            file, at = blob[at:at + size].decode(), at + size
+            assert blob[at] == 0x10
+            line, shift, at = 0, 0, at + 1
+            while True:
+                line |= (blob[at] & 0x7f) << shift
+                shift += 7
+                at += 1
+                if not blob[at - 1] & 0x80:
+                    break
+            lines.add((file, line))
+        return lines
+
+    def test_long_lines_and_bytes_that_are_no_text_are_bounded(self):
+        text = PROGRAM.replace("# before", "# " + "x" * 10_000).encode()
+        text = text.replace(b"pass  #", b"pass  # \xff\xfe")
+        program = self.write("bounded.py", b"# -*- coding: latin-1 -*-\n" + text)
+        one = self.run_job("bounded", program)[(program, 7)]
+        self.assertEqual(len(one["lines"]), 5)
+        for line in one["lines"]:
+            self.assertLessEqual(len(line.encode()), 200)
+        self.assertIn("\ufffd", one["lines"][3])
+
+    def test_a_page_shows_them_and_comes_to_no_harm(self):
+        program = self.write("page.py", PROGRAM)
+        self.run_job("page", program)
+        page = guest.execute([guest.LULL, "report", "page", "--html", "-"],
+                             self.host.environment).stdout
+        data = page[page.index('id="lull-data">') + len('id="lull-data">'):]
+        data = json.loads(data[:data.index("</script>")])
+        (one,) = [one for one in data["report"]["sources"] + data["sources"]
+                  if one["file"] == program and one["line"] == 6]
+        self.assertIn(HOSTILE, one["lines"][3])
+        self.assertNotIn("<script>alert", page)
+
+
+if __name__ == "__main__":
+    unittest.main()
