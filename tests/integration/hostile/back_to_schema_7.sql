@@ -1,4 +1,5 @@
--- Makes a database of schema 7 of one of schema 12; what its jobs are is forgotten.
+-- Makes a database of schema 7 of one of schema 14; what its jobs are is forgotten.
+DROP TABLE sources;
 ALTER TABLE jobs DROP COLUMN job_info;
 ALTER TABLE jobs DROP COLUMN job_end;
 ALTER TABLE jobs ADD COLUMN name TEXT;
