@@ -138,7 +138,7 @@ void Committer::CommitGroup(std::vector<Item> items) {
       hurry |= EndsJob(item.request);
       bytes += item.bytes;
       uint64_t sequence = item.request.batch().sequence();
-      item.request.Clear();  // the memory goes back before the commit
+      item.request = v1::IngestRequest();  // the memory goes back before the commit
       item.request.mutable_batch()->set_sequence(sequence);
       good.push_back(std::move(item));
     }

@@ -39,7 +39,7 @@ void GapSamples::AddSample(const aggregate::Event& event) {
                       event.series};
   Thread& thread = threads_[ThreadId{event.tid}];
   thread.samples.emplace(sample.time_ns, sample);
-  thread.longest_sample_ns = std::max(thread.longest_sample_ns, sample.duration_ns);
+  thread.has_stretches |= sample.duration_ns > 0;
   auto at = sample.duration_ns > 0 ? thread.idle.lower_bound(sample.end_ns())
                                    : thread.idle.upper_bound(sample.time_ns);
   for (int i = 0; i < kLookBack && at != thread.idle.begin(); ++i) {
@@ -59,14 +59,19 @@ void GapSamples::AddIdle(const aggregate::Event& event) {
   thread.idle.emplace(event.start_ns, idle);
   thread.longest_ns = std::max(thread.longest_ns, event.duration_ns);
   auto end = thread.samples.lower_bound(idle.end_ns);
-  const uint64_t from =
-      idle.start_ns - std::min(idle.start_ns, thread.longest_sample_ns);
-  for (auto at = thread.samples.lower_bound(from); at != end; ++at) {
-    const Sample& sample = at->second;
-    // Those before the stretch reach into it, or not.
-    if (sample.time_ns < idle.start_ns && sample.end_ns() <= idle.start_ns) continue;
-    Find(ThreadId{event.tid}, sample, idle);
+  auto at = thread.samples.lower_bound(idle.start_ns);
+  // Of those before the stretch one at most reaches into it.
+  auto before = at;
+  for (int i = 0; thread.has_stretches && i < kLookBack; ++i) {
+    if (before == thread.samples.begin()) break;
+    --before;
+    if (before->second.duration_ns == 0) continue;
+    if (before->second.end_ns() > idle.start_ns) {
+      Find(ThreadId{event.tid}, before->second, idle);
+    }
+    break;
   }
+  for (; at != end; ++at) Find(ThreadId{event.tid}, at->second, idle);
   if (++held_ > kMost) MakeRoom();
 }
 

@@ -2,7 +2,7 @@
 // judged by the sample's thread, one at most of each device. Either may come first: a
 // gap is judged seconds after it, and a sample of a busy relay can be later still.
 // A sample that is a stretch (of an imported trace) lies in each idle stretch that it
-// meets, with the part that they share.
+// meets, with the part that they share. Such samples of one thread do not overlap.
 //
 // Memory is bounded: what is forgotten, or beyond the bound, is found by nothing that
 // comes later. Shares of a row count only samples that were found, so they stay right.
@@ -60,8 +60,8 @@ class GapSamples {
   struct Thread {
     std::multimap<uint64_t, Sample> samples;  // by time
     std::multimap<uint64_t, Idle> idle;       // by start
-    uint64_t longest_ns = 0;         // of the idle stretches that were ever here
-    uint64_t longest_sample_ns = 0;  // 0: no sample was a stretch
+    uint64_t longest_ns = 0;     // of the idle stretches that were ever here
+    bool has_stretches = false;  // among its samples
   };
   // Samples of 80 bytes. Ten threads at 200 samples a second fill it in two minutes.
   static constexpr size_t kMost = 250'000;

@@ -165,19 +165,21 @@ void ThreadRegions::Take(const Scope& scope, Thread& thread) {
 void ThreadRegions::MakeRoom() {
   held_ = 0;
   for (auto& [tid, thread] : threads_) {
-    std::map<std::tuple<uint64_t, uint32_t>, std::pair<uint64_t, Item>> sums;
-    for (const auto& [start, item] : thread.items) {
-      auto [it, fresh] = sums.try_emplace({start / aggregate::kBucketNs, item.series},
-                                          std::make_pair(start, item));
-      if (fresh) continue;
-      Item& sum = it->second.second;
-      sum.end_ns = std::max(sum.end_ns, item.end_ns);
-      sum.sum.Append(item.sum);
-    }
-    thread.items.clear();
-    for (const auto& [key, sum] : sums) {
-      thread.longest_ns = std::max(thread.longest_ns, sum.second.end_ns - sum.first);
-      thread.items.insert(sum);
+    absl::flat_hash_map<uint32_t, Items::iterator> sums;  // by series, of one second
+    uint64_t second = 0;
+    for (auto at = thread.items.begin(); at != thread.items.end();) {
+      const uint64_t its = at->first / aggregate::kBucketNs;
+      if (std::exchange(second, its) != its) sums.clear();
+      auto [sum, fresh] = sums.try_emplace(at->second.series, at);
+      if (fresh) {
+        ++at;
+        continue;
+      }
+      Item& item = sum->second->second;
+      item.end_ns = std::max(item.end_ns, at->second.end_ns);
+      item.sum.Append(at->second.sum);
+      thread.longest_ns = std::max(thread.longest_ns, item.end_ns - sum->second->first);
+      at = thread.items.erase(at);
     }
     held_ += thread.items.size();
   }

@@ -106,6 +106,45 @@ TEST(GapSamples, HoldsABoundedNumber) {
   EXPECT_LE(samples.size(), 250'001u);
 }
 
+// Of an imported trace: one after the other, of any length.
+TEST(GapSamples, FindsStretchesInAnyOrder) {
+  for (uint32_t seed = 0; seed < 100; ++seed) {
+    std::mt19937 random(seed);
+    std::vector<Event> idle, samples;
+    uint32_t series = 0;
+    for (uint64_t at = random() % 50; at < 3000;) {
+      const uint64_t end = at + 1 + random() % (random() % 4 == 0 ? 400 : 20);
+      idle.push_back(Idle(1, at, end, ++series));
+      at = end + random() % 30;
+    }
+    for (uint64_t at = random() % 50; at < 3000;) {
+      const uint64_t end = at + 1 + random() % (random() % 4 == 0 ? 900 : 9);
+      samples.push_back(Sample(1, at, ++series));
+      samples.back().duration_ns = end - at;
+      at = end + (random() % 2 == 0 ? 0 : random() % 30);
+    }
+    std::vector<Pair> want;
+    for (const Event& s : samples) {
+      for (const Event& i : idle) {
+        const uint64_t start = std::max(s.start_ns, i.start_ns);
+        if (start >= std::min(s.start_ns + s.duration_ns, i.start_ns + i.duration_ns)) {
+          continue;
+        }
+        want.emplace_back(1, start, s.series, i.series);
+      }
+    }
+    std::sort(want.begin(), want.end());
+    std::shuffle(idle.begin(), idle.end(), random);
+    std::shuffle(samples.begin(), samples.end(), random);
+    GapSamples found;
+    const size_t half = samples.size() / 2;
+    for (size_t i = 0; i < half; ++i) found.AddSample(samples[i]);
+    for (const Event& one : idle) found.AddIdle(one);
+    for (size_t i = half; i < samples.size(); ++i) found.AddSample(samples[i]);
+    EXPECT_EQ(Pairs(found.Take()), want) << "seed " << seed;
+  }
+}
+
 TEST(GapSamples, FindsWhatLooksAtAllPairsFindInAnyOrder) {
   for (uint32_t seed = 0; seed < 200; ++seed) {
     std::mt19937 random(seed);
