@@ -41,11 +41,18 @@ EventWriter::EventWriter(Trace& trace, uint64_t key, ApiTable& apis,
                          const BatchSink& sink)
     : trace_(trace), key_(key), apis_(apis), sink_(sink) {}
 
-uint32_t EventWriter::Ref(const StackTable& table, uint32_t node,
-                          std::vector<bool>* defined) {
-  if (node != 0 && !Test(defined, node)) {
-    batch_.AddStack(key_, table.Define(node, trace_.strings));
+uint32_t EventWriter::Ref(const StackTable& table, uint32_t node, Told* told) {
+  if (node == 0 || Test(&told->stacks, node)) return table.Ref(node);
+  v1::StackDef definition = table.Define(node, &places_);
+  told->frames.resize(table.places());
+  for (uint32_t& place : places_) {
+    uint32_t& number = told->frames[place];
+    if (number == 0) {
+      number = batch_.AddFrame(key_, table.FrameAt(place, trace_.strings)) + 1;
+    }
+    place = number - 1;
   }
+  batch_.AddStackOfFrames(key_, std::move(definition), places_);
   return table.Ref(node);
 }
 
@@ -118,6 +125,8 @@ absl::Status EventWriter::Flush(uint64_t time_ns) {
   batch_.AddCounters(std::move(counters));
   absl::Status sent = sink_(batch_.batch());
   batch_.Reset();
+  python_told_.frames.clear();
+  native_told_.frames.clear();
   return sent;
 }
 

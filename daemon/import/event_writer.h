@@ -22,8 +22,8 @@ class EventWriter {
   StackTable& operators() { return operators_; }
 
   // Refs of stacks for events; defined where they are new.
-  uint32_t PythonRef(uint32_t node) { return Ref(python_, node, &python_defined_); }
-  uint32_t NativeRef(uint32_t node) { return Ref(operators_, node, &native_defined_); }
+  uint32_t PythonRef(uint32_t node) { return Ref(python_, node, &python_told_); }
+  uint32_t NativeRef(uint32_t node) { return Ref(operators_, node, &native_told_); }
   uint32_t KernelRef(uint32_t kernel);
   uint32_t StreamRef(uint32_t stream);
   uint16_t Api(uint32_t name, CallKind kind);
@@ -42,7 +42,13 @@ class EventWriter {
   absl::Status SendEnd(uint64_t end_ns, const lull::v1::ProcessInfo& process);
 
  private:
-  uint32_t Ref(const StackTable& table, uint32_t node, std::vector<bool>* defined);
+  struct Told {
+    std::vector<bool> stacks;
+    // By place: the number of its frame in this batch, and 1; 0: it has none yet.
+    std::vector<uint32_t> frames;
+  };
+
+  uint32_t Ref(const StackTable& table, uint32_t node, Told* told);
   absl::Status Flush(uint64_t time_ns);
   void DefineDevices();
 
@@ -53,8 +59,9 @@ class EventWriter {
   relay::BatchBuilder batch_;
   StackTable python_{/*native=*/false};
   StackTable operators_{/*native=*/true};
-  std::vector<bool> python_defined_, native_defined_, kernels_defined_,
-      streams_defined_;
+  Told python_told_, native_told_;
+  std::vector<uint32_t> places_;  // of the stack that is being told
+  std::vector<bool> kernels_defined_, streams_defined_;
   std::vector<uint16_t> api_of_name_;
   uint64_t next_ = 0;
   uint64_t next_sample_ = 0;

@@ -39,6 +39,8 @@ namespace fs = std::filesystem;
 constexpr absl::string_view kVersion = "lull import 3";
 // The spool's own limit must not cut a job short.
 constexpr uint64_t kNoLimit = uint64_t{1} << 60;
+// What a frame of a stack takes where it is kept; of a spool hardly anything.
+constexpr uint64_t kFrameBytes = 16;
 // In a spool of which nobody knows whose it is yet.
 constexpr char kUnfinished[] = "importing";
 // One job's processes run together.
@@ -204,13 +206,15 @@ class Importer {
 
   BatchSink Sink() {
     return [this](lull::v1::Batch* batch) {
-      bytes_ += batch->ByteSizeLong();
-      if (bytes_ > most_bytes_) {
-        return absl::ResourceExhaustedError(absl::StrCat(
-            "its stacks and names would take more than ", most_bytes_ >> 20,
-            " MiB of disk, which no real trace of its size does"));
+      LULL_RETURN_IF_ERROR(spool_.Append(batch));
+      bytes_ += static_cast<uint64_t>(batch->GetCachedSize());  // as it was written
+      for (const auto& stacks : batch->stacks()) {
+        bytes_ += static_cast<uint64_t>(stacks.frame_numbers_size()) * kFrameBytes;
       }
-      return spool_.Append(batch);
+      if (bytes_ <= most_bytes_) return absl::OkStatus();
+      return absl::ResourceExhaustedError(
+          absl::StrCat("its stacks and names would take more than ", most_bytes_ >> 20,
+                       " MiB of disk, which no real trace of its size does"));
     };
   }
 

@@ -7,12 +7,21 @@ namespace lull::imports {
 namespace {
 
 // Limits of what a collector takes, see daemon/collector/ingest/validate.cc.
-constexpr int kMaxFrames = 1024;
+constexpr size_t kMaxFrames = 1024;
 
 }  // namespace
 
 uint32_t StackTable::Push(uint32_t caller, const Place& place) {
-  auto [it, fresh] = known_.try_emplace({caller, place});
+  auto [it, fresh] = place_ids_.try_emplace(place);
+  if (fresh) {
+    it->second = static_cast<uint32_t>(places_.size());
+    places_.push_back(place);
+  }
+  return PushPlace(caller, it->second);
+}
+
+uint32_t StackTable::PushPlace(uint32_t caller, uint32_t place) {
+  auto [it, fresh] = known_.try_emplace(uint64_t{caller} << 32 | place);
   if (fresh) {
     it->second = static_cast<uint32_t>(nodes_.size());
     nodes_.push_back({caller, place});
@@ -21,11 +30,11 @@ uint32_t StackTable::Push(uint32_t caller, const Place& place) {
 }
 
 uint32_t StackTable::Append(uint32_t caller, uint32_t stack) {
-  std::vector<Place> places;  // innermost first
+  std::vector<uint32_t> places;  // innermost first
   for (; stack != 0; stack = nodes_[stack].caller)
     places.push_back(nodes_[stack].place);
   for (auto place = places.rbegin(); place != places.rend(); ++place) {
-    caller = Push(caller, *place);
+    caller = PushPlace(caller, *place);
   }
   return caller;
 }
@@ -40,27 +49,33 @@ uint32_t StackTable::OfCallStack(std::string_view text, StringTable& strings) {
   return node;
 }
 
-lull::v1::StackDef StackTable::Define(uint32_t node, const StringTable& strings) const {
+lull::v1::StackDef StackTable::Define(uint32_t node,
+                                      std::vector<uint32_t>* places) const {
   lull::v1::StackDef definition;
   definition.set_ref(Ref(node));
   definition.set_native(native_);
+  places->clear();
   for (; node != 0; node = nodes_[node].caller) {
-    if (definition.frames_size() == kMaxFrames) {
+    if (places->size() == kMaxFrames) {
       definition.set_truncated(true);
       break;
     }
-    const Place& place = nodes_[node].place;
-    lull::v1::Frame* frame = definition.add_frames();
-    frame->set_function(strings[place.function]);
-    const std::string& file = strings[place.file];
-    if (native_ || file == kNodeModule || file == kForwardModule) {
-      frame->set_module(file);
-    } else {
-      frame->set_file(file);
-      frame->set_line(place.line);
-    }
+    places->push_back(nodes_[node].place);
   }
   return definition;
+}
+
+lull::v1::Frame StackTable::FrameAt(uint32_t place, const StringTable& strings) const {
+  const auto& [function, file, line] = places_[place];
+  lull::v1::Frame frame;
+  frame.set_function(strings[function]);
+  if (native_ || strings[file] == kNodeModule || strings[file] == kForwardModule) {
+    frame.set_module(strings[file]);
+  } else {
+    frame.set_file(strings[file]);
+    frame.set_line(line);
+  }
+  return frame;
 }
 
 }  // namespace lull::imports

@@ -39,17 +39,25 @@ class StackTable {
 
   // Number of the stack in StackDef.ref, of this table alone.
   uint32_t Ref(uint32_t node) const { return node == 0 ? 0 : 2 * node + native_; }
-  lull::v1::StackDef Define(uint32_t node, const StringTable& strings) const;
+  // Its definition without the frames, and the places that these are at, innermost
+  // first.
+  lull::v1::StackDef Define(uint32_t node, std::vector<uint32_t>* places) const;
+  lull::v1::Frame FrameAt(uint32_t place, const StringTable& strings) const;
   size_t size() const { return nodes_.size(); }
+  size_t places() const { return places_.size(); }
 
  private:
   struct Node {
     uint32_t caller = 0;
-    Place place;
+    uint32_t place = 0;
   };
+  uint32_t PushPlace(uint32_t caller, uint32_t place);
+
   const bool native_;
   std::vector<Node> nodes_;
-  absl::flat_hash_map<std::pair<uint32_t, Place>, uint32_t> known_;
+  std::vector<Place> places_;
+  absl::flat_hash_map<Place, uint32_t> place_ids_;
+  absl::flat_hash_map<uint64_t, uint32_t> known_;  // caller and place -> node
 };
 
 }  // namespace lull::imports

@@ -59,6 +59,22 @@ ProcessState& JobState::ProcessOf(uint64_t key) {
   return *process;
 }
 
+void JobState::ApplyStacks(const lull::v1::Batch::Stacks& stacks) {
+  ProcessState& process = ProcessOf(stacks.process_key());
+  std::vector<uint32_t> frames;
+  for (const lull::v1::Frame& frame : stacks.frames()) {
+    frames.push_back(tables_->InternFrame(frame));
+  }
+  const uint32_t* number = stacks.frame_numbers().data();
+  for (int i = 0; i < stacks.stacks_size(); ++i) {
+    std::vector<uint32_t> more(stacks.depths_size() > 0 ? stacks.depths(i) : 0);
+    for (uint32_t& frame : more) frame = frames[*number++];
+    const lull::v1::StackDef& stack = stacks.stacks(i);
+    process.ApplyRef(storage::RefKind::kStack, stack.ref(),
+                     tables_->InternStack(stack, std::move(more)));
+  }
+}
+
 void JobState::ApplyGpu(const lull::v1::Batch::Gpu& gpu) {
   using storage::RefKind;
   ProcessState& process = ProcessOf(gpu.process_key());
@@ -111,13 +127,7 @@ std::vector<lull::v1::RejectedRun> JobState::Apply(const lull::v1::Batch& batch)
   for (const lull::v1::ProcessInfo& info : batch.processes()) {
     ProcessOf(info.key()).ApplyInfo(info);
   }
-  for (const lull::v1::Batch::Stacks& stacks : batch.stacks()) {
-    ProcessState& process = ProcessOf(stacks.process_key());
-    for (const lull::v1::StackDef& stack : stacks.stacks()) {
-      process.ApplyRef(storage::RefKind::kStack, stack.ref(),
-                       tables_->InternStack(stack));
-    }
-  }
+  for (const lull::v1::Batch::Stacks& stacks : batch.stacks()) ApplyStacks(stacks);
   for (const lull::v1::SourceDef& source : batch.sources()) tables_->AddSource(source);
   for (const lull::v1::Batch::Gpu& gpu : batch.gpus()) ApplyGpu(gpu);
   for (const lull::v1::RingBatch* run : runs) {

@@ -41,6 +41,7 @@ class JobState {
   JobState() = default;
   ProcessState& ProcessOf(uint64_t key);
   void ApplyStretch(const v1::ArmedStretch& told);
+  void ApplyStacks(const v1::Batch::Stacks& stacks);
   void ApplyGpu(const v1::Batch::Gpu& gpu);
   // nullptr, or the first API of the run that has no name.
   const uint32_t* UnnamedApi(const v1::RingBatch& run) const;

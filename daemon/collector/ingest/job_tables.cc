@@ -12,11 +12,6 @@ namespace {
 constexpr size_t kMaxSources = 8192;
 
 // Keys by content. '\n' cannot be confused: lengths come first.
-std::string KeyOf(const aggregate::Frame& f) {
-  return absl::StrCat(f.function.size(), ",", f.file.size(), ",", f.line, "\n",
-                      f.function, f.file, f.module);
-}
-
 std::string KeyOf(const storage::SiteRow& s) {
   return absl::StrCat(s.file.size(), ",", s.line, ",", s.backward_of, ",", s.forward,
                       "\n", s.file, s.function);
@@ -51,7 +46,8 @@ absl::StatusOr<std::unique_ptr<JobTables>> JobTables::Load(storage::StoreReader&
 void JobTables::Remember(const storage::FrameRow& row) {
   if (frames_.size() < row.id) frames_.resize(row.id);
   frames_[row.id - 1] = std::make_unique<aggregate::Frame>(row.frame);
-  frame_ids_[KeyOf(row.frame)] = row.id;
+  const aggregate::Frame& kept = *frames_[row.id - 1];
+  frame_ids_[{kept.function, kept.file, kept.module, kept.line}] = row.id;
 }
 
 void JobTables::Remember(storage::StackRow row) {
@@ -94,24 +90,26 @@ const std::string& JobTables::ApiName(uint32_t id) const {
 }
 
 uint32_t JobTables::InternFrame(const lull::v1::Frame& frame) {
-  aggregate::Frame content{frame.function(), frame.file(), frame.line(),
-                           frame.module()};
-  auto known = frame_ids_.find(KeyOf(content));
+  auto known = frame_ids_.find(
+      FrameText{frame.function(), frame.file(), frame.module(), frame.line()});
   if (known != frame_ids_.end()) return known->second;
   auto id = static_cast<uint32_t>(frames_.size() + 1);
-  new_frames_.push_back({id, std::move(content)});
+  new_frames_.push_back(
+      {id, {frame.function(), frame.file(), frame.line(), frame.module()}});
   Remember(new_frames_.back());
   return id;
 }
 
-uint32_t JobTables::InternStack(const lull::v1::StackDef& definition) {
-  if (definition.frames().empty()) return 0;
+uint32_t JobTables::InternStack(const lull::v1::StackDef& definition,
+                                std::vector<uint32_t> more) {
   storage::StackRow row;
   row.native = definition.native();
   row.truncated = definition.truncated();
+  row.frames = std::move(more);
   for (const lull::v1::Frame& frame : definition.frames()) {
     row.frames.push_back(InternFrame(frame));
   }
+  if (row.frames.empty()) return 0;
   auto known = stack_ids_.find(KeyOf(row));
   if (known != stack_ids_.end()) return known->second;
   row.id = static_cast<uint32_t>(stacks_.size() + 1);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,8 +34,10 @@ class JobTables {
   bool HasApi(uint32_t id) const { return id == 0 || apis_.contains(id); }
   const std::string& ApiName(uint32_t id) const;
 
-  // The id of a stack with these frames; 0 for an empty one.
-  uint32_t InternStack(const v1::StackDef& definition);
+  uint32_t InternFrame(const v1::Frame& frame);
+  // The id of a stack with these frames; 0 for an empty one. `more`: ids of those that
+  // the definition does not have itself.
+  uint32_t InternStack(const v1::StackDef& definition, std::vector<uint32_t> more = {});
 
   std::vector<const aggregate::Frame*> Frames(uint32_t stack) const;
 
@@ -59,7 +62,17 @@ class JobTables {
   absl::Status Flush(storage::StoreWriter& writer, int64_t job);
 
  private:
-  uint32_t InternFrame(const v1::Frame& frame);
+  // A frame by its content; of frames_, or of a message that is looked up.
+  struct FrameText {
+    std::string_view function, file, module;
+    int32_t line = 0;
+    friend bool operator==(const FrameText&, const FrameText&) = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const FrameText& f) {
+      return H::combine(std::move(h), f.function, f.file, f.module, f.line);
+    }
+  };
+
   uint32_t InternSite(storage::SiteRow row);
   SiteIds InternSites(const aggregate::Frame& frame, const std::string& function,
                       SiteIds backward_of, SiteIds forward);
@@ -73,8 +86,8 @@ class JobTables {
   absl::flat_hash_map<uint32_t, storage::ApiRow> apis_;
   std::vector<std::unique_ptr<aggregate::Frame>> frames_;  // by id - 1
   std::vector<std::vector<uint32_t>> stacks_;              // by id - 1
-  absl::flat_hash_map<std::string, uint32_t> frame_ids_;   // by content
-  absl::flat_hash_map<std::string, uint32_t> stack_ids_;
+  absl::flat_hash_map<FrameText, uint32_t> frame_ids_;
+  absl::flat_hash_map<std::string, uint32_t> stack_ids_;  // by content
   absl::flat_hash_map<std::string, uint32_t> site_ids_;
   absl::flat_hash_set<std::pair<std::string, uint32_t>> sources_;  // file, line
 

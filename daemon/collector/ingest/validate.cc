@@ -18,7 +18,7 @@ using lull::v1::Batch;
 using lull::v1::EventColumns;
 
 constexpr uint64_t kMaxTimeNs = kMaxWireTotal;
-constexpr int kMaxFrames = 1024;
+constexpr uint64_t kMaxFrames = 1024;
 constexpr int kMaxSourceLines = 16;
 constexpr size_t kMaxSourceBytes = 512;  // of a line
 constexpr uint32_t kMaxRing = 65536;
@@ -50,13 +50,8 @@ absl::Status CheckProcess(const lull::v1::ProcessInfo& process) {
   return CheckText("processes.python_version", process.python_version());
 }
 
-absl::Status CheckStack(const lull::v1::StackDef& stack) {
-  if (stack.ref() == 0) return Invalid("stacks.stacks.ref is 0");
-  if (stack.frames_size() > kMaxFrames) {
-    return Invalid("stacks.stacks.frames has ", stack.frames_size(),
-                   " entries, more than ", kMaxFrames);
-  }
-  for (const lull::v1::Frame& frame : stack.frames()) {
+absl::Status CheckFrames(const google::protobuf::RepeatedPtrField<v1::Frame>& frames) {
+  for (const lull::v1::Frame& frame : frames) {
     LULL_RETURN_IF_ERROR(CheckText("stacks.stacks.frames.function", frame.function()));
     LULL_RETURN_IF_ERROR(CheckText("stacks.stacks.frames.file", frame.file()));
     LULL_RETURN_IF_ERROR(CheckText("stacks.stacks.frames.module", frame.module()));
@@ -77,6 +72,42 @@ absl::Status CheckSource(const lull::v1::SourceDef& source) {
                    kMaxSourceBytes);
   }
   return CheckText("sources.file", source.file());
+}
+
+absl::Status CheckDepth(uint64_t depth) {
+  if (depth <= kMaxFrames) return absl::OkStatus();
+  return Invalid("stacks.stacks.frames has ", depth, " entries, more than ",
+                 kMaxFrames);
+}
+
+absl::Status CheckStacks(const Batch::Stacks& stacks) {
+  if (stacks.process_key() == 0) return Invalid("stacks.process_key is 0");
+  for (const lull::v1::StackDef& stack : stacks.stacks()) {
+    if (stack.ref() == 0) return Invalid("stacks.stacks.ref is 0");
+    LULL_RETURN_IF_ERROR(CheckDepth(static_cast<uint64_t>(stack.frames_size())));
+    LULL_RETURN_IF_ERROR(CheckFrames(stack.frames()));
+  }
+  LULL_RETURN_IF_ERROR(CheckFrames(stacks.frames()));
+  if (stacks.depths_size() != 0 && stacks.depths_size() != stacks.stacks_size()) {
+    return Invalid("stacks.depths has ", stacks.depths_size(),
+                   " values, stacks.stacks ", stacks.stacks_size());
+  }
+  uint64_t frames = 0;
+  for (uint32_t depth : stacks.depths()) {
+    LULL_RETURN_IF_ERROR(CheckDepth(depth));
+    frames += depth;
+  }
+  if (frames != static_cast<uint64_t>(stacks.frame_numbers_size())) {
+    return Invalid("stacks.frame_numbers has ", stacks.frame_numbers_size(),
+                   " values, stacks.depths names ", frames);
+  }
+  for (uint32_t number : stacks.frame_numbers()) {
+    if (number >= static_cast<uint32_t>(stacks.frames_size())) {
+      return Invalid("stacks.frame_numbers names ", number, " of ",
+                     stacks.frames_size(), " frames");
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckLengths(const EventColumns& events) {
@@ -251,7 +282,8 @@ absl::Status ValidateArming(absl::string_view field, const lull::v1::ArmState& s
 }
 
 absl::Status ValidateHello(const lull::v1::Hello& hello) {
-  if (hello.protocol_version() == 0 || hello.protocol_version() > kProtocolVersion) {
+  if (hello.protocol_version() < kOldestProtocolVersion ||
+      hello.protocol_version() > kProtocolVersion) {
     return absl::FailedPreconditionError(
         absl::StrCat("hello.protocol_version is ", hello.protocol_version(),
                      ", this collector speaks ", kProtocolVersion,
@@ -317,10 +349,7 @@ absl::Status ValidateBatch(const Batch& batch) {
   if (batch.sequence() == 0) return Invalid("sequence is 0");
   for (const auto& process : batch.processes())
     LULL_RETURN_IF_ERROR(CheckProcess(process));
-  for (const Batch::Stacks& stacks : batch.stacks()) {
-    if (stacks.process_key() == 0) return Invalid("stacks.process_key is 0");
-    for (const auto& stack : stacks.stacks()) LULL_RETURN_IF_ERROR(CheckStack(stack));
-  }
+  for (const auto& stacks : batch.stacks()) LULL_RETURN_IF_ERROR(CheckStacks(stacks));
   for (const auto& source : batch.sources()) LULL_RETURN_IF_ERROR(CheckSource(source));
   // Two processes may name the same call in one batch.
   for (const auto& api : batch.apis()) LULL_RETURN_IF_ERROR(CheckApi("apis", api));

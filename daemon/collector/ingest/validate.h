@@ -12,8 +12,10 @@
 
 namespace lull::collector {
 
-// Of 1 no small block was drawn; all else means the same.
+// 2: small blocks may be drawn, and stacks may come as columns.
 inline constexpr uint32_t kProtocolVersion = 2;
+// What an older relay sends, or left in a spool, means the same today.
+inline constexpr uint32_t kOldestProtocolVersion = 1;
 inline constexpr int kMaxMessageBytes = 64 << 20;
 
 // INVALID_ARGUMENT with the name of the field, FAILED_PRECONDITION for a protocol

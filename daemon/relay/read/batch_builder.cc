@@ -89,15 +89,38 @@ void BatchBuilder::AddEvents(uint64_t process_key, uint32_t ring,
   empty_ = false;
 }
 
-void BatchBuilder::AddStack(uint64_t process_key, lull::v1::StackDef stack) {
+lull::v1::Batch::Stacks* BatchBuilder::StacksOf(uint64_t process_key) {
   lull::v1::Batch::Stacks*& stacks = stacks_[process_key];
   if (stacks == nullptr) {
     stacks = batch_->add_stacks();
     stacks->set_process_key(process_key);
   }
-  bytes_ += stack.ByteSizeLong() + 8;
-  *stacks->add_stacks() = std::move(stack);
   empty_ = false;
+  return stacks;
+}
+
+void BatchBuilder::AddStack(uint64_t process_key, lull::v1::StackDef stack) {
+  AddStackOfFrames(process_key, std::move(stack), {});
+}
+
+void BatchBuilder::AddStackOfFrames(uint64_t process_key, lull::v1::StackDef stack,
+                                    absl::Span<const uint32_t> frame_numbers) {
+  lull::v1::Batch::Stacks* stacks = StacksOf(process_key);
+  if (!frame_numbers.empty() || stacks->depths_size() > 0) {
+    // Those before it have their own.
+    stacks->mutable_depths()->Resize(stacks->stacks_size(), 0);
+    stacks->add_depths(static_cast<uint32_t>(frame_numbers.size()));
+    stacks->mutable_frame_numbers()->Add(frame_numbers.begin(), frame_numbers.end());
+  }
+  bytes_ += stack.ByteSizeLong() + 8 + 2 * frame_numbers.size();
+  *stacks->add_stacks() = std::move(stack);
+}
+
+uint32_t BatchBuilder::AddFrame(uint64_t process_key, lull::v1::Frame frame) {
+  bytes_ += frame.ByteSizeLong() + 8;
+  auto* frames = StacksOf(process_key)->mutable_frames();
+  *frames->Add() = std::move(frame);
+  return static_cast<uint32_t>(frames->size() - 1);
 }
 
 lull::v1::Batch::Gpu* BatchBuilder::GpuOf(uint64_t process_key) {

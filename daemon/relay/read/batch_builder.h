@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
 #include "ingest.pb.h"
 #include "preload/abi/event.h"
 
@@ -31,6 +32,11 @@ class BatchBuilder {
   void AddEvents(uint64_t process_key, uint32_t ring, uint64_t first_position,
                  const abi::Event* events, size_t count, uint32_t tid);
   void AddStack(uint64_t process_key, v1::StackDef stack);
+  // One whose frames are those of these numbers; AddFrame() gives them out.
+  void AddStackOfFrames(uint64_t process_key, v1::StackDef stack,
+                        absl::Span<const uint32_t> frame_numbers);
+  // Its number in this batch.
+  uint32_t AddFrame(uint64_t process_key, v1::Frame frame);
   void AddKernel(uint64_t process_key, v1::KernelDef kernel);
   void AddGpuStream(uint64_t process_key, const v1::GpuStreamDef& stream);
   void AddGpuDevice(uint64_t process_key, v1::GpuDeviceDef device);
@@ -60,6 +66,7 @@ class BatchBuilder {
   };
   OpenRun& RunFor(uint64_t process_key, uint32_t ring, uint64_t position,
                   uint64_t start_ns);
+  v1::Batch::Stacks* StacksOf(uint64_t process_key);
   v1::Batch::Gpu* GpuOf(uint64_t process_key);
 
   google::protobuf::Arena arena_;

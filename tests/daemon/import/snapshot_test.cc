@@ -61,8 +61,12 @@ class SnapshotTest : public testing::Test {
     std::map<uint32_t, std::string> stacks;
     auto sink = [&](lull::v1::Batch* batch) {
       for (const auto& process : batch->stacks()) {
-        for (const auto& stack : process.stacks()) {
-          stacks[stack.ref()] = stack.frames(0).function();
+        int number = 0;  // of its innermost frame
+        for (int i = 0; i < process.stacks_size(); ++i) {
+          stacks[process.stacks(i).ref()] =
+              process.frames(static_cast<int>(process.frame_numbers(number)))
+                  .function();
+          number += static_cast<int>(process.depths(i));
         }
       }
       for (const auto& ring : batch->rings()) Add(ring.events(), stacks, &told);
@@ -248,7 +252,13 @@ TEST_F(SnapshotTest, FramesOfCppAreOfAnotherStack) {
   std::vector<lull::v1::StackDef> stacks;
   auto sink = [&](lull::v1::Batch* batch) {
     for (const auto& process : batch->stacks()) {
-      stacks.insert(stacks.end(), process.stacks().begin(), process.stacks().end());
+      const uint32_t* number = process.frame_numbers().data();
+      for (int i = 0; i < process.stacks_size(); ++i) {
+        stacks.push_back(process.stacks(i));
+        for (uint32_t left = process.depths(i); left > 0; --left) {
+          *stacks.back().add_frames() = process.frames(static_cast<int>(*number++));
+        }
+      }
     }
     return absl::OkStatus();
   };

@@ -30,6 +30,29 @@ TEST(SeriesTable, HasNoMoreSeriesThanACellCanName) {
   EXPECT_EQ(series[3].line_site, 30u);
 }
 
+TEST(JobTables, AStackIsTheSameHoweverItsFramesAreTold) {
+  JobTables tables;
+  lull::v1::StackDef whole, part;
+  for (const char* function : {"inner", "outer"}) {
+    lull::v1::Frame* frame = whole.add_frames();
+    frame->set_function(function);
+    frame->set_file("a.py");
+    frame->set_line(3);
+  }
+  const uint32_t outer = tables.InternFrame(whole.frames(1));
+  const uint32_t inner = tables.InternFrame(whole.frames(0));
+  EXPECT_NE(outer, inner);
+  const uint32_t stack = tables.InternStack(whole);
+  EXPECT_EQ(tables.InternStack(part, {inner, outer}), stack);
+  EXPECT_NE(tables.InternStack(part, {outer, inner}), stack);
+  EXPECT_EQ(tables.InternStack(part), 0u);
+  ASSERT_EQ(tables.Frames(stack).size(), 2u);
+  EXPECT_EQ(tables.Frames(stack)[0]->function, "inner");
+  lull::v1::Frame other = whole.frames(0);
+  other.set_module("m.so");
+  EXPECT_NE(tables.InternFrame(other), inner);
+}
+
 class StoredSeriesTest : public ::testing::Test {
  protected:
   void SetUp() override {

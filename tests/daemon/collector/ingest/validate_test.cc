@@ -145,6 +145,31 @@ TEST(ValidateBatch, RefusesStringsAndStacksThatAreTooLong) {
   });
 }
 
+TEST(ValidateBatch, RefusesFramesThatAreNotThere) {
+  auto stacks = [](Batch& b) -> Batch::Stacks& {
+    Batch::Stacks& told = *b.mutable_stacks(0);
+    told.add_frames()->set_function("f");
+    for (int i = 0; i < told.stacks_size(); ++i) told.add_depths(1);
+    for (int i = 0; i < told.stacks_size(); ++i) told.add_frame_numbers(0);
+    return told;
+  };
+  Batch good = GoodBatch();
+  stacks(good);
+  EXPECT_TRUE(ValidateBatch(good).ok()) << ValidateBatch(good);
+  ExpectBad("stacks.depths", [&](Batch& b) { stacks(b).add_depths(0); });
+  ExpectBad("stacks.frame_numbers", [&](Batch& b) { stacks(b).add_frame_numbers(0); });
+  ExpectBad("stacks.frame_numbers", [&](Batch& b) { stacks(b).set_depths(0, 2); });
+  ExpectBad("names 1 of 1", [&](Batch& b) { stacks(b).set_frame_numbers(0, 1); });
+  ExpectBad("frames.function", [&](Batch& b) {
+    stacks(b).mutable_frames(0)->set_function(std::string(4097, 'x'));
+  });
+  ExpectBad("entries", [&](Batch& b) {
+    Batch::Stacks& told = stacks(b);
+    told.set_depths(0, 1025);
+    for (int i = 0; i < 1024; ++i) told.add_frame_numbers(0);
+  });
+}
+
 void ExpectBadHello(absl::StatusCode code, const std::string& field,
                     const std::function<void(Hello&)>& spoil) {
   Hello hello = test::MakeHello(test::MakeJobId(1));
@@ -158,7 +183,14 @@ TEST(ValidateHello, NamesWhatIsWrong) {
   constexpr auto kBad = absl::StatusCode::kInvalidArgument;
   EXPECT_TRUE(ValidateHello(test::MakeHello(test::MakeJobId(1), "name")).ok());
   ExpectBadHello(absl::StatusCode::kFailedPrecondition, "protocol_version",
-                 [](Hello& h) { h.set_protocol_version(3); });
+                 [](Hello& h) { h.set_protocol_version(kProtocolVersion + 1); });
+  ExpectBadHello(absl::StatusCode::kFailedPrecondition, "protocol_version",
+                 [](Hello& h) { h.set_protocol_version(0); });
+  for (uint32_t version : {kOldestProtocolVersion, kProtocolVersion}) {
+    Hello hello = test::MakeHello(test::MakeJobId(1));
+    hello.set_protocol_version(version);
+    EXPECT_TRUE(ValidateHello(hello).ok());
+  }
   for (const char* id : {"", "abc", "0123456789abcdef0123456789ABCDEF",
                          "0123456789abcdef0123456789abcdef0"}) {
     ExpectBadHello(kBad, "hello.job.id",
