@@ -2,6 +2,7 @@
 """Lines of source text around each site: those that ran, never those of somebody else, and
 none where they are not wanted."""
 
+import ctypes
 import json
 import os
 import sqlite3
@@ -143,6 +144,37 @@ for name in {names!r}:
         for name in names:
             self.assertNotIn((name, 6), sources, name)
         self.assertIn((launcher, 3), self.all_lines("strange"))
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can let others wait for a file")
+    def test_a_file_system_that_hangs_holds_nothing_up(self):
+        hanging = self.write("hanging.py", PROGRAM)
+        libc = ctypes.CDLL(None, use_errno=True)
+        watch = libc.fanotify_init(0x04 | 0x01, os.O_RDONLY)  # CLASS_CONTENT | CLOEXEC
+        if watch < 0:
+            self.skipTest("no fanotify here: " + os.strerror(ctypes.get_errno()))
+        # Who opens the file waits for an answer, which never comes.
+        program = self.write("hangs.py", f"""
+import ctypes, gc, time
+code = compile({PROGRAM!r}, {hanging!r}, "exec")
+exec(code, {{"__name__": "other"}})
+time.sleep(1)  # what was read until here is asked for
+for _ in range(10):
+    gc.collect()
+""")
+        try:
+            if libc.fanotify_mark(watch, 0x01, ctypes.c_uint64(0x00010000), -100,
+                                  hanging.encode()) != 0:  # ADD, OPEN_PERM
+                self.skipTest("no fanotify here: " + os.strerror(ctypes.get_errno()))
+            began = time.monotonic()
+            self.run_job("hangs", program)
+            took = time.monotonic() - began
+        finally:
+            os.close(watch)  # lets all who wait open it
+        self.assertLess(took, 20)
+        answer = self.report("hangs")
+        self.assertGreaterEqual(sum(row["count"] for row in answer["gc_pauses"]), 30)
+        self.assertEqual(answer["losses"]["events_lost"], 0, answer["losses"])
+        self.assertFalse([file for file, _ in self.all_lines("hangs") if file == hanging])
 
     def all_lines(self, name):
         """All lines that are kept of a job, whether a report names them or not."""

@@ -23,6 +23,8 @@ constexpr int kSlowestPollMs = 50;
 constexpr int kAsleepPollMs = 100;
 // Without a keeper: how long for delivery.
 constexpr uint64_t kOrphanDeliveryNs = 60'000'000'000;
+// The lines of source of the last stacks are worth that much at the end of a job.
+constexpr uint64_t kSourcesNs = 300'000'000;
 
 UniqueFd TakeFd(Message* message, size_t index) {
   return message->fds.size() > index ? std::move(message->fds[index]) : UniqueFd();
@@ -255,9 +257,10 @@ bool Worker::FinishJob(uint64_t now_ns) {
   if (spool_->state().job_ended) return true;
   // Targets that outlived the grace time: what they have done so far is reported.
   targets_->ReadToTheEnd(now_ns);
+  if (targets_->IsReadingSources() && life_.OverFor(now_ns) < kSourcesNs) return false;
   v1::JobEnd end;
   life_.Fill(now_ns, &end);
-  end.set_relay_cpu_ns(ProcessCpuNs() + targets_->SymbolsCpuNs());
+  end.set_relay_cpu_ns(ProcessCpuNs() + targets_->ReadersCpuNs());
   end.set_unrecorded_processes(unrecorded_ + unrecorded_here_ + UnrecordedAsOrphan());
   if (orphan_listener_ != nullptr) socket_->LookAtEnd(now_ns);
   end.set_unreachable_ns(unreachable_ns_ + socket_->unreachable_ns(now_ns));

@@ -5,21 +5,17 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <set>
+#include <iterator>
+#include <string>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "daemon/base/logging.h"
-#include "daemon/base/text.h"
 #include "daemon/procfs/procfs.h"
 #include "daemon/procfs/stat.h"
-#include "daemon/relay/symbols/source_file.h"
 
 namespace lull::relay {
 namespace {
-
-// Each question may hold a descriptor.
-constexpr size_t kAtOnce = 64;
 
 uint64_t ClockNs(clockid_t clock) {
   timespec now = {};
@@ -45,86 +41,57 @@ void SourceExcerpts::Watch(uint64_t key, pid_t pid) {
   if (pid <= 0) return;
   Process& process = processes_[key];
   process.owner = MappedBy::Process(pid);
-  process.root.reset(open(absl::StrCat("/proc/", pid, "/root").c_str(),
-                          O_PATH | O_DIRECTORY | O_CLOEXEC));
+  process.root = std::make_shared<const UniqueFd>(open(
+      absl::StrCat("/proc/", pid, "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   process.number = ++numbers_;
   process.not_after_ns = job_start_ns_ ? *job_start_ns_ : StartOf(pid);
 }
 
-std::vector<SourceExcerpts::Line> SourceExcerpts::NewLines(
-    const v1::Batch::Stacks& stacks) {
-  std::set<Line> lines;  // those of one file together
+void SourceExcerpts::Ask(const Process& process, const v1::Batch::Stacks& stacks) {
+  SourceReader::Request request{
+      process.owner, process.root, process.number, process.not_after_ns, {}};
   for (const v1::StackDef& stack : stacks.stacks()) {
     if (stack.native()) continue;
     for (const v1::Frame& frame : stack.frames()) {
       if (frame.line() <= 0 || frame.file().empty() || frame.file()[0] != '/') continue;
-      Line line(frame.file(), static_cast<uint32_t>(frame.line()));
-      if (!known_.contains(line)) lines.insert(std::move(line));
+      const auto line = static_cast<uint32_t>(frame.line());
+      if (known_.size() >= kMaxExcerpts) break;
+      if (!known_.emplace(frame.file(), line).second) continue;
+      request.lines.push_back({frame.file(), line});
     }
   }
-  return {lines.begin(), lines.end()};
+  std::sort(request.lines.begin(), request.lines.end());
+  reader_.Ask(std::move(request));
+}
+
+bool SourceExcerpts::HasRead() {
+  for (const SourceReader::Quoted& one : reader_.Take()) {
+    v1::SourceDef source;
+    source.set_file(one.at.file);
+    source.set_line(one.at.line);
+    source.set_first_line(one.excerpt.first_line);
+    for (const std::string& line : one.excerpt.lines) source.add_lines(line);
+    if (bytes_ >= kMaxExcerptBytes) break;
+    bytes_ += source.ByteSizeLong();
+    read_.push_back(std::move(source));
+  }
+  return !read_.empty();
 }
 
 void SourceExcerpts::AddTo(v1::Batch* batch) {
   for (const v1::Batch::Stacks& stacks : batch->stacks()) {
     auto process = processes_.find(stacks.process_key());
-    if (process == processes_.end() || !process->second.root) continue;
-    const std::vector<Line> lines = NewLines(stacks);
-    for (size_t at = 0; at < lines.size(); at += kAtOnce) {
-      if (given_up_ || known_.size() >= kMaxExcerpts || bytes_ >= kMaxExcerptBytes) {
-        return;
-      }
-      Ask(process->second, &lines[at], std::min(kAtOnce, lines.size() - at), batch);
-    }
+    if (process == processes_.end() || !*process->second.root) continue;
+    if (bytes_ < kMaxExcerptBytes) Ask(process->second, stacks);
   }
-}
-
-void SourceExcerpts::Ask(const Process& process, const Line* lines, size_t count,
-                         v1::Batch* batch) {
-  // A reader of root's files has nobody's rights; who reads them otherwise is root,
-  // too.
-  const bool ours = process.owner.uid == 0 && geteuid() == 0;
-  std::vector<SymbolReader::Question> questions(count);
-  for (size_t i = 0; i < count; ++i) {
-    const auto& [file, line] = lines[i];
-    questions[i].module = process.number;
-    questions[i].offset = line;
-    questions[i].path = file;
-    questions[i].not_after_ns = process.not_after_ns;
-    questions[i].file = ours ? OpenSource(process.root.get(), file)
-                             : UniqueFd(fcntl(process.root.get(), F_DUPFD_CLOEXEC, 0));
-    known_.insert(lines[i]);
-    fresh_.push_back(lines[i]);
-  }
-  std::vector<SymbolAnswer> answers;
-  modules_->Quote(process.owner, questions, &answers);
-  if (answers.size() < count) {
-    given_up_ = true;
-    LogWarning("no more lines of source are kept: reading them failed");
-  }
-  for (size_t i = 0; i < answers.size(); ++i) {
-    const SymbolAnswer& answer = answers[i];
-    const uint64_t line = lines[i].second;
-    // It is the word of a process that may have been taken over.
-    if (answer.frames.empty() || answer.frames.size() > 2 * kLinesAround + 1 ||
-        answer.address == 0 || answer.address > line ||
-        answer.address + answer.frames.size() <= line) {
-      continue;
-    }
-    v1::SourceDef* source = batch->add_sources();
-    source->set_file(lines[i].first);
-    source->set_line(lines[i].second);
-    source->set_first_line(static_cast<uint32_t>(answer.address));
-    for (const NativeFrame& text : answer.frames) {
-      source->add_lines(CleanText(text.function, kMaxSourceLine));
-    }
-    bytes_ += source->ByteSizeLong();
-  }
+  if (!HasRead()) return;
+  for (const v1::SourceDef& source : read_) *batch->add_sources() = source;
+  in_batch_ = std::exchange(read_, {});
 }
 
 void SourceExcerpts::Drop() {
-  for (const Line& line : fresh_) known_.erase(line);
-  fresh_.clear();
+  std::move(in_batch_.begin(), in_batch_.end(), std::back_inserter(read_));
+  in_batch_.clear();
 }
 
 }  // namespace lull::relay

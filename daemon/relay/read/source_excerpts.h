@@ -1,5 +1,6 @@
 // The few lines of source text around each line that a stack names, read while the
-// target runs, so that they are those that ran.
+// target runs, so that they are those that ran. They are read beside the caller, and
+// come with a later batch.
 //
 // Python's files alone. A file that changed after the job began (after its process did,
 // if that was before) gives no lines, and neither does one that the process's user
@@ -11,14 +12,14 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "daemon/base/unique_fd.h"
-#include "daemon/relay/symbols/module_cache.h"
+#include "daemon/relay/symbols/source_reader.h"
 #include "ingest.pb.h"
 
 namespace lull::relay {
@@ -30,42 +31,46 @@ class SourceExcerpts {
   static constexpr size_t kMaxExcerptBytes = 1 << 20;
 
   // `job_start_ns`: CLOCK_REALTIME; none for `lull attach`, whose processes began
-  // before the job. `modules` must outlive this.
-  SourceExcerpts(ModuleCache* modules, std::optional<uint64_t> job_start_ns)
-      : modules_(modules), job_start_ns_(job_start_ns) {}
+  // before the job. `open`: as SourceReader has it.
+  explicit SourceExcerpts(std::optional<uint64_t> job_start_ns,
+                          SourceReader::Open open = OpenSource)
+      : job_start_ns_(job_start_ns), reader_(std::move(open)) {}
 
   // While the process is there: its files can be read until it is forgotten.
   void Watch(uint64_t key, pid_t pid);
   void Forget(uint64_t key) { processes_.erase(key); }
 
-  // Adds the lines around what the batch's stacks name, unless they were added before.
+  // Asks for the lines around what the batch's stacks name, unless they were asked for
+  // before, and adds what has been read. Waits for no file.
   void AddTo(lull::v1::Batch* batch);
 
-  // The batch is in the spool; or it never will be, and its stacks come again.
-  void Commit() { fresh_.clear(); }
+  // The batch is in the spool; or it never will be, and the next one gets its lines.
+  void Commit() { in_batch_.clear(); }
   void Drop();
 
+  // Something will come yet, unless the file system hangs.
+  bool pending() const { return reader_.reading(); }
+  bool HasRead();  // there is something for a batch
+  uint64_t CpuNs() const { return reader_.CpuNs(); }
+
  private:
-  using Line = std::pair<std::string, uint32_t>;  // file, line
   struct Process {
     MappedBy owner;
-    UniqueFd root;  // its root folder
+    std::shared_ptr<const UniqueFd> root;  // its root folder
     uint32_t number = 0;
     uint64_t not_after_ns = 0;
   };
 
-  std::vector<Line> NewLines(const lull::v1::Batch::Stacks& stacks);
-  void Ask(const Process& process, const Line* lines, size_t count,
-           lull::v1::Batch* batch);
+  void Ask(const Process& process, const lull::v1::Batch::Stacks& stacks);
 
-  ModuleCache* const modules_;
   const std::optional<uint64_t> job_start_ns_;
+  SourceReader reader_;
   std::map<uint64_t, Process> processes_;
   uint32_t numbers_ = 0;
-  absl::flat_hash_set<Line> known_;  // asked for, answered or not
-  std::vector<Line> fresh_;          // of them, in the batch under way
+  absl::flat_hash_set<std::pair<std::string, uint32_t>> known_;  // asked for
+  std::vector<lull::v1::SourceDef> read_;                        // and in no batch yet
+  std::vector<lull::v1::SourceDef> in_batch_;                    // in the one under way
   size_t bytes_ = 0;
-  bool given_up_ = false;  // a reader did not answer
 };
 
 }  // namespace lull::relay

@@ -34,9 +34,8 @@ constexpr uint64_t kCountersOnlyPeriodNs = 1000 * kMillisecond;
 TargetSet::TargetSet(const RelayOptions& options, Spool& spool)
     : options_(options),
       spool_(spool),
-      sources_(&modules_, options.attached
-                              ? std::nullopt
-                              : std::optional(options.job.start_realtime_ns())) {
+      sources_(options.attached ? std::nullopt
+                                : std::optional(options.job.start_realtime_ns())) {
   if (!options_.job.settings().no_host_samples()) {
     sampler_ = std::make_unique<HostSampler>(std::random_device{}());
   }
@@ -188,7 +187,7 @@ void TargetSet::FlushIfDue(uint64_t now_ns) {
 void TargetSet::Flush(uint64_t now_ns) {
   for (auto& [key, target] : targets_) target->AddCounters(&batch_, now_ns, false);
   batch_began_ns_ = now_ns;
-  if (batch_.empty()) return;
+  if (batch_.empty() && !sources_.HasRead()) return;
   sources_.AddTo(batch_.batch());
   absl::Status status = spool_.Append(batch_.batch());
   batch_.Reset();

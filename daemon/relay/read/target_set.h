@@ -57,6 +57,8 @@ class TargetSet {
 
   // Symbols that stacks will need are still being read.
   bool IsReadingSymbols() { return modules_.IsReading(); }
+  // Lines of source that stacks named are still being read.
+  bool IsReadingSources() const { return sources_.pending(); }
 
   bool empty() const { return targets_.empty(); }
   uint32_t recording() const;  // processes that are, or would be when armed
@@ -67,7 +69,7 @@ class TargetSet {
     uint64_t events_lost = 0;
   };
   Totals totals() const;  // those that are gone included
-  uint64_t SymbolsCpuNs() const { return modules_.CpuNs(); }
+  uint64_t ReadersCpuNs() const { return modules_.CpuNs() + sources_.CpuNs(); }
 
  private:
   std::string SnapshotPath(uint64_t key) const;
