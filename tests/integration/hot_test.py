@@ -70,14 +70,32 @@ class KnownLines(unittest.TestCase):
         for site in among:
             self.assert_share(samples[line(site)], whole, site, among, late)
         rows = {row["line"]: row for row in answer["lines"]}
-        # On a busy machine it also waits for a processor when it is over.
-        self.assertGreater(rows[line("nap")]["blocked_percent"], 20)
+        # On a busy machine it also waits for a processor when it is over: its millisecond
+        # may be a twentieth of the nap.
+        asleep = 100 * self.known["asleep"] / self.known["nap"]
+        blocked = rows[line("nap")]["blocked_percent"]
+        self.assertGreater(blocked, 0.5 * asleep)
         self.assertGreater(rows[line("decode")]["running_percent"]
                            + rows[line("decode")]["ready_percent"], 90)
         self.assertEqual({row["role"] for row in answer["lines"]}, {"main"})
         for row in answer["lines"]:
             self.assertLessEqual(row["low_percent"], row["total_percent"])
             self.assertLessEqual(row["self_percent"], row["total_percent"])
+
+    def test_a_wait_for_a_processor_is_no_running(self):
+        others = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
+                  for _ in range(2 * len(os.sched_getaffinity(0)))]
+        try:
+            known = self.run_program("full", seconds=4)
+        finally:
+            for other in others:
+                other.kill()
+                other.wait()
+        (nap,) = [row for row in checks.query(guest.LULL, "hot", "full")["lines"]
+                  if row["line"] == line("nap") and row["file"].endswith("known_lines.py")]
+        self.assertGreater(known["nap"], 2 * known["asleep"], "nobody took a processor")
+        self.assertGreater(nap["blocked_percent"] + nap["ready_percent"], 75, nap)
+        self.assertGreater(nap["ready_percent"], 20, nap)
 
     def test_gaps_tell_what_was_done_in_them(self):
         answer = checks.query(guest.LULL, "gaps", "known")

@@ -1,6 +1,7 @@
 """Known shares of time in known lines, between launches: known_lines.py SECONDS.
 
-On standard output: JSON with how long each function took, by its own clock.
+On standard output: JSON with how long each function took, by its own clock, and for how
+long it slept at least.
 """
 
 import json
@@ -25,7 +26,7 @@ def augment():
 
 def train(seconds):
     device = Device()
-    spent = {"decode": 0.0, "augment": 0.0, "nap": 0.0}
+    spent = {"decode": 0.0, "augment": 0.0, "nap": 0.0, "asleep": 0.0}
     end = now() + seconds
     while now() < end:
         start = now()
@@ -40,6 +41,7 @@ def train(seconds):
         spent["decode"] += decoded - start
         spent["augment"] += augmented - decoded
         spent["nap"] += now() - launched
+        spent["asleep"] += 0.001
     return spent
 
 

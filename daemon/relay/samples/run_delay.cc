@@ -44,7 +44,8 @@ bool ParseSchedstat(absl::string_view text, Scheduling* scheduling) {
       absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty());
   // Whoever is there has run: "0 0 0" is a kernel that does not count (without
   // CONFIG_SCHEDSTATS, and delayacct off), and a count that stays says nothing then.
-  return fields.size() == 3 && absl::SimpleAtoi(fields[1], &scheduling->delay_ns) &&
+  return fields.size() == 3 && absl::SimpleAtoi(fields[0], &scheduling->ran_ns) &&
+         absl::SimpleAtoi(fields[1], &scheduling->delay_ns) &&
          absl::SimpleAtoi(fields[2], &scheduling->slices) && scheduling->slices > 0;
 }
 

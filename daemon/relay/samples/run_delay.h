@@ -28,6 +28,7 @@ struct Scheduling {
   uint64_t slices = 0;       // times that it got one
   uint64_t involuntary = 0;  // times that it was pre-empted
   int processor = -1;        // where it runs, or last ran
+  uint64_t ran_ns = 0;       // on processors, as of the last tick of a clock
 
   bool operator==(const Scheduling&) const = default;
 };

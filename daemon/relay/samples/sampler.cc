@@ -86,6 +86,7 @@ struct HostSampler::Thread {
   // From the last look.
   bool held = false;  // it was blocked all the while, and `stack` and `quality` hold
   Scheduling last;
+  v1::HostSampleState state = v1::HOST_SAMPLE_STATE_RUNNING;
   uint64_t last_ns = 0;
   uint32_t stack = 0;
   v1::HostSampleQuality quality = v1::HOST_SAMPLE_QUALITY_FAILED;
@@ -104,6 +105,23 @@ struct HostSampler::Thread {
     if (what.role == v1::HOST_SAMPLE_ROLE_AUTOGRAD)
       what.role = v1::HOST_SAMPLE_ROLE_FEEDER;
     TellRole();
+  }
+  // For a thread that is not blocked and has been looked at before.
+  v1::HostSampleState RunningOrReady(const Scheduling& now, uint64_t at_ns,
+                                     uint64_t woke_ns) {
+    const uint64_t since_ns = at_ns - last_ns;
+    const bool same_slice = now.slices == last.slices;
+    // It had no processor then and has got none since.
+    if (same_slice && state != v1::HOST_SAMPLE_STATE_RUNNING) {
+      return v1::HOST_SAMPLE_STATE_READY;
+    }
+    // A delay counts from its end on; until then there is only that it did not run.
+    const uint64_t delayed_ns = now.delay_ns - std::min(now.delay_ns, last.delay_ns);
+    const uint64_t ran_ns = now.ran_ns - std::min(now.ran_ns, last.ran_ns);
+    const bool contended =
+        delayed_ns > since_ns / kContended || (same_slice && ran_ns < since_ns / 2);
+    return contended ? files.RunningOrReady(MonotonicNs() - woke_ns)
+                     : v1::HOST_SAMPLE_STATE_RUNNING;
   }
   void TellRole() {
     if (what.role != v1::HOST_SAMPLE_ROLE_FEEDER) return;
@@ -213,6 +231,7 @@ void HostSampler::Run() {
         wake_.wait_until(lock.native(),
                          TimeOf(std::min(due, watched_ns_ + kWatchPeriodNs)));
       }
+      woke_ns_ = MonotonicNs();
       continue;
     }
     Thread* thread = Choose();
@@ -379,11 +398,9 @@ std::optional<HostSample> HostSampler::TakeOne(Thread* thread, uint64_t due_ns) 
     thread->last_ns = sample.at_ns;
     return sample;
   }
-  const uint64_t since_ns = sample.at_ns - thread->last_ns;
-  const bool contended =
-      thread->last_ns != 0 && before.delay_ns > thread->last.delay_ns &&
-      before.delay_ns - thread->last.delay_ns > since_ns / kContended;
-  if (!blocked && contended) sample.state = thread->files.RunningOrReady();
+  if (!blocked && sliced && thread->last_ns != 0) {
+    sample.state = thread->RunningOrReady(before, sample.at_ns, woke_ns_);
+  }
 
   const SampledThread& what = thread->what;
   if (process.codes && process.followed.layout && what.python_state != 0) {
@@ -420,6 +437,7 @@ std::optional<HostSample> HostSampler::TakeOne(Thread* thread, uint64_t due_ns) 
   thread->held = blocked && !ran && sample.quality != v1::HOST_SAMPLE_QUALITY_FAILED &&
                  sample.quality != v1::HOST_SAMPLE_QUALITY_CUT;
   thread->last = after;
+  thread->state = sample.state;
   thread->last_ns = sample.at_ns;
   thread->stack = sample.stack;
   thread->quality = sample.quality;

@@ -109,6 +109,7 @@ class HostSampler {
   // The sampling thread's own.
   PoissonClock clock_;
   Allowance allowance_;
+  uint64_t woke_ns_ = 0;     // when it last came from waiting
   uint64_t watched_ns_ = 0;  // when it was last asked who is still there
   double per_second_ = 0;    // of all threads
   std::vector<std::pair<std::shared_ptr<Process>, std::shared_ptr<Thread>>> threads_;

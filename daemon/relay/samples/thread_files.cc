@@ -17,6 +17,9 @@ namespace {
 // many times in a row, it never tells.
 constexpr int kMostInVain = 4;
 
+// Between the end of its slice and the begin of ours, by two readings of one clock.
+constexpr uint64_t kSwitchNs = 50'000;
+
 using FileText = std::array<char, 4096>;
 
 absl::string_view ReadAgain(const UniqueFd& file, FileText* buffer) {
@@ -46,6 +49,25 @@ bool ParseAllSwitches(absl::string_view status, uint64_t* switches) {
     return false;
   }
   *switches = voluntary + involuntary;
+  return true;
+}
+
+bool ParseLastRun(absl::string_view sched, uint64_t* last_run_ns) {
+  constexpr absl::string_view kName = "se.exec_start";
+  const size_t at = sched.find(kName);
+  if (at == absl::string_view::npos) return false;
+  absl::string_view line = sched.substr(at + kName.size());
+  line = line.substr(0, line.find('\n'));
+  const size_t colon = line.find(':'), point = line.find('.');
+  // "<ms>.<six digits>"
+  uint64_t ms = 0, ns = 0;
+  if (colon == absl::string_view::npos || point == absl::string_view::npos ||
+      point < colon ||
+      !absl::SimpleAtoi(line.substr(colon + 1, point - colon - 1), &ms) ||
+      !absl::SimpleAtoi(line.substr(point + 1), &ns) || ns >= 1'000'000) {
+    return false;
+  }
+  *last_run_ns = ms * 1'000'000 + ns;
   return true;
 }
 
@@ -81,10 +103,19 @@ bool ThreadFiles::Blocked(bool* blocked) {
   return true;
 }
 
-v1::HostSampleState ThreadFiles::RunningOrReady() {
-  if (processor_ == sched_getcpu()) return v1::HOST_SAMPLE_STATE_RUNNING;
-  if (!status_) status_ = OpenProc(path_ + "status");
+v1::HostSampleState ThreadFiles::RunningOrReady(uint64_t awake_ns) {
   FileText buffer;
+  if (processor_ == sched_getcpu()) {
+    thread_local const UniqueFd own = OpenProc("/proc/thread-self/sched");
+    if (!sched_) sched_ = OpenProc(path_ + "sched");
+    uint64_t its_ns = 0, our_ns = 0;
+    const bool told = ParseLastRun(ReadAgain(sched_, &buffer), &its_ns) &&
+                      ParseLastRun(ReadAgain(own, &buffer), &our_ns);
+    return told && our_ns > its_ns && our_ns - its_ns > awake_ns + kSwitchNs
+               ? v1::HOST_SAMPLE_STATE_READY
+               : v1::HOST_SAMPLE_STATE_RUNNING;
+  }
+  if (!status_) status_ = OpenProc(path_ + "status");
   Scheduling before, after;
   uint64_t switches = 0;
   if (!ParseSchedstat(ReadAgain(schedstat_, &buffer), &before) ||

@@ -19,6 +19,9 @@ namespace lull::relay {
 char ParseState(absl::string_view stat);
 // Both kinds of context switches of status, in sum.
 bool ParseAllSwitches(absl::string_view status, uint64_t* switches);
+// se.exec_start of sched: when the thread was last known to be on a processor, by that
+// processor's clock; 0 of one that has been moved and has not run since.
+bool ParseLastRun(absl::string_view sched, uint64_t* last_run_ns);
 
 class ThreadFiles {
  public:
@@ -32,8 +35,9 @@ class ThreadFiles {
   // processor. This costs as much as a look, so ask only for a thread that does wait
   // for processors. A thread begins as many slices as there were switches away from it,
   // and one more while it runs. A thread that was last on the processor that we are on
-  // now counts as running: most likely we have taken its place.
-  v1::HostSampleState RunningOrReady();
+  // now counts as running if it ran until we took its place, `awake_ns` ago at most; or
+  // if the kernel does not tell (CONFIG_SCHED_DEBUG): most likely it did.
+  v1::HostSampleState RunningOrReady(uint64_t awake_ns);
   // Its name.
   std::string Name() const;
 
@@ -43,6 +47,7 @@ class ThreadFiles {
   UniqueFd wchan_;
   UniqueFd stat_;
   UniqueFd status_;
+  UniqueFd sched_;
   int in_vain_ = 0;
   int processor_ = -1;
 };

@@ -19,6 +19,7 @@ namespace {
 TEST(RunDelay, ReadsWhatTheKernelWrites) {
   Scheduling scheduling;
   EXPECT_TRUE(ParseSchedstat("123456 7890 42\n", &scheduling));
+  EXPECT_EQ(scheduling.ran_ns, 123456u);
   EXPECT_EQ(scheduling.delay_ns, 7890u);
   EXPECT_EQ(scheduling.slices, 42u);
   std::string stat = "77 (pt) main) (x) R 1 77 77 0 -1 4194304";
@@ -34,7 +35,7 @@ TEST(RunDelay, ReadsWhatTheKernelWrites) {
 
 TEST(RunDelay, RefusesWhatItDoesNotWrite) {
   Scheduling scheduling;
-  for (const char* text : {"", "1 2", "1 2 3 4", "1 x 3", "1 -2 3", "0 0 0\n"}) {
+  for (const char* text : {"", "1 2", "1 2 3 4", "x 2 3", "1 x 3", "1 -2 3", "0 0 0\n"}) {
     EXPECT_FALSE(ParseSchedstat(text, &scheduling)) << text;
   }
   for (const char* text : {"", "1 (x", "1 (x) R 1 2 3"}) {

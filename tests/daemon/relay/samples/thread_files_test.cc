@@ -28,6 +28,18 @@ TEST(ThreadFiles, ReadsWhatTheKernelWrites) {
                        &switches));
   EXPECT_EQ(switches, 26u);
   EXPECT_FALSE(ParseAllSwitches("voluntary_ctxt_switches:\t9\n", &switches));
+  uint64_t last_ns = 0;
+  const std::string head = "x (7, #threads: 1)\n-----\n";
+  EXPECT_TRUE(ParseLastRun(head + "se.exec_start       :      15722.096431\n"
+                                  "se.vruntime         :       2408.001410\n",
+                           &last_ns));
+  EXPECT_EQ(last_ns, 15'722'096'431u);
+  for (const char* none :
+       {"", "se.vruntime : 1.000001\n", "se.exec_start", "se.exec_start : 1\n",
+        "se.exec_start : .\n", "se.exec_start : 1.1000000\n", "se.exec_start\n:1.1\n",
+        "se.exec_start : -1.000000\n"}) {
+    EXPECT_FALSE(ParseLastRun(none, &last_ns)) << none;
+  }
 }
 
 // A thread of ours that spins, sleeps or waits for its end, on one processor.
@@ -123,14 +135,47 @@ TEST(ThreadFiles, TellsWhoWaitsForAProcessor) {
   for (int i = 0; i < kLooks; ++i) {
     bool blocked = false;
     ASSERT_TRUE(first.Blocked(&blocked) && second.Blocked(&blocked));
-    const bool a = first.RunningOrReady() == v1::HOST_SAMPLE_STATE_READY;
-    const bool b = second.RunningOrReady() == v1::HOST_SAMPLE_STATE_READY;
+    const bool a = first.RunningOrReady(0) == v1::HOST_SAMPLE_STATE_READY;
+    const bool b = second.RunningOrReady(0) == v1::HOST_SAMPLE_STATE_READY;
     ready += a || b ? 1 : 0;
     both += !a && !b ? 1 : 0;
     usleep(1'000);
   }
   sched_setaffinity(0, sizeof(before), &before);
   EXPECT_GT(ready, kLooks * 3 / 4) << both << " times both seemed to run";
+}
+
+// The same on the processor that we are on: one of them ran until we took its place.
+TEST(ThreadFiles, TellsWhoWaitsForOurProcessor) {
+  if (access("/proc/self/sched", R_OK) != 0) GTEST_SKIP() << "the kernel does not tell";
+  cpu_set_t before, set;
+  sched_getaffinity(0, sizeof(before), &before);
+  Worker one(0), two(0);
+  CPU_ZERO(&set);
+  CPU_SET(0, &set);
+  sched_setaffinity(0, sizeof(set), &set);
+  ThreadFiles first(getpid(), one.tid()), second(getpid(), two.tid());
+  usleep(50'000);
+  int ran = 0, ready = 0, neither = 0;
+  constexpr int kLooks = 200;
+  for (int i = 0; i < kLooks; ++i) {
+    usleep(1'000);
+    const uint64_t woke_ns = MonotonicNs();
+    bool blocked = false;
+    ASSERT_TRUE(first.Blocked(&blocked) && second.Blocked(&blocked));
+    const bool a =
+        first.RunningOrReady(MonotonicNs() - woke_ns) == v1::HOST_SAMPLE_STATE_READY;
+    const bool b =
+        second.RunningOrReady(MonotonicNs() - woke_ns) == v1::HOST_SAMPLE_STATE_READY;
+    ran += a != b ? 1 : 0;
+    ready += a || b ? 1 : 0;
+    neither += !a && !b ? 1 : 0;
+  }
+  sched_setaffinity(0, sizeof(before), &before);
+  printf("%d times one ran, %d times both waited, %d times neither\n", ran, ready - ran,
+         neither);
+  EXPECT_GT(ready, kLooks * 3 / 4);
+  EXPECT_GT(ran, 0);
 }
 
 TEST(ThreadFiles, SeesThatAThreadIsGone) {
