@@ -420,6 +420,62 @@ class Gate(unittest.TestCase):
             (run,) = json.load(file)["runs"]
         self.assertFalse(run["invocations"][0]["executionSuccessful"])
 
+    def test_files_of_an_earlier_run_do_not_stand_for_a_wrong_command_line(self):
+        path = os.path.join(self.folder, "wrong")
+        os.makedirs(path, exist_ok=True)
+        files = ("--junit", "lull.xml", "--sarif=lull.sarif")
+        baseline = os.path.join(path, "naive.json")
+        self.check(0, "naive", "--write-baseline", baseline)
+        for wrong in (("mended", "--fail-if", "sync.wasted_percant > 2"),
+                      ("mended", "--fail-if", NEW_SYNC),
+                      ("mended", "--fail-if", ANY_SYNC, "--rules", "no-such"),
+                      ("mended,", "--fail-if", ANY_SYNC),
+                      ("mended",),
+                      ("--fail-if", ANY_SYNC),
+                      ("mended", "--fail-if", ANY_SYNC, "--no-such-option"),
+                      ("mended", "--fail-if", ANY_SYNC, "--annotations", "gitlab"),
+                      ("mended", "naive", "--fail-if", ANY_SYNC),
+                      ("mended", "--write-baseline", baseline)):
+            with self.subTest(wrong):
+                self.check(0, "mended", "--fail-if", ANY_SYNC, *files, cwd=path)
+                self.check(2, *wrong, *files, cwd=path)
+                self.assert_no_verdict(path)
+        # Also where a file that the verb reads is wrong.
+        self.check(0, "mended", "--fail-if", ANY_SYNC, *files, cwd=path)
+        with open(os.path.join(path, "lull.toml"), "w", encoding="utf-8") as file:
+            file.write("tpo = 3\n")
+        os.chmod(path, 0o755)
+        self.check(2, "mended", "--fail-if", ANY_SYNC, *files, cwd=path)
+        self.assert_no_verdict(path)
+        os.unlink(os.path.join(path, "lull.toml"))
+        # What was not there is not made, and --help is no wrong command line.
+        os.unlink(os.path.join(path, "lull.xml"))
+        self.check(0, "mended", "--fail-if", ANY_SYNC, "--sarif", "lull.sarif", cwd=path)
+        self.check(2, "mended", *files, cwd=path)
+        self.assertFalse(os.path.exists(os.path.join(path, "lull.xml")))
+        self.check(0, "mended", "--fail-if", ANY_SYNC, *files, cwd=path)
+        self.check(0, "--help", *files, cwd=path)
+        with open(os.path.join(path, "lull.sarif"), encoding="utf-8") as file:
+            self.assertTrue(json.load(file)["runs"][0]["invocations"][0]["executionSuccessful"])
+
+    def assert_no_verdict(self, path):
+        suites = xml.etree.ElementTree.parse(os.path.join(path, "lull.xml")).getroot()
+        self.assertEqual((suites.get("tests"), suites.get("errors")), ("1", "1"))
+        with open(os.path.join(path, "lull.sarif"), encoding="utf-8") as file:
+            (run,) = json.load(file)["runs"]
+        self.assertFalse(run["invocations"][0]["executionSuccessful"])
+
+    def test_writing_a_baseline_is_no_verdict(self):
+        path = os.path.join(self.folder, "both.json")
+        for judging in (("--fail-if", ANY_SYNC), ("--allow", "a.py: it is so"), ("--json",),
+                        ("--junit", "a.xml"), ("--sarif", "a.sarif"), ("--rules", "a.toml"),
+                        ("--annotations", "github"), ("--baseline", "mended"), ("--metrics",)):
+            with self.subTest(judging):
+                done = self.check(2, "naive", "--write-baseline", path, *judging)
+                self.assertRegex(done.stderr, "--write-baseline excludes|excludes --write-baseline")
+                self.assertFalse(os.path.exists(path))
+        self.check(2, "naive", "--metrics", "--fail-if", ANY_SYNC)
+
     def test_files_for_others(self):
         folder = os.path.join(self.folder, "naive")
         arguments = ("naive", "--fail-if", ANY_SYNC, "--fail-if",
