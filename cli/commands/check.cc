@@ -226,6 +226,13 @@ int Gate(const CheckOptions& options) {
   if (options.metrics) return ListMetrics();
   if (options.jobs.empty()) return Fail("check", "JOB is required", kExitUsage);
   if (!options.write_baseline.empty()) {
+    if (options.write_baseline != "-" && !IsBaselineFile(options.write_baseline)) {
+      return Fail("check",
+                  absl::StrCat("--baseline would take ", options.write_baseline,
+                               " for a job: write ./", options.write_baseline,
+                               ", or a name that ends in .json"),
+                  kExitUsage);
+    }
     const absl::Status written = WriteBaseline(options);
     return written.ok() ? 0 : CannotJudge(written);
   }

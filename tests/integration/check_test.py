@@ -475,6 +475,9 @@ class Gate(unittest.TestCase):
                 self.assertRegex(done.stderr, "--write-baseline excludes|excludes --write-baseline")
                 self.assertFalse(os.path.exists(path))
         self.check(2, "naive", "--metrics", "--fail-if", ANY_SYNC)
+        # What no --baseline would read as a file.
+        self.assertIn("write ./main", self.check(2, "naive", "--write-baseline", "main").stderr)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "main")))
 
     def test_files_for_others(self):
         folder = os.path.join(self.folder, "naive")
