@@ -74,6 +74,7 @@ int main(int argc, char** argv) {
     app.parse(line.own);
   } catch (const CLI::ParseError& error) {
     exit_code = lull::ExitOf(app, error);
+    if (exit_code != 0) lull::CheckWasNotUnderstood(argc, argv);
   }
   if (lull::FlushOutput(argv[1])) return exit_code;
   return exit_code == 0 ? lull::kExitFailed : exit_code;

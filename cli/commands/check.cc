@@ -16,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "cli/base/exit_code.h"
@@ -172,6 +173,24 @@ int FilesOfNothing(const CheckOptions& options, const CheckRules& rules,
   return kExitCannotJudge;
 }
 
+// What is there already and is no pipe and no terminal.
+std::string IfFile(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error) ? path : "";
+}
+
+// From here on they say that there is no verdict, whatever ends this run.
+void OverwriteEarlierFiles(const std::string& junit, const std::string& sarif) {
+  CheckOptions options;
+  options.junit = IfFile(junit);
+  options.sarif = IfFile(sarif);
+  CheckRules rules;
+  check::Rule& rule = rules.rules.emplace_back();
+  rule.text = rule.metric.name = "lull check";
+  FilesOfNothing(options, rules, "",
+                 absl::UnknownError("it came to no verdict; its own output says why"));
+}
+
 int ListMetrics() {
   std::string text;
   for (const check::Metric& metric : check::Metrics()) {
@@ -203,9 +222,17 @@ absl::Status WriteBaseline(const CheckOptions& options) {
 }
 
 int Gate(const CheckOptions& options) {
+  OverwriteEarlierFiles(options.junit, options.sarif);
   if (options.metrics) return ListMetrics();
   if (options.jobs.empty()) return Fail("check", "JOB is required", kExitUsage);
   if (!options.write_baseline.empty()) {
+    if (options.write_baseline != "-" && !IsBaselineFile(options.write_baseline)) {
+      return Fail("check",
+                  absl::StrCat("--baseline would take ", options.write_baseline,
+                               " for a job: write ./", options.write_baseline,
+                               ", or a name that ends in .json"),
+                  kExitUsage);
+    }
     const absl::Status written = WriteBaseline(options);
     return written.ok() ? 0 : CannotJudge(written);
   }
@@ -249,7 +276,24 @@ int Execute(const CheckOptions& options) {
   return FlushOutput("check") ? status : kExitCannotJudge;
 }
 
+// The value of an option, as far as that can be told of a command line that is wrong.
+std::string ValueIn(const std::vector<std::string>& words, const std::string& option) {
+  std::string value;
+  for (size_t i = 0; i < words.size(); ++i) {
+    absl::string_view word = words[i];
+    if (word == option && i + 1 < words.size()) value = words[i + 1];
+    if (absl::ConsumePrefix(&word, option + "=")) value = std::string(word);
+  }
+  return value;
+}
+
 }  // namespace
+
+void CheckWasNotUnderstood(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.front() != "check") return;
+  OverwriteEarlierFiles(ValueIn(words, "--junit"), ValueIn(words, "--sarif"));
+}
 
 void AddCheck(CLI::App& app, int* exit_code) {
   auto options = std::make_shared<CheckOptions>();
@@ -275,29 +319,43 @@ void AddCheck(CLI::App& app, int* exit_code) {
               "job, or jobs, to compare with: A1,A2,A3; or a FILE, which has a "
               "'/' in its name or ends in .json")
           ->type_name("JOB|FILE");
-  verb->add_option("--write-baseline", options->write_baseline,
-                   "judge nothing, and keep the job in FILE as a baseline for later")
-      ->excludes(baseline)
-      ->type_name("FILE");
-  verb->add_option("--fail-if", options->fail_if, "a rule; may be given many times")
-      ->type_name("RULE")
-      ->allow_extra_args(false);
-  verb->add_option("--allow", options->allow,
-                   "a sync point that may be, and why: FILE:LINE: REASON")
-      ->type_name("PLACE")
-      ->allow_extra_args(false);
-  verb->add_option("--rules", options->rules_file,
-                   "read [check] of this file (default: lull.toml, if it is there)")
-      ->type_name("FILE");
-  verb->add_option("--junit", options->junit, "write JUnit XML")->type_name("FILE");
-  verb->add_option("--sarif", options->sarif, "write SARIF 2.1.0")->type_name("FILE");
+  CLI::Option* fail_if =
+      verb->add_option("--fail-if", options->fail_if, "a rule; may be given many times")
+          ->type_name("RULE")
+          ->allow_extra_args(false);
+  CLI::Option* allow =
+      verb->add_option("--allow", options->allow,
+                       "a sync point that may be, and why: FILE:LINE: REASON")
+          ->type_name("PLACE")
+          ->allow_extra_args(false);
+  CLI::Option* rules =
+      verb->add_option("--rules", options->rules_file,
+                       "read [check] of this file (default: lull.toml, if it is there)")
+          ->type_name("FILE");
+  CLI::Option* junit =
+      verb->add_option("--junit", options->junit, "write JUnit XML")->type_name("FILE");
+  CLI::Option* sarif = verb->add_option("--sarif", options->sarif, "write SARIF 2.1.0")
+                           ->type_name("FILE");
   CLI::Option* annotations = verb->add_option("--annotations", options->annotations,
                                               "print errors beside the code: github")
                                  ->check(CLI::IsMember({"github"}).description(""))
                                  ->type_name("KIND");
-  verb->add_flag("--json", options->json, "print JSON instead of text")
-      ->excludes(annotations);
-  verb->add_flag("--metrics", options->metrics, "list what rules may speak of");
+  CLI::Option* json =
+      verb->add_flag("--json", options->json, "print JSON instead of text")
+          ->excludes(annotations);
+  CLI::Option* metrics =
+      verb->add_flag("--metrics", options->metrics, "list what rules may speak of");
+  CLI::Option* write_baseline =
+      verb->add_option(
+              "--write-baseline", options->write_baseline,
+              "judge nothing, and keep the job in FILE as a baseline for later")
+          ->type_name("FILE");
+  // Nobody must take a status of 0 for a verdict on rules that were not judged.
+  for (CLI::Option* judging :
+       {baseline, fail_if, allow, rules, junit, sarif, annotations, json, metrics}) {
+    write_baseline->excludes(judging);
+    if (judging != metrics) metrics->excludes(judging);
+  }
   AddCollectorOptions(verb, &options->collector);
   AddTerminalOptions(verb, /*answers=*/true);
   verb->callback([options, exit_code] { *exit_code = Execute(*options); });

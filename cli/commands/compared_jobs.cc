@@ -79,6 +79,12 @@ absl::StatusOr<compare::Comparison> CompareWith(CollectorClient& client,
                                                 compare::Question question) {
   std::set<std::string> seen;
   LULL_ASSIGN_OR_RETURN(compare::Runs b, AskForWhole(client, jobs, &seen));
+  for (const compare::Run& run : a) {
+    if (seen.count(run.whole.job().id()) == 0) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("the baseline is of ", compare::NameOf(run.whole.job()),
+                     " itself; a job cannot be compared with itself"));
+  }
   std::vector<compare::Run*> all;
   for (compare::Run& run : b) all.push_back(&run);
   question.chosen = compare::ChooseStepsLike(a, all);

@@ -24,7 +24,8 @@ absl::StatusOr<compare::Comparison> CompareJobs(CollectorClient& client,
                                                 const Sides& sides,
                                                 compare::Question question);
 
-// The same where side A was asked about before.
+// The same where side A was asked about before. FAILED_PRECONDITION if a job of it is
+// one of B.
 absl::StatusOr<compare::Comparison> CompareWith(CollectorClient& client,
                                                 const compare::Runs& a,
                                                 const std::vector<std::string>& b,

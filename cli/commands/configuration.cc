@@ -31,6 +31,7 @@ namespace lull {
 namespace {
 
 constexpr off_t kLargestFile = 1 << 16;
+constexpr char kNoSource[] = "no-source";
 
 // What is special about some keys.
 struct Key {
@@ -109,17 +110,21 @@ const char* AgainstFile(int fd, const std::string& path) {
   return nullptr;
 }
 
-// The text of a file that can be trusted; nothing where there is none.
-std::optional<std::string> Read(const std::string& path) {
+// The text of a file that can be trusted; nothing where there is none. `passed_over` is
+// set if there is one that cannot.
+std::optional<std::string> Read(const std::string& path, bool* passed_over) {
   UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
     const int error = errno;
     struct stat status = {};  // a folder that may not be looked into holds none for us
-    if (lstat(path.c_str(), &status) == 0) SayPassedOver(path, strerror(error));
+    if (lstat(path.c_str(), &status) != 0) return std::nullopt;
+    SayPassedOver(path, strerror(error));
+    *passed_over = true;
     return std::nullopt;
   }
   if (const char* why = AgainstFile(file.get(), path)) {
     SayPassedOver(path, why);
+    *passed_over = true;
     return std::nullopt;
   }
   std::string text(kLargestFile, '\0');
@@ -154,7 +159,9 @@ void CutRules(std::string* text) {
 class Defaults {
  public:
   explicit Defaults(CLI::App* verb)
-      : verb_(*verb), known_(KnownKeys(*verb->get_parent())) {
+      : verb_(*verb),
+        known_(KnownKeys(*verb->get_parent())),
+        source_alone_(verb->get_name() == "relay") {
     // An armed job is traced as it was started; a schedule is of a mode.
     if (verb_.get_name() == "arm" || Given(verb_, {"--gpu", "--schedule"})) {
       decided_ = {"gpu", "schedule"};
@@ -163,7 +170,8 @@ class Defaults {
 
   // What is wrong, one error for each key; all others have been applied.
   std::vector<absl::Status> Take(const std::string& path, bool users) {
-    std::optional<std::string> text = path.empty() ? std::nullopt : Read(path);
+    std::optional<std::string> text =
+        path.empty() ? std::nullopt : Read(path, &left_out_);
     if (!text) return {};
     if (!users) CutRules(&*text);
     std::istringstream stream(*text);
@@ -171,12 +179,14 @@ class Defaults {
     try {
       items = CLI::ConfigTOML().from_config(stream);
     } catch (const CLI::Error& error) {
+      left_out_ = true;
       return {Wrong(path, error.what())};
     }
     std::vector<absl::Status> wrong;
     std::set<std::string> said;
     for (const CLI::ConfigItem& item : items) {
       if (item.name == "++" || item.name == "--") continue;  // ends of a section
+      if (source_alone_ && item.name != kNoSource) continue;
       absl::Status applied = Apply(item, items, users);
       if (!applied.ok()) {
         wrong.push_back(
@@ -189,7 +199,16 @@ class Defaults {
     if (said.count("gpu") + said.count("schedule") > 0)
       said.insert({"gpu", "schedule"});
     decided_.merge(said);
+    left_out_ = left_out_ || !wrong.empty();
     return wrong;
+  }
+
+  // Code is confidential: what was left out of the files may have forbidden source
+  // text.
+  void KeepNoSourceIfUnsure() {
+    CLI::Option* option = verb_.get_option_no_throw(absl::StrCat("--", kNoSource));
+    if (!left_out_ || option == nullptr || option->count() > 0) return;
+    option->run_callback_for_default()->default_val("true");
   }
 
  private:
@@ -254,6 +273,8 @@ class Defaults {
 
   CLI::App& verb_;
   const std::set<std::string> known_;
+  const bool source_alone_;        // of a relay, which jobs start
+  bool left_out_ = false;          // a file, or a key of one
   std::set<std::string> decided_;  // by what is stronger
 };
 
@@ -261,20 +282,24 @@ class Defaults {
 
 absl::Status ApplyConfiguration(CLI::App& app) {
   for (CLI::App* verb : app.get_subcommands()) {
-    const bool asks = verb->get_option_no_throw("--collector") != nullptr;
-    if (!asks || verb->get_name() == "relay") continue;
+    if (verb->get_option_no_throw("--collector") == nullptr) continue;
     Defaults defaults(verb);
     std::vector<absl::Status> wrong = defaults.Take("lull.toml", /*users=*/false);
     for (absl::Status& one : defaults.Take(UsersFile(), /*users=*/true)) {
       wrong.push_back(std::move(one));
     }
-    if (verb->get_name() != "run") {
+    defaults.KeepNoSourceIfUnsure();
+    const std::string name = verb->get_name();
+    if (name != "run" && name != "relay") {
       if (!wrong.empty()) return wrong.front();
       continue;
     }
     // A job does not fail for a file about its measurement.
     for (const absl::Status& one : wrong) {
-      PrintError("run", absl::StrCat(one.message(), " (left out; the job is started)"));
+      PrintError(name,
+                 absl::StrCat(one.message(),
+                              " (left out; the job is started, and no source text "
+                              "of it is kept)"));
     }
   }
   return absl::OkStatus();

@@ -11,10 +11,10 @@ namespace lull {
 
 // Makes the values of the files the defaults of the chosen verb's options. Call it
 // after app has been parsed, and before the verb is executed. Only verbs that talk to a
-// collector use it; `relay`, which the shim starts, does not. A file that cannot be
-// read, or that others may have written, is skipped with a message on stderr.
-// INVALID_ARGUMENT names file and key; `run` prints that to stderr instead, and leaves
-// the key out.
+// collector use it; `relay`, which the shim starts, takes no-source alone. A file that
+// cannot be read, or that others may have written, is skipped with a message on stderr.
+// INVALID_ARGUMENT names file and key; `run` and `relay` print that to stderr instead,
+// and leave the key out. Where anything was left out, no source text is kept.
 absl::Status ApplyConfiguration(CLI::App& app);
 
 }  // namespace lull

@@ -19,6 +19,7 @@
 #include "cli/client/private_collector.h"
 #include "cli/commands/collector_options.h"
 #include "cli/commands/gpu_options.h"
+#include "cli/commands/session_options.h"
 #include "cli/commands/verbs.h"
 #include "cli/job/job_info.h"
 #include "daemon/base/clock.h"
@@ -42,6 +43,7 @@ struct RelayVerbOptions {
   std::string deliver;
   CollectorFlags collector;
   GpuFlags gpu;
+  v1::JobSettings settings;
 };
 
 absl::Status Deliver(const RelayVerbOptions& options) {
@@ -100,7 +102,7 @@ absl::Status Relay(const RelayVerbOptions& options) {
                         ResolveCollector(options.collector, runtime));
   LULL_ASSIGN_OR_RETURN(UniqueFd stop, TakeStopSignals());
   relay::RelayOptions relay;
-  relay.job = MakeJobInfo(options.name, command, {});
+  relay.job = MakeJobInfo(options.name, command, options.settings);
   relay.gpu = gpu;
   relay.socket_path = options.socket;
   relay.spool_directory = SpoolDirectory(runtime, collector.is_private, relay.job.id());
@@ -150,6 +152,7 @@ void AddRelay(CLI::App& app, int* exit_code) {
           "send the spool that an earlier relay could not deliver, and remove it")
       ->type_name("DIR");
   AddGpuOptions(verb, &options->gpu);
+  AddSourceOption(verb, &options->settings);
   AddCollectorOptions(verb, &options->collector);
   verb->callback([options, exit_code] { *exit_code = Execute(*options); });
 }

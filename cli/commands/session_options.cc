@@ -5,6 +5,15 @@
 
 namespace lull {
 
+void AddSourceOption(CLI::App* verb, v1::JobSettings* settings) {
+  // lull.toml may say false, and what is no word for either must not count as one.
+  verb->add_flag_function(
+          "--no-source", [settings](int64_t no) { settings->set_no_source(no > 0); },
+          "keep no lines of the program's source text")
+      ->check(CLI::IsMember({"true", "false"}).description(""))
+      ->configurable();
+}
+
 void AddSessionOptions(CLI::App* verb, SessionOptions* options) {
   verb->add_option("--name", options->name, "a name for the job, to ask for it later")
       ->type_name("NAME");
@@ -23,10 +32,7 @@ void AddSessionOptions(CLI::App* verb, SessionOptions* options) {
       "--no-samples",
       [options](int64_t) { options->settings.set_no_host_samples(true); },
       "do not look at where its threads are");
-  verb->add_flag_function(
-          "--no-source", [options](int64_t) { options->settings.set_no_source(true); },
-          "keep no lines of the program's source text")
-      ->configurable();
+  AddSourceOption(verb, &options->settings);
   AddTerminalOptions(verb, /*answers=*/false);
   AddCollectorOptions(verb, &options->collector);
 }

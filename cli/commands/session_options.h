@@ -10,4 +10,7 @@ namespace lull {
 
 void AddSessionOptions(CLI::App* verb, SessionOptions* options);
 
+// --no-source alone.
+void AddSourceOption(CLI::App* verb, v1::JobSettings* settings);
+
 }  // namespace lull

@@ -17,6 +17,9 @@ void AddAnswers(CLI::App& app, int* exit_code);
 void AddDiff(CLI::App& app, int* exit_code);
 // Rules over a job, for continuous integration.
 void AddCheck(CLI::App& app, int* exit_code);
+// If a wrong command line is one of `lull check`: the files that it names are those of
+// an earlier run, and must not stand for this one.
+void CheckWasNotUnderstood(int argc, char** argv);
 void AddJobs(CLI::App& app, int* exit_code);
 void AddTop(CLI::App& app, int* exit_code);
 void AddImport(CLI::App& app, int* exit_code);

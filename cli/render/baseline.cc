@@ -1,11 +1,14 @@
 #include "cli/render/baseline.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "cli/render/json.h"
 #include "daemon/base/status.h"
+#include "daemon/base/text.h"
 #include "google/protobuf/util/json_util.h"
 
 namespace lull {
@@ -16,6 +19,9 @@ using compare::ProcessSteps;
 using compare::Run;
 
 constexpr int kVersion = 1;
+// What is written is a third as deep. What is read may be of anybody, and is gone
+// through by recursion.
+constexpr int kDeepest = 64;
 
 absl::Status NotOurs(absl::string_view why) {
   return absl::FailedPreconditionError(absl::StrCat("is no baseline of lull: ", why));
@@ -81,8 +87,26 @@ Json ProcessJson(const ProcessSteps& steps, const ProcessReplies& replies) {
   return json;
 }
 
+// Json itself makes -1 and 1e300 fit.
+bool IsWithin(const Json& json, uint64_t most) {
+  return json.is_number_unsigned() && json.get<uint64_t>() <= most;
+}
+
+bool AreNumbers(const Json& process) {
+  const Json &steps = process.at("steps"), &rank = process.at("rank");
+  return IsWithin(process.at("pid"), UINT32_MAX) &&
+         (rank == -1 || IsWithin(rank, INT32_MAX)) &&
+         IsWithin(process.at("dropped"), kMaxWireTotal) &&
+         std::all_of(steps.begin(), steps.end(), [](const Json& step) {
+           return IsWithin(step.at(0), kMaxWireTotal) &&
+                  IsWithin(step.at(1), kMaxWireTotal) &&
+                  IsWithin(step.at(2), kMaxWireTotal);
+         });
+}
+
 // Throws as Json does.
 absl::Status ReadProcess(const Json& json, Run* run) {
+  if (!AreNumbers(json)) return NotOurs("a number of it is none that lull writes");
   ProcessSteps& steps = run->processes.emplace_back();
   ProcessReplies& replies = run->replies.emplace_back();
   steps.pid = json.at("pid").get<uint32_t>();
@@ -115,9 +139,15 @@ absl::StatusOr<compare::Runs> ReadRuns(const Json& json) {
                                 "; write it anew with lull check --write-baseline"));
   }
   compare::Runs runs;
+  std::set<std::string> seen;
   for (const Json& one : json.at("runs")) {
     Run& run = runs.emplace_back();
     if (!FromJson(one.at("whole"), &run.whole)) return NotOurs("a run is not whole");
+    if (!seen.insert(run.whole.job().id()).second)
+      return NotOurs("a run is there twice");
+    if (!IsWithin(one.at("processes_left_out"), INT32_MAX)) {
+      return NotOurs("a number of it is none that lull writes");
+    }
     run.processes_left_out = one.at("processes_left_out").get<size_t>();
     for (const Json& file : one.at("files")) run.files.insert(file.get<std::string>());
     for (const Json& process : one.at("processes")) {
@@ -147,7 +177,13 @@ std::string BaselineText(const compare::Runs& runs) {
 }
 
 absl::StatusOr<compare::Runs> ReadBaseline(absl::string_view text) {
-  const Json json = Json::parse(text.begin(), text.end(), nullptr, false);
+  bool deep = false;
+  const auto shallow = [&deep](int depth, Json::parse_event_t, Json&) {
+    deep = deep || depth > kDeepest;
+    return !deep;
+  };
+  const Json json = Json::parse(text.begin(), text.end(), shallow, false);
+  if (deep) return NotOurs("it is too deep");
   if (json.is_discarded()) return NotOurs("it is no JSON");
   try {
     return ReadRuns(json);

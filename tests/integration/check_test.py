@@ -127,12 +127,10 @@ class Gate(unittest.TestCase):
             done = self.check(0, job, "--write-baseline", f"./{job}.json")
             self.assertEqual(done.stdout, "")
         for job, baseline, status in (("naive", "mended", 1), ("mended", "naive", 0),
-                                      ("moved", "naive", 1), ("naive", "naive", 0)):
+                                      ("moved", "naive", 1)):
             with self.subTest(job=job, baseline=baseline):
                 rule = ("--fail-if", NEW_SYNC)
                 by_file = self.checked(status, job, "--baseline", f"{baseline}.json", *rule)
-                if job == baseline:
-                    continue
                 by_job = self.checked(status, job, "--baseline", baseline, *rule)
 
                 def told(answer):  # the steps need not be the very same
@@ -140,6 +138,11 @@ class Gate(unittest.TestCase):
                             [(part["site"], part["api"], part["change"], part["moved_from"])
                              for rule in answer["rules"] for part in rule["parts"]])
                 self.assertEqual(told(by_file), told(by_job))
+        # Against itself every job would pass.
+        done = guest.execute([guest.LULL, "check", "naive", "--baseline", "./naive.json",
+                              "--fail-if", NEW_SYNC], self.host.environment, cwd=self.folder)
+        self.assertEqual((done.status, done.stdout), (3, ""), done.stderr)
+        self.assertIn("the baseline is of naive (", done.stderr)
         # It needs nothing of the collector that made it.
         other = guest.Host()
         try:
@@ -165,13 +168,34 @@ class Gate(unittest.TestCase):
         self.check(0, "mended", "--write-baseline", path)
         with open(path, encoding="utf-8") as file:
             whole = file.read()
+
+        def changed(change):
+            baseline = json.loads(whole)
+            (run,) = baseline["runs"]
+            runs = change(run, run["processes"][0])
+            return json.dumps({**baseline, "runs": runs or baseline["runs"]})
+
         for text, why in (("", "it is no JSON"), ("[]", "it has no lull_baseline"),
                           ('{"lull_baseline": 2}', "reads version 1"),
                           ('{"lull_baseline": 1, "runs": []}', "it has no run"),
                           ('{"lull_baseline": 1, "runs": [{"whole": 3}]}', "not whole"),
                           (whole[:len(whole) // 2], "it is no JSON"),
                           (whole.replace('"pieces"', '"parts"'), "pieces"),
-                          (whole.replace('"number"', '"x"', 1), None)):
+                          (whole.replace('"number"', '"x"', 1), None),
+                          ('{"lull_baseline": 1, "runs": [{"whole": ' + "[" * 200_000 +
+                           "]" * 200_000 + "}]}", "it is too deep"),
+                          (changed(lambda run, _: [run, run]), "a run is there twice"),
+                          (changed(lambda run, process: process.update(pid=-5)), "a number"),
+                          (changed(lambda run, process: process.update(rank=1 << 40)),
+                           "a number"),
+                          (changed(lambda run, process: process.update(dropped=1.5)),
+                           "a number"),
+                          (changed(lambda run, _: run.update(processes_left_out=-1)),
+                           "a number"),
+                          (changed(lambda run, process: process["steps"][3].__setitem__(
+                              1, -1)), "a number"),
+                          (changed(lambda run, process: process["steps"][3].__setitem__(
+                              2, 1e300)), "a number")):
             with self.subTest(why):
                 with open(path, "w", encoding="utf-8") as file:
                     file.write(text)
@@ -395,6 +419,65 @@ class Gate(unittest.TestCase):
         with open(os.path.join(path, "lull.sarif"), encoding="utf-8") as file:
             (run,) = json.load(file)["runs"]
         self.assertFalse(run["invocations"][0]["executionSuccessful"])
+
+    def test_files_of_an_earlier_run_do_not_stand_for_a_wrong_command_line(self):
+        path = os.path.join(self.folder, "wrong")
+        os.makedirs(path, exist_ok=True)
+        files = ("--junit", "lull.xml", "--sarif=lull.sarif")
+        baseline = os.path.join(path, "naive.json")
+        self.check(0, "naive", "--write-baseline", baseline)
+        for wrong in (("mended", "--fail-if", "sync.wasted_percant > 2"),
+                      ("mended", "--fail-if", NEW_SYNC),
+                      ("mended", "--fail-if", ANY_SYNC, "--rules", "no-such"),
+                      ("mended,", "--fail-if", ANY_SYNC),
+                      ("mended",),
+                      ("--fail-if", ANY_SYNC),
+                      ("mended", "--fail-if", ANY_SYNC, "--no-such-option"),
+                      ("mended", "--fail-if", ANY_SYNC, "--annotations", "gitlab"),
+                      ("mended", "naive", "--fail-if", ANY_SYNC),
+                      ("mended", "--write-baseline", baseline)):
+            with self.subTest(wrong):
+                self.check(0, "mended", "--fail-if", ANY_SYNC, *files, cwd=path)
+                self.check(2, *wrong, *files, cwd=path)
+                self.assert_no_verdict(path)
+        # Also where a file that the verb reads is wrong.
+        self.check(0, "mended", "--fail-if", ANY_SYNC, *files, cwd=path)
+        with open(os.path.join(path, "lull.toml"), "w", encoding="utf-8") as file:
+            file.write("tpo = 3\n")
+        os.chmod(path, 0o755)
+        self.check(2, "mended", "--fail-if", ANY_SYNC, *files, cwd=path)
+        self.assert_no_verdict(path)
+        os.unlink(os.path.join(path, "lull.toml"))
+        # What was not there is not made, and --help is no wrong command line.
+        os.unlink(os.path.join(path, "lull.xml"))
+        self.check(0, "mended", "--fail-if", ANY_SYNC, "--sarif", "lull.sarif", cwd=path)
+        self.check(2, "mended", *files, cwd=path)
+        self.assertFalse(os.path.exists(os.path.join(path, "lull.xml")))
+        self.check(0, "mended", "--fail-if", ANY_SYNC, *files, cwd=path)
+        self.check(0, "--help", *files, cwd=path)
+        with open(os.path.join(path, "lull.sarif"), encoding="utf-8") as file:
+            self.assertTrue(json.load(file)["runs"][0]["invocations"][0]["executionSuccessful"])
+
+    def assert_no_verdict(self, path):
+        suites = xml.etree.ElementTree.parse(os.path.join(path, "lull.xml")).getroot()
+        self.assertEqual((suites.get("tests"), suites.get("errors")), ("1", "1"))
+        with open(os.path.join(path, "lull.sarif"), encoding="utf-8") as file:
+            (run,) = json.load(file)["runs"]
+        self.assertFalse(run["invocations"][0]["executionSuccessful"])
+
+    def test_writing_a_baseline_is_no_verdict(self):
+        path = os.path.join(self.folder, "both.json")
+        for judging in (("--fail-if", ANY_SYNC), ("--allow", "a.py: it is so"), ("--json",),
+                        ("--junit", "a.xml"), ("--sarif", "a.sarif"), ("--rules", "a.toml"),
+                        ("--annotations", "github"), ("--baseline", "mended"), ("--metrics",)):
+            with self.subTest(judging):
+                done = self.check(2, "naive", "--write-baseline", path, *judging)
+                self.assertRegex(done.stderr, "--write-baseline excludes|excludes --write-baseline")
+                self.assertFalse(os.path.exists(path))
+        self.check(2, "naive", "--metrics", "--fail-if", ANY_SYNC)
+        # What no --baseline would read as a file.
+        self.assertIn("write ./main", self.check(2, "naive", "--write-baseline", "main").stderr)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "main")))
 
     def test_files_for_others(self):
         folder = os.path.join(self.folder, "naive")

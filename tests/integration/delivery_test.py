@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -75,6 +76,33 @@ class Delivery(unittest.TestCase):
         self.assertIn(f"{committed - good} dropped by the relay", self.text())
         self.assertEqual(glob.glob(f"{self.data}/spool/*/*.spool"), [])
         self.assertEqual(glob.glob(f"{self.data}/spool/refused/*"), [])
+
+    def test_a_collector_that_refuses_is_said_and_no_number_with_it(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            address = "127.0.0.1:%d" % free.getsockname()[1]
+        tokens = os.path.join(self.host.environment["XDG_DATA_HOME"], "tokens")
+        os.makedirs(os.path.dirname(tokens), exist_ok=True)
+        with open(tokens, "w", encoding="utf-8") as file:
+            file.write(f"write {'x' * 64}\n")
+        os.chmod(tokens, 0o600)
+        lulld = os.path.join(os.path.dirname(os.path.dirname(guest.LULL)), "daemon", "collector",
+                             "lulld")
+        collector = subprocess.Popen(
+            [lulld, "--listen", address, "--database", tokens + ".db"],
+            env=self.host.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            guest.wait_until(lambda: os.path.exists(tokens + ".db.tokens"))
+            time.sleep(0.5)
+            done = guest.execute(
+                [guest.LULL, "run", "--collector", address, "--token-file", tokens, "--",
+                 sys.executable, "-c", "import gc; gc.collect()"], self.host.environment)
+        finally:
+            collector.terminate()
+            collector.wait()
+        self.assertEqual(done.status, 0, done.stderr)
+        self.assertIn("what is not delivered stays in ", done.stderr)
+        self.assertNotIn("batches", done.stderr)
 
     def test_the_runtime_folder_may_vanish(self):
         # As logind removes it at the last logout.

@@ -2,6 +2,7 @@
 """Lines of source text around each site: those that ran, never those of somebody else, and
 none where they are not wanted."""
 
+import contextlib
 import ctypes
 import json
 import os
@@ -116,6 +117,76 @@ class Sources(unittest.TestCase):
             file.write("no-source = true\n")
         program = self.write("beside/program.py", PROGRAM)
         self.assertEqual(self.run_job("beside", program, cwd=folder), {})
+
+    def test_the_strongest_file_decides_also_where_it_says_false(self):
+        folder = self.path("false")
+        os.mkdir(folder, 0o755)
+        program = self.write("false/program.py", PROGRAM)
+        self.write("false/lull.toml", "no-source = false\n")
+        with self.users_file("no-source = true\n"):
+            self.assertIn((program, 6), self.run_job("false", program, cwd=folder))
+            os.unlink(os.path.join(folder, "lull.toml"))
+            self.assertEqual(self.run_job("true", program, cwd=folder), {})
+
+    @contextlib.contextmanager
+    def users_file(self, text):
+        os.makedirs(self.path("users/lull"), 0o755, exist_ok=True)
+        self.write("users/lull/lull.toml", text)
+        before = self.host.environment.get("XDG_CONFIG_HOME")
+        self.host.environment["XDG_CONFIG_HOME"] = self.path("users")
+        try:
+            yield
+        finally:
+            del self.host.environment["XDG_CONFIG_HOME"]
+            if before is not None:
+                self.host.environment["XDG_CONFIG_HOME"] = before
+
+    def test_none_where_a_file_that_may_forbid_them_cannot_be_used(self):
+        folder = self.path("unusable")
+        os.mkdir(folder, 0o755)
+        program = self.write("unusable/program.py", PROGRAM)
+        for number, (text, mode) in enumerate((("no_source = true\n", 0o644),
+                                               ("no-source = true\nfoo = [\n", 0o644),
+                                               ("no-source = 7up\n", 0o644),
+                                               ("no-source = true\n", 0o666),
+                                               ("no-source = true\n#" + "x" * 70_000, 0o644))):
+            with self.subTest(text[:40], mode=mode):
+                path = self.write("unusable/lull.toml", text)
+                os.chmod(path, mode)
+                name = f"unusable-{number}"
+                done = guest.execute([guest.LULL, "run", "--name", name, "--", "python3",
+                                      program], self.host.environment, cwd=folder)
+                self.assertEqual(done.status, 0, done.stderr)
+                self.assertIn("lull.toml", done.stderr)
+                guest.wait_until(lambda name=name: self.report(name)["job"]["ended"])
+                self.assertEqual(self.report(name)["sources"], [])
+
+    def test_a_job_with_ld_preload_alone_obeys_the_users_file(self):
+        program = self.write("alone.py", PROGRAM)
+        build = os.path.dirname(os.path.dirname(guest.LULL))
+        for link, target in (("bin/lull", guest.LULL), ("lib/lull/liblull.so",
+                                                        f"{build}/preload/liblull.so")):
+            os.makedirs(os.path.dirname(self.path("installed/" + link)))
+            os.symlink(target, self.path("installed/" + link))
+        shim = self.path("installed/lib/lull/liblull.so")
+
+        def sources(expected, text):
+            before = {job["id"] for job in self.jobs()}
+            with self.users_file(text):
+                done = guest.execute(["python3", program],
+                                     {**self.host.environment, "LD_PRELOAD": shim})
+            self.assertEqual(done.status, 0, done.stderr)
+            guest.wait_until(lambda: [job for job in self.jobs()
+                                      if job["id"] not in before and job["ended"]])
+            (job,) = [job for job in self.jobs() if job["id"] not in before]
+            self.assertEqual(bool(self.report(job["id"])["sources"]), expected)
+
+        sources(True, "quiet = true\n")
+        sources(False, "no-source = true\ncollector = \"nonsense\"\n")
+
+    def jobs(self):
+        return json.loads(guest.execute([guest.LULL, "jobs", "--json", "--top", "0"],
+                                        self.host.environment).stdout)["jobs"]
 
     def test_a_file_that_changed_after_the_job_began_gives_none(self):
         module = self.write("changed.py", PROGRAM)

@@ -8,8 +8,10 @@
 namespace lull::collector {
 namespace {
 
-// No relay sends more.
-constexpr size_t kMaxSources = 8192;
+// What a relay keeps to (source_excerpts.h), in all. One that is started again counts
+// from the beginning.
+constexpr size_t kMaxSources = 4096;
+constexpr size_t kMaxSourceBytes = 1 << 20;
 
 // Keys by content. '\n' cannot be confused: lengths come first.
 std::string KeyOf(const storage::SiteRow& s) {
@@ -62,10 +64,12 @@ void JobTables::Remember(const storage::SiteRow& row) {
 
 void JobTables::Remember(const storage::SourceRow& row) {
   sources_.emplace(row.def.file(), row.def.line());
+  source_bytes_ += row.def.ByteSizeLong();
 }
 
 void JobTables::AddSource(const lull::v1::SourceDef& source) {
   if (sources_.size() >= kMaxSources ||
+      source_bytes_ + source.ByteSizeLong() > kMaxSourceBytes ||
       sources_.contains(std::make_pair(source.file(), source.line()))) {
     return;
   }

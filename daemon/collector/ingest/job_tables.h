@@ -41,7 +41,7 @@ class JobTables {
 
   std::vector<const aggregate::Frame*> Frames(uint32_t stack) const;
 
-  // Of one line the first text counts.
+  // Of one line the first text counts, and of a job so much text as a relay keeps.
   void AddSource(const v1::SourceDef& source);
 
   struct SiteIds {
@@ -90,6 +90,7 @@ class JobTables {
   absl::flat_hash_map<std::string, uint32_t> stack_ids_;  // by content
   absl::flat_hash_map<std::string, uint32_t> site_ids_;
   absl::flat_hash_set<std::pair<std::string, uint32_t>> sources_;  // file, line
+  size_t source_bytes_ = 0;
 
   std::vector<storage::ApiRow> new_apis_;
   std::vector<storage::FrameRow> new_frames_;

@@ -66,10 +66,19 @@ absl::Status CheckSource(const lull::v1::SourceDef& source) {
     return Invalid("sources.lines has ", source.lines_size(), " entries, more than ",
                    kMaxSourceLines);
   }
+  // Beside other numbers, lines would be shown that nobody says are there.
+  if (source.first_line() == 0 || source.first_line() > source.line() ||
+      source.line() - source.first_line() >=
+          static_cast<uint32_t>(source.lines_size())) {
+    return Invalid("sources.first_line is ", source.first_line(), " of ",
+                   source.lines_size(), " lines around line ", source.line());
+  }
   for (const std::string& line : source.lines()) {
-    if (line.size() <= kMaxSourceBytes) continue;
-    return Invalid("sources.lines has a line of ", line.size(), " bytes, more than ",
-                   kMaxSourceBytes);
+    if (line.size() > kMaxSourceBytes) {
+      return Invalid("sources.lines has a line of ", line.size(), " bytes, more than ",
+                     kMaxSourceBytes);
+    }
+    if (Contains(line, "\n")) return Invalid("sources.lines has two lines in one");
   }
   return CheckText("sources.file", source.file());
 }

@@ -309,14 +309,12 @@ class Keeper::Impl {
             {}};
   }
 
+  // How many batches these are is not known: the worker may be reading the last events
+  // yet.
   absl::Status Undelivered(const absl::Status& why) const {
-    uint64_t left =
-        worker_.status().batches_spooled - worker_.status().batches_acknowledged;
-    return absl::Status(
-        why.code(),
-        absl::StrCat(why.message(), "; ", left,
-                     left == 1 ? " batch is" : " batches are",
-                     " not delivered and stay in ", options_.spool_directory));
+    return absl::Status(why.code(),
+                        absl::StrCat(why.message(), "; what is not delivered stays in ",
+                                     options_.spool_directory));
   }
 
   void Close(bool left = false) {

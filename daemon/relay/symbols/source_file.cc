@@ -7,8 +7,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 
 namespace lull::relay {
@@ -35,6 +33,12 @@ UniqueFd Locate(int root, const std::string& path) {
   return found;
 }
 
+// The time of the last change of any kind: that of the last writing can be set.
+uint64_t ChangedNs(const struct stat& info) {
+  return static_cast<uint64_t>(info.st_ctim.tv_sec) * 1'000'000'000 +
+         static_cast<uint64_t>(info.st_ctim.tv_nsec);
+}
+
 }  // namespace
 
 UniqueFd OpenSource(int root, const std::string& path) {
@@ -51,14 +55,10 @@ UniqueFd OpenSource(int root, const std::string& path) {
 std::optional<std::string> ReadSource(int file, uint64_t not_after_ns) {
   struct stat info;
   if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size < 0 ||
-      static_cast<size_t>(info.st_size) > kMaxSourceFile) {
+      static_cast<size_t>(info.st_size) > kMaxSourceFile ||
+      ChangedNs(info) > not_after_ns) {
     return std::nullopt;
   }
-  // The time of the last change of any kind: that of the last writing can be set.
-  const uint64_t changed_ns =
-      static_cast<uint64_t>(info.st_ctim.tv_sec) * 1'000'000'000 +
-      static_cast<uint64_t>(info.st_ctim.tv_nsec);
-  if (changed_ns > not_after_ns) return std::nullopt;
   std::string text(static_cast<size_t>(info.st_size), '\0');
   size_t done = 0;
   while (done < text.size()) {
@@ -69,6 +69,8 @@ std::optional<std::string> ReadSource(int file, uint64_t not_after_ns) {
     done += static_cast<size_t>(got);
   }
   text.resize(done);
+  // It may have changed while it was read.
+  if (fstat(file, &info) != 0 || ChangedNs(info) > not_after_ns) return std::nullopt;
   return text;
 }
 
@@ -77,17 +79,16 @@ Excerpt ExcerptAround(std::string_view text, uint32_t line) {
   if (line == 0) return excerpt;
   const uint32_t first = line > kLinesAround ? line - kLinesAround : 1;
   bool reached = false;
-  size_t at = 0;
+  size_t at = 0, newline = text.find('\n');
   for (uint32_t number = 1; at < text.size() && number <= line + kLinesAround;
        ++number) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    if (number >= first) {
-      std::string_view one = text.substr(at, end - at);
-      if (!one.empty() && one.back() == '\r') one.remove_suffix(1);
-      excerpt.lines.emplace_back(one.substr(0, kMaxSourceLine));
-    }
+    if (newline < at) newline = text.find('\n', at);
+    std::string_view one = text.substr(at, newline - at);
+    one = one.substr(0, one.find('\r'));
+    if (number >= first) excerpt.lines.emplace_back(one.substr(0, kMaxSourceLine));
     reached = reached || number == line;
-    at = end + 1;
+    at += one.size();
+    at += text.substr(at, 2) == "\r\n" ? 2 : 1;
   }
   if (!reached) return {};
   excerpt.first_line = first;

@@ -24,14 +24,16 @@ inline constexpr size_t kMaxSourceLine = 200;  // bytes; the rest is cut
 UniqueFd OpenSource(int root, const std::string& path);
 
 // What a file says, if it is a regular one of at most kMaxSourceFile bytes that has not
-// changed after `not_after_ns` (CLOCK_REALTIME): a later change is not what ran.
+// changed after `not_after_ns` (CLOCK_REALTIME), also not while it was read: a later
+// change is not what ran.
 std::optional<std::string> ReadSource(int file, uint64_t not_after_ns);
 
 struct Excerpt {
   uint32_t first_line = 0;
   std::vector<std::string> lines;
 };
-// The lines around `line`, from 1; none where the text does not have it.
+// The lines around `line`, from 1; none where the text does not have it. As Python
+// counts them: "\n", "\r\n" and "\r" alone end one.
 Excerpt ExcerptAround(std::string_view text, uint32_t line);
 
 }  // namespace lull::relay

@@ -138,6 +138,44 @@ TEST_F(CommitterTest, AcknowledgesWhatIsInTheStore) {
   EXPECT_EQ(committer.events_stored(), 50u);
 }
 
+// Relays keep to it by themselves; one that is started again begins to count anew, and
+// a hostile one never did.
+TEST_F(CommitterTest, KeepsNoMoreSourceTextThanOneRelayDoes) {
+  struct Text {
+    uint32_t lines, bytes;
+  };
+  for (const Text& text : {Text{9000, 1}, Text{3000, 500}}) {
+    const uint32_t job_number = text.lines;
+    const std::string job = test::MakeJobId(job_number);
+    uint32_t line = 1;
+    for (int relay = 0; relay < 2; ++relay) {
+      Committer committer(*store_, {});
+      auto stream = std::make_shared<Listener>();
+      committer.Submit(stream, job, Hello(job_number), 1);
+      const uint64_t sequence = static_cast<uint64_t>(relay) + 1;
+      lull::v1::IngestRequest request = Batch(sequence, sequence - 1);
+      for (uint32_t i = 0; i < text.lines / 2; ++i, ++line) {
+        lull::v1::SourceDef* source = request.mutable_batch()->add_sources();
+        source->set_file("/a.py");
+        source->set_line(line);
+        source->set_first_line(line);
+        source->add_lines(std::string(text.bytes, 'x'));
+      }
+      committer.Submit(stream, job, std::move(request), 1);
+      ASSERT_TRUE(stream->AwaitCommit(sequence));
+    }
+    auto reader = *store_->NewReader();
+    const auto jobs = reader->catalogue().FindJob(job).value();
+    ASSERT_EQ(jobs.size(), 1u);
+    const auto kept = reader->catalogue().All<storage::SourceRow>(jobs[0].id).value();
+    size_t bytes = 0;
+    for (const storage::SourceRow& row : kept) bytes += row.def.ByteSizeLong();
+    EXPECT_LE(kept.size(), 4096u);
+    EXPECT_LE(bytes, size_t{1} << 20);
+    EXPECT_GT(kept.size(), 1500u) << "and not much less";
+  }
+}
+
 TEST_F(CommitterTest, CommitsWhatWasSubmittedBeforeItStops) {
   auto stream = std::make_shared<Listener>();
   std::string job = test::MakeJobId(1);

@@ -61,6 +61,35 @@ TEST(ValidateBatch, RefusesASampleThatStandsForMoreThanAMinute) {
             [&](Batch& b) { sample(b, 60'000'000'001); });
 }
 
+TEST(ValidateBatch, RefusesSourceTextThatIsNotAroundItsLine) {
+  auto source = [](uint32_t line, uint32_t first, std::vector<std::string> lines) {
+    return [=](Batch& batch) {
+      lull::v1::SourceDef* one = batch.add_sources();
+      one->set_file("/a.py");
+      one->set_line(line);
+      one->set_first_line(first);
+      for (const std::string& text : lines) one->add_lines(text);
+    };
+  };
+  for (uint32_t line : {4u, 5u, 6u}) {
+    Batch batch = GoodBatch();
+    source(line, 4, {"a", "", "c"})(batch);
+    EXPECT_TRUE(ValidateBatch(batch).ok()) << line;
+  }
+  ExpectBad("sources.line is 0", source(0, 0, {"a"}));
+  ExpectBad("sources.first_line is 0", source(1, 0, {"a", "b"}));
+  ExpectBad("sources.first_line is 6", source(5, 6, {"a"}));
+  ExpectBad("sources.first_line is 3 of 2 lines", source(5, 3, {"a", "b"}));
+  ExpectBad("sources.first_line is 5 of 0 lines", source(5, 5, {}));
+  ExpectBad("sources.lines has two lines in one", source(5, 5, {"a\nb"}));
+  ExpectBad("sources.lines has a line of 513", source(5, 5, {std::string(513, 'x')}));
+  ExpectBad("sources.lines has 17 entries", source(5, 5, std::vector<std::string>(17)));
+  ExpectBad("sources.file", [&](Batch& batch) {
+    source(5, 5, {"a"})(batch);
+    batch.mutable_sources(0)->set_file(std::string(5000, 'x'));
+  });
+}
+
 TEST(ValidateBatch, NamesTheColumnWhoseLengthDiffers) {
   ExpectBad("duration_ns", [](Batch& b) { Events(b).add_duration_ns(1); });
   ExpectBad("type", [](Batch& b) { Events(b).add_type(1); });

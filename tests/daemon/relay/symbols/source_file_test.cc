@@ -6,8 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "tests/daemon/storage/temporary_directory.h"
 
@@ -75,6 +78,37 @@ TEST_F(SourceFileTest, AFileThatChangedLaterOrIsHugeIsNotRead) {
   EXPECT_EQ(Read("/job/huge.py"), "(not read)");
 }
 
+// Half of what it was and half of what it is has never run. Without the second look at
+// the file one of some fifty tries reads that.
+TEST_F(SourceFileTest, AFileThatChangesWhileItIsReadIsNotRead) {
+  const std::string path = root_ / "job/large.py";
+  const std::string before(kMaxSourceFile, 'a'), after(kMaxSourceFile, 'b');
+  for (int i = 0; i < 100; ++i) {
+    Write("job/large.py", before);
+    struct stat info = {};
+    ASSERT_EQ(stat(path.c_str(), &info), 0);
+    const uint64_t written =
+        static_cast<uint64_t>(info.st_ctim.tv_sec) * 1'000'000'000 +
+        static_cast<uint64_t>(info.st_ctim.tv_nsec);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));  // the next tick
+    UniqueFd file(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    std::atomic<bool> go{false};
+    std::thread writer([&] {
+      while (!go) {
+      }
+      constexpr size_t kPiece = kMaxSourceFile / 8;
+      for (size_t at = 0; at < after.size(); at += kPiece) {
+        EXPECT_EQ(pwrite(file.get(), &after[at], kPiece, static_cast<off_t>(at)),
+                  static_cast<ssize_t>(kPiece));
+      }
+    });
+    go = true;
+    const std::string text = Read("/job/large.py", written);
+    writer.join();
+    ASSERT_TRUE(text == before || text == "(not read)") << "try " << i;
+  }
+}
+
 TEST(ExcerptAroundTest, HasTheLineAndTwoOnEachSide) {
   const Excerpt middle = ExcerptAround("1\n2\n3\n4\n5\n6\n7\n", 4);
   EXPECT_EQ(middle.first_line, 2u);
@@ -82,6 +116,14 @@ TEST(ExcerptAroundTest, HasTheLineAndTwoOnEachSide) {
   EXPECT_THAT(ExcerptAround("1\n2\n3\n4", 1).lines, ElementsAre("1", "2", "3"));
   EXPECT_THAT(ExcerptAround("1\n2\n3\n4", 4).lines, ElementsAre("2", "3", "4"));
   EXPECT_THAT(ExcerptAround("1\r\n\r\n3\r\n", 3).lines, ElementsAre("1", "", "3"));
+}
+
+// As Python counts: of a file of mixed ends another line would be shown.
+TEST(ExcerptAroundTest, AReturnAloneEndsALineToo) {
+  EXPECT_THAT(ExcerptAround("1\r2\r\n3\n4\r\r6\n", 4).lines,
+              ElementsAre("2", "3", "4", "", "6"));
+  EXPECT_THAT(ExcerptAround("1\r\r\n3", 3).lines, ElementsAre("1", "", "3"));
+  EXPECT_THAT(ExcerptAround("1\r", 2).lines, IsEmpty());
 }
 
 TEST(ExcerptAroundTest, NothingOfALineThatIsNotThere) {
