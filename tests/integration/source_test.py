@@ -272,6 +272,19 @@ for _ in range(10):
             lines.add((file, line))
         return lines
 
+    @unittest.skipUnless(os.geteuid() == 0, "root alone can give up its rights")
+    def test_what_a_process_could_not_read_any_more_is_not_read(self):
+        secret = self.write("secret.py", PROGRAM.replace("# before", "# secret"))
+        os.chmod(secret, 0o600)
+        program = self.write("drops.py", f"""
+import os, time
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+exec(compile({PROGRAM!r}, {secret!r}, "exec"), {{"__name__": "other"}})
+time.sleep(1)
+""")
+        self.run_job("drops", program)
+        self.assertNotIn((secret, 6), self.all_lines("drops"))
+
     def test_long_lines_and_bytes_that_are_no_text_are_bounded(self):
         text = PROGRAM.replace("# before", "# " + "x" * 10_000).encode()
         text = text.replace(b"pass  #", b"pass  # \xff\xfe")

@@ -40,11 +40,20 @@ uint64_t StartOf(pid_t pid) {
 void SourceExcerpts::Watch(uint64_t key, pid_t pid) {
   if (pid <= 0) return;
   Process& process = processes_[key];
+  process.pid = pid;
   process.owner = MappedBy::Process(pid);
   process.root = std::make_shared<const UniqueFd>(open(
       absl::StrCat("/proc/", pid, "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   process.number = ++numbers_;
   process.not_after_ns = job_start_ns_ ? *job_start_ns_ : StartOf(pid);
+}
+
+// A process of root's may have given up its rights since: what it names now is not for
+// root to read. (One that is gone counts as root's, and stays what it was.)
+void SourceExcerpts::FollowRights(Process* process) {
+  if (process->owner.uid != 0) return;
+  const MappedBy now = MappedBy::Process(process->pid);
+  if (now.uid != 0) process->owner = now;
 }
 
 void SourceExcerpts::Ask(const Process& process, const v1::Batch::Stacks& stacks) {
@@ -82,7 +91,9 @@ void SourceExcerpts::AddTo(v1::Batch* batch) {
   for (const v1::Batch::Stacks& stacks : batch->stacks()) {
     auto process = processes_.find(stacks.process_key());
     if (process == processes_.end() || !*process->second.root) continue;
-    if (bytes_ < kMaxExcerptBytes) Ask(process->second, stacks);
+    if (bytes_ >= kMaxExcerptBytes) continue;
+    FollowRights(&process->second);
+    Ask(process->second, stacks);
   }
   if (!HasRead()) return;
   for (const v1::SourceDef& source : read_) *batch->add_sources() = source;

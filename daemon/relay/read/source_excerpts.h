@@ -55,12 +55,14 @@ class SourceExcerpts {
 
  private:
   struct Process {
+    pid_t pid = 0;
     MappedBy owner;
     std::shared_ptr<const UniqueFd> root;  // its root folder
     uint32_t number = 0;
     uint64_t not_after_ns = 0;
   };
 
+  static void FollowRights(Process* process);
   void Ask(const Process& process, const lull::v1::Batch::Stacks& stacks);
 
   const std::optional<uint64_t> job_start_ns_;
