@@ -28,6 +28,10 @@ struct Group {
   uint64_t calls() const { return sum.count + Blocks(drawn.count); }
   uint64_t frees() const { return sum.frees + Blocks(drawn.frees); }
   uint64_t bytes() const { return sum.amount + drawn.amount; }
+  // To either side of bytes().
+  uint64_t error_bytes() const {
+    return estimated ? aggregate::ErrorOfDrawn(drawn.amount) : 0;
+  }
   int64_t blocks() const {
     return sum.blocks() + drawn.blocks() / int64_t{aggregate::kBlockParts};
   }

@@ -78,7 +78,7 @@ void FillSite(const Group& group, Names& names, v1::MemorySite* site) {
   site->set_bytes(group.live);
   site->set_blocks(group.blocks());
   site->set_estimated(group.estimated);
-  site->set_error_bytes(aggregate::ErrorOfDrawn(group.drawn.amount));
+  site->set_error_bytes(group.error_bytes());
   names.FillStack(group.longest.python_stack, site->mutable_stack());
   names.FillStack(group.longest.native_stack, site->mutable_native_stack());
 }

@@ -192,7 +192,7 @@ absl::Status FillAllocations(View& view, v1::ReportReply* reply) {
     row->set_frees(group.frees());
     row->set_bytes(group.bytes());
     row->set_estimated(group.estimated);
-    row->set_error_bytes(aggregate::ErrorOfDrawn(group.drawn.amount));
+    row->set_error_bytes(group.error_bytes());
     row->set_live_bytes(group.live);
     row->set_peak_bytes(group.peak);
     row->set_blocked_ns(group.sum.total_ns);

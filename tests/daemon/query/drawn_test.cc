@@ -118,6 +118,25 @@ TEST(Drawn, TotalsAreExactAndLinesAreEstimates) {
   EXPECT_GE(sums, 33);
 }
 
+TEST(Drawn, ARangeInWhichNoneWasDrawnIsNotCertain) {
+  MemoryJob job;
+  std::vector<TestEvent> events = {
+      Torch(kJobStartNs + 1, kCuda0, 0x1000, kSmall, 1, abi::kFlagDrawn)};
+  for (uint64_t i = 0; i < 10; ++i) {  // of line 11, too
+    events.push_back(Torch(kJobStartNs + 5 * kSecond + i, kCuda0, 0x2000 + i, kSmall, 0,
+                           abi::kFlagUndrawn));
+  }
+  job.Feed(0, events, UINT64_MAX / 2);
+  v1::ReportRequest request;
+  request.set_since_ns(2 * kSecond);
+  const v1::Allocations allocations = job.Allocations(request);
+  ASSERT_EQ(allocations.allocation_sites_size(), 1);
+  const v1::AllocationSite& site = allocations.allocation_sites(0);
+  EXPECT_TRUE(site.estimated());
+  EXPECT_TRUE(
+      Holds(static_cast<int64_t>(site.bytes()), site.error_bytes(), 10 * kSmall));
+}
+
 TEST(Drawn, BlocksOf64KiBAndMoreAreExact) {
   MemoryJob job;
   Shim shim(1);
