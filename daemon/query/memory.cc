@@ -73,6 +73,11 @@ std::vector<Group> SitesOf(const std::vector<Series>& all,
   return grouping.Sorted(ByLive);
 }
 
+// An estimate that could as well be of nothing accuses no line of growing.
+bool IsSure(const Group& group) {
+  return group.live > static_cast<int64_t>(group.error_bytes());
+}
+
 void FillSite(const Group& group, Names& names, v1::MemorySite* site) {
   names.FillSite(group.site, site->mutable_site());
   site->set_bytes(group.live);
@@ -171,6 +176,7 @@ class RowFiller {
     for (const Group& group : SitesOf(span.series, span.cells, span.live_before, whole,
                                       view_.request.group_by())) {
       if (out->sites_size() == kGrowthSites || group.live <= 0) break;
+      if (!IsSure(group)) continue;
       FillSite(group, *view_.names, out->add_sites());
     }
     return absl::OkStatus();

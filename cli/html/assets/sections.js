@@ -200,7 +200,7 @@ function memorySection() {
   return named('Memory', memory.length, 'What was live over time, and the lines that made up the peak.',
     orNone(memory, 'No allocations were recorded.', () => el('div', '',
       shown.map((row) => el('div', '', el('h3', '', memoryName(row)), memoryChart(row),
-        row.growth ? el('p', 'note', `Grows by ${formatBytes(row.growth.bytes_per_step)} a step, from step ${formatCount(row.growth.first_step)} to ${formatCount(row.growth.last_step)}: ${row.growth.sites.map((site) => siteText(site.site)).join(', ')}.`) : null,
+        row.growth ? el('p', 'note', `Grows by ${formatBytes(row.growth.bytes_per_step)} a step, from step ${formatCount(row.growth.first_step)} to ${formatCount(row.growth.last_step)}${row.growth.sites.map((site, i) => `${i ? ', ' : ': '}${siteText(site.site)}`).join('')}.`) : null,
         row.peak_sites && row.peak_sites.length ? makeTable([
           column.bytes('at the peak', 'bytes'), column.count('blocks', 'blocks'), column.site('allocated at', (r) => r.site),
         ], row.peak_sites, { sort: 0, inner: stacksOf, hasInner: hasStacks, label: `lines that made the peak of ${memoryName(row)}` }) : null)),

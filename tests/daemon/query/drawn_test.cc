@@ -118,6 +118,33 @@ TEST(Drawn, TotalsAreExactAndLinesAreEstimates) {
   EXPECT_GE(sums, 33);
 }
 
+// Line 11 keeps a block of each step; line 12 holds 50, others in each step.
+TEST(Drawn, NoLineIsSaidToGrowByChance) {
+  int accused = 0;
+  constexpr int kTrials = 40;
+  for (uint64_t seed = 1; seed <= kTrials; ++seed) {
+    MemoryJob job;
+    Shim shim(seed);
+    std::vector<TestEvent> events;
+    for (uint64_t step = 0; step < kSteps; ++step) {
+      const uint64_t start = kJobStartNs + step * kStepNs;
+      uint64_t at = start;
+      events.push_back(shim.Allocate(++at, 0x1000 + step, 64 << 10, 1));
+      for (uint64_t i = 0; i < 50; ++i) {
+        if (step > 0) events.push_back(Shim::Free(++at, 0x100000 + i, kSmall));
+        events.push_back(shim.Allocate(++at, 0x100000 + i, kSmall, 2));
+      }
+      events.push_back(Step(start, start + kStepNs, step));
+    }
+    job.Feed(0, events, UINT64_MAX / 2);
+    const v1::Memory memory = job.Memory();
+    const v1::MemoryGrowth& growth = memory.rows(0).growth();
+    EXPECT_NE(SiteAt(growth.sites(), 11), nullptr);
+    accused += SiteAt(growth.sites(), 12) != nullptr ? 1 : 0;
+  }
+  EXPECT_LE(accused, 3);  // one side of 95 %
+}
+
 TEST(Drawn, ARangeInWhichNoneWasDrawnIsNotCertain) {
   MemoryJob job;
   std::vector<TestEvent> events = {
