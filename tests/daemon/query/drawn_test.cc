@@ -118,6 +118,34 @@ TEST(Drawn, TotalsAreExactAndLinesAreEstimates) {
   EXPECT_GE(sums, 33);
 }
 
+// A line whose small blocks come and go never has more than there is.
+TEST(Drawn, NoLineHasMoreThanItsAllocator) {
+  for (v1::GroupBy by :
+       {v1::GROUP_BY_LINE, v1::GROUP_BY_FUNCTION, v1::GROUP_BY_STACK}) {
+    MemoryJob job;
+    Shim shim(1);
+    std::vector<TestEvent> events;
+    uint64_t at = kJobStartNs;
+    for (int i = 0; i < 5000; ++i) {
+      events.push_back(shim.Allocate(++at, 0x1000, 4096, 1));
+      events.push_back(Shim::Free(++at, 0x1000, 4096));
+    }
+    events.push_back(Torch(++at, kCuda0, 0x2000, 512, 1, abi::kFlagDrawn));
+    job.Feed(0, events, UINT64_MAX / 2);
+    EXPECT_EQ(job.Memory().rows(0).peak_bytes(), 4096);
+    v1::ReportRequest request;
+    request.set_group_by(by);
+    const v1::Allocations allocations = job.Allocations(request);
+    ASSERT_EQ(allocations.allocation_sites_size(), 1);
+    const v1::AllocationSite& site = allocations.allocation_sites(0);
+    EXPECT_TRUE(site.estimated());
+    EXPECT_EQ(site.peak_bytes(), 4096);
+    EXPECT_EQ(site.live_bytes(), 512);
+    EXPECT_TRUE(Holds(static_cast<int64_t>(site.bytes()), site.error_bytes(),
+                      5000 * 4096 + 512));
+  }
+}
+
 // Line 11 keeps a block of each step; line 12 holds 50, others in each step.
 TEST(Drawn, NoLineIsSaidToGrowByChance) {
   int accused = 0;
