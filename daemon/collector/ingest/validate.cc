@@ -93,9 +93,13 @@ absl::Status CheckStacks(const Batch::Stacks& stacks) {
                    " values, stacks.stacks ", stacks.stacks_size());
   }
   uint64_t frames = 0;
-  for (uint32_t depth : stacks.depths()) {
-    LULL_RETURN_IF_ERROR(CheckDepth(depth));
-    frames += depth;
+  for (int i = 0; i < stacks.depths_size(); ++i) {
+    LULL_RETURN_IF_ERROR(CheckDepth(stacks.depths(i)));
+    if (stacks.depths(i) > 0 && stacks.stacks(i).frames_size() > 0) {
+      return Invalid("stacks.depths is ", stacks.depths(i),
+                     " for a stack with frames of its own");
+    }
+    frames += stacks.depths(i);
   }
   if (frames != static_cast<uint64_t>(stacks.frame_numbers_size())) {
     return Invalid("stacks.frame_numbers has ", stacks.frame_numbers_size(),

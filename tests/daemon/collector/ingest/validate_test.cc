@@ -146,27 +146,44 @@ TEST(ValidateBatch, RefusesStringsAndStacksThatAreTooLong) {
 }
 
 TEST(ValidateBatch, RefusesFramesThatAreNotThere) {
+  // Every second stack has frames of its own.
   auto stacks = [](Batch& b) -> Batch::Stacks& {
     Batch::Stacks& told = *b.mutable_stacks(0);
     told.add_frames()->set_function("f");
-    for (int i = 0; i < told.stacks_size(); ++i) told.add_depths(1);
-    for (int i = 0; i < told.stacks_size(); ++i) told.add_frame_numbers(0);
+    for (int i = 0; i < told.stacks_size(); ++i) {
+      told.add_depths(i % 2 == 0 ? 1 : 0);
+      if (i % 2 == 0) told.add_frame_numbers(0);
+      if (i % 2 == 0) told.mutable_stacks(i)->clear_frames();
+    }
     return told;
   };
   Batch good = GoodBatch();
-  stacks(good);
+  ASSERT_GE(stacks(good).stacks_size(), 2);
   EXPECT_TRUE(ValidateBatch(good).ok()) << ValidateBatch(good);
   ExpectBad("stacks.depths", [&](Batch& b) { stacks(b).add_depths(0); });
+  ExpectBad("stacks.depths",
+            [&](Batch& b) { stacks(b).mutable_depths()->RemoveLast(); });
+  ExpectBad("stacks.frame_numbers", [&](Batch& b) { stacks(b).clear_depths(); });
   ExpectBad("stacks.frame_numbers", [&](Batch& b) { stacks(b).add_frame_numbers(0); });
   ExpectBad("stacks.frame_numbers", [&](Batch& b) { stacks(b).set_depths(0, 2); });
   ExpectBad("names 1 of 1", [&](Batch& b) { stacks(b).set_frame_numbers(0, 1); });
+  ExpectBad("of 1 frames",
+            [&](Batch& b) { stacks(b).set_frame_numbers(0, UINT32_MAX); });
   ExpectBad("frames.function", [&](Batch& b) {
     stacks(b).mutable_frames(0)->set_function(std::string(4097, 'x'));
   });
+  ExpectBad("entries", [&](Batch& b) { stacks(b).set_depths(0, UINT32_MAX); });
   ExpectBad("entries", [&](Batch& b) {
     Batch::Stacks& told = stacks(b);
     told.set_depths(0, 1025);
     for (int i = 0; i < 1024; ++i) told.add_frame_numbers(0);
+  });
+  // Together they would be more than a stack may have.
+  ExpectBad("frames of its own", [&](Batch& b) {
+    Batch::Stacks& told = stacks(b);
+    for (int i = 0; i < 1024; ++i) told.mutable_stacks(0)->add_frames();
+    told.set_depths(0, 1024);
+    for (int i = 0; i < 1023; ++i) told.add_frame_numbers(0);
   });
 }
 
