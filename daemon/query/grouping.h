@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -33,7 +34,10 @@ struct Group {
     return estimated ? aggregate::ErrorOfDrawn(drawn.amount) : 0;
   }
   int64_t blocks() const {
-    return sum.blocks() + drawn.blocks() / int64_t{aggregate::kBlockParts};
+    const int64_t parts = drawn.blocks();
+    const auto whole =
+        static_cast<int64_t>(Blocks(static_cast<uint64_t>(std::abs(parts))));
+    return sum.blocks() + (parts < 0 ? -whole : whole);
   }
 
  private:

@@ -146,6 +146,19 @@ TEST(Drawn, NoLineHasMoreThanItsAllocator) {
   }
 }
 
+TEST(Drawn, NoLineHasMoreAtThePeakThanThereWas) {
+  MemoryJob job;
+  job.Feed(0, {Torch(kJobStartNs + 1, kCuda0, 0x1000, 512, 1, abi::kFlagDrawn)},
+           UINT64_MAX / 2);
+  const v1::Memory memory = job.Memory();
+  EXPECT_EQ(memory.rows(0).peak_bytes(), 512);
+  const v1::MemorySite* site = SiteAt(memory.rows(0).peak_sites(), 11);
+  ASSERT_NE(site, nullptr);
+  EXPECT_EQ(site->bytes(), 512);
+  EXPECT_EQ(site->blocks(), 1);
+  EXPECT_TRUE(site->estimated());
+}
+
 // Line 11 keeps a block of each step; line 12 holds 50, others in each step.
 TEST(Drawn, NoLineIsSaidToGrowByChance) {
   int accused = 0;
