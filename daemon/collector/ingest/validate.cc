@@ -19,6 +19,9 @@ using lull::v1::EventColumns;
 
 constexpr uint64_t kMaxTimeNs = kMaxWireTotal;
 constexpr uint64_t kMaxFrames = 1024;
+// Of one batch. One byte each on the wire, and twelve where stacks are kept: a message
+// as large as they may be would take 700 MiB. An import sends half a million at most.
+constexpr int kMaxFrameNumbers = 1 << 22;
 constexpr int kMaxSourceLines = 16;
 constexpr size_t kMaxSourceBytes = 512;  // of a line
 constexpr uint32_t kMaxRing = 65536;
@@ -353,7 +356,15 @@ absl::Status ValidateBatch(const Batch& batch) {
   if (batch.sequence() == 0) return Invalid("sequence is 0");
   for (const auto& process : batch.processes())
     LULL_RETURN_IF_ERROR(CheckProcess(process));
-  for (const auto& stacks : batch.stacks()) LULL_RETURN_IF_ERROR(CheckStacks(stacks));
+  int frame_numbers = 0;
+  for (const auto& stacks : batch.stacks()) {
+    LULL_RETURN_IF_ERROR(CheckStacks(stacks));
+    frame_numbers += stacks.frame_numbers_size();  // a message has no 2^31 bytes
+  }
+  if (frame_numbers > kMaxFrameNumbers) {
+    return Invalid("stacks.frame_numbers has ", frame_numbers,
+                   " values in all, more than ", kMaxFrameNumbers);
+  }
   for (const auto& source : batch.sources()) LULL_RETURN_IF_ERROR(CheckSource(source));
   // Two processes may name the same call in one batch.
   for (const auto& api : batch.apis()) LULL_RETURN_IF_ERROR(CheckApi("apis", api));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 
@@ -185,6 +186,28 @@ TEST(ValidateBatch, RefusesFramesThatAreNotThere) {
     told.set_depths(0, 1024);
     for (int i = 0; i < 1023; ++i) told.add_frame_numbers(0);
   });
+}
+
+TEST(ValidateBatch, RefusesMoreFramesThanItMayKeep) {
+  static constexpr int kMost = 1 << 22, kDepth = 1024;
+  // Of two processes.
+  auto stacks = [](int frames) {
+    Batch batch = GoodBatch();
+    for (uint64_t process = 1; process <= 2; ++process) {
+      Batch::Stacks& told = *batch.add_stacks();
+      told.set_process_key(process);
+      told.add_frames()->set_function("f");
+      for (int left = frames / 2; left > 0; left -= kDepth) {
+        told.add_stacks()->set_ref(1);
+        told.add_depths(static_cast<uint32_t>(std::min(left, kDepth)));
+      }
+      told.mutable_frame_numbers()->Resize(frames / 2, 0);
+    }
+    return batch;
+  };
+  EXPECT_TRUE(ValidateBatch(stacks(kMost)).ok());
+  EXPECT_THAT(ValidateBatch(stacks(kMost + 2)).message(),
+              HasSubstr("stacks.frame_numbers has 4194306 values in all"));
 }
 
 void ExpectBadHello(absl::StatusCode code, const std::string& field,
