@@ -32,10 +32,19 @@ inline DrawnWeight WeightOfDrawn(uint64_t bytes) {
 // Half of the 95 % interval of a sum of such weights, in bytes. A block adds the
 // variance s^2 (1 - p) / p^2, which is its weight times s (1 - p) / p: at most
 // kDrawnMeanBytes, and for the largest of them 6 % less.
+//
+// That variance is of what there was, of which there may be more than its estimate: so
+// the interval reaches to the truth that this estimate would be just as far below
+// (Wilson's). With 1.96 times the root of the estimate's own variance, one or two drawn
+// blocks seemed to be so sure that 16 of 100 such lines had more, and none to be
+// certain.
 inline uint64_t ErrorOfDrawn(uint64_t bytes) {
-  return static_cast<uint64_t>(
-      std::llround(1.96 * std::sqrt(static_cast<double>(bytes) *
-                                    static_cast<double>(kDrawnMeanBytes))));
+  constexpr double kTimes = 1.96;
+  constexpr double kMean = kDrawnMeanBytes;
+  constexpr double kHalf = kTimes * kTimes * kMean / 2;
+  return static_cast<uint64_t>(std::llround(
+      kHalf +
+      std::sqrt(kHalf * kHalf + kTimes * kTimes * kMean * static_cast<double>(bytes))));
 }
 
 }  // namespace lull::aggregate

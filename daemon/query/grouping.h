@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -28,8 +29,15 @@ struct Group {
   uint64_t calls() const { return sum.count + Blocks(drawn.count); }
   uint64_t frees() const { return sum.frees + Blocks(drawn.frees); }
   uint64_t bytes() const { return sum.amount + drawn.amount; }
+  // To either side of bytes().
+  uint64_t error_bytes() const {
+    return estimated ? aggregate::ErrorOfDrawn(drawn.amount) : 0;
+  }
   int64_t blocks() const {
-    return sum.blocks() + drawn.blocks() / int64_t{aggregate::kBlockParts};
+    const int64_t parts = drawn.blocks();
+    const auto whole =
+        static_cast<int64_t>(Blocks(static_cast<uint64_t>(std::abs(parts))));
+    return sum.blocks() + (parts < 0 ? -whole : whole);
   }
 
  private:

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -73,12 +75,21 @@ std::vector<Group> SitesOf(const std::vector<Series>& all,
   return grouping.Sorted(ByLive);
 }
 
-void FillSite(const Group& group, Names& names, v1::MemorySite* site) {
+// An estimate that could as well be of nothing accuses no line of growing.
+bool IsSure(const Group& group) {
+  return group.live > static_cast<int64_t>(group.error_bytes());
+}
+
+// `most`: there was no more, but one drawn block may stand for more.
+void FillSite(const Group& group, int64_t most, Names& names, v1::MemorySite* site) {
   names.FillSite(group.site, site->mutable_site());
-  site->set_bytes(group.live);
-  site->set_blocks(group.blocks());
+  const bool over = group.estimated && group.live > most;
+  const double share =
+      over ? static_cast<double>(most) / static_cast<double>(group.live) : 1;
+  site->set_bytes(over ? most : group.live);
+  site->set_blocks(std::llround(share * static_cast<double>(group.blocks())));
   site->set_estimated(group.estimated);
-  site->set_error_bytes(aggregate::ErrorOfDrawn(group.drawn.amount));
+  site->set_error_bytes(group.error_bytes());
   names.FillStack(group.longest.python_stack, site->mutable_stack());
   names.FillStack(group.longest.native_stack, site->mutable_native_stack());
 }
@@ -135,7 +146,7 @@ class RowFiller {
          SitesOf(sums.series, peak.cells, nothing, whole, view_.request.group_by())) {
       auto listed = static_cast<uint32_t>(row->peak_sites_size());
       if (view_.request.top() != 0 && listed == view_.request.top()) break;
-      FillSite(group, *view_.names, row->add_peak_sites());
+      FillSite(group, peak.bytes, *view_.names, row->add_peak_sites());
       others -= group.live;
     }
     // Estimates may come to more than there was.
@@ -171,7 +182,8 @@ class RowFiller {
     for (const Group& group : SitesOf(span.series, span.cells, span.live_before, whole,
                                       view_.request.group_by())) {
       if (out->sites_size() == kGrowthSites || group.live <= 0) break;
-      FillSite(group, *view_.names, out->add_sites());
+      if (!IsSure(group)) continue;
+      FillSite(group, INT64_MAX, *view_.names, out->add_sites());
     }
     return absl::OkStatus();
   }

@@ -143,8 +143,13 @@ void FillRow(const ByName::value_type& from, Names& names, v1::OperatorRow* row)
 absl::Status FillOperators(View& view, v1::ReportReply* reply) {
   v1::Operators* out = reply->mutable_operators();
   const ByName rows = Collect(view, out);
-  // Estimates may come to more than there was.
-  out->set_known_bytes(std::min(out->known_bytes(), out->allocated_bytes()));
+  // Estimates may come to more than there was, and never to all: whose the blocks are
+  // that others stand for is not known.
+  const bool estimated = std::any_of(rows.begin(), rows.end(), [](const auto& row) {
+    return row.second.drawn_bytes != 0;
+  });
+  const uint64_t most = out->allocated_bytes() - (estimated ? 1 : 0);
+  out->set_known_bytes(std::min(out->known_bytes(), most));
   const bool by_memory = view.request.operator_sort() == v1::OPERATOR_SORT_MEMORY;
   auto rank = [by_memory](const Operator& row) {
     auto gpu = std::make_pair(row.gpu.own, row.gpu.total);

@@ -1,7 +1,9 @@
 #include "daemon/query/reports.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "daemon/aggregate/wait_kind.h"
 #include "daemon/query/grouping.h"
 #include "daemon/query/rows.h"
@@ -36,19 +38,53 @@ std::vector<Group> GroupType(const View& view, EventType type, Label label) {
   return grouping.Sorted(ByTime);
 }
 
+uint32_t AllocatorLabel(const Series& series) {
+  return static_cast<uint32_t>(aggregate::AllocatorOf(series));
+}
+
+// What allocators hold in all, by process and allocator: exact.
+class Wholes {
+ public:
+  explicit Wholes(const std::vector<ProcessSums>& processes) {
+    ForEach(
+        processes, EventType::kTotalGroup,
+        [&](const ProcessSums& sums, uint32_t id, const Series& series, const Cell&) {
+          Held& held = held_[{&sums, AllocatorLabel(series)}];
+          held.live += sums.LiveAtEnd(id);
+          held.peak += sums.Peak(id);
+        });
+  }
+
+  // Adds what is live and peaks of a part, which is an estimate if the group is one:
+  // one drawn block may stand for more than there ever was, and the highest of many
+  // estimates mostly does.
+  void AddPart(const ProcessSums& sums, uint32_t id, const Series& part, Group& group) {
+    int64_t live = sums.LiveAtEnd(id), peak = sums.Peak(id);
+    if (group.estimated) {
+      const Held& most = held_[{&sums, AllocatorLabel(part)}];
+      live = std::min(live, most.live);
+      peak = std::min(peak, most.peak);
+    }
+    group.live += live;
+    group.peak += peak;
+  }
+
+ private:
+  struct Held {
+    int64_t live = 0, peak = 0;
+  };
+  absl::flat_hash_map<std::pair<const ProcessSums*, uint32_t>, Held> held_;
+};
+
 // Allocations, frees and their blocking time by allocator; what is live comes from
 // the series that stands for the whole group.
 Grouping GroupAllocations(const View& view) {
   const v1::GroupBy group_by = view.request.group_by();
   Grouping grouping(group_by);
-  auto label = [](const Series& s) {
-    return static_cast<uint32_t>(aggregate::AllocatorOf(s));
-  };
+  Wholes wholes(view.processes);
   auto add_live = [&](const ProcessSums& sums, uint32_t id, const Series& series) {
     if (sums.LiveAtEnd(id) == 0 && sums.Peak(id) == 0) return;
-    Group& group = grouping.At(label(series), series);
-    group.live += sums.LiveAtEnd(id);
-    group.peak += sums.Peak(id);
+    wholes.AddPart(sums, id, series, grouping.At(AllocatorLabel(series), series));
   };
   for (EventType type : {EventType::kDeviceMemory, EventType::kTorchMemory}) {
     ForEach(view.processes, type,
@@ -61,7 +97,7 @@ Grouping GroupAllocations(const View& view) {
               }
               if (!cell.empty() || cell.total_ns != 0 ||
                   (aggregate::IsDrawn(series) && sums.LiveAtEnd(id) != 0)) {
-                grouping.Add(label(series), series, cell);
+                grouping.Add(AllocatorLabel(series), series, cell);
               }
               if (allocates && group_by == v1::GROUP_BY_STACK) {
                 add_live(sums, id, series);
@@ -192,7 +228,7 @@ absl::Status FillAllocations(View& view, v1::ReportReply* reply) {
     row->set_frees(group.frees());
     row->set_bytes(group.bytes());
     row->set_estimated(group.estimated);
-    row->set_error_bytes(aggregate::ErrorOfDrawn(group.drawn.amount));
+    row->set_error_bytes(group.error_bytes());
     row->set_live_bytes(group.live);
     row->set_peak_bytes(group.peak);
     row->set_blocked_ns(group.sum.total_ns);

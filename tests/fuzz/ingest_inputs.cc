@@ -183,6 +183,20 @@ std::vector<lull::v1::IngestRequest> IngestSeeds() {
   lull::v1::Batch& last = *seeds[2].mutable_batch();
   last.set_sequence(2);
   test::AddRun(last, 1, 0, 12, events);
+  lull::v1::Batch::Stacks& columns = *last.add_stacks();
+  columns.set_process_key(1);
+  for (uint32_t i = 0; i < 4; ++i) {
+    lull::v1::Frame& frame = *columns.add_frames();
+    frame.set_function(std::string(1, static_cast<char>('f' + i)));
+    frame.set_file("/home/u/train.py");
+    frame.set_line(static_cast<int32_t>(i));
+    columns.add_stacks()->set_ref(i + 1);
+    columns.add_depths(i);
+    for (uint32_t frames = 0; frames < i; ++frames) columns.add_frame_numbers(frames);
+  }
+  columns.add_stacks()->set_ref(5);  // with a frame of its own
+  columns.mutable_stacks(4)->add_frames()->set_function("g");
+  columns.add_depths(0);
   last.add_process_ends()->set_process_key(1);
   last.mutable_job_end()->set_end_ns(test::kJobStartNs + 5);
   return seeds;

@@ -31,6 +31,26 @@ TEST(IngestReplay, SurvivesMessagesWithSpoiltFields) {
   EXPECT_GT(refused, 100);
 }
 
+// Sizes that no memory has, of which sums overflow; drawn and not, freed and not.
+TEST(IngestReplay, SurvivesBlocksOfAnySize) {
+  for (const uint64_t bytes :
+       {uint64_t{1} << 62, (uint64_t{1} << 63) - 1, uint64_t{1} << 63, ~uint64_t{0}}) {
+    lull::v1::IngestRequest request = IngestSeeds()[1];
+    for (lull::v1::RingBatch& ring : *request.mutable_batch()->mutable_rings()) {
+      lull::v1::EventColumns& events = *ring.mutable_events();
+      for (int i = 0; i < events.type_size(); ++i) {
+        events.set_type(i, i % 5 == 0   ? v1::EVENT_TYPE_TORCH_RESERVED
+                           : i % 2 == 0 ? v1::EVENT_TYPE_TORCH_MEMORY
+                                        : v1::EVENT_TYPE_DEVICE_MEMORY);
+        events.set_flags(i, i % 7 == 6 ? 1 : i % 3 == 0 ? 4 : 0);
+        events.set_arg0(i, static_cast<uint64_t>(i % 7 == 6 ? i - 1 : i) + 1);
+        events.set_arg1(i, bytes);
+      }
+    }
+    EXPECT_TRUE(FuzzIngest(request.SerializeAsString()));
+  }
+}
+
 TEST(IngestReplay, SurvivesSpoiltBytes) {
   std::mt19937_64 random(3);
   for (const auto& seed : IngestSeeds()) {

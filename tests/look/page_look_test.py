@@ -34,6 +34,16 @@ for often in range(20):
     collect(often)
 """
 
+# 40 MiB in blocks of 8 KiB, of which 80 are drawn (none with a chance of e^-80), and one
+# block of 1 MiB on another line.
+SMALL_BLOCKS = """import ctypes
+
+allocated = ctypes.CDLL(None)._ZN3c1025ProfiledCPUMemoryReporter3NewEPvm
+for i in range(5120):
+    allocated(None, ctypes.c_void_p(0x100000 + i), ctypes.c_size_t(8192))
+allocated(None, ctypes.c_void_p(0x10), ctypes.c_size_t(1 << 20))
+"""
+
 GAPS_CENTRE = """(() => {
   const canvas = document.getElementById('timeline-canvas');
   canvas.scrollIntoView({block: 'center', behavior: 'instant'});
@@ -313,6 +323,31 @@ class PageLook(unittest.TestCase):
         self.assertIn("not known", self.browser.run("document.querySelector('.verdict').textContent"))
         self.assertEqual(self.browser.run("document.querySelectorAll('#steps button.link').length"), 0)
         self.assertGreater(self.browser.run("document.querySelectorAll('section.empty').length"), 3)
+        self.check_quiet(path)
+
+    def test_what_small_blocks_were_drawn_for_is_marked(self):
+        program = os.path.join(self.folder.name, "small.py")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write(SMALL_BLOCKS)
+        self.lull("run", "--quiet", "--name", "small", "--", "python3", program)
+        path = os.path.join(self.folder.name, "small.html")
+        self.lull("report", "small", "--html", path)
+        self.open(path)
+        rows = json.loads(self.lull("allocs", "small", "--json"))["allocation_sites"]
+        self.assertEqual([row["estimated"] for row in rows], [True, False])
+        tables = self.browser.run("""Array.from(document.querySelectorAll('table'))
+            .filter((table) => /^allocations$|^lines that made/.test(table.getAttribute('aria-label')))
+            .map((table) => Array.from(table.querySelectorAll('tr.row')).map((row) =>
+              Array.from(row.querySelectorAll('td.num')).map((cell) => cell.textContent.replace(/^\u25b8/, ''))))""")
+        self.assertEqual(len(tables), 2)
+        for table in tables:
+            for cells, small in ((table[0], True), (table[1], False)):
+                told = [cell for cell in cells if cell != "0 ns"]  # blocked
+                self.assertEqual({cell.startswith("~") for cell in told}, {small}, cells)
+        self.assertIn("\u00b1", self.browser.run(
+            "document.querySelector('table[aria-label=allocations] abbr').title"))
+        self.assertEqual(self.browser.run("""Array.from(document.querySelectorAll('p.note'))
+            .filter((note) => note.textContent.startsWith('~ estimated')).length"""), 2)
         self.check_quiet(path)
 
     def test_a_hundred_thousand_gaps_stay_fluid(self):

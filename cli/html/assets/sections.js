@@ -109,12 +109,12 @@ function kernelsSection() {
 function operatorsSection() {
   const { ops, total_ops: total } = DATA.operators;
   return named('Operators', total, 'Operators of PyTorch by GPU time and memory; forward, backward and optimizer apart.',
-    orNone(ops, 'No operator of PyTorch is known.', () => makeTable([
+    orNone(ops, 'No operator of PyTorch is known.', () => el('div', '', makeTable([
       { label: 'operator', wide: true, value: (r) => r.name, cell: (r) => el('span', 'where', r.name) },
       column.text('pass', 'pass'), column.ms('own time', 'own_gpu_ms', TIPS.own), column.share('share', 'own_gpu_percent', 'Own, of all GPU work in traced time.', () => BUSY.kernel[1]),
       column.ms('total', 'gpu_ms'), column.count('launches', 'launches', TIPS.launches), column.bytes('allocated', 'allocated_bytes'),
       column.site('where', (r) => r.site),
-    ], ops, { sort: 2, total, inner: stacksOf, hasInner: hasStacks, label: 'operators' })));
+    ], ops, { sort: 2, total, inner: stacksOf, hasInner: hasStacks, label: 'operators' }), markNote(ops))));
 }
 
 const STEP_PARTS = { kernel: 'kernels', memcpy: 'copies', memset: 'memsets', communication: 'communication', runtime: 'CUDA calls', data: 'data', host: 'host waits, collections, allocations', other: 'the rest' };
@@ -200,10 +200,10 @@ function memorySection() {
   return named('Memory', memory.length, 'What was live over time, and the lines that made up the peak.',
     orNone(memory, 'No allocations were recorded.', () => el('div', '',
       shown.map((row) => el('div', '', el('h3', '', memoryName(row)), memoryChart(row),
-        row.growth ? el('p', 'note', `Grows by ${formatBytes(row.growth.bytes_per_step)} a step, from step ${formatCount(row.growth.first_step)} to ${formatCount(row.growth.last_step)}: ${row.growth.sites.map((site) => siteText(site.site)).join(', ')}.`) : null,
-        row.peak_sites && row.peak_sites.length ? makeTable([
-          column.bytes('at the peak', 'bytes'), column.count('blocks', 'blocks'), column.site('allocated at', (r) => r.site),
-        ], row.peak_sites, { sort: 0, inner: stacksOf, hasInner: hasStacks, label: `lines that made the peak of ${memoryName(row)}` }) : null)),
+        row.growth ? el('p', 'note', `Grows by ${formatBytes(row.growth.bytes_per_step)} a step, from step ${formatCount(row.growth.first_step)} to ${formatCount(row.growth.last_step)}${row.growth.sites.map((site, i) => `${i ? ', ' : ': '}${siteText(site.site)}`).join('')}.`) : null,
+        row.peak_sites && row.peak_sites.length ? [makeTable([
+          column.bytes('at the peak', 'bytes'), column.blocks('blocks', 'blocks'), column.site('allocated at', (r) => r.site),
+        ], row.peak_sites, { sort: 0, inner: stacksOf, hasInner: hasStacks, label: `lines that made the peak of ${memoryName(row)}` }), markNote(row.peak_sites)] : null)),
       el('h3', '', 'All allocators'),
       makeTable([
         column.rank(), column.text('allocator', 'allocator'), { label: 'device', value: (r) => r.device, cell: (r) => (r.device === null ? 'host' : String(r.device)) },
@@ -259,10 +259,10 @@ function gcSection() {
 function allocationsSection() {
   const rows = DATA.report.allocation_sites;
   return named('Allocations', rows.length, 'Memory that was allocated, by line: freed again or not.',
-    orNone(rows, 'No allocations were recorded.', () => makeTable([
-      column.site('where', (r) => r.site), column.text('allocator', 'allocator'), column.bytes('allocated', 'bytes'), column.count('calls', 'calls'), column.count('frees', 'frees'),
+    orNone(rows, 'No allocations were recorded.', () => el('div', '', makeTable([
+      column.site('where', (r) => r.site), column.text('allocator', 'allocator'), column.bytes('allocated', 'bytes'), column.blocks('calls', 'calls'), column.blocks('frees', 'frees'),
       column.bytes('live', 'live_bytes', TIPS.live), column.bytes('peak', 'peak_bytes', TIPS.peak), column.ms('blocked', 'blocked_ms', 'Time inside cudaMalloc, cudaFree and the like.'),
-    ], rows, { sort: 2, inner: stacksOf, hasInner: hasStacks, label: 'allocations' })));
+    ], rows, { sort: 2, inner: stacksOf, hasInner: hasStacks, label: 'allocations' }), markNote(rows))));
 }
 
 function processesSection() {

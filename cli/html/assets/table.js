@@ -112,11 +112,22 @@ function makeTable(columns, rows, options = {}) {
     el('div', 'scroll', table), more);
 }
 
+// A figure of a row that rests on drawn blocks, as in lull's text. Only the sum of the
+// bytes has an error that is known.
+function marked(row, figure, error) {
+  if (!row.estimated) return figure;
+  return withTip(error ? `${TIPS.estimated} \u00b1 ${formatBytes(row.error_bytes)} (95 %).` : TIPS.estimated, `~${figure}`);
+}
+function markNote(rows) {
+  return rows.some((row) => row.estimated) ? el('p', 'note', '~ estimated: of blocks under 64 KiB some are drawn.') : null;
+}
+
 // Columns that many tables have.
 const column = {
   ms: (label, key, tip) => ({ label, tip, num: true, value: (r) => r[key], cell: (r) => formatMs(r[key]) }),
   count: (label, key, tip) => ({ label, tip, num: true, value: (r) => r[key], cell: (r) => formatCount(r[key]) }),
-  bytes: (label, key, tip) => ({ label, tip, num: true, value: (r) => r[key], cell: (r) => formatBytes(r[key]) }),
+  bytes: (label, key, tip) => ({ label, tip, num: true, value: (r) => r[key], cell: (r) => marked(r, formatBytes(r[key]), key === 'bytes' || key === 'allocated_bytes') }),
+  blocks: (label, key, tip) => ({ label, tip, num: true, value: (r) => r[key], cell: (r) => marked(r, formatCount(r[key])) }),
   percent: (label, key, tip) => ({ label, tip, num: true, value: (r) => r[key], cell: (r) => formatPercent(r[key]) }),
   share: (label, key, tip, colour) => ({
     label, tip, num: true, value: (r) => r[key],

@@ -39,6 +39,7 @@ const TIPS = {
   waiting: 'Blocked: waiting for something.',
   samples: 'Looks at threads from outside that had the line.',
   parts: 'Idle stretches, or parts of them, of this cause.',
+  estimated: 'Estimated: of blocks under 64 KiB some are drawn, and stand for the others.',
   occupancy: 'Estimated achieved occupancy: warps on a multiprocessor, of the most that fit.',
   tensor: 'Its name is one of a kernel that uses tensor cores.',
   own: 'Of the operator itself, without operators that it calls.',

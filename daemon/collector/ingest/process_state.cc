@@ -8,6 +8,23 @@
 #include "daemon/base/status.h"
 
 namespace lull::collector {
+namespace {
+
+// 16 TiB: no memory has a block like that. Blocks are summed up, signed, and whoever
+// sends more shall not make a sum overflow. A call that failed may have asked for
+// anything, and a free releases what was there.
+constexpr uint64_t kMostOfABlock = uint64_t{1} << 44;
+
+uint64_t BoundedSize(EventType type, uint32_t flags, uint64_t bytes) {
+  constexpr uint32_t kNothing = aggregate::kFlagFree | aggregate::kFlagFailed;
+  const bool counts =
+      type == EventType::kTorchReserved ||
+      (aggregate::IsMemory(type) &&
+       ((flags & aggregate::kFlagBefore) != 0 || (flags & kNothing) == 0));
+  return counts ? std::min(bytes, kMostOfABlock) : bytes;
+}
+
+}  // namespace
 
 ProcessState::ProcessState(storage::ProcessRow row, JobTables& tables,
                            uint64_t job_start_ns, bool blame)
@@ -220,11 +237,11 @@ void ProcessState::ApplyEvents(uint32_t ring_number, const v1::EventColumns& in)
     if (i < skip) continue;
     event.duration_ns = in.duration_ns(i);
     event.arg0 = in.arg0(i);
-    event.arg1 = in.arg1(i);
     event.arg2 = in.arg2(i);
     event.flags = in.flags(i);
     event.tid = in.tid(i);
     auto type = static_cast<EventType>(in.type(i));
+    event.arg1 = BoundedSize(type, event.flags, in.arg1(i));
     event.series = series_.Find({type, VariantOf(type, event),
                                  (event.flags & aggregate::kFlagFromPython) != 0,
                                  in.api(i), in.python_stack(i), in.native_stack(i),

@@ -19,6 +19,9 @@ using lull::v1::EventColumns;
 
 constexpr uint64_t kMaxTimeNs = kMaxWireTotal;
 constexpr uint64_t kMaxFrames = 1024;
+// Of one batch. One byte each on the wire, and twelve where stacks are kept: a message
+// as large as they may be would take 700 MiB. An import sends half a million at most.
+constexpr int kMaxFrameNumbers = 1 << 22;
 constexpr int kMaxSourceLines = 16;
 constexpr size_t kMaxSourceBytes = 512;  // of a line
 constexpr uint32_t kMaxRing = 65536;
@@ -102,9 +105,13 @@ absl::Status CheckStacks(const Batch::Stacks& stacks) {
                    " values, stacks.stacks ", stacks.stacks_size());
   }
   uint64_t frames = 0;
-  for (uint32_t depth : stacks.depths()) {
-    LULL_RETURN_IF_ERROR(CheckDepth(depth));
-    frames += depth;
+  for (int i = 0; i < stacks.depths_size(); ++i) {
+    LULL_RETURN_IF_ERROR(CheckDepth(stacks.depths(i)));
+    if (stacks.depths(i) > 0 && stacks.stacks(i).frames_size() > 0) {
+      return Invalid("stacks.depths is ", stacks.depths(i),
+                     " for a stack with frames of its own");
+    }
+    frames += stacks.depths(i);
   }
   if (frames != static_cast<uint64_t>(stacks.frame_numbers_size())) {
     return Invalid("stacks.frame_numbers has ", stacks.frame_numbers_size(),
@@ -358,7 +365,15 @@ absl::Status ValidateBatch(const Batch& batch) {
   if (batch.sequence() == 0) return Invalid("sequence is 0");
   for (const auto& process : batch.processes())
     LULL_RETURN_IF_ERROR(CheckProcess(process));
-  for (const auto& stacks : batch.stacks()) LULL_RETURN_IF_ERROR(CheckStacks(stacks));
+  int frame_numbers = 0;
+  for (const auto& stacks : batch.stacks()) {
+    LULL_RETURN_IF_ERROR(CheckStacks(stacks));
+    frame_numbers += stacks.frame_numbers_size();  // a message has no 2^31 bytes
+  }
+  if (frame_numbers > kMaxFrameNumbers) {
+    return Invalid("stacks.frame_numbers has ", frame_numbers,
+                   " values in all, more than ", kMaxFrameNumbers);
+  }
   for (const auto& source : batch.sources()) LULL_RETURN_IF_ERROR(CheckSource(source));
   // Two processes may name the same call in one batch.
   for (const auto& api : batch.apis()) LULL_RETURN_IF_ERROR(CheckApi("apis", api));

@@ -6,8 +6,8 @@
 // gets the same ones again, also for its texts. So each look compares all of that, and
 // how the texts begin, while the code is young; and for ever at an address where code
 // was found to have changed. Once code has been there for a second, its address is
-// trusted for 100 ms and its texts for a second: each piece that is read costs a look
-// up to 1 us.
+// trusted for 100 ms and its texts for ten seconds: each piece that is read costs a
+// look up to 1 us.
 //
 // All that is read is hostile: lengths are bounded, and nothing is followed that is not
 // where an object can be.

@@ -117,12 +117,36 @@ TEST(DrawnBlocks, SumUpToWhatThereWasWithoutABiasAndWithinTheirError) {
   }
 }
 
+// Lines of which few blocks are drawn, or none: those have no estimate.
+TEST(DrawnBlocks, AreWithinTheirErrorWhereFewAreDrawnToo) {
+  constexpr int kTrials = 4000;
+  constexpr uint64_t kSize = 4096;
+  for (const double draws : {0.5, 1.0, 2.0, 3.0, 4.0, 5.1, 8.0, 12.0, 20.0}) {
+    const auto blocks = static_cast<int>(draws * kMean / kSize);
+    int told = 0, held = 0;
+    for (int trial = 0; trial < kTrials; ++trial) {
+      lull::DrawnBlocks drawn = Seeded(static_cast<uint64_t>(trial) + 7'000);
+      Line line;
+      for (int i = 0; i < blocks; ++i) Allocate(drawn, kSize, line);
+      if (line.told_bytes == 0) continue;
+      ++told;
+      const auto error =
+          static_cast<double>(ErrorOfDrawn(static_cast<uint64_t>(line.told_bytes)));
+      held += std::abs(line.told_bytes - line.bytes) <= error ? 1 : 0;
+    }
+    // 95 %, less four deviations of so many trials.
+    EXPECT_GE(held, 0.95 * told - 4 * std::sqrt(told * 0.95 * 0.05))
+        << draws << " draws, of " << told;
+  }
+}
+
 TEST(DrawnBlocks, OfSizesThatNobodyDrawsAreSound) {
   EXPECT_EQ(WeightOfDrawn(0).bytes, 0u);
   EXPECT_EQ(WeightOfDrawn(UINT64_MAX).bytes, UINT64_MAX);
   EXPECT_EQ(WeightOfDrawn(UINT64_MAX).parts, kBlockParts);
   EXPECT_EQ(WeightOfDrawn(1).bytes, kDrawnMeanBytes + 1);  // 524 288.5
-  EXPECT_EQ(ErrorOfDrawn(0), 0u);
+  // None was drawn of as many bytes in 2 of 100 lines.
+  EXPECT_NEAR(static_cast<double>(ErrorOfDrawn(0)), 3.84 * kMean, 0.01 * kMean);
 }
 
 }  // namespace

@@ -118,6 +118,93 @@ TEST(Drawn, TotalsAreExactAndLinesAreEstimates) {
   EXPECT_GE(sums, 33);
 }
 
+// A line whose small blocks come and go never has more than there is.
+TEST(Drawn, NoLineHasMoreThanItsAllocator) {
+  for (v1::GroupBy by :
+       {v1::GROUP_BY_LINE, v1::GROUP_BY_FUNCTION, v1::GROUP_BY_STACK}) {
+    MemoryJob job;
+    Shim shim(1);
+    std::vector<TestEvent> events;
+    uint64_t at = kJobStartNs;
+    for (int i = 0; i < 5000; ++i) {
+      events.push_back(shim.Allocate(++at, 0x1000, 4096, 1));
+      events.push_back(Shim::Free(++at, 0x1000, 4096));
+    }
+    events.push_back(Torch(++at, kCuda0, 0x2000, 512, 1, abi::kFlagDrawn));
+    job.Feed(0, events, UINT64_MAX / 2);
+    EXPECT_EQ(job.Memory().rows(0).peak_bytes(), 4096);
+    v1::ReportRequest request;
+    request.set_group_by(by);
+    const v1::Allocations allocations = job.Allocations(request);
+    ASSERT_EQ(allocations.allocation_sites_size(), 1);
+    const v1::AllocationSite& site = allocations.allocation_sites(0);
+    EXPECT_TRUE(site.estimated());
+    EXPECT_EQ(site.peak_bytes(), 4096);
+    EXPECT_EQ(site.live_bytes(), 512);
+    EXPECT_TRUE(Holds(static_cast<int64_t>(site.bytes()), site.error_bytes(),
+                      5000 * 4096 + 512));
+  }
+}
+
+TEST(Drawn, NoLineHasMoreAtThePeakThanThereWas) {
+  MemoryJob job;
+  job.Feed(0, {Torch(kJobStartNs + 1, kCuda0, 0x1000, 512, 1, abi::kFlagDrawn)},
+           UINT64_MAX / 2);
+  const v1::Memory memory = job.Memory();
+  EXPECT_EQ(memory.rows(0).peak_bytes(), 512);
+  const v1::MemorySite* site = SiteAt(memory.rows(0).peak_sites(), 11);
+  ASSERT_NE(site, nullptr);
+  EXPECT_EQ(site->bytes(), 512);
+  EXPECT_EQ(site->blocks(), 1);
+  EXPECT_TRUE(site->estimated());
+}
+
+// Line 11 keeps a block of each step; line 12 holds 50, others in each step.
+TEST(Drawn, NoLineIsSaidToGrowByChance) {
+  int accused = 0;
+  constexpr int kTrials = 40;
+  for (uint64_t seed = 1; seed <= kTrials; ++seed) {
+    MemoryJob job;
+    Shim shim(seed);
+    std::vector<TestEvent> events;
+    for (uint64_t step = 0; step < kSteps; ++step) {
+      const uint64_t start = kJobStartNs + step * kStepNs;
+      uint64_t at = start;
+      events.push_back(shim.Allocate(++at, 0x1000 + step, 64 << 10, 1));
+      for (uint64_t i = 0; i < 50; ++i) {
+        if (step > 0) events.push_back(Shim::Free(++at, 0x100000 + i, kSmall));
+        events.push_back(shim.Allocate(++at, 0x100000 + i, kSmall, 2));
+      }
+      events.push_back(Step(start, start + kStepNs, step));
+    }
+    job.Feed(0, events, UINT64_MAX / 2);
+    const v1::Memory memory = job.Memory();
+    const v1::MemoryGrowth& growth = memory.rows(0).growth();
+    EXPECT_NE(SiteAt(growth.sites(), 11), nullptr);
+    accused += SiteAt(growth.sites(), 12) != nullptr ? 1 : 0;
+  }
+  EXPECT_LE(accused, 3);  // one side of 95 %
+}
+
+TEST(Drawn, ARangeInWhichNoneWasDrawnIsNotCertain) {
+  MemoryJob job;
+  std::vector<TestEvent> events = {
+      Torch(kJobStartNs + 1, kCuda0, 0x1000, kSmall, 1, abi::kFlagDrawn)};
+  for (uint64_t i = 0; i < 10; ++i) {  // of line 11, too
+    events.push_back(Torch(kJobStartNs + 5 * kSecond + i, kCuda0, 0x2000 + i, kSmall, 0,
+                           abi::kFlagUndrawn));
+  }
+  job.Feed(0, events, UINT64_MAX / 2);
+  v1::ReportRequest request;
+  request.set_since_ns(2 * kSecond);
+  const v1::Allocations allocations = job.Allocations(request);
+  ASSERT_EQ(allocations.allocation_sites_size(), 1);
+  const v1::AllocationSite& site = allocations.allocation_sites(0);
+  EXPECT_TRUE(site.estimated());
+  EXPECT_TRUE(
+      Holds(static_cast<int64_t>(site.bytes()), site.error_bytes(), 10 * kSmall));
+}
+
 TEST(Drawn, BlocksOf64KiBAndMoreAreExact) {
   MemoryJob job;
   Shim shim(1);

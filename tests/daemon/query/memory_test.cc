@@ -336,5 +336,21 @@ TEST(MemoryFromBefore, IsRememberedByACollectorThatComesBack) {
   EXPECT_EQ(job.Memory().rows(0).live_bytes(), 1000 * kMiB);
 }
 
+TEST(Memory, OfBlocksThatNoMemoryHasDoesNotOverflow) {
+  constexpr int64_t kMost = int64_t{1} << 44;
+  MemoryJob job;
+  job.Feed(0,
+           {Torch(kJobStartNs + 1, kCuda0, 0x1000, UINT64_MAX, 1),
+            Torch(kJobStartNs + 2, kCuda0, 0x2000, INT64_MAX, 1),
+            Torch(kJobStartNs + 3, kCuda0, 0x3000, uint64_t{1} << 62, 1),
+            Torch(kJobStartNs + 4, kCuda0, 0x1000, UINT64_MAX, 0, kFree),
+            Reserved(kJobStartNs + 5, kCuda0, UINT64_MAX)},
+           UINT64_MAX / 2);
+  const v1::Memory memory = job.Memory();
+  EXPECT_EQ(memory.rows(0).peak_bytes(), 3 * kMost);
+  EXPECT_EQ(memory.rows(0).live_bytes(), 2 * kMost);
+  EXPECT_EQ(memory.rows(0).reserved_bytes(), kMost);
+}
+
 }  // namespace
 }  // namespace lull::test

@@ -9,6 +9,7 @@
 #include "daemon/base/event_views.h"
 #include "daemon/base/gpu_event_views.h"
 #include "daemon/query/engine.h"
+#include "preload/abi/event.h"
 #include "tests/daemon/collector/test_gpu.h"
 #include "tests/daemon/collector/test_job.h"
 #include "tests/daemon/query/pipeline.h"
@@ -108,7 +109,7 @@ class OperatorsOfAJob : public ::testing::Test {
     OperationView{kernel}.set_correlation(correlation());
   }
 
-  void Allocate(uint32_t python, uint32_t native, uint64_t bytes) {
+  void Allocate(uint32_t python, uint32_t native, uint64_t bytes, uint32_t flags = 0) {
     TestEvent event;
     event.type = v1::EVENT_TYPE_TORCH_MEMORY;
     event.api = kApiTorch;
@@ -116,6 +117,7 @@ class OperatorsOfAJob : public ::testing::Test {
     MemoryView{event}.set_address(now_).set_bytes(bytes).set_device(TorchCuda(0));
     event.python = python;
     event.native = native;
+    event.flags = flags;
     event.tid = kTid;
     host_.push_back(event);
   }
@@ -204,6 +206,23 @@ TEST_F(OperatorsOfAJob, HaveTheBytesWhoseOperatorIsKnown) {
   EXPECT_EQ(reply.operators(1).own_allocated_bytes(), 0u);
   EXPECT_EQ(reply.allocated_bytes(), 1550u);
   EXPECT_EQ(reply.known_bytes(), 50u);
+}
+
+// One small block has a stack and stands for 1 024; another has none, whoever it was.
+TEST_F(OperatorsOfAJob, HaveNotAllBytesWhereSomeBlocksStandForOthers) {
+  Launch(kForwardPython, kAddmm, 300 * kUs);
+  Launch(kOptimizerPython, kForeach, 100 * kUs);
+  Allocate(kForwardPython, kAddmm, 512, abi::kFlagDrawn);
+  Allocate(0, 0, 512, abi::kFlagUndrawn);
+  lull::v1::Operators reply = Ask();
+  ASSERT_EQ(reply.operators_size(), 3);
+  EXPECT_EQ(reply.operators(0).name(), "aten::addmm");
+  EXPECT_TRUE(reply.operators(0).estimated());
+  EXPECT_EQ(reply.operators(1).name(), "aten::_foreach_add_");
+  EXPECT_EQ(reply.operators(1).allocated_bytes(), 0u);
+  EXPECT_EQ(reply.allocated_bytes(), 1024u);
+  // Equal would say that the second allocated nothing.
+  EXPECT_EQ(reply.known_bytes(), 1023u);
 }
 
 }  // namespace

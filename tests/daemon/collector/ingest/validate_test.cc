@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 
@@ -175,28 +176,67 @@ TEST(ValidateBatch, RefusesStringsAndStacksThatAreTooLong) {
 }
 
 TEST(ValidateBatch, RefusesFramesThatAreNotThere) {
+  // Every second stack has frames of its own.
   auto stacks = [](Batch& b) -> Batch::Stacks& {
     Batch::Stacks& told = *b.mutable_stacks(0);
     told.add_frames()->set_function("f");
-    for (int i = 0; i < told.stacks_size(); ++i) told.add_depths(1);
-    for (int i = 0; i < told.stacks_size(); ++i) told.add_frame_numbers(0);
+    for (int i = 0; i < told.stacks_size(); ++i) {
+      told.add_depths(i % 2 == 0 ? 1 : 0);
+      if (i % 2 == 0) told.add_frame_numbers(0);
+      if (i % 2 == 0) told.mutable_stacks(i)->clear_frames();
+    }
     return told;
   };
   Batch good = GoodBatch();
-  stacks(good);
+  ASSERT_GE(stacks(good).stacks_size(), 2);
   EXPECT_TRUE(ValidateBatch(good).ok()) << ValidateBatch(good);
   ExpectBad("stacks.depths", [&](Batch& b) { stacks(b).add_depths(0); });
+  ExpectBad("stacks.depths",
+            [&](Batch& b) { stacks(b).mutable_depths()->RemoveLast(); });
+  ExpectBad("stacks.frame_numbers", [&](Batch& b) { stacks(b).clear_depths(); });
   ExpectBad("stacks.frame_numbers", [&](Batch& b) { stacks(b).add_frame_numbers(0); });
   ExpectBad("stacks.frame_numbers", [&](Batch& b) { stacks(b).set_depths(0, 2); });
   ExpectBad("names 1 of 1", [&](Batch& b) { stacks(b).set_frame_numbers(0, 1); });
+  ExpectBad("of 1 frames",
+            [&](Batch& b) { stacks(b).set_frame_numbers(0, UINT32_MAX); });
   ExpectBad("frames.function", [&](Batch& b) {
     stacks(b).mutable_frames(0)->set_function(std::string(4097, 'x'));
   });
+  ExpectBad("entries", [&](Batch& b) { stacks(b).set_depths(0, UINT32_MAX); });
   ExpectBad("entries", [&](Batch& b) {
     Batch::Stacks& told = stacks(b);
     told.set_depths(0, 1025);
     for (int i = 0; i < 1024; ++i) told.add_frame_numbers(0);
   });
+  // Together they would be more than a stack may have.
+  ExpectBad("frames of its own", [&](Batch& b) {
+    Batch::Stacks& told = stacks(b);
+    for (int i = 0; i < 1024; ++i) told.mutable_stacks(0)->add_frames();
+    told.set_depths(0, 1024);
+    for (int i = 0; i < 1023; ++i) told.add_frame_numbers(0);
+  });
+}
+
+TEST(ValidateBatch, RefusesMoreFramesThanItMayKeep) {
+  static constexpr int kMost = 1 << 22, kDepth = 1024;
+  // Of two processes.
+  auto stacks = [](int frames) {
+    Batch batch = GoodBatch();
+    for (uint64_t process = 1; process <= 2; ++process) {
+      Batch::Stacks& told = *batch.add_stacks();
+      told.set_process_key(process);
+      told.add_frames()->set_function("f");
+      for (int left = frames / 2; left > 0; left -= kDepth) {
+        told.add_stacks()->set_ref(1);
+        told.add_depths(static_cast<uint32_t>(std::min(left, kDepth)));
+      }
+      told.mutable_frame_numbers()->Resize(frames / 2, 0);
+    }
+    return batch;
+  };
+  EXPECT_TRUE(ValidateBatch(stacks(kMost)).ok());
+  EXPECT_THAT(ValidateBatch(stacks(kMost + 2)).message(),
+              HasSubstr("stacks.frame_numbers has 4194306 values in all"));
 }
 
 void ExpectBadHello(absl::StatusCode code, const std::string& field,
