@@ -59,6 +59,7 @@ int main(int argc, char** argv) {
   lull::AddDoctor(app, &exit_code);
   lull::AddSchema(app, &exit_code);
   lull::AddMcp(app, &exit_code);
+  lull::AddWeb(app, &exit_code);
   lull::AddRelay(app, &exit_code);
   lull::AddCompletion(app);
   lull::AddMan(app, &exit_code);

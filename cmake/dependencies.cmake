@@ -53,6 +53,7 @@ find_path(rapidjson_include rapidjson/reader.h REQUIRED)
 
 # Headers alone, too.
 find_path(tomlplusplus_include toml++/toml.h REQUIRED)
+find_path(boost_include boost/beast.hpp REQUIRED)
 
 # An executable that asks nothing of the image in which it runs: it brings its libc along.
 # daemon/base/own_libc.h keeps that from loading parts of the image's.

@@ -68,9 +68,11 @@ ALLOWED = {
     "cli/render": {"proto", "daemon/base", "daemon/check", "daemon/compare", "daemon/words",
                    "daemon/attach/examine", "cli/doctor/check.h"},
     # The page: what is rendered, once more, for a browser.
-    "cli/html": {"proto", "daemon/base", "daemon/words", "cli/render"},
+    "cli/html": {"proto", "daemon/base", "daemon/compare", "daemon/words", "cli/render"},
     # A protocol for agents, without input and output.
     "cli/mcp": {"cli/render/json.h"},
+    # HTTP for whoever has a token; what is served is somebody else's.
+    "cli/web": {"daemon/base"},
     # A terminal, and what it shows.
     "cli/top": {"proto", "daemon/base", "daemon/words", "cli/render"},
     "cli/base": {"daemon/base", "daemon/procfs", "cli/render/colour.h"},
@@ -80,7 +82,8 @@ ALLOWED = {
     "cli/doctor": {"daemon/base", "daemon/procfs", "daemon/words", "cli/base", "cli/client",
                    "cli/render/gpu_words.h", "daemon/attach/examine",
                    "daemon/relay/control"},
-    "cli/commands": JOB | {"cli/doctor", "cli/html", "cli/job", "cli/mcp", "cli/top"},
+    "cli/commands": JOB | {"cli/doctor", "cli/html", "cli/job", "cli/mcp", "cli/top",
+                           "cli/web"},
     "cli": JOB | {"cli/commands", "daemon/relay/process", "daemon/relay/symbols"},
 }
 MAY_USE_GRPC = ("daemon/connection", "daemon/relay/deliver", "daemon/collector/serve",

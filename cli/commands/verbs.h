@@ -31,6 +31,8 @@ void AddDisarm(CLI::App& app, int* exit_code);
 void AddDoctor(CLI::App& app, int* exit_code);
 void AddSchema(CLI::App& app, int* exit_code);
 void AddMcp(CLI::App& app, int* exit_code);
+// The pages of jobs, live, for a browser of this host.
+void AddWeb(CLI::App& app, int* exit_code);
 void AddCompletion(CLI::App& app);
 void AddMan(CLI::App& app, int* exit_code);
 

@@ -1,5 +1,6 @@
-# Makes template.cc of the page, its style and its scripts:
-#   cmake -DOUT=template.cc -DASSETS=FOLDER -DSCRIPTS="a.js b.js" -DSTYLES="a.css" -P embed.cmake
+# Makes KINDTemplate() of the page, its style and its scripts:
+#   cmake -DOUT=template.cc -DKIND=File -DASSETS=FOLDER -DSCRIPTS="a.js b.js" -DSTYLES="a.css"
+#     "-DPOLICY=what its policy allows beside them" -P embed.cmake
 #
 # The policy of the page allows this very style and this very script, by their hashes;
 # whoever changes a byte of a finished page's script has a page that does nothing.
@@ -61,6 +62,7 @@ endforeach()
 policy_hash(script_hash "${script}")
 policy_hash(style_hash "${style}")
 file(READ "${ASSETS}/page.html" page)
+string(REPLACE "@MORE_POLICY@" "${POLICY}" page "${page}")
 string(REPLACE "@STYLE_HASH@" "${style_hash}" page "${page}")
 string(REPLACE "@SCRIPT_HASH@" "${script_hash}" page "${page}")
 string(REPLACE "@STYLE@" "${style}" page "${page}")
@@ -78,16 +80,14 @@ file(WRITE "${OUT}" "// Made by embed.cmake.
 namespace lull {
 namespace {
 
-constexpr absl::string_view kBefore[] = {
+constexpr absl::string_view k${KIND}Before[] = {
 ${before}};
-constexpr absl::string_view kAfter[] = {
+constexpr absl::string_view k${KIND}After[] = {
 ${after}};
 
 }  // namespace
 
-absl::Span<const absl::string_view> BeforeData() { return kBefore; }
-absl::Span<const absl::string_view> AfterData() { return kAfter; }
-size_t TemplateBytes() { return ${bytes}; }
+Template ${KIND}Template() { return {k${KIND}Before, k${KIND}After, ${bytes}}; }
 
 }  // namespace lull
 ")

@@ -11,6 +11,7 @@
 #include "cli/html/request.h"
 #include "cli/html/template.h"
 #include "cli/html/timeline_json.h"
+#include "cli/render/diff.h"
 #include "cli/render/gpu_lines.h"
 #include "cli/render/imported.h"
 #include "cli/render/lines.h"
@@ -94,15 +95,14 @@ Json MoreSources(const v1::ReportReply& reply, int most) {
   return SourcesJson(more);
 }
 
-Json DataWithin(const Bounds& bounds, const v1::ReportReply& reply,
-                const std::string& made_at) {
+Json DataWithin(const Bounds& bounds, const v1::ReportReply& reply) {
   const PageParts parts = PartsOf(reply);
   v1::ReportReply timeline;
   *timeline.mutable_timeline() = parts.timeline.timeline();
   ThinGaps(bounds.gaps, timeline.mutable_timeline());
   DropStacks(bounds.stacks, timeline.mutable_timeline());
   Packer packer(bounds.name_bytes);
-  Json data = {{"made_at", made_at},
+  Json data = {{"kind", "report"},
                {"complete", reply.details_size() > 0},
                {"lines", LinesJson(reply)},
                {"report", ReportJson(reply)},
@@ -122,24 +122,58 @@ Json DataWithin(const Bounds& bounds, const v1::ReportReply& reply,
   return data;
 }
 
+// With the first bounds by which it fits.
+std::string TextWithin(const v1::ReportReply& reply, const Json& more) {
+  std::string text;
+  for (const Bounds& bounds : kBounds) {
+    Json data = DataWithin(bounds, reply);
+    data.update(more);
+    text = ScriptText(data);
+    if (ServedTemplate().bytes + text.size() <= kPageBytes) break;
+  }
+  return text;
+}
+
+std::string Around(const std::string& data, const Template& around) {
+  std::string page;
+  page.reserve(around.bytes + data.size());
+  for (absl::string_view piece : around.before) absl::StrAppend(&page, piece);
+  page.append(data);
+  for (absl::string_view piece : around.after) absl::StrAppend(&page, piece);
+  return page;
+}
+
 }  // namespace
 
 Json PageData(const v1::ReportReply& reply, const std::string& made_at) {
-  return DataWithin(kBounds[0], reply, made_at);
+  Json data = DataWithin(kBounds[0], reply);
+  data["made_at"] = made_at;
+  return data;
+}
+
+Json JobsPageData(const v1::ListJobsReply& reply) {
+  Json data = {{"kind", "jobs"}};
+  data.update(JobsJson(reply));
+  Packer(kBounds[0].name_bytes).Pack(data);
+  return data;
+}
+
+Json DiffPageData(const compare::Comparison& comparison, size_t top) {
+  Json data = {{"kind", "diff"}, {"diff", DiffJson(comparison, top)}};
+  Packer(kBounds[0].name_bytes).Pack(data);
+  return data;
 }
 
 std::string Page(const v1::ReportReply& reply, const std::string& made_at) {
-  std::string data;
-  for (const Bounds& bounds : kBounds) {
-    data = ScriptText(DataWithin(bounds, reply, made_at));
-    if (TemplateBytes() + data.size() <= kPageBytes) break;
-  }
-  std::string page;
-  page.reserve(TemplateBytes() + data.size());
-  for (absl::string_view piece : BeforeData()) absl::StrAppend(&page, piece);
-  page.append(data);
-  for (absl::string_view piece : AfterData()) absl::StrAppend(&page, piece);
-  return page;
+  return Around(TextWithin(reply, {{"made_at", made_at}}), FileTemplate());
+}
+
+std::string LivePageText(const v1::ReportReply& reply, bool live) {
+  return TextWithin(reply, {{"live", live}});
+}
+
+std::string ServedPage(const std::string& data) {
+  return Around(data, ServedTemplate());
 }
 
 }  // namespace lull

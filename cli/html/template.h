@@ -9,8 +9,12 @@
 
 namespace lull {
 
-absl::Span<const absl::string_view> BeforeData();
-absl::Span<const absl::string_view> AfterData();
-size_t TemplateBytes();
+struct Template {
+  absl::Span<const absl::string_view> before;
+  absl::Span<const absl::string_view> after;
+  size_t bytes;
+};
+Template FileTemplate();    // of a job, and asks nobody for anything
+Template ServedTemplate();  // of `lull web`: the list of jobs and comparisons, too
 
 }  // namespace lull

@@ -78,14 +78,6 @@ absl::Status CheckOwner(const std::string& path, const struct stat& info) {
       " must be a file of your own that nobody else can read; run: chmod 600 ", path));
 }
 
-absl::StatusOr<std::string> RandomToken() {
-  char bytes[kRandomBytes];
-  if (getrandom(bytes, sizeof(bytes), 0) != static_cast<ssize_t>(sizeof(bytes))) {
-    return ErrnoStatus(errno, "cannot get random bytes for a token");
-  }
-  return absl::BytesToHexString(absl::string_view(bytes, sizeof(bytes)));
-}
-
 absl::StatusOr<std::string> NewFileText() {
   std::string text =
       "# Tokens of a collector of lull: who has a line may do what it says. Hand out\n"
@@ -158,6 +150,14 @@ absl::StatusOr<Tokens> ReadOrMakeTokenFile(const std::string& path) {
   if (!absl::IsNotFound(tokens.status())) return tokens;
   LULL_RETURN_IF_ERROR(MakeTokenFile(path));
   return ReadTokenFile(path);
+}
+
+absl::StatusOr<std::string> RandomToken() {
+  char bytes[kRandomBytes];
+  if (getrandom(bytes, sizeof(bytes), 0) != static_cast<ssize_t>(sizeof(bytes))) {
+    return ErrnoStatus(errno, "cannot get random bytes for a token");
+  }
+  return absl::BytesToHexString(absl::string_view(bytes, sizeof(bytes)));
 }
 
 bool SameSecret(std::string_view a, std::string_view b) {

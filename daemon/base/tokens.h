@@ -40,6 +40,9 @@ absl::StatusOr<Tokens> ReadTokenFile(const std::string& path);
 // tokens. Any number of processes may do so at once: all see the same file.
 absl::StatusOr<Tokens> ReadOrMakeTokenFile(const std::string& path);
 
+// 256 random bits, in hexadecimal.
+absl::StatusOr<std::string> RandomToken();
+
 // Takes the same time, wherever the two differ.
 bool SameSecret(std::string_view a, std::string_view b);
 

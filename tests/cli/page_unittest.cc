@@ -211,6 +211,14 @@ TEST(Page, AllowsItsOwnScriptAlone) {
   }
 }
 
+TEST(Page, ThatIsServedMayAskWhereItCameFrom) {
+  const std::string page = ServedPage(LivePageText(WholeReply(), /*live=*/true));
+  EXPECT_THAT(page,
+              HasSubstr("default-src 'none'; connect-src 'self'; script-src 'sha256-"));
+  EXPECT_EQ(Json::parse(DataOf(page))["live"], true);
+  EXPECT_EQ(page.size(), ServedTemplate().bytes + DataOf(page).size());
+}
+
 TEST(Page, IsSmallWhateverTheNames) {
   v1::ReportReply reply = WholeReply();
   const std::string long_name(1 << 20, '<');
@@ -254,9 +262,9 @@ TEST(Page, IsSmallWhateverTheNames) {
 
 TEST(Template, IsAsLongAsItSays) {
   size_t bytes = 0;
-  for (absl::string_view piece : BeforeData()) bytes += piece.size();
-  for (absl::string_view piece : AfterData()) bytes += piece.size();
-  EXPECT_EQ(bytes, TemplateBytes());
+  for (absl::string_view piece : FileTemplate().before) bytes += piece.size();
+  for (absl::string_view piece : FileTemplate().after) bytes += piece.size();
+  EXPECT_EQ(bytes, FileTemplate().bytes);
   EXPECT_LT(bytes, 200'000u);
 }
 

@@ -15,6 +15,9 @@ import tempfile
 import time
 
 LULL = os.environ.get("LULL_BIN", "lull")
+LULLD = os.path.join(os.path.dirname(os.path.dirname(LULL)), "daemon", "collector", "lulld")
+if not os.path.exists(LULLD):  # where both are installed
+    LULLD = os.path.join(os.path.dirname(LULL), "lulld")
 GUESTS = os.environ.get("LULL_GUESTS", "")  # folder of the compiled guests
 
 # lull and its collector with the image's libc, which can be lied to about the time; the
@@ -78,6 +81,14 @@ def execute(command, environment, **options):
     status = done.returncode if done.returncode >= 0 else 128 - done.returncode
     return Outcome(status, done.stdout.decode(errors="replace"),
                    done.stderr.decode(errors="replace"))
+
+
+def start_collector(listen, database, environment):
+    """A collector that answers there, for who is to kill it."""
+    collector = subprocess.Popen([LULLD, "--listen", listen, "--database", database],
+                                 env=environment, stderr=subprocess.DEVNULL)
+    wait_until(lambda: execute([LULL, "jobs", "--collector", listen], environment).status == 0)
+    return collector
 
 
 def fields_of(message):

@@ -1,6 +1,6 @@
 // Puts the page together.
 
-const DATA = JSON.parse(document.getElementById('lull-data').textContent);
+let DATA = JSON.parse(document.getElementById('lull-data').textContent);
 
 function stored(key, value) {
   try {
@@ -33,7 +33,11 @@ function jobHead() {
     el('p', '', [job.host ? `on ${job.host}` : null, job.started_at ? `started ${job.started_at.replace('T', ' ').replace(/[.].*/, '')} UTC` : null].filter(Boolean).join(', ')));
 }
 
-function build() {
+// What a page shows; those of `lull web` add theirs.
+const KINDS = { report: buildReport };
+function build() { KINDS[DATA.kind](); }
+
+function buildReport() {
   document.title = `${DATA.report.job.name || DATA.report.job.id.slice(0, 8)} \u00b7 lull`;
   const links = el('nav', '', el('span', 'brand', 'lull'), attributes(el('a', '', 'Answers'), { href: '#answers' }));
   attributes(links, { 'aria-label': 'Sections' });
@@ -49,16 +53,25 @@ function build() {
     main.append(section);
     links.append(attributes(el('a', empty ? 'empty' : '', text, count === null ? null : el('span', 'count', grouped(count))), { href: `#${id}` }));
   }
+  links.append(el('div', 'tools', themeButton(), button('', 'Words', () => document.getElementById('words').scrollIntoView(), '?')));
+  show(links, main);
+  follow(links, main);
+}
+
+function themeButton() {
   const theme = button('', 'Light or dark', () => {
     const next = document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark';
     stored('lull-theme', next);
     applyTheme(next);
   }, '\u25d0');
   theme.id = 'theme';
-  links.append(el('div', 'tools', theme, button('', 'Words', () => document.getElementById('words').scrollIntoView(), '?')));
-  document.getElementById('page').append(links, main);
+  return theme;
+}
+
+function show(links, main) {
+  if (typeof servedLinks === 'function') links.querySelector('.brand').after(servedLinks());
+  document.getElementById('page').replaceChildren(links, main);
   document.body.append(tip);
-  follow(links, main);
 }
 
 // The link of the section that is on the screen.
@@ -97,6 +110,3 @@ window.addEventListener('afterprint', () => {
   for (const fold of unfoldedForPrint) fold.open = false;
   applyTheme();
 });
-
-build();
-redrawAll();

@@ -290,7 +290,7 @@ function measuringSection() {
       { label: 'pid', num: true, value: (r) => r.pid, cell: (r) => String(r.pid) }, column.ms('from', 'start_ms', 'After the start of the job.'), column.ms('for', 'duration_ms'), column.text('state', 'state'), column.text('because of', 'reason'),
     ], gpu.spans, { label: 'tracing' })) : null,
     el('dl', 'pair', el('dt', '', 'command'), el('dd', '', job.command), el('dt', '', 'host'), el('dd', '', job.host || '\u2013'),
-      el('dt', '', 'job'), el('dd', 'mono', job.id), el('dt', '', 'page made'), el('dd', '', DATA.made_at)),
+      el('dt', '', 'job'), el('dd', 'mono', job.id), el('dt', '', 'page made'), el('dd', '', DATA.made_at || 'served by lull web')),
     DATA.cut_names ? el('p', 'note', `${formatCount(DATA.cut_names)} names were too long for a page and are cut; the length of each stands at its end.`) : null);
 }
 

@@ -1,0 +1,54 @@
+// Two sides of jobs against each other: what `lull diff --json` says.
+
+const DIFF_KINDS = [['gone', 'gone'], ['new', 'new'], ['changed', 'changed'], ['moved', 'moved'], ['rare', 'rare'], ['same', 'the same']];
+
+function sideList(runs) {
+  return el('ul', 'stack', runs.map((run) => el('li', '', `${run.name || run.id.slice(0, 8)} (${run.id.slice(0, 8)}): ${formatCount(run.steps)} steps`,
+    run.step_ms === null ? null : `, median ${formatMs(run.step_ms)}`)));
+}
+
+function differenceColumns(unit, format) {
+  const a = `a_${unit}`;
+  const b = `b_${unit}`;
+  const half = (r) => (r[`high_${unit}`] === null ? null : (r[`high_${unit}`] - r[`low_${unit}`]) / 2);
+  return [
+    { label: 'A', num: true, value: (r) => r[a], cell: (r) => format(r[a]) },
+    { label: 'B', num: true, value: (r) => r[b], cell: (r) => format(r[b]) },
+    { label: 'difference', num: true, value: (r) => r[b] - r[a],
+      cell: (r) => `${r[b] < r[a] ? '\u2212' : '+'}${format(Math.abs(r[b] - r[a]))}${half(r) === null ? '' : ` \u00b1 ${format(half(r))}`}` },
+  ];
+}
+
+function stepSentence(step) {
+  if (!step) return null;
+  const text = `Median step: A ${formatMs(step.a)}, B ${formatMs(step.b)}; ${step.change_percent.toFixed(2)} % (${step.low_percent.toFixed(2)} to ${step.high_percent.toFixed(2)} %, 95 % interval)`;
+  return el('p', '', step.known ? `${text}.` : `${text}. One run a side: of times this proves nothing.`);
+}
+
+function buildDiff() {
+  const { diff } = DATA;
+  const syncs = DIFF_KINDS.flatMap(([key, word]) => diff.sync_points[key].map((row) => ({ ...row, word })));
+  const perStep = 'Of one process, in a step.';
+  const times = (id, text, rows, name) => [id, named(text, rows.length, perStep, orNone(rows, 'Nothing is known of both sides.', () =>
+    makeTable([name, ...differenceColumns('ms_per_step', formatMs)], rows, { label: text })))];
+  showSections('Comparison', el('header', 'job', el('h1', '', 'Comparison'), el('p', 'verdict', sentenceOf(diff.headline)),
+    [...diff.reasons, ...diff.warnings].map((line) => el('p', 'note', sentenceOf(line)))), [
+    ['runs', named('Runs', null, 'Steady steps alone are compared.', el('h3', '', 'A'), sideList(diff.a), el('h3', '', 'B'), sideList(diff.b), stepSentence(diff.step_ms))],
+    ['syncs', named('Waits for the GPU', syncs.length, perStep, orNone(syncs, 'Neither side waits for the GPU.', () => makeTable([
+      { label: '', value: (r) => r.word, cell: (r) => r.word },
+      column.site('where', (r) => r.site), column.text('call', 'api'),
+      { label: 'calls A', num: true, value: (r) => r.a_calls_per_step, cell: (r) => formatNumber(r.a_calls_per_step, 2) },
+      { label: 'calls B', num: true, value: (r) => r.b_calls_per_step, cell: (r) => formatNumber(r.b_calls_per_step, 2) },
+      column.ms('blocked A', 'a_blocked_ms_per_step'), column.ms('blocked B', 'b_blocked_ms_per_step'),
+      column.ms('wasted A', 'a_wasted_ms_per_step', TIPS.wasted), column.ms('wasted B', 'b_wasted_ms_per_step', TIPS.wasted),
+    ], syncs, { label: 'waits for the GPU' })))],
+    times('causes', 'Idle time by cause', diff.causes, column.cause()),
+    times('waits', 'The host waited for', diff.host_waits, column.text('for', 'kind')),
+    times('kernels', 'Kernels', diff.kernels, { label: 'kernel', wide: true, value: (r) => r.name, cell: (r) => el('span', 'where', shortFunction(r.name)) }),
+    times('functions', 'Functions of the host', diff.functions, column.site('function', (r) => r.site)),
+    ['memory', named('Memory', diff.memory.length, 'Peaks, of the process that has most.', orNone(diff.memory, 'No memory was seen.', () =>
+      makeTable([column.text('allocator', 'allocator'), ...differenceColumns('peak_bytes', formatBytes)], diff.memory, { label: 'memory' })))],
+  ]);
+}
+
+KINDS.diff = buildDiff;

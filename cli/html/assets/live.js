@@ -1,0 +1,90 @@
+// Pages of `lull web`. One of what goes on asks for newer data, of the same address, and
+// draws itself anew; once somebody has done something on it, it only offers to.
+
+const ASK_EVERY_MS = 2000;
+// All of them are in one folder.
+function addressOf(page) { return `/${location.pathname.split('/')[1]}/${page}`; }
+
+// Heads and sections of pages that have few of them.
+function showSections(title, head, sections) {
+  document.title = `${title} \u00b7 lull`;
+  const links = attributes(el('nav', '', el('span', 'brand', 'lull')), { 'aria-label': 'Sections' });
+  const main = el('main', '', head);
+  for (const [id, { text, count, about, body }] of sections) {
+    const section = attributes(el('section', '', el('h2', '', text), about ? el('p', 'about', about) : null, body), { 'aria-label': text });
+    section.id = id;
+    main.append(section);
+    links.append(attributes(el('a', '', text, count === null ? null : el('span', 'count', grouped(count))), { href: `#${id}` }));
+  }
+  links.append(el('div', 'tools', themeButton()));
+  show(links, main);
+}
+
+let known = null;     // the ETag of what is shown, once it was asked for
+let newer = null;     // what came and is not shown yet
+let touched = false;  // since it was drawn
+let paused = false;
+
+for (const kind of ['click', 'keydown', 'input', 'wheel']) {
+  document.addEventListener(kind, (event) => {
+    // A wheel that only scrolls the page is none.
+    if (event.target.closest('main') && (kind !== 'wheel' || event.defaultPrevented)) touched = true;
+  }, { passive: true });
+}
+
+function say(...words) { document.getElementById('live').replaceChildren(...words); }
+
+function servedLinks() {
+  const jobs = attributes(el('a', '', 'All jobs'), { href: addressOf('') });
+  if (!DATA.live) return jobs;
+  const state = attributes(el('span', '', 'live'), { role: 'status' });
+  state.id = 'live';
+  const pause = button('', 'Pause or go on', () => {
+    paused = !paused;
+    pause.textContent = paused ? '\u25b6' : '\u2016';
+    say(paused ? 'paused' : 'live');
+  }, '\u2016');
+  return el('div', '', DATA.kind === 'jobs' ? null : jobs, el('div', 'live', state, pause));
+}
+
+function drawAnew() {
+  const at = window.scrollY;
+  DATA = newer;
+  newer = null;
+  touched = false;
+  redraws.length = 0;
+  causeListeners.length = 0;
+  chosenCause = null;
+  excerpts = null;
+  build();
+  redrawAll();
+  window.scrollTo(0, at);
+}
+
+async function askOnce() {
+  const answer = await fetch(`${location.pathname.replace(/[/]$/, '')}/data`,
+    { headers: known ? { 'If-None-Match': known } : {}, cache: 'no-store', redirect: 'error' });
+  if (answer.ok) {
+    const data = await answer.json();
+    if (paused) return;
+    known = answer.headers.get('ETag');
+    newer = data;
+  }
+  if (paused) return;
+  if (answer.status === 403) say('lull web was started anew: open its new address');
+  else if (!answer.ok && answer.status !== 304) say(`No newer data: ${await answer.text()}`);
+  else if (!newer) say('live');
+  else if (touched) say(button('link', '', drawAnew, 'show what is new'));
+  else drawAnew();
+}
+
+// Seldom, where an answer takes its time: a page that is left open costs little.
+async function askAgain() {
+  const began = performance.now();
+  if (!paused && !document.hidden) {
+    try { await askOnce(); } catch (error) { say('lull web does not answer'); }
+  }
+  if (DATA.live) setTimeout(askAgain, Math.max(ASK_EVERY_MS, 10 * (performance.now() - began)));
+}
+
+if (DATA.live) setTimeout(askAgain, ASK_EVERY_MS);

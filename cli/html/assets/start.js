@@ -1,0 +1,4 @@
+// What comes last, whatever the page.
+
+build();
+redrawAll();

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""The pages of `lull web` in a headless browser: the way in, the list, a job that goes on, a
+comparison; no complaint, and no request to elsewhere."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import browser
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "integration"))
+import guest
+from page_test import HOSTILE, trace
+
+PICTURES = os.environ.get("LULL_PICTURES")  # a folder: keeps screenshots there
+CALLS = """(() => {
+  const row = [...document.querySelectorAll('#gc tr.row')][0];
+  return row ? row.textContent : '';
+})()"""
+
+
+class WebLook(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.host = guest.Host()
+        cls.folder = tempfile.TemporaryDirectory(prefix="lull-t-")
+        for name in ("before", "after"):
+            path = os.path.join(cls.folder.name, f"{name}.json")
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(trace(HOSTILE + [name]), file)
+            done = guest.execute([guest.LULL, "import", "--quiet", "--name", name, path],
+                                 cls.host.environment)
+            assert done.status == 0, done.stderr
+        cls.server = subprocess.Popen([guest.LULL, "web"], env=cls.host.environment, text=True,
+                                      stdout=subprocess.PIPE)
+        cls.address = cls.server.stdout.readline().strip()
+        cls.browser = browser.Browser(browser.find())
+        cls.browser.size(1360, 900)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.close()
+        cls.server.kill()
+        cls.server.wait()
+        cls.server.stdout.close()
+        cls.host.close()
+        cls.folder.cleanup()
+
+    def setUp(self):
+        self.browser.requests.clear()
+        self.browser.complaints.clear()
+        self.browser.open(self.address)
+        self.browser.frame()
+
+    def tearDown(self):
+        self.assertEqual(self.browser.complaints, [])
+        own = self.address.partition("?")[0]
+        self.assertEqual([url for url in self.browser.requests
+                          if not url.startswith(own) and url != "data:,"], [])
+
+    def picture(self, name):
+        if PICTURES:
+            self.browser.picture(os.path.join(PICTURES, f"{name}.png"))
+
+    def follow(self, selector):
+        """Clicks on a link, and waits for the page that it leads to."""
+        before = self.browser.run("location.href")
+        self.browser.run(f"{selector}.click()")
+        guest.wait_until(lambda: self.browser.run("location.href") != before and
+                         self.browser.run("document.readyState") == "complete")
+        self.browser.frame()
+
+    def row(self, name):
+        return (f"[...document.querySelectorAll('#jobs tr.row')].find((row) => "
+                f"row.querySelector('a').textContent === '{name}')")
+
+    def test_the_token_leaves_the_address_and_scripts_see_no_cookie(self):
+        self.assertRegex(self.browser.run("location.href"), r"^http://127[^?]*/[0-9a-f]{64}/$")
+        self.assertEqual(self.browser.run("document.cookie"), "")
+        self.assertIn("before", self.browser.run("document.querySelector('#jobs').textContent"))
+        self.picture("web_jobs")
+        self.browser.run("location.reload()")
+        guest.wait_until(lambda: self.browser.run("document.readyState") == "complete")
+        self.assertIn("after", self.browser.run("document.querySelector('#jobs').textContent"))
+
+    def test_from_the_list_to_a_job_and_back_and_to_a_comparison(self):
+        self.follow(f"{self.row('before')}.querySelector('a')")
+        self.assertEqual(self.browser.run("document.querySelector('h1').textContent"), "before")
+        self.assertEqual(self.browser.run("document.querySelectorAll('#timeline canvas').length"), 2)
+        self.assertIsNone(self.browser.run("document.getElementById('live')"))
+        self.follow("[...document.querySelectorAll('nav a')].find((a) => a.textContent === 'All jobs')")
+        for name in ("before", "after"):
+            self.browser.run(f"{self.row(name)}.querySelector('input').click()")
+        self.follow("document.querySelector('a.action')")
+        self.assertEqual(self.browser.run("document.querySelector('h1').textContent"), "Comparison")
+        self.assertGreater(self.browser.run("document.querySelectorAll('#syncs tr.row').length"), 0)
+        self.assertEqual(self.browser.run("document.querySelectorAll('script, img, b').length"), 2)
+        self.picture("web_diff")
+
+    def test_a_page_goes_on_with_its_job_unless_somebody_is_at_it(self):
+        job = subprocess.Popen([guest.LULL, "run", "--quiet", "--name", "runs", "--", "python3",
+                                "-c", "import gc, sys\nfor line in sys.stdin:\n    gc.collect()"],
+                               env=self.host.environment, stdin=subprocess.PIPE, text=True)
+
+        def collect():
+            job.stdin.write("again\n")
+            job.stdin.flush()
+
+        def goes_on():
+            before = self.browser.run(CALLS)
+            return guest.wait_until(lambda: collect() or self.browser.run(CALLS) != before)
+
+        try:
+            collect()
+            # The list tells of it by itself.
+            guest.wait_until(lambda: self.browser.run(f"Boolean({self.row('runs')})"))
+            self.follow(f"{self.row('runs')}.querySelector('a')")
+            goes_on()
+            goes_on()
+            self.picture("web_live")
+            self.browser.run("document.querySelector('#gc th button').click()")
+            shown = self.browser.run(CALLS)
+            offer = "document.querySelector('#live button')"
+            guest.wait_until(lambda: collect() or self.browser.run(f"Boolean({offer})"))
+            self.assertEqual(self.browser.run(CALLS), shown)
+            self.browser.run(f"{offer}.click()")
+            self.assertNotEqual(self.browser.run(CALLS), shown)
+            goes_on()
+            goes_on()
+        finally:
+            job.stdin.close()
+            job.wait(60)
+        guest.wait_until(lambda: self.browser.run("document.getElementById('live') === null"))
+        self.assertIn("exit status 0", self.browser.run("document.querySelector('header').textContent"))
+
+    def test_a_page_says_what_it_waits_for_and_goes_on(self):
+        listen = f"unix:{self.folder.name}/collector"
+        database = os.path.join(self.folder.name, "away.db")
+        start = lambda: guest.start_collector(listen, database, self.host.environment)
+        collector = start()
+        server = subprocess.Popen([guest.LULL, "web", "--collector", listen], text=True,
+                                  env=self.host.environment, stdout=subprocess.PIPE)
+        try:
+            self.browser.open(server.stdout.readline().strip())
+            said = lambda: self.browser.run("document.getElementById('live').textContent")
+            collector.kill()
+            collector.wait()
+            guest.wait_until(lambda: "cannot reach the collector" in said())
+            collector = start()
+            guest.wait_until(lambda: said() == "live")
+            server.kill()
+            server.wait()
+            guest.wait_until(lambda: said() == "lull web does not answer")
+        finally:
+            for process in (server, collector):
+                process.kill()
+                process.wait()
+            server.stdout.close()
+            self.browser.complaints.clear()  # of the answers that failed
+            self.browser.requests.clear()
+
+
+if __name__ == "__main__":
+    if browser.find() is None:
+        print("SKIPPED: there is no chromium (tests/look/install)", file=sys.stderr)
+        sys.exit(77)
+    unittest.main()
