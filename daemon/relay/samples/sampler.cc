@@ -28,9 +28,6 @@ constexpr uint64_t kAllowancePeriodNs = 50'000'000;
 constexpr double kMostWeightNs = 60e9;
 // How often a thread that is gone is looked for.
 constexpr uint64_t kLookAgainNs = 200'000'000;
-// A thread waited for processors for more than one in so many parts of its time.
-constexpr uint64_t kContended = 20;
-
 uint64_t ThreadCpuNs() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -85,9 +82,7 @@ struct HostSampler::Thread {
   Process* process;
   // From the last look.
   bool held = false;  // it was blocked all the while, and `stack` and `quality` hold
-  Scheduling last;
-  v1::HostSampleState state = v1::HOST_SAMPLE_STATE_RUNNING;
-  uint64_t last_ns = 0;
+  LastLook last;
   uint32_t stack = 0;
   v1::HostSampleQuality quality = v1::HOST_SAMPLE_QUALITY_FAILED;
   uint64_t gone_ns = 0;  // since then there was none of its number, or none is known
@@ -101,27 +96,10 @@ struct HostSampler::Thread {
     files = ThreadFiles(pid, what.tid);
     reader.reset();
     held = false;
-    last_ns = gone_ns = 0;
+    last.at_ns = gone_ns = 0;
     if (what.role == v1::HOST_SAMPLE_ROLE_AUTOGRAD)
       what.role = v1::HOST_SAMPLE_ROLE_FEEDER;
     TellRole();
-  }
-  // For a thread that is not blocked and has been looked at before.
-  v1::HostSampleState RunningOrReady(const Scheduling& now, uint64_t at_ns,
-                                     uint64_t woke_ns) {
-    const uint64_t since_ns = at_ns - last_ns;
-    const bool same_slice = now.slices == last.slices;
-    // It had no processor then and has got none since.
-    if (same_slice && state != v1::HOST_SAMPLE_STATE_RUNNING) {
-      return v1::HOST_SAMPLE_STATE_READY;
-    }
-    // A delay counts from its end on; until then there is only that it did not run.
-    const uint64_t delayed_ns = now.delay_ns - std::min(now.delay_ns, last.delay_ns);
-    const uint64_t ran_ns = now.ran_ns - std::min(now.ran_ns, last.ran_ns);
-    const bool contended =
-        delayed_ns > since_ns / kContended || (same_slice && ran_ns < since_ns / 2);
-    return contended ? files.RunningOrReady(MonotonicNs() - woke_ns)
-                     : v1::HOST_SAMPLE_STATE_RUNNING;
   }
   void TellRole() {
     if (what.role != v1::HOST_SAMPLE_ROLE_FEEDER) return;
@@ -390,16 +368,18 @@ std::optional<HostSample> HostSampler::TakeOne(Thread* thread, uint64_t due_ns) 
   }
   sample.state =
       blocked ? v1::HOST_SAMPLE_STATE_BLOCKED : v1::HOST_SAMPLE_STATE_RUNNING;
-  if (blocked && sliced && thread->held && thread->last.slices == before.slices) {
+  if (blocked && sliced && thread->held &&
+      thread->last.scheduling.slices == before.slices) {
     sample.stack = thread->stack;
     sample.quality = thread->quality == v1::HOST_SAMPLE_QUALITY_EXACT
                          ? v1::HOST_SAMPLE_QUALITY_HELD
                          : thread->quality;
-    thread->last_ns = sample.at_ns;
+    thread->last.at_ns = sample.at_ns;
     return sample;
   }
-  if (!blocked && sliced && thread->last_ns != 0) {
-    sample.state = thread->RunningOrReady(before, sample.at_ns, woke_ns_);
+  if (!blocked && sliced && thread->last.at_ns != 0) {
+    sample.state = thread->files.RunningOrReady(thread->last, before, sample.at_ns,
+                                                MonotonicNs() - woke_ns_);
   }
 
   const SampledThread& what = thread->what;
@@ -436,9 +416,7 @@ std::optional<HostSample> HostSampler::TakeOne(Thread* thread, uint64_t due_ns) 
   if (blocked && ran) sample.state = v1::HOST_SAMPLE_STATE_RUNNING;
   thread->held = blocked && !ran && sample.quality != v1::HOST_SAMPLE_QUALITY_FAILED &&
                  sample.quality != v1::HOST_SAMPLE_QUALITY_CUT;
-  thread->last = after;
-  thread->state = sample.state;
-  thread->last_ns = sample.at_ns;
+  thread->last = {after, sample.state, sample.at_ns};
   thread->stack = sample.stack;
   thread->quality = sample.quality;
   return sample;

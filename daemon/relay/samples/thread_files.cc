@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 
 #include "absl/strings/numbers.h"
@@ -16,6 +17,8 @@ namespace {
 // wchan does not tell that a thread is blocked: it fell asleep just now, or, after so
 // many times in a row, it never tells.
 constexpr int kMostInVain = 4;
+// A thread waited for processors for more than one in so many parts of its time.
+constexpr uint64_t kContended = 20;
 
 // Between the end of its slice and the begin of ours, by two readings of one clock.
 constexpr uint64_t kSwitchNs = 50'000;
@@ -126,6 +129,24 @@ v1::HostSampleState ThreadFiles::RunningOrReady(uint64_t awake_ns) {
   }
   return before.slices > switches ? v1::HOST_SAMPLE_STATE_RUNNING
                                   : v1::HOST_SAMPLE_STATE_READY;
+}
+
+v1::HostSampleState ThreadFiles::RunningOrReady(const LastLook& last,
+                                                const Scheduling& now, uint64_t at_ns,
+                                                uint64_t awake_ns) {
+  const bool same_slice = now.slices == last.scheduling.slices;
+  // It had no processor then and has got none since.
+  if (same_slice && last.state != v1::HOST_SAMPLE_STATE_RUNNING) {
+    return v1::HOST_SAMPLE_STATE_READY;
+  }
+  // A delay counts from its end on; until then there is only that it did not run.
+  const uint64_t since_ns = at_ns - last.at_ns;
+  const uint64_t delayed_ns =
+      now.delay_ns - std::min(now.delay_ns, last.scheduling.delay_ns);
+  const uint64_t ran_ns = now.ran_ns - std::min(now.ran_ns, last.scheduling.ran_ns);
+  const bool contended =
+      delayed_ns > since_ns / kContended || (same_slice && ran_ns < since_ns / 2);
+  return contended ? RunningOrReady(awake_ns) : v1::HOST_SAMPLE_STATE_RUNNING;
 }
 
 std::string ThreadFiles::Name() const {

@@ -23,6 +23,12 @@ bool ParseAllSwitches(absl::string_view status, uint64_t* switches);
 // processor's clock; 0 of one that has been moved and has not run since.
 bool ParseLastRun(absl::string_view sched, uint64_t* last_run_ns);
 
+struct LastLook {
+  Scheduling scheduling;
+  lull::v1::HostSampleState state = lull::v1::HOST_SAMPLE_STATE_RUNNING;
+  uint64_t at_ns = 0;  // 0: there was none
+};
+
 class ThreadFiles {
  public:
   // `pid` and `tid` as we see them. Where a file cannot be opened, the thread is gone.
@@ -37,7 +43,10 @@ class ThreadFiles {
   // and one more while it runs. A thread that was last on the processor that we are on
   // now counts as running if it ran until we took its place, `awake_ns` ago at most; or
   // if the kernel does not tell (CONFIG_SCHED_DEBUG): most likely it did.
-  v1::HostSampleState RunningOrReady(uint64_t awake_ns);
+  lull::v1::HostSampleState RunningOrReady(uint64_t awake_ns);
+  // The same, asked only where it is not plain from what was seen at the last look.
+  lull::v1::HostSampleState RunningOrReady(const LastLook& last, const Scheduling& now,
+                                           uint64_t at_ns, uint64_t awake_ns);
   // Its name.
   std::string Name() const;
 

@@ -178,6 +178,24 @@ TEST(ThreadFiles, TellsWhoWaitsForOurProcessor) {
   EXPECT_GT(ran, 0);
 }
 
+// There are no files: who is asked of them is told as running.
+TEST(ThreadFiles, KnowsAWaitFromTheLastLook) {
+  ThreadFiles none(getpid(), 0);
+  auto state = [&](v1::HostSampleState last, Scheduling then, Scheduling now) {
+    return none.RunningOrReady({then, last, 1'000'000}, now, 11'000'000, 0);
+  };
+  const Scheduling then{.delay_ns = 500, .slices = 7, .ran_ns = 90'000};
+  Scheduling next = then;
+  for (auto last : {v1::HOST_SAMPLE_STATE_BLOCKED, v1::HOST_SAMPLE_STATE_READY}) {
+    EXPECT_EQ(state(last, then, then), v1::HOST_SAMPLE_STATE_READY);
+    next.slices = 8;
+    EXPECT_EQ(state(last, then, next), v1::HOST_SAMPLE_STATE_RUNNING);
+  }
+  EXPECT_EQ(state(v1::HOST_SAMPLE_STATE_RUNNING, then, then),
+            v1::HOST_SAMPLE_STATE_RUNNING)
+      << "the files know better, and there are none";
+}
+
 TEST(ThreadFiles, SeesThatAThreadIsGone) {
   uint32_t tid = 0;
   auto worker = std::make_unique<Worker>(0);
