@@ -1,8 +1,11 @@
 # lull_test(name LABEL unit|integration|... SOURCES ... LIBRARIES ... [UNTIMED] [TIMED CASES])
 #   one GoogleTest executable; every test case becomes a ctest case. TIMED: the cases (as
 #   GoogleTest's filter names them) that compare times in an executable that is UNTIMED else.
-# lull_script_test(name LABEL ... COMMAND ... [UNTIMED])
-#   any command; exit status 0 passes.
+# lull_script_test(name LABEL ... COMMAND ... [UNTIMED | ONCE])
+#   any command; exit status 0 passes. ONCE: it runs alone, and is believed at once.
+# An integration test that is such a script is run once more where it fails (tests/again.py). In a build with
+# ASan, where the start of a process takes longer than most cases, each unit test executable
+# runs in four parts, not case by case.
 # A COST (ctest's property) in seconds lets a long one begin early, also in a fresh build.
 # Unit tests run side by side, and so do those that compare no times, or have seconds to
 # spare where they do (UNTIMED); all others run alone.
@@ -10,6 +13,7 @@
 # are asked for by name (tools/test --help).
 find_package(GTest REQUIRED)
 include(GoogleTest)
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 # What the unit tier needs, for builds that run nothing else; and that of preload/ and
 # daemon/ alone.
@@ -25,8 +29,10 @@ function(lull_test name)
   target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES} GTest::gmock GTest::gtest_main lull_sanitize)
   if(ARG_LABEL STREQUAL "unit")
     add_dependencies(unit_tests ${name})
+    set(part "${name}_")  # tools/test finds those of the core by their dot, as all cases
     if(NOT CMAKE_CURRENT_SOURCE_DIR MATCHES "/tests/(cli|sim)$")
       add_dependencies(core_tests ${name})
+      set(part "${name}.")
     endif()
   endif()
   if(NOT ARG_TIMEOUT)
@@ -38,6 +44,14 @@ function(lull_test name)
   set(alone TRUE)
   if(ARG_UNTIMED OR ARG_LABEL STREQUAL "unit")
     set(alone FALSE)
+  endif()
+  if(LULL_SANITIZE STREQUAL "address" AND ARG_LABEL STREQUAL "unit")
+    foreach(index RANGE 3)
+      add_test(NAME ${part}${index} COMMAND ${name})
+      set_tests_properties(${part}${index} PROPERTIES LABELS unit TIMEOUT 900
+        ENVIRONMENT "${ARG_ENVIRONMENT};GTEST_TOTAL_SHARDS=4;GTEST_SHARD_INDEX=${index}")
+    endforeach()
+    return()
   endif()
   set(others)
   if(ARG_TIMED)
@@ -53,7 +67,7 @@ function(lull_test name)
 endfunction()
 
 function(lull_script_test name)
-  cmake_parse_arguments(ARG "UNTIMED" "LABEL;TIMEOUT" "COMMAND;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "UNTIMED;ONCE" "LABEL;TIMEOUT" "COMMAND;ENVIRONMENT" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
@@ -63,6 +77,11 @@ function(lull_script_test name)
   set(alone TRUE)
   if(ARG_UNTIMED OR ARG_LABEL STREQUAL "unit")
     set(alone FALSE)
+  endif()
+  if(alone AND NOT ARG_ONCE AND ARG_LABEL STREQUAL "integration")
+    math(EXPR ARG_TIMEOUT "2 * ${ARG_TIMEOUT}")
+    list(PREPEND ARG_COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/again.py
+      ${CMAKE_BINARY_DIR}/failed_at_first.log)
   endif()
   add_test(NAME ${name} COMMAND ${ARG_COMMAND})
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT}

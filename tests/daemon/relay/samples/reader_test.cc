@@ -36,17 +36,19 @@ using Frames = std::vector<Named>;  // outermost first
 // How quickly a program goes on depends on how long this machine takes to copy it: a
 // rate that is asked of the reader must not be one of the machine.
 struct Pace {
-  double copies = 0;  // one call lasts as long as that many copies take
-  double framed = 0;  // of the looks that nobody interrupted, so many find frames
+  double copies = 0;   // one call lasts as long as that many copies take
+  double framed = 0;   // of the looks that nobody interrupted, so many find frames
+  int looks_less = 1;  // so many times fewer looks than usual, as each takes long
 };
 // Several calls come and go while copies are taken.
 constexpr Pace kQuick{0.5, 0.9};
 constexpr Pace kSlow{30, 0.95};
+constexpr Pace kDeep{.looks_less = 3};
 // Looks that nobody interrupted say something of the reader if there are so many.
 constexpr int kEnough = 300;
 constexpr size_t kPiecesOfCopy = 20;  // of kQuick by 3.8 to 3.10
 
-// Many more by hand: LULL_LOOKS=100000.
+// Many more in the slow tier, and by hand: LULL_LOOKS=100000.
 int Looks() {
   const char* wanted = getenv("LULL_LOOKS");
   return wanted != nullptr ? atoi(wanted) : 3000;
@@ -123,6 +125,7 @@ void LookMany(const std::string& scenario,
                   impossible,
               std::set<std::string>* seen = nullptr, Pace pace = {}) {
   ASSERT_FALSE(lull::testing::interpreters().empty());
+  const int looks = Looks() / pace.looks_less;
   for (const auto& python : lull::testing::interpreters()) {
     SCOPED_TRACE(python.version);
     const double seconds = pace.copies * CopySeconds();
@@ -137,7 +140,7 @@ void LookMany(const std::string& scenario,
     int wrong = 0;
     int repeated = 0, framed = 0;
     int undisturbed = 0, undisturbed_framed = 0;
-    for (int i = 0; i < Looks(); ++i) {
+    for (int i = 0; i < looks; ++i) {
       const int64_t interruptions = Interruptions();
       const uint64_t begin = ThreadCpuNs();
       Look look = reader.Take(&memory, &codes);
@@ -162,7 +165,7 @@ void LookMany(const std::string& scenario,
         count[v1::HOST_SAMPLE_QUALITY_EXACT] + count[v1::HOST_SAMPLE_QUALITY_CUT];
     EXPECT_EQ(count[v1::HOST_SAMPLE_QUALITY_FAILED], 0);
     EXPECT_EQ(count[v1::HOST_SAMPLE_QUALITY_NO_STATE], 0) << "it runs Python";
-    EXPECT_GT(told, Looks() * 9 / 10);
+    EXPECT_GT(told, looks * 9 / 10);
     if (undisturbed >= kEnough) {
       EXPECT_GE(undisturbed_framed, undisturbed * pace.framed);
     }
@@ -173,7 +176,7 @@ void LookMany(const std::string& scenario,
         undisturbed_framed, undisturbed, count[v1::HOST_SAMPLE_QUALITY_EXACT],
         count[v1::HOST_SAMPLE_QUALITY_CUT], count[v1::HOST_SAMPLE_QUALITY_NO_STATE],
         count[v1::HOST_SAMPLE_QUALITY_FAILED], repeated,
-        static_cast<double>(spent_ns) / 1e3 / Looks());
+        static_cast<double>(spent_ns) / 1e3 / looks);
   }
 }
 
@@ -255,12 +258,15 @@ TEST(StackReader, MixesNoCoroutines) {
 }
 
 TEST(StackReader, MixesNoDeepRecursions) {
-  LookMany("deep", [](const Frames& frames, bool truncated, bool cut) -> std::string {
-    if (!truncated && !cut && !frames.empty() && frames[0].function != "<module>") {
-      return "no beginning";
-    }
-    return NotBoth("rec_a", "rec_b")(frames, truncated, cut);
-  });
+  LookMany(
+      "deep",
+      [](const Frames& frames, bool truncated, bool cut) -> std::string {
+        if (!truncated && !cut && !frames.empty() && frames[0].function != "<module>") {
+          return "no beginning";
+        }
+        return NotBoth("rec_a", "rec_b")(frames, truncated, cut);
+      },
+      nullptr, kDeep);
 }
 
 TEST(StackReader, IsNotFooledByCodeAtAReusedAddress) {
