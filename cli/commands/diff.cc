@@ -9,7 +9,9 @@
 #include "cli/base/terminal.h"
 #include "cli/commands/collector_options.h"
 #include "cli/commands/compared_jobs.h"
+#include "cli/commands/output_file.h"
 #include "cli/commands/verbs.h"
+#include "cli/html/page.h"
 
 namespace lull {
 namespace {
@@ -18,6 +20,7 @@ struct DiffOptions {
   CollectorFlags collector;
   std::string a, b;
   bool json = false;
+  std::string html;
   uint32_t top = 10;
   double difference_percent = 2;
 };
@@ -32,6 +35,11 @@ int Execute(const DiffOptions& options) {
   question.difference_percent = options.difference_percent;
   auto comparison = CompareJobs(**client, {*a, *b}, question);
   if (!comparison.ok()) return Fail("diff", comparison.status());
+  if (!options.html.empty()) {
+    absl::Status written =
+        WriteWhole(options.html, DiffPage(*comparison, options.top, MadeNow()));
+    return written.ok() ? 0 : Fail("diff", written.message(), kExitFailed);
+  }
   PrintAnswer(options.json, options.json ? JsonText(DiffJson(*comparison, options.top))
                                          : DiffText(*comparison, options.top));
   return 0;
@@ -59,7 +67,12 @@ void AddDiff(CLI::App& app, int* exit_code) {
   verb->add_option("B", options->b, "job, or jobs, after it")
       ->required()
       ->type_name("");
-  verb->add_flag("--json", options->json, "print JSON instead of tables");
+  CLI::Option* json =
+      verb->add_flag("--json", options->json, "print JSON instead of tables");
+  verb->add_option("--html", options->html,
+                   "write a page for a browser into FILE, \"-\" for stdout")
+      ->type_name("FILE")
+      ->excludes(json);
   verb->add_option("--top", options->top, "rows of a table at most, 0 for all")
       ->capture_default_str()
       ->type_name("N");

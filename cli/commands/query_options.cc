@@ -100,9 +100,7 @@ int Run(const AnswerVerb& verb, const QueryOptions& options, bool top_is_given) 
     return 0;
   }
   if (as_page) {
-    absl::Status written = WriteWhole(
-        options.html, Page(*reply, absl::FormatTime("%Y-%m-%d %H:%M UTC", absl::Now(),
-                                                    absl::UTCTimeZone())));
+    absl::Status written = WriteWhole(options.html, Page(*reply, MadeNow()));
     if (written.ok()) return 0;
     PrintError(verb.name, written.message());
     return kExitFailed;

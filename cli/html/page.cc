@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "cli/html/flame.h"
 #include "cli/html/packed.h"
 #include "cli/html/request.h"
@@ -164,8 +166,19 @@ Json DiffPageData(const compare::Comparison& comparison, size_t top) {
   return data;
 }
 
+std::string MadeNow() {
+  return absl::FormatTime("%Y-%m-%d %H:%M UTC", absl::Now(), absl::UTCTimeZone());
+}
+
 std::string Page(const v1::ReportReply& reply, const std::string& made_at) {
   return Around(TextWithin(reply, {{"made_at", made_at}}), FileTemplate());
+}
+
+std::string DiffPage(const compare::Comparison& comparison, size_t top,
+                     const std::string& made_at) {
+  Json data = DiffPageData(comparison, top);
+  data["made_at"] = made_at;
+  return Around(ScriptText(data), FileTemplate());
 }
 
 std::string LivePageText(const v1::ReportReply& reply, bool live) {

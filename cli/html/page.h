@@ -16,6 +16,7 @@ namespace lull {
 // `hot`, `data`, `regions` and `operators` are what those verbs print, packed
 // (packed.h). `reply` answers a request as AskForPage makes it; `made_at` is a date.
 Json PageData(const v1::ReportReply& reply, const std::string& made_at);
+std::string MadeNow();  // a `made_at`
 // Of the list of jobs, and of a comparison: what `lull jobs --json` and `lull diff
 // --json` print.
 Json JobsPageData(const v1::ListJobsReply& reply);
@@ -25,6 +26,9 @@ Json DiffPageData(const compare::Comparison& comparison, size_t top);
 // left out, and the page says so.
 inline constexpr size_t kPageBytes = 3'000'000;
 std::string Page(const v1::ReportReply& reply, const std::string& made_at);
+// Of a comparison (`lull diff --html`), as short as its `top` rows.
+std::string DiffPage(const compare::Comparison& comparison, size_t top,
+                     const std::string& made_at);
 
 // For `lull web`: the data of a page within kPageBytes, as text, and the page around
 // such a text. Data of a page that is served say "live": true if it shall ask for newer

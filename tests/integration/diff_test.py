@@ -180,9 +180,24 @@ class Comparison(unittest.TestCase):
         if answer["verdict"] == "faster":
             self.assertLess(step["high_percent"], 0)
 
+    def test_a_page_has_what_json_has(self):
+        path = os.path.join(self.folders.name, "diff.html")
+        self.assertEqual(self.diff("naive", "mended", "--html", path), "")
+        with open(path, encoding="utf-8") as file:
+            page = file.read()
+        data = page[page.index('id="lull-data">') + len('id="lull-data">'):]
+        data = json.loads(data[:data.index("</script>")])
+        self.assertEqual(data["diff"], self.compared("naive", "mended"))
+        self.assertRegex(data["made_at"], r"^\d{4}-\d\d-\d\d")
+        self.assertNotIn("connect-src", page)
+        done = guest.execute([guest.LULL, "diff", "naive", "mended", "--html",
+                              os.path.join(path, "no-folder")], self.host.environment)
+        self.assertEqual((done.status, done.stdout), (1, ""))
+
     def test_wrong_command_lines(self):
         for arguments in (("naive",), ("naive", "naive"), ("naive,naive", "mended"),
-                          ("naive,", "mended"), ("naive", "mended", "--difference", "0")):
+                          ("naive,", "mended"), ("naive", "mended", "--difference", "0"),
+                          ("naive", "mended", "--json", "--html", "x.html")):
             with self.subTest(arguments):
                 done = guest.execute([guest.LULL, "diff", *arguments],
                                      self.host.environment)

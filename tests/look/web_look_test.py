@@ -101,6 +101,22 @@ class WebLook(unittest.TestCase):
         self.assertEqual(self.browser.run("document.querySelectorAll('script, img, b').length"), 2)
         self.picture("web_diff")
 
+    def test_a_comparison_as_a_file(self):
+        path = os.path.join(self.folder.name, "diff.html")
+        done = guest.execute([guest.LULL, "diff", "before", "after", "--html", path],
+                             self.host.environment)
+        self.assertEqual((done.status, done.stderr), (0, ""))
+        self.browser.requests.clear()
+        self.browser.open("file://" + path)
+        self.browser.frame()
+        self.assertEqual(self.browser.run("document.querySelector('h1').textContent"), "Comparison")
+        self.assertGreater(self.browser.run("document.querySelectorAll('#syncs tr.row').length"), 0)
+        self.assertEqual(self.browser.run("document.querySelectorAll('script, img, b').length"), 2)
+        self.assertEqual(self.browser.requests, ["file://" + path])
+        self.browser.requests.clear()
+        self.browser.run("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: '?', bubbles: true}))")
+        self.picture("diff_file")
+
     def test_a_page_goes_on_with_its_job_unless_somebody_is_at_it(self):
         job = subprocess.Popen([guest.LULL, "run", "--quiet", "--name", "runs", "--", "python3",
                                 "-c", "import gc, sys\nfor line in sys.stdin:\n    gc.collect()"],

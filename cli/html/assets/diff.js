@@ -32,6 +32,7 @@ function buildDiff() {
   const times = (id, text, rows, name) => [id, named(text, rows.length, perStep, orNone(rows, 'Nothing is known of both sides.', () =>
     makeTable([name, ...differenceColumns('ms_per_step', formatMs)], rows, { label: text })))];
   showSections('Comparison', el('header', 'job', el('h1', '', 'Comparison'), el('p', 'verdict', sentenceOf(diff.headline)),
+    DATA.made_at ? el('p', '', `Page made ${DATA.made_at}.`) : null,
     [...diff.reasons, ...diff.warnings].map((line) => el('p', 'note', sentenceOf(line)))), [
     ['runs', named('Runs', null, 'Steady steps alone are compared.', el('h3', '', 'A'), sideList(diff.a), el('h3', '', 'B'), sideList(diff.b), stepSentence(diff.step_ms))],
     ['syncs', named('Waits for the GPU', syncs.length, perStep, orNone(syncs, 'Neither side waits for the GPU.', () => makeTable([

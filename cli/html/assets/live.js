@@ -5,21 +5,6 @@ const ASK_EVERY_MS = 2000;
 // All of them are in one folder.
 function addressOf(page) { return `/${location.pathname.split('/')[1]}/${page}`; }
 
-// Heads and sections of pages that have few of them.
-function showSections(title, head, sections) {
-  document.title = `${title} \u00b7 lull`;
-  const links = attributes(el('nav', '', el('span', 'brand', 'lull')), { 'aria-label': 'Sections' });
-  const main = el('main', '', head);
-  for (const [id, { text, count, about, body }] of sections) {
-    const section = attributes(el('section', '', el('h2', '', text), about ? el('p', 'about', about) : null, body), { 'aria-label': text });
-    section.id = id;
-    main.append(section);
-    links.append(attributes(el('a', '', text, count === null ? null : el('span', 'count', grouped(count))), { href: `#${id}` }));
-  }
-  links.append(el('div', 'tools', themeButton()));
-  show(links, main);
-}
-
 let known = null;     // the ETag of what is shown, once it was asked for
 let newer = null;     // what came and is not shown yet
 let touched = false;  // since it was drawn

@@ -91,7 +91,7 @@ document.addEventListener('keydown', (event) => {
     const box = [...document.querySelectorAll('input[type="search"]')].find((one) => one.getBoundingClientRect().bottom > 60);
     if (box) { event.preventDefault(); box.focus(); }
   } else if (event.key === '?') {
-    document.getElementById('words').scrollIntoView();
+    document.getElementById('words')?.scrollIntoView();
   } else if (event.key === 'Escape' && chosenCause) {
     chooseCause(chosenCause);
   }
@@ -110,3 +110,18 @@ window.addEventListener('afterprint', () => {
   for (const fold of unfoldedForPrint) fold.open = false;
   applyTheme();
 });
+
+// Heads and sections of pages that have few of them.
+function showSections(title, head, sections) {
+  document.title = `${title} \u00b7 lull`;
+  const links = attributes(el('nav', '', el('span', 'brand', 'lull')), { 'aria-label': 'Sections' });
+  const main = el('main', '', head);
+  for (const [id, { text, count, about, body }] of sections) {
+    const section = attributes(el('section', '', el('h2', '', text), about ? el('p', 'about', about) : null, body), { 'aria-label': text });
+    section.id = id;
+    main.append(section);
+    links.append(attributes(el('a', '', text, count === null ? null : el('span', 'count', grouped(count))), { href: `#${id}` }));
+  }
+  links.append(el('div', 'tools', themeButton()));
+  show(links, main);
+}
