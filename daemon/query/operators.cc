@@ -133,7 +133,7 @@ void FillRow(const ByName::value_type& from, Names& names, v1::OperatorRow* row)
   row->set_own_allocations(one.bytes.own_count / aggregate::kBlockParts);
   row->set_own_allocated_bytes(one.bytes.own);
   row->set_estimated(one.drawn_bytes != 0);
-  row->set_error_bytes(aggregate::ErrorOfDrawn(one.drawn_bytes));
+  if (row->estimated()) row->set_error_bytes(aggregate::ErrorOfDrawn(one.drawn_bytes));
   names.FillSite(one.main.line_site, row->mutable_site());
   names.FillStack(one.main.python_stack, row->mutable_stack());
 }

@@ -57,8 +57,9 @@ class TargetSet {
 
   // Symbols that stacks will need are still being read.
   bool IsReadingSymbols() { return modules_.IsReading(); }
-  // Lines of source that stacks named are still being read.
-  bool IsReadingSources() const { return sources_.pending(); }
+  // Lines of source that stacks named are still being read, or are in no batch yet.
+  // Asked in this order: what is not pending has been read.
+  bool IsReadingSources() { return sources_.pending() || sources_.HasRead(); }
 
   bool empty() const { return targets_.empty(); }
   uint32_t recording() const;  // processes that are, or would be when armed

@@ -416,7 +416,9 @@ std::optional<HostSample> HostSampler::TakeOne(Thread* thread, uint64_t due_ns) 
   if (blocked && ran) sample.state = v1::HOST_SAMPLE_STATE_RUNNING;
   thread->held = blocked && !ran && sample.quality != v1::HOST_SAMPLE_QUALITY_FAILED &&
                  sample.quality != v1::HOST_SAMPLE_QUALITY_CUT;
-  thread->last = {after, sample.state, sample.at_ns};
+  // It may be on a processor in the slice that began.
+  thread->last = {after, ran ? v1::HOST_SAMPLE_STATE_RUNNING : sample.state,
+                  sample.at_ns};
   thread->stack = sample.stack;
   thread->quality = sample.quality;
   return sample;

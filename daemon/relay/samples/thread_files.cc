@@ -135,15 +135,16 @@ v1::HostSampleState ThreadFiles::RunningOrReady(const LastLook& last,
                                                 const Scheduling& now, uint64_t at_ns,
                                                 uint64_t awake_ns) {
   const bool same_slice = now.slices == last.scheduling.slices;
-  // It had no processor then and has got none since.
-  if (same_slice && last.state != v1::HOST_SAMPLE_STATE_RUNNING) {
+  const uint64_t ran_ns = now.ran_ns - std::min(now.ran_ns, last.scheduling.ran_ns);
+  // It had no processor then and has got none since. (Had it got one between two of the
+  // files, the next tick of its clock says so.)
+  if (same_slice && ran_ns == 0 && last.state != v1::HOST_SAMPLE_STATE_RUNNING) {
     return v1::HOST_SAMPLE_STATE_READY;
   }
   // A delay counts from its end on; until then there is only that it did not run.
   const uint64_t since_ns = at_ns - last.at_ns;
   const uint64_t delayed_ns =
       now.delay_ns - std::min(now.delay_ns, last.scheduling.delay_ns);
-  const uint64_t ran_ns = now.ran_ns - std::min(now.ran_ns, last.scheduling.ran_ns);
   const bool contended =
       delayed_ns > since_ns / kContended || (same_slice && ran_ns < since_ns / 2);
   return contended ? RunningOrReady(awake_ns) : v1::HOST_SAMPLE_STATE_RUNNING;

@@ -44,6 +44,9 @@ constexpr auto kPatience = std::chrono::milliseconds(200);
 // It is the word of a process that may have been taken over.
 bool IsAround(const SymbolAnswer& answer, uint64_t line) {
   const size_t lines = answer.frames.size();
+  for (const NativeFrame& text : answer.frames) {
+    if (text.function.find('\n') != std::string::npos) return false;
+  }
   return lines != 0 && lines <= 2 * kLinesAround + 1 && answer.address != 0 &&
          answer.address <= line && line < answer.address + lines;
 }

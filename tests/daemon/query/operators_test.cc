@@ -205,6 +205,10 @@ TEST_F(OperatorsOfAJob, HaveTheBytesWhoseOperatorIsKnown) {
   EXPECT_EQ(reply.operators(1).allocated_bytes(), 30u);
   EXPECT_EQ(reply.operators(1).own_allocated_bytes(), 0u);
   EXPECT_EQ(reply.allocated_bytes(), 1550u);
+  for (const lull::v1::OperatorRow& row : reply.operators()) {
+    EXPECT_FALSE(row.estimated());
+    EXPECT_EQ(row.error_bytes(), 0u) << "it is exact";
+  }
   EXPECT_EQ(reply.known_bytes(), 50u);
 }
 

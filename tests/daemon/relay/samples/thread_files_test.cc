@@ -190,6 +190,10 @@ TEST(ThreadFiles, KnowsAWaitFromTheLastLook) {
     EXPECT_EQ(state(last, then, then), v1::HOST_SAMPLE_STATE_READY);
     next.slices = 8;
     EXPECT_EQ(state(last, then, next), v1::HOST_SAMPLE_STATE_RUNNING);
+    next.slices = 7;
+    next.ran_ns = then.ran_ns + 1;
+    EXPECT_EQ(state(last, then, next), v1::HOST_SAMPLE_STATE_RUNNING);
+    next = then;
   }
   EXPECT_EQ(state(v1::HOST_SAMPLE_STATE_RUNNING, then, then),
             v1::HOST_SAMPLE_STATE_RUNNING)
