@@ -14,7 +14,7 @@ struct Template {
   absl::Span<const absl::string_view> after;
   size_t bytes;
 };
-Template FileTemplate();    // of a job, and asks nobody for anything
+Template FileTemplate();    // of a job or a comparison; asks nobody for anything
 Template ServedTemplate();  // of `lull web`: the list of jobs and comparisons, too
 
 }  // namespace lull

@@ -65,8 +65,8 @@ void SourceExcerpts::Ask(const Process& process, const v1::Batch::Stacks& stacks
       if (frame.line() <= 0 || frame.file().empty() || frame.file()[0] != '/') continue;
       const auto line = static_cast<uint32_t>(frame.line());
       if (known_.size() >= kMaxExcerpts) break;
-      if (!known_.emplace(frame.file(), line).second) continue;
-      request.lines.push_back({frame.file(), line});
+      auto [place, added] = known_.insert({frame.file(), line});
+      if (added) request.lines.push_back(*place);
     }
   }
   std::sort(request.lines.begin(), request.lines.end());

@@ -14,10 +14,9 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <utility>
+#include <set>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/relay/symbols/source_reader.h"
 #include "ingest.pb.h"
@@ -31,10 +30,9 @@ class SourceExcerpts {
   static constexpr size_t kMaxExcerptBytes = 1 << 20;
 
   // `job_start_ns`: CLOCK_REALTIME; none for `lull attach`, whose processes began
-  // before the job. `open`: as SourceReader has it.
-  explicit SourceExcerpts(std::optional<uint64_t> job_start_ns,
-                          SourceReader::Open open = OpenSource)
-      : job_start_ns_(job_start_ns), reader_(std::move(open)) {}
+  // before the job.
+  explicit SourceExcerpts(std::optional<uint64_t> job_start_ns)
+      : job_start_ns_(job_start_ns) {}
 
   // While the process is there: its files can be read until it is forgotten.
   void Watch(uint64_t key, pid_t pid);
@@ -69,9 +67,9 @@ class SourceExcerpts {
   SourceReader reader_;
   std::map<uint64_t, Process> processes_;
   uint32_t numbers_ = 0;
-  absl::flat_hash_set<std::pair<std::string, uint32_t>> known_;  // asked for
-  std::vector<lull::v1::SourceDef> read_;                        // and in no batch yet
-  std::vector<lull::v1::SourceDef> in_batch_;                    // in the one under way
+  std::set<SourceLine> known_;                 // asked for
+  std::vector<lull::v1::SourceDef> read_;      // and in no batch yet
+  std::vector<lull::v1::SourceDef> in_batch_;  // in the one under way
   size_t bytes_ = 0;
 };
 

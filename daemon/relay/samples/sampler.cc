@@ -28,6 +28,7 @@ constexpr uint64_t kAllowancePeriodNs = 50'000'000;
 constexpr double kMostWeightNs = 60e9;
 // How often a thread that is gone is looked for.
 constexpr uint64_t kLookAgainNs = 200'000'000;
+
 uint64_t ThreadCpuNs() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -136,6 +137,38 @@ TEST_F(TargetSetTest, ReadsWhatTargetsThatOutliveTheJobHaveDoneSoFar) {
   targets_->ReadToTheEnd(1 * kSecond);
   EXPECT_EQ(segment.view().control().armed.load(), 0u);
   EXPECT_EQ(EventsSpooled(), 1);
+}
+
+// What was read after the last batch is in none yet: a job must not end before it is.
+TEST_F(TargetSetTest, SourceTextIsAwaitedUntilItIsInABatch) {
+  options_.job.set_start_realtime_ns(INT64_MAX);  // the file is older
+  targets_ = std::make_unique<TargetSet>(options_, *spool_);
+  const std::string file = root_ + "/train.py";
+  std::ofstream(file) << "one\ntwo\n";
+  FakeSegment segment;
+  segment.view().header().python_version = (3 << 8) | 11;
+  abi::Event sync = MakeEvent(abi::EventType::kSync, 1);
+  sync.py_stack = segment.AddPythonStack({{segment.AddCode(file, "step", 2), -1}});
+  segment.Commit(0, sync);
+  ASSERT_EQ(Add(1, segment), TargetSet::Added::kDone);
+  EXPECT_FALSE(targets_->IsReadingSources());
+  targets_->ReadAll(1 * kSecond);
+  targets_->Flush(1 * kSecond);
+  for (int i = 0; i < 1000; ++i) {  // a second is mostly enough to read it
+    ASSERT_TRUE(targets_->IsReadingSources());
+    usleep(1'000);
+  }
+  do {
+    targets_->Flush(2 * kSecond);
+    usleep(1'000);
+  } while (targets_->IsReadingSources());  // ctest bounds that
+  std::vector<lull::v1::SourceDef> sources;
+  for (const lull::v1::Batch& batch : Spooled()) {
+    sources.insert(sources.end(), batch.sources().begin(), batch.sources().end());
+  }
+  ASSERT_EQ(sources.size(), 1u);
+  EXPECT_EQ(sources[0].file(), file);
+  EXPECT_THAT(sources[0].lines(), ElementsAre("one", "two"));
 }
 
 }  // namespace
