@@ -5,11 +5,13 @@
 #include <algorithm>
 
 #include "tests/daemon/blame/story.h"
+#include "tests/trials.h"
 
 namespace lull::blame {
 namespace {
 
-constexpr uint64_t kSeeds = 1000;
+constexpr uint64_t kSeeds = 1000, kPerCase = 100;
+constexpr uint64_t kTried = Trials(kPerCase, uint64_t{20});
 
 // Names the first difference: lists of hundreds of parts say little.
 template <typename T>
@@ -28,10 +30,10 @@ void ExpectSame(const Telling& told, const Telling& truth) {
 
 class GroundTruth : public ::testing::TestWithParam<uint64_t> {
  protected:
-  // A hundred seeds a test case, so that a failure names few of them.
+  // A hundred seeds a test case at most, so that a failure names few of them.
   template <typename Check>
   void ForEachSeed(Check check) {
-    for (uint64_t seed = GetParam(); seed < GetParam() + 100; ++seed) {
+    for (uint64_t seed = GetParam(); seed < GetParam() + kTried; ++seed) {
       SCOPED_TRACE("seed " + std::to_string(seed));
       check(seed, RandomStory(seed));
       if (HasFailure()) return;
@@ -65,7 +67,7 @@ TEST_P(GroundTruth, DependsNeitherOnTheOrderOfArrivalNorOnTheBatches) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, GroundTruth,
-                         ::testing::Range(uint64_t{0}, kSeeds, uint64_t{100}),
+                         ::testing::Range(uint64_t{0}, kSeeds, kPerCase),
                          [](const auto& info) {
                            return "From" + std::to_string(info.param);
                          });

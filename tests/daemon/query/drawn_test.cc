@@ -11,6 +11,7 @@
 #include "preload/abi/event.h"
 #include "preload/support/drawn_blocks.h"
 #include "tests/daemon/query/memory_job.h"
+#include "tests/trials.h"
 
 namespace lull::test {
 namespace {
@@ -77,7 +78,7 @@ bool Holds(int64_t told, uint64_t error, int64_t truth) {
 
 TEST(Drawn, TotalsAreExactAndLinesAreEstimates) {
   int peaks = 0, sums = 0;
-  constexpr int kTrials = 40;
+  constexpr int kTrials = Trials(40, 3);
   for (uint64_t seed = 1; seed <= kTrials; ++seed) {
     SCOPED_TRACE(seed);
     MemoryJob job;
@@ -113,6 +114,7 @@ TEST(Drawn, TotalsAreExactAndLinesAreEstimates) {
       EXPECT_EQ(site.frees(), site.calls());
     }
   }
+  if (kSanitized) return;
   // 38 of 40 are expected; fewer than 33 come by chance once in 200 000.
   EXPECT_GE(peaks, 33);
   EXPECT_GE(sums, 33);
@@ -162,7 +164,7 @@ TEST(Drawn, NoLineHasMoreAtThePeakThanThereWas) {
 // Line 11 keeps a block of each step; line 12 holds 50, others in each step.
 TEST(Drawn, NoLineIsSaidToGrowByChance) {
   int accused = 0;
-  constexpr int kTrials = 40;
+  constexpr int kTrials = Trials(40, 3);
   for (uint64_t seed = 1; seed <= kTrials; ++seed) {
     MemoryJob job;
     Shim shim(seed);

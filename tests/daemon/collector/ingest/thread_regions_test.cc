@@ -134,7 +134,7 @@ TEST_F(ThreadRegionsTest, OfWhatWaitsForLongNothingIsLostInAll) {
 }
 
 TEST_F(ThreadRegionsTest, HoldsNoMoreThanItMay) {
-  for (uint32_t i = 0; i < 3 * ThreadRegions::kMost; ++i) {
+  for (uint32_t i = 0; i < ThreadRegions::kMost + ThreadRegions::kMost / 4; ++i) {
     regions_.AddIdle(Idle(ThreadId{1 + i % 100'000}, 1000 * uint64_t{i},
                           1000 * uint64_t{i} + 500, i));
     ASSERT_LE(regions_.size(), ThreadRegions::kMost);

@@ -13,6 +13,7 @@
 #include "daemon/relay/samples/reader.h"
 #include "preload/stacks/layouts/cpython_3_10.h"
 #include "tests/daemon/relay/samples/fake_python.h"
+#include "tests/trials.h"
 
 namespace lull::relay {
 namespace {
@@ -74,7 +75,7 @@ class Flutter : public TargetMemory {
 // With 60 other seeds it was none of 3.1 million looks. Where all copies are read the same
 // way it is two of 0.6 million, and where three copies suffice 122 of these 52 000.
 TEST(TornStacks, AreNeverToldWhateverTheRhythm) {
-  constexpr int kLooks = 4000;
+  constexpr int kLooks = Trials(4000, 400);
   for (double mean : {2., 3., 4., 5., 6., 7., 8., 10., 12., 15., 20., 40., 100.}) {
     SCOPED_TRACE(mean);
     Flutter program(mean);
