@@ -40,9 +40,19 @@ class Client : public CollectorClient {
   absl::StatusOr<v1::ArmReply> Arm(const v1::ArmRequest& request) override {
     return Call(*control_, &v1::Control::Stub::Arm, request, Right::kControl);
   }
+  absl::StatusOr<v1::MarkReply> Mark(const v1::MarkRequest& request) override {
+    return Call(*control_, &v1::Control::Stub::Mark, request, Right::kControl);
+  }
   absl::StatusOr<v1::ListJobsReply> ListJobs(
       const v1::ListJobsRequest& request) override {
-    return Call(*query_, &v1::Query::Stub::ListJobs, request);
+    auto reply = Call(*query_, &v1::Query::Stub::ListJobs, request);
+    if (reply.ok() && reply->tags_size() != request.tags_size()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the collector at ", target_,
+                       " does not know tags; use lull and lulld of the same release "
+                       "(lull --version)"));
+    }
+    return reply;
   }
   absl::StatusOr<v1::ReportReply> GetReport(const v1::ReportRequest& request) override {
     return Call(*query_, &v1::Query::Stub::GetReport, request);

@@ -29,6 +29,8 @@ class CollectorClient {
   // FAILED_PRECONDITION and ABORTED say why the job cannot be reached, or has not
   // confirmed.
   virtual absl::StatusOr<v1::ArmReply> Arm(const v1::ArmRequest& request) = 0;
+  virtual absl::StatusOr<v1::MarkReply> Mark(const v1::MarkRequest& request) = 0;
+  // FAILED_PRECONDITION if tags are asked for and the collector knows none.
   virtual absl::StatusOr<v1::ListJobsReply> ListJobs(
       const v1::ListJobsRequest& request) = 0;
   virtual absl::StatusOr<v1::ReportReply> GetReport(

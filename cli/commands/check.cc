@@ -312,7 +312,9 @@ void AddCheck(CLI::App& app, int* exit_code) {
       "  lull check main --write-baseline ./lull-baseline.json\n"
       "  lull check pr --baseline ./lull-baseline.json --fail-if "
       "'sync.calls_per_step(new) > 0'");
-  verb->add_option("JOB", options->jobs, "job, or runs of it: B1,B2,B3")->type_name("");
+  verb->add_option("JOB", options->jobs,
+                   "job, or runs of it: B1,B2,B3, or tag:TAG for all with that tag")
+      ->type_name("");
   CLI::Option* baseline =
       verb->add_option(
               "--baseline", options->baseline,

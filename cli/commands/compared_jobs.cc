@@ -6,15 +6,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "daemon/base/status.h"
 
 namespace lull {
 namespace {
 
 absl::StatusOr<compare::Runs> AskForWhole(CollectorClient& client,
-                                          const std::vector<std::string>& jobs,
+                                          const std::vector<std::string>& named,
                                           std::set<std::string>* seen) {
   compare::Runs runs;
+  LULL_ASSIGN_OR_RETURN(auto jobs, WithoutTags(client, named));
   for (const std::string& job : jobs) {
     LULL_ASSIGN_OR_RETURN(v1::ReportReply whole,
                           client.GetReport(compare::RequestForWhole(job)));
@@ -55,6 +57,30 @@ absl::StatusOr<std::vector<std::string>> JobsOf(const std::string& list) {
     }
   }
   return jobs;
+}
+
+absl::StatusOr<std::vector<std::string>> WithoutTags(CollectorClient& client,
+                                                     std::vector<std::string> jobs) {
+  std::vector<std::string> plain;
+  for (std::string& job : jobs) {
+    absl::string_view tag = job;
+    if (!absl::ConsumePrefix(&tag, "tag:")) {
+      plain.push_back(std::move(job));
+      continue;
+    }
+    v1::ListJobsRequest request;
+    request.add_tags(std::string(tag));
+    LULL_ASSIGN_OR_RETURN(v1::ListJobsReply reply, client.ListJobs(request));
+    if (reply.jobs().empty()) {
+      return absl::NotFoundError(absl::StrCat(
+          "no job has the tag \"", tag,
+          "\"; `lull jobs` lists the tags that there are, `lull tag` puts them on"));
+    }
+    for (auto one = reply.jobs().rbegin(); one != reply.jobs().rend(); ++one) {
+      plain.push_back(one->id());
+    }
+  }
+  return plain;
 }
 
 absl::StatusOr<compare::Comparison> CompareJobs(CollectorClient& client,

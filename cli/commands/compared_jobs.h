@@ -10,13 +10,18 @@
 
 namespace lull {
 
-// The two sides of a comparison: jobs by id or name, "A1,A2".
+// The two sides of a comparison: jobs by id or name, "A1,A2", or by tag, "tag:TAG".
 struct Sides {
   std::vector<std::string> a;
   std::vector<std::string> b;
 };
 // INVALID_ARGUMENT: an empty name.
 absl::StatusOr<std::vector<std::string>> JobsOf(const std::string& list);
+
+// With the ids of all jobs that have TAG, the earlier first, in place of "tag:TAG".
+// NOT_FOUND if there are none.
+absl::StatusOr<std::vector<std::string>> WithoutTags(CollectorClient& client,
+                                                     std::vector<std::string> jobs);
 
 // Asks about all runs of both sides; which steps are compared is found here.
 // INVALID_ARGUMENT if a job stands there twice.

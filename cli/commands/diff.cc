@@ -54,13 +54,15 @@ void AddDiff(CLI::App& app, int* exit_code) {
   verb->footer(
       "A and B are jobs, by the beginning of their ids or by their names, or several "
       "runs "
-      "each:\nA1,A2,A3. Only steps of the steady state are compared. Counts of syncs "
+      "each:\nA1,A2,A3, or tag:TAG for all jobs with a tag (lull tag). Only steps of "
+      "the steady state are compared. Counts of syncs "
       "are "
       "exact; that a\nprogram is faster or slower is only said where several runs a "
       "side "
       "show it.\n\n"
       "Examples:\n  lull diff naive mended\n"
-      "  lull diff naive-1,naive-2,naive-3 mended-1,mended-2,mended-3 --json");
+      "  lull diff naive-1,naive-2,naive-3 mended-1,mended-2,mended-3 --json\n"
+      "  lull diff tag:naive tag:mended");
   verb->add_option("A", options->a, "job, or jobs, before the change")
       ->required()
       ->type_name("");

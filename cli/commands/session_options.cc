@@ -1,7 +1,11 @@
 #include "cli/commands/session_options.h"
 
+#include <string>
+
+#include "absl/strings/str_cat.h"
 #include "cli/base/terminal.h"
 #include "cli/commands/collector_options.h"
+#include "daemon/base/tags.h"
 
 namespace lull {
 
@@ -17,6 +21,16 @@ void AddSourceOption(CLI::App* verb, v1::JobSettings* settings) {
 void AddSessionOptions(CLI::App* verb, SessionOptions* options) {
   verb->add_option("--name", options->name, "a name for the job, to ask for it later")
       ->type_name("NAME");
+  verb->add_option("--tag", options->tags,
+                   "a tag for the job, to list and compare jobs by; may be given often")
+      ->check(CLI::Validator(
+          [](const std::string& tag) {
+            return IsTag(tag) ? ""
+                              : absl::StrCat("\"", tag, "\" is no tag: ", kTagRule);
+          },
+          ""))
+      ->type_name("TAG")
+      ->allow_extra_args(false);
   verb->add_flag("--quiet", options->quiet, "no summary at the end")->configurable();
   verb->add_option_function<double>(
           "--overhead-budget",

@@ -1,5 +1,5 @@
-// What `lull run` and `lull attach` have in common: --name, --quiet, --overhead-budget,
-// and the collector.
+// What `lull run` and `lull attach` have in common: --name, --tag, --quiet,
+// --overhead-budget, and the collector.
 #pragma once
 
 #include <CLI/CLI.hpp>

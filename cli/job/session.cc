@@ -43,6 +43,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Plan(const char* verb,
   const ChosenCollector& collector = session->collector_;
   relay::RelayOptions& relay = session->relay_;
   relay.job = MakeJobInfo(options.name, command, options.settings);
+  relay.job.mutable_tags()->Add(options.tags.begin(), options.tags.end());
   relay.socket_path = RelaySocketPath(session->runtime_, relay.job.id());
   relay.spool_directory =
       SpoolDirectory(session->runtime_, collector.is_private, relay.job.id());

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -18,6 +19,7 @@ namespace lull {
 
 struct SessionOptions {
   std::string name;
+  std::vector<std::string> tags;
   CollectorFlags collector;
   bool quiet = false;  // no summary; errors are still said
   v1::JobSettings settings;

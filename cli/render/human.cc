@@ -201,11 +201,21 @@ std::string DamagedLine(const v1::ListJobsReply& reply) {
 }  // namespace
 
 std::string JobsText(const v1::ListJobsReply& reply) {
+  if (reply.jobs().empty() && !reply.tags().empty()) {
+    return absl::StrCat("No job has the ", reply.tags_size() == 1 ? "tag " : "tags ",
+                        absl::StrJoin(reply.tags(), ", "), ".\n", DamagedLine(reply));
+  }
   if (reply.jobs().empty() && reply.damaged_jobs().empty()) {
     return "No jobs yet. Start one with: lull run -- python train.py\n";
   }
-  Table table({"job", "started", ">duration", ">exit", ">processes", ">events", "name",
-               "command"});
+  const bool marked = std::any_of(
+      reply.jobs().begin(), reply.jobs().end(),
+      [](const v1::Job& job) { return job.pinned() || !job.tags().empty(); });
+  std::vector<std::string> columns = {"job",        "started", ">duration", ">exit",
+                                      ">processes", ">events", "name"};
+  if (marked) columns.insert(columns.end(), {"kept", "tags"});
+  columns.push_back("command");
+  Table table(columns);
   for (const v1::Job& job : reply.jobs()) {
     std::string exit = job.end_unseen()           ? "unseen"
                        : job.asleep()             ? "asleep"
@@ -216,11 +226,20 @@ std::string JobsText(const v1::ListJobsReply& reply) {
                                                   : absl::StrCat(job.exit_status());
     // Traces without a date are imported, too.
     const uint64_t started = job.start_realtime_ns();
-    table.AddRow({ShortId(job.id()), started == 0 ? "-" : FormatUtc(started),
-                  FormatDuration(job.duration_ns()), exit, FormatCount(job.processes()),
-                  FormatCount(job.events()),
-                  job.name().empty() ? "-" : Shortened(job.name(), 30),
-                  ShortCommand(job.command(), 60)});
+    std::vector<std::string> row = {
+        ShortId(job.id()),
+        started == 0 ? "-" : FormatUtc(started),
+        FormatDuration(job.duration_ns()),
+        exit,
+        FormatCount(job.processes()),
+        FormatCount(job.events()),
+        job.name().empty() ? "-" : Shortened(job.name(), 30)};
+    if (marked) {
+      row.push_back(job.pinned() ? "pinned" : "-");
+      row.push_back(job.tags().empty() ? "-" : absl::StrJoin(job.tags(), ", "));
+    }
+    row.push_back(ShortCommand(job.command(), 60));
+    table.AddRow(std::move(row));
   }
   return absl::StrCat(reply.jobs().empty() ? "" : table.Text(), DamagedLine(reply));
 }

@@ -93,6 +93,8 @@ Json JobJson(const v1::Job& job) {
        Ms(job.end_unseen() ? job.complete_until_ns() : job.duration_ns())},
       {"batches_set_aside", job.batches_set_aside()},
       {"unreachable_ms", Ms(job.unreachable_ns())},
+      {"tags", job.tags()},
+      {"pinned", job.pinned()},
   };
   if (job.exit_status_known()) json["exit_status"] = job.exit_status();
   if (job.has_imported()) json["imported"] = ImportedJson(job.imported());

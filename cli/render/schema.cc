@@ -9,9 +9,10 @@ namespace lull {
 namespace {
 
 constexpr VerbSchema kOtherVerbs[] = {
-    {"diff", schema::Diff},    {"check", schema::Check}, {"jobs", schema::Jobs},
-    {"ps", schema::Ps},        {"arm", schema::Arm},     {"disarm", schema::Arm},
-    {"doctor", schema::Doctor}};
+    {"diff", schema::Diff},     {"check", schema::Check}, {"jobs", schema::Jobs},
+    {"ps", schema::Ps},         {"arm", schema::Arm},     {"disarm", schema::Arm},
+    {"doctor", schema::Doctor}, {"tag", schema::Marks},   {"untag", schema::Marks},
+    {"pin", schema::Marks},     {"unpin", schema::Marks}};
 
 std::vector<VerbSchema> AllVerbs() {
   std::vector<VerbSchema> all(std::begin(kVerbSchemas), std::end(kVerbSchemas));

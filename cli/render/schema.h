@@ -24,6 +24,7 @@ Json Diff();
 Json Check();
 Json Ps();
 Json Arm();
+Json Marks();
 Json Doctor();
 
 }  // namespace schema

@@ -46,6 +46,8 @@ Json Job() {
                  {"complete_until_ms", Amount()},
                  {"batches_set_aside", Count()},
                  {"unreachable_ms", Amount()},
+                 {"tags", ListOf(Text())},
+                 {"pinned", Flag()},
                  {"imported", Imported()}},
                 {"imported"});
 }

@@ -1,4 +1,4 @@
-// What `lull ps`, `lull arm` and `lull doctor` print.
+// What `lull ps`, `lull arm`, `lull tag`, `lull pin` and `lull doctor` print.
 #include <utility>
 
 #include "cli/render/schema.h"
@@ -64,6 +64,12 @@ Json Ps() {
   Json one = Object({{"process", Process()}, {"workers", ListOf(Count())}});
   return {{"anyOf",
            Json::array({Object({{"processes", ListOf(Process())}}), std::move(one)})}};
+}
+
+Json Marks() {
+  return Object({{"jobs", ListOf(Ref("job"))},
+                 {"database_bytes", Count()},
+                 {"max_database_bytes", Count()}});
 }
 
 Json Arm() {

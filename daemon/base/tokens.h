@@ -6,7 +6,7 @@
 //
 //   write 6f1c...      # deliver events
 //   read 90ab...       # ask for reports
-//   control 3d5e...    # arm and disarm jobs
+//   control 3d5e...    # arm, disarm, tag and pin jobs
 #pragma once
 
 #include <string>

@@ -154,13 +154,32 @@ void FillOverview(uint32_t top, View& view, ReportReply* reply) {
   CutRows(top, reply);
 }
 
+void KeepTagged(const v1::ListJobsRequest& request,
+                std::vector<storage::JobRow>* jobs) {
+  auto lacks_one = [&request](const storage::JobRow& job) {
+    const auto& has = job.marks.tags();
+    return std::any_of(request.tags().begin(), request.tags().end(),
+                       [&has](const std::string& tag) {
+                         return std::find(has.begin(), has.end(), tag) == has.end();
+                       });
+  };
+  jobs->erase(std::remove_if(jobs->begin(), jobs->end(), lacks_one), jobs->end());
+  if (request.limit() > 0 && jobs->size() > request.limit()) {
+    jobs->resize(request.limit());
+  }
+}
+
 }  // namespace
 
 absl::Status ListJobs(storage::Store& store, const HasRelay& has_relay,
                       const v1::ListJobsRequest& request, v1::ListJobsReply* reply) {
   LULL_ASSIGN_OR_RETURN(auto reader, store.NewReader());
   std::vector<storage::JobRow> damaged;
-  LULL_ASSIGN_OR_RETURN(auto jobs, reader->catalogue().Jobs(request.limit(), &damaged));
+  const bool all = request.tags().empty();
+  LULL_ASSIGN_OR_RETURN(auto jobs,
+                        reader->catalogue().Jobs(all ? request.limit() : 0, &damaged));
+  *reply->mutable_tags() = request.tags();
+  if (!all) KeepTagged(request, &jobs);
   for (const storage::JobRow& job : damaged) reply->add_damaged_jobs(job.info.id());
   for (const storage::JobRow& job : jobs) {
     v1::Job filled;

@@ -114,6 +114,8 @@ absl::Status FillJob(storage::StoreReader& reader, const storage::JobRow& job,
   out->set_attached(job.info.attached());
   if (job.info.has_imported()) *out->mutable_imported() = job.info.imported();
   if (job.info.has_settings()) *out->mutable_settings() = job.info.settings();
+  *out->mutable_tags() = job.marks.tags();
+  out->set_pinned(job.marks.pinned());
   out->set_batches_set_aside(job.batches_set_aside);
   out->set_unreachable_ns(job.end.unreachable_ns());
   LULL_ASSIGN_OR_RETURN(auto processes,

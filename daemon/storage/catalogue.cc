@@ -58,6 +58,7 @@ JobRow Remains(const Row& row, int uuid) {
   job.last_event_ns = row.Uint(4);
   job.touched_ns = row.Uint(5);
   job.batches_set_aside = row.Uint(6);
+  if (!FromColumn(row, 7, &job.marks)) job.marks.Clear();
   return job;
 }
 
@@ -189,12 +190,17 @@ absl::StatusOr<std::vector<aggregate::Frame>> Catalogue::StackFrames(
 absl::Status Catalogue::PutJob(JobRow& row) {
   return db_.Query(
       "INSERT INTO jobs(uuid, start_realtime_ns, job_info, ended, job_end,"
-      "last_event_ns, touched_ns, set_aside) VALUES(?1,?2,?3,?4,?5,?6,?7,?8) "
+      "last_event_ns, touched_ns, set_aside, marks) "
+      "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9) "
       "ON CONFLICT(uuid) DO UPDATE SET start_realtime_ns=?2, job_info=?3, ended=?4,"
       "job_end=?5, last_event_ns=?6, touched_ns=?7, set_aside=?8 RETURNING id",
       [&row](const Row& r) { row.id = r.Int(0); }, row.info.id(),
       row.info.start_realtime_ns(), ToColumn(row.info), row.ended, ToColumn(row.end),
-      row.last_event_ns, row.touched_ns, row.batches_set_aside);
+      row.last_event_ns, row.touched_ns, row.batches_set_aside, ToColumn(row.marks));
+}
+
+absl::Status Catalogue::PutMarks(int64_t job, const lull::v1::JobMarks& marks) {
+  return db_.Execute("UPDATE jobs SET marks=? WHERE id=?", ToColumn(marks), job);
 }
 
 absl::Status Catalogue::PutProcess(ProcessRow& row) {

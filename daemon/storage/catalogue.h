@@ -63,8 +63,10 @@ class Catalogue {
                                                             uint32_t stack) const;
 
   // A Put replaces the row with the same key: the uuid of a job; job and key of a
-  // process; owner and number of any other row. These two fill `id`.
+  // process; owner and number of any other row. PutJob and PutProcess fill `id`. What a
+  // job is marked with stays as it is when it is put again.
   absl::Status PutJob(JobRow& row);
+  absl::Status PutMarks(int64_t job, const lull::v1::JobMarks& marks);
   absl::Status PutProcess(ProcessRow& row);
   absl::Status PutClock(const ClockRow& row);
   template <typename R>

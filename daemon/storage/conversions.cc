@@ -105,6 +105,8 @@ ALTER TABLE sites ADD COLUMN forward INT NOT NULL DEFAULT 0;
     // 13: no source text was kept.
     {"CREATE TABLE sources(job INT, id INT, def BLOB, PRIMARY KEY(job, id)) WITHOUT "
      "ROWID;"},
+    // 14: jobs had no tags, and no job was pinned.
+    {"ALTER TABLE jobs ADD COLUMN marks BLOB;"},
 };
 static_assert(kOldestSchema + std::size(kSteps) == kSchemaVersion);
 

@@ -28,6 +28,7 @@ struct JobRow {
   uint64_t last_event_ns = 0;      // end of the latest event
   uint64_t touched_ns = 0;         // last commit that concerned it; see ClockRow
   uint64_t batches_set_aside = 0;  // that no collector took
+  lull::v1::JobMarks marks;        // PutJob() writes those of a new job alone
 };
 
 // What the store's own clock showed when it was last read, and the clocks of the host

@@ -37,9 +37,9 @@ struct Table;
   }
 
 LULL_TABLE(JobRow, "jobs", "",
-           "id, job_info, ended, job_end, last_event_ns, touched_ns, set_aside",  //
+           "id, job_info, ended, job_end, last_event_ns, touched_ns, set_aside, marks",
            r.id, r.info, r.ended, r.end, r.last_event_ns, r.touched_ns,
-           r.batches_set_aside);
+           r.batches_set_aside, r.marks);
 LULL_TABLE(ProcessRow, "processes", "job",
            "id, job, process_info, end_ns, counters, judged_ns, late_operations",  //
            r.id, r.job, r.info, r.end_ns, r.counters, r.judged_ns, r.late_operations);

@@ -119,10 +119,10 @@ def load(job="", binary=None, collector=None, token_file=None, tls_ca=None, **op
     return Run(job, binary, _collector_options(collector, token_file, tls_ca), **options)
 
 
-def jobs(binary=None, collector=None, token_file=None, tls_ca=None):
-    """All jobs that the collector knows, newest first."""
+def jobs(binary=None, collector=None, token_file=None, tls_ca=None, tag=None):
+    """All jobs that the collector knows, newest first; with `tag` those that have it."""
     return Rows(_ask(binary or _find_binary(), "jobs", [],
-                     _collector_options(collector, token_file, tls_ca), {"top": 0})["jobs"])
+                     _collector_options(collector, token_file, tls_ca), {"top": 0, "tag": tag})["jobs"])
 
 
 def schema(verb, binary=None):

@@ -97,5 +97,18 @@ TEST_F(CollectorClientTest, NamesTheCollectorInAnErrorThatIsNotTheUsers) {
               HasSubstr("the collector at " + address_ + " failed: disk on fire"));
 }
 
+// The fake one does as collectors did before there were tags.
+TEST_F(CollectorClientTest, SaysThatAnOlderCollectorKnowsNoTags) {
+  testing::FakeCollector collector(address_);
+  auto client = CollectorClient::Create(Address());
+  ASSERT_TRUE(client.ok());
+  EXPECT_TRUE((*client)->ListJobs({}).ok());
+  v1::ListJobsRequest tagged;
+  tagged.add_tags("naive");
+  EXPECT_THAT((*client)->ListJobs(tagged).status().message(),
+              AllOf(HasSubstr("does not know tags"), HasSubstr("the same release")));
+  EXPECT_EQ((*client)->Mark({}).status().code(), absl::StatusCode::kUnimplemented);
+}
+
 }  // namespace
 }  // namespace lull

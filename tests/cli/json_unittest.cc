@@ -43,12 +43,12 @@ TEST(JsonReport, OfSyncsHasTheAgreedKeysInOrder) {
   EXPECT_THAT(Keys(json),
               ElementsAre("job", "gpu", "sync_points", "total_blocked_ms",
                           "total_calls", "phase", "setup_ms", "losses", "overhead"));
-  EXPECT_THAT(
-      Keys(json["job"]),
-      ElementsAre("id", "name", "command", "host", "started_at", "duration_ms",
-                  "exit_status", "ended", "attached", "events", "processes",
-                  "working_processes", "armed", "recorded", "recorded_ms", "end_seen",
-                  "complete_until_ms", "batches_set_aside", "unreachable_ms"));
+  EXPECT_THAT(Keys(json["job"]),
+              ElementsAre("id", "name", "command", "host", "started_at", "duration_ms",
+                          "exit_status", "ended", "attached", "events", "processes",
+                          "working_processes", "armed", "recorded", "recorded_ms",
+                          "end_seen", "complete_until_ms", "batches_set_aside",
+                          "unreachable_ms", "tags", "pinned"));
   EXPECT_THAT(Keys(json["sync_points"][0]),
               ElementsAre("api", "calls", "blocked_ms", "max_ms", "bytes",
                           "judged_calls", "judged_blocked_ms", "needed_ms", "wasted_ms",

@@ -14,6 +14,7 @@
 #include "cli/render/arming.h"
 #include "cli/render/doctor.h"
 #include "cli/render/json.h"
+#include "cli/render/marks.h"
 #include "tests/cli/fixed_replies.h"
 #include "tests/cli/random_reply.h"
 #include "tests/cli/schema_check.h"
@@ -92,6 +93,19 @@ TEST(Schema, OfArmAllowsWhatIsPrintedAndNothingElse) {
       v1::ArmReply reply;
       random.Fill(&reply, kDeep);
       ASSERT_EQ(check.Check(Printed(ArmedJson(reply))), "") << i;
+    }
+    EXPECT_THAT(check.Unseen(), IsEmpty());
+  }
+}
+
+TEST(Schema, OfMarksAllowsWhatIsPrintedAndNothingElse) {
+  for (const char* verb : {"tag", "untag", "pin", "unpin"}) {
+    SchemaCheck check(AnswerSchema(verb));
+    testing::RandomMessages random(18);
+    for (int i = 0; i < kReplies; ++i) {
+      v1::MarkReply reply;
+      random.Fill(&reply, kDeep);
+      ASSERT_EQ(check.Check(Printed(MarkedJson(reply))), "") << i;
     }
     EXPECT_THAT(check.Unseen(), IsEmpty());
   }

@@ -5,6 +5,7 @@ told. Rules are about counts, which are exact on any machine."""
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -56,6 +57,28 @@ for step in range({STEPS}):
 """
 ANY_SYNC = "sync.calls_per_step > 0.5"
 NEW_SYNC = "sync.calls_per_step(new) > 0"
+
+
+def workflow_steps():
+    """("run", what a shell runs) or ("uses", the rest of the step) of docs/checking.md."""
+    with open(os.path.join(ROOT, "docs", "checking.md"), encoding="utf-8") as file:
+        (text,) = re.findall(r"```yaml\n(.*?)```", file.read(), re.DOTALL)
+    steps = text.split("    steps:\n")[1].split("      - ")[1:]
+    return [tuple(re.split(r": (?:[|]\n)?", step, maxsplit=1)) for step in steps]
+
+
+def check_out(folder, metrics):
+    """A repository with a training, in place of actions/checkout."""
+    for name, text in (("metrics.py", metrics), ("helpers.py", "\n" + WAITS),
+                       ("lull.toml", 'step-range = "step"\n'), ("train.py", f"""
+import os, sys
+os.environ["METRICS"] = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, {os.path.dirname(PROGRAM)!r})
+import compared
+compared.train(int(sys.argv[sys.argv.index("--steps") + 1]))
+""")):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
 
 
 class Gate(unittest.TestCase):
@@ -156,6 +179,34 @@ class Gate(unittest.TestCase):
             self.assertIn("no job", done.stderr)
         finally:
             other.close()
+
+    def test_the_workflow_of_the_docs(self):
+        for number, (base, pull_request, status) in enumerate(
+                ((MENDED, NAIVE, 1), (NAIVE, MENDED, 0), (NAIVE, MOVED, 1))):
+            with self.subTest(number), tempfile.TemporaryDirectory(prefix="lull-t-") as folder:
+                tools = os.path.join(folder, "tools")
+                os.mkdir(tools)
+                os.symlink(sys.executable, os.path.join(tools, "python"))
+                os.symlink(os.path.abspath(guest.LULL), os.path.join(tools, "lull"))
+                environment = {**self.host.environment, "GITHUB_RUN_ID": f"ci{number}",
+                               "PATH": tools + os.pathsep + os.environ["PATH"],
+                               "LD_LIBRARY_PATH": os.environ["LULL_SIM"],
+                               "LULL_SIM_CONFIG": "kernel_us=20"}
+                os.mkdir(os.path.join(folder, "code"))
+                code = os.path.join(folder, "code")
+                statuses = []
+                for kind, step in workflow_steps():
+                    if kind == "run":
+                        done = guest.execute(["bash", "-e", "-c", step], environment, cwd=code)
+                        statuses.append(done.status)
+                        printed = done.stdout
+                    elif "checkout" in step:
+                        check_out(code, base if "base_ref" in step else pull_request)
+                self.assertEqual(statuses, [0, 0, status], printed)
+                self.assertEqual("::error file=" in printed, status == 1, printed)
+                with open(os.path.join(code, "lull.sarif"), encoding="utf-8") as file:
+                    results = json.load(file)["runs"][0]["results"]
+                self.assertEqual(len(results), status)
 
     def test_what_proves_nothing_is_no_baseline(self):
         self.run_job("nothing", NAIVE, program=["true"])

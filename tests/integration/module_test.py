@@ -26,7 +26,7 @@ class Module(unittest.TestCase):
         cls.before = dict(os.environ)
         os.environ.update(cls.host.environment)
         done = guest.execute(
-            [guest.LULL, "run", "--quiet", "--name", "turns", "--gpu", "continuous", "--",
+            [guest.LULL, "run", "--quiet", "--name", "turns", "--tag", "slow", "--gpu", "continuous", "--",
              "python3", os.path.join(loader_test.PUPPETS, "patterns.py"), "sync"],
             {**cls.host.environment, "LD_LIBRARY_PATH": os.environ["LULL_SIM"],
              "LULL_SIM_CONFIG": "kernel_us=300"})
@@ -83,6 +83,8 @@ class Module(unittest.TestCase):
     def test_jobs(self):
         self.assertEqual([job["name"] for job in lull.jobs(binary=guest.LULL)],
                          ["quick", "turns"])
+        self.assertEqual([job["name"] for job in lull.jobs(binary=guest.LULL, tag="slow")],
+                         ["turns"])
         self.assertEqual(lull.load(binary=guest.LULL).job["name"], "quick")
 
     def test_errors_are_those_of_the_command(self):

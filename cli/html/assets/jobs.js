@@ -9,6 +9,8 @@ function jobState(job) {
   return job.exit_status === null ? 'unknown' : String(job.exit_status);
 }
 
+const marks = (job) => [...(job.pinned ? ['pinned'] : []), ...job.tags].join(', ');
+
 function buildJobs() {
   const chosen = new Set();
   const compare = el('a', 'action', 'Compare them');
@@ -38,6 +40,7 @@ function buildJobs() {
       { label: 'started (UTC)', value: started, cell: started },
       column.ms('duration', 'duration_ms'), { label: 'exit', value: jobState, cell: jobState },
       column.count('processes', 'processes'), column.count('events', 'events'), column.text('host', 'host'),
+      { label: 'tags', value: marks, cell: marks },
       { label: 'command', wide: true, value: (r) => r.command, cell: (r) => el('span', 'where', r.command) },
     ], DATA.jobs, { label: 'jobs' })))]]);
 }

@@ -61,6 +61,31 @@ bool Committer::Submit(std::shared_ptr<CommitListener> stream, const std::string
   return false;
 }
 
+absl::Status Committer::Write(
+    absl::FunctionRef<absl::Status(storage::StoreWriter&)> write) {
+  Order order{write, absl::OkStatus()};
+  MutexLock lock(mutex_);
+  if (stopping_) return absl::UnavailableError("the collector is ending");
+  orders_.push_back(&order);
+  arrived_.notify_one();
+  carried_out_.wait(lock.native(), [&order] { return order.done; });
+  return order.status;
+}
+
+void Committer::CarryOut(std::vector<Order*> orders) {
+  storage::StoreWriter& writer = store_.writer();
+  for (Order* order : orders) {
+    absl::Status status = writer.Begin();
+    if (status.ok()) status = order->write(writer);
+    if (status.ok()) status = writer.Commit();
+    if (!status.ok()) writer.Rollback();
+    MutexLock lock(mutex_);
+    order->status = std::move(status);
+    order->done = true;
+    carried_out_.notify_all();
+  }
+}
+
 void Committer::Stop() {
   {
     MutexLock lock(mutex_);
@@ -75,7 +100,7 @@ uint64_t Committer::events_stored() const {
   return events_stored_;
 }
 
-// Everything that is queued; waits up to `patience` for the first of it.
+// Everything that is queued; waits up to `patience` for the first of it, or of orders.
 std::vector<Committer::Item> Committer::Take(absl::Duration patience) {
   std::vector<Item> items;
   std::vector<std::shared_ptr<CommitListener>> resumed;
@@ -83,7 +108,7 @@ std::vector<Committer::Item> Committer::Take(absl::Duration patience) {
     MutexLock lock(mutex_);
     arrived_.wait_for(lock.native(), absl::ToChronoNanoseconds(patience),
                       [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-                        return stopping_ || !queue_.empty();
+                        return stopping_ || !queue_.empty() || !orders_.empty();
                       });
     size_t taken = 0;
     while (!queue_.empty() && taken < options_.max_commit_bytes) {
@@ -102,12 +127,15 @@ void Committer::Run() {
   bool busy = false;
   while (true) {
     std::vector<Item> items = Take(busy ? absl::ZeroDuration() : kIdleTick);
-    if (!items.empty()) {
-      CommitGroup(std::move(items));
-    } else {
+    const bool idle = items.empty();
+    if (!idle) CommitGroup(std::move(items));
+    std::vector<Order*> orders;
+    {
       MutexLock lock(mutex_);
-      if (stopping_ && queue_.empty()) return;
+      orders.swap(orders_);
+      if (idle && orders.empty() && stopping_ && queue_.empty()) return;
     }
+    CarryOut(std::move(orders));
     Unload();
     absl::StatusOr<bool> more = retention_.Step(
         absl::FromUnixNanos(static_cast<int64_t>(clock_.Advance(HostClocks::Now()))),
@@ -147,7 +175,7 @@ void Committer::CommitGroup(std::vector<Item> items) {
       break;
     items = Take(left);
     MutexLock lock(mutex_);
-    if (stopping_ && items.empty()) break;
+    if (items.empty() && (stopping_ || !orders_.empty())) break;
   }
   Tell(good, FlushAll());
 }

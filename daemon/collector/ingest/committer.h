@@ -1,9 +1,8 @@
 // The one thread that writes to the store.
 //
-// It takes batches of all streams in the order in which they come, collects them for
-// a moment, and commits them together with their marks: a commit costs the same for
-// one batch as for a hundred. Only then does it tell the streams. In between it
-// deletes jobs that have outlived their keep.
+// It takes batches of all streams as they come, collects them for a moment, and commits
+// them together with their marks: a commit costs the same for one as for a hundred.
+// Only then does it tell the streams. In between it deletes jobs that are too old.
 #pragma once
 
 #include <condition_variable>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "daemon/base/mutex.h"
@@ -68,10 +68,15 @@ class Committer {
   bool Submit(std::shared_ptr<CommitListener> stream, const std::string& job,
               lull::v1::IngestRequest request, size_t bytes);
 
+  // Runs `write` on the committer's thread; returns once that is committed, or an error
+  // that leaves all as it was. UNAVAILABLE after Stop. Thread-safe.
+  absl::Status Write(absl::FunctionRef<absl::Status(storage::StoreWriter&)> write);
+
   // Commits what was submitted, then ends the thread. Later requests are dropped.
   void Stop();
 
   uint64_t events_stored() const;  // since the start
+  const RetentionLimits& limits() const { return options_.retention; }
 
  private:
   struct Item {
@@ -80,6 +85,11 @@ class Committer {
     lull::v1::IngestRequest request;
     size_t bytes = 0;
     std::vector<lull::v1::RejectedRun> rejected;
+  };
+  struct Order {
+    absl::FunctionRef<absl::Status(storage::StoreWriter&)> write;
+    absl::Status status;
+    bool done = false;
   };
   struct LoadedJob {
     std::unique_ptr<JobState> state;
@@ -91,6 +101,7 @@ class Committer {
   void Run();
   std::vector<Item> Take(absl::Duration patience);
   void CommitGroup(std::vector<Item> first);
+  void CarryOut(std::vector<Order*> orders);
   absl::Status Apply(Item& item);
   absl::Status FlushAll();
   bool InUse(const std::string& job) const;
@@ -107,6 +118,8 @@ class Committer {
   mutable Mutex mutex_;
   std::condition_variable arrived_;
   std::deque<Item> queue_ ABSL_GUARDED_BY(mutex_);
+  std::condition_variable carried_out_;
+  std::vector<Order*> orders_ ABSL_GUARDED_BY(mutex_);
   size_t queued_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<std::shared_ptr<CommitListener>> waiting_ ABSL_GUARDED_BY(mutex_);
   uint64_t events_stored_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -19,6 +19,7 @@ absl::StatusOr<std::unique_ptr<JobState>> JobState::Load(storage::StoreReader& r
   if (known.empty()) {
     job->tables_ = std::make_unique<JobTables>();
     job->row_.info = hello.job();
+    *job->row_.marks.mutable_tags() = hello.job().tags();
     return job;
   }
   job->row_ = known.front();

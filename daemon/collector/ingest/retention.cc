@@ -71,7 +71,7 @@ absl::StatusOr<bool> Retention::MarkOne(
                      return !a.ended && b.ended;
                    });
   for (auto job = jobs.rbegin(); job != jobs.rend(); ++job) {  // oldest first
-    if (!IsOver(*job, now) || in_use(job->info.id())) continue;
+    if (job->marks.pinned() || !IsOver(*job, now) || in_use(job->info.id())) continue;
     bool expired = now - absl::FromUnixNanos(static_cast<int64_t>(job->touched_ns)) >
                    limits_.max_age;
     if (!expired && used <= limits_.max_bytes && !full) continue;

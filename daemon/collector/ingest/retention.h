@@ -1,6 +1,6 @@
 // Which jobs are deleted when: those that ended too long ago, and the oldest ones
 // that ended while the database is too large, or while the disk is full. A job that
-// still reports stays, also one that sleeps.
+// still reports stays, also one that sleeps, and so does one that is pinned.
 #pragma once
 
 #include <cstdint>

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/base/status.h"
+#include "daemon/base/tags.h"
 #include "daemon/base/text.h"
 
 namespace lull::collector {
@@ -317,6 +318,7 @@ absl::Status ValidateHello(const lull::v1::Hello& hello) {
         {"hello.job.gpu_schedule", job.gpu_schedule()}}) {
     LULL_RETURN_IF_ERROR(CheckText(field, text));
   }
+  if (!AreTags(job.tags())) return Invalid("hello.job.tags is no list of tags");
   LULL_RETURN_IF_ERROR(CheckImport(job.imported()));
   LULL_RETURN_IF_ERROR(CheckTime("hello.job.start_ns", job.start_ns()));
   LULL_RETURN_IF_ERROR(

@@ -2,14 +2,18 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/status.h"
+#include "daemon/base/tags.h"
+#include "daemon/base/text.h"
 #include "daemon/collector/ingest/validate.h"
 #include "daemon/collector/serve/grpc_status.h"
 #include "daemon/query/job_lookup.h"
@@ -39,11 +43,44 @@ absl::StatusOr<std::unique_ptr<storage::StoreReader>> AwaitStored(
   }
 }
 
+absl::Status CheckTags(const lull::v1::MarkRequest& request) {
+  for (const std::string& tag : request.add_tags()) {
+    if (!IsTag(tag)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", CleanText(tag.substr(0, 2 * kMaxTagBytes)),
+                       "\" is no tag: ", kTagRule));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ChangeMarks(const lull::v1::MarkRequest& request, storage::JobRow* job) {
+  auto& tags = *job->marks.mutable_tags();
+  for (const std::string& tag : request.remove_tags()) {
+    auto left = std::remove(tags.begin(), tags.end(), tag);
+    if (left == tags.end()) {
+      return absl::NotFoundError(
+          absl::StrCat("job ", job->info.id().substr(0, 8), " has no tag \"",
+                       CleanText(tag.substr(0, 2 * kMaxTagBytes)), "\""));
+    }
+    tags.erase(left, tags.end());
+  }
+  for (const std::string& tag : request.add_tags()) {
+    if (std::find(tags.begin(), tags.end(), tag) == tags.end()) *tags.Add() = tag;
+  }
+  if (tags.size() > kMaxTags) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("job ", job->info.id().substr(0, 8), " would have ", tags.size(),
+                     " tags; a job has ", kMaxTags, " at most"));
+  }
+  if (request.has_pinned()) job->marks.set_pinned(request.pinned());
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-ControlService::ControlService(Gate& gate, const Committer& committer,
-                               storage::Store& store, ArmDesk& desk,
-                               std::string database,
+ControlService::ControlService(Gate& gate, Committer& committer, storage::Store& store,
+                               ArmDesk& desk, std::string database,
                                std::function<void()> request_shutdown)
     : gate_(gate),
       committer_(committer),
@@ -103,6 +140,37 @@ grpc::Status ControlService::Arm(grpc::ServerContext* context,
     return absl::OkStatus();
   };
   return ToGrpc(arm());
+}
+
+grpc::Status ControlService::Mark(grpc::ServerContext* context,
+                                  const lull::v1::MarkRequest* request,
+                                  lull::v1::MarkReply* reply) {
+  grpc::Status admitted = gate_.Check(*context, Right::kControl);
+  if (!admitted.ok()) return admitted;
+  std::vector<storage::JobRow> jobs;
+  auto write = [&](storage::StoreWriter& writer) -> absl::Status {
+    for (const std::string& text : request->jobs()) {
+      LULL_ASSIGN_OR_RETURN(storage::JobRow job, query::FindJob(writer, text));
+      LULL_RETURN_IF_ERROR(ChangeMarks(*request, &job));
+      LULL_RETURN_IF_ERROR(writer.catalogue().PutMarks(job.id, job.marks));
+      jobs.push_back(std::move(job));
+    }
+    LULL_ASSIGN_OR_RETURN(uint64_t bytes, writer.UsedBytes());
+    reply->set_database_bytes(bytes);
+    return absl::OkStatus();
+  };
+  auto mark = [&]() -> absl::Status {
+    LULL_RETURN_IF_ERROR(CheckTags(*request));
+    LULL_RETURN_IF_ERROR(committer_.Write(write));
+    reply->set_max_database_bytes(committer_.limits().max_bytes);
+    LULL_ASSIGN_OR_RETURN(auto reader, store_.NewReader());
+    for (const storage::JobRow& job : jobs) {
+      LULL_RETURN_IF_ERROR(query::FillJob(*reader, job, desk_.HasRelay(job.info.id()),
+                                          reply->add_jobs()));
+    }
+    return absl::OkStatus();
+  };
+  return ToGrpc(mark());
 }
 
 }  // namespace lull::collector

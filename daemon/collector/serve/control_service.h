@@ -1,5 +1,5 @@
-// The Control service: what the collector is doing, an end to it, and the way by which
-// `lull arm` reaches a job.
+// The Control service: what the collector is doing, an end to it, the way by which
+// `lull arm` reaches a job, and the marks of jobs.
 #pragma once
 
 #include <functional>
@@ -15,9 +15,8 @@ namespace lull::collector {
 
 class ControlService : public lull::v1::Control::Service {
  public:
-  ControlService(Gate& gate, const Committer& committer, storage::Store& store,
-                 ArmDesk& desk, std::string database,
-                 std::function<void()> request_shutdown);
+  ControlService(Gate& gate, Committer& committer, storage::Store& store, ArmDesk& desk,
+                 std::string database, std::function<void()> request_shutdown);
 
   grpc::Status GetStatus(grpc::ServerContext* context,
                          const lull::v1::StatusRequest* request,
@@ -26,10 +25,12 @@ class ControlService : public lull::v1::Control::Service {
                         lull::v1::ShutdownReply*) override;
   grpc::Status Arm(grpc::ServerContext* context, const lull::v1::ArmRequest* request,
                    lull::v1::ArmReply* reply) override;
+  grpc::Status Mark(grpc::ServerContext* context, const lull::v1::MarkRequest* request,
+                    lull::v1::MarkReply* reply) override;
 
  private:
   Gate& gate_;
-  const Committer& committer_;
+  Committer& committer_;
   storage::Store& store_;
   ArmDesk& desk_;
   const std::string database_;

@@ -82,6 +82,14 @@ class Caller {
       return lull::v1::Control::NewStub(channel_)->Arm(context, request, &armed);
     });
   }
+  grpc::StatusCode Mark() {
+    lull::v1::MarkRequest request;
+    request.add_jobs("nowhere");
+    lull::v1::MarkReply marked;
+    return Call([&](auto* context) {
+      return lull::v1::Control::NewStub(channel_)->Mark(context, request, &marked);
+    });
+  }
   grpc::StatusCode Shutdown() {
     lull::v1::ShutdownReply reply;
     return Call([&](auto* context) {
@@ -116,22 +124,26 @@ TEST(Token, GivesOneRightAndNoOther) {
     EXPECT_EQ(nobody.Deliver(), kNo) << token;
     EXPECT_EQ(nobody.Ask(), kNo) << token;
     EXPECT_EQ(nobody.Arm(), kNo) << token;
+    EXPECT_EQ(nobody.Mark(), kNo) << token;
   }
   Caller writer(channel, "may-write");
   EXPECT_EQ(writer.Status(), kOk);
   EXPECT_EQ(writer.Deliver(), kOk);
   EXPECT_EQ(writer.Ask(), kNo);
   EXPECT_EQ(writer.Arm(), kNo);
+  EXPECT_EQ(writer.Mark(), kNo);
   Caller reader(channel, "may-read");
   EXPECT_EQ(reader.Status(), kOk);
   EXPECT_EQ(reader.Deliver(), kNo);
   EXPECT_EQ(reader.Ask(), kOk);
   EXPECT_EQ(reader.Arm(), kNo);
+  EXPECT_EQ(reader.Mark(), kNo);
   Caller controller(channel, "may-control");
   EXPECT_EQ(controller.Status(), kOk);
   EXPECT_EQ(controller.Deliver(), kNo);
   EXPECT_EQ(controller.Ask(), kNo);
   EXPECT_EQ(controller.Arm(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(controller.Mark(), grpc::StatusCode::NOT_FOUND);
   lull::v1::StatusRequest to_write;
   to_write.set_to_write(true);
   for (const std::string& token : {kTokens.write, kTokens.read, kTokens.control}) {

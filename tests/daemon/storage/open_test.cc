@@ -124,8 +124,9 @@ TEST(OpenStore, RefusesTheDatabaseOfANewerLull) {
   ExpectRefused(directory / "a.db", "has schema 99");
 }
 
-// Takes back what schemas 12 to 14 changed, and forgets what they know.
+// Takes back what schemas 12 to 15 changed, and forgets what they know.
 constexpr char kBackToSchema11[] =
+    "ALTER TABLE jobs DROP COLUMN marks;"
     "DROP TABLE sources;"
     "ALTER TABLE jobs DROP COLUMN job_info;"
     "ALTER TABLE jobs DROP COLUMN job_end;"
@@ -345,6 +346,27 @@ TEST(OpenStore, ConvertsTheDatabaseOfSchema9) {
   EXPECT_EQ(
       writer.catalogue().All<ProcessRow>(jobs->front().id)->front().info.worker_of(),
       3u);
+}
+
+TEST(OpenStore, ConvertsTheDatabaseOfSchema14) {
+  test::TemporaryDirectory directory;
+  MakeDatabase(directory / "a.db");
+  Sql(directory / "a.db",
+      "ALTER TABLE jobs DROP COLUMN marks;"
+      "INSERT INTO jobs(id, uuid) VALUES(90, '14');"
+      "PRAGMA user_version=14; PRAGMA wal_checkpoint(TRUNCATE)");
+  auto store = Store::Open(directory / "a.db");
+  ASSERT_TRUE(store.ok()) << store.status();
+  Catalogue& catalogue = (*store)->writer().catalogue();
+  auto jobs = catalogue.FindJob("14");
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  EXPECT_EQ(jobs->at(0).marks.ShortDebugString(), "");
+  lull::v1::JobMarks marks;
+  marks.add_tags("naive");
+  marks.set_pinned(true);
+  ASSERT_TRUE(catalogue.PutMarks(90, marks).ok());
+  EXPECT_EQ(catalogue.FindJob("14")->at(0).marks.ShortDebugString(),
+            "tags: \"naive\" pinned: true");
 }
 
 TEST(OpenStore, ConvertsTheDatabaseOfSchema11) {

@@ -1,4 +1,5 @@
--- Makes a database of schema 7 of one of schema 14; what its jobs are is forgotten.
+-- Makes a database of schema 7 of one of schema 15; what its jobs are is forgotten.
+ALTER TABLE jobs DROP COLUMN marks;
 DROP TABLE sources;
 ALTER TABLE jobs DROP COLUMN job_info;
 ALTER TABLE jobs DROP COLUMN job_end;

@@ -324,6 +324,57 @@ TEST_F(CommitterTest, MakesRoomOnAFullDiskByTheOldestJobAndHeals) {
   EXPECT_EQ(Stored(), 1u);
 }
 
+TEST_F(CommitterTest, WritesForOthersBetweenCommits) {
+  Committer committer(*store_, {});
+  auto stream = std::make_shared<Listener>();
+  std::string job = test::MakeJobId(1);
+  auto hello = Hello(1);
+  hello.mutable_hello()->mutable_job()->add_tags("told");
+  committer.Submit(stream, job, hello, 1);
+  committer.Submit(stream, job, Batch(1, 0), 1);
+  ASSERT_TRUE(stream->AwaitCommit(1));
+  auto marks = [&] {
+    return (*store_->NewReader())->catalogue().FindJob(job)->at(0).marks;
+  };
+  EXPECT_EQ(marks().ShortDebugString(), "tags: \"told\"");
+  auto mark = [&](storage::StoreWriter& writer) -> absl::Status {
+    storage::JobRow row = writer.catalogue().FindJob(job)->at(0);
+    row.marks.mutable_tags()->Clear();
+    row.marks.set_pinned(true);
+    return writer.catalogue().PutMarks(row.id, row.marks);
+  };
+  ASSERT_TRUE(committer.Write(mark).ok());
+  EXPECT_EQ(marks().ShortDebugString(), "pinned: true");
+  // The relay that goes on, or says Hello again, does not know of it.
+  committer.Submit(stream, job, hello, 1);
+  committer.Submit(stream, job, Batch(2, 1), 1);
+  ASSERT_TRUE(stream->AwaitCommit(2));
+  EXPECT_EQ(marks().ShortDebugString(), "pinned: true");
+  auto fails = [&](storage::StoreWriter& writer) -> absl::Status {
+    storage::JobRow row = writer.catalogue().FindJob(job)->at(0);
+    EXPECT_TRUE(writer.catalogue().PutMarks(row.id, {}).ok());
+    return absl::NotFoundError("no");
+  };
+  EXPECT_EQ(committer.Write(fails).message(), "no");
+  EXPECT_EQ(marks().ShortDebugString(), "pinned: true") << "all or nothing";
+  committer.Stop();
+  EXPECT_EQ(committer.Write(mark).code(), absl::StatusCode::kUnavailable);
+}
+
+// While batches come without end, whoever waits must get a turn.
+TEST_F(CommitterTest, WritesForOthersAlsoWhileAGroupWaitsForMore) {
+  CommitterOptions options;
+  options.interval = absl::Seconds(100);
+  Committer committer(*store_, options);
+  auto stream = std::make_shared<Listener>();
+  std::string job = test::MakeJobId(1);
+  committer.Submit(stream, job, Hello(1), 1);
+  committer.Submit(stream, job, Batch(1, 0), 1);
+  ASSERT_TRUE(
+      committer.Write([](storage::StoreWriter&) { return absl::OkStatus(); }).ok());
+  EXPECT_TRUE(stream->AwaitCommit(1)) << "the group was committed first";
+}
+
 TEST_F(CommitterTest, DeletesNoJobThatSleepsAndHasARelay) {
   storage::JobRow sleeping;
   sleeping.info.set_id(test::MakeJobId(77));

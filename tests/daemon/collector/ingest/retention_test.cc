@@ -39,6 +39,25 @@ class RetentionTest : public ::testing::Test {
     ASSERT_TRUE(writer().Commit().ok());
   }
 
+  void Pin(char digit, bool pinned = true) {
+    storage::JobRow job = FindJob(digit);
+    v1::JobMarks marks;
+    marks.set_pinned(pinned);
+    ASSERT_TRUE(writer().catalogue().PutMarks(job.id, marks).ok());
+    ASSERT_TRUE(writer().catalogue().PutJob(job).ok());
+    EXPECT_EQ(FindJob(digit).marks.pinned(), pinned);
+  }
+  storage::JobRow FindJob(char digit) {
+    return writer().catalogue().FindJob(std::string(32, digit)).value().at(0);
+  }
+
+  void Sql(const char* statement) {
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open((directory_ / "a.db").c_str(), &db), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(db, statement, nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_close(db);
+  }
+
   std::string Run(RetentionLimits limits, const std::string& in_use = "") {
     Retention retention(writer(), limits);
     for (int i = 0; i < 1000; ++i) {
@@ -89,12 +108,7 @@ TEST_F(RetentionTest, TakesAJobThatWasSilentForLongForEnded) {
 
 TEST_F(RetentionTest, DeletesADamagedJobWhenItsTimeHasCome) {
   for (char digit : {'a', 'b', 'c'}) AddJob(digit, absl::Hours('d' - digit), true, 600);
-  sqlite3* db = nullptr;
-  ASSERT_EQ(sqlite3_open((directory_ / "a.db").c_str(), &db), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(db, "UPDATE jobs SET job_info=x'ff' WHERE uuid LIKE 'b%'",
-                         nullptr, nullptr, nullptr),
-            SQLITE_OK);
-  sqlite3_close(db);
+  Sql("UPDATE jobs SET job_info=x'ff' WHERE uuid LIKE 'b%'");
   RetentionLimits limits;
   limits.max_bytes = *writer().UsedBytes() * 8 / 10;
   EXPECT_EQ(Run(limits), "c") << "the oldest one first, which is sound";
@@ -149,6 +163,31 @@ TEST_F(RetentionTest, DeletesOneJobForEachTimeThatTheDiskIsFullAndHalfAtMost) {
 TEST_F(RetentionTest, KeepsAJobThatReportsNow) {
   AddJob('a', absl::Hours(40 * 24), true);
   EXPECT_EQ(Run({}, "a"), "a");
+}
+
+TEST_F(RetentionTest, NeverDeletesAPinnedJob) {
+  for (char digit : {'a', 'b', 'c', 'd'}) {
+    AddJob(digit, absl::Hours(40 * 24), true, 600);
+    // Its row is put again when it reports.
+    if (digit == 'b' || digit == 'd') Pin(digit);
+  }
+  AddJob('e', absl::Hours(5), true, 600);
+  Sql("UPDATE jobs SET job_info=x'ff' WHERE uuid LIKE 'd%'");  // damaged, and pinned
+  EXPECT_EQ(Run({}), "be") << "age";
+  RetentionLimits limits;
+  limits.max_bytes = 1;
+  EXPECT_EQ(Run(limits), "b") << "size";
+  Retention retention(writer(), {});
+  auto nobody = [](const std::string&) { return false; };
+  retention.NeedRoom();
+  while (*retention.Step(kNow, nobody)) {
+  }
+  EXPECT_EQ(Run({}), "b") << "a full disk";
+  std::vector<storage::JobRow> damaged;
+  ASSERT_TRUE(writer().catalogue().Jobs(0, &damaged).ok());
+  EXPECT_EQ(damaged.size(), 1u);
+  Pin('b', false);
+  EXPECT_EQ(Run({}), "");
 }
 
 }  // namespace

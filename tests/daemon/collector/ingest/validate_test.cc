@@ -265,6 +265,8 @@ TEST(ValidateHello, NamesWhatIsWrong) {
     ExpectBadHello(kBad, "hello.job.id",
                    [&](Hello& h) { h.mutable_job()->set_id(id); });
   }
+  ExpectBadHello(kBad, "hello.job.tags",
+                 [](Hello& h) { h.mutable_job()->add_tags("a b"); });
   ExpectBadHello(kBad, "hello.job.name",
                  [](Hello& h) { h.mutable_job()->set_name(std::string(5000, 'n')); });
   ExpectBadHello(kBad, "overhead_budget_percent", [](Hello& h) {

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Tags and pins of jobs: set, listed, compared by, kept; also after the collector's restart."""
+
+import json
+import unittest
+
+import guest
+
+
+class Marks(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.host = guest.Host()
+        for name, *options in (("one", "--tag", "naive", "--tag", "pr/7"), ("two", "--tag=naive"),
+                               ("three",)):
+            done = guest.execute([guest.LULL, "run", "--quiet", "--name", name, *options, "--",
+                                  "python3", "-c", "import gc; gc.collect()"],
+                                 cls.host.environment)
+            assert (done.status, done.stderr) == (0, ""), done.stderr
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.host.close()
+
+    def lull(self, *arguments, status=0):
+        done = guest.execute([guest.LULL, *arguments], self.host.environment)
+        self.assertEqual(done.status, status, done.stderr)
+        return done.stderr if status else done.stdout
+
+    def listed(self, *arguments):
+        rows = json.loads(self.lull("jobs", "--json", *arguments))["jobs"]
+        return {row["name"]: (row["tags"], row["pinned"]) for row in rows}
+
+    def setUp(self):  # as `lull run` left them
+        for name, tags in (("one", ["naive", "pr/7"]), ("two", ["naive"]), ("three", [])):
+            (row,) = json.loads(self.lull("unpin", name, "--json"))["jobs"]
+            if row["tags"]:
+                self.lull("untag", name, *row["tags"])
+            if tags:
+                self.lull("tag", name, *tags)
+
+    def test_a_run_is_tagged_from_its_start_and_found_by_its_tags(self):
+        self.assertEqual(self.listed(), {"one": (["naive", "pr/7"], False),
+                                         "two": (["naive"], False), "three": ([], False)})
+        self.assertEqual(set(self.listed("--tag", "naive")), {"one", "two"})
+        self.assertEqual(set(self.listed("--tag", "naive", "--tag", "pr/7")), {"one"})
+        self.assertEqual(len(self.listed("--tag", "naive", "--top", "1")), 1)
+        self.assertEqual(self.listed("--tag", "nai"), {})
+        self.assertEqual(self.lull("jobs", "--tag", "nai"), "No job has the tag nai.\n")
+        self.assertRegex(self.lull("jobs"), r"(?m)\bkept +tags +command$")
+
+    def test_many_jobs_are_tagged_at_once_and_all_or_none(self):
+        self.assertRegex(self.lull("tag", "two,three", "new", "naive"),
+                         r"^two \(\w{8}\): not pinned; tags naive, new\n"
+                         r"three \(\w{8}\): not pinned; tags new, naive\n$")
+        self.assertEqual(set(self.listed("--tag", "new")), {"two", "three"})
+        said = self.lull("untag", "two,one", "new", status=1)
+        self.assertRegex(said, r'^lull untag: job \w{8} has no tag "new"; `lull jobs` lists')
+        self.assertEqual(set(self.listed("--tag", "new")), {"two", "three"})
+        self.lull("untag", "tag:new", "new")
+        self.assertEqual(self.listed("--tag", "new"), {})
+        self.assertIn('no job "four"', self.lull("tag", "one,four", "x", status=1))
+        self.assertEqual(self.listed("--tag", "x"), {})
+
+    def test_what_is_no_tag_is_refused(self):
+        for command in (("tag", "one", "a b"), ("tag", "one", "a,b"), ("tag", "one", "x" * 65),
+                        ("run", "--tag", "a b", "--", "true")):
+            with self.subTest(command):
+                self.assertIn("is no tag: a tag is 1 to 64 letters",
+                              self.lull(*command, status=2))
+        self.assertIn("would have 33 tags", self.lull(
+            "tag", "three", *(f"t{i}" for i in range(33)), status=2))
+        self.assertEqual(self.listed()["three"], ([], False))
+        self.assertIn("TAG is required", self.lull("tag", "one", status=2))
+        self.assertIn("names no job in one place", self.lull("pin", "one,,two", status=2))
+
+    def test_a_pin_outlives_the_collector(self):
+        self.assertRegex(self.lull("pin", "tag:naive"),
+                         r"^one \(\w{8}\): pinned; tags naive, pr/7\n"
+                         r"two \(\w{8}\): pinned; tags naive\n"
+                         r"The database has [\d.]+ [KMG]iB, pinned jobs among them; beyond "
+                         r"[\d.]+ GiB the oldest others are deleted\.\n$")
+        guest.stop_collector(self.host.environment["XDG_DATA_HOME"])
+        self.assertEqual(self.listed(), {"one": (["naive", "pr/7"], True),
+                                         "two": (["naive"], True), "three": ([], False)})
+        self.assertTrue(json.loads(self.lull("gc", "two", "--json"))["job"]["pinned"])
+        self.lull("unpin", "two")
+        self.assertEqual([marks[1] for marks in self.listed().values()].count(True), 1)
+
+    def test_lists_of_jobs_take_tags(self):
+        answer = json.loads(self.lull("diff", "tag:naive", "three", "--json"))
+        self.assertEqual(sorted(run["name"] for run in answer["a"]), ["one", "two"])
+        self.assertEqual([run["name"] for run in answer["b"]], ["three"])
+        for command in (("diff", "tag:none", "one"), ("pin", "tag:none"),
+                        ("check", "tag:none", "--fail-if", "sync.calls_per_step > 0")):
+            with self.subTest(command):
+                self.assertIn('no job has the tag "none"; `lull jobs` lists',
+                              self.lull(*command, status=3 if command[0] == "check" else 1))
+        self.assertIn("is named twice", self.lull("diff", "tag:naive", "tag:pr/7", status=2))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
