@@ -25,8 +25,7 @@ size_t EndOfName(std::string_view function) {
 
 // "fill" of "void ns::fill<float>(float*, float, int)".
 std::string_view BaseName(const Frame& frame) {
-  std::string_view name = frame.function;
-  name = name.substr(0, EndOfName(name));
+  const std::string_view name = QualifiedName(frame);
   size_t scope = name.find_last_of(": ");
   return scope == std::string_view::npos ? name : name.substr(scope + 1);
 }
@@ -96,6 +95,11 @@ bool IsKernelOf(const Frame& frame, const Frame& stub) {
 }
 
 }  // namespace
+
+std::string_view QualifiedName(const Frame& frame) {
+  const std::string_view name = frame.function;
+  return name.substr(0, EndOfName(name));
+}
 
 bool IsNativeInfrastructure(std::string_view module) {
   std::string_view name = module.substr(module.rfind('/') + 1);

@@ -17,6 +17,9 @@ bool IsNativeInfrastructure(std::string_view module);
 // and of PyTorch: code of theirs that lives in the user's program, inlined or not.
 bool IsLibraryHeader(std::string_view file);
 
+// "void ns::fill" of "void ns::fill<float>(float*, float, int)".
+std::string_view QualifiedName(const Frame& frame);
+
 // The innermost frame of a stack that somebody wrote: outside of infrastructure and of
 // library headers, and not one of those that nvcc puts between `kernel<<<...>>>()` and
 // the runtime:

@@ -1,5 +1,7 @@
 #include "daemon/aggregate/wait_kind.h"
 
+#include "daemon/aggregate/native_frames.h"
+
 namespace lull::aggregate {
 namespace {
 
@@ -34,6 +36,18 @@ constexpr Prefix kPrefixes[] = {
     {"wait", WaitKind::kProcess},
 };
 
+// PyTorch's collectives on the host: `c10d::Reducer::finalize_backward`,
+// `c10d::ProcessGroup::Work::wait`, `gloo::transport::tcp::UnboundBuffer::waitRecv`.
+bool IsOfACollective(const Frame& frame) {
+  const std::string_view name = QualifiedName(frame);
+  for (std::string_view scope : {"c10d::", "gloo::"}) {
+    const size_t at = name.find(scope);
+    if (at == std::string_view::npos) continue;
+    if (at == 0 || name[at - 1] == ' ' || name[at - 1] == ':') return true;
+  }
+  return false;
+}
+
 constexpr std::string_view kDataLoader = "torch/utils/data/dataloader.py";
 
 }  // namespace
@@ -55,12 +69,15 @@ const char* WaitKindName(WaitKind kind) {
       return "sleep";
     case WaitKind::kProcess:
       return "process";
+    case WaitKind::kComm:
+      return "comm";
   }
   return "other";
 }
 
 WaitKind ClassifyWait(std::string_view api, bool from_python,
-                      const std::vector<const Frame*>& python) {
+                      const std::vector<const Frame*>& python,
+                      const std::vector<const Frame*>& native) {
   for (const Frame* frame : python) {
     // Reading the module while it is imported is no wait for data.
     if (frame->file.ends_with(kDataLoader) && frame->function != "<module>") {
@@ -68,6 +85,11 @@ WaitKind ClassifyWait(std::string_view api, bool from_python,
     }
   }
   if (from_python && api == "pthread_cond_timedwait") return WaitKind::kGil;
+  if (!from_python && api.starts_with("pthread_cond_")) {
+    for (const Frame* frame : native) {
+      if (IsOfACollective(*frame)) return WaitKind::kComm;
+    }
+  }
   for (const Prefix& prefix : kPrefixes) {
     if (api.substr(0, prefix.text.size()) == prefix.text) return prefix.kind;
   }

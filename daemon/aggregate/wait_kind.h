@@ -23,6 +23,8 @@ enum class WaitKind : uint8_t {
   // Part of a DataLoader's __next__, which is reported as a whole (a scope): no report
   // lists this wait by itself.
   kWithinData = 7,
+  kComm =
+      8,  // a condition, below a function of c10d or gloo: other ranks are waited for
 };
 
 const char* WaitKindName(WaitKind kind);
@@ -40,8 +42,10 @@ inline bool IsDataWait(const Series& series) {
   return IsWait(series) && WaitKindOf(series) == WaitKind::kData;
 }
 
-// `from_python`: the interpreter itself made the call. `python`: innermost first.
+// `from_python`: the interpreter itself made the call. `python`, `native`: innermost
+// first.
 WaitKind ClassifyWait(std::string_view api, bool from_python,
-                      const std::vector<const Frame*>& python);
+                      const std::vector<const Frame*>& python,
+                      const std::vector<const Frame*>& native);
 
 }  // namespace lull::aggregate

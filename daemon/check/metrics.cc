@@ -10,7 +10,7 @@ namespace lull::check {
 namespace {
 
 // What the host waits for, and allocators, as answers name them (query.proto).
-constexpr const char* kHostWaits[] = {"data", "gil",   "lock",    "io",
+constexpr const char* kHostWaits[] = {"data", "gil",   "lock",    "comm", "io",
                                       "gc",   "sleep", "process", "sync"};
 constexpr const char* kAllocators[] = {"cuda", "pinned", "torch_cuda", "torch_cpu",
                                        "torch_other"};

@@ -18,6 +18,15 @@ bool is_interpreter(const void* address) {
   return at >= g_interpreter.text_begin && at < g_interpreter.text_end;
 }
 
+// A condition that a library waits for below a line of Python: only its native stack
+// says whether that is a collective of c10d, which another rank may hold up.
+bool is_of_a_library(const Wait& wait) {
+  const bool condition = wait.hook == abi::HookId::k_pthread_cond_wait ||
+                         wait.hook == abi::HookId::k_pthread_cond_timedwait ||
+                         wait.hook == abi::HookId::k_pthread_cond_clockwait;
+  return condition && !is_interpreter(wait.caller);
+}
+
 void add_short_wait(char* segment, uint64_t duration_ns) {
   ThreadState& thread = t_thread;
   if (thread.generation != g_state->generation.load(std::memory_order_relaxed)) {
@@ -41,9 +50,9 @@ void add_event(char* segment, const Wait& wait) {
   // Between two nodes the engine waits for whoever calls it next, which is no work of
   // the one that called last.
   if (is_backward_without_node(segment, python)) python = 0;
-  bool frameless = python == 0 || is_backward(segment, python);
-  bool thinned = frameless && thinning >= abi::kThinNativeStacks;
-  abi::Ref native = frameless && !thinned ? native_stack(segment, 0) : 0;
+  bool wanted = python == 0 || is_backward(segment, python) || is_of_a_library(wait);
+  bool thinned = wanted && thinning >= abi::kThinNativeStacks;
+  abi::Ref native = wanted && !thinned ? native_stack(segment, 0) : 0;
   abi::Event* event = reserve_event(segment);
   if (event == nullptr) return;
   event->start_ns = wait.start_ns;

@@ -121,7 +121,8 @@ uint32_t SeriesTable::Add(const EventIdentity& identity) {
             ? aggregate::WaitKind::kWithinData
             : aggregate::ClassifyWait(tables_->ApiName(series.api),
                                       identity.from_python,
-                                      tables_->Frames(series.python_stack));
+                                      tables_->Frames(series.python_stack),
+                                      tables_->Frames(series.native_stack));
     series.variant = static_cast<uint8_t>(kind);
   }
   if (aggregate::IsAllocation(series)) {

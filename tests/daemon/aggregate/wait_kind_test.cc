@@ -12,7 +12,7 @@ constexpr auto kScopeOfData = static_cast<uint8_t>(ScopeKind::kData);
 std::string KindOf(const char* api, bool from_python, const char* file = "train.py") {
   Frame inner{"get", "/usr/lib/python3.11/queue.py", 1, ""};
   Frame outer{"f", file, 2, ""};
-  return WaitKindName(ClassifyWait(api, from_python, {&inner, &outer}));
+  return WaitKindName(ClassifyWait(api, from_python, {&inner, &outer}, {}));
 }
 
 TEST(WaitKind, IsDataBelowTheDataLoaderWhateverTheCall) {
@@ -27,7 +27,7 @@ TEST(WaitKind, IsDataBelowTheDataLoaderWhateverTheCall) {
 TEST(WaitKind, IsNotDataWhileTheDataLoaderIsImported) {
   Frame import{"<module>",
                "/usr/lib/python3/dist-packages/torch/utils/data/dataloader.py", 9, ""};
-  EXPECT_EQ(WaitKindName(ClassifyWait("read", true, {&import})), std::string("io"));
+  EXPECT_EQ(WaitKindName(ClassifyWait("read", true, {&import}, {})), std::string("io"));
 }
 
 TEST(WaitKind, IsGilOnlyForTheInterpretersOwnTimedWait) {
@@ -44,6 +44,39 @@ TEST(WaitKind, FollowsFromTheCallOtherwise) {
   EXPECT_EQ(KindOf("clock_nanosleep", true), "sleep");
   EXPECT_EQ(KindOf("wait4", true), "process");
   EXPECT_EQ(KindOf("", false), "other");
+}
+
+std::string KindBelow(const char* function, const char* api = "pthread_cond_wait",
+                      bool from_python = false) {
+  Frame wait{"std::condition_variable::wait(std::unique_lock<std::mutex>&)", "", 0, ""};
+  Frame frame{function, "", 0, "libtorch_cpu.so"};
+  Frame line{"train", "train.py", 2, ""};
+  return WaitKindName(ClassifyWait(api, from_python, {&line}, {&wait, &frame}));
+}
+
+TEST(WaitKind, IsCommBelowACollective) {
+  for (const char* function :
+       {"c10d::Reducer::finalize_backward()",
+        "c10d::Work::wait(std::chrono::duration<long, std::ratio<1l, 1000l> >)",
+        "c10d::(anonymous namespace)::wait_tensor(at::Tensor const&)",
+        "torch::distributed::c10d::(anonymous namespace)::init(int)",
+        "void gloo::broadcast<float>(gloo::BroadcastOptions&)",
+        "gloo::transport::tcp::UnboundBuffer::waitRecv(int*)"}) {
+    EXPECT_EQ(KindBelow(function), "comm") << function;
+    EXPECT_EQ(KindBelow(function, "pthread_cond_clockwait"), "comm") << function;
+    EXPECT_EQ(KindBelow(function, "poll"), "io") << "a store, or a device's loop";
+    EXPECT_EQ(KindBelow(function, "sem_wait", true), "lock") << "Python's own";
+  }
+}
+
+TEST(WaitKind, IsNotCommWhereACollectiveIsOnlyNamed) {
+  for (const char* function :
+       {"torch::autograd::Engine::execute(c10d::Reducer&)",
+        "std::function<void (c10d::Reducer&)>::operator()(c10d::Reducer&) const",
+        "void run<c10d::Work>(c10d::Work&)", "my_c10d::wait()", "c10d",
+        "gloo_wait()"}) {
+    EXPECT_EQ(KindBelow(function), "lock") << function;
+  }
 }
 
 TEST(Variant, TellsAllocatorsAndGenerationsApart) {

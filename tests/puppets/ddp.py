@@ -1,0 +1,36 @@
+# DDP over gloo on the CPU: with --late rank 1 sleeps in every tenth step.
+import argparse
+import os
+import time
+import torch
+import torch.distributed as dist
+
+
+def augment(step):
+    if late and step % 10 == 9:
+        time.sleep(0.05)  # SITE: late
+
+
+def train(model, optimizer):
+    for step in range(options.steps):
+        augment(step)
+        optimizer.zero_grad()
+        model(torch.ones(8, 64)).sum().backward()  # SITE: backward
+        optimizer.step()
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--store")
+parser.add_argument("--steps", type=int, default=200)
+parser.add_argument("--late", action="store_true")
+options = parser.parse_args()
+rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+late = options.late and rank == 1
+torch.set_num_threads(1)
+# torchrun of Debian's PyTorch 1.13 does not run under Python 3.11: a file is the meeting point.
+dist.init_process_group("gloo", init_method=f"file://{options.store}", rank=rank,
+                        world_size=world)
+layers = torch.nn.Sequential(*[torch.nn.Linear(64, 64) for _ in range(8)])
+replica = torch.nn.parallel.DistributedDataParallel(layers)
+train(replica, torch.optim.SGD(replica.parameters(), lr=0.01))
+dist.barrier()
