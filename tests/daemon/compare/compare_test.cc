@@ -68,7 +68,9 @@ TEST(CompareTest, EqualProgramsDifferInFewComparisons) {
                   result.syncs.changed.empty());
     }
     RecordProperty(absl::StrCat("claims_at_", one.run_spread), claims);
-    if (!kSanitized) EXPECT_LE(claims, kEqual * 8 / 100);
+    if (!kSanitized) {
+      EXPECT_LE(claims, kEqual * 8 / 100);
+    }
   }
 }
 
