@@ -1,13 +1,34 @@
 #include "cli/commands/session_options.h"
 
 #include <string>
+#include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "cli/base/terminal.h"
 #include "cli/commands/collector_options.h"
 #include "daemon/base/tags.h"
 
 namespace lull {
+namespace {
+
+// What a collector would refuse is refused before the job starts.
+void SetTags(const std::vector<std::string>& tags, SessionOptions* options) {
+  options->tags.clear();
+  for (const std::string& tag : tags) {
+    if (!IsTag(tag)) {
+      throw CLI::ValidationError("--tag",
+                                 absl::StrCat("\"", tag, "\" is no tag: ", kTagRule));
+    }
+    if (absl::c_linear_search(options->tags, tag)) continue;
+    options->tags.push_back(tag);
+  }
+  if (AreTags(options->tags)) return;
+  throw CLI::ValidationError("--tag",
+                             absl::StrCat("a job has ", kMaxTags, " tags at most"));
+}
+
+}  // namespace
 
 void AddSourceOption(CLI::App* verb, v1::JobSettings* settings) {
   // lull.toml may say false, and what is no word for either must not count as one.
@@ -21,14 +42,10 @@ void AddSourceOption(CLI::App* verb, v1::JobSettings* settings) {
 void AddSessionOptions(CLI::App* verb, SessionOptions* options) {
   verb->add_option("--name", options->name, "a name for the job, to ask for it later")
       ->type_name("NAME");
-  verb->add_option("--tag", options->tags,
-                   "a tag for the job, to list and compare jobs by; may be given often")
-      ->check(CLI::Validator(
-          [](const std::string& tag) {
-            return IsTag(tag) ? ""
-                              : absl::StrCat("\"", tag, "\" is no tag: ", kTagRule);
-          },
-          ""))
+  verb->add_option_function<std::vector<std::string>>(
+          "--tag",
+          [options](const std::vector<std::string>& tags) { SetTags(tags, options); },
+          "a tag for the job, to list and compare jobs by; may be given often")
       ->type_name("TAG")
       ->allow_extra_args(false);
   verb->add_flag("--quiet", options->quiet, "no summary at the end")->configurable();

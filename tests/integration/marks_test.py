@@ -11,8 +11,8 @@ class Marks(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.host = guest.Host()
-        for name, *options in (("one", "--tag", "naive", "--tag", "pr/7"), ("two", "--tag=naive"),
-                               ("three",)):
+        for name, *options in (("one", "--tag", "naive", "--tag", "pr/7", "--tag", "naive"),
+                               ("two", "--tag=naive"), ("three",)):
             done = guest.execute([guest.LULL, "run", "--quiet", "--name", name, *options, "--",
                                   "python3", "-c", "import gc; gc.collect()"],
                                  cls.host.environment)
@@ -70,6 +70,8 @@ class Marks(unittest.TestCase):
                               self.lull(*command, status=2))
         self.assertIn("would have 33 tags", self.lull(
             "tag", "three", *(f"t{i}" for i in range(33)), status=2))
+        self.assertIn("a job has 32 tags at most", self.lull(
+            "run", *(f"--tag=t{i}" for i in range(33)), "--", "true", status=2))
         self.assertEqual(self.listed()["three"], ([], False))
         self.assertIn("TAG is required", self.lull("tag", "one", status=2))
         self.assertIn("names no job in one place", self.lull("pin", "one,,two", status=2))

@@ -5,6 +5,7 @@ long a frame takes with 100 000 gaps."""
 
 import json
 import os
+import re
 import statistics
 import sys
 import tempfile
@@ -15,6 +16,7 @@ import browser
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "integration"))
 import guest
+import same_numbers_test
 from page_test import HOSTILE, trace
 
 # A frame of which people see no delay; the machine that tests may be busy.
@@ -302,9 +304,51 @@ class PageLook(unittest.TestCase):
         self.browser.size(375, 800, 2, mobile=True)
         self.open(path)
         self.assertEqual(self.browser.run("document.documentElement.scrollWidth"), 375)
+        # The line that is to blame is on the screen, and no cell is squeezed to a column of words.
+        left, right, height = self.browser.run("""(() => {
+          const row = document.querySelector('#idle tr.row');
+          row.scrollIntoView({block: 'center', behavior: 'instant'});
+          const cell = row.querySelector('td.wide').getBoundingClientRect();
+          return [cell.left, cell.right, row.getBoundingClientRect().height];
+        })()""")
+        self.assertTrue(0 <= left and right <= 375 and height < 140, (left, right, height))
+        # The head says where one is.
+        self.browser.run("document.getElementById('kernels')"
+                         ".scrollIntoView({block: 'start', behavior: 'instant'})")
+        current = "document.querySelector('nav a[aria-current=true]')"
+        guest.wait_until(lambda: self.browser.run(
+            f"(() => {{ const box = {current}.getBoundingClientRect(); return {current}.hash === "
+            "'#kernels' && box.left >= 0 && box.right <= 375; })()"))
         paper = self.browser.call("Page.printToPDF")["data"]
         self.assertGreater(len(paper), 20_000)
         self.check_quiet_after(path, times=3)
+
+    def test_it_shows_the_figures_of_the_text_report(self):
+        same_numbers_test.record(self.host, self.folder.name, "figures")
+        path = os.path.join(self.folder.name, "figures.html")
+        self.lull("report", "figures", "--html", path)
+        report = json.loads(self.lull("report", "figures", "--json", "--top", "100"))
+        # Each cell as the text has it, but for the sign of a millionth.
+        text = self.lull("report", "figures", "--top", "100").replace(" us", " \u00b5s")
+        self.open(path)
+        self.assertIn(self.browser.run("document.querySelector('.verdict + p').textContent")
+                      .rstrip("."), " ".join(text.split()))
+        shares = self.browser.run("[...document.querySelectorAll('.legend .figure')]"
+                                  ".map((figure) => figure.textContent)")
+        self.assertEqual(len(shares), len(report["causes"]))
+        rows = [share.removesuffix(" of idle").split(" \u00b7 ") for share in shares]
+        for table, columns, count in (("idle", (1, 2, 3), len(report["gaps"])),
+                                      ("syncs", (2, 3), len(report["sync_points"])),
+                                      ("kernels", (1, 2, 3), len(report["kernels"]))):
+            cells = self.browser.run(f"[...document.querySelector('#{table} table')"
+                                     ".querySelectorAll('tr.row')].map((row) => "
+                                     "[...row.cells].map((cell) => cell.textContent.trim()))")
+            self.assertEqual(len(cells), min(count, 12), table)  # until "show all"
+            rows += [[row[column] for column in columns] for row in cells]
+        for row in rows:
+            shown = r"(?m)^ +" + r"  +(\S+ %  +)?".join(map(re.escape, row)) + r"(  |$)"
+            self.assertRegex(text, shown)
+        self.check_quiet(path)
 
     def check_quiet_after(self, path, times):
         self.assertEqual(self.browser.complaints, [])

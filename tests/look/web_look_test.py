@@ -147,11 +147,31 @@ class WebLook(unittest.TestCase):
             self.assertNotEqual(self.browser.run(CALLS), shown)
             goes_on()
             goes_on()
+            self.check_that_it_asks_seldom()
         finally:
             job.stdin.close()
             job.wait(60)
         guest.wait_until(lambda: self.browser.run("document.getElementById('live') === null"))
         self.assertIn("exit status 0", self.browser.run("document.querySelector('header').textContent"))
+
+    def check_that_it_asks_seldom(self):
+        def delay(milliseconds):
+            self.browser.call("Network.emulateNetworkConditions", offline=False,
+                              latency=milliseconds, downloadThroughput=-1, uploadThroughput=-1)
+
+        def asked():
+            return self.browser.run(
+                "performance.getEntriesByType('resource').filter((one) => one.name"
+                ".endsWith('/data')).map((one) => [one.startTime, one.responseEnd])")
+
+        before = len(asked())
+        delay(100)
+        guest.wait_until(lambda: len(asked()) > before + 2, seconds=90)
+        delay(0)
+        pairs = list(zip(asked(), asked()[1:]))
+        self.assertGreater(max(ended - began for (began, ended), _ in pairs), 100)
+        for (began, ended), (again, _) in pairs:
+            self.assertGreater(again - ended, max(1990, 49 * (ended - began)))
 
     def test_a_page_says_what_it_waits_for_and_goes_on(self):
         listen = f"unix:{self.folder.name}/collector"

@@ -40,7 +40,7 @@ function buildJobs() {
       { label: 'started (UTC)', value: started, cell: started },
       column.ms('duration', 'duration_ms'), { label: 'exit', value: jobState, cell: jobState },
       column.count('processes', 'processes'), column.count('events', 'events'), column.text('host', 'host'),
-      { label: 'tags', value: marks, cell: marks },
+      ...(DATA.jobs.some(marks) ? [{ label: 'tags', value: marks, cell: marks }] : []),
       { label: 'command', wide: true, value: (r) => r.command, cell: (r) => el('span', 'where', r.command) },
     ], DATA.jobs, { label: 'jobs' })))]]);
 }

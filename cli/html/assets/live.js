@@ -63,13 +63,19 @@ async function askOnce() {
   else drawAnew();
 }
 
-// Seldom, where an answer takes its time: a page that is left open costs little.
+// Seldom, where an answer takes its time: a page that is left open keeps nobody busy for
+// more than a fiftieth of the time.
+const IDLE_TIMES = 50;
+
 async function askAgain() {
   const began = performance.now();
   if (!paused && !document.hidden) {
     try { await askOnce(); } catch (error) { say('lull web does not answer'); }
   }
-  if (DATA.live) setTimeout(askAgain, Math.max(ASK_EVERY_MS, 10 * (performance.now() - began)));
+  if (!DATA.live) return;
+  const pause = Math.max(ASK_EVERY_MS, IDLE_TIMES * (performance.now() - began));
+  document.getElementById('live').title = `asks every ${formatMs(pause)}`;
+  setTimeout(askAgain, pause);
 }
 
 if (DATA.live) setTimeout(askAgain, ASK_EVERY_MS);

@@ -79,7 +79,11 @@ function follow(links, main) {
   const watcher = new IntersectionObserver((entries) => {
     for (const entry of entries) {
       if (!entry.isIntersecting) continue;
-      for (const link of links.querySelectorAll('a')) link.setAttribute('aria-current', String(link.hash === `#${entry.target.id}`));
+      for (const link of links.querySelectorAll('a')) {
+        const current = link.hash === `#${entry.target.id}`;
+        link.setAttribute('aria-current', String(current));
+        if (current) links.scrollTo({ left: link.offsetLeft - links.clientWidth / 3 });  // of a phone
+      }
     }
   }, { rootMargin: '-10% 0px -75% 0px' });
   for (const section of main.querySelectorAll('section')) watcher.observe(section);

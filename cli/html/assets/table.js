@@ -30,7 +30,7 @@ function makeTable(columns, rows, options = {}) {
     return texts.get(row);
   };
   const heads = columns.map((column, number) => {
-    const head = el('th', column.num ? 'num' : '');
+    const head = el('th', column.num ? 'num' : column.wide ? 'wide' : '');
     head.setAttribute('scope', 'col');
     const sorter = button('', '', () => {
       ascending = sortBy === number ? !ascending : !column.num;
@@ -106,6 +106,7 @@ function makeTable(columns, rows, options = {}) {
   search.addEventListener('input', () => { words = search.value; draw(); });
   if (options.cause) causeListeners.push(draw);
   const table = attributes(el('table', '', el('thead', '', el('tr', '', heads)), body), { id });
+  table.style.setProperty('--columns', String(columns.filter((column) => !column.wide).length || 1));
   if (options.label) table.setAttribute('aria-label', options.label);
   draw();
   return el('div', 'sheet', el('div', 'controls', rows.length > FIRST_ROWS / 2 ? search : null, note),
