@@ -33,6 +33,7 @@ ALLOWED = {
     "daemon/aggregate": {"daemon/base"},
     "daemon/blame": {"daemon/base"},
     "daemon/steps": {"daemon/base"},
+    "daemon/ranks": {"daemon/base"},
     "daemon/storage": {"daemon/base", "daemon/aggregate", "proto"},
     # The relay's rooms, from the ground up; options.h is in none of them.
     "daemon/relay/control": RELAY | {"daemon/steps"},
@@ -61,7 +62,7 @@ ALLOWED = {
     "daemon/compare": {"proto", "daemon/base", "daemon/words"},
     "daemon/check": {"proto", "daemon/base", "daemon/words", "daemon/compare"},
     "daemon/query": {"proto", "daemon/base", "daemon/advice", "daemon/aggregate",
-                     "daemon/steps",
+                     "daemon/ranks", "daemon/steps",
                      "daemon/storage"},
     "daemon/export": {"proto", "daemon/base", "daemon/aggregate", "daemon/storage",
                       "daemon/query", "daemon/words"},

@@ -54,6 +54,12 @@ constexpr AnswerVerb kVerbs[] = {
      "were busy,\nand how many would keep up with the training.\n\n"
      "Examples:\n  lull data\n  lull data resnet --rank 0 --json",
      v1::SECTION_DATA, DataText, DataJson},
+    {"ranks", "Ranks that waited for each other: who was late, why, and what it cost",
+     "Of the ranks of one host, by their waits for collectives of gloo. late in: steps "
+     "in which the\nrank was the last one for a cause that is told below; cost to "
+     "others: what they waited then, added up.\n\n"
+     "Examples:\n  lull ranks\n  lull ranks resnet --phase all --json",
+     v1::SECTION_RANKS, RanksText, RanksJson},
     {"regions", "What the program named (record_function): time, and what the GPU did",
      "Regions are those of torch.profiler.record_function, by the names around them; "
      "libraries name some of their own, as Optimizer.step and DataLoader do.\n\n"

@@ -23,6 +23,7 @@ Json StepsJson(const v1::ReportReply& reply);
 Json HotJson(const v1::ReportReply& reply);
 Json MemoryJson(const v1::ReportReply& reply);
 Json DataJson(const v1::ReportReply& reply);
+Json RanksJson(const v1::ReportReply& reply);
 Json RegionsJson(const v1::ReportReply& reply);
 Json ReportJson(const v1::ReportReply& reply);
 // The source text around the sites of an answer that was asked for it, a part of the
@@ -44,6 +45,7 @@ Json Steps();
 Json Hot();
 Json Memory();
 Json Data();
+Json Ranks();
 Json Regions();
 Json Report();
 
@@ -61,7 +63,7 @@ inline constexpr VerbSchema kVerbSchemas[] = {
     {"data", schema::Data},     {"regions", schema::Regions},
     {"syncs", schema::Syncs},   {"waits", schema::Waits},
     {"gc", schema::Gc},         {"allocs", schema::Allocations},
-    {"memory", schema::Memory}};
+    {"memory", schema::Memory}, {"ranks", schema::Ranks}};
 
 // Indented text with a newline at its end. Invalid UTF-8 is replaced.
 std::string JsonText(const Json& json);

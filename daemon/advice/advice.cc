@@ -12,7 +12,7 @@ namespace lull {
 namespace {
 
 constexpr Rule kHostRules[] = {HostDataWaits, HostOldCollections, HostDeviceMemory,
-                               HostSyncs};
+                               HostSyncs, HostLateRanks};
 constexpr Rule kGpuRules[] = {IdleForData,
                               WastefulSyncs,
                               IdleForGc,

@@ -42,6 +42,8 @@ inline constexpr double kOldGcPercent = 1;
 inline constexpr double kDeviceMemoryPercent = 1;
 inline constexpr double kPageableCopyPercent = 1;
 inline constexpr double kSyncPercent = 5;
+// One rank at one line, that all others wait for.
+inline constexpr double kLateRankPercent = 1;
 
 // ---- Both ----
 

@@ -35,6 +35,12 @@ absl::Status FillOperators(View& view, v1::ReportReply* reply);
 // with most time first. `top` keeps the rows with most time.
 absl::Status FillRegions(View& view, v1::ReportReply* reply);
 
+// Ranks that waited for each other, and for whom (docs/ranks.md).
+// FAILED_PRECONDITION if nothing can be said of them, and why.
+absl::Status FillRanks(View& view, v1::ReportReply* reply);
+// Whether any process that is shown has waited for other ranks.
+bool HasCollectives(const View& view);
+
 // Data loading: what a batch costs the training, by loader and line.
 absl::Status FillData(View& view, v1::ReportReply* reply);
 

@@ -43,6 +43,7 @@ constexpr SectionRow kSections[] = {
     {v1::SECTION_DATA, FillData},
     {v1::SECTION_OPERATORS, FillOperators},
     {v1::SECTION_TIMELINE, FillWholeTimeline},
+    {v1::SECTION_RANKS, FillRanks},
 };
 
 }  // namespace
@@ -94,6 +95,10 @@ absl::Status FillSections(View& view, ReportReply* reply) {
   if (view.overview) {
     for (const SectionRow& row : kSections) {
       if (row.in_overview) LULL_RETURN_IF_ERROR(row.fill(view, reply));
+    }
+    if (HasCollectives(view)) {
+      const absl::Status status = FillRanks(view, reply);
+      if (!absl::IsFailedPrecondition(status)) LULL_RETURN_IF_ERROR(status);
     }
   }
   for (int section : view.request.sections()) {

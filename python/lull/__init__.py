@@ -89,6 +89,7 @@ _LISTS = {
     "loaders": ("data", "loaders"),
     "loader_lines": ("data", "lines"),
     "regions": ("regions", "regions"),
+    "ranks": ("ranks", "ranks"),
     "gc_pauses": ("gc", "gc_pauses"),
     "allocation_sites": ("allocs", "allocation_sites"),
     "memory": ("memory", "memory"),

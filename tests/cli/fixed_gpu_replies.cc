@@ -339,6 +339,7 @@ v1::ReportReply FixedAnswer() {
   *reply.mutable_hot() = FixedHot().hot();
   *reply.mutable_data() = FixedData().data();
   *reply.mutable_operators() = FixedOperators().operators();
+  *reply.mutable_ranks() = FixedRanks().ranks();
   return reply;
 }
 

@@ -38,7 +38,7 @@ const std::map<std::string, ToJson>& Answers() {
       {"kernels", KernelsJson}, {"ops", OperatorsJson},   {"steps", StepsJson},
       {"data", DataJson},       {"regions", RegionsJson}, {"syncs", SyncsJson},
       {"waits", WaitsJson},     {"gc", GcJson},           {"allocs", AllocationsJson},
-      {"memory", MemoryJson}};
+      {"memory", MemoryJson},   {"ranks", RanksJson}};
   return answers;
 }
 

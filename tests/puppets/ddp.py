@@ -1,5 +1,7 @@
-# DDP over gloo on the CPU: with --late rank 1 sleeps in every tenth step.
+# DDP over gloo on the CPU: with --late rank 1 sleeps in every tenth step. Each rank writes into
+# STORE.RANK when it began each backward pass, in ns of CLOCK_MONOTONIC.
 import argparse
+import json
 import os
 import time
 import torch
@@ -15,6 +17,7 @@ def train(model, optimizer):
     for step in range(options.steps):
         augment(step)
         optimizer.zero_grad()
+        begun.append(time.monotonic_ns())
         model(torch.ones(8, 64)).sum().backward()  # SITE: backward
         optimizer.step()
 
@@ -26,6 +29,7 @@ parser.add_argument("--late", action="store_true")
 options = parser.parse_args()
 rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 late = options.late and rank == 1
+begun = []
 torch.set_num_threads(1)
 # torchrun of Debian's PyTorch 1.13 does not run under Python 3.11: a file is the meeting point.
 dist.init_process_group("gloo", init_method=f"file://{options.store}", rank=rank,
@@ -34,3 +38,5 @@ layers = torch.nn.Sequential(*[torch.nn.Linear(64, 64) for _ in range(8)])
 replica = torch.nn.parallel.DistributedDataParallel(layers)
 train(replica, torch.optim.SGD(replica.parameters(), lr=0.01))
 dist.barrier()
+with open(f"{options.store}.{rank}", "w") as file:
+    json.dump(begun, file)

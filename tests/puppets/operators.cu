@@ -1,5 +1,6 @@
-// Launches as PyTorch's operators do: from functions with the names of its dispatcher's,
-// and from a node of its backward graph. Counts are in tests/integration/operators_test.py.
+// Launches as PyTorch's operators do: from functions with the names of its
+// dispatcher's, and from a node of its backward graph. Counts are in
+// tests/integration/operators_test.py.
 #include <unistd.h>
 
 #include "tests/puppets/cuda.h"
@@ -70,7 +71,7 @@ int main() {
   CHECK(cudaStreamSynchronize(stream));
   CHECK(cudaStreamDestroy(stream));
   CHECK(cudaFree(data));
-  // A job is over in 13 ms otherwise: where its libraries lie is read while it is there, and
-  // on a busy machine it would be gone, its functions without names.
+  // A job is over in 13 ms otherwise: where its libraries lie is read while it is
+  // there, and on a busy machine it would be gone, its functions without names.
   usleep(1'000'000);
 }

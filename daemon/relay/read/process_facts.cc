@@ -1,5 +1,6 @@
 #include "daemon/relay/read/process_facts.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/numbers.h"
@@ -37,6 +38,7 @@ lull::v1::ProcessInfo ReadProcessFacts(pid_t pid) {
   Rank rank = ReadRank(procfs.Read(pid, "environ", kMaxEnvironment).text);
   info.set_rank(rank.rank);
   info.set_local_rank(rank.local_rank);
+  info.set_world_size(std::max(rank.world_size, 0));
   return info;
 }
 

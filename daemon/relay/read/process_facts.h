@@ -8,8 +8,8 @@
 
 namespace lull::relay {
 
-// Fills pid, parent_pid, command, executable, rank and local_rank; what cannot be
-// read stays empty (-1 for the ranks).
+// Fills pid, parent_pid, command, executable, rank, local_rank and world_size; what
+// cannot be read stays empty (-1 for the ranks).
 lull::v1::ProcessInfo ReadProcessFacts(pid_t pid);
 
 // 0: there is no such process.

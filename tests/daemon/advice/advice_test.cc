@@ -43,6 +43,23 @@ TEST(Advice, AsksForWorkersWhenDataWaitsExceedTheirShare) {
   EXPECT_THAT(FindingsOf(reply)[0].advice(), HasSubstr("num_workers"));
 }
 
+TEST(Advice, NamesTheRankThatOthersWaitFor) {
+  v1::ReportReply reply = QuietReport();
+  *reply.mutable_ranks() = testing::FixedRanks().ranks();
+  for (const bool much : {false, true}) {
+    reply.mutable_ranks()->mutable_ranks(0)->mutable_culprits(0)->set_cost_ns(
+        much ? 2 * kPercentNs : kPercentNs);
+    reply.mutable_ranks()->mutable_ranks(0)->mutable_culprits(1)->set_cost_ns(0);
+    ASSERT_THAT(FindingsOf(reply), SizeIs(much ? 1 : 0));
+  }
+  const v1::Finding late = FindingsOf(reply)[0];
+  EXPECT_EQ(late.rule(), "late_rank");
+  EXPECT_EQ(late.finding(),
+            "rank 1 was late in 120 of 1,200 steps, by 50.0 ms on average, sleeping at "
+            "ddp.py:8 augment; that cost the other rank 2.00 s");
+  EXPECT_EQ(late.site().line(), 8);
+}
+
 TEST(Advice, NamesGcFreezeForFullCollectionsInTheStepsAlone) {
   v1::ReportReply reply = QuietReport();
   // Importing PyTorch alone takes five.

@@ -18,6 +18,7 @@ TEST(ReadProcessFacts, TellsCommandParentAndRank) {
   if (child == 0) {
     setenv("RANK", "13", 1);
     setenv("LOCAL_RANK", "5", 1);
+    setenv("WORLD_SIZE", "16", 1);
     dup2(ready[1], STDOUT_FILENO);
     dup2(never[0], STDIN_FILENO);
     // A name with blanks and a bracket, which /proc/PID/stat does not quote.
@@ -34,6 +35,7 @@ TEST(ReadProcessFacts, TellsCommandParentAndRank) {
   EXPECT_EQ(info.command(), "odd) name -c echo; read x");
   EXPECT_EQ(info.rank(), 13);
   EXPECT_EQ(info.local_rank(), 5);
+  EXPECT_EQ(info.world_size(), 16);
   EXPECT_EQ(info.executable().substr(0, 1), "/");
 }
 
@@ -60,6 +62,7 @@ TEST(ReadProcessFacts, TellsTheRankOfSlurm) {
   waitpid(child, nullptr, 0);
   EXPECT_EQ(info.rank(), 9);
   EXPECT_EQ(info.local_rank(), 1);
+  EXPECT_EQ(info.world_size(), 0);
 }
 
 TEST(ReadProcessFacts, IsEmptyForAProcessThatIsGone) {

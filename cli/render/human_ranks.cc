@@ -1,0 +1,70 @@
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "cli/render/human.h"
+#include "cli/render/human_parts.h"
+#include "daemon/words/late_words.h"
+
+namespace lull {
+namespace {
+
+std::string RanksTable(const v1::Ranks& ranks) {
+  Table table({">rank", ">pid", ">step", ">late in", ">waited", ">cost to others"});
+  for (const v1::RankRow& row : ranks.ranks()) {
+    table.AddRow({absl::StrCat(row.rank()), absl::StrCat(row.pid()),
+                  row.step_ns() > 0 ? FormatDuration(row.step_ns()) : "-",
+                  FormatCount(row.late_steps()), FormatDuration(row.waited_ns()),
+                  FormatDuration(row.cost_to_others_ns())});
+  }
+  return table.Text();
+}
+
+std::string CausesText(const v1::Ranks& ranks) {
+  std::string text;
+  for (const v1::RankRow& row : ranks.ranks()) {
+    for (const v1::LateCause& cause : row.culprits()) {
+      std::string late = LateWords(ranks, row, cause);
+      late[0] = 'R';
+      absl::StrAppend(
+          &text, Wrapped(absl::StrCat(late, ". That cost ", OthersWords(ranks), " ",
+                                      FormatDuration(cause.cost_ns()), "."),
+                         2));
+    }
+  }
+  if (text.empty()) return "\n  No rank was late for a cause that is known.\n";
+  return absl::StrCat("\n", text);
+}
+
+std::string Notes(const v1::Ranks& ranks) {
+  std::string text = absl::StrCat(
+      "  Waited for the last one without a cause that is known: ",
+      FormatDuration(ranks.unexplained_ns()),
+      ".\n  Waits that not all ranks had at the same time, of which nothing is told: ",
+      FormatDuration(ranks.unmatched_ns()), ".\n");
+  if (ranks.error_kind() != v1::CLOCK_ERROR_KIND_BOUND) {
+    absl::StrAppend(&text, "  How far clocks of ranks are apart is not known.\n");
+  } else if (ranks.error_ns() > 0) {
+    absl::StrAppend(&text, "  Clocks of ranks are at most ",
+                    FormatDuration(ranks.error_ns()), " apart.\n");
+  }
+  if (ranks.cut()) {
+    absl::StrAppend(&text, "  Only the last ",
+                    FormatDuration(ranks.end_ns() - ranks.start_ns()),
+                    " were looked at: there are too many events for more.\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string RanksText(const v1::ReportReply& reply, v1::GroupBy) {
+  const v1::Ranks& ranks = reply.ranks();
+  return Answer(
+      reply,
+      absl::StrCat("Who waited for whom: ", Counted(ranks.world_size(), "rank"), ", ",
+                   Counted(ranks.steps(), "step"), ", ",
+                   Counted(ranks.collectives(), "collective"), "\n"),
+      absl::StrCat(RanksTable(ranks), CausesText(ranks), "\n", Notes(ranks)));
+}
+
+}  // namespace lull

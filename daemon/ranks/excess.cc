@@ -1,0 +1,133 @@
+#include "daemon/ranks/excess.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/base/median.h"
+
+namespace lull::ranks {
+namespace {
+
+// What one thread was in, the innermost at each instant. `nested` is in the order of
+// starts, and what begins within another ends within it, or is cut there.
+std::vector<Stretch> Innermost(const std::vector<Stretch>& nested) {
+  std::vector<Stretch> flat, open;
+  uint64_t at = 0;
+  auto add = [&](uint64_t until_ns) {
+    if (at < until_ns) flat.push_back({at, until_ns, open.back().what});
+    at = std::max(at, until_ns);
+  };
+  auto close = [&](uint64_t until_ns) {
+    while (!open.empty() && open.back().end_ns <= until_ns) {
+      add(open.back().end_ns);
+      open.pop_back();
+    }
+    if (!open.empty()) add(until_ns);
+  };
+  for (const Stretch& one : nested) {
+    close(one.start_ns);
+    at = std::max(at, one.start_ns);
+    open.push_back(one);
+    if (open.size() > 1) {
+      open.back().end_ns = std::min(one.end_ns, open[open.size() - 2].end_ns);
+    }
+  }
+  close(UINT64_MAX);
+  return flat;
+}
+
+auto FirstThatEndsAfter(const std::vector<Stretch>& flat, uint64_t time_ns) {
+  return std::upper_bound(
+      flat.begin(), flat.end(), time_ns,
+      [](uint64_t time, const Stretch& one) { return time < one.end_ns; });
+}
+
+}  // namespace
+
+Habits::Habits(const Rank& rank, const std::vector<Burst>& bursts)
+    : rank_(rank), spent_(Innermost(rank.spent)) {
+  for (size_t i = 1; i < bursts.size(); ++i) {
+    Before before{bursts[i - 1].end_ns, bursts[i].start_ns, bursts[i].line, {}, 0};
+    before.code_ns = before.end_ns - before.start_ns;
+    for (auto one = FirstThatEndsAfter(spent_, before.start_ns);
+         one != spent_.end() && one->start_ns < before.end_ns; ++one) {
+      const uint64_t ns = std::min(one->end_ns, before.end_ns) -
+                          std::max(one->start_ns, before.start_ns);
+      before.spent_ns[one->what] += ns;
+      before.code_ns -= ns;
+    }
+    before_.push_back(std::move(before));
+  }
+  struct All {
+    std::vector<uint64_t> code_ns;
+    std::map<uint32_t, std::vector<uint64_t>> spent_ns;
+  };
+  std::map<uint32_t, All> by_line;
+  for (const Before& before : before_) {
+    All& all = by_line[before.line];
+    all.code_ns.push_back(before.code_ns);
+    for (const auto& [what, ns] : before.spent_ns) all.spent_ns[what].push_back(ns);
+  }
+  for (auto& [line, all] : by_line) {
+    Usual& usual = usual_[line];
+    const size_t times = all.code_ns.size();
+    usual.code_ns = LowerMedian(std::move(all.code_ns));
+    for (auto& [what, ns] : all.spent_ns) {
+      ns.resize(times);  // it was not there the other times
+      usual.spent_ns[what] = LowerMedian(std::move(ns));
+    }
+  }
+}
+
+void Habits::Compare(std::vector<Habits>& all) {
+  // By line: the code of each rank, and for each thing what each rank spent on it.
+  std::map<uint32_t, std::vector<const Usual*>> by_line;
+  for (const Habits& rank : all) {
+    for (const auto& [line, usual] : rank.usual_) by_line[line].push_back(&usual);
+  }
+  std::vector<std::map<uint32_t, Usual>> least(all.size());
+  for (size_t r = 0; r < all.size(); ++r) {
+    least[r] = all[r].usual_;
+    for (auto& [line, usual] : least[r]) {
+      std::vector<const Usual*> others = by_line[line];
+      std::erase(others, &all[r].usual_[line]);
+      if (others.empty()) continue;
+      auto lower = [&](uint64_t& own, auto spent_by) {
+        std::vector<uint64_t> theirs;
+        for (const Usual* other : others) theirs.push_back(spent_by(*other));
+        own = std::min(own, LowerMedian(std::move(theirs)));
+      };
+      lower(usual.code_ns, [](const Usual& other) { return other.code_ns; });
+      for (auto& [what, ns] : usual.spent_ns) {
+        lower(ns, [thing = what](const Usual& other) {
+          const auto spent = other.spent_ns.find(thing);
+          return spent == other.spent_ns.end() ? 0 : spent->second;
+        });
+      }
+    }
+  }
+  for (size_t r = 0; r < all.size(); ++r) all[r].usual_ = std::move(least[r]);
+}
+
+std::optional<Excess> Habits::MostUnusual(const Before& before,
+                                          uint64_t late_ns) const {
+  const Usual& usual = usual_.at(before.line);
+  Excess most{true, 0};
+  uint64_t most_ns = 0;
+  for (const auto& [what, ns] : before.spent_ns) {
+    const uint64_t usual_ns = usual.spent_ns.at(what);
+    if (ns <= usual_ns + most_ns) continue;
+    most_ns = ns - usual_ns;
+    most.what = what;
+  }
+  if (most_ns > 0 && most_ns >= late_ns - late_ns / 2) return most;
+  if (before.code_ns >= usual.code_ns + (late_ns - late_ns / 2)) return Excess{};
+  return std::nullopt;
+}
+
+bool Habits::IsRecorded(uint64_t time_ns) const {
+  const auto one = FirstThatEndsAfter(spent_, time_ns);
+  return one != spent_.end() && one->start_ns <= time_ns;
+}
+
+}  // namespace lull::ranks

@@ -1,0 +1,222 @@
+#include "daemon/ranks/ranks.h"
+
+#include <gtest/gtest.h>
+
+namespace lull::ranks {
+namespace {
+
+constexpr uint64_t kMs = 1'000'000;
+constexpr uint32_t kBackward = 12, kSleep = 8, kGc = 9;
+
+// Two ranks, a step of 10 ms of code each: the second one may spend more.
+struct TwoRanks {
+  std::vector<Rank> ranks = std::vector<Rank>(2);
+  uint64_t now_ns = 1000 * kMs;
+
+  // What rank 1 does beyond its code; `what` 0 is code.
+  void Step(uint64_t more_ns = 0, uint32_t what = kSleep, uint64_t copies_ns = 0) {
+    for (Rank& rank : ranks) rank.steps.push_back(now_ns);
+    if (more_ns > 0 && what != 0) {
+      ranks[1].spent.push_back({now_ns + kMs, now_ns + kMs + more_ns, what});
+    }
+    const uint64_t first = now_ns + 10 * kMs, last = first + more_ns;
+    const uint64_t end = last + kMs;
+    for (size_t r = 0; r < 2; ++r) {
+      const uint64_t from = r == 0 ? first : last;
+      if (copies_ns == 0) {
+        ranks[r].waits.push_back({from, end, kBackward});
+      } else {  // two buckets, of which rank 1 need not wait for the first
+        if (r == 0) ranks[r].waits.push_back({from, last - copies_ns, kBackward});
+        ranks[r].waits.push_back({last, end, kBackward});
+      }
+    }
+    now_ns = end + 2 * kMs;  // the optimizer
+  }
+};
+
+TEST(Ranks, NamesTheLateOneAndItsCause) {
+  TwoRanks job;
+  for (int i = 0; i < 100; ++i) job.Step(i % 10 == 9 ? 50 * kMs : 0);
+  const Story story = WhoWaitedForWhom(job.ranks);
+  EXPECT_EQ(story.collectives, 100u);
+  EXPECT_EQ(story.steps, 100u);
+  EXPECT_EQ(story.ranks[0].waited_ns, 500 * kMs);
+  EXPECT_EQ(story.ranks[1].waited_ns, 0u);
+  EXPECT_EQ(story.ranks[1].late_steps, 10u);
+  EXPECT_TRUE(story.ranks[0].causes.empty());
+  ASSERT_EQ(story.ranks[1].causes.size(), 1u);
+  const Cause& cause = story.ranks[1].causes[0];
+  EXPECT_TRUE(cause.recorded);
+  EXPECT_EQ(cause.what, kSleep);
+  EXPECT_EQ(cause.count, 10u);
+  EXPECT_EQ(cause.late_ns, 500 * kMs);
+  EXPECT_EQ(cause.cost_ns, 500 * kMs);
+  EXPECT_EQ(story.unexplained_ns, 0u);
+  EXPECT_EQ(story.unmatched_ns, 0u);
+}
+
+TEST(Ranks, NamesWhatARankDoesInEveryStepAndTheOthersDoNot) {
+  TwoRanks job;
+  for (int i = 0; i < 100; ++i) job.Step(5 * kMs);
+  const Story story = WhoWaitedForWhom(job.ranks);
+  ASSERT_EQ(story.ranks[1].causes.size(), 1u);
+  EXPECT_EQ(story.ranks[1].causes[0].what, kSleep);
+  EXPECT_EQ(story.ranks[1].causes[0].cost_ns, 495 * kMs) << "before the first: unknown";
+  EXPECT_EQ(story.unexplained_ns, 5 * kMs);
+}
+
+TEST(Ranks, ForgivesWhatAllDo) {
+  TwoRanks job;
+  for (int i = 0; i < 100; ++i) {
+    // Both sleep equally, and rank 1 is late by 40 us: less than 2 % of a step.
+    job.ranks[0].spent.push_back({job.now_ns + kMs, job.now_ns + 6 * kMs, kSleep});
+    job.ranks[1].spent.push_back({job.now_ns + kMs, job.now_ns + 6 * kMs, kSleep});
+    job.Step(40'000, 0);
+  }
+  const Story story = WhoWaitedForWhom(job.ranks);
+  EXPECT_TRUE(story.ranks[0].causes.empty() && story.ranks[1].causes.empty());
+  EXPECT_EQ(story.unexplained_ns, story.ranks[0].waited_ns);
+}
+
+TEST(Ranks, NamesCodeWithTheLineThatWasSeenThere) {
+  TwoRanks job;
+  for (int i = 0; i < 100; ++i) {
+    const bool late = i % 3 == 2;
+    if (late)
+      job.ranks[1].looks.push_back({job.now_ns + 2 * kMs, i % 4 == 0 ? 5u : 7u});
+    job.Step(late ? 20 * kMs : 0, 0);
+  }
+  const Story story = WhoWaitedForWhom(job.ranks);
+  ASSERT_EQ(story.ranks[1].causes.size(), 1u);
+  EXPECT_FALSE(story.ranks[1].causes[0].recorded);
+  EXPECT_EQ(story.ranks[1].causes[0].what, 7u);
+  EXPECT_EQ(story.ranks[1].causes[0].late_ns, 33 * 20 * kMs);
+}
+
+TEST(Ranks, TakesFewLateStepsWithoutARecordedCauseForChance) {
+  TwoRanks job;
+  for (int i = 0; i < 100; ++i) job.Step(i % 20 == 19 ? 20 * kMs : 0, 0);
+  const Story story = WhoWaitedForWhom(job.ranks);
+  EXPECT_TRUE(story.ranks[1].causes.empty());
+  EXPECT_EQ(story.ranks[0].waited_ns, 100 * kMs);
+  EXPECT_EQ(story.unexplained_ns, 100 * kMs);
+}
+
+TEST(Ranks, TellsAOneOffOnlyIfItCostsMuch) {
+  for (const bool much : {false, true}) {
+    TwoRanks job;
+    for (int i = 0; i < 100; ++i) job.Step(i == 50 ? (much ? 100 : 5) * kMs : 0, kGc);
+    const Story story = WhoWaitedForWhom(job.ranks);
+    EXPECT_EQ(story.ranks[1].causes.size(), much ? 1u : 0u);
+  }
+}
+
+TEST(Ranks, TakesTheWaitsForAllBucketsOfAStepForOne) {
+  TwoRanks job;
+  for (int i = 0; i < 100; ++i) job.Step(i % 10 == 9 ? 50 * kMs : 0, kSleep, 2 * kMs);
+  // A step without a late one: rank 0 waits 0 or less for the first bucket.
+  for (auto& wait : job.ranks[0].waits) {
+    wait.end_ns = std::max(wait.start_ns, wait.end_ns);
+  }
+  const Story story = WhoWaitedForWhom(job.ranks);
+  ASSERT_EQ(story.ranks[1].causes.size(), 1u);
+  EXPECT_EQ(story.ranks[1].causes[0].cost_ns, 10 * 48 * kMs) << "it copied meanwhile";
+  EXPECT_EQ(story.unmatched_ns, 0u);
+}
+
+TEST(Ranks, AccusesNobodyForWaitsThatNotAllTookPartIn) {
+  TwoRanks job;
+  for (int i = 0; i < 100; ++i) job.Step(50 * kMs);
+  std::vector<Stretch> all = job.ranks[1].waits;
+  job.ranks[1].waits.assign(all.begin() + 50, all.end());
+  const Story story = WhoWaitedForWhom(job.ranks);
+  EXPECT_EQ(story.collectives, 50u);
+  EXPECT_EQ(story.unmatched_ns, 50 * 51 * kMs);
+  EXPECT_EQ(story.ranks[0].waited_ns, 50 * 50 * kMs);
+}
+
+// The last rank often finds all done, and no wait of it is recorded.
+TEST(Ranks, NamesALateRankOfWhichNoWaitIsSeen) {
+  for (const uint32_t what : {kSleep, 0u}) {
+    TwoRanks job;
+    for (int i = 0; i < 100; ++i) job.Step(i % 10 == 9 ? 50 * kMs : 0, what);
+    std::vector<Stretch>& waits = job.ranks[1].waits;
+    for (size_t i = 9; i < 90; i += 20) waits[i].what = 0;
+    std::erase_if(waits, [](const Stretch& wait) { return wait.what == 0; });
+    const Story story = WhoWaitedForWhom(job.ranks);
+    EXPECT_EQ(story.collectives, 100u);
+    EXPECT_EQ(story.unmatched_ns, 0u);
+    EXPECT_EQ(story.ranks[0].waited_ns, 500 * kMs) << "less the usual transfer";
+    if (what == 0) {  // its code: when it came is not known well enough
+      EXPECT_TRUE(story.ranks[1].causes.empty());
+      EXPECT_EQ(story.unexplained_ns, 500 * kMs);
+    } else {
+      ASSERT_EQ(story.ranks[1].causes.size(), 1u);
+      EXPECT_EQ(story.ranks[1].causes[0].cost_ns, 500 * kMs);
+    }
+  }
+}
+
+// Its collective was over for the other one when it began to wait.
+TEST(Ranks, TakesAWaitThatBeginsWhenTheOthersHaveEndedForOneOfTheSameCollective) {
+  TwoRanks job;
+  for (int i = 0; i < 100; ++i) job.Step(i % 10 == 9 ? 50 * kMs : 0);
+  for (size_t i = 9; i < 100; i += 20) {
+    Stretch& wait = job.ranks[1].waits[i];
+    wait.start_ns = wait.end_ns + 1;
+    wait.end_ns += kMs / 2;
+  }
+  const Story story = WhoWaitedForWhom(job.ranks);
+  EXPECT_EQ(story.collectives, 100u);
+  EXPECT_EQ(story.unmatched_ns, 0u);
+  EXPECT_EQ(story.ranks[1].waited_ns, 0u);
+  ASSERT_EQ(story.ranks[1].causes.size(), 1u);
+  EXPECT_EQ(story.ranks[1].causes[0].cost_ns, 500 * kMs);
+}
+
+TEST(Ranks, AccusesNobodyWhereTwoHaveNoWait) {
+  TwoRanks job;
+  for (int i = 0; i < 100; ++i) job.Step(i % 10 == 9 ? 50 * kMs : 0);
+  for (size_t i = 9; i < 100; i += 10) job.ranks[1].waits[i].what = 0;
+  std::erase_if(job.ranks[1].waits, [](const Stretch& wait) { return wait.what == 0; });
+  job.ranks.push_back(job.ranks[1]);
+  const Story story = WhoWaitedForWhom(job.ranks);
+  EXPECT_EQ(story.collectives, 90u);
+  EXPECT_EQ(story.unmatched_ns, 10 * 51 * kMs);
+  EXPECT_TRUE(story.ranks[1].causes.empty() && story.ranks[2].causes.empty());
+}
+
+TEST(Ranks, AccusesNobodyOfTwoThatCameLateTogether) {
+  TwoRanks job;
+  for (int i = 0; i < 100; ++i) job.Step(50 * kMs);
+  job.ranks.push_back(job.ranks[1]);
+  const Story story = WhoWaitedForWhom(job.ranks);
+  for (const RankStory& rank : story.ranks) EXPECT_TRUE(rank.causes.empty());
+  EXPECT_EQ(story.unexplained_ns, 100 * 50 * kMs);
+}
+
+TEST(Ranks, SplitsWhatNestsAmongTheInnermost) {
+  TwoRanks job;
+  for (int i = 0; i < 30; ++i) {
+    const bool late = i % 5 == 4;
+    if (late) {  // most of a data wait is a collection
+      job.ranks[1].spent.push_back({job.now_ns + kMs, job.now_ns + 41 * kMs, kSleep});
+      job.ranks[1].spent.push_back({job.now_ns + 6 * kMs, job.now_ns + 40 * kMs, kGc});
+    }
+    job.Step(late ? 40 * kMs : 0, 0);
+  }
+  const Story story = WhoWaitedForWhom(job.ranks);
+  ASSERT_EQ(story.ranks[1].causes.size(), 1u);
+  EXPECT_EQ(story.ranks[1].causes[0].what, kGc);
+}
+
+TEST(Ranks, HasNothingToSayOfNothing) {
+  EXPECT_EQ(WhoWaitedForWhom(std::vector<Rank>(2)).collectives, 0u);
+  TwoRanks job;
+  job.Step(50 * kMs);
+  EXPECT_EQ(WhoWaitedForWhom(job.ranks).collectives, 1u);
+  EXPECT_TRUE(WhoWaitedForWhom(job.ranks).ranks[1].causes.empty());
+}
+
+}  // namespace
+}  // namespace lull::ranks
