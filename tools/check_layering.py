@@ -38,14 +38,15 @@ ALLOWED = {
     # The relay's rooms, from the ground up; options.h is in none of them.
     "daemon/relay/control": RELAY | {"daemon/steps"},
     "daemon/relay": RELAY | {"daemon/relay/control"},
-    "daemon/relay/deliver": RELAY | {"daemon/relay"},
     "daemon/relay/symbols": RELAY,
+    "daemon/relay/deliver": RELAY | {"daemon/relay", "daemon/relay/symbols"},
     "daemon/relay/samples": RELAY | {"daemon/relay/symbols"},
     "daemon/relay/read": RELAY | {"daemon/relay", "daemon/relay/control",
                                   "daemon/relay/deliver", "daemon/relay/samples",
                                   "daemon/relay/symbols"},
     "daemon/relay/process": RELAY | {"daemon/relay", "daemon/relay/control",
-                                     "daemon/relay/deliver", "daemon/relay/read"},
+                                     "daemon/relay/deliver", "daemon/relay/read",
+                                     "daemon/relay/symbols/async_symbolizer.h"},
     # Traces of others on the way that recorded events take.
     "daemon/import": {"proto", "daemon/base", "preload/abi", "daemon/relay",
                       "daemon/relay/deliver", "daemon/relay/read/batch_builder.h",

@@ -73,11 +73,10 @@ void RingToBatch(benchmark::State& state, Mix mix) {
   FakeSegment segment;
   std::vector<abi::Event> events_of_loop = mix(&segment);
   SpoolState spool_state;
-  ModuleCache modules;
   lull::v1::ProcessInfo info;
   info.set_key(1);
-  auto target = Target::Open(info, UniqueFd(dup(segment.memfd())), UniqueFd(), {},
-                             &modules, &spool_state);
+  auto target =
+      Target::Open(info, UniqueFd(dup(segment.memfd())), UniqueFd(), {}, &spool_state);
   BatchBuilder batch;
   uint64_t clock = 1;
   uint64_t relay_ns = 0;

@@ -278,11 +278,10 @@ void FuzzSegment(std::string_view input) {
   static FakeSegment* segment = new FakeSegment;
   FillSegment(input, segment);
   SpoolState state;
-  ModuleCache modules;
   lull::v1::ProcessInfo info;
   info.set_key(1);
-  auto target = Target::Open(info, UniqueFd(dup(segment->memfd())), UniqueFd(), {},
-                             &modules, &state);
+  auto target =
+      Target::Open(info, UniqueFd(dup(segment->memfd())), UniqueFd(), {}, &state);
   Require(target.ok());
   BatchBuilder batch;
   Defined defined;

@@ -52,7 +52,8 @@ absl::Status DeliverSpool(const std::string& directory, const DeliverOptions& op
   LULL_ASSIGN_OR_RETURN(std::unique_ptr<Spool> spool, Spool::Open(directory, kNoLimit));
   LULL_RETURN_IF_ERROR(EndJob(hello.job(), spool.get()));
   absl::Time deadline = SteadyNow() + options.timeout;
-  Upstream upstream(options.collector, std::move(hello), spool.get());
+  AsyncSymbolizer symbols(directory);
+  Upstream upstream(options.collector, std::move(hello), spool.get(), &symbols);
   while (spool->acknowledged() < spool->last_sequence()) {
     UpstreamStatus status = upstream.status();
     bool late = SteadyNow() > deadline;
@@ -61,6 +62,7 @@ absl::Status DeliverSpool(const std::string& directory, const DeliverOptions& op
                              ? absl::DeadlineExceededError(
                                    "the collector has not acknowledged in time")
                              : status.last_error;
+      symbols.Stop();  // the upstream may wait for it
       return Annotate(why, absl::StrCat("the spool ", directory, " stays"));
     }
     upstream.Watch();

@@ -47,10 +47,11 @@ bool IsAboutABatch(const absl::Status& status) {
 class Upstream::Impl {
  public:
   Impl(CollectorAddress collector, lull::v1::Hello hello, Spool* spool,
-       UpstreamTiming timing)
+       AsyncSymbolizer* symbols, UpstreamTiming timing)
       : collector_(std::move(collector)),
         hello_(std::move(hello)),
         spool_(spool),
+        symbols_(symbols),
         timing_(timing),
         thread_([this] { Run(); }) {}
 
@@ -274,6 +275,7 @@ class Upstream::Impl {
         spool_->SetAside(entry->sequence);
         continue;
       }
+      if (symbols_ != nullptr && !symbols_->Name(request.mutable_batch())) return;
       sent = entry->sequence;
       {
         MutexLock lock(mutex_);
@@ -294,6 +296,7 @@ class Upstream::Impl {
   const CollectorAddress collector_;
   const lull::v1::Hello hello_;
   Spool* const spool_;
+  AsyncSymbolizer* const symbols_;
   const UpstreamTiming timing_;
 
   mutable Mutex mutex_;
@@ -318,9 +321,9 @@ class Upstream::Impl {
 };
 
 Upstream::Upstream(CollectorAddress collector, lull::v1::Hello hello, Spool* spool,
-                   UpstreamTiming timing)
+                   AsyncSymbolizer* symbols, UpstreamTiming timing)
     : impl_(std::make_unique<Impl>(std::move(collector), std::move(hello), spool,
-                                   timing)) {}
+                                   symbols, timing)) {}
 Upstream::~Upstream() = default;
 
 UpstreamStatus Upstream::status() const { return impl_->status(); }

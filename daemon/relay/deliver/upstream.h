@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "daemon/connection/collector_channel.h"
 #include "daemon/relay/deliver/spool.h"
+#include "daemon/relay/symbols/async_symbolizer.h"
 #include "ingest.pb.h"
 
 namespace lull::relay {
@@ -43,9 +44,10 @@ struct UpstreamTiming {
 
 class Upstream {
  public:
-  // `spool` must outlive this.
+  // `spool` must outlive this, and `symbols`, which names what batches have of native
+  // stacks; null: they have none.
   Upstream(CollectorAddress collector, lull::v1::Hello hello, Spool* spool,
-           UpstreamTiming timing = {});
+           AsyncSymbolizer* symbols, UpstreamTiming timing = {});
   ~Upstream();  // stops; what is not acknowledged stays in the spool
 
   UpstreamStatus status() const;

@@ -23,8 +23,10 @@ constexpr int kSlowestPollMs = 50;
 constexpr int kAsleepPollMs = 100;
 // Without a keeper: how long for delivery.
 constexpr uint64_t kOrphanDeliveryNs = 60'000'000'000;
-// The lines of source of the last stacks are worth that much at the end of a job.
+// The lines of source of the last stacks are worth that much at the end of a job. Its
+// names are waited for by who sends them; here, so that the end knows what that took.
 constexpr uint64_t kSourcesNs = 300'000'000;
+constexpr uint64_t kNamesNs = 1'000'000'000;
 
 UniqueFd TakeFd(Message* message, size_t index) {
   return message->fds.size() > index ? std::move(message->fds[index]) : UniqueFd();
@@ -40,7 +42,10 @@ Worker::Worker(RelayOptions options, UniqueFd channel, UniqueFd listener)
       arming_(options_.dormant, options_.job.start_ns(), options_.gpu),
       life_(options_.grace) {}
 
-Worker::~Worker() { upstream_.reset(); }
+Worker::~Worker() {
+  if (targets_ != nullptr) targets_->symbols().Stop();  // the upstream may wait for it
+  upstream_.reset();
+}
 
 absl::Status Worker::Start() {
   LULL_ASSIGN_OR_RETURN(
@@ -50,8 +55,8 @@ absl::Status Worker::Start() {
   targets_ = std::make_unique<TargetSet>(options_, *spool_);
   v1::Hello hello = MakeHello(options_.job);
   LULL_RETURN_IF_ERROR(spool_->WriteHello(hello));
-  upstream_ =
-      std::make_unique<Upstream>(options_.collector, std::move(hello), spool_.get());
+  upstream_ = std::make_unique<Upstream>(options_.collector, std::move(hello),
+                                         spool_.get(), &targets_->symbols());
   TellArming();
   return absl::OkStatus();
 }
@@ -257,7 +262,9 @@ bool Worker::FinishJob(uint64_t now_ns) {
   if (spool_->state().job_ended) return true;
   // Targets that outlived the grace time: what they have done so far is reported.
   targets_->ReadToTheEnd(now_ns);
-  if (targets_->IsReadingSources() && life_.OverFor(now_ns) < kSourcesNs) return false;
+  const uint64_t over_ns = life_.OverFor(now_ns);
+  if (targets_->IsReadingSources() && over_ns < kSourcesNs) return false;
+  if (targets_->symbols().IsReading() && over_ns < kNamesNs) return false;
   v1::JobEnd end;
   life_.Fill(now_ns, &end);
   end.set_relay_cpu_ns(ProcessCpuNs() + targets_->ReadersCpuNs());

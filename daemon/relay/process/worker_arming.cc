@@ -19,7 +19,7 @@ constexpr uint64_t kLongestSignNs = 10'000'000'000;
 void Worker::WakeOnceReadable(uint64_t now_ns) {
   if (wake_asked_ns_ == 0) return;
   const bool patient = now_ns < wake_asked_ns_ + kSymbolsPatienceNs;
-  if (patient && targets_->IsReadingSymbols()) return;
+  if (patient && targets_->symbols().IsReading()) return;
   wake_asked_ns_ = 0;
   arming_.Wake(now_ns);
 }

@@ -7,6 +7,8 @@ namespace {
 
 // An event takes 25 to 60 bytes on the wire.
 constexpr size_t kEventBytes = 48;
+// What takes the place of a return address.
+constexpr size_t kFrameBytes = 256;
 template <typename Column, typename Value>
 void Fill(Column* column, const abi::Event* events, size_t count, Value value) {
   int old = column->size();
@@ -112,7 +114,8 @@ void BatchBuilder::AddStackOfFrames(uint64_t process_key, lull::v1::StackDef sta
     stacks->add_depths(static_cast<uint32_t>(frame_numbers.size()));
     stacks->mutable_frame_numbers()->Add(frame_numbers.begin(), frame_numbers.end());
   }
-  bytes_ += stack.ByteSizeLong() + 8 + 2 * frame_numbers.size();
+  bytes_ += stack.ByteSizeLong() + 8 + 2 * frame_numbers.size() +
+            kFrameBytes * static_cast<size_t>(stack.return_addresses_size());
   *stacks->add_stacks() = std::move(stack);
 }
 

@@ -18,7 +18,7 @@
 
 namespace lull::relay {
 
-// A batch is closed when it is about so large; a collector takes 4 MiB.
+// A batch is closed when it is about so large; a collector takes 64 MiB.
 inline constexpr size_t kMaxBatchBytes = 1u << 20;
 
 class BatchBuilder {

@@ -36,8 +36,11 @@ Definitions::Roles Definitions::RolesOf(abi::EventType type) {
 }
 
 Definitions::Definitions(uint64_t process_key, const SegmentReader* segment,
-                         size_t batch_bytes)
-    : process_key_(process_key), segment_(segment), batch_bytes_(batch_bytes) {
+                         AsyncSymbolizer* symbols, size_t batch_bytes)
+    : process_key_(process_key),
+      segment_(segment),
+      batch_bytes_(batch_bytes),
+      symbols_(symbols) {
   std::vector<uint64_t>& calls = known_[kCall];
   calls.resize(kHookIds / 64);
   for (uint16_t id = 1; id < kHookIds; ++id) {
@@ -77,6 +80,16 @@ Definitions::Result Definitions::Need(Role role, abi::Ref ref, uint32_t id,
   return Result::kDone;
 }
 
+bool Definitions::AddStack(abi::Ref ref, BatchBuilder* batch) {
+  std::optional<v1::StackDef> stack = ResolveStack(*segment_, ref, &codes_);
+  if (!stack) return false;
+  if (symbols_ != nullptr && stack->return_addresses_size() > 0) {
+    symbols_->Expect(process_key_, stack->return_addresses());
+  }
+  batch->AddStack(process_key_, *std::move(stack));
+  return true;
+}
+
 bool Definitions::Add(Role role, abi::Ref ref, uint32_t id, BatchBuilder* batch) {
   auto add = [&](auto resolved, auto method) {
     if (resolved) (batch->*method)(process_key_, *std::move(resolved));
@@ -84,8 +97,7 @@ bool Definitions::Add(Role role, abi::Ref ref, uint32_t id, BatchBuilder* batch)
   };
   switch (role) {
     case kStack:
-      return add(ResolveStack(*segment_, ref, symbolizer_, &codes_),
-                 &BatchBuilder::AddStack);
+      return AddStack(ref, batch);
     case kKernel:
       return add(ResolveKernel(*segment_, ref), &BatchBuilder::AddKernel);
     case kStream:

@@ -15,7 +15,7 @@
 #include "daemon/relay/read/batch_builder.h"
 #include "daemon/relay/read/python_codes.h"
 #include "daemon/relay/read/segment_reader.h"
-#include "daemon/relay/symbols/native_symbolizer.h"
+#include "daemon/relay/symbols/async_symbolizer.h"
 
 namespace lull::relay {
 
@@ -27,9 +27,10 @@ class Definitions {
   enum class Result { kDone, kBatchFull, kUndeclared, kCorrupt };
 
   // `batch_bytes`: no definition is added to a batch that is as large as that.
-  // `symbolizer` may be null; it and `segment` must outlive this.
-  Definitions(uint64_t process_key, const SegmentReader* segment, size_t batch_bytes);
-  void UseSymbolizer(NativeSymbolizer* symbolizer) { symbolizer_ = symbolizer; }
+  // `symbols` is told of new native stacks; may be null. It and `segment` must outlive
+  // this.
+  Definitions(uint64_t process_key, const SegmentReader* segment,
+              AsyncSymbolizer* symbols, size_t batch_bytes);
 
   // Makes sure that all that the event refers to is defined in `batch` or before, and
   // makes its references those of the wire: the name of an ApiCall, for instance,
@@ -56,12 +57,13 @@ class Definitions {
   void Remember(Role role, uint32_t id);
   Result Need(Role role, abi::Ref ref, uint32_t id, BatchBuilder* batch);
   // False: corrupt.
+  bool AddStack(abi::Ref ref, BatchBuilder* batch);
   bool Add(Role role, abi::Ref ref, uint32_t id, BatchBuilder* batch);
 
   const uint64_t process_key_;
   const SegmentReader* const segment_;
   const size_t batch_bytes_;
-  NativeSymbolizer* symbolizer_ = nullptr;
+  AsyncSymbolizer* const symbols_;
   PythonCodes codes_;
   // A bit per id. The calls that Hello names are known from the beginning.
   std::array<std::vector<uint64_t>, kRoles> known_;

@@ -7,7 +7,6 @@
 
 #include "daemon/relay/read/python_codes.h"
 #include "daemon/relay/read/segment_reader.h"
-#include "daemon/relay/symbols/native_symbolizer.h"
 #include "events.pb.h"
 #include "ingest.pb.h"
 
@@ -16,10 +15,9 @@ namespace lull::relay {
 // Of all of these. nullopt: the reference, or one that it leads to, is not what the ABI
 // says; the segment is corrupt.
 //
-// With names and lines. `symbolizer` may be null: native frames are then bare
-// addresses. `codes` are those of the same segment.
+// With names and lines, but of native code the return addresses alone. `codes` are
+// those of the same segment.
 std::optional<v1::StackDef> ResolveStack(const SegmentReader& segment, abi::Ref ref,
-                                         NativeSymbolizer* symbolizer,
                                          PythonCodes* codes);
 
 // A name for which the arena had no room is "".

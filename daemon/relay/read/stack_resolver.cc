@@ -1,4 +1,3 @@
-#include "absl/strings/str_format.h"
 #include "daemon/base/backward_frames.h"
 #include "daemon/base/text.h"
 #include "daemon/relay/read/resolver.h"
@@ -7,7 +6,7 @@
 namespace lull::relay {
 namespace {
 
-// With inlined calls a native stack may grow; a batch must stay below 4 MiB.
+// A stack behind another one may make it long.
 constexpr int kMaxFrames = 256;
 
 bool AddPythonFrame(const SegmentReader& segment, const abi::PythonFrame& frame,
@@ -85,9 +84,7 @@ std::optional<lull::v1::StackDef> ResolveBackward(const SegmentReader& segment,
 }  // namespace
 
 std::optional<lull::v1::StackDef> ResolveStack(const SegmentReader& segment,
-                                               abi::Ref ref,
-                                               NativeSymbolizer* symbolizer,
-                                               PythonCodes* codes) {
+                                               abi::Ref ref, PythonCodes* codes) {
   if (segment.IsBackward(ref)) return ResolveBackward(segment, ref, codes);
   std::optional<RawStack> stack = segment.Stack(ref);
   if (!stack) return std::nullopt;
@@ -95,9 +92,6 @@ std::optional<lull::v1::StackDef> ResolveStack(const SegmentReader& segment,
   definition.set_ref(ref);
   definition.set_native(stack->native || stack->scopes);
   definition.set_truncated(stack->truncated);
-  if (stack->native && symbolizer != nullptr) {
-    symbolizer->Expect(&stack->addresses[0], stack->depth);
-  }
   for (uint32_t i = 0; i < stack->depth; ++i) {
     if (definition.frames_size() >= kMaxFrames) {
       definition.set_truncated(true);
@@ -109,11 +103,8 @@ std::optional<lull::v1::StackDef> ResolveStack(const SegmentReader& segment,
       if (!AddPythonFrame(segment, stack->python[i], codes, &definition)) {
         return std::nullopt;
       }
-    } else if (symbolizer != nullptr) {
-      symbolizer->Resolve(stack->addresses[i], definition.mutable_frames());
     } else {
-      definition.add_frames()->set_function(
-          absl::StrFormat("0x%x", stack->addresses[i]));
+      definition.add_return_addresses(stack->addresses[i]);
     }
   }
   return definition;

@@ -20,8 +20,8 @@ namespace {
 constexpr uint32_t kChunk = 512;  // events copied at a time: 24 KiB, stays in cache
 
 // A store of another processor may take its time to be seen, and the clocks of two
-// processors may differ. Of a virtual machine on a busy host one event was seen more than
-// one microsecond late.
+// processors may differ. Of a virtual machine on a busy host one event was seen more
+// than one microsecond late.
 constexpr uint64_t kStoreDelayNs = 10'000;
 
 bool IsPossible(const abi::Event& event) {
@@ -35,20 +35,12 @@ bool IsPossible(const abi::Event& event) {
 absl::StatusOr<std::unique_ptr<Target>> Target::Open(lull::v1::ProcessInfo info,
                                                      UniqueFd memfd, UniqueFd pidfd,
                                                      const TargetOptions& options,
-                                                     ModuleCache* modules,
                                                      SpoolState* state) {
   void* base = mmap(nullptr, abi::kSegmentSize, PROT_READ | PROT_WRITE, MAP_SHARED,
                     memfd.get(), 0);
   if (base == MAP_FAILED) return ErrnoStatus(errno, "cannot map a segment");
   std::unique_ptr<Target> target(new Target(std::move(info), std::move(pidfd),
                                             static_cast<char*>(base), options, state));
-  if (!options.snapshot_path.empty()) {
-    target->symbolizer_ = std::make_unique<NativeSymbolizer>(
-        static_cast<pid_t>(target->info_.pid()), options.snapshot_path, modules,
-        options.memory);
-    target->symbolizer_->Refresh();
-    target->definitions_.UseSymbolizer(target->symbolizer_.get());
-  }
   target->Resume();
   return target;
 }
@@ -60,11 +52,12 @@ Target::Target(lull::v1::ProcessInfo info, UniqueFd pidfd, char* base,
       base_(base),
       segment_(base),
       state_(state),
+      symbols_(options.symbols),
       control_(segment_, options.settings, options.gpu, options.gpu_clock, info_.pid()),
       run_delay_(pid()),
       samples_(key(), pid(), options.sampler, options.memory),
       rings_(key(), segment_, state),
-      definitions_(info_.key(), &segment_, kMaxBatchBytes),
+      definitions_(info_.key(), &segment_, symbols_, kMaxBatchBytes),
       buffer_(kChunk) {
   info_.set_start_ns(std::min(segment_.header().created_ns, kMaxWireTotal));
   if (options.armed) {
@@ -223,9 +216,9 @@ lull::v1::ProcessCounters Target::Counters() const {
   lull::v1::ProcessCounters counters = CountersOf(segment_, rings_, corrupt_);
   counters.set_process_key(key());
   counters.set_thinning(std::max(control_.highest_thinning(), earlier_.thinning()));
-  if (symbolizer_ != nullptr) {
+  if (symbols_ != nullptr) {  // as far as is known; who sends it may know more
     counters.set_modules_unread(
-        std::max(symbolizer_->modules_unread(), earlier_.modules_unread()));
+        std::max(symbols_->ModulesUnread(key()), earlier_.modules_unread()));
   }
   if (samples_.counters().taken() + samples_.counters().skipped() > 0) {
     *counters.mutable_host_samples() = samples_.counters();

@@ -10,7 +10,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -25,13 +24,13 @@
 #include "daemon/relay/read/target_samples.h"
 #include "daemon/relay/samples/run_delay.h"
 #include "daemon/relay/samples/sampler.h"
-#include "daemon/relay/symbols/native_symbolizer.h"
+#include "daemon/relay/symbols/async_symbolizer.h"
 
 namespace lull::relay {
 
 struct TargetOptions {
   v1::JobSettings settings;
-  std::string snapshot_path;  // of the mappings; "" = no native symbols
+  AsyncSymbolizer* symbols = nullptr;  // is told of native stacks; must outlive this
   GpuPlan gpu;
   std::shared_ptr<GpuClock> gpu_clock;  // of the job; null: one of its own
   bool armed = true;
@@ -47,7 +46,6 @@ class Target {
   static absl::StatusOr<std::unique_ptr<Target>> Open(v1::ProcessInfo info,
                                                       UniqueFd memfd, UniqueFd pidfd,
                                                       const TargetOptions& options,
-                                                      ModuleCache* modules,
                                                       SpoolState* state);
   ~Target();
   Target(const Target&) = delete;
@@ -79,14 +77,6 @@ class Target {
   void Commit();
   void Drop();
 
-  // Has the symbols of new libraries read before they are needed; a few times a second.
-  void PrepareSymbols() {
-    if (symbolizer_ != nullptr) symbolizer_->Prepare();
-  }
-  // Before anything is recorded; see NativeSymbolizer::PrepareNow().
-  void PrepareSymbolsNow() {
-    if (symbolizer_ != nullptr) symbolizer_->PrepareNow();
-  }
   // Gives back the rings of threads that are gone; a few times a second.
   void FreeRings();
   // Adds what the threads that submit GPU work waited for processors, when that is due.
@@ -137,7 +127,7 @@ class Target {
   char* base_;
   SegmentReader segment_;
   SpoolState* state_;
-  std::unique_ptr<NativeSymbolizer> symbolizer_;
+  AsyncSymbolizer* const symbols_;
   TargetControl control_;
   RunDelaySampler run_delay_;
   TargetSamples samples_;

@@ -1,7 +1,5 @@
 #include "daemon/relay/read/target_set.h"
 
-#include <unistd.h>
-
 #include <optional>
 #include <random>
 #include <utility>
@@ -24,7 +22,6 @@ constexpr size_t kMaxBatchEvents = 16 * 1024;
 constexpr uint64_t kMaxBacklog = 2048;  // twelve chunks, which stay in the cache
 constexpr size_t kBusyEvents = 1024;    // in one pass: come back at once
 constexpr uint64_t kGovernPeriodNs = 100 * kMillisecond;
-constexpr uint64_t kSymbolsPeriodNs = 300 * kMillisecond;
 // DataLoader workers have no rings of their own that might get full.
 constexpr uint64_t kLoadersPeriodNs = 200 * kMillisecond;
 constexpr uint64_t kCountersOnlyPeriodNs = 1000 * kMillisecond;
@@ -34,15 +31,12 @@ constexpr uint64_t kCountersOnlyPeriodNs = 1000 * kMillisecond;
 TargetSet::TargetSet(const RelayOptions& options, Spool& spool)
     : options_(options),
       spool_(spool),
+      symbols_(options.spool_directory),
       sources_(options.attached ? std::nullopt
                                 : std::optional(options.job.start_realtime_ns())) {
   if (!options_.job.settings().no_host_samples()) {
     sampler_ = std::make_unique<HostSampler>(std::random_device{}());
   }
-}
-
-std::string TargetSet::SnapshotPath(uint64_t key) const {
-  return absl::StrCat(options_.spool_directory, "/maps.", key);
 }
 
 TargetSet::Added TargetSet::Add(v1::ProcessInfo info, UniqueFd memfd, UniqueFd pidfd,
@@ -52,22 +46,25 @@ TargetSet::Added TargetSet::Add(v1::ProcessInfo info, UniqueFd memfd, UniqueFd p
   if (loader) info.set_worker_of(WhoseWorker(info.parent_pid()));
   if (loader && info.worker_of() == 0) return Added::kNotWanted;
   TargetOptions options{options_.job.settings(),
-                        loader ? "" : SnapshotPath(key),
+                        loader ? nullptr : &symbols_,
                         plan,
                         gpu_clock_,
                         armed,
                         sampler_.get(),
                         std::make_shared<const UniqueFd>(std::move(memory))};
+  if (!loader) {
+    // What an attach finds has long loaded its libraries; no stack is asked for yet.
+    symbols_.Watch(key, static_cast<pid_t>(info.pid()), options.memory,
+                   options_.attached);
+  }
   const int watched = pidfd.get();
   auto target = Target::Open(std::move(info), std::move(memfd), std::move(pidfd),
-                             options, &modules_, &spool_.state());
+                             options, &spool_.state());
   if (!target.ok()) {
     LogError(target.status().ToString());
     return Added::kFailed;
   }
   ends_.Add(watched);
-  // What an attach finds has long loaded its libraries; no stack is asked for yet.
-  if (options_.attached && !loader) (*target)->PrepareSymbolsNow();
   if (!options_.job.settings().no_source()) {
     sources_.Watch(key, (*target)->pid());
   }
@@ -122,9 +119,7 @@ bool TargetSet::ReadAll(uint64_t now_ns) {
 
 void TargetSet::Control(uint64_t now_ns) {
   const bool govern = now_ns - governed_ns_ >= kGovernPeriodNs;
-  const bool symbols = now_ns - symbols_ns_ >= kSymbolsPeriodNs;
   if (govern) governed_ns_ = now_ns;
-  if (symbols) symbols_ns_ = now_ns;
   for (auto& [key, target] : targets_) {
     if (target->corrupt()) continue;
     // A worker is looked at as often as the process that it loads for.
@@ -134,7 +129,6 @@ void TargetSet::Control(uint64_t now_ns) {
       target->FollowSamples(now_ns, traced.IsTracing());
       continue;
     }
-    if (symbols) target->PrepareSymbols();
     if (govern) {
       target->Govern(now_ns);
       target->FreeRings();
@@ -148,6 +142,7 @@ void TargetSet::Control(uint64_t now_ns) {
 
 void TargetSet::ReleaseEnded(uint64_t now_ns,
                              absl::FunctionRef<void(uint64_t)> released) {
+  ForgetSymbols();
   std::vector<uint64_t> done;
   for (auto& [key, target] : targets_) {
     if (!target->ended()) continue;
@@ -164,11 +159,18 @@ void TargetSet::ReleaseEnded(uint64_t now_ns,
     of_gone_.corrupt += target.corrupt() ? 1 : 0;
     of_gone_.events_read += target.events_read();
     of_gone_.events_lost += target.events_lost();
-    unlink(SnapshotPath(key).c_str());
+    named_later_.emplace_back(spool_.last_sequence(), key);
     released(key);
     ends_.Remove(target.pidfd());
     sources_.Forget(key);
     targets_.erase(key);
+  }
+}
+
+void TargetSet::ForgetSymbols() {
+  while (!named_later_.empty() && spool_.acknowledged() >= named_later_.front().first) {
+    symbols_.Forget(named_later_.front().second);
+    named_later_.pop_front();
   }
 }
 

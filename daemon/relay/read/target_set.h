@@ -3,9 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
-#include <string>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -55,8 +56,8 @@ class TargetSet {
   // Appends a batch of what `fill` says. Flush() first.
   absl::Status Append(absl::FunctionRef<void(BatchBuilder&)> fill);
 
-  // Symbols that stacks will need are still being read.
-  bool IsReadingSymbols() { return modules_.IsReading(); }
+  // Names of what native stacks have are found there.
+  AsyncSymbolizer& symbols() { return symbols_; }
   // Lines of source that stacks named are still being read, or are in no batch yet.
   // Asked in this order: what is not pending has been read.
   bool IsReadingSources() { return sources_.pending() || sources_.HasRead(); }
@@ -70,29 +71,30 @@ class TargetSet {
     uint64_t events_lost = 0;
   };
   Totals totals() const;  // those that are gone included
-  uint64_t ReadersCpuNs() const { return modules_.CpuNs() + sources_.CpuNs(); }
+  uint64_t ReadersCpuNs() const { return symbols_.CpuNs() + sources_.CpuNs(); }
 
  private:
-  std::string SnapshotPath(uint64_t key) const;
+  void ForgetSymbols();
   uint64_t WhoseWorker(uint32_t pid) const;
   void SpoolCountersAlone(uint64_t now_ns);
   void Settle(bool spooled);
 
   const RelayOptions& options_;
   Spool& spool_;
-  ModuleCache modules_;
+  AsyncSymbolizer symbols_;
   SourceExcerpts sources_;
   std::unique_ptr<HostSampler> sampler_;  // null: not wanted
   std::shared_ptr<GpuClock> gpu_clock_ = std::make_shared<GpuClock>();
   std::map<uint64_t, std::unique_ptr<Target>> targets_;
   EndWatch ends_;  // of their processes
+  // Those that are gone, and the last batch that may need the names of their functions.
+  std::deque<std::pair<uint64_t, uint64_t>> named_later_;
   Totals of_gone_;
 
   BatchBuilder batch_;
   uint64_t batch_began_ns_ = 0;
   uint64_t counters_only_ns_ = 0;  // last try while the spool was full
   uint64_t governed_ns_ = 0;
-  uint64_t symbols_ns_ = 0;
   uint64_t loaders_read_ns_ = 0;
 };
 

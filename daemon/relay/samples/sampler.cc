@@ -1,7 +1,6 @@
 #include "daemon/relay/samples/sampler.h"
 
 #include <sched.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -13,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/thread.h"
 #include "daemon/procfs/address_space.h"
 #include "daemon/relay/samples/codes.h"
 #include "daemon/relay/samples/memory.h"
@@ -127,14 +127,8 @@ struct HostSampler::Process {
   uint64_t self_ns = 0;
 };
 
-HostSampler::HostSampler(uint64_t seed) : clock_(seed) {
-  // Signals are the worker's other threads'.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { Run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
+HostSampler::HostSampler(uint64_t seed)
+    : clock_(seed), thread_(StartThread([this] { Run(); })) {}
 
 HostSampler::~HostSampler() {
   {

@@ -53,12 +53,14 @@ UniqueFd OpenMappedFileBelow(int root, const Mapping& mapping) {
   return UniqueFd(open(itself.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 }
 
-UniqueFd OpenMappedFile(pid_t pid, const Mapping& mapping) {
-  for (const std::string& path :
-       {absl::StrCat("/proc/", pid, "/root"), std::string("/")}) {
-    UniqueFd root(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (!root) continue;
-    UniqueFd file = OpenMappedFileBelow(root.get(), mapping);
+UniqueFd OpenMappedFile(pid_t pid, const Mapping& mapping, int root) {
+  auto open_folder = [](const std::string& path) {
+    return UniqueFd(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  };
+  const UniqueFd theirs = open_folder(absl::StrCat("/proc/", pid, "/root"));
+  const UniqueFd ours = open_folder("/");
+  for (int folder : {theirs.get(), root, ours.get()}) {
+    UniqueFd file = folder < 0 ? UniqueFd() : OpenMappedFileBelow(folder, mapping);
     if (file) return file;
   }
   return UniqueFd();

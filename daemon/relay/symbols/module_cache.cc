@@ -25,6 +25,11 @@ std::pair<uid_t, gid_t> OwnerOf(const MappedBy& process) {
   return {process.uid, process.gid};
 }
 
+UniqueFd Open(const MappedBy& process, const Mapping& mapping) {
+  return OpenMappedFile(process.pid, mapping,
+                        process.root != nullptr ? process.root->get() : -1);
+}
+
 }  // namespace
 
 MappedBy MappedBy::Process(pid_t pid) {
@@ -83,7 +88,7 @@ bool ModuleCache::IsSettled(const MappedBy& process, SymbolReader* reader, Place
   Module* module = Find(process, *place->mapping);
   if (module->failures < kMaxFailures && !module->no_file && reader != nullptr &&
       module->given_to != reader->generation()) {
-    *file = OpenMappedFile(process.pid, *place->mapping);
+    *file = Open(process, *place->mapping);
     module->no_file = !*file;
     if (*file) module->given_to = reader->generation();
   }
@@ -142,7 +147,7 @@ void ModuleCache::Prepare(const MappedBy& process, const Maps& maps) {
     if (module->given_to != 0 || module->no_file || module->failures > 0) continue;
     SymbolReader* reader = ReaderOf(process);
     if (reader == nullptr) return;
-    UniqueFd file = OpenMappedFile(process.pid, mapping);
+    UniqueFd file = Open(process, mapping);
     module->no_file = !file;
     if (file && reader->Prepare(module->number, file.get())) {
       module->given_to = reader->generation();

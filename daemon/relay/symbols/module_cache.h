@@ -24,6 +24,8 @@ struct MappedBy {
   pid_t pid = 0;
   uid_t uid = 0;  // of root: read as nobody
   gid_t gid = 0;
+  // Its root folder, for when it is gone; may be null.
+  std::shared_ptr<const UniqueFd> root = nullptr;
 
   // Finds out who owns the process. One that is gone, or that does not let itself be
   // looked into, counts as root's.

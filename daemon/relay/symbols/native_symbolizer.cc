@@ -1,14 +1,15 @@
 #include "daemon/relay/symbols/native_symbolizer.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 
 #include <deque>
 #include <fstream>
-#include <optional>
 #include <sstream>
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/text.h"
@@ -20,11 +21,8 @@ namespace {
 
 constexpr size_t kMaxKnownAddresses = 64 * 1024;
 constexpr size_t kMaxFunctionName = 512;  // of C++ templates, the rest says little
-// An address outside of all mappings may come from a library loaded just now, or
-// be nonsense: look again, but not for each piece of nonsense.
-constexpr uint64_t kRefreshPeriodNs = 100'000'000;
-// A stack waits so long for the mappings, and the rings for the stack. A full machine
-// takes some tens of milliseconds to read them.
+// A stack waits so long for the mappings. A full machine takes some tens of
+// milliseconds to read them.
 constexpr uint64_t kPatienceNs = 1'000'000'000;
 // Reading a process's mappings holds up its page faults: not for every malloc().
 constexpr uint64_t kGrownPages = 1024;
@@ -77,35 +75,36 @@ std::vector<lull::v1::Frame> FramesAt(const ModuleCache::Place& place) {
   return result;
 }
 
+MappedBy WithItsRoot(pid_t pid) {
+  MappedBy process = MappedBy::Process(pid);
+  process.root = std::make_shared<const UniqueFd>(open(
+      absl::StrCat("/proc/", pid, "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  return process;
+}
+
 }  // namespace
 
 NativeSymbolizer::NativeSymbolizer(pid_t pid, std::string snapshot_path,
                                    ModuleCache* modules,
                                    std::shared_ptr<const UniqueFd> memory,
                                    std::function<Maps()> read)
-    : process_(MappedBy::Process(pid)),
-      reader_(
+    : process_(WithItsRoot(pid)),
+      reader_(std::make_shared<MapsReader>(
           read != nullptr
               ? std::move(read)
               : [pid, snapshot_path,
                  memory = std::move(
-                     memory)] { return ReadMaps(pid, memory.get(), snapshot_path); }),
-      modules_(modules) {
-  maps_ = Maps::Parse(ReadText(snapshot_path));
-}
-
-void NativeSymbolizer::Refresh() {
-  if (!reader_.reading()) refreshed_ns_ = MonotonicNs();
-  reader_.Start();
-}
+                     memory)] { return ReadMaps(pid, memory.get(), snapshot_path); })),
+      modules_(modules),
+      maps_(std::make_shared<const Maps>(Maps::Parse(ReadText(snapshot_path)))) {}
 
 bool NativeSymbolizer::TakeWhatWasRead(absl::Duration patience) {
-  std::optional<Maps> maps = reader_.Take(patience);
-  if (!maps) return false;
-  maps_ = *std::move(maps);
-  for (uint64_t address : unsure_) {
+  std::shared_ptr<const Maps> maps = reader_->Take(patience);
+  if (maps == nullptr) return false;
+  maps_ = std::move(maps);
+  for (const auto& [address, told] : unsure_) {
     // Stacks were defined without its name, and are not defined again.
-    const Mapping* mapping = maps_.Find(address - 1);
+    const Mapping* mapping = told ? maps_->Find(address - 1) : nullptr;
     if (mapping != nullptr && absl::StartsWith(mapping->path, "/")) {
       unread_.insert(mapping->path);
     }
@@ -116,16 +115,16 @@ bool NativeSymbolizer::TakeWhatWasRead(absl::Duration patience) {
 }
 
 void NativeSymbolizer::Wait() {
-  const uint64_t waited_ns = MonotonicNs() - refreshed_ns_;
+  const uint64_t waited_ns = MonotonicNs() - reader_->began_ns();
   TakeWhatWasRead(
       absl::Nanoseconds(waited_ns < kPatienceNs ? kPatienceNs - waited_ns : 0));
 }
 
 void NativeSymbolizer::GoOnPreparing() {
-  if (!prepare_ || reader_.reading()) return;
+  if (!prepare_ || reader_->reading()) return;
   TakeWhatWasRead(absl::ZeroDuration());
   prepare_ = false;
-  modules_->Prepare(process_, maps_);
+  modules_->Prepare(process_, *maps_);
 }
 
 void NativeSymbolizer::PrepareNow() {
@@ -145,18 +144,11 @@ void NativeSymbolizer::Prepare() {
 }
 
 const Mapping* NativeSymbolizer::FindMapping(uint64_t address) {
-  const Mapping* mapping = maps_.Find(address);
-  if (mapping == nullptr && reader_.reading()) {
-    Wait();
-    mapping = maps_.Find(address);
-  }
-  if (mapping != nullptr || reader_.reading() ||
-      MonotonicNs() - refreshed_ns_ < kRefreshPeriodNs) {
-    return mapping;
-  }
-  Refresh();
+  const Mapping* mapping = maps_->Find(address);
+  if (mapping != nullptr) return mapping;
+  reader_->StartFor({&address, 1});
   Wait();
-  return maps_.Find(address);
+  return maps_->Find(address);
 }
 
 void NativeSymbolizer::Expect(const uint64_t* return_addresses, size_t count) {
@@ -175,9 +167,9 @@ void NativeSymbolizer::Expect(const uint64_t* return_addresses, size_t count) {
     std::vector<lull::v1::Frame>& frames = known_[return_addresses[i]];
     if (mapping == nullptr || mapping->path.empty()) {
       frames.emplace_back().set_function(absl::StrFormat("0x%x", address));
-      if (mapping == nullptr && reader_.reading()) {
-        unsure_.push_back(return_addresses[i]);
-      } else if (maps_.empty()) {
+      if (mapping == nullptr && reader_->reading()) {
+        unsure_[return_addresses[i]] = false;
+      } else if (maps_->empty()) {
         unread_.insert("");  // the process was gone before its mappings were read
       }
       continue;
@@ -204,6 +196,8 @@ void NativeSymbolizer::Resolve(
     uint64_t return_address,
     google::protobuf::RepeatedPtrField<lull::v1::Frame>* frames) {
   Expect(&return_address, 1);
+  auto unsure = unsure_.find(return_address);
+  if (unsure != unsure_.end()) unsure->second = true;
   for (const lull::v1::Frame& frame : known_[return_address]) *frames->Add() = frame;
 }
 

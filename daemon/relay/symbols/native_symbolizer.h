@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -21,6 +22,7 @@
 
 namespace lull::relay {
 
+// All calls come from one thread, but for the first ones of another.
 class NativeSymbolizer {
  public:
   // `snapshot_path`: where the mappings are kept for a successor; one that is
@@ -34,7 +36,9 @@ class NativeSymbolizer {
 
   // Begins to read /proc/PID/maps again. What is found counts unless the process is
   // gone or another program by then.
-  void Refresh();
+  void Refresh() { reader_->Start(); }
+  // Who reads them: for other threads, to have them read in time.
+  std::shared_ptr<MapsReader> maps_reader() const { return reader_; }
 
   // Has the symbols of large libraries that were loaded meanwhile read in the
   // background. Call it now and then: it does nothing if the process has not grown.
@@ -65,14 +69,14 @@ class NativeSymbolizer {
   bool TakeWhatWasRead(absl::Duration patience);
 
   MappedBy process_;
-  MapsReader reader_;
+  const std::shared_ptr<MapsReader> reader_;
   ModuleCache* modules_;
-  Maps maps_;
-  uint64_t refreshed_ns_ = 0;
+  std::shared_ptr<const Maps> maps_;
   uint64_t prepared_pages_ = 0;  // of address space, when Prepare() looked last
   bool prepare_ = false;         // what is being read then
   std::unordered_map<uint64_t, std::vector<lull::v1::Frame>> known_;
-  std::vector<uint64_t> unsure_;  // of them: the mappings were still being read
+  // Of them: the mappings were still being read. True: somebody was told so.
+  std::map<uint64_t, bool> unsure_;
   std::set<std::string> unread_;  // paths
 };
 

@@ -1,7 +1,6 @@
 #include "daemon/relay/symbols/source_reader.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,13 +9,13 @@
 #include <deque>
 #include <iterator>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "absl/types/span.h"
 #include "daemon/base/logging.h"
 #include "daemon/base/mutex.h"
 #include "daemon/base/text.h"
+#include "daemon/base/thread.h"
 
 namespace lull::relay {
 
@@ -138,12 +137,9 @@ void SourceReader::Ask(Request request) {
   state_->requests.push_back(std::move(request));
   state_->news.notify_all();
   if (std::exchange(started_, true)) return;
-  // Signals are for the other threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    std::thread([state = state_] {
+    StartThread([state = state_] {
+      YieldToOthers();
       Run(state.get());
       MutexLock over(state->mutex);
       state->running = false;
@@ -153,7 +149,6 @@ void SourceReader::Ask(Request request) {
   } catch (const std::system_error&) {  // too many threads
     state_->over = true;
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 std::vector<SourceReader::Quoted> SourceReader::Take() {

@@ -61,7 +61,7 @@ class UpstreamTest : public ::testing::Test {
     lull::v1::Hello hello;
     hello.mutable_job()->set_id("0123456789abcdef0123456789abcdef");
     upstream_ = std::make_unique<Upstream>(CollectorAddress{Address(), "", ""}, hello,
-                                           spool_.get(), timing);
+                                           spool_.get(), nullptr, timing);
   }
 
   bool AwaitDelivery() {

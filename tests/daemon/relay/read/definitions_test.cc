@@ -29,7 +29,7 @@ class DefinitionsTest : public ::testing::Test {
 
   FakeSegment segment_;
   SegmentReader reader_{segment_.base()};
-  Definitions definitions_{9, &reader_, kMaxBatchBytes};
+  Definitions definitions_{9, &reader_, nullptr, kMaxBatchBytes};
   BatchBuilder batch_;
   abi::Event event_{};
 };
@@ -245,7 +245,7 @@ TEST_F(DefinitionsTest, DefinesAgainWhatWasDropped) {
 }
 
 TEST_F(DefinitionsTest, AddsNothingToABatchThatIsFull) {
-  Definitions full(9, &reader_, 0);
+  Definitions full(9, &reader_, nullptr, 0);
   event_ = MakeEvent(EventType::kGpuKernel, 1);
   event_.py_stack = segment_.AddKernel(segment_.AddText("k"));
   EXPECT_EQ(full.Define(&event_, &batch_), Result::kBatchFull);

@@ -176,7 +176,7 @@ TEST(ResolveStack, DoesNotFollowCodeThatIsNone) {
   PythonCodes codes;
   abi::Ref native = segment.AddNativeStack({1});
   abi::Ref stack = segment.AddPythonStack({{native, 0}});
-  EXPECT_FALSE(ResolveStack(reader, stack, nullptr, &codes).has_value());
+  EXPECT_FALSE(ResolveStack(reader, stack, &codes).has_value());
 }
 
 TEST(ResolveStack, MakesForeignTextFitForTheWire) {
@@ -184,8 +184,7 @@ TEST(ResolveStack, MakesForeignTextFitForTheWire) {
   SegmentReader reader(segment.base());
   PythonCodes codes;
   abi::Ref code = segment.AddCode("bad\xff.py", std::string(9000, 'n'), 1);
-  auto stack =
-      ResolveStack(reader, segment.AddPythonStack({{code, 0}}), nullptr, &codes);
+  auto stack = ResolveStack(reader, segment.AddPythonStack({{code, 0}}), &codes);
   ASSERT_TRUE(stack.has_value());
   EXPECT_EQ(stack->frames(0).file(), "bad\xef\xbf\xbd.py");
   EXPECT_EQ(stack->frames(0).function().size(), 4096u);

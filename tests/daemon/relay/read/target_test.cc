@@ -32,7 +32,7 @@ class TargetTest : public ::testing::Test {
     info.set_key(1);
     info.set_pid(static_cast<uint32_t>(pid));
     auto target = Target::Open(info, UniqueFd(dup(segment_.memfd())), std::move(pidfd),
-                               options, &modules_, &state_);
+                               options, &state_);
     ASSERT_TRUE(target.ok());
     target_ = *std::move(target);
   }
@@ -64,7 +64,6 @@ class TargetTest : public ::testing::Test {
   }
 
   FakeSegment segment_;
-  ModuleCache modules_;
   SpoolState state_;
   std::unique_ptr<Target> target_;
   BatchBuilder batch_;

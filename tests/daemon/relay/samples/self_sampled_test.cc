@@ -192,7 +192,7 @@ class OwnTarget {
     info.set_pid(static_cast<uint32_t>(getpid()));
     info.set_worker_of(worker_of);
     target_ = *Target::Open(info, UniqueFd(dup(segment_.memfd())), UniqueFd(), options,
-                            &modules_, &spooled_);
+                            &spooled_);
   }
   // What the worker does with it in each pass.
   void Pass() {
@@ -204,7 +204,6 @@ class OwnTarget {
 
  private:
   FakeSegment segment_;
-  ModuleCache modules_;
   SpoolState spooled_;
   BatchBuilder batch_;
   std::unique_ptr<Target> target_;
@@ -334,10 +333,9 @@ TEST(SelfSampled, SamplesGoIntoAsManyBatchesAsTheyNeed) {
   lull::v1::ProcessInfo info;
   info.set_key(kSelf);
   info.set_pid(static_cast<uint32_t>(getpid()));
-  ModuleCache modules;
   SpoolState state;
-  auto target = Target::Open(info, UniqueFd(dup(segment.memfd())), UniqueFd(), options,
-                             &modules, &state);
+  auto target =
+      Target::Open(info, UniqueFd(dup(segment.memfd())), UniqueFd(), options, &state);
   ASSERT_TRUE(target.ok());
   BatchBuilder batch;
   ASSERT_TRUE((*target)->Read(&batch));

@@ -1,0 +1,35 @@
+// Threads beside the one that a process is about.
+#pragma once
+
+#include <signal.h>
+
+#include <thread>
+#include <utility>
+
+namespace lull {
+
+// Starts a thread that takes no signals: they are for the other ones. Throws
+// std::system_error where there are too many threads.
+template <typename Run>
+std::thread StartThread(Run&& run) {
+  class Blocked {
+   public:
+    Blocked() {
+      sigset_t all;
+      sigfillset(&all);
+      pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~Blocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+   private:
+    sigset_t before_;
+  };
+  const Blocked blocked;  // a thread begins with the mask of whoever starts it
+  return std::thread(std::forward<Run>(run));
+}
+
+// The calling thread, and the processes that it starts, yield to threads that wait for
+// a processor. No right is needed.
+void YieldToOthers();
+
+}  // namespace lull

@@ -1,0 +1,79 @@
+// Names of native functions, found beside those who read rings: symbol tables of
+// hundreds of megabytes take seconds on a full machine, and a file system may hang.
+//
+// Whoever reads rings says which return addresses there are, and goes on: batches go
+// into the spool with bare addresses (StackDef.return_addresses). Whoever sends them
+// has frames put in their place, which by then are mostly known. A thread that yields
+// to others finds them out (native_symbolizer.h).
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "daemon/base/mutex.h"
+#include "daemon/base/unique_fd.h"
+#include "daemon/relay/symbols/maps_reader.h"
+#include "ingest.pb.h"
+
+namespace lull::relay {
+
+class AsyncSymbolizer {
+ public:
+  // Starts nothing yet. `directory`: where snapshots of mappings are kept, as maps.KEY,
+  // for a successor. `patience`: the first batch for which nothing is found out for so
+  // long goes without names, and all others then do: a file system hangs.
+  explicit AsyncSymbolizer(std::string directory,
+                           absl::Duration patience = absl::Seconds(45));
+  ~AsyncSymbolizer();
+  AsyncSymbolizer(const AsyncSymbolizer&) = delete;
+  AsyncSymbolizer& operator=(const AsyncSymbolizer&) = delete;
+
+  // The reader of rings. Nothing of this waits.
+
+  // A process, while it is there. `memory`: its own descriptor of itself; may be null.
+  // `now`: it has loaded its libraries long ago; IsReading() until they are read.
+  void Watch(uint64_t key, pid_t pid, std::shared_ptr<const UniqueFd> memory, bool now);
+  // These will be asked for.
+  void Expect(uint64_t key, absl::Span<const uint64_t> return_addresses);
+  // No batch names it any more; nor will a successor need its snapshot.
+  void Forget(uint64_t key);
+  // Something that was said or asked for is still being found out, or a library that
+  // is large is being read.
+  bool IsReading() const;
+  // Programs and libraries of a process whose functions have no names, as far as is
+  // known; see NativeSymbolizer.
+  uint32_t ModulesUnread(uint64_t key) const;
+  uint64_t CpuNs() const;  // of the processes that read
+
+  // The sender. Gives the stacks of the batch their frames, and its counters what is
+  // known of ModulesUnread() then. Waits for that. False: Stop() was called.
+  bool Name(v1::Batch* batch);
+
+  // Any thread. What is being read is given up, after 200 ms, and nothing is read any
+  // more.
+  void Stop();
+
+ private:
+  struct State;
+  // With the state's lock: has the thread do it, and starts that.
+  void Do(std::function<void()> task) ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  // With it as well. Until it is done, or never will be.
+  void Await(const bool& done, MutexLock* lock) ABSL_NO_THREAD_SAFETY_ANALYSIS;
+
+  const absl::Duration patience_;
+  const std::shared_ptr<State> state_;  // of the thread, too, which may outlive this
+  // The reader of rings' own.
+  std::map<uint64_t, std::shared_ptr<MapsReader>> maps_;
+};
+
+// Frames that say no more than the addresses, in the place of those that a stack has.
+void NameByAddress(v1::StackDef* stack);
+
+}  // namespace lull::relay

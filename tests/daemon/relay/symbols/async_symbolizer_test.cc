@@ -1,0 +1,187 @@
+// Names beside the reader of rings. The symbol reader is this program, see
+// unit_main.cc.
+#include "daemon/relay/symbols/async_symbolizer.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "daemon/base/unique_fd.h"
+#include "tests/daemon/storage/temporary_directory.h"
+
+namespace lull::relay {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr uint64_t kKey = 7;
+
+// As definitions.cc makes them.
+v1::Batch BatchOf(const std::vector<uint64_t>& addresses, uint64_t key = kKey) {
+  v1::Batch batch;
+  v1::Batch::Stacks* stacks = batch.add_stacks();
+  stacks->set_process_key(key);
+  stacks->add_stacks()->set_ref(1);  // of Python
+  v1::StackDef* native = stacks->add_stacks();
+  native->set_ref(2);
+  native->set_native(true);
+  for (uint64_t address : addresses) native->add_return_addresses(address);
+  batch.add_counters()->set_process_key(key);
+  return batch;
+}
+const v1::StackDef& NativeOf(const v1::Batch& batch) {
+  return batch.stacks(0).stacks(1);
+}
+
+uint64_t KnownAddress() { return reinterpret_cast<uint64_t>(&lcong48) + 4; }
+
+// What is mapped of a file with which a symbol reader never ends.
+class Endless {
+ public:
+  explicit Endless(const std::string& path) {
+    std::ofstream(path) << "lull-test: spin";
+    UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    code_ = mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file.get(), 0);
+    EXPECT_NE(code_, MAP_FAILED);
+  }
+  ~Endless() { munmap(code_, 4096); }
+  uint64_t address() const { return reinterpret_cast<uint64_t>(code_) + 0x100; }
+
+ private:
+  void* code_;
+};
+
+class AsyncSymbolizerTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_EQ(chmod(files_.path().c_str(), 0755), 0); }
+
+  void Watch(AsyncSymbolizer* symbols, bool now = false) {
+    symbols->Watch(kKey, getpid(), nullptr, now);
+  }
+  test::TemporaryDirectory files_;
+};
+
+TEST_F(AsyncSymbolizerTest, PutsFramesInThePlaceOfAddresses) {
+  AsyncSymbolizer symbols(files_.path());
+  Watch(&symbols);
+  symbols.Expect(kKey, {KnownAddress(), KnownAddress()});
+  v1::Batch batch = BatchOf({KnownAddress(), 0x42});
+  ASSERT_TRUE(symbols.Name(&batch));
+  EXPECT_THAT(batch.stacks(0).stacks(0).frames(), IsEmpty());
+  const v1::StackDef& native = NativeOf(batch);
+  EXPECT_EQ(native.ref(), 2u);
+  EXPECT_THAT(native.return_addresses(), IsEmpty());
+  ASSERT_GE(native.frames_size(), 2);
+  EXPECT_THAT(native.frames(native.frames_size() - 2).function(), HasSubstr("lcong48"));
+  EXPECT_EQ(native.frames(native.frames_size() - 1).function(), "0x41");
+  EXPECT_EQ(batch.counters(0).modules_unread(), 0u);
+  // Sent once more after a break.
+  v1::Batch again = BatchOf({KnownAddress(), 0x42});
+  ASSERT_TRUE(symbols.Name(&again));
+  EXPECT_EQ(again.SerializeAsString(), batch.SerializeAsString());
+}
+
+TEST_F(AsyncSymbolizerTest, LongStacksOfOneBatchAreAllNamed) {
+  AsyncSymbolizer symbols(files_.path());
+  Watch(&symbols);
+  v1::Batch batch = BatchOf(std::vector<uint64_t>(300, KnownAddress()));
+  for (int i = 0; i < 20; ++i) {
+    *batch.mutable_stacks(0)->add_stacks() = NativeOf(batch);
+  }
+  ASSERT_TRUE(symbols.Name(&batch));
+  for (int i = 1; i < batch.stacks(0).stacks_size(); ++i) {
+    const v1::StackDef& stack = batch.stacks(0).stacks(i);
+    EXPECT_THAT(stack.frames(), SizeIs(256));
+    EXPECT_TRUE(stack.truncated());
+    EXPECT_THAT(stack.frames(255).function(), HasSubstr("lcong48"));
+  }
+}
+
+// Its predecessor had the mappings of a process that is gone.
+TEST_F(AsyncSymbolizerTest, ASuccessorNamesWhatItsPredecessorHasLeft) {
+  {
+    AsyncSymbolizer predecessor(files_.path());
+    Watch(&predecessor);
+    v1::Batch batch = BatchOf({KnownAddress()});
+    ASSERT_TRUE(predecessor.Name(&batch));
+  }
+  AsyncSymbolizer symbols(files_.path());
+  v1::Batch batch = BatchOf({KnownAddress()});
+  ASSERT_TRUE(symbols.Name(&batch));
+  const v1::StackDef& native = NativeOf(batch);
+  ASSERT_GE(native.frames_size(), 1);
+  EXPECT_THAT(native.frames(native.frames_size() - 1).function(), HasSubstr("lcong48"));
+}
+
+TEST_F(AsyncSymbolizerTest, WhatIsForgottenLeavesNoSnapshot) {
+  AsyncSymbolizer symbols(files_.path());
+  Watch(&symbols);
+  v1::Batch batch = BatchOf({KnownAddress()});
+  ASSERT_TRUE(symbols.Name(&batch));
+  const std::string snapshot = absl::StrCat(files_.path(), "/maps.", kKey);
+  EXPECT_EQ(access(snapshot.c_str(), F_OK), 0);
+  symbols.Forget(kKey);
+  for (int i = 0; i < 30'000 && symbols.IsReading(); ++i) usleep(1'000);
+  EXPECT_NE(access(snapshot.c_str(), F_OK), 0);
+}
+
+TEST_F(AsyncSymbolizerTest, SaysWhenLargeLibrariesHaveBeenRead) {
+  AsyncSymbolizer symbols(files_.path());
+  EXPECT_FALSE(symbols.IsReading());
+  Watch(&symbols, /*now=*/true);
+  EXPECT_TRUE(symbols.IsReading());
+  for (int i = 0; i < 60'000 && symbols.IsReading(); ++i) usleep(1'000);
+  EXPECT_FALSE(symbols.IsReading());
+  EXPECT_GT(symbols.CpuNs(), 0u);
+}
+
+// The sender waits, and neither the rings nor the end of the relay.
+TEST_F(AsyncSymbolizerTest, NobodyButTheSenderWaitsForAFileWithoutEnd) {
+  Endless endless(absl::StrCat(files_.path(), "/endless"));
+  AsyncSymbolizer symbols(files_.path());
+  Watch(&symbols);
+  std::thread sender([&] {
+    v1::Batch batch = BatchOf({endless.address()});
+    EXPECT_FALSE(symbols.Name(&batch)) << "it was stopped";
+  });
+  usleep(500'000);  // it is at the file; if it is not yet, the test says less
+  for (int i = 0; i < 1'000; ++i) {
+    symbols.Expect(kKey, {endless.address(), KnownAddress()});
+    EXPECT_EQ(symbols.ModulesUnread(kKey), 0u);
+    EXPECT_TRUE(symbols.IsReading());
+  }
+  symbols.Stop();
+  sender.join();
+}
+
+TEST_F(AsyncSymbolizerTest, WhatHangsCostsNamesAndIsCounted) {
+  Endless endless(absl::StrCat(files_.path(), "/endless"));
+  AsyncSymbolizer symbols(files_.path(), absl::Milliseconds(500));
+  Watch(&symbols);
+  for (int i = 0; i < 2; ++i) {
+    v1::Batch batch = BatchOf({endless.address()});
+    ASSERT_TRUE(symbols.Name(&batch));
+    ASSERT_THAT(NativeOf(batch).frames(), SizeIs(1));
+    EXPECT_EQ(NativeOf(batch).frames(0).function(),
+              absl::StrFormat("0x%x", endless.address() - 1));
+    EXPECT_EQ(batch.counters(0).modules_unread(), 1u);
+  }
+  EXPECT_EQ(symbols.ModulesUnread(kKey), 1u);
+  EXPECT_FALSE(symbols.IsReading()) << "there is nothing to wait for";
+}
+
+}  // namespace
+}  // namespace lull::relay
