@@ -161,6 +161,10 @@ class Schemas(unittest.TestCase):
                 self.assertFalse(self.ask("disarm", "running")["armed"])
                 self.assertEqual(self.ask("arm", "running", "--for", "10s")["for_ms"], 10000)
                 self.assertIsNone(self.ask("arm", "running")["for_ms"])
+                for verb, *tags in (("tag", "naive"), ("pin",), ("unpin",), ("untag", "naive"),
+                                    ("pin",)):
+                    (marked,) = self.ask(verb, "running", *tags)["jobs"]
+                self.assertEqual((marked["tags"], marked["pinned"]), ([], True))
                 self.check_all("running")
             finally:
                 job.terminate()
