@@ -18,8 +18,10 @@ namespace {
 
 using aggregate::WaitKind;
 
-// So many events are read for one answer: a second's work.
+// So many events are read for one answer, at 0.16 us each; for an overview, which may
+// be asked for every second, fewer.
 constexpr uint64_t kMostEvents = 4'000'000;
+constexpr uint64_t kMostEventsOfAnOverview = 500'000;
 
 bool IsCollective(const Series& series) {
   return series.type == EventType::kHostWait &&
@@ -152,11 +154,12 @@ class Telling {
     range_.since = std::min(range_.since, range_.until);
     uint64_t events = 0;
     for (const RankOf& rank : ranks_) events += rank.events;
-    if (events > kMostEvents) {
+    const uint64_t most = view_.overview ? kMostEventsOfAnOverview : kMostEvents;
+    if (events > most) {
       const double all_ns = static_cast<double>(
           aggregate::AfterStart(view_.job.last_event_ns, view_.job.info.start_ns()));
-      const auto most_ns = static_cast<uint64_t>(
-          all_ns * static_cast<double>(kMostEvents) / static_cast<double>(events));
+      const auto most_ns = static_cast<uint64_t>(all_ns * static_cast<double>(most) /
+                                                 static_cast<double>(events));
       if (range_.until - range_.since > most_ns) {
         range_.since = range_.until - most_ns;
         reply_.set_cut(true);

@@ -25,6 +25,7 @@ struct Before {
 struct Excess {
   bool recorded = false;  // else code
   uint32_t what = 0;
+  bool usual = false;  // it is there mostly, if not for so long
 };
 
 // Of one rank. What it was made of must outlive it.

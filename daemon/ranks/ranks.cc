@@ -20,7 +20,8 @@ constexpr double kLateShare = 0.02;
 constexpr uint64_t kOften = 3;
 constexpr double kMuchShare = 0.01;
 // Of n ranks that are alike each is the last one by chance, and costs as much as any
-// other. Code counts as a cause where a rank costs more by so many standard deviations.
+// other. What all of them do counts as a cause where a rank costs more by so many
+// standard deviations.
 constexpr double kDeviations = 4;
 // A line of code is named if so many looks, and half of them, were at it.
 constexpr uint64_t kEnoughLooks = 3;
@@ -53,8 +54,8 @@ class Judge {
     for (const Collective& one : matched_.collectives) Consider(one);
     CountUnmatched();
     least_late_ns_ = static_cast<uint64_t>(kLateShare * static_cast<double>(StepNs()));
-    TellRecorded();
-    TellCode();
+    TellUnusual();
+    TellUsual();
     Finish();
     return std::move(story_);
   }
@@ -125,11 +126,11 @@ class Judge {
     return judged.late_ns > 0 && judged.late_ns >= least_late_ns_;
   }
 
-  void TellRecorded() {
+  void TellUnusual() {
     std::map<std::pair<size_t, uint32_t>, std::vector<const Judged*>> by_cause;
     for (const Judged& judged : judged_) {
-      if (!judged.excess || !judged.excess->recorded) {
-        if (!judged.unseen) unrecorded_.push_back(&judged);
+      if (!judged.excess || judged.excess->usual) {
+        if (!judged.unseen) by_chance_.push_back(&judged);
       } else if (IsLate(judged)) {
         by_cause[{judged.last, judged.excess->what}].push_back(&judged);
       }
@@ -148,12 +149,36 @@ class Judge {
     }
   }
 
-  // Chance alone makes any rank the last one, and by any time: only a rank that costs
-  // much more than its share has something of its own.
-  void TellCode() {
+  // Chance alone makes any rank the last one, and by any time: only a rank that a cause
+  // makes cost much more than its share has something of its own.
+  void TellUsual() {
+    std::map<std::pair<bool, uint32_t>, std::vector<const Judged*>> by_cause;
+    for (const Judged* judged : by_chance_) {
+      if (!judged->excess) continue;
+      by_cause[{judged->excess->recorded, judged->excess->what}].push_back(judged);
+    }
+    for (const auto& [key, all] : by_cause) {
+      const std::vector<bool> more = CostMore(all);
+      for (size_t r = 0; r < ranks_.size(); ++r) {
+        if (!more[r]) continue;
+        std::vector<const Judged*> late = all;
+        std::erase_if(late, [&](const Judged* judged) {
+          return judged->last != r || !IsLate(*judged);
+        });
+        if (late.size() < kOften) continue;
+        Cause cause = Sum(late);
+        cause.recorded = key.first;
+        cause.what = key.first ? key.second : SeenMost(r, late);
+        Add(r, cause, late);
+      }
+    }
+  }
+
+  // By rank, of collectives that one cause explains.
+  std::vector<bool> CostMore(const std::vector<const Judged*>& all) const {
     double sum = 0, squares = 0;
     std::vector<double> cost(ranks_.size());
-    for (const Judged* judged : unrecorded_) {
+    for (const Judged* judged : all) {
       const auto late = static_cast<double>(judged->late_ns);
       sum += late;
       squares += late * late;
@@ -161,19 +186,9 @@ class Judge {
     }
     const auto n = static_cast<double>(ranks_.size());
     const double least = sum / n + kDeviations * std::sqrt(squares * (n - 1)) / n;
-    for (size_t r = 0; r < ranks_.size(); ++r) {
-      if (sum == 0 || cost[r] < least) continue;
-      std::vector<const Judged*> late;
-      for (const Judged* judged : unrecorded_) {
-        if (judged->last == r && judged->excess && IsLate(*judged)) {
-          late.push_back(judged);
-        }
-      }
-      if (late.size() < kOften) continue;
-      Cause cause = Sum(late);
-      cause.what = SeenMost(r, late);
-      Add(r, cause, late);
-    }
+    std::vector<bool> more(ranks_.size());
+    for (size_t r = 0; r < ranks_.size(); ++r) more[r] = sum > 0 && cost[r] >= least;
+    return more;
   }
 
   static Cause Sum(const std::vector<const Judged*>& late) {
@@ -229,7 +244,7 @@ class Judge {
   const std::vector<std::vector<Burst>>& bursts_ = matched_.bursts;
   std::vector<Habits> habits_;
   std::vector<Judged> judged_;
-  std::vector<const Judged*> unrecorded_;
+  std::vector<const Judged*> by_chance_;
   std::set<std::pair<size_t, uint64_t>> late_steps_;
   uint64_t least_late_ns_ = 0, waited_ns_ = 0, told_ns_ = 0;
   Story story_;

@@ -100,6 +100,21 @@ class Ranks(TorchOnTheCpu):
         finding = self.ask("report", name)["summary"]["advice"][0]
         self.assertEqual((finding["rule"], finding["site"]["line"]), ("late_rank", sleep["line"]))
 
+    def test_code_of_the_late_rank_is_named_by_samples(self):
+        self.run_ranks("busy", "--busy", "--steps", "300")
+        answer = self.ask("ranks", "busy")
+        first, second = answer["ranks"]
+        self.assertEqual((first["rank"], second["culprits"]), (1, []), answer)
+        code = first["culprits"][0]
+        if code["cause"] == "run_queue":  # it wanted a processor for most of that time
+            self.assertGreater(os.getloadavg()[0], os.cpu_count(), "there were enough of them")
+        else:
+            self.assertEqual((code["cause"], code["function"]), ("host_code", "augment"))
+            self.assertLessEqual(abs(code["line"] - expected.site("ddp.py", "busy")), 1)
+        # Not where the wait of the rank itself was too short to be seen.
+        self.assertLess(code["cost_to_others_ms"], 1.1 * 100 * 30)
+        self.assertGreater(code["cost_to_others_ms"], 0.2 * 100 * 30)
+
     def test_nobody_is_accused_where_nobody_is_late(self):
         self.run_ranks("even", "--steps", "1500")
         answer = self.ask_steady("ranks", "even")

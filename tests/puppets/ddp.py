@@ -1,5 +1,6 @@
-# DDP over gloo on the CPU: with --late rank 1 sleeps in every tenth step. Each rank writes into
-# STORE.RANK when it began each backward pass, in ns of CLOCK_MONOTONIC.
+# DDP over gloo on the CPU: with --late rank 1 sleeps in every tenth step, with --busy it computes
+# in every third. Each rank writes into STORE.RANK when it began each backward pass, in ns of
+# CLOCK_MONOTONIC.
 import argparse
 import json
 import os
@@ -11,6 +12,10 @@ import torch.distributed as dist
 def augment(step):
     if late and step % 10 == 9:
         time.sleep(0.05)  # SITE: late
+    if busy and step % 3 == 2:
+        end = time.monotonic() + 0.03
+        while time.monotonic() < end:
+            sum(range(5000))  # SITE: busy
 
 
 def train(model, optimizer):
@@ -26,9 +31,11 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--store")
 parser.add_argument("--steps", type=int, default=200)
 parser.add_argument("--late", action="store_true")
+parser.add_argument("--busy", action="store_true")
 options = parser.parse_args()
 rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 late = options.late and rank == 1
+busy = options.busy and rank == 1
 begun = []
 torch.set_num_threads(1)
 # torchrun of Debian's PyTorch 1.13 does not run under Python 3.11: a file is the meeting point.

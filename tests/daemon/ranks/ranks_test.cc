@@ -78,6 +78,30 @@ TEST(Ranks, ForgivesWhatAllDo) {
   EXPECT_EQ(story.unexplained_ns, story.ranks[0].waited_ns);
 }
 
+// What all do takes longer now and then, on any rank; or always, on one.
+TEST(Ranks, NamesWhatAllDoWhereItTakesLongerOnOneRankAlone) {
+  for (const bool one_rank : {false, true}) {
+    TwoRanks job;
+    for (int i = 0; i < 200; ++i) {
+      const size_t late = one_rank ? 1 : static_cast<size_t>(i / 3 % 2);
+      const uint64_t more = i % 3 == 0 ? 8 * kMs : 0;
+      for (size_t r = 0; r < 2; ++r) {
+        const uint64_t end = job.now_ns + 6 * kMs + (r == late ? more : 0);
+        job.ranks[r].spent.push_back({job.now_ns + kMs, end, kSleep});
+      }
+      job.Step(more, 0);
+      if (late == 0) std::swap(job.ranks[0].waits.back(), job.ranks[1].waits.back());
+    }
+    const Story story = WhoWaitedForWhom(job.ranks);
+    EXPECT_TRUE(story.ranks[0].causes.empty());
+    ASSERT_EQ(story.ranks[1].causes.size(), one_rank ? 1u : 0u);
+    if (!one_rank) continue;
+    EXPECT_TRUE(story.ranks[1].causes[0].recorded);
+    EXPECT_EQ(story.ranks[1].causes[0].what, kSleep);
+    EXPECT_EQ(story.ranks[1].causes[0].cost_ns, 66 * 8 * kMs);
+  }
+}
+
 TEST(Ranks, NamesCodeWithTheLineThatWasSeenThere) {
   TwoRanks job;
   for (int i = 0; i < 100; ++i) {
