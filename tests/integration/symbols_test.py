@@ -2,8 +2,10 @@
 """Symbols of programs that another user wrote: who reads them, and what a program can do to
 those who want to know what its functions are called."""
 
+import ctypes
 import json
 import os
+import select
 import shutil
 import struct
 import subprocess
@@ -113,6 +115,45 @@ class OfAnotherUser(Case):
         self.assertTrue(any("step(" in function for function in self.functions()),
                         self.functions())
         self.assertFalse(os.path.exists(f"/proc/{reader}"))
+
+
+class ThatHang(Case):
+    @unittest.skipUnless(os.getuid() == 0, "only root can let others wait for a file")
+    def test_hold_up_neither_rings_nor_commands_and_have_names_in_the_end(self):
+        libc = ctypes.CDLL(None, use_errno=True)
+        watch = libc.fanotify_init(0x04 | 0x01, os.O_RDONLY)  # CLASS_CONTENT | CLOEXEC
+        if watch < 0:
+            self.skipTest("no fanotify here: " + os.strerror(ctypes.get_errno()))
+        try:
+            job = self.start([guest.LULL, "run", "--dormant", "--quiet", "--name", "hangs", "--",
+                              self.program, self.alive])
+            wait_until(lambda: guest.execute([guest.LULL, "disarm", "hangs"],
+                                             self.host.environment).status == 0)
+            # Who opens the file waits for an answer, which never comes.
+            if libc.fanotify_mark(watch, 0x01, ctypes.c_uint64(0x00010000), -100,
+                                  self.program.encode()) != 0:  # ADD, OPEN_PERM
+                self.skipTest("no fanotify here: " + os.strerror(ctypes.get_errno()))
+            self.tell("arm")
+            self.assertTrue(select.select([watch], [], [], 60)[0], "nobody opens it")
+            time.sleep(1)
+            self.tell("disarm")
+        finally:
+            os.close(watch)  # lets all who wait open it
+        os.remove(self.alive)
+        _, said = job.communicate(timeout=60)
+        self.assertEqual(job.returncode, 7, said)  # as always
+        losses = wait_until(lambda: self.ended(), 60)["losses"]
+        self.assertEqual((losses["events_lost"], losses["modules_unread"]), (0, 0))
+        self.assertTrue(any("step(" in function for function in self.functions()),
+                        self.functions())
+
+    def tell(self, verb):
+        done = guest.execute([guest.LULL, verb, "hangs"], self.host.environment, timeout=60)
+        self.assertEqual(done.status, 0, done.stderr)
+
+    def ended(self):
+        report = self.syncs()
+        return report if report["job"]["ended"] else None
 
 
 @unittest.skipUnless(LONG, "in the slow tier: a reader is waited for twice, 10 s of its own time each")

@@ -62,7 +62,6 @@ absl::Status DeliverSpool(const std::string& directory, const DeliverOptions& op
                              ? absl::DeadlineExceededError(
                                    "the collector has not acknowledged in time")
                              : status.last_error;
-      symbols.Stop();  // the upstream may wait for it
       return Annotate(why, absl::StrCat("the spool ", directory, " stays"));
     }
     upstream.Watch();

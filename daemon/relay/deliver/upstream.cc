@@ -248,6 +248,14 @@ class Upstream::Impl {
     return arming_;
   }
 
+  bool TellArmingNews(Stream* stream) {
+    auto arming = ArmingNews();
+    if (!arming) return true;
+    lull::v1::IngestRequest request;
+    *request.mutable_arming() = *std::move(arming);
+    return stream->Write(request);
+  }
+
   // Until the stream breaks or we stop.
   void WriteBatches(Stream* stream) {
     lull::v1::IngestRequest request;
@@ -260,10 +268,7 @@ class Upstream::Impl {
     if (!stream->Write(request)) return AwaitEnd();
     uint64_t sent = spool_->acknowledged();
     while (!StreamHasEnded() && !stopping()) {
-      if (auto arming = ArmingNews()) {
-        *request.mutable_arming() = *std::move(arming);
-        if (!stream->Write(request)) return AwaitEnd();
-      }
+      if (!TellArmingNews(stream)) return AwaitEnd();
       if (!MaySend(sent)) {
         absl::SleepFor(absl::Milliseconds(2));
         continue;
@@ -275,7 +280,10 @@ class Upstream::Impl {
         spool_->SetAside(entry->sequence);
         continue;
       }
-      if (symbols_ != nullptr && !symbols_->Name(request.mutable_batch())) return;
+      while (symbols_ != nullptr && !symbols_->Name(request.mutable_batch())) {
+        if (StreamHasEnded() || stopping()) return;
+        if (!TellArmingNews(stream)) return AwaitEnd();
+      }
       sent = entry->sequence;
       {
         MutexLock lock(mutex_);

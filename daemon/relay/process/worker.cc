@@ -42,10 +42,7 @@ Worker::Worker(RelayOptions options, UniqueFd channel, UniqueFd listener)
       arming_(options_.dormant, options_.job.start_ns(), options_.gpu),
       life_(options_.grace) {}
 
-Worker::~Worker() {
-  if (targets_ != nullptr) targets_->symbols().Stop();  // the upstream may wait for it
-  upstream_.reset();
-}
+Worker::~Worker() { upstream_.reset(); }
 
 absl::Status Worker::Start() {
   LULL_ASSIGN_OR_RETURN(

@@ -36,12 +36,6 @@ constexpr auto kLookAgain = std::chrono::milliseconds(10);
 // With a thread at its end, to let it end its processes.
 constexpr auto kEndPatience = std::chrono::milliseconds(200);
 
-// What a sender waits for.
-struct Naming {
-  std::vector<v1::Batch::Stacks> stacks;
-  bool done = false;
-};
-
 bool HasAddresses(const v1::Batch::Stacks& stacks) {
   return std::any_of(
       stacks.stacks().begin(), stacks.stacks().end(),
@@ -60,6 +54,15 @@ void NameStack(NativeSymbolizer* symbolizer, v1::StackDef* stack) {
 }
 
 }  // namespace
+
+struct AsyncSymbolizer::Naming {
+  uint64_t sequence = 0;  // of the batch
+  std::vector<v1::Batch::Stacks> stacks;
+  bool done = false;  // guarded by the state's lock
+  // As of when something was found out last.
+  uint64_t steps = 0;
+  uint64_t moved_ns = MonotonicNs();
+};
 
 struct AsyncSymbolizer::State {
   explicit State(std::string folder) : directory(std::move(folder)) {}
@@ -182,14 +185,11 @@ void AsyncSymbolizer::State::Run() {
 AsyncSymbolizer::AsyncSymbolizer(std::string directory, absl::Duration patience)
     : patience_(patience), state_(std::make_shared<State>(std::move(directory))) {}
 
-AsyncSymbolizer::~AsyncSymbolizer() { Stop(); }
-
-void AsyncSymbolizer::Stop() {
+AsyncSymbolizer::~AsyncSymbolizer() {
   const auto until = std::chrono::steady_clock::now() + kEndPatience;
   MutexLock lock(state_->mutex);
   state_->stopped = true;
   state_->asked.notify_all();
-  state_->told.notify_all();
   while (state_->running &&
          state_->told.wait_until(lock.native(), until) != std::cv_status::timeout) {
   }
@@ -203,6 +203,7 @@ void AsyncSymbolizer::Do(std::function<void()> task) {
   try {
     StartThread([state = state_] {
       state->Run();
+      state->modules.EndReaders();
       MutexLock over(state->mutex);
       state->running = false;
       state->told.notify_all();
@@ -269,32 +270,34 @@ uint64_t AsyncSymbolizer::CpuNs() const {
 }
 
 bool AsyncSymbolizer::Name(v1::Batch* batch) {
-  auto naming = std::make_shared<Naming>();
   std::vector<v1::Batch::Stacks*> places;
   for (v1::Batch::Stacks& stacks : *batch->mutable_stacks()) {
-    if (!HasAddresses(stacks)) continue;
-    places.push_back(&stacks);
-    naming->stacks.push_back(stacks);
+    if (HasAddresses(stacks)) places.push_back(&stacks);
   }
   MutexLock lock(state_->mutex);
   if (!places.empty()) {
-    Do([state = state_.get(), naming] {
-      for (v1::Batch::Stacks& stacks : naming->stacks) state->Name(&stacks);
-      MutexLock done(state->mutex);
-      naming->done = true;
-    });
-    Await(naming->done, &lock);
+    if (naming_ == nullptr || naming_->sequence != batch->sequence()) {
+      naming_ = std::make_shared<Naming>();
+      naming_->sequence = batch->sequence();
+      for (const v1::Batch::Stacks* stacks : places) naming_->stacks.push_back(*stacks);
+      Do([state = state_.get(), naming = naming_] {
+        for (v1::Batch::Stacks& stacks : naming->stacks) state->Name(&stacks);
+        MutexLock done(state->mutex);
+        naming->done = true;
+      });
+    }
+    if (!Await(&lock)) return false;
   }
-  if (state_->stopped) return false;
   for (size_t i = 0; i < places.size(); ++i) {
-    if (naming->done) {
-      *places[i] = std::move(naming->stacks[i]);
+    if (naming_->done) {
+      *places[i] = std::move(naming_->stacks[i]);
       continue;
     }
     for (v1::StackDef& stack : *places[i]->mutable_stacks()) NameByAddress(&stack);
     uint32_t& unread = state_->unread[places[i]->process_key()];
     unread = std::max(unread, 1u);
   }
+  naming_.reset();
   for (v1::ProcessCounters& counters : *batch->mutable_counters()) {
     auto unread = state_->unread.find(counters.process_key());
     if (unread != state_->unread.end() && unread->second > counters.modules_unread()) {
@@ -304,20 +307,21 @@ bool AsyncSymbolizer::Name(v1::Batch* batch) {
   return true;
 }
 
-void AsyncSymbolizer::Await(const bool& done, MutexLock* lock) {
-  uint64_t steps = state_->steps;
-  const auto patience = absl::ToChronoNanoseconds(patience_);
-  auto until = std::chrono::steady_clock::now() + patience;
-  while (!done && !state_->over()) {
-    if (state_->told.wait_until(lock->native(), until) != std::cv_status::timeout)
-      continue;
-    if (state_->steps == steps && !done) {
-      LogWarning("native functions have no names from here on: reading them hangs");
-      state_->given_up = true;
-    }
-    steps = state_->steps;
-    until = std::chrono::steady_clock::now() + patience;
+bool AsyncSymbolizer::Await(MutexLock* lock) {
+  const auto until =
+      std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(kWait);
+  auto is_over = [this] { return naming_->done || state_->over(); };
+  if (state_->told.wait_until(lock->native(), until, is_over)) return true;
+  const uint64_t now_ns = MonotonicNs();
+  if (state_->steps != naming_->steps) {
+    naming_->steps = state_->steps;
+    naming_->moved_ns = now_ns;
+  } else if (absl::Nanoseconds(now_ns - naming_->moved_ns) > patience_) {
+    LogWarning("native functions have no names from here on: reading them hangs");
+    state_->given_up = true;
+    return true;
   }
+  return false;
 }
 
 void NameByAddress(v1::StackDef* stack) {

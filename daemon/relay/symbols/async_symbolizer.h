@@ -31,6 +31,7 @@ class AsyncSymbolizer {
   // long goes without names, and all others then do: a file system hangs.
   explicit AsyncSymbolizer(std::string directory,
                            absl::Duration patience = absl::Seconds(45));
+  // What is being read then is given up, after 200 ms.
   ~AsyncSymbolizer();
   AsyncSymbolizer(const AsyncSymbolizer&) = delete;
   AsyncSymbolizer& operator=(const AsyncSymbolizer&) = delete;
@@ -53,22 +54,22 @@ class AsyncSymbolizer {
   uint64_t CpuNs() const;  // of the processes that read
 
   // The sender. Gives the stacks of the batch their frames, and its counters what is
-  // known of ModulesUnread() then. Waits for that. False: Stop() was called.
+  // known of ModulesUnread() then. Waits for that, but not for longer than kWait: false
+  // then, and the batch is as it was. Ask again.
   bool Name(v1::Batch* batch);
-
-  // Any thread. What is being read is given up, after 200 ms, and nothing is read any
-  // more.
-  void Stop();
+  static constexpr absl::Duration kWait = absl::Milliseconds(100);
 
  private:
   struct State;
+  struct Naming;
   // With the state's lock: has the thread do it, and starts that.
   void Do(std::function<void()> task) ABSL_NO_THREAD_SAFETY_ANALYSIS;
-  // With it as well. Until it is done, or never will be.
-  void Await(const bool& done, MutexLock* lock) ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  // With it as well. True: what the sender waits for is done, or never will be.
+  bool Await(MutexLock* lock) ABSL_NO_THREAD_SAFETY_ANALYSIS;
 
   const absl::Duration patience_;
   const std::shared_ptr<State> state_;  // of the thread, too, which may outlive this
+  std::shared_ptr<Naming> naming_;      // the sender's own: what it waits for
   // The reader of rings' own.
   std::map<uint64_t, std::shared_ptr<MapsReader>> maps_;
 };

@@ -75,6 +75,9 @@ class ModuleCache {
   // Processor time of all readers.
   uint64_t CpuNs() const;
 
+  // Ends all readers, and waits for that.
+  void EndReaders() { readers_.clear(); }
+
   // The reader of a process's files; starts it. nullptr where that is not possible.
   SymbolReader* ReaderOf(const MappedBy& process);
 
