@@ -60,8 +60,12 @@ std::string Nearest(absl::string_view word, const std::vector<std::string>& know
   size_t least = word.size() / 4 + 2;
   for (const std::string& name : known) {
     if (word.size() > 2 && absl::StartsWith(name, word)) return name;
-    size_t distance = Distance(word, name);
-    if (distance >= least || distance >= name.size()) continue;
+    const size_t distance = Distance(word, name);
+    // Of two as near, the one that begins as the word does: few mistype the first letter.
+    const bool begins_so =
+        distance == least && !word.empty() && absl::StartsWith(name, word.substr(0, 1)) &&
+        !absl::StartsWith(best, word.substr(0, 1)) && !best.empty();
+    if ((distance >= least && !begins_so) || distance >= name.size()) continue;
     least = distance;
     best = name;
   }

@@ -107,7 +107,8 @@ class Ranks(TorchOnTheCpu):
         self.assertEqual((first["rank"], second["culprits"]), (1, []), answer)
         code = first["culprits"][0]
         if code["cause"] == "run_queue":  # it wanted a processor for most of that time
-            self.assertGreater(os.getloadavg()[0], os.cpu_count(), "there were enough of them")
+            self.assertTrue(os.cpu_count() < WORLD + 2 or os.getloadavg()[0] > os.cpu_count(),
+                            "there were enough of them")
         else:
             self.assertEqual((code["cause"], code["function"]), ("host_code", "augment"))
             self.assertLessEqual(abs(code["line"] - expected.site("ddp.py", "busy")), 1)
@@ -119,11 +120,19 @@ class Ranks(TorchOnTheCpu):
         self.run_ranks("even", "--steps", "1500")
         answer = self.ask_steady("ranks", "even")
         self.assertGreater(answer["collectives"], 300)
+        waited_for_a_processor = False
         for row in answer["ranks"]:
-            self.assertEqual((row["culprits"], row["late_steps"], row["cost_to_others_ms"]),
-                             ([], 0, 0), answer)
-        summary = self.ask_steady("report", "even")["summary"]
-        self.assertNotIn("late", json.dumps(summary))
+            # Two ranks, a relay and a collector may lack processors, which is no fault of a line.
+            told = [one for one in row["culprits"] if one["cause"] != "run_queue"]
+            self.assertEqual(told, [], answer)
+            if row["culprits"]:
+                waited_for_a_processor = True
+                self.assertIsNone(row["culprits"][0]["file"])
+            else:
+                self.assertEqual((row["late_steps"], row["cost_to_others_ms"]), (0, 0), answer)
+        if not waited_for_a_processor:
+            summary = self.ask_steady("report", "even")["summary"]
+            self.assertNotIn("late", json.dumps(summary))
 
     def test_nothing_is_told_where_a_rank_is_missing(self):
         with tempfile.TemporaryDirectory() as folder:
