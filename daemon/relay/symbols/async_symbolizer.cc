@@ -27,8 +27,8 @@ namespace {
 constexpr size_t kAtOnce = 256;
 // With inlined calls a native stack may grow.
 constexpr int kMaxFrames = 256;
-// Of frames in one batch, which a collector takes. Names of that many bytes are made
-// up.
+// Of frames in one batch, of all its processes, which a collector takes. Names of that
+// many bytes are made up.
 constexpr size_t kMaxNamedBytes = 16 << 20;
 constexpr uint64_t kPrepareNs = 300'000'000;
 constexpr auto kPrepare = std::chrono::nanoseconds(kPrepareNs);
@@ -71,7 +71,8 @@ struct AsyncSymbolizer::State {
   // None: there is nothing to do.
   std::function<void()> TakeWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void Run();
-  void Name(v1::Batch::Stacks* stacks);
+  // `room`: bytes of frames that the batch may still get.
+  void Name(v1::Batch::Stacks* stacks, size_t* room);
   NativeSymbolizer* Of(uint64_t key);
 
   const std::string directory;
@@ -103,7 +104,7 @@ NativeSymbolizer* AsyncSymbolizer::State::Of(uint64_t key) {
   return process.get();
 }
 
-void AsyncSymbolizer::State::Name(v1::Batch::Stacks* stacks) {
+void AsyncSymbolizer::State::Name(v1::Batch::Stacks* stacks, size_t* room) {
   NativeSymbolizer* symbolizer = Of(stacks->process_key());
   std::vector<uint64_t> addresses;
   for (const v1::StackDef& stack : stacks->stacks()) {
@@ -115,12 +116,11 @@ void AsyncSymbolizer::State::Name(v1::Batch::Stacks* stacks) {
     MutexLock lock(mutex);
     ++steps;
   }
-  size_t bytes = 0;
   for (v1::StackDef& stack : *stacks->mutable_stacks()) {
     if (stack.return_addresses().empty()) continue;
-    if (bytes < kMaxNamedBytes) {
+    if (*room > 0) {
       NameStack(symbolizer, &stack);
-      bytes += stack.ByteSizeLong();
+      *room -= std::min(*room, stack.ByteSizeLong());
     } else {
       NameByAddress(&stack);
     }
@@ -279,7 +279,8 @@ bool AsyncSymbolizer::Name(v1::Batch* batch) {
   MutexLock lock(state_->mutex);
   if (!places.empty()) {
     Do([state = state_.get(), naming] {
-      for (v1::Batch::Stacks& stacks : naming->stacks) state->Name(&stacks);
+      size_t room = kMaxNamedBytes;
+      for (v1::Batch::Stacks& stacks : naming->stacks) state->Name(&stacks, &room);
       MutexLock done(state->mutex);
       naming->done = true;
     });

@@ -51,16 +51,19 @@ uint64_t KnownAddress() { return reinterpret_cast<uint64_t>(&lcong48) + 4; }
 // What is mapped of a file with which a symbol reader never ends.
 class Endless {
  public:
-  explicit Endless(const std::string& path) {
-    std::ofstream(path) << "lull-test: spin";
+  explicit Endless(const std::string& path, const char* text = "lull-test: spin",
+                   size_t size = 4096)
+      : size_(size) {
+    std::ofstream(path) << text;
     UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    code_ = mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file.get(), 0);
+    code_ = mmap(nullptr, size_, PROT_READ | PROT_EXEC, MAP_PRIVATE, file.get(), 0);
     EXPECT_NE(code_, MAP_FAILED);
   }
-  ~Endless() { munmap(code_, 4096); }
+  ~Endless() { munmap(code_, size_); }
   uint64_t address() const { return reinterpret_cast<uint64_t>(code_) + 0x100; }
 
  private:
+  const size_t size_;
   void* code_;
 };
 
@@ -108,6 +111,34 @@ TEST_F(AsyncSymbolizerTest, LongStacksOfOneBatchAreAllNamed) {
     EXPECT_TRUE(stack.truncated());
     EXPECT_THAT(stack.frames(255).function(), HasSubstr("lcong48"));
   }
+}
+
+// A collector takes no message of more than 64 MiB, and a stream would break at it again
+// and again.
+TEST_F(AsyncSymbolizerTest, TheFramesOfAllProcessesOfABatchHaveABound) {
+  // A path so long that the module of each frame takes nearly 4 KiB.
+  std::string path = files_.path();
+  UniqueFd folder(open(path.c_str(), O_PATH | O_CLOEXEC));
+  while (path.size() < 3800) {
+    const std::string name(200, 'd');
+    ASSERT_EQ(mkdirat(folder.get(), name.c_str(), 0755), 0);
+    folder.reset(openat(folder.get(), name.c_str(), O_PATH | O_CLOEXEC));
+    absl::StrAppend(&path, "/", name);
+  }
+  Endless file(path + "/file", "no ELF file");
+  AsyncSymbolizer symbols(files_.path());
+  v1::Batch batch;
+  for (uint64_t key = 1; key <= 3; ++key) {
+    symbols.Watch(key, getpid(), nullptr, false);
+    v1::Batch one = BatchOf(std::vector<uint64_t>(250, file.address()), key);
+    for (int i = 0; i < 18; ++i) *one.mutable_stacks(0)->add_stacks() = NativeOf(one);
+    batch.MergeFrom(one);
+  }
+  ASSERT_TRUE(symbols.Name(&batch));
+  EXPECT_GT(batch.ByteSizeLong(), 16u << 20);
+  EXPECT_LT(batch.ByteSizeLong(), 20u << 20);
+  EXPECT_THAT(batch.stacks(2).stacks(18).frames(), SizeIs(250));
+  EXPECT_THAT(batch.stacks(2).stacks(18).return_addresses(), IsEmpty());
 }
 
 // Its predecessor had the mappings of a process that is gone.
