@@ -25,6 +25,8 @@ namespace {
 
 // Addresses that are looked up at once. A sender that waits is not kept for longer.
 constexpr size_t kAtOnce = 256;
+// Of one process, that wait to be looked up: more than that hangs anyway.
+constexpr size_t kMaxExpected = 64 * 1024;
 // With inlined calls a native stack may grow.
 constexpr int kMaxFrames = 256;
 // Of frames in one batch, of all its processes, which a collector takes. Names of that
@@ -62,12 +64,19 @@ void NameStack(NativeSymbolizer* symbolizer, v1::StackDef* stack) {
 }  // namespace
 
 struct AsyncSymbolizer::State {
-  explicit State(std::string folder) : directory(std::move(folder)) {}
+  State(std::string folder, absl::Duration reader_patience)
+      : directory(std::move(folder)), modules(reader_patience, [this] {
+          MutexLock lock(mutex);
+          ++steps;
+        }) {}
 
   std::string SnapshotPath(uint64_t key) const {
     return absl::StrCat(directory, "/maps.", key);
   }
   bool over() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { return stopped || given_up; }
+  bool naming() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    return !over() && (busy || !tasks.empty() || !expected.empty());
+  }
   // None: there is nothing to do.
   std::function<void()> TakeWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void Run();
@@ -179,8 +188,10 @@ void AsyncSymbolizer::State::Run() {
   }
 }
 
-AsyncSymbolizer::AsyncSymbolizer(std::string directory, absl::Duration patience)
-    : patience_(patience), state_(std::make_shared<State>(std::move(directory))) {}
+AsyncSymbolizer::AsyncSymbolizer(std::string directory, absl::Duration patience,
+                                 absl::Duration reader_patience)
+    : patience_(patience),
+      state_(std::make_shared<State>(std::move(directory), reader_patience)) {}
 
 AsyncSymbolizer::~AsyncSymbolizer() { Stop(); }
 
@@ -235,6 +246,8 @@ void AsyncSymbolizer::Expect(uint64_t key, absl::Span<const uint64_t> addresses)
   MutexLock lock(state_->mutex);
   if (state_->over()) return;
   std::vector<uint64_t>& expected = state_->expected[key];
+  // Only hints, and while the spool is full the same ones come again with each batch.
+  if (expected.size() > kMaxExpected) return;
   expected.insert(expected.end(), addresses.begin(), addresses.end());
   state_->asked.notify_all();
 }
@@ -253,8 +266,12 @@ void AsyncSymbolizer::Forget(uint64_t key) {
 
 bool AsyncSymbolizer::IsReading() const {
   MutexLock lock(state_->mutex);
-  return !state_->over() && (state_->busy || state_->reading ||
-                             !state_->tasks.empty() || !state_->expected.empty());
+  return state_->naming() || (!state_->over() && state_->reading);
+}
+
+bool AsyncSymbolizer::IsNaming() const {
+  MutexLock lock(state_->mutex);
+  return state_->naming();
 }
 
 uint32_t AsyncSymbolizer::ModulesUnread(uint64_t key) const {

@@ -49,7 +49,10 @@ SymbolReader* ModuleCache::ReaderOf(const MappedBy& process) {
     reader = std::make_unique<SymbolReader>(process.uid, process.gid, patience_);
   }
   Look(reader.get());
-  return reader->Ensure() ? reader.get() : nullptr;
+  const bool starts = reader->pid() <= 0;
+  const bool there = reader->Ensure();
+  if (starts && gets_on_) gets_on_();
+  return there ? reader.get() : nullptr;
 }
 
 ModuleCache::Module* ModuleCache::Find(const MappedBy& process,
@@ -112,6 +115,7 @@ void ModuleCache::Resolve(const MappedBy& process, std::vector<Place>* places) {
     if (questions.empty()) return;
     std::vector<SymbolAnswer> answers;
     reader->Resolve(questions, &answers);
+    if (gets_on_) gets_on_();
     for (size_t i = 0; i < answers.size(); ++i) {
       bool is_elf = answers[i].is_elf;
       Find(process, *asked[i]->mapping)->no_file = !is_elf;

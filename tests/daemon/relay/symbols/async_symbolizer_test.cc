@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -113,8 +114,8 @@ TEST_F(AsyncSymbolizerTest, LongStacksOfOneBatchAreAllNamed) {
   }
 }
 
-// A collector takes no message of more than 64 MiB, and a stream would break at it again
-// and again.
+// A collector takes no message of more than 64 MiB, and a stream would break at it
+// again and again.
 TEST_F(AsyncSymbolizerTest, TheFramesOfAllProcessesOfABatchHaveABound) {
   // A path so long that the module of each frame takes nearly 4 KiB.
   std::string path = files_.path();
@@ -196,6 +197,48 @@ TEST_F(AsyncSymbolizerTest, NobodyButTheSenderWaitsForAFileWithoutEnd) {
   }
   symbols.Stop();
   sender.join();
+}
+
+// Two readers run out of time with it, which takes longer than a sender is patient with
+// something of which nothing is heard.
+TEST_F(AsyncSymbolizerTest, AFileThatReadersDoNotGetThroughCostsItsOwnNamesAlone) {
+  Endless hangs(absl::StrCat(files_.path(), "/hangs"), "lull-test: hang");
+  AsyncSymbolizer symbols(files_.path(), absl::Seconds(4),
+                          /*reader_patience=*/absl::Seconds(3));
+  Watch(&symbols);
+  v1::Batch first = BatchOf({KnownAddress()});
+  ASSERT_TRUE(symbols.Name(&first));
+  while (symbols.IsNaming()) usleep(1'000);
+  v1::Batch batch = BatchOf({hangs.address(), KnownAddress()});
+  ASSERT_TRUE(symbols.Name(&batch));
+  ASSERT_GE(NativeOf(batch).frames_size(), 2);
+  EXPECT_THAT(NativeOf(batch).frames(0).module(), HasSubstr("/hangs"));
+  EXPECT_THAT(NativeOf(batch).frames(NativeOf(batch).frames_size() - 1).function(),
+              HasSubstr("lcong48"));
+  EXPECT_EQ(batch.counters(0).modules_unread(), 1u);
+}
+
+// At its end a job does not wait for libraries that none of its stacks names.
+TEST_F(AsyncSymbolizerTest, TellsNamesFromWhatIsReadAhead) {
+  Endless endless(absl::StrCat(files_.path(), "/endless"), "lull-test: hang", 2 << 20);
+  AsyncSymbolizer symbols(files_.path());
+  Watch(&symbols, /*now=*/true);
+  for (int i = 0; i < 30'000 && (symbols.IsNaming() || !symbols.IsReading()); ++i) {
+    usleep(1'000);
+  }
+  EXPECT_FALSE(symbols.IsNaming());
+  EXPECT_TRUE(symbols.IsReading());
+}
+
+// Where a file hangs and no collector is there.
+TEST_F(AsyncSymbolizerTest, WhatIsExpectedTakesLittleMemory) {
+  Endless hangs(absl::StrCat(files_.path(), "/hangs"), "lull-test: hang");
+  AsyncSymbolizer symbols(files_.path());
+  Watch(&symbols);
+  const size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
+  const std::vector<uint64_t> addresses(4096, hangs.address());
+  for (int i = 0; i < 4'000; ++i) symbols.Expect(kKey, addresses);
+  EXPECT_LT(mallinfo2().uordblks + mallinfo2().hblkhd, before + (16 << 20));
 }
 
 TEST_F(AsyncSymbolizerTest, WhatHangsCostsNamesAndIsCounted) {
