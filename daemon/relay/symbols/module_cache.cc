@@ -46,13 +46,11 @@ MappedBy MappedBy::Process(pid_t pid) {
 SymbolReader* ModuleCache::ReaderOf(const MappedBy& process) {
   auto& reader = readers_[OwnerOf(process)];
   if (reader == nullptr) {
-    reader = std::make_unique<SymbolReader>(process.uid, process.gid, patience_);
+    reader =
+        std::make_unique<SymbolReader>(process.uid, process.gid, patience_, gets_on_);
   }
   Look(reader.get());
-  const bool starts = reader->pid() <= 0;
-  const bool there = reader->Ensure();
-  if (starts && gets_on_) gets_on_();
-  return there ? reader.get() : nullptr;
+  return reader->Ensure() ? reader.get() : nullptr;
 }
 
 ModuleCache::Module* ModuleCache::Find(const MappedBy& process,
@@ -115,7 +113,6 @@ void ModuleCache::Resolve(const MappedBy& process, std::vector<Place>* places) {
     if (questions.empty()) return;
     std::vector<SymbolAnswer> answers;
     reader->Resolve(questions, &answers);
-    if (gets_on_) gets_on_();
     for (size_t i = 0; i < answers.size(); ++i) {
       bool is_elf = answers[i].is_elf;
       Find(process, *asked[i]->mapping)->no_file = !is_elf;

@@ -45,8 +45,7 @@ class ModuleCache {
   // `patience`: how long a reader may take for one answer, a third of it in processor
   // time. Reading the largest libraries takes a second or two, and the machine may be
   // busy.
-  // `gets_on` is called whenever a reader has answered, or is done without: a call here
-  // may take several times as long as one answer.
+  // `gets_on`: see SymbolReader. A call here may take as long as many answers.
   explicit ModuleCache(absl::Duration patience = absl::Seconds(30),
                        std::function<void()> gets_on = nullptr)
       : patience_(patience), gets_on_(std::move(gets_on)) {}

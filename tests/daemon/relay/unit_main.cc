@@ -17,6 +17,7 @@ void Misbehave(std::string_view how) {
     while (true) asm volatile("");
   }
   if (how == "hang") pause();
+  if (how == "dawdle") sleep(1);
   if (how == "eat") {  // until there is no more, which ends it
     for (size_t eaten = 0; eaten < (size_t{4} << 30); eaten += 64 << 20) {
       void* block = malloc(64 << 20);

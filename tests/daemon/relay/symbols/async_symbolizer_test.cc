@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -216,6 +217,25 @@ TEST_F(AsyncSymbolizerTest, AFileThatReadersDoNotGetThroughCostsItsOwnNamesAlone
   EXPECT_THAT(NativeOf(batch).frames(NativeOf(batch).frames_size() - 1).function(),
               HasSubstr("lcong48"));
   EXPECT_EQ(batch.counters(0).modules_unread(), 1u);
+}
+
+TEST_F(AsyncSymbolizerTest, ManySlowFilesAreNotOneThatHangs) {
+  AsyncSymbolizer symbols(files_.path(), absl::Seconds(2));
+  std::vector<std::unique_ptr<Endless>> slow;
+  std::vector<uint64_t> addresses;
+  for (int i = 0; i < 4; ++i) {
+    slow.push_back(std::make_unique<Endless>(absl::StrCat(files_.path(), "/slow", i),
+                                             "lull-test: dawdle"));
+    addresses.push_back(slow.back()->address());
+  }
+  Watch(&symbols);
+  v1::Batch first = BatchOf({KnownAddress()});
+  ASSERT_TRUE(symbols.Name(&first));
+  while (symbols.IsNaming()) usleep(1'000);
+  v1::Batch batch = BatchOf(addresses);
+  ASSERT_TRUE(symbols.Name(&batch));
+  ASSERT_THAT(NativeOf(batch).frames(), SizeIs(4));
+  EXPECT_THAT(NativeOf(batch).frames(3).module(), HasSubstr("/slow3"));
 }
 
 // At its end a job does not wait for libraries that none of its stacks names.
