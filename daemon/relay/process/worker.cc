@@ -261,7 +261,7 @@ bool Worker::FinishJob(uint64_t now_ns) {
   targets_->ReadToTheEnd(now_ns);
   const uint64_t over_ns = life_.OverFor(now_ns);
   if (targets_->IsReadingSources() && over_ns < kSourcesNs) return false;
-  if (targets_->symbols().IsReading() && over_ns < kNamesNs) return false;
+  if (targets_->symbols().IsNaming() && over_ns < kNamesNs) return false;
   v1::JobEnd end;
   life_.Fill(now_ns, &end);
   end.set_relay_cpu_ns(ProcessCpuNs() + targets_->ReadersCpuNs());

@@ -52,11 +52,6 @@ TargetSet::Added TargetSet::Add(v1::ProcessInfo info, UniqueFd memfd, UniqueFd p
                         armed,
                         sampler_.get(),
                         std::make_shared<const UniqueFd>(std::move(memory))};
-  if (!loader) {
-    // What an attach finds has long loaded its libraries; no stack is asked for yet.
-    symbols_.Watch(key, static_cast<pid_t>(info.pid()), options.memory,
-                   options_.attached);
-  }
   const int watched = pidfd.get();
   auto target = Target::Open(std::move(info), std::move(memfd), std::move(pidfd),
                              options, &spool_.state());
@@ -65,6 +60,10 @@ TargetSet::Added TargetSet::Add(v1::ProcessInfo info, UniqueFd memfd, UniqueFd p
     return Added::kFailed;
   }
   ends_.Add(watched);
+  if (!loader) {
+    // What an attach finds has long loaded its libraries; no stack is asked for yet.
+    symbols_.Watch(key, (*target)->pid(), options.memory, options_.attached);
+  }
   if (!options_.job.settings().no_source()) {
     sources_.Watch(key, (*target)->pid());
   }

@@ -25,10 +25,12 @@ namespace {
 
 // Addresses that are looked up at once. A sender that waits is not kept for longer.
 constexpr size_t kAtOnce = 256;
+// Of one process, that wait to be looked up: more than that hangs anyway.
+constexpr size_t kMaxExpected = 64 * 1024;
 // With inlined calls a native stack may grow.
 constexpr int kMaxFrames = 256;
-// Of frames in one batch, which a collector takes. Names of that many bytes are made
-// up.
+// Of frames in one batch, of all its processes, which a collector takes. Names of that
+// many bytes are made up.
 constexpr size_t kMaxNamedBytes = 16 << 20;
 constexpr uint64_t kPrepareNs = 300'000'000;
 constexpr auto kPrepare = std::chrono::nanoseconds(kPrepareNs);
@@ -65,16 +67,24 @@ struct AsyncSymbolizer::Naming {
 };
 
 struct AsyncSymbolizer::State {
-  explicit State(std::string folder) : directory(std::move(folder)) {}
+  State(std::string folder, absl::Duration reader_patience)
+      : directory(std::move(folder)), modules(reader_patience, [this] {
+          MutexLock lock(mutex);
+          ++steps;
+        }) {}
 
   std::string SnapshotPath(uint64_t key) const {
     return absl::StrCat(directory, "/maps.", key);
   }
   bool over() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { return stopped || given_up; }
+  bool naming() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    return !over() && (busy || !tasks.empty() || !expected.empty());
+  }
   // None: there is nothing to do.
   std::function<void()> TakeWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void Run();
-  void Name(v1::Batch::Stacks* stacks);
+  // `room`: bytes of frames that the batch may still get.
+  void Name(v1::Batch::Stacks* stacks, size_t* room);
   NativeSymbolizer* Of(uint64_t key);
 
   const std::string directory;
@@ -106,7 +116,7 @@ NativeSymbolizer* AsyncSymbolizer::State::Of(uint64_t key) {
   return process.get();
 }
 
-void AsyncSymbolizer::State::Name(v1::Batch::Stacks* stacks) {
+void AsyncSymbolizer::State::Name(v1::Batch::Stacks* stacks, size_t* room) {
   NativeSymbolizer* symbolizer = Of(stacks->process_key());
   std::vector<uint64_t> addresses;
   for (const v1::StackDef& stack : stacks->stacks()) {
@@ -118,12 +128,11 @@ void AsyncSymbolizer::State::Name(v1::Batch::Stacks* stacks) {
     MutexLock lock(mutex);
     ++steps;
   }
-  size_t bytes = 0;
   for (v1::StackDef& stack : *stacks->mutable_stacks()) {
     if (stack.return_addresses().empty()) continue;
-    if (bytes < kMaxNamedBytes) {
+    if (*room > 0) {
       NameStack(symbolizer, &stack);
-      bytes += stack.ByteSizeLong();
+      *room -= std::min(*room, stack.ByteSizeLong());
     } else {
       NameByAddress(&stack);
     }
@@ -182,8 +191,10 @@ void AsyncSymbolizer::State::Run() {
   }
 }
 
-AsyncSymbolizer::AsyncSymbolizer(std::string directory, absl::Duration patience)
-    : patience_(patience), state_(std::make_shared<State>(std::move(directory))) {}
+AsyncSymbolizer::AsyncSymbolizer(std::string directory, absl::Duration patience,
+                                 absl::Duration reader_patience)
+    : patience_(patience),
+      state_(std::make_shared<State>(std::move(directory), reader_patience)) {}
 
 AsyncSymbolizer::~AsyncSymbolizer() {
   const auto until = std::chrono::steady_clock::now() + kEndPatience;
@@ -236,6 +247,8 @@ void AsyncSymbolizer::Expect(uint64_t key, absl::Span<const uint64_t> addresses)
   MutexLock lock(state_->mutex);
   if (state_->over()) return;
   std::vector<uint64_t>& expected = state_->expected[key];
+  // Only hints, and while the spool is full the same ones come again with each batch.
+  if (expected.size() > kMaxExpected) return;
   expected.insert(expected.end(), addresses.begin(), addresses.end());
   state_->asked.notify_all();
 }
@@ -254,8 +267,12 @@ void AsyncSymbolizer::Forget(uint64_t key) {
 
 bool AsyncSymbolizer::IsReading() const {
   MutexLock lock(state_->mutex);
-  return !state_->over() && (state_->busy || state_->reading ||
-                             !state_->tasks.empty() || !state_->expected.empty());
+  return state_->naming() || (!state_->over() && state_->reading);
+}
+
+bool AsyncSymbolizer::IsNaming() const {
+  MutexLock lock(state_->mutex);
+  return state_->naming();
 }
 
 uint32_t AsyncSymbolizer::ModulesUnread(uint64_t key) const {
@@ -281,7 +298,8 @@ bool AsyncSymbolizer::Name(v1::Batch* batch) {
       naming_->sequence = batch->sequence();
       for (const v1::Batch::Stacks* stacks : places) naming_->stacks.push_back(*stacks);
       Do([state = state_.get(), naming = naming_] {
-        for (v1::Batch::Stacks& stacks : naming->stacks) state->Name(&stacks);
+        size_t room = kMaxNamedBytes;
+        for (v1::Batch::Stacks& stacks : naming->stacks) state->Name(&stacks, &room);
         MutexLock done(state->mutex);
         naming->done = true;
       });

@@ -28,9 +28,12 @@ class AsyncSymbolizer {
  public:
   // Starts nothing yet. `directory`: where snapshots of mappings are kept, as maps.KEY,
   // for a successor. `patience`: the first batch for which nothing is found out for so
-  // long goes without names, and all others then do: a file system hangs.
+  // long goes without names, and all others then do: a file system hangs. It is more
+  // than `reader_patience`, see ModuleCache: a file that a reader does not get through
+  // costs the names of that file alone.
   explicit AsyncSymbolizer(std::string directory,
-                           absl::Duration patience = absl::Seconds(45));
+                           absl::Duration patience = absl::Seconds(45),
+                           absl::Duration reader_patience = absl::Seconds(30));
   // What is being read then is given up, after 200 ms.
   ~AsyncSymbolizer();
   AsyncSymbolizer(const AsyncSymbolizer&) = delete;
@@ -48,6 +51,8 @@ class AsyncSymbolizer {
   // Something that was said or asked for is still being found out, or a library that
   // is large is being read.
   bool IsReading() const;
+  // The same without libraries that nobody has asked about.
+  bool IsNaming() const;
   // Programs and libraries of a process whose functions have no names, as far as is
   // known; see NativeSymbolizer.
   uint32_t ModulesUnread(uint64_t key) const;

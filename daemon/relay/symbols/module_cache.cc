@@ -46,7 +46,8 @@ MappedBy MappedBy::Process(pid_t pid) {
 SymbolReader* ModuleCache::ReaderOf(const MappedBy& process) {
   auto& reader = readers_[OwnerOf(process)];
   if (reader == nullptr) {
-    reader = std::make_unique<SymbolReader>(process.uid, process.gid, patience_);
+    reader =
+        std::make_unique<SymbolReader>(process.uid, process.gid, patience_, gets_on_);
   }
   Look(reader.get());
   return reader->Ensure() ? reader.get() : nullptr;

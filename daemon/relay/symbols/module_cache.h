@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -44,8 +45,10 @@ class ModuleCache {
   // `patience`: how long a reader may take for one answer, a third of it in processor
   // time. Reading the largest libraries takes a second or two, and the machine may be
   // busy.
-  explicit ModuleCache(absl::Duration patience = absl::Seconds(30))
-      : patience_(patience) {}
+  // `gets_on`: see SymbolReader. A call here may take as long as many answers.
+  explicit ModuleCache(absl::Duration patience = absl::Seconds(30),
+                       std::function<void()> gets_on = nullptr)
+      : patience_(patience), gets_on_(std::move(gets_on)) {}
 
   struct Place {
     const Mapping* mapping = nullptr;
@@ -100,6 +103,7 @@ class ModuleCache {
   void Charge(uint32_t number);
 
   const absl::Duration patience_;
+  const std::function<void()> gets_on_;
   std::map<Key, Module> modules_;
   std::map<uint32_t, Module*> by_number_;
   std::map<Owner, std::unique_ptr<SymbolReader>> readers_;

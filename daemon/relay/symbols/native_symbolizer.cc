@@ -158,18 +158,26 @@ void NativeSymbolizer::Expect(const uint64_t* return_addresses, size_t count) {
   std::vector<std::vector<lull::v1::Frame>*> results;
   // A mapping that was found is gone when the mappings are read again.
   std::deque<Mapping> mappings;
+  const uint64_t asked_ns = MonotonicNs();
   for (size_t i = 0; i < count; ++i) {
-    if (known_.contains(return_addresses[i])) continue;
+    auto unsure = unsure_.find(return_addresses[i]);
+    const bool settled = unsure == unsure_.end() || unsure->second;
+    if (settled && known_.contains(return_addresses[i])) continue;
     // The call lies before the address that it returns to.
     uint64_t address = return_addresses[i] - 1;
     const Mapping* mapping = FindMapping(address);
     // Not before: what is read then takes away all that was unsure.
     std::vector<lull::v1::Frame>& frames = known_[return_addresses[i]];
+    frames.clear();
+    unsure_.erase(return_addresses[i]);
     if (mapping == nullptr || mapping->path.empty()) {
       frames.emplace_back().set_function(absl::StrFormat("0x%x", address));
-      if (mapping == nullptr && reader_->reading()) {
+      const bool reading = reader_->reading();
+      // Of a library that was loaded after the mappings were read nothing is known yet.
+      if (mapping == nullptr && (reading || reader_->began_ns() < asked_ns)) {
         unsure_[return_addresses[i]] = false;
-      } else if (maps_->empty()) {
+      }
+      if (maps_->empty() && !reading) {
         unread_.insert("");  // the process was gone before its mappings were read
       }
       continue;

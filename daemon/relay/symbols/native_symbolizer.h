@@ -75,7 +75,8 @@ class NativeSymbolizer {
   uint64_t prepared_pages_ = 0;  // of address space, when Prepare() looked last
   bool prepare_ = false;         // what is being read then
   std::unordered_map<uint64_t, std::vector<lull::v1::Frame>> known_;
-  // Of them: the mappings were still being read. True: somebody was told so.
+  // Of them: the mappings were still being read, or had been read before there was such
+  // an address. True: somebody was told so; otherwise it is looked at again.
   std::map<uint64_t, bool> unsure_;
   std::set<std::string> unread_;  // paths
 };

@@ -93,6 +93,7 @@ bool SymbolReader::Ensure() {
                             "symbols cannot be started, or has died too often"));
     Kill();
   }
+  if (gets_on_) gets_on_();
   return !unusable_;
 }
 
@@ -155,10 +156,12 @@ void SymbolReader::Resolve(const std::vector<Question>& questions,
     if (got == Got::kEnd || answer.number != first + answered ||
         answer.module != questions[answered].module) {
       Kill();
+      if (gets_on_) gets_on_();
       return;
     }
     answers->push_back(std::move(answer));
     ++answered;
+    if (gets_on_) gets_on_();
     patience = NewPatience();
   }
 }

@@ -10,8 +10,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -24,11 +26,14 @@ namespace lull::relay {
 class SymbolReader {
  public:
   // Starts nothing yet. The ids only matter if the relay is root. `patience`: how long
-  // one answer may take, a third of it in processor time.
-  SymbolReader(uid_t uid, gid_t gid, absl::Duration patience)
+  // one answer may take, a third of it in processor time. `gets_on` is called when the
+  // process has started, for each answer, and when the process is done without.
+  SymbolReader(uid_t uid, gid_t gid, absl::Duration patience,
+               std::function<void()> gets_on = nullptr)
       : uid_(uid),
         gid_(gid),
-        patience_ns_(static_cast<uint64_t>(absl::ToInt64Nanoseconds(patience))) {}
+        patience_ns_(static_cast<uint64_t>(absl::ToInt64Nanoseconds(patience))),
+        gets_on_(std::move(gets_on)) {}
   ~SymbolReader() { Kill(); }
   SymbolReader(const SymbolReader&) = delete;
   SymbolReader& operator=(const SymbolReader&) = delete;
@@ -95,6 +100,7 @@ class SymbolReader {
   const uid_t uid_;
   const gid_t gid_;
   const uint64_t patience_ns_;
+  const std::function<void()> gets_on_;  // may be empty
   UniqueFd socket_;
   pid_t pid_ = -1;
   uint32_t generation_ = 0;

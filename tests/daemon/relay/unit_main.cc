@@ -16,6 +16,8 @@ void Misbehave(std::string_view how) {
   if (how == "spin") {
     while (true) asm volatile("");
   }
+  if (how == "hang") pause();
+  if (how == "dawdle") sleep(1);
   if (how == "eat") {  // until there is no more, which ends it
     for (size_t eaten = 0; eaten < (size_t{4} << 30); eaten += 64 << 20) {
       void* block = malloc(64 << 20);

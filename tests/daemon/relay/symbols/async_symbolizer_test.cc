@@ -5,12 +5,14 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -50,16 +52,19 @@ uint64_t KnownAddress() { return reinterpret_cast<uint64_t>(&lcong48) + 4; }
 // What is mapped of a file with which a symbol reader never ends.
 class Endless {
  public:
-  explicit Endless(const std::string& path) {
-    std::ofstream(path) << "lull-test: spin";
+  explicit Endless(const std::string& path, const char* text = "lull-test: spin",
+                   size_t size = 4096)
+      : size_(size) {
+    std::ofstream(path) << text;
     UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    code_ = mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file.get(), 0);
+    code_ = mmap(nullptr, size_, PROT_READ | PROT_EXEC, MAP_PRIVATE, file.get(), 0);
     EXPECT_NE(code_, MAP_FAILED);
   }
-  ~Endless() { munmap(code_, 4096); }
+  ~Endless() { munmap(code_, size_); }
   uint64_t address() const { return reinterpret_cast<uint64_t>(code_) + 0x100; }
 
  private:
+  const size_t size_;
   void* code_;
 };
 
@@ -117,6 +122,34 @@ TEST_F(AsyncSymbolizerTest, LongStacksOfOneBatchAreAllNamed) {
   }
 }
 
+// A collector takes no message of more than 64 MiB, and a stream would break at it
+// again and again.
+TEST_F(AsyncSymbolizerTest, TheFramesOfAllProcessesOfABatchHaveABound) {
+  // A path so long that the module of each frame takes nearly 4 KiB.
+  std::string path = files_.path();
+  UniqueFd folder(open(path.c_str(), O_PATH | O_CLOEXEC));
+  while (path.size() < 3800) {
+    const std::string name(200, 'd');
+    ASSERT_EQ(mkdirat(folder.get(), name.c_str(), 0755), 0);
+    folder.reset(openat(folder.get(), name.c_str(), O_PATH | O_CLOEXEC));
+    absl::StrAppend(&path, "/", name);
+  }
+  Endless file(path + "/file", "no ELF file");
+  AsyncSymbolizer symbols(files_.path());
+  v1::Batch batch;
+  for (uint64_t key = 1; key <= 3; ++key) {
+    symbols.Watch(key, getpid(), nullptr, false);
+    v1::Batch one = BatchOf(std::vector<uint64_t>(250, file.address()), key);
+    for (int i = 0; i < 18; ++i) *one.mutable_stacks(0)->add_stacks() = NativeOf(one);
+    batch.MergeFrom(one);
+  }
+  ASSERT_TRUE(Name(&symbols, &batch));
+  EXPECT_GT(batch.ByteSizeLong(), 16u << 20);
+  EXPECT_LT(batch.ByteSizeLong(), 20u << 20);
+  EXPECT_THAT(batch.stacks(2).stacks(18).frames(), SizeIs(250));
+  EXPECT_THAT(batch.stacks(2).stacks(18).return_addresses(), IsEmpty());
+}
+
 // Its predecessor had the mappings of a process that is gone.
 TEST_F(AsyncSymbolizerTest, ASuccessorNamesWhatItsPredecessorHasLeft) {
   {
@@ -169,6 +202,67 @@ TEST_F(AsyncSymbolizerTest, NobodyWaitsForAFileWithoutEnd) {
     EXPECT_EQ(symbols.ModulesUnread(kKey), 0u);
     EXPECT_TRUE(symbols.IsReading());
   }
+}
+
+// Two readers run out of time with it, which takes longer than a sender is patient with
+// something of which nothing is heard.
+TEST_F(AsyncSymbolizerTest, AFileThatReadersDoNotGetThroughCostsItsOwnNamesAlone) {
+  Endless hangs(absl::StrCat(files_.path(), "/hangs"), "lull-test: hang");
+  AsyncSymbolizer symbols(files_.path(), absl::Seconds(4),
+                          /*reader_patience=*/absl::Seconds(3));
+  Watch(&symbols);
+  v1::Batch first = BatchOf({KnownAddress()});
+  ASSERT_TRUE(Name(&symbols, &first));
+  while (symbols.IsNaming()) usleep(1'000);
+  v1::Batch batch = BatchOf({hangs.address(), KnownAddress()});
+  ASSERT_TRUE(Name(&symbols, &batch));
+  ASSERT_GE(NativeOf(batch).frames_size(), 2);
+  EXPECT_THAT(NativeOf(batch).frames(0).module(), HasSubstr("/hangs"));
+  EXPECT_THAT(NativeOf(batch).frames(NativeOf(batch).frames_size() - 1).function(),
+              HasSubstr("lcong48"));
+  EXPECT_EQ(batch.counters(0).modules_unread(), 1u);
+}
+
+TEST_F(AsyncSymbolizerTest, ManySlowFilesAreNotOneThatHangs) {
+  AsyncSymbolizer symbols(files_.path(), absl::Seconds(2));
+  std::vector<std::unique_ptr<Endless>> slow;
+  std::vector<uint64_t> addresses;
+  for (int i = 0; i < 4; ++i) {
+    slow.push_back(std::make_unique<Endless>(absl::StrCat(files_.path(), "/slow", i),
+                                             "lull-test: dawdle"));
+    addresses.push_back(slow.back()->address());
+  }
+  Watch(&symbols);
+  v1::Batch first = BatchOf({KnownAddress()});
+  ASSERT_TRUE(Name(&symbols, &first));
+  while (symbols.IsNaming()) usleep(1'000);
+  v1::Batch batch = BatchOf(addresses);
+  ASSERT_TRUE(Name(&symbols, &batch));
+  ASSERT_THAT(NativeOf(batch).frames(), SizeIs(4));
+  EXPECT_THAT(NativeOf(batch).frames(3).module(), HasSubstr("/slow3"));
+}
+
+// At its end a job does not wait for libraries that none of its stacks names.
+TEST_F(AsyncSymbolizerTest, TellsNamesFromWhatIsReadAhead) {
+  Endless endless(absl::StrCat(files_.path(), "/endless"), "lull-test: hang", 2 << 20);
+  AsyncSymbolizer symbols(files_.path());
+  Watch(&symbols, /*now=*/true);
+  for (int i = 0; i < 30'000 && (symbols.IsNaming() || !symbols.IsReading()); ++i) {
+    usleep(1'000);
+  }
+  EXPECT_FALSE(symbols.IsNaming());
+  EXPECT_TRUE(symbols.IsReading());
+}
+
+// Where a file hangs and no collector is there.
+TEST_F(AsyncSymbolizerTest, WhatIsExpectedTakesLittleMemory) {
+  Endless hangs(absl::StrCat(files_.path(), "/hangs"), "lull-test: hang");
+  AsyncSymbolizer symbols(files_.path());
+  Watch(&symbols);
+  const size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
+  const std::vector<uint64_t> addresses(4096, hangs.address());
+  for (int i = 0; i < 4'000; ++i) symbols.Expect(kKey, addresses);
+  EXPECT_LT(mallinfo2().uordblks + mallinfo2().hblkhd, before + (16 << 20));
 }
 
 TEST_F(AsyncSymbolizerTest, WhatHangsCostsNamesAndIsCounted) {

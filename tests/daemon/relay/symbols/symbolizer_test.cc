@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <fstream>
 #include <memory>
 #include <sstream>
@@ -231,6 +232,23 @@ TEST_F(SymbolizerTest, DoesNotTakeTheProgramThatAProcessBecameForTheOneThatItWas
   EXPECT_EQ(frames[0].function(), absl::StrFormat("0x%x", address - 1));
   EXPECT_EQ(frames[0].module(), "");
   EXPECT_EQ(frames[2].function(), "lull::relay::OuterFunction()");
+}
+
+// The mappings were read a moment before, and are not read again for each address.
+TEST_F(SymbolizerTest, NamesWhatALibraryLoadedJustNowHasOnceThatIsWanted) {
+  std::atomic<int> readings = 0;
+  NativeSymbolizer symbolizer(getpid(), Snapshot(), &modules_, nullptr, [&readings] {
+    return readings++ == 0 ? Maps::Parse(kMaps) : OwnMaps();
+  });
+  symbolizer.Refresh();
+  const uint64_t address = OuterFunction();
+  symbolizer.Expect(&address, 1);
+  usleep(150'000);
+  Frames frames;
+  symbolizer.Resolve(address, &frames);
+  ASSERT_EQ(frames.size(), 2) << frames[0].ShortDebugString();
+  EXPECT_EQ(frames[1].function(), "lull::relay::OuterFunction()");
+  EXPECT_EQ(symbolizer.modules_unread(), 0u);
 }
 
 TEST_F(SymbolizerTest, IsHonestAboutWhatItDoesNotKnow) {
