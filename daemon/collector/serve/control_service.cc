@@ -51,9 +51,9 @@ absl::Status CheckMark(const lull::v1::MarkRequest& request) {
                                                    " jobs; at most ", kMostMarked,
                                                    " are marked at once"));
   }
-  if (std::max(request.add_tags_size(), request.remove_tags_size()) > kMaxTags) {
+  if (std::max(request.add_tags_size(), request.remove_tags_size()) > kMostMarked) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a job has ", kMaxTags, " tags at most"));
+        absl::StrCat("these are more than ", kMostMarked, " tags"));
   }
   for (const std::string& tag : request.add_tags()) {
     if (!IsTag(tag)) {

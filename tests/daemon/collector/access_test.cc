@@ -177,8 +177,8 @@ TEST(Token, MarksNoMoreThanALittleWhileTakes) {
   EXPECT_EQ(mark(1000, 0).error_code(), grpc::StatusCode::OK);
   EXPECT_EQ(mark(1001, 0).error_message(),
             "these are 1001 jobs; at most 1000 are marked at once");
-  EXPECT_EQ(mark(1, 32).error_code(), grpc::StatusCode::NOT_FOUND);
-  EXPECT_EQ(mark(1, 33).error_message(), "a job has 32 tags at most");
+  EXPECT_EQ(mark(1, 1000).error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(mark(1, 1001).error_message(), "these are more than 1000 tags");
   lull::v1::ListJobsRequest request;
   for (int i = 0; i < 33; ++i) request.add_tags("a");
   grpc::ClientContext context;
