@@ -203,7 +203,8 @@ std::string DamagedLine(const v1::ListJobsReply& reply) {
 std::string JobsText(const v1::ListJobsReply& reply) {
   if (reply.jobs().empty() && !reply.tags().empty()) {
     return absl::StrCat("No job has the ", reply.tags_size() == 1 ? "tag " : "tags ",
-                        absl::StrJoin(reply.tags(), ", "), ".\n", DamagedLine(reply));
+                        Printable(absl::StrJoin(reply.tags(), ", ")), ".\n",
+                        DamagedLine(reply));
   }
   if (reply.jobs().empty() && reply.damaged_jobs().empty()) {
     return "No jobs yet. Start one with: lull run -- python train.py\n";
@@ -236,7 +237,8 @@ std::string JobsText(const v1::ListJobsReply& reply) {
         job.name().empty() ? "-" : Shortened(job.name(), 30)};
     if (marked) {
       row.push_back(job.pinned() ? "pinned" : "-");
-      row.push_back(job.tags().empty() ? "-" : absl::StrJoin(job.tags(), ", "));
+      row.push_back(job.tags().empty() ? "-"
+                                       : Printable(absl::StrJoin(job.tags(), ", ")));
     }
     row.push_back(ShortCommand(job.command(), 60));
     table.AddRow(std::move(row));

@@ -31,8 +31,11 @@ std::string CausesText(const v1::Ranks& ranks) {
                          2));
     }
   }
-  if (text.empty()) return "\n  No rank was late for a cause that is known.\n";
-  return absl::StrCat("\n", text);
+  if (!text.empty()) return absl::StrCat("\n", text);
+  // --rank and --top leave some out.
+  const bool all = static_cast<uint32_t>(ranks.ranks_size()) == ranks.world_size();
+  return absl::StrCat("\n  ", all ? "No rank" : "None of these ranks",
+                      " was late for a cause that is known.\n");
 }
 
 std::string Notes(const v1::Ranks& ranks) {

@@ -17,8 +17,9 @@ std::string MarkedText(const v1::MarkReply& reply) {
     pinned |= job.pinned();
     absl::StrAppend(
         &text, compare::NameOf(job), ": ", job.pinned() ? "pinned" : "not pinned", "; ",
-        job.tags().empty() ? "no tags"
-                           : absl::StrCat("tags ", absl::StrJoin(job.tags(), ", ")),
+        job.tags().empty()
+            ? "no tags"
+            : absl::StrCat("tags ", Printable(absl::StrJoin(job.tags(), ", "))),
         "\n");
   }
   if (!pinned) return text;

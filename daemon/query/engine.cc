@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/advice/advice.h"
 #include "daemon/base/status.h"
+#include "daemon/base/tags.h"
 #include "daemon/query/gpu.h"
 #include "daemon/query/job_lookup.h"
 #include "daemon/query/names.h"
@@ -173,6 +174,10 @@ void KeepTagged(const v1::ListJobsRequest& request,
 
 absl::Status ListJobs(storage::Store& store, const HasRelay& has_relay,
                       const v1::ListJobsRequest& request, v1::ListJobsReply* reply) {
+  if (request.tags_size() > kMaxTags) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a job has ", kMaxTags, " tags at most"));
+  }
   LULL_ASSIGN_OR_RETURN(auto reader, store.NewReader());
   std::vector<storage::JobRow> damaged;
   const bool all = request.tags().empty();

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/aggregate/host_sample.h"
 #include "daemon/aggregate/wait_kind.h"
@@ -22,10 +23,22 @@ using aggregate::WaitKind;
 // be asked for every second, fewer.
 constexpr uint64_t kMostEvents = 4'000'000;
 constexpr uint64_t kMostEventsOfAnOverview = 500'000;
+// To a tenth of a millisecond of a day.
+constexpr int kBisections = 30;
+// Of one host. Each is compared with each other.
+constexpr int kMostRanks = 1024;
 
 bool IsCollective(const Series& series) {
   return series.type == EventType::kHostWait &&
          aggregate::WaitKindOf(series) == WaitKind::kComm;
+}
+
+// A condition of which the native stack is not known, that of a collective perhaps: the
+// overhead budget takes stacks away, and an older shim took none.
+bool MayBeACollective(const Series& series, Names& names) {
+  return series.type == EventType::kHostWait && series.native_stack == 0 &&
+         aggregate::WaitKindOf(series) == WaitKind::kLock &&
+         absl::StartsWith(names.Api(series.api), "pthread_cond_");
 }
 
 // What a thread was in for at least so long that it may explain a late rank; "" else.
@@ -52,7 +65,6 @@ const char* CauseOf(const Series& series, uint64_t duration_ns) {
 struct RankOf {
   storage::ProcessRow process;
   std::vector<Series> series;  // by id
-  uint64_t events = 0;         // of all its rings
   std::vector<uint64_t> step_ns;
 };
 
@@ -63,7 +75,7 @@ class Telling {
   absl::Status Fill() {
     LULL_RETURN_IF_ERROR(FindRanks());
     LULL_RETURN_IF_ERROR(AreAll());
-    ChooseRange();
+    LULL_RETURN_IF_ERROR(ChooseRange());
     std::vector<ranks::Rank> ranks(ranks_.size());
     for (size_t i = 0; i < ranks_.size(); ++i) {
       LULL_RETURN_IF_ERROR(Read(ranks_[i], ranks[i]));
@@ -89,8 +101,6 @@ class Telling {
         collectives = collectives || IsCollective(row.series);
       }
       if (!collectives) continue;
-      LULL_ASSIGN_OR_RETURN(auto rings, catalogue.All<storage::RingRow>(process.id));
-      for (const storage::RingRow& ring : rings) rank.events += ring.stored;
       rank.process = std::move(process);
       ranks_.push_back(std::move(rank));
     }
@@ -129,6 +139,11 @@ class Telling {
             "ranks do not agree on how many they are (WORLD_SIZE)");
       }
     }
+    if (first.world_size() > kMostRanks) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "of more than ", kMostRanks, " ranks nothing is told, and these are ",
+          first.world_size(), " (WORLD_SIZE)"));
+    }
     if (first.world_size() == 0) {
       return absl::FailedPreconditionError(
           "nobody knows how many ranks there are: no launcher has put WORLD_SIZE or "
@@ -140,11 +155,17 @@ class Telling {
           " ranks waited in what lull has recorded here: whom they waited for may be "
           "among the others"));
     }
+    if (ranks_.back().process.info.rank() >= first.world_size()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("rank ", ranks_.back().process.info.rank(), " is none of ",
+                       first.world_size(), " ranks (WORLD_SIZE)"));
+    }
     return absl::OkStatus();
   }
 
-  // The newest part where it has too many events.
-  void ChooseRange() {
+  // The newest part where it has too many events. They need not be spread evenly: a job
+  // may have slept.
+  absl::Status ChooseRange() {
     range_ =
         PhaseOf(view_, view_.setup_ns != 0 ? std::optional<uint64_t>(view_.setup_ns)
                                            : std::nullopt);
@@ -152,21 +173,33 @@ class Telling {
         range_.until,
         aggregate::AfterStart(view_.job.last_event_ns, view_.job.info.start_ns()) + 1);
     range_.since = std::min(range_.since, range_.until);
-    uint64_t events = 0;
-    for (const RankOf& rank : ranks_) events += rank.events;
-    const uint64_t most = view_.overview ? kMostEventsOfAnOverview : kMostEvents;
+    const double most = view_.overview ? kMostEventsOfAnOverview : kMostEvents;
+    LULL_ASSIGN_OR_RETURN(double events, EventsSince(range_.since));
     if (events > most) {
-      const double all_ns = static_cast<double>(
-          aggregate::AfterStart(view_.job.last_event_ns, view_.job.info.start_ns()));
-      const auto most_ns = static_cast<uint64_t>(all_ns * static_cast<double>(most) /
-                                                 static_cast<double>(events));
-      if (range_.until - range_.since > most_ns) {
-        range_.since = range_.until - most_ns;
-        reply_.set_cut(true);
+      uint64_t few = range_.until;  // events from then on
+      for (int i = 0; i < kBisections; ++i) {
+        const uint64_t middle = range_.since + (few - range_.since) / 2;
+        LULL_ASSIGN_OR_RETURN(events, EventsSince(middle));
+        (events > most ? range_.since : few) = middle;
       }
+      range_.since = few;
+      reply_.set_cut(true);
     }
     reply_.set_start_ns(range_.since);
     reply_.set_end_ns(range_.until);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<double> EventsSince(uint64_t since) const {
+    double events = 0;
+    for (const RankOf& rank : ranks_) {
+      LULL_ASSIGN_OR_RETURN(
+          double some,
+          view_.reader->events().Estimate(rank.process.id, Absolute(view_.job, since),
+                                          Absolute(view_.job, range_.until)));
+      events += some;
+    }
+    return events;
   }
 
   // The thread that waits for other ranks, and what else it did.
@@ -216,7 +249,8 @@ class Telling {
         const uint32_t site =
             one.series->type == EventType::kGcPause ? 0 : one.series->line_site;
         out.spent.push_back(
-            {event.start_ns, event.start_ns + event.duration_ns, Number(cause, site)});
+            {event.start_ns, event.start_ns + event.duration_ns,
+             MayBeACollective(*one.series, *view_.names) ? 0 : Number(cause, site)});
       }
     }
     return absl::OkStatus();

@@ -28,6 +28,16 @@ bool GoesOn(const Rank& rank, const Burst& burst, const Stretch& wait, uint64_t 
   return spent == rank.spent.end() || spent->start_ns >= wait.start_ns;
 }
 
+// Waits that may have been for other ranks, without what they enclose.
+std::vector<Stretch> UnclearOf(const Rank& rank) {
+  std::vector<Stretch> unclear;
+  for (const Stretch& one : rank.spent) {
+    if (one.what != 0) continue;
+    if (unclear.empty() || unclear.back().end_ns < one.end_ns) unclear.push_back(one);
+  }
+  return unclear;
+}
+
 }  // namespace
 
 std::vector<Burst> BurstsOf(const Rank& rank) {
@@ -39,7 +49,8 @@ std::vector<Burst> BurstsOf(const Rank& rank) {
       bursts.back().end_ns = wait.end_ns;
       bursts.back().past = i + 1;
     } else {
-      bursts.push_back({wait.start_ns, wait.end_ns, wait.what, i, i + 1, step, false});
+      bursts.push_back(
+          {wait.start_ns, wait.end_ns, wait.what, i, i + 1, step, false, 0});
     }
   }
   return bursts;
@@ -63,7 +74,10 @@ class Matching {
   explicit Matching(const std::vector<Rank>& ranks)
       : ranks_(ranks), next_(ranks.size(), 0) {
     found_.bursts.resize(ranks.size());
-    for (const Rank& rank : ranks) seen_.push_back(BurstsOf(rank));
+    for (const Rank& rank : ranks) {
+      seen_.push_back(BurstsOf(rank));
+      unclear_.push_back(UnclearOf(rank));
+    }
   }
 
   Matched Find() {
@@ -71,6 +85,7 @@ class Matching {
     for (size_t r = 0; r < ranks_.size(); ++r) {
       while (next_[r] < seen_[r].size()) Take(r);
     }
+    if (transfers_.empty()) found_.collectives.clear();
     found_.transfer_ns = LowerMedian(std::move(transfers_));
     // The last one had come when the transfer began.
     for (const auto& [r, i] : unseen_) {
@@ -139,21 +154,28 @@ class Matching {
       Take(rank);
       bursts.back().start_ns = end_ns;
       bursts.back().unseen = true;
+      bursts.back().over_ns = end_ns;
     } else {
-      bursts.push_back({end_ns, end_ns, line, 0, 0, step, true});
+      bursts.push_back({end_ns, end_ns, line, 0, 0, step, true, end_ns});
     }
     unseen_.emplace_back(rank, bursts.size() - 1);
     return bursts.size() - 1;
   }
 
-  // Not a rank that was in a wait of its own all the time, or that has not begun.
+  // Not a rank that was in a wait of its own all the time, or that has not begun, or of
+  // which a wait may be the one that is missing.
   bool MayCome(size_t rank, uint64_t end_ns) const {
     const std::vector<Burst>& before = found_.bursts[rank];
-    return !before.empty() && before.back().end_ns < end_ns;
+    if (before.empty() || before.back().end_ns >= end_ns) return false;
+    const auto unclear = std::upper_bound(
+        unclear_[rank].begin(), unclear_[rank].end(), before.back().end_ns,
+        [](uint64_t time_ns, const Stretch& one) { return time_ns < one.end_ns; });
+    return unclear == unclear_[rank].end() || unclear->start_ns >= end_ns;
   }
 
   const std::vector<Rank>& ranks_;
   std::vector<std::vector<Burst>> seen_;
+  std::vector<std::vector<Stretch>> unclear_;
   std::vector<size_t> next_;
   std::vector<uint64_t> transfers_;
   std::vector<std::pair<size_t, size_t>> unseen_;

@@ -21,6 +21,7 @@ struct Burst {
   // The rank was the last one. It waited too shortly to be recorded, or began when the
   // first had all: its start is when a usual transfer began.
   bool unseen = false;
+  uint64_t over_ns = 0;  // of what is unseen: when the first had all
 };
 
 // Waits of one line that follow each other within a step, with nothing recorded in
@@ -40,7 +41,8 @@ struct Matched {
   uint64_t transfer_ns = 0;                // the median from when all had come
 };
 
-// Each burst is in one collective at most.
+// Each burst is in one collective at most. There are none where all of them have a rank
+// unseen: nobody knows how long a transfer takes.
 Matched Match(const std::vector<Rank>& ranks);
 
 }  // namespace lull::ranks

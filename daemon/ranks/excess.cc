@@ -42,12 +42,31 @@ auto FirstThatEndsAfter(const std::vector<Stretch>& flat, uint64_t time_ns) {
       [](uint64_t time, const Stretch& one) { return time < one.end_ns; });
 }
 
+// What encloses the others.
+std::vector<Stretch> Outermost(const std::vector<Stretch>& nested) {
+  std::vector<Stretch> outer;
+  for (const Stretch& one : nested) {
+    if (outer.empty() || outer.back().end_ns <= one.start_ns) outer.push_back(one);
+  }
+  return outer;
+}
+
+// Up to where what the rank did may have made it late. What it was in when the
+// collective was over for others has not: it had come before that.
+uint64_t MayMatterUntil(const std::vector<Stretch>& outer, const Burst& burst) {
+  if (!burst.unseen) return burst.start_ns;
+  const auto one = FirstThatEndsAfter(outer, burst.over_ns);
+  return one == outer.end() ? burst.start_ns : std::min(burst.start_ns, one->start_ns);
+}
+
 }  // namespace
 
 Habits::Habits(const Rank& rank, const std::vector<Burst>& bursts)
     : rank_(rank), spent_(Innermost(rank.spent)) {
+  const std::vector<Stretch> outer = Outermost(rank.spent);
   for (size_t i = 1; i < bursts.size(); ++i) {
-    Before before{bursts[i - 1].end_ns, bursts[i].start_ns, bursts[i].line, {}, 0};
+    Before before{bursts[i - 1].end_ns, 0, bursts[i].line, {}, 0};
+    before.end_ns = std::max(before.start_ns, MayMatterUntil(outer, bursts[i]));
     before.code_ns = before.end_ns - before.start_ns;
     for (auto one = FirstThatEndsAfter(spent_, before.start_ns);
          one != spent_.end() && one->start_ns < before.end_ns; ++one) {
@@ -115,6 +134,7 @@ std::optional<Excess> Habits::MostUnusual(const Before& before,
   Excess most{true, 0, false};
   uint64_t most_ns = 0;
   for (const auto& [what, ns] : before.spent_ns) {
+    if (what == 0) continue;
     const uint64_t usual_ns = usual.spent_ns.at(what);
     if (ns <= usual_ns + most_ns) continue;
     most_ns = ns - usual_ns;

@@ -13,7 +13,8 @@
 
 namespace lull::ranks {
 
-// The time from a rank's burst before to the one in question.
+// The time from a rank's burst before to the one in question, or to what went on beyond
+// the end of that collective.
 struct Before {
   uint64_t start_ns = 0;
   uint64_t end_ns = 0;

@@ -12,7 +12,8 @@
 namespace lull::ranks {
 
 // A stretch of a thread's time. Of waits `what` is the line that waited; of others a
-// number of the caller's for what it was spent on and where.
+// number of the caller's for what it was spent on and where, 0 if that may have been a
+// wait for other ranks: then nothing is told of it.
 struct Stretch {
   uint64_t start_ns = 0;
   uint64_t end_ns = 0;

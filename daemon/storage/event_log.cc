@@ -54,6 +54,18 @@ absl::StatusOr<uint64_t> EventLog::Count(int64_t process, uint32_t ring) const {
   return count;
 }
 
+absl::StatusOr<double> EventLog::Estimate(int64_t process, uint64_t begin_ns,
+                                          uint64_t end_ns) const {
+  double count = 0;
+  LULL_RETURN_IF_ERROR(db_.Query(
+      "SELECT total((min(max_ns + 1.0, ?3) - max(min_ns, ?2)) / (max_ns + 1.0 - "
+      "min_ns) "
+      "* count) FROM blocks WHERE process=?1 AND max_ns>=?2 AND min_ns<?3",
+      [&count](const Row& row) { count = row.Real(0); }, process, Clamp(begin_ns),
+      Clamp(end_ns)));
+  return count;
+}
+
 absl::Status EventLog::ReadRings(int64_t process, int64_t ring, uint64_t begin_ns,
                                  uint64_t end_ns, Callback callback) const {
   std::map<uint32_t, Cursor> cursors;  // by ring

@@ -35,6 +35,10 @@ class EventLog {
   absl::Status ReadRing(int64_t process, uint32_t ring, uint64_t begin_ns,
                         uint64_t end_ns, Callback callback) const;
   absl::StatusOr<uint64_t> Count(int64_t process, uint32_t ring) const;
+  // About how many events of all rings Read() would call back with: as if those of a
+  // block were spread evenly.
+  absl::StatusOr<double> Estimate(int64_t process, uint64_t begin_ns,
+                                  uint64_t end_ns) const;
 
   // Stores events at positions first_position, first_position + 1, ... of a ring.
   // Small runs are merged into larger ones later on.

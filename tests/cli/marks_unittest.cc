@@ -30,6 +30,18 @@ TEST(Marks, AreToldOfEachJobAndAPinSaysHowFullTheDatabaseIs) {
   ExpectGolden("marks", MarkedText(Reply(true)) + MarkedText(Reply(false)));
 }
 
+// Of a collector that checks no tags, say: a terminal obeys none.
+TEST(Marks, HaveNoCommandsForATerminal) {
+  v1::MarkReply reply = Reply(true);
+  reply.mutable_jobs(0)->set_tags(0, "\x1b]0;x\x07");
+  v1::ListJobsReply jobs;
+  *jobs.add_jobs() = reply.jobs(0);
+  v1::ListJobsReply none;
+  none.add_tags("\x1b[2J");
+  EXPECT_EQ((MarkedText(reply) + JobsText(jobs) + JobsText(none)).find('\x1b'),
+            std::string::npos);
+}
+
 TEST(Marks, AreInJson) {
   Json json = Parsed(MarkedJson(Reply(true)));
   EXPECT_EQ(json["jobs"][0]["tags"], Json({"naive", "nightly"}));

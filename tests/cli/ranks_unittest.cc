@@ -34,9 +34,20 @@ TEST(RanksText, SaysWhatIsNotKnown) {
   for (v1::RankRow& row : *ranks->mutable_ranks()) row.clear_culprits();
   ranks->set_error_kind(v1::CLOCK_ERROR_KIND_BOUND);
   ranks->set_error_ns(20'000);
+  ranks->set_world_size(2);
   text = RanksText(reply, v1::GROUP_BY_LINE);
   EXPECT_THAT(text, HasSubstr("at most 20.0 us apart"));
   EXPECT_THAT(text, HasSubstr("No rank was late for a cause that is known."));
+}
+
+// As with --rank 0: rank 1 may be late.
+TEST(RanksText, SaysNothingOfRanksThatAreNotShown) {
+  v1::ReportReply reply = FixedRanks();
+  auto* rows = reply.mutable_ranks()->mutable_ranks();
+  rows->DeleteSubrange(0, 1);
+  const std::string text = RanksText(reply, v1::GROUP_BY_LINE);
+  EXPECT_THAT(text,
+              HasSubstr("None of these ranks was late for a cause that is known."));
 }
 
 TEST(RanksJson, HasTheAgreedKeys) {

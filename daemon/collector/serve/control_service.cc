@@ -25,6 +25,8 @@ namespace {
 
 constexpr absl::Duration kStoredAfter = absl::Seconds(1);
 constexpr absl::Duration kStoredPoll = absl::Milliseconds(10);
+// No relay is answered while jobs are looked up and marked.
+constexpr int kMostMarked = 1000;
 
 // What the relay has done reaches the store with its next batch, a moment later. Who
 // asks next should see it; one that takes longer is waited for no more. Gives back the
@@ -43,7 +45,16 @@ absl::StatusOr<std::unique_ptr<storage::StoreReader>> AwaitStored(
   }
 }
 
-absl::Status CheckTags(const lull::v1::MarkRequest& request) {
+absl::Status CheckMark(const lull::v1::MarkRequest& request) {
+  if (request.jobs_size() > kMostMarked) {
+    return absl::InvalidArgumentError(absl::StrCat("these are ", request.jobs_size(),
+                                                   " jobs; at most ", kMostMarked,
+                                                   " are marked at once"));
+  }
+  if (std::max(request.add_tags_size(), request.remove_tags_size()) > kMostMarked) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("these are more than ", kMostMarked, " tags"));
+  }
   for (const std::string& tag : request.add_tags()) {
     if (!IsTag(tag)) {
       return absl::InvalidArgumentError(
@@ -160,7 +171,7 @@ grpc::Status ControlService::Mark(grpc::ServerContext* context,
     return absl::OkStatus();
   };
   auto mark = [&]() -> absl::Status {
-    LULL_RETURN_IF_ERROR(CheckTags(*request));
+    LULL_RETURN_IF_ERROR(CheckMark(*request));
     LULL_RETURN_IF_ERROR(committer_.Write(write));
     reply->set_max_database_bytes(committer_.limits().max_bytes);
     LULL_ASSIGN_OR_RETURN(auto reader, store_.NewReader());

@@ -157,6 +157,39 @@ TEST(Token, GivesOneRightAndNoOther) {
   }
 }
 
+// While jobs are marked no relay is answered: who may mark may not hold that up.
+TEST(Token, MarksNoMoreThanALittleWhileTakes) {
+  test::TemporaryDirectory directory;
+  auto collector = Collector::Start(Config(directory, "127.0.0.1:0"));
+  ASSERT_TRUE(collector.ok()) << collector.status();
+  auto channel =
+      grpc::CreateChannel((*collector)->address(), grpc::InsecureChannelCredentials());
+  ASSERT_EQ(Caller(channel, "may-write").Deliver(), grpc::StatusCode::OK);
+  auto mark = [&](int jobs, int tags) {
+    lull::v1::MarkRequest request;
+    for (int i = 0; i < jobs; ++i) request.add_jobs(test::MakeJobId(1));
+    for (int i = 0; i < tags; ++i) request.add_remove_tags("none");
+    grpc::ClientContext context;
+    context.AddMetadata("authorization", "Bearer may-control");
+    lull::v1::MarkReply reply;
+    return lull::v1::Control::NewStub(channel)->Mark(&context, request, &reply);
+  };
+  EXPECT_EQ(mark(1000, 0).error_code(), grpc::StatusCode::OK);
+  EXPECT_EQ(mark(1001, 0).error_message(),
+            "these are 1001 jobs; at most 1000 are marked at once");
+  EXPECT_EQ(mark(1, 1000).error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(mark(1, 1001).error_message(), "these are more than 1000 tags");
+  lull::v1::ListJobsRequest request;
+  for (int i = 0; i < 33; ++i) request.add_tags("a");
+  grpc::ClientContext context;
+  context.AddMetadata("authorization", "Bearer may-read");
+  lull::v1::ListJobsReply jobs;
+  EXPECT_EQ(lull::v1::Query::NewStub(channel)
+                ->ListJobs(&context, request, &jobs)
+                .error_message(),
+            "a job has 32 tags at most");
+}
+
 TEST(Token, EndsNoCollectorOverAPort) {
   test::TemporaryDirectory directory;
   auto collector = Collector::Start(Config(directory, "127.0.0.1:0"));

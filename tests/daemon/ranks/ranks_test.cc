@@ -234,6 +234,64 @@ TEST(Ranks, SplitsWhatNestsAmongTheInnermost) {
   EXPECT_EQ(story.ranks[1].causes[0].what, kGc);
 }
 
+// Rank 0 waits for a transfer of 20 ms that both have launched; rank 1 sleeps
+// meanwhile, and waits for it later: its wait is too short to be seen.
+TEST(Ranks, AccusesNobodyForASleepThatWentOnWhenTheCollectiveWasOver) {
+  TwoRanks job;
+  for (int i = 0; i < 100; ++i) {
+    const uint64_t began = job.now_ns;
+    job.Step();
+    if (i % 10 != 9) continue;
+    job.ranks[1].waits.pop_back();
+    job.ranks[0].waits.back().end_ns += 20 * kMs;
+    job.now_ns += 60 * kMs;
+    job.ranks[1].spent.push_back({began + kMs, began + 60 * kMs, kSleep});
+    // A collection within does not end the sleep.
+    if (i % 20 == 9)
+      job.ranks[1].spent.push_back({began + 2 * kMs, began + 3 * kMs, kGc});
+  }
+  const Story story = WhoWaitedForWhom(job.ranks);
+  EXPECT_TRUE(story.ranks[0].causes.empty() && story.ranks[1].causes.empty());
+}
+
+// Of no collective all waits were seen: nobody knows how long a transfer takes.
+TEST(Ranks, AccusesNobodyWhereNoTransferIsKnown) {
+  TwoRanks job;
+  job.Step();
+  for (int i = 0; i < 50; ++i) job.Step(5 * kMs);
+  std::vector<Stretch>& waits = job.ranks[1].waits;
+  waits = {{1000 * kMs, 1001 * kMs, kBackward},
+           {job.now_ns, job.now_ns + kMs, kBackward}};
+  const Story story = WhoWaitedForWhom(job.ranks);
+  EXPECT_EQ(story.collectives, 0u);
+  EXPECT_EQ(story.ranks[0].waited_ns, 0u);
+  EXPECT_TRUE(story.ranks[1].causes.empty());
+}
+
+// Rank 0 is late, and what rank 1 waited for then is not known.
+TEST(Ranks, AccusesNobodyForAWaitThatMayHaveBeenForOtherRanks) {
+  TwoRanks job;
+  for (int i = 0; i < 100; ++i) {
+    job.Step();
+    if (i % 10 != 9) continue;
+    for (Rank& rank : job.ranks) rank.waits.back().end_ns += 50 * kMs;
+    job.ranks[0].waits.back().start_ns += 40 * kMs;
+    job.now_ns += 50 * kMs;
+    Stretch& wait = job.ranks[1].waits.back();
+    if (i % 20 == 9) {
+      job.ranks[1].spent.push_back({wait.start_ns, wait.end_ns, 0});
+      job.ranks[1].waits.pop_back();
+    } else {  // it waits for two buckets, and the first one is not known
+      job.ranks[1].spent.push_back({wait.start_ns, wait.end_ns - 2 * kMs, 0});
+      wait.start_ns = wait.end_ns - kMs;
+    }
+  }
+  const Story story = WhoWaitedForWhom(job.ranks);
+  EXPECT_EQ(story.collectives, 95u);
+  EXPECT_EQ(story.unmatched_ns, 5 * 11 * kMs);
+  EXPECT_TRUE(story.ranks[0].causes.empty() && story.ranks[1].causes.empty());
+}
+
 TEST(Ranks, HasNothingToSayOfNothing) {
   EXPECT_EQ(WhoWaitedForWhom(std::vector<Rank>(2)).collectives, 0u);
   TwoRanks job;
