@@ -131,19 +131,18 @@ void Habits::Compare(std::vector<Habits>& all) {
 std::optional<Excess> Habits::MostUnusual(const Before& before,
                                           uint64_t late_ns) const {
   const Usual& usual = usual_.at(before.line);
-  Excess most{true, 0, false};
-  uint64_t most_ns = 0;
+  Excess most{true, 0, false, 0};
   for (const auto& [what, ns] : before.spent_ns) {
     if (what == 0) continue;
     const uint64_t usual_ns = usual.spent_ns.at(what);
-    if (ns <= usual_ns + most_ns) continue;
-    most_ns = ns - usual_ns;
+    if (ns <= usual_ns + most.ns) continue;
+    most.ns = ns - usual_ns;
     most.what = what;
     most.usual = usual_ns > 0;
   }
-  if (most_ns > 0 && most_ns >= late_ns - late_ns / 2) return most;
+  if (most.ns > 0 && most.ns >= late_ns - late_ns / 2) return most;
   if (before.code_ns >= usual.code_ns + (late_ns - late_ns / 2))
-    return Excess{false, 0, true};
+    return Excess{false, 0, true, before.code_ns - usual.code_ns};
   return std::nullopt;
 }
 

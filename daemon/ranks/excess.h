@@ -27,6 +27,7 @@ struct Excess {
   bool recorded = false;  // else code
   uint32_t what = 0;
   bool usual = false;  // it is there mostly, if not for so long
+  uint64_t ns = 0;     // beyond the usual
 };
 
 // Of one rank. What it was made of must outlive it.

@@ -16,6 +16,8 @@ namespace {
 
 // A rank is late from this part of a step on.
 constexpr double kLateShare = 0.02;
+// What explains so much of a delay explains it: clocks are read before and after calls.
+constexpr double kWholeShare = 0.9;
 // A cause that was recorded fewer times counts from this part of the time on.
 constexpr uint64_t kOften = 3;
 constexpr double kMuchShare = 0.01;
@@ -94,7 +96,18 @@ class Judge {
     if (judged.before != nullptr) {
       judged.excess = habits_[judged.last].MostUnusual(*judged.before, judged.late_ns);
     }
+    if (judged.excess) TakeWhatItExplains(&judged);
     judged_.push_back(judged);
+  }
+
+  // The rest of what a rank was late by has causes of its own: it stays unexplained.
+  static void TakeWhatItExplains(Judged* judged) {
+    const auto share = static_cast<double>(judged->excess->ns) /
+                       static_cast<double>(std::max<uint64_t>(judged->late_ns, 1));
+    if (share >= kWholeShare) return;
+    judged->late_ns = judged->excess->ns;
+    judged->cost_ns =
+        static_cast<uint64_t>(share * static_cast<double>(judged->cost_ns));
   }
 
   void CountUnmatched() {

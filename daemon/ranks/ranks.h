@@ -40,7 +40,7 @@ struct Cause {
   uint32_t what = 0;     // of a Stretch; of code the Look that was seen most, or 0
   uint64_t count = 0;    // of collectives
   uint64_t steps = 0;    // in which these were
-  uint64_t late_ns = 0;  // how much later it came than the last of the others
+  uint64_t late_ns = 0;  // by this it came later than the last of the others
   uint64_t cost_ns = 0;  // what the others waited meanwhile, added up
 };
 

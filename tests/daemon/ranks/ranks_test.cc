@@ -65,6 +65,25 @@ TEST(Ranks, NamesWhatARankDoesInEveryStepAndTheOthersDoNot) {
   EXPECT_EQ(story.unexplained_ns, 5 * kMs);
 }
 
+// Its code took the rest of that time.
+TEST(Ranks, ChargesACauseWithNoMoreThanItExplains) {
+  TwoRanks job;
+  for (int i = 0; i < 100; ++i) {
+    const bool late = i % 10 == 9;
+    if (late) {
+      job.ranks[1].spent.push_back(
+          {job.now_ns + kMs, job.now_ns + kMs + 26 * kMs, kSleep});
+    }
+    job.Step(late ? 50 * kMs : 0, 0);
+  }
+  const Story story = WhoWaitedForWhom(job.ranks);
+  ASSERT_EQ(story.ranks[1].causes.size(), 1u);
+  EXPECT_EQ(story.ranks[1].causes[0].what, kSleep);
+  EXPECT_EQ(story.ranks[1].causes[0].late_ns, 260 * kMs);
+  EXPECT_EQ(story.ranks[1].causes[0].cost_ns, 260 * kMs);
+  EXPECT_EQ(story.unexplained_ns, 240 * kMs);
+}
+
 TEST(Ranks, ForgivesWhatAllDo) {
   TwoRanks job;
   for (int i = 0; i < 100; ++i) {
