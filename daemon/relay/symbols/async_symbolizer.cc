@@ -328,7 +328,9 @@ bool AsyncSymbolizer::Name(v1::Batch* batch) {
 bool AsyncSymbolizer::Await(MutexLock* lock) {
   const auto until =
       std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(kWait);
-  auto is_over = [this] { return naming_->done || state_->over(); };
+  auto is_over = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {  // the lock is held
+    return naming_->done || state_->over();
+  };
   if (state_->told.wait_until(lock->native(), until, is_over)) return true;
   const uint64_t now_ns = MonotonicNs();
   if (state_->steps != naming_->steps) {
