@@ -114,12 +114,10 @@ TEST(RandomRanks, NamesEachLateRankItsCauseAndItsCost) {
         told[{r, cause.recorded ? cause.what : 0}] += cause.cost_ns;
       }
     }
-    uint64_t right_ns = 0;
     for (const auto& [key, cost] : truth.cost_ns) {
       ++known;
       const bool right = Apart(told[key], cost) <= cost / 50;
       found += right ? 1 : 0;
-      if (right) right_ns += told[key];
       told.erase(key);
     }
     for (const auto& [key, cost] : told) invented_ns += cost;
