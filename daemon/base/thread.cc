@@ -6,7 +6,7 @@
 namespace lull {
 
 // Not SCHED_IDLE: on a full machine that is next to no time at all, and somebody waits
-// for what such a thread does.
+// for what is done there.
 void YieldToOthers() {
   constexpr int kNicer = 5;  // a third of the weight
   (void)!nice(kNicer);

@@ -28,8 +28,9 @@ std::thread StartThread(Run&& run) {
   return std::thread(std::forward<Run>(run));
 }
 
-// The calling thread, and the processes that it starts, yield to threads that wait for
-// a processor. No right is needed.
+// The calling thread, and threads and processes that it starts from now on, yield to
+// those that wait for a processor. Needs no right, and cannot be taken back. Not for
+// what holds a lock that somebody else's process wants: /proc/PID/maps does.
 void YieldToOthers();
 
 }  // namespace lull

@@ -25,7 +25,7 @@ constexpr uint64_t kMostEvents = 4'000'000;
 constexpr uint64_t kMostEventsOfAnOverview = 500'000;
 // To a tenth of a millisecond of a day.
 constexpr int kBisections = 30;
-// Of one host. Each is compared with each other.
+// Of one host: each is compared with each other one.
 constexpr int kMostRanks = 1024;
 
 bool IsCollective(const Series& series) {
@@ -85,7 +85,7 @@ class Telling {
   }
 
  private:
-  // Of all ranks, also where one is asked for: it waited for the others.
+  // All ranks are needed, also where one is asked for: it waited for the others.
   absl::Status FindRanks() {
     const storage::Catalogue& catalogue = view_.reader->catalogue();
     LULL_ASSIGN_OR_RETURN(auto processes,
@@ -140,9 +140,9 @@ class Telling {
       }
     }
     if (first.world_size() > kMostRanks) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "of more than ", kMostRanks, " ranks nothing is told, and these are ",
-          first.world_size(), " (WORLD_SIZE)"));
+      return absl::FailedPreconditionError(
+          absl::StrCat("lull compares ", kMostRanks, " ranks at most, and these are ",
+                       first.world_size(), " (WORLD_SIZE)"));
     }
     if (first.world_size() == 0) {
       return absl::FailedPreconditionError(

@@ -25,12 +25,12 @@ namespace {
 
 // Addresses that are looked up at once. A sender that waits is not kept for longer.
 constexpr size_t kAtOnce = 256;
-// Of one process, that wait to be looked up: more than that hangs anyway.
+// Addresses of one process that wait to be looked up: more than that hangs anyway.
 constexpr size_t kMaxExpected = 64 * 1024;
 // With inlined calls a native stack may grow.
 constexpr int kMaxFrames = 256;
-// Of frames in one batch, of all its processes, which a collector takes. Names of that
-// many bytes are made up.
+// Bytes of the frames of all processes in one batch. A collector takes four times that;
+// only invented names are so long.
 constexpr size_t kMaxNamedBytes = 16 << 20;
 constexpr uint64_t kPrepareNs = 300'000'000;
 constexpr auto kPrepare = std::chrono::nanoseconds(kPrepareNs);
@@ -162,7 +162,6 @@ std::function<void()> AsyncSymbolizer::State::TakeWork() {
 }
 
 void AsyncSymbolizer::State::Run() {
-  YieldToOthers();
   uint64_t prepared_ns = 0;
   MutexLock lock(mutex);
   while (!over()) {
@@ -337,8 +336,10 @@ bool AsyncSymbolizer::Await(MutexLock* lock) {
     naming_->steps = state_->steps;
     naming_->moved_ns = now_ns;
   } else if (absl::Nanoseconds(now_ns - naming_->moved_ns) > patience_) {
-    LogWarning("native functions have no names from here on: reading them hangs");
     state_->given_up = true;
+    lock->Unlock();  // nobody waits for us while stderr takes no more
+    LogWarning("native functions have no names from here on: reading them hangs");
+    lock->Lock();
     return true;
   }
   return false;

@@ -3,8 +3,10 @@
 //
 // Whoever reads rings says which return addresses there are, and goes on: batches go
 // into the spool with bare addresses (StackDef.return_addresses). Whoever sends them
-// has frames put in their place, which by then are mostly known. A thread that yields
-// to others finds them out (native_symbolizer.h).
+// has frames put in their place, which by then are mostly known. A thread finds
+// them out (native_symbolizer.h); the processes that read symbol tables for it yield to
+// others. It does not yield itself: it reads /proc/PID/maps, under a lock of the
+// process.
 #pragma once
 
 #include <sys/types.h>

@@ -139,7 +139,6 @@ void SourceReader::Ask(Request request) {
   if (std::exchange(started_, true)) return;
   try {
     StartThread([state = state_] {
-      YieldToOthers();
       Run(state.get());
       MutexLock over(state->mutex);
       state->running = false;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "daemon/base/thread.h"
 #include "daemon/relay/symbols/opened_modules.h"
 #include "daemon/relay/symbols/source_file.h"
 #include "daemon/relay/symbols/symbol_protocol.h"
@@ -103,6 +104,7 @@ int SymbolReaderMain(int argc, char** argv, OpenModule open) {
     return 2;
   }
   syscall(SYS_close_range, kSymbolReaderFd + 1, ~0u, 0);
+  YieldToOthers();
   if (!GiveUpRights(uid, gid)) return 1;
   OpenedModules modules(open, Notify);
   ForkNoMore();

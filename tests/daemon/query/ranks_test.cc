@@ -131,7 +131,7 @@ TEST_F(RanksOfAJob, AreRefusedBeforeTheirNumberCostsTime) {
   Tell(1, 100'000);
   EXPECT_EQ(
       Refusal(),
-      "of more than 1024 ranks nothing is told, and these are 100000 (WORLD_SIZE)");
+      "lull compares 1024 ranks at most, and these are 100000 (WORLD_SIZE)");
 }
 
 // A job that slept for hours has all its events at the end.

@@ -8,9 +8,12 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -186,6 +189,27 @@ TEST_F(AsyncSymbolizerTest, SaysWhenLargeLibrariesHaveBeenRead) {
   for (int i = 0; i < 60'000 && symbols.IsReading(); ++i) usleep(1'000);
   EXPECT_FALSE(symbols.IsReading());
   EXPECT_GT(symbols.CpuNs(), 0u);
+}
+
+// A thread that lacks a processor while it reads our maps would keep mmap() from us.
+TEST_F(AsyncSymbolizerTest, ReadersYieldToOthersAndNoThreadOfOursDoes) {
+  Endless hangs(absl::StrCat(files_.path(), "/hangs"), "lull-test: hang");
+  const int own = getpriority(PRIO_PROCESS, 0);
+  AsyncSymbolizer symbols(files_.path());
+  Watch(&symbols);
+  v1::Batch batch = BatchOf({hangs.address()});
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(symbols.Name(&batch));
+  int readers = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    const int tid = std::stoi(task.path().filename());
+    EXPECT_EQ(getpriority(PRIO_PROCESS, static_cast<id_t>(tid)), own);
+    std::ifstream children(task.path() / "children");
+    for (int child = 0; children >> child; ++readers) {
+      EXPECT_EQ(getpriority(PRIO_PROCESS, static_cast<id_t>(child)),
+                std::min(own + 5, 19));
+    }
+  }
+  EXPECT_GE(readers, 1);
 }
 
 TEST_F(AsyncSymbolizerTest, NobodyWaitsForAFileWithoutEnd) {
