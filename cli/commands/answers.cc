@@ -60,6 +60,13 @@ constexpr AnswerVerb kVerbs[] = {
      "others: what they waited then, added up.\n\n"
      "Examples:\n  lull ranks\n  lull ranks resnet --phase all --json",
      v1::SECTION_RANKS, RanksText, RanksJson},
+    {"stacks", "What every rank is doing now: stacks of threads, equal ones together",
+     "By the newest look at each thread that lull looks at, so for a job that hangs, "
+     "too. A look is\nten times a second; --until shows what they did at an earlier "
+     "time.\n\n"
+     "Examples:\n  lull stacks\n  lull stacks resnet --rank 3 --role main\n"
+     "  lull stacks resnet --until 10m --json",
+     v1::SECTION_STACKS, StacksText, StacksJson, FoldedThreads},
     {"regions", "What the program named (record_function): time, and what the GPU did",
      "Regions are those of torch.profiler.record_function, by the names around them; "
      "libraries name some of their own, as Optimizer.step and DataLoader do.\n\n"

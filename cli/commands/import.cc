@@ -14,6 +14,7 @@
 #include "cli/client/places.h"
 #include "cli/commands/collector_options.h"
 #include "cli/commands/progress_line.h"
+#include "cli/commands/session_options.h"
 #include "cli/commands/verbs.h"
 #include "cli/job/job_info.h"
 #include "cli/render/imported.h"
@@ -30,6 +31,7 @@ constexpr absl::Duration kDeliveryOfImport = absl::Minutes(10);
 struct ImportVerbOptions {
   std::vector<std::string> paths;
   std::string name;
+  std::vector<std::string> tags;
   bool quiet = false;
   CollectorFlags collector;
 };
@@ -38,6 +40,7 @@ v1::JobInfo InfoOf(const ImportVerbOptions& options, const std::string& id) {
   v1::JobInfo job = MakeJobInfo(
       options.name, absl::StrCat("lull import ", CommandText(options.paths)), {});
   job.set_id(id);
+  job.mutable_tags()->Add(options.tags.begin(), options.tags.end());
   job.clear_overhead_budget_percent();
   job.clear_settings();
   return job;
@@ -56,15 +59,18 @@ absl::StatusOr<bool> IsThere(CollectorClient& client, const std::string& id,
   return job->ended();
 }
 
-// A name that is not taken is told also to who wants to hear nothing else.
+// A name or a tag that is not taken is told also to who wants to hear nothing else.
 void TellKnown(const ImportVerbOptions& options, const std::string& id,
                const std::string& name) {
   const bool other_name = !options.name.empty() && options.name != name;
-  if (options.quiet && !other_name) return;
+  if (options.quiet && !other_name && options.tags.empty()) return;
   std::string text = absl::StrCat("these files were imported before, as job ",
                                   name.empty() ? id : name);
   if (other_name) {
     absl::StrAppend(&text, "; it keeps that name, and is not called ", options.name);
+  }
+  if (!options.tags.empty()) {
+    absl::StrAppend(&text, "; its tags stay as they are (lull tag puts others on)");
   }
   PrintError("import", text);
 }
@@ -146,6 +152,7 @@ void AddImport(CLI::App& app, int* exit_code) {
       ->type_name("");
   verb->add_option("--name", options->name, "a name for the job, to ask for it later")
       ->type_name("NAME");
+  AddTagOption(verb, &options->tags);
   verb->add_flag("--quiet", options->quiet, "nothing but the id, and errors");
   AddCollectorOptions(verb, &options->collector);
   verb->callback([options, exit_code] { *exit_code = Execute(*options); });

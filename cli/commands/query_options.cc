@@ -26,7 +26,7 @@ void AddSampleOptions(CLI::App* verb, QueryOptions* options) {
                   .description(""))
       ->type_name("main|feeder|autograd|loader|other");
   verb->add_flag("--folded", options->folded,
-                 "print folded stacks with microseconds, for flame graphs");
+                 "print folded stacks, for flame graphs");
 }
 
 void AddSortOption(CLI::App* verb, QueryOptions* options) {

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -40,6 +41,7 @@ constexpr absl::Duration kDelivery = absl::Seconds(60);
 struct RelayVerbOptions {
   std::string socket;
   std::string name;
+  std::vector<std::string> tags;
   std::string deliver;
   CollectorFlags collector;
   GpuFlags gpu;
@@ -103,6 +105,7 @@ absl::Status Relay(const RelayVerbOptions& options) {
   LULL_ASSIGN_OR_RETURN(UniqueFd stop, TakeStopSignals());
   relay::RelayOptions relay;
   relay.job = MakeJobInfo(options.name, command, options.settings);
+  relay.job.mutable_tags()->Add(options.tags.begin(), options.tags.end());
   relay.gpu = gpu;
   relay.socket_path = options.socket;
   relay.spool_directory = SpoolDirectory(runtime, collector.is_private, relay.job.id());
@@ -147,6 +150,7 @@ void AddRelay(CLI::App& app, int* exit_code) {
                    "where the processes of the job say hello")
       ->type_name("PATH");
   verb->add_option("--name", options->name, "a name for the job")->type_name("NAME");
+  AddTagOption(verb, &options->tags);
   verb->add_option(
           "--deliver", options->deliver,
           "send the spool that an earlier relay could not deliver, and remove it")

@@ -13,22 +13,31 @@ namespace lull {
 namespace {
 
 // What a collector would refuse is refused before the job starts.
-void SetTags(const std::vector<std::string>& tags, SessionOptions* options) {
-  options->tags.clear();
-  for (const std::string& tag : tags) {
+void SetTags(const std::vector<std::string>& given, std::vector<std::string>* tags) {
+  tags->clear();
+  for (const std::string& tag : given) {
     if (!IsTag(tag)) {
       throw CLI::ValidationError("--tag",
                                  absl::StrCat("\"", tag, "\" is no tag: ", kTagRule));
     }
-    if (absl::c_linear_search(options->tags, tag)) continue;
-    options->tags.push_back(tag);
+    if (absl::c_linear_search(*tags, tag)) continue;
+    tags->push_back(tag);
   }
-  if (AreTags(options->tags)) return;
+  if (AreTags(*tags)) return;
   throw CLI::ValidationError("--tag",
                              absl::StrCat("a job has ", kMaxTags, " tags at most"));
 }
 
 }  // namespace
+
+void AddTagOption(CLI::App* verb, std::vector<std::string>* tags) {
+  verb->add_option_function<std::vector<std::string>>(
+          "--tag",
+          [tags](const std::vector<std::string>& given) { SetTags(given, tags); },
+          "a tag for the job, to list and compare jobs by; may be given often")
+      ->type_name("TAG")
+      ->allow_extra_args(false);
+}
 
 void AddSourceOption(CLI::App* verb, v1::JobSettings* settings) {
   // lull.toml may say false, and what is no word for either must not count as one.
@@ -42,12 +51,7 @@ void AddSourceOption(CLI::App* verb, v1::JobSettings* settings) {
 void AddSessionOptions(CLI::App* verb, SessionOptions* options) {
   verb->add_option("--name", options->name, "a name for the job, to ask for it later")
       ->type_name("NAME");
-  verb->add_option_function<std::vector<std::string>>(
-          "--tag",
-          [options](const std::vector<std::string>& tags) { SetTags(tags, options); },
-          "a tag for the job, to list and compare jobs by; may be given often")
-      ->type_name("TAG")
-      ->allow_extra_args(false);
+  AddTagOption(verb, &options->tags);
   verb->add_flag("--quiet", options->quiet, "no summary at the end")->configurable();
   verb->add_option_function<double>(
           "--overhead-budget",

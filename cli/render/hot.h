@@ -11,6 +11,9 @@ namespace lull {
 // For a reply that is grouped by stack. Weights are microseconds of threads' time.
 std::string FoldedText(const v1::ReportReply& reply);
 
+// Of the newest stacks; weights are numbers of threads.
+std::string FoldedThreads(const v1::ReportReply& reply);
+
 // "function (file:line)"
 std::string FoldedFrame(const v1::Frame& frame);
 

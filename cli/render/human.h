@@ -21,6 +21,7 @@ std::string HotText(const v1::ReportReply& reply, v1::GroupBy group_by);
 std::string MemoryText(const v1::ReportReply& reply, v1::GroupBy group_by);
 std::string DataText(const v1::ReportReply& reply, v1::GroupBy group_by);
 std::string RanksText(const v1::ReportReply& reply, v1::GroupBy group_by);
+std::string StacksText(const v1::ReportReply& reply, v1::GroupBy group_by);
 std::string RegionsText(const v1::ReportReply& reply, v1::GroupBy group_by);
 std::string ReportText(const v1::ReportReply& reply, v1::GroupBy group_by);
 

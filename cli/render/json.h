@@ -24,6 +24,7 @@ Json HotJson(const v1::ReportReply& reply);
 Json MemoryJson(const v1::ReportReply& reply);
 Json DataJson(const v1::ReportReply& reply);
 Json RanksJson(const v1::ReportReply& reply);
+Json StacksJson(const v1::ReportReply& reply);
 Json RegionsJson(const v1::ReportReply& reply);
 Json ReportJson(const v1::ReportReply& reply);
 // The source text around the sites of an answer that was asked for it, a part of the
@@ -46,6 +47,7 @@ Json Hot();
 Json Memory();
 Json Data();
 Json Ranks();
+Json Stacks();
 Json Regions();
 Json Report();
 
@@ -63,7 +65,8 @@ inline constexpr VerbSchema kVerbSchemas[] = {
     {"data", schema::Data},     {"regions", schema::Regions},
     {"syncs", schema::Syncs},   {"waits", schema::Waits},
     {"gc", schema::Gc},         {"allocs", schema::Allocations},
-    {"memory", schema::Memory}, {"ranks", schema::Ranks}};
+    {"memory", schema::Memory}, {"ranks", schema::Ranks},
+    {"stacks", schema::Stacks}};
 
 // Indented text with a newline at its end. Invalid UTF-8 is replaced.
 std::string JsonText(const Json& json);

@@ -78,9 +78,10 @@ absl::Status NoSuchJob(storage::StoreReader& reader, const std::string& text) {
       absl::StrCat("no job \"", text, "\"; the newest are ", NameJobs(jobs)));
 }
 
-}  // namespace
-
-absl::StatusOr<JobRow> FindJob(storage::StoreReader& reader, const std::string& text) {
+// Also one whose row is damaged, which is then what is left of it.
+absl::StatusOr<JobRow> FindRow(storage::StoreReader& reader, const std::string& text,
+                               bool* is_damaged) {
+  *is_damaged = false;
   if (text.empty()) return FindNewest(reader);
   std::vector<JobRow> damaged;
   LULL_ASSIGN_OR_RETURN(auto jobs, reader.catalogue().JobsWith(text, &damaged));
@@ -103,8 +104,23 @@ absl::StatusOr<JobRow> FindJob(storage::StoreReader& reader, const std::string& 
         absl::StrCat("\"", text, "\" is the beginning of ", candidates.size(),
                      " job ids: ", NameJobs(candidates)));
   }
-  if (sound == 0) return Damaged(candidates.front());
+  *is_damaged = sound == 0;
   return candidates.front();
+}
+
+}  // namespace
+
+absl::StatusOr<JobRow> FindJob(storage::StoreReader& reader, const std::string& text) {
+  bool is_damaged = false;
+  LULL_ASSIGN_OR_RETURN(JobRow job, FindRow(reader, text, &is_damaged));
+  if (is_damaged) return Damaged(job);
+  return job;
+}
+
+absl::StatusOr<JobRow> FindJobToMark(storage::StoreReader& reader,
+                                     const std::string& text) {
+  bool is_damaged = false;
+  return FindRow(reader, text, &is_damaged);
 }
 
 }  // namespace lull::query

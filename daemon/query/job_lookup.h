@@ -16,4 +16,9 @@ namespace lull::query {
 absl::StatusOr<storage::JobRow> FindJob(storage::StoreReader& reader,
                                         const std::string& text);
 
+// The same for who changes no more than marks: a damaged row is found, too, by the
+// beginning of its id, and what is left of it is given back.
+absl::StatusOr<storage::JobRow> FindJobToMark(storage::StoreReader& reader,
+                                              const std::string& text);
+
 }  // namespace lull::query

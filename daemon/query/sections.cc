@@ -44,6 +44,7 @@ constexpr SectionRow kSections[] = {
     {v1::SECTION_OPERATORS, FillOperators},
     {v1::SECTION_TIMELINE, FillWholeTimeline},
     {v1::SECTION_RANKS, FillRanks},
+    {v1::SECTION_STACKS, FillNewestStacks},
 };
 
 }  // namespace

@@ -58,7 +58,11 @@ JobRow Remains(const Row& row, int uuid) {
   job.last_event_ns = row.Uint(4);
   job.touched_ns = row.Uint(5);
   job.batches_set_aside = row.Uint(6);
-  if (!FromColumn(row, 7, &job.marks)) job.marks.Clear();
+  if (!FromColumn(row, 7, &job.marks)) {
+    // It may have been pinned, and what is deleted does not come back.
+    job.marks.Clear();
+    job.marks.set_pinned(true);
+  }
   return job;
 }
 

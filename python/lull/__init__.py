@@ -90,6 +90,7 @@ _LISTS = {
     "loader_lines": ("data", "lines"),
     "regions": ("regions", "regions"),
     "ranks": ("ranks", "ranks"),
+    "stacks": ("stacks", "stacks"),
     "gc_pauses": ("gc", "gc_pauses"),
     "allocation_sites": ("allocs", "allocation_sites"),
     "memory": ("memory", "memory"),

@@ -340,6 +340,7 @@ v1::ReportReply FixedAnswer() {
   *reply.mutable_data() = FixedData().data();
   *reply.mutable_operators() = FixedOperators().operators();
   *reply.mutable_ranks() = FixedRanks().ranks();
+  *reply.mutable_stacks() = FixedStacks().stacks();
   return reply;
 }
 

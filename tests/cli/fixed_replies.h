@@ -21,6 +21,7 @@ v1::ReportReply FixedHot();
 v1::ReportReply FixedData();
 v1::ReportReply FixedOperators();
 v1::ReportReply FixedRanks();
+v1::ReportReply FixedStacks();
 v1::ReportReply FixedReport();
 
 // The same job as seen by a run that traced the GPU: nine windows of each rank.

@@ -38,7 +38,8 @@ const std::map<std::string, ToJson>& Answers() {
       {"kernels", KernelsJson}, {"ops", OperatorsJson},   {"steps", StepsJson},
       {"data", DataJson},       {"regions", RegionsJson}, {"syncs", SyncsJson},
       {"waits", WaitsJson},     {"gc", GcJson},           {"allocs", AllocationsJson},
-      {"memory", MemoryJson},   {"ranks", RanksJson}};
+      {"memory", MemoryJson},   {"ranks", RanksJson},
+      {"stacks", StacksJson}};
   return answers;
 }
 

@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """Tags and pins of jobs: set, listed, compared by, kept; also after the collector's restart."""
 
+import glob
 import json
+import os
+import sqlite3
 import unittest
 
 import guest
+import page_test
 
 
 class Marks(unittest.TestCase):
@@ -57,7 +61,7 @@ class Marks(unittest.TestCase):
         said = self.lull("untag", "two,one", "new", status=1)
         self.assertRegex(said, r'^lull untag: job \w{8} has no tag "new"; `lull jobs` lists')
         self.assertEqual(set(self.listed("--tag", "new")), {"two", "three"})
-        self.lull("untag", "tag:new", "new")
+        self.lull("untag", "tag:new", "new", "new")
         self.assertEqual(self.listed("--tag", "new"), {})
         self.assertIn('no job "four"', self.lull("tag", "one,four", "x", status=1))
         self.assertEqual(self.listed("--tag", "x"), {})
@@ -99,6 +103,38 @@ class Marks(unittest.TestCase):
                 self.assertIn('no job has the tag "none"; `lull jobs` lists',
                               self.lull(*command, status=3 if command[0] == "check" else 1))
         self.assertIn("is named twice", self.lull("diff", "tag:naive", "tag:pr/7", status=2))
+
+
+class OtherJobs(unittest.TestCase):
+    def setUp(self):
+        self.host = guest.Host()
+        self.addCleanup(self.host.close)
+
+    def lull(self, *arguments):
+        done = guest.execute([guest.LULL, *arguments], self.host.environment)
+        self.assertEqual(done.status, 0, done.stderr)
+        return done
+
+    def test_a_damaged_job_is_unpinned_by_its_id(self):
+        self.lull("run", "--quiet", "--name", "lost", "--", "true")
+        (row,) = json.loads(self.lull("pin", "lost", "--json").stdout)["jobs"]
+        data = self.host.environment["XDG_DATA_HOME"]
+        guest.stop_collector(data)
+        (path,) = glob.glob(os.path.join(data, "**", "*.db"), recursive=True)
+        with sqlite3.connect(path) as database:
+            database.execute("UPDATE jobs SET job_info=x'ff'")
+        (row,) = json.loads(self.lull("unpin", row["id"], "--json").stdout)["jobs"]
+        self.assertFalse(row["pinned"])
+
+    def test_an_import_is_tagged_and_a_second_one_says_that_it_is_not(self):
+        path = self.host.environment["XDG_DATA_HOME"] + ".json"
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(page_test.trace(["imported"]), file)
+        self.lull("import", "--quiet", "--tag", "trace", path)
+        again = self.lull("import", "--quiet", "--tag", "x", path)
+        self.assertIn("its tags stay as they are", again.stderr.replace("\n", " "))
+        (row,) = json.loads(self.lull("jobs", "--json", "--tag", "trace").stdout)["jobs"]
+        self.assertEqual(row["tags"], ["trace"])
 
 
 if __name__ == "__main__":

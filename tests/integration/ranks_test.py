@@ -3,6 +3,8 @@
 
 import json
 import os
+import signal
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -133,6 +135,43 @@ class Ranks(TorchOnTheCpu):
         if not waited_for_a_processor:
             summary = self.ask_steady("report", "even")["summary"]
             self.assertNotIn("late", json.dumps(summary))
+
+    def test_a_job_that_hangs_shows_where_every_rank_is(self):
+        with tempfile.TemporaryDirectory() as folder:
+            launcher = Launcher(self.python, folder, "--hang", "20")
+            job = subprocess.Popen([guest.LULL, "run", "--quiet", "--name", "hung", "--",
+                                    sys.executable, launcher.script],
+                                   env=self.host.environment, start_new_session=True)
+            try:
+                stacks = self.stacks_of_a_hang()
+            finally:
+                os.killpg(job.pid, signal.SIGTERM)
+                job.wait()
+        where = {}
+        for row in stacks:
+            self.assertEqual(row["role"], "main")
+            for thread in row["threads"]:
+                where[thread["rank"]] = (row, thread)
+        (waiting, victim), (asleep, culprit) = where[0], where[1]
+        self.assertEqual((os.path.basename(asleep["site"]["file"]), asleep["site"]["line"],
+                          asleep["stack"][0]["function"]),
+                         ("ddp.py", expected.site("ddp.py", "hang"), "stuck"))
+        self.assertEqual(waiting["site"]["line"], expected.site("ddp.py", "backward"))
+        for thread in (victim, culprit):
+            self.assertEqual(thread["state"], "blocked")
+            self.assertGreater(thread["looks"], 3)
+
+    def stacks_of_a_hang(self):
+        def of_two_ranks():
+            done = guest.execute([guest.LULL, "stacks", "hung", "--json", "--role", "main"],
+                                 self.host.environment)
+            if done.status != 0:
+                return None
+            stacks = [row for row in json.loads(done.stdout)["stacks"]
+                      if any(thread["rank"] is not None for thread in row["threads"])]
+            long = all(thread["same_for_ms"] > 2000 for row in stacks for thread in row["threads"])
+            return stacks if len(stacks) == 2 and long else None
+        return guest.wait_until(of_two_ranks, seconds=60)
 
     def test_nothing_is_told_where_a_rank_is_missing(self):
         with tempfile.TemporaryDirectory() as folder:

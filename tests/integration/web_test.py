@@ -5,6 +5,7 @@ whatever they send. Everything is tried on loopback."""
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,9 +17,42 @@ import urllib.parse
 import guest
 import page_test
 
+NOBODY = 65534
 PROGRAM = """import gc
 for _ in range(20):
     gc.collect()
+"""
+
+# What another user finds of `lull web`: by its port, in /proc, in the state of its owner.
+LOOKER = """import json, os, socket, sys
+server, port, state = sys.argv[1:]
+statuses, said, readable = [], "", []
+for target in ("/", "/data", "/?token=" + "0" * 64, "/job/1"):
+    with socket.create_connection(("127.0.0.1", int(port)), timeout=60) as connection:
+        connection.sendall(f"GET {target} HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\n\\r\\n".encode())
+        reply = b""
+        while piece := connection.recv(65536):
+            reply += piece
+    statuses.append(int(reply.split()[1]))
+    said += reply.decode("latin-1")
+for name in os.listdir(f"/proc/{server}"):
+    if name in ("environ", "mem", "maps", "fd"):
+        try:
+            if name == "fd":
+                os.listdir(f"/proc/{server}/fd")
+            else:
+                open(f"/proc/{server}/{name}", "rb").read(1)
+            readable.append(name)
+        except OSError:
+            pass
+with open(f"/proc/{server}/cmdline") as file:
+    said += file.read()
+for folder, _, names in os.walk(state):
+    for name in names:
+        path = os.path.join(folder, name)
+        if os.access(path, os.R_OK):
+            readable.append(path)
+print(json.dumps({"uid": os.getuid(), "statuses": statuses, "said": said, "readable": readable}))
 """
 
 
@@ -172,6 +206,45 @@ class Web(unittest.TestCase):
         self.assertIn(self.raw(self.port, twice).status, (400, 403))
         no_host = f"GET {self.folder}data HTTP/1.1\r\nCookie: {self.cookie}\r\n\r\n".encode()
         self.assertEqual(self.raw(self.port, no_host).status, 403)
+
+    @unittest.skipUnless(os.getuid() == 0, "needs root, to become another user")
+    def test_another_user_of_the_host_gets_nothing(self):
+        state = os.path.dirname(self.host.environment["XDG_DATA_HOME"])
+        before = os.stat(state).st_mode
+        os.chmod(state, 0o755)  # so that what lull itself makes has to protect it
+        self.addCleanup(os.chmod, state, before)
+        theirs = tempfile.mkdtemp(prefix="lull-web-other-")
+        self.addCleanup(shutil.rmtree, theirs)
+        program = shutil.copy(guest.LULL, os.path.join(theirs, "lull"))
+        os.chmod(program, 0o755)
+        os.chown(theirs, NOBODY, NOBODY)
+        secrets = [self.token, self.folder.strip("/"), self.cookie.partition("=")[2], "first"]
+        looker = os.path.join(theirs, "looker.py")
+        with open(looker, "w", encoding="utf-8") as file:
+            file.write(LOOKER)
+        os.chmod(looker, 0o644)
+        stranger = {"user": NOBODY, "group": NOBODY, "extra_groups": [], "cwd": theirs}
+        environment = {"PATH": os.environ["PATH"], "HOME": theirs,
+                       "LULL_RUNTIME_DIR": f"{theirs}/run"}
+        seen = guest.execute(["python3", looker, str(self.server.pid), str(self.port), state],
+                             environment, **stranger)
+        self.assertEqual(seen.status, 0, seen.stderr)
+        report = json.loads(seen.stdout)
+        self.assertEqual(report["uid"], NOBODY)
+        self.assertEqual(set(report["statuses"]), {403})
+        self.assertEqual(report["readable"], [])
+        self.assertIn("web", report["said"])  # its arguments: anybody sees those
+        for secret in secrets:
+            self.assertNotIn(secret, report["said"])
+        # A page of their own, of this user's collector.
+        sockets = [os.path.join(folder, name) for folder, _, names in os.walk(state)
+                   for name in names if name.endswith(".sock")]
+        self.assertTrue(sockets)
+        for path in sockets:
+            done = guest.execute([program, "web", "--collector", f"unix:{path}"], environment,
+                                 **stranger)
+            self.assertEqual(done.status, 1, done.stdout)
+            self.assertNotIn("token=", done.stdout)
 
     def test_paths_lead_nowhere_but_to_its_pages(self):
         job = self.ids["first"]

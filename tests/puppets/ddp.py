@@ -1,5 +1,5 @@
 # DDP over gloo on the CPU: with --late rank 1 sleeps in every tenth step, with --busy it computes
-# in every third. Each rank writes into STORE.RANK when it began each backward pass, in ns of
+# in every third, with --hang N it never comes back from step N. Each rank writes into STORE.RANK when it began each backward pass, in ns of
 # CLOCK_MONOTONIC.
 import argparse
 import json
@@ -9,7 +9,13 @@ import torch
 import torch.distributed as dist
 
 
+def stuck():
+    time.sleep(600)  # SITE: hang
+
+
 def augment(step):
+    if rank == 1 and step == options.hang:
+        stuck()
     if late and step % 10 == 9:
         time.sleep(0.05)  # SITE: late
     if busy and step % 3 == 2:
@@ -32,6 +38,7 @@ parser.add_argument("--store")
 parser.add_argument("--steps", type=int, default=200)
 parser.add_argument("--late", action="store_true")
 parser.add_argument("--busy", action="store_true")
+parser.add_argument("--hang", type=int, metavar="STEP")
 options = parser.parse_args()
 rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 late = options.late and rank == 1

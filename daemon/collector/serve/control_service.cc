@@ -67,7 +67,10 @@ absl::Status CheckMark(const lull::v1::MarkRequest& request) {
 
 absl::Status ChangeMarks(const lull::v1::MarkRequest& request, storage::JobRow* job) {
   auto& tags = *job->marks.mutable_tags();
-  for (const std::string& tag : request.remove_tags()) {
+  const auto& removed = request.remove_tags();
+  for (auto it = removed.begin(); it != removed.end(); ++it) {
+    const std::string& tag = *it;
+    if (std::find(removed.begin(), it, tag) != it) continue;  // said twice
     auto left = std::remove(tags.begin(), tags.end(), tag);
     if (left == tags.end()) {
       return absl::NotFoundError(
@@ -161,7 +164,7 @@ grpc::Status ControlService::Mark(grpc::ServerContext* context,
   std::vector<storage::JobRow> jobs;
   auto write = [&](storage::StoreWriter& writer) -> absl::Status {
     for (const std::string& text : request->jobs()) {
-      LULL_ASSIGN_OR_RETURN(storage::JobRow job, query::FindJob(writer, text));
+      LULL_ASSIGN_OR_RETURN(storage::JobRow job, query::FindJobToMark(writer, text));
       LULL_RETURN_IF_ERROR(ChangeMarks(*request, &job));
       LULL_RETURN_IF_ERROR(writer.catalogue().PutMarks(job.id, job.marks));
       jobs.push_back(std::move(job));

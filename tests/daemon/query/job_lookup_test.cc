@@ -137,6 +137,19 @@ TEST_F(JobLookup, FindsJobsBesideADamagedOneAndSaysWhichOneThatIs) {
   EXPECT_EQ(Find("second").status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(JobLookup, FindsADamagedJobForWhoChangesItsMarksAlone) {
+  AddJob("aa", "first", 10);
+  AddJob("bb", "second", 20);
+  Damage('b');
+  auto found = FindJobToMark(**store_->NewReader(), "bb");
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->info.id().substr(0, 3), "bb0");
+  EXPECT_NE(found->id, 0);
+  EXPECT_EQ(FindJobToMark(**store_->NewReader(), "first")->info.name(), "first");
+  EXPECT_EQ(FindJobToMark(**store_->NewReader(), "x").status().code(),
+            absl::StatusCode::kNotFound);
+}
+
 TEST_F(JobLookup, DoesNotTakeAnOlderJobForADamagedNewestOne) {
   AddJob("aa", "first", 10);
   AddJob("bb", "second", 20);

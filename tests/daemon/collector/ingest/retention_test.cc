@@ -190,5 +190,20 @@ TEST_F(RetentionTest, NeverDeletesAPinnedJob) {
   EXPECT_EQ(Run({}), "");
 }
 
+TEST_F(RetentionTest, KeepsAJobOfWhichItCannotTellWhetherItIsPinned) {
+  for (char digit : {'a', 'b'}) AddJob(digit, absl::Hours(40 * 24), true, 600);
+  Pin('b');
+  Sql("UPDATE jobs SET marks=x'ff' WHERE uuid LIKE 'b%'");
+  EXPECT_EQ(Run({}), "") << "what is sound and not pinned goes";
+  std::vector<storage::JobRow> damaged;
+  ASSERT_TRUE(writer().catalogue().Jobs(0, &damaged).ok());
+  ASSERT_EQ(damaged.size(), 1u);
+  ASSERT_TRUE(writer().catalogue().PutMarks(damaged[0].id, {}).ok());
+  EXPECT_EQ(Run({}), "");
+  damaged.clear();
+  ASSERT_TRUE(writer().catalogue().Jobs(0, &damaged).ok());
+  EXPECT_TRUE(damaged.empty()) << "unpinned, it is one like any other";
+}
+
 }  // namespace
 }  // namespace lull::collector
