@@ -19,6 +19,7 @@ constexpr size_t kMostPids = 8;
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kLongWithoutAStep = 5 * kSecond;
 constexpr uint64_t kManySteps = 5;
+constexpr uint64_t kOld = 5 * kSecond;
 
 // "ranks 0 to 6, 9" of sorted ranks; "" of none.
 std::string RanksOf(const v1::ThreadStack& stack) {
@@ -114,6 +115,18 @@ std::string StackText(const v1::ThreadStack& stack) {
   return text;
 }
 
+// "are", or when they were there.
+std::string When(const v1::ReportReply& reply) {
+  const v1::NewestStacks& stacks = reply.stacks();
+  if (stacks.earlier()) {
+    return absl::StrCat("were ", FormatDuration(stacks.at_ns()), " after the job's start");
+  }
+  if (reply.job().ended()) return "were at last";
+  if (stacks.behind_ns() < kOld) return "are";
+  return absl::StrCat("were ", FormatDuration(stacks.behind_ns()),
+                      " ago (nothing newer has come)");
+}
+
 }  // namespace
 
 std::string StacksText(const v1::ReportReply& reply, v1::GroupBy) {
@@ -124,11 +137,12 @@ std::string StacksText(const v1::ReportReply& reply, v1::GroupBy) {
   }
   return Answer(
       reply,
-      absl::StrCat("Where the threads of ", Counted(stacks.processes(), "process"),
-                   reply.job().ended() ? " were at last" : " are",
-                   ", by the newest look at each in ", FormatDuration(stacks.window_ns()),
-                   "; the innermost call comes first\n"),
-      absl::StrCat(reply.job().ended() ? "" : NoStepLine(stacks), text));
+      Wrapped(absl::StrCat("Where the threads of ", Counted(stacks.processes(), "process"),
+                           " ", When(reply), ", by the newest look at each in ",
+                           FormatDuration(stacks.window_ns()),
+                           "; the innermost call comes first"),
+              0),
+      absl::StrCat(reply.job().ended() || stacks.earlier() ? "" : NoStepLine(stacks), text));
 }
 
 std::string FoldedThreads(const v1::ReportReply& reply) {

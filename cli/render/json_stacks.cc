@@ -19,6 +19,7 @@ Json StacksJson(const v1::ReportReply& reply) {
                             {"at_ms", Ms(stacks.at_ns())},
                             {"window_ms", Ms(stacks.window_ns())},
                             {"processes", stacks.processes()},
+                            {"behind_ms", MsIf(!reply.job().ended(), stacks.behind_ns())},
                             {"since_step_ms", MsIf(steps, stacks.since_step_ns())},
                             {"step_ms", MsIf(steps, stacks.step_ns())}});
 }
@@ -34,6 +35,7 @@ Json Stacks() {
                  {"at_ms", Amount()},
                  {"window_ms", Amount()},
                  {"processes", Count()},
+                 {"behind_ms", AmountOrNull()},
                  {"since_step_ms", AmountOrNull()},
                  {"step_ms", AmountOrNull()}});
 }

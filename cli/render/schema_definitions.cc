@@ -71,7 +71,10 @@ Json Overhead() {
                   .Set("paid", estimate)
                   .Set("between_longer", estimate)
                   .Done();
-  return RowOf<v1::Overhead>().Set("step_cost", OrNull(std::move(cost))).Done();
+  return RowOf<v1::Overhead>()
+      .OrNull({"self_ms", "percent", "relay_cpu_ms", "budget_percent"})
+      .Set("step_cost", OrNull(std::move(cost)))
+      .Done();
 }
 
 }  // namespace

@@ -37,11 +37,12 @@ void AddStep(const v1::StepBand& band, Rank* rank) {
   rank->step_ns = LowerMedian(std::move(times));
 }
 
-// The devices' own memory if there is any, else tensors of the host.
+// Of the allocator that says most of what the program itself holds of devices, else the
+// host's tensors. One allocator's blocks lie in those of another.
 void AddMemory(const v1::ReportReply& reply, Rank* rank) {
-  for (bool device : {true, false}) {
+  for (const char* allocator : {"torch_cuda", "cuda", "torch_other", "torch_cpu"}) {
     for (const v1::MemoryRow& row : reply.memory().rows()) {
-      if (row.pid() != rank->process->pid() || (row.device() >= 0) != device) continue;
+      if (row.pid() != rank->process->pid() || row.allocator() != allocator) continue;
       rank->live_bytes += row.live_bytes();
       rank->peak_bytes += row.peak_bytes();
       rank->memory_known = true;
@@ -124,6 +125,8 @@ void Sort(TopOrder order, std::vector<Rank>* ranks) {
 std::vector<std::string> RanksTable(const v1::ReportReply& reply, TopOrder order) {
   std::vector<Rank> ranks = RanksOf(reply);
   Sort(order, &ranks);
+  // A trace has no waits of this kind, and no collections.
+  const bool imported = reply.job().has_imported();
   Table table({">rank", ">step", ">busy", ">sync", ">data", ">gc", ">live", ">peak",
                "busy over time"});
   for (const Rank& rank : ranks) {
@@ -137,7 +140,7 @@ std::vector<std::string> RanksTable(const v1::ReportReply& reply, TopOrder order
                                      FormatDuration(*rank.step_ns))
                       : "-",
          FormatShare(D(row.busy_ns()), D(row.traced_ns())), share(row.blocked_ns()),
-         share(row.data_wait_ns()), share(row.gc_ns()),
+         imported ? "-" : share(row.data_wait_ns()), imported ? "-" : share(row.gc_ns()),
          rank.memory_known ? FormatBytes(rank.live_bytes) : "-",
          rank.memory_known ? FormatBytes(rank.peak_bytes) : "-", rank.busy_over_time});
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "cli/render/gpu_lines.h"
@@ -77,9 +78,11 @@ std::string AdviceLine(const v1::ReportReply& reply) {
 
 // What measuring cost and what is missing; the loss first if there is one.
 TopLine TrustLine(const v1::ReportReply& reply) {
-  const std::string cost = ShortCostLine(reply.overhead());
   const std::string losses = LossesLine(reply.job(), reply.losses());
-  if (reply.losses().events_lost() > 0) {
+  // Nobody knows what recording an imported trace cost.
+  if (reply.job().has_imported()) return {losses, TopStyle::kDim};
+  const std::string cost = ShortCostLine(reply.overhead());
+  if (!absl::StartsWith(losses, "Nothing lost")) {
     return {absl::StrCat(losses, " ", cost), TopStyle::kWarning};
   }
   return {absl::StrCat(cost, " ", losses), TopStyle::kDim};
@@ -149,7 +152,7 @@ std::vector<TopLine> TopScreen(const v1::ReportReply& reply, const TopState& sta
                     JobLine(reply.job())),
        TopStyle::kTitle});
   AddWrapped({GpuLine(reply), TopStyle::kPlain}, columns, most, &screen);
-  screen.push_back(TrustLine(reply));
+  AddWrapped(TrustLine(reply), columns, most, &screen);
   AddWrapped(StatusLine(reply, state, age_ns), columns, rows >= 24 ? 3 : most, &screen);
   const std::vector<std::string> ranks = RanksTable(reply, state.order);
   const std::vector<std::string> table = RowsTable(reply, state.table);

@@ -75,14 +75,15 @@ std::vector<double> PartMedians(const Runs& runs, bool traced) {
 StepTime CompareTimes(const Runs& a, const Runs& b, bool traced, double asked) {
   StepTime time;
   const std::vector<double> of_a = Medians(a, traced), of_b = Medians(b, traced);
-  time.a_ms = Median(of_a);
-  time.b_ms = Median(of_b);
   time.mean_a_ms = Mean(Means(a, traced));
   time.mean_b_ms = Mean(Means(b, traced));
   time.asked_percent = asked;
   time.known = a.size() >= 2 && b.size() >= 2;
-  time.change = time.known ? ChangeOf(of_a, of_b)
-                           : ChangeOf(PartMedians(a, traced), PartMedians(b, traced));
+  const std::vector<double> told_a = time.known ? of_a : PartMedians(a, traced);
+  const std::vector<double> told_b = time.known ? of_b : PartMedians(b, traced);
+  time.a_ms = GeometricMean(told_a);
+  time.b_ms = GeometricMean(told_b);
+  time.change = ChangeOf(told_a, told_b);
   if (auto spread = SpreadOf(of_a, of_b)) {
     time.spread_percent = 100 * *spread;
     time.runs_needed = RunsNeeded(*spread, asked);

@@ -29,7 +29,9 @@ struct Quantity {
 };
 
 struct StepTime {
-  double a_ms = 0;  // medians of runs, their median
+  // Medians of runs (with one run on a side, of its parts), their geometric mean, so that
+  // `change` is what it is from a to b.
+  double a_ms = 0;
   double b_ms = 0;
   double mean_a_ms = 0;
   double mean_b_ms = 0;

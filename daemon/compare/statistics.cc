@@ -70,6 +70,10 @@ double Mean(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
+double GeometricMean(const std::vector<double>& values) {
+  return values.empty() ? 0 : std::exp(Mean(Logarithms(values)));
+}
+
 double Variance(const std::vector<double>& values) {
   if (values.size() < 2) return 0;
   const double mean = Mean(values);

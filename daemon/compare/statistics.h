@@ -10,6 +10,8 @@
 namespace lull::compare {
 
 double Mean(const std::vector<double>& values);
+// 0 of none.
+double GeometricMean(const std::vector<double>& values);
 // Of a sample (n - 1); 0 of less than two.
 double Variance(const std::vector<double>& values);
 

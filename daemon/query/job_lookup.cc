@@ -15,6 +15,7 @@ using storage::JobRow;
 
 constexpr size_t kMaxNamed = 5;
 constexpr size_t kShownIdDigits = 12;
+constexpr size_t kFewestIdDigits = 4;
 
 std::string NameJobs(const std::vector<JobRow>& jobs) {
   size_t count = std::min(jobs.size(), kMaxNamed);
@@ -78,6 +79,14 @@ absl::Status NoSuchJob(storage::StoreReader& reader, const std::string& text) {
       absl::StrCat("no job \"", text, "\"; the newest are ", NameJobs(jobs)));
 }
 
+absl::Status NameAndId(const JobRow& named, const JobRow& other,
+                       const std::string& text) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "\"", text, "\" is the name of job ", named.info.id().substr(0, kShownIdDigits),
+      " and the beginning of the id of job ",
+      other.info.id().substr(0, kShownIdDigits), "; say more of the id"));
+}
+
 // Also one whose row is damaged, which is then what is left of it.
 absl::StatusOr<JobRow> FindRow(storage::StoreReader& reader, const std::string& text,
                                bool* is_damaged) {
@@ -86,11 +95,9 @@ absl::StatusOr<JobRow> FindRow(storage::StoreReader& reader, const std::string& 
   std::vector<JobRow> damaged;
   LULL_ASSIGN_OR_RETURN(auto jobs, reader.catalogue().JobsWith(text, &damaged));
   SortByComing(&jobs);
-  for (const JobRow& job : jobs) {  // newest first
-    if (job.info.name() == text || job.info.id() == text) return job;
-  }
   std::vector<JobRow> candidates;
   auto add_candidates = [&](const std::vector<JobRow>& rows) {
+    if (text.size() < kFewestIdDigits) return;  // that may be anything
     for (const JobRow& job : rows) {
       if (absl::StartsWith(job.info.id(), text)) candidates.push_back(job);
     }
@@ -98,6 +105,20 @@ absl::StatusOr<JobRow> FindRow(storage::StoreReader& reader, const std::string& 
   add_candidates(jobs);
   const size_t sound = candidates.size();
   add_candidates(damaged);
+  // Whoever may record jobs chooses their names, also one that is an id of another job.
+  const bool is_id =
+      candidates.size() == 1 && candidates.front().info.id().size() == text.size();
+  const auto named =
+      is_id ? jobs.end()
+            : std::find_if(jobs.begin(), jobs.end(), [&](const JobRow& job) {
+                return job.info.name() == text;  // newest first
+              });
+  if (named != jobs.end()) {
+    for (const JobRow& other : candidates) {
+      if (other.info.id() != named->info.id()) return NameAndId(*named, other, text);
+    }
+    return *named;
+  }
   if (candidates.empty()) return NoSuchJob(reader, text);
   if (candidates.size() > 1) {
     return absl::InvalidArgumentError(

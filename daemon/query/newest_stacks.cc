@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/aggregate/host_sample.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/median.h"
 #include "daemon/base/status.h"
 #include "daemon/query/reports.h"
@@ -85,6 +86,7 @@ class Newest {
   absl::Status ChooseWindow() {
     const uint64_t newest =
         aggregate::AfterStart(view_.job.last_event_ns, view_.job.info.start_ns()) + 1;
+    is_earlier_ = view_.range.until < newest;
     at_ns_ = std::min(view_.range.until, newest);
     for (window_ns_ = kWindowNs; window_ns_ > kShortestWindowNs; window_ns_ /= 2) {
       double events = 0;
@@ -96,6 +98,7 @@ class Newest {
       }
       if (events <= kMostEventsOfLooks) break;
     }
+    window_ns_ = std::max(window_ns_, kShortestWindowNs);
     return absl::OkStatus();
   }
 
@@ -166,13 +169,20 @@ class Newest {
       }
     }
     if (lengths.empty()) return absl::OkStatus();
-    reply_.set_since_step_ns(Until() - newest_ns);
+    // A job that slept meanwhile may have made steps that nobody saw.
+    LULL_ASSIGN_OR_RETURN(const Recorded recorded,
+                          Recorded::Load(*view_.reader, view_.job));
+    reply_.set_since_step_ns(recorded.Within(newest_ns, Until()));
     reply_.set_step_ns(LowerMedian(std::move(lengths)));
     return absl::OkStatus();
   }
 
   void Tell() {
     reply_.set_at_ns(at_ns_);
+    reply_.set_earlier(is_earlier_);
+    const uint64_t then_ns = view_.job.info.start_realtime_ns() + at_ns_;
+    const uint64_t now_ns = RealtimeNs();
+    if (!view_.job.ended && now_ns > then_ns) reply_.set_behind_ns(now_ns - then_ns);
     reply_.set_window_ns(at_ns_ - Since());
     reply_.set_processes(seen_processes_);
     auto threads = [](const std::vector<v1::StackThread>& all) { return all.size(); };
@@ -196,6 +206,7 @@ class Newest {
   v1::NewestStacks& reply_;
   std::vector<storage::ProcessRow> processes_;
   uint64_t at_ns_ = 0;
+  bool is_earlier_ = false;
   uint64_t window_ns_ = 0;
   uint32_t seen_processes_ = 0;
   std::map<Place, std::vector<v1::StackThread>> places_;

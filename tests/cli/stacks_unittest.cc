@@ -51,6 +51,20 @@ TEST(StacksText, SaysOfAJobThatIsOverWhereItWasAtLast) {
   EXPECT_THAT(text, Not(HasSubstr("No step has ended")));
 }
 
+TEST(StacksText, SaysWhenThatWas) {
+  v1::ReportReply reply = FixedStacks();
+  v1::NewestStacks* stacks = reply.mutable_stacks();
+  stacks->set_behind_ns(4'000'000'000);
+  EXPECT_THAT(StacksText(reply, v1::GROUP_BY_LINE), HasSubstr("5 processes are, by"));
+  stacks->set_behind_ns(12'000'000'000);
+  EXPECT_THAT(StacksText(reply, v1::GROUP_BY_LINE),
+              HasSubstr("5 processes were 12.0 s ago (nothing newer has come), by"));
+  stacks->set_earlier(true);
+  const std::string text = StacksText(reply, v1::GROUP_BY_LINE);
+  EXPECT_THAT(text, HasSubstr("5 processes were 2 min 10 s after the job's start, by"));
+  EXPECT_THAT(text, Not(HasSubstr("No step has ended")));
+}
+
 TEST(StacksText, SaysSinceWhenNoStepHasEndedWhereThatIsLong) {
   v1::ReportReply reply = FixedStacks();
   v1::NewestStacks* stacks = reply.mutable_stacks();
@@ -76,7 +90,7 @@ TEST(FoldedThreads, CountsThreads) {
 TEST(StacksJson, HasTheAgreedKeys) {
   const Json json = Parsed(StacksJson(FixedStacks()));
   EXPECT_THAT(Keys(json), ElementsAre("job", "stacks", "at_ms", "window_ms", "processes",
-                                      "since_step_ms", "step_ms", "phase", "setup_ms", "losses", "overhead"));
+                                      "behind_ms", "since_step_ms", "step_ms", "phase", "setup_ms", "losses", "overhead"));
   const Json& wait = json["stacks"][0];
   EXPECT_THAT(Keys(wait), ElementsAre("role", "site", "stack", "cut", "threads"));
   EXPECT_EQ(wait["role"], "main");

@@ -21,8 +21,10 @@ function differenceColumns(unit, format) {
 
 function stepSentence(step) {
   if (!step) return null;
-  const text = `Median step: A ${formatMs(step.a)}, B ${formatMs(step.b)}; ${step.change_percent.toFixed(2)} % (${step.low_percent.toFixed(2)} to ${step.high_percent.toFixed(2)} %, 95 % interval)`;
-  return el('p', '', step.known ? `${text}.` : `${text}. One run a side: of times this proves nothing.`);
+  const { diff } = DATA;
+  const single = Math.min(diff.a.length, diff.b.length) < 2;
+  const text = `Median step: A ${formatMs(step.a)}, B ${formatMs(step.b)}; ${step.change_percent.toFixed(2)} % (${step.low_percent.toFixed(2)} to ${step.high_percent.toFixed(2)} %, ${step.known ? '95 % interval' : 'of these very runs'})`;
+  return el('p', '', step.known ? `${text}.` : `${text}. ${single ? 'One run a side: of' : 'Of'} times this proves nothing.`);
 }
 
 function buildDiff() {

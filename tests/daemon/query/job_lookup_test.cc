@@ -75,18 +75,35 @@ TEST_F(JobLookup, TakesTheNewestOfANameAndABeginningOfAnId) {
   AddJob("bb", "train", 20);
   AddJob("cc", "aa", 5);
   EXPECT_EQ(Find("train")->info.id().substr(0, 2), "bb");
-  EXPECT_EQ(Find("b")->info.id().substr(0, 2), "bb");
-  EXPECT_EQ(Find("aa")->info.id().substr(0, 2), "cc") << "a name goes before an id";
+  EXPECT_EQ(Find("bb00")->info.id().substr(0, 2), "bb");
+  EXPECT_EQ(Find("aa")->info.id().substr(0, 2), "cc") << "so short is no id";
+  EXPECT_EQ(Find("bb0").status().code(), absl::StatusCode::kNotFound);
+}
+
+// Whoever may record jobs chooses their names.
+TEST_F(JobLookup, NoNameTakesTheIdOfAnotherJob) {
+  const std::string id = "aa" + std::string(30, '0');
+  AddJob("aa", "gate", 10);
+  AddJob("bb", id, 20);
+  AddJob("cc", "aa000000", 30);
+  EXPECT_EQ(Find(id)->info.name(), "gate");
+  EXPECT_EQ(FindJobToMark(**store_->NewReader(), id)->info.name(), "gate");
+  EXPECT_EQ(Find("aa000000").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Find("aa000000").status().message(),
+              HasSubstr("is the name of job cc0000000000 and the beginning of the id of "
+                        "job aa0000000000"));
+  Damage('a');
+  EXPECT_EQ(Find(id).status().code(), absl::StatusCode::kDataLoss);
 }
 
 TEST_F(JobLookup, ListsTheCandidatesOfAnAmbiguousBeginning) {
-  AddJob("abc1", "x", 10);
-  AddJob("abc2", "y", 20);
+  AddJob("abcd1", "x", 10);
+  AddJob("abcd2", "y", 20);
   AddJob("f", "z", 30);
-  absl::Status status = Find("abc").status();
+  absl::Status status = Find("abcd").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(status.message(), HasSubstr("abc100000000 (x)"));
-  EXPECT_THAT(status.message(), HasSubstr("abc200000000 (y)"));
+  EXPECT_THAT(status.message(), HasSubstr("abcd10000000 (x)"));
+  EXPECT_THAT(status.message(), HasSubstr("abcd20000000 (y)"));
   EXPECT_THAT(status.message(), Not(HasSubstr("(z)")));
 }
 
@@ -131,9 +148,9 @@ TEST_F(JobLookup, FindsJobsBesideADamagedOneAndSaysWhichOneThatIs) {
   Damage('b');
   EXPECT_EQ(Find("")->info.name(), "third");
   EXPECT_EQ(Find("first")->info.name(), "first");
-  EXPECT_EQ(Find("c")->info.name(), "third");
-  EXPECT_EQ(Find("b").status().code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(Find("b").status().message(), HasSubstr("bb0000000000"));
+  EXPECT_EQ(Find("cc00")->info.name(), "third");
+  EXPECT_EQ(Find("bb00").status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(Find("bb00").status().message(), HasSubstr("bb0000000000"));
   EXPECT_EQ(Find("second").status().code(), absl::StatusCode::kNotFound);
 }
 
@@ -141,7 +158,7 @@ TEST_F(JobLookup, FindsADamagedJobForWhoChangesItsMarksAlone) {
   AddJob("aa", "first", 10);
   AddJob("bb", "second", 20);
   Damage('b');
-  auto found = FindJobToMark(**store_->NewReader(), "bb");
+  auto found = FindJobToMark(**store_->NewReader(), "bb00");
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(found->info.id().substr(0, 3), "bb0");
   EXPECT_NE(found->id, 0);
