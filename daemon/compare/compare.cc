@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/compare/each_process.h"
 #include "daemon/compare/footing.h"
 #include "daemon/compare/rates.h"
 #include "daemon/compare/run_facts.h"
@@ -177,6 +178,7 @@ Comparison Compare(const Runs& a, const Runs& b, const Question& question) {
   out.kernels = CompareKernels(a, b);
   out.host = CompareHost(a, b);
   out.functions = CompareFunctions(a, b);
+  if (question.each_process) out.each_process = CompareEachProcess(a, b);
   out.verdict = VerdictOf(out);
   return out;
 }
@@ -185,6 +187,7 @@ Comparison MeasureAlone(const Runs& runs, const ChosenSteps& chosen) {
   Question question;
   question.chosen = chosen;
   question.warn_of_few_runs = false;
+  question.each_process = true;
   Comparison measured = Compare(runs, runs, question);
   SayOnce(&measured.reasons);
   SayOnce(&measured.warnings);
