@@ -38,7 +38,7 @@ bool IsOfAny(const Allowance& allowance, const Evidence& evidence) {
     });
   };
   for (const auto* comparison :
-       {&evidence.baseline, &evidence.own_steps, &evidence.alone}) {
+       {&evidence.own_steps, &evidence.baseline, &evidence.alone}) {
     if (!*comparison) continue;
     const compare::SyncChanges& syncs = (*comparison)->syncs;
     if (covers(syncs.came) || covers(syncs.moved) || covers(syncs.rare) ||
@@ -91,7 +91,7 @@ Verdict Judge(const std::vector<Rule>& rules, const Evidence& evidence,
   }
   verdict.outcome = Worst(verdict.rules);
   for (const auto* comparison :
-       {&evidence.baseline, &evidence.own_steps, &evidence.alone}) {
+       {&evidence.own_steps, &evidence.baseline, &evidence.alone}) {
     if (!*comparison) continue;
     AddOnce((*comparison)->warnings, &verdict.warnings);
     if (verdict.runs.empty()) verdict.runs = (*comparison)->b;
