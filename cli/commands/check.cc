@@ -215,9 +215,15 @@ absl::Status WriteBaseline(const CheckOptions& options) {
   const compare::Comparison alone = compare::MeasureAlone(runs, chosen);
   std::vector<std::string> reasons = alone.reasons;
   for (const compare::Run& run : runs) {
-    if (run.whole.job().ended()) continue;
-    reasons.push_back(
-        absl::StrCat(compare::NameOf(run.whole.job()), " is not over yet"));
+    const v1::Job& job = run.whole.job();
+    const bool failed = job.exit_status_known() && job.exit_status() != 0;
+    if (!job.ended()) {
+      reasons.push_back(absl::StrCat(compare::NameOf(job), " is not over yet"));
+    } else if (failed && !options.allow_failed_job) {
+      reasons.push_back(absl::StrCat(compare::NameOf(job), " ended with exit status ",
+                                     job.exit_status(),
+                                     " (--allow-failed-job takes it all the same)"));
+    }
   }
   if (!reasons.empty()) {
     return absl::FailedPreconditionError(
@@ -335,9 +341,8 @@ void AddCheck(CLI::App& app, int* exit_code) {
                        "a sync point that may be, and why: FILE:LINE: REASON")
           ->type_name("PLACE")
           ->allow_extra_args(false);
-  CLI::Option* failed_job =
-      verb->add_flag("--allow-failed-job", options->allow_failed_job,
-                     "judge also a job that a signal or an error ended");
+  verb->add_flag("--allow-failed-job", options->allow_failed_job,
+                 "judge also a job that a signal or an error ended");
   CLI::Option* rules =
       verb->add_option("--rules", options->rules_file,
                        "read [check] of this file (default: lull.toml, if it is there)")
@@ -361,8 +366,8 @@ void AddCheck(CLI::App& app, int* exit_code) {
               "judge nothing, and keep the job in FILE as a baseline for later")
           ->type_name("FILE");
   // Nobody must take a status of 0 for a verdict on rules that were not judged.
-  for (CLI::Option* judging : {baseline, fail_if, allow, failed_job, rules, junit,
-                               sarif, annotations, json, metrics}) {
+  for (CLI::Option* judging :
+       {baseline, fail_if, allow, rules, junit, sarif, annotations, json, metrics}) {
     write_baseline->excludes(judging);
     if (judging != metrics) metrics->excludes(judging);
   }

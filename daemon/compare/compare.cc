@@ -100,6 +100,22 @@ std::vector<RunFacts> FactsOf(const Runs& runs, bool traced) {
   return facts;
 }
 
+// Of a run that was armed late nobody knows what was in use before: what was seen is no
+// peak of it.
+bool RecordedWhole(Comparison* out) {
+  bool whole = true;
+  for (const auto* side : {&out->a, &out->b}) {
+    for (const RunFacts& run : *side) {
+      if (run.recorded_whole) continue;
+      whole = false;
+      out->warnings.push_back(
+          absl::StrCat("memory cannot be told: ", NameOf(run.job),
+                       " was not recorded from its start to its end"));
+    }
+  }
+  return whole;
+}
+
 bool HaveSteps(const Runs& runs) {
   return std::none_of(runs.begin(), runs.end(),
                       [](const Run& run) { return run.processes.empty(); });
@@ -163,7 +179,7 @@ Comparison Compare(const Runs& a, const Runs& b, const Question& question) {
   out.traced_steps = !untraced;
   out.a = FactsOf(a, out.traced_steps);
   out.b = FactsOf(b, out.traced_steps);
-  out.memory = CompareMemory(a, b);
+  if (RecordedWhole(&out)) out.memory = CompareMemory(a, b);
   if (!HaveSteps(a) || !HaveSteps(b)) return out;
   WarnOfSteps(a, b, question, &out);
   if (timed) {
