@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 import xml.etree.ElementTree
 
@@ -99,7 +100,8 @@ class Gate(unittest.TestCase):
         cls.temporary.cleanup()
 
     @classmethod
-    def run_job(cls, name, text, gpu="continuous", program=None, status=0):
+    def run_job(cls, name, text, gpu="continuous", program=None, status=0,
+                options=()):
         # Each version in a checkout of its own; the last component stays.
         folder = os.path.join(cls.folder, name, "job")
         os.makedirs(folder, exist_ok=True)
@@ -108,7 +110,7 @@ class Gate(unittest.TestCase):
                 out.write(content)
         done = guest.execute(
             [guest.LULL, "run", "--quiet", "--name", name, "--step-range", "step",
-             "--gpu", gpu, "--overhead-budget", "100", "--",
+             "--gpu", gpu, "--overhead-budget", "100", *options, "--",
              *(program or [sys.executable, PROGRAM, str(STEPS)])],
             {**cls.host.environment, "LD_LIBRARY_PATH": os.environ["LULL_SIM"],
              "METRICS": folder, "LULL_SIM_CONFIG": "kernel_us=20"})
@@ -599,6 +601,50 @@ def again(device):
         self.assertGreater(answer["runs"][0]["steps"], 140)
         (part,) = answer["rules"][0]["parts"]
         self.assertIn(part["change"], ("new", "rare"))
+
+    def test_memory_from_before_a_job_was_armed_is_not_none(self):
+        go, ready = (os.path.join(self.folder, name) for name in ("go", "ready"))
+        metrics = f"""
+import ctypes, os, time
+
+class Mean(object):
+    def __init__(self, device):
+        self.device = device
+        self.allocate(64)
+        open({ready!r}, "w").close()
+        while not os.path.exists({go!r}):
+            time.sleep(0.01)
+
+    def allocate(self, mib):
+        assert self.device.cuda.cudaMalloc(ctypes.byref(ctypes.c_void_p()),
+                                           ctypes.c_size_t(mib << 20)) == 0
+
+    def update(self, step):
+        if step == 0:
+            self.allocate(1)
+"""
+        armed = []
+
+        def arm():
+            guest.wait_until(lambda: os.path.exists(ready))
+            armed.append(guest.execute([guest.LULL, "arm", "late-armed"],
+                                       self.host.environment))
+            open(go, "w", encoding="utf-8").close()
+
+        thread = threading.Thread(target=arm)
+        thread.start()
+        try:
+            self.run_job("late-armed", metrics, options=("--dormant",))
+        finally:
+            thread.join()
+        self.assertEqual(armed[0].status, 0, armed[0].stderr)
+        rule = ("--fail-if", "memory.cuda.peak_mib > 32")
+        (judged,) = self.checked(3, "late-armed", *rule)["rules"]
+        self.assertIn("not recorded from its start", judged["reason"])
+        self.check(0, "late-armed", "--fail-if", "step_ms > 1e9")
+        # One that was recorded from its start is judged.
+        self.run_job("armed", metrics)
+        self.check(1, "armed", *rule)
 
     def test_what_an_imported_trace_lacks_has_not_passed(self):
         def x(category, name, start, end, tid=7, **arguments):
