@@ -59,7 +59,7 @@ void WarnOfLeftOut(const Run& run, const std::string& name, Footing* footing) {
   footing->warnings.push_back(
       absl::StrCat(FormatCount(left_out), " of ", FormatCount(left_out + compared),
                    " steady steps of ", name,
-                   " were not compared: the other side does not have them"));
+                   " are left out: other runs or ranks do not have them"));
 }
 
 void JudgeRun(const Run& run, Footing* footing) {

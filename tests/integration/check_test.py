@@ -553,6 +553,9 @@ class Gate(unittest.TestCase):
         self.check(3, "mended", "--baseline", "./f.json", "--fail-if", NEW_SYNC, cwd=path)
         self.check(0, "mended", "--baseline", "./f.json", "--fail-if", NEW_SYNC,
                    "--allow-failed-job", cwd=path)
+        self.run_job("killed", MENDED, status=137, program=[
+            "sh", "-c", f"{sys.executable} {PROGRAM} {STEPS}; kill -9 $$"])
+        self.check(3, "killed", "--fail-if", ANY_SYNC)
         # Who wants it judged all the same reads it in a note, of all files.
         self.check(0, *rule, "--allow-failed-job", *files, cwd=path)
         suites = xml.etree.ElementTree.parse(os.path.join(path, "lull.xml")).getroot()
