@@ -325,7 +325,8 @@ class Gate(unittest.TestCase):
         self.check(3, "mended", "--baseline", "empty", "--fail-if", NEW_SYNC)
         too_few = self.checked(3, "mended", "--baseline", "naive",
                                "--fail-if", "step_ms.change_percent > 1e6")
-        self.assertIn("too few runs", too_few["rules"][0]["reason"])
+        # On a machine that is busy with others the steps may not even settle.
+        self.assertRegex(too_few["rules"][0]["reason"], "too few runs|did not settle")
 
     def test_without_a_gpu_what_the_host_does_is_judged_and_nothing_else(self):
         self.run_job("cpu", NAIVE, gpu="host", program=[sys.executable, "-c", HOST_ONLY])
@@ -563,9 +564,11 @@ class Gate(unittest.TestCase):
         with open(os.path.join(path, "lull.sarif"), encoding="utf-8") as file:
             (run,) = json.load(file)["runs"]
         (invocation,) = run["invocations"]
-        (note,) = invocation["toolExecutionNotifications"]
-        self.assertEqual((invocation["executionSuccessful"], note["level"]), (True, "note"))
-        self.assertIn("ended with exit status 3", note["message"]["text"])
+        notes = invocation["toolExecutionNotifications"]
+        self.assertTrue(invocation["executionSuccessful"])
+        self.assertEqual({note["level"] for note in notes}, {"note"})
+        self.assertIn("ended with exit status 3",
+                      " ".join(note["message"]["text"] for note in notes))
         with open(os.path.join(path, "lull.toml"), "w", encoding="utf-8") as file:
             file.write("[check]\nallow-failed-job = true\n")
         self.check(0, *rule, cwd=path)
@@ -602,8 +605,9 @@ def again(device):
         self.assertIn(done.status, (1, 3), done.stdout)
         answer = json.loads(done.stdout)
         self.assertGreater(answer["runs"][0]["steps"], 140)
-        (part,) = answer["rules"][0]["parts"]
-        self.assertIn(part["change"], ("new", "rare"))
+        changes = [part["change"] for part in answer["rules"][0]["parts"]
+                   if part["site"]["function"] == "again"]
+        self.assertIn(changes, (["new"], ["rare"]))
 
     def test_memory_from_before_a_job_was_armed_is_not_none(self):
         go, ready = (os.path.join(self.folder, name) for name in ("go", "ready"))
@@ -630,8 +634,12 @@ class Mean(object):
 
         def arm():
             guest.wait_until(lambda: os.path.exists(ready))
-            armed.append(guest.execute([guest.LULL, "arm", "late-armed"],
-                                       self.host.environment))
+
+            def is_armed():  # not before the collector knows of it
+                armed[:] = [guest.execute([guest.LULL, "arm", "late-armed"],
+                                          self.host.environment)]
+                return armed[0].status == 0
+            guest.wait_until(is_armed)
             open(go, "w", encoding="utf-8").close()
 
         thread = threading.Thread(target=arm)
@@ -644,7 +652,7 @@ class Mean(object):
         rule = ("--fail-if", "memory.cuda.peak_mib > 32")
         (judged,) = self.checked(3, "late-armed", *rule)["rules"]
         self.assertIn("not recorded from its start", judged["reason"])
-        self.check(0, "late-armed", "--fail-if", "step_ms > 1e9")
+        self.check(0, "late-armed", "--fail-if", "host.gc.ms_per_step > 1e9")
         # One that was recorded from its start is judged.
         self.run_job("armed", metrics)
         self.check(1, "armed", *rule)
