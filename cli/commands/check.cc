@@ -47,6 +47,7 @@ struct CheckOptions {
   std::string junit;
   std::string sarif;
   std::string annotations;
+  bool allow_failed_job = false;
   bool json = false;
   bool metrics = false;
 };
@@ -69,6 +70,7 @@ absl::Status AddRulesFile(const CheckOptions& options, CheckRules* rules) {
 
 absl::StatusOr<CheckRules> RulesOf(const CheckOptions& options) {
   CheckRules rules;
+  rules.allow_failed_job = options.allow_failed_job;
   LULL_RETURN_IF_ERROR(AddRulesFile(options, &rules));
   for (const std::string& rule : options.fail_if) {
     LULL_RETURN_IF_ERROR(rules.AddRule("--fail-if", rule));
@@ -129,9 +131,12 @@ absl::StatusOr<check::Evidence> Ask(const CheckOptions& options, const Sides& si
   check::Evidence evidence;
   compare::Question question;
   question.warn_of_few_runs = false;  // rules about times say so themselves
+  question.each_process = true;
   for (const check::Rule& rule : rules.rules) {
-    if (rule.NeedsBaseline() && !evidence.baseline) {
-      LULL_ASSIGN_OR_RETURN(evidence.baseline,
+    question.own_steps = rule.selector.only_new;
+    auto& compared = question.own_steps ? evidence.own_steps : evidence.baseline;
+    if (rule.NeedsBaseline() && !compared) {
+      LULL_ASSIGN_OR_RETURN(compared,
                             CompareWithBaseline(options, *client, sides, question));
     }
     if (!rule.NeedsBaseline() && !evidence.alone) {
@@ -210,9 +215,15 @@ absl::Status WriteBaseline(const CheckOptions& options) {
   const compare::Comparison alone = compare::MeasureAlone(runs, chosen);
   std::vector<std::string> reasons = alone.reasons;
   for (const compare::Run& run : runs) {
-    if (run.whole.job().ended()) continue;
-    reasons.push_back(
-        absl::StrCat(compare::NameOf(run.whole.job()), " is not over yet"));
+    const v1::Job& job = run.whole.job();
+    const bool failed = job.exit_status_known() && job.exit_status() != 0;
+    if (!job.ended()) {
+      reasons.push_back(absl::StrCat(compare::NameOf(job), " is not over yet"));
+    } else if (failed && !options.allow_failed_job) {
+      reasons.push_back(absl::StrCat(compare::NameOf(job), " ended with exit status ",
+                                     job.exit_status(),
+                                     " (--allow-failed-job takes it all the same)"));
+    }
   }
   if (!reasons.empty()) {
     return absl::FailedPreconditionError(
@@ -258,8 +269,8 @@ int Gate(const CheckOptions& options) {
   }
   const std::string today =
       absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone());
-  const check::Verdict verdict =
-      check::Judge(rules->rules, *evidence, rules->allowances, today);
+  const check::Verdict verdict = check::Judge(
+      rules->rules, *evidence, {rules->allowances, rules->allow_failed_job}, today);
   PrintAnswer(options.json,
               options.json ? JsonText(CheckJson(verdict)) : CheckText(verdict));
   if (!options.annotations.empty()) Print(CheckAnnotations(verdict, root));
@@ -330,6 +341,8 @@ void AddCheck(CLI::App& app, int* exit_code) {
                        "a sync point that may be, and why: FILE:LINE: REASON")
           ->type_name("PLACE")
           ->allow_extra_args(false);
+  verb->add_flag("--allow-failed-job", options->allow_failed_job,
+                 "judge also a job that a signal or an error ended");
   CLI::Option* rules =
       verb->add_option("--rules", options->rules_file,
                        "read [check] of this file (default: lull.toml, if it is there)")

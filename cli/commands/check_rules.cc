@@ -169,10 +169,17 @@ absl::Status CheckRules::AddFile(const std::string& path, bool named) {
       LULL_RETURN_IF_ERROR(AddFailIf(path, value, this));
     } else if (key == "allow") {
       LULL_RETURN_IF_ERROR(AddAllowed(path, value, this));
+    } else if (key == "allow-failed-job") {
+      const auto allowed = value.value_exact<bool>();
+      if (!allowed) {
+        return WrongRule(WhereIs(path, value), "allow-failed-job is true or false");
+      }
+      allow_failed_job = allow_failed_job || *allowed;
     } else {
-      return WrongRule(WhereIs(path, value),
-                       absl::StrCat("unknown key check.", Shortened(key, 100),
-                                    DidYouMean(key, {"fail-if", "allow"})));
+      return WrongRule(
+          WhereIs(path, value),
+          absl::StrCat("unknown key check.", Shortened(key, 100),
+                       DidYouMean(key, {"fail-if", "allow", "allow-failed-job"})));
     }
   }
   return absl::OkStatus();

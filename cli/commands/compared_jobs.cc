@@ -92,7 +92,8 @@ absl::StatusOr<compare::Comparison> CompareJobs(CollectorClient& client,
   std::vector<compare::Run*> all;
   for (compare::Run& run : a) all.push_back(&run);
   for (compare::Run& run : b) all.push_back(&run);
-  question.chosen = compare::ChooseSteps(all);
+  question.chosen =
+      question.own_steps ? compare::ChooseOwnSteps(all) : compare::ChooseSteps(all);
   for (compare::Run* run : all) {
     LULL_RETURN_IF_ERROR(AskAboutSteps(client, run));
   }
@@ -113,7 +114,8 @@ absl::StatusOr<compare::Comparison> CompareWith(CollectorClient& client,
   }
   std::vector<compare::Run*> all;
   for (compare::Run& run : b) all.push_back(&run);
-  question.chosen = compare::ChooseStepsLike(a, all);
+  question.chosen = question.own_steps ? compare::ChooseOwnSteps(all)
+                                       : compare::ChooseStepsLike(a, all);
   for (compare::Run* run : all) {
     LULL_RETURN_IF_ERROR(AskAboutSteps(client, run));
   }

@@ -72,6 +72,15 @@ std::string JunitRule(const Judgement& judgement) {
                    "\" message=\"", Xml(message), "\">", text, "</", tag, ">"));
 }
 
+std::string JunitNotes(const std::vector<std::string>& notes) {
+  if (notes.empty()) return "";
+  std::string text;
+  for (const std::string& note : notes) {
+    absl::StrAppend(&text, text.empty() ? "" : "\n", "note: ", Xml(note));
+  }
+  return absl::StrCat("    <system-out>", text, "</system-out>\n");
+}
+
 // ---- Places ----
 
 std::string Relative(absl::string_view file, absl::string_view root) {
@@ -210,7 +219,7 @@ std::string CheckJunit(const check::Verdict& verdict) {
       errors, "\" skipped=\"", skipped, "\" time=\"0\">\n");
   return absl::StrCat("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites ",
                       counts, "  <testsuite ", counts, cases,
-                      "  </testsuite>\n</testsuites>\n");
+                      JunitNotes(verdict.warnings), "  </testsuite>\n</testsuites>\n");
 }
 
 std::string CheckSarif(const check::Verdict& verdict, absl::string_view root) {
@@ -231,6 +240,9 @@ std::string CheckSarif(const check::Verdict& verdict, absl::string_view root) {
     }
   }
   const bool judged = notifications.empty() && !verdict.rules.empty();
+  for (const std::string& note : verdict.warnings) {
+    notifications.push_back({{"level", "note"}, {"message", {{"text", Plain(note)}}}});
+  }
   Json invocation = {{"executionSuccessful", judged},
                      {"toolExecutionNotifications", std::move(notifications)}};
   Json run = {{"tool", {{"driver", {{"name", "lull"}, {"rules", std::move(rules)}}}}},

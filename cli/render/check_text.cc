@@ -70,6 +70,9 @@ std::string RuleSentence(const Judgement& judgement) {
   if (measured.value) {
     text = absl::StrCat("measured ", ValueText(judgement.rule, *measured.value));
   }
+  if (measured.value && !measured.of.empty()) {
+    absl::StrAppend(&text, ", ", measured.of);
+  }
   if (measured.low && measured.high) {
     absl::StrAppendFormat(&text, " (95 %% interval %.4g to %.4g)", *measured.low,
                           *measured.high);

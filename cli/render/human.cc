@@ -15,6 +15,7 @@
 #include "cli/render/imported.h"
 #include "cli/render/lines.h"
 #include "cli/render/table.h"
+#include "daemon/base/import_words.h"
 #include "daemon/words/facts.h"
 #include "daemon/words/format.h"
 
@@ -156,6 +157,27 @@ std::string WaitsHeadline(const v1::HostWaits& reply) {
   return absl::StrCat("Waited on the host: ", FormatDuration(reply.total_ns()), "\n");
 }
 
+// A trace that has no pauses does not say that there were none.
+std::string GcPart(const v1::ReportReply& reply, v1::GroupBy group_by) {
+  const std::string unknown = CannotBeTold(reply.job().imported(), {kImportHasNoGc});
+  if (reply.gc().gc_pauses().empty() && !unknown.empty()) {
+    return absl::StrCat("Garbage collection: -\n", unknown);
+  }
+  return absl::StrCat(GcHeadline(reply.gc()), GcTable(reply.gc(), group_by));
+}
+
+// The same of waits, of which a trace has some kinds at most.
+std::string WaitsPart(const v1::ReportReply& reply, v1::GroupBy group_by) {
+  const std::string unknown =
+      CannotBeTold(reply.job().imported(),
+                   {kImportHasNoWaits, kImportHasNoGilWaits, kImportHasNoData});
+  if (reply.waits().host_waits().empty() && !unknown.empty()) {
+    return absl::StrCat("Waited on the host: -\n", unknown);
+  }
+  return absl::StrCat(WaitsHeadline(reply.waits()), WaitsTable(reply.waits(), group_by),
+                      unknown);
+}
+
 std::string AdviceText(const v1::ReportReply& reply) {
   std::string text;
   for (const v1::Finding& item : reply.advice().findings()) {
@@ -262,12 +284,11 @@ std::string AllocationsText(const v1::ReportReply& reply, v1::GroupBy group_by) 
 }
 
 std::string GcText(const v1::ReportReply& reply, v1::GroupBy group_by) {
-  return Answer(reply, GcHeadline(reply.gc()), GcTable(reply.gc(), group_by));
+  return Answer(reply, GcPart(reply, group_by), "");
 }
 
 std::string WaitsText(const v1::ReportReply& reply, v1::GroupBy group_by) {
-  return Answer(reply, WaitsHeadline(reply.waits()),
-                WaitsTable(reply.waits(), group_by));
+  return Answer(reply, WaitsPart(reply, group_by), "");
 }
 
 std::string ReportText(const v1::ReportReply& reply, v1::GroupBy group_by) {
@@ -287,9 +308,8 @@ std::string ReportText(const v1::ReportReply& reply, v1::GroupBy group_by) {
   if (truth) absl::StrAppend(&text, GpuSections(reply, group_by));
   absl::StrAppend(
       &text, "\n", SyncsHeadline(reply.syncs()),
-      SyncsTable(reply.syncs(), truth, group_by), "\n", WaitsHeadline(reply.waits()),
-      WaitsTable(reply.waits(), group_by), "\n", GcHeadline(reply.gc()),
-      GcTable(reply.gc(), group_by), "\n", AllocationsHeadline(reply.allocations()),
+      SyncsTable(reply.syncs(), truth, group_by), "\n", WaitsPart(reply, group_by),
+      "\n", GcPart(reply, group_by), "\n", AllocationsHeadline(reply.allocations()),
       AllocationsTable(reply.allocations(), group_by), "\nProcesses\n",
       ProcessesTable(reply), "\n", LossesLine(reply.job(), reply.losses()), "\n");
   if (!reply.job().has_imported()) {

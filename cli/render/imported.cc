@@ -1,5 +1,7 @@
 #include "cli/render/imported.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/render/table.h"
@@ -47,6 +49,17 @@ std::vector<std::string> ImportedRemarks(const v1::ImportInfo& told) {
     lines.push_back(absl::StrCat("Cannot be told: ", rule, "."));
   }
   return lines;
+}
+
+std::string CannotBeTold(const v1::ImportInfo& told,
+                         std::initializer_list<const char*> sentences) {
+  std::string text;
+  for (const char* sentence : sentences) {
+    const auto& all = told.not_applied();
+    if (std::find(all.begin(), all.end(), sentence) == all.end()) continue;
+    absl::StrAppend(&text, "  Cannot be told: ", sentence, ".\n");
+  }
+  return text;
 }
 
 std::string SegmentsText(const v1::ImportInfo& told) {

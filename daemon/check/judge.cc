@@ -37,7 +37,8 @@ bool IsOfAny(const Allowance& allowance, const Evidence& evidence) {
       return change.b.calls > 0 && Covers(allowance, change.b.site, allowance.rule);
     });
   };
-  for (const auto* comparison : {&evidence.baseline, &evidence.alone}) {
+  for (const auto* comparison :
+       {&evidence.own_steps, &evidence.baseline, &evidence.alone}) {
     if (!*comparison) continue;
     const compare::SyncChanges& syncs = (*comparison)->syncs;
     if (covers(syncs.came) || covers(syncs.moved) || covers(syncs.rare) ||
@@ -46,6 +47,12 @@ bool IsOfAny(const Allowance& allowance, const Evidence& evidence) {
     }
   }
   return false;
+}
+
+const std::optional<compare::Comparison>& ComparisonFor(const Rule& rule,
+                                                        const Evidence& evidence) {
+  if (rule.selector.only_new) return evidence.own_steps;
+  return rule.NeedsBaseline() ? evidence.baseline : evidence.alone;
 }
 
 void AddOnce(const std::vector<std::string>& sentences, std::vector<std::string>* out) {
@@ -59,12 +66,13 @@ void AddOnce(const std::vector<std::string>& sentences, std::vector<std::string>
 }  // namespace
 
 Verdict Judge(const std::vector<Rule>& rules, const Evidence& evidence,
-              const std::vector<Allowance>& allowances, absl::string_view today) {
+              const Leave& leave, absl::string_view today) {
   Verdict verdict;
-  std::vector<Allowance> in_force;
-  for (const Allowance& allowance : allowances) {
+  Leave in_force;
+  in_force.failed_job = leave.failed_job;
+  for (const Allowance& allowance : leave.allowances) {
     if (!IsOver(allowance, today)) {
-      in_force.push_back(allowance);
+      in_force.allowances.push_back(allowance);
       continue;
     }
     verdict.warnings.push_back(absl::StrCat("the allowance of ", allowance.Name(),
@@ -72,7 +80,7 @@ Verdict Judge(const std::vector<Rule>& rules, const Evidence& evidence,
   }
   for (const Rule& rule : rules) {
     Judgement judgement{rule, Outcome::kCannotJudge, {}};
-    const auto& comparison = rule.NeedsBaseline() ? evidence.baseline : evidence.alone;
+    const auto& comparison = ComparisonFor(rule, evidence);
     if (comparison) {
       judgement.measured = MeasureFor(rule, *comparison, in_force);
     } else {
@@ -82,12 +90,14 @@ Verdict Judge(const std::vector<Rule>& rules, const Evidence& evidence,
     verdict.rules.push_back(std::move(judgement));
   }
   verdict.outcome = Worst(verdict.rules);
-  for (const auto* comparison : {&evidence.baseline, &evidence.alone}) {
+  for (const auto* comparison :
+       {&evidence.own_steps, &evidence.baseline, &evidence.alone}) {
     if (!*comparison) continue;
     AddOnce((*comparison)->warnings, &verdict.warnings);
     if (verdict.runs.empty()) verdict.runs = (*comparison)->b;
+    const bool of_baseline = comparison != &evidence.alone;
+    if (of_baseline && verdict.baseline.empty()) verdict.baseline = (*comparison)->a;
   }
-  if (evidence.baseline) verdict.baseline = evidence.baseline->a;
   for (const Judgement& one : verdict.rules) {
     const bool of_none = one.measured.value && one.measured.parts.empty();
     if (one.rule.selector.file.empty() || !of_none) continue;
@@ -95,7 +105,7 @@ Verdict Judge(const std::vector<Rule>& rules, const Evidence& evidence,
         absl::StrCat("the selector of '", one.rule.text,
                      "' is of no sync point in the steps of this job"));
   }
-  for (const Allowance& allowance : in_force) {
+  for (const Allowance& allowance : in_force.allowances) {
     if (IsOfAny(allowance, evidence)) continue;
     verdict.warnings.push_back(absl::StrCat("the allowance of ", allowance.Name(),
                                             " is of no sync point of this job"));

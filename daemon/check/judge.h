@@ -33,6 +33,7 @@ struct Measured {
   // What is known of it where it is known within an interval.
   std::optional<double> low;
   std::optional<double> high;
+  std::string of;  // "rank 0": the value is of the process that has most; "": of all
   std::string why_not;      // there is no value, or nothing may be concluded from it
   std::vector<Part> parts;  // the largest first; those that are allowed have no part
 };
@@ -54,10 +55,19 @@ struct Verdict {
 // Comparisons whose side B is the job. Absent: no rule asks for it.
 struct Evidence {
   std::optional<compare::Comparison> alone;     // A is the job, too
-  std::optional<compare::Comparison> baseline;  // A is the baseline
+  std::optional<compare::Comparison> baseline;  // A is the baseline, in the same steps
+  // A is the baseline, and each run is there with all of its own steady steps: a sync
+  // point that came where a shorter baseline has no steps is new, too. Of (new).
+  std::optional<compare::Comparison> own_steps;
+};
+
+// What is let pass.
+struct Leave {
+  std::vector<Allowance> allowances;
+  bool failed_job = false;  // jobs that a signal or an error ended are judged, too
 };
 
 Verdict Judge(const std::vector<Rule>& rules, const Evidence& evidence,
-              const std::vector<Allowance>& allowances, absl::string_view today);
+              const Leave& leave, absl::string_view today);
 
 }  // namespace lull::check

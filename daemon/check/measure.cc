@@ -5,8 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "daemon/compare/run.h"
-#include "daemon/compare/steady_steps.h"
+#include "daemon/check/why_not.h"
 #include "daemon/words/cause_words.h"
 #include "daemon/words/format.h"
 
@@ -20,62 +19,39 @@ using compare::SyncRate;
 
 constexpr double kMiB = 1 << 20;
 
+// What a rule looks at: all processes together, or one.
+struct View {
+  std::string of;  // "rank 0"
+  const compare::SyncChanges* syncs;
+  const std::vector<compare::CauseChange>* causes;
+  const std::vector<compare::HostChange>* host;
+  double gpu_step_ms;
+};
+
 // A step of the runs, as their device times are told. 0: not all were traced.
-double GpuStepMs(const std::vector<RunFacts>& runs) {
+double GpuStepMs(const std::vector<double>& runs) {
   double sum = 0;
-  for (const RunFacts& run : runs) {
-    if (run.gpu_step_ms <= 0) return 0;
-    sum += run.gpu_step_ms;
+  for (double step_ms : runs) {
+    if (step_ms <= 0) return 0;
+    sum += step_ms;
   }
   return runs.empty() ? 0 : sum / D(runs.size());
 }
 
-// Why what is known of a run is not what a metric is made of; "" if it is.
-std::string WhyNotOf(const Metric& metric, const RunFacts& run) {
-  if (!run.job.ended() && !run.job.end_unseen()) return " is not over yet";
-  if (run.processes_left_out > 0) {
-    return absl::StrCat(" has more than ", compare::kMostProcesses,
-                        " processes that make steps; no more are asked about");
+// Each process by itself where that is known: a mean over processes hides one that
+// differs.
+std::vector<View> ViewsOf(const Comparison& comparison) {
+  std::vector<View> views;
+  for (const compare::OfProcess& one : comparison.each_process) {
+    views.push_back({one.rank >= 0 ? absl::StrCat("rank ", one.rank)
+                                   : absl::StrCat("process ", one.pid),
+                     &one.syncs, &one.causes, &one.host, GpuStepMs(one.gpu_step_ms)});
   }
-  if (run.processes > 0 && !run.ranks_without_steps.empty()) {
-    return absl::StrCat(": too few steps were seen of rank ",
-                        absl::StrJoin(run.ranks_without_steps, ", "));
-  }
-  // That there are no steps is said already.
-  if (metric.of_sites() && run.processes > 0 && !run.gpu_calls) {
-    return absl::StrCat(run.processes > 1 ? ": a process" : "",
-                        " made no GPU call that lull saw");
-  }
-  if (metric.of_gpu() && run.gpu_step_ms <= 0) {
-    return absl::StrCat(" has no GPU truth for its steps, or for less than one",
-                        run.processes > 1 ? " in all of its processes" : "",
-                        run.gpu_missing.empty() ? "" : ": ", run.gpu_missing);
-  }
-  if (metric.of_gpu() && !run.gpu_complete) return " misses GPU records";
-  if (metric.part == "gc" && !run.collections_seen) {
-    return ": garbage collections of a process could not be seen";
-  }
-  if (metric.part == "data" && !run.loads_seen) {
-    return ": of a process with an unknown PyTorch only what blocked in its DataLoader "
-           "was seen";
-  }
-  return "";
-}
-
-// Why nothing may be said of what a metric is made of; "" if it may.
-std::string WhyNotMeasured(const Rule& rule, const Comparison& comparison) {
-  std::vector<std::string> why = comparison.reasons;
-  for (const auto* side : {&comparison.a, &comparison.b}) {
-    for (const RunFacts& run : *side) {
-      std::string sentence = WhyNotOf(rule.metric, run);
-      if (sentence.empty()) continue;
-      sentence = absl::StrCat(compare::NameOf(run.job), sentence);
-      if (std::find(why.begin(), why.end(), sentence) == why.end()) {
-        why.push_back(std::move(sentence));
-      }
-    }
-  }
-  return absl::StrJoin(why, "; ");
+  if (!views.empty()) return views;
+  std::vector<double> step_ms;
+  for (const RunFacts& run : comparison.b) step_ms.push_back(run.gpu_step_ms);
+  return {{"", &comparison.syncs, &comparison.causes, &comparison.host,
+           GpuStepMs(step_ms)}};
 }
 
 double ValueOf(const Metric& metric, const SyncRate& rate, double gpu_step_ms) {
@@ -97,10 +73,9 @@ std::string PlaceOf(const v1::Site& site) {
 
 class SyncSum {
  public:
-  SyncSum(const Rule& rule, const Comparison& comparison,
-          const std::vector<Allowance>& allowances)
-      : rule_(rule), allowances_(allowances), gpu_step_ms_(GpuStepMs(comparison.b)) {
-    const compare::SyncChanges& syncs = comparison.syncs;
+  SyncSum(const Rule& rule, const View& view, const std::vector<Allowance>& allowances)
+      : rule_(rule), allowances_(allowances), gpu_step_ms_(view.gpu_step_ms) {
+    const compare::SyncChanges& syncs = *view.syncs;
     const bool compared = rule.NeedsBaseline();
     Add(syncs.came, compared ? "new" : "");
     Add(syncs.moved, compared ? "moved" : "");
@@ -198,12 +173,12 @@ class SyncSum {
   Measured result_;
 };
 
-Measured Idle(const Rule& rule, const Comparison& comparison) {
+Measured Idle(const Rule& rule, const View& view) {
   const bool percent = rule.metric.measure == Measure::kIdlePercent;
-  const double step_ms = GpuStepMs(comparison.b);
+  const double step_ms = view.gpu_step_ms;
   Measured result;
   result.value = 0;
-  for (const compare::CauseChange& row : comparison.causes) {
+  for (const compare::CauseChange& row : *view.causes) {
     const std::string cause = CauseKey(row.cause);
     if (!rule.metric.part.empty() && rule.metric.part != cause) continue;
     const double value = percent ? Percent(row.ms.b, step_ms) : row.ms.b;
@@ -216,10 +191,10 @@ Measured Idle(const Rule& rule, const Comparison& comparison) {
   return result;
 }
 
-Measured Host(const Rule& rule, const Comparison& comparison) {
+Measured Host(const Rule& rule, const View& view) {
   Measured result;
   result.value = 0;
-  for (const compare::HostChange& row : comparison.host) {
+  for (const compare::HostChange& row : *view.host) {
     if (row.what == rule.metric.part) result.value = row.ms.b;
   }
   return result;
@@ -282,21 +257,57 @@ Measured StepTime(const Rule& rule, const Comparison& comparison) {
   return result;
 }
 
+Measured MeasureView(const Rule& rule, const View& view, const Leave& leave) {
+  switch (rule.metric.measure) {
+    case Measure::kIdleMs:
+    case Measure::kIdlePercent:
+      return Idle(rule, view);
+    case Measure::kHostMs:
+      return Host(rule, view);
+    default:
+      return SyncSum(rule, view, leave.allowances).Result();
+  }
+}
+
+// 2: the rule holds; 1: nobody can tell; 0: it does not hold.
+int Badness(const Rule& rule, const Measured& measured) {
+  if (!measured.why_not.empty() || !measured.value) return 1;
+  return Holds(*measured.value, rule.op, rule.bound) ? 2 : 0;
+}
+
+bool IsWorse(const Rule& rule, const Measured& one, const Measured& other) {
+  const int badness = Badness(rule, one), of_other = Badness(rule, other);
+  if (badness != of_other) return badness > of_other;
+  const double value = one.value.value_or(0), than = other.value.value_or(0);
+  if (value == than) return one.parts.size() > other.parts.size();
+  const bool least = rule.op == Operator::kBelow || rule.op == Operator::kAtMost;
+  return least ? value < than : value > than;
+}
+
+// Of the process that is furthest beyond the bound.
+Measured MeasureWorst(const Rule& rule, const Comparison& comparison,
+                      const Leave& leave) {
+  Measured worst;
+  bool first = true;
+  for (const View& view : ViewsOf(comparison)) {
+    Measured measured = MeasureView(rule, view, leave);
+    measured.of = view.of;
+    if (first || IsWorse(rule, measured, worst)) worst = std::move(measured);
+    first = false;
+  }
+  return worst;
+}
+
 }  // namespace
 
 Measured MeasureFor(const Rule& rule, const Comparison& comparison,
-                    const std::vector<Allowance>& allowances) {
-  if (std::string why = WhyNotMeasured(rule, comparison); !why.empty()) {
+                    const Leave& leave) {
+  if (std::string why = WhyNotMeasured(rule, comparison, leave); !why.empty()) {
     Measured none;
     none.why_not = std::move(why);
     return none;
   }
   switch (rule.metric.measure) {
-    case Measure::kIdleMs:
-    case Measure::kIdlePercent:
-      return Idle(rule, comparison);
-    case Measure::kHostMs:
-      return Host(rule, comparison);
     case Measure::kStepMs:
     case Measure::kStepChange:
       return StepTime(rule, comparison);
@@ -304,7 +315,7 @@ Measured MeasureFor(const Rule& rule, const Comparison& comparison,
     case Measure::kReservedMiB:
       return Memory(rule, comparison);
     default:
-      return SyncSum(rule, comparison, allowances).Result();
+      return MeasureWorst(rule, comparison, leave);
   }
 }
 

@@ -7,8 +7,8 @@
 
 namespace lull::check {
 
-// `allowances` are those that are in force.
+// Allowances of `leave` are those that are in force.
 Measured MeasureFor(const Rule& rule, const compare::Comparison& comparison,
-                    const std::vector<Allowance>& allowances);
+                    const Leave& leave);
 
 }  // namespace lull::check

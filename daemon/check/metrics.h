@@ -30,6 +30,9 @@ struct Metric {
 
   // Whether it is a sum over sync points, which a selector can choose from.
   bool of_sites() const { return measure <= Measure::kSyncWastedPercent; }
+  bool of_memory() const {
+    return measure == Measure::kPeakMiB || measure == Measure::kReservedMiB;
+  }
   // Whether it is made of GPU truth.
   bool of_gpu() const {
     return measure == Measure::kSyncWasted || measure == Measure::kSyncWastedPercent ||

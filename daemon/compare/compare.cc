@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/compare/each_process.h"
 #include "daemon/compare/footing.h"
 #include "daemon/compare/rates.h"
 #include "daemon/compare/run_facts.h"
@@ -100,6 +101,22 @@ std::vector<RunFacts> FactsOf(const Runs& runs, bool traced) {
   return facts;
 }
 
+// Of a run that was armed late nobody knows what was in use before: what was seen is no
+// peak of it.
+bool RecordedWhole(Comparison* out) {
+  bool whole = true;
+  for (const auto* side : {&out->a, &out->b}) {
+    for (const RunFacts& run : *side) {
+      if (run.recorded_whole) continue;
+      whole = false;
+      out->warnings.push_back(
+          absl::StrCat("memory cannot be told: ", NameOf(run.job),
+                       " was not recorded from its start to its end"));
+    }
+  }
+  return whole;
+}
+
 bool HaveSteps(const Runs& runs) {
   return std::none_of(runs.begin(), runs.end(),
                       [](const Run& run) { return run.processes.empty(); });
@@ -163,7 +180,7 @@ Comparison Compare(const Runs& a, const Runs& b, const Question& question) {
   out.traced_steps = !untraced;
   out.a = FactsOf(a, out.traced_steps);
   out.b = FactsOf(b, out.traced_steps);
-  out.memory = CompareMemory(a, b);
+  if (RecordedWhole(&out)) out.memory = CompareMemory(a, b);
   if (!HaveSteps(a) || !HaveSteps(b)) return out;
   WarnOfSteps(a, b, question, &out);
   if (timed) {
@@ -178,6 +195,7 @@ Comparison Compare(const Runs& a, const Runs& b, const Question& question) {
   out.kernels = CompareKernels(a, b);
   out.host = CompareHost(a, b);
   out.functions = CompareFunctions(a, b);
+  if (question.each_process) out.each_process = CompareEachProcess(a, b);
   out.verdict = VerdictOf(out);
   return out;
 }
@@ -186,6 +204,7 @@ Comparison MeasureAlone(const Runs& runs, const ChosenSteps& chosen) {
   Question question;
   question.chosen = chosen;
   question.warn_of_few_runs = false;
+  question.each_process = true;
   Comparison measured = Compare(runs, runs, question);
   SayOnce(&measured.reasons);
   SayOnce(&measured.warnings);

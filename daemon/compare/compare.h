@@ -13,6 +13,9 @@ struct Question {
   double difference_percent = 2;  // how many runs would show such a change?
   ChosenSteps chosen;
   bool warn_of_few_runs = true;  // one a side proves nothing of times
+  bool each_process = false;     // fill Comparison.each_process
+  // For who asks about the runs: each in all of its own steady steps (ChooseOwnSteps).
+  bool own_steps = false;
 };
 
 // What was measured of one side: a comparison with itself, without what is wrong with

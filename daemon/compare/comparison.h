@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/compare/changes.h"
 #include "daemon/compare/statistics.h"
 #include "query.pb.h"
 
@@ -18,14 +19,6 @@ enum class Verdict {
   kSyncsChanged,  // no difference of times is shown, but what B waits for differs
   kNoDifference,  // that these runs can show
   kCannotJudge,   // `reasons` says why
-};
-
-// The means of both sides, and where each has two runs the 95 % interval of b - a.
-struct Quantity {
-  double a = 0;
-  double b = 0;
-  std::optional<double> low;
-  std::optional<double> high;
 };
 
 struct StepTime {
@@ -42,53 +35,6 @@ struct StepTime {
   std::optional<double> spread_percent;  // of runs of one side: standard deviation
   double asked_percent = 0;              // the difference that the user asks for
   std::optional<int> runs_needed;        // a side, to show that one
-};
-
-// A sync point of one side; of no calls if it is not there.
-struct SyncRate {
-  v1::Site site;
-  std::string api;
-  double calls_per_step = 0;
-  uint64_t calls = 0;  // in the steps of all runs
-  double blocked_ms_per_step = 0;
-  std::optional<double> wasted_ms_per_step;  // absent without GPU truth
-};
-struct SyncChange {
-  SyncRate a;
-  SyncRate b;
-  bool moved = false;  // to another file
-};
-struct SyncChanges {
-  std::vector<SyncChange> gone;     // a alone is set
-  std::vector<SyncChange> came;     // b alone is set
-  std::vector<SyncChange> changed;  // other calls per step
-  std::vector<SyncChange> moved;    // as many calls, in another file
-  std::vector<SyncChange> same;
-  // On one side alone, but in too few steps to say that the other does not do it.
-  std::vector<SyncChange> rare;
-};
-
-struct CauseChange {
-  v1::GapCause cause = v1::GAP_CAUSE_UNKNOWN;
-  Quantity ms;
-};
-struct KernelChange {
-  std::string name;
-  Quantity ms;
-  Quantity calls;
-};
-struct HostChange {  // what the host waited for: "data", "gil", "gc", "sync"
-  std::string what;
-  Quantity ms;
-};
-struct FunctionChange {  // own time of main threads, by samples
-  v1::Site site;         // its line of most time
-  Quantity ms;
-};
-struct MemoryChange {
-  std::string allocator;
-  Quantity peak_bytes;      // of the process that has most, whole run
-  Quantity reserved_bytes;  // 0: not known
 };
 
 struct RunFacts {
@@ -109,6 +55,8 @@ struct RunFacts {
   bool collections_seen = true;          // false: the hook of a process failed
   bool loads_seen = true;  // calls of a DataLoader; false: of an unknown PyTorch
   std::vector<std::string> allocators;  // of whose memory something is known
+  // From its start to its end. False: what was in use before nobody knows.
+  bool recorded_whole = true;
 };
 
 struct Comparison {
@@ -127,6 +75,9 @@ struct Comparison {
   std::vector<HostChange> host;
   std::vector<FunctionChange> functions;
   std::vector<MemoryChange> memory;
+  // Those of B; empty if its runs have one, or another number of them each, or nobody
+  // asked (Question.each_process).
+  std::vector<OfProcess> each_process;
 };
 
 }  // namespace lull::compare

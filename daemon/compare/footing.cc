@@ -48,6 +48,20 @@ void Differ(const Runs& a, const Runs& b, absl::string_view what,
                               "; B: ", absl::StrJoin(of_b, " and "), ")"));
 }
 
+// What a longer run does later is not in steps that a shorter one has, too.
+void WarnOfLeftOut(const Run& run, const std::string& name, Footing* footing) {
+  uint64_t left_out = 0, compared = 0;
+  for (const ProcessSteps& process : run.processes) {
+    left_out += process.left_out;
+    compared += process.steps.size();
+  }
+  if (left_out <= compared) return;
+  footing->warnings.push_back(
+      absl::StrCat(FormatCount(left_out), " of ", FormatCount(left_out + compared),
+                   " steady steps of ", name,
+                   " are left out: other runs or ranks do not have them"));
+}
+
 void JudgeRun(const Run& run, Footing* footing) {
   const v1::Job& job = run.whole.job();
   const std::string name = NameOf(job);
@@ -68,6 +82,7 @@ void JudgeRun(const Run& run, Footing* footing) {
     footing->warnings.push_back(
         absl::StrCat(name, " ended with exit status ", job.exit_status()));
   }
+  WarnOfLeftOut(run, name, footing);
   if (run.whole.losses().thinning() > 1) {
     footing->warnings.push_back(absl::StrCat(
         "stacks of ", name, " were thinned: lines of native code may be unknown"));

@@ -29,7 +29,8 @@ struct ProcessSteps {
   uint32_t pid = 0;
   int32_t rank = -1;
   std::vector<Step> steps;
-  uint64_t dropped = 0;  // steps, most of them at the beginning
+  uint64_t dropped = 0;   // steps, most of them at the beginning
+  uint64_t left_out = 0;  // of these, steady ones that the other runs do not have
   // False: the process did not settle in the first half of its steps. These are the
   // others then, good for counts and not for times.
   bool steady = false;

@@ -35,13 +35,16 @@ bool MadeGpuCalls(const v1::ProcessRow* row) {
 }
 
 bool CollectionsSeen(const v1::ProcessRow* row) {
-  return row == nullptr || row->gc_hook() == v1::GC_HOOK_STATE_ON ||
-         row->gc_hook() == v1::GC_HOOK_STATE_NO_PYTHON;
+  return row != nullptr && (row->gc_hook() == v1::GC_HOOK_STATE_ON ||
+                            row->gc_hook() == v1::GC_HOOK_STATE_NO_PYTHON);
 }
 
 bool LoadsSeen(const v1::ProcessRow* row) {
-  return row == nullptr || row->scope_hook() != v1::SCOPE_HOOK_STATE_UNAVAILABLE;
+  return row != nullptr && row->scope_hook() != v1::SCOPE_HOOK_STATE_UNAVAILABLE;
 }
+
+// A trace of others has no hooks, and says itself what is not in it.
+bool IsImported(const Run& run) { return run.whole.job().has_imported(); }
 
 // Processes that a rank starts are of its rank, and need no steps.
 std::vector<int> RanksWithoutSteps(const Run& run) {
@@ -73,6 +76,7 @@ RunFacts FactsOf(const Run& run) {
     facts.dropped += process.dropped;
     const v1::ProcessRow* row = RowOf(run, process);
     facts.gpu_calls = facts.gpu_calls && MadeGpuCalls(row);
+    if (IsImported(run)) continue;
     facts.collections_seen = facts.collections_seen && CollectionsSeen(row);
     facts.loads_seen = facts.loads_seen && LoadsSeen(row);
   }
@@ -84,6 +88,7 @@ RunFacts FactsOf(const Run& run) {
   // What was left out may be of any rank.
   if (run.processes_left_out == 0) facts.ranks_without_steps = RanksWithoutSteps(run);
   facts.allocators = AllocatorsOf(run);
+  facts.recorded_whole = !facts.job.partly_recorded() && !facts.job.attached();
   return facts;
 }
 

@@ -47,9 +47,11 @@ size_t WarmUp(const std::vector<Step>& steps, bool* settled) {
 }
 
 void Keep(ProcessSteps& process, uint64_t first, uint64_t last) {
-  process.dropped += std::erase_if(process.steps, [&](const Step& step) {
+  const uint64_t erased = std::erase_if(process.steps, [&](const Step& step) {
     return step.number < first || step.number > last;
   });
+  process.dropped += erased;
+  process.left_out += erased;
 }
 
 bool HasEnough(const Run& run, uint64_t first, uint64_t last) {
@@ -148,6 +150,17 @@ ChosenSteps ChooseStepsLike(const std::vector<Run>& asked,
     for (ProcessSteps& process : run->processes) Keep(process, all.first, all.last);
   }
   return chosen;
+}
+
+ChosenSteps ChooseOwnSteps(const std::vector<Run*>& runs) {
+  ChosenSteps all;
+  for (Run* run : runs) {
+    const ChosenSteps chosen = ChooseSteps({run});
+    all.same_numbers = all.same_numbers && chosen.same_numbers;
+    all.processes_left_out =
+        std::max(all.processes_left_out, chosen.processes_left_out);
+  }
+  return all;
 }
 
 ChosenSteps ChooseSteps(const std::vector<Run*>& runs) {

@@ -25,8 +25,10 @@ struct ChosenSteps {
 // Fills `processes` of all runs: their steady steps, and of these the ones that all
 // runs have, if that leaves enough.
 ChosenSteps ChooseSteps(const std::vector<Run*>& runs);
-// The same where one side was asked about already, and only `runs` can still be chosen
-// for: the steps of that side, if they have all of these.
+// Each run by itself: its processes' steady steps, whatever steps other runs have.
+ChosenSteps ChooseOwnSteps(const std::vector<Run*>& runs);
+// As ChooseSteps() where one side was asked about already, and only `runs` can still be
+// chosen for: the steps of that side, if they have all of these.
 ChosenSteps ChooseStepsLike(const std::vector<Run>& asked,
                             const std::vector<Run*>& runs);
 

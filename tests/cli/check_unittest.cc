@@ -135,6 +135,31 @@ TEST(CheckTest, SarifHasAResultForEachLineBesideTheCode) {
   EXPECT_NE(print(Red(), 1), print(Red(), 0));
 }
 
+TEST(CheckTest, FilesHaveTheNotesThatTheTextHas) {
+  Verdict verdict = Red();
+  verdict.rules = {verdict.rules[1]};
+  verdict.outcome = Outcome::kPassed;
+  EXPECT_THAT(CheckJunit(verdict),
+              HasSubstr("<system-out>note: the allowance of a.py:3 is of no sync point "
+                        "of this job</system-out>\n  </testsuite>"));
+  const Json told = Json::parse(CheckSarif(verdict, ""))["runs"][0]["invocations"][0];
+  EXPECT_TRUE(told["executionSuccessful"]);
+  ASSERT_EQ(told["toolExecutionNotifications"].size(), 1);
+  EXPECT_EQ(told["toolExecutionNotifications"][0]["level"], "note");
+  EXPECT_EQ(told["toolExecutionNotifications"][0]["message"]["text"],
+            "the allowance of a.py:3 is of no sync point of this job");
+  verdict.warnings = {};
+  EXPECT_THAT(CheckJunit(verdict), Not(HasSubstr("system-out")));
+}
+
+TEST(CheckTest, TheRankThatAValueIsOfIsNamed) {
+  Verdict verdict = Red();
+  verdict.rules[1].measured.of = "rank 3";
+  EXPECT_THAT(CheckText(verdict), HasSubstr("measured 12.35 %, rank 3\n"));
+  EXPECT_EQ(CheckJson(verdict)["rules"][1]["of"], "rank 3");
+  EXPECT_TRUE(CheckJson(Red())["rules"][1]["of"].is_null());
+}
+
 TEST(CheckTest, AGreenSarifHasNoResults) {
   Verdict verdict = Red();
   verdict.rules = {verdict.rules[1]};

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 import xml.etree.ElementTree
 
@@ -99,7 +100,8 @@ class Gate(unittest.TestCase):
         cls.temporary.cleanup()
 
     @classmethod
-    def run_job(cls, name, text, gpu="continuous", program=None):
+    def run_job(cls, name, text, gpu="continuous", program=None, status=0,
+                options=()):
         # Each version in a checkout of its own; the last component stays.
         folder = os.path.join(cls.folder, name, "job")
         os.makedirs(folder, exist_ok=True)
@@ -108,11 +110,11 @@ class Gate(unittest.TestCase):
                 out.write(content)
         done = guest.execute(
             [guest.LULL, "run", "--quiet", "--name", name, "--step-range", "step",
-             "--gpu", gpu, "--overhead-budget", "100", "--",
+             "--gpu", gpu, "--overhead-budget", "100", *options, "--",
              *(program or [sys.executable, PROGRAM, str(STEPS)])],
             {**cls.host.environment, "LD_LIBRARY_PATH": os.environ["LULL_SIM"],
              "METRICS": folder, "LULL_SIM_CONFIG": "kernel_us=20"})
-        assert done.status == 0, done.stderr
+        assert done.status == status, done.stderr
         return folder
 
     def check(self, status, *arguments, cwd=None):
@@ -323,7 +325,8 @@ class Gate(unittest.TestCase):
         self.check(3, "mended", "--baseline", "empty", "--fail-if", NEW_SYNC)
         too_few = self.checked(3, "mended", "--baseline", "naive",
                                "--fail-if", "step_ms.change_percent > 1e6")
-        self.assertIn("too few runs", too_few["rules"][0]["reason"])
+        # On a machine that is busy with others the steps may not even settle.
+        self.assertRegex(too_few["rules"][0]["reason"], "too few runs|did not settle")
 
     def test_without_a_gpu_what_the_host_does_is_judged_and_nothing_else(self):
         self.run_job("cpu", NAIVE, gpu="host", program=[sys.executable, "-c", HOST_ONLY])
@@ -341,9 +344,13 @@ class Gate(unittest.TestCase):
         metrics = ("calls_per_step", "blocked_ms_per_step", "wasted_ms_per_step")
         rules = [f"--fail-if=sync.{metric}(new) >= 0" for metric in metrics]
         answer = self.checked(1, "naive", "--baseline", "mended", *rules)
-        self.assertEqual([rule["value"] for rule in answer["rules"]],
-                         [new["b_" + metric] for metric in metrics])
-        self.assertEqual(answer["runs"][0]["steps"], compared["b"][0]["steps"])
+        # Of a (new) one in all steady steps of the job, and not only in those of both.
+        by_metric = {rule["metric"]: rule["value"] for rule in answer["rules"]}
+        self.assertEqual(by_metric["sync.calls_per_step"], new["b_calls_per_step"])
+        if answer["runs"][0]["steps"] == compared["b"][0]["steps"]:
+            self.assertEqual([rule["value"] for rule in answer["rules"]],
+                             [new["b_" + metric] for metric in metrics])
+        self.assertGreaterEqual(answer["runs"][0]["steps"], compared["b"][0]["steps"])
 
     def test_shares_are_those_of_the_report_in_the_time_of_the_steps(self):
         def asked(*arguments):
@@ -529,6 +536,160 @@ class Gate(unittest.TestCase):
         # What no --baseline would read as a file.
         self.assertIn("write ./main", self.check(2, "naive", "--write-baseline", "main").stderr)
         self.assertFalse(os.path.exists(os.path.join(self.folder, "main")))
+
+    def test_a_job_that_failed_has_not_passed(self):
+        self.run_job("failed", MENDED, status=3, program=[
+            "sh", "-c", f"{sys.executable} {PROGRAM} {STEPS}; exit 3"])
+        path = os.path.join(self.folder, "failed")
+        files = ("--junit", "lull.xml", "--sarif", "lull.sarif")
+        rule = ("failed", "--fail-if", ANY_SYNC)
+        told = self.check(3, *rule, *files, cwd=path).stdout
+        self.assertIn("ended with exit status 3", told.splitlines()[0])
+        self.check(3, "mended", "--baseline", "failed", "--fail-if", NEW_SYNC)
+        done = guest.execute([guest.LULL, "check", "failed", "--write-baseline", "./f.json"],
+                             self.host.environment, cwd=path)
+        self.assertEqual(done.status, 3, done.stderr)
+        self.assertIn("this is no baseline: failed (", done.stderr)
+        self.check(0, "failed", "--write-baseline", "./f.json", "--allow-failed-job", cwd=path)
+        self.check(3, "mended", "--baseline", "./f.json", "--fail-if", NEW_SYNC, cwd=path)
+        self.check(0, "mended", "--baseline", "./f.json", "--fail-if", NEW_SYNC,
+                   "--allow-failed-job", cwd=path)
+        self.run_job("killed", MENDED, status=137, program=[
+            "sh", "-c", f"{sys.executable} {PROGRAM} {STEPS}; kill -9 $$"])
+        self.check(3, "killed", "--fail-if", ANY_SYNC)
+        # Who wants it judged all the same reads it in a note, of all files.
+        self.check(0, *rule, "--allow-failed-job", *files, cwd=path)
+        suites = xml.etree.ElementTree.parse(os.path.join(path, "lull.xml")).getroot()
+        self.assertIn("ended with exit status 3", suites.find(".//system-out").text)
+        with open(os.path.join(path, "lull.sarif"), encoding="utf-8") as file:
+            (run,) = json.load(file)["runs"]
+        (invocation,) = run["invocations"]
+        notes = invocation["toolExecutionNotifications"]
+        self.assertTrue(invocation["executionSuccessful"])
+        self.assertEqual({note["level"] for note in notes}, {"note"})
+        self.assertIn("ended with exit status 3",
+                      " ".join(note["message"]["text"] for note in notes))
+        with open(os.path.join(path, "lull.toml"), "w", encoding="utf-8") as file:
+            file.write("[check]\nallow-failed-job = true\n")
+        self.check(0, *rule, cwd=path)
+        with open(os.path.join(path, "lull.toml"), "w", encoding="utf-8") as file:
+            file.write("[check]\nallow-failed-job = 1\n")
+        self.assertIn("true or false", self.check(2, *rule, cwd=path).stderr)
+
+    def test_a_rank_that_waits_is_not_diluted_by_the_others(self):
+        for rank in range(4):
+            folder = os.path.join(self.folder, "ranks", "job", str(rank))
+            os.makedirs(folder)
+            with open(os.path.join(folder, "metrics.py"), "w", encoding="utf-8") as file:
+                file.write(NAIVE if rank == 2 else MENDED)
+        self.run_job("ranks", NAIVE, program=[
+            "sh", "-c", "for r in 0 1 2 3; do RANK=$r LOCAL_RANK=$r WORLD_SIZE=4 "
+            f"METRICS=$METRICS/$r {sys.executable} {PROGRAM} {STEPS} & done; wait"])
+        (rule,) = self.checked(1, "ranks", "--fail-if", ANY_SYNC)["rules"]
+        self.assertEqual((rule["value"], rule["of"]), (1, "rank 2"))
+        red = self.check(1, "ranks", "--fail-if", ANY_SYNC).stdout
+        self.assertIn("measured 1, rank 2", red)
+
+    def test_a_sync_that_came_after_the_steps_of_the_baseline_has_not_passed(self):
+        # A wait after another: steps do not get longer by it.
+        late = NAIVE + """        if step >= 100:
+            again(self.device)
+
+def again(device):
+    device.cuda.cudaStreamSynchronize(device.stream)
+"""
+        self.run_job("late", late, program=[sys.executable, PROGRAM, "300"])
+        # New, or by the few steps of the baseline too seldom to say so.
+        done = guest.execute([guest.LULL, "check", "late", "--baseline", "naive", "--fail-if",
+                              NEW_SYNC, "--json"], self.host.environment, cwd=self.folder)
+        self.assertIn(done.status, (1, 3), done.stdout)
+        answer = json.loads(done.stdout)
+        self.assertGreater(answer["runs"][0]["steps"], 140)
+        changes = [part["change"] for part in answer["rules"][0]["parts"]
+                   if part["site"]["function"] == "again"]
+        self.assertIn(changes, (["new"], ["rare"]))
+
+    def test_memory_from_before_a_job_was_armed_is_not_none(self):
+        go, ready = (os.path.join(self.folder, name) for name in ("go", "ready"))
+        metrics = f"""
+import ctypes, os, time
+
+class Mean(object):
+    def __init__(self, device):
+        self.device = device
+        self.allocate(64)
+        open({ready!r}, "w").close()
+        while not os.path.exists({go!r}):
+            time.sleep(0.01)
+
+    def allocate(self, mib):
+        assert self.device.cuda.cudaMalloc(ctypes.byref(ctypes.c_void_p()),
+                                           ctypes.c_size_t(mib << 20)) == 0
+
+    def update(self, step):
+        if step == 0:
+            self.allocate(1)
+"""
+        armed = []
+
+        def arm():
+            guest.wait_until(lambda: os.path.exists(ready))
+
+            def is_armed():  # not before the collector knows of it
+                armed[:] = [guest.execute([guest.LULL, "arm", "late-armed"],
+                                          self.host.environment)]
+                return armed[0].status == 0
+            guest.wait_until(is_armed)
+            open(go, "w", encoding="utf-8").close()
+
+        thread = threading.Thread(target=arm)
+        thread.start()
+        try:
+            self.run_job("late-armed", metrics, options=("--dormant",))
+        finally:
+            thread.join()
+        self.assertEqual(armed[0].status, 0, armed[0].stderr)
+        rule = ("--fail-if", "memory.cuda.peak_mib > 32")
+        (judged,) = self.checked(3, "late-armed", *rule)["rules"]
+        self.assertIn("not recorded from its start", judged["reason"])
+        self.check(0, "late-armed", "--fail-if", "host.gc.ms_per_step > 1e9")
+        # One that was recorded from its start is judged.
+        self.run_job("armed", metrics)
+        self.check(1, "armed", *rule)
+
+    def test_what_an_imported_trace_lacks_has_not_passed(self):
+        def x(category, name, start, end, tid=7, **arguments):
+            return {"ph": "X", "cat": category, "name": name, "pid": 7, "tid": tid,
+                    "ts": start, "dur": end - start, "args": arguments}
+
+        events = []
+        for step in range(STEPS):
+            at = 1000 * step
+            events += [
+                x("user_annotation", f"ProfilerStep#{step}", at, at + 990),
+                x("cuda_runtime", "cudaLaunchKernel", at + 10, at + 20, correlation=step + 1),
+                x("kernel", "k", at + 30, at + 500, 3, device=0, stream=3,
+                  correlation=step + 1)]
+        path = os.path.join(self.folder, "trace.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"schemaVersion": 1, "displayTimeUnit": "ms",
+                       "deviceProperties": [{"id": 0, "name": "GPU"}],
+                       "traceEvents": events}, file)
+        done = guest.execute([guest.LULL, "import", path, "--name", "trace"],
+                             self.host.environment)
+        self.assertEqual(done.status, 0, done.stderr)
+        for metric in (*(f"host.{wait}.ms_per_step" for wait in (
+                "gil", "gc", "data", "lock", "io", "comm", "sleep", "process")),
+                       *(f"cause.{cause}.percent" for cause in (
+                           "gc", "data", "gil_wait", "run_queue", "host_wait"))):
+            with self.subTest(metric):
+                (rule,) = self.checked(3, "trace", "--fail-if", f"{metric} > 0")["rules"]
+                self.assertIn("cannot tell it: ", rule["reason"])
+        self.check(0, "trace", "--fail-if", ANY_SYNC, "--fail-if", "gpu.idle_percent > 90")
+        for verb, said in (("waits", "host_wait"), ("gc", "pauses of Python's collector")):
+            told = guest.execute([guest.LULL, verb, "trace"], self.host.environment).stdout
+            self.assertRegex(told, f"Cannot be told: .*{said}")
+            self.assertNotRegex(told, "No wait|0 pauses|No pause")
 
     def test_files_for_others(self):
         folder = os.path.join(self.folder, "naive")

@@ -7,11 +7,15 @@
 #include <functional>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "daemon/base/import_words.h"
 #include "tests/daemon/compare/made_runs.h"
 
 namespace lull::check {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::MadeRun;
@@ -43,7 +47,10 @@ Evidence EvidenceOf(const std::vector<MadeRun>& jobs,
   Evidence evidence;
   // Another seed than that of a comparison, as runs differ.
   evidence.alone = testing::MeasureMade(jobs, 7);
-  if (!baseline.empty()) evidence.baseline = testing::CompareMade(baseline, jobs);
+  if (!baseline.empty()) {
+    evidence.baseline = testing::CompareMade(baseline, jobs);
+    evidence.own_steps = testing::CompareMade(baseline, jobs, 1, 2, /*own_steps=*/true);
+  }
   return evidence;
 }
 
@@ -71,7 +78,7 @@ Verdict VerdictOn(const std::string& text, const Evidence& evidence,
     ADD_FAILURE() << text;
     return {};
   }
-  return Judge({std::get<Rule>(parsed)}, evidence, allowances, kToday);
+  return Judge({std::get<Rule>(parsed)}, evidence, {allowances}, kToday);
 }
 
 TEST(JudgeTest, SumsSyncPointsAndNamesTheirLines) {
@@ -404,6 +411,169 @@ TEST(JudgeTest, ReasonsAndNotesOfAJobByItselfAreSaidOnceAndNotOfSides) {
   empty.steps = 0;
   EXPECT_THAT(EvidenceOf({empty}).alone->reasons, SizeIs(1));
   EXPECT_THAT(EvidenceOf({RunOf("job", {})}).alone->warnings, IsEmpty());
+}
+
+void SayCannotTell(compare::Run* run, std::vector<const char*> sentences) {
+  run->whole.mutable_job()->mutable_imported()->set_format("torch.profiler");
+  for (const char* sentence : sentences) {
+    run->whole.mutable_job()->mutable_imported()->add_not_applied(sentence);
+  }
+  for (v1::ProcessRow& row : *run->whole.mutable_processes()) row.clear_gc_hook();
+}
+
+TEST(JudgeTest, WhatAnImportedTraceDoesNotHaveHasNotPassed) {
+  const Evidence bare = EvidenceOfChanged(RunOf("job", {}), [](compare::Run* run) {
+    SayCannotTell(run, {kImportHasNoGc, kImportHasNoData, kImportHasNoWaits});
+  });
+  const Evidence full = EvidenceOfChanged(
+      RunOf("job", {}), [](compare::Run* run) { SayCannotTell(run, {}); });
+  for (const char* metric :
+       {"host.gil.ms_per_step", "host.lock.ms_per_step", "host.io.ms_per_step",
+        "host.comm.ms_per_step", "host.sleep.ms_per_step", "host.process.ms_per_step",
+        "cause.gil_wait.percent", "cause.run_queue.ms_per_step",
+        "cause.host_wait.percent", "host.gc.ms_per_step", "host.data.ms_per_step",
+        "cause.gc.percent", "cause.data.percent"}) {
+    const std::string rule = absl::StrCat(metric, " > 1");
+    const Verdict verdict = VerdictOn(rule, bare);
+    EXPECT_EQ(verdict.outcome, Outcome::kCannotJudge) << rule;
+    EXPECT_THAT(verdict.rules[0].measured.why_not, HasSubstr("cannot tell it: "));
+    const bool of_trace =
+        absl::StrContains(metric, ".gc.") || absl::StrContains(metric, ".data.");
+    EXPECT_EQ(VerdictOn(rule, full).outcome,
+              of_trace ? Outcome::kPassed : Outcome::kCannotJudge)
+        << rule;
+  }
+  for (const char* rule : {"sync.calls_per_step > 1", "host.sync.ms_per_step > 1",
+                           "gpu.idle_percent > 99", "cause.sync.percent > 1"}) {
+    EXPECT_EQ(VerdictOn(rule, bare).outcome, Outcome::kPassed) << rule;
+  }
+}
+
+TEST(JudgeTest, HooksOfAProcessThatIsNotToldOfAreNotOn) {
+  const Evidence evidence = EvidenceOfChanged(
+      RunOf("job", {}),
+      [](compare::Run* changed) { changed->whole.mutable_processes(0)->set_pid(999); });
+  for (const char* rule : {"host.gc.ms_per_step > 1", "host.data.ms_per_step > 1"}) {
+    EXPECT_EQ(VerdictOn(rule, evidence).outcome, Outcome::kCannotJudge) << rule;
+  }
+}
+
+TEST(JudgeTest, OneRankIsNotDilutedByTheOthers) {
+  MadeSync sync = SyncAt("/job/log.py", 3);
+  sync.rank = 1;
+  MadeRun run = RunOf("job", {sync});
+  run.processes = 4;
+  const Evidence evidence = EvidenceOf({run}, {RunOf("old", {})});
+  const Verdict verdict = VerdictOn("sync.calls_per_step > 0.5", evidence);
+  EXPECT_EQ(verdict.outcome, Outcome::kFailed);
+  EXPECT_EQ(*verdict.rules[0].measured.value, 1);
+  EXPECT_EQ(verdict.rules[0].measured.of, "rank 1");
+  ASSERT_THAT(verdict.rules[0].measured.parts, SizeIs(1));
+  EXPECT_EQ(verdict.rules[0].measured.parts[0].value, 1);
+  // One of 50 ms a step, half of it for nothing.
+  for (const char* rule : {"sync.wasted_percent > 0.9", "sync.wasted_ms_per_step > 0.4",
+                           "sync.blocked_ms_per_step > 0.9",
+                           "host.sync.ms_per_step > 0.9", "sync.calls_per_step < 0.5",
+                           "sync.calls_per_step == 0", "sync.calls_per_step == 1"}) {
+    EXPECT_EQ(VerdictOn(rule, evidence).outcome, Outcome::kFailed) << rule;
+  }
+  EXPECT_EQ(VerdictOn("sync.calls_per_step < 0.5", evidence).rules[0].measured.of,
+            "rank 0");
+  EXPECT_EQ(VerdictOn("sync.calls_per_step > 1", evidence).outcome, Outcome::kPassed);
+  EXPECT_EQ(VerdictOn("sync.calls_per_step == 0.25", evidence).outcome,
+            Outcome::kPassed);
+  // With as many processes in the baseline, where another rank did it, it is not new.
+  MadeRun old = run;
+  old.name = "old";
+  const char* rule = "sync.calls_per_step(new) > 0.5";
+  EXPECT_EQ(VerdictOn(rule, EvidenceOf({run}, {old})).outcome, Outcome::kPassed);
+  old.syncs = {};
+  const Verdict came = VerdictOn(rule, EvidenceOf({run}, {old}));
+  EXPECT_EQ(came.outcome, Outcome::kFailed);
+  EXPECT_EQ(came.rules[0].measured.of, "rank 1");
+  // Of one process there is no rank to name.
+  EXPECT_EQ(VerdictOn("sync.calls_per_step > 0.5", EvidenceOf({RunOf("job", {})}))
+                .rules[0]
+                .measured.of,
+            "");
+}
+
+TEST(JudgeTest, IdleTimeOfOneRankIsNotDilutedByTheOthers) {
+  MadeRun run = RunOf("job", {});
+  run.processes = 2;
+  const Evidence evidence = EvidenceOfChanged(
+      run, [](compare::Run*) {},
+      [](compare::Run* changed) {
+        v1::ReportReply& all = changed->replies[1].all;
+        v1::CauseRow* row = all.mutable_gaps()->add_causes();
+        row->set_cause(v1::GAP_CAUSE_DATA_WAIT);
+        row->set_total_ns(all.gpu().traced_ns() / 2);
+      });
+  for (const char* rule : {"gpu.idle_percent > 40", "cause.data.percent > 40",
+                           "cause.data.ms_per_step > 20"}) {
+    const Verdict verdict = VerdictOn(rule, evidence);
+    EXPECT_EQ(verdict.outcome, Outcome::kFailed) << rule;
+    EXPECT_EQ(verdict.rules[0].measured.of, "rank 1");
+  }
+}
+
+TEST(JudgeTest, MemoryFromBeforeTheRecordingIsNotNone) {
+  auto evidence = [](const Change& change) {
+    return EvidenceOfChanged(RunOf("job", {}), [&change](compare::Run* run) {
+      v1::MemoryRow* row = run->whole.mutable_memory()->add_rows();
+      row->set_allocator("cuda");
+      row->set_peak_bytes(1 << 20);
+      change(run);
+    });
+  };
+  const char* rule = "memory.cuda.peak_mib > 1000";
+  EXPECT_EQ(VerdictOn(rule, evidence([](compare::Run*) {})).outcome, Outcome::kPassed);
+  const Verdict armed = VerdictOn(rule, evidence([](compare::Run* run) {
+                                    run->whole.mutable_job()->set_partly_recorded(true);
+                                  }));
+  EXPECT_EQ(armed.outcome, Outcome::kCannotJudge);
+  EXPECT_THAT(armed.rules[0].measured.why_not,
+              HasSubstr("not recorded from its start"));
+  EXPECT_EQ(VerdictOn(rule, evidence([](compare::Run* run) {
+                        run->whole.mutable_job()->set_attached(true);
+                      }))
+                .outcome,
+            Outcome::kCannotJudge);
+}
+
+TEST(JudgeTest, WhatCameAfterTheStepsOfAShorterBaselineIsSeen) {
+  MadeSync late = SyncAt("/job/log.py", 3);
+  late.since = 100;
+  late.function = "late";
+  MadeRun run = RunOf("job", {late});
+  run.steps = 600;
+  MadeRun old = RunOf("old", {});
+  old.steps = 60;
+  const char* rule = "sync.calls_per_step(new) > 0";
+  Verdict verdict = VerdictOn(rule, EvidenceOf({run}, {old}));
+  EXPECT_NE(verdict.outcome, Outcome::kPassed);
+  EXPECT_GT(verdict.runs[0].steps, 500U);
+  old.syncs = {late};
+  old.syncs[0].since = 0;
+  EXPECT_EQ(VerdictOn(rule, EvidenceOf({run}, {old})).outcome, Outcome::kPassed);
+  // Times are compared in the same steps, and a note says how many that leaves.
+  EXPECT_THAT(
+      VerdictOn("step_ms.change_percent > 5", EvidenceOf({run}, {old})).warnings,
+      Contains(HasSubstr("steady steps of job (job00000) are left out")));
+}
+
+TEST(JudgeTest, AJobThatFailedHasNotPassed) {
+  MadeRun run = RunOf("job", {});
+  run.exit_status = 137;
+  const Evidence evidence = EvidenceOf({run});
+  const char* rule = "sync.calls_per_step > 0";
+  const Verdict verdict = VerdictOn(rule, evidence);
+  EXPECT_EQ(verdict.outcome, Outcome::kCannotJudge);
+  EXPECT_THAT(verdict.rules[0].measured.why_not,
+              HasSubstr("ended with exit status 137"));
+  EXPECT_EQ(
+      Judge({std::get<Rule>(ParseRule(rule))}, evidence, {{}, true}, kToday).outcome,
+      Outcome::kPassed);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -288,6 +289,31 @@ TEST(CompareTest, CausesAreMillisecondsOfTracedTimePerStep) {
   // Without GPU truth on one side nothing is said of the GPU.
   b[0].replies[0].all.mutable_gpu()->set_traced_ns(0);
   EXPECT_THAT(compare::Compare(a, b, {2, chosen}).causes, IsEmpty());
+}
+
+TEST(CompareTest, MemoryOfARunThatWasArmedLateIsNotCompared) {
+  for (const bool late : {false, true}) {
+    testing::Normal normal(1);
+    Runs a = {testing::MakeWhole(MadeRun{}, normal)};
+    Runs b = {testing::MakeWhole(MadeRun{}, normal)};
+    for (Runs* side : {&a, &b}) {
+      v1::MemoryRow* row = (*side)[0].whole.mutable_memory()->add_rows();
+      row->set_allocator("cuda");
+      row->set_peak_bytes(1 << 20);
+    }
+    b[0].whole.mutable_job()->set_partly_recorded(late);
+    compare::Question question;
+    question.chosen = compare::ChooseSteps({&a[0], &b[0]});
+    testing::Answer(MadeRun{}, &a[0]);
+    testing::Answer(MadeRun{}, &b[0]);
+    const Comparison comparison = Compare(a, b, question);
+    EXPECT_EQ(comparison.memory.size(), late ? 0U : 1U);
+    EXPECT_EQ(std::count_if(comparison.warnings.begin(), comparison.warnings.end(),
+                            [](const std::string& warning) {
+                              return warning.find("memory cannot be told") == 0;
+                            }),
+              late ? 1 : 0);
+  }
 }
 
 }  // namespace

@@ -10,7 +10,9 @@ namespace {
 uint64_t CallsIn(const MadeSync& sync, const compare::ProcessSteps& process,
                  size_t begin, size_t end) {
   uint64_t calls = 0;
+  if (sync.rank >= 0 && sync.rank != process.rank) return 0;
   for (size_t i = begin; i < end; ++i) {
+    if (process.steps[i].number < sync.since) continue;
     if (sync.every > 0 && process.steps[i].number % sync.every == 0) {
       calls += static_cast<uint64_t>(sync.calls);
     }
@@ -54,6 +56,7 @@ compare::Run MakeWhole(const MadeRun& made, Normal& normal) {
   job->set_host("here");
   job->set_ended(true);
   job->set_exit_status_known(true);
+  job->set_exit_status(made.exit_status);
   job->set_start_realtime_ns(made.start_realtime_ns);
   run.whole.mutable_losses()->set_events_committed(1000);
   run.whole.mutable_losses()->set_events_stored(1000);
@@ -108,7 +111,7 @@ void Answer(const MadeRun& made, compare::Run* run) {
 
 compare::Comparison CompareMade(const std::vector<MadeRun>& a,
                                 const std::vector<MadeRun>& b, uint64_t seed,
-                                double difference_percent) {
+                                double difference_percent, bool own_steps) {
   Normal normal(seed);
   compare::Runs runs_a, runs_b;
   for (const MadeRun& made : a) runs_a.push_back(MakeWhole(made, normal));
@@ -118,7 +121,9 @@ compare::Comparison CompareMade(const std::vector<MadeRun>& a,
   for (compare::Run& run : runs_b) all.push_back(&run);
   compare::Question question;
   question.difference_percent = difference_percent;
-  question.chosen = compare::ChooseSteps(all);
+  question.each_process = true;
+  question.chosen =
+      own_steps ? compare::ChooseOwnSteps(all) : compare::ChooseSteps(all);
   for (size_t i = 0; i < a.size(); ++i) Answer(a[i], &runs_a[i]);
   for (size_t i = 0; i < b.size(); ++i) Answer(b[i], &runs_b[i]);
   return compare::Compare(runs_a, runs_b, question);

@@ -16,8 +16,10 @@ struct MadeSync {
   int line = 10;
   std::string function = "step";
   std::string api = "cudaStreamSynchronize";
-  int every = 1;  // step; 0: never
-  int calls = 1;  // in such a step
+  int every = 1;       // step; 0: never
+  int calls = 1;       // in such a step
+  uint64_t since = 0;  // not in steps of lower numbers
+  int rank = -1;       // in this process alone; -1: in each
 };
 
 struct MadeRun {
@@ -32,6 +34,7 @@ struct MadeRun {
   uint64_t start_realtime_ns = 1;
   bool traced = false;
   bool gpu = true;  // each process made GPU calls
+  int exit_status = 0;
 };
 
 // Numbers that are the same with every standard library.
@@ -52,7 +55,7 @@ void Answer(const MadeRun& made, compare::Run* run);
 // Both, and the comparison.
 compare::Comparison CompareMade(const std::vector<MadeRun>& a,
                                 const std::vector<MadeRun>& b, uint64_t seed = 1,
-                                double difference_percent = 2);
+                                double difference_percent = 2, bool own_steps = false);
 
 // One side by itself.
 compare::Comparison MeasureMade(const std::vector<MadeRun>& made, uint64_t seed = 1);
