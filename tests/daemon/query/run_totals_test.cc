@@ -116,7 +116,8 @@ void ExpectSameAsReport(Pipeline& pipeline, const query::RankTotals& rank) {
   lull::v1::ReportRequest all_waits = request;
   all_waits.add_sections(lull::v1::SECTION_WAITS);
   std::map<std::string, std::pair<uint64_t, uint64_t>> want, got;
-  for (const auto& row : pipeline.Report(all_waits).waits().host_waits()) {
+  const lull::v1::ReportReply waits = pipeline.Report(all_waits);
+  for (const auto& row : waits.waits().host_waits()) {
     want[row.kind()].first += row.count();
     want[row.kind()].second += row.total_ns();
   }
@@ -130,7 +131,9 @@ TEST(RunTotals, AreWhatReportsSayOfEachRankAndTracedAndIdleTimeOnlyGrow) {
   for (unsigned seed = 1; seed <= 3; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
-    Pipeline pipeline(MakeHello(MakeJobId(1)));
+    lull::v1::Hello hello = MakeHello(MakeJobId(1));
+    hello.mutable_job()->set_gpu_mode(lull::v1::GPU_MODE_WINDOW);
+    Pipeline pipeline(hello);
     TwoRanks job(random);
     uint64_t as_of_ns = kJobStartNs;
     std::map<std::pair<int32_t, int>, uint64_t> before;  // by rank and cause
