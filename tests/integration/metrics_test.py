@@ -249,6 +249,17 @@ class Start(unittest.TestCase):
         self.assertIn("--metrics 0.0.0.0:0 can be reached from other hosts", done.stderr)
         self.assertIn("--insecure-plain-tcp", done.stderr)
         self.assertFalse(os.path.exists(self.database))
+        lulld = subprocess.Popen([guest.LULLD, "--listen", self.listen, "--database",
+                                  self.database, "--metrics", "0.0.0.0:0", "--insecure-plain-tcp"],
+                                 env=self.host.environment, stderr=subprocess.PIPE, text=True)
+        try:
+            self.assertIn("lulld: metrics at http://0.0.0.0:", lulld.stderr.readline())
+            self.assertIn("can be read by whoever sees the network's traffic",
+                          lulld.stderr.readline())
+        finally:
+            lulld.terminate()
+            self.assertEqual(lulld.wait(60), 0)
+            lulld.stderr.close()
 
     def test_says_what_is_wrong(self):
         done = self.lulld("--metrics", "nonsense:port")

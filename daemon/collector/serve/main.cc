@@ -42,11 +42,6 @@ void TellOfPort(const lull::collector::Options& options,
                "lulld: listening on %s; peers need a token of %s (lull: --token-file, "
                "or $LULL_TOKEN_FILE)\n",
                address.c_str(), tokens.c_str());
-  if (options.insecure_plain_tcp) {
-    std::fprintf(stderr,
-                 "lulld: --insecure-plain-tcp: events and tokens can be read by "
-                 "whoever sees the network's traffic\n");
-  }
 }
 
 void TellOfMetrics(const lull::collector::Options& options,
@@ -88,6 +83,12 @@ int main(int argc, char** argv) {
   if (!config->listen.is_unix()) TellOfPort(options, *config, (*collector)->address());
   if (config->metrics) {
     TellOfMetrics(options, *config, (*collector)->metrics_address());
+  }
+  const bool has_port = !config->listen.is_unix() || config->metrics;
+  if (has_port && options.insecure_plain_tcp) {
+    std::fprintf(stderr,
+                 "lulld: --insecure-plain-tcp: events and tokens can be read by "
+                 "whoever sees the network's traffic\n");
   }
 
   const absl::Duration idle_exit = absl::Seconds(options.idle_exit_seconds);
