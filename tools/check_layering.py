@@ -57,7 +57,13 @@ ALLOWED = {
                               "preload/entry/process_kind.h"},
     "daemon/collector/ingest": COLLECTOR,
     "daemon/collector/serve": COLLECTOR | {"daemon/collector/ingest", "daemon/query",
-                                            "daemon/export"},
+                                            "daemon/export", "daemon/http",
+                                            "daemon/metrics"},
+    # Totals of runs for Prometheus; pure.
+    "daemon/metrics": {"proto", "daemon/base", "daemon/aggregate", "daemon/words",
+                       "daemon/query"},
+    # HTTP of one port; who gets in and what is served is somebody else's.
+    "daemon/http": {"daemon/base"},
     "daemon/words": {"proto"},
     "daemon/advice": {"proto", "daemon/words"},
     "daemon/compare": {"proto", "daemon/base", "daemon/words"},
@@ -73,8 +79,8 @@ ALLOWED = {
     "cli/html": {"proto", "daemon/base", "daemon/compare", "daemon/words", "cli/render"},
     # A protocol for agents, without input and output.
     "cli/mcp": {"cli/render/json.h"},
-    # HTTP for whoever has a token; what is served is somebody else's.
-    "cli/web": {"daemon/base"},
+    # Who gets into `lull web`.
+    "cli/web": {"daemon/base", "daemon/http"},
     # A terminal, and what it shows.
     "cli/top": {"proto", "daemon/base", "daemon/words", "cli/render"},
     "cli/base": {"daemon/base", "daemon/procfs", "cli/render/colour.h"},
@@ -85,7 +91,7 @@ ALLOWED = {
                    "cli/render/gpu_words.h", "daemon/attach/examine",
                    "daemon/relay/control"},
     "cli/commands": JOB | {"cli/doctor", "cli/html", "cli/job", "cli/mcp", "cli/top",
-                           "cli/web"},
+                           "cli/web", "daemon/http"},
     "cli": JOB | {"cli/commands", "daemon/relay/process", "daemon/relay/symbols"},
 }
 MAY_USE_GRPC = ("daemon/connection", "daemon/relay/deliver", "daemon/collector/serve",

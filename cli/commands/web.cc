@@ -21,8 +21,9 @@
 #include "cli/html/packed.h"
 #include "cli/html/page.h"
 #include "cli/html/request.h"
-#include "cli/web/server.h"
+#include "cli/web/guard.h"
 #include "daemon/base/status.h"
+#include "daemon/http/server.h"
 
 namespace lull {
 namespace {
@@ -109,11 +110,11 @@ class Pages {
   const CollectorFlags collector_;
 };
 
-web::Answer AnswerTo(Pages& pages, absl::string_view path, absl::string_view query) {
+http::Answer AnswerTo(Pages& pages, absl::string_view path, absl::string_view query) {
   const bool data_alone = path == "data" ? absl::ConsumePrefix(&path, "data")
                                          : absl::ConsumeSuffix(&path, "/data");
   Data data = pages.Of(path, query);
-  web::Answer answer;
+  http::Answer answer;
   if (!data.ok()) {
     answer.status = absl::IsNotFound(data.status())          ? 404
                     : absl::IsInvalidArgument(data.status()) ? 400
@@ -134,14 +135,20 @@ int Run(const WebOptions& options) {
   Pages pages(options.collector);
   Data first = pages.Of("", "");  // what is wrong with the collector is said now
   if (!first.ok()) return Fail("web", first.status());
-  web::ServerOptions server_options;
+  auto secrets = web::Guard::NewSecrets();
+  if (!secrets.ok()) return Fail("web", secrets.status());
+  const web::Guard guard(*std::move(secrets));
+  http::ServerOptions server_options;
   server_options.port = options.port;
-  auto server = web::Server::Listen(
-      server_options, [&pages](const std::string& path, const std::string& query) {
+  server_options.ends_by_signals = true;
+  auto server = http::Server::Listen(
+      server_options,
+      [&guard](const http::Request& request) { return guard.Decide(request); },
+      [&pages](const std::string& path, const std::string& query) {
         return AnswerTo(pages, path, query);
       });
   if (!server.ok()) return Fail("web", server.status().message(), kExitFailed);
-  Print(absl::StrCat((*server)->Address(), "\n"));
+  Print(absl::StrCat(guard.Address((*server)->port()), "\n"));
   if (!FlushOutput("web")) return kExitFailed;
   (*server)->Run();
   std::_Exit(0);  // nobody waits for the answer under way

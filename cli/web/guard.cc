@@ -7,16 +7,23 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "daemon/base/status.h"
 #include "daemon/base/tokens.h"
 
 namespace lull::web {
 namespace {
 
+using http::Decision;
+
 constexpr absl::string_view kCookieName = "lull=";
+constexpr char kRefusal[] =
+    "Paste the address that lull web printed into the browser; it holds a token.\n";
 
 Decision Refuse(int status) {
   Decision decision;
   decision.status = status;
+  if (status == 403) decision.body = kRefusal;
+  if (status == 405) decision.headers.emplace_back("Allow", "GET, HEAD");
   return decision;
 }
 
@@ -33,13 +40,19 @@ bool IsLoopbackHost(absl::string_view host) {
   return false;
 }
 
-Guard::Guard(Secrets secrets, int port)
-    : secrets_(std::move(secrets)),
-      prefix_(absl::StrCat("/", secrets_.folder, "/")),
-      port_(port) {}
+absl::StatusOr<Guard::Secrets> Guard::NewSecrets() {
+  Secrets secrets;
+  LULL_ASSIGN_OR_RETURN(secrets.token, RandomToken());
+  LULL_ASSIGN_OR_RETURN(secrets.cookie, RandomToken());
+  LULL_ASSIGN_OR_RETURN(secrets.folder, RandomToken());
+  return secrets;
+}
 
-std::string Guard::Address() const {
-  return absl::StrCat("http://127.0.0.1:", port_, "/?token=", secrets_.token);
+Guard::Guard(Secrets secrets)
+    : secrets_(std::move(secrets)), prefix_(absl::StrCat("/", secrets_.folder, "/")) {}
+
+std::string Guard::Address(uint16_t port) const {
+  return absl::StrCat("http://127.0.0.1:", port, "/?token=", secrets_.token);
 }
 
 bool Guard::HasCookie(absl::string_view cookies) const {
@@ -52,7 +65,7 @@ bool Guard::HasCookie(absl::string_view cookies) const {
   return has;
 }
 
-Decision Guard::Decide(const Request& request) const {
+Decision Guard::Decide(const http::Request& request) const {
   if (!request.has_one_of_each || !IsLoopbackHost(request.host)) return Refuse(403);
   if (!request.origin.empty() &&
       request.origin != absl::StrCat("http://", request.host)) {
@@ -72,9 +85,10 @@ Decision Guard::Decide(const Request& request) const {
   if (path == "/" && absl::ConsumePrefix(&token, "token=") &&
       SameSecret({token.data(), token.size()}, secrets_.token)) {
     Decision decision = Refuse(303);
-    decision.set_cookie = absl::StrCat(kCookieName, secrets_.cookie,
-                                       "; HttpOnly; SameSite=Strict; Path=", prefix_);
-    decision.location = prefix_;
+    decision.headers = {
+        {"Set-Cookie", absl::StrCat(kCookieName, secrets_.cookie,
+                                    "; HttpOnly; SameSite=Strict; Path=", prefix_)},
+        {"Location", prefix_}};
     return decision;
   }
   if (!HasCookie(request.cookies) || !absl::ConsumePrefix(&path, prefix_)) {

@@ -5,30 +5,14 @@
 // anybody. So nothing is told without a secret, not even that a path is none.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "daemon/http/server.h"
 
 namespace lull::web {
-
-struct Request {
-  std::string method;
-  std::string target;  // "/job/3f9a?x=y"
-  std::string host;
-  std::string origin;
-  std::string fetch_site;  // Sec-Fetch-Site
-  std::string cookies;
-  bool has_body = false;
-  bool has_one_of_each = true;  // false: one of these headers came twice
-};
-
-struct Decision {
-  int status = 0;          // of the answer; 200: serve it, 303: the way in
-  std::string path;        // of 200, without what all have in common: "job/3f9a"
-  std::string query;       // what follows the '?'
-  std::string set_cookie;  // of 303
-  std::string location;
-};
 
 class Guard {
  public:
@@ -40,19 +24,20 @@ class Guard {
     std::string cookie;
     std::string folder;
   };
-  Guard(Secrets secrets, int port);
+  static absl::StatusOr<Secrets> NewSecrets();
+  explicit Guard(Secrets secrets);
 
-  Decision Decide(const Request& request) const;
+  // 200: serve it, with the path that follows the folder; 303: the way in.
+  http::Decision Decide(const http::Request& request) const;
 
-  // The way in.
-  std::string Address() const;
+  // The way in, with the secret: for the user alone.
+  std::string Address(uint16_t port) const;
 
  private:
   bool HasCookie(absl::string_view cookies) const;
 
   const Secrets secrets_;
   const std::string prefix_;  // of paths: "/FOLDER/"
-  const int port_;
 };
 
 // Whether a Host is this machine's own, by whatever port (of a tunnel, for instance).

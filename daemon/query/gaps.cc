@@ -41,26 +41,6 @@ Key KeyOf(const Series& s, v1::GroupBy by) {
   }
 }
 
-void FillCauses(const View& view, RegionFilter& filter, v1::Gaps* reply) {
-  std::array<Cell, kCauses> causes = {};
-  for (const ProcessSums& sums : view.processes) {
-    filter.ForEach(sums, EventType::kIdle, [&](const Series& series, const Cell& cell) {
-      if (const auto cause = aggregate::CauseOf(series); cause < kCauses) {
-        causes[cause].Append(cell);
-      }
-    });
-  }
-  for (size_t cause = 0; cause < kCauses; ++cause) {
-    if (causes[cause].empty()) continue;
-    v1::CauseRow* row = reply->add_causes();
-    row->set_cause(static_cast<v1::GapCause>(cause));
-    row->set_count(causes[cause].count);
-    row->set_total_ns(causes[cause].total_ns);
-    row->set_max_ns(causes[cause].max_ns);
-  }
-  SortByTime(reply->mutable_causes());
-}
-
 void FillRegions(const std::map<uint32_t, uint64_t>& regions, Names& names,
                  v1::GapRow* row) {
   for (const auto* region : Highest(regions, kMostRegions, std::identity())) {
@@ -96,6 +76,26 @@ void FillRow(const Row& from, View& view, v1::GapRow* row) {
 }
 
 }  // namespace
+
+void FillCauses(const View& view, RegionFilter& filter, v1::Gaps* reply) {
+  std::array<Cell, kCauses> causes = {};
+  for (const ProcessSums& sums : view.processes) {
+    filter.ForEach(sums, EventType::kIdle, [&](const Series& series, const Cell& cell) {
+      if (const auto cause = aggregate::CauseOf(series); cause < kCauses) {
+        causes[cause].Append(cell);
+      }
+    });
+  }
+  for (size_t cause = 0; cause < kCauses; ++cause) {
+    if (causes[cause].empty()) continue;
+    v1::CauseRow* row = reply->add_causes();
+    row->set_cause(static_cast<v1::GapCause>(cause));
+    row->set_count(causes[cause].count);
+    row->set_total_ns(causes[cause].total_ns);
+    row->set_max_ns(causes[cause].max_ns);
+  }
+  SortByTime(reply->mutable_causes());
+}
 
 absl::Status FillGaps(View& view, v1::ReportReply* reply) {
   const v1::ReportRequest& request = view.request;

@@ -114,6 +114,17 @@ Grouping GroupAllocations(const View& view) {
   return grouping;
 }
 
+// Calls visit(series, cell) for all that FillWaits lists.
+template <typename Visitor>
+void ForEachWait(const std::vector<ProcessSums>& processes, Visitor&& visit) {
+  for (EventType type : {EventType::kHostWait, EventType::kScope}) {
+    ForEach(processes, type,
+            [&](const ProcessSums&, uint32_t, const Series& series, const Cell& cell) {
+              if (aggregate::IsWait(series) && cell.count > 0) visit(series, cell);
+            });
+  }
+}
+
 // There is some, and none of a process that tells of waits alone.
 bool KnowsAllDataTime(const std::vector<ProcessSums>& processes) {
   bool any = false;
@@ -265,18 +276,14 @@ absl::Status FillWaits(View& view, v1::ReportReply* reply) {
   v1::HostWaits* out = reply->mutable_waits();
   Names& names = *view.names;
   Grouping grouping(view.request.group_by());
-  for (EventType type : {EventType::kHostWait, EventType::kScope}) {
-    ForEach(view.processes, type,
-            [&](const ProcessSums&, uint32_t, const Series& series, const Cell& cell) {
-              if (!aggregate::IsWait(series) || cell.count == 0) return;
-              const auto kind = static_cast<uint32_t>(aggregate::WaitKindOf(series));
-              if (ReadsForAnImport(series, *view.stacks)) {
-                grouping.Add(kind | kOfImports, {.type = series.type}, cell);
-              } else {
-                grouping.Add(kind, series, cell);
-              }
-            });
-  }
+  ForEachWait(view.processes, [&](const Series& series, const Cell& cell) {
+    const auto kind = static_cast<uint32_t>(aggregate::WaitKindOf(series));
+    if (ReadsForAnImport(series, *view.stacks)) {
+      grouping.Add(kind | kOfImports, {.type = series.type}, cell);
+    } else {
+      grouping.Add(kind, series, cell);
+    }
+  });
   std::vector<Group> groups = grouping.Sorted(ByTime);
   out->set_total_ns(SumOf(groups).total_ns);
   out->set_data_exact(KnowsAllDataTime(view.processes));
@@ -296,6 +303,15 @@ absl::Status FillWaits(View& view, v1::ReportReply* reply) {
     names.FillStack(group.longest.python_stack, row->mutable_stack());
   }
   return absl::OkStatus();
+}
+
+std::map<aggregate::WaitKind, Cell> WaitsByKind(
+    const std::vector<ProcessSums>& processes) {
+  std::map<aggregate::WaitKind, Cell> kinds;
+  ForEachWait(processes, [&kinds](const Series& series, const Cell& cell) {
+    kinds[aggregate::WaitKindOf(series)].Append(cell);
+  });
+  return kinds;
 }
 
 Cell SumOfSmall(const std::vector<ProcessSums>& processes) {

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "daemon/aggregate/wait_kind.h"
+#include "daemon/query/region_filter.h"
 #include "daemon/query/sections.h"
 
 namespace lull::query {
@@ -16,6 +19,9 @@ absl::Status FillGc(View& view, v1::ReportReply* reply);
 // A data wait is often several waiting calls under one next(loader): `count` counts the
 // calls. They follow each other, so that their total is the time that was waited.
 absl::Status FillWaits(View& view, v1::ReportReply* reply);
+// The same waits, added up by kind.
+std::map<aggregate::WaitKind, Cell> WaitsByKind(
+    const std::vector<ProcessSums>& processes);
 
 // Idle time of the GPU: by cause, between which lines, and whose fault it was.
 // Causes sum to the idle time of the range exactly; so do all rows. `count` counts
@@ -23,6 +29,8 @@ absl::Status FillWaits(View& view, v1::ReportReply* reply);
 // part that lies in it, also where the range cuts it off. Samples of threads say what
 // was done in a row; they never change its time.
 absl::Status FillGaps(View& view, v1::ReportReply* reply);
+// Its causes alone.
+void FillCauses(const View& view, RegionFilter& filter, v1::Gaps* reply);
 
 // Operators of PyTorch by what they made the GPU do, and by the tensors that they
 // allocated (docs/operators.md): a row for each operator and pass. The native stack of

@@ -15,16 +15,19 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "cli/web/server.h"
+#include "cli/web/guard.h"
 #include "daemon/base/unique_fd.h"
+#include "daemon/http/server.h"
 
 namespace lull::web {
 namespace {
+
+using http::Answer;
+using http::Server;
+using http::ServerOptions;
 
 constexpr size_t kLarge = 64 << 20;  // more than the kernel keeps for a connection
 
@@ -32,9 +35,15 @@ class WebServer : public ::testing::Test {
  protected:
   ~WebServer() override { Stop(); }
 
-  void Start(const ServerOptions& options) {
-    auto server =
-        Server::Listen(options, [](const std::string& path, const std::string&) {
+  void Start(ServerOptions options) {
+    options.ends_by_signals = true;
+    auto secrets = Guard::NewSecrets();
+    ASSERT_TRUE(secrets.ok()) << secrets.status();
+    guard_ = std::make_unique<Guard>(*std::move(secrets));
+    auto server = Server::Listen(
+        options,
+        [this](const http::Request& request) { return guard_->Decide(request); },
+        [](const std::string& path, const std::string&) {
           if (path == "slow") absl::SleepFor(absl::Seconds(1));
           Answer answer;
           answer.body = path == "large" ? std::string(kLarge, 'x') : "small";
@@ -42,10 +51,8 @@ class WebServer : public ::testing::Test {
         });
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
-    const std::string address = server_->Address();
-    const std::vector<std::string> parts =
-        absl::StrSplit(address, absl::ByAnyChar(":/"));
-    ASSERT_TRUE(absl::SimpleAtoi(parts[4], &port_)) << address;
+    port_ = server_->port();
+    const std::string address = guard_->Address(port_);
     running_ = std::thread([this] { server_->Run(); });
     const std::string answer = ReadAll(Send(address.substr(address.rfind('/'))));
     folder_ = HeaderOf(answer, "Location: ");
@@ -70,7 +77,7 @@ class WebServer : public ::testing::Test {
     UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in address = {};
     address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<uint16_t>(port_));
+    address.sin_port = htons(port_);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)),
               0);
@@ -108,9 +115,10 @@ class WebServer : public ::testing::Test {
     EXPECT_TRUE(absl::EndsWith(ReadAll(Get("")), "\r\n\r\nsmall"));
   }
 
-  int port_ = 0;
+  uint16_t port_ = 0;
   std::string folder_;
   std::string cookie_;
+  std::unique_ptr<Guard> guard_;
   std::unique_ptr<Server> server_;
   std::thread running_;
 };

@@ -17,6 +17,7 @@
 #include "daemon/collector/serve/control_service.h"
 #include "daemon/collector/serve/gate.h"
 #include "daemon/collector/serve/ingest_service.h"
+#include "daemon/collector/serve/metrics_endpoint.h"
 #include "daemon/collector/serve/query_service.h"
 #include "daemon/collector/serve/unix_listener.h"
 #include "daemon/collector/serve/unknown_calls.h"
@@ -73,6 +74,7 @@ struct Collector::Parts {
   UnknownCalls unknown;
   std::unique_ptr<UnixListener> listener;
   std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<MetricsEndpoint> metrics;
 };
 
 absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(CollectorConfig config) {
@@ -126,6 +128,13 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(CollectorConfig conf
     config.listen.tcp.port = absl::StrCat(port);
     collector->address_ = config.listen.tcp.text();
   }
+  if (config.metrics) {
+    LULL_ASSIGN_OR_RETURN(
+        parts.metrics,
+        MetricsEndpoint::Start(
+            *config.metrics, config.metrics_token, *parts.store,
+            [&parts](const std::string& job) { return parts.desk.HasRelay(job); }));
+  }
   return collector;
 }
 
@@ -136,10 +145,15 @@ bool Collector::shutdown_requested() const {
          (parts_->listener != nullptr && parts_->listener->superseded());
 }
 
+std::string Collector::metrics_address() const {
+  return parts_->metrics == nullptr ? "" : parts_->metrics->address();
+}
+
 absl::Duration Collector::IdleTime() const { return parts_->gate.IdleTime(); }
 
 void Collector::Stop() {
   if (parts_ == nullptr || parts_->server == nullptr) return;
+  parts_->metrics.reset();
   if (parts_->listener != nullptr) parts_->listener->Stop();
   parts_->desk.Stop();
   parts_->server->Shutdown(std::chrono::system_clock::now() +

@@ -4,11 +4,13 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "daemon/base/tcp_address.h"
 #include "daemon/base/tokens.h"
 #include "daemon/collector/ingest/committer.h"
 #include "daemon/collector/serve/listen_address.h"
@@ -22,6 +24,10 @@ struct CollectorConfig {
   std::string tls_cert;  // PEM text; "" = no TLS
   std::string tls_key;
   CommitterOptions committer;
+  // Where Prometheus may ask, by its number, and the token that it needs; absent:
+  // nowhere.
+  std::optional<TcpAddress> metrics;
+  std::string metrics_token;
   // Whoever has an export under way and reads nothing of it for so long is cut off.
   absl::Duration export_patience = absl::Minutes(1);
 };
@@ -35,13 +41,15 @@ class Collector {
 
   // "unix:/path" or "host:port" with the port that it got (for port 0).
   const std::string& address() const { return address_; }
+  // The same of where Prometheus may ask; "": nowhere.
+  std::string metrics_address() const;
 
   // Somebody asked for a shutdown, or nobody can reach us any more
   // (UnixListener::superseded).
   bool shutdown_requested() const;
   absl::Duration IdleTime() const;
 
-  // No new calls; streams are cut, what they sent is committed.
+  // No new calls, no more metrics; streams are cut, what they sent is committed.
   void Stop();
 
  private:

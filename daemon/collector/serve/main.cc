@@ -37,18 +37,21 @@ void SilenceLibraries() {
 void TellOfPort(const lull::collector::Options& options,
                 const lull::collector::CollectorConfig& config,
                 const std::string& address) {
-  std::string tokens = options.token_file.empty()
-                           ? lull::collector::TokenFileBeside(config.database)
-                           : options.token_file;
+  const std::string tokens = lull::collector::TokenFileOf(options, config.database);
   std::fprintf(stderr,
                "lulld: listening on %s; peers need a token of %s (lull: --token-file, "
                "or $LULL_TOKEN_FILE)\n",
                address.c_str(), tokens.c_str());
-  if (options.insecure_plain_tcp) {
-    std::fprintf(stderr,
-                 "lulld: --insecure-plain-tcp: events and tokens can be read by "
-                 "whoever sees the network's traffic\n");
-  }
+}
+
+void TellOfMetrics(const lull::collector::Options& options,
+                   const lull::collector::CollectorConfig& config,
+                   const std::string& address) {
+  std::fprintf(
+      stderr,
+      "lulld: metrics at http://%s/metrics; Prometheus needs the read token of "
+      "%s\n",
+      address.c_str(), lull::collector::TokenFileOf(options, config.database).c_str());
 }
 
 }  // namespace
@@ -78,6 +81,15 @@ int main(int argc, char** argv) {
   if (!collector.ok()) return Fail(collector.status());
   lull::LogInfo(absl::StrCat("listening on ", (*collector)->address()));
   if (!config->listen.is_unix()) TellOfPort(options, *config, (*collector)->address());
+  if (config->metrics) {
+    TellOfMetrics(options, *config, (*collector)->metrics_address());
+  }
+  const bool has_port = !config->listen.is_unix() || config->metrics;
+  if (has_port && options.insecure_plain_tcp) {
+    std::fprintf(stderr,
+                 "lulld: --insecure-plain-tcp: events and tokens can be read by "
+                 "whoever sees the network's traffic\n");
+  }
 
   const absl::Duration idle_exit = absl::Seconds(options.idle_exit_seconds);
   const timespec tick = {0, 100'000'000};

@@ -12,6 +12,7 @@
 #include "daemon/base/status.h"
 #include "daemon/base/tcp_address.h"
 #include "daemon/base/tokens.h"
+#include "daemon/collector/serve/metrics_endpoint.h"
 
 namespace lull::collector {
 namespace {
@@ -29,7 +30,7 @@ std::string DefaultDatabase() {
 // The tokens of a port; those of the database's own file where none is given.
 absl::StatusOr<Tokens> PortTokens(const Options& options, const std::string& database) {
   if (options.token_file.empty()) {
-    return ReadOrMakeTokenFile(TokenFileBeside(database));
+    return ReadOrMakeTokenFile(TokenFileOf(options, database));
   }
   absl::StatusOr<Tokens> tokens = ReadTokenFile(options.token_file);
   if (absl::IsNotFound(tokens.status())) {
@@ -91,10 +92,43 @@ absl::Status CheckTogether(const Options& options, const ListenAddress& listen) 
   return absl::OkStatus();
 }
 
+// Prometheus may be answered in plain text alone, so on this host, unless the user says
+// that others may read it.
+absl::StatusOr<TcpAddress> MetricsAddress(const Options& options) {
+  LULL_ASSIGN_OR_RETURN(TcpAddress address, ParseMetricsAddress(options.metrics));
+  if (auto here = OnThisHost(address)) return *std::move(here);
+  if (options.insecure_plain_tcp) return address;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--metrics ", address.text(),
+      " can be reached from other hosts, and the read token would cross the network "
+      "for "
+      "everyone to read; let Prometheus or an agent of its ask on this host, put a "
+      "proxy "
+      "with TLS in front, or, where you trust the network, give --insecure-plain-tcp"));
+}
+
+absl::Status ConfigureMetrics(const Options& options, CollectorConfig& config) {
+  LULL_ASSIGN_OR_RETURN(config.metrics, MetricsAddress(options));
+  // A port of loopback is open to every user of the host, so it wants a token as any.
+  Tokens tokens = config.tokens;
+  if (tokens.empty()) {
+    LULL_ASSIGN_OR_RETURN(tokens, PortTokens(options, config.database));
+    LULL_RETURN_IF_ERROR(CheckTokens(tokens));
+  }
+  if (tokens.read.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("--metrics wants a line \"read TOKEN\" in ",
+                     TokenFileOf(options, config.database)));
+  }
+  config.metrics_token = tokens.read;
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-std::string TokenFileBeside(const std::string& database) {
-  return absl::StrCat(database, ".tokens");
+std::string TokenFileOf(const Options& options, const std::string& database) {
+  return options.token_file.empty() ? absl::StrCat(database, ".tokens")
+                                    : options.token_file;
 }
 
 bool ParseOptions(int argc, char** argv, const std::string& version, Options& options,
@@ -117,6 +151,13 @@ bool ParseOptions(int argc, char** argv, const std::string& version, Options& op
                "listen beyond this host without TLS: whoever sees the network's "
                "traffic can read events and tokens")
       ->excludes(tls_cert);
+  auto* metrics =
+      app.add_option("--metrics", options.metrics,
+                     absl::StrCat("answer Prometheus at http://ADDR:PORT/metrics, for "
+                                  "who has the read token (default: not at all; ADDR ",
+                                  kMetricsHost, ", PORT ", kMetricsPort, ")"))
+          ->type_name("[ADDR:PORT]")
+          ->expected(0, 1);
   auto* is_private =
       app.add_flag("--private", options.exits_when_idle, "exit when idle");
   app.add_option("--idle-exit", options.idle_exit_seconds,
@@ -141,6 +182,7 @@ bool ParseOptions(int argc, char** argv, const std::string& version, Options& op
     exit_status = app.exit(error) == 0 ? 0 : kUsageError;
     return false;
   }
+  options.serves_metrics = metrics->count() > 0;
   return true;
 }
 
@@ -163,6 +205,7 @@ absl::StatusOr<CollectorConfig> Configure(const Options& options) {
     LULL_ASSIGN_OR_RETURN(config.tls_cert, ReadPem(options.tls_cert_file));
     LULL_ASSIGN_OR_RETURN(config.tls_key, ReadPem(options.tls_key_file));
   }
+  if (options.serves_metrics) LULL_RETURN_IF_ERROR(ConfigureMetrics(options, config));
   config.committer.retention.max_age = absl::Seconds(options.max_age_seconds);
   config.committer.retention.max_bytes = options.max_size_bytes;
   return config;

@@ -16,6 +16,8 @@ struct Options {
   std::string tls_cert_file;
   std::string tls_key_file;
   bool insecure_plain_tcp = false;
+  bool serves_metrics = false;
+  std::string metrics;  // "" = the default address
   std::string log_level;
   bool exits_when_idle = false;
   int64_t idle_exit_seconds = 60;
@@ -28,8 +30,8 @@ struct Options {
 bool ParseOptions(int argc, char** argv, const std::string& version, Options& options,
                   int& exit_status);
 
-// Where the tokens of a collector with a port are, unless an option says otherwise.
-std::string TokenFileBeside(const std::string& database);
+// Where the tokens of a collector with a port are, that of metrics included.
+std::string TokenFileOf(const Options& options, const std::string& database);
 
 // Fills in defaults, reads the files that the options name, makes tokens for a port
 // that was given none, and checks that all of it goes together. INVALID_ARGUMENT: the

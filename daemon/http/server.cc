@@ -1,4 +1,4 @@
-#include "cli/web/server.h"
+#include "daemon/http/server.h"
 
 #include <chrono>
 #include <csignal>
@@ -19,23 +19,19 @@
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 
-#include "absl/strings/numbers.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "cli/web/guard.h"
 #include "daemon/base/status.h"
-#include "daemon/base/tokens.h"
 
-namespace lull::web {
+namespace lull::http {
 namespace {
 
 namespace asio = boost::asio;
 namespace beast = boost::beast;
-namespace http = boost::beast::http;
+namespace beast_http = boost::beast::http;
 using Tcp = asio::ip::tcp;
 
 constexpr size_t kMostHeadBytes = 16 << 10;
-constexpr char kRefusal[] =
-    "Paste the address that lull web printed into the browser; it holds a token.\n";
 
 std::chrono::nanoseconds Of(absl::Duration duration) {
   return absl::ToChronoNanoseconds(duration);
@@ -51,9 +47,9 @@ class Connection;
 
 // Connections, which these two hold, use all that stands before them.
 struct Shared {
-  Handler handler;
   ServerOptions options;
-  std::unique_ptr<Guard> guard;
+  Doorkeeper doorkeeper;
+  Handler handler;
   size_t connections = 0;
   std::list<Connection*> asking;  // their heads are not here yet; the oldest first
   asio::io_context io;
@@ -79,9 +75,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void Start() {
     stream_.expires_after(Of(shared_.options.patience));
-    http::async_read_header(stream_, buffer_, parser_,
-                            [self = shared_from_this()](beast::error_code error,
-                                                        size_t) { self->Read(error); });
+    beast_http::async_read_header(
+        stream_, buffer_, parser_,
+        [self = shared_from_this()](beast::error_code error, size_t) {
+          self->Read(error);
+        });
   }
 
   // To make room for another.
@@ -103,14 +101,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
     StopAsking();
     if (!error) {
       Decide();
-    } else if (error == http::error::header_limit ||
-               error == http::error::buffer_overflow) {
-      Refuse({431, {}, {}, {}, {}});
+    } else if (error == beast_http::error::header_limit ||
+               error == beast_http::error::buffer_overflow) {
+      Refuse(431);
     } else if (error.category() ==
-                   http::make_error_code(http::error::bad_method).category() &&
-               error != http::error::end_of_stream &&
-               error != http::error::partial_message) {
-      Refuse({400, {}, {}, {}, {}});
+                   beast_http::make_error_code(beast_http::error::bad_method)
+                       .category() &&
+               error != beast_http::error::end_of_stream &&
+               error != beast_http::error::partial_message) {
+      Refuse(400);
     }
   }
 
@@ -119,16 +118,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Request request;
     request.method = std::string(head.method_string());
     request.target = std::string(head.target());
-    head_ = head.method() == http::verb::head;
-    Take(http::field::host, &request.host, &request);
-    Take(http::field::origin, &request.origin, &request);
-    Take(http::field::cookie, &request.cookies, &request);
+    head_ = head.method() == beast_http::verb::head;
+    Take(beast_http::field::host, &request.host, &request);
+    Take(beast_http::field::origin, &request.origin, &request);
+    Take(beast_http::field::cookie, &request.cookies, &request);
     Take("Sec-Fetch-Site", &request.fetch_site, &request);
-    Take(http::field::if_none_match, &known_, &request);
+    Take(beast_http::field::authorization, &request.authorization, &request);
+    Take(beast_http::field::if_none_match, &known_, &request);
     request.has_body =
         parser_.chunked() || parser_.content_length().get_value_or(0) > 0;
-    Decision decision = shared_.guard->Decide(request);
-    if (decision.status != 200) return Refuse(decision);
+    Decision decision = shared_.doorkeeper(request);
+    if (decision.status != 200) return Tell(std::move(decision));
     stream_.expires_never();
     asio::post(shared_.worker,
                [self = shared_from_this(), decision = std::move(decision)]() mutable {
@@ -149,15 +149,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
     request->has_one_of_each = request->has_one_of_each && std::next(first) == last;
   }
 
-  // Or show the way in.
-  void Refuse(const Decision& decision) {
+  void Refuse(int status) {
+    Decision decision;
+    decision.status = status;
+    Tell(std::move(decision));
+  }
+
+  void Tell(Decision decision) {
+    for (const auto& [name, value] : decision.headers) response_.set(name, value);
     Answer answer;
     answer.status = decision.status;
-    if (answer.status == 403) answer.body = kRefusal;
-    if (answer.status == 303) {
-      response_.set(http::field::set_cookie, decision.set_cookie);
-      response_.set(http::field::location, decision.location);
-    }
+    answer.body = std::move(decision.body);
     Send(std::move(answer));
   }
 
@@ -167,7 +169,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     response_.keep_alive(false);
     response_.set("X-Content-Type-Options", "nosniff");
     response_.set("X-Frame-Options", "DENY");
-    response_.set(http::field::cache_control, "no-store");
+    response_.set(beast_http::field::cache_control, "no-store");
     response_.set("Referrer-Policy", "no-referrer");
     response_.set("Cross-Origin-Resource-Policy", "same-origin");
     response_.set("Cross-Origin-Opener-Policy", "same-origin");
@@ -175,21 +177,20 @@ class Connection : public std::enable_shared_from_this<Connection> {
     response_.set("Content-Security-Policy",
                   answer.has_policy ? "frame-ancestors 'none'"
                                     : "default-src 'none'; frame-ancestors 'none'");
-    if (answer.status == 405) response_.set(http::field::allow, "GET, HEAD");
     if (answer.status == 503) response_.set("Refresh", "5");
-    response_.set(http::field::content_type, answer.type);
+    response_.set(beast_http::field::content_type, answer.type);
     if (answer.status == 200) {
       const std::string etag = Etag(answer.body);
-      response_.set(http::field::etag, etag);
+      response_.set(beast_http::field::etag, etag);
       if (known_ == etag) {
-        response_.result(http::status::not_modified);
+        response_.result(beast_http::status::not_modified);
         answer.body.clear();
       }
     }
     response_.content_length(answer.body.size());
     if (!head_) response_.body() = std::move(answer.body);
     stream_.expires_after(Of(shared_.options.slowest));
-    http::async_write(
+    beast_http::async_write(
         stream_, response_, [self = shared_from_this()](beast::error_code, size_t) {
           beast::error_code ignored;
           self->stream_.socket().shutdown(Tcp::socket::shutdown_send, ignored);
@@ -198,8 +199,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   beast::tcp_stream stream_;
   beast::flat_buffer buffer_;
-  http::request_parser<http::empty_body> parser_;
-  http::response<http::string_body> response_;
+  beast_http::request_parser<beast_http::empty_body> parser_;
+  beast_http::response<beast_http::string_body> response_;
   std::string known_;  // the ETag that the client has
   bool head_ = false;
   bool asking_ = true;
@@ -208,46 +209,53 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const std::list<Connection*>::iterator place_;  // in shared_.asking
 };
 
-class LoopbackServer : public Server {
+class OnePort : public Server {
  public:
-  LoopbackServer(const ServerOptions& options, Handler handler)
-      : acceptor_(shared_.io),
-        retry_(shared_.io),
-        signals_(shared_.io, SIGINT, SIGTERM) {
+  OnePort(const ServerOptions& options, Doorkeeper doorkeeper, Handler handler)
+      : acceptor_(shared_.io), retry_(shared_.io) {
     shared_.options = options;
+    shared_.doorkeeper = std::move(doorkeeper);
     shared_.handler = std::move(handler);
-    signals_.async_wait([this](beast::error_code, int) { shared_.io.stop(); });
+    if (!options.ends_by_signals) return;
+    signals_.emplace(shared_.io, SIGINT, SIGTERM);
+    signals_->async_wait([this](beast::error_code, int) { Stop(); });
   }
 
   absl::Status Open() {
-    Guard::Secrets secrets;
-    LULL_ASSIGN_OR_RETURN(secrets.token, RandomToken());
-    LULL_ASSIGN_OR_RETURN(secrets.cookie, RandomToken());
-    LULL_ASSIGN_OR_RETURN(secrets.folder, RandomToken());
+    const ServerOptions& options = shared_.options;
     beast::error_code error;
-    acceptor_.open(Tcp::v4(), error);
+    const asio::ip::address address = asio::ip::make_address(options.address, error);
+    if (error) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(options.address, " is no address by its number"));
+    }
+    const Tcp::endpoint endpoint(address, options.port);
+    acceptor_.open(endpoint.protocol(), error);
     // Not so that another socket of this port could take its connections: Linux's
     // meaning of it is that the connections of an earlier one may still be closing.
     if (!error) acceptor_.set_option(Tcp::acceptor::reuse_address(true), error);
-    if (!error) {
-      acceptor_.bind({asio::ip::address_v4::loopback(), shared_.options.port}, error);
-    }
+    if (!error) acceptor_.bind(endpoint, error);
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
     if (error) {
-      return absl::UnavailableError(absl::StrCat(
-          "cannot listen on 127.0.0.1:", shared_.options.port, ": ", error.message()));
+      const bool v6 = absl::StrContains(options.address, ":");
+      return absl::UnavailableError(absl::StrCat("cannot listen on ", v6 ? "[" : "",
+                                                 options.address, v6 ? "]:" : ":",
+                                                 options.port, ": ", error.message()));
     }
-    shared_.guard =
-        std::make_unique<Guard>(std::move(secrets), acceptor_.local_endpoint().port());
     return absl::OkStatus();
   }
 
-  std::string Address() const override { return shared_.guard->Address(); }
+  uint16_t port() const override {
+    beast::error_code ignored;
+    return acceptor_.local_endpoint(ignored).port();
+  }
 
   void Run() override {
     Accept();
     shared_.io.run();
   }
+
+  void Stop() override { shared_.io.stop(); }
 
  private:
   void Accept() {
@@ -280,16 +288,18 @@ class LoopbackServer : public Server {
   Tcp::acceptor acceptor_;
   std::optional<Tcp::socket> next_;
   asio::steady_timer retry_;
-  asio::signal_set signals_;
+  std::optional<asio::signal_set> signals_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Listen(const ServerOptions& options,
+                                                       Doorkeeper doorkeeper,
                                                        Handler handler) {
-  auto server = std::make_unique<LoopbackServer>(options, std::move(handler));
+  auto server =
+      std::make_unique<OnePort>(options, std::move(doorkeeper), std::move(handler));
   LULL_RETURN_IF_ERROR(server->Open());
   return server;
 }
 
-}  // namespace lull::web
+}  // namespace lull::http
