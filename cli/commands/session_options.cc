@@ -48,6 +48,10 @@ void AddSessionOptions(CLI::App* verb, SessionOptions* options) {
           "a tag for the job, to list and compare jobs by; may be given often")
       ->type_name("TAG")
       ->allow_extra_args(false);
+  verb->add_option("--run-id", options->run_id,
+                   "what all hosts of one job give, if their launcher names no run; "
+                   "LULL_RUN_ID does the same")
+      ->type_name("ID");
   verb->add_flag("--quiet", options->quiet, "no summary at the end")->configurable();
   verb->add_option_function<double>(
           "--overhead-budget",
