@@ -58,7 +58,7 @@ uint64_t HostClock::ToCommon(uint64_t host_ns) const {
 }
 
 uint64_t HostClock::FromCommon(uint64_t common_ns) const {
-  if (readings_.empty()) return common_ns - kBase;
+  if (readings_.empty()) return common_ns > kBase ? common_ns - kBase : 0;
   // An offset changes by 1 in 2000 of the time that it is taken too early or too late.
   uint64_t host_ns = readings_.front().at_ns;
   for (int i = 0; i < 8; ++i) {

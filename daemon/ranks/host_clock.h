@@ -24,6 +24,7 @@ class HostClock {
 
   // Keeps the order of times.
   uint64_t ToCommon(uint64_t host_ns) const;
+  // 0 for what lies before the clock began.
   uint64_t FromCommon(uint64_t common_ns) const;
   // The common time of what happened then on the host is off by this at most.
   uint64_t ErrorAt(uint64_t common_ns) const;

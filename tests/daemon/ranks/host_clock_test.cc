@@ -19,6 +19,13 @@ TEST(HostClock, IsExactForTheReferenceItself) {
   EXPECT_EQ(clock.ErrorAt(HostClock::kBase + 5), 0u);
 }
 
+TEST(HostClock, HasNoTimeBeforeItBegan) {
+  EXPECT_EQ(HostClock().FromCommon(HostClock::kBase - 5), 0u);
+  const auto clock = HostClock::From({{100 * kSecond, 5000, 5000}});
+  ASSERT_TRUE(clock);
+  EXPECT_EQ(clock->FromCommon(HostClock::kBase - kHour), 0u);
+}
+
 TEST(HostClock, IsUnknownWithoutAReading) {
   EXPECT_FALSE(HostClock::From({}).has_value());
 }
