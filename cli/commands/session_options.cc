@@ -52,6 +52,10 @@ void AddSessionOptions(CLI::App* verb, SessionOptions* options) {
   verb->add_option("--name", options->name, "a name for the job, to ask for it later")
       ->type_name("NAME");
   AddTagOption(verb, &options->tags);
+  verb->add_option("--run-id", options->run_id,
+                   "what all hosts of one job give, if their launcher names no run; "
+                   "LULL_RUN_ID does the same")
+      ->type_name("ID");
   verb->add_flag("--quiet", options->quiet, "no summary at the end")->configurable();
   verb->add_option_function<double>(
           "--overhead-budget",

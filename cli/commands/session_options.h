@@ -1,4 +1,4 @@
-// What `lull run` and `lull attach` have in common: --name, --tag, --quiet,
+// What `lull run` and `lull attach` have in common: --name, --tag, --run-id, --quiet,
 // --overhead-budget, and the collector.
 #pragma once
 

@@ -15,8 +15,10 @@
 #include "absl/strings/str_split.h"
 #include "cli/client/install.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/clock_identity.h"
 #include "daemon/base/text.h"
 #include "daemon/procfs/procfs.h"
+#include "daemon/procfs/run_id.h"
 #include "daemon/procfs/stat.h"
 #include "daemon/relay/options.h"
 
@@ -76,6 +78,8 @@ v1::JobInfo MakeJobInfo(const std::string& name, const std::string& command,
   job.set_user(UserName());
   job.set_start_ns(MonotonicNs());
   job.set_start_realtime_ns(RealtimeNs());
+  job.set_boot_id(OwnClock().boot_id);
+  job.set_time_namespace(OwnClock().time_namespace);
   job.set_lull_version(kVersion);
   *job.mutable_settings() = settings;
   job.set_overhead_budget_percent(relay::OverheadBudgetPercent(settings));

@@ -17,6 +17,8 @@
 #include "cli/render/summary.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/status.h"
+#include "daemon/procfs/procfs.h"
+#include "daemon/procfs/run_id.h"
 
 namespace lull {
 namespace {
@@ -28,6 +30,11 @@ constexpr absl::Duration kPatience = absl::Milliseconds(1250);
 constexpr absl::Duration kLeastPatience = absl::Milliseconds(500);
 // Rows of each kind: as many as the advice may need as its evidence.
 constexpr uint32_t kSummaryRows = 100;
+constexpr size_t kMaxEnvironment = 1u << 20;
+
+std::string OwnRunId() {
+  return ReadRunId(Procfs().Read(getpid(), "environ", kMaxEnvironment).text);
+}
 
 }  // namespace
 
@@ -44,6 +51,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Plan(const char* verb,
   relay::RelayOptions& relay = session->relay_;
   relay.job = MakeJobInfo(options.name, command, options.settings);
   relay.job.mutable_tags()->Add(options.tags.begin(), options.tags.end());
+  relay.job.set_run_id(options.run_id.empty() ? OwnRunId()
+                                              : GivenRunId(options.run_id));
   relay.socket_path = RelaySocketPath(session->runtime_, relay.job.id());
   relay.spool_directory =
       SpoolDirectory(session->runtime_, collector.is_private, relay.job.id());

@@ -20,6 +20,7 @@ namespace lull {
 struct SessionOptions {
   std::string name;
   std::vector<std::string> tags;
+  std::string run_id;  // --run-id, or ""
   CollectorFlags collector;
   bool quiet = false;  // no summary; errors are still said
   v1::JobSettings settings;

@@ -1,6 +1,9 @@
 #include "cli/render/human.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -220,6 +223,19 @@ std::string DamagedLine(const v1::ListJobsReply& reply) {
                       "\n");
 }
 
+// "node1, node2, … (64)"
+std::string HostsWords(const v1::Job& job) {
+  constexpr size_t kMostShown = 2;
+  std::set<std::string> hosts;
+  for (const v1::Job::Part& part : job.parts())
+    hosts.insert(Shortened(part.host(), 30));
+  if (hosts.empty()) return "-";
+  const size_t all = hosts.size();
+  while (hosts.size() > kMostShown) hosts.erase(std::prev(hosts.end()));
+  return absl::StrCat(absl::StrJoin(hosts, ", "),
+                      all > kMostShown ? absl::StrCat(", … (", all, ")") : "");
+}
+
 }  // namespace
 
 std::string JobsText(const v1::ListJobsReply& reply) {
@@ -237,6 +253,10 @@ std::string JobsText(const v1::ListJobsReply& reply) {
   std::vector<std::string> columns = {"job",        "started", ">duration", ">exit",
                                       ">processes", ">events", "name"};
   if (marked) columns.insert(columns.end(), {"kept", "tags"});
+  const bool has_parts =
+      std::any_of(reply.jobs().begin(), reply.jobs().end(),
+                  [](const v1::Job& job) { return !job.parts().empty(); });
+  if (has_parts) columns.emplace_back("hosts");
   columns.push_back("command");
   Table table(columns);
   for (const v1::Job& job : reply.jobs()) {
@@ -262,6 +282,7 @@ std::string JobsText(const v1::ListJobsReply& reply) {
       row.push_back(job.tags().empty() ? "-"
                                        : Printable(absl::StrJoin(job.tags(), ", ")));
     }
+    if (has_parts) row.push_back(HostsWords(job));
     row.push_back(ShortCommand(job.command(), 60));
     table.AddRow(std::move(row));
   }

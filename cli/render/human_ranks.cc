@@ -1,4 +1,6 @@
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cli/render/human.h"
@@ -8,13 +10,22 @@
 namespace lull {
 namespace {
 
-std::string RanksTable(const v1::Ranks& ranks) {
-  Table table({">rank", ">pid", ">step", ">late in", ">waited", ">cost to others"});
+// `hosts`: they are on several.
+std::string RanksTable(const v1::Ranks& ranks, bool hosts) {
+  std::vector<std::string> columns = {">rank",    ">pid",    ">step",
+                                      ">late in", ">waited", ">cost to others"};
+  if (hosts) columns.emplace_back("host");
+  Table table(columns);
   for (const v1::RankRow& row : ranks.ranks()) {
-    table.AddRow({absl::StrCat(row.rank()), absl::StrCat(row.pid()),
-                  row.step_ns() > 0 ? FormatDuration(row.step_ns()) : "-",
-                  FormatCount(row.late_steps()), FormatDuration(row.waited_ns()),
-                  FormatDuration(row.cost_to_others_ns())});
+    std::vector<std::string> cells = {
+        absl::StrCat(row.rank()),
+        absl::StrCat(row.pid()),
+        row.step_ns() > 0 ? FormatDuration(row.step_ns()) : "-",
+        FormatCount(row.late_steps()),
+        FormatDuration(row.waited_ns()),
+        FormatDuration(row.cost_to_others_ns())};
+    if (hosts) cells.push_back(Shortened(row.host(), 40));
+    table.AddRow(std::move(cells));
   }
   return table.Text();
 }
@@ -47,8 +58,8 @@ std::string Notes(const v1::Ranks& ranks) {
   if (ranks.error_kind() != v1::CLOCK_ERROR_KIND_BOUND) {
     absl::StrAppend(&text, "  How far clocks of ranks are apart is not known.\n");
   } else if (ranks.error_ns() > 0) {
-    absl::StrAppend(&text, "  Clocks of ranks are at most ",
-                    FormatDuration(ranks.error_ns()), " apart.\n");
+    absl::StrAppend(&text, "  Clocks of hosts are compared to within ",
+                    FormatDuration(ranks.error_ns()), "; nobody is named for less.\n");
   }
   if (ranks.cut()) {
     absl::StrAppend(&text, "  Only the last ",
@@ -67,7 +78,8 @@ std::string RanksText(const v1::ReportReply& reply, v1::GroupBy) {
       absl::StrCat("Who waited for whom: ", Counted(ranks.world_size(), "rank"), ", ",
                    Counted(ranks.steps(), "step"), ", ",
                    Counted(ranks.collectives(), "collective"), "\n"),
-      absl::StrCat(RanksTable(ranks), CausesText(ranks), "\n", Notes(ranks)));
+      absl::StrCat(RanksTable(ranks, !reply.job().parts().empty()), CausesText(ranks),
+                   "\n", Notes(ranks)));
 }
 
 }  // namespace lull

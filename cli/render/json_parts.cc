@@ -101,6 +101,7 @@ Json JobJson(const v1::Job& job) {
   };
   if (job.exit_status_known()) json["exit_status"] = job.exit_status();
   if (job.has_imported()) json["imported"] = ImportedJson(job.imported());
+  if (!job.parts().empty()) json["parts"] = RowsJson(job.parts());
   return json;
 }
 

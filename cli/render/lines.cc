@@ -85,6 +85,10 @@ std::string JobLine(const v1::Job& job) {
   if (std::string recorded = RecordedText(job); !recorded.empty()) {
     absl::StrAppend(&line, "; ", recorded);
   }
+  if (!job.parts().empty()) {
+    absl::StrAppend(&line, "; one of ", FormatCount(job.parts_size()), " parts, on ",
+                    Shortened(job.host(), 60));
+  }
   return line;
 }
 

@@ -48,8 +48,9 @@ Json Job() {
                  {"unreachable_ms", Amount()},
                  {"tags", ListOf(Text())},
                  {"pinned", Flag()},
-                 {"imported", Imported()}},
-                {"imported"});
+                 {"imported", Imported()},
+                 {"parts", ListOfRows<v1::Job::Part>()}},
+                {"imported", "parts"});
 }
 
 Json Gpu() {

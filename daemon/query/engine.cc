@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/advice/advice.h"
 #include "daemon/base/status.h"
@@ -17,6 +18,7 @@
 #include "daemon/query/region_filter.h"
 #include "daemon/query/reports.h"
 #include "daemon/query/rows.h"
+#include "daemon/query/run_parts.h"
 #include "daemon/query/sections.h"
 #include "daemon/query/sources.h"
 #include "daemon/query/stacks.h"
@@ -75,6 +77,10 @@ absl::StatusOr<View> Load(storage::Store& store, const ReportRequest& request) {
   }
   LULL_ASSIGN_OR_RETURN(view.reader, store.NewReader());
   LULL_ASSIGN_OR_RETURN(view.job, FindJob(*view.reader, request.job()));
+  if (request.has_rank()) {
+    LULL_ASSIGN_OR_RETURN(view.job,
+                          PartWithRank(*view.reader, view.job, request.rank()));
+  }
   LULL_ASSIGN_OR_RETURN(auto all,
                         view.reader->catalogue().All<storage::ProcessRow>(view.job.id));
   auto selected = SelectProcesses(all, request);
@@ -170,6 +176,28 @@ void KeepTagged(const v1::ListJobsRequest& request,
   }
 }
 
+bool HasRuns(const std::vector<storage::JobRow>& jobs) {
+  return std::any_of(jobs.begin(), jobs.end(),
+                     [](const storage::JobRow& job) { return !job.run.empty(); });
+}
+
+// Of the parts of a job one stays, the one that began first.
+absl::Status KeepFirstParts(storage::StoreReader& reader,
+                            std::vector<storage::JobRow>* jobs) {
+  absl::flat_hash_set<int64_t> others;
+  absl::flat_hash_set<int64_t> seen;
+  for (const storage::JobRow& job : *jobs) {
+    if (job.run.empty() || seen.contains(job.id)) continue;
+    LULL_ASSIGN_OR_RETURN(auto parts, PartsOf(reader, job));
+    for (const storage::JobRow& part : parts) {
+      seen.insert(part.id);
+      if (part.id != parts.front().id) others.insert(part.id);
+    }
+  }
+  std::erase_if(*jobs, [&](const auto& job) { return others.contains(job.id); });
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status ListJobs(storage::Store& store, const HasRelay& has_relay,
@@ -183,8 +211,13 @@ absl::Status ListJobs(storage::Store& store, const HasRelay& has_relay,
   const bool all = request.tags().empty();
   LULL_ASSIGN_OR_RETURN(auto jobs,
                         reader->catalogue().Jobs(all ? request.limit() : 0, &damaged));
+  if (all && HasRuns(jobs) && request.limit() > 0) {  // of which fewer jobs may be left
+    damaged.clear();
+    LULL_ASSIGN_OR_RETURN(jobs, reader->catalogue().Jobs(0, &damaged));
+  }
+  LULL_RETURN_IF_ERROR(KeepFirstParts(*reader, &jobs));
   *reply->mutable_tags() = request.tags();
-  if (!all) KeepTagged(request, &jobs);
+  KeepTagged(request, &jobs);
   for (const storage::JobRow& job : damaged) reply->add_damaged_jobs(job.info.id());
   for (const storage::JobRow& job : jobs) {
     v1::Job filled;

@@ -2,22 +2,24 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "daemon/aggregate/host_sample.h"
-#include "daemon/aggregate/wait_kind.h"
 #include "daemon/base/median.h"
 #include "daemon/base/status.h"
+#include "daemon/query/part_clocks.h"
+#include "daemon/query/rank_census.h"
+#include "daemon/query/rank_events.h"
 #include "daemon/query/reports.h"
 #include "daemon/query/rows.h"
+#include "daemon/query/run_parts.h"
 
 namespace lull::query {
 namespace {
-
-using aggregate::WaitKind;
 
 // So many events are read for one answer, at 0.16 us each; for an overview, which may
 // be asked for every second, fewer.
@@ -25,44 +27,21 @@ constexpr uint64_t kMostEvents = 4'000'000;
 constexpr uint64_t kMostEventsOfAnOverview = 500'000;
 // To a tenth of a millisecond of a day.
 constexpr int kBisections = 30;
-// Of one host: each is compared with each other one.
-constexpr int kMostRanks = 1024;
+// What one relay told; each has a clock, and numbers of its own for sites and APIs.
+struct Part {
+  storage::JobRow job;
+  Names* names = nullptr;
+  std::unique_ptr<Names> own_names;  // those of the job that is shown are the view's
+  const ranks::HostClock* clock = nullptr;  // nullptr: all have one
+  std::map<uint32_t, uint32_t> lines;       // by site: the number that all parts use
 
-bool IsCollective(const Series& series) {
-  return series.type == EventType::kHostWait &&
-         aggregate::WaitKindOf(series) == WaitKind::kComm;
-}
-
-// A condition of which the native stack is not known, that of a collective perhaps: the
-// overhead budget takes stacks away, and an older shim took none.
-bool MayBeACollective(const Series& series, Names& names) {
-  return series.type == EventType::kHostWait && series.native_stack == 0 &&
-         aggregate::WaitKindOf(series) == WaitKind::kLock &&
-         absl::StartsWith(names.Api(series.api), "pthread_cond_");
-}
-
-// What a thread was in for at least so long that it may explain a late rank; "" else.
-const char* CauseOf(const Series& series, uint64_t duration_ns) {
-  switch (series.type) {
-    case EventType::kHostWait:
-    case EventType::kScope:
-      return aggregate::IsWait(series) && !IsCollective(series)
-                 ? aggregate::WaitKindName(aggregate::WaitKindOf(series))
-                 : "";
-    case EventType::kGcPause:
-      return "gc";
-    case EventType::kSync:
-      return "sync";
-    case EventType::kTorchMemory:
-      return duration_ns > aggregate::kSlowAllocationNs ? "allocator" : "";
-    case EventType::kDeviceMemory:
-      return "allocator";
-    default:
-      return "";
+  uint64_t Common(uint64_t host_ns) const {
+    return clock == nullptr ? host_ns : clock->ToCommon(host_ns);
   }
-}
+};
 
 struct RankOf {
+  size_t part = 0;
   storage::ProcessRow process;
   std::vector<Series> series;  // by id
   std::vector<uint64_t> step_ns;
@@ -73,23 +52,43 @@ class Telling {
   Telling(View& view, v1::Ranks* reply) : view_(view), reply_(*reply) {}
 
   absl::Status Fill() {
-    LULL_RETURN_IF_ERROR(FindRanks());
-    LULL_RETURN_IF_ERROR(AreAll());
+    LULL_RETURN_IF_ERROR(FindParts());
+    for (size_t i = 0; i < parts_.size(); ++i) LULL_RETURN_IF_ERROR(FindRanks(i));
+    std::stable_sort(ranks_.begin(), ranks_.end(), [](const auto& a, const auto& b) {
+      return a.process.info.rank() < b.process.info.rank();
+    });
+    LULL_RETURN_IF_ERROR(AreAll(view_.job, infos()));
+    LULL_RETURN_IF_ERROR(ChooseClocks());
     LULL_RETURN_IF_ERROR(ChooseRange());
     std::vector<ranks::Rank> ranks(ranks_.size());
     for (size_t i = 0; i < ranks_.size(); ++i) {
       LULL_RETURN_IF_ERROR(Read(ranks_[i], ranks[i]));
     }
+    reply_.set_error_ns(WorstErrorNs(ranks));
     Tell(ranks::WhoWaitedForWhom(ranks));
+    for (const Part& part : parts_) LULL_RETURN_IF_ERROR(part.names->status());
     return absl::OkStatus();
   }
 
  private:
+  absl::Status FindParts() {
+    LULL_ASSIGN_OR_RETURN(auto rows, PartsOf(*view_.reader, view_.job));
+    for (storage::JobRow& job : rows) {
+      Part& part = parts_.emplace_back();
+      part.job = std::move(job);
+      part.names = view_.names.get();
+      if (part.job.id == view_.job.id) continue;
+      part.own_names = std::make_unique<Names>(*view_.reader, part.job.id);
+      part.names = part.own_names.get();
+    }
+    return absl::OkStatus();
+  }
+
   // All ranks are needed, also where one is asked for: it waited for the others.
-  absl::Status FindRanks() {
+  absl::Status FindRanks(size_t part) {
     const storage::Catalogue& catalogue = view_.reader->catalogue();
     LULL_ASSIGN_OR_RETURN(auto processes,
-                          catalogue.All<storage::ProcessRow>(view_.job.id));
+                          catalogue.All<storage::ProcessRow>(parts_[part].job.id));
     for (storage::ProcessRow& process : processes) {
       if (process.info.worker_of() != 0) continue;
       LULL_ASSIGN_OR_RETURN(auto rows, catalogue.All<storage::SeriesRow>(process.id));
@@ -101,66 +100,60 @@ class Telling {
         collectives = collectives || IsCollective(row.series);
       }
       if (!collectives) continue;
+      rank.part = part;
       rank.process = std::move(process);
       ranks_.push_back(std::move(rank));
     }
-    std::stable_sort(ranks_.begin(), ranks_.end(), [](const auto& a, const auto& b) {
-      return a.process.info.rank() < b.process.info.rank();
-    });
     return absl::OkStatus();
   }
 
-  // Who came last is known only if everybody is.
-  absl::Status AreAll() const {
-    if (view_.job.info.has_imported()) {
-      return absl::FailedPreconditionError(
-          "nobody knows how far the clocks of an imported trace's ranks are apart");
-    }
-    if (ranks_.empty()) {
-      return absl::FailedPreconditionError(
-          "no process waited for another rank: waits of gloo and c10d on the host are "
-          "known, those for NCCL or MPI are not");
-    }
-    const v1::ProcessInfo& first = ranks_.front().process.info;
-    if (first.rank() < 0) {
-      return absl::FailedPreconditionError(
-          "processes wait for other ranks, and do not tell theirs: no launcher has put "
-          "RANK or the like into their environment");
-    }
-    for (size_t i = 0; i < ranks_.size(); ++i) {
-      const v1::ProcessInfo& info = ranks_[i].process.info;
-      if (i > 0 && info.rank() == ranks_[i - 1].process.info.rank()) {
-        return absl::FailedPreconditionError(
-            absl::StrCat("rank ", info.rank(),
-                         " was more than one process: restarts are not told apart"));
-      }
-      if (info.world_size() != first.world_size()) {
-        return absl::FailedPreconditionError(
-            "ranks do not agree on how many they are (WORLD_SIZE)");
-      }
-    }
-    if (first.world_size() > kMostRanks) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("lull compares ", kMostRanks, " ranks at most, and these are ",
-                       first.world_size(), " (WORLD_SIZE)"));
-    }
-    if (first.world_size() == 0) {
-      return absl::FailedPreconditionError(
-          "nobody knows how many ranks there are: no launcher has put WORLD_SIZE or "
-          "the like into their environment");
-    }
-    if (static_cast<size_t>(first.world_size()) != ranks_.size() || ranks_.size() < 2) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          ranks_.size(), " of ", first.world_size(),
-          " ranks waited in what lull has recorded here: whom they waited for may be "
-          "among the others"));
-    }
-    if (ranks_.back().process.info.rank() >= first.world_size()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("rank ", ranks_.back().process.info.rank(), " is none of ",
-                       first.world_size(), " ranks (WORLD_SIZE)"));
-    }
+  // Parts of one clock need none. Others are compared by a clock that was read beside
+  // each of theirs: the collector's.
+  absl::Status ChooseClocks() {
+    if (parts_.size() == 1) return absl::OkStatus();
+    LULL_ASSIGN_OR_RETURN(PartClocks clocks, PartClocks::Load(*view_.reader, jobs()));
+    for (size_t i = 0; i < parts_.size(); ++i) parts_[i].clock = clocks.Of(i);
+    clocks_ = std::move(clocks);
     return absl::OkStatus();
+  }
+
+  std::vector<const v1::ProcessInfo*> infos() const {
+    std::vector<const v1::ProcessInfo*> all;
+    for (const RankOf& rank : ranks_) all.push_back(&rank.process.info);
+    return all;
+  }
+
+  std::vector<const storage::JobRow*> jobs() const {
+    std::vector<const storage::JobRow*> all;
+    for (const Part& part : parts_) all.push_back(&part.job);
+    return all;
+  }
+
+  // The clock of a part `after_start` ns after the start of the job that is shown.
+  uint64_t AbsoluteOf(const Part& part, uint64_t after_start) const {
+    const uint64_t shown_ns = Absolute(view_.job, after_start);
+    if (part.clock == nullptr) return shown_ns;
+    const auto shown = std::find_if(
+        parts_.begin(), parts_.end(),
+        [this](const Part& other) { return other.job.id == view_.job.id; });
+    if (part.clock == shown->clock) return shown_ns;
+    return part.clock->FromCommon(shown->Common(shown_ns));
+  }
+
+  // How much two ranks may be farther apart than it seems, at most.
+  static uint64_t WorstErrorNs(const std::vector<ranks::Rank>& ranks) {
+    std::map<const ranks::HostClock*, uint64_t> most;
+    for (const ranks::Rank& rank : ranks) {
+      if (rank.clock == nullptr) return 0;
+      uint64_t& error_ns = most[rank.clock];
+      for (const ranks::Stretch& wait : rank.waits) {
+        error_ns = std::max(error_ns, rank.clock->ErrorAt(wait.start_ns));
+      }
+    }
+    std::vector<uint64_t> errors;
+    for (const auto& [clock, error_ns] : most) errors.push_back(error_ns);
+    std::sort(errors.rbegin(), errors.rend());
+    return errors.size() < 2 ? 0 : errors[0] + errors[1];
   }
 
   // The newest part where it has too many events. They need not be spread evenly: a job
@@ -193,10 +186,10 @@ class Telling {
   absl::StatusOr<double> EventsSince(uint64_t since) const {
     double events = 0;
     for (const RankOf& rank : ranks_) {
-      LULL_ASSIGN_OR_RETURN(
-          double some,
-          view_.reader->events().Estimate(rank.process.id, Absolute(view_.job, since),
-                                          Absolute(view_.job, range_.until)));
+      const Part& part = parts_[rank.part];
+      LULL_ASSIGN_OR_RETURN(double some, view_.reader->events().Estimate(
+                                             rank.process.id, AbsoluteOf(part, since),
+                                             AbsoluteOf(part, range_.until)));
       events += some;
     }
     return events;
@@ -210,9 +203,11 @@ class Telling {
     };
     std::vector<Told> told;
     std::map<uint32_t, uint64_t> waited_ns;  // by thread
+    Part& part = parts_[rank.part];
+    out.clock = part.clock;
     LULL_RETURN_IF_ERROR(view_.reader->events().Read(
-        rank.process.id, Absolute(view_.job, range_.since),
-        Absolute(view_.job, range_.until), [&](const Event& event) {
+        rank.process.id, AbsoluteOf(part, range_.since), AbsoluteOf(part, range_.until),
+        [&](const Event& event) {
           if (event.series >= rank.series.size()) return;
           const Series& series = rank.series[event.series];
           if (IsCollective(series)) waited_ns[event.tid] += event.duration_ns;
@@ -235,44 +230,71 @@ class Telling {
     for (const Told& one : told) {
       const Event& event = one.event;
       if (one.series->type == EventType::kStep) {
-        out.steps.push_back(event.start_ns);
+        out.steps.push_back(part.Common(event.start_ns));
         if (event.duration_ns > 0) rank.step_ns.push_back(event.duration_ns);
       } else if (event.tid != main) {
         continue;
       } else if (one.series->type == EventType::kHostSample) {
-        AddLook(*one.series, event, out);
+        AddLook(part, *one.series, event, out);
       } else if (IsCollective(*one.series)) {
-        AddWait(*one.series, event, out);
+        AddWait(part, *one.series, event, out);
       } else {
         const char* cause = CauseOf(*one.series, event.duration_ns);
         // A collection lies where garbage was made enough, not at its line.
-        const uint32_t site =
-            one.series->type == EventType::kGcPause ? 0 : one.series->line_site;
+        const uint32_t line = one.series->type == EventType::kGcPause
+                                  ? 0
+                                  : LineOf(part, one.series->line_site);
         out.spent.push_back(
-            {event.start_ns, event.start_ns + event.duration_ns,
-             MayBeACollective(*one.series, *view_.names) ? 0 : Number(cause, site)});
+            {part.Common(event.start_ns),
+             part.Common(event.start_ns + event.duration_ns),
+             MayBeACollective(*one.series, *part.names) ? 0 : Number(cause, line)});
       }
     }
     return absl::OkStatus();
   }
 
-  static void AddWait(const Series& series, const Event& event, ranks::Rank& out) {
-    const uint64_t end = event.start_ns + event.duration_ns;
-    if (!out.waits.empty() && out.waits.back().end_ns > event.start_ns) return;
-    out.waits.push_back({event.start_ns, end, series.line_site});
+  void AddWait(Part& part, const Series& series, const Event& event, ranks::Rank& out) {
+    const uint64_t start = part.Common(event.start_ns);
+    const uint64_t end = part.Common(event.start_ns + event.duration_ns);
+    if (!out.waits.empty() && out.waits.back().end_ns > start) return;
+    out.waits.push_back({start, end, LineOf(part, series.line_site)});
   }
 
-  void AddLook(const Series& series, const Event& event, ranks::Rank& out) {
+  void AddLook(Part& part, const Series& series, const Event& event, ranks::Rank& out) {
     if (!aggregate::HasStack(aggregate::QualityOf(series))) return;
     const bool ready = aggregate::StateOf(series) == aggregate::SampleState::kReady;
-    out.looks.push_back({event.start_ns, ready
-                                             ? Number("run_queue", 0)
-                                             : Number("host_code", series.line_site)});
+    out.looks.push_back({part.Common(event.start_ns),
+                         ready ? Number("run_queue", 0)
+                               : Number("host_code", LineOf(part, series.line_site))});
+  }
+
+  // The number of a line, the same for all ranks: that of its site where there is one
+  // part.
+  uint32_t LineOf(Part& part, uint32_t site) {
+    if (parts_.size() == 1 || site == 0) return site;
+    const auto [it, fresh] = part.lines.try_emplace(site, 0);
+    if (!fresh) return it->second;
+    v1::Site told;
+    part.names->FillSite(site, &told);
+    const auto [line, first] =
+        lines_.try_emplace({told.file(), told.line(), told.function()},
+                           static_cast<uint32_t>(sites_.size() + 1));
+    if (first) sites_.push_back(std::move(told));
+    it->second = line->second;
+    return it->second;
+  }
+
+  void FillSite(uint32_t line, v1::Site* site) const {
+    if (parts_.size() == 1) {
+      view_.names->FillSite(line, site);
+    } else {
+      *site = sites_[line - 1];
+    }
   }
 
   // Of a cause at a line, the same for all ranks.
-  uint32_t Number(const std::string& cause, uint32_t site) {
-    const auto [it, fresh] = numbers_.try_emplace({cause, site}, 0);
+  uint32_t Number(const std::string& cause, uint32_t line) {
+    const auto [it, fresh] = numbers_.try_emplace({cause, line}, 0);
     if (fresh) {
       causes_.push_back(it->first);
       it->second = static_cast<uint32_t>(causes_.size());
@@ -281,7 +303,6 @@ class Telling {
   }
 
   void Tell(const ranks::Story& story) {
-    // One relay, one host, one CLOCK_MONOTONIC: error_ns is 0.
     reply_.set_error_kind(v1::CLOCK_ERROR_KIND_BOUND);
     reply_.set_world_size(static_cast<uint32_t>(ranks_.size()));
     reply_.set_collectives(story.collectives);
@@ -295,7 +316,7 @@ class Telling {
       }
       v1::RankRow* row = reply_.add_ranks();
       row->set_rank(process.info.rank());
-      row->set_host(view_.job.info.host());
+      row->set_host(parts_[ranks_[i].part].job.info.host());
       row->set_pid(process.info.pid());
       row->set_step_ns(LowerMedian(ranks_[i].step_ns));
       row->set_late_steps(story.ranks[i].late_steps);
@@ -313,21 +334,25 @@ class Telling {
   }
 
   void TellCause(const ranks::Cause& cause, v1::LateCause* out) {
-    const auto& [name, site] = cause.what == 0 ? kOwnCode : causes_[cause.what - 1];
+    const auto& [name, line] = cause.what == 0 ? kOwnCode : causes_[cause.what - 1];
     out->set_cause(name);
-    if (site != 0) view_.names->FillSite(site, out->mutable_site());
+    if (line != 0) FillSite(line, out->mutable_site());
     out->set_steps(cause.steps);
     out->set_total_ns(cause.late_ns);
     out->set_cost_ns(cause.cost_ns);
   }
 
-  using NamedCause = std::pair<std::string, uint32_t>;  // with the site
+  using NamedCause = std::pair<std::string, uint32_t>;  // with the line
   static inline const NamedCause kOwnCode{"host_code", 0};
 
   View& view_;
   v1::Ranks& reply_;
   TimeRange range_;
+  std::vector<Part> parts_;
+  PartClocks clocks_;
   std::vector<RankOf> ranks_;
+  std::map<std::tuple<std::string, int32_t, std::string>, uint32_t> lines_;
+  std::vector<v1::Site> sites_;  // by number - 1 of lines_
   std::map<NamedCause, uint32_t> numbers_;
   std::vector<NamedCause> causes_;  // by number - 1
 };

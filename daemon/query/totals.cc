@@ -5,6 +5,7 @@
 #include "daemon/aggregate/wait_kind.h"
 #include "daemon/base/status.h"
 #include "daemon/query/gather.h"
+#include "daemon/query/run_parts.h"
 
 namespace lull::query {
 
@@ -139,6 +140,13 @@ absl::Status FillJob(storage::StoreReader& reader, const storage::JobRow& job,
     }
   }
   out->set_events(events);
+  LULL_ASSIGN_OR_RETURN(auto parts, PartsOf(reader, job));
+  for (const storage::JobRow& part : parts) {
+    if (parts.size() == 1) break;
+    v1::Job::Part* told = out->add_parts();
+    told->set_id(part.info.id());
+    told->set_host(part.info.host());
+  }
   out->set_processes(static_cast<uint32_t>(std::count_if(
       processes.begin(), processes.end(),
       [](const ProcessRow& process) { return process.info.worker_of() == 0; })));

@@ -93,11 +93,24 @@ class Judge {
     judged.step = ranks_[judged.last].steps.empty() ? judged_.size()
                                                     : bursts_[judged.last][burst].step;
     judged.before = habits_[judged.last].Find(burst);
-    if (judged.before != nullptr) {
+    if (judged.before != nullptr && CameLastForSure(one, judged)) {
       judged.excess = habits_[judged.last].MostUnusual(*judged.before, judged.late_ns);
     }
     if (judged.excess) TakeWhatItExplains(&judged);
     judged_.push_back(judged);
+  }
+
+  // Whatever the errors of clocks are. Who may as well have come before another is
+  // charged with nothing.
+  bool CameLastForSure(const Collective& one, const Judged& judged) const {
+    for (size_t r = 0; r < ranks_.size(); ++r) {
+      const uint64_t error_ns =
+          ErrorBetween(ranks_[judged.last], ranks_[r], judged.came_ns);
+      if (error_ns > 0 && judged.came_ns - bursts_[r][one[r]].start_ns <= error_ns) {
+        return false;
+      }
+    }
+    return true;
   }
 
   // The rest of what a rank was late by has causes of its own: it stays unexplained.
@@ -264,6 +277,12 @@ class Judge {
 };
 
 }  // namespace
+
+uint64_t ErrorBetween(const Rank& a, const Rank& b, uint64_t time_ns) {
+  if (a.clock == b.clock) return 0;
+  return (a.clock != nullptr ? a.clock->ErrorAt(time_ns) : 0) +
+         (b.clock != nullptr ? b.clock->ErrorAt(time_ns) : 0);
+}
 
 Story WhoWaitedForWhom(const std::vector<Rank>& ranks) { return Judge(ranks).Tell(); }
 

@@ -1,5 +1,6 @@
-// Who waited for whom: the collectives of a job whose ranks share one clock, from what
-// each rank's main thread did. Pure (rules: docs/ranks.md).
+// Who waited for whom: the collectives of a job whose ranks share one clock, or clocks
+// of which is known how far they are apart, from what each rank's main thread did. Pure
+// (rules: docs/ranks.md).
 //
 // A collective ends for nobody before all ranks have come. So waits of all ranks that
 // have an instant in common are one collective, and who began to wait last is who the
@@ -8,6 +9,8 @@
 
 #include <cstdint>
 #include <vector>
+
+#include "daemon/ranks/host_clock.h"
 
 namespace lull::ranks {
 
@@ -26,13 +29,19 @@ struct Look {
   uint32_t what = 0;
 };
 
-// All in the order of their starts.
+// All in the order of their starts; where ranks have several clocks, in common time.
 struct Rank {
   std::vector<Stretch> waits;   // for other ranks; they do not overlap
   std::vector<Stretch> spent;   // recorded, and on nothing of the above; may nest
   std::vector<Look> looks;      // at the thread
   std::vector<uint64_t> steps;  // when steps began; may be empty
+  // Ranks of one clock have the same, and are compared without an error. It must
+  // outlive the call. nullptr: as all the others.
+  const HostClock* clock = nullptr;
 };
+
+// Times of two ranks are farther apart, or nearer, than they seem by so much at most.
+uint64_t ErrorBetween(const Rank& a, const Rank& b, uint64_t time_ns);
 
 // What made a rank late. No `what`: its own code, or a processor that it lacked.
 struct Cause {

@@ -125,6 +125,13 @@ absl::StatusOr<std::vector<JobRow>> Catalogue::FindJob(const std::string& uuid) 
   return Read<JobRow>(db_, sql.c_str(), uuid);
 }
 
+absl::StatusOr<std::vector<JobRow>> Catalogue::JobsOfRun(const std::string& run) const {
+  // Only what says so may use the index.
+  static const std::string& sql =
+      JobQuery("AND run=? AND run<>'' ORDER BY start_realtime_ns, uuid");
+  return ReadJobs(db_, sql, nullptr, run);
+}
+
 absl::StatusOr<bool> Catalogue::IsBeingDeleted(const std::string& uuid) const {
   bool deleting = false;
   LULL_RETURN_IF_ERROR(db_.Query(
@@ -194,13 +201,14 @@ absl::StatusOr<std::vector<aggregate::Frame>> Catalogue::StackFrames(
 absl::Status Catalogue::PutJob(JobRow& row) {
   return db_.Query(
       "INSERT INTO jobs(uuid, start_realtime_ns, job_info, ended, job_end,"
-      "last_event_ns, touched_ns, set_aside, marks) "
-      "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9) "
+      "last_event_ns, touched_ns, set_aside, marks, run) "
+      "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10) "
       "ON CONFLICT(uuid) DO UPDATE SET start_realtime_ns=?2, job_info=?3, ended=?4,"
-      "job_end=?5, last_event_ns=?6, touched_ns=?7, set_aside=?8 RETURNING id",
+      "job_end=?5, last_event_ns=?6, touched_ns=?7, set_aside=?8, run=?10 RETURNING id",
       [&row](const Row& r) { row.id = r.Int(0); }, row.info.id(),
       row.info.start_realtime_ns(), ToColumn(row.info), row.ended, ToColumn(row.end),
-      row.last_event_ns, row.touched_ns, row.batches_set_aside, ToColumn(row.marks));
+      row.last_event_ns, row.touched_ns, row.batches_set_aside, ToColumn(row.marks),
+      row.run);
 }
 
 absl::Status Catalogue::PutMarks(int64_t job, const lull::v1::JobMarks& marks) {

@@ -39,6 +39,8 @@ class Catalogue {
   // The job that began last, and all that something was stored of since it began.
   absl::StatusOr<std::vector<JobRow>> LatestJobs(std::vector<JobRow>* damaged) const;
   absl::StatusOr<std::vector<JobRow>> FindJob(const std::string& uuid) const;
+  // In the order of their starts; those that are damaged are left out. None for "".
+  absl::StatusOr<std::vector<JobRow>> JobsOfRun(const std::string& run) const;
   // What MarkForDeletion has hidden and is not deleted yet.
   absl::StatusOr<bool> IsBeingDeleted(const std::string& uuid) const;
   // All 0 in a store that never had one.

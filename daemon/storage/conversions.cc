@@ -107,6 +107,13 @@ ALTER TABLE sites ADD COLUMN forward INT NOT NULL DEFAULT 0;
      "ROWID;"},
     // 14: jobs had no tags, and no job was pinned.
     {"ALTER TABLE jobs ADD COLUMN marks BLOB;"},
+    // 15: no job was a part of a run on several hosts.
+    {R"sql(
+ALTER TABLE jobs ADD COLUMN run TEXT NOT NULL DEFAULT '';
+CREATE INDEX jobs_by_run ON jobs(run) WHERE run<>'';
+CREATE TABLE clock_readings(job INT, second INT, reading BLOB,
+  PRIMARY KEY(job, second)) WITHOUT ROWID;
+)sql"},
 };
 static_assert(kOldestSchema + std::size(kSteps) == kSchemaVersion);
 

@@ -29,6 +29,13 @@ struct JobRow {
   uint64_t touched_ns = 0;         // last commit that concerned it; see ClockRow
   uint64_t batches_set_aside = 0;  // that no collector took
   lull::v1::JobMarks marks;        // PutJob() writes those of a new job alone
+  std::string run;                 // what it is a part of, JobInfo.run_id; "" = nothing
+};
+
+// What was read last, in one second of the host, of the collector's clock beside it.
+struct ClockReadingRow {
+  uint64_t second = 0;
+  lull::v1::ClockReading reading;
 };
 
 // What the store's own clock showed when it was last read, and the clocks of the host

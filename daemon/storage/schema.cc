@@ -26,7 +26,10 @@ CREATE TABLE jobs(
   id INTEGER PRIMARY KEY AUTOINCREMENT, uuid TEXT NOT NULL UNIQUE,
   start_realtime_ns INT, ended INT, last_event_ns INT, touched_ns INT,
   deleting INT NOT NULL DEFAULT 0, set_aside INT NOT NULL DEFAULT 0,
-  job_info BLOB, job_end BLOB, marks BLOB);
+  job_info BLOB, job_end BLOB, marks BLOB, run TEXT NOT NULL DEFAULT '');
+CREATE INDEX jobs_by_run ON jobs(run) WHERE run<>'';
+CREATE TABLE clock_readings(job INT, second INT, reading BLOB,
+  PRIMARY KEY(job, second)) WITHOUT ROWID;
 CREATE TABLE clock(id INTEGER PRIMARY KEY, now_ns INT, realtime_ns INT,
   boottime_ns INT, boot_id TEXT);
 CREATE TABLE stretches(job INT, number INT, start_ns INT, end_ns INT,

@@ -12,6 +12,7 @@ namespace lull::storage {
 // these lists.
 #define LULL_ROWS_OF_JOBS(_) \
   _(StretchRow)              \
+  _(ClockReadingRow)         \
   _(ApiRow)                  \
   _(FrameRow)                \
   _(StackRow) _(SiteRow) _(SourceRow) _(KernelNameRow) _(KernelRow) _(GpuStreamRow)
@@ -37,15 +38,18 @@ struct Table;
   }
 
 LULL_TABLE(JobRow, "jobs", "",
-           "id, job_info, ended, job_end, last_event_ns, touched_ns, set_aside, marks",
+           "id, job_info, ended, job_end, last_event_ns, touched_ns, set_aside, marks,"
+           "run",
            r.id, r.info, r.ended, r.end, r.last_event_ns, r.touched_ns,
-           r.batches_set_aside, r.marks);
+           r.batches_set_aside, r.marks, r.run);
 LULL_TABLE(ProcessRow, "processes", "job",
            "id, job, process_info, end_ns, counters, judged_ns, late_operations",  //
            r.id, r.job, r.info, r.end_ns, r.counters, r.judged_ns, r.late_operations);
 
 LULL_TABLE(StretchRow, "stretches", "job", "number, start_ns, end_ns",  //
            r.number, r.start_ns, r.end_ns);
+LULL_TABLE(ClockReadingRow, "clock_readings", "job", "second, reading",  //
+           r.second, r.reading);
 LULL_TABLE(ApiRow, "apis", "job", "id, name, family", r.id, r.name, r.family);
 LULL_TABLE(FrameRow, "frames", "job", "id, function, file, line, module",  //
            r.id, r.frame.function, r.frame.file, r.frame.line, r.frame.module);

@@ -15,6 +15,7 @@ using ::testing::ElementsAre;
 using testing::FixedRanks;
 using ::testing::HasSubstr;
 using testing::Keys;
+using ::testing::Not;
 using testing::Parsed;
 
 TEST(RanksText, ShowsRanksThenWhyTheyWereLate) {
@@ -36,8 +37,30 @@ TEST(RanksText, SaysWhatIsNotKnown) {
   ranks->set_error_ns(20'000);
   ranks->set_world_size(2);
   text = RanksText(reply, v1::GROUP_BY_LINE);
-  EXPECT_THAT(text, HasSubstr("at most 20.0 us apart"));
+  EXPECT_THAT(text, HasSubstr("compared to within 20.0 us"));
   EXPECT_THAT(text, HasSubstr("No rank was late for a cause that is known."));
+}
+
+TEST(RanksText, NamesHostsWhereThereAreSeveral) {
+  v1::ReportReply reply = FixedRanks();
+  EXPECT_THAT(RanksText(reply, v1::GROUP_BY_LINE), Not(HasSubstr("  host\n")));
+  for (const char* host : {"node-a", "node-b"}) {
+    v1::Job::Part* part = reply.mutable_job()->add_parts();
+    part->set_id(host);
+    part->set_host(host);
+  }
+  reply.mutable_job()->set_host("node-a");
+  reply.mutable_ranks()->mutable_ranks(0)->set_host("node-b");
+  const std::string text = RanksText(reply, v1::GROUP_BY_LINE);
+  EXPECT_THAT(text, HasSubstr("; one of 2 parts, on node-a\n"));
+  EXPECT_THAT(text, HasSubstr("  host\n"));
+  EXPECT_THAT(text, HasSubstr("  node-b\n"));
+  const Json json = Parsed(RanksJson(reply));
+  EXPECT_EQ(json["job"]["parts"][1]["host"], "node-b");
+  v1::ListJobsReply jobs;
+  *jobs.add_jobs() = reply.job();
+  EXPECT_THAT(JobsText(jobs), HasSubstr("  node-a, node-b  "));
+  EXPECT_FALSE(Parsed(RanksJson(FixedRanks()))["job"].contains("parts"));
 }
 
 // As with --rank 0: rank 1 may be late.

@@ -190,10 +190,15 @@ absl::Status Committer::Apply(Item& item) {
       it->second.state = *std::move(state);
     }
     it->second.state->Apply(item.request.hello());
-  } else {
+  } else if (it == jobs_.end() && item.request.has_clock()) {
+    return absl::OkStatus();  // it is over; one reading more or less is no loss
+  } else if (it == jobs_.end()) {
     // The job was unloaded, after an error or for want of news: only a Hello says
     // enough to load it. UNAVAILABLE makes the relay connect again.
-    if (it == jobs_.end()) return absl::UnavailableError("connect again");
+    return absl::UnavailableError("connect again");
+  } else if (item.request.has_clock()) {
+    it->second.state->Apply(item.request.clock());
+  } else {
     item.rejected = it->second.state->Apply(item.request.batch());
   }
   it->second.dirty = true;

@@ -62,9 +62,9 @@ class Committer {
   Committer(storage::Store& store, CommitterOptions options);
   ~Committer();  // as Stop
 
-  // Takes a request: the Hello of a stream, or a valid batch of the job that this
-  // stream's Hello named. False: the queue is full, wait for MayContinue before the
-  // next one. Thread-safe.
+  // Takes a request: the Hello of a stream, or a valid batch or reading of a clock of
+  // the job that this stream's Hello named. False: the queue is full, wait for
+  // MayContinue before the next one. Thread-safe.
   bool Submit(std::shared_ptr<CommitListener> stream, const std::string& job,
               lull::v1::IngestRequest request, size_t bytes);
 

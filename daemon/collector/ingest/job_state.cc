@@ -3,11 +3,17 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/base/status.h"
 #include "daemon/collector/ingest/validate.h"
 
 namespace lull::collector {
+namespace {
+
+constexpr char kGiven[] = "given:";  // JobInfo.run_id
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<JobState>> JobState::Load(storage::StoreReader& reader,
                                                          const lull::v1::Hello& hello) {
@@ -44,7 +50,21 @@ void JobState::Apply(const lull::v1::Hello& hello) {
   info.set_gpu_mode(row_.info.gpu_mode());
   info.set_gpu_schedule(row_.info.gpu_schedule());
   row_.info = std::move(info);
+  if (row_.run.empty()) row_.run = row_.info.run_id();
   tables_->AddApis(hello.apis());
+}
+
+// What a person says comes first, then what the launcher of the first rank says: that
+// of the relay itself may be one around it.
+void JobState::NoteRun(const lull::v1::ProcessInfo& info) {
+  if (info.rank() < 0 || info.run_id().empty()) return;
+  const bool given = absl::StartsWith(row_.info.run_id(), kGiven);
+  if (!given && row_.run == row_.info.run_id()) row_.run = info.run_id();
+}
+
+void JobState::Apply(const lull::v1::ClockReading& reading) {
+  constexpr uint64_t kSecond = 1'000'000'000;
+  new_readings_.push_back({reading.at_ns() / kSecond, reading});
 }
 
 ProcessState& JobState::ProcessOf(uint64_t key) {
@@ -127,6 +147,7 @@ std::vector<lull::v1::RejectedRun> JobState::Apply(const lull::v1::Batch& batch)
   }
   for (const lull::v1::ProcessInfo& info : batch.processes()) {
     ProcessOf(info.key()).ApplyInfo(info);
+    NoteRun(info);
   }
   for (const lull::v1::Batch::Stacks& stacks : batch.stacks()) ApplyStacks(stacks);
   for (const lull::v1::SourceDef& source : batch.sources()) tables_->AddSource(source);
@@ -166,6 +187,7 @@ absl::Status JobState::Flush(storage::StoreWriter& writer, uint64_t now_ns) {
   row_.touched_ns = now_ns;
   LULL_RETURN_IF_ERROR(writer.catalogue().PutJob(row_));
   LULL_RETURN_IF_ERROR(writer.catalogue().PutAll(row_.id, new_stretches_));
+  LULL_RETURN_IF_ERROR(writer.catalogue().PutAll(row_.id, new_readings_));
   LULL_RETURN_IF_ERROR(tables_->Flush(writer, row_.id));
   for (auto& [key, process] : processes_) {
     LULL_RETURN_IF_ERROR(process->Flush(writer, row_.id));

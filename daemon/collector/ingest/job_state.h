@@ -30,6 +30,9 @@ class JobState {
   // out because they name an API that neither a Hello nor a batch has named.
   std::vector<v1::RejectedRun> Apply(const v1::Batch& batch);
 
+  // Must be valid (ValidateClock).
+  void Apply(const v1::ClockReading& reading);
+
   // `now_ns`: by the store's clock (storage::ClockRow).
   absl::Status Flush(storage::StoreWriter& writer, uint64_t now_ns);
 
@@ -41,6 +44,7 @@ class JobState {
   JobState() = default;
   ProcessState& ProcessOf(uint64_t key);
   void ApplyStretch(const v1::ArmedStretch& told);
+  void NoteRun(const v1::ProcessInfo& info);
   void ApplyStacks(const v1::Batch::Stacks& stacks);
   void ApplyGpu(const v1::Batch::Gpu& gpu);
   // nullptr, or the first API of the run that has no name.
@@ -51,6 +55,7 @@ class JobState {
 
   storage::JobRow row_;
   std::vector<storage::StretchRow> new_stretches_;
+  std::vector<storage::ClockReadingRow> new_readings_;
   std::unique_ptr<JobTables> tables_;
   absl::flat_hash_map<uint64_t, std::unique_ptr<ProcessState>> processes_;
   uint64_t events_stored_ = 0;

@@ -1,27 +1,19 @@
 #include "daemon/collector/ingest/store_clock.h"
 
 #include <algorithm>
-#include <fstream>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/clock_identity.h"
 
 namespace lull::collector {
 namespace {
 
 constexpr uint64_t kMostBelievedNs = 7 * 86'400'000'000'000ull;
 
-std::string BootId() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  std::getline(file, id);
-  return id;
-}
-
 }  // namespace
 
 HostClocks HostClocks::Now() {
-  static const std::string boot_id = BootId();
-  return {RealtimeNs(), BoottimeNs(), boot_id};
+  return {RealtimeNs(), BoottimeNs(), OwnClock().boot_id};
 }
 
 StoreClock::StoreClock(const storage::ClockRow& last, uint64_t newest_ns,

@@ -1,16 +1,14 @@
 #include "daemon/collector/ingest/validate.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <string>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/base/status.h"
-#include "daemon/base/tags.h"
 #include "daemon/base/text.h"
+#include "daemon/collector/ingest/validate_fields.h"
 
 namespace lull::collector {
 namespace {
@@ -18,7 +16,6 @@ namespace {
 using lull::v1::Batch;
 using lull::v1::EventColumns;
 
-constexpr uint64_t kMaxTimeNs = kMaxWireTotal;
 constexpr uint64_t kMaxFrames = 1024;
 // Of one batch. One byte each on the wire, and twelve where stacks are kept: a message
 // as large as they may be would take 700 MiB. An import sends half a million at most.
@@ -26,31 +23,17 @@ constexpr int kMaxFrameNumbers = 1 << 22;
 constexpr int kMaxSourceLines = 16;
 constexpr size_t kMaxSourceBytes = 512;  // of a line
 constexpr uint32_t kMaxRing = 65536;
-constexpr uint32_t kMaxApiId = 65535;
 constexpr uint32_t kMaxEventType = 127;  // above are those that we derive
 constexpr uint32_t kMaxFlags = 0xffff;   // above are those that we set
 // No sampler is slower than one look in so long, and squares of weights are summed up.
 constexpr uint64_t kMaxWeightNs = 60'000'000'000;
-
-template <typename... Parts>
-absl::Status Invalid(const Parts&... parts) {
-  return absl::InvalidArgumentError(absl::StrCat(parts...));
-}
-
-absl::Status CheckText(absl::string_view field, const std::string& text) {
-  if (text.size() <= kMaxWireString) return absl::OkStatus();
-  return Invalid(field, " has ", text.size(), " bytes, more than ", kMaxWireString);
-}
-
-absl::Status CheckTime(absl::string_view field, uint64_t time) {
-  return time <= kMaxTimeNs ? absl::OkStatus() : Invalid(field, " is out of range");
-}
 
 absl::Status CheckProcess(const lull::v1::ProcessInfo& process) {
   if (process.key() == 0) return Invalid("processes.key is 0");
   LULL_RETURN_IF_ERROR(CheckTime("processes.start_ns", process.start_ns()));
   LULL_RETURN_IF_ERROR(CheckText("processes.command", process.command()));
   LULL_RETURN_IF_ERROR(CheckText("processes.executable", process.executable()));
+  LULL_RETURN_IF_ERROR(CheckText("processes.run_id", process.run_id()));
   return CheckText("processes.python_version", process.python_version());
 }
 
@@ -223,14 +206,6 @@ absl::Status CheckCounters(const lull::v1::ProcessCounters& counters) {
   return absl::OkStatus();
 }
 
-absl::Status CheckApi(absl::string_view field, const lull::v1::ApiName& api) {
-  if (api.id() == 0 || api.id() > kMaxApiId) {
-    return Invalid(field, ".id is ", api.id(), ", which is out of range");
-  }
-  LULL_RETURN_IF_ERROR(CheckText(absl::StrCat(field, ".name"), api.name()));
-  return CheckText(absl::StrCat(field, ".family"), api.family());
-}
-
 absl::Status CheckGpu(const Batch::Gpu& gpu) {
   if (gpu.process_key() == 0) return Invalid("gpus.process_key is 0");
   for (const lull::v1::KernelDef& kernel : gpu.kernels()) {
@@ -266,76 +241,7 @@ absl::Status CheckStretch(const lull::v1::ArmedStretch& stretch) {
   return absl::OkStatus();
 }
 
-absl::Status CheckImport(const lull::v1::ImportInfo& told) {
-  if (std::max({told.files_size(), told.ignored_size(), told.found_size(),
-                told.not_applied_size()}) > kMaxImportLines) {
-    return Invalid("hello.job.imported has a list of more than ", kMaxImportLines);
-  }
-  LULL_RETURN_IF_ERROR(CheckText("hello.job.imported.format", told.format()));
-  for (const std::string& file : told.files()) {
-    LULL_RETURN_IF_ERROR(CheckText("hello.job.imported.files", file));
-  }
-  for (const std::string& rule : told.not_applied()) {
-    LULL_RETURN_IF_ERROR(CheckText("hello.job.imported.not_applied", rule));
-  }
-  for (const auto* counts : {&told.ignored(), &told.found()}) {
-    for (const lull::v1::ImportInfo::Count& count : *counts) {
-      LULL_RETURN_IF_ERROR(CheckText("hello.job.imported.what", count.what()));
-    }
-  }
-  return absl::OkStatus();
-}
-
-bool IsJobId(const std::string& id) {
-  return id.size() == 32 && std::all_of(id.begin(), id.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
-}
-
 }  // namespace
-
-absl::Status ValidateArming(absl::string_view field, const lull::v1::ArmState& state) {
-  return CheckText(absl::StrCat(field, ".error"), state.error());
-}
-
-absl::Status ValidateHello(const lull::v1::Hello& hello) {
-  if (hello.protocol_version() < kOldestProtocolVersion ||
-      hello.protocol_version() > kProtocolVersion) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("hello.protocol_version is ", hello.protocol_version(),
-                     ", this collector speaks ", kProtocolVersion,
-                     "; use the same version of lull on both sides"));
-  }
-  const lull::v1::JobInfo& job = hello.job();
-  if (!IsJobId(job.id()))
-    return Invalid("hello.job.id is not 32 lower-case hex digits");
-  for (const auto& [field, text] :
-       {std::pair<absl::string_view, const std::string&>{"hello.job.name", job.name()},
-        {"hello.job.command", job.command()},
-        {"hello.job.host", job.host()},
-        {"hello.job.user", job.user()},
-        {"hello.job.lull_version", job.lull_version()},
-        {"hello.job.gpu_schedule", job.gpu_schedule()}}) {
-    LULL_RETURN_IF_ERROR(CheckText(field, text));
-  }
-  if (!AreTags(job.tags())) return Invalid("hello.job.tags is no list of tags");
-  LULL_RETURN_IF_ERROR(CheckImport(job.imported()));
-  LULL_RETURN_IF_ERROR(CheckTime("hello.job.start_ns", job.start_ns()));
-  LULL_RETURN_IF_ERROR(
-      CheckTime("hello.job.start_realtime_ns", job.start_realtime_ns()));
-  if (!std::isfinite(job.overhead_budget_percent())) {
-    return Invalid("hello.job.overhead_budget_percent is not a number");
-  }
-  LULL_RETURN_IF_ERROR(ValidateArming("hello.arming", hello.arming()));
-  absl::flat_hash_set<uint32_t> ids;
-  for (const lull::v1::ApiName& api : hello.apis()) {
-    LULL_RETURN_IF_ERROR(CheckApi("hello.apis", api));
-    if (!ids.insert(api.id()).second) {
-      return Invalid("hello.apis.id is ", api.id(), ", which is there twice");
-    }
-  }
-  return absl::OkStatus();
-}
 
 lull::v1::RejectedRun Rejection(const Batch& batch, const lull::v1::RingBatch& run,
                                 std::string why) {

@@ -23,6 +23,7 @@ inline constexpr int kMaxMessageBytes = 64 << 20;
 absl::Status ValidateHello(const lull::v1::Hello& hello);
 // `field`: the name of the field that holds it.
 absl::Status ValidateArming(absl::string_view field, const lull::v1::ArmState& state);
+absl::Status ValidateClock(const lull::v1::ClockReading& reading);
 absl::Status ValidateBatch(const lull::v1::Batch& batch);
 
 // Removes the runs of events that ValidateBatch() would refuse, so that they do not

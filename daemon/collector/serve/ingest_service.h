@@ -16,6 +16,9 @@ class IngestService : public lull::v1::Ingest::CallbackService {
 
   grpc::ServerBidiReactor<lull::v1::IngestRequest, lull::v1::IngestReply>* Stream(
       grpc::CallbackServerContext* context) override;
+  grpc::ServerUnaryReactor* ReadClock(grpc::CallbackServerContext* context,
+                                      const lull::v1::ClockRequest* request,
+                                      lull::v1::ClockReply* reply) override;
 
  private:
   Gate& gate_;

@@ -43,8 +43,9 @@ void IngestStream::OnReadDone(bool ok) {
 
 absl::Status IngestStream::CheckOrder() {
   bool hello = request_.has_hello();
-  if (!hello && !request_.has_batch() && !request_.has_arming()) {
-    return absl::InvalidArgumentError("message is neither hello, batch nor arming");
+  if (request_.message_case() == lull::v1::IngestRequest::MESSAGE_NOT_SET) {
+    return absl::InvalidArgumentError(
+        "message is neither hello, batch, arming nor clock");
   }
   if (hello != job_.empty()) {
     return absl::FailedPreconditionError(hello ? "hello came twice"
@@ -67,6 +68,8 @@ absl::StatusOr<bool> IngestStream::Handle() {
     TellDesk();
     request_.Clear();
     return true;
+  } else if (request_.has_clock()) {
+    LULL_RETURN_IF_ERROR(ValidateClock(request_.clock()));
   } else {
     Rejected(TakeBadRunsOut(request_.mutable_batch()));
     LULL_RETURN_IF_ERROR(ValidateBatch(request_.batch()));

@@ -12,6 +12,7 @@
 #include "daemon/base/logging.h"
 #include "daemon/base/mutex.h"
 #include "daemon/base/status.h"
+#include "daemon/relay/deliver/clock_watch.h"
 #include "ingest.grpc.pb.h"
 
 namespace lull::relay {
@@ -192,7 +193,7 @@ class Upstream::Impl {
     }
     std::unique_ptr<Stream> stream = stub->Stream(&context);
     std::thread reader([this, &stream] { ReadReplies(stream.get()); });
-    WriteBatches(stream.get());
+    WriteBatches(*stub, stream.get());
     // A cancel would hide the collector's own word from Finish().
     if (!StreamHasEnded()) context.TryCancel();
     reader.join();
@@ -256,8 +257,22 @@ class Upstream::Impl {
     return stream->Write(request);
   }
 
+  // A collector that answers knows the message, too. False: the stream is broken.
+  static bool TellClock(const std::optional<lull::v1::ClockReading>& reading,
+                        Stream* stream) {
+    if (!reading) return true;
+    lull::v1::IngestRequest request;
+    *request.mutable_clock() = *reading;
+    return stream->Write(request);
+  }
+
   // Until the stream breaks or we stop.
-  void WriteBatches(Stream* stream) {
+  void WriteBatches(lull::v1::Ingest::StubInterface& stub, Stream* stream) {
+    ClockWatch clock(hello_.job(), collector_.token);
+    // Before Hello: a job that has ended is unloaded soon after it, and its last batch
+    // must not come later.
+    std::optional<lull::v1::ClockReading> reading;
+    if (clock.Due()) reading = clock.Read(stub);
     lull::v1::IngestRequest request;
     *request.mutable_hello() = hello_;
     {
@@ -265,10 +280,11 @@ class Upstream::Impl {
       if (arming_) *request.mutable_hello()->mutable_arming() = *arming_;
       arming_told_ = true;
     }
-    if (!stream->Write(request)) return AwaitEnd();
+    if (!stream->Write(request) || !TellClock(reading, stream)) return AwaitEnd();
     uint64_t sent = spool_->acknowledged();
     while (!StreamHasEnded() && !stopping()) {
       if (!TellArmingNews(stream)) return AwaitEnd();
+      if (clock.Due() && !TellClock(clock.Read(stub), stream)) return AwaitEnd();
       if (!MaySend(sent)) {
         absl::SleepFor(absl::Milliseconds(2));
         continue;
@@ -283,6 +299,13 @@ class Upstream::Impl {
       while (symbols_ != nullptr && !symbols_->Name(request.mutable_batch())) {
         if (StreamHasEnded() || stopping()) return;
         if (!TellArmingNews(stream)) return AwaitEnd();
+      }
+      if (request.batch().has_job_end()) {
+        // Once more, so that no event is farther from a reading than it must be.
+        if (clock.DueBeforeTheEnd() && !TellClock(clock.Read(stub), stream)) {
+          return AwaitEnd();
+        }
+        clock.Stop();
       }
       sent = entry->sequence;
       {

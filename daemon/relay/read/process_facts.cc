@@ -7,6 +7,7 @@
 #include "daemon/base/text.h"
 #include "daemon/procfs/procfs.h"
 #include "daemon/procfs/rank.h"
+#include "daemon/procfs/run_id.h"
 #include "daemon/procfs/stat.h"
 
 namespace lull::relay {
@@ -35,10 +36,12 @@ lull::v1::ProcessInfo ReadProcessFacts(pid_t pid) {
   }
   info.set_command(CleanText(command));
   info.set_executable(CleanText(procfs.Link(pid, "exe").text));
-  Rank rank = ReadRank(procfs.Read(pid, "environ", kMaxEnvironment).text);
+  const std::string environment = procfs.Read(pid, "environ", kMaxEnvironment).text;
+  const Rank rank = ReadRank(environment);
   info.set_rank(rank.rank);
   info.set_local_rank(rank.local_rank);
   info.set_world_size(std::max(rank.world_size, 0));
+  info.set_run_id(ReadRunId(environment));
   return info;
 }
 

@@ -72,6 +72,22 @@ class IngestTest : public ::testing::Test {
   std::shared_ptr<grpc::Channel> channel_;
 };
 
+TEST_F(IngestTest, RefusesAReadingOfAClockThatIsNoInterval) {
+  FakeRelay relay(channel_);
+  ASSERT_TRUE(relay.Send(MakeHello(MakeJobId(1))));
+  lull::v1::IngestRequest request;
+  request.mutable_clock()->set_low_ns(5);
+  request.mutable_clock()->set_high_ns(5);
+  ASSERT_TRUE(relay.SendRequest(request));
+  ASSERT_TRUE(relay.Send(Syncs(1, 0, 1)));
+  ASSERT_TRUE(relay.AwaitAcknowledgement(1));
+  request.mutable_clock()->set_high_ns(4);
+  relay.SendRequest(request);
+  const grpc::Status status = relay.End(false);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("clock.low_ns"));
+}
+
 // As a CLI from before GetReport took sections asks.
 TEST_F(IngestTest, TellsACallerOfAnotherReleaseWhatToDo) {
   grpc::GenericStub stub(channel_);

@@ -124,8 +124,13 @@ TEST(OpenStore, RefusesTheDatabaseOfANewerLull) {
   ExpectRefused(directory / "a.db", "has schema 99");
 }
 
-// Takes back what schemas 12 to 15 changed, and forgets what they know.
-constexpr char kBackToSchema11[] =
+// Takes back what schema 16 changed, and forgets what it knows.
+#define BACK_TO_SCHEMA_15             \
+  "DROP INDEX jobs_by_run;"           \
+  "ALTER TABLE jobs DROP COLUMN run;" \
+  "DROP TABLE clock_readings;"
+// And what schemas 12 to 15 did.
+constexpr char kBackToSchema11[] = BACK_TO_SCHEMA_15
     "ALTER TABLE jobs DROP COLUMN marks;"
     "DROP TABLE sources;"
     "ALTER TABLE jobs DROP COLUMN job_info;"
@@ -351,7 +356,7 @@ TEST(OpenStore, ConvertsTheDatabaseOfSchema9) {
 TEST(OpenStore, ConvertsTheDatabaseOfSchema14) {
   test::TemporaryDirectory directory;
   MakeDatabase(directory / "a.db");
-  Sql(directory / "a.db",
+  Sql(directory / "a.db", BACK_TO_SCHEMA_15
       "ALTER TABLE jobs DROP COLUMN marks;"
       "INSERT INTO jobs(id, uuid) VALUES(90, '14');"
       "PRAGMA user_version=14; PRAGMA wal_checkpoint(TRUNCATE)");
@@ -367,6 +372,31 @@ TEST(OpenStore, ConvertsTheDatabaseOfSchema14) {
   ASSERT_TRUE(catalogue.PutMarks(90, marks).ok());
   EXPECT_EQ(catalogue.FindJob("14")->at(0).marks.ShortDebugString(),
             "tags: \"naive\" pinned: true");
+}
+
+TEST(OpenStore, ConvertsTheDatabaseOfSchema15) {
+  test::TemporaryDirectory directory;
+  MakeDatabase(directory / "a.db");
+  Sql(directory / "a.db", BACK_TO_SCHEMA_15
+      "INSERT INTO jobs(id, uuid) VALUES(90, '15');"
+      "PRAGMA user_version=15; PRAGMA wal_checkpoint(TRUNCATE)");
+  auto store = Store::Open(directory / "a.db");
+  ASSERT_TRUE(store.ok()) << store.status();
+  Catalogue& catalogue = (*store)->writer().catalogue();
+  auto jobs = catalogue.FindJob("15");
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  EXPECT_EQ(jobs->at(0).run, "");
+  EXPECT_TRUE(catalogue.JobsOfRun("")->empty());
+  jobs->at(0).run = "torchrun:x";
+  ASSERT_TRUE(catalogue.PutJob(jobs->at(0)).ok());
+  EXPECT_EQ(catalogue.JobsOfRun("torchrun:x")->size(), 1u);
+  ClockReadingRow row;
+  row.second = 7;
+  row.reading.set_low_ns(-5);
+  ASSERT_TRUE(catalogue.Put(90, row).ok());
+  auto readings = catalogue.All<ClockReadingRow>(90);
+  ASSERT_TRUE(readings.ok()) << readings.status();
+  EXPECT_EQ(readings->at(0).reading.low_ns(), -5);
 }
 
 TEST(OpenStore, ConvertsTheDatabaseOfSchema11) {

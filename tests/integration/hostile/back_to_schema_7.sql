@@ -1,4 +1,7 @@
--- Makes a database of schema 7 of one of schema 15; what its jobs are is forgotten.
+-- Makes a database of schema 7 of one of schema 16; what its jobs are is forgotten.
+DROP INDEX jobs_by_run;
+ALTER TABLE jobs DROP COLUMN run;
+DROP TABLE clock_readings;
 ALTER TABLE jobs DROP COLUMN marks;
 DROP TABLE sources;
 ALTER TABLE jobs DROP COLUMN job_info;

@@ -1,0 +1,53 @@
+#include "daemon/procfs/run_id.h"
+
+#include "absl/strings/str_cat.h"
+#include "daemon/base/text.h"
+#include "daemon/procfs/rank.h"
+
+namespace lull {
+namespace {
+
+constexpr size_t kLongestId = 256;
+
+std::string Named(absl::string_view kind, absl::string_view id) {
+  if (id.empty()) return "";
+  return absl::StrCat(kind, CleanText(std::string(id), kLongestId));
+}
+
+// Without a step it is the script of sbatch, which is no rank of anything.
+std::string SlurmRun(absl::string_view environment) {
+  absl::string_view job = VariableIn(environment, "SLURM_JOB_ID");
+  absl::string_view step = VariableIn(environment, "SLURM_STEP_ID");
+  if (job.empty() || step.empty()) return "";
+  return Named("slurm:", absl::StrCat(VariableIn(environment, "SLURM_CLUSTER_NAME"),
+                                      ".", job, ".", step));
+}
+
+}  // namespace
+
+std::string ReadRunId(absl::string_view environment) {
+  std::string id = GivenRunId(VariableIn(environment, "LULL_RUN_ID"));
+  if (!id.empty()) return id;
+  absl::string_view torchrun = VariableIn(environment, "TORCHELASTIC_RUN_ID");
+  if (!torchrun.empty() && torchrun != "none") return Named("torchrun:", torchrun);
+  id = SlurmRun(environment);
+  if (!id.empty()) return id;
+  constexpr struct {
+    const char* kind;
+    const char* variable;
+  } kOthers[] = {
+      // 128 random bits of an mpirun; a PMIx namespace may recur.
+      {"ompi:", "OMPI_MCA_orte_precondition_transports"},
+      {"pmix:", "PMIX_NAMESPACE"},
+      {"pmi:", "PMI_JOBID"},
+  };
+  for (const auto& other : kOthers) {
+    id = Named(other.kind, VariableIn(environment, other.variable));
+    if (!id.empty()) return id;
+  }
+  return "";
+}
+
+std::string GivenRunId(absl::string_view id) { return Named(kGivenRun, id); }
+
+}  // namespace lull

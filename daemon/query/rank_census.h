@@ -1,0 +1,16 @@
+// Whether all ranks of a job are known: who came last is known only then.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "daemon/storage/store.h"
+
+namespace lull::query {
+
+// `ranks`: the processes that waited for others, in the order of their ranks.
+// FAILED_PRECONDITION, and why, where nothing can be said of them.
+absl::Status AreAll(const storage::JobRow& job,
+                    const std::vector<const v1::ProcessInfo*>& ranks);
+
+}  // namespace lull::query
