@@ -101,8 +101,8 @@ std::vector<RunFacts> FactsOf(const Runs& runs, bool traced) {
   return facts;
 }
 
-// Of a run that was armed late nobody knows what was in use before: what was seen is no
-// peak of it.
+// Nobody knows what a run that was armed late had in use before: what was seen is no peak
+// of it.
 bool RecordedWhole(Comparison* out) {
   bool whole = true;
   for (const auto* side : {&out->a, &out->b}) {

@@ -491,7 +491,7 @@ TEST(JudgeTest, OneRankIsNotDilutedByTheOthers) {
   const Verdict came = VerdictOn(rule, EvidenceOf({run}, {old}));
   EXPECT_EQ(came.outcome, Outcome::kFailed);
   EXPECT_EQ(came.rules[0].measured.of, "rank 1");
-  // Of one process there is no rank to name.
+  // One process has no rank to name.
   EXPECT_EQ(VerdictOn("sync.calls_per_step > 0.5", EvidenceOf({RunOf("job", {})}))
                 .rules[0]
                 .measured.of,
