@@ -73,6 +73,15 @@ std::vector<double> PartMedians(const Runs& runs, bool traced) {
   return medians;
 }
 
+// The same interval around another ratio: that of parts around that of the runs.
+Change MovedTo(double ratio, Change change) {
+  const double by = ratio / (1 + change.percent / 100);
+  for (double* percent : {&change.percent, &change.low_percent, &change.high_percent}) {
+    *percent = 100 * ((1 + *percent / 100) * by - 1);
+  }
+  return change;
+}
+
 StepTime CompareTimes(const Runs& a, const Runs& b, bool traced, double asked) {
   StepTime time;
   const std::vector<double> of_a = Medians(a, traced), of_b = Medians(b, traced);
@@ -80,11 +89,11 @@ StepTime CompareTimes(const Runs& a, const Runs& b, bool traced, double asked) {
   time.mean_b_ms = Mean(Means(b, traced));
   time.asked_percent = asked;
   time.known = a.size() >= 2 && b.size() >= 2;
-  const std::vector<double> told_a = time.known ? of_a : PartMedians(a, traced);
-  const std::vector<double> told_b = time.known ? of_b : PartMedians(b, traced);
-  time.a_ms = GeometricMean(told_a);
-  time.b_ms = GeometricMean(told_b);
-  time.change = ChangeOf(told_a, told_b);
+  time.a_ms = GeometricMean(of_a);
+  time.b_ms = GeometricMean(of_b);
+  time.change = time.known ? ChangeOf(of_a, of_b)
+                           : MovedTo(time.b_ms / time.a_ms,
+                                     ChangeOf(PartMedians(a, traced), PartMedians(b, traced)));
   if (auto spread = SpreadOf(of_a, of_b)) {
     time.spread_percent = 100 * *spread;
     time.runs_needed = RunsNeeded(*spread, asked);

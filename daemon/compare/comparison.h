@@ -22,14 +22,13 @@ enum class Verdict {
 };
 
 struct StepTime {
-  // Medians of runs (with one run on a side, of its parts), their geometric mean, so that
-  // `change` is what it is from a to b.
+  // Medians of runs, their geometric mean, so that `change` is that from a to b.
   double a_ms = 0;
   double b_ms = 0;
   double mean_a_ms = 0;
   double mean_b_ms = 0;
-  // With one run on a side it is of parts of the runs: it knows nothing of how runs
-  // differ, and `known` is false.
+  // With one run on a side its interval is of parts of the runs: it knows nothing of how
+  // runs differ, and `known` is false.
   std::optional<Change> change;
   bool known = false;
   std::optional<double> spread_percent;  // of runs of one side: standard deviation

@@ -118,7 +118,7 @@ class Mcp(unittest.TestCase):
             self.assertIs(tool["annotations"]["readOnlyHint"], True)
         self.assertEqual({name[5:] for name in tools} - {"jobs", "schema"},
                          {"report", "gaps", "hot", "kernels", "ops", "steps", "data", "regions",
-                          "ranks", "syncs", "waits", "gc", "allocs", "memory"})
+                          "ranks", "stacks", "syncs", "waits", "gc", "allocs", "memory"})
 
     def test_a_session_without_one(self):
         result = self.client.ask("server/discover", **MODERN)
