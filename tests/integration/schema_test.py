@@ -23,8 +23,8 @@ except ImportError:
 
 PUPPETS = loader_test.PUPPETS
 SIM = os.environ["LULL_SIM"]
-OF_JOBS = ("report", "gaps", "hot", "kernels", "ops", "steps", "data", "regions", "ranks", "stacks", "syncs",
-           "waits", "gc", "allocs", "memory")
+OF_JOBS = ("report", "gaps", "hot", "kernels", "ops", "steps", "data", "regions", "ranks", "stacks",
+           "syncs", "waits", "gc", "allocs", "memory")
 # Where a job has nothing of the kind, they say so on stderr and print no JSON.
 MAY_BE_UNTOLD = ("hot", "data", "regions", "ranks", "stacks")
 
