@@ -11,7 +11,7 @@ namespace lull {
 // For a reply that is grouped by stack. Weights are microseconds of threads' time.
 std::string FoldedText(const v1::ReportReply& reply);
 
-// Of the newest stacks; weights are numbers of threads.
+// For the newest stacks; weights are numbers of threads.
 std::string FoldedThreads(const v1::ReportReply& reply);
 
 // "function (file:line)"

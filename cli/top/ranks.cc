@@ -37,7 +37,7 @@ void AddStep(const v1::StepBand& band, Rank* rank) {
   rank->step_ns = LowerMedian(std::move(times));
 }
 
-// Of the allocator that says most of what the program itself holds of devices, else the
+// From the allocator that says most about the devices' memory of the program, else the
 // host's tensors. One allocator's blocks lie in those of another.
 void AddMemory(const v1::ReportReply& reply, Rank* rank) {
   for (const char* allocator : {"torch_cuda", "cuda", "torch_other", "torch_cpu"}) {

@@ -284,7 +284,7 @@ bool IsWorse(const Rule& rule, const Measured& one, const Measured& other) {
   return least ? value < than : value > than;
 }
 
-// Of the process that is furthest beyond the bound.
+// From the process that is furthest beyond the bound.
 Measured MeasureWorst(const Rule& rule, const Comparison& comparison,
                       const Leave& leave) {
   Measured worst;
