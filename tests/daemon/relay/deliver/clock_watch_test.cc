@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 
 #include "absl/time/clock.h"
@@ -17,16 +18,17 @@ class OtherClock final : public lull::v1::Ingest::Service {
  public:
   grpc::Status ReadClock(grpc::ServerContext*, const lull::v1::ClockRequest*,
                          lull::v1::ClockReply* reply) override {
-    if (calls++ % 3 == 0) absl::SleepFor(absl::Milliseconds(2));  // the way there
+    const int call = calls++;
+    if (call % 3 == 0) absl::SleepFor(absl::Milliseconds(2));  // the way there
     reply->set_received_ns(MonotonicNs() + static_cast<uint64_t>(kDay));
     reply->set_answered_ns(MonotonicNs() + static_cast<uint64_t>(kDay));
-    if (calls % 5 == 0) absl::SleepFor(absl::Milliseconds(3));  // the way back
+    if (call % 5 == 4) absl::SleepFor(absl::Milliseconds(3));  // the way back
     reply->set_boot_id(identity.boot_id);
     reply->set_time_namespace(identity.time_namespace);
     return grpc::Status::OK;
   }
   ClockIdentity identity{"another", 7};
-  int calls = 0;
+  std::atomic<int> calls = 0;  // calls come one after the other, each on its own thread
 };
 
 class ClockWatchTest : public ::testing::Test {
