@@ -6,6 +6,7 @@ they took, and with --profile what torch.profiler saw of them."""
 import argparse
 import json
 import statistics
+import sys
 import time
 
 import torch
@@ -126,12 +127,24 @@ def profile(training, steps):
     return {"kernels": len(kernels), "busy_ms": union_ms(spans)}
 
 
+def serve(training):
+    for line in sys.stdin:
+        start = time.monotonic_ns()
+        for _ in range(int(line)):
+            training.step()
+        torch.cuda.synchronize()
+        print((time.monotonic_ns() - start) / 1e6, flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", choices=MODELS)
     parser.add_argument("--graph", action="store_true")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--serve", action="store_true",
+                        help="trains as many steps as each line of the standard input says, and "
+                             "answers with the milliseconds that they took")
     options = parser.parse_args()
     torch.manual_seed(0)
     torch.backends.cudnn.benchmark = False
@@ -139,6 +152,10 @@ def main():
     torch.cuda.synchronize()
     result = {"device": torch.cuda.get_device_name(), "torch": torch.__version__,
               "cuda": torch.version.cuda}
+    if options.serve:
+        print(json.dumps(result), flush=True)
+        serve(training)
+        return
     if options.profile:
         result.update(profile(training, options.steps))
     else:

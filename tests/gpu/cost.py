@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""What lull costs a training on a GPU, on the wall clock: cost.py [--rounds N] [--ms N].
+
+The same training runs in several processes at once, two of them without lull. One after the other,
+in an order that changes from round to round, each is told to train for a stretch while the others
+wait. A figure is the median over the rounds of the ratio to the first one without lull in the
+same round, with its 95 % interval by the bootstrap over rounds; `again` is the second one without
+lull: what the machine itself adds.
+
+LULL_GPU_PYTHON  a Python with a CUDA build of PyTorch (python3)
+LULL_BIN         lull"""
+
+import argparse
+import json
+import os
+import random
+import shlex
+import statistics
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(ROOT, "tests", "integration"))
+import guest
+
+PYTHON = shlex.split(os.environ.get("LULL_GPU_PYTHON", "python3"))
+EXACT = ["--overhead-budget", "100"]
+WAYS = {"alone": None, "again": None, "host": ["--gpu", "host"],
+        "host, no samples": ["--gpu", "host", "--no-samples"], "window": [],
+        "continuous": ["--gpu", "continuous", *EXACT]}
+
+
+class Process:
+    def __init__(self, host, model, graph, way):
+        lull = [] if WAYS[way] is None else [
+            guest.LULL, "run", "--quiet", *WAYS[way], "--name",
+            f"cost-{model}-{'graph' if graph else 'eager'}-{way.replace(', ', '-').replace(' ', '-')}", "--"]
+        self.process = subprocess.Popen(
+            [*lull, *PYTHON, os.path.join(HERE, "train.py"), model, "--serve",
+             *(["--graph"] if graph else [])],
+            env=host.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ready(self):
+        return json.loads(self.process.stdout.readline())
+
+    def train(self, steps):
+        print(steps, file=self.process.stdin, flush=True)
+        return float(self.process.stdout.readline())
+
+    def close(self):
+        self.process.stdin.close()
+        if self.process.wait(timeout=120) != 0:
+            raise SystemExit(f"cost: a training ended with {self.process.returncode}")
+
+
+def interval(ratios, seed=0):
+    draw = random.Random(seed)
+    medians = sorted(statistics.median(draw.choices(ratios, k=len(ratios))) for _ in range(2000))
+    return statistics.median(ratios), medians[50], medians[-51]
+
+
+def measure(host, model, graph, rounds, stretch_ms):
+    """{way: (median, low, high)} and the step of the first one without lull, in ms"""
+    processes = {way: Process(host, model, graph, way) for way in WAYS}
+    about = [process.ready() for process in processes.values()][0]
+    for process in processes.values():
+        process.train(20)
+    steps = max(5, int(stretch_ms / (processes["alone"].train(20) / 20)))
+    took = {way: [] for way in WAYS}
+    draw = random.Random(1)
+    for _ in range(rounds):
+        for way in draw.sample(list(WAYS), len(WAYS)):
+            took[way].append(processes[way].train(steps))
+    for process in processes.values():
+        process.close()
+    figures = {way: interval([mine / alone for mine, alone in zip(took[way], took["alone"])])
+               for way in WAYS if way != "alone"}
+    return about, statistics.median(took["alone"]) / steps, figures
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--ms", type=float, default=200, help="a stretch")
+    parser.add_argument("--model", choices=("resnet18", "transformer"), action="append")
+    options = parser.parse_args()
+    host = guest.Host()
+    print("| training | step, ms |", " | ".join(list(WAYS)[1:]), "|")
+    print("|---|---|" + "---|" * (len(WAYS) - 1))
+    try:
+        for model in options.model or ("resnet18", "transformer"):
+            for graph in (False, True):
+                about, step, figures = measure(host, model, graph, options.rounds, options.ms)
+                print(f"| {model}, {'CUDA graph' if graph else 'eager'} | {step:.3f} |",
+                      " | ".join("{:.3f} ({:.3f} to {:.3f})".format(*figures[way])
+                                 for way in figures), "|", flush=True)
+    finally:
+        host.close()
+    print(f"\n{about['device']}, PyTorch {about['torch']}, CUDA {about['cuda']}")
+
+
+if __name__ == "__main__":
+    main()
