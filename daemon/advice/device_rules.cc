@@ -66,14 +66,25 @@ void LaunchBound(const Evidence& evidence, Findings& found) {
 }
 
 void LaunchLatency(const Evidence& evidence, Findings& found) {
-  uint64_t idle = evidence.Idle(v1::GAP_CAUSE_LAUNCH_LATENCY);
-  if (!evidence.ExceedsTraced(idle, kIdleLatencyPercent)) return;
+  const uint64_t idle = evidence.Idle(v1::GAP_CAUSE_LAUNCH_LATENCY);
+  const uint64_t times = evidence.IdleCount(v1::GAP_CAUSE_LAUNCH_LATENCY);
+  if (!evidence.ExceedsTraced(idle, kIdleLatencyPercent) || times == 0) return;
+  const std::string what =
+      absl::StrCat("the GPU idles ", evidence.OfTraced(idle),
+                   " of traced time from a launch to its start, ", FormatCount(times),
+                   " times");
+  if (idle / times > kOrdinaryLatencyNs) {
+    AddFinding(found, "launch_latency",
+               absl::StrCat(what, ", ", FormatDuration(idle / times),
+                            " on average; 10 us are usual"),
+               "see whether other processes use this GPU (nvidia-smi, time slicing, "
+               "MPS): then it takes turns, and is busy for them while this job waits",
+               idle, true);
+    return;
+  }
   AddFinding(found, "launch_latency",
-             absl::StrCat("the GPU idles ", evidence.OfTraced(idle),
-                          " of traced time from a launch to its start, ",
-                          FormatCount(evidence.IdleCount(v1::GAP_CAUSE_LAUNCH_LATENCY)),
-                          " times", MeanKernel(evidence.reply().kernels())),
-             kGraphs, idle, true);
+             absl::StrCat(what, MeanKernel(evidence.reply().kernels())), kGraphs, idle,
+             true);
 }
 
 void Dependencies(const Evidence& evidence, Findings& found) {

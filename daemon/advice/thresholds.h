@@ -35,6 +35,11 @@ inline constexpr uint32_t kTf32Capability = 80;
 // tensor cores have at least twice the throughput of FP32.
 inline constexpr uint64_t kTensorCoreSpeedUp = 2;
 
+// From a launch to its start. On an H100 that nobody shares it is 10 us on average (8 of
+// them in the call, with CUPTI), on one that 30 processes take turns on 56 to 76
+// (docs/gpu_results.md).
+inline constexpr uint64_t kOrdinaryLatencyNs = 40'000;
+
 // ---- Without GPU truth: percent of Shares::working_ns ----
 
 inline constexpr double kDataWaitPercent = 5;

@@ -5,7 +5,7 @@ Each prints a line of JSON: when the steps that count began and ended (CLOCK_MON
 its own stopwatch saw on the host, and how long the device stood still, by events of CUDA's that
 were recorded before and after: a clock that no profiler has touched.
 
-  gap_ms         between the end of what a step launched and the begin of the next one's
+  gap_ms         between the end of what a step launched and the begin of what the next one did
   stopwatch_ms   in the line that is marked SITE
 """
 
@@ -37,39 +37,56 @@ class Stopwatch:
 
 
 class Gaps:
-    """The stretches in which the device had nothing to do, by events on its stream."""
+    """The stretches in which the device had nothing to do, by events on its stream. An event
+    that is recorded while the device is idle is stamped at once, so that the end of a gap is
+    told from the end of the first operation after it, which takes `first_ms`."""
 
-    def __init__(self):
-        self._pairs, self._end = [], None
+    def __init__(self, first_ms):
+        self._first_ms, self._pairs, self._opened = first_ms, [], None
 
-    def closes(self):
-        """Right before the first launch of a step."""
-        if self._end is not None:
-            begin = torch.cuda.Event(enable_timing=True)
-            begin.record()
-            self._pairs.append((self._end, begin))
+    def closed(self):
+        """Right after the first launch of a step."""
+        if self._opened is not None:
+            self._pairs.append((self._opened, now_on_device()))
 
     def opens(self):
         """Right after the last launch of a step."""
-        self._end = torch.cuda.Event(enable_timing=True)
-        self._end.record()
+        self._opened = now_on_device()
 
     def ms(self):
         torch.cuda.synchronize()
-        return sum(end.elapsed_time(begin) for end, begin in self._pairs)
+        return sum(opened.elapsed_time(end) - self._first_ms for opened, end in self._pairs)
+
+
+def now_on_device():
+    event = torch.cuda.Event(enable_timing=True)
+    event.record()
+    return event
 
 
 class Story:
     def __init__(self):
         self.a = torch.randn(SIZE, SIZE, device="cuda") / math.sqrt(SIZE)
         self.x = torch.randn(SIZE, SIZE, device="cuda")
-        self.watch, self.gaps = Stopwatch(), Gaps()
+        self.start_over()
+
+    def start_over(self):
+        self.watch, self.gaps = Stopwatch(), Gaps(self.product_ms())
+
+    def product_ms(self):
+        x = self.a @ self.x
+        begin = now_on_device()
+        for _ in range(20):
+            x = self.a @ x
+        end = now_on_device()
+        torch.cuda.synchronize()
+        return begin.elapsed_time(end) / 20
 
     def work(self, times=4):
         """Some milliseconds of the device's."""
-        x = self.x
-        self.gaps.closes()
-        for _ in range(times):
+        x = self.a @ self.x
+        self.gaps.closed()
+        for _ in range(times - 1):
             x = self.a @ x
         loss = x.sum()
         self.gaps.opens()
@@ -216,9 +233,7 @@ class Nan(Story):
     """The loss becomes NaN in the middle."""
 
     def step(self, index):
-        loss = self.work()
-        if index == 20:
-            loss = loss * float("nan")
+        loss = self.work() * (float("nan") if index == 10 else 1.0)
         with self.watch:
             loss.item()  # SITE: nan
 
@@ -299,8 +314,7 @@ def main():
     story = STORIES[options.story]()
     for _ in range(5):
         story.step(1)
-    torch.cuda.synchronize()
-    story.watch, story.gaps = Stopwatch(), Gaps()
+    story.start_over()
     result = {"story": options.story, "steps": options.steps,
               "device": torch.cuda.get_device_name(), "torch": torch.__version__,
               "cuda": torch.version.cuda}

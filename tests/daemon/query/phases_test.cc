@@ -120,5 +120,31 @@ TEST(Phases, AreNotGuessed) {
   }
 }
 
+// A training of less than a second, and a process that lives on: what follows the last step
+// is not the steady state of anything.
+TEST(Phases, AProcessThatOutlivesAShortTrainingIsNotDivided) {
+  Pipeline pipeline(MakeHello(MakeJobId(1)));
+  lull::v1::Batch batch;
+  batch.set_sequence(1);
+  *batch.add_processes() = MakeProcess(1, 101, 0);
+  AddStacks(batch, 1);
+  std::vector<TestEvent> events;
+  for (uint64_t number = 1; number <= 60; ++number) {
+    TestEvent event;
+    event.type = lull::v1::EVENT_TYPE_STEP;
+    event.python = 1;
+    event.duration_ns = number == 1 ? 0 : 10 * kMs;
+    event.start_ns = kJobStartNs + (6100 + (number - 1) * 10) * kMs;
+    StepView{event}.set_number(number).set_source(kOptimizer);
+    events.push_back(event);
+  }
+  for (uint64_t at = 6'701; at < 9'000; at += 100) events.push_back(Sync(at));
+  AddRun(batch, 1, 0, 0, events);
+  AddCounters(batch, 1, 0, events.size(), kJobStartNs + 12'000 * kMs);
+  pipeline.Apply(batch);
+  pipeline.Commit();
+  EXPECT_EQ(Report(pipeline, lull::v1::PHASE_UNSPECIFIED).phase(), lull::v1::PHASE_ALL);
+}
+
 }  // namespace
 }  // namespace lull::test
