@@ -27,7 +27,7 @@ import guest
 PYTHON = shlex.split(os.environ.get("LULL_GPU_PYTHON", "python3"))
 EXACT = ["--overhead-budget", "100"]
 WAYS = {"alone": None, "again": None, "host": ["--gpu", "host"],
-        "host, no samples": ["--gpu", "host", "--no-samples"], "window": [],
+        "unsampled": ["--gpu", "host", "--no-samples"], "window": [],
         "continuous": ["--gpu", "continuous", *EXACT]}
 
 
@@ -35,18 +35,25 @@ class Process:
     def __init__(self, host, model, graph, way):
         lull = [] if WAYS[way] is None else [
             guest.LULL, "run", "--quiet", *WAYS[way], "--name",
-            f"cost-{model}-{'graph' if graph else 'eager'}-{way.replace(', ', '-').replace(' ', '-')}", "--"]
+            f"cost-{model}-{'graph' if graph else 'eager'}-{way}", "--"]
         self.process = subprocess.Popen(
             [*lull, *PYTHON, os.path.join(HERE, "train.py"), model, "--serve",
              *(["--graph"] if graph else [])],
             env=host.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
+    def _answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"cost: {shlex.join(self.process.args)} ended with "
+                             f"{self.process.wait()}")
+        return line
+
     def ready(self):
-        return json.loads(self.process.stdout.readline())
+        return json.loads(self._answer())
 
     def train(self, steps):
         print(steps, file=self.process.stdin, flush=True)
-        return float(self.process.stdout.readline())
+        return float(self._answer())
 
     def close(self):
         self.process.stdin.close()
@@ -60,22 +67,22 @@ def interval(ratios, seed=0):
     return statistics.median(ratios), medians[50], medians[-51]
 
 
-def measure(host, model, graph, rounds, stretch_ms):
+def measure(host, model, graph, ways, rounds, stretch_ms):
     """{way: (median, low, high)} and the step of the first one without lull, in ms"""
-    processes = {way: Process(host, model, graph, way) for way in WAYS}
+    processes = {way: Process(host, model, graph, way) for way in ways}
     about = [process.ready() for process in processes.values()][0]
     for process in processes.values():
         process.train(20)
     steps = max(5, int(stretch_ms / (processes["alone"].train(20) / 20)))
-    took = {way: [] for way in WAYS}
+    took = {way: [] for way in ways}
     draw = random.Random(1)
     for _ in range(rounds):
-        for way in draw.sample(list(WAYS), len(WAYS)):
+        for way in draw.sample(ways, len(ways)):
             took[way].append(processes[way].train(steps))
     for process in processes.values():
         process.close()
     figures = {way: interval([mine / alone for mine, alone in zip(took[way], took["alone"])])
-               for way in WAYS if way != "alone"}
+               for way in ways if way != "alone"}
     return about, statistics.median(took["alone"]) / steps, figures
 
 
@@ -83,15 +90,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--ms", type=float, default=200, help="a stretch")
+    parser.add_argument("--ways", default=",".join(WAYS), help="some of: %(default)s")
+    parser.add_argument("--only", choices=("eager", "graph"))
     parser.add_argument("--model", choices=("resnet18", "transformer"), action="append")
     options = parser.parse_args()
+    ways = ["alone"] + [way for way in options.ways.split(",") if way != "alone"]
+    if unknown := set(ways) - set(WAYS):
+        parser.error(f"unknown: {', '.join(unknown)}")
     host = guest.Host()
-    print("| training | step, ms |", " | ".join(list(WAYS)[1:]), "|")
-    print("|---|---|" + "---|" * (len(WAYS) - 1))
+    print("| training | step, ms |", " | ".join(ways[1:]), "|")
+    print("|---|---|" + "---|" * (len(ways) - 1))
     try:
         for model in options.model or ("resnet18", "transformer"):
-            for graph in (False, True):
-                about, step, figures = measure(host, model, graph, options.rounds, options.ms)
+            for graph in {"eager": (False,), "graph": (True,)}.get(options.only, (False, True)):
+                about, step, figures = measure(host, model, graph, ways, options.rounds,
+                                               options.ms)
                 print(f"| {model}, {'CUDA graph' if graph else 'eager'} | {step:.3f} |",
                       " | ".join("{:.3f} ({:.3f} to {:.3f})".format(*figures[way])
                                  for way in figures), "|", flush=True)

@@ -294,14 +294,14 @@ STORIES = {story.__name__.lower(): story for story in
             Training, Graphs)}
 
 
-def profile(story, steps, path):
+def profiled(story, steps):
     """torch.profiler's view of the same steps, for a run of its own."""
     kinds = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
-    with torch.profiler.profile(activities=kinds, with_stack=True) as profiler:
+    with torch.profiler.profile(activities=kinds) as profiler:
         for index in range(steps):
             story.step(index)
         torch.cuda.synchronize()
-    profiler.export_chrome_trace(path)
+    return profiler
 
 
 def main():
@@ -320,8 +320,7 @@ def main():
               "cuda": torch.version.cuda}
     with turn():
         time.sleep(0.05)  # a gap in which a report may begin
-        if options.trace:
-            profile(story, options.steps, options.trace)
+        profiler = profiled(story, options.steps) if options.trace else None
         result["begin_ns"] = time.monotonic_ns()
         for index in range(0 if options.trace else options.steps):
             story.step(index)
@@ -332,6 +331,8 @@ def main():
         time.sleep(0.05)
         story.step(1)  # the gap at the end is one, and may be cut
         torch.cuda.synchronize()
+    if profiler is not None:
+        profiler.export_chrome_trace(options.trace)
     print(json.dumps(result))
 
 
