@@ -20,15 +20,14 @@ constexpr uint64_t kLibraryRetryNs = 10'000'000'000;
 constexpr uint32_t kFlushPeriodMs = 100;
 constexpr uint64_t kCallsThatShow = 100;
 
-// API calls first: without them CUPTI gives no correlation ids.
-constexpr Kind kKinds[] = {
-    Kind::kDriver,           Kind::kRuntime,    Kind::kMemcpy,         Kind::kMemset,
-    Kind::kConcurrentKernel, Kind::kGraphTrace, Kind::kSynchronization};
-// Without these a window still tells when the device was busy: with graph nodes as
-// single kernels, and without reasons for waits between streams.
-constexpr bool is_optional(Kind kind) {
-  return kind == Kind::kGraphTrace || kind == Kind::kSynchronization;
-}
+// API calls first: without them CUPTI gives no correlation ids. Never GRAPH_TRACE: with it
+// a program dies when it launches a graph that is older than the tracing
+// (docs/decisions/no_graph_trace.md). So graphs are told by their nodes.
+constexpr Kind kKinds[] = {Kind::kDriver, Kind::kRuntime,          Kind::kMemcpy,
+                           Kind::kMemset, Kind::kConcurrentKernel, Kind::kSynchronization};
+// Without it a window still tells when the device was busy, but without reasons for waits
+// between streams.
+constexpr bool is_optional(Kind kind) { return kind == Kind::kSynchronization; }
 
 // Frequent calls that neither submit nor wait: queries of devices, contexts, errors,
 // events, pointers, captures (cupti_runtime_cbid.h, cupti_driver_cbid.h). Enabling or

@@ -1,5 +1,7 @@
 // Captures a small step into a graph and replays it. The graph's copy brings back
-// what its memset wrote.
+// what its memset wrote. With a number: replays it so often more, once a millisecond.
+#include <unistd.h>
+
 #include "tests/puppets/cuda.h"
 #include "tests/puppets/expected.h"
 
@@ -7,7 +9,7 @@ namespace puppets = lull::puppets;
 
 KERNEL(graph_kernel, {})
 
-int main() {
+int main(int argc, char** argv) {
   constexpr size_t kBytes = 4096;
   float* data = nullptr;
   unsigned char* result = nullptr;
@@ -29,6 +31,11 @@ int main() {
   for (int i = 0; i < puppets::kGraphLaunches; ++i)
     CHECK(cudaGraphLaunch(exec, stream));
   CHECK(cudaStreamSynchronize(stream));
+  for (int more = argc > 1 ? std::atoi(argv[1]) : 0; more > 0; --more) {
+    CHECK(cudaGraphLaunch(exec, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    usleep(1000);
+  }
 
   bool right = result[0] == 7 && result[kBytes - 1] == 7;
   CHECK(cudaGraphExecDestroy(exec));

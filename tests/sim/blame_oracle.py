@@ -58,7 +58,7 @@ class Host(object):
 
 
 class Operation(object):
-    """One stretch of work of a device: an operation, or a whole graph launch."""
+    """One operation of a device, of a graph or not."""
 
     def __init__(self, op):
         self.start, self.end, self.stream = op.start, op.end, op.stream
@@ -66,18 +66,7 @@ class Operation(object):
 
 
 def _operations(truth):
-    found, graphs = [], {}
-    for op in truth.all_ops:
-        if op.kind not in GPU_WORK:
-            continue
-        if op.graph and op.correlation in graphs:
-            whole = graphs[op.correlation]
-            whole.start, whole.end = min(whole.start, op.start), max(whole.end, op.end)
-            continue
-        found.append(Operation(op))
-        if op.graph:
-            graphs[op.correlation] = found[-1]
-            found[-1].copies = False
+    found = [Operation(op) for op in truth.all_ops if op.kind in GPU_WORK]
     return sorted(found, key=lambda op: (op.start, op.correlation))
 
 

@@ -35,7 +35,7 @@ class WhatPyTorchDoes(TorchCase):
         self.assert_ran(traced)
         self.assertEqual((traced.done.stdout, traced.done.stderr), (alone.stdout, alone.stderr))
         self.assertGreater(traced.gpu["kernels"], 0)
-        self.assertEqual((traced.gpu["records_bad"], traced.gpu["graphs"]), (0, 1))
+        self.assertEqual(traced.gpu["records_bad"], 0)
 
 
 class MetricsThatSynchronise(TorchCase):

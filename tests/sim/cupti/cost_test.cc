@@ -114,8 +114,8 @@ TEST(CuptiCost, AGraphThatWasBegunIsSeenToItsEnd) {
     ASSERT_EQ(cu.cuLaunchHostFunc.legacy(where, wait, nullptr), 0);
     ASSERT_EQ(machine.launch(where, kMicro), 0);
     ASSERT_EQ(cu.cuStreamEndCapture.legacy(where, &graph), 0);
-    ASSERT_EQ(cu.cuGraphInstantiateWithFlags(&exec, graph, 0), 0);
     ASSERT_EQ(machine.cupti.cuptiActivityEnable(kGraphTrace), 0);
+    ASSERT_EQ(cu.cuGraphInstantiateWithFlags(&exec, graph, 0), 0);
     ASSERT_EQ(cu.cuGraphLaunch.legacy(exec, where), 0);
     ASSERT_EQ(machine.cupti.cuptiActivityDisable(kGraphTrace), 0);
     EXPECT_TRUE(machine.observed());

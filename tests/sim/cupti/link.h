@@ -13,6 +13,7 @@ struct Driver {
   void (*remove_observer)(const Observer*);
   int64_t (*clock_step_ns)();
   int64_t (*stays_ns)();
+  uint64_t (*newest_id)();
   int (*device_count)();
   int (*context_id)(const void*, uint32_t*, uint32_t*);
   int (*stream_id)(const void*, const void*, int, uint32_t*);

@@ -1,5 +1,6 @@
 // Which records there are, in which layout, and what they say.
 #include <dlfcn.h>
+#include <signal.h>
 
 #include <algorithm>
 
@@ -68,6 +69,21 @@ INSTANTIATE_TEST_SUITE_P(
                     VersionSizes{"130000", 13, 216, 96, 88, 56, 56, 56},
                     VersionSizes{"130001", 13, 216, 96, 88, 56, 56, 56}),
     [](const auto& info) { return std::string("Version") + info.param.version; });
+
+// As on an H100 and an H200 with CUPTI 13.0.1.
+TEST(CuptiRecords, AGraphFromBeforeItIsTracedEndsTheProgram) {
+  dies_on_machine(SIGSEGV, 13, {}, [](Machine& machine) {
+    Client client(machine.cupti, kBuffer);
+    const auto& cu = machine.cu;
+    void *where = machine.stream(), *graph = nullptr, *exec = nullptr;
+    cu.cuStreamBeginCapture_v2.legacy(where, 0);
+    machine.launch(where, kMicro);
+    cu.cuStreamEndCapture.legacy(where, &graph);
+    cu.cuGraphInstantiateWithFlags(&exec, graph, 0);
+    machine.cupti.cuptiActivityEnable(kGraphTrace);
+    cu.cuGraphLaunch.legacy(exec, where);
+  });
+}
 
 TEST(CuptiRecords, AGraphIsItsNodesOrOneRecordForEachLaunch) {
   for (bool whole : {false, true}) {

@@ -1,6 +1,7 @@
 #include "tests/sim/cupti/tracer.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -132,6 +133,10 @@ int Tracer::enable(uint32_t kind) {
   std::lock_guard lock(output_.mutex());
   if (kind == kRuntime || kind == kDriver) set_apis(kind, true);
   if (kind == kConcurrentKernel || kind == kKernel) stays_ = true;
+  if (kind == kGraphTrace && !enabled(kGraphTrace)) {
+    const Driver* driver = load_driver();
+    graphs_from_before_ = driver == nullptr ? 0 : driver->newest_id();
+  }
   kinds_[kind] = true;
   return observe() ? kSuccess : kErrorUnknown;
 }
@@ -251,6 +256,9 @@ bool Tracer::trace_graph(const OpEvent& op) {
   auto run = graphs_.find(op.correlation);
   if (run == graphs_.end()) {
     if (!enabled(kGraphTrace)) return false;
+    // CUPTI 13.0.1 with driver 580.159 dies within the program's cuGraphLaunch
+    // (docs/decisions/no_graph_trace.md).
+    if (op.graph <= graphs_from_before_) raise(SIGSEGV);
     run = graphs_.emplace(op.correlation, GraphRun{}).first;
   }
   if (record_kind(op) != 0) {

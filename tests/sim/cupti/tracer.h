@@ -121,6 +121,8 @@ class Tracer {
   std::mutex pending_mutex_;  // after the engine's lock or the output's mutex
   std::priority_queue<OpEvent, std::vector<OpEvent>, Later> pending_;
   std::unordered_map<uint64_t, GraphRun> graphs_;        // by correlation
+  // The newest graph when GRAPH_TRACE was enabled.
+  std::atomic<uint64_t> graphs_from_before_{0};
   std::vector<std::pair<uint32_t, uint32_t>> contexts_;  // new ones: id, device
 };
 

@@ -72,6 +72,11 @@ SIM_EXPORT int64_t lull_sim_stays_ns(void) {
   return engine->config().cupti_stays_ns;
 }
 
+SIM_EXPORT uint64_t lull_sim_newest_id(void) {
+  Engine* engine = Engine::get();
+  return engine == nullptr ? 0 : engine->newest_id();
+}
+
 SIM_EXPORT int lull_sim_observed(void) { return observed() ? 1 : 0; }
 
 SIM_EXPORT int lull_sim_device_count(void) {

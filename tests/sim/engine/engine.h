@@ -96,6 +96,7 @@ class Engine {
   TruthLog& log() { return log_; }
   std::mutex& mutex() { return mutex_; }
   uint64_t new_id() { return next_id_.fetch_add(1, std::memory_order_relaxed); }
+  uint64_t newest_id() const { return next_id_.load(std::memory_order_relaxed) - 1; }
 
   // --- with the lock held ---------------------------------------------------
   MemoryMap memory;
