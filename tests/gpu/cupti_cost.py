@@ -1,20 +1,34 @@
 #!/usr/bin/env python3
-"""What CUPTI's calls cost on this driver: cupti_cost.py. Prints JSON; times in us.
+"""What CUPTI's calls cost on this driver, and what tracing leaves behind: cupti_cost.py
 
-The same calls in the same order as lull's windows (preload/cupti/tracing.cc), around an eager
-loop of small kernels: the first time and the following ones, with the device idle and busy."""
+In a process of its own for each row a loop launches small kernels before kinds of activities are
+enabled, while they are, and after they were disabled again; with `finalized`, after cuptiFinalize()
+as well. Rows take turns (turns.py). Times are in us; the calls are those of lull's windows, in
+their order (preload/cupti/tracing.cc)."""
 
 import ctypes
+import glob
 import json
+import os
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 
 import torch
 
+from turns import turn
+
 KINDS = {"driver": 4, "runtime": 5, "memcpy": 1, "memset": 2, "concurrent_kernel": 10,
          "graph_trace": 51, "synchronization": 38}
-BUFFER = 1 << 20
+WINDOW = [kind for kind in KINDS if kind != "graph_trace"]  # no_graph_trace.md
+ROWS = [[], ["concurrent_kernel"], ["driver"], ["runtime"], ["memcpy", "memset"],
+        ["synchronization"], ["concurrent_kernel", "memcpy", "memset"],
+        ["concurrent_kernel", "runtime"], ["concurrent_kernel", "driver"],
+        [kind for kind in WINDOW if kind != "driver"],
+        [kind for kind in WINDOW if kind != "synchronization"], WINDOW]
+BUFFER, LAUNCHES = 1 << 20, 2000
 
 
 def library():
@@ -57,61 +71,65 @@ class Cupti:
         return took
 
 
-def main():
-    small = torch.zeros(16, device="cuda")
-    a = torch.randn(4096, 4096, device="cuda")
+class Loop:
+    def __init__(self):
+        self._small = torch.zeros(16, device="cuda")
+        self.launch_us()
 
-    def loop(times=2000):
-        """Microseconds for one launch."""
-        torch.cuda.synchronize()
-        start = time.perf_counter_ns()
+    def launch_us(self, times=9):
+        took = []
         for _ in range(times):
-            small.add_(1)
-        torch.cuda.synchronize()
-        return (time.perf_counter_ns() - start) / 1e3 / times
-
-    a @ a
-    loop()
-    cupti = Cupti()
-    result = {"device": torch.cuda.get_device_name(), "cuda": torch.version.cuda,
-              "launch_without": statistics.median(loop() for _ in range(5)),
-              "register": cupti.call("cuptiActivityRegisterCallbacks", cupti.requested,
-                                     cupti.completed), "windows": []}
-    for busy in (False, False, True, True, False, True):
-        torch.cuda.synchronize()
-        window = {"busy": busy}
-
-        def timed(what, name, *arguments, busy=busy, window=window):
-            if busy:
-                for _ in range(8):
-                    a @ a
-            window[what] = cupti.call(name, *arguments)
             torch.cuda.synchronize()
+            start = time.perf_counter_ns()
+            for _ in range(LAUNCHES):
+                self._small.add_(1)
+            torch.cuda.synchronize()
+            took.append((time.perf_counter_ns() - start) / 1e3 / LAUNCHES)
+        return statistics.median(took)
 
-        for kind, number in KINDS.items():
-            timed(f"enable {kind}", "cuptiActivityEnable", number)
-        window["launch_with"] = statistics.median(loop() for _ in range(5))
-        timed("flush", "cuptiActivityFlushAll", 0)
-        timed("flush again", "cuptiActivityFlushAll", 0)
-        loop()
-        timed("flush of 2000", "cuptiActivityFlushAll", 0)
-        for kind, number in reversed(KINDS.items()):
-            timed(f"disable {kind}", "cuptiActivityDisable", number)
-        timed("flush forced", "cuptiActivityFlushAll", 1)
-        window["launch_after"] = statistics.median(loop() for _ in range(5))
-        result["windows"].append(window)
-    result["bytes"] = cupti.bytes
-    # What the calls cost of which kind.
-    for kinds in (["concurrent_kernel"], ["runtime"], ["driver"], ["runtime", "driver"],
-                  ["concurrent_kernel", "runtime"], ["concurrent_kernel", "driver"]):
-        for kind in kinds:
-            cupti.call("cuptiActivityEnable", KINDS[kind])
-        result["launch_with " + " ".join(kinds)] = statistics.median(loop() for _ in range(5))
-        for kind in kinds:
-            cupti.call("cuptiActivityDisable", KINDS[kind])
-        cupti.call("cuptiActivityFlushAll", 1)
-    result["launch_at_the_end"] = statistics.median(loop() for _ in range(5))
-    print(json.dumps(result))
+
+def measure(kinds, finalize):
+    loop, cupti = Loop(), Cupti()
+    with turn():
+        row = {"kinds": kinds, "before": loop.launch_us()}
+        row["register"] = cupti.call("cuptiActivityRegisterCallbacks", cupti.requested,
+                                     cupti.completed)
+        row["enable"] = sum(cupti.call("cuptiActivityEnable", KINDS[kind]) for kind in kinds)
+        row["while"] = loop.launch_us()
+        row["flush"] = cupti.call("cuptiActivityFlushAll", 0)
+        row["disable"] = sum(cupti.call("cuptiActivityDisable", KINDS[kind])
+                             for kind in reversed(kinds))
+        row["flush_forced"] = cupti.call("cuptiActivityFlushAll", 1)
+        row["after"] = loop.launch_us()
+        if finalize:
+            row["finalize"] = cupti.call("cuptiFinalize")
+            row["finalized"] = loop.launch_us()
+        row["bytes"] = cupti.bytes
+    print(json.dumps(row))
+
+
+def main():
+    if len(sys.argv) > 1:
+        kinds = [kind for kind in sys.argv[1].split(",") if kind]
+        return measure(kinds, finalize=sys.argv[2:] == ["finalize"])
+    with tempfile.TemporaryDirectory(prefix="lull-turns-") as folder:
+        processes = [subprocess.Popen([sys.executable, __file__, ",".join(kinds), *more],
+                                      env={**os.environ, "LULL_GPU_TURNS": folder},
+                                      stdout=subprocess.PIPE, text=True)
+                     for kinds, more in [(kinds, []) for kinds in ROWS] + [(WINDOW, ["finalize"])]]
+        while (len(glob.glob(os.path.join(folder, "ready.*"))) <
+               sum(process.poll() is None for process in processes)):
+            time.sleep(0.1)
+        open(os.path.join(folder, "go"), "w").close()
+        rows = [json.loads(process.communicate()[0]) for process in processes]
+    print(f"{torch.cuda.get_device_name()}, CUDA {torch.version.cuda}\n")
+    columns = ("before", "while", "after", "finalized", "register", "enable", "disable", "flush",
+               "flush_forced", "finalize")
+    print("| kinds |", " | ".join(column.replace("_", " ") for column in columns), "|")
+    print("|---|" + "---|" * len(columns))
+    for row in rows:
+        print(f"| {', '.join(row['kinds']) or 'none'} |",
+              " | ".join(f"{row[column]:.1f}" if column in row else "" for column in columns), "|")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """On a real GPU: what lull says of a training is what torch.profiler says of the same
-training in a run of its own; and what each mode costs.
+training in a run of its own. (What it costs: cost.py.)
 
 LULL_GPU_PYTHON  a Python with a CUDA build of PyTorch (python3); may be a command with
                  arguments: "tests/torch/run_on_sim python" tries these tests themselves
-LULL_GPU_RESULTS a file that gets the costs, as the table of docs/gpu_results.md
 
 Ends with status 77, which ctest takes for skipped, where there is no GPU."""
 
@@ -83,36 +82,6 @@ class AgainstTorchProfiler(unittest.TestCase):
 
     def test_a_transformer_runs_the_same_kernels_for_the_same_time(self):
         self.compare("transformer")
-
-
-class WhatItCosts(unittest.TestCase):
-    def test_steps_take_about_as_long_as_without_lull(self):
-        rows, device = [], None
-        for model in ("resnet18", "transformer"):
-            for graph in ((), ("--graph",)):
-                arguments = (model, "--steps", str(STEPS), *graph)
-                alone = [train(*arguments) for _ in range(2)]
-                device = alone[0]
-                base = min(run["step_ms"] for run in alone)
-                ratios = {}
-                for mode in ("host", "window", "continuous"):
-                    name = f"{model}-{'graph' if graph else 'eager'}-{mode}"
-                    took = min(train(*arguments, prefix=prefix(name, mode))["step_ms"]
-                               for _ in range(2))
-                    ratios[mode] = took / base
-                rows.append((model, "CUDA graph" if graph else "eager", base, ratios))
-        table = [f"{device['device']}, PyTorch {device['torch']}, CUDA {device['cuda']}", "",
-                 "| model | | step, ms | host | window | continuous |", "|---|---|---|---|---|---|"]
-        table += [f"| {model} | {how} | {base:.3f} | " +
-                  " | ".join(f"{ratios[mode]:.4f}" for mode in ratios) + " |"
-                  for model, how, base, ratios in rows]
-        print("\n" + "\n".join(table), file=sys.stderr)
-        if "LULL_GPU_RESULTS" in os.environ:
-            with open(os.environ["LULL_GPU_RESULTS"], "w") as file:
-                file.write("\n".join(table) + "\n")
-        # Not a benchmark's bound: what is above is broken.
-        for _, _, _, ratios in rows:
-            self.assertLess(ratios["host"], 1.2)
 
 
 if __name__ == "__main__":
