@@ -105,6 +105,14 @@ void Answer(const MadeRun& made, compare::Run* run) {
     for (size_t piece = 0; piece < compare::kPieces; ++piece) {
       AddSyncs(made, process, process.FirstStepOf(piece),
                process.FirstStepOf(piece + 1), replies.pieces[piece].mutable_syncs());
+      for (const MadeSync& sync : made.syncs) {
+        if (sync.text.empty()) continue;
+        v1::SourceDef* source = replies.pieces[piece].add_sources();
+        source->set_file(sync.file);
+        source->set_line(static_cast<uint32_t>(sync.line));
+        source->set_first_line(static_cast<uint32_t>(sync.line));
+        source->add_lines(sync.text);
+      }
     }
   }
 }
