@@ -9,6 +9,7 @@
 #include "cli/base/terminal.h"
 #include "cli/commands/collector_options.h"
 #include "cli/commands/compared_jobs.h"
+#include "cli/commands/numbers.h"
 #include "cli/commands/output_file.h"
 #include "cli/commands/verbs.h"
 #include "cli/html/page.h"
@@ -53,13 +54,13 @@ void AddDiff(CLI::App& app, int* exit_code) {
       "diff", "What is different between two programs: step time, syncs, causes");
   verb->footer(
       "A and B are jobs, by the beginning of their ids or by their names, or several "
-      "runs "
-      "each:\nA1,A2,A3, or tag:TAG for all jobs with a tag (lull tag). Only steps of "
-      "the steady state are compared. Counts of syncs "
-      "are "
-      "exact; that a\nprogram is faster or slower is only said where several runs a "
-      "side "
-      "show it.\n\n"
+      "runs each:\nA1,A2,A3, or tag:TAG for all jobs with a tag (lull tag). A comma of "
+      "a "
+      "name is written \\,.\nOnly steps of the steady state are compared. Counts of "
+      "syncs "
+      "are exact; that a\nprogram is faster or slower is only said where several runs "
+      "a "
+      "side show it.\n\n"
       "Examples:\n  lull diff naive mended\n"
       "  lull diff naive-1,naive-2,naive-3 mended-1,mended-2,mended-3 --json\n"
       "  lull diff tag:naive tag:mended");
@@ -81,7 +82,7 @@ void AddDiff(CLI::App& app, int* exit_code) {
   verb->add_option("--difference", options->difference_percent,
                    "say how many runs would show a change of so many percent")
       ->capture_default_str()
-      ->check(CLI::Range(0.01, 1000.0).description(""))
+      ->check(NumberFrom(0.01, 1000))
       ->type_name("PERCENT");
   AddCollectorOptions(verb, &options->collector);
   AddTerminalOptions(verb, /*answers=*/true);
