@@ -36,6 +36,7 @@ struct MadeRun {
   bool traced = false;
   bool gpu = true;  // each process made GPU calls
   int exit_status = 0;
+  std::map<size_t, double> slower = {};  // processes whose steps take so many times
 };
 
 // Numbers that are the same with every standard library.
