@@ -53,14 +53,11 @@ void AddDiff(CLI::App& app, int* exit_code) {
   CLI::App* verb = app.add_subcommand(
       "diff", "What is different between two programs: step time, syncs, causes");
   verb->footer(
-      "A and B are jobs, by the beginning of their ids or by their names, or several "
-      "runs each:\nA1,A2,A3, or tag:TAG for all jobs with a tag (lull tag). A comma of "
-      "a "
-      "name is written \\,.\nOnly steps of the steady state are compared. Counts of "
-      "syncs "
-      "are exact; that a\nprogram is faster or slower is only said where several runs "
-      "a "
-      "side show it.\n\n"
+      "A and B are jobs, by the beginning of their ids or by their names, or\n"
+      "several runs each: A1,A2,A3, or tag:TAG for all jobs with a tag (lull tag). A\n"
+      "comma of a name is written \\,. Only steps of the steady state are compared.\n"
+      "Counts of syncs are exact; that a program is faster or slower is only said\n"
+      "where several runs a side show it.\n\n"
       "Examples:\n  lull diff naive mended\n"
       "  lull diff naive-1,naive-2,naive-3 mended-1,mended-2,mended-3 --json\n"
       "  lull diff tag:naive tag:mended");
