@@ -6,6 +6,7 @@
 #include "cli/base/exit_code.h"
 #include "cli/base/output.h"
 #include "cli/commands/gpu_options.h"
+#include "cli/commands/numbers.h"
 #include "cli/commands/session_options.h"
 #include "cli/commands/verbs.h"
 #include "cli/job/attach_job.h"
@@ -53,7 +54,7 @@ void AddAttach(CLI::App& app, int* exit_code) {
       "  lull attach $(pgrep -f torchrun) --for 2m --name nightly");
   verb->add_option("PID", options->pids, "processes, or launchers of them")
       ->required()
-      ->check(CLI::PositiveNumber.description(""))
+      ->check(Pid())
       ->type_name("");
   verb->add_option("--for", flags->time, "then detach (default: at Ctrl-C)")
       ->type_name("TIME");

@@ -10,7 +10,8 @@
 
 namespace lull {
 
-// The two sides of a comparison: jobs by id or name, "A1,A2", or by tag, "tag:TAG".
+// The two sides of a comparison: jobs by id or name, "A1,A2", or by tag, "tag:TAG". A
+// comma of a name is "\,", and a name that begins with "tag:" begins with "\tag:" here.
 struct Sides {
   std::vector<std::string> a;
   std::vector<std::string> b;
@@ -19,12 +20,15 @@ struct Sides {
 absl::StatusOr<std::vector<std::string>> JobsOf(const std::string& list);
 
 // With the ids of all jobs that have TAG, the earlier first, in place of "tag:TAG".
-// NOT_FOUND if there are none.
+// NOT_FOUND if there are none, DATA_LOSS if the row of one of them is damaged. For who
+// only changes marks, damaged ones come first.
 absl::StatusOr<std::vector<std::string>> WithoutTags(CollectorClient& client,
-                                                     std::vector<std::string> jobs);
+                                                     std::vector<std::string> jobs,
+                                                     bool with_damaged = false);
 
 // Asks about all runs of both sides; which steps are compared is found here.
-// INVALID_ARGUMENT if a job stands there twice.
+// INVALID_ARGUMENT if a word stands there twice, FAILED_PRECONDITION if two words are
+// of one job.
 absl::StatusOr<compare::Comparison> CompareJobs(CollectorClient& client,
                                                 const Sides& sides,
                                                 compare::Question question);

@@ -9,6 +9,7 @@
 #include "cli/base/terminal.h"
 #include "cli/commands/collector_options.h"
 #include "cli/commands/compared_jobs.h"
+#include "cli/commands/numbers.h"
 #include "cli/commands/output_file.h"
 #include "cli/commands/verbs.h"
 #include "cli/html/page.h"
@@ -52,14 +53,11 @@ void AddDiff(CLI::App& app, int* exit_code) {
   CLI::App* verb = app.add_subcommand(
       "diff", "What is different between two programs: step time, syncs, causes");
   verb->footer(
-      "A and B are jobs, by the beginning of their ids or by their names, or several "
-      "runs "
-      "each:\nA1,A2,A3, or tag:TAG for all jobs with a tag (lull tag). Only steps of "
-      "the steady state are compared. Counts of syncs "
-      "are "
-      "exact; that a\nprogram is faster or slower is only said where several runs a "
-      "side "
-      "show it.\n\n"
+      "A and B are jobs, by the beginning of their ids or by their names, or\n"
+      "several runs each: A1,A2,A3, or tag:TAG for all jobs with a tag (lull tag). A\n"
+      "comma of a name is written \\,. Only steps of the steady state are compared.\n"
+      "Counts of syncs are exact; that a program is faster or slower is only said\n"
+      "where several runs a side show it.\n\n"
       "Examples:\n  lull diff naive mended\n"
       "  lull diff naive-1,naive-2,naive-3 mended-1,mended-2,mended-3 --json\n"
       "  lull diff tag:naive tag:mended");
@@ -81,7 +79,7 @@ void AddDiff(CLI::App& app, int* exit_code) {
   verb->add_option("--difference", options->difference_percent,
                    "say how many runs would show a change of so many percent")
       ->capture_default_str()
-      ->check(CLI::Range(0.01, 1000.0).description(""))
+      ->check(NumberFrom(0.01, 1000))
       ->type_name("PERCENT");
   AddCollectorOptions(verb, &options->collector);
   AddTerminalOptions(verb, /*answers=*/true);

@@ -29,7 +29,8 @@ absl::StatusOr<v1::MarkReply> Mark(const MarkOptions& options, Change change) {
   v1::MarkRequest request;
   LULL_ASSIGN_OR_RETURN(auto jobs, JobsOf(options.jobs));
   LULL_ASSIGN_OR_RETURN(auto client, Connect(options.collector));
-  LULL_ASSIGN_OR_RETURN(jobs, WithoutTags(*client, std::move(jobs)));
+  LULL_ASSIGN_OR_RETURN(jobs,
+                        WithoutTags(*client, std::move(jobs), /*with_damaged=*/true));
   for (std::string& job : jobs) request.add_jobs(std::move(job));
   change(options, &request);
   return client->Mark(request);
@@ -42,7 +43,7 @@ void AddVerb(CLI::App& app, int* exit_code, const char* name, const char* what,
   verb->footer(footer);
   verb->add_option("JOB", options->jobs,
                    "job, or jobs: A1,A2,A3, by the beginning of their ids or by their "
-                   "names, or tag:TAG for all that have TAG")
+                   "names, or tag:TAG for all that have TAG; a comma of a name is \\,")
       ->required()
       ->type_name("");
   if (with_tags) {

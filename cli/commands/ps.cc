@@ -11,6 +11,7 @@
 #include "cli/base/exit_code.h"
 #include "cli/base/output.h"
 #include "cli/base/terminal.h"
+#include "cli/commands/numbers.h"
 #include "cli/commands/verbs.h"
 #include "daemon/attach/examine/examination.h"
 #include "daemon/attach/examine/process_tree.h"
@@ -21,8 +22,6 @@ namespace {
 
 using attach::Examination;
 using attach::Role;
-
-constexpr pid_t kLargestPid = 1 << 22;  // PID_MAX_LIMIT of the kernel
 
 struct PsOptions {
   pid_t pid = 0;  // 0 = all
@@ -76,8 +75,7 @@ void AddPs(CLI::App& app, int* exit_code) {
       "attached\nto, and what to do; exit code 1 when there is one. Whether the kernel "
       "allows it is then\nfound out by tracing the process for an instant; it is not "
       "stopped.\n\nExamples:\n  lull ps\n  lull ps --all --json\n  lull ps 4312");
-  verb->add_option("PID", options->pid, "explain this process")
-      ->check(CLI::Range(1, kLargestPid).description(""));
+  verb->add_option("PID", options->pid, "explain this process")->check(Pid());
   verb->add_flag("--all", options->all, "DataLoader workers and helpers too");
   verb->add_flag("--json", options->json, "print JSON instead of a table");
   AddTerminalOptions(verb, /*answers=*/true);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/base/terminal.h"
 #include "cli/commands/collector_options.h"
+#include "cli/commands/numbers.h"
 #include "daemon/base/tags.h"
 
 namespace lull {
@@ -64,7 +65,7 @@ void AddSessionOptions(CLI::App* verb, SessionOptions* options) {
           },
           "cost that measuring may have, in percent of the job's time")
       ->default_str("1")
-      ->check(CLI::Range(0.01, 100.0).description(""))
+      ->check(NumberFrom(0.01, 100))
       ->type_name("PERCENT")
       ->configurable();
   verb->add_flag_function(

@@ -28,7 +28,7 @@
 namespace lull {
 namespace {
 
-constexpr uint32_t kMostJobs = 500;
+constexpr int kMostJobs = 500;
 constexpr size_t kDiffRows = 30;
 
 struct WebOptions {
@@ -71,9 +71,12 @@ class Pages {
   Data Jobs() {
     LULL_ASSIGN_OR_RETURN(auto client, Connect(collector_));
     v1::ListJobsRequest request;
-    request.set_limit(kMostJobs);
+    request.set_limit(kMostJobs + 1);
     LULL_ASSIGN_OR_RETURN(v1::ListJobsReply reply, client->ListJobs(request));
+    const bool has_more = reply.jobs_size() + reply.damaged_jobs_size() > kMostJobs;
+    if (reply.jobs_size() > kMostJobs) reply.mutable_jobs()->RemoveLast();
     Json data = JobsPageData(reply);
+    if (has_more) data["most"] = kMostJobs;
     data["live"] = true;
     return ScriptText(data);
   }

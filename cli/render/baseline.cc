@@ -72,6 +72,36 @@ v1::ReportReply Syncs(const v1::ReportReply& reply) {
   return kept;
 }
 
+// Json itself makes -1 and 1e300 fit.
+bool IsWithin(const Json& json, uint64_t most) {
+  return json.is_number_unsigned() && json.get<uint64_t>() <= most;
+}
+
+// [file, line, its fingerprint, that of the line before, of the line after]
+Json LinesJson(const compare::LineTexts& lines) {
+  Json json = Json::array();
+  for (const auto& [place, text] : lines) {
+    json.push_back({place.first, place.second, text.own, text.before, text.after});
+  }
+  return json;
+}
+
+// Throws as Json does.
+absl::StatusOr<compare::LineTexts> ReadLines(const Json& json) {
+  compare::LineTexts lines;
+  for (const Json& line : json) {
+    if (!IsWithin(line.at(1), INT32_MAX)) {
+      return NotOurs("a number of it is none that lull writes");
+    }
+    compare::LineText& text =
+        lines[{line.at(0).get<std::string>(), line.at(1).get<int32_t>()}];
+    text.own = line.at(2).get<std::string>();
+    text.before = line.at(3).get<std::string>();
+    text.after = line.at(4).get<std::string>();
+  }
+  return lines;
+}
+
 Json ProcessJson(const ProcessSteps& steps, const ProcessReplies& replies) {
   Json json = {{"pid", steps.pid},         {"rank", steps.rank},
                {"dropped", steps.dropped}, {"steady", steps.steady},
@@ -85,11 +115,6 @@ Json ProcessJson(const ProcessSteps& steps, const ProcessReplies& replies) {
     json["pieces"].push_back(MessageJson(Syncs(piece)));
   }
   return json;
-}
-
-// Json itself makes -1 and 1e300 fit.
-bool IsWithin(const Json& json, uint64_t most) {
-  return json.is_number_unsigned() && json.get<uint64_t>() <= most;
 }
 
 bool AreNumbers(const Json& process) {
@@ -150,6 +175,9 @@ absl::StatusOr<compare::Runs> ReadRuns(const Json& json) {
     }
     run.processes_left_out = one.at("processes_left_out").get<size_t>();
     for (const Json& file : one.at("files")) run.files.insert(file.get<std::string>());
+    if (one.contains("lines")) {  // an older lull wrote none
+      LULL_ASSIGN_OR_RETURN(run.lines, ReadLines(one.at("lines")));
+    }
     for (const Json& process : one.at("processes")) {
       LULL_RETURN_IF_ERROR(ReadProcess(process, &run));
     }
@@ -167,6 +195,7 @@ std::string BaselineText(const compare::Runs& runs) {
     one = {{"whole", MessageJson(Whole(run.whole))},
            {"processes_left_out", run.processes_left_out},
            {"files", Json::array()},
+           {"lines", LinesJson(compare::LinesOf(run))},
            {"processes", Json::array()}};
     for (const std::string& file : compare::FilesOf(run)) one["files"].push_back(file);
     for (size_t i = 0; i < run.processes.size(); ++i) {

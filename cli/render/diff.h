@@ -17,6 +17,9 @@ std::string DiffHeadline(const compare::Comparison& comparison);
 std::string DiffText(const compare::Comparison& comparison, size_t top);
 Json DiffJson(const compare::Comparison& comparison, size_t top);
 
+// A number of at least so many digits, and of all before its point: "0.37", "2,160".
+std::string Digits(double value, int digits);
+
 // "faster", "no_difference_shown"
 const char* VerdictKey(compare::Verdict verdict);
 

@@ -75,9 +75,9 @@ std::string ChangedWords(const std::vector<SyncChange>& changes) {
   if (changes.size() != 1) {
     return SyncWords(changes, "called more or less often", true);
   }
-  return absl::StrFormat("; one sync changed (%s: %.3g → %.3g calls a step)",
-                         Places(changes, true), changes[0].a.calls_per_step,
-                         changes[0].b.calls_per_step);
+  return absl::StrCat("; one sync changed (", Places(changes, true), ": ",
+                      Digits(changes[0].a.calls_per_step, 3), " → ",
+                      Digits(changes[0].b.calls_per_step, 3), " calls a step)");
 }
 
 std::string AllSyncWords(const Comparison& comparison) {
@@ -93,7 +93,7 @@ std::string WithError(const Change& change) {
 }
 
 std::string RunsWords(const StepTime& step) {
-  const std::string asked = absl::StrFormat("%.3g %%", step.asked_percent);
+  const std::string asked = absl::StrCat(Digits(step.asked_percent, 3), " %");
   if (!step.runs_needed)
     return absl::StrCat(asked, " would take over 1,000 runs a side");
   return absl::StrFormat("%s would take about %d runs a side", asked,
@@ -114,13 +114,21 @@ std::string NotShown(const StepTime& step) {
                : "";
   }
   if (change.detectable_percent <= step.asked_percent) {
-    return absl::StrFormat("; they could have shown %.2g %%",
-                           change.detectable_percent);
+    return absl::StrCat("; they could have shown ",
+                        Digits(change.detectable_percent, 2), " %");
   }
   return absl::StrCat("; ", RunsWords(step));
 }
 
 }  // namespace
+
+std::string Digits(double value, int digits) {
+  // "%g" writes 220 as 2.2e+02.
+  if (value >= std::pow(10, digits) - 0.5 && value < 1e15) {
+    return FormatCount(static_cast<uint64_t>(std::llround(value)));
+  }
+  return absl::StrFormat("%.*g", digits, value);
+}
 
 std::string DiffHeadline(const Comparison& comparison) {
   switch (comparison.verdict) {

@@ -44,7 +44,7 @@ std::string DifferenceOf(const Quantity& quantity) {
   return text;
 }
 
-std::string Rate(double per_step) { return absl::StrFormat("%.3g", per_step); }
+std::string Rate(double per_step) { return Digits(per_step, 3); }
 
 std::string NamesOf(const std::vector<RunFacts>& runs) {
   std::vector<std::string> names;
@@ -93,13 +93,13 @@ std::string StepLines(const StepTime& step) {
       step.change->percent, step.change->low_percent, step.change->high_percent,
       step.known ? ", 95 % interval" : ", of these very runs");
   if (step.known && step.spread_percent) {
-    absl::StrAppend(
-        &text, absl::StrFormat(" Runs of one program differ by %.2g %%. So "
-                               "many runs show a change of %.2g %%",
-                               *step.spread_percent, step.change->detectable_percent));
+    absl::StrAppend(&text, " Runs of one program differ by ",
+                    Digits(*step.spread_percent, 2),
+                    " %. So many runs show a change of ",
+                    Digits(step.change->detectable_percent, 2), " %");
     if (step.runs_needed) {
-      absl::StrAppend(&text, absl::StrFormat("; one of %.3g %% takes about %d a side",
-                                             step.asked_percent, *step.runs_needed));
+      absl::StrAppend(&text, "; one of ", Digits(step.asked_percent, 3),
+                      " % takes about ", *step.runs_needed, " a side");
     }
     absl::StrAppend(&text, ".");
   }

@@ -26,6 +26,7 @@ struct View {
   const std::vector<compare::CauseChange>* causes;
   const std::vector<compare::HostChange>* host;
   double gpu_step_ms;
+  double step_ms;
 };
 
 // A step of the runs, as their device times are told. 0: not all were traced.
@@ -45,13 +46,14 @@ std::vector<View> ViewsOf(const Comparison& comparison) {
   for (const compare::OfProcess& one : comparison.each_process) {
     views.push_back({one.rank >= 0 ? absl::StrCat("rank ", one.rank)
                                    : absl::StrCat("process ", one.pid),
-                     &one.syncs, &one.causes, &one.host, GpuStepMs(one.gpu_step_ms)});
+                     &one.syncs, &one.causes, &one.host, GpuStepMs(one.gpu_step_ms),
+                     one.step_ms});
   }
   if (!views.empty()) return views;
   std::vector<double> step_ms;
   for (const RunFacts& run : comparison.b) step_ms.push_back(run.gpu_step_ms);
   return {{"", &comparison.syncs, &comparison.causes, &comparison.host,
-           GpuStepMs(step_ms)}};
+           GpuStepMs(step_ms), comparison.step ? comparison.step->b_ms : 0}};
 }
 
 double ValueOf(const Metric& metric, const SyncRate& rate, double gpu_step_ms) {
@@ -222,20 +224,25 @@ Measured Memory(const Rule& rule, const Comparison& comparison) {
   return result;
 }
 
-Measured StepTime(const Rule& rule, const Comparison& comparison) {
+// Why times of steps prove nothing; "" if they do.
+std::string WhyNotTimed(const Comparison& comparison) {
+  return comparison.step ? absl::StrJoin(comparison.untimed, "; ")
+                         : "no steps were timed";
+}
+
+Measured StepMs(const View& view, const Comparison& comparison) {
   Measured result;
-  if (!comparison.step) {
-    result.why_not = "no steps were timed";
-    return result;
-  }
+  if (comparison.step) result.value = view.step_ms;
+  result.why_not = WhyNotTimed(comparison);
+  return result;
+}
+
+// Of all processes together: it is runs that are compared.
+Measured StepChange(const Rule& rule, const Comparison& comparison) {
+  Measured result;
+  result.why_not = WhyNotTimed(comparison);
+  if (!result.why_not.empty()) return result;
   const compare::StepTime& step = *comparison.step;
-  const bool change = rule.metric.measure == Measure::kStepChange;
-  if (!change) result.value = step.b_ms;
-  if (!comparison.untimed.empty()) {
-    result.why_not = absl::StrJoin(comparison.untimed, "; ");
-    return result;
-  }
-  if (!change) return result;
   if (!step.known || !step.change) {
     result.why_not =
         "too few runs: one run a side proves nothing of times (two or more a side: "
@@ -257,8 +264,11 @@ Measured StepTime(const Rule& rule, const Comparison& comparison) {
   return result;
 }
 
-Measured MeasureView(const Rule& rule, const View& view, const Leave& leave) {
+Measured MeasureView(const Rule& rule, const View& view, const Comparison& comparison,
+                     const Leave& leave) {
   switch (rule.metric.measure) {
+    case Measure::kStepMs:
+      return StepMs(view, comparison);
     case Measure::kIdleMs:
     case Measure::kIdlePercent:
       return Idle(rule, view);
@@ -290,7 +300,7 @@ Measured MeasureWorst(const Rule& rule, const Comparison& comparison,
   Measured worst;
   bool first = true;
   for (const View& view : ViewsOf(comparison)) {
-    Measured measured = MeasureView(rule, view, leave);
+    Measured measured = MeasureView(rule, view, comparison, leave);
     measured.of = view.of;
     if (first || IsWorse(rule, measured, worst)) worst = std::move(measured);
     first = false;
@@ -308,9 +318,8 @@ Measured MeasureFor(const Rule& rule, const Comparison& comparison,
     return none;
   }
   switch (rule.metric.measure) {
-    case Measure::kStepMs:
     case Measure::kStepChange:
-      return StepTime(rule, comparison);
+      return StepChange(rule, comparison);
     case Measure::kPeakMiB:
     case Measure::kReservedMiB:
       return Memory(rule, comparison);

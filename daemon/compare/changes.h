@@ -72,6 +72,7 @@ struct OfProcess {
   int32_t rank = -1;
   uint32_t pid = 0;                 // in the first run
   std::vector<double> gpu_step_ms;  // by run, as in RunFacts
+  double step_ms = 0;               // as StepTime.b_ms, of this process; 0: not timed
   SyncChanges syncs;
   std::vector<CauseChange> causes;
   std::vector<HostChange> host;

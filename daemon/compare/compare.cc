@@ -82,6 +82,19 @@ Change MovedTo(double ratio, Change change) {
   return change;
 }
 
+// Of each process by itself what StepTime.b_ms is of all.
+void FillStepTimes(const Runs& b, bool traced, std::vector<OfProcess>* each) {
+  for (size_t process = 0; process < each->size(); ++process) {
+    std::vector<double> medians;
+    for (const Run& run : b) {
+      Run one;
+      one.processes = {run.processes[process]};
+      medians.push_back(Median(TimesOf(one, traced)));
+    }
+    (*each)[process].step_ms = GeometricMean(medians);
+  }
+}
+
 StepTime CompareTimes(const Runs& a, const Runs& b, bool traced, double asked) {
   StepTime time;
   const std::vector<double> of_a = Medians(a, traced), of_b = Medians(b, traced);
@@ -91,9 +104,10 @@ StepTime CompareTimes(const Runs& a, const Runs& b, bool traced, double asked) {
   time.known = a.size() >= 2 && b.size() >= 2;
   time.a_ms = GeometricMean(of_a);
   time.b_ms = GeometricMean(of_b);
-  time.change = time.known ? ChangeOf(of_a, of_b)
-                           : MovedTo(time.b_ms / time.a_ms,
-                                     ChangeOf(PartMedians(a, traced), PartMedians(b, traced)));
+  time.change = time.known
+                    ? ChangeOf(of_a, of_b)
+                    : MovedTo(time.b_ms / time.a_ms,
+                              ChangeOf(PartMedians(a, traced), PartMedians(b, traced)));
   if (auto spread = SpreadOf(of_a, of_b)) {
     time.spread_percent = 100 * *spread;
     time.runs_needed = RunsNeeded(*spread, asked);
@@ -110,8 +124,8 @@ std::vector<RunFacts> FactsOf(const Runs& runs, bool traced) {
   return facts;
 }
 
-// Nobody knows what a run that was armed late had in use before: what was seen is no peak
-// of it.
+// Nobody knows what a run that was armed late had in use before: what was seen is no
+// peak of it.
 bool RecordedWhole(Comparison* out) {
   bool whole = true;
   for (const auto* side : {&out->a, &out->b}) {
@@ -205,6 +219,7 @@ Comparison Compare(const Runs& a, const Runs& b, const Question& question) {
   out.host = CompareHost(a, b);
   out.functions = CompareFunctions(a, b);
   if (question.each_process) out.each_process = CompareEachProcess(a, b);
+  if (timed) FillStepTimes(b, out.traced_steps, &out.each_process);
   out.verdict = VerdictOf(out);
   return out;
 }

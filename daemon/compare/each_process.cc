@@ -15,6 +15,7 @@ Run Only(const Run& run, size_t process) {
   one.processes = {run.processes[process]};
   one.replies = {run.replies[process]};
   one.files = FilesOf(run);
+  one.lines = LinesOf(run);
   return one;
 }
 

@@ -1,5 +1,7 @@
 #include "daemon/compare/run.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "daemon/words/format.h"
 
@@ -40,6 +42,7 @@ v1::ReportRequest RequestForPiece(const Run& run, const ProcessSteps& process,
   v1::ReportRequest request =
       InTime(run, process, process.BeginOf(piece), process.BeginOf(piece + 1));
   request.add_sections(v1::SECTION_SYNCS);
+  request.set_with_sources(true);
   return request;
 }
 
@@ -52,6 +55,19 @@ std::set<std::string> FilesOf(const Run& run) {
     }
   }
   return files;
+}
+
+LineTexts LinesOf(const Run& run) {
+  LineTexts lines = run.lines;
+  for (const ProcessReplies& replies : run.replies) {
+    for (const v1::ReportReply& piece : replies.pieces) {
+      for (const v1::SourceDef& source : piece.sources()) {
+        lines.emplace(std::pair(source.file(), static_cast<int32_t>(source.line())),
+                      TextOf(source));
+      }
+    }
+  }
+  return lines;
 }
 
 std::string NameOf(const v1::Job& job) {

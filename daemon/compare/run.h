@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/compare/line_text.h"
 #include "query.pb.h"
 
 namespace lull::compare {
@@ -50,7 +51,7 @@ struct ProcessSteps {
 // What was asked about a process, all of it in the time of its steps.
 struct ProcessReplies {
   v1::ReportReply all;  // an overview, with host samples as its first detail
-  std::array<v1::ReportReply, kPieces> pieces;  // syncs
+  std::array<v1::ReportReply, kPieces> pieces;  // syncs, with the text of their lines
 };
 
 struct Run {
@@ -58,9 +59,10 @@ struct Run {
   std::vector<ProcessSteps> processes;  // of ChooseSteps(), by rank and pid
   std::vector<ProcessReplies> replies;  // by process
   size_t processes_left_out = 0;        // they have steady steps, too
-  // Files of the program that its stacks name. Of a run that is kept in a file; else it
-  // is known from the stacks themselves.
+  // Files of the program that its stacks name, and the lines of its sync points. Of a
+  // run that is kept in a file; else both are known from the answers themselves.
   std::set<std::string> files = {};
+  LineTexts lines = {};
 };
 using Runs = std::vector<Run>;
 
@@ -72,6 +74,8 @@ v1::ReportRequest RequestForPiece(const Run& run, const ProcessSteps& process,
 
 // `files`, and those of the stacks of its sync points.
 std::set<std::string> FilesOf(const Run& run);
+// `lines`, and those of its sync points of which the source text was kept.
+LineTexts LinesOf(const Run& run);
 
 // "resnet (3f9a1c20)"
 std::string NameOf(const v1::Job& job);

@@ -17,6 +17,9 @@ namespace {
 // More in one function are matched by their order alone: the table below grows with the
 // product of both.
 constexpr size_t kMostAligned = 300;
+// What a place without a partner costs: more than all that partners can differ by, so
+// that as many as possible have one.
+constexpr double kLeftOut = 1024;
 
 using Indices = std::vector<size_t>;
 
@@ -57,47 +60,72 @@ class Matcher {
     }
   }
 
-  // In the order of lines; the cheapest way to leave places of the longer list out.
+  // What has the same text first.
   void Align(Indices of_a, Indices of_b, bool moved, bool same_rate) {
+    std::map<std::string, std::pair<Indices, Indices>> by_text;
+    for (size_t i : of_a) by_text[a_[i].text.own].first.push_back(i);
+    for (size_t i : of_b) by_text[b_[i].text.own].second.push_back(i);
+    for (auto& [text, group] : by_text) {
+      if (text.empty()) continue;  // not known
+      AlignByLine(std::move(group.first), std::move(group.second), moved, same_rate);
+    }
+    std::erase_if(of_a, [this](size_t i) { return taken_a_[i]; });
+    std::erase_if(of_b, [this](size_t i) { return taken_b_[i]; });
+    AlignByLine(std::move(of_a), std::move(of_b), moved, same_rate);
+  }
+
+  // In the order of lines: as many as may be the same, in the cheapest way.
+  void AlignByLine(Indices of_a, Indices of_b, bool moved, bool same_rate) {
     SortByLine(a_, &of_a);
     SortByLine(b_, &of_b);
     const size_t n = of_a.size(), m = of_b.size();
-    if (n == m || n > kMostAligned || m > kMostAligned) {
+    if (n == 0 || m == 0) return;
+    if (n > kMostAligned || m > kMostAligned || AllMayBeOne(of_a, of_b)) {
       for (size_t i = 0; i < std::min(n, m); ++i) {
-        Add(of_a[i], of_b[i], moved, same_rate);
+        if (MayBeOne(of_a[i], of_b[i])) Add(of_a[i], of_b[i], moved, same_rate);
       }
       return;
     }
     const double shift = ShiftOf(a_[of_a[0]].site.file());
-    // cost[i][j]: of the first i against the first j, min(i, j) of them matched.
-    constexpr double kNever = std::numeric_limits<double>::infinity();
-    std::vector<std::vector<double>> cost(n + 1, std::vector<double>(m + 1, kNever));
+    auto price = [&](size_t i, size_t j) {
+      return MayBeOne(of_a[i], of_b[j]) ? Unlike(of_a[i], of_b[j], shift)
+                                        : 2 * kLeftOut;  // never the cheapest
+    };
+    // cost[i][j]: of the first i against the first j.
+    std::vector<std::vector<double>> cost(n + 1, std::vector<double>(m + 1));
     for (size_t i = 0; i <= n; ++i) {
       for (size_t j = 0; j <= m; ++j) {
-        if (i == 0 && j == 0) cost[0][0] = 0;
-        // Only the longer side skips.
-        if (i > 0 && n > m) {
-          cost[i][j] = std::min(cost[i][j], cost[i - 1][j]);
+        if (i == 0 || j == 0) {
+          cost[i][j] = kLeftOut * static_cast<double>(i + j);
+          continue;
         }
-        if (j > 0 && m > n) {
-          cost[i][j] = std::min(cost[i][j], cost[i][j - 1]);
-        }
-        if (i > 0 && j > 0) {
-          cost[i][j] = std::min(
-              cost[i][j], cost[i - 1][j - 1] + Unlike(of_a[i - 1], of_b[j - 1], shift));
-        }
+        cost[i][j] = std::min({cost[i - 1][j] + kLeftOut, cost[i][j - 1] + kLeftOut,
+                               cost[i - 1][j - 1] + price(i - 1, j - 1)});
       }
     }
     size_t i = n, j = m;
     while (i > 0 && j > 0) {
-      const double step = cost[i - 1][j - 1] + Unlike(of_a[i - 1], of_b[j - 1], shift);
-      if (step <= cost[i][j]) {
+      if (MayBeOne(of_a[i - 1], of_b[j - 1]) &&
+          cost[i - 1][j - 1] + price(i - 1, j - 1) <= cost[i][j]) {
         Add(of_a[i - 1], of_b[j - 1], moved, same_rate);
         --i, --j;
       } else {
-        n > m ? --i : --j;
+        cost[i - 1][j] + kLeftOut <= cost[i][j] ? --i : --j;
       }
     }
+  }
+
+  bool MayBeOne(size_t a, size_t b) const {
+    return MayBeOneLine(a_[a].text, b_[b].text);
+  }
+
+  // Whether there is nothing to choose: as many on both sides, each with its own.
+  bool AllMayBeOne(const Indices& of_a, const Indices& of_b) const {
+    if (of_a.size() != of_b.size()) return false;
+    for (size_t i = 0; i < of_a.size(); ++i) {
+      if (!MayBeOne(of_a[i], of_b[i])) return false;
+    }
+    return true;
   }
 
   static void SortByLine(const std::vector<Place>& places, Indices* indices) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "daemon/compare/line_text.h"
 #include "query.pb.h"
 
 namespace lull::compare {
@@ -16,6 +17,7 @@ struct Place {
   v1::Site site;
   std::string api;
   double rate = 0;  // calls per step
+  LineText text = {};
 };
 
 struct Match {
@@ -28,11 +30,13 @@ struct Match {
 using FileNames = std::set<std::string>;
 
 // Lines move when something above them is edited, so a line number alone tells nothing.
-// What counts is file, function, call, and the order within the function; where a
-// function has more of them on one side, how often they are called and how far the
-// file's other places moved. What is left over is looked for in the same file of
-// another checkout or environment (Relocation), and then, as moved, in another file.
-// Places without a match came or went. `files_*`: beside those of the places.
+// What counts is file, function, call, and the text of the line: the same text first,
+// and what has another text only where it may be the same line, edited (MayBeOneLine).
+// Where that leaves a choice it is the order within the function; where a function has
+// more of them on one side, how often they are called and how far the file's other
+// places moved. What is left over is looked for in the same file of another checkout or
+// environment (Relocation), and then, as moved, in another file. Places without a match
+// came or went. `files_*`: beside those of the places.
 std::vector<Match> MatchPlaces(std::vector<Place> a, const std::vector<Place>& b,
                                FileNames files_a = {}, FileNames files_b = {});
 

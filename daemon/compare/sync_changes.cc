@@ -25,6 +25,8 @@ struct Point {
   v1::Site site;
   std::string api;
   std::vector<std::array<double, kPieces>> calls;  // by run and piece
+  LineText text;
+  bool other_text = false;  // the runs have two of its line: it says nothing
   double all_calls = 0;
   double blocked_ms = 0;  // per step, summed over runs
   double wasted_ms = 0;
@@ -69,6 +71,7 @@ class SyncSide {
     }
     for (auto& [key, point] : points_by_key_) points.push_back(std::move(point));
     for (Point& point : points) {
+      if (point.other_text) point.text = {};
       for (const auto& run : point.calls) {
         for (double calls : run) point.all_calls += calls;
       }
@@ -104,29 +107,34 @@ class SyncSide {
       }
     }
     for (double count : own) all_steps += count;
+    const LineTexts lines = LinesOf(run);
     const PerStep per_step(run);
     traced_ = traced_ && per_step.traced();
     for (const ProcessReplies& replies : run.replies) {
       for (const v1::SyncPoint& row : replies.all.syncs().sync_points()) {
-        Point& point = Of(row, runs);
+        Point& point = Of(row, runs, lines);
         point.blocked_ms += per_step.Host(row.blocked_ns());
         point.wasted_ms += per_step.Device(row.wasted_ns());
       }
       for (size_t piece = 0; piece < kPieces; ++piece) {
         for (const v1::SyncPoint& row : replies.pieces[piece].syncs().sync_points()) {
-          Of(row, runs).calls[number][piece] += static_cast<double>(row.calls());
+          Of(row, runs, lines).calls[number][piece] += static_cast<double>(row.calls());
         }
       }
     }
   }
 
-  Point& Of(const v1::SyncPoint& row, size_t runs) {
+  Point& Of(const v1::SyncPoint& row, size_t runs, const LineTexts& lines) {
     Point& point = points_by_key_[files_.KeyOf(row)];
     if (point.calls.empty()) {
       point.site = row.site();
       point.api = row.api();
       point.calls.resize(runs);
     }
+    const auto text = lines.find({row.site().file(), row.site().line()});
+    if (text == lines.end() || !text->second.known()) return point;
+    if (!point.text.known()) point.text = text->second;
+    if (point.text.own != text->second.own) point.other_text = true;
     return point;
   }
 
@@ -196,7 +204,7 @@ SyncChanges CompareSyncs(const Runs& runs_a, const Runs& runs_b) {
   auto places = [](const SyncSide& side) {
     std::vector<Place> result;
     for (const Point& point : side.points) {
-      result.push_back({point.site, point.api, side.Rate(point)});
+      result.push_back({point.site, point.api, side.Rate(point), point.text});
     }
     return result;
   };

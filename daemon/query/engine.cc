@@ -161,16 +161,17 @@ void FillOverview(uint32_t top, View& view, ReportReply* reply) {
   CutRows(top, reply);
 }
 
+bool IsTagged(const v1::ListJobsRequest& request, const storage::JobRow& job) {
+  const auto& has = job.marks.tags();
+  return std::all_of(request.tags().begin(), request.tags().end(),
+                     [&has](const std::string& tag) {
+                       return std::find(has.begin(), has.end(), tag) != has.end();
+                     });
+}
+
 void KeepTagged(const v1::ListJobsRequest& request,
                 std::vector<storage::JobRow>* jobs) {
-  auto lacks_one = [&request](const storage::JobRow& job) {
-    const auto& has = job.marks.tags();
-    return std::any_of(request.tags().begin(), request.tags().end(),
-                       [&has](const std::string& tag) {
-                         return std::find(has.begin(), has.end(), tag) == has.end();
-                       });
-  };
-  jobs->erase(std::remove_if(jobs->begin(), jobs->end(), lacks_one), jobs->end());
+  std::erase_if(*jobs, [&](const auto& job) { return !IsTagged(request, job); });
   if (request.limit() > 0 && jobs->size() > request.limit()) {
     jobs->resize(request.limit());
   }
@@ -218,7 +219,10 @@ absl::Status ListJobs(storage::Store& store, const HasRelay& has_relay,
   LULL_RETURN_IF_ERROR(KeepFirstParts(*reader, &jobs));
   *reply->mutable_tags() = request.tags();
   KeepTagged(request, &jobs);
-  for (const storage::JobRow& job : damaged) reply->add_damaged_jobs(job.info.id());
+  for (const storage::JobRow& job : damaged) {
+    // Where its tags cannot be read either, it is listed among all jobs alone.
+    if (IsTagged(request, job)) reply->add_damaged_jobs(job.info.id());
+  }
   for (const storage::JobRow& job : jobs) {
     v1::Job filled;
     absl::Status status = FillJob(*reader, job, has_relay(job.info.id()), &filled);

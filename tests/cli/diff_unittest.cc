@@ -140,6 +140,21 @@ TEST(DiffTest, WhatIsNotShownIsNotCalledFaster) {
       "runs, which does not show that B is faster");
 }
 
+TEST(DiffTest, LargeNumbersHaveAllTheirDigits) {
+  EXPECT_EQ(Digits(0, 3), "0");
+  EXPECT_EQ(Digits(0.3684, 2), "0.37");
+  EXPECT_EQ(Digits(99.4, 2), "99");
+  EXPECT_EQ(Digits(99.7, 2), "100");
+  EXPECT_EQ(Digits(2160.4, 3), "2,160");
+  EXPECT_EQ(Digits(1e300, 3), "1e+300");
+  Comparison comparison = Fixed();
+  comparison.step->change->detectable_percent = 220;
+  comparison.syncs.gone[0].a.calls_per_step = 1200;
+  const std::string text = DiffText(comparison, 10);
+  EXPECT_THAT(text, HasSubstr("show a change of 220 %"));
+  EXPECT_THAT(text, HasSubstr(" 1,200 "));
+}
+
 TEST(DiffTest, ALineThatMakesTwoCallsIsOnePlace) {
   Comparison comparison = Fixed();
   comparison.syncs.changed.clear();

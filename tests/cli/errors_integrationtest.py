@@ -72,6 +72,23 @@ class WrongCommandLines(Complaints):
         self.assertEqual((done.returncode, done.stderr),
                          (127, "lull run: no-such: command not found\n"))
 
+    def test_what_is_no_number(self):
+        for value in ("nan", "NaN", "-nan", "inf", "-inf", "-1", "0", "1e9", "2x"):
+            with self.subTest(value):
+                self.complains(self.lull("diff", "a", "b", f"--difference={value}"), 2,
+                               f"--difference: '{value}' is no number from 0.01 to 1000\n")
+        marker = os.path.join(self.folder, "marker")
+        self.complains(self.lull("run", "--overhead-budget", "nan", "--", "touch", marker), 2,
+                       "--overhead-budget: 'nan' is no number from 0.01 to 100\n")
+        self.assertFalse(os.path.exists(marker))
+
+    def test_what_is_no_process(self):
+        for value in ("foo", "0", "-5", "12x", "", "99999999999999", "nan", "1.5"):
+            for verb in ("attach", "ps"):
+                with self.subTest(verb=verb, value=value):
+                    self.complains(self.lull(verb, "--", value), 2, f"PID: '{value}' is no PID",
+                                   "a number from 1 on", "`lull ps`")
+
     def test_run_without_a_command(self):
         self.complains(self.lull("run"), 2, "no command to run", "lull run --")
         self.complains(self.lull("run", "--"), 2, "no command to run")

@@ -97,6 +97,41 @@ TEST(Top, SortsRanks) {
   EXPECT_THAT(first(TopOrder::kLeastBusy), HasSubstr("110 ms"));
 }
 
+// The memory of a rank is that of one allocator: blocks of one lie in those of another.
+TEST(Top, MemoryIsThatOfTheAllocatorThatSaysMost) {
+  v1::ReportReply reply = Live();
+  v1::Memory& memory = *reply.mutable_memory();
+  memory.Clear();
+  auto add = [&](int process, const char* allocator, int64_t live_mib,
+                 int64_t peak_mib) {
+    v1::MemoryRow& row = *memory.add_rows();
+    row.set_pid(reply.processes(process).pid());
+    row.set_allocator(allocator);
+    row.set_live_bytes(live_mib << 20);
+    row.set_peak_bytes(peak_mib << 20);
+  };
+  auto lines = [&] { return RanksTable(reply, TopOrder::kRank); };
+  EXPECT_THAT(lines()[1], Not(HasSubstr("iB")));  // of nobody anything is known
+  // The least telling first, so that each takes the place of the one before.
+  add(0, "pinned", 1, 1);
+  EXPECT_THAT(lines()[1], Not(HasSubstr("iB")));
+  add(0, "torch_cpu", 2, 3);
+  EXPECT_THAT(lines()[1], HasSubstr("2.00 MiB  3.00 MiB"));
+  add(0, "torch_other", 4, 5);
+  EXPECT_THAT(lines()[1], HasSubstr("4.00 MiB  5.00 MiB"));
+  add(0, "cuda", 6, 7);
+  EXPECT_THAT(lines()[1], HasSubstr("6.00 MiB  7.00 MiB"));
+  add(0, "torch_cuda", 0, 8);  // nothing is in use now: that is known, too
+  EXPECT_THAT(lines()[1], HasSubstr("0 B  8.00 MiB"));
+  add(0, "torch_cuda", 9, 9);  // of a second device
+  EXPECT_THAT(lines()[1], HasSubstr("9.00 MiB  17.0 MiB"));
+  // Another rank has its own.
+  EXPECT_THAT(lines()[2], Not(HasSubstr("iB")));
+  add(1, "cuda", 30, 40);
+  EXPECT_THAT(lines()[2], HasSubstr("30.0 MiB  40.0 MiB"));
+  EXPECT_THAT(RanksTable(reply, TopOrder::kMostMemory)[1], HasSubstr("30.0 MiB"));
+}
+
 TEST(Top, SaysWhereStepsAreThinned) {
   v1::ReportReply reply = Live();
   reply.mutable_details(kTopTimeline)

@@ -37,6 +37,23 @@ class Mean(object):
 MENDED = NAIVE.replace("        wait(self.device)\n", "")
 MOVED = NAIVE.replace(WAITS, "from helpers import wait\n")
 LINE = 3
+# Two that wait once in each step, at other places of one function; and the first one as it
+# reads after an edit.
+LOSS = """
+class Mean(object):
+    def __init__(self, device):
+        self.device = device
+
+    def update(self, step):
+        cuda = self.device.cuda
+        loss = cuda.cudaStreamSynchronize(self.device.stream)
+        self.device.launch("short_kernel")
+        return step
+"""
+NORM = LOSS.replace("        loss = cuda.cudaStreamSynchronize(self.device.stream)\n", "").replace(
+    "        return step\n",
+    "        self.norm = 2 * cuda.cudaStreamSynchronize(self.device.stream)\n        return step\n")
+EDITED = "# one more\n" + LOSS.replace("loss = cuda", "mean_loss = cuda")
 # What a program can call a file and a function.
 HOSTILE_NAME = "<b>&\"']]>\n::error::x\x01\x1b[31m%0A"
 HOSTILE = f"""
@@ -181,6 +198,33 @@ class Gate(unittest.TestCase):
             self.assertIn("no job", done.stderr)
         finally:
             other.close()
+
+    def test_a_sync_that_replaces_another_in_its_function_is_new(self):
+        self.run_job("loss", LOSS)
+        self.run_job("norm", NORM)
+        self.run_job("edited", EDITED)
+        self.run_job("textless", NORM, options=("--no-source",))
+        self.check(0, "loss", "--write-baseline", "./loss.json")
+        with open(os.path.join(self.folder, "loss.json"), encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn('"lines"', text)
+        self.assertNotIn("cudaStreamSynchronize(", text)  # no source text
+        baseline = json.loads(text)
+        for run in baseline["runs"]:
+            del run["lines"]  # as an older lull wrote it
+        with open(os.path.join(self.folder, "older.json"), "w", encoding="utf-8") as file:
+            json.dump(baseline, file)
+        for job, baseline, status in (("norm", "loss", 1), ("norm", "./loss.json", 1),
+                                      ("edited", "loss", 0), ("edited", "./loss.json", 0),
+                                      # Nobody knows what the line was: the order counts.
+                                      ("textless", "loss", 0), ("norm", "older.json", 0)):
+            with self.subTest(job=job, baseline=baseline):
+                answer = self.checked(status, job, "--baseline", baseline,
+                                      "--fail-if", NEW_SYNC)
+                self.assertEqual([(part["change"], part["site"]["line"])
+                                  for part in answer["rules"][0]["parts"]],
+                                 [("new", NORM[:NORM.index("2 * cuda")].count("\n") + 1)]
+                                 if status else [])
 
     def test_the_workflow_of_the_docs(self):
         for number, (base, pull_request, status) in enumerate(

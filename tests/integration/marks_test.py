@@ -4,6 +4,7 @@
 import glob
 import json
 import os
+import re
 import sqlite3
 import unittest
 
@@ -102,7 +103,24 @@ class Marks(unittest.TestCase):
             with self.subTest(command):
                 self.assertIn('no job has the tag "none"; `lull jobs` lists',
                               self.lull(*command, status=3 if command[0] == "check" else 1))
-        self.assertIn("is named twice", self.lull("diff", "tag:naive", "tag:pr/7", status=2))
+
+    def test_who_is_named_twice_is_told_how(self):
+        # The same word twice is a wrong command line; what has a tag or a name is no matter
+        # of the command line.
+        rule = ("--fail-if", "sync.calls_per_step > 0")
+        for command, status in ((("diff", "one", "one"), 2), (("check", "one,one", *rule), 2),
+                                (("diff", "tag:naive", "tag:naive"), 2),
+                                (("diff", "tag:naive", "tag:pr/7"), 1),
+                                (("diff", "one", "tag:naive"), 1),
+                                (("check", "tag:naive,tag:pr/7", *rule), 3),
+                                (("check", "one", "--baseline", "tag:naive", "--fail-if",
+                                  "sync.calls_per_step(new) > 0"), 3)):
+            with self.subTest(command):
+                said = self.lull(*command, status=status)
+                self.assertRegex(said, r"one \(\w{8}\) is named twice")
+                if status != 2:
+                    self.assertRegex(said, r"named twice, by \S+ and by (tag:\S+|one); a job "
+                                           "cannot")
 
 
 class OtherJobs(unittest.TestCase):
@@ -125,6 +143,48 @@ class OtherJobs(unittest.TestCase):
             database.execute("UPDATE jobs SET job_info=x'ff'")
         (row,) = json.loads(self.lull("unpin", row["id"], "--json").stdout)["jobs"]
         self.assertFalse(row["pinned"])
+
+    def test_a_damaged_job_is_not_left_out_of_its_tag(self):
+        for name in ("lost", "kept"):
+            self.lull("run", "--quiet", "--name", name, "--tag", "naive", "--", "true")
+        self.lull("run", "--quiet", "--name", "other", "--", "true")
+        ids = {row["name"]: row["id"] for row in
+               json.loads(self.lull("jobs", "--json").stdout)["jobs"]}
+        data = self.host.environment["XDG_DATA_HOME"]
+        guest.stop_collector(data)
+        (path,) = glob.glob(os.path.join(data, "**", "*.db"), recursive=True)
+        with sqlite3.connect(path) as database:
+            database.execute("UPDATE jobs SET job_info=x'ff' WHERE uuid=?", (ids["lost"],))
+        self.assertIn(ids["lost"][:8], self.lull("jobs", "--tag", "naive").stdout)
+        self.assertNotIn("damaged", self.lull("jobs", "--tag", "none").stdout)
+        for command, status in ((("diff", "tag:naive", "other"), 1),
+                                (("check", "tag:naive", "--fail-if", "step_ms > 1"), 3)):
+            done = guest.execute([guest.LULL, *command], self.host.environment)
+            self.assertEqual((done.status, done.stdout), (status, ""))
+            self.assertIn(f"the row of job {ids['lost'][:8]}, which has the tag \"naive\", in the "
+                          "database is damaged", done.stderr)
+        (advice,) = re.findall("lull (untag .*)", done.stderr)
+        rows = json.loads(self.lull("pin", "tag:naive", "--json").stdout)["jobs"]
+        self.assertEqual({row["id"] for row in rows}, {ids["lost"], ids["kept"]})
+        self.lull(*advice.split())
+        self.lull("diff", "tag:naive", "other")
+
+    def test_names_that_read_as_lists_and_tags_do_are_written_with_a_backslash(self):
+        for name in ("a,b", "tag:naive", "c\\d"):
+            self.lull("run", "--quiet", "--name", name, "--", "true")
+        self.lull("run", "--quiet", "--name", "one", "--tag", "naive", "--", "true")
+
+        def sides(*arguments):
+            answer = json.loads(self.lull("diff", *arguments, "--json").stdout)
+            return [[run["name"] for run in answer[side]] for side in ("a", "b")]
+
+        self.assertEqual(sides(r"a\,b", r"\tag:naive,c\d"), [["a,b"], ["tag:naive", "c\\d"]])
+        self.assertEqual(sides("tag:naive", r"a\,b"), [["one"], ["a,b"]])
+        self.assertRegex(self.lull("tag", r"a\,b,\tag:naive", "odd").stdout,
+                         r"\Aa,b \(.*\ntag:naive \(.*\n\Z")
+        done = guest.execute([guest.LULL, "diff", "a,b", "one"], self.host.environment)
+        self.assertEqual(done.status, 1)
+        self.assertIn('no job "a"', done.stderr)
 
     def test_an_import_is_tagged_and_a_second_one_says_that_it_is_not(self):
         path = self.host.environment["XDG_DATA_HOME"] + ".json"

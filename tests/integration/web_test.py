@@ -2,12 +2,14 @@
 """`lull web`: the same numbers as the verbs, for who has the token, and for nobody else,
 whatever they send. Everything is tried on loopback."""
 
+import glob
 import json
 import os
 import re
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import tempfile
 import time
@@ -337,6 +339,51 @@ class Web(unittest.TestCase):
         self.assertEqual(diff, self.answer("diff", *sides, "--top", "30"))
         self.assertEqual(page_test.Page(self.get(f"diff?{target}").body.decode()).data["diff"],
                          diff)
+
+    def test_a_list_that_is_cut_says_so(self):
+        self.assertNotIn("most", self.data("data"))
+        host = guest.Host()
+        self.addCleanup(host.close)
+        done = guest.execute([guest.LULL, "run", "--quiet", "--", "true"], host.environment)
+        self.assertEqual(done.status, 0, done.stderr)
+        data = host.environment["XDG_DATA_HOME"]
+        guest.stop_collector(data)
+        (path,) = glob.glob(os.path.join(data, "**", "*.db"), recursive=True)
+        with sqlite3.connect(path) as database:
+            database.row_factory = sqlite3.Row
+            (row,) = map(dict, database.execute("SELECT * FROM jobs"))
+        del row["id"]
+
+        def add(numbers):
+            guest.stop_collector(data)
+            with sqlite3.connect(path) as database:
+                for number in numbers:
+                    uuid = f"{number:032x}"
+                    info = row["job_info"].replace(row["uuid"].encode(), uuid.encode())
+                    database.execute(
+                        f"INSERT INTO jobs ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})",
+                        tuple({**row, "uuid": uuid, "job_info": info}.values()))
+
+        def listed():
+            server = subprocess.Popen([guest.LULL, "web"], stdout=subprocess.PIPE,
+                                      env=host.environment, text=True)
+            try:
+                address = server.stdout.readline().strip()
+                port = urllib.parse.urlsplit(address).port
+                cookie, folder = self.enter(port, address.partition("=")[2])
+                answer = json.loads(self.send(f"{folder}data", port, cookie=cookie).body)
+            finally:
+                server.kill()
+                server.wait()
+                server.stdout.close()
+            return answer.get("most"), [job["id"] for job in answer["jobs"]]
+
+        add(range(499))
+        most, ids = listed()
+        self.assertEqual((most, len(set(ids)), row["uuid"] in ids), (None, 500, True))
+        add([499])
+        most, ids = listed()
+        self.assertEqual((most, len(set(ids)), row["uuid"] in ids), (500, 500, False))
 
     def test_what_has_not_changed_is_not_sent_again(self):
         first = self.get("data")

@@ -117,6 +117,61 @@ class WebLook(unittest.TestCase):
         self.browser.run("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: '?', bubbles: true}))")
         self.picture("diff_file")
 
+    def test_what_a_comparison_says_of_times(self):
+        path = os.path.join(self.folder.name, "cases.html")
+        done = guest.execute([guest.LULL, "diff", "before", "after", "--html", path],
+                             self.host.environment)
+        self.assertEqual((done.status, done.stderr), (0, ""))
+        with open(path, encoding="utf-8") as file:
+            head, mark, rest = file.read().partition('id="lull-data">')
+        data, end, tail = rest.partition("</script>")
+        data = json.loads(data)
+        runs = data["diff"]["a"]
+        known = {"a": 10.0, "b": 8.0, "change_percent": -20.0, "low_percent": -22.5,
+                 "high_percent": -17.4, "known": True}
+        worse = {**known, "b": 12.0, "change_percent": 20.0, "low_percent": 17.0,
+                 "high_percent": 23.25}
+        unknown = "Median step: A 10.0 ms, B 8.00 ms; -20.00 % (-22.50 to -17.40 %, of these " \
+                  "very runs). "
+        row = {"kind": "data", "a_ms_per_step": 3.0, "b_ms_per_step": 1.0,
+               "low_ms_per_step": -2.5, "high_ms_per_step": -1.5}
+        back = {**row, "kind": "gil", "a_ms_per_step": 1.0, "b_ms_per_step": 3.0,
+                "low_ms_per_step": 1.5, "high_ms_per_step": 2.5}
+        alone = {**back, "kind": "lock", "low_ms_per_step": None, "high_ms_per_step": None}
+        for count, step, sentence in (
+                (2, known, "Median step: A 10.0 ms, B 8.00 ms; -20.00 % (-22.50 to -17.40 %, "
+                           "95 % interval)."),
+                (2, worse, "Median step: A 10.0 ms, B 12.0 ms; 20.00 % (17.00 to 23.25 %, "
+                           "95 % interval)."),
+                (1, {**known, "known": False},
+                 unknown + "One run a side: of times this proves nothing."),
+                (2, {**known, "known": False}, unknown + "Of times this proves nothing."),
+                (2, None, None)):
+            with self.subTest(sentence):
+                data["diff"].update(a=runs * count, b=runs * count, step_ms=step,
+                                    host_waits=[row, back, alone])
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(head + mark + json.dumps(data).replace("<", "\\u003c") + end + tail)
+                self.browser.open("file://" + path)
+                self.browser.frame()
+                shown = self.browser.run("document.querySelector('#runs').textContent")
+                self.assertEqual("Median step" in shown, step is not None)
+                self.assertIn(sentence or "Runs", shown)
+                waits = self.browser.run("[...document.querySelectorAll('#waits tr.row')].map("
+                                         "(one) => [...one.cells].map((cell) => cell.textContent))")
+                self.assertEqual({cells[0]: cells[-1] for cells in waits},
+                                 {"data": "\u22122.00 ms \u00b1 500 \u00b5s",
+                                  "gil": "+2.00 ms \u00b1 500 \u00b5s", "lock": "+2.00 ms"})
+        self.browser.requests.clear()
+
+    def test_it_asks_again_after_five_minutes_at_the_latest(self):
+        # An answer that took hours, as one does beside which a host slept.
+        self.browser.run("{ let asked = 0; const now = performance.now.bind(performance);"
+                         " performance.now = () => now() + 3600000 * asked++; }")
+        title = "document.getElementById('live').title"
+        guest.wait_until(lambda: self.browser.run(title) not in ("", "asks every 2.00 s"))
+        self.assertEqual(self.browser.run(title), "asks every 5 min 00 s")
+
     def test_a_page_goes_on_with_its_job_unless_somebody_is_at_it(self):
         job = subprocess.Popen([guest.LULL, "run", "--quiet", "--name", "runs", "--", "python3",
                                 "-c", "import gc, sys\nfor line in sys.stdin:\n    gc.collect()"],

@@ -34,6 +34,7 @@ function buildJobs() {
   const damaged = (DATA.damaged_jobs || []).map((id) => id.slice(0, 8)).join(', ');
   showSections('Jobs', el('header', 'job', el('h1', '', 'Jobs')), [['jobs', named('The newest first', DATA.jobs.length, null,
     el('p', '', told, compare), damaged ? el('p', 'note', `Not listed, as their rows in the database are damaged: ${damaged}`) : null,
+    DATA.most ? el('p', 'note', `Only the newest ${formatCount(DATA.most)} are listed; all: lull jobs --top 0`) : null,
     orNone(DATA.jobs, 'Nothing was recorded yet.', () => makeTable([
       { label: '', value: () => null, cell: box },
       { label: 'job', value: (r) => r.name || r.id, cell: link },

@@ -64,8 +64,10 @@ async function askOnce() {
 }
 
 // Seldom, where an answer takes its time: a page that is left open keeps nobody busy for
-// more than a fiftieth of the time.
+// more than a fiftieth of the time. But not for ever: one answer that took a minute, as
+// after a host that slept, says nothing of the next.
 const IDLE_TIMES = 50;
+const ASK_AT_LEAST_EVERY_MS = 300000;
 
 async function askAgain() {
   const began = performance.now();
@@ -73,7 +75,8 @@ async function askAgain() {
     try { await askOnce(); } catch (error) { say('lull web does not answer'); }
   }
   if (!DATA.live) return;
-  const pause = Math.max(ASK_EVERY_MS, IDLE_TIMES * (performance.now() - began));
+  const pause = Math.min(ASK_AT_LEAST_EVERY_MS,
+    Math.max(ASK_EVERY_MS, IDLE_TIMES * (performance.now() - began)));
   document.getElementById('live').title = `asks every ${formatMs(pause)}`;
   setTimeout(askAgain, pause);
 }

@@ -498,6 +498,24 @@ TEST(JudgeTest, OneRankIsNotDilutedByTheOthers) {
             "");
 }
 
+TEST(JudgeTest, StepsOfOneRankAreNotDilutedByTheOthers) {
+  MadeRun run = RunOf("job", {});
+  run.processes = 4;
+  run.slower = {{2, 2}};
+  MadeRun other = run;
+  other.name = "other";
+  for (const std::vector<MadeRun>& runs : {std::vector{run}, {run, other}}) {
+    const Evidence evidence = EvidenceOf(runs);
+    const Verdict slow = VerdictOn("step_ms > 90", evidence);
+    EXPECT_EQ(slow.outcome, Outcome::kFailed);
+    EXPECT_NEAR(*slow.rules[0].measured.value, 100, 5);
+    EXPECT_EQ(slow.rules[0].measured.of, "rank 2");
+    EXPECT_EQ(VerdictOn("step_ms > 110", evidence).outcome, Outcome::kPassed);
+    EXPECT_EQ(VerdictOn("step_ms < 60", evidence).outcome, Outcome::kFailed);
+    EXPECT_EQ(VerdictOn("step_ms < 40", evidence).outcome, Outcome::kPassed);
+  }
+}
+
 TEST(JudgeTest, IdleTimeOfOneRankIsNotDilutedByTheOthers) {
   MadeRun run = RunOf("job", {});
   run.processes = 2;

@@ -123,6 +123,26 @@ TEST(CompareTest, OneRunASideClaimsNoTimes) {
   EXPECT_THAT(result.warnings, ElementsAre(HasSubstr("one run a side")));
 }
 
+// The interval is of parts of the runs; it lies around what is told of the runs.
+TEST(CompareTest, OfOneRunASideTheIntervalLiesAroundTheMediansThatAreTold) {
+  MadeRun longer = Program(0);
+  longer.step_ms *= 1.3;
+  longer.step_spread = 0.4;  // medians of parts differ from that of the whole
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const Comparison result = CompareMade({Program(0)}, {longer}, seed);
+    ASSERT_TRUE(result.step && result.step->change);
+    const compare::StepTime& step = *result.step;
+    const double ratio = step.b_ms / step.a_ms;
+    auto factor = [](double percent) { return 1 + percent / 100; };
+    EXPECT_NEAR(factor(step.change->percent), ratio, 1e-9);
+    EXPECT_LT(step.change->low_percent, step.change->percent);
+    EXPECT_GT(step.change->high_percent, step.change->percent);
+    // As far to each side, by factors.
+    EXPECT_NEAR(factor(step.change->low_percent) * factor(step.change->high_percent),
+                ratio * ratio, 1e-6);
+  }
+}
+
 TEST(CompareTest, ALargeDifferenceIsShownWithItsSize) {
   MadeRun quick = Program(0.005);
   quick.step_ms = 40;

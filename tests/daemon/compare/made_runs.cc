@@ -75,6 +75,8 @@ compare::Run MakeWhole(const MadeRun& made, Normal& normal) {
     facts->set_gc_hook(v1::GC_HOOK_STATE_ON);
     uint64_t now_ns = 1'000'000'000;
     double noise = normal();
+    const auto slower = made.slower.find(process);
+    const double times = slower == made.slower.end() ? 1 : slower->second;
     for (size_t i = 0; i < made.steps; ++i) {
       noise = made.likeness * noise +
               std::sqrt(1 - made.likeness * made.likeness) * normal();
@@ -85,8 +87,8 @@ compare::Run MakeWhole(const MadeRun& made, Normal& normal) {
       row->set_start_ns(now_ns);
       row->set_traced(made.traced);
       if (i > 0) {  // nobody knows when the first began
-        row->set_duration_ns(
-            static_cast<uint64_t>(1e6 * of_run * std::exp(made.step_spread * noise)));
+        row->set_duration_ns(static_cast<uint64_t>(1e6 * of_run * times *
+                                                   std::exp(made.step_spread * noise)));
       }
       now_ns += row->duration_ns();
     }
@@ -105,6 +107,14 @@ void Answer(const MadeRun& made, compare::Run* run) {
     for (size_t piece = 0; piece < compare::kPieces; ++piece) {
       AddSyncs(made, process, process.FirstStepOf(piece),
                process.FirstStepOf(piece + 1), replies.pieces[piece].mutable_syncs());
+      for (const MadeSync& sync : made.syncs) {
+        if (sync.text.empty()) continue;
+        v1::SourceDef* source = replies.pieces[piece].add_sources();
+        source->set_file(sync.file);
+        source->set_line(static_cast<uint32_t>(sync.line));
+        source->set_first_line(static_cast<uint32_t>(sync.line));
+        source->add_lines(sync.text);
+      }
     }
   }
 }

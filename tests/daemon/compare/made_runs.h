@@ -16,10 +16,11 @@ struct MadeSync {
   int line = 10;
   std::string function = "step";
   std::string api = "cudaStreamSynchronize";
-  int every = 1;       // step; 0: never
-  int calls = 1;       // in such a step
-  uint64_t since = 0;  // not in steps of lower numbers
-  int rank = -1;       // in this process alone; -1: in each
+  int every = 1;          // step; 0: never
+  int calls = 1;          // in such a step
+  uint64_t since = 0;     // not in steps of lower numbers
+  int rank = -1;          // in this process alone; -1: in each
+  std::string text = {};  // of its line; "": not kept
 };
 
 struct MadeRun {
@@ -35,6 +36,7 @@ struct MadeRun {
   bool traced = false;
   bool gpu = true;  // each process made GPU calls
   int exit_status = 0;
+  std::map<size_t, double> slower = {};  // processes whose steps take so many times
 };
 
 // Numbers that are the same with every standard library.

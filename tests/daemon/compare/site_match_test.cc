@@ -5,6 +5,8 @@
 
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace lull::compare {
 namespace {
@@ -130,6 +132,96 @@ TEST(SiteMatchTest, AnotherFileIsAMove) {
       UnorderedElementsAre("9>50"));
 }
 
+Place Reads(Place place, const std::string& text, const std::string& before = "",
+            const std::string& after = "") {
+  v1::SourceDef source;
+  source.set_file(place.site.file());
+  source.set_line(2);
+  source.set_first_line(1);
+  for (const std::string& line : {before, text, after}) source.add_lines(line);
+  place.text = TextOf(source);
+  return place;
+}
+
+TEST(SiteMatchTest, WhatReadsOtherwiseIsAnotherPlace) {
+  EXPECT_THAT(
+      Pairs({Reads(At("t.py", 10, "f"), "mean += loss.item()", "seen += 1", "")},
+            {Reads(At("t.py", 14, "f"), "norm = total.cpu()", "seen += 1", "")}),
+      UnorderedElementsAre());
+  // Whatever their order and how often they are called.
+  EXPECT_THAT(Pairs({Reads(At("t.py", 10, "f", 1), "  a = loss.item()"),
+                     Reads(At("t.py", 20, "f", 7), "b = norm.cpu()")},
+                    {Reads(At("t.py", 10, "f", 1), "b = norm.cpu()"),
+                     Reads(At("t.py", 20, "f", 7), "a = loss.item()  # why")}),
+              UnorderedElementsAre("10>20", "20>10"));
+  EXPECT_THAT(Pairs({Reads(At("t.py", 10, "f"), "a = loss.item()"),
+                     Reads(At("t.py", 20, "f"), "b = norm.cpu()")},
+                    {Reads(At("t.py", 10, "f"), "b = norm.cpu()")}),
+              UnorderedElementsAre("20>10"));
+  // In another file, too.
+  EXPECT_THAT(Pairs({Reads(At("/j/a.py", 9, "u"), "a = loss.item()")},
+                    {Reads(At("/j/b.py", 9, "u"), "b = norm.cpu()")}),
+              UnorderedElementsAre());
+  EXPECT_THAT(Pairs({Reads(At("/j/a.py", 9, "u"), "a = loss.item()")},
+                    {Reads(At("/j/b.py", 9, "u"), "a = loss.item()")}),
+              UnorderedElementsAre("9>9!"));
+}
+
+TEST(SiteMatchTest, ALineThatWasEditedWhereItStandsIsTheSame) {
+  const Place was = Reads(At("t.py", 10, "f"), "mean += loss.item()", "seen += 1",
+                          "self.model.step()");
+  auto is = [&was](const std::string& text, const std::string& before,
+                   const std::string& after) {
+    return !Pairs({was}, {Reads(At("t.py", 50, "f"), text, before, after)}).empty();
+  };
+  EXPECT_TRUE(is("mean += train_loss.item()", "seen += 1", "more(step)"));
+  EXPECT_TRUE(is("mean += float(loss.item())", "more(step)", "self.model.step( )"));
+  // The same words elsewhere in the function, or other words there.
+  EXPECT_FALSE(is("mean += train_loss.item()", "more(step)", "less(step)"));
+  EXPECT_FALSE(is("norm += grad.item()", "seen += 1", "self.model.step()"));
+  // Lines like these are beside many others.
+  EXPECT_TRUE(Pairs({Reads(At("t.py", 10, "f"), "mean += loss.item()", "else:", ")")},
+                    {Reads(At("t.py", 50, "f"), "mean += a_loss.item()", "else:", ")")})
+                  .empty());
+}
+
+TEST(SiteMatchTest, AsManyAsMayBeTheSameAre) {
+  // What came in between is like neither; what follows was edited.
+  EXPECT_THAT(Pairs({Reads(At("t.py", 10, "f"), "mean += loss.item()", "seen += 1"),
+                     Reads(At("t.py", 20, "f"), "best = loss.max()", "count += 2")},
+                    {Reads(At("t.py", 10, "f"), "mean += a_loss.item()", "seen += 1"),
+                     Reads(At("t.py", 12, "f"), "print(norm.cpu())", "more(step)"),
+                     Reads(At("t.py", 22, "f"), "best = a_loss.max()", "count += 2")}),
+              UnorderedElementsAre("10>10", "20>22"));
+  EXPECT_THAT(Pairs({Reads(At("t.py", 10, "f"), "mean += loss.item()", "seen += 1"),
+                     Reads(At("t.py", 20, "f"), "best = loss.max()", "count += 2")},
+                    {Reads(At("t.py", 12, "f"), "print(norm.cpu())", "more(step)"),
+                     Reads(At("t.py", 22, "f"), "best = a_loss.max()", "count += 2")}),
+              UnorderedElementsAre("20>22"));
+}
+
+TEST(SiteMatchTest, WhereATextIsNotKnownTheOrderCounts) {
+  EXPECT_THAT(
+      Pairs({Reads(At("t.py", 10, "f"), "a = loss.item()"), At("t.py", 20, "f")},
+            {At("t.py", 14, "f"), Reads(At("t.py", 24, "f"), "b = norm.cpu()")}),
+      UnorderedElementsAre("10>14", "20>24"));
+  // A line without a word tells nothing.
+  EXPECT_THAT(
+      Pairs({Reads(At("t.py", 10, "f"), ")")}, {Reads(At("t.py", 9, "f"), "x")}),
+      UnorderedElementsAre("10>9"));
+}
+
+TEST(SiteMatchTest, FingerprintsHaveNoText) {
+  const std::string print = FingerprintOf("\tx = 'a#b'[loss]  # why", true);
+  EXPECT_EQ(print, FingerprintOf("x='a#b' [ loss]", true));
+  EXPECT_NE(print, FingerprintOf("x = 'a#b'[lost]", true));
+  EXPECT_EQ(print.find("loss"), std::string::npos);
+  EXPECT_NE(FingerprintOf("x  # why", true), FingerprintOf("x  # why", false));
+  EXPECT_NE(FingerprintOf("ab", false), FingerprintOf("a b", false));
+  EXPECT_EQ(FingerprintOf(" # loss", true), "");
+  EXPECT_EQ(FingerprintOf("'\\", true), "");
+}
+
 TEST(SiteMatchTest, PlacesWithoutANameAreNotMistakenForOneAnother) {
   EXPECT_THAT(Pairs({At("/j/a.py", 9, "")}, {At("/j/b.py", 9, "")}),
               UnorderedElementsAre());
@@ -141,6 +233,22 @@ TEST(SiteMatchTest, ManyPlacesOfOneFunctionAreMatchedInTime) {
   for (int line = 1; line <= 20'000; ++line) a.push_back(At("t.py", line, "f"));
   for (int line = 1; line <= 15'000; ++line) b.push_back(At("t.py", line, "f"));
   EXPECT_EQ(MatchPlaces(a, b).size(), 15'000);
+}
+
+TEST(SiteMatchTest, ManyPlacesThatReadOtherwiseAreMatchedInTime) {
+  std::vector<Place> a, b;
+  for (int line = 1; line <= 250; ++line) {
+    const std::string text = "f(" + std::to_string(line) + ")";
+    a.push_back(Reads(At("t.py", line, "f"), "a = x." + text, "n += 1"));
+    b.push_back(Reads(At("t.py", line, "f"), "b = x." + text, "n += 1"));
+  }
+  EXPECT_EQ(MatchPlaces(a, b).size(), 250);
+  for (int line = 251; line <= 20'000; ++line) {
+    a.push_back(Reads(At("t.py", line, "f"), "a" + std::to_string(line)));
+    b.push_back(Reads(At("t.py", line, "f"), "b" + std::to_string(line)));
+  }
+  b.push_back(Reads(At("t.py", 1, "f"), "a20000"));
+  EXPECT_THAT(MatchPlaces(a, b).size(), 251);
 }
 
 TEST(SiteMatchTest, TailsOfPaths) {

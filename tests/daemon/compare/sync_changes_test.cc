@@ -84,6 +84,38 @@ TEST(SyncChangesTest, ASyncThatMovedToAnotherFileIsSaidToHaveMoved) {
   EXPECT_EQ(result.verdict, compare::Verdict::kNoDifference);
 }
 
+MadeSync Reads(int line, const std::string& text) {
+  MadeSync sync = Sync(line);
+  sync.text = text;
+  return sync;
+}
+
+TEST(SyncChangesTest, ASyncThatReplacesAnotherInItsFunctionIsNew) {
+  const Comparison result = CompareMade({With({Reads(10, "mean += loss.item()")})},
+                                        {With({Reads(10, "norm = total.cpu()")})});
+  ASSERT_EQ(result.syncs.came.size(), 1);
+  ASSERT_EQ(result.syncs.gone.size(), 1);
+  EXPECT_EQ(result.verdict, compare::Verdict::kSyncsChanged);
+  // Of each rank by itself, as `lull check` asks.
+  MadeRun a = With({Reads(10, "mean += loss.item()")});
+  MadeRun b =
+      With({Reads(14, "mean  += loss.item()"), Reads(10, "norm = total.cpu()")});
+  a.processes = b.processes = 2;
+  b.syncs[1].rank = 1;
+  const Comparison ranks = CompareMade({a}, {b});
+  ASSERT_EQ(ranks.each_process.size(), 2);
+  EXPECT_EQ(ranks.each_process[0].syncs.came.size(), 0);
+  EXPECT_EQ(ranks.each_process[1].syncs.came.size(), 1);
+}
+
+TEST(SyncChangesTest, ALineThatRunsOfOneSideReadOtherwiseTellsNothing) {
+  const Comparison result =
+      CompareMade({With({Reads(10, "x")}), With({Reads(10, "y")})},
+                  {With({Reads(10, "z")}), With({Reads(10, "z")})});
+  EXPECT_TRUE(result.syncs.gone.empty() && result.syncs.came.empty());
+  EXPECT_EQ(result.syncs.same.size(), 1);
+}
+
 TEST(SyncChangesTest, RunsOfOneSideMayHaveFoldersOfTheirOwn) {
   auto in = [](const char* folder, int line) {
     MadeSync sync = Sync(line);

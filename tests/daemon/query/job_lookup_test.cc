@@ -18,22 +18,23 @@ class JobLookup : public ::testing::Test {
  protected:
   void SetUp() override { store_ = *storage::Store::Open(directory_ / "a.db"); }
 
-  void AddJob(const std::string& start_of_id, const std::string& name, uint64_t start) {
+  void AddJob(const std::string& start_of_id, const std::string& name, uint64_t start,
+              const std::string& tag = "") {
     storage::JobRow job;
     job.info.set_id(start_of_id + std::string(32 - start_of_id.size(), '0'));
     job.info.set_name(name);
     job.info.set_start_realtime_ns(start);
+    if (!tag.empty()) job.marks.add_tags(tag);
     ASSERT_TRUE(store_->writer().Begin().ok());
     ASSERT_TRUE(store_->writer().catalogue().PutJob(job).ok());
     ASSERT_TRUE(store_->writer().Commit().ok());
   }
 
-  void Damage(char first_digit) {
+  void Damage(char first_digit, const std::string& column = "job_info") {
     sqlite3* db = nullptr;
     ASSERT_EQ(sqlite3_open((directory_ / "a.db").c_str(), &db), SQLITE_OK);
     const std::string sql =
-        std::string("UPDATE jobs SET job_info=x'ff' WHERE uuid LIKE '") + first_digit +
-        "%'";
+        "UPDATE jobs SET " + column + "=x'ff' WHERE uuid LIKE '" + first_digit + "%'";
     ASSERT_EQ(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
     sqlite3_close(db);
   }
@@ -89,9 +90,10 @@ TEST_F(JobLookup, NoNameTakesTheIdOfAnotherJob) {
   EXPECT_EQ(Find(id)->info.name(), "gate");
   EXPECT_EQ(FindJobToMark(**store_->NewReader(), id)->info.name(), "gate");
   EXPECT_EQ(Find("aa000000").status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(Find("aa000000").status().message(),
-              HasSubstr("is the name of job cc0000000000 and the beginning of the id of "
-                        "job aa0000000000"));
+  EXPECT_THAT(
+      Find("aa000000").status().message(),
+      HasSubstr("is the name of job cc0000000000 and the beginning of the id of "
+                "job aa0000000000"));
   Damage('a');
   EXPECT_EQ(Find(id).status().code(), absl::StatusCode::kDataLoss);
 }
@@ -187,6 +189,27 @@ TEST_F(JobLookup, ListsJobsBesideDamagedOnes) {
   EXPECT_EQ(reply.jobs(0).name(), "first");
   ASSERT_EQ(reply.damaged_jobs_size(), 1);
   EXPECT_EQ(reply.damaged_jobs(0).substr(0, 3), "bb0");
+}
+
+TEST_F(JobLookup, OfDamagedJobsThoseThatHaveATagAreListedWithIt) {
+  AddJob("aa", "first", 10);
+  AddJob("bb", "second", 20, "naive");
+  AddJob("cc", "third", 30);
+  AddJob("dd", "fourth", 40, "naive");
+  for (char id : {'b', 'c', 'd'}) Damage(id);
+  Damage('d', "marks");
+  v1::ListJobsRequest request;
+  request.add_tags("naive");
+  v1::ListJobsReply reply;
+  const auto no_relay = [](const std::string&) { return false; };
+  ASSERT_TRUE(ListJobs(*store_, no_relay, request, &reply).ok());
+  EXPECT_EQ(reply.jobs_size(), 0);
+  // The third has none, and of the fourth nobody can read whether it has one.
+  ASSERT_EQ(reply.damaged_jobs_size(), 1);
+  EXPECT_EQ(reply.damaged_jobs(0).substr(0, 3), "bb0");
+  reply.Clear();
+  ASSERT_TRUE(ListJobs(*store_, no_relay, {}, &reply).ok());
+  EXPECT_EQ(reply.damaged_jobs_size(), 3);
 }
 
 }  // namespace
