@@ -60,6 +60,7 @@ absl::StatusOr<RunTotals> TotalsOfRun(storage::Store& store, const HasRelay& has
   View view;
   view.overview = true;  // of memory, totals alone
   LULL_ASSIGN_OR_RETURN(view.reader, store.NewReader());
+  view.run_parts = std::make_unique<RunParts>(*view.reader, has_relay);
   LULL_ASSIGN_OR_RETURN(auto jobs, view.reader->catalogue().FindJob(id));
   if (jobs.empty()) return absl::NotFoundError(absl::StrCat("no job ", id));
   view.job = std::move(jobs.front());
@@ -92,8 +93,7 @@ absl::StatusOr<RunTotals> TotalsOfRun(storage::Store& store, const HasRelay& has
   FillOverhead(view.job, {}, &totals.overhead);
   LULL_RETURN_IF_ERROR(
       FillLosses(*view.reader, view.job, view.request, &totals.losses));
-  LULL_RETURN_IF_ERROR(
-      FillJob(*view.reader, view.job, has_relay(view.job.info.id()), &totals.job));
+  LULL_RETURN_IF_ERROR(FillJob(*view.run_parts, view.job, &totals.job));
   return totals;
 }
 

@@ -148,8 +148,10 @@ grpc::Status ControlService::Arm(grpc::ServerContext* context,
     reply->set_processes(state.processes());
     reply->set_for_ns(request->for_ns());
     LULL_ASSIGN_OR_RETURN(reader, AwaitStored(store_, job, state.armed()));
-    LULL_RETURN_IF_ERROR(
-        query::FillJob(*reader, job, /*has_relay=*/true, reply->mutable_job()));
+    query::RunParts run_parts(*reader, [&](const std::string& id) {
+      return id == job.info.id() || desk_.HasRelay(id);
+    });
+    LULL_RETURN_IF_ERROR(query::FillJob(run_parts, job, reply->mutable_job()));
     reply->mutable_job()->set_asleep(!state.armed());
     return absl::OkStatus();
   };
@@ -178,9 +180,10 @@ grpc::Status ControlService::Mark(grpc::ServerContext* context,
     LULL_RETURN_IF_ERROR(committer_.Write(write));
     reply->set_max_database_bytes(committer_.limits().max_bytes);
     LULL_ASSIGN_OR_RETURN(auto reader, store_.NewReader());
+    query::RunParts run_parts(
+        *reader, [this](const std::string& id) { return desk_.HasRelay(id); });
     for (const storage::JobRow& job : jobs) {
-      LULL_RETURN_IF_ERROR(query::FillJob(*reader, job, desk_.HasRelay(job.info.id()),
-                                          reply->add_jobs()));
+      LULL_RETURN_IF_ERROR(query::FillJob(run_parts, job, reply->add_jobs()));
     }
     return absl::OkStatus();
   };
