@@ -1,5 +1,6 @@
 #include "daemon/query/run_totals.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -70,7 +71,8 @@ absl::StatusOr<RunTotals> TotalsOfRun(storage::Store& store, const HasRelay& has
                         view.reader->catalogue().All<storage::ProcessRow>(view.job.id));
   std::map<int32_t, std::vector<storage::ProcessRow>> by_rank;
   for (storage::ProcessRow& process : SelectProcesses(processes, view.request)) {
-    by_rank[process.info.rank()].push_back(std::move(process));
+    // Of a rank below 0 nothing is known, however a relay writes that.
+    by_rank[std::max(process.info.rank(), -1)].push_back(std::move(process));
   }
 
   RunTotals totals;
