@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/render/hot.h"
@@ -39,7 +40,8 @@ std::string RanksOf(const v1::ThreadStack& stack) {
                               : absl::StrCat(ranks[first], " to ", ranks[past - 1]));
   }
   if (parts.empty()) return "";
-  return absl::StrCat(ranks.size() == 1 ? "rank " : "ranks ", absl::StrJoin(parts, ", "));
+  return absl::StrCat(ranks.size() == 1 ? "rank " : "ranks ",
+                      absl::StrJoin(parts, ", "));
 }
 
 std::string PidsOf(const v1::ThreadStack& stack) {
@@ -78,12 +80,14 @@ std::string ThreadsLine(const v1::ThreadStack& stack) {
     same_for_ns = std::min<uint64_t>(same_for_ns, thread.same_for_ns());
     age_ns = std::max<uint64_t>(age_ns, thread.age_ns());
   }
-  std::string text =
-      Counted(static_cast<uint64_t>(stack.threads_size()),
-              absl::StrCat(RoleKey(stack.role()), " thread"));
-  for (const std::string& part : {RanksOf(stack), PidsOf(stack), StatesOf(stack)}) {
+  std::string text = Counted(static_cast<uint64_t>(stack.threads_size()),
+                             absl::StrCat(RoleKey(stack.role()), " thread"));
+  for (const std::string& part : {RanksOf(stack), PidsOf(stack)}) {
     if (!part.empty()) absl::StrAppend(&text, ", ", part);
   }
+  // "ranks 0, 1; 1 running, 2 blocked": the numbers are of threads.
+  const std::string states = StatesOf(stack);
+  absl::StrAppend(&text, absl::StrContains(states, ',') ? "; " : ", ", states);
   if (same_for_ns >= kSecond) {
     absl::StrAppend(&text, ", there for ", FormatDuration(same_for_ns), " or longer");
   }
@@ -119,7 +123,8 @@ std::string StackText(const v1::ThreadStack& stack) {
 std::string When(const v1::ReportReply& reply) {
   const v1::NewestStacks& stacks = reply.stacks();
   if (stacks.earlier()) {
-    return absl::StrCat("were ", FormatDuration(stacks.at_ns()), " after the job's start");
+    return absl::StrCat("were ", FormatDuration(stacks.at_ns()),
+                        " after the job's start");
   }
   if (reply.job().ended()) return "were at last";
   if (stacks.behind_ns() < kOld) return "are";
@@ -137,12 +142,14 @@ std::string StacksText(const v1::ReportReply& reply, v1::GroupBy) {
   }
   return Answer(
       reply,
-      Wrapped(absl::StrCat("Where the threads of ", Counted(stacks.processes(), "process"),
-                           " ", When(reply), ", by the newest look at each in ",
-                           FormatDuration(stacks.window_ns()),
-                           "; the innermost call comes first"),
-              0),
-      absl::StrCat(reply.job().ended() || stacks.earlier() ? "" : NoStepLine(stacks), text));
+      Wrapped(
+          absl::StrCat("Where the threads of ", Counted(stacks.processes(), "process"),
+                       " ", When(reply), ", by the newest look at each in ",
+                       FormatDuration(stacks.window_ns()),
+                       "; the innermost call comes first"),
+          0),
+      absl::StrCat(reply.job().ended() || stacks.earlier() ? "" : NoStepLine(stacks),
+                   text));
 }
 
 std::string FoldedThreads(const v1::ReportReply& reply) {
@@ -153,7 +160,8 @@ std::string FoldedThreads(const v1::ReportReply& reply) {
       absl::StrAppend(&text, frame == stack.stack().rbegin() ? "" : ";",
                       FoldedFrame(*frame));
     }
-    absl::StrAppend(&text, stack.cut() ? ";[cut]" : "", " ", stack.threads_size(), "\n");
+    absl::StrAppend(&text, stack.cut() ? ";[cut]" : "", " ", stack.threads_size(),
+                    "\n");
   }
   return text;
 }

@@ -120,7 +120,7 @@ struct Held {
 void AddMemory(const v1::ReportReply& reply, Series* out) {
   std::map<std::pair<std::string, int32_t>, Held> all;  // by allocator and device
   for (const v1::MemoryRow& row : reply.memory().rows()) {
-    Held& held = all[{row.allocator(), row.device()}];
+    Held& held = all[{row.allocator(), std::max(row.device(), -1)}];
     held.live += row.live_bytes();
     held.peak += row.peak_bytes();
     held.reserved += row.reserved_bytes();

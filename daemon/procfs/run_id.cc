@@ -30,15 +30,17 @@ std::string ReadRunId(absl::string_view environment) {
   if (!id.empty()) return id;
   absl::string_view torchrun = VariableIn(environment, "TORCHELASTIC_RUN_ID");
   if (!torchrun.empty() && torchrun != "none") return Named("torchrun:", torchrun);
+  // 128 random bits of an mpirun. Before Slurm: of its ranks in an allocation those on
+  // other nodes are below a step, and those beside mpirun itself are not.
+  id = Named("ompi:", VariableIn(environment, "OMPI_MCA_orte_precondition_transports"));
+  if (!id.empty()) return id;
   id = SlurmRun(environment);
   if (!id.empty()) return id;
   constexpr struct {
     const char* kind;
     const char* variable;
   } kOthers[] = {
-      // 128 random bits of an mpirun; a PMIx namespace may recur.
-      {"ompi:", "OMPI_MCA_orte_precondition_transports"},
-      {"pmix:", "PMIX_NAMESPACE"},
+      {"pmix:", "PMIX_NAMESPACE"},  // may recur
       {"pmi:", "PMI_JOBID"},
   };
   for (const auto& other : kOthers) {

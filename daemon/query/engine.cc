@@ -67,7 +67,8 @@ absl::StatusOr<SteadyTimes> ChoosePhase(
   return steady;
 }
 
-absl::StatusOr<View> Load(storage::Store& store, const ReportRequest& request) {
+absl::StatusOr<View> Load(storage::Store& store, const HasRelay& has_relay,
+                          const ReportRequest& request) {
   View view;
   view.request = request;
   view.overview = request.sections().empty();
@@ -77,9 +78,9 @@ absl::StatusOr<View> Load(storage::Store& store, const ReportRequest& request) {
   }
   LULL_ASSIGN_OR_RETURN(view.reader, store.NewReader());
   LULL_ASSIGN_OR_RETURN(view.job, FindJob(*view.reader, request.job()));
+  view.run_parts = std::make_unique<RunParts>(*view.reader, has_relay);
   if (request.has_rank()) {
-    LULL_ASSIGN_OR_RETURN(view.job,
-                          PartWithRank(*view.reader, view.job, request.rank()));
+    LULL_ASSIGN_OR_RETURN(view.job, view.run_parts->WithRank(view.job, request.rank()));
   }
   LULL_ASSIGN_OR_RETURN(auto all,
                         view.reader->catalogue().All<storage::ProcessRow>(view.job.id));
@@ -183,13 +184,12 @@ bool HasRuns(const std::vector<storage::JobRow>& jobs) {
 }
 
 // Of the parts of a job one stays, the one that began first.
-absl::Status KeepFirstParts(storage::StoreReader& reader,
-                            std::vector<storage::JobRow>* jobs) {
+absl::Status KeepFirstParts(RunParts& run_parts, std::vector<storage::JobRow>* jobs) {
   absl::flat_hash_set<int64_t> others;
   absl::flat_hash_set<int64_t> seen;
   for (const storage::JobRow& job : *jobs) {
     if (job.run.empty() || seen.contains(job.id)) continue;
-    LULL_ASSIGN_OR_RETURN(auto parts, PartsOf(reader, job));
+    LULL_ASSIGN_OR_RETURN(auto parts, run_parts.Of(job));
     for (const storage::JobRow& part : parts) {
       seen.insert(part.id);
       if (part.id != parts.front().id) others.insert(part.id);
@@ -216,7 +216,8 @@ absl::Status ListJobs(storage::Store& store, const HasRelay& has_relay,
     damaged.clear();
     LULL_ASSIGN_OR_RETURN(jobs, reader->catalogue().Jobs(0, &damaged));
   }
-  LULL_RETURN_IF_ERROR(KeepFirstParts(*reader, &jobs));
+  RunParts run_parts(*reader, has_relay);
+  LULL_RETURN_IF_ERROR(KeepFirstParts(run_parts, &jobs));
   *reply->mutable_tags() = request.tags();
   KeepTagged(request, &jobs);
   for (const storage::JobRow& job : damaged) {
@@ -225,7 +226,7 @@ absl::Status ListJobs(storage::Store& store, const HasRelay& has_relay,
   }
   for (const storage::JobRow& job : jobs) {
     v1::Job filled;
-    absl::Status status = FillJob(*reader, job, has_relay(job.info.id()), &filled);
+    absl::Status status = FillJob(run_parts, job, &filled);
     if (absl::IsDataLoss(status)) {
       reply->add_damaged_jobs(job.info.id());
       continue;
@@ -238,7 +239,7 @@ absl::Status ListJobs(storage::Store& store, const HasRelay& has_relay,
 
 absl::Status Report(storage::Store& store, const HasRelay& has_relay,
                     const ReportRequest& request, ReportReply* reply) {
-  LULL_ASSIGN_OR_RETURN(View view, Load(store, request));
+  LULL_ASSIGN_OR_RETURN(View view, Load(store, has_relay, request));
   FillGpu(view, reply->mutable_gpu());
   reply->mutable_gpu()->set_explained_ns(ExplainedNs(view));
   LULL_RETURN_IF_ERROR(FillSections(view, reply));
@@ -257,8 +258,7 @@ absl::Status Report(storage::Store& store, const HasRelay& has_relay,
     LULL_RETURN_IF_ERROR(
         FillStepCost(*view.reader, view.processes, reply->mutable_overhead()));
   }
-  LULL_RETURN_IF_ERROR(FillJob(*view.reader, view.job, has_relay(view.job.info.id()),
-                               reply->mutable_job()));
+  LULL_RETURN_IF_ERROR(FillJob(*view.run_parts, view.job, reply->mutable_job()));
   FillCommonParts(reply);
   LULL_RETURN_IF_ERROR(FillSources(view, reply));
   return absl::OkStatus();

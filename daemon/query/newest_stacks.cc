@@ -11,6 +11,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/median.h"
 #include "daemon/base/status.h"
+#include "daemon/query/part_clocks.h"
 #include "daemon/query/reports.h"
 #include "daemon/query/rows.h"
 #include "daemon/query/totals.h"
@@ -22,11 +23,12 @@ using aggregate::SampleQuality;
 using aggregate::SampleRole;
 using aggregate::SampleState;
 
-// A thread is looked at ten times a second, and a hundred processes that share a relay's
-// time still once in some seconds.
+// A thread is looked at ten times a second, and a hundred processes that share a
+// relay's time still once in some seconds.
 constexpr uint64_t kWindowNs = 30'000'000'000;
 constexpr uint64_t kShortestWindowNs = 1'000'000'000;
-// So many events are read for one answer, at 0.16 us each; of more the window is shorter.
+// So many events are read for one answer, at 0.16 us each; of more the window is
+// shorter.
 constexpr double kMostEventsOfLooks = 2'000'000;
 constexpr uint32_t kStepsOfAProcess = 64;
 
@@ -57,11 +59,12 @@ class Newest {
       LULL_RETURN_IF_ERROR(Read(process));
     }
     if (places_.empty()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("no thread was looked at in the last ", window_ns_ / 1'000'000'000,
-                       " s of what is shown; `lull hot` says whether any was"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "no thread was looked at in the last ", window_ns_ / 1'000'000'000,
+          " s of what is shown; `lull hot` says whether any was"));
     }
     LULL_RETURN_IF_ERROR(FindSteps());
+    if (!view_.job.ended) LULL_RETURN_IF_ERROR(TellAge());
     Tell();
     return view_.stacks->status();
   }
@@ -70,8 +73,7 @@ class Newest {
   // Those that live; of a job of which none does, all of them.
   absl::Status FindProcesses() {
     LULL_ASSIGN_OR_RETURN(
-        auto rows,
-        view_.reader->catalogue().All<storage::ProcessRow>(view_.job.id));
+        auto rows, view_.reader->catalogue().All<storage::ProcessRow>(view_.job.id));
     const bool one_lives =
         std::any_of(rows.begin(), rows.end(),
                     [](const storage::ProcessRow& row) { return row.end_ns == 0; });
@@ -91,9 +93,9 @@ class Newest {
     for (window_ns_ = kWindowNs; window_ns_ > kShortestWindowNs; window_ns_ /= 2) {
       double events = 0;
       for (const storage::ProcessRow& process : processes_) {
-        LULL_ASSIGN_OR_RETURN(
-            double some, view_.reader->events().Estimate(
-                             process.id, Absolute(view_.job, Since()), Until()));
+        LULL_ASSIGN_OR_RETURN(double some,
+                              view_.reader->events().Estimate(
+                                  process.id, Absolute(view_.job, Since()), Until()));
         events += some;
       }
       if (events <= kMostEventsOfLooks) break;
@@ -109,8 +111,7 @@ class Newest {
 
   absl::Status Read(const storage::ProcessRow& process) {
     LULL_ASSIGN_OR_RETURN(
-        auto rows,
-        view_.reader->catalogue().All<storage::SeriesRow>(process.id));
+        auto rows, view_.reader->catalogue().All<storage::SeriesRow>(process.id));
     absl::flat_hash_map<uint32_t, Series> series;  // of looks, by id
     for (const storage::SeriesRow& row : rows) {
       if (row.series.type == EventType::kHostSample) series[row.id] = row.series;
@@ -123,7 +124,8 @@ class Newest {
         }));
     if (!threads.empty()) ++seen_processes_;
     for (const auto& [tid, looks] : threads) {
-      if (view_.request.has_role() && looks.place.role != view_.request.role()) continue;
+      if (view_.request.has_role() && looks.place.role != view_.request.role())
+        continue;
       v1::StackThread thread;
       thread.set_rank(process.info.rank());
       thread.set_pid(process.info.pid());
@@ -177,12 +179,19 @@ class Newest {
     return absl::OkStatus();
   }
 
+  // By the dates of both hosts where nobody has compared their clocks.
+  absl::Status TellAge() {
+    LULL_ASSIGN_OR_RETURN(const auto now_ns, HostTimeNow(*view_.reader, view_.job));
+    const uint64_t is_ns = now_ns.value_or(RealtimeNs());
+    const uint64_t was_ns =
+        now_ns ? Until() : view_.job.info.start_realtime_ns() + at_ns_;
+    if (is_ns > was_ns) reply_.set_behind_ns(is_ns - was_ns);
+    return absl::OkStatus();
+  }
+
   void Tell() {
     reply_.set_at_ns(at_ns_);
     reply_.set_earlier(is_earlier_);
-    const uint64_t then_ns = view_.job.info.start_realtime_ns() + at_ns_;
-    const uint64_t now_ns = RealtimeNs();
-    if (!view_.job.ended && now_ns > then_ns) reply_.set_behind_ns(now_ns - then_ns);
     reply_.set_window_ns(at_ns_ - Since());
     reply_.set_processes(seen_processes_);
     auto threads = [](const std::vector<v1::StackThread>& all) { return all.size(); };
@@ -197,8 +206,9 @@ class Newest {
         view_.stacks->FillStack(place.stack, out->mutable_stack());
       }
       for (const v1::StackThread& thread : all) *out->add_threads() = thread;
-      std::stable_sort(out->mutable_threads()->begin(), out->mutable_threads()->end(),
-                       [](const auto& a, const auto& b) { return a.rank() < b.rank(); });
+      std::stable_sort(
+          out->mutable_threads()->begin(), out->mutable_threads()->end(),
+          [](const auto& a, const auto& b) { return a.rank() < b.rank(); });
     }
   }
 

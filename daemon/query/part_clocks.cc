@@ -4,7 +4,9 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/clock_bound.h"
+#include "daemon/base/clock_identity.h"
 #include "daemon/base/status.h"
 
 namespace lull::query {
@@ -32,6 +34,22 @@ Identity ReferenceOf(const std::map<Identity, Readings>& all) {
       ->first;
 }
 
+Identity IdentityOf(const v1::JobInfo& job) {
+  return {job.boot_id(), job.time_namespace()};
+}
+
+absl::Status AddReadings(storage::StoreReader& reader, const storage::JobRow& job,
+                         Readings* out) {
+  LULL_ASSIGN_OR_RETURN(auto rows,
+                        reader.catalogue().All<storage::ClockReadingRow>(job.id));
+  for (const storage::ClockReadingRow& row : rows) {
+    const v1::ClockReading& one = row.reading;
+    out->by_reference[{one.boot_id(), one.time_namespace()}].push_back(
+        {one.at_ns(), one.low_ns(), one.high_ns()});
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Unknown(const std::string& host, const char* why) {
   return absl::FailedPreconditionError(
       absl::StrCat("nobody knows how far the clock of ", host,
@@ -47,15 +65,9 @@ absl::StatusOr<PartClocks> PartClocks::Load(
     if (part->info.boot_id().empty()) {
       return Unknown(part->info.host(), "its kernel does not say which one it is");
     }
-    Readings& readings = all[{part->info.boot_id(), part->info.time_namespace()}];
+    Readings& readings = all[IdentityOf(part->info)];
     readings.host = part->info.host();
-    LULL_ASSIGN_OR_RETURN(auto rows,
-                          reader.catalogue().All<storage::ClockReadingRow>(part->id));
-    for (const storage::ClockReadingRow& row : rows) {
-      const lull::v1::ClockReading& one = row.reading;
-      readings.by_reference[{one.boot_id(), one.time_namespace()}].push_back(
-          {one.at_ns(), one.low_ns(), one.high_ns()});
-    }
+    LULL_RETURN_IF_ERROR(AddReadings(reader, *part, &readings));
   }
   PartClocks clocks;
   clocks.of_part_.resize(parts.size());
@@ -78,10 +90,21 @@ absl::StatusOr<PartClocks> PartClocks::Load(
     clocks.clocks_.emplace(identity, *std::move(clock));
   }
   for (size_t i = 0; i < parts.size(); ++i) {
-    const lull::v1::JobInfo& info = parts[i]->info;
-    clocks.of_part_[i] = &clocks.clocks_.at({info.boot_id(), info.time_namespace()});
+    clocks.of_part_[i] = &clocks.clocks_.at(IdentityOf(parts[i]->info));
   }
   return clocks;
+}
+
+absl::StatusOr<std::optional<uint64_t>> HostTimeNow(storage::StoreReader& reader,
+                                                    const storage::JobRow& job) {
+  const Identity own = {OwnClock().boot_id, OwnClock().time_namespace};
+  if (own.first.empty() || job.info.has_imported()) return std::nullopt;
+  if (IdentityOf(job.info) == own) return MonotonicNs();
+  Readings readings;
+  LULL_RETURN_IF_ERROR(AddReadings(reader, job, &readings));
+  const auto clock = ranks::HostClock::From(std::move(readings.by_reference[own]));
+  if (!clock) return std::nullopt;
+  return clock->FromCommon(ranks::HostClock().ToCommon(MonotonicNs()));
 }
 
 }  // namespace lull::query

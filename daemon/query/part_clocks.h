@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,5 +36,10 @@ class PartClocks {
   std::map<Identity, ranks::HostClock> clocks_;
   std::vector<const ranks::HostClock*> of_part_;
 };
+
+// What the clock of a job's host shows now, as near as is known; nullopt: nobody knows.
+// CLOCK_REALTIME of two hosts would say it as well, and is set by whoever likes.
+absl::StatusOr<std::optional<uint64_t>> HostTimeNow(storage::StoreReader& reader,
+                                                    const storage::JobRow& job);
 
 }  // namespace lull::query

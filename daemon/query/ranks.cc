@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "daemon/aggregate/host_sample.h"
 #include "daemon/base/median.h"
 #include "daemon/base/status.h"
@@ -16,7 +17,6 @@
 #include "daemon/query/rank_events.h"
 #include "daemon/query/reports.h"
 #include "daemon/query/rows.h"
-#include "daemon/query/run_parts.h"
 
 namespace lull::query {
 namespace {
@@ -57,7 +57,7 @@ class Telling {
     std::stable_sort(ranks_.begin(), ranks_.end(), [](const auto& a, const auto& b) {
       return a.process.info.rank() < b.process.info.rank();
     });
-    LULL_RETURN_IF_ERROR(AreAll(view_.job, infos()));
+    LULL_RETURN_IF_ERROR(AreAllKnown());
     LULL_RETURN_IF_ERROR(ChooseClocks());
     LULL_RETURN_IF_ERROR(ChooseRange());
     std::vector<ranks::Rank> ranks(ranks_.size());
@@ -72,7 +72,7 @@ class Telling {
 
  private:
   absl::Status FindParts() {
-    LULL_ASSIGN_OR_RETURN(auto rows, PartsOf(*view_.reader, view_.job));
+    LULL_ASSIGN_OR_RETURN(auto rows, view_.run_parts->Of(view_.job));
     for (storage::JobRow& job : rows) {
       Part& part = parts_.emplace_back();
       part.job = std::move(job);
@@ -82,6 +82,16 @@ class Telling {
       part.names = part.own_names.get();
     }
     return absl::OkStatus();
+  }
+
+  absl::Status AreAllKnown() const {
+    const absl::Status all = AreAll(view_.job, infos());
+    LULL_ASSIGN_OR_RETURN(const bool in_doubt, view_.run_parts->IsInDoubt(view_.job));
+    if (all.ok() || !in_doubt) return all;
+    return absl::FailedPreconditionError(
+        absl::StrCat("several jobs that their launcher calls ", view_.job.run,
+                     " went on at one time, and nothing says which hosts belong "
+                     "together: give each a name of its own (--run-id)"));
   }
 
   // All ranks are needed, also where one is asked for: it waited for the others.

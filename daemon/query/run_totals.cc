@@ -1,5 +1,6 @@
 #include "daemon/query/run_totals.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -60,6 +61,7 @@ absl::StatusOr<RunTotals> TotalsOfRun(storage::Store& store, const HasRelay& has
   View view;
   view.overview = true;  // of memory, totals alone
   LULL_ASSIGN_OR_RETURN(view.reader, store.NewReader());
+  view.run_parts = std::make_unique<RunParts>(*view.reader, has_relay);
   LULL_ASSIGN_OR_RETURN(auto jobs, view.reader->catalogue().FindJob(id));
   if (jobs.empty()) return absl::NotFoundError(absl::StrCat("no job ", id));
   view.job = std::move(jobs.front());
@@ -69,7 +71,8 @@ absl::StatusOr<RunTotals> TotalsOfRun(storage::Store& store, const HasRelay& has
                         view.reader->catalogue().All<storage::ProcessRow>(view.job.id));
   std::map<int32_t, std::vector<storage::ProcessRow>> by_rank;
   for (storage::ProcessRow& process : SelectProcesses(processes, view.request)) {
-    by_rank[process.info.rank()].push_back(std::move(process));
+    // Of a rank below 0 nothing is known, however a relay writes that.
+    by_rank[std::max(process.info.rank(), -1)].push_back(std::move(process));
   }
 
   RunTotals totals;
@@ -92,8 +95,7 @@ absl::StatusOr<RunTotals> TotalsOfRun(storage::Store& store, const HasRelay& has
   FillOverhead(view.job, {}, &totals.overhead);
   LULL_RETURN_IF_ERROR(
       FillLosses(*view.reader, view.job, view.request, &totals.losses));
-  LULL_RETURN_IF_ERROR(
-      FillJob(*view.reader, view.job, has_relay(view.job.info.id()), &totals.job));
+  LULL_RETURN_IF_ERROR(FillJob(*view.run_parts, view.job, &totals.job));
   return totals;
 }
 

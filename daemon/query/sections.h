@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/query/names.h"
+#include "daemon/query/run_parts.h"
 #include "daemon/query/stacks.h"
 #include "daemon/query/sums.h"
 #include "daemon/storage/store.h"
@@ -21,6 +22,7 @@ struct View {
   lull::v1::ReportRequest request;
   bool overview = false;
   std::unique_ptr<storage::StoreReader> reader;
+  std::unique_ptr<RunParts> run_parts;
   storage::JobRow job;
   TimeRange range;  // that is asked for
   lull::v1::Phase phase = lull::v1::PHASE_ALL;

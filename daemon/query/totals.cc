@@ -5,7 +5,6 @@
 #include "daemon/aggregate/wait_kind.h"
 #include "daemon/base/status.h"
 #include "daemon/query/gather.h"
-#include "daemon/query/run_parts.h"
 
 namespace lull::query {
 
@@ -102,8 +101,8 @@ std::vector<ProcessRow> SelectProcesses(const std::vector<ProcessRow>& all,
   return chosen;
 }
 
-absl::Status FillJob(storage::StoreReader& reader, const storage::JobRow& job,
-                     bool has_relay, v1::Job* out) {
+absl::Status FillJob(RunParts& run_parts, const storage::JobRow& job, v1::Job* out) {
+  storage::StoreReader& reader = run_parts.reader();
   out->set_id(job.info.id());
   out->set_name(job.info.name());
   out->set_command(job.info.command());
@@ -125,7 +124,7 @@ absl::Status FillJob(storage::StoreReader& reader, const storage::JobRow& job,
   uint64_t end = EndOfJob(job, recorded, processes);
   out->set_duration_ns(end > job.info.start_ns() ? end - job.info.start_ns() : 0);
   recorded.Fill(job, end, out);
-  if (job.end.cut_off() || (!job.ended && !has_relay)) {
+  if (job.end.cut_off() || (!job.ended && !run_parts.HasRelayOf(job))) {
     out->set_end_unseen(true);
     uint64_t until = CompleteUntil(processes, end);
     out->set_complete_until_ns(until > job.info.start_ns() ? until - job.info.start_ns()
@@ -140,7 +139,7 @@ absl::Status FillJob(storage::StoreReader& reader, const storage::JobRow& job,
     }
   }
   out->set_events(events);
-  LULL_ASSIGN_OR_RETURN(auto parts, PartsOf(reader, job));
+  LULL_ASSIGN_OR_RETURN(auto parts, run_parts.Of(job));
   for (const storage::JobRow& part : parts) {
     if (parts.size() == 1) break;
     v1::Job::Part* told = out->add_parts();

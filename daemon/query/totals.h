@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "daemon/query/run_parts.h"
 #include "daemon/query/sums.h"
 #include "query.pb.h"
 
@@ -22,9 +23,7 @@ bool Fits(const storage::ProcessRow& process, const v1::ReportRequest& request);
 // When it ended, or was last heard of; CLOCK_MONOTONIC.
 uint64_t EndOf(const storage::JobRow& job, const storage::ProcessRow& process);
 
-// `has_relay`: a relay reports the job now.
-absl::Status FillJob(storage::StoreReader& reader, const storage::JobRow& job,
-                     bool has_relay, v1::Job* out);
+absl::Status FillJob(RunParts& parts, const storage::JobRow& job, v1::Job* out);
 
 // Covers all processes with the request's pid or rank, or all processes. Those that do
 // no work count, too: a process that was given up early had no time to work.

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sqlite3
+import subprocess
 import unittest
 
 import guest
@@ -66,6 +67,40 @@ class Marks(unittest.TestCase):
         self.assertEqual(self.listed("--tag", "new"), {})
         self.assertIn('no job "four"', self.lull("tag", "one,four", "x", status=1))
         self.assertEqual(self.listed("--tag", "x"), {})
+
+    def test_a_job_on_several_hosts_is_marked_as_a_whole(self):
+        """What is deleted of it does not come back: to keep the part of one host is no use."""
+        host = guest.Host()
+        self.addCleanup(host.close)
+        self.addCleanup(setattr, self, "host", self.host)
+        self.host = host
+        begun = os.path.join(os.path.dirname(host.environment["XDG_DATA_HOME"]), "begun")
+        ranks = []
+        for rank in range(2):
+            environment = dict(host.environment, RANK=str(rank), WORLD_SIZE="2")
+            ranks.append(subprocess.Popen(
+                [guest.LULL, "run", "--quiet", "--name", "parts", "--run-id", "parts",
+                 "--tag", f"of-{rank}", "--", "sh", "-c",
+                 f"touch {begun}.{rank}; while ! [ -e {begun}.{1 - rank} ]; do sleep 0.01; done;"
+                 "python3 -c 'import gc; gc.collect()'"], env=environment))
+        self.assertEqual([rank.wait(timeout=60) for rank in ranks], [0, 0])
+        (row,) = json.loads(self.lull("jobs", "--json"))["jobs"]
+        ids = [part["id"] for part in row["parts"]]
+        self.assertEqual(len(ids), 2)
+
+        def marks():
+            found = [json.loads(self.lull("report", part, "--json"))["job"] for part in ids]
+            return [(job["tags"], job["pinned"]) for job in found]
+        before = marks()
+        self.lull("pin", ids[1])
+        self.assertEqual([pinned for _, pinned in marks()], [True, True])
+        self.lull("tag", ",".join(ids), "new")
+        self.assertEqual([tags[-1] for tags, _ in marks()], ["new", "new"])
+        self.lull("untag", ids[0], "new")
+        self.lull("unpin", ids[0])
+        self.assertEqual(marks(), before)
+        self.lull("untag", ids[0], "of-1")  # the other one had it
+        self.assertIn('has no tag "of-1"', self.lull("untag", ids[0], "of-1", status=1))
 
     def test_what_is_no_tag_is_refused(self):
         for command in (("tag", "one", "a b"), ("tag", "one", "a,b"), ("tag", "one", "x" * 65),

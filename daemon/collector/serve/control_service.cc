@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -65,22 +66,33 @@ absl::Status CheckMark(const lull::v1::MarkRequest& request) {
   return absl::OkStatus();
 }
 
-absl::Status ChangeMarks(const lull::v1::MarkRequest& request, storage::JobRow* job) {
-  auto& tags = *job->marks.mutable_tags();
-  const auto& removed = request.remove_tags();
-  for (auto it = removed.begin(); it != removed.end(); ++it) {
-    const std::string& tag = *it;
-    if (std::find(removed.begin(), it, tag) != it) continue;  // said twice
-    auto left = std::remove(tags.begin(), tags.end(), tag);
-    if (left == tags.end()) {
+bool HasTag(const storage::JobRow& job, const std::string& tag) {
+  const auto& tags = job.marks.tags();
+  return std::find(tags.begin(), tags.end(), tag) != tags.end();
+}
+
+// `parts`: of the job that was named, which is `job`.
+absl::Status CheckRemoved(const lull::v1::MarkRequest& request,
+                          const storage::JobRow& job,
+                          const std::vector<storage::JobRow>& parts) {
+  for (const std::string& tag : request.remove_tags()) {
+    if (std::none_of(parts.begin(), parts.end(),
+                     [&tag](const auto& part) { return HasTag(part, tag); })) {
       return absl::NotFoundError(
-          absl::StrCat("job ", job->info.id().substr(0, 8), " has no tag \"",
+          absl::StrCat("job ", job.info.id().substr(0, 8), " has no tag \"",
                        CleanText(tag.substr(0, 2 * kMaxTagBytes)), "\""));
     }
-    tags.erase(left, tags.end());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ChangeMarks(const lull::v1::MarkRequest& request, storage::JobRow* job) {
+  auto& tags = *job->marks.mutable_tags();
+  for (const std::string& tag : request.remove_tags()) {
+    tags.erase(std::remove(tags.begin(), tags.end(), tag), tags.end());
   }
   for (const std::string& tag : request.add_tags()) {
-    if (std::find(tags.begin(), tags.end(), tag) == tags.end()) *tags.Add() = tag;
+    if (!HasTag(*job, tag)) *tags.Add() = tag;
   }
   if (tags.size() > kMaxTags) {
     return absl::InvalidArgumentError(
@@ -148,8 +160,10 @@ grpc::Status ControlService::Arm(grpc::ServerContext* context,
     reply->set_processes(state.processes());
     reply->set_for_ns(request->for_ns());
     LULL_ASSIGN_OR_RETURN(reader, AwaitStored(store_, job, state.armed()));
-    LULL_RETURN_IF_ERROR(
-        query::FillJob(*reader, job, /*has_relay=*/true, reply->mutable_job()));
+    query::RunParts run_parts(*reader, [&](const std::string& id) {
+      return id == job.info.id() || desk_.HasRelay(id);
+    });
+    LULL_RETURN_IF_ERROR(query::FillJob(run_parts, job, reply->mutable_job()));
     reply->mutable_job()->set_asleep(!state.armed());
     return absl::OkStatus();
   };
@@ -161,13 +175,25 @@ grpc::Status ControlService::Mark(grpc::ServerContext* context,
                                   lull::v1::MarkReply* reply) {
   grpc::Status admitted = gate_.Check(*context, Right::kControl);
   if (!admitted.ok()) return admitted;
+  const query::HasRelay has_relay = [this](const std::string& id) {
+    return desk_.HasRelay(id);
+  };
   std::vector<storage::JobRow> jobs;
+  // Of a job on several hosts all parts are marked: it would be no use to keep one.
   auto write = [&](storage::StoreWriter& writer) -> absl::Status {
+    query::RunParts run_parts(writer, has_relay);
+    absl::flat_hash_set<int64_t> marked;
     for (const std::string& text : request->jobs()) {
       LULL_ASSIGN_OR_RETURN(storage::JobRow job, query::FindJobToMark(writer, text));
-      LULL_RETURN_IF_ERROR(ChangeMarks(*request, &job));
-      LULL_RETURN_IF_ERROR(writer.catalogue().PutMarks(job.id, job.marks));
-      jobs.push_back(std::move(job));
+      if (marked.contains(job.id)) continue;  // said twice, or another part
+      LULL_ASSIGN_OR_RETURN(auto parts, run_parts.Of(job));
+      LULL_RETURN_IF_ERROR(CheckRemoved(*request, job, parts));
+      for (storage::JobRow& part : parts) {
+        marked.insert(part.id);
+        LULL_RETURN_IF_ERROR(ChangeMarks(*request, &part));
+        LULL_RETURN_IF_ERROR(writer.catalogue().PutMarks(part.id, part.marks));
+        if (part.id == job.id) jobs.push_back(std::move(part));
+      }
     }
     LULL_ASSIGN_OR_RETURN(uint64_t bytes, writer.UsedBytes());
     reply->set_database_bytes(bytes);
@@ -178,9 +204,9 @@ grpc::Status ControlService::Mark(grpc::ServerContext* context,
     LULL_RETURN_IF_ERROR(committer_.Write(write));
     reply->set_max_database_bytes(committer_.limits().max_bytes);
     LULL_ASSIGN_OR_RETURN(auto reader, store_.NewReader());
+    query::RunParts run_parts(*reader, has_relay);
     for (const storage::JobRow& job : jobs) {
-      LULL_RETURN_IF_ERROR(query::FillJob(*reader, job, desk_.HasRelay(job.info.id()),
-                                          reply->add_jobs()));
+      LULL_RETURN_IF_ERROR(query::FillJob(run_parts, job, reply->add_jobs()));
     }
     return absl::OkStatus();
   };

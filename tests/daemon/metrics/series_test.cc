@@ -178,6 +178,15 @@ TEST(Series, NeverComeTwice) {
   AddRun(run, Bounds(), &exposition);
   run.job.set_id("00000000000000000000000000000002");
   AddRun(run, Bounds(), &exposition);
+  // A relay may say anything for "no device".
+  run.job.set_id("00000000000000000000000000000003");
+  auto* memory = run.ranks[0].reply.mutable_memory();
+  *memory->add_rows() = memory->rows(2);
+  memory->mutable_rows(3)->set_device(-7);
+  AddRun(run, Bounds(), &exposition);
+  EXPECT_THAT(
+      exposition.Text(nullptr),
+      HasSubstr("3\",rank=\"0\",allocator=\"torch_cpu\",device=\"none\"} 14\n"));
   std::set<std::string> seen;
   size_t series = 0;
   const std::string text = exposition.Text(nullptr);

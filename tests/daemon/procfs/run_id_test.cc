@@ -23,6 +23,15 @@ TEST(RunId, IsWhatTheInnermostLauncherCallsTheRun) {
   EXPECT_EQ(ReadRunId("PMI_JOBID=3.0\0"s), "pmi:3.0");
 }
 
+// Of an mpirun in the script of sbatch: the ranks beside it, and those that it starts on
+// other nodes by srun.
+TEST(RunId, IsOneOnAllNodesOfAnMpirunBelowSlurm) {
+  const std::string mpirun = "OMPI_MCA_orte_precondition_transports=0123-4567\0"
+                             "SLURM_CLUSTER_NAME=big\0SLURM_JOB_ID=9\0"s;
+  EXPECT_EQ(ReadRunId(mpirun), "ompi:0123-4567");
+  EXPECT_EQ(ReadRunId(mpirun + "SLURM_STEP_ID=0\0"s), "ompi:0123-4567");
+}
+
 TEST(RunId, IsWhatAPersonSaysBeforeAllLaunchers) {
   EXPECT_EQ(ReadRunId("TORCHELASTIC_RUN_ID=x\0LULL_RUN_ID=night\0"s), "given:night");
   EXPECT_EQ(GivenRunId("night"), "given:night");

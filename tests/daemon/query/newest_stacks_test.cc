@@ -1,4 +1,5 @@
-// `lull stacks`: where threads were at the newest look, through ingest, store and query.
+// `lull stacks`: where threads were at the newest look, through ingest, store and
+// query.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "daemon/base/clock.h"
+#include "daemon/base/clock_identity.h"
 #include "daemon/base/event_views.h"
 #include "daemon/query/engine.h"
 #include "tests/daemon/collector/test_job.h"
@@ -26,11 +29,12 @@ constexpr uint32_t kWait = 1, kRead = 2;  // stacks
 
 class NewestStacks : public ::testing::Test {
  protected:
-  NewestStacks() : pipeline_(MakeHello(MakeJobId(1))) {
+  NewestStacks() : NewestStacks(MakeHello(MakeJobId(1))) {}
+  explicit NewestStacks(const lull::v1::Hello& hello) : pipeline_(hello) {
     batch_.set_sequence(1);
     for (uint64_t key : {1, 2, 3}) {
-      lull::v1::ProcessInfo info = MakeProcess(
-          key, 100 + static_cast<uint32_t>(key), static_cast<int32_t>(key) - 1);
+      lull::v1::ProcessInfo info = MakeProcess(key, 100 + static_cast<uint32_t>(key),
+                                               static_cast<int32_t>(key) - 1);
       info.set_python_version("3.11");
       *batch_.add_processes() = info;
       AddStacks(batch_, key);
@@ -150,9 +154,8 @@ TEST_F(NewestStacks, KeepsKindsOfThreadsAndCutStacksApart) {
 TEST_F(NewestStacks, ShowsAnEarlierTimeIfAsked) {
   Look(1, 1'000, kRead);
   Look(1, 60'000, kWait);
-  const auto told = Ask([](lull::v1::ReportRequest& request) {
-    request.set_until_ns(10 * kSecond);
-  });
+  const auto told =
+      Ask([](lull::v1::ReportRequest& request) { request.set_until_ns(10 * kSecond); });
   ASSERT_TRUE(told.ok()) << told.status();
   ASSERT_EQ(told->stacks_size(), 1);
   EXPECT_EQ(told->at_ns(), 10 * kSecond);
@@ -161,9 +164,8 @@ TEST_F(NewestStacks, ShowsAnEarlierTimeIfAsked) {
 
 TEST_F(NewestStacks, SaysThatNobodyLooked) {
   Look(1, 1'000, kWait);
-  const auto told = Ask([](lull::v1::ReportRequest& request) {
-    request.set_since_ns(90 * kSecond);
-  });
+  const auto told =
+      Ask([](lull::v1::ReportRequest& request) { request.set_since_ns(90 * kSecond); });
   EXPECT_EQ(told.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(told.status().message(), HasSubstr("no thread was looked at"));
 }
@@ -179,6 +181,59 @@ TEST_F(NewestStacks, LeavesOutProcessesThatHaveEndedWhileOthersLive) {
   ASSERT_EQ(told->stacks_size(), 1);
   ASSERT_EQ(told->stacks(0).threads_size(), 1);
   EXPECT_EQ(told->stacks(0).threads(0).rank(), 1);
+}
+
+// Of a job whose host has another date than we have: 2023.
+lull::v1::Hello HelloOf(const ClockIdentity& clock) {
+  lull::v1::Hello hello = MakeHello(MakeJobId(1));
+  hello.mutable_job()->set_boot_id(clock.boot_id);
+  hello.mutable_job()->set_time_namespace(clock.time_namespace);
+  return hello;
+}
+
+class AgeOfStacks : public NewestStacks {
+ protected:
+  explicit AgeOfStacks(const lull::v1::Hello& hello) : NewestStacks(hello) {
+    Look(1, 20'000, kWait);
+  }
+
+  void ExpectBehind(uint64_t ns) {
+    const auto told = Ask();
+    ASSERT_TRUE(told.ok()) << told.status();
+    EXPECT_NEAR(static_cast<double>(told->behind_ns()), static_cast<double>(ns), 30e9);
+  }
+};
+
+class AgeOfStacksHere : public AgeOfStacks {
+ protected:
+  AgeOfStacksHere() : AgeOfStacks(HelloOf(OwnClock())) {}
+};
+
+TEST_F(AgeOfStacksHere, GoesByTheClockThatBothHave) {
+  const uint64_t then_ns = kJobStartNs + 20 * kSecond, now_ns = MonotonicNs();
+  ExpectBehind(now_ns > then_ns ? now_ns - then_ns : 0);
+}
+
+class AgeOfStacksElsewhere : public AgeOfStacks {
+ protected:
+  AgeOfStacksElsewhere() : AgeOfStacks(HelloOf({"another", 1})) {}
+};
+
+TEST_F(AgeOfStacksElsewhere, GoesByWhatWasReadOfBothClocks) {
+  const auto offset = static_cast<int64_t>(MonotonicNs()) -
+                      static_cast<int64_t>(kJobStartNs + 320 * kSecond);
+  lull::v1::ClockReading reading;
+  reading.set_at_ns(kJobStartNs + 20 * kSecond);
+  reading.set_low_ns(offset - 1'000'000);
+  reading.set_high_ns(offset + 1'000'000);
+  reading.set_boot_id(OwnClock().boot_id);
+  reading.set_time_namespace(OwnClock().time_namespace);
+  pipeline_.Apply(reading);
+  ExpectBehind(300 * kSecond);
+}
+
+TEST_F(AgeOfStacksElsewhere, GoesByDatesWhereNothingWasRead) {
+  ExpectBehind(RealtimeNs() - 1'700'000'020 * kSecond);
 }
 
 }  // namespace

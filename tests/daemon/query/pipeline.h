@@ -17,6 +17,7 @@ class Pipeline {
   explicit Pipeline(const lull::v1::Hello& hello);
 
   void Apply(const lull::v1::Batch& batch);
+  void Apply(const lull::v1::ClockReading& reading) { job_->Apply(reading); }
   void Commit();
   // Forgets what is in memory, as a collector does that is killed; what was not
   // committed is gone.

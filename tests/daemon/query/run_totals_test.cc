@@ -212,6 +212,24 @@ TEST(RunTotals, ReadNoMoreRanksThanTheyMayAndSayHowManyAreLeft) {
   EXPECT_EQ(Totals(pipeline, 0).ranks_left_out, 5u);
 }
 
+// A relay may say anything for "no rank".
+TEST(RunTotals, PutProcessesWithoutARankTogether) {
+  Pipeline pipeline(MakeHello(MakeJobId(1)));
+  lull::v1::Batch batch;
+  batch.set_sequence(1);
+  for (uint64_t key : {1, 2, 3}) {
+    *batch.add_processes() = MakeProcess(key, 100 + static_cast<uint32_t>(key),
+                                         1 - static_cast<int32_t>(key));
+  }
+  pipeline.Apply(batch);
+  pipeline.Commit();
+  const query::RunTotals totals = Totals(pipeline);
+  ASSERT_EQ(totals.ranks.size(), 2u);
+  EXPECT_EQ(totals.ranks[0].rank, -1);
+  EXPECT_EQ(totals.ranks[0].reply.processes_size(), 2);
+  EXPECT_EQ(totals.ranks[1].rank, 0);
+}
+
 TEST(RunTotals, AreOfNoJobThatIsNotThere) {
   Pipeline pipeline(MakeHello(MakeJobId(1)));
   pipeline.Commit();

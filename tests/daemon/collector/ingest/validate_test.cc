@@ -47,6 +47,22 @@ TEST(ValidateBatch, AcceptsWhatARelaySends) {
   EXPECT_TRUE(ValidateBatch(empty).ok());
 }
 
+TEST(ValidateClock, RefusesWhatNoTwoHostsCanShow) {
+  lull::v1::ClockReading reading;
+  reading.set_boot_id("8c7d2a1e-0b6f-4f0a-9a51-6a1f0e6d2c3b");
+  reading.set_low_ns(-(int64_t{1} << 59));
+  reading.set_high_ns(int64_t{1} << 59);
+  EXPECT_TRUE(ValidateClock(reading).ok());
+  for (const int sign : {-1, 1}) {
+    lull::v1::ClockReading far = reading;
+    (sign < 0 ? far.set_low_ns(-(int64_t{1} << 59) - 1)
+              : far.set_high_ns((int64_t{1} << 59) + 1));
+    EXPECT_THAT(ValidateClock(far).message(), HasSubstr("clock.low_ns"));
+  }
+  reading.set_boot_id(std::string(65, 'x'));
+  EXPECT_THAT(ValidateClock(reading).message(), HasSubstr("clock.boot_id"));
+}
+
 TEST(ValidateBatch, RefusesASampleThatStandsForMoreThanAMinute) {
   auto sample = [](Batch& batch, uint64_t weight_ns) {
     Events(batch).set_type(1, lull::v1::EVENT_TYPE_HOST_SAMPLE);
