@@ -12,6 +12,10 @@
 namespace lull::query {
 namespace {
 
+// Five weeks of what a relay reads; of a longer job the clocks at its start are known
+// less exactly. One that reads without end must not cost the collector its memory.
+constexpr uint64_t kMostReadings = 300'000;
+
 using Identity = std::pair<std::string, uint64_t>;
 
 struct Readings {
@@ -41,7 +45,7 @@ Identity IdentityOf(const v1::JobInfo& job) {
 absl::Status AddReadings(storage::StoreReader& reader, const storage::JobRow& job,
                          Readings* out) {
   LULL_ASSIGN_OR_RETURN(auto rows,
-                        reader.catalogue().All<storage::ClockReadingRow>(job.id));
+                        reader.catalogue().ClockReadings(job.id, kMostReadings));
   for (const storage::ClockReadingRow& row : rows) {
     const v1::ClockReading& one = row.reading;
     out->by_reference[{one.boot_id(), one.time_namespace()}].push_back(

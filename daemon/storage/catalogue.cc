@@ -132,6 +132,15 @@ absl::StatusOr<std::vector<JobRow>> Catalogue::JobsOfRun(const std::string& run)
   return ReadJobs(db_, sql, nullptr, run);
 }
 
+absl::StatusOr<std::vector<ClockReadingRow>> Catalogue::ClockReadings(
+    int64_t job, uint64_t most) const {
+  static const std::string& sql = Text<ClockReadingRow>(
+      "SELECT $columns FROM $table WHERE job=? ORDER BY second DESC LIMIT ?");
+  LULL_ASSIGN_OR_RETURN(auto rows, Read<ClockReadingRow>(db_, sql.c_str(), job, most));
+  std::reverse(rows.begin(), rows.end());
+  return rows;
+}
+
 absl::StatusOr<bool> Catalogue::IsBeingDeleted(const std::string& uuid) const {
   bool deleting = false;
   LULL_RETURN_IF_ERROR(db_.Query(

@@ -41,6 +41,9 @@ class Catalogue {
   absl::StatusOr<std::vector<JobRow>> FindJob(const std::string& uuid) const;
   // In the order of their starts; those that are damaged are left out. None for "".
   absl::StatusOr<std::vector<JobRow>> JobsOfRun(const std::string& run) const;
+  // In the order of their times, the newest `most` of them.
+  absl::StatusOr<std::vector<ClockReadingRow>> ClockReadings(int64_t job,
+                                                             uint64_t most) const;
   // What MarkForDeletion has hidden and is not deleted yet.
   absl::StatusOr<bool> IsBeingDeleted(const std::string& uuid) const;
   // All 0 in a store that never had one.

@@ -397,6 +397,15 @@ TEST(OpenStore, ConvertsTheDatabaseOfSchema15) {
   auto readings = catalogue.All<ClockReadingRow>(90);
   ASSERT_TRUE(readings.ok()) << readings.status();
   EXPECT_EQ(readings->at(0).reading.low_ns(), -5);
+  for (uint64_t second : {9, 8}) {
+    row.second = second;
+    ASSERT_TRUE(catalogue.Put(90, row).ok());
+  }
+  const auto newest = catalogue.ClockReadings(90, 2);
+  ASSERT_TRUE(newest.ok()) << newest.status();
+  ASSERT_EQ(newest->size(), 2u);
+  EXPECT_EQ(newest->at(0).second, 8u);
+  EXPECT_EQ(newest->at(1).second, 9u);
 }
 
 TEST(OpenStore, ConvertsTheDatabaseOfSchema11) {
