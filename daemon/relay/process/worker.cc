@@ -108,11 +108,16 @@ std::optional<int> Worker::Pass(uint64_t now_ns, bool* busy) {
       if (!keeper_.open()) LeaveOrphaned();
       return 0;
     }
-    if (!keeper_.open() && (life_.OverFor(now_ns) > kOrphanDeliveryNs ||
-                            access(options_.spool_directory.c_str(), F_OK) != 0)) {
+    if (!keeper_.open() && life_.OverFor(now_ns) > kOrphanDeliveryNs) {
       LeaveOrphaned();
       return 1;
     }
+  }
+  // Whoever removes the spool of an orphan wants nothing to be left, and what targets
+  // still have could be written nowhere.
+  if (!keeper_.open() && access(options_.spool_directory.c_str(), F_OK) != 0) {
+    LeaveOrphaned();
+    return 1;
   }
   if (keeper_.StatusIsDue(now_ns)) ReportStatus(now_ns);
   return std::nullopt;

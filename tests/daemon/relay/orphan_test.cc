@@ -169,5 +169,26 @@ TEST_F(OrphanTest, EndsWhenItsDirectoryIsTakenAway) {
   EXPECT_TRUE(!pidfd || poll(&ended, 1, 10'000) == 1);
 }
 
+// What a target has left can be written nowhere any more: the worker must not wait for
+// that, twenty times a second and for ever.
+TEST_F(OrphanTest, EndsWithoutItsDirectoryAlsoIfATargetIsNotReadToItsEnd) {
+  FakeSegment segment;
+  RelayOptions options = Options();
+  options.spool_limit_bytes = kMinSpoolBytes;  // its files are small
+  StartVictim(options);
+  pid_t target = StartArmed(&segment);
+  KillVictim();
+  absl::SleepFor(absl::Milliseconds(100));
+  ASSERT_TRUE(RemoveTree(root_ + "/spool").ok());
+  for (uint64_t i = 0; i < 300'000; ++i) {  // more than a file that is still open takes
+    (void)segment.Commit(0, MakeEvent(abi::EventType::kLaunch, i, i * i * 7919));
+    if (i % 1000 == 0) absl::SleepFor(absl::Milliseconds(5));
+  }
+  EndTarget(target);
+  UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, worker_, 0)));
+  pollfd ended{pidfd.get(), POLLIN, 0};
+  EXPECT_TRUE(!pidfd || poll(&ended, 1, 10'000) == 1);
+}
+
 }  // namespace
 }  // namespace lull::relay
