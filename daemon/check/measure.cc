@@ -237,7 +237,7 @@ Measured StepMs(const View& view, const Comparison& comparison) {
   return result;
 }
 
-// Of all processes together: it is runs that are compared.
+// All processes together: it is runs that are compared.
 Measured StepChange(const Rule& rule, const Comparison& comparison) {
   Measured result;
   result.why_not = WhyNotTimed(comparison);

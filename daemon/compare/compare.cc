@@ -82,7 +82,7 @@ Change MovedTo(double ratio, Change change) {
   return change;
 }
 
-// Of each process by itself what StepTime.b_ms is of all.
+// What StepTime.b_ms is of all processes, for each one by itself.
 void FillStepTimes(const Runs& b, bool traced, std::vector<OfProcess>* each) {
   for (size_t process = 0; process < each->size(); ++process) {
     std::vector<double> medians;

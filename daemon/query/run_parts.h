@@ -30,7 +30,7 @@ struct PartLife {
 // comes again is another attempt or another job, whatever their run is called.
 std::vector<size_t> Wholes(const std::vector<PartLife>& parts);
 
-// Of each part whether `wholes`, which Wholes() made of them, is one of several ways to
+// Whether, for each part, `wholes`, which Wholes() made of them, is one of several ways to
 // put its whole together: jobs of one name went on at one time, and nothing says which
 // host was whose.
 std::vector<bool> Doubts(const std::vector<PartLife>& parts,

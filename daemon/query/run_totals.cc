@@ -71,7 +71,7 @@ absl::StatusOr<RunTotals> TotalsOfRun(storage::Store& store, const HasRelay& has
                         view.reader->catalogue().All<storage::ProcessRow>(view.job.id));
   std::map<int32_t, std::vector<storage::ProcessRow>> by_rank;
   for (storage::ProcessRow& process : SelectProcesses(processes, view.request)) {
-    // Of a rank below 0 nothing is known, however a relay writes that.
+    // Nothing is known of a rank below 0, however a relay writes that.
     by_rank[std::max(process.info.rank(), -1)].push_back(std::move(process));
   }
 

@@ -43,7 +43,7 @@ int lull_sim_add_observer(const lull::sim::Observer* observer);
 void lull_sim_remove_observer(const lull::sim::Observer* observer);
 int64_t lull_sim_clock_step_ns(void);
 int64_t lull_sim_stays_ns(void);
-// Of what the program has made so far, a graph among it; 0: nothing.
+// The newest id of what the program has made so far, graphs among it; 0: nothing.
 uint64_t lull_sim_newest_id(void);
 // Number of devices; 0 before cuInit.
 int lull_sim_device_count(void);

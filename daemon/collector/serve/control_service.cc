@@ -179,7 +179,7 @@ grpc::Status ControlService::Mark(grpc::ServerContext* context,
     return desk_.HasRelay(id);
   };
   std::vector<storage::JobRow> jobs;
-  // Of a job on several hosts all parts are marked: it would be no use to keep one.
+  // All parts of a job on several hosts are marked: it would be no use to keep one.
   auto write = [&](storage::StoreWriter& writer) -> absl::Status {
     query::RunParts run_parts(writer, has_relay);
     absl::flat_hash_set<int64_t> marked;

@@ -96,7 +96,7 @@ TEST(SyncChangesTest, ASyncThatReplacesAnotherInItsFunctionIsNew) {
   ASSERT_EQ(result.syncs.came.size(), 1);
   ASSERT_EQ(result.syncs.gone.size(), 1);
   EXPECT_EQ(result.verdict, compare::Verdict::kSyncsChanged);
-  // Of each rank by itself, as `lull check` asks.
+  // For each rank by itself, as `lull check` asks.
   MadeRun a = With({Reads(10, "mean += loss.item()")});
   MadeRun b =
       With({Reads(14, "mean  += loss.item()"), Reads(10, "norm = total.cpu()")});

@@ -23,8 +23,8 @@ TEST(RunId, IsWhatTheInnermostLauncherCallsTheRun) {
   EXPECT_EQ(ReadRunId("PMI_JOBID=3.0\0"s), "pmi:3.0");
 }
 
-// Of an mpirun in the script of sbatch: the ranks beside it, and those that it starts on
-// other nodes by srun.
+// The ranks beside an mpirun in the script of sbatch, and those that it starts on other
+// nodes by srun.
 TEST(RunId, IsOneOnAllNodesOfAnMpirunBelowSlurm) {
   const std::string mpirun = "OMPI_MCA_orte_precondition_transports=0123-4567\0"
                              "SLURM_CLUSTER_NAME=big\0SLURM_JOB_ID=9\0"s;

@@ -183,7 +183,7 @@ TEST_F(NewestStacks, LeavesOutProcessesThatHaveEndedWhileOthersLive) {
   EXPECT_EQ(told->stacks(0).threads(0).rank(), 1);
 }
 
-// Of a job whose host has another date than we have: 2023.
+// A job whose host has another date than we have: 2023.
 lull::v1::Hello HelloOf(const ClockIdentity& clock) {
   lull::v1::Hello hello = MakeHello(MakeJobId(1));
   hello.mutable_job()->set_boot_id(clock.boot_id);

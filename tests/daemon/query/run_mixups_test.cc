@@ -103,7 +103,7 @@ class Mixups : public testing::Test {
   bool in_one_ = false;
 };
 
-// Of the first attempt one host was recorded, and died.
+// One host of the first attempt was recorded, and died.
 TEST_F(Mixups, ADeadHostIsNoPartOfTheNextAttempt) {
   Tell({.job = 1, .ranks = {1}, .start_s = 0, .end_s = 100, .ended = false});
   Tell({.job = 2, .ranks = {0}, .start_s = 5'000, .end_s = 6'000});
