@@ -55,6 +55,7 @@ void Tracer::completed(void* context, uint32_t stream, uint8_t* data, size_t siz
                       : own_thread                             ? Patience::kBrief
                                                                : Patience::kNone;
   if (deliver_buffer(decoder(), view, buffer, data, patience, &endurance_, &losses_)) {
+    last_decoded_ns_.store(now, std::memory_order_relaxed);
     pool_.release(buffer);
   } else {
     pool_.keep_waiting(buffer);
@@ -71,6 +72,7 @@ void Tracer::deliver_waiting(Patience patience) {
     bool done = deliver_buffer(decoder(), view, buffer, pool_.data_of(buffer), patience,
                                &endurance_, &losses_);
     if (!done) return pool_.keep_waiting(buffer);
+    last_decoded_ns_.store(monotonic_ns(), std::memory_order_relaxed);
     pool_.release(buffer);
   }
 }

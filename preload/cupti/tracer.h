@@ -165,6 +165,7 @@ class Tracer {
   bool at_boundary_ = false;  // a step begins just now
   Waiting waiting_;
   std::atomic<uint64_t> last_flush_ns_{0};
+  std::atomic<uint64_t> last_decoded_ns_{0};  // when records became events
   uint64_t started_ns_ = 0;
   uint64_t requests_at_start_ = 0;
   uint64_t calls_at_start_ = 0;

@@ -1,5 +1,7 @@
 // When the tracer traces: by the plan in the control block, and by what the device has
 // come to.
+#include <algorithm>
+
 #include "preload/cupti/schedule.h"
 #include "preload/cupti/tracer.h"
 
@@ -106,12 +108,15 @@ bool Tracer::round_is_over(uint64_t now) const {
 void Tracer::catch_up(uint64_t now, bool look) {
   if (!is_behind() || !look) return;
   uint64_t known = last_flush_ns_;
+  // CUPTI may have returned records by itself. What the relay has passed on counts as
+  // warmed up.
+  const uint64_t passed_on = last_decoded_ns_.load(std::memory_order_relaxed);
   flush(kFlushCompleted, kFlushPeriodNs);
   if (round_is_over(now)) backlog_.end_round(now);
   uint64_t told = pool_.all_decoded() ? pool_.oldest_lent() : 0;
   uint64_t since = backlog_.caught_up_ns(told);
   if (since == 0) return;
-  if (since < waiting_.counts_from_ns) since = waiting_.counts_from_ns;
+  since = std::max({since, waiting_.counts_from_ns, passed_on});
   if (since + kBehindKnownNs < known) since = known - kBehindKnownNs;
   // A process may have been put to sleep while it waited for the device.
   if (since >= end_of_tracing(now)) return;
