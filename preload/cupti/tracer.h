@@ -117,6 +117,7 @@ class Tracer {
   bool load(uint64_t now);
   void start(const Wanted& wanted, uint64_t now);
   bool enable_all(Result* result);
+  void let_cupti_flush();
   void switch_off();
   void stop(abi::TracingReason reason);
   void fail(Result result);

@@ -107,6 +107,8 @@ bool Tracer::round_is_over(uint64_t now) const {
 // device is behind one now and then.
 void Tracer::catch_up(uint64_t now, bool look) {
   if (!is_behind() || !look) return;
+  // Before, no flush tells anything, and what it returns would not count.
+  if (backlog_.needs_round() && !round_is_over(now)) return;
   uint64_t known = last_flush_ns_;
   // CUPTI may have returned records by itself. What the relay has passed on counts as
   // warmed up.
@@ -121,6 +123,7 @@ void Tracer::catch_up(uint64_t now, bool look) {
   // A process may have been put to sleep while it waited for the device.
   if (since >= end_of_tracing(now)) return;
   waiting_.end(since);
+  let_cupti_flush();
   tell(abi::TracingState::kActive, abi::TracingReason::kSchedule, since);
 }
 

@@ -122,7 +122,6 @@ void Tracer::start(const Wanted& wanted, uint64_t now) {
     return fail(result);
   }
   quieten(api_);
-  if (api_.flush_period != nullptr) api_.flush_period(kFlushPeriodMs);
   phase_ = Phase::kOn;
   rest_.lost = false;
   rest_.due_ns = 0;
@@ -136,9 +135,16 @@ void Tracer::start(const Wanted& wanted, uint64_t now) {
   bool behind = wanted.state == abi::TracingState::kActive && !nothing_before;
   waiting_.begin(started_ns_);
   waiting_.behind.store(behind, std::memory_order_relaxed);
+  if (!behind) let_cupti_flush();
   waiting_.boundaries_to_go = at_boundary_ ? 1 : 2;
   set_state(abi::CuptiState::kTracing);
   tell(behind ? abi::TracingState::kWarmUp : wanted.state, wanted.reason, started_ns_);
+}
+
+// Not while active time waits for the device: what CUPTI returned by itself before it begins
+// would not be of it.
+void Tracer::let_cupti_flush() {
+  if (api_.flush_period != nullptr) api_.flush_period(kFlushPeriodMs);
 }
 
 // Leaves CUPTI as it was, the library apart: whoever comes next finds its defaults.
