@@ -113,8 +113,8 @@ uint64_t KernelTime(uint64_t covered_kernel_ns, uint64_t covered_busy_ns,
   if (covered_busy_ns == 0) return 0;
   if (covered_busy_ns == busy_ns) return std::min(covered_kernel_ns, busy_ns);
   const double share =
-      std::min(1.0, static_cast<double>(covered_kernel_ns) / static_cast<double>(covered_busy_ns));
-  return static_cast<uint64_t>(share * static_cast<double>(busy_ns));
+      static_cast<double>(covered_kernel_ns) / static_cast<double>(covered_busy_ns);
+  return static_cast<uint64_t>(std::min(1.0, share) * static_cast<double>(busy_ns));
 }
 
 std::string ValueText(uint64_t bits) {

@@ -64,7 +64,7 @@ class Backlog {
   void end_round(uint64_t now) {
     if (!blind_) round().end(now);
   }
-  // Nothing is known before the round is over.
+  // As long as its round goes on, nothing is known of the window.
   bool needs_round() const { return !round().nothing_before(); }
   void stop(uint64_t now) {
     if (!blind_) round().stop(now);

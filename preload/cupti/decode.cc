@@ -77,6 +77,7 @@ class Decoding {
     return outcome;
   }
 
+  // Comes where another user has GRAPH_TRACE enabled; we never do (tracing.cc).
   Outcome graph(const GraphTrace* record) {
     if (record == nullptr) return Outcome::kSenseless;
     Outcome outcome = operation(EventType::kGpuGraph, *record);

@@ -18,6 +18,7 @@ import time
 
 import torch
 
+from mapped import mapped
 from turns import turn
 
 KINDS = {"driver": 4, "runtime": 5, "memcpy": 1, "memset": 2, "concurrent_kernel": 10,
@@ -30,17 +31,6 @@ ROWS = [[], ["concurrent_kernel"], ["driver"], ["runtime"], ["memcpy", "memset"]
         [kind for kind in WINDOW if kind != "synchronization"], WINDOW]
 BUFFER, LAUNCHES = 1 << 20, 2000
 
-
-def library():
-    """The libcupti that PyTorch has mapped."""
-    with open("/proc/self/maps") as maps:
-        for line in maps:
-            path = line.split()[-1]
-            if "libcupti.so" in path:
-                return ctypes.CDLL(path)
-    sys.exit("cupti_cost: no libcupti is mapped")
-
-
 REQUESTED = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_void_p),
                              ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_size_t))
 COMPLETED = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p,
@@ -49,7 +39,7 @@ COMPLETED = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_vo
 
 class Cupti:
     def __init__(self):
-        self.library, self.bytes, self.buffers = library(), 0, []
+        self.library, self.bytes, self.buffers = mapped("libcupti.so"), 0, []
         self.requested, self.completed = REQUESTED(self._request), COMPLETED(self._complete)
 
     def _request(self, buffer, size, most):

@@ -11,15 +11,7 @@ import time
 
 import torch
 
-
-def runtime():
-    """The libcudart that PyTorch has mapped."""
-    with open("/proc/self/maps") as maps:
-        for line in maps:
-            path = line.split()[-1]
-            if "libcudart.so" in path:
-                return ctypes.CDLL(path)
-    raise SystemExit("facts: no libcudart is mapped")
+from mapped import mapped
 
 
 def us(call, times=1):
@@ -32,7 +24,7 @@ def us(call, times=1):
 
 
 def main():
-    cudart = runtime()
+    cudart = mapped("libcudart.so")
     pointer = ctypes.c_void_p()
     a = torch.randn(4096, 4096, device="cuda")
     result = {"device": torch.cuda.get_device_name(), "torch": torch.__version__,
