@@ -145,7 +145,9 @@ class Hosts(TorchOnTheCpu):
         print(f"{real_ms:.1f} ms by the script's clock, by lull "
               f"{ {key: answer[key] for key in ('ranks', 'clock', 'unexplained_ms')} }",
               file=sys.stderr)
-        self.assertEqual([part["host"] for part in answer["job"]["parts"]], ["node0", "node1"])
+        # In the order of their starts: which host's Python is up first is not ours to say.
+        hosts = [part["host"] for part in answer["job"]["parts"]]
+        self.assertEqual(sorted(hosts), ["node0", "node1"])
         self.assertEqual(answer["world_size"], 2)
         self.assertEqual(answer["clock"]["error_kind"], "bound")
         self.assertGreater(answer["clock"]["error_ns"], 0)
@@ -166,7 +168,7 @@ class Hosts(TorchOnTheCpu):
             again = self.ask_all("ranks", part["id"], "--phase", "all")
             self.assertEqual(again["ranks"][0]["culprits"][0]["line"], sleep["line"])
         self.assertIn("node1", self.lull("ranks", name).stdout)
-        self.assertIn("node0, node1", self.lull("jobs").stdout)
+        self.assertIn(", ".join(hosts), self.lull("jobs").stdout)
         self.assertEqual(self.ask_all("report", name, "--rank", "0")["job"]["host"], "node0")
         self.assertEqual(self.ask_all("report", name, "--rank", "1")["job"]["host"], "node1")
 

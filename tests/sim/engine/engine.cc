@@ -161,7 +161,7 @@ OpPtr Engine::submit(Stream* stream, OpSpec spec, std::span<const OpPtr> after,
   op->graph = graph.exec;
   op->graph_node = graph.node;
   op->graph_end = graph.end;
-  op->submit_ns = now_ns();
+  op->submit_ns = graph.launch_ns != 0 ? graph.launch_ns : now_ns();
   timeline_.submit(op, after);
   return op;
 }
@@ -244,8 +244,10 @@ int Engine::wait_event(const std::shared_ptr<Stream>& stream,
 
 int Engine::launch_graph(const std::shared_ptr<Stream>& stream, GraphExec* exec) {
   if (stream->capture != nullptr) return kCaptureUnsupported;
-  OpPtr begin =
-      submit(stream.get(), OpSpec{}, stream_dependencies(*stream), {.exec = exec->id});
+  // The device learns of all nodes at once, however long we take to put them down.
+  const int64_t launch_ns = now_ns();
+  OpPtr begin = submit(stream.get(), OpSpec{}, stream_dependencies(*stream),
+                       {.exec = exec->id, .launch_ns = launch_ns});
   std::unordered_map<const GraphNode*, OpPtr> submitted;
   std::vector<OpPtr> all{begin};
   for (const auto& node : exec->graph.nodes) {
@@ -254,11 +256,14 @@ int Engine::launch_graph(const std::shared_ptr<Stream>& stream, GraphExec* exec)
     if (before.empty()) before.push_back(begin);
     // Ids as CUPTI makes them: the graph in the upper half.
     OpPtr op = submit(stream.get(), node->spec, before,
-                      {.exec = exec->id, .node = exec->id << 32 | submitted.size()});
+                      {.exec = exec->id,
+                       .node = exec->id << 32 | submitted.size(),
+                       .launch_ns = launch_ns});
     submitted[node.get()] = op;
     all.push_back(op);
   }
-  stream->tail = submit(stream.get(), OpSpec{}, all, {.exec = exec->id, .end = true});
+  stream->tail = submit(stream.get(), OpSpec{}, all,
+                        {.exec = exec->id, .end = true, .launch_ns = launch_ns});
   return kOk;
 }
 

@@ -81,7 +81,8 @@ class HandleTable {
 struct GraphPlace {
   uint64_t exec = 0;  // id; 0: in none
   uint64_t node = 0;
-  bool end = false;  // the marker after the last node
+  bool end = false;       // the marker after the last node
+  int64_t launch_ns = 0;  // when the device learned of the graph; 0: now
 };
 
 class Engine {
