@@ -59,7 +59,7 @@ ALLOWED = {
     "daemon/collector/serve": COLLECTOR | {"daemon/collector/ingest", "daemon/query",
                                             "daemon/export", "daemon/http",
                                             "daemon/metrics"},
-    # Totals of runs for Prometheus; pure.
+    # Totals of runs for Prometheus and OTLP; pure.
     "daemon/metrics": {"proto", "daemon/base", "daemon/aggregate", "daemon/words",
                        "daemon/query"},
     # HTTP of one port; who gets in and what is served is somebody else's.
@@ -100,7 +100,7 @@ MAY_USE_GRPC = ("daemon/connection", "daemon/relay/deliver", "daemon/collector/s
 ABI = "preload/abi"
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
-GENERATED = re.compile(r"^(proto/)?(events|ingest|control|query|relay_internal|perfetto)(\.grpc)?\.pb\.h$")
+GENERATED = re.compile(r"^(proto/)?(events|ingest|control|query|relay_internal|perfetto|otlp)(\.grpc)?\.pb\.h$")
 OURS = ("preload/", "proto/", "daemon/", "cli/", "tests/")
 
 

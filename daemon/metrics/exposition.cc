@@ -13,20 +13,41 @@ namespace {
 
 constexpr size_t kMostOfALabel = 128;  // bytes, before they are escaped
 
-void AppendEscaped(std::string_view value, std::string* out) {
+// A scraper may take a NUL for the end of all.
+std::string Cleaned(std::string_view value) {
+  std::string clean;
   for (char c : CleanText(value, kMostOfALabel)) {
+    const bool control = (static_cast<unsigned char>(c) < ' ' && c != '\n') || c == '\x7f';
+    if (control) {
+      clean += "\xEF\xBF\xBD";
+    } else {
+      clean += c;
+    }
+  }
+  return clean;
+}
+
+void AppendEscaped(std::string_view value, std::string* out) {
+  for (char c : value) {
     if (c == '\\') {
       *out += "\\\\";
     } else if (c == '"') {
       *out += "\\\"";
     } else if (c == '\n') {
       *out += "\\n";
-    } else if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') {
-      *out += "\xEF\xBF\xBD";
     } else {
       *out += c;
     }
   }
+}
+
+std::string NameOf(const Family& family, const Sample& sample) {
+  std::string name = family.name;
+  if (family.type == Type::kSummary) name += sample.is_count ? "_count" : "_sum";
+  if (const std::string& labels = sample.labels.text(); !labels.empty()) {
+    absl::StrAppend(&name, "{", labels, "}");
+  }
+  return name;
 }
 
 // 1500000 millionths are "1.5".
@@ -59,10 +80,11 @@ const char* TypeName(Type type) {
 }  // namespace
 
 void Labels::Add(std::string_view name, std::string_view value) {
+  pairs_.emplace_back(name, Cleaned(value));
   if (!text_.empty()) text_ += ',';
   text_.append(name);
   text_ += "=\"";
-  AppendEscaped(value, &text_);
+  AppendEscaped(pairs_.back().second, &text_);
   text_ += '"';
 }
 
@@ -87,7 +109,17 @@ void Exposition::Add(const std::vector<Sample>& samples) {
   for (const Sample& sample : samples) Add(sample);
 }
 
-std::string Exposition::Text(Rising* rising) const {
+void Exposition::Hold(Rising* rising) {
+  for (std::vector<Sample>& samples : families_) {
+    for (Sample& sample : samples) {
+      const Family& family = FamilyOf(sample.metric);
+      if (family.type == Type::kGauge) continue;
+      sample.value = rising->Hold(NameOf(family, sample), sample.value);
+    }
+  }
+}
+
+std::string Exposition::Text() const {
   std::string out;
   for (const std::vector<Sample>& samples : families_) {
     if (samples.empty()) continue;
@@ -95,15 +127,8 @@ std::string Exposition::Text(Rising* rising) const {
     absl::StrAppend(&out, "# HELP ", family.name, " ", family.help, "\n# TYPE ",
                     family.name, " ", TypeName(family.type), "\n");
     for (const Sample& sample : samples) {
-      std::string series = family.name;
-      if (family.type == Type::kSummary) series += sample.is_count ? "_count" : "_sum";
-      if (const std::string& labels = sample.labels.text(); !labels.empty()) {
-        absl::StrAppend(&series, "{", labels, "}");
-      }
-      const bool rises = rising != nullptr && family.type != Type::kGauge;
-      absl::StrAppend(&out, series, " ");
-      AppendValue(rises ? rising->Hold(series, sample.value) : sample.value,
-                  sample.is_count ? Unit::kOne : family.unit, &out);
+      absl::StrAppend(&out, NameOf(family, sample), " ");
+      AppendValue(sample.value, sample.is_count ? Unit::kOne : family.unit, &out);
       out += '\n';
     }
   }

@@ -1,4 +1,4 @@
-// Prometheus's text format, version 0.0.4: series, each in its family, as one text.
+// Series, each in its family; and Prometheus's text format, version 0.0.4, of them.
 #pragma once
 
 #include <array>
@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -14,6 +15,8 @@
 namespace lull::metrics {
 
 inline constexpr char kContentType[] = "text/plain; version=0.0.4; charset=utf-8";
+
+using Attributes = std::vector<std::pair<std::string, std::string>>;
 
 // run="3f9a...",rank="0": what a series is told apart by. Values may be anything: what
 // is not UTF-8 and control characters become U+FFFD, and they are cut after 128 bytes.
@@ -27,10 +30,14 @@ class Labels {
     more.Add(name, value);
     return more;
   }
+  // As Prometheus reads them: values are escaped.
   const std::string& text() const { return text_; }
+  // Name and value, not escaped.
+  const Attributes& pairs() const { return pairs_; }
 
  private:
   void Add(std::string_view name, std::string_view value);
+  Attributes pairs_;
   std::string text_;
 };
 
@@ -62,10 +69,15 @@ class Exposition {
   void Add(const Sample& sample);
   void Add(const std::vector<Sample>& samples);
   size_t series() const { return series_; }
+  // In the order in which they came.
+  const std::vector<Sample>& Of(Metric metric) const {
+    return families_[static_cast<size_t>(metric)];
+  }
+  // Puts what was told before in the place of counters and sums that are less.
+  void Hold(Rising* rising);
 
-  // Families in their order, those without a sample left out; the samples of each in
-  // the order in which they came. `rising` may be nullptr.
-  std::string Text(Rising* rising) const;
+  // Families in their order, those without a sample left out.
+  std::string Text() const;
 
  private:
   std::array<std::vector<Sample>, kMetrics> families_;

@@ -17,14 +17,16 @@ class Patience {
       : whole_(whole), still_(still), start_ns_(MonotonicNs()), moved_ns_(start_ns_) {}
 
   // `progress` is any number that grows as long as something goes on. <= 0: enough.
-  absl::Duration Left(uint64_t progress) {
+  absl::Duration Left(uint64_t progress) { return Left(progress, still_); }
+  // With another patience for what is known to go on slowly just now.
+  absl::Duration Left(uint64_t progress, absl::Duration still) {
     uint64_t now = MonotonicNs();
     if (progress > progress_) {
       progress_ = progress;
       moved_ns_ = now;
     }
     return std::min(whole_ - absl::Nanoseconds(now - start_ns_),
-                    still_ - absl::Nanoseconds(now - moved_ns_));
+                    still - absl::Nanoseconds(now - moved_ns_));
   }
 
  private:

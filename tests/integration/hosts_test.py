@@ -35,14 +35,8 @@ def refusal():
     return done.stderr.decode().strip() if done.returncode != 0 else ""
 
 
-class Hosts(TorchOnTheCpu):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        why = refusal()
-        if why:
-            print(f"SKIPPED: no hosts made of time namespaces here: {why}", file=sys.stderr)
-            raise unittest.SkipTest(why)
+class Cluster(TorchOnTheCpu):
+    """A collector with a port, for each test."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="lull-hosts-")
@@ -71,6 +65,16 @@ class Hosts(TorchOnTheCpu):
         done = self.lull(*arguments, "--json")
         self.assertEqual(done.status, 0, done.stderr)
         return json.loads(done.stdout)
+
+
+class Hosts(Cluster):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        why = refusal()
+        if why:
+            print(f"SKIPPED: no hosts made of time namespaces here: {why}", file=sys.stderr)
+            raise unittest.SkipTest(why)
 
     def run_hosts(self, name, run=RUN):
         """One rank on each host. When each began its backward passes, by our clock."""

@@ -66,6 +66,7 @@ def parse(text):
 
 class MetricsCase(unittest.TestCase):
     maxDiff = None
+    options = []  # of lulld, and more
 
     @classmethod
     def setUpClass(cls):
@@ -93,7 +94,7 @@ class MetricsCase(unittest.TestCase):
         cls.errors = open(path, "a+", encoding="utf-8")  # lulld writes at its end, always
         cls.lulld = subprocess.Popen(
             [guest.LULLD, "--listen", cls.listen, "--database", cls.database, "--metrics",
-             str(cls.port)], env=cls.host.environment, stderr=cls.errors)
+             str(cls.port), *cls.options], env=cls.host.environment, stderr=cls.errors)
 
         def address():
             cls.errors.seek(0)

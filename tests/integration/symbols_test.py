@@ -147,6 +147,32 @@ class ThatHang(Case):
         self.assertTrue(any("step(" in function for function in self.functions()),
                         self.functions())
 
+    @unittest.skipUnless(os.getuid() == 0, "only root can let others wait for a file")
+    def test_for_some_seconds_do_not_cost_the_summary(self):
+        libc = ctypes.CDLL(None, use_errno=True)
+        watch = libc.fanotify_init(0x04 | 0x01, os.O_RDONLY)  # CLASS_CONTENT | CLOEXEC
+        if watch < 0:
+            self.skipTest("no fanotify here: " + os.strerror(ctypes.get_errno()))
+        try:
+            job = self.start([guest.LULL, "run", "--dormant", "--name", "hangs", "--",
+                              self.program, self.alive])
+            wait_until(lambda: guest.execute([guest.LULL, "disarm", "hangs"],
+                                             self.host.environment).status == 0)
+            if libc.fanotify_mark(watch, 0x01, ctypes.c_uint64(0x00010000), -100,
+                                  self.program.encode()) != 0:  # ADD, OPEN_PERM
+                self.skipTest("no fanotify here: " + os.strerror(ctypes.get_errno()))
+            self.tell("arm")
+            self.assertTrue(select.select([watch], [], [], 60)[0], "nobody opens it")
+            os.remove(self.alive)
+            time.sleep(4)
+            self.assertIsNone(job.poll(), "it gave up")
+        finally:
+            os.close(watch)  # lets all who wait open it
+        _, said = job.communicate(timeout=60)
+        self.assertEqual(job.returncode, 7, said)  # as always
+        self.assertNotIn(b"not delivered", said)
+        self.assertIn(b"More: lull report", said)  # where a summary says that there is more
+
     def tell(self, verb):
         done = guest.execute([guest.LULL, verb, "hangs"], self.host.environment, timeout=60)
         self.assertEqual(done.status, 0, done.stderr)

@@ -40,7 +40,10 @@ parser.add_argument("--late", action="store_true")
 parser.add_argument("--busy", action="store_true")
 parser.add_argument("--hang", type=int, metavar="STEP")
 options = parser.parse_args()
-rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+if "RANK" in os.environ:
+    rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+else:  # srun
+    rank, world = int(os.environ["SLURM_PROCID"]), int(os.environ["SLURM_NTASKS"])
 late = options.late and rank == 1
 busy = options.busy and rank == 1
 begun = []

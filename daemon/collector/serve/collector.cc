@@ -18,6 +18,8 @@
 #include "daemon/collector/serve/gate.h"
 #include "daemon/collector/serve/ingest_service.h"
 #include "daemon/collector/serve/metrics_endpoint.h"
+#include "daemon/collector/serve/metrics_source.h"
+#include "daemon/collector/serve/otlp_push.h"
 #include "daemon/collector/serve/query_service.h"
 #include "daemon/collector/serve/unix_listener.h"
 #include "daemon/collector/serve/unknown_calls.h"
@@ -57,7 +59,8 @@ struct Collector::Parts {
                 std::move(request_shutdown)),
         query(
             gate, *store, [this](const std::string& job) { return desk.HasRelay(job); },
-            config.export_patience) {}
+            config.export_patience),
+        totals(*store, [this](const std::string& job) { return desk.HasRelay(job); }) {}
 
   CommitterOptions WithDesk(CommitterOptions options) {
     options.has_relay = [this](const std::string& job) { return desk.HasRelay(job); };
@@ -74,7 +77,9 @@ struct Collector::Parts {
   UnknownCalls unknown;
   std::unique_ptr<UnixListener> listener;
   std::unique_ptr<grpc::Server> server;
+  MetricsSource totals;
   std::unique_ptr<MetricsEndpoint> metrics;
+  std::unique_ptr<OtlpPush> otlp;
 };
 
 absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(CollectorConfig config) {
@@ -131,9 +136,10 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(CollectorConfig conf
   if (config.metrics) {
     LULL_ASSIGN_OR_RETURN(
         parts.metrics,
-        MetricsEndpoint::Start(
-            *config.metrics, config.metrics_token, *parts.store,
-            [&parts](const std::string& job) { return parts.desk.HasRelay(job); }));
+        MetricsEndpoint::Start(*config.metrics, config.metrics_token, parts.totals));
+  }
+  if (config.otlp) {
+    parts.otlp = std::make_unique<OtlpPush>(*std::move(config.otlp), parts.totals);
   }
   return collector;
 }
@@ -160,6 +166,7 @@ void Collector::Stop() {
                            std::chrono::milliseconds(200));
   parts_->server->Wait();
   parts_->committer.Stop();
+  parts_->otlp.reset();  // the last push has all of it
   parts_->server.reset();
 }
 

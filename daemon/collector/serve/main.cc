@@ -54,6 +54,11 @@ void TellOfMetrics(const lull::collector::Options& options,
       address.c_str(), lull::collector::TokenFileOf(options, config.database).c_str());
 }
 
+void TellOfPush(const lull::collector::OtlpTarget& target) {
+  std::fprintf(stderr, "lulld: pushes metrics to %s every %s\n", target.url().c_str(),
+               absl::FormatDuration(target.interval).c_str());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -84,6 +89,7 @@ int main(int argc, char** argv) {
   if (config->metrics) {
     TellOfMetrics(options, *config, (*collector)->metrics_address());
   }
+  if (config->otlp) TellOfPush(*config->otlp);
   const bool has_port = !config->listen.is_unix() || config->metrics;
   if (has_port && options.insecure_plain_tcp) {
     std::fprintf(stderr,

@@ -88,14 +88,9 @@ http::Decision AdmitScrape(const http::Request& request, const std::string& toke
   return decision;
 }
 
-MetricsEndpoint::MetricsEndpoint(storage::Store& store, query::HasRelay has_relay)
-    : source_(store, std::move(has_relay)) {}
-
 absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(
-    const TcpAddress& address, const std::string& token, storage::Store& store,
-    query::HasRelay has_relay) {
-  std::unique_ptr<MetricsEndpoint> endpoint(
-      new MetricsEndpoint(store, std::move(has_relay)));
+    const TcpAddress& address, const std::string& token, MetricsSource& source) {
+  std::unique_ptr<MetricsEndpoint> endpoint(new MetricsEndpoint);
   http::ServerOptions options;
   options.address = address.host;
   uint32_t port = 0;
@@ -108,8 +103,8 @@ absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(
       http::Server::Listen(
           options,
           [token](const http::Request& request) { return AdmitScrape(request, token); },
-          [source = &endpoint->source_](const std::string&, const std::string&) {
-            return AnswerOf(source->Text());
+          [&source](const std::string&, const std::string&) {
+            return AnswerOf(source.Text());
           }));
   endpoint->address_ =
       TcpAddress{address.host, absl::StrCat(endpoint->server_->port())}.text();
@@ -121,7 +116,6 @@ absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(
 MetricsEndpoint::~MetricsEndpoint() {
   if (server_ != nullptr) server_->Stop();
   if (thread_.joinable()) thread_.join();
-  server_.reset();  // before the source, which it asks
 }
 
 }  // namespace lull::collector

@@ -10,8 +10,6 @@
 #include "daemon/base/tcp_address.h"
 #include "daemon/collector/serve/metrics_source.h"
 #include "daemon/http/server.h"
-#include "daemon/query/engine.h"
-#include "daemon/storage/store.h"
 
 namespace lull::collector {
 
@@ -29,11 +27,10 @@ http::Decision AdmitScrape(const http::Request& request, const std::string& toke
 
 class MetricsEndpoint {
  public:
-  // `address`: by its number. `store` must outlive it. UNAVAILABLE: the port is not to
+  // `address`: by its number. `source` must outlive it. UNAVAILABLE: the port is not to
   // be had.
   static absl::StatusOr<std::unique_ptr<MetricsEndpoint>> Start(
-      const TcpAddress& address, const std::string& token, storage::Store& store,
-      query::HasRelay has_relay);
+      const TcpAddress& address, const std::string& token, MetricsSource& source);
   // Waits for an answer that is being made; others are cut off.
   ~MetricsEndpoint();
 
@@ -41,10 +38,9 @@ class MetricsEndpoint {
   const std::string& address() const { return address_; }
 
  private:
-  MetricsEndpoint(storage::Store& store, query::HasRelay has_relay);
+  MetricsEndpoint() = default;
 
   std::string address_;
-  MetricsSource source_;
   std::unique_ptr<http::Server> server_;
   std::thread thread_;
 };

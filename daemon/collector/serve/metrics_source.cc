@@ -42,6 +42,14 @@ absl::StatusOr<MetricsSource::Chosen> MetricsSource::ChooseRuns() {
   return chosen;
 }
 
+// A store that cannot be read is not asked again at once either.
+absl::Status MetricsSource::RenewIfDue() {
+  if (now_() < next_) return renewed_;
+  renewed_ = Renew();
+  if (!renewed_.ok()) next_ = now_() + kLeastRest;
+  return renewed_;
+}
+
 absl::Status MetricsSource::Renew() {
   const absl::Time began = now_();
   LULL_ASSIGN_OR_RETURN(Chosen chosen, ChooseRuns());
@@ -68,21 +76,28 @@ absl::Status MetricsSource::Renew() {
   exposition.Add({Metric::kRunsFailed, {}, failed});
   exposition.Add({Metric::kSeries, {}, series});
   rising_.Next();
-  text_ = exposition.Text(&rising_);
+  exposition.Hold(&rising_);
   made_ = now_();
   const absl::Duration took = made_ - began;
   next_ = made_ + std::max(kLeastRest, kTimesRest * took);
-  metrics::Exposition about;
-  about.Add({Metric::kAnswerTime, {}, absl::ToInt64Nanoseconds(took)});
-  text_ += about.Text(nullptr);
+  exposition.Add({Metric::kAnswerTime, {}, absl::ToInt64Nanoseconds(took)});
+  text_ = exposition.Text();
+  answer_ = {std::move(exposition), absl::Now()};
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> MetricsSource::Text() {
-  if (now_() >= next_) LULL_RETURN_IF_ERROR(Renew());
+  MutexLock lock(mutex_);
+  LULL_RETURN_IF_ERROR(RenewIfDue());
   metrics::Exposition age;
   age.Add({Metric::kAnswerAge, {}, absl::ToInt64Nanoseconds(now_() - made_)});
-  return text_ + age.Text(nullptr);
+  return text_ + age.Text();
+}
+
+absl::StatusOr<MetricsSource::Answer> MetricsSource::Samples(bool last) {
+  MutexLock lock(mutex_);
+  LULL_RETURN_IF_ERROR(last ? Renew() : RenewIfDue());
+  return answer_;
 }
 
 }  // namespace lull::collector

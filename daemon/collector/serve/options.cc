@@ -158,6 +158,14 @@ bool ParseOptions(int argc, char** argv, const std::string& version, Options& op
                                   kMetricsHost, ", PORT ", kMetricsPort, ")"))
           ->type_name("[ADDR:PORT]")
           ->expected(0, 1);
+  auto* otlp =
+      app.add_option("--otlp", options.otlp,
+                     "push the same metrics to a collector of OpenTelemetry at "
+                     "http://HOST:PORT or https://HOST:PORT, by gRPC (default: not at all; "
+                     "without a value that of $OTEL_EXPORTER_OTLP_ENDPOINT, or "
+                     "http://127.0.0.1:4317)")
+          ->type_name("[URL]")
+          ->expected(0, 1);
   auto* is_private =
       app.add_flag("--private", options.exits_when_idle, "exit when idle");
   app.add_option("--idle-exit", options.idle_exit_seconds,
@@ -183,6 +191,7 @@ bool ParseOptions(int argc, char** argv, const std::string& version, Options& op
     return false;
   }
   options.serves_metrics = metrics->count() > 0;
+  options.pushes_metrics = otlp->count() > 0;
   return true;
 }
 
@@ -206,6 +215,12 @@ absl::StatusOr<CollectorConfig> Configure(const Options& options) {
     LULL_ASSIGN_OR_RETURN(config.tls_key, ReadPem(options.tls_key_file));
   }
   if (options.serves_metrics) LULL_RETURN_IF_ERROR(ConfigureMetrics(options, config));
+  if (options.pushes_metrics) {
+    LULL_ASSIGN_OR_RETURN(config.otlp, FindOtlpTarget(options.otlp, [](const char* name) {
+                            const char* value = getenv(name);
+                            return std::string(value == nullptr ? "" : value);
+                          }));
+  }
   config.committer.retention.max_age = absl::Seconds(options.max_age_seconds);
   config.committer.retention.max_bytes = options.max_size_bytes;
   return config;

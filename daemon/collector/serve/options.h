@@ -18,6 +18,8 @@ struct Options {
   bool insecure_plain_tcp = false;
   bool serves_metrics = false;
   std::string metrics;  // "" = the default address
+  bool pushes_metrics = false;
+  std::string otlp;  // "" = that of the environment, or the default endpoint
   std::string log_level;
   bool exits_when_idle = false;
   int64_t idle_exit_seconds = 60;

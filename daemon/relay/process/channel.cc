@@ -165,6 +165,7 @@ std::string EncodeStatus(const WorkerStatus& status) {
       std::string(status.upstream.message().substr(0, kLongestError)));
   out.set_armed(status.armed);
   ToWire(status.gpu, out.mutable_gpu());
+  out.set_naming(status.naming);
   return out.SerializeAsString();
 }
 
@@ -182,6 +183,7 @@ bool DecodeStatus(const std::string& bytes, WorkerStatus* status) {
                                   in.upstream_message());
   status->armed = in.armed();
   status->gpu = FromWire(in.gpu());
+  status->naming = in.naming();
   return true;
 }
 

@@ -71,6 +71,7 @@ struct WorkerStatus {
   absl::Status upstream;
   bool armed = true;
   GpuPlan gpu;
+  bool naming = false;  // functions get names, for which what is delivered waits
 
   bool operator==(const WorkerStatus&) const = default;
 };

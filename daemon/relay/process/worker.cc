@@ -300,6 +300,7 @@ void Worker::ReportStatus(uint64_t now_ns) {
   status.connected = upstream.connected;
   status.refused = upstream.refused;
   status.upstream = upstream.last_error;
+  status.naming = targets_->symbols().IsNaming();
   keeper_.Report(std::move(status), now_ns);
 }
 

@@ -25,7 +25,7 @@ TEST(Exposition, GroupsSeriesByFamilyInTheOrderOfFamilies) {
   exposition.Add(Sample{Metric::kGpuTraced, Labels("run", "a"), 2});
   exposition.Add(Sample{Metric::kRunsFailed, Labels(), 0});
   EXPECT_EQ(exposition.series(), 4u);
-  EXPECT_EQ(exposition.Text(nullptr),
+  EXPECT_EQ(exposition.Text(),
             "# HELP lull_run_running 1 while the run goes on and its relay reports.\n"
             "# TYPE lull_run_running gauge\n"
             "lull_run_running{run=\"b\"} 1\n"
@@ -39,13 +39,13 @@ TEST(Exposition, GroupsSeriesByFamilyInTheOrderOfFamilies) {
             "lull_metrics_failed_runs 0\n");
 }
 
-TEST(Exposition, IsEmptyWithoutSeries) { EXPECT_EQ(Exposition().Text(nullptr), ""); }
+TEST(Exposition, IsEmptyWithoutSeries) { EXPECT_EQ(Exposition().Text(), ""); }
 
 TEST(Exposition, TellsASummaryBySumAndCount) {
   Exposition exposition;
   exposition.Add(Sample{Metric::kStepDuration, Labels("rank", "0"), 2'000'000'001});
   exposition.Add(Sample{Metric::kStepDuration, Labels("rank", "0"), 7, true});
-  const std::string text = exposition.Text(nullptr);
+  const std::string text = exposition.Text();
   EXPECT_THAT(text, HasSubstr("# TYPE lull_step_duration_seconds summary\n"));
   EXPECT_THAT(text, HasSubstr("lull_step_duration_seconds_sum{rank=\"0\"} 2.000000001\n"
                               "lull_step_duration_seconds_count{rank=\"0\"} 7\n"));
@@ -69,7 +69,7 @@ TEST(Exposition, TellsExactNumbersInBaseUnits) {
         Case{Metric::kRunDuration, -1'500'000'000, "-1.5"}}) {
     Exposition exposition;
     exposition.Add(Sample{one.metric, Labels("a", "b"), one.value});
-    EXPECT_THAT(exposition.Text(nullptr),
+    EXPECT_THAT(exposition.Text(),
                 HasSubstr(std::string("{a=\"b\"} ") + one.text + "\n"));
   }
 }
@@ -109,7 +109,8 @@ std::string TextOf(int64_t traced_ns, Rising* rising) {
   exposition.Add(Sample{Metric::kGpuTraced, Labels("run", "a"), traced_ns});
   exposition.Add(Sample{Metric::kMemoryLive, Labels("run", "a"), traced_ns});
   rising->Next();
-  return exposition.Text(rising);
+  exposition.Hold(rising);
+  return exposition.Text();
 }
 
 TEST(Rising, KeepsCountersFromGoingBackAndLetsGaugesGo) {

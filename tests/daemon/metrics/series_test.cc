@@ -83,7 +83,7 @@ query::RunTotals RunOf(size_t ranks) {
 std::string TextOf(const query::RunTotals& run, const Bounds& bounds = Bounds()) {
   Exposition exposition;
   AddRun(run, bounds, &exposition);
-  return exposition.Text(nullptr);
+  return exposition.Text();
 }
 
 TEST(Series, AreWhatTheEngineSaysOfARank) {
@@ -185,11 +185,11 @@ TEST(Series, NeverComeTwice) {
   memory->mutable_rows(3)->set_device(-7);
   AddRun(run, Bounds(), &exposition);
   EXPECT_THAT(
-      exposition.Text(nullptr),
+      exposition.Text(),
       HasSubstr("3\",rank=\"0\",allocator=\"torch_cpu\",device=\"none\"} 14\n"));
   std::set<std::string> seen;
   size_t series = 0;
-  const std::string text = exposition.Text(nullptr);
+  const std::string text = exposition.Text();
   const std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
   for (const std::string& line : lines) {
     const std::string name = line.substr(0, line.rfind(' '));
@@ -209,7 +209,7 @@ TEST(Bounds, LeaveOutWholeRanksAndCountThem) {
   run.ranks_left_out = 10;  // that nobody read
   EXPECT_EQ(AddRun(run, bounds, &exposition), 13u);
   EXPECT_EQ(exposition.series(), bounds.series);
-  const std::string text = exposition.Text(nullptr);
+  const std::string text = exposition.Text();
   EXPECT_THAT(text, HasSubstr("rank=\"1\""));
   EXPECT_THAT(text, Not(HasSubstr("rank=\"2\"")));
   // The next run finds no room at all, a rank of it neither.
@@ -229,7 +229,7 @@ TEST(Bounds, LeaveOutARankThatIsTooLargeAndNoOther) {
   }
   Exposition exposition;
   EXPECT_EQ(AddRun(run, bounds, &exposition), 1u);
-  const std::string text = exposition.Text(nullptr);
+  const std::string text = exposition.Text();
   EXPECT_THAT(text, HasSubstr("rank=\"0\""));
   EXPECT_THAT(text, Not(HasSubstr("rank=\"1\"")));
   EXPECT_THAT(text, HasSubstr("rank=\"2\""));

@@ -1,0 +1,129 @@
+#include "daemon/collector/serve/otlp_push.h"
+
+#include <grpcpp/security/credentials.h>
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "daemon/base/logging.h"
+#include "daemon/base/status.h"
+#include "daemon/base/text.h"
+#include "daemon/base/thread.h"
+
+namespace lull::collector {
+namespace {
+
+constexpr absl::Duration kLastPush = absl::Seconds(1);
+constexpr size_t kMostOfAMessage = 300;  // bytes of what a receiver says
+
+// By its name: a lookup might keep lulld from starting.
+bool IsLoopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || absl::StartsWith(host, "127.");
+}
+
+std::shared_ptr<grpc::Channel> MakeOtlpChannel(const OtlpTarget& target) {
+  std::shared_ptr<grpc::ChannelCredentials> credentials =
+      grpc::InsecureChannelCredentials();
+  if (target.tls) {
+    grpc::SslCredentialsOptions options;
+    options.pem_root_certs = target.roots;
+    credentials = grpc::SslCredentials(options);
+  }
+  grpc::ChannelArguments arguments;
+  // A proxy of the environment is for what lies outside.
+  if (IsLoopback(target.address.host)) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return grpc::CreateCustomChannel(target.address.text(), credentials, arguments);
+}
+
+}  // namespace
+
+OtlpPush::OtlpPush(OtlpTarget target, MetricsSource& source)
+    : target_(std::move(target)),
+      source_(source),
+      receiver_(metrics::otlp::MetricsService::NewStub(MakeOtlpChannel(target_))),
+      thread_(StartThread([this] { Run(); })) {}
+
+OtlpPush::~OtlpPush() {
+  {
+    MutexLock lock(mutex_);
+    ending_ = true;
+    if (under_way_ != nullptr) under_way_->TryCancel();
+    ended_.notify_all();
+  }
+  thread_.join();
+}
+
+void OtlpPush::Run() {
+  const auto interval = absl::ToChronoNanoseconds(target_.interval);
+  bool last = false;
+  while (!last) {
+    {
+      const auto until = std::chrono::steady_clock::now() + interval;
+      MutexLock lock(mutex_);
+      while (!ending_ &&
+             ended_.wait_until(lock.native(), until) != std::cv_status::timeout) {
+      }
+      last = ending_;
+    }
+    Tell(Push(last));
+  }
+}
+
+absl::Status OtlpPush::Push(bool last) {
+  LULL_ASSIGN_OR_RETURN(const MetricsSource::Answer answer, source_.Samples(last));
+  if (answer.made == sent_) return absl::OkStatus();
+  const auto time_ns = static_cast<uint64_t>(absl::ToUnixNanos(answer.made));
+  for (const auto& request :
+       metrics::OtlpRequests(answer.samples, target_.resource, time_ns)) {
+    LULL_RETURN_IF_ERROR(Send(request, last));
+  }
+  sent_ = answer.made;
+  return absl::OkStatus();
+}
+
+absl::Status OtlpPush::Send(const metrics::otlp::ExportMetricsServiceRequest& request,
+                            bool last) {
+  grpc::ClientContext context;
+  context.set_deadline(
+      absl::ToChronoTime(absl::Now() + (last ? kLastPush : target_.timeout)));
+  for (const auto& [key, value] : target_.headers) context.AddMetadata(key, value);
+  {
+    MutexLock lock(mutex_);
+    if (ending_ && !last) return absl::CancelledError("lulld ends");
+    under_way_ = last ? nullptr : &context;  // which its end cancels
+  }
+  metrics::otlp::ExportMetricsServiceResponse response;
+  const grpc::Status status = receiver_->Export(&context, request, &response);
+  {
+    MutexLock lock(mutex_);
+    under_way_ = nullptr;
+  }
+  if (!status.ok()) {
+    return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
+                        CleanText(status.error_message(), kMostOfAMessage));
+  }
+  // What it took is there; sending the rest again would change nothing.
+  if (response.partial_success().rejected_data_points() > 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "it refused ", response.partial_success().rejected_data_points(), " of the points: ",
+        CleanText(response.partial_success().error_message(), kMostOfAMessage)));
+  }
+  return absl::OkStatus();
+}
+
+// Once for each thing that it says.
+void OtlpPush::Tell(const absl::Status& pushed) {
+  if (absl::IsCancelled(pushed) || pushed == told_) return;
+  if (pushed.ok()) {
+    LogInfo(absl::StrCat("metrics arrive at ", target_.url(), " again"));
+  } else {
+    LogWarning(absl::StrCat("metrics do not arrive at ", target_.url(), ": ",
+                            std::string(pushed.message())));
+  }
+  told_ = pushed;
+}
+
+}  // namespace lull::collector

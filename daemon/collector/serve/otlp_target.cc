@@ -1,0 +1,233 @@
+#include "daemon/collector/serve/otlp_target.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "daemon/base/status.h"
+#include "daemon/base/text.h"
+
+namespace lull::collector {
+namespace {
+
+constexpr absl::string_view kDefault = "http://127.0.0.1:4317";
+constexpr absl::string_view kDefaultPort = "4317";
+constexpr absl::string_view kPrefix = "OTEL_EXPORTER_OTLP_";
+// Answers are made anew so often at most, see MetricsSource.
+constexpr int64_t kLeastIntervalMs = 5'000;
+constexpr int64_t kMostMs = 3'600'000;
+constexpr const char* kSystemRoots[] = {"/etc/ssl/certs/ca-certificates.crt",
+                                        "/etc/pki/tls/certs/ca-bundle.crt",
+                                        "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
+
+struct Variable {
+  std::string name;
+  std::string value;
+};
+
+// The form for metrics counts before the general one.
+Variable Find(const Environment& environment, absl::string_view what) {
+  for (const char* of : {"METRICS_", ""}) {
+    Variable found{absl::StrCat(kPrefix, of, what), ""};
+    found.value = environment(found.name.c_str());
+    if (!found.value.empty()) return found;
+  }
+  return {};
+}
+
+absl::Status Complain(absl::string_view name, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(name, " ", what));
+}
+
+absl::Status SetEndpoint(absl::string_view name, absl::string_view text,
+                         OtlpTarget* target) {
+  const std::string own(text);
+  if (absl::ConsumePrefix(&text, "https://")) {
+    target->tls = true;
+  } else if (!absl::ConsumePrefix(&text, "http://")) {
+    return Complain(name, absl::StrCat("\"", own,
+                                       "\" is no http://HOST:PORT or https://HOST:PORT"));
+  }
+  const absl::string_view place = absl::StripSuffix(text, "/");
+  if (absl::StrContains(place, "/")) {
+    return Complain(name, absl::StrCat("\"", own,
+                                       "\" has a path: lulld speaks OTLP over gRPC, which "
+                                       "has none, and mostly port ",
+                                       kDefaultPort));
+  }
+  std::optional<TcpAddress> address = ParseTcpAddress(place);
+  if (!address) address = ParseTcpAddress(absl::StrCat(place, ":", kDefaultPort));
+  if (!address || address->host.empty()) {
+    return Complain(name, absl::StrCat("\"", own, "\" has no HOST:PORT"));
+  }
+  target->address = *std::move(address);
+  return absl::OkStatus();
+}
+
+// "a=b,c=d%20e"; values are percent-encoded.
+absl::StatusOr<metrics::Attributes> ParsePairs(const Variable& variable) {
+  metrics::Attributes pairs;
+  for (absl::string_view one :
+       absl::StrSplit(variable.value, ',', absl::SkipWhitespace())) {
+    const size_t at = one.find('=');
+    const absl::string_view key = absl::StripAsciiWhitespace(one.substr(0, at));
+    if (at == absl::string_view::npos || key.empty()) {
+      return Complain(variable.name, "is no list of KEY=VALUE, separated by commas");
+    }
+    std::string value;
+    const absl::string_view raw = absl::StripAsciiWhitespace(one.substr(at + 1));
+    for (size_t i = 0; i < raw.size(); ++i) {
+      uint32_t byte = 0;
+      if (raw[i] == '%' && i + 2 < raw.size() && absl::ascii_isxdigit(raw[i + 1]) &&
+          absl::ascii_isxdigit(raw[i + 2]) &&
+          absl::SimpleHexAtoi(raw.substr(i + 1, 2), &byte)) {
+        value += static_cast<char>(byte);
+        i += 2;
+      } else {
+        value += raw[i];
+      }
+    }
+    pairs.emplace_back(key, std::move(value));
+  }
+  return pairs;
+}
+
+// gRPC ends the program over metadata that is none.
+bool MayBeMetadata(absl::string_view key, absl::string_view value) {
+  auto in_key = [](char c) {
+    return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-' || c == '_' ||
+           c == '.';
+  };
+  auto in_value = [](char c) { return c >= ' ' && c <= '~'; };
+  return !absl::EndsWith(key, "-bin") && !absl::StartsWith(key, "grpc-") &&
+         std::all_of(key.begin(), key.end(), in_key) &&
+         std::all_of(value.begin(), value.end(), in_value);
+}
+
+absl::Status SetHeaders(const Environment& environment, OtlpTarget* target) {
+  const Variable variable = Find(environment, "HEADERS");
+  LULL_ASSIGN_OR_RETURN(target->headers, ParsePairs(variable));
+  for (auto& [key, value] : target->headers) {
+    absl::AsciiStrToLower(&key);
+    if (!MayBeMetadata(key, value)) {
+      return Complain(variable.name,
+                      absl::StrCat("has a header \"", key,
+                                   "\" that gRPC cannot send"));  // its value is a secret
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ReadRoots(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file || !absl::StrContains(text.str(), "-----BEGIN")) {
+    return absl::NotFoundError(absl::StrCat(path, " cannot be read or is no PEM file"));
+  }
+  return text.str();
+}
+
+absl::Status SetRoots(const Environment& environment, OtlpTarget* target) {
+  if (!target->tls) return absl::OkStatus();
+  const Variable variable = Find(environment, "CERTIFICATE");
+  if (!variable.value.empty()) {
+    LULL_ASSIGN_OR_RETURN(target->roots, ReadRoots(variable.value));
+    return absl::OkStatus();
+  }
+  for (const char* path : kSystemRoots) {
+    absl::StatusOr<std::string> roots = ReadRoots(path);
+    if (!roots.ok()) continue;
+    target->roots = *std::move(roots);
+    return absl::OkStatus();
+  }
+  return absl::NotFoundError(absl::StrCat(
+      "this host has no list of certificate authorities where lulld looks for one; name "
+      "a PEM file in ",
+      kPrefix, "CERTIFICATE"));
+}
+
+absl::Status SetTime(const Variable& variable, int64_t least_ms, absl::Duration* out) {
+  if (variable.value.empty()) return absl::OkStatus();
+  int64_t ms = 0;
+  if (!absl::SimpleAtoi(variable.value, &ms) || ms <= 0 || ms > kMostMs) {
+    return Complain(variable.name,
+                    absl::StrCat("\"", variable.value,
+                                 "\" is no number of milliseconds up to ", kMostMs));
+  }
+  *out = absl::Milliseconds(std::max(ms, least_ms));
+  return absl::OkStatus();
+}
+
+std::string HostName() {
+  std::array<char, 256> name = {};
+  return gethostname(name.data(), name.size() - 1) == 0 ? CleanText(name.data()) : "";
+}
+
+absl::Status SetResource(const Environment& environment, OtlpTarget* target) {
+  const Variable more{"OTEL_RESOURCE_ATTRIBUTES", environment("OTEL_RESOURCE_ATTRIBUTES")};
+  LULL_ASSIGN_OR_RETURN(target->resource, ParsePairs(more));
+  for (auto& [key, value] : target->resource) {
+    key = CleanText(key);
+    value = CleanText(value);
+  }
+  auto set = [target](const char* key, std::string value, bool anyway) {
+    auto there = std::find_if(target->resource.begin(), target->resource.end(),
+                              [key](const auto& pair) { return pair.first == key; });
+    if (there == target->resource.end()) {
+      target->resource.emplace_back(key, std::move(value));
+    } else if (anyway) {
+      there->second = std::move(value);
+    }
+  };
+  const std::string service = environment("OTEL_SERVICE_NAME");
+  set("service.name", service.empty() ? "lulld" : CleanText(service), !service.empty());
+  set("service.version", LULL_VERSION, false);
+  set("host.name", HostName(), false);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string OtlpTarget::url() const {
+  return absl::StrCat(tls ? "https://" : "http://", address.text());
+}
+
+absl::StatusOr<OtlpTarget> FindOtlpTarget(absl::string_view endpoint,
+                                          const Environment& environment) {
+  OtlpTarget target;
+  Variable place{"--otlp", std::string(endpoint)};
+  if (endpoint.empty()) {
+    place = Find(environment, "ENDPOINT");
+    const Variable protocol = Find(environment, "PROTOCOL");
+    if (!place.value.empty() && !protocol.value.empty() && protocol.value != "grpc") {
+      return Complain(protocol.name,
+                      absl::StrCat("is ", protocol.value, ", and lulld speaks grpc: give "
+                                   "the endpoint for that as --otlp http://HOST:",
+                                   kDefaultPort));
+    }
+  }
+  LULL_RETURN_IF_ERROR(SetEndpoint(
+      place.name, place.value.empty() ? kDefault : absl::string_view(place.value),
+      &target));
+  LULL_RETURN_IF_ERROR(SetHeaders(environment, &target));
+  LULL_RETURN_IF_ERROR(SetRoots(environment, &target));
+  LULL_RETURN_IF_ERROR(SetTime(Find(environment, "TIMEOUT"), 1, &target.timeout));
+  LULL_RETURN_IF_ERROR(SetTime({"OTEL_METRIC_EXPORT_INTERVAL",
+                                environment("OTEL_METRIC_EXPORT_INTERVAL")},
+                               kLeastIntervalMs, &target.interval));
+  LULL_RETURN_IF_ERROR(SetResource(environment, &target));
+  return target;
+}
+
+}  // namespace lull::collector

@@ -1,0 +1,246 @@
+// Where metrics are pushed to, by option and environment; and a receiver over a real
+// socket that gets them, refuses them, or says nothing.
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/collector/serve/options.h"
+#include "daemon/collector/serve/otlp_push.h"
+#include "daemon/collector/serve/otlp_target.h"
+#include "otlp.grpc.pb.h"
+#include "tests/daemon/collector/test_job.h"
+#include "tests/daemon/query/pipeline.h"
+
+namespace lull::collector {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+Environment Variables(std::map<std::string, std::string> variables) {
+  return [variables = std::move(variables)](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::string() : found->second;
+  };
+}
+
+std::string UrlOf(const std::string& endpoint,
+                  std::map<std::string, std::string> variables = {}) {
+  auto target = FindOtlpTarget(endpoint, Variables(std::move(variables)));
+  return target.ok() ? target->url() : std::string(target.status().message());
+}
+
+TEST(OtlpTarget, IsThatOfTheOptionOrTheEnvironment) {
+  EXPECT_EQ(UrlOf(""), "http://127.0.0.1:4317");
+  EXPECT_EQ(UrlOf("http://otel:80"), "http://otel:80");
+  EXPECT_EQ(UrlOf("http://otel/"), "http://otel:4317");
+  EXPECT_EQ(UrlOf("http://[::1]"), "http://[::1]:4317");
+  const std::map<std::string, std::string> both = {
+      {"OTEL_EXPORTER_OTLP_ENDPOINT", "http://general:1"},
+      {"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://metrics:2"}};
+  EXPECT_EQ(UrlOf("", both), "http://metrics:2");
+  EXPECT_EQ(UrlOf("", {{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://general:1"}}),
+            "http://general:1");
+  EXPECT_EQ(UrlOf("http://own:3", both), "http://own:3");
+}
+
+TEST(OtlpTarget, SaysWhatIsWrongAndWhere) {
+  EXPECT_EQ(UrlOf("otel:4317"),
+            "--otlp \"otel:4317\" is no http://HOST:PORT or https://HOST:PORT");
+  EXPECT_THAT(UrlOf("http://otel:4318/v1/metrics"), HasSubstr("has a path"));
+  EXPECT_THAT(UrlOf("http://"), HasSubstr("has no HOST:PORT"));
+  EXPECT_THAT(UrlOf("http://a:99999"), HasSubstr("has no HOST:PORT"));
+  EXPECT_THAT(UrlOf("", {{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://a:4318"},
+                         {"OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"}}),
+              HasSubstr("OTEL_EXPORTER_OTLP_PROTOCOL is http/protobuf, and lulld speaks "
+                        "grpc"));
+  EXPECT_THAT(UrlOf("", {{"OTEL_EXPORTER_OTLP_TIMEOUT", "soon"}}),
+              HasSubstr("OTEL_EXPORTER_OTLP_TIMEOUT \"soon\" is no number"));
+  EXPECT_THAT(UrlOf("", {{"OTEL_EXPORTER_OTLP_HEADERS", "novalue"}}),
+              HasSubstr("OTEL_EXPORTER_OTLP_HEADERS is no list of KEY=VALUE"));
+  EXPECT_THAT(UrlOf("https://a", {{"OTEL_EXPORTER_OTLP_CERTIFICATE", "/dev/null"}}),
+              HasSubstr("/dev/null cannot be read or is no PEM file"));
+  // What gRPC would end the program for. A header's value is a secret.
+  for (const char* headers : {"a b=c", "x-bin=1", "grpc-timeout=1S", "a=b%0Ac", ":path=x"}) {
+    const std::string said = UrlOf("", {{"OTEL_EXPORTER_OTLP_HEADERS", headers}});
+    EXPECT_THAT(said, HasSubstr("that gRPC cannot send")) << headers;
+  }
+}
+
+TEST(OtlpTarget, TakesHeadersTimesAndResource) {
+  auto target = FindOtlpTarget(
+      "", Variables({{"OTEL_EXPORTER_OTLP_HEADERS", "Api-Key=s%20%65=, b=c"},
+                     {"OTEL_EXPORTER_OTLP_METRICS_TIMEOUT", "2500"},
+                     {"OTEL_METRIC_EXPORT_INTERVAL", "60000"},
+                     {"OTEL_SERVICE_NAME", "gpus"},
+                     {"OTEL_RESOURCE_ATTRIBUTES",
+                      "service.name=other,host.name=login,k8s.pod.name=p%2C1"}}));
+  ASSERT_TRUE(target.ok()) << target.status();
+  EXPECT_THAT(target->headers,
+              UnorderedElementsAre(Pair("api-key", "s e="), Pair("b", "c")));
+  EXPECT_EQ(target->timeout, absl::Milliseconds(2500));
+  EXPECT_EQ(target->interval, absl::Minutes(1));
+  EXPECT_THAT(target->resource,
+              UnorderedElementsAre(Pair("service.name", "gpus"), Pair("host.name", "login"),
+                                   Pair("k8s.pod.name", "p,1"),
+                                   Pair("service.version", ::testing::Not(""))));
+  target = FindOtlpTarget("", Variables({{"OTEL_METRIC_EXPORT_INTERVAL", "1"}}));
+  EXPECT_EQ(target->interval, absl::Seconds(5)) << "an answer is not made anew before";
+}
+
+class Receiver : public metrics::otlp::MetricsService::Service {
+ public:
+  explicit Receiver(const std::string& address = "127.0.0.1:0") {
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+    url_ = absl::StrCat("http://127.0.0.1:", port);
+  }
+  ~Receiver() override {
+    {
+      MutexLock lock(mutex_);
+      silent_ = false;
+      changed_.notify_all();
+    }
+    server_->Shutdown(std::chrono::system_clock::now());
+  }
+
+  grpc::Status Export(grpc::ServerContext* context,
+                      const metrics::otlp::ExportMetricsServiceRequest* request,
+                      metrics::otlp::ExportMetricsServiceResponse*) override {
+    MutexLock lock(mutex_);
+    got_.push_back(*request);
+    const auto& headers = context->client_metadata();
+    if (const auto key = headers.find("api-key"); key != headers.end()) {
+      key_ = std::string(key->second.data(), key->second.size());
+    }
+    changed_.notify_all();
+    while (silent_) changed_.wait(lock.native());
+    return grpc::Status::OK;
+  }
+
+  void BeSilent() {
+    MutexLock lock(mutex_);
+    silent_ = true;
+  }
+  size_t WaitFor(size_t count) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    MutexLock lock(mutex_);
+    while (got_.size() < count &&
+           changed_.wait_until(lock.native(), until) != std::cv_status::timeout) {
+    }
+    return got_.size();
+  }
+  metrics::otlp::ExportMetricsServiceRequest Last() {
+    MutexLock lock(mutex_);
+    return got_.back();
+  }
+  std::string key() {
+    MutexLock lock(mutex_);
+    return key_;
+  }
+  const std::string& url() const { return url_; }
+
+ private:
+  std::unique_ptr<grpc::Server> server_;
+  std::string url_;
+  Mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<metrics::otlp::ExportMetricsServiceRequest> got_ ABSL_GUARDED_BY(mutex_);
+  std::string key_ ABSL_GUARDED_BY(mutex_);
+  bool silent_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+class Push : public ::testing::Test {
+ protected:
+  Push() : pipeline_(test::MakeHello(test::MakeJobId(1), "one")) {
+    lull::v1::Batch batch;
+    batch.set_sequence(1);
+    *batch.add_processes() = test::MakeProcess(1, 101, 0);
+    test::AddCounters(batch, 1, 0, 0, test::kJobStartNs + 1);
+    pipeline_.Apply(batch);
+    pipeline_.Commit();
+  }
+
+  OtlpTarget TargetOf(const std::string& url) {
+    auto target = FindOtlpTarget(
+        url, Variables({{"OTEL_EXPORTER_OTLP_HEADERS", "api-key=secret"}}));
+    EXPECT_TRUE(target.ok()) << target.status();
+    target->interval = absl::Milliseconds(20);
+    return *std::move(target);
+  }
+
+  static bool Has(const metrics::otlp::ExportMetricsServiceRequest& request,
+                  const std::string& name) {
+    for (const auto& metric : request.resource_metrics(0).scope_metrics(0).metrics()) {
+      if (metric.name() == name) return true;
+    }
+    return false;
+  }
+
+  test::Pipeline pipeline_;
+  MetricsSource source_{pipeline_.store(), [](const std::string&) { return true; }};
+};
+
+TEST_F(Push, DeliversWhatPrometheusMayAskForAndOnceMoreAtTheEnd) {
+  Receiver receiver;
+  {
+    OtlpPush push(TargetOf(receiver.url()), source_);
+    ASSERT_EQ(receiver.WaitFor(1), 1u);
+    EXPECT_TRUE(Has(receiver.Last(), "lull.run.running"));
+    EXPECT_TRUE(Has(receiver.Last(), "lull.build.info"));
+    EXPECT_EQ(receiver.key(), "secret");
+    absl::SleepFor(absl::Milliseconds(200));
+    EXPECT_EQ(receiver.WaitFor(1), 1u) << "an answer that is still the same";
+  }
+  EXPECT_EQ(receiver.WaitFor(2), 2u);
+}
+
+TEST_F(Push, EndsAtOnceWhereNobodyListensOrAnswers) {
+  Receiver receiver;
+  receiver.BeSilent();
+  const absl::Time began = absl::Now();
+  {
+    OtlpPush push(TargetOf(receiver.url()), source_);
+    ASSERT_EQ(receiver.WaitFor(1), 1u);
+  }
+  { OtlpPush push(TargetOf("http://127.0.0.1:1"), source_); }
+  EXPECT_LT(absl::Now() - began, absl::Seconds(20));
+}
+
+TEST_F(Push, GoesOnOnceTheReceiverIsBack) {
+  const std::string url = Receiver().url();
+  OtlpPush push(TargetOf(url), source_);
+  absl::SleepFor(absl::Milliseconds(300));
+  Receiver again(url.substr(std::string("http://").size()));
+  EXPECT_GE(again.WaitFor(1), 1u);
+}
+
+TEST(OtlpOption, NeedsNoValue) {
+  const auto parse = [](std::vector<const char*> arguments) {
+    arguments.insert(arguments.begin(), "lulld");
+    Options options;
+    int exit_status = 0;
+    EXPECT_TRUE(ParseOptions(static_cast<int>(arguments.size()),
+                             const_cast<char**>(arguments.data()), "", options,
+                             exit_status));
+    return options;
+  };
+  EXPECT_FALSE(parse({}).pushes_metrics);
+  EXPECT_TRUE(parse({"--otlp", "--private"}).pushes_metrics);
+  EXPECT_EQ(parse({"--otlp", "http://a:1"}).otlp, "http://a:1");
+}
+
+}  // namespace
+}  // namespace lull::collector
