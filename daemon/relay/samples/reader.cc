@@ -143,9 +143,28 @@ bool StackReader::Copy(TargetMemory* memory, Look* look, bool* again) {
   if (agreed && !expected) {
     *again = !AddWalks(memory, 2 * kSure, look, &walks);
     if (*again) return true;
-    Judge(std::move(walks), 2 * kSure, look);
+    Judge(walks, 2 * kSure, look);
   }
+  if (look->quality == v1::HOST_SAMPLE_QUALITY_EXACT) known_.Add(look->frames);
+  if (look->straddles && expected) look->first = FirstOf(walks);
   return true;
+}
+
+// The stack that two copies or more show before another one comes, if it is known; else
+// none.
+std::vector<SeenFrame> StackReader::FirstOf(const std::vector<StackWalk>& walks) const {
+  const StackWalk* first = nullptr;
+  for (const StackWalk& walk : walks) {
+    if (walk.torn) continue;
+    if (first == nullptr) {
+      if (walk.truncated || !known_.Has(walk.frames)) return {};
+      first = &walk;
+      continue;
+    }
+    StackWalk same = *first;
+    return Agree(walk, &same) ? first->frames : std::vector<SeenFrame>();
+  }
+  return {};
 }
 
 void StackReader::Judge(std::vector<StackWalk> walks, size_t wanted, Look* look) {
@@ -172,12 +191,20 @@ void StackReader::Judge(std::vector<StackWalk> walks, size_t wanted, Look* look)
 }
 
 // One line ended between two copies and another began: their common callers are
-// neither. What comes next is told of that moment. Each line gains by that when it
-// begins what it loses when it ends; of code that never holds still nothing deeper is
-// found.
+// neither. The look was to be at the first one; where that cannot be told, what comes
+// next is told of that moment. Code takes longer to copy than what sleeps, and would
+// lose at its end what sleep gains at its begin. Of code that never holds still nothing
+// deeper is found.
 //
 // Looking again is a choice: so two more looks must be of one stack.
 void StackReader::LookBeyond(TargetMemory* memory, Look* look) {
+  if (!look->first.empty()) {
+    look->frames = std::move(look->first);
+    look->quality = v1::HOST_SAMPLE_QUALITY_EXACT;
+    look->straddles = look->truncated = false;
+    look->end_ns = look->begin_ns;
+    return;
+  }
   Look later, last;
   bool again = false;
   if (!Copy(memory, &later, &again) || again || later.straddles ||

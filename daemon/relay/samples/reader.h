@@ -35,6 +35,7 @@
 #include "daemon/relay/samples/callees.h"
 #include "daemon/relay/samples/codes.h"
 #include "daemon/relay/samples/copy_plan.h"
+#include "daemon/relay/samples/known_stacks.h"
 #include "daemon/relay/samples/layout.h"
 #include "daemon/relay/samples/memory.h"
 #include "daemon/relay/samples/roots.h"
@@ -48,6 +49,7 @@ struct Look {
   bool truncated = false;         // there were more frames outside
   bool straddles = false;         // the copies are of two different stacks
   std::vector<SeenFrame> frames;  // innermost first
+  std::vector<SeenFrame> first;   // where it straddles: the one before, if it is known
   uint64_t begin_ns = 0;          // of the reading that decided
   uint64_t end_ns = 0;
   int repeated = 0;  // times that it was taken again, in all or for want of a piece
@@ -74,6 +76,7 @@ class StackReader {
   // What `wanted` whole stacks or more agree on.
   static void Judge(std::vector<StackWalk> walks, size_t wanted, Look* look);
   static size_t CountTorn(const std::vector<StackWalk>& walks);
+  std::vector<SeenFrame> FirstOf(const std::vector<StackWalk>& walks) const;
   void LookBeyond(TargetMemory* memory, Look* look);
   // Plans what is copied from now on, if that is EXACT.
   v1::HostSampleQuality Discover(TargetMemory* memory);
@@ -89,6 +92,7 @@ class StackReader {
   const uint64_t thread_;
   CopyPlan plan_;
   Callees callees_;
+  KnownStacks known_;
   Roots roots_;
   std::vector<Missing> missing_;  // what the last copies lacked
   std::vector<Piece> pieces_;     // of them
