@@ -122,7 +122,7 @@ class Tracer {
   void stop(abi::TracingReason reason);
   void fail(Result result);
   void note_silence(uint64_t now);
-  void tell_lost(uint64_t now);
+  void tell_lost(uint64_t since, uint64_t now);
   void lose_unended();
   void flush(uint32_t flag, uint64_t slack_ns);
   void collect_rest(bool all_is_done);
