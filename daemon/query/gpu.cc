@@ -17,22 +17,9 @@ constexpr int kMaxSpans = 1000;
 struct DeviceTime {
   uint64_t traced_ns = 0;
   uint64_t idle_ns = 0;
-  uint64_t covered_busy_ns = 0;
-  uint64_t covered_kernel_ns = 0;
+  uint64_t kernel_ns = 0;
   uint64_t busy_ns() const { return traced_ns - std::min(idle_ns, traced_ns); }
-  uint64_t kernel_ns() const;
 };
-
-// At the borders of a range a stretch's kernel and busy time are its parts by length
-// (stretch.h), while idle time, and so busy_ns(), is exact. What is known of kernels is
-// then their share of busy time.
-uint64_t DeviceTime::kernel_ns() const {
-  if (covered_busy_ns == 0) return 0;
-  if (covered_busy_ns == busy_ns()) return std::min(covered_kernel_ns, busy_ns());
-  const double share =
-      static_cast<double>(covered_kernel_ns) / static_cast<double>(covered_busy_ns);
-  return static_cast<uint64_t>(std::min(1.0, share) * static_cast<double>(busy_ns()));
-}
 
 // By process and device.
 std::map<std::pair<size_t, DeviceId>, DeviceTime> DeviceTimes(
@@ -47,8 +34,7 @@ std::map<std::pair<size_t, DeviceId>, DeviceTime> DeviceTimes(
         return;
       }
       time.traced_ns += cell.total_ns;
-      time.covered_busy_ns += cell.amount;
-      time.covered_kernel_ns += cell.amount2;
+      time.kernel_ns += cell.amount2;
     });
   }
   return times;
@@ -156,7 +142,7 @@ void FillGpu(View& view, v1::Gpu* out) {
   for (const auto& [key, time] : DeviceTimes(view.processes)) {
     out->set_devices(out->devices() + 1);
     shares.traced_ns += time.traced_ns;
-    shares.kernel_ns += time.kernel_ns();
+    shares.kernel_ns += std::min(time.kernel_ns, time.busy_ns());
     idle_ns += time.idle_ns;
   }
   shares.busy_ns = shares.traced_ns - std::min(idle_ns, shares.traced_ns);

@@ -104,6 +104,14 @@ TEST_F(KernelTime, IsNoneWhereTheDeviceWasIdle) {
   EXPECT_EQ(Between(0, 50).kernel_ns(), 40 * kMs);
 }
 
+// Nor do the copies of one second make kernel time of what was before the range.
+TEST_F(KernelTime, IsThatOfEachSecond) {
+  Add({Kernel(100, 300), Copy(1000, 900), Kernel(2600, 300), Kernel(3990, 5)});
+  const lull::v1::Gpu gpu = Between(500, 2500);
+  EXPECT_EQ(gpu.busy_ns(), 900 * kMs);
+  EXPECT_EQ(gpu.kernel_ns(), 0u);
+}
+
 // Nobody else's copies make kernel time of what a device did before or after the range.
 TEST_F(KernelTime, IsThatOfEachDevice) {
   Add({Kernel(600, 300), Kernel(3990, 5)});
