@@ -166,7 +166,7 @@ class Tracer {
   bool at_boundary_ = false;  // a step begins just now
   Waiting waiting_;
   std::atomic<uint64_t> last_flush_ns_{0};
-  std::atomic<uint64_t> last_decoded_ns_{0};  // when records became events
+  std::atomic<uint64_t> passed_on_ns_{0};  // what became events had ended by then
   uint64_t started_ns_ = 0;
   uint64_t requests_at_start_ = 0;
   uint64_t calls_at_start_ = 0;

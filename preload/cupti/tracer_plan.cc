@@ -112,7 +112,7 @@ void Tracer::catch_up(uint64_t now, bool look) {
   uint64_t known = last_flush_ns_;
   // CUPTI may have returned records by itself. What the relay has passed on counts as
   // warmed up.
-  const uint64_t passed_on = last_decoded_ns_.load(std::memory_order_relaxed);
+  const uint64_t passed_on = passed_on_ns_.load(std::memory_order_relaxed);
   flush(kFlushCompleted, kFlushPeriodNs);
   if (round_is_over(now)) backlog_.end_round(now);
   uint64_t told = pool_.all_decoded() ? pool_.oldest_lent() : 0;

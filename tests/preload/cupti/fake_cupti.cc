@@ -130,6 +130,7 @@ Api FakeCupti::api() {
   };
   api.flush_all = [](uint32_t flag) {
     fake()->calls.push_back("flush " + std::to_string(flag));
+    if (fake()->meanwhile) fake()->meanwhile();
     Result result = fake()->call("cuptiActivityFlushAll");
     if (result == kSuccess && (flag == kFlushForced || !fake()->unfinished)) {
       fake()->complete();
