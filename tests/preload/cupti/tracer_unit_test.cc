@@ -47,7 +47,12 @@ class TracerTest : public testing::Test {
 
   FakeCupti& fake() { return FakeCupti::instance(); }
   abi::RingHeader& ring() { return segment_.view().ring(0); }
-  void relay_reads() { ring().tail.store(ring().head.load()); }
+  void relay_reads() {
+    for (const abi::Event& event : segment_.unread(0)) {
+      if (event.type == abi::EventType::kGpuKernel) last_read_ns_ = event.start_ns;
+    }
+    ring().tail.store(ring().head.load());
+  }
   // Leaves room for so many events before a thread of the program stops.
   void fill_ring(uint64_t room) {
     abi::Event other = {};
@@ -90,6 +95,7 @@ class TracerTest : public testing::Test {
   std::unique_ptr<Tracer> tracer_ = std::make_unique<Tracer>(load_fake);
   Tracer* before_;
   uint64_t begun_ns_ = 0;
+  uint64_t last_read_ns_ = 0;  // when a kernel began
 };
 
 TEST_F(TracerTest, ActiveTimeBeginsWithTheRoundWhereNothingWasPassedOn) {
@@ -111,21 +117,24 @@ TEST_F(TracerTest, WhatThePartOfABufferHadThatWasReadIsWarmUp) {
   ASSERT_LT(read, 40u);
   until(130);
   // The relay comes by just while lull asks for what has ended.
-  uint64_t last_ns = 0;
-  fake().meanwhile = [&] {
-    for (const abi::Event& event : segment_.unread(0)) {
-      if (event.type == abi::EventType::kGpuKernel) last_ns = event.start_ns;
-    }
-    relay_reads();
-    fake().meanwhile = nullptr;
-  };
+  fake().before_flush = [this] { relay_reads(); };
   tracer_->poll(segment_.base());
-  ASSERT_NE(last_ns, 0u);
+  ASSERT_NE(last_read_ns_, 0u);
   ASSERT_NE(active_since(), 0u);
-  EXPECT_GT(active_since(), last_ns);
+  EXPECT_GT(active_since(), last_read_ns_);
   // What has ended by the time at which the buffer was returned is not of it, and no
   // more.
   EXPECT_LT(active_since(), begun_ns_ + 120 * kMillisecond);
+}
+
+TEST_F(TracerTest, WhatWasReadWhileLullAskedIsWarmUp) {
+  for (uint32_t i = 1; i <= 40; ++i) run_kernel(i, i);
+  until(130);
+  fake().after_flush = [this] { relay_reads(); };
+  tracer_->poll(segment_.base());
+  ASSERT_NE(last_read_ns_, 0u);
+  ASSERT_NE(active_since(), 0u);
+  EXPECT_GT(active_since(), last_read_ns_);
 }
 
 }  // namespace
