@@ -25,6 +25,9 @@ class TracerTest : public testing::Test {
  protected:
   TracerTest() : before_(g_tracer) {
     g_tracer = tracer_.get();
+    // Read at once, unlike the offset of CLOCK_REALTIME.
+    fake().rate = 1;
+    fake().offset = 1'700'000'000'000'000'000;
     segment_.view().control().gpu_mode =
         static_cast<uint32_t>(abi::GpuMode::kContinuous);
     // A launch, so that what the device works on may be from before.
