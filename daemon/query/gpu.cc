@@ -17,6 +17,7 @@ constexpr int kMaxSpans = 1000;
 struct DeviceTime {
   uint64_t traced_ns = 0;
   uint64_t idle_ns = 0;
+  uint64_t kernel_ns = 0;
   uint64_t busy_ns() const { return traced_ns - std::min(idle_ns, traced_ns); }
 };
 
@@ -28,8 +29,12 @@ std::map<std::pair<size_t, DeviceId>, DeviceTime> DeviceTimes(
     processes[p].ForEach([&](const Series& series, const Cell& cell) {
       if (!aggregate::IsStretch(series.type) || cell.empty()) return;
       DeviceTime& time = times[{p, aggregate::DeviceOf(series)}];
-      (series.type == EventType::kIdle ? time.idle_ns : time.traced_ns) +=
-          cell.total_ns;
+      if (series.type == EventType::kIdle) {
+        time.idle_ns += cell.total_ns;
+        return;
+      }
+      time.traced_ns += cell.total_ns;
+      time.kernel_ns += cell.amount2;
     });
   }
   return times;
@@ -105,18 +110,6 @@ void FillLost(const std::vector<ProcessSums>& processes, v1::Gpu* out) {
   }
 }
 
-// At the borders of a range a stretch's kernel and busy time are its parts by length
-// (stretch.h), while idle time, and so `busy_ns`, is exact. What is known of kernels is
-// then their share of busy time.
-uint64_t KernelTime(uint64_t covered_kernel_ns, uint64_t covered_busy_ns,
-                    uint64_t busy_ns) {
-  if (covered_busy_ns == 0) return 0;
-  if (covered_busy_ns == busy_ns) return std::min(covered_kernel_ns, busy_ns);
-  const double share =
-      static_cast<double>(covered_kernel_ns) / static_cast<double>(covered_busy_ns);
-  return static_cast<uint64_t>(std::min(1.0, share) * static_cast<double>(busy_ns));
-}
-
 std::string ValueText(uint64_t bits) {
   double value = 0;
   memcpy(&value, &bits, sizeof(value));
@@ -131,15 +124,10 @@ void FillGpu(View& view, v1::Gpu* out) {
   out->set_mode(view.job.info.gpu_mode());
   out->set_schedule(view.job.info.gpu_schedule());
   TimeShares shares;
-  uint64_t covered_busy_ns = 0, covered_kernel_ns = 0;
   for (const ProcessSums& sums : view.processes) {
     sums.ForEach([&](const Series& series, const Cell& cell) {
       if (cell.empty()) return;
       AddOperations(series, cell, out);
-      if (series.type == EventType::kCoverage) {
-        covered_busy_ns += cell.amount;
-        covered_kernel_ns += cell.amount2;
-      }
       if (series.type == EventType::kIdle && aggregate::CauseOf(series) < kCauses) {
         shares.idle_ns[aggregate::CauseOf(series)] += cell.total_ns;
       }
@@ -154,14 +142,14 @@ void FillGpu(View& view, v1::Gpu* out) {
   for (const auto& [key, time] : DeviceTimes(view.processes)) {
     out->set_devices(out->devices() + 1);
     shares.traced_ns += time.traced_ns;
+    shares.kernel_ns += std::min(time.kernel_ns, time.busy_ns());
     idle_ns += time.idle_ns;
   }
   shares.busy_ns = shares.traced_ns - std::min(idle_ns, shares.traced_ns);
   out->set_traced_ns(shares.traced_ns);
   out->set_idle_ns(idle_ns);
   out->set_busy_ns(shares.busy_ns);
-  shares.kernel_ns = KernelTime(covered_kernel_ns, covered_busy_ns, shares.busy_ns);
-  out->set_kernel_ns(shares.kernel_ns);
+  out->set_kernel_ns(std::min(shares.kernel_ns, shares.busy_ns));
   out->set_unknown_ns(shares.idle_ns[v1::GAP_CAUSE_UNKNOWN]);
   FillLost(view.processes, out);
   FillSpans(view, out);

@@ -1,6 +1,7 @@
 #include "daemon/query/sums.h"
 
 #include <algorithm>
+#include <map>
 
 #include "daemon/aggregate/accumulate.h"
 #include "daemon/aggregate/accumulate_memory.h"
@@ -23,12 +24,14 @@ class Summation {
     if (begin >= end) return absl::OkStatus();
     const uint64_t split = Absolute(job_, middle);
     std::vector<Event> memory_before, memory;
+    std::map<DeviceId, Stretches> stretches;
     LULL_RETURN_IF_ERROR(reader_.events().Read(
         process_, Absolute(job_, begin), Absolute(job_, end), [&](const Event& event) {
           if (event.series >= series_.size()) return;
           const Series& series = series_[event.series];
           if (aggregate::IsStretch(series.type)) {
-            return AddStretch(series, event, split, Absolute(job_, end), cells);
+            return AddStretch(series, event, split, Absolute(job_, end), cells,
+                              stretches[aggregate::DeviceOf(series)]);
           }
           bool early = event.start_ns < split;
           aggregate::AddEvent(series, event, (early ? before : cells)[event.series]);
@@ -36,6 +39,7 @@ class Summation {
             (early ? memory_before : memory).push_back(event);
           }
         }));
+    for (const auto& [device, sums] : stretches) sums.MakeExact(cells);
     AddMemory(memory_before, before);
     AddMemory(memory, cells);
     return absl::OkStatus();
@@ -66,11 +70,40 @@ class Summation {
   }
 
  private:
+  // Of one device at an edge of the range. Busy and kernel time of Coverage that is cut
+  // are parts by length, but idle time is exact, and so is what is left of traced time:
+  // kernels are taken to have had their share of that.
+  struct Stretches {
+    uint64_t traced_ns = 0, idle_ns = 0, busy_ns = 0, kernel_ns = 0;
+    uint32_t coverage = 0;  // its series
+
+    void MakeExact(std::vector<Cell>& cells) const {
+      const uint64_t busy = traced_ns - std::min(idle_ns, traced_ns);
+      if (traced_ns == 0 || busy == busy_ns) return;
+      const double share = busy_ns == 0 ? 0
+                                        : static_cast<double>(kernel_ns) /
+                                              static_cast<double>(busy_ns);
+      cells[coverage].amount += busy - busy_ns;  // modulo 2^64, as the next
+      cells[coverage].amount2 +=
+          static_cast<uint64_t>(std::min(1.0, share) * static_cast<double>(busy)) -
+          kernel_ns;
+    }
+  };
+
   // Stretches do not cross buckets, so all that touch the edge start in its bucket.
   static void AddStretch(const Series& series, Event event, uint64_t begin,
-                         uint64_t end, std::vector<Cell>& cells) {
+                         uint64_t end, std::vector<Cell>& cells, Stretches& sums) {
     if (!aggregate::ClipStretch(series.type, begin, end, event)) return;
     aggregate::AddEvent(series, event, cells[event.series]);
+    if (series.type == EventType::kIdle) {
+      sums.idle_ns += event.duration_ns;
+      return;
+    }
+    const aggregate::CoverageView view{event};
+    sums.traced_ns += event.duration_ns;
+    sums.busy_ns += view.busy_ns();
+    sums.kernel_ns += view.kernel_ns();
+    sums.coverage = event.series;
   }
 
   void AddMemory(std::vector<Event>& events, std::vector<Cell>& cells) {

@@ -75,8 +75,18 @@ class Backlog {
     return known && !blind_ ? round().caught_up_ns() : 0;
   }
 
-  // Launches of the window, or of the one that was last, have not ended.
-  bool has_unended() const { return !blind_ && round().has_unended(); }
+  // Launches of the window, or of the one that was last, have not ended, or of a graph
+  // nobody knows.
+  bool has_unended() const { return unended_since(0) != UINT64_MAX; }
+  // Since when the device may be at them: `begun_ns`, the window's begin, or later;
+  // UINT64_MAX: there are none.
+  uint64_t unended_since(uint64_t begun_ns) const {
+    if (blind_) return UINT64_MAX;
+    return round().has_unended() ? begun_ns : round().unsure_since();
+  }
+  void all_ended() {
+    if (!blind_) round().all_ended();
+  }
 
   // Operations of all kinds that were decoded, ever.
   void count(uint64_t operations) {

@@ -5,6 +5,18 @@
 #include "preload/support/clock.h"
 
 namespace lull::cupti {
+namespace {
+
+// Before the first record of it is: what has ended since it was returned is not in it.
+void note_passed_on(const Buffer& buffer, std::atomic<uint64_t>* until_ns) {
+  uint64_t known = until_ns->load(std::memory_order_relaxed);
+  while (buffer.returned_ns > known &&
+         !until_ns->compare_exchange_weak(known, buffer.returned_ns,
+                                          std::memory_order_relaxed)) {
+  }
+}
+
+}  // namespace
 
 // Under a mark of their own: what they call is not recorded, on CUPTI's threads
 // either.
@@ -54,8 +66,8 @@ void Tracer::completed(void* context, uint32_t stream, uint8_t* data, size_t siz
   Patience patience = exiting_.load(std::memory_order_relaxed) ? Patience::kAtExit
                       : own_thread                             ? Patience::kBrief
                                                                : Patience::kNone;
+  note_passed_on(*buffer, &passed_on_ns_);
   if (deliver_buffer(decoder(), view, buffer, data, patience, &endurance_, &losses_)) {
-    last_decoded_ns_.store(now, std::memory_order_relaxed);
     pool_.release(buffer);
   } else {
     pool_.keep_waiting(buffer);
@@ -69,10 +81,10 @@ void Tracer::deliver_waiting(Patience patience) {
   ClockView view;
   clock_.copy(&view);
   while (Buffer* buffer = pool_.take_waiting()) {
+    note_passed_on(*buffer, &passed_on_ns_);
     bool done = deliver_buffer(decoder(), view, buffer, pool_.data_of(buffer), patience,
                                &endurance_, &losses_);
     if (!done) return pool_.keep_waiting(buffer);
-    last_decoded_ns_.store(monotonic_ns(), std::memory_order_relaxed);
     pool_.release(buffer);
   }
 }

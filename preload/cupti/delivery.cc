@@ -82,6 +82,20 @@ class CallPairs {
   bool holds_ = false;
 };
 
+// 0: of none. A record of a whole graph (kGpuGraph) is no node.
+uint32_t graph_of(const abi::Event& event) {
+  switch (event.type) {
+    case abi::EventType::kGpuKernel:
+      return static_cast<uint32_t>(event.arg0);
+    case abi::EventType::kGpuCopy:
+      return static_cast<uint32_t>(event.arg1 >> 32);
+    case abi::EventType::kGpuMemset:
+      return static_cast<uint32_t>(event.arg1);
+    default:
+      return 0;
+  }
+}
+
 // True: it is an operation. Calls are told by whoever knows what they submit.
 bool tell(Round* round, const abi::Event& event) {
   bool kernels = event.type == abi::EventType::kGpuKernel ||
@@ -91,6 +105,10 @@ bool tell(Round* round, const abi::Event& event) {
   if (!kernels && !copies) return false;
   if (round != nullptr) {
     round->saw_operation(event.arg2, event.start_ns, event.native_stack, copies);
+    if (uint32_t graph = graph_of(event); graph != 0) {
+      round->saw_node(graph, event.arg2, event.start_ns,
+                      event.start_ns + event.duration_ns, event.native_stack);
+    }
   }
   return true;
 }

@@ -59,10 +59,12 @@ void Round::begin(uint64_t now, bool nothing_before, uint64_t old_calls) {
   }
   for (Stream& stream : streams_) {
     stream.key.store(0, std::memory_order_relaxed);
-    for (auto* known : {&stream.first, &stream.first_sure, &stream.latest}) {
+    for (auto* known :
+         {&stream.first, &stream.first_sure, &stream.latest, &stream.newest}) {
       known->store(0, std::memory_order_relaxed);
     }
   }
+  nodes_.begin();
   for (Ids* ids : {&launched_, &copied_, &done_}) {
     // What was never written is not touched: it would become memory.
     for (std::atomic<uint64_t>& word : *ids) {
@@ -109,11 +111,14 @@ void Round::saw_call(uint32_t id, uint64_t start_ns, Submits what) {
   if (in_round) keep_last(copies ? last_copy_ : last_launch_, id);
 }
 
-void Round::saw_operation(uint32_t id, uint64_t start_ns, abi::Ref stream, bool copy) {
+bool Round::is_of_before(uint32_t id, uint64_t start_ns) const {
   uint64_t old = old_call_.load(std::memory_order_relaxed);
+  return start_ns < begun_ns_ || (old != 0 && ahead(id, id_of(old)) <= 0);
+}
+
+void Round::saw_operation(uint32_t id, uint64_t start_ns, abi::Ref stream, bool copy) {
   uint64_t call = first_call_.load(std::memory_order_relaxed);
-  if (start_ns < begun_ns_) return;  // so it was launched before
-  if (old != 0 && ahead(id, id_of(old)) <= 0) return;
+  if (is_of_before(id, start_ns)) return;
   uint32_t index;
   if (index_of(id, &index)) {
     done_[index / 64].fetch_or(uint64_t{1} << index % 64, std::memory_order_relaxed);
@@ -125,10 +130,16 @@ void Round::saw_operation(uint32_t id, uint64_t start_ns, abi::Ref stream, bool 
   auto earlier = [=](uint64_t known) { return ahead(id, id_of(known)) < 0; };
   replace(slot->first, start << 32 | id, earlier);
   replace(slot->latest, start, later);
+  keep_last(slot->newest, id);
   // Threads' calls come buffer by buffer, and an earlier one may be told later: whether
   // this was launched before the window shows only then.
   if (call == 0 || ahead(id, id_of(call)) < 0) return keep_last(unsure_, id);
   replace(slot->first_sure, start << 32 | id, earlier);
+}
+
+void Round::saw_node(uint32_t graph, uint32_t id, uint64_t start_ns, uint64_t end_ns,
+                     abi::Ref stream) {
+  if (!is_of_before(id, start_ns)) nodes_.saw(graph, id, end_ns, stream);
 }
 
 // Null: there are too many.
@@ -182,6 +193,18 @@ bool Round::has_unended() const {
   uint64_t newest = newest_launch_.load(std::memory_order_relaxed);
   bool captured = captured_.load(std::memory_order_relaxed) != 0;
   return newest != 0 && !captured && pending(launched_, id_of(newest));
+}
+
+// Streams run in order.
+uint64_t Round::unsure_since() const {
+  return nodes_.unsure_since([this](abi::Ref ref, uint32_t id) {
+    for (const Stream& stream : streams_) {
+      const uint64_t key = stream.key.load(std::memory_order_relaxed) & ~kCopyKey;
+      const uint64_t newest = stream.newest.load(std::memory_order_relaxed);
+      if (key == ref && newest != 0 && ahead(id_of(newest), id) > 0) return true;
+    }
+    return false;
+  });
 }
 
 // When it had done all from before, packed; rather too late. 0: nothing of the round

@@ -19,6 +19,7 @@
 
 #include "preload/abi/arena.h"
 #include "preload/cupti/call_names.h"
+#include "preload/cupti/graph_nodes.h"
 
 namespace lull::cupti {
 
@@ -37,6 +38,9 @@ class Round {
   void saw_call(uint32_t id, uint64_t start_ns, Submits what);
   // It has ended. `stream`: 0 if it is not known.
   void saw_operation(uint32_t id, uint64_t start_ns, abi::Ref stream, bool copy);
+  // The same one is a node of `graph`.
+  void saw_node(uint32_t graph, uint32_t id, uint64_t start_ns, uint64_t end_ns,
+                abi::Ref stream);
 
   // Calls from now on are not of the round. Without any before it goes on.
   void end(uint64_t now);
@@ -55,6 +59,11 @@ class Round {
   // Of the window, not of the round alone: launches that have not ended. Where
   // something was captured nobody knows.
   bool has_unended() const;
+  // Since when the device may have been at a graph of which some nodes have ended
+  // (graph_nodes.h); UINT64_MAX: at none.
+  uint64_t unsure_since() const;
+  // The program has waited for the device, and nothing is launched any more.
+  void all_ended() { nodes_.all_ended(); }
 
   bool nothing_before() const { return nothing_before_; }
   uint64_t last_call() const { return last_call_.load(std::memory_order_relaxed); }
@@ -68,10 +77,12 @@ class Round {
     std::atomic<uint64_t> first;
     std::atomic<uint64_t> first_sure;  // of those not before the first call when told
     std::atomic<uint64_t> latest;      // packed(after begun), of all
+    std::atomic<uint64_t> newest;      // kKnown | id, of all
   };
 
   bool index_of(uint32_t id, uint32_t* index);
   Stream* stream_of(uint64_t key);
+  bool is_of_before(uint32_t id, uint64_t start_ns) const;
   uint32_t begun_on(const Stream& stream, uint32_t call, uint32_t last) const;
   bool is_captured(uint32_t id) const;
   bool pending(const Ids& called, uint32_t last) const;
@@ -95,6 +106,7 @@ class Round {
   std::atomic<uint64_t> base_{0};           // bit 0 of those below
   std::atomic<uint64_t> crowd_{0};          // packed: the last start beyond the streams
   Stream streams_[kStreams] = {};
+  GraphNodes nodes_;
   Ids launched_ = {};
   Ids copied_ = {};
   Ids done_ = {};

@@ -260,7 +260,10 @@ void Tracer::synchronized(char* segment, bool whole_device) {
   catch_up(monotonic_ns(), true);
   rest = rest && rest_.due_ns != 0;
   due = due && phase_ == Phase::kOn;
-  if (rest) collect_rest(true);
+  if (rest) {
+    backlog_.all_ended();
+    collect_rest(true);
+  }
   if (due) flush(kFlushCompleted, kFlushPeriodNs);
   send_outbox();
 }

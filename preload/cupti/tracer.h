@@ -122,7 +122,7 @@ class Tracer {
   void stop(abi::TracingReason reason);
   void fail(Result result);
   void note_silence(uint64_t now);
-  void tell_lost(uint64_t now);
+  void tell_lost(uint64_t since, uint64_t now);
   void lose_unended();
   void flush(uint32_t flag, uint64_t slack_ns);
   void collect_rest(bool all_is_done);
@@ -166,7 +166,7 @@ class Tracer {
   bool at_boundary_ = false;  // a step begins just now
   Waiting waiting_;
   std::atomic<uint64_t> last_flush_ns_{0};
-  std::atomic<uint64_t> last_decoded_ns_{0};  // when records became events
+  std::atomic<uint64_t> passed_on_ns_{0};  // what became events had ended by then
   uint64_t started_ns_ = 0;
   uint64_t requests_at_start_ = 0;
   uint64_t calls_at_start_ = 0;

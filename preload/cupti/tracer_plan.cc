@@ -18,6 +18,17 @@ constexpr uint64_t kBehindKnownNs = 3'000'000'000;
 // Where steps are not counted: what is launched in this time shows all streams.
 constexpr uint64_t kRoundNs = 100'000'000;
 
+// Changes when the relay has passed on what it read.
+uint64_t passed_on_events(char* segment) {
+  abi::SegmentView view(segment);
+  uint64_t events = 0;
+  uint32_t used = view.header().rings_used.load(std::memory_order_relaxed);
+  for (uint32_t i = 0; i < used && i < abi::kMaxRings; ++i) {
+    events += view.ring(i).tail.load(std::memory_order_relaxed);
+  }
+  return events;
+}
+
 }  // namespace
 
 Tracer::Wanted Tracer::decide() const {
@@ -112,16 +123,21 @@ void Tracer::catch_up(uint64_t now, bool look) {
   uint64_t known = last_flush_ns_;
   // CUPTI may have returned records by itself. What the relay has passed on counts as
   // warmed up.
-  const uint64_t passed_on = last_decoded_ns_.load(std::memory_order_relaxed);
+  uint64_t passed_on = passed_on_ns_.load(std::memory_order_relaxed);
+  const uint64_t events = passed_on_events(segment_);
   flush(kFlushCompleted, kFlushPeriodNs);
   if (round_is_over(now)) backlog_.end_round(now);
   uint64_t told = pool_.all_decoded() ? pool_.oldest_lent() : 0;
   uint64_t since = backlog_.caught_up_ns(told);
   if (since == 0) return;
+  // The relay may have come by meanwhile: much at once it passes on at once.
+  if (passed_on_events(segment_) != events) {
+    passed_on = passed_on_ns_.load(std::memory_order_relaxed);
+  }
   since = std::max({since, waiting_.counts_from_ns, passed_on});
   if (since + kBehindKnownNs < known) since = known - kBehindKnownNs;
   // A process may have been put to sleep while it waited for the device.
-  if (since >= end_of_tracing(now)) return;
+  if (since >= end_of_tracing(std::max(now, since + 1))) return;
   waiting_.end(since);
   let_cupti_flush();
   tell(abi::TracingState::kActive, abi::TracingReason::kSchedule, since);

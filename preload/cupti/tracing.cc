@@ -199,24 +199,26 @@ void Tracer::note_silence(uint64_t now) {
       pool_.oldest_lent() != UINT64_MAX) {
     return;
   }
-  tell_lost(now);
+  tell_lost(started_ns_, now);
 }
 
 // Nobody knows how many records of the window.
-void Tracer::tell_lost(uint64_t now) {
+void Tracer::tell_lost(uint64_t since, uint64_t now) {
   abi::Event lost = {};
   lost.type = abi::EventType::kGpuLost;
-  lost.start_ns = started_ns_;
-  lost.duration_ns = now - started_ns_;
+  lost.start_ns = since;
+  lost.duration_ns = now > since ? now - since : 0;
   emit(lost);
 }
 
 // Nothing is known of what the last window launched and has not ended: how much of the
 // window it took. Its record may come too late.
 void Tracer::lose_unended() {
-  if (rest_.lost || !backlog_.has_unended()) return;
+  if (rest_.lost) return;
+  uint64_t since = backlog_.unended_since(started_ns_);
+  if (since == UINT64_MAX) return;
   rest_.lost = true;
-  tell_lost(monotonic_ns());
+  tell_lost(since, monotonic_ns());
 }
 
 void Tracer::fail(Result result) {

@@ -19,6 +19,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
+from captured import captured
 from turns import turn
 
 SIZE = 2048
@@ -266,15 +267,7 @@ class Graphs(Training):
     def __init__(self):
         super().__init__()
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-4)
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(3):
-                self.forward_and_backward()
-        torch.cuda.current_stream().wait_stream(stream)
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            self.loss = self.forward_and_backward()
+        self.graph, self.loss = captured(self.forward_and_backward)
 
     def forward_and_backward(self):
         self.optimizer.zero_grad(set_to_none=False)

@@ -13,6 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from captured import captured
+
 
 class Block(nn.Module):
     def __init__(self, inputs, outputs, stride):
@@ -76,23 +78,11 @@ class Training:
         for _ in range(5):
             self.step()
         if graph:
-            self.capture()
+            self.graph, _ = captured(self.forward_and_backward)
 
     def forward_and_backward(self):
         self.optimizer.zero_grad(set_to_none=False)
         F.cross_entropy(self.model(self.x), self.y).backward()
-
-    def capture(self):
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(3):
-                self.forward_and_backward()
-        torch.cuda.current_stream().wait_stream(stream)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self.forward_and_backward()
-        self.graph = graph
 
     def step(self):
         if self.graph is None:

@@ -94,13 +94,13 @@ class Behind(unittest.TestCase):
 
     def test_a_kernel_that_outlasts_its_window_and_all_patience_is_not_idle_time(self):
         # In the second of five active steps. Nobody waits for it before the end.
-        for seconds, windows in (6, 1), (12, 0):
-            with self.subTest(seconds=seconds), tempfile.TemporaryDirectory() as folder:
+        for program, seconds, windows in ("long", 6, 1), ("long", 12, 0), ("graph", 6, 1):
+            with self.subTest(program=program, seconds=seconds), tempfile.TemporaryDirectory() as folder:
                 log = os.path.join(folder, "truth")
-                name = f"long{seconds}"
+                name = f"{program}{seconds}"
                 gpu = self.report(
                     name, "--schedule", f"skip_first=5,wait=20,warmup=1,active=5,repeat={windows}",
-                    program=("queues.py", "long"), more=("27",), log=log,
+                    program=("queues.py", program), more=("27",), log=log,
                     config=f"kernel_us=100;kernel_us.other={seconds * 1000000}")["gpu"]
                 idle = self.true_idle_ms(name, gpu, truth.load(log))
                 self.assertGreater(gpu["traced_ms"], 80, gpu)

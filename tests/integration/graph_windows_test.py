@@ -39,6 +39,8 @@ class OlderGraphs(unittest.TestCase):
         gpu = self.gpu(name)
         self.assertGreater(gpu["kernels"], 20 * KERNELS)
         self.assertGreater(gpu["copies"], 20)
+        # Where a launch ended is known from those before it.
+        self.assertLess(gpu["unknown_ms"], 0.05 * gpu["traced_ms"], gpu)
         self.assertEqual((gpu["graphs"], gpu["late_operations"], gpu["records_bad"]), (0, 0, 0))
 
     def test_windows_come_and_go_while_a_graph_is_replayed(self):

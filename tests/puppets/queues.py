@@ -6,6 +6,7 @@ devices: 100 kernels on one device, and one on another.
 copies: 100 copies and no kernel.
 long STEP: 20 kernels that are waited for, until STEP: that is one long kernel, after which the
 steps only take time.
+graph STEP: the same, but that the long kernel is the second one of a graph.
 burst BEFORE FILE: as many kernels as BEFORE says, of which FILE is told; once that is gone
 800 more, which are waited for.
 """
@@ -22,6 +23,7 @@ from trainer import HOST_TO_DEVICE, Kernel, check  # noqa: E402
 
 LAUNCHES = 100  # a step
 NON_BLOCKING = 1
+CAPTURE_GLOBAL = 0
 COPY_BYTES = 4 << 20
 
 
@@ -69,6 +71,9 @@ class Queues(object):
                 check(self.cuda.cudaMemcpyAsync(to, pinned, size, HOST_TO_DEVICE, self.main))
 
     def long(self):
+        return self.waited_for_until(lambda: self.other_kernel.launch(self.main))
+
+    def waited_for_until(self, launch_long):
         for step in itertools.count():
             yield
             if step < int(sys.argv[3]):
@@ -76,9 +81,20 @@ class Queues(object):
                     self.kernel.launch(self.main)
                 check(self.cuda.cudaStreamSynchronize(self.main))
             elif step == int(sys.argv[3]):
-                self.other_kernel.launch(self.main)
+                launch_long()
             self.cuda.cudaStreamQuery(self.main)
             time.sleep(0.02)
+
+    def graph(self):
+        graph, launched = ctypes.c_void_p(), ctypes.c_void_p()
+        check(self.cuda.cudaStreamBeginCapture(self.main, CAPTURE_GLOBAL))
+        self.kernel.launch(self.main)
+        self.other_kernel.launch(self.main)
+        check(self.cuda.cudaStreamEndCapture(self.main, ctypes.byref(graph)))
+        check(self.cuda.cudaGraphInstantiateWithFlags(ctypes.byref(launched), graph,
+                                                      ctypes.c_ulonglong(0)))
+        return self.waited_for_until(
+            lambda: check(self.cuda.cudaGraphLaunch(launched, self.main)))
 
     def burst(self):
         yield

@@ -239,6 +239,115 @@ TEST_F(RoundTest, KnowsWhatOfTheWindowHasNotEnded) {
   EXPECT_FALSE(round_->has_unended()) << "nobody knows";
 }
 
+// CUPTI tells of the nodes of a graph, and not how many there are.
+class GraphTest : public RoundTest {
+ protected:
+  static constexpr uint32_t kGraph = 9, kOther = 9 + GraphNodes::kGraphs;
+  // A node of the launch `id` that ends at `end_ns`.
+  void node(uint32_t id, uint64_t end_ns, uint32_t graph = kGraph,
+            abi::Ref stream = kMain) {
+    ran(id, end_ns - 1'000, stream);
+    round_->saw_node(graph, id, end_ns - 1'000, end_ns, stream);
+  }
+  bool is_sure() const { return round_->unsure_since() == UINT64_MAX; }
+};
+
+TEST_F(GraphTest, TheFirstLaunchHasNoKnownEnd) {
+  EXPECT_TRUE(is_sure());
+  launched(70);
+  node(70, 2'000'000);
+  EXPECT_FALSE(round_->has_unended()) << "it has begun";
+  EXPECT_EQ(round_->unsure_since(), 2'000'000u);
+  node(70, 3'000'000);
+  EXPECT_EQ(round_->unsure_since(), 3'000'000u);
+}
+
+TEST_F(GraphTest, ALaunchHasWhatAnEarlierOneHad) {
+  for (uint32_t id : {70u, 80u}) {
+    for (uint32_t i = 0; i < 3; ++i) node(id, id * 100'000 + i);
+  }
+  EXPECT_TRUE(is_sure());
+  node(90, 9'000'000);
+  node(90, 9'100'000);
+  node(80, 8'100'000);  // told late
+  EXPECT_EQ(round_->unsure_since(), 9'100'000u);
+  node(90, 9'200'000);
+  EXPECT_TRUE(is_sure());
+  node(2, 9'900'000);
+  EXPECT_TRUE(is_sure()) << "long ago";
+}
+
+TEST_F(GraphTest, SizesStayKnownInTheNextWindow) {
+  for (uint32_t id : {70u, 80u}) {
+    for (uint32_t i = 0; i < 3; ++i) node(id, id * 100'000 + i);
+  }
+  round_->begin(10'000'000, false, 0);
+  EXPECT_TRUE(is_sure());
+  node(170, 11'000'000);
+  node(170, 11'100'000);
+  EXPECT_FALSE(is_sure());
+  node(170, 11'200'000);
+  EXPECT_TRUE(is_sure());
+  round_->begin(20'000'000, false, 0);
+  round_->begin(30'000'000, false, 0);  // it is not launched any more
+  node(270, 31'000'000, kOther);
+  EXPECT_FALSE(is_sure());
+}
+
+TEST_F(GraphTest, WhatRanLaterOnItsStreamShowsItsEnd) {
+  node(70, 2'000'000);
+  ran(71, 3'000'000, kSide);
+  EXPECT_FALSE(is_sure());
+  ran(69, 3'000'000);
+  EXPECT_FALSE(is_sure());
+  copied(72, 3'000'000);
+  EXPECT_TRUE(is_sure());
+}
+
+TEST_F(GraphTest, EachGraphHasItsOwn) {
+  for (uint32_t id : {70u, 80u}) node(id, id * 100'000);
+  node(81, 8'200'000, kOther, kSide);
+  EXPECT_EQ(round_->unsure_since(), 8'200'000u) << "it shares a place with the first";
+  node(90, 9'000'000);
+  EXPECT_EQ(round_->unsure_since(), 8'200'000u);
+  ran(91, 9'000'000, kSide);
+  EXPECT_TRUE(is_sure());
+}
+
+TEST_F(GraphTest, AWaitForTheDeviceShowsTheEndOfAll) {
+  node(70, 2'000'000);
+  round_->all_ended();
+  EXPECT_TRUE(is_sure());
+  node(70, 2'100'000);
+  EXPECT_TRUE(is_sure()) << "told afterwards";
+  round_->begin(10'000'000, false, 0);
+  node(170, 11'000'000);
+  EXPECT_FALSE(is_sure());
+}
+
+TEST_F(GraphTest, IdsOfLaunchesBeginAnew) {
+  for (uint32_t id : {UINT32_MAX, 1u}) {
+    for (uint32_t i = 0; i < 2; ++i) node(id, 2'000'000 + i);
+  }
+  EXPECT_TRUE(is_sure());
+  node(3, 3'000'000);
+  EXPECT_FALSE(is_sure());
+}
+
+TEST_F(GraphTest, NodesOfBeforeSayNothing) {
+  round_->begin(10'000'000, false, uint64_t{1} << 32 | 50);
+  node(50, 11'000'000);
+  node(60, 9'000'000);
+  EXPECT_TRUE(is_sure());
+}
+
+TEST_F(GraphTest, MoreGraphsThanItKnowsEndWithTheirFirstNode) {
+  for (uint32_t i = 0; i < 2 * GraphNodes::kGraphs; ++i) {
+    node(100 + i, 2'000'000 + i, 1 + i);
+  }
+  EXPECT_TRUE(is_sure()) << "but the last one, on one stream";
+}
+
 TEST_F(RoundTest, CallsWhileItIsSwitchedOnOrOffMayLeaveNoRecord) {
   launched(70, 999'000);
   launched(71);

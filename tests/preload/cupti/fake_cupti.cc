@@ -130,10 +130,12 @@ Api FakeCupti::api() {
   };
   api.flush_all = [](uint32_t flag) {
     fake()->calls.push_back("flush " + std::to_string(flag));
+    if (fake()->before_flush) fake()->before_flush();
     Result result = fake()->call("cuptiActivityFlushAll");
     if (result == kSuccess && (flag == kFlushForced || !fake()->unfinished)) {
       fake()->complete();
     }
+    if (fake()->after_flush) fake()->after_flush();
     return result;
   };
   api.get_next_record = [](uint8_t* buffer, size_t valid, Activity** record) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstring>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -25,6 +26,8 @@ class FakeCupti {
   size_t dropped = 0;
   // A plain flush returns nothing: there is an unfinished record in each buffer.
   bool unfinished = false;
+  // What happens elsewhere before a flush returns buffers, and after.
+  std::function<void()> before_flush, after_flush;
 
   // What was asked of it, in order: "enable 10", "flush 1", "period 100" ...
   std::vector<std::string> calls;
