@@ -14,7 +14,8 @@ void AddGpuOptions(CLI::App* verb, GpuFlags* flags) {
   verb->add_option("--schedule", flags->schedule,
                    "when windows are: skip_first=5,wait=20,warmup=1,active=5,repeat=0 "
                    "in training steps (the default), or by the clock, like "
-                   "wait=4s,warmup=200ms,active=1s")
+                   "wait=4s,warmup=200ms,active=1s; finalize=1 (experimental) takes "
+                   "CUPTI down after each")
       ->type_name("WORDS")
       ->configurable();
 }

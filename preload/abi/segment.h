@@ -127,6 +127,8 @@ struct ControlBlock {
   // Since when the process is asleep, CLOCK_MONOTONIC; of use while `armed` is 0 and
   // written before it is. GPU tracing counts as off from there.
   std::atomic<uint64_t> asleep_since_ns;
+  // 1: CUPTI is taken down after each window, where nobody else in the process uses it.
+  std::atomic<uint32_t> gpu_finalize;
 };
 
 // Words of the control block that the relay copies from the flags of the job, each from

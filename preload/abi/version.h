@@ -10,7 +10,7 @@
 
 namespace lull::abi {
 
-inline constexpr uint32_t kVersion = 12;
+inline constexpr uint32_t kVersion = 13;
 
 // "LULLSEG" and the version of the byte order.
 inline constexpr uint64_t kSegmentMagic = 0x314745534c4c554cull;  // "LULLSEG1"

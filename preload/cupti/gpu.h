@@ -44,8 +44,8 @@ extern std::atomic<uint32_t> g_gpu_wants_sync __attribute__((visibility("hidden"
 
 __attribute__((cold, noinline)) void gpu_synchronized(char* segment, bool whole_device);
 
-// After the original of a synchronising CUDA call. whole_device: all work of the
-// device that was submitted before is done.
+// After the original of a synchronising CUDA call, which succeeded. whole_device: all
+// work of the device that was submitted before is done.
 inline void gpu_after_sync(char* segment, bool whole_device) {
   if (__builtin_expect(g_gpu_wants_sync.load(std::memory_order_relaxed) != 0, 0)) {
     gpu_synchronized(segment, whole_device);

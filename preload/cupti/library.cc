@@ -158,6 +158,9 @@ bool resolve(libdl::Dlsym dlsym, void* library, Api* api) {
   look_up(dlsym, library, "cuptiGetThreadIdType", &api->get_thread_id_type);
   look_up(dlsym, library, "cuptiActivityEnableRuntimeApi", &api->enable_runtime_api);
   look_up(dlsym, library, "cuptiActivityEnableDriverApi", &api->enable_driver_api);
+  look_up(dlsym, library, "cuptiSubscribe", &api->subscribe);
+  look_up(dlsym, library, "cuptiUnsubscribe", &api->unsubscribe);
+  look_up(dlsym, library, "cuptiFinalize", &api->finalize);
   libdl::error();
   return look_up(dlsym, library, "cuptiGetVersion", &api->get_version) &&
          look_up(dlsym, library, "cuptiGetTimestamp", &api->get_timestamp) &&

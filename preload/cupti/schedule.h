@@ -25,6 +25,13 @@ struct Planned {
   uint32_t window;          // counts from 0; of an off stretch, the window after it
 };
 
+// What the tracer is to do now, and why.
+struct Wanted {
+  abi::TracingState state;  // kOff, kWarmUp or kActive
+  abi::TracingReason reason;
+  uint32_t window;
+};
+
 // What `step` (0 is the first one) is to be. A schedule without warmup and active
 // steps is off.
 Planned plan_step(const Schedule& schedule, uint64_t step);

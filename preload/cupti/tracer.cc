@@ -7,6 +7,7 @@
 #include "preload/cupti/schedule.h"
 #include "preload/cupti/tracer_lock.h"
 #include "preload/hooks/guard.h"
+#include "preload/python/python.h"
 #include "preload/support/clock.h"
 #include "preload/support/libdl.h"
 #include "preload/support/raw_syscall.h"
@@ -182,6 +183,13 @@ void Tracer::look_after(uint64_t now, bool at_boundary) {
   schedule_next(now);
 }
 
+// Nothing is traced, and nothing of CUPTI's is still to come.
+bool Tracer::is_quiet() const {
+  return phase_ == Phase::kOff && !left_over_ && rest_.due_ns == 0 &&
+         loaded_.load(std::memory_order_relaxed) && pool_.oldest_lent() == UINT64_MAX &&
+         pool_.all_decoded();
+}
+
 void Tracer::schedule_next(uint64_t now) {
   bool busy = phase_ == Phase::kOn || rest_.due_ns != 0 || !outbox_.empty() ||
               !pool_.all_decoded() || losses_.pending();
@@ -189,7 +197,8 @@ void Tracer::schedule_next(uint64_t now) {
   if (phase_ == Phase::kOn && devices_ == 0) period = kFirstPeriodNs;
   bool never = phase_ == Phase::kDead && !busy;
   g_gpu_deadline.store(never ? UINT64_MAX : now + period, std::memory_order_relaxed);
-  bool wants_sync = phase_ == Phase::kOn || rest_.due_ns != 0;
+  takedown_.plan(is_quiet(), api_, abi::SegmentView(segment_).control());
+  bool wants_sync = phase_ == Phase::kOn || rest_.due_ns != 0 || takedown_.due();
   g_gpu_wants_sync.store(wants_sync, std::memory_order_relaxed);
   g_gpu_restless.store(busy && phase_ != Phase::kDead, std::memory_order_relaxed);
 }
@@ -253,7 +262,8 @@ void Tracer::synchronized(char* segment, bool whole_device) {
   bool rest = rest_.due_ns != 0 && whole_device && devices_ == 1;
   bool due =
       phase_ == Phase::kOn && monotonic_ns() > last_flush_ns_ + kSyncFlushPeriodNs;
-  if (!rest && !due && !is_behind()) return;
+  bool down = takedown_.due() && !python_holds_gil();
+  if (!rest && !due && !is_behind() && !down) return;
   Lock lock(this, 0);
   if (!lock.held()) return;
   SelfTime self(segment);
@@ -265,6 +275,13 @@ void Tracer::synchronized(char* segment, bool whole_device) {
     collect_rest(true);
   }
   if (due) flush(kFlushCompleted, kFlushPeriodNs);
+  if (down && takedown_.due() && is_quiet()) {
+    Result result = takedown_.run(api_);
+    if (result != kSuccess) {
+      header().cupti_result.store(static_cast<uint32_t>(result),
+                                  std::memory_order_relaxed);
+    }
+  }
   send_outbox();
 }
 

@@ -29,7 +29,9 @@
 #include "preload/cupti/forwarding.h"
 #include "preload/cupti/other_users.h"
 #include "preload/cupti/outbox.h"
+#include "preload/cupti/schedule.h"
 #include "preload/cupti/self_time.h"
+#include "preload/cupti/takedown.h"
 #include "preload/cupti/waiting.h"
 
 namespace lull::cupti {
@@ -73,11 +75,6 @@ class Tracer {
 
  private:
   enum class Phase : uint32_t { kOff, kOn, kYielded, kDead };
-  struct Wanted {
-    abi::TracingState state;  // kOff, kWarmUp or kActive
-    abi::TracingReason reason;
-    uint32_t window;
-  };
   class Lock;
 
   bool is_ours() const;
@@ -111,6 +108,7 @@ class Tracer {
   void emit(const abi::Event& event);
   void send_outbox();
   void describe_devices_once(uint64_t now);
+  bool is_quiet() const;
   void schedule_next(uint64_t now);
 
   // tracing.cc: the calls into CUPTI
@@ -168,12 +166,12 @@ class Tracer {
   std::atomic<uint64_t> last_flush_ns_{0};
   std::atomic<uint64_t> passed_on_ns_{0};  // what became events had ended by then
   uint64_t started_ns_ = 0;
-  uint64_t requests_at_start_ = 0;
-  uint64_t calls_at_start_ = 0;
+  uint64_t requests_at_start_ = 0, calls_at_start_ = 0;
   int thread_id_type_ = kThreadIdDefault;
   uint32_t devices_ = 0;  // 0: not described yet
   bool exit_registered_ = false;
   OtherUsers others_;
+  Takedown takedown_;
   Outbox outbox_;
 
   // Read by callbacks.

@@ -32,6 +32,7 @@ void Tracer::yield(abi::TracingReason reason) {
 }
 
 void Tracer::before_other(OtherCall call, Kind kind) {
+  takedown_.met_another_user();
   Lock lock(this, kLongestWaitNs);
   if (!lock.held()) return;
   uint64_t now = monotonic_ns();
@@ -77,6 +78,7 @@ void Tracer::after_unsubscribe(const void* handle) {
 
 bool Tracer::delegate(RegisterCallbacks original, BufferRequested requested,
                       BufferCompleted completed) {
+  takedown_.met_another_user();
   forwarding_.remember(original, requested, completed);
   bool shared = is_ours() && loaded_.load(std::memory_order_acquire) &&
                 api_.register_callbacks == original;

@@ -31,7 +31,7 @@ uint64_t passed_on_events(char* segment) {
 
 }  // namespace
 
-Tracer::Wanted Tracer::decide() const {
+Wanted Tracer::decide() const {
   const abi::ControlBlock& control = abi::SegmentView(segment_).control();
   using abi::TracingReason;
   using abi::TracingState;
@@ -83,7 +83,7 @@ uint64_t Tracer::end_of_tracing(uint64_t now) const {
 
 // By the clock the relay ends a window. What the window has waited for the device comes
 // after that, so that its active time is as long as planned.
-Tracer::Wanted Tracer::prolonged(const Wanted& wanted, uint64_t now) {
+Wanted Tracer::prolonged(const Wanted& wanted, uint64_t now) {
   const abi::ControlBlock& control = abi::SegmentView(segment_).control();
   bool is_over = phase_ == Phase::kOn && wanted.state == abi::TracingState::kOff &&
                  wanted.reason == abi::TracingReason::kSchedule &&

@@ -122,6 +122,7 @@ void Tracer::start(const Wanted& wanted, uint64_t now) {
     return fail(result);
   }
   quieten(api_);
+  takedown_.traced();
   phase_ = Phase::kOn;
   rest_.lost = false;
   rest_.due_ns = 0;

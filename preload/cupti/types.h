@@ -21,6 +21,7 @@ inline constexpr Result kNotInitialized = 15;  // CUPTI_ERROR_NOT_INITIALIZED
 
 // cuptiGetVersion() of CUDA 11.8. From 13.0 on it counts as 130000, 130001...
 inline constexpr uint32_t kOldestVersion = 18;
+inline constexpr uint32_t kOldestToFinalize = 130000;  // takedown.h
 
 enum class Kind : uint32_t {
   kMemcpy = 1,
@@ -193,13 +194,15 @@ struct Api {
   Result (*get_next_record)(uint8_t* buffer, size_t valid, Activity** record);
   Result (*get_dropped)(void* context, uint32_t stream, size_t* dropped);
   Result (*get_callback_name)(Domain, uint32_t callback, const char** name);
-
   // Optional.
   Result (*flush_period)(uint32_t milliseconds);
   Result (*set_thread_id_type)(int);
   Result (*get_thread_id_type)(int*);
   Result (*enable_runtime_api)(uint32_t callback, uint8_t enable);  // 12.5
   Result (*enable_driver_api)(uint32_t callback, uint8_t enable);   // 12.5
+  Result (*subscribe)(void** out, void* callback, void* user_data);
+  Result (*unsubscribe)(void*);
+  Result (*finalize)();
 
   uint32_t version;  // as get_version says
 };

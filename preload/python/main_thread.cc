@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "preload/entry/state.h"
+#include "preload/python/api.h"
 #include "preload/python/python.h"
 
 namespace lull {
@@ -26,6 +27,18 @@ bool python_is_main_thread() {
     t_answer = {generation, syscall(SYS_gettid) == getpid()};
   }
   return t_answer.is_main;
+}
+
+bool python_holds_gil() {
+  constexpr uint16_t kMinorOfOwnState = 12;
+  const PythonApi* api = python_api();
+  if (api == nullptr || api->is_initialized() == 0) return false;
+  if (api->is_finalizing() != 0) return true;
+  void* ours = api->this_thread_state();
+  if (ours == nullptr) return false;
+  if (api->running_thread_state == nullptr) return true;
+  void* running = api->running_thread_state();
+  return api->minor >= kMinorOfOwnState ? running != nullptr : running == ours;
 }
 
 }  // namespace lull

@@ -26,6 +26,9 @@ bool python_callbacks_are_out();
 // True on the thread that runs the interpreter's main loop (the process's main thread).
 bool python_is_main_thread();
 
+// This thread has the GIL, or it cannot be told that it has not.
+bool python_holds_gil();
+
 // True if any frame of this thread's Python stack lies in a file whose path ends
 // with `suffix` ("torch/utils/data/_utils/worker.py"). Cold.
 bool python_stack_contains(const char* suffix);

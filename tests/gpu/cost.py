@@ -28,6 +28,7 @@ PYTHON = shlex.split(os.environ.get("LULL_GPU_PYTHON", "python3"))
 EXACT = ["--overhead-budget", "100"]
 WAYS = {"alone": None, "again": None, "host": ["--gpu", "host"],
         "unsampled": ["--gpu", "host", "--no-samples"], "window": [],
+        "finalized": ["--schedule", "finalize=1"],
         "continuous": ["--gpu", "continuous", *EXACT]}
 
 

@@ -9,6 +9,9 @@ steps only take time.
 graph STEP: the same, but that the long kernel is the second one of a graph.
 burst BEFORE FILE: as many kernels as BEFORE says, of which FILE is told; once that is gone
 800 more, which are waited for.
+
+QUEUES_CUDART names another libcudart than that of CUDA 12; with QUEUES_KEEP_GIL its functions are
+called without giving up the GIL.
 """
 
 import ctypes
@@ -29,7 +32,8 @@ COPY_BYTES = 4 << 20
 
 class Queues(object):
     def __init__(self):
-        self.cuda = ctypes.CDLL("libcudart.so.12")
+        load = ctypes.PyDLL if os.environ.get("QUEUES_KEEP_GIL") else ctypes.CDLL
+        self.cuda = load(os.environ.get("QUEUES_CUDART", "libcudart.so.12"))
         self.kernel = Kernel(self.cuda, b"kernel")
         self.other_kernel = Kernel(self.cuda, b"other")
         self.main = self.stream()

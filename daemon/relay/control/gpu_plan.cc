@@ -74,10 +74,15 @@ absl::Status Take(absl::string_view name, absl::string_view value, Unit* unit,
     plan->repeat = *count;
     return absl::OkStatus();
   }
+  if (name == "finalize") {
+    if (!count || *count > 1) return Invalid("finalize=", value, " is neither 0 nor 1");
+    plan->finalize = *count == 1;
+    return absl::OkStatus();
+  }
   const Word* word = FindWord(name);
   if (word == nullptr) {
     return Invalid("\"", name,
-                   "\" is none of skip_first, wait, warmup, active and repeat");
+                   "\" is none of skip_first, wait, warmup, active, repeat and finalize");
   }
   std::optional<uint64_t> time = count ? std::nullopt : TimeNs(value);
   if (!count && !time) {
@@ -151,6 +156,7 @@ std::string ScheduleText(const GpuPlan& plan) {
             : absl::StrCat(word.name, "=", plan.steps.*(word.steps)));
   }
   parts.push_back(absl::StrCat("repeat=", plan.repeat));
+  if (plan.finalize) parts.emplace_back("finalize=1");
   return absl::StrJoin(parts, ",");
 }
 
@@ -162,6 +168,7 @@ void WriteGpuPlan(const GpuPlan& plan, abi::ControlBlock* control) {
   control->gpu_warmup.store(plan.steps.warmup, kRelaxed);
   control->gpu_active.store(plan.steps.active, kRelaxed);
   control->gpu_repeat.store(plan.repeat, kRelaxed);
+  control->gpu_finalize.store(plan.finalize ? 1 : 0, kRelaxed);
 }
 
 void PutToSleep(uint64_t now_ns, abi::ControlBlock* control) {

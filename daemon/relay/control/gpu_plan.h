@@ -39,6 +39,7 @@ struct GpuPlan {
   Steps steps;
   Clock clock;
   uint32_t repeat = 0;
+  bool finalize = false;  // CUPTI is taken down after each window
 
   bool operator==(const GpuPlan&) const = default;
 };
@@ -46,8 +47,8 @@ struct GpuPlan {
 // "host", "window" or "continuous".
 absl::StatusOr<lull::v1::GpuMode> ParseGpuMode(absl::string_view text);
 
-// "wait=20,warmup=1,active=5": steps; "wait=2s,active=500ms": the clock. What is not
-// named stays as it is by default. The message of an error names the word that is
+// "wait=20,warmup=1,active=5": steps; "wait=2s,active=500ms": the clock. "finalize=1" goes
+// with either. What is not named stays as it is by default. The message of an error names the word that is
 // wrong.
 absl::StatusOr<GpuPlan> ParseGpuSchedule(absl::string_view text);
 

@@ -99,6 +99,7 @@ void ToWire(const GpuPlan& plan, wire::GpuPlan* out) {
   ToWire(plan.steps, out->mutable_steps());
   ToWire(plan.clock, out->mutable_clock_ns());
   out->set_repeat(plan.repeat);
+  out->set_finalize(plan.finalize);
 }
 
 GpuPlan FromWire(const wire::GpuPlan& in) {
@@ -111,6 +112,7 @@ GpuPlan FromWire(const wire::GpuPlan& in) {
   plan.clock = {in.clock_ns().skip_first(), in.clock_ns().wait(),
                 in.clock_ns().warmup(), in.clock_ns().active()};
   plan.repeat = in.repeat();
+  plan.finalize = in.finalize();
   return plan;
 }
 

@@ -1,5 +1,6 @@
 #include "daemon/relay/process/worker.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -115,7 +116,8 @@ std::optional<int> Worker::Pass(uint64_t now_ns, bool* busy) {
   }
   // Whoever removes the spool of an orphan wants nothing to be left, and what targets
   // still have could be written nowhere.
-  if (!keeper_.open() && access(options_.spool_directory.c_str(), F_OK) != 0) {
+  if (!keeper_.open() && access(options_.spool_directory.c_str(), F_OK) != 0 &&
+      errno == ENOENT) {
     LeaveOrphaned();
     return 1;
   }

@@ -189,5 +189,121 @@ TEST(GpuTruthOfASleeper, ThatHadCaughtUpBeforeHasActiveTimeUntilItFellAsleep) {
   EXPECT_NEAR(static_cast<int64_t>(told[1].start_ns), kernels[1].start_ns, 1'000'000);
 }
 
+// Two windows by the clock, with 2.3 s in between; CUPTI leaves 2 ms in each launch.
+constexpr double kFirstWindow = 0.7, kSecondWindow = 3.3, kWindow = 0.3, kEnd = 4.0;
+
+struct TwoWindows {
+  GpuRun run;
+  // Medians of launches: before the first window, and shortly before the second.
+  double before_ms = 0, between_ms = 0;
+};
+
+TwoWindows run_two_windows(std::vector<std::string> words, bool finalize,
+                           Environment environment = {}) {
+  Sleeper sleeper(kEnd);
+  if (words.empty()) words = sleeper.words();
+  auto configure = [finalize](abi::ControlBlock& control) {
+    trace_by_clock(control);
+    control.gpu_clock_state = static_cast<uint32_t>(abi::TracingState::kOff);
+    control.gpu_finalize = finalize ? 1 : 0;
+  };
+  uint64_t first_ns = 0, second_ns = 0;
+  auto watch = [&](const FakeRelay::Target& target, double seconds) {
+    const bool first = seconds > kFirstWindow && seconds < kFirstWindow + kWindow;
+    const bool second = seconds > kSecondWindow && seconds < kSecondWindow + kWindow;
+    if (first && first_ns == 0) first_ns = now_ns();
+    if (second && second_ns == 0) second_ns = now_ns();
+    abi::SegmentView(target.segment).control().gpu_clock_state = static_cast<uint32_t>(
+        first || second ? abi::TracingState::kActive : abi::TracingState::kOff);
+    sleeper.end_in_time(seconds);
+  };
+  environment["LULL_SIM_CONFIG"] = "kernel_us=20;cupti_stays_ns=2000000";
+  TwoWindows two;
+  two.run =
+      run_on_gpu(std::move(words),
+                 {.configure = configure, .environment = environment, .watch = watch});
+  auto median_ms = [&](uint64_t since, uint64_t until) {
+    std::vector<double> all;
+    for (const abi::Event& launch : two.run.of(EventType::kLaunch)) {
+      if (launch.start_ns >= since && launch.start_ns < until) {
+        all.push_back(static_cast<double>(launch.duration_ns) / 1e6);
+      }
+    }
+    std::ranges::sort(all);
+    return all.empty() ? -1.0 : all[all.size() / 2];
+  };
+  two.before_ms = median_ms(0, first_ns);
+  two.between_ms = median_ms(second_ns - 400'000'000, second_ns);
+  return two;
+}
+
+void expect_both_windows(const GpuRun& run) {
+  std::vector<std::string> told = run.tracing();
+  std::erase(told, "warm-up:schedule");
+  EXPECT_THAT(told, ElementsAre("active:schedule", "off:schedule", "active:schedule",
+                                "off:schedule"));
+  EXPECT_EQ(run.lost(), 0u);
+  EXPECT_EQ(run.header().gpu_records_lost, 0u);
+  const std::vector<abi::Event> kernels = run.of(EventType::kGpuKernel);
+  const std::vector<sim::TruthRecord> truth = run.ops(kind(sim::OpKind::kKernel));
+  size_t at = 0;
+  for (const abi::Event& kernel : kernels) {
+    auto is_it = [&](const sim::TruthRecord& record) {
+      return std::abs(record.start_ns - static_cast<int64_t>(kernel.start_ns)) <
+             kClockErrorNs;
+    };
+    while (at < truth.size() && !is_it(truth[at])) ++at;
+  }
+  EXPECT_LT(at, truth.size()) << "a kernel that there was not";
+  const uint64_t second_ns =
+      run.of(EventType::kGpuTracing).back().start_ns - 250'000'000;
+  EXPECT_GT(std::ranges::count_if(
+                kernels, [&](const auto& one) { return one.start_ns > second_ns; }),
+            10);
+}
+
+TEST(GpuFinalize, NothingOfAWindowStaysInTheProgramsCalls) {
+  TwoWindows two = run_two_windows({}, true);
+  EXPECT_EQ(two.run.output, "trained\n");
+  EXPECT_LT(two.before_ms, 1);
+  EXPECT_GE(two.between_ms, 0);
+  EXPECT_LT(two.between_ms, 1);
+  expect_both_windows(two.run);
+}
+
+TEST(GpuFinalize, IsNotDoneUnlessAskedFor) {
+  TwoWindows two = run_two_windows({}, false);
+  EXPECT_LT(two.before_ms, 1);
+  EXPECT_GE(two.between_ms, 2);
+  expect_both_windows(two.run);
+}
+
+TEST(GpuFinalize, LeavesSomebodyElsesSubscriptionAlone) {
+  TwoWindows two = run_two_windows(
+      {}, true, {{"LD_PRELOAD", std::string(LULL_SHIM) + ":" LULL_SUBSCRIBER}});
+  EXPECT_EQ(two.run.output, "subscribed\ntrained\n");
+  EXPECT_GE(two.between_ms, 2);
+  expect_both_windows(two.run);
+}
+
+TEST(GpuFinalize, IsDoneWithoutTheGilAlone) {
+  const std::vector<std::string> words = {LULL_PYTHON, LULL_QUEUES, "long", "150",
+                                          "150"};
+  TwoWindows without =
+      run_two_windows(words, true, {{"QUEUES_CUDART", "libcudart.so.13"}});
+  EXPECT_EQ(without.run.output, "");
+  EXPECT_GE(without.between_ms, 0);
+  EXPECT_LT(without.between_ms, 1);
+  TwoWindows with = run_two_windows(
+      words, true, {{"QUEUES_CUDART", "libcudart.so.13"}, {"QUEUES_KEEP_GIL", "1"}});
+  EXPECT_GE(with.between_ms, 2);
+}
+
+TEST(GpuFinalize, OlderCuptisAreLeftAsTheyAre) {
+  const std::vector<std::string> words = {LULL_PYTHON, LULL_QUEUES, "long", "150",
+                                          "150"};
+  EXPECT_GE(run_two_windows(words, true).between_ms, 2);
+}
+
 }  // namespace
 }  // namespace lull

@@ -48,7 +48,7 @@ TEST(GpuPlan, NamesTheWordThatIsWrong) {
       {"", "\"\" is not of the form wait=20"},
       {"wait", "\"wait\" is not of the form"},
       {"wait=20,", "\"\" is not of the form"},
-      {"pause=20", "\"pause\" is none of skip_first, wait, warmup, active and repeat"},
+      {"pause=20", "\"pause\" is none of skip_first, wait, warmup, active, repeat and finalize"},
       {"wait=", "wait= is neither a number of steps nor a time like 500ms or 2s"},
       {"wait=ten", "wait=ten is neither"},
       {"wait=-1", "wait=-1 is neither"},
@@ -62,6 +62,8 @@ TEST(GpuPlan, NamesTheWordThatIsWrong) {
       {"wait=2s,active=1", "active=1: steps and times cannot be mixed"},
       {"wait=2s,wait=3s", "wait is there twice"},
       {"repeat=2s", "repeat=2s is not a number of windows"},
+      {"finalize=2", "finalize=2 is neither 0 nor 1"},
+      {"finalize=1s", "finalize=1s is neither 0 nor 1"},
       {"active=0", "active=0 would never trace"},
       {"active=0,wait=2s", "active=0 would never trace"},
   };
@@ -75,6 +77,7 @@ TEST(GpuPlan, NamesTheWordThatIsWrong) {
 TEST(GpuPlan, SaysWhatIsInForceAsItWouldBeGiven) {
   EXPECT_EQ(ScheduleText(GpuPlan()), "skip_first=5,wait=20,warmup=1,active=5,repeat=0");
   for (const char* text : {"skip_first=1,wait=2,warmup=3,active=4,repeat=5",
+                           "skip_first=1,wait=2,warmup=3,active=4,repeat=5,finalize=1",
                            "skip_first=0,wait=1m30s,warmup=200ms,active=1s,repeat=0"}) {
     EXPECT_EQ(ScheduleText(*ParseGpuSchedule(text)), text);
   }
@@ -96,7 +99,7 @@ TEST(GpuPlan, KnowsTheThreeModes) {
 
 TEST(GpuPlan, ReachesTheWorkerAsItIs) {
   RelayOptions options;
-  options.gpu = *ParseGpuSchedule("skip_first=1s,wait=2s,warmup=3s,active=4s,repeat=5");
+  options.gpu = *ParseGpuSchedule("skip_first=1s,wait=2s,warmup=3s,active=4s,repeat=5,finalize=1");
   options.gpu.steps = {6, 7, 8, 9};
   options.gpu.mode = lull::v1::GPU_MODE_CONTINUOUS;
   options.socket_path = "/run/\xff/relay";  // a path need not be text
@@ -116,7 +119,7 @@ TEST(GpuPlan, ReachesTheWorkerAsItIs) {
 
 TEST(GpuPlan, GoesIntoTheControlBlockOfASegmentThatIsNotMapped) {
   FakeSegment segment;
-  GpuPlan plan = *ParseGpuSchedule("skip_first=1,wait=2,warmup=3,active=4,repeat=5");
+  GpuPlan plan = *ParseGpuSchedule("skip_first=1,wait=2,warmup=3,active=4,repeat=5,finalize=1");
   plan.mode = lull::v1::GPU_MODE_CONTINUOUS;
   ASSERT_TRUE(PrepareControl(plan, true, 77, segment.memfd()));
   const abi::ControlBlock& control = segment.view().control();
@@ -126,6 +129,7 @@ TEST(GpuPlan, GoesIntoTheControlBlockOfASegmentThatIsNotMapped) {
   EXPECT_EQ(control.gpu_warmup, 3u);
   EXPECT_EQ(control.gpu_active, 4u);
   EXPECT_EQ(control.gpu_repeat, 5u);
+  EXPECT_EQ(control.gpu_finalize, 1u);
   EXPECT_FALSE(PrepareControl(plan, true, 77, -1));
 }
 
