@@ -77,6 +77,33 @@ TEST(Top, ShowsWhatIsChosen) {
   EXPECT_EQ(state.table, TopTable::kGaps);
 }
 
+// The line is what the reader came for.
+TEST(Top, LinesOfLongPathsHaveRoomIn80Columns) {
+  v1::ReportReply reply = Live();
+  v1::Site site;
+  site.set_file("/home/ada/projects/vision/experiments/resnet50/train.py");
+  site.set_line(1234);
+  site.set_function("Trainer.training_step_with_a_long_name");
+  *reply.mutable_syncs()->mutable_sync_points(0)->mutable_site() = site;
+  *reply.mutable_kernels()->mutable_kernels(1)->mutable_site() = site;
+  v1::GapRow& gap = *reply.mutable_gaps()->mutable_gaps(1);
+  *gap.mutable_culprit() = site;
+  ASSERT_FALSE(gap.culprit_api().empty());
+  TopState state;
+  for (char key : std::string("125")) {
+    SCOPED_TRACE(key);
+    Press(key, &state);
+    bool seen = false;
+    for (const TopLine& line : TopScreen(reply, state, kRows, 80, 0)) {
+      seen |=
+          line.text.substr(0, 80).find("resnet50/train.py:1234") != std::string::npos;
+    }
+    EXPECT_TRUE(seen) << Shown(reply, state);
+  }
+  EXPECT_THAT(Shown(reply, state),
+              HasSubstr("  vectorized_elementwise_kernel<4, CUDA"));
+}
+
 TEST(Top, WithoutGpuTruthSaysWhy) {
   v1::ReportReply reply = FixedReport();
   EXPECT_THAT(Shown(reply), HasSubstr("No GPU truth"));
