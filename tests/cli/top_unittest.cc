@@ -104,6 +104,30 @@ TEST(Top, LinesOfLongPathsHaveRoomIn80Columns) {
               HasSubstr("  vectorized_elementwise_kernel<4, CUDA"));
 }
 
+TEST(Top, TheNewestOfBusyOverTimeAndMemoryAreIn80Columns) {
+  v1::ReportReply reply = Live();
+  constexpr uint32_t kPid = 1'234'567;  // hosts with many processors have such
+  v1::ProcessRow& process = *reply.mutable_processes(0);
+  v1::Timeline& timeline =
+      *reply.mutable_details(reply.details_size() - 1)->mutable_timeline();
+  ASSERT_EQ(timeline.bands(0).pid(), process.pid());
+  process.set_pid(kPid);
+  process.set_rank(-1);
+  timeline.mutable_bands(0)->set_pid(kPid);
+  timeline.mutable_steps(0)->set_pid(kPid);
+  v1::MemoryRow& row = *reply.mutable_memory()->add_rows();
+  row.set_pid(kPid);
+  row.set_allocator("torch_cuda");
+  row.set_live_bytes(int64_t{65} << 20);
+  row.set_peak_bytes(int64_t{66} << 20);
+  const std::vector<std::string> lines = RanksTable(reply, TopOrder::kSlowestStep);
+  const std::string shown = lines[1].find("pid ") != std::string::npos
+                                ? lines[1].substr(0, 80)
+                                : lines[2].substr(0, 80);
+  EXPECT_THAT(shown, HasSubstr("pid 1234567"));
+  EXPECT_THAT(shown, HasSubstr("#  65.0 MiB"));
+}
+
 TEST(Top, WithoutGpuTruthSaysWhy) {
   v1::ReportReply reply = FixedReport();
   EXPECT_THAT(Shown(reply), HasSubstr("No GPU truth"));
