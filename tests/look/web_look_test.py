@@ -97,6 +97,9 @@ class WebLook(unittest.TestCase):
             self.browser.run(f"{self.row(name)}.querySelector('input').click()")
         self.follow("document.querySelector('a.action')")
         self.assertEqual(self.browser.run("document.querySelector('h1').textContent"), "Comparison")
+        size = ("Number.parseFloat(getComputedStyle(document.querySelector('{}')).fontSize)")
+        self.assertGreater(self.browser.run(size.format(".verdict")),
+                           self.browser.run(size.format("section > h2")))
         self.assertGreater(self.browser.run("document.querySelectorAll('#syncs tr.row').length"), 0)
         self.assertEqual(self.browser.run("document.querySelectorAll('script, img, b').length"), 2)
         self.picture("web_diff")
