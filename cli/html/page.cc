@@ -161,7 +161,11 @@ Json JobsPageData(const v1::ListJobsReply& reply) {
 }
 
 Json DiffPageData(const compare::Comparison& comparison, size_t top) {
-  Json data = {{"kind", "diff"}, {"diff", DiffJson(comparison, top)}};
+  // Beside the rows that are shown, how many there are.
+  Json data = {{"kind", "diff"},
+               {"kernels", comparison.kernels.size()},
+               {"functions", comparison.functions.size()},
+               {"diff", DiffJson(comparison, top)}};
   Packer(kBounds[0].name_bytes).Pack(data);
   return data;
 }

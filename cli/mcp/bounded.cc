@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <iterator>
 #include <map>
 #include <utility>
 #include <vector>
@@ -13,6 +15,9 @@ namespace {
 
 constexpr size_t kLongestText = 1000;
 constexpr size_t kMostOfSeries = 10;
+// Of native stacks and of Python's, as far as it has to be.
+constexpr std::array<std::pair<ptrdiff_t, ptrdiff_t>, 3> kFrames = {
+    {{5, 100}, {5, 10}, {0, 5}}};
 constexpr std::array<absl::string_view, 4> kSeries = {"spans", "recorded", "points",
                                                       "over_time"};
 
@@ -60,6 +65,37 @@ void CutSeries(Json& json, const std::string& place, Cuts& cuts) {
       value.erase(value.begin(), value.begin() + left_out);
     }
     CutSeries(value, inner, cuts);
+  }
+}
+
+// Leaves the innermost frames of stacks, which come first.
+void CutStacks(Json& json, const std::string& place, absl::string_view stack,
+               ptrdiff_t most, Cuts& cuts) {
+  if (json.is_array()) {
+    for (Json& row : json) CutStacks(row, absl::StrCat(place, "[]"), stack, most, cuts);
+  }
+  if (!json.is_object()) return;
+  for (const auto& [key, value] : json.items()) {
+    const std::string inner = place.empty() ? key : absl::StrCat(place, ".", key);
+    if (key == stack && value.is_array() && std::ssize(value) > most) {
+      cuts[inner].of += value.size();
+      cuts[inner].shown += static_cast<size_t>(most);
+      value.erase(value.begin() + most, value.end());
+    }
+    CutStacks(value, inner, stack, most, cuts);
+  }
+}
+
+// The stacks of one row of a PyTorch job are longer than the row, and rows say more.
+void ShortenStacks(Json& answer, size_t room, Cuts& cuts) {
+  const Json whole = answer;
+  const Cuts before = cuts;
+  for (const auto& [native, python] : kFrames) {
+    if (OneLine(answer).size() <= room) return;
+    answer = whole;
+    cuts = before;
+    CutStacks(answer, "", "native_stack", native, cuts);
+    CutStacks(answer, "", "stack", python, cuts);
   }
 }
 
@@ -125,9 +161,9 @@ absl::StatusOr<std::string> BoundedText(Json answer, size_t most) {
   const size_t texts = CutTexts(answer);
   CutSeries(answer, "", cuts);
   // What says that it was cut needs room as well.
-  if (OneLine(answer).size() > most - most / 10) {
-    CutRows(answer, most - most / 10, cuts);
-  }
+  const size_t room = most - most / 10;
+  ShortenStacks(answer, room, cuts);
+  if (OneLine(answer).size() > room) CutRows(answer, room, cuts);
   Json whole = Json::object();
   if (texts > 0 || !cuts.empty()) {
     Json rows = Json::object();

@@ -57,6 +57,7 @@ Json SyncRows(const std::vector<SyncChange>& changes) {
                     {"site", SiteJson(in_b ? b.site : a.site)},
                     {"a_site", in_a ? SiteJson(a.site) : Json(nullptr)},
                     {"b_site", in_b ? SiteJson(b.site) : Json(nullptr)},
+                    {"edited", change.edited},
                     {"a_calls", a.calls},
                     {"b_calls", b.calls},
                     {"a_calls_per_step", a.calls_per_step},

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -7,11 +8,11 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/render/diff.h"
+#include "cli/render/gpu_tables.h"
 #include "cli/render/lines.h"
 #include "cli/render/table.h"
 #include "daemon/words/cause_words.h"
 #include "daemon/words/format.h"
-#include "daemon/words/function_name.h"
 
 namespace lull {
 namespace {
@@ -24,6 +25,8 @@ using compare::SyncChange;
 using compare::SyncRate;
 
 constexpr size_t kMostNames = 3;
+// Kernels of one template differ in its arguments alone.
+constexpr size_t kKernelWidth = 90;
 // Differences below this share of a step are of no use to a reader.
 constexpr double kLeastShare = 0.0005;
 
@@ -135,23 +138,34 @@ std::string SyncsTable(const compare::SyncChanges& syncs) {
   add("changed", syncs.changed);
   add("moved", syncs.moved);
   add("rare", syncs.rare);
+  std::vector<SyncChange> edited;
+  std::copy_if(syncs.same.begin(), syncs.same.end(), std::back_inserter(edited),
+               [](const SyncChange& change) { return change.edited; });
+  add("edited", edited);
   std::string text = "\nSync points, per step\n";
   const bool any = syncs.gone.size() + syncs.came.size() + syncs.changed.size() +
-                       syncs.moved.size() + syncs.rare.size() >
+                       syncs.moved.size() + syncs.rare.size() + edited.size() >
                    0;
   if (any) absl::StrAppend(&text, table.Text());
-  const size_t same = syncs.same.size();
+  const size_t same = syncs.same.size() - edited.size();
   if (same > 0) {
     absl::StrAppend(&text, "  ", FormatCount(same), any ? " more" : "",
                     same == 1 ? " sync point is" : " sync points are", " as before\n");
   } else if (!any) {
     absl::StrAppend(&text, "  none on either side\n");
   }
-  return absl::StrCat(
-      text, syncs.rare.empty()
-                ? ""
-                : "  rare: seen on one side, in too few steps to say that the "
-                  "other does not do it\n");
+  if (!syncs.rare.empty()) {
+    absl::StrAppend(&text,
+                    "  rare: seen on one side, in too few steps to say that the other "
+                    "does not do it\n");
+  }
+  if (!edited.empty()) {
+    absl::StrAppend(
+        &text,
+        "  edited: as many calls, of a line that reads otherwise: taken for "
+        "the same one\n");
+  }
+  return text;
 }
 
 // Rows of any kind by their times; those that differ by next to nothing are left out.
@@ -207,7 +221,7 @@ std::string RatesText(const Comparison& comparison, size_t top) {
                  [](const compare::HostChange& row) { return Printable(row.what); }),
       TimesTable("Kernels, per step", "kernel", comparison.kernels, step_ms, top,
                  [](const compare::KernelChange& row) {
-                   return Shortened(ShortFunction(row.name), 60);
+                   return ShortKernel(row.name, kKernelWidth);
                  }),
       TimesTable("Own time of functions on main threads, per step, by samples",
                  "function", comparison.functions, step_ms, top,

@@ -12,18 +12,18 @@
 namespace lull {
 namespace {
 
-bool HasCulprit(const v1::GapRow& gap) {
-  return !gap.culprit_api().empty() ||
-         (gap.culprit().SerializeAsString() != gap.after().SerializeAsString() &&
-          gap.culprit().ByteSizeLong() > 0);
-}
-
 std::string Between(const v1::GapRow& gap, v1::GroupBy group_by) {
   return absl::StrCat(CompactSite(gap.before(), group_by), " → ",
                       CompactSite(gap.after(), group_by));
 }
 
 }  // namespace
+
+bool HasCulprit(const v1::GapRow& gap) {
+  return !gap.culprit_api().empty() ||
+         (gap.culprit().SerializeAsString() != gap.after().SerializeAsString() &&
+          gap.culprit().ByteSizeLong() > 0);
+}
 
 std::string BlameOf(const v1::GapRow& gap, v1::GroupBy group_by) {
   // For data it is also known where it was asked for.

@@ -29,15 +29,6 @@ absl::string_view WithoutParameters(absl::string_view name) {
   return name;
 }
 
-// What tells kernels apart, as far as a table has room.
-std::string ShortKernel(absl::string_view name) {
-  std::string text(WithoutParameters(absl::StripPrefix(name, "void ")));
-  text = absl::StrReplaceAll(
-      text,
-      {{"at::native::", ""}, {"(anonymous namespace)::", ""}, {"<unnamed>::", ""}});
-  return Shortened(text, kNameWidth);
-}
-
 // "aten::add_ at train.py:41 step; 12.3 blocks per SM, occupancy 45 %"
 std::string Origin(const v1::KernelRow& row, v1::GroupBy group_by) {
   std::vector<std::string> parts;
@@ -59,6 +50,14 @@ std::string Origin(const v1::KernelRow& row, v1::GroupBy group_by) {
 
 }  // namespace
 
+std::string ShortKernel(absl::string_view name, size_t width) {
+  std::string text(WithoutParameters(absl::StripPrefix(name, "void ")));
+  text = absl::StrReplaceAll(
+      text,
+      {{"at::native::", ""}, {"(anonymous namespace)::", ""}, {"<unnamed>::", ""}});
+  return Shortened(text, width);
+}
+
 std::string KernelsTable(const v1::Kernels& reply, v1::GroupBy group_by) {
   if (reply.kernels().empty()) return "  No kernel ran in traced time.\n";
   Table table({">total", ">share", ">calls", ">avg", ">min", ">max", "TC", "kernel"});
@@ -67,7 +66,7 @@ std::string KernelsTable(const v1::Kernels& reply, v1::GroupBy group_by) {
                   FormatShare(D(row.total_ns()), D(reply.total_ns())),
                   FormatCount(row.calls()), Mean(row.total_ns(), row.calls()),
                   FormatDuration(row.min_ns()), FormatDuration(row.max_ns()),
-                  row.tensor_core() ? "TC" : "-", ShortKernel(row.name())});
+                  row.tensor_core() ? "TC" : "-", ShortKernel(row.name(), kNameWidth)});
     std::string origin = Origin(row, group_by);
     if (!origin.empty()) table.AddNote(origin);
     if (group_by == v1::GROUP_BY_STACK) table.AddNote(Shortened(row.name(), 400));

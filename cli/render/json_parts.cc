@@ -68,6 +68,10 @@ Json AnswerJson(const v1::ReportReply& reply, const Json& body) {
   json["overhead"]["step_cost"] = reply.overhead().has_step_cost()
                                       ? StepCostJson(reply.overhead().step_cost())
                                       : Json(nullptr);
+  // A relay tells it when it ends.
+  if (reply.overhead().relay_cpu_ns() == 0) {
+    SetNull(json["overhead"], {"relay_cpu_ms"});
+  }
   if (reply.job().has_imported()) {  // nobody knows what recording the trace cost
     SetNull(json["overhead"], {"self_ms", "percent", "relay_cpu_ms", "budget_percent"});
   }

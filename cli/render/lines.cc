@@ -35,10 +35,16 @@ std::string ExitStatusText(int status) {
 }
 
 std::string SelfWords(const v1::Overhead& overhead) {
-  return absl::StrFormat(
-      "%s in the job, %.2f %% of its busiest process (budget %.4g %%); relay %s CPU",
-      FormatDuration(overhead.self_ns()), overhead.percent(), overhead.budget_percent(),
-      FormatDuration(overhead.relay_cpu_ns()));
+  std::string words =
+      absl::StrFormat("%s in the job, %.2f %% of its busiest process (budget %.4g %%)",
+                      FormatDuration(overhead.self_ns()), overhead.percent(),
+                      overhead.budget_percent());
+  // A relay tells it when it ends.
+  if (overhead.relay_cpu_ns() > 0) {
+    absl::StrAppend(&words, "; relay ", FormatDuration(overhead.relay_cpu_ns()),
+                    " CPU");
+  }
+  return words;
 }
 
 // Those fields of `losses` that are not 0 and have words of their own.

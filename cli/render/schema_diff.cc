@@ -38,6 +38,7 @@ Json ComparedSyncs() {
                         {"site", Ref("site")},
                         {"a_site", OrNull(Ref("site"))},
                         {"b_site", OrNull(Ref("site"))},
+                        {"edited", Flag()},
                         {"a_calls", Count()},
                         {"b_calls", Count()},
                         {"a_calls_per_step", Amount()},

@@ -14,8 +14,8 @@
 namespace lull {
 namespace {
 
-// Cells of the picture of how busy the GPU was over time.
-constexpr size_t kCells = 16;
+// Cells of the picture of how busy the GPU was over time; its title is as wide.
+constexpr size_t kCells = 14;
 
 struct Rank {
   const v1::ProcessRow* process = nullptr;
@@ -127,8 +127,9 @@ std::vector<std::string> RanksTable(const v1::ReportReply& reply, TopOrder order
   Sort(order, &ranks);
   // A trace has no waits of this kind, and no collections.
   const bool imported = reply.job().has_imported();
-  Table table({">rank", ">step", ">busy", ">sync", ">data", ">gc", ">live", ">peak",
-               "busy over time"});
+  // In 80 columns the last one is cut: the newest cell is worth more than the peak.
+  Table table({">rank", ">step", ">busy", ">sync", ">data", ">gc", "busy over time",
+               ">live", ">peak"});
   for (const Rank& rank : ranks) {
     const v1::ProcessRow& row = *rank.process;
     auto share = [recorded = D(RecordedNs(row))](uint64_t part) {
@@ -140,9 +141,10 @@ std::vector<std::string> RanksTable(const v1::ReportReply& reply, TopOrder order
                                      FormatDuration(*rank.step_ns))
                       : "-",
          FormatShare(D(row.busy_ns()), D(row.traced_ns())), share(row.blocked_ns()),
-         imported ? "-" : share(row.data_wait_ns()), imported ? "-" : share(row.gc_ns()),
+         imported ? "-" : share(row.data_wait_ns()),
+         imported ? "-" : share(row.gc_ns()), rank.busy_over_time,
          rank.memory_known ? FormatBytes(rank.live_bytes) : "-",
-         rank.memory_known ? FormatBytes(rank.peak_bytes) : "-", rank.busy_over_time});
+         rank.memory_known ? FormatBytes(rank.peak_bytes) : "-"});
   }
   return table.Lines();
 }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/check/measure.h"
+#include "daemon/words/format.h"
 
 namespace lull::check {
 namespace {
@@ -63,6 +64,32 @@ void AddOnce(const std::vector<std::string>& sentences, std::vector<std::string>
   }
 }
 
+// What passes (new) though its line reads otherwise: text alone does not tell an edit
+// from another sync that took its place.
+void AddEdited(const compare::SyncChanges& syncs, std::vector<std::string>* out) {
+  auto place = [](const v1::Site& site) {
+    return absl::StrCat(ShortPath(site.file()), ":", site.line());
+  };
+  for (const auto* changes : {&syncs.same, &syncs.changed}) {
+    for (const compare::SyncChange& change : *changes) {
+      if (!change.edited || change.b.calls == 0) continue;
+      AddOnce(
+          {absl::StrCat("the sync at ", place(change.b.site),
+                        " is taken for that of the baseline at ", place(change.a.site),
+                        ", whose line reads otherwise: edited, or replaced by one "
+                        "like it")},
+          out);
+    }
+  }
+}
+
+void AddEditedOf(const compare::Comparison& comparison, std::vector<std::string>* out) {
+  AddEdited(comparison.syncs, out);
+  for (const compare::OfProcess& one : comparison.each_process) {
+    AddEdited(one.syncs, out);
+  }
+}
+
 }  // namespace
 
 Verdict Judge(const std::vector<Rule>& rules, const Evidence& evidence,
@@ -98,6 +125,8 @@ Verdict Judge(const std::vector<Rule>& rules, const Evidence& evidence,
     const bool of_baseline = comparison != &evidence.alone;
     if (of_baseline && verdict.baseline.empty()) verdict.baseline = (*comparison)->a;
   }
+  // Asked for a rule about (new) alone.
+  if (evidence.own_steps) AddEditedOf(*evidence.own_steps, &verdict.warnings);
   for (const Judgement& one : verdict.rules) {
     const bool of_none = one.measured.value && one.measured.parts.empty();
     if (one.rule.selector.file.empty() || !of_none) continue;

@@ -32,6 +32,8 @@ struct SyncChange {
   SyncRate a;
   SyncRate b;
   bool moved = false;  // to another file
+  // Its line reads otherwise where it stands: edited, or replaced by one like it.
+  bool edited = false;
 };
 struct SyncChanges {
   std::vector<SyncChange> gone;     // a alone is set

@@ -219,7 +219,9 @@ SyncChanges CompareSyncs(const Runs& runs_a, const Runs& runs_b) {
        MatchPlaces(places(a), places(b), files(runs_a), files(runs_b))) {
     const Point &of_a = a.points[match.a], &of_b = b.points[match.b];
     matched_a[match.a] = matched_b[match.b] = true;
-    SyncChange change{a.Told(of_a), b.Told(of_b), match.moved};
+    const LineText &text_a = of_a.text, &text_b = of_b.text;
+    SyncChange change{a.Told(of_a), b.Told(of_b), match.moved,
+                      text_a.known() && text_b.known() && text_a.own != text_b.own};
     auto& list = Differs(a, of_a, b, of_b) ? changes.changed
                  : match.moved             ? changes.moved
                                            : changes.same;

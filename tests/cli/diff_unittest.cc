@@ -210,6 +210,37 @@ TEST(DiffTest, JsonHasTheKeysThatProgramsReadItBy) {
   EXPECT_EQ(DiffJson(Fixed(), 0)["functions"].size(), 1);
 }
 
+TEST(DiffTest, KernelsOfOneTemplateAreToldApart) {
+  Comparison comparison = Fixed();
+  auto add = [](const std::string& of) {
+    const std::string arguments = "at::native::CUDAFunctor_add<" + of + ">";
+    return "void at::native::vectorized_elementwise_kernel<4, " + arguments +
+           ", std::array<char*, 3ul> >(int, " + arguments + ", std::array<char*, 3ul>)";
+  };
+  comparison.kernels = {{add("long"), {0, 2, 2, 2}, {0, 1, 1, 1}},
+                        {add("float"), {0, 2, 2, 2}, {0, 1, 1, 1}}};
+  const std::string text = DiffText(comparison, 10);
+  for (const char* of : {"long", "float"}) {
+    EXPECT_THAT(text, HasSubstr(std::string("  vectorized_elementwise_kernel<4, "
+                                            "CUDAFunctor_add<") +
+                                of + ">"));
+  }
+}
+
+TEST(DiffTest, ASyncWhoseLineReadsOtherwiseIsNotAsBefore) {
+  Comparison comparison = Fixed();
+  comparison.syncs.same[1] = {At("/job/train.py", 20, "loss", 1, 0.2),
+                              At("/job/train.py", 21, "loss", 1, 0.2), false, true};
+  const std::string text = DiffText(comparison, 10);
+  EXPECT_THAT(text, HasSubstr("  edited         1        1     200 us     200 us"));
+  EXPECT_THAT(text, HasSubstr("/job/train.py:20 loss → /job/train.py:21 loss"));
+  EXPECT_THAT(text, HasSubstr("  2 more sync points are as before\n"));
+  EXPECT_THAT(text, HasSubstr("  edited: as many calls, of a line that reads "));
+  const auto json = DiffJson(comparison, 10)["sync_points"];
+  EXPECT_EQ(json["same"][0]["edited"], false);
+  EXPECT_EQ(json["same"][1]["edited"], true);
+}
+
 TEST(DiffTest, NamesOfHostileProgramsSteerNoTerminal) {
   Comparison comparison = Fixed();
   comparison.a[0].job.set_name("\x1b[31mred");

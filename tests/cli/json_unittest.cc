@@ -72,6 +72,15 @@ TEST(JsonReport, OfSyncsHasTheAgreedKeysInOrder) {
                   "processes_end_unseen", "modules_unread"));
 }
 
+// A relay tells what it took when it ends: until then nobody knows.
+TEST(JsonReport, WhatTheRelayTookIsNotKnownBeforeItsEnd) {
+  v1::ReportReply reply = testing::FixedSyncs();
+  EXPECT_TRUE(Parsed(SyncsJson(reply))["overhead"]["relay_cpu_ms"].is_number_float());
+  reply.mutable_overhead()->clear_relay_cpu_ns();
+  EXPECT_TRUE(Parsed(SyncsJson(reply))["overhead"]["relay_cpu_ms"].is_null());
+  EXPECT_TRUE(Parsed(SyncsJson(reply))["overhead"]["self_ms"].is_number_float());
+}
+
 TEST(JsonReport, GivesDurationsAsMillisecondNumbers) {
   Json json = Parsed(SyncsJson(testing::FixedSyncs()));
   EXPECT_TRUE(json["sync_points"][0]["blocked_ms"].is_number_float());

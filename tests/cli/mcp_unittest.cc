@@ -275,6 +275,32 @@ TEST(McpBounded, SaysWhichRowsAreNotThere) {
             (Json{{"inner.many", {{"shown", shown}, {"of", 500}}}}));
 }
 
+TEST(McpBounded, OuterFramesGoBeforeRows) {
+  Json answer;
+  for (int row = 0; row < 8; ++row) {
+    Json stack = Json::array();
+    for (int frame = 0; frame < 30; ++frame) {
+      stack.push_back({{"function", std::string(40, 'f')}, {"n", frame}});
+    }
+    answer["gaps"].push_back({{"n", row}, {"stack", stack}, {"native_stack", stack}});
+  }
+  EXPECT_FALSE(Json::parse(*BoundedText(answer, 100'000)).contains("cut"));
+  const Json cut = Json::parse(*BoundedText(answer, 24'000));
+  ASSERT_EQ(cut["gaps"].size(), 8u);
+  EXPECT_EQ(cut["gaps"][7]["stack"].size(), 30u);
+  EXPECT_EQ(cut["gaps"][7]["native_stack"].size(), 5u);
+  EXPECT_EQ(cut["gaps"][7]["native_stack"][4]["n"], 4);  // the innermost come first
+  EXPECT_EQ(cut["cut"]["rows"],
+            Json({{"gaps[].native_stack", {{"shown", 40}, {"of", 240}}}}));
+  const Json less = Json::parse(*BoundedText(answer, 5'000));
+  ASSERT_EQ(less["gaps"].size(), 8u);
+  EXPECT_EQ(less["gaps"][7]["stack"].size(), 5u);
+  EXPECT_EQ(less["cut"]["rows"],
+            Json({{"gaps[].native_stack", {{"shown", 0}, {"of", 240}}},
+                  {"gaps[].stack", {{"shown", 40}, {"of", 240}}}}));
+  EXPECT_LT(Json::parse(*BoundedText(answer, 2'000))["gaps"].size(), 8u);
+}
+
 TEST(McpBounded, KeepsTheEndOfASeries) {
   const Json answer = {
       {"gpu", {{"spans", Numbers(40)}}},

@@ -77,6 +77,57 @@ TEST(Top, ShowsWhatIsChosen) {
   EXPECT_EQ(state.table, TopTable::kGaps);
 }
 
+// The line is what the reader came for.
+TEST(Top, LinesOfLongPathsHaveRoomIn80Columns) {
+  v1::ReportReply reply = Live();
+  v1::Site site;
+  site.set_file("/home/ada/projects/vision/experiments/resnet50/train.py");
+  site.set_line(1234);
+  site.set_function("Trainer.training_step_with_a_long_name");
+  *reply.mutable_syncs()->mutable_sync_points(0)->mutable_site() = site;
+  *reply.mutable_kernels()->mutable_kernels(1)->mutable_site() = site;
+  v1::GapRow& gap = *reply.mutable_gaps()->mutable_gaps(1);
+  *gap.mutable_culprit() = site;
+  ASSERT_FALSE(gap.culprit_api().empty());
+  TopState state;
+  for (char key : std::string("125")) {
+    SCOPED_TRACE(key);
+    Press(key, &state);
+    bool seen = false;
+    for (const TopLine& line : TopScreen(reply, state, kRows, 80, 0)) {
+      seen |=
+          line.text.substr(0, 80).find("resnet50/train.py:1234") != std::string::npos;
+    }
+    EXPECT_TRUE(seen) << Shown(reply, state);
+  }
+  EXPECT_THAT(Shown(reply, state),
+              HasSubstr("  vectorized_elementwise_kernel<4, CUDA"));
+}
+
+TEST(Top, TheNewestOfBusyOverTimeAndMemoryAreIn80Columns) {
+  v1::ReportReply reply = Live();
+  constexpr uint32_t kPid = 1'234'567;  // hosts with many processors have such
+  v1::ProcessRow& process = *reply.mutable_processes(0);
+  v1::Timeline& timeline =
+      *reply.mutable_details(reply.details_size() - 1)->mutable_timeline();
+  ASSERT_EQ(timeline.bands(0).pid(), process.pid());
+  process.set_pid(kPid);
+  process.set_rank(-1);
+  timeline.mutable_bands(0)->set_pid(kPid);
+  timeline.mutable_steps(0)->set_pid(kPid);
+  v1::MemoryRow& row = *reply.mutable_memory()->add_rows();
+  row.set_pid(kPid);
+  row.set_allocator("torch_cuda");
+  row.set_live_bytes(int64_t{65} << 20);
+  row.set_peak_bytes(int64_t{66} << 20);
+  const std::vector<std::string> lines = RanksTable(reply, TopOrder::kSlowestStep);
+  const std::string shown = lines[1].find("pid ") != std::string::npos
+                                ? lines[1].substr(0, 80)
+                                : lines[2].substr(0, 80);
+  EXPECT_THAT(shown, HasSubstr("pid 1234567"));
+  EXPECT_THAT(shown, HasSubstr("#  65.0 MiB"));
+}
+
 TEST(Top, WithoutGpuTruthSaysWhy) {
   v1::ReportReply reply = FixedReport();
   EXPECT_THAT(Shown(reply), HasSubstr("No GPU truth"));

@@ -225,6 +225,9 @@ class Gate(unittest.TestCase):
                                   for part in answer["rules"][0]["parts"]],
                                  [("new", NORM[:NORM.index("2 * cuda")].count("\n") + 1)]
                                  if status else [])
+                # What passes as an edited line is said to be one.
+                self.assertEqual(sum("reads otherwise" in note for note in answer["warnings"]),
+                                 job == "edited", answer["warnings"])
 
     def test_the_workflow_of_the_docs(self):
         for number, (base, pull_request, status) in enumerate(

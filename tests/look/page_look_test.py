@@ -189,6 +189,20 @@ class PageLook(unittest.TestCase):
         self.assertEqual(order[0], order[1][::-1])
         self.check_quiet(path)
 
+    def test_lines_of_long_paths_are_on_a_screen_of_1360(self):
+        def write(path):
+            story = trace(["at::native::(anonymous namespace)::nll_loss_backward_reduce_cuda_kernel_2d"])
+            text = json.dumps(story).replace("train.py(20)", "/home/ada/vision/experiments/resnet50/train.py(20)")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        path = self.page("wide", write)
+        self.open(path)
+        wide = self.browser.run("""[...document.querySelectorAll('#kernels .scroll, #syncs .scroll, #idle .scroll')]
+          .filter((box) => box.scrollWidth > box.clientWidth).map((box) => [box.closest('section').id, box.scrollWidth, box.clientWidth])""")
+        self.assertEqual(wide, [])
+        self.picture("wide")
+        self.check_quiet(path)
+
     def test_tables_filter_and_unfold(self):
         path = self.page("filter", self.write_story(["forward", "backward", "other"]))
         self.open(path)

@@ -97,6 +97,9 @@ class WebLook(unittest.TestCase):
             self.browser.run(f"{self.row(name)}.querySelector('input').click()")
         self.follow("document.querySelector('a.action')")
         self.assertEqual(self.browser.run("document.querySelector('h1').textContent"), "Comparison")
+        size = ("Number.parseFloat(getComputedStyle(document.querySelector('{}')).fontSize)")
+        self.assertGreater(self.browser.run(size.format(".verdict")),
+                           self.browser.run(size.format("section > h2")))
         self.assertGreater(self.browser.run("document.querySelectorAll('#syncs tr.row').length"), 0)
         self.assertEqual(self.browser.run("document.querySelectorAll('script, img, b').length"), 2)
         self.picture("web_diff")
@@ -117,6 +120,47 @@ class WebLook(unittest.TestCase):
         self.browser.run("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: '?', bubbles: true}))")
         self.picture("diff_file")
 
+    def test_rows_of_a_comparison_are_told_apart(self):
+        path = os.path.join(self.folder.name, "rows.html")
+        done = guest.execute([guest.LULL, "diff", "before", "after", "--html", path],
+                             self.host.environment)
+        self.assertEqual((done.status, done.stderr), (0, ""))
+        with open(path, encoding="utf-8") as file:
+            head, mark, rest = file.read().partition('id="lull-data">')
+        data, end, tail = rest.partition("</script>")
+        data = json.loads(data)
+        kernel = ("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<%s>"
+                  ", std::array<char*, 3ul> >(int, std::array<char*, 3ul>)")
+        times = {"a_ms_per_step": 0.0, "b_ms_per_step": 1.0, "low_ms_per_step": None,
+                 "high_ms_per_step": None, "a_calls_per_step": 0.0, "b_calls_per_step": 1.0}
+        places = [{"file": f"/job/{file}.py", "line": line, "function": "save"}
+                  for file, line in (("train", 70), ("saving", 8))]
+        syncs = data["diff"]["sync_points"]
+        (row, *_) = [one for rows in syncs.values() for one in rows]
+        row = {**row, "site": places[1], "a_site": places[0], "b_site": places[1]}
+        syncs.update({key: [] for key in syncs}, moved=[row], same=[{**row, "edited": True},
+                                                                    {**row, "a_site": places[1]}])
+        data["diff"]["kernels"] = [{"name": kernel % of, **times} for of in ("long", "float")]
+        data["kernels"] = 40
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(head + mark + json.dumps(data).replace("<", "\\u003c") + end + tail)
+        self.browser.requests.clear()
+        self.browser.open("file://" + path)
+        self.browser.frame()
+
+        def texts(where):
+            return self.browser.run(
+                f"[...document.querySelectorAll('{where} tr.row')].map((row) => "
+                "[...row.cells].slice(0, 2).map((cell) => cell.textContent))")
+        there = "/job/train.py:70 save \u2192 /job/saving.py:8 save"
+        self.assertEqual(texts("#syncs"), [["moved", there], ["edited", there],
+                                           ["the same", "/job/saving.py:8 save"]])
+        self.assertEqual([name for name, _ in texts("#kernels")],
+                         [f"vectorized_elementwise_kernel<4, CUDAFunctor_add<{of}>, "
+                          "std::array<char*, 3ul> >" for of in ("long", "float")])
+        self.assertIn("2 of 40 rows", self.browser.run("document.querySelector('#kernels').textContent"))
+        self.browser.requests.clear()
+
     def test_what_a_comparison_says_of_times(self):
         path = os.path.join(self.folder.name, "cases.html")
         done = guest.execute([guest.LULL, "diff", "before", "after", "--html", path],
@@ -129,6 +173,8 @@ class WebLook(unittest.TestCase):
         runs = data["diff"]["a"]
         known = {"a": 10.0, "b": 8.0, "change_percent": -20.0, "low_percent": -22.5,
                  "high_percent": -17.4, "known": True}
+        needs = {**known, "spread_percent": 2.93, "detectable_percent": 18.2,
+                 "asked_percent": 2.0, "runs_needed": 58}
         worse = {**known, "b": 12.0, "change_percent": 20.0, "low_percent": 17.0,
                  "high_percent": 23.25}
         unknown = "Median step: A 10.0 ms, B 8.00 ms; -20.00 % (-22.50 to -17.40 %, of these " \
@@ -146,6 +192,8 @@ class WebLook(unittest.TestCase):
                 (1, {**known, "known": False},
                  unknown + "One run a side: of times this proves nothing."),
                 (2, {**known, "known": False}, unknown + "Of times this proves nothing."),
+                (3, needs, " Runs of one program differ by 2.9 %. So many runs show a change of "
+                           "18 %; one of 2 % takes about 58 a side."),
                 (2, None, None)):
             with self.subTest(sentence):
                 data["diff"].update(a=runs * count, b=runs * count, step_ms=step,

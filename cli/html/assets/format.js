@@ -66,6 +66,25 @@ function shortPath(path) {
   return `\u2026/${text}`;
 }
 
+// Of a kernel's name, where it stands in PyTorch's sources.
+function withoutPyTorch(name) {
+  return name.replace(/at::native::|\(anonymous namespace\)::|<unnamed>::/g, '');
+}
+
+// What tells kernels apart: those of one template differ in its arguments alone.
+function shortKernel(name) {
+  let text = name.replace(/^void /, '');
+  if (text.endsWith(')')) {
+    let depth = 0;
+    for (let i = text.length - 1; i > 0; --i) {
+      if (text[i] === ')') ++depth;
+      if (text[i] === '(' && --depth === 0) { text = text.slice(0, i); break; }
+    }
+  }
+  text = withoutPyTorch(text);
+  return text.length > 160 ? `${text.slice(0, 157)}\u2026` : text;
+}
+
 // Without what it returns, its parameters and template arguments: what a reader recognises
 // a function by.
 function shortFunction(name) {

@@ -580,6 +580,24 @@ TEST(JudgeTest, WhatCameAfterTheStepsOfAShorterBaselineIsSeen) {
       Contains(HasSubstr("steady steps of job (job00000) are left out")));
 }
 
+// An edit, or another sync that took its place: it passes, and is not passed over.
+TEST(JudgeTest, WhatIsTakenForAnEditedLineIsTold) {
+  MadeSync was = SyncAt("/job/train.py", 10), is = SyncAt("/job/train.py", 12);
+  was.above = is.above = "seen += len(batch)";
+  was.text = is.text = "mean += loss.item()";
+  const char* rule = "sync.calls_per_step(new) > 0";
+  auto told = [&] {
+    return VerdictOn(rule, EvidenceOf({RunOf("job", {is})}, {RunOf("old", {was})}));
+  };
+  EXPECT_THAT(told().warnings, Not(Contains(HasSubstr("reads otherwise"))));
+  is.text = "mean += grad.item()";
+  EXPECT_EQ(told().outcome, Outcome::kPassed);
+  EXPECT_THAT(told().warnings,
+              Contains("the sync at /job/train.py:12 is taken for that of the baseline "
+                       "at /job/train.py:10, whose line reads otherwise: edited, or "
+                       "replaced by one like it"));
+}
+
 TEST(JudgeTest, AJobThatFailedHasNotPassed) {
   MadeRun run = RunOf("job", {});
   run.exit_status = 137;

@@ -112,7 +112,8 @@ void Answer(const MadeRun& made, compare::Run* run) {
         v1::SourceDef* source = replies.pieces[piece].add_sources();
         source->set_file(sync.file);
         source->set_line(static_cast<uint32_t>(sync.line));
-        source->set_first_line(static_cast<uint32_t>(sync.line));
+        source->set_first_line(static_cast<uint32_t>(sync.line - 1));
+        source->add_lines(sync.above);
         source->add_lines(sync.text);
       }
     }

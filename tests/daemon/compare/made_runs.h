@@ -16,11 +16,12 @@ struct MadeSync {
   int line = 10;
   std::string function = "step";
   std::string api = "cudaStreamSynchronize";
-  int every = 1;          // step; 0: never
-  int calls = 1;          // in such a step
-  uint64_t since = 0;     // not in steps of lower numbers
-  int rank = -1;          // in this process alone; -1: in each
-  std::string text = {};  // of its line; "": not kept
+  int every = 1;           // step; 0: never
+  int calls = 1;           // in such a step
+  uint64_t since = 0;      // not in steps of lower numbers
+  int rank = -1;           // in this process alone; -1: in each
+  std::string text = {};   // of its line; "": not kept
+  std::string above = {};  // of the line before it
 };
 
 struct MadeRun {

@@ -108,6 +108,22 @@ TEST(SyncChangesTest, ASyncThatReplacesAnotherInItsFunctionIsNew) {
   EXPECT_EQ(ranks.each_process[1].syncs.came.size(), 1);
 }
 
+TEST(SyncChangesTest, ALineThatReadsOtherwiseWhereItStandsIsSaidToBeEdited) {
+  MadeSync was = Reads(10, "mean += loss.item()"),
+           is = Reads(10, "mean += grad.item()");
+  was.above = is.above = "seen += len(batch)";
+  const Comparison result = CompareMade({With({was})}, {With({is})});
+  EXPECT_TRUE(result.syncs.gone.empty() && result.syncs.came.empty());
+  ASSERT_EQ(result.syncs.same.size(), 1);
+  EXPECT_TRUE(result.syncs.same[0].edited);
+  EXPECT_EQ(result.verdict, compare::Verdict::kNoDifference);
+  // Comments and blanks are no edit, nor is a text that is not known.
+  is.text = "mean  += loss.item()  # why";
+  EXPECT_FALSE(CompareMade({With({was})}, {With({is})}).syncs.same[0].edited);
+  is.text = "";
+  EXPECT_FALSE(CompareMade({With({was})}, {With({is})}).syncs.same[0].edited);
+}
+
 TEST(SyncChangesTest, ALineThatRunsOfOneSideReadOtherwiseTellsNothing) {
   const Comparison result =
       CompareMade({With({Reads(10, "x")}), With({Reads(10, "y")})},
