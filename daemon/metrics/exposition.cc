@@ -17,7 +17,8 @@ constexpr size_t kMostOfALabel = 128;  // bytes, before they are escaped
 std::string Cleaned(std::string_view value) {
   std::string clean;
   for (char c : CleanText(value, kMostOfALabel)) {
-    const bool control = (static_cast<unsigned char>(c) < ' ' && c != '\n') || c == '\x7f';
+    const bool control =
+        (static_cast<unsigned char>(c) < ' ' && c != '\n') || c == '\x7f';
     if (control) {
       clean += "\xEF\xBF\xBD";
     } else {

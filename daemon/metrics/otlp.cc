@@ -155,8 +155,9 @@ const char* OtlpUnit(const Family& family) {
   return absl::EndsWith(family.name, kBytes) ? "By" : "";
 }
 
-std::vector<otlp::ExportMetricsServiceRequest> OtlpRequests(
-    const Exposition& samples, const Attributes& resource, uint64_t time_ns) {
+std::vector<otlp::ExportMetricsServiceRequest> OtlpRequests(const Exposition& samples,
+                                                            const Attributes& resource,
+                                                            uint64_t time_ns) {
   Requests requests(resource, time_ns);
   for (const Sample& start : samples.Of(Metric::kRunStart)) {
     requests.KnowStart(start.labels.pairs().front().second, start.value);

@@ -80,9 +80,9 @@ class Summation {
     void MakeExact(std::vector<Cell>& cells) const {
       const uint64_t busy = traced_ns - std::min(idle_ns, traced_ns);
       if (traced_ns == 0 || busy == busy_ns) return;
-      const double share = busy_ns == 0 ? 0
-                                        : static_cast<double>(kernel_ns) /
-                                              static_cast<double>(busy_ns);
+      const double share =
+          busy_ns == 0 ? 0
+                       : static_cast<double>(kernel_ns) / static_cast<double>(busy_ns);
       cells[coverage].amount += busy - busy_ns;  // modulo 2^64, as the next
       cells[coverage].amount2 +=
           static_cast<uint64_t>(std::min(1.0, share) * static_cast<double>(busy)) -

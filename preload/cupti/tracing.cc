@@ -20,13 +20,14 @@ constexpr uint64_t kLibraryRetryNs = 10'000'000'000;
 constexpr uint32_t kFlushPeriodMs = 100;
 constexpr uint64_t kCallsThatShow = 100;
 
-// API calls first: without them CUPTI gives no correlation ids. Never GRAPH_TRACE: with it
-// a program dies when it launches a graph that is older than the tracing
+// API calls first: without them CUPTI gives no correlation ids. Never GRAPH_TRACE: with
+// it a program dies when it launches a graph that is older than the tracing
 // (docs/decisions/no_graph_trace.md). So graphs are told by their nodes.
-constexpr Kind kKinds[] = {Kind::kDriver, Kind::kRuntime,          Kind::kMemcpy,
-                           Kind::kMemset, Kind::kConcurrentKernel, Kind::kSynchronization};
-// Without it a window still tells when the device was busy, but without reasons for waits
-// between streams.
+constexpr Kind kKinds[] = {Kind::kDriver,           Kind::kRuntime,
+                           Kind::kMemcpy,           Kind::kMemset,
+                           Kind::kConcurrentKernel, Kind::kSynchronization};
+// Without it a window still tells when the device was busy, but without reasons for
+// waits between streams.
 constexpr bool is_optional(Kind kind) { return kind == Kind::kSynchronization; }
 
 // Frequent calls that neither submit nor wait: queries of devices, contexts, errors,
@@ -142,8 +143,8 @@ void Tracer::start(const Wanted& wanted, uint64_t now) {
   tell(behind ? abi::TracingState::kWarmUp : wanted.state, wanted.reason, started_ns_);
 }
 
-// Not while active time waits for the device: what CUPTI returned by itself before it begins
-// would not be of it.
+// Not while active time waits for the device: what CUPTI returned by itself before it
+// begins would not be of it.
 void Tracer::let_cupti_flush() {
   if (api_.flush_period != nullptr) api_.flush_period(kFlushPeriodMs);
 }

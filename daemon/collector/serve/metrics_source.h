@@ -1,7 +1,7 @@
 // The series that lulld tells Prometheus and collectors of OTLP: runs that go on, and
-// those that ended a little while ago. An answer is kept, and made anew only after a rest in proportion to what
-// it took: whoever asks, and however often, costs the collector no more than a small
-// part of a processor.
+// those that ended a little while ago. An answer is kept, and made anew only after a
+// rest in proportion to what it took: whoever asks, and however often, costs the
+// collector no more than a small part of a processor.
 #pragma once
 
 #include <functional>

@@ -159,11 +159,12 @@ bool ParseOptions(int argc, char** argv, const std::string& version, Options& op
           ->type_name("[ADDR:PORT]")
           ->expected(0, 1);
   auto* otlp =
-      app.add_option("--otlp", options.otlp,
-                     "push the same metrics to a collector of OpenTelemetry at "
-                     "http://HOST:PORT or https://HOST:PORT, by gRPC (default: not at all; "
-                     "without a value that of $OTEL_EXPORTER_OTLP_ENDPOINT, or "
-                     "http://127.0.0.1:4317)")
+      app.add_option(
+             "--otlp", options.otlp,
+             "push the same metrics to a collector of OpenTelemetry at "
+             "http://HOST:PORT or https://HOST:PORT, by gRPC (default: not at all; "
+             "without a value that of $OTEL_EXPORTER_OTLP_ENDPOINT, or "
+             "http://127.0.0.1:4317)")
           ->type_name("[URL]")
           ->expected(0, 1);
   auto* is_private =
@@ -216,7 +217,8 @@ absl::StatusOr<CollectorConfig> Configure(const Options& options) {
   }
   if (options.serves_metrics) LULL_RETURN_IF_ERROR(ConfigureMetrics(options, config));
   if (options.pushes_metrics) {
-    LULL_ASSIGN_OR_RETURN(config.otlp, FindOtlpTarget(options.otlp, [](const char* name) {
+    LULL_ASSIGN_OR_RETURN(config.otlp,
+                          FindOtlpTarget(options.otlp, [](const char* name) {
                             const char* value = getenv(name);
                             return std::string(value == nullptr ? "" : value);
                           }));

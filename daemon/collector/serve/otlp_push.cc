@@ -108,7 +108,8 @@ absl::Status OtlpPush::Send(const metrics::otlp::ExportMetricsServiceRequest& re
   // What it took is there; sending the rest again would change nothing.
   if (response.partial_success().rejected_data_points() > 0) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "it refused ", response.partial_success().rejected_data_points(), " of the points: ",
+        "it refused ", response.partial_success().rejected_data_points(),
+        " of the points: ",
         CleanText(response.partial_success().error_message(), kMostOfAMessage)));
   }
   return absl::OkStatus();

@@ -55,15 +55,17 @@ absl::Status SetEndpoint(absl::string_view name, absl::string_view text,
   if (absl::ConsumePrefix(&text, "https://")) {
     target->tls = true;
   } else if (!absl::ConsumePrefix(&text, "http://")) {
-    return Complain(name, absl::StrCat("\"", own,
-                                       "\" is no http://HOST:PORT or https://HOST:PORT"));
+    return Complain(
+        name,
+        absl::StrCat("\"", own, "\" is no http://HOST:PORT or https://HOST:PORT"));
   }
   const absl::string_view place = absl::StripSuffix(text, "/");
   if (absl::StrContains(place, "/")) {
-    return Complain(name, absl::StrCat("\"", own,
-                                       "\" has a path: lulld speaks OTLP over gRPC, which "
-                                       "has none, and mostly port ",
-                                       kDefaultPort));
+    return Complain(name,
+                    absl::StrCat("\"", own,
+                                 "\" has a path: lulld speaks OTLP over gRPC, which "
+                                 "has none, and mostly port ",
+                                 kDefaultPort));
   }
   std::optional<TcpAddress> address = ParseTcpAddress(place);
   if (!address) address = ParseTcpAddress(absl::StrCat(place, ":", kDefaultPort));
@@ -120,9 +122,10 @@ absl::Status SetHeaders(const Environment& environment, OtlpTarget* target) {
   for (auto& [key, value] : target->headers) {
     absl::AsciiStrToLower(&key);
     if (!MayBeMetadata(key, value)) {
-      return Complain(variable.name,
-                      absl::StrCat("has a header \"", key,
-                                   "\" that gRPC cannot send"));  // its value is a secret
+      return Complain(
+          variable.name,
+          absl::StrCat("has a header \"", key,
+                       "\" that gRPC cannot send"));  // its value is a secret
     }
   }
   return absl::OkStatus();
@@ -151,10 +154,11 @@ absl::Status SetRoots(const Environment& environment, OtlpTarget* target) {
     target->roots = *std::move(roots);
     return absl::OkStatus();
   }
-  return absl::NotFoundError(absl::StrCat(
-      "this host has no list of certificate authorities where lulld looks for one; name "
-      "a PEM file in ",
-      kPrefix, "CERTIFICATE"));
+  return absl::NotFoundError(
+      absl::StrCat("this host has no list of certificate authorities where lulld looks "
+                   "for one; name "
+                   "a PEM file in ",
+                   kPrefix, "CERTIFICATE"));
 }
 
 absl::Status SetTime(const Variable& variable, int64_t least_ms, absl::Duration* out) {
@@ -175,7 +179,8 @@ std::string HostName() {
 }
 
 absl::Status SetResource(const Environment& environment, OtlpTarget* target) {
-  const Variable more{"OTEL_RESOURCE_ATTRIBUTES", environment("OTEL_RESOURCE_ATTRIBUTES")};
+  const Variable more{"OTEL_RESOURCE_ATTRIBUTES",
+                      environment("OTEL_RESOURCE_ATTRIBUTES")};
   LULL_ASSIGN_OR_RETURN(target->resource, ParsePairs(more));
   for (auto& [key, value] : target->resource) {
     key = CleanText(key);
@@ -212,7 +217,8 @@ absl::StatusOr<OtlpTarget> FindOtlpTarget(absl::string_view endpoint,
     const Variable protocol = Find(environment, "PROTOCOL");
     if (!place.value.empty() && !protocol.value.empty() && protocol.value != "grpc") {
       return Complain(protocol.name,
-                      absl::StrCat("is ", protocol.value, ", and lulld speaks grpc: give "
+                      absl::StrCat("is ", protocol.value,
+                                   ", and lulld speaks grpc: give "
                                    "the endpoint for that as --otlp http://HOST:",
                                    kDefaultPort));
     }
@@ -223,9 +229,9 @@ absl::StatusOr<OtlpTarget> FindOtlpTarget(absl::string_view endpoint,
   LULL_RETURN_IF_ERROR(SetHeaders(environment, &target));
   LULL_RETURN_IF_ERROR(SetRoots(environment, &target));
   LULL_RETURN_IF_ERROR(SetTime(Find(environment, "TIMEOUT"), 1, &target.timeout));
-  LULL_RETURN_IF_ERROR(SetTime({"OTEL_METRIC_EXPORT_INTERVAL",
-                                environment("OTEL_METRIC_EXPORT_INTERVAL")},
-                               kLeastIntervalMs, &target.interval));
+  LULL_RETURN_IF_ERROR(SetTime(
+      {"OTEL_METRIC_EXPORT_INTERVAL", environment("OTEL_METRIC_EXPORT_INTERVAL")},
+      kLeastIntervalMs, &target.interval));
   LULL_RETURN_IF_ERROR(SetResource(environment, &target));
   return target;
 }

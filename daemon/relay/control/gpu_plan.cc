@@ -81,8 +81,9 @@ absl::Status Take(absl::string_view name, absl::string_view value, Unit* unit,
   }
   const Word* word = FindWord(name);
   if (word == nullptr) {
-    return Invalid("\"", name,
-                   "\" is none of skip_first, wait, warmup, active, repeat and finalize");
+    return Invalid(
+        "\"", name,
+        "\" is none of skip_first, wait, warmup, active, repeat and finalize");
   }
   std::optional<uint64_t> time = count ? std::nullopt : TimeNs(value);
   if (!count && !time) {

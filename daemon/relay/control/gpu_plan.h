@@ -47,9 +47,9 @@ struct GpuPlan {
 // "host", "window" or "continuous".
 absl::StatusOr<lull::v1::GpuMode> ParseGpuMode(absl::string_view text);
 
-// "wait=20,warmup=1,active=5": steps; "wait=2s,active=500ms": the clock. "finalize=1" goes
-// with either. What is not named stays as it is by default. The message of an error names the word that is
-// wrong.
+// "wait=20,warmup=1,active=5": steps; "wait=2s,active=500ms": the clock. "finalize=1"
+// goes with either. What is not named stays as it is by default. The message of an
+// error names the word that is wrong.
 absl::StatusOr<GpuPlan> ParseGpuSchedule(absl::string_view text);
 
 // The schedule that the plan goes by, as ParseGpuSchedule() reads it; "" where the

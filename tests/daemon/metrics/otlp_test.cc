@@ -103,8 +103,8 @@ TEST(Otlp, TellsGaugesAndSummaries) {
   const otlp::Metric live = Only(requests, "lull.memory.live");
   EXPECT_EQ(live.gauge().data_points(0).as_int(), -5);
   EXPECT_EQ(live.gauge().data_points(0).start_time_unix_nano(), 0u);
-  EXPECT_EQ(
-      Only(requests, "lull.overhead.ratio").gauge().data_points(0).as_double(), 0.00123);
+  EXPECT_EQ(Only(requests, "lull.overhead.ratio").gauge().data_points(0).as_double(),
+            0.00123);
   const otlp::Metric steps = Only(requests, "lull.step.duration");
   ASSERT_EQ(steps.summary().data_points_size(), 2);
   EXPECT_EQ(steps.summary().data_points(1).count(), 7u);

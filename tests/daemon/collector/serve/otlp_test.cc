@@ -59,10 +59,11 @@ TEST(OtlpTarget, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(UrlOf("http://otel:4318/v1/metrics"), HasSubstr("has a path"));
   EXPECT_THAT(UrlOf("http://"), HasSubstr("has no HOST:PORT"));
   EXPECT_THAT(UrlOf("http://a:99999"), HasSubstr("has no HOST:PORT"));
-  EXPECT_THAT(UrlOf("", {{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://a:4318"},
-                         {"OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"}}),
-              HasSubstr("OTEL_EXPORTER_OTLP_PROTOCOL is http/protobuf, and lulld speaks "
-                        "grpc"));
+  EXPECT_THAT(
+      UrlOf("", {{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://a:4318"},
+                 {"OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"}}),
+      HasSubstr("OTEL_EXPORTER_OTLP_PROTOCOL is http/protobuf, and lulld speaks "
+                "grpc"));
   EXPECT_THAT(UrlOf("", {{"OTEL_EXPORTER_OTLP_TIMEOUT", "soon"}}),
               HasSubstr("OTEL_EXPORTER_OTLP_TIMEOUT \"soon\" is no number"));
   EXPECT_THAT(UrlOf("", {{"OTEL_EXPORTER_OTLP_HEADERS", "novalue"}}),
@@ -70,7 +71,8 @@ TEST(OtlpTarget, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(UrlOf("https://a", {{"OTEL_EXPORTER_OTLP_CERTIFICATE", "/dev/null"}}),
               HasSubstr("/dev/null cannot be read or is no PEM file"));
   // What gRPC would end the program for. A header's value is a secret.
-  for (const char* headers : {"a b=c", "x-bin=1", "grpc-timeout=1S", "a=b%0Ac", ":path=x"}) {
+  for (const char* headers :
+       {"a b=c", "x-bin=1", "grpc-timeout=1S", "a=b%0Ac", ":path=x"}) {
     const std::string said = UrlOf("", {{"OTEL_EXPORTER_OTLP_HEADERS", headers}});
     EXPECT_THAT(said, HasSubstr("that gRPC cannot send")) << headers;
   }
@@ -89,10 +91,11 @@ TEST(OtlpTarget, TakesHeadersTimesAndResource) {
               UnorderedElementsAre(Pair("api-key", "s e="), Pair("b", "c")));
   EXPECT_EQ(target->timeout, absl::Milliseconds(2500));
   EXPECT_EQ(target->interval, absl::Minutes(1));
-  EXPECT_THAT(target->resource,
-              UnorderedElementsAre(Pair("service.name", "gpus"), Pair("host.name", "login"),
-                                   Pair("k8s.pod.name", "p,1"),
-                                   Pair("service.version", ::testing::Not(""))));
+  EXPECT_THAT(
+      target->resource,
+      UnorderedElementsAre(Pair("service.name", "gpus"), Pair("host.name", "login"),
+                           Pair("k8s.pod.name", "p,1"),
+                           Pair("service.version", ::testing::Not(""))));
   target = FindOtlpTarget("", Variables({{"OTEL_METRIC_EXPORT_INTERVAL", "1"}}));
   EXPECT_EQ(target->interval, absl::Seconds(5)) << "an answer is not made anew before";
 }

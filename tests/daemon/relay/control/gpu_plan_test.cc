@@ -48,7 +48,8 @@ TEST(GpuPlan, NamesTheWordThatIsWrong) {
       {"", "\"\" is not of the form wait=20"},
       {"wait", "\"wait\" is not of the form"},
       {"wait=20,", "\"\" is not of the form"},
-      {"pause=20", "\"pause\" is none of skip_first, wait, warmup, active, repeat and finalize"},
+      {"pause=20",
+       "\"pause\" is none of skip_first, wait, warmup, active, repeat and finalize"},
       {"wait=", "wait= is neither a number of steps nor a time like 500ms or 2s"},
       {"wait=ten", "wait=ten is neither"},
       {"wait=-1", "wait=-1 is neither"},
@@ -99,7 +100,8 @@ TEST(GpuPlan, KnowsTheThreeModes) {
 
 TEST(GpuPlan, ReachesTheWorkerAsItIs) {
   RelayOptions options;
-  options.gpu = *ParseGpuSchedule("skip_first=1s,wait=2s,warmup=3s,active=4s,repeat=5,finalize=1");
+  options.gpu = *ParseGpuSchedule(
+      "skip_first=1s,wait=2s,warmup=3s,active=4s,repeat=5,finalize=1");
   options.gpu.steps = {6, 7, 8, 9};
   options.gpu.mode = lull::v1::GPU_MODE_CONTINUOUS;
   options.socket_path = "/run/\xff/relay";  // a path need not be text
@@ -119,7 +121,8 @@ TEST(GpuPlan, ReachesTheWorkerAsItIs) {
 
 TEST(GpuPlan, GoesIntoTheControlBlockOfASegmentThatIsNotMapped) {
   FakeSegment segment;
-  GpuPlan plan = *ParseGpuSchedule("skip_first=1,wait=2,warmup=3,active=4,repeat=5,finalize=1");
+  GpuPlan plan =
+      *ParseGpuSchedule("skip_first=1,wait=2,warmup=3,active=4,repeat=5,finalize=1");
   plan.mode = lull::v1::GPU_MODE_CONTINUOUS;
   ASSERT_TRUE(PrepareControl(plan, true, 77, segment.memfd()));
   const abi::ControlBlock& control = segment.view().control();
