@@ -117,15 +117,17 @@ class OfAnotherUser(Case):
         self.assertFalse(os.path.exists(f"/proc/{reader}"))
 
 
+@unittest.skipUnless(os.getuid() == 0, "only root can let others wait for a file")
 class ThatHang(Case):
-    @unittest.skipUnless(os.getuid() == 0, "only root can let others wait for a file")
-    def test_hold_up_neither_rings_nor_commands_and_have_names_in_the_end(self):
+    def start_that_hangs(self, *options):
+        """A job whose program nobody can open any more, once somebody has tried. Also what to
+        close for that to end."""
         libc = ctypes.CDLL(None, use_errno=True)
         watch = libc.fanotify_init(0x04 | 0x01, os.O_RDONLY)  # CLASS_CONTENT | CLOEXEC
         if watch < 0:
             self.skipTest("no fanotify here: " + os.strerror(ctypes.get_errno()))
         try:
-            job = self.start([guest.LULL, "run", "--dormant", "--quiet", "--name", "hangs", "--",
+            job = self.start([guest.LULL, "run", "--dormant", *options, "--name", "hangs", "--",
                               self.program, self.alive])
             wait_until(lambda: guest.execute([guest.LULL, "disarm", "hangs"],
                                              self.host.environment).status == 0)
@@ -135,6 +137,14 @@ class ThatHang(Case):
                 self.skipTest("no fanotify here: " + os.strerror(ctypes.get_errno()))
             self.tell("arm")
             self.assertTrue(select.select([watch], [], [], 60)[0], "nobody opens it")
+        except BaseException:
+            os.close(watch)
+            raise
+        return job, watch
+
+    def test_hold_up_neither_rings_nor_commands_and_have_names_in_the_end(self):
+        job, watch = self.start_that_hangs("--quiet")
+        try:
             time.sleep(1)
             self.tell("disarm")
         finally:
@@ -147,22 +157,9 @@ class ThatHang(Case):
         self.assertTrue(any("step(" in function for function in self.functions()),
                         self.functions())
 
-    @unittest.skipUnless(os.getuid() == 0, "only root can let others wait for a file")
     def test_for_some_seconds_do_not_cost_the_summary(self):
-        libc = ctypes.CDLL(None, use_errno=True)
-        watch = libc.fanotify_init(0x04 | 0x01, os.O_RDONLY)  # CLASS_CONTENT | CLOEXEC
-        if watch < 0:
-            self.skipTest("no fanotify here: " + os.strerror(ctypes.get_errno()))
+        job, watch = self.start_that_hangs()
         try:
-            job = self.start([guest.LULL, "run", "--dormant", "--name", "hangs", "--",
-                              self.program, self.alive])
-            wait_until(lambda: guest.execute([guest.LULL, "disarm", "hangs"],
-                                             self.host.environment).status == 0)
-            if libc.fanotify_mark(watch, 0x01, ctypes.c_uint64(0x00010000), -100,
-                                  self.program.encode()) != 0:  # ADD, OPEN_PERM
-                self.skipTest("no fanotify here: " + os.strerror(ctypes.get_errno()))
-            self.tell("arm")
-            self.assertTrue(select.select([watch], [], [], 60)[0], "nobody opens it")
             os.remove(self.alive)
             time.sleep(4)
             self.assertIsNone(job.poll(), "it gave up")

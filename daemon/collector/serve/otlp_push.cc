@@ -75,20 +75,20 @@ void OtlpPush::Run() {
 absl::Status OtlpPush::Push(bool last) {
   LULL_ASSIGN_OR_RETURN(const MetricsSource::Answer answer, source_.Samples(last));
   if (answer.made == sent_) return absl::OkStatus();
+  const absl::Time deadline = absl::Now() + (last ? kLastPush : target_.timeout);
   const auto time_ns = static_cast<uint64_t>(absl::ToUnixNanos(answer.made));
   for (const auto& request :
        metrics::OtlpRequests(answer.samples, target_.resource, time_ns)) {
-    LULL_RETURN_IF_ERROR(Send(request, last));
+    LULL_RETURN_IF_ERROR(Send(request, deadline, last));
   }
   sent_ = answer.made;
   return absl::OkStatus();
 }
 
 absl::Status OtlpPush::Send(const metrics::otlp::ExportMetricsServiceRequest& request,
-                            bool last) {
+                            absl::Time deadline, bool last) {
   grpc::ClientContext context;
-  context.set_deadline(
-      absl::ToChronoTime(absl::Now() + (last ? kLastPush : target_.timeout)));
+  context.set_deadline(absl::ToChronoTime(deadline));
   for (const auto& [key, value] : target_.headers) context.AddMetadata(key, value);
   {
     MutexLock lock(mutex_);
@@ -115,9 +115,9 @@ absl::Status OtlpPush::Send(const metrics::otlp::ExportMetricsServiceRequest& re
   return absl::OkStatus();
 }
 
-// Once for each thing that it says.
+// Once for each kind of error: a receiver may word each one anew.
 void OtlpPush::Tell(const absl::Status& pushed) {
-  if (absl::IsCancelled(pushed) || pushed == told_) return;
+  if (absl::IsCancelled(pushed) || pushed.code() == told_.code()) return;
   if (pushed.ok()) {
     LogInfo(absl::StrCat("metrics arrive at ", target_.url(), " again"));
   } else {

@@ -33,7 +33,7 @@ class OtlpPush {
   void Run();
   absl::Status Push(bool last);
   absl::Status Send(const metrics::otlp::ExportMetricsServiceRequest& request,
-                    bool last);
+                    absl::Time deadline, bool last);
   void Tell(const absl::Status& pushed);
 
   const OtlpTarget target_;
