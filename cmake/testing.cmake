@@ -3,8 +3,8 @@
 #   GoogleTest's filter names them) that compare times in an executable that is UNTIMED else.
 # lull_script_test(name LABEL ... COMMAND ... [UNTIMED | ONCE])
 #   any command; exit status 0 passes. ONCE: it runs alone, and is believed at once.
-# An integration test that is such a script is run once more where a
-# comparison of numbers, and nothing else, failed (tests/again.py). In a build with
+# An integration test that is such a script is run up to twice more while a
+# comparison of numbers, and nothing else, fails (tests/again.py). In a build with
 # ASan, where the start of a process takes longer than most cases, each unit test executable
 # runs in four parts, not case by case.
 # A COST (ctest's property) in seconds lets a long one begin early, also in a fresh build.
@@ -80,7 +80,7 @@ function(lull_script_test name)
     set(alone FALSE)
   endif()
   if(alone AND NOT ARG_ONCE AND ARG_LABEL STREQUAL "integration")
-    math(EXPR ARG_TIMEOUT "2 * ${ARG_TIMEOUT}")
+    math(EXPR ARG_TIMEOUT "3 * ${ARG_TIMEOUT}")
     list(PREPEND ARG_COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/again.py
       ${CMAKE_BINARY_DIR}/failed_at_first.log)
   endif()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs a test that compares measured times, and once more if only such comparisons failed.
+"""Runs a test that compares measured times, and up to twice more while only such comparisons fail.
 
     again.py LOG COMMAND...
 
 Somebody else's work on the machine makes such a comparison fail at times. COMMAND is a script
-of unittest; it is tried again if it ended with 1, and each failure is one of assertLess,
+of unittest; it is tried again where it ended with 1, and each failure is one of assertLess,
 assertGreater or assertAlmostEqual on two numbers. An exception, a time-out, a status or a
 count that should have been equal, a crash: all these are believed at once. What failed at
 first is appended to LOG, and tools/test tells it at its end: nobody should get used to it.
@@ -38,12 +38,15 @@ def run(command):
 def main():
     log, command = sys.argv[1], sys.argv[2:]
     status, output = run(command)
-    if status == 1 and only_comparisons(output):
-        print("again.py: once more, since comparisons of times alone failed", flush=True)
-        status, _ = run(command)
+    tries = 1
+    while status == 1 and tries < 3 and only_comparisons(output):
+        print("again.py: again, since comparisons of times alone failed", flush=True)
+        status, output = run(command)
+        tries += 1
+    if tries > 1:
         with open(log, "a", encoding="utf-8") as file:
             outcome = "passed" if status == 0 else "failed"
-            file.write(f"failed at first, then {outcome}: {' '.join(command[1:])}\n")
+            file.write(f"{outcome} at try {tries}: {' '.join(command[1:])}\n")
     sys.exit(status if status >= 0 else 128 - status)
 
 

@@ -12,31 +12,41 @@ SCRIPT = """
 import os, subprocess, sys, unittest
 class T(unittest.TestCase):
     def test_first(self):
-        if os.path.exists({was!r}):
+        with open({was!r}, "a") as file:
+            file.write(".")
+        if os.path.getsize({was!r}) > {fails}:
             return
-        open({was!r}, "w").close()
         {body}
 unittest.main()
 """
 
 
 class Again(unittest.TestCase):
-    def outcome(self, body):
+    def outcome(self, body, fails=1):
+        """(exit status, lines of the log) where the first `fails` tries run `body`."""
         with tempfile.TemporaryDirectory() as folder:
             script, log = os.path.join(folder, "script.py"), os.path.join(folder, "log")
             with open(script, "w", encoding="utf-8") as file:
-                file.write(SCRIPT.format(was=os.path.join(folder, "was"), body=body))
+                file.write(SCRIPT.format(was=os.path.join(folder, "was"), body=body,
+                                         fails=fails))
             done = subprocess.run([sys.executable, AGAIN, log, sys.executable, script],
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                   check=False)
-            return done.returncode, os.path.exists(log)
+            if not os.path.exists(log):
+                return done.returncode, 0
+            with open(log, encoding="utf-8") as file:
+                return done.returncode, len(file.readlines())
 
     def test_comparisons_of_numbers_are_tried_again(self):
         for body in ("self.assertLess(5.1, 5)", "self.assertGreater(351.0, 0.9 * 400, {'a': 1})",
                      "self.assertGreaterEqual(1, 3)", "self.assertAlmostEqual(1e-9, 2.5, delta=1)",
                      "self.assertLessEqual(2, -1e300, 'why')"):
             with self.subTest(body):
-                self.assertEqual(self.outcome(body), (0, True))
+                self.assertEqual(self.outcome(body), (0, 1))
+
+    def test_three_tries_are_all(self):
+        self.assertEqual(self.outcome("self.assertLess(5.1, 5)", fails=2), (0, 1))
+        self.assertEqual(self.outcome("self.assertLess(5.1, 5)", fails=3), (1, 1))
 
     def test_everything_else_is_believed(self):
         for body, status in (("self.assertEqual(1, 0)", 1), ("self.assertTrue(False)", 1),
@@ -46,7 +56,7 @@ class Again(unittest.TestCase):
                              ("self.assertLess(len('abcd'), 3) if 0 else self.assertIn(1, [])", 1),
                              ("os.abort()", 134), ("os._exit(3)", 3)):
             with self.subTest(body):
-                self.assertEqual(self.outcome(body), (status, False))
+                self.assertEqual(self.outcome(body), (status, 0))
 
 
 if __name__ == "__main__":
