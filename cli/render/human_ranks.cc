@@ -14,6 +14,9 @@ namespace {
 std::string RanksTable(const v1::Ranks& ranks, bool hosts) {
   std::vector<std::string> columns = {">rank",    ">pid",    ">step",
                                       ">late in", ">waited", ">cost to others"};
+  if (ranks.on_device()) {
+    columns.insert(columns.end(), {">communicates", ">exposed"});
+  }
   if (hosts) columns.emplace_back("host");
   Table table(columns);
   for (const v1::RankRow& row : ranks.ranks()) {
@@ -24,6 +27,10 @@ std::string RanksTable(const v1::Ranks& ranks, bool hosts) {
         FormatCount(row.late_steps()),
         FormatDuration(row.waited_ns()),
         FormatDuration(row.cost_to_others_ns())};
+    if (ranks.on_device()) {
+      cells.push_back(FormatDuration(row.communication_ns()));
+      cells.push_back(FormatDuration(row.exposed_ns()));
+    }
     if (hosts) cells.push_back(Shortened(row.host(), 40));
     table.AddRow(std::move(cells));
   }
@@ -55,7 +62,14 @@ std::string Notes(const v1::Ranks& ranks) {
       FormatDuration(ranks.unexplained_ns()),
       ".\n  Waits that not all ranks had at the same time, of which nothing is told: ",
       FormatDuration(ranks.unmatched_ns()), ".\n");
-  if (ranks.error_kind() != v1::CLOCK_ERROR_KIND_BOUND) {
+  if (ranks.on_device()) {
+    absl::StrAppend(&text,
+                    "  By the kernels of NCCL, in the time that GPUs were traced.\n");
+  }
+  if (ranks.error_kind() == v1::CLOCK_ERROR_KIND_FIDUCIAL) {
+    absl::StrAppend(&text, "  Collectives end together on all ranks, here within ",
+                    FormatDuration(ranks.error_ns()), "; nobody is named for less.\n");
+  } else if (ranks.error_kind() != v1::CLOCK_ERROR_KIND_BOUND) {
     absl::StrAppend(&text, "  How far clocks of ranks are apart is not known.\n");
   } else if (ranks.error_ns() > 0) {
     absl::StrAppend(&text, "  Clocks of hosts are compared to within ",

@@ -5,6 +5,7 @@
 #include "cli/render/row_json.h"
 #include "cli/render/schema_definitions.h"
 #include "cli/render/schema_parts.h"
+#include "daemon/words/enum_key.h"
 
 namespace lull {
 namespace {
@@ -28,25 +29,30 @@ Json CulpritsJson(const v1::RankRow& row) {
 
 Json RanksJson(const v1::ReportReply& reply) {
   const v1::Ranks& ranks = reply.ranks();
-  const bool known = ranks.error_kind() == v1::CLOCK_ERROR_KIND_BOUND;
-  return AnswerJson(reply, {{"ranks", RowsJson(ranks.ranks(),
-                                               [](const v1::RankRow& row, Json& json) {
-                                                 if (row.step_ns() == 0)
-                                                   SetNull(json, {"step_ms"});
-                                                 json["culprits"] = CulpritsJson(row);
-                                               })},
-                            {"clock",
-                             {{"error_ns", If(known, ranks.error_ns())},
-                              {"error_kind", known ? "bound" : "none"}}},
-                            {"world_size", ranks.world_size()},
-                            {"collectives", ranks.collectives()},
-                            {"steps", ranks.steps()},
-                            {"unexplained_ms", Ms(ranks.unexplained_ns())},
-                            {"unmatched_ms", Ms(ranks.unmatched_ns())},
-                            {"looked_at",
-                             {{"start_ms", Ms(ranks.start_ns())},
-                              {"end_ms", Ms(ranks.end_ns())},
-                              {"cut", ranks.cut()}}}});
+  const bool known = ranks.error_kind() != v1::CLOCK_ERROR_KIND_NONE;
+  const bool on_device = ranks.on_device();
+  return AnswerJson(
+      reply, {{"ranks", RowsJson(ranks.ranks(),
+                                 [&](const v1::RankRow& row, Json& json) {
+                                   if (row.step_ns() == 0) SetNull(json, {"step_ms"});
+                                   if (!on_device) {
+                                     SetNull(json, {"communication_ms", "exposed_ms"});
+                                   }
+                                   json["culprits"] = CulpritsJson(row);
+                                 })},
+              {"clock",
+               {{"error_ns", If(known, ranks.error_ns())},
+                {"error_kind", KeyOf(ranks.error_kind())}}},
+              {"on_device", ranks.on_device()},
+              {"world_size", ranks.world_size()},
+              {"collectives", ranks.collectives()},
+              {"steps", ranks.steps()},
+              {"unexplained_ms", Ms(ranks.unexplained_ns())},
+              {"unmatched_ms", Ms(ranks.unmatched_ns())},
+              {"looked_at",
+               {{"start_ms", Ms(ranks.start_ns())},
+                {"end_ms", Ms(ranks.end_ns())},
+                {"cut", ranks.cut()}}}});
 }
 
 // What the above prints.
@@ -62,11 +68,12 @@ Json Ranks() {
                                  {"cost_to_others_ms", Amount()}}));
   return Answer(
       {{"ranks", ListOf(RowOf<v1::RankRow>()
-                            .OrNull({"step_ms"})
+                            .OrNull({"step_ms", "communication_ms", "exposed_ms"})
                             .Set("culprits", std::move(culprits))
                             .Done())},
        {"clock", Object({{"error_ns", OrNull(Count())},
-                         {"error_kind", OneOf({"none", "bound"})}})},
+                         {"error_kind", OneOf({"none", "bound", "fiducial"})}})},
+       {"on_device", Flag()},
        {"world_size", Count()},
        {"collectives", Count()},
        {"steps", Count()},

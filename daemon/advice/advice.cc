@@ -12,7 +12,7 @@ namespace lull {
 namespace {
 
 constexpr Rule kHostRules[] = {HostDataWaits, HostOldCollections, HostDeviceMemory,
-                               HostSyncs, HostLateRanks};
+                               HostSyncs, LateRanks};
 constexpr Rule kGpuRules[] = {IdleForData,
                               WastefulSyncs,
                               IdleForGc,
@@ -27,7 +27,8 @@ constexpr Rule kGpuRules[] = {IdleForData,
                               Dependencies,
                               TensorCoresUnused,
                               GradientsFilledWithZero,
-                              CommunicationNotHidden};
+                              CommunicationNotHidden,
+                              LateRanks};
 constexpr Rule kMemoryRules[] = {FragmentedCache, GrowingMemory};
 
 // What a verdict calls the findings of a rule; those of memory fit any.
@@ -50,6 +51,7 @@ constexpr Bound kBounds[] = {
     {"tensor_cores", "compute"},
     {"zero_grad", "compute"},
     {"communication", "communication"},
+    {"late_rank", "communication"},
 };
 
 bool IsOf(const std::string& verdict, const v1::Finding& finding) {

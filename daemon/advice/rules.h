@@ -12,7 +12,7 @@ void HostOldCollections(const Evidence& evidence, Findings& found);
 void HostDeviceMemory(const Evidence& evidence, Findings& found);
 void HostSyncs(const Evidence& evidence, Findings& found);
 // rank_rules.cc: whom other ranks wait for.
-void HostLateRanks(const Evidence& evidence, Findings& found);
+void LateRanks(const Evidence& evidence, Findings& found);
 
 // idle_rules.cc: causes of idle time.
 void IdleForData(const Evidence& evidence, Findings& found);

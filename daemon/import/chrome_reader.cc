@@ -159,6 +159,11 @@ class ChromeReader {
           rank->value.GetInt() >= 0) {
         trace_.rank = rank->value.GetInt();
       }
+      auto world = info.FindMember("world_size");
+      if (world != info.MemberEnd() && world->value.IsInt() &&
+          world->value.GetInt() > 0) {
+        trace_.world_size = world->value.GetInt();
+      }
     } else if (value.IsArray()) {
       for (const auto& device : value.GetArray()) AddDevice(device);
     }

@@ -36,7 +36,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Version of what an import makes of a file. Another version makes another job of it.
-constexpr absl::string_view kVersion = "lull import 3";
+constexpr absl::string_view kVersion = "lull import 4";
 // The spool's own limit must not cut a job short.
 constexpr uint64_t kNoLimit = uint64_t{1} << 60;
 // What a frame of a stack takes where it is kept; of a spool hardly anything.

@@ -107,6 +107,7 @@ struct Trace {
 
   uint32_t pid = 0;
   int32_t rank = -1;
+  int32_t world_size = 0;  // 0: not told
   // Times of the records plus this are CLOCK_REALTIME in ns.
   uint64_t base_ns = 0;
 

@@ -464,6 +464,7 @@ class Translator {
     process.set_pid(trace_.pid);
     process.set_start_ns(counts_.start_ns);
     process.set_rank(trace_.rank);
+    process.set_world_size(trace_.world_size);
     process.set_local_rank(-1);
     counts_.end_ns = end_ns_;
     counts_.events = writer_.events();

@@ -83,8 +83,8 @@ absl::Status NameAndId(const JobRow& named, const JobRow& other,
                        const std::string& text) {
   return absl::InvalidArgumentError(absl::StrCat(
       "\"", text, "\" is the name of job ", named.info.id().substr(0, kShownIdDigits),
-      " and the beginning of the id of job ",
-      other.info.id().substr(0, kShownIdDigits), "; say more of the id"));
+      " and the beginning of the id of job ", other.info.id().substr(0, kShownIdDigits),
+      "; say more of the id"));
 }
 
 // Also one whose row is damaged, which is then what is left of it.

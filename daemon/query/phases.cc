@@ -17,8 +17,8 @@ absl::StatusOr<std::optional<uint64_t>> SteadySince(storage::StoreReader& reader
       steps.front().source == lull::v1::STEP_SOURCE_PERIOD) {
     return std::nullopt;
   }
-  // What comes after the last step, the end of CUDA or a sleep, is no step: a training of
-  // half a second that ended within the second has no steady second.
+  // What comes after the last step, the end of CUDA or a sleep, is no step: a training
+  // of half a second that ended within the second has no steady second.
   LULL_ASSIGN_OR_RETURN(auto last, reader.catalogue().Steps(process.id, 0, end_ns, 1));
   if (!last.empty()) end_ns = std::min(end_ns, last.back().end_ns);
   for (const storage::StepRow& step : steps) {

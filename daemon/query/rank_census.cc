@@ -12,14 +12,16 @@ constexpr int kMostRanks = 1024;
 
 absl::Status AreAll(const storage::JobRow& job,
                     const std::vector<const v1::ProcessInfo*>& ranks) {
-  if (job.info.has_imported()) {
+  if (job.info.has_imported() && ranks.empty()) {
     return absl::FailedPreconditionError(
-        "nobody knows how far the clocks of an imported trace's ranks are apart");
+        "no rank of this trace has a kernel of NCCL, and what their hosts waited for "
+        "cannot be compared: nobody knows how far their clocks are apart");
   }
   if (ranks.empty()) {
     return absl::FailedPreconditionError(
-        "no process waited for another rank: waits of gloo and c10d on the host are "
-        "known, those for NCCL or MPI are not");
+        "no process waited for another rank: collectives of NCCL are known where the "
+        "GPU "
+        "was traced, and waits of gloo and c10d on the host; those of MPI are not");
   }
   const v1::ProcessInfo& first = *ranks.front();
   if (first.rank() < 0) {

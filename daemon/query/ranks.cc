@@ -3,18 +3,20 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/aggregate/host_sample.h"
 #include "daemon/base/median.h"
 #include "daemon/base/status.h"
+#include "daemon/query/device_waits.h"
+#include "daemon/query/late_causes.h"
 #include "daemon/query/part_clocks.h"
 #include "daemon/query/rank_census.h"
 #include "daemon/query/rank_events.h"
+#include "daemon/query/rank_reader.h"
 #include "daemon/query/reports.h"
 #include "daemon/query/rows.h"
 
@@ -27,25 +29,7 @@ constexpr uint64_t kMostEvents = 4'000'000;
 constexpr uint64_t kMostEventsOfAnOverview = 500'000;
 // To a tenth of a millisecond of a day.
 constexpr int kBisections = 30;
-// What one relay told; each has a clock, and numbers of its own for sites and APIs.
-struct Part {
-  storage::JobRow job;
-  Names* names = nullptr;
-  std::unique_ptr<Names> own_names;  // those of the job that is shown are the view's
-  const ranks::HostClock* clock = nullptr;  // nullptr: all have one
-  std::map<uint32_t, uint32_t> lines;       // by site: the number that all parts use
-
-  uint64_t Common(uint64_t host_ns) const {
-    return clock == nullptr ? host_ns : clock->ToCommon(host_ns);
-  }
-};
-
-struct RankOf {
-  size_t part = 0;
-  storage::ProcessRow process;
-  std::vector<Series> series;  // by id
-  std::vector<uint64_t> step_ns;
-};
+using Part = RankPart;
 
 class Telling {
  public:
@@ -54,6 +38,13 @@ class Telling {
   absl::Status Fill() {
     LULL_RETURN_IF_ERROR(FindParts());
     for (size_t i = 0; i < parts_.size(); ++i) LULL_RETURN_IF_ERROR(FindRanks(i));
+    // NCCL's say more than what hosts wait for beside them.
+    on_device_ = std::any_of(ranks_.begin(), ranks_.end(),
+                             [](const RankOf& rank) { return rank.on_device; });
+    // Of a trace there is nothing else to compare them by.
+    if (on_device_ || view_.job.info.has_imported()) {
+      std::erase_if(ranks_, [](const RankOf& rank) { return !rank.on_device; });
+    }
     std::stable_sort(ranks_.begin(), ranks_.end(), [](const auto& a, const auto& b) {
       return a.process.info.rank() < b.process.info.rank();
     });
@@ -62,8 +53,10 @@ class Telling {
     LULL_RETURN_IF_ERROR(ChooseRange());
     std::vector<ranks::Rank> ranks(ranks_.size());
     for (size_t i = 0; i < ranks_.size(); ++i) {
-      LULL_RETURN_IF_ERROR(Read(ranks_[i], ranks[i]));
+      LULL_RETURN_IF_ERROR(reader_.Read(SpanOf(ranks_[i]), on_device_,
+                                        parts_[ranks_[i].part], ranks_[i], ranks[i]));
     }
+    if (on_device_) LULL_RETURN_IF_ERROR(FillWaits(ranks));
     reply_.set_error_ns(WorstErrorNs(ranks));
     Tell(ranks::WhoWaitedForWhom(ranks));
     for (const Part& part : parts_) LULL_RETURN_IF_ERROR(part.names->status());
@@ -78,8 +71,8 @@ class Telling {
       part.job = std::move(job);
       part.names = view_.names.get();
       if (part.job.id == view_.job.id) continue;
-      part.own_names = std::make_unique<Names>(*view_.reader, part.job.id);
-      part.names = part.own_names.get();
+      own_names_.push_back(std::make_unique<Names>(*view_.reader, part.job.id));
+      part.names = own_names_.back().get();
     }
     return absl::OkStatus();
   }
@@ -103,13 +96,16 @@ class Telling {
       if (process.info.worker_of() != 0) continue;
       LULL_ASSIGN_OR_RETURN(auto rows, catalogue.All<storage::SeriesRow>(process.id));
       RankOf rank;
+      const bool imported = parts_[part].job.info.has_imported();
       bool collectives = false;
       for (const storage::SeriesRow& row : rows) {
         if (rank.series.size() <= row.id) rank.series.resize(row.id + 1);
         rank.series[row.id] = row.series;
         collectives = collectives || IsCollective(row.series);
+        rank.on_device = rank.on_device || row.series.type == EventType::kCollective ||
+                         (imported && IsCommunicating(row.series, *parts_[part].names));
       }
-      if (!collectives) continue;
+      if (!collectives && !rank.on_device) continue;
       rank.part = part;
       rank.process = std::move(process);
       ranks_.push_back(std::move(rank));
@@ -205,115 +201,52 @@ class Telling {
     return events;
   }
 
-  // The thread that waits for other ranks, and what else it did.
-  absl::Status Read(RankOf& rank, ranks::Rank& out) {
-    struct Told {
-      Event event;
-      const Series* series;
-    };
-    std::vector<Told> told;
-    std::map<uint32_t, uint64_t> waited_ns;  // by thread
-    Part& part = parts_[rank.part];
-    out.clock = part.clock;
-    LULL_RETURN_IF_ERROR(view_.reader->events().Read(
-        rank.process.id, AbsoluteOf(part, range_.since), AbsoluteOf(part, range_.until),
-        [&](const Event& event) {
-          if (event.series >= rank.series.size()) return;
-          const Series& series = rank.series[event.series];
-          if (IsCollective(series)) waited_ns[event.tid] += event.duration_ns;
-          if (IsCollective(series) || series.type == EventType::kStep ||
-              series.type == EventType::kHostSample ||
-              *CauseOf(series, event.duration_ns) != '\0') {
-            told.push_back({event, &series});
-          }
-        }));
-    const auto most = std::max_element(
-        waited_ns.begin(), waited_ns.end(),
-        [](const auto& a, const auto& b) { return a.second < b.second; });
-    const uint32_t main = most == waited_ns.end() ? 0 : most->first;
-    std::stable_sort(told.begin(), told.end(), [](const Told& a, const Told& b) {
-      // What encloses another comes first.
-      return a.event.start_ns != b.event.start_ns
-                 ? a.event.start_ns < b.event.start_ns
-                 : a.event.duration_ns > b.event.duration_ns;
-    });
-    for (const Told& one : told) {
-      const Event& event = one.event;
-      if (one.series->type == EventType::kStep) {
-        out.steps.push_back(part.Common(event.start_ns));
-        if (event.duration_ns > 0) rank.step_ns.push_back(event.duration_ns);
-      } else if (event.tid != main) {
-        continue;
-      } else if (one.series->type == EventType::kHostSample) {
-        AddLook(part, *one.series, event, out);
-      } else if (IsCollective(*one.series)) {
-        AddWait(part, *one.series, event, out);
-      } else {
-        const char* cause = CauseOf(*one.series, event.duration_ns);
-        // A collection lies where garbage was made enough, not at its line.
-        const uint32_t line = one.series->type == EventType::kGcPause
-                                  ? 0
-                                  : LineOf(part, one.series->line_site);
-        out.spent.push_back(
-            {part.Common(event.start_ns),
-             part.Common(event.start_ns + event.duration_ns),
-             MayBeACollective(*one.series, *part.names) ? 0 : Number(cause, line)});
+  RankSpan SpanOf(const RankOf& rank) const {
+    const Part& part = parts_[rank.part];
+    return {AbsoluteOf(part, range_.since), AbsoluteOf(part, range_.until)};
+  }
+
+  absl::Status FillWaits(std::vector<ranks::Rank>& ranks) {
+    if (!view_.job.info.has_imported()) {
+      for (size_t i = 0; i < ranks_.size(); ++i) {
+        const RankOf& rank = ranks_[i];
+        device_waits_.Fill(rank.device, rank.series, parts_[rank.part], &ranks[i]);
       }
+      return absl::OkStatus();
+    }
+    std::vector<std::vector<ranks::Ended>> kernels;
+    for (const RankOf& rank : ranks_) kernels.push_back(KernelsOf(rank));
+    const std::optional<uint64_t> spread_ns = ranks::SpreadOfEnds(kernels);
+    if (!spread_ns) {
+      return absl::FailedPreconditionError(
+          "ranks have not the same kernels of communication in the same order: nobody "
+          "knows which of them belong together");
+    }
+    spread_ns_ = *spread_ns;
+    for (size_t i = 0; i < ranks_.size(); ++i) {
+      const RankOf& rank = ranks_[i];
+      device_waits_.FillByOrder(rank.device, rank.series, kernels[i],
+                                static_cast<uint32_t>(ranks_.size()), *spread_ns,
+                                parts_[rank.part], &ranks[i]);
     }
     return absl::OkStatus();
   }
 
-  void AddWait(Part& part, const Series& series, const Event& event, ranks::Rank& out) {
-    const uint64_t start = part.Common(event.start_ns);
-    const uint64_t end = part.Common(event.start_ns + event.duration_ns);
-    if (!out.waits.empty() && out.waits.back().end_ns > start) return;
-    out.waits.push_back({start, end, LineOf(part, series.line_site)});
-  }
-
-  void AddLook(Part& part, const Series& series, const Event& event, ranks::Rank& out) {
-    if (!aggregate::HasStack(aggregate::QualityOf(series))) return;
-    const bool ready = aggregate::StateOf(series) == aggregate::SampleState::kReady;
-    out.looks.push_back({part.Common(event.start_ns),
-                         ready ? Number("run_queue", 0)
-                               : Number("host_code", LineOf(part, series.line_site))});
-  }
-
-  // The number of a line, the same for all ranks: that of its site where there is one
-  // part.
-  uint32_t LineOf(Part& part, uint32_t site) {
-    if (parts_.size() == 1 || site == 0) return site;
-    const auto [it, fresh] = part.lines.try_emplace(site, 0);
-    if (!fresh) return it->second;
-    v1::Site told;
-    part.names->FillSite(site, &told);
-    const auto [line, first] =
-        lines_.try_emplace({told.file(), told.line(), told.function()},
-                           static_cast<uint32_t>(sites_.size() + 1));
-    if (first) sites_.push_back(std::move(told));
-    it->second = line->second;
-    return it->second;
-  }
-
-  void FillSite(uint32_t line, v1::Site* site) const {
-    if (parts_.size() == 1) {
-      view_.names->FillSite(line, site);
-    } else {
-      *site = sites_[line - 1];
+  // A kernel's function is its name: an imported trace is one part.
+  std::vector<ranks::Ended> KernelsOf(const RankOf& rank) {
+    std::vector<ranks::Ended> kernels;
+    for (const DeviceStretch& one : rank.device.communication()) {
+      const uint32_t kernel = aggregate::KernelOf(rank.series[one.series]);
+      kernels.push_back({one.start_ns, one.end_ns, view_.names->Kernel(kernel).name});
     }
-  }
-
-  // Of a cause at a line, the same for all ranks.
-  uint32_t Number(const std::string& cause, uint32_t line) {
-    const auto [it, fresh] = numbers_.try_emplace({cause, line}, 0);
-    if (fresh) {
-      causes_.push_back(it->first);
-      it->second = static_cast<uint32_t>(causes_.size());
-    }
-    return it->second;
+    return kernels;
   }
 
   void Tell(const ranks::Story& story) {
-    reply_.set_error_kind(v1::CLOCK_ERROR_KIND_BOUND);
+    reply_.set_error_kind(spread_ns_ ? v1::CLOCK_ERROR_KIND_FIDUCIAL
+                                     : v1::CLOCK_ERROR_KIND_BOUND);
+    if (spread_ns_) reply_.set_error_ns(*spread_ns_);
+    reply_.set_on_device(on_device_);
     reply_.set_world_size(static_cast<uint32_t>(ranks_.size()));
     reply_.set_collectives(story.collectives);
     reply_.set_steps(story.steps);
@@ -331,6 +264,8 @@ class Telling {
       row->set_step_ns(LowerMedian(ranks_[i].step_ns));
       row->set_late_steps(story.ranks[i].late_steps);
       row->set_waited_ns(story.ranks[i].waited_ns);
+      row->set_communication_ns(ranks_[i].device.communication_ns());
+      row->set_exposed_ns(ranks_[i].device.exposed_ns());
       for (const ranks::Cause& cause : story.ranks[i].causes) {
         row->set_cost_to_others_ns(row->cost_to_others_ns() + cause.cost_ns);
         TellCause(cause, row->add_culprits());
@@ -344,16 +279,11 @@ class Telling {
   }
 
   void TellCause(const ranks::Cause& cause, v1::LateCause* out) {
-    const auto& [name, line] = cause.what == 0 ? kOwnCode : causes_[cause.what - 1];
-    out->set_cause(name);
-    if (line != 0) FillSite(line, out->mutable_site());
+    causes_.Fill(cause.what, out);
     out->set_steps(cause.steps);
     out->set_total_ns(cause.late_ns);
     out->set_cost_ns(cause.cost_ns);
   }
-
-  using NamedCause = std::pair<std::string, uint32_t>;  // with the line
-  static inline const NamedCause kOwnCode{"host_code", 0};
 
   View& view_;
   v1::Ranks& reply_;
@@ -361,10 +291,12 @@ class Telling {
   std::vector<Part> parts_;
   PartClocks clocks_;
   std::vector<RankOf> ranks_;
-  std::map<std::tuple<std::string, int32_t, std::string>, uint32_t> lines_;
-  std::vector<v1::Site> sites_;  // by number - 1 of lines_
-  std::map<NamedCause, uint32_t> numbers_;
-  std::vector<NamedCause> causes_;  // by number - 1
+  std::vector<std::unique_ptr<Names>> own_names_;  // others are the view's
+  LateCauses causes_;
+  RankReader reader_{*view_.reader, causes_};
+  DeviceWaits device_waits_{causes_};
+  bool on_device_ = false;
+  std::optional<uint64_t> spread_ns_;  // of ends, where these are all that is known
 };
 
 }  // namespace
@@ -372,7 +304,10 @@ class Telling {
 bool HasCollectives(const View& view) {
   return std::any_of(
       view.processes.begin(), view.processes.end(), [](const ProcessSums& sums) {
-        return std::any_of(sums.series.begin(), sums.series.end(), IsCollective);
+        return std::any_of(
+            sums.series.begin(), sums.series.end(), [](const Series& series) {
+              return IsCollective(series) || series.type == EventType::kCollective;
+            });
       });
 }
 

@@ -49,8 +49,8 @@ absl::Status FillRanks(View& view, v1::ReportReply* reply);
 // Whether any process that is shown has waited for other ranks.
 bool HasCollectives(const View& view);
 
-// What each thread that is looked at did last, equal stacks together. FAILED_PRECONDITION
-// if no thread of the processes that live was looked at lately.
+// What each thread that is looked at did last, equal stacks together.
+// FAILED_PRECONDITION if no thread of the processes that live was looked at lately.
 absl::Status FillNewestStacks(View& view, v1::ReportReply* reply);
 
 // Data loading: what a batch costs the training, by loader and line.

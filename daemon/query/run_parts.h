@@ -30,9 +30,9 @@ struct PartLife {
 // comes again is another attempt or another job, whatever their run is called.
 std::vector<size_t> Wholes(const std::vector<PartLife>& parts);
 
-// Whether, for each part, `wholes`, which Wholes() made of them, is one of several ways to
-// put its whole together: jobs of one name went on at one time, and nothing says which
-// host was whose.
+// Whether, for each part, `wholes`, which Wholes() made of them, is one of several ways
+// to put its whole together: jobs of one name went on at one time, and nothing says
+// which host was whose.
 std::vector<bool> Doubts(const std::vector<PartLife>& parts,
                          const std::vector<size_t>& wholes);
 

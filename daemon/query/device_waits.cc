@@ -1,0 +1,122 @@
+#include "daemon/query/device_waits.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/hash/hash.h"
+#include "daemon/aggregate/wait_kind.h"
+#include "query.pb.h"
+
+namespace lull::query {
+namespace {
+
+using aggregate::Series;
+
+// Never 0, which is of no collective.
+uint64_t IdentityOf(const DeviceCollective& one) {
+  const uint64_t id = absl::HashOf(one.communicator, one.number);
+  return id == 0 ? 1 : id;
+}
+
+}  // namespace
+
+// Of one number: collectives of a communicator that do the same with as many bytes.
+// What a rank does before them is compared with what it does before the others of the
+// kind.
+uint32_t DeviceWaits::KindOf(RankPart& part, const DeviceCollective& one,
+                             uint32_t api) {
+  const auto next = static_cast<uint32_t>(kinds_.size() + 1);
+  return kinds_.try_emplace({one.communicator, part.names->Api(api), one.kib}, next)
+      .first->second;
+}
+
+// 0: nothing of the rank's own. Where the cause is code, it is none that was recorded:
+// UINT32_MAX.
+uint32_t DeviceWaits::CauseOf(RankPart& part, const Series& idle) {
+  const uint32_t line = causes_.LineOf(part, idle.line_site);
+  switch (static_cast<v1::GapCause>(aggregate::CauseOf(idle))) {
+    case v1::GAP_CAUSE_GC:
+      // A collection lies where garbage was made enough, not at its line.
+      return causes_.Number("gc", 0);
+    case v1::GAP_CAUSE_ALLOCATOR:
+      return causes_.Number("allocator", line);
+    case v1::GAP_CAUSE_DATA_WAIT:
+      return causes_.Number("data", line);
+    case v1::GAP_CAUSE_GIL_WAIT:
+      return causes_.Number("gil", line);
+    case v1::GAP_CAUSE_SYNC:
+      return causes_.Number("sync", line);
+    case v1::GAP_CAUSE_RUN_QUEUE:
+      return causes_.Number("run_queue", 0);
+    case v1::GAP_CAUSE_HOST_WAIT:
+      return causes_.Number(aggregate::WaitKindName(aggregate::ClassifyWait(
+                                part.names->Api(idle.api), false, {}, {})),
+                            line);
+    case v1::GAP_CAUSE_HOST_CODE:
+    case v1::GAP_CAUSE_LAUNCH_BOUND:
+    case v1::GAP_CAUSE_LAUNCH_CALL:
+      return UINT32_MAX;
+    default:
+      return 0;
+  }
+}
+
+void DeviceWaits::Fill(const DeviceRank& device, const std::vector<Series>& series,
+                       RankPart& part, ranks::Rank* out) {
+  out->clock = part.clock;
+  out->times_error_ns = kDeviceTimeErrorNs;
+  for (const DeviceCollective& one : device.collectives()) {
+    ranks::Stretch wait = part.Common(one.start_ns, one.end_ns,
+                                      KindOf(part, one, series[one.series].api));
+    wait.collective = IdentityOf(one);
+    wait.members = one.members;
+    wait.group =
+        groups_.try_emplace(one.communicator, static_cast<uint32_t>(groups_.size() + 1))
+            .first->second;
+    out->waits.push_back(wait);
+  }
+  FillSpent(device, series, true, part, out);
+}
+
+void DeviceWaits::FillByOrder(const DeviceRank& device,
+                              const std::vector<Series>& series,
+                              const std::vector<ranks::Ended>& kernels,
+                              uint32_t members, uint64_t spread_ns, RankPart& part,
+                              ranks::Rank* out) {
+  out->clock = part.clock;
+  out->times_error_ns = (spread_ns + 1) / 2;  // of two ranks it is the whole
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    ranks::Stretch wait =
+        part.Common(kernels[i].start_ns, kernels[i].end_ns, kernels[i].function);
+    wait.collective = i + 1;
+    wait.members = members;
+    wait.group = 1;
+    out->waits.push_back(wait);
+  }
+  FillSpent(device, series, false, part, out);
+}
+
+void DeviceWaits::FillSpent(const DeviceRank& device, const std::vector<Series>& series,
+                            bool with_unclear, RankPart& part, ranks::Rank* out) {
+  for (const DeviceStretch& idle : device.idle()) {
+    const uint32_t cause = CauseOf(part, series[idle.series]);
+    if (cause == UINT32_MAX) continue;
+    out->spent.push_back(part.Common(idle.start_ns, idle.end_ns, cause));
+  }
+  const uint32_t computing = causes_.Number("gpu", 0);
+  for (const DeviceStretch& one : device.computing()) {
+    out->spent.push_back(part.Common(one.start_ns, one.end_ns, computing));
+  }
+  for (const DeviceStretch& one : device.unclear()) {
+    if (!with_unclear) break;
+    out->spent.push_back(part.Common(one.start_ns, one.end_ns, 0));
+  }
+  // What encloses another comes first.
+  std::stable_sort(out->spent.begin(), out->spent.end(),
+                   [](const ranks::Stretch& a, const ranks::Stretch& b) {
+                     return a.start_ns != b.start_ns ? a.start_ns < b.start_ns
+                                                     : a.end_ns > b.end_ns;
+                   });
+}
+
+}  // namespace lull::query
