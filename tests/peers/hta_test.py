@@ -23,9 +23,9 @@ SAME = ("tracelens/h100_owlv2", "tracelens/h100_nsfw", "tracelens/mi300_nsfw", "
         "particle_transformer/a100_batch_32", "particle_transformer/a100_batch_512")
 
 
-def hta(path, rounding):
+def hta(*paths, rounding):
     done = subprocess.run(
-        [os.path.join(VENV, "bin", "python"), os.path.join(HERE, "hta_idle.py"), path],
+        [os.path.join(VENV, "bin", "python"), os.path.join(HERE, "hta_idle.py"), *paths],
         env={**os.environ, "HTA_DISABLE_NS_ROUNDING": str(int(not rounding))},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
@@ -61,6 +61,17 @@ class Hta(import_test.Import):
         gpu, theirs = self.ask("gaps", job)["gpu"], hta(path, rounding=False)
         self.assertAlmostEqual(gpu["idle_ms"] * 1e3, theirs["idle_us"], delta=0.5)
         self.assertAlmostEqual(gpu["busy_ms"] * 1e3, theirs["busy_us"], delta=0.5)
+
+    @import_test.real(*(f"param/v100_dlrm_rank{rank}.json.gz" for rank in range(8)))
+    def test_communication_that_computation_covers_is_the_same(self):
+        paths = [os.path.join(TRACES, f"param/v100_dlrm_rank{rank}.json.gz")
+                 for rank in range(8)]
+        theirs = hta(*paths, rounding=False)
+        rows = self.ask("ranks", self.job_of(*paths))["ranks"]
+        self.assertEqual(len(rows), len(theirs))
+        for row in rows:
+            covered = 100 * (1 - row["exposed_ms"] / row["communication_ms"])
+            self.assertAlmostEqual(covered, theirs[str(row["rank"])], delta=0.01)
 
 
 if __name__ == "__main__":
