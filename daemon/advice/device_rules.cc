@@ -15,6 +15,19 @@ constexpr char kGraphs[] =
     "capture the step in a CUDA graph (torch.compile(mode=\"reduce-overhead\") or "
     "torch.cuda.graphs), fuse operations with torch.compile, or use larger batches";
 
+// What of a kind of gaps lies in CUDA graphs, or before them. Of the rows that are
+// listed.
+bool IsMostlyOfGraphs(const v1::Gaps& gaps, v1::GapCause cause) {
+  uint64_t all_ns = 0, graphs_ns = 0;
+  for (const v1::GapRow& gap : gaps.gaps()) {
+    if (gap.cause() != cause) continue;
+    all_ns += gap.total_ns();
+    if (absl::StrContains(gap.culprit_api(), "GraphLaunch"))
+      graphs_ns += gap.total_ns();
+  }
+  return graphs_ns > all_ns / 2;
+}
+
 std::string MeanKernel(const v1::Kernels& kernels) {
   if (kernels.total_calls() == 0) return "";
   return absl::StrCat("; its ", FormatCount(kernels.total_calls()), " kernels last ",
@@ -69,10 +82,9 @@ void LaunchLatency(const Evidence& evidence, Findings& found) {
   const uint64_t idle = evidence.Idle(v1::GAP_CAUSE_LAUNCH_LATENCY);
   const uint64_t times = evidence.IdleCount(v1::GAP_CAUSE_LAUNCH_LATENCY);
   if (!evidence.ExceedsTraced(idle, kIdleLatencyPercent) || times == 0) return;
-  const std::string what =
-      absl::StrCat("the GPU idles ", evidence.OfTraced(idle),
-                   " of traced time from a launch to its start, ", FormatCount(times),
-                   " times");
+  const std::string what = absl::StrCat("the GPU idles ", evidence.OfTraced(idle),
+                                        " of traced time from a launch to its start, ",
+                                        FormatCount(times), " times");
   if (idle / times > kOrdinaryLatencyNs) {
     AddFinding(found, "launch_latency",
                absl::StrCat(what, ", ", FormatDuration(idle / times),
@@ -82,9 +94,17 @@ void LaunchLatency(const Evidence& evidence, Findings& found) {
                idle, true);
     return;
   }
-  AddFinding(found, "launch_latency",
-             absl::StrCat(what, MeanKernel(evidence.reply().kernels())), kGraphs, idle,
-             true);
+  const bool of_graphs =
+      IsMostlyOfGraphs(evidence.reply().gaps(), v1::GAP_CAUSE_LAUNCH_LATENCY);
+  AddFinding(
+      found, "launch_latency",
+      absl::StrCat(what, of_graphs ? ", mostly between the nodes of CUDA graphs" : "",
+                   MeanKernel(evidence.reply().kernels())),
+      of_graphs
+          ? "fuse operations with torch.compile, or use larger batches: fewer and "
+            "longer kernels, as the step is in a CUDA graph already"
+          : kGraphs,
+      idle, true);
 }
 
 void Dependencies(const Evidence& evidence, Findings& found) {

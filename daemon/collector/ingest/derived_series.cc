@@ -36,7 +36,10 @@ uint32_t DerivedSeries::OfIdle(const blame::Idle& idle) {
                 .shape = Number(idle.device)};
   if (!series_.full()) {
     TakeCulprit(series_[culprit != 0 ? culprit : idle.after], series);
-    if (culprit == 0) series.api = 0;
+    // Whoever reads of launch latency is to know that there is a graph already.
+    const bool graph =
+        idle.cause == blame::Cause::kLaunchLatency && series_.LaunchesGraph(idle.after);
+    if (culprit == 0 && !graph) series.api = 0;
     series.before_line = series_[idle.before].line_site;
     series.before_function = series_[idle.before].function_site;
     series.after_line = series_[idle.after].line_site;

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/match.h"
 #include "daemon/aggregate/wait_kind.h"
 #include "daemon/base/status.h"
 
@@ -66,6 +67,10 @@ uint32_t SeriesTable::Meaning(RefKind kind, uint32_t ref) {
   if (it != refs_.end()) return it->second;
   undefined_.insert(Pack(kind, ref));
   return 0;
+}
+
+bool SeriesTable::LaunchesGraph(uint32_t id) const {
+  return absl::StrContains(tables_->ApiName(all_[id].api), "GraphLaunch");
 }
 
 uint32_t SeriesTable::Intern(const Series& series) {

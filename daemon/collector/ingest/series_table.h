@@ -69,6 +69,8 @@ class SeriesTable {
   const Series& operator[](uint32_t id) const { return all_[id]; }
   // JobTables::CallerOf its Python stack.
   uint32_t CallerOf(uint32_t id) { return tables_->CallerOf(all_[id].python_stack); }
+  // Whether it is a launch of a CUDA graph, by the name of its call.
+  bool LaunchesGraph(uint32_t id) const;
   bool full() const { return all_.size() >= kMaxSeries; }
 
   absl::Status Flush(storage::StoreWriter& writer, int64_t process);

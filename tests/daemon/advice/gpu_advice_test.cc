@@ -146,6 +146,17 @@ TEST(GpuAdvice, ADeviceThatBeginsLateIsSharedAndNoReasonForACudaGraph) {
   EXPECT_THAT(finding.advice(), Not(HasSubstr("CUDA graph")));
 }
 
+TEST(GpuAdvice, AStepThatIsInACudaGraphIsNotToBeCapturedInOne) {
+  v1::ReportReply reply = TracedReport();
+  AddIdle(reply, v1::GAP_CAUSE_LAUNCH_LATENCY, 20);
+  reply.mutable_gaps()->mutable_causes(0)->set_count(PercentNs(20) / 2'000);
+  reply.mutable_gaps()->mutable_gaps(0)->set_culprit_api("cudaGraphLaunch");
+  const v1::Finding finding = FindingsOf(reply)[0];
+  EXPECT_EQ(finding.rule(), "launch_latency");
+  EXPECT_THAT(finding.finding(), HasSubstr("between the nodes of CUDA graphs"));
+  EXPECT_THAT(finding.advice(), Not(HasSubstr("capture")));
+}
+
 TEST(GpuAdvice, IsEmptyWithoutEvidence) {
   EXPECT_THAT(FindingsOf(TracedReport()), IsEmpty());
 }
