@@ -13,6 +13,7 @@
 #include "daemon/base/tags.h"
 #include "daemon/query/gpu.h"
 #include "daemon/query/job_lookup.h"
+#include "daemon/query/late_looks.h"
 #include "daemon/query/names.h"
 #include "daemon/query/phases.h"
 #include "daemon/query/region_filter.h"
@@ -122,6 +123,7 @@ absl::Status FillDetails(View& view, ReportReply* reply) {
       part->set_untold(std::string(status.message()));
     } else {
       LULL_RETURN_IF_ERROR(status);
+      LULL_RETURN_IF_ERROR(WidenForLateLooks(view, part));
     }
   }
   view.request = asked;

@@ -8,6 +8,7 @@
 #include "daemon/base/status.h"
 #include "daemon/query/hot.h"
 #include "daemon/query/kernels.h"
+#include "daemon/query/late_looks.h"
 #include "daemon/query/reports.h"
 #include "daemon/query/steps.h"
 #include "daemon/query/timeline.h"
@@ -105,7 +106,7 @@ absl::Status FillSections(View& view, ReportReply* reply) {
   for (int section : view.request.sections()) {
     LULL_RETURN_IF_ERROR(FillSection(section, view, reply));
   }
-  return absl::OkStatus();
+  return WidenForLateLooks(view, reply);
 }
 
 }  // namespace lull::query

@@ -51,12 +51,12 @@ void* find_for(const void* caller, const char* name) {
 
 void* find_nccl_original(const char* name, NcclIndex index, const void* caller) {
   ErrnoKeeper keeper;
+  if (!libdl::available()) return nullptr;
   Original& slot = g_nccl_originals[size_t(index)];
-  void* found = nullptr;
-  if (libdl::available() && count_of(Library::kNccl) > 1)
-    found = find_for(caller, name);
-  // One library, or a caller that has a pointer from dlsym: the slot has what that
-  // gave.
+  void* found = next_function(name, nullptr);
+  if (found != nullptr) pin_later(found);
+  if (found == nullptr) found = find_for(caller, name);
+  // A caller that has a pointer from dlsym (ctypes): the slot has what that gave.
   if (found == nullptr) found = slot.load(std::memory_order_acquire);
   if (found == nullptr) found = resolve_original(Library::kNccl, name, slot);
   if (found != nullptr) remember(index, caller, found);
