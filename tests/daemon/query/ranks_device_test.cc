@@ -170,8 +170,12 @@ TEST_F(RanksOnDevices, KnowGroupsOfSomeRanks) {
   EXPECT_NEAR(static_cast<double>(ranks.ranks(0).cost_to_others_ns()), 10.0 * 20 * kMs,
               0.01 * 10 * 20 * kMs);
   for (const v1::RankRow& row : ranks.ranks()) {
-    if (row.rank() != 3) EXPECT_EQ(row.cost_to_others_ns(), 0u) << row.rank();
-    if (row.rank() < 2) EXPECT_LT(row.waited_ns(), kMs) << row.rank();
+    if (row.rank() != 3) {
+      EXPECT_EQ(row.cost_to_others_ns(), 0u) << row.rank();
+    }
+    if (row.rank() < 2) {
+      EXPECT_LT(row.waited_ns(), kMs) << row.rank();
+    }
   }
 }
 
