@@ -4,18 +4,13 @@
 #include <utility>
 
 #include "daemon/base/median.h"
+#include "daemon/ranks/identified.h"
 
 namespace lull::ranks {
 namespace {
 
 // Between two waits DDP copies a bucket of gradients, 25 MB by default.
 constexpr uint64_t kLongestCopyNs = 10'000'000;
-
-uint64_t StepAt(const Rank& rank, uint64_t time_ns) {
-  return static_cast<uint64_t>(
-      std::upper_bound(rank.steps.begin(), rank.steps.end(), time_ns) -
-      rank.steps.begin());
-}
 
 bool GoesOn(const Rank& rank, const Burst& burst, const Stretch& wait, uint64_t step) {
   if (rank.steps.empty() || step != burst.step || wait.what != burst.line ||
@@ -40,17 +35,30 @@ std::vector<Stretch> UnclearOf(const Rank& rank) {
 
 }  // namespace
 
+uint64_t StepAt(const Rank& rank, uint64_t time_ns) {
+  return static_cast<uint64_t>(
+      std::upper_bound(rank.steps.begin(), rank.steps.end(), time_ns) -
+      rank.steps.begin());
+}
+
 std::vector<Burst> BurstsOf(const Rank& rank) {
   std::vector<Burst> bursts;
   for (size_t i = 0; i < rank.waits.size(); ++i) {
     const Stretch& wait = rank.waits[i];
+    if (wait.collective != 0) continue;
     const uint64_t step = StepAt(rank, wait.start_ns);
-    if (!bursts.empty() && GoesOn(rank, bursts.back(), wait, step)) {
+    if (!bursts.empty() && bursts.back().past == i &&
+        GoesOn(rank, bursts.back(), wait, step)) {
       bursts.back().end_ns = wait.end_ns;
       bursts.back().past = i + 1;
     } else {
-      bursts.push_back(
-          {wait.start_ns, wait.end_ns, wait.what, i, i + 1, step, false, 0});
+      Burst& burst = bursts.emplace_back();
+      burst.start_ns = wait.start_ns;
+      burst.end_ns = wait.end_ns;
+      burst.line = wait.what;
+      burst.first = i;
+      burst.past = i + 1;
+      burst.step = step;
     }
   }
   return bursts;
@@ -95,6 +103,11 @@ class Matching {
           burst.start_ns - std::min(burst.start_ns, found_.transfer_ns);
       burst.start_ns = std::max(free_ns, came_ns);
     }
+    for (std::vector<Burst>& bursts : found_.bursts) {
+      for (size_t i = 1; i < bursts.size(); ++i) {
+        bursts[i].since_ns = bursts[i - 1].end_ns;
+      }
+    }
     return std::move(found_);
   }
 
@@ -138,8 +151,8 @@ class Matching {
     Collective collective;
     const uint32_t line = Next(first).line;
     for (size_t r = 0; r < ranks_.size(); ++r) {
-      collective.push_back(
-          away.empty() || r != away[0] ? Take(r) : AddUnseen(r, came_ns, end_ns, line));
+      const bool seen = away.empty() || r != away[0];
+      collective.push_back({r, seen ? Take(r) : AddUnseen(r, came_ns, end_ns, line)});
     }
     found_.collectives.push_back(std::move(collective));
   }
@@ -156,7 +169,11 @@ class Matching {
       bursts.back().unseen = true;
       bursts.back().over_ns = end_ns;
     } else {
-      bursts.push_back({end_ns, end_ns, line, 0, 0, step, true, end_ns});
+      Burst& burst = bursts.emplace_back();
+      burst.start_ns = burst.end_ns = burst.over_ns = end_ns;
+      burst.line = line;
+      burst.step = step;
+      burst.unseen = true;
     }
     unseen_.emplace_back(rank, bursts.size() - 1);
     return bursts.size() - 1;
@@ -184,6 +201,25 @@ class Matching {
 
 }  // namespace
 
-Matched Match(const std::vector<Rank>& ranks) { return Matching(ranks).Find(); }
+Arrival ArrivalOf(const Matched& matched, const Collective& collective) {
+  Arrival arrival;
+  for (const Member& member : collective) {
+    const uint64_t start_ns = matched.At(member).start_ns;
+    if (start_ns >= arrival.came_ns) {
+      arrival.second_ns = arrival.came_ns;
+      arrival.came_ns = start_ns;
+      arrival.last = member;
+    } else {
+      arrival.second_ns = std::max(arrival.second_ns, start_ns);
+    }
+  }
+  return arrival;
+}
+
+Matched Match(const std::vector<Rank>& ranks) {
+  Matched matched = Matching(ranks).Find();
+  AddIdentified(ranks, &matched);
+  return matched;
+}
 
 }  // namespace lull::ranks

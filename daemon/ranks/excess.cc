@@ -62,10 +62,11 @@ uint64_t MayMatterUntil(const std::vector<Stretch>& outer, const Burst& burst) {
 }  // namespace
 
 Habits::Habits(const Rank& rank, const std::vector<Burst>& bursts)
-    : rank_(rank), spent_(Innermost(rank.spent)) {
+    : rank_(rank), spent_(Innermost(rank.spent)), before_(bursts.size()) {
   const std::vector<Stretch> outer = Outermost(rank.spent);
-  for (size_t i = 1; i < bursts.size(); ++i) {
-    Before before{bursts[i - 1].end_ns, 0, bursts[i].line, {}, 0};
+  for (size_t i = 0; i < bursts.size(); ++i) {
+    if (!bursts[i].since_ns) continue;
+    Before before{*bursts[i].since_ns, 0, bursts[i].line, {}, 0};
     before.end_ns = std::max(before.start_ns, MayMatterUntil(outer, bursts[i]));
     before.code_ns = before.end_ns - before.start_ns;
     for (auto one = FirstThatEndsAfter(spent_, before.start_ns);
@@ -75,17 +76,18 @@ Habits::Habits(const Rank& rank, const std::vector<Burst>& bursts)
       before.spent_ns[one->what] += ns;
       before.code_ns -= ns;
     }
-    before_.push_back(std::move(before));
+    before_[i] = std::move(before);
   }
   struct All {
     std::vector<uint64_t> code_ns;
     std::map<uint32_t, std::vector<uint64_t>> spent_ns;
   };
   std::map<uint32_t, All> by_line;
-  for (const Before& before : before_) {
-    All& all = by_line[before.line];
-    all.code_ns.push_back(before.code_ns);
-    for (const auto& [what, ns] : before.spent_ns) all.spent_ns[what].push_back(ns);
+  for (const std::optional<Before>& before : before_) {
+    if (!before) continue;
+    All& all = by_line[before->line];
+    all.code_ns.push_back(before->code_ns);
+    for (const auto& [what, ns] : before->spent_ns) all.spent_ns[what].push_back(ns);
   }
   for (auto& [line, all] : by_line) {
     Usual& usual = usual_[line];
@@ -128,21 +130,33 @@ void Habits::Compare(std::vector<Habits>& all) {
   for (size_t r = 0; r < all.size(); ++r) all[r].usual_ = std::move(least[r]);
 }
 
-std::optional<Excess> Habits::MostUnusual(const Before& before,
-                                          uint64_t late_ns) const {
+std::optional<Excess> Habits::MostUnusual(
+    const Before& before, uint64_t late_ns,
+    const std::vector<const Before*>& others) const {
   const Usual& usual = usual_.at(before.line);
+  auto of_others = [&others](auto spent_by) {
+    std::vector<uint64_t> theirs;
+    for (const Before* other : others) theirs.push_back(spent_by(*other));
+    return LowerMedian(std::move(theirs));
+  };
   Excess most{true, 0, false, 0};
   for (const auto& [what, ns] : before.spent_ns) {
     if (what == 0) continue;
-    const uint64_t usual_ns = usual.spent_ns.at(what);
+    const uint64_t usual_ns = std::max(
+        usual.spent_ns.at(what), of_others([thing = what](const Before& other) {
+          const auto spent = other.spent_ns.find(thing);
+          return spent == other.spent_ns.end() ? 0 : spent->second;
+        }));
     if (ns <= usual_ns + most.ns) continue;
     most.ns = ns - usual_ns;
     most.what = what;
     most.usual = usual_ns > 0;
   }
   if (most.ns > 0 && most.ns >= late_ns - late_ns / 2) return most;
-  if (before.code_ns >= usual.code_ns + (late_ns - late_ns / 2))
-    return Excess{false, 0, true, before.code_ns - usual.code_ns};
+  const uint64_t code_ns = std::max(
+      usual.code_ns, of_others([](const Before& other) { return other.code_ns; }));
+  if (before.code_ns >= code_ns + (late_ns - late_ns / 2))
+    return Excess{false, 0, true, before.code_ns - code_ns};
   return std::nullopt;
 }
 

@@ -38,14 +38,16 @@ class Habits {
   // Of all ranks: what a rank always does and the others mostly do not is unusual, too.
   static void Compare(std::vector<Habits>& all);
 
-  // nullptr for the first burst: nobody knows what came before.
+  // nullptr where nobody knows what came before, as for the first burst.
   const Before* Find(size_t burst) const {
-    return burst == 0 ? nullptr : &before_[burst - 1];
+    return before_[burst] ? &*before_[burst] : nullptr;
   }
 
   // What took longer than usual before bursts of this line, if it explains half of
-  // `late_ns` or more. What was recorded comes before code.
-  std::optional<Excess> MostUnusual(const Before& before, uint64_t late_ns) const;
+  // `late_ns` or more. What was recorded comes before code. What `others` mostly did
+  // before this very collective is usual, too.
+  std::optional<Excess> MostUnusual(const Before& before, uint64_t late_ns,
+                                    const std::vector<const Before*>& others) const;
 
   // Calls visit(what) for each look at the rank's code in that time.
   template <typename Visitor>
@@ -67,9 +69,9 @@ class Habits {
   bool IsRecorded(uint64_t time_ns) const;
 
   const Rank& rank_;
-  std::vector<Stretch> spent_;       // without nesting: the innermost counts
-  std::vector<Before> before_;       // the n-th: before burst n + 1
-  std::map<uint32_t, Usual> usual_;  // by the line of the burst: medians
+  std::vector<Stretch> spent_;                 // without nesting: the innermost counts
+  std::vector<std::optional<Before>> before_;  // by burst
+  std::map<uint32_t, Usual> usual_;            // by the line of the burst: medians
 };
 
 }  // namespace lull::ranks

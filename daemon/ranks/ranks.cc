@@ -1,15 +1,17 @@
 #include "daemon/ranks/ranks.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "daemon/base/median.h"
+#include "daemon/ranks/chains.h"
 #include "daemon/ranks/collectives.h"
 #include "daemon/ranks/excess.h"
+#include "daemon/ranks/judged.h"
 
 namespace lull::ranks {
 namespace {
@@ -21,24 +23,8 @@ constexpr double kWholeShare = 0.9;
 // A cause that was recorded fewer times counts from this part of the time on.
 constexpr uint64_t kOften = 3;
 constexpr double kMuchShare = 0.01;
-// Of n ranks that are alike each is the last one by chance, and costs as much as any
-// other. What all of them do counts as a cause where a rank costs more by so many
-// standard deviations.
-constexpr double kDeviations = 4;
 // A line of code is named if so many looks, and half of them, were at it.
 constexpr uint64_t kEnoughLooks = 3;
-
-// One collective, as the rules see it.
-struct Judged {
-  size_t last = 0;       // the rank
-  uint64_t came_ns = 0;  // when
-  uint64_t late_ns = 0;  // what each other rank waited for this one alone, at least
-  uint64_t cost_ns = 0;  // what they waited, added up
-  uint64_t step = 0;
-  bool unseen = false;             // when the last one came is not known exactly
-  const Before* before = nullptr;  // what the last rank did before
-  std::optional<Excess> excess;
-};
 
 class Judge {
  public:
@@ -56,6 +42,7 @@ class Judge {
     for (const Collective& one : matched_.collectives) Consider(one);
     CountUnmatched();
     least_late_ns_ = static_cast<uint64_t>(kLateShare * static_cast<double>(StepNs()));
+    PassOn();
     TellUnusual();
     TellUsual();
     Finish();
@@ -65,48 +52,64 @@ class Judge {
  private:
   // Waits until all had come, and by how much the last one was late.
   void Consider(const Collective& one) {
+    const Arrival arrival = ArrivalOf(matched_, one);
+    const size_t last = arrival.last.rank;
     Judged judged;
-    uint64_t second_ns = 0;
-    for (size_t r = 0; r < ranks_.size(); ++r) {
-      const uint64_t start = bursts_[r][one[r]].start_ns;
-      judged.unseen = judged.unseen || bursts_[r][one[r]].unseen;
-      if (start >= judged.came_ns) {
-        second_ns = judged.came_ns;
-        judged.came_ns = start;
-        judged.last = r;
-      } else {
-        second_ns = std::max(second_ns, start);
-      }
-    }
-    judged.late_ns = judged.came_ns - second_ns;
-    for (size_t r = 0; r < ranks_.size(); ++r) {
-      const Burst& burst = bursts_[r][one[r]];
-      const uint64_t waited = Waited(ranks_[r], burst, burst.start_ns, judged.came_ns);
-      story_.ranks[r].waited_ns += waited;
+    judged.members = &one;
+    judged.group = matched_.At(arrival.last).group;
+    judged.last = judged.charged = last;
+    judged.came_ns = arrival.came_ns;
+    judged.second_ns = arrival.second_ns;
+    judged.late_ns = arrival.came_ns - arrival.second_ns;
+    for (const Member& member : one) {
+      const Burst& burst = matched_.At(member);
+      judged.unseen = judged.unseen || burst.unseen;
+      const uint64_t waited =
+          Waited(ranks_[member.rank], burst, burst.start_ns, judged.came_ns);
+      story_.ranks[member.rank].waited_ns += waited;
       waited_ns_ += waited;
-      if (r == judged.last) continue;
-      const uint64_t for_last = Waited(ranks_[r], burst, second_ns, judged.came_ns);
+      if (member.rank == last) continue;
+      const uint64_t for_last = WaitedForLast(judged, member);
       judged.late_ns = std::min(judged.late_ns, for_last);
       judged.cost_ns += for_last;
     }
-    const size_t burst = one[judged.last];
-    judged.step = ranks_[judged.last].steps.empty() ? judged_.size()
-                                                    : bursts_[judged.last][burst].step;
-    judged.before = habits_[judged.last].Find(burst);
-    if (judged.before != nullptr && CameLastForSure(one, judged)) {
-      judged.excess = habits_[judged.last].MostUnusual(*judged.before, judged.late_ns);
+    judged.step =
+        ranks_[last].steps.empty() ? judged_.size() : matched_.At(arrival.last).step;
+    judged.before = habits_[last].Find(arrival.last.burst);
+    judged.sure = judged.before != nullptr && CameLastForSure(judged);
+    if (judged.sure) {
+      judged.excess = habits_[last].MostUnusual(*judged.before, judged.late_ns,
+                                                BeforeOfOthers(judged));
     }
     if (judged.excess) TakeWhatItExplains(&judged);
     judged_.push_back(judged);
   }
 
+  uint64_t WaitedForLast(const Judged& judged, const Member& member) const {
+    return Waited(ranks_[member.rank], matched_.At(member), judged.second_ns,
+                  judged.came_ns);
+  }
+
+  // Collectives that are alike may stand in different places of a step; what all do
+  // before one of them is compared where it is known which waits are of that one.
+  std::vector<const Before*> BeforeOfOthers(const Judged& judged) const {
+    std::vector<const Before*> others;
+    for (const Member& member : *judged.members) {
+      if (member.rank == judged.last || matched_.At(member).collective == 0) continue;
+      const Before* before = habits_[member.rank].Find(member.burst);
+      if (before != nullptr) others.push_back(before);
+    }
+    return others;
+  }
+
   // Whatever the errors of clocks are. Who may as well have come before another is
   // charged with nothing.
-  bool CameLastForSure(const Collective& one, const Judged& judged) const {
-    for (size_t r = 0; r < ranks_.size(); ++r) {
+  bool CameLastForSure(const Judged& judged) const {
+    for (const Member& member : *judged.members) {
+      if (member.rank == judged.last) continue;
       const uint64_t error_ns =
-          ErrorBetween(ranks_[judged.last], ranks_[r], judged.came_ns);
-      if (error_ns > 0 && judged.came_ns - bursts_[r][one[r]].start_ns <= error_ns) {
+          ErrorBetween(ranks_[judged.last], ranks_[member.rank], judged.came_ns);
+      if (error_ns > 0 && judged.came_ns - matched_.At(member).start_ns <= error_ns) {
         return false;
       }
     }
@@ -123,27 +126,78 @@ class Judge {
         static_cast<uint64_t>(share * static_cast<double>(judged->cost_ns));
   }
 
+  // What nothing unusual of its own explains may be what others were late by in
+  // communicators that the rank came from: whoever explains most of it there is
+  // charged.
+  void PassOn() {
+    const Chains chains(ranks_, matched_);
+    for (size_t i = 0; i < judged_.size(); ++i) {
+      Judged& judged = judged_[i];
+      if (!judged.sure || judged.excess || !IsLate(judged)) continue;
+      using Key = std::tuple<size_t, bool, uint32_t, bool>;  // rank and cause
+      std::map<Key, std::pair<uint64_t, const Judged*>> explained;
+      for (const size_t before : chains.Behind(i)) {
+        const Judged& other = judged_[before];
+        if (!other.excess || other.passed_on) continue;
+        const Excess& excess = *other.excess;
+        auto& [ns, most] =
+            explained[{other.last, excess.recorded, excess.what, excess.usual}];
+        ns += other.late_ns;
+        if (most == nullptr || most->late_ns < other.late_ns) most = &other;
+      }
+      const auto culprit = std::max_element(
+          explained.begin(), explained.end(),
+          [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
+      if (culprit == explained.end()) continue;
+      const auto& [ns, most] = culprit->second;
+      if (ns >= judged.late_ns - judged.late_ns / 2) Charge(*most, ns, &judged);
+    }
+  }
+
+  // What the charged rank waited itself is no cost to others.
+  void Charge(const Judged& culprit, uint64_t ns, Judged* judged) const {
+    judged->passed_on = true;
+    judged->charged = culprit.last;
+    judged->step = culprit.step;
+    judged->excess = culprit.excess;
+    judged->excess->ns = ns;
+    for (const Member& member : *judged->members) {
+      if (member.rank != culprit.last || member.rank == judged->last) continue;
+      judged->cost_ns -= WaitedForLast(*judged, member);
+    }
+    TakeWhatItExplains(judged);
+  }
+
   void CountUnmatched() {
+    std::vector<std::vector<bool>> matched;
+    for (const std::vector<Burst>& bursts : matched_.bursts) {
+      matched.emplace_back(bursts.size());
+    }
+    for (const Collective& one : matched_.collectives) {
+      for (const Member& member : one) matched[member.rank][member.burst] = true;
+    }
     for (size_t r = 0; r < ranks_.size(); ++r) {
-      std::vector<bool> matched(bursts_[r].size());
-      for (const Collective& one : matched_.collectives) matched[one[r]] = true;
-      for (size_t i = 0; i < matched.size(); ++i) {
-        if (matched[i]) continue;
+      for (size_t i = 0; i < matched[r].size(); ++i) {
+        if (matched[r][i]) continue;
         const Burst& burst = bursts_[r][i];
         story_.unmatched_ns += Waited(ranks_[r], burst, burst.start_ns, burst.end_ns);
       }
     }
   }
 
-  // The median distance of steps, or of collectives where there are none.
+  // The median distance of steps, or of collectives of a communicator where there are
+  // none.
   uint64_t StepNs() const {
     std::vector<uint64_t> distances;
     const std::vector<uint64_t>& steps = ranks_.front().steps;
     for (size_t i = 1; i < steps.size(); ++i) {
       distances.push_back(steps[i] - steps[i - 1]);
     }
-    for (size_t i = 1; steps.empty() && i < judged_.size(); ++i) {
-      distances.push_back(judged_[i].came_ns - judged_[i - 1].came_ns);
+    std::map<uint32_t, uint64_t> before;  // by group
+    for (size_t i = 0; steps.empty() && i < judged_.size(); ++i) {
+      const auto [it, fresh] = before.try_emplace(judged_[i].group, 0);
+      if (!fresh) distances.push_back(judged_[i].came_ns - it->second);
+      it->second = judged_[i].came_ns;
     }
     return LowerMedian(std::move(distances));
   }
@@ -158,13 +212,13 @@ class Judge {
       if (!judged.excess || judged.excess->usual) {
         if (!judged.unseen) by_chance_.push_back(&judged);
       } else if (IsLate(judged)) {
-        by_cause[{judged.last, judged.excess->what}].push_back(&judged);
+        by_cause[{judged.charged, judged.excess->what}].push_back(&judged);
       }
     }
     const uint64_t span =
         judged_.empty() ? 0 : judged_.back().came_ns - judged_.front().came_ns;
     for (const auto& [key, late] : by_cause) {
-      Cause cause = Sum(late);
+      Cause cause = SumOf(late);
       cause.recorded = true;
       cause.what = key.second;
       if (cause.count < kOften &&
@@ -184,15 +238,15 @@ class Judge {
       by_cause[{judged->excess->recorded, judged->excess->what}].push_back(judged);
     }
     for (const auto& [key, all] : by_cause) {
-      const std::vector<bool> more = CostMore(all);
+      const std::vector<bool> more = CostMore(all, ranks_.size());
       for (size_t r = 0; r < ranks_.size(); ++r) {
         if (!more[r]) continue;
         std::vector<const Judged*> late = all;
         std::erase_if(late, [&](const Judged* judged) {
-          return judged->last != r || !IsLate(*judged);
+          return judged->charged != r || !IsLate(*judged);
         });
-        if (late.size() < kOften) continue;
-        Cause cause = Sum(late);
+        Cause cause = SumOf(late);
+        if (cause.count < kOften) continue;
         cause.recorded = key.first;
         cause.what = key.first ? key.second : SeenMost(r, late);
         Add(r, cause, late);
@@ -200,40 +254,11 @@ class Judge {
     }
   }
 
-  // By rank, of collectives that one cause explains.
-  std::vector<bool> CostMore(const std::vector<const Judged*>& all) const {
-    double sum = 0, squares = 0;
-    std::vector<double> cost(ranks_.size());
-    for (const Judged* judged : all) {
-      const auto late = static_cast<double>(judged->late_ns);
-      sum += late;
-      squares += late * late;
-      cost[judged->last] += late;
-    }
-    const auto n = static_cast<double>(ranks_.size());
-    const double least = sum / n + kDeviations * std::sqrt(squares * (n - 1)) / n;
-    std::vector<bool> more(ranks_.size());
-    for (size_t r = 0; r < ranks_.size(); ++r) more[r] = sum > 0 && cost[r] >= least;
-    return more;
-  }
-
-  static Cause Sum(const std::vector<const Judged*>& late) {
-    Cause cause;
-    std::set<uint64_t> steps;
-    for (const Judged* judged : late) {
-      ++cause.count;
-      steps.insert(judged->step);
-      cause.late_ns += judged->late_ns;
-      cause.cost_ns += judged->cost_ns;
-    }
-    cause.steps = steps.size();
-    return cause;
-  }
-
   uint32_t SeenMost(size_t rank, const std::vector<const Judged*>& late) const {
     std::map<uint32_t, uint64_t> seen;
     uint64_t all = 0;
     for (const Judged* judged : late) {
+      if (judged->passed_on) continue;  // it was looked at where it was late itself
       habits_[rank].ForEachLook(*judged->before, [&](uint32_t what) {
         ++seen[what];
         ++all;
@@ -279,8 +304,9 @@ class Judge {
 }  // namespace
 
 uint64_t ErrorBetween(const Rank& a, const Rank& b, uint64_t time_ns) {
-  if (a.clock == b.clock) return 0;
-  return (a.clock != nullptr ? a.clock->ErrorAt(time_ns) : 0) +
+  const uint64_t times_ns = a.times_error_ns + b.times_error_ns;
+  if (a.clock == b.clock) return times_ns;
+  return times_ns + (a.clock != nullptr ? a.clock->ErrorAt(time_ns) : 0) +
          (b.clock != nullptr ? b.clock->ErrorAt(time_ns) : 0);
 }
 

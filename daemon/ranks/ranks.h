@@ -4,7 +4,8 @@
 //
 // A collective ends for nobody before all ranks have come. So waits of all ranks that
 // have an instant in common are one collective, and who began to wait last is who the
-// others waited for.
+// others waited for. Where it is known of waits which collective they are for, they are
+// matched by that, and a collective may be one of some ranks.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +15,21 @@
 
 namespace lull::ranks {
 
-// A stretch of a thread's time. Of waits `what` is the line that waited; of others a
-// number of the caller's for what it was spent on and where, 0 if that may have been a
-// wait for other ranks: then nothing is told of it.
+// A stretch of a thread's time, or of a device's. Of waits `what` is the line that
+// waited, or a number of the caller's for collectives that are alike; of others one for
+// what it was spent on and where, 0 if that may have been a wait for other ranks: then
+// nothing is told of it.
 struct Stretch {
   uint64_t start_ns = 0;
   uint64_t end_ns = 0;
   uint32_t what = 0;
+  // Of waits: equal for those of one collective on all its ranks; 0: matched by time.
+  uint64_t collective = 0;
+  // Of waits that have that: how many ranks take part, and the communicator, equal on
+  // all of them. Where communicators are told apart, who came late to one for having
+  // waited in another is not charged, but whom it had waited for.
+  uint32_t members = 0;
+  uint32_t group = 0;
 };
 
 // Where a thread was seen. `what` is a number of the caller's.
@@ -31,13 +40,16 @@ struct Look {
 
 // All in the order of their starts; where ranks have several clocks, in common time.
 struct Rank {
-  std::vector<Stretch> waits;   // for other ranks; they do not overlap
+  std::vector<Stretch> waits;   // for other ranks; they do not overlap (what does, and
+                                // tells its collective, is left alone)
   std::vector<Stretch> spent;   // recorded, and on nothing of the above; may nest
   std::vector<Look> looks;      // at the thread
   std::vector<uint64_t> steps;  // when steps began; may be empty
   // Ranks of one clock have the same, and are compared without an error. It must
   // outlive the call. nullptr: as all the others.
   const HostClock* clock = nullptr;
+  // Its times may be off by so much themselves, beside its clock.
+  uint64_t times_error_ns = 0;
 };
 
 // Times of two ranks are farther apart, or nearer, than they seem by so much at most.
@@ -47,10 +59,12 @@ uint64_t ErrorBetween(const Rank& a, const Rank& b, uint64_t time_ns);
 struct Cause {
   bool recorded = false;
   uint32_t what = 0;     // of a Stretch; of code the Look that was seen most, or 0
-  uint64_t count = 0;    // of collectives
+  uint64_t count = 0;    // of collectives that it came late to
   uint64_t steps = 0;    // in which these were
   uint64_t late_ns = 0;  // by this it came later than the last of the others
-  uint64_t cost_ns = 0;  // what the others waited meanwhile, added up
+  // What the others waited meanwhile, added up; also for ranks that came late to other
+  // communicators since they had waited for this one.
+  uint64_t cost_ns = 0;
 };
 
 struct RankStory {
@@ -62,8 +76,8 @@ struct RankStory {
 struct Story {
   std::vector<RankStory> ranks;
   uint64_t collectives = 0;
-  uint64_t steps = 0;         // that began; where none are known, collectives
-  uint64_t unmatched_ns = 0;  // of waits that have no instant with all ranks in common
+  uint64_t steps = 0;           // that began; where none are known, collectives
+  uint64_t unmatched_ns = 0;    // of waits of which not all ranks' were seen
   uint64_t unexplained_ns = 0;  // of waited_ns: for nobody whom the rules name
 };
 
