@@ -1,5 +1,4 @@
-// What the kernels of ranks have in common, and what each has for itself. (A case runs
-// in a process of its own: all that the log has is its own.)
+// What the kernels of ranks have in common, and what each has for itself.
 #include <unistd.h>
 
 #include <algorithm>

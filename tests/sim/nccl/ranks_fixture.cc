@@ -33,7 +33,11 @@ std::vector<TruthRecord> all() {
 
 }  // namespace
 
-RanksTest::RanksTest() : nccl(load()) { before_ = exchanges().size(); }
+RanksTest::RanksTest() : nccl(load()) {
+  for (const TruthRecord& record : exchanges()) {
+    before_ = std::max(before_, record.correlation);
+  }
+}
 
 std::vector<void*> RanksTest::ranks(int size) {
   UniqueId id;
@@ -57,10 +61,11 @@ int RanksTest::error(void* communicator) const {
 
 std::vector<TruthRecord> RanksTest::exchanges() const {
   std::vector<TruthRecord> found = all();
-  std::erase_if(found, [](const TruthRecord& record) {
-    return record.type != static_cast<uint32_t>(RecordType::kExchange);
+  std::erase_if(found, [this](const TruthRecord& record) {
+    return record.type != static_cast<uint32_t>(RecordType::kExchange) ||
+           record.correlation <= before_;
   });
-  found.erase(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(before_));
+  std::ranges::stable_sort(found, {}, &TruthRecord::correlation);
   return found;
 }
 

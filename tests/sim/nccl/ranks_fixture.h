@@ -56,7 +56,7 @@ class RanksTest : public DriverTest {
   }
   int error(void* communicator) const;
 
-  // What this test has begun, in order.
+  // What this test has begun, in the order of the launches.
   std::vector<TruthRecord> exchanges() const;
   std::string text(uint32_t name) const;
 
@@ -69,7 +69,7 @@ class RanksTest : public DriverTest {
   std::vector<void*> streams_;
 
  private:
-  size_t before_ = 0;  // exchanges in the log when the test began
+  uint64_t before_ = 0;  // the newest correlation id when the test began
 };
 
 }  // namespace lull::sim::nccl
