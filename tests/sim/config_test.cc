@@ -50,6 +50,15 @@ TEST(SimConfig, GivesWorkTheTimeOfTheSlowerOfComputingAndMovingBytes) {
   EXPECT_EQ(config.kernel_duration("relu", 5), 5);
 }
 
+TEST(SimConfig, GivesAnExchangeALatencyAndABandwidth) {
+  Config config;
+  std::string error;
+  ASSERT_TRUE(
+      config.parse("nccl_gbps=10;nccl_latency_us=4;nccl_timeout_s=0.5", &error));
+  EXPECT_EQ(config.exchange_duration(1e6), 104'000);
+  EXPECT_EQ(config.nccl_timeout_ns, 500'000'000);
+}
+
 TEST(SimConfig, LetsTheWallClockAloneGoBackwards) {
   Config config;
   ASSERT_TRUE(config.set("cupti_clock_step_ns", "-2000000000"));

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "tests/sim/engine/api_call.h"
+#include "tests/sim/engine/exchange.h"
 #include "tests/sim/engine/observer.h"
 
 extern "C" {
@@ -37,6 +38,15 @@ int lull_sim_start(void);
 void lull_sim_begin_api(lull::sim::ApiFrame* frame, const char* name,
                         lull::sim::NameCache* cache);
 void lull_sim_end_api(lull::sim::ApiFrame* frame, int result);
+
+// For libnccl.so.2. The next kernel launched by the calling thread is an exchange;
+// null: it is none, after all.
+void lull_sim_next_exchange(const lull::sim::Exchange* exchange);
+// What became of an exchange whose end was not known when it began.
+void lull_sim_exchanged(uint64_t kernel, const lull::sim::Exchanged* exchanged);
+// Blocks until the last exchange of `member` has ended.
+void lull_sim_end_exchanges(const void* member);
+int64_t lull_sim_nccl_timeout_ns(void);
 
 // For the tracing libraries. Nothing here initialises the driver.
 int lull_sim_add_observer(const lull::sim::Observer* observer);

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "tests/sim/engine/exchange.h"
+
 namespace lull::sim {
 namespace {
 
@@ -19,7 +21,11 @@ class TimelineTest : public testing::Test {
                                       scheduled_.push_back(&op);
                                       done_when_told_ |= op.done(INT64_MAX);
                                     },
-                                    [this](const OpPtr& op) { host_.push_back(op); }});
+                                    [this](const OpPtr& op) { host_.push_back(op); },
+                                    [this](const OpPtr& op) {
+                                      exchanges_.push_back(op);
+                                      return exchange_end_;
+                                    }});
   }
 
   OpPtr submit(int64_t at, int64_t duration, std::vector<OpPtr> after = {},
@@ -38,6 +44,8 @@ class TimelineTest : public testing::Test {
   std::optional<Timeline> timeline_;
   std::vector<const Op*> scheduled_;
   std::vector<OpPtr> host_;
+  std::vector<OpPtr> exchanges_;
+  int64_t exchange_end_ = kUnscheduled;
   bool done_when_told_ = false;
 };
 
@@ -80,7 +88,7 @@ TEST_F(TimelineTest, SchedulesWhatFollowsAHostFunctionWhenItReturns) {
   EXPECT_EQ(host->ready_ns, 25);
   EXPECT_EQ(host->end_ns, kUnscheduled);
   EXPECT_EQ(last->end_ns, kUnscheduled);
-  timeline_->finish_host_function(host, 30, 1000);
+  timeline_->finish(host, 30, 1000);
   EXPECT_EQ(host->start_ns, 30);
   EXPECT_EQ(next->start_ns, 1000);
   EXPECT_EQ(last->start_ns, 1010);
@@ -89,7 +97,7 @@ TEST_F(TimelineTest, SchedulesWhatFollowsAHostFunctionWhenItReturns) {
 TEST_F(TimelineTest, RecordsAnOperationBeforeWhoeverWaitsForItGoesOn) {
   OpPtr host = submit(0, 0, {}, OpKind::kHostFunction);
   OpPtr next = submit(0, 10, {host});
-  timeline_->finish_host_function(host, 30, 1000);
+  timeline_->finish(host, 30, 1000);
   EXPECT_EQ(scheduled_.size(), 2u);
   EXPECT_FALSE(done_when_told_);
   EXPECT_TRUE(next->done(1010));
@@ -116,8 +124,36 @@ TEST_F(TimelineTest, AppliesEffectsInTheOrderOfScheduling) {
   effect('d', {b}, OpKind::kCopy);
   effect('a', {}, OpKind::kCopy);
   EXPECT_EQ(order, "a");
-  timeline_->finish_host_function(host, 0, 10);
+  timeline_->finish(host, 0, 10);
   EXPECT_EQ(order, "abdc");
+}
+
+TEST_F(TimelineTest, AnExchangeStartsInItsTurnAndEndsWhenOthersSay) {
+  static const Exchange exchange{};
+  OpPtr before = submit(0, 100);
+  auto op = std::make_shared<Op>();
+  op->spec.kind = OpKind::kKernel;
+  op->spec.exchange = &exchange;
+  timeline_->submit(op, {&before, 1});
+  ASSERT_EQ(exchanges_.size(), 1u);
+  EXPECT_EQ(op->start_ns, 105);
+  EXPECT_FALSE(op->done(INT64_MAX));
+  OpPtr after = submit(10, 7, {op});
+  EXPECT_EQ(scheduled_.size(), 1u);
+  timeline_->finish(op, op->start_ns, 500);
+  EXPECT_EQ(op->end_ns, 500);
+  EXPECT_EQ(after->start_ns, 500);
+}
+
+TEST_F(TimelineTest, AnExchangeWhoseEndIsKnownTakesNoSlot) {
+  static const Exchange exchange{};
+  exchange_end_ = 400;
+  auto op = std::make_shared<Op>();
+  op->spec.kind = OpKind::kKernel;
+  op->spec.exchange = &exchange;
+  timeline_->submit(op, {});
+  EXPECT_EQ(op->end_ns, 400);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(submit(0, 100)->start_ns, 5);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@ JSON object per record: python3 truth.py PATH [--nested].
     truth = load("/tmp/truth")           # /tmp/truth, /tmp/truth.PID, ...
     truth.calls("cudaStreamSynchronize")  # the program's own calls, by start
     truth.ops(kind="kernel")              # operations of the devices, by start
+    truth.exchanges()                     # kernels that end with those of other ranks
 """
 
 import glob
@@ -23,7 +24,7 @@ _RECORD = struct.Struct("<IIQqqqQQQIHHIIQII")
 _NAME = struct.Struct("<IIII80s")
 assert _RECORD.size == _RECORD_BYTES and _NAME.size == _RECORD_BYTES
 
-_API, _OP, _NAME_TYPE = 1, 2, 3
+_API, _OP, _NAME_TYPE, _EXCHANGE = 1, 2, 3, 4
 _KINDS = {
     1: "kernel",
     2: "copy",
@@ -37,7 +38,7 @@ _COPIES = {0: "HtoH", 1: "HtoD", 2: "DtoH", 3: "DtoD"}
 
 
 class Record(object):
-    """One API call or one device operation; its fields are attributes."""
+    """One API call, device operation or exchange; its fields are attributes."""
 
     def __init__(self, **fields):
         self.__dict__.update(fields)
@@ -56,6 +57,7 @@ class Truth(object):
     def __init__(self):
         self.all_calls = []
         self.all_ops = []
+        self.all_exchanges = []
         self.dropped = 0
 
     def calls(self, name=None, nested=False):
@@ -73,6 +75,23 @@ class Truth(object):
             for o in self.all_ops
             if (kind is None or o.kind == kind) and (name is None or name in o.name)
         ]
+
+    def exchanges(self, communicator=None, rank=None):
+        """Exchanges by start: what the kernel of that correlation id and start is to its
+        communicator. One that had not ended when the log was read has end 0."""
+        return [
+            e
+            for e in self.all_exchanges
+            if communicator in (None, e.communicator) and rank in (None, e.rank)
+        ]
+
+    def collectives(self):
+        """Exchanges of all ranks, by (communicator, sequence)."""
+        found = {}
+        for one in self.all_exchanges:
+            if one.sequence >= 0:
+                found.setdefault((one.communicator, one.sequence), []).append(one)
+        return found
 
     def busy(self):
         """Time of the union of kernels, copies and memsets on all devices, in ns."""
@@ -153,6 +172,30 @@ def _op(fields, names, pid):
     )
 
 
+def _exchange(fields, names, pid):
+    (_, kernel, correlation, start, end, sequence, stream, size, handle, name) = fields[:10]
+    error, rank, ranks, calls, parent, call_names, device = fields[10:]
+    return Record(
+        type="exchange",
+        pid=pid,
+        name=names.get(kernel, ""),
+        communicator=handle,  # the same on all of its ranks
+        parent=parent,  # communicator that it was split from, or 0
+        sequence=sequence,  # among its collectives; -1: sends and receives alone
+        rank=rank,
+        ranks=ranks,  # how many there are
+        members=[int(m) for m in names.get(name, "").split(",") if m],  # in the first one
+        calls=names.get(call_names, "").split(","),
+        bytes=size,
+        start=start,
+        end=end,  # 0: not known yet
+        error=error,  # ncclResult_t
+        stream=stream,
+        device=device,
+        correlation=correlation,  # of its kernel
+    )
+
+
 def read(path, truth=None):
     """Adds the log at `path` to `truth` (a new one by default), and returns it."""
     truth = truth or Truth()
@@ -169,9 +212,12 @@ def read(path, truth=None):
             truth.all_calls.append(_call(fields, names, pid))
         elif fields[0] == _OP:
             truth.all_ops.append(_op(fields, names, pid))
+        elif fields[0] == _EXCHANGE:
+            truth.all_exchanges.append(_exchange(fields, names, pid))
     truth.dropped += dropped
     truth.all_calls.sort(key=lambda r: (r.start, r.correlation))
     truth.all_ops.sort(key=lambda r: (r.start, r.correlation))
+    truth.all_exchanges.sort(key=lambda r: (r.start, r.correlation))
     return truth
 
 
@@ -188,7 +234,7 @@ def main(arguments):
     if len(paths) != 1:
         sys.exit("usage: truth.py PATH [--nested]")
     truth = load(paths[0])
-    records = truth.calls(nested="--nested" in arguments) + truth.ops()
+    records = truth.calls(nested="--nested" in arguments) + truth.ops() + truth.exchanges()
     for record in sorted(records, key=lambda r: r.start):
         print(record)
 

@@ -58,6 +58,27 @@ SIM_EXPORT void lull_sim_remove_observer(const Observer* observer) {
   remove_observer(observer);
 }
 
+SIM_EXPORT void lull_sim_next_exchange(const Exchange* exchange) {
+  this_thread().next_exchange = exchange;
+}
+
+SIM_EXPORT void lull_sim_exchanged(uint64_t kernel, const Exchanged* exchanged) {
+  Engine* engine = Engine::get();
+  if (engine != nullptr) engine->finish_exchange(kernel, *exchanged);
+}
+
+SIM_EXPORT void lull_sim_end_exchanges(const void* member) {
+  Engine* engine = Engine::get();
+  if (engine != nullptr) engine->end_exchanges(member);
+}
+
+SIM_EXPORT int64_t lull_sim_nccl_timeout_ns(void) {
+  Engine* engine = Engine::get();
+  if (engine == nullptr) return Config{}.nccl_timeout_ns;
+  Lock lock(engine->mutex());
+  return engine->config().nccl_timeout_ns;
+}
+
 SIM_EXPORT int64_t lull_sim_clock_step_ns(void) {
   Engine* engine = Engine::get();
   if (engine == nullptr) return 0;

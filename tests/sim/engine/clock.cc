@@ -71,4 +71,14 @@ void futex_wake_all(uint32_t* word) {
   raw_syscall(SYS_futex, reinterpret_cast<long>(word), FUTEX_WAKE_PRIVATE, INT_MAX, 0);
 }
 
+void shared_futex_wait(const uint32_t* word, uint32_t expected, int64_t timeout_ns) {
+  timespec ts{timeout_ns / 1'000'000'000, timeout_ns % 1'000'000'000};
+  raw_syscall(SYS_futex, reinterpret_cast<long>(word), FUTEX_WAIT, expected,
+              reinterpret_cast<long>(&ts));
+}
+
+void shared_futex_wake_all(uint32_t* word) {
+  raw_syscall(SYS_futex, reinterpret_cast<long>(word), FUTEX_WAKE, INT_MAX, 0);
+}
+
 }  // namespace lull::sim

@@ -25,4 +25,9 @@ void spin_until(int64_t deadline_ns);
 void futex_wait(const uint32_t* word, uint32_t expected);
 void futex_wake_all(uint32_t* word);
 
+// The same for a word in memory that processes share. Returns after `timeout_ns` at the
+// latest.
+void shared_futex_wait(const uint32_t* word, uint32_t expected, int64_t timeout_ns);
+void shared_futex_wake_all(uint32_t* word);
+
 }  // namespace lull::sim

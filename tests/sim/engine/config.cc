@@ -30,6 +30,8 @@ constexpr IntegerKey kIntegers[] = {
     {"malloc_us", &Config::malloc_ns, 1e3},
     {"free_us", &Config::free_ns, 1e3},
     {"host_alloc_us", &Config::host_alloc_ns, 1e3},
+    {"nccl_latency_us", &Config::nccl_latency_ns, 1e3},
+    {"nccl_timeout_s", &Config::nccl_timeout_ns, 1e9},
     {"cupti_launch_ns", &Config::cupti_launch_ns, 1},
     {"cupti_stays_ns", &Config::cupti_stays_ns, 1},
 };
@@ -39,9 +41,10 @@ struct RateKey {
   double Config::*field;
 };
 constexpr RateKey kRates[] = {
-    {"h2d_gbps", &Config::h2d_gbps}, {"d2h_gbps", &Config::d2h_gbps},
-    {"d2d_gbps", &Config::d2d_gbps}, {"host_gbps", &Config::host_gbps},
-    {"tflops", &Config::tflops},     {"tensor_tflops", &Config::tensor_tflops},
+    {"h2d_gbps", &Config::h2d_gbps},           {"d2h_gbps", &Config::d2h_gbps},
+    {"d2d_gbps", &Config::d2d_gbps},           {"host_gbps", &Config::host_gbps},
+    {"nccl_gbps", &Config::nccl_gbps},         {"tflops", &Config::tflops},
+    {"tensor_tflops", &Config::tensor_tflops},
 };
 
 constexpr int64_t kLeastKernelNs = 2'000;  // starting and ending, whatever it does
@@ -84,6 +87,10 @@ int64_t Config::kernel_duration(std::string_view name, int64_t otherwise) const 
 int64_t Config::work_duration(double flops, double bytes, bool tensor) const {
   double computing = flops / ((tensor ? tensor_tflops : tflops) * 1e3);
   return kLeastKernelNs + llround(std::max(computing, bytes / d2d_gbps));
+}
+
+int64_t Config::exchange_duration(double bytes) const {
+  return nccl_latency_ns + llround(bytes / nccl_gbps);
 }
 
 bool Config::set(std::string_view key, std::string_view value) {

@@ -45,6 +45,10 @@ struct Config {
   int64_t cupti_stays_ns = 0;       // ... and to a launch once it is off again
   int64_t cupti_clock_step_ns = 0;  // how far the wall clock was set, as CUPTI sees it
 
+  double nccl_gbps = 100;                    // what a rank moves over its links
+  int64_t nccl_latency_ns = 10'000;          // fixed part of every exchange
+  int64_t nccl_timeout_ns = 60'000'000'000;  // so long one waits for a rank
+
   // Kernels whose (mangled) name contains `first` take `second` ns. The entry
   // that was set last wins.
   std::vector<std::pair<std::string, int64_t>> kernels;
@@ -56,6 +60,9 @@ struct Config {
   }
   // Of a kernel that does so many operations on so many bytes.
   int64_t work_duration(double flops, double bytes, bool tensor) const;
+
+  // Of an exchange in which a rank moves so many bytes.
+  int64_t exchange_duration(double bytes) const;
 
   // False, and nothing changed, when the key or the value is not understood.
   bool set(std::string_view key, std::string_view value);

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "tests/sim/engine/clock.h"
 #include "tests/sim/engine/observer.h"
@@ -46,13 +47,14 @@ Engine::Engine()
     : config_(config_from_environment()),
       executor_([this](const OpPtr& op, int64_t start, int64_t end) {
         std::lock_guard lock(mutex_);
-        timeline_.finish_host_function(op, start, end);
+        timeline_.finish(op, start, end);
       }),
       timeline_(config_, {[this](const Op& op) {
                             log_op(op);
                             notify_op(op);
                           },
-                          [this](const OpPtr& op) { executor_.run(op); }}) {
+                          [this](const OpPtr& op) { executor_.run(op); },
+                          [this](const OpPtr& op) { return begin_exchange(op); }}) {
   if (!log_.open_from_environment()) {
     fprintf(stderr, "simulated device: cannot write LULL_SIM_LOG\n");
     _exit(97);
@@ -127,6 +129,10 @@ int64_t Engine::duration(const OpSpec& spec) {
   };
   switch (spec.kind) {
     case OpKind::kKernel:
+      if (spec.exchange != nullptr) {
+        return config_.kernel_duration(spec.function->name,
+                                       config_.exchange_duration(spec.exchange->moved));
+      }
       return config_.kernel_duration(spec.function->name);
     case OpKind::kMemset:
       return transfer(config_.d2d_gbps);
@@ -162,7 +168,16 @@ OpPtr Engine::submit(Stream* stream, OpSpec spec, std::span<const OpPtr> after,
   op->graph_node = graph.node;
   op->graph_end = graph.end;
   op->submit_ns = graph.launch_ns != 0 ? graph.launch_ns : now_ns();
-  timeline_.submit(op, after);
+  if (op->spec.exchange == nullptr) {
+    timeline_.submit(op, after);
+    return op;
+  }
+  // The exchanges of one member come one after another, on whatever streams.
+  OpPtr& last = last_exchanges_[op->spec.exchange->member];
+  std::vector<OpPtr> before(after.begin(), after.end());
+  before.push_back(last);
+  last = op;
+  timeline_.submit(op, before);
   return op;
 }
 
@@ -175,7 +190,11 @@ int Engine::enqueue(const std::shared_ptr<Stream>& stream, OpSpec spec, OpPtr* o
     spec.duration_ns =
         config_.kernel_duration(spec.function->name, thread.next_kernel_work_ns);
   }
-  if (spec.kind == OpKind::kKernel) thread.next_kernel_work_ns = -1;
+  if (spec.kind == OpKind::kKernel) {
+    thread.next_kernel_work_ns = -1;
+    spec.exchange = std::exchange(thread.next_exchange, nullptr);
+    if (spec.exchange != nullptr) spec.bytes = spec.exchange->bytes;
+  }
   if (stream->capture != nullptr) {
     if (stream->capture->invalid) return kCaptureInvalidated;
     Graph* graph = stream->capture->graph.get();

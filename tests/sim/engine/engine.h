@@ -17,6 +17,7 @@
 #include <unordered_map>
 
 #include "tests/sim/engine/config.h"
+#include "tests/sim/engine/exchange.h"
 #include "tests/sim/engine/host_executor.h"
 #include "tests/sim/engine/memory.h"
 #include "tests/sim/engine/objects.h"
@@ -154,6 +155,10 @@ class Engine {
   void wait(std::span<const OpPtr> ops);
   // Blocks while the stream has as many launches pending as the queue holds.
   void wait_for_room(const std::shared_ptr<Stream>& stream);
+  // What became of the exchange `kernel`, whose end was not known when it began.
+  void finish_exchange(uint64_t kernel, const Exchanged& exchanged);
+  // Blocks until the last exchange of `member` has ended, and forgets it.
+  void end_exchanges(const void* member);
 
  private:
   Engine();
@@ -162,6 +167,7 @@ class Engine {
   std::vector<OpPtr> stream_dependencies(const Stream& stream) const;
   int64_t duration(const OpSpec& spec);
   void log_op(const Op& op);
+  int64_t begin_exchange(const OpPtr& op);
 
   Config config_;
   TruthLog log_;
@@ -172,6 +178,9 @@ class Engine {
   std::unordered_map<uint32_t, Context*> primary_;
   std::vector<std::weak_ptr<Capture>> captures_;
   std::vector<std::shared_ptr<Stream>> leaving_;
+  uint64_t exchanges_ = 0;
+  std::unordered_map<uint64_t, OpPtr> exchanging_;         // without an end
+  std::unordered_map<const void*, OpPtr> last_exchanges_;  // by member
 };
 
 }  // namespace lull::sim

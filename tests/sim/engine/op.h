@@ -9,7 +9,9 @@
 
 namespace lull::sim {
 
+struct Exchange;
 struct Function;
+struct TruthRecord;
 
 // Values are part of the ground-truth log's format (truth.py). Append only.
 enum class OpKind : uint16_t {
@@ -42,6 +44,7 @@ struct OpSpec {
   int64_t duration_ns = -1;            // -1: decided by the configuration at submission
   std::function<void()> effect;        // bytes to move, once it is scheduled
   std::function<void()> host_function;
+  const Exchange* exchange = nullptr;  // kernels that end with those of other processes
 };
 
 inline constexpr int64_t kUnscheduled = -1;
@@ -60,13 +63,15 @@ struct Op {
   int64_t ready_ns = 0;      // latest of submission + latency and dependencies
   int64_t start_ns = 0;
 
-  // kUnscheduled while a host function before it has not ended. Written under
-  // the engine's lock; `scheduled` is the futex that announces it once it is recorded.
+  // kUnscheduled while a host function before it has not ended, or processes that it
+  // exchanges with have not come. Written under the engine's lock; `scheduled` is the
+  // futex that announces it once it is recorded.
   std::atomic<int64_t> end_ns{kUnscheduled};
   std::atomic<uint32_t> scheduled{0};
 
   int waiting_for = 0;                          // dependencies without an end
   std::vector<std::shared_ptr<Op>> dependents;  // operations that count this one
+  TruthRecord* exchange_record = nullptr;       // completed when the exchange ends
 
   bool done(int64_t now) const {
     if (scheduled.load(std::memory_order_acquire) == 0) return false;

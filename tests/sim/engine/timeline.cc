@@ -28,7 +28,7 @@ void Timeline::submit(const OpPtr& op, std::span<const OpPtr> dependencies) {
   if (op->waiting_for == 0) schedule_ready(op);
 }
 
-void Timeline::finish_host_function(const OpPtr& op, int64_t start_ns, int64_t end_ns) {
+void Timeline::finish(const OpPtr& op, int64_t start_ns, int64_t end_ns) {
   settle(op.get(), start_ns, end_ns);
   std::vector<OpPtr> dependents = std::exchange(op->dependents, {});
   for (const OpPtr& next : dependents) {
@@ -47,7 +47,14 @@ void Timeline::schedule_ready(OpPtr op) {
       listener_.host_function(next);
       continue;
     }
-    place(next.get());
+    if (next->spec.exchange != nullptr) {
+      next->start_ns = next->ready_ns;
+      int64_t end = listener_.exchange(next);
+      if (end == kUnscheduled) continue;
+      settle(next.get(), next->start_ns, end);
+    } else {
+      place(next.get());
+    }
     std::vector<OpPtr> dependents = std::exchange(next->dependents, {});
     // Backwards, so that the first to be submitted is the first to be placed.
     for (auto it = dependents.rbegin(); it != dependents.rend(); ++it) {

@@ -29,11 +29,26 @@ struct TruthHeader {
   uint64_t dropped;  // records that found no room
 };
 
-enum class RecordType : uint32_t { kNone = 0, kApi = 1, kOp = 2, kName = 3 };
+enum class RecordType : uint32_t {
+  kNone = 0,
+  kApi = 1,
+  kOp = 2,
+  kName = 3,
+  kExchange = 4
+};
 
 // Flags of an API record.
 inline constexpr uint16_t kApiRuntime = 1;  // of libcudart; else of libcuda
 
+// An exchange is written when it begins, with end_ns 0, beside its kernel's kOp, which
+// is written when the end is known:
+//   tid      name of the kernel            kind     error (ncclResult_t)
+//   extra    sequence, or -1               sub      own rank
+//   bytes    of the calls                  device   size of the communicator
+//   handle   communicator                  aux      calls fused into the kernel
+//   name     members, "0,2,..."            parent   communicator that it was split from
+//   grid     names of the calls            block    device
+//
 //            kApi                          kOp
 //   extra    ns blocked on the device      ns of submission
 //   handle   0                             function, event, destination
