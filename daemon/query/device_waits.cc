@@ -12,6 +12,9 @@ namespace {
 
 using aggregate::Series;
 
+// Kernels, and what they waited for on the device.
+constexpr char kOfGpu[] = "gpu";
+
 // Never 0, which is of no collective.
 uint64_t IdentityOf(const DeviceCollective& one) {
   const uint64_t id = absl::HashOf(one.communicator, one.number);
@@ -30,7 +33,7 @@ uint32_t DeviceWaits::KindOf(RankPart& part, const DeviceCollective& one,
       .first->second;
 }
 
-// 0: nothing of the rank's own. Where the cause is code, it is none that was recorded:
+// 0: nobody knows, and nothing may be told of that time. Where the cause is code, it is none that was recorded:
 // UINT32_MAX.
 uint32_t DeviceWaits::CauseOf(RankPart& part, const Series& idle) {
   const uint32_t line = causes_.LineOf(part, idle.line_site);
@@ -56,6 +59,9 @@ uint32_t DeviceWaits::CauseOf(RankPart& part, const Series& idle) {
     case v1::GAP_CAUSE_LAUNCH_BOUND:
     case v1::GAP_CAUSE_LAUNCH_CALL:
       return UINT32_MAX;
+    case v1::GAP_CAUSE_LAUNCH_LATENCY:
+    case v1::GAP_CAUSE_DEPENDENCY:
+      return causes_.Number(kOfGpu, 0);
     default:
       return 0;
   }
@@ -103,7 +109,7 @@ void DeviceWaits::FillSpent(const DeviceRank& device, const std::vector<Series>&
     if (cause == UINT32_MAX) continue;
     out->spent.push_back(part.Common(idle.start_ns, idle.end_ns, cause));
   }
-  const uint32_t computing = causes_.Number("gpu", 0);
+  const uint32_t computing = causes_.Number(kOfGpu, 0);
   for (const DeviceStretch& one : device.computing()) {
     out->spent.push_back(part.Common(one.start_ns, one.end_ns, computing));
   }

@@ -26,7 +26,7 @@ constexpr Words kWords[] = {
     {"allocator", "allocating memory"},
     {"host_code", "in its own code"},
     {"run_queue", "without a processor"},
-    {"gpu", "computing on the GPU"},
+    {"gpu", "by work on its GPU"},
 };
 
 }  // namespace

@@ -18,13 +18,6 @@ constexpr int kNoColor = -1;        // NCCL_SPLIT_NOCOLOR
 
 Communicators g_communicators;
 
-struct NcclThread {
-  uint16_t depth;   // calls of NCCL that are under way
-  uint16_t groups;  // that are open
-  uint16_t first;   // communicator of the group, index + 1
-};
-constinit thread_local NcclThread t_nccl __attribute__((tls_model("initial-exec")));
-
 class NcclCall {
  public:
   explicit NcclCall(const void* original)

@@ -1,6 +1,9 @@
 #include "preload/hooks/communicators.h"
 
 namespace lull {
+
+constinit thread_local NcclThread t_nccl;
+
 namespace {
 
 // Taken, but not filled yet; no address of a communicator.

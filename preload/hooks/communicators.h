@@ -62,6 +62,14 @@ class Communicators {
   Communicator slots_[kMost];
 };
 
+struct NcclThread {
+  uint16_t depth;   // calls of NCCL that are under way
+  uint16_t groups;  // that are open
+  uint16_t first;   // communicator of the group, index + 1
+};
+extern constinit thread_local NcclThread t_nccl
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
 uint64_t communicator_id(const UniqueId* ids, int count);
 uint64_t split_id(uint64_t parent, uint32_t split, int color);
 

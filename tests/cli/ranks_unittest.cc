@@ -76,12 +76,13 @@ TEST(RanksText, SaysNothingOfRanksThatAreNotShown) {
 TEST(RanksJson, HasTheAgreedKeys) {
   const Json json = Parsed(RanksJson(FixedRanks()));
   EXPECT_THAT(Keys(json),
-              ElementsAre("job", "ranks", "clock", "world_size", "collectives", "steps",
-                          "unexplained_ms", "unmatched_ms", "looked_at", "phase",
-                          "setup_ms", "losses", "overhead"));
+              ElementsAre("job", "ranks", "clock", "on_device", "world_size",
+                          "collectives", "steps", "unexplained_ms", "unmatched_ms",
+                          "looked_at", "phase", "setup_ms", "losses", "overhead"));
   const Json& late = json["ranks"][0];
   EXPECT_THAT(Keys(late), ElementsAre("rank", "host", "pid", "step_ms", "late_steps",
-                                      "waited_ms", "cost_to_others_ms", "culprits"));
+                                      "waited_ms", "cost_to_others_ms",
+                                      "communication_ms", "exposed_ms", "culprits"));
   EXPECT_EQ(late["rank"], 1);
   EXPECT_EQ(late["cost_to_others_ms"], 7'120);
   EXPECT_THAT(Keys(late["culprits"][0]),
