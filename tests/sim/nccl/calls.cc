@@ -26,24 +26,25 @@ SIM_EXPORT int ncclAllReduce(const void*, void*, size_t count, int type, int ope
                              void* communicator, void* stream) {
   return enqueue(communicator, stream, {Function::kAllReduce, count, type, operation});
 }
-SIM_EXPORT int ncclAllGather(const void*, void*, size_t count, int type,
+SIM_EXPORT int ncclAllGather(const void* from, void* to, size_t count, int type,
                              void* communicator, void* stream) {
-  return enqueue(communicator, stream, {Function::kAllGather, count, type});
+  return enqueue(communicator, stream,
+                 {Function::kAllGather, count, type, 0, 0, from, to});
 }
 SIM_EXPORT int ncclReduceScatter(const void*, void*, size_t count, int type,
                                  int operation, void* communicator, void* stream) {
   return enqueue(communicator, stream,
                  {Function::kReduceScatter, count, type, operation});
 }
-SIM_EXPORT int ncclBroadcast(const void*, void*, size_t count, int type, int root,
-                             void* communicator, void* stream) {
+SIM_EXPORT int ncclBroadcast(const void* from, void* to, size_t count, int type,
+                             int root, void* communicator, void* stream) {
   return enqueue(communicator, stream,
-                 {Function::kBroadcast, count, type, 0, peer(root)});
+                 {Function::kBroadcast, count, type, 0, peer(root), from, to});
 }
-SIM_EXPORT int ncclBcast(void*, size_t count, int type, int root, void* communicator,
-                         void* stream) {
+SIM_EXPORT int ncclBcast(void* bytes, size_t count, int type, int root,
+                         void* communicator, void* stream) {
   return enqueue(communicator, stream,
-                 {Function::kBroadcast, count, type, 0, peer(root)});
+                 {Function::kBroadcast, count, type, 0, peer(root), bytes, bytes});
 }
 SIM_EXPORT int ncclReduce(const void*, void*, size_t count, int type, int operation,
                           int root, void* communicator, void* stream) {

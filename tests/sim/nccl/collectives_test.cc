@@ -145,6 +145,33 @@ TEST_F(Nccl, EachCallHasItsKernelAndItsTime) {
   EXPECT_EQ(nccl.ncclBroadcast(nullptr, nullptr, 1, kFloat, 4, all[0], streams_[0]), 4);
 }
 
+TEST_F(Nccl, LittleBytesAreMovedWhereNothingIsComputed) {
+  auto all = ranks(3);
+  constexpr int kInt32 = 2;
+  std::vector<std::vector<int>> gathered(3, std::vector<int>(6)), told(3);
+  for (int round = 0; round < 10; ++round) {
+    for (int r = 0; r < 3; ++r) {
+      auto at = static_cast<size_t>(r);
+      std::vector<int> mine = {10 * round + r, r};
+      told[at] = mine;
+      ASSERT_EQ(nccl.ncclGroupStart(), 0);
+      ASSERT_EQ(nccl.ncclAllGather(told[at].data(), gathered[at].data(), 2, kInt32,
+                                   all[at], streams_[at]),
+                0);
+      ASSERT_EQ(nccl.ncclBroadcast(told[at].data(), told[at].data(), 2, kInt32, 2,
+                                   all[at], streams_[at]),
+                0);
+      ASSERT_EQ(nccl.ncclGroupEnd(), 0);
+    }
+    ASSERT_EQ(cu.cuCtxSynchronize(), 0);
+    std::vector<int> everything = {10 * round, 0, 10 * round + 1, 1, 10 * round + 2, 2};
+    for (size_t r = 0; r < 3; ++r) {
+      EXPECT_EQ(gathered[r], everything);
+      EXPECT_EQ(told[r], (std::vector<int>{10 * round + 2, 2}));
+    }
+  }
+}
+
 TEST_F(Nccl, MessagesWaitForTheirOtherSideAlone) {
   auto all = ranks(3);
   ASSERT_EQ(launch(streams_[1], 3 * kMillisecond), 0);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <utility>
 
 #include "tests/sim/engine/clock.h"
@@ -129,9 +130,18 @@ int Communicator::collect(uint64_t split, Communicator** out) {
 
 const Communicator::Plan* Communicator::plan(const std::vector<Call>& calls) {
   std::string key, shared;
+  std::vector<Call> copied;
+  size_t room = kPayload;
   for (const Call& call : calls) {
     std::string text = describe(call) + ";";
     key += text;
+    const size_t bytes = call.count * type_size(call.type);
+    if (nccl::copies(call.function) && bytes <= room && call.to != nullptr) {
+      room -= bytes;
+      copied.push_back(call);
+      key += std::to_string(reinterpret_cast<uintptr_t>(call.from)) + "," +
+             std::to_string(reinterpret_cast<uintptr_t>(call.to)) + ";";
+    }
     if (!is_message(call.function)) shared += text;
   }
   std::unique_ptr<Plan>& found = plans_[key];
@@ -149,6 +159,7 @@ const Communicator::Plan* Communicator::plan(const std::vector<Call>& calls) {
     return nullptr;
   }
   made->communicator = this;
+  made->copies = std::move(copied);
   made->collective = made->messages.size() < calls.size();
   made->signature = hash(shared);
   made->member = this;
@@ -196,6 +207,7 @@ void Communicator::begin(const Plan& plan, uint64_t kernel, int64_t start_ns,
     return;
   }
   if (plan.collective) {
+    give(begun);
     segment_->arrive(begun.number, rank_, start_ns, duration_ns, plan.signature);
   }
   for (const Call& call : plan.messages) {
@@ -218,6 +230,34 @@ const Arrival* Communicator::other_side(const Begun& begun, size_t message) cons
   const bool send = call.function == Function::kSend;
   return segment_->passed(!send, send ? rank_ : call.peer, send ? call.peer : rank_,
                           begun.messages[message]);
+}
+
+// To the others, before they are told of this rank.
+void Communicator::give(const Begun& begun) const {
+  char* at = segment_->payload(begun.number, rank_);
+  for (const Call& call : begun.plan->copies) {
+    const size_t bytes = call.count * type_size(call.type);
+    const bool mine = call.function == Function::kAllGather || call.peer == rank_;
+    if (mine && call.from != nullptr) memcpy(at, call.from, bytes);
+    at += bytes;
+  }
+}
+
+// From the others, who have all come and agree.
+void Communicator::take(const Begun& begun) const {
+  size_t offset = 0;
+  for (const Call& call : begun.plan->copies) {
+    const size_t bytes = call.count * type_size(call.type);
+    auto* to = static_cast<char*>(call.to);
+    if (call.function == Function::kBroadcast) {
+      memcpy(to, segment_->payload(begun.number, call.peer) + offset, bytes);
+    } else {
+      for (uint32_t r = 0; r < size(); ++r) {
+        memcpy(to + r * bytes, segment_->payload(begun.number, r) + offset, bytes);
+      }
+    }
+    offset += bytes;
+  }
 }
 
 // Whether all have come; then also when it ends.
@@ -243,6 +283,8 @@ bool Communicator::resolve(const Begun& begun, Exchanged* out) {
     fail(kInvalidUsage, "collective " + std::to_string(begun.number) + ": " +
                             begun.plan->names + " here, and something else elsewhere");
     out->error = kInvalidUsage;
+  } else {
+    take(begun);
   }
   return true;
 }

@@ -70,6 +70,7 @@ class Communicator {
     uint64_t signature = 0;
     bool collective = false;
     std::vector<Call> messages;
+    std::vector<Call> copies;  // that move bytes, all of them in one payload
   };
   // A kernel that has begun.
   struct Begun {
@@ -85,6 +86,8 @@ class Communicator {
                        int64_t duration_ns, Exchanged* out);
   void begin(const Plan& plan, uint64_t kernel, int64_t start_ns, int64_t duration_ns,
              Exchanged* out);
+  void give(const Begun& begun) const;
+  void take(const Begun& begun) const;
   bool resolve(const Begun& begun, Exchanged* out);
   bool give_up(const Begun& begun, Exchanged* out);
   const Arrival* other_side(const Begun& begun, size_t message) const;

@@ -23,6 +23,8 @@ struct Call {
   int type = 0;       // ncclDataType_t
   int operation = 0;  // ncclRedOp_t, of those that reduce
   uint32_t peer = 0;  // or root
+  const void* from = nullptr;
+  void* to = nullptr;
 };
 
 inline bool is_message(Function f) {
@@ -31,6 +33,11 @@ inline bool is_message(Function f) {
 inline bool reduces(Function f) {
   return f == Function::kAllReduce || f == Function::kReduceScatter ||
          f == Function::kReduce;
+}
+
+// Those that only copy.
+inline bool copies(Function f) {
+  return f == Function::kAllGather || f == Function::kBroadcast;
 }
 
 // Bytes of one element; 0 if there is no such type.

@@ -53,9 +53,9 @@ std::unique_ptr<Segment> Segment::open(const std::string& path, uint32_t size,
   };
   // Two sides of each message between two ranks; what nobody touches takes no memory.
   const uint64_t pairs = uint64_t{2} * size * size;
-  const uint64_t bytes =
-      sizeof(Head) + size * sizeof(Rank) +
-      kSlots * (size * (sizeof(Arrival) + sizeof(Choice)) + pairs * sizeof(Arrival));
+  const uint64_t bytes = sizeof(Head) + size * sizeof(Rank) +
+                         kSlots * (size * (sizeof(Arrival) + sizeof(Choice)) +
+                                   pairs * sizeof(Arrival) + size * kPayload);
   int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) return failed("cannot open");
   if (ftruncate(fd, static_cast<off_t>(bytes)) != 0) {
@@ -81,13 +81,13 @@ Segment::Segment(std::string path, uint32_t size, void* base)
   arrivals_ = reinterpret_cast<Arrival*>(ranks_ + size);
   choices_ = reinterpret_cast<Choice*>(arrivals_ + kSlots * size);
   sides_ = reinterpret_cast<Arrival*>(choices_ + kSlots * size);
+  payloads_ = reinterpret_cast<char*>(sides_ + kSlots * 2 * size * size);
 }
 
 // What it takes is computed as in open().
 Segment::~Segment() {
-  auto* end = sides_ + kSlots * 2 * size_ * size_;
-  munmap(head_, static_cast<size_t>(reinterpret_cast<char*>(end) -
-                                    reinterpret_cast<char*>(head_)));
+  const char* end = payloads_ + kSlots * size_ * kPayload;
+  munmap(head_, static_cast<size_t>(end - reinterpret_cast<char*>(head_)));
 }
 
 bool Segment::join(uint32_t rank) {
@@ -130,6 +130,10 @@ void Segment::arrive(uint64_t number, uint32_t rank, int64_t start_ns,
 const Arrival* Segment::arrival(uint64_t number, uint32_t rank) const {
   const Arrival& one = arrivals_[slot(number) * size_ + rank];
   return one.tag.load(std::memory_order_acquire) == number + 1 ? &one : nullptr;
+}
+
+char* Segment::payload(uint64_t number, uint32_t rank) const {
+  return payloads_ + (slot(number) * size_ + rank) * kPayload;
 }
 
 void Segment::choose(uint64_t number, uint32_t rank, int32_t color, int32_t key) {

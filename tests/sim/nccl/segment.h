@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -15,6 +16,8 @@
 namespace lull::sim::nccl {
 
 inline constexpr uint32_t kMaxRanks = 512;
+inline constexpr size_t kPayload = 64
+                                   << 10;  // bytes that a rank can hand to all others
 
 // That a rank has begun a collective, or its side of a message. `tag` is stored last:
 // the number of the collective (message), counted from 1.
@@ -63,6 +66,8 @@ class Segment {
   void arrive(uint64_t number, uint32_t rank, int64_t start_ns, int64_t duration_ns,
               uint64_t signature);
   const Arrival* arrival(uint64_t number, uint32_t rank) const;  // null: not yet
+  // What a rank gives to the others with its arrival.
+  char* payload(uint64_t number, uint32_t rank) const;
   void choose(uint64_t number, uint32_t rank, int32_t color, int32_t key);
   const Choice* choice(uint64_t number, uint32_t rank) const;
   // The side of the sender, or the receiver, of message `number` from one to the other.
@@ -91,6 +96,7 @@ class Segment {
   Arrival* arrivals_;
   Choice* choices_;
   Arrival* sides_;
+  char* payloads_;
 };
 
 }  // namespace lull::sim::nccl
