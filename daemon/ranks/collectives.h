@@ -26,6 +26,10 @@ struct Burst {
 
   // When the rank's wait before had ended. None where nobody knows what it did since.
   std::optional<uint64_t> since_ns;
+  // From then on what was spent counts, also beside the wait before: a device that
+  // waits for others computes meanwhile what the one they wait for has yet to. Absent:
+  // as since_ns.
+  std::optional<uint64_t> spent_since_ns;
 
   // Of a wait whose collective is known (daemon/ranks/identified.h); else 0.
   uint64_t collective = 0;

@@ -69,12 +69,13 @@ Habits::Habits(const Rank& rank, const std::vector<Burst>& bursts)
     Before before{*bursts[i].since_ns, 0, bursts[i].line, {}, 0};
     before.end_ns = std::max(before.start_ns, MayMatterUntil(outer, bursts[i]));
     before.code_ns = before.end_ns - before.start_ns;
-    for (auto one = FirstThatEndsAfter(spent_, before.start_ns);
+    const uint64_t from_ns = bursts[i].spent_since_ns.value_or(before.start_ns);
+    for (auto one = FirstThatEndsAfter(spent_, from_ns);
          one != spent_.end() && one->start_ns < before.end_ns; ++one) {
-      const uint64_t ns = std::min(one->end_ns, before.end_ns) -
-                          std::max(one->start_ns, before.start_ns);
-      before.spent_ns[one->what] += ns;
-      before.code_ns -= ns;
+      const uint64_t end_ns = std::min(one->end_ns, before.end_ns);
+      before.spent_ns[one->what] += end_ns - std::max(one->start_ns, from_ns);
+      if (end_ns <= before.start_ns) continue;
+      before.code_ns -= end_ns - std::max(one->start_ns, before.start_ns);
     }
     before_[i] = std::move(before);
   }

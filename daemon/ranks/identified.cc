@@ -70,6 +70,7 @@ void AddBursts(const Rank& rank, std::vector<Burst>* bursts) {
     const auto [before, fresh] = left_ns.try_emplace(burst.group, 0);
     if (!fresh && IsKnown(unknown, before->second, burst.start_ns)) {
       burst.since_ns = (*bursts)[i - 1].end_ns;
+      burst.spent_since_ns = (*bursts)[i - 1].start_ns;
       burst.group_since_ns = before->second;
     }
     before->second = burst.end_ns;

@@ -15,8 +15,9 @@ ALL_REDUCE = "ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*, unsigned long
 PARAM = [f"param/v100_dlrm_rank{rank}.json.gz" for rank in range(8)]
 
 
-def rank_of(rank, late, ranks=4, steps=20, apart=0):
-    """In every fifth step rank `late` computes 300 us longer. Ends are `apart` us apart."""
+def rank_of(rank, late, ranks=4, steps=60, apart=0):
+    """In every fifth step rank `late` computes 300 us longer. Ends are `apart` us apart. All
+    compute, so that few such steps may be chance."""
     events = []
     for step in range(steps):
         begin, more = 2000 * step, 300 if step % 5 == 4 else 0
@@ -41,16 +42,16 @@ class Ranks(import_test.Import):
             "late", [rank_of(rank, late=2) for rank in range(4)]))
         self.assertEqual(answer["clock"], {"error_ns": 0, "error_kind": "fiducial"})
         self.assertTrue(answer["on_device"])
-        self.assertEqual(answer["collectives"], 20)
+        self.assertEqual(answer["collectives"], 60)
         first, *others = answer["ranks"]
-        self.assertEqual((first["rank"], first["late_steps"]), (2, 4))
+        self.assertEqual((first["rank"], first["late_steps"]), (2, 12))
         self.assertEqual([c["cause"] for c in first["culprits"]], ["gpu"])
-        self.assertAlmostEqual(first["cost_to_others_ms"], 3 * 4 * 0.3, delta=1e-6)
+        self.assertAlmostEqual(first["cost_to_others_ms"], 3 * 12 * 0.3, delta=1e-6)
         self.assertTrue(all(row["cost_to_others_ms"] == 0 for row in others))
-        self.assertAlmostEqual(first["communication_ms"], 20 * 0.05, delta=1e-6)
+        self.assertAlmostEqual(first["communication_ms"], 60 * 0.05, delta=1e-6)
         for row in others:
-            self.assertAlmostEqual(row["waited_ms"], 4 * 0.3, delta=1e-6)
-            self.assertAlmostEqual(row["exposed_ms"], 20 * 0.05 + 4 * 0.3, delta=1e-6)
+            self.assertAlmostEqual(row["waited_ms"], 12 * 0.3, delta=1e-6)
+            self.assertAlmostEqual(row["exposed_ms"], 60 * 0.05 + 12 * 0.3, delta=1e-6)
 
     def test_nobody_is_named_for_less_than_ends_are_apart(self):
         answer = self.ask("ranks", self.job_of_ranks(
@@ -59,7 +60,7 @@ class Ranks(import_test.Import):
         self.assertEqual([row["culprits"] for row in answer["ranks"]], [[]] * 4)
 
     def test_ranks_that_do_not_do_the_same_are_not_compared(self):
-        job = self.job_of_ranks("different", [rank_of(rank, late=2, steps=20 - rank)
+        job = self.job_of_ranks("different", [rank_of(rank, late=2, steps=60 - rank)
                                               for rank in range(4)])
         self.assertIn("not the same kernels", self.lull("ranks", job, status=1).stderr)
 
@@ -73,7 +74,7 @@ class Ranks(import_test.Import):
         communication = []  # of each rank: (start, end) in us
         exposed = []
         for path in paths:
-            with gzip.open(path, encoding="utf-8") as file:
+            with gzip.open(path, "rt", encoding="utf-8") as file:
                 events = [e for e in json.load(file)["traceEvents"]
                           if e.get("cat", "").lower() == "kernel"]
             ours = sorted((e["ts"], e["ts"] + e["dur"]) for e in events
