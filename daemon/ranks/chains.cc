@@ -48,6 +48,26 @@ size_t Chains::LeftBefore(size_t collective) const {
   return before;
 }
 
+bool Chains::MayComeFrom(const Member& member, size_t earlier) const {
+  size_t at = LeftBefore(member);
+  while (at != kUnknown && arrivals_[at].came_ns > arrivals_[earlier].came_ns) {
+    at = left_before_[at];
+  }
+  return at == kUnknown || at == earlier;
+}
+
+bool Chains::HeldUpOnlyTheLast(size_t collective, size_t earlier) const {
+  const Arrival& arrival = arrivals_[collective];
+  for (const Member& member : matched_.collectives[collective]) {
+    if (member.rank != arrival.last.rank &&
+        matched_.At(member).start_ns == arrival.second_ns &&
+        MayComeFrom(member, earlier)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 std::vector<size_t> Chains::Behind(size_t collective) const {
   const Burst& late = matched_.At(arrivals_[collective].last);
   std::vector<size_t> behind;

@@ -21,11 +21,16 @@ class Chains {
   // left it together; less where something on the way is not known.
   std::vector<size_t> Behind(size_t collective) const;
 
+  // Whether none of those who came last but one to a collective may have been held up
+  // by the `earlier` one, too.
+  bool HeldUpOnlyTheLast(size_t collective, size_t earlier) const;
+
  private:
   static constexpr size_t kUnknown = SIZE_MAX;
 
   size_t LeftBefore(const Member& member) const;
   size_t LeftBefore(size_t collective) const;
+  bool MayComeFrom(const Member& member, size_t earlier) const;
 
   const std::vector<Rank>& ranks_;
   const Matched& matched_;

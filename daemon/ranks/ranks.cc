@@ -150,7 +150,11 @@ class Judge {
           [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
       if (culprit == explained.end()) continue;
       const auto& [ns, most] = culprit->second;
-      if (ns >= judged.late_ns - judged.late_ns / 2) Charge(*most, ns, &judged);
+      const auto most_of_it = static_cast<size_t>(most - judged_.data());
+      if (ns >= judged.late_ns - judged.late_ns / 2 &&
+          chains.HeldUpOnlyTheLast(i, most_of_it)) {
+        Charge(*most, ns, &judged);
+      }
     }
   }
 
