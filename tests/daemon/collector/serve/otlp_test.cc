@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/collector/serve/options.h"
 #include "daemon/collector/serve/otlp_push.h"
 #include "daemon/collector/serve/otlp_target.h"
 #include "otlp.grpc.pb.h"
+#include "tests/daemon/collector/serve/parsed_options.h"
 #include "tests/daemon/collector/test_job.h"
 #include "tests/daemon/query/pipeline.h"
 
@@ -231,18 +231,9 @@ TEST_F(Push, GoesOnOnceTheReceiverIsBack) {
 }
 
 TEST(OtlpOption, NeedsNoValue) {
-  const auto parse = [](std::vector<const char*> arguments) {
-    arguments.insert(arguments.begin(), "lulld");
-    Options options;
-    int exit_status = 0;
-    EXPECT_TRUE(ParseOptions(static_cast<int>(arguments.size()),
-                             const_cast<char**>(arguments.data()), "", options,
-                             exit_status));
-    return options;
-  };
-  EXPECT_FALSE(parse({}).pushes_metrics);
-  EXPECT_TRUE(parse({"--otlp", "--private"}).pushes_metrics);
-  EXPECT_EQ(parse({"--otlp", "http://a:1"}).otlp, "http://a:1");
+  EXPECT_FALSE(test::Parsed({}).pushes_metrics);
+  EXPECT_TRUE(test::Parsed({"--otlp", "--private"}).pushes_metrics);
+  EXPECT_EQ(test::Parsed({"--otlp", "http://a:1"}).otlp, "http://a:1");
 }
 
 }  // namespace
