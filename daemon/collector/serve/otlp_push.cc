@@ -2,6 +2,7 @@
 
 #include <grpcpp/security/credentials.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -74,19 +75,31 @@ void OtlpPush::Run() {
 
 absl::Status OtlpPush::Push(bool last) {
   LULL_ASSIGN_OR_RETURN(const MetricsSource::Answer answer, source_.Samples(last));
-  if (answer.made == sent_) return absl::OkStatus();
+  if (answer.made == sent_) return told_;  // nothing new
   const absl::Time deadline = absl::Now() + (last ? kLastPush : target_.timeout);
   const auto time_ns = static_cast<uint64_t>(absl::ToUnixNanos(answer.made));
+  int64_t refused = 0;
+  std::string why;
   for (const auto& request :
        metrics::OtlpRequests(answer.samples, target_.resource, time_ns)) {
-    LULL_RETURN_IF_ERROR(Send(request, deadline, last));
+    LULL_ASSIGN_OR_RETURN(const metrics::otlp::ExportMetricsPartialSuccess of_it,
+                          Send(request, deadline, last));
+    if (of_it.rejected_data_points() <= 0) continue;
+    // No more than a request may have: what it says may be without sense.
+    refused +=
+        std::min<int64_t>(of_it.rejected_data_points(), metrics::kPointsOfARequest);
+    why = CleanText(of_it.error_message(), kMostOfAMessage);
   }
+  // What it took is there; sending the rest again would change nothing.
   sent_ = answer.made;
-  return absl::OkStatus();
+  if (refused == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("it refused ", refused, " of the points: ", why));
 }
 
-absl::Status OtlpPush::Send(const metrics::otlp::ExportMetricsServiceRequest& request,
-                            absl::Time deadline, bool last) {
+absl::StatusOr<metrics::otlp::ExportMetricsPartialSuccess> OtlpPush::Send(
+    const metrics::otlp::ExportMetricsServiceRequest& request, absl::Time deadline,
+    bool last) {
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(deadline));
   for (const auto& [key, value] : target_.headers) context.AddMetadata(key, value);
@@ -105,14 +118,7 @@ absl::Status OtlpPush::Send(const metrics::otlp::ExportMetricsServiceRequest& re
     return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
                         CleanText(status.error_message(), kMostOfAMessage));
   }
-  // What it took is there; sending the rest again would change nothing.
-  if (response.partial_success().rejected_data_points() > 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "it refused ", response.partial_success().rejected_data_points(),
-        " of the points: ",
-        CleanText(response.partial_success().error_message(), kMostOfAMessage)));
-  }
-  return absl::OkStatus();
+  return response.partial_success();
 }
 
 // Once for each kind of error: a receiver may word each one anew.

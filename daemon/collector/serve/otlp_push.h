@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "daemon/base/mutex.h"
 #include "daemon/collector/serve/metrics_source.h"
@@ -32,8 +33,10 @@ class OtlpPush {
  private:
   void Run();
   absl::Status Push(bool last);
-  absl::Status Send(const metrics::otlp::ExportMetricsServiceRequest& request,
-                    absl::Time deadline, bool last);
+  // What of it was not taken.
+  absl::StatusOr<metrics::otlp::ExportMetricsPartialSuccess> Send(
+      const metrics::otlp::ExportMetricsServiceRequest& request, absl::Time deadline,
+      bool last);
   void Tell(const absl::Status& pushed);
 
   const OtlpTarget target_;

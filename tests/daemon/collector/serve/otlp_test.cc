@@ -4,9 +4,11 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -121,9 +123,10 @@ class Receiver : public metrics::otlp::MetricsService::Service {
 
   grpc::Status Export(grpc::ServerContext* context,
                       const metrics::otlp::ExportMetricsServiceRequest* request,
-                      metrics::otlp::ExportMetricsServiceResponse*) override {
+                      metrics::otlp::ExportMetricsServiceResponse* answer) override {
     MutexLock lock(mutex_);
     got_.push_back(*request);
+    *answer = answer_;
     const auto& headers = context->client_metadata();
     if (const auto key = headers.find("api-key"); key != headers.end()) {
       key_ = std::string(key->second.data(), key->second.size());
@@ -133,6 +136,12 @@ class Receiver : public metrics::otlp::MetricsService::Service {
     return grpc::Status::OK;
   }
 
+  // From now on so many points of each request, and says why.
+  void Refuse(int64_t points, const std::string& why) {
+    MutexLock lock(mutex_);
+    answer_.mutable_partial_success()->set_rejected_data_points(points);
+    answer_.mutable_partial_success()->set_error_message(why);
+  }
   void BeSilent() {
     MutexLock lock(mutex_);
     silent_ = true;
@@ -161,17 +170,24 @@ class Receiver : public metrics::otlp::MetricsService::Service {
   Mutex mutex_;
   std::condition_variable changed_;
   std::vector<metrics::otlp::ExportMetricsServiceRequest> got_ ABSL_GUARDED_BY(mutex_);
+  metrics::otlp::ExportMetricsServiceResponse answer_ ABSL_GUARDED_BY(mutex_);
   std::string key_ ABSL_GUARDED_BY(mutex_);
   bool silent_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 class Push : public ::testing::Test {
  protected:
-  Push() : pipeline_(test::MakeHello(test::MakeJobId(1), "one")) {
+  Push() : pipeline_(test::MakeHello(test::MakeJobId(1), "one")) { Report(0, 1); }
+
+  // Processes of these ranks have reported.
+  void Report(uint32_t first_rank, uint32_t end_rank) {
     lull::v1::Batch batch;
-    batch.set_sequence(1);
-    *batch.add_processes() = test::MakeProcess(1, 101, 0);
-    test::AddCounters(batch, 1, 0, 0, test::kJobStartNs + 1);
+    batch.set_sequence(end_rank);
+    for (uint32_t rank = first_rank; rank < end_rank; ++rank) {
+      *batch.add_processes() =
+          test::MakeProcess(rank + 1, 101 + rank, static_cast<int32_t>(rank));
+      test::AddCounters(batch, rank + 1, 0, 0, test::kJobStartNs + 1);
+    }
     pipeline_.Apply(batch);
     pipeline_.Commit();
   }
@@ -208,6 +224,33 @@ TEST_F(Push, DeliversWhatPrometheusMayAskForAndOnceMoreAtTheEnd) {
     EXPECT_EQ(receiver.WaitFor(1), 1u) << "an answer that is still the same";
   }
   EXPECT_EQ(receiver.WaitFor(2), 2u);
+}
+
+TEST_F(Push, GoesOnWhereSomeIsRefusedAndSaysSoOnce) {
+  Report(1, 250);  // too much for one request
+  Receiver receiver;
+  receiver.Refuse(3, "no summaries");
+  testing::internal::CaptureStderr();
+  {
+    OtlpPush push(TargetOf(receiver.url()), source_);
+    ASSERT_GE(receiver.WaitFor(2), 2u);
+    EXPECT_TRUE(Has(receiver.Last(), "lull.build.info")) << "what comes last";
+    absl::SleepFor(absl::Milliseconds(200));
+    EXPECT_EQ(receiver.WaitFor(2), 2u) << "what it has seen, once more";
+  }
+  EXPECT_EQ(receiver.WaitFor(4), 4u);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, HasSubstr("it refused 6 of the points: no summaries"));
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+}
+
+TEST_F(Push, AddsUpNoNonsense) {
+  Receiver receiver;
+  receiver.Refuse(std::numeric_limits<int64_t>::max(), "all");
+  testing::internal::CaptureStderr();
+  { OtlpPush push(TargetOf(receiver.url()), source_); }
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("it refused 4000 of the points: all"));
 }
 
 TEST_F(Push, EndsAtOnceWhereNobodyListensOrAnswers) {
