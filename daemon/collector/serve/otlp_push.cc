@@ -44,7 +44,6 @@ std::shared_ptr<grpc::Channel> MakeOtlpChannel(const OtlpTarget& target) {
 OtlpPush::OtlpPush(OtlpTarget target, MetricsSource& source)
     : target_(std::move(target)),
       source_(source),
-      receiver_(metrics::otlp::MetricsService::NewStub(MakeOtlpChannel(target_))),
       thread_(StartThread([this] { Run(); })) {}
 
 OtlpPush::~OtlpPush() {
@@ -108,6 +107,9 @@ absl::StatusOr<metrics::otlp::ExportMetricsPartialSuccess> OtlpPush::Send(
     if (ending_ && !last) return absl::CancelledError("lulld ends");
     under_way_ = last ? nullptr : &context;  // which its end cancels
   }
+  if (receiver_ == nullptr) {
+    receiver_ = metrics::otlp::MetricsService::NewStub(MakeOtlpChannel(target_));
+  }
   metrics::otlp::ExportMetricsServiceResponse response;
   const grpc::Status status = receiver_->Export(&context, request, &response);
   {
@@ -115,6 +117,7 @@ absl::StatusOr<metrics::otlp::ExportMetricsPartialSuccess> OtlpPush::Send(
     under_way_ = nullptr;
   }
   if (!status.ok()) {
+    receiver_ = nullptr;
     return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
                         CleanText(status.error_message(), kMostOfAMessage));
   }

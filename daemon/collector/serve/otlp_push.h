@@ -41,8 +41,10 @@ class OtlpPush {
 
   const OtlpTarget target_;
   MetricsSource& source_;
-  const std::unique_ptr<metrics::otlp::MetricsService::Stub> receiver_;
   // The thread's own.
+  // Null after each call that failed: a connection may be dead without a word, and a
+  // channel that was refused has calls fail for up to two minutes.
+  std::unique_ptr<metrics::otlp::MetricsService::Stub> receiver_;
   absl::Time sent_ = absl::InfinitePast();  // the answer that arrived last
   absl::Status told_;                       // in the log; OK: all is well
 

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <condition_variable>
@@ -10,6 +14,7 @@
 #include <fstream>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -126,6 +131,7 @@ class Receiver : public metrics::otlp::MetricsService::Service {
                       metrics::otlp::ExportMetricsServiceResponse* answer) override {
     MutexLock lock(mutex_);
     got_.push_back(*request);
+    peers_.insert(context->peer());
     *answer = answer_;
     const auto& headers = context->client_metadata();
     if (const auto key = headers.find("api-key"); key != headers.end()) {
@@ -154,6 +160,10 @@ class Receiver : public metrics::otlp::MetricsService::Service {
     }
     return got_.size();
   }
+  size_t peers() {
+    MutexLock lock(mutex_);
+    return peers_.size();
+  }
   metrics::otlp::ExportMetricsServiceRequest Last() {
     MutexLock lock(mutex_);
     return got_.back();
@@ -170,6 +180,7 @@ class Receiver : public metrics::otlp::MetricsService::Service {
   Mutex mutex_;
   std::condition_variable changed_;
   std::vector<metrics::otlp::ExportMetricsServiceRequest> got_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> peers_ ABSL_GUARDED_BY(mutex_);  // who sent them
   metrics::otlp::ExportMetricsServiceResponse answer_ ABSL_GUARDED_BY(mutex_);
   std::string key_ ABSL_GUARDED_BY(mutex_);
   bool silent_ ABSL_GUARDED_BY(mutex_) = false;
@@ -271,6 +282,42 @@ TEST_F(Push, GoesOnOnceTheReceiverIsBack) {
   absl::SleepFor(absl::Milliseconds(300));
   Receiver again(url.substr(std::string("http://").size()));
   EXPECT_GE(again.WaitFor(1), 1u);
+}
+
+// gRPC's own patience with a receiver that was away grows to two minutes.
+TEST_F(Push, TriesAgainEachTimeWhereNobodyAnswers) {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(listener, 10), 0);
+  ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  {
+    OtlpPush push(TargetOf(absl::StrCat("http://127.0.0.1:", ntohs(address.sin_port))),
+                  source_);
+    const absl::Time until = absl::Now() + absl::Seconds(5);  // gRPC: 7 s at least
+    for (int i = 0; i < 5; ++i) {
+      pollfd wait = {listener, POLLIN, 0};
+      const auto left = absl::ToInt64Milliseconds(until - absl::Now());
+      ASSERT_EQ(poll(&wait, 1, static_cast<int>(std::max<int64_t>(left, 0))), 1) << i;
+      close(accept(listener, nullptr, nullptr));
+    }
+  }
+  close(listener);
+}
+
+// A connection may be dead without anybody saying so, or end at the one of many
+// receivers that hangs.
+TEST_F(Push, ConnectsAnewAfterOneThatGotNoAnswer) {
+  Receiver receiver;
+  receiver.BeSilent();
+  OtlpTarget target = TargetOf(receiver.url());
+  target.timeout = absl::Milliseconds(100);
+  OtlpPush push(target, source_);
+  ASSERT_GE(receiver.WaitFor(2), 2u);
+  EXPECT_GE(receiver.peers(), 2u);
 }
 
 TEST(OtlpOption, NeedsNoValue) {
