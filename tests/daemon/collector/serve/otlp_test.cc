@@ -19,12 +19,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/collector/serve/collector.h"
 #include "daemon/collector/serve/otlp_push.h"
 #include "daemon/collector/serve/otlp_target.h"
 #include "otlp.grpc.pb.h"
+#include "tests/daemon/collector/fake_relay.h"
 #include "tests/daemon/collector/serve/parsed_options.h"
 #include "tests/daemon/collector/test_job.h"
 #include "tests/daemon/query/pipeline.h"
+#include "tests/daemon/storage/temporary_directory.h"
 
 namespace lull::collector {
 namespace {
@@ -318,6 +321,41 @@ TEST_F(Push, ConnectsAnewAfterOneThatGotNoAnswer) {
   OtlpPush push(target, source_);
   ASSERT_GE(receiver.WaitFor(2), 2u);
   EXPECT_GE(receiver.peers(), 2u);
+}
+
+TEST(OtlpOfACollector, SaysAtItsEndThatRunsGoOn) {
+  Receiver receiver;
+  test::TemporaryDirectory directory;
+  CollectorConfig config;
+  config.listen = *ParseListenAddress("unix:" + (directory / "c.sock"));
+  config.database = directory / "a.db";
+  config.otlp = *FindOtlpTarget(receiver.url(), Variables({}));
+  auto collector = Collector::Start(config);
+  ASSERT_TRUE(collector.ok()) << collector.status();
+  test::FakeRelay relay(
+      grpc::CreateChannel((*collector)->address(), grpc::InsecureChannelCredentials()));
+  relay.Send(test::MakeHello(test::MakeJobId(1)));
+  lull::v1::Batch batch;
+  batch.set_sequence(1);
+  *batch.add_processes() = test::MakeProcess(1, 101, 0);
+  test::AddCounters(batch, 1, 0, 0, test::kJobStartNs + 1);
+  relay.Send(batch);
+  ASSERT_TRUE(relay.AwaitAcknowledgement(1));
+  (*collector)->Stop();
+  ASSERT_EQ(receiver.WaitFor(1), 1u);
+  std::map<std::string, int64_t> told;
+  const auto request = receiver.Last();
+  for (const auto& metric : request.resource_metrics(0).scope_metrics(0).metrics()) {
+    for (const auto& point : metric.gauge().data_points()) {
+      std::string what;
+      for (const auto& label : point.attributes()) {
+        if (label.key() == "what") what = label.value().string_value();
+      }
+      told[absl::StrCat(metric.name(), " ", what)] = point.as_int();
+    }
+  }
+  EXPECT_EQ(told["lull.run.running "], 1);
+  EXPECT_EQ(told["lull.run.incomplete end_unseen"], 0);
 }
 
 TEST(OtlpOption, NeedsNoValue) {
