@@ -12,6 +12,7 @@
 #include "daemon/base/status.h"
 #include "daemon/base/text.h"
 #include "daemon/base/thread.h"
+#include "daemon/words/format.h"
 
 namespace lull::collector {
 namespace {
@@ -22,6 +23,17 @@ constexpr size_t kMostOfAMessage = 300;  // bytes of what a receiver says
 // By its name: a lookup might keep lulld from starting.
 bool IsLoopback(const std::string& host) {
   return host == "localhost" || host == "::1" || absl::StartsWith(host, "127.");
+}
+
+// What a receiver says is for one line of a log.
+std::string InOneLine(const std::string& said) {
+  return Printable(CleanText(said, kMostOfAMessage));
+}
+
+absl::Status OfReceiver(const grpc::Status& status) {
+  const auto code = static_cast<absl::StatusCode>(status.error_code());
+  const std::string said = InOneLine(status.error_message());
+  return absl::Status(code, said.empty() ? absl::StatusCodeToString(code) : said);
 }
 
 std::shared_ptr<grpc::Channel> MakeOtlpChannel(const OtlpTarget& target) {
@@ -68,8 +80,15 @@ void OtlpPush::Run() {
       }
       last = ending_;
     }
-    Tell(Push(last));
+    const absl::Status pushed = Push(last);
+    // What lulld broke off itself is nobody's error, and the last push comes yet.
+    if (last || !IsEnding()) Tell(pushed);
   }
+}
+
+bool OtlpPush::IsEnding() {
+  MutexLock lock(mutex_);
+  return ending_;
 }
 
 absl::Status OtlpPush::Push(bool last) {
@@ -87,7 +106,7 @@ absl::Status OtlpPush::Push(bool last) {
     // No more than a request may have: what it says may be without sense.
     refused +=
         std::min<int64_t>(of_it.rejected_data_points(), metrics::kPointsOfARequest);
-    why = CleanText(of_it.error_message(), kMostOfAMessage);
+    why = InOneLine(of_it.error_message());
   }
   // What it took is there; sending the rest again would change nothing.
   sent_ = answer.made;
@@ -118,15 +137,14 @@ absl::StatusOr<metrics::otlp::ExportMetricsPartialSuccess> OtlpPush::Send(
   }
   if (!status.ok()) {
     receiver_ = nullptr;
-    return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                        CleanText(status.error_message(), kMostOfAMessage));
+    return OfReceiver(status);
   }
   return response.partial_success();
 }
 
 // Once for each kind of error: a receiver may word each one anew.
 void OtlpPush::Tell(const absl::Status& pushed) {
-  if (absl::IsCancelled(pushed) || pushed.code() == told_.code()) return;
+  if (pushed.code() == told_.code()) return;
   if (pushed.ok()) {
     LogInfo(absl::StrCat("metrics arrive at ", target_.url(), " again"));
   } else {

@@ -32,6 +32,7 @@ class OtlpPush {
 
  private:
   void Run();
+  bool IsEnding();
   absl::Status Push(bool last);
   // What of it was not taken.
   absl::StatusOr<metrics::otlp::ExportMetricsPartialSuccess> Send(

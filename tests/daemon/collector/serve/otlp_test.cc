@@ -142,7 +142,7 @@ class Receiver : public metrics::otlp::MetricsService::Service {
     }
     changed_.notify_all();
     while (silent_) changed_.wait(lock.native());
-    return grpc::Status::OK;
+    return status_;
   }
 
   // From now on so many points of each request, and says why.
@@ -150,6 +150,10 @@ class Receiver : public metrics::otlp::MetricsService::Service {
     MutexLock lock(mutex_);
     answer_.mutable_partial_success()->set_rejected_data_points(points);
     answer_.mutable_partial_success()->set_error_message(why);
+  }
+  void Fail(const grpc::Status& status) {
+    MutexLock lock(mutex_);
+    status_ = status;
   }
   void BeSilent() {
     MutexLock lock(mutex_);
@@ -183,6 +187,7 @@ class Receiver : public metrics::otlp::MetricsService::Service {
   Mutex mutex_;
   std::condition_variable changed_;
   std::vector<metrics::otlp::ExportMetricsServiceRequest> got_ ABSL_GUARDED_BY(mutex_);
+  grpc::Status status_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> peers_ ABSL_GUARDED_BY(mutex_);  // who sent them
   metrics::otlp::ExportMetricsServiceResponse answer_ ABSL_GUARDED_BY(mutex_);
   std::string key_ ABSL_GUARDED_BY(mutex_);
@@ -285,6 +290,26 @@ TEST_F(Push, GoesOnOnceTheReceiverIsBack) {
   absl::SleepFor(absl::Milliseconds(300));
   Receiver again(url.substr(std::string("http://").size()));
   EXPECT_GE(again.WaitFor(1), 1u);
+}
+
+TEST_F(Push, TellsOfAnyErrorInOneLine) {
+  const std::pair<grpc::Status, std::string> errors[] = {
+      {{grpc::StatusCode::CANCELLED, "a proxy had enough"}, ": a proxy had enough\n"},
+      {{grpc::StatusCode::UNIMPLEMENTED, ""}, ": UNIMPLEMENTED\n"},
+      {{grpc::StatusCode::INTERNAL, "x\n[lulld] [error] y\x1b[2J\xc2\x9bz"},
+       ": x?[lulld] [error] y?[2J?z\n"}};
+  for (const auto& [status, told] : errors) {
+    Receiver receiver;
+    receiver.Fail(status);
+    testing::internal::CaptureStderr();
+    {
+      OtlpPush push(TargetOf(receiver.url()), source_);
+      EXPECT_GE(receiver.WaitFor(3), 3u);
+    }
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_THAT(said, HasSubstr(told));
+    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+  }
 }
 
 // gRPC's own patience with a receiver that was away grows to two minutes.
