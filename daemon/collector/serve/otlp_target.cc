@@ -51,6 +51,17 @@ absl::Status Complain(absl::string_view name, absl::string_view what) {
 
 absl::Status SetEndpoint(absl::string_view name, absl::string_view text,
                          OtlpTarget* target) {
+  if (absl::StrContains(text, "@")) {  // a secret, which would be in logs
+    return Complain(name, absl::StrCat("names a user: what a receiver wants to know of "
+                                       "lulld belongs into ",
+                                       kPrefix, "HEADERS"));
+  }
+  const size_t end = std::min(text.find_first_of("?#"), text.size());
+  if (end != text.size()) {
+    return Complain(name, absl::StrCat("\"", text.substr(0, end),
+                                       "...\" has a query, "
+                                       "and OTLP over gRPC has none"));
+  }
   const std::string own(text);
   if (absl::ConsumePrefix(&text, "https://")) {
     target->tls = true;
@@ -105,15 +116,17 @@ absl::StatusOr<metrics::Attributes> ParsePairs(const Variable& variable) {
 }
 
 // gRPC ends the program over metadata that is none.
-bool MayBeMetadata(absl::string_view key, absl::string_view value) {
-  auto in_key = [](char c) {
+bool IsKey(absl::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
     return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-' || c == '_' ||
            c == '.';
-  };
+  });
+}
+
+bool MayBeMetadata(absl::string_view key, absl::string_view value) {
   auto in_value = [](char c) { return c >= ' ' && c <= '~'; };
   return !absl::EndsWith(key, "-bin") && !absl::StartsWith(key, "grpc-") &&
-         std::all_of(key.begin(), key.end(), in_key) &&
-         std::all_of(value.begin(), value.end(), in_value);
+         IsKey(key) && std::all_of(value.begin(), value.end(), in_value);
 }
 
 absl::Status SetHeaders(const Environment& environment, OtlpTarget* target) {
@@ -122,10 +135,12 @@ absl::Status SetHeaders(const Environment& environment, OtlpTarget* target) {
   for (auto& [key, value] : target->headers) {
     absl::AsciiStrToLower(&key);
     if (!MayBeMetadata(key, value)) {
+      // Its value is a secret; what is no key may be one, too.
       return Complain(
           variable.name,
-          absl::StrCat("has a header \"", key,
-                       "\" that gRPC cannot send"));  // its value is a secret
+          IsKey(key) ? absl::StrCat("has a header \"", key, "\" that gRPC cannot send")
+                     : std::string("has a header that gRPC cannot send: its "
+                                   "name is none"));
     }
   }
   return absl::OkStatus();

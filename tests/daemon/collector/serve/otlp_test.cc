@@ -33,6 +33,7 @@ namespace lull::collector {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
@@ -88,6 +89,23 @@ TEST(OtlpTarget, SaysWhatIsWrongAndWhere) {
   }
 }
 
+TEST(OtlpTarget, RepeatsNoSecrets) {
+  for (const char* url :
+       {"http://me:secret@otel:4317", "https://secret@otel",
+        "grpc://me:secret@otel:4317", "http://otel:4318/v1/metrics?key=secret",
+        "http://otel:4317?key=secret", "http://otel#secret"}) {
+    const std::string said = UrlOf(url);
+    EXPECT_THAT(said, ::testing::StartsWith("--otlp ")) << url;
+    EXPECT_THAT(said, Not(HasSubstr("secret"))) << url;
+  }
+  for (const char* headers : {"Bearer secret==", "a=b,authorization: Basic secret=",
+                              "x=\xc3\xa9secret", "secret", "a-bin=secret"}) {
+    const std::string said = UrlOf("", {{"OTEL_EXPORTER_OTLP_HEADERS", headers}});
+    EXPECT_THAT(said, ::testing::StartsWith("OTEL_EXPORTER_OTLP_HEADERS ")) << headers;
+    EXPECT_THAT(said, Not(HasSubstr("secret"))) << headers;
+  }
+}
+
 TEST(OtlpTarget, TakesHeadersTimesAndResource) {
   auto target = FindOtlpTarget(
       "", Variables({{"OTEL_EXPORTER_OTLP_HEADERS", "Api-Key=s%20%65=, b=c"},
@@ -101,11 +119,10 @@ TEST(OtlpTarget, TakesHeadersTimesAndResource) {
               UnorderedElementsAre(Pair("api-key", "s e="), Pair("b", "c")));
   EXPECT_EQ(target->timeout, absl::Milliseconds(2500));
   EXPECT_EQ(target->interval, absl::Minutes(1));
-  EXPECT_THAT(
-      target->resource,
-      UnorderedElementsAre(Pair("service.name", "gpus"), Pair("host.name", "login"),
-                           Pair("k8s.pod.name", "p,1"),
-                           Pair("service.version", ::testing::Not(""))));
+  EXPECT_THAT(target->resource, UnorderedElementsAre(Pair("service.name", "gpus"),
+                                                     Pair("host.name", "login"),
+                                                     Pair("k8s.pod.name", "p,1"),
+                                                     Pair("service.version", Not(""))));
   target = FindOtlpTarget("", Variables({{"OTEL_METRIC_EXPORT_INTERVAL", "1"}}));
   EXPECT_EQ(target->interval, absl::Seconds(5)) << "an answer is not made anew before";
 }
