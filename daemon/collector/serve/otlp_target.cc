@@ -87,7 +87,24 @@ absl::Status SetEndpoint(absl::string_view name, absl::string_view text,
   return absl::OkStatus();
 }
 
-// "a=b,c=d%20e"; values are percent-encoded.
+// "%20" is a space; what encodes nothing stays as it is.
+std::string Decoded(absl::string_view raw) {
+  std::string text;
+  for (size_t i = 0; i < raw.size(); ++i) {
+    uint32_t byte = 0;
+    if (raw[i] == '%' && i + 2 < raw.size() && absl::ascii_isxdigit(raw[i + 1]) &&
+        absl::ascii_isxdigit(raw[i + 2]) &&
+        absl::SimpleHexAtoi(raw.substr(i + 1, 2), &byte)) {
+      text += static_cast<char>(byte);
+      i += 2;
+    } else {
+      text += raw[i];
+    }
+  }
+  return text;
+}
+
+// "a=b,c=d%20e"
 absl::StatusOr<metrics::Attributes> ParsePairs(const Variable& variable) {
   metrics::Attributes pairs;
   for (absl::string_view one :
@@ -97,20 +114,8 @@ absl::StatusOr<metrics::Attributes> ParsePairs(const Variable& variable) {
     if (at == absl::string_view::npos || key.empty()) {
       return Complain(variable.name, "is no list of KEY=VALUE, separated by commas");
     }
-    std::string value;
-    const absl::string_view raw = absl::StripAsciiWhitespace(one.substr(at + 1));
-    for (size_t i = 0; i < raw.size(); ++i) {
-      uint32_t byte = 0;
-      if (raw[i] == '%' && i + 2 < raw.size() && absl::ascii_isxdigit(raw[i + 1]) &&
-          absl::ascii_isxdigit(raw[i + 2]) &&
-          absl::SimpleHexAtoi(raw.substr(i + 1, 2), &byte)) {
-        value += static_cast<char>(byte);
-        i += 2;
-      } else {
-        value += raw[i];
-      }
-    }
-    pairs.emplace_back(key, std::move(value));
+    pairs.emplace_back(Decoded(key),
+                       Decoded(absl::StripAsciiWhitespace(one.substr(at + 1))));
   }
   return pairs;
 }
@@ -196,20 +201,18 @@ std::string HostName() {
 absl::Status SetResource(const Environment& environment, OtlpTarget* target) {
   const Variable more{"OTEL_RESOURCE_ATTRIBUTES",
                       environment("OTEL_RESOURCE_ATTRIBUTES")};
-  LULL_ASSIGN_OR_RETURN(target->resource, ParsePairs(more));
-  for (auto& [key, value] : target->resource) {
-    key = CleanText(key);
-    value = CleanText(value);
-  }
-  auto set = [target](const char* key, std::string value, bool anyway) {
+  LULL_ASSIGN_OR_RETURN(const metrics::Attributes given, ParsePairs(more));
+  // Each key once: receivers differ in what they make of a second one.
+  auto set = [target](const std::string& key, std::string value, bool anyway) {
     auto there = std::find_if(target->resource.begin(), target->resource.end(),
-                              [key](const auto& pair) { return pair.first == key; });
+                              [&key](const auto& pair) { return pair.first == key; });
     if (there == target->resource.end()) {
       target->resource.emplace_back(key, std::move(value));
     } else if (anyway) {
       there->second = std::move(value);
     }
   };
+  for (const auto& [key, value] : given) set(CleanText(key), CleanText(value), true);
   const std::string service = environment("OTEL_SERVICE_NAME");
   set("service.name", service.empty() ? "lulld" : CleanText(service), !service.empty());
   set("service.version", LULL_VERSION, false);

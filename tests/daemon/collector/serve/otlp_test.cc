@@ -123,6 +123,13 @@ TEST(OtlpTarget, TakesHeadersTimesAndResource) {
                                                      Pair("host.name", "login"),
                                                      Pair("k8s.pod.name", "p,1"),
                                                      Pair("service.version", Not(""))));
+  // A resource has a key once.
+  target = FindOtlpTarget(
+      "", Variables({{"OTEL_RESOURCE_ATTRIBUTES", "host.name=a,k%3D=1,host.name=b"}}));
+  EXPECT_THAT(target->resource,
+              UnorderedElementsAre(Pair("host.name", "b"), Pair("k=", "1"),
+                                   Pair("service.name", "lulld"),
+                                   Pair("service.version", Not(""))));
   target = FindOtlpTarget("", Variables({{"OTEL_METRIC_EXPORT_INTERVAL", "1"}}));
   EXPECT_EQ(target->interval, absl::Seconds(5)) << "an answer is not made anew before";
 }
