@@ -48,7 +48,7 @@ std::shared_ptr<grpc::Channel> MakeOtlpChannel(const OtlpTarget& target) {
   // A proxy of the environment is for what lies outside.
   if (IsLoopback(target.address.host)) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return grpc::CreateCustomChannel(target.address.text(), credentials, arguments);
+  return grpc::CreateCustomChannel(target.grpc_name(), credentials, arguments);
 }
 
 }  // namespace

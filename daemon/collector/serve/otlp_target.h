@@ -23,6 +23,8 @@ struct OtlpTarget {
   absl::Duration timeout = absl::Seconds(10);
 
   std::string url() const;
+  // What gRPC takes for the address alone; "unix:4317" would be a socket.
+  std::string grpc_name() const { return "dns:///" + address.text(); }
 };
 
 // The value of a variable; "" where it is not set.

@@ -64,6 +64,14 @@ TEST(OtlpTarget, IsThatOfTheOptionOrTheEnvironment) {
   EXPECT_EQ(UrlOf("http://own:3", both), "http://own:3");
 }
 
+TEST(OtlpTarget, IsAHostWhateverItIsCalled) {
+  for (const char* host : {"unix", "dns", "xds", "127.0.0.1", "[::1]"}) {
+    auto target = FindOtlpTarget(absl::StrCat("http://", host, ":1"), Variables({}));
+    ASSERT_TRUE(target.ok()) << target.status();
+    EXPECT_EQ(target->grpc_name(), absl::StrCat("dns:///", host, ":1"));
+  }
+}
+
 TEST(OtlpTarget, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(UrlOf("otel:4317"),
             "--otlp \"otel:4317\" is no http://HOST:PORT or https://HOST:PORT");
