@@ -144,13 +144,14 @@ TEST(OtlpTarget, TakesHeadersTimesAndResource) {
 
 class Receiver : public metrics::otlp::MetricsService::Service {
  public:
-  explicit Receiver(const std::string& address = "127.0.0.1:0") {
+  explicit Receiver(const std::string& address = "127.0.0.1:0",
+                    const std::shared_ptr<grpc::ServerCredentials>& credentials =
+                        grpc::InsecureServerCredentials()) {
     grpc::ServerBuilder builder;
-    int port = 0;
-    builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
+    builder.AddListeningPort(address, credentials, &port_);
     builder.RegisterService(this);
     server_ = builder.BuildAndStart();
-    url_ = absl::StrCat("http://127.0.0.1:", port);
+    url_ = absl::StrCat("http://127.0.0.1:", port_);
   }
   ~Receiver() override {
     {
@@ -199,6 +200,10 @@ class Receiver : public metrics::otlp::MetricsService::Service {
     }
     return got_.size();
   }
+  size_t got() {
+    MutexLock lock(mutex_);
+    return got_.size();
+  }
   size_t peers() {
     MutexLock lock(mutex_);
     return peers_.size();
@@ -212,10 +217,12 @@ class Receiver : public metrics::otlp::MetricsService::Service {
     return key_;
   }
   const std::string& url() const { return url_; }
+  int port() const { return port_; }
 
  private:
   std::unique_ptr<grpc::Server> server_;
   std::string url_;
+  int port_ = 0;
   Mutex mutex_;
   std::condition_variable changed_;
   std::vector<metrics::otlp::ExportMetricsServiceRequest> got_ ABSL_GUARDED_BY(mutex_);
@@ -378,6 +385,73 @@ TEST_F(Push, ConnectsAnewAfterOneThatGotNoAnswer) {
   OtlpPush push(target, source_);
   ASSERT_GE(receiver.WaitFor(2), 2u);
   EXPECT_GE(receiver.peers(), 2u);
+}
+
+// An authority of one's own, and who it says to be 127.0.0.1.
+class PushByTls : public Push {
+ protected:
+  void SetUp() override {
+    MakeAuthority("ours");
+    MakeAuthority("others");
+    Run("openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes "
+        "-subj /CN=receiver -keyout key.pem "
+        "-out request.pem && echo subjectAltName=IP:127.0.0.1 > extensions && "
+        "openssl x509 -req -in request.pem -CA ours.pem -CAkey ours.key "
+        "-CAcreateserial -days 1 -extfile extensions -out cert.pem");
+    grpc::SslServerCredentialsOptions options;
+    options.pem_key_cert_pairs.push_back({Text("key.pem"), Text("cert.pem")});
+    receiver_ =
+        std::make_unique<Receiver>("0.0.0.0:0", grpc::SslServerCredentials(options));
+  }
+
+  // What lulld says while it pushes to `host`, until the last push.
+  std::string Said(const std::string& host, const std::string& authority) {
+    auto target =
+        FindOtlpTarget(absl::StrCat(host, ":", receiver_->port()),
+                       Variables({{"OTEL_EXPORTER_OTLP_HEADERS", "api-key=secret"},
+                                  {"OTEL_EXPORTER_OTLP_METRICS_CERTIFICATE",
+                                   directory_ / (authority + ".pem")}}));
+    EXPECT_TRUE(target.ok()) << target.status();
+    testing::internal::CaptureStderr();
+    { OtlpPush push(*std::move(target), source_); }
+    return testing::internal::GetCapturedStderr();
+  }
+
+  std::unique_ptr<Receiver> receiver_;
+
+ private:
+  void Run(const std::string& commands) {
+    const std::string all =
+        "(cd " + directory_.path() + " && " + commands + ") > /dev/null 2>&1";
+    ASSERT_EQ(system(all.c_str()), 0) << "openssl is needed";
+  }
+  std::string Text(const std::string& name) {
+    std::ifstream file(directory_ / name);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void MakeAuthority(const std::string& name) {
+    Run("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes "
+        "-days 1 -subj /CN=" +
+        name + " -keyout " + name + ".key -out " + name + ".pem");
+  }
+
+  test::TemporaryDirectory directory_;
+};
+
+TEST_F(PushByTls, GoesToWhomTheNamedAuthorityKnows) {
+  EXPECT_EQ(Said("https://127.0.0.1", "ours"), "");
+  EXPECT_EQ(receiver_->WaitFor(1), 1u);
+  EXPECT_EQ(receiver_->key(), "secret");
+}
+
+TEST_F(PushByTls, GoesToNobodyElse) {
+  for (const auto& [host, authority] : {std::pair("https://127.0.0.1", "others"),
+                                        std::pair("https://127.0.0.2", "ours"),
+                                        std::pair("http://127.0.0.1", "ours")}) {
+    EXPECT_THAT(Said(host, authority), HasSubstr("metrics do not arrive at http"))
+        << host;
+  }
+  EXPECT_EQ(receiver_->got(), 0u);
 }
 
 TEST(OtlpOfACollector, SaysAtItsEndThatRunsGoOn) {
