@@ -198,7 +198,8 @@ std::string HostName() {
   return gethostname(name.data(), name.size() - 1) == 0 ? CleanText(name.data()) : "";
 }
 
-absl::Status SetResource(const Environment& environment, OtlpTarget* target) {
+absl::Status SetResource(const Environment& environment, const std::string& database,
+                         OtlpTarget* target) {
   const Variable more{"OTEL_RESOURCE_ATTRIBUTES",
                       environment("OTEL_RESOURCE_ATTRIBUTES")};
   LULL_ASSIGN_OR_RETURN(const metrics::Attributes given, ParsePairs(more));
@@ -217,6 +218,8 @@ absl::Status SetResource(const Environment& environment, OtlpTarget* target) {
   set("service.name", service.empty() ? "lulld" : CleanText(service), !service.empty());
   set("service.version", LULL_VERSION, false);
   set("host.name", HostName(), false);
+  // The same after a restart, so that series go on.
+  set("service.instance.id", absl::StrCat(HostName(), ":", CleanText(database)), false);
   return absl::OkStatus();
 }
 
@@ -227,7 +230,8 @@ std::string OtlpTarget::url() const {
 }
 
 absl::StatusOr<OtlpTarget> FindOtlpTarget(absl::string_view endpoint,
-                                          const Environment& environment) {
+                                          const Environment& environment,
+                                          const std::string& database) {
   OtlpTarget target;
   Variable place{"--otlp", std::string(endpoint)};
   if (endpoint.empty()) {
@@ -250,7 +254,7 @@ absl::StatusOr<OtlpTarget> FindOtlpTarget(absl::string_view endpoint,
   LULL_RETURN_IF_ERROR(SetTime(
       {"OTEL_METRIC_EXPORT_INTERVAL", environment("OTEL_METRIC_EXPORT_INTERVAL")},
       kLeastIntervalMs, &target.interval));
-  LULL_RETURN_IF_ERROR(SetResource(environment, &target));
+  LULL_RETURN_IF_ERROR(SetResource(environment, database, &target));
   return target;
 }
 

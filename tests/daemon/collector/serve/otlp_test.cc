@@ -46,7 +46,7 @@ Environment Variables(std::map<std::string, std::string> variables) {
 
 std::string UrlOf(const std::string& endpoint,
                   std::map<std::string, std::string> variables = {}) {
-  auto target = FindOtlpTarget(endpoint, Variables(std::move(variables)));
+  auto target = FindOtlpTarget(endpoint, Variables(std::move(variables)), "/a.db");
   return target.ok() ? target->url() : std::string(target.status().message());
 }
 
@@ -66,10 +66,32 @@ TEST(OtlpTarget, IsThatOfTheOptionOrTheEnvironment) {
 
 TEST(OtlpTarget, IsAHostWhateverItIsCalled) {
   for (const char* host : {"unix", "dns", "xds", "127.0.0.1", "[::1]"}) {
-    auto target = FindOtlpTarget(absl::StrCat("http://", host, ":1"), Variables({}));
+    auto target =
+        FindOtlpTarget(absl::StrCat("http://", host, ":1"), Variables({}), "/a.db");
     ASSERT_TRUE(target.ok()) << target.status();
     EXPECT_EQ(target->grpc_name(), absl::StrCat("dns:///", host, ":1"));
   }
+}
+
+// Series of the answer itself have no run: receivers make labels of these alone.
+TEST(OtlpTarget, IsToldApartFromTheLulldOfOthers) {
+  const auto id_of = [](const std::string& database,
+                        std::map<std::string, std::string> variables = {}) {
+    auto target = FindOtlpTarget("", Variables(std::move(variables)), database);
+    EXPECT_TRUE(target.ok()) << target.status();
+    for (const auto& [key, value] : target->resource) {
+      if (key == "service.instance.id") return value;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(id_of("/a/lull.db"), id_of("/a/lull.db"));
+  EXPECT_NE(id_of("/a/lull.db"), id_of("/b/lull.db")) << "two on one host";
+  char host[256] = {};
+  ASSERT_EQ(gethostname(host, sizeof host - 1), 0);
+  EXPECT_THAT(id_of("/a/lull.db"), ::testing::StartsWith(absl::StrCat(host, ":")));
+  EXPECT_EQ(
+      id_of("/a/lull.db", {{"OTEL_RESOURCE_ATTRIBUTES", "service.instance.id=mine"}}),
+      "mine");
 }
 
 TEST(OtlpTarget, SaysWhatIsWrongAndWhere) {
@@ -116,12 +138,15 @@ TEST(OtlpTarget, RepeatsNoSecrets) {
 
 TEST(OtlpTarget, TakesHeadersTimesAndResource) {
   auto target = FindOtlpTarget(
-      "", Variables({{"OTEL_EXPORTER_OTLP_HEADERS", "Api-Key=s%20%65=, b=c"},
-                     {"OTEL_EXPORTER_OTLP_METRICS_TIMEOUT", "2500"},
-                     {"OTEL_METRIC_EXPORT_INTERVAL", "60000"},
-                     {"OTEL_SERVICE_NAME", "gpus"},
-                     {"OTEL_RESOURCE_ATTRIBUTES",
-                      "service.name=other,host.name=login,k8s.pod.name=p%2C1"}}));
+      "",
+      Variables({{"OTEL_EXPORTER_OTLP_HEADERS", "Api-Key=s%20%65=, b=c"},
+                 {"OTEL_EXPORTER_OTLP_METRICS_TIMEOUT", "2500"},
+                 {"OTEL_METRIC_EXPORT_INTERVAL", "60000"},
+                 {"OTEL_SERVICE_NAME", "gpus"},
+                 {"OTEL_RESOURCE_ATTRIBUTES",
+                  "service.name=other,host.name=login,service.instance.id=1,"
+                  "k8s.pod.name=p%2C1"}}),
+      "/a.db");
   ASSERT_TRUE(target.ok()) << target.status();
   EXPECT_THAT(target->headers,
               UnorderedElementsAre(Pair("api-key", "s e="), Pair("b", "c")));
@@ -129,16 +154,22 @@ TEST(OtlpTarget, TakesHeadersTimesAndResource) {
   EXPECT_EQ(target->interval, absl::Minutes(1));
   EXPECT_THAT(target->resource, UnorderedElementsAre(Pair("service.name", "gpus"),
                                                      Pair("host.name", "login"),
+                                                     Pair("service.instance.id", "1"),
                                                      Pair("k8s.pod.name", "p,1"),
                                                      Pair("service.version", Not(""))));
   // A resource has a key once.
   target = FindOtlpTarget(
-      "", Variables({{"OTEL_RESOURCE_ATTRIBUTES", "host.name=a,k%3D=1,host.name=b"}}));
+      "",
+      Variables({{"OTEL_RESOURCE_ATTRIBUTES",
+                  "host.name=a,k%3D=1,host.name=b,service.instance.id=2"}}),
+      "/a.db");
   EXPECT_THAT(target->resource,
               UnorderedElementsAre(Pair("host.name", "b"), Pair("k=", "1"),
+                                   Pair("service.instance.id", "2"),
                                    Pair("service.name", "lulld"),
                                    Pair("service.version", Not(""))));
-  target = FindOtlpTarget("", Variables({{"OTEL_METRIC_EXPORT_INTERVAL", "1"}}));
+  target =
+      FindOtlpTarget("", Variables({{"OTEL_METRIC_EXPORT_INTERVAL", "1"}}), "/a.db");
   EXPECT_EQ(target->interval, absl::Seconds(5)) << "an answer is not made anew before";
 }
 
@@ -252,7 +283,7 @@ class Push : public ::testing::Test {
 
   OtlpTarget TargetOf(const std::string& url) {
     auto target = FindOtlpTarget(
-        url, Variables({{"OTEL_EXPORTER_OTLP_HEADERS", "api-key=secret"}}));
+        url, Variables({{"OTEL_EXPORTER_OTLP_HEADERS", "api-key=secret"}}), "/a.db");
     EXPECT_TRUE(target.ok()) << target.status();
     target->interval = absl::Milliseconds(20);
     return *std::move(target);
@@ -410,7 +441,8 @@ class PushByTls : public Push {
         FindOtlpTarget(absl::StrCat(host, ":", receiver_->port()),
                        Variables({{"OTEL_EXPORTER_OTLP_HEADERS", "api-key=secret"},
                                   {"OTEL_EXPORTER_OTLP_METRICS_CERTIFICATE",
-                                   directory_ / (authority + ".pem")}}));
+                                   directory_ / (authority + ".pem")}}),
+                       "/a.db");
     EXPECT_TRUE(target.ok()) << target.status();
     testing::internal::CaptureStderr();
     { OtlpPush push(*std::move(target), source_); }
@@ -460,7 +492,7 @@ TEST(OtlpOfACollector, SaysAtItsEndThatRunsGoOn) {
   CollectorConfig config;
   config.listen = *ParseListenAddress("unix:" + (directory / "c.sock"));
   config.database = directory / "a.db";
-  config.otlp = *FindOtlpTarget(receiver.url(), Variables({}));
+  config.otlp = *FindOtlpTarget(receiver.url(), Variables({}), config.database);
   auto collector = Collector::Start(config);
   ASSERT_TRUE(collector.ok()) << collector.status();
   test::FakeRelay relay(
