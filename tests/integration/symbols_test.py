@@ -7,6 +7,7 @@ import json
 import os
 import select
 import shutil
+import signal
 import struct
 import subprocess
 import tempfile
@@ -169,6 +170,26 @@ class ThatHang(Case):
         self.assertEqual(job.returncode, 7, said)  # as always
         self.assertNotIn(b"not delivered", said)
         self.assertIn(b"More: lull report", said)  # where a summary says that there is more
+
+    def test_and_then_a_collector_that_takes_its_time_do_not_cost_it_either(self):
+        """What has its names at last is on its way, and not as old as they are."""
+        job, watch = self.start_that_hangs()
+        try:
+            os.remove(self.alive)
+            time.sleep(4)
+            self.assertIsNone(job.poll(), "it gave up")
+            (collector,) = guest.collectors(self.host.environment["XDG_DATA_HOME"])
+            self.addCleanup(os.kill, collector, signal.SIGCONT)
+            os.kill(collector, signal.SIGSTOP)
+        finally:
+            os.close(watch)  # lets all who wait open it
+        time.sleep(0.6)
+        self.assertIsNone(job.poll(), "it gave up")
+        os.kill(collector, signal.SIGCONT)
+        _, said = job.communicate(timeout=60)
+        self.assertEqual(job.returncode, 7, said)  # as always
+        self.assertNotIn(b"not delivered", said)
+        self.assertIn(b"More: lull report", said)
 
     def tell(self, verb):
         done = guest.execute([guest.LULL, verb, "hangs"], self.host.environment, timeout=60)
