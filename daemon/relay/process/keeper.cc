@@ -154,7 +154,7 @@ class Keeper::Impl {
       if (worker_.delivered()) break;
       const WorkerStatus& said = worker_.status();
       absl::Duration left =
-          waiting.Left(worker_.Progress(), said.naming && said.connected);
+          waiting.Left(worker_.Progress(), said.naming && said.upstream.ok());
       if (job_ended_ && said.refused) return Undelivered(said.upstream);
       if (abandoned_ || left <= absl::ZeroDuration()) {
         return Undelivered(absl::DeadlineExceededError(
