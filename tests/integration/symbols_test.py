@@ -224,6 +224,21 @@ class ThatHang(Case):
         self.assertNotIn(b"not delivered", said)
         self.assertIn(b"More: lull report", said)
 
+    def test_are_not_waited_for_by_who_has_interrupted_twice(self):
+        job = self.start([self.program, self.alive])
+        with HeldUp(self, self.program) as held:
+            attached = self.start([guest.LULL, "attach", str(job.pid)])
+            wait_until(lambda: held.held or attached.poll() is not None)
+            time.sleep(2)
+            attached.send_signal(signal.SIGINT)
+            time.sleep(1)  # it has detached, and waits for names
+            self.assertIsNone(attached.poll(), "it did not wait")
+            attached.send_signal(signal.SIGINT)
+            attached.wait(timeout=2)
+        os.remove(self.alive)
+        self.assertEqual(job.wait(timeout=60), 7)  # as always
+        wait_until(self.ended, 60)
+
     def test_and_then_a_collector_that_takes_its_time_do_not_cost_it_either(self):
         """What has its names at last is on its way, and not as old as they are."""
         job, watch = self.start_that_hangs()
