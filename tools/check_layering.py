@@ -58,7 +58,7 @@ ALLOWED = {
     "daemon/collector/ingest": COLLECTOR,
     "daemon/collector/serve": COLLECTOR | {"daemon/collector/ingest", "daemon/query",
                                             "daemon/export", "daemon/http",
-                                            "daemon/metrics"},
+                                            "daemon/metrics", "daemon/words"},
     # Totals of runs for Prometheus and OTLP; pure.
     "daemon/metrics": {"proto", "daemon/base", "daemon/aggregate", "daemon/words",
                        "daemon/query"},

@@ -39,6 +39,7 @@ constexpr absl::Duration kTracingPatience = absl::Seconds(10);
 constexpr absl::Duration kTick = absl::Milliseconds(200);
 constexpr absl::Duration kShortly = absl::Milliseconds(5);
 constexpr absl::Duration kWakeUp = absl::Seconds(5);
+constexpr int kEnding[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 void Say(const std::string& text) {
   fprintf(stderr, "lull attach: %s\n", text.c_str());
@@ -60,6 +61,7 @@ class Attach {
     Announce();
     Watch();
     bool clean = DetachAll();
+    GiveSignalsBack();
     session_->Finish(kUnknown);
     return clean ? 0 : kExitFailed;
   }
@@ -158,12 +160,23 @@ class Attach {
   absl::Status TakeSignals() {
     sigset_t set;
     sigemptyset(&set);
-    for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&set, signal);
+    for (int ending : kEnding) sigaddset(&set, ending);
     sigprocmask(SIG_BLOCK, &set, nullptr);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGCHLD, SIG_DFL);
     signals_.reset(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
     return signals_ ? absl::OkStatus() : ErrnoStatus(errno, "cannot take signals");
+  }
+
+  // From here on all that happens is that we wait, and the relay goes on without us.
+  void GiveSignalsBack() {
+    signalfd_siginfo signal;
+    while (read(signals_.get(), &signal, sizeof signal) > 0) {
+    }
+    sigset_t set;
+    sigemptyset(&set);
+    for (int ending : kEnding) sigaddset(&set, ending);
+    sigprocmask(SIG_UNBLOCK, &set, nullptr);
   }
 
   static std::string CommandOf(pid_t pid) {

@@ -44,20 +44,29 @@ def lull_environment(state):
     return environment
 
 
-def stop_collector(state):
-    """Ends the private collector that keeps its database under `state`; it would
-    end by itself once idle, but not before the folder is removed."""
+def collectors(state):
+    """The private collectors that keep their database under `state`."""
     for entry in os.listdir("/proc"):
         try:
             with open(f"/proc/{entry}/cmdline", "rb") as file:
                 command = file.read().split(b"\0")
             if (os.path.basename(command[0]) == b"lulld" and
                     any(state.encode() in argument for argument in command[1:])):
-                os.kill(int(entry), signal.SIGTERM)
-                while os.path.exists(f"/proc/{entry}/exe"):
-                    time.sleep(0.01)
+                yield int(entry)
         except (OSError, ValueError):
             continue  # not a process, or gone by now
+
+
+def stop_collector(state):
+    """Ends them; they would end by themselves once idle, but not before the folder is
+    removed."""
+    for collector in collectors(state):
+        try:
+            os.kill(collector, signal.SIGTERM)
+            while os.path.exists(f"/proc/{collector}/exe"):
+                time.sleep(0.01)
+        except OSError:
+            continue  # gone by now
 
 
 def wait_until(condition, seconds=30):

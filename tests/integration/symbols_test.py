@@ -7,9 +7,11 @@ import json
 import os
 import select
 import shutil
+import signal
 import struct
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 
@@ -117,6 +119,45 @@ class OfAnotherUser(Case):
         self.assertFalse(os.path.exists(f"/proc/{reader}"))
 
 
+class HeldUp:
+    """As long as it goes on, lull's reader of symbols waits for a file that all others open."""
+
+    def __init__(self, test, path):
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.watch = libc.fanotify_init(0x04 | 0x01, os.O_RDONLY)  # CLASS_CONTENT | CLOEXEC
+        if self.watch < 0 or libc.fanotify_mark(
+                self.watch, 0x01, ctypes.c_uint64(0x00010000), -100, path.encode()) != 0:
+            test.skipTest("no fanotify here: " + os.strerror(ctypes.get_errno()))  # ADD, OPEN_PERM
+        self.held = []
+        self.over = False
+        self.thread = threading.Thread(target=self.answer)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over = True
+        self.thread.join()
+        os.close(self.watch)  # lets all who wait open it
+        for file in self.held:
+            os.close(file)
+
+    def answer(self):
+        while not self.over:
+            if not select.select([self.watch], [], [], 0.05)[0]:
+                continue
+            # struct fanotify_event_metadata
+            *_, file, pid = struct.unpack("IBBHQii", os.read(self.watch, 24))
+            with open(f"/proc/{pid}/cmdline", "rb") as command:
+                words = command.read().split(b"\0")
+            if b"relay-worker" in words or b"symbol-reader" in words:
+                self.held.append(file)
+            else:
+                os.write(self.watch, struct.pack("iI", file, 0x01))  # ALLOW
+                os.close(file)
+
+
 @unittest.skipUnless(os.getuid() == 0, "only root can let others wait for a file")
 class ThatHang(Case):
     def start_that_hangs(self, *options):
@@ -169,6 +210,54 @@ class ThatHang(Case):
         self.assertEqual(job.returncode, 7, said)  # as always
         self.assertNotIn(b"not delivered", said)
         self.assertIn(b"More: lull report", said)  # where a summary says that there is more
+
+    def test_of_a_job_of_which_nothing_has_arrived_yet_do_not_cost_it_either(self):
+        with HeldUp(self, self.program) as held:
+            job = self.start([guest.LULL, "run", "--name", "hangs", "--", self.program,
+                              self.alive])
+            wait_until(lambda: held.held)
+            os.remove(self.alive)
+            time.sleep(4)
+            self.assertIsNone(job.poll(), "it gave up")
+        _, said = job.communicate(timeout=60)
+        self.assertEqual(job.returncode, 7, said)  # as always
+        self.assertNotIn(b"not delivered", said)
+        self.assertIn(b"More: lull report", said)
+
+    def test_are_not_waited_for_by_who_has_interrupted_twice(self):
+        job = self.start([self.program, self.alive])
+        with HeldUp(self, self.program) as held:
+            attached = self.start([guest.LULL, "attach", str(job.pid)])
+            wait_until(lambda: held.held or attached.poll() is not None)
+            time.sleep(2)
+            attached.send_signal(signal.SIGINT)
+            time.sleep(1)  # it has detached, and waits for names
+            self.assertIsNone(attached.poll(), "it did not wait")
+            attached.send_signal(signal.SIGINT)
+            attached.wait(timeout=2)
+        os.remove(self.alive)
+        self.assertEqual(job.wait(timeout=60), 7)  # as always
+        wait_until(self.ended, 60)
+
+    def test_and_then_a_collector_that_takes_its_time_do_not_cost_it_either(self):
+        """What has its names at last is on its way, and not as old as they are."""
+        job, watch = self.start_that_hangs()
+        try:
+            os.remove(self.alive)
+            time.sleep(4)
+            self.assertIsNone(job.poll(), "it gave up")
+            (collector,) = guest.collectors(self.host.environment["XDG_DATA_HOME"])
+            self.addCleanup(os.kill, collector, signal.SIGCONT)
+            os.kill(collector, signal.SIGSTOP)
+        finally:
+            os.close(watch)  # lets all who wait open it
+        time.sleep(0.6)
+        self.assertIsNone(job.poll(), "it gave up")
+        os.kill(collector, signal.SIGCONT)
+        _, said = job.communicate(timeout=60)
+        self.assertEqual(job.returncode, 7, said)  # as always
+        self.assertNotIn(b"not delivered", said)
+        self.assertIn(b"More: lull report", said)
 
     def tell(self, verb):
         done = guest.execute([guest.LULL, verb, "hangs"], self.host.environment, timeout=60)

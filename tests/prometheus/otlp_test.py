@@ -20,6 +20,7 @@ from opentelemetry.proto.collector.metrics.v1 import (metrics_service_pb2,
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "tests", "integration"))
+from guest import wait_until
 from metrics_case import HOSTILE, MetricsCase, of
 
 SUFFIXES = {"s": "_seconds", "By": "_bytes", "1": "", "": ""}
@@ -30,6 +31,7 @@ OF_THE_ANSWER = {"lull_metrics_age_seconds", "lull_metrics_answer_seconds"}
 class Receiver(metrics_service_pb2_grpc.MetricsServiceServicer):
     def __init__(self):
         self.requests, self.headers = queue.Queue(), {}
+        self.answer = metrics_service_pb2.ExportMetricsServiceResponse()
         self.server = grpc.server(concurrent.futures.ThreadPoolExecutor(4))
         metrics_service_pb2_grpc.add_MetricsServiceServicer_to_server(self, self.server)
         self.port = self.server.add_insecure_port("127.0.0.1:0")
@@ -38,7 +40,7 @@ class Receiver(metrics_service_pb2_grpc.MetricsServiceServicer):
     def Export(self, request, context):  # the name that the service has
         self.headers = dict(context.invocation_metadata())
         self.requests.put(request)
-        return metrics_service_pb2.ExportMetricsServiceResponse()
+        return self.answer
 
 
 def unknown_fields(message):
@@ -119,6 +121,18 @@ class Otlp(MetricsCase):
                 for point in metric.sum.data_points:
                     self.assertAlmostEqual(point.start_time_unix_nano / 1e9, start, places=3)
                     self.assertGreater(point.time_unix_nano, point.start_time_unix_nano)
+
+    def test_says_what_a_receiver_refuses(self):
+        self.receiver.answer.partial_success.rejected_data_points = 5
+        self.receiver.answer.partial_success.error_message = "too old"
+
+        def told():
+            self.errors.seek(0)
+            return "it refused 5 of the points: too old" in self.errors.read()
+        try:
+            wait_until(told)
+        finally:
+            self.receiver.answer.Clear()
 
     def test_pushes_once_more_at_its_end(self):
         while not self.receiver.requests.empty():

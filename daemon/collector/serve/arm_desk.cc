@@ -58,7 +58,7 @@ void ArmDesk::Reported(const std::string& job, const CommandListener* relay,
 void ArmDesk::Left(const std::string& job, const CommandListener* relay) {
   MutexLock lock(mutex_);
   Desk* desk = Find(job);
-  if (desk == nullptr || desk->relay_id != relay) return;
+  if (stopping_ || desk == nullptr || desk->relay_id != relay) return;
   desk->relay_id = nullptr;
   desk->relay.reset();
   if (!desk->wanted) desks_.erase(job);

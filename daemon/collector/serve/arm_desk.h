@@ -54,7 +54,8 @@ class ArmDesk {
   absl::StatusOr<lull::v1::ArmState> Order(const std::string& job,
                                            lull::v1::ArmCommand command);
 
-  // Nobody waits any longer.
+  // Nobody waits any longer, and who is connected counts as that until the end: it is
+  // the collector that cuts streams now, and runs go on.
   void Stop();
 
  private:

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -217,11 +218,15 @@ absl::StatusOr<CollectorConfig> Configure(const Options& options) {
   }
   if (options.serves_metrics) LULL_RETURN_IF_ERROR(ConfigureMetrics(options, config));
   if (options.pushes_metrics) {
-    LULL_ASSIGN_OR_RETURN(config.otlp,
-                          FindOtlpTarget(options.otlp, [](const char* name) {
-                            const char* value = getenv(name);
-                            return std::string(value == nullptr ? "" : value);
-                          }));
+    auto environment = [](const char* name) {
+      const char* value = getenv(name);
+      return std::string(value == nullptr ? "" : value);
+    };
+    std::error_code error;  // the name as it is, then
+    LULL_ASSIGN_OR_RETURN(
+        config.otlp,
+        FindOtlpTarget(options.otlp, environment,
+                       std::filesystem::absolute(config.database, error).string()));
   }
   config.committer.retention.max_age = absl::Seconds(options.max_age_seconds);
   config.committer.retention.max_bytes = options.max_size_bytes;

@@ -2,6 +2,7 @@
 
 #include <grpcpp/security/credentials.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "daemon/base/status.h"
 #include "daemon/base/text.h"
 #include "daemon/base/thread.h"
+#include "daemon/words/format.h"
 
 namespace lull::collector {
 namespace {
@@ -21,6 +23,17 @@ constexpr size_t kMostOfAMessage = 300;  // bytes of what a receiver says
 // By its name: a lookup might keep lulld from starting.
 bool IsLoopback(const std::string& host) {
   return host == "localhost" || host == "::1" || absl::StartsWith(host, "127.");
+}
+
+// What a receiver says is for one line of a log.
+std::string InOneLine(const std::string& said) {
+  return Printable(CleanText(said, kMostOfAMessage));
+}
+
+absl::Status OfReceiver(const grpc::Status& status) {
+  const auto code = static_cast<absl::StatusCode>(status.error_code());
+  const std::string said = InOneLine(status.error_message());
+  return absl::Status(code, said.empty() ? absl::StatusCodeToString(code) : said);
 }
 
 std::shared_ptr<grpc::Channel> MakeOtlpChannel(const OtlpTarget& target) {
@@ -35,7 +48,7 @@ std::shared_ptr<grpc::Channel> MakeOtlpChannel(const OtlpTarget& target) {
   // A proxy of the environment is for what lies outside.
   if (IsLoopback(target.address.host)) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return grpc::CreateCustomChannel(target.address.text(), credentials, arguments);
+  return grpc::CreateCustomChannel(target.grpc_name(), credentials, arguments);
 }
 
 }  // namespace
@@ -43,7 +56,6 @@ std::shared_ptr<grpc::Channel> MakeOtlpChannel(const OtlpTarget& target) {
 OtlpPush::OtlpPush(OtlpTarget target, MetricsSource& source)
     : target_(std::move(target)),
       source_(source),
-      receiver_(metrics::otlp::MetricsService::NewStub(MakeOtlpChannel(target_))),
       thread_(StartThread([this] { Run(); })) {}
 
 OtlpPush::~OtlpPush() {
@@ -68,25 +80,44 @@ void OtlpPush::Run() {
       }
       last = ending_;
     }
-    Tell(Push(last));
+    const absl::Status pushed = Push(last);
+    // What lulld broke off itself is nobody's error, and the last push comes yet.
+    if (last || !IsEnding()) Tell(pushed);
   }
+}
+
+bool OtlpPush::IsEnding() {
+  MutexLock lock(mutex_);
+  return ending_;
 }
 
 absl::Status OtlpPush::Push(bool last) {
   LULL_ASSIGN_OR_RETURN(const MetricsSource::Answer answer, source_.Samples(last));
-  if (answer.made == sent_) return absl::OkStatus();
+  if (answer.made == sent_) return told_;  // nothing new
   const absl::Time deadline = absl::Now() + (last ? kLastPush : target_.timeout);
   const auto time_ns = static_cast<uint64_t>(absl::ToUnixNanos(answer.made));
+  int64_t refused = 0;
+  std::string why;
   for (const auto& request :
        metrics::OtlpRequests(answer.samples, target_.resource, time_ns)) {
-    LULL_RETURN_IF_ERROR(Send(request, deadline, last));
+    LULL_ASSIGN_OR_RETURN(const metrics::otlp::ExportMetricsPartialSuccess of_it,
+                          Send(request, deadline, last));
+    if (of_it.rejected_data_points() <= 0) continue;
+    // No more than a request may have: what it says may be without sense.
+    refused +=
+        std::min<int64_t>(of_it.rejected_data_points(), metrics::kPointsOfARequest);
+    why = InOneLine(of_it.error_message());
   }
+  // What it took is there; sending the rest again would change nothing.
   sent_ = answer.made;
-  return absl::OkStatus();
+  if (refused == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("it refused ", refused, " of the points: ", why));
 }
 
-absl::Status OtlpPush::Send(const metrics::otlp::ExportMetricsServiceRequest& request,
-                            absl::Time deadline, bool last) {
+absl::StatusOr<metrics::otlp::ExportMetricsPartialSuccess> OtlpPush::Send(
+    const metrics::otlp::ExportMetricsServiceRequest& request, absl::Time deadline,
+    bool last) {
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(deadline));
   for (const auto& [key, value] : target_.headers) context.AddMetadata(key, value);
@@ -95,6 +126,9 @@ absl::Status OtlpPush::Send(const metrics::otlp::ExportMetricsServiceRequest& re
     if (ending_ && !last) return absl::CancelledError("lulld ends");
     under_way_ = last ? nullptr : &context;  // which its end cancels
   }
+  if (receiver_ == nullptr) {
+    receiver_ = metrics::otlp::MetricsService::NewStub(MakeOtlpChannel(target_));
+  }
   metrics::otlp::ExportMetricsServiceResponse response;
   const grpc::Status status = receiver_->Export(&context, request, &response);
   {
@@ -102,22 +136,15 @@ absl::Status OtlpPush::Send(const metrics::otlp::ExportMetricsServiceRequest& re
     under_way_ = nullptr;
   }
   if (!status.ok()) {
-    return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                        CleanText(status.error_message(), kMostOfAMessage));
+    receiver_ = nullptr;
+    return OfReceiver(status);
   }
-  // What it took is there; sending the rest again would change nothing.
-  if (response.partial_success().rejected_data_points() > 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "it refused ", response.partial_success().rejected_data_points(),
-        " of the points: ",
-        CleanText(response.partial_success().error_message(), kMostOfAMessage)));
-  }
-  return absl::OkStatus();
+  return response.partial_success();
 }
 
 // Once for each kind of error: a receiver may word each one anew.
 void OtlpPush::Tell(const absl::Status& pushed) {
-  if (absl::IsCancelled(pushed) || pushed.code() == told_.code()) return;
+  if (pushed.code() == told_.code()) return;
   if (pushed.ok()) {
     LogInfo(absl::StrCat("metrics arrive at ", target_.url(), " again"));
   } else {

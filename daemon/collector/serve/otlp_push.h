@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "daemon/base/mutex.h"
 #include "daemon/collector/serve/metrics_source.h"
@@ -31,15 +32,20 @@ class OtlpPush {
 
  private:
   void Run();
+  bool IsEnding();
   absl::Status Push(bool last);
-  absl::Status Send(const metrics::otlp::ExportMetricsServiceRequest& request,
-                    absl::Time deadline, bool last);
+  // What of it was not taken.
+  absl::StatusOr<metrics::otlp::ExportMetricsPartialSuccess> Send(
+      const metrics::otlp::ExportMetricsServiceRequest& request, absl::Time deadline,
+      bool last);
   void Tell(const absl::Status& pushed);
 
   const OtlpTarget target_;
   MetricsSource& source_;
-  const std::unique_ptr<metrics::otlp::MetricsService::Stub> receiver_;
   // The thread's own.
+  // Null after each call that failed: a connection may be dead without a word, and a
+  // channel that was refused has calls fail for up to two minutes.
+  std::unique_ptr<metrics::otlp::MetricsService::Stub> receiver_;
   absl::Time sent_ = absl::InfinitePast();  // the answer that arrived last
   absl::Status told_;                       // in the log; OK: all is well
 

@@ -51,6 +51,17 @@ absl::Status Complain(absl::string_view name, absl::string_view what) {
 
 absl::Status SetEndpoint(absl::string_view name, absl::string_view text,
                          OtlpTarget* target) {
+  if (absl::StrContains(text, "@")) {  // a secret, which would be in logs
+    return Complain(name, absl::StrCat("names a user: what a receiver wants to know of "
+                                       "lulld belongs into ",
+                                       kPrefix, "HEADERS"));
+  }
+  const size_t end = std::min(text.find_first_of("?#"), text.size());
+  if (end != text.size()) {
+    return Complain(name, absl::StrCat("\"", text.substr(0, end),
+                                       "...\" has a query, "
+                                       "and OTLP over gRPC has none"));
+  }
   const std::string own(text);
   if (absl::ConsumePrefix(&text, "https://")) {
     target->tls = true;
@@ -76,7 +87,24 @@ absl::Status SetEndpoint(absl::string_view name, absl::string_view text,
   return absl::OkStatus();
 }
 
-// "a=b,c=d%20e"; values are percent-encoded.
+// "%20" is a space; what encodes nothing stays as it is.
+std::string Decoded(absl::string_view raw) {
+  std::string text;
+  for (size_t i = 0; i < raw.size(); ++i) {
+    uint32_t byte = 0;
+    if (raw[i] == '%' && i + 2 < raw.size() && absl::ascii_isxdigit(raw[i + 1]) &&
+        absl::ascii_isxdigit(raw[i + 2]) &&
+        absl::SimpleHexAtoi(raw.substr(i + 1, 2), &byte)) {
+      text += static_cast<char>(byte);
+      i += 2;
+    } else {
+      text += raw[i];
+    }
+  }
+  return text;
+}
+
+// "a=b,c=d%20e"
 absl::StatusOr<metrics::Attributes> ParsePairs(const Variable& variable) {
   metrics::Attributes pairs;
   for (absl::string_view one :
@@ -86,34 +114,24 @@ absl::StatusOr<metrics::Attributes> ParsePairs(const Variable& variable) {
     if (at == absl::string_view::npos || key.empty()) {
       return Complain(variable.name, "is no list of KEY=VALUE, separated by commas");
     }
-    std::string value;
-    const absl::string_view raw = absl::StripAsciiWhitespace(one.substr(at + 1));
-    for (size_t i = 0; i < raw.size(); ++i) {
-      uint32_t byte = 0;
-      if (raw[i] == '%' && i + 2 < raw.size() && absl::ascii_isxdigit(raw[i + 1]) &&
-          absl::ascii_isxdigit(raw[i + 2]) &&
-          absl::SimpleHexAtoi(raw.substr(i + 1, 2), &byte)) {
-        value += static_cast<char>(byte);
-        i += 2;
-      } else {
-        value += raw[i];
-      }
-    }
-    pairs.emplace_back(key, std::move(value));
+    pairs.emplace_back(Decoded(key),
+                       Decoded(absl::StripAsciiWhitespace(one.substr(at + 1))));
   }
   return pairs;
 }
 
 // gRPC ends the program over metadata that is none.
-bool MayBeMetadata(absl::string_view key, absl::string_view value) {
-  auto in_key = [](char c) {
+bool IsKey(absl::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
     return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-' || c == '_' ||
            c == '.';
-  };
+  });
+}
+
+bool MayBeMetadata(absl::string_view key, absl::string_view value) {
   auto in_value = [](char c) { return c >= ' ' && c <= '~'; };
   return !absl::EndsWith(key, "-bin") && !absl::StartsWith(key, "grpc-") &&
-         std::all_of(key.begin(), key.end(), in_key) &&
-         std::all_of(value.begin(), value.end(), in_value);
+         IsKey(key) && std::all_of(value.begin(), value.end(), in_value);
 }
 
 absl::Status SetHeaders(const Environment& environment, OtlpTarget* target) {
@@ -122,10 +140,12 @@ absl::Status SetHeaders(const Environment& environment, OtlpTarget* target) {
   for (auto& [key, value] : target->headers) {
     absl::AsciiStrToLower(&key);
     if (!MayBeMetadata(key, value)) {
+      // Its value is a secret; what is no key may be one, too.
       return Complain(
           variable.name,
-          absl::StrCat("has a header \"", key,
-                       "\" that gRPC cannot send"));  // its value is a secret
+          IsKey(key) ? absl::StrCat("has a header \"", key, "\" that gRPC cannot send")
+                     : std::string("has a header that gRPC cannot send: its "
+                                   "name is none"));
     }
   }
   return absl::OkStatus();
@@ -178,27 +198,28 @@ std::string HostName() {
   return gethostname(name.data(), name.size() - 1) == 0 ? CleanText(name.data()) : "";
 }
 
-absl::Status SetResource(const Environment& environment, OtlpTarget* target) {
+absl::Status SetResource(const Environment& environment, const std::string& database,
+                         OtlpTarget* target) {
   const Variable more{"OTEL_RESOURCE_ATTRIBUTES",
                       environment("OTEL_RESOURCE_ATTRIBUTES")};
-  LULL_ASSIGN_OR_RETURN(target->resource, ParsePairs(more));
-  for (auto& [key, value] : target->resource) {
-    key = CleanText(key);
-    value = CleanText(value);
-  }
-  auto set = [target](const char* key, std::string value, bool anyway) {
+  LULL_ASSIGN_OR_RETURN(const metrics::Attributes given, ParsePairs(more));
+  // Each key once: receivers differ in what they make of a second one.
+  auto set = [target](const std::string& key, std::string value, bool anyway) {
     auto there = std::find_if(target->resource.begin(), target->resource.end(),
-                              [key](const auto& pair) { return pair.first == key; });
+                              [&key](const auto& pair) { return pair.first == key; });
     if (there == target->resource.end()) {
       target->resource.emplace_back(key, std::move(value));
     } else if (anyway) {
       there->second = std::move(value);
     }
   };
+  for (const auto& [key, value] : given) set(CleanText(key), CleanText(value), true);
   const std::string service = environment("OTEL_SERVICE_NAME");
   set("service.name", service.empty() ? "lulld" : CleanText(service), !service.empty());
   set("service.version", LULL_VERSION, false);
   set("host.name", HostName(), false);
+  // The same after a restart, so that series go on.
+  set("service.instance.id", absl::StrCat(HostName(), ":", CleanText(database)), false);
   return absl::OkStatus();
 }
 
@@ -209,7 +230,8 @@ std::string OtlpTarget::url() const {
 }
 
 absl::StatusOr<OtlpTarget> FindOtlpTarget(absl::string_view endpoint,
-                                          const Environment& environment) {
+                                          const Environment& environment,
+                                          const std::string& database) {
   OtlpTarget target;
   Variable place{"--otlp", std::string(endpoint)};
   if (endpoint.empty()) {
@@ -232,7 +254,7 @@ absl::StatusOr<OtlpTarget> FindOtlpTarget(absl::string_view endpoint,
   LULL_RETURN_IF_ERROR(SetTime(
       {"OTEL_METRIC_EXPORT_INTERVAL", environment("OTEL_METRIC_EXPORT_INTERVAL")},
       kLeastIntervalMs, &target.interval));
-  LULL_RETURN_IF_ERROR(SetResource(environment, &target));
+  LULL_RETURN_IF_ERROR(SetResource(environment, database, &target));
   return target;
 }
 

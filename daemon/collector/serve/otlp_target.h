@@ -23,6 +23,8 @@ struct OtlpTarget {
   absl::Duration timeout = absl::Seconds(10);
 
   std::string url() const;
+  // What gRPC takes for the address alone; "unix:4317" would be a socket.
+  std::string grpc_name() const { return "dns:///" + address.text(); }
 };
 
 // The value of a variable; "" where it is not set.
@@ -33,9 +35,12 @@ using Environment = std::function<std::string(const char*)>;
 // http://127.0.0.1:4317. Also obeyed, in the form for metrics first:
 // OTEL_EXPORTER_OTLP[_METRICS]_{HEADERS,CERTIFICATE,TIMEOUT,PROTOCOL},
 // OTEL_METRIC_EXPORT_INTERVAL, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES.
+// `database`: that of this lulld, by which it is told apart from others of its host
+// (service.instance.id).
 // Reads the file of certificates. INVALID_ARGUMENT: the endpoint or a variable, by its
 // name; NOT_FOUND: no certificates.
 absl::StatusOr<OtlpTarget> FindOtlpTarget(absl::string_view endpoint,
-                                          const Environment& environment);
+                                          const Environment& environment,
+                                          const std::string& database);
 
 }  // namespace lull::collector

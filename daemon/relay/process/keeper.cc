@@ -29,15 +29,6 @@
 namespace lull::relay {
 namespace {
 
-// A short job is over before the symbols of its libraries are read from a cold disk, or
-// on a full machine: nothing moves then, and yet it goes on.
-constexpr absl::Duration kNames = absl::Seconds(5);
-
-absl::Duration PatienceWithNames(absl::Duration patience) {
-  // Who does not wait at all waits for no names either.
-  return patience > absl::ZeroDuration() ? std::max(patience, kNames) : patience;
-}
-
 bool IsReadable(int fd) {
   pollfd entry{fd, POLLIN, 0};
   return poll(&entry, 1, 0) == 1;
@@ -162,9 +153,8 @@ class Keeper::Impl {
       Poll();
       if (worker_.delivered()) break;
       const WorkerStatus& said = worker_.status();
-      absl::Duration left = waiting.Left(
-          worker_.Progress(),
-          said.naming && said.connected ? PatienceWithNames(patience) : patience);
+      absl::Duration left =
+          waiting.Left(worker_.Progress(), said.naming && said.upstream.ok());
       if (job_ended_ && said.refused) return Undelivered(said.upstream);
       if (abandoned_ || left <= absl::ZeroDuration()) {
         return Undelivered(absl::DeadlineExceededError(

@@ -168,6 +168,16 @@ TEST_F(ArmDeskTest, AJobThatEndsMeanwhileIsSaidToHaveEnded) {
   EXPECT_NE(answer.status().message().find("ended"), std::string::npos);
 }
 
+// Its streams are cut by the collector; the last answer is not that nobody reports.
+TEST_F(ArmDeskTest, RelaysAreThereUntilTheEndOfACollectorThatStops) {
+  desk_.Arrived(kJob, relay_, State(0, true));
+  desk_.Stop();
+  desk_.Left(kJob, relay_.get());
+  EXPECT_TRUE(desk_.HasRelay(kJob));
+  desk_.JobEnded(kJob);
+  EXPECT_FALSE(desk_.HasRelay(kJob));
+}
+
 TEST_F(ArmDeskTest, NobodyWaitsForACollectorThatStops) {
   ArmDesk desk(absl::Seconds(60), absl::Seconds(60));
   absl::StatusOr<ArmState> answer;

@@ -7,7 +7,7 @@
 
 #include "daemon/collector/serve/metrics_endpoint.h"
 #include "daemon/collector/serve/metrics_source.h"
-#include "daemon/collector/serve/options.h"
+#include "tests/daemon/collector/serve/parsed_options.h"
 #include "tests/daemon/collector/test_job.h"
 #include "tests/daemon/query/pipeline.h"
 
@@ -91,24 +91,15 @@ TEST(MetricsAddress, IsOnLoopbackUnlessNamed) {
 }
 
 TEST(MetricsOption, NeedsNoValue) {
-  const auto parse = [](std::vector<const char*> arguments) {
-    arguments.insert(arguments.begin(), "lulld");
-    Options options;
-    int exit_status = 0;
-    EXPECT_TRUE(ParseOptions(static_cast<int>(arguments.size()),
-                             const_cast<char**>(arguments.data()), "", options,
-                             exit_status));
-    return options;
-  };
-  EXPECT_FALSE(parse({}).serves_metrics);
+  EXPECT_FALSE(test::Parsed({}).serves_metrics);
   for (const Options& options :
-       {parse({"--metrics"}), parse({"--metrics", "--private"}),
-        parse({"--metrics", "--listen", "unix:/s"})}) {
+       {test::Parsed({"--metrics"}), test::Parsed({"--metrics", "--private"}),
+        test::Parsed({"--metrics", "--listen", "unix:/s"})}) {
     EXPECT_TRUE(options.serves_metrics);
     EXPECT_EQ(options.metrics, "");
   }
-  EXPECT_EQ(parse({"--metrics", "9000"}).metrics, "9000");
-  EXPECT_EQ(parse({"--metrics=10.0.0.5:80"}).metrics, "10.0.0.5:80");
+  EXPECT_EQ(test::Parsed({"--metrics", "9000"}).metrics, "9000");
+  EXPECT_EQ(test::Parsed({"--metrics=10.0.0.5:80"}).metrics, "10.0.0.5:80");
 }
 
 class Source : public ::testing::Test {
