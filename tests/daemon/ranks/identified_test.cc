@@ -29,12 +29,12 @@ class Devices {
     for (size_t r = 0; r < ranks.size(); ++r) Spend(r, ns, what);
   }
   // A millisecond of transfer; `what` is that of the group.
-  void Meet(uint32_t group, const std::vector<size_t>& members) {
+  void Meet(uint32_t group, const std::vector<size_t>& members, uint32_t size = 0) {
     uint64_t came_ns = 0;
     for (const size_t r : members) came_ns = std::max(came_ns, now_ns[r]);
     ++collectives;
     for (const size_t r : members) {
-      Stretch wait{now_ns[r], came_ns + kMsec, 100 + group};
+      Stretch wait{now_ns[r], came_ns + kMsec, 100 + group + 1000 * size};
       wait.collective = collectives;
       wait.members = static_cast<uint32_t>(members.size());
       wait.group = group;
@@ -80,6 +80,31 @@ TEST(Identified, ACollectiveIsOneOfSomeRanks) {
   EXPECT_EQ(cause.cost_ns, 500 * kMsec) << "of two others";
   EXPECT_EQ(story.ranks[0].waited_ns, 250 * kMsec);
   EXPECT_EQ(story.ranks[3].waited_ns, 0u);
+}
+
+// Of two buckets of gradients: while the others wait for the first of a late rank they
+// compute what the second one needs, and it has yet to.
+TEST(Identified, WorkThatOthersDoWhileTheyWaitIsNoCause) {
+  Devices job(4);
+  for (int i = 0; i < 60; ++i) {
+    job.Step();
+    job.SpendAll(5 * kMsec);
+    // More often than not: else the others' habit would say that it is usual.
+    if (i % 5 >= 2) job.Spend(2, 30 * kMsec, kNap);
+    const std::vector<uint64_t> began_ns = job.now_ns;
+    job.Meet(1, {0, 1, 2, 3});
+    // Eight milliseconds of computing for the second bucket begin with the wait.
+    for (size_t r = 0; r < 4; ++r) {
+      job.ranks[r].spent.push_back({began_ns[r], began_ns[r] + 8 * kMsec, kKernel});
+      job.now_ns[r] = std::max(job.now_ns[r], began_ns[r] + 8 * kMsec);
+    }
+    job.Meet(1, {0, 1, 2, 3}, 1);
+  }
+  const Story story = job.Tell();
+  EXPECT_EQ(Causes(story), 1u);
+  ASSERT_EQ(story.ranks[2].causes.size(), 1u);
+  EXPECT_EQ(story.ranks[2].causes[0].what, kNap);
+  EXPECT_EQ(story.ranks[2].causes[0].cost_ns, 36 * 3 * 30 * kMsec);
 }
 
 // By time the first wait of one rank would be matched with the second of the other.
