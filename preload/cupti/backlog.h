@@ -54,8 +54,8 @@ class Backlog {
     // let go of its round. Where is it? Nobody knows; this window does not count.
     blind_ = reports_[next % kRounds].load() != 0;
     if (blind_) return;
-    uint64_t old_calls = round().last_call();
-    rounds_[next % kRounds].begin(now, nothing_before, old_calls);
+    const Round& before = round();
+    rounds_[next % kRounds].begin(now, nothing_before, before.last_call(), &before);
     window_.store(next);
   }
 
