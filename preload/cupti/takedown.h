@@ -2,10 +2,12 @@
 // on CUPTI 13.0 a launch costs 4 us more for the rest of the process's life otherwise
 // (docs/gpu_results.md). Only if the relay asks for it.
 //
-// cuptiFinalize() concerns the whole process, and waits for the device. So it is called
-//   * right after a synchronising call of the program that succeeded: the device is
-//   idle,
-//     or has little left, and no stream of the thread is being captured;
+// cuptiFinalize() concerns the whole process, and waits for all that the devices have
+// to do. What that needs may be kept back by the very thread that calls: a lock that a
+// function on the host wants, a flag that a kernel waits for, a collective that another
+// rank begins later. So it is called
+//   * right after a call of the program that has waited for all devices: another stream
+//     may have something to do else, and may have it for ever;
 //   * without the GIL: host functions that the device waits for may want it;
 //   * only where nobody else in the process uses CUPTI, or ever has as far as we have
 //     seen. A subscriber whom we did not see lets nobody else subscribe;

@@ -34,7 +34,8 @@ void gpu_step_boundary(char* segment) {
 }
 void gpu_synchronized(char* segment, bool whole_device) {
   OwnCall own(__builtin_frame_address(0));
-  cupti::g_tracer->synchronized(segment, whole_device);
+  bool all = whole_device && cupti::one_device_is_used();
+  cupti::g_tracer->synchronized(segment, all);
 }
 
 }  // namespace lull
@@ -257,12 +258,12 @@ void Tracer::step_boundary(char* segment) {
   }
 }
 
-void Tracer::synchronized(char* segment, bool whole_device) {
+void Tracer::synchronized(char* segment, bool all) {
   if (!is_ours() || busy_.load(std::memory_order_relaxed) != 0) return;
-  bool rest = rest_.due_ns != 0 && whole_device && devices_ == 1;
+  bool rest = rest_.due_ns != 0 && all;
   bool due =
       phase_ == Phase::kOn && monotonic_ns() > last_flush_ns_ + kSyncFlushPeriodNs;
-  bool down = takedown_.due() && !python_holds_gil();
+  bool down = takedown_.due() && all && !python_holds_gil();
   if (!rest && !due && !is_behind() && !down) return;
   Lock lock(this, 0);
   if (!lock.held()) return;

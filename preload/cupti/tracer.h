@@ -50,7 +50,8 @@ class Tracer {
   void poll(char* segment);
   void settle();
   void step_boundary(char* segment);
-  void synchronized(char* segment, bool whole_device);
+  // `all`: for all that any device had to do.
+  void synchronized(char* segment, bool all);
   void at_exit();
 
   // --- called around another user's call (interpose.cc) -----------------------------
