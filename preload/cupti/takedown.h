@@ -11,7 +11,7 @@
 //   * without the GIL: host functions that the device waits for may want it;
 //   * only where nobody else in the process uses CUPTI, or ever has as far as we have
 //     seen. A subscriber whom we did not see lets nobody else subscribe;
-//   * once every buffer is back: what CUPTI has not returned would be lost.
+//   * once every buffer is back, and what CUPTI still had, too: it would be lost.
 // The next window registers and enables everything anew.
 #pragma once
 
@@ -29,9 +29,9 @@ class Takedown {
   // `quiet`: nothing is traced, nothing is to be collected, every buffer is back.
   // Afterwards due() says whether the next sync is the occasion.
   void plan(bool quiet, const Api& api, const abi::ControlBlock& control);
-  // kSuccess also where somebody else is in the way; then it is not tried again before
-  // the next window.
-  Result run(const Api& api);
+  // False: somebody else is in the way; then it is not tried again before the next
+  // window. Else *result is CUPTI's answer.
+  bool run(const Api& api, Result* result);
 
   // Any thread.
   void met_another_user() { alone_.store(false, std::memory_order_relaxed); }

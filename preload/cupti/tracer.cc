@@ -187,7 +187,7 @@ void Tracer::look_after(uint64_t now, bool at_boundary) {
 // Nothing is traced, and nothing of CUPTI's is still to come.
 bool Tracer::is_quiet() const {
   return phase_ == Phase::kOff && !left_over_ && rest_.due_ns == 0 &&
-         loaded_.load(std::memory_order_relaxed) && pool_.oldest_lent() == UINT64_MAX &&
+         loaded_.load(std::memory_order_relaxed) && pool_.all_back() &&
          pool_.all_decoded();
 }
 
@@ -276,13 +276,7 @@ void Tracer::synchronized(char* segment, bool all) {
     collect_rest(true);
   }
   if (due) flush(kFlushCompleted, kFlushPeriodNs);
-  if (down && takedown_.due() && is_quiet()) {
-    Result result = takedown_.run(api_);
-    if (result != kSuccess) {
-      header().cupti_result.store(static_cast<uint32_t>(result),
-                                  std::memory_order_relaxed);
-    }
-  }
+  if (down && takedown_.due() && is_quiet()) take_down();
   send_outbox();
 }
 

@@ -125,6 +125,7 @@ class Tracer {
   void lose_unended();
   void flush(uint32_t flag, uint64_t slack_ns);
   void collect_rest(bool all_is_done);
+  void take_down();
 
   // callbacks.cc
   void deliver_waiting(Patience patience);

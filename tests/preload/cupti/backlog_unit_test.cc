@@ -335,6 +335,10 @@ TEST_F(GraphTest, TheWindowAfterKnowsWhatTheOneBeforeHad) {
   EXPECT_FALSE(backlog.has_unended());
   launch(180, 2);
   EXPECT_TRUE(backlog.has_unended());
+  backlog.forget();  // ids may be those of others
+  backlog.begin(20'000'000, false);
+  launch(270, 3);
+  EXPECT_TRUE(backlog.has_unended());
 }
 
 TEST_F(GraphTest, WhatRanLaterOnItsStreamShowsItsEnd) {

@@ -143,6 +143,71 @@ TEST_F(TakedownTest, ASubscriberThatWasNotSeenKeepsCuptiUp) {
   EXPECT_EQ(times("finalize"), 0);
 }
 
+TEST_F(TakedownTest, WhatCuptiStillHadIsToldFirst) {
+  window();
+  // Its launch was not known to be one.
+  fake().before_flush = [this] { run_kernel(++id_); };
+  wait_for_all();
+  EXPECT_TRUE(is_down());
+  EXPECT_EQ(told(abi::EventType::kGpuKernel), 2u);
+}
+
+TEST_F(TakedownTest, WhatNeverComesBackHoldsNothingUp) {
+  window();
+  uint8_t* buffer = nullptr;
+  size_t size = 0, most = 0;
+  // A call that was under way makes a record.
+  fake().while_finalized = [&] { fake().requested(&buffer, &size, &most); };
+  wait_for_all();
+  ASSERT_TRUE(is_down());
+  fake().while_finalized = nullptr;
+  EXPECT_EQ(told(abi::EventType::kGpuLost), 1u) << "nobody knows how much";
+  const uint64_t next_ns = monotonic_ns();
+  window();
+  EXPECT_GT(mark(), next_ns);
+  wait_for_all();
+  EXPECT_TRUE(is_down());
+}
+
+TEST_F(TakedownTest, IsNotDoneWhileCuptiHasTheScratchBuffer) {
+  begin_window();
+  uint8_t* buffers[kBuffers + 1];
+  size_t size = 0, most = 0;
+  for (uint8_t*& buffer : buffers) fake().requested(&buffer, &size, &most);
+  for (uint32_t i = 0; i < kBuffers; ++i) {
+    fake().completed(nullptr, 0, buffers[i], kBufferBytes, 0);
+  }
+  end_window();
+  wait_for_all();
+  EXPECT_FALSE(is_down());
+  fake().completed(nullptr, 0, buffers[kBuffers], kScratchBytes, 0);
+  poll();
+  wait_for_all();
+  EXPECT_TRUE(is_down());
+}
+
+// Active time begins once the device has come to what was launched in the window.
+TEST_F(TakedownTest, IdsOfCallsMayBeginAnewAfterIt) {
+  auto active = [this] {
+    uint64_t count = 0;
+    for (const abi::Event& event : segment_.unread(0)) {
+      count += event.type == abi::EventType::kGpuTracing &&
+               event.arg0 == static_cast<uint64_t>(abi::TracingState::kActive);
+    }
+    return count;
+  };
+  window();
+  wait_for_all();
+  ASSERT_TRUE(is_down());
+  const uint64_t before = active();
+  segment_.view().ring(0).gpu_calls = 1;  // there was work before
+  begin_window();
+  for (uint32_t id = 1; id <= 10; ++id) run_kernel(id);
+  usleep(130'000);
+  poll();
+  EXPECT_EQ(active(), before + 1);
+}
+
 TEST_F(TakedownTest, AnErrorIsToldAndTracingGoesOn) {
   fake().failures["cuptiFinalize"] = 7;
   window();
