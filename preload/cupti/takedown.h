@@ -35,7 +35,11 @@ class Takedown {
 
   // Any thread.
   void met_another_user() { alone_.store(false, std::memory_order_relaxed); }
-  bool due() const { return due_.load(std::memory_order_relaxed); }
+  // Somebody may have come since it was planned.
+  bool due() const {
+    return due_.load(std::memory_order_relaxed) &&
+           alone_.load(std::memory_order_relaxed);
+  }
 
  private:
   bool left_ = false;  // there was a window since CUPTI was taken down last

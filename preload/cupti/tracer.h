@@ -55,7 +55,7 @@ class Tracer {
   void at_exit();
 
   // --- called around another user's call (interpose.cc) -----------------------------
-  enum class OtherCall { kPrepare, kEnable, kDisable, kFinalize };
+  enum class OtherCall { kPrepare, kEnable, kDisable, kFinalize, kSubscribe };
 
   // Returns once we are out of the way. kind: of kEnable and kDisable.
   void before_other(OtherCall call, Kind kind = {});

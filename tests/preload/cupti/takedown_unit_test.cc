@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "daemon/base/gpu_event_views.h"
 #include "preload/cupti/takedown.h"
@@ -135,12 +137,46 @@ TEST_F(TakedownTest, AnotherUserThatWasSeenKeepsCuptiUp) {
   EXPECT_EQ(times("finalize"), 0);
 }
 
+TEST_F(TakedownTest, ASubscriberKeepsCuptiUp) {
+  tracer_->before_other(Tracer::OtherCall::kSubscribe);
+  window();
+  EXPECT_EQ(told(abi::EventType::kGpuKernel), 1u) << "and is not in the way of tracing";
+  wait_for_all();
+  EXPECT_EQ(times("finalize"), 0);
+}
+
 TEST_F(TakedownTest, ASubscriberThatWasNotSeenKeepsCuptiUp) {
   fake().failures["cuptiSubscribe"] = 39;
   window();
   wait_for_all();
   EXPECT_EQ(times("subscribe"), 1);
   EXPECT_EQ(times("finalize"), 0);
+}
+
+TEST_F(TakedownTest, AnotherUserThatComesWhenItIsDueKeepsCuptiUp) {
+  window();
+  // As where it had no patience to wait for a thread of ours.
+  tracer_->delegate([](BufferRequested, BufferCompleted) { return kSuccess; }, nullptr,
+                    nullptr);
+  wait_for_all();
+  EXPECT_EQ(times("finalize"), 0);
+}
+
+TEST_F(TakedownTest, ASubscriberWaitsUntilItIsDone) {
+  window();
+  std::atomic<bool> subscribed{false};
+  std::thread other;
+  fake().while_finalized = [&] {
+    other = std::thread([&] {
+      tracer_->before_other(Tracer::OtherCall::kSubscribe);
+      subscribed = true;
+    });
+    usleep(50'000);
+    EXPECT_FALSE(subscribed);
+  };
+  wait_for_all();
+  other.join();
+  EXPECT_TRUE(is_down());
 }
 
 TEST_F(TakedownTest, WhatCuptiStillHadIsToldFirst) {

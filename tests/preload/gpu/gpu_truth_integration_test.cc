@@ -294,7 +294,7 @@ TEST(GpuFinalize, IsNotDoneWhereOneStreamAloneWasWaitedFor) {
 
 class GpuFinalizeBeside : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Users, GpuFinalizeBeside,
-                         testing::Values("subscribes", "has_traced"));
+                         testing::Values("subscribes", "has_subscribed", "has_traced"));
 
 TEST_P(GpuFinalizeBeside, SomebodyElseIsNotDone) {
   TwoWindows two =
