@@ -32,10 +32,10 @@ void gpu_step_boundary(char* segment) {
   OwnCall own(__builtin_frame_address(0));
   cupti::g_tracer->step_boundary(segment);
 }
-void gpu_synchronized(char* segment, bool whole_device) {
+void gpu_synchronized(char* segment, bool whole_device, uint64_t since_ns) {
   OwnCall own(__builtin_frame_address(0));
   bool all = whole_device && cupti::one_device_is_used();
-  cupti::g_tracer->synchronized(segment, all);
+  cupti::g_tracer->synchronized(segment, all, since_ns);
 }
 
 }  // namespace lull
@@ -258,7 +258,7 @@ void Tracer::step_boundary(char* segment) {
   }
 }
 
-void Tracer::synchronized(char* segment, bool all) {
+void Tracer::synchronized(char* segment, bool all, uint64_t since_ns) {
   if (!is_ours() || busy_.load(std::memory_order_relaxed) != 0) return;
   bool rest = rest_.due_ns != 0 && all;
   bool due =
@@ -269,7 +269,8 @@ void Tracer::synchronized(char* segment, bool all) {
   if (!lock.held()) return;
   SelfTime self(segment);
   catch_up(monotonic_ns(), true);
-  rest = rest && rest_.due_ns != 0;
+  // Another thread may have launched while this one waited.
+  rest = rest && rest_.due_ns != 0 && since_ns >= rest_.stopped_ns;
   due = due && phase_ == Phase::kOn;
   if (rest) {
     backlog_.all_ended();

@@ -50,8 +50,8 @@ class Tracer {
   void poll(char* segment);
   void settle();
   void step_boundary(char* segment);
-  // `all`: for all that any device had to do.
-  void synchronized(char* segment, bool all);
+  // `all`: for all that any device had to do at since_ns.
+  void synchronized(char* segment, bool all, uint64_t since_ns);
   void at_exit();
 
   // --- called around another user's call (interpose.cc) -----------------------------

@@ -44,7 +44,7 @@ class TakedownTest : public testing::Test {
   abi::ControlBlock& control() { return segment_.view().control(); }
   void set_mode(abi::GpuMode mode) { control().gpu_mode = static_cast<uint32_t>(mode); }
   void poll() { tracer_->poll(segment_.base()); }
-  void wait_for_all() { tracer_->synchronized(segment_.base(), true); }
+  void wait_for_all() { tracer_->synchronized(segment_.base(), true, monotonic_ns()); }
 
   void begin_window() {
     set_mode(abi::GpuMode::kContinuous);
@@ -116,7 +116,7 @@ TEST_F(TakedownTest, IsDoneAfterEachWindowOnceTheProgramHasWaitedForAll) {
 
 TEST_F(TakedownTest, IsNotDoneWhereSomethingElseMayRun) {
   window();
-  tracer_->synchronized(segment_.base(), false);
+  tracer_->synchronized(segment_.base(), false, monotonic_ns());
   EXPECT_FALSE(is_down());
 }
 
@@ -251,6 +251,19 @@ TEST_F(TakedownTest, AnErrorIsToldAndTracingGoesOn) {
   EXPECT_EQ(segment_.view().header().cupti_result, 7u);
   window();
   EXPECT_EQ(told(abi::EventType::kGpuKernel), 2u);
+}
+
+// What another thread launched meanwhile may be running.
+TEST_F(TakedownTest, AWaitThatBeganInTheWindowSaysNothingOfWhatWasLaunchedLast) {
+  begin_window();
+  const uint64_t since_ns = monotonic_ns();
+  run_kernel(++id_);
+  set_mode(abi::GpuMode::kHost);
+  poll();
+  tracer_->synchronized(segment_.base(), true, since_ns);
+  EXPECT_EQ(times("flush 1"), 0);
+  wait_for_all();
+  EXPECT_EQ(times("flush 1"), 1);
 }
 
 }  // namespace
