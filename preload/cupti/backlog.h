@@ -54,8 +54,10 @@ class Backlog {
     // let go of its round. Where is it? Nobody knows; this window does not count.
     blind_ = reports_[next % kRounds].load() != 0;
     if (blind_) return;
-    uint64_t old_calls = round().last_call();
-    rounds_[next % kRounds].begin(now, nothing_before, old_calls);
+    const Round* before = forgotten_ ? nullptr : &round();
+    uint64_t old_calls = before == nullptr ? 0 : before->last_call();
+    rounds_[next % kRounds].begin(now, nothing_before, old_calls, before);
+    forgotten_ = false;
     window_.store(next);
   }
 
@@ -81,12 +83,14 @@ class Backlog {
   // Since when the device may be at them: `begun_ns`, the window's begin, or later;
   // UINT64_MAX: there are none.
   uint64_t unended_since(uint64_t begun_ns) const {
-    if (blind_) return UINT64_MAX;
+    if (blind_ || forgotten_) return UINT64_MAX;
     return round().has_unended() ? begun_ns : round().unsure_since();
   }
   void all_ended() {
     if (!blind_) round().all_ended();
   }
+  // CUPTI was taken down: nothing of before is told any more, and ids may begin anew.
+  void forget() { forgotten_ = true; }
 
   // Operations of all kinds that were decoded, ever.
   void count(uint64_t operations) {
@@ -103,6 +107,7 @@ class Backlog {
   std::atomic<uint32_t> window_{0};
   std::atomic<uint32_t> reports_[kRounds] = {};  // under way
   bool blind_ = false;
+  bool forgotten_ = false;
   Round rounds_[kRounds];
   std::atomic<uint64_t> operations_{0};
 };

@@ -60,6 +60,17 @@ uint64_t BufferPool::take_back_scratch() {
   return since;
 }
 
+uint64_t BufferPool::reclaim() {
+  uint64_t oldest = oldest_lent();
+  for (Buffer& buffer : buffers_) {
+    BufferState lent = BufferState::kLent;
+    buffer.state.compare_exchange_strong(lent, BufferState::kFree);
+  }
+  if (scratch_lent_.exchange(0, std::memory_order_relaxed) == 0) return oldest;
+  uint64_t scratch = scratch_lent_ns_.load(std::memory_order_relaxed);
+  return scratch < oldest ? scratch : oldest;
+}
+
 bool BufferPool::is_ours(const uint8_t* data) const {
   return memory_ != nullptr && data >= memory_ && data < scratch_ + kScratchBytes;
 }

@@ -56,6 +56,14 @@ class BufferPool {
 
   // When the oldest of those that CUPTI has now was lent; UINT64_MAX: it has none.
   uint64_t oldest_lent() const;
+  // CUPTI has none, nor the scratch buffer.
+  bool all_back() const {
+    return oldest_lent() == UINT64_MAX &&
+           scratch_lent_.load(std::memory_order_relaxed) == 0;
+  }
+  // Takes back what CUPTI, which is no more, never returned. When the oldest of that
+  // was lent; UINT64_MAX: there was none.
+  uint64_t reclaim();
   // None of the returned ones is still to be decoded.
   bool all_decoded() const;
 

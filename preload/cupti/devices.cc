@@ -37,6 +37,7 @@ struct Driver {
   int (*attribute)(int*, int attribute, int device);
   int (*total_bytes)(size_t*, int device);
   int (*exchange_capture_mode)(int*);
+  int (*primary_context)(int device, unsigned* flags, int* active);  // may be null
 };
 
 Driver g_driver;
@@ -66,11 +67,10 @@ const Driver* driver() {
       look_up(dlsym, library, "cuDeviceTotalMem_v2", &g_driver.total_bytes) &&
       look_up(dlsym, library, "cuThreadExchangeStreamCaptureMode",
               &g_driver.exchange_capture_mode);
+  look_up(dlsym, library, "cuDevicePrimaryCtxGetState", &g_driver.primary_context);
+  libdl::error();
   libdl::close(library);
-  if (!complete) {
-    libdl::error();
-    return nullptr;
-  }
+  if (!complete) return nullptr;
   g_found.store(1, std::memory_order_release);
   return &g_driver;
 }
@@ -130,6 +130,26 @@ CaptureTolerated::CaptureTolerated() : mode_(kRelaxedCapture), exchanged_(false)
 
 CaptureTolerated::~CaptureTolerated() {
   if (exchanged_) driver()->exchange_capture_mode(&mode_);
+}
+
+bool one_device_is_used() {
+  static std::atomic<int> devices{0};
+  const Driver* cuda = driver();
+  int count = devices.load(std::memory_order_relaxed);
+  if (cuda == nullptr || (count == 0 && cuda->count(&count) != 0)) return false;
+  devices.store(count, std::memory_order_relaxed);
+  if (count <= 1) return count == 1;
+  int used = 0;
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    int device = 0, active = 0;
+    unsigned flags = 0;
+    if (cuda->primary_context == nullptr || cuda->get(&device, ordinal) != 0 ||
+        cuda->primary_context(device, &flags, &active) != 0) {
+      return false;
+    }
+    used += active != 0 ? 1 : 0;
+  }
+  return used == 1;
 }
 
 bool load_driver() {

@@ -27,6 +27,10 @@ class CaptureTolerated {
   bool exchanged_;
 };
 
+// No device but one is used: its primary context alone is there. False also where that
+// cannot be told.
+bool one_device_is_used();
+
 // Brings libcuda in, which the CUDA call that we are in is about to do. False: this
 // machine has no driver.
 bool load_driver();

@@ -42,13 +42,15 @@ void gpu_step_boundary(char* segment);
 // Something waits for the device to be idle, or for an occasion to flush.
 extern std::atomic<uint32_t> g_gpu_wants_sync __attribute__((visibility("hidden")));
 
-__attribute__((cold, noinline)) void gpu_synchronized(char* segment, bool whole_device);
+__attribute__((cold, noinline)) void gpu_synchronized(char* segment, bool whole_device,
+                                                      uint64_t since_ns);
 
 // After the original of a synchronising CUDA call, which succeeded. whole_device: all
-// work of the device that was submitted before is done.
-inline void gpu_after_sync(char* segment, bool whole_device) {
+// work of the device that was submitted before the call, which was at since_ns, is
+// done.
+inline void gpu_after_sync(char* segment, bool whole_device, uint64_t since_ns) {
   if (__builtin_expect(g_gpu_wants_sync.load(std::memory_order_relaxed) != 0, 0)) {
-    gpu_synchronized(segment, whole_device);
+    gpu_synchronized(segment, whole_device, since_ns);
   }
 }
 

@@ -14,18 +14,23 @@ void raise(std::atomic<uint64_t>& value, uint64_t to) {
 
 }  // namespace
 
-void GraphNodes::begin() {
+void GraphNodes::begin(const GraphNodes* before) {
   all_ended_.store(false, std::memory_order_relaxed);
   for (Graph& graph : graphs_) {
     if (graph.key.load(std::memory_order_relaxed) == 0) continue;  // no memory yet
-    if (graph.launch.load(std::memory_order_relaxed) == 0) {
-      // Not launched any more: others may need its place.
-      graph.size.store(0, std::memory_order_relaxed);
-      graph.key.store(0, std::memory_order_relaxed);
+    for (auto* known : {&graph.key, &graph.launch, &graph.size, &graph.end_ns}) {
+      known->store(0, std::memory_order_relaxed);
     }
-    graph.launch.store(0, std::memory_order_relaxed);
-    graph.end_ns.store(0, std::memory_order_relaxed);
     graph.stream.store(0, std::memory_order_relaxed);
+  }
+  if (before == nullptr) return;
+  for (const Graph& graph : before->graphs_) {
+    const uint64_t size = graph.size.load(std::memory_order_relaxed);
+    // Not launched any more: others may need its place.
+    if (size == 0 || graph.launch.load(std::memory_order_relaxed) == 0) continue;
+    const uint64_t key = graph.key.load(std::memory_order_relaxed);
+    Graph* slot = slot_of(static_cast<uint32_t>(key - 1));
+    if (slot != nullptr) slot->size.store(size, std::memory_order_relaxed);
   }
 }
 

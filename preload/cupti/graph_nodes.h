@@ -22,8 +22,9 @@ class GraphNodes {
   // Graphs beyond these are taken to have ended with their first node.
   static constexpr uint32_t kGraphs = 256;
 
-  // A window. Sizes stay known of graphs that were launched in the one before.
-  void begin();
+  // A window. Sizes are known of graphs that were launched in the one before; null: of
+  // none.
+  void begin(const GraphNodes* before);
 
   // A node of the launch `id` has ended. `stream`: 0 if it is not known.
   void saw(uint32_t graph, uint32_t id, uint64_t end_ns, abi::Ref stream);

@@ -9,8 +9,9 @@
 // its buffer callbacks are called through ours, so that a buffer that was lent by one
 // of us never returns to the other.
 //
-// cuptiSubscribe is not here: a subscriber of callbacks and the activity API do not
-// disturb each other. Subscribers of the V2 API do; they come by cuptiSubscribe_v2.
+// A subscriber of callbacks and the activity API do not disturb each other: it must not
+// come while CUPTI is taken down (takedown.h), and that is all. Subscribers of the V2
+// API do; they come by cuptiSubscribe_v2.
 #include "preload/cupti/tracer.h"
 #include "preload/hooks/record.h"
 #include "preload/hooks/wrapper_table.h"
@@ -144,6 +145,14 @@ LULL_CUPTI_EXPORT Result cuptiFinalize() {
   LULL_FIND_ORIGINAL(cuptiFinalize);
   before(OtherCall::kFinalize);
   return original();
+}
+
+LULL_CUPTI_ENTRY(cuptiSubscribe, (void**, void*, void*))
+LULL_CUPTI_EXPORT Result cuptiSubscribe(void** subscriber, void* callback,
+                                        void* user_data) {
+  LULL_FIND_ORIGINAL(cuptiSubscribe);
+  before(OtherCall::kSubscribe);
+  return original(subscriber, callback, user_data);
 }
 
 LULL_CUPTI_ENTRY(cuptiSubscribe_v2, (void**, void*, void*, void*))

@@ -45,7 +45,8 @@ void keep_last(std::atomic<uint64_t>& known, uint32_t id) {
 
 }  // namespace
 
-void Round::begin(uint64_t now, bool nothing_before, uint64_t old_calls) {
+void Round::begin(uint64_t now, bool nothing_before, uint64_t old_calls,
+                  const Round* before) {
   now_ns_ = now;
   begun_ns_ = now > kClockToleranceNs ? now - kClockToleranceNs : 0;
   nothing_before_ = nothing_before;
@@ -64,7 +65,7 @@ void Round::begin(uint64_t now, bool nothing_before, uint64_t old_calls) {
       known->store(0, std::memory_order_relaxed);
     }
   }
-  nodes_.begin();
+  nodes_.begin(before == nullptr ? nullptr : &before->nodes_);
   for (Ids* ids : {&launched_, &copied_, &done_}) {
     // What was never written is not touched: it would become memory.
     for (std::atomic<uint64_t>& word : *ids) {

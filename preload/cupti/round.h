@@ -32,8 +32,10 @@ class Round {
   static constexpr uint32_t kStreams = 32;
 
   // `old_calls`: what last_call() was in the window before. `nothing_before`: the
-  // program has launched nothing yet.
-  void begin(uint64_t now, bool nothing_before, uint64_t old_calls);
+  // program has launched nothing yet. `before`: that window, whose graphs are known;
+  // null: none.
+  void begin(uint64_t now, bool nothing_before, uint64_t old_calls,
+             const Round* before = nullptr);
 
   void saw_call(uint32_t id, uint64_t start_ns, Submits what);
   // It has ended. `stream`: 0 if it is not known.

@@ -29,11 +29,13 @@ void Takedown::plan(bool quiet, const Api& api, const abi::ControlBlock& control
   due_.store(quiet && left_ && is_asked_for && can && alone, std::memory_order_relaxed);
 }
 
-Result Takedown::run(const Api& api) {
+bool Takedown::run(const Api& api, Result* result) {
   CaptureTolerated captures_stay_valid;
   left_ = false;
   due_.store(false, std::memory_order_relaxed);
-  return nobody_subscribes(api) ? api.finalize() : kSuccess;
+  if (!nobody_subscribes(api)) return false;
+  *result = api.finalize();
+  return true;
 }
 
 }  // namespace lull::cupti

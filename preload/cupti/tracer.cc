@@ -32,9 +32,10 @@ void gpu_step_boundary(char* segment) {
   OwnCall own(__builtin_frame_address(0));
   cupti::g_tracer->step_boundary(segment);
 }
-void gpu_synchronized(char* segment, bool whole_device) {
+void gpu_synchronized(char* segment, bool whole_device, uint64_t since_ns) {
   OwnCall own(__builtin_frame_address(0));
-  cupti::g_tracer->synchronized(segment, whole_device);
+  bool all = whole_device && cupti::one_device_is_used();
+  cupti::g_tracer->synchronized(segment, all, since_ns);
 }
 
 }  // namespace lull
@@ -186,7 +187,7 @@ void Tracer::look_after(uint64_t now, bool at_boundary) {
 // Nothing is traced, and nothing of CUPTI's is still to come.
 bool Tracer::is_quiet() const {
   return phase_ == Phase::kOff && !left_over_ && rest_.due_ns == 0 &&
-         loaded_.load(std::memory_order_relaxed) && pool_.oldest_lent() == UINT64_MAX &&
+         loaded_.load(std::memory_order_relaxed) && pool_.all_back() &&
          pool_.all_decoded();
 }
 
@@ -257,31 +258,26 @@ void Tracer::step_boundary(char* segment) {
   }
 }
 
-void Tracer::synchronized(char* segment, bool whole_device) {
+void Tracer::synchronized(char* segment, bool all, uint64_t since_ns) {
   if (!is_ours() || busy_.load(std::memory_order_relaxed) != 0) return;
-  bool rest = rest_.due_ns != 0 && whole_device && devices_ == 1;
+  bool rest = rest_.due_ns != 0 && all;
   bool due =
       phase_ == Phase::kOn && monotonic_ns() > last_flush_ns_ + kSyncFlushPeriodNs;
-  bool down = takedown_.due() && !python_holds_gil();
+  bool down = takedown_.due() && all && !python_holds_gil();
   if (!rest && !due && !is_behind() && !down) return;
   Lock lock(this, 0);
   if (!lock.held()) return;
   SelfTime self(segment);
   catch_up(monotonic_ns(), true);
-  rest = rest && rest_.due_ns != 0;
+  // Another thread may have launched while this one waited.
+  rest = rest && rest_.due_ns != 0 && since_ns >= rest_.stopped_ns;
   due = due && phase_ == Phase::kOn;
   if (rest) {
     backlog_.all_ended();
     collect_rest(true);
   }
   if (due) flush(kFlushCompleted, kFlushPeriodNs);
-  if (down && takedown_.due() && is_quiet()) {
-    Result result = takedown_.run(api_);
-    if (result != kSuccess) {
-      header().cupti_result.store(static_cast<uint32_t>(result),
-                                  std::memory_order_relaxed);
-    }
-  }
+  if (down && takedown_.due() && is_quiet()) take_down();
   send_outbox();
 }
 

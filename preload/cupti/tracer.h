@@ -50,11 +50,12 @@ class Tracer {
   void poll(char* segment);
   void settle();
   void step_boundary(char* segment);
-  void synchronized(char* segment, bool whole_device);
+  // `all`: for all that any device had to do at since_ns.
+  void synchronized(char* segment, bool all, uint64_t since_ns);
   void at_exit();
 
   // --- called around another user's call (interpose.cc) -----------------------------
-  enum class OtherCall { kPrepare, kEnable, kDisable, kFinalize };
+  enum class OtherCall { kPrepare, kEnable, kDisable, kFinalize, kSubscribe };
 
   // Returns once we are out of the way. kind: of kEnable and kDisable.
   void before_other(OtherCall call, Kind kind = {});
@@ -124,6 +125,7 @@ class Tracer {
   void lose_unended();
   void flush(uint32_t flag, uint64_t slack_ns);
   void collect_rest(bool all_is_done);
+  void take_down();
 
   // callbacks.cc
   void deliver_waiting(Patience patience);

@@ -49,6 +49,8 @@ void Tracer::before_other(OtherCall call, Kind kind) {
     case OtherCall::kFinalize:
       others_.finalized(now);
       break;
+    case OtherCall::kSubscribe:
+      return;  // it is not in the way of tracing
   }
   make_way();
 }

@@ -292,4 +292,21 @@ void Tracer::collect_rest(bool all_is_done) {
   if (pool_.all_decoded()) lose_unended();
 }
 
+// After that nothing comes of what CUPTI had, so it is asked once more. What it lends
+// itself while it goes is lost.
+void Tracer::take_down() {
+  flush(kFlushForced, 0);
+  if (!is_quiet()) return;
+  Result result = kSuccess;
+  if (!takedown_.run(api_, &result)) return;
+  if (result != kSuccess) {
+    header().cupti_result.store(static_cast<uint32_t>(result),
+                                std::memory_order_relaxed);
+    return;
+  }
+  backlog_.forget();
+  uint64_t since = pool_.reclaim();
+  if (since != UINT64_MAX) tell_lost(since, monotonic_ns());
+}
+
 }  // namespace lull::cupti

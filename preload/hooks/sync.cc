@@ -20,7 +20,8 @@ inline Synchronized synchronized(const void* handle) { return {handle}; }
 
 void record(const CudaCall& call, const Synchronized& sync) {
   commit_with_stacks(call, {abi::EventType::kSync, 0, bits(sync.handle), 0, 0});
-  if (!call.failed) gpu_after_sync(call.segment, is_device_wide(call.hook));
+  if (call.failed) return;
+  gpu_after_sync(call.segment, is_device_wide(call.hook), call.start_ns);
 }
 
 }  // namespace

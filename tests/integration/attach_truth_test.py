@@ -81,6 +81,21 @@ class Truthful(attach_test.Case):
         self.assertGreater(gaps["gpu"]["idle_ms"], 100)
         self.assertEqual(self.outcome().status, 7)
 
+    def test_cupti_stays_up_where_lull_came_late(self):
+        # It may have missed other users. CUPTI leaves 2 ms in each launch until it is down.
+        self.start([os.path.join(BUILT, "steady_host13"), self.alive, "2000", "device"],
+                   LULL_SIM_LOG=self.log, LULL_SIM_CONFIG="kernel_us=20;cupti_stays_ns=2000000")
+        time.sleep(0.3)
+        self.attach("--for", "4s", "--gpu", "window", "--schedule",
+                    "skip_first=0,wait=300ms,warmup=0,active=300ms,repeat=1,finalize=1",
+                    "--name", "seen", "--overhead-budget", "100", "--quiet")
+        self.assertGreater(self.answer("gaps", "seen")["gpu"]["traced_ms"], 100)
+        self.assertEqual(self.outcome().status, 7)
+        launches = [call for call in truth.load(self.log).calls()
+                    if call.name == "cudaLaunchKernel"]
+        self.assertLess(launches[0].end - launches[0].start, 1_000_000)
+        self.assertGreaterEqual(launches[-1].end - launches[-1].start, 2_000_000)
+
     def attach_with_gpu(self, name, duration="1500ms"):
         # Not before the relay of one that was killed has put the shim to sleep.
         wait_until(lambda: self.lull("attach", str(self.job.pid), "--for", duration, "--gpu",

@@ -48,7 +48,7 @@ std::atomic<uint32_t> g_gpu_restless{0};
 void gpu_settle() {}
 std::atomic<uint32_t> g_gpu_wants_sync{0};
 void gpu_poll(char*) {}
-void gpu_synchronized(char*, bool) {}
+void gpu_synchronized(char*, bool, uint64_t) {}
 bool has_python() { return false; }
 bool python_poll_install() { return true; }
 void step_hook_poll(uint64_t) {}

@@ -2,7 +2,7 @@
 lull_test(cupti_unit_test LABEL unit
   SOURCES cupti/backlog_unit_test.cc cupti/clock_unit_test.cc cupti/decode_unit_test.cc
           cupti/delivery_unit_test.cc cupti/fake_cupti.cc cupti/schedule_unit_test.cc
-          cupti/tracer_unit_test.cc
+          cupti/takedown_unit_test.cc cupti/tracer_unit_test.cc
   LIBRARIES preload_test_support)
 
 find_path(LULL_CUPTI_INCLUDE cupti.h HINTS ENV CUDA_HOME PATHS /usr/local/cuda

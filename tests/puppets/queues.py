@@ -7,17 +7,20 @@ copies: 100 copies and no kernel.
 long STEP: 20 kernels that are waited for, until STEP: that is one long kernel, after which the
 steps only take time.
 graph STEP: the same, but that the long kernel is the second one of a graph.
+held: a function on the host, on a stream of its own, wants a lock that a step has while it waits
+for the kernels of another.
 burst BEFORE FILE: as many kernels as BEFORE says, of which FILE is told; once that is gone
 800 more, which are waited for.
 
 QUEUES_CUDART names another libcudart than that of CUDA 12; with QUEUES_KEEP_GIL its functions are
-called without giving up the GIL.
+called without giving up the GIL. With QUEUES_WAIT=device steps wait for the whole device.
 """
 
 import ctypes
 import itertools
 import os
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -74,6 +77,29 @@ class Queues(object):
             for _ in range(LAUNCHES):
                 check(self.cuda.cudaMemcpyAsync(to, pinned, size, HOST_TO_DEVICE, self.main))
 
+    def wait(self):
+        if os.environ.get("QUEUES_WAIT") == "device":
+            check(self.cuda.cudaDeviceSynchronize())
+        else:
+            check(self.cuda.cudaStreamSynchronize(self.main))
+
+    def held(self):
+        side, lock = self.stream(), threading.Lock()
+
+        def want(_):
+            with lock:
+                pass
+        function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(want)
+        while True:
+            yield
+            with lock:
+                check(self.cuda.cudaLaunchHostFunc(side, function, None))
+                for _ in range(20):
+                    self.kernel.launch(self.main)
+                self.wait()
+            check(self.cuda.cudaStreamSynchronize(side))
+            time.sleep(0.02)
+
     def long(self):
         return self.waited_for_until(lambda: self.other_kernel.launch(self.main))
 
@@ -83,7 +109,7 @@ class Queues(object):
             if step < int(sys.argv[3]):
                 for _ in range(20):
                     self.kernel.launch(self.main)
-                check(self.cuda.cudaStreamSynchronize(self.main))
+                self.wait()
             elif step == int(sys.argv[3]):
                 launch_long()
             self.cuda.cudaStreamQuery(self.main)

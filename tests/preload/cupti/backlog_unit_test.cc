@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "preload/cupti/backlog.h"
@@ -250,6 +251,11 @@ class GraphTest : public RoundTest {
     round_->saw_node(graph, id, end_ns - 1'000, end_ns, stream);
   }
   bool is_sure() const { return round_->unsure_since() == UINT64_MAX; }
+  void next_window(uint64_t begin_ns) {
+    auto next = std::make_unique<Round>();
+    next->begin(begin_ns, false, 0, round_.get());
+    round_ = std::move(next);
+  }
 };
 
 TEST_F(GraphTest, TheFirstLaunchHasNoKnownEnd) {
@@ -281,17 +287,58 @@ TEST_F(GraphTest, SizesStayKnownInTheNextWindow) {
   for (uint32_t id : {70u, 80u}) {
     for (uint32_t i = 0; i < 3; ++i) node(id, id * 100'000 + i);
   }
-  round_->begin(10'000'000, false, 0);
+  next_window(10'000'000);
   EXPECT_TRUE(is_sure());
   node(170, 11'000'000);
   node(170, 11'100'000);
   EXPECT_FALSE(is_sure());
   node(170, 11'200'000);
   EXPECT_TRUE(is_sure());
-  round_->begin(20'000'000, false, 0);
-  round_->begin(30'000'000, false, 0);  // it is not launched any more
+  next_window(20'000'000);
+  next_window(30'000'000);  // it is not launched any more
   node(270, 31'000'000, kOther);
   EXPECT_FALSE(is_sure());
+}
+
+// Both have their place where one of them belongs.
+TEST_F(GraphTest, AGraphStaysKnownWhereItsNeighbourIsNotLaunchedAnyMore) {
+  for (uint32_t graph : {kGraph, kOther}) {
+    for (uint32_t id : {70u, 80u}) {
+      for (uint32_t i = 0; i < 3; ++i) node(id + graph, 2'000'000 + i, graph);
+    }
+  }
+  for (uint32_t window = 1; window <= 3; ++window) {
+    next_window(window * 10'000'000);
+    for (uint32_t i = 0; i < 3; ++i) {
+      node(window * 1000, window * 10'000'000 + 1'000'000 + i, kOther);
+    }
+    EXPECT_TRUE(is_sure()) << window;
+  }
+}
+
+TEST_F(GraphTest, TheWindowAfterKnowsWhatTheOneBeforeHad) {
+  Backlog backlog;
+  auto launch = [&](uint32_t id, int nodes) {
+    Backlog::Report report(&backlog);
+    for (int i = 0; i < nodes; ++i) {
+      const uint64_t start = id * 100'000 + static_cast<uint64_t>(i) * 1'000;
+      report.round()->saw_operation(id, start, kMain, false);
+      report.round()->saw_node(kGraph, id, start, start + 500, kMain);
+    }
+  };
+  backlog.begin(1'000'000, false);
+  launch(70, 3);
+  launch(80, 3);
+  EXPECT_FALSE(backlog.has_unended());
+  backlog.begin(10'000'000, false);
+  launch(170, 3);
+  EXPECT_FALSE(backlog.has_unended());
+  launch(180, 2);
+  EXPECT_TRUE(backlog.has_unended());
+  backlog.forget();  // ids may be those of others
+  backlog.begin(20'000'000, false);
+  launch(270, 3);
+  EXPECT_TRUE(backlog.has_unended());
 }
 
 TEST_F(GraphTest, WhatRanLaterOnItsStreamShowsItsEnd) {

@@ -79,6 +79,13 @@ void FakeCupti::complete() {
   if (buffer != nullptr) completed(nullptr, 0, buffer, room_, used_);
 }
 
+void FakeCupti::forget() {
+  buffer_ = nullptr;
+  requested = nullptr;
+  completed = nullptr;
+  enabled.clear();
+}
+
 Result FakeCupti::next_record(uint8_t* buffer, size_t valid, Activity** record) const {
   size_t at = 0;
   if (*record != nullptr) {
@@ -168,6 +175,19 @@ Api FakeCupti::api() {
   api.get_thread_id_type = [](int* type) {
     *type = fake()->thread_id_type;
     return kSuccess;
+  };
+  api.subscribe = [](void** out, void*, void*) {
+    fake()->calls.push_back("subscribe");
+    *out = fake();
+    return fake()->call("cuptiSubscribe");
+  };
+  api.unsubscribe = [](void*) { return fake()->call("cuptiUnsubscribe"); };
+  api.finalize = [] {
+    fake()->calls.push_back("finalize");
+    if (fake()->while_finalized) fake()->while_finalized();
+    Result result = fake()->call("cuptiFinalize");
+    if (result == kSuccess) fake()->forget();
+    return result;
   };
   return api;
 }

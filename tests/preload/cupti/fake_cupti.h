@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "preload/abi/segment.h"
 #include "preload/cupti/types.h"
 #include "preload/support/clock.h"
 
@@ -28,6 +29,8 @@ class FakeCupti {
   bool unfinished = false;
   // What happens elsewhere before a flush returns buffers, and after.
   std::function<void()> before_flush, after_flush;
+  // What happens while it is finalised.
+  std::function<void()> while_finalized;
 
   // What was asked of it, in order: "enable 10", "flush 1", "period 100" ...
   std::vector<std::string> calls;
@@ -51,8 +54,15 @@ class FakeCupti {
   // Returns the buffer that is being filled, as the worker thread does.
   void complete();
   size_t requests() const { return requests_; }
+  // Nothing is returned of what it has.
+  void forget();
 
   static Api api();
+  // Of a Tracer.
+  static abi::CuptiState load(Api* api, Result*) {
+    *api = FakeCupti::api();
+    return abi::CuptiState::kReady;
+  }
   static FakeCupti& instance();
   // The sizes of records, by kind: those of CUDA 11.8, 12.4 or 13.0.
   static size_t size_of(Kind kind, uint32_t version);

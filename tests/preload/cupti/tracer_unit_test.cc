@@ -15,11 +15,6 @@ namespace {
 
 constexpr uint64_t kMillisecond = 1'000'000;
 
-abi::CuptiState load_fake(Api* api, Result*) {
-  *api = FakeCupti::api();
-  return abi::CuptiState::kReady;
-}
-
 // A program that has launched before, and is traced all the time from now on.
 class TracerTest : public testing::Test {
  protected:
@@ -95,7 +90,7 @@ class TracerTest : public testing::Test {
 
   FakeCuptiScope scope_;
   TestSegment segment_;
-  std::unique_ptr<Tracer> tracer_ = std::make_unique<Tracer>(load_fake);
+  std::unique_ptr<Tracer> tracer_ = std::make_unique<Tracer>(FakeCupti::load);
   Tracer* before_;
   uint64_t begun_ns_ = 0;
   uint64_t last_read_ns_ = 0;  // when a kernel began

@@ -1,6 +1,7 @@
 // CUPTI in the shim against the simulated device: what is told is what happened.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -191,6 +192,10 @@ TEST(GpuTruthOfASleeper, ThatHadCaughtUpBeforeHasActiveTimeUntilItFellAsleep) {
 
 // Two windows by the clock, with 2.3 s in between; CUPTI leaves 2 ms in each launch.
 constexpr double kFirstWindow = 0.7, kSecondWindow = 3.3, kWindow = 0.3, kEnd = 4.0;
+constexpr double kHangs = 40;
+
+// Of steady.cu, whose steps wait for their stream otherwise.
+const std::vector<std::string> kWaitsForAll = {"device"};
 
 struct TwoWindows {
   GpuRun run;
@@ -202,6 +207,10 @@ TwoWindows run_two_windows(std::vector<std::string> words, bool finalize,
                            Environment environment = {}) {
   Sleeper sleeper(kEnd);
   if (words.empty()) words = sleeper.words();
+  if (words == kWaitsForAll) {
+    words = sleeper.words();
+    words.insert(words.end(), {"2000", "device"});
+  }
   auto configure = [finalize](abi::ControlBlock& control) {
     trace_by_clock(control);
     control.gpu_clock_state = static_cast<uint32_t>(abi::TracingState::kOff);
@@ -216,6 +225,7 @@ TwoWindows run_two_windows(std::vector<std::string> words, bool finalize,
     abi::SegmentView(target.segment).control().gpu_clock_state = static_cast<uint32_t>(
         first || second ? abi::TracingState::kActive : abi::TracingState::kOff);
     sleeper.end_in_time(seconds);
+    if (seconds > kHangs) kill(target.pid, SIGKILL);
   };
   environment["LULL_SIM_CONFIG"] = "kernel_us=20;cupti_stays_ns=2000000";
   TwoWindows two;
@@ -263,7 +273,7 @@ void expect_both_windows(const GpuRun& run) {
 }
 
 TEST(GpuFinalize, NothingOfAWindowStaysInTheProgramsCalls) {
-  TwoWindows two = run_two_windows({}, true);
+  TwoWindows two = run_two_windows(kWaitsForAll, true);
   EXPECT_EQ(two.run.output, "trained\n");
   EXPECT_LT(two.before_ms, 1);
   EXPECT_GE(two.between_ms, 0);
@@ -272,37 +282,53 @@ TEST(GpuFinalize, NothingOfAWindowStaysInTheProgramsCalls) {
 }
 
 TEST(GpuFinalize, IsNotDoneUnlessAskedFor) {
-  TwoWindows two = run_two_windows({}, false);
+  TwoWindows two = run_two_windows(kWaitsForAll, false);
   EXPECT_LT(two.before_ms, 1);
   EXPECT_GE(two.between_ms, 2);
   expect_both_windows(two.run);
 }
 
-TEST(GpuFinalize, LeavesSomebodyElsesSubscriptionAlone) {
-  TwoWindows two = run_two_windows(
-      {}, true, {{"LD_PRELOAD", std::string(LULL_SHIM) + ":" LULL_SUBSCRIBER}});
-  EXPECT_EQ(two.run.output, "subscribed\ntrained\n");
+TEST(GpuFinalize, IsNotDoneWhereOneStreamAloneWasWaitedFor) {
+  EXPECT_GE(run_two_windows({}, true).between_ms, 2);
+}
+
+class GpuFinalizeBeside : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Users, GpuFinalizeBeside,
+                         testing::Values("subscribes", "has_subscribed", "has_traced"));
+
+TEST_P(GpuFinalizeBeside, SomebodyElseIsNotDone) {
+  TwoWindows two =
+      run_two_windows(kWaitsForAll, true,
+                      {{"LD_PRELOAD", std::string(LULL_SHIM) + ":" LULL_CUPTI_USER},
+                       {"LULL_TEST_CUPTI_USER", GetParam()}});
+  EXPECT_EQ(two.run.output, std::string(GetParam()) + "\ntrained\n");
   EXPECT_GE(two.between_ms, 2);
   expect_both_windows(two.run);
 }
 
+// What the device waits for may need the thread that waits for a stream.
+TEST(GpuFinalize, HangsNoProgramThatHoldsALock) {
+  const std::vector<std::string> words = {LULL_PYTHON, LULL_QUEUES, "held", "110"};
+  TwoWindows two = run_two_windows(words, true, {{"QUEUES_CUDART", "libcudart.so.13"}});
+  EXPECT_EQ(two.run.status, 0);
+  EXPECT_EQ(two.run.output, "");
+}
+
+const std::vector<std::string> kLong = {LULL_PYTHON, LULL_QUEUES, "long", "180", "180"};
+
 TEST(GpuFinalize, IsDoneWithoutTheGilAlone) {
-  const std::vector<std::string> words = {LULL_PYTHON, LULL_QUEUES, "long", "150",
-                                          "150"};
-  TwoWindows without =
-      run_two_windows(words, true, {{"QUEUES_CUDART", "libcudart.so.13"}});
+  Environment environment = {{"QUEUES_CUDART", "libcudart.so.13"},
+                             {"QUEUES_WAIT", "device"}};
+  TwoWindows without = run_two_windows(kLong, true, environment);
   EXPECT_EQ(without.run.output, "");
   EXPECT_GE(without.between_ms, 0);
   EXPECT_LT(without.between_ms, 1);
-  TwoWindows with = run_two_windows(
-      words, true, {{"QUEUES_CUDART", "libcudart.so.13"}, {"QUEUES_KEEP_GIL", "1"}});
-  EXPECT_GE(with.between_ms, 2);
+  environment["QUEUES_KEEP_GIL"] = "1";
+  EXPECT_GE(run_two_windows(kLong, true, environment).between_ms, 2);
 }
 
 TEST(GpuFinalize, OlderCuptisAreLeftAsTheyAre) {
-  const std::vector<std::string> words = {LULL_PYTHON, LULL_QUEUES, "long", "150",
-                                          "150"};
-  EXPECT_GE(run_two_windows(words, true).between_ms, 2);
+  EXPECT_GE(run_two_windows(kLong, true, {{"QUEUES_WAIT", "device"}}).between_ms, 2);
 }
 
 }  // namespace

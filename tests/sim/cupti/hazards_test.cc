@@ -253,6 +253,16 @@ TEST(CuptiUsers, FinalizingEndsTracingUntilSomebodyEnablesAgain) {
   });
 }
 
+TEST(CuptiUsers, FinalizingWaitsForAllThatDevicesHaveToDo) {
+  on_machine(13, {}, [](Machine& machine) {
+    Client client(machine.cupti, kBuffer);
+    ASSERT_EQ(machine.cupti.cuptiActivityEnable(kConcurrentKernel), 0);
+    ASSERT_EQ(machine.launch(machine.stream(), 30 * kMilli), 0);
+    ASSERT_EQ(machine.cupti.cuptiFinalize(), 0);
+    EXPECT_LE(machine.ops(OpKind::kKernel).back().end_ns, now_ns());
+  });
+}
+
 TEST(CuptiUsers, AForkChildStartsWithoutTracing) {
   on_machine(13, {}, [](Machine& machine) {
     Client client(machine.cupti, kBuffer);

@@ -20,6 +20,7 @@ const Driver* load() {
             resolve(library, "lull_sim_clock_step_ns", &driver->clock_step_ns) &&
             resolve(library, "lull_sim_stays_ns", &driver->stays_ns) &&
             resolve(library, "lull_sim_newest_id", &driver->newest_id) &&
+            resolve(library, "lull_sim_wait_for_devices", &driver->wait_for_devices) &&
             resolve(library, "lull_sim_device_count", &driver->device_count) &&
             resolve(library, "lull_sim_context_id", &driver->context_id) &&
             resolve(library, "lull_sim_stream_id", &driver->stream_id) &&

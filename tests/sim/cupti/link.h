@@ -14,6 +14,7 @@ struct Driver {
   int64_t (*clock_step_ns)();
   int64_t (*stays_ns)();
   uint64_t (*newest_id)();
+  void (*wait_for_devices)();
   int (*device_count)();
   int (*context_id)(const void*, uint32_t*, uint32_t*);
   int (*stream_id)(const void*, const void*, int, uint32_t*);

@@ -1,6 +1,7 @@
 #include "tests/sim/control.h"
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include "tests/sim/driver/api.h"
@@ -96,6 +97,19 @@ SIM_EXPORT int64_t lull_sim_stays_ns(void) {
 SIM_EXPORT uint64_t lull_sim_newest_id(void) {
   Engine* engine = Engine::get();
   return engine == nullptr ? 0 : engine->newest_id();
+}
+
+SIM_EXPORT void lull_sim_wait_for_devices(void) {
+  Engine* engine = Engine::get();
+  if (engine == nullptr) return;
+  std::vector<OpPtr> all;
+  {
+    Lock lock(engine->mutex());
+    engine->contexts.for_each([&](const Context& context) {
+      std::ranges::copy(engine->unfinished(context), std::back_inserter(all));
+    });
+  }
+  engine->wait(all);
 }
 
 SIM_EXPORT int lull_sim_observed(void) { return observed() ? 1 : 0; }
