@@ -33,7 +33,7 @@ class Ddp(TorchCase):
              "LD_PRELOAD": os.path.join(sim, "libnccl.so.2"), "OMP_NUM_THREADS": "1"},
             timeout=900)
         self.assertEqual(done.status, 0, done.stderr)
-        answer = checks.query(guest.LULL, "ranks", "ddp", "--phase", "all")
+        answer = checks.query(guest.LULL, "ranks", "ddp")
         self.assertTrue(answer["on_device"])
         self.assertEqual(answer["world_size"], 2)
         self.assertGreaterEqual(answer["collectives"], STEPS)
