@@ -1,3 +1,4 @@
+#include <string>
 #include <utility>
 
 #include "cli/render/json.h"
@@ -29,30 +30,30 @@ Json CulpritsJson(const v1::RankRow& row) {
 
 Json RanksJson(const v1::ReportReply& reply) {
   const v1::Ranks& ranks = reply.ranks();
-  const bool known = ranks.error_kind() != v1::CLOCK_ERROR_KIND_NONE;
+  const std::string kind = KeyOf(ranks.error_kind(), "none");
+  const bool known = kind != "none";
   const bool on_device = ranks.on_device();
   return AnswerJson(
-      reply, {{"ranks", RowsJson(ranks.ranks(),
-                                 [&](const v1::RankRow& row, Json& json) {
-                                   if (row.step_ns() == 0) SetNull(json, {"step_ms"});
-                                   if (!on_device) {
-                                     SetNull(json, {"communication_ms", "exposed_ms"});
-                                   }
-                                   json["culprits"] = CulpritsJson(row);
-                                 })},
-              {"clock",
-               {{"error_ns", If(known, ranks.error_ns())},
-                {"error_kind", KeyOf(ranks.error_kind())}}},
-              {"on_device", ranks.on_device()},
-              {"world_size", ranks.world_size()},
-              {"collectives", ranks.collectives()},
-              {"steps", ranks.steps()},
-              {"unexplained_ms", Ms(ranks.unexplained_ns())},
-              {"unmatched_ms", Ms(ranks.unmatched_ns())},
-              {"looked_at",
-               {{"start_ms", Ms(ranks.start_ns())},
-                {"end_ms", Ms(ranks.end_ns())},
-                {"cut", ranks.cut()}}}});
+      reply,
+      {{"ranks", RowsJson(ranks.ranks(),
+                          [&](const v1::RankRow& row, Json& json) {
+                            if (row.step_ns() == 0) SetNull(json, {"step_ms"});
+                            if (!on_device) {
+                              SetNull(json, {"communication_ms", "exposed_ms"});
+                            }
+                            json["culprits"] = CulpritsJson(row);
+                          })},
+       {"clock", {{"error_ns", If(known, ranks.error_ns())}, {"error_kind", kind}}},
+       {"on_device", ranks.on_device()},
+       {"world_size", ranks.world_size()},
+       {"collectives", ranks.collectives()},
+       {"steps", ranks.steps()},
+       {"unexplained_ms", Ms(ranks.unexplained_ns())},
+       {"unmatched_ms", Ms(ranks.unmatched_ns())},
+       {"looked_at",
+        {{"start_ms", Ms(ranks.start_ns())},
+         {"end_ms", Ms(ranks.end_ns())},
+         {"cut", ranks.cut()}}}});
 }
 
 // What the above prints.

@@ -35,7 +35,6 @@ enum class EventType : uint8_t {
   kNonFinite = 20,
   kTorchReserved = 21,
   kScope = 22,
-  kCollective = 23,
   kRunDelay = 32,
   kHostSample = 33,  // where a thread was; see lull.v1.EventColumns
   // Made by the collector, from what blame says (daemon/blame/blame.h); stored as

@@ -48,15 +48,6 @@ LULL_EVENT_VIEW(ApiCallView) {
   LULL_ARGUMENT(CorrelationId, correlation, arg2)
 };
 
-// A call of NCCL: work of a communicator that was submitted.
-LULL_EVENT_VIEW(CollectiveView) {
-  Event& event;
-  LULL_ARGUMENT(uint64_t, communicator, arg0)  // 0: not known on all ranks
-  uint32_t number() const { return static_cast<uint32_t>(event.arg1); }
-  uint32_t members() const { return static_cast<uint32_t>(event.arg1 >> 32); }
-  LULL_ARGUMENT(uint32_t, kib, arg2)  // of this rank, rounded up
-};
-
 LULL_EVENT_VIEW(StreamWaitView) {
   Event& event;
   LULL_ARGUMENT(ThreadId, caller, arg0)

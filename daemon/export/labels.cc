@@ -117,12 +117,6 @@ Label Labels::Make(const Series& series) {
       AddStack(series, &label);
       break;
     }
-    case EventType::kCollective:
-      label.row = Row::kThread;
-      label.category = "cpu_op";
-      label.name = names_.Api(series.api);
-      AddStack(series, &label);
-      break;
     case EventType::kIdle:
       AddIdle(series, &label);
       break;

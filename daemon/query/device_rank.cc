@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <tuple>
-#include <utility>
 
 #include "daemon/aggregate/event_views.h"
 
@@ -40,34 +39,9 @@ void Join(std::vector<DeviceStretch>& stretches) {
 
 void DeviceRank::Add(const Event& event, const Series& series, bool communicates) {
   switch (series.type) {
-    case EventType::kCollective: {
-      const CollectiveView call{event};
-      Call& added = calls_.emplace_back();
-      added.tid = event.tid;
-      added.end_ns = event.start_ns + event.duration_ns;
-      added.what.start_ns = event.start_ns;
-      added.what.communicator = call.communicator();
-      added.what.number = call.number();
-      added.what.members = call.members();
-      added.what.kib = call.kib();
-      added.what.series = event.series;
-      return;
-    }
-    case EventType::kApiCall: {
-      const ApiCallView call{event};
-      apis_.push_back(
-          {Number(call.correlation()), Number(call.caller()), event.start_ns});
-      return;
-    }
     case EventType::kGpuKernel:
       if (!aggregate::IsTraced(series)) return;
-      if (communicates) {
-        communication_.push_back(StretchOf(event));
-        kernels_.push_back(
-            {StretchOf(event), Number(OperationView{event}.correlation())});
-      } else {
-        computing_.push_back(StretchOf(event));
-      }
+      (communicates ? communication_ : computing_).push_back(StretchOf(event));
       return;
     case EventType::kIdle:
       idle_.push_back(StretchOf(event));
@@ -89,18 +63,12 @@ void DeviceRank::Finish() {
   Join(traced_);
   Join(computing_);
   std::sort(idle_.begin(), idle_.end(), StartsBefore);
-  SortCalls();
-  Match();
   FindUntraced();
-  Join(unclear_);
   MeasureCommunication();
   const auto most = std::max_element(
       idle_ns_.begin(), idle_ns_.end(),
       [](const auto& a, const auto& b) { return a.second < b.second; });
   idle_thread_ = most == idle_ns_.end() ? 0 : most->first;
-  apis_.clear();
-  kernels_.clear();
-  calls_.clear();
 }
 
 bool DeviceRank::IsTraced(uint64_t time_ns) const {
@@ -110,70 +78,9 @@ bool DeviceRank::IsTraced(uint64_t time_ns) const {
   return after != traced_.begin() && time_ns < std::prev(after)->end_ns;
 }
 
-// ncclGroupEnd is one call for each communicator that the group had.
-void DeviceRank::SortCalls() {
-  std::sort(calls_.begin(), calls_.end(), [](const Call& a, const Call& b) {
-    return std::tie(a.tid, a.what.start_ns) < std::tie(b.tid, b.what.start_ns);
-  });
-  for (size_t i = 1; i < calls_.size(); ++i) {
-    Call &before = calls_[i - 1], &call = calls_[i];
-    if (call.tid != before.tid || call.what.start_ns >= before.end_ns) continue;
-    before.alone = call.alone = false;
-    call.end_ns = std::max(call.end_ns, before.end_ns);
-  }
-  std::sort(apis_.begin(), apis_.end(),
-            [](const Api& a, const Api& b) { return a.correlation < b.correlation; });
-}
-
-DeviceRank::Call* DeviceRank::CallOf(const Kernel& kernel) {
-  const auto api = std::lower_bound(
-      apis_.begin(), apis_.end(), kernel.correlation,
-      [](const Api& one, uint32_t wanted) { return one.correlation < wanted; });
-  if (kernel.correlation == 0 || api == apis_.end() ||
-      api->correlation != kernel.correlation) {
-    return nullptr;
-  }
-  const auto after = std::upper_bound(
-      calls_.begin(), calls_.end(), std::pair(api->tid, api->start_ns),
-      [](const std::pair<uint32_t, uint64_t>& wanted, const Call& call) {
-        return wanted < std::pair(call.tid, call.what.start_ns);
-      });
-  if (after == calls_.begin()) return nullptr;
-  Call& call = *std::prev(after);
-  const bool within = call.tid == api->tid && api->start_ns <= call.end_ns;
-  return within && call.alone && call.what.communicator != 0 ? &call : nullptr;
-}
-
-// A call may have several kernels: then it is from the first one's start to the last
-// one's end.
-void DeviceRank::Match() {
-  for (const Kernel& kernel : kernels_) {
-    Call* call = CallOf(kernel);
-    if (call == nullptr) {
-      unclear_.push_back({kernel.when.start_ns, kernel.when.end_ns, 0});
-      continue;
-    }
-    const bool first = call->kernel_end_ns == 0;
-    call->kernel_start_ns = first
-                                ? kernel.when.start_ns
-                                : std::min(call->kernel_start_ns, kernel.when.start_ns);
-    call->kernel_end_ns = std::max(call->kernel_end_ns, kernel.when.end_ns);
-  }
-  for (const Call& call : calls_) {
-    if (call.kernel_end_ns == 0) continue;
-    DeviceCollective& found = collectives_.emplace_back(call.what);
-    found.start_ns = call.kernel_start_ns;
-    found.end_ns = call.kernel_end_ns;
-  }
-  std::sort(collectives_.begin(), collectives_.end(),
-            [](const DeviceCollective& a, const DeviceCollective& b) {
-              return std::tie(a.start_ns, a.end_ns) < std::tie(b.start_ns, b.end_ns);
-            });
-}
-
 void DeviceRank::FindUntraced() {
   for (size_t i = 1; i < traced_.size(); ++i) {
-    unclear_.push_back({traced_[i - 1].end_ns, traced_[i].start_ns, 0});
+    untraced_.push_back({traced_[i - 1].end_ns, traced_[i].start_ns, 0});
   }
 }
 

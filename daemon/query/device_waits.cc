@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "absl/hash/hash.h"
 #include "daemon/aggregate/wait_kind.h"
 #include "query.pb.h"
 
@@ -15,26 +14,10 @@ using aggregate::Series;
 // Kernels, and what they waited for on the device.
 constexpr char kOfGpu[] = "gpu";
 
-// Never 0, which is of no collective.
-uint64_t IdentityOf(const DeviceCollective& one) {
-  const uint64_t id = absl::HashOf(one.communicator, one.number);
-  return id == 0 ? 1 : id;
-}
-
 }  // namespace
 
-// Of one number: collectives of a communicator that do the same with as many bytes.
-// What a rank does before them is compared with what it does before the others of the
-// kind.
-uint32_t DeviceWaits::KindOf(RankPart& part, const DeviceCollective& one,
-                             uint32_t api) {
-  const auto next = static_cast<uint32_t>(kinds_.size() + 1);
-  return kinds_.try_emplace({one.communicator, part.names->Api(api), one.kib}, next)
-      .first->second;
-}
-
-// 0: nobody knows, and nothing may be told of that time. Where the cause is code, it is none that was recorded:
-// UINT32_MAX.
+// 0: nobody knows, and nothing may be told of that time. Where the cause is code, it is
+// none that was recorded: UINT32_MAX.
 uint32_t DeviceWaits::CauseOf(RankPart& part, const Series& idle) {
   const uint32_t line = causes_.LineOf(part, idle.line_site);
   switch (static_cast<v1::GapCause>(aggregate::CauseOf(idle))) {
@@ -68,42 +51,24 @@ uint32_t DeviceWaits::CauseOf(RankPart& part, const Series& idle) {
 }
 
 void DeviceWaits::Fill(const DeviceRank& device, const std::vector<Series>& series,
-                       RankPart& part, ranks::Rank* out) {
+                       const std::vector<ranks::Ended>& kernels,
+                       const std::vector<ranks::Identity>& identities,
+                       uint64_t error_ns, RankPart& part, ranks::Rank* out) {
   out->clock = part.clock;
-  out->times_error_ns = kDeviceTimeErrorNs;
-  for (const DeviceCollective& one : device.collectives()) {
-    ranks::Stretch wait = part.Common(one.start_ns, one.end_ns,
-                                      KindOf(part, one, series[one.series].api));
-    wait.collective = IdentityOf(one);
-    wait.members = one.members;
-    wait.group =
-        groups_.try_emplace(one.communicator, static_cast<uint32_t>(groups_.size() + 1))
-            .first->second;
-    out->waits.push_back(wait);
-  }
-  FillSpent(device, series, true, part, out);
-}
-
-void DeviceWaits::FillByOrder(const DeviceRank& device,
-                              const std::vector<Series>& series,
-                              const std::vector<ranks::Ended>& kernels,
-                              uint32_t members, uint64_t spread_ns, RankPart& part,
-                              ranks::Rank* out) {
-  out->clock = part.clock;
-  out->times_error_ns = (spread_ns + 1) / 2;  // of two ranks it is the whole
+  out->times_error_ns = error_ns;
   for (size_t i = 0; i < kernels.size(); ++i) {
     ranks::Stretch wait =
         part.Common(kernels[i].start_ns, kernels[i].end_ns, kernels[i].function);
-    wait.collective = i + 1;
-    wait.members = members;
-    wait.group = 1;
+    if (identities[i].collective == 0) {
+      wait.what = 0;
+      out->spent.push_back(wait);
+      continue;
+    }
+    wait.collective = identities[i].collective;
+    wait.members = identities[i].members;
+    wait.group = identities[i].group;
     out->waits.push_back(wait);
   }
-  FillSpent(device, series, false, part, out);
-}
-
-void DeviceWaits::FillSpent(const DeviceRank& device, const std::vector<Series>& series,
-                            bool with_unclear, RankPart& part, ranks::Rank* out) {
   for (const DeviceStretch& idle : device.idle()) {
     const uint32_t cause = CauseOf(part, series[idle.series]);
     if (cause == UINT32_MAX) continue;
@@ -113,8 +78,7 @@ void DeviceWaits::FillSpent(const DeviceRank& device, const std::vector<Series>&
   for (const DeviceStretch& one : device.computing()) {
     out->spent.push_back(part.Common(one.start_ns, one.end_ns, computing));
   }
-  for (const DeviceStretch& one : device.unclear()) {
-    if (!with_unclear) break;
+  for (const DeviceStretch& one : device.untraced()) {
     out->spent.push_back(part.Common(one.start_ns, one.end_ns, 0));
   }
   // What encloses another comes first.

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <tuple>
 #include <vector>
 
 #include "daemon/aggregate/series.h"
@@ -14,7 +12,7 @@
 
 namespace lull::query {
 
-// CUPTI's clock against the host's, at most (preload/cupti/clock.h,
+// A device's clock against its host's, at most (preload/cupti/clock.h,
 // docs/gpu_results.md).
 inline constexpr uint64_t kDeviceTimeErrorNs = 5'000;
 
@@ -22,27 +20,17 @@ class DeviceWaits {
  public:
   explicit DeviceWaits(LateCauses& causes) : causes_(causes) {}
 
-  // `series` by id. Steps and looks are the caller's.
+  // What the rank spent, and one wait for each of its kernels of communication that is
+  // of a collective. Steps and looks are the caller's. All times are within `error_ns`.
   void Fill(const DeviceRank& device, const std::vector<aggregate::Series>& series,
+            const std::vector<ranks::Ended>& kernels,
+            const std::vector<ranks::Identity>& identities, uint64_t error_ns,
             RankPart& part, ranks::Rank* out);
-  // The same of one of `members` ranks whose kernels of communication are the same in
-  // the same order (daemon/ranks/by_ends.h); `functions`: what each of them does. All
-  // times are within `spread_ns`.
-  void FillByOrder(const DeviceRank& device,
-                   const std::vector<aggregate::Series>& series,
-                   const std::vector<ranks::Ended>& kernels, uint32_t members,
-                   uint64_t spread_ns, RankPart& part, ranks::Rank* out);
 
  private:
-  void FillSpent(const DeviceRank& device, const std::vector<aggregate::Series>& series,
-                 bool with_unclear, RankPart& part, ranks::Rank* out);
-  uint32_t KindOf(RankPart& part, const DeviceCollective& one, uint32_t api);
   uint32_t CauseOf(RankPart& part, const aggregate::Series& idle);
 
   LateCauses& causes_;
-  // Communicators, and collectives that are alike: a job has few of both.
-  std::map<uint64_t, uint32_t> groups_;
-  std::map<std::tuple<uint64_t, std::string, uint32_t>, uint32_t> kinds_;
 };
 
 }  // namespace lull::query

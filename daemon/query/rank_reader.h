@@ -21,7 +21,7 @@ struct RankOf {
   storage::ProcessRow process;
   std::vector<aggregate::Series> series;  // by id
   std::vector<uint64_t> step_ns;
-  bool on_device = false;  // it has collectives of NCCL
+  bool on_device = false;  // it has kernels of NCCL
   DeviceRank device;
 };
 

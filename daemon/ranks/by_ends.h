@@ -26,4 +26,24 @@ struct Ended {
 // large, and nobody is named. Nothing: they are not the same.
 std::optional<uint64_t> SpreadOfEnds(const std::vector<std::vector<Ended>>& ranks);
 
+// The same where ranks have different kernels: those of the edges of windows, and of
+// groups of some ranks. Their times are of one clock.
+struct Identity {
+  uint64_t collective = 0;  // 0: nobody knows which one this kernel is of
+  uint32_t members = 0;
+  uint32_t group = 0;  // of a set of ranks
+};
+struct Together {
+  std::vector<std::vector<Identity>> ranks;  // as the kernels
+  uint64_t spread_ns = 0;  // ends of one collective are apart by so much, at most
+};
+
+// Kernels of one function that end within `apart_ns` of each other, one of each of some
+// ranks, are one collective, if that set of ranks ends such kernels together often
+// enough to be a communicator: else one of it may be missing, and may be the one that
+// came last. Sets that end kernels at the same time by chance are taken for one: they
+// are told as none, or as one collective that ended at that time for all of them, late
+// by what they are apart.
+Together ByEnds(const std::vector<std::vector<Ended>>& ranks, uint64_t apart_ns);
+
 }  // namespace lull::ranks

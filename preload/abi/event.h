@@ -44,9 +44,8 @@ enum class EventType : uint8_t {
   kNonFinite = 20,      // a NaN or infinity was read out of a tensor
   kTorchReserved = 21,  // a caching allocator holds more or less of the device's memory
   kScope = 22,          // a region that the program or a library named has ended
-  kCollective = 23,     // a call of NCCL has submitted work of a communicator
 };
-inline constexpr uint8_t kEventTypeCount = 24;
+inline constexpr uint8_t kEventTypeCount = 23;
 
 // Bits of Event::flags.
 enum EventFlag : uint8_t {
@@ -91,9 +90,6 @@ using Ref = uint32_t;
 //   Step          number, from 0           0                     StepSource
 //   NonFinite     the value as a double     0                     0
 //   TorchReserved bytes allocated in all   bytes reserved in all device (below)
-//   Collective    communicator, the same   number on it, from 1  bytes of this rank
-//                 on all its ranks, 0 if   | members << 32       in KiB, rounded up
-//                 unknown
 //   Scope         tid that began it, where nesting depth,        ScopeKind
 //                 another one ended it;    1 = outermost |
 //                 else 0                   ScopeSource << 32

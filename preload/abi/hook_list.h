@@ -5,7 +5,7 @@
 //
 // A row:  X(id, family, need, result, name, (parameters), (arguments), event)
 //   id      part of the ABI (Event::api): never reuse or renumber; append
-//   family  launch, sync, copy, memory, wait, torch, collective or life
+//   family  launch, sync, copy, memory, wait, torch or life
 //   need    required: every version of its library has it; optional: some have
 //   event   what the event of a call carries, an expression over the parameters,
 //           evaluated after the original returned (hooks/cuda_call.h); `other`
@@ -13,8 +13,8 @@
 // A row of a LULL_TWIN has a second function, id + 1, with the suffix _ptsz or
 // _ptds: the same for programs compiled for per-thread default streams.
 //
-// The namespaces are five lists: runtime (libcudart, one wrapper for each of its
-// version nodes), driver (libcuda.so.1), libc, torch (mangled) and NCCL.
+// The namespaces are four lists: runtime (libcudart, one wrapper for each of its
+// version nodes), driver (libcuda.so.1), libc and torch (mangled).
 //
 // This header needs nothing. Only who expands the parameters of the CUDA lists
 // needs preload/hooks/cuda_types.h, or of the libc list the headers of libc.
@@ -162,30 +162,10 @@
   X(466, torch, optional, void*, _ZN2at4_ops19_local_scalar_dense4callERKNS_6TensorE, (void* scalar, const void* tensor), (scalar, tensor), other) \
   X(467, torch, optional, void, _ZN5torch8autograd6Engine7executeERKSt6vectorINS0_4EdgeESaIS3_EERKS2_IN2at6TensorESaIS9_EEbbbS7_, (void* engine, const void* roots, const void* inputs, bool keep, bool create, bool accumulate, const void* outputs), (engine, roots, inputs, keep, create, accumulate, outputs), other) \
   X(468, torch, optional, void, _ZN5torch8autograd6Engine11thread_initEiRKSt10shared_ptrINS0_10ReadyQueueEEb, (void* engine, int device, const void* queue, bool increment), (engine, device, queue, increment), other)
-// NCCL. Datatype: ncclDataType_t; UniqueId: ncclUniqueId, by value.
-#define LULL_NCCL_HOOKS(X) \
-  X(480, collective, required, int, ncclAllReduce, (const void* send, void* receive, size_t count, int datatype, int op, void* comm, void* stream), (send, receive, count, datatype, op, comm, stream), of_all(comm, count, datatype)) \
-  X(481, collective, required, int, ncclAllGather, (const void* send, void* receive, size_t count, int datatype, void* comm, void* stream), (send, receive, count, datatype, comm, stream), of_all(comm, count, datatype)) \
-  X(482, collective, required, int, ncclReduceScatter, (const void* send, void* receive, size_t count, int datatype, int op, void* comm, void* stream), (send, receive, count, datatype, op, comm, stream), of_all(comm, count, datatype)) \
-  X(483, collective, required, int, ncclBroadcast, (const void* send, void* receive, size_t count, int datatype, int root, void* comm, void* stream), (send, receive, count, datatype, root, comm, stream), of_some(comm)) \
-  X(484, collective, required, int, ncclBcast, (void* buffer, size_t count, int datatype, int root, void* comm, void* stream), (buffer, count, datatype, root, comm, stream), of_some(comm)) \
-  X(485, collective, required, int, ncclReduce, (const void* send, void* receive, size_t count, int datatype, int op, int root, void* comm, void* stream), (send, receive, count, datatype, op, root, comm, stream), of_some(comm)) \
-  X(486, collective, optional, int, ncclAlltoAll, (const void* send, void* receive, size_t count, int datatype, void* comm, void* stream), (send, receive, count, datatype, comm, stream), of_all(comm, count, datatype)) \
-  X(487, collective, required, int, ncclSend, (const void* send, size_t count, int datatype, int peer, void* comm, void* stream), (send, count, datatype, peer, comm, stream), of_two(comm)) \
-  X(488, collective, required, int, ncclRecv, (void* receive, size_t count, int datatype, int peer, void* comm, void* stream), (receive, count, datatype, peer, comm, stream), of_two(comm)) \
-  X(489, life, required, int, ncclGroupStart, (), (), other) \
-  X(490, life, required, int, ncclGroupEnd, (), (), other) \
-  X(491, life, required, int, ncclCommInitRank, (void** out, int members, UniqueId id, int rank), (out, members, id, rank), other) \
-  X(492, life, optional, int, ncclCommInitRankConfig, (void** out, int members, UniqueId id, int rank, void* config), (out, members, id, rank, config), other) \
-  X(493, life, optional, int, ncclCommInitRankScalable, (void** out, int members, int rank, int ids, UniqueId* id, void* config), (out, members, rank, ids, id, config), other) \
-  X(494, life, optional, int, ncclCommSplit, (void* comm, int color, int key, void** out, void* config), (comm, color, key, out, config), other) \
-  X(495, life, required, int, ncclCommDestroy, (void* comm), (comm), other) \
-  X(496, life, required, int, ncclCommAbort, (void* comm), (comm), other)
 // clang-format on
 
 #define LULL_ALL_HOOKS(X) \
-  LULL_RUNTIME_HOOKS(X) LULL_DRIVER_HOOKS(X) LULL_LIBC_HOOKS(X) LULL_TORCH_HOOKS(X) \
-  LULL_NCCL_HOOKS(X)
+  LULL_RUNTIME_HOOKS(X) LULL_DRIVER_HOOKS(X) LULL_LIBC_HOOKS(X) LULL_TORCH_HOOKS(X)
 
 namespace lull::abi {
 
@@ -198,7 +178,6 @@ enum class HookFamily : uint8_t {
   k_wait,
   k_torch,
   k_life,
-  k_collective,
 };
 
 // HookId::k_cudaLaunchKernel and so on.
@@ -220,7 +199,6 @@ constexpr const char* hook_name(uint16_t hook) {
     LULL_RUNTIME_HOOKS(LULL_ROW)
     LULL_DRIVER_HOOKS(LULL_ROW)
     LULL_LIBC_HOOKS(LULL_ROW)
-    LULL_NCCL_HOOKS(LULL_ROW)
 #undef LULL_ROW
     case 460:
     case 461:

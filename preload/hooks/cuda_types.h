@@ -108,13 +108,8 @@ enum CudaCopyKind : int {  // cudaMemcpyKind
   kCopyDefault = 4,
 };
 
-struct UniqueId {  // ncclUniqueId
-  uint64_t words[16];
-};
-
 // What a wrapper returns whose original is nowhere to be found.
 inline constexpr int kRuntimeNotSupported = 801;  // cudaErrorNotSupported
 inline constexpr int kDriverNotFound = 500;       // CUDA_ERROR_NOT_FOUND
-inline constexpr int kNcclInternalError = 3;      // ncclInternalError
 
 }  // namespace lull

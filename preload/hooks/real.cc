@@ -12,7 +12,6 @@ namespace lull {
 
 Original g_runtime_originals[kCudartCount][size_t(RuntimeIndex::kCount)];
 Original g_driver_originals[size_t(DriverIndex::kCount)];
-Original g_nccl_originals[size_t(NcclIndex::kCount)];
 
 namespace {
 
@@ -30,7 +29,6 @@ constexpr Identity kIdentities[kLibraryCount] = {
     {"libcudart", ".so.13", "libcudart.so.13"},
     {"libcuda.so.1", "", nullptr},
     {"libcupti", nullptr, nullptr},
-    {"libnccl.so", nullptr, nullptr},  // not its plugins: libnccl-net.so
 };
 
 const Identity& identity_of(Library library) {

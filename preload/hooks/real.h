@@ -13,16 +13,9 @@
 
 namespace lull {
 
-enum class Library : uint8_t {
-  kCudart11,
-  kCudart12,
-  kCudart13,
-  kDriver,
-  kCupti,
-  kNccl
-};
+enum class Library : uint8_t { kCudart11, kCudart12, kCudart13, kDriver, kCupti };
 inline constexpr int kCudartCount = 3;
-inline constexpr int kLibraryCount = 6;
+inline constexpr int kLibraryCount = 5;
 
 // Which of them holds this address; false for any other object.
 bool library_of(const void* address, Library* library);
@@ -56,11 +49,9 @@ inline Function* original_of(Library library, const char* name, Original& slot) 
 #define LULL_ROW(id, family, need, result, name, parameters, arguments, event) k_##name,
 enum class RuntimeIndex : uint16_t { LULL_RUNTIME_HOOKS(LULL_ROW) kCount };
 enum class DriverIndex : uint16_t { LULL_DRIVER_HOOKS(LULL_ROW) kCount };
-enum class NcclIndex : uint16_t { LULL_NCCL_HOOKS(LULL_ROW) kCount };
 #undef LULL_ROW
 
 extern Original g_runtime_originals[kCudartCount][size_t(RuntimeIndex::kCount)];
 extern Original g_driver_originals[size_t(DriverIndex::kCount)];
-extern Original g_nccl_originals[size_t(NcclIndex::kCount)];
 
 }  // namespace lull

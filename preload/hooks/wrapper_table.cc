@@ -19,7 +19,6 @@ void* take_over(const WrapperEntry& entry, void* found) {
 // made its strcmp ready: compared by hand.
 bool may_be_cuda(const char* name) {
   if (name[0] == 'c') return name[1] == 'u';
-  if (name[0] == 'n') return name[1] == 'c' && name[2] == 'c' && name[3] == 'l';
   return name[0] == '_' && name[1] == '_' && name[2] == 'c' && name[3] == 'u';
 }
 

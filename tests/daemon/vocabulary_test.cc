@@ -54,7 +54,6 @@ constexpr v1::EventType Word(abi::EventType value) {
     IS(kNonFinite, EVENT_TYPE_NON_FINITE);
     IS(kTorchReserved, EVENT_TYPE_TORCH_RESERVED);
     IS(kScope, EVENT_TYPE_SCOPE);
-    IS(kCollective, EVENT_TYPE_COLLECTIVE);
   }
   return v1::EVENT_TYPE_NONE;
 }
@@ -220,7 +219,6 @@ constexpr v1::EventType Word(aggregate::EventType value) {
     IS(kNonFinite, EVENT_TYPE_NON_FINITE);
     IS(kTorchReserved, EVENT_TYPE_TORCH_RESERVED);
     IS(kScope, EVENT_TYPE_SCOPE);
-    IS(kCollective, EVENT_TYPE_COLLECTIVE);
     IS(kRunDelay, EVENT_TYPE_RUN_DELAY);
     IS(kHostSample, EVENT_TYPE_HOST_SAMPLE);
     default:  // made by the collector, for itself

@@ -19,8 +19,6 @@ const char* FamilyName(abi::HookFamily family) {
       return "wait";
     case abi::HookFamily::k_torch:
       return "torch";
-    case abi::HookFamily::k_collective:
-      return "collective";
     case abi::HookFamily::k_life:
       return "life";
     case abi::HookFamily::k_none:

@@ -34,7 +34,7 @@ class RanksOnDevices : public testing::Test {
   // Each rank computes, and then all of `members` reduce. Before that `late` collects
   // garbage, or computes, for `by_ns`.
   void Step(const std::vector<size_t>& members, size_t late, uint64_t by_ns,
-            bool computes = false, uint64_t communicator = 77) {
+            bool computes = false) {
     const uint64_t came_ns = now_ns_ + 5 * kMs + by_ns;
     for (size_t rank : members) {
       const bool is_late = rank == late && by_ns > 0;
@@ -45,11 +45,6 @@ class RanksOnDevices : public testing::Test {
         Put(rank, v1::EVENT_TYPE_GC_PAUSE, at + 4 * kMs, by_ns).python = 2;
       }
       at += 5 * kMs + (is_late ? by_ns : 0);
-      TestEvent& call = Put(rank, v1::EVENT_TYPE_COLLECTIVE, at - 20 * kUs, 19 * kUs);
-      call.arg0 = communicator;
-      call.arg1 = ++numbers_[rank] | uint64_t{members.size()} << 32;
-      call.arg2 = 1024;
-      call.api = kApiCudaLaunch;
       Launch(rank, at - 15 * kUs, kAllReduce, at, came_ns + kMs);
     }
     now_ns_ = came_ns + 2 * kMs;
@@ -112,7 +107,6 @@ class RanksOnDevices : public testing::Test {
 
   Pipeline job_{Hello()};
   std::vector<TestEvent> events_[kRanks];
-  uint32_t numbers_[kRanks] = {};
   uint32_t correlation_ = 0;
   uint64_t now_ns_ = kJobStartNs + kSecond;
 
@@ -158,9 +152,9 @@ TEST_F(RanksOnDevices, KnowGroupsOfSomeRanks) {
   Trace(true);
   for (int i = 0; i < 60; ++i) {
     const uint64_t begun_ns = now_ns_;
-    Step({0, 1}, 0, 0, false, 1);
-    now_ns_ = begun_ns;
-    Step({2, 3}, 3, i % 6 == 5 ? 20 * kMs : 0, false, 2);
+    Step({0, 1}, 0, 0);
+    now_ns_ = begun_ns + kMs / 2;
+    Step({2, 3}, 3, i % 6 == 5 ? 20 * kMs : 0);
     now_ns_ = begun_ns + 40 * kMs;
   }
   Trace(false);

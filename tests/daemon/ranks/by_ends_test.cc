@@ -23,5 +23,68 @@ TEST(SpreadOfEnds, IsLargeWhereTheyDoNotBelongTogether) {
   EXPECT_EQ(SpreadOfEnds({{{0, 1000, 1}}, {{5000, 6000, 1}}}), 5000u);
 }
 
+constexpr uint64_t kApartNs = 20;
+
+TEST(ByEnds, FindsGroupsOfSomeRanks) {
+  std::vector<std::vector<Ended>> ranks(4);
+  for (uint64_t step = 1; step <= 20; ++step) {
+    const uint64_t at = 10'000 * step;
+    for (uint64_t r = 0; r < 4; ++r) {
+      const uint64_t group = r / 2;
+      ranks[r].push_back({at - 500, at + 1000 * group + r, 1});
+      ranks[r].push_back({at + 3000, at + 5000 + r, 1});
+      ranks[r].push_back({at + 3000, at + 5000 + 3 * r, 2});
+    }
+  }
+  const Together found = ByEnds(ranks, kApartNs);
+  EXPECT_EQ(found.spread_ns, 9u);
+  for (size_t r = 0; r < 4; ++r) {
+    for (size_t i = 0; i < 60; i += 3) {
+      const Identity& pair = found.ranks[r][i];
+      EXPECT_EQ(pair.members, 2u);
+      EXPECT_EQ(pair.collective, found.ranks[r / 2 * 2][i].collective);
+      EXPECT_EQ(pair.group, found.ranks[r / 2 * 2][0].group);
+      EXPECT_NE(pair.collective, found.ranks[(r + 2) % 4][i].collective);
+      for (size_t of_all : {i + 1, i + 2}) {
+        EXPECT_EQ(found.ranks[r][of_all].members, 4u);
+        EXPECT_EQ(found.ranks[r][of_all].collective, found.ranks[0][of_all].collective);
+        EXPECT_EQ(found.ranks[r][of_all].group, found.ranks[0][1].group);
+      }
+      EXPECT_NE(found.ranks[r][i + 1].collective, found.ranks[r][i + 2].collective);
+    }
+  }
+}
+
+// The one that is missing may be the one that the others waited for.
+TEST(ByEnds, DoesNotKnowWhoIsMissing) {
+  std::vector<std::vector<Ended>> ranks(3);
+  for (uint64_t i = 0; i < 20; ++i) {
+    for (uint64_t r = 0; r < 3; ++r) {
+      if (r == 2 && i % 10 == 0) continue;  // not traced
+      ranks[r].push_back({1000 * i, 1000 * i + 500, 1});
+    }
+  }
+  const Together found = ByEnds(ranks, kApartNs);
+  EXPECT_EQ(found.ranks[0][0].collective, 0u);
+  EXPECT_NE(found.ranks[0][1].collective, 0u);
+  EXPECT_EQ(found.ranks[0][10].collective, 0u);
+}
+
+TEST(ByEnds, DoesNotKnowWhichOfTwoItIs) {
+  const Together found = ByEnds(
+      {{{0, 100, 1}, {105, 110, 1}, {900, 1000, 1}}, {{0, 104, 1}, {900, 1001, 1}}},
+      kApartNs);
+  EXPECT_EQ(found.ranks[0][0].collective, 0u);
+  EXPECT_EQ(found.ranks[0][1].collective, 0u);
+  EXPECT_NE(found.ranks[0][2].collective, 0u);
+  EXPECT_EQ(found.ranks[1][1].collective, found.ranks[0][2].collective);
+}
+
+TEST(ByEnds, OfOneRankAloneNothingIsKnown) {
+  const Together found = ByEnds({{{0, 100, 1}}, {{0, 500, 1}}}, kApartNs);
+  EXPECT_EQ(found.ranks[0][0].collective, 0u);
+  EXPECT_EQ(found.ranks[1][0].collective, 0u);
+}
+
 }  // namespace
 }  // namespace lull::ranks
