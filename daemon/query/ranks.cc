@@ -263,8 +263,9 @@ class Telling {
       const uint32_t kernel = aggregate::KernelOf(rank.series[one.series]);
       const std::string& name = names.KernelName(names.Kernel(kernel).name);
       const auto next = static_cast<uint32_t>(functions_.size() + 1);
-      kernels.push_back(
-          {one.start_ns, one.end_ns, functions_.try_emplace(name, next).first->second});
+      kernels.push_back({one.start_ns, one.end_ns,
+                         functions_.try_emplace(name, next).first->second,
+                         rank.series[one.series].gpu_stream});
     }
     return kernels;
   }

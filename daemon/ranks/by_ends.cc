@@ -7,16 +7,17 @@
 namespace lull::ranks {
 namespace {
 
-// A set of ranks is a communicator if so much of what any of its ranks does with a
-// function is done by that very set: at the edge of a window of five steps with two
-// collectives each it is a tenth.
-constexpr double kLeastShare = 0.15;
+// A set of ranks is often on a stream if it is there at so many of its kernels: at the
+// edge of a window of five steps with two collectives each a rank is missing at a
+// tenth.
+constexpr double kOftenShare = 0.15;
 
 struct Place {
   uint32_t function = 0;
   uint64_t end_ns = 0;
   size_t rank = 0;
   size_t index = 0;
+  uint32_t stream = 0;
 };
 
 using Set = std::vector<size_t>;  // ranks, in order
@@ -35,15 +36,45 @@ std::vector<std::vector<Place>> Clusters(const std::vector<Place>& places,
   return clusters;
 }
 
-// Empty where a rank is in it twice, or ends are farther apart than those of one
-// collective.
+// Empty where a rank is in it twice, or alone, or ends are farther apart than those of
+// one collective.
 Set SetOf(const std::vector<Place>& cluster, uint64_t apart_ns) {
+  if (cluster.size() < 2) return {};
   if (cluster.back().end_ns - cluster.front().end_ns > 2 * apart_ns) return {};
   Set set;
   for (const Place& place : cluster) set.push_back(place.rank);
   std::sort(set.begin(), set.end());
-  if (std::adjacent_find(set.begin(), set.end()) != set.end()) return {};
-  return set.size() < 2 ? Set{} : set;
+  return std::adjacent_find(set.begin(), set.end()) == set.end() ? set : Set{};
+}
+
+using Stream = std::pair<size_t, uint32_t>;  // of a rank
+
+// Whose kernels end together on each stream; none where nobody's often do.
+std::map<Stream, Set> Communicators(const std::vector<std::vector<Place>>& clusters,
+                                    uint64_t apart_ns) {
+  struct Seen {
+    uint64_t kernels = 0;
+    std::map<Set, uint64_t> sets;
+  };
+  std::map<Stream, Seen> seen;
+  for (const std::vector<Place>& cluster : clusters) {
+    const Set set = SetOf(cluster, apart_ns);
+    for (const Place& place : cluster) {
+      Seen& stream = seen[{place.rank, place.stream}];
+      ++stream.kernels;
+      if (!set.empty()) ++stream.sets[set];
+    }
+  }
+  std::map<Stream, Set> found;
+  for (const auto& [stream, all] : seen) {
+    Set& smallest = found[stream];
+    for (const auto& [set, times] : all.sets) {
+      if (static_cast<double>(times) < kOftenShare * static_cast<double>(all.kernels))
+        continue;
+      if (smallest.empty() || set.size() < smallest.size()) smallest = set;
+    }
+  }
+  return found;
 }
 
 }  // namespace
@@ -54,7 +85,8 @@ Together ByEnds(const std::vector<std::vector<Ended>>& ranks, uint64_t apart_ns)
   for (size_t r = 0; r < ranks.size(); ++r) {
     found.ranks.emplace_back(ranks[r].size());
     for (size_t i = 0; i < ranks[r].size(); ++i) {
-      places.push_back({ranks[r][i].function, ranks[r][i].end_ns, r, i});
+      const Ended& kernel = ranks[r][i];
+      places.push_back({kernel.function, kernel.end_ns, r, i, kernel.stream});
     }
   }
   std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
@@ -62,30 +94,24 @@ Together ByEnds(const std::vector<std::vector<Ended>>& ranks, uint64_t apart_ns)
            std::tie(b.function, b.end_ns, b.rank);
   });
   const std::vector<std::vector<Place>> clusters = Clusters(places, apart_ns);
-  std::map<std::pair<uint32_t, Set>, uint64_t> together;  // by function and set
-  std::map<std::pair<uint32_t, size_t>, uint64_t> all;    // by function and rank
-  for (const std::vector<Place>& cluster : clusters) {
-    for (const Place& place : cluster) ++all[{place.function, place.rank}];
-    const Set set = SetOf(cluster, apart_ns);
-    if (!set.empty()) ++together[{cluster.front().function, set}];
-  }
+  const std::map<Stream, Set> communicators = Communicators(clusters, apart_ns);
   std::map<Set, uint32_t> groups;
   uint64_t number = 0;
   for (const std::vector<Place>& cluster : clusters) {
-    const uint32_t function = cluster.front().function;
-    const Set set = SetOf(cluster, apart_ns);
-    if (set.empty()) continue;
-    const auto times = static_cast<double>(together[{function, set}]);
-    const bool known = std::all_of(set.begin(), set.end(), [&](size_t rank) {
-      return times >= kLeastShare * static_cast<double>(all[{function, rank}]);
-    });
-    if (!known) continue;
-    const auto group = static_cast<uint32_t>(groups.size() + 1);
-    const Identity identity{++number, static_cast<uint32_t>(set.size()),
-                            groups.try_emplace(set, group).first->second};
-    for (const Place& place : cluster) found.ranks[place.rank][place.index] = identity;
-    found.spread_ns =
-        std::max(found.spread_ns, cluster.back().end_ns - cluster.front().end_ns);
+    std::map<Set, std::vector<Place>> parts;
+    for (const Place& place : cluster) {
+      const Set& set = communicators.at({place.rank, place.stream});
+      if (!set.empty()) parts[set].push_back(place);
+    }
+    for (const auto& [set, part] : parts) {
+      if (SetOf(part, apart_ns) != set) continue;
+      const auto group = static_cast<uint32_t>(groups.size() + 1);
+      const Identity identity{++number, static_cast<uint32_t>(set.size()),
+                              groups.try_emplace(set, group).first->second};
+      for (const Place& place : part) found.ranks[place.rank][place.index] = identity;
+      found.spread_ns =
+          std::max(found.spread_ns, part.back().end_ns - part.front().end_ns);
+    }
   }
   return found;
 }

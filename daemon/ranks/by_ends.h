@@ -17,6 +17,7 @@ struct Ended {
   uint64_t start_ns = 0;
   uint64_t end_ns = 0;
   uint32_t function = 0;
+  uint32_t stream = 0;  // a number of the rank's own
 };
 
 // All kernels of each rank, in the order of their starts; two ranks at least. If these
@@ -39,11 +40,11 @@ struct Together {
 };
 
 // Kernels of one function that end within `apart_ns` of each other, one of each of some
-// ranks, are one collective, if that set of ranks ends such kernels together often
-// enough to be a communicator: else one of it may be missing, and may be the one that
-// came last. Sets that end kernels at the same time by chance are taken for one: they
-// are told as none, or as one collective that ended at that time for all of them, late
-// by what they are apart.
+// ranks, are one collective. What is on one stream of a rank is of one communicator, as
+// PyTorch has it: that of the smallest set of ranks that often end together there. A
+// larger set is two communicators that ended at one time by chance, or as they are in
+// step; a smaller one, which is seldom, lacks a rank that was not traced, and that may
+// be the one that came last: nothing is known of it.
 Together ByEnds(const std::vector<std::vector<Ended>>& ranks, uint64_t apart_ns);
 
 }  // namespace lull::ranks

@@ -31,9 +31,9 @@ TEST(ByEnds, FindsGroupsOfSomeRanks) {
     const uint64_t at = 10'000 * step;
     for (uint64_t r = 0; r < 4; ++r) {
       const uint64_t group = r / 2;
-      ranks[r].push_back({at - 500, at + 1000 * group + r, 1});
-      ranks[r].push_back({at + 3000, at + 5000 + r, 1});
-      ranks[r].push_back({at + 3000, at + 5000 + 3 * r, 2});
+      ranks[r].push_back({at - 500, at + 1000 * group + r, 1, 7});
+      ranks[r].push_back({at + 3000, at + 5000 + r, 1, 8});
+      ranks[r].push_back({at + 3000, at + 5000 + 3 * r, 2, 8});
     }
   }
   const Together found = ByEnds(ranks, kApartNs);
@@ -52,6 +52,26 @@ TEST(ByEnds, FindsGroupsOfSomeRanks) {
       }
       EXPECT_NE(found.ranks[r][i + 1].collective, found.ranks[r][i + 2].collective);
     }
+  }
+}
+
+// They are in step in four of five steps, as those of tensors are after those of
+// gradients.
+TEST(ByEnds, TellsGroupsApartThatAreMostlyInStep) {
+  std::vector<std::vector<Ended>> ranks(4);
+  for (uint64_t step = 1; step <= 20; ++step) {
+    for (uint64_t r = 0; r < 4; ++r) {
+      const uint64_t later = step % 5 == 0 ? 1000 * (r / 2) : 0;
+      const auto stream = static_cast<uint32_t>(10 + r);
+      ranks[r].push_back({10'000 * step, 10'500 * step + later, 1, stream});
+    }
+  }
+  const Together found = ByEnds(ranks, kApartNs);
+  for (size_t i = 0; i < 20; ++i) {
+    EXPECT_EQ(found.ranks[0][i].members, 2u) << i;
+    EXPECT_EQ(found.ranks[0][i].collective, found.ranks[1][i].collective);
+    EXPECT_EQ(found.ranks[2][i].collective, found.ranks[3][i].collective);
+    EXPECT_NE(found.ranks[0][i].collective, found.ranks[2][i].collective);
   }
 }
 
