@@ -219,8 +219,7 @@ class Telling {
                  return part.clock != parts_.front().clock;
                })) {
       return absl::FailedPreconditionError(
-          "collectives of NCCL are compared on one host alone: their kernels are told "
-          "by "
+          "collectives of NCCL are compared on one host alone: their kernels are told by "
           "ending together, and clocks of hosts are not that close");
     } else {
       together = ranks::ByEnds(kernels, kEndsApartNs);
