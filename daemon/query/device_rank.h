@@ -27,8 +27,7 @@ class DeviceRank {
   // To be called once, when all are added.
   void Finish();
 
-  // All kernels that communicate, whatever is known of them, in the order of their
-  // starts.
+  // Kernels that communicate, in the order of their starts.
   const std::vector<DeviceStretch>& communication() const { return communication_; }
   // Time in which one ran, and the part of it in which none that computes did.
   uint64_t communication_ns() const { return communication_ns_; }
