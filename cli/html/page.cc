@@ -18,6 +18,7 @@
 #include "cli/render/imported.h"
 #include "cli/render/lines.h"
 #include "daemon/words/facts.h"
+#include "daemon/words/late_words.h"
 
 namespace lull {
 namespace {
@@ -73,6 +74,20 @@ Json LinesJson(const v1::ReportReply& reply) {
       {"imported", std::move(imported)}};
 }
 
+// Null where nobody is known to have waited for another rank.
+Json WhoWaitedJson(const v1::ReportReply& reply) {
+  if (!reply.has_ranks()) return nullptr;
+  Json json = Body(RanksJson(reply));
+  Json story = Json::array();
+  for (const v1::RankRow& row : reply.ranks().ranks()) {
+    for (const v1::LateCause& cause : row.culprits()) {
+      story.push_back(LateSentences(reply.ranks(), row, cause));
+    }
+  }
+  json["story"] = std::move(story);
+  return json;
+}
+
 void DropStacks(int from, v1::Timeline* timeline) {
   for (int i = from; i < timeline->kinds_size(); ++i) {
     timeline->mutable_kinds(i)->clear_stack();
@@ -115,6 +130,7 @@ Json DataWithin(const Bounds& bounds, const v1::ReportReply& reply) {
                {"data", Body(DataJson(parts.data))},
                {"regions", Body(RegionsJson(parts.regions))},
                {"operators", Body(OperatorsJson(parts.operators))},
+               {"ranks", WhoWaitedJson(reply)},
                {"sources", MoreSources(reply, bounds.sources)},
                {"timeline", TimelineJson(timeline)}};
   packer.Pack(data);

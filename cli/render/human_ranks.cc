@@ -41,12 +41,7 @@ std::string CausesText(const v1::Ranks& ranks) {
   std::string text;
   for (const v1::RankRow& row : ranks.ranks()) {
     for (const v1::LateCause& cause : row.culprits()) {
-      std::string late = LateWords(ranks, row, cause);
-      late[0] = 'R';
-      absl::StrAppend(
-          &text, Wrapped(absl::StrCat(late, ". That cost ", OthersWords(ranks), " ",
-                                      FormatDuration(cause.cost_ns()), "."),
-                         2));
+      absl::StrAppend(&text, Wrapped(LateSentences(ranks, row, cause), 2));
     }
   }
   if (!text.empty()) return absl::StrCat("\n", text);

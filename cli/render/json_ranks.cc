@@ -44,6 +44,7 @@ Json RanksJson(const v1::ReportReply& reply) {
                             json["culprits"] = CulpritsJson(row);
                           })},
        {"clock", {{"error_ns", If(known, ranks.error_ns())}, {"error_kind", kind}}},
+       {"late_stretches", RowsJson(ranks.late_stretches())},
        {"on_device", ranks.on_device()},
        {"world_size", ranks.world_size()},
        {"collectives", ranks.collectives()},
@@ -74,6 +75,7 @@ Json Ranks() {
                             .Done())},
        {"clock", Object({{"error_ns", OrNull(Count())},
                          {"error_kind", OneOf({"none", "bound", "fiducial"})}})},
+       {"late_stretches", ListOf(RowOf<v1::LateStretch>().Done())},
        {"on_device", Flag()},
        {"world_size", Count()},
        {"collectives", Count()},

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +34,8 @@ constexpr int kBisections = 30;
 // were seen on eight V100, and CUPTI's conversion to the host's clock is good to 1 to 5
 // us.
 constexpr uint64_t kEndsApartNs = 20'000;
+// What the time looked at is cut into, for who was late when.
+constexpr uint64_t kStretches = 120;
 using Part = RankPart;
 
 class Telling {
@@ -219,7 +222,8 @@ class Telling {
                  return part.clock != parts_.front().clock;
                })) {
       return absl::FailedPreconditionError(
-          "collectives of NCCL are compared on one host alone: their kernels are told by "
+          "collectives of NCCL are compared on one host alone: their kernels are told "
+          "by "
           "ending together, and clocks of hosts are not that close");
     } else {
       together = ranks::ByEnds(kernels, kEndsApartNs);
@@ -303,6 +307,35 @@ class Telling {
                        return a.cost_to_others_ns() > b.cost_to_others_ns();
                      });
     Cut(view_.request.top(), reply_.mutable_ranks());
+    TellWhen(story.late);
+  }
+
+  void TellWhen(const std::vector<ranks::LateTime>& late) {
+    std::map<std::pair<int32_t, uint64_t>, v1::LateStretch> by_start;
+    const uint64_t each_ns = (range_.until - range_.since) / kStretches + 1;
+    const Part& shown =
+        *std::find_if(parts_.begin(), parts_.end(),
+                      [this](const Part& part) { return part.job.id == view_.job.id; });
+    const uint64_t begin_ns = shown.Common(Absolute(view_.job, range_.since));
+    for (const ranks::LateTime& one : late) {
+      const int32_t rank = ranks_[one.rank].process.info.rank();
+      // Of another host, it may have come before by the clock of this one.
+      const uint64_t after_ns = one.came_ns - std::min(one.came_ns, begin_ns);
+      const uint64_t stretch = std::min(after_ns / each_ns, kStretches - 1);
+      v1::LateStretch& told = by_start[{rank, stretch}];
+      told.set_rank(rank);
+      told.set_start_ns(range_.since + stretch * each_ns);
+      told.set_duration_ns(each_ns);
+      told.set_count(told.count() + 1);
+      told.set_cost_to_others_ns(told.cost_to_others_ns() + one.cost_ns);
+    }
+    std::set<int32_t> shown_ranks;
+    for (const v1::RankRow& row : reply_.ranks()) shown_ranks.insert(row.rank());
+    for (auto& [key, told] : by_start) {
+      if (shown_ranks.count(key.first) > 0) {
+        *reply_.add_late_stretches() = std::move(told);
+      }
+    }
   }
 
   void TellCause(const ranks::Cause& cause, v1::LateCause* out) {

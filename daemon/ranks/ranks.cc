@@ -276,7 +276,10 @@ class Judge {
 
   void Add(size_t rank, const Cause& cause, const std::vector<const Judged*>& late) {
     story_.ranks[rank].causes.push_back(cause);
-    for (const Judged* judged : late) late_steps_.insert({rank, judged->step});
+    for (const Judged* judged : late) {
+      late_steps_.insert({rank, judged->step});
+      story_.late.push_back({rank, judged->came_ns, judged->cost_ns});
+    }
     told_ns_ += cause.cost_ns;
   }
 

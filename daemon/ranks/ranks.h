@@ -67,6 +67,13 @@ struct Cause {
   uint64_t cost_ns = 0;
 };
 
+// One of the collectives that a cause counts.
+struct LateTime {
+  size_t rank = 0;  // that is charged
+  uint64_t came_ns = 0;
+  uint64_t cost_ns = 0;
+};
+
 struct RankStory {
   uint64_t waited_ns = 0;     // until the last rank had come
   uint64_t late_steps = 0;    // with a cause below
@@ -75,6 +82,7 @@ struct RankStory {
 
 struct Story {
   std::vector<RankStory> ranks;
+  std::vector<LateTime> late;  // in no order; adds up to the causes
   uint64_t collectives = 0;
   uint64_t steps = 0;           // that began; where none are known, collectives
   uint64_t unmatched_ns = 0;    // of waits of which not all ranks' were seen

@@ -55,4 +55,12 @@ std::string OthersWords(const v1::Ranks& ranks) {
   return absl::StrCat("the other ", FormatCount(ranks.world_size() - 1), " ranks");
 }
 
+std::string LateSentences(const v1::Ranks& ranks, const v1::RankRow& row,
+                          const v1::LateCause& cause) {
+  std::string late = LateWords(ranks, row, cause);
+  late[0] = 'R';
+  return absl::StrCat(late, ". That cost ", OthersWords(ranks), " ",
+                      FormatDuration(cause.cost_ns()), ".");
+}
+
 }  // namespace lull

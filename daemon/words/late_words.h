@@ -18,4 +18,9 @@ std::string LateWords(const v1::Ranks& ranks, const v1::RankRow& row,
 // "the other rank", "the other 7 ranks"
 std::string OthersWords(const v1::Ranks& ranks);
 
+// The same as a sentence, and another: "Rank 1 was late [...]. That cost the other rank
+// 1.00 s."
+std::string LateSentences(const v1::Ranks& ranks, const v1::RankRow& row,
+                          const v1::LateCause& cause);
+
 }  // namespace lull

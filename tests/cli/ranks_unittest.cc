@@ -76,7 +76,7 @@ TEST(RanksText, SaysNothingOfRanksThatAreNotShown) {
 TEST(RanksJson, HasTheAgreedKeys) {
   const Json json = Parsed(RanksJson(FixedRanks()));
   EXPECT_THAT(Keys(json),
-              ElementsAre("job", "ranks", "clock", "on_device", "world_size",
+              ElementsAre("job", "ranks", "clock", "late_stretches", "on_device", "world_size",
                           "collectives", "steps", "unexplained_ms", "unmatched_ms",
                           "looked_at", "phase", "setup_ms", "losses", "overhead"));
   const Json& late = json["ranks"][0];

@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 import guest
+from page_test import Page
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PUPPETS = os.path.join(ROOT, "tests", "puppets")
@@ -83,9 +84,24 @@ class Nccl(unittest.TestCase):
             self.assertLessEqual(row["exposed_ms"], row["communication_ms"])
             if row["rank"] != LATE:
                 self.assertGreater(row["waited_ms"], 18 * PAUSE_MS)
+        cells = answer["late_stretches"]
+        self.assertAlmostEqual(sum(one["cost_to_others_ms"] for one in cells if one["rank"] == LATE),
+                               answer["ranks"][0]["cost_to_others_ms"], places=3)
+        self.check_the_page(answer)
         advice = checks.query(guest.LULL, "report", "dp")["summary"]["advice"]
         late = [one for one in advice if one["rule"] == "late_rank"]
         self.assertEqual(late[0]["site"]["line"], expected.site("nccl_ranks.py", "late"))
+
+    def check_the_page(self, answer):
+        with tempfile.TemporaryDirectory(prefix="lull-nccl-") as folder:
+            path = os.path.join(folder, "page.html")
+            done = guest.execute([guest.LULL, "report", "dp", "--phase", "all", "--html", path],
+                                 self.host.environment)
+            self.assertEqual(done.status, 0, done.stderr)
+            with open(path, encoding="utf-8") as file:
+                ranks = Page(file.read()).data["ranks"]
+        self.assertIn(f"Rank {LATE} was late in", ranks.pop("story")[0])
+        self.assertEqual(ranks, {key: answer[key] for key in ranks})
 
     def test_a_late_rank_in_groups_of_two_kinds(self):
         """Ranks 2 and 3 are one tensor-parallel group: 3 comes late to its data-parallel group

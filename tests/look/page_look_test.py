@@ -364,6 +364,44 @@ class PageLook(unittest.TestCase):
             self.assertRegex(text, shown)
         self.check_quiet(path)
 
+    def test_who_was_late_when(self):
+        done = guest.execute(
+            [guest.LULL, "run", "--quiet", "--overhead-budget", "100", "--gpu", "continuous",
+             "--name", "late", "--", sys.executable,
+             os.path.join(os.path.dirname(HERE), "puppets", "nccl_ranks.py"), "--ranks", "4",
+             "--store", os.path.join(self.folder.name, "store"), "--steps", "80", "--late", "2"],
+            {**self.host.environment, "LD_LIBRARY_PATH": os.environ["LULL_SIM"],
+             "LULL_SIM_CONFIG": "kernel_us=200"})
+        self.assertEqual((done.status, done.stderr), (0, ""))
+        path = os.path.join(self.folder.name, "late.html")
+        self.lull("report", "late", "--phase", "all", "--html", path)
+        told = json.loads(self.lull("ranks", "late", "--phase", "all", "--json"))
+        self.open(path)
+        cells = told["late_stretches"]
+        self.assertGreater(len(cells), 10)
+        board = "document.querySelector('#ranks canvas')"
+        self.assertEqual(self.browser.run(f"{board}.dataset.drawn"), str(len(cells)))
+        self.assertIn("Rank 2 was late in", self.browser.run(
+            "document.querySelector('#ranks ul').textContent"))
+        self.assertEqual(self.browser.run(
+            "[...document.querySelectorAll('#ranks tr.row')].map((row) => row.cells[0].textContent)"),
+            [str(row["rank"]) for row in told["ranks"]])
+        left, top, width = self.browser.run(
+            f"(() => {{ {board}.scrollIntoView({{block: 'center', behavior: 'instant'}}); "
+            f"const box = {board}.getBoundingClientRect(); return [box.left, box.top, box.width]; }})()")
+        worst = max(cells, key=lambda one: one["cost_to_others_ms"])
+        looked = told["looked_at"]
+        middle = (worst["start_ms"] + worst["duration_ms"] / 2 - looked["start_ms"]) \
+            / (looked["end_ms"] - looked["start_ms"])
+        at = (left + 66 + middle * (width - 76), top + 18 * (worst["rank"] + 0.5))
+        self.browser.mouse("mouseMoved", *at)
+        self.assertIn(f"rank {worst['rank']}, ", self.browser.run(
+            "document.querySelector('.tip').textContent"))
+        self.picture("ranks")
+        self.browser.click(*at)
+        self.assertTrue(self.browser.run("document.activeElement.id === 'timeline-canvas'"))
+        self.check_quiet(path)
+
     def check_quiet_after(self, path, times):
         self.assertEqual(self.browser.complaints, [])
         self.assertEqual(self.browser.requests, [f"file://{path}"] * times)

@@ -22,7 +22,7 @@ darkQuery.addEventListener('change', () => applyTheme());
 const SECTIONS = [
   ['timeline', () => named('Timeline', null, 'Each device over time: busy by kind of work, idle by cause.', timelineSection())],
   ['idle', gapsSection], ['syncs', syncsSection], ['host', hotSection], ['kernels', kernelsSection],
-  ['operators', operatorsSection], ['steps', stepsSection], ['memory', memorySection], ['data', dataSection],
+  ['operators', operatorsSection], ['steps', stepsSection], ['ranks', ranksSection], ['memory', memorySection], ['data', dataSection],
   ['regions', regionsSection], ['waits', waitsSection], ['gc', gcSection], ['allocations', allocationsSection],
   ['processes', processesSection], ['measuring', measuringSection], ['words', wordsSection],
 ];

@@ -265,6 +265,11 @@ function timelineSection() {
     document.getElementById('timeline').scrollIntoView();
     canvas.focus({ preventScroll: true });
   };
+  goToTime = (from, to) => {
+    show(from * 1e6 / raw.tick_ns, to * 1e6 / raw.tick_ns);
+    document.getElementById('timeline').scrollIntoView();
+    canvas.focus({ preventScroll: true });
+  };
   const stepBox = attributes(el('input', ''), { type: 'number', min: '0', placeholder: 'step', 'aria-label': 'Zoom to a step', size: '7', id: 'step-box' });
   stepBox.addEventListener('change', () => {
     const found = showStep(Number(stepBox.value));
@@ -295,6 +300,7 @@ function timelineSection() {
 }
 
 let goToStep = () => {};
+let goToTime = () => {};  // from, to: in ms after the start of the job
 
 function timelineLegend(model) {
   const list = el('ul', 'legend');

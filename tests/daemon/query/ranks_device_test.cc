@@ -133,6 +133,22 @@ TEST_F(RanksOnDevices, NameTheLateOneAndItsCause) {
               3.0 * 10 * 50 * kMs, 0.01 * 3 * 10 * 50 * kMs);
   for (int i = 1; i < 4; ++i) EXPECT_EQ(ranks.ranks(i).culprits_size(), 0);
   EXPECT_EQ(ranks.unmatched_ns(), 0u);
+
+  // When: in as many stretches, each where its step is.
+  ASSERT_EQ(ranks.late_stretches_size(), 10);
+  uint64_t cost_ns = 0, start_ns = 0;
+  for (const v1::LateStretch& late : ranks.late_stretches()) {
+    EXPECT_EQ(late.rank(), 2);
+    EXPECT_EQ(late.count(), 1u);
+    EXPECT_GT(late.start_ns() + 1, start_ns);
+    start_ns = late.start_ns() + late.duration_ns();
+    cost_ns += late.cost_to_others_ns();
+  }
+  EXPECT_EQ(cost_ns, ranks.ranks(0).cost_to_others_ns());
+  const v1::LateStretch& last = *ranks.late_stretches().rbegin();
+  const uint64_t came_ns = now_ns_ - kMs - 3 * kMs - kJobStartNs;
+  EXPECT_LE(last.start_ns(), came_ns);
+  EXPECT_GT(last.start_ns() + last.duration_ns(), came_ns);
 }
 
 TEST_F(RanksOnDevices, NameTheOneThatComputesLonger) {

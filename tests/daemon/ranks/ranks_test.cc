@@ -51,6 +51,12 @@ TEST(Ranks, NamesTheLateOneAndItsCause) {
   EXPECT_EQ(cause.count, 10u);
   EXPECT_EQ(cause.late_ns, 500 * kMs);
   EXPECT_EQ(cause.cost_ns, 500 * kMs);
+  ASSERT_EQ(story.late.size(), 10u);
+  for (const LateTime& late : story.late) {
+    EXPECT_EQ(late.rank, 1u);
+    EXPECT_EQ(late.cost_ns, 50 * kMs);
+  }
+  EXPECT_EQ(story.late[0].came_ns, (1000 + 9 * 13 + 60) * kMs) << "in the tenth step";
   EXPECT_EQ(story.unexplained_ns, 0u);
   EXPECT_EQ(story.unmatched_ns, 0u);
 }
