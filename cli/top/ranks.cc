@@ -120,33 +120,51 @@ void Sort(TopOrder order, std::vector<Rank>* ranks) {
                    [&](const Rank& a, const Rank& b) { return key(a) < key(b); });
 }
 
-}  // namespace
-
-std::vector<std::string> RanksTable(const v1::ReportReply& reply, TopOrder order) {
-  std::vector<Rank> ranks = RanksOf(reply);
-  Sort(order, &ranks);
-  // A trace has no waits of this kind, and no collections.
-  const bool imported = reply.job().has_imported();
-  // In 80 columns the last one is cut: the newest cell is worth more than the peak.
-  Table table({">rank", ">step", ">busy", ">sync", ">data", ">gc", "busy over time",
-               ">live", ">peak"});
+std::vector<std::string> Lines(const std::vector<Rank>& ranks, bool imported,
+                               bool with_peak) {
+  std::vector<std::string> titles = {">rank", ">step", ">busy",          ">sync",
+                                     ">data", ">gc",   "busy over time", ">live"};
+  if (with_peak) titles.push_back(">peak");
+  Table table(titles);
   for (const Rank& rank : ranks) {
     const v1::ProcessRow& row = *rank.process;
     auto share = [recorded = D(RecordedNs(row))](uint64_t part) {
       return FormatShare(D(part), recorded);
     };
-    table.AddRow(
-        {row.rank() < 0 ? absl::StrCat("pid ", row.pid()) : absl::StrCat(row.rank()),
-         rank.step_ns ? absl::StrCat(rank.steps_thinned ? "~" : "",
-                                     FormatDuration(*rank.step_ns))
-                      : "-",
-         FormatShare(D(row.busy_ns()), D(row.traced_ns())), share(row.blocked_ns()),
-         imported ? "-" : share(row.data_wait_ns()),
-         imported ? "-" : share(row.gc_ns()), rank.busy_over_time,
-         rank.memory_known ? FormatBytes(rank.live_bytes) : "-",
-         rank.memory_known ? FormatBytes(rank.peak_bytes) : "-"});
+    auto memory = [&](int64_t bytes) {
+      return rank.memory_known ? FormatBytes(bytes) : "-";
+    };
+    std::vector<std::string> cells = {
+        row.rank() < 0 ? absl::StrCat("pid ", row.pid()) : absl::StrCat(row.rank()),
+        rank.step_ns
+            ? absl::StrCat(rank.steps_thinned ? "~" : "", FormatDuration(*rank.step_ns))
+            : "-",
+        FormatShare(D(row.busy_ns()), D(row.traced_ns())),
+        share(row.blocked_ns()),
+        imported ? "-" : share(row.data_wait_ns()),
+        imported ? "-" : share(row.gc_ns()),
+        rank.busy_over_time,
+        memory(rank.live_bytes)};
+    if (with_peak) cells.push_back(memory(rank.peak_bytes));
+    table.AddRow(std::move(cells));
   }
   return table.Lines();
+}
+
+}  // namespace
+
+std::vector<std::string> RanksTable(const v1::ReportReply& reply, TopOrder order,
+                                    size_t columns) {
+  std::vector<Rank> ranks = RanksOf(reply);
+  Sort(order, &ranks);
+  // A trace has no waits of this kind, and no collections.
+  const bool imported = reply.job().has_imported();
+  std::vector<std::string> lines = Lines(ranks, imported, true);
+  // In 80 columns the newest cell is worth more than the peak.
+  const bool fit =
+      std::all_of(lines.begin(), lines.end(),
+                  [&](const std::string& line) { return line.size() <= columns; });
+  return fit ? lines : Lines(ranks, imported, false);
 }
 
 }  // namespace lull

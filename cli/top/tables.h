@@ -3,6 +3,7 @@
 // own.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,10 @@ v1::ReportRequest TopRequest(const std::string& job);
 
 // A row for each process that works for the GPU, or of all, if none does: rank, time of
 // a step, how busy its GPU was, what the host waited for, memory, and how busy the GPU
-// was over time.
-std::vector<std::string> RanksTable(const v1::ReportReply& reply, TopOrder order);
+// was over time. Without the peak of memory where a line would have more than
+// `columns`: half a number reads as another one.
+std::vector<std::string> RanksTable(const v1::ReportReply& reply, TopOrder order,
+                                    size_t columns = std::string::npos);
 
 // The one that is chosen, most time first.
 std::vector<std::string> RowsTable(const v1::ReportReply& reply, TopTable table);

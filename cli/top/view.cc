@@ -154,7 +154,7 @@ std::vector<TopLine> TopScreen(const v1::ReportReply& reply, const TopState& sta
   AddWrapped({GpuLine(reply), TopStyle::kPlain}, columns, most, &screen);
   AddWrapped(TrustLine(reply), columns, most, &screen);
   AddWrapped(StatusLine(reply, state, age_ns), columns, rows >= 24 ? 3 : most, &screen);
-  const std::vector<std::string> ranks = RanksTable(reply, state.order);
+  const std::vector<std::string> ranks = RanksTable(reply, state.order, columns);
   const std::vector<std::string> table = RowsTable(reply, state.table);
   // Below the table there is a line of keys.
   const size_t room = rows - std::min(rows, screen.size() + 1);

@@ -126,6 +126,13 @@ TEST(Top, TheNewestOfBusyOverTimeAndMemoryAreIn80Columns) {
                                 : lines[2].substr(0, 80);
   EXPECT_THAT(shown, HasSubstr("pid 1234567"));
   EXPECT_THAT(shown, HasSubstr("#  65.0 MiB"));
+  // The peak is there whole, or not at all.
+  EXPECT_THAT(lines[0], HasSubstr("peak"));
+  for (const std::string& line : RanksTable(reply, TopOrder::kSlowestStep, 80)) {
+    EXPECT_LE(line.size(), 80) << line;
+    EXPECT_THAT(line, Not(HasSubstr("peak")));
+    EXPECT_THAT(line, Not(HasSubstr("66")));
+  }
 }
 
 TEST(Top, WithoutGpuTruthSaysWhy) {

@@ -298,7 +298,10 @@ class PageLook(unittest.TestCase):
         self.open(path)
         self.browser.run("for (const fold of document.querySelectorAll('.fold[aria-expanded]')) fold.click()")
         self.assertEqual(self.browser.run("document.querySelectorAll('script, img, b').length"), 2)
-        self.assertIn(HOSTILE[0], self.browser.run("document.querySelector('#kernels').textContent"))
+        kernels = self.browser.run("document.querySelector('#kernels').textContent")
+        self.assertIn(HOSTILE[0], kernels)
+        self.assertIn("<U+202E>flip", kernels)  # as source excerpts have it
+        self.assertNotIn("\u202e", self.browser.run("document.getElementById('page').textContent"))
         self.check_quiet(path)
 
     def test_light_dark_phone_and_paper(self):

@@ -175,6 +175,8 @@ class WebLook(unittest.TestCase):
                  "high_percent": -17.4, "known": True}
         needs = {**known, "spread_percent": 2.93, "detectable_percent": 18.2,
                  "asked_percent": 2.0, "runs_needed": 58}
+        noisy = {**known, "low_percent": -8.7, "high_percent": 528.93, "spread_percent": 42.9,
+                 "detectable_percent": 451.2, "asked_percent": 2.0, "runs_needed": None}
         worse = {**known, "b": 12.0, "change_percent": 20.0, "low_percent": 17.0,
                  "high_percent": 23.25}
         unknown = "Median step: A 10.0 ms, B 8.00 ms; -20.00 % (-22.50 to -17.40 %, of these " \
@@ -187,13 +189,15 @@ class WebLook(unittest.TestCase):
         for count, step, sentence in (
                 (2, known, "Median step: A 10.0 ms, B 8.00 ms; -20.00 % (-22.50 to -17.40 %, "
                            "95 % interval)."),
-                (2, worse, "Median step: A 10.0 ms, B 12.0 ms; 20.00 % (17.00 to 23.25 %, "
+                (2, worse, "Median step: A 10.0 ms, B 12.0 ms; +20.00 % (+17.00 to +23.25 %, "
                            "95 % interval)."),
                 (1, {**known, "known": False},
                  unknown + "One run a side: of times this proves nothing."),
                 (2, {**known, "known": False}, unknown + "Of times this proves nothing."),
                 (3, needs, " Runs of one program differ by 2.9 %. So many runs show a change of "
                            "18 %; one of 2 % takes about 58 a side."),
+                (3, noisy, " (-8.70 to +528.93 %, 95 % interval). Runs of one program differ by "
+                           "43 %. So many runs show a change of 451 %."),
                 (2, None, None)):
             with self.subTest(sentence):
                 data["diff"].update(a=runs * count, b=runs * count, step_ms=step,

@@ -27,19 +27,25 @@ function differenceColumns(unit, format) {
   ];
 }
 
+// So many digits, and no whole one less: as the text says them.
+function toDigits(value, digits) {
+  return value >= 10 ** digits - 0.5 ? formatCount(Math.round(value)) : String(Number(value.toPrecision(digits)));
+}
+
+function signed(percent) { return `${percent < 0 ? '' : '+'}${percent.toFixed(2)}`; }
+
 // What these runs could show, and how many would show what was asked for.
 function spreadSentence(step) {
   if (typeof step.spread_percent !== 'number' || typeof step.detectable_percent !== 'number') return '';
-  const two = (value) => Number(value.toPrecision(2));
-  const needed = step.runs_needed ? `; one of ${Number(step.asked_percent.toPrecision(3))} % takes about ${formatCount(step.runs_needed)} a side` : '';
-  return ` Runs of one program differ by ${two(step.spread_percent)} %. So many runs show a change of ${two(step.detectable_percent)} %${needed}.`;
+  const needed = step.runs_needed ? `; one of ${toDigits(step.asked_percent, 3)} % takes about ${formatCount(step.runs_needed)} a side` : '';
+  return ` Runs of one program differ by ${toDigits(step.spread_percent, 2)} %. So many runs show a change of ${toDigits(step.detectable_percent, 2)} %${needed}.`;
 }
 
 function stepSentence(step) {
   if (!step) return null;
   const { diff } = DATA;
   const single = Math.min(diff.a.length, diff.b.length) < 2;
-  const text = `Median step: A ${formatMs(step.a)}, B ${formatMs(step.b)}; ${step.change_percent.toFixed(2)} % (${step.low_percent.toFixed(2)} to ${step.high_percent.toFixed(2)} %, ${step.known ? '95 % interval' : 'of these very runs'})`;
+  const text = `Median step: A ${formatMs(step.a)}, B ${formatMs(step.b)}; ${signed(step.change_percent)} % (${signed(step.low_percent)} to ${signed(step.high_percent)} %, ${step.known ? '95 % interval' : 'of these very runs'})`;
   return el('p', '', step.known ? `${text}.${spreadSentence(step)}` : `${text}. ${single ? 'One run a side: of' : 'Of'} times this proves nothing.`);
 }
 
@@ -64,7 +70,7 @@ function buildDiff() {
     times('causes', 'Idle time by cause', diff.causes, column.cause()),
     times('waits', 'The host waited for', diff.host_waits, column.text('for', 'kind')),
     times('kernels', 'Kernels', diff.kernels, { label: 'kernel', wide: true, value: (r) => r.name,
-      cell: (r) => attributes(el('span', 'where', shortKernel(r.name)), { title: r.name.slice(0, 600) }) }, DATA.kernels),
+      cell: (r) => attributes(el('span', 'where', shortKernel(r.name)), { title: turnless(r.name.slice(0, 600)) }) }, DATA.kernels),
     times('functions', 'Functions of the host', diff.functions, column.site('function', (r) => r.site), DATA.functions),
     ['memory', named('Memory', diff.memory.length, 'Peaks, of the process that has most.', orNone(diff.memory, 'No memory was seen.', () =>
       makeTable([column.text('allocator', 'allocator'), ...differenceColumns('peak_bytes', formatBytes)], diff.memory, { label: 'memory' })))],

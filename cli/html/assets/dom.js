@@ -1,9 +1,15 @@
 // Elements, made of text alone: what a program called itself is never read as markup.
 
+// Characters that turn the direction of text would show other names and other code than those
+// that ran.
+function turnless(text) {
+  return text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (c) => `<U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}>`);
+}
+
 function fill(node, children) {
   for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
-    node.append(child instanceof Node ? child : document.createTextNode(String(child)));
+    node.append(child instanceof Node ? child : document.createTextNode(turnless(String(child))));
   }
   return node;
 }
@@ -59,7 +65,7 @@ function siteNode(site) {
   const node = el('span', 'where', place, place && site.function ? ' ' : '',
     site.function ? el('span', 'fn', shortFunction(site.function)) : null,
     site.forward_site ? [' of ', siteText(site.forward_site)] : null);
-  node.title = `${site.file || ''}${site.line > 0 ? `:${site.line}` : ''} ${site.function || ''}`.trim();
+  node.title = turnless(`${site.file || ''}${site.line > 0 ? `:${site.line}` : ''} ${site.function || ''}`.trim());
   return node;
 }
 
@@ -86,15 +92,10 @@ function excerptAt(site) {
   return excerpts.get(`${site.line} ${site.file}`) || null;
 }
 
-// Characters that turn the direction of text would show other code than what ran.
-function turnless(text) {
-  return text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (c) => `<U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}>`);
-}
-
 function excerptNode(excerpt) {
   const code = el('pre', 'code', excerpt.lines.map((line, at) => {
     const number = excerpt.first_line + at;
-    return el('span', number === excerpt.line ? 'line hit' : 'line', el('span', 'number', String(number)), `${turnless(line)}\n`);
+    return el('span', number === excerpt.line ? 'line hit' : 'line', el('span', 'number', String(number)), `${line}\n`);
   }));
   attributes(code, { tabindex: '0', 'aria-label': `Source of ${shortPath(excerpt.file)}, line ${excerpt.line}` });
   return el('div', 'excerpt', el('div', 'at', `${shortPath(excerpt.file)}:${excerpt.line}`), code);

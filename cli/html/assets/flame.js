@@ -42,7 +42,7 @@ function flameGraph() {
   const canvas = attributes(el('canvas', ''), { role: 'img', 'aria-label': 'Flame graph of host time; the table below has its lines.' });
   const path = el('p', 'note');
 
-  const nameOf = (node) => (node.frame ? shortFunction(node.frame.function || '(unknown)') : ROLES[tree.role] || tree.role);
+  const nameOf = (node) => (node.frame ? turnless(shortFunction(node.frame.function || '(unknown)')) : ROLES[tree.role] || tree.role);
   const matches = (node) => words && node.frame && `${node.frame.function} ${node.frame.file}`.toLowerCase().includes(words);
 
   function depthOf(node) { return node.children.reduce((most, child) => Math.max(most, depthOf(child)), node.depth); }

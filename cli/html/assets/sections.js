@@ -89,7 +89,7 @@ function kernelsSection() {
   const { kernels, copies } = DATA.report;
   return named('Kernels and copies', kernels.length, 'What ran on the GPU in traced time. Kernels that overlap count twice, so that their sum may exceed busy time.',
     orNone(kernels, 'No kernel was seen.', () => makeTable([
-      { label: 'kernel', wide: true, value: (r) => r.name, cell: (r) => { const node = el('span', 'where', withoutPyTorch(shortFunction(r.name))); node.title = r.name.slice(0, 600); return el('div', '', node, r.operator ? el('div', 'sub', r.operator) : null); } },
+      { label: 'kernel', wide: true, value: (r) => r.name, cell: (r) => { const node = el('span', 'where', withoutPyTorch(shortFunction(r.name))); node.title = turnless(r.name.slice(0, 600)); return el('div', '', node, r.operator ? el('div', 'sub', r.operator) : null); } },
       column.ms('time', 'total_ms'), column.share('share', 'share_percent', 'Of the sum of all kernels\u2019 times.', () => BUSY.kernel[1]),
       column.count('calls', 'calls'), column.ms('mean', 'avg_ms'), column.ms('longest', 'max_ms'),
       column.percent('occupancy', 'occupancy_percent', TIPS.occupancy),
