@@ -290,9 +290,13 @@ class Patterns(unittest.TestCase):
         run = Run(self.host, "sync", "150",
                   LULL_SIM_CUPTI_CLOCK_STEP_NS="7000000000@0.3")
         gpu = run.query("gaps")["gpu"]
-        self.assertIn("foreign_clock", [span["reason"] for span in gpu["spans"]])
-        self.assertGreater(gpu["yielded_ms"], 0)
         self.assertLessEqual(gpu["busy_ms"], run.truth.busy() / 1e6)
+        if "foreign_clock" in [span["reason"] for span in gpu["spans"]]:
+            self.assertGreater(gpu["yielded_ms"], 0)
+        else:
+            # On a slow machine the clock was read twice after it jumped before anybody asked:
+            # by then it is known how it runs.
+            self.assertGreater(gpu["busy_ms"], 0.98 * run.truth.busy() / 1e6)
 
     def check_nothing_is_guessed(self, run, why):
         answer = run.query("gaps")
