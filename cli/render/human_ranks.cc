@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,10 +83,13 @@ std::string Notes(const v1::Ranks& ranks) {
 
 std::string RanksText(const v1::ReportReply& reply, v1::GroupBy) {
   const v1::Ranks& ranks = reply.ranks();
+  const bool steps =
+      std::any_of(ranks.ranks().begin(), ranks.ranks().end(),
+                  [](const v1::RankRow& row) { return row.step_ns() > 0; });
   return Answer(
       reply,
       absl::StrCat("Who waited for whom: ", Counted(ranks.world_size(), "rank"), ", ",
-                   Counted(ranks.steps(), "step"), ", ",
+                   steps ? absl::StrCat(Counted(ranks.steps(), "step"), ", ") : "",
                    Counted(ranks.collectives(), "collective"), "\n"),
       absl::StrCat(RanksTable(ranks, !reply.job().parts().empty()), CausesText(ranks),
                    "\n", Notes(ranks)));

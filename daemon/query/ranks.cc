@@ -316,7 +316,7 @@ class Telling {
     const Part& shown =
         *std::find_if(parts_.begin(), parts_.end(),
                       [this](const Part& part) { return part.job.id == view_.job.id; });
-    const uint64_t begin_ns = shown.Common(Absolute(view_.job, range_.since));
+    const uint64_t begin_ns = shown.Common(view_.job.info.start_ns() + range_.since);
     for (const ranks::LateTime& one : late) {
       const int32_t rank = ranks_[one.rank].process.info.rank();
       // Of another host, it may have come before by the clock of this one.

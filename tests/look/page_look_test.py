@@ -385,7 +385,7 @@ class PageLook(unittest.TestCase):
         board = "document.querySelector('#ranks canvas')"
         self.assertEqual(self.browser.run(f"{board}.dataset.drawn"), str(len(cells)))
         self.assertIn("Rank 2 was late in", self.browser.run(
-            "document.querySelector('#ranks ul').textContent"))
+            "document.querySelector('#ranks p.story').textContent"))
         self.assertEqual(self.browser.run(
             "[...document.querySelectorAll('#ranks tr.row')].map((row) => row.cells[0].textContent)"),
             [str(row["rank"]) for row in told["ranks"]])

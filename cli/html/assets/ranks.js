@@ -76,7 +76,7 @@ function ranksSection() {
   const { ranks, story } = told;
   const hosts = new Set(ranks.map((row) => row.host)).size > 1;
   return named('Ranks', told.world_size, about, el('div', '',
-    story.length ? el('ul', 'stack', story.map((line) => el('li', '', line))) : none('No rank was late for a cause that is known.'),
+    story.length ? story.map((text) => el('p', 'story', text)) : none('No rank was late for a cause that is known.'),
     lateMap(told),
     el('h3', '', 'By rank'),
     makeTable([
