@@ -219,10 +219,11 @@ class Telling {
                  return part.clock != parts_.front().clock;
                })) {
       return absl::FailedPreconditionError(
-          "collectives of NCCL are compared on one host alone: their kernels are told by "
+          "collectives of NCCL are compared on one host alone: their kernels are told "
+          "by "
           "ending together, and clocks of hosts are not that close");
     } else {
-      together = ranks::ByEnds(kernels, kEndsApartNs);
+      together = ranks::ByEnds(kernels, kEndsApartNs, TracedTimes());
     }
     uint64_t error_ns = (together.spread_ns + 1) / 2;  // of two ranks it is the whole
     if (!spread_ns_) error_ns = std::max(error_ns, kDeviceTimeErrorNs);
@@ -232,6 +233,17 @@ class Telling {
                          error_ns, parts_[rank.part], &ranks[i]);
     }
     return absl::OkStatus();
+  }
+
+  std::vector<std::vector<ranks::Traced>> TracedTimes() const {
+    std::vector<std::vector<ranks::Traced>> all;
+    for (const RankOf& rank : ranks_) {
+      std::vector<ranks::Traced>& traced = all.emplace_back();
+      for (const DeviceStretch& one : rank.device.traced()) {
+        traced.push_back({one.start_ns, one.end_ns});
+      }
+    }
+    return all;
   }
 
   // Of a trace, of which nobody knows the clocks.
