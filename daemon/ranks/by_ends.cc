@@ -18,6 +18,7 @@ constexpr int kMostRounds = 10;
 
 struct Place {
   uint32_t function = 0;
+  uint64_t start_ns = 0;
   uint64_t end_ns = 0;
   size_t rank = 0;
   size_t index = 0;
@@ -216,28 +217,40 @@ class Communicators {
 // The kernels of one communicator in a cluster.
 struct Part {
   Cluster places;
+  uint64_t came_ns = 0;  // when the last one did
   bool whole = false;
+
+  uint64_t TookNs() const {  // from then on
+    return places.back().end_ns - std::min(came_ns, places.back().end_ns);
+  }
 };
 
-// Those that are one collective, as far as the cluster shows.
+// Those that are one collective, as far as the cluster shows. A part that took longer
+// than another one, from when all its ranks had come until it ended with that one, has
+// waited for it: they are one collective of a larger communicator on the same stream.
 std::vector<Cluster> CollectivesOf(const Cluster& cluster, const Communicators& known,
                                    uint64_t apart_ns) {
   std::map<uint32_t, Part> parts;
   for (const Place& place : cluster) {
     const uint32_t set = known.Of(place);
     if (set == 0) continue;
-    parts[set].places.push_back(place);
+    Part& part = parts[set];
+    part.places.push_back(place);
+    part.came_ns = std::max(part.came_ns, place.start_ns);
   }
+  uint64_t least_ns = UINT64_MAX;
   std::set<size_t> doubtful;  // ranks
   for (auto& [set, part] : parts) {
     part.whole = SetOf(part.places, apart_ns) == known.At(set);
-    if (!part.whole) {
+    if (part.whole) {
+      least_ns = std::min(least_ns, part.TookNs());
+    } else {
       doubtful.insert(known.At(set).begin(), known.At(set).end());
     }
   }
   std::vector<Cluster> collectives;
   for (auto& [set, part] : parts) {
-    if (!part.whole) continue;
+    if (!part.whole || part.TookNs() - least_ns > 2 * apart_ns) continue;
     if (std::any_of(part.places.begin(), part.places.end(), [&](const Place& place) {
           return doubtful.count(place.rank) > 0;
         })) {
@@ -262,7 +275,7 @@ Together ByEnds(const std::vector<std::vector<Ended>>& ranks, uint64_t apart_ns,
       const auto next = static_cast<uint32_t>(streams.size());
       const uint32_t stream =
           streams.try_emplace({r, kernel.stream}, next).first->second;
-      places.push_back({kernel.function, kernel.end_ns, r, i, stream});
+      places.push_back({kernel.function, kernel.start_ns, kernel.end_ns, r, i, stream});
     }
   }
   std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) {

@@ -139,6 +139,24 @@ TEST(ByEnds, DoesNotTakeThoseForAGroupThatAloneWereTraced) {
   }
 }
 
+// Pairs share tensors, and all share gradients, on one stream. Ranks 0 and 1 wait for
+// the others then, and not for each other.
+TEST(ByEnds, OfALargerGroupOnTheSameStreamAPartIsNoCollective) {
+  std::vector<std::vector<Ended>> ranks(4);
+  for (uint64_t i = 0; i < 60; ++i) {
+    const bool all = i % 6 == 5;
+    for (uint64_t r = 0; r < 4; ++r) {
+      const uint64_t start_ns = 10'000 * i + 100 * (r % 2) + (all ? 4000 * (r / 2) : 0);
+      const uint64_t end_ns = 10'000 * i + (all ? 6000 : 1000 + 500 * (r / 2));
+      ranks[r].push_back({start_ns, end_ns + r, 1, 7});
+    }
+  }
+  const Together found = ByEnds(ranks, kApartNs);
+  for (size_t i = 0; i < 60; ++i) {
+    EXPECT_EQ(found.ranks[0][i].members, i % 6 == 5 ? 0u : 2u) << i;
+  }
+}
+
 // Of each collective another rank is missing, so that there are as many sets.
 TEST(ByEnds, TakesTimeByKernelsAndNotBySets) {
   constexpr size_t kRanks = 1024, kKernels = 600;
