@@ -229,6 +229,10 @@ class Telling {
     if (!spread_ns_) error_ns = std::max(error_ns, kDeviceTimeErrorNs);
     for (size_t i = 0; i < ranks_.size(); ++i) {
       const RankOf& rank = ranks_[i];
+      for (size_t k = 0; k < kernels[i].size(); ++k) {
+        if (together.ranks[i][k].collective != 0) continue;
+        unknown_ns_ += kernels[i][k].end_ns - kernels[i][k].start_ns;
+      }
       device_waits_.Fill(rank.device, rank.series, kernels[i], together.ranks[i],
                          error_ns, parts_[rank.part], &ranks[i]);
     }
@@ -290,7 +294,7 @@ class Telling {
     reply_.set_collectives(story.collectives);
     reply_.set_steps(story.steps);
     reply_.set_unexplained_ns(story.unexplained_ns);
-    reply_.set_unmatched_ns(story.unmatched_ns);
+    reply_.set_unmatched_ns(story.unmatched_ns + unknown_ns_);
     for (size_t i = 0; i < ranks_.size(); ++i) {
       const storage::ProcessRow& process = ranks_[i].process;
       if (view_.request.has_rank() && process.info.rank() != view_.request.rank()) {
@@ -336,6 +340,7 @@ class Telling {
   DeviceWaits device_waits_{causes_};
   bool on_device_ = false;
   std::map<std::string, uint32_t> functions_;  // of kernels, by name
+  uint64_t unknown_ns_ = 0;  // of kernels of which nobody knows the collective
   std::optional<uint64_t> spread_ns_;  // of ends, where these are all that is known
 };
 

@@ -205,6 +205,8 @@ TEST_F(RanksOnDevices, AccuseNobodyWhereOneIsNotTraced) {
   for (const v1::RankRow& row : ranks.ranks()) {
     EXPECT_EQ(row.culprits_size(), 0) << row.ShortDebugString();
   }
+  // Of three ranks in 70 steps and more, of which ten took 50 ms longer.
+  EXPECT_GE(ranks.unmatched_ns(), 2 * 10 * 50 * kMs);
 }
 
 }  // namespace
