@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <ctime>
 #include <vector>
 
 #include "daemon/ranks/ranks.h"
@@ -124,6 +125,22 @@ TEST(Identified, WhatIsLeftAloneIsTold) {
   const Story story = job.Tell();
   EXPECT_EQ(story.collectives, 20u);
   EXPECT_EQ(story.unmatched_ns, 2 * (3 * kMsec + kMsec / 2));
+}
+
+// A thousand kinds of collectives, as kernels have names: each rank is not compared
+// with each other one for each of them.
+TEST(Identified, ManyRanksAndKindsTakeNoLonger) {
+  constexpr size_t kRanks = 512;
+  Devices job(kRanks);
+  std::vector<size_t> all;
+  for (size_t r = 0; r < kRanks; ++r) all.push_back(r);
+  for (uint32_t i = 0; i < 1500; ++i) {
+    job.SpendAll(kMsec);
+    job.Meet(1, all, i % 1000);
+  }
+  const std::clock_t before = std::clock();
+  EXPECT_EQ(job.Tell().collectives, 1500u);
+  EXPECT_LT((std::clock() - before) / CLOCKS_PER_SEC, 12);
 }
 
 // By time the first wait of one rank would be matched with the second of the other.
