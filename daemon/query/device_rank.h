@@ -12,7 +12,6 @@
 namespace lull::query {
 
 // Times are those of the rank's host.
-// Times are those of the rank's host.
 struct DeviceStretch {
   uint64_t start_ns = 0;
   uint64_t end_ns = 0;
@@ -38,6 +37,7 @@ class DeviceRank {
   // Time in which the device may have waited for other ranks and nobody knows: what
   // lies between windows of tracing.
   const std::vector<DeviceStretch>& untraced() const { return untraced_; }
+  const std::vector<DeviceStretch>& traced() const { return traced_; }
   bool IsTraced(uint64_t time_ns) const;
   // The thread that the device waited for most, while it was idle; 0: none.
   uint32_t idle_thread() const { return idle_thread_; }

@@ -226,16 +226,31 @@ class Telling {
           "by "
           "ending together, and clocks of hosts are not that close");
     } else {
-      together = ranks::ByEnds(kernels, kEndsApartNs);
+      together = ranks::ByEnds(kernels, kEndsApartNs, TracedTimes());
     }
     uint64_t error_ns = (together.spread_ns + 1) / 2;  // of two ranks it is the whole
     if (!spread_ns_) error_ns = std::max(error_ns, kDeviceTimeErrorNs);
     for (size_t i = 0; i < ranks_.size(); ++i) {
       const RankOf& rank = ranks_[i];
+      for (size_t k = 0; k < kernels[i].size(); ++k) {
+        if (together.ranks[i][k].collective != 0) continue;
+        unknown_ns_ += kernels[i][k].end_ns - kernels[i][k].start_ns;
+      }
       device_waits_.Fill(rank.device, rank.series, kernels[i], together.ranks[i],
                          error_ns, parts_[rank.part], &ranks[i]);
     }
     return absl::OkStatus();
+  }
+
+  std::vector<std::vector<ranks::Traced>> TracedTimes() const {
+    std::vector<std::vector<ranks::Traced>> all;
+    for (const RankOf& rank : ranks_) {
+      std::vector<ranks::Traced>& traced = all.emplace_back();
+      for (const DeviceStretch& one : rank.device.traced()) {
+        traced.push_back({one.start_ns, one.end_ns});
+      }
+    }
+    return all;
   }
 
   // Of a trace, of which nobody knows the clocks.
@@ -282,7 +297,7 @@ class Telling {
     reply_.set_collectives(story.collectives);
     reply_.set_steps(story.steps);
     reply_.set_unexplained_ns(story.unexplained_ns);
-    reply_.set_unmatched_ns(story.unmatched_ns);
+    reply_.set_unmatched_ns(story.unmatched_ns + unknown_ns_);
     for (size_t i = 0; i < ranks_.size(); ++i) {
       const storage::ProcessRow& process = ranks_[i].process;
       if (view_.request.has_rank() && process.info.rank() != view_.request.rank()) {
@@ -357,6 +372,7 @@ class Telling {
   DeviceWaits device_waits_{causes_};
   bool on_device_ = false;
   std::map<std::string, uint32_t> functions_;  // of kernels, by name
+  uint64_t unknown_ns_ = 0;  // of kernels of which nobody knows the collective
   std::optional<uint64_t> spread_ns_;  // of ends, where these are all that is known
 };
 

@@ -39,12 +39,20 @@ struct Together {
   uint64_t spread_ns = 0;  // ends of one collective are apart by so much, at most
 };
 
+// When kernels of a rank were recorded.
+struct Traced {
+  uint64_t start_ns = 0;
+  uint64_t end_ns = 0;
+};
+
 // Kernels of one function that end within `apart_ns` of each other, one of each of some
 // ranks, are one collective. What is on one stream of a rank is of one communicator, as
-// PyTorch has it: that of the smallest set of ranks that often end together there. A
-// larger set is two communicators that ended at one time by chance, or as they are in
-// step; a smaller one, which is seldom, lacks a rank that was not traced, and that may
-// be the one that came last: nothing is known of it.
-Together ByEnds(const std::vector<std::vector<Ended>>& ranks, uint64_t apart_ns);
+// PyTorch mostly has it: that of the smallest set of ranks that often end together
+// there, while all ranks were traced, and that no rank contradicts. A larger set is two
+// communicators that ended at one time by chance, or as they are in step; a smaller one
+// lacks a rank that was not traced, and that may be the one that came last: nothing is
+// known of it. `traced`: of each rank, in order; none: all the time.
+Together ByEnds(const std::vector<std::vector<Ended>>& ranks, uint64_t apart_ns,
+                const std::vector<std::vector<Traced>>& traced = {});
 
 }  // namespace lull::ranks

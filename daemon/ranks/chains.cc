@@ -33,11 +33,13 @@ size_t Chains::LeftBefore(const Member& member) const {
   return *burst.since_ns + error_ns < arrival.came_ns ? kUnknown : before;
 }
 
-// Where several may have come last, they must all have left the same one.
+// Where several may have come last, they must all have left the same one. By the errors
+// of times two ranks may each have left what the other one came to then: only what came
+// earlier is behind, so that a way has an end.
 size_t Chains::LeftBefore(size_t collective) const {
   const Arrival& arrival = arrivals_[collective];
   const size_t before = LeftBefore(arrival.last);
-  if (before == kUnknown) return kUnknown;
+  if (before == kUnknown || before >= collective) return kUnknown;
   for (const Member& member : matched_.collectives[collective]) {
     if (member.rank == arrival.last.rank) continue;
     const uint64_t error_ns =

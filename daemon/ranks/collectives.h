@@ -60,6 +60,7 @@ struct Matched {
   std::vector<std::vector<Burst>> bursts;  // of each rank, with those that are unseen
   std::vector<Collective> collectives;     // in the order of time
   uint64_t transfer_ns = 0;                // the median from when all had come
+  uint64_t left_alone_ns = 0;              // of waits that are no bursts
 
   const Burst& At(const Member& member) const {
     return bursts[member.rank][member.burst];

@@ -59,6 +59,29 @@ uint64_t MayMatterUntil(const std::vector<Stretch>& outer, const Burst& burst) {
   return one == outer.end() ? burst.start_ns : std::min(burst.start_ns, one->start_ns);
 }
 
+// What each rank usually spent. There may be a thousand ranks, and as many lines.
+class OfRanks {
+ public:
+  void Add(uint64_t ns) { ns_.push_back(ns); }
+  // All others have spent nothing.
+  void Sort(size_t ranks) {
+    nothing_ = ranks - ns_.size();
+    std::sort(ns_.begin(), ns_.end());
+  }
+  // The lower median of the others than one that has spent `own`.
+  uint64_t MedianWithout(uint64_t own) const {
+    const auto less = std::lower_bound(ns_.begin(), ns_.end(), own) - ns_.begin();
+    const size_t at = own == 0 ? 0 : nothing_ + static_cast<size_t>(less);
+    const size_t middle = (nothing_ + ns_.size() - 2) / 2;
+    const size_t other = middle < at ? middle : middle + 1;
+    return other < nothing_ ? 0 : ns_[other - nothing_];
+  }
+
+ private:
+  size_t nothing_ = 0;
+  std::vector<uint64_t> ns_;
+};
+
 }  // namespace
 
 Habits::Habits(const Rank& rank, const std::vector<Burst>& bursts)
@@ -102,33 +125,35 @@ Habits::Habits(const Rank& rank, const std::vector<Burst>& bursts)
 }
 
 void Habits::Compare(std::vector<Habits>& all) {
-  // By line: the code of each rank, and for each thing what each rank spent on it.
-  std::map<uint32_t, std::vector<const Usual*>> by_line;
+  struct OfLine {
+    OfRanks code_ns;
+    std::map<uint32_t, OfRanks> spent_ns;
+    size_t ranks = 0;
+  };
+  std::map<uint32_t, OfLine> by_line;
   for (const Habits& rank : all) {
-    for (const auto& [line, usual] : rank.usual_) by_line[line].push_back(&usual);
+    for (const auto& [line, usual] : rank.usual_) {
+      OfLine& of_line = by_line[line];
+      ++of_line.ranks;
+      of_line.code_ns.Add(usual.code_ns);
+      for (const auto& [what, ns] : usual.spent_ns) of_line.spent_ns[what].Add(ns);
+    }
   }
-  std::vector<std::map<uint32_t, Usual>> least(all.size());
-  for (size_t r = 0; r < all.size(); ++r) {
-    least[r] = all[r].usual_;
-    for (auto& [line, usual] : least[r]) {
-      std::vector<const Usual*> others = by_line[line];
-      std::erase(others, &all[r].usual_[line]);
-      if (others.empty()) continue;
-      auto lower = [&](uint64_t& own, auto spent_by) {
-        std::vector<uint64_t> theirs;
-        for (const Usual* other : others) theirs.push_back(spent_by(*other));
-        own = std::min(own, LowerMedian(std::move(theirs)));
-      };
-      lower(usual.code_ns, [](const Usual& other) { return other.code_ns; });
+  for (auto& [line, of_line] : by_line) {
+    of_line.code_ns.Sort(of_line.ranks);
+    for (auto& [what, spent] : of_line.spent_ns) spent.Sort(of_line.ranks);
+  }
+  for (Habits& rank : all) {
+    for (auto& [line, usual] : rank.usual_) {
+      const OfLine& of_line = by_line.at(line);
+      if (of_line.ranks == 1) continue;
+      usual.code_ns =
+          std::min(usual.code_ns, of_line.code_ns.MedianWithout(usual.code_ns));
       for (auto& [what, ns] : usual.spent_ns) {
-        lower(ns, [thing = what](const Usual& other) {
-          const auto spent = other.spent_ns.find(thing);
-          return spent == other.spent_ns.end() ? 0 : spent->second;
-        });
+        ns = std::min(ns, of_line.spent_ns.at(what).MedianWithout(ns));
       }
     }
   }
-  for (size_t r = 0; r < all.size(); ++r) all[r].usual_ = std::move(least[r]);
 }
 
 std::optional<Excess> Habits::MostUnusual(

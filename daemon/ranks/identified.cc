@@ -40,15 +40,17 @@ bool IsKnown(const std::vector<Stretch>& unknown, uint64_t from_ns, uint64_t to_
   return one == unknown.end() || one->start_ns >= to_ns;
 }
 
-void AddBursts(const Rank& rank, std::vector<Burst>* bursts) {
+// The time of waits that were left alone.
+uint64_t AddBursts(const Rank& rank, std::vector<Burst>* bursts) {
   const size_t first = bursts->size();
   std::vector<Stretch> overlapping;
-  uint64_t free_ns = 0;
+  uint64_t free_ns = 0, left_alone_ns = 0;
   for (size_t i = 0; i < rank.waits.size(); ++i) {
     const Stretch& wait = rank.waits[i];
     if (wait.collective == 0) continue;
     if (wait.start_ns < free_ns || wait.end_ns < wait.start_ns) {
       overlapping.push_back(wait);
+      left_alone_ns += wait.end_ns - std::min(wait.start_ns, wait.end_ns);
       continue;
     }
     free_ns = wait.end_ns;
@@ -62,7 +64,7 @@ void AddBursts(const Rank& rank, std::vector<Burst>* bursts) {
     burst.collective = wait.collective;
     burst.group = wait.group;
   }
-  if (first == bursts->size()) return;
+  if (first == bursts->size()) return left_alone_ns;
   const std::vector<Stretch> unknown = UnknownOf(rank, std::move(overlapping));
   std::map<uint32_t, uint64_t> left_ns;  // by group: when its last collective was over
   for (size_t i = first; i < bursts->size(); ++i) {
@@ -75,6 +77,7 @@ void AddBursts(const Rank& rank, std::vector<Burst>* bursts) {
     }
     before->second = burst.end_ns;
   }
+  return left_alone_ns;
 }
 
 // Of one collective, in the order of ranks.
@@ -111,7 +114,7 @@ void AddIdentified(const std::vector<Rank>& ranks, Matched* matched) {
   for (size_t r = 0; r < ranks.size(); ++r) {
     std::vector<Burst>& bursts = matched->bursts[r];
     size_t i = bursts.size();
-    AddBursts(ranks[r], &bursts);
+    matched->left_alone_ns += AddBursts(ranks[r], &bursts);
     for (; i < bursts.size(); ++i) {
       claims.push_back(
           {bursts[i].collective, ranks[r].waits[bursts[i].first].members, {r, i}});

@@ -173,6 +173,7 @@ class Judge {
   }
 
   void CountUnmatched() {
+    story_.unmatched_ns = matched_.left_alone_ns;
     std::vector<std::vector<bool>> matched;
     for (const std::vector<Burst>& bursts : matched_.bursts) {
       matched.emplace_back(bursts.size());

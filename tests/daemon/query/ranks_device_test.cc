@@ -189,5 +189,41 @@ TEST_F(RanksOnDevices, KnowGroupsOfSomeRanks) {
   }
 }
 
+// Rank 3 is the one that all wait for, and is traced in the first steps alone: of the
+// others one is the last, but nobody waits for that.
+TEST_F(RanksOnDevices, AccuseNobodyWhereOneIsNotTraced) {
+  Trace(true);
+  for (int i = 0; i < 20; ++i) Step();
+  const size_t seen = events_[3].size();
+  for (int i = 0; i < 80; ++i) {
+    const bool late = i % 8 == 7;
+    if (late) {
+      const uint64_t begun_ns = now_ns_;
+      // Rank 1 collects garbage for 10 ms, and rank 3 comes 50 ms late.
+      Step(3, 50 * kMs);
+      for (TestEvent& event : events_[1]) {
+        if (event.start_ns == begun_ns + 5 * kMs) {
+          event.start_ns += 10 * kMs;
+          event.duration_ns -= 10 * kMs;
+        }
+      }
+      Put(1, v1::EVENT_TYPE_GC_PAUSE, begun_ns + 4 * kMs, 10 * kMs).python = 2;
+    } else {
+      Step();
+    }
+  }
+  events_[3].resize(seen);
+  Put(3, v1::EVENT_TYPE_GPU_TRACING, events_[3].back().start_ns + 10 * kMs, 0);
+  TracingView{events_[3].back()}.set_state(kOff);
+  Trace(false);
+  const v1::Ranks ranks = Ask();
+  ASSERT_EQ(ranks.ranks_size(), 4);
+  for (const v1::RankRow& row : ranks.ranks()) {
+    EXPECT_EQ(row.culprits_size(), 0) << row.ShortDebugString();
+  }
+  // Of three ranks in 70 steps and more, of which ten took 50 ms longer.
+  EXPECT_GE(ranks.unmatched_ns(), 2 * 10 * 50 * kMs);
+}
+
 }  // namespace
 }  // namespace lull::test

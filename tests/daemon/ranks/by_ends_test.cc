@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
+
 namespace lull::ranks {
 namespace {
 
@@ -104,6 +106,70 @@ TEST(ByEnds, OfOneRankAloneNothingIsKnown) {
   const Together found = ByEnds({{{0, 100, 1}}, {{0, 500, 1}}}, kApartNs);
   EXPECT_EQ(found.ranks[0][0].collective, 0u);
   EXPECT_EQ(found.ranks[1][0].collective, 0u);
+}
+
+// A rank of which many kernels were lost: the others seem to be alone then.
+TEST(ByEnds, DoesNotTakeThoseForAGroupOfWhichKernelsAreSeenOfTheRestAtTimes) {
+  std::vector<std::vector<Ended>> ranks(3);
+  for (uint64_t i = 0; i < 60; ++i) {
+    for (uint64_t r = 0; r < 3; ++r) {
+      if (r == 2 && i % 3 == 0) continue;
+      ranks[r].push_back({1000 * i, 1000 * i + 500, 1, static_cast<uint32_t>(5 + r)});
+    }
+  }
+  const Together found = ByEnds(ranks, kApartNs);
+  for (size_t i = 0; i < 60; ++i) {
+    EXPECT_EQ(found.ranks[0][i].members, i % 3 == 0 ? 0u : 3u) << i;
+  }
+}
+
+TEST(ByEnds, DoesNotTakeThoseForAGroupThatAloneWereTraced) {
+  std::vector<std::vector<Ended>> ranks(3);
+  for (uint64_t i = 0; i < 60; ++i) {
+    for (uint64_t r = 0; r < 3; ++r) {
+      if (r == 2 && i >= 10 && i != 40) continue;
+      ranks[r].push_back({1000 * i, 1000 * i + 500, 1});
+    }
+  }
+  const std::vector<std::vector<Traced>> traced = {
+      {{0, 60'000}}, {{0, 60'000}}, {{0, 10'000}, {40'000, 41'000}}};
+  const Together found = ByEnds(ranks, kApartNs, traced);
+  for (size_t i = 0; i < 60; ++i) {
+    EXPECT_EQ(found.ranks[0][i].members, i < 10 || i == 40 ? 3u : 0u) << i;
+  }
+}
+
+// Pairs share tensors, and all share gradients, on one stream. Ranks 0 and 1 wait for
+// the others then, and not for each other.
+TEST(ByEnds, OfALargerGroupOnTheSameStreamAPartIsNoCollective) {
+  std::vector<std::vector<Ended>> ranks(4);
+  for (uint64_t i = 0; i < 60; ++i) {
+    const bool all = i % 6 == 5;
+    for (uint64_t r = 0; r < 4; ++r) {
+      const uint64_t start_ns = 10'000 * i + 100 * (r % 2) + (all ? 4000 * (r / 2) : 0);
+      const uint64_t end_ns = 10'000 * i + (all ? 6000 : 1000 + 500 * (r / 2));
+      ranks[r].push_back({start_ns, end_ns + r, 1, 7});
+    }
+  }
+  const Together found = ByEnds(ranks, kApartNs);
+  for (size_t i = 0; i < 60; ++i) {
+    EXPECT_EQ(found.ranks[0][i].members, i % 6 == 5 ? 0u : 2u) << i;
+  }
+}
+
+// Of each collective another rank is missing, so that there are as many sets.
+TEST(ByEnds, TakesTimeByKernelsAndNotBySets) {
+  constexpr size_t kRanks = 1024, kKernels = 600;
+  std::vector<std::vector<Ended>> ranks(kRanks);
+  for (uint64_t i = 0; i < kKernels; ++i) {
+    for (uint64_t r = 0; r < kRanks; ++r) {
+      if (r != i) ranks[r].push_back({1000 * i, 1000 * i + 500, 1});
+    }
+  }
+  const std::clock_t before = std::clock();
+  const Together found = ByEnds(ranks, kApartNs);
+  EXPECT_LT((std::clock() - before) / CLOCKS_PER_SEC, 15);
+  EXPECT_EQ(found.ranks[0][0].collective, 0u);
 }
 
 }  // namespace
