@@ -113,7 +113,8 @@ class Nccl(unittest.TestCase):
         worst = first["culprits"][0]
         self.assertEqual((worst["cause"], worst["line"]),
                          ("sleep", expected.site("nccl_ranks.py", "late")))
-        self.assertIn(worst["steps"], range(18, len(pauses) + 1))
+        self.assertGreaterEqual(worst["steps"], 18)
+        self.assertLessEqual(worst["steps"], len(pauses))
         once = sum(pauses) * worst["steps"] / len(pauses)
         self.assertGreater(worst["cost_to_others_ms"], 0.95 * once)
         self.assertLess(worst["cost_to_others_ms"], 1.05 * 3 * once)
