@@ -223,8 +223,7 @@ class Telling {
                })) {
       return absl::FailedPreconditionError(
           "collectives of NCCL are compared on one host alone: their kernels are told "
-          "by "
-          "ending together, and clocks of hosts are not that close");
+          "by ending together, and clocks of hosts are not that close");
     } else {
       together = ranks::ByEnds(kernels, kEndsApartNs, TracedTimes());
     }

@@ -2,12 +2,12 @@
 
 const MOST_RANKS_DRAWN = 64;
 
-// By what a rank cost the others in each stretch of time; the darker, the more.
+// By what a rank cost the others in each stretch of time; the stronger the colour, the more.
 function lateMap({ ranks, late_stretches: cells, looked_at: range }) {
-  if (!cells.length) return null;
   const drawn = ranks.slice(0, MOST_RANKS_DRAWN).map((row) => row.rank).sort((a, b) => a - b);
   const rowOf = new Map(drawn.map((rank, row) => [rank, row]));
   const shown = cells.filter((cell) => rowOf.has(cell.rank));
+  if (!shown.length) return null;
   const most = Math.max(...shown.map((cell) => cell.cost_to_others_ms));
   const canvas = attributes(el('canvas', ''), { role: 'img', 'aria-label': 'Which rank was late when' });
   const rowHeight = drawn.length > 16 ? 12 : 18;
@@ -60,7 +60,7 @@ function lateMap({ ranks, late_stretches: cells, looked_at: range }) {
   });
   redraws.push(draw);
   return [el('h3', '', 'Who was late when'), el('div', 'board', canvas),
-    el('p', 'note', `Each cell is ${formatMs(shown[0].duration_ms)} of a rank; the darker, the more it cost the others, at most ${formatMs(most)}.${drawn.length < ranks.length ? ` The ${drawn.length} ranks that cost most are drawn.` : ''}`)];
+    el('p', 'note', `Each cell is ${formatMs(shown[0].duration_ms)} of a rank; the stronger its colour, the more it cost the others, at most ${formatMs(most)}.${drawn.length < ranks.length ? ` The ${drawn.length} ranks that cost most are drawn.` : ''}`)];
 }
 
 function clockNote({ clock }) {
