@@ -1,5 +1,6 @@
 #include "cli/html/page.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -29,15 +30,16 @@ struct Bounds {
   size_t flame_nodes;
   int stacks;   // of kinds of gaps
   int sources;  // beside those of the report
+  size_t late;  // stretches in which a rank was
 };
 // The first that makes the page fit is taken.
 constexpr Bounds kBounds[] = {
-    {2'000, 100'000, 6'000, 500, 1'500},
-    {1'000, 60'000, 4'000, 300, 1'000},
-    {500, 30'000, 2'000, 100, 500},
-    {200, 15'000, 1'000, 30, 200},
-    {100, 8'000, 500, 0, 0},
-    {40, 2'000, 200, 0, 0},
+    {2'000, 100'000, 6'000, 500, 1'500, 5'000},
+    {1'000, 60'000, 4'000, 300, 1'000, 3'000},
+    {500, 30'000, 2'000, 100, 500, 2'000},
+    {200, 15'000, 1'000, 30, 200, 1'000},
+    {100, 8'000, 500, 0, 0, 500},
+    {40, 2'000, 200, 0, 0, 200},
 };
 
 // What a verb prints, without what stands in `report` already.
@@ -74,10 +76,23 @@ Json LinesJson(const v1::ReportReply& reply) {
       {"imported", std::move(imported)}};
 }
 
-// Null where nobody is known to have waited for another rank.
-Json WhoWaitedJson(const v1::ReportReply& reply) {
+// Null where nobody is known to have waited for another rank. Of many stretches those
+// that cost most.
+Json WhoWaitedJson(const v1::ReportReply& reply, size_t most) {
   if (!reply.has_ranks()) return nullptr;
-  Json json = Body(RanksJson(reply));
+  v1::ReportReply few;
+  *few.mutable_ranks() = reply.ranks();
+  auto& stretches = *few.mutable_ranks()->mutable_late_stretches();
+  const auto all = static_cast<size_t>(stretches.size());
+  if (all > most) {
+    std::nth_element(stretches.begin(), stretches.begin() + static_cast<int>(most),
+                     stretches.end(), [](const auto& a, const auto& b) {
+                       return a.cost_to_others_ns() > b.cost_to_others_ns();
+                     });
+    stretches.DeleteSubrange(static_cast<int>(most), static_cast<int>(all - most));
+  }
+  Json json = Body(RanksJson(few));
+  json["late_left_out"] = all - std::min(all, most);
   Json story = Json::array();
   for (const v1::RankRow& row : reply.ranks().ranks()) {
     for (const v1::LateCause& cause : row.culprits()) {
@@ -130,7 +145,7 @@ Json DataWithin(const Bounds& bounds, const v1::ReportReply& reply) {
                {"data", Body(DataJson(parts.data))},
                {"regions", Body(RegionsJson(parts.regions))},
                {"operators", Body(OperatorsJson(parts.operators))},
-               {"ranks", WhoWaitedJson(reply)},
+               {"ranks", WhoWaitedJson(reply, bounds.late)},
                {"sources", MoreSources(reply, bounds.sources)},
                {"timeline", TimelineJson(timeline)}};
   packer.Pack(data);

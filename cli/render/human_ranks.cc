@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,11 +52,11 @@ std::string CausesText(const v1::Ranks& ranks) {
 }
 
 std::string Notes(const v1::Ranks& ranks) {
-  std::string text = absl::StrCat(
-      "  Waited for the last one without a cause that is known: ",
-      FormatDuration(ranks.unexplained_ns()),
-      ".\n  Waits that not all ranks had at the same time, of which nothing is told: ",
-      FormatDuration(ranks.unmatched_ns()), ".\n");
+  std::string text =
+      absl::StrCat("  Waited for the last one without a cause that is known: ",
+                   FormatDuration(ranks.unexplained_ns()),
+                   ".\n  Waits and communication of which nothing is told: ",
+                   FormatDuration(ranks.unmatched_ns()), ".\n");
   if (ranks.on_device()) {
     absl::StrAppend(&text,
                     "  By the kernels of NCCL, in the time that GPUs were traced.\n");
@@ -83,9 +82,7 @@ std::string Notes(const v1::Ranks& ranks) {
 
 std::string RanksText(const v1::ReportReply& reply, v1::GroupBy) {
   const v1::Ranks& ranks = reply.ranks();
-  const bool steps =
-      std::any_of(ranks.ranks().begin(), ranks.ranks().end(),
-                  [](const v1::RankRow& row) { return row.step_ns() > 0; });
+  const bool steps = !ranks.counts_collectives();
   return Answer(
       reply,
       absl::StrCat("Who waited for whom: ", Counted(ranks.world_size(), "rank"), ", ",

@@ -120,11 +120,14 @@ void Sort(TopOrder order, std::vector<Rank>* ranks) {
                    [&](const Rank& a, const Rank& b) { return key(a) < key(b); });
 }
 
+enum class Memory { kNone, kLive, kLiveAndPeak };
+
 std::vector<std::string> Lines(const std::vector<Rank>& ranks, bool imported,
-                               bool with_peak) {
-  std::vector<std::string> titles = {">rank", ">step", ">busy",          ">sync",
-                                     ">data", ">gc",   "busy over time", ">live"};
-  if (with_peak) titles.push_back(">peak");
+                               Memory shown) {
+  std::vector<std::string> titles = {">rank", ">step", ">busy",         ">sync",
+                                     ">data", ">gc",   "busy over time"};
+  if (shown != Memory::kNone) titles.push_back(">live");
+  if (shown == Memory::kLiveAndPeak) titles.push_back(">peak");
   Table table(titles);
   for (const Rank& rank : ranks) {
     const v1::ProcessRow& row = *rank.process;
@@ -143,9 +146,9 @@ std::vector<std::string> Lines(const std::vector<Rank>& ranks, bool imported,
         share(row.blocked_ns()),
         imported ? "-" : share(row.data_wait_ns()),
         imported ? "-" : share(row.gc_ns()),
-        rank.busy_over_time,
-        memory(rank.live_bytes)};
-    if (with_peak) cells.push_back(memory(rank.peak_bytes));
+        rank.busy_over_time};
+    if (shown != Memory::kNone) cells.push_back(memory(rank.live_bytes));
+    if (shown == Memory::kLiveAndPeak) cells.push_back(memory(rank.peak_bytes));
     table.AddRow(std::move(cells));
   }
   return table.Lines();
@@ -159,12 +162,15 @@ std::vector<std::string> RanksTable(const v1::ReportReply& reply, TopOrder order
   Sort(order, &ranks);
   // A trace has no waits of this kind, and no collections.
   const bool imported = reply.job().has_imported();
-  std::vector<std::string> lines = Lines(ranks, imported, true);
   // In 80 columns the newest cell is worth more than the peak.
-  const bool fit =
-      std::all_of(lines.begin(), lines.end(),
-                  [&](const std::string& line) { return line.size() <= columns; });
-  return fit ? lines : Lines(ranks, imported, false);
+  for (const Memory shown : {Memory::kLiveAndPeak, Memory::kLive}) {
+    std::vector<std::string> lines = Lines(ranks, imported, shown);
+    if (std::all_of(lines.begin(), lines.end(),
+                    [&](const std::string& line) { return line.size() <= columns; })) {
+      return lines;
+    }
+  }
+  return Lines(ranks, imported, Memory::kNone);
 }
 
 }  // namespace lull

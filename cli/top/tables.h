@@ -18,8 +18,8 @@ v1::ReportRequest TopRequest(const std::string& job);
 
 // A row for each process that works for the GPU, or of all, if none does: rank, time of
 // a step, how busy its GPU was, what the host waited for, memory, and how busy the GPU
-// was over time. Without the peak of memory where a line would have more than
-// `columns`: half a number reads as another one.
+// was over time. Without the peak of memory, or both its numbers, where a
+// line would have more than `columns`: half a number reads as another one.
 std::vector<std::string> RanksTable(const v1::ReportReply& reply, TopOrder order,
                                     size_t columns = std::string::npos);
 

@@ -295,6 +295,7 @@ class Telling {
     reply_.set_world_size(static_cast<uint32_t>(ranks_.size()));
     reply_.set_collectives(story.collectives);
     reply_.set_steps(story.steps);
+    reply_.set_counts_collectives(story.no_steps);
     reply_.set_unexplained_ns(story.unexplained_ns);
     reply_.set_unmatched_ns(story.unmatched_ns + unknown_ns_);
     for (size_t i = 0; i < ranks_.size(); ++i) {

@@ -288,7 +288,8 @@ class Judge {
     for (const Rank& rank : ranks_) {
       story_.steps = std::max<uint64_t>(story_.steps, rank.steps.size());
     }
-    if (story_.steps == 0) story_.steps = story_.collectives;
+    story_.no_steps = story_.steps == 0;
+    if (story_.no_steps) story_.steps = story_.collectives;
     story_.unexplained_ns = waited_ns_ - told_ns_;
     for (const auto& [rank, step] : late_steps_) ++story_.ranks[rank].late_steps;
     for (RankStory& rank : story_.ranks) {

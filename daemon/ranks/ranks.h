@@ -85,6 +85,7 @@ struct Story {
   std::vector<LateTime> late;  // in no order; adds up to the causes
   uint64_t collectives = 0;
   uint64_t steps = 0;           // that began; where none are known, collectives
+  bool no_steps = false;        // they are these
   uint64_t unmatched_ns = 0;    // of waits of which not all ranks' were seen
   uint64_t unexplained_ns = 0;  // of waited_ns: for nobody whom the rules name
 };

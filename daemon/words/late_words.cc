@@ -45,8 +45,7 @@ std::string CauseWords(const v1::LateCause& cause) {
 std::string LateWords(const v1::Ranks& ranks, const v1::RankRow& row,
                       const v1::LateCause& cause) {
   const uint64_t each = cause.total_ns() / std::max<uint64_t>(cause.steps(), 1);
-  // Where no steps are known, collectives stand for them.
-  const char* const of = row.step_ns() > 0 ? "step" : "collective";
+  const char* const of = ranks.counts_collectives() ? "collective" : "step";
   return absl::StrCat("rank ", row.rank(), " was late in ", FormatCount(cause.steps()),
                       " of ", Counted(ranks.steps(), of), ", by ", FormatDuration(each),
                       " on average, ", CauseWords(cause));

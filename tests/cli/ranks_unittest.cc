@@ -41,6 +41,17 @@ TEST(RanksText, SaysWhatIsNotKnown) {
   EXPECT_THAT(text, HasSubstr("No rank was late for a cause that is known."));
 }
 
+TEST(RanksText, SaysWhatItCountsWhereNoStepsAreKnown) {
+  v1::ReportReply reply = FixedRanks();
+  EXPECT_THAT(RanksText(reply, v1::GROUP_BY_LINE), HasSubstr(" of 1,200 steps, by "));
+  EXPECT_EQ(Parsed(RanksJson(reply))["steps_known"], true);
+  reply.mutable_ranks()->set_counts_collectives(true);
+  const std::string text = RanksText(reply, v1::GROUP_BY_LINE);
+  EXPECT_THAT(text, HasSubstr(" of 1,200 collectives, by "));
+  EXPECT_THAT(text, Not(HasSubstr("steps")));
+  EXPECT_EQ(Parsed(RanksJson(reply))["steps_known"], false);
+}
+
 TEST(RanksText, NamesHostsWhereThereAreSeveral) {
   v1::ReportReply reply = FixedRanks();
   EXPECT_THAT(RanksText(reply, v1::GROUP_BY_LINE), Not(HasSubstr("  host\n")));
@@ -77,7 +88,7 @@ TEST(RanksJson, HasTheAgreedKeys) {
   const Json json = Parsed(RanksJson(FixedRanks()));
   EXPECT_THAT(Keys(json),
               ElementsAre("job", "ranks", "clock", "late_stretches", "on_device", "world_size",
-                          "collectives", "steps", "unexplained_ms", "unmatched_ms",
+                          "collectives", "steps", "steps_known", "unexplained_ms", "unmatched_ms",
                           "looked_at", "phase", "setup_ms", "losses", "overhead"));
   const Json& late = json["ranks"][0];
   EXPECT_THAT(Keys(late), ElementsAre("rank", "host", "pid", "step_ms", "late_steps",

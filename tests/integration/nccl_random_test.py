@@ -83,6 +83,11 @@ def wrong(plan, answer, cost, pauses):
             return f"line {worst['line']}"
     if abs(worst["cost_to_others_ms"] - cost) > 0.02 * cost:
         return f"{worst['cost_to_others_ms']:.2f} ms in {worst['steps']} of {len(pauses)} steps"
+    # Who lacked a processor was late for that.
+    others = sum(one["cost_to_others_ms"] for row in answer["ranks"][1:] for one in row["culprits"]
+                 if one["cause"] != "run_queue")
+    if others > 0.05 * cost:
+        return f"{others:.2f} ms of other ranks"
     return ""
 
 

@@ -101,6 +101,7 @@ class Nccl(unittest.TestCase):
             with open(path, encoding="utf-8") as file:
                 ranks = Page(file.read()).data["ranks"]
         self.assertIn(f"Rank {LATE} was late in", ranks.pop("story")[0])
+        self.assertEqual(ranks.pop("late_left_out"), 0)
         self.assertEqual(ranks, {key: answer[key] for key in ranks})
 
     def test_a_late_rank_in_groups_of_two_kinds(self):

@@ -22,7 +22,7 @@ function el(tag, className, ...children) {
 }
 
 function attributes(node, values) {
-  for (const [name, value] of Object.entries(values)) node.setAttribute(name, value);
+  for (const [name, value] of Object.entries(values)) node.setAttribute(name, turnless(String(value)));
   return node;
 }
 

@@ -38,7 +38,7 @@ const KINDS = { report: buildReport };
 function build() { KINDS[DATA.kind](); }
 
 function buildReport() {
-  document.title = `${DATA.report.job.name || DATA.report.job.id.slice(0, 8)} \u00b7 lull`;
+  document.title = turnless(`${DATA.report.job.name || DATA.report.job.id.slice(0, 8)} \u00b7 lull`);
   const links = el('nav', '', el('span', 'brand', 'lull'), attributes(el('a', '', 'Answers'), { href: '#answers' }));
   attributes(links, { 'aria-label': 'Sections' });
   const first = answers();
@@ -117,7 +117,7 @@ window.addEventListener('afterprint', () => {
 
 // Heads and sections of pages that have few of them.
 function showSections(title, head, sections) {
-  document.title = `${title} \u00b7 lull`;
+  document.title = turnless(`${title} \u00b7 lull`);
   const links = attributes(el('nav', '', el('span', 'brand', 'lull')), { 'aria-label': 'Sections' });
   const main = el('main', '', head);
   for (const [id, { text, count, about, body }] of sections) {

@@ -3,7 +3,7 @@
 const MOST_RANKS_DRAWN = 64;
 
 // By what a rank cost the others in each stretch of time; the stronger the colour, the more.
-function lateMap({ ranks, late_stretches: cells, looked_at: range }) {
+function lateMap({ ranks, late_stretches: cells, looked_at: range, late_left_out: leftOut }) {
   const drawn = ranks.slice(0, MOST_RANKS_DRAWN).map((row) => row.rank).sort((a, b) => a - b);
   const rowOf = new Map(drawn.map((rank, row) => [rank, row]));
   const shown = cells.filter((cell) => rowOf.has(cell.rank));
@@ -50,7 +50,7 @@ function lateMap({ ranks, late_stretches: cells, looked_at: range }) {
   canvas.addEventListener('pointermove', (event) => {
     const cell = at(event);
     if (!cell) return hideTip();
-    return showTip(event, `rank ${cell.rank}, ${formatMs(cell.start_ms)} after the start: late ${cell.count === 1 ? 'once' : `${formatCount(cell.count)} times`}, which cost the others ${formatMs(cell.cost_to_others_ms)}`,
+    return showTip(event, `rank ${cell.rank}, ${formatMs(cell.start_ms)} after the start: in ${cell.count === 1 ? 'one collective' : `${formatCount(cell.count)} collectives`} others waited ${formatMs(cell.cost_to_others_ms)} for it`,
       DATA.timeline.bands.length ? 'Click: the timeline of this time' : null);
   });
   canvas.addEventListener('pointerleave', hideTip);
@@ -60,7 +60,7 @@ function lateMap({ ranks, late_stretches: cells, looked_at: range }) {
   });
   redraws.push(draw);
   return [el('h3', '', 'Who was late when'), el('div', 'board', canvas),
-    el('p', 'note', `Each cell is ${formatMs(shown[0].duration_ms)} of a rank; the stronger its colour, the more it cost the others, at most ${formatMs(most)}.${drawn.length < ranks.length ? ` The ${drawn.length} ranks that cost most are drawn.` : ''}`)];
+    el('p', 'note', `Each cell is ${formatMs(shown[0].duration_ms)} of a rank; the stronger its colour, the more it cost the others, at most ${formatMs(most)}.${drawn.length < ranks.length ? ` The ${drawn.length} ranks that cost most are drawn.` : ''}${leftOut ? ` ${formatCount(leftOut)} cells that cost less are left out.` : ''}`)];
 }
 
 function clockNote({ clock }) {
@@ -74,20 +74,21 @@ function ranksSection() {
   const about = 'Ranks wait for each other in collectives. Who came last, why, and what that cost the others.';
   if (!told) return named('Ranks', 0, about, none('No rank is known to have waited for another.'));
   const { ranks, story } = told;
+  const all = ranks.length === told.world_size;
   const hosts = new Set(ranks.map((row) => row.host)).size > 1;
   return named('Ranks', told.world_size, about, el('div', '',
-    story.length ? story.map((text) => el('p', 'story', text)) : none('No rank was late for a cause that is known.'),
+    story.length ? story.map((text) => el('p', 'story', text)) : none(`${all ? 'No rank' : 'None of these ranks'} was late for a cause that is known.`),
     lateMap(told),
     el('h3', '', 'By rank'),
     makeTable([
       column.rank(), ...(hosts ? [column.text('host', 'host')] : []),
-      column.ms('step', 'step_ms', 'The median.'), column.count('late in', 'late_steps', 'Steps in which the others waited for it, for a cause that is known.'),
+      column.ms('step', 'step_ms', 'The median.'), column.count('late in', 'late_steps', `${told.steps_known ? 'Steps' : 'Collectives'} in which the others waited for it, for a cause that is known.`),
       column.ms('waited', 'waited_ms', 'For others, until the last one had come.'),
       column.ms('cost to others', 'cost_to_others_ms', 'What the others waited for it alone, added up.'),
       ...(told.on_device ? [column.ms('communicates', 'communication_ms', 'Kernels of communication ran on its device.'), column.ms('exposed', 'exposed_ms', 'The part of it in which none that computes did.')] : []),
       { label: 'mostly', wide: true, value: (r) => (r.culprits.length ? r.culprits[0].cause : ''), cell: (r) => (r.culprits.length ? el('div', '', `${r.culprits[0].cause.replace(/_/g, ' ')} `, r.culprits[0].file ? siteNode(r.culprits[0]) : null) : '\u2013') },
     ], ranks, { sort: hosts ? 5 : 4, label: 'ranks', total: told.world_size }),
-    el('p', 'note', `${formatCount(told.collectives)} collectives. Waited for the last one without a cause that is known: ${formatMs(told.unexplained_ms)}; of waits that not all ranks had at the same time, nothing is told: ${formatMs(told.unmatched_ms)}.`,
+    el('p', 'note', `${formatCount(told.collectives)} collectives. Waited for the last one without a cause that is known: ${formatMs(told.unexplained_ms)}; waits and communication of which nothing is told: ${formatMs(told.unmatched_ms)}.`,
       told.on_device ? ' By the kernels of NCCL, in the time that GPUs were traced.' : null),
     clockNote(told) ? el('p', 'note', clockNote(told)) : null,
     told.looked_at.cut ? el('p', 'note', `Only the last ${formatMs(told.looked_at.end_ms - told.looked_at.start_ms)} were looked at: there are too many events for more.`) : null));

@@ -61,6 +61,17 @@ TEST(Ranks, NamesTheLateOneAndItsCause) {
   EXPECT_EQ(story.unmatched_ns, 0u);
 }
 
+TEST(Ranks, CountsCollectivesWhereNoStepsAreKnown) {
+  TwoRanks job;
+  for (int i = 0; i < 100; ++i) job.Step(i % 10 == 9 ? 50 * kMs : 0);
+  EXPECT_FALSE(WhoWaitedForWhom(job.ranks).no_steps);
+  for (Rank& rank : job.ranks) rank.steps.clear();
+  const Story story = WhoWaitedForWhom(job.ranks);
+  EXPECT_TRUE(story.no_steps);
+  EXPECT_EQ(story.steps, 100u);
+  EXPECT_EQ(story.ranks[1].late_steps, 10u);
+}
+
 TEST(Ranks, NamesWhatARankDoesInEveryStepAndTheOthersDoNot) {
   TwoRanks job;
   for (int i = 0; i < 100; ++i) job.Step(5 * kMs);
