@@ -22,6 +22,12 @@ import nccl_ranks  # noqa: E402
 CAUSES = ("sleep", "gc", "lock", "read", "code", "kernels")
 
 
+def ready_ns():
+    """How long this thread was ready and had no processor, so far."""
+    with open("/proc/thread-self/schedstat") as file:
+        return int(file.read().split()[1])
+
+
 class Plan(object):
     def __init__(self, seed, ranks):
         random_ = random.Random(seed)
@@ -49,9 +55,9 @@ class Random(nccl_ranks.Training):
     def load_batch(self, step):
         if self.rank != self.plan.late or step % self.plan.every != self.plan.every - 1:
             return
-        start = time.monotonic_ns()
+        start, ready = time.monotonic_ns(), ready_ns()
         getattr(self, "by_" + self.plan.cause)(self.plan.pause_ms / 1e3)
-        self.pauses.append((step, start, time.monotonic_ns()))
+        self.pauses.append((step, start, time.monotonic_ns(), ready_ns() - ready))
 
     def by_sleep(self, seconds):
         time.sleep(seconds)  # SITE: sleep
