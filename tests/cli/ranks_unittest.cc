@@ -87,9 +87,10 @@ TEST(RanksText, SaysNothingOfRanksThatAreNotShown) {
 TEST(RanksJson, HasTheAgreedKeys) {
   const Json json = Parsed(RanksJson(FixedRanks()));
   EXPECT_THAT(Keys(json),
-              ElementsAre("job", "ranks", "clock", "late_stretches", "on_device", "world_size",
-                          "collectives", "steps", "steps_known", "unexplained_ms", "unmatched_ms",
-                          "looked_at", "phase", "setup_ms", "losses", "overhead"));
+              ElementsAre("job", "ranks", "clock", "late_stretches", "on_device",
+                          "world_size", "collectives", "steps", "steps_known",
+                          "unexplained_ms", "unmatched_ms", "looked_at", "phase",
+                          "setup_ms", "losses", "overhead"));
   const Json& late = json["ranks"][0];
   EXPECT_THAT(Keys(late), ElementsAre("rank", "host", "pid", "step_ms", "late_steps",
                                       "waited_ms", "cost_to_others_ms",

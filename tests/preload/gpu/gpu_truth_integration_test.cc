@@ -161,8 +161,9 @@ GpuRun run_that_sleeps_in_a_wait(const char* before, uint64_t* asleep_ns) {
     trace_continuously(control);
     control.armed = 0;
   };
-  // Read at its end: what is taken while the device is still asked whether it has caught
-  // up counts as warm-up (tracer_plan.cc), and on a busy machine that may be all of it.
+  // Read at its end: what is taken while the device is still asked whether it has
+  // caught up counts as warm-up (tracer_plan.cc), and on a busy machine that may be all
+  // of it.
   return run_on_gpu(
       {LULL_PYTHON, LULL_QUEUES, "burst", "1", before, path},
       {.configure = configure,
