@@ -1,10 +1,10 @@
 # lull_test(name LABEL unit|integration|... SOURCES ... LIBRARIES ... [UNTIMED] [TIMED CASES])
 #   one GoogleTest executable; every test case becomes a ctest case. TIMED: the cases (as
 #   GoogleTest's filter names them) that compare times in an executable that is UNTIMED else.
-# lull_script_test(name LABEL ... COMMAND ... [UNTIMED | ONCE])
+# lull_script_test(name LABEL ... COMMAND ... [UNTIMED [AGAIN] | ONCE])
 #   any command; exit status 0 passes. ONCE: it runs alone, and is believed at once.
-# An integration test that is such a script is run up to twice more while a
-# comparison of numbers, and nothing else, fails (tests/again.py). In a build with
+# An integration test that is such a script and runs alone, or has AGAIN, is run up to twice
+# more while a comparison of numbers, and nothing else, fails (tests/again.py). In a build with
 # ASan, where the start of a process takes longer than most cases, each unit test executable
 # runs in four parts, not case by case.
 # A COST (ctest's property) in seconds lets a long one begin early, also in a fresh build.
@@ -68,7 +68,7 @@ function(lull_test name)
 endfunction()
 
 function(lull_script_test name)
-  cmake_parse_arguments(ARG "UNTIMED;ONCE" "LABEL;TIMEOUT" "COMMAND;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "UNTIMED;ONCE;AGAIN" "LABEL;TIMEOUT" "COMMAND;ENVIRONMENT" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
@@ -79,7 +79,7 @@ function(lull_script_test name)
   if(ARG_UNTIMED OR ARG_LABEL STREQUAL "unit")
     set(alone FALSE)
   endif()
-  if(alone AND NOT ARG_ONCE AND ARG_LABEL STREQUAL "integration")
+  if(ARG_AGAIN OR (alone AND NOT ARG_ONCE AND ARG_LABEL STREQUAL "integration"))
     math(EXPR ARG_TIMEOUT "3 * ${ARG_TIMEOUT}")
     list(PREPEND ARG_COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/again.py
       ${CMAKE_BINARY_DIR}/failed_at_first.log)
