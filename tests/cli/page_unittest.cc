@@ -174,6 +174,25 @@ TEST(PageData, HoldsWhatTheVerbsPrint) {
   EXPECT_EQ(PageData(testing::FixedReport(), kMade)["complete"], false);
 }
 
+TEST(PageData, HasTheStretchesThatCostMostAndCountsTheOthers) {
+  v1::ReportReply reply = WholeReply();
+  EXPECT_TRUE(PageData(reply, kMade)["ranks"].is_null());
+  *reply.mutable_ranks() = testing::FixedRanks().ranks();
+  for (uint64_t i = 0; i < 6'000; ++i) {
+    v1::LateStretch* late = reply.mutable_ranks()->add_late_stretches();
+    late->set_rank(static_cast<int32_t>(i % 2));
+    late->set_cost_to_others_ns(1'000'000 * (i * 7 % 6'000));
+  }
+  const Json ranks = PageData(reply, kMade)["ranks"];
+  EXPECT_EQ(ranks["late_left_out"], 1'000);
+  EXPECT_EQ(ranks["late_stretches"].size(), 5'000u);
+  for (const Json& late : ranks["late_stretches"]) {
+    EXPECT_GE(late["cost_to_others_ms"], 1'000);
+  }
+  EXPECT_EQ(ranks["ranks"], RanksJson(reply)["ranks"]);
+  EXPECT_EQ(ranks["story"].size(), 2u);
+}
+
 TEST(Page, QuotesSourceTextAsDataAndEachLineOnce) {
   v1::ReportReply reply = WholeReply();
   auto add = [](v1::ReportReply* to, uint32_t line, const std::string& text) {

@@ -70,7 +70,7 @@ function buildDiff() {
     times('causes', 'Idle time by cause', diff.causes, column.cause()),
     times('waits', 'The host waited for', diff.host_waits, column.text('for', 'kind')),
     times('kernels', 'Kernels', diff.kernels, { label: 'kernel', wide: true, value: (r) => r.name,
-      cell: (r) => attributes(el('span', 'where', shortKernel(r.name)), { title: turnless(r.name.slice(0, 600)) }) }, DATA.kernels),
+      cell: (r) => attributes(el('span', 'where', shortKernel(r.name)), { title: r.name.slice(0, 600) }) }, DATA.kernels),
     times('functions', 'Functions of the host', diff.functions, column.site('function', (r) => r.site), DATA.functions),
     ['memory', named('Memory', diff.memory.length, 'Peaks, of the process that has most.', orNone(diff.memory, 'No memory was seen.', () =>
       makeTable([column.text('allocator', 'allocator'), ...differenceColumns('peak_bytes', formatBytes)], diff.memory, { label: 'memory' })))],
