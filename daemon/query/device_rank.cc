@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "daemon/aggregate/event_views.h"
 
@@ -47,6 +48,9 @@ void DeviceRank::Add(const Event& event, const Series& series, bool communicates
       idle_.push_back(StretchOf(event));
       idle_ns_[event.tid] += event.duration_ns;
       return;
+    case EventType::kSync:
+      all_syncs_[event.tid].push_back(StretchOf(event));
+      return;
     case EventType::kCoverage: {
       const int64_t device = Number(aggregate::DeviceOf(series));
       several_ = several_ || (device_ >= 0 && device != device_);
@@ -69,6 +73,9 @@ void DeviceRank::Finish() {
       idle_ns_.begin(), idle_ns_.end(),
       [](const auto& a, const auto& b) { return a.second < b.second; });
   idle_thread_ = most == idle_ns_.end() ? 0 : most->first;
+  syncs_ = std::move(all_syncs_[idle_thread_]);
+  all_syncs_.clear();
+  Join(syncs_);
 }
 
 bool DeviceRank::IsTraced(uint64_t time_ns) const {

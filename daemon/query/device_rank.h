@@ -32,6 +32,8 @@ class DeviceRank {
   uint64_t communication_ns() const { return communication_ns_; }
   uint64_t exposed_ns() const { return exposed_ns_; }
   const std::vector<DeviceStretch>& idle() const { return idle_; }
+  // Where it is in a sync; of the thread below. In the order of starts.
+  const std::vector<DeviceStretch>& syncs() const { return syncs_; }
   // Kernels that compute: stretches that touch are one.
   const std::vector<DeviceStretch>& computing() const { return computing_; }
   // Time in which the device may have waited for other ranks and nobody knows: what
@@ -49,7 +51,8 @@ class DeviceRank {
   void MeasureCommunication();
 
   std::vector<DeviceStretch> traced_;
-  std::vector<DeviceStretch> communication_, idle_, computing_, untraced_;
+  std::vector<DeviceStretch> communication_, idle_, computing_, untraced_, syncs_;
+  std::map<uint32_t, std::vector<DeviceStretch>> all_syncs_;  // by thread
   uint64_t communication_ns_ = 0, exposed_ns_ = 0;
   std::map<uint32_t, uint64_t> idle_ns_;  // by thread
   uint32_t idle_thread_ = 0;

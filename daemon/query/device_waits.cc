@@ -14,6 +14,16 @@ using aggregate::Series;
 // Kernels, and what they waited for on the device.
 constexpr char kOfGpu[] = "gpu";
 
+// When the last sync returned that was under way in the idle time.
+uint64_t ReturnOfSync(const std::vector<DeviceStretch>& syncs,
+                      const DeviceStretch& idle) {
+  const auto after = std::lower_bound(
+      syncs.begin(), syncs.end(), idle.end_ns,
+      [](const DeviceStretch& sync, uint64_t ns) { return sync.start_ns < ns; });
+  if (after == syncs.begin()) return idle.start_ns;
+  return std::clamp(std::prev(after)->end_ns, idle.start_ns, idle.end_ns);
+}
+
 }  // namespace
 
 // 0: nobody knows, and nothing may be told of that time. Where the cause is code, it is
@@ -72,7 +82,18 @@ void DeviceWaits::Fill(const DeviceRank& device, const std::vector<Series>& seri
   for (const DeviceStretch& idle : device.idle()) {
     const uint32_t cause = CauseOf(part, series[idle.series]);
     if (cause == UINT32_MAX) continue;
-    out->spent.push_back(part.Common(idle.start_ns, idle.end_ns, cause));
+    // Of a sync's idle time the rest follows the call (docs/blame.md, rule 7).
+    uint64_t returned_ns = idle.end_ns;
+    if (aggregate::CauseOf(series[idle.series]) == v1::GAP_CAUSE_SYNC) {
+      returned_ns = ReturnOfSync(device.syncs(), idle);
+    }
+    if (idle.start_ns < returned_ns) {
+      out->spent.push_back(part.Common(idle.start_ns, returned_ns, cause));
+    }
+    if (returned_ns < idle.end_ns) {
+      out->spent.push_back(part.Common(returned_ns, idle.end_ns, cause));
+      out->spent.back().beside_code = true;
+    }
   }
   const uint32_t computing = causes_.Number(kOfGpu, 0);
   for (const DeviceStretch& one : device.computing()) {

@@ -14,7 +14,11 @@ std::vector<Stretch> Innermost(const std::vector<Stretch>& nested) {
   std::vector<Stretch> flat, open;
   uint64_t at = 0;
   auto add = [&](uint64_t until_ns) {
-    if (at < until_ns) flat.push_back({at, until_ns, open.back().what});
+    if (at < until_ns) {
+      flat.push_back(open.back());
+      flat.back().start_ns = at;
+      flat.back().end_ns = until_ns;
+    }
     at = std::max(at, until_ns);
   };
   auto close = [&](uint64_t until_ns) {
@@ -89,21 +93,23 @@ Habits::Habits(const Rank& rank, const std::vector<Burst>& bursts)
   const std::vector<Stretch> outer = Outermost(rank.spent);
   for (size_t i = 0; i < bursts.size(); ++i) {
     if (!bursts[i].since_ns) continue;
-    Before before{*bursts[i].since_ns, 0, bursts[i].line, {}, 0};
+    Before before{*bursts[i].since_ns, 0, bursts[i].line, {}, 0, 0};
     before.end_ns = std::max(before.start_ns, MayMatterUntil(outer, bursts[i]));
     before.code_ns = before.end_ns - before.start_ns;
     const uint64_t from_ns = bursts[i].spent_since_ns.value_or(before.start_ns);
     for (auto one = FirstThatEndsAfter(spent_, from_ns);
          one != spent_.end() && one->start_ns < before.end_ns; ++one) {
       const uint64_t end_ns = std::min(one->end_ns, before.end_ns);
-      before.spent_ns[one->what] += end_ns - std::max(one->start_ns, from_ns);
+      const uint64_t spent_ns = end_ns - std::max(one->start_ns, from_ns);
+      before.spent_ns[one->what] += spent_ns;
+      if (one->beside_code) before.beside_code_ns += spent_ns;
       if (end_ns <= before.start_ns) continue;
       before.code_ns -= end_ns - std::max(one->start_ns, before.start_ns);
     }
     before_[i] = std::move(before);
   }
   struct All {
-    std::vector<uint64_t> code_ns;
+    std::vector<uint64_t> code_ns, beside_code_ns;
     std::map<uint32_t, std::vector<uint64_t>> spent_ns;
   };
   std::map<uint32_t, All> by_line;
@@ -111,12 +117,14 @@ Habits::Habits(const Rank& rank, const std::vector<Burst>& bursts)
     if (!before) continue;
     All& all = by_line[before->line];
     all.code_ns.push_back(before->code_ns);
+    all.beside_code_ns.push_back(before->beside_code_ns);
     for (const auto& [what, ns] : before->spent_ns) all.spent_ns[what].push_back(ns);
   }
   for (auto& [line, all] : by_line) {
     Usual& usual = usual_[line];
     const size_t times = all.code_ns.size();
     usual.code_ns = LowerMedian(std::move(all.code_ns));
+    usual.beside_code_ns = LowerMedian(std::move(all.beside_code_ns));
     for (auto& [what, ns] : all.spent_ns) {
       ns.resize(times);  // it was not there the other times
       usual.spent_ns[what] = LowerMedian(std::move(ns));
@@ -181,9 +189,13 @@ std::optional<Excess> Habits::MostUnusual(
   if (most.ns > 0 && most.ns >= late_ns - late_ns / 2) return most;
   const uint64_t code_ns = std::max(
       usual.code_ns, of_others([](const Before& other) { return other.code_ns; }));
-  if (before.code_ns >= code_ns + (late_ns - late_ns / 2))
-    return Excess{false, 0, true, before.code_ns - code_ns};
-  return std::nullopt;
+  if (before.code_ns < code_ns + (late_ns - late_ns / 2)) return std::nullopt;
+  const uint64_t beside_code_ns =
+      std::max(usual.beside_code_ns,
+               of_others([](const Before& other) { return other.beside_code_ns; }));
+  return Excess{false, 0, true,
+                before.code_ns - code_ns + before.beside_code_ns -
+                    std::min(before.beside_code_ns, beside_code_ns)};
 }
 
 bool Habits::IsRecorded(uint64_t time_ns) const {

@@ -21,6 +21,7 @@ struct Before {
   uint32_t line = 0;                      // of that burst
   std::map<uint32_t, uint64_t> spent_ns;  // by what
   uint64_t code_ns = 0;                   // the rest
+  uint64_t beside_code_ns = 0;            // of spent_ns: code ran, too
 };
 
 struct Excess {
@@ -64,6 +65,7 @@ class Habits {
   struct Usual {
     std::map<uint32_t, uint64_t> spent_ns;
     uint64_t code_ns = 0;
+    uint64_t beside_code_ns = 0;
   };
 
   bool IsRecorded(uint64_t time_ns) const;

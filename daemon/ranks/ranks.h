@@ -30,6 +30,9 @@ struct Stretch {
   // waited in another is not charged, but whom it had waited for.
   uint32_t members = 0;
   uint32_t group = 0;
+  // Of what was spent: its thread ran code meanwhile. That counts as code, too, where
+  // code is the cause.
+  bool beside_code = false;
 };
 
 // Where a thread was seen. `what` is a number of the caller's.

@@ -113,7 +113,7 @@ bool Target::Read(BatchBuilder* batch) {
   for (uint32_t i = 0; i < rings_.size() && !corrupt_; ++i) {
     if (!ReadRing(i, heads_[i], batch)) return false;
   }
-  if (!samples_.Read(batch, &rings_.own())) return false;
+  if (!samples_.Read(batch, &rings_.own(), &run_delay_)) return false;
   complete_as_of_ns_ = std::min(begin_ns, samples_.complete_ns());
   return true;
 }

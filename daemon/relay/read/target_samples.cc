@@ -106,7 +106,8 @@ void TargetSamples::Take() {
 
 // A worker that could not read for a while, or whose spool was full, finds thousands of
 // samples, each with a stack of kilobytes: more than a batch may hold.
-bool TargetSamples::Read(BatchBuilder* batch, TargetRing* own) {
+bool TargetSamples::Read(BatchBuilder* batch, TargetRing* own,
+                         RunDelaySampler* delays) {
   if (sampler_ == nullptr) {
     complete_ns_ = UINT64_MAX;
     return true;
@@ -122,6 +123,10 @@ bool TargetSamples::Read(BatchBuilder* batch, TargetRing* own) {
       AddStack(event.py_stack, batch);
     }
     batch->AddEvents(key_, kRelayRing, own->next++, &event, 1, sample.tid);
+    if (!sample.lacked) continue;
+    if (auto delay = delays->Looked(sample.tid, *sample.lacked)) {
+      batch->AddEvents(key_, kRelayRing, own->next++, &*delay, 1, sample.tid);
+    }
   }
   return true;
 }

@@ -40,8 +40,9 @@ class TargetSamples {
   // Has them looked at, if that is wanted. `plan`: who.
   void Follow(uint64_t now_ns, bool tracing, bool wanted, SamplePlan plan);
 
-  // Adds the samples that were taken, as far as the batch has room. False: it got full.
-  bool Read(BatchBuilder* batch, TargetRing* own);
+  // Adds the samples that were taken, as far as the batch has room, and what they tell
+  // of delays. False: it got full.
+  bool Read(BatchBuilder* batch, TargetRing* own, RunDelaySampler* delays);
   void Commit() { fresh_stacks_.clear(); }
   void Drop();
 

@@ -9,8 +9,8 @@
 #include <optional>
 #include <unordered_map>
 
-#include "absl/strings/string_view.h"
-#include "daemon/base/unique_fd.h"
+#include "daemon/relay/samples/scheduling.h"
+#include "daemon/relay/samples/thread_files.h"
 #include "events.pb.h"
 #include "preload/abi/event.h"
 
@@ -23,20 +23,12 @@ inline constexpr auto kRunDelayType =
 inline constexpr auto kHostSampleType =
     static_cast<abi::EventType>(lull::v1::EVENT_TYPE_HOST_SAMPLE);
 
-struct Scheduling {
-  uint64_t delay_ns = 0;     // ready to run, without a processor
-  uint64_t slices = 0;       // times that it got one
-  uint64_t involuntary = 0;  // times that it was pre-empted
-  int processor = -1;        // where it runs, or last ran
-  uint64_t ran_ns = 0;       // on processors, as of the last tick of a clock
-
-  bool operator==(const Scheduling&) const = default;
+// What a look at a thread found in its counters.
+struct SchedulingLook {
+  uint64_t since_ns = 0;  // the look before it
+  uint64_t at_ns = 0;
+  Scheduling now;
 };
-
-// The files' texts: schedstat, field 39 of stat, nonvoluntary_ctxt_switches of status.
-bool ParseSchedstat(absl::string_view text, Scheduling* scheduling);
-bool ParseProcessor(absl::string_view stat, Scheduling* scheduling);
-bool ParseSwitches(absl::string_view status, Scheduling* scheduling);
 
 // One target's threads. Its pid and tids as the relay sees them.
 class RunDelaySampler {
@@ -49,32 +41,36 @@ class RunDelaySampler {
   // sides.
   bool IsDue(uint64_t now_ns, bool tracing);
   // What happened to the thread since the last call for it; nullopt: nothing, or this
-  // is the first one, or the thread is gone.
+  // is the first one, or the thread is gone. Not in the middle of a wait either, for up
+  // to 200 ms: that it was pre-empted belongs to the delay, which counts from its end.
   std::optional<abi::Event> Sample(uint32_t tid, uint64_t now_ns);
   // Pure part of the above; `now` is what was read of the thread.
   std::optional<abi::Event> Advance(uint32_t tid, const Scheduling& now,
                                     uint64_t now_ns);
+  // The same by a look of the host sampler, which comes four times as often in a window
+  // and so says more closely when that was. A delay counts from its end on: one that is
+  // new ended since the look before, in the middle of that time as far as is known, and
+  // began as much earlier as it is long. So the span is no longer than the delay, and
+  // off by half of the time between looks at most. nullopt, too, for a thread that
+  // Sample() does not know, and for a look before its last one.
+  std::optional<abi::Event> Looked(uint32_t tid, const SchedulingLook& look);
   void Forget(uint32_t tid);
 
  private:
   struct Thread {
     Scheduling last;
     uint64_t at_ns;
+    uint64_t told_ns;  // until then: of spans
   };
-  // Kept open: opening them is two thirds of what a look costs. They stay those of the
-  // thread, whoever gets its number afterwards.
-  struct Files {
-    UniqueFd schedstat, stat, status;
-  };
-  // The delay and the slices alone; nullopt: it is gone.
-  std::optional<Scheduling> ReadDelay(uint32_t tid);
-  std::optional<Scheduling> ReadAll(uint32_t tid, Scheduling delay) const;
+  static std::optional<abi::Event> Told(const Thread& before, const Scheduling& now,
+                                        uint64_t since_ns, uint64_t until_ns);
 
   const pid_t pid_;
   uint64_t asked_ns_ = 0;
   bool tracing_ = false;
+  bool changes_ = false;  // tracing has just begun or ended
   std::unordered_map<uint32_t, Thread> threads_;
-  std::unordered_map<uint32_t, Files> files_;
+  std::unordered_map<uint32_t, ThreadFiles> files_;  // open: two thirds of a look
 };
 
 }  // namespace lull::relay

@@ -87,6 +87,7 @@ struct HostSampler::Thread {
   uint32_t stack = 0;
   v1::HostSampleQuality quality = v1::HOST_SAMPLE_QUALITY_FAILED;
   uint64_t gone_ns = 0;  // since then there was none of its number, or none is known
+  std::optional<uint64_t> told_delay_ns;  // of its counters
 
   Thread(pid_t pid, const SampledThread& sampled, Process* of)
       : what(sampled), files(pid, sampled.tid), process(of) {
@@ -98,6 +99,7 @@ struct HostSampler::Thread {
     reader.reset();
     held = false;
     last.at_ns = gone_ns = 0;
+    told_delay_ns.reset();
     if (what.role == v1::HOST_SAMPLE_ROLE_AUTOGRAD)
       what.role = v1::HOST_SAMPLE_ROLE_FEEDER;
     TellRole();
@@ -376,6 +378,7 @@ std::optional<HostSample> HostSampler::TakeOne(Thread* thread, uint64_t due_ns) 
     sample.state = thread->files.RunningOrReady(thread->last, before, sample.at_ns,
                                                 MonotonicNs() - woke_ns_);
   }
+  if (sliced && process.followed.rate >= kDenseRate) FindDelay(thread, before, &sample);
 
   const SampledThread& what = thread->what;
   if (process.codes && process.followed.layout && what.python_state != 0) {
@@ -417,6 +420,21 @@ std::optional<HostSample> HostSampler::TakeOne(Thread* thread, uint64_t due_ns) 
   thread->stack = sample.stack;
   thread->quality = sample.quality;
   return sample;
+}
+
+// A window alone needs to know it this well, and of threads that may feed a GPU.
+void HostSampler::FindDelay(Thread* thread, Scheduling now, HostSample* sample) {
+  if (sample->role == v1::HOST_SAMPLE_ROLE_LOADER ||
+      sample->role == v1::HOST_SAMPLE_ROLE_OTHER) {
+    return;
+  }
+  if (!thread->told_delay_ns) thread->told_delay_ns = now.delay_ns;
+  if (now.delay_ns - *thread->told_delay_ns < kLittleDelayNs) return;
+  // That it was pre-empted belongs to the delay, which counts from its end on.
+  bool waits = sample->state == v1::HOST_SAMPLE_STATE_READY;
+  if (waits || !thread->files.Moves(&now, &waits)) return;
+  sample->lacked = SchedulingLook{thread->last.at_ns, sample->at_ns, now};
+  thread->told_delay_ns = now.delay_ns;
 }
 
 void HostSampler::Count(const HostSample& sample, uint64_t late_ns, Process* process) {

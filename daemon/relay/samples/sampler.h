@@ -24,6 +24,7 @@
 #include "daemon/relay/samples/poisson.h"
 #include "daemon/relay/samples/python_threads.h"
 #include "daemon/relay/samples/reader.h"
+#include "daemon/relay/samples/run_delay.h"
 #include "daemon/relay/samples/thread_files.h"
 #include "events.pb.h"
 
@@ -59,6 +60,8 @@ struct HostSample {
   v1::HostSampleState state = v1::HOST_SAMPLE_STATE_RUNNING;
   v1::HostSampleQuality quality = v1::HOST_SAMPLE_QUALITY_FAILED;
   v1::HostSampleRole role = v1::HOST_SAMPLE_ROLE_OTHER;
+  // Where it lacked a processor for more than a little since this was last told.
+  std::optional<SchedulingLook> lacked;
 };
 
 struct TakenSamples {
@@ -96,6 +99,7 @@ class HostSampler {
   static void Skip(Thread* thread);
   Thread* Choose();
   std::optional<HostSample> TakeOne(Thread* thread, uint64_t due_ns);
+  static void FindDelay(Thread* thread, Scheduling now, HostSample* sample);
   void Count(const HostSample& sample, uint64_t late_ns, Process* process);
 
   Mutex mutex_;

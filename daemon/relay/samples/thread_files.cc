@@ -85,6 +85,20 @@ bool ThreadFiles::Slices(Scheduling* scheduling) {
   return ParseSchedstat(ReadAgain(schedstat_, &buffer), scheduling);
 }
 
+bool ThreadFiles::Moves(Scheduling* scheduling, bool* waits) {
+  if (!status_) status_ = OpenProc(path_ + "status");
+  FileText stat, status;
+  const absl::string_view of_stat = ReadAgain(stat_, &stat);
+  const absl::string_view of_status = ReadAgain(status_, &status);
+  uint64_t switches = 0;
+  if (!ParseProcessor(of_stat, scheduling) || !ParseSwitches(of_status, scheduling) ||
+      !ParseAllSwitches(of_status, &switches)) {
+    return false;
+  }
+  *waits = ParseState(of_stat) == 'R' && scheduling->slices <= switches;
+  return true;
+}
+
 bool ThreadFiles::Blocked(bool* blocked) {
   FileText buffer;
   if (in_vain_ < kMostInVain) {

@@ -10,7 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "daemon/base/unique_fd.h"
-#include "daemon/relay/samples/run_delay.h"
+#include "daemon/relay/samples/scheduling.h"
 #include "events.pb.h"
 
 namespace lull::relay {
@@ -35,6 +35,9 @@ class ThreadFiles {
   ThreadFiles(pid_t pid, uint32_t tid);
 
   bool Slices(Scheduling* scheduling);  // and the delay; false: the thread is gone
+  // Where it runs, and how often it was pre-empted. `waits`: it was ready, and
+  // had no processor or just got one; or we took its place. False: it is gone.
+  bool Moves(Scheduling* scheduling, bool* waits);
   // Blocked, or one of the other two (kRunning); false: the thread is gone.
   bool Blocked(bool* blocked);
   // For a thread that is not blocked, after Blocked(): kReady if it is not on a

@@ -145,6 +145,21 @@ TEST(ThreadFiles, TellsWhoWaitsForAProcessor) {
   EXPECT_GT(ready, kLooks * 3 / 4) << both << " times both seemed to run";
 }
 
+TEST(ThreadFiles, CountsWhoWasPreempted) {
+  Worker one(0), two(0);
+  ThreadFiles files(getpid(), one.tid());
+  Scheduling first, last;
+  bool waits = false;
+  int waited = 0;
+  ASSERT_TRUE(files.Moves(&first, &waits));
+  do {  // ctest bounds it
+    usleep(1'000);
+    ASSERT_TRUE(files.Slices(&last) && files.Moves(&last, &waits));
+    EXPECT_EQ(last.processor, 0);
+    waited += waits ? 1 : 0;
+  } while (last.involuntary < first.involuntary + 3 || waited == 0);
+}
+
 // The same on the processor that we are on: one of them ran until we took its place.
 TEST(ThreadFiles, TellsWhoWaitsForOurProcessor) {
   if (access("/proc/self/sched", R_OK) != 0) GTEST_SKIP() << "the kernel does not tell";
