@@ -1,10 +1,7 @@
 #include "daemon/relay/samples/sampler.h"
 
-#include <sched.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -15,6 +12,7 @@
 #include "daemon/base/thread.h"
 #include "daemon/procfs/address_space.h"
 #include "daemon/relay/samples/codes.h"
+#include "daemon/relay/samples/early_turns.h"
 #include "daemon/relay/samples/memory.h"
 #include "daemon/relay/samples/rates.h"
 #include "daemon/relay/samples/stack_table.h"
@@ -44,33 +42,6 @@ bool IsTooLong(uint64_t begin_ns, uint64_t now_ns) {
 std::chrono::steady_clock::time_point TimeOf(uint64_t monotonic_ns) {
   return std::chrono::steady_clock::time_point(
       std::chrono::nanoseconds(static_cast<int64_t>(monotonic_ns)));
-}
-
-// struct sched_attr of linux/sched/types.h, its first version: that header and libc's
-// define the same names.
-struct SchedulingOf {
-  uint32_t size;
-  uint32_t policy;
-  uint64_t flags;
-  int32_t nice;
-  uint32_t priority;
-  uint64_t runtime_ns;  // of SCHED_OTHER: the slice, from Linux 6.12
-  uint64_t deadline_ns;
-  uint64_t period_ns;
-};
-
-// On a full machine whoever waits for its turn gets one when a target sleeps, and sees
-// it asleep too often. A thread that asks for shorter slices gets its turn earlier: no
-// more time than others, and no right is needed. From Linux 6.12; elsewhere nothing
-// changes.
-void AskForEarlyTurns() {
-  constexpr uint64_t kShortestSliceNs = 100'000;
-  SchedulingOf now{};
-  if (syscall(SYS_sched_getattr, 0, &now, sizeof(now), 0) != 0) return;
-  if (now.policy != SCHED_OTHER) return;
-  now.size = sizeof(now);
-  now.runtime_ns = kShortestSliceNs;
-  (void)syscall(SYS_sched_setattr, 0, &now, 0);
 }
 
 }  // namespace
