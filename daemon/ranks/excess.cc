@@ -187,15 +187,16 @@ std::optional<Excess> Habits::MostUnusual(
     most.usual = usual_ns > 0;
   }
   if (most.ns > 0 && most.ns >= late_ns - late_ns / 2) return most;
-  const uint64_t code_ns = std::max(
-      usual.code_ns, of_others([](const Before& other) { return other.code_ns; }));
-  if (before.code_ns < code_ns + (late_ns - late_ns / 2)) return std::nullopt;
-  const uint64_t beside_code_ns =
-      std::max(usual.beside_code_ns,
-               of_others([](const Before& other) { return other.beside_code_ns; }));
-  return Excess{false, 0, true,
-                before.code_ns - code_ns + before.beside_code_ns -
-                    std::min(before.beside_code_ns, beside_code_ns)};
+  auto beyond = [&](uint64_t Before::*spent_ns, uint64_t usual_ns) {
+    usual_ns = std::max(usual_ns, of_others([spent_ns](const Before& other) {
+                          return other.*spent_ns;
+                        }));
+    return before.*spent_ns - std::min(before.*spent_ns, usual_ns);
+  };
+  const uint64_t code_ns = beyond(&Before::code_ns, usual.code_ns) +
+                           beyond(&Before::beside_code_ns, usual.beside_code_ns);
+  if (code_ns < late_ns - late_ns / 2) return std::nullopt;
+  return Excess{false, 0, true, code_ns};
 }
 
 bool Habits::IsRecorded(uint64_t time_ns) const {

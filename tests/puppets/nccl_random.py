@@ -8,6 +8,7 @@ Plan(SEED, RANKS) is what the ranks follow.
 """
 
 import argparse
+import contextlib
 import gc
 import os
 import random
@@ -55,40 +56,52 @@ class Random(nccl_ranks.Training):
     def load_batch(self, step):
         if self.rank != self.plan.late or step % self.plan.every != self.plan.every - 1:
             return
-        start, ready = time.monotonic_ns(), ready_ns()
+        self.step_now = step
         getattr(self, "by_" + self.plan.cause)(self.plan.pause_ms / 1e3)
-        self.pauses.append((step, start, time.monotonic_ns(), ready_ns() - ready))
+
+    @contextlib.contextmanager
+    def pause(self):
+        start, ready = time.monotonic_ns(), ready_ns()
+        yield
+        self.pauses.append((self.step_now, start, time.monotonic_ns(), ready_ns() - ready))
 
     def by_sleep(self, seconds):
-        time.sleep(seconds)  # SITE: sleep
+        with self.pause():
+            time.sleep(seconds)  # SITE: sleep
 
     def by_gc(self, seconds):
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            gc.collect()
+        with self.pause():
+            while time.monotonic() < end:
+                gc.collect()
 
+    # Until the other thread runs, this one waits for that: it is none of the cause.
     def by_lock(self, seconds):
         self.lock.acquire()
         other = threading.Timer(seconds, self.lock.release)
         other.start()
-        self.lock.acquire()  # SITE: lock
+        with self.pause():
+            self.lock.acquire()  # SITE: lock
         self.lock.release()
         other.join()
 
     def by_read(self, seconds):
         other = threading.Timer(seconds, os.write, (self.pipe[1], b"x"))
         other.start()
-        os.read(self.pipe[0], 1)  # SITE: read
+        with self.pause():
+            os.read(self.pipe[0], 1)  # SITE: read
         other.join()
 
     def by_code(self, seconds):
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            sum(range(100))  # SITE: code
+        with self.pause():
+            while time.monotonic() < end:
+                sum(range(100))  # SITE: code
 
     def by_kernels(self, seconds):
-        for _ in range(int(seconds / 200e-6)):
-            self.kernels["forward_kernel"].launch(self.compute)  # SITE: kernels
+        with self.pause():
+            for _ in range(int(seconds / 200e-6)):
+                self.kernels["forward_kernel"].launch(self.compute)  # SITE: kernels
 
     def forward(self):
         for _ in range(self.plan.forward):
