@@ -1,7 +1,5 @@
 #include "daemon/relay/read/batch_builder.h"
 
-#include "daemon/relay/samples/run_delay.h"
-
 namespace lull::relay {
 namespace {
 
@@ -35,7 +33,7 @@ void BatchBuilder::Reset() {
   counters_.clear();
   arena_.Reset();
   batch_ = google::protobuf::Arena::CreateMessage<lull::v1::Batch>(&arena_);
-  events_ = observed_ = 0;
+  events_ = 0;
   bytes_ = 0;
   empty_ = true;
 }
@@ -86,7 +84,6 @@ void BatchBuilder::AddEvents(uint64_t process_key, uint32_t ring,
   run.last_start_ns = last;
   run.next_position = first_position + count;
   events_ += count;
-  if (ring == kRelayRing) observed_ += count;
   bytes_ += count * kEventBytes;
   empty_ = false;
 }

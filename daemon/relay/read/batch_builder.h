@@ -50,8 +50,6 @@ class BatchBuilder {
 
   bool empty() const { return empty_; }
   size_t events() const { return events_; }
-  // All of its events are the relay's own.
-  bool observed_alone() const { return events_ > 0 && events_ == observed_; }
   size_t approximate_bytes() const { return bytes_; }
 
   v1::Batch* batch() { return batch_; }
@@ -76,7 +74,6 @@ class BatchBuilder {
   std::unordered_map<uint64_t, v1::Batch::Gpu*> gpus_;
   std::unordered_map<uint64_t, v1::ProcessCounters*> counters_;
   size_t events_ = 0;
-  size_t observed_ = 0;  // of kRelayRing
   size_t bytes_ = 0;
   bool empty_ = true;
 };

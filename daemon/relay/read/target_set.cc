@@ -15,9 +15,7 @@ namespace {
 constexpr uint64_t kMillisecond = 1'000'000;
 // A batch waits for company, so that a quiet job does not send one a millisecond;
 // but never until a ring is near its end.
-constexpr uint64_t kMaxBatchAgeNs = 200 * kMillisecond;
-// A job that does nothing is still looked at, and nobody waits for that.
-constexpr uint64_t kMaxObservedAgeNs = 500 * kMillisecond;
+constexpr uint64_t kMaxBatchAgeNs = 500 * kMillisecond;
 constexpr size_t kMaxBatchEvents = 16 * 1024;
 constexpr uint64_t kMaxBacklog = 2048;  // twelve chunks, which stay in the cache
 constexpr size_t kBusyEvents = 1024;    // in one pass: come back at once
@@ -179,8 +177,8 @@ void TargetSet::FlushIfDue(uint64_t now_ns) {
     for (auto& [key, target] : targets_) target->AddCounters(&batch_, now_ns, false);
     return;
   }
-  const uint64_t oldest = batch_.observed_alone() ? kMaxObservedAgeNs : kMaxBatchAgeNs;
-  bool due = now_ns - batch_began_ns_ >= oldest || batch_.events() >= kMaxBatchEvents;
+  bool due =
+      now_ns - batch_began_ns_ >= kMaxBatchAgeNs || batch_.events() >= kMaxBatchEvents;
   for (auto& [key, target] : targets_) due = due || target->Backlog() >= kMaxBacklog;
   if (due) Flush(now_ns);
 }
