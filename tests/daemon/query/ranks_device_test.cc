@@ -53,6 +53,25 @@ class RanksOnDevices : public testing::Test {
     Step({0, 1, 2, 3}, late, by_ns, computes);
   }
 
+  // Each rank waits for the device at the end of a step; `late` runs code before the
+  // next one.
+  void StepBehindASync(size_t late, uint64_t by_ns) {
+    const uint64_t end_ns = now_ns_ + by_ns + 6 * kMs;
+    for (size_t rank = 0; rank < kRanks; ++rank) {
+      const uint64_t at = now_ns_ + (rank == late ? by_ns : 0);
+      Launch(rank, at, kComputing, at + 10 * kUs, at + 4 * kMs);
+      Launch(rank, at + 10 * kUs, kAllReduce, at + 5 * kMs, end_ns);
+      Sync(rank, at + 20 * kUs, end_ns);
+    }
+    now_ns_ = end_ns + kMs;
+  }
+
+  void Sync(size_t rank, uint64_t start_ns, uint64_t end_ns) {
+    TestEvent& sync = Put(rank, v1::EVENT_TYPE_SYNC, start_ns, end_ns - start_ns);
+    sync.api = kApiSync;
+    sync.python = 2;
+  }
+
   void Launch(size_t rank, uint64_t called_ns, uint32_t kernel, uint64_t start_ns,
               uint64_t end_ns) {
     const CorrelationId correlation{++correlation_};
@@ -160,6 +179,44 @@ TEST_F(RanksOnDevices, NameTheOneThatComputesLonger) {
   EXPECT_EQ(ranks.ranks(0).rank(), 1);
   ASSERT_EQ(ranks.ranks(0).culprits_size(), 1);
   EXPECT_EQ(ranks.ranks(0).culprits(0).cause(), "gpu");
+}
+
+// 9 ms of code follow a sync that blocked for 6: 6 ms of the idle time count as its
+// own.
+TEST_F(RanksOnDevices, NameTheOneThatRunsCodeBehindASync) {
+  Trace(true);
+  for (int i = 0; i < 100; ++i) StepBehindASync(2, i % 10 == 9 ? 9 * kMs : 0);
+  Trace(false);
+  const v1::Ranks ranks = Ask();
+  ASSERT_EQ(ranks.ranks_size(), 4);
+  EXPECT_EQ(ranks.ranks(0).rank(), 2);
+  ASSERT_EQ(ranks.ranks(0).culprits_size(), 1);
+  EXPECT_EQ(ranks.ranks(0).culprits(0).cause(), "host_code");
+  EXPECT_NEAR(static_cast<double>(ranks.ranks(0).cost_to_others_ns()),
+              3.0 * 10 * 9 * kMs, 0.01 * 3 * 10 * 9 * kMs);
+}
+
+// One waits for its device where the others do not, and so launches late. What it does
+// then the others do, too, but earlier.
+TEST_F(RanksOnDevices, NameTheSyncThatAloneMadeOneLate) {
+  Trace(true);
+  for (int i = 0; i < 100; ++i) {
+    const bool late = i % 10 == 9;
+    const uint64_t end_ns = now_ns_ + (late ? 8 : 6) * kMs;
+    for (size_t rank = 0; rank < kRanks; ++rank) {
+      Launch(rank, now_ns_, kComputing, now_ns_ + 10 * kUs, now_ns_ + 4 * kMs);
+      const bool waits = late && rank == 1;
+      if (waits) Sync(rank, now_ns_ + 20 * kUs, now_ns_ + 4 * kMs);
+      const uint64_t came_ns = now_ns_ + (waits ? 7 : 5) * kMs;
+      Launch(rank, came_ns - 15 * kUs, kAllReduce, came_ns, end_ns);
+    }
+    now_ns_ = end_ns + kMs;
+  }
+  Trace(false);
+  const v1::Ranks ranks = Ask();
+  EXPECT_EQ(ranks.ranks(0).rank(), 1);
+  ASSERT_EQ(ranks.ranks(0).culprits_size(), 1);
+  EXPECT_EQ(ranks.ranks(0).culprits(0).cause(), "sync");
 }
 
 // Ranks 0 and 1 are one group, 2 and 3 another, each with a communicator of its own,

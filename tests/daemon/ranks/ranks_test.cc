@@ -101,6 +101,26 @@ TEST(Ranks, ChargesACauseWithNoMoreThanItExplains) {
   EXPECT_EQ(story.unexplained_ns, 240 * kMs);
 }
 
+// After a sync idle time counts as the sync's for as long as that had blocked; the rank
+// ran its code all the same.
+TEST(Ranks, ChargesCodeWithTheTimeBesideASync) {
+  for (const bool beside_code : {false, true}) {
+    TwoRanks job;
+    for (int i = 0; i < 100; ++i) {
+      const bool late = i % 10 == 9;
+      Stretch sync{job.now_ns + kMs, job.now_ns + (late ? 21 : 2) * kMs, kSleep};
+      sync.beside_code = beside_code;
+      job.ranks[1].spent.push_back(sync);
+      job.ranks[0].spent.push_back({job.now_ns + kMs, job.now_ns + 2 * kMs, kSleep});
+      job.Step(late ? 50 * kMs : 0, 0);
+    }
+    const Story story = WhoWaitedForWhom(job.ranks);
+    ASSERT_EQ(story.ranks[1].causes.size(), 1u);
+    EXPECT_FALSE(story.ranks[1].causes[0].recorded);
+    EXPECT_EQ(story.ranks[1].causes[0].cost_ns, (beside_code ? 500 : 310) * kMs);
+  }
+}
+
 TEST(Ranks, ForgivesWhatAllDo) {
   TwoRanks job;
   for (int i = 0; i < 100; ++i) {
