@@ -14,14 +14,13 @@ using aggregate::Series;
 // Kernels, and what they waited for on the device.
 constexpr char kOfGpu[] = "gpu";
 
-// When the last sync returned that was under way in the idle time.
-uint64_t ReturnOfSync(const std::vector<DeviceStretch>& syncs,
-                      const DeviceStretch& idle) {
+// The last sync that began before the end of the idle time; nullptr: none did.
+const DeviceStretch* SyncOf(const std::vector<DeviceStretch>& syncs,
+                            const DeviceStretch& idle) {
   const auto after = std::lower_bound(
       syncs.begin(), syncs.end(), idle.end_ns,
       [](const DeviceStretch& sync, uint64_t ns) { return sync.start_ns < ns; });
-  if (after == syncs.begin()) return idle.start_ns;
-  return std::clamp(std::prev(after)->end_ns, idle.start_ns, idle.end_ns);
+  return after == syncs.begin() ? nullptr : &*std::prev(after);
 }
 
 }  // namespace
@@ -79,21 +78,25 @@ void DeviceWaits::Fill(const DeviceRank& device, const std::vector<Series>& seri
     wait.group = identities[i].group;
     out->waits.push_back(wait);
   }
+  const DeviceStretch* told = nullptr;
   for (const DeviceStretch& idle : device.idle()) {
     const uint32_t cause = CauseOf(part, series[idle.series]);
     if (cause == UINT32_MAX) continue;
-    // Of a sync's idle time the rest follows the call (docs/blame.md, rule 7).
-    uint64_t returned_ns = idle.end_ns;
-    if (aggregate::CauseOf(series[idle.series]) == v1::GAP_CAUSE_SYNC) {
-      returned_ns = ReturnOfSync(device.syncs(), idle);
-    }
+    const bool of_sync = aggregate::CauseOf(series[idle.series]) == v1::GAP_CAUSE_SYNC;
+    const DeviceStretch* sync = of_sync ? SyncOf(device.syncs(), idle) : nullptr;
+    // What follows the call counts as the sync's, too (docs/blame.md, rule 7).
+    const uint64_t returned_ns =
+        sync == nullptr ? idle.end_ns
+                        : std::clamp(sync->end_ns, idle.start_ns, idle.end_ns);
     if (idle.start_ns < returned_ns) {
       out->spent.push_back(part.Common(idle.start_ns, returned_ns, cause));
     }
-    if (returned_ns < idle.end_ns) {
-      out->spent.push_back(part.Common(returned_ns, idle.end_ns, cause));
-      out->spent.back().beside_code = true;
-    }
+    if (returned_ns == idle.end_ns) continue;
+    ranks::Stretch behind = part.Common(returned_ns, idle.end_ns, cause);
+    behind.beside_code = true;
+    if (sync != told) behind.blocked_ns = sync->end_ns - sync->start_ns;
+    told = sync;
+    out->spent.push_back(behind);
   }
   const uint32_t computing = causes_.Number(kOfGpu, 0);
   for (const DeviceStretch& one : device.computing()) {

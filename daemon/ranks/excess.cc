@@ -18,6 +18,7 @@ std::vector<Stretch> Innermost(const std::vector<Stretch>& nested) {
       flat.push_back(open.back());
       flat.back().start_ns = at;
       flat.back().end_ns = until_ns;
+      open.back().blocked_ns = 0;  // it is told
     }
     at = std::max(at, until_ns);
   };
@@ -88,28 +89,34 @@ class OfRanks {
 
 }  // namespace
 
+void Before::Add(const Stretch& one, uint64_t ns) {
+  spent_ns[one.what] += ns;
+  if (!one.beside_code) return;
+  beside_code_ns += ns;
+  blocked_ns += one.blocked_ns;
+  syncs.insert(one.what);
+}
+
 Habits::Habits(const Rank& rank, const std::vector<Burst>& bursts)
     : rank_(rank), spent_(Innermost(rank.spent)), before_(bursts.size()) {
   const std::vector<Stretch> outer = Outermost(rank.spent);
   for (size_t i = 0; i < bursts.size(); ++i) {
     if (!bursts[i].since_ns) continue;
-    Before before{*bursts[i].since_ns, 0, bursts[i].line, {}, 0, 0};
+    Before before{*bursts[i].since_ns, 0, bursts[i].line, {}, 0, 0, 0, {}};
     before.end_ns = std::max(before.start_ns, MayMatterUntil(outer, bursts[i]));
     before.code_ns = before.end_ns - before.start_ns;
     const uint64_t from_ns = bursts[i].spent_since_ns.value_or(before.start_ns);
     for (auto one = FirstThatEndsAfter(spent_, from_ns);
          one != spent_.end() && one->start_ns < before.end_ns; ++one) {
       const uint64_t end_ns = std::min(one->end_ns, before.end_ns);
-      const uint64_t spent_ns = end_ns - std::max(one->start_ns, from_ns);
-      before.spent_ns[one->what] += spent_ns;
-      if (one->beside_code) before.beside_code_ns += spent_ns;
+      before.Add(*one, end_ns - std::max(one->start_ns, from_ns));
       if (end_ns <= before.start_ns) continue;
       before.code_ns -= end_ns - std::max(one->start_ns, before.start_ns);
     }
     before_[i] = std::move(before);
   }
   struct All {
-    std::vector<uint64_t> code_ns, beside_code_ns;
+    std::vector<uint64_t> code_ns, beside_code_ns, blocked_ns;
     std::map<uint32_t, std::vector<uint64_t>> spent_ns;
   };
   std::map<uint32_t, All> by_line;
@@ -118,6 +125,7 @@ Habits::Habits(const Rank& rank, const std::vector<Burst>& bursts)
     All& all = by_line[before->line];
     all.code_ns.push_back(before->code_ns);
     all.beside_code_ns.push_back(before->beside_code_ns);
+    all.blocked_ns.push_back(before->blocked_ns);
     for (const auto& [what, ns] : before->spent_ns) all.spent_ns[what].push_back(ns);
   }
   for (auto& [line, all] : by_line) {
@@ -125,6 +133,7 @@ Habits::Habits(const Rank& rank, const std::vector<Burst>& bursts)
     const size_t times = all.code_ns.size();
     usual.code_ns = LowerMedian(std::move(all.code_ns));
     usual.beside_code_ns = LowerMedian(std::move(all.beside_code_ns));
+    usual.blocked_ns = LowerMedian(std::move(all.blocked_ns));
     for (auto& [what, ns] : all.spent_ns) {
       ns.resize(times);  // it was not there the other times
       usual.spent_ns[what] = LowerMedian(std::move(ns));
@@ -173,6 +182,17 @@ std::optional<Excess> Habits::MostUnusual(
     for (const Before* other : others) theirs.push_back(spent_by(*other));
     return LowerMedian(std::move(theirs));
   };
+  auto beyond = [&](uint64_t Before::*spent_ns, uint64_t usual_ns) {
+    usual_ns = std::max(usual_ns, of_others([spent_ns](const Before& other) {
+                          return other.*spent_ns;
+                        }));
+    return before.*spent_ns - std::min(before.*spent_ns, usual_ns);
+  };
+  // A sync that blocked for longer than usual has cost as much more, and no more.
+  const uint64_t beside_code_ns = beyond(&Before::beside_code_ns, usual.beside_code_ns);
+  const uint64_t of_code_ns =
+      beside_code_ns -
+      std::min(beside_code_ns, beyond(&Before::blocked_ns, usual.blocked_ns));
   Excess most{true, 0, false, 0};
   for (const auto& [what, ns] : before.spent_ns) {
     if (what == 0) continue;
@@ -181,20 +201,15 @@ std::optional<Excess> Habits::MostUnusual(
           const auto spent = other.spent_ns.find(thing);
           return spent == other.spent_ns.end() ? 0 : spent->second;
         }));
-    if (ns <= usual_ns + most.ns) continue;
-    most.ns = ns - usual_ns;
+    const uint64_t more_ns =
+        usual_ns + most.ns + (before.syncs.contains(what) ? of_code_ns : 0);
+    if (ns <= more_ns) continue;
+    most.ns += ns - more_ns;
     most.what = what;
     most.usual = usual_ns > 0;
   }
   if (most.ns > 0 && most.ns >= late_ns - late_ns / 2) return most;
-  auto beyond = [&](uint64_t Before::*spent_ns, uint64_t usual_ns) {
-    usual_ns = std::max(usual_ns, of_others([spent_ns](const Before& other) {
-                          return other.*spent_ns;
-                        }));
-    return before.*spent_ns - std::min(before.*spent_ns, usual_ns);
-  };
-  const uint64_t code_ns = beyond(&Before::code_ns, usual.code_ns) +
-                           beyond(&Before::beside_code_ns, usual.beside_code_ns);
+  const uint64_t code_ns = beyond(&Before::code_ns, usual.code_ns) + of_code_ns;
   if (code_ns < late_ns - late_ns / 2) return std::nullopt;
   return Excess{false, 0, true, code_ns};
 }

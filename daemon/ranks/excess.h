@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "daemon/ranks/collectives.h"
@@ -21,7 +22,12 @@ struct Before {
   uint32_t line = 0;                      // of that burst
   std::map<uint32_t, uint64_t> spent_ns;  // by what
   uint64_t code_ns = 0;                   // the rest
-  uint64_t beside_code_ns = 0;            // of spent_ns: code ran, too
+  // Of spent_ns: code ran, too, after syncs that had blocked for so long.
+  uint64_t beside_code_ns = 0;
+  uint64_t blocked_ns = 0;
+  std::set<uint32_t> syncs;  // by what
+
+  void Add(const Stretch& one, uint64_t ns);
 };
 
 struct Excess {
@@ -66,6 +72,7 @@ class Habits {
     std::map<uint32_t, uint64_t> spent_ns;
     uint64_t code_ns = 0;
     uint64_t beside_code_ns = 0;
+    uint64_t blocked_ns = 0;
   };
 
   bool IsRecorded(uint64_t time_ns) const;

@@ -30,9 +30,11 @@ struct Stretch {
   // waited in another is not charged, but whom it had waited for.
   uint32_t members = 0;
   uint32_t group = 0;
-  // Of what was spent: its thread ran code meanwhile. That counts as code, too, where
-  // code is the cause.
+  // Of what was spent: its thread ran code meanwhile, after a sync; and how long that
+  // had blocked, told once of each sync. Of one that blocked as ever nothing is unusual
+  // but the code behind it.
   bool beside_code = false;
+  uint64_t blocked_ns = 0;
 };
 
 // Where a thread was seen. `what` is a number of the caller's.

@@ -102,22 +102,29 @@ TEST(Ranks, ChargesACauseWithNoMoreThanItExplains) {
 }
 
 // After a sync idle time counts as the sync's for as long as that had blocked; the rank
-// ran its code all the same.
-TEST(Ranks, ChargesCodeWithTheTimeBesideASync) {
-  for (const bool beside_code : {false, true}) {
+// ran its code all the same. That is the sync's fault as far as it blocked for longer
+// than it usually does.
+TEST(Ranks, ChargesCodeWithTheTimeBehindASyncThatBlockedAsEver) {
+  for (const uint64_t blocked_ns : {30 * kMs, 40 * kMs, 70 * kMs}) {
     TwoRanks job;
     for (int i = 0; i < 100; ++i) {
-      const bool late = i % 10 == 9;
-      Stretch sync{job.now_ns + kMs, job.now_ns + (late ? 21 : 2) * kMs, kSleep};
-      sync.beside_code = beside_code;
-      job.ranks[1].spent.push_back(sync);
-      job.ranks[0].spent.push_back({job.now_ns + kMs, job.now_ns + 2 * kMs, kSleep});
+      const bool late = i % 4 == 3;
+      for (size_t r = 0; r < 2; ++r) {
+        const uint64_t more_ns = r == 1 && late ? 30 * kMs : 0;
+        job.ranks[r].spent.push_back(
+            {job.now_ns + kMs, job.now_ns + 2 * kMs + more_ns, kSleep});
+        job.ranks[r].spent.back().beside_code = true;
+        job.ranks[r].spent.back().blocked_ns = more_ns > 0 ? blocked_ns : 30 * kMs;
+      }
       job.Step(late ? 50 * kMs : 0, 0);
     }
     const Story story = WhoWaitedForWhom(job.ranks);
     ASSERT_EQ(story.ranks[1].causes.size(), 1u);
-    EXPECT_FALSE(story.ranks[1].causes[0].recorded);
-    EXPECT_EQ(story.ranks[1].causes[0].cost_ns, (beside_code ? 500 : 310) * kMs);
+    const Cause& cause = story.ranks[1].causes[0];
+    EXPECT_EQ(cause.recorded, blocked_ns == 70 * kMs) << "30 of 50 ms are the sync's";
+    EXPECT_EQ(cause.cost_ns, blocked_ns == 30 * kMs   ? 25 * 50 * kMs
+                             : blocked_ns == 40 * kMs ? 25 * 40 * kMs
+                                                      : 25 * 30 * kMs);
   }
 }
 
