@@ -1,10 +1,13 @@
 // Finds the part of one device's idle time in which a thread waited for a processor.
 // Only idle time without another cause counts.
 //
-// The kernel tells how long a thread waited within a span, not when. So within the
-// span the longest stretches are taken first: a thread that loses its processor is
-// late by milliseconds, one that runs by microseconds. A part is held back until the
-// spans that reach into it are known to the end.
+// The kernel tells how long a thread waited within a span, not when. A wait that the
+// device ran dry for made a gap that is hardly longer: stretches of up to twice the
+// delay are taken first, the longest before others. What is left lies somewhere: it
+// ended in the middle of the time in which it can have ended, as far as is known, and
+// is taken of the longer stretches that were there then. So a second of code is not
+// robbed of all that its thread had waited before. A part is held back until the spans
+// that reach into it are known to the end.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +47,12 @@ class RunQueue {
       return a.idle.start_ns < b.idle.start_ns;
     }
   };
-  std::vector<Span> Candidates(const RunDelay& delay) const;
+  // Of this thread's residual parts what lies in the span and is not taken yet, the
+  // longest first; of parts up to `limit_ns` long, or of those that are longer.
+  std::vector<Span> Candidates(const RunDelay& delay, Span span, uint64_t limit_ns,
+                               bool longer) const;
+  // Returns what is left of `delay_ns`.
+  uint64_t TakeOf(const std::vector<Span>& spans, uint64_t delay_ns);
   void Take(Span span);
   Idle FirstOf(const Part& part) const;
 

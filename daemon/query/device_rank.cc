@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <tuple>
-#include <utility>
 
 #include "daemon/aggregate/event_views.h"
 
@@ -14,7 +13,7 @@ using aggregate::EventType;
 using aggregate::Series;
 
 DeviceStretch StretchOf(const Event& event) {
-  return {event.start_ns, event.start_ns + event.duration_ns, event.series};
+  return {event.start_ns, event.start_ns + event.duration_ns, event.series, event.tid};
 }
 
 bool StartsBefore(const DeviceStretch& a, const DeviceStretch& b) {
@@ -49,7 +48,7 @@ void DeviceRank::Add(const Event& event, const Series& series, bool communicates
       idle_ns_[event.tid] += event.duration_ns;
       return;
     case EventType::kSync:
-      all_syncs_[event.tid].push_back(StretchOf(event));
+      syncs_[event.tid].push_back(StretchOf(event));
       return;
     case EventType::kCoverage: {
       const int64_t device = Number(aggregate::DeviceOf(series));
@@ -73,9 +72,17 @@ void DeviceRank::Finish() {
       idle_ns_.begin(), idle_ns_.end(),
       [](const auto& a, const auto& b) { return a.second < b.second; });
   idle_thread_ = most == idle_ns_.end() ? 0 : most->first;
-  syncs_ = std::move(all_syncs_[idle_thread_]);
-  all_syncs_.clear();
-  Join(syncs_);
+  for (auto& [tid, syncs] : syncs_) Join(syncs);
+}
+
+const DeviceStretch* DeviceRank::SyncOf(const DeviceStretch& idle) const {
+  const auto of_thread = syncs_.find(idle.tid);
+  if (of_thread == syncs_.end()) return nullptr;
+  const std::vector<DeviceStretch>& syncs = of_thread->second;
+  const auto after = std::lower_bound(
+      syncs.begin(), syncs.end(), idle.end_ns,
+      [](const DeviceStretch& sync, uint64_t ns) { return sync.start_ns < ns; });
+  return after == syncs.begin() ? nullptr : &*std::prev(after);
 }
 
 bool DeviceRank::IsTraced(uint64_t time_ns) const {
@@ -87,7 +94,7 @@ bool DeviceRank::IsTraced(uint64_t time_ns) const {
 
 void DeviceRank::FindUntraced() {
   for (size_t i = 1; i < traced_.size(); ++i) {
-    untraced_.push_back({traced_[i - 1].end_ns, traced_[i].start_ns, 0});
+    untraced_.push_back({traced_[i - 1].end_ns, traced_[i].start_ns, 0, 0});
   }
 }
 

@@ -16,6 +16,7 @@ struct DeviceStretch {
   uint64_t start_ns = 0;
   uint64_t end_ns = 0;
   uint32_t series = 0;
+  uint32_t tid = 0;  // of idle time: the thread that it is judged by
 };
 
 class DeviceRank {
@@ -32,8 +33,9 @@ class DeviceRank {
   uint64_t communication_ns() const { return communication_ns_; }
   uint64_t exposed_ns() const { return exposed_ns_; }
   const std::vector<DeviceStretch>& idle() const { return idle_; }
-  // Where it is in a sync; of the thread below. In the order of starts.
-  const std::vector<DeviceStretch>& syncs() const { return syncs_; }
+  // The last sync of the thread that is judged that began before the end of the idle
+  // time; nullptr: none did.
+  const DeviceStretch* SyncOf(const DeviceStretch& idle) const;
   // Kernels that compute: stretches that touch are one.
   const std::vector<DeviceStretch>& computing() const { return computing_; }
   // Time in which the device may have waited for other ranks and nobody knows: what
@@ -51,8 +53,8 @@ class DeviceRank {
   void MeasureCommunication();
 
   std::vector<DeviceStretch> traced_;
-  std::vector<DeviceStretch> communication_, idle_, computing_, untraced_, syncs_;
-  std::map<uint32_t, std::vector<DeviceStretch>> all_syncs_;  // by thread
+  std::vector<DeviceStretch> communication_, idle_, computing_, untraced_;
+  std::map<uint32_t, std::vector<DeviceStretch>> syncs_;  // by thread
   uint64_t communication_ns_ = 0, exposed_ns_ = 0;
   std::map<uint32_t, uint64_t> idle_ns_;  // by thread
   uint32_t idle_thread_ = 0;

@@ -14,15 +14,6 @@ using aggregate::Series;
 // Kernels, and what they waited for on the device.
 constexpr char kOfGpu[] = "gpu";
 
-// The last sync that began before the end of the idle time; nullptr: none did.
-const DeviceStretch* SyncOf(const std::vector<DeviceStretch>& syncs,
-                            const DeviceStretch& idle) {
-  const auto after = std::lower_bound(
-      syncs.begin(), syncs.end(), idle.end_ns,
-      [](const DeviceStretch& sync, uint64_t ns) { return sync.start_ns < ns; });
-  return after == syncs.begin() ? nullptr : &*std::prev(after);
-}
-
 }  // namespace
 
 // 0: nobody knows, and nothing may be told of that time. Where the cause is code, it is
@@ -83,7 +74,7 @@ void DeviceWaits::Fill(const DeviceRank& device, const std::vector<Series>& seri
     const uint32_t cause = CauseOf(part, series[idle.series]);
     if (cause == UINT32_MAX) continue;
     const bool of_sync = aggregate::CauseOf(series[idle.series]) == v1::GAP_CAUSE_SYNC;
-    const DeviceStretch* sync = of_sync ? SyncOf(device.syncs(), idle) : nullptr;
+    const DeviceStretch* sync = of_sync ? device.SyncOf(idle) : nullptr;
     // What follows the call counts as the sync's, too (docs/blame.md, rule 7).
     const uint64_t returned_ns =
         sync == nullptr ? idle.end_ns

@@ -143,7 +143,7 @@ Habits::Habits(const Rank& rank, const std::vector<Burst>& bursts)
 
 void Habits::Compare(std::vector<Habits>& all) {
   struct OfLine {
-    OfRanks code_ns;
+    OfRanks code_ns, beside_code_ns, blocked_ns;
     std::map<uint32_t, OfRanks> spent_ns;
     size_t ranks = 0;
   };
@@ -153,21 +153,29 @@ void Habits::Compare(std::vector<Habits>& all) {
       OfLine& of_line = by_line[line];
       ++of_line.ranks;
       of_line.code_ns.Add(usual.code_ns);
+      of_line.beside_code_ns.Add(usual.beside_code_ns);
+      of_line.blocked_ns.Add(usual.blocked_ns);
       for (const auto& [what, ns] : usual.spent_ns) of_line.spent_ns[what].Add(ns);
     }
   }
   for (auto& [line, of_line] : by_line) {
     of_line.code_ns.Sort(of_line.ranks);
+    of_line.beside_code_ns.Sort(of_line.ranks);
+    of_line.blocked_ns.Sort(of_line.ranks);
     for (auto& [what, spent] : of_line.spent_ns) spent.Sort(of_line.ranks);
   }
   for (Habits& rank : all) {
     for (auto& [line, usual] : rank.usual_) {
       const OfLine& of_line = by_line.at(line);
       if (of_line.ranks == 1) continue;
-      usual.code_ns =
-          std::min(usual.code_ns, of_line.code_ns.MedianWithout(usual.code_ns));
+      auto or_others = [](uint64_t own, const OfRanks& all_of_them) {
+        return std::min(own, all_of_them.MedianWithout(own));
+      };
+      usual.code_ns = or_others(usual.code_ns, of_line.code_ns);
+      usual.beside_code_ns = or_others(usual.beside_code_ns, of_line.beside_code_ns);
+      usual.blocked_ns = or_others(usual.blocked_ns, of_line.blocked_ns);
       for (auto& [what, ns] : usual.spent_ns) {
-        ns = std::min(ns, of_line.spent_ns.at(what).MedianWithout(ns));
+        ns = or_others(ns, of_line.spent_ns.at(what));
       }
     }
   }

@@ -44,7 +44,9 @@ def true_cost_ms(log, plan, pauses):
         first = min(after, key=lambda each: each[-1].start)
         if first[-1].rank == plan.late:
             late = first[-1].start - first[-2].start
-            least += (RANKS - 1) * min(late, end - start - ready) / 1e6
+            explained = min(late, end - start - ready)
+            # Of less than half something else is the cause: it had no processor for longer.
+            least += (RANKS - 1) * (explained if explained > late / 2 else 0) / 1e6
             most += (RANKS - 1) * late / 1e6
     return least, most
 

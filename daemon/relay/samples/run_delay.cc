@@ -37,6 +37,7 @@ std::optional<abi::Event> RunDelaySampler::Sample(uint32_t tid, uint64_t now_ns)
   bool new_span = true;
   if (known != threads_.end()) {
     const Scheduling& last = known->second.last;
+    if (now.delay_ns == last.delay_ns) known->second.nothing_ns = now_ns;
     new_span = changes_ || now_ns - known->second.at_ns >= kPeriodNs;
     if (!new_span && now.delay_ns - last.delay_ns < kLittleDelayNs) return std::nullopt;
     // One that has got no processor since was neither pre-empted nor moved.
@@ -50,6 +51,11 @@ std::optional<abi::Event> RunDelaySampler::Sample(uint32_t tid, uint64_t now_ns)
     return std::nullopt;
   }
   if (waits && !new_span) return std::nullopt;
+  // Its last pre-emption may have begun the wait that it is in.
+  if (waits && known != threads_.end() &&
+      now.involuntary > known->second.last.involuntary) {
+    --now.involuntary;
+  }
   return Advance(tid, now, now_ns);
 }
 
@@ -59,7 +65,7 @@ std::optional<abi::Event> RunDelaySampler::Advance(uint32_t tid, const Schedulin
   if (fresh || now_ns < entry->second.at_ns) return std::nullopt;
   Thread before = entry->second;
   entry->second = {now, now_ns, now_ns};
-  return Told(before, now, before.told_ns, now_ns);
+  return Told(before, now, before.at_ns, now_ns);
 }
 
 std::optional<abi::Event> RunDelaySampler::Looked(uint32_t tid,
@@ -67,16 +73,18 @@ std::optional<abi::Event> RunDelaySampler::Looked(uint32_t tid,
   auto known = threads_.find(tid);
   if (known == threads_.end() || look.at_ns <= known->second.at_ns) return std::nullopt;
   const Thread before = known->second;
-  const uint64_t since_ns = std::max(look.since_ns, before.told_ns);
-  const uint64_t delay_ns =
-      look.now.delay_ns - std::min(look.now.delay_ns, before.last.delay_ns);
-  uint64_t end_ns = since_ns + (look.at_ns - since_ns) / 2;
-  // Several that are short lie beside each other, around the middle.
-  const bool several = look.now.slices > before.last.slices + 1;
-  if (several && delay_ns < look.at_ns - since_ns) end_ns += delay_ns / 2;
-  known->second = {look.now, look.at_ns, end_ns};
-  return Told(before, look.now,
-              std::max(before.told_ns, end_ns - std::min(end_ns, delay_ns)), end_ns);
+  // Its counters were read before those, whatever the times say.
+  if (look.now.delay_ns < before.last.delay_ns ||
+      look.now.slices < before.last.slices ||
+      look.now.involuntary < before.last.involuntary) {
+    return std::nullopt;
+  }
+  known->second = {look.now, look.at_ns, look.at_ns};
+  const uint64_t since_ns =
+      std::max({look.since_ns, before.at_ns, std::min(before.nothing_ns, look.at_ns)});
+  const uint64_t delay_ns = look.now.delay_ns - before.last.delay_ns;
+  const uint64_t first_ns = since_ns - std::min(since_ns, delay_ns);
+  return Told(before, look.now, std::max(before.at_ns, first_ns), look.at_ns);
 }
 
 std::optional<abi::Event> RunDelaySampler::Told(const Thread& before,

@@ -48,19 +48,18 @@ class RunDelaySampler {
   std::optional<abi::Event> Advance(uint32_t tid, const Scheduling& now,
                                     uint64_t now_ns);
   // The same by a look of the host sampler, which comes four times as often in a window
-  // and so says more closely when that was. A delay counts from its end on: one that is
-  // new ended since the look before, in the middle of that time as far as is known, and
-  // began as much earlier as it is long. So the span is no longer than the delay, and
-  // off by half of the time between looks at most. nullopt, too, for a thread that
-  // Sample() does not know, and for a look before its last one.
+  // and so says more closely when that was: a delay counts from its end on, so that
+  // what is new ended since the look before, and began as much earlier as it is long at
+  // most. nullopt, too, for a thread that Sample() does not know, and for a look that
+  // is behind what was read since.
   std::optional<abi::Event> Looked(uint32_t tid, const SchedulingLook& look);
   void Forget(uint32_t tid);
 
  private:
   struct Thread {
     Scheduling last;
-    uint64_t at_ns;
-    uint64_t told_ns;  // until then: of spans
+    uint64_t at_ns;       // until then it is told
+    uint64_t nothing_ns;  // until then there was nothing new
   };
   static std::optional<abi::Event> Told(const Thread& before, const Scheduling& now,
                                         uint64_t since_ns, uint64_t until_ns);

@@ -59,6 +59,7 @@ struct HostSampler::Thread {
   v1::HostSampleQuality quality = v1::HOST_SAMPLE_QUALITY_FAILED;
   uint64_t gone_ns = 0;  // since then there was none of its number, or none is known
   std::optional<uint64_t> told_delay_ns;  // of its counters
+  uint64_t delayed_since_ns = 0;  // the look before the first that found more; 0: none
 
   Thread(pid_t pid, const SampledThread& sampled, Process* of)
       : what(sampled), files(pid, sampled.tid), process(of) {
@@ -69,7 +70,7 @@ struct HostSampler::Thread {
     files = ThreadFiles(pid, what.tid);
     reader.reset();
     held = false;
-    last.at_ns = gone_ns = 0;
+    last.at_ns = gone_ns = delayed_since_ns = 0;
     told_delay_ns.reset();
     if (what.role == v1::HOST_SAMPLE_ROLE_AUTOGRAD)
       what.role = v1::HOST_SAMPLE_ROLE_FEEDER;
@@ -401,10 +402,12 @@ void HostSampler::FindDelay(Thread* thread, Scheduling now, HostSample* sample) 
   }
   if (!thread->told_delay_ns) thread->told_delay_ns = now.delay_ns;
   if (now.delay_ns - *thread->told_delay_ns < kLittleDelayNs) return;
+  if (thread->delayed_since_ns == 0) thread->delayed_since_ns = thread->last.at_ns;
   // That it was pre-empted belongs to the delay, which counts from its end on.
   bool waits = sample->state == v1::HOST_SAMPLE_STATE_READY;
   if (waits || !thread->files.Moves(&now, &waits)) return;
-  sample->lacked = SchedulingLook{thread->last.at_ns, sample->at_ns, now};
+  sample->lacked = SchedulingLook{thread->delayed_since_ns, sample->at_ns, now};
+  thread->delayed_since_ns = 0;
   thread->told_delay_ns = now.delay_ns;
 }
 

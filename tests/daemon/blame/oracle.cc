@@ -20,6 +20,7 @@ struct Known {  // what is known of an operation's submission
 struct Piece {
   Idle idle;
   bool residual = false;
+  bool was_residual = false;  // before any delay
   size_t gap = 0;
 };
 
@@ -469,7 +470,8 @@ class Judge {
     piece->idle.tid = tid;
     piece->idle.before = before;
     piece->idle.after = facts.after;
-    piece->residual = cause == Cause::kHostCode || cause == Cause::kLaunchBound;
+    piece->residual = piece->was_residual =
+        cause == Cause::kHostCode || cause == Cause::kLaunchBound;
   }
 
   // By rules 1 to 4: the event of the thread that counts, and its cause.
@@ -550,19 +552,51 @@ class Judge {
     }
   }
 
+  // Of one gap, by one thread, and whatever was taken of it since.
+  uint64_t LengthAround(size_t at) const {
+    auto goes_on = [this](const Piece& a, const Piece& b) {
+      return b.was_residual && a.gap == b.gap && a.idle.tid == b.idle.tid &&
+             a.idle.end_ns == b.idle.start_ns;
+    };
+    size_t first = at, last = at;
+    while (first > 0 && pieces_[first - 1].was_residual &&
+           goes_on(pieces_[first - 1], pieces_[first])) {
+      --first;
+    }
+    while (last + 1 < pieces_.size() && goes_on(pieces_[last], pieces_[last + 1])) {
+      ++last;
+    }
+    return pieces_[last].idle.end_ns - pieces_[first].idle.start_ns;
+  }
+
+  // Short ones anywhere in the span, then long ones around the middle of when it may
+  // have ended.
   void ApplyDelay(const RunDelay& delay) {
-    Split(delay.start_ns);
-    Split(delay.end_ns);
+    const uint64_t left =
+        Take(delay, delay.start_ns, delay.end_ns, false, delay.delay_ns);
+    if (left == 0) return;
+    const uint64_t least = std::min(delay.start_ns + delay.delay_ns, delay.end_ns);
+    const uint64_t end = (least + delay.end_ns) / 2;
+    const uint64_t start = left > end ? 0 : end - left;
+    Take(delay, std::max(start, delay.start_ns), end, true, left);
+  }
+
+  uint64_t Take(const RunDelay& delay, uint64_t from, uint64_t to, bool longer,
+                uint64_t left) {
+    Split(from);
+    Split(to);
     struct Stretch {
       uint64_t start_ns, end_ns;
       size_t gap;
     };
     std::vector<Stretch> stretches;
-    for (const Piece& piece : pieces_) {
+    for (size_t i = 0; i < pieces_.size(); ++i) {
+      const Piece& piece = pieces_[i];
       if (!piece.residual || piece.idle.tid != delay.tid) continue;
-      if (piece.idle.start_ns < delay.start_ns || piece.idle.end_ns > delay.end_ns) {
-        continue;
-      }
+      if (piece.idle.start_ns < from || piece.idle.end_ns > to) continue;
+      const uint64_t most =
+          delay.delay_ns + std::min<uint64_t>(delay.delay_ns, 1'000'000);
+      if ((LengthAround(i) > most) != longer) continue;
       if (!stretches.empty() && stretches.back().gap == piece.gap &&
           stretches.back().end_ns == piece.idle.start_ns) {
         stretches.back().end_ns = piece.idle.end_ns;
@@ -570,7 +604,6 @@ class Judge {
         stretches.push_back({piece.idle.start_ns, piece.idle.end_ns, piece.gap});
       }
     }
-    uint64_t left = delay.delay_ns;
     while (left > 0 && !stretches.empty()) {
       auto longest = std::max_element(
           stretches.begin(), stretches.end(), [](const Stretch& a, const Stretch& b) {
@@ -587,6 +620,7 @@ class Judge {
       left -= end - longest->start_ns;
       stretches.erase(longest);
     }
+    return left;
   }
 
   void TellSyncs() {

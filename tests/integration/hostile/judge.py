@@ -27,6 +27,7 @@ DELIVERY_SECONDS = 90
 # A guest is judged late only if it was late each time: this machine may be busy.
 ATTEMPTS = 3
 MANY_THREADS = 1000  # that begin at once
+ATTEMPTS_OF_A_CROWD = 10
 
 
 class Failure(AssertionError):
@@ -143,7 +144,8 @@ class Late(Failure):
 
 class Outrun(Late):
     """So many threads began at once that they did not wait for the one that starts recording: on a
-    full machine it gets no processor. All of that was counted and said."""
+    full machine it gets no processor. All of that was counted and said. Believed at the tenth
+    time: how full a machine is changes less from one time to the next than who is late."""
 
 
 def check_report(program, around, world, under, name):
@@ -189,11 +191,17 @@ def judge(program, around):
     reason = around.refused() if program.command[0] else "it has not got the interpreter"
     if reason:
         raise surroundings.Refused(reason)
-    for attempt in range(1, ATTEMPTS + 1):
+    late = outrun = 0
+    while True:
         try:
             return judge_once(program, around)
+        except Outrun:
+            outrun += 1
+            if outrun == ATTEMPTS_OF_A_CROWD:
+                raise
         except Late:
-            if attempt == ATTEMPTS:
+            late += 1
+            if late == ATTEMPTS:
                 raise
 
 

@@ -76,32 +76,29 @@ TEST(RunDelay, ALookSaysMoreCloselyWhenItWas) {
   const SchedulingLook first{900, 1000, {0, 10, 0, 0}};
   EXPECT_FALSE(sampler.Looked(7, first).has_value()) << "not one that it knows";
   sampler.Advance(7, {0, 10, 0, 0}, 1000);
-  // Ended between 5000 and 5100, say at 5050, and began 300 before that.
+  // It ended after 5000, so that it began after 4700.
   auto event = sampler.Looked(7, {5000, 5100, {300, 11, 1, 0}});
   ASSERT_TRUE(event.has_value());
-  EXPECT_EQ(event->start_ns, 4750u);
-  EXPECT_EQ(event->duration_ns, 300u);
+  EXPECT_EQ(event->start_ns, 4700u);
+  EXPECT_EQ(event->duration_ns, 400u);
   EXPECT_EQ(RunDelayView{*event}.delay_ns(), 300u);
   EXPECT_EQ(RunDelayView{*event}.preemptions(), 1u);
   // Not before what was told already, nor is that told again.
   event = sampler.Looked(7, {5200, 5300, {700, 12, 2, 1}});
   ASSERT_TRUE(event.has_value());
-  EXPECT_EQ(event->start_ns, 5050u);
+  EXPECT_EQ(event->start_ns, 5100u);
   EXPECT_EQ(event->duration_ns, 200u);
   EXPECT_EQ(RunDelayView{*event}.delay_ns(), 400u);
   EXPECT_FALSE(sampler.Looked(7, {5200, 5300, {700, 12, 2, 1}}).has_value());
-  // Three short ones lie around the middle.
-  event = sampler.Looked(7, {6000, 7000, {1100, 15, 3, 1}});
+  event = sampler.Advance(7, {900, 13, 3, 1}, 5400);
   ASSERT_TRUE(event.has_value());
-  EXPECT_EQ(event->start_ns, 6300u);
-  EXPECT_EQ(event->duration_ns, 400u);
-  event = sampler.Advance(7, {1300, 16, 4, 1}, 7400);
-  ASSERT_TRUE(event.has_value());
-  EXPECT_EQ(event->start_ns, 6700u);
-  EXPECT_EQ(event->duration_ns, 700u);
+  EXPECT_EQ(event->start_ns, 5300u);
   EXPECT_EQ(RunDelayView{*event}.delay_ns(), 200u);
-  EXPECT_FALSE(sampler.Looked(7, {7310, 7350, {1200, 16, 4, 1}}).has_value())
+  EXPECT_FALSE(sampler.Looked(7, {5310, 5350, {800, 13, 3, 1}}).has_value())
       << "before that";
+  // Its time is later, and its counters were read earlier: nothing is told again.
+  EXPECT_FALSE(sampler.Looked(7, {5310, 5450, {800, 12, 2, 1}}).has_value());
+  EXPECT_FALSE(sampler.Advance(7, {900, 13, 3, 1}, 5500).has_value());
 }
 
 TEST(RunDelay, FindsTheDelayOfThreadsThatShareAProcessor) {
