@@ -24,6 +24,10 @@ SECONDS = float(os.environ.get("LULL_SECONDS", "8"))
 LONG = SECONDS >= 60
 ALLOWED_POINTS = 3  # of what many samples say; of few, chance beside it
 LOOKS_PER_SECOND = 10
+# Before Python 3.14 the thread that sends a worker's batches ends where it next asks for the
+# interpreter's lock, if the worker has ended; within a destructor of PyTorch that aborts it. Seen in
+# 2 of 95 runs of spawned workers. Nothing of ours is there: liblull neither throws nor catches.
+ABORTED_AT_ITS_END = "terminate called without an active exception"
 
 
 def torch_python():
@@ -46,12 +50,15 @@ class WorkerLines(unittest.TestCase):
     def run_program(self, name, workers, start="fork", *options):
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "truth")
-            done = guest.execute(
-                [guest.LULL, "run", "--quiet", "--name", name, "--", torch_python(), "-W",
-                 "ignore", os.path.join(PUPPETS, "loader_costs.py"), "--workers",
-                 str(workers), "--start", start, "--seconds",
-                 str(SECONDS / max(1, workers) if LONG else SECONDS), "--file", file,
-                 *options], self.host.environment, timeout=SECONDS + 120)
+            command = [guest.LULL, "run", "--quiet", "--name", name, "--", torch_python(), "-W",
+                       "ignore", os.path.join(PUPPETS, "loader_costs.py"), "--workers",
+                       str(workers), "--start", start, "--seconds",
+                       str(SECONDS / max(1, workers) if LONG else SECONDS), "--file", file,
+                       *options]
+            for _ in range(3):
+                done = guest.execute(command, self.host.environment, timeout=SECONDS + 120)
+                if not done.stderr.startswith(ABORTED_AT_ITS_END):
+                    break
             self.assertEqual((done.status, done.stdout, done.stderr), (0, "", ""))
             with open(file) as truth:
                 return json.load(truth), checks.query(guest.LULL, "data", name)
