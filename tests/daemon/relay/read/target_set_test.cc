@@ -86,9 +86,9 @@ TEST_F(TargetSetTest, GathersABatchOfAllUntilItIsOldEnough) {
   two.Commit(0, MakeEvent(abi::EventType::kSync, 2));
   targets_->FlushIfDue(1 * kSecond);  // nothing read: no batch has begun
   EXPECT_FALSE(targets_->ReadAll(1 * kSecond));
-  targets_->FlushIfDue(1 * kSecond + 199 * kMs);
+  targets_->FlushIfDue(1 * kSecond + 499 * kMs);
   EXPECT_EQ(EventsSpooled(), 0);
-  targets_->FlushIfDue(1 * kSecond + 200 * kMs);
+  targets_->FlushIfDue(1 * kSecond + 500 * kMs);
   EXPECT_EQ(EventsSpooled(), 2);
   EXPECT_EQ(targets_->totals().events_read, 2u);
 }
