@@ -554,7 +554,7 @@ class Judge {
 
   // Of one gap, by one thread, and whatever was taken of it since.
   uint64_t LengthAround(size_t at) const {
-    auto goes_on = [this](const Piece& a, const Piece& b) {
+    auto goes_on = [](const Piece& a, const Piece& b) {
       return b.was_residual && a.gap == b.gap && a.idle.tid == b.idle.tid &&
              a.idle.end_ns == b.idle.start_ns;
     };
