@@ -105,11 +105,16 @@ class Ranks(TorchOnTheCpu):
         self.assertEqual((finding["rule"], finding["site"]["line"]), ("late_rank", sleep["line"]))
 
     def test_code_of_the_late_rank_is_named_by_samples(self):
-        self.run_ranks("busy", "--busy", "--steps", "300")
-        answer = self.ask("ranks", "busy")
-        first, second = answer["ranks"]
-        self.assertEqual((first["rank"], second["culprits"]), (1, []), answer)
-        code = first["culprits"][0]
+        """Where it lacked a processor for half of the time, no line has half of the samples; such a
+        run is made again, twice at most."""
+        for name in ("busy", "busy-again", "busy-third"):
+            self.run_ranks(name, "--busy", "--steps", "300")
+            answer = self.ask("ranks", name)
+            first, second = answer["ranks"]
+            self.assertEqual((first["rank"], second["culprits"]), (1, []), answer)
+            code = first["culprits"][0]
+            if code["function"]:
+                break
         if code["cause"] == "run_queue":  # it wanted a processor for most of that time
             self.assertTrue(os.cpu_count() < WORLD + 2 or os.getloadavg()[0] > os.cpu_count(),
                             "there were enough of them")
