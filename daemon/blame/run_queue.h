@@ -2,12 +2,12 @@
 // Only idle time without another cause counts.
 //
 // The kernel tells how long a thread waited within a span, not when. A wait that the
-// device ran dry for made a gap that is hardly longer: stretches of up to twice the
-// delay are taken first, the longest before others. What is left lies somewhere: it
-// ended in the middle of the time in which it can have ended, as far as is known, and
-// is taken of the longer stretches that were there then. So a second of code is not
-// robbed of all that its thread had waited before. A part is held back until the spans
-// that reach into it are known to the end.
+// device ran dry for made a gap that is hardly longer: stretches that are longer than
+// the delay by 1 ms at most, and no more than twice as long, are taken first, the
+// longest before others. The rest of the delay is put where it ends in the middle of
+// the time in which it can have ended, and takes what longer stretches lie there. So a
+// second of code is not robbed of all that its thread had waited before. A part is held
+// back until the spans that reach into it are known to the end.
 #pragma once
 
 #include <cstddef>

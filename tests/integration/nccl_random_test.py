@@ -7,7 +7,8 @@
 What it cost is known from the device's own log: of each collective that followed a pause, how
 long each other rank waited for this one alone. Of 100 programs 99 have to be told right, with
 the cost within 2 % of that. Where ranks share processors the late one may have been held up
-otherwise, too: what the pause itself explains of that is right as well. A program follows from its seed alone: one that failed is run again with
+otherwise, too: what the pause itself explains of that is right as well. A program follows from
+its seed alone: one that failed is run again with
 --first SEED --count 1. The kernels of all ranks lie on one clock, and ranks need a processor
 only to launch: where one lacked it in a step that was not planned, that is told beside."""
 
@@ -122,8 +123,8 @@ def main():
             by_cause[plan.cause][1] += 1
             if why:
                 failed += 1
-                print(f"seed {seed}: rank {plan.late}, {plan.cause}, {cost[0]:.2f} to {cost[1]:.2f} ms; told: {why}",
-                      flush=True)
+                print(f"seed {seed}: rank {plan.late}, {plan.cause}, {cost[0]:.2f} to "
+                      f"{cost[1]:.2f} ms; told: {why}", flush=True)
     finally:
         host.close()
     for cause, (right, of) in by_cause.items():

@@ -25,7 +25,7 @@ inline constexpr auto kHostSampleType =
 
 // What a look at a thread found in its counters.
 struct SchedulingLook {
-  uint64_t since_ns = 0;  // the look before it
+  uint64_t since_ns = 0;  // the look before the first that found what is new
   uint64_t at_ns = 0;
   Scheduling now;
 };
@@ -47,7 +47,7 @@ class RunDelaySampler {
   // Pure part of the above; `now` is what was read of the thread.
   std::optional<abi::Event> Advance(uint32_t tid, const Scheduling& now,
                                     uint64_t now_ns);
-  // The same by a look of the host sampler, which comes four times as often in a window
+  // The same by a look of the host sampler, which comes ten times as often in a window
   // and so says more closely when that was: a delay counts from its end on, so that
   // what is new ended since the look before, and began as much earlier as it is long at
   // most. nullopt, too, for a thread that Sample() does not know, and for a look that

@@ -403,9 +403,11 @@ void HostSampler::FindDelay(Thread* thread, Scheduling now, HostSample* sample) 
   if (!thread->told_delay_ns) thread->told_delay_ns = now.delay_ns;
   if (now.delay_ns - *thread->told_delay_ns < kLittleDelayNs) return;
   if (thread->delayed_since_ns == 0) thread->delayed_since_ns = thread->last.at_ns;
-  // That it was pre-empted belongs to the delay, which counts from its end on.
-  bool waits = sample->state == v1::HOST_SAMPLE_STATE_READY;
-  if (waits || !thread->files.Moves(&now, &waits)) return;
+  // That it was pre-empted belongs to the delay, which counts from its end on. What
+  // Moves() says of that holds for a thread, too, whose processor we took.
+  if (sample->state == v1::HOST_SAMPLE_STATE_READY) return;
+  bool waits_or_made_room = false;
+  if (!thread->files.Moves(&now, &waits_or_made_room)) return;
   sample->lacked = SchedulingLook{thread->delayed_since_ns, sample->at_ns, now};
   thread->delayed_since_ns = 0;
   thread->told_delay_ns = now.delay_ns;

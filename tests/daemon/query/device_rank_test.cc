@@ -39,6 +39,14 @@ class DeviceRankTest : public testing::Test {
     rank_.Add(event, {.type = EventType::kIdle}, false);
   }
 
+  void Sync(uint64_t start_ns, uint64_t end_ns, uint32_t tid) {
+    Event event;
+    event.start_ns = start_ns;
+    event.duration_ns = end_ns - start_ns;
+    event.tid = tid;
+    rank_.Add(event, {.type = EventType::kSync}, false);
+  }
+
   DeviceRank rank_;
 };
 
@@ -76,6 +84,23 @@ TEST_F(DeviceRankTest, BetweenWindowsNothingIsKnown) {
   EXPECT_TRUE(rank_.IsTraced(50 * kMs));
   EXPECT_FALSE(rank_.IsTraced(60 * kMs));
   EXPECT_FALSE(rank_.several_devices());
+}
+
+TEST_F(DeviceRankTest, ASyncIsOneOfTheThreadThatIsJudged) {
+  Sync(1 * kMs, 4 * kMs, 7);
+  Sync(6 * kMs, 9 * kMs, 7);
+  Sync(2 * kMs, 3 * kMs, 8);
+  Idle(3 * kMs, 5 * kMs, 7);
+  Idle(3 * kMs, 5 * kMs, 8);
+  Idle(3 * kMs, 5 * kMs, 9);
+  rank_.Finish();
+  ASSERT_EQ(rank_.idle().size(), 3u);
+  for (const DeviceStretch& idle : rank_.idle()) {
+    const DeviceStretch* sync = rank_.SyncOf(idle);
+    EXPECT_EQ(sync == nullptr, idle.tid == 9);
+    if (sync == nullptr) continue;
+    EXPECT_EQ(sync->end_ns, (idle.tid == 7 ? 4 : 3) * kMs);
+  }
 }
 
 TEST_F(DeviceRankTest, SeveralDevicesAreSeen) {
