@@ -21,6 +21,7 @@
 #include "daemon/base/import_words.h"
 #include "daemon/words/facts.h"
 #include "daemon/words/format.h"
+#include "daemon/words/step_words.h"
 
 namespace lull {
 namespace {
@@ -207,7 +208,10 @@ std::string GpuSections(const v1::ReportReply& reply, v1::GroupBy group_by) {
 }
 
 // The word for the time in which a job records: some jobs sleep at times.
-const char* RunningWord(const v1::Job& job) {
+std::string RunningWord(const v1::Job& job) {
+  if (IsLongWithoutAStep(job)) {
+    return absl::StrCat("no step for ", FormatDuration(job.since_step_ns()));
+  }
   return job.partly_recorded() ? "armed" : "running";
 }
 

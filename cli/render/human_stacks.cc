@@ -12,14 +12,13 @@
 #include "daemon/words/enum_key.h"
 #include "daemon/words/memory_words.h"
 #include "daemon/words/sample_words.h"
+#include "daemon/words/step_words.h"
 
 namespace lull {
 namespace {
 
 constexpr size_t kMostPids = 8;
 constexpr uint64_t kSecond = 1'000'000'000;
-constexpr uint64_t kLongWithoutAStep = 5 * kSecond;
-constexpr uint64_t kManySteps = 5;
 constexpr uint64_t kOld = 5 * kSecond;
 
 // "ranks 0 to 6, 9" of sorted ranks; "" of none.
@@ -97,14 +96,20 @@ std::string ThreadsLine(const v1::ThreadStack& stack) {
   return text;
 }
 
-// A job that hangs, or has begun something that takes longer than its steps.
-std::string NoStepLine(const v1::NewestStacks& stacks) {
-  if (stacks.step_ns() == 0 || stacks.since_step_ns() < kLongWithoutAStep ||
-      stacks.since_step_ns() / kManySteps < stacks.step_ns()) {
+// What else is known of a job that hangs, or hung until it was ended.
+std::string NoStepLine(const v1::ReportReply& reply) {
+  const v1::NewestStacks& stacks = reply.stacks();
+  if (!IsLongWithoutAStep(stacks.since_step_ns(), stacks.step_ns())) return "";
+  // The line about the job says it of now.
+  if (!stacks.earlier() && IsLongWithoutAStep(reply.job())) return "";
+  // What comes after the last step is no news where all went well.
+  if (reply.job().ended() && !stacks.earlier() && reply.job().exit_status_known() &&
+      reply.job().exit_status() == 0) {
     return "";
   }
-  return absl::StrCat("No step has ended for ", FormatDuration(stacks.since_step_ns()),
-                      "; one takes ", FormatDuration(stacks.step_ns()), ".\n");
+  std::string words = NoStepWords(stacks.since_step_ns(), stacks.step_ns());
+  words[0] = 'N';
+  return absl::StrCat(words, ".\n");
 }
 
 std::string StackText(const v1::ThreadStack& stack) {
@@ -140,16 +145,14 @@ std::string StacksText(const v1::ReportReply& reply, v1::GroupBy) {
   for (const v1::ThreadStack& stack : stacks.stacks()) {
     absl::StrAppend(&text, StackText(stack));
   }
-  return Answer(
-      reply,
-      Wrapped(
-          absl::StrCat("Where the threads of ", Counted(stacks.processes(), "process"),
-                       " ", When(reply), ", by the newest look at each in ",
-                       FormatDuration(stacks.window_ns()),
-                       "; the innermost call comes first"),
-          0),
-      absl::StrCat(reply.job().ended() || stacks.earlier() ? "" : NoStepLine(stacks),
-                   text));
+  return Answer(reply,
+                Wrapped(absl::StrCat("Where the threads of ",
+                                     Counted(stacks.processes(), "process"), " ",
+                                     When(reply), ", by the newest look at each in ",
+                                     FormatDuration(stacks.window_ns()),
+                                     "; the innermost call comes first"),
+                        0),
+                absl::StrCat(NoStepLine(reply), text));
 }
 
 std::string FoldedThreads(const v1::ReportReply& reply) {

@@ -95,6 +95,8 @@ Json JobJson(const v1::Job& job) {
       {"armed", job.ended() ? Json(nullptr) : Json(!job.asleep())},
       {"recorded", RecordedJson(job)},
       {"recorded_ms", Ms(RecordedNs(job))},
+      {"since_step_ms", MsIf(job.step_ns() > 0, job.since_step_ns())},
+      {"step_ms", MsIf(job.step_ns() > 0, job.step_ns())},
       {"end_seen", job.ended() && !job.end_unseen()},
       {"complete_until_ms",
        Ms(job.end_unseen() ? job.complete_until_ns() : job.duration_ns())},

@@ -15,6 +15,7 @@
 #include "cli/render/arming.h"
 #include "cli/render/command_name.h"
 #include "daemon/words/format.h"
+#include "daemon/words/step_words.h"
 #include "google/protobuf/descriptor.h"
 
 namespace lull {
@@ -79,6 +80,10 @@ std::string JobLine(const v1::Job& job) {
     absl::StrAppend(&line, job.asleep()     ? ", asleep"
                            : job.attached() ? ", still watched"
                                             : ", still running");
+    if (IsLongWithoutAStep(job)) {
+      absl::StrAppend(&line, " (", NoStepWords(job.since_step_ns(), job.step_ns()),
+                      ")");
+    }
   } else if (job.has_imported()) {
     absl::StrAppend(&line, ", imported");
   } else if (job.attached()) {

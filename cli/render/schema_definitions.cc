@@ -42,6 +42,8 @@ Json Job() {
                  {"armed", OrNull(Flag())},
                  {"recorded", ListOfRows<v1::Job::Stretch>()},
                  {"recorded_ms", Amount()},
+                 {"since_step_ms", AmountOrNull()},
+                 {"step_ms", AmountOrNull()},
                  {"end_seen", Flag()},
                  {"complete_until_ms", Amount()},
                  {"batches_set_aside", Count()},

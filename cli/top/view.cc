@@ -11,6 +11,7 @@
 #include "daemon/words/cause_words.h"
 #include "daemon/words/facts.h"
 #include "daemon/words/format.h"
+#include "daemon/words/step_words.h"
 
 namespace lull {
 namespace {
@@ -97,6 +98,12 @@ TopLine StatusLine(const v1::ReportReply& reply, const TopState& state,
   if (!reply.job().ended() && age_ns > kOldNs && !state.paused) {
     return {absl::StrCat("This is ", FormatDuration(age_ns),
                          " old: the collector does not answer."),
+            TopStyle::kWarning};
+  }
+  if (!reply.job().ended() && IsLongWithoutAStep(reply.job())) {
+    return {absl::StrCat(
+                "No step has ended for ", FormatDuration(reply.job().since_step_ns()),
+                ". Where its threads are: lull stacks ", ShortId(reply.job().id())),
             TopStyle::kWarning};
   }
   return {AdviceLine(reply), TopStyle::kPlain};

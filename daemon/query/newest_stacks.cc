@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/aggregate/host_sample.h"
 #include "daemon/base/clock.h"
-#include "daemon/base/median.h"
 #include "daemon/base/status.h"
+#include "daemon/query/last_step.h"
 #include "daemon/query/part_clocks.h"
 #include "daemon/query/reports.h"
 #include "daemon/query/rows.h"
@@ -30,7 +30,6 @@ constexpr uint64_t kShortestWindowNs = 1'000'000'000;
 // So many events are read for one answer, at 0.16 us each; of more the window is
 // shorter.
 constexpr double kMostEventsOfLooks = 2'000'000;
-constexpr uint32_t kStepsOfAProcess = 64;
 
 // Where a thread was.
 struct Place {
@@ -159,23 +158,13 @@ class Newest {
   }
 
   absl::Status FindSteps() {
-    std::vector<uint64_t> lengths;
-    uint64_t newest_ns = 0;
-    for (const storage::ProcessRow& process : processes_) {
-      LULL_ASSIGN_OR_RETURN(auto steps, view_.reader->catalogue().Steps(
-                                            process.id, 0, Until(), kStepsOfAProcess));
-      for (const storage::StepRow& step : steps) {
-        if (step.end_ns <= step.start_ns || step.end_ns > Until()) continue;
-        lengths.push_back(step.end_ns - step.start_ns);
-        newest_ns = std::max(newest_ns, step.end_ns);
-      }
-    }
-    if (lengths.empty()) return absl::OkStatus();
-    // A job that slept meanwhile may have made steps that nobody saw.
     LULL_ASSIGN_OR_RETURN(const Recorded recorded,
                           Recorded::Load(*view_.reader, view_.job));
-    reply_.set_since_step_ns(recorded.Within(newest_ns, Until()));
-    reply_.set_step_ns(LowerMedian(std::move(lengths)));
+    LULL_ASSIGN_OR_RETURN(const auto last,
+                          FindLastStep(*view_.reader, recorded, processes_, Until()));
+    if (!last) return absl::OkStatus();
+    reply_.set_since_step_ns(last->since_ns);
+    reply_.set_step_ns(last->step_ns);
     return absl::OkStatus();
   }
 

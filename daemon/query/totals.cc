@@ -5,6 +5,7 @@
 #include "daemon/aggregate/wait_kind.h"
 #include "daemon/base/status.h"
 #include "daemon/query/gather.h"
+#include "daemon/query/last_step.h"
 
 namespace lull::query {
 
@@ -101,6 +102,29 @@ std::vector<ProcessRow> SelectProcesses(const std::vector<ProcessRow>& all,
   return chosen;
 }
 
+namespace {
+
+// Of a job that runs, and of which a relay reports.
+absl::Status FillLastStep(storage::StoreReader& reader, const storage::JobRow& job,
+                          const Recorded& recorded, std::vector<ProcessRow> processes,
+                          v1::Job* out) {
+  std::erase_if(processes, [](const ProcessRow& process) {
+    return process.end_ns != 0 || process.info.worker_of() != 0;
+  });
+  uint64_t at_ns = job.last_event_ns;
+  for (const ProcessRow& process : processes) {
+    at_ns = std::max(at_ns, process.counters.as_of_ns());
+  }
+  LULL_ASSIGN_OR_RETURN(const auto last,
+                        FindLastStep(reader, recorded, processes, at_ns));
+  if (!last) return absl::OkStatus();
+  out->set_since_step_ns(last->since_ns);
+  out->set_step_ns(last->step_ns);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::Status FillJob(RunParts& run_parts, const storage::JobRow& job, v1::Job* out) {
   storage::StoreReader& reader = run_parts.reader();
   out->set_id(job.info.id());
@@ -129,6 +153,9 @@ absl::Status FillJob(RunParts& run_parts, const storage::JobRow& job, v1::Job* o
     uint64_t until = CompleteUntil(processes, end);
     out->set_complete_until_ns(until > job.info.start_ns() ? until - job.info.start_ns()
                                                            : 0);
+  }
+  if (!job.ended && !out->asleep() && !out->end_unseen()) {
+    LULL_RETURN_IF_ERROR(FillLastStep(reader, job, recorded, processes, out));
   }
   uint64_t events = 0;
   for (const ProcessRow& process : processes) {

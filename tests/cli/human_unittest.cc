@@ -240,6 +240,23 @@ TEST(HumanReport, HasNoExitStatusOfAJobThatWasAttachedTo) {
   EXPECT_TRUE(JobLine(job).ends_with(", still watched")) << JobLine(job);
 }
 
+TEST(HumanReport, SaysThatAJobThatRunsHasEndedNoStepForLong) {
+  v1::ListJobsReply reply;
+  v1::Job& job = *reply.add_jobs();
+  job = FixedJob();
+  job.set_ended(false);
+  job.set_since_step_ns(725'000'000'000);
+  job.set_step_ns(102'000'000);
+  EXPECT_TRUE(JobLine(job).ends_with(
+      ", still running (no step has ended for 12 min 05 s; one takes 102 ms)"))
+      << JobLine(job);
+  EXPECT_NE(JobsText(reply).find("  no step for 12 min 05 s  "), std::string::npos)
+      << JobsText(reply);
+  job.set_since_step_ns(4'900'000'000);
+  EXPECT_TRUE(JobLine(job).ends_with(", still running")) << JobLine(job);
+  EXPECT_NE(JobsText(reply).find("  running  "), std::string::npos) << JobsText(reply);
+}
+
 TEST(HumanReport, NeverPassesControlCharactersOfTheJobToTheTerminal) {
   v1::ReportReply reply = FixedSyncs();
   reply.mutable_job()->set_name("a\x1b[2Jb");

@@ -226,6 +226,13 @@ TEST(Top, WarnsOfWhatIsOldLostOrAsleep) {
   state.message = "no answer";
   EXPECT_THAT(Shown(reply, state), HasSubstr("no answer"));
   state.message.clear();
+  reply.mutable_job()->set_since_step_ns(725'000 * kMs);
+  reply.mutable_job()->set_step_ns(100 * kMs);
+  EXPECT_THAT(
+      Shown(reply, state),
+      HasSubstr(
+          "No step has ended for 12 min 05 s. Where its threads are: lull stacks"));
+  reply.mutable_job()->clear_since_step_ns();
   reply.mutable_losses()->set_events_lost(7);
   EXPECT_EQ(TopScreen(reply, state, 10, 80, 0)[2].style, TopStyle::kWarning);
   reply.mutable_job()->set_asleep(true);

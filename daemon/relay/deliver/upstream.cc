@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <random>
 #include <thread>
 #include <utility>
 
@@ -128,7 +129,7 @@ class Upstream::Impl {
       if (spool_->acknowledged() > before) backoff = timing_.first_backoff;
       if (of_a_batch && CountRefusal()) backoff = timing_.first_backoff;
       if (Hurries()) backoff = std::min(backoff, timing_.hurried_backoff);
-      const bool woken = Sleep(refused ? timing_.refused_backoff : backoff);
+      const bool woken = Sleep(Spread(refused ? timing_.refused_backoff : backoff));
       backoff = woken ? timing_.first_backoff
                       : std::min(backoff * 2, timing_.longest_backoff);
     }
@@ -162,6 +163,12 @@ class Upstream::Impl {
   bool Hurries() const {
     MutexLock lock(mutex_);
     return SteadyNow() < hurries_until_;
+  }
+
+  // All relays of a fleet lose their collector at one moment. They do not come back at
+  // one.
+  absl::Duration Spread(absl::Duration duration) {
+    return duration * std::uniform_real_distribution<>(0.5, 1.0)(random_);
   }
 
   // True: it was ended by Hurry().
@@ -329,6 +336,8 @@ class Upstream::Impl {
   Spool* const spool_;
   AsyncSymbolizer* const symbols_;
   const UpstreamTiming timing_;
+  std::minstd_rand random_{
+      static_cast<uint32_t>(MonotonicNs())};  // of the thread alone
 
   mutable Mutex mutex_;
   std::condition_variable changed_;  // stopping_, stream_ended_ or woken_ was set

@@ -31,6 +31,7 @@ struct UpstreamStatus {
   uint64_t events_rejected = 0;  // in runs that the collector did not take
 };
 
+// Each wait between two tries takes between half of these and all of it, by chance.
 struct UpstreamTiming {
   absl::Duration first_backoff = absl::Milliseconds(50);
   absl::Duration longest_backoff = absl::Seconds(2);

@@ -79,7 +79,7 @@ int Worker::Run() {
     bool busy = HandleMessages();
     if (auto exit_status = Pass(MonotonicNs(), &busy)) return *exit_status;
     int slowest_ms = arming_.armed() ? kSlowestPollMs : kAsleepPollMs;
-    interval_ms = busy ? kFastestPollMs : std::min(interval_ms + 1, slowest_ms);
+    interval_ms = busy ? kFastestPollMs : std::min(interval_ms * 2, slowest_ms);
     pollfd wakes{Wakes(), POLLIN, 0};
     poll(&wakes, 1, interval_ms);
   }
