@@ -96,14 +96,14 @@ std::string ThreadsLine(const v1::ThreadStack& stack) {
   return text;
 }
 
-// What else is known of a job that hangs, or hung until it was ended.
+// Of a job that hangs, or hung until it was ended. Of earlier times not all steps are
+// kept.
 std::string NoStepLine(const v1::ReportReply& reply) {
   const v1::NewestStacks& stacks = reply.stacks();
+  if (stacks.earlier()) return "";
   if (!IsLongWithoutAStep(stacks.since_step_ns(), stacks.step_ns())) return "";
-  // The line about the job says it of now.
-  if (!stacks.earlier() && IsLongWithoutAStep(reply.job())) return "";
   // What comes after the last step is no news where all went well.
-  if (reply.job().ended() && !stacks.earlier() && reply.job().exit_status_known() &&
+  if (reply.job().ended() && reply.job().exit_status_known() &&
       reply.job().exit_status() == 0) {
     return "";
   }

@@ -104,23 +104,19 @@ std::vector<ProcessRow> SelectProcesses(const std::vector<ProcessRow>& all,
 
 namespace {
 
-// Of a job that runs, and of which a relay reports.
-absl::Status FillLastStep(storage::StoreReader& reader, const storage::JobRow& job,
-                          const Recorded& recorded, std::vector<ProcessRow> processes,
-                          v1::Job* out) {
-  std::erase_if(processes, [](const ProcessRow& process) {
-    return process.end_ns != 0 || process.info.worker_of() != 0;
-  });
-  uint64_t at_ns = job.last_event_ns;
+// Of a job that runs, and of which a relay reports. What cannot be read of it is not
+// worth that nothing is told of the job.
+void FillLastStep(storage::StoreReader& reader, const Recorded& recorded,
+                  const std::vector<ProcessRow>& processes, uint64_t at_ns,
+                  v1::Job* out) {
+  std::vector<ProcessRow> live;
   for (const ProcessRow& process : processes) {
-    at_ns = std::max(at_ns, process.counters.as_of_ns());
+    if (process.end_ns == 0 && process.info.worker_of() == 0) live.push_back(process);
   }
-  LULL_ASSIGN_OR_RETURN(const auto last,
-                        FindLastStep(reader, recorded, processes, at_ns));
-  if (!last) return absl::OkStatus();
-  out->set_since_step_ns(last->since_ns);
-  out->set_step_ns(last->step_ns);
-  return absl::OkStatus();
+  const auto last = FindLastStep(reader, recorded, live, at_ns);
+  if (!last.ok() || !*last) return;
+  out->set_since_step_ns((*last)->since_ns);
+  out->set_step_ns((*last)->step_ns);
 }
 
 }  // namespace
@@ -155,7 +151,7 @@ absl::Status FillJob(RunParts& run_parts, const storage::JobRow& job, v1::Job* o
                                                            : 0);
   }
   if (!job.ended && !out->asleep() && !out->end_unseen()) {
-    LULL_RETURN_IF_ERROR(FillLastStep(reader, job, recorded, processes, out));
+    FillLastStep(reader, recorded, processes, end, out);
   }
   uint64_t events = 0;
   for (const ProcessRow& process : processes) {

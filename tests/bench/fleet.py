@@ -76,7 +76,7 @@ def main():
             [os.environ.get("LULL_FLEET_LOAD", "fleet_load"), collector.socket,
              str(options.relays), str(options.ranks), str(options.events),
              str(options.seconds)], stdout=subprocess.PIPE, text=True)
-        if options.kill_after:
+        if 0 < options.kill_after < options.seconds:
             killer = threading.Timer(options.kill_after, collector.kill)
             killer.start()
         began, cpu_before, most = time.monotonic(), 0.0, 0.0
@@ -98,7 +98,9 @@ def main():
                   f"lulld {100 * (cpu - cpu_before) / (now - began):.0f} % of a core, "
                   f"{resident:.0f} MiB, {threads} threads, disk {collector.disk_mib():.0f} MiB, "
                   f"largest spool {last['largest_spool_mib']:.1f} MiB, "
-                  f"lost {last['lost_percent']:.2f} %, breaks {last['breaks']}", flush=True)
+                  f"lost {last['lost_percent']:.2f} %, breaks {last['breaks']}, of a relay "
+                  f"{last['batches_of_a_relay']['least']} to "
+                  f"{last['batches_of_a_relay']['most']} batches", flush=True)
             began, cpu_before = now, cpu
         ranks = options.relays * options.ranks
         cpu = collector.cpu()
@@ -108,11 +110,9 @@ def main():
               f"{last['lag_ms']['p50']:.0f}, p99 {last['lag_ms']['p99']:.0f}, at most "
               f"{last['lag_ms']['max']:.0f} ms")
         print(f"lulld: {1e6 * cpu / last['acknowledged_events']:.2f} us an event, "
-              f"{100 * cpu / options.seconds:.0f} % of a core, {most:.0f} MiB at most, "
+              f"{100 * cpu / last['at_s']:.0f} % of a core, {most:.0f} MiB at most, "
               f"{collector.disk_mib() * 2**20 / last['acknowledged_events']:.1f} bytes an event "
               f"on disk")
-        shares = last["batches_of_a_relay"]
-        print(f"of a relay: {shares['least']} to {shares['most']} batches")
         load.wait()
         ask(collector, options, last)
         collector.process.terminate()

@@ -3,6 +3,7 @@
 // what real relays obey: batches in order, 64 at most that are not acknowledged, from
 // the first of these on after a break, a spool of 256 MiB, and the waits between tries.
 // All jobs send the same bytes but for their Hello, so that making them costs little.
+// Ranks tell of calls alone: of no steps, samples or counters.
 //
 //   fleet_load SOCKET RELAYS RANKS_PER_RELAY EVENTS_PER_RANK_AND_SECOND SECONDS
 //
@@ -19,6 +20,7 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -114,14 +116,12 @@ class Relay {
  public:
   Relay(const std::string& address, uint32_t number, Recorded& recorded,
         absl::Duration phase)
-      : recorded_(recorded),
+      : address_(address),
+        number_(number),
+        random_(number),
+        recorded_(recorded),
         hello_(test::MakeHello(test::MakeJobId(number), absl::StrCat("job-", number))),
-        next_due_(absl::Now() + phase + kBatchAge) {
-    grpc::ChannelArguments own;  // or they would share one connection
-    own.SetInt("lull.bench.relay", static_cast<int>(number));
-    stub_ = std::make_unique<Stub>(
-        grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), own));
-  }
+        next_due_(absl::Now() + phase + kBatchAge) {}
 
   // Call every few milliseconds, from one thread.
   void Tick(absl::Time now, bool records) {
@@ -131,7 +131,7 @@ class Relay {
     if (call_ != nullptr && call_->ended) {
       ended = std::move(call_);
       ++breaks_;
-      retry_at_ = now + backoff_;
+      retry_at_ = now + backoff_ * std::uniform_real_distribution<>(0.5, 1.0)(random_);
       backoff_ = std::min(backoff_ * 2, kLongestBackoff);
     }
     if (call_ == nullptr && now >= retry_at_) Connect();
@@ -226,6 +226,11 @@ class Relay {
   }
 
   void Connect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    grpc::ChannelArguments own;  // or they would share connections
+    own.SetInt("lull.bench.relay", static_cast<int>(number_));
+    own.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // and backoff
+    stub_ = std::make_unique<Stub>(
+        grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(), own));
     call_ = std::make_unique<Call>(*this);
     Call& call = *call_;
     v1::IngestRequest request;
@@ -262,6 +267,9 @@ class Relay {
     }
   }
 
+  const std::string address_;
+  const uint32_t number_;
+  std::minstd_rand random_ ABSL_GUARDED_BY(mutex_);
   Recorded& recorded_;
   const v1::Hello hello_;
   std::unique_ptr<Stub> stub_;
@@ -318,7 +326,7 @@ class Load {
     }
     Tell(absl::Now() - start, absl::Now() - told, lags_);
     before_ = 0;
-    Tell(duration, duration, all_lags_);
+    Tell(absl::Now() - start, absl::Now() - start, all_lags_);
     for (auto& relay : relays_) relay->Stop();
     for (auto& relay : relays_) {
       while (!relay->stopped()) absl::SleepFor(absl::Milliseconds(5));

@@ -1,7 +1,9 @@
 // The list of jobs, of `lull web`.
 
-// As `lull jobs` says it.
+// As `lull jobs` says it (daemon/words/step_words.cc).
 function jobState(job) {
+  const since = job.since_step_ms;
+  if (!job.ended && since >= 5000 && since >= 5 * job.step_ms) return `no step for ${formatMs(since)}`;
   if (!job.ended) return job.armed ? 'running' : 'asleep';
   if (!job.end_seen) return 'unseen';
   if (job.imported) return 'imported';

@@ -200,7 +200,8 @@ void Target::GiveUp() {
 
 void Target::AddIdentity(BatchBuilder* batch) {
   uint32_t version = segment_.header().python_version.load(std::memory_order_relaxed);
-  if (version != 0) {
+  if (version != python_version_) {  // not there yet, mostly, or known long since
+    python_version_ = version;
     std::string text = absl::StrCat((version >> 8) & 0xff, ".", version & 0xff);
     if (text != info_.python_version()) {
       info_.set_python_version(text);

@@ -135,6 +135,7 @@ class Target {
   TargetRings rings_;
 
   Definitions definitions_;
+  uint32_t python_version_ = 0;  // as in the segment
   bool info_sent_ = false;  // in the batch under way or before
   bool info_committed_ = false;
   CounterReport counters_;

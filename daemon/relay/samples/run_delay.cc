@@ -9,11 +9,13 @@ namespace {
 
 constexpr uint64_t kTracedPeriodNs = 50'000'000;
 constexpr uint64_t kPeriodNs = 200'000'000;
+// Totals alone are told then, and /proc/PID/task/TID/{status,stat} are dear to read.
+constexpr uint64_t kUntracedPeriodNs = 500'000'000;
 
 }  // namespace
 
 bool RunDelaySampler::IsDue(uint64_t now_ns, bool tracing) {
-  const uint64_t period_ns = tracing ? kTracedPeriodNs : kPeriodNs;
+  const uint64_t period_ns = tracing ? kTracedPeriodNs : kUntracedPeriodNs;
   changes_ = tracing != tracing_;
   if (!changes_ && now_ns - asked_ns_ < period_ns) return false;
   tracing_ = tracing;

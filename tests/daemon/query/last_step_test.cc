@@ -11,24 +11,32 @@
 namespace lull::test {
 namespace {
 
-TestEvent StepThatEnds(uint64_t number, uint64_t end_ns, uint64_t length_ns) {
+TestEvent StepThatEnds(uint64_t number, uint64_t end_ns, uint64_t length_ns,
+                       uint32_t source = lull::v1::STEP_SOURCE_OPTIMIZER) {
   TestEvent event;
   event.type = lull::v1::EVENT_TYPE_STEP;
   event.start_ns = kJobStartNs + end_ns - length_ns;
   event.duration_ns = length_ns;
-  StepView{event}.set_number(number).set_source(lull::v1::STEP_SOURCE_OPTIMIZER);
+  StepView{event}.set_number(number).set_source(source);
   return event;
 }
 
 // A rank with a step of 100 ms in each tenth of a second until `end_ns`, that lives on.
 void AddRankWithSteps(lull::v1::Batch& batch, uint64_t key, uint64_t end_ns,
-                      uint64_t alive_ns) {
+                      uint64_t alive_ns,
+                      uint32_t source = lull::v1::STEP_SOURCE_OPTIMIZER) {
   *batch.add_processes() =
       MakeProcess(key, 100 + static_cast<uint32_t>(key), static_cast<int32_t>(key) - 1);
   std::vector<TestEvent> events;
   for (uint64_t at = 100 * kMs; at <= end_ns; at += 100 * kMs) {
-    events.push_back(StepThatEnds(events.size() + 1, at, 100 * kMs));
+    events.push_back(StepThatEnds(events.size() + 1, at, 100 * kMs, source));
   }
+  TestEvent sign;  // of life
+  sign.type = lull::v1::EVENT_TYPE_SYNC;
+  sign.api = kApiSync;
+  sign.duration_ns = kMs;
+  sign.start_ns = kJobStartNs + alive_ns - kMs;
+  events.push_back(sign);
   AddRun(batch, key, 0, 0, events);
   AddCounters(batch, key, 0, events.size(), kJobStartNs + alive_ns);
 }
@@ -62,6 +70,15 @@ TEST_F(LastStepOfAJob, IsNotThatOfProcessesThatHaveEnded) {
   exit->set_process_key(2);
   exit->set_end_ns(kJobStartNs + 13 * kSecond);
   EXPECT_EQ(Told().since_step_ns(), (300 - 10) * kSecond);
+}
+
+TEST_F(LastStepOfAJob, IsOneThatTheProgramMarks) {
+  AddRankWithSteps(batch_, 1, 10 * kSecond, 300 * kSecond);
+  // Periods in launches: that none is found says nothing of rank 1 either, for it may
+  // go on after its last mark.
+  AddRankWithSteps(batch_, 2, 12 * kSecond, 290 * kSecond,
+                   lull::v1::STEP_SOURCE_PERIOD);
+  EXPECT_EQ(Told().step_ns(), 0u);
 }
 
 TEST_F(LastStepOfAJob, LeavesOutWhatWasNotRecorded) {
