@@ -29,7 +29,7 @@ absl::StatusOr<std::optional<LastStep>> FindLastStep(
                           reader.catalogue().Steps(process.id, 0, at_ns, 1));
     if (steps.empty()) continue;
     const storage::StepRow& step = steps.front();
-    // It may have ended its steps long ago, by marks that cannot be seen.
+    // Whether this one still makes steps nobody knows.
     if (!IsMarked(step)) return std::nullopt;
     // One that has not ended then is the next one; the one before ended as it began.
     const uint64_t end_ns = step.end_ns <= at_ns ? step.end_ns : step.start_ns;

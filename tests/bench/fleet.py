@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""One collector, and what the relays of many hosts send it at usual rates (fleet_load.cc): the
+"""One collector, and what the relays of many hosts send it at a fixed rate (fleet_load.cc): the
 rate that it takes, its processor time and memory, lag, and what is lost.
 
-    fleet.py [--relays 512] [--ranks 8] [--events 200] [--seconds 600] [--kill-after SECONDS]
+    fleet.py [--relays 512] [--ranks 8] [--events 100] [--seconds 600] [--kill-after SECONDS]
 
 `--events` is of a rank and second. `--kill-after` ends the collector (SIGKILL) and starts it
 again at once, so that all relays come back together. At the end jobs are asked for what is
-stored of them: that is what was acknowledged. LULL_BIN, LULLD and LULL_FLEET_LOAD name the
+stored of them. LULL_BIN, LULLD and LULL_FLEET_LOAD name the
 programs. The load takes processors of the same machine: rates are floors."""
 
 import argparse
@@ -50,9 +50,7 @@ class Collector:
         self.used += stat_of(self.process.pid)[0]
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
-        began = time.monotonic()
         self.start()
-        return time.monotonic() - began
 
     def cpu(self):
         return self.used + stat_of(self.process.pid)[0]
@@ -66,7 +64,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--relays", type=int, default=512)
     parser.add_argument("--ranks", type=int, default=8)
-    parser.add_argument("--events", type=float, default=200)
+    parser.add_argument("--events", type=float, default=100)
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--kill-after", type=float, default=0)
     options = parser.parse_args()

@@ -22,13 +22,11 @@
 #include <memory>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "daemon/base/clock.h"
 #include "daemon/base/mutex.h"
 #include "ingest.grpc.pb.h"
 #include "tests/bench/made_up_rank.h"

@@ -42,7 +42,7 @@ class RunDelaySampler {
   bool IsDue(uint64_t now_ns, bool tracing);
   // What happened to the thread since the last call for it; nullopt: nothing, or this
   // is the first one, or the thread is gone. Not in the middle of a wait either, for up
-  // to 200 ms: that it was pre-empted belongs to the delay, which counts from its end.
+  // to 200 ms (500 where nothing is traced): that it was pre-empted belongs to the delay, which counts from its end.
   std::optional<abi::Event> Sample(uint32_t tid, uint64_t now_ns);
   // Pure part of the above; `now` is what was read of the thread.
   std::optional<abi::Event> Advance(uint32_t tid, const Scheduling& now,

@@ -74,8 +74,8 @@ TEST_F(LastStepOfAJob, IsNotThatOfProcessesThatHaveEnded) {
 
 TEST_F(LastStepOfAJob, IsOneThatTheProgramMarks) {
   AddRankWithSteps(batch_, 1, 10 * kSecond, 300 * kSecond);
-  // Periods in launches: that none is found says nothing of rank 1 either, for it may
-  // go on after its last mark.
+  // Rank 2 has periods in its launches alone. That none is found any more does not mean
+  // that it makes no steps, so nothing is said of the job.
   AddRankWithSteps(batch_, 2, 12 * kSecond, 290 * kSecond,
                    lull::v1::STEP_SOURCE_PERIOD);
   EXPECT_EQ(Told().step_ns(), 0u);

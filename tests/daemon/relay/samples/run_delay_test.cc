@@ -145,5 +145,18 @@ TEST(RunDelay, FindsTheDelayOfThreadsThatShareAProcessor) {
   EXPECT_FALSE(sampler.Sample(tids[0], MonotonicNs()).has_value()) << "it is gone";
 }
 
+TEST(RunDelaySampler, AsksLessOftenWhereNothingIsTraced) {
+  constexpr uint64_t kMs = 1'000'000;
+  RunDelaySampler sampler(getpid());
+  ASSERT_TRUE(sampler.IsDue(10'000 * kMs, false));
+  EXPECT_FALSE(sampler.IsDue(10'499 * kMs, false));
+  EXPECT_TRUE(sampler.IsDue(10'500 * kMs, false));
+  EXPECT_TRUE(sampler.IsDue(10'501 * kMs, true)) << "tracing begins";
+  EXPECT_FALSE(sampler.IsDue(10'550 * kMs, true));
+  EXPECT_TRUE(sampler.IsDue(10'551 * kMs, true));
+  EXPECT_TRUE(sampler.IsDue(10'552 * kMs, false)) << "tracing ends";
+  EXPECT_FALSE(sampler.IsDue(10'553 * kMs, false));
+}
+
 }  // namespace
 }  // namespace lull::relay
