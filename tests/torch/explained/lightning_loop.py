@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import lightning
 
-STEPS, BATCH = 400, 32
+STEPS, BATCH = 2000, 32
 
 
 class Classifier(lightning.LightningModule):

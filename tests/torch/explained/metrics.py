@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 from torchmetrics import Accuracy, F1Score, MeanMetric, MetricCollection, Precision
 
-STEPS, BATCH, CLASSES = 400, 64, 10
+STEPS, BATCH, CLASSES = 2000, 64, 10
 
 
 def main():
