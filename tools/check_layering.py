@@ -58,11 +58,14 @@ ALLOWED = {
     "daemon/collector/ingest": COLLECTOR,
     "daemon/collector/serve": COLLECTOR | {"daemon/collector/ingest", "daemon/query",
                                             "daemon/export", "daemon/http",
-                                            "daemon/metrics", "daemon/words"},
+                                            "daemon/fleet", "daemon/metrics", "daemon/words"},
     # Totals of runs for Prometheus and OTLP; pure.
     "daemon/metrics": {"proto", "daemon/base", "daemon/aggregate", "daemon/words",
                        "daemon/query"},
-    # HTTP of one port; who gets in and what is served is somebody else's.
+    # Totals of jobs for ClickHouse.
+    "daemon/fleet": {"proto", "daemon/base", "daemon/http", "daemon/query", "daemon/storage",
+                     "daemon/words"},
+    # HTTP of one port, and to others; who gets in and what is served is somebody else's.
     "daemon/http": {"daemon/base"},
     "daemon/words": {"proto"},
     "daemon/advice": {"proto", "daemon/words"},

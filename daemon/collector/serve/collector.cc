@@ -80,6 +80,7 @@ struct Collector::Parts {
   MetricsSource totals;
   std::unique_ptr<MetricsEndpoint> metrics;
   std::unique_ptr<OtlpPush> otlp;
+  std::unique_ptr<FleetPush> fleet;
 };
 
 absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(CollectorConfig config) {
@@ -141,6 +142,13 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(CollectorConfig conf
   if (config.otlp) {
     parts.otlp = std::make_unique<OtlpPush>(*std::move(config.otlp), parts.totals);
   }
+  if (config.fleet) {
+    LULL_ASSIGN_OR_RETURN(parts.fleet,
+                          FleetPush::Start(*std::move(config.fleet), *parts.store,
+                                           [&parts](const std::string& job) {
+                                             return parts.desk.HasRelay(job);
+                                           }));
+  }
   return collector;
 }
 
@@ -167,6 +175,7 @@ void Collector::Stop() {
   parts_->server->Wait();
   parts_->committer.Stop();
   parts_->otlp.reset();  // the last push has all of it
+  parts_->fleet.reset();
   parts_->server.reset();
 }
 

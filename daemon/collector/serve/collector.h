@@ -13,6 +13,7 @@
 #include "daemon/base/tcp_address.h"
 #include "daemon/base/tokens.h"
 #include "daemon/collector/ingest/committer.h"
+#include "daemon/collector/serve/fleet_push.h"
 #include "daemon/collector/serve/listen_address.h"
 #include "daemon/collector/serve/otlp_target.h"
 
@@ -29,7 +30,8 @@ struct CollectorConfig {
   // nowhere.
   std::optional<TcpAddress> metrics;
   std::string metrics_token;
-  std::optional<OtlpTarget> otlp;  // where metrics are pushed to; absent: nowhere
+  std::optional<OtlpTarget> otlp;    // where metrics are pushed to; absent: nowhere
+  std::optional<FleetTarget> fleet;  // where totals of jobs are kept; absent: nowhere
   // Whoever has an export under way and reads nothing of it for so long is cut off.
   absl::Duration export_patience = absl::Minutes(1);
 };

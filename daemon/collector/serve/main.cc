@@ -59,6 +59,12 @@ void TellOfPush(const lull::collector::OtlpTarget& target) {
                absl::FormatDuration(target.interval).c_str());
 }
 
+void TellOfFleet(const lull::collector::FleetTarget& target) {
+  std::fprintf(stderr, "lulld: keeps totals of jobs at %s, database %s, every %s\n",
+               target.server.peer.url().c_str(), target.server.database.c_str(),
+               absl::FormatDuration(target.every).c_str());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -90,7 +96,9 @@ int main(int argc, char** argv) {
     TellOfMetrics(options, *config, (*collector)->metrics_address());
   }
   if (config->otlp) TellOfPush(*config->otlp);
-  const bool has_port = !config->listen.is_unix() || config->metrics;
+  if (config->fleet) TellOfFleet(*config->fleet);
+  const bool has_port = !config->listen.is_unix() || config->metrics ||
+                        (config->fleet && !config->fleet->server.peer.tls);
   if (has_port && options.insecure_plain_tcp) {
     std::fprintf(stderr,
                  "lulld: --insecure-plain-tcp: events and tokens can be read by "

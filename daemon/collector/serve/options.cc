@@ -4,11 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/base/pem.h"
 #include "daemon/base/runtime_directory.h"
 #include "daemon/base/status.h"
 #include "daemon/base/tcp_address.h"
@@ -65,16 +64,6 @@ absl::Status CheckTokens(const Tokens& tokens) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> ReadPem(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file || text.str().find("-----BEGIN") == std::string::npos) {
-    return absl::NotFoundError(absl::StrCat(path, " cannot be read or is no PEM file"));
-  }
-  return text.str();
-}
-
 absl::Status CheckTogether(const Options& options, const ListenAddress& listen) {
   if (options.tls_cert_file.empty() != options.tls_key_file.empty()) {
     return absl::InvalidArgumentError("--tls-cert and --tls-key need each other");
@@ -106,6 +95,31 @@ absl::StatusOr<TcpAddress> MetricsAddress(const Options& options) {
       "everyone to read; let Prometheus or an agent of its ask on this host, put a "
       "proxy "
       "with TLS in front, or, where you trust the network, give --insecure-plain-tcp"));
+}
+
+std::string FromEnvironment(const char* name) {
+  const char* value = getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// Files, lines and names of users would cross the network for everyone to read, and a
+// password.
+absl::StatusOr<FleetTarget> Fleet(const Options& options) {
+  FleetTarget target;
+  LULL_ASSIGN_OR_RETURN(
+      target.server, fleet::FindClickHouseTarget(options.clickhouse, FromEnvironment));
+  target.every = absl::Seconds(options.clickhouse_every_seconds);
+  http::Peer& peer = target.server.peer;
+  if (peer.tls || options.insecure_plain_tcp) return target;
+  if (auto here = OnThisHost(peer.address)) {
+    peer.address = *std::move(here);
+    return target;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--clickhouse ", peer.url(),
+      " is not on this host, and what is sent to it would cross the network for "
+      "everyone to read; give https://, or, where you trust the network, "
+      "--insecure-plain-tcp"));
 }
 
 absl::Status ConfigureMetrics(const Options& options, CollectorConfig& config) {
@@ -168,6 +182,20 @@ bool ParseOptions(int argc, char** argv, const std::string& version, Options& op
              "http://127.0.0.1:4317)")
           ->type_name("[URL]")
           ->expected(0, 1);
+  auto* clickhouse =
+      app.add_option(
+             "--clickhouse", options.clickhouse,
+             "keep totals of all jobs in a ClickHouse, 18.16 or newer, at "
+             "http://HOST:PORT or https://HOST:PORT, with ?database=NAME where it is "
+             "not "
+             "the default one; $CLICKHOUSE_USER and $CLICKHOUSE_PASSWORD are obeyed "
+             "(docs/fleet.md)")
+          ->type_name("URL");
+  app.add_option("--clickhouse-every", options.clickhouse_every_seconds,
+                 "seconds between two writes of a job that goes on")
+      ->needs(clickhouse)
+      ->check(CLI::Range(int64_t{1}, int64_t{86'400}))
+      ->capture_default_str();
   auto* is_private =
       app.add_flag("--private", options.exits_when_idle, "exit when idle");
   app.add_option("--idle-exit", options.idle_exit_seconds,
@@ -218,15 +246,14 @@ absl::StatusOr<CollectorConfig> Configure(const Options& options) {
   }
   if (options.serves_metrics) LULL_RETURN_IF_ERROR(ConfigureMetrics(options, config));
   if (options.pushes_metrics) {
-    auto environment = [](const char* name) {
-      const char* value = getenv(name);
-      return std::string(value == nullptr ? "" : value);
-    };
     std::error_code error;  // the name as it is, then
     LULL_ASSIGN_OR_RETURN(
         config.otlp,
-        FindOtlpTarget(options.otlp, environment,
+        FindOtlpTarget(options.otlp, FromEnvironment,
                        std::filesystem::absolute(config.database, error).string()));
+  }
+  if (!options.clickhouse.empty()) {
+    LULL_ASSIGN_OR_RETURN(config.fleet, Fleet(options));
   }
   config.committer.retention.max_age = absl::Seconds(options.max_age_seconds);
   config.committer.retention.max_bytes = options.max_size_bytes;

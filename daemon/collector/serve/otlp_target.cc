@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <optional>
-#include <sstream>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -14,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "daemon/base/pem.h"
 #include "daemon/base/status.h"
 #include "daemon/base/text.h"
 
@@ -26,9 +25,6 @@ constexpr absl::string_view kPrefix = "OTEL_EXPORTER_OTLP_";
 // Answers are made anew so often at most, see MetricsSource.
 constexpr int64_t kLeastIntervalMs = 5'000;
 constexpr int64_t kMostMs = 3'600'000;
-constexpr const char* kSystemRoots[] = {"/etc/ssl/certs/ca-certificates.crt",
-                                        "/etc/pki/tls/certs/ca-bundle.crt",
-                                        "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
 
 struct Variable {
   std::string name;
@@ -151,34 +147,21 @@ absl::Status SetHeaders(const Environment& environment, OtlpTarget* target) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> ReadRoots(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file || !absl::StrContains(text.str(), "-----BEGIN")) {
-    return absl::NotFoundError(absl::StrCat(path, " cannot be read or is no PEM file"));
-  }
-  return text.str();
-}
-
 absl::Status SetRoots(const Environment& environment, OtlpTarget* target) {
   if (!target->tls) return absl::OkStatus();
   const Variable variable = Find(environment, "CERTIFICATE");
   if (!variable.value.empty()) {
-    LULL_ASSIGN_OR_RETURN(target->roots, ReadRoots(variable.value));
+    LULL_ASSIGN_OR_RETURN(target->roots, ReadPem(variable.value));
     return absl::OkStatus();
   }
-  for (const char* path : kSystemRoots) {
-    absl::StatusOr<std::string> roots = ReadRoots(path);
-    if (!roots.ok()) continue;
-    target->roots = *std::move(roots);
-    return absl::OkStatus();
+  absl::StatusOr<std::string> roots = ReadSystemRoots();
+  if (!roots.ok()) {
+    return absl::NotFoundError(absl::StrCat(roots.status().message(),
+                                            "; name a PEM file in ", kPrefix,
+                                            "CERTIFICATE"));
   }
-  return absl::NotFoundError(
-      absl::StrCat("this host has no list of certificate authorities where lulld looks "
-                   "for one; name "
-                   "a PEM file in ",
-                   kPrefix, "CERTIFICATE"));
+  target->roots = *std::move(roots);
+  return absl::OkStatus();
 }
 
 absl::Status SetTime(const Variable& variable, int64_t least_ms, absl::Duration* out) {

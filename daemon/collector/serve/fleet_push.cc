@@ -1,0 +1,223 @@
+#include "daemon/collector/serve/fleet_push.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/crc32c.h"
+#include "daemon/base/logging.h"
+#include "daemon/base/status.h"
+#include "daemon/base/text.h"
+#include "daemon/base/thread.h"
+#include "daemon/fleet/edition.h"
+#include "daemon/query/run_parts.h"
+
+namespace lull::collector {
+namespace {
+
+constexpr absl::Duration kLastRound = absl::Seconds(5);
+constexpr int kTimesRest = 20;  // of what a round took
+// ClickHouse wants few large inserts; a block of its own has 1,048,576 rows.
+constexpr size_t kRowsOfAnInsert = 100'000;
+constexpr uint64_t kDayNs = 86'400ULL * 1'000'000'000;
+
+std::string ThisHost() {
+  std::array<char, 256> name = {};
+  return gethostname(name.data(), name.size() - 1) == 0 ? CleanText(name.data()) : "";
+}
+
+fleet::Day DayOf(const storage::JobRow& job) {
+  const uint64_t days = job.info.start_realtime_ns() / kDayNs;
+  constexpr uint64_t kMost = std::numeric_limits<uint16_t>::max();
+  return {static_cast<uint16_t>(std::min(days, kMost))};
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FleetPush>> FleetPush::Start(FleetTarget target,
+                                                            storage::Store& store,
+                                                            query::HasRelay has_relay) {
+  LULL_ASSIGN_OR_RETURN(auto server, fleet::ClickHouse::Make(std::move(target.server)));
+  return std::unique_ptr<FleetPush>(
+      new FleetPush(std::move(server), target.every, store, std::move(has_relay)));
+}
+
+FleetPush::FleetPush(std::unique_ptr<fleet::ClickHouse> server, absl::Duration every,
+                     storage::Store& store, query::HasRelay has_relay)
+    : server_(std::move(server)),
+      every_(every),
+      store_(store),
+      has_relay_(std::move(has_relay)),
+      thread_(StartThread([this] { Run(); })) {}
+
+FleetPush::~FleetPush() {
+  {
+    const auto until =
+        std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(kLastRound);
+    MutexLock lock(mutex_);
+    ending_ = true;
+    server_->Cancel();  // the last round comes yet
+    changed_.notify_all();
+    while (!ended_ &&
+           changed_.wait_until(lock.native(), until) != std::cv_status::timeout) {
+    }
+    given_up_ = true;
+    server_->Cancel();
+  }
+  thread_.join();
+}
+
+void FleetPush::Run() {
+  bool last = false;
+  while (!last) {
+    const auto began = std::chrono::steady_clock::now();
+    const absl::Status status = Round(false);
+    if (!absl::IsCancelled(status)) Tell(status);
+    const auto now = std::chrono::steady_clock::now();
+    const auto until = std::max(began + absl::ToChronoNanoseconds(every_),
+                                now + kTimesRest * (now - began));
+    MutexLock lock(mutex_);
+    while (!ending_ &&
+           changed_.wait_until(lock.native(), until) != std::cv_status::timeout) {
+    }
+    last = ending_;
+    if (last && !given_up_) server_->Resume();
+  }
+  Tell(Round(true));
+  MutexLock lock(mutex_);
+  ended_ = true;
+  changed_.notify_all();
+}
+
+bool FleetPush::IsOver(bool last) {
+  MutexLock lock(mutex_);
+  return given_up_ || (ending_ && !last);
+}
+
+absl::Status FleetPush::Round(bool last) {
+  if (IsOver(last)) return absl::CancelledError("lulld ends");
+  editions_ = {};  // of a round that was broken off
+  under_way_.clear();
+  LULL_ASSIGN_OR_RETURN(const std::vector<Candidate> candidates, Candidates());
+  LULL_RETURN_IF_ERROR(Load(candidates));
+  for (const Candidate& candidate : candidates) {
+    if (IsOver(last)) return absl::CancelledError("lulld ends");
+    LULL_RETURN_IF_ERROR(Collect(candidate));
+    if (editions_.size() >= kRowsOfAnInsert) LULL_RETURN_IF_ERROR(Flush());
+  }
+  return Flush();
+}
+
+// Imported traces are no jobs of the fleet.
+absl::StatusOr<std::vector<FleetPush::Candidate>> FleetPush::Candidates() {
+  LULL_ASSIGN_OR_RETURN(auto reader, store_.NewReader());
+  query::RunParts run_parts(*reader, has_relay_);
+  std::vector<storage::JobRow> damaged;
+  LULL_ASSIGN_OR_RETURN(auto jobs, reader->catalogue().Jobs(0, &damaged));
+  std::vector<Candidate> candidates;
+  for (storage::JobRow& job : jobs) {
+    if (job.info.has_imported()) continue;
+    Candidate& candidate = candidates.emplace_back();
+    candidate.run = job.info.id();
+    candidate.live = has_relay_(job.info.id());
+    candidate.stored_ns = job.touched_ns;
+    if (!job.run.empty()) {
+      LULL_ASSIGN_OR_RETURN(const auto parts, run_parts.Of(job));
+      candidate.run = parts.front().info.id();
+      for (const storage::JobRow& part : parts) {  // each may change who was late
+        candidate.stored_ns = std::max(candidate.stored_ns, part.touched_ns);
+      }
+    }
+    candidate.state =
+        Crc32c(absl::StrCat(candidate.run, "\n", candidate.live, job.ended, "\n",
+                            absl::StrJoin(job.marks.tags(), "\n")));
+    candidate.job = std::move(job);
+  }
+  return candidates;
+}
+
+absl::Status FleetPush::Load(const std::vector<Candidate>& candidates) {
+  if (written_) return absl::OkStatus();
+  LULL_RETURN_IF_ERROR(server_->Prepare());
+  fleet::Day since{std::numeric_limits<uint16_t>::max()};
+  for (const Candidate& candidate : candidates) {
+    since.days = std::min(since.days, DayOf(candidate.job).days);
+  }
+  LULL_ASSIGN_OR_RETURN(written_, server_->Jobs(since));
+  return absl::OkStatus();
+}
+
+absl::Status FleetPush::Collect(const Candidate& candidate) {
+  const std::string& id = candidate.job.info.id();
+  const auto there = written_->find(id);
+  fleet::Written next;
+  // Grows also where the clock was set back. An attempt that failed half-way has left
+  // rows of a version that nobody names.
+  next.version = RealtimeNs() / 1000;
+  if (there != written_->end()) {
+    if (there->second.stored_ns == candidate.stored_ns &&
+        there->second.state == candidate.state) {
+      return absl::OkStatus();
+    }
+    next.slot = there->second.slot == 0 ? 1 : 0;
+    next.version = std::max(next.version, there->second.version + 1);
+  }
+  next.stored_ns = candidate.stored_ns;
+  next.state = candidate.state;
+  auto answers = fleet::AskOf(store_, has_relay_, id,
+                              /*with_late_ranks=*/candidate.run == id);
+  if (absl::IsNotFound(answers.status())) return absl::OkStatus();  // deleted meanwhile
+  if (!answers.ok()) {
+    LogWarning(absl::StrCat("job ", id, " cannot be told to ", server_->url(), ": ",
+                            std::string(answers.status().message())));
+    // Until it changes.
+    fleet::Written& known = (*written_)[id];
+    known.stored_ns = candidate.stored_ns;
+    known.state = candidate.state;
+    return absl::OkStatus();
+  }
+  fleet::EditionOf edition;
+  edition.key = {DayOf(candidate.job), id, next.slot, next.version};
+  edition.run = candidate.run;
+  edition.user = candidate.job.info.user();
+  edition.collector = ThisHost();
+  edition.live = candidate.live;
+  edition.stored_ns = next.stored_ns;
+  edition.state = next.state;
+  fleet::AddEdition(edition, *answers, &editions_);
+  under_way_[id] = next;
+  return absl::OkStatus();
+}
+
+absl::Status FleetPush::Flush() {
+  const fleet::Editions editions = std::exchange(editions_, {});
+  const auto under_way = std::exchange(under_way_, {});
+  const absl::Status status = server_->Write(editions);
+  if (!status.ok()) {
+    written_.reset();  // whatever of it is there
+    return status;
+  }
+  for (const auto& [id, written] : under_way) (*written_)[id] = written;
+  return absl::OkStatus();
+}
+
+// Once for each kind of error.
+void FleetPush::Tell(const absl::Status& status) {
+  if (status.code() == told_.code()) return;
+  if (status.ok()) {
+    LogInfo(absl::StrCat("totals of jobs arrive at ", server_->url(), " again"));
+  } else {
+    LogWarning(absl::StrCat("totals of jobs do not arrive at ", server_->url(), ": ",
+                            std::string(status.message())));
+  }
+  told_ = status;
+}
+
+}  // namespace lull::collector

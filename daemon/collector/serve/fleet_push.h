@@ -1,0 +1,86 @@
+// `lulld --clickhouse`: keeps totals of its jobs in a ClickHouse (docs/fleet.md).
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "daemon/base/mutex.h"
+#include "daemon/fleet/clickhouse.h"
+#include "daemon/fleet/tables.h"
+#include "daemon/query/engine.h"
+#include "daemon/storage/store.h"
+
+namespace lull::collector {
+
+struct FleetTarget {
+  fleet::ClickHouseTarget server;
+  absl::Duration every = absl::Minutes(1);
+};
+
+// Writes each job that changed since it was written last, whole. What is there is asked
+// of the server, at the start and after each error, so there is nothing to keep here:
+// while the server is away, jobs wait in the store until retention deletes them.
+class FleetPush {
+ public:
+  // `store` must outlive it. A round comes at once, then one each `every`, and rests in
+  // proportion to what it took.
+  static absl::StatusOr<std::unique_ptr<FleetPush>> Start(FleetTarget target,
+                                                          storage::Store& store,
+                                                          query::HasRelay has_relay);
+  // Once more, for a few seconds at most: ends of jobs are not to be missed.
+  ~FleetPush();
+  FleetPush(const FleetPush&) = delete;
+  FleetPush& operator=(const FleetPush&) = delete;
+
+ private:
+  // A job as it is in the store.
+  struct Candidate {
+    storage::JobRow job;
+    std::string run;  // id of the first job of its run
+    bool live = false;
+    uint64_t stored_ns = 0;
+    uint32_t state = 0;
+  };
+
+  FleetPush(std::unique_ptr<fleet::ClickHouse> server, absl::Duration every,
+            storage::Store& store, query::HasRelay has_relay);
+
+  void Run();
+  absl::Status Round(bool last);
+  absl::StatusOr<std::vector<Candidate>> Candidates();
+  absl::Status Load(const std::vector<Candidate>& candidates);
+  absl::Status Collect(const Candidate& candidate);
+  absl::Status Flush();
+  bool IsOver(bool last);
+  void Tell(const absl::Status& status);
+
+  const std::unique_ptr<fleet::ClickHouse> server_;
+  const absl::Duration every_;
+  storage::Store& store_;
+  const query::HasRelay has_relay_;
+
+  // The thread's own.
+  // Absent: the server is to be asked. Of a job that cannot be read, what it was then.
+  std::optional<std::map<std::string, fleet::Written>> written_;
+  fleet::Editions editions_;                         // to be written
+  std::map<std::string, fleet::Written> under_way_;  // of these
+  absl::Status told_;                                // in the log; OK: all is well
+
+  Mutex mutex_;
+  std::condition_variable changed_;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  bool given_up_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace lull::collector

@@ -1,0 +1,95 @@
+// A job, as ClickHouse gets to know of it; what tables are: tables.h.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/fleet/row_binary.h"
+
+namespace lull::fleet {
+
+// What every row begins with.
+struct RowKey {
+  Day day;          // in which the job began: the partition
+  std::string job;  // id, 32 hexadecimal digits
+  uint8_t slot = 0;
+  uint64_t version = 0;  // of the edition; grows with each
+
+  template <typename Visitor>
+  static void KeyColumns(Visitor& column) {
+    column("day", &RowKey::day);
+    column("job", &RowKey::job);
+    column("slot", &RowKey::slot);
+    column("version", &RowKey::version);
+  }
+};
+
+// A table: kName of the view, kKey what tells rows of an edition apart.
+struct JobRow : RowKey {
+  static constexpr const char* kName = "lull_jobs";
+  static constexpr const char* kKey = "";
+
+  std::string run;  // the job of it that began first, where it is one of several
+  std::string name;
+  std::string host;
+  std::string user;
+  std::string collector;  // host of the lulld that has its events
+  std::vector<std::string> tags;
+  uint64_t start_unix_ns = 0;
+  uint64_t duration_ns = 0;  // until its end or its last event
+  uint8_t live = 0;          // its relay reports
+  uint8_t ended = 0;         // its end was seen
+  std::optional<int32_t> exit_status;
+  uint32_t ranks = 0;
+  uint32_t ranks_left_out = 0;  // of lull_ranks and lull_rank_causes
+  uint32_t processes = 0;
+  uint64_t steps = 0;  // added up over ranks
+  uint64_t launches = 0;
+  uint64_t traced_ns = 0;  // GPU time of which is known what ran
+  uint64_t busy_ns = 0;
+  uint64_t kernel_ns = 0;
+  uint64_t idle_ns = 0;  // traced - busy; the sum of lull_causes, and of lull_lines
+  uint64_t explained_ns = 0;  // of idle_ns
+  uint64_t sync_blocked_ns = 0;
+  uint64_t events_stored = 0;
+  uint64_t events_lost = 0;
+  uint64_t own_ns = 0;     // lull's own time inside the processes
+  uint64_t stored_ns = 0;  // what the collector had last of it, by its store's clock
+  uint32_t state = 0;      // changes with what else would make a new edition
+
+  template <typename Visitor>
+  static void Columns(Visitor&& column) {
+    KeyColumns(column);
+    column("run", &JobRow::run);
+    column("name", &JobRow::name);
+    column("host", &JobRow::host);
+    column("user", &JobRow::user);
+    column("collector", &JobRow::collector);
+    column("tags", &JobRow::tags);
+    column("start_unix_ns", &JobRow::start_unix_ns);
+    column("duration_ns", &JobRow::duration_ns);
+    column("live", &JobRow::live);
+    column("ended", &JobRow::ended);
+    column("exit_status", &JobRow::exit_status);
+    column("ranks", &JobRow::ranks);
+    column("ranks_left_out", &JobRow::ranks_left_out);
+    column("processes", &JobRow::processes);
+    column("steps", &JobRow::steps);
+    column("launches", &JobRow::launches);
+    column("traced_ns", &JobRow::traced_ns);
+    column("busy_ns", &JobRow::busy_ns);
+    column("kernel_ns", &JobRow::kernel_ns);
+    column("idle_ns", &JobRow::idle_ns);
+    column("explained_ns", &JobRow::explained_ns);
+    column("sync_blocked_ns", &JobRow::sync_blocked_ns);
+    column("events_stored", &JobRow::events_stored);
+    column("events_lost", &JobRow::events_lost);
+    column("own_ns", &JobRow::own_ns);
+    column("stored_ns", &JobRow::stored_ns);
+    column("state", &JobRow::state);
+  }
+};
+
+}  // namespace lull::fleet

@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+"""`lulld --clickhouse` with a real server: numbers are those of the verbs to the nanosecond,
+whatever is killed, and each job is there once. LULL_CLICKHOUSE=chdb: with a current one."""
+
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+from fleet_case import HOSTILE, TABLES, FleetCase, guest
+from server import ClickHouse, free_ports
+
+KILLS = int(os.environ.get("LULL_KILLS", "20"))
+
+
+class Fleet(FleetCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        assert cls.start_ranks(HOSTILE).wait(120) == 0
+
+    def said(self):
+        self.errors.seek(0)
+        return self.errors.read()
+
+    def test_numbers_are_those_of_the_verbs(self):
+        row = self.ended(HOSTILE)
+        self.assertEqual(self.ask("gaps", row["job"])["job"]["name"], HOSTILE)
+        checked = self.check_numbers(row["job"])
+        self.assertGreater(checked["idle_ns"], 0)
+        self.assertGreater(checked["sync_blocked_ns"], 0)
+        self.assertEqual((checked["exit_status"], checked["ranks"], checked["live"]), (0, 2, 0))
+        self.assertEqual(checked["events_lost"], 0)
+        self.assertEqual(checked["run"], row["job"])
+
+    def test_a_job_that_goes_on_is_written_again_and_again_in_two_places(self):
+        job = self.start_ranks("goes on", 15_000)
+        idle = set()
+
+        def grows():
+            self.check_whole()
+            for row in self.server.rows("SELECT * FROM lull_jobs WHERE live = 1"):
+                idle.add(row["idle_ns"])
+            return len(idle) > 3
+        guest.wait_until(grows, 90)
+        self.assertEqual(job.wait(300), 0)
+        row = self.ended("goes on")
+        self.check_numbers(row["job"])
+        of_it = f"FROM lull_lines_data WHERE job = '{row['job']}'"
+        self.assertEqual(self.server.rows(f"SELECT uniqExact(slot) AS n {of_it}")[0]["n"], 2)
+
+    def test_marks_of_a_job_that_is_over_arrive(self):
+        job = self.ended(HOSTILE)["job"]
+        done = guest.execute([guest.LULL, "tag", job, "blue", "--collector", self.listen],
+                             self.host.environment)
+        self.assertEqual(done.status, 0, done.stderr)
+        guest.wait_until(lambda: self.server.rows(
+            f"SELECT job FROM lull_jobs WHERE job = '{job}' AND has(tags, 'blue')"))
+        self.check_numbers(job)
+
+    def test_what_it_missed_arrives_when_the_server_is_back(self):
+        self.ended(HOSTILE)
+        before = len(self.said())
+
+        def since():
+            return self.said()[before:]
+        self.server.stop()
+        try:
+            self.assertEqual(self.start_ranks("meanwhile", 50).wait(120), 0)
+            guest.wait_until(lambda: "do not arrive" in since())
+            time.sleep(3)  # rounds that fail alike
+            self.assertEqual(since().count("do not arrive"), 1, since())
+        finally:
+            self.server.start()
+        self.check_numbers(self.ended("meanwhile")["job"])
+        guest.wait_until(lambda: "arrive at " + self.server.url + " again" in since())
+
+    def test_kills_leave_nothing_out_and_nothing_twice(self):
+        draw = random.Random(int(os.environ.get("LULL_SEED", "1")))
+        names = []
+        deadline = time.monotonic() + 300
+        for number in range(KILLS):
+            if time.monotonic() > deadline:
+                print(f"stopped after {number} kills")
+                break
+            names.append(f"kill {number}")
+            job = self.start_ranks(names[-1], 60)
+            time.sleep(draw.uniform(0, 2.5))
+            if draw.random() < 0.5:
+                self.server.kill()
+                time.sleep(draw.uniform(0, 0.5))
+                self.server.start()
+            else:
+                self.lulld.kill()
+                self.lulld.wait()
+                self.errors.close()
+                type(self).start_collector()
+            self.assertEqual(job.wait(120), 0)
+        for name in names:
+            self.check_numbers(self.ended(name)["job"])
+        self.assertGreaterEqual(self.check_whole(), len(names))
+
+    def test_a_table_that_is_not_ours_is_left_alone(self):
+        self.server.query("CREATE DATABASE other")
+        self.server.query("CREATE TABLE other.lull_jobs_data (a UInt8) ENGINE = Memory")
+        said = self.said_of("--clickhouse", self.server.url + "/?database=other")
+        self.assertIn("its table other.lull_jobs_data has other columns", said)
+        self.assertEqual(self.server.query("SELECT count() FROM other.lull_jobs_data").strip(),
+                         b"0")
+        said = self.said_of("--clickhouse", self.server.url + "/?database=nowhere")
+        self.assertIn("nowhere", said)
+
+    def said_of(self, *options):
+        """What another collector says until it has tried once."""
+        with tempfile.TemporaryDirectory(prefix="lull-other-") as folder:
+            with open(os.path.join(folder, "errors"), "w+", encoding="utf-8") as errors:
+                other = subprocess.Popen(
+                    [guest.LULLD, "--listen", f"unix:{folder}/run/c.sock", "--database",
+                     f"{folder}/lull.db", *options], env=self.host.environment, stderr=errors)
+                try:
+                    def tried():
+                        errors.seek(0)
+                        return [line for line in errors if "do not arrive" in line]
+                    return guest.wait_until(tried)[0]
+                finally:
+                    other.terminate()
+                    began = time.monotonic()
+                    self.assertEqual(other.wait(30), 0)
+                    self.assertLess(time.monotonic() - began, 15)
+
+    def test_a_fleet_of_a_thousand_jobs_of_512_ranks(self):
+        self.ended(HOSTILE)
+        self.server.query("CREATE DATABASE fleet")
+        for table in TABLES:
+            of = self.server.rows("SELECT name, engine FROM system.tables WHERE database = "
+                                  f"'default' AND name = '{table}_data'")
+            self.assertEqual(of[0]["engine"], "ReplacingMergeTree")
+        # The tables and views of this release, in a database of their own.
+        done = self.said_of_start(self.server.url + "/?database=fleet")
+        self.assertIn("database fleet", done)
+        key = "toDate('2026-01-01') + j % 28, concat('job', toString(j)), 0, 1"
+        jobs = "(SELECT number AS j FROM system.numbers LIMIT 1000)"
+        ranks = ("(SELECT intDiv(number, 512) AS j, number % 512 AS r FROM system.numbers "
+                 "LIMIT 512000)")
+
+        def fill(table, columns, values, source):
+            self.server.query(f"INSERT INTO fleet.{table}_data (day, job, slot, version, "
+                              f"{columns}) SELECT {key}, {values} FROM {source}")
+        fill("lull_ranks", "rank, traced_ns, busy_ns, idle_ns",
+             "r, 1000000000, 1000000000 - 1000000 * (j % 100), 1000000 * (j % 100)", ranks)
+        for cause, part in (("gc", 2), ("sync", 3)):
+            fill("lull_causes", "cause, count, total_ns, max_ns",
+                 f"'{cause}', 512, intDiv(512000000 * (j % 100) * {part}, 5), 1", jobs)
+        fill("lull_jobs", "name, ranks, traced_ns, idle_ns",
+             "concat('model ', toString(j % 7)), 512, 512000000000, 512000000 * (j % 100)", jobs)
+        idle = sum(512_000_000 * (job % 100) for job in range(1000))
+        for title, sql, expected in (
+                ("idle time by cause", "SELECT cause, sum(total_ns) AS n FROM fleet.lull_causes "
+                 "GROUP BY cause ORDER BY cause", [idle * 2 // 5, idle * 3 // 5]),
+                ("the worst of all jobs", "SELECT job, idle_ns AS n FROM fleet.lull_jobs "
+                 "ORDER BY idle_ns / traced_ns DESC, job LIMIT 1", [512_000_000 * 99]),
+                ("idle time of all ranks", "SELECT sum(idle_ns) AS n FROM fleet.lull_ranks",
+                 [idle]),
+                ("the ranks of one job", "SELECT count() AS n FROM fleet.lull_ranks "
+                 "WHERE job = 'job77'", [512])):
+            began = time.monotonic()
+            rows = self.server.rows(sql)
+            print(f"{title}: {time.monotonic() - began:.3f} s")
+            self.assertEqual([row["n"] for row in rows], expected, title)
+
+    def said_of_start(self, url):
+        """Another collector makes tables there."""
+        with tempfile.TemporaryDirectory(prefix="lull-other-") as folder:
+            with open(os.path.join(folder, "errors"), "w+", encoding="utf-8") as errors:
+                other = subprocess.Popen(
+                    [guest.LULLD, "--listen", f"unix:{folder}/run/c.sock", "--database",
+                     f"{folder}/lull.db", "--clickhouse", url], env=self.host.environment,
+                    stderr=errors)
+                guest.wait_until(lambda: self.server.rows(
+                    "SELECT count() AS n FROM system.tables WHERE database = 'fleet'")[0]["n"]
+                    == 2 * len(TABLES))
+                other.terminate()
+                self.assertEqual(other.wait(30), 0)
+                errors.seek(0)
+                return errors.read()
+
+
+class TwoServers(FleetCase):
+    """Each has the jobs of a collector of its own; tables over both have all of them."""
+
+    @classmethod
+    def setUpClass(cls):
+        if cls.kind is not ClickHouse:
+            raise unittest.SkipTest("chdb is no cluster")
+        super().setUpClass()
+
+    def test_tables_over_both_servers_have_the_jobs_of_both(self):
+        self.assertEqual(self.start_ranks("first", 50).wait(120), 0)
+        first = self.ended("first")
+        with tempfile.TemporaryDirectory(prefix="lull-clickhouse-") as folder:
+            ports = free_ports(2)
+            shards = [self.tcp_of(self.server), ports[1]]
+            second = ClickHouse(folder, ports, shards)
+            second.start()
+            try:
+                self.lulld.terminate()
+                self.assertEqual(self.lulld.wait(30), 0)
+                self.errors.close()
+                options, type(self).options = self.options, ["--clickhouse", second.url,
+                                                              "--clickhouse-every", "1"]
+                database, type(self).database = self.database, self.folder + "/second.db"
+                type(self).start_collector()
+                self.assertEqual(self.start_ranks("second", 50).wait(120), 0)
+                guest.wait_until(lambda: second.rows("SELECT job FROM lull_jobs WHERE ended = 1"))
+                for table in TABLES:
+                    second.query(f"CREATE TABLE all_{table} AS {table} "
+                                 f"ENGINE = Distributed(two, default, {table})")
+                rows = second.rows("SELECT job, name, idle_ns FROM all_lull_jobs ORDER BY name")
+                self.assertEqual([row["name"] for row in rows], ["first", "second"])
+                self.assertEqual(rows[0]["job"], first["job"])
+                sums = second.rows("SELECT job, sum(total_ns) AS idle FROM all_lull_lines "
+                                   "GROUP BY job")
+                self.assertEqual({row["job"]: row["idle"] for row in sums},
+                                 {row["job"]: row["idle_ns"] for row in rows})
+                type(self).options, type(self).database = options, database
+            finally:
+                second.stop()
+
+    @staticmethod
+    def tcp_of(server):
+        with open(os.path.join(server.folder, "config.xml"), encoding="utf-8") as file:
+            return file.read().split("<tcp_port>")[1].split("<")[0]
+
+
+if __name__ == "__main__":
+    unittest.main()

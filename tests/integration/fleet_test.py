@@ -1,0 +1,358 @@
+#!/usr/bin/env python3
+"""`lulld --clickhouse` and a server that fails in every way that servers do; with real ones
+tests/clickhouse deals. Whatever happens, the views would show each job once and whole, and
+lulld goes on, and ends."""
+
+import contextlib
+import http.server
+import os
+import re
+import signal
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import urllib.parse
+
+import guest
+from metrics_case import MetricsCase
+
+READERS = {"UInt8": 1, "UInt32": 4, "UInt64": 8, "Int32": 4, "Date": 2}
+
+
+def take(form, data, at):
+    """(value, where the next one begins) of RowBinary."""
+    def length():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 0x7f) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    if form == "String":
+        size = length()
+        if at + size > len(data):
+            raise ValueError("a string ends early")
+        return data[at:at + size].decode(), at + size
+    if form == "Array(String)":
+        values = []
+        for _ in range(length()):
+            value, at = take("String", data, at)
+            values.append(value)
+        return values, at
+    if form == "Nullable(Int32)":
+        return (None, at + 1) if data[at] else take("Int32", data, at + 1)
+    size = READERS[form]
+    if at + size > len(data):
+        raise ValueError("a number ends early")
+    return int.from_bytes(data[at:at + size], "little", signed=form[0] == "I"), at + size
+
+
+def put_string(text):
+    assert len(text) < 128
+    return bytes([len(text)]) + text.encode()
+
+
+class Store:
+    """What a server has been sent: columns and rows of tables, and the faults that it has."""
+
+    def __init__(self):
+        self.columns, self.rows, self.views = {}, {}, set()
+        self.requests, self.headers = 0, {}
+        # Of the request with that number: "refuse", "cut" (the answer), "lose" (it stores, and
+        # does not answer), "half" (it stores half of the rows, and answers an error).
+        self.faults = {}
+        self.answer = None  # instead of what would be right: bytes, or None to stay silent
+        self.is_silent = False
+
+    def select(self, sql):
+        found = re.search(r"FROM system\.columns .*table = '(\w+)'", sql)
+        if found:
+            if found[1] in self.views:
+                return put_string("job") + put_string("String")
+            return b"".join(put_string(name) + put_string(form)
+                            for name, form in self.columns.get(found[1], []))
+        if "system.settings" in sql:
+            return b""
+        found = re.fullmatch(r"CREATE TABLE IF NOT EXISTS (\w+) \((.*)\) ENGINE = "
+                             r"ReplacingMergeTree\(version\) PARTITION BY day ORDER BY (.*)", sql)
+        if found:
+            self.columns[found[1]] = [tuple(one.split(" ", 1)) for one in found[2].split(", ")]
+            self.rows[found[1]] = {}
+            return b""
+        found = re.match(r"CREATE VIEW IF NOT EXISTS (\w+) AS SELECT .* FROM \1_data FINAL", sql)
+        if found:
+            self.views.add(found[1])
+            return b""
+        assert sql.startswith("SELECT job, slot, version, stored_ns, state FROM lull_jobs_data"), sql
+        return b"".join(
+            put_string(row["job"]) + row["slot"].to_bytes(1, "little") +
+            row["version"].to_bytes(8, "little") + row["stored_ns"].to_bytes(8, "little") +
+            row["state"].to_bytes(4, "little") for row in self.rows["lull_jobs_data"].values())
+
+    def insert(self, sql, body, half=False):
+        found = re.fullmatch(r"INSERT INTO (\w+) \((.*)\) FORMAT RowBinary", sql)
+        columns = self.columns[found[1]]
+        assert [name for name, _ in columns] == found[2].split(", ")
+        rows, at = [], 0
+        while at < len(body):
+            row = {}
+            for name, form in columns:
+                row[name], at = take(form, body, at)
+            rows.append(row)
+        keys = {"lull_ranks_data": ["rank"], "lull_causes_data": ["cause"],
+                "lull_rank_causes_data": ["rank", "cause"],
+                "lull_lines_data": ["cause", "file", "line", "function", "api"],
+                "lull_syncs_data": ["api", "file", "line", "function"],
+                "lull_late_data": ["rank", "cause", "file", "line", "function"]}
+        table = self.rows[found[1]]
+        for row in rows[:len(rows) // 2] if half else rows:
+            key = (row["job"],) if found[1] == "lull_jobs_data" else (
+                row["job"], row["slot"], *(row[name] for name in keys[found[1]]))
+            if key not in table or table[key]["version"] <= row["version"]:  # Replacing
+                table[key] = row
+
+    def view(self, name):
+        """The rows that the view would show."""
+        jobs = self.rows["lull_jobs_data"].values()
+        if name == "lull_jobs":
+            return list(jobs)
+        named = {(row["job"], row["slot"], row["version"]) for row in jobs}
+        return [row for row in self.rows[name + "_data"].values()
+                if (row["job"], row["slot"], row["version"]) in named]
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):  # the name that the base class calls
+        store = self.server.store
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(self.path).query)).get("query")
+        with self.server.lock:
+            store.headers = dict(self.headers)
+            if store.is_silent:
+                fault, answer = "silent", b""
+            elif store.answer is not None:
+                fault, answer = None, store.answer
+            else:
+                store.requests += 1
+                fault = store.faults.pop(store.requests, None)
+                answer = b"Code: 1, e.displayText() = DB::Exception: no\nand more"
+                if fault != "refuse":
+                    try:
+                        answer = (store.insert(query, body, fault == "half") if query
+                                  else store.select(body.decode())) or b""
+                    except Exception as error:
+                        self.server.failed.append(f"{query or body[:200]}: {error!r}")
+                        raise
+        if fault == "silent":
+            self.server.ended.wait(60)
+            return
+        if fault == "lose":
+            return
+        self.send_response(500 if fault in ("refuse", "half") else 200)
+        self.send_header("Content-Length", str(len(answer) + (10 if fault == "cut" else 0)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_):
+        pass
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, context=None):
+        super().__init__(("127.0.0.1", 0), Handler)
+        if context is not None:
+            self.socket = context.wrap_socket(self.socket, server_side=True)
+        self.store, self.lock, self.failed = Store(), threading.Lock(), []
+        self.ended = threading.Event()
+        self.url = f"http{'s' if context else ''}://127.0.0.1:{self.server_port}"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def handle_error(self, *_):  # connections that break off
+        pass
+
+    def close(self):
+        self.ended.set()
+        self.shutdown()
+        self.server_close()
+
+
+class Fleet(MetricsCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+        cls.options = ["--clickhouse", cls.server.url, "--clickhouse-every", "1"]
+        super().setUpClass()
+        assert cls.start_ranks("one", 30).wait(120) == 0
+
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        cls.server.close()
+        assert not cls.server.failed, cls.server.failed
+
+    @contextlib.contextmanager
+    def another(self, *options, environment=()):
+        """A collector beside the other: (process, a function that gives what it said)."""
+        with tempfile.TemporaryDirectory(prefix="lull-other-") as folder:
+            with open(os.path.join(folder, "errors"), "w+", encoding="utf-8") as errors:
+                other = subprocess.Popen(
+                    [guest.LULLD, "--listen", f"unix:{folder}/run/c.sock", "--database",
+                     f"{folder}/lull.db", "--log-level", "info", *options],
+                    env={**self.host.environment, **dict(environment)}, stderr=errors)
+
+                def said():
+                    errors.seek(0)
+                    return errors.read()
+                try:
+                    yield other, said
+                finally:
+                    if other.poll() is None:
+                        other.kill()
+                    other.wait()
+
+    def whole(self, store, name):
+        """The row of the job once its end is there, after a look at all rows of it."""
+        def there():
+            with self.server.lock:
+                return [row for row in store.rows.get("lull_jobs_data", {}).values()
+                        if row["name"] == name and row["ended"]]
+        (row,) = guest.wait_until(there, 60)
+        with self.server.lock:
+            for table in ("lull_causes", "lull_lines"):
+                self.assertEqual(sum(one["total_ns"] for one in store.view(table)
+                                     if one["job"] == row["job"]), row["idle_ns"], table)
+            ranks = [one for one in store.view("lull_ranks") if one["job"] == row["job"]]
+            self.assertEqual(sorted(one["rank"] for one in ranks), [0, 1])
+            self.assertEqual(sum(one["idle_ns"] for one in ranks), row["idle_ns"])
+            self.assertEqual(sum(one["blocked_ns"] for one in store.view("lull_syncs")
+                                 if one["job"] == row["job"]), row["sync_blocked_ns"])
+        return row
+
+    def test_has_the_numbers_of_the_verbs(self):
+        row = self.whole(self.server.store, "one")
+        gaps = self.ask("gaps", row["job"], "--phase", "all")
+        self.assertEqual(row["idle_ns"], round(gaps["gpu"]["idle_ms"] * 1e6))
+        self.assertGreater(row["idle_ns"], 0)
+        self.assertEqual((row["exit_status"], row["ranks"], row["run"]), (0, 2, row["job"]))
+        self.assertEqual(row["day"], row["start_unix_ns"] // (86_400 * 10**9))
+
+    def test_whatever_fails_each_job_is_there_once_and_whole(self):
+        """Each request fails once, in each way; every time with a job more."""
+        store = self.server.store
+        self.whole(store, "one")
+        for fault in ("refuse", "cut", "lose", "half"):
+            name = f"with {fault}"
+            with self.server.lock:
+                # With those that fail, a round asks at most so often.
+                store.faults = {store.requests + 1 + 2 * number: fault for number in range(25)}
+            self.assertEqual(self.start_ranks(name, 20).wait(120), 0)
+            self.whole(store, name)
+            with self.server.lock:
+                store.faults = {}
+        with self.server.lock:
+            jobs = store.view("lull_jobs")
+        self.assertEqual(len({row["job"] for row in jobs}), len(jobs))
+
+    def test_answers_without_sense_are_told_once_and_survived(self):
+        store = self.server.store
+        self.whole(store, "one")
+        for answer in (b"\xff" * 12, b"\x7fshort", b"a" * 70_000_000, b"\x04name\x06String" * 3):
+            with self.another("--clickhouse", self.server.url, "--clickhouse-every", "1") as (
+                    other, said):
+                with self.server.lock:
+                    store.answer = answer
+                try:
+                    guest.wait_until(lambda: "do not arrive" in said() or other.poll() is not None,
+                                     60)
+                    time.sleep(2.5)
+                finally:
+                    with self.server.lock:
+                        store.answer = None
+                self.assertIsNone(other.poll(), said())
+                self.assertEqual(said().count("do not arrive"), 1, said())
+                self.assertLess(len(said()), 2000)
+                guest.wait_until(lambda: " again" in said())
+
+    def test_it_ends_though_the_server_says_nothing(self):
+        store = self.server.store
+        self.whole(store, "one")
+        with self.another("--clickhouse", self.server.url) as (other, said):
+            guest.wait_until(lambda: "keeps totals of jobs at " in said())
+            with self.server.lock:
+                store.is_silent = True
+            try:
+                time.sleep(1)
+                other.send_signal(signal.SIGTERM)
+                began = time.monotonic()
+                self.assertEqual(other.wait(60), 0, said())
+                self.assertLess(time.monotonic() - began, 30)
+            finally:
+                with self.server.lock:
+                    store.is_silent = False
+
+    def test_who_has_it_by_tls_is_asked_for_a_certificate_and_gets_name_and_password(self):
+        with tempfile.TemporaryDirectory(prefix="lull-tls-") as folder:
+            for name in ("server", "stranger"):
+                subprocess.run(
+                    ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1",
+                     "-subj", "/CN=server", "-addext", "subjectAltName=IP:127.0.0.1",
+                     "-keyout", f"{folder}/{name}.key", "-out", f"{folder}/{name}.pem"],
+                    check=True, stderr=subprocess.DEVNULL)
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(f"{folder}/server.pem", f"{folder}/server.key")
+            server = Server(context)
+            login = {"CLICKHOUSE_USER": "writer", "CLICKHOUSE_PASSWORD": "a word"}
+            try:
+                with self.another("--clickhouse", server.url, environment={
+                        **login, "LULL_CLICKHOUSE_CERTIFICATE": f"{folder}/stranger.pem"}) as (
+                            _, said):
+                    guest.wait_until(lambda: "certificate verify failed" in said())
+                    self.assertEqual(server.store.headers, {})
+                with self.another("--clickhouse", server.url, environment={
+                        **login, "LULL_CLICKHOUSE_CERTIFICATE": f"{folder}/server.pem"}) as (
+                            other, said):
+                    guest.wait_until(lambda: "lull_jobs" in server.store.views)
+                    self.assertEqual(server.store.headers["X-ClickHouse-User"], "writer")
+                    self.assertEqual(server.store.headers["X-ClickHouse-Key"], "a word")
+                    self.assertNotIn("a word", said())
+                # The certificate is of 127.0.0.1 alone.
+                named = server.url.replace("127.0.0.1", "localhost")
+                with self.another("--clickhouse", named, environment={
+                        **login, "LULL_CLICKHOUSE_CERTIFICATE": f"{folder}/server.pem"}) as (
+                            _, said):
+                    guest.wait_until(lambda: "certificate verify failed" in said())
+            finally:
+                server.close()
+
+    def test_wrong_options_are_told_before_anything_begins(self):
+        for options, environment, expected in (
+                (["http://192.0.2.1"], {}, "--insecure-plain-tcp"),
+                (["http://me:word@host"], {}, "CLICKHOUSE_PASSWORD"),
+                (["clickhouse://host"], {}, "is no URL of http"),
+                (["http://127.0.0.1/path"], {}, "has a path"),
+                (["http://127.0.0.1?database=a;b"], {}, "?database=NAME"),
+                (["http://127.0.0.1:99999"], {}, "has no HOST:PORT"),
+                (["http://127.0.0.1"], {"CLICKHOUSE_PASSWORD": "a\r\nb"}, "control character"),
+                (["https://127.0.0.1"], {"LULL_CLICKHOUSE_CERTIFICATE": "/dev/null"},
+                 "no PEM file"),
+                (["http://127.0.0.1", "--clickhouse-every", "0"], {}, "--clickhouse-every")):
+            with self.subTest(options=options):
+                with self.another("--clickhouse", *options, environment=environment) as (
+                        other, said):
+                    self.assertIn(other.wait(30), (1, 2))
+                    self.assertIn(expected, said())
+                    self.assertNotIn("word", said())
+
+
+if __name__ == "__main__":
+    unittest.main()
