@@ -20,12 +20,15 @@ namespace {
 
 constexpr absl::Duration kPatience = absl::Seconds(60);
 constexpr size_t kMostOfAMessage = 300;  // bytes of what a server says
+constexpr size_t kIdsOfAQuery = 1000;    // a query has 256 KiB at most
 
+// What follows a '?' may be a secret, and is not told.
 absl::Status Complain(absl::string_view url, absl::string_view what) {
   return absl::InvalidArgumentError(
-      absl::StrCat("--clickhouse \"", url, "\" ", what,
+      absl::StrCat("--clickhouse \"", url.substr(0, url.find('?')), "\" ", what,
                    ": give http://HOST:PORT or https://HOST:PORT, and ?database=NAME "
-                   "behind it where it is not the default one"));
+                   "behind it where it is not the default one; user and password are "
+                   "those of CLICKHOUSE_USER and CLICKHOUSE_PASSWORD"));
 }
 
 // Identifiers come from here alone, so none needs quotes.
@@ -56,7 +59,8 @@ std::string Escaped(absl::string_view text) {
 absl::StatusOr<Written> TakeWritten(std::string_view* data, std::string* job) {
   Written written;
   if (Take(data, job) && Take(data, &written.slot) && Take(data, &written.version) &&
-      Take(data, &written.stored_ns) && Take(data, &written.state)) {
+      Take(data, &written.stored_ns) && Take(data, &written.state) &&
+      Take(data, &written.parts)) {
     return written;
   }
   return absl::DataLossError("its answer ends within a row");
@@ -184,10 +188,10 @@ absl::StatusOr<std::string> ClickHouse::Post(const std::string& parameters,
       client_->Post(absl::StrCat("/?database=", target_.database, parameters), headers,
                     std::move(body), kPatience));
   if (response.status == 200) return std::move(response.body);
-  return absl::FailedPreconditionError(
-      absl::StrCat("it answers ", response.status, ": ",
-                   Printable(CleanText(std::string(absl::StripAsciiWhitespace(response.body)),
-                                       kMostOfAMessage))));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "it answers ", response.status, ": ",
+      Printable(CleanText(std::string(absl::StripAsciiWhitespace(response.body)),
+                          kMostOfAMessage))));
 }
 
 absl::StatusOr<std::vector<ColumnType>> ClickHouse::ColumnsOf(
@@ -242,18 +246,25 @@ absl::Status ClickHouse::Prepare() {
   return status;
 }
 
-absl::StatusOr<std::map<std::string, Written>> ClickHouse::Jobs(Day since) {
-  LULL_ASSIGN_OR_RETURN(
-      const std::string answer,
-      Query(absl::StrCat("SELECT job, slot, version, stored_ns, state FROM ",
-                         DataTable<JobRow>(), " FINAL WHERE day >= toDate(", since.days,
-                         ") FORMAT RowBinary")));
-  std::string_view data = answer;
+absl::StatusOr<std::map<std::string, Written>> ClickHouse::Find(
+    const std::vector<std::string>& ids) {
   std::map<std::string, Written> jobs;
-  while (!data.empty()) {
-    std::string job;
-    LULL_ASSIGN_OR_RETURN(const Written written, TakeWritten(&data, &job));
-    jobs[job] = written;
+  for (size_t at = 0; at < ids.size(); at += kIdsOfAQuery) {
+    std::vector<std::string> quoted;
+    for (size_t i = at; i < std::min(at + kIdsOfAQuery, ids.size()); ++i) {
+      quoted.push_back(absl::StrCat("'", ids[i], "'"));
+    }
+    LULL_ASSIGN_OR_RETURN(
+        const std::string answer,
+        Query(absl::StrCat("SELECT job, slot, version, stored_ns, state, parts FROM ",
+                           DataTable<JobRow>(), " FINAL WHERE job IN (",
+                           absl::StrJoin(quoted, ", "), ") FORMAT RowBinary")));
+    std::string_view data = answer;
+    while (!data.empty()) {
+      std::string job;
+      LULL_ASSIGN_OR_RETURN(const Written written, TakeWritten(&data, &job));
+      jobs[job] = written;
+    }
   }
   return jobs;
 }

@@ -35,10 +35,11 @@ absl::StatusOr<ClickHouseTarget> FindClickHouseTarget(
 
 // The edition of a job that is there.
 struct Written {
-  uint8_t slot = 0;
+  uint64_t slot = 0;
   uint64_t version = 0;
   uint64_t stored_ns = 0;
   uint32_t state = 0;
+  uint32_t parts = 1;
 };
 
 // For one thread, but for Cancel(). Errors name what the server says.
@@ -51,8 +52,9 @@ class ClickHouse {
   // other columns.
   absl::Status Prepare();
 
-  // By the id of the job, of those that began on `since` or later.
-  absl::StatusOr<std::map<std::string, Written>> Jobs(Day since);
+  // By the id of the job, of those of `ids` that are there.
+  absl::StatusOr<std::map<std::string, Written>> Find(
+      const std::vector<std::string>& ids);
 
   // Jobs after all else. After an error any part of the rows may be there.
   absl::Status Write(const Editions& editions);

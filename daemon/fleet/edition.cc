@@ -158,6 +158,8 @@ void AddJob(const EditionOf& edition, const Answers& answers, Editions* out) {
   const v1::Job& job = totals.job;
   JobRow& row = out->jobs.emplace_back(WithKey<JobRow>(edition.key));
   row.run = edition.run;
+  row.run_id = edition.run_id;
+  row.parts = edition.parts;
   row.name = job.name();
   row.host = job.host();
   row.user = edition.user;
@@ -168,10 +170,11 @@ void AddJob(const EditionOf& edition, const Answers& answers, Editions* out) {
   row.live = edition.live ? 1 : 0;
   row.ended = job.ended() ? 1 : 0;
   if (job.ended() && job.exit_status_known()) row.exit_status = job.exit_status();
-  row.ranks = static_cast<uint32_t>(totals.ranks.size() + totals.ranks_left_out);
+  row.ranks = static_cast<uint32_t>(totals.ranks_left_out);
   row.ranks_left_out = static_cast<uint32_t>(totals.ranks_left_out);
   row.processes = job.processes();
   for (const query::RankTotals& rank : totals.ranks) {
+    if (rank.rank >= 0) ++row.ranks;
     row.steps += rank.steps.count;
     row.launches += rank.reply.launches();
   }
@@ -181,6 +184,10 @@ void AddJob(const EditionOf& edition, const Answers& answers, Editions* out) {
   row.events_stored = totals.losses.events_stored();
   row.events_lost = totals.losses.events_lost();
   row.own_ns = answers.lines.overhead().self_ns();
+  if (answers.ranks) {
+    row.late_from_ns = answers.ranks->start_ns();
+    row.late_until_ns = answers.ranks->end_ns();
+  }
   row.stored_ns = edition.stored_ns;
   row.state = edition.state;
 }
@@ -205,7 +212,8 @@ absl::StatusOr<Answers> AskOf(storage::Store& store, const query::HasRelay& has_
   const absl::Status status = query::Report(store, has_relay, request, &late);
   if (status.ok()) {
     answers.ranks = std::move(*late.mutable_ranks());
-  } else if (!absl::IsFailedPrecondition(status)) {  // which says why there is nothing
+  } else if (!absl::IsFailedPrecondition(status) &&  // which says why there is nothing
+             !absl::IsDataLoss(status)) {            // perhaps of another part
     return status;
   }
   return answers;

@@ -33,6 +33,8 @@ absl::StatusOr<Answers> AskOf(storage::Store& store, const query::HasRelay& has_
 struct EditionOf {
   RowKey key;
   std::string run;
+  std::string run_id;
+  uint32_t parts = 1;
   std::string user;
   std::string collector;
   bool live = false;

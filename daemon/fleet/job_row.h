@@ -12,9 +12,9 @@ namespace lull::fleet {
 
 // What every row begins with.
 struct RowKey {
-  Day day;          // in which the job began: the partition
-  std::string job;  // id, 32 hexadecimal digits
-  uint8_t slot = 0;
+  Day day;               // in which the job began: the partition
+  std::string job;       // id, 32 hexadecimal digits
+  uint64_t slot = 0;     // where its rows are, see tables.h
   uint64_t version = 0;  // of the edition; grows with each
 
   template <typename Visitor>
@@ -31,7 +31,9 @@ struct JobRow : RowKey {
   static constexpr const char* kName = "lull_jobs";
   static constexpr const char* kKey = "";
 
-  std::string run;  // the job of it that began first, where it is one of several
+  std::string run;     // the first job of its run that this collector has; or itself
+  std::string run_id;  // what the launcher calls the run; "" = not known
+  uint32_t parts = 1;  // jobs of the run that this collector has
   std::string name;
   std::string host;
   std::string user;
@@ -55,7 +57,10 @@ struct JobRow : RowKey {
   uint64_t sync_blocked_ns = 0;
   uint64_t events_stored = 0;
   uint64_t events_lost = 0;
-  uint64_t own_ns = 0;     // lull's own time inside the processes
+  uint64_t own_ns = 0;  // lull's own time inside the processes
+  // lull_late tells of this time, after the start of the job; 0, 0: of none.
+  uint64_t late_from_ns = 0;
+  uint64_t late_until_ns = 0;
   uint64_t stored_ns = 0;  // what the collector had last of it, by its store's clock
   uint32_t state = 0;      // changes with what else would make a new edition
 
@@ -63,6 +68,8 @@ struct JobRow : RowKey {
   static void Columns(Visitor&& column) {
     KeyColumns(column);
     column("run", &JobRow::run);
+    column("run_id", &JobRow::run_id);
+    column("parts", &JobRow::parts);
     column("name", &JobRow::name);
     column("host", &JobRow::host);
     column("user", &JobRow::user);
@@ -87,6 +94,8 @@ struct JobRow : RowKey {
     column("events_stored", &JobRow::events_stored);
     column("events_lost", &JobRow::events_lost);
     column("own_ns", &JobRow::own_ns);
+    column("late_from_ns", &JobRow::late_from_ns);
+    column("late_until_ns", &JobRow::late_until_ns);
     column("stored_ns", &JobRow::stored_ns);
     column("state", &JobRow::state);
   }

@@ -69,6 +69,9 @@ class Store:
         # Of the request with that number: "refuse", "cut" (the answer), "lose" (it stores, and
         # does not answer), "half" (it stores half of the rows, and answers an error).
         self.faults = {}
+        # Of inserts of jobs, one after the other: "later" (an error is answered, and it is
+        # stored with the next fault), "refuse".
+        self.faults_of_jobs, self.later = [], []
         self.answer = None  # instead of what would be right: bytes, or None to stay silent
         self.is_silent = False
 
@@ -91,11 +94,14 @@ class Store:
         if found:
             self.views.add(found[1])
             return b""
-        assert sql.startswith("SELECT job, slot, version, stored_ns, state FROM lull_jobs_data"), sql
+        found = re.fullmatch(r"SELECT job, slot, version, stored_ns, state, parts FROM "
+                             r"lull_jobs_data FINAL WHERE job IN \((.*)\) FORMAT RowBinary", sql)
+        ids = {one.strip("'") for one in found[1].split(", ")}
         return b"".join(
-            put_string(row["job"]) + row["slot"].to_bytes(1, "little") +
+            put_string(row["job"]) + row["slot"].to_bytes(8, "little") +
             row["version"].to_bytes(8, "little") + row["stored_ns"].to_bytes(8, "little") +
-            row["state"].to_bytes(4, "little") for row in self.rows["lull_jobs_data"].values())
+            row["state"].to_bytes(4, "little") + row["parts"].to_bytes(4, "little")
+            for row in self.rows["lull_jobs_data"].values() if row["job"] in ids)
 
     def insert(self, sql, body, half=False):
         found = re.fullmatch(r"INSERT INTO (\w+) \((.*)\) FORMAT RowBinary", sql)
@@ -143,6 +149,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
             else:
                 store.requests += 1
                 fault = store.faults.pop(store.requests, None)
+                if query and "INTO lull_jobs_data" in query and store.faults_of_jobs:
+                    fault = "refuse"
+                    if store.faults_of_jobs.pop(0) == "later":
+                        store.later.append((query, body))
+                    else:
+                        for late in store.later:
+                            store.insert(*late)
+                        store.later.clear()
                 answer = b"Code: 1, e.displayText() = DB::Exception: no\nand more"
                 if fault != "refuse":
                     try:
@@ -152,7 +166,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                         self.server.failed.append(f"{query or body[:200]}: {error!r}")
                         raise
         if fault == "silent":
-            self.server.ended.wait(60)
+            while store.is_silent and not self.server.ended.wait(0.1):
+                pass
             return
         if fault == "lose":
             return
@@ -263,6 +278,19 @@ class Fleet(MetricsCase):
             jobs = store.view("lull_jobs")
         self.assertEqual(len({row["job"] for row in jobs}), len(jobs))
 
+    def test_an_insert_that_comes_late_changes_nothing(self):
+        """The job's row of one edition comes when the rows of the next are there and its own
+        is not."""
+        store = self.server.store
+        self.whole(store, "one")
+        with self.server.lock:
+            store.faults_of_jobs = ["later", "refuse"]
+        self.assertEqual(self.start_ranks("late", 20).wait(120), 0)
+        guest.wait_until(lambda: not store.faults_of_jobs)
+        self.whole(store, "late")
+        with self.server.lock:
+            self.assertFalse(store.later)
+
     def test_answers_without_sense_are_told_once_and_survived(self):
         store = self.server.store
         self.whole(store, "one")
@@ -337,10 +365,12 @@ class Fleet(MetricsCase):
     def test_wrong_options_are_told_before_anything_begins(self):
         for options, environment, expected in (
                 (["http://192.0.2.1"], {}, "--insecure-plain-tcp"),
-                (["http://me:word@host"], {}, "CLICKHOUSE_PASSWORD"),
+                (["http://me:sesame@host"], {}, "CLICKHOUSE_PASSWORD"),
                 (["clickhouse://host"], {}, "is no URL of http"),
                 (["http://127.0.0.1/path"], {}, "has a path"),
                 (["http://127.0.0.1?database=a;b"], {}, "?database=NAME"),
+                (["http://127.0.0.1?user=me&password=sesame"], {}, "CLICKHOUSE_PASSWORD"),
+                ([""], {}, "is no URL of http"),
                 (["http://127.0.0.1:99999"], {}, "has no HOST:PORT"),
                 (["http://127.0.0.1"], {"CLICKHOUSE_PASSWORD": "a\r\nb"}, "control character"),
                 (["https://127.0.0.1"], {"LULL_CLICKHOUSE_CERTIFICATE": "/dev/null"},
@@ -351,7 +381,7 @@ class Fleet(MetricsCase):
                         other, said):
                     self.assertIn(other.wait(30), (1, 2))
                     self.assertIn(expected, said())
-                    self.assertNotIn("word", said())
+                    self.assertNotIn("sesame", said())
 
 
 if __name__ == "__main__":

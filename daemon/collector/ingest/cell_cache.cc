@@ -61,11 +61,15 @@ absl::Status CellCache::Flush(CellChanges& changes, int64_t process,
   }
   LULL_RETURN_IF_ERROR(Write(dirty, writer));
   changes.cells_.clear();
-  if (entries_.size() > kMaxChunks) {
-    absl::erase_if(entries_,
-                   [this](const auto& item) { return item.second->used != flushes_; });
-  }
+  Forget(kKeptFlushes);
+  if (entries_.size() > kMaxChunks) Forget(1);
   return absl::OkStatus();
+}
+
+void CellCache::Forget(uint64_t flushes) {
+  absl::erase_if(entries_, [this, flushes](const auto& item) {
+    return item.second->used + flushes <= flushes_;
+  });
 }
 
 }  // namespace lull::collector

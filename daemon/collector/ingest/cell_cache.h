@@ -47,7 +47,9 @@ class CellCache {
     bool dirty = false;
     uint64_t used = 0;  // the latest flush that touched it
   };
-  // Chunks of 4.5 KiB. If there are more, those go that the latest flush left alone.
+  // Chunks have 4.5 KiB, and each second begins new ones: those go that the latest
+  // flushes left alone. If there are too many all the same, the latest one counts.
+  static constexpr uint64_t kKeptFlushes = 3;
   static constexpr size_t kMaxChunks = 512;
   static constexpr size_t kMaxDirty = 8192;
 
@@ -55,6 +57,8 @@ class CellCache {
                               storage::StoreReader& reader);
   static absl::Status Write(std::vector<std::pair<storage::ChunkKey, Entry*>>& dirty,
                             storage::StoreWriter& writer);
+
+  void Forget(uint64_t flushes);
 
   absl::flat_hash_map<storage::ChunkKey, std::unique_ptr<Entry>> entries_;
   uint64_t flushes_ = 0;

@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "daemon/base/clock.h"
@@ -23,7 +24,12 @@ namespace lull::collector {
 namespace {
 
 constexpr absl::Duration kLastRound = absl::Seconds(5);
-constexpr int kTimesRest = 20;  // of what a round took
+// Of the time that a round took to read the store: so long it rests at least, up to
+// kMostRest.
+constexpr int kTimesRest = 20;
+constexpr absl::Duration kMostRest = absl::Minutes(5);
+// A current server takes 100 partitions in an insert.
+constexpr size_t kDaysOfAnInsert = 50;
 // ClickHouse wants few large inserts; a block of its own has 1,048,576 rows.
 constexpr size_t kRowsOfAnInsert = 100'000;
 constexpr uint64_t kDayNs = 86'400ULL * 1'000'000'000;
@@ -80,9 +86,10 @@ void FleetPush::Run() {
     const auto began = std::chrono::steady_clock::now();
     const absl::Status status = Round(false);
     if (!absl::IsCancelled(status)) Tell(status);
-    const auto now = std::chrono::steady_clock::now();
-    const auto until = std::max(began + absl::ToChronoNanoseconds(every_),
-                                now + kTimesRest * (now - began));
+    const absl::Duration rest = std::min(kTimesRest * spent_, kMostRest);
+    const auto until =
+        std::max(began + absl::ToChronoNanoseconds(every_),
+                 std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(rest));
     MutexLock lock(mutex_);
     while (!ending_ &&
            changed_.wait_until(lock.native(), until) != std::cv_status::timeout) {
@@ -105,12 +112,17 @@ absl::Status FleetPush::Round(bool last) {
   if (IsOver(last)) return absl::CancelledError("lulld ends");
   editions_ = {};  // of a round that was broken off
   under_way_.clear();
+  days_.clear();
+  const absl::Time began = SteadyNow();
   LULL_ASSIGN_OR_RETURN(const std::vector<Candidate> candidates, Candidates());
+  spent_ = SteadyNow() - began;
   LULL_RETURN_IF_ERROR(Load(candidates));
   for (const Candidate& candidate : candidates) {
     if (IsOver(last)) return absl::CancelledError("lulld ends");
     LULL_RETURN_IF_ERROR(Collect(candidate));
-    if (editions_.size() >= kRowsOfAnInsert) LULL_RETURN_IF_ERROR(Flush());
+    if (editions_.size() >= kRowsOfAnInsert || days_.size() >= kDaysOfAnInsert) {
+      LULL_RETURN_IF_ERROR(Flush());
+    }
   }
   return Flush();
 }
@@ -131,6 +143,7 @@ absl::StatusOr<std::vector<FleetPush::Candidate>> FleetPush::Candidates() {
     if (!job.run.empty()) {
       LULL_ASSIGN_OR_RETURN(const auto parts, run_parts.Of(job));
       candidate.run = parts.front().info.id();
+      candidate.parts = static_cast<uint32_t>(parts.size());
       for (const storage::JobRow& part : parts) {  // each may change who was late
         candidate.stored_ns = std::max(candidate.stored_ns, part.touched_ns);
       }
@@ -144,48 +157,63 @@ absl::StatusOr<std::vector<FleetPush::Candidate>> FleetPush::Candidates() {
 }
 
 absl::Status FleetPush::Load(const std::vector<Candidate>& candidates) {
-  if (written_) return absl::OkStatus();
-  LULL_RETURN_IF_ERROR(server_->Prepare());
-  fleet::Day since{std::numeric_limits<uint16_t>::max()};
-  for (const Candidate& candidate : candidates) {
-    since.days = std::min(since.days, DayOf(candidate.job).days);
+  std::vector<std::string> ids;
+  for (const Candidate& candidate : candidates) ids.push_back(candidate.job.info.id());
+  if (written_) {
+    const std::set<std::string> there(ids.begin(), ids.end());
+    std::erase_if(*written_,
+                  [&there](const auto& item) { return !there.contains(item.first); });
+    return absl::OkStatus();
   }
-  LULL_ASSIGN_OR_RETURN(written_, server_->Jobs(since));
+  LULL_RETURN_IF_ERROR(server_->Prepare());
+  LULL_ASSIGN_OR_RETURN(written_, server_->Find(ids));
+  slots_ = absl::Uniform<uint64_t>(absl::BitGen()) & ~uint64_t{1};
   return absl::OkStatus();
 }
 
+bool FleetPush::IsDue(const Candidate& candidate) const {
+  const auto there = written_->find(candidate.job.info.id());
+  if (there == written_->end()) return true;
+  // Other jobs of its run have been deleted here since: it is told of better there.
+  if (!candidate.live && candidate.parts < there->second.parts) return false;
+  return candidate.stored_ns != there->second.stored_ns ||
+         candidate.state != there->second.state;
+}
+
 absl::Status FleetPush::Collect(const Candidate& candidate) {
+  if (!IsDue(candidate)) return absl::OkStatus();
   const std::string& id = candidate.job.info.id();
   const auto there = written_->find(id);
-  fleet::Written next;
-  // Grows also where the clock was set back. An attempt that failed half-way has left
-  // rows of a version that nobody names.
-  next.version = RealtimeNs() / 1000;
+  // The version grows also where the clock was set back.
+  fleet::Written next{slots_, RealtimeNs() / 1000, candidate.stored_ns, candidate.state,
+                      candidate.parts};
   if (there != written_->end()) {
-    if (there->second.stored_ns == candidate.stored_ns &&
-        there->second.state == candidate.state) {
-      return absl::OkStatus();
-    }
-    next.slot = there->second.slot == 0 ? 1 : 0;
+    if (there->second.slot == slots_) next.slot = slots_ + 1;
     next.version = std::max(next.version, there->second.version + 1);
   }
-  next.stored_ns = candidate.stored_ns;
-  next.state = candidate.state;
+  const absl::Time began = SteadyNow();
   auto answers = fleet::AskOf(store_, has_relay_, id,
                               /*with_late_ranks=*/candidate.run == id);
+  spent_ += SteadyNow() - began;
   if (absl::IsNotFound(answers.status())) return absl::OkStatus();  // deleted meanwhile
   if (!answers.ok()) {
-    LogWarning(absl::StrCat("job ", id, " cannot be told to ", server_->url(), ": ",
-                            std::string(answers.status().message())));
-    // Until it changes.
-    fleet::Written& known = (*written_)[id];
-    known.stored_ns = candidate.stored_ns;
-    known.state = candidate.state;
+    if (bad_.insert(id).second) {
+      LogWarning(absl::StrCat("job ", id, " cannot be told to ", server_->url(), ": ",
+                              std::string(answers.status().message())));
+    }
+    if (absl::IsDataLoss(answers.status())) {  // until it changes
+      fleet::Written& known = (*written_)[id];
+      known.stored_ns = candidate.stored_ns;
+      known.state = candidate.state;
+      known.parts = candidate.parts;
+    }
     return absl::OkStatus();
   }
   fleet::EditionOf edition;
   edition.key = {DayOf(candidate.job), id, next.slot, next.version};
   edition.run = candidate.run;
+  edition.run_id = candidate.job.run;
+  edition.parts = candidate.parts;
   edition.user = candidate.job.info.user();
   edition.collector = ThisHost();
   edition.live = candidate.live;
@@ -193,12 +221,14 @@ absl::Status FleetPush::Collect(const Candidate& candidate) {
   edition.state = next.state;
   fleet::AddEdition(edition, *answers, &editions_);
   under_way_[id] = next;
+  days_.insert(edition.key.day.days);
   return absl::OkStatus();
 }
 
 absl::Status FleetPush::Flush() {
   const fleet::Editions editions = std::exchange(editions_, {});
   const auto under_way = std::exchange(under_way_, {});
+  days_.clear();
   const absl::Status status = server_->Write(editions);
   if (!status.ok()) {
     written_.reset();  // whatever of it is there

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -46,6 +47,7 @@ class FleetPush {
   struct Candidate {
     storage::JobRow job;
     std::string run;  // id of the first job of its run
+    uint32_t parts = 1;
     bool live = false;
     uint64_t stored_ns = 0;
     uint32_t state = 0;
@@ -58,6 +60,7 @@ class FleetPush {
   absl::Status Round(bool last);
   absl::StatusOr<std::vector<Candidate>> Candidates();
   absl::Status Load(const std::vector<Candidate>& candidates);
+  bool IsDue(const Candidate& candidate) const;
   absl::Status Collect(const Candidate& candidate);
   absl::Status Flush();
   bool IsOver(bool last);
@@ -71,7 +74,11 @@ class FleetPush {
   // The thread's own.
   // Absent: the server is to be asked. Of a job that cannot be read, what it was then.
   std::optional<std::map<std::string, fleet::Written>> written_;
-  fleet::Editions editions_;                         // to be written
+  uint64_t slots_ = 0;         // the first of the two that are written to, see tables.h
+  std::set<uint16_t> days_;    // of editions_
+  std::set<std::string> bad_;  // jobs of which the log says that they cannot be read
+  absl::Duration spent_;       // on answers, in a round
+  fleet::Editions editions_;   // to be written
   std::map<std::string, fleet::Written> under_way_;  // of these
   absl::Status told_;                                // in the log; OK: all is well
 

@@ -107,7 +107,7 @@ std::string FromEnvironment(const char* name) {
 absl::StatusOr<FleetTarget> Fleet(const Options& options) {
   FleetTarget target;
   LULL_ASSIGN_OR_RETURN(
-      target.server, fleet::FindClickHouseTarget(options.clickhouse, FromEnvironment));
+      target.server, fleet::FindClickHouseTarget(*options.clickhouse, FromEnvironment));
   target.every = absl::Seconds(options.clickhouse_every_seconds);
   http::Peer& peer = target.server.peer;
   if (peer.tls || options.insecure_plain_tcp) return target;
@@ -252,7 +252,7 @@ absl::StatusOr<CollectorConfig> Configure(const Options& options) {
         FindOtlpTarget(options.otlp, FromEnvironment,
                        std::filesystem::absolute(config.database, error).string()));
   }
-  if (!options.clickhouse.empty()) {
+  if (options.clickhouse) {
     LULL_ASSIGN_OR_RETURN(config.fleet, Fleet(options));
   }
   config.committer.retention.max_age = absl::Seconds(options.max_age_seconds);

@@ -1,6 +1,7 @@
 // The command line of lulld.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -20,7 +21,7 @@ struct Options {
   std::string metrics;  // "" = the default address
   bool pushes_metrics = false;
   std::string otlp;        // "" = that of the environment, or the default endpoint
-  std::string clickhouse;  // URL; "" = none
+  std::optional<std::string> clickhouse;  // URL
   int64_t clickhouse_every_seconds = 60;
   std::string log_level;
   bool exits_when_idle = false;

@@ -45,7 +45,7 @@ TEST(Edition, AddsGapsUpByTheLineThatIsToBlame) {
   EXPECT_EQ(editions.lines[0].max_ns, 30U);
   EXPECT_EQ(editions.lines[1].cause, "sync");
   EXPECT_EQ(editions.lines[1].version, 77U);
-  EXPECT_EQ(editions.lines[1].slot, 1);
+  EXPECT_EQ(editions.lines[1].slot, 1U);
   ASSERT_EQ(editions.jobs.size(), 1U);
   EXPECT_EQ(editions.jobs[0].run, "first");
   EXPECT_EQ(editions.jobs[0].live, 1);

@@ -68,7 +68,7 @@ TEST(RowBinary, RowsBeginWithTheirKey) {
     ASSERT_GT(columns.size(), 4U);
     EXPECT_EQ(columns[0], (ColumnType{"day", "Date"}));
     EXPECT_EQ(columns[1], (ColumnType{"job", "String"}));
-    EXPECT_EQ(columns[2], (ColumnType{"slot", "UInt8"}));
+    EXPECT_EQ(columns[2], (ColumnType{"slot", "UInt64"}));
     EXPECT_EQ(columns[3], (ColumnType{"version", "UInt64"}));
   });
 }
