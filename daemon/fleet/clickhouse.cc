@@ -1,7 +1,6 @@
 #include "daemon/fleet/clickhouse.h"
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 
 #include "absl/strings/ascii.h"
@@ -66,11 +65,10 @@ absl::StatusOr<Written> TakeWritten(std::string_view* data, std::string* job) {
   return absl::DataLossError("its answer ends within a row");
 }
 
-std::string ListOf(const std::vector<ColumnType>& columns, size_t from = 0) {
-  return absl::StrJoin(columns.begin() + static_cast<ptrdiff_t>(from), columns.end(),
-                       ", ", [](std::string* out, const ColumnType& column) {
-                         absl::StrAppend(out, column.name);
-                       });
+std::string ListOf(const std::vector<ColumnType>& columns) {
+  return absl::StrJoin(columns, ", ", [](std::string* out, const ColumnType& column) {
+    absl::StrAppend(out, column.name);
+  });
 }
 
 template <typename Row>

@@ -4,7 +4,6 @@ device: what the verbs print with --json, and what SQL says."""
 import collections
 import os
 import sys
-import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))

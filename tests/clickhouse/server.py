@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import urllib.error
-import urllib.parse
 import urllib.request
 
 import guest

@@ -262,13 +262,12 @@ class Fleet(MetricsCase):
         self.assertEqual(row["day"], row["start_unix_ns"] // (86_400 * 10**9))
 
     def test_whatever_fails_each_job_is_there_once_and_whole(self):
-        """Each request fails once, in each way; every time with a job more."""
+        """Every other request fails, with a new job for each way of failing."""
         store = self.server.store
         self.whole(store, "one")
         for fault in ("refuse", "cut", "lose", "half"):
             name = f"with {fault}"
             with self.server.lock:
-                # With those that fail, a round asks at most so often.
                 store.faults = {store.requests + 1 + 2 * number: fault for number in range(25)}
             self.assertEqual(self.start_ranks(name, 20).wait(120), 0)
             self.whole(store, name)

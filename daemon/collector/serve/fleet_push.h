@@ -32,12 +32,13 @@ struct FleetTarget {
 // while the server is away, jobs wait in the store until retention deletes them.
 class FleetPush {
  public:
-  // `store` must outlive it. A round comes at once, then one each `every`, and rests in
-  // proportion to what it took.
+  // `store` must outlive it. A round comes at once, then one each `every`; after a
+  // round that took long to read the store it rests longer, up to five minutes.
   static absl::StatusOr<std::unique_ptr<FleetPush>> Start(FleetTarget target,
                                                           storage::Store& store,
                                                           query::HasRelay has_relay);
-  // Once more, for a few seconds at most: ends of jobs are not to be missed.
+  // Once more, for a few seconds at most, or until a report that is under way is made:
+  // ends of jobs are not to be missed.
   ~FleetPush();
   FleetPush(const FleetPush&) = delete;
   FleetPush& operator=(const FleetPush&) = delete;
