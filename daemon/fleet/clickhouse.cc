@@ -59,7 +59,7 @@ absl::StatusOr<Written> TakeWritten(std::string_view* data, std::string* job) {
   Written written;
   if (Take(data, job) && Take(data, &written.slot) && Take(data, &written.version) &&
       Take(data, &written.stored_ns) && Take(data, &written.state) &&
-      Take(data, &written.parts)) {
+      Take(data, &written.parts) && Take(data, &written.live)) {
     return written;
   }
   return absl::DataLossError("its answer ends within a row");
@@ -186,10 +186,13 @@ absl::StatusOr<std::string> ClickHouse::Post(const std::string& parameters,
       client_->Post(absl::StrCat("/?database=", target_.database, parameters), headers,
                     std::move(body), kPatience));
   if (response.status == 200) return std::move(response.body);
-  return absl::FailedPreconditionError(absl::StrCat(
+  const std::string said = absl::StrCat(
       "it answers ", response.status, ": ",
       Printable(CleanText(std::string(absl::StripAsciiWhitespace(response.body)),
-                          kMostOfAMessage))));
+                          kMostOfAMessage)));
+  // ClickHouse's own are 500 and below; others are those of proxies that gave up.
+  return response.status > 500 ? absl::UnavailableError(said)
+                               : absl::FailedPreconditionError(said);
 }
 
 absl::StatusOr<std::vector<ColumnType>> ClickHouse::ColumnsOf(
@@ -204,7 +207,8 @@ absl::StatusOr<std::vector<ColumnType>> ClickHouse::ColumnsOf(
   while (!data.empty()) {
     ColumnType& column = columns.emplace_back();
     if (!Take(&data, &column.name) || !Take(&data, &column.type)) {
-      return absl::DataLossError("its answer ends within a row");
+      return absl::DataLossError(
+          absl::StrCat("its answer of ", answer.size(), " bytes ends within a row"));
     }
   }
   return columns;
@@ -254,9 +258,10 @@ absl::StatusOr<std::map<std::string, Written>> ClickHouse::Find(
     }
     LULL_ASSIGN_OR_RETURN(
         const std::string answer,
-        Query(absl::StrCat("SELECT job, slot, version, stored_ns, state, parts FROM ",
-                           DataTable<JobRow>(), " FINAL WHERE job IN (",
-                           absl::StrJoin(quoted, ", "), ") FORMAT RowBinary")));
+        Query(absl::StrCat(
+            "SELECT job, slot, version, stored_ns, state, parts, live FROM ",
+            DataTable<JobRow>(), " FINAL WHERE job IN (", absl::StrJoin(quoted, ", "),
+            ") FORMAT RowBinary")));
     std::string_view data = answer;
     while (!data.empty()) {
       std::string job;

@@ -40,6 +40,7 @@ struct Written {
   uint64_t stored_ns = 0;
   uint32_t state = 0;
   uint32_t parts = 1;
+  uint8_t live = 0;
 };
 
 // For one thread, but for Cancel(). Errors name what the server says.
@@ -57,6 +58,8 @@ class ClickHouse {
       const std::vector<std::string>& ids);
 
   // Jobs after all else. After an error any part of the rows may be there.
+  // FAILED_PRECONDITION: the server refused, so that nothing comes later; after other
+  // errors something may.
   absl::Status Write(const Editions& editions);
 
   // As http::Client.

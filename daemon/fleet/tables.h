@@ -5,8 +5,8 @@
 // were: into one of two slots, in turn. Once they are there its row of lull_jobs_data
 // says so: the views show the rows of (job, slot, version) that it names. So a job is
 // there once and whole, or as it was before, whatever is killed and whatever is sent
-// twice. Nobody knows when what failed still arrives, so after each error, and in each
-// lulld, the two slots are others, drawn at random.
+// twice. What got no answer may still arrive, so then, and in each lulld, the two slots
+// are others, drawn at random.
 //
 // Times are in nanoseconds, over all of a job's time with its set-up, and added up over
 // ranks, as `lull ... --phase all` tells them.

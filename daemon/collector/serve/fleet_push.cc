@@ -157,25 +157,25 @@ absl::StatusOr<std::vector<FleetPush::Candidate>> FleetPush::Candidates() {
 }
 
 absl::Status FleetPush::Load(const std::vector<Candidate>& candidates) {
+  if (written_) return absl::OkStatus();
+  LULL_RETURN_IF_ERROR(server_->Prepare());
   std::vector<std::string> ids;
   for (const Candidate& candidate : candidates) ids.push_back(candidate.job.info.id());
-  if (written_) {
-    const std::set<std::string> there(ids.begin(), ids.end());
-    std::erase_if(*written_,
-                  [&there](const auto& item) { return !there.contains(item.first); });
-    return absl::OkStatus();
-  }
-  LULL_RETURN_IF_ERROR(server_->Prepare());
   LULL_ASSIGN_OR_RETURN(written_, server_->Find(ids));
-  slots_ = absl::Uniform<uint64_t>(absl::BitGen()) & ~uint64_t{1};
+  if (!slots_) slots_ = absl::Uniform<uint64_t>(absl::BitGen()) & ~uint64_t{1};
   return absl::OkStatus();
 }
 
 bool FleetPush::IsDue(const Candidate& candidate) const {
   const auto there = written_->find(candidate.job.info.id());
   if (there == written_->end()) return true;
-  // Other jobs of its run have been deleted here since: it is told of better there.
-  if (!candidate.live && candidate.parts < there->second.parts) return false;
+  // Its end has been told, and other jobs of its run have been deleted here since: it
+  // is told of better there.
+  if (!candidate.live && there->second.live == 0 &&
+      candidate.parts < there->second.parts &&
+      candidate.stored_ns <= there->second.stored_ns) {
+    return false;
+  }
   return candidate.stored_ns != there->second.stored_ns ||
          candidate.state != there->second.state;
 }
@@ -185,11 +185,12 @@ absl::Status FleetPush::Collect(const Candidate& candidate) {
   const std::string& id = candidate.job.info.id();
   const auto there = written_->find(id);
   // The version grows also where the clock was set back.
-  fleet::Written next{slots_, RealtimeNs() / 1000, candidate.stored_ns, candidate.state,
-                      candidate.parts};
+  version_ = std::max(version_ + 1, RealtimeNs() / 1000);
+  fleet::Written next{*slots_,         version_,        candidate.stored_ns,
+                      candidate.state, candidate.parts, candidate.live};
   if (there != written_->end()) {
-    if (there->second.slot == slots_) next.slot = slots_ + 1;
-    next.version = std::max(next.version, there->second.version + 1);
+    if (there->second.slot == *slots_) ++next.slot;
+    version_ = next.version = std::max(version_, there->second.version + 1);
   }
   const absl::Time began = SteadyNow();
   auto answers = fleet::AskOf(store_, has_relay_, id,
@@ -232,22 +233,23 @@ absl::Status FleetPush::Flush() {
   const absl::Status status = server_->Write(editions);
   if (!status.ok()) {
     written_.reset();  // whatever of it is there
+    if (!absl::IsFailedPrecondition(status)) slots_.reset();
     return status;
   }
   for (const auto& [id, written] : under_way) (*written_)[id] = written;
   return absl::OkStatus();
 }
 
-// Once for each kind of error.
+// Once for each kind of error, until all is well again.
 void FleetPush::Tell(const absl::Status& status) {
-  if (status.code() == told_.code()) return;
-  if (status.ok()) {
-    LogInfo(absl::StrCat("totals of jobs arrive at ", server_->url(), " again"));
-  } else {
+  if (!status.ok()) {
+    if (!told_.insert(status.code()).second) return;
     LogWarning(absl::StrCat("totals of jobs do not arrive at ", server_->url(), ": ",
                             std::string(status.message())));
+  } else if (!told_.empty()) {
+    LogInfo(absl::StrCat("totals of jobs arrive at ", server_->url(), " again"));
+    told_.clear();
   }
-  told_ = status;
 }
 
 }  // namespace lull::collector

@@ -75,13 +75,15 @@ class FleetPush {
   // The thread's own.
   // Absent: the server is to be asked. Of a job that cannot be read, what it was then.
   std::optional<std::map<std::string, fleet::Written>> written_;
-  uint64_t slots_ = 0;         // the first of the two that are written to, see tables.h
+  // The first of the two that are written to, see tables.h; absent: to be drawn.
+  std::optional<uint64_t> slots_;
+  uint64_t version_ = 0;       // the newest of all editions, also of those that failed
   std::set<uint16_t> days_;    // of editions_
   std::set<std::string> bad_;  // jobs of which the log says that they cannot be read
   absl::Duration spent_;       // on answers, in a round
   fleet::Editions editions_;   // to be written
   std::map<std::string, fleet::Written> under_way_;  // of these
-  absl::Status told_;                                // in the log; OK: all is well
+  std::set<absl::StatusCode> told_;  // errors that the log has since all was well
 
   Mutex mutex_;
   std::condition_variable changed_;
