@@ -1,4 +1,4 @@
-"""Regions by record_function that note themselves: scopes.py FILE SCENARIO.
+"""Regions by record_function that note themselves: scopes.py FILE SCENARIO [SECONDS].
 
 FILE gets {"torch": version, "regions": {path: [[before, start, end, after, here], ...]}}:
 CLOCK_MONOTONIC in ns just before each region, just within it, at its end and just after it;
@@ -214,17 +214,21 @@ def never_ended():
                 pass
 
 
-def tight():
-    for _ in range(600_000):
-        with record_function("tight"):
-            pass
-    noted["tight"] = [ANY_TIME] * 600_000
+def tight(seconds):
+    end = monotonic() + int(seconds) * 1_000_000_000
+    opened = 0
+    while monotonic() < end:
+        for _ in range(1000):
+            with record_function("tight"):
+                pass
+        opened += 1000
+    print(opened)
 
 
 def main():
-    file, scenario = sys.argv[1:]
+    file, scenario, *arguments = sys.argv[1:]
     gc.collect()  # an occasion for the callback to come in
-    globals()[scenario]()
+    globals()[scenario](*arguments)
     with open(file, "w") as told:
         json.dump({"torch": torch.__version__, "regions": noted}, told)
 
