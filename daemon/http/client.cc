@@ -142,9 +142,15 @@ class OnePeer : public Client {
     beast_http::response_parser<beast_http::string_body> parser;
     parser.header_limit(kMostHead);
     parser.body_limit(kMostBody);
-    const absl::Status read = Wait("no answer", socket, [&](auto handler) {
-      beast_http::async_read(stream, buffer, parser, handler);
+    // Beast 1.74 looks at no limit where it parses a head and a body in one go.
+    absl::Status read = Wait("no answer", socket, [&](auto handler) {
+      beast_http::async_read_header(stream, buffer, parser, handler);
     });
+    if (read.ok()) {
+      read = Wait("no answer", socket, [&](auto handler) {
+        beast_http::async_read(stream, buffer, parser, handler);
+      });
+    }
     if (!read.ok()) return sent.ok() ? read : sent;
     return Response{static_cast<int>(parser.get().result_int()),
                     std::move(parser.get().body())};
