@@ -50,6 +50,7 @@ int main(int argc, char** argv) {
   lull::AddDiff(app, &exit_code);
   lull::AddCheck(app, &exit_code);
   lull::AddJobs(app, &exit_code);
+  lull::AddFleet(app, &exit_code);
   lull::AddMarks(app, &exit_code);
   lull::AddTop(app, &exit_code);
   lull::AddImport(app, &exit_code);

@@ -16,6 +16,7 @@ namespace {
 
 // Reports with every row of a long job are large; the collector is trusted.
 constexpr int kMaxReplyBytes = 256 << 20;
+constexpr absl::Duration kFleetDeadline = absl::Minutes(2);
 
 class Client : public CollectorClient {
  public:
@@ -57,6 +58,10 @@ class Client : public CollectorClient {
   absl::StatusOr<v1::ReportReply> GetReport(const v1::ReportRequest& request) override {
     return Call(*query_, &v1::Query::Stub::GetReport, request);
   }
+  absl::StatusOr<v1::FleetReply> GetFleet(const v1::FleetRequest& request) override {
+    return Call(*query_, &v1::Query::Stub::GetFleet, request, Right::kRead,
+                kFleetDeadline);
+  }
   absl::Status Export(
       const v1::ExportRequest& request,
       absl::FunctionRef<absl::Status(const std::string& bytes, double done)> sink)
@@ -80,7 +85,7 @@ class Client : public CollectorClient {
           absl::StrCat("the collector at ", target_,
                        " broke off: it is ending, or nobody read for too long"));
     }
-    return status.ok() ? absl::OkStatus() : Sentence(status, Right::kRead);
+    return status.ok() ? absl::OkStatus() : Sentence(status, Right::kRead, deadline_);
   }
 
  private:
@@ -89,17 +94,26 @@ class Client : public CollectorClient {
                              grpc::Status (Stub::*method)(grpc::ClientContext*,
                                                           const Request&, Reply*),
                              const Request& request, Right right = Right::kRead) {
+    return Call(stub, method, request, right, deadline_);
+  }
+  template <typename Stub, typename Request, typename Reply>
+  absl::StatusOr<Reply> Call(Stub& stub,
+                             grpc::Status (Stub::*method)(grpc::ClientContext*,
+                                                          const Request&, Reply*),
+                             const Request& request, Right right,
+                             absl::Duration deadline) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() +
-                         absl::ToChronoNanoseconds(deadline_));
+                         absl::ToChronoNanoseconds(deadline));
     Authorize(tokens_.For(right), &context);
     Reply reply;
     grpc::Status status = (stub.*method)(&context, request, &reply);
     if (status.ok()) return reply;
-    return Sentence(status, right);
+    return Sentence(status, right, deadline);
   }
 
-  absl::Status Sentence(const grpc::Status& status, Right right) const {
+  absl::Status Sentence(const grpc::Status& status, Right right,
+                        absl::Duration deadline) const {
     auto code = static_cast<absl::StatusCode>(status.error_code());
     const std::string& text = status.error_message();
     switch (code) {
@@ -113,7 +127,7 @@ class Client : public CollectorClient {
       case absl::StatusCode::kDeadlineExceeded:
         return absl::DeadlineExceededError(absl::StrCat(
             "the collector at ", target_, " did not answer within ",
-            absl::FormatDuration(deadline_), "; try again, or see `lull doctor`"));
+            absl::FormatDuration(deadline), "; try again, or see `lull doctor`"));
       case absl::StatusCode::kNotFound:
         return absl::NotFoundError(
             absl::StrCat(text, "; `lull jobs` lists what is there"));

@@ -35,6 +35,9 @@ class CollectorClient {
       const v1::ListJobsRequest& request) = 0;
   virtual absl::StatusOr<v1::ReportReply> GetReport(
       const v1::ReportRequest& request) = 0;
+  // Waits for two minutes: it may be made of the reports of all jobs.
+  // FAILED_PRECONDITION: what the collector's ClickHouse says.
+  virtual absl::StatusOr<v1::FleetReply> GetFleet(const v1::FleetRequest& request) = 0;
   // Takes as long as it takes; UNAVAILABLE too where the collector goes meanwhile. An
   // error of `sink`, which is told how much of the whole has been read, ends it.
   virtual absl::Status Export(

@@ -7,8 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cli/commands/fleet_request.h"
 #include "cli/commands/query_options.h"
 #include "cli/mcp/bounded.h"
+#include "cli/render/fleet.h"
 #include "cli/render/json.h"
 #include "cli/render/schema.h"
 #include "daemon/base/status.h"
@@ -175,9 +177,36 @@ mcp::Tool JobsTool(const Connector& connect) {
           std::move(schema), std::move(call)};
 }
 
+mcp::Tool FleetTool(const Connector& connect) {
+  using O = QueryOptions;
+  std::vector<Argument> arguments = {
+      {"top", "rows of each list at most (10)", Set<&O::top>, {}, kMostRows, 1},
+      {"name", "only jobs of this name", Set<&O::job>},
+      {"since", "jobs that began in the last: 90m, 24h, 7d (the default)",
+       Set<&O::since>},
+      {"until", "and not in the last", Set<&O::until>}};
+  Json schema = InputSchema(arguments);
+  auto call = [connect, arguments = std::move(arguments)](
+                  const Json& given) -> absl::StatusOr<std::string> {
+    LULL_ASSIGN_OR_RETURN(QueryOptions options, Options(arguments, given));
+    FleetJobs jobs;
+    jobs.top = options.top;
+    jobs.name = options.job;
+    if (!options.since.empty()) jobs.since = options.since;
+    jobs.until = options.until;
+    LULL_ASSIGN_OR_RETURN(v1::FleetRequest request, FleetRequestOf(jobs));
+    LULL_ASSIGN_OR_RETURN(auto client, connect());
+    LULL_ASSIGN_OR_RETURN(v1::FleetReply reply, client->GetFleet(request));
+    return mcp::BoundedText(FleetJson(reply, request), kMostBytes);
+  };
+  return {"lull_fleet", "lull fleet",
+          "Idle GPU time of all jobs together, by cause, line, job and host",
+          std::move(schema), std::move(call)};
+}
+
 // What its answers are made of.
 mcp::Tool SchemaTool() {
-  std::vector<std::string> verbs = {"jobs"};
+  std::vector<std::string> verbs = {"jobs", "fleet"};
   for (const AnswerVerb& verb : AnswerVerbs()) verbs.emplace_back(verb.name);
   std::vector<Argument> arguments = {
       {"verb", "the tool without lull_", Set<&QueryOptions::job>, std::move(verbs)}};
@@ -217,7 +246,7 @@ std::string McpInstructions() {
 }
 
 std::vector<mcp::Tool> McpTools(const Connector& connect) {
-  std::vector<mcp::Tool> tools = {JobsTool(connect)};
+  std::vector<mcp::Tool> tools = {JobsTool(connect), FleetTool(connect)};
   for (const AnswerVerb& verb : AnswerVerbs()) tools.push_back(ToolOf(verb, connect));
   tools.push_back(SchemaTool());
   return tools;

@@ -25,8 +25,7 @@ void AddSampleOptions(CLI::App* verb, QueryOptions* options) {
       ->check(CLI::IsMember({"main", "feeder", "autograd", "loader", "other"})
                   .description(""))
       ->type_name("main|feeder|autograd|loader|other");
-  verb->add_flag("--folded", options->folded,
-                 "print folded stacks, for flame graphs");
+  verb->add_flag("--folded", options->folded, "print folded stacks, for flame graphs");
 }
 
 void AddSortOption(CLI::App* verb, QueryOptions* options) {
@@ -118,8 +117,8 @@ absl::StatusOr<uint64_t> ParseTime(absl::string_view text) {
     double seconds;
   };
   // "ms" before "s", which it ends in.
-  constexpr std::array<Unit, 4> kUnits = {
-      {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}}};
+  constexpr std::array<Unit, 5> kUnits = {
+      {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86'400}}};
   absl::string_view number = text;
   double unit = 1;
   for (const Unit& candidate : kUnits) {
@@ -133,7 +132,7 @@ absl::StatusOr<uint64_t> ParseTime(absl::string_view text) {
   // Written so that NaN fails, too.
   if (!absl::SimpleAtod(number, &value) || !(value >= 0 && value * unit <= kYear)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("'", text, "' is no time; write 90s, 2m, 1.5h or 250ms"));
+        absl::StrCat("'", text, "' is no time; write 90s, 2m, 1.5h, 7d or 250ms"));
   }
   return static_cast<uint64_t>(value * unit * 1e9);
 }

@@ -33,7 +33,7 @@ struct QueryOptions {
   std::string html;           // of `lull report`: a file, or "-"
 };
 
-// "90s", "2m", "1.5h", "250ms" or "90" (seconds), in nanoseconds.
+// "90s", "2m", "1.5h", "7d", "250ms" or "90" (seconds), in nanoseconds.
 absl::StatusOr<uint64_t> ParseTime(absl::string_view text);
 
 // INVALID_ARGUMENT names the option that is wrong.

@@ -21,6 +21,8 @@ void AddCheck(CLI::App& app, int* exit_code);
 // an earlier run, and must not stand for this one.
 void CheckWasNotUnderstood(int argc, char** argv);
 void AddJobs(CLI::App& app, int* exit_code);
+// All jobs together.
+void AddFleet(CLI::App& app, int* exit_code);
 // What people say of jobs: tag, untag, pin, unpin.
 void AddMarks(CLI::App& app, int* exit_code);
 void AddTop(CLI::App& app, int* exit_code);

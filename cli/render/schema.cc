@@ -3,16 +3,17 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
+#include "cli/render/fleet.h"
 #include "cli/render/schema_parts.h"
 
 namespace lull {
 namespace {
 
 constexpr VerbSchema kOtherVerbs[] = {
-    {"diff", schema::Diff},     {"check", schema::Check}, {"jobs", schema::Jobs},
-    {"ps", schema::Ps},         {"arm", schema::Arm},     {"disarm", schema::Arm},
-    {"doctor", schema::Doctor}, {"tag", schema::Marks},   {"untag", schema::Marks},
-    {"pin", schema::Marks},     {"unpin", schema::Marks}};
+    {"diff", schema::Diff},   {"check", schema::Check},   {"jobs", schema::Jobs},
+    {"fleet", schema::Fleet}, {"ps", schema::Ps},         {"arm", schema::Arm},
+    {"disarm", schema::Arm},  {"doctor", schema::Doctor}, {"tag", schema::Marks},
+    {"untag", schema::Marks}, {"pin", schema::Marks},     {"unpin", schema::Marks}};
 
 std::vector<VerbSchema> AllVerbs() {
   std::vector<VerbSchema> all(std::begin(kVerbSchemas), std::end(kVerbSchemas));

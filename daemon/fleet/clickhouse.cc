@@ -17,7 +17,6 @@
 namespace lull::fleet {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Seconds(60);
 constexpr size_t kMostOfAMessage = 300;  // bytes of what a server says
 constexpr size_t kIdsOfAQuery = 1000;    // a query has 256 KiB at most
 
@@ -149,9 +148,8 @@ absl::StatusOr<ClickHouseTarget> FindClickHouseTarget(
   target.password = environment("CLICKHOUSE_PASSWORD");
   if (!FitsHeader(target.user) || !FitsHeader(target.password)) {
     return absl::InvalidArgumentError(
-        "CLICKHOUSE_USER or CLICKHOUSE_PASSWORD has a control character in it, a "
-        "line's "
-        "end perhaps");
+        "CLICKHOUSE_USER or CLICKHOUSE_PASSWORD has a control character in it, the "
+        "end of a line perhaps");
   }
   if (!target.peer.tls) return target;
   const std::string certificate = environment("LULL_CLICKHOUSE_CERTIFICATE");
@@ -168,10 +166,11 @@ absl::StatusOr<ClickHouseTarget> FindClickHouseTarget(
   return target;
 }
 
-absl::StatusOr<std::unique_ptr<ClickHouse>> ClickHouse::Make(ClickHouseTarget target) {
+absl::StatusOr<std::unique_ptr<ClickHouse>> ClickHouse::Make(ClickHouseTarget target,
+                                                             absl::Duration patience) {
   LULL_ASSIGN_OR_RETURN(auto client, http::Client::Make(target.peer));
   return std::unique_ptr<ClickHouse>(
-      new ClickHouse(std::move(target), std::move(client)));
+      new ClickHouse(std::move(target), std::move(client), patience));
 }
 
 absl::StatusOr<std::string> ClickHouse::Post(const std::string& parameters,
@@ -184,7 +183,7 @@ absl::StatusOr<std::string> ClickHouse::Post(const std::string& parameters,
   LULL_ASSIGN_OR_RETURN(
       http::Response response,
       client_->Post(absl::StrCat("/?database=", target_.database, parameters), headers,
-                    std::move(body), kPatience));
+                    std::move(body), patience_));
   if (response.status == 200) return std::move(response.body);
   const std::string said = absl::StrCat(
       "it answers ", response.status, ": ",

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "daemon/fleet/row_binary.h"
 #include "daemon/fleet/tables.h"
 #include "daemon/http/client.h"
@@ -46,8 +47,9 @@ struct Written {
 // For one thread, but for Cancel(). Errors name what the server says.
 class ClickHouse {
  public:
-  // INVALID_ARGUMENT: certificates that are none.
-  static absl::StatusOr<std::unique_ptr<ClickHouse>> Make(ClickHouseTarget target);
+  // INVALID_ARGUMENT: certificates that are none. `patience`: for one answer.
+  static absl::StatusOr<std::unique_ptr<ClickHouse>> Make(
+      ClickHouseTarget target, absl::Duration patience = absl::Minutes(1));
 
   // Makes the tables and views that are not there. FAILED_PRECONDITION where one has
   // other columns.
@@ -62,6 +64,9 @@ class ClickHouse {
   // errors something may.
   absl::Status Write(const Editions& editions);
 
+  // The answer to any other SQL, in the format that it asks for.
+  absl::StatusOr<std::string> Query(const std::string& sql) { return Post("", sql); }
+
   // As http::Client.
   void Cancel() { client_->Cancel(); }
   void Resume() { client_->Resume(); }
@@ -69,10 +74,10 @@ class ClickHouse {
   std::string url() const { return target_.peer.url(); }
 
  private:
-  ClickHouse(ClickHouseTarget target, std::unique_ptr<http::Client> client)
-      : target_(std::move(target)), client_(std::move(client)) {}
+  ClickHouse(ClickHouseTarget target, std::unique_ptr<http::Client> client,
+             absl::Duration patience)
+      : target_(std::move(target)), client_(std::move(client)), patience_(patience) {}
 
-  absl::StatusOr<std::string> Query(const std::string& sql) { return Post("", sql); }
   // `parameters`: what follows the database's in the URL: "&query=..."
   absl::StatusOr<std::string> Post(const std::string& parameters, std::string body);
   absl::StatusOr<std::vector<ColumnType>> ColumnsOf(const std::string& table);
@@ -83,6 +88,7 @@ class ClickHouse {
 
   const ClickHouseTarget target_;
   const std::unique_ptr<http::Client> client_;
+  const absl::Duration patience_;
   std::string insert_settings_;  // parameters of the URL
 };
 

@@ -1,6 +1,7 @@
 // A job, as ClickHouse gets to know of it; what tables are: tables.h.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,6 +10,12 @@
 #include "daemon/fleet/row_binary.h"
 
 namespace lull::fleet {
+
+// On which a time of CLOCK_REALTIME is.
+inline Day DayOf(uint64_t unix_ns) {
+  constexpr uint64_t kDayNs = 86'400ULL * 1'000'000'000;
+  return {static_cast<uint16_t>(std::min<uint64_t>(unix_ns / kDayNs, UINT16_MAX))};
+}
 
 // What every row begins with.
 struct RowKey {

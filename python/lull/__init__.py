@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sysconfig
 
-__all__ = ["Error", "Rows", "Run", "WrongUsage", "jobs", "load", "schema"]
+__all__ = ["Error", "Rows", "Run", "WrongUsage", "fleet", "jobs", "load", "schema"]
 
 
 class Error(Exception):
@@ -125,6 +125,16 @@ def jobs(binary=None, collector=None, token_file=None, tls_ca=None, tag=None):
     """All jobs that the collector knows, newest first; with `tag` those that have it."""
     return Rows(_ask(binary or _find_binary(), "jobs", [],
                      _collector_options(collector, token_file, tls_ca), {"top": 0, "tag": tag})["jobs"])
+
+
+def fleet(binary=None, collector=None, token_file=None, tls_ca=None, **options):
+    """Idle GPU time of all jobs together: the whole answer of `lull fleet`, a dictionary.
+
+    Options are those of the command: since="24h", until=..., name=..., user=..., host=...,
+    tag=..., top=10 (without it: all rows).
+    """
+    return _ask(binary or _find_binary(), "fleet", [],
+                _collector_options(collector, token_file, tls_ca), {"top": 0, **options})
 
 
 def schema(verb, binary=None):

@@ -15,6 +15,8 @@ sys.path.insert(0, HERE)
 from fleet_case import HOSTILE, TABLES, FleetCase, guest
 from server import ClickHouse, free_ports
 
+PUPPETS = os.path.join(os.path.dirname(HERE), "puppets")
+LATE_SEED = 2  # of a program of nccl_random.py in which a rank sleeps
 KILLS = int(os.environ.get("LULL_KILLS", "20"))
 
 
@@ -53,6 +55,60 @@ class Fleet(FleetCase):
         self.check_numbers(row["job"])
         of_it = f"FROM lull_lines_data WHERE job = '{row['job']}'"
         self.assertEqual(self.server.rows(f"SELECT uniqExact(slot) AS n {of_it}")[0]["n"], 2)
+
+    def fleet(self, *arguments):
+        answer = self.ask("fleet", *arguments)
+        return {key: answer[key] for key in answer if key not in ("store", "url", "since", "until")}
+
+    def test_lull_fleet_says_the_same_of_the_server_and_of_the_own_store(self):
+        """To the nanosecond, whatever is asked."""
+        first = self.ended(HOSTILE)["job"]
+        names = ["fleet 1", "fleet 2", "late"]
+        self.assertEqual(self.start_ranks(names[0], 40).wait(120), 0)
+        self.assertEqual(self.start_ranks(names[1], 60).wait(120), 0)
+        self.assertEqual(self.start_job(
+            "late", sys.executable, os.path.join(PUPPETS, "nccl_random.py"), "--store",
+            os.path.join(self.folder, "late"), "--seed", str(LATE_SEED), "--ranks", "4").wait(120), 0)
+        ids = [self.ended(name)["job"] for name in names]
+        for job, *tags in ((first, "a/b"), (ids[0], "a/b", "x:1"), (ids[1], "x:1")):
+            done = guest.execute([guest.LULL, "tag", job, *tags, "--collector", self.listen],
+                                 self.host.environment)
+            self.assertEqual(done.status, 0, done.stderr)
+        guest.wait_until(lambda: len(self.server.rows(
+            "SELECT job FROM lull_jobs WHERE has(tags, 'x:1')")) == 2)
+        host = self.ask("jobs", "--top", "1")["jobs"][0]["host"]
+        questions = [
+            [], ["--top", "2"], ["--top", "1"], ["--top", "0"], ["--name", HOSTILE],
+            ["--name", "' OR 1 --"], ["--tag", "a/b"], ["--tag", "a/b", "--tag", "x:1"], ["--tag", "\\' OR 1 --"],
+            ["--host", host, "--top", "3"], ["--host", "nowhere"], ["--user", "nobody else"],
+            ["--since", "1h"], ["--since", "2h", "--until", "1h"]]
+        self.assertEqual(self.ask("fleet")["store"], "clickhouse")
+        told = [self.fleet(*question) for question in questions]
+        self.assertGreaterEqual(told[0]["totals"]["jobs"], 4)
+        self.assertTrue(told[0]["late"], "nobody was late")
+        self.assertGreater(told[1]["lines_left_out"], 0)
+        self.assertEqual([one["totals"]["jobs"] for one in told[4:8]], [1, 0, 2, 1])
+        self.assertEqual([one["totals"]["jobs"] for one in told[8:12]],
+                         [0, told[0]["totals"]["jobs"], 0, 0])
+        self.end_collector()
+        options, type(self).options = self.options, []
+        try:
+            self.start_collector()
+            self.assertEqual(self.ask("fleet")["store"], "collector")
+            for question, answer in zip(questions, told):
+                self.assertEqual(self.fleet(*question), answer, question)
+        finally:
+            self.end_collector()
+            type(self).options = options
+            self.start_collector()
+        self.server.stop()
+        try:
+            done = guest.execute([guest.LULL, "fleet", "--collector", self.listen],
+                                 self.host.environment)
+            self.assertEqual((done.status, done.stdout), (1, ""))
+            self.assertRegex(done.stderr, f"ClickHouse at {self.server.url}, .* does not answer")
+        finally:
+            self.server.start()
 
     def test_marks_of_a_job_that_is_over_arrive(self):
         job = self.ended(HOSTILE)["job"]

@@ -8,6 +8,7 @@ import http.server
 import os
 import re
 import signal
+import sqlite3
 import ssl
 import subprocess
 import sys
@@ -203,6 +204,60 @@ class Server(http.server.ThreadingHTTPServer):
         self.server_close()
 
 
+class OwnJobs(MetricsCase):
+    """`lull fleet` of a collector that keeps its totals nowhere else."""
+
+    def test_sums_are_those_of_the_verbs(self):
+        for number in range(3):
+            self.assertEqual(self.start_ranks(f"job {number}", 20).wait(120), 0)
+        told = self.ask("fleet", "--top", "0")
+        self.assertEqual((told["store"], told["url"]), ("collector", None))
+        jobs = self.ask("jobs")["jobs"]
+        self.assertEqual({row["id"] for row in told["jobs"]}, {job["id"] for job in jobs})
+        idle, lines, causes = 0, {}, {}
+        for job in jobs:
+            gaps = self.ask("gaps", job["id"], "--phase", "all", "--top", "0")
+            idle += round(gaps["gpu"]["idle_ms"] * 1e6)
+            for row in gaps["causes"]:
+                causes[row["cause"]] = causes.get(row["cause"], 0) + round(row["total_ms"] * 1e6)
+            for row in gaps["gaps"]:
+                site = row["culprit"] or {}
+                key = row["cause"], site.get("file") or None, row["api"] or None
+                lines[key] = lines.get(key, 0) + round(row["total_ms"] * 1e6)
+        self.assertEqual(round(told["totals"]["idle_ms"] * 1e6), idle)
+        self.assertGreater(idle, 0)
+        self.assertEqual({row["cause"]: round(row["total_ms"] * 1e6) for row in told["causes"]},
+                         {cause: total for cause, total in causes.items() if total})
+        found = {}
+        for row in told["lines"]:
+            key = row["cause"], row["file"], row["api"]
+            found[key] = found.get(key, 0) + round(row["total_ms"] * 1e6)
+        self.assertEqual(found, {key: total for key, total in lines.items() if total})
+        self.assertEqual([row["total_ms"] for row in told["lines"]],
+                         sorted((row["total_ms"] for row in told["lines"]), reverse=True))
+        one = self.ask("fleet", "--name", "job 1")
+        self.assertEqual([row["name"] for row in one["jobs"]], ["job 1"])
+        self.assertEqual((one["totals"]["jobs"], one["totals"]["traced_jobs"]), (1, 1))
+        text = guest.execute([guest.LULL, "fleet", "--collector", self.listen],
+                             self.host.environment)
+        self.assertIn("3 jobs that began in the last 7d", text.stdout)
+        self.assertIn("Of this collector alone", text.stdout)
+
+    def test_what_is_damaged_is_counted_and_left_out(self):
+        self.assertEqual(self.start_ranks("sound", 20).wait(120), 0)
+        self.assertEqual(self.start_ranks("damaged", 20).wait(120), 0)
+        damaged = self.run_of("damaged")
+        before = self.ask("fleet")["totals"]["jobs"]
+        self.end_collector()
+        with sqlite3.connect(self.database) as database:
+            changed = database.execute("UPDATE jobs SET job_info = x'ff' WHERE uuid = ?", (damaged,))
+            self.assertEqual(changed.rowcount, 1)
+        database.close()
+        self.start_collector()
+        told = self.ask("fleet")
+        self.assertEqual((told["totals"]["jobs"], told["damaged_jobs"]), (before - 1, 1))
+
+
 class Fleet(MetricsCase):
     @classmethod
     def setUpClass(cls):
@@ -317,6 +372,36 @@ class Fleet(MetricsCase):
                 self.assertIn(why, told[0])
                 self.assertLess(len(said()), 2000)
                 guest.wait_until(lambda: " again" in said())
+
+    def test_who_asks_about_the_fleet_hears_what_the_server_says(self):
+        store = self.server.store
+        self.whole(store, "one")
+        for answer, why in ((b"\x05", "ends within a row"), (b"a" * 70_000_000, "body limit")):
+            with self.server.lock:
+                store.answer = answer
+            try:
+                done = guest.execute([guest.LULL, "fleet", "--collector", self.listen],
+                                     self.host.environment)
+            finally:
+                with self.server.lock:
+                    store.answer = None
+            self.assertEqual((done.status, done.stdout), (1, ""))
+            self.assertIn(f"the ClickHouse at {self.server.url}, ", done.stderr)
+            self.assertIn(why, done.stderr)
+        with self.server.lock:
+            store.is_silent = True
+        try:
+            asking = [subprocess.Popen([guest.LULL, "fleet", "--collector", self.listen],
+                                       env=self.host.environment, stderr=subprocess.PIPE,
+                                       text=True) for _ in range(6)]
+            said = [one.communicate(timeout=60)[1] for one in asking]
+        finally:
+            with self.server.lock:
+                store.is_silent = False
+        self.assertEqual([one.returncode for one in asking], [1] * 6)
+        self.assertEqual(sum("4 answers about all jobs are under way" in one for one in said), 2,
+                         said)
+        self.assertEqual(sum("no answer in time" in one for one in said), 4, said)
 
     def test_it_ends_though_the_server_says_nothing(self):
         store = self.server.store

@@ -116,7 +116,7 @@ class Mcp(unittest.TestCase):
             self.assertEqual(tool["inputSchema"]["type"], "object")
             self.assertTrue(tool["description"])
             self.assertIs(tool["annotations"]["readOnlyHint"], True)
-        self.assertEqual({name[5:] for name in tools} - {"jobs", "schema"},
+        self.assertEqual({name[5:] for name in tools} - {"jobs", "fleet", "schema"},
                          {"report", "gaps", "hot", "kernels", "ops", "steps", "data", "regions",
                           "ranks", "stacks", "syncs", "waits", "gc", "allocs", "memory"})
 

@@ -91,6 +91,12 @@ class Module(unittest.TestCase):
                          ["turns"])
         self.assertEqual(lull.load(binary=guest.LULL).job["name"], "quick")
 
+    def test_fleet(self):
+        told = lull.fleet(binary=guest.LULL, name="turns")
+        self.assertEqual([job["name"] for job in told["jobs"]], ["turns"])
+        self.assertEqual(told["store"], "collector")
+        self.assertEqual(lull.fleet(binary=guest.LULL, since="1h")["totals"]["jobs"], 2)
+
     def test_errors_are_those_of_the_command(self):
         with self.assertRaises(lull.Error) as caught:
             self.load("nothing of that name")

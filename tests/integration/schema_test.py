@@ -166,6 +166,7 @@ class Schemas(unittest.TestCase):
                     (marked,) = self.ask(verb, "running", *tags)["jobs"]
                 self.assertEqual((marked["tags"], marked["pinned"]), ([], True))
                 self.check_all("running")
+                self.assertGreater(self.ask("fleet")["totals"]["live_jobs"], 0)
             finally:
                 job.terminate()
 

@@ -46,6 +46,11 @@ absl::Status MakeParent(const std::string& file) {
   return MakePrivateDirectory(parent.string());
 }
 
+std::optional<fleet::ClickHouseTarget> FleetServer(const CollectorConfig& config) {
+  if (!config.fleet) return std::nullopt;
+  return config.fleet->server;
+}
+
 }  // namespace
 
 struct Collector::Parts {
@@ -57,13 +62,16 @@ struct Collector::Parts {
         ingest(gate, committer, desk),
         control(gate, committer, *store, desk, config.database,
                 std::move(request_shutdown)),
-        query(
-            gate, *store, [this](const std::string& job) { return desk.HasRelay(job); },
-            config.export_patience),
-        totals(*store, [this](const std::string& job) { return desk.HasRelay(job); }) {}
+        fleet_desk(FleetServer(config), *store, HasRelay()),
+        query(gate, *store, HasRelay(), fleet_desk, config.export_patience),
+        totals(*store, HasRelay()) {}
+
+  query::HasRelay HasRelay() {
+    return [this](const std::string& job) { return desk.HasRelay(job); };
+  }
 
   CommitterOptions WithDesk(CommitterOptions options) {
-    options.has_relay = [this](const std::string& job) { return desk.HasRelay(job); };
+    options.has_relay = HasRelay();
     return options;
   }
 
@@ -73,6 +81,7 @@ struct Collector::Parts {
   Committer committer;
   IngestService ingest;
   ControlService control;
+  FleetDesk fleet_desk;
   QueryService query;
   UnknownCalls unknown;
   std::unique_ptr<UnixListener> listener;
@@ -143,11 +152,9 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(CollectorConfig conf
     parts.otlp = std::make_unique<OtlpPush>(*std::move(config.otlp), parts.totals);
   }
   if (config.fleet) {
-    LULL_ASSIGN_OR_RETURN(parts.fleet,
-                          FleetPush::Start(*std::move(config.fleet), *parts.store,
-                                           [&parts](const std::string& job) {
-                                             return parts.desk.HasRelay(job);
-                                           }));
+    LULL_ASSIGN_OR_RETURN(
+        parts.fleet,
+        FleetPush::Start(*std::move(config.fleet), *parts.store, parts.HasRelay()));
   }
   return collector;
 }

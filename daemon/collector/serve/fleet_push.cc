@@ -1,24 +1,16 @@
 #include "daemon/collector/serve/fleet_push.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <limits>
 #include <utility>
 
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "daemon/base/clock.h"
-#include "daemon/base/crc32c.h"
 #include "daemon/base/logging.h"
 #include "daemon/base/status.h"
-#include "daemon/base/text.h"
 #include "daemon/base/thread.h"
 #include "daemon/fleet/edition.h"
-#include "daemon/query/run_parts.h"
 
 namespace lull::collector {
 namespace {
@@ -32,18 +24,6 @@ constexpr absl::Duration kMostRest = absl::Minutes(5);
 constexpr size_t kDaysOfAnInsert = 50;
 // ClickHouse wants few large inserts; a block of its own has 1,048,576 rows.
 constexpr size_t kRowsOfAnInsert = 100'000;
-constexpr uint64_t kDayNs = 86'400ULL * 1'000'000'000;
-
-std::string ThisHost() {
-  std::array<char, 256> name = {};
-  return gethostname(name.data(), name.size() - 1) == 0 ? CleanText(name.data()) : "";
-}
-
-fleet::Day DayOf(const storage::JobRow& job) {
-  const uint64_t days = job.info.start_realtime_ns() / kDayNs;
-  constexpr uint64_t kMost = std::numeric_limits<uint16_t>::max();
-  return {static_cast<uint16_t>(std::min(days, kMost))};
-}
 
 }  // namespace
 
@@ -114,10 +94,11 @@ absl::Status FleetPush::Round(bool last) {
   under_way_.clear();
   days_.clear();
   const absl::Time began = SteadyNow();
-  LULL_ASSIGN_OR_RETURN(const std::vector<Candidate> candidates, Candidates());
+  LULL_ASSIGN_OR_RETURN(const fleet::StoredJobs stored,
+                        fleet::JobsOf(store_, has_relay_));
   spent_ = SteadyNow() - began;
-  LULL_RETURN_IF_ERROR(Load(candidates));
-  for (const Candidate& candidate : candidates) {
+  LULL_RETURN_IF_ERROR(Load(stored.jobs));
+  for (const fleet::StoredJob& candidate : stored.jobs) {
     if (IsOver(last)) return absl::CancelledError("lulld ends");
     LULL_RETURN_IF_ERROR(Collect(candidate));
     if (editions_.size() >= kRowsOfAnInsert || days_.size() >= kDaysOfAnInsert) {
@@ -127,46 +108,18 @@ absl::Status FleetPush::Round(bool last) {
   return Flush();
 }
 
-// Imported traces are no jobs of the fleet.
-absl::StatusOr<std::vector<FleetPush::Candidate>> FleetPush::Candidates() {
-  LULL_ASSIGN_OR_RETURN(auto reader, store_.NewReader());
-  query::RunParts run_parts(*reader, has_relay_);
-  std::vector<storage::JobRow> damaged;
-  LULL_ASSIGN_OR_RETURN(auto jobs, reader->catalogue().Jobs(0, &damaged));
-  std::vector<Candidate> candidates;
-  for (storage::JobRow& job : jobs) {
-    if (job.info.has_imported()) continue;
-    Candidate& candidate = candidates.emplace_back();
-    candidate.run = job.info.id();
-    candidate.live = has_relay_(job.info.id());
-    candidate.stored_ns = job.touched_ns;
-    if (!job.run.empty()) {
-      LULL_ASSIGN_OR_RETURN(const auto parts, run_parts.Of(job));
-      candidate.run = parts.front().info.id();
-      candidate.parts = static_cast<uint32_t>(parts.size());
-      for (const storage::JobRow& part : parts) {  // each may change who was late
-        candidate.stored_ns = std::max(candidate.stored_ns, part.touched_ns);
-      }
-    }
-    candidate.state =
-        Crc32c(absl::StrCat(candidate.run, "\n", candidate.live, job.ended, "\n",
-                            absl::StrJoin(job.marks.tags(), "\n")));
-    candidate.job = std::move(job);
-  }
-  return candidates;
-}
-
-absl::Status FleetPush::Load(const std::vector<Candidate>& candidates) {
+absl::Status FleetPush::Load(const std::vector<fleet::StoredJob>& candidates) {
   if (written_) return absl::OkStatus();
   LULL_RETURN_IF_ERROR(server_->Prepare());
   std::vector<std::string> ids;
-  for (const Candidate& candidate : candidates) ids.push_back(candidate.job.info.id());
+  for (const fleet::StoredJob& candidate : candidates)
+    ids.push_back(candidate.job.info.id());
   LULL_ASSIGN_OR_RETURN(written_, server_->Find(ids));
   if (!slots_) slots_ = absl::Uniform<uint64_t>(absl::BitGen()) & ~uint64_t{1};
   return absl::OkStatus();
 }
 
-bool FleetPush::IsDue(const Candidate& candidate) const {
+bool FleetPush::IsDue(const fleet::StoredJob& candidate) const {
   const auto there = written_->find(candidate.job.info.id());
   if (there == written_->end()) return true;
   // Its end has been told, and other jobs of its run have been deleted here since: it
@@ -180,7 +133,7 @@ bool FleetPush::IsDue(const Candidate& candidate) const {
          candidate.state != there->second.state;
 }
 
-absl::Status FleetPush::Collect(const Candidate& candidate) {
+absl::Status FleetPush::Collect(const fleet::StoredJob& candidate) {
   if (!IsDue(candidate)) return absl::OkStatus();
   const std::string& id = candidate.job.info.id();
   const auto there = written_->find(id);
@@ -194,7 +147,7 @@ absl::Status FleetPush::Collect(const Candidate& candidate) {
   }
   const absl::Time began = SteadyNow();
   auto answers = fleet::AskOf(store_, has_relay_, id,
-                              /*with_late_ranks=*/candidate.run == id);
+                              /*with_late_ranks=*/candidate.is_first());
   spent_ += SteadyNow() - began;
   if (absl::IsNotFound(answers.status())) return absl::OkStatus();  // deleted meanwhile
   if (!answers.ok()) {
@@ -210,16 +163,9 @@ absl::Status FleetPush::Collect(const Candidate& candidate) {
     }
     return absl::OkStatus();
   }
-  fleet::EditionOf edition;
-  edition.key = {DayOf(candidate.job), id, next.slot, next.version};
-  edition.run = candidate.run;
-  edition.run_id = candidate.job.run;
-  edition.parts = candidate.parts;
-  edition.user = candidate.job.info.user();
-  edition.collector = ThisHost();
-  edition.live = candidate.live;
-  edition.stored_ns = next.stored_ns;
-  edition.state = next.state;
+  fleet::EditionOf edition = candidate.edition();
+  edition.key.slot = next.slot;
+  edition.key.version = next.version;
   fleet::AddEdition(edition, *answers, &editions_);
   under_way_[id] = next;
   days_.insert(edition.key.day.days);

@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "daemon/base/mutex.h"
 #include "daemon/fleet/clickhouse.h"
+#include "daemon/fleet/stored_jobs.h"
 #include "daemon/fleet/tables.h"
 #include "daemon/query/engine.h"
 #include "daemon/storage/store.h"
@@ -44,25 +45,14 @@ class FleetPush {
   FleetPush& operator=(const FleetPush&) = delete;
 
  private:
-  // A job as it is in the store.
-  struct Candidate {
-    storage::JobRow job;
-    std::string run;  // id of the first job of its run
-    uint32_t parts = 1;
-    bool live = false;
-    uint64_t stored_ns = 0;
-    uint32_t state = 0;
-  };
-
   FleetPush(std::unique_ptr<fleet::ClickHouse> server, absl::Duration every,
             storage::Store& store, query::HasRelay has_relay);
 
   void Run();
   absl::Status Round(bool last);
-  absl::StatusOr<std::vector<Candidate>> Candidates();
-  absl::Status Load(const std::vector<Candidate>& candidates);
-  bool IsDue(const Candidate& candidate) const;
-  absl::Status Collect(const Candidate& candidate);
+  absl::Status Load(const std::vector<fleet::StoredJob>& candidates);
+  bool IsDue(const fleet::StoredJob& candidate) const;
+  absl::Status Collect(const fleet::StoredJob& candidate);
   absl::Status Flush();
   bool IsOver(bool last);
   void Tell(const absl::Status& status);

@@ -10,10 +10,11 @@
 namespace lull::collector {
 
 QueryService::QueryService(Gate& gate, storage::Store& store, query::HasRelay has_relay,
-                           absl::Duration export_patience)
+                           FleetDesk& fleet, absl::Duration export_patience)
     : gate_(gate),
       store_(store),
       has_relay_(std::move(has_relay)),
+      fleet_(fleet),
       exports_(export_patience) {}
 
 grpc::Status QueryService::ListJobs(grpc::ServerContext* context,
@@ -30,6 +31,18 @@ grpc::Status QueryService::GetReport(grpc::ServerContext* context,
   grpc::Status admitted = gate_.Check(*context, Right::kRead);
   return admitted.ok() ? ToGrpc(query::Report(store_, has_relay_, *request, reply))
                        : admitted;
+}
+
+grpc::Status QueryService::GetFleet(grpc::ServerContext* context,
+                                    const lull::v1::FleetRequest* request,
+                                    lull::v1::FleetReply* reply) {
+  grpc::Status admitted = gate_.Check(*context, Right::kRead);
+  if (!admitted.ok()) return admitted;
+  // A private collector stays for as long as it takes.
+  gate_.StreamOpened();
+  absl::Cleanup closed = [this] { gate_.StreamClosed(); };
+  return ToGrpc(fleet_.Answer(
+      *request, [context] { return context->IsCancelled(); }, reply));
 }
 
 grpc::Status QueryService::Export(grpc::ServerContext* context,

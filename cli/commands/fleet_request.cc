@@ -1,0 +1,56 @@
+#include "cli/commands/fleet_request.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "cli/commands/query_options.h"
+#include "daemon/base/status.h"
+#include "daemon/words/format.h"
+
+namespace lull {
+namespace {
+
+// In nanoseconds since 1970; `text` is how long ago.
+absl::StatusOr<uint64_t> TimeAgo(const std::string& text, uint64_t now_ns) {
+  LULL_ASSIGN_OR_RETURN(const uint64_t ago, ParseTime(text));
+  return now_ns > ago ? now_ns - ago : 0;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::FleetRequest> FleetRequestOf(const FleetJobs& jobs) {
+  v1::FleetRequest request;
+  const auto now_ns = static_cast<uint64_t>(absl::GetCurrentTimeNanos());
+  auto since = TimeAgo(jobs.since, now_ns);
+  if (!since.ok()) return Annotate(since.status(), "--since");
+  request.set_since_unix_ns(*since);
+  if (!jobs.until.empty()) {
+    auto until = TimeAgo(jobs.until, now_ns);
+    if (!until.ok()) return Annotate(until.status(), "--until");
+    if (*until <= *since) {
+      return absl::InvalidArgumentError("--until must be less long ago than --since");
+    }
+    request.set_until_unix_ns(*until);
+  }
+  request.set_name(jobs.name);
+  request.set_user(jobs.user);
+  request.set_host(jobs.host);
+  for (const std::string& tag : jobs.tags) request.add_tags(tag);
+  request.set_limit(jobs.top);
+  return request;
+}
+
+std::string FleetWords(const FleetJobs& jobs) {
+  std::string text;
+  const auto add = [&text](const char* word, const std::string& value) {
+    if (!value.empty()) absl::StrAppend(&text, word, " ", Shortened(value, 60), ", ");
+  };
+  add("named", jobs.name);
+  add("of user", jobs.user);
+  add("on host", jobs.host);
+  for (const std::string& tag : jobs.tags) add("tagged", tag);
+  absl::StrAppend(&text, "that began in the last ", jobs.since);
+  if (!jobs.until.empty()) absl::StrAppend(&text, " until ", jobs.until, " ago");
+  return text;
+}
+
+}  // namespace lull

@@ -1,0 +1,29 @@
+// Which jobs `lull fleet` is asked about.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "fleet.pb.h"
+
+namespace lull {
+
+struct FleetJobs {
+  std::string since = "7d";  // how long ago they began at most, and at least
+  std::string until;         // "": now
+  std::string name;          // "": any, and so on
+  std::string user;
+  std::string host;
+  std::vector<std::string> tags;  // all of them
+  uint32_t top = 10;              // rows of each list
+};
+
+// INVALID_ARGUMENT names the option that is wrong.
+absl::StatusOr<v1::FleetRequest> FleetRequestOf(const FleetJobs& jobs);
+
+// "of user ada, tagged nightly, that began in the last 7d"
+std::string FleetWords(const FleetJobs& jobs);
+
+}  // namespace lull

@@ -1,0 +1,75 @@
+// What many jobs cost together: the answer of `lull fleet` from rows of tables.h.
+// clickhouse_fleet.h has the same from a server's tables, in SQL.
+#pragma once
+
+#include <algorithm>
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "daemon/fleet/tables.h"
+#include "fleet.pb.h"
+
+namespace lull::fleet {
+
+inline constexpr uint32_t kMostFleetRows = 10'000;
+
+// Rows of each list that are asked for.
+inline uint32_t LimitOf(const v1::FleetRequest& request) {
+  return request.limit() == 0 ? kMostFleetRows
+                              : std::min(request.limit(), kMostFleetRows);
+}
+
+// Jobs that the request is about.
+bool IsAskedFor(const v1::FleetRequest& request, const JobRow& job);
+
+class Summary {
+ public:
+  // Each job once.
+  void Add(const Editions& editions);
+
+  // Rows with most time first; of the same time by their names.
+  void Fill(uint32_t limit, v1::FleetReply* reply) const;
+
+ private:
+  struct Line {
+    std::string cause, file;
+    int32_t line = 0;
+    std::string function, api;
+    auto operator<=>(const Line&) const = default;
+  };
+  struct Late {
+    std::string host, cause, file;
+    int32_t line = 0;
+    std::string function;
+    auto operator<=>(const Late&) const = default;
+  };
+  struct Sums {
+    uint64_t jobs = 0;
+    uint64_t total_ns = 0;
+    uint64_t max_ns = 0;
+  };
+  struct LateSums {
+    std::set<std::string> jobs;
+    uint64_t cost_ns = 0;
+  };
+  struct Job {
+    JobRow row;
+    std::string cause;  // of most idle time
+    uint64_t cause_ns = 0;
+  };
+
+  void FillJobs(uint32_t limit, v1::FleetReply* reply) const;
+  void FillLate(uint32_t limit, v1::FleetReply* reply) const;
+
+  v1::FleetTotals totals_;
+  std::set<std::string> hosts_, collectors_;
+  std::map<std::string, Sums> causes_;
+  std::map<Line, Sums> lines_;
+  std::map<Late, LateSums> late_;
+  std::map<std::string, Job> jobs_;  // by id
+};
+
+}  // namespace lull::fleet

@@ -1,0 +1,55 @@
+#include "cli/commands/fleet_request.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+namespace lull {
+namespace {
+
+using ::testing::HasSubstr;
+
+FleetJobs Between(const std::string& since, const std::string& until) {
+  FleetJobs jobs;
+  jobs.since = since;
+  jobs.until = until;
+  return jobs;
+}
+
+std::string Complaint(const std::string& since, const std::string& until) {
+  return std::string(FleetRequestOf(Between(since, until)).status().message());
+}
+
+TEST(FleetRequest, IsRefusedWhereItsTimesAreNone) {
+  EXPECT_THAT(Complaint("soon", ""), HasSubstr("--since: 'soon' is no time"));
+  EXPECT_THAT(Complaint("", ""), HasSubstr("--since: '' is no time"));
+  EXPECT_THAT(Complaint("7d", "-1h"), HasSubstr("--until: "));
+  EXPECT_THAT(Complaint("1h", "1h"), HasSubstr("less long ago"));
+}
+
+TEST(FleetRequest, CountsBackFromNow) {
+  ASSERT_TRUE(FleetRequestOf(FleetJobs()).ok());
+  EXPECT_EQ(FleetRequestOf(FleetJobs())->until_unix_ns(), 0U);
+  auto request = FleetRequestOf(Between("30d", "24h"));
+  ASSERT_TRUE(request.ok());
+  EXPECT_EQ(request->until_unix_ns() - request->since_unix_ns(),
+            29ULL * 86'400 * 1'000'000'000);
+}
+
+TEST(FleetRequest, IsToldInWords) {
+  EXPECT_EQ(FleetWords(FleetJobs()), "that began in the last 7d");
+  FleetJobs jobs = Between("30d", "1d");
+  jobs.name = "a\x1b[1m";
+  jobs.user = "ada";
+  jobs.host = "gpu-1";
+  jobs.tags = {"x", "y"};
+  EXPECT_EQ(
+      FleetWords(jobs),
+      "named a?[1m, of user ada, on host gpu-1, tagged x, tagged y, that began in "
+      "the last 30d until 1d ago");
+}
+
+}  // namespace
+}  // namespace lull
