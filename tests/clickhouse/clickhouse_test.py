@@ -2,6 +2,8 @@
 """`lulld --clickhouse` with a real server: numbers are those of the verbs to the nanosecond,
 whatever is killed, and each job is there once. LULL_CLICKHOUSE=chdb: with a current one."""
 
+import contextlib
+import json
 import os
 import random
 import subprocess
@@ -212,8 +214,13 @@ class Fleet(FleetCase):
         for cause, part in (("gc", 2), ("sync", 3)):
             fill("lull_causes", "cause, count, total_ns, max_ns",
                  f"'{cause}', 512, intDiv(512000000 * (j % 100) * {part}, 5), 1", jobs)
-        fill("lull_jobs", "name, ranks, traced_ns, idle_ns",
-             "concat('model ', toString(j % 7)), 512, 512000000000, 512000000 * (j % 100)", jobs)
+        fill("lull_lines", "cause, file, line, count, total_ns, max_ns",
+             "'gc', concat('/srv/', toString(n % 40), '.py'), n, 1, 2560000 * (j % 100), j",
+             "(SELECT intDiv(number, 200) AS j, number % 200 AS n FROM system.numbers "
+             "LIMIT 200000)")
+        fill("lull_jobs", "name, host, ranks, start_unix_ns, traced_ns, idle_ns",
+             "concat('model ', toString(j % 7)), concat('host', toString(j % 300)), 512, "
+             "(20454 + j % 28) * 86400000000000, 512000000000, 512000000 * (j % 100)", jobs)
         idle = sum(512_000_000 * (job % 100) for job in range(1000))
         for title, sql, expected in (
                 ("idle time by cause", "SELECT cause, sum(total_ns) AS n FROM fleet.lull_causes "
@@ -228,6 +235,44 @@ class Fleet(FleetCase):
             rows = self.server.rows(sql)
             print(f"{title}: {time.monotonic() - began:.3f} s")
             self.assertEqual([row["n"] for row in rows], expected, title)
+        with self.collector_of(self.server.url + "/?database=fleet") as listen:
+            command = [guest.LULL, "fleet", "--since", "366d", "--json", "--collector", listen]
+            began = time.monotonic()
+            done = guest.execute(command, self.host.environment)
+            print(f"lull fleet: {time.monotonic() - began:.3f} s")
+            self.assertEqual(done.status, 0, done.stderr)
+            told = json.loads(done.stdout)
+            self.assertEqual((told["totals"]["jobs"], told["totals"]["hosts"]), (1000, 300))
+            self.assertEqual(round(told["totals"]["idle_ms"] * 1e6), idle)
+            self.assertEqual([(row["cause"], round(row["total_ms"] * 1e6), row["jobs"])
+                              for row in told["causes"]],
+                             [("sync", idle * 3 // 5, 990), ("gc", idle * 2 // 5, 990)])
+            self.assertEqual((len(told["lines"]), told["lines_left_out"]), (10, 190))
+            self.assertEqual({(row["jobs"], round(row["total_ms"] * 1e6)) for row in told["lines"]},
+                             {(990, idle // 200)})
+            self.assertEqual(told["jobs_left_out"], 990)
+            self.server.query("INSERT INTO fleet.lull_jobs_data (day, job, version, "
+                              "start_unix_ns, traced_ns) SELECT toDate(20460), "
+                              "concat('vast', toString(number)), 1, 20460 * 86400000000000, "
+                              "9000000000000000000 FROM system.numbers LIMIT 3")
+            done = guest.execute(command, self.host.environment)
+            self.assertEqual(done.status, 1)
+            self.assertIn("more than 500 years of GPU time", done.stderr)
+
+    @contextlib.contextmanager
+    def collector_of(self, url):
+        """Another collector beside the first one, without jobs of its own: its address."""
+        with tempfile.TemporaryDirectory(prefix="lull-other-") as folder:
+            listen = f"unix:{folder}/run/c.sock"
+            other = subprocess.Popen(
+                [guest.LULLD, "--listen", listen, "--database", f"{folder}/lull.db",
+                 "--clickhouse", url], env=self.host.environment, stderr=subprocess.DEVNULL)
+            try:
+                guest.wait_until(lambda: os.path.exists(listen[len("unix:"):]))
+                yield listen
+            finally:
+                other.terminate()
+                self.assertEqual(other.wait(30), 0)
 
     def said_of_start(self, url):
         """Another collector makes tables there."""
