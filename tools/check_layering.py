@@ -103,7 +103,7 @@ MAY_USE_GRPC = ("daemon/connection", "daemon/relay/deliver", "daemon/collector/s
 ABI = "preload/abi"
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
-GENERATED = re.compile(r"^(proto/)?(events|ingest|control|query|relay_internal|perfetto|otlp)(\.grpc)?\.pb\.h$")
+GENERATED = re.compile(r"^(proto/)?(events|ingest|control|fleet|query|relay_internal|perfetto|otlp)(\.grpc)?\.pb\.h$")
 OURS = ("preload/", "proto/", "daemon/", "cli/", "tests/")
 
 

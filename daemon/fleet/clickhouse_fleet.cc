@@ -201,7 +201,7 @@ absl::Status ReadJobs(Reader& reader, v1::FleetReply* reply) {
   }
   LULL_RETURN_IF_ERROR(reader.Ask(absl::StrCat(
       "SELECT job, name, host, user, start_unix_ns, duration_ns, live, ranks, "
-      "traced_ns, idle_ns",
+      "traced_ns, idle_ns, collector",
       of)));
   while (!reader.done()) {
     v1::FleetJob& row = *reply->add_jobs();
@@ -210,7 +210,8 @@ absl::Status ReadJobs(Reader& reader, v1::FleetReply* reply) {
     uint32_t ranks;
     LULL_RETURN_IF_ERROR(reader.Next(row.mutable_id(), row.mutable_name(),
                                      row.mutable_host(), row.mutable_user(), &start,
-                                     &duration, &live, &ranks, &traced, &idle));
+                                     &duration, &live, &ranks, &traced, &idle,
+                                     row.mutable_collector()));
     row.set_start_unix_ns(start);
     row.set_duration_ns(duration);
     row.set_live(live != 0);

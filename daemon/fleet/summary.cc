@@ -134,6 +134,7 @@ void Summary::FillJobs(uint32_t limit, v1::FleetReply* reply) const {
     row.set_idle_ns(of.idle_ns);
     row.set_cause(cause);
     row.set_cause_ns(cause_ns);
+    row.set_collector(of.collector);
   }
   reply->set_jobs_left_out(left_out);
 }

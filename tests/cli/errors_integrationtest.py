@@ -114,7 +114,7 @@ class WrongCommandLines(Complaints):
     def test_queries_with_values_that_are_none(self):
         self.start_collector()
         for option, value in (("--top", "x"), ("--by", "file"), ("--rank", "first"),
-                              ("--pid", "-3"), ("--since", "soon"), ("--until", "1d")):
+                              ("--pid", "-3"), ("--since", "soon"), ("--until", "1w")):
             with self.subTest(option=option):
                 self.complains(self.lull("syncs", option, value), 2, option)
         self.complains(self.lull("syncs", "--since", "2m", "--until", "1m"), 2,

@@ -61,6 +61,7 @@ v1::FleetReply FixedFleet() {
   job.set_id("77aa00ff" + std::string(24, '0'));
   job.set_name("resnet");
   job.set_host("gpu-17");
+  job.set_collector("gpu-17");
   job.set_user("ada");
   job.set_start_unix_ns(1'714'566'600'250'000'000);
   job.set_duration_ns(20 * kHour);
@@ -73,6 +74,7 @@ v1::FleetReply FixedFleet() {
   v1::FleetJob& untraced = *reply.add_jobs();
   untraced.set_id("0badcafe" + std::string(24, '0'));
   untraced.set_host("gpu-3");
+  untraced.set_collector("gpu-3");
   untraced.set_user("bob");
   reply.set_jobs_left_out(1202);
   v1::FleetLate& late = *reply.add_late();
