@@ -26,8 +26,9 @@ int Run(const FleetOptions& options) {
   if (!client.ok()) return Fail("fleet", client.status());
   auto reply = (*client)->GetFleet(*request);
   if (!reply.ok()) return Fail("fleet", reply.status().message(), kExitFailed);
-  PrintAnswer(options.json, options.json ? JsonText(FleetJson(*reply, *request))
-                                         : FleetText(*reply, FleetWords(options.jobs)));
+  PrintAnswer(options.json,
+              options.json ? JsonText(FleetJson(*reply, *request))
+                           : FleetText(*reply, *request, FleetWords(options.jobs)));
   return 0;
 }
 
@@ -42,15 +43,20 @@ void AddFleet(CLI::App& app, int* exit_code) {
       "`lulld\n--clickhouse`. Example:\n  lull fleet --since 24h\n  lull fleet --user "
       "ada --tag nightly --json");
   verb->add_flag("--json", options->json, "print JSON instead of tables");
-  verb->add_option("--top", options->jobs.top, "rows of each list at most, 0 for all")
+  verb->add_option("--top", options->jobs.top,
+                   "rows of each list at most; 0 for all, up to 10,000")
       ->capture_default_str()
       ->type_name("N");
   verb->add_option("--since", options->jobs.since,
-                   "jobs that began in the last TIME: 90m, 24h, 30d")
+                   "jobs that ran in the last TIME (90m, 24h, 30d), or all")
       ->capture_default_str()
       ->type_name("TIME");
-  verb->add_option("--until", options->jobs.until, "and not in the last TIME")
+  verb->add_option("--until", options->jobs.until, "only those that had ended TIME ago")
       ->type_name("TIME");
+  verb->add_option("--by", options->jobs.by, "what jobs are added up by, too")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"user", "host", "name"}).description(""))
+      ->type_name("user|host|name");
   verb->add_option("--name", options->jobs.name, "only jobs of this name")
       ->type_name("NAME");
   verb->add_option("--user", options->jobs.user, "only jobs of this user")

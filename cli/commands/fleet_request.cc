@@ -1,9 +1,12 @@
 #include "cli/commands/fleet_request.h"
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "cli/commands/query_options.h"
 #include "daemon/base/status.h"
+#include "daemon/words/enum_key.h"
 #include "daemon/words/format.h"
 
 namespace lull {
@@ -11,6 +14,11 @@ namespace {
 
 // In nanoseconds since 1970; `text` is how long ago.
 absl::StatusOr<uint64_t> TimeAgo(const std::string& text, uint64_t now_ns) {
+  // Seconds are what nobody means here.
+  if (!text.empty() && absl::ascii_isdigit(text.back())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", text, "' has no unit; write 90m, 24h or 30d"));
+  }
   LULL_ASSIGN_OR_RETURN(const uint64_t ago, ParseTime(text));
   return now_ns > ago ? now_ns - ago : 0;
 }
@@ -20,7 +28,8 @@ absl::StatusOr<uint64_t> TimeAgo(const std::string& text, uint64_t now_ns) {
 absl::StatusOr<v1::FleetRequest> FleetRequestOf(const FleetJobs& jobs) {
   v1::FleetRequest request;
   const auto now_ns = static_cast<uint64_t>(absl::GetCurrentTimeNanos());
-  auto since = TimeAgo(jobs.since, now_ns);
+  absl::StatusOr<uint64_t> since = 0;
+  if (jobs.since != "all") since = TimeAgo(jobs.since, now_ns);
   if (!since.ok()) return Annotate(since.status(), "--since");
   request.set_since_unix_ns(*since);
   if (!jobs.until.empty()) {
@@ -36,6 +45,7 @@ absl::StatusOr<v1::FleetRequest> FleetRequestOf(const FleetJobs& jobs) {
   request.set_host(jobs.host);
   for (const std::string& tag : jobs.tags) request.add_tags(tag);
   request.set_limit(jobs.top);
+  request.set_group_by(FromKey<v1::FleetGroup>(jobs.by).value_or(v1::FLEET_GROUP_USER));
   return request;
 }
 
@@ -48,8 +58,17 @@ std::string FleetWords(const FleetJobs& jobs) {
   add("of user", jobs.user);
   add("on host", jobs.host);
   for (const std::string& tag : jobs.tags) add("tagged", tag);
-  absl::StrAppend(&text, "that began in the last ", jobs.since);
-  if (!jobs.until.empty()) absl::StrAppend(&text, " until ", jobs.until, " ago");
+  const bool all = jobs.since == "all";
+  if (jobs.until.empty()) {
+    absl::StrAppend(&text, all ? "" : "that ran in the last ", all ? "" : jobs.since);
+  } else if (all) {
+    absl::StrAppend(&text, "that ended more than ", jobs.until, " ago");
+  } else {
+    absl::StrAppend(&text, "that ended between ", jobs.since, " and ", jobs.until,
+                    " ago");
+  }
+  if (absl::EndsWith(text, ", ")) text.resize(text.size() - 2);
+  if (text.empty()) return "of any time";
   return text;
 }
 

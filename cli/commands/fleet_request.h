@@ -11,9 +11,10 @@
 namespace lull {
 
 struct FleetJobs {
-  std::string since = "7d";  // how long ago they began at most, and at least
-  std::string until;         // "": now
-  std::string name;          // "": any, and so on
+  std::string since = "7d";  // how long ago they ended at most; "all"
+  std::string until;         // and at least; "": now
+  std::string by = "user";
+  std::string name;  // "": any, and so on
   std::string user;
   std::string host;
   std::vector<std::string> tags;  // all of them
@@ -23,7 +24,7 @@ struct FleetJobs {
 // INVALID_ARGUMENT names the option that is wrong.
 absl::StatusOr<v1::FleetRequest> FleetRequestOf(const FleetJobs& jobs);
 
-// "of user ada, tagged nightly, that began in the last 7d"
+// "of user ada, tagged nightly, that ran in the last 7d"
 std::string FleetWords(const FleetJobs& jobs);
 
 }  // namespace lull

@@ -182,9 +182,10 @@ mcp::Tool FleetTool(const Connector& connect) {
   std::vector<Argument> arguments = {
       {"top", "rows of each list at most (10)", Set<&O::top>, {}, kMostRows, 1},
       {"name", "only jobs of this name", Set<&O::job>},
-      {"since", "jobs that began in the last: 90m, 24h, 7d (the default)",
+      {"since", "jobs that ran in the last: 90m, 24h, 7d (the default); or all",
        Set<&O::since>},
-      {"until", "and not in the last", Set<&O::until>}};
+      {"until", "only those that had ended so long ago", Set<&O::until>},
+      {"by", "what jobs are added up by, too", Set<&O::by>, {"user", "host", "name"}}};
   Json schema = InputSchema(arguments);
   auto call = [connect, arguments = std::move(arguments)](
                   const Json& given) -> absl::StatusOr<std::string> {
@@ -194,6 +195,7 @@ mcp::Tool FleetTool(const Connector& connect) {
     jobs.name = options.job;
     if (!options.since.empty()) jobs.since = options.since;
     jobs.until = options.until;
+    if (given.contains("by")) jobs.by = options.by;
     LULL_ASSIGN_OR_RETURN(v1::FleetRequest request, FleetRequestOf(jobs));
     LULL_ASSIGN_OR_RETURN(auto client, connect());
     LULL_ASSIGN_OR_RETURN(v1::FleetReply reply, client->GetFleet(request));

@@ -129,8 +129,11 @@ absl::StatusOr<uint64_t> ParseTime(absl::string_view text) {
   }
   double value = 0;
   constexpr double kYear = 366.0 * 24 * 3600;
+  if (absl::SimpleAtod(number, &value) && value * unit > kYear) {
+    return absl::InvalidArgumentError(absl::StrCat("'", text, "' is more than a year"));
+  }
   // Written so that NaN fails, too.
-  if (!absl::SimpleAtod(number, &value) || !(value >= 0 && value * unit <= kYear)) {
+  if (!absl::SimpleAtod(number, &value) || !(value >= 0)) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", text, "' is no time; write 90s, 2m, 1.5h, 7d or 250ms"));
   }

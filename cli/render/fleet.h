@@ -8,9 +8,9 @@
 
 namespace lull {
 
-// `asked`: which jobs, "that began in the last 7 d".
-std::string FleetText(const v1::FleetReply& reply, const std::string& asked);
-// `request`: what was asked.
+// `asked`: the request in words, "that ran in the last 7d".
+std::string FleetText(const v1::FleetReply& reply, const v1::FleetRequest& request,
+                      const std::string& asked);
 Json FleetJson(const v1::FleetReply& reply, const v1::FleetRequest& request);
 
 namespace schema {

@@ -29,40 +29,70 @@ std::string SiteWords(const Row& row) {
   return FormatSite(site);
 }
 
-std::string LeftOutLine(uint64_t rows, const char* what) {
+std::string LeftOutLine(int listed, uint64_t rows, const char* what) {
   if (rows == 0) return "";
+  constexpr int kMostRows = 10'000;  // of a reply
   return absl::StrCat("  and ", FormatCount(rows), " more ", what, rows == 1 ? "" : "s",
-                      " (--top)\n");
+                      listed < kMostRows ? " (--top)\n" : "\n");
+}
+
+std::string Ms(double ms) {
+  constexpr double kMost = 1.8e13;  // as many milliseconds as nanoseconds can be told
+  return FormatDuration(static_cast<uint64_t>(std::clamp(ms, 0.0, kMost) * 1e6));
+}
+
+// Idle time: where only a part of the job's time was traced, what that makes of all.
+std::string IdleWords(double estimated_ms, uint64_t seen_ns) {
+  const bool exact = estimated_ms * 1e6 <= 1.01 * D(seen_ns);
+  return exact ? FormatDuration(seen_ns) : absl::StrCat("~", Ms(estimated_ms));
+}
+
+std::string ShareOf(double estimated_ms, const v1::FleetReply& reply) {
+  return FormatShare(estimated_ms, reply.totals().estimated_ms());
 }
 
 std::string CausesText(const v1::FleetReply& reply) {
-  Table table({">idle", ">share", ">jobs", "cause"});
+  Table table({">idle", ">share", ">seen", ">jobs", "cause"});
   for (const v1::FleetCause& row : reply.causes()) {
-    table.AddRow({FormatDuration(row.total_ns()),
-                  FormatShare(D(row.total_ns()), D(reply.totals().idle_ns())),
+    table.AddRow({IdleWords(row.estimated_ms(), row.total_ns()),
+                  ShareOf(row.estimated_ms(), reply), FormatDuration(row.total_ns()),
                   FormatCount(row.jobs()), CauseWords(row.cause())});
   }
   return absl::StrCat("\nIdle, by cause\n", table.Text());
 }
 
 std::string LinesText(const v1::FleetReply& reply) {
-  Table table({">idle", ">share", ">jobs", "cause", "line"});
+  Table table({">idle", ">share", ">seen", ">jobs", "cause", "line"});
   for (const v1::FleetLine& row : reply.lines()) {
     std::string site = SiteWords(row);
-    if (!row.api().empty()) absl::StrAppend(&site, ", ", Printable(row.api()));
-    table.AddRow({FormatDuration(row.total_ns()),
-                  FormatShare(D(row.total_ns()), D(reply.totals().idle_ns())),
+    if (!row.api().empty()) absl::StrAppend(&site, ", ", Shortened(row.api(), 40));
+    table.AddRow({IdleWords(row.estimated_ms(), row.total_ns()),
+                  ShareOf(row.estimated_ms(), reply), FormatDuration(row.total_ns()),
                   FormatCount(row.jobs()), CauseWords(row.cause()), site});
   }
   return absl::StrCat("\nIdle, by line\n", table.Text(),
-                      LeftOutLine(reply.lines_left_out(), "line"));
+                      LeftOutLine(reply.lines_size(), reply.lines_left_out(), "line"));
+}
+
+std::string GroupsText(const v1::FleetReply& reply, const std::string& by) {
+  Table table({">idle", ">share", ">seen", ">jobs", ">ranks ran for", ">busy", by});
+  for (const v1::FleetGroupRow& row : reply.groups()) {
+    table.AddRow({IdleWords(row.estimated_ms(), row.idle_ns()),
+                  ShareOf(row.estimated_ms(), reply), FormatDuration(row.idle_ns()),
+                  FormatCount(row.jobs()), Ms(D(row.rank_time_ms())),
+                  FormatShare(D(row.busy_ns()), D(row.traced_ns())),
+                  row.key().empty() ? "-" : Shortened(row.key(), 40)});
+  }
+  return absl::StrCat(
+      "\nIdle, by ", by, "\n", table.Text(),
+      LeftOutLine(reply.groups_size(), reply.groups_left_out(), by.c_str()));
 }
 
 std::string JobRowsText(const v1::FleetReply& reply) {
-  Table table({">idle", ">of its GPU time", ">ranks", "job", "name", "started", "host",
+  Table table({">idle", ">of traced time", ">ranks", "job", "name", "started", "host",
                "user", "most of it"});
   for (const v1::FleetJob& row : reply.jobs()) {
-    table.AddRow({FormatDuration(row.idle_ns()),
+    table.AddRow({IdleWords(row.estimated_ms(), row.idle_ns()),
                   FormatShare(D(row.idle_ns()), D(row.traced_ns())),
                   row.ranks() == 0 ? "-" : FormatCount(row.ranks()), ShortId(row.id()),
                   row.name().empty() ? "-" : Shortened(row.name(), 30),
@@ -74,7 +104,7 @@ std::string JobRowsText(const v1::FleetReply& reply) {
                                                                  D(row.idle_ns())))});
   }
   return absl::StrCat("\nJobs with most idle time\n", table.Text(),
-                      LeftOutLine(reply.jobs_left_out(), "job"));
+                      LeftOutLine(reply.jobs_size(), reply.jobs_left_out(), "job"));
 }
 
 std::string LateText(const v1::FleetReply& reply) {
@@ -84,9 +114,8 @@ std::string LateText(const v1::FleetReply& reply) {
     table.AddRow({FormatDuration(row.cost_ns()), FormatCount(row.jobs()),
                   Shortened(row.host(), 30), CauseWords(row.cause()), SiteWords(row)});
   }
-  return absl::StrCat(
-      "\nRanks that others waited for: ", FormatDuration(reply.totals().late_cost_ns()),
-      ", by host\n", table.Text(), LeftOutLine(reply.late_left_out(), "row"));
+  return absl::StrCat("\nLate ranks, by host\n", table.Text(),
+                      LeftOutLine(reply.late_size(), reply.late_left_out(), "row"));
 }
 
 std::string WhereFrom(const v1::FleetReply& reply) {
@@ -100,23 +129,38 @@ std::string WhereFrom(const v1::FleetReply& reply) {
 }
 
 std::string SeenLine(const v1::FleetTotals& totals) {
-  if (totals.traced_ns() == 0) return "In none of them a GPU was traced.";
-  // Milliseconds of all ranks, which nanoseconds might not hold.
-  constexpr uint64_t kMostMs = UINT64_MAX / 1'000'000;
-  return absl::StrCat(
+  if (totals.traced_ns() == 0) {
+    return "In none of them a GPU was traced, or its records are still to come.";
+  }
+  std::string text = absl::StrCat(
       "In ", FormatCount(totals.traced_jobs()), " of them GPUs were traced, for ",
       FormatDuration(totals.traced_ns()), "; their ranks ran for ",
-      FormatDuration(std::min(totals.rank_time_ms(), kMostMs) * 1'000'000), ". ",
+      Ms(D(totals.rank_time_ms())), ". ",
       FormatShare(D(totals.busy_ns()), D(totals.traced_ns())),
-      " of the traced time was "
-      "busy, ",
-      FormatDuration(totals.idle_ns()), " idle; ",
+      " of the traced time was busy, ", FormatDuration(totals.idle_ns()), " idle; ",
       FormatShare(D(totals.explained_ns()), D(totals.idle_ns())),
       " of the idle time is explained.");
+  if (totals.late_cost_ns() > 0) {
+    absl::StrAppend(&text, " Ranks waited ", FormatDuration(totals.late_cost_ns()),
+                    " for late ones; where NCCL waits in kernels, that is busy time.");
+  }
+  return text;
+}
+
+// Whether any time is estimated.
+bool IsEstimated(const v1::FleetTotals& totals) {
+  return totals.estimated_ms() * 1e6 > 1.01 * D(totals.idle_ns());
 }
 
 std::string NotesText(const v1::FleetReply& reply) {
   std::string text;
+  if (IsEstimated(reply.totals())) {
+    absl::StrAppend(
+        &text, "\n",
+        Wrapped("~ estimated: what was seen in traced time, as if the rest of each job "
+                "were like it.",
+                0));
+  }
   if (reply.totals().events_lost() > 0) {
     absl::StrAppend(&text,
                     "\nIncomplete: ", Counted(reply.totals().events_lost(), "event"),
@@ -131,7 +175,8 @@ std::string NotesText(const v1::FleetReply& reply) {
 
 }  // namespace
 
-std::string FleetText(const v1::FleetReply& reply, const std::string& asked) {
+std::string FleetText(const v1::FleetReply& reply, const v1::FleetRequest& request,
+                      const std::string& asked) {
   const v1::FleetTotals& totals = reply.totals();
   if (totals.jobs() == 0) {
     return absl::StrCat("There is no job ", asked, ".\n", Wrapped(WhereFrom(reply), 0),
@@ -148,7 +193,8 @@ std::string FleetText(const v1::FleetReply& reply, const std::string& asked) {
               0);
   absl::StrAppend(&text, Wrapped(WhereFrom(reply), 0), Wrapped(SeenLine(totals), 0));
   if (totals.idle_ns() > 0) {
-    absl::StrAppend(&text, CausesText(reply), LinesText(reply));
+    absl::StrAppend(&text, CausesText(reply), LinesText(reply),
+                    GroupsText(reply, KeyOf(request.group_by())));
   }
   return absl::StrCat(text, JobRowsText(reply), LateText(reply), NotesText(reply));
 }

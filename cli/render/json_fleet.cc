@@ -36,11 +36,15 @@ Json FleetJson(const v1::FleetReply& reply, const v1::FleetRequest& request) {
                            if (row.api().empty()) SetNull(json, {"api"});
                          })},
       {"lines_left_out", reply.lines_left_out()},
+      {"by", KeyOf(request.group_by(), "unknown")},
+      {"groups", RowsJson(reply.groups())},
+      {"groups_left_out", reply.groups_left_out()},
       {"jobs", RowsJson(reply.jobs(),
                         [](const v1::FleetJob& row, Json& json) {
                           Insert(json, "start_unix_ms", "started_at",
                                  WhenOrNull(row.start_unix_ns()));
                           json.erase("start_unix_ms");
+                          json["tags"] = row.tags();
                           if (row.cause().empty()) SetNull(json, {"cause"});
                         })},
       {"jobs_left_out", reply.jobs_left_out()},
@@ -65,9 +69,13 @@ Json Fleet() {
         ListOf(
             RowOf<v1::FleetLine>().OrNull({"file", "line", "function", "api"}).Done())},
        {"lines_left_out", Count()},
+       {"by", OneOf(KeysOf(*v1::FleetGroup_descriptor(), "unknown"))},
+       {"groups", ListOfRows<v1::FleetGroupRow>()},
+       {"groups_left_out", Count()},
        {"jobs", ListOf(RowOf<v1::FleetJob>()
                            .Insert("start_unix_ms", "started_at", TextOrNull())
                            .Erase("start_unix_ms")
+                           .Set("tags", ListOf(Text()))
                            .OrNull({"cause"})
                            .Done())},
        {"jobs_left_out", Count()},

@@ -166,11 +166,12 @@ absl::StatusOr<ClickHouseTarget> FindClickHouseTarget(
   return target;
 }
 
-absl::StatusOr<std::unique_ptr<ClickHouse>> ClickHouse::Make(ClickHouseTarget target,
-                                                             absl::Duration patience) {
-  LULL_ASSIGN_OR_RETURN(auto client, http::Client::Make(target.peer));
+absl::StatusOr<std::unique_ptr<ClickHouse>> ClickHouse::Make(
+    ClickHouseTarget target, std::function<bool()> is_over) {
+  LULL_ASSIGN_OR_RETURN(auto client,
+                        http::Client::Make(target.peer, std::move(is_over)));
   return std::unique_ptr<ClickHouse>(
-      new ClickHouse(std::move(target), std::move(client), patience));
+      new ClickHouse(std::move(target), std::move(client)));
 }
 
 absl::StatusOr<std::string> ClickHouse::Post(const std::string& parameters,

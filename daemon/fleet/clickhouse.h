@@ -47,9 +47,9 @@ struct Written {
 // For one thread, but for Cancel(). Errors name what the server says.
 class ClickHouse {
  public:
-  // INVALID_ARGUMENT: certificates that are none. `patience`: for one answer.
+  // INVALID_ARGUMENT: certificates that are none. `is_over`: as http::Client.
   static absl::StatusOr<std::unique_ptr<ClickHouse>> Make(
-      ClickHouseTarget target, absl::Duration patience = absl::Minutes(1));
+      ClickHouseTarget target, std::function<bool()> is_over = nullptr);
 
   // Makes the tables and views that are not there. FAILED_PRECONDITION where one has
   // other columns.
@@ -64,6 +64,9 @@ class ClickHouse {
   // errors something may.
   absl::Status Write(const Editions& editions);
 
+  // For one answer; a minute without.
+  void SetPatience(absl::Duration patience) { patience_ = patience; }
+
   // The answer to any other SQL, in the format that it asks for.
   absl::StatusOr<std::string> Query(const std::string& sql) { return Post("", sql); }
 
@@ -74,9 +77,8 @@ class ClickHouse {
   std::string url() const { return target_.peer.url(); }
 
  private:
-  ClickHouse(ClickHouseTarget target, std::unique_ptr<http::Client> client,
-             absl::Duration patience)
-      : target_(std::move(target)), client_(std::move(client)), patience_(patience) {}
+  ClickHouse(ClickHouseTarget target, std::unique_ptr<http::Client> client)
+      : target_(std::move(target)), client_(std::move(client)) {}
 
   // `parameters`: what follows the database's in the URL: "&query=..."
   absl::StatusOr<std::string> Post(const std::string& parameters, std::string body);
@@ -88,7 +90,7 @@ class ClickHouse {
 
   const ClickHouseTarget target_;
   const std::unique_ptr<http::Client> client_;
-  const absl::Duration patience_;
+  absl::Duration patience_ = absl::Minutes(1);
   std::string insert_settings_;  // parameters of the URL
 };
 

@@ -6,36 +6,38 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "daemon/base/status.h"
+#include "daemon/base/text.h"
 #include "daemon/fleet/row_binary.h"
 #include "daemon/fleet/summary.h"
 
 namespace lull::fleet {
 namespace {
 
-// Of sums: their seconds tell of those that do not fit into 64 bits of nanoseconds.
-constexpr uint64_t kMostSeconds = UINT64_MAX / 1'000'000'000 - 1;
+// As WeightOf() of job_row.h.
+constexpr char kWeight[] =
+    "if(traced_ns = 0, 1.0, greatest(1.0, toFloat64(duration_ns) * "
+    "toFloat64(greatest(ranks, 1)) / toFloat64(traced_ns)))";
 
-// Which rows of a table lie in the partitions that jobs of the request have.
-std::string DaysOf(const v1::FleetRequest& request) {
-  std::string sql =
-      absl::StrCat("day >= toDate(", DayOf(request.since_unix_ns()).days, ")");
-  if (request.until_unix_ns() > 0) {
-    absl::StrAppend(&sql, " AND day <= toDate(", DayOf(request.until_unix_ns()).days,
-                    ")");
-  }
-  return sql;
+// Microseconds of a row, as EstimatedUs() of summary.cc; `column`: in nanoseconds.
+std::string Estimated(const char* column, const char* weight = "weight") {
+  return absl::StrCat("toUInt64(least(1e15, toFloat64(", column, ") * ", weight,
+                      " / 1000.0))");
 }
 
 // The same as IsAskedFor() of summary.h.
 std::string JobsOfRequest(const v1::FleetRequest& request) {
-  std::string sql = absl::StrCat(" FROM lull_jobs WHERE ", DaysOf(request),
-                                 " AND start_unix_ns >= ", request.since_unix_ns());
+  std::string sql = absl::StrCat(
+      " FROM lull_jobs WHERE start_unix_ns + duration_ns >= ", request.since_unix_ns());
   if (request.until_unix_ns() > 0) {
-    absl::StrAppend(&sql, " AND start_unix_ns < ", request.until_unix_ns());
+    absl::StrAppend(&sql, " AND start_unix_ns + duration_ns < ",
+                    request.until_unix_ns());
   }
   const auto add = [&sql](const char* column, const std::string& wanted) {
     if (!wanted.empty()) absl::StrAppend(&sql, " AND ", column, " = ", Quoted(wanted));
@@ -49,25 +51,49 @@ std::string JobsOfRequest(const v1::FleetRequest& request) {
   return sql;
 }
 
+const char* ColumnOf(v1::FleetGroup group) {
+  return group == v1::FLEET_GROUP_HOST   ? "host"
+         : group == v1::FLEET_GROUP_NAME ? "name"
+                                         : "user";
+}
+
+// Others may write into the tables, too.
+void Clean(std::string* text) { *text = CleanText(*text); }
+void Clean(std::vector<std::string>* texts) {
+  for (std::string& text : *texts) Clean(&text);
+}
+template <typename T>
+void Clean(T*) {}
+
 // Asks a server, and takes rows of its answer off the front.
 class Reader {
  public:
-  Reader(ClickHouse& server, const v1::FleetRequest& request)
+  Reader(ClickHouse& server, const v1::FleetRequest& request, absl::Time deadline)
       : server_(server),
         jobs_(JobsOfRequest(request)),
-        days_(DaysOf(request)),
-        limit_(LimitOf(request)) {}
+        limit_(LimitOf(request)),
+        deadline_(deadline) {}
 
   const std::string& jobs() const { return jobs_; }
-  const std::string& days() const { return days_; }
   uint32_t limit() const { return limit_; }
-  // Rows of a table other than lull_jobs.
-  std::string From(const char* table) const {
-    return absl::StrCat(" FROM ", table, " WHERE ", days_, " AND job IN (SELECT job",
-                        jobs_, ")");
+  // No job that is asked for began before this day.
+  void SetFirstDay(uint64_t day) { first_day_ = day; }
+  uint64_t first_day() const { return first_day_; }
+  // Rows of a table with `columns`, among them total_ns, and the weight of their jobs.
+  std::string Weighted(const char* table, const char* columns) const {
+    return absl::StrCat(" FROM (SELECT job, ", columns, " FROM ", table,
+                        " WHERE total_ns > 0 AND day >= toDate(", first_day_,
+                        ") AND job IN (SELECT job", jobs_,
+                        ")) AS of_jobs ALL INNER JOIN (SELECT job, ", kWeight,
+                        " AS weight", jobs_, ") AS weights USING job");
   }
 
   absl::Status Ask(const std::string& sql) {
+    const absl::Duration left = deadline_ - absl::Now();
+    if (left <= absl::ZeroDuration()) {
+      return absl::DeadlineExceededError("no answer in time");
+    }
+    server_.SetPatience(left);
     LULL_ASSIGN_OR_RETURN(answer_,
                           server_.Query(absl::StrCat(sql, " FORMAT RowBinary")));
     rest_ = answer_;
@@ -76,8 +102,18 @@ class Reader {
   bool done() const { return rest_.empty(); }
   template <typename... T>
   absl::Status Next(T*... values) {
-    if ((Take(&rest_, values) && ...)) return absl::OkStatus();
-    return absl::DataLossError("its answer ends within a row");
+    if (!(Take(&rest_, values) && ...)) {
+      return absl::DataLossError("its answer ends within a row");
+    }
+    (Clean(values), ...);
+    return absl::OkStatus();
+  }
+  // Of an answer of one row.
+  template <typename... T>
+  absl::Status Only(T*... values) {
+    LULL_RETURN_IF_ERROR(Next(values...));
+    if (done()) return absl::OkStatus();
+    return absl::DataLossError("its answer is no row of numbers");
   }
 
   // How many rows there are of which `listed` were asked for, and came.
@@ -85,40 +121,37 @@ class Reader {
     if (listed < static_cast<int>(limit_)) return 0;
     LULL_RETURN_IF_ERROR(Ask(absl::StrCat("SELECT count() FROM (", of, ")")));
     uint64_t all = 0;
-    LULL_RETURN_IF_ERROR(Next(&all));
+    LULL_RETURN_IF_ERROR(Only(&all));
     return all - std::min<uint64_t>(all, listed);
   }
 
  private:
   ClickHouse& server_;
   const std::string jobs_;
-  const std::string days_;
   const uint32_t limit_;
+  const absl::Time deadline_;
+  uint64_t first_day_ = 0;
   std::string answer_;
   std::string_view rest_;
 };
 
-absl::Status TooMuch() {
-  return absl::OutOfRangeError(
-      "that is more than 500 years of GPU time, which lull cannot add up: ask for less "
-      "with --since, --host, --user, --name or --tag");
-}
-
 absl::Status ReadTotals(Reader& reader, v1::FleetTotals* totals) {
   LULL_RETURN_IF_ERROR(reader.Ask(absl::StrCat(
       "SELECT count(), sum(live), countIf(traced_ns > 0), uniqExact(host), "
-      "uniqExact(collector), sumIf(intDiv(duration_ns, 1000000) * greatest(ranks, "
-      "1), traced_ns > 0), sum(traced_ns), sum(busy_ns), sum(idle_ns), "
-      "sum(explained_ns), sum(sync_blocked_ns), sum(events_lost), "
-      "greatest(sum(intDiv(traced_ns, 1000000000)), sum(intDiv(sync_blocked_ns, "
-      "1000000000)))",
+      "uniqExact(collector), sumIf(intDiv(duration_ns, 1000000) * greatest(ranks, 1), "
+      "traced_ns > 0), sum(traced_ns), sum(busy_ns), sum(idle_ns), "
+      "sum(explained_ns), sum(sync_blocked_ns), sum(events_lost), sum(",
+      Estimated("idle_ns", kWeight),
+      "), greatest(sum(intDiv(traced_ns, 1000000000)), sum(intDiv(sync_blocked_ns, "
+      "1000000000))), toUInt64(toUInt16(min(day)))",
       reader.jobs())));
   uint64_t jobs, live, traced, hosts, collectors, rank_time, traced_ns, busy, idle,
-      explained, blocked, lost, seconds;
-  LULL_RETURN_IF_ERROR(reader.Next(&jobs, &live, &traced, &hosts, &collectors,
+      explained, blocked, lost, estimated, seconds, day;
+  LULL_RETURN_IF_ERROR(reader.Only(&jobs, &live, &traced, &hosts, &collectors,
                                    &rank_time, &traced_ns, &busy, &idle, &explained,
-                                   &blocked, &lost, &seconds));
-  if (seconds > kMostSeconds) return TooMuch();
+                                   &blocked, &lost, &estimated, &seconds, &day));
+  if (seconds > kMostSeconds) return TooMuchTime();
+  reader.SetFirstDay(day);
   totals->set_jobs(jobs);
   totals->set_live_jobs(live);
   totals->set_traced_jobs(traced);
@@ -131,26 +164,22 @@ absl::Status ReadTotals(Reader& reader, v1::FleetTotals* totals) {
   totals->set_explained_ns(explained);
   totals->set_sync_blocked_ns(blocked);
   totals->set_events_lost(lost);
-  LULL_RETURN_IF_ERROR(
-      reader.Ask(absl::StrCat("SELECT sum(cost_ns), sum(intDiv(cost_ns, 1000000000))",
-                              reader.From("lull_late"))));
-  uint64_t cost;
-  LULL_RETURN_IF_ERROR(reader.Next(&cost, &seconds));
-  if (seconds > kMostSeconds) return TooMuch();
-  totals->set_late_cost_ns(cost);
+  totals->set_estimated_ms(MsOfUs(estimated));
   return absl::OkStatus();
 }
 
 absl::Status ReadCauses(Reader& reader, v1::FleetReply* reply) {
-  LULL_RETURN_IF_ERROR(reader.Ask(absl::StrCat(
-      "SELECT cause, count(), sum(total_ns) AS total", reader.From("lull_causes"),
-      " AND total_ns > 0 GROUP BY cause ORDER BY total DESC, cause")));
+  LULL_RETURN_IF_ERROR(reader.Ask(
+      absl::StrCat("SELECT cause, count(), sum(total_ns), sum(", Estimated("total_ns"),
+                   ") AS estimated", reader.Weighted("lull_causes", "cause, total_ns"),
+                   " GROUP BY cause ORDER BY estimated DESC, cause")));
   while (!reader.done()) {
     v1::FleetCause& row = *reply->add_causes();
-    uint64_t jobs, total;
-    LULL_RETURN_IF_ERROR(reader.Next(row.mutable_cause(), &jobs, &total));
+    uint64_t jobs, total, estimated;
+    LULL_RETURN_IF_ERROR(reader.Next(row.mutable_cause(), &jobs, &total, &estimated));
     row.set_jobs(jobs);
     row.set_total_ns(total);
+    row.set_estimated_ms(MsOfUs(estimated));
   }
   return absl::OkStatus();
 }
@@ -158,21 +187,26 @@ absl::Status ReadCauses(Reader& reader, v1::FleetReply* reply) {
 absl::Status ReadLines(Reader& reader, v1::FleetReply* reply) {
   constexpr char kKey[] = "cause, file, line, function, api";
   const std::string from =
-      absl::StrCat(reader.From("lull_lines"), " AND total_ns > 0 GROUP BY ", kKey);
+      absl::StrCat(reader.Weighted("lull_lines",
+                                   "cause, file, line, function, api, "
+                                   "total_ns, max_ns"),
+                   " GROUP BY ", kKey);
   LULL_RETURN_IF_ERROR(reader.Ask(
-      absl::StrCat("SELECT ", kKey, ", count(), sum(total_ns) AS total, max(max_ns)",
-                   from, " ORDER BY total DESC, ", kKey, " LIMIT ", reader.limit())));
+      absl::StrCat("SELECT ", kKey, ", count(), sum(total_ns), max(max_ns), sum(",
+                   Estimated("total_ns"), ") AS estimated", from,
+                   " ORDER BY estimated DESC, ", kKey, " LIMIT ", reader.limit())));
   while (!reader.done()) {
     v1::FleetLine& row = *reply->add_lines();
     int32_t line;
-    uint64_t jobs, total, most;
+    uint64_t jobs, total, most, estimated;
     LULL_RETURN_IF_ERROR(reader.Next(row.mutable_cause(), row.mutable_file(), &line,
                                      row.mutable_function(), row.mutable_api(), &jobs,
-                                     &total, &most));
+                                     &total, &most, &estimated));
     row.set_line(line);
     row.set_jobs(jobs);
     row.set_total_ns(total);
     row.set_max_ns(most);
+    row.set_estimated_ms(MsOfUs(estimated));
   }
   LULL_ASSIGN_OR_RETURN(
       const uint64_t left_out,
@@ -181,12 +215,42 @@ absl::Status ReadLines(Reader& reader, v1::FleetReply* reply) {
   return absl::OkStatus();
 }
 
+absl::Status ReadGroups(Reader& reader, v1::FleetGroup by, v1::FleetReply* reply) {
+  const char* key = ColumnOf(by);
+  const std::string from = absl::StrCat(reader.jobs(), " GROUP BY ", key);
+  LULL_RETURN_IF_ERROR(reader.Ask(absl::StrCat(
+      "SELECT ", key,
+      ", count(), sumIf(intDiv(duration_ns, 1000000) * greatest(ranks, 1), traced_ns > "
+      "0), sum(traced_ns), sum(busy_ns), sum(idle_ns), sum(",
+      Estimated("idle_ns", kWeight), ") AS estimated", from,
+      " ORDER BY estimated DESC, ", key, " LIMIT ", reader.limit())));
+  while (!reader.done()) {
+    v1::FleetGroupRow& row = *reply->add_groups();
+    uint64_t jobs, rank_time, traced, busy, idle, estimated;
+    LULL_RETURN_IF_ERROR(reader.Next(row.mutable_key(), &jobs, &rank_time, &traced,
+                                     &busy, &idle, &estimated));
+    row.set_jobs(jobs);
+    row.set_rank_time_ms(rank_time);
+    row.set_traced_ns(traced);
+    row.set_busy_ns(busy);
+    row.set_idle_ns(idle);
+    row.set_estimated_ms(MsOfUs(estimated));
+  }
+  LULL_ASSIGN_OR_RETURN(
+      const uint64_t left_out,
+      reader.LeftOut(reply->groups_size(), absl::StrCat("SELECT ", key, from)));
+  reply->set_groups_left_out(left_out);
+  return absl::OkStatus();
+}
+
 absl::Status ReadJobs(Reader& reader, v1::FleetReply* reply) {
   const std::string of =
-      absl::StrCat(reader.jobs(), " ORDER BY idle_ns DESC, job LIMIT ", reader.limit());
+      absl::StrCat(reader.jobs(), " ORDER BY ", Estimated("idle_ns", kWeight),
+                   " DESC, job LIMIT ", reader.limit());
   LULL_RETURN_IF_ERROR(reader.Ask(absl::StrCat(
-      "SELECT job, cause, total_ns FROM lull_causes WHERE total_ns > 0 AND ",
-      reader.days(), " AND job IN (SELECT job", of,
+      "SELECT job, cause, total_ns FROM lull_causes WHERE total_ns > 0 AND day >= "
+      "toDate(",
+      reader.first_day(), ") AND job IN (SELECT job", of,
       ") ORDER BY job, total_ns DESC, cause LIMIT 1 BY job")));
   struct Cause {
     std::string name;
@@ -201,17 +265,18 @@ absl::Status ReadJobs(Reader& reader, v1::FleetReply* reply) {
   }
   LULL_RETURN_IF_ERROR(reader.Ask(absl::StrCat(
       "SELECT job, name, host, user, start_unix_ns, duration_ns, live, ranks, "
-      "traced_ns, idle_ns, collector",
-      of)));
+      "traced_ns, idle_ns, collector, tags, ",
+      Estimated("idle_ns", kWeight), of)));
   while (!reader.done()) {
     v1::FleetJob& row = *reply->add_jobs();
-    uint64_t start, duration, traced, idle;
+    uint64_t start, duration, traced, idle, estimated;
     uint8_t live;
     uint32_t ranks;
+    std::vector<std::string> tags;
     LULL_RETURN_IF_ERROR(reader.Next(row.mutable_id(), row.mutable_name(),
                                      row.mutable_host(), row.mutable_user(), &start,
                                      &duration, &live, &ranks, &traced, &idle,
-                                     row.mutable_collector()));
+                                     row.mutable_collector(), &tags, &estimated));
     row.set_start_unix_ns(start);
     row.set_duration_ns(duration);
     row.set_live(live != 0);
@@ -220,16 +285,30 @@ absl::Status ReadJobs(Reader& reader, v1::FleetReply* reply) {
     row.set_idle_ns(idle);
     row.set_cause(causes[row.id()].name);
     row.set_cause_ns(causes[row.id()].total_ns);
+    row.set_estimated_ms(MsOfUs(estimated));
+    row.mutable_tags()->Add(tags.begin(), tags.end());
   }
   const uint64_t all = reply->totals().jobs();
   reply->set_jobs_left_out(all - std::min<uint64_t>(all, reply->jobs_size()));
   return absl::OkStatus();
 }
 
-absl::Status ReadLate(Reader& reader, v1::FleetReply* reply) {
+// They stand with the first job of a run, whichever of its jobs is asked for.
+absl::Status ReadLate(Reader& reader, const v1::FleetRequest& request,
+                      v1::FleetReply* reply) {
   constexpr char kKey[] = "host, cause, file, line, function";
-  const std::string from =
-      absl::StrCat(reader.From("lull_late"), " AND cost_ns > 0 GROUP BY ", kKey);
+  std::string from = absl::StrCat(
+      " FROM lull_late WHERE cost_ns > 0 AND job IN (SELECT run", reader.jobs(), ")");
+  if (!request.host().empty()) {
+    absl::StrAppend(&from, " AND host = ", Quoted(request.host()));
+  }
+  LULL_RETURN_IF_ERROR(reader.Ask(
+      absl::StrCat("SELECT sum(cost_ns), sum(intDiv(cost_ns, 1000000000))", from)));
+  uint64_t sum, seconds;
+  LULL_RETURN_IF_ERROR(reader.Only(&sum, &seconds));
+  if (seconds > kMostSeconds) return TooMuchTime();
+  reply->mutable_totals()->set_late_cost_ns(sum);
+  absl::StrAppend(&from, " GROUP BY ", kKey);
   LULL_RETURN_IF_ERROR(reader.Ask(
       absl::StrCat("SELECT ", kKey, ", uniqExact(job), sum(cost_ns) AS cost", from,
                    " ORDER BY cost DESC, ", kKey, " LIMIT ", reader.limit())));
@@ -267,13 +346,14 @@ std::string Quoted(absl::string_view text) {
 }
 
 absl::Status FleetOf(ClickHouse& server, const v1::FleetRequest& request,
-                     v1::FleetReply* reply) {
-  Reader reader(server, request);
+                     absl::Time deadline, v1::FleetReply* reply) {
+  Reader reader(server, request, deadline);
   LULL_RETURN_IF_ERROR(ReadTotals(reader, reply->mutable_totals()));
   LULL_RETURN_IF_ERROR(ReadCauses(reader, reply));
   LULL_RETURN_IF_ERROR(ReadLines(reader, reply));
+  LULL_RETURN_IF_ERROR(ReadGroups(reader, request.group_by(), reply));
   LULL_RETURN_IF_ERROR(ReadJobs(reader, reply));
-  return ReadLate(reader, reply);
+  return ReadLate(reader, request, reply);
 }
 
 }  // namespace lull::fleet

@@ -108,4 +108,13 @@ struct JobRow : RowKey {
   }
 };
 
+// How much more GPU time a job took than was traced of it: the factor of
+// `estimated_ms` in fleet.proto.
+inline double WeightOf(const JobRow& job) {
+  if (job.traced_ns == 0) return 1;
+  const auto ranks = static_cast<double>(std::max(job.ranks, 1U));
+  return std::max(1.0, static_cast<double>(job.duration_ns) * ranks /
+                           static_cast<double>(job.traced_ns));
+}
+
 }  // namespace lull::fleet

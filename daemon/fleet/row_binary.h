@@ -82,23 +82,33 @@ void PutRow(const Row& row, std::string* out) {
   Row::Columns([&](const char*, auto member) { Put(row.*member, out); });
 }
 
+inline bool TakeLength(std::string_view* data, uint64_t* length) {
+  *length = 0;
+  for (int shift = 0;; shift += 7) {
+    if (data->empty() || shift > 63) return false;
+    const auto byte = static_cast<uint8_t>(data->front());
+    data->remove_prefix(1);
+    *length |= uint64_t{byte & 0x7fU} << shift;
+    if (byte < 0x80) return true;
+  }
+}
+
 // Takes values off the front of `*data`. False: it ends within one; `*out` is as it
 // was or partly filled in.
 template <typename T>
 bool Take(std::string_view* data, T* out) {
   if constexpr (std::is_same_v<T, std::string>) {
     uint64_t length = 0;
-    int shift = 0;
-    for (;; shift += 7) {
-      if (data->empty() || shift > 63) return false;
-      const auto byte = static_cast<uint8_t>(data->front());
-      data->remove_prefix(1);
-      length |= uint64_t{byte & 0x7fU} << shift;
-      if (byte < 0x80) break;
-    }
-    if (length > data->size()) return false;
+    if (!TakeLength(data, &length) || length > data->size()) return false;
     out->assign(data->data(), length);
     data->remove_prefix(length);
+  } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+    uint64_t length = 0;
+    if (!TakeLength(data, &length)) return false;
+    out->clear();
+    for (uint64_t i = 0; i < length; ++i) {
+      if (!Take(data, &out->emplace_back())) return false;
+    }
   } else {
     static_assert(std::is_integral_v<T>);
     if (data->size() < sizeof(T)) return false;

@@ -7,6 +7,8 @@
 namespace lull::fleet {
 namespace {
 
+constexpr uint64_t kSecondNs = 1'000'000'000;
+
 // The entries of a map with the largest values, in falling order; of the same value as
 // in the map.
 template <typename Map, typename Value>
@@ -22,6 +24,22 @@ std::vector<const typename Map::value_type*> Largest(const Map& map, uint32_t li
   return rows;
 }
 
+uint64_t EstimatedUs(uint64_t total_ns, double weight) {
+  return static_cast<uint64_t>(
+      std::min(1e15, static_cast<double>(total_ns) * weight / 1e3));
+}
+
+uint64_t RankTimeMs(const JobRow& job) {
+  if (job.traced_ns == 0) return 0;
+  return job.duration_ns / 1'000'000 * std::max(job.ranks, 1U);
+}
+
+std::string KeyOfGroup(v1::FleetGroup by, const JobRow& job) {
+  return by == v1::FLEET_GROUP_HOST   ? job.host
+         : by == v1::FLEET_GROUP_NAME ? job.name
+                                      : job.user;
+}
+
 bool HasTag(const JobRow& job, const std::string& tag) {
   return std::find(job.tags.begin(), job.tags.end(), tag) != job.tags.end();
 }
@@ -32,25 +50,35 @@ bool IsAskedFor(const v1::FleetRequest& request, const JobRow& job) {
   const auto fits = [](const std::string& wanted, const std::string& text) {
     return wanted.empty() || wanted == text;
   };
-  return job.start_unix_ns >= request.since_unix_ns() &&
-         (request.until_unix_ns() == 0 ||
-          job.start_unix_ns < request.until_unix_ns()) &&
+  const uint64_t end_ns = job.start_unix_ns + job.duration_ns;
+  return end_ns >= request.since_unix_ns() &&
+         (request.until_unix_ns() == 0 || end_ns < request.until_unix_ns()) &&
          fits(request.name(), job.name) && fits(request.user(), job.user) &&
          fits(request.host(), job.host) &&
          std::all_of(request.tags().begin(), request.tags().end(),
                      [&](const std::string& tag) { return HasTag(job, tag); });
 }
 
+absl::Status TooMuchTime() {
+  return absl::OutOfRangeError(
+      "that is more than 500 years of GPU time, which lull cannot add up: ask for less "
+      "with --since, --host, --user, --name or --tag");
+}
+
 void Summary::Add(const Editions& editions) {
+  std::map<std::string, double> weights;
   for (const JobRow& row : editions.jobs) {
-    jobs_[row.job].row = row;
+    Job& job = jobs_[row.job];
+    job.row = row;
+    const double weight = weights[row.job] = WeightOf(row);
+    job.estimated_us = EstimatedUs(row.idle_ns, weight);
+    estimated_us_ += job.estimated_us;
     totals_.set_jobs(totals_.jobs() + 1);
+    traced_s_ += row.traced_ns / kSecondNs;
+    blocked_s_ += row.sync_blocked_ns / kSecondNs;
     totals_.set_live_jobs(totals_.live_jobs() + row.live);
-    if (row.traced_ns > 0) {
-      totals_.set_traced_jobs(totals_.traced_jobs() + 1);
-      totals_.set_rank_time_ms(totals_.rank_time_ms() +
-                               row.duration_ns / 1'000'000 * std::max(row.ranks, 1U));
-    }
+    if (row.traced_ns > 0) totals_.set_traced_jobs(totals_.traced_jobs() + 1);
+    totals_.set_rank_time_ms(totals_.rank_time_ms() + RankTimeMs(row));
     hosts_.insert(row.host);
     collectors_.insert(row.collector);
     totals_.set_traced_ns(totals_.traced_ns() + row.traced_ns);
@@ -65,6 +93,7 @@ void Summary::Add(const Editions& editions) {
     Sums& sums = causes_[row.cause];
     ++sums.jobs;
     sums.total_ns += row.total_ns;
+    sums.estimated_us += EstimatedUs(row.total_ns, weights[row.job]);
     Job& job = jobs_[row.job];
     if (row.total_ns > job.cause_ns ||
         (row.total_ns == job.cause_ns && row.cause < job.cause)) {
@@ -78,29 +107,46 @@ void Summary::Add(const Editions& editions) {
     ++sums.jobs;
     sums.total_ns += row.total_ns;
     sums.max_ns = std::max(sums.max_ns, row.max_ns);
+    sums.estimated_us += EstimatedUs(row.total_ns, weights[row.job]);
   }
   for (const LateRow& row : editions.late) {
     if (row.cost_ns == 0) continue;
     LateSums& sums = late_[{row.host, row.cause, row.file, row.line, row.function}];
     sums.jobs.insert(row.job);
     sums.cost_ns += row.cost_ns;
+    late_s_ += row.cost_ns / kSecondNs;
     totals_.set_late_cost_ns(totals_.late_cost_ns() + row.cost_ns);
   }
 }
 
-void Summary::Fill(uint32_t limit, v1::FleetReply* reply) const {
+absl::Status Summary::Fill(const v1::FleetRequest& request,
+                           v1::FleetReply* reply) const {
+  if (std::max({traced_s_, blocked_s_, late_s_}) > kMostSeconds) return TooMuchTime();
   *reply->mutable_totals() = totals_;
   reply->mutable_totals()->set_hosts(hosts_.size());
   reply->mutable_totals()->set_collectors(collectors_.size());
-  const auto total = [](const Sums& sums) { return sums.total_ns; };
+  reply->mutable_totals()->set_estimated_ms(MsOfUs(estimated_us_));
   uint64_t left_out = 0;
-  for (const auto* entry : Largest(causes_, kMostFleetRows, total, &left_out)) {
+  const auto estimated = [](const Sums& sums) { return sums.estimated_us; };
+  for (const auto* entry : Largest(causes_, kMostFleetRows, estimated, &left_out)) {
     v1::FleetCause& row = *reply->add_causes();
     row.set_cause(entry->first);
     row.set_jobs(entry->second.jobs);
     row.set_total_ns(entry->second.total_ns);
+    row.set_estimated_ms(MsOfUs(entry->second.estimated_us));
   }
-  for (const auto* entry : Largest(lines_, limit, total, &left_out)) {
+  const uint32_t limit = LimitOf(request);
+  FillLines(limit, reply);
+  FillGroups(request.group_by(), limit, reply);
+  FillJobs(limit, reply);
+  FillLate(limit, reply);
+  return absl::OkStatus();
+}
+
+void Summary::FillLines(uint32_t limit, v1::FleetReply* reply) const {
+  uint64_t left_out = 0;
+  const auto estimated = [](const Sums& sums) { return sums.estimated_us; };
+  for (const auto* entry : Largest(lines_, limit, estimated, &left_out)) {
     v1::FleetLine& row = *reply->add_lines();
     row.set_cause(entry->first.cause);
     row.set_file(entry->first.file);
@@ -110,17 +156,44 @@ void Summary::Fill(uint32_t limit, v1::FleetReply* reply) const {
     row.set_jobs(entry->second.jobs);
     row.set_total_ns(entry->second.total_ns);
     row.set_max_ns(entry->second.max_ns);
+    row.set_estimated_ms(MsOfUs(entry->second.estimated_us));
   }
   reply->set_lines_left_out(left_out);
-  FillJobs(limit, reply);
-  FillLate(limit, reply);
+}
+
+void Summary::FillGroups(v1::FleetGroup by, uint32_t limit,
+                         v1::FleetReply* reply) const {
+  std::map<std::string, Group> groups;
+  for (const auto& [id, job] : jobs_) {
+    Group& group = groups[KeyOfGroup(by, job.row)];
+    ++group.jobs;
+    group.rank_time_ms += RankTimeMs(job.row);
+    group.traced_ns += job.row.traced_ns;
+    group.busy_ns += job.row.busy_ns;
+    group.idle_ns += job.row.idle_ns;
+    group.estimated_us += job.estimated_us;
+  }
+  uint64_t left_out = 0;
+  const auto estimated = [](const Group& group) { return group.estimated_us; };
+  for (const auto* entry : Largest(groups, limit, estimated, &left_out)) {
+    const Group& group = entry->second;
+    v1::FleetGroupRow& row = *reply->add_groups();
+    row.set_key(entry->first);
+    row.set_jobs(group.jobs);
+    row.set_rank_time_ms(group.rank_time_ms);
+    row.set_traced_ns(group.traced_ns);
+    row.set_busy_ns(group.busy_ns);
+    row.set_idle_ns(group.idle_ns);
+    row.set_estimated_ms(MsOfUs(group.estimated_us));
+  }
+  reply->set_groups_left_out(left_out);
 }
 
 void Summary::FillJobs(uint32_t limit, v1::FleetReply* reply) const {
   uint64_t left_out = 0;
-  const auto idle = [](const Job& job) { return job.row.idle_ns; };
-  for (const auto* entry : Largest(jobs_, limit, idle, &left_out)) {
-    const auto& [of, cause, cause_ns] = entry->second;
+  const auto estimated = [](const Job& job) { return job.estimated_us; };
+  for (const auto* entry : Largest(jobs_, limit, estimated, &left_out)) {
+    const auto& [of, cause, cause_ns, estimated_us] = entry->second;
     v1::FleetJob& row = *reply->add_jobs();
     row.set_id(of.job);
     row.set_name(of.name);
@@ -135,6 +208,8 @@ void Summary::FillJobs(uint32_t limit, v1::FleetReply* reply) const {
     row.set_cause(cause);
     row.set_cause_ns(cause_ns);
     row.set_collector(of.collector);
+    row.set_estimated_ms(MsOfUs(estimated_us));
+    row.mutable_tags()->Add(of.tags.begin(), of.tags.end());
   }
   reply->set_jobs_left_out(left_out);
 }

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "absl/status/status.h"
 #include "daemon/fleet/tables.h"
 #include "fleet.pb.h"
 
@@ -25,13 +26,20 @@ inline uint32_t LimitOf(const v1::FleetRequest& request) {
 // Jobs that the request is about.
 bool IsAskedFor(const v1::FleetRequest& request, const JobRow& job);
 
+// What 64 bits of nanoseconds do not hold.
+absl::Status TooMuchTime();
+inline constexpr uint64_t kMostSeconds = UINT64_MAX / 1'000'000'000 - 1;
+
+inline double MsOfUs(uint64_t us) { return static_cast<double>(us) / 1e3; }
+
 class Summary {
  public:
   // Each job once.
   void Add(const Editions& editions);
 
   // Rows with most time first; of the same time by their names.
-  void Fill(uint32_t limit, v1::FleetReply* reply) const;
+  // OUT_OF_RANGE: TooMuchTime().
+  absl::Status Fill(const v1::FleetRequest& request, v1::FleetReply* reply) const;
 
  private:
   struct Line {
@@ -50,6 +58,15 @@ class Summary {
     uint64_t jobs = 0;
     uint64_t total_ns = 0;
     uint64_t max_ns = 0;
+    uint64_t estimated_us = 0;
+  };
+  struct Group {
+    uint64_t jobs = 0;
+    uint64_t rank_time_ms = 0;
+    uint64_t traced_ns = 0;
+    uint64_t busy_ns = 0;
+    uint64_t idle_ns = 0;
+    uint64_t estimated_us = 0;
   };
   struct LateSums {
     std::set<std::string> jobs;
@@ -59,12 +76,18 @@ class Summary {
     JobRow row;
     std::string cause;  // of most idle time
     uint64_t cause_ns = 0;
+    uint64_t estimated_us = 0;
   };
 
+  void FillLines(uint32_t limit, v1::FleetReply* reply) const;
+  void FillGroups(v1::FleetGroup by, uint32_t limit, v1::FleetReply* reply) const;
   void FillJobs(uint32_t limit, v1::FleetReply* reply) const;
   void FillLate(uint32_t limit, v1::FleetReply* reply) const;
 
   v1::FleetTotals totals_;
+  uint64_t estimated_us_ = 0;
+  // Of traced and blocked time and of what late ranks cost, which no other sum exceeds.
+  uint64_t traced_s_ = 0, blocked_s_ = 0, late_s_ = 0;
   std::set<std::string> hosts_, collectors_;
   std::map<std::string, Sums> causes_;
   std::map<Line, Sums> lines_;

@@ -1,5 +1,6 @@
 #include "daemon/http/client.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -31,6 +32,7 @@ using ErrorCode = boost::system::error_code;
 
 constexpr uint64_t kMostBody = 64 << 20;
 constexpr uint32_t kMostHead = 64 << 10;
+constexpr std::chrono::milliseconds kLook{200};
 
 bool IsNumber(const std::string& host) {
   ErrorCode error;
@@ -40,7 +42,8 @@ bool IsNumber(const std::string& host) {
 
 class OnePeer : public Client {
  public:
-  explicit OnePeer(Peer peer) : peer_(std::move(peer)) {}
+  OnePeer(Peer peer, std::function<bool()> is_over)
+      : peer_(std::move(peer)), is_over_(std::move(is_over)) {}
 
   absl::Status Trust() {
     if (!peer_.tls) return absl::OkStatus();
@@ -82,6 +85,9 @@ class OnePeer : public Client {
 
  private:
   using Request = beast_http::request<beast_http::string_body>;
+  using Clock = std::chrono::steady_clock;
+
+  bool IsOver() const { return cancelled_ || (is_over_ && is_over_()); }
 
   // Waits for what start(handler) begins on `socket`, which is closed where that takes
   // too long.
@@ -90,7 +96,9 @@ class OnePeer : public Client {
     std::optional<ErrorCode> done;
     start([&done](const ErrorCode& error, const auto&...) { done = error; });
     io_.restart();
-    while (!done && !cancelled_ && io_.run_one_until(deadline_) > 0) {
+    while (!done && !IsOver() && Clock::now() < deadline_) {
+      io_.run_one_until(is_over_ ? std::min(deadline_, Clock::now() + kLook)
+                                 : deadline_);
     }
     if (done && !*done) return absl::OkStatus();
     if (done) {
@@ -101,7 +109,7 @@ class OnePeer : public Client {
     resolver_.cancel();
     io_.restart();
     io_.run();  // until the handler has been called: it uses `done`
-    if (cancelled_) return absl::CancelledError("cancelled");
+    if (IsOver()) return absl::CancelledError("cancelled");
     return absl::DeadlineExceededError(absl::StrCat(what, ": no answer in time"));
   }
 
@@ -157,10 +165,11 @@ class OnePeer : public Client {
   }
 
   const Peer peer_;
+  const std::function<bool()> is_over_;
   std::optional<asio::ssl::context> tls_;
   asio::io_context io_;
   Tcp::resolver resolver_{io_};
-  std::chrono::steady_clock::time_point deadline_;
+  Clock::time_point deadline_;
   std::atomic<bool> cancelled_{false};
 };
 
@@ -170,8 +179,9 @@ std::string Peer::url() const {
   return absl::StrCat(tls ? "https://" : "http://", address.text());
 }
 
-absl::StatusOr<std::unique_ptr<Client>> Client::Make(Peer peer) {
-  auto client = std::make_unique<OnePeer>(std::move(peer));
+absl::StatusOr<std::unique_ptr<Client>> Client::Make(Peer peer,
+                                                     std::function<bool()> is_over) {
+  auto client = std::make_unique<OnePeer>(std::move(peer), std::move(is_over));
   LULL_RETURN_IF_ERROR(client->Trust());
   return client;
 }

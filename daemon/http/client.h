@@ -1,6 +1,7 @@
 // Requests to an HTTP server of others: one connection each.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -30,8 +31,10 @@ class Client {
  public:
   using Headers = std::vector<std::pair<std::string, std::string>>;
 
-  // INVALID_ARGUMENT: certificates that are none.
-  static absl::StatusOr<std::unique_ptr<Client>> Make(Peer peer);
+  // INVALID_ARGUMENT: certificates that are none. `is_over` is asked five times a
+  // second while an answer is awaited; once it is true Post() ends with CANCELLED.
+  static absl::StatusOr<std::unique_ptr<Client>> Make(
+      Peer peer, std::function<bool()> is_over = nullptr);
   virtual ~Client() = default;
 
   // Any answer is one, whatever its status. UNAVAILABLE: there is none, and why;

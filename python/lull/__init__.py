@@ -131,7 +131,7 @@ def fleet(binary=None, collector=None, token_file=None, tls_ca=None, **options):
     """Idle GPU time of all jobs together: the whole answer of `lull fleet`, a dictionary.
 
     Options are those of the command: since="24h", until=..., name=..., user=..., host=...,
-    tag=..., top=10 (without it: all rows).
+    tag=... (or a list of tags), by="host", top=10 (without it: up to 10,000 rows).
     """
     return _ask(binary or _find_binary(), "fleet", [],
                 _collector_options(collector, token_file, tls_ca), {"top": 0, **options})
@@ -150,8 +150,9 @@ def _collector_options(collector, token_file, tls_ca):
 def _ask(binary, verb, words, collector, options):
     command = [binary, verb, "--json", *collector]
     for name, value in sorted(options.items()):
-        if value is not None:
-            command.append("--%s=%s" % (name.replace("_", "-"), value))
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            if one is not None:
+                command.append("--%s=%s" % (name.replace("_", "-"), one))
     return json.loads(_run([*command, "--", *words]))
 
 

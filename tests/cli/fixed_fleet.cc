@@ -7,12 +7,14 @@ namespace lull::testing {
 namespace {
 
 constexpr uint64_t kHour = 3'600'000'000'000;
+constexpr double kHourMs = 3'600'000;
 
 void AddCause(const char* cause, uint64_t jobs, uint64_t ns, v1::FleetReply* reply) {
   v1::FleetCause& row = *reply->add_causes();
   row.set_cause(cause);
   row.set_jobs(jobs);
   row.set_total_ns(ns);
+  row.set_estimated_ms(20.0 * static_cast<double>(ns) / 1e6);
 }
 
 void AddLine(const char* cause, const char* file, int64_t line, const char* function,
@@ -26,6 +28,7 @@ void AddLine(const char* cause, const char* file, int64_t line, const char* func
   row.set_jobs(jobs);
   row.set_total_ns(ns);
   row.set_max_ns(ns / 100);
+  row.set_estimated_ms(20.0 * static_cast<double>(ns) / 1e6);
 }
 
 }  // namespace
@@ -48,6 +51,7 @@ v1::FleetReply FixedFleet() {
   totals.set_sync_blocked_ns(90 * kHour);
   totals.set_events_lost(3);
   totals.set_late_cost_ns(120 * kHour);
+  totals.set_estimated_ms(15'220 * kHourMs);
   AddCause("data", 412, 421 * kHour, &reply);
   AddCause("sync", 1100, 300 * kHour, &reply);
   AddCause("launch_bound", 88, 40 * kHour, &reply);
@@ -57,6 +61,18 @@ v1::FleetReply FixedFleet() {
           1002, 220 * kHour, &reply);
   AddLine("sync", "", 0, "", "", 12, kHour, &reply);
   reply.set_lines_left_out(812);
+  v1::FleetGroupRow& ada = *reply.add_groups();
+  ada.set_key("ada");
+  ada.set_jobs(900);
+  ada.set_rank_time_ms(40'000ULL * 3'600'000);
+  ada.set_traced_ns(2000 * kHour);
+  ada.set_busy_ns(1400 * kHour);
+  ada.set_idle_ns(600 * kHour);
+  ada.set_estimated_ms(12'000 * kHourMs);
+  v1::FleetGroupRow& nobody = *reply.add_groups();
+  nobody.set_jobs(304);
+  nobody.set_idle_ns(161 * kHour);
+  nobody.set_estimated_ms(3'220 * kHourMs);
   v1::FleetJob& job = *reply.add_jobs();
   job.set_id("77aa00ff" + std::string(24, '0'));
   job.set_name("resnet");
@@ -71,6 +87,8 @@ v1::FleetReply FixedFleet() {
   job.set_idle_ns(80 * kHour);
   job.set_cause("data");
   job.set_cause_ns(60 * kHour);
+  job.set_estimated_ms(80 * kHourMs);
+  job.add_tags("nightly");
   v1::FleetJob& untraced = *reply.add_jobs();
   untraced.set_id("0badcafe" + std::string(24, '0'));
   untraced.set_host("gpu-3");

@@ -26,6 +26,8 @@ TEST(FleetRequest, IsRefusedWhereItsTimesAreNone) {
   EXPECT_THAT(Complaint("soon", ""), HasSubstr("--since: 'soon' is no time"));
   EXPECT_THAT(Complaint("", ""), HasSubstr("--since: '' is no time"));
   EXPECT_THAT(Complaint("7d", "-1h"), HasSubstr("--until: "));
+  EXPECT_THAT(Complaint("24", ""), HasSubstr("--since: '24' has no unit"));
+  EXPECT_THAT(Complaint("400d", ""), HasSubstr("--since: '400d' is more than a year"));
   EXPECT_THAT(Complaint("1h", "1h"), HasSubstr("less long ago"));
 }
 
@@ -38,17 +40,26 @@ TEST(FleetRequest, CountsBackFromNow) {
             29ULL * 86'400 * 1'000'000'000);
 }
 
+TEST(FleetRequest, MayBeOfAnyTime) {
+  auto request = FleetRequestOf(Between("all", ""));
+  ASSERT_TRUE(request.ok());
+  EXPECT_EQ(request->since_unix_ns(), 0U);
+}
+
 TEST(FleetRequest, IsToldInWords) {
-  EXPECT_EQ(FleetWords(FleetJobs()), "that began in the last 7d");
-  FleetJobs jobs = Between("30d", "1d");
+  EXPECT_EQ(FleetWords(FleetJobs()), "that ran in the last 7d");
+  EXPECT_EQ(FleetWords(Between("all", "")), "of any time");
+  EXPECT_EQ(FleetWords(Between("all", "1d")), "that ended more than 1d ago");
+  EXPECT_EQ(FleetWords(Between("7d", "1d")), "that ended between 7d and 1d ago");
+  FleetJobs jobs = Between("all", "");
   jobs.name = "a\x1b[1m";
   jobs.user = "ada";
   jobs.host = "gpu-1";
   jobs.tags = {"x", "y"};
-  EXPECT_EQ(
-      FleetWords(jobs),
-      "named a?[1m, of user ada, on host gpu-1, tagged x, tagged y, that began in "
-      "the last 30d until 1d ago");
+  EXPECT_EQ(FleetWords(jobs),
+            "named a?[1m, of user ada, on host gpu-1, tagged x, tagged y");
+  jobs.since = "30d";
+  EXPECT_THAT(FleetWords(jobs), HasSubstr("tagged y, that ran in the last 30d"));
 }
 
 }  // namespace

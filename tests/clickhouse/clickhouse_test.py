@@ -83,7 +83,8 @@ class Fleet(FleetCase):
             [], ["--top", "2"], ["--top", "1"], ["--top", "0"], ["--name", HOSTILE],
             ["--name", "' OR 1 --"], ["--tag", "a/b"], ["--tag", "a/b", "--tag", "x:1"], ["--tag", "\\' OR 1 --"],
             ["--host", host, "--top", "3"], ["--host", "nowhere"], ["--user", "nobody else"],
-            ["--since", "1h"], ["--since", "2h", "--until", "1h"]]
+            ["--since", "1h"], ["--since", "2h", "--until", "1h"],
+            ["--by", "host"], ["--by", "name", "--top", "2"], ["--since", "all"]]
         self.assertEqual(self.ask("fleet")["store"], "clickhouse")
         told = [self.fleet(*question) for question in questions]
         self.assertGreaterEqual(told[0]["totals"]["jobs"], 4)
@@ -218,9 +219,10 @@ class Fleet(FleetCase):
              "'gc', concat('/srv/', toString(n % 40), '.py'), n, 1, 2560000 * (j % 100), j",
              "(SELECT intDiv(number, 200) AS j, number % 200 AS n FROM system.numbers "
              "LIMIT 200000)")
-        fill("lull_jobs", "name, host, ranks, start_unix_ns, traced_ns, idle_ns",
+        fill("lull_jobs", "name, host, ranks, start_unix_ns, duration_ns, traced_ns, idle_ns",
              "concat('model ', toString(j % 7)), concat('host', toString(j % 300)), 512, "
-             "(20454 + j % 28) * 86400000000000, 512000000000, 512000000 * (j % 100)", jobs)
+             "(20454 + j % 28) * 86400000000000, 10000000000, 512000000000, "
+             "512000000 * (j % 100)", jobs)
         idle = sum(512_000_000 * (job % 100) for job in range(1000))
         for title, sql, expected in (
                 ("idle time by cause", "SELECT cause, sum(total_ns) AS n FROM fleet.lull_causes "
@@ -236,7 +238,7 @@ class Fleet(FleetCase):
             print(f"{title}: {time.monotonic() - began:.3f} s")
             self.assertEqual([row["n"] for row in rows], expected, title)
         with self.collector_of(self.server.url + "/?database=fleet") as listen:
-            command = [guest.LULL, "fleet", "--since", "366d", "--json", "--collector", listen]
+            command = [guest.LULL, "fleet", "--since", "all", "--json", "--collector", listen]
             began = time.monotonic()
             done = guest.execute(command, self.host.environment)
             print(f"lull fleet: {time.monotonic() - began:.3f} s")
@@ -251,6 +253,8 @@ class Fleet(FleetCase):
             self.assertEqual({(row["jobs"], round(row["total_ms"] * 1e6)) for row in told["lines"]},
                              {(990, idle // 200)})
             self.assertEqual(told["jobs_left_out"], 990)
+            self.assertEqual(round(told["totals"]["estimated_ms"] * 1e6), 10 * idle)
+            self.assertEqual(told["jobs"][0]["estimated_ms"], 10 * 512 * 99)
             self.server.query("INSERT INTO fleet.lull_jobs_data (day, job, version, "
                               "start_unix_ns, traced_ns) SELECT toDate(20460), "
                               "concat('vast', toString(number)), 1, 20460 * 86400000000000, "

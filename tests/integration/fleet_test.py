@@ -233,14 +233,19 @@ class OwnJobs(MetricsCase):
             key = row["cause"], row["file"], row["api"]
             found[key] = found.get(key, 0) + round(row["total_ms"] * 1e6)
         self.assertEqual(found, {key: total for key, total in lines.items() if total})
-        self.assertEqual([row["total_ms"] for row in told["lines"]],
-                         sorted((row["total_ms"] for row in told["lines"]), reverse=True))
+        self.assertEqual([row["estimated_ms"] for row in told["lines"]],
+                         sorted((row["estimated_ms"] for row in told["lines"]), reverse=True))
+        for row in (*told["lines"], *told["causes"]):
+            self.assertGreaterEqual(row["estimated_ms"] + 0.001 * row["jobs"], row["total_ms"])
+        self.assertEqual([row["jobs"] for row in told["groups"]], [3])
+        self.assertEqual({row["key"] for row in self.ask("fleet", "--by", "name")["groups"]},
+                         {"job 0", "job 1", "job 2"})
         one = self.ask("fleet", "--name", "job 1")
         self.assertEqual([row["name"] for row in one["jobs"]], ["job 1"])
         self.assertEqual((one["totals"]["jobs"], one["totals"]["traced_jobs"]), (1, 1))
         text = guest.execute([guest.LULL, "fleet", "--collector", self.listen],
                              self.host.environment)
-        self.assertIn("3 jobs that began in the last 7d", text.stdout)
+        self.assertIn("3 jobs that ran in the last 7d", text.stdout)
         self.assertIn("Of this collector alone", text.stdout)
 
     def test_what_is_damaged_is_counted_and_left_out(self):
@@ -281,6 +286,7 @@ class Fleet(MetricsCase):
                     [guest.LULLD, "--listen", f"unix:{folder}/run/c.sock", "--database",
                      f"{folder}/lull.db", "--log-level", "info", *options],
                     env={**self.host.environment, **dict(environment)}, stderr=errors)
+                other.listen = f"unix:{folder}/run/c.sock"
 
                 def said():
                     errors.seek(0)
@@ -376,7 +382,8 @@ class Fleet(MetricsCase):
     def test_who_asks_about_the_fleet_hears_what_the_server_says(self):
         store = self.server.store
         self.whole(store, "one")
-        for answer, why in ((b"\x05", "ends within a row"), (b"a" * 70_000_000, "body limit")):
+        for answer, why in ((b"\x05", "ends within a row"), (b"<html>" * 50, "no row of numbers"),
+                            (b"a" * 70_000_000, "body limit")):
             with self.server.lock:
                 store.answer = answer
             try:
@@ -388,20 +395,28 @@ class Fleet(MetricsCase):
             self.assertEqual((done.status, done.stdout), (1, ""))
             self.assertIn(f"the ClickHouse at {self.server.url}, ", done.stderr)
             self.assertIn(why, done.stderr)
+        # Who does not wait any more takes no place from others.
         with self.server.lock:
             store.is_silent = True
+        command = [guest.LULL, "fleet", "--collector", self.listen]
+        asking = [subprocess.Popen(command, env=self.host.environment, stderr=subprocess.PIPE,
+                                   text=True) for _ in range(6)]
         try:
-            asking = [subprocess.Popen([guest.LULL, "fleet", "--collector", self.listen],
-                                       env=self.host.environment, stderr=subprocess.PIPE,
-                                       text=True) for _ in range(6)]
-            said = [one.communicate(timeout=60)[1] for one in asking]
+            guest.wait_until(lambda: sum(one.poll() == 1 for one in asking) == 2)
         finally:
+            for one in asking:
+                one.kill()
+            said = [one.communicate()[1] for one in asking]
             with self.server.lock:
-                store.is_silent = False
-        self.assertEqual([one.returncode for one in asking], [1] * 6)
+                store.answer, store.is_silent = b"\x05", False
         self.assertEqual(sum("4 answers about all jobs are under way" in one for one in said), 2,
                          said)
-        self.assertEqual(sum("no answer in time" in one for one in said), 4, said)
+        try:
+            guest.wait_until(lambda: "ends within a row" in guest.execute(
+                command, self.host.environment).stderr, 5)
+        finally:
+            with self.server.lock:
+                store.answer = None
 
     def test_it_ends_though_the_server_says_nothing(self):
         store = self.server.store
@@ -410,12 +425,17 @@ class Fleet(MetricsCase):
             guest.wait_until(lambda: "keeps totals of jobs at " in said())
             with self.server.lock:
                 store.is_silent = True
+            asking = subprocess.Popen(
+                [guest.LULL, "fleet", "--collector", other.listen],
+                env=self.host.environment, stderr=subprocess.PIPE, text=True)
             try:
                 time.sleep(1)
                 other.send_signal(signal.SIGTERM)
                 began = time.monotonic()
                 self.assertEqual(other.wait(60), 0, said())
                 self.assertLess(time.monotonic() - began, 30)
+                self.assertIn("collector", asking.communicate(timeout=30)[1])
+                self.assertEqual(asking.returncode, 1)
             finally:
                 with self.server.lock:
                     store.is_silent = False

@@ -95,6 +95,8 @@ class Module(unittest.TestCase):
         told = lull.fleet(binary=guest.LULL, name="turns")
         self.assertEqual([job["name"] for job in told["jobs"]], ["turns"])
         self.assertEqual(told["store"], "collector")
+        for tags, jobs in (("slow", 1), (["slow"], 1), (["slow", "none"], 0)):
+            self.assertEqual(lull.fleet(binary=guest.LULL, tag=tags)["totals"]["jobs"], jobs)
         self.assertEqual(lull.fleet(binary=guest.LULL, since="1h")["totals"]["jobs"], 2)
 
     def test_errors_are_those_of_the_command(self):

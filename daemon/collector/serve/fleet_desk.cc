@@ -1,11 +1,14 @@
 #include "daemon/collector/serve/fleet_desk.h"
 
+#include <algorithm>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "daemon/base/status.h"
 #include "daemon/fleet/clickhouse_fleet.h"
@@ -16,17 +19,31 @@
 namespace lull::collector {
 namespace {
 
-constexpr absl::Duration kPatienceOfAnAnswer = absl::Seconds(20);
+constexpr absl::Duration kPatienceOfAnAnswer = absl::Seconds(30);
 
-// What of a job's row its report need not be made for.
+// What is known of a job before its report is made. Nobody knows the end of one that
+// goes on.
 fleet::JobRow RowOf(const fleet::StoredJob& stored) {
+  const storage::JobRow& job = stored.job;
   fleet::JobRow row;
-  row.name = stored.job.info.name();
-  row.user = stored.job.info.user();
-  row.host = stored.job.info.host();
-  row.tags.assign(stored.job.marks.tags().begin(), stored.job.marks.tags().end());
-  row.start_unix_ns = stored.job.info.start_realtime_ns();
+  row.name = job.info.name();
+  row.user = job.info.user();
+  row.host = job.info.host();
+  row.tags.assign(job.marks.tags().begin(), job.marks.tags().end());
+  row.start_unix_ns = job.info.start_realtime_ns();
+  if (job.end.end_ns() > job.info.start_ns()) {
+    row.duration_ns = job.end.end_ns() - job.info.start_ns();
+  }
   return row;
+}
+
+bool MayCount(const v1::FleetRequest& request, const fleet::StoredJob& stored) {
+  v1::FleetRequest known = request;
+  if (!stored.job.ended) {
+    known.clear_since_unix_ns();
+    known.clear_until_unix_ns();
+  }
+  return fleet::IsAskedFor(known, RowOf(stored));
 }
 
 }  // namespace
@@ -43,17 +60,21 @@ absl::Status FleetDesk::Answer(const v1::FleetRequest& request,
     return absl::ResourceExhaustedError(
         absl::StrCat(kMost, " answers about all jobs are under way; ask again later"));
   }
-  return target_ ? FromClickHouse(request, reply) : FromStore(request, is_over, reply);
+  return target_ ? FromClickHouse(request, is_over, reply)
+                 : FromStore(request, is_over, reply);
 }
 
 absl::Status FleetDesk::FromClickHouse(const v1::FleetRequest& request,
+                                       const std::function<bool()>& is_over,
                                        v1::FleetReply* reply) {
-  LULL_ASSIGN_OR_RETURN(auto server,
-                        fleet::ClickHouse::Make(*target_, kPatienceOfAnAnswer));
+  LULL_ASSIGN_OR_RETURN(auto server, fleet::ClickHouse::Make(*target_, is_over));
   reply->set_store(v1::FLEET_STORE_CLICKHOUSE);
   reply->set_url(server->url());
-  const absl::Status status = fleet::FleetOf(*server, request, reply);
-  if (status.ok() || absl::IsOutOfRange(status)) return status;
+  const absl::Status status =
+      fleet::FleetOf(*server, request, absl::Now() + kPatienceOfAnAnswer, reply);
+  if (status.ok() || absl::IsOutOfRange(status) || absl::IsCancelled(status)) {
+    return status;
+  }
   return absl::FailedPreconditionError(
       absl::StrCat("the ClickHouse at ", server->url(),
                    ", where the collector keeps totals of all jobs, does not answer: ",
@@ -63,27 +84,45 @@ absl::Status FleetDesk::FromClickHouse(const v1::FleetRequest& request,
 absl::Status FleetDesk::FromStore(const v1::FleetRequest& request,
                                   const std::function<bool()>& is_over,
                                   v1::FleetReply* reply) {
-  LULL_ASSIGN_OR_RETURN(const fleet::StoredJobs stored,
-                        fleet::JobsOf(store_, has_relay_));
+  LULL_ASSIGN_OR_RETURN(fleet::StoredJobs stored, fleet::JobsOf(store_, has_relay_));
   fleet::Summary summary;
-  uint64_t damaged = stored.damaged;
+  // Who was late in a run stands with its first job, whichever of them is asked for.
+  std::set<std::string> runs;
+  std::stable_sort(
+      stored.jobs.begin(), stored.jobs.end(),
+      [](const auto& a, const auto& b) { return a.is_first() < b.is_first(); });
   for (const fleet::StoredJob& one : stored.jobs) {
-    if (!fleet::IsAskedFor(request, RowOf(one))) continue;
+    const bool may_count = MayCount(request, one);
+    const bool for_late = runs.contains(one.job.info.id());
+    if (!may_count && !for_late) continue;
     if (is_over()) return absl::CancelledError("nobody waits for the answer");
     auto answers = fleet::AskOf(store_, has_relay_, one.job.info.id(), one.is_first());
     if (absl::IsNotFound(answers.status())) continue;  // deleted meanwhile
     if (absl::IsDataLoss(answers.status())) {
-      ++damaged;
+      ++stored.damaged;
       continue;
     }
     LULL_RETURN_IF_ERROR(answers.status());
     fleet::Editions rows;
     fleet::AddEdition(one.edition(), *answers, &rows);
+    const bool counts = may_count && fleet::IsAskedFor(request, rows.jobs.front());
+    if (!counts && !for_late) continue;
+    runs.insert(one.run);
+    if (!request.host().empty()) {
+      std::erase_if(rows.late, [&request](const fleet::LateRow& late) {
+        return late.host != request.host();
+      });
+    }
+    if (!counts) {
+      fleet::Editions late_alone;
+      late_alone.late = std::move(rows.late);
+      rows = std::move(late_alone);
+    }
     summary.Add(rows);
   }
   reply->set_store(v1::FLEET_STORE_COLLECTOR);
-  summary.Fill(fleet::LimitOf(request), reply);
-  reply->set_damaged_jobs(damaged);
+  LULL_RETURN_IF_ERROR(summary.Fill(request, reply));
+  reply->set_damaged_jobs(stored.damaged);
   return absl::OkStatus();
 }
 

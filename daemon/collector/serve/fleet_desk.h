@@ -18,7 +18,7 @@ namespace lull::collector {
 class FleetDesk {
  public:
   // Answers that are made at a time: each takes a thread of the server for as long as
-  // the ClickHouse, or the reports of all jobs, take.
+  // the ClickHouse (30 s at most) or the reports of all jobs take.
   static constexpr int kMost = 4;
 
   // `store` must outlive it.
@@ -31,7 +31,9 @@ class FleetDesk {
                       const std::function<bool()>& is_over, v1::FleetReply* reply);
 
  private:
-  absl::Status FromClickHouse(const v1::FleetRequest& request, v1::FleetReply* reply);
+  absl::Status FromClickHouse(const v1::FleetRequest& request,
+                              const std::function<bool()>& is_over,
+                              v1::FleetReply* reply);
   absl::Status FromStore(const v1::FleetRequest& request,
                          const std::function<bool()>& is_over, v1::FleetReply* reply);
 

@@ -2,12 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <random>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/fleet/clickhouse_fleet.h"
 
@@ -78,8 +83,11 @@ TEST_P(Sums, AreThoseOfAllRows) {
     summary.Add(all.back());
   }
   const uint32_t limit = 1 + random() % 40;
+  v1::FleetRequest request;
+  request.set_limit(limit);
+  request.set_group_by(v1::FLEET_GROUP_HOST);
   v1::FleetReply reply;
-  summary.Fill(limit, &reply);
+  ASSERT_TRUE(summary.Fill(request, &reply).ok());
   std::vector<JobRow> jobs;
   std::vector<CauseRow> causes;
   std::vector<LineRow> lines;
@@ -91,8 +99,19 @@ TEST_P(Sums, AreThoseOfAllRows) {
     late.insert(late.end(), one.late.begin(), one.late.end());
   }
 
+  std::map<std::string, double> weights;
+  const auto estimated_us = [&](uint64_t ns, const std::string& job) {
+    return std::floor(static_cast<double>(ns) * weights[job] / 1e3);
+  };
   uint64_t idle = 0, rank_ms = 0, live = 0, cost = 0;
+  double estimated = 0;
   for (const JobRow& job : jobs) {
+    weights[job.job] = job.traced_ns == 0
+                           ? 1
+                           : std::max(1.0, static_cast<double>(job.duration_ns) *
+                                               std::max(job.ranks, 1U) /
+                                               static_cast<double>(job.traced_ns));
+    estimated += estimated_us(job.idle_ns, job.job);
     idle += job.idle_ns;
     live += job.live;
     if (job.traced_ns > 0) {
@@ -105,32 +124,39 @@ TEST_P(Sums, AreThoseOfAllRows) {
   EXPECT_EQ(reply.totals().live_jobs(), live);
   EXPECT_EQ(reply.totals().rank_time_ms(), rank_ms);
   EXPECT_EQ(reply.totals().late_cost_ns(), cost);
+  EXPECT_EQ(reply.totals().estimated_ms(), estimated / 1e3);
 
   for (const v1::FleetCause& row : reply.causes()) {
     uint64_t total = 0, count = 0;
+    double us = 0;
     for (const CauseRow& one : causes) {
       if (one.cause != row.cause()) continue;
+      us += estimated_us(one.total_ns, one.job);
       total += one.total_ns;
       count += one.total_ns > 0;
     }
     EXPECT_EQ(row.total_ns(), total);
     EXPECT_EQ(row.jobs(), count);
+    EXPECT_EQ(row.estimated_ms(), us / 1e3);
   }
-  uint64_t before = UINT64_MAX;
+  double before = 1e18;
   std::set<std::string> keys;
   for (const v1::FleetLine& row : reply.lines()) {
     uint64_t total = 0, most = 0, count = 0;
+    double us = 0;
     for (const LineRow& one : lines) {
       if (one.line != row.line() || one.api != row.api() || one.total_ns == 0) continue;
       total += one.total_ns;
+      us += estimated_us(one.total_ns, one.job);
       most = std::max(most, one.max_ns);
       ++count;
     }
     EXPECT_EQ(row.total_ns(), total);
     EXPECT_EQ(row.max_ns(), most);
     EXPECT_EQ(row.jobs(), count);
-    EXPECT_LE(row.total_ns(), before);
-    before = row.total_ns();
+    EXPECT_EQ(row.estimated_ms(), us / 1e3);
+    EXPECT_LE(row.estimated_ms(), before);
+    before = row.estimated_ms();
     keys.insert(absl::StrCat(row.line(), row.api()));
   }
   EXPECT_EQ(keys.size(), static_cast<size_t>(reply.lines_size()));
@@ -142,8 +168,8 @@ TEST_P(Sums, AreThoseOfAllRows) {
   for (int i = 1; i < reply.jobs_size(); ++i) {
     const v1::FleetJob& one = reply.jobs(i - 1);
     const v1::FleetJob& next = reply.jobs(i);
-    EXPECT_TRUE(one.idle_ns() > next.idle_ns() ||
-                (one.idle_ns() == next.idle_ns() && one.id() < next.id()));
+    EXPECT_TRUE(one.estimated_ms() > next.estimated_ms() ||
+                (one.estimated_ms() == next.estimated_ms() && one.id() < next.id()));
   }
   for (const v1::FleetJob& row : reply.jobs()) {
     uint64_t most = 0;
@@ -153,6 +179,19 @@ TEST_P(Sums, AreThoseOfAllRows) {
     EXPECT_EQ(row.cause_ns(), most);
     EXPECT_EQ(row.cause().empty(), most == 0);
   }
+  uint64_t of_groups = 0;
+  for (const v1::FleetGroupRow& row : reply.groups()) {
+    uint64_t of_host = 0, group_idle = 0;
+    for (const JobRow& job : jobs) {
+      if (job.host != row.key()) continue;
+      ++of_host;
+      group_idle += job.idle_ns;
+    }
+    EXPECT_EQ(row.jobs(), of_host);
+    EXPECT_EQ(row.idle_ns(), group_idle);
+    of_groups += of_host;
+  }
+  EXPECT_TRUE(of_groups == 30 || reply.groups_left_out() > 0);
   for (const v1::FleetLate& row : reply.late()) {
     uint64_t total = 0;
     std::set<std::string> of;
@@ -177,11 +216,59 @@ TEST(Summary, OfTheSameTimeGoesByName) {
   Summary summary;
   summary.Add(rows);
   v1::FleetReply reply;
-  summary.Fill(2, &reply);
+  v1::FleetRequest request;
+  request.set_limit(2);
+  ASSERT_TRUE(summary.Fill(request, &reply).ok());
   ASSERT_EQ(reply.lines_size(), 2);
   EXPECT_EQ(reply.lines(0).file(), "a.py");
   EXPECT_EQ(reply.lines(1).file(), "b.py");
   EXPECT_EQ(reply.lines_left_out(), 1U);
+}
+
+TEST(Summary, EstimatesByWhatWasNotTraced) {
+  Editions rows;
+  JobRow& job = rows.jobs.emplace_back();
+  job.job = "a";
+  job.ranks = 8;
+  job.duration_ns = 1'000'000'000;
+  job.traced_ns = 800'000'000;  // a tenth of eight ranks
+  job.idle_ns = 200'000'000;
+  CauseRow& cause = rows.causes.emplace_back();
+  cause.job = "a";
+  cause.cause = "gc";
+  cause.total_ns = 200'000'000;
+  Summary summary;
+  summary.Add(rows);
+  v1::FleetReply reply;
+  ASSERT_TRUE(summary.Fill({}, &reply).ok());
+  EXPECT_EQ(reply.totals().estimated_ms(), 2000);
+  EXPECT_EQ(reply.causes(0).estimated_ms(), 2000);
+  EXPECT_EQ(reply.jobs(0).estimated_ms(), 2000);
+  EXPECT_EQ(reply.groups(0).estimated_ms(), 2000);
+}
+
+TEST(Summary, NeverEstimatesLessThanItSaw) {
+  JobRow job;
+  job.duration_ns = 10;
+  job.traced_ns = 40;  // on four devices of one process
+  EXPECT_EQ(WeightOf(job), 1);
+  job.traced_ns = 0;
+  EXPECT_EQ(WeightOf(job), 1);
+}
+
+TEST(Summary, RefusesSumsThatDoNotFit) {
+  for (auto field : {&JobRow::traced_ns, &JobRow::sync_blocked_ns}) {
+    Summary summary;
+    for (const char* id : {"a", "b", "c"}) {
+      Editions rows;
+      JobRow& job = rows.jobs.emplace_back();
+      job.job = id;
+      job.*field = 9'000'000'000'000'000'000;
+      summary.Add(rows);
+    }
+    v1::FleetReply reply;
+    EXPECT_TRUE(absl::IsOutOfRange(summary.Fill({}, &reply)));
+  }
 }
 
 TEST(Request, IsOfJobsThatHaveAllOfIt) {
@@ -190,7 +277,8 @@ TEST(Request, IsOfJobsThatHaveAllOfIt) {
   job.user = "ada";
   job.host = "gpu-1";
   job.tags = {"a", "b"};
-  job.start_unix_ns = 100;
+  job.start_unix_ns = 60;
+  job.duration_ns = 40;
   v1::FleetRequest request;
   EXPECT_TRUE(IsAskedFor(request, job));
   request.set_since_unix_ns(100);
