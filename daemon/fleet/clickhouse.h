@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "daemon/fleet/column_types.h"
 #include "daemon/fleet/row_binary.h"
 #include "daemon/fleet/tables.h"
 #include "daemon/http/client.h"

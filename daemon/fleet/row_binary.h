@@ -1,5 +1,5 @@
-// Rows of ClickHouse from plain structs: types of columns, and values in its format
-// RowBinary (little-endian; a string is its length as a varint, then its bytes).
+// Rows of ClickHouse from plain structs, and back: values in its format RowBinary
+// (little-endian; a string is its length as a varint, then its bytes).
 //
 // A struct names its columns once, in order:
 //   template <typename Visitor> static void Columns(Visitor&& column) {
@@ -13,7 +13,6 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 namespace lull::fleet {
@@ -24,28 +23,6 @@ static_assert(std::endian::native == std::endian::little);
 struct Day {
   uint16_t days = 0;
 };
-
-template <typename T>
-constexpr const char* TypeName() {
-  if constexpr (std::is_same_v<T, Day>) {
-    return "Date";
-  } else if constexpr (std::is_same_v<T, std::string>) {
-    return "String";
-  } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-    return "Array(String)";
-  } else if constexpr (std::is_same_v<T, uint8_t>) {
-    return "UInt8";
-  } else if constexpr (std::is_same_v<T, int32_t>) {
-    return "Int32";
-  } else if constexpr (std::is_same_v<T, uint32_t>) {
-    return "UInt32";
-  } else if constexpr (std::is_same_v<T, uint64_t>) {
-    return "UInt64";
-  } else {
-    static_assert(std::is_same_v<T, std::optional<int32_t>>);
-    return "Nullable(Int32)";
-  }
-}
 
 template <typename T>
 void PutBytes(T value, std::string* out) {
@@ -116,21 +93,6 @@ bool Take(std::string_view* data, T* out) {
     data->remove_prefix(sizeof(T));
   }
   return true;
-}
-
-struct ColumnType {
-  std::string name;
-  std::string type;
-  bool operator==(const ColumnType&) const = default;
-};
-
-template <typename Row>
-std::vector<ColumnType> ColumnTypes() {
-  std::vector<ColumnType> columns;
-  Row::Columns([&]<typename T, typename Of>(const char* name, T Of::*) {
-    columns.push_back({name, TypeName<T>()});
-  });
-  return columns;
 }
 
 }  // namespace lull::fleet

@@ -1,3 +1,4 @@
+#include "daemon/fleet/column_types.h"
 #include "daemon/fleet/row_binary.h"
 
 #include <gtest/gtest.h>
