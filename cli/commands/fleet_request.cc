@@ -30,7 +30,7 @@ absl::StatusOr<v1::FleetRequest> FleetRequestOf(const FleetJobs& jobs) {
   const auto now_ns = static_cast<uint64_t>(absl::GetCurrentTimeNanos());
   absl::StatusOr<uint64_t> since = 0;
   if (jobs.since != "all") since = TimeAgo(jobs.since, now_ns);
-  if (!since.ok()) return Annotate(since.status(), "--since");
+  if (!since.ok()) return Annotate(since.status(), "--since (a time, or all)");
   request.set_since_unix_ns(*since);
   if (!jobs.until.empty()) {
     auto until = TimeAgo(jobs.until, now_ns);

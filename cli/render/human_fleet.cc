@@ -41,10 +41,14 @@ std::string Ms(double ms) {
   return FormatDuration(static_cast<uint64_t>(std::clamp(ms, 0.0, kMost) * 1e6));
 }
 
+bool IsEstimate(double estimated_ms, uint64_t seen_ns) {
+  return estimated_ms * 1e6 > 1.01 * D(seen_ns);
+}
+
 // Idle time: where only a part of the job's time was traced, what that makes of all.
 std::string IdleWords(double estimated_ms, uint64_t seen_ns) {
-  const bool exact = estimated_ms * 1e6 <= 1.01 * D(seen_ns);
-  return exact ? FormatDuration(seen_ns) : absl::StrCat("~", Ms(estimated_ms));
+  return IsEstimate(estimated_ms, seen_ns) ? absl::StrCat("~", Ms(estimated_ms))
+                                           : FormatDuration(seen_ns);
 }
 
 std::string ShareOf(double estimated_ms, const v1::FleetReply& reply) {
@@ -75,11 +79,11 @@ std::string LinesText(const v1::FleetReply& reply) {
 }
 
 std::string GroupsText(const v1::FleetReply& reply, const std::string& by) {
-  Table table({">idle", ">share", ">seen", ">jobs", ">ranks ran for", ">busy", by});
+  Table table({">idle", ">share", ">seen", ">jobs", ">GPU time", ">busy", by});
   for (const v1::FleetGroupRow& row : reply.groups()) {
     table.AddRow({IdleWords(row.estimated_ms(), row.idle_ns()),
                   ShareOf(row.estimated_ms(), reply), FormatDuration(row.idle_ns()),
-                  FormatCount(row.jobs()), Ms(D(row.rank_time_ms())),
+                  FormatCount(row.jobs()), Ms(D(row.gpu_time_ms())),
                   FormatShare(D(row.busy_ns()), D(row.traced_ns())),
                   row.key().empty() ? "-" : Shortened(row.key(), 40)});
   }
@@ -89,19 +93,20 @@ std::string GroupsText(const v1::FleetReply& reply, const std::string& by) {
 }
 
 std::string JobRowsText(const v1::FleetReply& reply) {
-  Table table({">idle", ">of traced time", ">ranks", "job", "name", "started", "host",
-               "user", "most of it"});
+  Table table({">idle", ">seen", ">of traced time", ">ranks", "job", "name", "started",
+               "host", "user", "most of it"});
   for (const v1::FleetJob& row : reply.jobs()) {
-    table.AddRow({IdleWords(row.estimated_ms(), row.idle_ns()),
-                  FormatShare(D(row.idle_ns()), D(row.traced_ns())),
-                  row.ranks() == 0 ? "-" : FormatCount(row.ranks()), ShortId(row.id()),
-                  row.name().empty() ? "-" : Shortened(row.name(), 30),
-                  row.start_unix_ns() == 0 ? "-" : FormatUtc(row.start_unix_ns()),
-                  Shortened(row.host(), 30), Shortened(row.user(), 20),
-                  row.cause().empty() ? "-"
-                                      : absl::StrCat(CauseWords(row.cause()), ", ",
-                                                     FormatShare(D(row.cause_ns()),
-                                                                 D(row.idle_ns())))});
+    table.AddRow(
+        {IdleWords(row.estimated_ms(), row.idle_ns()), FormatDuration(row.idle_ns()),
+         FormatShare(D(row.idle_ns()), D(row.traced_ns())),
+         row.ranks() == 0 ? "-" : FormatCount(row.ranks()), ShortId(row.id()),
+         row.name().empty() ? "-" : Shortened(row.name(), 30),
+         row.start_unix_ns() == 0 ? "-" : FormatUtc(row.start_unix_ns()),
+         Shortened(row.host(), 30), Shortened(row.user(), 20),
+         row.cause().empty()
+             ? "-"
+             : absl::StrCat(CauseWords(row.cause()), ", ",
+                            FormatShare(D(row.cause_ns()), D(row.idle_ns())))});
   }
   return absl::StrCat("\nJobs with most idle time\n", table.Text(),
                       LeftOutLine(reply.jobs_size(), reply.jobs_left_out(), "job"));
@@ -134,8 +139,8 @@ std::string SeenLine(const v1::FleetTotals& totals) {
   }
   std::string text = absl::StrCat(
       "In ", FormatCount(totals.traced_jobs()), " of them GPUs were traced, for ",
-      FormatDuration(totals.traced_ns()), "; their ranks ran for ",
-      Ms(D(totals.rank_time_ms())), ". ",
+      FormatDuration(totals.traced_ns()), "; their processes had them for ",
+      Ms(D(totals.gpu_time_ms())), ". ",
       FormatShare(D(totals.busy_ns()), D(totals.traced_ns())),
       " of the traced time was busy, ", FormatDuration(totals.idle_ns()), " idle; ",
       FormatShare(D(totals.explained_ns()), D(totals.idle_ns())),
@@ -147,19 +152,29 @@ std::string SeenLine(const v1::FleetTotals& totals) {
   return text;
 }
 
-// Whether any time is estimated.
-bool IsEstimated(const v1::FleetTotals& totals) {
-  return totals.estimated_ms() * 1e6 > 1.01 * D(totals.idle_ns());
+// Whether any row has a "~".
+bool HasEstimates(const v1::FleetReply& reply) {
+  const auto total = [](const auto& rows) {
+    return std::any_of(rows.begin(), rows.end(), [](const auto& row) {
+      return IsEstimate(row.estimated_ms(), row.total_ns());
+    });
+  };
+  const auto idle = [](const auto& rows) {
+    return std::any_of(rows.begin(), rows.end(), [](const auto& row) {
+      return IsEstimate(row.estimated_ms(), row.idle_ns());
+    });
+  };
+  return total(reply.causes()) || total(reply.lines()) || idle(reply.groups()) ||
+         idle(reply.jobs());
 }
 
 std::string NotesText(const v1::FleetReply& reply) {
   std::string text;
-  if (IsEstimated(reply.totals())) {
-    absl::StrAppend(
-        &text, "\n",
-        Wrapped("~ estimated: what was seen in traced time, as if the rest of each job "
-                "were like it.",
-                0));
+  if (HasEstimates(reply)) {
+    absl::StrAppend(&text, "\n",
+                    Wrapped("~ estimated: what was seen in traced time, as if the rest "
+                            "of each job's GPU time were like it.",
+                            0));
   }
   if (reply.totals().events_lost() > 0) {
     absl::StrAppend(&text,

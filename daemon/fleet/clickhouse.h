@@ -68,8 +68,12 @@ class ClickHouse {
   // For one answer; a minute without.
   void SetPatience(absl::Duration patience) { patience_ = patience; }
 
-  // The answer to any other SQL, in the format that it asks for.
-  absl::StatusOr<std::string> Query(const std::string& sql) { return Post("", sql); }
+  // The answer to any other SQL, in the format that it asks for. `parameters`: of the
+  // URL, "&max_execution_time=9".
+  absl::StatusOr<std::string> Query(const std::string& sql,
+                                    const std::string& parameters = "") {
+    return Post(parameters, sql);
+  }
 
   // As http::Client.
   void Cancel() { client_->Cancel(); }

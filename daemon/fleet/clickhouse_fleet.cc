@@ -20,14 +20,15 @@
 namespace lull::fleet {
 namespace {
 
+constexpr uint32_t kMostCauses = 100;  // there are some thirty
+
 // As WeightOf() of job_row.h.
 constexpr char kWeight[] =
-    "if(traced_ns = 0, 1.0, greatest(1.0, toFloat64(duration_ns) * "
-    "toFloat64(greatest(ranks, 1)) / toFloat64(traced_ns)))";
+    "if(traced_ns = 0, 1.0, greatest(1.0, toFloat64(gpu_ns) / toFloat64(traced_ns)))";
 
 // Microseconds of a row, as EstimatedUs() of summary.cc; `column`: in nanoseconds.
 std::string Estimated(const char* column, const char* weight = "weight") {
-  return absl::StrCat("toUInt64(least(1e15, toFloat64(", column, ") * ", weight,
+  return absl::StrCat("toUInt64(least(1e16, toFloat64(", column, ") * ", weight,
                       " / 1000.0))");
 }
 
@@ -89,19 +90,28 @@ class Reader {
   }
 
   absl::Status Ask(const std::string& sql) {
+    rows_left_ = std::max(limit_, kMostCauses);
     const absl::Duration left = deadline_ - absl::Now();
     if (left <= absl::ZeroDuration()) {
       return absl::DeadlineExceededError("no answer in time");
     }
     server_.SetPatience(left);
+    // It would go on for nobody.
+    const std::string bound =
+        absl::StrCat("&max_execution_time=",
+                     absl::ToInt64Seconds(absl::Ceil(left, absl::Seconds(1))));
     LULL_ASSIGN_OR_RETURN(answer_,
-                          server_.Query(absl::StrCat(sql, " FORMAT RowBinary")));
+                          server_.Query(absl::StrCat(sql, " FORMAT RowBinary"), bound));
     rest_ = answer_;
     return absl::OkStatus();
   }
   bool done() const { return rest_.empty(); }
   template <typename... T>
   absl::Status Next(T*... values) {
+    if (rows_left_ == 0) {
+      return absl::DataLossError("its answer has more rows than were asked for");
+    }
+    --rows_left_;
     if (!(Take(&rest_, values) && ...)) {
       return absl::DataLossError("its answer ends within a row");
     }
@@ -131,6 +141,7 @@ class Reader {
   const uint32_t limit_;
   const absl::Time deadline_;
   uint64_t first_day_ = 0;
+  uint32_t rows_left_ = 0;
   std::string answer_;
   std::string_view rest_;
 };
@@ -138,17 +149,17 @@ class Reader {
 absl::Status ReadTotals(Reader& reader, v1::FleetTotals* totals) {
   LULL_RETURN_IF_ERROR(reader.Ask(absl::StrCat(
       "SELECT count(), sum(live), countIf(traced_ns > 0), uniqExact(host), "
-      "uniqExact(collector), sumIf(intDiv(duration_ns, 1000000) * greatest(ranks, 1), "
-      "traced_ns > 0), sum(traced_ns), sum(busy_ns), sum(idle_ns), "
+      "uniqExact(collector), sum(intDiv(gpu_ns, 1000000)), sum(traced_ns), "
+      "sum(busy_ns), sum(idle_ns), "
       "sum(explained_ns), sum(sync_blocked_ns), sum(events_lost), sum(",
       Estimated("idle_ns", kWeight),
       "), greatest(sum(intDiv(traced_ns, 1000000000)), sum(intDiv(sync_blocked_ns, "
       "1000000000))), toUInt64(toUInt16(min(day)))",
       reader.jobs())));
-  uint64_t jobs, live, traced, hosts, collectors, rank_time, traced_ns, busy, idle,
+  uint64_t jobs, live, traced, hosts, collectors, gpu_time, traced_ns, busy, idle,
       explained, blocked, lost, estimated, seconds, day;
   LULL_RETURN_IF_ERROR(reader.Only(&jobs, &live, &traced, &hosts, &collectors,
-                                   &rank_time, &traced_ns, &busy, &idle, &explained,
+                                   &gpu_time, &traced_ns, &busy, &idle, &explained,
                                    &blocked, &lost, &estimated, &seconds, &day));
   if (seconds > kMostSeconds) return TooMuchTime();
   reader.SetFirstDay(day);
@@ -157,7 +168,7 @@ absl::Status ReadTotals(Reader& reader, v1::FleetTotals* totals) {
   totals->set_traced_jobs(traced);
   totals->set_hosts(hosts);
   totals->set_collectors(collectors);
-  totals->set_rank_time_ms(rank_time);
+  totals->set_gpu_time_ms(gpu_time);
   totals->set_traced_ns(traced_ns);
   totals->set_busy_ns(busy);
   totals->set_idle_ns(idle);
@@ -218,19 +229,19 @@ absl::Status ReadLines(Reader& reader, v1::FleetReply* reply) {
 absl::Status ReadGroups(Reader& reader, v1::FleetGroup by, v1::FleetReply* reply) {
   const char* key = ColumnOf(by);
   const std::string from = absl::StrCat(reader.jobs(), " GROUP BY ", key);
-  LULL_RETURN_IF_ERROR(reader.Ask(absl::StrCat(
-      "SELECT ", key,
-      ", count(), sumIf(intDiv(duration_ns, 1000000) * greatest(ranks, 1), traced_ns > "
-      "0), sum(traced_ns), sum(busy_ns), sum(idle_ns), sum(",
-      Estimated("idle_ns", kWeight), ") AS estimated", from,
-      " ORDER BY estimated DESC, ", key, " LIMIT ", reader.limit())));
+  LULL_RETURN_IF_ERROR(reader.Ask(
+      absl::StrCat("SELECT ", key,
+                   ", count(), sum(intDiv(gpu_ns, 1000000)), sum(traced_ns), "
+                   "sum(busy_ns), sum(idle_ns), sum(",
+                   Estimated("idle_ns", kWeight), ") AS estimated", from,
+                   " ORDER BY estimated DESC, ", key, " LIMIT ", reader.limit())));
   while (!reader.done()) {
     v1::FleetGroupRow& row = *reply->add_groups();
-    uint64_t jobs, rank_time, traced, busy, idle, estimated;
-    LULL_RETURN_IF_ERROR(reader.Next(row.mutable_key(), &jobs, &rank_time, &traced,
+    uint64_t jobs, gpu_time, traced, busy, idle, estimated;
+    LULL_RETURN_IF_ERROR(reader.Next(row.mutable_key(), &jobs, &gpu_time, &traced,
                                      &busy, &idle, &estimated));
     row.set_jobs(jobs);
-    row.set_rank_time_ms(rank_time);
+    row.set_gpu_time_ms(gpu_time);
     row.set_traced_ns(traced);
     row.set_busy_ns(busy);
     row.set_idle_ns(idle);

@@ -9,6 +9,7 @@
 
 #include "daemon/base/status.h"
 #include "daemon/words/cause_words.h"
+#include "daemon/words/facts.h"
 
 namespace lull::fleet {
 namespace {
@@ -141,8 +142,7 @@ void AddRank(const RowKey& key, const std::string& host, const query::RankTotals
   row.own_ns = of.reply.overhead().self_ns();
   SetGpu(of.reply.gpu(), &row);
   for (const v1::ProcessRow& process : of.reply.processes()) {
-    row.recorded_ns +=
-        process.has_recorded_ns() ? process.recorded_ns() : process.duration_ns();
+    row.recorded_ns += RecordedNs(process);
     row.sync_blocked_ns += process.blocked_ns();
     row.data_wait_ns += process.data_wait_ns();
     row.gc_ns += process.gc_ns();
@@ -151,6 +151,18 @@ void AddRank(const RowKey& key, const std::string& host, const query::RankTotals
     out->rank_causes.push_back(CauseOf<RankCauseRow>(key, cause));
     out->rank_causes.back().rank = of.rank;
   }
+}
+
+uint64_t GpuNs(const v1::ReportReply& rank) {
+  std::map<uint32_t, uint64_t> lives;
+  for (const v1::ProcessRow& process : rank.processes()) {
+    lives[process.pid()] = RecordedNs(process);
+  }
+  uint64_t total = 0;
+  for (const v1::DeviceRow& device : rank.devices()) {
+    if (device.traced_ns() > 0) total += lives[device.pid()];
+  }
+  return total;
 }
 
 void AddJob(const EditionOf& edition, const Answers& answers, Editions* out) {
@@ -177,6 +189,7 @@ void AddJob(const EditionOf& edition, const Answers& answers, Editions* out) {
     if (rank.rank >= 0) ++row.ranks;
     row.steps += rank.steps.count;
     row.launches += rank.reply.launches();
+    row.gpu_ns += GpuNs(rank.reply);
   }
   SetGpu(answers.lines.gpu(), &row);
   row.explained_ns = answers.lines.gpu().explained_ns();

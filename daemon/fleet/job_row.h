@@ -56,7 +56,10 @@ struct JobRow : RowKey {
   uint32_t processes = 0;
   uint64_t steps = 0;  // added up over ranks
   uint64_t launches = 0;
-  uint64_t traced_ns = 0;  // GPU time of which is known what ran
+  // How long processes had GPUs: their recorded life, times the devices that were
+  // traced.
+  uint64_t gpu_ns = 0;
+  uint64_t traced_ns = 0;  // the part of it of which is known what ran
   uint64_t busy_ns = 0;
   uint64_t kernel_ns = 0;
   uint64_t idle_ns = 0;  // traced - busy; the sum of lull_causes, and of lull_lines
@@ -92,6 +95,7 @@ struct JobRow : RowKey {
     column("processes", &JobRow::processes);
     column("steps", &JobRow::steps);
     column("launches", &JobRow::launches);
+    column("gpu_ns", &JobRow::gpu_ns);
     column("traced_ns", &JobRow::traced_ns);
     column("busy_ns", &JobRow::busy_ns);
     column("kernel_ns", &JobRow::kernel_ns);
@@ -108,13 +112,12 @@ struct JobRow : RowKey {
   }
 };
 
-// How much more GPU time a job took than was traced of it: the factor of
-// `estimated_ms` in fleet.proto.
+// How much more GPU time a job had than was traced of it: the factor of `estimated_ms`
+// in fleet.proto.
 inline double WeightOf(const JobRow& job) {
   if (job.traced_ns == 0) return 1;
-  const auto ranks = static_cast<double>(std::max(job.ranks, 1U));
-  return std::max(1.0, static_cast<double>(job.duration_ns) * ranks /
-                           static_cast<double>(job.traced_ns));
+  return std::max(1.0,
+                  static_cast<double>(job.gpu_ns) / static_cast<double>(job.traced_ns));
 }
 
 }  // namespace lull::fleet

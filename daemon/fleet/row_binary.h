@@ -70,6 +70,9 @@ inline bool TakeLength(std::string_view* data, uint64_t* length) {
   }
 }
 
+// Of an array that is taken.
+inline constexpr uint64_t kMostElements = 1000;
+
 // Takes values off the front of `*data`. False: it ends within one; `*out` is as it
 // was or partly filled in.
 template <typename T>
@@ -81,7 +84,7 @@ bool Take(std::string_view* data, T* out) {
     data->remove_prefix(length);
   } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
     uint64_t length = 0;
-    if (!TakeLength(data, &length)) return false;
+    if (!TakeLength(data, &length) || length > kMostElements) return false;
     out->clear();
     for (uint64_t i = 0; i < length; ++i) {
       if (!Take(data, &out->emplace_back())) return false;

@@ -7,6 +7,7 @@
 namespace lull::fleet {
 namespace {
 
+constexpr uint64_t kMsNs = 1'000'000;
 constexpr uint64_t kSecondNs = 1'000'000'000;
 
 // The entries of a map with the largest values, in falling order; of the same value as
@@ -26,12 +27,7 @@ std::vector<const typename Map::value_type*> Largest(const Map& map, uint32_t li
 
 uint64_t EstimatedUs(uint64_t total_ns, double weight) {
   return static_cast<uint64_t>(
-      std::min(1e15, static_cast<double>(total_ns) * weight / 1e3));
-}
-
-uint64_t RankTimeMs(const JobRow& job) {
-  if (job.traced_ns == 0) return 0;
-  return job.duration_ns / 1'000'000 * std::max(job.ranks, 1U);
+      std::min(1e16, static_cast<double>(total_ns) * weight / 1e3));
 }
 
 std::string KeyOfGroup(v1::FleetGroup by, const JobRow& job) {
@@ -78,7 +74,7 @@ void Summary::Add(const Editions& editions) {
     blocked_s_ += row.sync_blocked_ns / kSecondNs;
     totals_.set_live_jobs(totals_.live_jobs() + row.live);
     if (row.traced_ns > 0) totals_.set_traced_jobs(totals_.traced_jobs() + 1);
-    totals_.set_rank_time_ms(totals_.rank_time_ms() + RankTimeMs(row));
+    totals_.set_gpu_time_ms(totals_.gpu_time_ms() + row.gpu_ns / kMsNs);
     hosts_.insert(row.host);
     collectors_.insert(row.collector);
     totals_.set_traced_ns(totals_.traced_ns() + row.traced_ns);
@@ -167,7 +163,7 @@ void Summary::FillGroups(v1::FleetGroup by, uint32_t limit,
   for (const auto& [id, job] : jobs_) {
     Group& group = groups[KeyOfGroup(by, job.row)];
     ++group.jobs;
-    group.rank_time_ms += RankTimeMs(job.row);
+    group.gpu_time_ms += job.row.gpu_ns / kMsNs;
     group.traced_ns += job.row.traced_ns;
     group.busy_ns += job.row.busy_ns;
     group.idle_ns += job.row.idle_ns;
@@ -180,7 +176,7 @@ void Summary::FillGroups(v1::FleetGroup by, uint32_t limit,
     v1::FleetGroupRow& row = *reply->add_groups();
     row.set_key(entry->first);
     row.set_jobs(group.jobs);
-    row.set_rank_time_ms(group.rank_time_ms);
+    row.set_gpu_time_ms(group.gpu_time_ms);
     row.set_traced_ns(group.traced_ns);
     row.set_busy_ns(group.busy_ns);
     row.set_idle_ns(group.idle_ns);

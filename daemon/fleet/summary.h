@@ -62,7 +62,7 @@ class Summary {
   };
   struct Group {
     uint64_t jobs = 0;
-    uint64_t rank_time_ms = 0;
+    uint64_t gpu_time_ms = 0;
     uint64_t traced_ns = 0;
     uint64_t busy_ns = 0;
     uint64_t idle_ns = 0;

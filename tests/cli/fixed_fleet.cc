@@ -43,7 +43,7 @@ v1::FleetReply FixedFleet() {
   totals.set_traced_jobs(1187);
   totals.set_hosts(96);
   totals.set_collectors(96);
-  totals.set_rank_time_ms(48'210ULL * 3'600'000);
+  totals.set_gpu_time_ms(48'210ULL * 3'600'000);
   totals.set_traced_ns(2411 * kHour);
   totals.set_busy_ns(1650 * kHour);
   totals.set_idle_ns(761 * kHour);
@@ -64,7 +64,7 @@ v1::FleetReply FixedFleet() {
   v1::FleetGroupRow& ada = *reply.add_groups();
   ada.set_key("ada");
   ada.set_jobs(900);
-  ada.set_rank_time_ms(40'000ULL * 3'600'000);
+  ada.set_gpu_time_ms(40'000ULL * 3'600'000);
   ada.set_traced_ns(2000 * kHour);
   ada.set_busy_ns(1400 * kHour);
   ada.set_idle_ns(600 * kHour);

@@ -23,11 +23,14 @@ std::string Complaint(const std::string& since, const std::string& until) {
 }
 
 TEST(FleetRequest, IsRefusedWhereItsTimesAreNone) {
-  EXPECT_THAT(Complaint("soon", ""), HasSubstr("--since: 'soon' is no time"));
-  EXPECT_THAT(Complaint("", ""), HasSubstr("--since: '' is no time"));
+  EXPECT_THAT(Complaint("soon", ""),
+              HasSubstr("--since (a time, or all): 'soon' is no time"));
+  EXPECT_THAT(Complaint("", ""), HasSubstr("--since (a time, or all): '' is no time"));
   EXPECT_THAT(Complaint("7d", "-1h"), HasSubstr("--until: "));
-  EXPECT_THAT(Complaint("24", ""), HasSubstr("--since: '24' has no unit"));
-  EXPECT_THAT(Complaint("400d", ""), HasSubstr("--since: '400d' is more than a year"));
+  EXPECT_THAT(Complaint("24", ""),
+              HasSubstr("--since (a time, or all): '24' has no unit"));
+  EXPECT_THAT(Complaint("400d", ""),
+              HasSubstr("--since (a time, or all): '400d' is more than a year"));
   EXPECT_THAT(Complaint("1h", "1h"), HasSubstr("less long ago"));
 }
 

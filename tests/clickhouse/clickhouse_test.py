@@ -219,9 +219,9 @@ class Fleet(FleetCase):
              "'gc', concat('/srv/', toString(n % 40), '.py'), n, 1, 2560000 * (j % 100), j",
              "(SELECT intDiv(number, 200) AS j, number % 200 AS n FROM system.numbers "
              "LIMIT 200000)")
-        fill("lull_jobs", "name, host, ranks, start_unix_ns, duration_ns, traced_ns, idle_ns",
+        fill("lull_jobs", "name, host, ranks, start_unix_ns, duration_ns, gpu_ns, traced_ns, idle_ns",
              "concat('model ', toString(j % 7)), concat('host', toString(j % 300)), 512, "
-             "(20454 + j % 28) * 86400000000000, 10000000000, 512000000000, "
+             "(20454 + j % 28) * 86400000000000, 10000000000, 5120000000000, 512000000000, "
              "512000000 * (j % 100)", jobs)
         idle = sum(512_000_000 * (job % 100) for job in range(1000))
         for title, sql, expected in (

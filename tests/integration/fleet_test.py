@@ -243,6 +243,11 @@ class OwnJobs(MetricsCase):
         one = self.ask("fleet", "--name", "job 1")
         self.assertEqual([row["name"] for row in one["jobs"]], ["job 1"])
         self.assertEqual((one["totals"]["jobs"], one["totals"]["traced_jobs"]), (1, 1))
+        many = [word for number in range(33) for word in ("--tag", str(number))]
+        done = guest.execute([guest.LULL, "fleet", *many, "--collector", self.listen],
+                             self.host.environment)
+        self.assertEqual(done.status, 1)
+        self.assertIn("give fewer tags", done.stderr)
         text = guest.execute([guest.LULL, "fleet", "--collector", self.listen],
                              self.host.environment)
         self.assertIn("3 jobs that ran in the last 7d", text.stdout)

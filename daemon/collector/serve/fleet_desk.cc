@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "daemon/base/status.h"
+#include "daemon/base/tags.h"
 #include "daemon/fleet/clickhouse_fleet.h"
 #include "daemon/fleet/edition.h"
 #include "daemon/fleet/stored_jobs.h"
@@ -20,6 +21,7 @@ namespace lull::collector {
 namespace {
 
 constexpr absl::Duration kPatienceOfAnAnswer = absl::Seconds(30);
+constexpr size_t kMostBytesOfARequest = 16 << 10;
 
 // What is known of a job before its report is made. Nobody knows the end of one that
 // goes on.
@@ -37,13 +39,15 @@ fleet::JobRow RowOf(const fleet::StoredJob& stored) {
   return row;
 }
 
-bool MayCount(const v1::FleetRequest& request, const fleet::StoredJob& stored) {
-  v1::FleetRequest known = request;
-  if (!stored.job.ended) {
-    known.clear_since_unix_ns();
-    known.clear_until_unix_ns();
-  }
-  return fleet::IsAskedFor(known, RowOf(stored));
+v1::FleetRequest AtAnyTime(v1::FleetRequest request) {
+  request.clear_since_unix_ns();
+  request.clear_until_unix_ns();
+  return request;
+}
+
+bool IsTooLong(const v1::FleetRequest& request) {
+  return request.tags_size() > kMaxTags ||
+         request.ByteSizeLong() > kMostBytesOfARequest;
 }
 
 }  // namespace
@@ -55,6 +59,9 @@ FleetDesk::FleetDesk(std::optional<fleet::ClickHouseTarget> target,
 absl::Status FleetDesk::Answer(const v1::FleetRequest& request,
                                const std::function<bool()>& is_over,
                                v1::FleetReply* reply) {
+  if (IsTooLong(request)) {
+    return absl::InvalidArgumentError("that is too long: give fewer tags or names");
+  }
   absl::Cleanup done = [this] { --under_way_; };
   if (++under_way_ > kMost) {
     return absl::ResourceExhaustedError(
@@ -85,6 +92,7 @@ absl::Status FleetDesk::FromStore(const v1::FleetRequest& request,
                                   const std::function<bool()>& is_over,
                                   v1::FleetReply* reply) {
   LULL_ASSIGN_OR_RETURN(fleet::StoredJobs stored, fleet::JobsOf(store_, has_relay_));
+  const v1::FleetRequest at_any_time = AtAnyTime(request);
   fleet::Summary summary;
   // Who was late in a run stands with its first job, whichever of them is asked for.
   std::set<std::string> runs;
@@ -92,10 +100,11 @@ absl::Status FleetDesk::FromStore(const v1::FleetRequest& request,
       stored.jobs.begin(), stored.jobs.end(),
       [](const auto& a, const auto& b) { return a.is_first() < b.is_first(); });
   for (const fleet::StoredJob& one : stored.jobs) {
-    const bool may_count = MayCount(request, one);
+    if (is_over()) return absl::CancelledError("nobody waits for the answer");
+    const bool may_count =
+        fleet::IsAskedFor(one.job.ended ? request : at_any_time, RowOf(one));
     const bool for_late = runs.contains(one.job.info.id());
     if (!may_count && !for_late) continue;
-    if (is_over()) return absl::CancelledError("nobody waits for the answer");
     auto answers = fleet::AskOf(store_, has_relay_, one.job.info.id(), one.is_first());
     if (absl::IsNotFound(answers.status())) continue;  // deleted meanwhile
     if (absl::IsDataLoss(answers.status())) {

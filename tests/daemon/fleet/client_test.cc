@@ -19,8 +19,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "daemon/fleet/clickhouse.h"
+#include "daemon/fleet/clickhouse_fleet.h"
 
 namespace lull::fleet {
 namespace {
@@ -210,6 +212,46 @@ TEST(ClickHouse, AsksForManyJobsInPortionsThatAServerTakes) {
     }
   }
   EXPECT_EQ(asked, ids.size());
+}
+
+// Answers of `lull fleet`'s queries by a number of them: a valid one at first.
+absl::Status FleetFrom(const std::function<std::string(const std::string&)>& answer) {
+  Server server([&](const std::string& request) {
+    if (absl::StrContains(request, "uniqExact(collector)")) {
+      return Answer(std::string(15 * sizeof(uint64_t), '\0'));
+    }
+    if (absl::StrContains(request, "sum(cost_ns), sum(intDiv")) {
+      return Answer(std::string(2 * sizeof(uint64_t), '\0'));
+    }
+    return Answer(answer(request));
+  });
+  ClickHouseTarget target;
+  target.peer = server.peer();
+  auto clickhouse = ClickHouse::Make(target);
+  EXPECT_TRUE(clickhouse.ok());
+  v1::FleetRequest request;
+  request.set_limit(2);
+  v1::FleetReply reply;
+  const absl::Status status =
+      FleetOf(**clickhouse, request, absl::Now() + absl::Minutes(1), &reply);
+  for (const std::string& one : server.requests()) {
+    EXPECT_THAT(one, HasSubstr("&max_execution_time="));
+  }
+  return status;
+}
+
+TEST(ClickHouse, TakesNoMoreRowsOfAFleetThanItAskedFor) {
+  EXPECT_EQ(FleetFrom([](const std::string&) { return ""; }), absl::OkStatus());
+  const std::string cause = "\x02gc" + std::string(3 * sizeof(uint64_t), '\x01');
+  for (int rows : {1, 100, 101, 100'000}) {
+    const absl::Status status = FleetFrom([&](const std::string& request) {
+      std::string body;
+      if (!absl::StrContains(request, "GROUP BY cause ORDER BY")) return body;
+      for (int i = 0; i < rows; ++i) body += cause;
+      return body;
+    });
+    EXPECT_EQ(absl::IsDataLoss(status), rows > 100) << status;
+  }
 }
 
 TEST(ClickHouse, TellsWhetherARefusedInsertMayStillArrive) {

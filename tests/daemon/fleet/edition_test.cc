@@ -51,6 +51,39 @@ TEST(Edition, AddsGapsUpByTheLineThatIsToBlame) {
   EXPECT_EQ(editions.jobs[0].live, 1);
 }
 
+void AddProcess(uint32_t pid, uint64_t duration_ns, v1::ReportReply* rank) {
+  v1::ProcessRow* row = rank->add_processes();
+  row->set_pid(pid);
+  row->set_duration_ns(duration_ns);
+}
+
+void AddDevice(uint32_t pid, uint32_t device, uint64_t traced_ns,
+               v1::ReportReply* rank) {
+  v1::DeviceRow* row = rank->add_devices();
+  row->set_pid(pid);
+  row->set_device(device);
+  row->set_traced_ns(traced_ns);
+}
+
+// One after the other, beside each other, on two devices, without any: each for itself.
+TEST(Edition, AddsUpHowLongProcessesHadDevicesThatWereTraced) {
+  Answers answers;
+  v1::ReportReply* first = &answers.totals.ranks.emplace_back().reply;
+  AddProcess(1, 100, first);
+  AddProcess(2, 10, first);
+  AddProcess(3, 5000, first);                        // a worker without a device
+  first->mutable_processes(0)->set_recorded_ns(60);  // it slept in between
+  AddDevice(1, 0, 7, first);
+  AddDevice(2, 0, 7, first);
+  AddDevice(2, 1, 7, first);
+  v1::ReportReply* second = &answers.totals.ranks.emplace_back().reply;
+  AddProcess(4, 1000, second);
+  AddDevice(4, 0, 0, second);  // of which nothing is known
+  Editions editions;
+  AddEdition(OfJob(), answers, &editions);
+  EXPECT_EQ(editions.jobs[0].gpu_ns, 60U + 2 * 10U);
+}
+
 TEST(Edition, LinesBeyondTheMostAreOneRowOfTheirCause) {
   Answers answers;
   uint64_t sum_ns = 0;

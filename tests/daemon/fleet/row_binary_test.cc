@@ -1,4 +1,3 @@
-#include "daemon/fleet/column_types.h"
 #include "daemon/fleet/row_binary.h"
 
 #include <gtest/gtest.h>
@@ -6,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "daemon/fleet/column_types.h"
 #include "daemon/fleet/tables.h"
 
 namespace lull::fleet {
@@ -104,6 +104,24 @@ TEST(RowBinary, EndsWithinAValueAreSeen) {
   std::string_view all = endless;
   std::string text;
   EXPECT_FALSE(Take(&all, &text));
+}
+
+TEST(Take, RefusesArraysOfMoreThanAnybodyHas) {
+  std::vector<std::string> texts(kMostElements, "");
+  std::string bytes;
+  Put(texts, &bytes);
+  std::string_view data = bytes;
+  std::vector<std::string> taken;
+  ASSERT_TRUE(Take(&data, &taken));
+  EXPECT_EQ(taken, texts);
+  EXPECT_TRUE(data.empty());
+  texts.emplace_back();
+  bytes.clear();
+  Put(texts, &bytes);
+  data = bytes;
+  EXPECT_FALSE(Take(&data, &taken));
+  data = std::string_view("\x02\x01", 2);  // ends within the first
+  EXPECT_FALSE(Take(&data, &taken));
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ Editions RandomJob(const std::string& id, std::mt19937_64& random) {
   job.live = static_cast<uint8_t>(below(2));
   job.ranks = static_cast<uint32_t>(below(3));
   job.traced_ns = below(3) * 1'000'000;
+  job.gpu_ns = below(1'000'000'000);
   job.busy_ns = below(1'000'000);
   job.idle_ns = below(4);  // the same for many
   job.explained_ns = below(1'000'000);
@@ -103,26 +104,23 @@ TEST_P(Sums, AreThoseOfAllRows) {
   const auto estimated_us = [&](uint64_t ns, const std::string& job) {
     return std::floor(static_cast<double>(ns) * weights[job] / 1e3);
   };
-  uint64_t idle = 0, rank_ms = 0, live = 0, cost = 0;
+  uint64_t idle = 0, gpu_ms = 0, live = 0, cost = 0;
   double estimated = 0;
   for (const JobRow& job : jobs) {
     weights[job.job] = job.traced_ns == 0
                            ? 1
-                           : std::max(1.0, static_cast<double>(job.duration_ns) *
-                                               std::max(job.ranks, 1U) /
+                           : std::max(1.0, static_cast<double>(job.gpu_ns) /
                                                static_cast<double>(job.traced_ns));
     estimated += estimated_us(job.idle_ns, job.job);
     idle += job.idle_ns;
     live += job.live;
-    if (job.traced_ns > 0) {
-      rank_ms += job.duration_ns / 1'000'000 * (job.ranks == 0 ? 1 : job.ranks);
-    }
+    gpu_ms += job.gpu_ns / 1'000'000;
   }
   for (const LateRow& row : late) cost += row.cost_ns;
   EXPECT_EQ(reply.totals().jobs(), 30U);
   EXPECT_EQ(reply.totals().idle_ns(), idle);
   EXPECT_EQ(reply.totals().live_jobs(), live);
-  EXPECT_EQ(reply.totals().rank_time_ms(), rank_ms);
+  EXPECT_EQ(reply.totals().gpu_time_ms(), gpu_ms);
   EXPECT_EQ(reply.totals().late_cost_ns(), cost);
   EXPECT_EQ(reply.totals().estimated_ms(), estimated / 1e3);
 
@@ -229,9 +227,8 @@ TEST(Summary, EstimatesByWhatWasNotTraced) {
   Editions rows;
   JobRow& job = rows.jobs.emplace_back();
   job.job = "a";
-  job.ranks = 8;
-  job.duration_ns = 1'000'000'000;
-  job.traced_ns = 800'000'000;  // a tenth of eight ranks
+  job.gpu_ns = 8'000'000'000;
+  job.traced_ns = 800'000'000;
   job.idle_ns = 200'000'000;
   CauseRow& cause = rows.causes.emplace_back();
   cause.job = "a";
@@ -249,8 +246,8 @@ TEST(Summary, EstimatesByWhatWasNotTraced) {
 
 TEST(Summary, NeverEstimatesLessThanItSaw) {
   JobRow job;
-  job.duration_ns = 10;
-  job.traced_ns = 40;  // on four devices of one process
+  job.gpu_ns = 39;
+  job.traced_ns = 40;
   EXPECT_EQ(WeightOf(job), 1);
   job.traced_ns = 0;
   EXPECT_EQ(WeightOf(job), 1);
