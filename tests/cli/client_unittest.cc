@@ -244,11 +244,12 @@ TEST(QueryOptions, ReadTimesWithUnits) {
   EXPECT_EQ(*ParseTime("90s"), 90'000'000'000u);
   EXPECT_EQ(*ParseTime("2m"), 120'000'000'000u);
   EXPECT_EQ(*ParseTime("1.5h"), 5'400'000'000'000u);
+  EXPECT_EQ(*ParseTime("7d"), 604'800'000'000'000u);
   EXPECT_EQ(*ParseTime("250ms"), 250'000'000u);
 }
 
 TEST(QueryOptions, RefuseWhatIsNoTime) {
-  for (const char* text : {"", "s", "-1s", "1d", "nan", "inf", "1e30h", "1 2"}) {
+  for (const char* text : {"", "s", "d", "-1s", "1w", "nan", "inf", "1e30h", "367d", "1 2"}) {
     EXPECT_FALSE(ParseTime(text).ok()) << text;
   }
 }

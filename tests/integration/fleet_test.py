@@ -70,6 +70,7 @@ class Store:
         # Of the request with that number: "refuse", "cut" (the answer), "lose" (it stores, and
         # does not answer), "half" (it stores half of the rows, and answers an error).
         self.faults = {}
+        self.failed_inserts = set()  # tables
         # Of inserts of jobs, one after the other: "later" (as of a proxy that waited too
         # long; it is stored with the next fault), "refuse".
         self.faults_of_jobs, self.later = [], []
@@ -151,6 +152,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             else:
                 store.requests += 1
                 fault = store.faults.pop(store.requests, None)
+                if fault and query:
+                    store.failed_inserts.add(query.split()[2])
                 if query and "INTO lull_jobs_data" in query and store.faults_of_jobs:
                     fault = "refuse"
                     if store.faults_of_jobs.pop(0) == "later":
@@ -330,17 +333,26 @@ class Fleet(MetricsCase):
         self.assertEqual(row["day"], row["start_unix_ns"] // (86_400 * 10**9))
 
     def test_whatever_fails_each_job_is_there_once_and_whole(self):
-        """Every other request fails, with a new job for each way of failing."""
+        """Of each round one request fails, another one each time: those about tables (now and
+        then), about what is there, and each insert. With a new job for each way of failing."""
         store = self.server.store
         self.whole(store, "one")
         for fault in ("refuse", "cut", "lose", "half"):
             name = f"with {fault}"
             with self.server.lock:
-                store.faults = {store.requests + 1 + 2 * number: fault for number in range(25)}
+                first = request = store.requests
+                store.faults, store.failed_inserts = {}, set()
+                for of_round in (1, 5, 10, 15, *range(17, 28)):
+                    request += of_round
+                    store.faults[request] = fault
             self.assertEqual(self.start_ranks(name, 20).wait(120), 0)
             self.whole(store, name)
             with self.server.lock:
                 store.faults = {}
+                print(f"{fault}: {store.requests - first} requests, failed inserts into "
+                      f"{sorted(store.failed_inserts)}")
+                tables = {table for table, rows in store.rows.items() if rows}
+                self.assertEqual(store.failed_inserts, tables)
         with self.server.lock:
             jobs = store.view("lull_jobs")
         self.assertEqual(len({row["job"] for row in jobs}), len(jobs))
