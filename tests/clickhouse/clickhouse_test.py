@@ -70,7 +70,8 @@ class Fleet(FleetCase):
         self.assertEqual(self.start_ranks(names[1], 60).wait(120), 0)
         self.assertEqual(self.start_job(
             "late", sys.executable, os.path.join(PUPPETS, "nccl_random.py"), "--store",
-            os.path.join(self.folder, "late"), "--seed", str(LATE_SEED), "--ranks", "4").wait(120), 0)
+            os.path.join(self.folder, "late"), "--seed", str(LATE_SEED), "--ranks",
+            "4").wait(120), 0)
         ids = [self.ended(name)["job"] for name in names]
         for job, *tags in ((first, "a/b"), (ids[0], "a/b", "x:1"), (ids[1], "x:1")):
             done = guest.execute([guest.LULL, "tag", job, *tags, "--collector", self.listen],
@@ -81,7 +82,8 @@ class Fleet(FleetCase):
         host = self.ask("jobs", "--top", "1")["jobs"][0]["host"]
         questions = [
             [], ["--top", "2"], ["--top", "1"], ["--top", "0"], ["--name", HOSTILE],
-            ["--name", "' OR 1 --"], ["--tag", "a/b"], ["--tag", "a/b", "--tag", "x:1"], ["--tag", "\\' OR 1 --"],
+            ["--name", "' OR 1 --"], ["--tag", "a/b"],
+            ["--tag", "a/b", "--tag", "x:1"], ["--tag", "\\' OR 1 --"],
             ["--host", host, "--top", "3"], ["--host", "nowhere"], ["--user", "nobody else"],
             ["--since", "1h"], ["--since", "2h", "--until", "1h"],
             ["--by", "host"], ["--by", "name", "--top", "2"], ["--since", "all"]]
@@ -219,7 +221,8 @@ class Fleet(FleetCase):
              "'gc', concat('/srv/', toString(n % 40), '.py'), n, 1, 2560000 * (j % 100), j",
              "(SELECT intDiv(number, 200) AS j, number % 200 AS n FROM system.numbers "
              "LIMIT 200000)")
-        fill("lull_jobs", "name, host, ranks, start_unix_ns, duration_ns, gpu_ns, traced_ns, idle_ns",
+        fill("lull_jobs",
+             "name, host, ranks, start_unix_ns, duration_ns, gpu_ns, traced_ns, idle_ns",
              "concat('model ', toString(j % 7)), concat('host', toString(j % 300)), 512, "
              "(20454 + j % 28) * 86400000000000, 10000000000, 5120000000000, 512000000000, "
              "512000000 * (j % 100)", jobs)

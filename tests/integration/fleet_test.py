@@ -21,6 +21,7 @@ import urllib.parse
 import guest
 from metrics_case import MetricsCase
 
+PUPPETS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "puppets")
 READERS = {"UInt8": 1, "UInt32": 4, "UInt64": 8, "Int32": 4, "Date": 2}
 
 
@@ -255,6 +256,25 @@ class OwnJobs(MetricsCase):
                              self.host.environment)
         self.assertIn("3 jobs that ran in the last 7d", text.stdout)
         self.assertIn("Of this collector alone", text.stdout)
+
+    def test_windows_make_about_what_is_seen_all_the_time(self):
+        """Of one program; without the estimate it would be a third."""
+        told = {}
+        for name, options in (("all", ["--gpu", "continuous"]),
+                              ("part", ["--gpu", "window", "--schedule",
+                                        "wait=1s,warmup=100ms,active=500ms,repeat=0"])):
+            done = guest.execute(
+                [guest.LULL, "run", "--collector", self.listen, "--quiet", "--name", name,
+                 *options, "--overhead-budget", "100", "--", sys.executable,
+                 os.path.join(PUPPETS, "patterns.py"), "sync", "600"],
+                {**self.host.environment, "LD_LIBRARY_PATH": os.environ["LULL_SIM"]})
+            self.assertEqual(done.status, 0, done.stderr)
+            (told[name],) = self.ask("fleet", "--name", name)["jobs"]
+        self.assertLess(told["part"]["idle_ms"], 0.6 * told["all"]["idle_ms"])
+        ratio = told["part"]["estimated_ms"] / told["all"]["estimated_ms"]
+        print(f"estimated by windows: {ratio:.3f} of what is there")
+        self.assertGreater(ratio, 0.7)
+        self.assertLess(ratio, 1.4)
 
     def test_what_is_damaged_is_counted_and_left_out(self):
         self.assertEqual(self.start_ranks("sound", 20).wait(120), 0)

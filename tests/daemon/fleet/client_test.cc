@@ -240,6 +240,20 @@ absl::Status FleetFrom(const std::function<std::string(const std::string&)>& ans
   return status;
 }
 
+TEST(ClickHouse, HasOneDeadlineForAllOfAFleetsQueries) {
+  Server silent([](const std::string&) { return ""; });
+  ClickHouseTarget target;
+  target.peer = silent.peer();
+  auto clickhouse = ClickHouse::Make(target);
+  ASSERT_TRUE(clickhouse.ok());
+  v1::FleetReply reply;
+  for (absl::Duration left : {absl::Milliseconds(50), absl::Seconds(-1)}) {
+    EXPECT_TRUE(absl::IsDeadlineExceeded(
+        FleetOf(**clickhouse, {}, absl::Now() + left, &reply)));
+  }
+  EXPECT_EQ(silent.requests().size(), 1U);  // after the deadline none is sent
+}
+
 TEST(ClickHouse, TakesNoMoreRowsOfAFleetThanItAskedFor) {
   EXPECT_EQ(FleetFrom([](const std::string&) { return ""; }), absl::OkStatus());
   const std::string cause = "\x02gc" + std::string(3 * sizeof(uint64_t), '\x01');
