@@ -5,7 +5,8 @@ The same training runs in several processes at once, two of them without lull. O
 in an order that changes from round to round, each is told to train for a stretch while the others
 wait. A figure is the median over the rounds of the ratio to the first one without lull in the
 same round, with its 95 % interval by the bootstrap over rounds; `again` is the second one without
-lull: what the machine itself adds.
+lull: what the machine itself adds. A second table has what lull's reports said of the same.
+A stretch should have several windows, which are 26 steps by default.
 
 LULL_GPU_PYTHON  a Python with a CUDA build of PyTorch (python3)
 LULL_BIN         lull"""
@@ -22,9 +23,12 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "tests", "integration"))
+sys.path.insert(0, os.path.join(ROOT, "tools", "demo_job"))
+import checks
 import guest
 
 PYTHON = shlex.split(os.environ.get("LULL_GPU_PYTHON", "python3"))
+SAID = []  # rows of the second table
 EXACT = ["--overhead-budget", "100"]
 WAYS = {"alone": None, "again": None, "host": ["--gpu", "host"],
         "unsampled": ["--gpu", "host", "--no-samples"], "window": [],
@@ -35,8 +39,7 @@ WAYS = {"alone": None, "again": None, "host": ["--gpu", "host"],
 class Process:
     def __init__(self, host, model, graph, way):
         lull = [] if WAYS[way] is None else [
-            guest.LULL, "run", "--quiet", *WAYS[way], "--name",
-            f"cost-{model}-{'graph' if graph else 'eager'}-{way}", "--"]
+            guest.LULL, "run", "--quiet", *WAYS[way], "--name", job_of(model, graph, way), "--"]
         self.process = subprocess.Popen(
             [*lull, *PYTHON, os.path.join(HERE, "train.py"), model, "--serve",
              *(["--graph"] if graph else [])],
@@ -68,6 +71,26 @@ def interval(ratios, seed=0):
     return statistics.median(ratios), medians[50], medians[-51]
 
 
+def job_of(model, graph, way):
+    return f"cost-{model}-{'graph' if graph else 'eager'}-{way}"
+
+
+def say(model, graph, way, report):
+    overhead = report["overhead"]
+    steps = overhead["step_cost"] or {}
+
+    def percent(name):
+        told = steps.get(name) or {}
+        if told.get("percent") is None:
+            return "-"
+        return "{percent:.2f} ({low_percent:.2f} to {high_percent:.2f})".format(**told)
+
+    SAID.append(f"| {model}, {'CUDA graph' if graph else 'eager'}, {way} | "
+                f"{overhead['percent']:.2f} | {steps.get('windows', 0)} | " +
+                " | ".join(percent(name) for name in ("traced_longer", "paid", "between_longer")) +
+                " |")
+
+
 def measure(host, model, graph, ways, rounds, stretch_ms):
     """{way: (median, low, high)} and the step of the first one without lull, in ms"""
     processes = {way: Process(host, model, graph, way) for way in ways}
@@ -82,6 +105,9 @@ def measure(host, model, graph, ways, rounds, stretch_ms):
             took[way].append(processes[way].train(steps))
     for process in processes.values():
         process.close()
+    for way in ways:
+        if WAYS[way] is not None:
+            say(model, graph, way, checks.query(guest.LULL, "report", job_of(model, graph, way)))
     figures = {way: interval([mine / alone for mine, alone in zip(took[way], took["alone"])])
                for way in ways if way != "alone"}
     return about, statistics.median(took["alone"]) / steps, figures
@@ -90,7 +116,7 @@ def measure(host, model, graph, ways, rounds, stretch_ms):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--ms", type=float, default=200, help="a stretch")
+    parser.add_argument("--ms", type=float, default=1000, help="a stretch")
     parser.add_argument("--ways", default=",".join(WAYS), help="some of: %(default)s")
     parser.add_argument("--only", choices=("eager", "graph"))
     parser.add_argument("--model", choices=("resnet18", "transformer"), action="append")
@@ -99,6 +125,7 @@ def main():
     if unknown := set(ways) - set(WAYS):
         parser.error(f"unknown: {', '.join(unknown)}")
     host = guest.Host()
+    os.environ.update(host.environment)
     print("| training | step, ms |", " | ".join(ways[1:]), "|")
     print("|---|---|" + "---|" * (len(ways) - 1))
     try:
@@ -111,6 +138,9 @@ def main():
                                  for way in figures), "|", flush=True)
     finally:
         host.close()
+    print("\n| training | own code, % | windows | a traced step, % | paid, % | "
+          "between windows, % |\n|---|---|---|---|---|---|")
+    print("\n".join(SAID))
     print(f"\n{about['device']}, PyTorch {about['torch']}, CUDA {about['cuda']}")
 
 
