@@ -53,10 +53,13 @@ void AddFleet(CLI::App& app, int* exit_code) {
       ->type_name("TIME");
   verb->add_option("--until", options->jobs.until, "only those that had ended TIME ago")
       ->type_name("TIME");
-  verb->add_option("--by", options->jobs.by, "what jobs are added up by, too")
+  verb->add_option("--by", options->jobs.by,
+                   "what jobs are added up by, too; day and week are of UTC, on which "
+                   "they ended")
       ->capture_default_str()
-      ->check(CLI::IsMember({"user", "host", "name"}).description(""))
-      ->type_name("user|host|name");
+      ->check(
+          CLI::IsMember({"user", "host", "name", "tag", "day", "week"}).description(""))
+      ->type_name("user|host|name|tag|day|week");
   verb->add_option("--name", options->jobs.name, "only jobs of this name")
       ->type_name("NAME");
   verb->add_option("--user", options->jobs.user, "only jobs of this user")

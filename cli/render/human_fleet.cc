@@ -87,8 +87,12 @@ std::string GroupsText(const v1::FleetReply& reply, const std::string& by) {
                   FormatShare(D(row.busy_ns()), D(row.traced_ns())),
                   row.key().empty() ? "-" : Shortened(row.key(), 40)});
   }
+  const char* what = by == "week"  ? " on which jobs ended, from Monday (UTC)"
+                     : by == "day" ? " on which jobs ended (UTC)"
+                     : by == "tag" ? ": a job counts for each of its tags"
+                                   : "";
   return absl::StrCat(
-      "\nIdle, by ", by, "\n", table.Text(),
+      "\nIdle, by ", by, what, "\n", table.Text(),
       LeftOutLine(reply.groups_size(), reply.groups_left_out(), by.c_str()));
 }
 

@@ -221,7 +221,8 @@ std::string StepCostLine(const v1::Overhead& overhead) {
   if (cost.between_longer().low_percent() > 0) {
     absl::StrAppend(
         &line, " Not in it: ", words(cost.between_longer(), "steps between windows"),
-        " against those before the first, which may have other reasons.");
+        " against those before the first, which may have other reasons. If windows left "
+        "it behind, runs with `--gpu host` do not have it.");
   }
   return line;
 }

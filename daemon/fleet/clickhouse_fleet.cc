@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -52,10 +53,25 @@ std::string JobsOfRequest(const v1::FleetRequest& request) {
   return sql;
 }
 
-const char* ColumnOf(v1::FleetGroup group) {
-  return group == v1::FLEET_GROUP_HOST   ? "host"
-         : group == v1::FLEET_GROUP_NAME ? "name"
-                                         : "user";
+// As KeysOfGroups() of summary.cc, but days are numbers.
+std::string KeysOf(v1::FleetGroup group) {
+  const std::string day =
+      absl::StrCat("greatest(toUInt64(", kFirstDay, "), least(toUInt64(", kLastDay,
+                   "), intDiv(start_unix_ns + duration_ns, 86400000000000)))");
+  switch (group) {
+    case v1::FLEET_GROUP_HOST:
+      return "host";
+    case v1::FLEET_GROUP_NAME:
+      return "name";
+    case v1::FLEET_GROUP_TAG:
+      return "arrayJoin(arrayDistinct(if(empty(tags), [''], tags)))";
+    case v1::FLEET_GROUP_DAY:
+      return day;
+    case v1::FLEET_GROUP_WEEK:
+      return absl::StrCat(day, " - modulo(", day, " + 3, 7)");
+    default:
+      return "user";
+  }
 }
 
 // Others may write into the tables, too.
@@ -227,19 +243,26 @@ absl::Status ReadLines(Reader& reader, v1::FleetReply* reply) {
 }
 
 absl::Status ReadGroups(Reader& reader, v1::FleetGroup by, v1::FleetReply* reply) {
-  const char* key = ColumnOf(by);
-  const std::string from = absl::StrCat(reader.jobs(), " GROUP BY ", key);
-  LULL_RETURN_IF_ERROR(reader.Ask(
-      absl::StrCat("SELECT ", key,
-                   ", count(), sum(intDiv(gpu_ns, 1000000)), sum(traced_ns), "
-                   "sum(busy_ns), sum(idle_ns), sum(",
-                   Estimated("idle_ns", kWeight), ") AS estimated", from,
-                   " ORDER BY estimated DESC, ", key, " LIMIT ", reader.limit())));
+  const std::string from = absl::StrCat(" FROM (SELECT ", KeysOf(by),
+                                        " AS key, gpu_ns, traced_ns, busy_ns, idle_ns",
+                                        reader.jobs(), ") GROUP BY key");
+  LULL_RETURN_IF_ERROR(reader.Ask(absl::StrCat(
+      "SELECT toString(key) AS text, count(), sum(intDiv(gpu_ns, 1000000)), "
+      "sum(traced_ns), sum(busy_ns), sum(idle_ns), sum(",
+      Estimated("idle_ns", kWeight), ") AS estimated", from, " ORDER BY ",
+      IsByTime(by) ? "key DESC" : "estimated DESC, key", " LIMIT ", reader.limit())));
   while (!reader.done()) {
     v1::FleetGroupRow& row = *reply->add_groups();
     uint64_t jobs, gpu_time, traced, busy, idle, estimated;
     LULL_RETURN_IF_ERROR(reader.Next(row.mutable_key(), &jobs, &gpu_time, &traced,
                                      &busy, &idle, &estimated));
+    if (IsByTime(by)) {
+      uint64_t day = 0;
+      if (!absl::SimpleAtoi(row.key(), &day) || day > kLastDay) {
+        return absl::DataLossError("its answer has a day that is none");
+      }
+      row.set_key(DayText(day));
+    }
     row.set_jobs(jobs);
     row.set_gpu_time_ms(gpu_time);
     row.set_traced_ns(traced);
@@ -249,7 +272,7 @@ absl::Status ReadGroups(Reader& reader, v1::FleetGroup by, v1::FleetReply* reply
   }
   LULL_ASSIGN_OR_RETURN(
       const uint64_t left_out,
-      reader.LeftOut(reply->groups_size(), absl::StrCat("SELECT ", key, from)));
+      reader.LeftOut(reply->groups_size(), absl::StrCat("SELECT key", from)));
   reply->set_groups_left_out(left_out);
   return absl::OkStatus();
 }

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "absl/time/time.h"
+
 namespace lull::fleet {
 namespace {
 
@@ -30,10 +32,27 @@ uint64_t EstimatedUs(uint64_t total_ns, double weight) {
       std::min(1e16, static_cast<double>(total_ns) * weight / 1e3));
 }
 
-std::string KeyOfGroup(v1::FleetGroup by, const JobRow& job) {
-  return by == v1::FLEET_GROUP_HOST   ? job.host
-         : by == v1::FLEET_GROUP_NAME ? job.name
-                                      : job.user;
+// The groups that a job counts for.
+std::set<std::string> KeysOfGroups(v1::FleetGroup by, const JobRow& job) {
+  constexpr uint64_t kDayNs = 86'400 * kSecondNs;
+  switch (by) {
+    case v1::FLEET_GROUP_HOST:
+      return {job.host};
+    case v1::FLEET_GROUP_NAME:
+      return {job.name};
+    case v1::FLEET_GROUP_TAG:
+      if (job.tags.empty()) return {""};
+      return {job.tags.begin(), job.tags.end()};
+    case v1::FLEET_GROUP_DAY:
+    case v1::FLEET_GROUP_WEEK: {
+      const uint64_t day = std::clamp((job.start_unix_ns + job.duration_ns) / kDayNs,
+                                      kFirstDay, kLastDay);
+      // The first of January 1970 was a Thursday.
+      return {DayText(by == v1::FLEET_GROUP_DAY ? day : day - (day + 3) % 7)};
+    }
+    default:
+      return {job.user};
+  }
 }
 
 bool HasTag(const JobRow& job, const std::string& tag) {
@@ -53,6 +72,12 @@ bool IsAskedFor(const v1::FleetRequest& request, const JobRow& job) {
          fits(request.host(), job.host) &&
          std::all_of(request.tags().begin(), request.tags().end(),
                      [&](const std::string& tag) { return HasTag(job, tag); });
+}
+
+std::string DayText(uint64_t day) {
+  return absl::FormatTime("%Y-%m-%d",
+                          absl::FromUnixSeconds(static_cast<int64_t>(day * 86'400)),
+                          absl::UTCTimeZone());
 }
 
 absl::Status TooMuchTime() {
@@ -161,17 +186,23 @@ void Summary::FillGroups(v1::FleetGroup by, uint32_t limit,
                          v1::FleetReply* reply) const {
   std::map<std::string, Group> groups;
   for (const auto& [id, job] : jobs_) {
-    Group& group = groups[KeyOfGroup(by, job.row)];
-    ++group.jobs;
-    group.gpu_time_ms += job.row.gpu_ns / kMsNs;
-    group.traced_ns += job.row.traced_ns;
-    group.busy_ns += job.row.busy_ns;
-    group.idle_ns += job.row.idle_ns;
-    group.estimated_us += job.estimated_us;
+    for (const std::string& key : KeysOfGroups(by, job.row)) {
+      Group& group = groups[key];
+      group.key = key;
+      ++group.jobs;
+      group.gpu_time_ms += job.row.gpu_ns / kMsNs;
+      group.traced_ns += job.row.traced_ns;
+      group.busy_ns += job.row.busy_ns;
+      group.idle_ns += job.row.idle_ns;
+      group.estimated_us += job.estimated_us;
+    }
   }
   uint64_t left_out = 0;
+  const auto latest = [](const Group& group) { return group.key; };
   const auto estimated = [](const Group& group) { return group.estimated_us; };
-  for (const auto* entry : Largest(groups, limit, estimated, &left_out)) {
+  for (const auto* entry : IsByTime(by)
+                               ? Largest(groups, limit, latest, &left_out)
+                               : Largest(groups, limit, estimated, &left_out)) {
     const Group& group = entry->second;
     v1::FleetGroupRow& row = *reply->add_groups();
     row.set_key(entry->first);

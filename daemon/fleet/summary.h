@@ -32,6 +32,15 @@ inline constexpr uint64_t kMostSeconds = UINT64_MAX / 1'000'000'000 - 1;
 
 inline double MsOfUs(uint64_t us) { return static_cast<double>(us) / 1e3; }
 
+inline bool IsByTime(v1::FleetGroup by) {
+  return by == v1::FLEET_GROUP_DAY || by == v1::FLEET_GROUP_WEEK;
+}
+// Days since 1970 that groups by time can have: the 5th of January 1970, a Monday, and
+// the 31st of December 2105.
+inline constexpr uint64_t kFirstDay = 4, kLastDay = 49'672;
+// "2026-11-23".
+std::string DayText(uint64_t day);
+
 class Summary {
  public:
   // Each job once.
@@ -61,6 +70,7 @@ class Summary {
     uint64_t estimated_us = 0;
   };
   struct Group {
+    std::string key;
     uint64_t jobs = 0;
     uint64_t gpu_time_ms = 0;
     uint64_t traced_ns = 0;

@@ -131,7 +131,7 @@ def fleet(binary=None, collector=None, token_file=None, tls_ca=None, **options):
     """Idle GPU time of all jobs together: the whole answer of `lull fleet`, a dictionary.
 
     Options are those of the command: since="24h", until=..., name=..., user=..., host=...,
-    tag=... (or a list of tags), by="host", top=10 (without it: up to 10,000 rows).
+    tag=... (or a list of tags), by="week", top=10 (without it: up to 10,000 rows).
     """
     return _ask(binary or _find_binary(), "fleet", [],
                 _collector_options(collector, token_file, tls_ca), {"top": 0, **options})

@@ -61,7 +61,8 @@ TEST(StepCostText, SaysWhatStaysAfterAWindowOnlyWhereItIsHardlyChance) {
   EXPECT_THAT(StepCostLine(reply.overhead()),
               ::testing::EndsWith(
                   " Not in it: +14.00 % on steps between windows (+12.50 to +15.00 %) "
-                  "against those before the first, which may have other reasons."));
+                  "against those before the first, which may have other reasons. If "
+                  "windows left it behind, runs with `--gpu host` do not have it."));
   cost->clear_paid();
   EXPECT_EQ(StepCostLine(reply.overhead()), "");
 }

@@ -86,7 +86,8 @@ class Fleet(FleetCase):
             ["--tag", "a/b", "--tag", "x:1"], ["--tag", "\\' OR 1 --"],
             ["--host", host, "--top", "3"], ["--host", "nowhere"], ["--user", "nobody else"],
             ["--since", "1h"], ["--since", "2h", "--until", "1h"],
-            ["--by", "host"], ["--by", "name", "--top", "2"], ["--since", "all"]]
+            ["--by", "host"], ["--by", "name", "--top", "2"], ["--since", "all"],
+            ["--by", "tag"], ["--by", "day"], ["--by", "week", "--top", "1"]]
         self.assertEqual(self.ask("fleet")["store"], "clickhouse")
         told = [self.fleet(*question) for question in questions]
         self.assertGreaterEqual(told[0]["totals"]["jobs"], 4)
@@ -95,6 +96,9 @@ class Fleet(FleetCase):
         self.assertEqual([one["totals"]["jobs"] for one in told[4:8]], [1, 0, 2, 1])
         self.assertEqual([one["totals"]["jobs"] for one in told[8:12]],
                          [0, told[0]["totals"]["jobs"], 0, 0])
+        tags = {row["key"]: row["jobs"] for row in told[17]["groups"]}
+        self.assertEqual((tags["a/b"], tags["x:1"], len(tags)), (2, 2, 3))
+        self.assertEqual(told[18]["groups"][0]["key"][:2], "20")
         self.end_collector()
         options, type(self).options = self.options, []
         try:

@@ -4,6 +4,7 @@ tests/clickhouse deals. Whatever happens, the views would show each job once and
 lulld goes on, and ends."""
 
 import contextlib
+import datetime
 import http.server
 import os
 import re
@@ -244,6 +245,21 @@ class OwnJobs(MetricsCase):
         self.assertEqual([row["jobs"] for row in told["groups"]], [3])
         self.assertEqual({row["key"] for row in self.ask("fleet", "--by", "name")["groups"]},
                          {"job 0", "job 1", "job 2"})
+        for tags in ((jobs[0]["id"], "a", "b"), (jobs[1]["id"], "a")):
+            done = guest.execute([guest.LULL, "tag", *tags, "--collector", self.listen],
+                                 self.host.environment)
+            self.assertEqual(done.status, 0, done.stderr)
+        self.assertEqual({row["key"]: row["jobs"]
+                          for row in self.ask("fleet", "--by", "tag")["groups"]},
+                         {"a": 2, "b": 1, "": 1})
+        ends = [datetime.datetime.strptime(row["started_at"], "%Y-%m-%dT%H:%M:%S.%fZ") +
+                datetime.timedelta(milliseconds=row["duration_ms"]) for row in told["jobs"]]
+        day = max(ends).date()
+        monday = day - datetime.timedelta(days=day.weekday())
+        for by, newest in (("day", day), ("week", monday)):
+            groups = self.ask("fleet", "--by", by)["groups"]
+            self.assertEqual(sum(row["jobs"] for row in groups), 3)
+            self.assertEqual(groups[0]["key"], newest.isoformat())
         one = self.ask("fleet", "--name", "job 1")
         self.assertEqual([row["name"] for row in one["jobs"]], ["job 1"])
         self.assertEqual((one["totals"]["jobs"], one["totals"]["traced_jobs"]), (1, 1))

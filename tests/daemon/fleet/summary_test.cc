@@ -10,6 +10,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -70,6 +71,48 @@ Editions RandomJob(const std::string& id, std::mt19937_64& random) {
     row.cost_ns = below(3);
   }
   return rows;
+}
+
+// Of jobs that end on these days since 1970: (key, jobs).
+std::vector<std::pair<std::string, uint64_t>> GroupsOfDays(
+    v1::FleetGroup by, const std::vector<uint64_t>& days) {
+  Summary summary;
+  Editions editions;
+  for (uint64_t day : days) {
+    JobRow& job = editions.jobs.emplace_back();
+    job.job = absl::StrCat("id", editions.jobs.size());
+    job.start_unix_ns = day * 86'400'000'000'000;
+    job.duration_ns = 86'399'999'999'999;
+  }
+  summary.Add(editions);
+  v1::FleetRequest request;
+  request.set_group_by(by);
+  v1::FleetReply reply;
+  EXPECT_TRUE(summary.Fill(request, &reply).ok());
+  std::vector<std::pair<std::string, uint64_t>> groups;
+  for (const v1::FleetGroupRow& row : reply.groups()) {
+    groups.emplace_back(row.key(), row.jobs());
+  }
+  return groups;
+}
+
+using GroupRows = std::vector<std::pair<std::string, uint64_t>>;
+
+TEST(Groups, OfDaysHaveTheLatestFirst) {
+  // 28 and 29 November 2026, a Saturday and a Sunday, and the Monday after.
+  EXPECT_EQ(GroupsOfDays(v1::FLEET_GROUP_DAY, {20785, 20787, 20786, 20785}),
+            (GroupRows{{"2026-11-30", 1}, {"2026-11-29", 1}, {"2026-11-28", 2}}));
+}
+
+TEST(Groups, OfWeeksBeginOnMondays) {
+  EXPECT_EQ(GroupsOfDays(v1::FLEET_GROUP_WEEK, {20785, 20787, 20786, 20779}),
+            (GroupRows{{"2026-11-30", 1}, {"2026-11-23", 2}, {"2026-11-16", 1}}));
+}
+
+TEST(Groups, OfTimesThatCannotBeAreTheFirstAndTheLastThereAre) {
+  EXPECT_EQ(GroupsOfDays(v1::FLEET_GROUP_DAY, {0, 100'000}),
+            (GroupRows{{"2105-12-31", 1}, {"1970-01-05", 1}}));
+  EXPECT_EQ(GroupsOfDays(v1::FLEET_GROUP_WEEK, {0}), (GroupRows{{"1970-01-05", 1}}));
 }
 
 class Sums : public ::testing::TestWithParam<uint64_t> {};
