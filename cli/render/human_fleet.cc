@@ -87,7 +87,7 @@ std::string GroupsText(const v1::FleetReply& reply, const std::string& by) {
                   FormatShare(D(row.busy_ns()), D(row.traced_ns())),
                   row.key().empty() ? "-" : Shortened(row.key(), 40)});
   }
-  const char* what = by == "week"  ? " on which jobs ended, from Monday (UTC)"
+  const char* what = by == "week"  ? " in which jobs ended (UTC, from Monday)"
                      : by == "day" ? " on which jobs ended (UTC)"
                      : by == "tag" ? ": a job counts for each of its tags"
                                    : "";
