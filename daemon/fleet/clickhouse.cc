@@ -58,7 +58,8 @@ absl::StatusOr<Written> TakeWritten(std::string_view* data, std::string* job) {
   Written written;
   if (Take(data, job) && Take(data, &written.slot) && Take(data, &written.version) &&
       Take(data, &written.stored_ns) && Take(data, &written.state) &&
-      Take(data, &written.parts) && Take(data, &written.live)) {
+      Take(data, &written.parts) && Take(data, &written.live) &&
+      Take(data, &written.events)) {
     return written;
   }
   return absl::DataLossError("its answer ends within a row");
@@ -258,10 +259,10 @@ absl::StatusOr<std::map<std::string, Written>> ClickHouse::Find(
     }
     LULL_ASSIGN_OR_RETURN(
         const std::string answer,
-        Query(absl::StrCat(
-            "SELECT job, slot, version, stored_ns, state, parts, live FROM ",
-            DataTable<JobRow>(), " FINAL WHERE job IN (", absl::StrJoin(quoted, ", "),
-            ") FORMAT RowBinary")));
+        Query(absl::StrCat("SELECT job, slot, version, stored_ns, state, parts, live, "
+                           "events_stored FROM ",
+                           DataTable<JobRow>(), " FINAL WHERE job IN (",
+                           absl::StrJoin(quoted, ", "), ") FORMAT RowBinary")));
     std::string_view data = answer;
     while (!data.empty()) {
       std::string job;

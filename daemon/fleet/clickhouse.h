@@ -43,6 +43,7 @@ struct Written {
   uint32_t state = 0;
   uint32_t parts = 1;
   uint8_t live = 0;
+  uint64_t events = 0;  // of the job, stored by the collector
 };
 
 // For one thread, but for Cancel(). Errors name what the server says.

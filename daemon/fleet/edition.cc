@@ -153,14 +153,12 @@ void AddRank(const RowKey& key, const std::string& host, const query::RankTotals
   }
 }
 
-uint64_t GpuNs(const v1::ReportReply& rank) {
-  std::map<uint32_t, uint64_t> lives;
-  for (const v1::ProcessRow& process : rank.processes()) {
-    lives[process.pid()] = RecordedNs(process);
-  }
+// How long the processes of a rank had devices, each for itself.
+uint64_t GpuNs(const query::RankTotals& rank) {
   uint64_t total = 0;
-  for (const v1::DeviceRow& device : rank.devices()) {
-    if (device.traced_ns() > 0) total += lives[device.pid()];
+  for (size_t i = 0; i < rank.traced_devices.size(); ++i) {
+    const v1::ProcessRow& process = rank.reply.processes(static_cast<int>(i));
+    total += RecordedNs(process) * rank.traced_devices[i];
   }
   return total;
 }
@@ -189,7 +187,7 @@ void AddJob(const EditionOf& edition, const Answers& answers, Editions* out) {
     if (rank.rank >= 0) ++row.ranks;
     row.steps += rank.steps.count;
     row.launches += rank.reply.launches();
-    row.gpu_ns += GpuNs(rank.reply);
+    row.gpu_ns += GpuNs(rank);
   }
   SetGpu(answers.lines.gpu(), &row);
   row.explained_ns = answers.lines.gpu().explained_ns();

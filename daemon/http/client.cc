@@ -146,7 +146,9 @@ class OnePeer : public Client {
       beast_http::async_write(stream, request, handler);
     });
     if (absl::IsCancelled(sent) || absl::IsDeadlineExceeded(sent)) return sent;
-    beast::flat_buffer buffer;
+    // What belongs to no body is kept whole while it is read: heads, and what a server
+    // may say with a chunk or after the last.
+    beast::flat_buffer buffer{2 * kMostHead};
     beast_http::response_parser<beast_http::string_body> parser;
     parser.header_limit(kMostHead);
     parser.body_limit(kMostBody);

@@ -47,8 +47,13 @@ absl::Status FillRank(View& view, RankTotals* out) {
   FillOverhead(view.job, view.processes, reply.mutable_overhead());
   reply.set_launches(CountLaunches(view.processes));
   out->waits = WaitsByKind(view.processes);
+  int device = 0;  // FillDevices() has them in the order of processes
   for (const ProcessSums& sums : view.processes) {
     FillProcess(view.job, sums, reply.add_processes());
+    uint32_t& traced = out->traced_devices.emplace_back();
+    for (size_t i = 0; i < sums.devices.size(); ++i) {
+      if (reply.devices(device++).traced_ns() > 0) ++traced;
+    }
     LULL_RETURN_IF_ERROR(CountSteps(*view.reader, sums, &out->steps));
   }
   return absl::OkStatus();

@@ -33,6 +33,9 @@ struct RankTotals {
   v1::ReportReply reply;
   std::map<aggregate::WaitKind, aggregate::Cell> waits;
   StepTotals steps;
+  // Of each of reply.processes: the devices of which it has traced time. (Not to be
+  // told by pid: a program that became another one is two processes of one pid.)
+  std::vector<uint32_t> traced_devices;
 };
 
 struct RunTotals {

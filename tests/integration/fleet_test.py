@@ -98,14 +98,14 @@ class Store:
         if found:
             self.views.add(found[1])
             return b""
-        found = re.fullmatch(r"SELECT job, slot, version, stored_ns, state, parts, live FROM "
-                             r"lull_jobs_data FINAL WHERE job IN \((.*)\) FORMAT RowBinary", sql)
+        found = re.fullmatch(r"SELECT job, slot, version, stored_ns, state, parts, live, events_stored "
+                             r"FROM lull_jobs_data FINAL WHERE job IN \((.*)\) FORMAT RowBinary", sql)
         ids = {one.strip("'") for one in found[1].split(", ")}
         return b"".join(
             put_string(row["job"]) + row["slot"].to_bytes(8, "little") +
             row["version"].to_bytes(8, "little") + row["stored_ns"].to_bytes(8, "little") +
             row["state"].to_bytes(4, "little") + row["parts"].to_bytes(4, "little") +
-            row["live"].to_bytes(1, "little")
+            row["live"].to_bytes(1, "little") + row["events_stored"].to_bytes(8, "little")
             for row in self.rows["lull_jobs_data"].values() if row["job"] in ids)
 
     def insert(self, sql, body, half=False):
@@ -209,6 +209,17 @@ class Server(http.server.ThreadingHTTPServer):
         self.server_close()
 
 
+# A short one becomes a long one in the same process.
+TWO_PROGRAMS = """import os, sys
+sys.path.insert(0, sys.argv[1])
+import patterns
+device = patterns.Device()
+patterns.sync_bound(device, 10)
+device.synchronize()
+os.execv(sys.executable, [sys.executable, os.path.join(sys.argv[1], "patterns.py"), "sync", "150"])
+"""
+
+
 class OwnJobs(MetricsCase):
     """`lull fleet` of a collector that keeps its totals nowhere else."""
 
@@ -291,6 +302,19 @@ class OwnJobs(MetricsCase):
         print(f"estimated by windows: {ratio:.3f} of what is there")
         self.assertGreater(ratio, 0.7)
         self.assertLess(ratio, 1.4)
+
+    def test_two_programs_of_one_process_have_the_gpu_time_of_both(self):
+        done = guest.execute(
+            [guest.LULL, "run", "--collector", self.listen, "--quiet", "--name", "two programs",
+             "--gpu", "continuous", "--overhead-budget", "100", "--", sys.executable, "-c",
+             TWO_PROGRAMS, PUPPETS],
+            {**self.host.environment, "LD_LIBRARY_PATH": os.environ["LULL_SIM"]})
+        self.assertEqual(done.status, 0, done.stderr)
+        told = self.ask("fleet", "--name", "two programs")["totals"]
+        (job,) = self.ask("fleet", "--name", "two programs")["jobs"]
+        self.assertGreaterEqual(told["gpu_time_ms"] + 1, told["traced_ms"])
+        self.assertLess(told["gpu_time_ms"], 1.05 * job["duration_ms"])
+        self.assertLess(told["estimated_ms"], 1.3 * told["idle_ms"])
 
     def test_what_is_damaged_is_counted_and_left_out(self):
         self.assertEqual(self.start_ranks("sound", 20).wait(120), 0)
@@ -392,6 +416,53 @@ class Fleet(MetricsCase):
         with self.server.lock:
             jobs = store.view("lull_jobs")
         self.assertEqual(len({row["job"] for row in jobs}), len(jobs))
+
+    def test_what_was_told_of_a_job_stays_where_its_database_is_replaced(self):
+        """Its relay goes on, and the job is there anew, without what was before."""
+        store = self.server.store
+
+        def row():
+            with self.server.lock:
+                found = [one for one in store.view("lull_jobs") if one["name"] == "goes on"]
+            return found[0] if found else None
+        with tempfile.TemporaryDirectory(prefix="lull-another-") as folder:
+            listen, database = f"unix:{folder}/run/c.sock", os.path.join(folder, "lull.db")
+
+            def start():
+                with open(os.path.join(folder, "errors"), "a", encoding="utf-8") as errors:
+                    return subprocess.Popen(
+                        [guest.LULLD, "--listen", listen, "--database", database,
+                         "--clickhouse", self.server.url, "--clickhouse-every", "1"],
+                        env=self.host.environment, stderr=errors)
+
+            def said():
+                with open(os.path.join(folder, "errors"), encoding="utf-8") as errors:
+                    return errors.read()
+            collector = start()
+            try:
+                guest.wait_until(lambda: os.path.exists(f"{folder}/run/c.sock"))
+                job = subprocess.Popen(
+                    [guest.LULL, "run", "--collector", listen, "--quiet", "--name", "goes on",
+                     "--gpu", "continuous", "--", sys.executable,
+                     os.path.join(PUPPETS, "patterns.py"), "sync", "1500"],
+                    env={**self.host.environment, "LD_LIBRARY_PATH": os.environ["LULL_SIM"]},
+                    stdout=subprocess.DEVNULL)
+                guest.wait_until(lambda: row() and row()["events_stored"] > 0, 60)
+                collector.send_signal(signal.SIGTERM)
+                self.assertEqual(collector.wait(60), 0)
+                before = row()
+                for name in os.listdir(folder):
+                    if name.startswith("lull.db") and not name.endswith(".tokens"):
+                        os.unlink(os.path.join(folder, name))
+                collector = start()
+                self.assertEqual(job.wait(120), 0)
+                guest.wait_until(lambda: "is not told to" in said(), 60)
+                time.sleep(2)  # rounds that could tell it
+                self.assertEqual(said().count("is not told to"), 1, said())
+                self.assertEqual(row(), before)
+            finally:
+                collector.kill()
+                collector.wait()
 
     def test_an_insert_that_comes_late_changes_nothing(self):
         """The job's row of one edition comes when the rows of the next are there and its own

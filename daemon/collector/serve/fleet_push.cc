@@ -109,12 +109,21 @@ absl::Status FleetPush::Round(bool last) {
 }
 
 absl::Status FleetPush::Load(const std::vector<fleet::StoredJob>& candidates) {
-  if (written_) return absl::OkStatus();
-  LULL_RETURN_IF_ERROR(server_->Prepare());
+  const bool first = !written_;
+  if (first) {
+    LULL_RETURN_IF_ERROR(server_->Prepare());
+    asked_.clear();
+  }
+  // Also of one that comes later: it may come back.
   std::vector<std::string> ids;
-  for (const fleet::StoredJob& candidate : candidates)
-    ids.push_back(candidate.job.info.id());
-  LULL_ASSIGN_OR_RETURN(written_, server_->Find(ids));
+  for (const fleet::StoredJob& candidate : candidates) {
+    const std::string& id = candidate.job.info.id();
+    if (!asked_.contains(id)) ids.push_back(id);
+  }
+  LULL_ASSIGN_OR_RETURN(auto found, server_->Find(ids));
+  asked_.insert(ids.begin(), ids.end());
+  if (first) written_.emplace();
+  written_->merge(found);
   if (!slots_) slots_ = absl::Uniform<uint64_t>(absl::BitGen()) & ~uint64_t{1};
   return absl::OkStatus();
 }
@@ -140,7 +149,8 @@ absl::Status FleetPush::Collect(const fleet::StoredJob& candidate) {
   // The version grows also where the clock was set back.
   version_ = std::max(version_ + 1, RealtimeNs() / 1000);
   fleet::Written next{*slots_,         version_,        candidate.stored_ns,
-                      candidate.state, candidate.parts, candidate.live};
+                      candidate.state, candidate.parts, candidate.live,
+                      /*events=*/0};
   if (there != written_->end()) {
     if (there->second.slot == *slots_) ++next.slot;
     version_ = next.version = std::max(version_, there->second.version + 1);
@@ -160,6 +170,15 @@ absl::Status FleetPush::Collect(const fleet::StoredJob& candidate) {
       known.stored_ns = candidate.stored_ns;
       known.state = candidate.state;
       known.parts = candidate.parts;
+    }
+    return absl::OkStatus();
+  }
+  next.events = answers->totals.losses.events_stored();
+  if (there != written_->end() && next.events < there->second.events) {
+    if (bad_.insert(id).second) {
+      LogWarning(absl::StrCat("job ", id, " is not told to ", server_->url(),
+                              ": it has more of the job than "
+                              "there is here, from before that was deleted here"));
     }
     return absl::OkStatus();
   }

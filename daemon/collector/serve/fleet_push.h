@@ -65,11 +65,13 @@ class FleetPush {
   // The thread's own.
   // Absent: the server is to be asked. Of a job that cannot be read, what it was then.
   std::optional<std::map<std::string, fleet::Written>> written_;
+  std::set<std::string>
+      asked_;  // jobs of which the server said what it has, if anything
   // The first of the two that are written to, see tables.h; absent: to be drawn.
   std::optional<uint64_t> slots_;
   uint64_t version_ = 0;       // the newest of all editions, also of those that failed
   std::set<uint16_t> days_;    // of editions_
-  std::set<std::string> bad_;  // jobs of which the log says that they cannot be read
+  std::set<std::string> bad_;  // jobs of which the log says why they are not told
   absl::Duration spent_;       // on answers, in a round
   fleet::Editions editions_;   // to be written
   std::map<std::string, fleet::Written> under_way_;  // of these

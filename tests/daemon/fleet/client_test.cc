@@ -153,6 +153,27 @@ TEST(HttpClient, TakesNoLongerAnswerThanItsLimitHoweverItComes) {
   }
 }
 
+TEST(HttpClient, TakesNoLongerWordsBesideABodyThanItsLimit) {
+  const std::string head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const auto answers = [&head](size_t size) {
+    const std::string words(size, 'a');
+    return std::vector<std::string>{
+        absl::StrCat(head, "5;x=", words, "\r\nhello\r\n0\r\n\r\n"),
+        absl::StrCat(head, "5\r\nhello\r\n0\r\nX: ", words, "\r\n\r\n")};
+  };
+  for (const std::string& answer : answers(100)) {
+    Server server([&](const std::string&) { return answer; });
+    auto response = PostTo(server, absl::Minutes(1));
+    ASSERT_TRUE(response.ok()) << response.status();
+    EXPECT_EQ(response->body, "hello");
+  }
+  for (const std::string& answer : answers(1 << 20)) {
+    Server server([&](const std::string&) { return answer; });
+    auto response = PostTo(server, absl::Minutes(1));
+    EXPECT_TRUE(absl::IsUnavailable(response.status())) << response.status();
+  }
+}
+
 TEST(HttpClient, AnAnswerThatEndsEarlyIsNone) {
   for (const char* answer :
        {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", "HTTP/1.1 200", "junk"}) {

@@ -51,34 +51,23 @@ TEST(Edition, AddsGapsUpByTheLineThatIsToBlame) {
   EXPECT_EQ(editions.jobs[0].live, 1);
 }
 
-void AddProcess(uint32_t pid, uint64_t duration_ns, v1::ReportReply* rank) {
-  v1::ProcessRow* row = rank->add_processes();
-  row->set_pid(pid);
+void AddProcess(uint64_t duration_ns, uint32_t traced_devices,
+                query::RankTotals* rank) {
+  v1::ProcessRow* row = rank->reply.add_processes();
+  row->set_pid(1);  // of all: programs that became others
   row->set_duration_ns(duration_ns);
-}
-
-void AddDevice(uint32_t pid, uint32_t device, uint64_t traced_ns,
-               v1::ReportReply* rank) {
-  v1::DeviceRow* row = rank->add_devices();
-  row->set_pid(pid);
-  row->set_device(device);
-  row->set_traced_ns(traced_ns);
+  rank->traced_devices.push_back(traced_devices);
 }
 
 // One after the other, beside each other, on two devices, without any: each for itself.
 TEST(Edition, AddsUpHowLongProcessesHadDevicesThatWereTraced) {
   Answers answers;
-  v1::ReportReply* first = &answers.totals.ranks.emplace_back().reply;
-  AddProcess(1, 100, first);
-  AddProcess(2, 10, first);
-  AddProcess(3, 5000, first);                        // a worker without a device
-  first->mutable_processes(0)->set_recorded_ns(60);  // it slept in between
-  AddDevice(1, 0, 7, first);
-  AddDevice(2, 0, 7, first);
-  AddDevice(2, 1, 7, first);
-  v1::ReportReply* second = &answers.totals.ranks.emplace_back().reply;
-  AddProcess(4, 1000, second);
-  AddDevice(4, 0, 0, second);  // of which nothing is known
+  query::RankTotals* first = &answers.totals.ranks.emplace_back();
+  AddProcess(100, 1, first);
+  AddProcess(10, 2, first);
+  AddProcess(5000, 0, first);                              // a worker without a device
+  first->reply.mutable_processes(0)->set_recorded_ns(60);  // it slept in between
+  AddProcess(1000, 0, &answers.totals.ranks.emplace_back());
   Editions editions;
   AddEdition(OfJob(), answers, &editions);
   EXPECT_EQ(editions.jobs[0].gpu_ns, 60U + 2 * 10U);

@@ -34,7 +34,7 @@ query::RunTotals Totals(Pipeline& pipeline, size_t most_ranks = kMany) {
 // Two ranks with a device each, their events by the order in which they are committed.
 class TwoRanks {
  public:
-  explicit TwoRanks(std::mt19937_64& random) {
+  explicit TwoRanks(std::mt19937_64& random, bool one_pid = false) : one_pid_(one_pid) {
     for (uint64_t process : {1, 2}) {
       const auto events = MakeGpuJob(process, GpuJobOptions(), random);
       events_.insert(events_.end(), events.begin(), events.end());
@@ -51,9 +51,10 @@ class TwoRanks {
     const bool first = sequence_ == 1;
     for (uint64_t process : {1, 2}) {
       if (!first) continue;
+      const auto rank = static_cast<uint32_t>(process) - 1;
       *batch.add_processes() =
-          MakeProcess(process, 100 + static_cast<uint32_t>(process),
-                      static_cast<int32_t>(process) - 1);
+          one_pid_ ? MakeProcess(process, 101, 0)
+                   : MakeProcess(process, 101 + rank, static_cast<int32_t>(rank));
       AddStacks(batch, process);
       AddGpu(batch, process);
     }
@@ -87,6 +88,7 @@ class TwoRanks {
   }
 
  private:
+  const bool one_pid_;
   std::vector<GpuEvent> events_;
   size_t at_ = 0;
   uint64_t sequence_ = 0;
@@ -166,6 +168,41 @@ TEST(RunTotals, AreWhatReportsSayOfEachRankAndTracedAndIdleTimeOnlyGrow) {
       ExpectSameAsReport(pipeline, rank);
     }
   }
+}
+
+// One program that became another one by execve(), say.
+TEST(RunTotals, KnowTheDevicesOfEachProcessThoughTheyHaveOnePid) {
+  std::mt19937_64 random(1);
+  lull::v1::Hello hello = MakeHello(MakeJobId(1));
+  hello.mutable_job()->set_gpu_mode(lull::v1::GPU_MODE_WINDOW);
+  Pipeline pipeline(hello);
+  TwoRanks job(random, /*one_pid=*/true);
+  uint64_t as_of_ns = kJobStartNs + 300 * kMs;
+  while (job.Feed(pipeline, as_of_ns)) as_of_ns += 300 * kMs;
+  job.End(pipeline, as_of_ns);
+  const query::RunTotals totals = Totals(pipeline);
+  ASSERT_EQ(totals.ranks.size(), 1u);
+  ASSERT_EQ(totals.ranks[0].reply.processes_size(), 2);
+  const auto& one = totals.ranks[0].reply.processes(0);
+  const auto& two = totals.ranks[0].reply.processes(1);
+  EXPECT_EQ(one.pid(), two.pid());
+  ASSERT_EQ(totals.ranks[0].reply.devices_size(), 2);
+  EXPECT_EQ(totals.ranks[0].traced_devices, (std::vector<uint32_t>{1, 1}));
+}
+
+TEST(RunTotals, CountNoTimeOfADeviceOfWhichNothingIsKnown) {
+  Pipeline pipeline(MakeHello(MakeJobId(1)));
+  lull::v1::Batch batch;
+  batch.set_sequence(1);
+  *batch.add_processes() = MakeProcess(1, 101, 0);
+  AddGpu(batch, 1);
+  AddCounters(batch, 1, 0, 0, kJobStartNs + kMs);
+  pipeline.Apply(batch);
+  pipeline.Commit();
+  const query::RunTotals totals = Totals(pipeline);
+  ASSERT_EQ(totals.ranks.size(), 1u);
+  EXPECT_GT(totals.ranks[0].reply.devices_size(), 0);
+  EXPECT_EQ(totals.ranks[0].traced_devices, std::vector<uint32_t>{0});
 }
 
 TEST(RunTotals, KnowTheTimeOfAllStepsThatAProgramMarks) {
