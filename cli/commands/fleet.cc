@@ -26,6 +26,9 @@ int Run(const FleetOptions& options) {
   if (!client.ok()) return Fail("fleet", client.status());
   auto reply = (*client)->GetFleet(*request);
   if (!reply.ok()) return Fail("fleet", reply.status().message(), kExitFailed);
+  if (absl::Status status = CheckGroups(*request, *reply); !status.ok()) {
+    return Fail("fleet", status.message(), kExitFailed);
+  }
   PrintAnswer(options.json,
               options.json ? JsonText(FleetJson(*reply, *request))
                            : FleetText(*reply, *request, FleetWords(options.jobs)));

@@ -49,6 +49,17 @@ absl::StatusOr<v1::FleetRequest> FleetRequestOf(const FleetJobs& jobs) {
   return request;
 }
 
+absl::Status CheckGroups(const v1::FleetRequest& request, const v1::FleetReply& reply) {
+  // All collectors know these; the first of them did not say what they took.
+  if (request.group_by() <= v1::FLEET_GROUP_NAME ||
+      reply.grouped_by() == request.group_by()) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("the collector is older than this lull and knows no --by ",
+                   KeyOf(request.group_by()), "; use user, host or name"));
+}
+
 std::string FleetWords(const FleetJobs& jobs) {
   std::string text;
   const auto add = [&text](const char* word, const std::string& value) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "fleet.pb.h"
 
@@ -23,6 +24,9 @@ struct FleetJobs {
 
 // INVALID_ARGUMENT names the option that is wrong.
 absl::StatusOr<v1::FleetRequest> FleetRequestOf(const FleetJobs& jobs);
+
+// FAILED_PRECONDITION: the collector is older, and added up by something else.
+absl::Status CheckGroups(const v1::FleetRequest& request, const v1::FleetReply& reply);
 
 // "of user ada, tagged nightly, that ran in the last 7d"
 std::string FleetWords(const FleetJobs& jobs);

@@ -54,7 +54,7 @@ std::string JobsOfRequest(const v1::FleetRequest& request) {
 }
 
 // As KeysOfGroups() of summary.cc, but days are numbers.
-std::string KeysOf(v1::FleetGroup group) {
+std::string GroupKeySql(v1::FleetGroup group) {
   const std::string day =
       absl::StrCat("greatest(toUInt64(", kFirstDay, "), least(toUInt64(", kLastDay,
                    "), intDiv(start_unix_ns + duration_ns, 86400000000000)))");
@@ -243,7 +243,7 @@ absl::Status ReadLines(Reader& reader, v1::FleetReply* reply) {
 }
 
 absl::Status ReadGroups(Reader& reader, v1::FleetGroup by, v1::FleetReply* reply) {
-  const std::string from = absl::StrCat(" FROM (SELECT ", KeysOf(by),
+  const std::string from = absl::StrCat(" FROM (SELECT ", GroupKeySql(by),
                                         " AS key, gpu_ns, traced_ns, busy_ns, idle_ns",
                                         reader.jobs(), ") GROUP BY key");
   LULL_RETURN_IF_ERROR(reader.Ask(absl::StrCat(

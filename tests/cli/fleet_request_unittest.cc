@@ -49,6 +49,23 @@ TEST(FleetRequest, MayBeOfAnyTime) {
   EXPECT_EQ(request->since_unix_ns(), 0U);
 }
 
+TEST(FleetRequest, AnOlderCollectorIsNotBelievedToHaveAddedUpByWeek) {
+  v1::FleetRequest request;
+  v1::FleetReply reply;
+  for (auto by : {v1::FLEET_GROUP_HOST, v1::FLEET_GROUP_TAG, v1::FLEET_GROUP_WEEK}) {
+    request.set_group_by(by);
+    reply.set_grouped_by(by);
+    EXPECT_TRUE(CheckGroups(request, reply).ok());
+  }
+  reply.clear_grouped_by();
+  EXPECT_EQ(
+      CheckGroups(request, reply).message(),
+      "the collector is older than this lull and knows no --by week; use user, host "
+      "or name");
+  request.set_group_by(v1::FLEET_GROUP_HOST);  // which it knows
+  EXPECT_TRUE(CheckGroups(request, reply).ok());
+}
+
 TEST(FleetRequest, IsToldInWords) {
   EXPECT_EQ(FleetWords(FleetJobs()), "that ran in the last 7d");
   EXPECT_EQ(FleetWords(Between("all", "")), "of any time");

@@ -67,6 +67,9 @@ absl::Status FleetDesk::Answer(const v1::FleetRequest& request,
     return absl::ResourceExhaustedError(
         absl::StrCat(kMost, " answers about all jobs are under way; ask again later"));
   }
+  if (v1::FleetGroup_IsValid(request.group_by())) {
+    reply->set_grouped_by(request.group_by());
+  }
   return target_ ? FromClickHouse(request, is_over, reply)
                  : FromStore(request, is_over, reply);
 }

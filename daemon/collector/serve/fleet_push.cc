@@ -177,8 +177,7 @@ absl::Status FleetPush::Collect(const fleet::StoredJob& candidate) {
   if (there != written_->end() && next.events < there->second.events) {
     if (bad_.insert(id).second) {
       LogWarning(absl::StrCat("job ", id, " is not told to ", server_->url(),
-                              ": it has more of the job than "
-                              "there is here, from before that was deleted here"));
+                              ": it has events of the job that are here no more"));
     }
     return absl::OkStatus();
   }

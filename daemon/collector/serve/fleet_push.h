@@ -65,8 +65,8 @@ class FleetPush {
   // The thread's own.
   // Absent: the server is to be asked. Of a job that cannot be read, what it was then.
   std::optional<std::map<std::string, fleet::Written>> written_;
-  std::set<std::string>
-      asked_;  // jobs of which the server said what it has, if anything
+  // Jobs of which the server said what it has, if anything.
+  std::set<std::string> asked_;
   // The first of the two that are written to, see tables.h; absent: to be drawn.
   std::optional<uint64_t> slots_;
   uint64_t version_ = 0;       // the newest of all editions, also of those that failed
