@@ -93,6 +93,12 @@ UnixListener::FileId UnixListener::IdOf(const std::string& path) {
   return {info.st_dev, info.st_ino};
 }
 
+// A socket that was gone before anybody could look has no id either.
+bool UnixListener::SocketIsThere() const {
+  const FileId id = IdOf(path_);
+  return id != FileId{} && id == made_;
+}
+
 UnixListener::~UnixListener() { Stop(); }
 
 absl::Status UnixListener::Start(grpc::Server* server) {
@@ -108,12 +114,12 @@ void UnixListener::Stop() {
   if (thread_.joinable() && write(wakeup_.get(), &one, sizeof(one)) == sizeof(one)) {
     thread_.join();
   }
-  if (IdOf(path_) == made_) unlink(path_.c_str());
+  if (SocketIsThere()) unlink(path_.c_str());
   socket_.reset();
 }
 
 void UnixListener::ListenAgainIfGone() {
-  if (IdOf(path_) == made_) return;
+  if (SocketIsThere()) return;
   if (!MakePrivateDirectory(std::filesystem::path(path_).parent_path().string()).ok()) {
     return;  // not yet
   }

@@ -48,7 +48,8 @@ class UnixListener {
     uint64_t inode = 0;
     bool operator==(const FileId&) const = default;
   };
-  static FileId IdOf(const std::string& path);
+  static FileId IdOf(const std::string& path);  // {}: there is no such file
+  bool SocketIsThere() const;
   UnixListener(std::string path, UniqueFd lock, UniqueFd wakeup);
   void Run(grpc::Server* server);
   void Accept(grpc::Server* server);
