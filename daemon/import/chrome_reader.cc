@@ -118,8 +118,10 @@ class ChromeReader {
     }
     while (true) {
       if (NextToken() != '{') return Damaged("an event is missing");
-      handler.Reset();
-      LULL_RETURN_IF_ERROR(Parse<kEventFlags>(handler, limits_.value_bytes));
+      if (!ParseWithinWindow(handler)) {
+        handler.Reset();
+        LULL_RETURN_IF_ERROR(Parse<kEventFlags>(handler, limits_.value_bytes));
+      }
       rows_.Add(event_);
       LULL_RETURN_IF_ERROR(CheckLimits(trace_.records.size(), trace_.bytes(), limits_));
       const char next = NextToken();
@@ -131,6 +133,18 @@ class ChromeReader {
       stream_.Take();
       return absl::OkStatus();
     }
+  }
+
+  // An event that is here as a whole and has nothing that only JsonStream takes: twice
+  // as fast as byte by byte through it. Otherwise false, and nothing is taken.
+  bool ParseWithinWindow(ChromeEventHandler& handler) {
+    const std::string_view window = input_.Window();
+    if (window.size() > limits_.value_bytes) return false;
+    handler.Reset();
+    rapidjson::StringStream text(window.data());
+    if (reader_.Parse<kEventFlags>(text, handler).IsError()) return false;
+    input_.Skip(text.Tell());
+    return true;
   }
 
   static bool IsWanted(std::string_view key) {

@@ -17,6 +17,8 @@ namespace lull::imports {
 namespace {
 
 constexpr size_t kBuffer = 256 << 10;
+// A NUL, and what is read beside it (chrome_reader.cc).
+constexpr size_t kPad = 16;
 
 struct Opened {
   UniqueFd fd;
@@ -43,7 +45,7 @@ Input::Input(UniqueFd fd, uint64_t file_bytes, Progress progress)
     : fd_(std::move(fd)),
       file_bytes_(file_bytes),
       progress_(std::move(progress)),
-      raw_(kBuffer) {}
+      raw_(kBuffer + kPad) {}
 
 Input::~Input() {
   if (gzip_) inflateEnd(&inflate_);
@@ -66,15 +68,16 @@ bool Input::FillRaw() {
   if (raw_done_) return false;
   ssize_t got = 0;
   if (fd_) {
-    got = TEMP_FAILURE_RETRY(read(fd_.get(), raw_.data(), raw_.size()));
+    got = TEMP_FAILURE_RETRY(read(fd_.get(), raw_.data(), kBuffer));
     if (got < 0) status_ = ErrnoStatus(errno, "cannot read");
   } else {
-    got = static_cast<ssize_t>(std::min(raw_.size(), memory_.size() - memory_at_));
+    got = static_cast<ssize_t>(std::min(kBuffer, memory_.size() - memory_at_));
     memcpy(raw_.data(), memory_.data() + memory_at_, static_cast<size_t>(got));
     memory_at_ += static_cast<size_t>(got);
   }
   raw_at_ = 0;
   raw_end_ = got > 0 ? static_cast<size_t>(got) : 0;
+  raw_[raw_end_] = '\0';
   raw_done_ = got <= 0;
   read_bytes_ += raw_end_;
   if (progress_) progress_(read_bytes_, file_bytes_);
@@ -90,7 +93,7 @@ bool Input::Fill() {
       memcmp(raw_.data() + raw_at_, "\x1f\x8b", 2) == 0) {
     gzip_ = inflateInit2(&inflate_, 15 + 16) == Z_OK;
     if (!gzip_) status_ = absl::ResourceExhaustedError("no memory to unpack it");
-    plain_.resize(kBuffer);
+    plain_.resize(kBuffer + kPad);
   }
   if (gzip_) return Inflate();
   if (!status_.ok()) return false;
@@ -113,7 +116,7 @@ bool Input::Inflate() {
     inflate_.next_in = reinterpret_cast<Bytef*>(raw_.data() + raw_at_);
     inflate_.avail_in = static_cast<uInt>(raw_end_ - raw_at_);
     inflate_.next_out = reinterpret_cast<Bytef*>(plain_.data());
-    inflate_.avail_out = static_cast<uInt>(plain_.size());
+    inflate_.avail_out = static_cast<uInt>(kBuffer);
     const int result = inflate(&inflate_, Z_NO_FLUSH);
     raw_at_ = raw_end_ - inflate_.avail_in;
     if (result == Z_STREAM_END) {
@@ -124,8 +127,9 @@ bool Input::Inflate() {
           inflate_.msg != nullptr ? inflate_.msg : "its data cannot be unpacked"));
       return false;
     }
-    const size_t got = plain_.size() - inflate_.avail_out;
+    const size_t got = kBuffer - inflate_.avail_out;
     if (got == 0) continue;
+    plain_[got] = '\0';
     begin_ = at_ = plain_.data();
     end_ = plain_.data() + got;
     return true;

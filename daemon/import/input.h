@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -38,6 +39,12 @@ class Input {
   }
   uint64_t offset() const { return taken_ + static_cast<uint64_t>(at_ - begin_); }
 
+  // What of the next bytes is here already, up to 256 KiB; a NUL follows it. Valid
+  // until the next call of anything else.
+  std::string_view Window() const { return {at_, static_cast<size_t>(end_ - at_)}; }
+  // Takes so many bytes of it.
+  void Skip(size_t bytes) { at_ += bytes; }
+
   // Why there is no more: OK at the end of the file.
   const absl::Status& status() const { return status_; }
 
@@ -55,7 +62,7 @@ class Input {
   uint64_t read_bytes_ = 0;
   absl::Status status_;
 
-  std::vector<char> raw_;
+  std::vector<char> raw_;  // one byte more than is read, as plain_ has
   size_t raw_at_ = 0, raw_end_ = 0;
   bool raw_done_ = false;
   bool started_ = false;

@@ -38,7 +38,7 @@ void GapSamples::AddSample(const aggregate::Event& event) {
   const Sample sample{event.start_ns, event.duration_ns, told.weight_ns(), told.doing(),
                       event.series};
   Thread& thread = threads_[ThreadId{event.tid}];
-  thread.samples.emplace(sample.time_ns, sample);
+  thread.samples.emplace_hint(thread.samples.end(), sample.time_ns, sample);
   thread.has_stretches |= sample.duration_ns > 0;
   auto at = sample.duration_ns > 0 ? thread.idle.lower_bound(sample.end_ns())
                                    : thread.idle.upper_bound(sample.time_ns);
@@ -56,7 +56,7 @@ void GapSamples::AddSample(const aggregate::Event& event) {
 void GapSamples::AddIdle(const aggregate::Event& event) {
   const Idle idle{event.start_ns, event.start_ns + event.duration_ns, event.series};
   Thread& thread = threads_[ThreadId{event.tid}];
-  thread.idle.emplace(event.start_ns, idle);
+  thread.idle.emplace_hint(thread.idle.end(), event.start_ns, idle);
   thread.longest_ns = std::max(thread.longest_ns, event.duration_ns);
   auto end = thread.samples.lower_bound(idle.end_ns);
   auto at = thread.samples.lower_bound(idle.start_ns);

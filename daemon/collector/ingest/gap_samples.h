@@ -10,9 +10,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "daemon/aggregate/event.h"
 #include "daemon/base/ids.h"
@@ -58,8 +58,8 @@ class GapSamples {
     uint32_t series = 0;
   };
   struct Thread {
-    std::multimap<uint64_t, Sample> samples;  // by time
-    std::multimap<uint64_t, Idle> idle;       // by start
+    absl::btree_multimap<uint64_t, Sample> samples;  // by time
+    absl::btree_multimap<uint64_t, Idle> idle;       // by start
     uint64_t longest_ns = 0;     // of the idle stretches that were ever here
     bool has_stretches = false;  // among its samples
   };

@@ -6,6 +6,7 @@
 #include "daemon/aggregate/accumulate_memory.h"
 #include "daemon/aggregate/buckets.h"
 #include "daemon/base/status.h"
+#include "daemon/storage/block_codec.h"
 
 namespace lull::collector {
 namespace {
@@ -185,9 +186,11 @@ void ProcessState::ApplyEnd(uint64_t end_ns) {
 }
 
 ProcessState::Run& ProcessState::RunAt(Ring& ring, uint64_t position) {
+  // One block at most: what follows needs no room for it to move to.
   bool continues =
       !ring.runs.empty() &&
-      ring.runs.back().first_position + ring.runs.back().events.size() == position;
+      ring.runs.back().first_position + ring.runs.back().events.size() == position &&
+      ring.runs.back().events.size() < storage::kMaxBlockEvents;
   if (!continues) ring.runs.push_back({position, {}});
   return ring.runs.back();
 }
@@ -227,8 +230,7 @@ void ProcessState::ApplyEvents(uint32_t ring_number, const v1::EventColumns& in)
   if (first + static_cast<uint64_t>(count) <= mark) return;
   const int skip = mark > first ? static_cast<int>(mark - first) : 0;
   ring.row.skipped += first > mark ? first - mark : 0;
-  Run& run = RunAt(ring, first + static_cast<uint64_t>(skip));
-  run.events.reserve(run.events.size() + static_cast<size_t>(count - skip));
+  Run* run = nullptr;
 
   Event event;
   event.start_ns = in.base_ns();
@@ -256,11 +258,14 @@ void ProcessState::ApplyEvents(uint32_t ring_number, const v1::EventColumns& in)
     if (aggregate::IsMemory(type)) AddRetry(event);
     if (blame_ != nullptr) blame_->Add(event);
     steps_.Add(event);
+    if (run == nullptr || run->events.size() >= storage::kMaxBlockEvents) {
+      run = &RunAt(ring, first + static_cast<uint64_t>(i));
+    }
     if (aggregate::ChangesLive(type)) {
-      memory_.push_back({aggregate::MemoryOrderNs(event), &run, run.events.size()});
+      memory_.push_back({aggregate::MemoryOrderNs(event), run, run->events.size()});
     }
     last_event_ns_ = std::max(last_event_ns_, event.start_ns + event.duration_ns);
-    run.events.push_back(event);
+    run->events.push_back(event);
   }
   ring.row.end_position = first + static_cast<uint64_t>(count);
   ring.row.stored += static_cast<uint64_t>(count - skip);

@@ -56,7 +56,7 @@ void ThreadRegions::AddOfTheEngine(ThreadId tid) {
 void ThreadRegions::Add(ThreadId tid, uint64_t start_ns, const Item& item) {
   Thread* thread = ThreadOf(tid);
   if (thread == nullptr) return;
-  thread->items.emplace(start_ns, item);
+  thread->items.emplace_hint(thread->items.end(), start_ns, item);
   thread->longest_ns = std::max(thread->longest_ns, item.end_ns - start_ns);
   if (++held_ > kMost) MakeRoom();
 }
@@ -165,22 +165,23 @@ void ThreadRegions::Take(const Scope& scope, Thread& thread) {
 void ThreadRegions::MakeRoom() {
   held_ = 0;
   for (auto& [tid, thread] : threads_) {
-    absl::flat_hash_map<uint32_t, Items::iterator> sums;  // by series, of one second
+    std::vector<Items::value_type> kept;
+    absl::flat_hash_map<uint32_t, size_t> sums;  // in `kept`, by series, of one second
     uint64_t second = 0;
-    for (auto at = thread.items.begin(); at != thread.items.end();) {
-      const uint64_t its = at->first / aggregate::kBucketNs;
+    for (const auto& [start, item] : thread.items) {
+      const uint64_t its = start / aggregate::kBucketNs;
       if (std::exchange(second, its) != its) sums.clear();
-      auto [sum, fresh] = sums.try_emplace(at->second.series, at);
+      auto [sum, fresh] = sums.try_emplace(item.series, kept.size());
       if (fresh) {
-        ++at;
+        kept.emplace_back(start, item);
         continue;
       }
-      Item& item = sum->second->second;
-      item.end_ns = std::max(item.end_ns, at->second.end_ns);
-      item.sum.Append(at->second.sum);
-      thread.longest_ns = std::max(thread.longest_ns, item.end_ns - sum->second->first);
-      at = thread.items.erase(at);
+      auto& [first, whole] = kept[sum->second];
+      whole.end_ns = std::max(whole.end_ns, item.end_ns);
+      whole.sum.Append(item.sum);
+      thread.longest_ns = std::max(thread.longest_ns, whole.end_ns - first);
     }
+    thread.items = Items(kept.begin(), kept.end());
     held_ += thread.items.size();
   }
   if (held_ <= kMost / 2) return;

@@ -14,9 +14,9 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "daemon/aggregate/cell.h"
 #include "daemon/aggregate/event.h"
@@ -67,7 +67,7 @@ class ThreadRegions {
     bool sample = false;
     aggregate::Cell sum;
   };
-  using Items = std::multimap<uint64_t, Item>;  // by start
+  using Items = absl::btree_multimap<uint64_t, Item>;  // by start
   struct Thread {
     Items items;  // in no region that has ended
     uint64_t longest_ns = 0;
