@@ -45,7 +45,8 @@ class OlderGraphs(unittest.TestCase):
 
     def test_windows_come_and_go_while_a_graph_is_replayed(self):
         done = guest.execute(
-            self.command(guest.LULL, "run", "--quiet", "--name", "windows", "--schedule",
+            self.command(guest.LULL, "run", "--quiet", "--name", "windows",
+                         "--overhead-budget", "100", "--schedule",
                          "skip_first=300ms,wait=100ms,warmup=20ms,active=200ms", "--"),
             self.environment)
         self.assertEqual(done.status, 0, done.stderr)

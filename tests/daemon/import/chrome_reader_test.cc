@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 namespace lull::imports {
 namespace {
@@ -56,6 +57,34 @@ TEST(ChromeReader, CountsWhatItDoesNotUse) {
 
 TEST(ChromeReader, TakesNothingBehindAnArray) {
   EXPECT_FALSE(Read("[" + Kernel() + "]garbage").ok());
+}
+
+// Most are parsed in memory; one that lies across two windows of the file, or has bytes
+// that are no JSON, is not.
+TEST(ChromeReader, ReadsEventsAlikeWhereverAWindowEnds) {
+  const std::string spoilt = {'a', '\x01', '\0', 'b'};
+  for (size_t shift = 0; shift < 64; ++shift) {
+    std::string text = "[" + std::string(shift, ' ');
+    std::vector<std::string> names;
+    while (text.size() < (256 << 10) + 2000) {
+      names.push_back("k" + std::to_string(names.size()));
+      std::string name = names.back();
+      if (names.size() % 3 == 0) {
+        names.back() += "a  b";
+        name += spoilt;
+      }
+      if (names.size() > 1) text += ",";
+      text += R"({"ph":"X","cat":"kernel","name":")" + name +
+              R"(","tid":7,"ts":1.5,"dur":2,"args":{"n":")" + std::string(999, 'n') +
+              R"("}})";
+    }
+    auto trace = Read(text + "]");
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    ASSERT_EQ(trace->records.size(), names.size());
+    for (size_t i = 0; i < names.size(); ++i) {
+      ASSERT_EQ(trace->kernels[trace->records[i].extra].name(), names[i]);
+    }
+  }
 }
 
 // All would be at one address, and none would ever be freed.
