@@ -17,8 +17,6 @@ namespace lull::imports {
 namespace {
 
 constexpr size_t kBuffer = 256 << 10;
-// A NUL, and what is read beside it (chrome_reader.cc).
-constexpr size_t kPad = 16;
 
 struct Opened {
   UniqueFd fd;
@@ -45,7 +43,7 @@ Input::Input(UniqueFd fd, uint64_t file_bytes, Progress progress)
     : fd_(std::move(fd)),
       file_bytes_(file_bytes),
       progress_(std::move(progress)),
-      raw_(kBuffer + kPad) {}
+      raw_(kBuffer + 1) {}
 
 Input::~Input() {
   if (gzip_) inflateEnd(&inflate_);
@@ -93,7 +91,7 @@ bool Input::Fill() {
       memcmp(raw_.data() + raw_at_, "\x1f\x8b", 2) == 0) {
     gzip_ = inflateInit2(&inflate_, 15 + 16) == Z_OK;
     if (!gzip_) status_ = absl::ResourceExhaustedError("no memory to unpack it");
-    plain_.resize(kBuffer + kPad);
+    plain_.resize(kBuffer + 1);
   }
   if (gzip_) return Inflate();
   if (!status_.ok()) return false;

@@ -62,7 +62,7 @@ class Input {
   uint64_t read_bytes_ = 0;
   absl::Status status_;
 
-  std::vector<char> raw_;  // one byte more than is read, as plain_ has
+  std::vector<char> raw_;  // and plain_: one byte more than is filled, for the NUL
   size_t raw_at_ = 0, raw_end_ = 0;
   bool raw_done_ = false;
   bool started_ = false;
