@@ -186,7 +186,7 @@ void ProcessState::ApplyEnd(uint64_t end_ns) {
 }
 
 ProcessState::Run& ProcessState::RunAt(Ring& ring, uint64_t position) {
-  // One block at most: what follows needs no room for it to move to.
+  // A run is as long as a block at most, so that its events are not moved ever again.
   bool continues =
       !ring.runs.empty() &&
       ring.runs.back().first_position + ring.runs.back().events.size() == position &&
