@@ -63,7 +63,7 @@ class GapSamples {
     uint64_t longest_ns = 0;     // of the idle stretches that were ever here
     bool has_stretches = false;  // among its samples
   };
-  // Samples of 80 bytes. Ten threads at 200 samples a second fill it in two minutes.
+  // Samples of 56 bytes. Ten threads at 200 samples a second fill it in two minutes.
   static constexpr size_t kMost = 250'000;
 
   void Find(ThreadId tid, const Sample& sample, const Idle& idle);

@@ -230,7 +230,6 @@ void ProcessState::ApplyEvents(uint32_t ring_number, const v1::EventColumns& in)
   if (first + static_cast<uint64_t>(count) <= mark) return;
   const int skip = mark > first ? static_cast<int>(mark - first) : 0;
   ring.row.skipped += first > mark ? first - mark : 0;
-  Run* run = nullptr;
 
   Event event;
   event.start_ns = in.base_ns();
@@ -258,14 +257,12 @@ void ProcessState::ApplyEvents(uint32_t ring_number, const v1::EventColumns& in)
     if (aggregate::IsMemory(type)) AddRetry(event);
     if (blame_ != nullptr) blame_->Add(event);
     steps_.Add(event);
-    if (run == nullptr || run->events.size() >= storage::kMaxBlockEvents) {
-      run = &RunAt(ring, first + static_cast<uint64_t>(i));
-    }
+    Run& run = RunAt(ring, first + static_cast<uint64_t>(i));
     if (aggregate::ChangesLive(type)) {
-      memory_.push_back({aggregate::MemoryOrderNs(event), run, run->events.size()});
+      memory_.push_back({aggregate::MemoryOrderNs(event), &run, run.events.size()});
     }
     last_event_ns_ = std::max(last_event_ns_, event.start_ns + event.duration_ns);
-    run->events.push_back(event);
+    run.events.push_back(event);
   }
   ring.row.end_position = first + static_cast<uint64_t>(count);
   ring.row.stored += static_cast<uint64_t>(count - skip);
