@@ -3,7 +3,9 @@
 The same story as random_work.cu, by one thread: it launches, copies, synchronises,
 allocates, sleeps, computes, and collects garbage, by call and by allocation.
 libtrue_waits.so is to be preloaded behind liblull.so. LOG is that of random_work.cu, and
-  gc TID START END LINE      a collection ran, which this line set off
+  gc TID START END LINE LATER_START LATER_END
+                             a collection ran, which this line set off; moments before and
+                             behind lull's own
   ran TID START END NAME     the thread computed, or made nodes
 """
 
@@ -56,9 +58,10 @@ class TrueCollections(object):
         self.callback = constructor(ctypes.byref(self.method), None, None)
 
     def spans(self):
+        """(start, end, later start, later end): the callback stands before lull's and behind."""
         count = ctypes.c_uint64.in_dll(self.library, "lull_collection_moments").value
         moments = (ctypes.c_int64 * count).in_dll(self.library, "lull_collection_moments_ns")
-        return list(zip(moments[::2], moments[1::2]))
+        return list(zip(moments[::4], moments[2::4], moments[1::4], moments[3::4]))
 
 
 class Log(object):
@@ -74,7 +77,13 @@ class Log(object):
 
     def call(self):
         """Its line makes the thread's next call."""
-        self.write("call", FRAME_OF_LINE(1).f_lineno)
+        self.line = FRAME_OF_LINE(1).f_lineno
+        self.before_ns = now_ns()
+
+    def returned(self, error):
+        """What call() announced has returned."""
+        self.write("call", self.line, self.before_ns, now_ns())
+        check(error)
 
     def run_delay(self):
         return int(os.pread(self.schedstat, 96, 0).split()[1])
@@ -93,9 +102,9 @@ class Log(object):
         self.delays_ns += delay - self.delay_ns
         self.delay_ns, self.looked_ns = delay, now
 
-    def slept(self, line):
+    def slept(self, line, before_ns, after_ns):
         wait = last_true_wait()
-        self.write("sleep", wait.start_ns, wait.end_ns, line)
+        self.write("sleep", wait.start_ns, wait.end_ns, line, before_ns, after_ns)
         delay = self.look()  # that of waking up belongs to the wait
         self.delays_ns += delay - self.delay_ns
         self.delay_ns = delay
@@ -112,8 +121,8 @@ class Log(object):
         self.write("delays", self.delays_ns)
         spans = self.true_collections.spans()
         assert len(spans) == len(self.collections)
-        for (start, end), line in zip(spans, self.collections):
-            self.write("gc", start, end, line)
+        for (start, end, *later), line in zip(spans, self.collections):
+            self.write("gc", start, end, line, *later)
         with open(path, "w") as file:
             file.writelines(" ".join(map(str, row)) + "\n" for row in self.rows)
 
@@ -125,7 +134,7 @@ class Node(object):
 
 def new(constructor, *arguments):
     it = ctypes.c_void_p()
-    log.call(); check(constructor(ctypes.byref(it), *arguments))
+    log.call(); log.returned(constructor(ctypes.byref(it), *arguments))
     return it
 
 
@@ -147,7 +156,7 @@ class Worker(object):
     def launch(self, ns):
         grid, block = Dim3(64, 1, 1), Dim3(256, 1, 1)
         next_kernel_ns(ns)
-        log.call(); check(cuda.cudaLaunchKernel(self.kernel.stub, grid, block, None, ctypes.c_size_t(0), self.stream))
+        log.call(); log.returned(cuda.cudaLaunchKernel(self.kernel.stub, grid, block, None, ctypes.c_size_t(0), self.stream))
 
     def launches(self):
         for _ in range(self.random.randrange(1, 9)):
@@ -160,41 +169,41 @@ class Worker(object):
         n = ctypes.c_size_t(4 << self.random.randrange(18))
         how = self.random.randrange(4)
         if how == 0:
-            log.call(); check(cuda.cudaMemcpyAsync(self.memory, self.pinned, n, HOST_TO_DEVICE, self.stream))
+            log.call(); log.returned(cuda.cudaMemcpyAsync(self.memory, self.pinned, n, HOST_TO_DEVICE, self.stream))
         elif how == 1:
-            log.call(); check(cuda.cudaMemcpyAsync(self.pinned, self.memory, n, DEVICE_TO_HOST, self.stream))
+            log.call(); log.returned(cuda.cudaMemcpyAsync(self.pinned, self.memory, n, DEVICE_TO_HOST, self.stream))
         elif how == 2:
-            log.call(); check(cuda.cudaMemcpyAsync(self.memory, self.pageable, n, HOST_TO_DEVICE, self.stream))
+            log.call(); log.returned(cuda.cudaMemcpyAsync(self.memory, self.pageable, n, HOST_TO_DEVICE, self.stream))
         else:
-            log.call(); check(cuda.cudaMemcpyAsync(self.pageable, self.memory, n, DEVICE_TO_HOST, self.stream))
-            log.call(); check(cuda.cudaStreamSynchronize(self.stream))
+            log.call(); log.returned(cuda.cudaMemcpyAsync(self.pageable, self.memory, n, DEVICE_TO_HOST, self.stream))
+            log.call(); log.returned(cuda.cudaStreamSynchronize(self.stream))
 
     def memset(self):
-        log.call(); check(cuda.cudaMemsetAsync(self.memory, 0, ctypes.c_size_t(BYTES), self.stream))
+        log.call(); log.returned(cuda.cudaMemsetAsync(self.memory, 0, ctypes.c_size_t(BYTES), self.stream))
 
     def synchronize_stream(self):
-        log.call(); check(cuda.cudaStreamSynchronize(self.stream))
+        log.call(); log.returned(cuda.cudaStreamSynchronize(self.stream))
 
     def synchronize_device(self):
-        log.call(); check(cuda.cudaDeviceSynchronize())
+        log.call(); log.returned(cuda.cudaDeviceSynchronize())
 
     def synchronize_event(self):
-        log.call(); check(cuda.cudaEventRecord(self.event, self.stream))
+        log.call(); log.returned(cuda.cudaEventRecord(self.event, self.stream))
         self.compute(self.microseconds(1, 200))
-        log.call(); check(cuda.cudaEventSynchronize(self.event))
+        log.call(); log.returned(cuda.cudaEventSynchronize(self.event))
 
     def allocate(self):
         if self.extra is None:
             self.extra = new(cuda.cudaMalloc, ctypes.c_size_t(BYTES))
         else:
-            log.call(); check(cuda.cudaFree(self.extra))
+            log.call(); log.returned(cuda.cudaFree(self.extra))
             self.extra = None
 
     def nap(self):
         seconds = self.microseconds(150, 3000) / 1e9
-        line = FRAME_OF_LINE().f_lineno + 1
+        line, before_ns = FRAME_OF_LINE().f_lineno + 1, now_ns()
         time.sleep(seconds)
-        log.slept(line)
+        log.slept(line, before_ns, now_ns())
 
     def compute(self, ns=None):
         start = now_ns()
@@ -230,13 +239,14 @@ class Worker(object):
         for _ in range(40):
             self.act()
             log.look_for_delays()
-        log.call(); check(cuda.cudaDeviceSynchronize())
+        log.call(); log.returned(cuda.cudaDeviceSynchronize())
 
 
 def main(path, first, count):
     worker = Worker()
     gc.set_threshold(5000, 3, 3)
     gc.callbacks[:0] = log.collection, log.true_collections.callback
+    gc.callbacks.append(log.true_collections.callback)
     # The first operation, then a gap in which a report may begin.
     worker.launch(10000)
     worker.compute(30000000)
@@ -245,7 +255,7 @@ def main(path, first, count):
         worker.compute(3000000)
     # A last operation that is long enough for a report to end within it.
     worker.launch(40000000)
-    log.call(); check(cuda.cudaDeviceSynchronize())
+    log.call(); log.returned(cuda.cudaDeviceSynchronize())
     log.look_for_delays()
     gc.disable()
     log.save(path)

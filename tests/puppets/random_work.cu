@@ -6,13 +6,14 @@
 // Between two seeds the device is idle for a while.
 //
 // LOG gets what the ground-truth log of the device cannot know, a line each:
-//   call TID LINE              the thread's next call came from this line
-//   sleep TID START END LINE   the thread slept, CLOCK_MONOTONIC in ns
-//   lock TID START END LINE    it waited at a semaphore
+//   call TID LINE BEFORE AFTER     the thread's next call came from this line; the
+//                                  thread's clock around it, CLOCK_MONOTONIC in ns
+//   sleep TID START END LINE BEFORE AFTER     the thread slept, and likewise
+//   lock TID START END LINE BEFORE AFTER      it waited at a semaphore
 //   late TID START END         somewhere in there it had to wait for a processor, or
 //                              for the kernel's word on that
 //   delays TID NS              so long in all, since the last such line
-// Every call of the CUDA API is logged, before it is made.
+// Every call of the CUDA API is logged, when it has been made.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <semaphore.h>
@@ -47,12 +48,17 @@ struct Thread {
   long tid = syscall(SYS_gettid);
   std::string log;
 
-  void called_from(int line) {
-    log += "call " + std::to_string(tid) + " " + std::to_string(line) + "\n";
+  // A call that has just returned.
+  void called(int line, int64_t before_ns) {
+    int64_t after_ns = now_ns();
+    write("call", line, before_ns, " " + std::to_string(after_ns));
   }
-  void waited(const char* how, int line) {
+  void waited(const char* how, int line, int64_t before_ns) {
+    int64_t after_ns = now_ns();
     TrueWait wait = last_true_wait();
-    write(how, wait.start_ns, wait.end_ns, " " + std::to_string(line));
+    write(how, wait.start_ns, wait.end_ns,
+          " " + std::to_string(line) + " " + std::to_string(before_ns) + " " +
+              std::to_string(after_ns));
     int64_t delay = look();
     delays_ns += delay - delay_ns;
     delay_ns = delay;  // that of waking up belongs to the wait
@@ -65,9 +71,9 @@ struct Thread {
     delay_ns = delay;
     looked_ns = now;
   }
-  void write(const char* what, int64_t start, int64_t end, const std::string& rest) {
-    log += what + (" " + std::to_string(tid)) + " " + std::to_string(start) + " " +
-           std::to_string(end) + rest + "\n";
+  void write(const char* what, int64_t first, int64_t second, const std::string& rest) {
+    log += what + (" " + std::to_string(tid)) + " " + std::to_string(first) + " " +
+           std::to_string(second) + rest + "\n";
   }
   const std::string& finished() {
     return log +=
@@ -98,15 +104,17 @@ struct Thread {
 };
 
 // The call and its log keep one line.
-#define RUN(thread, call)           \
-  do {                              \
-    (thread).called_from(__LINE__); \
-    CHECK(call);                    \
+#define RUN(thread, call)                 \
+  do {                                    \
+    int64_t before_ns = now_ns();         \
+    CHECK(call);                          \
+    (thread).called(__LINE__, before_ns); \
   } while (false)
 #define RUN_KERNEL(thread, name, stream, data) \
   do {                                         \
-    (thread).called_from(__LINE__);            \
+    int64_t before_ns = now_ns();              \
     LAUNCH(name, 8, 64, stream, data);         \
+    (thread).called(__LINE__, before_ns);      \
   } while (false)
 
 KERNEL(short_kernel, {})
@@ -244,9 +252,10 @@ class Worker {
   // Well above the threshold from which waits are events (50 us).
   void nap() {
     timespec time{0, microseconds(150, 3000)};
+    int64_t before_ns = now_ns();
     int line = __LINE__ + 1;
     nanosleep(&time, nullptr);
-    thread_.waited("sleep", line);
+    thread_.waited("sleep", line, before_ns);
   }
 
   // Likewise, for another thread that never comes.
@@ -258,9 +267,10 @@ class Worker {
       until.tv_nsec -= 1'000'000'000;
       ++until.tv_sec;
     }
+    int64_t before_ns = now_ns();
     int line = __LINE__ + 1;
     sem_timedwait(&nobody_, &until);
-    thread_.waited("lock", line);
+    thread_.waited("lock", line, before_ns);
   }
 
   void compute(int64_t ns) {

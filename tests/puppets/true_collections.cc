@@ -1,6 +1,6 @@
 // When Python's collections really began and ended: a C function for gc.callbacks,
-// which stands right before lull's and takes as little time. One of Python takes
-// microseconds.
+// which stands right before lull's, and right behind it, and takes as little time. One
+// of Python takes microseconds.
 #include <time.h>
 
 #include <cstdint>
@@ -10,8 +10,8 @@ extern "C" {
 using PyObject = struct _object;
 void Py_IncRef(PyObject* object);  // of the interpreter that loads this
 
-// CLOCK_MONOTONIC: start and end of each, in turn.
-constexpr uint64_t kMoments = 1 << 17;
+// CLOCK_MONOTONIC: start, before lull and behind it, and end of each, in turn.
+constexpr uint64_t kMoments = 1 << 18;
 int64_t lull_collection_moments_ns[kMoments];
 uint64_t lull_collection_moments = 0;  // under the GIL
 

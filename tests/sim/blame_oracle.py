@@ -16,10 +16,18 @@ LAUNCH_BOUND_NS = 100_000
 SLOW_CALL_NS = 100_000
 CLOCK_TOLERANCE_NS = 5_000
 HOOK_NS = 2_000  # of a call, before and after what the device's log knows of it
+# Of a call, a wait or a collection, between the program's own clock and the moment the log
+# has: lull's is in between. Where there is more, a hypervisor or an interrupt took the
+# thread, which run_delay does not count. (Most are below 3 us, a cold hook takes 10.)
+EDGE_NS = 20_000
 
 SYNCS = {"cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize"}
 ALLOCATORS = {"cudaMalloc", "cudaFree", "cudaMallocHost", "cudaFreeHost"}
 GPU_WORK = ("kernel", "copy", "memset")
+
+
+def overlap(spans, low, high):
+    return any(start < high and end > low for start, end in spans)
 
 
 class Call(object):
@@ -35,17 +43,19 @@ class Host(object):
     """The program's own log: lines of calls, and waits."""
 
     def __init__(self, path):
-        self.lines = collections.defaultdict(list)
+        self.lines = collections.defaultdict(list)  # tid -> [(line, before, after)]
+        self.edges = 0  # where lull's clock is between two others
+        self.wide = collections.defaultdict(list)  # tid -> [(start, end)], edges
         self.late = collections.defaultdict(list)  # tid -> [(start, end)]
         self.delays_ns = 0  # of all threads
         self.waits = collections.defaultdict(list)  # tid -> [(start, end, line, kind)]
-        self.collections = collections.defaultdict(list)  # likewise
+        self.collections = collections.defaultdict(list)  # of such, too
         self.ran = collections.defaultdict(list)  # tid -> [(start, end, function)]
         with open(path) as file:
             for row in file:
                 kind, tid, *rest = row.split()
                 if kind == "call":
-                    self.lines[int(tid)].append(int(rest[0]))
+                    self.lines[int(tid)].append(tuple(map(int, rest)))
                 elif kind == "delays":
                     self.delays_ns += int(rest[0])
                 elif kind == "late":
@@ -53,8 +63,24 @@ class Host(object):
                 elif kind == "ran":
                     self.ran[int(tid)].append((int(rest[0]), int(rest[1]), rest[2]))
                 else:
-                    spans = self.collections if kind == "gc" else self.waits
-                    spans[int(tid)].append((*map(int, rest), kind))
+                    start, end, line, *around = map(int, rest)
+                    if kind == "gc":
+                        spans, edges = self.collections, zip((start, end), around)
+                    else:
+                        spans, edges = self.waits, ((around[0], start), (end, around[1]))
+                    spans[int(tid)].append((start, end, line, kind))
+                    self.add_edges(int(tid), *edges)
+
+    def add_edges(self, tid, *edges):
+        for start, end in edges:
+            self.edges += 1
+            if end - start > EDGE_NS:
+                self.wide[tid].append((start, end))
+
+    def unexplained(self):
+        """Share of the edges that are wide though the thread had a processor."""
+        return sum(not overlap(self.late[tid], *edge)
+                   for tid, edges in self.wide.items() for edge in edges) / self.edges
 
 
 class Operation(object):
@@ -90,7 +116,10 @@ class Oracle(object):
             if not _is_of_the_program(record.name):
                 continue
             lines = host.lines[record.tid]
-            line = lines[position[record.tid]] if position[record.tid] < len(lines) else 0
+            line = 0
+            if position[record.tid] < len(lines):
+                line, before, after = lines[position[record.tid]]
+                host.add_edges(record.tid, (before, record.start), (record.end, after))
             position[record.tid] += 1
             call = Call(record, line)
             self.calls[record.correlation] = call
@@ -187,7 +216,7 @@ class Oracle(object):
         none, nobody knows at which moments; or the launch was as long after the one before
         it as launch-bound may be, or the gap opened as long after a sync as may be blamed on
         it, or the launch took as much of it as becomes its own, to within what clocks
-        agree."""
+        agree; or what the thread did was noted late by one of them."""
         launch = self.calls[op.correlation]
         before = self.submitted_before(launch.tid, launch.start)
         pause = launch.start - before.end if before else 0
@@ -198,8 +227,16 @@ class Oracle(object):
             return True
         threads = {launch.tid, self.calls[ended.correlation].tid}
         return any(self.is_on_the_edge_of_a_sync(tid, a) or
-                   any(start < b and end > a for start, end in self.late[tid])
+                   overlap(self.late[tid], a, b) or
+                   overlap(self.host.wide[tid], self.judged_since(tid, a, launch), b)
                    for tid in threads)
+
+    def judged_since(self, tid, a, launch):
+        """The earliest moment of the thread that the gap from `a` on is judged by."""
+        before = self.submitted_before(tid, launch.start)
+        opened_in = self.sync_just_before(tid, a)
+        return min([a] + ([before.end] if before else []) +
+                   ([opened_in.start - 1] if opened_in else []))
 
     def depends(self, op, a):
         previous = self.previous_on_stream[id(op)]
