@@ -25,11 +25,15 @@ void DeliverLeftovers(const ChosenCollector& address, const std::string& spools)
 }
 
 // Started, and not just about to end of idleness.
-absl::Status EnsureAnswers(const ChosenCollector& address, const std::string& runtime) {
+absl::StatusOr<std::unique_ptr<CollectorClient>> ConnectToPrivate(
+    const ChosenCollector& address, const std::string& runtime) {
   LULL_RETURN_IF_ERROR(EnsurePrivateCollector(runtime));
   LULL_ASSIGN_OR_RETURN(auto client, CollectorClient::Create(address));
   absl::Status status = client->GetStatus().status();
-  return absl::IsUnavailable(status) ? EnsurePrivateCollector(runtime) : status;
+  if (status.ok()) return client;
+  if (!absl::IsUnavailable(status)) return status;
+  LULL_RETURN_IF_ERROR(EnsurePrivateCollector(runtime));
+  return CollectorClient::Create(address);
 }
 
 }  // namespace
@@ -59,15 +63,14 @@ void AddCollectorOptions(CLI::App* verb, CollectorFlags* flags) {
 absl::StatusOr<std::unique_ptr<CollectorClient>> Connect(const CollectorFlags& flags) {
   // Only the private collector needs the runtime directory.
   LULL_ASSIGN_OR_RETURN(ChosenCollector address, ResolveCollector(flags, ""));
-  if (address.is_private) {
-    LULL_ASSIGN_OR_RETURN(std::string runtime, PrepareRuntimeDirectory());
-    LULL_ASSIGN_OR_RETURN(address, ResolveCollector(flags, runtime));
-    LULL_RETURN_IF_ERROR(EnsureAnswers(address, runtime));
-    for (const std::string& place : SpoolPlaces(runtime, /*is_private=*/true)) {
-      DeliverLeftovers(address, place);
-    }
+  if (!address.is_private) return CollectorClient::Create(address);
+  LULL_ASSIGN_OR_RETURN(std::string runtime, PrepareRuntimeDirectory());
+  LULL_ASSIGN_OR_RETURN(address, ResolveCollector(flags, runtime));
+  LULL_ASSIGN_OR_RETURN(auto client, ConnectToPrivate(address, runtime));
+  for (const std::string& place : SpoolPlaces(runtime, /*is_private=*/true)) {
+    DeliverLeftovers(address, place);
   }
-  return CollectorClient::Create(address);
+  return client;
 }
 
 }  // namespace lull

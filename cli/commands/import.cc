@@ -3,7 +3,9 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -46,17 +48,32 @@ v1::JobInfo InfoOf(const ImportVerbOptions& options, const std::string& id) {
   return job;
 }
 
-// Whether the collector has all of the job.
-absl::StatusOr<bool> IsThere(CollectorClient& client, const std::string& id,
-                             v1::Job* job) {
+// A collector, and whether it has all of the job.
+struct Asked {
+  std::unique_ptr<CollectorClient> client;
+  bool has_job = false;
+  v1::Job job;
+};
+
+absl::Status Ask(const std::string& id, Asked* asked) {
   v1::ReportRequest request;
   request.set_job(id);
   request.add_sections(v1::SECTION_GC);
-  auto reply = client.GetReport(request);
-  if (absl::IsNotFound(reply.status())) return false;
+  request.set_until_ns(0);  // nothing of it is wanted but the job
+  auto reply = asked->client->GetReport(request);
+  if (absl::IsNotFound(reply.status())) return absl::OkStatus();
   LULL_RETURN_IF_ERROR(reply.status());
-  *job = reply->job();
-  return job->ended();
+  asked->job = reply->job();
+  asked->has_job = reply->job().ended();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Asked> ConnectAndAsk(const CollectorFlags& collector,
+                                    const std::string& id) {
+  Asked asked;
+  LULL_ASSIGN_OR_RETURN(asked.client, Connect(collector));
+  LULL_RETURN_IF_ERROR(Ask(id, &asked));
+  return asked;
 }
 
 // A name or a tag that is not taken is told also to who wants to hear nothing else.
@@ -75,46 +92,75 @@ void TellKnown(const ImportVerbOptions& options, const std::string& id,
   PrintError("import", text);
 }
 
+// The collector starts while the files are read; nothing is made of them where it has
+// the job, or does not answer.
+absl::StatusOr<Asked> ReadFiles(const ImportVerbOptions& options, const std::string& id,
+                                const std::vector<std::string>& files,
+                                const std::string& spool, v1::JobInfo* job) {
+  using Answer = absl::StatusOr<Asked>;
+  std::atomic<bool> wanted = true;
+  std::future<Answer> answer = std::async(std::launch::async, [&]() -> Answer {
+    Answer asked = ConnectAndAsk(options.collector, id);
+    wanted = asked.ok() && !asked->has_job;
+    return asked;
+  });
+  *job = InfoOf(options, id);
+  absl::StatusOr<uint64_t> most_bytes = imports::MostSpoolBytes(files);
+  absl::Status written = most_bytes.status();
+  if (written.ok()) {
+    ProgressLine line("import", options.quiet);
+    written = imports::WriteSpool(
+        files, spool,
+        [&](size_t file, double share) {
+          line.Show(std::filesystem::path(files[file]).filename().string(), share);
+          return wanted.load();
+        },
+        [&] {
+          answer.wait();
+          return wanted ? absl::OkStatus() : absl::CancelledError("not wanted");
+        },
+        job, *most_bytes);
+  }
+  Answer asked = answer.get();
+  if (wanted) LULL_RETURN_IF_ERROR(written);
+  return asked;
+}
+
 absl::Status Import(const ImportVerbOptions& options, std::string* id) {
   LULL_ASSIGN_OR_RETURN(auto files, imports::FindTraces(options.paths));
   LULL_ASSIGN_OR_RETURN(*id, imports::JobIdOf(files));
-  LULL_ASSIGN_OR_RETURN(auto client, Connect(options.collector));
   LULL_ASSIGN_OR_RETURN(std::string runtime, PrepareRuntimeDirectory());
   LULL_ASSIGN_OR_RETURN(ChosenCollector collector,
                         ResolveCollector(options.collector, runtime));
-  v1::Job there;
-  LULL_ASSIGN_OR_RETURN(bool known, IsThere(*client, *id, &there));
-  if (known) {
-    TellKnown(options, *id, there.name());
-    return absl::OkStatus();
-  }
   for (const std::string& place : SpoolPlaces(runtime, collector.is_private)) {
     imports::RemoveUnfinished(place);
   }
   const std::string spool = SpoolDirectory(runtime, collector.is_private, *id);
-  v1::JobInfo job = InfoOf(options, *id);
   // One that is whole already only has to be delivered.
-  if (!std::filesystem::exists(spool + "/hello")) {
-    LULL_ASSIGN_OR_RETURN(uint64_t most_bytes, imports::MostSpoolBytes(files));
-    ProgressLine line("import", options.quiet);
-    LULL_RETURN_IF_ERROR(imports::WriteSpool(
-        files, spool,
-        [&](size_t file, double share) {
-          line.Show(std::filesystem::path(files[file]).filename().string(), share);
-        },
-        &job, most_bytes));
+  const bool whole = std::filesystem::exists(spool + "/hello");
+  v1::JobInfo job;
+  LULL_ASSIGN_OR_RETURN(Asked asked, whole
+                                         ? ConnectAndAsk(options.collector, *id)
+                                         : ReadFiles(options, *id, files, spool, &job));
+  if (asked.has_job) {
+    TellKnown(options, *id, asked.job.name());
+    return absl::OkStatus();
   }
   relay::DeliverOptions deliver;
   LULL_ASSIGN_OR_RETURN(deliver.collector, ForWriting(collector));
   deliver.timeout = kDeliveryOfImport;
   absl::Status delivered = relay::DeliverSpool(spool, deliver);
-  // Somebody else may have taken it over meanwhile.
-  LULL_ASSIGN_OR_RETURN(bool arrived, IsThere(*client, *id, &there));
-  if (!arrived) {
-    return delivered.ok() ? absl::InternalError("the collector does not have the job")
-                          : delivered;
+  v1::ImportInfo imported = job.imported();
+  if (whole || !delivered.ok()) {
+    // Somebody else may have taken it over meanwhile.
+    LULL_RETURN_IF_ERROR(Ask(*id, &asked));
+    if (!asked.has_job) {
+      return delivered.ok() ? absl::InternalError("the collector does not have the job")
+                            : delivered;
+    }
+    imported = asked.job.imported();
   }
-  if (!options.quiet) PrintError("import", ImportedLine(there.imported()));
+  if (!options.quiet) PrintError("import", ImportedLine(imported));
   return absl::OkStatus();
 }
 

@@ -152,8 +152,11 @@ bool ChromeEventHandler::Key(const char* text, unsigned length, bool) {
   if (depth_ == 1) fields = kFields;
   if (depth_ == 2 && in_arguments_) fields = kArguments;
   const std::string_view key(text, length);
-  auto found = std::find_if(fields.begin(), fields.end(),
-                            [key](const Field& field) { return field.key == key; });
+  // Most are of another length or begin otherwise: that is looked at without a call.
+  auto found = std::find_if(fields.begin(), fields.end(), [key](const Field& field) {
+    return field.key.size() == key.size() && field.key.front() == key.front() &&
+           field.key == key;
+  });
   field_ = found == fields.end() ? nullptr : &*found;
   return true;
 }

@@ -126,10 +126,12 @@ void Fill(const std::map<std::string, uint64_t>& counts,
 class Importer {
  public:
   Importer(const std::vector<std::string>& files, relay::Spool& spool,
-           const OnProgress& on_progress, lull::v1::JobInfo* job, uint64_t most_bytes)
+           const OnProgress& on_progress, const Confirm& confirm,
+           lull::v1::JobInfo* job, uint64_t most_bytes)
       : files_(files),
         spool_(spool),
         on_progress_(on_progress),
+        confirm_(confirm),
         job_(*job),
         most_bytes_(most_bytes) {}
 
@@ -143,6 +145,7 @@ class Importer {
     end.mutable_job_end()->set_end_ns(end_ns_);
     end.mutable_job_end()->set_exit_status(-1);
     LULL_RETURN_IF_ERROR(spool_.Append(&end));
+    if (confirm_) LULL_RETURN_IF_ERROR(confirm_());
     return spool_.WriteHello(relay::MakeHello(job_));
   }
 
@@ -151,9 +154,9 @@ class Importer {
     Progress progress;
     if (on_progress_) {
       progress = [this, index](uint64_t read, uint64_t whole) {
-        on_progress_(index, whole > 0
-                                ? static_cast<double>(read) / static_cast<double>(whole)
-                                : 1.0);
+        return on_progress_(
+            index,
+            whole > 0 ? static_cast<double>(read) / static_cast<double>(whole) : 1.0);
       };
     }
     if (IsSqlite(files_[index])) return ImportNsys(index);
@@ -283,6 +286,7 @@ class Importer {
   const std::vector<std::string>& files_;
   relay::Spool& spool_;
   const OnProgress& on_progress_;
+  const Confirm& confirm_;
   lull::v1::JobInfo& job_;
   const uint64_t most_bytes_;
   uint64_t bytes_ = 0;  // of the spool
@@ -366,7 +370,8 @@ void RemoveUnfinished(const std::string& parent) {
 
 absl::Status WriteSpool(const std::vector<std::string>& files,
                         const std::string& directory, const OnProgress& on_progress,
-                        lull::v1::JobInfo* job, uint64_t most_bytes) {
+                        const Confirm& confirm, lull::v1::JobInfo* job,
+                        uint64_t most_bytes) {
   LULL_RETURN_IF_ERROR(MakePrivateDirectory(directory));
   absl::StatusOr<UniqueFd> keeper = relay::KeepSpool(directory);
   if (absl::IsUnavailable(keeper.status())) {
@@ -383,7 +388,7 @@ absl::Status WriteSpool(const std::vector<std::string>& files,
   absl::Status written;
   {
     LULL_ASSIGN_OR_RETURN(auto spool, relay::Spool::Open(directory, kNoLimit));
-    written = Importer(files, *spool, on_progress, job, most_bytes).Run();
+    written = Importer(files, *spool, on_progress, confirm, job, most_bytes).Run();
   }
   if (!written.ok()) {
     absl::Status removed = RemoveTree(directory);

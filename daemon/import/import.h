@@ -26,19 +26,24 @@ absl::StatusOr<std::vector<std::string>> FindTraces(
 // what is made of them. INVALID_ARGUMENT where two are the same.
 absl::StatusOr<std::string> JobIdOf(const std::vector<std::string>& files);
 
-// Called now and then while a file is read: its place among the files, and the share of
-// it that has been read.
-using OnProgress = std::function<void(size_t file, double share)>;
+// Called now and then while a file is read, by any one thread: its place among the
+// files, and the share of it that has been read. False: nothing shall be made of the
+// files.
+using OnProgress = std::function<bool(size_t file, double share)>;
+// Called when all is read and laid down, before the spool becomes one. An error: it
+// does not, and nothing of it is left.
+using Confirm = std::function<absl::Status()>;
 
 // Makes the spool `directory` of the job `job`, whose id, name, command, host and user
 // are set; the rest is filled in. Errors name the file; nothing is left behind then.
-// UNAVAILABLE: another process reads the same files, or delivers what it made of them.
-// RESOURCE_EXHAUSTED: the spool would take more
-// than `most_bytes`. Of real traces it is smaller than the text that they unpack to;
-// one of 100 KiB that was made for it would fill a disk.
+// CANCELLED: `on_progress` said so. What `confirm` says. UNAVAILABLE: another process
+// reads the same files, or delivers what it made of them. RESOURCE_EXHAUSTED: the spool
+// would take more than `most_bytes`. Of real traces it is smaller than the text that
+// they unpack to; one of 100 KiB that was made for it would fill a disk.
 absl::Status WriteSpool(const std::vector<std::string>& files,
                         const std::string& directory, const OnProgress& on_progress,
-                        lull::v1::JobInfo* job, uint64_t most_bytes);
+                        const Confirm& confirm, lull::v1::JobInfo* job,
+                        uint64_t most_bytes);
 
 // Removes what imports left below `parent` that were killed while they wrote.
 void RemoveUnfinished(const std::string& parent);

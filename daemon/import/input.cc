@@ -43,11 +43,9 @@ Input::Input(UniqueFd fd, uint64_t file_bytes, Progress progress)
     : fd_(std::move(fd)),
       file_bytes_(file_bytes),
       progress_(std::move(progress)),
-      raw_(kBuffer + 1) {}
+      buffer_(kBuffer + 1) {}
 
-Input::~Input() {
-  if (gzip_) inflateEnd(&inflate_);
-}
+Input::~Input() = default;
 
 absl::StatusOr<std::unique_ptr<Input>> Input::Open(const std::string& path,
                                                    Progress progress) {
@@ -62,76 +60,50 @@ std::unique_ptr<Input> Input::OfBytes(std::string bytes) {
   return input;
 }
 
-bool Input::FillRaw() {
-  if (raw_done_) return false;
-  ssize_t got = 0;
+// The next bytes as they lie there; "" at the end.
+absl::StatusOr<std::string_view> Input::ReadFile() {
+  size_t size = 0;
   if (fd_) {
-    got = TEMP_FAILURE_RETRY(read(fd_.get(), raw_.data(), kBuffer));
-    if (got < 0) status_ = ErrnoStatus(errno, "cannot read");
+    const ssize_t got = TEMP_FAILURE_RETRY(read(fd_.get(), buffer_.data(), kBuffer));
+    if (got < 0) return ErrnoStatus(errno, "cannot read");
+    size = static_cast<size_t>(got);
   } else {
-    got = static_cast<ssize_t>(std::min(kBuffer, memory_.size() - memory_at_));
-    memcpy(raw_.data(), memory_.data() + memory_at_, static_cast<size_t>(got));
-    memory_at_ += static_cast<size_t>(got);
+    size = std::min(kBuffer, memory_.size() - memory_at_);
+    memcpy(buffer_.data(), memory_.data() + memory_at_, size);
+    memory_at_ += size;
   }
-  raw_at_ = 0;
-  raw_end_ = got > 0 ? static_cast<size_t>(got) : 0;
-  raw_[raw_end_] = '\0';
-  raw_done_ = got <= 0;
-  read_bytes_ += raw_end_;
-  if (progress_) progress_(read_bytes_, file_bytes_);
-  return !raw_done_;
+  buffer_[size] = '\0';
+  read_bytes_ += size;
+  if (progress_ && !progress_(read_bytes_, file_bytes_)) {
+    return absl::CancelledError("not read to its end");
+  }
+  return std::string_view(buffer_.data(), size);
 }
 
 bool Input::Fill() {
   taken_ += static_cast<uint64_t>(end_ - begin_);
   begin_ = at_ = end_ = nullptr;
   if (!status_.ok()) return false;
-  if (raw_at_ == raw_end_ && !gzip_ && !FillRaw()) return false;
-  if (!std::exchange(started_, true) && raw_end_ - raw_at_ >= 2 &&
-      memcmp(raw_.data() + raw_at_, "\x1f\x8b", 2) == 0) {
-    gzip_ = inflateInit2(&inflate_, 15 + 16) == Z_OK;
-    if (!gzip_) status_ = absl::ResourceExhaustedError("no memory to unpack it");
-    plain_.resize(kBuffer + 1);
+  absl::StatusOr<std::string_view> next =
+      unpacker_ != nullptr ? unpacker_->Next() : ReadFile();
+  if (!std::exchange(started_, true) && next.ok() && next->starts_with("\x1f\x8b")) {
+    first_ = *next;
+    auto unpacker = Unpacker::Start([this]() -> absl::StatusOr<std::string_view> {
+      if (!first_.empty()) return std::exchange(first_, {});
+      return ReadFile();
+    });
+    if (unpacker.ok()) {
+      unpacker_ = *std::move(unpacker);
+      next = unpacker_->Next();
+    } else {
+      next = unpacker.status();
+    }
   }
-  if (gzip_) return Inflate();
-  if (!status_.ok()) return false;
-  begin_ = at_ = raw_.data() + raw_at_;
-  end_ = raw_.data() + raw_end_;
-  raw_at_ = raw_end_;
+  if (!next.ok()) status_ = next.status();
+  if (!next.ok() || next->empty()) return false;
+  begin_ = at_ = next->data();
+  end_ = begin_ + next->size();
   return true;
-}
-
-// Members of a gzip file follow each other; what follows the last one must be none.
-bool Input::Inflate() {
-  while (true) {
-    if (raw_at_ == raw_end_ && !FillRaw()) {
-      if (status_.ok() && !between_members_) {
-        status_ = absl::DataLossError("the gzip file is cut short");
-      }
-      return false;
-    }
-    if (std::exchange(between_members_, false)) inflateReset(&inflate_);
-    inflate_.next_in = reinterpret_cast<Bytef*>(raw_.data() + raw_at_);
-    inflate_.avail_in = static_cast<uInt>(raw_end_ - raw_at_);
-    inflate_.next_out = reinterpret_cast<Bytef*>(plain_.data());
-    inflate_.avail_out = static_cast<uInt>(kBuffer);
-    const int result = inflate(&inflate_, Z_NO_FLUSH);
-    raw_at_ = raw_end_ - inflate_.avail_in;
-    if (result == Z_STREAM_END) {
-      between_members_ = true;
-    } else if (result != Z_OK && result != Z_BUF_ERROR) {
-      status_ = absl::DataLossError(absl::StrCat(
-          "the gzip file is damaged: ",
-          inflate_.msg != nullptr ? inflate_.msg : "its data cannot be unpacked"));
-      return false;
-    }
-    const size_t got = kBuffer - inflate_.avail_out;
-    if (got == 0) continue;
-    plain_[got] = '\0';
-    begin_ = at_ = plain_.data();
-    end_ = plain_.data() + got;
-    return true;
-  }
 }
 
 absl::StatusOr<std::string> HashOfFile(const std::string& path) {

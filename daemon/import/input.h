@@ -1,8 +1,6 @@
 // A file as a stream of bytes, unpacked if it is gzip, with the hash of what lies on
-// the disk. Bounded: two buffers.
+// the disk. Bounded: five buffers.
 #pragma once
-
-#include <zlib.h>
 
 #include <cstdint>
 #include <functional>
@@ -14,11 +12,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/base/unique_fd.h"
+#include "daemon/import/unpacker.h"
 
 namespace lull::imports {
 
-// Called now and then with how much of the file has been read.
-using Progress = std::function<void(uint64_t read_bytes, uint64_t file_bytes)>;
+// Called now and then with how much of the file has been read, by any one thread.
+// False: no more is read, and the status is CANCELLED.
+using Progress = std::function<bool(uint64_t read_bytes, uint64_t file_bytes)>;
 
 class Input {
  public:
@@ -51,8 +51,7 @@ class Input {
  private:
   Input(UniqueFd fd, uint64_t file_bytes, Progress progress);
   bool Fill();
-  bool FillRaw();
-  bool Inflate();
+  absl::StatusOr<std::string_view> ReadFile();
 
   UniqueFd fd_;
   std::string memory_;  // in the place of a file
@@ -62,19 +61,16 @@ class Input {
   uint64_t read_bytes_ = 0;
   absl::Status status_;
 
-  std::vector<char> raw_;  // and plain_: one byte more than is filled, for the NUL
-  size_t raw_at_ = 0, raw_end_ = 0;
-  bool raw_done_ = false;
+  std::vector<char> buffer_;  // one byte more than is read, for the NUL
   bool started_ = false;
-  bool gzip_ = false;
-  bool between_members_ = false;
-  z_stream inflate_ = {};
+  std::string_view first_;  // of a gzip file, until it is unpacked
 
-  std::vector<char> plain_;
   const char* begin_ = nullptr;
   const char* at_ = nullptr;
   const char* end_ = nullptr;
   uint64_t taken_ = 0;  // before begin_
+
+  std::unique_ptr<Unpacker> unpacker_;  // last: its thread reads the file
 };
 
 // SHA-256 of a file, 32 bytes. Reads all of it.

@@ -215,6 +215,35 @@ class MadeUp(Import):
         self.assertEqual(self.ask("gaps", first)["job"]["events"], events)
         self.assertNotEqual(self.job_of(b), first)  # other bytes
 
+    def spools(self):
+        places = (os.path.join(self.host.environment["XDG_DATA_HOME"], "lull"),
+                  self.host.environment["LULL_RUNTIME_DIR"])
+        return [os.path.join(place, folder, job) for place in places
+                for folder in ("spool", "spool-remote")
+                if os.path.isdir(os.path.join(place, folder))
+                for job in os.listdir(os.path.join(place, folder))]
+
+    def test_nothing_is_left_of_files_that_the_collector_has(self):
+        # Long enough for the answer to come while they are read, and not.
+        for name, count in (("long.json.gz", 150_000), ("short.json", 10)):
+            path = self.write(name, trace([kernel("k", 10 * i, 10 * i + 5, 0)
+                                           for i in range(count)]))
+            job = self.job_of(path)
+            done = self.lull("import", "--name", "other", path)
+            self.assertEqual(done.stdout.strip(), job)
+            self.assertIn(f"imported before, as job {job}", done.stderr)
+            self.assertEqual(self.spools(), [])
+            self.assertEqual(self.ask("kernels", job)["total_calls"], count)
+
+    def test_nothing_is_left_where_no_collector_answers(self):
+        whole = self.write("whole.json", trace(STORY + [kernel("unseen", 1, 2, 0)]))
+        damaged = self.write("damaged.json", b'{"traceEvents": [')
+        for path in (whole, damaged):
+            done = self.lull("import", "--collector", "unix:/tmp/no-such-lulld", path, status=1)
+            self.assertEqual(done.stdout, "")
+            self.assertIn("/tmp/no-such-lulld", done.stderr)
+            self.assertEqual(self.spools(), [])
+
     def test_ranks_of_a_folder_are_processes_of_one_job(self):
         for rank in range(3):
             self.write(f"ranks/worker.{rank}.pt.trace.json.gz",

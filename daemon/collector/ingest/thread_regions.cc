@@ -63,7 +63,7 @@ void ThreadRegions::Add(ThreadId tid, uint64_t start_ns, const Item& item) {
 
 void ThreadRegions::AddIdle(const Event& idle) {
   if (idle.tid == 0) return;  // nobody knows whose it is
-  Item item{idle.start_ns + idle.duration_ns, idle.series, false, {}};
+  Item item{idle.start_ns + idle.duration_ns, idle.series, false, false, {}};
   if ((idle.flags & aggregate::kFlagContinued) == 0) {
     item.sum.Add(idle.duration_ns, 0, 0);
   } else {
@@ -76,7 +76,7 @@ void ThreadRegions::AddSample(const Event& sample) {
   const uint64_t weight_ns = SampleView{sample}.weight_ns();
   // One of an imported trace has a duration, and is no matter of chance.
   const bool exact = sample.duration_ns != 0;
-  Item item{sample.start_ns + sample.duration_ns, sample.series, true, {}};
+  Item item{sample.start_ns + sample.duration_ns, sample.series, true, false, {}};
   item.sum.Add(weight_ns, exact ? 0 : aggregate::SquareOfWeight(weight_ns), 0);
   Add(ThreadId{sample.tid}, sample.start_ns, item);
 }
@@ -160,28 +160,28 @@ void ThreadRegions::Take(const Scope& scope, Thread& thread) {
   items.merge(outside);
 }
 
-// Pieces of one series and second become one. Where that is not enough, the older half
-// of each thread's goes.
+// Pieces of one series and second become one, in its place: a copy of all, ten times in
+// an import of 130,000 events, took 6 % of its time. Where that is not enough, the
+// older half of each thread's goes.
 void ThreadRegions::MakeRoom() {
   held_ = 0;
+  absl::flat_hash_map<uint32_t, Items::value_type*> firsts;  // of one second, by series
   for (auto& [tid, thread] : threads_) {
-    std::vector<Items::value_type> kept;
-    absl::flat_hash_map<uint32_t, size_t> sums;  // in `kept`, by series, of one second
+    firsts.clear();
     uint64_t second = 0;
-    for (const auto& [start, item] : thread.items) {
+    for (auto& piece : thread.items) {
+      auto& [start, item] = piece;
       const uint64_t its = start / aggregate::kBucketNs;
-      if (std::exchange(second, its) != its) sums.clear();
-      auto [sum, fresh] = sums.try_emplace(item.series, kept.size());
-      if (fresh) {
-        kept.emplace_back(start, item);
-        continue;
-      }
-      auto& [first, whole] = kept[sum->second];
+      if (std::exchange(second, its) != its) firsts.clear();
+      auto [known, fresh] = firsts.try_emplace(item.series, &piece);
+      if (fresh) continue;
+      auto& [first, whole] = *known->second;
       whole.end_ns = std::max(whole.end_ns, item.end_ns);
       whole.sum.Append(item.sum);
+      item.merged = true;
       thread.longest_ns = std::max(thread.longest_ns, whole.end_ns - first);
     }
-    thread.items = Items(kept.begin(), kept.end());
+    absl::erase_if(thread.items, [](const auto& piece) { return piece.second.merged; });
     held_ += thread.items.size();
   }
   if (held_ <= kMost / 2) return;

@@ -65,6 +65,7 @@ class ThreadRegions {
     uint64_t end_ns = 0;  // of one sample: its time
     uint32_t series = 0;
     bool sample = false;
+    bool merged = false;  // into an earlier one, and about to go
     aggregate::Cell sum;
   };
   using Items = absl::btree_multimap<uint64_t, Item>;  // by start

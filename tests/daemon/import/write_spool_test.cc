@@ -27,7 +27,7 @@ class WriteSpoolTest : public testing::Test {
   }
   absl::Status Write(const std::vector<std::string>& files, uint64_t most_bytes) {
     job_.set_id(std::string(32, 'a'));
-    return WriteSpool(files, directory_ / "spool", nullptr, &job_, most_bytes);
+    return WriteSpool(files, directory_ / "spool", nullptr, nullptr, &job_, most_bytes);
   }
 
   test::TemporaryDirectory directory_;
@@ -43,6 +43,26 @@ TEST_F(WriteSpoolTest, LeavesNothingOfATraceThatWouldFillTheDisk) {
   ASSERT_TRUE(most.ok()) << most.status();
   EXPECT_TRUE(Write({file}, *most).ok());
   EXPECT_TRUE(std::filesystem::exists(directory_ / "spool/hello"));
+}
+
+TEST_F(WriteSpoolTest, LeavesNothingOfFilesThatNobodyWantsAnyMore) {
+  job_.set_id(std::string(32, 'a'));
+  const std::vector<std::string> files = {File("a.json", "")};
+  const std::string spool = directory_ / "spool";
+  absl::Status status = WriteSpool(
+      files, spool, [](size_t, double) { return false; }, nullptr, &job_, 1 << 20);
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled) << status;
+  EXPECT_FALSE(std::filesystem::exists(spool));
+  status = WriteSpool(
+      files, spool, nullptr,
+      [&] {
+        EXPECT_TRUE(std::filesystem::exists(spool));
+        EXPECT_FALSE(std::filesystem::exists(spool + "/hello"));
+        return absl::AbortedError("no");
+      },
+      &job_, 1 << 20);
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted) << status;
+  EXPECT_FALSE(std::filesystem::exists(spool));
 }
 
 TEST_F(WriteSpoolTest, OneOfTwoAtOnceSaysSoAndHarmsNothing) {
