@@ -125,17 +125,27 @@ void Fill(const std::map<std::string, uint64_t>& counts,
 
 class Importer {
  public:
-  Importer(const std::vector<std::string>& files, relay::Spool& spool,
+  Importer(const std::vector<std::string>& files, std::string directory,
            const OnProgress& on_progress, const Confirm& confirm,
            lull::v1::JobInfo* job, uint64_t most_bytes)
       : files_(files),
-        spool_(spool),
+        directory_(std::move(directory)),
         on_progress_(on_progress),
         confirm_(confirm),
         job_(*job),
         most_bytes_(most_bytes) {}
 
+  // Leaves nothing behind after an error.
   absl::Status Run() {
+    absl::Status written = Write();
+    if (written.ok() || spool_ == nullptr) return written;
+    spool_.reset();
+    absl::Status removed = RemoveTree(directory_);
+    return removed.ok() ? written : Annotate(written, removed.ToString());
+  }
+
+ private:
+  absl::Status Write() {
     for (size_t i = 0; i < files_.size(); ++i) {
       absl::Status imported = ImportFile(i);
       if (!imported.ok()) return Annotate(imported, files_[i]);
@@ -144,12 +154,32 @@ class Importer {
     lull::v1::Batch end;
     end.mutable_job_end()->set_end_ns(end_ns_);
     end.mutable_job_end()->set_exit_status(-1);
-    LULL_RETURN_IF_ERROR(spool_.Append(&end));
-    if (confirm_) LULL_RETURN_IF_ERROR(confirm_());
-    return spool_.WriteHello(relay::MakeHello(job_));
+    LULL_RETURN_IF_ERROR(OpenSpool());
+    LULL_RETURN_IF_ERROR(spool_->Append(&end));
+    return spool_->WriteHello(relay::MakeHello(job_));
   }
 
- private:
+  absl::Status OpenSpool() {
+    if (spool_ != nullptr) return absl::OkStatus();
+    if (confirm_) LULL_RETURN_IF_ERROR(confirm_());
+    LULL_RETURN_IF_ERROR(MakePrivateDirectory(directory_));
+    absl::StatusOr<UniqueFd> keeper = relay::KeepSpool(directory_);
+    if (absl::IsUnavailable(keeper.status())) {
+      return absl::UnavailableError(
+          "another lull import is at these files; ask for the job once it is done");
+    }
+    LULL_RETURN_IF_ERROR(keeper.status());
+    keeper_ = *std::move(keeper);
+    std::ofstream(fs::path(directory_) / kUnfinished).flush();
+    // What an import left that was killed: nobody can tell how far it came.
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(directory_, error)) {
+      if (entry.path().extension() == ".spool") fs::remove(entry.path(), error);
+    }
+    LULL_ASSIGN_OR_RETURN(spool_, relay::Spool::Open(directory_, kNoLimit));
+    return absl::OkStatus();
+  }
+
   absl::Status ImportFile(size_t index) {
     Progress progress;
     if (on_progress_) {
@@ -167,12 +197,14 @@ class Importer {
     LULL_ASSIGN_OR_RETURN(Trace trace, ReadChromeTrace(*input));
     input.reset();
     LULL_RETURN_IF_ERROR(ChooseRank(index, &trace));
+    LULL_RETURN_IF_ERROR(OpenSpool());
     return ImportProcess(trace);
   }
 
   // Ranks are not told: they are where there is one process for each device.
   absl::Status ImportNsys(size_t index) {
     formats_.insert("Nsight Systems");
+    LULL_RETURN_IF_ERROR(OpenSpool());  // reading a database cannot be broken off
     LULL_ASSIGN_OR_RETURN(std::vector<Trace> traces, ReadNsysTrace(files_[index]));
     std::set<uint32_t> devices;
     for (const Trace& trace : traces) {
@@ -194,6 +226,7 @@ class Importer {
     LULL_ASSIGN_OR_RETURN(Snapshot snapshot, ReadSnapshot(*input));
     input.reset();
     LULL_RETURN_IF_ERROR(ChooseRank(index, &snapshot.trace));
+    LULL_RETURN_IF_ERROR(OpenSpool());
     ImportCounts counts;
     LULL_RETURN_IF_ERROR(
         TranslateSnapshot(snapshot, ++processes_, apis_, Sink(), &counts));
@@ -209,7 +242,7 @@ class Importer {
 
   BatchSink Sink() {
     return [this](lull::v1::Batch* batch) {
-      LULL_RETURN_IF_ERROR(spool_.Append(batch));
+      LULL_RETURN_IF_ERROR(spool_->Append(batch));
       bytes_ += static_cast<uint64_t>(batch->GetCachedSize());  // as it was written
       for (const auto& stacks : batch->stacks()) {
         bytes_ += static_cast<uint64_t>(stacks.frame_numbers_size()) * kFrameBytes;
@@ -284,7 +317,9 @@ class Importer {
   }
 
   const std::vector<std::string>& files_;
-  relay::Spool& spool_;
+  const std::string directory_;
+  UniqueFd keeper_;  // nobody else is at this spool
+  std::unique_ptr<relay::Spool> spool_;
   const OnProgress& on_progress_;
   const Confirm& confirm_;
   lull::v1::JobInfo& job_;
@@ -372,29 +407,7 @@ absl::Status WriteSpool(const std::vector<std::string>& files,
                         const std::string& directory, const OnProgress& on_progress,
                         const Confirm& confirm, lull::v1::JobInfo* job,
                         uint64_t most_bytes) {
-  LULL_RETURN_IF_ERROR(MakePrivateDirectory(directory));
-  absl::StatusOr<UniqueFd> keeper = relay::KeepSpool(directory);
-  if (absl::IsUnavailable(keeper.status())) {
-    return absl::UnavailableError(
-        "another lull import is at these files; ask for the job once it is done");
-  }
-  LULL_RETURN_IF_ERROR(keeper.status());
-  std::ofstream(fs::path(directory) / kUnfinished).flush();
-  // What an import left that was killed: nobody can tell how far it came.
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(directory, error)) {
-    if (entry.path().extension() == ".spool") fs::remove(entry.path(), error);
-  }
-  absl::Status written;
-  {
-    LULL_ASSIGN_OR_RETURN(auto spool, relay::Spool::Open(directory, kNoLimit));
-    written = Importer(files, *spool, on_progress, confirm, job, most_bytes).Run();
-  }
-  if (!written.ok()) {
-    absl::Status removed = RemoveTree(directory);
-    if (!removed.ok()) return Annotate(written, removed.ToString());
-  }
-  return written;
+  return Importer(files, directory, on_progress, confirm, job, most_bytes).Run();
 }
 
 }  // namespace lull::imports

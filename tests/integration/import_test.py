@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -243,6 +244,23 @@ class MadeUp(Import):
             self.assertEqual(done.stdout, "")
             self.assertIn("/tmp/no-such-lulld", done.stderr)
             self.assertEqual(self.spools(), [])
+
+    def test_who_waits_for_a_silent_collector_holds_up_nobody(self):
+        path = self.write("wanted.json", trace(STORY + [kernel("late", 1, 2, 0)]))
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            waiting = subprocess.Popen(
+                [guest.LULL, "import", "--collector",
+                 f"127.0.0.1:{silent.getsockname()[1]}", path],
+                env=self.host.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            connection, _ = silent.accept()  # it is at its question now
+            with connection:
+                try:
+                    self.job_of(path)
+                    self.assertIsNone(waiting.poll())
+                finally:
+                    waiting.send_signal(signal.SIGINT)
+                    waiting.communicate()
+        self.assertEqual(self.spools(), [])
 
     def test_ranks_of_a_folder_are_processes_of_one_job(self):
         for rank in range(3):

@@ -44,13 +44,17 @@ class Host(object):
 
     def __init__(self, path):
         self.lines = collections.defaultdict(list)  # tid -> [(line, before, after)]
-        self.edges = 0  # where lull's clock is between two others
+        # Where lull's clock is between two others: (name of a call, or sort of wait,
+        # "begins" or "ends") -> how many, and how many of them are wide though the thread
+        # had a processor.
+        self.edges, self.unexplained = collections.Counter(), collections.Counter()
         self.wide = collections.defaultdict(list)  # tid -> [(start, end)], edges
         self.late = collections.defaultdict(list)  # tid -> [(start, end)]
         self.delays_ns = 0  # of all threads
         self.waits = collections.defaultdict(list)  # tid -> [(start, end, line, kind)]
         self.collections = collections.defaultdict(list)  # of such, too
         self.ran = collections.defaultdict(list)  # tid -> [(start, end, function)]
+        around_waits = []
         with open(path) as file:
             for row in file:
                 kind, tid, *rest = row.split()
@@ -69,18 +73,16 @@ class Host(object):
                     else:
                         spans, edges = self.waits, ((around[0], start), (end, around[1]))
                     spans[int(tid)].append((start, end, line, kind))
-                    self.add_edges(int(tid), *edges)
+                    around_waits.append((int(tid), kind, *edges))
+        for tid, kind, *edges in around_waits:
+            self.add_edges(tid, kind, *edges)
 
-    def add_edges(self, tid, *edges):
-        for start, end in edges:
-            self.edges += 1
+    def add_edges(self, tid, what, *edges):
+        for name, (start, end) in zip(("begins", "ends"), edges):
+            self.edges[what, name] += 1
             if end - start > EDGE_NS:
                 self.wide[tid].append((start, end))
-
-    def unexplained(self):
-        """Share of the edges that are wide though the thread had a processor."""
-        return sum(not overlap(self.late[tid], *edge)
-                   for tid, edges in self.wide.items() for edge in edges) / self.edges
+                self.unexplained[what, name] += not overlap(self.late[tid], start, end)
 
 
 class Operation(object):
@@ -119,7 +121,8 @@ class Oracle(object):
             line = 0
             if position[record.tid] < len(lines):
                 line, before, after = lines[position[record.tid]]
-                host.add_edges(record.tid, (before, record.start), (record.end, after))
+                host.add_edges(record.tid, record.name, (before, record.start),
+                               (record.end, after))
             position[record.tid] += 1
             call = Call(record, line)
             self.calls[record.correlation] = call
