@@ -21,6 +21,7 @@
 #include "cli/job/job_info.h"
 #include "cli/render/imported.h"
 #include "daemon/base/status.h"
+#include "daemon/import/trace_files.h"
 #include "daemon/relay/deliver/deliver.h"
 
 namespace lull {

@@ -17,15 +17,6 @@
 
 namespace lull::imports {
 
-// Files in a fixed order: `paths` may name folders, of which the traces are taken.
-// NOT_FOUND with the path where there is none.
-absl::StatusOr<std::vector<std::string>> FindTraces(
-    const std::vector<std::string>& paths);
-
-// 32 hex digits, of the contents of the files in whatever order, and of the version of
-// what is made of them. INVALID_ARGUMENT where two are the same.
-absl::StatusOr<std::string> JobIdOf(const std::vector<std::string>& files);
-
 // Called now and then while a file is read, by any one thread: its place among the
 // files, and the share of it that has been read. False: nothing shall be made of the
 // files.
