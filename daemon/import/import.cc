@@ -123,8 +123,10 @@ class Importer {
     LULL_RETURN_IF_ERROR(keeper.status());
     keeper_ = *std::move(keeper);
     std::ofstream(fs::path(directory_) / kUnfinished).flush();
-    // What an import left that was killed: nobody can tell how far it came.
+    // What an import left that was killed, maybe since this one began: nobody can tell
+    // how far it came. First of all it is whole no more.
     std::error_code error;
+    fs::remove(fs::path(directory_) / "hello", error);
     for (const auto& entry : fs::directory_iterator(directory_, error)) {
       if (entry.path().extension() == ".spool") fs::remove(entry.path(), error);
     }

@@ -64,6 +64,24 @@ TEST_F(WriteSpoolTest, LeavesNothingOfFilesThatNobodyWantsAnyMore) {
   EXPECT_FALSE(std::filesystem::exists(spool));
 }
 
+TEST_F(WriteSpoolTest, BeginsAnewWhereAnotherLeftAWholeSpoolMeanwhile) {
+  const std::string file = File("a.json", "");
+  ASSERT_TRUE(Write({file}, 1 << 20).ok());
+  job_.set_id(std::string(32, 'a'));
+  absl::Status status = WriteSpool(
+      {file}, directory_ / "spool", [](size_t, double) { return true; },
+      [] { return absl::OkStatus(); }, &job_, 10);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "spool"));
+  ASSERT_TRUE(Write({file}, 1 << 20).ok());
+  ASSERT_TRUE(Write({file}, 1 << 20).ok());
+  auto spool = relay::Spool::Open(directory_ / "spool", 1 << 20);
+  ASSERT_TRUE(spool.ok()) << spool.status();
+  EXPECT_EQ((*spool)->acknowledged(), 0u);
+  EXPECT_GT((*spool)->last_sequence(), 0u);
+  EXPECT_TRUE(relay::ReadSpoolHello(directory_ / "spool").ok());
+}
+
 TEST_F(WriteSpoolTest, OneOfTwoAtOnceSaysSoAndHarmsNothing) {
   const std::string file = File("a.json", "");
   std::filesystem::create_directory(directory_ / "spool");
