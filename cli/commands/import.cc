@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -94,17 +95,28 @@ void TellKnown(const ImportVerbOptions& options, const std::string& id,
 }
 
 // The collector starts while the files are read; nothing is made of them where it has
-// the job, or does not answer.
+// the job, or does not answer. `whole`: another import left the spool whole meanwhile.
 absl::StatusOr<Asked> ReadFiles(const ImportVerbOptions& options, const std::string& id,
                                 const std::vector<std::string>& files,
-                                const std::string& spool, v1::JobInfo* job) {
+                                const std::string& spool, v1::JobInfo* job,
+                                bool* whole) {
   using Answer = absl::StatusOr<Asked>;
   std::atomic<bool> wanted = true;
   std::future<Answer> answer = std::async(std::launch::async, [&]() -> Answer {
-    Answer asked = ConnectAndAsk(options.collector, id);
-    wanted = asked.ok() && !asked->has_job;
-    return asked;
+    Answer first = ConnectAndAsk(options.collector, id);
+    wanted = first.ok() && !first->has_job;
+    return first;
   });
+  std::optional<Answer> asked;
+  auto confirm = [&]() -> absl::Status {
+    if (!asked) {
+      asked = answer.get();
+      LULL_RETURN_IF_ERROR(asked->status());
+    } else {
+      LULL_RETURN_IF_ERROR(Ask(id, &**asked));
+    }
+    return (*asked)->has_job ? absl::CancelledError("not wanted") : absl::OkStatus();
+  };
   *job = InfoOf(options, id);
   absl::StatusOr<uint64_t> most_bytes = imports::MostSpoolBytes(files);
   absl::Status written = most_bytes.status();
@@ -116,15 +128,13 @@ absl::StatusOr<Asked> ReadFiles(const ImportVerbOptions& options, const std::str
           line.Show(std::filesystem::path(files[file]).filename().string(), share);
           return wanted.load();
         },
-        [&] {
-          answer.wait();
-          return wanted ? absl::OkStatus() : absl::CancelledError("not wanted");
-        },
-        job, *most_bytes);
+        confirm, job, *most_bytes);
   }
-  Answer asked = answer.get();
-  if (wanted) LULL_RETURN_IF_ERROR(written);
-  return asked;
+  if (!asked) asked = answer.get();
+  if (!asked->ok() || (*asked)->has_job) return *std::move(asked);
+  *whole = absl::IsAlreadyExists(written);
+  if (!*whole) LULL_RETURN_IF_ERROR(written);
+  return *std::move(asked);
 }
 
 absl::Status Import(const ImportVerbOptions& options, std::string* id) {
@@ -138,11 +148,11 @@ absl::Status Import(const ImportVerbOptions& options, std::string* id) {
   }
   const std::string spool = SpoolDirectory(runtime, collector.is_private, *id);
   // One that is whole already only has to be delivered.
-  const bool whole = std::filesystem::exists(spool + "/hello");
+  bool whole = std::filesystem::exists(spool + "/hello");
   v1::JobInfo job;
-  LULL_ASSIGN_OR_RETURN(Asked asked, whole
-                                         ? ConnectAndAsk(options.collector, *id)
-                                         : ReadFiles(options, *id, files, spool, &job));
+  LULL_ASSIGN_OR_RETURN(Asked asked,
+                        whole ? ConnectAndAsk(options.collector, *id)
+                              : ReadFiles(options, *id, files, spool, &job, &whole));
   if (asked.has_job) {
     TellKnown(options, *id, asked.job.name());
     return absl::OkStatus();

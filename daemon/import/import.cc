@@ -90,7 +90,7 @@ class Importer {
   // Leaves nothing behind after an error.
   absl::Status Run() {
     absl::Status written = Write();
-    if (written.ok() || spool_ == nullptr) return written;
+    if (written.ok() || !keeper_) return written;
     spool_.reset();
     absl::Status removed = RemoveTree(directory_);
     return removed.ok() ? written : Annotate(written, removed.ToString());
@@ -121,12 +121,15 @@ class Importer {
           "another lull import is at these files; ask for the job once it is done");
     }
     LULL_RETURN_IF_ERROR(keeper.status());
-    keeper_ = *std::move(keeper);
-    std::ofstream(fs::path(directory_) / kUnfinished).flush();
-    // What an import left that was killed, maybe since this one began: nobody can tell
-    // how far it came. First of all it is whole no more.
+    // The collector may have a part of it, which goes with this one alone.
     std::error_code error;
-    fs::remove(fs::path(directory_) / "hello", error);
+    if (fs::exists(fs::path(directory_) / "hello", error)) {
+      return absl::AlreadyExistsError("another import laid it down meanwhile");
+    }
+    keeper_ = *std::move(keeper);
+    if (confirm_) LULL_RETURN_IF_ERROR(confirm_());
+    std::ofstream(fs::path(directory_) / kUnfinished).flush();
+    // What an import left that was killed: nobody can tell how far it came.
     for (const auto& entry : fs::directory_iterator(directory_, error)) {
       if (entry.path().extension() == ".spool") fs::remove(entry.path(), error);
     }
@@ -272,7 +275,7 @@ class Importer {
 
   const std::vector<std::string>& files_;
   const std::string directory_;
-  UniqueFd keeper_;  // nobody else is at this spool
+  UniqueFd keeper_;  // nobody else is at this spool, and nobody left it whole
   std::unique_ptr<relay::Spool> spool_;
   const OnProgress& on_progress_;
   const Confirm& confirm_;

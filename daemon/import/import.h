@@ -21,16 +21,18 @@ namespace lull::imports {
 // files, and the share of it that has been read. False: nothing shall be made of the
 // files.
 using OnProgress = std::function<bool(size_t file, double share)>;
-// Called once, before the first thing is laid down; of a trace of torch.profiler or a
-// snapshot when it has been read. An error: nothing is.
+// Called before the first thing is laid down (of a trace of torch.profiler or a
+// snapshot when it has been read), and once more when nobody else can lay it down any
+// more. An error: nothing is.
 using Confirm = std::function<absl::Status()>;
 
 // Makes the spool `directory` of the job `job`, whose id, name, command, host and user
 // are set; the rest is filled in. Errors name the file; nothing is left behind then.
 // CANCELLED: `on_progress` said so. What `confirm` says. UNAVAILABLE: another process
-// lays down the same files, or delivers what it made of them. RESOURCE_EXHAUSTED: the
-// spool would take more than `most_bytes`. Of real traces it is smaller than the text
-// that they unpack to; one of 100 KiB that was made for it would fill a disk.
+// lays down the same files, or delivers what it made of them. ALREADY_EXISTS: another
+// left the spool whole; it stays. RESOURCE_EXHAUSTED: the spool would take more than
+// `most_bytes`. Of real traces it is smaller than the text that they unpack to; one of
+// 100 KiB that was made for it would fill a disk.
 absl::Status WriteSpool(const std::vector<std::string>& files,
                         const std::string& directory, const OnProgress& on_progress,
                         const Confirm& confirm, lull::v1::JobInfo* job,

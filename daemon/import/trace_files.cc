@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 
 // Version of what an import makes of a file. Another version makes another job of it.
 constexpr absl::string_view kVersion = "lull import 4";
+
 bool IsTraceName(const std::string& name) {
   return absl::EndsWith(name, ".json") || absl::EndsWith(name, ".json.gz") ||
          absl::EndsWith(name, ".sqlite");

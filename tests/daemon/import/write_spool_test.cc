@@ -64,22 +64,33 @@ TEST_F(WriteSpoolTest, LeavesNothingOfFilesThatNobodyWantsAnyMore) {
   EXPECT_FALSE(std::filesystem::exists(spool));
 }
 
-TEST_F(WriteSpoolTest, BeginsAnewWhereAnotherLeftAWholeSpoolMeanwhile) {
+TEST_F(WriteSpoolTest, LeavesWhatAnotherLeftWholeMeanwhile) {
   const std::string file = File("a.json", "");
   ASSERT_TRUE(Write({file}, 1 << 20).ok());
-  job_.set_id(std::string(32, 'a'));
-  absl::Status status = WriteSpool(
-      {file}, directory_ / "spool", [](size_t, double) { return true; },
-      [] { return absl::OkStatus(); }, &job_, 10);
-  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
-  EXPECT_FALSE(std::filesystem::exists(directory_ / "spool"));
-  ASSERT_TRUE(Write({file}, 1 << 20).ok());
-  ASSERT_TRUE(Write({file}, 1 << 20).ok());
+  const std::string hello = directory_ / "spool/hello";
+  const auto written = std::filesystem::last_write_time(hello);
+  absl::Status status = Write({file}, 1 << 20);
+  EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists) << status;
+  EXPECT_EQ(std::filesystem::last_write_time(hello), written);
   auto spool = relay::Spool::Open(directory_ / "spool", 1 << 20);
   ASSERT_TRUE(spool.ok()) << spool.status();
-  EXPECT_EQ((*spool)->acknowledged(), 0u);
   EXPECT_GT((*spool)->last_sequence(), 0u);
-  EXPECT_TRUE(relay::ReadSpoolHello(directory_ / "spool").ok());
+}
+
+TEST_F(WriteSpoolTest, AsksOnceMoreWhenNobodyElseCanLayItDown) {
+  job_.set_id(std::string(32, 'a'));
+  int asked = 0;
+  absl::Status status = WriteSpool(
+      {File("a.json", "")}, directory_ / "spool", nullptr,
+      [&] {
+        if (++asked == 1) return absl::OkStatus();
+        EXPECT_FALSE(relay::KeepSpool(directory_ / "spool").ok());
+        return absl::CancelledError("it is there now");
+      },
+      &job_, 1 << 20);
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled) << status;
+  EXPECT_EQ(asked, 2);
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "spool"));
 }
 
 TEST_F(WriteSpoolTest, OneOfTwoAtOnceSaysSoAndHarmsNothing) {
