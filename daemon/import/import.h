@@ -3,8 +3,8 @@
 //
 // All or nothing: a spool is one only once it says whose it is (Spool::WriteHello),
 // which comes last. The job's id is the hash of the files, and what is made of them
-// depends on nothing but their order, so whoever delivers it twice delivers it once. (Two
-// hosts that import the same files at once in another order would mix them.)
+// depends on nothing but their order, so whoever delivers it twice delivers it once.
+// (Two hosts that import the same files at once in another order would mix them.)
 #pragma once
 
 #include <cstdint>
