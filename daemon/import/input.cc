@@ -87,11 +87,11 @@ bool Input::Fill() {
   absl::StatusOr<std::string_view> next =
       unpacker_ != nullptr ? unpacker_->Next() : ReadFile();
   if (!std::exchange(started_, true) && next.ok() && next->starts_with("\x1f\x8b")) {
-    first_ = *next;
-    auto unpacker = Unpacker::Start([this]() -> absl::StatusOr<std::string_view> {
-      if (!first_.empty()) return std::exchange(first_, {});
-      return ReadFile();
-    });
+    auto unpacker = Unpacker::Start(
+        [this, first = *next]() mutable -> absl::StatusOr<std::string_view> {
+          if (!first.empty()) return std::exchange(first, {});
+          return ReadFile();
+        });
     if (unpacker.ok()) {
       unpacker_ = *std::move(unpacker);
       next = unpacker_->Next();

@@ -63,7 +63,6 @@ class Input {
 
   std::vector<char> buffer_;  // one byte more than is read, for the NUL
   bool started_ = false;
-  std::string_view first_;  // of a gzip file, until it is unpacked
 
   const char* begin_ = nullptr;
   const char* at_ = nullptr;

@@ -1,5 +1,5 @@
-// Unpacks a gzip file in a thread of its own, some pieces ahead of its reader: 35 ms of
-// the 230 that reading and translating 63 MB of JSON take.
+// Unpacks a gzip file in a thread of its own, some pieces ahead of its reader. It is 7
+// % of the processor time of an import (h100_owlv2, 56 MB of text).
 #pragma once
 
 #include <zlib.h>

@@ -44,8 +44,8 @@ HOLDS_IN_100 = 90  # intervals that hold in 95 of 100 do so at least so often
 MOST_WRONG_SHARE = 0.03  # of samples, beside what chance makes of them
 CLOCK_READS_NS = 100  # a call seems longer by the clock reads of its hook
 WIDE_SHARE = 0.03  # of the edges of calls, waits and collections
-WIDE_SHARE_OF_A_KIND = 0.2
-EDGES_OF_A_KIND = 40
+WIDE_SHARE_OF_A_KIND = 0.2  # of those of one call, or sort of wait: its begin, its end
+EDGES_OF_A_KIND = 40  # of fewer, chance makes such shares
 ONE_GAP_NS = 100_000  # one gap at the edge of a rule may fall on either side
 
 

@@ -262,6 +262,25 @@ class MadeUp(Import):
                     waiting.communicate()
         self.assertEqual(self.spools(), [])
 
+    def test_imports_of_the_same_files_at_once_make_one_job(self):
+        files = [self.write(f"at-once/rank{rank}.json",
+                            trace([kernel("k", 10 * i, 10 * i + 5, 0) for i in range(20_000)],
+                                  distributedInfo={"rank": rank, "world_size": 2}))
+                 for rank in range(2)]
+        started = [subprocess.Popen([guest.LULL, "import", "--quiet", *order],
+                                    env=self.host.environment, stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE, text=True)
+                   for order in (files, files[::-1], files)]
+        for process in started:
+            _, err = process.communicate(timeout=60)
+            if process.returncode != 0:
+                self.assertRegex(err, "another lull import|is running")
+        job = self.job_of(*files)
+        for rank in ("0", "1"):
+            answer = self.ask("kernels", job, "--rank", rank)
+            self.assertEqual(answer["total_calls"], 20_000)
+        self.assertEqual(self.spools(), [])
+
     def test_ranks_of_a_folder_are_processes_of_one_job(self):
         for rank in range(3):
             self.write(f"ranks/worker.{rank}.pt.trace.json.gz",

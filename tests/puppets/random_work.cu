@@ -8,7 +8,8 @@
 // LOG gets what the ground-truth log of the device cannot know, a line each:
 //   call TID LINE BEFORE AFTER     the thread's next call came from this line; the
 //                                  thread's clock around it, CLOCK_MONOTONIC in ns
-//   sleep TID START END LINE BEFORE AFTER     the thread slept, and likewise
+//   sleep TID START END LINE BEFORE AFTER     the thread slept, from libc's START to END;
+//                                  its clock around that
 //   lock TID START END LINE BEFORE AFTER      it waited at a semaphore
 //   late TID START END         somewhere in there it had to wait for a processor, or
 //                              for the kernel's word on that
