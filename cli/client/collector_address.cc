@@ -66,6 +66,7 @@ absl::StatusOr<ChosenCollector> ResolveCollector(const CollectorFlags& flags,
   }
   LULL_ASSIGN_OR_RETURN(result.target,
                         Target(given, !ca.empty() || flags.insecure_plain_tcp));
+  result.insecure_plain_tcp = flags.insecure_plain_tcp;
   if (!ca.empty()) {
     if (access(ca.c_str(), R_OK) != 0) {
       return ErrnoStatus(errno, absl::StrCat("cannot read the CA certificate ", ca));
@@ -74,6 +75,19 @@ absl::StatusOr<ChosenCollector> ResolveCollector(const CollectorFlags& flags,
     result.tls_ca = std::filesystem::absolute(ca).string();
   }
   return result;
+}
+
+absl::StatusOr<ChosenCollector> ResolveOther(const ChosenCollector& known,
+                                             const std::string& address) {
+  ChosenCollector other = known;
+  other.is_private = false;
+  if (!ParseTcpAddress(address)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", address, "' is no address of a collector"));
+  }
+  LULL_ASSIGN_OR_RETURN(
+      other.target, Target(address, !known.tls_ca.empty() || known.insecure_plain_tcp));
+  return other;
 }
 
 absl::StatusOr<CollectorAddress> ForWriting(const ChosenCollector& collector) {

@@ -24,6 +24,7 @@ struct ChosenCollector : CollectorAddress {
   bool is_private = false;
   Tokens tokens;
   std::string token_file;  // where they are from; "" = none
+  bool insecure_plain_tcp = false;
 };
 
 // Checks and completes the flags. `runtime` is where the private collector
@@ -34,6 +35,11 @@ struct ChosenCollector : CollectorAddress {
 // others can read; NOT_FOUND for a file that is not there.
 absl::StatusOr<ChosenCollector> ResolveCollector(const CollectorFlags& flags,
                                                  absl::string_view runtime);
+
+// Another collector, HOST:PORT, which `known` named: with the tokens of that one, and
+// under the same conditions. INVALID_ARGUMENT as above.
+absl::StatusOr<ChosenCollector> ResolveOther(const ChosenCollector& known,
+                                             const std::string& address);
 
 // The address for delivering events. FAILED_PRECONDITION when tokens were given, but
 // none for that.

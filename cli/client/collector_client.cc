@@ -5,7 +5,9 @@
 #include <chrono>
 #include <string>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "cli/client/elsewhere.h"
 #include "control.grpc.pb.h"
 #include "daemon/base/status.h"
 #include "daemon/connection/collector_channel.h"
@@ -128,9 +130,15 @@ class Client : public CollectorClient {
         return absl::DeadlineExceededError(absl::StrCat(
             "the collector at ", target_, " did not answer within ",
             absl::FormatDuration(deadline), "; try again, or see `lull doctor`"));
-      case absl::StatusCode::kNotFound:
-        return absl::NotFoundError(
-            absl::StrCat(text, "; `lull jobs` lists what is there"));
+      case absl::StatusCode::kNotFound: {
+        if (status.error_details().empty()) {
+          return absl::NotFoundError(
+              absl::StrCat(text, "; `lull jobs` lists what is there"));
+        }
+        absl::Status elsewhere = absl::NotFoundError(text);
+        elsewhere.SetPayload(kElsewherePayload, absl::Cord(status.error_details()));
+        return elsewhere;
+      }
       case absl::StatusCode::kInvalidArgument:
       case absl::StatusCode::kFailedPrecondition:
       case absl::StatusCode::kAborted:
@@ -167,7 +175,14 @@ class Client : public CollectorClient {
 absl::StatusOr<std::unique_ptr<CollectorClient>> CollectorClient::Create(
     const ChosenCollector& collector, absl::Duration deadline) {
   LULL_ASSIGN_OR_RETURN(auto channel, MakeChannel(collector, kMaxReplyBytes));
-  return std::make_unique<Client>(collector, deadline, channel);
+  auto make =
+      [deadline](
+          ChosenCollector other) -> absl::StatusOr<std::unique_ptr<CollectorClient>> {
+    LULL_ASSIGN_OR_RETURN(auto there, MakeChannel(other, kMaxReplyBytes));
+    return std::make_unique<Client>(other, deadline, there);
+  };
+  return std::make_unique<FollowingClient>(
+      collector, std::make_unique<Client>(collector, deadline, channel), make);
 }
 
 }  // namespace lull

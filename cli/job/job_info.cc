@@ -16,6 +16,7 @@
 #include "cli/client/install.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/clock_identity.h"
+#include "daemon/base/host_name.h"
 #include "daemon/base/text.h"
 #include "daemon/procfs/procfs.h"
 #include "daemon/procfs/run_id.h"
@@ -33,12 +34,6 @@ std::string RandomId() {
     if (got > 0) filled += static_cast<size_t>(got);
   }
   return absl::BytesToHexString(std::string(bytes.data(), bytes.size()));
-}
-
-std::string HostName() {
-  std::array<char, 256> name = {};
-  if (gethostname(name.data(), name.size() - 1) != 0) return "";
-  return CleanText(name.data());
 }
 
 std::string UserName() {

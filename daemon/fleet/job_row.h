@@ -44,7 +44,9 @@ struct JobRow : RowKey {
   std::string name;
   std::string host;
   std::string user;
-  std::string collector;  // host of the lulld that has its events
+  // Where the lulld is that has its events: HOST:PORT, or the host alone where others
+  // do not reach it.
+  std::string collector;
   std::vector<std::string> tags;
   uint64_t start_unix_ns = 0;
   uint64_t duration_ns = 0;  // until its end or its last event

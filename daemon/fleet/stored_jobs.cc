@@ -1,27 +1,15 @@
 #include "daemon/fleet/stored_jobs.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "daemon/base/crc32c.h"
 #include "daemon/base/status.h"
-#include "daemon/base/text.h"
 #include "daemon/query/run_parts.h"
 
 namespace lull::fleet {
-namespace {
-
-std::string ThisHost() {
-  std::array<char, 256> name = {};
-  return gethostname(name.data(), name.size() - 1) == 0 ? CleanText(name.data()) : "";
-}
-
-}  // namespace
 
 EditionOf StoredJob::edition() const {
   EditionOf edition;
@@ -30,7 +18,7 @@ EditionOf StoredJob::edition() const {
   edition.run_id = job.run;
   edition.parts = parts;
   edition.user = job.info.user();
-  edition.collector = ThisHost();
+  edition.collector = collector;
   edition.live = live;
   edition.stored_ns = stored_ns;
   edition.state = state;
@@ -38,7 +26,8 @@ EditionOf StoredJob::edition() const {
 }
 
 absl::StatusOr<StoredJobs> JobsOf(storage::Store& store,
-                                  const query::HasRelay& has_relay) {
+                                  const query::HasRelay& has_relay,
+                                  const std::string& collector) {
   LULL_ASSIGN_OR_RETURN(auto reader, store.NewReader());
   query::RunParts run_parts(*reader, has_relay);
   std::vector<storage::JobRow> damaged;
@@ -59,8 +48,9 @@ absl::StatusOr<StoredJobs> JobsOf(storage::Store& store,
         one.stored_ns = std::max(one.stored_ns, part.touched_ns);
       }
     }
-    one.state = Crc32c(absl::StrCat(one.run, "\n", one.live, job.ended, "\n",
-                                    absl::StrJoin(job.marks.tags(), "\n")));
+    one.collector = collector;
+    one.state = Crc32c(absl::StrCat(one.run, "\n", one.live, job.ended, "\n", collector,
+                                    "\n", absl::StrJoin(job.marks.tags(), "\n")));
     one.job = std::move(job);
   }
   return found;

@@ -17,6 +17,7 @@ struct StoredJob {
   storage::JobRow job;
   std::string run;  // id of the first job of its run
   uint32_t parts = 1;
+  std::string collector;
   bool live = false;
   uint64_t stored_ns = 0;  // what the store had last of its run, by the store's clock
   uint32_t state = 0;      // changes with what else would make another edition
@@ -33,7 +34,9 @@ struct StoredJobs {
   std::vector<StoredJob> jobs;
   size_t damaged = 0;
 };
+// `collector`: whose store it is, see JobRow.
 absl::StatusOr<StoredJobs> JobsOf(storage::Store& store,
-                                  const query::HasRelay& has_relay);
+                                  const query::HasRelay& has_relay,
+                                  const std::string& collector);
 
 }  // namespace lull::fleet

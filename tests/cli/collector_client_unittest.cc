@@ -88,6 +88,19 @@ TEST_F(CollectorClientTest, PointsToTheJobListWhenTheJobIsNotThere) {
               AllOf(HasSubstr("no job 'missing'"), HasSubstr("lull jobs")));
 }
 
+TEST_F(CollectorClientTest, FollowsAJobToTheCollectorThatHasIt) {
+  testing::FakeCollector collector(address_);
+  v1::Elsewhere elsewhere;
+  elsewhere.set_collector("127.0.0.1:1");  // where nobody listens
+  elsewhere.set_job("0123456789abcdef0123456789abcdef");
+  collector.FailWith(grpc::Status(grpc::StatusCode::NOT_FOUND, "ask another one",
+                                  elsewhere.SerializeAsString()));
+  auto client = CollectorClient::Create(Address());
+  ASSERT_TRUE(client.ok());
+  EXPECT_THAT(Failure(**client, "mine"),
+              HasSubstr("cannot reach the collector at 127.0.0.1:1"));
+}
+
 TEST_F(CollectorClientTest, NamesTheCollectorInAnErrorThatIsNotTheUsers) {
   testing::FakeCollector collector(address_);
   collector.FailWith(grpc::Status(grpc::StatusCode::INTERNAL, "disk on fire"));

@@ -270,6 +270,84 @@ class Fleet(FleetCase):
             self.assertEqual(done.status, 1)
             self.assertIn("more than 500 years of GPU time", done.stderr)
 
+    def test_any_collector_leads_to_the_one_that_has_a_job(self):
+        """`lull report JOB`, and export, say the same whichever of them is asked."""
+        here = self.ended(HOSTILE)["job"]
+        (port,) = free_ports(1)
+        there = f"127.0.0.1:{port}"
+
+        def lull(*arguments, of=self.listen):
+            return guest.execute([guest.LULL, *arguments, "--collector", of, "--token-file",
+                                  tokens], self.host.environment)
+
+        with tempfile.TemporaryDirectory(prefix="lull-other-") as folder:
+            database = os.path.join(folder, "lull.db")
+            tokens = database + ".tokens"
+
+            @contextlib.contextmanager
+            def collector(*options):
+                other = subprocess.Popen(
+                    [guest.LULLD, "--listen", there, "--database", database, *self.options,
+                     *options], env=self.host.environment, stderr=subprocess.DEVNULL)
+                try:
+                    guest.wait_until(lambda: os.path.exists(tokens) and
+                                     lull("jobs", of=there).status == 0)
+                    yield
+                finally:
+                    other.terminate()
+                    self.assertEqual(other.wait(30), 0)
+
+            with collector():
+                mine, type(self).listen = self.listen, there
+                self.host.environment["LULL_TOKEN_FILE"] = tokens
+                try:
+                    self.assertEqual(self.start_ranks("on another host", 50).wait(120), 0)
+                finally:
+                    type(self).listen = mine
+                    del self.host.environment["LULL_TOKEN_FILE"]
+                job = self.ended("on another host")["job"]
+                told = lull("report", job)
+                self.assertEqual(told.status, 1)
+                self.assertIn("that does not say how to reach it (lulld --advertise)", told.stderr)
+            with collector("--advertise", there):
+                guest.wait_until(lambda: self.server.rows(
+                    f"SELECT job FROM lull_jobs WHERE collector = '{there}'"))
+                for verb in (("report", "--json"), ("gaps",), ("steps", "--json"),
+                             ("export", "-o", "-")):
+                    first = lull(verb[0], job, *verb[1:], of=there)
+                    self.assertEqual(first.status, 0, first.stderr)
+                    for name in (job, job[:8], "on another host"):
+                        told = lull(verb[0], name, *verb[1:])
+                        self.assertEqual((told.status, told.stderr), (0, ""))
+                        self.assertEqual(told.stdout, first.stdout, (verb, name))
+                # And the other way round, where a name is one that SQL has to be spared.
+                told = lull("report", HOSTILE, of=there)
+                self.assertEqual(told.status, 1)
+                self.assertIn(f"job {here[:8]} is, or was, with a collector on", told.stderr)
+                for nobodys in ("0000", "x' OR 1 --", "\\", "nobody's"):
+                    told = lull("report", nobodys)
+                    self.assertEqual(told.status, 1)
+                    self.assertIn(f'no job "{nobodys}"', told.stderr)
+                told = lull("report", job, "--rank", "77")
+                self.assertEqual(told.status, 1)
+                self.assertIn("no process of this job has that rank", told.stderr)
+            told = lull("report", job)
+            self.assertEqual((told.status, told.stdout), (1, ""))
+            self.assertIn(f"cannot reach the collector at {there}", told.stderr)
+            os.remove(database)
+            with collector("--advertise", there):
+                for asked in (self.listen, there):
+                    told = lull("report", job, of=asked)
+                    self.assertEqual((told.status, told.stdout), (1, ""))
+                    self.assertIn(f"job {job[:8]} is here no more", told.stderr)
+            self.server.stop()
+            try:
+                told = lull("report", "0000")
+                self.assertEqual(told.status, 1)
+                self.assertIn("whether another collector has it, the ClickHouse", told.stderr)
+            finally:
+                self.server.start()
+
     @contextlib.contextmanager
     def collector_of(self, url):
         """Another collector beside the first one, without jobs of its own: its address."""

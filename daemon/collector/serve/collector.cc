@@ -46,11 +46,6 @@ absl::Status MakeParent(const std::string& file) {
   return MakePrivateDirectory(parent.string());
 }
 
-std::optional<fleet::ClickHouseTarget> FleetServer(const CollectorConfig& config) {
-  if (!config.fleet) return std::nullopt;
-  return config.fleet->server;
-}
-
 }  // namespace
 
 struct Collector::Parts {
@@ -62,7 +57,7 @@ struct Collector::Parts {
         ingest(gate, committer, desk),
         control(gate, committer, *store, desk, config.database,
                 std::move(request_shutdown)),
-        fleet_desk(FleetServer(config), *store, HasRelay()),
+        fleet_desk(config.fleet, *store, HasRelay()),
         query(gate, *store, HasRelay(), fleet_desk, config.export_patience),
         totals(*store, HasRelay()) {}
 
@@ -153,8 +148,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(CollectorConfig conf
   }
   if (config.fleet) {
     LULL_ASSIGN_OR_RETURN(
-        parts.fleet,
-        FleetPush::Start(*std::move(config.fleet), *parts.store, parts.HasRelay()));
+        parts.fleet, FleetPush::Start(*config.fleet, *parts.store, parts.HasRelay()));
   }
   return collector;
 }

@@ -10,8 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "daemon/base/host_name.h"
 #include "daemon/base/status.h"
 #include "daemon/base/tags.h"
+#include "daemon/base/tcp_address.h"
 #include "daemon/fleet/clickhouse_fleet.h"
 #include "daemon/fleet/edition.h"
 #include "daemon/fleet/stored_jobs.h"
@@ -21,6 +23,7 @@ namespace lull::collector {
 namespace {
 
 constexpr absl::Duration kPatienceOfAnAnswer = absl::Seconds(30);
+constexpr absl::Duration kPatienceOfALookup = absl::Seconds(5);
 constexpr size_t kMostBytesOfARequest = 16 << 10;
 
 // What is known of a job before its report is made. Nobody knows the end of one that
@@ -52,8 +55,8 @@ bool IsTooLong(const v1::FleetRequest& request) {
 
 }  // namespace
 
-FleetDesk::FleetDesk(std::optional<fleet::ClickHouseTarget> target,
-                     storage::Store& store, query::HasRelay has_relay)
+FleetDesk::FleetDesk(std::optional<FleetTarget> target, storage::Store& store,
+                     query::HasRelay has_relay)
     : target_(std::move(target)), store_(store), has_relay_(std::move(has_relay)) {}
 
 absl::Status FleetDesk::Answer(const v1::FleetRequest& request,
@@ -77,7 +80,7 @@ absl::Status FleetDesk::Answer(const v1::FleetRequest& request,
 absl::Status FleetDesk::FromClickHouse(const v1::FleetRequest& request,
                                        const std::function<bool()>& is_over,
                                        v1::FleetReply* reply) {
-  LULL_ASSIGN_OR_RETURN(auto server, fleet::ClickHouse::Make(*target_, is_over));
+  LULL_ASSIGN_OR_RETURN(auto server, fleet::ClickHouse::Make(target_->server, is_over));
   reply->set_store(v1::FLEET_STORE_CLICKHOUSE);
   reply->set_url(server->url());
   const absl::Status status =
@@ -91,10 +94,42 @@ absl::Status FleetDesk::FromClickHouse(const v1::FleetRequest& request,
                    std::string(status.message())));
 }
 
+absl::StatusOr<std::optional<fleet::Whereabouts>> FleetDesk::Find(
+    const std::string& job, const std::function<bool()>& is_over) {
+  if (!target_ || job.size() > kMostBytesOfARequest) return std::nullopt;
+  absl::Cleanup done = [this] { --under_way_; };
+  if (++under_way_ > kMost) return std::nullopt;
+  auto ask = [&]() -> absl::StatusOr<std::optional<fleet::Whereabouts>> {
+    LULL_ASSIGN_OR_RETURN(auto server,
+                          fleet::ClickHouse::Make(target_->server, is_over));
+    return fleet::FindJob(*server, job, absl::Now() + kPatienceOfALookup);
+  };
+  const auto found = ask();
+  if (absl::IsInvalidArgument(found.status()) || (found.ok() && !*found)) return found;
+  if (!found.ok()) {
+    return absl::NotFoundError(absl::StrCat(
+        "whether another collector has it, the ClickHouse at ",
+        target_->server.peer.url(), " does not say: ", found.status().message()));
+  }
+  const fleet::Whereabouts& there = **found;
+  const std::string shown = absl::StrCat("job ", there.job.substr(0, 8));
+  if (!ParseTcpAddress(there.collector)) {  // any collector of that host
+    return absl::NotFoundError(
+        absl::StrCat(shown, " is, or was, with a collector on ", there.collector,
+                     " that does not say how to reach it (lulld --advertise)"));
+  }
+  if (there.collector == target_->collector) {
+    return absl::NotFoundError(
+        absl::StrCat(shown, " is here no more; `lull fleet` has its totals"));
+  }
+  return found;
+}
+
 absl::Status FleetDesk::FromStore(const v1::FleetRequest& request,
                                   const std::function<bool()>& is_over,
                                   v1::FleetReply* reply) {
-  LULL_ASSIGN_OR_RETURN(fleet::StoredJobs stored, fleet::JobsOf(store_, has_relay_));
+  LULL_ASSIGN_OR_RETURN(fleet::StoredJobs stored,
+                        fleet::JobsOf(store_, has_relay_, HostName()));
   const v1::FleetRequest at_any_time = AtAnyTime(request);
   fleet::Summary summary;
   // Who was late in a run stands with its first job, whichever of them is asked for.

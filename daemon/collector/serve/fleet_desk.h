@@ -1,13 +1,16 @@
 // Answers `lull fleet`: from the ClickHouse where this collector keeps totals of its
-// jobs, else from its own store.
+// jobs, else from its own store. And says which other collector has a job.
 #pragma once
 
 #include <atomic>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
-#include "daemon/fleet/clickhouse.h"
+#include "absl/status/statusor.h"
+#include "daemon/collector/serve/fleet_push.h"
+#include "daemon/fleet/elsewhere.h"
 #include "daemon/query/engine.h"
 #include "daemon/storage/store.h"
 #include "fleet.pb.h"
@@ -22,13 +25,19 @@ class FleetDesk {
   static constexpr int kMost = 4;
 
   // `store` must outlive it.
-  FleetDesk(std::optional<fleet::ClickHouseTarget> target, storage::Store& store,
+  FleetDesk(std::optional<FleetTarget> target, storage::Store& store,
             query::HasRelay has_relay);
 
   // `is_over`: nobody waits for the answer any more. RESOURCE_EXHAUSTED: beyond kMost;
   // FAILED_PRECONDITION: what the ClickHouse says; CANCELLED.
   absl::Status Answer(const v1::FleetRequest& request,
                       const std::function<bool()>& is_over, v1::FleetReply* reply);
+
+  // Where the job is that is not in this store; nullopt: nobody knows of one.
+  // INVALID_ARGUMENT: of two jobs either may be meant; NOT_FOUND: what is known of a
+  // job of which nobody can say more, as a sentence.
+  absl::StatusOr<std::optional<fleet::Whereabouts>> Find(
+      const std::string& job, const std::function<bool()>& is_over);
 
  private:
   absl::Status FromClickHouse(const v1::FleetRequest& request,
@@ -37,7 +46,7 @@ class FleetDesk {
   absl::Status FromStore(const v1::FleetRequest& request,
                          const std::function<bool()>& is_over, v1::FleetReply* reply);
 
-  const std::optional<fleet::ClickHouseTarget> target_;
+  const std::optional<FleetTarget> target_;
   storage::Store& store_;
   const query::HasRelay has_relay_;
   std::atomic<int> under_way_{0};

@@ -27,18 +27,20 @@ constexpr size_t kRowsOfAnInsert = 100'000;
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<FleetPush>> FleetPush::Start(FleetTarget target,
+absl::StatusOr<std::unique_ptr<FleetPush>> FleetPush::Start(const FleetTarget& target,
                                                             storage::Store& store,
                                                             query::HasRelay has_relay) {
-  LULL_ASSIGN_OR_RETURN(auto server, fleet::ClickHouse::Make(std::move(target.server)));
+  LULL_ASSIGN_OR_RETURN(auto server, fleet::ClickHouse::Make(target.server));
   return std::unique_ptr<FleetPush>(
-      new FleetPush(std::move(server), target.every, store, std::move(has_relay)));
+      new FleetPush(std::move(server), target, store, std::move(has_relay)));
 }
 
-FleetPush::FleetPush(std::unique_ptr<fleet::ClickHouse> server, absl::Duration every,
-                     storage::Store& store, query::HasRelay has_relay)
+FleetPush::FleetPush(std::unique_ptr<fleet::ClickHouse> server,
+                     const FleetTarget& target, storage::Store& store,
+                     query::HasRelay has_relay)
     : server_(std::move(server)),
-      every_(every),
+      collector_(target.collector),
+      every_(target.every),
       store_(store),
       has_relay_(std::move(has_relay)),
       thread_(StartThread([this] { Run(); })) {}
@@ -95,7 +97,7 @@ absl::Status FleetPush::Round(bool last) {
   days_.clear();
   const absl::Time began = SteadyNow();
   LULL_ASSIGN_OR_RETURN(const fleet::StoredJobs stored,
-                        fleet::JobsOf(store_, has_relay_));
+                        fleet::JobsOf(store_, has_relay_, collector_));
   spent_ = SteadyNow() - began;
   LULL_RETURN_IF_ERROR(Load(stored.jobs));
   for (const fleet::StoredJob& candidate : stored.jobs) {

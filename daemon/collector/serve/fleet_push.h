@@ -25,6 +25,7 @@ namespace lull::collector {
 
 struct FleetTarget {
   fleet::ClickHouseTarget server;
+  std::string collector;  // this one, as JobRow names it
   absl::Duration every = absl::Minutes(1);
 };
 
@@ -35,7 +36,7 @@ class FleetPush {
  public:
   // `store` must outlive it. A round comes at once, then one each `every`; after a
   // round that took long to read the store it rests longer, up to five minutes.
-  static absl::StatusOr<std::unique_ptr<FleetPush>> Start(FleetTarget target,
+  static absl::StatusOr<std::unique_ptr<FleetPush>> Start(const FleetTarget& target,
                                                           storage::Store& store,
                                                           query::HasRelay has_relay);
   // Once more, for a few seconds at most, or until a report that is under way is made:
@@ -45,7 +46,7 @@ class FleetPush {
   FleetPush& operator=(const FleetPush&) = delete;
 
  private:
-  FleetPush(std::unique_ptr<fleet::ClickHouse> server, absl::Duration every,
+  FleetPush(std::unique_ptr<fleet::ClickHouse> server, const FleetTarget& target,
             storage::Store& store, query::HasRelay has_relay);
 
   void Run();
@@ -58,6 +59,7 @@ class FleetPush {
   void Tell(const absl::Status& status);
 
   const std::unique_ptr<fleet::ClickHouse> server_;
+  const std::string collector_;
   const absl::Duration every_;
   storage::Store& store_;
   const query::HasRelay has_relay_;

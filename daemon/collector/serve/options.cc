@@ -7,6 +7,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/base/host_name.h"
 #include "daemon/base/pem.h"
 #include "daemon/base/runtime_directory.h"
 #include "daemon/base/status.h"
@@ -102,10 +103,27 @@ std::string FromEnvironment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+// JobRow.collector of daemon/fleet/job_row.h.
+absl::StatusOr<std::string> Advertised(const Options& options,
+                                       const ListenAddress& listen) {
+  if (!options.advertise.empty()) {
+    const auto given = ParseTcpAddress(options.advertise);
+    if (given && given->port != "0") return given->text();
+    return absl::InvalidArgumentError(absl::StrCat("--advertise ", options.advertise,
+                                                   " is no address; give HOST:PORT"));
+  }
+  if (listen.is_unix() || listen.tcp.port == "0" || OnThisHost(listen.tcp)) {
+    return HostName();
+  }
+  const bool any = listen.tcp.host == "0.0.0.0" || listen.tcp.host == "::";
+  return any ? TcpAddress{HostName(), listen.tcp.port}.text() : listen.tcp.text();
+}
+
 // Files, lines and names of users would cross the network for everyone to read, and a
 // password.
-absl::StatusOr<FleetTarget> Fleet(const Options& options) {
+absl::StatusOr<FleetTarget> Fleet(const Options& options, const ListenAddress& listen) {
   FleetTarget target;
+  LULL_ASSIGN_OR_RETURN(target.collector, Advertised(options, listen));
   LULL_ASSIGN_OR_RETURN(
       target.server, fleet::FindClickHouseTarget(*options.clickhouse, FromEnvironment));
   target.every = absl::Seconds(options.clickhouse_every_seconds);
@@ -196,6 +214,13 @@ bool ParseOptions(int argc, char** argv, const std::string& version, Options& op
       ->needs(clickhouse)
       ->check(CLI::Range(int64_t{1}, int64_t{86'400}))
       ->capture_default_str();
+  app.add_option("--advertise", options.advertise,
+                 "where `lull` reaches this collector from other hosts, for who asks "
+                 "another collector of the fleet about a job that is here (default: "
+                 "what --listen says, this host's name for 0.0.0.0 and [::], nothing "
+                 "for loopback and a socket)")
+      ->type_name("HOST:PORT")
+      ->needs(clickhouse);
   auto* is_private =
       app.add_flag("--private", options.exits_when_idle, "exit when idle");
   app.add_option("--idle-exit", options.idle_exit_seconds,
@@ -253,7 +278,7 @@ absl::StatusOr<CollectorConfig> Configure(const Options& options) {
                        std::filesystem::absolute(config.database, error).string()));
   }
   if (options.clickhouse) {
-    LULL_ASSIGN_OR_RETURN(config.fleet, Fleet(options));
+    LULL_ASSIGN_OR_RETURN(config.fleet, Fleet(options, config.listen));
   }
   config.committer.retention.max_age = absl::Seconds(options.max_age_seconds);
   config.committer.retention.max_bytes = options.max_size_bytes;

@@ -20,9 +20,10 @@ struct Options {
   bool serves_metrics = false;
   std::string metrics;  // "" = the default address
   bool pushes_metrics = false;
-  std::string otlp;        // "" = that of the environment, or the default endpoint
+  std::string otlp;  // "" = that of the environment, or the default endpoint
   std::optional<std::string> clickhouse;  // URL
   int64_t clickhouse_every_seconds = 60;
+  std::string advertise;  // "" = by `listen`
   std::string log_level;
   bool exits_when_idle = false;
   int64_t idle_exit_seconds = 60;

@@ -1,9 +1,6 @@
 #include "daemon/collector/serve/otlp_target.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "absl/strings/ascii.h"
@@ -12,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "daemon/base/host_name.h"
 #include "daemon/base/pem.h"
 #include "daemon/base/status.h"
 #include "daemon/base/text.h"
@@ -156,9 +154,8 @@ absl::Status SetRoots(const Environment& environment, OtlpTarget* target) {
   }
   absl::StatusOr<std::string> roots = ReadSystemRoots();
   if (!roots.ok()) {
-    return absl::NotFoundError(absl::StrCat(roots.status().message(),
-                                            "; name a PEM file in ", kPrefix,
-                                            "CERTIFICATE"));
+    return absl::NotFoundError(absl::StrCat(
+        roots.status().message(), "; name a PEM file in ", kPrefix, "CERTIFICATE"));
   }
   target->roots = *std::move(roots);
   return absl::OkStatus();
@@ -174,11 +171,6 @@ absl::Status SetTime(const Variable& variable, int64_t least_ms, absl::Duration*
   }
   *out = absl::Milliseconds(std::max(ms, least_ms));
   return absl::OkStatus();
-}
-
-std::string HostName() {
-  std::array<char, 256> name = {};
-  return gethostname(name.data(), name.size() - 1) == 0 ? CleanText(name.data()) : "";
 }
 
 absl::Status SetResource(const Environment& environment, const std::string& database,

@@ -1,0 +1,25 @@
+// Which collector of a fleet has a job, by the tables of a ClickHouse (tables.h).
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "daemon/fleet/clickhouse.h"
+
+namespace lull::fleet {
+
+struct Whereabouts {
+  std::string job;        // id
+  std::string collector;  // JobRow.collector
+};
+
+// Finds the job that a user means by `text` as query::FindJob does, but "" is none.
+// INVALID_ARGUMENT for what may be two jobs; DEADLINE_EXCEEDED; else what the server
+// says.
+absl::StatusOr<std::optional<Whereabouts>> FindJob(ClickHouse& server,
+                                                   const std::string& text,
+                                                   absl::Time deadline);
+
+}  // namespace lull::fleet
