@@ -85,6 +85,14 @@ absl::StatusOr<ChosenCollector> ResolveOther(const ChosenCollector& known,
     return absl::InvalidArgumentError(
         absl::StrCat("'", address, "' is no address of a collector"));
   }
+  // Of the host of `known`, and not of this one; tokens are not for whoever listens
+  // here.
+  const std::optional<TcpAddress> tcp = ParseTcpAddress(known.target);
+  if (tcp && !OnThisHost(*tcp) && OnThisHost(*ParseTcpAddress(address))) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", address, "' is reached on the host of ", known.target,
+        " alone; give that collector an address for others (lulld --advertise)"));
+  }
   LULL_ASSIGN_OR_RETURN(
       other.target, Target(address, !known.tls_ca.empty() || known.insecure_plain_tcp));
   return other;

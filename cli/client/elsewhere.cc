@@ -4,10 +4,26 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "daemon/base/job_id.h"
 #include "daemon/base/status.h"
 #include "query.pb.h"
 
 namespace lull {
+
+namespace {
+
+// Who named one collector, and is told of another, should know why.
+absl::Status OfAnother(const absl::Status& status, const std::string& job) {
+  const char* hint =
+      absl::IsUnauthenticated(status)
+          ? " (the collectors of a fleet need one read token: docs/fleet.md)"
+          : "";
+  return absl::Status(status.code(),
+                      absl::StrCat("job ", job.substr(0, 8), " is with another ",
+                                   "collector: ", status.message(), hint));
+}
+
+}  // namespace
 
 template <typename Request, typename Ask>
 absl::Status FollowingClient::AskAbout(const Request& request, Ask ask) {
@@ -24,20 +40,19 @@ absl::Status FollowingClient::AskAbout(const Request& request, Ask ask) {
   }
   Request of_it = request;
   of_it.set_job(there.job);
-  absl::Status status = ask(*there.client, of_it);
-  if (!status.ok()) {
-    MutexLock lock(mutex_);
-    known_.erase(request.job());  // the next time it may be somewhere else
-  }
-  status.ErasePayload(kElsewherePayload);
-  return status;
+  const absl::Status status = ask(*there.client, of_it);
+  if (status.ok()) return status;
+  MutexLock lock(mutex_);
+  known_.erase(request.job());  // the next time it may be somewhere else
+  return OfAnother(status, there.job);
 }
 
 absl::StatusOr<FollowingClient::There> FollowingClient::Follow(
     const absl::Status& status, const std::string& job) {
   v1::Elsewhere elsewhere;
   if (!elsewhere.ParseFromString(
-          std::string(status.GetPayload(kElsewherePayload).value_or(absl::Cord())))) {
+          std::string(status.GetPayload(kElsewherePayload).value_or(absl::Cord()))) ||
+      !IsJobId(elsewhere.job())) {
     return absl::InternalError("the collector does not say where the job is");
   }
   auto make = [&]() -> absl::StatusOr<There> {
@@ -47,12 +62,7 @@ absl::StatusOr<FollowingClient::There> FollowingClient::Follow(
     return There{std::move(client), elsewhere.job()};
   };
   absl::StatusOr<There> there = make();
-  if (!there.ok()) {
-    return absl::Status(
-        there.status().code(),
-        absl::StrCat("job ", elsewhere.job().substr(0, 8),
-                     " is with another collector: ", there.status().message()));
-  }
+  if (!there.ok()) return OfAnother(there.status(), elsewhere.job());
   MutexLock lock(mutex_);
   known_[job] = *there;
   return there;
@@ -61,11 +71,15 @@ absl::StatusOr<FollowingClient::There> FollowingClient::Follow(
 absl::StatusOr<v1::ReportReply> FollowingClient::GetReport(
     const v1::ReportRequest& request) {
   v1::ReportReply reply;
-  LULL_RETURN_IF_ERROR(
-      AskAbout(request, [&reply](CollectorClient& client, const auto& asked) {
+  LULL_RETURN_IF_ERROR(AskAbout(
+      request, [&](CollectorClient& client, const auto& asked) -> absl::Status {
         auto answer = client.GetReport(asked);
-        if (answer.ok()) reply = *std::move(answer);
-        return answer.status();
+        if (!answer.ok()) return answer.status();
+        if (&client != here_.get() && answer->job().id() != asked.job()) {
+          return absl::InternalError("it answers about another one");
+        }
+        reply = *std::move(answer);
+        return absl::OkStatus();
       }));
   return reply;
 }

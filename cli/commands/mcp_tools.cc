@@ -202,7 +202,9 @@ mcp::Tool FleetTool(const Connector& connect) {
     return mcp::BoundedText(FleetJson(reply, request), kMostBytes);
   };
   return {"lull_fleet", "lull fleet",
-          "Idle GPU time of all jobs together, by cause, line, job and host",
+          "Idle GPU time of all jobs together, by cause, line, job and host; the ids "
+          "of its jobs "
+          "go into all other tools",
           std::move(schema), std::move(call)};
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "daemon/base/tcp_address.h"
 
 namespace lull {
 
@@ -37,7 +38,10 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
   if (most_reply_bytes > 0) arguments.SetMaxReceiveMessageSize(most_reply_bytes);
-  return grpc::CreateCustomChannel(address, credentials, arguments);
+  // Otherwise a host called "unix" would be a socket.
+  const std::string target =
+      ParseTcpAddress(address) ? absl::StrCat("dns:///", address) : address;
+  return grpc::CreateCustomChannel(target, credentials, arguments);
 }
 
 void Authorize(const std::string& token, grpc::ClientContext* context) {

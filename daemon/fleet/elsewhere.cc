@@ -3,9 +3,9 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "daemon/base/job_id.h"
 #include "daemon/base/status.h"
 #include "daemon/base/text.h"
 #include "daemon/fleet/clickhouse_fleet.h"
@@ -14,13 +14,13 @@
 namespace lull::fleet {
 namespace {
 
-constexpr size_t kFewestIdDigits = 4;
-constexpr size_t kIdDigits = 32;
 constexpr size_t kShownIdDigits = 12;
 constexpr size_t kMostRows = 2;
 
+// The first two.
 absl::StatusOr<std::vector<Whereabouts>> JobsWhere(ClickHouse& server,
                                                    const std::string& condition,
+                                                   const std::string& asker,
                                                    absl::Time deadline) {
   const absl::Duration left = deadline - absl::Now();
   if (left <= absl::ZeroDuration()) {
@@ -32,8 +32,9 @@ absl::StatusOr<std::vector<Whereabouts>> JobsWhere(ClickHouse& server,
   LULL_ASSIGN_OR_RETURN(
       const std::string answer,
       server.Query(absl::StrCat("SELECT job, collector FROM lull_jobs WHERE ",
-                                condition, " ORDER BY start_unix_ns DESC, job LIMIT ",
-                                kMostRows, " FORMAT RowBinary"),
+                                condition, " ORDER BY collector = ", Quoted(asker),
+                                ", start_unix_ns DESC, job LIMIT ", kMostRows,
+                                " FORMAT RowBinary"),
                    bound));
   std::vector<Whereabouts> found;
   for (std::string_view rest = answer; !rest.empty();) {
@@ -42,39 +43,35 @@ absl::StatusOr<std::vector<Whereabouts>> JobsWhere(ClickHouse& server,
         !Take(&rest, &one.collector)) {
       return absl::DataLossError("its answer is none to what was asked");
     }
-    one.job = CleanText(one.job);  // others may write into the tables, too
+    // Others may write into the tables, too.
+    if (!IsJobId(one.job))
+      return absl::DataLossError("its table has jobs without an id");
     one.collector = CleanText(one.collector);
   }
+  if (found.size() == kMostRows && found.back().collector == asker) found.pop_back();
   return found;
-}
-
-bool MayBeginAnId(const std::string& text) {
-  if (text.size() < kFewestIdDigits || text.size() > kIdDigits) return false;
-  for (const char c : text) {
-    if (!absl::ascii_isdigit(c) && (c < 'a' || c > 'f')) return false;
-  }
-  return true;
 }
 
 }  // namespace
 
 absl::StatusOr<std::optional<Whereabouts>> FindJob(ClickHouse& server,
                                                    const std::string& text,
+                                                   const std::string& asker,
                                                    absl::Time deadline) {
   if (text.empty()) return std::nullopt;
-  std::vector<Whereabouts> by_id;
-  if (MayBeginAnId(text)) {
+  std::vector<Whereabouts> by_id, by_name;
+  if (MayBeginJobId(text)) {
     LULL_ASSIGN_OR_RETURN(
         by_id,
         JobsWhere(server,
                   absl::StrCat("substring(job, 1, ", text.size(), ") = ", Quoted(text)),
-                  deadline));
+                  asker, deadline));
   }
-  // Whoever may record jobs chooses their names, also one that is an id of another job.
-  if (by_id.size() == 1 && by_id.front().job.size() == text.size()) return by_id[0];
-  LULL_ASSIGN_OR_RETURN(
-      const auto by_name,
-      JobsWhere(server, absl::StrCat("name = ", Quoted(text)), deadline));
+  if (!IsJobId(text)) {
+    LULL_ASSIGN_OR_RETURN(
+        by_name,
+        JobsWhere(server, absl::StrCat("name = ", Quoted(text)), asker, deadline));
+  }
   if (by_name.empty() && by_id.empty()) return std::nullopt;
   const Whereabouts& one = by_name.empty() ? by_id.front() : by_name.front();
   for (const Whereabouts& other : by_id) {

@@ -16,10 +16,12 @@ struct Whereabouts {
 };
 
 // Finds the job that a user means by `text` as query::FindJob does, but "" is none.
-// INVALID_ARGUMENT for what may be two jobs; DEADLINE_EXCEEDED; else what the server
-// says.
+// Those that were with the collector `asker` are not there any more: one of them is
+// meant only if no other is. INVALID_ARGUMENT for what may be two jobs;
+// DEADLINE_EXCEEDED; else what the server says.
 absl::StatusOr<std::optional<Whereabouts>> FindJob(ClickHouse& server,
                                                    const std::string& text,
+                                                   const std::string& asker,
                                                    absl::Time deadline);
 
 }  // namespace lull::fleet

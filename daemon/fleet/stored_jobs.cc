@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "daemon/base/crc32c.h"
 #include "daemon/base/status.h"
+#include "daemon/base/tcp_address.h"
 #include "daemon/query/run_parts.h"
 
 namespace lull::fleet {
@@ -34,6 +35,10 @@ absl::StatusOr<StoredJobs> JobsOf(storage::Store& store,
   LULL_ASSIGN_OR_RETURN(auto jobs, reader->catalogue().Jobs(0, &damaged));
   StoredJobs found;
   found.damaged = damaged.size();
+  // A host whose name changes with each start (a container's) is no reason to tell all
+  // again.
+  const std::string address =
+      ParseTcpAddress(collector) ? absl::StrCat(collector, "\n") : "";
   for (storage::JobRow& job : jobs) {
     if (job.info.has_imported()) continue;
     StoredJob& one = found.jobs.emplace_back();
@@ -49,8 +54,8 @@ absl::StatusOr<StoredJobs> JobsOf(storage::Store& store,
       }
     }
     one.collector = collector;
-    one.state = Crc32c(absl::StrCat(one.run, "\n", one.live, job.ended, "\n", collector,
-                                    "\n", absl::StrJoin(job.marks.tags(), "\n")));
+    one.state = Crc32c(absl::StrCat(one.run, "\n", one.live, job.ended, "\n", address,
+                                    absl::StrJoin(job.marks.tags(), "\n")));
     one.job = std::move(job);
   }
   return found;

@@ -86,6 +86,21 @@ constexpr Family kFamilies[] = {
     {Metric::kMemoryGrowth, "lull_memory_growth_bytes", kGauge, kOne,
      "By how much live memory grows with each step; not there unless it grows "
      "steadily."},
+    {Metric::kCpu, "lull_process_cpu_seconds_total", kCounter, kSeconds,
+     "Processor time of the rank's processes since they began, by mode."},
+    {Metric::kResident, "lull_process_resident_bytes", kGauge, kOne,
+     "Memory of the host that the rank's processes have now."},
+    {Metric::kMajorFaults, "lull_process_major_faults_total", kCounter, kOne,
+     "Pages that the rank's processes had to have read from storage."},
+    {Metric::kStorage, "lull_process_storage_bytes_total", kCounter, kOne,
+     "What the rank's processes have read from storage and written to it, by "
+     "direction."},
+    {Metric::kNetwork, "lull_network_bytes_total", kCounter, kOne,
+     "What has passed the network that the rank is in, but not by loopback or RDMA, by "
+     "direction."},
+    {Metric::kPressure, "lull_pressure_seconds_total", kCounter, kSeconds,
+     "Time in which some or all tasks of the rank's cgroup, or of its host, were held "
+     "up for want of a resource."},
     {Metric::kBuildInfo, "lull_build_info", kGauge, kOne, "The release of this lulld."},
     {Metric::kLeftOut, "lull_metrics_left_out", kGauge, kOne,
      "Runs and ranks that this answer leaves out, because it would have too many "

@@ -47,6 +47,12 @@ enum class Metric : uint8_t {
   kMemoryPeak,
   kMemoryReserved,
   kMemoryGrowth,
+  kCpu,
+  kResident,
+  kMajorFaults,
+  kStorage,
+  kNetwork,
+  kPressure,
   // Of the answer itself.
   kBuildInfo,
   kLeftOut,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -146,6 +147,68 @@ void AddMemory(const v1::ReportReply& reply, Series* out) {
   }
 }
 
+struct Used {
+  Metric metric;
+  const char* label;
+  const char* of;
+  const char* second_label;
+  const char* of_second;
+  bool (v1::HostUse::*is_told)() const;
+  uint64_t (v1::HostUse::*value)() const;
+};
+
+#define LULL_USED(metric, label, of, second, of_second, field)       \
+  {                                                                  \
+    metric, label, of, second, of_second, &v1::HostUse::has_##field, \
+        &v1::HostUse::field                                          \
+  }
+constexpr Used kOfProcesses[] = {
+    LULL_USED(Metric::kCpu, "mode", "user", "", "", user_ns),
+    LULL_USED(Metric::kCpu, "mode", "system", "", "", system_ns),
+    LULL_USED(Metric::kResident, "", "", "", "", resident_bytes),
+    LULL_USED(Metric::kMajorFaults, "", "", "", "", major_faults),
+    LULL_USED(Metric::kStorage, "direction", "read", "", "", read_bytes),
+    LULL_USED(Metric::kStorage, "direction", "written", "", "", written_bytes)};
+// All processes of a rank tell of the same.
+constexpr Used kOfTheirHost[] = {
+    LULL_USED(Metric::kNetwork, "direction", "received", "", "", received_bytes),
+    LULL_USED(Metric::kNetwork, "direction", "sent", "", "", sent_bytes),
+    LULL_USED(Metric::kPressure, "resource", "cpu", "kind", "some", cpu_some_ns),
+    LULL_USED(Metric::kPressure, "resource", "memory", "kind", "some", memory_some_ns),
+    LULL_USED(Metric::kPressure, "resource", "memory", "kind", "full", memory_full_ns),
+    LULL_USED(Metric::kPressure, "resource", "io", "kind", "some", io_some_ns),
+    LULL_USED(Metric::kPressure, "resource", "io", "kind", "full", io_full_ns)};
+#undef LULL_USED
+
+// What no process tells of has no series.
+template <typename Combine>
+void AddUse(const query::RankTotals& rank, const Used& used, Combine combine,
+            Series* out) {
+  std::optional<uint64_t> all;
+  for (const v1::ProcessRow& row : rank.reply.processes()) {
+    if (!(row.host_use().*used.is_told)()) continue;
+    all = combine(all.value_or(0), uint64_t(Whole((row.host_use().*used.value)())));
+  }
+  if (!all) return;
+  Labels labels = out->labels();
+  if (*used.label != '\0') labels = labels.With(used.label, used.of);
+  if (*used.second_label != '\0') {
+    labels = labels.With(used.second_label, used.of_second);
+  }
+  out->AddAt(used.metric, labels, Whole(*all));
+}
+
+void AddHostUse(const query::RankTotals& rank, Series* out) {
+  for (const Used& used : kOfProcesses) {
+    AddUse(
+        rank, used, [](uint64_t a, uint64_t b) { return Whole(a + b); }, out);
+  }
+  for (const Used& used : kOfTheirHost) {
+    AddUse(
+        rank, used, [](uint64_t a, uint64_t b) { return std::max(a, b); }, out);
+  }
+}
+
 void AddHost(const query::RankTotals& rank, Series* out) {
   uint64_t life_ns = 0, blocked_ns = 0, gc_ns = 0, run_queue_ns = 0;
   for (const v1::ProcessRow& row : rank.reply.processes()) {
@@ -208,6 +271,7 @@ std::vector<Sample> SeriesOfRank(const std::string& run,
                                  const query::RankTotals& rank) {
   Series out(Labels("run", run).With("rank", Index(rank.rank)));
   AddHost(rank, &out);
+  AddHostUse(rank, &out);
   AddGpu(rank.reply, &out);
   AddMemory(rank.reply, &out);
   return out.Take();

@@ -9,7 +9,11 @@ namespace lull {
 inline constexpr int kStatState = 3;
 inline constexpr int kStatParent = 4;
 inline constexpr int kStatSession = 6;
+inline constexpr int kStatMajorFaults = 12;
+inline constexpr int kStatUserTime = 14;    // clock ticks, of all its threads
+inline constexpr int kStatSystemTime = 15;  // the same
 inline constexpr int kStatStart = 22;  // clock ticks since the machine's start
+inline constexpr int kStatResident = 24;  // pages
 inline constexpr int kStatCodeStart = 26;
 inline constexpr int kStatStackStart = 28;
 inline constexpr int kStatProcessor = 39;

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "daemon/base/job_id.h"
 #include "daemon/base/status.h"
 
 namespace lull::query {
@@ -15,7 +16,6 @@ using storage::JobRow;
 
 constexpr size_t kMaxNamed = 5;
 constexpr size_t kShownIdDigits = 12;
-constexpr size_t kFewestIdDigits = 4;
 
 std::string NameJobs(const std::vector<JobRow>& jobs) {
   size_t count = std::min(jobs.size(), kMaxNamed);
@@ -97,7 +97,7 @@ absl::StatusOr<JobRow> FindRow(storage::StoreReader& reader, const std::string& 
   SortByComing(&jobs);
   std::vector<JobRow> candidates;
   auto add_candidates = [&](const std::vector<JobRow>& rows) {
-    if (text.size() < kFewestIdDigits) return;  // that may be anything
+    if (text.size() < kFewestJobIdDigits) return;  // that may be anything
     for (const JobRow& job : rows) {
       if (absl::StartsWith(job.info.id(), text)) candidates.push_back(job);
     }
@@ -105,14 +105,13 @@ absl::StatusOr<JobRow> FindRow(storage::StoreReader& reader, const std::string& 
   add_candidates(jobs);
   const size_t sound = candidates.size();
   add_candidates(damaged);
-  // Whoever may record jobs chooses their names, also one that is an id of another job.
-  const bool is_id =
-      candidates.size() == 1 && candidates.front().info.id().size() == text.size();
+  // Whoever may record jobs chooses their names, also one that is an id of another job,
+  // which may be with another collector.
   const auto named =
-      is_id ? jobs.end()
-            : std::find_if(jobs.begin(), jobs.end(), [&](const JobRow& job) {
-                return job.info.name() == text;  // newest first
-              });
+      IsJobId(text) ? jobs.end()
+                    : std::find_if(jobs.begin(), jobs.end(), [&](const JobRow& job) {
+                        return job.info.name() == text;  // newest first
+                      });
   if (named != jobs.end()) {
     for (const JobRow& other : candidates) {
       if (other.info.id() != named->info.id()) return NameAndId(*named, other, text);

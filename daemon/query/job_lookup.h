@@ -9,7 +9,7 @@
 namespace lull::query {
 
 // "" is the newest job (for an imported one, when it was imported counts). A whole id
-// is that job, whatever others are called. Else a name means the newest job of that
+// is that job, or none, whatever others are called. Else a name means the newest job of that
 // name; otherwise `text` is the beginning of an id, of four digits or more.
 // INVALID_ARGUMENT for what may be two jobs, with the candidates; NOT_FOUND with the
 // newest jobs that there are; DATA_LOSS when the row of the job is damaged. Damaged

@@ -264,6 +264,9 @@ void FillProcess(const storage::JobRow& job, const ProcessSums& sums,
   out->set_gc_ns(gc);
   out->set_traced_ns(traced);
   out->set_busy_ns(traced - std::min(idle, traced));
+  if (process.counters.has_host_use()) {
+    *out->mutable_host_use() = process.counters.host_use();
+  }
   out->set_run_delay_ns(delays.total_ns);
   out->set_migrations(delays.amount);
   out->set_preemptions(delays.amount2);

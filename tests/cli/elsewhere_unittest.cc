@@ -25,6 +25,8 @@ class Collector : public CollectorClient {
       : asked_(asked), name_(std::move(name)) {}
   std::string job;        // that it has
   std::string elsewhere;  // of all others
+  std::string elsewhere_id = kId;
+  std::string answers_about = kId;
 
   absl::StatusOr<v1::StatusReply> GetStatus() override { return v1::StatusReply(); }
   absl::StatusOr<v1::ArmReply> Arm(const v1::ArmRequest&) override {
@@ -44,6 +46,7 @@ class Collector : public CollectorClient {
     if (request.job() != job) return NotHere();
     v1::ReportReply reply;
     reply.mutable_job()->set_host(name_);
+    reply.mutable_job()->set_id(answers_about);
     return reply;
   }
   absl::Status Export(
@@ -61,7 +64,7 @@ class Collector : public CollectorClient {
     if (elsewhere.empty()) return status;
     v1::Elsewhere there;
     there.set_collector(elsewhere);
-    there.set_job(kId);
+    there.set_job(elsewhere_id);
     status.SetPayload(kElsewherePayload, absl::Cord(there.SerializeAsString()));
     return status;
   }
@@ -85,6 +88,7 @@ class ElsewhereTest : public ::testing::Test {
       connected_.push_back(other);
       auto there = std::make_unique<Collector>(&asked_, "there");
       there->job = there_has_;
+      there->answers_about = there_answers_about_;
       there->elsewhere = "127.0.0.1:3";  // it may say so, too
       return there;
     });
@@ -97,6 +101,7 @@ class ElsewhereTest : public ::testing::Test {
 
   ChosenCollector here_;
   std::string there_has_ = kId;
+  std::string there_answers_about_ = kId;
   std::vector<ChosenCollector> connected_;
   std::vector<std::string> asked_;
 };
@@ -135,7 +140,8 @@ TEST_F(ElsewhereTest, GoesNoFartherAndAsksAnewTheNextTime) {
   there_has_ = "";
   FollowingClient client = Client("127.0.0.1:2");
   const absl::Status status = client.GetReport(About("mine")).status();
-  EXPECT_EQ(status.message(), "no such job at there");
+  EXPECT_EQ(status.message(),
+            "job 01234567 is with another collector: no such job at there");
   EXPECT_FALSE(status.GetPayload(kElsewherePayload));
   (void)client.GetReport(About("mine"));
   const std::string there = std::string("there ") + kId;
@@ -158,6 +164,26 @@ TEST_F(ElsewhereTest, TakesNoAddressButThatOfAPort) {
     EXPECT_FALSE(Client(address).GetReport(About("mine")).ok()) << address;
   }
   EXPECT_TRUE(connected_.empty());
+}
+
+TEST_F(ElsewhereTest, SendsNoTokenToThisHostWhereAnotherOneWasAsked) {
+  here_.target = "192.0.2.1:4317";
+  here_.insecure_plain_tcp = true;
+  EXPECT_THAT(Client("127.0.0.1:4317").GetReport(About("mine")).status().message(),
+              HasSubstr("is reached on the host of 192.0.2.1:4317 alone"));
+  EXPECT_TRUE(connected_.empty());
+}
+
+TEST_F(ElsewhereTest, TakesNoOtherJobForTheOneThatWasAskedFor) {
+  there_answers_about_ = std::string(32, 'b');
+  EXPECT_THAT(Client("127.0.0.1:2").GetReport(About("mine")).status().message(),
+              HasSubstr("it answers about another one"));
+  auto first = std::make_unique<Collector>(&asked_, "here");
+  first->elsewhere = "127.0.0.1:2";
+  first->elsewhere_id = "";  // the newest one there
+  FollowingClient client(here_, std::move(first), nullptr);
+  EXPECT_THAT(client.GetReport(About("mine")).status().message(),
+              HasSubstr("does not say where the job is"));
 }
 
 TEST_F(ElsewhereTest, LeavesOtherErrorsAsTheyAre) {

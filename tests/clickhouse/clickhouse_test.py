@@ -320,6 +320,9 @@ class Fleet(FleetCase):
                         told = lull(verb[0], name, *verb[1:])
                         self.assertEqual((told.status, told.stderr), (0, ""))
                         self.assertEqual(told.stdout, first.stdout, (verb, name))
+                told = lull("pin", job)
+                self.assertEqual(told.status, 1)
+                self.assertIn(f"the collector at {there} has job {job[:8]}", told.stderr)
                 # And the other way round, where a name is one that SQL has to be spared.
                 told = lull("report", HOSTILE, of=there)
                 self.assertEqual(told.status, 1)
@@ -339,7 +342,8 @@ class Fleet(FleetCase):
                 for asked in (self.listen, there):
                     told = lull("report", job, of=asked)
                     self.assertEqual((told.status, told.stdout), (1, ""))
-                    self.assertIn(f"job {job[:8]} is here no more", told.stderr)
+                    self.assertIn(f"job {job[:8]} was with the collector at {there}, which is "
+                                  "this one: it has been deleted", told.stderr)
             self.server.stop()
             try:
                 told = lull("report", "0000")

@@ -94,7 +94,8 @@ def main():
     print(f"{right} of {options.trials} right; {len(widths)} readings, half width: median "
           f"{statistics.median(widths):.0f} us, 99th percentile "
           f"{widths[int(0.99 * (len(widths) - 1))]:.0f} us, most {widths[-1]:.0f} us")
-    sys.exit(right < 0.99 * options.trials)
+    # A bound that is so wide holds anything.
+    sys.exit(right < 0.99 * options.trials or statistics.median(widths) > 10_000)
 
 
 if __name__ == "__main__":

@@ -85,6 +85,39 @@ class Metrics(MetricsCase):
         self.assertGreater(len(incomplete), 5)
         self.assertEqual(set(incomplete), {0})
 
+    def test_what_ranks_use_of_their_host_is_what_the_kernel_says(self):
+        """Some seconds late; both of /proc/PID/stat."""
+        job, pids = self.start_ranks("uses", 10**6), {}
+        try:
+            run = guest.wait_until(lambda: next(
+                (one["id"] for one in self.ask("jobs")["jobs"] if one["name"] == "uses"), None))
+            guest.wait_until(lambda: len([process for process in self.ask("report", run)["processes"]
+                                          if process["rank"] is not None]) == WORLD)
+            pids.update((process["rank"], process["pid"])
+                        for process in self.ask("report", run)["processes"])
+
+            def used(rank):
+                with open(f"/proc/{pids[rank]}/stat", encoding="utf-8") as file:
+                    fields = file.read().rpartition(")")[2].split()
+                return [int(field) / os.sysconf("SC_CLK_TCK") for field in fields[11:13]]
+            before = {rank: used(rank) for rank in range(WORLD)}
+
+            def told(samples, name, rank, **labels):
+                return of(samples, name, run=run, rank=str(rank), **labels)
+            samples = self.wait_for(lambda found: all(
+                (told(found, "lull_process_cpu_seconds_total", rank, mode="user") or 0)
+                >= before[rank][0] for rank in range(WORLD)))
+            for rank in range(WORLD):
+                for mode, most in zip(("user", "system"), used(rank)):
+                    self.assertLessEqual(
+                        told(samples, "lull_process_cpu_seconds_total", rank, mode=mode), most)
+                self.assertGreater(told(samples, "lull_process_resident_bytes", rank), 2**20)
+                self.assertIsNotNone(told(samples, "lull_process_major_faults_total", rank))
+        finally:
+            for pid in pids.values() or [job.pid]:
+                os.kill(pid, signal.SIGKILL)
+            job.wait(60)
+
     def test_a_hostile_name_is_a_label_and_nothing_else(self):
         samples = self.scrape()
         (labels,) = [dict(labels) for name, labels in samples

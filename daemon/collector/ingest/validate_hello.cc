@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "daemon/base/job_id.h"
 #include "daemon/base/status.h"
 #include "daemon/base/tags.h"
 #include "daemon/base/text.h"
@@ -33,12 +34,6 @@ absl::Status CheckImport(const lull::v1::ImportInfo& told) {
     }
   }
   return absl::OkStatus();
-}
-
-bool IsJobId(const std::string& id) {
-  return id.size() == 32 && std::all_of(id.begin(), id.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
 }
 
 }  // namespace

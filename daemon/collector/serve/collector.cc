@@ -55,9 +55,9 @@ struct Collector::Parts {
         gate(config.tokens, !config.listen.is_unix()),
         committer(*store, WithDesk(config.committer)),
         ingest(gate, committer, desk),
-        control(gate, committer, *store, desk, config.database,
-                std::move(request_shutdown)),
         fleet_desk(config.fleet, *store, HasRelay()),
+        control(gate, committer, *store, desk, fleet_desk, config.database,
+                std::move(request_shutdown)),
         query(gate, *store, HasRelay(), fleet_desk, config.export_patience),
         totals(*store, HasRelay()) {}
 
@@ -75,8 +75,8 @@ struct Collector::Parts {
   ArmDesk desk;
   Committer committer;
   IngestService ingest;
-  ControlService control;
   FleetDesk fleet_desk;
+  ControlService control;
   QueryService query;
   UnknownCalls unknown;
   std::unique_ptr<UnixListener> listener;

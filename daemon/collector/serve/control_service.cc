@@ -17,6 +17,7 @@
 #include "daemon/base/text.h"
 #include "daemon/collector/ingest/validate.h"
 #include "daemon/collector/serve/grpc_status.h"
+#include "daemon/collector/serve/whereabouts.h"
 #include "daemon/query/job_lookup.h"
 #include "daemon/query/totals.h"
 
@@ -106,12 +107,13 @@ absl::Status ChangeMarks(const lull::v1::MarkRequest& request, storage::JobRow* 
 }  // namespace
 
 ControlService::ControlService(Gate& gate, Committer& committer, storage::Store& store,
-                               ArmDesk& desk, std::string database,
+                               ArmDesk& desk, FleetDesk& fleet, std::string database,
                                std::function<void()> request_shutdown)
     : gate_(gate),
       committer_(committer),
       store_(store),
       desk_(desk),
+      fleet_(fleet),
       database_(std::move(database)),
       request_shutdown_(std::move(request_shutdown)) {}
 
@@ -167,7 +169,7 @@ grpc::Status ControlService::Arm(grpc::ServerContext* context,
     reply->mutable_job()->set_asleep(!state.armed());
     return absl::OkStatus();
   };
-  return ToGrpc(arm());
+  return WithWhereabouts(arm(), request->job(), store_, fleet_, context);
 }
 
 grpc::Status ControlService::Mark(grpc::ServerContext* context,
@@ -179,11 +181,13 @@ grpc::Status ControlService::Mark(grpc::ServerContext* context,
     return desk_.HasRelay(id);
   };
   std::vector<storage::JobRow> jobs;
+  std::string missing;  // if any is
   // All parts of a job on several hosts are marked: it would be no use to keep one.
   auto write = [&](storage::StoreWriter& writer) -> absl::Status {
     query::RunParts run_parts(writer, has_relay);
     absl::flat_hash_set<int64_t> marked;
     for (const std::string& text : request->jobs()) {
+      missing = text;
       LULL_ASSIGN_OR_RETURN(storage::JobRow job, query::FindJobToMark(writer, text));
       if (marked.contains(job.id)) continue;  // said twice, or another part
       LULL_ASSIGN_OR_RETURN(auto parts, run_parts.Of(job));
@@ -210,7 +214,8 @@ grpc::Status ControlService::Mark(grpc::ServerContext* context,
     }
     return absl::OkStatus();
   };
-  return ToGrpc(mark());
+  const absl::Status status = mark();
+  return WithWhereabouts(status, missing, store_, fleet_, context);
 }
 
 }  // namespace lull::collector

@@ -8,6 +8,7 @@
 #include "control.grpc.pb.h"
 #include "daemon/collector/ingest/committer.h"
 #include "daemon/collector/serve/arm_desk.h"
+#include "daemon/collector/serve/fleet_desk.h"
 #include "daemon/collector/serve/gate.h"
 #include "daemon/storage/store.h"
 
@@ -16,7 +17,8 @@ namespace lull::collector {
 class ControlService : public lull::v1::Control::Service {
  public:
   ControlService(Gate& gate, Committer& committer, storage::Store& store, ArmDesk& desk,
-                 std::string database, std::function<void()> request_shutdown);
+                 FleetDesk& fleet, std::string database,
+                 std::function<void()> request_shutdown);
 
   grpc::Status GetStatus(grpc::ServerContext* context,
                          const lull::v1::StatusRequest* request,
@@ -33,6 +35,7 @@ class ControlService : public lull::v1::Control::Service {
   Committer& committer_;
   storage::Store& store_;
   ArmDesk& desk_;
+  FleetDesk& fleet_;
   const std::string database_;
   const std::function<void()> request_shutdown_;
 };

@@ -96,20 +96,30 @@ absl::Status FleetDesk::FromClickHouse(const v1::FleetRequest& request,
 
 absl::StatusOr<std::optional<fleet::Whereabouts>> FleetDesk::Find(
     const std::string& job, const std::function<bool()>& is_over) {
-  if (!target_ || job.size() > kMostBytesOfARequest) return std::nullopt;
-  absl::Cleanup done = [this] { --under_way_; };
-  if (++under_way_ > kMost) return std::nullopt;
+  if (!target_ || job.empty()) return std::nullopt;
+  const std::string unknown = "whether another collector has it, ";
+  absl::Cleanup done = [this] { --finds_under_way_; };
+  if (++finds_under_way_ > kMostFinds) {
+    return absl::NotFoundError(absl::StrCat(unknown, "was not asked: ", kMostFinds,
+                                            " such questions are under way"));
+  }
   auto ask = [&]() -> absl::StatusOr<std::optional<fleet::Whereabouts>> {
     LULL_ASSIGN_OR_RETURN(auto server,
                           fleet::ClickHouse::Make(target_->server, is_over));
-    return fleet::FindJob(*server, job, absl::Now() + kPatienceOfALookup);
+    return fleet::FindJob(*server, job, target_->collector,
+                          absl::Now() + kPatienceOfALookup);
   };
   const auto found = ask();
-  if (absl::IsInvalidArgument(found.status()) || (found.ok() && !*found)) return found;
+  if (absl::IsInvalidArgument(found.status())) return found;
   if (!found.ok()) {
-    return absl::NotFoundError(absl::StrCat(
-        "whether another collector has it, the ClickHouse at ",
-        target_->server.peer.url(), " does not say: ", found.status().message()));
+    return absl::NotFoundError(
+        absl::StrCat(unknown, "the ClickHouse at ", target_->server.peer.url(),
+                     " does not say: ", found.status().message()));
+  }
+  if (!*found) {
+    return absl::NotFoundError(
+        "nor does the fleet know one (of a job that has just begun it may take a "
+        "minute)");
   }
   const fleet::Whereabouts& there = **found;
   const std::string shown = absl::StrCat("job ", there.job.substr(0, 8));
@@ -119,8 +129,10 @@ absl::StatusOr<std::optional<fleet::Whereabouts>> FleetDesk::Find(
                      " that does not say how to reach it (lulld --advertise)"));
   }
   if (there.collector == target_->collector) {
-    return absl::NotFoundError(
-        absl::StrCat(shown, " is here no more; `lull fleet` has its totals"));
+    return absl::NotFoundError(absl::StrCat(
+        shown, " was with the collector at ", there.collector,
+        ", which is this one: it has been deleted (`lull fleet` has its totals), or "
+        "another collector has the same --advertise"));
   }
   return found;
 }

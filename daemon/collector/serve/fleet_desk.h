@@ -20,9 +20,11 @@ namespace lull::collector {
 // Thread-safe.
 class FleetDesk {
  public:
-  // Answers that are made at a time: each takes a thread of the server for as long as
-  // the ClickHouse (30 s at most) or the reports of all jobs take.
+  // Answers, and questions about a job, that are under way at a time: each takes a
+  // thread of the server for as long as the ClickHouse (30 s at most, 5 s of a job) or
+  // the reports of all jobs take.
   static constexpr int kMost = 4;
+  static constexpr int kMostFinds = 8;
 
   // `store` must outlive it.
   FleetDesk(std::optional<FleetTarget> target, storage::Store& store,
@@ -33,9 +35,9 @@ class FleetDesk {
   absl::Status Answer(const v1::FleetRequest& request,
                       const std::function<bool()>& is_over, v1::FleetReply* reply);
 
-  // Where the job is that is not in this store; nullopt: nobody knows of one.
-  // INVALID_ARGUMENT: of two jobs either may be meant; NOT_FOUND: what is known of a
-  // job of which nobody can say more, as a sentence.
+  // Where the job is that is not in this store; nullopt: this collector is of no fleet.
+  // INVALID_ARGUMENT: of two jobs either may be meant; NOT_FOUND: why there is no other
+  // collector to ask, as a sentence.
   absl::StatusOr<std::optional<fleet::Whereabouts>> Find(
       const std::string& job, const std::function<bool()>& is_over);
 
@@ -50,6 +52,7 @@ class FleetDesk {
   storage::Store& store_;
   const query::HasRelay has_relay_;
   std::atomic<int> under_way_{0};
+  std::atomic<int> finds_under_way_{0};
 };
 
 }  // namespace lull::collector

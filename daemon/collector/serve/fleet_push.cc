@@ -167,12 +167,7 @@ absl::Status FleetPush::Collect(const fleet::StoredJob& candidate) {
       LogWarning(absl::StrCat("job ", id, " cannot be told to ", server_->url(), ": ",
                               std::string(answers.status().message())));
     }
-    if (absl::IsDataLoss(answers.status())) {  // until it changes
-      fleet::Written& known = (*written_)[id];
-      known.stored_ns = candidate.stored_ns;
-      known.state = candidate.state;
-      known.parts = candidate.parts;
-    }
+    if (absl::IsDataLoss(answers.status())) LeaveUntilItChanges(candidate);
     return absl::OkStatus();
   }
   next.events = answers->totals.losses.events_stored();
@@ -181,6 +176,7 @@ absl::Status FleetPush::Collect(const fleet::StoredJob& candidate) {
       LogWarning(absl::StrCat("job ", id, " is not told to ", server_->url(),
                               ": it has events of the job that are here no more"));
     }
+    LeaveUntilItChanges(candidate);
     return absl::OkStatus();
   }
   fleet::EditionOf edition = candidate.edition();
@@ -190,6 +186,13 @@ absl::Status FleetPush::Collect(const fleet::StoredJob& candidate) {
   under_way_[id] = next;
   days_.insert(edition.key.day.days);
   return absl::OkStatus();
+}
+
+void FleetPush::LeaveUntilItChanges(const fleet::StoredJob& candidate) {
+  fleet::Written& known = (*written_)[candidate.job.info.id()];
+  known.stored_ns = candidate.stored_ns;
+  known.state = candidate.state;
+  known.parts = candidate.parts;
 }
 
 absl::Status FleetPush::Flush() {

@@ -54,6 +54,7 @@ class FleetPush {
   absl::Status Load(const std::vector<fleet::StoredJob>& candidates);
   bool IsDue(const fleet::StoredJob& candidate) const;
   absl::Status Collect(const fleet::StoredJob& candidate);
+  void LeaveUntilItChanges(const fleet::StoredJob& candidate);
   absl::Status Flush();
   bool IsOver(bool last);
   void Tell(const absl::Status& status);

@@ -3,15 +3,18 @@
 #include <stdlib.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <map>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/base/host_name.h"
 #include "daemon/base/pem.h"
 #include "daemon/base/runtime_directory.h"
 #include "daemon/base/status.h"
 #include "daemon/base/tcp_address.h"
+#include "daemon/base/text.h"
 #include "daemon/base/tokens.h"
 #include "daemon/collector/serve/metrics_endpoint.h"
 
@@ -103,20 +106,34 @@ std::string FromEnvironment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+bool IsAnyHost(const TcpAddress& address) {
+  return address.host == "0.0.0.0" || address.host == "::";
+}
+
+// A name, or an address by its number.
+bool IsHostName(const std::string& host) {
+  return std::all_of(host.begin(), host.end(), [](char c) {
+    return absl::ascii_isalnum(c) || c == '.' || c == '-' || c == '_' || c == ':';
+  });
+}
+
 // JobRow.collector of daemon/fleet/job_row.h.
 absl::StatusOr<std::string> Advertised(const Options& options,
                                        const ListenAddress& listen) {
   if (!options.advertise.empty()) {
     const auto given = ParseTcpAddress(options.advertise);
-    if (given && given->port != "0") return given->text();
-    return absl::InvalidArgumentError(absl::StrCat("--advertise ", options.advertise,
-                                                   " is no address; give HOST:PORT"));
+    if (given && given->port != "0" && !IsAnyHost(*given) && IsHostName(given->host)) {
+      return given->text();
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("--advertise ", CleanText(options.advertise),
+                     " is no address that others could reach; give HOST:PORT"));
   }
   if (listen.is_unix() || listen.tcp.port == "0" || OnThisHost(listen.tcp)) {
     return HostName();
   }
-  const bool any = listen.tcp.host == "0.0.0.0" || listen.tcp.host == "::";
-  return any ? TcpAddress{HostName(), listen.tcp.port}.text() : listen.tcp.text();
+  return IsAnyHost(listen.tcp) ? TcpAddress{HostName(), listen.tcp.port}.text()
+                               : listen.tcp.text();
 }
 
 // Files, lines and names of users would cross the network for everyone to read, and a

@@ -5,8 +5,8 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/collector/serve/grpc_status.h"
+#include "daemon/collector/serve/whereabouts.h"
 #include "daemon/export/export.h"
-#include "daemon/query/job_lookup.h"
 
 namespace lull::collector {
 
@@ -32,33 +32,7 @@ grpc::Status QueryService::GetReport(grpc::ServerContext* context,
   grpc::Status admitted = gate_.Check(*context, Right::kRead);
   if (!admitted.ok()) return admitted;
   return WithWhereabouts(query::Report(store_, has_relay_, *request, reply),
-                         request->job(), context);
-}
-
-grpc::Status QueryService::WithWhereabouts(const absl::Status& status,
-                                           const std::string& job,
-                                           grpc::ServerContext* context) {
-  if (!absl::IsNotFound(status)) return ToGrpc(status);
-  auto reader = store_.NewReader();
-  // Otherwise the job is here, but not the process that was asked for.
-  if (!reader.ok() || !absl::IsNotFound(query::FindJob(**reader, job).status())) {
-    return ToGrpc(status);
-  }
-  const auto found = fleet_.Find(job, [context] { return context->IsCancelled(); });
-  if (absl::IsInvalidArgument(found.status())) return ToGrpc(found.status());
-  if (!found.ok()) {
-    return ToGrpc(absl::NotFoundError(
-        absl::StrCat(status.message(), "; ", found.status().message())));
-  }
-  if (!*found) return ToGrpc(status);
-  lull::v1::Elsewhere elsewhere;
-  elsewhere.set_collector((*found)->collector);
-  elsewhere.set_job((*found)->job);
-  return grpc::Status(
-      grpc::StatusCode::NOT_FOUND,
-      absl::StrCat("the collector at ", elsewhere.collector(), " has job ",
-                   elsewhere.job().substr(0, 8), "; ask that one (--collector)"),
-      elsewhere.SerializeAsString());
+                         request->job(), store_, fleet_, context);
 }
 
 grpc::Status QueryService::GetFleet(grpc::ServerContext* context,
@@ -98,7 +72,7 @@ grpc::Status QueryService::Export(grpc::ServerContext* context,
                  : absl::CancelledError("whoever asked does not read any more");
   };
   return WithWhereabouts(exports::Export(store_, *request, send), request->job(),
-                         context);
+                         store_, fleet_, context);
 }
 
 }  // namespace lull::collector

@@ -3,9 +3,6 @@
 
 #include <grpcpp/server_context.h>
 
-#include <string>
-
-#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "daemon/collector/serve/export_watch.h"
 #include "daemon/collector/serve/fleet_desk.h"
@@ -34,11 +31,6 @@ class QueryService : public v1::Query::Service {
                       grpc::ServerWriter<v1::ExportPiece>* writer) override;
 
  private:
-  // As `status` says it; if it is that there is no such job here, with what the fleet
-  // knows of it.
-  grpc::Status WithWhereabouts(const absl::Status& status, const std::string& job,
-                               grpc::ServerContext* context);
-
   Gate& gate_;
   storage::Store& store_;
   const query::HasRelay has_relay_;

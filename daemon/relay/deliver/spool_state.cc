@@ -13,6 +13,7 @@ void Add(const lull::v1::ProcessCounters& told, lull::v1::ProcessCounters* found
       told.has_host_samples()) {
     *found->mutable_host_samples() = told.host_samples();
   }
+  if (told.has_host_use()) *found->mutable_host_use() = told.host_use();
 }
 
 }  // namespace

@@ -55,6 +55,7 @@ Target::Target(lull::v1::ProcessInfo info, UniqueFd pidfd, char* base,
       symbols_(options.symbols),
       control_(segment_, options.settings, options.gpu, options.gpu_clock, info_.pid()),
       run_delay_(pid()),
+      host_use_(pid()),
       samples_(key(), pid(), options.sampler, options.memory),
       rings_(key(), segment_, state),
       definitions_(info_.key(), &segment_, symbols_, kMaxBatchBytes),
@@ -224,6 +225,11 @@ lull::v1::ProcessCounters Target::Counters() const {
   if (samples_.counters().taken() + samples_.counters().skipped() > 0) {
     *counters.mutable_host_samples() = samples_.counters();
   }
+  if (host_use_.use().ByteSizeLong() > 0) {
+    *counters.mutable_host_use() = host_use_.use();
+  } else if (earlier_.has_host_use()) {
+    *counters.mutable_host_use() = earlier_.host_use();
+  }
   return counters;
 }
 
@@ -232,11 +238,14 @@ void Target::AddCounters(BatchBuilder* batch, uint64_t now_ns, bool final) {
   // not take them; the same ones are not sent twice.
   if (complete_as_of_ns_ == 0) return;
   if (!final && !counters_.IsDue(now_ns)) return;
+  // Workers of a process are many, and record nothing.
+  if (control_.armed() && !ended_ && worker_of() == 0) host_use_.Follow(now_ns);
   counters_.Add(Counters(), now_ns, complete_as_of_ns_, batch);
 }
 
 void Target::AddEnd(BatchBuilder* batch, uint64_t now_ns) {
   if (end_sent_) return;
+  host_use_.SetEnded();
   AddCounters(batch, now_ns, /*final=*/true);
   batch->AddProcessEnd(key(), now_ns);
   end_sent_ = true;

@@ -17,6 +17,7 @@
 #include "daemon/relay/deliver/spool_state.h"
 #include "daemon/relay/read/batch_builder.h"
 #include "daemon/relay/read/definitions.h"
+#include "daemon/relay/read/host_use.h"
 #include "daemon/relay/read/segment_reader.h"
 #include "daemon/relay/read/target_control.h"
 #include "daemon/relay/read/target_counters.h"
@@ -130,13 +131,14 @@ class Target {
   AsyncSymbolizer* const symbols_;
   TargetControl control_;
   RunDelaySampler run_delay_;
+  HostUseReader host_use_;
   TargetSamples samples_;
   v1::ProcessCounters earlier_;  // what earlier workers found
   TargetRings rings_;
 
   Definitions definitions_;
   uint32_t python_version_ = 0;  // as in the segment
-  bool info_sent_ = false;  // in the batch under way or before
+  bool info_sent_ = false;       // in the batch under way or before
   bool info_committed_ = false;
   CounterReport counters_;
   uint64_t complete_as_of_ns_ = 0;  // all that was committed before it has been read

@@ -45,6 +45,14 @@ query::RankTotals Rank(int32_t number) {
     row->set_reserved_bytes(i == 0 ? 400 : 0);
   }
   rank.reply.mutable_processes(1)->set_recorded_ns(5'000'000'000);
+  for (int i = 0; i < 2; ++i) {  // of one host
+    v1::HostUse& use = *rank.reply.mutable_processes(i)->mutable_host_use();
+    use.set_user_ns(1'500'000'000);
+    use.set_resident_bytes(1000);
+    use.set_read_bytes(i == 0 ? 4096 : 0);
+    use.set_received_bytes(i == 0 ? 70 : 80);
+    use.set_memory_full_ns(i == 0 ? 250'000'000 : 500'000'000);
+  }
   auto* host = rank.reply.mutable_memory()->add_rows();
   host->set_allocator("torch_cpu");
   host->set_device(-1);
@@ -99,6 +107,12 @@ TEST(Series, AreWhatTheEngineSaysOfARank) {
         "lull_gpu_operations_total" + of + ",kind=\"kernel\"} 42\n",
         "lull_gpu_records_lost_total" + of + ",place=\"cupti\"} 3\n",
         "lull_process_seconds_total" + of + "} 25\n",
+        "lull_process_cpu_seconds_total" + of + ",mode=\"user\"} 3\n",
+        "lull_process_resident_bytes" + of + "} 2000\n",
+        "lull_process_storage_bytes_total" + of + ",direction=\"read\"} 4096\n",
+        "lull_network_bytes_total" + of + ",direction=\"received\"} 80\n",
+        "lull_pressure_seconds_total" + of +
+            ",resource=\"memory\",kind=\"full\"} 0.5\n",
         "lull_sync_blocked_seconds_total" + of + "} 1\n",
         "lull_gc_pause_seconds_total" + of + "} 0.5\n",
         "lull_wait_seconds_total" + of + ",kind=\"comm\"} 4\n",
@@ -119,6 +133,10 @@ TEST(Series, AreWhatTheEngineSaysOfARank) {
             ",allocator=\"torch_cpu\",device=\"none\"} 12\n",
         "lull_gpu_memory_size_bytes" + of + ",device=\"1\"} 80000000000\n"}) {
     EXPECT_THAT(text, HasSubstr("\n" + line));
+  }
+  for (const char* not_told : {"mode=\"system\"", "direction=\"written\"",
+                               "resource=\"cpu\"", "lull_process_major_faults"}) {
+    EXPECT_THAT(text, Not(HasSubstr(not_told)));
   }
   EXPECT_THAT(text, Not(HasSubstr("lull_memory_reserved_bytes" + of +
                                   ",allocator=\"torch_cpu\"")));

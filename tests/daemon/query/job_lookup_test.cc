@@ -96,6 +96,9 @@ TEST_F(JobLookup, NoNameTakesTheIdOfAnotherJob) {
                 "job aa0000000000"));
   Damage('a');
   EXPECT_EQ(Find(id).status().code(), absl::StatusCode::kDataLoss);
+  const std::string elsewhere = "dd" + std::string(30, '0');
+  AddJob("ee", elsewhere, 40);
+  EXPECT_EQ(Find(elsewhere).status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST_F(JobLookup, ListsTheCandidatesOfAnAmbiguousBeginning) {

@@ -44,7 +44,8 @@ TEST(AdvertiseTest, IsTheHostAloneWhereNobodyElseDoes) {
 TEST(AdvertiseTest, IsWhatTheUserSays) {
   EXPECT_EQ(*Advertised("0.0.0.0:4317", "node7.cluster:4318"), "node7.cluster:4318");
   EXPECT_EQ(*Advertised("unix:/tmp/collector.sock", "[::1]:1"), "[::1]:1");
-  for (const char* none : {"node7", "node7:0", "node7:http", ":4317", "::1:4317"}) {
+  for (const char* none : {"node7", "node7:0", "node7:http", ":4317", "::1:4317",
+                           "0.0.0.0:4317", "[::]:4317", "a b:1", "x\x1b[31m:80"}) {
     EXPECT_THAT(Advertised("0.0.0.0:4317", none).status().message(),
                 ::testing::HasSubstr("give HOST:PORT"))
         << none;

@@ -1,0 +1,140 @@
+#include "daemon/relay/read/host_use.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/text.h"
+#include "daemon/procfs/stat.h"
+
+namespace lull::relay {
+namespace {
+
+constexpr uint64_t kPeriodNs = 5'000'000'000;
+constexpr uint64_t kMostOfATime = 2000;  // one part of so many is spent on reading
+
+// A number times `scale`; nullopt where there is none, or too large a one.
+std::optional<uint64_t> Scaled(absl::string_view text, uint64_t scale) {
+  uint64_t value = 0;
+  if (!absl::SimpleAtoi(text, &value) || value > kMaxWireTotal / scale) {
+    return std::nullopt;
+  }
+  return value * scale;
+}
+
+uint64_t Sum(uint64_t a, uint64_t b) { return std::min(a + b, kMaxWireTotal); }
+
+// The microseconds of "some avg10=0.00 ... total=123" or the line "full ...".
+std::optional<uint64_t> StalledNs(absl::string_view text, absl::string_view kind) {
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (!absl::ConsumePrefix(&line, kind)) continue;
+    const size_t total = line.find("total=");
+    if (total == absl::string_view::npos) return std::nullopt;
+    return Scaled(line.substr(total + 6), 1000);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void HostUseReader::Follow(uint64_t now_ns) {
+  if (now_ns < next_ns_) return;
+  const uint64_t began_ns = MonotonicNs();
+  v1::HostUse use;
+  if (ReadProcess(&use)) {
+    ReadNetwork(&use);
+    ReadPressure(&use);
+    use_ = use;
+  }
+  const uint64_t took_ns = MonotonicNs() - began_ns;
+  next_ns_ = now_ns + std::max(kPeriodNs, took_ns * kMostOfATime);
+}
+
+void HostUseReader::SetEnded() {
+  if (use_.has_resident_bytes()) use_.set_resident_bytes(0);
+}
+
+bool HostUseReader::ReadProcess(v1::HostUse* use) {
+  constexpr uint64_t kNsPerSecond = 1'000'000'000;
+  const auto stat = procfs_.Read(pid_, "stat");
+  const absl::string_view start = StatField(stat.text, kStatStart);
+  if (!stat.ok() || start.empty()) return false;
+  if (start_.empty()) start_ = std::string(start);
+  if (start != start_) return false;
+  const auto tick_ns = kNsPerSecond / static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  if (auto ns = Scaled(StatField(stat.text, kStatUserTime), tick_ns)) {
+    use->set_user_ns(*ns);
+  }
+  if (auto ns = Scaled(StatField(stat.text, kStatSystemTime), tick_ns)) {
+    use->set_system_ns(*ns);
+  }
+  if (auto faults = Scaled(StatField(stat.text, kStatMajorFaults), 1)) {
+    use->set_major_faults(*faults);
+  }
+  if (auto bytes = Scaled(StatField(stat.text, kStatResident), page)) {
+    use->set_resident_bytes(*bytes);
+  }
+  const auto io = procfs_.Read(pid_, "io");
+  if (auto bytes = Scaled(StatusField(io.text, "read_bytes"), 1)) {
+    use->set_read_bytes(*bytes);
+  }
+  if (auto bytes = Scaled(StatusField(io.text, "write_bytes"), 1)) {
+    use->set_written_bytes(*bytes);
+  }
+  return true;
+}
+
+void HostUseReader::ReadNetwork(v1::HostUse* use) const {
+  const auto devices = procfs_.Read(pid_, "net/dev");
+  uint64_t received = 0, sent = 0;
+  bool any = false;
+  for (absl::string_view line : absl::StrSplit(devices.text, '\n')) {
+    // "  eth0: RECEIVED, seven more columns, SENT"
+    const size_t colon = line.find(':');
+    if (colon == absl::string_view::npos) continue;
+    const absl::string_view name = absl::StripAsciiWhitespace(line.substr(0, colon));
+    const std::vector<absl::string_view> columns =
+        absl::StrSplit(line.substr(colon + 1), ' ', absl::SkipEmpty());
+    if (name == "lo" || columns.size() < 9) continue;
+    const auto in = Scaled(columns[0], 1), out = Scaled(columns[8], 1);
+    if (!in || !out) continue;
+    received = Sum(received, *in);
+    sent = Sum(sent, *out);
+    any = true;
+  }
+  if (!any) return;
+  use->set_received_bytes(received);
+  use->set_sent_bytes(sent);
+}
+
+// Of its cgroup where there is such a file: in a container that is what counts.
+std::string HostUseReader::Pressure(const char* resource) const {
+  const auto groups = procfs_.Read(pid_, "cgroup");
+  for (absl::string_view line : absl::StrSplit(groups.text, '\n')) {
+    if (!absl::ConsumePrefix(&line, "0::/") || absl::StrContains(line, "..")) continue;
+    const auto of_group =
+        Procfs(cgroups_).Read(absl::StrCat(line, "/", resource, ".pressure"));
+    if (of_group.ok()) return of_group.text;
+  }
+  return procfs_.Read(absl::StrCat("pressure/", resource)).text;
+}
+
+void HostUseReader::ReadPressure(v1::HostUse* use) const {
+  const std::string cpu = Pressure("cpu"), memory = Pressure("memory"),
+                    io = Pressure("io");
+  if (auto ns = StalledNs(cpu, "some ")) use->set_cpu_some_ns(*ns);
+  if (auto ns = StalledNs(memory, "some ")) use->set_memory_some_ns(*ns);
+  if (auto ns = StalledNs(memory, "full ")) use->set_memory_full_ns(*ns);
+  if (auto ns = StalledNs(io, "some ")) use->set_io_some_ns(*ns);
+  if (auto ns = StalledNs(io, "full ")) use->set_io_full_ns(*ns);
+}
+
+}  // namespace lull::relay
