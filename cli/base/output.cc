@@ -8,11 +8,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "cli/base/exit_code.h"
 #include "cli/base/terminal.h"
 #include "cli/render/colour.h"
-#include "daemon/words/format.h"
 
 namespace lull {
 namespace {
@@ -23,14 +21,7 @@ bool told = false;    // that there was one
 }  // namespace
 
 void PrintError(absl::string_view verb, absl::string_view message) {
-  std::string line = absl::StrCat("lull ", verb, ":");
-  // Names of jobs and hosts are others' words, and no orders to a terminal.
-  const char* before = " ";
-  for (absl::string_view part : absl::StrSplit(message, '\n')) {
-    absl::StrAppend(&line, before, Printable(part));
-    before = "\n";
-  }
-  line += '\n';
+  std::string line = absl::StrCat("lull ", verb, ": ", WithoutOrders(message), "\n");
   fwrite(line.data(), 1, line.size(), stderr);
 }
 

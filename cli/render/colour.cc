@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "daemon/words/format.h"
 
 namespace lull {
 
@@ -25,6 +26,16 @@ std::string Coloured(absl::string_view text) {
                     colour[0] != '\0' ? kPlain : "");
   }
   return coloured;
+}
+
+std::string WithoutOrders(absl::string_view text) {
+  std::string result;
+  const char* before = "";
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    absl::StrAppend(&result, before, Printable(line));
+    before = "\n";
+  }
+  return result;
 }
 
 }  // namespace lull
