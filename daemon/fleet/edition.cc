@@ -153,12 +153,14 @@ void AddRank(const RowKey& key, const std::string& host, const query::RankTotals
   }
 }
 
-// How long the processes of a rank had devices, each for itself.
+// How long the processes of a rank had devices, each for itself: not while they
+// imported PyTorch or fetched their data, before anything was traced.
 uint64_t GpuNs(const query::RankTotals& rank) {
   uint64_t total = 0;
   for (size_t i = 0; i < rank.traced_devices.size(); ++i) {
-    const v1::ProcessRow& process = rank.reply.processes(static_cast<int>(i));
-    total += RecordedNs(process) * rank.traced_devices[i];
+    const uint64_t recorded_ns = RecordedNs(rank.reply.processes(static_cast<int>(i)));
+    total += (recorded_ns - std::min(recorded_ns, rank.before_tracing_ns[i])) *
+             rank.traced_devices[i];
   }
   return total;
 }

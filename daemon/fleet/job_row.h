@@ -58,8 +58,8 @@ struct JobRow : RowKey {
   uint32_t processes = 0;
   uint64_t steps = 0;  // added up over ranks
   uint64_t launches = 0;
-  // How long processes had GPUs: their recorded life, times the devices that were
-  // traced.
+  // How long processes had GPUs: their recorded life since anything was first traced,
+  // times the devices that were.
   uint64_t gpu_ns = 0;
   uint64_t traced_ns = 0;  // the part of it of which is known what ran
   uint64_t busy_ns = 0;

@@ -35,6 +35,14 @@ absl::Status CountSteps(const storage::StoreReader& reader, const ProcessSums& s
   return absl::OkStatus();
 }
 
+uint64_t BeforeTracing(const ProcessSums& sums) {
+  for (const storage::TracingRow& row : sums.tracing) {
+    if (row.state == v1::TRACING_STATE_OFF) continue;
+    return sums.recorded.Within(sums.process.info.start_ns(), row.start_ns);
+  }
+  return 0;
+}
+
 // `view` with the processes of one rank.
 absl::Status FillRank(View& view, RankTotals* out) {
   v1::ReportReply& reply = out->reply;
@@ -54,6 +62,7 @@ absl::Status FillRank(View& view, RankTotals* out) {
     for (size_t i = 0; i < sums.devices.size(); ++i) {
       if (reply.devices(device++).traced_ns() > 0) ++traced;
     }
+    out->before_tracing_ns.push_back(BeforeTracing(sums));
     LULL_RETURN_IF_ERROR(CountSteps(*view.reader, sums, &out->steps));
   }
   return absl::OkStatus();

@@ -36,6 +36,8 @@ struct RankTotals {
   // Of each of reply.processes: the devices of which it has traced time. (Not to be
   // told by pid: a program that became another one is two processes of one pid.)
   std::vector<uint32_t> traced_devices;
+  // And how long it had recorded before GPUs were first traced: its set-up.
+  std::vector<uint64_t> before_tracing_ns;
 };
 
 struct RunTotals {

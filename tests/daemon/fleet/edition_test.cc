@@ -51,26 +51,28 @@ TEST(Edition, AddsGapsUpByTheLineThatIsToBlame) {
   EXPECT_EQ(editions.jobs[0].live, 1);
 }
 
-void AddProcess(uint64_t duration_ns, uint32_t traced_devices,
-                query::RankTotals* rank) {
+void AddProcess(uint64_t duration_ns, uint64_t before_tracing_ns,
+                uint32_t traced_devices, query::RankTotals* rank) {
   v1::ProcessRow* row = rank->reply.add_processes();
   row->set_pid(1);  // of all: programs that became others
   row->set_duration_ns(duration_ns);
   rank->traced_devices.push_back(traced_devices);
+  rank->before_tracing_ns.push_back(before_tracing_ns);
 }
 
 // One after the other, beside each other, on two devices, without any: each for itself.
 TEST(Edition, AddsUpHowLongProcessesHadDevicesThatWereTraced) {
   Answers answers;
   query::RankTotals* first = &answers.totals.ranks.emplace_back();
-  AddProcess(100, 1, first);
-  AddProcess(10, 2, first);
-  AddProcess(5000, 0, first);                              // a worker without a device
+  AddProcess(100, 0, 1, first);
+  AddProcess(10, 4, 2, first);    // four of them before it used its devices
+  AddProcess(20, 30, 1, first);   // no part of it is negative
+  AddProcess(5000, 0, 0, first);  // a worker without a device
   first->reply.mutable_processes(0)->set_recorded_ns(60);  // it slept in between
-  AddProcess(1000, 0, &answers.totals.ranks.emplace_back());
+  AddProcess(1000, 0, 0, &answers.totals.ranks.emplace_back());
   Editions editions;
   AddEdition(OfJob(), answers, &editions);
-  EXPECT_EQ(editions.jobs[0].gpu_ns, 60U + 2 * 10U);
+  EXPECT_EQ(editions.jobs[0].gpu_ns, 60U + 2 * 6U);
 }
 
 TEST(Edition, LinesBeyondTheMostAreOneRowOfTheirCause) {

@@ -188,6 +188,7 @@ TEST(RunTotals, KnowTheDevicesOfEachProcessThoughTheyHaveOnePid) {
   EXPECT_EQ(one.pid(), two.pid());
   ASSERT_EQ(totals.ranks[0].reply.devices_size(), 2);
   EXPECT_EQ(totals.ranks[0].traced_devices, (std::vector<uint32_t>{1, 1}));
+  EXPECT_EQ(totals.ranks[0].before_tracing_ns.size(), 2u);
 }
 
 TEST(RunTotals, CountNoTimeOfADeviceOfWhichNothingIsKnown) {
@@ -203,6 +204,7 @@ TEST(RunTotals, CountNoTimeOfADeviceOfWhichNothingIsKnown) {
   ASSERT_EQ(totals.ranks.size(), 1u);
   EXPECT_GT(totals.ranks[0].reply.devices_size(), 0);
   EXPECT_EQ(totals.ranks[0].traced_devices, std::vector<uint32_t>{0});
+  EXPECT_EQ(totals.ranks[0].before_tracing_ns, std::vector<uint64_t>{0});
 }
 
 TEST(RunTotals, KnowTheTimeOfAllStepsThatAProgramMarks) {
