@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/base/environment.h"
 #include "cli/client/places.h"
+#include "daemon/base/host_name.h"
 #include "daemon/base/status.h"
 #include "daemon/base/tcp_address.h"
 #include "daemon/base/tokens.h"
@@ -81,14 +82,15 @@ absl::StatusOr<ChosenCollector> ResolveOther(const ChosenCollector& known,
                                              const std::string& address) {
   ChosenCollector other = known;
   other.is_private = false;
-  if (!ParseTcpAddress(address)) {
+  const std::optional<TcpAddress> there = ParseTcpAddress(address);
+  if (!there || !IsPlainHost(there->host) || IsAnyHost(*there)) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", address, "' is no address of a collector"));
   }
   // Of the host of `known`, and not of this one; tokens are not for whoever listens
   // here.
   const std::optional<TcpAddress> tcp = ParseTcpAddress(known.target);
-  if (tcp && !OnThisHost(*tcp) && OnThisHost(*ParseTcpAddress(address))) {
+  if (tcp && !OnThisHost(*tcp) && OnThisHost(*there) && there->host != HostName()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "'", address, "' is reached on the host of ", known.target,
         " alone; give that collector an address for others (lulld --advertise)"));

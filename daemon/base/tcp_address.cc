@@ -6,8 +6,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <memory>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -48,6 +50,32 @@ std::optional<TcpAddress> ParseTcpAddress(absl::string_view text) {
   bool bracketed = absl::ConsumePrefix(&host, "[") && absl::ConsumeSuffix(&host, "]");
   if (host.empty() || (!bracketed && absl::StrContains(host, ":"))) return std::nullopt;
   return TcpAddress{std::string(host), absl::StrCat(port)};
+}
+
+bool IsPlainHost(const std::string& host) {
+  return std::all_of(host.begin(), host.end(), [](char c) {
+    return absl::ascii_isalnum(c) || c == '.' || c == '-' || c == '_' || c == ':';
+  });
+}
+
+bool IsAnyHost(const TcpAddress& address) {
+  addrinfo hints = {};
+  hints.ai_flags = AI_NUMERICHOST;  // "0" is one, too
+  addrinfo* found = nullptr;
+  if (getaddrinfo(address.host.c_str(), nullptr, &hints, &found) != 0) return false;
+  std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
+  const sockaddr* one = found->ai_addr;
+  if (one->sa_family == AF_INET) {
+    sockaddr_in v4;
+    memcpy(&v4, one, sizeof(v4));
+    return v4.sin_addr.s_addr == 0;
+  }
+  if (one->sa_family != AF_INET6) return false;
+  sockaddr_in6 v6;
+  memcpy(&v6, one, sizeof(v6));
+  constexpr uint8_t kMapped[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  return IN6_IS_ADDR_UNSPECIFIED(&v6.sin6_addr) ||
+         memcmp(&v6.sin6_addr, kMapped, sizeof(kMapped)) == 0;
 }
 
 std::optional<TcpAddress> OnThisHost(const TcpAddress& address) {

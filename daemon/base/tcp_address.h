@@ -18,6 +18,12 @@ struct TcpAddress {
 // "host:port" or "[v6]:port"; nullopt for anything else.
 std::optional<TcpAddress> ParseTcpAddress(absl::string_view text);
 
+// A name, or an address by its number: nothing that is more than that to whoever takes it
+// apart (gRPC undoes "%2E").
+bool IsPlainHost(const std::string& host);
+// All addresses of a host, so none to connect to: 0.0.0.0 and [::].
+bool IsAnyHost(const TcpAddress& address);
+
 // The address by number, when everything that the host's name stands for lies on this
 // host; one of IPv4 is preferred. nullopt when some of it does not, or when the name
 // cannot be resolved: names are looked up by whoever answers, so whether a name looks

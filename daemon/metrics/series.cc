@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -180,33 +179,45 @@ constexpr Used kOfTheirHost[] = {
     LULL_USED(Metric::kPressure, "resource", "io", "kind", "full", io_full_ns)};
 #undef LULL_USED
 
+// A program that became another one is two rows of one process.
+using Processes = std::map<std::pair<uint32_t, uint64_t>, uint64_t>;
+
 // What no process tells of has no series.
-template <typename Combine>
-void AddUse(const query::RankTotals& rank, const Used& used, Combine combine,
+void AddUse(const query::RankTotals& rank, const Used& used, bool of_their_host,
             Series* out) {
-  std::optional<uint64_t> all;
-  for (const v1::ProcessRow& row : rank.reply.processes()) {
-    if (!(row.host_use().*used.is_told)()) continue;
-    all = combine(all.value_or(0), uint64_t(Whole((row.host_use().*used.value)())));
+  const auto& rows = rank.reply.processes();
+  auto has_waited_for = [&rows](const v1::ProcessRow& row) {
+    return row.host_use().has_resident_bytes() &&
+           row.host_use().resident_bytes() == 0 &&
+           std::any_of(rows.begin(), rows.end(), [&row](const v1::ProcessRow& other) {
+             return other.pid() == row.parent_pid();
+           });
+  };
+  Processes processes;
+  for (const v1::ProcessRow& row : rows) {
+    const v1::HostUse& use = row.host_use();
+    if (!(use.*used.is_told)()) continue;
+    // Its parent has its storage.
+    if (used.metric == Metric::kStorage && has_waited_for(row)) continue;
+    uint64_t& value = processes[{row.pid(), use.process_start()}];
+    value = std::max<uint64_t>(value, Whole((use.*used.value)()));
   }
-  if (!all) return;
+  if (processes.empty()) return;
+  uint64_t all = 0;
+  for (const auto& [process, value] : processes) {
+    all = of_their_host ? std::max(all, value) : Whole(all + value);
+  }
   Labels labels = out->labels();
   if (*used.label != '\0') labels = labels.With(used.label, used.of);
   if (*used.second_label != '\0') {
     labels = labels.With(used.second_label, used.of_second);
   }
-  out->AddAt(used.metric, labels, Whole(*all));
+  out->AddAt(used.metric, labels, Whole(all));
 }
 
 void AddHostUse(const query::RankTotals& rank, Series* out) {
-  for (const Used& used : kOfProcesses) {
-    AddUse(
-        rank, used, [](uint64_t a, uint64_t b) { return Whole(a + b); }, out);
-  }
-  for (const Used& used : kOfTheirHost) {
-    AddUse(
-        rank, used, [](uint64_t a, uint64_t b) { return std::max(a, b); }, out);
-  }
+  for (const Used& used : kOfProcesses) AddUse(rank, used, false, out);
+  for (const Used& used : kOfTheirHost) AddUse(rank, used, true, out);
 }
 
 void AddHost(const query::RankTotals& rank, Series* out) {

@@ -160,7 +160,9 @@ TEST_F(ElsewhereTest, SendsNoTokenInPlainTextToAnotherHost) {
 }
 
 TEST_F(ElsewhereTest, TakesNoAddressButThatOfAPort) {
-  for (const char* address : {"unix:/tmp/there", "dns:///there:1", "there", "-"}) {
+  for (const char* address :
+       {"unix:/tmp/there", "dns:///there:1", "there", "-", "0.0.0.0:1", "[::]:1", "0:1",
+        "127%2E0.0.1:1", "[::ffff:0.0.0.0]:1"}) {
     EXPECT_FALSE(Client(address).GetReport(About("mine")).ok()) << address;
   }
   EXPECT_TRUE(connected_.empty());

@@ -3,11 +3,9 @@
 #include <stdlib.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <filesystem>
 #include <map>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/base/host_name.h"
 #include "daemon/base/pem.h"
@@ -106,23 +104,12 @@ std::string FromEnvironment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-bool IsAnyHost(const TcpAddress& address) {
-  return address.host == "0.0.0.0" || address.host == "::";
-}
-
-// A name, or an address by its number.
-bool IsHostName(const std::string& host) {
-  return std::all_of(host.begin(), host.end(), [](char c) {
-    return absl::ascii_isalnum(c) || c == '.' || c == '-' || c == '_' || c == ':';
-  });
-}
-
 // JobRow.collector of daemon/fleet/job_row.h.
 absl::StatusOr<std::string> Advertised(const Options& options,
                                        const ListenAddress& listen) {
   if (!options.advertise.empty()) {
     const auto given = ParseTcpAddress(options.advertise);
-    if (given && given->port != "0" && !IsAnyHost(*given) && IsHostName(given->host)) {
+    if (given && given->port != "0" && !IsAnyHost(*given) && IsPlainHost(given->host)) {
       return given->text();
     }
     return absl::InvalidArgumentError(

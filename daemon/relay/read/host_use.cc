@@ -1,16 +1,18 @@
 #include "daemon/relay/read/host_use.h"
 
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "daemon/base/clock.h"
 #include "daemon/base/text.h"
 #include "daemon/procfs/stat.h"
 
@@ -18,7 +20,26 @@ namespace lull::relay {
 namespace {
 
 constexpr uint64_t kPeriodNs = 5'000'000'000;
+constexpr uint64_t kLongestPeriodNs = 60'000'000'000;
 constexpr uint64_t kMostOfATime = 2000;  // one part of so many is spent on reading
+
+// Devices whose packets others count, too: bridges, tunnels, what leads to containers.
+constexpr absl::string_view kVirtual[] = {"lo",  "veth", "docker",  "br-",   "virbr",
+                                          "cni", "cali", "flannel", "bond",  "team",
+                                          "tun", "tap",  "vlan",    "dummy", "ifb"};
+
+bool IsVirtual(absl::string_view device) {
+  return absl::StrContains(device, ".") ||  // a VLAN
+         std::any_of(std::begin(kVirtual), std::end(kVirtual),
+                     [&](auto prefix) { return absl::StartsWith(device, prefix); });
+}
+
+uint64_t OwnTimeNs() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<uint64_t>(now.tv_nsec);
+}
 
 // A number times `scale`; nullopt where there is none, or too large a one.
 std::optional<uint64_t> Scaled(absl::string_view text, uint64_t scale) {
@@ -46,15 +67,19 @@ std::optional<uint64_t> StalledNs(absl::string_view text, absl::string_view kind
 
 void HostUseReader::Follow(uint64_t now_ns) {
   if (now_ns < next_ns_) return;
-  const uint64_t began_ns = MonotonicNs();
+  const uint64_t began_ns = OwnTimeNs();
   v1::HostUse use;
   if (ReadProcess(&use)) {
     ReadNetwork(&use);
     ReadPressure(&use);
-    use_ = use;
+    if (IsTheSame()) use_.MergeFrom(use);
   }
-  const uint64_t took_ns = MonotonicNs() - began_ns;
-  next_ns_ = now_ns + std::max(kPeriodNs, took_ns * kMostOfATime);
+  const uint64_t took_ns = OwnTimeNs() - began_ns;
+  next_ns_ = now_ns + std::clamp(took_ns * kMostOfATime, kPeriodNs, kLongestPeriodNs);
+}
+
+bool HostUseReader::IsTheSame() const {
+  return StatField(procfs_.Read(pid_, "stat").text, kStatStart) == start_;
 }
 
 void HostUseReader::SetEnded() {
@@ -68,6 +93,7 @@ bool HostUseReader::ReadProcess(v1::HostUse* use) {
   if (!stat.ok() || start.empty()) return false;
   if (start_.empty()) start_ = std::string(start);
   if (start != start_) return false;
+  if (auto ticks = Scaled(start, 1)) use->set_process_start(*ticks);
   const auto tick_ns = kNsPerSecond / static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   if (auto ns = Scaled(StatField(stat.text, kStatUserTime), tick_ns)) {
@@ -92,44 +118,63 @@ bool HostUseReader::ReadProcess(v1::HostUse* use) {
   return true;
 }
 
-void HostUseReader::ReadNetwork(v1::HostUse* use) const {
-  const auto devices = procfs_.Read(pid_, "net/dev");
-  uint64_t received = 0, sent = 0;
-  bool any = false;
-  for (absl::string_view line : absl::StrSplit(devices.text, '\n')) {
+void HostUseReader::ReadNetwork(v1::HostUse* use) {
+  const auto text = procfs_.Read(pid_, "net/dev").text;
+  // The last line may be cut.
+  const absl::string_view whole =
+      absl::string_view(text).substr(0, text.rfind('\n') + 1);
+  const bool first = devices_.empty();
+  Traffic sum, more;
+  for (absl::string_view line : absl::StrSplit(whole, '\n')) {
     // "  eth0: RECEIVED, seven more columns, SENT"
     const size_t colon = line.find(':');
     if (colon == absl::string_view::npos) continue;
     const absl::string_view name = absl::StripAsciiWhitespace(line.substr(0, colon));
     const std::vector<absl::string_view> columns =
         absl::StrSplit(line.substr(colon + 1), ' ', absl::SkipEmpty());
-    if (name == "lo" || columns.size() < 9) continue;
-    const auto in = Scaled(columns[0], 1), out = Scaled(columns[8], 1);
-    if (!in || !out) continue;
-    received = Sum(received, *in);
-    sent = Sum(sent, *out);
-    any = true;
+    if (IsVirtual(name) || columns.size() < 9) continue;
+    const auto received = Scaled(columns[0], 1), sent = Scaled(columns[8], 1);
+    if (!received || !sent) continue;
+    Traffic& known = devices_[std::string(name)];
+    const Traffic now{*received, *sent};
+    sum = {Sum(sum.received, now.received), Sum(sum.sent, now.sent)};
+    more.received =
+        Sum(more.received, now.received - std::min(now.received, known.received));
+    more.sent = Sum(more.sent, now.sent - std::min(now.sent, known.sent));
+    known = now;
   }
-  if (!any) return;
-  use->set_received_bytes(received);
-  use->set_sent_bytes(sent);
+  if (devices_.empty()) return;
+  if (first) {  // of this worker
+    use->set_received_bytes(std::max(use_.received_bytes(), sum.received));
+    use->set_sent_bytes(std::max(use_.sent_bytes(), sum.sent));
+  } else {
+    use->set_received_bytes(Sum(use_.received_bytes(), more.received));
+    use->set_sent_bytes(Sum(use_.sent_bytes(), more.sent));
+  }
 }
 
-// Of its cgroup where there is such a file: in a container that is what counts.
-std::string HostUseReader::Pressure(const char* resource) const {
+// That of its cgroup where there is such a file: in a container that is what counts.
+std::string HostUseReader::GroupOfPressure() const {
   const auto groups = procfs_.Read(pid_, "cgroup");
   for (absl::string_view line : absl::StrSplit(groups.text, '\n')) {
     if (!absl::ConsumePrefix(&line, "0::/") || absl::StrContains(line, "..")) continue;
-    const auto of_group =
-        Procfs(cgroups_).Read(absl::StrCat(line, "/", resource, ".pressure"));
-    if (of_group.ok()) return of_group.text;
+    if (Procfs(cgroups_).Read(absl::StrCat(line, "/cpu.pressure")).ok()) {
+      return std::string(line);
+    }
   }
-  return procfs_.Read(absl::StrCat("pressure/", resource)).text;
+  return "";
 }
 
-void HostUseReader::ReadPressure(v1::HostUse* use) const {
-  const std::string cpu = Pressure("cpu"), memory = Pressure("memory"),
-                    io = Pressure("io");
+void HostUseReader::ReadPressure(v1::HostUse* use) {
+  if (!group_) group_ = GroupOfPressure();
+  auto read = [this](const char* resource) {
+    return group_->empty()
+               ? procfs_.Read(absl::StrCat("pressure/", resource)).text
+               : Procfs(cgroups_)
+                     .Read(absl::StrCat(*group_, "/", resource, ".pressure"))
+                     .text;
+  };
+  const std::string cpu = read("cpu"), memory = read("memory"), io = read("io");
   if (auto ns = StalledNs(cpu, "some ")) use->set_cpu_some_ns(*ns);
   if (auto ns = StalledNs(memory, "some ")) use->set_memory_some_ns(*ns);
   if (auto ns = StalledNs(memory, "full ")) use->set_memory_full_ns(*ns);

@@ -4,6 +4,8 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 
 #include "daemon/procfs/procfs.h"
@@ -18,25 +20,40 @@ class HostUseReader {
                          std::string cgroups = "/sys/fs/cgroup")
       : pid_(pid), procfs_(std::move(procfs)), cgroups_(std::move(cgroups)) {}
 
+  // Goes on from what an earlier worker has told.
+  void Resume(const v1::HostUse& earlier) { use_ = earlier; }
+
   // Reads anew every five seconds; less often where that takes long, so that it costs
   // 0.05 % of a processor at most. 30 to 130 us with 1 to 100 threads.
   void Follow(uint64_t now_ns);
 
-  // As last read. Nothing of it is of another process that has got the same number.
+  // As last read; what could not be read is as it was before. Nothing of it is of
+  // another process that has got the same number, and totals do not fall.
   const v1::HostUse& use() const { return use_; }
   // The process is gone: it has no memory any more.
   void SetEnded();
+  // Nothing is read for a while: what it has now is not known.
+  void SetAsleep() { use_.clear_resident_bytes(); }
 
  private:
+  struct Traffic {
+    uint64_t received = 0;
+    uint64_t sent = 0;
+  };
+
   bool ReadProcess(v1::HostUse* use);  // false: it is gone
-  void ReadNetwork(v1::HostUse* use) const;
-  void ReadPressure(v1::HostUse* use) const;
-  std::string Pressure(const char* resource) const;
+  bool IsTheSame() const;
+  void ReadNetwork(v1::HostUse* use);
+  void ReadPressure(v1::HostUse* use);
+  std::string GroupOfPressure() const;
 
   const pid_t pid_;
   const Procfs procfs_;
   const std::string cgroups_;
   std::string start_;  // field 22 of its stat file
+  // By device, as last read. A device that goes takes its count along.
+  std::map<std::string, Traffic> devices_;
+  std::optional<std::string> group_;  // where pressure is read; "": that of the host
   uint64_t next_ns_ = 0;
   v1::HostUse use_;
 };

@@ -75,6 +75,7 @@ void Target::Resume() {
   if (found != state_->found.end()) earlier_ = found->second;
   corrupt_ = !rings_.Follow();
   samples_.Resume(earlier_.host_samples(), rings_.own());
+  host_use_.Resume(earlier_.host_use());
   if (corrupt_ || earlier_.corrupt()) GiveUp();
 }
 
@@ -227,8 +228,6 @@ lull::v1::ProcessCounters Target::Counters() const {
   }
   if (host_use_.use().ByteSizeLong() > 0) {
     *counters.mutable_host_use() = host_use_.use();
-  } else if (earlier_.has_host_use()) {
-    *counters.mutable_host_use() = earlier_.host_use();
   }
   return counters;
 }
@@ -239,7 +238,11 @@ void Target::AddCounters(BatchBuilder* batch, uint64_t now_ns, bool final) {
   if (complete_as_of_ns_ == 0) return;
   if (!final && !counters_.IsDue(now_ns)) return;
   // Workers of a process are many, and record nothing.
-  if (control_.armed() && !ended_ && worker_of() == 0) host_use_.Follow(now_ns);
+  if (!control_.armed()) {
+    host_use_.SetAsleep();
+  } else if (!ended_ && worker_of() == 0) {
+    host_use_.Follow(now_ns);
+  }
   counters_.Add(Counters(), now_ns, complete_as_of_ns_, batch);
 }
 

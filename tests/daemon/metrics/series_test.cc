@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -47,6 +48,8 @@ query::RankTotals Rank(int32_t number) {
   rank.reply.mutable_processes(1)->set_recorded_ns(5'000'000'000);
   for (int i = 0; i < 2; ++i) {  // of one host
     v1::HostUse& use = *rank.reply.mutable_processes(i)->mutable_host_use();
+    rank.reply.mutable_processes(i)->set_pid(static_cast<uint32_t>(10 + i));
+    use.set_process_start(77);
     use.set_user_ns(1'500'000'000);
     use.set_resident_bytes(1000);
     use.set_read_bytes(i == 0 ? 4096 : 0);
@@ -67,6 +70,36 @@ query::RankTotals Rank(int32_t number) {
   rank.waits[aggregate::WaitKind::kComm].Add(4'000'000'000, 0, 0);
   rank.steps = {.count = 11, .timed = true, .total_ns = 5'500'000'000};
   return rank;
+}
+
+// execve() leaves a process what it is; its storage has that of children that ended.
+TEST(Series, CountWhatAProcessUsedOnce) {
+  query::RankTotals rank;
+  auto add = [&rank](uint32_t pid, uint32_t parent, uint64_t start, uint64_t user_ns,
+                     uint64_t written, uint64_t resident) {
+    v1::ProcessRow& row = *rank.reply.add_processes();
+    row.set_pid(pid);
+    row.set_parent_pid(parent);
+    v1::HostUse& use = *row.mutable_host_use();
+    use.set_process_start(start);
+    use.set_user_ns(user_ns * 1'000'000'000);
+    use.set_written_bytes(written);
+    use.set_resident_bytes(resident);
+  };
+  add(10, 1, 7, 3, 100, 0);    // what it was before
+  add(10, 1, 7, 4, 160, 500);  // with the 50 of the next
+  add(11, 10, 8, 2, 50, 0);    // a child that ended
+  add(12, 10, 9, 1, 20, 40);   // and one that goes on
+  add(10, 1, 99, 8, 1000, 1);  // another one that got the number
+  std::map<std::string, int64_t> told;
+  for (const Sample& sample : SeriesOfRank("run", rank)) {
+    if (sample.metric == Metric::kCpu) told["cpu"] += sample.value;
+    if (sample.metric == Metric::kStorage) told["written"] += sample.value;
+    if (sample.metric == Metric::kResident) told["resident"] += sample.value;
+  }
+  EXPECT_EQ(told["cpu"], (4 + 2 + 1 + 8) * 1'000'000'000LL);
+  EXPECT_EQ(told["written"], 160 + 20 + 1000);
+  EXPECT_EQ(told["resident"], 500 + 40 + 1);
 }
 
 query::RunTotals RunOf(size_t ranks) {
