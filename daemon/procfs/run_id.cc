@@ -1,5 +1,6 @@
 #include "daemon/procfs/run_id.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/base/text.h"
 #include "daemon/procfs/rank.h"
@@ -21,6 +22,21 @@ std::string SlurmRun(absl::string_view environment) {
   if (job.empty() || step.empty()) return "";
   return Named("slurm:", absl::StrCat(VariableIn(environment, "SLURM_CLUSTER_NAME"),
                                       ".", job, ".", step));
+}
+
+// Where the ranks of PyTorch meet, which all launchers tell them that name no run:
+// accelerate, DeepSpeed, Kubeflow's PyTorchJob, JobSet, torchrun without --rdzv-id. Of
+// a host alone it says nothing: each has a localhost.
+std::string MasterOf(absl::string_view environment) {
+  const absl::string_view host = VariableIn(environment, "MASTER_ADDR");
+  const absl::string_view port = VariableIn(environment, "MASTER_PORT");
+  const bool is_rank = !VariableIn(environment, "RANK").empty();
+  if (!is_rank || host.empty() || port.empty()) return "";
+  if (absl::StartsWithIgnoreCase(host, "localhost") || absl::StartsWith(host, "127.") ||
+      host == "::1" || host == "0.0.0.0") {
+    return "";
+  }
+  return Named("master:", absl::StrCat(host, ":", port));
 }
 
 }  // namespace
@@ -47,7 +63,7 @@ std::string ReadRunId(absl::string_view environment) {
     id = Named(other.kind, VariableIn(environment, other.variable));
     if (!id.empty()) return id;
   }
-  return "";
+  return MasterOf(environment);
 }
 
 std::string GivenRunId(absl::string_view id) { return Named(kGivenRun, id); }

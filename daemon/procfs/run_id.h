@@ -13,7 +13,8 @@ inline constexpr char kGivenRun[] = "given:";
 // `environment` as ReadRank() has it. "KIND:ID", the same for all ranks of a run on all
 // of its hosts, and of another run another one as far as the launcher makes that sure;
 // "": none is told. LULL_RUN_ID comes first ("given:"), then the innermost launcher.
-// torchrun calls a run "none" where it was given no --rdzv-id: that is no id.
+// torchrun calls a run "none" where it was given no --rdzv-id: that is no id. The last is
+// where ranks meet ("master:HOST:PORT"), which comes again.
 std::string ReadRunId(absl::string_view environment);
 
 // "given:ID", without what a message must not hold and no longer than it may; "" for

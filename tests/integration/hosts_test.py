@@ -76,7 +76,7 @@ class Hosts(Cluster):
             print(f"SKIPPED: no hosts made of time namespaces here: {why}", file=sys.stderr)
             raise unittest.SkipTest(why)
 
-    def run_hosts(self, name, run=RUN):
+    def run_hosts(self, name, run=RUN, **variables):
         """One rank on each host. When each began its backward passes, by our clock."""
         folder = os.path.join(self.folder, name)
         os.mkdir(folder)
@@ -87,7 +87,7 @@ class Hosts(Cluster):
             os.mkdir(state)
             environment = dict(
                 guest.lull_environment(state), RANK=str(rank), LOCAL_RANK="0", WORLD_SIZE="2",
-                OMP_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo", TORCHELASTIC_RUN_ID=run)
+                OMP_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo", TORCHELASTIC_RUN_ID=run, **variables)
             hosts.append(subprocess.Popen(
                 namespace(ahead, "sh", "-c", f'hostname node{rank} && exec "$@"', "sh",
                           guest.LULL, "run", "--quiet", "--name", name,
@@ -179,6 +179,13 @@ class Hosts(Cluster):
         self.assertIn("node0, node1", self.lull("jobs").stdout)  # by their names
         self.assertEqual(self.ask_all("report", name, "--rank", "0")["job"]["host"], "node0")
         self.assertEqual(self.ask_all("report", name, "--rank", "1")["job"]["host"], "node1")
+
+    def test_hosts_whose_ranks_meet_at_one_place_are_one_job(self):
+        """Whatever started them; here torchrun that was given no name."""
+        self.run_hosts("meeting", "none", MASTER_ADDR="node0.cluster", MASTER_PORT="29500")
+        (job,) = self.ask_all("jobs")["jobs"]
+        self.assertEqual(sorted(part["host"] for part in job["parts"]), ["node0", "node1"])
+        self.assertEqual(self.ask_all("ranks", "meeting")["world_size"], 2)
 
     def test_runs_of_other_names_stay_two_jobs(self):
         self.run_hosts("apart", "none")

@@ -26,8 +26,9 @@ TEST(RunId, IsWhatTheInnermostLauncherCallsTheRun) {
 // The ranks beside an mpirun in the script of sbatch, and those that it starts on other
 // nodes by srun.
 TEST(RunId, IsOneOnAllNodesOfAnMpirunBelowSlurm) {
-  const std::string mpirun = "OMPI_MCA_orte_precondition_transports=0123-4567\0"
-                             "SLURM_CLUSTER_NAME=big\0SLURM_JOB_ID=9\0"s;
+  const std::string mpirun =
+      "OMPI_MCA_orte_precondition_transports=0123-4567\0"
+      "SLURM_CLUSTER_NAME=big\0SLURM_JOB_ID=9\0"s;
   EXPECT_EQ(ReadRunId(mpirun), "ompi:0123-4567");
   EXPECT_EQ(ReadRunId(mpirun + "SLURM_STEP_ID=0\0"s), "ompi:0123-4567");
 }
@@ -47,6 +48,21 @@ TEST(RunId, IsNothingWhereNothingTellsRunsApart) {
   // That torchrun has no name for it leaves the step around it.
   EXPECT_EQ(ReadRunId("TORCHELASTIC_RUN_ID=none\0SLURM_JOB_ID=9\0SLURM_STEP_ID=1\0"s),
             "slurm:.9.1");
+}
+
+TEST(RunId, IsWhereRanksMeetIfNobodyNamesTheRun) {
+  const std::string there = "MASTER_ADDR=train-master-0\0MASTER_PORT=23456\0"s;
+  EXPECT_EQ(ReadRunId(there + "RANK=3\0"s), "master:train-master-0:23456");
+  EXPECT_EQ(ReadRunId(there + "RANK=3\0TORCHELASTIC_RUN_ID=none\0"s),
+            "master:train-master-0:23456");
+  EXPECT_EQ(ReadRunId(there + "RANK=3\0TORCHELASTIC_RUN_ID=seven\0"s),
+            "torchrun:seven");
+  EXPECT_EQ(ReadRunId(there), "") << "no rank";
+  EXPECT_EQ(ReadRunId("RANK=0\0MASTER_ADDR=train-master-0\0"s), "");
+  for (const char* here : {"localhost", "127.0.0.1", "::1", "0.0.0.0", "Localhost"}) {
+    EXPECT_EQ(ReadRunId("RANK=0\0MASTER_PORT=1\0MASTER_ADDR="s + here + "\0"s), "")
+        << here;
+  }
 }
 
 TEST(RunId, IsShortAndText) {
