@@ -202,9 +202,8 @@ mcp::Tool FleetTool(const Connector& connect) {
     return mcp::BoundedText(FleetJson(reply, request), kMostBytes);
   };
   return {"lull_fleet", "lull fleet",
-          "Idle GPU time of all jobs together, by cause, line, job and host; the ids "
-          "of its jobs "
-          "go into all other tools",
+          "Idle GPU time of all jobs together, by cause, line, job and host; all other "
+          "tools take the ids of its jobs",
           std::move(schema), std::move(call)};
 }
 

@@ -44,8 +44,9 @@ absl::StatusOr<std::vector<Whereabouts>> JobsWhere(ClickHouse& server,
       return absl::DataLossError("its answer is none to what was asked");
     }
     // Others may write into the tables, too.
-    if (!IsJobId(one.job))
+    if (!IsJobId(one.job)) {
       return absl::DataLossError("its table has jobs without an id");
+    }
     one.collector = CleanText(one.collector);
   }
   if (found.size() == kMostRows && found.back().collector == asker) found.pop_back();

@@ -14,6 +14,7 @@
 #include "daemon/base/status.h"
 #include "daemon/base/tags.h"
 #include "daemon/base/tcp_address.h"
+#include "daemon/base/text.h"
 #include "daemon/fleet/clickhouse_fleet.h"
 #include "daemon/fleet/edition.h"
 #include "daemon/fleet/stored_jobs.h"
@@ -96,7 +97,7 @@ absl::Status FleetDesk::FromClickHouse(const v1::FleetRequest& request,
 
 absl::StatusOr<std::optional<fleet::Whereabouts>> FleetDesk::Find(
     const std::string& job, const std::function<bool()>& is_over) {
-  if (!target_ || job.empty()) return std::nullopt;
+  if (!target_ || job.empty() || job.size() > kMaxWireString) return std::nullopt;
   const std::string unknown = "whether another collector has it, ";
   absl::Cleanup done = [this] { --finds_under_way_; };
   if (++finds_under_way_ > kMostFinds) {
