@@ -90,7 +90,8 @@ absl::StatusOr<ChosenCollector> ResolveOther(const ChosenCollector& known,
   // Of the host of `known`, and not of this one; tokens are not for whoever listens
   // here.
   const std::optional<TcpAddress> tcp = ParseTcpAddress(known.target);
-  if (tcp && !OnThisHost(*tcp) && OnThisHost(*there) && there->host != HostName()) {
+  const bool is_proven = !known.tls_ca.empty() && there->host == HostName();
+  if (tcp && !OnThisHost(*tcp) && OnThisHost(*there) && !is_proven) {
     return absl::InvalidArgumentError(absl::StrCat(
         "'", address, "' is reached on the host of ", known.target,
         " alone; give that collector an address for others (lulld --advertise)"));

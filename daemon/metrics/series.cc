@@ -186,19 +186,17 @@ using Processes = std::map<std::pair<uint32_t, uint64_t>, uint64_t>;
 void AddUse(const query::RankTotals& rank, const Used& used, bool of_their_host,
             Series* out) {
   const auto& rows = rank.reply.processes();
-  auto has_waited_for = [&rows](const v1::ProcessRow& row) {
-    return row.host_use().has_resident_bytes() &&
-           row.host_use().resident_bytes() == 0 &&
-           std::any_of(rows.begin(), rows.end(), [&row](const v1::ProcessRow& other) {
-             return other.pid() == row.parent_pid();
-           });
+  auto has_parent_here = [&rows](const v1::ProcessRow& row) {
+    return std::any_of(rows.begin(), rows.end(), [&row](const v1::ProcessRow& other) {
+      return other.pid() == row.parent_pid();
+    });
   };
   Processes processes;
   for (const v1::ProcessRow& row : rows) {
     const v1::HostUse& use = row.host_use();
     if (!(use.*used.is_told)()) continue;
-    // Its parent has its storage.
-    if (used.metric == Metric::kStorage && has_waited_for(row)) continue;
+    // Its parent has its storage, once it has waited for it.
+    if (used.metric == Metric::kStorage && has_parent_here(row)) continue;
     uint64_t& value = processes[{row.pid(), use.process_start()}];
     value = std::max<uint64_t>(value, Whole((use.*used.value)()));
   }

@@ -30,13 +30,15 @@ std::string SlurmRun(absl::string_view environment) {
 std::string MasterOf(absl::string_view environment) {
   const absl::string_view host = VariableIn(environment, "MASTER_ADDR");
   const absl::string_view port = VariableIn(environment, "MASTER_PORT");
-  const bool is_rank = !VariableIn(environment, "RANK").empty();
-  if (!is_rank || host.empty() || port.empty()) return "";
+  const Rank rank = ReadRank(environment);
+  const bool is_one_of_some =
+      rank.rank >= 0 && rank.rank < rank.world_size && rank.world_size > 1;
+  if (!is_one_of_some || host.empty() || port.empty()) return "";
   if (absl::StartsWithIgnoreCase(host, "localhost") || absl::StartsWith(host, "127.") ||
       host == "::1" || host == "0.0.0.0") {
     return "";
   }
-  return Named("master:", absl::StrCat(host, ":", port));
+  return Named(kMasterRun, absl::StrCat(host, ":", port));
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
+#include "daemon/base/run_kinds.h"
 #include "daemon/base/status.h"
 
 namespace lull::query {
@@ -59,9 +61,17 @@ uint64_t EndOfLife(const storage::JobRow& job, bool has_relay) {
   return std::max(date(job.last_event_ns), job.touched_ns);
 }
 
+bool HasAllRanks(const std::vector<PartLife>& parts,
+                 const std::vector<size_t>& members) {
+  size_t ranks = 0;
+  for (size_t member : members) ranks += parts[member].ranks.size();
+  const std::map<int32_t, int32_t>& some = parts[members.front()].ranks;
+  return !some.empty() && ranks == static_cast<size_t>(some.begin()->second);
+}
+
 }  // namespace
 
-std::vector<size_t> Wholes(const std::vector<PartLife>& parts) {
+std::vector<size_t> Wholes(const std::vector<PartLife>& parts, bool whole_or_none) {
   std::vector<std::vector<size_t>> wholes;
   std::vector<size_t> numbers;
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -73,6 +83,13 @@ std::vector<size_t> Wholes(const std::vector<PartLife>& parts) {
     if (whole == wholes.end()) whole = wholes.emplace(wholes.end());
     whole->push_back(i);
     numbers.push_back(static_cast<size_t>(whole - wholes.begin()));
+  }
+  if (!whole_or_none) return numbers;
+  size_t next = 0;
+  for (const std::vector<size_t>& members : wholes) {
+    const bool is_whole = HasAllRanks(parts, members);
+    for (size_t member : members) numbers[member] = is_whole ? next : next++;
+    if (is_whole) ++next;
   }
   return numbers;
 }
@@ -141,7 +158,7 @@ absl::StatusOr<const RunParts::Run*> RunParts::Load(const std::string& run) {
     fresh->members.push_back({std::move(job), *life});
     lives.push_back(*std::move(life));
   }
-  const std::vector<size_t> wholes = Wholes(lives);
+  const std::vector<size_t> wholes = Wholes(lives, absl::StartsWith(run, kMasterRun));
   const std::vector<bool> doubts = Doubts(lives, wholes);
   for (size_t i = 0; i < wholes.size(); ++i) {
     fresh->members[i].whole = wholes[i];

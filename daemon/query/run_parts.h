@@ -28,7 +28,10 @@ struct PartLife {
 // the order of their starts. Two are of one whole only if they lived at one time, are
 // one user's, have ranks, none in common, and agree on how many there are: a rank that
 // comes again is another attempt or another job, whatever their run is called.
-std::vector<size_t> Wholes(const std::vector<PartLife>& parts);
+// `whole_or_none`: nobody named the run (kMasterRun), so that only ranks that are all
+// of them, each once, are one.
+std::vector<size_t> Wholes(const std::vector<PartLife>& parts,
+                           bool whole_or_none = false);
 
 // Whether, for each part, `wholes`, which Wholes() made of them, is one of several ways
 // to put its whole together: jobs of one name went on at one time, and nothing says

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "absl/strings/cord.h"
+#include "daemon/base/host_name.h"
+#include "daemon/base/tcp_address.h"
 
 namespace lull {
 namespace {
@@ -174,6 +176,17 @@ TEST_F(ElsewhereTest, SendsNoTokenToThisHostWhereAnotherOneWasAsked) {
   EXPECT_THAT(Client("127.0.0.1:4317").GetReport(About("mine")).status().message(),
               HasSubstr("is reached on the host of 192.0.2.1:4317 alone"));
   EXPECT_TRUE(connected_.empty());
+}
+
+// A name of this host that another one may have, too, proves nothing without TLS.
+TEST_F(ElsewhereTest, TakesItsOwnNameForAnotherHostOnlyWithTls) {
+  here_.target = "192.0.2.1:4317";
+  here_.insecure_plain_tcp = true;
+  if (!OnThisHost({HostName(), "1"})) GTEST_SKIP() << "it has an address for others";
+  const std::string itself = HostName() + ":4317";
+  EXPECT_FALSE(Client(itself).GetReport(About("mine")).ok());
+  here_.tls_ca = "/some/ca.pem";
+  EXPECT_TRUE(Client(itself).GetReport(About("mine")).ok());
 }
 
 TEST_F(ElsewhereTest, TakesNoOtherJobForTheOneThatWasAskedFor) {

@@ -5,15 +5,11 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "daemon/base/run_kinds.h"
 #include "daemon/base/status.h"
 #include "daemon/collector/ingest/validate.h"
 
 namespace lull::collector {
-namespace {
-
-constexpr char kGiven[] = "given:";  // JobInfo.run_id
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<JobState>> JobState::Load(storage::StoreReader& reader,
                                                          const lull::v1::Hello& hello) {
@@ -58,7 +54,7 @@ void JobState::Apply(const lull::v1::Hello& hello) {
 // of the relay itself may be one around it.
 void JobState::NoteRun(const lull::v1::ProcessInfo& info) {
   if (info.rank() < 0 || info.run_id().empty()) return;
-  const bool given = absl::StartsWith(row_.info.run_id(), kGiven);
+  const bool given = absl::StartsWith(row_.info.run_id(), kGivenRun);
   if (!given && row_.run == row_.info.run_id()) row_.run = info.run_id();
 }
 

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -23,14 +25,21 @@ constexpr uint64_t kPeriodNs = 5'000'000'000;
 constexpr uint64_t kLongestPeriodNs = 60'000'000'000;
 constexpr uint64_t kMostOfATime = 2000;  // one part of so many is spent on reading
 
-// Devices whose packets others count, too: bridges, tunnels, what leads to containers.
-constexpr absl::string_view kVirtual[] = {"lo",  "veth", "docker",  "br-",   "virbr",
-                                          "cni", "cali", "flannel", "bond",  "team",
-                                          "tun", "tap",  "vlan",    "dummy", "ifb"};
+// Devices whose packets others count, too, as far as names tell: bridges, tunnels, what
+// leads to containers and virtual machines.
+constexpr absl::string_view kVirtual[] = {
+    "azv",   "bond",   "br-",     "cali",  "cilium", "cni",  "docker", "dummy",
+    "eni",   "erspan", "flannel", "gene",  "gre",    "ifb",  "ip6",    "kube",
+    "lxc",   "macv",   "ovs",     "sit",   "tap",    "team", "tun",    "veth",
+    "virbr", "vlan",   "vnet",    "vxlan", "wg"};
 
 bool IsVirtual(absl::string_view device) {
-  return absl::StrContains(device, ".") ||  // a VLAN
-         std::any_of(std::begin(kVirtual), std::end(kVirtual),
+  if (absl::StrContains(device, ".")) return true;  // a VLAN
+  if (absl::StartsWith(device, "br") && device.size() > 2 &&
+      absl::ascii_isdigit(static_cast<unsigned char>(device[2]))) {
+    return true;
+  }
+  return std::any_of(std::begin(kVirtual), std::end(kVirtual),
                      [&](auto prefix) { return absl::StartsWith(device, prefix); });
 }
 
@@ -65,14 +74,23 @@ std::optional<uint64_t> StalledNs(absl::string_view text, absl::string_view kind
 
 }  // namespace
 
+void HostUseReader::Resume(const v1::HostUse& earlier) {
+  use_ = earlier;
+  if (earlier.has_process_start()) start_ = absl::StrCat(earlier.process_start());
+}
+
 void HostUseReader::Follow(uint64_t now_ns) {
   if (now_ns < next_ns_) return;
   const uint64_t began_ns = OwnTimeNs();
   v1::HostUse use;
+  std::map<std::string, Traffic> devices = devices_;
   if (ReadProcess(&use)) {
-    ReadNetwork(&use);
+    ReadNetwork(&devices, &use);
     ReadPressure(&use);
-    if (IsTheSame()) use_.MergeFrom(use);
+    if (IsTheSame()) {
+      use_.MergeFrom(use);
+      devices_ = std::move(devices);
+    }
   }
   const uint64_t took_ns = OwnTimeNs() - began_ns;
   next_ns_ = now_ns + std::clamp(took_ns * kMostOfATime, kPeriodNs, kLongestPeriodNs);
@@ -118,13 +136,13 @@ bool HostUseReader::ReadProcess(v1::HostUse* use) {
   return true;
 }
 
-void HostUseReader::ReadNetwork(v1::HostUse* use) {
+void HostUseReader::ReadNetwork(std::map<std::string, Traffic>* devices,
+                                v1::HostUse* use) const {
   const auto text = procfs_.Read(pid_, "net/dev").text;
   // The last line may be cut.
   const absl::string_view whole =
       absl::string_view(text).substr(0, text.rfind('\n') + 1);
-  const bool first = devices_.empty();
-  Traffic sum, more;
+  std::map<std::string, Traffic> real, others;
   for (absl::string_view line : absl::StrSplit(whole, '\n')) {
     // "  eth0: RECEIVED, seven more columns, SENT"
     const size_t colon = line.find(':');
@@ -132,19 +150,24 @@ void HostUseReader::ReadNetwork(v1::HostUse* use) {
     const absl::string_view name = absl::StripAsciiWhitespace(line.substr(0, colon));
     const std::vector<absl::string_view> columns =
         absl::StrSplit(line.substr(colon + 1), ' ', absl::SkipEmpty());
-    if (IsVirtual(name) || columns.size() < 9) continue;
+    if (name == "lo" || columns.size() < 9) continue;
     const auto received = Scaled(columns[0], 1), sent = Scaled(columns[8], 1);
     if (!received || !sent) continue;
-    Traffic& known = devices_[std::string(name)];
-    const Traffic now{*received, *sent};
+    (IsVirtual(name) ? others : real)[std::string(name)] = {*received, *sent};
+  }
+  // A container without rights may have a tunnel for its only device.
+  if (real.empty()) real = std::move(others);
+  if (real.empty()) return;
+  Traffic sum, more;
+  for (const auto& [name, now] : real) {
+    const Traffic known = devices_.contains(name) ? devices_.at(name) : Traffic();
     sum = {Sum(sum.received, now.received), Sum(sum.sent, now.sent)};
     more.received =
         Sum(more.received, now.received - std::min(now.received, known.received));
     more.sent = Sum(more.sent, now.sent - std::min(now.sent, known.sent));
-    known = now;
+    (*devices)[name] = now;
   }
-  if (devices_.empty()) return;
-  if (first) {  // of this worker
+  if (devices_.empty()) {  // the first time of this worker
     use->set_received_bytes(std::max(use_.received_bytes(), sum.received));
     use->set_sent_bytes(std::max(use_.sent_bytes(), sum.sent));
   } else {
@@ -154,32 +177,39 @@ void HostUseReader::ReadNetwork(v1::HostUse* use) {
 }
 
 // That of its cgroup where there is such a file: in a container that is what counts.
-std::string HostUseReader::GroupOfPressure() const {
+void HostUseReader::FindPressure() {
   const auto groups = procfs_.Read(pid_, "cgroup");
+  if (!groups.ok()) return;
+  pressure_ = {procfs_.Path("pressure/"), ""};
   for (absl::string_view line : absl::StrSplit(groups.text, '\n')) {
     if (!absl::ConsumePrefix(&line, "0::/") || absl::StrContains(line, "..")) continue;
-    if (Procfs(cgroups_).Read(absl::StrCat(line, "/cpu.pressure")).ok()) {
-      return std::string(line);
+    const std::string folder =
+        absl::StrCat(cgroups_, "/", line, line.empty() ? "" : "/");
+    if (Procfs("").Read(absl::StrCat(folder, "cpu.pressure")).ok()) {
+      pressure_ = {folder, ".pressure"};
     }
   }
-  return "";
 }
 
 void HostUseReader::ReadPressure(v1::HostUse* use) {
-  if (!group_) group_ = GroupOfPressure();
+  if (!pressure_) FindPressure();
+  if (!pressure_) return;
   auto read = [this](const char* resource) {
-    return group_->empty()
-               ? procfs_.Read(absl::StrCat("pressure/", resource)).text
-               : Procfs(cgroups_)
-                     .Read(absl::StrCat(*group_, "/", resource, ".pressure"))
-                     .text;
+    return Procfs("")
+        .Read(absl::StrCat(pressure_->first, resource, pressure_->second))
+        .text;
   };
   const std::string cpu = read("cpu"), memory = read("memory"), io = read("io");
-  if (auto ns = StalledNs(cpu, "some ")) use->set_cpu_some_ns(*ns);
-  if (auto ns = StalledNs(memory, "some ")) use->set_memory_some_ns(*ns);
-  if (auto ns = StalledNs(memory, "full ")) use->set_memory_full_ns(*ns);
-  if (auto ns = StalledNs(io, "some ")) use->set_io_some_ns(*ns);
-  if (auto ns = StalledNs(io, "full ")) use->set_io_full_ns(*ns);
+  if (auto ns = StalledNs(cpu, "some "))
+    use->set_cpu_some_ns(std::max(*ns, use_.cpu_some_ns()));
+  if (auto ns = StalledNs(memory, "some "))
+    use->set_memory_some_ns(std::max(*ns, use_.memory_some_ns()));
+  if (auto ns = StalledNs(memory, "full "))
+    use->set_memory_full_ns(std::max(*ns, use_.memory_full_ns()));
+  if (auto ns = StalledNs(io, "some "))
+    use->set_io_some_ns(std::max(*ns, use_.io_some_ns()));
+  if (auto ns = StalledNs(io, "full "))
+    use->set_io_full_ns(std::max(*ns, use_.io_full_ns()));
 }
 
 }  // namespace lull::relay

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "daemon/procfs/procfs.h"
 #include "events.pb.h"
@@ -21,7 +22,7 @@ class HostUseReader {
       : pid_(pid), procfs_(std::move(procfs)), cgroups_(std::move(cgroups)) {}
 
   // Goes on from what an earlier worker has told.
-  void Resume(const v1::HostUse& earlier) { use_ = earlier; }
+  void Resume(const v1::HostUse& earlier);
 
   // Reads anew every five seconds; less often where that takes long, so that it costs
   // 0.05 % of a processor at most. 30 to 130 us with 1 to 100 threads.
@@ -43,9 +44,9 @@ class HostUseReader {
 
   bool ReadProcess(v1::HostUse* use);  // false: it is gone
   bool IsTheSame() const;
-  void ReadNetwork(v1::HostUse* use);
+  void ReadNetwork(std::map<std::string, Traffic>* devices, v1::HostUse* use) const;
   void ReadPressure(v1::HostUse* use);
-  std::string GroupOfPressure() const;
+  void FindPressure();
 
   const pid_t pid_;
   const Procfs procfs_;
@@ -53,7 +54,8 @@ class HostUseReader {
   std::string start_;  // field 22 of its stat file
   // By device, as last read. A device that goes takes its count along.
   std::map<std::string, Traffic> devices_;
-  std::optional<std::string> group_;  // where pressure is read; "": that of the host
+  // Files of pressure are PREFIX + "cpu" + SUFFIX; nothing: not known yet.
+  std::optional<std::pair<std::string, std::string>> pressure_;
   uint64_t next_ns_ = 0;
   v1::HostUse use_;
 };

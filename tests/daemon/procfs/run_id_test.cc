@@ -52,15 +52,19 @@ TEST(RunId, IsNothingWhereNothingTellsRunsApart) {
 
 TEST(RunId, IsWhereRanksMeetIfNobodyNamesTheRun) {
   const std::string there = "MASTER_ADDR=train-master-0\0MASTER_PORT=23456\0"s;
-  EXPECT_EQ(ReadRunId(there + "RANK=3\0"s), "master:train-master-0:23456");
-  EXPECT_EQ(ReadRunId(there + "RANK=3\0TORCHELASTIC_RUN_ID=none\0"s),
+  const std::string rank = "RANK=3\0WORLD_SIZE=4\0"s;
+  EXPECT_EQ(ReadRunId(there + rank), "master:train-master-0:23456");
+  EXPECT_EQ(ReadRunId(there + rank + "TORCHELASTIC_RUN_ID=none\0"s),
             "master:train-master-0:23456");
-  EXPECT_EQ(ReadRunId(there + "RANK=3\0TORCHELASTIC_RUN_ID=seven\0"s),
-            "torchrun:seven");
+  EXPECT_EQ(ReadRunId(there + rank + "TORCHELASTIC_RUN_ID=seven\0"s), "torchrun:seven");
   EXPECT_EQ(ReadRunId(there), "") << "no rank";
-  EXPECT_EQ(ReadRunId("RANK=0\0MASTER_ADDR=train-master-0\0"s), "");
+  // The tasks of an array, say, with an address from everybody's profile.
+  EXPECT_EQ(ReadRunId(there + "RANK=3\0"s), "") << "nobody says of how many";
+  EXPECT_EQ(ReadRunId(there + "RANK=3\0WORLD_SIZE=2\0"s), "");
+  EXPECT_EQ(ReadRunId(there + "RANK=0\0WORLD_SIZE=1\0"s), "");
+  EXPECT_EQ(ReadRunId(rank + "MASTER_ADDR=train-master-0\0"s), "");
   for (const char* here : {"localhost", "127.0.0.1", "::1", "0.0.0.0", "Localhost"}) {
-    EXPECT_EQ(ReadRunId("RANK=0\0MASTER_PORT=1\0MASTER_ADDR="s + here + "\0"s), "")
+    EXPECT_EQ(ReadRunId(rank + "MASTER_PORT=1\0MASTER_ADDR="s + here + "\0"s), "")
         << here;
   }
 }

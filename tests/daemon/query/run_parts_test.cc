@@ -42,6 +42,18 @@ TEST(Wholes, HaveRanks) {
   EXPECT_EQ(Wholes({a, none, none}), (vector<size_t>{0, 1, 2}));
 }
 
+// Pods of one name in two namespaces, of each of which one is recorded.
+TEST(Wholes, OfARunThatNobodyNamedHaveAllRanks) {
+  const PartLife a{100, 200, "u", {{0, 4}, {1, 4}}}, b{110, 210, "u", {{2, 4}}},
+      c{110, 210, "u", {{3, 4}}};
+  EXPECT_EQ(Wholes({a, b, c}, true), (vector<size_t>{0, 0, 0}));
+  EXPECT_EQ(Wholes({a, b}, true), (vector<size_t>{0, 1}));
+  EXPECT_EQ(Wholes({a, b}), (vector<size_t>{0, 0}));
+  const PartLife later{300, 400, "u", {{0, 4}, {1, 4}, {2, 4}, {3, 4}}};
+  const PartLife none{300, 400, "u", {}};
+  EXPECT_EQ(Wholes({a, b, later, none}, true), (vector<size_t>{0, 1, 2, 3}));
+}
+
 // Of a host that died in the first attempt nobody saw the end.
 TEST(Wholes, DoNotMixAttemptsWhereAnEndWasNotSeen) {
   const PartLife a{100, UINT64_MAX, "u", {{0, 2}}}, b{100, 200, "u", {{1, 2}}};

@@ -191,6 +191,44 @@ TEST(RunTotals, KnowTheDevicesOfEachProcessThoughTheyHaveOnePid) {
   EXPECT_EQ(totals.ranks[0].before_tracing_ns.size(), 2u);
 }
 
+TestEvent Tracing(uint64_t at_ms, lull::v1::TracingState state) {
+  TestEvent event;
+  event.type = lull::v1::EVENT_TYPE_GPU_TRACING;
+  event.start_ns = kJobStartNs + at_ms * kMs;
+  TracingView{event}.set_state(static_cast<uint64_t>(state));
+  return event;
+}
+
+// The import of PyTorch, say.
+TEST(RunTotals, KnowHowLongAProcessRecordedBeforeAnythingWasTraced) {
+  for (const bool slept : {false, true}) {
+    Pipeline pipeline(MakeHello(MakeJobId(1)));
+    lull::v1::Batch batch;
+    batch.set_sequence(1);
+    *batch.add_processes() = MakeProcess(1, 101, 0);
+    AddStacks(batch, 1);
+    AddGpu(batch, 1);
+    AddRun(batch, 1, 0, 0,
+           {Tracing(10, lull::v1::TRACING_STATE_OFF),
+            Tracing(700, lull::v1::TRACING_STATE_ACTIVE),
+            Tracing(900, lull::v1::TRACING_STATE_OFF),
+            Tracing(1000, lull::v1::TRACING_STATE_ACTIVE)});
+    AddCounters(batch, 1, 0, 4, kJobStartNs + 2000 * kMs);
+    // It recorded from 400 ms on.
+    if (slept) {
+      lull::v1::ArmedStretch* stretch = batch.add_stretches();
+      stretch->set_number(1);
+      stretch->set_start_ns(kJobStartNs + 400 * kMs);
+    }
+    pipeline.Apply(batch);
+    pipeline.Commit();
+    const query::RunTotals totals = Totals(pipeline);
+    ASSERT_EQ(totals.ranks.size(), 1u);
+    EXPECT_EQ(totals.ranks[0].before_tracing_ns,
+              std::vector<uint64_t>{(slept ? 300 : 700) * kMs});
+  }
+}
+
 TEST(RunTotals, CountNoTimeOfADeviceOfWhichNothingIsKnown) {
   Pipeline pipeline(MakeHello(MakeJobId(1)));
   lull::v1::Batch batch;

@@ -100,6 +100,31 @@ TEST_F(HostUseTest, IsNotOfAnotherProcessWithTheSameNumber) {
   EXPECT_EQ(reader.use().resident_bytes(), 0);
 }
 
+// As in a container: its own cgroup is the root of all that it sees.
+TEST_F(HostUseTest, PressureOfAContainerIsThatOfItsRoot) {
+  Write("proc/7/cgroup", "0::/\n");
+  Write("cgroups/cpu.pressure", "some avg10=0.00 total=21\n");
+  Write("cgroups/io.pressure", "some avg10=0.00 total=22\nfull avg10=0.00 total=23\n");
+  HostUseReader reader = Reader();
+  reader.Follow(kSecond);
+  EXPECT_EQ(reader.use().cpu_some_ns(), 21'000);
+  EXPECT_EQ(reader.use().io_full_ns(), 23'000);
+  // Another worker, for which it does not tell: no total falls.
+  v1::HostUse earlier = reader.use();
+  std::filesystem::remove_all(root_ + "/cgroups");
+  HostUseReader next = Reader();
+  next.Resume(earlier);
+  next.Follow(kSecond);
+  EXPECT_EQ(next.use().io_full_ns(), 23'000);
+}
+
+TEST_F(HostUseTest, ATunnelThatIsTheOnlyDeviceCounts) {
+  Write("proc/7/net/dev", "  lo: 1 1 1 1 1 1 1 1 1\n  tap0: 100 1 0 0 0 0 0 0 10 2\n");
+  HostUseReader reader = Reader();
+  reader.Follow(kSecond);
+  EXPECT_EQ(reader.use().received_bytes(), 100);
+}
+
 TEST_F(HostUseTest, PressureIsOfTheHostWhereTheCgroupTellsOfNone) {
   std::filesystem::remove_all(root_ + "/cgroups");
   HostUseReader reader = Reader();
@@ -131,7 +156,8 @@ TEST_F(HostUseTest, NoPacketCountsTwice) {
   Write("proc/7/net/dev",
         kHeader + Device("eth0", 100, 10) + Device("eth0.7", 90, 9) +
             Device("bond0", 100, 10) + Device("veth12ab", 5, 5) +
-            Device("docker0", 5, 5) +
+            Device("docker0", 5, 5) + Device("br0", 5, 5) +
+            Device("vxlan.calico", 5, 5) + Device("cilium_net", 5, 5) +
             "  eth9: 100 1 0 0 0 0 0 0 2");  // the text is longer than what was read
   reader.Follow(kSecond);
   EXPECT_EQ(reader.use().received_bytes(), 100);
