@@ -152,7 +152,8 @@ const char* OtlpUnit(const Family& family) {
     case Unit::kOne:
       break;
   }
-  return absl::EndsWith(family.name, kBytes) ? "By" : "";
+  const absl::string_view name = absl::StripSuffix(family.name, "_total");
+  return absl::EndsWith(name, kBytes) ? "By" : "";
 }
 
 std::vector<otlp::ExportMetricsServiceRequest> OtlpRequests(const Exposition& samples,

@@ -43,6 +43,8 @@ TEST(Otlp, HasNamesOfWhichPrometheusMakesItsOwn) {
   EXPECT_STREQ(OtlpUnit(FamilyOf(Metric::kGpuIdle)), "s");
   EXPECT_EQ(OtlpName(FamilyOf(Metric::kMemoryLive)), "lull.memory.live");
   EXPECT_STREQ(OtlpUnit(FamilyOf(Metric::kMemoryLive)), "By");
+  EXPECT_EQ(OtlpName(FamilyOf(Metric::kNetwork)), "lull.network");
+  EXPECT_STREQ(OtlpUnit(FamilyOf(Metric::kNetwork)), "By");
   EXPECT_EQ(OtlpName(FamilyOf(Metric::kOverhead)), "lull.overhead.ratio");
   EXPECT_STREQ(OtlpUnit(FamilyOf(Metric::kOverhead)), "1");
   EXPECT_EQ(OtlpName(FamilyOf(Metric::kSteps)), "lull.steps");
