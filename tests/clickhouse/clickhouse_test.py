@@ -270,6 +270,46 @@ class Fleet(FleetCase):
             self.assertEqual(done.status, 1)
             self.assertIn("more than 500 years of GPU time", done.stderr)
 
+    @contextlib.contextmanager
+    def collector_of(self, url):
+        """Another collector beside the first one, without jobs of its own: its address."""
+        with tempfile.TemporaryDirectory(prefix="lull-other-") as folder:
+            listen = f"unix:{folder}/run/c.sock"
+            other = subprocess.Popen(
+                [guest.LULLD, "--listen", listen, "--database", f"{folder}/lull.db",
+                 "--clickhouse", url], env=self.host.environment, stderr=subprocess.DEVNULL)
+            try:
+                guest.wait_until(lambda: os.path.exists(listen[len("unix:"):]))
+                yield listen
+            finally:
+                other.terminate()
+                self.assertEqual(other.wait(30), 0)
+
+    def said_of_start(self, url):
+        """Another collector makes tables there."""
+        with tempfile.TemporaryDirectory(prefix="lull-other-") as folder:
+            with open(os.path.join(folder, "errors"), "w+", encoding="utf-8") as errors:
+                other = subprocess.Popen(
+                    [guest.LULLD, "--listen", f"unix:{folder}/run/c.sock", "--database",
+                     f"{folder}/lull.db", "--clickhouse", url], env=self.host.environment,
+                    stderr=errors)
+                guest.wait_until(lambda: self.server.rows(
+                    "SELECT count() AS n FROM system.tables WHERE database = 'fleet'")[0]["n"]
+                    == 2 * len(TABLES))
+                other.terminate()
+                self.assertEqual(other.wait(30), 0)
+                errors.seek(0)
+                return errors.read()
+
+
+class TwoCollectors(FleetCase):
+    """Of one fleet, each with jobs of its own."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        assert cls.start_ranks(HOSTILE).wait(120) == 0
+
     def test_any_collector_leads_to_the_one_that_has_a_job(self):
         """`lull report JOB`, and export, say the same whichever of them is asked."""
         here = self.ended(HOSTILE)["job"]
@@ -351,37 +391,6 @@ class Fleet(FleetCase):
                 self.assertIn("whether another collector has it, the ClickHouse", told.stderr)
             finally:
                 self.server.start()
-
-    @contextlib.contextmanager
-    def collector_of(self, url):
-        """Another collector beside the first one, without jobs of its own: its address."""
-        with tempfile.TemporaryDirectory(prefix="lull-other-") as folder:
-            listen = f"unix:{folder}/run/c.sock"
-            other = subprocess.Popen(
-                [guest.LULLD, "--listen", listen, "--database", f"{folder}/lull.db",
-                 "--clickhouse", url], env=self.host.environment, stderr=subprocess.DEVNULL)
-            try:
-                guest.wait_until(lambda: os.path.exists(listen[len("unix:"):]))
-                yield listen
-            finally:
-                other.terminate()
-                self.assertEqual(other.wait(30), 0)
-
-    def said_of_start(self, url):
-        """Another collector makes tables there."""
-        with tempfile.TemporaryDirectory(prefix="lull-other-") as folder:
-            with open(os.path.join(folder, "errors"), "w+", encoding="utf-8") as errors:
-                other = subprocess.Popen(
-                    [guest.LULLD, "--listen", f"unix:{folder}/run/c.sock", "--database",
-                     f"{folder}/lull.db", "--clickhouse", url], env=self.host.environment,
-                    stderr=errors)
-                guest.wait_until(lambda: self.server.rows(
-                    "SELECT count() AS n FROM system.tables WHERE database = 'fleet'")[0]["n"]
-                    == 2 * len(TABLES))
-                other.terminate()
-                self.assertEqual(other.wait(30), 0)
-                errors.seek(0)
-                return errors.read()
 
 
 class TwoServers(FleetCase):
