@@ -87,8 +87,8 @@ absl::StatusOr<ChosenCollector> ResolveOther(const ChosenCollector& known,
     return absl::InvalidArgumentError(
         absl::StrCat("'", address, "' is no address of a collector"));
   }
-  // Of the host of `known`, and not of this one; tokens are not for whoever listens
-  // here.
+  // A loopback address is meant on the host of `known`. Here somebody else may listen
+  // to it, who is to get no token.
   const std::optional<TcpAddress> tcp = ParseTcpAddress(known.target);
   const bool is_proven = !known.tls_ca.empty() && there->host == HostName();
   if (tcp && !OnThisHost(*tcp) && OnThisHost(*there) && !is_proven) {

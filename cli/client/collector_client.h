@@ -33,7 +33,7 @@ class CollectorClient {
   // FAILED_PRECONDITION if tags are asked for and the collector knows none.
   virtual absl::StatusOr<v1::ListJobsReply> ListJobs(
       const v1::ListJobsRequest& request) = 0;
-  // Of this and Export: a job that another collector of the fleet has is asked for there.
+  // This and Export ask another collector of the fleet where that one has the job.
   virtual absl::StatusOr<v1::ReportReply> GetReport(
       const v1::ReportRequest& request) = 0;
   // Waits for two minutes: it may be made of the reports of all jobs.

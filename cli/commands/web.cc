@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -22,6 +21,7 @@
 #include "cli/html/page.h"
 #include "cli/html/request.h"
 #include "cli/web/guard.h"
+#include "daemon/base/job_id.h"
 #include "daemon/base/status.h"
 #include "daemon/http/server.h"
 
@@ -39,14 +39,7 @@ struct WebOptions {
 // The data of a page as text.
 using Data = absl::StatusOr<std::string>;
 
-// A whole id, and nothing that a collector would have to look for.
-bool IsJobId(absl::string_view text) {
-  return text.size() == 32 && std::all_of(text.begin(), text.end(), [](char c) {
-           return absl::ascii_isdigit(static_cast<unsigned char>(c)) ||
-                  (c >= 'a' && c <= 'f');
-         });
-}
-
+// By whole ids alone: nothing that a collector would have to look for.
 absl::StatusOr<std::vector<std::string>> JobsIn(absl::string_view list) {
   LULL_ASSIGN_OR_RETURN(auto jobs, JobsOf(std::string(list)));
   if (jobs.size() <= 16 && std::all_of(jobs.begin(), jobs.end(), IsJobId)) return jobs;

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <string_view>
+
+#include "absl/strings/string_view.h"
 
 namespace lull {
 
@@ -11,14 +12,14 @@ inline constexpr size_t kJobIdDigits = 32;
 inline constexpr size_t kFewestJobIdDigits = 4;  // of a beginning: fewer may be anything
 
 // Whether `text` may be the beginning of an id, or all of it.
-inline bool MayBeginJobId(std::string_view text) {
+inline bool MayBeginJobId(absl::string_view text) {
   return text.size() >= kFewestJobIdDigits && text.size() <= kJobIdDigits &&
          std::all_of(text.begin(), text.end(), [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
          });
 }
 
-inline bool IsJobId(std::string_view text) {
+inline bool IsJobId(absl::string_view text) {
   return text.size() == kJobIdDigits && MayBeginJobId(text);
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
 #include "daemon/base/pem.h"
 #include "daemon/base/status.h"
 #include "daemon/base/tcp_address.h"
@@ -175,8 +176,20 @@ absl::StatusOr<std::unique_ptr<ClickHouse>> ClickHouse::Make(
       new ClickHouse(std::move(target), std::move(client)));
 }
 
+absl::StatusOr<std::string> ClickHouse::QueryUntil(absl::Time deadline,
+                                                   const std::string& sql) {
+  const absl::Duration left = deadline - absl::Now();
+  if (left <= absl::ZeroDuration()) {
+    return absl::DeadlineExceededError("no answer in time");
+  }
+  return Post(absl::StrCat("&max_execution_time=",
+                           absl::ToInt64Seconds(absl::Ceil(left, absl::Seconds(1)))),
+              sql, left);
+}
+
 absl::StatusOr<std::string> ClickHouse::Post(const std::string& parameters,
-                                             std::string body) {
+                                             std::string body,
+                                             absl::Duration patience) {
   http::Client::Headers headers;
   if (!target_.user.empty()) headers.emplace_back("X-ClickHouse-User", target_.user);
   if (!target_.password.empty()) {
@@ -185,7 +198,7 @@ absl::StatusOr<std::string> ClickHouse::Post(const std::string& parameters,
   LULL_ASSIGN_OR_RETURN(
       http::Response response,
       client_->Post(absl::StrCat("/?database=", target_.database, parameters), headers,
-                    std::move(body), patience_));
+                    std::move(body), patience));
   if (response.status == 200) return std::move(response.body);
   const std::string said = absl::StrCat(
       "it answers ", response.status, ": ",

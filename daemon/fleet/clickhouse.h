@@ -66,15 +66,15 @@ class ClickHouse {
   // errors something may.
   absl::Status Write(const Editions& editions);
 
-  // For one answer; a minute without.
-  void SetPatience(absl::Duration patience) { patience_ = patience; }
-
   // The answer to any other SQL, in the format that it asks for. `parameters`: of the
   // URL, "&max_execution_time=9".
   absl::StatusOr<std::string> Query(const std::string& sql,
                                     const std::string& parameters = "") {
     return Post(parameters, sql);
   }
+
+  // The same, by then: DEADLINE_EXCEEDED. Nor does the server go on for nobody.
+  absl::StatusOr<std::string> QueryUntil(absl::Time deadline, const std::string& sql);
 
   // As http::Client.
   void Cancel() { client_->Cancel(); }
@@ -87,7 +87,8 @@ class ClickHouse {
       : target_(std::move(target)), client_(std::move(client)) {}
 
   // `parameters`: what follows the database's in the URL: "&query=..."
-  absl::StatusOr<std::string> Post(const std::string& parameters, std::string body);
+  absl::StatusOr<std::string> Post(const std::string& parameters, std::string body,
+                                   absl::Duration patience = absl::Minutes(1));
   absl::StatusOr<std::vector<ColumnType>> ColumnsOf(const std::string& table);
   template <typename Row>
   absl::Status PrepareTable();
@@ -96,7 +97,6 @@ class ClickHouse {
 
   const ClickHouseTarget target_;
   const std::unique_ptr<http::Client> client_;
-  absl::Duration patience_ = absl::Minutes(1);
   std::string insert_settings_;  // parameters of the URL
 };
 

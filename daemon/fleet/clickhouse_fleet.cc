@@ -11,7 +11,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "daemon/base/status.h"
 #include "daemon/base/text.h"
@@ -107,17 +106,8 @@ class Reader {
 
   absl::Status Ask(const std::string& sql) {
     rows_left_ = std::max(limit_, kMostCauses);
-    const absl::Duration left = deadline_ - absl::Now();
-    if (left <= absl::ZeroDuration()) {
-      return absl::DeadlineExceededError("no answer in time");
-    }
-    server_.SetPatience(left);
-    // It would go on for nobody.
-    const std::string bound =
-        absl::StrCat("&max_execution_time=",
-                     absl::ToInt64Seconds(absl::Ceil(left, absl::Seconds(1))));
-    LULL_ASSIGN_OR_RETURN(answer_,
-                          server_.Query(absl::StrCat(sql, " FORMAT RowBinary"), bound));
+    LULL_ASSIGN_OR_RETURN(
+        answer_, server_.QueryUntil(deadline_, absl::StrCat(sql, " FORMAT RowBinary")));
     rest_ = answer_;
     return absl::OkStatus();
   }

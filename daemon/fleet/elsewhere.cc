@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "daemon/base/job_id.h"
 #include "daemon/base/status.h"
 #include "daemon/base/text.h"
@@ -22,20 +21,13 @@ absl::StatusOr<std::vector<Whereabouts>> JobsWhere(ClickHouse& server,
                                                    const std::string& condition,
                                                    const std::string& asker,
                                                    absl::Time deadline) {
-  const absl::Duration left = deadline - absl::Now();
-  if (left <= absl::ZeroDuration()) {
-    return absl::DeadlineExceededError("no answer in time");
-  }
-  server.SetPatience(left);
-  const std::string bound = absl::StrCat(
-      "&max_execution_time=", absl::ToInt64Seconds(absl::Ceil(left, absl::Seconds(1))));
   LULL_ASSIGN_OR_RETURN(
       const std::string answer,
-      server.Query(absl::StrCat("SELECT job, collector FROM lull_jobs WHERE ",
-                                condition, " ORDER BY collector = ", Quoted(asker),
-                                ", start_unix_ns DESC, job LIMIT ", kMostRows,
-                                " FORMAT RowBinary"),
-                   bound));
+      server.QueryUntil(deadline,
+                        absl::StrCat("SELECT job, collector FROM lull_jobs WHERE ",
+                                     condition, " ORDER BY collector = ", Quoted(asker),
+                                     ", start_unix_ns DESC, job LIMIT ", kMostRows,
+                                     " FORMAT RowBinary")));
   std::vector<Whereabouts> found;
   for (std::string_view rest = answer; !rest.empty();) {
     Whereabouts& one = found.emplace_back();

@@ -182,9 +182,10 @@ TEST_F(ElsewhereTest, SendsNoTokenToThisHostWhereAnotherOneWasAsked) {
 TEST_F(ElsewhereTest, TakesItsOwnNameForAnotherHostOnlyWithTls) {
   here_.target = "192.0.2.1:4317";
   here_.insecure_plain_tcp = true;
-  if (!OnThisHost({HostName(), "1"})) GTEST_SKIP() << "it has an address for others";
   const std::string itself = HostName() + ":4317";
-  EXPECT_FALSE(Client(itself).GetReport(About("mine")).ok());
+  // Where the name stands for an address that others reach, it is as any.
+  EXPECT_EQ(Client(itself).GetReport(About("mine")).ok(),
+            !OnThisHost({HostName(), "1"}).has_value());
   here_.tls_ca = "/some/ca.pem";
   EXPECT_TRUE(Client(itself).GetReport(About("mine")).ok());
 }

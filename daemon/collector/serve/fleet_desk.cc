@@ -119,8 +119,9 @@ absl::StatusOr<std::optional<fleet::Whereabouts>> FleetDesk::Find(
   }
   if (!*found) {
     return absl::NotFoundError(
-        "nor does the fleet know one (of a job that has just begun it may take a "
-        "minute)");
+        "the fleet does not know it either (a job that has just begun may take a "
+        "minute "
+        "to appear)");
   }
   const fleet::Whereabouts& there = **found;
   const std::string shown = absl::StrCat("job ", there.job.substr(0, 8));

@@ -237,10 +237,9 @@ void Target::AddCounters(BatchBuilder* batch, uint64_t now_ns, bool final) {
   // not take them; the same ones are not sent twice.
   if (complete_as_of_ns_ == 0) return;
   if (!final && !counters_.IsDue(now_ns)) return;
-  // Workers of a process are many, and record nothing.
   if (!control_.armed()) {
     host_use_.SetAsleep();
-  } else if (!ended_ && worker_of() == 0) {
+  } else if (!ended_ && worker_of() == 0) {  // workers are many, and record nothing
     host_use_.Follow(now_ns);
   }
   counters_.Add(Counters(), now_ns, complete_as_of_ns_, batch);
