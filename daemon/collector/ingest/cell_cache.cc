@@ -16,7 +16,9 @@ absl::StatusOr<CellCache::Entry*> CellCache::Find(const ChunkKey& key,
   std::unique_ptr<Entry>& entry = entries_[key];
   if (entry == nullptr) {
     entry = std::make_unique<Entry>();
-    LULL_RETURN_IF_ERROR(reader.cells().Find(key, entry->cells).status());
+    if (key.bucket < maybe_stored_[key.level]) {
+      LULL_RETURN_IF_ERROR(reader.cells().Find(key, entry->cells).status());
+    }
   }
   entry->used = flushes_;
   return entry.get();
@@ -57,10 +59,10 @@ absl::Status CellCache::Flush(CellChanges& changes, int64_t process,
     if (dirty.size() < kMaxDirty) continue;
     // A day that is judged at once touches more chunks than there is memory for.
     LULL_RETURN_IF_ERROR(Write(dirty, writer));
-    entries_.clear();
+    Forget(0);
   }
   LULL_RETURN_IF_ERROR(Write(dirty, writer));
-  changes.cells_.clear();
+  changes.Clear();
   Forget(kKeptFlushes);
   if (entries_.size() > kMaxChunks) Forget(1);
   return absl::OkStatus();
@@ -68,7 +70,10 @@ absl::Status CellCache::Flush(CellChanges& changes, int64_t process,
 
 void CellCache::Forget(uint64_t flushes) {
   absl::erase_if(entries_, [this, flushes](const auto& item) {
-    return item.second->used + flushes <= flushes_;
+    if (item.second->used + flushes > flushes_) return false;
+    uint64_t& maybe_stored = maybe_stored_[item.first.level];
+    maybe_stored = std::max(maybe_stored, item.first.bucket + 1);
+    return true;
   });
 }
 

@@ -2,6 +2,7 @@
 // it last touched in memory: those of "now" change with every commit.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "daemon/aggregate/buckets.h"
 #include "daemon/aggregate/cell.h"
 #include "daemon/base/check.h"
 #include "daemon/storage/store.h"
@@ -22,6 +24,8 @@ class CellChanges {
   aggregate::Cell& At(uint64_t bucket, uint32_t series) {
     LULL_CHECK(series >> kSeriesBits == 0 && bucket >> (64 - kSeriesBits) == 0,
                "a cell would be that of another series");
+    // As many as last time, before it grows step by step; nothing for who is idle.
+    if (cells_.empty()) cells_.reserve(usual_);
     return cells_[bucket << kSeriesBits | series];
   }
   bool empty() const { return cells_.empty(); }
@@ -30,12 +34,21 @@ class CellChanges {
 
  private:
   friend class CellCache;
+  void Clear() {
+    usual_ = cells_.size();
+    cells_.clear();
+  }
+
   absl::flat_hash_map<uint64_t, aggregate::Cell> cells_;
+  size_t usual_ = 0;
 };
 
 // Belongs to one process. Not thread-safe.
 class CellCache {
  public:
+  // The store has cells of the process that were written before. Of a new one it is
+  // asked only for what this has written and forgotten since.
+  void SetStoredBefore() { maybe_stored_.fill(UINT64_MAX); }
   // Adds `changes` to the stored cells and leaves it empty. After an error the cache
   // knows more than the store: throw it away.
   absl::Status Flush(CellChanges& changes, int64_t process,
@@ -60,6 +73,8 @@ class CellCache {
 
   void Forget(uint64_t flushes);
 
+  // By level: chunks of buckets below may be in the store and not here.
+  std::array<uint64_t, aggregate::kBucketLevels> maybe_stored_{};
   absl::flat_hash_map<storage::ChunkKey, std::unique_ptr<Entry>> entries_;
   uint64_t flushes_ = 0;
 };

@@ -45,6 +45,7 @@ void ProcessState::StartBlame() {
 
 absl::Status ProcessState::Load(storage::StoreReader& reader) {
   dirty_ = false;
+  cells_.SetStoredBefore();
   LULL_RETURN_IF_ERROR(series_.Load(reader, row_.id));
   LULL_ASSIGN_OR_RETURN(auto rings, reader.catalogue().All<storage::RingRow>(row_.id));
   for (const storage::RingRow& ring : rings) RingOf(ring.ring).row = ring;

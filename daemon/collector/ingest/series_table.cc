@@ -1,7 +1,5 @@
 #include "daemon/collector/ingest/series_table.h"
 
-#include <string>
-
 #include "absl/strings/match.h"
 #include "daemon/aggregate/wait_kind.h"
 #include "daemon/base/status.h"
@@ -16,21 +14,10 @@ uint64_t Pack(RefKind kind, uint32_t ref) {
   return static_cast<uint64_t>(kind) << 32 | ref;
 }
 
-std::string KeyOf(const Series& s) {
-  uint32_t parts[] = {static_cast<uint32_t>(s.type),
-                      s.variant,
-                      s.api,
-                      s.python_stack,
-                      s.native_stack,
-                      s.line_site,
-                      s.function_site,
-                      s.shape,
-                      s.gpu_stream,
-                      s.before_line,
-                      s.before_function,
-                      s.after_line,
-                      s.after_function};
-  return std::string(reinterpret_cast<const char*>(parts), sizeof(parts));
+SeriesContent ContentOf(const Series& s) {
+  return {{static_cast<uint32_t>(s.type), s.variant, s.api, s.python_stack,
+           s.native_stack, s.line_site, s.function_site, s.shape, s.gpu_stream,
+           s.before_line, s.before_function, s.after_line, s.after_function}};
 }
 
 }  // namespace
@@ -44,7 +31,7 @@ absl::Status SeriesTable::Load(storage::StoreReader& reader, int64_t process) {
     }
     if (all_.size() <= row.id) all_.resize(row.id + 1);
     all_[row.id] = row.series;
-    by_content_[KeyOf(row.series)] = row.id;
+    by_content_[ContentOf(row.series)] = row.id;
   }
   flushed_ = all_.size();
   LULL_ASSIGN_OR_RETURN(auto refs, reader.catalogue().All<storage::RefRow>(process));
@@ -74,7 +61,7 @@ bool SeriesTable::LaunchesGraph(uint32_t id) const {
 }
 
 uint32_t SeriesTable::Intern(const Series& series) {
-  auto [it, fresh] = by_content_.try_emplace(KeyOf(series), 0);
+  auto [it, fresh] = by_content_.try_emplace(ContentOf(series), 0);
   if (fresh && all_.size() < most_ids_) {
     it->second = static_cast<uint32_t>(all_.size());
     all_.push_back(series);

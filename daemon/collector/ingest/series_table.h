@@ -1,7 +1,9 @@
 // The series of one process: finds the small integer for what an event names.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -36,6 +38,17 @@ struct EventIdentity {
                       uint64_t{e.api} << 32 | uint64_t{e.variant} << 16 |
                           uint64_t{e.from_python} << 8 | static_cast<uint64_t>(e.type),
                       uint64_t{e.python_ref} << 32 | e.native_ref, e.shape);
+  }
+};
+
+// All that tells one series from another. A process may have a million: no strings.
+struct SeriesContent {
+  std::array<uint32_t, 13> parts;
+  friend bool operator==(const SeriesContent&, const SeriesContent&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const SeriesContent& content) {
+    return H::combine_contiguous(std::move(h), content.parts.data(),
+                                 content.parts.size());
   }
 };
 
@@ -88,7 +101,7 @@ class SeriesTable {
   const uint32_t most_ids_;
   std::vector<Series> all_;  // by id; 0 is none
   absl::flat_hash_map<EventIdentity, uint32_t> by_identity_;
-  absl::flat_hash_map<std::string, uint32_t> by_content_;
+  absl::flat_hash_map<SeriesContent, uint32_t> by_content_;
   absl::flat_hash_map<uint64_t, uint32_t> refs_;  // kind and ref -> id
   absl::flat_hash_set<uint64_t> undefined_;       // named before they were defined
   std::vector<storage::RefRow> new_refs_;

@@ -69,9 +69,17 @@ class ThreadRegions {
     aggregate::Cell sum;
   };
   using Items = absl::btree_multimap<uint64_t, Item>;  // by start
+  struct Piece {
+    uint64_t start_ns = 0;
+    Item item;
+  };
   struct Thread {
     Items items;  // in no region that has ended
+    // As it came, until a region asks for it: most of a program without regions is
+    // merged before it would have been an item.
+    std::vector<Piece> fresh;
     uint64_t longest_ns = 0;
+    bool empty() const { return items.empty() && fresh.empty(); }
     bool serves = false;      // of PyTorch's engine
     bool has_scopes = false;  // of its own
   };
@@ -85,6 +93,9 @@ class ThreadRegions {
   void Add(ThreadId tid, uint64_t start_ns, const Item& item);
   void Apply(const Scope& scope);
   void Take(const Scope& scope, Thread& thread);
+  static void Sort(std::vector<Piece>& pieces);
+  static void Settle(Thread& thread);
+  static void Merge(Thread& thread);
   void MakeRoom();
 
   absl::flat_hash_map<ThreadId, Thread> threads_;

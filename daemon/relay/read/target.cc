@@ -249,7 +249,7 @@ void Target::AddEnd(BatchBuilder* batch, uint64_t now_ns) {
   if (end_sent_) return;
   host_use_.SetEnded();
   AddCounters(batch, now_ns, /*final=*/true);
-  batch->AddProcessEnd(key(), now_ns);
+  batch->AddProcessEnd(key(), std::min(now_ns, ended_by_ns_));
   end_sent_ = true;
 }
 

@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -62,6 +63,12 @@ class Target {
   // `ask`: the kernel may know of an end that we do not.
   bool CheckEnded(bool ask = true);
   void SetImageEnded() { ended_ = true; }
+  uint64_t start_ns() const { return info_.start_ns(); }
+  // It had ended by then, however late that was noticed. A time before its start is
+  // somebody's mistake, and counts for nothing.
+  void SetEndedBy(uint64_t time_ns) {
+    if (time_ns > start_ns()) ended_by_ns_ = std::min(ended_by_ns_, time_ns);
+  }
 
   // Adds who the process is, if that is new. Read() does so too.
   void AddIdentity(BatchBuilder* batch);
@@ -143,6 +150,7 @@ class Target {
   CounterReport counters_;
   uint64_t complete_as_of_ns_ = 0;  // all that was committed before it has been read
   bool ended_ = false;
+  uint64_t ended_by_ns_ = UINT64_MAX;
   bool end_sent_ = false;
   bool end_spooled_ = false;
   bool corrupt_ = false;

@@ -57,6 +57,12 @@ TargetSet::Added TargetSet::Add(v1::ProcessInfo info, UniqueFd memfd, UniqueFd p
     LogError(target.status().ToString());
     return Added::kFailed;
   }
+  // An image ends where the next one of its process begins.
+  for (auto& [other, one] : targets_) {
+    if (one->ended() && one->pid() == (*target)->pid() && one->pid() != 0) {
+      one->SetEndedBy((*target)->start_ns());
+    }
+  }
   ends_.Add(watched);
   if (!loader) {
     // What an attach finds has long loaded its libraries; no stack is asked for yet.

@@ -121,6 +121,23 @@ TEST_F(TargetSetTest, ReleasesAProcessOnceItsEndIsInTheSpool) {
   EXPECT_EQ(targets_->totals().events_read, 1u) << "also of those that are gone";
 }
 
+TEST_F(TargetSetTest, EndsAnImageWhereTheNextOneBeganAndNotWhereThatWasNoticed) {
+  FakeSegment before, after;
+  before.view().header().created_ns = 100 * kMs;
+  after.view().header().created_ns = 700 * kMs;
+  ASSERT_EQ(Add(1, before), TargetSet::Added::kDone);
+  targets_->ReadAll(500 * kMs);
+  targets_->EndImagesOf(getpid());
+  ASSERT_EQ(Add(2, after), TargetSet::Added::kDone);
+  ASSERT_THAT(ReleaseEnded(), ElementsAre(1u));
+  ASSERT_EQ(Spooled().back().process_ends_size(), 1);
+  EXPECT_EQ(Spooled().back().process_ends(0).end_ns(), 700 * kMs);
+  targets_->EndImagesOf(getpid());
+  ASSERT_THAT(ReleaseEnded(), ElementsAre(2u));
+  ASSERT_EQ(Spooled().back().process_ends_size(), 1);
+  EXPECT_EQ(Spooled().back().process_ends(0).end_ns(), 1 * kSecond);
+}
+
 TEST_F(TargetSetTest, TakesAWorkerOfAProcessThatItReadsAndNoOther) {
   FakeSegment owner, worker;
   EXPECT_EQ(Add(2, worker, /*worker_of=*/UINT64_MAX), TargetSet::Added::kNotWanted);
