@@ -6,15 +6,19 @@
 COUNT at once. For scripts that wait most of the time: beside other scripts they would not have
 the processors that their comparisons of times need, beside each other they do.
 The outputs follow one another, each whole. Ends with 0 if all ended so, with 1 if some ended
-with 1 (the status of a failed test) and nothing was worse, else with the status of that.
+with 1, as a failed test does, and nothing was worse, else with the status of that. Worse is also
+who does not say what it ran, or ends with 1 without a failure to show.
 """
 
 import concurrent.futures
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import unittest
+
+NOT_A_RESULT = 70
 
 
 def names(script):
@@ -38,7 +42,13 @@ def run(script, name):
     done = subprocess.run([sys.executable, script, name], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
     print(done.stdout, end="", flush=True)
-    return done.returncode if done.returncode >= 0 else 128 - done.returncode
+    status = done.returncode if done.returncode >= 0 else 128 - done.returncode
+    ran = re.search(r"^Ran \d+ tests? in ", done.stdout, re.MULTILINE)
+    failed = re.search(r"^(?:FAIL|ERROR|UNEXPECTED SUCCESS): ", done.stdout, re.MULTILINE)
+    if (status == 0 and not ran) or (status == 1 and not failed):
+        print(f"apart.py: {name} ended with {status}, and shows no result", flush=True)
+        return NOT_A_RESULT
+    return status
 
 
 def main():

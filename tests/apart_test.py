@@ -60,6 +60,12 @@ class Apart(unittest.TestCase):
         self.assertNotEqual(self.outcome("import nothing_like_it")[0], 0)
         self.assertNotEqual(self.outcome("pass")[0], 0)
 
+    def test_who_shows_no_result_has_not_passed_nor_merely_failed(self):
+        self.assertEqual(self.outcome(SCRIPT.format(body="os._exit(0)"))[0], 70)
+        self.assertEqual(self.outcome(SCRIPT.format(body="os._exit(1)"))[0], 70)
+        without_main = SCRIPT.format(body="self.fail()").partition("if __name__")[0]
+        self.assertEqual(self.outcome(without_main)[0], 70)
+
 
 if __name__ == "__main__":
     unittest.main()

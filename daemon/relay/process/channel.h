@@ -22,7 +22,8 @@ enum class MessageKind : uint8_t {
   kOptions = 1,  // body: EncodeOptions; always the first
   kSegment =
       2,  // number: process key, body: ProcessInfo, fds: memfd [, pidfd [, memory]]
-  kImageEnded = 3,  // number: process key; its process has called exec
+  // number: process key; its process has called exec. body: by when, in ns
+  kImageEnded = 3,
   kJobStarted = 4,  // fds: pidfd of the job's own process
   kJobEnded = 5,    // number: exit status as int64, -1 = unknown; body: how many ns the
                     // socket could not be found, in decimal

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -25,6 +26,7 @@
 #include "daemon/relay/process/handshake.h"
 #include "daemon/relay/process/worker_link.h"
 #include "daemon/relay/process/worker_process.h"
+#include "daemon/relay/read/segment_reader.h"
 
 namespace lull::relay {
 namespace {
@@ -130,7 +132,7 @@ class Keeper::Impl {
   }
 
   void Detached(pid_t pid) {
-    EndImages(pid);
+    EndImages(pid, MonotonicNs());
     Poll();
   }
 
@@ -189,7 +191,8 @@ class Keeper::Impl {
     RelayStatus status;
     status.targets = targets_;
     for (const auto& [key, segment] : segments_) {
-      if (!segment.image_ended && segment.pidfd && !IsReadable(segment.pidfd.get())) {
+      if (!segment.image_ended_by_ns && segment.pidfd &&
+          !IsReadable(segment.pidfd.get())) {
         ++status.live_targets;
       }
     }
@@ -216,7 +219,7 @@ class Keeper::Impl {
     UniqueFd pidfd;
     UniqueFd memory;
     std::string info;  // serialised ProcessInfo
-    bool image_ended = false;
+    std::optional<uint64_t> image_ended_by_ns;
   };
 
   bool finished() const { return worker_.delivered() || abandoned_; }
@@ -242,7 +245,7 @@ class Keeper::Impl {
       return false;
     }
     // The same pid again: it has called exec, the old image writes no more.
-    if (newcomer.pid > 0) EndImages(newcomer.pid);
+    if (newcomer.pid > 0) EndImages(newcomer.pid, CreatedNs(newcomer.memfd.get()));
     uint64_t key = next_key_++;
     Segment& segment = segments_[key];
     segment.pid = newcomer.pid;
@@ -280,12 +283,16 @@ class Keeper::Impl {
     if (message.fds[0]) worker_.Queue(std::move(message));
   }
 
-  void EndImages(pid_t pid) {
+  void EndImages(pid_t pid, uint64_t by_ns) {
     for (auto& [key, segment] : segments_) {
-      if (segment.pid != pid || segment.image_ended) continue;
-      segment.image_ended = true;
-      worker_.Queue({MessageKind::kImageEnded, key, "", {}});
+      if (segment.pid != pid || segment.image_ended_by_ns) continue;
+      segment.image_ended_by_ns = by_ns;
+      worker_.Queue(ImageEndedMessage(key, by_ns));
     }
+  }
+
+  static Message ImageEndedMessage(uint64_t key, uint64_t by_ns) {
+    return {MessageKind::kImageEnded, key, absl::StrCat(by_ns), {}};
   }
 
   void QueueSegment(uint64_t key, const Segment& segment) {
@@ -294,7 +301,9 @@ class Keeper::Impl {
     if (segment.pidfd) message.lent.push_back(segment.pidfd.get());
     if (segment.pidfd && segment.memory) message.lent.push_back(segment.memory.get());
     worker_.Queue(std::move(message));
-    if (segment.image_ended) worker_.Queue({MessageKind::kImageEnded, key, "", {}});
+    if (segment.image_ended_by_ns) {
+      worker_.Queue(ImageEndedMessage(key, *segment.image_ended_by_ns));
+    }
   }
 
   Message JobStartedMessage() const {

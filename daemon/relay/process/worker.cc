@@ -13,6 +13,7 @@
 #include "daemon/base/logging.h"
 #include "daemon/base/status.h"
 #include "daemon/relay/deliver/hello.h"
+#include "daemon/relay/read/segment_reader.h"
 
 namespace lull::relay {
 namespace {
@@ -159,8 +160,11 @@ void Worker::Handle(Message message) {
   switch (message.kind) {
     case MessageKind::kSegment:
       return HandleSegment(std::move(message));
-    case MessageKind::kImageEnded:
-      return targets_->EndImage(message.number);
+    case MessageKind::kImageEnded: {
+      uint64_t by_ns = 0;
+      if (!absl::SimpleAtoi(message.body, &by_ns)) by_ns = UINT64_MAX;
+      return targets_->EndImage(message.number, by_ns);
+    }
     case MessageKind::kJobStarted:
       if (!message.fds.empty()) life_.Started(TakeFd(&message, 0));
       return;
@@ -250,7 +254,7 @@ void Worker::LeaveOrphaned() {
 
 bool Worker::AcceptOrphaned(Newcomer newcomer) {
   if (spool_->state().job_ended) return false;
-  targets_->EndImagesOf(newcomer.pid);
+  targets_->EndImagesOf(newcomer.pid, CreatedNs(newcomer.memfd.get()));
   newcomer.info.set_key(next_key_);
   if (newcomer.loader) newcomer.info.set_worker_of(kSomebodys);
   AddTarget(std::move(newcomer.info), std::move(newcomer.memfd),

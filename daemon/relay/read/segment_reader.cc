@@ -1,6 +1,8 @@
 #include "daemon/relay/read/segment_reader.h"
 
+#include <stddef.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -12,6 +14,15 @@ using abi::kChunkEvents;
 
 uint64_t Total(const std::atomic<uint64_t>& counter) {
   return std::min(counter.load(std::memory_order_relaxed), kMaxWireTotal);
+}
+
+uint64_t CreatedNs(int memfd) {
+  uint64_t created_ns = 0;
+  constexpr auto kAt = static_cast<off_t>(offsetof(abi::SegmentHeader, created_ns));
+  if (pread(memfd, &created_ns, sizeof created_ns, kAt) != sizeof created_ns) {
+    return UINT64_MAX;
+  }
+  return created_ns;
 }
 
 uint64_t SegmentReader::GpuCalls() const {

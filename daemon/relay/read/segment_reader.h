@@ -20,6 +20,9 @@ namespace lull::relay {
 // A counter of the target, at most what the wire and the store can hold.
 uint64_t Total(const std::atomic<uint64_t>& counter);
 
+// When a target made its segment, CLOCK_MONOTONIC. UINT64_MAX: that cannot be read.
+uint64_t CreatedNs(int memfd);
+
 struct RingView {
   uint64_t head = 0;
   uint64_t lost = 0;

@@ -129,6 +129,10 @@ bool Target::ReadRing(uint32_t index, uint64_t head, BatchBuilder* batch) {
       GiveUp();
       return true;
     }
+    // A ring is in the order of ends, about.
+    const abi::Event& last = buffer_[count - 1];
+    if (IsPossible(last))
+      last_end_ns_ = std::max(last_end_ns_, last.start_ns + last.duration_ns);
     size_t done = 0;
     while (done < count) {
       size_t run = TakeRun(&ring, &buffer_[done], count - done, batch);
@@ -249,7 +253,9 @@ void Target::AddEnd(BatchBuilder* batch, uint64_t now_ns) {
   if (end_sent_) return;
   host_use_.SetEnded();
   AddCounters(batch, now_ns, /*final=*/true);
-  batch->AddProcessEnd(key(), std::min(now_ns, ended_by_ns_));
+  // What the target says of its own times is not believed against its events.
+  const uint64_t least_ns = std::max(last_end_ns_, info_.start_ns());
+  batch->AddProcessEnd(key(), std::min(now_ns, std::max(ended_by_ns_, least_ns)));
   end_sent_ = true;
 }
 

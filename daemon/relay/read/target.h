@@ -62,12 +62,10 @@ class Target {
   // Whether the process, or this image of it, is gone: nothing is written any more.
   // `ask`: the kernel may know of an end that we do not.
   bool CheckEnded(bool ask = true);
-  void SetImageEnded() { ended_ = true; }
-  uint64_t start_ns() const { return info_.start_ns(); }
-  // It had ended by then, however late that was noticed. A time before its start is
-  // somebody's mistake, and counts for nothing.
-  void SetEndedBy(uint64_t time_ns) {
-    if (time_ns > start_ns()) ended_by_ns_ = std::min(ended_by_ns_, time_ns);
+  // By `by_ns` it had ended; nothing of it that was read is later all the same.
+  void SetImageEnded(uint64_t by_ns) {
+    ended_ = true;
+    ended_by_ns_ = std::min(ended_by_ns_, by_ns);
   }
 
   // Adds who the process is, if that is new. Read() does so too.
@@ -151,6 +149,7 @@ class Target {
   uint64_t complete_as_of_ns_ = 0;  // all that was committed before it has been read
   bool ended_ = false;
   uint64_t ended_by_ns_ = UINT64_MAX;
+  uint64_t last_end_ns_ = 0;  // of the events that were read, about
   bool end_sent_ = false;
   bool end_spooled_ = false;
   bool corrupt_ = false;

@@ -57,12 +57,6 @@ TargetSet::Added TargetSet::Add(v1::ProcessInfo info, UniqueFd memfd, UniqueFd p
     LogError(target.status().ToString());
     return Added::kFailed;
   }
-  // An image ends where the next one of its process begins.
-  for (auto& [other, one] : targets_) {
-    if (one->ended() && one->pid() == (*target)->pid() && one->pid() != 0) {
-      one->SetEndedBy((*target)->start_ns());
-    }
-  }
   ends_.Add(watched);
   if (!loader) {
     // What an attach finds has long loaded its libraries; no stack is asked for yet.
@@ -91,14 +85,14 @@ uint64_t TargetSet::WhoseWorker(uint32_t pid) const {
   return 0;
 }
 
-void TargetSet::EndImage(uint64_t key) {
+void TargetSet::EndImage(uint64_t key, uint64_t by_ns) {
   auto target = targets_.find(key);
-  if (target != targets_.end()) target->second->SetImageEnded();
+  if (target != targets_.end()) target->second->SetImageEnded(by_ns);
 }
 
-void TargetSet::EndImagesOf(pid_t pid) {
+void TargetSet::EndImagesOf(pid_t pid, uint64_t by_ns) {
   for (auto& [key, target] : targets_) {
-    if (target->pid() == pid && pid != 0) target->SetImageEnded();
+    if (target->pid() == pid && pid != 0) target->SetImageEnded(by_ns);
   }
 }
 

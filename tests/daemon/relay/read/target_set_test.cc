@@ -110,9 +110,9 @@ TEST_F(TargetSetTest, ReleasesAProcessOnceItsEndIsInTheSpool) {
   targets_->ReadAll(1 * kSecond);
   EXPECT_THAT(ReleaseEnded(), IsEmpty());
   EXPECT_EQ(targets_->recording(), 1u);
-  targets_->EndImagesOf(0);  // of nobody
+  targets_->EndImagesOf(0, kSecond);  // of nobody
   EXPECT_EQ(targets_->recording(), 1u);
-  targets_->EndImagesOf(getpid());
+  targets_->EndImagesOf(getpid(), kSecond);
   EXPECT_EQ(targets_->recording(), 0u);
   EXPECT_THAT(ReleaseEnded(), ElementsAre(1u));
   EXPECT_TRUE(targets_->empty());
@@ -122,19 +122,36 @@ TEST_F(TargetSetTest, ReleasesAProcessOnceItsEndIsInTheSpool) {
 }
 
 TEST_F(TargetSetTest, EndsAnImageWhereTheNextOneBeganAndNotWhereThatWasNoticed) {
-  FakeSegment before, after;
-  before.view().header().created_ns = 100 * kMs;
-  after.view().header().created_ns = 700 * kMs;
-  ASSERT_EQ(Add(1, before), TargetSet::Added::kDone);
-  targets_->ReadAll(500 * kMs);
-  targets_->EndImagesOf(getpid());
-  ASSERT_EQ(Add(2, after), TargetSet::Added::kDone);
+  FakeSegment segment;
+  segment.view().header().created_ns = 100 * kMs;
+  ASSERT_EQ(Add(1, segment), TargetSet::Added::kDone);
+  abi::Event event = MakeEvent(abi::EventType::kSync, 1, 300 * kMs);
+  event.duration_ns = 50 * kMs;
+  segment.Commit(0, event);
+  targets_->EndImage(1, 700 * kMs);
   ASSERT_THAT(ReleaseEnded(), ElementsAre(1u));
   ASSERT_EQ(Spooled().back().process_ends_size(), 1);
   EXPECT_EQ(Spooled().back().process_ends(0).end_ns(), 700 * kMs);
-  targets_->EndImagesOf(getpid());
-  ASSERT_THAT(ReleaseEnded(), ElementsAre(2u));
-  ASSERT_EQ(Spooled().back().process_ends_size(), 1);
+}
+
+TEST_F(TargetSetTest, DoesNotBelieveThatAnImageEndedBeforeItsEvents) {
+  FakeSegment segment;
+  segment.view().header().created_ns = 100 * kMs;
+  ASSERT_EQ(Add(1, segment), TargetSet::Added::kDone);
+  abi::Event event = MakeEvent(abi::EventType::kSync, 1, 300 * kMs);
+  event.duration_ns = 50 * kMs;
+  segment.Commit(0, event);
+  targets_->EndImage(1, 100 * kMs + 1);
+  ASSERT_THAT(ReleaseEnded(), ElementsAre(1u));
+  EXPECT_EQ(Spooled().back().process_ends(0).end_ns(), 350 * kMs);
+}
+
+TEST_F(TargetSetTest, AnImageEndsNotLaterThanThatIsKnown) {
+  FakeSegment segment;
+  segment.view().header().created_ns = 100 * kMs;
+  ASSERT_EQ(Add(1, segment), TargetSet::Added::kDone);
+  targets_->EndImage(1, UINT64_MAX);
+  ASSERT_THAT(ReleaseEnded(), ElementsAre(1u));
   EXPECT_EQ(Spooled().back().process_ends(0).end_ns(), 1 * kSecond);
 }
 
