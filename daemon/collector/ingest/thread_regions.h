@@ -55,7 +55,8 @@ class ThreadRegions {
 
   // A sample of a busy relay comes so much later than the gap in which it lies.
   static constexpr uint64_t kLateNs = 5'000'000'000;
-  static constexpr size_t kMost = 30'000;  // of 106 bytes
+  // Of 106 bytes; fresh ones of 96, with room for as many again.
+  static constexpr size_t kMost = 30'000;
   // With more, threads for which nothing waits are forgotten; if that does not help,
   // new ones are left out.
   static constexpr size_t kMostThreads = 4096;
