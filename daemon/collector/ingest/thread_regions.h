@@ -74,15 +74,16 @@ class ThreadRegions {
     uint64_t start_ns = 0;
     Item item;
   };
+  static_assert(sizeof(Piece) == 96);
   struct Thread {
     Items items;  // in no region that has ended
     // As it came, until a region asks for it: most of a program without regions is
     // merged before it would have been an item.
     std::vector<Piece> fresh;
     uint64_t longest_ns = 0;
-    bool empty() const { return items.empty() && fresh.empty(); }
     bool serves = false;      // of PyTorch's engine
     bool has_scopes = false;  // of its own
+    bool empty() const { return items.empty() && fresh.empty(); }
   };
   struct Scope {
     uint64_t start_ns, end_ns;

@@ -130,9 +130,9 @@ bool Target::ReadRing(uint32_t index, uint64_t head, BatchBuilder* batch) {
       return true;
     }
     // A ring is in the order of ends, about.
-    const abi::Event& last = buffer_[count - 1];
-    if (IsPossible(last))
+    if (const abi::Event& last = buffer_[count - 1]; IsPossible(last)) {
       last_end_ns_ = std::max(last_end_ns_, last.start_ns + last.duration_ns);
+    }
     size_t done = 0;
     while (done < count) {
       size_t run = TakeRun(&ring, &buffer_[done], count - done, batch);

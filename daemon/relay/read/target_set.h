@@ -34,8 +34,8 @@ class TargetSet {
   // `info` has its key.
   Added Add(lull::v1::ProcessInfo info, UniqueFd memfd, UniqueFd pidfd, UniqueFd memory,
             bool armed, const GpuPlan& plan);
-  // This image of the process has called exec, or was detached from; the next one of
-  // the process was there at `by_ns`, however late that is noticed.
+  // The image has called exec, and the next one of its process began at `by_ns`; or the
+  // process was detached from by then. However late that is noticed.
   void EndImage(uint64_t key, uint64_t by_ns);
   void EndImagesOf(pid_t pid, uint64_t by_ns);
 

@@ -53,6 +53,18 @@ class TargetSetTest : public ::testing::Test {
     targets_->ReleaseEnded(kSecond, [&](uint64_t key) { keys.push_back(key); });
     return keys;
   }
+  // As it is told at 1 s of an image with an event from 300 to 350 ms.
+  uint64_t EndOfImage(uint64_t by_ns) {
+    FakeSegment segment;
+    segment.view().header().created_ns = 100 * kMs;
+    EXPECT_EQ(Add(1, segment), TargetSet::Added::kDone);
+    abi::Event event = MakeEvent(abi::EventType::kSync, 1, 300 * kMs);
+    event.duration_ns = 50 * kMs;
+    segment.Commit(0, event);
+    targets_->EndImage(1, by_ns);
+    EXPECT_THAT(ReleaseEnded(), ElementsAre(1u));
+    return Spooled().back().process_ends(0).end_ns();
+  }
   // All batches of the spool.
   std::vector<lull::v1::Batch> Spooled() {
     std::vector<lull::v1::Batch> batches;
@@ -122,37 +134,15 @@ TEST_F(TargetSetTest, ReleasesAProcessOnceItsEndIsInTheSpool) {
 }
 
 TEST_F(TargetSetTest, EndsAnImageWhereTheNextOneBeganAndNotWhereThatWasNoticed) {
-  FakeSegment segment;
-  segment.view().header().created_ns = 100 * kMs;
-  ASSERT_EQ(Add(1, segment), TargetSet::Added::kDone);
-  abi::Event event = MakeEvent(abi::EventType::kSync, 1, 300 * kMs);
-  event.duration_ns = 50 * kMs;
-  segment.Commit(0, event);
-  targets_->EndImage(1, 700 * kMs);
-  ASSERT_THAT(ReleaseEnded(), ElementsAre(1u));
-  ASSERT_EQ(Spooled().back().process_ends_size(), 1);
-  EXPECT_EQ(Spooled().back().process_ends(0).end_ns(), 700 * kMs);
+  EXPECT_EQ(EndOfImage(700 * kMs), 700 * kMs);
 }
 
 TEST_F(TargetSetTest, DoesNotBelieveThatAnImageEndedBeforeItsEvents) {
-  FakeSegment segment;
-  segment.view().header().created_ns = 100 * kMs;
-  ASSERT_EQ(Add(1, segment), TargetSet::Added::kDone);
-  abi::Event event = MakeEvent(abi::EventType::kSync, 1, 300 * kMs);
-  event.duration_ns = 50 * kMs;
-  segment.Commit(0, event);
-  targets_->EndImage(1, 100 * kMs + 1);
-  ASSERT_THAT(ReleaseEnded(), ElementsAre(1u));
-  EXPECT_EQ(Spooled().back().process_ends(0).end_ns(), 350 * kMs);
+  EXPECT_EQ(EndOfImage(100 * kMs + 1), 350 * kMs);
 }
 
 TEST_F(TargetSetTest, AnImageEndsNotLaterThanThatIsKnown) {
-  FakeSegment segment;
-  segment.view().header().created_ns = 100 * kMs;
-  ASSERT_EQ(Add(1, segment), TargetSet::Added::kDone);
-  targets_->EndImage(1, UINT64_MAX);
-  ASSERT_THAT(ReleaseEnded(), ElementsAre(1u));
-  EXPECT_EQ(Spooled().back().process_ends(0).end_ns(), 1 * kSecond);
+  EXPECT_EQ(EndOfImage(UINT64_MAX), 1 * kSecond);
 }
 
 TEST_F(TargetSetTest, TakesAWorkerOfAProcessThatItReadsAndNoOther) {
