@@ -16,6 +16,7 @@
 #include "daemon/import/chrome_event.h"
 #include "daemon/import/chrome_rows.h"
 #include "daemon/import/json_stream.h"
+#include "daemon/import/window_stream.h"
 
 namespace lull::imports {
 namespace {
@@ -142,7 +143,7 @@ class ChromeReader {
     const std::string_view window = input_.Window();
     if (window.size() > limits_.value_bytes) return false;
     handler.Reset();
-    rapidjson::StringStream text(window.data());
+    WindowStream text(window);
     if (reader_.Parse<kEventFlags>(text, handler).IsError()) return false;
     input_.Skip(text.Tell());
     return true;

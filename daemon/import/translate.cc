@@ -1,6 +1,7 @@
 #include "daemon/import/translate.h"
 
 #include <algorithm>
+#include <boost/sort/flat_stable_sort/flat_stable_sort.hpp>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -66,7 +67,10 @@ class Translator {
       : trace_(trace), key_(key), writer_(trace, key, apis, sink), counts_(*counts) {}
 
   absl::Status Run() {
-    std::sort(trace_.records.begin(), trace_.records.end(), RecordOrder());
+    // They come as stretches that are in order, each of a thread or a device: 4 ms in
+    // place of 14 by std::sort (h100_owlv2).
+    boost::sort::flat_stable_sort(trace_.records.begin(), trace_.records.end(),
+                                  RecordOrder());
     DropFarAway();
     if (trace_.records.empty()) return absl::OkStatus();
     LookAhead();
