@@ -141,8 +141,16 @@ std::string SiteFunction(const Frame& frame) {
 
 const Frame* SelectSite(const std::vector<const Frame*>& python,
                         const std::vector<const Frame*>& native) {
+  return SelectSite(python, native, [](const Frame& frame) {
+    return IsPythonInfrastructure(frame.file);
+  });
+}
+
+const Frame* SelectSite(const std::vector<const Frame*>& python,
+                        const std::vector<const Frame*>& native,
+                        absl::FunctionRef<bool(const Frame&)> is_infrastructure) {
   if (!python.empty()) {
-    auto users = [](const Frame& f) { return !IsPythonInfrastructure(f.file); };
+    auto users = [&](const Frame& frame) { return !is_infrastructure(frame); };
     const Frame* frame = First(python, users);
     return frame != nullptr ? frame : Innermost(python);
   }

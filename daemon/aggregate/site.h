@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+
 namespace lull::aggregate {
 
 struct Frame {
@@ -40,5 +42,9 @@ std::string SiteFunction(const Frame& frame);
 // first, and an operator of PyTorch before its allocator.
 const Frame* SelectSite(const std::vector<const Frame*>& python,
                         const std::vector<const Frame*>& native);
+// For who remembers what IsPythonInfrastructure said of the file of a frame.
+const Frame* SelectSite(const std::vector<const Frame*>& python,
+                        const std::vector<const Frame*>& native,
+                        absl::FunctionRef<bool(const Frame&)> is_infrastructure);
 
 }  // namespace lull::aggregate

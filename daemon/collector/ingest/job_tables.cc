@@ -129,6 +129,17 @@ std::vector<const aggregate::Frame*> JobTables::Frames(uint32_t stack) const {
   return frames;
 }
 
+// New stacks are mostly of known frames, and to ask costs eight searches in a path.
+const aggregate::Frame* JobTables::SelectSite(
+    const std::vector<const aggregate::Frame*>& python,
+    const std::vector<const aggregate::Frame*>& native) {
+  return aggregate::SelectSite(python, native, [this](const aggregate::Frame& frame) {
+    auto [known, fresh] = infrastructure_.try_emplace(&frame);
+    if (fresh) known->second = aggregate::IsPythonInfrastructure(frame.file);
+    return known->second;
+  });
+}
+
 uint32_t JobTables::InternSite(storage::SiteRow row) {
   std::string key = KeyOf(row);
   auto known = site_ids_.find(key);
@@ -151,10 +162,10 @@ JobTables::SiteIds JobTables::InternSites(const aggregate::Frame& frame,
 // does. A node that was made elsewhere is another site.
 JobTables::SiteIds JobTables::SiteOfBackward(const aggregate::BackwardStack& stack) {
   SiteIds forward, caller;
-  if (const aggregate::Frame* frame = aggregate::SelectSite(stack.forward, {})) {
+  if (const aggregate::Frame* frame = SelectSite(stack.forward)) {
     forward = InternSites(*frame, aggregate::SiteFunction(*frame), {}, {});
   }
-  const aggregate::Frame* frame = aggregate::SelectSite(stack.caller, {});
+  const aggregate::Frame* frame = SelectSite(stack.caller);
   static const auto* const kNowhere = new aggregate::Frame;
   if (frame == nullptr) return InternSites(*kNowhere, stack.node, {}, forward);
   caller = InternSites(*frame, aggregate::SiteFunction(*frame), {}, {});
@@ -166,7 +177,7 @@ JobTables::SiteIds JobTables::SiteOf(uint32_t python_stack, uint32_t native_stac
   if (auto backward = aggregate::AsBackward(python, native)) {
     return SiteOfBackward(*backward);
   }
-  const aggregate::Frame* frame = aggregate::SelectSite(python, native);
+  const aggregate::Frame* frame = SelectSite(python, native);
   if (frame == nullptr) return {};
   return InternSites(*frame, aggregate::SiteFunction(*frame), {}, {});
 }
@@ -174,7 +185,7 @@ JobTables::SiteIds JobTables::SiteOf(uint32_t python_stack, uint32_t native_stac
 uint32_t JobTables::CallerOf(uint32_t python_stack) {
   const auto backward = aggregate::AsBackward(Frames(python_stack), {});
   if (!backward) return 0;
-  const aggregate::Frame* frame = aggregate::SelectSite(backward->caller, {});
+  const aggregate::Frame* frame = SelectSite(backward->caller);
   if (frame == nullptr) return 0;
   return InternSites(*frame, aggregate::SiteFunction(*frame), {}, {}).line;
 }

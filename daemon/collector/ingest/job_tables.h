@@ -73,6 +73,9 @@ class JobTables {
     }
   };
 
+  const aggregate::Frame* SelectSite(
+      const std::vector<const aggregate::Frame*>& python,
+      const std::vector<const aggregate::Frame*>& native = {});
   uint32_t InternSite(storage::SiteRow row);
   SiteIds InternSites(const aggregate::Frame& frame, const std::string& function,
                       SiteIds backward_of, SiteIds forward);
@@ -84,8 +87,9 @@ class JobTables {
 
   GpuTables gpu_;
   absl::flat_hash_map<uint32_t, storage::ApiRow> apis_;
-  std::vector<std::unique_ptr<aggregate::Frame>> frames_;  // by id - 1
-  std::vector<std::vector<uint32_t>> stacks_;              // by id - 1
+  std::vector<std::unique_ptr<aggregate::Frame>> frames_;              // by id - 1
+  absl::flat_hash_map<const aggregate::Frame*, bool> infrastructure_;  // once asked
+  std::vector<std::vector<uint32_t>> stacks_;                          // by id - 1
   absl::flat_hash_map<FrameText, uint32_t> frame_ids_;
   absl::flat_hash_map<std::string, uint32_t> stack_ids_;  // by content
   absl::flat_hash_map<std::string, uint32_t> site_ids_;
