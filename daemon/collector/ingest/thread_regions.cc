@@ -53,32 +53,48 @@ void ThreadRegions::AddOfTheEngine(ThreadId tid) {
   if (Thread* thread = ThreadOf(tid)) thread->serves = true;
 }
 
-void ThreadRegions::Add(ThreadId tid, uint64_t start_ns, const Item& item) {
+void ThreadRegions::Add(ThreadId tid, const Piece& piece) {
   Thread* thread = ThreadOf(tid);
   if (thread == nullptr) return;
-  thread->fresh.push_back({start_ns, item});
-  thread->longest_ns = std::max(thread->longest_ns, item.end_ns - start_ns);
+  if (thread->fresh.capacity() == 0) thread->fresh.swap(spare_);
+  thread->fresh.push_back(piece);
+  thread->longest_ns = std::max(thread->longest_ns, piece.end_ns - piece.start_ns);
   if (++held_ > kMost) MakeRoom();
 }
 
 void ThreadRegions::AddIdle(const Event& idle) {
   if (idle.tid == 0) return;  // nobody knows whose it is
-  Item item{idle.start_ns + idle.duration_ns, idle.series, false, false, {}};
-  if ((idle.flags & aggregate::kFlagContinued) == 0) {
-    item.sum.Add(idle.duration_ns, 0, 0);
-  } else {
-    item.sum.AddTime(idle.duration_ns, idle.duration_ns);
-  }
-  Add(ThreadId{idle.tid}, idle.start_ns, item);
+  Add(ThreadId{idle.tid}, {.start_ns = idle.start_ns,
+                           .end_ns = idle.start_ns + idle.duration_ns,
+                           .total_ns = idle.duration_ns,
+                           .squares = 0,
+                           .series = idle.series,
+                           .sample = false,
+                           .continued = (idle.flags & aggregate::kFlagContinued) != 0});
 }
 
 void ThreadRegions::AddSample(const Event& sample) {
   const uint64_t weight_ns = SampleView{sample}.weight_ns();
   // One of an imported trace has a duration, and is no matter of chance.
   const bool exact = sample.duration_ns != 0;
-  Item item{sample.start_ns + sample.duration_ns, sample.series, true, false, {}};
-  item.sum.Add(weight_ns, exact ? 0 : aggregate::SquareOfWeight(weight_ns), 0);
-  Add(ThreadId{sample.tid}, sample.start_ns, item);
+  Add(ThreadId{sample.tid},
+      {.start_ns = sample.start_ns,
+       .end_ns = sample.start_ns + sample.duration_ns,
+       .total_ns = weight_ns,
+       .squares = exact ? 0 : aggregate::SquareOfWeight(weight_ns),
+       .series = sample.series,
+       .sample = true,
+       .continued = false});
+}
+
+ThreadRegions::Item ThreadRegions::ItemOf(const Piece& piece) {
+  Item item{piece.end_ns, piece.series, piece.sample, false, {}};
+  if (piece.continued) {
+    item.sum.AddTime(piece.total_ns, piece.total_ns);
+  } else {
+    item.sum.Add(piece.total_ns, piece.squares, 0);
+  }
+  return item;
 }
 
 void ThreadRegions::AddScope(ThreadId tid, uint64_t start_ns, uint64_t end_ns,
@@ -168,14 +184,20 @@ void ThreadRegions::Sort(std::vector<Piece>& pieces) {
   std::stable_sort(pieces.begin(), pieces.end(), earlier);
 }
 
-// What is fresh becomes items. The memory goes back: there may be many threads.
+// There may be many threads: one buffer is kept for all.
+void ThreadRegions::Empty(std::vector<Piece>* pieces) {
+  std::vector<Piece> emptied = std::exchange(*pieces, {});
+  emptied.clear();
+  if (emptied.capacity() > spare_.capacity()) spare_.swap(emptied);
+}
+
+// What is fresh becomes items.
 void ThreadRegions::Settle(Thread& thread) {
-  std::vector<Piece> fresh = std::exchange(thread.fresh, {});
-  Sort(fresh);
-  for (const Piece& piece : fresh) {
-    if (piece.item.merged) continue;
-    thread.items.emplace_hint(thread.items.end(), piece.start_ns, piece.item);
+  Sort(thread.fresh);
+  for (const Piece& piece : thread.fresh) {
+    thread.items.emplace_hint(thread.items.end(), piece.start_ns, ItemOf(piece));
   }
+  Empty(&thread.fresh);
 }
 
 // Pieces of one series and second become one, in its place.
@@ -187,6 +209,7 @@ void ThreadRegions::Merge(Thread& thread) {
     Item* item;
   };
   absl::flat_hash_map<uint32_t, First> firsts;  // of one second, by series
+  std::deque<Made> made;                        // of what is fresh
   uint64_t second = 0;
   bool merged_items = false;
   auto old = thread.items.begin();
@@ -195,23 +218,33 @@ void ThreadRegions::Merge(Thread& thread) {
     const bool is_old = next == fresh.end() ||
                         (old != thread.items.end() && old->first <= next->start_ns);
     const uint64_t start = is_old ? old->first : next->start_ns;
-    Item& item = is_old ? (old++)->second : (next++)->item;
     const uint64_t its = start / aggregate::kBucketNs;
     if (std::exchange(second, its) != its) firsts.clear();
-    auto [known, is_first] = firsts.try_emplace(item.series, First{start, &item});
-    if (is_first) continue;
-    Item& whole = *known->second.item;
-    whole.end_ns = std::max(whole.end_ns, item.end_ns);
-    whole.sum.Append(item.sum);
-    item.merged = true;
-    merged_items |= is_old;
-    thread.longest_ns =
-        std::max(thread.longest_ns, whole.end_ns - known->second.start_ns);
+    const Item item = is_old ? old->second : ItemOf(*next);
+    auto [known, is_first] = firsts.try_emplace(item.series, First{start, nullptr});
+    First& first = known->second;
+    if (is_first) {
+      first.item = is_old ? &old->second : &made.emplace_back(start, item).second;
+    } else {
+      first.item->end_ns = std::max(first.item->end_ns, item.end_ns);
+      first.item->sum.Append(item.sum);
+      thread.longest_ns =
+          std::max(thread.longest_ns, first.item->end_ns - first.start_ns);
+      if (is_old) old->second.merged = merged_items = true;
+    }
+    if (is_old) {
+      ++old;
+    } else {
+      ++next;
+    }
   }
   if (merged_items) {
     absl::erase_if(thread.items, [](const auto& one) { return one.second.merged; });
   }
-  Settle(thread);
+  for (const Made& one : made) {
+    thread.items.emplace_hint(thread.items.end(), one.first, one.second);
+  }
+  Empty(&thread.fresh);
 }
 
 // Where merging is not enough, the older half of each thread's goes.

@@ -55,7 +55,7 @@ class ThreadRegions {
 
   // A sample of a busy relay comes so much later than the gap in which it lies.
   static constexpr uint64_t kLateNs = 5'000'000'000;
-  // Of 106 bytes; fresh ones of 96, with room for as many again.
+  // Of 106 bytes; fresh ones of 40, with room for as many again.
   static constexpr size_t kMost = 30'000;
   // With more, threads for which nothing waits are forgotten; if that does not help,
   // new ones are left out.
@@ -69,12 +69,17 @@ class ThreadRegions {
     bool merged = false;  // into an earlier one, and about to go
     aggregate::Cell sum;
   };
+  using Made = std::pair<uint64_t, Item>;              // its start, as in Items
   using Items = absl::btree_multimap<uint64_t, Item>;  // by start
   struct Piece {
-    uint64_t start_ns = 0;
-    Item item;
+    uint64_t start_ns, end_ns;
+    uint64_t total_ns;  // of one event
+    uint64_t squares;   // of its weight; of samples alone
+    uint32_t series;
+    bool sample;
+    bool continued;  // it is counted elsewhere
   };
-  static_assert(sizeof(Piece) == 96);
+  static_assert(sizeof(Piece) == 40);
   struct Thread {
     Items items;  // in no region that has ended
     // As it came, until a region asks for it: most of a program without regions is
@@ -92,12 +97,14 @@ class ThreadRegions {
   };
 
   Thread* ThreadOf(ThreadId tid);  // nullptr: there are too many
-  void Add(ThreadId tid, uint64_t start_ns, const Item& item);
+  void Add(ThreadId tid, const Piece& piece);
   void Apply(const Scope& scope);
   void Take(const Scope& scope, Thread& thread);
+  static Item ItemOf(const Piece& piece);
   static void Sort(std::vector<Piece>& pieces);
-  static void Settle(Thread& thread);
-  static void Merge(Thread& thread);
+  void Empty(std::vector<Piece>* pieces);
+  void Settle(Thread& thread);
+  void Merge(Thread& thread);
   void MakeRoom();
 
   absl::flat_hash_map<ThreadId, Thread> threads_;
@@ -106,6 +113,9 @@ class ThreadRegions {
   uint64_t told_ns_ = 0;
   ThreadId main_{};
   size_t held_ = 0;
+  // The largest buffer that a thread needs no more: a busy one would be filled, copied
+  // as it grows, and given back for each kMost pieces.
+  std::vector<Piece> spare_;
 };
 
 }  // namespace lull::collector
