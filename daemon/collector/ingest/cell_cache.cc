@@ -38,27 +38,33 @@ absl::Status CellCache::Flush(CellChanges& changes, int64_t process,
                               storage::StoreWriter& writer) {
   ++flushes_;
   // In the order of time, so that peaks add up as they happened.
-  std::vector<uint64_t> order;
+  std::vector<std::pair<uint64_t, const aggregate::Cell*>> order;
   order.reserve(changes.cells_.size());
-  for (const auto& [key, cell] : changes.cells_) order.push_back(key);
+  for (const auto& [key, cell] : changes.cells_) order.emplace_back(key, &cell);
   std::sort(order.begin(), order.end());
   std::vector<std::pair<ChunkKey, Entry*>> dirty;
-  for (uint64_t packed : order) {
-    const aggregate::Cell& change = changes.cells_[packed];
+  // In this order a change mostly lies in the chunks of the one before.
+  std::array<std::pair<ChunkKey, Entry*>, aggregate::kBucketLevels> latest{};
+  for (const auto& [packed, change] : order) {
     uint64_t bucket = packed >> CellChanges::kSeriesBits;
     auto series =
         static_cast<uint32_t>(packed & ((1u << CellChanges::kSeriesBits) - 1));
     for (uint32_t level = 0; level < aggregate::kBucketLevels; ++level) {
       ChunkKey key{process, level, bucket >> (aggregate::kBucketShift * level),
                    series / kChunkSeries};
-      LULL_ASSIGN_OR_RETURN(Entry * entry, Find(key, writer));
-      entry->cells[series % kChunkSeries].Append(change);
+      auto& [latest_key, entry] = latest[level];
+      if (entry == nullptr || latest_key != key) {
+        LULL_ASSIGN_OR_RETURN(entry, Find(key, writer));
+        latest_key = key;
+      }
+      entry->cells[series % kChunkSeries].Append(*change);
       if (!entry->dirty) dirty.emplace_back(key, entry);
       entry->dirty = true;
     }
     if (dirty.size() < kMaxDirty) continue;
     // A day that is judged at once touches more chunks than there is memory for.
     LULL_RETURN_IF_ERROR(Write(dirty, writer));
+    latest = {};
     Forget(0);
   }
   LULL_RETURN_IF_ERROR(Write(dirty, writer));
