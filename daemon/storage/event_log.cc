@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "daemon/base/check.h"
 #include "daemon/base/status.h"
 #include "daemon/storage/columns.h"
 
@@ -34,7 +35,24 @@ struct Cursor {
   uint64_t end_ns() const { return events[next].start_ns + events[next].duration_ns; }
 };
 
+// All but the data.
+PackedBlock Described(uint64_t first_position, const Event* events, size_t count) {
+  auto by_start = [](const Event& a, const Event& b) {
+    return a.start_ns < b.start_ns;
+  };
+  auto [low, high] = std::minmax_element(events, events + count, by_start);
+  return {first_position, count, low->start_ns, high->start_ns, {}};
+}
+
 }  // namespace
+
+PackedBlock PackBlock(uint64_t first_position, const std::vector<Event>& events,
+                      BlockEncoder& encoder) {
+  LULL_CHECK(events.size() == kMaxBlockEvents, "a block that is not full may grow");
+  PackedBlock block = Described(first_position, events.data(), events.size());
+  block.data = encoder.Encode(events.data(), events.size());
+  return block;
+}
 
 absl::Status EventLog::Read(int64_t process, uint64_t begin_ns, uint64_t end_ns,
                             Callback callback) const {
@@ -129,15 +147,22 @@ absl::Status EventLog::ReadRings(int64_t process, int64_t ring, uint64_t begin_n
 absl::Status EventLog::PutBlock(const ProcessRow& process, uint32_t ring,
                                 uint64_t first_position, const Event* events,
                                 size_t count) {
-  auto by_start = [](const Event& a, const Event& b) {
-    return a.start_ns < b.start_ns;
-  };
-  auto [low, high] = std::minmax_element(events, events + count, by_start);
+  return PutBlock(process, ring, Described(first_position, events, count),
+                  encoder_.Encode(events, count));
+}
+
+absl::Status EventLog::PutBlock(const ProcessRow& process, uint32_t ring,
+                                const PackedBlock& block, std::string_view data) {
   return db_.Execute(
       "INSERT INTO blocks(job, process, ring, first_position, count, min_ns, max_ns, "
       "small,data) VALUES(?,?,?,?,?,?,?,?,?)",
-      process.job, process.id, ring, first_position, count, low->start_ns,
-      high->start_ns, count < kFullBlockEvents, Blob{encoder_.Encode(events, count)});
+      process.job, process.id, ring, block.first_position, block.count, block.min_ns,
+      block.max_ns, block.count < kFullBlockEvents, Blob{data});
+}
+
+absl::Status EventLog::Append(const ProcessRow& process, uint32_t ring,
+                              const PackedBlock& block) {
+  return PutBlock(process, ring, block, block.data);
 }
 
 absl::Status EventLog::Append(const ProcessRow& process, uint32_t ring,

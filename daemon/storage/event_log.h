@@ -1,7 +1,10 @@
 // The events of processes, ring by ring, in compressed blocks. Not thread-safe.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -18,6 +21,18 @@ namespace lull::storage {
 // a ring of their own, beyond all that a relay can name. It takes no part in committed
 // = stored + lost.
 inline constexpr uint32_t kDerivedRing = 1 << 20;
+
+// A block that is full, as it is stored: a tenth of what its events take in memory.
+struct PackedBlock {
+  uint64_t first_position = 0;
+  size_t count = 0;
+  uint64_t min_ns = 0, max_ns = 0;  // starts of events
+  std::string data;
+};
+// `events`: kMaxBlockEvents.
+PackedBlock PackBlock(uint64_t first_position,
+                      const std::vector<aggregate::Event>& events,
+                      BlockEncoder& encoder);
 
 class EventLog {
  public:
@@ -44,6 +59,8 @@ class EventLog {
   // Small runs are merged into larger ones later on.
   absl::Status Append(const ProcessRow& process, uint32_t ring, uint64_t first_position,
                       const std::vector<aggregate::Event>& events);
+  absl::Status Append(const ProcessRow& process, uint32_t ring,
+                      const PackedBlock& block);
   // At most `limit` blocks of a process; returns how many.
   absl::StatusOr<int64_t> DeleteSome(int64_t process, int limit);
 
@@ -54,6 +71,8 @@ class EventLog {
   absl::Status PutBlock(const ProcessRow& process, uint32_t ring,
                         uint64_t first_position, const aggregate::Event* events,
                         size_t count);
+  absl::Status PutBlock(const ProcessRow& process, uint32_t ring,
+                        const PackedBlock& block, std::string_view data);
   absl::Status MergeSmallBlocks(const ProcessRow& process, uint32_t ring);
 
   Database& db_;

@@ -74,6 +74,7 @@ void Run(uint64_t wanted, bool traced) {
   auto job = collector::JobState::Load(store.writer(), hello);
   Check(job.status());
   (*job)->Apply(hello);
+  storage::BlockEncoder encoder;
 
   std::vector<test::MadeUpRank> ranks;
   for (uint64_t key = 1; key <= kRanks; ++key) ranks.emplace_back(key, traced);
@@ -96,6 +97,7 @@ void Run(uint64_t wanted, bool traced) {
     parse += ProcessCpuNs() - start;
     Check(collector::ValidateBatch(batch));
     if (!(*job)->Apply(batch).empty()) Check(absl::InternalError("events rejected"));
+    (*job)->PackFullRuns(encoder);
     if (sequence % kBatchesPerCommit == 0 || events >= wanted) {
       Check(store.writer().Begin());
       Check((*job)->Flush(store.writer(), 1));

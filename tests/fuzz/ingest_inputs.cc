@@ -60,13 +60,15 @@ bool Take(const lull::v1::IngestRequest& request) {
   auto job = JobState::Load(writer, hello);
   Require(job.status());
   (*job)->Apply(hello);
+  storage::BlockEncoder encoder;
   if (request.has_batch()) {
     lull::v1::Batch batch = request.batch();
     bool whole = TakeBadRunsOut(&batch).empty();
     if (!ValidateBatch(batch).ok()) return false;
     whole = (*job)->Apply(batch).empty() && whole;
     (*job)->Apply(batch);  // a duplicate changes nothing
-    if (!whole) {          // what is left is taken all the same
+    (*job)->PackFullRuns(encoder);
+    if (!whole) {  // what is left is taken all the same
       Require(writer.Begin());
       Require((*job)->Flush(writer, 1));
       writer.Rollback();

@@ -1,6 +1,8 @@
 #include "daemon/collector/ingest/committer.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -49,14 +51,20 @@ Committer::Committer(storage::Store& store, CommitterOptions options)
 
 Committer::~Committer() { Stop(); }
 
+bool Committer::MayQueueMore(const CommitListener& stream) const {
+  return queued_bytes_ < options_.max_queue_bytes &&
+         stream.queued_bytes_ < options_.max_stream_bytes;
+}
+
 bool Committer::Submit(std::shared_ptr<CommitListener> stream, const std::string& job,
                        v1::IngestRequest request, size_t bytes) {
   MutexLock lock(mutex_);
   if (stopping_) return false;
   queued_bytes_ += bytes;
+  stream->queued_bytes_ += bytes;
   queue_.push_back({stream, job, std::move(request), bytes, {}});
   arrived_.notify_one();
-  if (queued_bytes_ < options_.max_queue_bytes) return true;
+  if (MayQueueMore(*stream)) return true;
   waiting_.push_back(std::move(stream));
   return false;
 }
@@ -113,14 +121,27 @@ std::vector<Committer::Item> Committer::Take(absl::Duration patience) {
     size_t taken = 0;
     while (!queue_.empty() && taken < options_.max_commit_bytes) {
       taken += queue_.front().bytes;
+      queue_.front().stream->queued_bytes_ -= queue_.front().bytes;
       items.push_back(std::move(queue_.front()));
       queue_.pop_front();
     }
     queued_bytes_ -= taken;
-    if (queued_bytes_ < options_.max_queue_bytes) resumed.swap(waiting_);
+    auto may = [this](const auto& stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return MayQueueMore(*stream);
+    };
+    auto first =
+        std::stable_partition(waiting_.begin(), waiting_.end(), std::not_fn(may));
+    resumed.assign(std::make_move_iterator(first),
+                   std::make_move_iterator(waiting_.end()));
+    waiting_.erase(first, waiting_.end());
   }
   for (const auto& stream : resumed) stream->MayContinue();
   return items;
+}
+
+bool Committer::HasOnlyMoreItems() const {
+  MutexLock lock(mutex_);
+  return !queue_.empty() && orders_.empty();
 }
 
 void Committer::Run() {
@@ -151,7 +172,7 @@ bool Committer::InUse(const std::string& job) const {
 }
 
 void Committer::CommitGroup(std::vector<Item> items) {
-  absl::Time deadline = SteadyNow() + options_.interval;
+  const absl::Time begin = SteadyNow();
   std::vector<Item> good;
   size_t bytes = 0;
   bool hurry = false;
@@ -170,9 +191,12 @@ void Committer::CommitGroup(std::vector<Item> items) {
       item.request.mutable_batch()->set_sequence(sequence);
       good.push_back(std::move(item));
     }
-    absl::Duration left = deadline - SteadyNow();
-    if (hurry || bytes >= options_.max_commit_bytes || left <= absl::ZeroDuration())
-      break;
+    if (hurry || bytes >= options_.max_commit_bytes) break;
+    absl::Duration left = begin + options_.interval - SteadyNow();
+    if (left <= absl::ZeroDuration() && HasOnlyMoreItems()) {
+      left = begin + options_.busy_interval - SteadyNow();
+    }
+    if (left <= absl::ZeroDuration()) break;
     items = Take(left);
     MutexLock lock(mutex_);
     if (items.empty() && (stopping_ || !orders_.empty())) break;
@@ -200,6 +224,7 @@ absl::Status Committer::Apply(Item& item) {
     it->second.state->Apply(item.request.clock());
   } else {
     item.rejected = it->second.state->Apply(item.request.batch());
+    it->second.state->PackFullRuns(encoder_);
   }
   it->second.dirty = true;
   it->second.last_used = SteadyNow();

@@ -44,11 +44,19 @@ class CommitListener {
   // For the committer alone. What such a stream still has in the queue is dropped:
   // without what failed before it, it would move marks past a hole.
   bool failed_ = false;
+  size_t queued_bytes_ = 0;  // under the committer's lock
 };
 
 struct CommitterOptions {
   absl::Duration interval = absl::Milliseconds(50);
-  size_t max_queue_bytes = 64 << 20;   // of requests, as they were on the wire
+  // Where more batches wait by then, and nothing else: each commit writes anew what the
+  // one before it wrote. One in place of two: 6 % of the processor time of an import
+  // (h100_owlv2).
+  absl::Duration busy_interval = absl::Milliseconds(250);
+  size_t max_queue_bytes = 64 << 20;  // of requests, as they were on the wire
+  // Of one stream: what it needs to be one step ahead. In memory a request takes five
+  // times as much.
+  size_t max_stream_bytes = 512 << 10;
   size_t max_commit_bytes = 16 << 20;  // a larger group is committed at once
   RetentionLimits retention;
   // Whether a relay reports this job now, also if the job sleeps: then it is not
@@ -98,8 +106,11 @@ class Committer {
     bool dirty = false;
   };
 
+  bool MayQueueMore(const CommitListener& stream) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Run();
   std::vector<Item> Take(absl::Duration patience);
+  bool HasOnlyMoreItems() const;
   void CommitGroup(std::vector<Item> first);
   void CarryOut(std::vector<Order*> orders);
   absl::Status Apply(Item& item);
@@ -114,6 +125,7 @@ class Committer {
   Retention retention_;
   StoreClock clock_;
   absl::flat_hash_map<std::string, LoadedJob> jobs_;  // of the thread alone
+  storage::BlockEncoder encoder_;                     // as well
 
   mutable Mutex mutex_;
   std::condition_variable arrived_;

@@ -179,6 +179,10 @@ std::vector<lull::v1::RejectedRun> JobState::Apply(const lull::v1::Batch& batch)
   return rejected;
 }
 
+void JobState::PackFullRuns(storage::BlockEncoder& encoder) {
+  for (auto& [key, process] : processes_) process->PackFullRuns(encoder);
+}
+
 absl::Status JobState::Flush(storage::StoreWriter& writer, uint64_t now_ns) {
   row_.touched_ns = now_ns;
   LULL_RETURN_IF_ERROR(writer.catalogue().PutJob(row_));

@@ -30,6 +30,9 @@ class JobState {
   // out because they name an API that neither a Hello nor a batch has named.
   std::vector<v1::RejectedRun> Apply(const v1::Batch& batch);
 
+  // After a batch: events that nothing changes any more take less memory until Flush.
+  void PackFullRuns(storage::BlockEncoder& encoder);
+
   // Must be valid (ValidateClock).
   void Apply(const v1::ClockReading& reading);
 

@@ -186,14 +186,29 @@ void ProcessState::ApplyEnd(uint64_t end_ns) {
   forget_blocks_ = true;
 }
 
-ProcessState::Run& ProcessState::RunAt(Ring& ring, uint64_t position) {
+ProcessState::Run& ProcessState::RunAt(Ring& ring, uint64_t position, size_t expected) {
   // A run is as long as a block at most, so that its events are not moved ever again.
-  bool continues =
-      !ring.runs.empty() &&
-      ring.runs.back().first_position + ring.runs.back().events.size() == position &&
-      ring.runs.back().events.size() < storage::kMaxBlockEvents;
-  if (!continues) ring.runs.push_back({position, {}});
+  const bool full =
+      !ring.runs.empty() && ring.runs.back().events.size() == storage::kMaxBlockEvents;
+  const bool continues =
+      !ring.runs.empty() && !full &&
+      ring.runs.back().first_position + ring.runs.back().events.size() == position;
+  if (full) full_runs_.push_back(&ring.runs.back());
+  if (!continues) ring.runs.push_back({position, {}, {}});
+  std::vector<Event>& events = ring.runs.back().events;
+  if (events.size() == events.capacity()) {
+    events.reserve(std::min(std::max(events.size() + expected, 2 * events.size()),
+                            storage::kMaxBlockEvents));
+  }
   return ring.runs.back();
+}
+
+void ProcessState::PackFullRuns(storage::BlockEncoder& encoder) {
+  for (Run* run : full_runs_) {
+    run->packed = storage::PackBlock(run->first_position, run->events, encoder);
+    std::vector<Event>().swap(run->events);  // the memory, too
+  }
+  full_runs_.clear();
 }
 
 aggregate::Cell& ProcessState::CellOf(uint64_t time_ns, uint32_t series) {
@@ -258,7 +273,8 @@ void ProcessState::ApplyEvents(uint32_t ring_number, const v1::EventColumns& in)
     if (aggregate::IsMemory(type)) AddRetry(event);
     if (blame_ != nullptr) blame_->Add(event);
     steps_.Add(event);
-    Run& run = RunAt(ring, first + static_cast<uint64_t>(i));
+    Run& run =
+        RunAt(ring, first + static_cast<uint64_t>(i), static_cast<size_t>(count - i));
     if (aggregate::ChangesLive(type)) {
       memory_.push_back({aggregate::MemoryOrderNs(event), &run, run.events.size()});
     }
@@ -321,6 +337,7 @@ absl::Status ProcessState::FlushStepMemory(storage::StoreWriter& writer) {
 }
 
 absl::Status ProcessState::Flush(storage::StoreWriter& writer, int64_t job) {
+  full_runs_.clear();
   storage::Catalogue& catalogue = writer.catalogue();
   row_.job = job;
   if (dirty_ || row_.id == 0) LULL_RETURN_IF_ERROR(catalogue.PutProcess(row_));
@@ -335,7 +352,9 @@ absl::Status ProcessState::Flush(storage::StoreWriter& writer, int64_t job) {
   for (auto& [number, ring] : rings_) {
     for (const Run& run : ring->runs) {
       LULL_RETURN_IF_ERROR(
-          writer.events().Append(row_, number, run.first_position, run.events));
+          run.packed.count > 0
+              ? writer.events().Append(row_, number, run.packed)
+              : writer.events().Append(row_, number, run.first_position, run.events));
     }
     ring->runs.clear();
     if (ring->dirty) LULL_RETURN_IF_ERROR(catalogue.Put(row_.id, ring->row));

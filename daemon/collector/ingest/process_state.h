@@ -60,6 +60,9 @@ class ProcessState {
   // the order of time, and what its events say of time that was judged before.
   void ApplyMemory();
 
+  // See JobState.
+  void PackFullRuns(storage::BlockEncoder& encoder);
+
   uint64_t last_event_ns() const { return last_event_ns_; }
   uint64_t events_stored() const { return events_stored_; }  // since the load
 
@@ -69,6 +72,7 @@ class ProcessState {
   struct Run {
     uint64_t first_position = 0;
     std::vector<Event> events;
+    storage::PackedBlock packed;  // in their place, once they are as many as may be
   };
   struct Ring {
     storage::RingRow row;
@@ -90,7 +94,7 @@ class ProcessState {
   absl::Status FlushStepMemory(storage::StoreWriter& writer);
   void AddRetry(const Event& event);
   Ring& RingOf(uint32_t ring);
-  Run& RunAt(Ring& ring, uint64_t position);
+  Run& RunAt(Ring& ring, uint64_t position, size_t expected = 1);
   aggregate::Cell& CellOf(uint64_t time_ns, uint32_t series);
 
   storage::ProcessRow row_;
@@ -113,6 +117,7 @@ class ProcessState {
   CellChanges changes_;
   CellCache cells_;
   std::vector<MemoryEvent> memory_;
+  std::vector<Run*> full_runs_;  // not packed yet
 };
 
 }  // namespace lull::collector

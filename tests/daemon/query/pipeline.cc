@@ -26,6 +26,7 @@ void Pipeline::Apply(const lull::v1::Batch& batch) {
   absl::Status status = collector::ValidateBatch(batch);
   ASSERT_TRUE(status.ok()) << status;
   ASSERT_TRUE(job_->Apply(batch).empty());
+  job_->PackFullRuns(encoder_);
 }
 
 void Pipeline::Commit() {

@@ -34,6 +34,7 @@ class Pipeline {
   TemporaryDirectory directory_;
   std::unique_ptr<storage::Store> store_;
   std::unique_ptr<collector::JobState> job_;
+  storage::BlockEncoder encoder_;
 };
 
 }  // namespace lull::test

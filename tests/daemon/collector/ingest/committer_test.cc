@@ -6,7 +6,10 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <future>
 #include <mutex>
+#include <thread>
+#include <tuple>
 
 #include "absl/time/clock.h"
 #include "daemon/storage/store.h"
@@ -80,6 +83,11 @@ class Listener : public CommitListener {
   absl::Status failure_;
   bool resumed_ = false;
 };
+
+auto Parts(const aggregate::Event& e) {
+  return std::make_tuple(e.start_ns, e.duration_ns, e.arg0, e.arg1, e.arg2, e.flags,
+                         e.tid, e.series, e.released_series, e.released_bytes);
+}
 
 absl::Status DiskFull() {
   return absl::ResourceExhaustedError("database or disk is full");
@@ -359,6 +367,115 @@ TEST_F(CommitterTest, WritesForOthersBetweenCommits) {
   EXPECT_EQ(marks().ShortDebugString(), "pinned: true") << "all or nothing";
   committer.Stop();
   EXPECT_EQ(committer.Write(mark).code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(CommitterTest, CommitsAlsoWhileBatchesComeWithoutEnd) {
+  CommitterOptions options;
+  options.interval = absl::ZeroDuration();
+  options.busy_interval = absl::Milliseconds(20);
+  Committer committer(*store_, options);
+  auto stream = std::make_shared<Listener>();
+  std::string job = test::MakeJobId(1);
+  committer.Submit(stream, job, Hello(1), 1);
+  uint64_t sequence = 1;
+  for (; stream->committed() == 0 && sequence < 10'000'000; ++sequence) {
+    committer.Submit(stream, job, Batch(sequence, sequence - 1), 1);
+  }
+  EXPECT_GT(stream->committed(), 0u) << "of " << sequence;
+}
+
+// Blocks that are full are packed before they are stored; what comes in small parts is
+// not, and is merged later.
+TEST_F(CommitterTest, StoresTheSameInWhateverPartsItComes) {
+  constexpr uint64_t kEvents = 30'000, kHole = 12'345, kLost = 7;
+  std::vector<test::TestEvent> events;
+  for (uint64_t i = 0; i < kEvents; ++i) {
+    test::TestEvent& event = events.emplace_back();
+    event.start_ns += i * 1000;
+    if (i % 3 == 0) {
+      event.type = v1::EVENT_TYPE_SYNC;
+      event.api = test::kApiSync;
+      event.duration_ns = i;
+      continue;
+    }
+    // A free is told whose block it was, some 9,000 events later.
+    event.type = v1::EVENT_TYPE_TORCH_MEMORY;
+    event.arg0 = 4096 * (i % 3 == 1 || i < 9000 ? i : i - 9000 - 1);
+    event.arg1 = 512;
+    if (i % 3 == 2 && i >= 9000) event.flags = aggregate::kFlagFree;
+  }
+  auto stored = [&](uint32_t number, uint64_t part) {
+    CommitterOptions options;
+    options.interval = options.busy_interval = absl::ZeroDuration();
+    Committer committer(*store_, options);
+    auto stream = std::make_shared<Listener>();
+    const std::string job = test::MakeJobId(number);
+    committer.Submit(stream, job, Hello(number), 1);
+    uint64_t sequence = 0;
+    for (uint64_t at = 0; at < kEvents;) {
+      const uint64_t end = std::min(at < kHole ? kHole : kEvents, at + part);
+      lull::v1::IngestRequest request;
+      request.mutable_batch()->set_sequence(++sequence);
+      test::AddRun(*request.mutable_batch(), 1, 0, at < kHole ? at : at + kLost,
+                   {events.begin() + static_cast<ptrdiff_t>(at),
+                    events.begin() + static_cast<ptrdiff_t>(end)});
+      committer.Submit(stream, job, std::move(request), 1);
+      if (sequence % 4 == 0) {
+        EXPECT_TRUE(stream->AwaitCommit(sequence));
+      }
+      at = end;
+    }
+    EXPECT_TRUE(stream->AwaitCommit(sequence));
+    committer.Stop();
+    auto reader = *store_->NewReader();
+    const auto jobs = reader->catalogue().FindJob(job).value();
+    const auto processes =
+        reader->catalogue().All<storage::ProcessRow>(jobs.front().id).value();
+    std::vector<aggregate::Event> read;
+    EXPECT_TRUE(
+        reader->events()
+            .ReadRing(processes.front().id, 0, 0, aggregate::kForever,
+                      [&](const aggregate::Event& event) { read.push_back(event); })
+            .ok());
+    return read;
+  };
+  const auto small = stored(1, 250);
+  ASSERT_EQ(small.size(), kEvents);
+  for (uint64_t part : {uint64_t{5000}, uint64_t{8192}, kEvents}) {
+    const auto large = stored(static_cast<uint32_t>(part), part);
+    ASSERT_EQ(large.size(), kEvents) << part;
+    for (size_t i = 0; i < kEvents; ++i) {
+      ASSERT_EQ(Parts(large[i]), Parts(small[i])) << "event " << i << ", by " << part;
+    }
+  }
+}
+
+TEST_F(CommitterTest, LetsAStreamBeOneStepAheadAndOthersToo) {
+  CommitterOptions options;
+  options.max_stream_bytes = 1000;
+  Committer committer(*store_, options);
+  std::promise<void> begun, go_on;
+  std::thread writer([&] {
+    EXPECT_TRUE(committer
+                    .Write([&](storage::StoreWriter&) {
+                      begun.set_value();
+                      go_on.get_future().wait();
+                      return absl::OkStatus();
+                    })
+                    .ok());
+  });
+  begun.get_future().wait();
+  auto eager = std::make_shared<Listener>(), other = std::make_shared<Listener>();
+  const std::string job = test::MakeJobId(1);
+  EXPECT_TRUE(committer.Submit(eager, job, Hello(1), 100));
+  EXPECT_TRUE(committer.Submit(eager, job, Batch(1, 0), 500));
+  EXPECT_FALSE(committer.Submit(eager, job, Batch(2, 1), 500));
+  EXPECT_TRUE(committer.Submit(other, test::MakeJobId(2), Hello(2), 500));
+  go_on.set_value();
+  EXPECT_TRUE(eager->AwaitResumption());
+  EXPECT_TRUE(committer.Submit(eager, job, Batch(3, 2), 500));
+  EXPECT_TRUE(eager->AwaitCommit(3));
+  writer.join();
 }
 
 // While batches come without end, whoever waits must get a turn.
