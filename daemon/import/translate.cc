@@ -67,6 +67,7 @@ class Translator {
       : trace_(trace), key_(key), writer_(trace, key, apis, sink), counts_(*counts) {}
 
   absl::Status Run() {
+    if (trace_.records.empty()) return absl::OkStatus();
     // They come as stretches that are in order, each of a thread or a device: 4 ms in
     // place of 14 by std::sort (h100_owlv2).
     boost::sort::flat_stable_sort(trace_.records.begin(), trace_.records.end(),

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/base/run_kinds.h"
@@ -151,16 +150,16 @@ std::vector<lull::v1::RejectedRun> JobState::Apply(const lull::v1::Batch& batch)
   for (const lull::v1::RingBatch* run : runs) {
     ProcessOf(run->process_key()).ApplyTracing(run->ring(), run->events());
   }
-  absl::flat_hash_set<ProcessState*> touched;
+  touched_.clear();
   for (const lull::v1::RingBatch* run : runs) {
     ProcessState& process = ProcessOf(run->process_key());
     uint64_t before = process.events_stored();
     process.ApplyEvents(run->ring(), run->events());
     events_stored_ += process.events_stored() - before;
     row_.last_event_ns = std::max(row_.last_event_ns, process.last_event_ns());
-    touched.insert(&process);
+    touched_.insert(&process);
   }
-  for (ProcessState* process : touched) process->ApplyMemory();
+  for (ProcessState* process : touched_) process->ApplyMemory();
   for (const lull::v1::ProcessCounters& counters : batch.counters()) {
     ProcessOf(counters.process_key()).ApplyCounters(counters);
   }
@@ -180,7 +179,7 @@ std::vector<lull::v1::RejectedRun> JobState::Apply(const lull::v1::Batch& batch)
 }
 
 void JobState::PackFullRuns(storage::BlockEncoder& encoder) {
-  for (auto& [key, process] : processes_) process->PackFullRuns(encoder);
+  for (ProcessState* process : touched_) process->PackFullRuns(encoder);
 }
 
 absl::Status JobState::Flush(storage::StoreWriter& writer, uint64_t now_ns) {

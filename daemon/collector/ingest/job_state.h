@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/collector/ingest/job_tables.h"
@@ -61,6 +62,7 @@ class JobState {
   std::vector<storage::ClockReadingRow> new_readings_;
   std::unique_ptr<JobTables> tables_;
   absl::flat_hash_map<uint64_t, std::unique_ptr<ProcessState>> processes_;
+  absl::flat_hash_set<ProcessState*> touched_;  // by the events of the latest batch
   uint64_t events_stored_ = 0;
 };
 

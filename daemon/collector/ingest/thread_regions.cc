@@ -56,7 +56,6 @@ void ThreadRegions::AddOfTheEngine(ThreadId tid) {
 void ThreadRegions::Add(ThreadId tid, const Piece& piece) {
   Thread* thread = ThreadOf(tid);
   if (thread == nullptr) return;
-  if (thread->fresh.capacity() == 0) thread->fresh.swap(spare_);
   thread->fresh.push_back(piece);
   thread->longest_ns = std::max(thread->longest_ns, piece.end_ns - piece.start_ns);
   if (++held_ > kMost) MakeRoom();
@@ -184,25 +183,18 @@ void ThreadRegions::Sort(std::vector<Piece>& pieces) {
   std::stable_sort(pieces.begin(), pieces.end(), earlier);
 }
 
-// There may be many threads: one buffer is kept for all.
-void ThreadRegions::Empty(std::vector<Piece>* pieces) {
-  std::vector<Piece> emptied = std::exchange(*pieces, {});
-  emptied.clear();
-  if (emptied.capacity() > spare_.capacity()) spare_.swap(emptied);
-}
-
-// What is fresh becomes items.
+// What is fresh becomes items. The memory goes back: there may be many threads.
 void ThreadRegions::Settle(Thread& thread) {
-  Sort(thread.fresh);
-  for (const Piece& piece : thread.fresh) {
+  std::vector<Piece> fresh = std::exchange(thread.fresh, {});
+  Sort(fresh);
+  for (const Piece& piece : fresh) {
     thread.items.emplace_hint(thread.items.end(), piece.start_ns, ItemOf(piece));
   }
-  Empty(&thread.fresh);
 }
 
 // Pieces of one series and second become one, in its place.
 void ThreadRegions::Merge(Thread& thread) {
-  std::vector<Piece>& fresh = thread.fresh;
+  std::vector<Piece> fresh = std::exchange(thread.fresh, {});
   Sort(fresh);
   struct First {
     uint64_t start_ns;
@@ -244,7 +236,6 @@ void ThreadRegions::Merge(Thread& thread) {
   for (const Made& one : made) {
     thread.items.emplace_hint(thread.items.end(), one.first, one.second);
   }
-  Empty(&thread.fresh);
 }
 
 // Where merging is not enough, the older half of each thread's goes.

@@ -102,9 +102,8 @@ class ThreadRegions {
   void Take(const Scope& scope, Thread& thread);
   static Item ItemOf(const Piece& piece);
   static void Sort(std::vector<Piece>& pieces);
-  void Empty(std::vector<Piece>* pieces);
-  void Settle(Thread& thread);
-  void Merge(Thread& thread);
+  static void Settle(Thread& thread);
+  static void Merge(Thread& thread);
   void MakeRoom();
 
   absl::flat_hash_map<ThreadId, Thread> threads_;
@@ -113,9 +112,6 @@ class ThreadRegions {
   uint64_t told_ns_ = 0;
   ThreadId main_{};
   size_t held_ = 0;
-  // The largest buffer that a thread needs no more: a busy one would be filled, copied
-  // as it grows, and given back for each kMost pieces.
-  std::vector<Piece> spare_;
 };
 
 }  // namespace lull::collector

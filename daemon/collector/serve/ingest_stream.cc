@@ -79,10 +79,11 @@ absl::StatusOr<bool> IngestStream::Handle() {
   }
   TellDesk();
   size_t bytes = request_.ByteSizeLong();
-  bool may_continue =
-      committer_.Submit(shared_from_this(), job_, std::move(request_), bytes);
+  lull::v1::IngestRequest taken = std::move(request_);
   request_.Clear();
-  return may_continue;
+  // Nothing may be touched after this: where it says no, the committer may have the
+  // next request read already.
+  return committer_.Submit(shared_from_this(), job_, std::move(taken), bytes);
 }
 
 // What the message says of arming.
