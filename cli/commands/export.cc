@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "cli/base/exit_code.h"
 #include "cli/base/output.h"
@@ -49,6 +50,14 @@ int Execute(const ExportOptions& options) {
   const bool to_stdout = options.output.empty() || options.output == "-";
   if (to_stdout && isatty(STDOUT_FILENO) == 1) {
     return Fail("export", "nobody reads a trace on a terminal; name a file with -o",
+                kExitUsage);
+  }
+  for (absl::string_view end : {".zst", ".xz", ".bz2", ".zip", ".lz4"}) {
+    if (!absl::EndsWith(options.output, end)) continue;
+    return Fail("export",
+                absl::StrCat(options.output,
+                             " would not be what it is called: traces "
+                             "are packed as gzip; let its name end in .gz"),
                 kExitUsage);
   }
   auto client = Connect(options.query.collector);

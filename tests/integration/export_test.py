@@ -195,6 +195,13 @@ class Export(import_test.Import):
             self.assertEqual(file.read(), b"kept")
         self.assertEqual(sorted(os.listdir(self.folder.name)), sorted(before + ["kept.json"]))
 
+    def test_a_name_that_promises_another_packing_is_refused(self):
+        job = self.job_of(self.write("packed.json", trace(STORY)))
+        path = os.path.join(self.folder.name, "out.json.zst")
+        said = self.lull("export", job, "-o", path, status=2).stderr
+        self.assertIn("let its name end in .gz", said)
+        self.assertFalse(os.path.exists(path))
+
     def test_perfetto_is_written_where_the_name_says_so(self):
         job = self.job_of(self.write("name.json", trace(STORY)))
         with open(self.export(job, "x.pftrace"), "rb") as file:
