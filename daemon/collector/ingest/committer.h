@@ -53,7 +53,8 @@ class Committer {
 
   // Takes a request: the Hello of a stream, or a valid batch or reading of a clock of
   // the job that this stream's Hello named. False: the queue is full, wait for
-  // MayContinue before the next one. Thread-safe.
+  // MayContinue before the next one; that may come before this returns, and never after
+  // Stop. Thread-safe.
   bool Submit(std::shared_ptr<CommitListener> stream, const std::string& job,
               lull::v1::IngestRequest request, size_t bytes);
 
