@@ -25,21 +25,11 @@ TEST(WindowStreamTest, SkipsWhatRapidJsonSkips) {
     for (size_t n = 0; n < others && !text.empty(); ++n) {
       text[random() % text.size()] = bytes[random() % bytes.size()];
     }
-    // On the heap, as long as it is: a sanitizer sees what is read beyond.
+    // The longer ones lie on the heap, where a sanitizer sees what is read beyond.
     WindowStream stream{std::string_view(text)};
     SkipWhitespace(stream);
     ASSERT_EQ(stream.Tell(), Slowly(text)) << testing::PrintToString(text);
   }
-}
-
-TEST(WindowStreamTest, ParsesWithIt) {
-  const std::string text =
-      "  {\n          \"a\":          [ 1,\t\t\t\t\t\t\t\t\t2 ]\n}";
-  WindowStream stream{std::string_view(text)};
-  rapidjson::Reader reader;
-  rapidjson::BaseReaderHandler<> handler;
-  EXPECT_FALSE(reader.Parse(stream, handler).IsError());
-  EXPECT_EQ(stream.Tell(), text.size());
 }
 
 }  // namespace
