@@ -367,6 +367,18 @@ class PageLook(unittest.TestCase):
             self.assertRegex(text, shown)
         self.check_quiet(path)
 
+    def test_it_rounds_as_the_text_does(self):
+        """Also what lies in the middle of two numbers: printf and JavaScript differ there."""
+        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        with open(os.path.join(root, "cli", "html", "assets", "format.js"),
+                  encoding="utf-8") as file:
+            script = file.read()
+        times = [*range(1000, 9995, 5), *range(10_050, 99_950, 50), *range(100_500, 999_500, 500)]
+        shown = self.browser.run(f"(() => {{{script}\nreturn {times}.map((ns) => formatMs(ns / 1e6)); "
+                                 "})()")
+        self.assertEqual(shown, [f"{ns / 1e3:.{digits}f} \u00b5s" for ns in times
+                                 for digits in [2 if ns < 9995 else 1 if ns < 99_950 else 0]])
+
     def test_who_was_late_when(self):
         done = guest.execute(
             [guest.LULL, "run", "--quiet", "--overhead-budget", "100", "--gpu", "continuous",

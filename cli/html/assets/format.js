@@ -1,9 +1,18 @@
 // Numbers as lull writes them in its text: three digits, a space, a unit.
 
+// As printf, which rounds what lies exactly in the middle to the even digit: 5.125 is 5.12.
+function fixed(value, digits) {
+  const up = value.toFixed(digits);
+  const whole = value.toFixed(60);  // exact
+  const cut = whole.indexOf('.') + (digits === 0 ? 0 : 1 + digits);
+  const isMiddle = /^50*$/.test(whole.slice(cut).replace('.', ''));
+  return isMiddle && Number(up.at(-1)) % 2 === 1 ? whole.slice(0, cut) : up;
+}
+
 function threeDigits(value) {
-  if (value < 9.995) return value.toFixed(2);
-  if (value < 99.95) return value.toFixed(1);
-  return value.toFixed(0);
+  if (value < 9.995) return fixed(value, 2);
+  if (value < 99.95) return fixed(value, 1);
+  return fixed(value, 0);
 }
 
 function grouped(count) {
