@@ -2,6 +2,7 @@
 """JAX under lull: the driver API by dlsym, graphs that XLA builds, threads without Python, and
 nearly all memory allocated at once."""
 
+import collections
 import unittest
 
 from framework import FrameworkCase
@@ -15,7 +16,12 @@ class Jax(FrameworkCase):
     ENVIRONMENT = {"LULL_SIM_CONFIG": "zero_reads_kib=4;kernel_us=1000"}
 
     def test_graphs_have_the_line_of_the_jitted_step(self):
-        self.assert_kernels({"update": [("CUDA graph", STEPS)]})
+        of_graphs = collections.Counter(op.name for op in self.traced.truth.ops("kernel")
+                                        if op.graph != 0)
+        self.assertGreaterEqual(of_graphs.total(), 4 * STEPS)
+        rows = self.traced.at(self.traced.kernels["kernels"], "update", "name")
+        # The first step tries some of them out, too, before it captures them.
+        self.assertFalse(of_graphs - collections.Counter(rows), (of_graphs, rows))
 
     def test_memory_has_the_line_that_asked_for_the_device_first(self):
         def check(run):
