@@ -1,6 +1,6 @@
-// What of an Input is here already, as RapidJSON wants a stream. Half of a trace that
-// is indented is spaces: they are passed eight at once, in 7 ms in place of 19
-// (h100_owlv2).
+// What of an Input is here already, as RapidJSON wants a stream. Of h100_owlv2 39 % are
+// what its lines are indented by: byte by byte that took 20 ms of an import, so spaces
+// are passed eight at once.
 #pragma once
 
 #include <rapidjson/stream.h>
