@@ -35,8 +35,8 @@ struct CommitterOptions {
   // (h100_owlv2).
   absl::Duration busy_interval = absl::Milliseconds(250);
   size_t max_queue_bytes = 64 << 20;  // of requests, as they were on the wire
-  // Of one stream: what it needs to be one step ahead. In memory a request takes five
-  // times as much.
+  // Of one stream: what it needs to be one step ahead. In memory a request takes
+  // several times as much.
   size_t max_stream_bytes = 512 << 10;
   size_t max_commit_bytes = 16 << 20;  // a larger group is committed at once
   RetentionLimits retention;

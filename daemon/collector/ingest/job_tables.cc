@@ -129,7 +129,8 @@ std::vector<const aggregate::Frame*> JobTables::Frames(uint32_t stack) const {
   return frames;
 }
 
-// New stacks are mostly of known frames, and to ask costs eight searches in a path.
+// New stacks are mostly of known frames, and the answer takes several searches in a
+// path.
 const aggregate::Frame* JobTables::SelectSite(
     const std::vector<const aggregate::Frame*>& python,
     const std::vector<const aggregate::Frame*>& native) {

@@ -9,6 +9,7 @@
 
 #include "daemon/aggregate/buckets.h"
 #include "daemon/storage/store.h"
+#include "tests/daemon/storage/stored_process.h"
 #include "tests/daemon/storage/temporary_directory.h"
 
 namespace lull::collector {
@@ -21,16 +22,9 @@ class CellCacheTest : public ::testing::Test {
  protected:
   void SetUp() override {
     store_ = *storage::Store::Open(directory_ / "a.db");
-    storage::JobRow job;
-    job.info.set_id(std::string(32, 'a'));
     ASSERT_TRUE(store_->writer().Begin().ok());
-    ASSERT_TRUE(store_->writer().catalogue().PutJob(job).ok());
-    storage::ProcessRow process;
-    process.job = job.id;
-    process.info.set_key(1);
-    ASSERT_TRUE(store_->writer().catalogue().PutProcess(process).ok());
+    process_ = test::StoreProcess(store_->writer()).id;
     ASSERT_TRUE(store_->writer().Commit().ok());
-    process_ = process.id;
   }
 
   void Count(uint64_t bucket, uint32_t series) {

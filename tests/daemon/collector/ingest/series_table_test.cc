@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "daemon/collector/ingest/cell_cache.h"
+#include "tests/daemon/storage/stored_process.h"
 #include "tests/daemon/storage/temporary_directory.h"
 
 namespace lull::collector {
@@ -57,13 +58,8 @@ class StoredSeriesTest : public ::testing::Test {
  protected:
   void SetUp() override {
     store_ = *storage::Store::Open(directory_ / "a.db");
-    storage::JobRow job;
-    job.info.set_id(std::string(32, 'a'));
     ASSERT_TRUE(store_->writer().Begin().ok());
-    ASSERT_TRUE(store_->writer().catalogue().PutJob(job).ok());
-    process_.job = job.id;
-    process_.info.set_key(1);
-    ASSERT_TRUE(store_->writer().catalogue().PutProcess(process_).ok());
+    process_ = test::StoreProcess(store_->writer());
   }
   void Put(uint32_t id) {
     storage::SeriesRow row{id, OfLine(10)};
