@@ -161,7 +161,8 @@
   X(465, torch, optional, void, _ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv, (void* reporter, void* block), (reporter, block), other) \
   X(466, torch, optional, void*, _ZN2at4_ops19_local_scalar_dense4callERKNS_6TensorE, (void* scalar, const void* tensor), (scalar, tensor), other) \
   X(467, torch, optional, void, _ZN5torch8autograd6Engine7executeERKSt6vectorINS0_4EdgeESaIS3_EERKS2_IN2at6TensorESaIS9_EEbbbS7_, (void* engine, const void* roots, const void* inputs, bool keep, bool create, bool accumulate, const void* outputs), (engine, roots, inputs, keep, create, accumulate, outputs), other) \
-  X(468, torch, optional, void, _ZN5torch8autograd6Engine11thread_initEiRKSt10shared_ptrINS0_10ReadyQueueEEb, (void* engine, int device, const void* queue, bool increment), (engine, device, queue, increment), other)
+  X(468, torch, optional, void, _ZN5torch8autograd6Engine11thread_initEiRKSt10shared_ptrINS0_10ReadyQueueEEb, (void* engine, int device, const void* queue, bool increment), (engine, device, queue, increment), other) \
+  X(469, torch, optional, void, _ZN2at16getStepCallbacksENS_11RecordScopeE, (uint8_t scope), (scope), other)
 // clang-format on
 
 #define LULL_ALL_HOOKS(X) \
@@ -214,6 +215,8 @@ constexpr const char* hook_name(uint16_t hook) {
       return "torch::autograd::Engine::execute";
     case 468:
       return "torch::autograd::Engine::thread_init";
+    case 469:
+      return "at::getStepCallbacks";
     default:
       return "";
   }

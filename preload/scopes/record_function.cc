@@ -7,6 +7,7 @@
 #include "preload/entry/state.h"
 #include "preload/python/torch_version.h"
 #include "preload/scopes/scope.h"
+#include "preload/scopes/step_callbacks.h"
 #include "preload/support/symbols.h"
 
 namespace lull {
@@ -46,13 +47,28 @@ using NameOf = const char*(const void* function);
 constexpr char kAdd[] = "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE";
 constexpr char kRemove[] = "_ZN2at14removeCallbackEm";
 constexpr char kName[] = "_ZNK2at14RecordFunction4nameEv";
+constexpr char kThread[] = "_ZN2at14RecordFunction15currentThreadIdEv";
+using CurrentThreadId = uint64_t();
 
 enum class Install : uint32_t { kUndecided, kOn, kUnavailable };
 std::atomic<Install> g_install{Install::kUndecided};
 
+// Who sees to it that our functions are called.
+enum class Way : uint32_t {
+  kNobody,
+  kCallback,
+  kSeen,     // the callback; the wrapper has seen it, and adds them where it is gone
+  kWrapper,  // the wrapper alone
+  kNoRoom,   // the wrapper, which could not once: the callback is wanted back
+  kForGood,  // the callback
+};
+std::atomic<Way> g_way{Way::kNobody};
+
 // Set before the callback is added, and never again.
 NameOf* g_name = nullptr;
+CurrentThreadId* g_thread = nullptr;
 // Under the GIL.
+AddGlobalCallback* g_add = nullptr;
 RemoveCallback* g_remove = nullptr;
 uint64_t g_handle = 0;
 
@@ -76,23 +92,45 @@ bool is_known(TorchVersion version) {
          (version.major == 2 && version.minor <= 15);
 }
 
+void add_callback(Way way) {
+  Callback callback = {on_start, on_end, 1.0, {}, false, false, false};
+  callback.scopes[kUserScope] = true;
+  g_handle = g_add(callback);
+  g_way.store(way, std::memory_order_release);
+}
+
 bool install() {
-  NextSymbol symbols[] = {{kAdd, nullptr}, {kRemove, nullptr}, {kName, nullptr}};
-  if (!find_symbols_with(kAdd, symbols, 3)) return false;
+  NextSymbol symbols[] = {
+      {kAdd, nullptr}, {kRemove, nullptr}, {kName, nullptr}, {kThread, nullptr}};
+  if (!find_symbols_with(kAdd, symbols, 4)) return false;
   for (const NextSymbol& symbol : symbols) {
     if (symbol.address == nullptr) return false;
   }
-  auto* add = reinterpret_cast<AddGlobalCallback*>(symbols[0].address);
+  g_add = reinterpret_cast<AddGlobalCallback*>(symbols[0].address);
   g_remove = reinterpret_cast<RemoveCallback*>(symbols[1].address);
   g_name = reinterpret_cast<NameOf*>(symbols[2].address);
+  g_thread = reinterpret_cast<CurrentThreadId*>(symbols[3].address);
   // Not pinned (support/pins.h): PyTorch is never unloaded, and an object of so many
   // dependencies must not be opened by a dlclose of the process's very end, after which
   // the loader would call their constructors again.
-  Callback callback = {on_start, on_end, 1.0, {}, false, false, false};
-  callback.scopes[kUserScope] = true;
-  g_handle = add(callback);
+  add_callback(Way::kCallback);
   return true;
 }
+
+// What the wrapper has found out, done where PyTorch's mutex may be taken: with the GIL
+// no fork comes in between.
+void follow_the_wrapper() {
+  Way way = g_way.load(std::memory_order_acquire);
+  if (way == Way::kSeen) {
+    // First, so that no scope begins without one of the two.
+    g_way.store(Way::kWrapper, std::memory_order_release);
+    g_remove(g_handle);
+  } else if (way == Way::kNoRoom) {
+    add_callback(Way::kForGood);
+  }
+}
+
+bool is_settled(Way way) { return way != Way::kSeen && way != Way::kNoRoom; }
 
 void decide(Install result) {
   g_install.store(result, std::memory_order_release);
@@ -105,6 +143,9 @@ void decide(Install result) {
 
 void record_function_try_install(const PythonApi* api) {
   if (record_function_is_decided() || recording_segment() == nullptr) return;
+  if (g_install.load(std::memory_order_acquire) == Install::kOn) {
+    return follow_the_wrapper();
+  }
   PyObject* modules = api->module_dict();
   if (modules == nullptr) return;
   // Defines record_function; imported after all of PyTorch's libraries are initialised.
@@ -116,13 +157,31 @@ void record_function_try_install(const PythonApi* api) {
 }
 
 bool record_function_is_decided() {
-  return g_install.load(std::memory_order_acquire) != Install::kUndecided;
+  return g_install.load(std::memory_order_acquire) != Install::kUndecided &&
+         is_settled(g_way.load(std::memory_order_relaxed));
 }
 
 void record_function_remove() {
   if (g_install.load(std::memory_order_acquire) != Install::kOn) return;
-  g_remove(g_handle);
+  Way way = g_way.exchange(Way::kNobody, std::memory_order_acq_rel);
+  if (way != Way::kWrapper && way != Way::kNoRoom) g_remove(g_handle);
   g_install.store(Install::kUndecided, std::memory_order_release);
+}
+
+void record_function_looks_at(void* callbacks, uint8_t scope) {
+  if (scope != kUserScope) return;
+  Way way = g_way.load(std::memory_order_acquire);
+  if (way != Way::kCallback && way != Way::kSeen && way != Way::kWrapper) return;
+  const StepPair ours = {reinterpret_cast<const void*>(on_start),
+                         reinterpret_cast<const void*>(on_end)};
+  StepPairs pairs(callbacks, g_thread(), scope);
+  // A thread has what it copied before the callback was taken out until it looks again.
+  const bool has = pairs.have(ours);
+  if (way == Way::kCallback) {
+    if (has) g_way.compare_exchange_strong(way, Way::kSeen);
+  } else if (!has && !pairs.add(ours) && way == Way::kWrapper) {
+    g_way.compare_exchange_strong(way, Way::kNoRoom);
+  }
 }
 
 void record_function_describe(char* segment) {

@@ -1,6 +1,14 @@
-// The scopes of torch.profiler.record_function, and what else has the scope USER_SCOPE:
-// a global callback of at::RecordFunction (ATen/record_function.h). DataLoader wraps
-// each __next__ in one, Optimizer each step.
+// The scopes of torch.profiler.record_function, and what else has the scope USER_SCOPE.
+// DataLoader wraps each __next__ in one, Optimizer each step.
+//
+// First by a global callback of at::RecordFunction (ATen/record_function.h). While
+// there is one, PyTorch copies its list and builds its tables anew for each node that
+// its backward engine works on: 2 to 3 % of the steps of an eager trainer, in no code
+// of ours. So once the wrapper of at::getStepCallbacks (hooks/torch_scopes.cc) has seen
+// our callback in what a scope is given, and thereby how that is laid out
+// (step_callbacks.h), the callback is taken out, and the wrapper puts our functions
+// there. Where the wrapper is never asked (a PyTorch that calls its own functions
+// directly) the callback stays.
 //
 // Operators have another scope (FUNCTION), which nobody asks for here: they cost what
 // they cost without us.
@@ -10,6 +18,8 @@
 // bytes, and that both are the same in all. Of RecordFunction itself nothing is read:
 // its offsets change with the ABI of std::string. Another version gets no callback.
 #pragma once
+
+#include <stdint.h>
 
 #include "preload/python/api.h"
 
@@ -21,11 +31,16 @@ namespace lull {
 // once it is decided.
 void record_function_try_install(const PythonApi* api);
 
-// True while there is nothing to be tried: it is in, or cannot be.
+// True while there is nothing to be done: it is in as it should be, or cannot be.
 bool record_function_is_decided();
 
 // Takes it out again. With the GIL. A thread may be in it: the library stays mapped.
 void record_function_remove();
+
+// callbacks: an at::StepCallbacks that PyTorch has just made for the calling thread,
+// before anybody else sees it. Any thread, no GIL, no lock, nothing of PyTorch's is
+// called but RecordFunction::currentThreadId().
+void record_function_looks_at(void* callbacks, uint8_t scope);
 
 // abi::ScopeHookState, into the header of a new segment.
 void record_function_describe(char* segment);

@@ -1,10 +1,13 @@
 // As much of libtorch_cpu.so as the shim's callback needs, as PyTorch declares it: the
-// compiler decides how structs and smart pointers are passed, as it does there.
+// compiler decides how structs and smart pointers are passed, as it does there. A
+// RecordFunction asks getStepCallbacks by name for what it calls, as PyTorch's does.
 // Opened and closed by puppets/record_function.py.
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -15,17 +18,67 @@ struct ObserverContext {
   virtual ~ObserverContext() = default;
 };
 
+class RecordFunction;
+using Start = std::unique_ptr<ObserverContext> (*)(const RecordFunction&);
+using End = void (*)(const RecordFunction&, ObserverContext*);
+enum class RecordScope : uint8_t { USER_SCOPE = 7 };
+
+struct StartEndPair {
+  Start start;
+  End end;
+};
+
+// c10::SmallVector<StartEndPair, 4>.
+struct Pairs {
+  StartEndPair* begin = within;
+  uint32_t size = 0;
+  uint32_t capacity = 4;
+  StartEndPair within[4];
+
+  Pairs() = default;
+  Pairs(Pairs&& other) noexcept { *this = std::move(other); }
+  Pairs& operator=(Pairs&& other) noexcept {
+    for (uint32_t i = 0; i < other.size; ++i) push_back(other.begin[i]);
+    return *this;
+  }
+  ~Pairs() {
+    if (begin != within) delete[] begin;
+  }
+  void push_back(StartEndPair pair) {
+    if (size == capacity) {
+      auto* more = new StartEndPair[2 * capacity];
+      for (uint32_t i = 0; i < size; ++i) more[i] = begin[i];
+      if (begin != within) delete[] begin;
+      begin = more;
+      capacity *= 2;
+    }
+    begin[size++] = pair;
+  }
+};
+
+struct StepCallbacks {
+  Pairs callbacks;
+  uint64_t thread_id = 0;
+  RecordScope scope = RecordScope::USER_SCOPE;
+  bool needs_inputs = false;
+  bool needs_outputs = false;
+  bool needs_ids = false;
+};
+static_assert(sizeof(StepCallbacks) == 96);
+
+EXPORT StepCallbacks getStepCallbacks(RecordScope scope);
+
 class EXPORT RecordFunction {
  public:
+  RecordFunction() : step(getStepCallbacks(RecordScope::USER_SCOPE)) {}
   const char* name() const;
+  static uint64_t currentThreadId();
   std::string text;
+  StepCallbacks step;
   std::vector<std::unique_ptr<ObserverContext>> contexts;
-  int scope = 7;
 };
 
 struct RecordFunctionCallback {
-  using Start = std::unique_ptr<ObserverContext> (*)(const RecordFunction&);
-  using End = void (*)(const RecordFunction&, ObserverContext*);
   Start start;
   End end;
   double sampling_probability;
@@ -37,6 +90,12 @@ struct RecordFunctionCallback {
 
 const char* RecordFunction::name() const { return text.c_str(); }
 
+uint64_t RecordFunction::currentThreadId() {
+  static std::atomic<uint64_t> last{0};
+  static thread_local const uint64_t id = ++last;
+  return id;
+}
+
 namespace {
 struct Added {
   uint64_t handle;
@@ -45,7 +104,26 @@ struct Added {
 std::vector<Added> g_callbacks;
 uint64_t g_next_handle = 41;
 uint64_t g_added = 0;
+// Told instead of the callbacks that there are, as by a thread that has its own copy.
+bool g_is_stale = false;
+std::vector<Added> g_stale;
+bool g_has_another_form = false;
+uint64_t g_twice = 0;  // scopes whose list had the same pair more than once
+uint64_t g_pairs = 0;  // of the newest scope
+
+std::unique_ptr<ObserverContext> others_start(const RecordFunction&) { return nullptr; }
+void others_end(const RecordFunction&, ObserverContext*) {}
 }  // namespace
+
+StepCallbacks getStepCallbacks(RecordScope scope) {
+  StepCallbacks step;
+  for (const Added& added : g_is_stale ? g_stale : g_callbacks) {
+    step.callbacks.push_back({added.callback.start, added.callback.end});
+  }
+  step.thread_id = RecordFunction::currentThreadId() + (g_has_another_form ? 1 : 0);
+  step.scope = scope;
+  return step;
+}
 
 EXPORT uint64_t addGlobalCallback(RecordFunctionCallback callback) {
   ++g_added;
@@ -64,6 +142,28 @@ extern "C" {
 
 EXPORT uint64_t fake_callbacks() { return at::g_callbacks.size(); }
 EXPORT uint64_t fake_added() { return at::g_added; }
+EXPORT uint64_t fake_twice() { return at::g_twice; }
+EXPORT uint64_t fake_pairs() { return at::g_pairs; }
+EXPORT void fake_another_form(bool it_has) { at::g_has_another_form = it_has; }
+
+EXPORT void fake_stale(bool it_is) {
+  at::g_is_stale = it_is;
+  at::g_stale = at::g_callbacks;
+}
+
+EXPORT void fake_others(uint64_t count) {
+  for (uint64_t i = 0; i < count; ++i) {
+    at::g_callbacks.push_back(
+        {++at::g_next_handle,
+         {at::others_start, at::others_end, 1.0, {}, false, false, false}});
+  }
+}
+
+EXPORT void fake_no_others() {
+  std::erase_if(at::g_callbacks, [](const at::Added& added) {
+    return added.callback.start == at::others_start;
+  });
+}
 
 // What the newest callback asked for: scopes from bit 0 on, needs from bit 16 on, and
 // bit 20 where it wants every call.
@@ -81,16 +181,22 @@ EXPORT uint64_t fake_wanted() {
 EXPORT void* fake_enter(const char* name) {
   auto* function = new at::RecordFunction();
   if (name != nullptr) function->text = name;
-  for (const at::Added& added : at::g_callbacks) {
-    function->contexts.push_back(added.callback.start(*function));
+  const at::Pairs& pairs = function->step.callbacks;
+  at::g_pairs = pairs.size;
+  for (uint32_t i = 0; i < pairs.size; ++i) {
+    for (uint32_t j = 0; j < i; ++j) {
+      at::g_twice += pairs.begin[i].start == pairs.begin[j].start &&
+                     pairs.begin[i].start != at::others_start;
+    }
+    function->contexts.push_back(pairs.begin[i].start(*function));
   }
   return function;
 }
 
 EXPORT void fake_exit(void* at) {
   auto* function = static_cast<at::RecordFunction*>(at);
-  for (size_t i = 0; i < function->contexts.size() && i < at::g_callbacks.size(); ++i) {
-    at::g_callbacks[i].callback.end(*function, function->contexts[i].get());
+  for (size_t i = 0; i < function->contexts.size(); ++i) {
+    function->step.callbacks.begin[i].end(*function, function->contexts[i].get());
   }
   delete function;
 }

@@ -12,13 +12,17 @@ namespace lull::testing {
 namespace {
 
 const std::string kProbe = "LULL_STACKS_PROBE=" LULL_STACKS_PROBE;
+// The probe that has the wrappers of PyTorch's functions, where they come first.
+const std::vector<std::string> kPreloaded = {"LULL_STACKS_PROBE=" LULL_TORCH_PROBE,
+                                             "LD_PRELOAD=" LULL_TORCH_PROBE};
 
 // Runs one scenario everywhere; its standard error must stay empty.
-void run_everywhere(const char* script, const char* scenario) {
+void run_everywhere(const char* script, const char* scenario,
+                    const std::vector<std::string>& environment = {kProbe}) {
   ASSERT_FALSE(interpreters().empty()) << "no python3.8 to python3.15 in the PATH";
   for (const Interpreter& python : interpreters()) {
     Outcome outcome = run_script(python.path, std::string(LULL_PUPPETS "/") + script,
-                                 {scenario}, {kProbe});
+                                 {scenario}, environment);
     EXPECT_EQ(outcome.status, 0) << python.version << "\n" << outcome.errors;
     EXPECT_EQ(outcome.output, "ran\n") << python.version;
     EXPECT_EQ(outcome.errors, "") << python.version;
@@ -34,6 +38,10 @@ void run_everywhere(const char* script, const char* scenario) {
   TEST(Steps, name) { run_everywhere("steps.py", scenario); }
 #define SCOPES(name, scenario) \
   TEST(Scopes, name) { run_everywhere("record_function.py", scenario); }
+#define WRAPPED(name, scenario)                                 \
+  TEST(WrappedScopes, name) {                                   \
+    run_everywhere("record_function.py", scenario, kPreloaded); \
+  }
 
 STACKS(HasFunctionAndLineOfNestedCalls, "nested_calls")
 STACKS(IsRightInGenerators, "generators")
@@ -97,6 +105,16 @@ SCOPES(MayEndOnAnotherThread, "ended_by_another_thread")
 SCOPES(OfAParentAreNotTheChilds, "forked_in_one")
 SCOPES(DoNotFillTheArena, "too_many_names")
 SCOPES(MayHaveNoName, "without_a_name")
+
+WRAPPED(NeedNoCallbackOnceItHasBeenSeen,
+        "the_callback_is_taken_out_once_it_has_been_seen")
+WRAPPED(AreNotDoubledWhereAThreadHasACopy, "threads_that_have_a_copy_of_the_callback")
+WRAPPED(HaveTheCallbackBackWhereThereIsNoRoom, "beside_callbacks_of_others")
+WRAPPED(KeepTheCallbackWhereListsHaveAnotherForm, "lists_of_another_form")
+WRAPPED(OfThreadsAndForksAreAllThere, "two_threads_and_a_fork")
+WRAPPED(EndQuietlyInASleep, "slept_through")
+WRAPPED(AreUnknownWhereTheyBeganBefore, "begun_before_there_was_a_callback")
+WRAPPED(MayEndOnAnotherThread, "ended_by_another_thread")
 
 TEST(GcPauses, AreNotRecordedWhileTheInterpreterEnds) {
   ASSERT_FALSE(interpreters().empty());

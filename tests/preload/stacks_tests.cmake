@@ -6,14 +6,15 @@ lull_preload_objects_of(probe_objects
   python/find.cc python/gc_hook.cc python/main_thread.cc python/pending_call.cc
   python/step_hook.cc python/torch_version.cc
   ring/backing.cc scopes/open_scopes.cc scopes/record_function.cc
-  scopes/scope.cc scopes/scope_name.cc stacks/interning.cc stacks/layouts/debug_offsets.cc
+  scopes/scope.cc scopes/scope_name.cc scopes/step_callbacks.cc stacks/interning.cc stacks/layouts/debug_offsets.cc
   stacks/libunwind_calls.cc stacks/native.cc stacks/prepare.cc stacks/python_frames.cc
   stacks/python_layout.cc stacks/python_objects.cc
   entry/process_kind.cc entry/settings.cc steps/boundary.cc
   steps/nvtx.cc support/libdl.cc support/loaded_object.cc
   support/pins.cc support/symbols.cc)
 lull_preload_objects_of(torch_objects
-  hooks/torch_engine.cc hooks/torch_memory.cc hooks/torch_original.cc hooks/torch_scalar.cc)
+  hooks/torch_engine.cc hooks/torch_memory.cc hooks/torch_original.cc hooks/torch_scalar.cc
+  hooks/torch_scopes.cc)
 add_library(lull_stacks_probe MODULE stacks_probe.cc ${probe_objects})
 add_library(lull_torch_probe MODULE stacks_probe.cc ${probe_objects} ${torch_objects})
 foreach(probe lull_stacks_probe lull_torch_probe)

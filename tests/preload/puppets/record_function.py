@@ -31,7 +31,9 @@ def load():
     library.fake_enter.restype = ctypes.c_void_p
     library.fake_enter.argtypes = [ctypes.c_char_p]
     library.fake_exit.argtypes = [ctypes.c_void_p]
-    for name in ("callbacks", "added", "wanted"):
+    library.fake_others.argtypes = [ctypes.c_uint64]
+    library.fake_stale.argtypes = library.fake_another_form.argtypes = [ctypes.c_bool]
+    for name in ("callbacks", "added", "wanted", "twice", "pairs"):
         getattr(library, "fake_" + name).restype = ctypes.c_uint64
     return library
 
@@ -217,6 +219,100 @@ def without_a_name():
     for name in (b"", b"123456"):
         torch.fake_exit(torch.fake_enter(name))
     assert scopes() == [("(unnamed)", 1, USER)] * 2
+
+
+# With the wrapper of getStepCallbacks before PyTorch's own.
+
+def one(torch, name):
+    torch.fake_exit(torch.fake_enter(name))
+
+
+def the_callback_is_taken_out_once_it_has_been_seen():
+    torch = start()
+    one(torch, b"seen")
+    assert torch.fake_callbacks() == 1  # never by a hook
+    one(torch, b"again")
+    gc.collect()
+    assert (torch.fake_callbacks(), hook()) == (0, ON)
+    outer = torch.fake_enter(b"outer")
+    one(torch, b"inner")
+    torch.fake_exit(outer)
+    gc.collect()
+    assert [path for path, _, _ in scopes()] == ["seen", "again", "outer/inner", "outer"]
+    assert (torch.fake_added(), torch.fake_twice(), torch.fake_pairs()) == (1, 0, 1)
+
+
+def threads_that_have_a_copy_of_the_callback():
+    torch = start()
+    one(torch, b"seen")
+    torch.fake_stale(True)
+    gc.collect()
+    assert torch.fake_callbacks() == 0
+    one(torch, b"with it")
+    torch.fake_stale(False)
+    one(torch, b"without")
+    assert [path for path, _, _ in scopes()] == ["seen", "with it", "without"]
+    assert torch.fake_twice() == 0
+
+
+def beside_callbacks_of_others():
+    torch = start()
+    torch.fake_others(3)
+    one(torch, b"seen")
+    gc.collect()
+    assert torch.fake_callbacks() == 3
+    one(torch, b"beside three")
+    assert torch.fake_pairs() == 4
+    torch.fake_others(1)  # PyTorch makes room for four
+    one(torch, b"no room")
+    gc.collect()
+    assert torch.fake_callbacks() == 5
+    one(torch, b"fifth")  # in memory of its own
+    assert torch.fake_pairs() == 5
+    torch.fake_no_others()
+    one(torch, b"alone")
+    gc.collect()
+    assert torch.fake_callbacks() == 1
+    assert [path for path, _, _ in scopes()] == ["seen", "beside three", "fifth", "alone"]
+
+
+def lists_of_another_form():
+    torch = start()
+    torch.fake_another_form(True)
+    one(torch, b"first")
+    gc.collect()
+    assert torch.fake_callbacks() == 1
+    torch.fake_another_form(False)
+    one(torch, b"second")
+    gc.collect()
+    assert torch.fake_callbacks() == 0
+    torch.fake_another_form(True)
+    one(torch, b"missed")
+    gc.collect()
+    assert torch.fake_callbacks() == 1
+    one(torch, b"third")
+    assert [path for path, _, _ in scopes()] == ["first", "second", "third"]
+
+
+def two_threads_and_a_fork():
+    torch = start()
+    one(torch, b"seen")
+    gc.collect()
+    def many():
+        for _ in range(1000):
+            one(torch, b"of a thread")
+    threads = [threading.Thread(target=many) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    pid = os.fork()
+    if pid == 0:
+        assert probe.library.probe_start() == 1
+        one(torch, b"child")
+        os._exit(0 if scopes() == [("child", 1, USER)] else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert len(scopes()) == 2001 and torch.fake_callbacks() == 0
 
 
 if __name__ == "__main__":
