@@ -3,12 +3,13 @@
 //
 // First by a global callback of at::RecordFunction (ATen/record_function.h). While
 // there is one, PyTorch copies its list and builds its tables anew for each node that
-// its backward engine works on: 2 to 3 % of the steps of an eager trainer, in no code
-// of ours. So once the wrapper of at::getStepCallbacks (hooks/torch_scopes.cc) has seen
-// our callback in what a scope is given, and thereby how that is laid out
-// (step_callbacks.h), the callback is taken out, and the wrapper puts our functions
-// there. Where the wrapper is never asked (a PyTorch that calls its own functions
-// directly) the callback stays.
+// its backward engine works on, which no clock of ours sees
+// (docs/decisions/cheap_host_mode.md). So once the wrapper of at::getStepCallbacks
+// (hooks/torch_scopes.cc) has seen our callback in what a scope is given, and thereby
+// how that is laid out (step_callbacks.h), the callback is taken out, and the wrapper
+// puts our functions there. Where the wrapper is never asked (a PyTorch that calls its
+// own functions directly) the callback stays. Where a scope's list has no room, that
+// scope is missed, and the callback comes back.
 //
 // Operators have another scope (FUNCTION), which nobody asks for here: they cost what
 // they cost without us.

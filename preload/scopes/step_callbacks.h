@@ -4,8 +4,8 @@
 // at::StepCallbacks (ATen/record_function.h) is a c10::SmallVector of pairs, the number
 // of the thread, the scope and three flags. Nothing here is believed of its layout that
 // the object itself does not say: its first pair lies within it, the thread is the one
-// that asks, the scope the one that was asked for. So it was with 1.13.1 and with 2.0
-// to 2.8.
+// that asks, the scope the one that was asked for. So it is in 1.13 and in 2.6, with
+// which it was tried.
 #pragma once
 
 #include <cstdint>
