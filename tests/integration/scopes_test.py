@@ -17,6 +17,21 @@ import region_clock
 PUPPETS = loader_test.PUPPETS
 
 
+# Whether PyTorch has a global callback, asked after each collection.
+CALLBACK = """
+import ctypes, gc, torch
+cpu = ctypes.CDLL(torch.__path__[0] + "/lib/libtorch_cpu.so")
+has_one = cpu._ZN2at18hasGlobalCallbacksEv
+has_one.restype = ctypes.c_bool
+torch.ones(2).sum()
+for _ in range(3):
+    gc.collect()
+    print(has_one())
+    with torch.autograd.profiler.record_function("mine"):
+        pass
+"""
+
+
 class Scopes(loader_test.TorchOnTheCpu):
     def run_scopes(self, name):
         with tempfile.TemporaryDirectory() as folder:
@@ -97,6 +112,16 @@ class Scopes(loader_test.TorchOnTheCpu):
 
     def test_while_the_interpreter_ends(self):
         self.check_scopes("at_exit")
+
+    def test_no_callback_stays_with_pytorch(self):
+        # PyTorch's own cost of one (docs/decisions/cheap_host_mode.md).
+        done = guest.execute(
+            [guest.LULL, "run", "--quiet", "--name", "callback", "--overhead-budget", "100", "--",
+             self.python, "-W", "ignore", "-c", CALLBACK], self.host.environment)
+        self.assertEqual(done.status, 0, done.stderr)
+        self.assertEqual(done.stdout.split(), ["True", "False", "False"])
+        answer = self.ask("regions", "callback")
+        self.assertEqual([(row["name"], row["count"]) for row in answer["regions"]], [("mine", 3)])
 
     def test_ranges_that_are_never_ended_take_no_room_from_others(self):
         with tempfile.TemporaryDirectory() as folder:
