@@ -19,7 +19,7 @@
 namespace lull {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Seconds(20);
+constexpr absl::Duration kDriverPatience = absl::Seconds(20);
 
 std::string FirstLine(const std::filesystem::path& path) {
   std::ifstream file(path);
@@ -57,7 +57,7 @@ Check CudaDriver(bool on_bus) {
 
 Check Gpus(bool on_bus) {
   auto ran = RunCommand({"nvidia-smi", "--query-gpu=name", "--format=csv,noheader"},
-                        EnvironmentWithoutShim(), kPatience);
+                        EnvironmentWithoutShim(), kDriverPatience);
   if (ran.ok() && ran->exit_status == 0) {
     std::string names(absl::StripAsciiWhitespace(ran->output));
     return {"GPU", Check::Status::kOk, absl::StrReplaceAll(names, {{"\n", ", "}})};

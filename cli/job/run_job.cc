@@ -24,9 +24,9 @@
 namespace lull {
 namespace {
 
-class Run {
+class JobRun {
  public:
-  explicit Run(const RunOptions& options) : options_(options) {}
+  explicit JobRun(const RunOptions& options) : options_(options) {}
 
   int Execute() {
     LeaveFirstProcessBehind();
@@ -152,6 +152,6 @@ class Run {
 
 }  // namespace
 
-int RunJob(const RunOptions& options) { return Run(options).Execute(); }
+int RunJob(const RunOptions& options) { return JobRun(options).Execute(); }
 
 }  // namespace lull

@@ -2,16 +2,13 @@
 
 #include <algorithm>
 
+#include "daemon/aggregate/round_up.h"
 #include "daemon/base/check.h"
 
 namespace lull::aggregate {
 namespace {
 
 constexpr uint64_t kFanOut = uint64_t{1} << kBucketShift;
-
-uint64_t RoundUp(uint64_t value, uint64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
 
 void Append(Cover& cover, uint32_t level, uint64_t first, uint64_t end) {
   if (first < end) cover.runs.push_back({level, first, end});

@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <limits>
 
+#include "daemon/aggregate/round_up.h"
+
 namespace lull::aggregate {
 namespace {
 
 constexpr uint64_t kRegisterUnit = 256;  // per warp
 constexpr uint64_t kSchedulers = 4;
 constexpr uint64_t kUnlimited = std::numeric_limits<uint32_t>::max();
-
-uint64_t RoundUp(uint64_t value, uint64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
 
 uint64_t ByRegisters(const LaunchShape& shape, const DeviceLimits& device,
                      uint64_t warps) {

@@ -42,13 +42,13 @@ struct LineSums {
 
 // Role, then a frame, a function, or a stack; of stacks also whether they are cut: the
 // same frames can be all there was, and all that is known.
-struct Key {
+struct LineKey {
   uint8_t role = 0;
   uint32_t id = 0;
   bool cut = false;
   // For the backward pass: a site or a stack of a node.
   bool node = false;
-  friend auto operator<=>(const Key&, const Key&) = default;
+  friend auto operator<=>(const LineKey&, const LineKey&) = default;
 };
 
 class Samples {
@@ -148,7 +148,7 @@ class Samples {
     out->set_cut_ns(sums.cut_ns);
   }
 
-  void FillLine(const Key& key, const LineSums& line, v1::HotLine* out) {
+  void FillLine(const LineKey& key, const LineSums& line, v1::HotLine* out) {
     out->set_role(static_cast<v1::HostSampleRole>(key.role));
     if (request_.group_by() == v1::GROUP_BY_STACK) {
       const std::vector<uint32_t>& frames = stacks_.Frames(key.id);
@@ -183,7 +183,7 @@ class Samples {
   Stacks& stacks_;
   uint64_t looks_ = 0;
   std::map<uint8_t, RoleSums> roles_;
-  std::map<Key, LineSums> lines_;
+  std::map<LineKey, LineSums> lines_;
 };
 
 // Why no process has a sample.

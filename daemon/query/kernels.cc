@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kGraph = UINT32_MAX;  // in place of the id of a name
 
-struct Line {
+struct LineOfKernel {
   uint64_t ns = 0;
   Series longest;  // the series with most of it
   uint64_t longest_ns = 0;
@@ -27,7 +27,7 @@ struct Kernel {
   double filled = 0;     // times ns; at most 1 block per multiprocessor counts
   double occupancy = 0;  // times ns
   uint64_t shaped_ns = 0;
-  std::map<uint32_t, Line> lines;  // by line site
+  std::map<uint32_t, LineOfKernel> lines;  // by line site
 };
 
 using KernelsById = std::map<uint32_t, Kernel>;  // by id of the name
@@ -82,7 +82,7 @@ void AddSubmission(const Series& series, const Cell& cell, KernelsById& kernels)
       kind == SubmissionKind::kGraph ? kGraph : aggregate::KernelNameOf(series);
   auto kernel = kernels.find(name);
   if (kernel == kernels.end()) return;  // none of its operations is in the range
-  Line& line = kernel->second.lines[series.line_site];
+  LineOfKernel& line = kernel->second.lines[series.line_site];
   line.ns += cell.total_ns;
   if (cell.total_ns >= line.longest_ns) {
     line.longest_ns = cell.total_ns;
@@ -113,8 +113,8 @@ KernelsById Collect(View& view) {
 }
 
 // The line of most time; one that is not known only if no other is.
-const Line* MainLine(const Kernel& kernel) {
-  const Line* best = nullptr;
+const LineOfKernel* MainLine(const Kernel& kernel) {
+  const LineOfKernel* best = nullptr;
   for (const auto& [site, line] : kernel.lines) {
     bool better = best == nullptr || (best->longest.line_site == 0 && site != 0) ||
                   (line.ns > best->ns && site != 0);
@@ -135,7 +135,7 @@ void FillRow(uint32_t id, const Kernel& kernel, Names& names, v1::KernelRow* row
     row->set_blocks_per_sm(kernel.blocks / ns);
     row->set_occupancy_percent(kernel.occupancy / ns);
   }
-  const Line* line = MainLine(kernel);
+  const LineOfKernel* line = MainLine(kernel);
   if (line == nullptr) return;
   names.FillSite(line->longest.line_site, row->mutable_site());
   names.FillStack(line->longest.python_stack, row->mutable_stack());

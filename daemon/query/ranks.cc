@@ -36,7 +36,6 @@ constexpr int kBisections = 30;
 constexpr uint64_t kEndsApartNs = 20'000;
 // What the time looked at is cut into, for who was late when.
 constexpr uint64_t kStretches = 120;
-using Part = RankPart;
 
 class Telling {
  public:
@@ -66,7 +65,7 @@ class Telling {
     if (on_device_) LULL_RETURN_IF_ERROR(FillWaits(ranks));
     reply_.set_error_ns(WorstErrorNs(ranks));
     Tell(ranks::WhoWaitedForWhom(ranks));
-    for (const Part& part : parts_) LULL_RETURN_IF_ERROR(part.names->status());
+    for (const RankPart& part : parts_) LULL_RETURN_IF_ERROR(part.names->status());
     return absl::OkStatus();
   }
 
@@ -74,7 +73,7 @@ class Telling {
   absl::Status FindParts() {
     LULL_ASSIGN_OR_RETURN(auto rows, view_.run_parts->Of(view_.job));
     for (storage::JobRow& job : rows) {
-      Part& part = parts_.emplace_back();
+      RankPart& part = parts_.emplace_back();
       part.job = std::move(job);
       part.names = view_.names.get();
       if (part.job.id == view_.job.id) continue;
@@ -137,17 +136,17 @@ class Telling {
 
   std::vector<const storage::JobRow*> jobs() const {
     std::vector<const storage::JobRow*> all;
-    for (const Part& part : parts_) all.push_back(&part.job);
+    for (const RankPart& part : parts_) all.push_back(&part.job);
     return all;
   }
 
   // The clock of a part `after_start` ns after the start of the job that is shown.
-  uint64_t AbsoluteOf(const Part& part, uint64_t after_start) const {
+  uint64_t AbsoluteOf(const RankPart& part, uint64_t after_start) const {
     const uint64_t shown_ns = Absolute(view_.job, after_start);
     if (part.clock == nullptr) return shown_ns;
     const auto shown = std::find_if(
         parts_.begin(), parts_.end(),
-        [this](const Part& other) { return other.job.id == view_.job.id; });
+        [this](const RankPart& other) { return other.job.id == view_.job.id; });
     if (part.clock == shown->clock) return shown_ns;
     return part.clock->FromCommon(shown->Common(shown_ns));
   }
@@ -198,7 +197,7 @@ class Telling {
   absl::StatusOr<double> EventsSince(uint64_t since) const {
     double events = 0;
     for (const RankOf& rank : ranks_) {
-      const Part& part = parts_[rank.part];
+      const RankPart& part = parts_[rank.part];
       LULL_ASSIGN_OR_RETURN(double some, view_.reader->events().Estimate(
                                              rank.process.id, AbsoluteOf(part, since),
                                              AbsoluteOf(part, range_.until)));
@@ -208,7 +207,7 @@ class Telling {
   }
 
   RankSpan SpanOf(const RankOf& rank) const {
-    const Part& part = parts_[rank.part];
+    const RankPart& part = parts_[rank.part];
     return {AbsoluteOf(part, range_.since), AbsoluteOf(part, range_.until)};
   }
 
@@ -218,7 +217,7 @@ class Telling {
     ranks::Together together;
     if (view_.job.info.has_imported()) {
       LULL_ASSIGN_OR_RETURN(together, InOrder(kernels));
-    } else if (std::any_of(parts_.begin(), parts_.end(), [&](const Part& part) {
+    } else if (std::any_of(parts_.begin(), parts_.end(), [&](const RankPart& part) {
                  return part.clock != parts_.front().clock;
                })) {
       return absl::FailedPreconditionError(
@@ -328,9 +327,9 @@ class Telling {
   void TellWhen(const std::vector<ranks::LateTime>& late) {
     std::map<std::pair<int32_t, uint64_t>, v1::LateStretch> by_start;
     const uint64_t each_ns = (range_.until - range_.since) / kStretches + 1;
-    const Part& shown =
-        *std::find_if(parts_.begin(), parts_.end(),
-                      [this](const Part& part) { return part.job.id == view_.job.id; });
+    const RankPart& shown = *std::find_if(
+        parts_.begin(), parts_.end(),
+        [this](const RankPart& part) { return part.job.id == view_.job.id; });
     const uint64_t begin_ns = shown.Common(view_.job.info.start_ns() + range_.since);
     for (const ranks::LateTime& one : late) {
       const int32_t rank = ranks_[one.rank].process.info.rank();
@@ -363,7 +362,7 @@ class Telling {
   View& view_;
   v1::Ranks& reply_;
   TimeRange range_;
-  std::vector<Part> parts_;
+  std::vector<RankPart> parts_;
   PartClocks clocks_;
   std::vector<RankOf> ranks_;
   std::vector<std::unique_ptr<Names>> own_names_;  // others are the view's

@@ -16,12 +16,12 @@ using v1::StepRow;
 constexpr uint32_t kStepsOfAnOverview = 5;
 constexpr uint8_t kOldest = 2;  // the generation that a full collection is of
 
-struct Part {
+struct StepColumn {
   void (StepRow::*set)(uint64_t);
   bool of_device;
 };
 // By steps::Part.
-constexpr Part kParts[] = {
+constexpr StepColumn kStepColumns[] = {
     {&StepRow::set_kernel_ns, true},   {&StepRow::set_memcpy_ns, true},
     {&StepRow::set_memset_ns, true},   {&StepRow::set_communication_ns, true},
     {&StepRow::set_runtime_ns, false}, {&StepRow::set_data_ns, false},
@@ -72,8 +72,8 @@ void FillMedian(const std::vector<const Step*>& all, StepRow* row) {
   const std::vector<const Step*>& steps = traced.empty() ? all : traced;
   row->set_traced(!traced.empty());
   row->set_duration_ns(Median(steps, [](const Step& s) { return s.duration_ns(); }));
-  for (size_t part = 0; part < std::size(kParts); ++part) {
-    auto set = kParts[part].set;
+  for (size_t part = 0; part < std::size(kStepColumns); ++part) {
+    auto set = kStepColumns[part].set;
     (row->*set)(Median(steps, [part](const Step& s) { return s.row.part_ns[part]; }));
   }
   row->set_other_ns(Median(steps, [](const Step& s) { return s.other_ns(); }));
@@ -116,8 +116,9 @@ void FillStepRow(const storage::JobRow& job, const storage::ProcessRow& process,
   row->set_number(step.number);
   row->set_start_ns(aggregate::AfterStart(step.start_ns, job.info.start_ns()));
   row->set_duration_ns(timed.duration_ns());
-  for (size_t part = 0; part < std::size(kParts); ++part) {
-    auto set = kParts[part].set;  // first: else GCC 12's UBSan checks a wrong index
+  for (size_t part = 0; part < std::size(kStepColumns); ++part) {
+    auto set =
+        kStepColumns[part].set;  // first: else GCC 12's UBSan checks a wrong index
     (row->*set)(step.part_ns[part]);
   }
   row->set_other_ns(timed.other_ns());

@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kMostBinsOfBand = 2'048;
 constexpr size_t kLeastBinsOfBand = 128;
 // Where not all can be looked at, so many stretches are, evenly spread.
-constexpr uint64_t kStretches = 64;
+constexpr uint64_t kSlices = 64;
 
 struct BandOf {
   const ProcessSums* process = nullptr;
@@ -166,7 +166,7 @@ class Drawing {
   }
 
   absl::Status LookAtSome(uint64_t events) {
-    const uint64_t slice = std::max<uint64_t>(1, (end_ns_ - start_ns_) / kStretches);
+    const uint64_t slice = std::max<uint64_t>(1, (end_ns_ - start_ns_) / kSlices);
     const double share =
         static_cast<double>(bounds_.events) / static_cast<double>(events);
     const auto length = std::max<uint64_t>(

@@ -20,7 +20,7 @@ using lull::v1::GroupBy;
 // care.
 uint64_t After(uint64_t time_ns) { return time_ns - kJobStartNs; }
 
-std::string StackText(uint32_t ref) {
+std::string StackName(uint32_t ref) {
   static const auto* const stacks = new std::vector<lull::v1::StackDef>(MakeStacks());
   std::string text;
   if (ref == 0) return text;
@@ -40,7 +40,7 @@ std::string SiteText(const TestEvent* event, GroupBy by) {
 std::string CulpritText(const TestEvent* event, GroupBy by) {
   if (by != lull::v1::GROUP_BY_STACK) return SiteText(event, by);
   if (event == nullptr || event->type == v1::EVENT_TYPE_API_CALL) return "/";
-  return absl::StrCat(StackText(event->python), "/", StackText(event->native));
+  return absl::StrCat(StackName(event->python), "/", StackName(event->native));
 }
 
 const char* ApiText(const TestEvent* event) {

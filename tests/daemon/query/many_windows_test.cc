@@ -14,11 +14,11 @@
 namespace lull::test {
 namespace {
 
-constexpr uint64_t kOff = 0, kWarmUp = 1, kActive = 2;
+constexpr uint64_t kTracingOff = 0, kTracingWarmsUp = 1, kTracingIsOn = 2;
 constexpr uint64_t kWindows = storage::kMostTracing / 3 + 700;
 constexpr uint64_t kPeriodNs = 3 * kSecond;
 
-TestEvent Change(uint64_t at_ns, uint64_t state) {
+TestEvent ChangeOfTracing(uint64_t at_ns, uint64_t state) {
   TestEvent event;
   event.type = lull::v1::EVENT_TYPE_GPU_TRACING;
   event.start_ns = kJobStartNs + at_ns;
@@ -48,11 +48,11 @@ lull::v1::Batch Windows(uint64_t sequence, uint64_t begin, uint64_t end) {
   std::vector<TestEvent> events;
   for (uint64_t i = begin; i < end; ++i) {
     const uint64_t at_ns = kPeriodNs * i;
-    events.push_back(Change(at_ns, kWarmUp));
+    events.push_back(ChangeOfTracing(at_ns, kTracingWarmsUp));
     events.push_back(Kernel(at_ns + 1 * kMs));
-    events.push_back(Change(at_ns + 2 * kMs, kActive));
+    events.push_back(ChangeOfTracing(at_ns + 2 * kMs, kTracingIsOn));
     events.push_back(Kernel(at_ns + 3 * kMs));
-    events.push_back(Change(at_ns + 4 * kMs, kOff));
+    events.push_back(ChangeOfTracing(at_ns + 4 * kMs, kTracingOff));
   }
   AddRun(batch, 1, 0, 5 * begin, events);
   AddCounters(batch, 1, 0, 5 * end, kJobStartNs + kPeriodNs * end);

@@ -24,7 +24,7 @@ struct ModelPoint {
   }
 };
 
-struct ModelRow {
+struct ReplayedRow {
   int64_t live = 0, peak = 0;
   uint64_t peak_time = 0;
   int64_t reserved = 0, reserved_at_peak = 0, reserved_peak = 0;
@@ -50,7 +50,7 @@ class Model {
  public:
   Model(uint64_t since, uint64_t until) : since_(since), until_(until) {}
 
-  std::map<std::string, ModelRow> Run(std::vector<TestEvent> events) {
+  std::map<std::string, ReplayedRow> Run(std::vector<TestEvent> events) {
     auto order = [](const TestEvent& e) {
       return e.start_ns + ((e.flags & kFree) != 0 ? 0 : e.duration_ns);
     };
@@ -70,7 +70,7 @@ class Model {
       for (auto& [name, whole] : wholes_) Raise(whole, time);
     }
     Enter();
-    std::map<std::string, ModelRow> rows;
+    std::map<std::string, ReplayedRow> rows;
     for (auto& [name, whole] : wholes_) {
       if (whole.row.peak == 0) continue;
       whole.row.live = whole.live;
@@ -88,7 +88,7 @@ class Model {
   struct Whole {
     int64_t live = 0, reserved = 0;
     std::map<std::string, std::pair<int64_t, int64_t>> sites;
-    ModelRow row;
+    ReplayedRow row;
   };
 
   static uint64_t After(uint64_t time) {
@@ -205,13 +205,13 @@ std::map<std::string, std::pair<int64_t, int64_t>> SitesOf(
 }
 
 void Compare(const lull::v1::Memory& reply,
-             const std::map<std::string, ModelRow>& model) {
+             const std::map<std::string, ReplayedRow>& model) {
   EXPECT_EQ(static_cast<size_t>(reply.rows_size()), model.size());
   for (const auto& row : reply.rows()) {
     std::string name = absl::StrCat(row.allocator(), " ", row.device());
     SCOPED_TRACE(name);
     ASSERT_TRUE(model.contains(name));
-    const ModelRow& want = model.at(name);
+    const ReplayedRow& want = model.at(name);
     EXPECT_EQ(row.live_bytes(), want.live);
     EXPECT_EQ(row.peak_bytes(), want.peak);
     EXPECT_EQ(row.peak_time_ns(), want.peak_time);

@@ -13,7 +13,7 @@
 namespace lull::relay {
 namespace {
 
-constexpr uint64_t kLimit = 16u << 20;
+constexpr uint64_t kSpoolLimit = 16u << 20;
 
 class UpstreamTest : public ::testing::Test {
  protected:
@@ -22,7 +22,7 @@ class UpstreamTest : public ::testing::Test {
     ASSERT_NE(mkdtemp(path), nullptr);
     root_ = path;
     collector_ = std::make_unique<FakeCollector>(Address());
-    spool_ = *Spool::Open(root_ + "/spool/job", kLimit);
+    spool_ = *Spool::Open(root_ + "/spool/job", kSpoolLimit);
   }
   void TearDown() override {
     upstream_.reset();
