@@ -25,7 +25,7 @@ using abi::EventType;
 
 constexpr uint64_t kSecond = 1'000'000'000;
 // Events are one job's: what lies days from the rest has a time that is none.
-constexpr uint64_t kFarthest = 86'400 * kSecond;
+constexpr uint64_t kFarthestEvent = 86'400 * kSecond;
 // Shorter waits are no events in a live job either.
 constexpr uint64_t kShortestWait = 50'000;
 // The collector takes no heavier ones.
@@ -114,9 +114,9 @@ class Translator {
     if (records.empty()) return;
     const uint64_t middle = records[records.size() / 2].start_ns;
     auto far = [middle](const Record& record) {
-      return record.end_ns - record.start_ns > kFarthest ||
-             record.start_ns + kFarthest < middle ||
-             record.start_ns > middle + kFarthest;
+      return record.end_ns - record.start_ns > kFarthestEvent ||
+             record.start_ns + kFarthestEvent < middle ||
+             record.start_ns > middle + kFarthestEvent;
     };
     const auto kept = std::remove_if(records.begin(), records.end(), far);
     const auto dropped = static_cast<uint64_t>(records.end() - kept);

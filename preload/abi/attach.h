@@ -6,8 +6,9 @@
 //   lull_detach(&DetachRequest, sizeof, &result)   the same
 //
 // Each call works for about kCallBudgetNs at most and returns kMore if that was not
-// enough: the thread is never stopped for long, however large the process is. (The
-// first lull_detach stops recording at once; the first lull_attach starts nothing.)
+// enough: the thread is never stopped for long, however large the process is. (What it
+// waits for a processor meanwhile is no work. The first lull_detach stops recording at
+// once; the first lull_attach starts nothing.)
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,6 @@
 #include "preload/hooks/record.h"
 #include "preload/python/python.h"
 #include "preload/stacks/stacks.h"
-#include "preload/support/clock.h"
 #include "preload/support/libdl.h"
 #include "preload/support/pins.h"
 #include "preload/support/raw_syscall.h"
@@ -62,7 +61,7 @@ AttachResult attach(const void* argument, size_t size) {
     return AttachResult::kMore;  // the call that loaded us has taken long enough
   }
   if (g_phase == Phase::kSlots) {
-    if (!slots_set(Slots::kOurs, monotonic_ns() + abi::kCallBudgetNs)) {
+    if (!slots_set(Slots::kOurs, abi::kCallBudgetNs)) {
       return AttachResult::kMore;
     }
     g_phase = Phase::kStacks;
@@ -99,7 +98,7 @@ AttachResult detach(const void* argument, size_t size) {
   rest();
   pin_now();  // our dlclose goes with the slots
   g_phase = Phase::kAway;
-  if (!slots_set(Slots::kTheirs, monotonic_ns() + abi::kCallBudgetNs)) {
+  if (!slots_set(Slots::kTheirs, abi::kCallBudgetNs)) {
     return AttachResult::kMore;
   }
   return python_callbacks_are_out() ? AttachResult::kDone

@@ -18,11 +18,12 @@
 #include "preload/support/own_code.h"
 #include "preload/support/raw_syscall.h"
 #include "preload/support/relocation_kinds.h"
+#include "preload/support/work_clock.h"
 
 namespace lull {
 namespace {
 
-// Where to go on in the object that the last deadline interrupted.
+// Where to go on in the object in which the last call's time was over.
 struct Cursor {
   const void* dynamic = nullptr;
   size_t entry = 0;  // over both tables
@@ -161,8 +162,8 @@ bool has_hooked_slots(const Object& object) {
   return false;
 }
 
-// False: the deadline came first; the cursor says where.
-bool treat(const Object& object, uint64_t deadline_ns) {
+// False: the time was over first; the cursor says where.
+bool treat(const Object& object, WorkClock* clock) {
   if (g_cursor.dynamic != object.dynamic) g_cursor = {object.dynamic, 0, 0};
   constexpr size_t kBetweenLooks = 256;
   Seal seal(object);
@@ -176,7 +177,7 @@ bool treat(const Object& object, uint64_t deadline_ns) {
       g_cursor.exchanged = object.base + entry.r_offset;
     }
     if (g_cursor.entry % kBetweenLooks == kBetweenLooks - 1 &&
-        monotonic_ns() > deadline_ns) {
+        clock->is_over(monotonic_ns())) {
       ++g_cursor.entry;
       return false;
     }
@@ -222,7 +223,7 @@ void set_done(const Object& object, uintptr_t exchanged) {
 }
 
 struct Search {
-  uint64_t deadline_ns;
+  WorkClock* clock;
   Object object = {};
   bool found = false;
   bool late = false;
@@ -252,7 +253,7 @@ int find_undone(dl_phdr_info* info, size_t, void* argument) {
   }
   if (!has_hooked_slots(search->object)) {
     set_done(search->object, 0);
-    search->late = monotonic_ns() > search->deadline_ns;
+    search->late = search->clock->is_over(monotonic_ns());
     return search->late ? 1 : 0;
   }
   memcpy(search->name, info->dlpi_name, length + 1);
@@ -277,9 +278,10 @@ bool hold(Search* search) {
 }
 
 // The loader may change its list between any two looks at it.
-bool go_on(uint64_t deadline_ns) {
+bool go_on(uint64_t budget_ns) {
+  WorkClock clock(monotonic_ns(), budget_ns);
   Search search;
-  search.deadline_ns = deadline_ns;
+  search.clock = &clock;
   for (size_t rounds = 0; rounds < kPlaces; ++rounds) {
     search.found = false;
     dl_iterate_phdr(find_undone, &search);
@@ -293,11 +295,11 @@ bool go_on(uint64_t deadline_ns) {
       search.gone[search.gone_count++] = search.object.dynamic;
       continue;
     }
-    bool in_time = treat(search.object, deadline_ns);
+    bool in_time = treat(search.object, &clock);
     libdl::close(search.object.handle);
     if (!in_time) return false;
     set_done(search.object, std::exchange(g_cursor, {}).exchanged);
-    if (monotonic_ns() > deadline_ns) return false;
+    if (clock.is_over(monotonic_ns())) return false;
   }
   return false;
 }
@@ -309,7 +311,7 @@ int look_at_count(dl_phdr_info* info, size_t, void* changed) {
 
 }  // namespace
 
-bool slots_set(Slots wanted, uint64_t deadline_ns) {
+bool slots_set(Slots wanted, uint64_t budget_ns) {
   ErrnoKeeper keep_errno;
   Busy busy;
   if (!busy.mine()) return false;
@@ -317,7 +319,7 @@ bool slots_set(Slots wanted, uint64_t deadline_ns) {
     g_wanted = wanted;
     forget_all();
   }
-  bool complete = go_on(deadline_ns);
+  bool complete = go_on(budget_ns);
   g_following.store(complete && wanted == Slots::kOurs, std::memory_order_release);
   return complete;
 }
@@ -329,7 +331,7 @@ void slots_follow() {
   if (!busy.mine() || g_wanted != Slots::kOurs) return;
   bool changed = false;
   dl_iterate_phdr(look_at_count, &changed);
-  if (changed) go_on(UINT64_MAX);
+  if (changed) go_on(WorkClock::kNoEnd);
 }
 
 }  // namespace lull

@@ -16,8 +16,8 @@ namespace lull {
 
 enum class Slots { kOurs, kTheirs };
 
-// Goes on exchanging slots until `deadline_ns`. True when all are as wanted.
-bool slots_set(Slots wanted, uint64_t deadline_ns);
+// Goes on exchanging slots for `budget_ns` of work (WorkClock). True when all are as wanted.
+bool slots_set(Slots wanted, uint64_t budget_ns);
 
 // While slots are kOurs: takes care of objects that were loaded since. Cheap when there
 // are none (some 100 ns): for places that a program passes after a dlopen. Not inside
