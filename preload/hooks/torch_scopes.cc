@@ -38,8 +38,9 @@ TorchOriginal g_get_step_callbacks;
 // The same object, at the same address, looked at before its maker's caller gets it.
 class LookedAt {
  public:
-  LookedAt(GetStepCallbacks* original, uint8_t scope) : callbacks_(original(scope)) {
-    record_function_looks_at(&callbacks_, scope);
+  LookedAt(GetStepCallbacks* original, uint8_t scope, const void* caller)
+      : callbacks_(original(scope)) {
+    record_function_looks_at(&callbacks_, scope, caller);
   }
   LookedAt(const LookedAt&) = delete;
   ~LookedAt() {}
@@ -56,7 +57,7 @@ LookedAt get_step_callbacks(uint8_t scope) {
       LULL_GET_STEP_CALLBACKS, __builtin_return_address(0), g_get_step_callbacks);
   // Whoever calls us linked against it, so it is there.
   if (__builtin_expect(original == nullptr, 0)) __builtin_trap();
-  return LookedAt(original, scope);
+  return LookedAt(original, scope, __builtin_return_address(0));
 }
 
 }  // namespace lull

@@ -8,6 +8,7 @@
 #include "preload/python/torch_version.h"
 #include "preload/scopes/scope.h"
 #include "preload/scopes/step_callbacks.h"
+#include "preload/support/libdl.h"
 #include "preload/support/symbols.h"
 
 namespace lull {
@@ -43,12 +44,16 @@ constexpr int kUserScope = 7;  // at::RecordScope::USER_SCOPE
 using AddGlobalCallback = uint64_t(Callback callback);
 using RemoveCallback = void(uint64_t handle);
 using NameOf = const char*(const void* function);
+using CurrentThreadId = uint64_t();
+using Ask = bool();
 
 constexpr char kAdd[] = "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE";
 constexpr char kRemove[] = "_ZN2at14removeCallbackEm";
 constexpr char kName[] = "_ZNK2at14RecordFunction4nameEv";
+// What the wrapper needs besides.
 constexpr char kThread[] = "_ZN2at14RecordFunction15currentThreadIdEv";
-using CurrentThreadId = uint64_t();
+constexpr char kIsEnabled[] = "_ZN2at23isRecordFunctionEnabledEv";
+constexpr char kHasGlobal[] = "_ZN2at18hasGlobalCallbacksEv";
 
 enum class Install : uint32_t { kUndecided, kOn, kUnavailable };
 std::atomic<Install> g_install{Install::kUndecided};
@@ -59,18 +64,22 @@ enum class Way : uint32_t {
   kCallback,
   kSeen,     // the callback; the wrapper has seen it, and adds them where it is gone
   kWrapper,  // the wrapper alone
-  kNoRoom,   // the wrapper, which could not once: the callback is wanted back
+  kNoRoom,   // the wrapper, which once could not: the callback is wanted back
   kForGood,  // the callback
 };
 std::atomic<Way> g_way{Way::kNobody};
 
-// Set before the callback is added, and never again.
-NameOf* g_name = nullptr;
-CurrentThreadId* g_thread = nullptr;
-// Under the GIL.
-AddGlobalCallback* g_add = nullptr;
-RemoveCallback* g_remove = nullptr;
-uint64_t g_handle = 0;
+// Set before the callback is first added, and never again.
+struct Functions {
+  AddGlobalCallback* add;
+  RemoveCallback* remove;
+  NameOf* name;
+  CurrentThreadId* thread;  // this and the others nullptr: no wrapper
+  Ask* is_enabled;
+  Ask* has_global;
+};
+Functions g_torch = {};
+uint64_t g_handle = 0;  // under the GIL
 
 // RecordFunction cannot be moved: its address stays what it is, and others have others
 // while it lives. Aligned to 16, on a machine of 47 or 56 bits of address.
@@ -79,7 +88,8 @@ uint64_t key_of(const void* function) {
 }
 
 Context on_start(const void* function) {
-  if (recording_segment() != nullptr) scope_begin(key_of(function), g_name(function));
+  if (recording_segment() != nullptr)
+    scope_begin(key_of(function), g_torch.name(function));
   return Context();
 }
 
@@ -95,26 +105,50 @@ bool is_known(TorchVersion version) {
 void add_callback(Way way) {
   Callback callback = {on_start, on_end, 1.0, {}, false, false, false};
   callback.scopes[kUserScope] = true;
-  g_handle = g_add(callback);
+  g_handle = g_torch.add(callback);
   g_way.store(way, std::memory_order_release);
 }
 
-bool install() {
-  NextSymbol symbols[] = {
-      {kAdd, nullptr}, {kRemove, nullptr}, {kName, nullptr}, {kThread, nullptr}};
-  if (!find_symbols_with(kAdd, symbols, 4)) return false;
-  for (const NextSymbol& symbol : symbols) {
-    if (symbol.address == nullptr) return false;
+// A program may clear all callbacks (torch._C._autograd._clear_callbacks): PyTorch
+// warns of one that is no longer there.
+void remove_callback() {
+  if (g_torch.has_global == nullptr || g_torch.has_global()) g_torch.remove(g_handle);
+}
+
+bool find_functions() {
+  if (g_torch.add != nullptr) return true;
+  NextSymbol symbols[] = {{kAdd, nullptr},       {kRemove, nullptr},
+                          {kName, nullptr},      {kThread, nullptr},
+                          {kIsEnabled, nullptr}, {kHasGlobal, nullptr}};
+  if (!find_symbols_with(kAdd, symbols, 6)) return false;
+  for (int i = 0; i < 3; ++i) {
+    if (symbols[i].address == nullptr) return false;
   }
-  g_add = reinterpret_cast<AddGlobalCallback*>(symbols[0].address);
-  g_remove = reinterpret_cast<RemoveCallback*>(symbols[1].address);
-  g_name = reinterpret_cast<NameOf*>(symbols[2].address);
-  g_thread = reinterpret_cast<CurrentThreadId*>(symbols[3].address);
+  g_torch = {reinterpret_cast<AddGlobalCallback*>(symbols[0].address),
+             reinterpret_cast<RemoveCallback*>(symbols[1].address),
+             reinterpret_cast<NameOf*>(symbols[2].address),
+             reinterpret_cast<CurrentThreadId*>(symbols[3].address),
+             reinterpret_cast<Ask*>(symbols[4].address),
+             reinterpret_cast<Ask*>(symbols[5].address)};
+  return true;
+}
+
+bool install() {
+  if (!find_functions()) return false;
   // Not pinned (support/pins.h): PyTorch is never unloaded, and an object of so many
   // dependencies must not be opened by a dlclose of the process's very end, after which
   // the loader would call their constructors again.
-  add_callback(Way::kCallback);
+  bool wrapper = g_torch.thread != nullptr && g_torch.is_enabled != nullptr;
+  add_callback(wrapper ? Way::kCallback : Way::kForGood);
   return true;
+}
+
+// The one whose RecordFunction asks. Another caller shows nothing: PyTorch's own call
+// may be bound within its library (-Bsymbolic, RTLD_DEEPBIND), and never come to us.
+bool is_pytorch(const void* caller) {
+  const link_map* object = libdl::object_of(caller);
+  return object != nullptr &&
+         object == libdl::object_of(reinterpret_cast<const void*>(g_torch.add));
 }
 
 // What the wrapper has found out, done where PyTorch's mutex may be taken: with the GIL
@@ -124,7 +158,7 @@ void follow_the_wrapper() {
   if (way == Way::kSeen) {
     // First, so that no scope begins without one of the two.
     g_way.store(Way::kWrapper, std::memory_order_release);
-    g_remove(g_handle);
+    remove_callback();
   } else if (way == Way::kNoRoom) {
     add_callback(Way::kForGood);
   }
@@ -164,23 +198,25 @@ bool record_function_is_decided() {
 void record_function_remove() {
   if (g_install.load(std::memory_order_acquire) != Install::kOn) return;
   Way way = g_way.exchange(Way::kNobody, std::memory_order_acq_rel);
-  if (way != Way::kWrapper && way != Way::kNoRoom) g_remove(g_handle);
+  if (way != Way::kWrapper && way != Way::kNoRoom) remove_callback();
   g_install.store(Install::kUndecided, std::memory_order_release);
 }
 
-void record_function_looks_at(void* callbacks, uint8_t scope) {
+void record_function_looks_at(void* callbacks, uint8_t scope, const void* caller) {
   if (scope != kUserScope) return;
   Way way = g_way.load(std::memory_order_acquire);
-  if (way != Way::kCallback && way != Way::kSeen && way != Way::kWrapper) return;
+  if (way == Way::kNobody || way == Way::kForGood) return;
+  if (!g_torch.is_enabled()) return;  // on this thread, by the program
   const StepPair ours = {reinterpret_cast<const void*>(on_start),
                          reinterpret_cast<const void*>(on_end)};
-  StepPairs pairs(callbacks, g_thread(), scope);
+  StepPairs pairs(callbacks, g_torch.thread(), scope);
   // A thread has what it copied before the callback was taken out until it looks again.
   const bool has = pairs.have(ours);
   if (way == Way::kCallback) {
-    if (has) g_way.compare_exchange_strong(way, Way::kSeen);
-  } else if (!has && !pairs.add(ours) && way == Way::kWrapper) {
-    g_way.compare_exchange_strong(way, Way::kNoRoom);
+    if (has && is_pytorch(caller)) g_way.compare_exchange_strong(way, Way::kSeen);
+  } else if (!has && !pairs.add(ours)) {
+    scope_unopened();
+    if (way == Way::kWrapper) g_way.compare_exchange_strong(way, Way::kNoRoom);
   }
 }
 

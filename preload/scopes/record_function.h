@@ -9,7 +9,7 @@
 // how that is laid out (step_callbacks.h), the callback is taken out, and the wrapper
 // puts our functions there. Where the wrapper is never asked (a PyTorch that calls its
 // own functions directly) the callback stays. Where a scope's list has no room, that
-// scope is missed, and the callback comes back.
+// scope is missed and counted, and the callback comes back.
 //
 // Operators have another scope (FUNCTION), which nobody asks for here: they cost what
 // they cost without us.
@@ -39,9 +39,9 @@ bool record_function_is_decided();
 void record_function_remove();
 
 // callbacks: an at::StepCallbacks that PyTorch has just made for the calling thread,
-// before anybody else sees it. Any thread, no GIL, no lock, nothing of PyTorch's is
-// called but RecordFunction::currentThreadId().
-void record_function_looks_at(void* callbacks, uint8_t scope);
+// and that `caller` has not seen yet. Any thread, no GIL, no lock; of PyTorch's, two
+// functions are called that read what the thread has.
+void record_function_looks_at(void* callbacks, uint8_t scope, const void* caller);
 
 // abi::ScopeHookState, into the header of a new segment.
 void record_function_describe(char* segment);

@@ -67,10 +67,14 @@ struct StepCallbacks {
 static_assert(sizeof(StepCallbacks) == 96);
 
 EXPORT StepCallbacks getStepCallbacks(RecordScope scope);
+StepCallbacks StepCallbacksOf(RecordScope scope);
+bool g_is_bound_within = false;  // as by -Bsymbolic: nobody comes in between
 
 class EXPORT RecordFunction {
  public:
-  RecordFunction() : step(getStepCallbacks(RecordScope::USER_SCOPE)) {}
+  RecordFunction()
+      : step(g_is_bound_within ? StepCallbacksOf(RecordScope::USER_SCOPE)
+                               : getStepCallbacks(RecordScope::USER_SCOPE)) {}
   const char* name() const;
   static uint64_t currentThreadId();
   std::string text;
@@ -115,10 +119,19 @@ std::unique_ptr<ObserverContext> others_start(const RecordFunction&) { return nu
 void others_end(const RecordFunction&, ObserverContext*) {}
 }  // namespace
 
-StepCallbacks getStepCallbacks(RecordScope scope) {
+thread_local bool t_enabled = true;
+uint64_t g_not_found = 0;  // handles that PyTorch would have warned of
+
+EXPORT bool isRecordFunctionEnabled() { return t_enabled; }
+EXPORT bool hasGlobalCallbacks() { return !g_callbacks.empty(); }
+EXPORT StepCallbacks getStepCallbacks(RecordScope scope) {
+  return StepCallbacksOf(scope);
+}
+
+StepCallbacks StepCallbacksOf(RecordScope scope) {
   StepCallbacks step;
   for (const Added& added : g_is_stale ? g_stale : g_callbacks) {
-    step.callbacks.push_back({added.callback.start, added.callback.end});
+    if (t_enabled) step.callbacks.push_back({added.callback.start, added.callback.end});
   }
   step.thread_id = RecordFunction::currentThreadId() + (g_has_another_form ? 1 : 0);
   step.scope = scope;
@@ -132,8 +145,9 @@ EXPORT uint64_t addGlobalCallback(RecordFunctionCallback callback) {
 }
 
 EXPORT void removeCallback(uint64_t handle) {
-  std::erase_if(g_callbacks,
-                [&](const Added& added) { return added.handle == handle; });
+  g_not_found += std::erase_if(g_callbacks, [&](const Added& added) {
+                   return added.handle == handle;
+                 }) == 0;
 }
 
 }  // namespace at
@@ -143,6 +157,10 @@ extern "C" {
 EXPORT uint64_t fake_callbacks() { return at::g_callbacks.size(); }
 EXPORT uint64_t fake_added() { return at::g_added; }
 EXPORT uint64_t fake_twice() { return at::g_twice; }
+EXPORT uint64_t fake_not_found() { return at::g_not_found; }
+EXPORT void fake_clear() { at::g_callbacks.clear(); }
+EXPORT void fake_enable(bool it_is) { at::t_enabled = it_is; }
+EXPORT void fake_bound_within(bool it_is) { at::g_is_bound_within = it_is; }
 EXPORT uint64_t fake_pairs() { return at::g_pairs; }
 EXPORT void fake_another_form(bool it_has) { at::g_has_another_form = it_has; }
 

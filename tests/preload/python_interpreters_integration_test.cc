@@ -111,7 +111,11 @@ WRAPPED(NeedNoCallbackOnceItHasBeenSeen,
 WRAPPED(AreNotDoubledWhereAThreadHasACopy, "threads_that_have_a_copy_of_the_callback")
 WRAPPED(HaveTheCallbackBackWhereThereIsNoRoom, "beside_callbacks_of_others")
 WRAPPED(KeepTheCallbackWhereListsHaveAnotherForm, "lists_of_another_form")
-WRAPPED(OfThreadsAndForksAreAllThere, "two_threads_and_a_fork")
+WRAPPED(AreLeftAloneWhereTheProgramHasSwitchedThemOff,
+        "where_the_program_has_switched_them_off")
+WRAPPED(WarnOfNothingWhereTheProgramHasClearedAll, "cleared_by_the_program")
+WRAPPED(KeepTheCallbackWhereSomebodyElseAsks, "asked_by_somebody_else")
+WRAPPED(OfForksAndThreadsAreAllThere, "a_fork_and_two_threads")
 WRAPPED(EndQuietlyInASleep, "slept_through")
 WRAPPED(AreUnknownWhereTheyBeganBefore, "begun_before_there_was_a_callback")
 WRAPPED(MayEndOnAnotherThread, "ended_by_another_thread")

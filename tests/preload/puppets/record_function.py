@@ -32,8 +32,9 @@ def load():
     library.fake_enter.argtypes = [ctypes.c_char_p]
     library.fake_exit.argtypes = [ctypes.c_void_p]
     library.fake_others.argtypes = [ctypes.c_uint64]
-    library.fake_stale.argtypes = library.fake_another_form.argtypes = [ctypes.c_bool]
-    for name in ("callbacks", "added", "wanted", "twice", "pairs"):
+    for name in ("stale", "another_form", "enable", "bound_within"):
+        getattr(library, "fake_" + name).argtypes = [ctypes.c_bool]
+    for name in ("callbacks", "added", "wanted", "twice", "pairs", "not_found"):
         getattr(library, "fake_" + name).restype = ctypes.c_uint64
     return library
 
@@ -265,6 +266,10 @@ def beside_callbacks_of_others():
     assert torch.fake_pairs() == 4
     torch.fake_others(1)  # PyTorch makes room for four
     one(torch, b"no room")
+    torch.fake_no_others()
+    one(torch, b"room again")
+    torch.fake_others(4)
+    one(torch, b"no room again")
     gc.collect()
     assert torch.fake_callbacks() == 5
     one(torch, b"fifth")  # in memory of its own
@@ -273,7 +278,8 @@ def beside_callbacks_of_others():
     one(torch, b"alone")
     gc.collect()
     assert torch.fake_callbacks() == 1
-    assert [path for path, _, _ in scopes()] == ["seen", "beside three", "fifth", "alone"]
+    assert [path for path, _, _ in scopes()] == [
+        "seen", "beside three", "room again", "fifth", "alone"]
 
 
 def lists_of_another_form():
@@ -294,10 +300,56 @@ def lists_of_another_form():
     assert [path for path, _, _ in scopes()] == ["first", "second", "third"]
 
 
-def two_threads_and_a_fork():
+def where_the_program_has_switched_them_off():
+    torch = start()
+    torch.fake_enable(False)
+    one(torch, b"off")
+    torch.fake_enable(True)
+    one(torch, b"seen")
+    gc.collect()
+    torch.fake_enable(False)
+    one(torch, b"off again")
+    assert torch.fake_pairs() == 0
+    torch.fake_enable(True)
+    one(torch, b"on")
+    assert [path for path, _, _ in scopes()] == ["seen", "on"]
+
+
+def cleared_by_the_program():
+    torch = start()
+    one(torch, b"seen")
+    torch.fake_clear()
+    gc.collect()
+    assert torch.fake_not_found() == 0  # PyTorch would have warned
+
+
+def asked_by_somebody_else():
+    torch = start()
+    torch.fake_bound_within(True)
+    ctypes.CDLL(torch._name, ctypes.RTLD_GLOBAL)  # where somebody else finds it
+    ask = ctypes.CDLL(None)._ZN2at16getStepCallbacksENS_11RecordScopeE
+    ask.argtypes = [ctypes.c_void_p, ctypes.c_uint8]
+    # Returned through memory, of which x86-64 has the address in the first register.
+    if os.uname().machine == "x86_64":
+        ask(ctypes.create_string_buffer(96), 7)
+    one(torch, b"first")
+    gc.collect()
+    assert torch.fake_callbacks() == 1
+    one(torch, b"second")
+    assert [path for path, _, _ in scopes()] == ["first", "second"]
+
+
+def a_fork_and_two_threads():
     torch = start()
     one(torch, b"seen")
     gc.collect()
+    pid = os.fork()
+    if pid == 0:
+        assert probe.library.probe_start() == 1
+        one(torch, b"child")
+        os._exit(0 if scopes() == [("child", 1, USER)] else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+
     def many():
         for _ in range(1000):
             one(torch, b"of a thread")
@@ -306,12 +358,6 @@ def two_threads_and_a_fork():
         thread.start()
     for thread in threads:
         thread.join()
-    pid = os.fork()
-    if pid == 0:
-        assert probe.library.probe_start() == 1
-        one(torch, b"child")
-        os._exit(0 if scopes() == [("child", 1, USER)] else 1)
-    assert os.waitpid(pid, 0)[1] == 0
     assert len(scopes()) == 2001 and torch.fake_callbacks() == 0
 
 
