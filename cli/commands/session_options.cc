@@ -13,6 +13,10 @@
 namespace lull {
 namespace {
 
+// With fewer, steps that rested stand side by side.
+constexpr double kFewestStepsToOneControl = 4;
+constexpr double kMostStepsToOneControl = 100'000;
+
 // What a collector would refuse is refused before the job starts.
 void SetTags(const std::vector<std::string>& given, std::vector<std::string>* tags) {
   tags->clear();
@@ -68,6 +72,12 @@ void AddSessionOptions(CLI::App* verb, SessionOptions* options) {
       ->check(NumberFrom(0.01, 100))
       ->type_name("PERCENT")
       ->configurable();
+  verb->add_option_function<uint32_t>(
+          "--control-steps",
+          [options](uint32_t one_in) { options->settings.set_control_steps(one_in); },
+          "do not record one training step in N, to tell by it what recording costs")
+      ->check(NumberFrom(kFewestStepsToOneControl, kMostStepsToOneControl))
+      ->type_name("N");
   verb->add_flag_function(
       "--no-samples",
       [options](int64_t) { options->settings.set_no_host_samples(true); },

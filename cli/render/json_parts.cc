@@ -50,6 +50,7 @@ Json StepCostJson(const v1::StepCost& cost) {
   json["traced_longer"] = told(cost.has_traced_longer(), cost.traced_longer());
   json["paid"] = told(cost.has_paid(), cost.paid());
   json["between_longer"] = told(cost.has_between_longer(), cost.between_longer());
+  json["recorded_longer"] = told(cost.has_recorded_longer(), cost.recorded_longer());
   return json;
 }
 

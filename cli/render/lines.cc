@@ -204,27 +204,59 @@ std::string NoAdvice(const v1::ReportReply& reply) {
              : "the collector is older than this lull and gives no advice";
 }
 
-std::string StepCostLine(const v1::Overhead& overhead) {
-  const v1::StepCost& cost = overhead.step_cost();
+namespace {
+
+std::string EstimateWords(const v1::Estimate& estimate, absl::string_view of) {
+  return absl::StrFormat("%+.2f %% on %s (%+.2f to %+.2f %%)", estimate.percent(), of,
+                         estimate.low_percent(), estimate.high_percent());
+}
+
+std::string RankWords(const v1::StepCost& cost) {
+  return cost.rank() >= 0 ? absl::StrFormat(", rank %d", cost.rank()) : "";
+}
+
+std::string RecordingCostLine(const v1::StepCost& cost) {
+  if (cost.control_one_in() == 0) return "";
+  if (!cost.has_recorded_longer()) {
+    return absl::StrFormat(
+        "Cost of recording on the wall clock: not known, as %d control steps could be "
+        "compared with the steps beside them. Six are needed, one in %d was asked for.",
+        cost.control_steps(), cost.control_one_in());
+  }
+  return absl::StrFormat(
+      "Cost of recording on the wall clock: %s: %d control steps, in which hooks "
+      "rested, "
+      "against the steps beside them%s.",
+      EstimateWords(cost.recorded_longer(), "a step"), cost.control_steps(),
+      RankWords(cost));
+}
+
+std::string WindowCostLine(const v1::StepCost& cost) {
   if (!cost.has_traced_longer() || !cost.has_paid()) return "";
-  auto words = [](const v1::Estimate& estimate, absl::string_view of) {
-    return absl::StrFormat("%+.2f %% on %s (%+.2f to %+.2f %%)", estimate.percent(), of,
-                           estimate.low_percent(), estimate.high_percent());
-  };
   std::string line = absl::StrFormat(
       "Cost on the wall clock: %s, %s: %d windows of tracing against the steps beside "
       "them%s.",
-      words(cost.paid(), "the job"), words(cost.traced_longer(), "a traced step"),
-      cost.windows(),
-      cost.rank() >= 0 ? absl::StrFormat(", rank %d", cost.rank()) : "");
+      EstimateWords(cost.paid(), "the job"),
+      EstimateWords(cost.traced_longer(), "a traced step"), cost.windows(),
+      RankWords(cost));
   // One that may have other reasons is told where it is hardly chance.
   if (cost.between_longer().low_percent() > 0) {
-    absl::StrAppend(
-        &line, " Not in it: ", words(cost.between_longer(), "steps between windows"),
-        " against those before the first, which may have other reasons. If windows left "
-        "it behind, runs with `--gpu host` do not have it.");
+    absl::StrAppend(&line, " Not in it: ",
+                    EstimateWords(cost.between_longer(), "steps between windows"),
+                    " against those before the first, which may have other reasons. If "
+                    "windows left "
+                    "it behind, runs with `--gpu host` do not have it.");
   }
   return line;
+}
+
+}  // namespace
+
+std::string StepCostLine(const v1::Overhead& overhead) {
+  const v1::StepCost& cost = overhead.step_cost();
+  std::vector<std::string> lines = {RecordingCostLine(cost), WindowCostLine(cost)};
+  std::erase(lines, "");
+  return absl::StrJoin(lines, " ");
 }
 
 std::string OverheadLine(const v1::Overhead& overhead) {

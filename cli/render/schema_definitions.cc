@@ -73,6 +73,7 @@ Json Overhead() {
                   .Set("traced_longer", estimate)
                   .Set("paid", estimate)
                   .Set("between_longer", estimate)
+                  .Set("recorded_longer", estimate)
                   .Done();
   return RowOf<v1::Overhead>()
       .OrNull({"self_ms", "percent", "relay_cpu_ms", "budget_percent"})

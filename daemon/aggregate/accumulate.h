@@ -33,6 +33,8 @@ inline void AddEvent(const Series& series, const Event& event, Cell& cell) {
     case EventType::kCoverage:
       return cell.Add(event.duration_ns, CoverageView{event}.busy_ns(),
                       CoverageView{event}.kernel_ns());
+    case EventType::kStep:
+      return cell.Add(event.duration_ns, StepView{event}.rested_ns(), 0);
     case EventType::kSync:
     case EventType::kCopyAsync:
       return cell.Add(event.duration_ns, CopyCallView{event}.bytes(), 0);

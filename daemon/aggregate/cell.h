@@ -11,7 +11,8 @@ struct Cell {
   uint64_t total_ns = 0;
   uint64_t max_ns = 0;
   uint64_t min_ns = 0;  // of `count` events; 0 when there are none
-  // Bytes; objects collected by the GC; busy, needed time; squares of weights.
+  // Bytes; objects collected by the GC; busy, needed time; squares of weights; the time
+  // in which hooks rested.
   uint64_t amount = 0;
   // Objects that the GC found uncollectable; kernels' time; of allocations, the blocks
   // that were forgotten.

@@ -31,7 +31,8 @@ uint32_t NumberOf(EventType type, const Event& event) {
     case EventType::kGcPause:
       return GcPauseView{event}.generation();
     case EventType::kStep:
-      return StepView{event}.source();
+      return StepView{event}.source() |
+             (StepView{event}.rested_ns() != 0 ? kVariantControlStep : 0u);
     case EventType::kScope:
       return ScopeView{event}.kind();
     default:

@@ -76,6 +76,8 @@ LULL_EVENT_VIEW(StepView) {
   LULL_ARGUMENT(uint64_t, number, arg0)
   LULL_WORD(source, arg2)  // lull.v1.StepSource
   uint64_t end_ns() const { return event.start_ns + event.duration_ns; }
+  // Of a control step: for how long hooks rested, from its start on. Else 0.
+  LULL_ARGUMENT(uint64_t, rested_ns, arg1)
 };
 
 LULL_EVENT_VIEW(ScopeView) {

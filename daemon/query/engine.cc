@@ -257,8 +257,8 @@ absl::Status Report(storage::Store& store, const HasRelay& has_relay,
       FillLosses(*view.reader, view.job, request, reply->mutable_losses()));
   FillOverhead(view.job, view.processes, reply->mutable_overhead());
   if (!view.job.info.has_imported()) {  // of a trace nobody knows it
-    LULL_RETURN_IF_ERROR(
-        FillStepCost(*view.reader, view.processes, reply->mutable_overhead()));
+    LULL_RETURN_IF_ERROR(FillStepCost(*view.reader, view.job, view.processes,
+                                      reply->mutable_overhead()));
   }
   LULL_RETURN_IF_ERROR(FillJob(*view.run_parts, view.job, reply->mutable_job()));
   FillCommonParts(reply);

@@ -28,11 +28,12 @@ absl::StatusOr<steps::StepCost> CostOfProcess(storage::StoreReader& reader,
                                               const ProcessSums& sums) {
   LULL_ASSIGN_OR_RETURN(
       auto rows, reader.catalogue().Steps(sums.process.id, 0, aggregate::kForever, 0));
-  const uint64_t known_until = TracingKnownUntil(sums.tracing);
+  const uint64_t known_until =
+      sums.tracing.empty() ? aggregate::kForever : TracingKnownUntil(sums.tracing);
   std::vector<steps::TimedStep> timed;
   for (const storage::StepRow& row : rows) {
     if (row.start_ns == row.end_ns || row.end_ns > known_until) continue;
-    timed.push_back({row.number, row.start_ns, row.end_ns});
+    timed.push_back({row.number, row.start_ns, row.end_ns, row.rested_ns});
   }
   std::vector<steps::TracingChange> changes;
   for (const storage::TracingRow& row : sums.tracing) {
@@ -61,23 +62,29 @@ v1::StepCost Told(const ProcessSums& sums, const steps::StepCost& cost) {
   Fill(cost.traced_longer, &StepCost::mutable_traced_longer, &out);
   Fill(cost.paid, &StepCost::mutable_paid, &out);
   Fill(cost.between_longer, &StepCost::mutable_between_longer, &out);
+  out.set_control_steps(cost.control_steps);
+  Fill(cost.recorded_longer, &StepCost::mutable_recorded_longer, &out);
   return out;
 }
 
 }  // namespace
 
-absl::Status FillStepCost(storage::StoreReader& reader,
+absl::Status FillStepCost(storage::StoreReader& reader, const storage::JobRow& job,
                           const std::vector<ProcessSums>& processes,
                           v1::Overhead* out) {
+  const bool has_control_steps = job.info.settings().control_steps() != 0;
   int looked_at = 0;
   for (const ProcessSums& sums : processes) {
-    if (sums.tracing.empty()) continue;
+    if (sums.tracing.empty() && !has_control_steps) continue;
     if (++looked_at > kMostProcesses) break;
     LULL_ASSIGN_OR_RETURN(steps::StepCost cost, CostOfProcess(reader, sums));
-    if (cost.traced_steps == 0) continue;
-    if (cost.paid || !out->has_step_cost())
-      *out->mutable_step_cost() = Told(sums, cost);
-    if (cost.paid) break;
+    if (cost.traced_steps == 0 && cost.control_steps == 0) continue;
+    const bool is_told = cost.paid || cost.recorded_longer;
+    if (is_told || !out->has_step_cost()) *out->mutable_step_cost() = Told(sums, cost);
+    if (is_told) break;
+  }
+  if (has_control_steps) {
+    out->mutable_step_cost()->set_control_one_in(job.info.settings().control_steps());
   }
   return absl::OkStatus();
 }

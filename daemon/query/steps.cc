@@ -127,9 +127,12 @@ void FillStepRow(const storage::JobRow& job, const storage::ProcessRow& process,
 
 absl::StatusOr<std::vector<storage::StepRow>> StepsOf(const View& view,
                                                       const ProcessSums& sums) {
-  return view.reader->catalogue().Steps(sums.process.id,
-                                        view.job.info.start_ns() + view.range.since,
-                                        Absolute(view.job, view.range.until), 0);
+  LULL_ASSIGN_OR_RETURN(
+      auto rows, view.reader->catalogue().Steps(
+                     sums.process.id, view.job.info.start_ns() + view.range.since,
+                     Absolute(view.job, view.range.until), 0));
+  std::erase_if(rows, [](const storage::StepRow& row) { return row.rested_ns != 0; });
+  return rows;
 }
 
 absl::Status FillSteps(View& view, v1::ReportReply* reply) {

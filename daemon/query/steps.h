@@ -13,7 +13,8 @@ namespace lull::query {
 void FillStepRow(const storage::JobRow& job, const storage::ProcessRow& process,
                  const storage::StepRow& step, lull::v1::StepRow* row);
 
-// Those of a process in the range that is asked for, whatever phase is shown.
+// Those of a process in the range that is asked for, whatever phase is shown. Without
+// control steps, of which nothing is known but how long they took.
 absl::StatusOr<std::vector<storage::StepRow>> StepsOf(const View& view,
                                                       const ProcessSums& sums);
 

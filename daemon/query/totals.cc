@@ -40,6 +40,15 @@ uint64_t RecordedOf(const storage::JobRow& job, const ProcessSums& sums,
   return begin < end ? sums.recorded.Within(begin, end) : 0;
 }
 
+// For how long hooks rested in control steps, in the range of the sums.
+uint64_t RestedOf(const ProcessSums& sums) {
+  uint64_t rested_ns = 0;
+  sums.ForEach([&](const aggregate::Series& series, const aggregate::Cell& cell) {
+    if (series.type == aggregate::EventType::kStep) rested_ns += cell.amount;
+  });
+  return rested_ns;
+}
+
 // The last that was heard of a job. While it sleeps there are no events, but signs of
 // life.
 uint64_t EndOfJob(const storage::JobRow& job, const Recorded& recorded,
@@ -231,8 +240,10 @@ void FillProcess(const storage::JobRow& job, const ProcessSums& sums,
   out->set_gpu(process.counters.gpu_calls() > 0);
   out->set_torch(process.counters.torch_allocations() > 0);
   out->set_duration_ns(DurationOf(job, process));
-  if (!sums.recorded.always() || !sums.range.all()) {
-    out->set_recorded_ns(RecordedOf(job, sums, sums.range));
+  const uint64_t rested_ns = RestedOf(sums);
+  if (!sums.recorded.always() || !sums.range.all() || rested_ns != 0) {
+    const uint64_t recorded_ns = RecordedOf(job, sums, sums.range);
+    out->set_recorded_ns(recorded_ns - std::min(recorded_ns, rested_ns));
   }
   out->set_native_stacks(process.counters.native_stacks());
   out->set_gc_hook(process.counters.gc_hook());

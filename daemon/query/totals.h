@@ -33,7 +33,7 @@ void FillOverhead(const storage::JobRow& job, const std::vector<ProcessSums>& pr
                   v1::Overhead* out);
 // What tracing cost the steps on the wall clock: of the first process for which it can
 // be told. If there is none: of the first that was traced in steps, without estimates.
-absl::Status FillStepCost(storage::StoreReader& reader,
+absl::Status FillStepCost(storage::StoreReader& reader, const storage::JobRow& job,
                           const std::vector<ProcessSums>& processes, v1::Overhead* out);
 
 void FillProcess(const storage::JobRow& job, const ProcessSums& sums,

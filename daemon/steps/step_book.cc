@@ -57,13 +57,15 @@ void StepBook::Add(Part part, uint64_t start_ns, uint64_t end_ns) {
   parts_[static_cast<size_t>(part)].Add({start_ns, end_ns});
 }
 
-void StepBook::AddStep(uint64_t number, uint64_t start_ns, uint64_t end_ns) {
+void StepBook::AddStep(uint64_t number, uint64_t start_ns, uint64_t end_ns,
+                       uint64_t rested_ns) {
   if (start_ns >= end_ns) return;
   if (!steps_.empty() && steps_.back().end_ns > start_ns) return;
   Step step;
   step.number = number;
   step.start_ns = start_ns;
   step.end_ns = end_ns;
+  step.rested_ns = rested_ns;
   steps_.push_back(step);
 }
 

@@ -41,7 +41,8 @@ struct Step {
   uint64_t start_ns = 0;
   uint64_t end_ns = 0;
   std::array<uint64_t, kParts> part_ns = {};
-  bool traced = false;  // wholly in traced time: the parts on the device are known
+  bool traced = false;     // wholly in traced time: the parts on the device are known
+  uint64_t rested_ns = 0;  // of a control step: nothing is known of so much of it
 };
 
 class StepBook {
@@ -58,7 +59,8 @@ class StepBook {
 
   void Add(Part part, uint64_t start_ns, uint64_t end_ns);
   // A step [start_ns, end_ns) is over; later ones start no earlier than it ends.
-  void AddStep(uint64_t number, uint64_t start_ns, uint64_t end_ns);
+  void AddStep(uint64_t number, uint64_t start_ns, uint64_t end_ns,
+               uint64_t rested_ns = 0);
   // Operations come for [Trace, Untrace), and none of them was lost.
   void Trace(uint64_t time_ns);
   void Untrace(uint64_t time_ns);

@@ -52,6 +52,9 @@ class Story {
     cost.traced_longer = MedianOf(longer);
     cost.paid = Paid();
     cost.between_longer = BetweenLonger();
+    const std::vector<double> recorded = RecordedLonger();
+    cost.control_steps = recorded.size();
+    cost.recorded_longer = MedianOf(recorded);
     return cost;
   }
 
@@ -77,10 +80,28 @@ class Story {
     return lengths;
   }
 
-  void Judge(size_t first, size_t last) {
+  // Of the steps [first, last).
+  std::vector<double> Beside(size_t first, size_t last) const {
     std::vector<double> neighbours = Before(first);
     const std::vector<double> after = After(last);
     neighbours.insert(neighbours.end(), after.begin(), after.end());
+    return neighbours;
+  }
+
+  // The steps beside each control step against it.
+  std::vector<double> RecordedLonger() const {
+    std::vector<double> longer;
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      if (conditions_[i] != Condition::kControl || steps_[i].length() <= 0) continue;
+      const std::vector<double> neighbours = Beside(i, i + 1);
+      if (neighbours.size() < kFewestNeighbours) continue;
+      longer.push_back(Median(neighbours) / steps_[i].length() - 1);
+    }
+    return longer;
+  }
+
+  void Judge(size_t first, size_t last) {
+    const std::vector<double> neighbours = Beside(first, last);
     std::vector<double> traced;
     double others = 0;  // begins, ends
     size_t other_steps = 0;
@@ -169,7 +190,11 @@ std::vector<Condition> ConditionsOf(const std::vector<TimedStep>& steps,
       begins = begins || (on && !was_on);
       ends = ends || (!on && was_on);
     }
+    const bool rested = step.rested_ns != 0;
+    const bool whole = step.rested_ns >= step.end_ns - step.start_ns;
+    anothers = anothers || (rested && (!whole || on || begins || ends));
     conditions.push_back(anothers ? Condition::kAnothers
+                         : rested ? Condition::kControl
                          : ends   ? Condition::kEnds
                          : begins ? Condition::kBegins
                          : on     ? Condition::kTraced

@@ -12,6 +12,9 @@
 // there are many of them, because they resemble each other. With fewer than
 // kFewestWindows nothing is claimed.
 //
+// Where a job has control steps (preload/steps/control_step.h), each is compared in the
+// same way with those beside it, which were recorded: that is what recording costs.
+//
 // Pure: no clock, no store. Times are CLOCK_MONOTONIC in ns.
 #pragma once
 
@@ -26,6 +29,7 @@ struct TimedStep {
   uint64_t number = 0;  // steps follow each other where their numbers do
   uint64_t start_ns = 0;
   uint64_t end_ns = 0;
+  uint64_t rested_ns = 0;  // of a control step: for how long hooks rested in it
 
   double length() const { return static_cast<double>(end_ns - start_ns); }
 };
@@ -42,7 +46,9 @@ enum class Condition : uint8_t {
   kBegins,    // tracing was switched on in it
   kTraced,    // on all the time
   kEnds,      // tracing was switched off in it, and perhaps on before
-  kAnothers,  // somebody else traced: it says nothing about us
+  kControl,   // nothing was recorded in it
+  kAnothers,  // somebody else traced, or a control step was broken off: it says nothing
+              // about us
 };
 
 // The condition of each step. Both arguments are in the order of time.
@@ -68,6 +74,9 @@ struct StepCost {
   // How much longer steps between windows are than those before the first one. The
   // training itself may have changed meanwhile; `paid` does not contain it.
   std::optional<Estimate> between_longer;
+  size_t control_steps = 0;  // that could be judged
+  // How much longer an untraced step is because it is recorded.
+  std::optional<Estimate> recorded_longer;
 };
 
 // One window whose neighbours are known: steps [first, last) as they were handed over.

@@ -114,6 +114,8 @@ CREATE INDEX jobs_by_run ON jobs(run) WHERE run<>'';
 CREATE TABLE clock_readings(job INT, second INT, reading BLOB,
   PRIMARY KEY(job, second)) WITHOUT ROWID;
 )sql"},
+    // 16: no step was a control step.
+    {"ALTER TABLE steps ADD COLUMN rested_ns INT NOT NULL DEFAULT 0;"},
 };
 static_assert(kOldestSchema + std::size(kSteps) == kSchemaVersion);
 

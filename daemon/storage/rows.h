@@ -103,8 +103,7 @@ struct RefRow {
   uint32_t id = 0;
 };
 
-// A kernel and the shape of a launch. Names have ids of their own: one kernel comes in
-// many shapes.
+// A kernel and the shape of a launch; one name comes in many shapes.
 struct KernelRow {
   uint32_t id = 0;
   uint32_t name = 0;
@@ -156,6 +155,7 @@ struct StepRow {
   uint64_t end_ns = 0;
   bool traced = false;                   // wholly in traced time
   std::array<uint64_t, 7> part_ns = {};  // by steps::Part; the rest is other
+  uint64_t rested_ns = 0;  // of a control step: nothing is known of so much of it
 };
 
 // What was live at the end of a step: bytes by series of a whole (aggregate::TotalOf).

@@ -73,7 +73,7 @@ CREATE TABLE non_finite(process INTEGER PRIMARY KEY, time_ns INT, value INT,
   series INT, step_known INT, step INT);
 CREATE TABLE steps(process INT, number INT, source INT, start_ns INT, end_ns INT,
   traced INT, kernel_ns INT, memcpy_ns INT, memset_ns INT, communication_ns INT,
-  runtime_ns INT, data_ns INT, host_ns INT,
+  runtime_ns INT, data_ns INT, host_ns INT, rested_ns INT,
   PRIMARY KEY(process, number)) WITHOUT ROWID;
 CREATE TABLE step_memory(process INT, ordinal INT, step INT, end_ns INT, live BLOB,
   PRIMARY KEY(process, ordinal)) WITHOUT ROWID;

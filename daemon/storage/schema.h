@@ -14,7 +14,7 @@ namespace lull::storage {
 inline constexpr int kApplicationId = 0x6c756c6c;  // "lull"
 // Raise it with every change of the tables or of what blobs hold, and add a step that
 // converts the one before. A new field of a message is no change.
-inline constexpr int kSchemaVersion = 16;
+inline constexpr int kSchemaVersion = 17;
 inline constexpr int kOldestSchema = 5;
 
 // Opens the database at `path` for writing, makes the tables in one that is new or

@@ -90,10 +90,10 @@ LULL_TABLE(NonFiniteRow, "non_finite", "process",
            r.time_ns, r.value, r.series, r.step_known, r.step);
 LULL_TABLE(StepRow, "steps", "process",
            "number, source, start_ns, end_ns, traced, kernel_ns, memcpy_ns, memset_ns,"
-           "communication_ns, runtime_ns, data_ns, host_ns",
+           "communication_ns, runtime_ns, data_ns, host_ns, rested_ns",
            r.number, r.source, r.start_ns, r.end_ns, r.traced, r.part_ns[0],
            r.part_ns[1], r.part_ns[2], r.part_ns[3], r.part_ns[4], r.part_ns[5],
-           r.part_ns[6]);
+           r.part_ns[6], r.rested_ns);
 LULL_TABLE(StepMemoryRow, "step_memory", "process", "ordinal, step, end_ns, live",  //
            r.ordinal, r.step, r.end_ns, r.live);
 LULL_TABLE(LiveBlockRow, "live_blocks", "process",

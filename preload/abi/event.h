@@ -87,7 +87,7 @@ using Ref = uint32_t;
 //   GpuLost       records                  0                     0
 //   GpuMark       0                        0                     0
 //   GpuDevice     0                        0                     device ordinal
-//   Step          number, from 0           0                     StepSource
+//   Step          number, from 1           ns that hooks rested  StepSource
 //   NonFinite     the value as a double     0                     0
 //   TorchReserved bytes allocated in all   bytes reserved in all device (below)
 //   Scope         tid that began it, where nesting depth,        ScopeKind

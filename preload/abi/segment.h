@@ -101,7 +101,7 @@ struct SegmentHeader {
 // Written by the relay, read by the shim with relaxed loads. The shim copies the
 // built-in defaults in before the handshake, so that it works without a relay.
 struct ControlBlock {
-  std::atomic<uint32_t> armed;              // 0: asleep: record nothing, cost nothing
+  std::atomic<uint32_t> armed;              // Armed
   std::atomic<uint32_t> thinning;           // Thinning, set by the governor
   std::atomic<uint64_t> wait_threshold_ns;  // shorter host waits are only summed
   std::atomic<uint64_t> late_launch_ns;     // a launch this long after the last
@@ -129,12 +129,16 @@ struct ControlBlock {
   std::atomic<uint64_t> asleep_since_ns;
   // 1: CUPTI is taken down after each window, where nobody else in the process uses it.
   std::atomic<uint32_t> gpu_finalize;
+  std::atomic<uint32_t> control_steps;  // of so many steps one is; 0: none
+  // Until when the present one may last, CLOCK_MONOTONIC; when the last one ended.
+  std::atomic<uint64_t> control_until_ns;
 };
 
 // Words of the control block that the relay copies from the flags of the job, each from
 // the field of lull.v1.JobSettings of the same name, and what is meant by a 0 there.
-#define LULL_CONTROL_SETTINGS(SETTING) \
-  SETTING(wait_threshold_ns, abi::kDefaultWaitThresholdNs)
+#define LULL_CONTROL_SETTINGS(SETTING)                     \
+  SETTING(wait_threshold_ns, abi::kDefaultWaitThresholdNs) \
+  SETTING(control_steps, 0u)
 
 enum class GpuMode : uint32_t { kHost = 0, kWindow = 1, kContinuous = 2 };
 

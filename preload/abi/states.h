@@ -1,10 +1,22 @@
-// What the shim says of itself in the header of its segment. The words for others are
-// in proto/events.proto; tests/daemon/vocabulary_test.cc holds the two together.
+// Words in the header of a segment, which the shim writes, and in its control block.
+// The words for others are in proto/events.proto; tests/daemon/vocabulary_test.cc holds
+// the two together.
 #pragma once
 
 #include <cstdint>
 
 namespace lull::abi {
+
+// What hooks do: ControlBlock::armed. The relay writes the first two; the shim turns
+// kArmed into kControlStep and back. The relay does the latter, too, once the step has
+// lasted for too long, and says before until when it did. Each by a compare-and-swap,
+// so that a process that was put to sleep stays asleep.
+enum Armed : uint32_t {
+  kAsleep = 0,  // record nothing, cost nothing
+  kArmed = 1,
+  kControlStep = 2,  // as asleep, but the step itself is recorded: what steps take
+                     // without lull (docs/overhead.md)
+};
 
 // Recording ends for good, except with kUnread: a relay that reads again wakes the
 // process up. The word stays as it is then.

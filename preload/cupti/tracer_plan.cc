@@ -40,7 +40,8 @@ Wanted Tracer::decide() const {
   }
   auto mode =
       static_cast<abi::GpuMode>(control.gpu_mode.load(std::memory_order_relaxed));
-  if (mode == abi::GpuMode::kHost) {
+  const bool rests = control.armed.load(std::memory_order_relaxed) == abi::kControlStep;
+  if (mode == abi::GpuMode::kHost || rests) {
     return {TracingState::kOff, TracingReason::kSchedule, 0};
   }
   if (control.gpu_hold.load(std::memory_order_relaxed) != 0) {

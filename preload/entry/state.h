@@ -43,7 +43,8 @@ inline char* recording_segment() {
     return nullptr;
   }
   char* segment = state->segment.load(std::memory_order_relaxed);
-  if (abi::SegmentView(segment).control().armed.load(std::memory_order_relaxed) == 0) {
+  if (abi::SegmentView(segment).control().armed.load(std::memory_order_relaxed) !=
+      abi::kArmed) {
     return nullptr;
   }
   return segment;

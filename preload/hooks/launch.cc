@@ -3,6 +3,7 @@
 // device may have run dry meanwhile) carries the whole stack, one in a window of GPU
 // tracing the native one too.
 #include "preload/hooks/cuda_record.h"
+#include "preload/steps/control_step.h"
 
 namespace lull {
 namespace {
@@ -33,7 +34,8 @@ __attribute__((noinline)) void record(const CudaCall& call, const Launched& laun
     uint64_t pause = abi::SegmentView(call.segment)
                          .control()
                          .late_launch_ns.load(std::memory_order_relaxed);
-    bool late = previous != 0 && call.start_ns > previous + pause;
+    bool late = previous != 0 && call.start_ns > previous + pause &&
+                !rested_since(call.segment, previous);
     uint8_t flags = late ? uint8_t{abi::kFlagLate} : uint8_t{0};
     EventParts parts = {abi::EventType::kLaunch, flags, bits(launch.stream),
                         bits(launch.function), 0};

@@ -157,7 +157,7 @@ void step_scope_ended(abi::Ref stack) {
   if (g_counting.exchange(true, std::memory_order_acquire)) return;
   bool ended = g_counter.stepped(reinterpret_cast<const void*>(uintptr_t{stack}));
   g_counting.store(false, std::memory_order_release);
-  if (ended) step_boundary(abi::StepSource::kOptimizer);
+  if (ended) step_boundary(abi::StepSource::kOptimizer, Seen::kWhileRecording);
 }
 
 void step_hook_describe(char* segment) {

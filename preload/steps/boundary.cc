@@ -5,6 +5,7 @@
 #include "preload/cupti/gpu.h"
 #include "preload/entry/state.h"
 #include "preload/hooks/record.h"
+#include "preload/steps/control_step.h"
 
 namespace lull {
 namespace {
@@ -16,7 +17,9 @@ std::atomic<uint32_t> g_arming{0};
 std::atomic<uint64_t> g_boundary_ns{0};  // 0: none yet
 std::atomic<uint64_t> g_number{0};       // of the latest step; the first is 1
 
-void record_step(char* segment, uint64_t start, uint64_t end, abi::StepSource source) {
+// `rested`: ns in which nothing was recorded, of a control step. Returns its number.
+uint64_t record_step(char* segment, uint64_t start, uint64_t end, uint64_t rested,
+                     abi::StepSource source) {
   abi::Ref stack = python_stack(segment);
   uint64_t number = g_number.fetch_add(1, std::memory_order_relaxed) + 1;
   if (abi::Event* event = reserve_event(segment)) {
@@ -24,7 +27,7 @@ void record_step(char* segment, uint64_t start, uint64_t end, abi::StepSource so
         .start_ns = start,
         .duration_ns = end - start,
         .arg0 = number,
-        .arg1 = 0,
+        .arg1 = rested,
         .py_stack = stack,
         .native_stack = 0,
         .arg2 = static_cast<uint32_t>(source),
@@ -34,12 +37,14 @@ void record_step(char* segment, uint64_t start, uint64_t end, abi::StepSource so
     };
     commit_event();
   }
+  return number;
 }
 
 }  // namespace
 
-void step_boundary(abi::StepSource source) {
+void step_boundary(abi::StepSource source, Seen seen) {
   char* segment = recording_segment();
+  if (segment == nullptr) segment = control_step_segment();
   if (segment == nullptr) return;
   uint64_t now = monotonic_ns();
   uint32_t generation = g_state->generation.load(std::memory_order_relaxed);
@@ -53,9 +58,14 @@ void step_boundary(abi::StepSource source) {
     g_boundary_ns.store(0, std::memory_order_relaxed);
   }
   uint64_t start = g_boundary_ns.exchange(now, std::memory_order_relaxed);
-  record_step(segment, start != 0 && start < now ? start : now, now, source);
+  if (start == 0 || start > now) start = now;
+  const uint64_t rested = control_step_end(segment, start, now);
+  const uint64_t number = record_step(segment, start, now, rested, source);
   account_self(now);
   gpu_step_boundary(segment);  // keeps its own account
+  if (seen == Seen::kAlways && rested == 0) {
+    control_step_begin(segment, number + 1, now - start, now);
+  }
 }
 
 }  // namespace lull

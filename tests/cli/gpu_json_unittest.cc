@@ -211,7 +211,8 @@ TEST(GpuJson, OfStepsTellsWhatTracingCostThem) {
   Json cost = Parsed(StepsJson(testing::FixedSteps()))["overhead"]["step_cost"];
   EXPECT_THAT(Keys(cost),
               ElementsAre("pid", "rank", "windows", "traced_steps", "untraced_steps",
-                          "traced_longer", "paid", "between_longer"));
+                          "control_steps", "control_one_in", "traced_longer", "paid",
+                          "between_longer", "recorded_longer"));
   EXPECT_THAT(Keys(cost["paid"]),
               ElementsAre("percent", "low_percent", "high_percent"));
   EXPECT_DOUBLE_EQ(cost["paid"]["high_percent"].get<double>(), 2.31);

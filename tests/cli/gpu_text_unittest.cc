@@ -50,6 +50,24 @@ void ExpectTablesWithin100Columns(const std::string& text) {
 TEST(StepCostText, SaysWhatStaysAfterAWindowOnlyWhereItIsHardlyChance) {
   v1::ReportReply reply = testing::FixedSteps();
   v1::StepCost* cost = reply.mutable_overhead()->mutable_step_cost();
+  v1::Overhead controlled = reply.overhead();
+  controlled.mutable_step_cost()->set_control_one_in(20);
+  controlled.mutable_step_cost()->set_control_steps(5);
+  EXPECT_THAT(
+      StepCostLine(controlled),
+      ::testing::StartsWith(
+          "Cost of recording on the wall clock: not known, as 5 control steps "
+          "could be compared with the steps beside them. Six are needed, one in "
+          "20 was asked for. Cost on the wall clock: +1.90 %"));
+  v1::Estimate* recorded = controlled.mutable_step_cost()->mutable_recorded_longer();
+  recorded->set_percent(1.2);
+  recorded->set_low_percent(0.4);
+  recorded->set_high_percent(2.1);
+  controlled.mutable_step_cost()->clear_paid();
+  EXPECT_EQ(
+      StepCostLine(controlled),
+      "Cost of recording on the wall clock: +1.20 % on a step (+0.40 to +2.10 %): 5 "
+      "control steps, in which hooks rested, against the steps beside them, rank 0.");
   EXPECT_EQ(
       StepCostLine(reply.overhead()),
       "Cost on the wall clock: +1.90 % on the job (+1.52 to +2.31 %), +9.10 % on a "

@@ -31,9 +31,10 @@ class CostOnTheWallClock(unittest.TestCase):
     def tearDownClass(cls):
         cls.host.close()
 
-    def train(self, name, config, *options, steps=STEPS, budget="100", arguments=()):
+    def train(self, name, config, *options, steps=STEPS, budget="100", arguments=(),
+              step_range="step"):
         done = guest.execute(
-            [guest.LULL, "run", "--quiet", "--name", name, "--step-range", "step",
+            [guest.LULL, "run", "--quiet", "--name", name, "--step-range", step_range,
              "--overhead-budget", budget, *options, "--", sys.executable,
              os.path.join(PUPPETS, "stepping.py"), str(steps), *arguments],
             {**self.host.environment, "LD_LIBRARY_PATH": os.environ["LULL_SIM"],
@@ -100,6 +101,36 @@ class CostOnTheWallClock(unittest.TestCase):
         self.assertGreaterEqual(bounded["windows"], 6)
         self.assertLess(bounded["windows"], 50)
         self.assertLess(bounded["traced_ms"], 0.5 * unbounded["traced_ms"])
+
+    def test_control_steps_tell_what_recording_costs(self):
+        for mode in "host", "window":
+            name = "controlled_" + mode
+            answer = self.steps(name, "", "--gpu", mode, "--control-steps", "10")
+            cost = answer["overhead"]["step_cost"]
+            self.assertEqual(cost["control_one_in"], 10)
+            # None is among the first steps, nor beside a window of six of 26 steps.
+            self.assertGreaterEqual(cost["control_steps"], 50 if mode == "host" else 20, cost)
+            told = cost["recorded_longer"]
+            self.assertLessEqual(told["low_percent"], told["percent"], cost)
+            self.assertLessEqual(told["percent"], told["high_percent"], cost)
+            # 100 launches of the simulated device are quicker without their hooks.
+            self.assertGreater(told["high_percent"], 0, cost)
+            text = guest.execute([guest.LULL, "steps", name], self.host.environment).stdout
+            self.assertIn("Cost of recording on the wall clock", text)
+        report = checks.query(guest.LULL, "report", "controlled_host")
+        rested = STEPS * stepping.LAUNCHES - report["summary"]["launches"]
+        self.assertEqual(rested % stepping.LAUNCHES, 0)
+        self.assertIn(rested // stepping.LAUNCHES, range(55, 61))
+
+    def test_without_steps_no_control_step_is_claimed(self):
+        self.train("unmarked", "", "--gpu", "host", "--control-steps", "4", steps=50,
+                   step_range="another")
+        report = checks.query(guest.LULL, "report", "unmarked")
+        self.assertEqual(report["summary"]["launches"], 50 * stepping.LAUNCHES)
+        self.assertIsNone(report["overhead"]["step_cost"]["recorded_longer"])
+        text = guest.execute([guest.LULL, "steps", "unmarked"], self.host.environment).stdout
+        self.assertIn("not known, as 0 control steps", " ".join(text.split()))
+        self.assertNotIn("rested", text)
 
     def test_of_few_windows_and_without_untraced_steps_nothing_is_claimed(self):
         few = self.steps("few", "", steps=100)["overhead"]["step_cost"]

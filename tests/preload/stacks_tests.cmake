@@ -10,7 +10,7 @@ lull_preload_objects_of(probe_objects
   stacks/libunwind_calls.cc stacks/native.cc stacks/prepare.cc stacks/python_frames.cc
   stacks/python_layout.cc stacks/python_objects.cc
   entry/process_kind.cc entry/settings.cc steps/boundary.cc
-  steps/nvtx.cc support/libdl.cc support/loaded_object.cc
+  steps/control_step.cc steps/nvtx.cc support/libdl.cc support/loaded_object.cc
   support/pins.cc support/symbols.cc)
 lull_preload_objects_of(torch_objects
   hooks/torch_engine.cc hooks/torch_memory.cc hooks/torch_original.cc hooks/torch_scalar.cc

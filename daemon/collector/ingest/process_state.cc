@@ -169,8 +169,12 @@ void ProcessState::TakeDerived() {
 
 void ProcessState::ApplyStretch(uint64_t start_ns) {
   steps_.BeginAt(start_ns);
+  ForgetBlocks(start_ns);
+}
+
+void ProcessState::ForgetBlocks(uint64_t before_ns) {
   auto is_drawn = [&](uint32_t id) { return aggregate::IsDrawn(series_[id]); };
-  for (Event& event : blocks_.Forget(start_ns, is_drawn)) {
+  for (Event& event : blocks_.Forget(before_ns, is_drawn)) {
     event.series = series_.Intern({.type = EventType::kForgotten});
     StoreDerived(event);
     AddLive(event);
@@ -259,6 +263,7 @@ void ProcessState::ApplyEvents(uint32_t ring_number, const v1::EventColumns& in)
     event.tid = in.tid(i);
     auto type = static_cast<EventType>(in.type(i));
     event.arg1 = BoundedSize(type, event.flags, in.arg1(i));
+    if (type == EventType::kStep) event.arg1 = std::min(event.arg1, event.duration_ns);
     event.series = series_.Find({type, VariantOf(type, event),
                                  (event.flags & aggregate::kFlagFromPython) != 0,
                                  in.api(i), in.python_stack(i), in.native_stack(i),
@@ -268,7 +273,11 @@ void ProcessState::ApplyEvents(uint32_t ring_number, const v1::EventColumns& in)
     landmarks_.Add(type, event);
     if (type == EventType::kStep) {
       const StepView step{event};
-      step_memory_.EndStep(step.number(), step.end_ns());
+      if (step.rested_ns() == 0) {
+        step_memory_.EndStep(step.number(), step.end_ns());
+      } else {  // what is live at its end nobody knows
+        rested_until_ns_.push_back(event.start_ns + step.rested_ns());
+      }
     }
     if (aggregate::IsMemory(type)) AddRetry(event);
     if (blame_ != nullptr) blame_->Add(event);
@@ -291,12 +300,19 @@ void ProcessState::ApplyMemory() {
   std::stable_sort(memory_.begin(), memory_.end(), [](const auto& a, const auto& b) {
     return a.order_ns < b.order_ns;
   });
+  std::sort(rested_until_ns_.begin(), rested_until_ns_.end());
+  auto rest = rested_until_ns_.begin();
   for (const MemoryEvent& at : memory_) {
+    for (; rest != rested_until_ns_.end() && *rest <= at.order_ns; ++rest) {
+      ForgetBlocks(*rest);
+    }
     Event& event = at.run->events[at.index];
     blocks_.Apply(series_[event.series], event);
     AddLive(event);
   }
   memory_.clear();
+  for (; rest != rested_until_ns_.end(); ++rest) ForgetBlocks(*rest);
+  rested_until_ns_.clear();
   // Samples that came later than the gap in which they lie.
   if (blame_ != nullptr) TakeDerived();
 }

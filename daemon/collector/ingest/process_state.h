@@ -92,6 +92,8 @@ class ProcessState {
   absl::Status Replay(storage::StoreReader& reader);
   absl::Status LoadStepMemory(storage::StoreReader& reader);
   absl::Status FlushStepMemory(storage::StoreWriter& writer);
+  // Those that are older: while nothing was recorded they may have been freed.
+  void ForgetBlocks(uint64_t before_ns);
   void AddRetry(const Event& event);
   Ring& RingOf(uint32_t ring);
   Run& RunAt(Ring& ring, uint64_t position, size_t expected = 1);
@@ -117,7 +119,8 @@ class ProcessState {
   CellChanges changes_;
   CellCache cells_;
   std::vector<MemoryEvent> memory_;
-  std::vector<Run*> full_runs_;  // not packed yet
+  std::vector<uint64_t> rested_until_ns_;  // in control steps, of this batch
+  std::vector<Run*> full_runs_;            // not packed yet
 };
 
 }  // namespace lull::collector

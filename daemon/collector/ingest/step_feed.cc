@@ -106,7 +106,7 @@ void StepFeed::AddMarked(const Event& event) {
     return;
   }
   const StepView step{event};
-  AddStep(step.number(), event.start_ns, step.end_ns());
+  AddStep(step.number(), event.start_ns, step.end_ns(), step.rested_ns());
 }
 
 void StepFeed::AddCall(const Event& event, uint64_t key) {
@@ -128,11 +128,12 @@ void StepFeed::AddCall(const Event& event, uint64_t key) {
     }
     return;
   }
-  AddStep(next_number_++, found->start_ns, found->end_ns);
+  AddStep(next_number_++, found->start_ns, found->end_ns, 0);
 }
 
-void StepFeed::AddStep(uint64_t number, uint64_t start_ns, uint64_t end_ns) {
-  if (start_ns >= told_until_ns_) book_.AddStep(number, start_ns, end_ns);
+void StepFeed::AddStep(uint64_t number, uint64_t start_ns, uint64_t end_ns,
+                       uint64_t rested_ns) {
+  if (start_ns >= told_until_ns_) book_.AddStep(number, start_ns, end_ns, rested_ns);
 }
 
 void StepFeed::Advance(uint64_t as_of_ns, uint64_t gpu_ns) {
@@ -144,6 +145,7 @@ void StepFeed::Advance(uint64_t as_of_ns, uint64_t gpu_ns) {
     row.start_ns = step.start_ns;
     row.end_ns = step.end_ns;
     row.traced = step.traced;
+    row.rested_ns = step.rested_ns;
     row.part_ns = step.part_ns;
     rows_.push_back(row);
   }

@@ -53,7 +53,7 @@ class StepFeed {
       book_.Add(part, event.start_ns, event.start_ns + event.duration_ns);
     }
   }
-  void AddStep(uint64_t number, uint64_t start_ns, uint64_t end_ns);
+  void AddStep(uint64_t number, uint64_t start_ns, uint64_t end_ns, uint64_t rested_ns);
 
   const SeriesTable& series_;
   const GpuTables& gpu_;

@@ -16,10 +16,10 @@
 // pay for as much as there was since it last went on. So over any long time the cost is
 // at most the budget, plus kCreditNs worth of it once.
 //
-// The cost of hooks is what the target's own clock readings saw. That of tracing is what
-// they saw (our calls of CUPTI, our callbacks) or, where the steps of the target show
-// that it is more, what they show (wall_cost.h): what CUPTI itself adds to each launch no
-// clock of ours can see.
+// The cost of hooks is what the target's own clock readings saw. That of tracing is
+// what they saw (our calls of CUPTI, our callbacks) or, where the steps of the target
+// show that it is more, what they show (wall_cost.h): what CUPTI itself adds to each
+// launch no clock of ours can see.
 #pragma once
 
 #include <cstdint>

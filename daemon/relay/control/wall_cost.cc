@@ -28,11 +28,12 @@ void DropFront(size_t count, std::vector<T>* from) {
 
 }  // namespace
 
-void WallCost::AddStep(uint64_t number, uint64_t start_ns, uint64_t end_ns) {
+void WallCost::AddStep(const steps::TimedStep& step) {
   // The program's words: what cannot be is no step.
-  if (end_ns <= start_ns || end_ns - start_ns > GpuSchedule::kLongestStepNs) return;
-  if (!steps_.empty() && start_ns < steps_.back().end_ns) return;
-  steps_.push_back({number, start_ns, end_ns});
+  if (step.end_ns <= step.start_ns) return;
+  if (step.end_ns - step.start_ns > GpuSchedule::kLongestStepNs) return;
+  if (!steps_.empty() && step.start_ns < steps_.back().end_ns) return;
+  steps_.push_back(step);
   if (steps_.size() >= next_judging_) Judge();
 }
 

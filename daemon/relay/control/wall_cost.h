@@ -23,7 +23,7 @@ namespace lull::relay {
 class WallCost {
  public:
   // In the order of time.
-  void AddStep(uint64_t number, uint64_t start_ns, uint64_t end_ns);
+  void AddStep(const steps::TimedStep& step);
   // In any order, a little later than the steps: another thread may tell it.
   void AddTracing(uint64_t time_ns, abi::TracingState state);
 

@@ -185,7 +185,8 @@ void Target::Notice(const abi::Event& event, TargetRing* ring) {
       return;
     case abi::EventType::kStep:
       if (event.duration_ns == 0) return;
-      control_.StepSeen(StepView{event}.number(), event.start_ns, event.duration_ns);
+      control_.StepSeen({StepView{event}.number(), event.start_ns,
+                         StepView{event}.end_ns(), StepView{event}.rested_ns()});
       return;
     case abi::EventType::kGpuTracing:
       control_.TracingSeen(

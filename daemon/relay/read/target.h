@@ -100,8 +100,11 @@ class Target {
   void Arm(const GpuPlan& gpu, uint64_t now_ns);
   void Disarm(uint64_t now_ns);
   void GoOnIfUnread(uint64_t now_ns);
-  void Govern(uint64_t now_ns);                                  // a few times a second
-  void DriveGpu(uint64_t now_ns) { control_.DriveGpu(now_ns); }  // often
+  void Govern(uint64_t now_ns);  // a few times a second
+  void Drive(uint64_t now_ns) {  // often
+    control_.DriveGpu(now_ns);
+    control_.EndLongControlStep(now_ns);
+  }
   // The next AddCounters() adds them though nothing has changed: a sign of life.
   void RepeatCounters() { counters_.Repeat(); }
 

@@ -62,6 +62,16 @@ void TargetControl::Disarm(uint64_t now_ns) {
   if (control.armed.load(kRelaxed) != 0) PutToSleep(now_ns, &control);
 }
 
+void TargetControl::EndLongControlStep(uint64_t now_ns) {
+  abi::ControlBlock& control = segment_.control();
+  uint32_t armed = control.armed.load(std::memory_order_acquire);
+  if (armed != abi::kControlStep || now_ns <= control.control_until_ns.load(kRelaxed)) {
+    return;
+  }
+  control.control_until_ns.store(now_ns, kRelaxed);
+  control.armed.compare_exchange_strong(armed, abi::kArmed, std::memory_order_acq_rel);
+}
+
 void TargetControl::Govern(uint64_t now_ns, uint64_t hooks_ns) {
   const uint64_t gpu_ns = wall_cost_.WithOwn(Total(segment_.header().gpu_self_ns));
   Governor::Verdict verdict = governor_.Update(now_ns, hooks_ns, gpu_ns);

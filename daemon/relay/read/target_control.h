@@ -40,10 +40,13 @@ class TargetControl {
   void Govern(uint64_t now_ns, uint64_t hooks_ns);
   // Sets the windows of GPU tracing where they go by the clock.
   void DriveGpu(uint64_t now_ns);
-  // The process has shown a step; `duration_ns` is not 0.
-  void StepSeen(uint64_t number, uint64_t start_ns, uint64_t duration_ns) {
-    gpu_schedule_->StepSeen(duration_ns);
-    wall_cost_.AddStep(number, start_ns, start_ns + duration_ns);
+  // Breaks off a control step that has lasted for too long: what goes on is no step,
+  // and is to be recorded. Call it often.
+  void EndLongControlStep(uint64_t now_ns);
+  // The process has shown a step.
+  void StepSeen(const steps::TimedStep& step) {
+    gpu_schedule_->StepSeen(step.end_ns - step.start_ns);
+    wall_cost_.AddStep(step);
   }
   void TracingSeen(uint64_t time_ns, abi::TracingState state) {
     wall_cost_.AddTracing(time_ns, state);

@@ -131,7 +131,7 @@ void TargetSet::Control(uint64_t now_ns) {
       target->FreeRings();
     }
     target->GoOnIfUnread(now_ns);
-    target->DriveGpu(now_ns);
+    target->Drive(now_ns);
     target->FollowSamples(now_ns, target->IsTracing());
     target->FollowRunDelay(&batch_, now_ns);
   }

@@ -249,6 +249,31 @@ TEST(MemoryFromBefore, IsARowThatShrinksByTheFreesOfUnknownBlocks) {
   EXPECT_EQ(reply.unknown_frees(), 0u);
 }
 
+TEST(MemoryAcrossControlSteps, ForgetsWhatMayHaveBeenFreedInOne) {
+  MemoryJob job;
+  TestEvent step;
+  step.type = lull::v1::EVENT_TYPE_STEP;
+  step.start_ns = kJobStartNs + 10 * kSecond;
+  step.duration_ns = kSecond;
+  StepView{step}.set_number(9).set_source(lull::v1::STEP_SOURCE_OPTIMIZER);
+  StepView{step}.set_rested_ns(kSecond);
+  TestEvent after = WhatWasThereBefore(kJobStartNs + 12 * kSecond);
+  MemoryView{after}.set_bytes(1000 * kMiB);
+  job.Feed(0,
+           {Torch(kJobStartNs + 3, kCuda0, 0x1000, 64 * kMiB, 1),
+            Malloc(kJobStartNs + 5, 0x70000, 8 * kMiB, 1), step, after,
+            Torch(kJobStartNs + 13 * kSecond, kCuda0, 0x3000, 100 * kMiB, 1),
+            // Allocated before the step, or in it.
+            Torch(kJobStartNs + 14 * kSecond, kCuda0, 0x1000, 64 * kMiB, 0, kFree)},
+           UINT64_MAX / 2);
+  lull::v1::Memory reply = job.Memory();
+  ASSERT_EQ(reply.rows_size(), 2);
+  EXPECT_EQ(reply.rows(0).live_bytes(), 1036 * kMiB);
+  EXPECT_EQ(reply.rows(1).live_bytes(), 0);
+  EXPECT_EQ(reply.rows(1).peak_bytes(), 8 * kMiB);
+  EXPECT_EQ(reply.unknown_frees(), 0u);
+}
+
 // A job that was awake in its first seconds and from second 20 on.
 lull::v1::Batch WakeUp(MemoryJob& job) {
   lull::v1::Batch batch = job.Begin();

@@ -53,9 +53,11 @@ lull::v1::Batch TracedInSteps(uint64_t windows, uint64_t traced_us,
   return batch;
 }
 
-lull::v1::Overhead OverheadOf(const lull::v1::Batch& batch) {
+lull::v1::Overhead OverheadOf(const lull::v1::Batch& batch,
+                              uint32_t control_steps = 0) {
   lull::v1::Hello hello = MakeHello(MakeJobId(1));
   hello.mutable_job()->set_gpu_mode(lull::v1::GPU_MODE_WINDOW);
+  hello.mutable_job()->mutable_settings()->set_control_steps(control_steps);
   Pipeline pipeline(hello);
   pipeline.Apply(batch);
   pipeline.Commit();
@@ -92,6 +94,71 @@ TEST(StepCostOfAJob, IsNotThatOfAnothersTracing) {
 
 TEST(StepCostOfAJob, IsNotThereWithoutTracing) {
   EXPECT_FALSE(OverheadOf(TracedInSteps(0, 900)).has_step_cost());
+}
+
+// Steps of 10 ms, of which each tenth rests and takes `less_us` less.
+lull::v1::Batch WithControlSteps(uint64_t steps, uint64_t less_us) {
+  lull::v1::Batch batch;
+  batch.set_sequence(1);
+  *batch.add_processes() = MakeProcess(1, 101, 3);
+  AddStacks(batch, 1);
+  std::vector<TestEvent> events;
+  uint64_t at_ns = kSecond;
+  for (uint64_t step = 1; step <= steps; ++step) {
+    TestEvent event;
+    event.type = lull::v1::EVENT_TYPE_STEP;
+    event.python = 1;
+    event.start_ns = kJobStartNs + at_ns;
+    event.duration_ns = 10 * kMs;
+    StepView{event}.set_number(step).set_source(lull::v1::STEP_SOURCE_OPTIMIZER);
+    if (step % 10 == 0) {
+      event.duration_ns -= less_us * kUs;
+      StepView{event}.set_rested_ns(event.duration_ns);
+    }
+    events.push_back(event);
+    at_ns += event.duration_ns;
+  }
+  AddRun(batch, 1, 0, 0, events);
+  AddCounters(batch, 1, 0, events.size(), kJobStartNs + at_ns + 30 * kSecond);
+  return batch;
+}
+
+TEST(StepCostOfAJob, ControlStepsTellWhatRecordingCosts) {
+  const lull::v1::StepCost cost =
+      OverheadOf(WithControlSteps(200, 500), 10).step_cost();
+  EXPECT_EQ(cost.pid(), 101u);
+  EXPECT_EQ(cost.control_one_in(), 10u);
+  EXPECT_EQ(cost.control_steps(), 20u);
+  EXPECT_NEAR(cost.recorded_longer().percent(), 100 * 0.5 / 9.5, 0.01);
+  EXPECT_FALSE(cost.has_paid());
+  const lull::v1::StepCost few = OverheadOf(WithControlSteps(55, 500), 10).step_cost();
+  EXPECT_EQ(few.control_steps(), 5u);
+  EXPECT_FALSE(few.has_recorded_longer());
+  const lull::v1::StepCost none = OverheadOf(WithControlSteps(5, 500), 10).step_cost();
+  EXPECT_EQ(none.control_one_in(), 10u);
+  EXPECT_EQ(none.control_steps(), 0u);
+}
+
+TEST(StepCostOfAJob, ControlStepsAreNoPartOfWhatWasRecordedAndOfSteps) {
+  lull::v1::Hello hello = MakeHello(MakeJobId(1));
+  hello.mutable_job()->mutable_settings()->set_control_steps(10);
+  Pipeline pipeline(hello);
+  pipeline.Apply(WithControlSteps(200, 500));
+  pipeline.Commit();
+  lull::v1::ReportRequest request;
+  request.add_sections(lull::v1::SECTION_STEPS);
+  request.set_top(1000);
+  const lull::v1::ReportReply reply = pipeline.Report(request);
+  EXPECT_EQ(reply.steps().count(), 180u);
+  for (const lull::v1::StepRow& step : reply.steps().steps()) {
+    EXPECT_NE(step.number() % 10, 0u);
+  }
+  request.clear_sections();
+  request.set_phase(lull::v1::PHASE_ALL);
+  const lull::v1::ReportReply overview = pipeline.Report(request);
+  ASSERT_EQ(overview.processes_size(), 1);
+  const lull::v1::ProcessRow& process = overview.processes(0);
+  EXPECT_EQ(process.duration_ns() - process.recorded_ns(), 20 * 9'500 * kUs);
 }
 
 }  // namespace

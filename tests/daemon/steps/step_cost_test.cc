@@ -25,8 +25,10 @@ struct Training {
   double noise = 0.03;   // of each step alone, in logarithms
   double memory = 0.6;   // of noise that a step shares with the one before it
   double shared_noise = 0.05;
-  double drift = 0;  // from the first step to the last
-  double rare = 0;   // steps that are three times as long, for other reasons
+  double drift = 0;     // from the first step to the last
+  double rare = 0;      // steps that are three times as long, for other reasons
+  size_t one_in = 0;    // steps is a control step, where nothing is traced
+  double recorded = 0;  // how much longer all others are, really
 };
 
 struct Recording {
@@ -76,6 +78,9 @@ Recording Recorded(const Training& training) {
     const bool begins = phase == training.wait;
     const bool ends = phase == 0 && planned > 0;
     if (planned >= cycle) plain *= 1 + training.stays;
+    const bool rests = training.one_in > 0 && i > 8 && i % training.one_in == 7 &&
+                       phase > 0 && phase < training.wait;
+    if (!rests) plain *= 1 + training.recorded;
     double extra = on ? training.longer * plain : 0;
     if (begins) extra += training.begin_ms;
     if (ends) extra += training.end_ms;
@@ -84,7 +89,8 @@ Recording Recorded(const Training& training) {
     if (begins) story.changes.push_back({start + 400 * kUs, TracingIs::kOn});
     if (ends) story.changes.push_back({start + 20 * kUs, TracingIs::kOff});
     at_ms += plain + extra;
-    story.steps.push_back({i + 1, start, static_cast<uint64_t>(at_ms * 1e6)});
+    const auto end = static_cast<uint64_t>(at_ms * 1e6);
+    story.steps.push_back({i + 1, start, end, rests ? end - start : 0});
     without += plain;
     added += extra;
   }
@@ -99,6 +105,7 @@ bool Holds(const std::optional<Estimate>& estimate, double truth) {
 struct Coverage {
   int longer = 0;
   int paid = 0;
+  int recorded = 0;
 };
 
 Coverage CoverageOf(Training training) {
@@ -108,6 +115,7 @@ Coverage CoverageOf(Training training) {
     const StepCost cost = CostOf(story.steps, story.changes);
     coverage.longer += Holds(cost.traced_longer, story.longer) ? 1 : 0;
     coverage.paid += Holds(cost.paid, story.paid) ? 1 : 0;
+    coverage.recorded += Holds(cost.recorded_longer, training.recorded) ? 1 : 0;
   }
   return coverage;
 }
@@ -140,6 +148,61 @@ TEST(StepCost, ItsIntervalsHoldTheTruthInNinetyOfAHundredTrainings) {
     EXPECT_GE(coverage.paid, 90) << "of training " << number;
     ++number;
   }
+}
+
+TEST(StepCost, ControlStepsTellWhatRecordingCosts) {
+  const Recording story = Recorded({.steps = 5'000, .one_in = 17, .recorded = 0.03});
+  const StepCost cost = CostOf(story.steps, story.changes);
+  EXPECT_GT(cost.control_steps, 180u);
+  ASSERT_TRUE(cost.recorded_longer);
+  EXPECT_NEAR(cost.recorded_longer->share, 0.03, 0.01);
+  EXPECT_LT(cost.recorded_longer->high - cost.recorded_longer->low, 0.05);
+  // Windows are compared with recorded steps, as ever.
+  EXPECT_NEAR(cost.traced_longer->share, 0.09, 0.01);
+}
+
+TEST(StepCost, WhatControlStepsTellHoldsInNinetyOfAHundredTrainings) {
+  const Training trainings[] = {
+      {.steps = 400, .one_in = 17, .recorded = 0.03},
+      {.steps = 5'000, .one_in = 17, .recorded = 0},
+      {.steps = 2'000,
+       .memory = 0.95,
+       .shared_noise = 0.2,
+       .one_in = 17,
+       .recorded = 0.1},
+      {.steps = 2'000, .drift = 1, .one_in = 33, .recorded = 0.03},
+      {.steps = 2'000, .rare = 0.03, .one_in = 17, .recorded = 0.03},
+      {.steps = 1'000,
+       .wait = 900,
+       .active = 0,
+       .noise = 0.3,
+       .one_in = 9,
+       .recorded = 0.05},
+  };
+  int number = 0;
+  for (const Training& training : trainings) {
+    EXPECT_GE(CoverageOf(training).recorded, 90) << "of training " << number;
+    ++number;
+  }
+}
+
+TEST(StepCost, OfFewControlStepsNothingIsClaimedAndABrokenOneIsNone) {
+  std::vector<TimedStep> steps;
+  for (uint64_t i = 1; i <= 100; ++i) {
+    const uint64_t rests = i % 10 != 0 ? 0 : i == 50 ? 5 : 10;
+    steps.push_back({i, i * 10, i * 10 + 10, rests});
+  }
+  StepCost cost = CostOf(steps, {});
+  EXPECT_EQ(cost.control_steps, 9u);  // the last one has neighbours on one side
+  EXPECT_TRUE(cost.recorded_longer);
+  EXPECT_EQ(cost.untraced_steps, 90u);
+  steps.resize(59);
+  cost = CostOf(steps, {});
+  EXPECT_EQ(cost.control_steps, 4u);
+  EXPECT_FALSE(cost.recorded_longer);
+  // Somebody traces in the middle of one: nobody knows why, and it is left out.
+  cost = CostOf(steps, {{105, TracingIs::kOn}, {107, TracingIs::kOff}});
+  EXPECT_EQ(cost.control_steps, 3u);
 }
 
 TEST(StepCost, IsNotMisledByStepsThatAreLongForOtherReasons) {

@@ -124,8 +124,11 @@ TEST(OpenStore, RefusesTheDatabaseOfANewerLull) {
   ExpectRefused(directory / "a.db", "has schema 99");
 }
 
-// Takes back what schema 16 changed, and forgets what it knows.
+// Takes back what schema 17 changed, and forgets what it knows.
+#define BACK_TO_SCHEMA_16 "ALTER TABLE steps DROP COLUMN rested_ns;"
+// And what schema 16 did.
 #define BACK_TO_SCHEMA_15             \
+  BACK_TO_SCHEMA_16                   \
   "DROP INDEX jobs_by_run;"           \
   "ALTER TABLE jobs DROP COLUMN run;" \
   "DROP TABLE clock_readings;"
@@ -406,6 +409,25 @@ TEST(OpenStore, ConvertsTheDatabaseOfSchema15) {
   ASSERT_EQ(newest->size(), 2u);
   EXPECT_EQ(newest->at(0).second, 8u);
   EXPECT_EQ(newest->at(1).second, 9u);
+}
+
+TEST(OpenStore, ConvertsTheDatabaseOfSchema16) {
+  test::TemporaryDirectory directory;
+  MakeDatabase(directory / "a.db");
+  Sql(directory / "a.db", BACK_TO_SCHEMA_16
+      "INSERT INTO steps(process, number, start_ns, end_ns) VALUES(90, 4, 10, 30);"
+      "PRAGMA user_version=16; PRAGMA wal_checkpoint(TRUNCATE)");
+  auto store = Store::Open(directory / "a.db");
+  ASSERT_TRUE(store.ok()) << store.status();
+  Catalogue& catalogue = (*store)->writer().catalogue();
+  auto steps = catalogue.Steps(90, 0, 100, 0);
+  ASSERT_TRUE(steps.ok()) << steps.status();
+  ASSERT_EQ(steps->size(), 1u);
+  EXPECT_EQ(steps->at(0).end_ns, 30u);
+  EXPECT_EQ(steps->at(0).rested_ns, 0u);
+  steps->at(0).rested_ns = 7;
+  ASSERT_TRUE(catalogue.PutStep(90, steps->at(0)).ok());
+  EXPECT_EQ(catalogue.Steps(90, 0, 100, 0)->at(0).rested_ns, 7u);
 }
 
 TEST(OpenStore, ConvertsTheDatabaseOfSchema11) {

@@ -1,4 +1,5 @@
--- Makes a database of schema 7 of one of schema 16; what its jobs are is forgotten.
+-- Makes a database of schema 7 of one of schema 17; what its jobs are is forgotten.
+ALTER TABLE steps DROP COLUMN rested_ns;
 DROP INDEX jobs_by_run;
 ALTER TABLE jobs DROP COLUMN run;
 DROP TABLE clock_readings;

@@ -62,7 +62,7 @@ class Training {
     const double added = on ? plain * habits_.longer : 0;
     added_ns_ += added;
     const uint64_t end = now_ + static_cast<uint64_t>(plain + added);
-    cost_->AddStep(++number_, now_, end);
+    cost_->AddStep({++number_, now_, end});
     now_ = end;
   }
 
@@ -114,7 +114,7 @@ TEST(WallCost, TracingMayBeToldAfterTheSteps) {
       if (i % 26 == 0) off.push_back(now);
       const uint64_t extra = i % 26 >= 20 ? kQuickNs / 2 : 0;
       added_ns += static_cast<double>(extra);
-      cost.AddStep(++number, now, now + kQuickNs + extra);
+      cost.AddStep({++number, now, now + kQuickNs + extra});
       now += kQuickNs + extra;
     }
     for (uint64_t at : on) cost.AddTracing(at, abi::TracingState::kActive);
@@ -160,7 +160,7 @@ TEST(WallCost, NothingIsKnownWithoutStepsOrWindows) {
   EXPECT_EQ(cost.total_ns(), 0u);
   WallCost untraced;
   for (uint64_t i = 0; i < 100'000; ++i) {
-    untraced.AddStep(i, i * kStepNs, (i + 1) * kStepNs);
+    untraced.AddStep({i, i * kStepNs, (i + 1) * kStepNs});
   }
   EXPECT_EQ(untraced.total_ns(), 0u);
 }
@@ -174,7 +174,7 @@ TEST(WallCost, WordsThatMakeNoSenseAreLeftOut) {
     if (i % 3 == 0) {
       cost.AddTracing(start, abi::TracingState{static_cast<uint32_t>(random() % 9)});
     } else {
-      cost.AddStep(random(), start, start + random() % kStepNs - kStepNs / 2);
+      cost.AddStep({random(), start, start + random() % kStepNs - kStepNs / 2});
     }
     ASSERT_GE(cost.total_ns(), before);
     ASSERT_LT(cost.total_ns(), uint64_t{1} << 62);

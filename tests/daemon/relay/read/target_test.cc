@@ -320,6 +320,24 @@ TEST_F(TargetTest, WakesAProcessUpThatFellAsleepForWantOfAReader) {
   EXPECT_EQ(view.control().armed, 1u);
 }
 
+TEST_F(TargetTest, BreaksAControlStepOffThatHasLastedForTooLong) {
+  abi::ControlBlock& control = segment_.view().control();
+  control.armed = abi::kControlStep;
+  control.control_until_ns = clock_ + 10;
+  target_->Drive(clock_ + 10);
+  EXPECT_EQ(control.armed, uint32_t{abi::kControlStep});
+  target_->Drive(clock_ + 11);
+  EXPECT_EQ(control.armed, uint32_t{abi::kArmed});
+  EXPECT_EQ(control.control_until_ns, clock_ + 11) << "until when it lasted";
+  target_->Drive(clock_ + 20);
+  EXPECT_EQ(control.control_until_ns, clock_ + 11);
+  // One that is put to sleep in it stays asleep.
+  control.armed = abi::kControlStep;
+  target_->Disarm(clock_ + 30);
+  target_->Drive(clock_ + 40);
+  EXPECT_EQ(control.armed, uint32_t{abi::kAsleep});
+}
+
 TEST_F(TargetTest, SaysThatItsProcessWaitedInVain) {
   segment_.view().header().ended = static_cast<uint32_t>(abi::EndedBy::kUnanswered);
   ASSERT_TRUE(target_->Read(&batch_));
@@ -407,7 +425,7 @@ TEST_F(TargetTest, DrivesWindowsByTheClockUntilStepsAppear) {
   EXPECT_EQ(control.gpu_active, 5u);
   auto drive = [&](uint64_t ms) {
     ++segment_.view().header().ringless_gpu_calls;
-    target_->DriveGpu(kSecond + ms * 1'000'000);
+    target_->Drive(kSecond + ms * 1'000'000);
     return control.gpu_clock_state.load();
   };
   drive(0);

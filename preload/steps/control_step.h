@@ -1,0 +1,50 @@
+// Control steps: what a step takes without lull, in the very job that is measured.
+//
+//   step    n-2      n-1       n        n+1
+//        recorded recorded | control | recorded ...   of each N steps one, drawn
+//
+// In a control step hooks do what they do in a process that was put to sleep
+// (abi::Armed): they call the original. The step itself is recorded, with the time in
+// which nothing else was. A step is drawn by its number alone, so that ranks that step
+// together rest together. There is none while the GPU is traced,
+// and no tracing begins in one.
+//
+// A step that goes on for much longer than the one before (an evaluation, the end of
+// the training) is broken off by the relay: daemon/relay/read/target_control.h.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "preload/abi/segment.h"
+
+namespace lull {
+
+// Whether step `number`, the first is 1, is one: of each `one_in` steps one, whose
+// place is hashed. 0: none. Not the first steps, which set up more than they train.
+// Pure.
+bool is_control_step(uint64_t number, uint32_t one_in);
+
+// At the beginning of step `number`, where the one before took `length_ns`; by the
+// thread that ends steps, and last of all that it does.
+void control_step_begin(char* segment, uint64_t number, uint64_t length_ns,
+                        uint64_t now_ns);
+
+// The segment, if a control step goes on in this process. Until control_step_end()
+// recording_segment() is null.
+char* control_step_segment();
+
+// At the end of a step that began at `start_ns`. For how much of it, from its start on,
+// hooks have rested; 0: it was no control step. They record again from here.
+uint64_t control_step_end(char* segment, uint64_t start_ns, uint64_t now_ns);
+
+// Grows with each control step: what was known before it may have changed unseen.
+extern std::atomic<uint32_t> g_control_steps __attribute__((visibility("hidden")));
+
+// Whether hooks have rested since then, in a control step.
+inline bool rested_since(char* segment, uint64_t time_ns) {
+  return abi::SegmentView(segment).control().control_until_ns.load(
+             std::memory_order_relaxed) >= time_ns;
+}
+
+}  // namespace lull
