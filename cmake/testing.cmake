@@ -1,8 +1,10 @@
 # lull_test(name LABEL unit|integration|... SOURCES ... LIBRARIES ... [UNTIMED] [TIMED CASES])
 #   one GoogleTest executable; every test case becomes a ctest case. TIMED: the cases (as
 #   GoogleTest's filter names them) that compare times in an executable that is UNTIMED else.
-# lull_script_test(name LABEL ... COMMAND ... [UNTIMED [AGAIN] | ONCE])
-#   any command; exit status 0 passes. ONCE: it runs alone, and is believed at once.
+# lull_script_test(name LABEL ... COMMAND ... [UNTIMED [AGAIN] | ONCE | LANE 1 | LANE 2])
+#   any command; exit status 0 passes. ONCE: it runs alone, and is believed at once. LANE: it
+#   has seconds to wait, and runs beside one of the other lane at first; once more it runs
+#   alone (tests/again.py). Those come last: a negative COST.
 # An integration test that is such a script and runs alone, or has AGAIN, is run up to twice
 # more while a comparison of numbers, and nothing else, fails (tests/again.py). In a build with
 # ASan, where the start of a process takes longer than most cases, each unit test executable
@@ -68,7 +70,8 @@ function(lull_test name)
 endfunction()
 
 function(lull_script_test name)
-  cmake_parse_arguments(ARG "UNTIMED;ONCE;AGAIN" "LABEL;TIMEOUT" "COMMAND;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "UNTIMED;ONCE;AGAIN" "LABEL;TIMEOUT;LANE" "COMMAND;ENVIRONMENT"
+    ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
@@ -79,12 +82,20 @@ function(lull_script_test name)
   if(ARG_UNTIMED OR ARG_LABEL STREQUAL "unit")
     set(alone FALSE)
   endif()
+  set(beside)
+  if(ARG_LANE)
+    set(beside --beside ${CMAKE_BINARY_DIR}/lanes.lock)
+  endif()
   if(ARG_AGAIN OR (alone AND NOT ARG_ONCE AND ARG_LABEL STREQUAL "integration"))
     math(EXPR ARG_TIMEOUT "3 * ${ARG_TIMEOUT}")
     list(PREPEND ARG_COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/again.py
-      ${CMAKE_BINARY_DIR}/failed_at_first.log)
+      ${beside} ${CMAKE_BINARY_DIR}/failed_at_first.log)
   endif()
   add_test(NAME ${name} COMMAND ${ARG_COMMAND})
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT}
     RUN_SERIAL ${alone} ENVIRONMENT "${ARG_ENVIRONMENT}")
+  if(ARG_LANE)
+    set_tests_properties(${name} PROPERTIES
+      RUN_SERIAL FALSE RESOURCE_LOCK lane${ARG_LANE} COST -1)
+  endif()
 endfunction()

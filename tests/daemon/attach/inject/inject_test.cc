@@ -103,14 +103,16 @@ TEST_P(InjectIntoWait, ThatTakesAsLongAsWasAsked) {
   for (int attempt = 0; attempt < 3 && longest >= allowed; ++attempt) {
     allowed = absl::Milliseconds(380);
     VictimProcess victim(GetParam(), 1);
+    int blocked = 0;
     for (int i = 0; i < 6; ++i) {
       absl::SleepFor(absl::Milliseconds(130));  // anywhere in a wait
       auto outcome = Inject(ProbeRequest(victim.pid()));
       ASSERT_TRUE(outcome.ok()) << outcome.status();
-      EXPECT_TRUE(outcome->thread_was_blocked);
+      blocked += outcome->thread_was_blocked ? 1 : 0;
       pauses.push_back(outcome->stopped);
       allowed += outcome->stopped;
     }
+    EXPECT_GE(blocked, 5) << "one may come between two waits";
     EXPECT_EQ(victim.End(), 0);
     EXPECT_EQ(victim.page().errors, 0) << "errno " << victim.page().detail;
     EXPECT_GT(victim.page().rounds, 1);
