@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "daemon/aggregate/cell.h"
+#include "daemon/aggregate/control_step.h"
 #include "daemon/aggregate/drawn_blocks.h"
 #include "daemon/aggregate/event.h"
 #include "daemon/aggregate/event_views.h"
@@ -34,7 +35,9 @@ inline void AddEvent(const Series& series, const Event& event, Cell& cell) {
       return cell.Add(event.duration_ns, CoverageView{event}.busy_ns(),
                       CoverageView{event}.kernel_ns());
     case EventType::kStep:
-      return cell.Add(event.duration_ns, StepView{event}.rested_ns(), 0);
+      return cell.Add(
+          event.duration_ns,
+          (event.flags & kFlagCutOff) != 0 ? 0 : StepView{event}.rested_ns(), 0);
     case EventType::kSync:
     case EventType::kCopyAsync:
       return cell.Add(event.duration_ns, CopyCallView{event}.bytes(), 0);

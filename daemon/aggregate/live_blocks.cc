@@ -33,12 +33,18 @@ void LiveBlocks::Apply(const Series& series, Event& event) {
 }
 
 std::vector<Event> LiveBlocks::Forget(
-    uint64_t before_ns, absl::FunctionRef<bool(uint32_t series)> is_drawn) {
+    uint64_t before_ns, Forgets what,
+    absl::FunctionRef<bool(uint32_t series)> is_drawn) {
   absl::flat_hash_map<std::pair<uint32_t, uint64_t>, Event> sums;
   for (auto it = blocks_.begin(); it != blocks_.end();) {
     auto [key, block] = *it;
     auto here = it++;
     if ((key.allocator & kReservedBit) != 0 || block.since_ns >= before_ns) continue;
+    const auto allocator = static_cast<Allocator>(key.allocator & kAllocatorMask);
+    if (what == Forgets::kTensors &&
+        (allocator == Allocator::kCuda || allocator == Allocator::kPinned)) {
+      continue;
+    }
     const uint64_t size = is_drawn(block.series) ? block.bytes : 0;
     Event& event = sums[{block.series, size}];
     event.start_ns = before_ns;

@@ -56,10 +56,12 @@ class LiveBlocks {
   // memory event of `series` (ChangesLive).
   void Apply(const Series& series, Event& event);
 
+  // Of control steps what was allocated of devices and pinned is known all the same.
+  enum class Forgets { kAll, kTensors };
   // Forgets the blocks that are older than this, all but what is reserved. Returns a
   // kForgotten event for each series that had some, and of `is_drawn` ones for each
   // size; their own series is the caller's.
-  std::vector<Event> Forget(uint64_t before_ns,
+  std::vector<Event> Forget(uint64_t before_ns, Forgets what,
                             absl::FunctionRef<bool(uint32_t series)> is_drawn);
 
   // A block that the store remembers from an earlier life.

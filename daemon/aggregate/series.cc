@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "daemon/aggregate/control_step.h"
 #include "daemon/aggregate/event_views.h"
 
 namespace lull::aggregate {

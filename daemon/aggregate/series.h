@@ -29,8 +29,6 @@ inline constexpr uint8_t kVariantBefore = 0x40;
 inline constexpr uint8_t kVariantDrawn = 0x80;
 // An operation outside of traced time, while tracing warmed up. No report counts it.
 inline constexpr uint8_t kVariantUntraced = 1;
-// A control step, beside its source. The amount of its cells: how long hooks rested.
-inline constexpr uint8_t kVariantControlStep = 0x80;
 
 // Of scopes. Values equal those of lull::abi::ScopeKind.
 enum class ScopeKind : uint8_t {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "daemon/aggregate/control_step.h"
 #include "daemon/aggregate/wait_kind.h"
 #include "daemon/base/backward_frames.h"
 #include "daemon/words/cause_words.h"
@@ -105,6 +106,7 @@ Label Labels::Make(const Series& series) {
       label.numbers.emplace_back("generation", aggregate::GenerationOf(series));
       break;
     case EventType::kStep:
+      if (aggregate::IsRestAlone(series)) break;
       label.row = Row::kSteps;
       label.category = "user_annotation";
       label.name = "ProfilerStep#";

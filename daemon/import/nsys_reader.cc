@@ -26,11 +26,11 @@ std::string CallName(std::string name) {
   const size_t version = name.rfind("_v");
   if (version != std::string::npos && version + 2 < name.size() &&
       name.find_first_not_of("0123456789", version + 2) == std::string::npos) {
-    name.resize(version);
+    name.erase(version);
   }
   for (std::string_view end : {"_ptsz", "_ptds"}) {
     if (name.size() > end.size() && name.ends_with(end)) {
-      name.resize(name.size() - end.size());
+      name.erase(name.size() - end.size());
     }
   }
   return CleanText(name);

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/aggregate/control_step.h"
 #include "daemon/aggregate/host_sample.h"
 #include "daemon/aggregate/kernel_names.h"
 #include "daemon/base/status.h"
@@ -44,6 +45,7 @@ absl::Status RankReader::ReadHost(const RankSpan& span, RankPart& part, RankOf& 
       rank.process.id, span.since_ns, span.until_ns, [&](const Event& event) {
         if (event.series >= rank.series.size()) return;
         const Series& series = rank.series[event.series];
+        if (aggregate::IsRestAlone(series)) return;
         if (IsCollective(series)) waited_ns[event.tid] += event.duration_ns;
         if (IsCollective(series) || series.type == EventType::kStep ||
             series.type == EventType::kHostSample ||
@@ -103,7 +105,7 @@ absl::Status RankReader::ReadDevice(const RankSpan& span, RankPart& part, RankOf
         if (series.type == EventType::kHostSample) {
           looks.push_back(event);
         } else if (series.type == EventType::kStep) {
-          steps.push_back(event);
+          if (!aggregate::IsRestAlone(series)) steps.push_back(event);
         } else {
           device.Add(event, series, communicates[event.series]);
         }

@@ -4,7 +4,6 @@
 // and a release, and so that the relay can copy it out before it looks at it.
 // Everything of variable length (stacks, code objects) lives in the arena
 // (arena.h) and is named here by a Ref.
-//
 // Writer: the thread that owns the ring (ring.h). Reader: the relay. The
 // reader treats every field as hostile.
 #pragma once
@@ -54,6 +53,7 @@ enum EventFlag : uint8_t {
   kFlagPageable = 1 << 2,      // copies: the host side is pageable memory
   kFlagDrawn = 1 << 2,         // TorchMemory: a small block that stands for others
   kFlagFailed = 1 << 3,        // the call returned an error code
+  kFlagCutOff = 1 << 3,        // Step: a control step; another event told of its rest
   kFlagStackThinned = 1 << 4,  // the governor left the stack out on purpose
   kFlagFromPython = 1 << 5,    // host waits: called by the interpreter itself
   kFlagLate = 1 << 6,          // launch after a pause: py_stack is a full stack

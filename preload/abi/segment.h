@@ -129,8 +129,13 @@ struct ControlBlock {
   std::atomic<uint64_t> asleep_since_ns;
   // 1: CUPTI is taken down after each window, where nobody else in the process uses it.
   std::atomic<uint32_t> gpu_finalize;
-  std::atomic<uint32_t> control_steps;  // of so many steps one is; 0: none
-  // Until when the present one may last, CLOCK_MONOTONIC; when the last one ended.
+  // Control steps (states.h): of so many steps one is, 0: none; so many have ended; so
+  // many of them by the relay. Since when the last one went on, and until when it did or,
+  // while it goes on, may; CLOCK_MONOTONIC.
+  std::atomic<uint32_t> control_steps;
+  std::atomic<uint32_t> control_ended;
+  std::atomic<uint32_t> control_cut;
+  std::atomic<uint64_t> control_since_ns;
   std::atomic<uint64_t> control_until_ns;
 };
 

@@ -7,15 +7,16 @@
 
 namespace lull::abi {
 
-// What hooks do: ControlBlock::armed. The relay writes the first two; the shim turns
-// kArmed into kControlStep and back. The relay does the latter, too, once the step has
-// lasted for too long, and says before until when it did. Each by a compare-and-swap,
-// so that a process that was put to sleep stays asleep.
+// What hooks do: ControlBlock::armed. The relay writes the first two. The shim goes from
+// kArmed to kControlStep; from there back it goes by begin_to_wake() and wake()
+// (control_step.h), and so does the relay once the step has lasted for too long. All by
+// compare-and-swap, so that a process that was put to sleep stays asleep.
 enum Armed : uint32_t {
   kAsleep = 0,  // record nothing, cost nothing
   kArmed = 1,
   kControlStep = 2,  // as asleep, but the step itself is recorded: what steps take
                      // without lull (docs/overhead.md)
+  kControlStepEnds = 3,  // for a moment
 };
 
 // Recording ends for good, except with kUnread: a relay that reads again wakes the

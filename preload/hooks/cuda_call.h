@@ -51,32 +51,34 @@ inline const void* as_pointer(unsigned long long address) {
 // when another preloaded library exports the same name.
 #define LULL_EXPORT extern "C" __attribute__((visibility("protected")))
 
-#define LULL_WRAPPER(symbol, library, slot, missing, hook, parameters, arguments,    \
-                     event)                                                          \
-  LULL_EXPORT int symbol parameters {                                                \
-    auto* original = original_of<int parameters>(Library::library, #hook, slot);     \
-    if (__builtin_expect(original == nullptr, 0)) return missing;                    \
-    if (__builtin_expect(is_inert(), 0)) return original arguments;                  \
-    Guard guard(__builtin_frame_address(0), layer_below(Library::library));          \
-    char* segment =                                                                  \
-        guard.outermost() ? recording_segment_or_start(Trigger::kGpuCall) : nullptr; \
-    if (segment == nullptr) {                                                        \
-      if (gpu_is_restless() && guard.outermost()) gpu_settle();                      \
-      return original arguments;                                                     \
-    }                                                                                \
-    uint64_t start = monotonic_ns();                                                 \
-    if (gpu_is_due(start)) {                                                         \
-      gpu_poll(segment);                                                             \
-      start = monotonic_ns();                                                        \
-    }                                                                                \
-    int status = original arguments;                                                 \
-    uint64_t end = monotonic_ns();                                                   \
-    guard.own_work(__builtin_frame_address(0));                                      \
-    record(CudaCall{segment, start, end, abi::HookId::k_##hook, Library::library,    \
-                    status != 0},                                                    \
-           event);                                                                   \
-    return status;                                                                   \
-  }                                                                                  \
+// Where a call is recorded. memory.cc has another one.
+#define LULL_SEGMENT recording_segment_or_start(Trigger::kGpuCall)
+
+#define LULL_WRAPPER(symbol, library, slot, missing, hook, parameters, arguments, \
+                     event)                                                       \
+  LULL_EXPORT int symbol parameters {                                             \
+    auto* original = original_of<int parameters>(Library::library, #hook, slot);  \
+    if (__builtin_expect(original == nullptr, 0)) return missing;                 \
+    if (__builtin_expect(is_inert(), 0)) return original arguments;               \
+    Guard guard(__builtin_frame_address(0), layer_below(Library::library));       \
+    char* segment = guard.outermost() ? LULL_SEGMENT : nullptr;                   \
+    if (segment == nullptr) {                                                     \
+      if (gpu_is_restless() && guard.outermost()) gpu_settle();                   \
+      return original arguments;                                                  \
+    }                                                                             \
+    uint64_t start = monotonic_ns();                                              \
+    if (gpu_is_due(start)) {                                                      \
+      gpu_poll(segment);                                                          \
+      start = monotonic_ns();                                                     \
+    }                                                                             \
+    int status = original arguments;                                              \
+    uint64_t end = monotonic_ns();                                                \
+    guard.own_work(__builtin_frame_address(0));                                   \
+    record(CudaCall{segment, start, end, abi::HookId::k_##hook, Library::library, \
+                    status != 0},                                                 \
+           event);                                                                \
+    return status;                                                                \
+  }                                                                               \
   LULL_TABLE_ENTRY(hook, symbol, library, slot)
 
 // The three wrappers of a runtime function, each under its own version node.

@@ -3,9 +3,18 @@
 #include <string.h>
 
 #include "preload/hooks/cuda_record.h"
+#include "preload/steps/control_step.h"
 
 namespace lull {
 namespace {
+
+// Also in a control step: what is live is known after it.
+inline char* segment_also_at_rest() {
+  char* segment = recording_segment_or_start(Trigger::kGpuCall);
+  return segment != nullptr ? segment : control_step_segment();
+}
+#undef LULL_SEGMENT
+#define LULL_SEGMENT segment_also_at_rest()
 
 struct Memory {
   const void* address;

@@ -60,7 +60,7 @@ constexpr Totals kUntold{false, 0, 0};
 struct Reserved {
   std::atomic<uint64_t> bytes{0};
   std::atomic<uint64_t> asleep_since_ns{0};
-  std::atomic<uint32_t> control_steps{0};
+  std::atomic<uint32_t> rests{0};
   std::atomic<uint32_t> generation{0};
 };
 constexpr size_t kMaxDevices = 64;
@@ -142,15 +142,15 @@ void record_reserved(char* segment, uint64_t now, Device device, const Totals& t
   uint32_t generation = g_state->generation.load(std::memory_order_relaxed);
   uint64_t slept_ns = abi::SegmentView(segment).control().asleep_since_ns.load(
       std::memory_order_relaxed);
-  uint32_t control_steps = g_control_steps.load(std::memory_order_relaxed);
+  uint32_t rests = control_steps_ended(segment);
   bool first = last.generation.load(std::memory_order_relaxed) != generation ||
                last.asleep_since_ns.load(std::memory_order_relaxed) != slept_ns ||
-               last.control_steps.load(std::memory_order_relaxed) != control_steps;
+               last.rests.load(std::memory_order_relaxed) != rests;
   if (!first && last.bytes.load(std::memory_order_relaxed) == totals.reserved) return;
   if (first) record_before(segment, now, device, before);
   last.bytes.store(totals.reserved, std::memory_order_relaxed);
   last.asleep_since_ns.store(slept_ns, std::memory_order_relaxed);
-  last.control_steps.store(control_steps, std::memory_order_relaxed);
+  last.rests.store(rests, std::memory_order_relaxed);
   last.generation.store(generation, std::memory_order_relaxed);
   abi::Event* event = reserve_event(segment);
   if (event == nullptr) return;

@@ -17,8 +17,8 @@ std::atomic<uint32_t> g_arming{0};
 std::atomic<uint64_t> g_boundary_ns{0};  // 0: none yet
 std::atomic<uint64_t> g_number{0};       // of the latest step; the first is 1
 
-// `rested`: ns in which nothing was recorded, of a control step. Returns its number.
-uint64_t record_step(char* segment, uint64_t start, uint64_t end, uint64_t rested,
+// Returns its number.
+uint64_t record_step(char* segment, uint64_t start, uint64_t end, Rested rested,
                      abi::StepSource source) {
   abi::Ref stack = python_stack(segment);
   uint64_t number = g_number.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -27,13 +27,13 @@ uint64_t record_step(char* segment, uint64_t start, uint64_t end, uint64_t reste
         .start_ns = start,
         .duration_ns = end - start,
         .arg0 = number,
-        .arg1 = rested,
+        .arg1 = rested.ns,
         .py_stack = stack,
         .native_stack = 0,
         .arg2 = static_cast<uint32_t>(source),
         .api = 0,
         .type = abi::EventType::kStep,
-        .flags = 0,
+        .flags = rested.told ? uint8_t{abi::kFlagCutOff} : uint8_t{0},
     };
     commit_event();
   }
@@ -59,11 +59,11 @@ void step_boundary(abi::StepSource source, Seen seen) {
   }
   uint64_t start = g_boundary_ns.exchange(now, std::memory_order_relaxed);
   if (start == 0 || start > now) start = now;
-  const uint64_t rested = control_step_end(segment, start, now);
+  const Rested rested = control_step_end(segment, start, now);
   const uint64_t number = record_step(segment, start, now, rested, source);
   account_self(now);
   gpu_step_boundary(segment);  // keeps its own account
-  if (seen == Seen::kAlways && rested == 0) {
+  if (seen == Seen::kAlways && rested.ns == 0) {
     control_step_begin(segment, number + 1, now - start, now);
   }
 }

@@ -1,12 +1,10 @@
 #include "preload/steps/control_step.h"
 
+#include "preload/abi/control_step.h"
 #include "preload/entry/state.h"
 #include "preload/stacks/interning.h"
 
 namespace lull {
-
-std::atomic<uint32_t> g_control_steps{0};
-
 namespace {
 
 constexpr uint64_t kFirstSteps = 8;
@@ -14,8 +12,9 @@ constexpr uint64_t kFirstSteps = 8;
 constexpr uint64_t kLongestInSteps = 8;
 constexpr uint64_t kLongestBeyondNs = 200'000'000;
 
-// The generation of the process whose present step began as a control step; 0: none.
-std::atomic<uint32_t> g_going_on{0};
+// Of the segment of this generation, how often the relay has cut one off, as far as we
+// know; generation << 32 | count.
+std::atomic<uint64_t> g_cuts_known{0};
 
 bool is_tracing(char* segment) {
   return abi::SegmentView(segment).header().cupti_state.load(
@@ -23,7 +22,13 @@ bool is_tracing(char* segment) {
          static_cast<uint32_t>(abi::CuptiState::kTracing);
 }
 
-uint32_t generation() { return g_state->generation.load(std::memory_order_relaxed); }
+// Whether the relay has cut one off since the last question.
+bool was_cut_off(const abi::ControlBlock& control) {
+  uint64_t cuts = control.control_cut.load(std::memory_order_acquire);
+  cuts |= uint64_t{g_state->generation.load(std::memory_order_relaxed)} << 32;
+  const uint64_t known = g_cuts_known.exchange(cuts, std::memory_order_relaxed);
+  return known != cuts && static_cast<uint32_t>(cuts) != 0;
+}
 
 }  // namespace
 
@@ -39,11 +44,10 @@ void control_step_begin(char* segment, uint64_t number, uint64_t length_ns,
     return;
   }
   if (length_ns == 0 || is_tracing(segment)) return;
-  g_control_steps.fetch_add(1, std::memory_order_relaxed);
+  control.control_since_ns.store(now_ns, std::memory_order_relaxed);
   control.control_until_ns.store(
       now_ns + kLongestInSteps * length_ns + kLongestBeyondNs,
       std::memory_order_relaxed);
-  g_going_on.store(generation(), std::memory_order_relaxed);
   // Fails where the relay has just put the process to sleep.
   uint32_t armed = abi::kArmed;
   control.armed.compare_exchange_strong(armed, abi::kControlStep,
@@ -58,19 +62,18 @@ char* control_step_segment() {
   return armed == abi::kControlStep ? segment : nullptr;
 }
 
-uint64_t control_step_end(char* segment, uint64_t start_ns, uint64_t now_ns) {
-  if (g_going_on.exchange(0, std::memory_order_relaxed) != generation()) return 0;
+Rested control_step_end(char* segment, uint64_t start_ns, uint64_t now_ns) {
   abi::ControlBlock& control = abi::SegmentView(segment).control();
-  uint32_t armed = abi::kControlStep;
-  if (control.armed.compare_exchange_strong(armed, abi::kArmed,
-                                            std::memory_order_acq_rel)) {
-    control.control_until_ns.store(now_ns, std::memory_order_relaxed);
-    return now_ns > start_ns ? now_ns - start_ns : 0;
+  if (abi::begin_to_wake(control)) {
+    const uint64_t since = control.control_since_ns.load(std::memory_order_relaxed);
+    abi::wake(control, now_ns);
+    const uint64_t from = since > start_ns ? since : start_ns;
+    return {now_ns > from ? now_ns - from : 0, false};
   }
-  // The relay has broken it off.
+  if (!was_cut_off(control)) return {0, false};
   const uint64_t until = control.control_until_ns.load(std::memory_order_relaxed);
-  if (until <= start_ns) return 0;
-  return (until < now_ns ? until : now_ns) - start_ns;
+  if (until <= start_ns) return {0, true};
+  return {(until < now_ns ? until : now_ns) - start_ns, true};
 }
 
 }  // namespace lull

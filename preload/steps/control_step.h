@@ -4,16 +4,16 @@
 //        recorded recorded | control | recorded ...   of each N steps one, drawn
 //
 // In a control step hooks do what they do in a process that was put to sleep
-// (abi::Armed): they call the original. The step itself is recorded, with the time in
-// which nothing else was. A step is drawn by its number alone, so that ranks that step
-// together rest together. There is none while the GPU is traced,
-// and no tracing begins in one.
+// (abi::Armed): they call the original. Those of device memory record all the same:
+// they are rare, and dear anyway. The step itself is recorded, with the time in which
+// hooks rested. A step is drawn by its number alone, so that ranks that step together
+// rest together. There is none while the GPU is traced, and no tracing begins in one.
 //
 // A step that goes on for much longer than the one before (an evaluation, the end of
-// the training) is broken off by the relay: daemon/relay/read/target_control.h.
+// the training) is cut off by the relay, which tells of the rest itself:
+// daemon/relay/read/target_control.h.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include "preload/abi/segment.h"
@@ -34,12 +34,20 @@ void control_step_begin(char* segment, uint64_t number, uint64_t length_ns,
 // recording_segment() is null.
 char* control_step_segment();
 
-// At the end of a step that began at `start_ns`. For how much of it, from its start on,
-// hooks have rested; 0: it was no control step. They record again from here.
-uint64_t control_step_end(char* segment, uint64_t start_ns, uint64_t now_ns);
+struct Rested {
+  uint64_t ns;  // of the step, from its start on; 0: it was no control step
+  bool told;    // by the relay, which has cut it off
+};
 
-// Grows with each control step: what was known before it may have changed unseen.
-extern std::atomic<uint32_t> g_control_steps __attribute__((visibility("hidden")));
+// At the end of a step that began at `start_ns`. Hooks record again from here.
+Rested control_step_end(char* segment, uint64_t start_ns, uint64_t now_ns);
+
+// Grows with each control step that has ended: what was known before it may have
+// changed unseen.
+inline uint32_t control_steps_ended(char* segment) {
+  return abi::SegmentView(segment).control().control_ended.load(
+      std::memory_order_relaxed);
+}
 
 // Whether hooks have rested since then, in a control step.
 inline bool rested_since(char* segment, uint64_t time_ns) {

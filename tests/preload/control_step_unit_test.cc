@@ -1,11 +1,11 @@
-#include "preload/steps/control_step.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
 #include <set>
 
+#include "preload/abi/control_step.h"
 #include "preload/steps/boundary.h"
+#include "preload/steps/control_step.h"
 #include "preload/support/clock.h"
 #include "tests/preload/support/test_segment.h"
 
@@ -68,6 +68,7 @@ TEST_F(ControlSteps, HooksRestAndTheStepIsRecorded) {
   EXPECT_EQ(step.arg0, before + 1);
   EXPECT_GT(step.duration_ns, 0u);
   EXPECT_EQ(step.arg1, step.duration_ns);
+  EXPECT_EQ(step.flags, 0u);
   EXPECT_EQ(control().control_until_ns, step.start_ns + step.duration_ns);
   EXPECT_TRUE(rested_since(segment_.base(), step.start_ns));
   boundary();
@@ -85,20 +86,30 @@ TEST_F(ControlSteps, OneOfFourIs) {
   EXPECT_LE(count[true], 100);
 }
 
-TEST_F(ControlSteps, WhatTheRelayBreaksOffWasNotRecordedUntilThen) {
+TEST_F(ControlSteps, WhatTheRelayCutsOffWasNotRecordedUntilThen) {
   reach_one();
   const abi::Event before = last_step();
   const uint64_t began = before.start_ns + before.duration_ns;
   EXPECT_GT(control().control_until_ns, began + 100'000'000) << "how long it may last";
-  const uint64_t broken_off = monotonic_ns();
-  control().control_until_ns = broken_off;
-  control().armed = abi::kArmed;
+  EXPECT_EQ(control().control_since_ns, began);
+  const uint32_t ended = control_steps_ended(segment_.base());
+  const uint64_t cut = monotonic_ns();
+  ASSERT_TRUE(abi::begin_to_wake(control()));
+  EXPECT_EQ(recording_segment(), nullptr);
+  EXPECT_EQ(control_step_segment(), nullptr);
+  control().control_cut += 1;
+  abi::wake(control(), cut);
   EXPECT_EQ(recording_segment(), segment_.base());
+  EXPECT_EQ(control_steps_ended(segment_.base()), ended + 1);
   boundary();
   const abi::Event step = last_step();
   EXPECT_EQ(step.start_ns, began);
-  EXPECT_EQ(step.arg1, broken_off - began);
+  EXPECT_EQ(step.arg1, cut - began);
   EXPECT_LT(step.arg1, step.duration_ns);
+  EXPECT_EQ(step.flags, uint8_t{abi::kFlagCutOff});
+  boundary();
+  EXPECT_EQ(last_step().arg1, 0u);
+  EXPECT_EQ(last_step().flags, 0u);
 }
 
 TEST_F(ControlSteps, AProcessThatIsPutToSleepMeanwhileStaysAsleep) {

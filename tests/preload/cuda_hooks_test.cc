@@ -317,4 +317,18 @@ TEST_F(CudaHooks, RecordNothingWhileDisarmed) {
   EXPECT_EQ(double_event_count(), 0u);
 }
 
+TEST_F(CudaHooks, RecordDeviceMemoryAloneInAControlStep) {
+  segment().control().armed = lull::abi::kControlStep;
+  launch();
+  cuda_.device_synchronize();
+  EXPECT_EQ(double_event_count(), 0u);
+  void* block = nullptr;
+  cuda_.malloc(&block, 4096);
+  EXPECT_EQ(only_event().type, EventType::kDeviceMemory);
+  EXPECT_EQ(only_event().arg1, 4096u);
+  segment().control().armed = lull::abi::kAsleep;
+  cuda_.malloc(&block, 4096);
+  EXPECT_EQ(double_event_count(), 1u);
+}
+
 }  // namespace

@@ -6,7 +6,7 @@ lull_preload_objects_of(hooks
   support/libdl.cc support/loaded_object.cc support/pins.cc support/symbols.cc
   hooks/copy.cc hooks/cuda_record.cc hooks/dlclose.cc hooks/dlsym.cc hooks/driver_entry.cc
   hooks/launch.cc hooks/memory.cc hooks/pointer_kind.cc hooks/real.cc
-  hooks/sync.cc hooks/wrapper_table.cc)
+  hooks/sync.cc hooks/wrapper_table.cc steps/control_step.cc)
 add_library(lull_cuda_hooks SHARED cuda_shim_double.cc ${hooks})
 lull_warnings(lull_cuda_hooks)
 target_compile_options(lull_cuda_hooks PRIVATE

@@ -33,6 +33,7 @@ void Landmarks::Add(EventType type, const Event& event) {
     case EventType::kNonFinite:
       return AddNonFinite(event);
     case EventType::kStep:
+      if (StepView{event}.source() == v1::STEP_SOURCE_NONE) return;  // a rest alone
       step_ = {StepView{event}.number(), event.start_ns, StepView{event}.end_ns()};
       return;
     default:

@@ -5,6 +5,7 @@
 #include "daemon/aggregate/accumulate.h"
 #include "daemon/aggregate/accumulate_memory.h"
 #include "daemon/aggregate/buckets.h"
+#include "daemon/aggregate/control_step.h"
 #include "daemon/base/status.h"
 #include "daemon/storage/block_codec.h"
 
@@ -169,12 +170,12 @@ void ProcessState::TakeDerived() {
 
 void ProcessState::ApplyStretch(uint64_t start_ns) {
   steps_.BeginAt(start_ns);
-  ForgetBlocks(start_ns);
+  ForgetBlocks(start_ns, Forgets::kAll);
 }
 
-void ProcessState::ForgetBlocks(uint64_t before_ns) {
+void ProcessState::ForgetBlocks(uint64_t before_ns, Forgets what) {
   auto is_drawn = [&](uint32_t id) { return aggregate::IsDrawn(series_[id]); };
-  for (Event& event : blocks_.Forget(before_ns, is_drawn)) {
+  for (Event& event : blocks_.Forget(before_ns, what, is_drawn)) {
     event.series = series_.Intern({.type = EventType::kForgotten});
     StoreDerived(event);
     AddLive(event);
@@ -275,8 +276,8 @@ void ProcessState::ApplyEvents(uint32_t ring_number, const v1::EventColumns& in)
       const StepView step{event};
       if (step.rested_ns() == 0) {
         step_memory_.EndStep(step.number(), step.end_ns());
-      } else {  // what is live at its end nobody knows
-        rested_until_ns_.push_back(event.start_ns + step.rested_ns());
+      } else if ((event.flags & aggregate::kFlagCutOff) == 0) {
+        rested_until_ns_.push_back(step.end_ns());
       }
     }
     if (aggregate::IsMemory(type)) AddRetry(event);
@@ -303,15 +304,17 @@ void ProcessState::ApplyMemory() {
   std::sort(rested_until_ns_.begin(), rested_until_ns_.end());
   auto rest = rested_until_ns_.begin();
   for (const MemoryEvent& at : memory_) {
-    for (; rest != rested_until_ns_.end() && *rest <= at.order_ns; ++rest) {
-      ForgetBlocks(*rest);
-    }
+    auto next = std::upper_bound(rest, rested_until_ns_.end(), at.order_ns);
+    if (next != rest) ForgetBlocks(*std::prev(next), Forgets::kTensors);
+    rest = next;
     Event& event = at.run->events[at.index];
     blocks_.Apply(series_[event.series], event);
     AddLive(event);
   }
   memory_.clear();
-  for (; rest != rested_until_ns_.end(); ++rest) ForgetBlocks(*rest);
+  if (rest != rested_until_ns_.end()) {
+    ForgetBlocks(rested_until_ns_.back(), Forgets::kTensors);
+  }
   rested_until_ns_.clear();
   // Samples that came later than the gap in which they lie.
   if (blame_ != nullptr) TakeDerived();

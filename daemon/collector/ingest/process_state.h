@@ -92,8 +92,9 @@ class ProcessState {
   absl::Status Replay(storage::StoreReader& reader);
   absl::Status LoadStepMemory(storage::StoreReader& reader);
   absl::Status FlushStepMemory(storage::StoreWriter& writer);
+  using Forgets = aggregate::LiveBlocks::Forgets;
   // Those that are older: while nothing was recorded they may have been freed.
-  void ForgetBlocks(uint64_t before_ns);
+  void ForgetBlocks(uint64_t before_ns, Forgets what);
   void AddRetry(const Event& event);
   Ring& RingOf(uint32_t ring);
   Run& RunAt(Ring& ring, uint64_t position, size_t expected = 1);

@@ -90,6 +90,7 @@ void StepFeed::Add(const Event& event) {
 // The program's own marks, of the kind that comes first.
 void StepFeed::AddMarked(const Event& event) {
   const auto source = static_cast<StepSource>(StepView{event}.source());
+  if (source == v1::STEP_SOURCE_NONE) return;  // the rest of a control step alone
   if (source_ == v1::STEP_SOURCE_NONE || source_ == v1::STEP_SOURCE_PERIOD) {
     source_ = source;
     calls_.clear();

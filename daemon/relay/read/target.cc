@@ -92,6 +92,7 @@ bool Target::CheckEnded(bool ask) {
 
 bool Target::Read(BatchBuilder* batch) {
   AddIdentity(batch);
+  AddRests(batch);
   // The clock before the heads: what was committed by then is below them.
   uint64_t begin_ns = MonotonicNs() - kStoreDelayNs;
   corrupt_ = !rings_.Follow() || corrupt_;
@@ -250,8 +251,23 @@ void Target::AddCounters(BatchBuilder* batch, uint64_t now_ns, bool final) {
   counters_.Add(Counters(), now_ns, complete_as_of_ns_, batch);
 }
 
+void Target::Drive(uint64_t now_ns) {
+  control_.DriveGpu(now_ns);
+  control_.CutLongControlStep(now_ns);
+}
+
+// Before what was recorded after them.
+void Target::AddRests(BatchBuilder* batch) {
+  for (; rests_added_ < control_.rests().size(); ++rests_added_) {
+    batch->AddEvents(key(), kRelayRing, rings_.own().next++,
+                     &control_.rests()[rests_added_], 1, info_.pid());
+  }
+}
+
 void Target::AddEnd(BatchBuilder* batch, uint64_t now_ns) {
   if (end_sent_) return;
+  if (!corrupt_) control_.CutControlStep(std::min(now_ns, ended_by_ns_));
+  AddRests(batch);
   host_use_.SetEnded();
   AddCounters(batch, now_ns, /*final=*/true);
   // What the target says of its own times is not believed against its events.
@@ -264,6 +280,7 @@ void Target::Commit() {
   rings_.Commit();
   definitions_.Commit();
   samples_.Commit();
+  control_.ForgetRests(std::exchange(rests_added_, 0));
   info_committed_ = info_sent_;
   counters_.Commit();
   end_spooled_ = end_sent_;
@@ -273,6 +290,7 @@ void Target::Drop() {
   rings_.Drop();
   definitions_.Drop();
   samples_.Drop();
+  rests_added_ = 0;
   info_sent_ = info_committed_;
   counters_.Drop();
   end_sent_ = end_spooled_;

@@ -101,10 +101,7 @@ class Target {
   void Disarm(uint64_t now_ns);
   void GoOnIfUnread(uint64_t now_ns);
   void Govern(uint64_t now_ns);  // a few times a second
-  void Drive(uint64_t now_ns) {  // often
-    control_.DriveGpu(now_ns);
-    control_.EndLongControlStep(now_ns);
-  }
+  void Drive(uint64_t now_ns);   // often
   // The next AddCounters() adds them though nothing has changed: a sign of life.
   void RepeatCounters() { counters_.Repeat(); }
 
@@ -126,6 +123,7 @@ class Target {
   size_t TakeRun(TargetRing* ring, abi::Event* events, size_t count,
                  BatchBuilder* batch);
   void Notice(const abi::Event& event, TargetRing* ring);
+  void AddRests(BatchBuilder* batch);
   void GiveUp();
   bool SeesItsThreads() const;
   std::vector<SampledThread> ThreadsToSample();
@@ -154,6 +152,7 @@ class Target {
   uint64_t ended_by_ns_ = UINT64_MAX;
   uint64_t last_end_ns_ = 0;  // of the events that were read, about
   bool end_sent_ = false;
+  size_t rests_added_ = 0;  // to the present batch
   bool end_spooled_ = false;
   bool corrupt_ = false;
   uint64_t events_read_ = 0;

@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/base/event_views.h"
 #include "daemon/base/logging.h"
 #include "daemon/relay/options.h"
+#include "preload/abi/control_step.h"
 
 namespace lull::relay {
 namespace {
@@ -46,30 +48,46 @@ void TargetControl::Arm(const GpuPlan& gpu, uint64_t now_ns) {
   if (ended != abi::EndedBy{} && ended != abi::EndedBy::kUnread) return;
   abi::ControlBlock& control = segment_.control();
   bool afresh = !armed_ || gpu_schedule_->plan() != gpu;
+  if (afresh) CutControlStep(now_ns);
   armed_ = true;
   if (afresh) gpu_schedule_.emplace(gpu, gpu_clock_.get());
   WriteGpuPlan(gpu, &control);
   DriveGpu(now_ns);
   // Pairs with the acquire in preload/cupti/tracer.cc: the plan is written.
   if (afresh) control.arming.fetch_add(1, std::memory_order_release);
-  control.armed.store(1, std::memory_order_release);
+  uint32_t asleep = abi::kAsleep;  // and not in a control step
+  control.armed.compare_exchange_strong(asleep, abi::kArmed, std::memory_order_acq_rel);
 }
 
 void TargetControl::Disarm(uint64_t now_ns) {
   armed_ = false;
   abi::ControlBlock& control = segment_.control();
   // Not again: since when it sleeps stays as it is.
-  if (control.armed.load(kRelaxed) != 0) PutToSleep(now_ns, &control);
+  CutControlStep(now_ns);
+  if (control.armed.load(kRelaxed) != abi::kAsleep) PutToSleep(now_ns, &control);
 }
 
-void TargetControl::EndLongControlStep(uint64_t now_ns) {
-  abi::ControlBlock& control = segment_.control();
-  uint32_t armed = control.armed.load(std::memory_order_acquire);
-  if (armed != abi::kControlStep || now_ns <= control.control_until_ns.load(kRelaxed)) {
-    return;
+void TargetControl::CutLongControlStep(uint64_t now_ns) {
+  const abi::ControlBlock& control = segment_.control();
+  if (control.armed.load(std::memory_order_acquire) == abi::kControlStep &&
+      now_ns > control.control_until_ns.load(kRelaxed)) {
+    CutControlStep(now_ns);
   }
-  control.control_until_ns.store(now_ns, kRelaxed);
-  control.armed.compare_exchange_strong(armed, abi::kArmed, std::memory_order_acq_rel);
+}
+
+void TargetControl::CutControlStep(uint64_t now_ns) {
+  abi::ControlBlock& control = segment_.control();
+  if (!abi::begin_to_wake(control)) return;
+  const uint64_t since = control.control_since_ns.load(kRelaxed);
+  control.control_cut.fetch_add(1, std::memory_order_release);
+  abi::wake(control, now_ns);
+  if (since == 0 || since >= now_ns) return;  // no word of ours
+  abi::Event rest = {};
+  rest.type = abi::EventType::kStep;
+  rest.start_ns = since;
+  rest.duration_ns = now_ns - since;
+  StepView{rest}.set_rested_ns(rest.duration_ns);
+  rests_.push_back(rest);
 }
 
 void TargetControl::Govern(uint64_t now_ns, uint64_t hooks_ns) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "daemon/relay/control/governor.h"
 #include "daemon/relay/control/gpu_plan.h"
@@ -40,9 +41,17 @@ class TargetControl {
   void Govern(uint64_t now_ns, uint64_t hooks_ns);
   // Sets the windows of GPU tracing where they go by the clock.
   void DriveGpu(uint64_t now_ns);
-  // Breaks off a control step that has lasted for too long: what goes on is no step,
-  // and is to be recorded. Call it often.
-  void EndLongControlStep(uint64_t now_ns);
+  // Cuts a control step off that has lasted for too long: what goes on is no step, and
+  // is to be recorded. Call it often.
+  void CutLongControlStep(uint64_t now_ns);
+  // Cuts off whatever control step goes on.
+  void CutControlStep(uint64_t now_ns);
+  // The rests of those that were cut off, as steps of no source, until they are
+  // forgotten: no step of the process tells them, as there may be no more.
+  const std::vector<abi::Event>& rests() const { return rests_; }
+  void ForgetRests(size_t count) {
+    rests_.erase(rests_.begin(), rests_.begin() + static_cast<ptrdiff_t>(count));
+  }
   // The process has shown a step.
   void StepSeen(const steps::TimedStep& step) {
     gpu_schedule_->StepSeen(step.end_ns - step.start_ns);
@@ -62,6 +71,7 @@ class TargetControl {
   std::optional<GpuSchedule> gpu_schedule_;  // always one
   bool armed_ = true;
   bool gpu_hold_ = false;
+  std::vector<abi::Event> rests_;
 };
 
 }  // namespace lull::relay

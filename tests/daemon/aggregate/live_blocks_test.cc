@@ -191,6 +191,19 @@ TEST(LiveBlocks, GiveBackWhatAFreeHadTakenInError) {
   EXPECT_EQ(all.released_bytes, 1000u);
 }
 
+using Forgets = LiveBlocks::Forgets;
+
+TEST(LiveBlocks, ForgetTensorsAloneAfterAControlStep) {
+  LiveBlocks blocks;
+  blocks.Restore({static_cast<uint8_t>(Allocator::kCuda), 0x1000}, {1, 64, 5});
+  blocks.Restore({static_cast<uint8_t>(Allocator::kPinned), 0x2000}, {2, 64, 5});
+  blocks.Restore({static_cast<uint8_t>(Allocator::kTorchCuda), 0x3000}, {3, 64, 5});
+  blocks.Restore({static_cast<uint8_t>(Allocator::kTorchCuda) | kBeforeBit, 0},
+                 {4, 9, 5});
+  EXPECT_EQ(blocks.Forget(10, Forgets::kTensors, NoneIsDrawn).size(), 2u);
+  EXPECT_EQ(blocks.size(), 2u);
+}
+
 TEST(LiveBlocks, ForgetWhatIsOlderThanAMoment) {
   LiveBlocks blocks;
   Event before = Before(1, 7, 1000);
@@ -202,7 +215,7 @@ TEST(LiveBlocks, ForgetWhatIsOlderThanAMoment) {
   blocks.Apply(kAlloc, young);
   (void)blocks.TakeChanges();
 
-  std::vector<Event> forgotten = blocks.Forget(10, NoneIsDrawn);
+  std::vector<Event> forgotten = blocks.Forget(10, Forgets::kAll, NoneIsDrawn);
   std::sort(forgotten.begin(), forgotten.end(), [](const Event& a, const Event& b) {
     return a.released_series < b.released_series;
   });
@@ -216,7 +229,7 @@ TEST(LiveBlocks, ForgetWhatIsOlderThanAMoment) {
   EXPECT_EQ(forgotten[1].start_ns, 10u);
   EXPECT_EQ(blocks.size(), 1u);
   EXPECT_EQ(blocks.TakeChanges().size(), 2u) << "for the store to forget";
-  EXPECT_TRUE(blocks.Forget(10, NoneIsDrawn).empty());
+  EXPECT_TRUE(blocks.Forget(10, Forgets::kAll, NoneIsDrawn).empty());
 }
 
 TEST(LiveBlocks, ForgetDrawnOnesBySizeForTheSizeIsTheirWeight) {
@@ -228,7 +241,7 @@ TEST(LiveBlocks, ForgetDrawnOnesBySizeForTheSizeIsTheirWeight) {
   }
   std::vector<std::vector<uint64_t>> sums;
   for (const Event& event :
-       blocks.Forget(10, [](uint32_t series) { return series == 9; })) {
+       blocks.Forget(10, Forgets::kAll, [](uint32_t series) { return series == 9; })) {
     sums.push_back(
         {event.released_series, event.released_bytes, ForgottenView{event}.blocks()});
   }

@@ -269,8 +269,7 @@ TEST(MemoryAcrossControlSteps, ForgetsWhatMayHaveBeenFreedInOne) {
   lull::v1::Memory reply = job.Memory();
   ASSERT_EQ(reply.rows_size(), 2);
   EXPECT_EQ(reply.rows(0).live_bytes(), 1036 * kMiB);
-  EXPECT_EQ(reply.rows(1).live_bytes(), 0);
-  EXPECT_EQ(reply.rows(1).peak_bytes(), 8 * kMiB);
+  EXPECT_EQ(reply.rows(1).live_bytes(), 8 * kMiB) << "seen in control steps, too";
   EXPECT_EQ(reply.unknown_frees(), 0u);
 }
 

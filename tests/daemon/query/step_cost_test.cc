@@ -1,6 +1,7 @@
 // What tracing cost on the wall clock, from events to the report.
 #include <gtest/gtest.h>
 
+#include "daemon/aggregate/control_step.h"
 #include "daemon/base/event_views.h"
 #include "daemon/base/gpu_event_views.h"
 #include "daemon/query/engine.h"
@@ -159,6 +160,46 @@ TEST(StepCostOfAJob, ControlStepsAreNoPartOfWhatWasRecordedAndOfSteps) {
   ASSERT_EQ(overview.processes_size(), 1);
   const lull::v1::ProcessRow& process = overview.processes(0);
   EXPECT_EQ(process.duration_ns() - process.recorded_ns(), 20 * 9'500 * kUs);
+}
+
+TEST(StepCostOfAJob, ARestThatNoStepTellsIsNoStepAndNotRecorded) {
+  lull::v1::Batch batch;
+  batch.set_sequence(1);
+  *batch.add_processes() = MakeProcess(1, 101, 3);
+  std::vector<TestEvent> events;
+  TestEvent step;
+  step.type = lull::v1::EVENT_TYPE_STEP;
+  step.start_ns = kJobStartNs + kSecond;
+  step.duration_ns = kSecond;
+  StepView{step}.set_number(1).set_source(lull::v1::STEP_SOURCE_OPTIMIZER);
+  events.push_back(step);
+  // Cut off by the relay after 200 ms, which tells that; the step ends later.
+  TestEvent rest = step;
+  rest.start_ns = kJobStartNs + 2 * kSecond;
+  rest.duration_ns = 200 * kMs;
+  StepView{rest}.set_number(0).set_source(lull::v1::STEP_SOURCE_NONE);
+  StepView{rest}.set_rested_ns(200 * kMs);
+  events.push_back(rest);
+  TestEvent cut = step;
+  cut.start_ns = rest.start_ns;
+  cut.duration_ns = 900 * kMs;
+  cut.flags = aggregate::kFlagCutOff;
+  StepView{cut}.set_number(2).set_rested_ns(200 * kMs);
+  events.push_back(cut);
+  AddRun(batch, 1, 0, 0, events);
+  AddCounters(batch, 1, 0, events.size(), kJobStartNs + 40 * kSecond);
+  Pipeline pipeline(MakeHello(MakeJobId(1)));
+  pipeline.Apply(batch);
+  pipeline.Commit();
+  lull::v1::ReportRequest request;
+  request.set_phase(lull::v1::PHASE_ALL);
+  const lull::v1::ReportReply overview = pipeline.Report(request);
+  ASSERT_EQ(overview.processes_size(), 1);
+  const lull::v1::ProcessRow& process = overview.processes(0);
+  EXPECT_EQ(process.duration_ns() - process.recorded_ns(), 200 * kMs);
+  request.add_sections(lull::v1::SECTION_STEPS);
+  const lull::v1::ReportReply reply = pipeline.Report(request);
+  EXPECT_EQ(reply.steps().count(), 1u);
 }
 
 }  // namespace

@@ -320,22 +320,75 @@ TEST_F(TargetTest, WakesAProcessUpThatFellAsleepForWantOfAReader) {
   EXPECT_EQ(view.control().armed, 1u);
 }
 
-TEST_F(TargetTest, BreaksAControlStepOffThatHasLastedForTooLong) {
+// The rests that the batch tells, as (start, duration).
+std::vector<std::pair<uint64_t, uint64_t>> RestsIn(const v1::Batch& batch) {
+  std::vector<std::pair<uint64_t, uint64_t>> rests;
+  for (const v1::RingBatch& run : batch.rings()) {
+    uint64_t start = run.events().base_ns();
+    for (int i = 0; i < run.events().type_size(); ++i) {
+      start += static_cast<uint64_t>(run.events().start_delta_ns(i));
+      if (run.events().type(i) != v1::EVENT_TYPE_STEP) continue;
+      EXPECT_EQ(run.events().arg2(i), 0u) << "no step";
+      EXPECT_EQ(run.events().arg1(i), run.events().duration_ns(i));
+      rests.emplace_back(start, run.events().duration_ns(i));
+    }
+  }
+  return rests;
+}
+
+TEST_F(TargetTest, CutsAControlStepOffThatHasLastedForTooLongAndTellsTheRest) {
   abi::ControlBlock& control = segment_.view().control();
   control.armed = abi::kControlStep;
+  control.control_since_ns = clock_ - 90;
   control.control_until_ns = clock_ + 10;
   target_->Drive(clock_ + 10);
   EXPECT_EQ(control.armed, uint32_t{abi::kControlStep});
   target_->Drive(clock_ + 11);
   EXPECT_EQ(control.armed, uint32_t{abi::kArmed});
   EXPECT_EQ(control.control_until_ns, clock_ + 11) << "until when it lasted";
+  EXPECT_EQ(control.control_cut, 1u);
+  EXPECT_EQ(control.control_ended, 1u);
   target_->Drive(clock_ + 20);
   EXPECT_EQ(control.control_until_ns, clock_ + 11);
-  // One that is put to sleep in it stays asleep.
+  ASSERT_TRUE(target_->Read(&batch_));
+  const std::vector<std::pair<uint64_t, uint64_t>> rests = {{clock_ - 90, 101}};
+  Lose();  // it is told again
+  ASSERT_TRUE(target_->Read(&batch_));
+  EXPECT_EQ(RestsIn(*batch_.batch()), rests);
+  Deliver();
+  ASSERT_TRUE(target_->Read(&batch_));
+  EXPECT_TRUE(RestsIn(*batch_.batch()).empty());
+}
+
+TEST_F(TargetTest, AControlStepGoesOnWhereTheProcessIsArmedAlready) {
+  abi::ControlBlock& control = segment_.view().control();
   control.armed = abi::kControlStep;
+  control.control_since_ns = clock_ - 90;
+  control.control_until_ns = clock_ + 1000;
+  target_->Arm(GpuPlan{}, clock_);
+  EXPECT_EQ(control.armed, uint32_t{abi::kControlStep});
+  GpuPlan other;
+  other.mode = v1::GPU_MODE_HOST;
+  target_->Arm(other, clock_ + 5);  // steps count from here
+  EXPECT_EQ(control.armed, uint32_t{abi::kArmed});
+  control.armed = abi::kControlStep;
+  control.control_since_ns = clock_ + 20;
   target_->Disarm(clock_ + 30);
-  target_->Drive(clock_ + 40);
   EXPECT_EQ(control.armed, uint32_t{abi::kAsleep});
+  ASSERT_TRUE(target_->Read(&batch_));
+  const std::vector<std::pair<uint64_t, uint64_t>> rests = {{clock_ - 90, 95},
+                                                            {clock_ + 20, 10}};
+  EXPECT_EQ(RestsIn(*batch_.batch()), rests);
+  Deliver();
+  target_->Arm(other, clock_ + 40);
+  control.armed = abi::kControlStep;
+  control.control_since_ns = clock_ + 50;
+  target_->SetImageEnded(clock_ + 70);
+  ASSERT_TRUE(target_->Read(&batch_));
+  target_->AddEnd(&batch_, clock_ + 90);
+  const auto last = RestsIn(*batch_.batch());
+  ASSERT_EQ(last.size(), 1u);
+  EXPECT_EQ(last[0], std::pair(clock_ + 50, uint64_t{20}));
 }
 
 TEST_F(TargetTest, SaysThatItsProcessWaitedInVain) {
