@@ -25,9 +25,9 @@ function(lull_compiles_unoptimised target)
   target_compile_options(${target} PRIVATE "$<$<CONFIG:RelWithDebInfo>:-O0;-g1>")
 endfunction()
 
-# GCC looks for garbage once it holds a GiB, not whenever it has a third more: the largest
-# batches compile in 18.7 and 15.8 s of processor time in place of 23.7 and 19.6, and take 1.4
-# and 1.3 GB in place of 0.9 and 0.8. Ninja runs two more at once than there are processors.
+# GCC looks for garbage once it holds a GiB, not from 128 MiB on: large batches compile in 15.2
+# and 13.1 s of processor time in place of 17.5 and 14.3, and take 1.4 and 1.0 GB in place of
+# 1.1 and 0.7. Ninja runs two more at once than there are processors.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   cmake_host_system_information(RESULT lull_memory_mib QUERY TOTAL_PHYSICAL_MEMORY)
   cmake_host_system_information(RESULT lull_processors QUERY NUMBER_OF_LOGICAL_CORES)
