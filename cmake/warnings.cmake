@@ -14,15 +14,10 @@ function(lull_warnings target)
   endif()
 endfunction()
 
-# For what is never hot, benches and the CLI: -O1 and line tables alone compile in 60 to
+# For what is never hot, the tests and the CLI: -O1 and line tables alone compile in 60 to
 # 65 % of the time of -O2 -g. After CMAKE_BUILD_TYPE's; other types of build are left alone.
 function(lull_compiles_quickly target)
   target_compile_options(${target} PRIVATE "$<$<CONFIG:RelWithDebInfo>:-O1;-g1>")
-endfunction()
-
-# For what only calls what is tested: in 8 s what -O1 takes 12 for.
-function(lull_compiles_unoptimised target)
-  target_compile_options(${target} PRIVATE "$<$<CONFIG:RelWithDebInfo>:-O0;-g1>")
 endfunction()
 
 # GCC looks for garbage once it holds a GiB, not from 128 MiB on: large batches compile in 15.2
