@@ -3,8 +3,8 @@
 #   GoogleTest's filter names them) that compare times in an executable that is UNTIMED else.
 # lull_script_test(name LABEL ... COMMAND ... [UNTIMED [AGAIN] | ONCE | LANE 1 | LANE 2])
 #   any command; exit status 0 passes. ONCE: it runs alone, and is believed at once. LANE: it
-#   has seconds to wait, and runs beside one of the other lane at first; once more it runs
-#   alone (tests/again.py). Those come last: a negative COST.
+#   mostly waits, and runs beside one of the other lane at first; if it is tried again, it is
+#   alone (tests/again.py). Those come late: a negative COST.
 # An integration test that is such a script and runs alone, or has AGAIN, is run up to twice
 # more while a comparison of numbers, and nothing else, fails (tests/again.py). In a build with
 # ASan, where the start of a process takes longer than most cases, each unit test executable
@@ -23,8 +23,7 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 add_custom_target(unit_tests)
 add_custom_target(core_tests)
 
-# By GCC it wins little: 607 s in place of 774 of all tests one after the other, together with
-# leaving optimisation out, by which the tests themselves take twice as long.
+# By Clang alone: GCC was tried only together with -O0 (docs/sanitizers.md).
 if(LULL_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   lull_headers_library(lull_tests_headers <gmock/gmock.h> <gtest/gtest.h>)
   lull_compiles_quickly(lull_tests_headers)

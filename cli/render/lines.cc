@@ -225,8 +225,7 @@ std::string RecordingCostLine(const v1::StepCost& cost) {
   }
   return absl::StrFormat(
       "Cost of recording on the wall clock: %s: %d control steps, in which hooks "
-      "rested, "
-      "against the steps beside them%s.",
+      "rested, against the steps beside them%s.",
       EstimateWords(cost.recorded_longer(), "a step"), cost.control_steps(),
       RankWords(cost));
 }
@@ -244,8 +243,7 @@ std::string WindowCostLine(const v1::StepCost& cost) {
     absl::StrAppend(&line, " Not in it: ",
                     EstimateWords(cost.between_longer(), "steps between windows"),
                     " against those before the first, which may have other reasons. If "
-                    "windows left "
-                    "it behind, runs with `--gpu host` do not have it.");
+                    "windows left it behind, runs with `--gpu host` do not have it.");
   }
   return line;
 }

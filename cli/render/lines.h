@@ -22,8 +22,7 @@ std::string PhaseLine(const v1::ReportReply& reply);
 std::string NoAdvice(const v1::ReportReply& reply);
 
 // What GPU tracing cost on the wall clock, and recording where the job has control
-// steps;
-// "" where neither can be told.
+// steps; "" where neither can be told.
 std::string StepCostLine(const v1::Overhead& overhead);
 
 // What measuring cost the job in our own code, against its budget.
