@@ -200,9 +200,15 @@ class Patterns(unittest.TestCase):
         self.assertAlmostEqual(total, (spans[-1][1] - spans[0][0]) / 1e6,
                                delta=0.001 * total)
         expected = breakdown(run, spans)
+        # next() waits for most of its time. The rest is the interpreter, which is slow on
+        # a machine that is busy.
+        least = {**expected,
+                 "data": expected["data"] - sum(run.known["running"][-len(steps):]) / 1e6}
         for part, ms in expected.items():
             found = sum(step[f"{part}_ms"] for step in steps)
-            self.assertAlmostEqual(found, ms, delta=0.01 * ms + 0.001 * total, msg=part)
+            delta = 0.01 * ms + 0.001 * total
+            self.assertLessEqual(found, ms + delta, part)
+            self.assertGreaterEqual(found, least[part] - delta, part)
         self.assertTrue(all(step["traced"] for step in steps))
         self.assertAlmostEqual(told["gpu_utilization_percent"],
                                100 * expected["kernel"] / total,

@@ -87,6 +87,11 @@ class Items(object):
         return index
 
 
+def not_waited(schedstat):
+    """For how long this thread has run so far, or stood in a run queue. In ns."""
+    return time.thread_time_ns() + int(os.pread(schedstat, 100, 0).split()[1])
+
+
 def data_bound(device, steps):
     """A real DataLoader with one worker that is slower than the device."""
     import torch.utils.data
@@ -94,11 +99,13 @@ def data_bound(device, steps):
     # Batches that are plain lists: next() does little but wait.
     loader = iter(torch.utils.data.DataLoader(Items(), batch_size=4, num_workers=1,
                                               collate_fn=list))
-    waits, uploads = [], []
+    waits, running, uploads = [], [], []
+    schedstat = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
     for _ in range(steps * 3):
-        start = time.monotonic_ns()
+        before, start = not_waited(schedstat), time.monotonic_ns()
         next(loader)  # SITE: loader
         waits.append((start, time.monotonic_ns()))
+        running.append(not_waited(schedstat) - before)
         uploads.append(time.monotonic_ns())
         device.upload()
         for _ in range(8):
@@ -106,7 +113,7 @@ def data_bound(device, steps):
             for _ in range(12):
                 device.launch("short_kernel")
         device.item()
-    return {"waits": waits, "uploads": uploads}
+    return {"waits": waits, "running": running, "uploads": uploads}
 
 
 class Decoded(object):

@@ -1,6 +1,7 @@
 #include "daemon/relay/deliver/deliver.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 
 #include <algorithm>
@@ -9,7 +10,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/logging.h"
 #include "daemon/base/runtime_directory.h"
@@ -23,6 +23,7 @@ namespace {
 
 // The spool's own limit must not keep the job's end out.
 constexpr uint64_t kNoLimit = uint64_t{1} << 60;
+constexpr int kLookMs = 5;  // whether the collector refuses, or it is too late
 
 absl::Status EndJob(const lull::v1::JobInfo& job, Spool* spool) {
   if (spool->state().job_ended) return absl::OkStatus();
@@ -65,7 +66,8 @@ absl::Status DeliverSpool(const std::string& directory, const DeliverOptions& op
       return Annotate(why, absl::StrCat("the spool ", directory, " stays"));
     }
     upstream.Watch();
-    absl::SleepFor(absl::Milliseconds(5));
+    pollfd delivered{spool->all_acknowledged_fd(), POLLIN, 0};
+    poll(&delivered, 1, kLookMs);
   }
   return spool->Remove();
 }

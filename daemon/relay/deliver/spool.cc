@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -95,6 +97,7 @@ Spool::Spool(std::string directory, uint64_t limit_bytes, UniqueFd lock)
       limit_bytes_(std::max(limit_bytes, kMinSpoolBytes)),
       file_bytes_(std::min(kMaxFileBytes, limit_bytes_ / 4)),
       lock_(std::move(lock)),
+      all_acknowledged_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       refused_(directory_) {}
 
 absl::StatusOr<std::unique_ptr<Spool>> Spool::Open(const std::string& directory,
@@ -130,6 +133,7 @@ absl::Status Spool::Recover() {
   MutexLock lock(mutex_);
   last_sequence_ = state_.last_sequence;
   acknowledged_ = slots_.empty() ? last_sequence_ : slots_.front().sequence - 1;
+  TellWhetherAllAcknowledged();
   return absl::OkStatus();
 }
 
@@ -255,6 +259,7 @@ absl::Status Spool::Append(v1::Batch* batch) {
                     static_cast<uint32_t>(record.size())});
   last_sequence_ = batch->sequence();
   state_.Apply(*batch);
+  TellWhetherAllAcknowledged();
   changed_.notify_all();
   return absl::OkStatus();
 }
@@ -318,6 +323,15 @@ void Spool::AcknowledgeLocked(uint64_t sequence) {
     slots_.pop_front();
   }
   DropAcknowledgedFiles();
+  TellWhetherAllAcknowledged();
+}
+
+void Spool::TellWhetherAllAcknowledged() {
+  const bool all = acknowledged_ == last_sequence_;
+  if (std::exchange(all_acknowledged_, all) == all) return;
+  const int fd = all_acknowledged_fd_.get();
+  eventfd_t ignored;
+  (void)(all ? eventfd_write(fd, 1) : eventfd_read(fd, &ignored));
 }
 
 void Spool::DropAcknowledgedFiles() {

@@ -69,7 +69,10 @@ class Spool {
 
   uint64_t last_sequence() const;
   uint64_t acknowledged() const;  // all up to here are acknowledged
-  uint64_t bytes() const;         // on disk
+  // Readable while every batch is acknowledged, for poll() alone; -1: there was no
+  // descriptor left.
+  int all_acknowledged_fd() const { return all_acknowledged_fd_.get(); }
+  uint64_t bytes() const;  // on disk
   const std::string& directory() const { return directory_; }
 
   // If the directory is removed from now on, it stays so: there is no keeper any more,
@@ -103,6 +106,7 @@ class Spool {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropAcknowledgedFiles() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AcknowledgeLocked(uint64_t sequence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TellWhetherAllAcknowledged() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string BodyOf(const Slot& slot) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t BytesLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -110,6 +114,7 @@ class Spool {
   const uint64_t limit_bytes_;
   const uint64_t file_bytes_;
   UniqueFd lock_;
+  const UniqueFd all_acknowledged_fd_;
   SpoolState state_;
   lull::v1::Hello hello_;
   bool makes_anew_ = true;  // reader thread
@@ -121,6 +126,7 @@ class Spool {
   RefusedBatches refused_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_sequence_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t acknowledged_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool all_acknowledged_ ABSL_GUARDED_BY(mutex_) = false;  // as the descriptor says
   bool interrupted_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

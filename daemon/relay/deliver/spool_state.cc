@@ -39,7 +39,8 @@ void SpoolState::Apply(const lull::v1::Batch& batch) {
       // More than lay between runs: it was dropped behind the last event, and has been
       // read. A successor would count it a second time.
       RingProgress& progress = rings[{key, ring.ring()}];
-      const uint64_t more = ring.lost_relay() - std::min(ring.lost_relay(), progress.lost_relay);
+      const uint64_t more =
+          ring.lost_relay() - std::min(ring.lost_relay(), progress.lost_relay);
       progress.lost_relay += more;
       progress.end += more;
     }

@@ -1,6 +1,7 @@
 #include "daemon/relay/deliver/spool.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -94,10 +95,34 @@ TEST_F(SpoolTest, GivesBatchesBackInOrderAlsoToASuccessor) {
   EXPECT_EQ(batch.sequence(), 6u);
 }
 
+TEST_F(SpoolTest, ADescriptorIsReadableWhileEveryBatchIsAcknowledged) {
+  auto spool = Open();
+  auto readable = [&spool] {
+    pollfd entry{spool->all_acknowledged_fd(), POLLIN, 0};
+    return poll(&entry, 1, 0) == 1;
+  };
+  EXPECT_TRUE(readable());
+  lull::v1::Batch first = MakeBatch(0, 1), second = MakeBatch(1, 1);
+  ASSERT_TRUE(spool->Append(&first).ok());
+  EXPECT_FALSE(readable());
+  ASSERT_TRUE(spool->Append(&second).ok());
+  spool->Acknowledge(1);
+  EXPECT_FALSE(readable());
+  spool.reset();
+  spool = Open();
+  EXPECT_FALSE(readable());  // the collector may not have said so to the first one
+  spool->Acknowledge(2);
+  EXPECT_TRUE(readable());
+  spool.reset();
+  spool = Open();
+  spool->Acknowledge(2);
+  EXPECT_TRUE(readable());
+}
+
 TEST_F(SpoolTest, RemembersItsStateWhenTheFilesThatMadeItAreGone) {
   auto spool = Open();
   constexpr int kBatches = 40;
-  for (int i = 0; i < kBatches; ++i) {  // 100 KB each: several files
+  for (int i = 0; i < kBatches; ++i) {                     // 100 KB each: several files
     lull::v1::Batch batch = MakeBatch(2 * i, 1, 100'000);  // each other one was dropped
     auto* counters = batch.add_counters();
     counters->set_process_key(1);
