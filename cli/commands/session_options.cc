@@ -79,6 +79,12 @@ void AddSessionOptions(CLI::App* verb, SessionOptions* options) {
       ->check(NumberFrom(kFewestStepsToOneControl, kMostStepsToOneControl))
       ->type_name("N");
   verb->add_flag_function(
+          "--sample-steps",
+          [options](int64_t yes) { options->settings.set_sample_steps(yes > 0); },
+          "hold the budget by recording fewer steps, drawn, each with all detail")
+      ->check(CLI::IsMember({"true", "false"}).description(""))
+      ->configurable();
+  verb->add_flag_function(
       "--no-samples",
       [options](int64_t) { options->settings.set_no_host_samples(true); },
       "do not look at where its threads are");

@@ -51,6 +51,7 @@ Json StepCostJson(const v1::StepCost& cost) {
   json["paid"] = told(cost.has_paid(), cost.paid());
   json["between_longer"] = told(cost.has_between_longer(), cost.between_longer());
   json["recorded_longer"] = told(cost.has_recorded_longer(), cost.recorded_longer());
+  json["recording_paid"] = told(cost.has_recording_paid(), cost.recording_paid());
   return json;
 }
 

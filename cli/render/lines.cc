@@ -96,6 +96,9 @@ std::string JobLine(const v1::Job& job) {
   if (std::string recorded = RecordedText(job); !recorded.empty()) {
     absl::StrAppend(&line, "; ", recorded);
   }
+  if (job.settings().sample_steps()) {
+    absl::StrAppend(&line, "; steps sampled, totals are of the recorded ones");
+  }
   if (!job.parts().empty()) {
     absl::StrAppend(&line, "; one of ", FormatCount(job.parts_size()), " parts, on ",
                     Shortened(job.host(), 60));
@@ -215,7 +218,24 @@ std::string RankWords(const v1::StepCost& cost) {
   return cost.rank() >= 0 ? absl::StrFormat(", rank %d", cost.rank()) : "";
 }
 
+std::string SampledStepsLine(const v1::StepCost& cost) {
+  const uint64_t recorded = cost.untraced_steps() + cost.traced_steps();
+  std::string line = absl::StrFormat("Recorded to hold the budget: %s of %s steps",
+                                     FormatCount(recorded),
+                                     FormatCount(recorded + cost.rested_steps()));
+  if (!cost.has_recorded_longer() || !cost.has_recording_paid()) {
+    return absl::StrCat(line, RankWords(cost),
+                        ". What that costs on the wall clock is not known: too few of "
+                        "either kind could be compared.");
+  }
+  return absl::StrCat(line, ". Cost of recording on the wall clock: ",
+                      EstimateWords(cost.recording_paid(), "the job"), ", ",
+                      EstimateWords(cost.recorded_longer(), "a recorded step"),
+                      RankWords(cost), ".");
+}
+
 std::string RecordingCostLine(const v1::StepCost& cost) {
+  if (cost.sampled()) return SampledStepsLine(cost);
   if (cost.control_one_in() == 0) return "";
   if (!cost.has_recorded_longer()) {
     return absl::StrFormat(

@@ -74,6 +74,7 @@ Json Overhead() {
                   .Set("paid", estimate)
                   .Set("between_longer", estimate)
                   .Set("recorded_longer", estimate)
+                  .Set("recording_paid", estimate)
                   .Done();
   return RowOf<v1::Overhead>()
       .OrNull({"self_ms", "percent", "relay_cpu_ms", "budget_percent"})

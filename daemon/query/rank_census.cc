@@ -10,6 +10,17 @@ constexpr int kMostRanks = 1024;
 
 }  // namespace
 
+absl::Status AreAllRecorded(const std::vector<const storage::JobRow*>& parts) {
+  for (const storage::JobRow* part : parts) {
+    if (!part->info.settings().sample_steps()) continue;
+    return absl::FailedPreconditionError(
+        "its steps were sampled, by each rank for itself: what ranks wait for each "
+        "other "
+        "on the host is told of jobs that ran without --sample-steps");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status AreAll(const storage::JobRow& job,
                     const std::vector<const v1::ProcessInfo*>& ranks) {
   if (job.info.has_imported() && ranks.empty()) {

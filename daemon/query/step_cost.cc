@@ -63,7 +63,9 @@ v1::StepCost Told(const ProcessSums& sums, const steps::StepCost& cost) {
   Fill(cost.paid, &StepCost::mutable_paid, &out);
   Fill(cost.between_longer, &StepCost::mutable_between_longer, &out);
   out.set_control_steps(cost.control_steps);
+  out.set_rested_steps(cost.rested_steps);
   Fill(cost.recorded_longer, &StepCost::mutable_recorded_longer, &out);
+  Fill(cost.recording_paid, &StepCost::mutable_recording_paid, &out);
   return out;
 }
 
@@ -72,7 +74,9 @@ v1::StepCost Told(const ProcessSums& sums, const steps::StepCost& cost) {
 absl::Status FillStepCost(storage::StoreReader& reader, const storage::JobRow& job,
                           const std::vector<ProcessSums>& processes,
                           v1::Overhead* out) {
-  const bool has_control_steps = job.info.settings().control_steps() != 0;
+  const v1::JobSettings& settings = job.info.settings();
+  const bool has_control_steps =
+      settings.control_steps() != 0 || settings.sample_steps();
   int looked_at = 0;
   for (const ProcessSums& sums : processes) {
     if (sums.tracing.empty() && !has_control_steps) continue;
@@ -84,7 +88,8 @@ absl::Status FillStepCost(storage::StoreReader& reader, const storage::JobRow& j
     if (is_told) break;
   }
   if (has_control_steps) {
-    out->mutable_step_cost()->set_control_one_in(job.info.settings().control_steps());
+    out->mutable_step_cost()->set_control_one_in(settings.control_steps());
+    out->mutable_step_cost()->set_sampled(settings.sample_steps());
   }
   return absl::OkStatus();
 }

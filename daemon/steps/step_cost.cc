@@ -9,13 +9,9 @@ namespace lull::steps {
 namespace {
 
 constexpr size_t kFewestNeighbours = 4;
+constexpr uint64_t kLongestBlock = 512;
 // Steps between windows that are compared with those before the first.
 constexpr size_t kMostBetween = 60;
-
-bool InWindow(Condition condition) {
-  return condition == Condition::kBegins || condition == Condition::kTraced ||
-         condition == Condition::kEnds;
-}
 
 // Steps and their conditions; a window is [first, last).
 class Story {
@@ -46,6 +42,7 @@ class Story {
     for (Condition condition : conditions_) {
       cost.traced_steps += condition == Condition::kTraced ? 1 : 0;
       cost.untraced_steps += condition == Condition::kUntraced ? 1 : 0;
+      cost.rested_steps += condition == Condition::kControl ? 1 : 0;
     }
     std::vector<double> longer;
     for (const JudgedWindow& window : judged_) longer.push_back(window.longer);
@@ -53,55 +50,91 @@ class Story {
     cost.paid = Paid();
     cost.between_longer = BetweenLonger();
     const std::vector<double> recorded = RecordedLonger();
-    cost.control_steps = recorded.size();
+    cost.control_steps = ManyRest() ? cost.rested_steps : recorded.size();
     cost.recorded_longer = MedianOf(recorded);
+    if (cost.recorded_longer)
+      cost.recording_paid = RecordingPaid(*cost.recorded_longer);
     return cost;
   }
 
- private:
-  bool Follows(size_t i) const { return steps_[i].number == steps_[i - 1].number + 1; }
-
-  // Up to kReach neighbours before `at`, and from it on.
-  std::vector<double> Before(size_t at) const {
-    std::vector<double> lengths;
-    while (at > 0 && lengths.size() < kReach && Follows(at) &&
-           conditions_[at - 1] == Condition::kUntraced) {
-      lengths.push_back(steps_[--at].length());
-    }
-    return lengths;
-  }
-  std::vector<double> After(size_t at) const {
-    std::vector<double> lengths;
-    for (; at > 0 && at < steps_.size() && lengths.size() < kReach && Follows(at) &&
-           conditions_[at] == Condition::kUntraced;
-         ++at) {
-      lengths.push_back(steps_[at].length());
-    }
-    return lengths;
-  }
-
-  // Of the steps [first, last).
-  std::vector<double> Beside(size_t first, size_t last) const {
-    std::vector<double> neighbours = Before(first);
-    const std::vector<double> after = After(last);
-    neighbours.insert(neighbours.end(), after.begin(), after.end());
-    return neighbours;
-  }
-
-  // The steps beside each control step against it.
+  // How much longer recorded steps are than control steps beside them.
   std::vector<double> RecordedLonger() const {
+    if (ManyRest()) return RecordedLongerInBlocks();
     std::vector<double> longer;
     for (size_t i = 0; i < steps_.size(); ++i) {
       if (conditions_[i] != Condition::kControl || steps_[i].length() <= 0) continue;
-      const std::vector<double> neighbours = Beside(i, i + 1);
+      const std::vector<double> neighbours = Beside(i, i + 1, Condition::kUntraced);
       if (neighbours.size() < kFewestNeighbours) continue;
       longer.push_back(Median(neighbours) / steps_[i].length() - 1);
     }
     return longer;
   }
 
+ private:
+  bool Follows(size_t i) const { return steps_[i].number == steps_[i - 1].number + 1; }
+
+  size_t Count(Condition condition) const {
+    return static_cast<size_t>(
+        std::count(conditions_.begin(), conditions_.end(), condition));
+  }
+  // So many that neighbours of theirs would be neighbours of each other.
+  bool ManyRest() const {
+    return 2 * Count(Condition::kControl) > Count(Condition::kUntraced);
+  }
+
+  // A value for each few steps of either kind that lie together, windows aside.
+  std::vector<double> RecordedLongerInBlocks() const {
+    std::vector<double> longer, recorded, rested;
+    uint64_t first = 0;  // of the block, a number
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      if (!IsNeighbour(conditions_[i])) continue;
+      if (steps_[i].number - first > kLongestBlock) {
+        recorded.clear();
+        rested.clear();
+      }
+      if (recorded.empty() && rested.empty()) first = steps_[i].number;
+      auto& lengths = conditions_[i] == Condition::kControl ? rested : recorded;
+      lengths.push_back(steps_[i].length());
+      if (std::min(recorded.size(), rested.size()) < kFewestNeighbours) continue;
+      const double usual = Median(rested);
+      if (usual > 0) longer.push_back(Median(recorded) / usual - 1);
+      recorded.clear();
+      rested.clear();
+    }
+    return longer;
+  }
+
+  // Appends the lengths of up to kReach neighbours before `at`, or from it on, that are
+  // of that condition.
+  void Before(size_t at, Condition wanted, std::vector<double>* lengths) const {
+    const size_t end = at - std::min(at, kFarthest);
+    for (size_t left = kReach; at > end && left > 0 && Follows(at); --at) {
+      if (!IsNeighbour(conditions_[at - 1])) return;
+      if (conditions_[at - 1] != wanted) continue;
+      lengths->push_back(steps_[at - 1].length());
+      --left;
+    }
+  }
+  void After(size_t at, Condition wanted, std::vector<double>* lengths) const {
+    const size_t end = std::min(steps_.size(), at + kFarthest);
+    for (size_t left = kReach; at > 0 && at < end && left > 0 && Follows(at); ++at) {
+      if (!IsNeighbour(conditions_[at])) return;
+      if (conditions_[at] != wanted) continue;
+      lengths->push_back(steps_[at].length());
+      --left;
+    }
+  }
+
+  // Of the steps [first, last).
+  std::vector<double> Beside(size_t first, size_t last, Condition wanted) const {
+    std::vector<double> neighbours;
+    Before(first, wanted, &neighbours);
+    After(last, wanted, &neighbours);
+    return neighbours;
+  }
+
   void Judge(size_t first, size_t last) {
-    const std::vector<double> neighbours = Beside(first, last);
+    const std::vector<double> neighbours = Beside(first, last, Condition::kUntraced);
     std::vector<double> traced;
     double others = 0;  // begins, ends
     size_t other_steps = 0;
@@ -140,6 +173,19 @@ class Story {
       return sum < total ? sum / (total - sum) : 1.0;
     };
     return Estimate{share(added->share), share(added->low), share(added->high)};
+  }
+
+  Estimate RecordingPaid(const Estimate& longer) const {
+    double total = 0, recorded = 0;
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      total += steps_[i].length();
+      if (conditions_[i] == Condition::kUntraced) recorded += steps_[i].length();
+    }
+    auto share = [&](double of_recorded) {
+      const double added = recorded * of_recorded / (1 + of_recorded);
+      return added < total ? added / (total - added) : 1.0;
+    };
+    return {share(longer.share), share(longer.low), share(longer.high)};
   }
 
   std::optional<Estimate> BetweenLonger() const {
@@ -207,6 +253,20 @@ StepCost CostOf(const std::vector<TimedStep>& steps,
                 const std::vector<TracingChange>& changes) {
   const std::vector<Condition> conditions = ConditionsOf(steps, changes);
   return Story(steps, conditions).Cost();
+}
+
+bool InWindow(Condition condition) {
+  return condition == Condition::kBegins || condition == Condition::kTraced ||
+         condition == Condition::kEnds;
+}
+
+bool IsNeighbour(Condition condition) {
+  return condition == Condition::kUntraced || condition == Condition::kControl;
+}
+
+std::optional<Estimate> RecordedLonger(const std::vector<TimedStep>& steps,
+                                       const std::vector<Condition>& conditions) {
+  return MedianOf(Story(steps, conditions).RecordedLonger());
 }
 
 std::vector<JudgedWindow> JudgeWindows(const std::vector<TimedStep>& steps,

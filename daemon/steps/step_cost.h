@@ -14,6 +14,8 @@
 //
 // Where a job has control steps (preload/steps/control_step.h), each is compared in the
 // same way with those beside it, which were recorded: that is what recording costs.
+// Where many steps are control steps, a few of either kind that lie together give one
+// value, because single ones would have the same neighbours.
 //
 // Pure: no clock, no store. Times are CLOCK_MONOTONIC in ns.
 #pragma once
@@ -51,6 +53,9 @@ enum class Condition : uint8_t {
               // about us
 };
 
+bool InWindow(Condition condition);     // of tracing
+bool IsNeighbour(Condition condition);  // of a window, recorded or not
+
 // The condition of each step. Both arguments are in the order of time.
 std::vector<Condition> ConditionsOf(const std::vector<TimedStep>& steps,
                                     const std::vector<TracingChange>& changes);
@@ -66,6 +71,7 @@ struct StepCost {
   size_t windows = 0;  // that could be judged
   size_t traced_steps = 0;
   size_t untraced_steps = 0;
+  size_t rested_steps = 0;  // control steps, beside those two
   // How much longer a step is while it is traced.
   std::optional<Estimate> traced_longer;
   // What windows added to the time of all these steps: switching on, tracing,
@@ -74,9 +80,11 @@ struct StepCost {
   // How much longer steps between windows are than those before the first one. The
   // training itself may have changed meanwhile; `paid` does not contain it.
   std::optional<Estimate> between_longer;
-  size_t control_steps = 0;  // that could be judged
+  size_t control_steps = 0;  // that could be judged, or that recorded ones were by
   // How much longer an untraced step is because it is recorded.
   std::optional<Estimate> recorded_longer;
+  // What recording untraced steps added to the time of all steps.
+  std::optional<Estimate> recording_paid;
 };
 
 // One window whose neighbours are known: steps [first, last) as they were handed over.
@@ -87,15 +95,21 @@ struct JudgedWindow {
   double added_ns = 0;  // by all of it: switching on, tracing, switching off
 };
 
-// How far on either side of a window its neighbours count. More would tell more of one
-// window, and of a training that changes.
+// How many neighbours count on either side of a window. More would tell more of one
+// window, and of a training that changes. Among recorded steps control steps are passed
+// over, and the other way round; kFarthest steps away nothing is a neighbour.
 inline constexpr size_t kReach = 8;
+inline constexpr size_t kFarthest = 96;
 inline constexpr size_t kFewestWindows = 6;
 // The first steps of a process set up more than they train.
 inline constexpr uint64_t kWarmUpSteps = 3;
 
 StepCost CostOf(const std::vector<TimedStep>& steps,
                 const std::vector<TracingChange>& changes);
+
+// CostOf() of the conditions; the same for what it tells of recording.
+std::optional<Estimate> RecordedLonger(const std::vector<TimedStep>& steps,
+                                       const std::vector<Condition>& conditions);
 
 // In order. A window without its beginning or its end, at the edge of what is known, or
 // with too few neighbours is not among them.

@@ -130,14 +130,17 @@ struct ControlBlock {
   // 1: CUPTI is taken down after each window, where nobody else in the process uses it.
   std::atomic<uint32_t> gpu_finalize;
   // Control steps (states.h): of so many steps one is, 0: none; so many have ended; so
-  // many of them by the relay. Since when the last one went on, and until when it did or,
-  // while it goes on, may; CLOCK_MONOTONIC.
+  // many of them by the relay. Since when the last one went on, and until when it did
+  // or, while it goes on, may; CLOCK_MONOTONIC.
   std::atomic<uint32_t> control_steps;
   std::atomic<uint32_t> control_ended;
   std::atomic<uint32_t> control_cut;
   std::atomic<uint64_t> control_since_ns;
   std::atomic<uint64_t> control_until_ns;
+  // Of 2^so many steps one is recorded, the others are control steps.
+  std::atomic<uint32_t> recorded_halvings;
 };
+inline constexpr uint32_t kMostHalvings = 6;
 
 // Words of the control block that the relay copies from the flags of the job, each from
 // the field of lull.v1.JobSettings of the same name, and what is meant by a 0 there.

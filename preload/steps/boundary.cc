@@ -63,8 +63,8 @@ void step_boundary(abi::StepSource source, Seen seen) {
   const uint64_t number = record_step(segment, start, now, rested, source);
   account_self(now);
   gpu_step_boundary(segment);  // keeps its own account
-  if (seen == Seen::kAlways && rested.ns == 0) {
-    control_step_begin(segment, number + 1, now - start, now);
+  if (seen == Seen::kAlways) {
+    control_step_begin(segment, number + 1, now - start, rested, now);
   }
 }
 

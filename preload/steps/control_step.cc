@@ -32,17 +32,24 @@ bool was_cut_off(const abi::ControlBlock& control) {
 
 }  // namespace
 
-bool is_control_step(uint64_t number, uint32_t one_in) {
-  if (one_in == 0 || number <= kFirstSteps) return false;
-  return number % one_in == mix(number / one_in, one_in) % one_in;
+bool is_control_step(uint64_t number, uint32_t one_in, uint32_t halvings) {
+  if (number <= kFirstSteps) return false;
+  for (uint32_t i = 0; i < halvings && i < abi::kMostHalvings; ++i) {
+    const uint64_t halves = number >> i;
+    if ((halves & 1) != (mix(halves >> 1, i) & 1)) return true;
+  }
+  return one_in != 0 && number % one_in == mix(number / one_in, one_in) % one_in;
 }
 
 void control_step_begin(char* segment, uint64_t number, uint64_t length_ns,
-                        uint64_t now_ns) {
+                        Rested before, uint64_t now_ns) {
   abi::ControlBlock& control = abi::SegmentView(segment).control();
-  if (!is_control_step(number, control.control_steps.load(std::memory_order_relaxed))) {
-    return;
-  }
+  const uint32_t halvings = control.recorded_halvings.load(std::memory_order_relaxed);
+  const uint32_t one_in = control.control_steps.load(std::memory_order_relaxed);
+  if (!is_control_step(number, one_in, halvings)) return;
+  // Where few are control steps, each needs neighbours to be compared with. And after
+  // one that was cut off, how long a step takes is not known.
+  if (before.told || (before.ns != 0 && halvings == 0)) return;
   if (length_ns == 0 || is_tracing(segment)) return;
   control.control_since_ns.store(now_ns, std::memory_order_relaxed);
   control.control_until_ns.store(

@@ -9,6 +9,9 @@
 // hooks rested. A step is drawn by its number alone, so that ranks that step together
 // rest together. There is none while the GPU is traced, and no tracing begins in one.
 //
+// Where the job is to hold its budget by them (daemon/relay/control/step_share.h), most
+// steps are control steps, and a few are recorded.
+//
 // A step that goes on for much longer than the one before (an evaluation, the end of
 // the training) is cut off by the relay, which tells of the rest itself:
 // daemon/relay/read/target_control.h.
@@ -21,14 +24,10 @@
 namespace lull {
 
 // Whether step `number`, the first is 1, is one: of each `one_in` steps one, whose
-// place is hashed. 0: none. Not the first steps, which set up more than they train.
-// Pure.
-bool is_control_step(uint64_t number, uint32_t one_in);
-
-// At the beginning of step `number`, where the one before took `length_ns`; by the
-// thread that ends steps, and last of all that it does.
-void control_step_begin(char* segment, uint64_t number, uint64_t length_ns,
-                        uint64_t now_ns);
+// place is hashed; 0: none. And all but one of each 2^`halvings` steps; the steps that
+// are left by more halvings are among those that are left by fewer, so that ranks have
+// common ones. Not the first steps, which set up more than they train. Pure.
+bool is_control_step(uint64_t number, uint32_t one_in, uint32_t halvings);
 
 // The segment, if a control step goes on in this process. Until control_step_end()
 // recording_segment() is null.
@@ -38,6 +37,12 @@ struct Rested {
   uint64_t ns;  // of the step, from its start on; 0: it was no control step
   bool told;    // by the relay, which has cut it off
 };
+
+// At the beginning of step `number`, where the one before took `length_ns` and hooks
+// rested in it for so long; by the thread that ends steps, and last of all that it
+// does.
+void control_step_begin(char* segment, uint64_t number, uint64_t length_ns,
+                        Rested before, uint64_t now_ns);
 
 // At the end of a step that began at `start_ns`. Hooks record again from here.
 Rested control_step_end(char* segment, uint64_t start_ns, uint64_t now_ns);

@@ -32,7 +32,8 @@ TORCH = os.path.join(
     os.environ.get("LULL_TORCH_VENV") or os.path.join(
         os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "lull", "torch-venv"),
     "lull-requirements")
-MODES = ("none", "host", "window", "continuous", "profiler")
+# "-sampled": with --sample-steps.
+MODES = ("none", "host", "host-sampled", "window", "window-sampled", "continuous", "profiler")
 UNTRACED = ("none", "profiler")
 
 
@@ -67,7 +68,10 @@ class Bench:
             return job, None
         self.jobs += 1
         name = f"{mode}-{self.jobs}"
-        prefix = [self.arguments.lull, "run", "--quiet", "--name", name, "--gpu", mode]
+        gpu, _, sampled = mode.partition("-")
+        prefix = [self.arguments.lull, "run", "--quiet", "--name", name, "--gpu", gpu]
+        if sampled:
+            prefix.append("--sample-steps")
         if self.arguments.budget is not None:
             prefix += ["--overhead-budget", str(self.arguments.budget)]
         return pinned([*prefix, "--", *job], self.on.get("lull")), name
@@ -76,7 +80,7 @@ class Bench:
         out = os.path.join(self.folder, "out.json")
         job = [os.path.join(ROOT, "tests", "torch", "run_on_sim"), "python",
                os.path.join(HERE, "trainer.py"), out, "--steps", str(self.arguments.steps),
-               "--workers", str(workers)]
+               "--warm-up", str(self.arguments.warm_up), "--workers", str(workers)]
         if mode == "profiler":
             job.append("--profiler")
         command, name = self.command(mode, job)
@@ -185,6 +189,8 @@ def main():
     parser.add_argument("--loader", action="store_true")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--steps", type=int, default=400)
+    parser.add_argument("--warm-up", type=int, default=20,
+                        help="steps that do not count; sampling of steps takes some 15 s")
     parser.add_argument("--modes", nargs="+", choices=MODES[1:], default=list(MODES[1:]))
     parser.add_argument("--budget", type=float, help="--overhead-budget of every run")
     parser.add_argument("--sim-config", default="", help="of the simulated device")

@@ -123,7 +123,8 @@ class Configuration(LullCase):
         self.assertEqual(self.ask("syncs", "--help").returncode, 0)
 
     def test_the_keys_are_those_that_the_page_names(self):
-        for key in ("overhead-budget", "gpu", "schedule", "step-range", "quiet", "no-source", "top", "by",
+        for key in ("overhead-budget", "gpu", "schedule", "step-range", "quiet", "no-source",
+                    "sample-steps", "top", "by",
                     "color", "no-pager", "collector", "token-file", "tls-ca",
                     "insecure-plain-tcp"):
             self.write(self.users, f"{key} = []\n")

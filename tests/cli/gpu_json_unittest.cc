@@ -211,8 +211,9 @@ TEST(GpuJson, OfStepsTellsWhatTracingCostThem) {
   Json cost = Parsed(StepsJson(testing::FixedSteps()))["overhead"]["step_cost"];
   EXPECT_THAT(Keys(cost),
               ElementsAre("pid", "rank", "windows", "traced_steps", "untraced_steps",
-                          "control_steps", "control_one_in", "traced_longer", "paid",
-                          "between_longer", "recorded_longer"));
+                          "control_steps", "control_one_in", "sampled", "rested_steps",
+                          "traced_longer", "paid", "between_longer", "recorded_longer",
+                          "recording_paid"));
   EXPECT_THAT(Keys(cost["paid"]),
               ElementsAre("percent", "low_percent", "high_percent"));
   EXPECT_DOUBLE_EQ(cost["paid"]["high_percent"].get<double>(), 2.31);

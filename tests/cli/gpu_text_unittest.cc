@@ -68,6 +68,23 @@ TEST(StepCostText, SaysWhatStaysAfterAWindowOnlyWhereItIsHardlyChance) {
       StepCostLine(controlled),
       "Cost of recording on the wall clock: +1.20 % on a step (+0.40 to +2.10 %): 5 "
       "control steps, in which hooks rested, against the steps beside them, rank 0.");
+  v1::StepCost* sampled = controlled.mutable_step_cost();
+  sampled->set_sampled(true);
+  sampled->clear_traced_longer();
+  sampled->set_traced_steps(20);
+  sampled->set_untraced_steps(1'230);
+  sampled->set_rested_steps(8'750);
+  EXPECT_EQ(
+      StepCostLine(controlled),
+      "Recorded to hold the budget: 1,250 of 10,000 steps, rank 0. What that costs "
+      "on the wall clock is not known: too few of either kind could be compared.");
+  *sampled->mutable_recording_paid() = *recorded;
+  sampled->mutable_recording_paid()->set_percent(0.15);
+  EXPECT_EQ(
+      StepCostLine(controlled),
+      "Recorded to hold the budget: 1,250 of 10,000 steps. Cost of recording on the "
+      "wall clock: +0.15 % on the job (+0.40 to +2.10 %), +1.20 % on a recorded "
+      "step (+0.40 to +2.10 %), rank 0.");
   EXPECT_EQ(
       StepCostLine(reply.overhead()),
       "Cost on the wall clock: +1.90 % on the job (+1.52 to +2.31 %), +9.10 % on a "

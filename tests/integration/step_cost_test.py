@@ -122,6 +122,30 @@ class CostOnTheWallClock(unittest.TestCase):
         self.assertEqual(rested % stepping.LAUNCHES, 0)
         self.assertIn(rested // stepping.LAUNCHES, range(55, 61))
 
+    def test_a_sampled_job_records_as_many_steps_as_the_budget_allows(self):
+        whole = self.steps("whole", "", "--gpu", "host", steps=4000)["overhead"]
+        self.assertIsNone(whole["step_cost"])
+        # A fifth of that, told by our own clocks; steps may show more.
+        budget = whole["percent"] / 5
+        self.train("sampled", "", "--gpu", "host", "--sample-steps", steps=40000,
+                   budget=str(budget))
+        report = checks.query(guest.LULL, "report", "sampled")
+        cost = report["overhead"]["step_cost"]
+        self.assertTrue(cost["sampled"])
+        recorded, rested = cost["untraced_steps"], cost["rested_steps"]
+        self.assertGreater(rested, 3 * recorded, cost)
+        self.assertGreater(recorded, 50, cost)
+        # Of those that are stored. The cost of the first seconds, before anything is known,
+        # is not made up for.
+        self.assertLess(report["overhead"]["percent"], whole["percent"] / 2)
+        self.assertEqual(report["losses"]["thinned_launches"], 0)
+        self.assertEqual(report["summary"]["launches"] % stepping.LAUNCHES, 0)
+        self.assertLess(report["summary"]["launches"], 20000 * stepping.LAUNCHES)
+        steps = checks.query(guest.LULL, "steps", "sampled")["steps"]
+        self.assertLessEqual(len(steps), recorded + 1)  # the first has no beginning
+        text = guest.execute([guest.LULL, "steps", "sampled"], self.host.environment).stdout
+        self.assertIn("Recorded to hold the budget", text)
+
     def test_without_steps_no_control_step_is_claimed(self):
         self.train("unmarked", "", "--gpu", "host", "--control-steps", "4", steps=50,
                    step_range="another")

@@ -18,7 +18,7 @@ TEST(IsControlStep, OfEachSoManyStepsOneIsDrawn) {
     for (uint64_t block = 8; block < 108; ++block) {
       int drawn = 0;
       for (uint64_t place = 0; place < one_in; ++place) {
-        if (!is_control_step(block * one_in + place, one_in)) continue;
+        if (!is_control_step(block * one_in + place, one_in, 0)) continue;
         ++drawn;
         places.insert(place);
       }
@@ -30,9 +30,33 @@ TEST(IsControlStep, OfEachSoManyStepsOneIsDrawn) {
 
 TEST(IsControlStep, NoneIsWhereNobodyAskedForItOrAmongTheFirst) {
   for (uint64_t number = 0; number < 1000; ++number) {
-    EXPECT_FALSE(is_control_step(number, 0));
-    EXPECT_EQ(is_control_step(number, 1), number > 8);
+    EXPECT_FALSE(is_control_step(number, 0, 0));
+    EXPECT_EQ(is_control_step(number, 1, 0), number > 8);
   }
+  for (uint64_t number = 0; number <= 8; ++number) {
+    EXPECT_FALSE(is_control_step(number, 1, abi::kMostHalvings));
+  }
+}
+
+TEST(IsControlStep, AllButOneOfSoManyAreAndTheOthersAreNested) {
+  for (uint32_t halvings = 1; halvings <= abi::kMostHalvings; ++halvings) {
+    const uint64_t block_size = uint64_t{1} << halvings;
+    std::set<uint64_t> places;
+    for (uint64_t block = 16; block < 216; ++block) {
+      int recorded = 0;
+      for (uint64_t place = 0; place < block_size; ++place) {
+        const uint64_t number = block * block_size + place;
+        if (is_control_step(number, 0, halvings)) continue;
+        ++recorded;
+        places.insert(place);
+        EXPECT_FALSE(is_control_step(number, 0, halvings - 1));
+      }
+      EXPECT_EQ(recorded, 1) << block << " of " << block_size;
+    }
+    EXPECT_GT(places.size(), block_size * 3 / 4) << "drawn";
+  }
+  EXPECT_EQ(is_control_step(1 << 20, 0, 1000),
+            is_control_step(1 << 20, 0, abi::kMostHalvings));
 }
 
 class ControlSteps : public ::testing::Test {
@@ -74,6 +98,19 @@ TEST_F(ControlSteps, HooksRestAndTheStepIsRecorded) {
   boundary();
   EXPECT_EQ(last_step().arg0, before + 2);
   EXPECT_EQ(last_step().arg1, 0u) << "no two in a row";
+}
+
+TEST_F(ControlSteps, AllButOneOfEightAreWhereTheBudgetWantsIt) {
+  control().control_steps = 0;
+  control().recorded_halvings = 3;
+  for (int i = 0; i < 16; ++i) boundary();
+  std::map<bool, int> count;
+  for (int i = 0; i < 800; ++i) {
+    boundary();
+    ++count[recording_segment() == nullptr];
+  }
+  EXPECT_NEAR(count[false], 100, 1);  // it begins and ends within eight
+  EXPECT_EQ(last_step().arg0, 816u);
 }
 
 TEST_F(ControlSteps, OneOfFourIs) {

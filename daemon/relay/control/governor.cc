@@ -57,7 +57,8 @@ void Governor::Pay(uint64_t elapsed_ns, double hooks_ns, double gpu_ns) {
     gpu_since_release_ns_ = 0;
     return;
   }
-  bool nothing_else = verdict_.thinning == abi::kThinLaunches || GpuIsLargerPart();
+  bool nothing_else =
+      verdict_.thinning == abi::kThinLaunches || keep_detail_ || GpuIsLargerPart();
   if (balance_ns_ >= 0 || gpu_since_release_ns_ == 0 || !nothing_else) return;
   verdict_.gpu_hold = true;
   release_at_ns_ = std::min(gpu_since_release_ns_, credit);
@@ -65,6 +66,11 @@ void Governor::Pay(uint64_t elapsed_ns, double hooks_ns, double gpu_ns) {
 
 void Governor::JudgeHooks(double hooks_share) {
   uint32_t& level = verdict_.thinning;
+  if (keep_detail_) {
+    level = abi::kThinNothing;
+    calm_ = 0;
+    return;
+  }
   bool low = hooks_share < budget_ / 2;
   // What a job's start costs is made up for later: no detail goes for that.
   bool saved_up =

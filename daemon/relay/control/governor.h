@@ -46,6 +46,9 @@ class Governor {
   // Totals so far: time in hooks, cost of GPU tracing. Call it a few times a second.
   Verdict Update(uint64_t now_ns, uint64_t hooks_ns, uint64_t gpu_ns);
 
+  // The cost of hooks is held in another way (step_share.h): no detail is taken away.
+  void set_keep_detail(bool keep) { keep_detail_ = keep; }
+
   uint32_t highest() const { return highest_; }
 
  private:
@@ -66,6 +69,7 @@ class Governor {
   double gpu_since_release_ns_ = 0;
   double release_at_ns_ = 0;  // balance at which a hold ends
 
+  bool keep_detail_ = false;
   Verdict verdict_;
   uint32_t highest_ = 0;
   int calm_ = 0;

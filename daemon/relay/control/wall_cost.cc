@@ -50,28 +50,78 @@ void WallCost::Judge() {
       steps::ConditionsOf(steps_, changes_);
   size_t judged = 0;
   for (const steps::JudgedWindow& window : steps::JudgeWindows(steps_, conditions)) {
-    if (window.last + steps::kReach > steps_.size()) break;  // neighbours are to come
+    if (!AreThere(window.last, conditions)) break;
     added_ns_.push_back(window.added_ns);
     ++uncharged_;
     judged = window.last;
   }
-  if (judged != 0) Charge();
+  if (judged != 0) ChargeTracing();
   // Of what is not traced, the neighbours of the next window are enough.
-  const auto next = std::find_if(conditions.begin() + static_cast<ptrdiff_t>(judged),
-                                 conditions.end(), [](steps::Condition condition) {
-                                   return condition != steps::Condition::kUntraced;
-                                 });
-  const auto until_next = static_cast<size_t>(next - conditions.begin());
-  size_t done = until_next - std::min(until_next, steps::kReach);
+  const auto next =
+      std::find_if_not(conditions.begin() + static_cast<ptrdiff_t>(judged),
+                       conditions.end(), steps::IsNeighbour);
+  size_t done =
+      NeighboursFrom(static_cast<size_t>(next - conditions.begin()), conditions);
   // Nor is it sure yet that the latest are not.
   while (done > 0 && steps_[done - 1].end_ns + kLatestNs > steps_.back().end_ns) --done;
   done = std::max(judged, done);
   if (steps_.size() - done > kMostSteps) done = steps_.size() - kMostSteps / 2;
+  Compare(done, conditions);
   Forget(done);
   next_judging_ = steps_.size() + steps::kReach;
 }
 
-void WallCost::Charge() {
+bool WallCost::AreThere(size_t last,
+                        const std::vector<steps::Condition>& conditions) const {
+  size_t left = steps::kReach;
+  size_t at = last;
+  for (; at < conditions.size() && left > 0 && at < last + steps::kFarthest; ++at) {
+    if (!steps::IsNeighbour(conditions[at])) return true;
+    if (conditions[at] == steps::Condition::kUntraced) --left;
+  }
+  return left == 0 || at == last + steps::kFarthest;
+}
+
+size_t WallCost::NeighboursFrom(size_t first,
+                                const std::vector<steps::Condition>& conditions) {
+  size_t left = steps::kReach;
+  size_t at = first;
+  while (at > 0 && left > 0 && first - at < steps::kFarthest) {
+    if (conditions[--at] == steps::Condition::kUntraced) --left;
+  }
+  return at;
+}
+
+// What is told of recording, from steps that are done with.
+void WallCost::Compare(size_t steps, const std::vector<steps::Condition>& conditions) {
+  for (size_t i = 0; i < steps; ++i) {
+    compared_.push_back(steps_[i]);
+    conditions_of_compared_.push_back(conditions[i]);
+    if (conditions[i] == steps::Condition::kUntraced)
+      recorded_ns_ += steps_[i].length();
+  }
+  compared_since_ += steps;
+  if (compared_since_ < kCompareEach) return;
+  compared_since_ = 0;
+  if (compared_.size() > kMostCompared) {
+    const size_t most = compared_.size() - kMostCompared;
+    DropFront(most, &compared_);
+    DropFront(most, &conditions_of_compared_);
+  }
+  const std::optional<steps::Estimate> longer =
+      steps::RecordedLonger(compared_, conditions_of_compared_);
+  if (!longer || longer->low <= 0) return;
+  double recorded_ns = 0;  // of those that it is told from
+  for (size_t i = 0; i < compared_.size(); ++i) {
+    if (conditions_of_compared_[i] != steps::Condition::kUntraced) continue;
+    recorded_ns += compared_[i].length();
+  }
+  recording_.Add(std::min(recorded_ns, recorded_ns_) * longer->share /
+                 (1 + longer->share));
+  recorded_ns_ = 0;
+}
+
+void WallCost::ChargeTracing() {
   if (added_ns_.size() > kMostWindows) {
     DropFront(added_ns_.size() - kMostWindows, &added_ns_);
   }
@@ -85,11 +135,11 @@ void WallCost::Charge() {
     owed = std::min(owed, std::accumulate(first, added_ns_.end(), 0.0));
   }
   if (owed <= 0) return;
-  total_ns_ += static_cast<uint64_t>(owed);
+  tracing_.Add(owed);
   uncharged_ = 0;
 }
 
-uint64_t WallCost::WithOwn(uint64_t own_ns) {
+uint64_t Shown::WithOwn(uint64_t own_ns) {
   if (total_ns_ != told_ns_) {
     const uint64_t shown = total_ns_ - told_ns_;
     const uint64_t own = own_ns - std::min(own_ns, own_told_ns_);

@@ -2,6 +2,7 @@
 // as reports tell it (daemon/steps/step_cost.h): each window against its neighbours.
 // The governor takes it from the budget. It contains what no clock of ours can see:
 // what CUPTI adds to each launch, and what the job waits for processors that we use.
+// Where a job has control steps, the same for what recording has cost.
 //
 // What is charged is what the windows together show: the lower end of the interval for
 // one of them. In a training whose steps differ anyway, chance would hold tracing up
@@ -20,6 +21,22 @@
 
 namespace lull::relay {
 
+// A cost that grows as steps show it, beside the same as our own clocks see it.
+class Shown {
+ public:
+  void Add(double ns) { total_ns_ += static_cast<uint64_t>(ns); }
+  uint64_t total_ns() const { return total_ns_; }  // never falls
+  // `own_ns`, by our clocks until now, and what steps show beyond it. The own time
+  // between two charges is a part of the second.
+  uint64_t WithOwn(uint64_t own_ns);
+
+ private:
+  uint64_t total_ns_ = 0;
+  uint64_t told_ns_ = 0;      // of it, by WithOwn()
+  uint64_t own_told_ns_ = 0;  // as of then
+  uint64_t beyond_own_ns_ = 0;
+};
+
 class WallCost {
  public:
   // In the order of time.
@@ -27,11 +44,12 @@ class WallCost {
   // In any order, a little later than the steps: another thread may tell it.
   void AddTracing(uint64_t time_ns, abi::TracingState state);
 
-  // What steps show. Never falls.
-  uint64_t total_ns() const { return total_ns_; }
-  // What tracing has cost: our own time as our clock sees it, `own_ns` by now, and what
-  // steps show beyond it. The own time between two charges is a part of the second.
-  uint64_t WithOwn(uint64_t own_ns);
+  // What windows have cost, as steps show.
+  Shown& tracing() { return tracing_; }
+  // What recording of steps that are not traced has cost. Here nothing is held up by
+  // chance for long, so what is charged is the middle of the interval, if all of it is
+  // above 0.
+  Shown& recording() { return recording_; }
 
  private:
   // Steps of a window that is longer than half of that are not judged as one.
@@ -41,20 +59,32 @@ class WallCost {
   static constexpr uint64_t kLatestNs = 2'000'000'000;
   // What a window costs may change as the training does.
   static constexpr size_t kMostWindows = 240;
+  // Steps from which is told what recording costs, and how often that is done.
+  static constexpr size_t kMostCompared = 1024;
+  static constexpr size_t kCompareEach = 16;
 
   void Judge();
-  void Charge();
+  void ChargeTracing();
+  void Compare(size_t steps, const std::vector<steps::Condition>& conditions);
   void Forget(size_t steps);
+  // Whether steps [last, ...) contain all that may be neighbours of a window before.
+  bool AreThere(size_t last, const std::vector<steps::Condition>& conditions) const;
+  // From where on steps may be neighbours of a window that begins at `first`.
+  static size_t NeighboursFrom(size_t first,
+                               const std::vector<steps::Condition>& conditions);
 
   std::vector<steps::TimedStep> steps_;  // of which a window may still need some
   std::vector<steps::TracingChange> changes_;
   size_t next_judging_ = steps::kReach;  // as soon as there are so many steps
   std::vector<double> added_ns_;         // by the last windows
   size_t uncharged_ = 0;                 // windows
-  uint64_t total_ns_ = 0;
-  uint64_t told_ns_ = 0;      // of it, by WithOwn()
-  uint64_t own_told_ns_ = 0;  // as of then
-  uint64_t beyond_own_ns_ = 0;
+  Shown tracing_;
+
+  std::vector<steps::TimedStep> compared_;  // not traced, the latest
+  std::vector<steps::Condition> conditions_of_compared_;
+  size_t compared_since_ = 0;  // steps
+  double recorded_ns_ = 0;     // in them, and not charged yet
+  Shown recording_;
 };
 
 }  // namespace lull::relay

@@ -113,7 +113,10 @@ std::optional<int> Worker::Pass(uint64_t now_ns, bool* busy) {
       keeper_.Tell({MessageKind::kDelivered, 0, "", {}});
       // The keeper waits for that, and whoever typed `lull run` with it. An orderly end
       // takes as long again (5 of 10 ms on two processors), gRPC's threads most of it.
-      if (keeper_.open()) _exit(0);
+      if (keeper_.open()) {
+        targets_->symbols().End();  // no process of ours outlives us
+        _exit(0);
+      }
       LeaveOrphaned();
       return 0;
     }

@@ -31,6 +31,14 @@ TargetControl::TargetControl(const SegmentReader& segment,
   LULL_CONTROL_SETTINGS(LULL_SET)
 #undef LULL_SET
   control.late_launch_ns.store(abi::kDefaultLateLaunchNs, kRelaxed);
+  if (settings.sample_steps()) {
+    // Windows are paid from the same budget.
+    const double of_it = plan.mode == v1::GPU_MODE_HOST ? 1 : 0.5;
+    step_share_.emplace(OverheadBudgetPercent(settings) * of_it);
+    if (settings.control_steps() == 0) {
+      control.control_steps.store(StepShare::kControlOneIn, kRelaxed);
+    }
+  }
   WriteGpuPlan(plan, &control);
 }
 
@@ -91,7 +99,9 @@ void TargetControl::CutControlStep(uint64_t now_ns) {
 }
 
 void TargetControl::Govern(uint64_t now_ns, uint64_t hooks_ns) {
-  const uint64_t gpu_ns = wall_cost_.WithOwn(Total(segment_.header().gpu_self_ns));
+  const uint64_t gpu_ns =
+      wall_cost_.tracing().WithOwn(Total(segment_.header().gpu_self_ns));
+  governor_.set_keep_detail(GovernSteps(now_ns, hooks_ns));
   Governor::Verdict verdict = governor_.Update(now_ns, hooks_ns, gpu_ns);
   segment_.control().thinning.store(verdict.thinning, kRelaxed);
   if (verdict.gpu_hold == gpu_hold_) return;
@@ -100,6 +110,19 @@ void TargetControl::Govern(uint64_t now_ns, uint64_t hooks_ns) {
   LogInfo(absl::StrCat("GPU tracing of process ", pid_,
                        gpu_hold_ ? " is held: the overhead budget is spent"
                                  : " goes on: it is within the overhead budget"));
+}
+
+bool TargetControl::GovernSteps(uint64_t now_ns, uint64_t hooks_ns) {
+  if (!step_share_) return false;
+  const uint32_t before = step_share_->halvings();
+  step_share_->Update(now_ns, wall_cost_.recording().WithOwn(hooks_ns));
+  const uint32_t halvings = step_share_->halvings();
+  segment_.control().recorded_halvings.store(halvings, kRelaxed);
+  if (halvings != before) {
+    LogInfo(absl::StrCat("of process ", pid_, " one step in ", 1 << halvings,
+                         " is recorded, to hold the overhead budget"));
+  }
+  return step_share_->InCharge(now_ns);
 }
 
 void TargetControl::DriveGpu(uint64_t now_ns) {

@@ -10,6 +10,7 @@
 #include "daemon/relay/control/governor.h"
 #include "daemon/relay/control/gpu_plan.h"
 #include "daemon/relay/control/gpu_schedule.h"
+#include "daemon/relay/control/step_share.h"
 #include "daemon/relay/control/wall_cost.h"
 #include "daemon/relay/read/segment_reader.h"
 #include "events.pb.h"
@@ -56,6 +57,7 @@ class TargetControl {
   void StepSeen(const steps::TimedStep& step) {
     gpu_schedule_->StepSeen(step.end_ns - step.start_ns);
     wall_cost_.AddStep(step);
+    if (step_share_) step_share_->AddStep(step);
   }
   void TracingSeen(uint64_t time_ns, abi::TracingState state) {
     wall_cost_.AddTracing(time_ns, state);
@@ -63,10 +65,14 @@ class TargetControl {
   uint32_t highest_thinning() const { return governor_.highest(); }
 
  private:
+  // Of the hooks, where the budget is held by how many steps are recorded.
+  bool GovernSteps(uint64_t now_ns, uint64_t hooks_ns);
+
   const SegmentReader& segment_;
   const uint32_t pid_;
   Governor governor_;
   WallCost wall_cost_;
+  std::optional<StepShare> step_share_;  // of a job that is to hold its budget by that
   std::shared_ptr<GpuClock> gpu_clock_;
   std::optional<GpuSchedule> gpu_schedule_;  // always one
   bool armed_ = true;

@@ -195,7 +195,9 @@ AsyncSymbolizer::AsyncSymbolizer(std::string directory, absl::Duration patience,
     : patience_(patience),
       state_(std::make_shared<State>(std::move(directory), reader_patience)) {}
 
-AsyncSymbolizer::~AsyncSymbolizer() {
+AsyncSymbolizer::~AsyncSymbolizer() { End(); }
+
+void AsyncSymbolizer::End() {
   const auto until = std::chrono::steady_clock::now() + kEndPatience;
   MutexLock lock(state_->mutex);
   state_->stopped = true;

@@ -36,8 +36,7 @@ class AsyncSymbolizer {
   explicit AsyncSymbolizer(std::string directory,
                            absl::Duration patience = absl::Seconds(45),
                            absl::Duration reader_patience = absl::Seconds(30));
-  // What is being read then is given up, after 200 ms.
-  ~AsyncSymbolizer();
+  ~AsyncSymbolizer();  // End()
   AsyncSymbolizer(const AsyncSymbolizer&) = delete;
   AsyncSymbolizer& operator=(const AsyncSymbolizer&) = delete;
 
@@ -59,6 +58,9 @@ class AsyncSymbolizer {
   // known; see NativeSymbolizer.
   uint32_t ModulesUnread(uint64_t key) const;
   uint64_t CpuNs() const;  // of the processes that read
+  // Finds nothing out any more, and ends these processes. What is being read then is
+  // given up, after 200 ms.
+  void End();
 
   // The sender. Gives the stacks of the batch their frames, and its counters what is
   // known of ModulesUnread() then. Waits for that, but not for longer than kWait: false

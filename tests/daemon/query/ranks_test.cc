@@ -1,4 +1,5 @@
 // `lull ranks` of jobs as relays tell them.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -19,6 +20,9 @@ constexpr uint32_t kCollective = 20;  // a native stack
 // Two ranks that wait for each other; process keys are 1 and 2.
 class RanksOfAJob : public testing::Test {
  protected:
+  explicit RanksOfAJob(lull::v1::Hello hello = MakeHello(MakeJobId(1)))
+      : job_(std::move(hello)) {}
+
   void Tell(int32_t other_rank = 1, int32_t world_size = 2) {
     lull::v1::Batch batch;
     batch.set_sequence(1);
@@ -84,7 +88,7 @@ class RanksOfAJob : public testing::Test {
             .message());
   }
 
-  Pipeline job_{MakeHello(MakeJobId(1))};
+  Pipeline job_;
   std::vector<TestEvent> events_[2];
   uint64_t now_ns_ = kJobStartNs + kSecond;
 };
@@ -126,12 +130,29 @@ TEST_F(RanksOfAJob, AreRefusedWhereTheLauncherNamesOthers) {
   EXPECT_EQ(Refusal(), "rank 5 is none of 2 ranks (WORLD_SIZE)");
 }
 
+lull::v1::Hello WithSampledSteps() {
+  lull::v1::Hello hello = MakeHello(MakeJobId(1));
+  hello.mutable_job()->mutable_settings()->set_sample_steps(true);
+  return hello;
+}
+
+class RanksOfASampledJob : public RanksOfAJob {
+ protected:
+  RanksOfASampledJob() : RanksOfAJob(WithSampledSteps()) {}
+};
+
+TEST_F(RanksOfASampledJob, AreNotComparedByWhatHostsWaitedFor) {
+  for (int i = 0; i < 20; ++i) Collective(1, 50 * kMs);
+  Tell();
+  EXPECT_THAT(Refusal(), testing::StartsWith("its steps were sampled, by each rank"));
+  EXPECT_EQ(Ask(/*overview=*/true).ranks().ranks_size(), 0);
+}
+
 TEST_F(RanksOfAJob, AreRefusedBeforeTheirNumberCostsTime) {
   Collective(1, kMs);
   Tell(1, 100'000);
-  EXPECT_EQ(
-      Refusal(),
-      "lull compares 1024 ranks at most, and these are 100000 (WORLD_SIZE)");
+  EXPECT_EQ(Refusal(),
+            "lull compares 1024 ranks at most, and these are 100000 (WORLD_SIZE)");
 }
 
 // A job that slept for hours has all its events at the end.

@@ -25,10 +25,11 @@ struct Training {
   double noise = 0.03;   // of each step alone, in logarithms
   double memory = 0.6;   // of noise that a step shares with the one before it
   double shared_noise = 0.05;
-  double drift = 0;     // from the first step to the last
-  double rare = 0;      // steps that are three times as long, for other reasons
-  size_t one_in = 0;    // steps is a control step, where nothing is traced
-  double recorded = 0;  // how much longer all others are, really
+  double drift = 0;       // from the first step to the last
+  double rare = 0;        // steps that are three times as long, for other reasons
+  size_t one_in = 0;      // steps is a control step, where nothing is traced
+  bool reversed = false;  // all others are, that one is recorded
+  double recorded = 0;    // how much longer all others are, really
 };
 
 struct Recording {
@@ -78,8 +79,10 @@ Recording Recorded(const Training& training) {
     const bool begins = phase == training.wait;
     const bool ends = phase == 0 && planned > 0;
     if (planned >= cycle) plain *= 1 + training.stays;
-    const bool rests = training.one_in > 0 && i > 8 && i % training.one_in == 7 &&
-                       phase > 0 && phase < training.wait;
+    const bool rests =
+        training.one_in > 0 && i > 8 &&
+        (i % training.one_in == 7 % training.one_in) != training.reversed &&
+        phase > 0 && phase < training.wait;
     if (!rests) plain *= 1 + training.recorded;
     double extra = on ? training.longer * plain : 0;
     if (begins) extra += training.begin_ms;
@@ -184,6 +187,55 @@ TEST(StepCost, WhatControlStepsTellHoldsInNinetyOfAHundredTrainings) {
     EXPECT_GE(CoverageOf(training).recorded, 90) << "of training " << number;
     ++number;
   }
+}
+
+TEST(StepCost, FewRecordedStepsAreComparedWithThoseThatRest) {
+  const Recording story = Recorded({.steps = 5'000,
+                                    .wait = 6'000,
+                                    .one_in = 17,
+                                    .reversed = true,
+                                    .recorded = 0.03});
+  const StepCost cost = CostOf(story.steps, story.changes);
+  EXPECT_GT(cost.rested_steps, 4'600u);
+  EXPECT_EQ(cost.control_steps, cost.rested_steps);
+  EXPECT_EQ(cost.rested_steps + cost.untraced_steps, 5'000u);
+  ASSERT_TRUE(cost.recorded_longer && cost.recording_paid);
+  EXPECT_NEAR(cost.recorded_longer->share, 0.03, 0.01);
+  EXPECT_NEAR(cost.recording_paid->share, 0.03 * 302 / 5'000, 0.0007);
+  EXPECT_LT(cost.recording_paid->low, cost.recording_paid->share);
+}
+
+TEST(StepCost, WhatFewRecordedStepsTellHoldsInNinetyOfAHundredTrainings) {
+  const Training trainings[] = {
+      {.steps = 1'000, .one_in = 2, .reversed = true, .recorded = 0.04},
+      {.steps = 2'000, .one_in = 4, .reversed = true, .recorded = 0.04},
+      {.steps = 5'000, .one_in = 17, .reversed = true, .recorded = 0},
+      {.steps = 5'000,
+       .memory = 0.95,
+       .shared_noise = 0.2,
+       .one_in = 17,
+       .reversed = true,
+       .recorded = 0.1},
+      {.steps = 5'000, .drift = 1, .one_in = 33, .reversed = true, .recorded = 0.03},
+      {.steps = 5'000, .rare = 0.03, .one_in = 9, .reversed = true, .recorded = 0.03},
+  };
+  int number = 0;
+  for (Training training : trainings) {
+    training.wait = 10'000;
+    EXPECT_GE(CoverageOf(training).recorded, 90) << "of training " << number;
+    ++number;
+  }
+}
+
+// A window's own steps are recorded, and few of those around it.
+TEST(StepCost, AWindowAmongStepsThatRestIsComparedWithRecordedOnes) {
+  const Recording story = Recorded(
+      {.steps = 6'000, .wait = 60, .one_in = 9, .reversed = true, .recorded = 0.2});
+  const StepCost cost = CostOf(story.steps, story.changes);
+  EXPECT_GT(cost.windows, 80u);
+  ASSERT_TRUE(cost.traced_longer && cost.recorded_longer);
+  EXPECT_NEAR(cost.traced_longer->share, 0.09, 0.02);
+  EXPECT_NEAR(cost.recorded_longer->share, 0.2, 0.02);
 }
 
 TEST(StepCost, OfFewControlStepsNothingIsClaimedAndABrokenOneIsNone) {

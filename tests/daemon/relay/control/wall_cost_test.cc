@@ -19,8 +19,10 @@ constexpr uint64_t kStepNs = 12'000'000;
 class Training {
  public:
   struct Habits {
-    double longer = 0;  // a traced step
-    double noise = 0;   // each step, up or down by as much at most
+    double longer = 0;    // a traced step
+    double noise = 0;     // each step, up or down by as much at most
+    double recorded = 0;  // longer, a step that is recorded
+    uint64_t one_in = 1;  // of so many untraced steps one is recorded
   };
   // After so many steps of another one.
   Training(WallCost* cost, Habits habits, uint64_t steps_before = 0)
@@ -36,11 +38,12 @@ class Training {
   void RunUnder(Governor* governor, int steps) {
     for (int i = 0; i < steps; ++i) {
       Step();
-      held_ = governor->Update(now_, 0, cost_->total_ns()).gpu_hold;
+      held_ = governor->Update(now_, 0, cost_->tracing().total_ns()).gpu_hold;
     }
   }
 
   double added_ns() const { return added_ns_; }
+  double recording_ns() const { return recording_ns_; }
   double share() const {
     return added_ns_ / (static_cast<double>(now_ - kStart) - added_ns_);
   }
@@ -61,8 +64,11 @@ class Training {
     const double plain = kStepNs * noise(random_);
     const double added = on ? plain * habits_.longer : 0;
     added_ns_ += added;
-    const uint64_t end = now_ + static_cast<uint64_t>(plain + added);
-    cost_->AddStep({++number_, now_, end});
+    const bool rests = !on && place != 0 && number_ % habits_.one_in != 0;
+    const double recording = rests ? 0 : plain * habits_.recorded;
+    if (!on) recording_ns_ += recording;
+    const uint64_t end = now_ + static_cast<uint64_t>(plain + added + recording);
+    cost_->AddStep({++number_, now_, end, rests ? end - now_ : 0});
     now_ = end;
   }
 
@@ -74,15 +80,16 @@ class Training {
   bool was_on_ = false;
   bool held_ = false;
   double added_ns_ = 0;
+  double recording_ns_ = 0;
 };
 
 TEST(WallCost, IsWhatWindowsAdd) {
   WallCost cost;
   Training training(&cost, {.longer = 0.36, .noise = 0.1});
   training.Run(26 * 5);
-  EXPECT_EQ(cost.total_ns(), 0u) << "five windows show nothing";
+  EXPECT_EQ(cost.tracing().total_ns(), 0u) << "five windows show nothing";
   training.Run(26 * 95);
-  EXPECT_NEAR(static_cast<double>(cost.total_ns()), training.added_ns(),
+  EXPECT_NEAR(static_cast<double>(cost.tracing().total_ns()), training.added_ns(),
               0.1 * training.added_ns());
 }
 
@@ -90,13 +97,13 @@ TEST(WallCost, IsWhatWindowsAdd) {
 TEST(WallCost, WindowsAreNotChargedWhatOnlyLaterOnesCost) {
   WallCost cost;
   Training(&cost, {.longer = 0}).Run(26 * 2000);
-  EXPECT_EQ(cost.total_ns(), 0u);
+  EXPECT_EQ(cost.tracing().total_ns(), 0u);
   Training dear(&cost, {.longer = 0.36}, 2000 * 26);
   for (int i = 0; i < 26 * 400; ++i) {
     dear.Run(1);
-    ASSERT_LE(static_cast<double>(cost.total_ns()), dear.added_ns());
+    ASSERT_LE(static_cast<double>(cost.tracing().total_ns()), dear.added_ns());
   }
-  EXPECT_GT(static_cast<double>(cost.total_ns()), 0.5 * dear.added_ns());
+  EXPECT_GT(static_cast<double>(cost.tracing().total_ns()), 0.5 * dear.added_ns());
 }
 
 // Threads have rings of their own, and a pass reads one after the other: what one
@@ -120,27 +127,28 @@ TEST(WallCost, TracingMayBeToldAfterTheSteps) {
     for (uint64_t at : on) cost.AddTracing(at, abi::TracingState::kActive);
     for (uint64_t at : off) cost.AddTracing(at, abi::TracingState::kOff);
   }
-  EXPECT_NEAR(static_cast<double>(cost.total_ns()), added_ns, 0.1 * added_ns);
+  EXPECT_NEAR(static_cast<double>(cost.tracing().total_ns()), added_ns, 0.1 * added_ns);
 }
 
 // Our own clock alone knows what windows cost where no steps are marked, before and
 // after: what steps have shown until then does not pay for it.
 TEST(WallCost, OfStepsAndOurOwnClockNeitherPaysForTheOther) {
   WallCost cost;
-  EXPECT_EQ(cost.WithOwn(5 * kSecond), 5 * kSecond) << "before the first step";
+  EXPECT_EQ(cost.tracing().WithOwn(5 * kSecond), 5 * kSecond)
+      << "before the first step";
   Training training(&cost, {.longer = 0.36, .noise = 0.1});
   uint64_t own_ns = 5 * kSecond;
   uint64_t last = own_ns;
   for (int i = 0; i < 26 * 400; ++i) {
     training.Run(1);
     own_ns += kStepNs / 100;  // a part of what steps show
-    const uint64_t with = cost.WithOwn(own_ns);
+    const uint64_t with = cost.tracing().WithOwn(own_ns);
     ASSERT_GE(with, last);
     last = with;
   }
   EXPECT_NEAR(static_cast<double>(last - 5 * kSecond), training.added_ns(),
               0.15 * training.added_ns());
-  EXPECT_EQ(cost.WithOwn(own_ns + 3 * kSecond), last + 3 * kSecond);
+  EXPECT_EQ(cost.tracing().WithOwn(own_ns + 3 * kSecond), last + 3 * kSecond);
 }
 
 TEST(WallCost, StepsThatDifferAnywayCostNothing) {
@@ -148,7 +156,29 @@ TEST(WallCost, StepsThatDifferAnywayCostNothing) {
   Training training(&cost, {.longer = 0, .noise = 0.5});
   training.Run(26 * 200);
   // Of 26 steps; by chance once in a while.
-  EXPECT_LT(static_cast<double>(cost.total_ns()), 0.002 * 26 * 200 * kStepNs);
+  EXPECT_LT(static_cast<double>(cost.tracing().total_ns()), 0.002 * 26 * 200 * kStepNs);
+}
+
+TEST(WallCost, WhatRecordingCostsIsToldByStepsThatRest) {
+  for (uint64_t one_in : {2, 7, 16}) {
+    WallCost cost;
+    Training training(
+        &cost, {.longer = 0.1, .noise = 0.05, .recorded = 0.1, .one_in = one_in});
+    training.Run(26 * 400);
+    const double truth = training.recording_ns();
+    EXPECT_NEAR(static_cast<double>(cost.recording().total_ns()), truth, 0.15 * truth)
+        << "one step in " << one_in;
+    EXPECT_GT(cost.tracing().total_ns(), 0u);
+  }
+  WallCost nothing;
+  Training same(&nothing, {.noise = 0.2, .one_in = 4});
+  same.Run(26 * 400);
+  EXPECT_LT(static_cast<double>(nothing.recording().total_ns()),
+            0.01 * 26 * 100 * kStepNs);
+  WallCost always;
+  Training recorded(&always, {.noise = 0.05, .recorded = 0.1});
+  recorded.Run(26 * 400);
+  EXPECT_EQ(always.recording().total_ns(), 0u) << "nothing to compare it with";
 }
 
 TEST(WallCost, NothingIsKnownWithoutStepsOrWindows) {
@@ -157,12 +187,12 @@ TEST(WallCost, NothingIsKnownWithoutStepsOrWindows) {
     cost.AddTracing(i * kStepNs,
                     i % 2 == 0 ? abi::TracingState::kActive : abi::TracingState::kOff);
   }
-  EXPECT_EQ(cost.total_ns(), 0u);
+  EXPECT_EQ(cost.tracing().total_ns(), 0u);
   WallCost untraced;
   for (uint64_t i = 0; i < 100'000; ++i) {
     untraced.AddStep({i, i * kStepNs, (i + 1) * kStepNs});
   }
-  EXPECT_EQ(untraced.total_ns(), 0u);
+  EXPECT_EQ(untraced.tracing().total_ns(), 0u);
 }
 
 TEST(WallCost, WordsThatMakeNoSenseAreLeftOut) {
@@ -170,14 +200,14 @@ TEST(WallCost, WordsThatMakeNoSenseAreLeftOut) {
   std::mt19937_64 random{7};
   for (int i = 0; i < 200'000; ++i) {
     const uint64_t start = random() >> (random() % 64);
-    const uint64_t before = cost.total_ns();
+    const uint64_t before = cost.tracing().total_ns();
     if (i % 3 == 0) {
       cost.AddTracing(start, abi::TracingState{static_cast<uint32_t>(random() % 9)});
     } else {
       cost.AddStep({random(), start, start + random() % kStepNs - kStepNs / 2});
     }
-    ASSERT_GE(cost.total_ns(), before);
-    ASSERT_LT(cost.total_ns(), uint64_t{1} << 62);
+    ASSERT_GE(cost.tracing().total_ns(), before);
+    ASSERT_LT(cost.tracing().total_ns(), uint64_t{1} << 62);
   }
 }
 

@@ -1,0 +1,55 @@
+#include "daemon/relay/control/step_share.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "preload/abi/segment.h"
+
+namespace lull::relay {
+
+void StepShare::AddStep(const steps::TimedStep& step) {
+  if (step.rested_ns != 0) {
+    rested_ns_ = std::max(rested_ns_, step.end_ns);
+  } else {
+    ++recorded_;
+  }
+}
+
+void StepShare::Update(uint64_t now_ns, uint64_t cost_ns) {
+  if (budget_ <= 0) return;
+  if (!InCharge(now_ns)) return Begin(now_ns, cost_ns);
+  if (since_ns_ == 0) Begin(now_ns, cost_ns);
+  if (now_ns <= since_ns_) {  // what is told until then is of before
+    cost_then_ns_ = cost_ns;
+    recorded_then_ = recorded_;
+    return;
+  }
+  const uint64_t elapsed = now_ns - since_ns_;
+  const uint64_t steps = recorded_ - recorded_then_;
+  if (elapsed < kShortestNs || steps < kFewestSteps) return;
+  const double share = static_cast<double>(cost_ns - std::min(cost_ns, cost_then_ns_)) /
+                       static_cast<double>(elapsed);
+  // Of few steps the mean is off by where it begins and ends.
+  if (share > budget_ * (steps < kCalmSteps ? kClearlyOver : 1)) {
+    const auto more = static_cast<uint32_t>(
+        std::min(std::ceil(std::log2(share / budget_)), 1.0 * abi::kMostHalvings));
+    Set(halvings_ + std::max(more, 1u), now_ns);
+  } else if (steps >= kCalmSteps && share < kCalmShare * budget_ && halvings_ > 0) {
+    Set(halvings_ - 1, now_ns);
+  } else if (elapsed > kLongestNs && steps >= kCalmSteps) {
+    Begin(now_ns, cost_ns);
+  }
+}
+
+void StepShare::Begin(uint64_t at_ns, uint64_t cost_ns) {
+  since_ns_ = at_ns;
+  cost_then_ns_ = cost_ns;
+  recorded_then_ = recorded_;
+}
+
+void StepShare::Set(uint32_t halvings, uint64_t now_ns) {
+  halvings_ = std::min(halvings, abi::kMostHalvings);
+  since_ns_ = now_ns + kSettleNs;
+}
+
+}  // namespace lull::relay
