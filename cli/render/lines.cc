@@ -219,7 +219,7 @@ std::string RankWords(const v1::StepCost& cost) {
 }
 
 std::string SampledStepsLine(const v1::StepCost& cost) {
-  const uint64_t recorded = cost.untraced_steps() + cost.traced_steps();
+  const uint64_t recorded = cost.recorded_steps();
   std::string line = absl::StrFormat("Recorded to hold the budget: %s of %s steps",
                                      FormatCount(recorded),
                                      FormatCount(recorded + cost.rested_steps()));

@@ -64,6 +64,7 @@ v1::StepCost Told(const ProcessSums& sums, const steps::StepCost& cost) {
   Fill(cost.between_longer, &StepCost::mutable_between_longer, &out);
   out.set_control_steps(cost.control_steps);
   out.set_rested_steps(cost.rested_steps);
+  out.set_recorded_steps(cost.recorded_steps);
   Fill(cost.recorded_longer, &StepCost::mutable_recorded_longer, &out);
   Fill(cost.recording_paid, &StepCost::mutable_recording_paid, &out);
   return out;

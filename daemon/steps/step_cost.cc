@@ -13,11 +13,25 @@ constexpr uint64_t kLongestBlock = 512;
 // Steps between windows that are compared with those before the first.
 constexpr size_t kMostBetween = 60;
 
+// As many of each kind: where lengths are skewed, or of two sorts, the median of few is
+// not that of many, and a job would seem to pay what it does not. From all over them.
+std::vector<double> FewOf(const std::vector<double>& lengths) {
+  std::vector<double> few;
+  for (size_t i = 0; i < kFewestNeighbours; ++i) {
+    few.push_back(lengths[(2 * i + 1) * lengths.size() / (2 * kFewestNeighbours)]);
+  }
+  return few;
+}
+
 // Steps and their conditions; a window is [first, last).
 class Story {
  public:
-  Story(const std::vector<TimedStep>& steps, const std::vector<Condition>& conditions)
-      : steps_(steps), conditions_(conditions) {
+  // `recorded_longer`: see JudgeWindows().
+  Story(const std::vector<TimedStep>& steps, const std::vector<Condition>& conditions,
+        std::optional<double> recorded_longer = std::nullopt)
+      : steps_(steps), conditions_(conditions), recorded_longer_(recorded_longer) {}
+
+  std::vector<JudgedWindow>& JudgeAll() {
     for (size_t i = 0; i < steps_.size();) {
       const size_t first = i;
       while (i < steps_.size() && InWindow(conditions_[i]) &&
@@ -32,11 +46,11 @@ class Story {
         Judge(first, i);
       }
     }
+    return judged_;
   }
 
-  std::vector<JudgedWindow>& judged() { return judged_; }
-
-  StepCost Cost() const {
+  // After JudgeAll().
+  StepCost Cost(const std::vector<double>& recorded) const {
     StepCost cost;
     cost.windows = judged_.size();
     for (Condition condition : conditions_) {
@@ -44,12 +58,12 @@ class Story {
       cost.untraced_steps += condition == Condition::kUntraced ? 1 : 0;
       cost.rested_steps += condition == Condition::kControl ? 1 : 0;
     }
+    cost.recorded_steps = conditions_.size() - cost.rested_steps;
     std::vector<double> longer;
     for (const JudgedWindow& window : judged_) longer.push_back(window.longer);
     cost.traced_longer = MedianOf(longer);
     cost.paid = Paid();
     cost.between_longer = BetweenLonger();
-    const std::vector<double> recorded = RecordedLonger();
     cost.control_steps = ManyRest() ? cost.rested_steps : recorded.size();
     cost.recorded_longer = MedianOf(recorded);
     if (cost.recorded_longer)
@@ -63,7 +77,7 @@ class Story {
     std::vector<double> longer;
     for (size_t i = 0; i < steps_.size(); ++i) {
       if (conditions_[i] != Condition::kControl || steps_[i].length() <= 0) continue;
-      const std::vector<double> neighbours = Beside(i, i + 1, Condition::kUntraced);
+      const std::vector<double> neighbours = Beside(i, i + 1);
       if (neighbours.size() < kFewestNeighbours) continue;
       longer.push_back(Median(neighbours) / steps_[i].length() - 1);
     }
@@ -96,45 +110,53 @@ class Story {
       auto& lengths = conditions_[i] == Condition::kControl ? rested : recorded;
       lengths.push_back(steps_[i].length());
       if (std::min(recorded.size(), rested.size()) < kFewestNeighbours) continue;
-      const double usual = Median(rested);
-      if (usual > 0) longer.push_back(Median(recorded) / usual - 1);
+      const double usual = Median(FewOf(rested));
+      if (usual > 0) longer.push_back(Median(FewOf(recorded)) / usual - 1);
       recorded.clear();
       rested.clear();
     }
     return longer;
   }
 
-  // Appends the lengths of up to kReach neighbours before `at`, or from it on, that are
-  // of that condition.
-  void Before(size_t at, Condition wanted, std::vector<double>* lengths) const {
+  // How long an untraced step is when it is recorded, if that is known.
+  std::optional<double> LengthAsRecorded(size_t i) const {
+    if (conditions_[i] == Condition::kUntraced) return steps_[i].length();
+    if (!recorded_longer_) return std::nullopt;
+    return steps_[i].length() * (1 + *recorded_longer_);
+  }
+
+  // Appends the lengths of up to kReach neighbours before `at`, or from it on.
+  void Before(size_t at, std::vector<double>* lengths) const {
     const size_t end = at - std::min(at, kFarthest);
     for (size_t left = kReach; at > end && left > 0 && Follows(at); --at) {
       if (!IsNeighbour(conditions_[at - 1])) return;
-      if (conditions_[at - 1] != wanted) continue;
-      lengths->push_back(steps_[at - 1].length());
+      const std::optional<double> length = LengthAsRecorded(at - 1);
+      if (!length) continue;
+      lengths->push_back(*length);
       --left;
     }
   }
-  void After(size_t at, Condition wanted, std::vector<double>* lengths) const {
+  void After(size_t at, std::vector<double>* lengths) const {
     const size_t end = std::min(steps_.size(), at + kFarthest);
     for (size_t left = kReach; at > 0 && at < end && left > 0 && Follows(at); ++at) {
       if (!IsNeighbour(conditions_[at])) return;
-      if (conditions_[at] != wanted) continue;
-      lengths->push_back(steps_[at].length());
+      const std::optional<double> length = LengthAsRecorded(at);
+      if (!length) continue;
+      lengths->push_back(*length);
       --left;
     }
   }
 
   // Of the steps [first, last).
-  std::vector<double> Beside(size_t first, size_t last, Condition wanted) const {
+  std::vector<double> Beside(size_t first, size_t last) const {
     std::vector<double> neighbours;
-    Before(first, wanted, &neighbours);
-    After(last, wanted, &neighbours);
+    Before(first, &neighbours);
+    After(last, &neighbours);
     return neighbours;
   }
 
   void Judge(size_t first, size_t last) {
-    const std::vector<double> neighbours = Beside(first, last, Condition::kUntraced);
+    const std::vector<double> neighbours = Beside(first, last);
     std::vector<double> traced;
     double others = 0;  // begins, ends
     size_t other_steps = 0;
@@ -210,6 +232,7 @@ class Story {
 
   const std::vector<TimedStep>& steps_;
   const std::vector<Condition>& conditions_;
+  const std::optional<double> recorded_longer_;
   size_t windows_ = 0;
   std::vector<JudgedWindow> judged_;
 };
@@ -252,7 +275,12 @@ std::vector<Condition> ConditionsOf(const std::vector<TimedStep>& steps,
 StepCost CostOf(const std::vector<TimedStep>& steps,
                 const std::vector<TracingChange>& changes) {
   const std::vector<Condition> conditions = ConditionsOf(steps, changes);
-  return Story(steps, conditions).Cost();
+  const std::vector<double> recorded = Story(steps, conditions).RecordedLonger();
+  std::optional<double> share;
+  if (const auto longer = MedianOf(recorded)) share = longer->share;
+  Story story(steps, conditions, share);
+  story.JudgeAll();
+  return story.Cost(recorded);
 }
 
 bool InWindow(Condition condition) {
@@ -270,8 +298,9 @@ std::optional<Estimate> RecordedLonger(const std::vector<TimedStep>& steps,
 }
 
 std::vector<JudgedWindow> JudgeWindows(const std::vector<TimedStep>& steps,
-                                       const std::vector<Condition>& conditions) {
-  return std::move(Story(steps, conditions).judged());
+                                       const std::vector<Condition>& conditions,
+                                       std::optional<double> recorded_longer) {
+  return std::move(Story(steps, conditions, recorded_longer).JudgeAll());
 }
 
 }  // namespace lull::steps

@@ -71,7 +71,8 @@ struct StepCost {
   size_t windows = 0;  // that could be judged
   size_t traced_steps = 0;
   size_t untraced_steps = 0;
-  size_t rested_steps = 0;  // control steps, beside those two
+  size_t rested_steps = 0;    // control steps, beside those two
+  size_t recorded_steps = 0;  // all others
   // How much longer a step is while it is traced.
   std::optional<Estimate> traced_longer;
   // What windows added to the time of all these steps: switching on, tracing,
@@ -83,8 +84,7 @@ struct StepCost {
   size_t control_steps = 0;  // that could be judged, or that recorded ones were by
   // How much longer an untraced step is because it is recorded.
   std::optional<Estimate> recorded_longer;
-  // What recording untraced steps added to the time of all steps.
-  std::optional<Estimate> recording_paid;
+  std::optional<Estimate> recording_paid;  // what that added to the time of all steps
 };
 
 // One window whose neighbours are known: steps [first, last) as they were handed over.
@@ -95,29 +95,31 @@ struct JudgedWindow {
   double added_ns = 0;  // by all of it: switching on, tracing, switching off
 };
 
-// How many neighbours count on either side of a window. More would tell more of one
-// window, and of a training that changes. Among recorded steps control steps are passed
-// over, and the other way round; kFarthest steps away nothing is a neighbour.
+// How many neighbours count on either side of a window or a control step. More would
+// tell more of one window, and of a training that changes. Control steps are passed
+// over while it is not known what recording costs; kFarthest steps away is no
+// neighbour.
 inline constexpr size_t kReach = 8;
 inline constexpr size_t kFarthest = 96;
 inline constexpr size_t kFewestWindows = 6;
-// The first steps of a process set up more than they train.
-inline constexpr uint64_t kWarmUpSteps = 3;
+inline constexpr uint64_t kWarmUpSteps = 3;  // they set up more than they train
 
 StepCost CostOf(const std::vector<TimedStep>& steps,
                 const std::vector<TracingChange>& changes);
 
-// CostOf() of the conditions; the same for what it tells of recording.
+// StepCost::recorded_longer.
 std::optional<Estimate> RecordedLonger(const std::vector<TimedStep>& steps,
                                        const std::vector<Condition>& conditions);
 
 // In order. A window without its beginning or its end, at the edge of what is known, or
-// with too few neighbours is not among them.
-std::vector<JudgedWindow> JudgeWindows(const std::vector<TimedStep>& steps,
-                                       const std::vector<Condition>& conditions);
+// with too few neighbours is not among them. `recorded_longer`, where it is known:
+// control steps are neighbours, too, and taken to be so much longer.
+std::vector<JudgedWindow> JudgeWindows(
+    const std::vector<TimedStep>& steps, const std::vector<Condition>& conditions,
+    std::optional<double> recorded_longer = std::nullopt);
 
-// The median of values that resemble their neighbours and are in their order; nullopt
-// for fewer than kFewestWindows.
+// Of values that resemble their neighbours, in their order; nullopt for fewer than
+// kFewestWindows.
 std::optional<Estimate> MedianOf(const std::vector<double>& values);
 
 // By how much the second is longer than the first: shift of one sample against the

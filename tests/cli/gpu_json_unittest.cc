@@ -212,8 +212,8 @@ TEST(GpuJson, OfStepsTellsWhatTracingCostThem) {
   EXPECT_THAT(Keys(cost),
               ElementsAre("pid", "rank", "windows", "traced_steps", "untraced_steps",
                           "control_steps", "control_one_in", "sampled", "rested_steps",
-                          "traced_longer", "paid", "between_longer", "recorded_longer",
-                          "recording_paid"));
+                          "recorded_steps", "traced_longer", "paid", "between_longer",
+                          "recorded_longer", "recording_paid"));
   EXPECT_THAT(Keys(cost["paid"]),
               ElementsAre("percent", "low_percent", "high_percent"));
   EXPECT_DOUBLE_EQ(cost["paid"]["high_percent"].get<double>(), 2.31);

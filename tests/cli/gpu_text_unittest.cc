@@ -71,8 +71,7 @@ TEST(StepCostText, SaysWhatStaysAfterAWindowOnlyWhereItIsHardlyChance) {
   v1::StepCost* sampled = controlled.mutable_step_cost();
   sampled->set_sampled(true);
   sampled->clear_traced_longer();
-  sampled->set_traced_steps(20);
-  sampled->set_untraced_steps(1'230);
+  sampled->set_recorded_steps(1'250);
   sampled->set_rested_steps(8'750);
   EXPECT_EQ(
       StepCostLine(controlled),

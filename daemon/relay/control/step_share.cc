@@ -7,11 +7,17 @@
 
 namespace lull::relay {
 
+StepShare::StepShare(double budget_percent, uint32_t halvings)
+    : budget_(budget_percent / 100),
+      halvings_(std::min(halvings, abi::kMostHalvings)) {}
+
 void StepShare::AddStep(const steps::TimedStep& step) {
+  step_ns_ = std::max(step_ns_, step.end_ns);
   if (step.rested_ns != 0) {
-    rested_ns_ = std::max(rested_ns_, step.end_ns);
+    since_rest_ = 0;
   } else {
     ++recorded_;
+    ++since_rest_;
   }
 }
 

@@ -25,8 +25,9 @@ class StepShare {
   // Of so many steps one is a control step while all are recorded.
   static constexpr uint32_t kControlOneIn = 16;
 
-  // `budget_percent`: of the target's time, for recording alone.
-  explicit StepShare(double budget_percent) : budget_(budget_percent / 100) {}
+  // `budget_percent`: of the target's time, for recording alone. `halvings`: as an
+  // earlier worker left it.
+  explicit StepShare(double budget_percent, uint32_t halvings = 0);
 
   // In the order of time.
   void AddStep(const steps::TimedStep& step);
@@ -34,11 +35,14 @@ class StepShare {
   // `cost_ns`: what recording has cost so far. Call it a few times a second.
   void Update(uint64_t now_ns, uint64_t cost_ns);
 
+  // The process was asleep: what was seen before says nothing of now.
+  void BeginAnew() { since_ns_ = 0; }
+
   uint32_t halvings() const { return halvings_; }
   // Whether hooks rest in steps at all. Else nothing is held by this, and detail has to
   // go: the process may show no steps, or none that can rest.
   bool InCharge(uint64_t now_ns) const {
-    return rested_ns_ != 0 && now_ns < rested_ns_ + kOutOfSightNs;
+    return since_rest_ < kOutOfSightSteps && now_ns < step_ns_ + kOutOfSightNs;
   }
 
  private:
@@ -50,14 +54,16 @@ class StepShare {
   static constexpr double kCalmShare = 0.4;     // of the budget
   static constexpr double kClearlyOver = 1.25;  // the same
   static constexpr uint64_t kOutOfSightNs = 60'000'000'000;
+  static constexpr uint64_t kOutOfSightSteps = uint64_t{4} * kControlOneIn;
 
   void Begin(uint64_t at_ns, uint64_t cost_ns);
   void Set(uint32_t halvings, uint64_t now_ns);
 
   const double budget_;
   uint32_t halvings_ = 0;
-  uint64_t rested_ns_ = 0;  // the end of the last control step
-  uint64_t recorded_ = 0;   // steps
+  uint64_t since_rest_ = kOutOfSightSteps;  // steps
+  uint64_t step_ns_ = 0;                    // the end of the last one
+  uint64_t recorded_ = 0;                   // steps
   // The stretch whose mean is looked at.
   uint64_t since_ns_ = 0;  // 0: none yet; in the future: it begins then
   uint64_t cost_then_ns_ = 0;

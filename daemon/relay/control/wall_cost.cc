@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "daemon/relay/control/gpu_schedule.h"
 
@@ -49,7 +50,8 @@ void WallCost::Judge() {
   const std::vector<steps::Condition> conditions =
       steps::ConditionsOf(steps_, changes_);
   size_t judged = 0;
-  for (const steps::JudgedWindow& window : steps::JudgeWindows(steps_, conditions)) {
+  for (const steps::JudgedWindow& window :
+       steps::JudgeWindows(steps_, conditions, recorded_longer_)) {
     if (!AreThere(window.last, conditions)) break;
     added_ns_.push_back(window.added_ns);
     ++uncharged_;
@@ -77,7 +79,7 @@ bool WallCost::AreThere(size_t last,
   size_t at = last;
   for (; at < conditions.size() && left > 0 && at < last + steps::kFarthest; ++at) {
     if (!steps::IsNeighbour(conditions[at])) return true;
-    if (conditions[at] == steps::Condition::kUntraced) --left;
+    if (conditions[at] == steps::Condition::kUntraced || recorded_longer_) --left;
   }
   return left == 0 || at == last + steps::kFarthest;
 }
@@ -103,22 +105,26 @@ void WallCost::Compare(size_t steps, const std::vector<steps::Condition>& condit
   compared_since_ += steps;
   if (compared_since_ < kCompareEach) return;
   compared_since_ = 0;
-  if (compared_.size() > kMostCompared) {
-    const size_t most = compared_.size() - kMostCompared;
-    DropFront(most, &compared_);
-    DropFront(most, &conditions_of_compared_);
-  }
+  ForgetCompared();
   const std::optional<steps::Estimate> longer =
       steps::RecordedLonger(compared_, conditions_of_compared_);
-  if (!longer || longer->low <= 0) return;
-  double recorded_ns = 0;  // of those that it is told from
-  for (size_t i = 0; i < compared_.size(); ++i) {
-    if (conditions_of_compared_[i] != steps::Condition::kUntraced) continue;
-    recorded_ns += compared_[i].length();
+  recorded_longer_.reset();
+  if (longer) recorded_longer_ = longer->share;
+  const double recorded_ns = std::exchange(recorded_ns_, 0);
+  if (longer && longer->low > 0) {
+    recording_.Add(recorded_ns * longer->low / (1 + longer->low));
   }
-  recording_.Add(std::min(recorded_ns, recorded_ns_) * longer->share /
-                 (1 + longer->share));
-  recorded_ns_ = 0;
+}
+
+void WallCost::ForgetCompared() {
+  if (compared_.size() <= kMostCompared) return;
+  const auto recorded = static_cast<size_t>(std::count(conditions_of_compared_.begin(),
+                                                       conditions_of_compared_.end(),
+                                                       steps::Condition::kUntraced));
+  if (recorded <= kFewestCompared && compared_.size() <= kMostSteps) return;
+  const size_t most = compared_.size() / 4;
+  DropFront(most, &compared_);
+  DropFront(most, &conditions_of_compared_);
 }
 
 void WallCost::ChargeTracing() {

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "daemon/steps/step_cost.h"
@@ -46,9 +47,8 @@ class WallCost {
 
   // What windows have cost, as steps show.
   Shown& tracing() { return tracing_; }
-  // What recording of steps that are not traced has cost. Here nothing is held up by
-  // chance for long, so what is charged is the middle of the interval, if all of it is
-  // above 0.
+  // What recording of steps that are not traced has cost, by the lower end, too. What
+  // was recorded before that was known is not made up for.
   Shown& recording() { return recording_; }
 
  private:
@@ -59,13 +59,16 @@ class WallCost {
   static constexpr uint64_t kLatestNs = 2'000'000'000;
   // What a window costs may change as the training does.
   static constexpr size_t kMostWindows = 240;
-  // Steps from which is told what recording costs, and how often that is done.
+  // Steps from which is told what recording costs, unless few of them are recorded; and
+  // how often that is done.
   static constexpr size_t kMostCompared = 1024;
+  static constexpr size_t kFewestCompared = 64;
   static constexpr size_t kCompareEach = 16;
 
   void Judge();
   void ChargeTracing();
   void Compare(size_t steps, const std::vector<steps::Condition>& conditions);
+  void ForgetCompared();
   void Forget(size_t steps);
   // Whether steps [last, ...) contain all that may be neighbours of a window before.
   bool AreThere(size_t last, const std::vector<steps::Condition>& conditions) const;
@@ -83,7 +86,8 @@ class WallCost {
   std::vector<steps::TimedStep> compared_;  // not traced, the latest
   std::vector<steps::Condition> conditions_of_compared_;
   size_t compared_since_ = 0;  // steps
-  double recorded_ns_ = 0;     // in them, and not charged yet
+  double recorded_ns_ = 0;     // in these
+  std::optional<double> recorded_longer_;
   Shown recording_;
 };
 

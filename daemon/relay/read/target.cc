@@ -37,21 +37,23 @@ absl::StatusOr<std::unique_ptr<Target>> Target::Open(lull::v1::ProcessInfo info,
                                                      UniqueFd memfd, UniqueFd pidfd,
                                                      const TargetOptions& options,
                                                      SpoolState* state) {
-  void* base = mmap(nullptr, abi::kSegmentSize, PROT_READ | PROT_WRITE, MAP_SHARED,
-                    memfd.get(), 0);
-  if (base == MAP_FAILED) return ErrnoStatus(errno, "cannot map a segment");
-  std::unique_ptr<Target> target(new Target(std::move(info), std::move(pidfd),
-                                            static_cast<char*>(base), options, state));
+  void* mapping = mmap(nullptr, abi::kSegmentSize, PROT_READ | PROT_WRITE, MAP_SHARED,
+                       memfd.get(), 0);
+  if (mapping == MAP_FAILED) return ErrnoStatus(errno, "cannot map a segment");
+  std::shared_ptr<char> base(static_cast<char*>(mapping),
+                             [](char* at) { munmap(at, abi::kSegmentSize); });
+  std::unique_ptr<Target> target(
+      new Target(std::move(info), std::move(pidfd), std::move(base), options, state));
   target->Resume();
   return target;
 }
 
-Target::Target(lull::v1::ProcessInfo info, UniqueFd pidfd, char* base,
+Target::Target(lull::v1::ProcessInfo info, UniqueFd pidfd, std::shared_ptr<char> base,
                const TargetOptions& options, SpoolState* state)
     : info_(std::move(info)),
       pidfd_(std::move(pidfd)),
-      base_(base),
-      segment_(base),
+      base_(std::move(base)),
+      segment_(base_.get()),
       state_(state),
       symbols_(options.symbols),
       control_(segment_, options.settings, options.gpu, options.gpu_clock, info_.pid()),
@@ -69,7 +71,7 @@ Target::Target(lull::v1::ProcessInfo info, UniqueFd pidfd, char* base,
   }
 }
 
-Target::~Target() { munmap(base_, abi::kSegmentSize); }
+Target::~Target() = default;
 
 void Target::Resume() {
   auto found = state_->found.find(key());
@@ -327,6 +329,7 @@ void Target::FollowSamples(uint64_t now_ns, bool tracing) {
     plan.layout = segment_.PythonFrames();
     plan.threads = ThreadsToSample();
     plan.others = worker_of() != 0;
+    plan.armed = {base_, &segment_.control().armed};
   }
   samples_.Follow(now_ns, tracing, wanted, std::move(plan));
 }

@@ -112,8 +112,8 @@ class Target {
   bool end_is_spooled() const { return end_spooled_; }
 
  private:
-  Target(v1::ProcessInfo info, UniqueFd pidfd, char* base, const TargetOptions& options,
-         SpoolState* state);
+  Target(v1::ProcessInfo info, UniqueFd pidfd, std::shared_ptr<char> base,
+         const TargetOptions& options, SpoolState* state);
   void Resume();
   bool HasExited() const;
   bool ReadRing(uint32_t ring, uint64_t head, BatchBuilder* batch);
@@ -131,7 +131,8 @@ class Target {
 
   v1::ProcessInfo info_;
   UniqueFd pidfd_;
-  char* base_;
+  const std::shared_ptr<char>
+      base_;  // the mapping; the sampler may hold it a bit longer
   SegmentReader segment_;
   SpoolState* state_;
   AsyncSymbolizer* const symbols_;

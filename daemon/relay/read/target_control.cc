@@ -13,6 +13,7 @@ namespace lull::relay {
 namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
+constexpr uint64_t kLongestEndNs = 1'000'000'000;
 
 }  // namespace
 
@@ -34,8 +35,10 @@ TargetControl::TargetControl(const SegmentReader& segment,
   if (settings.sample_steps()) {
     // Windows are paid from the same budget.
     const double of_it = plan.mode == v1::GPU_MODE_HOST ? 1 : 0.5;
-    step_share_.emplace(OverheadBudgetPercent(settings) * of_it);
-    if (settings.control_steps() == 0) {
+    step_share_.emplace(OverheadBudgetPercent(settings) * of_it,
+                        control.recorded_halvings.load(kRelaxed));
+    const uint32_t asked = settings.control_steps();
+    if (asked == 0 || asked > StepShare::kControlOneIn) {
       control.control_steps.store(StepShare::kControlOneIn, kRelaxed);
     }
   }
@@ -57,6 +60,7 @@ void TargetControl::Arm(const GpuPlan& gpu, uint64_t now_ns) {
   abi::ControlBlock& control = segment_.control();
   bool afresh = !armed_ || gpu_schedule_->plan() != gpu;
   if (afresh) CutControlStep(now_ns);
+  if (afresh && step_share_) step_share_->BeginAnew();
   armed_ = true;
   if (afresh) gpu_schedule_.emplace(gpu, gpu_clock_.get());
   WriteGpuPlan(gpu, &control);
@@ -76,10 +80,19 @@ void TargetControl::Disarm(uint64_t now_ns) {
 }
 
 void TargetControl::CutLongControlStep(uint64_t now_ns) {
-  const abi::ControlBlock& control = segment_.control();
-  if (control.armed.load(std::memory_order_acquire) == abi::kControlStep &&
-      now_ns > control.control_until_ns.load(kRelaxed)) {
+  abi::ControlBlock& control = segment_.control();
+  const uint32_t armed = control.armed.load(std::memory_order_acquire);
+  if (armed == abi::kControlStep && now_ns > control.control_until_ns.load(kRelaxed)) {
     CutControlStep(now_ns);
+  }
+  // Whoever ends one is done in a moment, unless it was killed in it: an earlier
+  // worker.
+  if (armed != abi::kControlStepEnds) {
+    ending_since_ns_.reset();
+  } else if (!ending_since_ns_) {
+    ending_since_ns_ = now_ns;
+  } else if (now_ns > *ending_since_ns_ + kLongestEndNs) {
+    abi::wake(control, now_ns);
   }
 }
 

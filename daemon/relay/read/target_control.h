@@ -77,6 +77,7 @@ class TargetControl {
   std::optional<GpuSchedule> gpu_schedule_;  // always one
   bool armed_ = true;
   bool gpu_hold_ = false;
+  std::optional<uint64_t> ending_since_ns_;  // a control step
   std::vector<abi::Event> rests_;
 };
 

@@ -16,6 +16,7 @@
 #include "daemon/relay/samples/memory.h"
 #include "daemon/relay/samples/rates.h"
 #include "daemon/relay/samples/stack_table.h"
+#include "preload/abi/states.h"
 
 namespace lull::relay {
 namespace {
@@ -32,6 +33,11 @@ uint64_t ThreadCpuNs() {
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u +
          static_cast<uint64_t>(now.tv_nsec);
+}
+
+bool Rests(const SamplePlan& plan) {
+  return plan.armed != nullptr &&
+         plan.armed->load(std::memory_order_relaxed) == abi::kControlStep;
 }
 
 // Take() and whoever took the look must say the same of it: under the lock.
@@ -190,7 +196,7 @@ void HostSampler::Run() {
       thread = Choose();
       clock_.Next();
     }
-    if (thread == nullptr) continue;
+    if (thread == nullptr || Rests(thread->process->followed)) continue;
     busy_since_ns_ = now;
     lock.Unlock();
     std::optional<HostSample> sample = TakeOne(thread, due);

@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
@@ -47,6 +48,8 @@ struct SamplePlan {
   std::shared_ptr<const UniqueFd>
       memory;       // its own descriptor of itself, if it gave one
   double rate = 0;  // looks per second at each thread
+  // abi::Armed of its segment: in a control step nobody looks. May be null.
+  std::shared_ptr<const std::atomic<uint32_t>> armed;
   // The main thread first. `others`: whatever else runs Python there is looked at, too.
   std::vector<SampledThread> threads;
   bool others = false;

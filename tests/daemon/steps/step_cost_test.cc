@@ -30,6 +30,7 @@ struct Training {
   size_t one_in = 0;      // steps is a control step, where nothing is traced
   bool reversed = false;  // all others are, that one is recorded
   double recorded = 0;    // how much longer all others are, really
+  double doubled = 0;     // steps are twice as long as the others, at random
 };
 
 struct Recording {
@@ -73,6 +74,7 @@ Recording Recorded(const Training& training) {
         (1 +
          training.drift * static_cast<double>(i) / static_cast<double>(training.steps));
     if (random.Uniform() < training.rare) plain *= 3;
+    if (training.doubled > 0 && random.Uniform() < training.doubled) plain *= 2;
     const size_t planned = i < training.skip_first ? 0 : i - training.skip_first;
     const size_t phase = planned % cycle;
     const bool on = phase >= training.wait;
@@ -218,6 +220,9 @@ TEST(StepCost, WhatFewRecordedStepsTellHoldsInNinetyOfAHundredTrainings) {
        .recorded = 0.1},
       {.steps = 5'000, .drift = 1, .one_in = 33, .reversed = true, .recorded = 0.03},
       {.steps = 5'000, .rare = 0.03, .one_in = 9, .reversed = true, .recorded = 0.03},
+      {.steps = 5'000, .noise = 0.5, .one_in = 17, .reversed = true, .recorded = 0.02},
+      {.steps = 5'000, .one_in = 17, .reversed = true, .recorded = 0, .doubled = 0.4},
+      {.steps = 5'000, .one_in = 17, .reversed = true, .recorded = 0, .doubled = 0.6},
   };
   int number = 0;
   for (Training training : trainings) {
@@ -227,15 +232,21 @@ TEST(StepCost, WhatFewRecordedStepsTellHoldsInNinetyOfAHundredTrainings) {
   }
 }
 
-// A window's own steps are recorded, and few of those around it.
-TEST(StepCost, AWindowAmongStepsThatRestIsComparedWithRecordedOnes) {
-  const Recording story = Recorded(
-      {.steps = 6'000, .wait = 60, .one_in = 9, .reversed = true, .recorded = 0.2});
-  const StepCost cost = CostOf(story.steps, story.changes);
-  EXPECT_GT(cost.windows, 80u);
-  ASSERT_TRUE(cost.traced_longer && cost.recorded_longer);
-  EXPECT_NEAR(cost.traced_longer->share, 0.09, 0.02);
-  EXPECT_NEAR(cost.recorded_longer->share, 0.2, 0.02);
+// A window's own steps are recorded, and few of those around it, or none.
+TEST(StepCost, AWindowAmongStepsThatRestIsComparedAsIfTheseWereRecorded) {
+  for (size_t one_in : {9, 17, 33}) {
+    const Recording story = Recorded({.steps = 12'000,
+                                      .wait = 20,
+                                      .one_in = one_in,
+                                      .reversed = true,
+                                      .recorded = 0.2});
+    const StepCost cost = CostOf(story.steps, story.changes);
+    EXPECT_GT(cost.windows, 450u) << one_in;
+    ASSERT_TRUE(cost.traced_longer && cost.recorded_longer) << one_in;
+    EXPECT_NEAR(cost.traced_longer->share, 0.09, 0.02) << one_in;
+    EXPECT_NEAR(cost.recorded_longer->share, 0.2, 0.03) << one_in;
+    EXPECT_EQ(cost.recorded_steps + cost.rested_steps, 12'000u);
+  }
 }
 
 TEST(StepCost, OfFewControlStepsNothingIsClaimedAndABrokenOneIsNone) {

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
+#include "daemon/relay/control/wall_cost.h"
 #include "tests/daemon/units.h"
 
 namespace lull::relay {
@@ -99,6 +102,52 @@ TEST(StepShare, IsInTheFirstSecondsAlreadyNearTheBudget) {
   SampledTraining training(&share, 12 * kMs, 0.08);
   training.RunFor(3 * kSecond);
   EXPECT_EQ(share.halvings(), 4u);
+}
+
+TEST(StepShare, HoldsTheBudgetOfStepsThatTakeLong) {
+  for (uint64_t step_ns : {12 * kSecond, 20 * kSecond, 50 * kSecond}) {
+    StepShare share(1);
+    SampledTraining training(&share, step_ns, 0.05);
+    training.RunFor(3600 * kSecond);
+    training.Paid();
+    training.RunFor(10 * 3600 * kSecond);
+    EXPECT_TRUE(share.InCharge(training.now()));
+    EXPECT_LE(training.Paid(), 0.0101) << step_ns;
+  }
+}
+
+// What costs nothing on the wall is told with errors, as steps differ.
+TEST(StepShare, AJobThatCostsNothingKeepsItsSteps) {
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    WallCost cost;
+    StepShare share(1);
+    std::mt19937_64 random{seed};
+    std::lognormal_distribution<double> lengths(0, 0.3);
+    uint64_t now = 50 * kSecond, whole = 0;
+    for (uint64_t number = 1; number <= 72'000; ++number) {  // half an hour
+      const auto end = now + static_cast<uint64_t>(25e6 * lengths(random));
+      const uint32_t halvings = share.halvings();
+      const bool rests = halvings == 0 ? random() % StepShare::kControlOneIn == 0
+                                       : random() % (uint64_t{1} << halvings) != 0;
+      const steps::TimedStep step{number, now, end, rests ? end - now : 0};
+      cost.AddStep(step);
+      share.AddStep(step);
+      share.Update(end, cost.recording().WithOwn(0));
+      whole += share.halvings() == 0 ? 1 : 0;
+      now = end;
+    }
+    EXPECT_GT(whole, 60'000u) << "seed " << seed;
+  }
+}
+
+TEST(StepShare, ASuccessorGoesOnWithIt) {
+  StepShare share(1, 4);
+  EXPECT_EQ(share.halvings(), 4u);
+  SampledTraining training(&share, 12 * kMs, 0.1);
+  training.RunFor(120 * kSecond);
+  EXPECT_EQ(share.halvings(), 4u);
+  EXPECT_LE(training.Paid(), 0.01);
+  EXPECT_EQ(StepShare(1, 4'000'000'000).halvings(), 6u) << "no word of ours";
 }
 
 TEST(StepShare, IsNotInChargeWhereNoStepRests) {

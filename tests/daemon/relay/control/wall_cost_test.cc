@@ -166,7 +166,8 @@ TEST(WallCost, WhatRecordingCostsIsToldByStepsThatRest) {
         &cost, {.longer = 0.1, .noise = 0.05, .recorded = 0.1, .one_in = one_in});
     training.Run(26 * 400);
     const double truth = training.recording_ns();
-    EXPECT_NEAR(static_cast<double>(cost.recording().total_ns()), truth, 0.15 * truth)
+    EXPECT_LT(static_cast<double>(cost.recording().total_ns()), 1.05 * truth);
+    EXPECT_GT(static_cast<double>(cost.recording().total_ns()), 0.7 * truth)
         << "one step in " << one_in;
     EXPECT_GT(cost.tracing().total_ns(), 0u);
   }
@@ -174,7 +175,7 @@ TEST(WallCost, WhatRecordingCostsIsToldByStepsThatRest) {
   Training same(&nothing, {.noise = 0.2, .one_in = 4});
   same.Run(26 * 400);
   EXPECT_LT(static_cast<double>(nothing.recording().total_ns()),
-            0.01 * 26 * 100 * kStepNs);
+            0.001 * 26 * 100 * kStepNs);
   WallCost always;
   Training recorded(&always, {.noise = 0.05, .recorded = 0.1});
   recorded.Run(26 * 400);

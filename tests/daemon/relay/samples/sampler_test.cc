@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "daemon/base/clock.h"
+#include "preload/abi/states.h"
 #include "tests/daemon/relay/samples/puppet.h"
 #include "tests/preload/interpreters.h"
 
@@ -192,6 +193,30 @@ TEST(HostSampler, CountsWhatItTook) {
     EXPECT_NEAR(static_cast<double>(sample.weight_ns), 1e9 / 500, 1e9 / 500 * 0.9);
     EXPECT_EQ(sample.tid, static_cast<uint32_t>(puppet.pid()));
   }
+}
+
+TEST(HostSampler, LooksAtNobodyInAControlStep) {
+  const auto& python = lull::testing::interpreters().back();
+  Puppet puppet(python.path, "asleep");
+  ASSERT_TRUE(puppet.started());
+  HostSampler sampler(15);
+  auto armed = std::make_shared<std::atomic<uint32_t>>(abi::kControlStep);
+  SamplePlan plan = PlanFor(puppet, 500);
+  plan.armed = armed;
+  sampler.Follow(kKey, plan);
+  usleep(300'000);
+  TakenSamples resting = sampler.Take(kKey);
+  EXPECT_TRUE(resting.samples.empty());
+  EXPECT_EQ(resting.counters.skipped(), 0u) << "nothing is missing";
+  EXPECT_GT(resting.complete_ns, 0u);
+  armed->store(abi::kArmed);
+  Gathered all;
+  const uint64_t deadline = MonotonicNs() + 60'000'000'000;
+  while (all.samples.empty() && MonotonicNs() < deadline) {
+    usleep(20'000);
+    all.Add(sampler.Take(kKey));
+  }
+  EXPECT_FALSE(all.samples.empty());
 }
 
 // A sample of a time before complete_ns never comes later.
