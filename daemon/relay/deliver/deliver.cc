@@ -23,7 +23,7 @@ namespace {
 
 // The spool's own limit must not keep the job's end out.
 constexpr uint64_t kNoLimit = uint64_t{1} << 60;
-constexpr int kLookMs = 5;  // whether the collector refuses, or it is too late
+constexpr int kEndLookMs = 5;  // whether the collector refuses, or it is too late
 
 absl::Status EndJob(const lull::v1::JobInfo& job, Spool* spool) {
   if (spool->state().job_ended) return absl::OkStatus();
@@ -67,7 +67,7 @@ absl::Status DeliverSpool(const std::string& directory, const DeliverOptions& op
     }
     upstream.Watch();
     pollfd delivered{spool->all_acknowledged_fd(), POLLIN, 0};
-    poll(&delivered, 1, kLookMs);
+    poll(&delivered, 1, kEndLookMs);
   }
   return spool->Remove();
 }
