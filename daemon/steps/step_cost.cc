@@ -56,15 +56,16 @@ class Story {
     for (Condition condition : conditions_) {
       cost.traced_steps += condition == Condition::kTraced ? 1 : 0;
       cost.untraced_steps += condition == Condition::kUntraced ? 1 : 0;
-      cost.rested_steps += condition == Condition::kControl ? 1 : 0;
     }
-    cost.recorded_steps = conditions_.size() - cost.rested_steps;
+    for (const TimedStep& step : steps_) {
+      ++(step.rested_ns != 0 ? cost.rested_steps : cost.recorded_steps);
+    }
     std::vector<double> longer;
     for (const JudgedWindow& window : judged_) longer.push_back(window.longer);
     cost.traced_longer = MedianOf(longer);
     cost.paid = Paid();
     cost.between_longer = BetweenLonger();
-    cost.control_steps = ManyRest() ? cost.rested_steps : recorded.size();
+    cost.control_steps = ManyRest() ? Count(Condition::kControl) : recorded.size();
     cost.recorded_longer = MedianOf(recorded);
     if (cost.recorded_longer)
       cost.recording_paid = RecordingPaid(*cost.recorded_longer);
@@ -237,6 +238,13 @@ class Story {
   std::vector<JudgedWindow> judged_;
 };
 
+void Widen(const std::optional<Estimate>& least, const std::optional<Estimate>& most,
+           std::optional<Estimate>* told) {
+  if (!*told) return;
+  if (least) (*told)->low = std::min((*told)->low, least->low);
+  if (most) (*told)->high = std::max((*told)->high, most->high);
+}
+
 }  // namespace
 
 std::vector<Condition> ConditionsOf(const std::vector<TimedStep>& steps,
@@ -276,11 +284,20 @@ StepCost CostOf(const std::vector<TimedStep>& steps,
                 const std::vector<TracingChange>& changes) {
   const std::vector<Condition> conditions = ConditionsOf(steps, changes);
   const std::vector<double> recorded = Story(steps, conditions).RecordedLonger();
-  std::optional<double> share;
-  if (const auto longer = MedianOf(recorded)) share = longer->share;
-  Story story(steps, conditions, share);
-  story.JudgeAll();
-  return story.Cost(recorded);
+  const std::optional<Estimate> longer = MedianOf(recorded);
+  auto told = [&](std::optional<double> recorded_longer) {
+    Story story(steps, conditions, recorded_longer);
+    story.JudgeAll();
+    return story.Cost(recorded);
+  };
+  if (!longer) return told(std::nullopt);
+  StepCost cost = told(longer->share);
+  // How far off that may be is the same for all windows, so they do not show it.
+  const StepCost least = told(longer->high);
+  const StepCost most = told(longer->low);
+  Widen(least.traced_longer, most.traced_longer, &cost.traced_longer);
+  Widen(least.paid, most.paid, &cost.paid);
+  return cost;
 }
 
 bool InWindow(Condition condition) {

@@ -143,6 +143,10 @@ class CostOnTheWallClock(unittest.TestCase):
         self.assertLess(report["summary"]["launches"], 20000 * stepping.LAUNCHES)
         steps = checks.query(guest.LULL, "steps", "sampled")["steps"]
         self.assertLessEqual(len(steps), recorded + 1)  # the first has no beginning
+        # Nobody looks at threads while hooks rest, which is most of the time.
+        hot = checks.query(guest.LULL, "hot", "sampled")
+        looked_ms = sum(role["time_ms"] for role in hot["roles"] if role["role"] == "main")
+        self.assertLess(looked_ms, 0.6 * report["job"]["duration_ms"])
         text = guest.execute([guest.LULL, "steps", "sampled"], self.host.environment).stdout
         self.assertIn("Recorded to hold the budget", text)
 

@@ -15,6 +15,7 @@ void StepShare::AddStep(const steps::TimedStep& step) {
   step_ns_ = std::max(step_ns_, step.end_ns);
   if (step.rested_ns != 0) {
     since_rest_ = 0;
+    rested_ns_ = std::max(rested_ns_, step.end_ns);
   } else {
     ++recorded_;
     ++since_rest_;
@@ -23,8 +24,9 @@ void StepShare::AddStep(const steps::TimedStep& step) {
 
 void StepShare::Update(uint64_t now_ns, uint64_t cost_ns) {
   if (budget_ <= 0) return;
-  if (!InCharge(now_ns)) return Begin(now_ns, cost_ns);
-  if (since_ns_ == 0) Begin(now_ns, cost_ns);
+  const bool in_charge = InCharge(now_ns);
+  if (since_ns_ == 0 || (!in_charge && since_ns_ < now_ns)) Begin(now_ns, cost_ns);
+  if (!in_charge) return;
   if (now_ns <= since_ns_) {  // what is told until then is of before
     cost_then_ns_ = cost_ns;
     recorded_then_ = recorded_;

@@ -42,7 +42,9 @@ class StepShare {
   // Whether hooks rest in steps at all. Else nothing is held by this, and detail has to
   // go: the process may show no steps, or none that can rest.
   bool InCharge(uint64_t now_ns) const {
-    return since_rest_ < kOutOfSightSteps && now_ns < step_ns_ + kOutOfSightNs;
+    return rested_ns_ != 0 &&
+           (since_rest_ < kOutOfSightSteps || now_ns < rested_ns_ + kOutOfSightNs) &&
+           now_ns < step_ns_ + kOutOfSightNs;
   }
 
  private:
@@ -61,9 +63,10 @@ class StepShare {
 
   const double budget_;
   uint32_t halvings_ = 0;
-  uint64_t since_rest_ = kOutOfSightSteps;  // steps
-  uint64_t step_ns_ = 0;                    // the end of the last one
-  uint64_t recorded_ = 0;                   // steps
+  uint64_t since_rest_ = 0;  // steps; in windows none rests
+  uint64_t rested_ns_ = 0;   // the end of the last control step
+  uint64_t step_ns_ = 0;     // the end of the last one
+  uint64_t recorded_ = 0;    // steps
   // The stretch whose mean is looked at.
   uint64_t since_ns_ = 0;  // 0: none yet; in the future: it begins then
   uint64_t cost_then_ns_ = 0;

@@ -109,11 +109,9 @@ void WallCost::Compare(size_t steps, const std::vector<steps::Condition>& condit
   const std::optional<steps::Estimate> longer =
       steps::RecordedLonger(compared_, conditions_of_compared_);
   recorded_longer_.reset();
-  if (longer) recorded_longer_ = longer->share;
-  const double recorded_ns = std::exchange(recorded_ns_, 0);
-  if (longer && longer->low > 0) {
-    recording_.Add(recorded_ns * longer->low / (1 + longer->low));
-  }
+  if (longer) recorded_longer_ = longer->high;  // windows are charged by the lower end
+  const double low = longer ? std::max(longer->low, 0.0) : 0;
+  recording_.Add(std::exchange(recorded_ns_, 0) * low / (1 + low));
 }
 
 void WallCost::ForgetCompared() {
@@ -146,11 +144,12 @@ void WallCost::ChargeTracing() {
 }
 
 uint64_t Shown::WithOwn(uint64_t own_ns) {
-  if (total_ns_ != told_ns_) {
+  if (times_ != told_times_) {
     const uint64_t shown = total_ns_ - told_ns_;
     const uint64_t own = own_ns - std::min(own_ns, own_told_ns_);
     beyond_own_ns_ += shown - std::min(shown, own);
     told_ns_ = total_ns_;
+    told_times_ = times_;
     own_told_ns_ = own_ns;
   }
   return own_ns + beyond_own_ns_;

@@ -25,7 +25,11 @@ namespace lull::relay {
 // A cost that grows as steps show it, beside the same as our own clocks see it.
 class Shown {
  public:
-  void Add(double ns) { total_ns_ += static_cast<uint64_t>(ns); }
+  // 0: of the time since the last call they show nothing.
+  void Add(double ns) {
+    total_ns_ += static_cast<uint64_t>(ns);
+    ++times_;
+  }
   uint64_t total_ns() const { return total_ns_; }  // never falls
   // `own_ns`, by our clocks until now, and what steps show beyond it. The own time
   // between two charges is a part of the second.
@@ -33,6 +37,8 @@ class Shown {
 
  private:
   uint64_t total_ns_ = 0;
+  uint64_t times_ = 0;  // that something was added
+  uint64_t told_times_ = 0;
   uint64_t told_ns_ = 0;      // of it, by WithOwn()
   uint64_t own_told_ns_ = 0;  // as of then
   uint64_t beyond_own_ns_ = 0;

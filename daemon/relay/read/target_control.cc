@@ -92,13 +92,17 @@ void TargetControl::CutLongControlStep(uint64_t now_ns) {
   } else if (!ending_since_ns_) {
     ending_since_ns_ = now_ns;
   } else if (now_ns > *ending_since_ns_ + kLongestEndNs) {
-    abi::wake(control, now_ns);
+    TellRest(now_ns);
   }
 }
 
 void TargetControl::CutControlStep(uint64_t now_ns) {
   abi::ControlBlock& control = segment_.control();
-  if (!abi::begin_to_wake(control)) return;
+  if (abi::begin_to_wake(control)) TellRest(now_ns);
+}
+
+void TargetControl::TellRest(uint64_t now_ns) {
+  abi::ControlBlock& control = segment_.control();
   const uint64_t since = control.control_since_ns.load(kRelaxed);
   control.control_cut.fetch_add(1, std::memory_order_release);
   abi::wake(control, now_ns);

@@ -65,6 +65,8 @@ class TargetControl {
   uint32_t highest_thinning() const { return governor_.highest(); }
 
  private:
+  // Of a control step that somebody has begun to wake from; and wakes.
+  void TellRest(uint64_t now_ns);
   // Of the hooks, where the budget is held by how many steps are recorded.
   bool GovernSteps(uint64_t now_ns, uint64_t hooks_ns);
 

@@ -191,7 +191,7 @@ void HostSampler::Run() {
     clock_.Next();
     // Many looks at one moment tell nothing of the time that they stand for.
     while (now - due > kLateNs && clock_.due_ns() <= now) {
-      Skip(thread);
+      if (thread != nullptr && !Rests(thread->process->followed)) Skip(thread);
       due = clock_.due_ns();
       thread = Choose();
       clock_.Next();

@@ -232,6 +232,21 @@ TEST(StepCost, WhatFewRecordedStepsTellHoldsInNinetyOfAHundredTrainings) {
   }
 }
 
+TEST(StepCost, WindowsAmongStepsThatRestAreToldInNinetyOfAHundredTrainings) {
+  const Training trainings[] = {
+      {.steps = 1'500, .one_in = 17, .reversed = true, .recorded = 0.1},
+      {.steps = 5'000, .noise = 0.1, .one_in = 17, .reversed = true, .recorded = 0.05},
+      {.steps = 5'000, .longer = 0, .noise = 0.2, .one_in = 9, .reversed = true},
+  };
+  int number = 0;
+  for (const Training& training : trainings) {
+    const Coverage coverage = CoverageOf(training);
+    EXPECT_GE(coverage.longer, 90) << "of training " << number;
+    EXPECT_GE(coverage.paid, 90) << "of training " << number;
+    ++number;
+  }
+}
+
 // A window's own steps are recorded, and few of those around it, or none.
 TEST(StepCost, AWindowAmongStepsThatRestIsComparedAsIfTheseWereRecorded) {
   for (size_t one_in : {9, 17, 33}) {

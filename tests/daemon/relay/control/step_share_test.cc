@@ -140,6 +140,30 @@ TEST(StepShare, AJobThatCostsNothingKeepsItsSteps) {
   }
 }
 
+// In a window of tracing no step rests.
+TEST(StepShare, LongWindowsDoNotSwitchItOff) {
+  StepShare share(1);
+  uint64_t now = 50 * kSecond, cost_ns = 0;
+  for (uint64_t number = 1; number <= 60'000; ++number) {
+    const bool traced = number % 400 >= 300;
+    const uint32_t halvings = share.halvings();
+    const uint64_t one_in =
+        halvings == 0 ? StepShare::kControlOneIn : uint64_t{1} << halvings;
+    const bool drawn = number % one_in == 0;
+    const bool rests = !traced && (halvings == 0) == drawn;
+    const uint64_t end = now + 12 * kMs;
+    share.AddStep({number, now, end, rests ? end - now : 0});
+    if (!rests && !traced) cost_ns += 12 * kMs / 25;
+    now = end;
+    share.Update(now, cost_ns);
+    if (number > 1'000) {
+      ASSERT_TRUE(share.InCharge(now)) << number;
+      ASSERT_GE(share.halvings(), 1u) << number;
+      ASSERT_LE(share.halvings(), 3u) << number;
+    }
+  }
+}
+
 TEST(StepShare, ASuccessorGoesOnWithIt) {
   StepShare share(1, 4);
   EXPECT_EQ(share.halvings(), 4u);

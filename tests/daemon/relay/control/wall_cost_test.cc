@@ -182,6 +182,23 @@ TEST(WallCost, WhatRecordingCostsIsToldByStepsThatRest) {
   EXPECT_EQ(always.recording().total_ns(), 0u) << "nothing to compare it with";
 }
 
+// What steps show of a time counts beside our own clocks of that time.
+TEST(WallCost, ATimeOfWhichStepsShowNothingDoesNotHideWhatTheyShowOfAnother) {
+  Shown shown;
+  uint64_t own_ns = 0, truth_ns = 0;
+  for (int i = 0; i < 100; ++i) {
+    own_ns += 2 * kMs;
+    truth_ns += 2 * kMs;
+    if (i % 2 == 0) {
+      shown.Add(0);
+    } else {
+      shown.Add(4e6);
+      truth_ns += 2 * kMs;
+    }
+    EXPECT_EQ(shown.WithOwn(own_ns), truth_ns);
+  }
+}
+
 TEST(WallCost, NothingIsKnownWithoutStepsOrWindows) {
   WallCost cost;
   for (uint64_t i = 0; i < 100'000; ++i) {

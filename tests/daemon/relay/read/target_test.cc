@@ -360,6 +360,23 @@ TEST_F(TargetTest, CutsAControlStepOffThatHasLastedForTooLongAndTellsTheRest) {
   EXPECT_TRUE(RestsIn(*batch_.batch()).empty());
 }
 
+// An earlier worker was killed while it cut one off.
+TEST_F(TargetTest, EndsAControlStepThatNobodyEnds) {
+  abi::ControlBlock& control = segment_.view().control();
+  control.armed = abi::kControlStepEnds;
+  control.control_since_ns = clock_ - 90;
+  target_->Drive(clock_);
+  target_->Drive(clock_ + kSecond);
+  EXPECT_EQ(control.armed, uint32_t{abi::kControlStepEnds});
+  target_->Drive(clock_ + kSecond + 1);
+  EXPECT_EQ(control.armed, uint32_t{abi::kArmed});
+  EXPECT_EQ(control.control_cut, 1u);
+  ASSERT_TRUE(target_->Read(&batch_));
+  const std::vector<std::pair<uint64_t, uint64_t>> rests = {
+      {clock_ - 90, kSecond + 91}};
+  EXPECT_EQ(RestsIn(*batch_.batch()), rests);
+}
+
 TEST_F(TargetTest, AControlStepGoesOnWhereTheProcessIsArmedAlready) {
   abi::ControlBlock& control = segment_.view().control();
   control.armed = abi::kControlStep;
