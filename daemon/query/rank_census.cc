@@ -15,8 +15,7 @@ absl::Status AreAllRecorded(const std::vector<const storage::JobRow*>& parts) {
     if (!part->info.settings().sample_steps()) continue;
     return absl::FailedPreconditionError(
         "its steps were sampled, by each rank for itself: what ranks wait for each "
-        "other "
-        "on the host is told of jobs that ran without --sample-steps");
+        "other on the host is told of jobs that ran without --sample-steps");
   }
   return absl::OkStatus();
 }
