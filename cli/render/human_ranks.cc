@@ -6,6 +6,7 @@
 #include "cli/render/human.h"
 #include "cli/render/human_parts.h"
 #include "daemon/words/late_words.h"
+#include "daemon/words/memory_words.h"
 
 namespace lull {
 namespace {
