@@ -38,7 +38,8 @@ bool is_control_step(uint64_t number, uint32_t one_in, uint32_t halvings) {
     const uint64_t halves = number >> i;
     if ((halves & 1) != (mix(halves >> 1, i) & 1)) return true;
   }
-  return one_in != 0 && number % one_in == mix(number / one_in, one_in) % one_in;
+  if (halvings != 0 || one_in == 0) return false;
+  return number % one_in == mix(number / one_in, one_in) % one_in;
 }
 
 void control_step_begin(char* segment, uint64_t number, uint64_t length_ns,

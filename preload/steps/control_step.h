@@ -24,9 +24,10 @@
 namespace lull {
 
 // Whether step `number`, the first is 1, is one: of each `one_in` steps one, whose
-// place is hashed; 0: none. And all but one of each 2^`halvings` steps; the steps that
-// are left by more halvings are among those that are left by fewer, so that ranks have
-// common ones. Not the first steps, which set up more than they train. Pure.
+// place is hashed; 0: none. With `halvings` all but one of each 2^`halvings` steps are,
+// in place of that; the steps that are left by more halvings are among those that are
+// left by fewer, so that ranks have common ones. Not the first steps, which set up more
+// than they train. Pure.
 bool is_control_step(uint64_t number, uint32_t one_in, uint32_t halvings);
 
 // The segment, if a control step goes on in this process. Until control_step_end()

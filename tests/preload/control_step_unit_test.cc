@@ -46,6 +46,8 @@ TEST(IsControlStep, AllButOneOfSoManyAreAndTheOthersAreNested) {
       int recorded = 0;
       for (uint64_t place = 0; place < block_size; ++place) {
         const uint64_t number = block * block_size + place;
+        EXPECT_EQ(is_control_step(number, 0, halvings),
+                  is_control_step(number, 16, halvings));
         if (is_control_step(number, 0, halvings)) continue;
         ++recorded;
         places.insert(place);

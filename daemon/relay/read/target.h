@@ -131,8 +131,8 @@ class Target {
 
   v1::ProcessInfo info_;
   UniqueFd pidfd_;
-  const std::shared_ptr<char>
-      base_;  // the mapping; the sampler may hold it a bit longer
+  // The mapping. The sampler may hold it a bit longer.
+  const std::shared_ptr<char> base_;
   SegmentReader segment_;
   SpoolState* state_;
   AsyncSymbolizer* const symbols_;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 #include <random>
+#include <vector>
 
 #include "tests/daemon/units.h"
 
@@ -125,6 +126,15 @@ Coverage CoverageOf(Training training) {
   return coverage;
 }
 
+// In ninety of a hundred of each.
+void ExpectWindowsAreTold(const std::vector<Training>& trainings) {
+  for (size_t i = 0; i < trainings.size(); ++i) {
+    const Coverage coverage = CoverageOf(trainings[i]);
+    EXPECT_GE(coverage.longer, 90) << "of training " << i;
+    EXPECT_GE(coverage.paid, 90) << "of training " << i;
+  }
+}
+
 TEST(StepCost, TellsWhatTracingReallyCost) {
   const Recording story = Recorded({.steps = 5'000});
   const StepCost cost = CostOf(story.steps, story.changes);
@@ -136,7 +146,7 @@ TEST(StepCost, TellsWhatTracingReallyCost) {
 }
 
 TEST(StepCost, ItsIntervalsHoldTheTruthInNinetyOfAHundredTrainings) {
-  const Training trainings[] = {
+  const std::vector<Training> trainings = {
       {.steps = 200},
       {.steps = 5'000},
       {.steps = 1'000, .longer = 0},
@@ -146,13 +156,7 @@ TEST(StepCost, ItsIntervalsHoldTheTruthInNinetyOfAHundredTrainings) {
       {.steps = 1'000, .drift = -0.5},
       {.steps = 400, .noise = 0.3},
   };
-  int number = 0;
-  for (const Training& training : trainings) {
-    const Coverage coverage = CoverageOf(training);
-    EXPECT_GE(coverage.longer, 90) << "of training " << number;
-    EXPECT_GE(coverage.paid, 90) << "of training " << number;
-    ++number;
-  }
+  ExpectWindowsAreTold(trainings);
 }
 
 TEST(StepCost, ControlStepsTellWhatRecordingCosts) {
@@ -233,18 +237,12 @@ TEST(StepCost, WhatFewRecordedStepsTellHoldsInNinetyOfAHundredTrainings) {
 }
 
 TEST(StepCost, WindowsAmongStepsThatRestAreToldInNinetyOfAHundredTrainings) {
-  const Training trainings[] = {
+  const std::vector<Training> trainings = {
       {.steps = 1'500, .one_in = 17, .reversed = true, .recorded = 0.1},
       {.steps = 5'000, .noise = 0.1, .one_in = 17, .reversed = true, .recorded = 0.05},
       {.steps = 5'000, .longer = 0, .noise = 0.2, .one_in = 9, .reversed = true},
   };
-  int number = 0;
-  for (const Training& training : trainings) {
-    const Coverage coverage = CoverageOf(training);
-    EXPECT_GE(coverage.longer, 90) << "of training " << number;
-    EXPECT_GE(coverage.paid, 90) << "of training " << number;
-    ++number;
-  }
+  ExpectWindowsAreTold(trainings);
 }
 
 // A window's own steps are recorded, and few of those around it, or none.
