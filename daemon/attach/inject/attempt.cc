@@ -6,14 +6,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <thread>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "daemon/attach/inject/call.h"
+#include "daemon/attach/inject/sleep.h"
 #include "daemon/attach/inject/tracee.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/status.h"
@@ -47,8 +46,6 @@ class OneAttempt {
   void Look();
   Objection Judge(const Registers& registers, bool* waits);
   absl::Status CallNow(const Registers& registers);
-  std::string TimesAsleep() const;  // as /proc writes it
-  std::optional<Slept> WhatItSleptIn() const;
   absl::StatusOr<uint64_t> FunctionInTarget() const;
   void End(Attempt::End end) { attempt_.end = end; }
   void EndWith(Objection objection);
@@ -60,31 +57,13 @@ class OneAttempt {
   const ElfImage& identity_;
   const std::span<uint64_t> stack_;
   Tracee thread_;
-  absl::Time asleep_since_ = absl::InfiniteFuture();
-  std::optional<Sleeping> asleep_;
-  std::string times_asleep_;
+  std::optional<Sleep> sleep_;
   Attempt attempt_;
 };
 
 bool OneAttempt::Tracer() const {
   std::string tracer = StatusOf(request_.pid, thread_.tid(), "TracerPid");
   return !tracer.empty() && tracer != "0";
-}
-
-std::string OneAttempt::TimesAsleep() const {
-  return StatusOf(request_.pid, thread_.tid(), "voluntary_ctxt_switches");
-}
-
-// Behind a ptrace request: before the first the thread need not have gone to sleep yet.
-std::optional<Slept> OneAttempt::WhatItSleptIn() const {
-  if (!asleep_) return std::nullopt;
-  Slept slept = {asleep_->call, asleep_->arguments, asleep_->sp, asleep_->pc};
-  int64_t before = 0;
-  int64_t now = 0;
-  slept.until_stopped = absl::SimpleAtoi(times_asleep_, &before) &&
-                        absl::SimpleAtoi(TimesAsleep(), &now) &&
-                        now == before + 1;  // the stop itself
-  return slept;
 }
 
 void OneAttempt::EndWith(Objection objection) {
@@ -116,9 +95,7 @@ void OneAttempt::Seize() {
     seized = thread_.Seize();
   }
   if (!seized.ok()) return EndWith(seized);
-  asleep_since_ = AsleepSince(arch_, request_.pid, thread_.tid());
-  times_asleep_ = TimesAsleep();
-  asleep_ = SleepingIn(request_.pid, thread_.tid());
+  sleep_.emplace(arch_, request_.pid, thread_.tid());
   const absl::Time deadline = SteadyNow() + kLongestStop;
   if (!thread_.Interrupt().ok()) return End(Attempt::kGone);
   for (;;) {
@@ -175,10 +152,11 @@ Objection OneAttempt::Judge(const Registers& registers, bool* waits) {
 void OneAttempt::Look() {
   Registers registers;
   if (!thread_.GetRegisters(&registers).ok()) return End(Attempt::kGone);
+  sleep_->Stopped();
   std::array<char, 8> code = {};
   const uint64_t pc = arch_.Where(registers).pc;
   const bool readable = ReadMemory(request_.pid, pc - 4, code.data(), code.size());
-  arch_.Recall(&registers, {code.data(), readable ? code.size() : 0}, WhatItSleptIn());
+  arch_.Recall(&registers, {code.data(), readable ? code.size() : 0}, sleep_->slept());
   Objection objection = Judge(registers, &attempt_.outcome.thread_was_blocked);
   if (!objection) {
     absl::Status called = CallNow(registers);
@@ -187,14 +165,14 @@ void OneAttempt::Look() {
   }
   EndWith(objection);
   // A wait that this look has ended goes on.
-  registers = arch_.WithTimePassed(registers, PassedSince(asleep_since_));
+  registers = arch_.WithTimePassed(registers, sleep_->Passed());
   thread_.SetRegisters(arch_.GivenBack(registers, false)).IgnoreError();
   thread_.LetGo().IgnoreError();
 }
 
 absl::Status OneAttempt::CallNow(const Registers& registers) {
   Call call(arch_, &thread_, landscape_.trampoline, landscape_.errno_offset,
-            PassedSince(asleep_since_));
+            sleep_->Passed());
   LULL_RETURN_IF_ERROR(call.Prepare(registers, request_.library, request_.argument));
   uint64_t function = 0;
   if (const Object* object = FindObject(landscape_, identity_)) {
@@ -270,17 +248,6 @@ void BeQuick() {
 }
 
 }  // namespace
-
-absl::Time AsleepSince(const Arch& arch, pid_t pid, pid_t tid) {
-  std::optional<Sleeping> at = SleepingIn(pid, tid);
-  if (!at || !arch.ForgetsTime(at->call, at->arguments)) return absl::InfiniteFuture();
-  std::optional<absl::Duration> asleep = AsleepFor(pid, tid);
-  return asleep ? SteadyNow() - *asleep : absl::InfiniteFuture();
-}
-
-absl::Duration PassedSince(absl::Time since) {
-  return std::max(SteadyNow() - since, absl::ZeroDuration());
-}
 
 Attempt MakeAttempt(const Request& request, const Arch& arch,
                     const Landscape& landscape, const ElfImage& identity,

@@ -36,9 +36,4 @@ Attempt MakeAttempt(const Request& request, const Arch& arch,
                     const Landscape& landscape, const ElfImage& identity,
                     std::span<uint64_t> stack, pid_t tid);
 
-// Since when a thread sleeps in a wait of which the kernel forgets the time
-// (Arch::ForgetsTime); InfiniteFuture() for others. To be asked before it is stopped.
-absl::Time AsleepSince(const Arch& arch, pid_t pid, pid_t tid);
-absl::Duration PassedSince(absl::Time since);  // never negative
-
 }  // namespace lull::inject

@@ -7,8 +7,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "daemon/attach/inject/attempt.h"
 #include "daemon/attach/inject/proc.h"
+#include "daemon/attach/inject/sleep.h"
 #include "daemon/attach/inject/tracee.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/status.h"
@@ -77,12 +77,13 @@ absl::StatusOr<std::vector<SeccompProgram>> ReadStopped(const Arch& arch, pid_t 
                                                         pid_t tid) {
   Tracee thread(pid, tid, arch);
   LULL_RETURN_IF_ERROR(thread.Seize());
-  const absl::Time asleep_since = AsleepSince(arch, pid, tid);
+  Sleep sleep(arch, pid, tid);
   LULL_RETURN_IF_ERROR(Stopped(&thread));
   auto programs = ReadAll(tid);
   Registers registers;
   LULL_RETURN_IF_ERROR(thread.GetRegisters(&registers));
-  registers = arch.WithTimePassed(registers, PassedSince(asleep_since));
+  sleep.Stopped();
+  registers = arch.WithTimePassed(registers, sleep.Passed());
   LULL_RETURN_IF_ERROR(thread.SetRegisters(arch.GivenBack(registers, false)));
   LULL_RETURN_IF_ERROR(thread.LetGo());
   return programs;

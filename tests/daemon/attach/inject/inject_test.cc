@@ -123,6 +123,22 @@ TEST_P(InjectIntoWait, ThatTakesAsLongAsWasAsked) {
   Report(GetParam(), pauses);
 }
 
+// Waits of 2 ms, so that many end between the look at the thread and its stop. What was
+// slept of the one before is not taken from the next.
+TEST(InjectIntoManyWaits, NoneEndsEarly) {
+  VictimProcess victim("short_epoll", 1);
+  std::vector<absl::Duration> pauses;
+  for (int i = 0; i < 200; ++i) {
+    auto outcome = Inject(ProbeRequest(victim.pid()));
+    ASSERT_TRUE(outcome.ok()) << outcome.status();
+    pauses.push_back(outcome->stopped);
+  }
+  EXPECT_EQ(victim.End(), 0);
+  EXPECT_EQ(victim.page().errors, 0) << "errno " << victim.page().detail;
+  EXPECT_GE(victim.page().shortest, 2'000'000);
+  Report("short_epoll", pauses);
+}
+
 INSTANTIATE_TEST_SUITE_P(Waits, InjectIntoWait,
                          testing::Values("nanosleep", "absolute", "poll", "ppoll",
                                          "select", "epoll", "condition", "futex"),

@@ -220,6 +220,7 @@ const Kind kKinds[] = {
     {"ppoll", [](int) { SleepInTurns("ppoll"); }, nullptr},
     {"select", [](int) { SleepInTurns("select"); }, nullptr},
     {"epoll", [](int) { SleepInTurns("epoll"); }, nullptr},
+    {"short_epoll", [](int) { SleepInTurns("short_epoll"); }, nullptr},
     {"condition", [](int) { SleepInTurns("condition"); }, nullptr},
     {"futex", [](int) { SleepInTurns("futex"); }, nullptr},
     {"until_signal", WaitForSignals, nullptr},

@@ -18,6 +18,7 @@
 namespace {
 
 constexpr long kWaitMs = 300;
+constexpr long kShortWaitMs = 2;
 
 timespec In(long ms, clockid_t clock) {
   timespec at;
@@ -53,10 +54,10 @@ int WaitOnce(const char* how) {
     FD_SET(none[0], &set);
     timeval time = {0, kWaitMs * 1000};
     result = select(none[0] + 1, &set, nullptr, nullptr, &time);
-  } else if (strcmp(how, "epoll") == 0) {
+  } else if (strcmp(how, "epoll") == 0 || strcmp(how, "short_epoll") == 0) {
     int epoll = epoll_create1(0);
     epoll_event event;
-    result = epoll_wait(epoll, &event, 1, kWaitMs);
+    result = epoll_wait(epoll, &event, 1, *how == 's' ? kShortWaitMs : kWaitMs);
     int error = errno;
     close(epoll);
     errno = error;

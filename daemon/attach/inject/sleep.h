@@ -1,0 +1,42 @@
+// What a thread slept in just before it was stopped, and how long.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "daemon/attach/inject/arch.h"
+#include "daemon/attach/inject/proc.h"
+
+namespace lull::inject {
+
+class Sleep {
+ public:
+  // Looks at a thread that is about to be stopped.
+  Sleep(const Arch& arch, pid_t pid, pid_t tid);
+  // To be called behind a ptrace request of its stop: before the first one the thread
+  // need not have gone to sleep yet.
+  void Stopped();
+
+  // nullopt: it ran, or may not be read.
+  std::optional<Slept> slept() const;
+  // How much of its wait is over, if the kernel forgets that (Arch::ForgetsTime); zero
+  // for other waits, and for one that began after it was looked at: the time of the
+  // wait before would be taken from it, and it would end early.
+  absl::Duration Passed() const;
+
+ private:
+  std::string TimesAsleep() const;  // as /proc writes it
+
+  const pid_t pid_;
+  const pid_t tid_;
+  // Read first: of a thread that has begun another wait meanwhile the count tells.
+  const std::string times_asleep_;
+  const std::optional<Sleeping> asleep_;
+  absl::Time since_ = absl::InfiniteFuture();
+  bool until_stopped_ = false;
+};
+
+}  // namespace lull::inject
