@@ -119,8 +119,9 @@ class Arch {
   // A timed wait that the kernel would begin anew when it restarts it (epoll_wait): its
   // limit, in the registers, less what has passed of it. Others as they are.
   Registers WithTimePassed(const Registers& registers, absl::Duration passed) const;
-  // Whether it is such a wait, from what /proc tells of it.
-  bool ForgetsTime(int64_t call, const std::array<uint64_t, 6>& arguments) const;
+  // The limit of such a wait, from what /proc tells of it; nullopt: it is none.
+  std::optional<absl::Duration> ForgottenLimit(
+      int64_t call, const std::array<uint64_t, 6>& arguments) const;
 
   // A signal frame below `top` that restores `state`. The restart of a system call
   // that the kernel would have made is part of it.

@@ -319,15 +319,20 @@ Place Arch::Where(const Registers& registers) const {
   return place;
 }
 
-bool Arch::ForgetsTime(int64_t call, const std::array<uint64_t, 6>& arguments) const {
-  return call == SYS_epoll_pwait && static_cast<int32_t>(arguments[3]) > 0;
+std::optional<absl::Duration> Arch::ForgottenLimit(
+    int64_t call, const std::array<uint64_t, 6>& arguments) const {
+  const auto limit_ms = static_cast<int32_t>(arguments[3]);
+  if (call != SYS_epoll_pwait || limit_ms <= 0) return std::nullopt;
+  return absl::Milliseconds(limit_ms);
 }
 
 Registers Arch::WithTimePassed(const Registers& registers,
                                absl::Duration passed) const {
   Set set = Get(registers);
   const Place place = Where(registers);
-  if (!place.interrupted || !ForgetsTime(place.call, place.arguments)) return registers;
+  if (!place.interrupted || !ForgottenLimit(place.call, place.arguments)) {
+    return registers;
+  }
   const int64_t limit_ms = static_cast<int32_t>(set.regs.regs[3]);
   const int64_t left_ms = limit_ms - absl::ToInt64Milliseconds(passed);
   set.regs.regs[3] = static_cast<uint64_t>(std::clamp<int64_t>(left_ms, 0, limit_ms));

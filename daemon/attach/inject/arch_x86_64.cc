@@ -209,16 +209,22 @@ Place Arch::Where(const Registers& registers) const {
   return place;
 }
 
-bool Arch::ForgetsTime(int64_t call, const std::array<uint64_t, 6>& arguments) const {
-  return (call == SYS_epoll_wait || call == SYS_epoll_pwait) &&
-         static_cast<int32_t>(arguments[3]) > 0;
+std::optional<absl::Duration> Arch::ForgottenLimit(
+    int64_t call, const std::array<uint64_t, 6>& arguments) const {
+  const auto limit_ms = static_cast<int32_t>(arguments[3]);
+  if ((call != SYS_epoll_wait && call != SYS_epoll_pwait) || limit_ms <= 0) {
+    return std::nullopt;
+  }
+  return absl::Milliseconds(limit_ms);
 }
 
 Registers Arch::WithTimePassed(const Registers& registers,
                                absl::Duration passed) const {
   user_regs_struct regs = Get(registers);
   Place place = Where(registers);
-  if (!place.interrupted || !ForgetsTime(place.call, place.arguments)) return registers;
+  if (!place.interrupted || !ForgottenLimit(place.call, place.arguments)) {
+    return registers;
+  }
   // The limit is the fourth argument. libc's wrapper does not use it any more behind
   // the call, and to everything else the register is scratch.
   int64_t limit_ms = static_cast<int32_t>(regs.r10);

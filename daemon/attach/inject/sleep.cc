@@ -7,14 +7,32 @@
 
 namespace lull::inject {
 
+namespace {
+
+// How late the timer of a wait may be (the kernel's select_estimate_accuracy), and 100
+// microseconds for what the scheduler's clock may be off.
+absl::Duration Slack(absl::Duration limit) {
+  return std::min(limit / 200, absl::Milliseconds(100)) + absl::Microseconds(100);
+}
+
+}  // namespace
+
 Sleep::Sleep(const Arch& arch, pid_t pid, pid_t tid)
     : pid_(pid),
       tid_(tid),
       times_asleep_(TimesAsleep()),
       asleep_(SleepingIn(pid, tid)) {
-  if (!asleep_ || !arch.ForgetsTime(asleep_->call, asleep_->arguments)) return;
+  if (!asleep_) return;
+  auto limit = arch.ForgottenLimit(asleep_->call, asleep_->arguments);
+  if (!limit) return;
   std::optional<absl::Duration> asleep = AsleepFor(pid, tid);
-  if (asleep) since_ = SteadyNow() - *asleep;
+  if (!asleep) return;
+  const absl::Time since = SteadyNow() - *asleep;
+  // That took a while. A thread that runs now may be on its way into another wait; and
+  // of one whose time is over, that wait says so: what says EINTR is the next.
+  if (SleepingIn(pid, tid) && SteadyNow() - since < *limit + Slack(*limit)) {
+    since_ = since;
+  }
 }
 
 std::string Sleep::TimesAsleep() const {

@@ -14,7 +14,7 @@ namespace lull::inject {
 
 class Sleep {
  public:
-  // Looks at a thread that is about to be stopped.
+  // Looks at a thread that is stopped next, at once.
   Sleep(const Arch& arch, pid_t pid, pid_t tid);
   // To be called behind a ptrace request of its stop: before the first one the thread
   // need not have gone to sleep yet.
@@ -22,9 +22,11 @@ class Sleep {
 
   // nullopt: it ran, or may not be read.
   std::optional<Slept> slept() const;
-  // How much of its wait is over, if the kernel forgets that (Arch::ForgetsTime); zero
-  // for other waits, and for one that began after it was looked at: the time of the
-  // wait before would be taken from it, and it would end early.
+  // How much of its wait is over, if the kernel forgets that (Arch::ForgottenLimit);
+  // zero for other waits, and for one that began after the look: the time of the wait
+  // before would be taken from it, and it would end early. What remains: a thread that
+  // wakes within the microseconds between look and stop, and is stopped on its way into
+  // the next wait, before it sleeps there.
   absl::Duration Passed() const;
 
  private:
