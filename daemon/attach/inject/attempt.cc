@@ -1,12 +1,5 @@
 #include "daemon/attach/inject/attempt.h"
 
-#include <sched.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <array>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -152,11 +145,7 @@ Objection OneAttempt::Judge(const Registers& registers, bool* waits) {
 void OneAttempt::Look() {
   Registers registers;
   if (!thread_.GetRegisters(&registers).ok()) return End(Attempt::kGone);
-  sleep_->Stopped();
-  std::array<char, 8> code = {};
-  const uint64_t pc = arch_.Where(registers).pc;
-  const bool readable = ReadMemory(request_.pid, pc - 4, code.data(), code.size());
-  arch_.Recall(&registers, {code.data(), readable ? code.size() : 0}, sleep_->slept());
+  sleep_->Stopped(&registers);
   Objection objection = Judge(registers, &attempt_.outcome.thread_was_blocked);
   if (!objection) {
     absl::Status called = CallNow(registers);
@@ -224,27 +213,6 @@ absl::StatusOr<uint64_t> OneAttempt::FunctionInTarget() const {
     if (own && symbol) return mapping.start - *own + symbol->address;
   }
   return absl::InternalError("it is not mapped after dlopen");
-}
-
-// A stopped thread waits for this one: short pauses are short, and where the processor
-// is contended this thread comes first.
-void BeQuick() {
-  prctl(PR_SET_TIMERSLACK, 1);
-  sched_param first = {.sched_priority = 1};
-  if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &first) == 0) return;
-  // Without the privilege: a short slice, which is served soon (Linux 6.12).
-  struct {
-    uint32_t size = 48;
-    uint32_t policy = SCHED_OTHER;
-    uint64_t flags = 0;
-    int32_t nice = 0;
-    uint32_t priority = 0;
-    uint64_t runtime_ns = 100'000;
-    uint64_t deadline_ns = 0;
-    uint64_t period_ns = 0;
-  } slice;
-  slice.nice = getpriority(PRIO_PROCESS, 0);
-  syscall(SYS_sched_setattr, 0, &slice, 0);
 }
 
 }  // namespace

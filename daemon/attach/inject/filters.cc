@@ -82,7 +82,7 @@ absl::StatusOr<std::vector<SeccompProgram>> ReadStopped(const Arch& arch, pid_t 
   auto programs = ReadAll(tid);
   Registers registers;
   LULL_RETURN_IF_ERROR(thread.GetRegisters(&registers));
-  sleep.Stopped();
+  sleep.Stopped(&registers);
   registers = arch.WithTimePassed(registers, sleep.Passed());
   LULL_RETURN_IF_ERROR(thread.SetRegisters(arch.GivenBack(registers, false)));
   LULL_RETURN_IF_ERROR(thread.LetGo());
@@ -103,7 +103,10 @@ bool MayReadFilters() {
 absl::StatusOr<std::vector<SeccompProgram>> ReadFilters(pid_t pid, pid_t tid) {
   absl::StatusOr<std::vector<SeccompProgram>> programs;
   // A thread of its own: when it ends the kernel frees whatever it still traces.
-  std::thread tracer([&] { programs = ReadStopped(ThisArch(), pid, tid); });
+  std::thread tracer([&] {
+    BeQuick();
+    programs = ReadStopped(ThisArch(), pid, tid);
+  });
   tracer.join();
   return programs;
 }

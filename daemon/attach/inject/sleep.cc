@@ -1,6 +1,7 @@
 #include "daemon/attach/inject/sleep.h"
 
 #include <algorithm>
+#include <array>
 
 #include "absl/strings/numbers.h"
 #include "daemon/base/clock.h"
@@ -18,7 +19,8 @@ absl::Duration Slack(absl::Duration limit) {
 }  // namespace
 
 Sleep::Sleep(const Arch& arch, pid_t pid, pid_t tid)
-    : pid_(pid),
+    : arch_(arch),
+      pid_(pid),
       tid_(tid),
       times_asleep_(TimesAsleep()),
       asleep_(SleepingIn(pid, tid)) {
@@ -26,31 +28,32 @@ Sleep::Sleep(const Arch& arch, pid_t pid, pid_t tid)
   auto limit = arch.ForgottenLimit(asleep_->call, asleep_->arguments);
   if (!limit) return;
   std::optional<absl::Duration> asleep = AsleepFor(pid, tid);
-  if (!asleep) return;
-  const absl::Time since = SteadyNow() - *asleep;
+  const absl::Time now = SteadyNow();
   // That took a while. A thread that runs now may be on its way into another wait; and
   // of one whose time is over, that wait says so: what says EINTR is the next.
-  if (SleepingIn(pid, tid) && SteadyNow() - since < *limit + Slack(*limit)) {
-    since_ = since;
-  }
+  asleep_ = SleepingIn(pid, tid);
+  if (asleep && asleep_ && *asleep < *limit + Slack(*limit)) since_ = now - *asleep;
 }
 
 std::string Sleep::TimesAsleep() const {
   return StatusOf(pid_, tid_, "voluntary_ctxt_switches");
 }
 
-void Sleep::Stopped() {
+void Sleep::Stopped(Registers* registers) {
   int64_t before = 0;
   int64_t now = 0;
   until_stopped_ = absl::SimpleAtoi(times_asleep_, &before) &&
                    absl::SimpleAtoi(TimesAsleep(), &now) &&
                    now == before + 1;  // the stop itself
-}
-
-std::optional<Slept> Sleep::slept() const {
-  if (!asleep_) return std::nullopt;
-  return Slept{asleep_->call, asleep_->arguments, asleep_->sp, asleep_->pc,
-               until_stopped_};
+  std::optional<Slept> slept;
+  if (asleep_) {
+    slept = Slept{asleep_->call, asleep_->arguments, asleep_->sp, asleep_->pc,
+                  until_stopped_};
+  }
+  std::array<char, 8> code = {};
+  const uint64_t pc = arch_.Where(*registers).pc;
+  const bool readable = ReadMemory(pid_, pc - 4, code.data(), code.size());
+  arch_.Recall(registers, {code.data(), readable ? code.size() : 0}, slept);
 }
 
 absl::Duration Sleep::Passed() const {

@@ -16,12 +16,11 @@ class Sleep {
  public:
   // Looks at a thread that is stopped next, at once.
   Sleep(const Arch& arch, pid_t pid, pid_t tid);
-  // To be called behind a ptrace request of its stop: before the first one the thread
-  // need not have gone to sleep yet.
-  void Stopped();
+  // It is stopped, and has these registers: completes them (Arch::Recall). Reading them
+  // was a ptrace request, as it has to be: before the first one the thread need not
+  // have gone to sleep yet.
+  void Stopped(Registers* registers);
 
-  // nullopt: it ran, or may not be read.
-  std::optional<Slept> slept() const;
   // How much of its wait is over, if the kernel forgets that (Arch::ForgottenLimit);
   // zero for other waits, and for one that began after the look: the time of the wait
   // before would be taken from it, and it would end early. What remains: a thread that
@@ -32,11 +31,12 @@ class Sleep {
  private:
   std::string TimesAsleep() const;  // as /proc writes it
 
+  const Arch& arch_;
   const pid_t pid_;
   const pid_t tid_;
   // Read first: of a thread that has begun another wait meanwhile the count tells.
   const std::string times_asleep_;
-  const std::optional<Sleeping> asleep_;
+  std::optional<Sleeping> asleep_;  // nullopt: it runs, or may not be read
   absl::Time since_ = absl::InfiniteFuture();
   bool until_stopped_ = false;
 };

@@ -2,8 +2,12 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -39,6 +43,27 @@ bool IsEnding(pid_t pid, pid_t tid) {
 void* AsPointer(uint64_t value) { return reinterpret_cast<void*>(value); }
 
 }  // namespace
+
+// A stopped thread waits for this one: short pauses are short, and where the processor
+// is contended this thread comes first.
+void BeQuick() {
+  prctl(PR_SET_TIMERSLACK, 1);
+  sched_param first = {.sched_priority = 1};
+  if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &first) == 0) return;
+  // Without the privilege: a short slice, which is served soon (Linux 6.12).
+  struct {
+    uint32_t size = 48;
+    uint32_t policy = SCHED_OTHER;
+    uint64_t flags = 0;
+    int32_t nice = 0;
+    uint32_t priority = 0;
+    uint64_t runtime_ns = 100'000;
+    uint64_t deadline_ns = 0;
+    uint64_t period_ns = 0;
+  } slice;
+  slice.nice = getpriority(PRIO_PROCESS, 0);
+  syscall(SYS_sched_setattr, 0, &slice, 0);
+}
 
 Ticker::Ticker() {
   const int signal = SIGRTMAX - 1;

@@ -22,6 +22,9 @@ enum class Stop {
   kDeadline,  // it still runs
 };
 
+// Of the calling thread, which is to stop others.
+void BeQuick();
+
 // Ends the blocking system calls of its thread now and then with EINTR, so that a
 // wait can look at the time. Uses SIGRTMAX - 1, in our own process.
 class Ticker {
