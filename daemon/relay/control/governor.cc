@@ -18,12 +18,20 @@ double Growth(uint64_t now, uint64_t before) {
 
 }  // namespace
 
+void Governor::BeginWatch() {
+  attached_ = true;
+  early_windows_ = kEarlyWindows;
+  last_ns_ = 0;
+  window_hooks_ns_ = 0;
+}
+
 Governor::Verdict Governor::Update(uint64_t now_ns, uint64_t hooks_ns,
                                    uint64_t gpu_ns) {
   if (budget_ <= 0) return verdict_;
   if (last_ns_ == 0) {
     window_start_ns_ = now_ns;
-    balance_ns_ = budget_ * static_cast<double>(kCreditNs);
+    balance_ns_ =
+        budget_ * static_cast<double>(kCreditNs) * (attached_ ? kKeptForTracing : 1);
   } else {
     double hooks = Growth(hooks_ns, last_hooks_ns_);
     window_hooks_ns_ += hooks;
@@ -32,7 +40,8 @@ Governor::Verdict Governor::Update(uint64_t now_ns, uint64_t hooks_ns,
   last_ns_ = now_ns;
   last_hooks_ns_ = hooks_ns;
   last_gpu_ns_ = gpu_ns;
-  if (now_ns >= window_start_ns_ + kWindowNs) {
+  if (now_ns >= window_start_ns_ + (early_windows_ > 0 ? kEarlyWindowNs : kWindowNs)) {
+    early_windows_ = std::max(0, early_windows_ - 1);
     JudgeHooks(window_hooks_ns_ / static_cast<double>(now_ns - window_start_ns_));
     window_start_ns_ = now_ns;
     window_hooks_ns_ = 0;
@@ -72,7 +81,8 @@ void Governor::JudgeHooks(double hooks_share) {
     return;
   }
   bool low = hooks_share < budget_ / 2;
-  // What a job's start costs is made up for later: no detail goes for that.
+  // What a job's start costs is made up for later: no detail goes for that. (A watch
+  // may be over by then, and begins with no more than this.)
   bool saved_up =
       balance_ns_ > budget_ * static_cast<double>(kCreditNs) * kKeptForTracing;
   bool too_much = (hooks_share > budget_ && !saved_up) ||
@@ -81,7 +91,7 @@ void Governor::JudgeHooks(double hooks_share) {
     level = level == abi::kThinNothing ? abi::kThinNativeStacks : abi::kThinLaunches;
     highest_ = std::max(highest_, level);
     calm_ = 0;
-  } else if (low && level > 0) {
+  } else if (low && level > 0 && early_windows_ == 0) {
     if (++calm_ == kCalmWindows) {
       level = level == abi::kThinLaunches ? abi::kThinNativeStacks : abi::kThinNothing;
       calm_ = 0;

@@ -16,6 +16,10 @@
 // pay for as much as there was since it last went on. So over any long time the cost is
 // at most the budget, plus kCreditNs worth of it once.
 //
+// A watch of an attached job may be over after seconds. So it begins with what is kept
+// for the GPU alone; and in its first kEarlyWindows hooks are looked at after
+// kEarlyWindowNs each, and detail goes, but does not come back.
+//
 // The cost of hooks is what the target's own clock readings saw. That of tracing is
 // what they saw (our calls of CUPTI, our callbacks) or, where the steps of the target
 // show that it is more, what they show (wall_cost.h): what CUPTI itself adds to each
@@ -29,6 +33,8 @@ namespace lull::relay {
 class Governor {
  public:
   static constexpr uint64_t kWindowNs = 1'000'000'000;
+  static constexpr uint64_t kEarlyWindowNs = kWindowNs / 4;
+  static constexpr int kEarlyWindows = 8;
   static constexpr int kCalmWindows = 5;
   static constexpr uint64_t kCreditNs = 30'000'000'000;
   static constexpr uint64_t kDebtNs = 300'000'000'000;  // more is forgiven
@@ -42,6 +48,9 @@ class Governor {
 
   // budget_percent <= 0: takes nothing away.
   explicit Governor(double budget_percent) : budget_(budget_percent / 100) {}
+
+  // From now on it is a watch of an attached job, which begins.
+  void BeginWatch();
 
   // Totals so far: time in hooks, cost of GPU tracing. Call it a few times a second.
   Verdict Update(uint64_t now_ns, uint64_t hooks_ns, uint64_t gpu_ns);
@@ -57,6 +66,8 @@ class Governor {
   bool GpuIsLargerPart() const { return recent_gpu_ns_ > recent_hooks_ns_; }
 
   const double budget_;  // of time
+  bool attached_ = false;
+  int early_windows_ = 0;  // so many are left
   uint64_t last_ns_ = 0;
   uint64_t last_hooks_ns_ = 0;
   uint64_t last_gpu_ns_ = 0;

@@ -38,6 +38,7 @@ struct TargetOptions {
   bool armed = true;
   HostSampler* sampler = nullptr;  // null: no thread is looked at; must outlive this
   std::shared_ptr<const UniqueFd> memory;  // its own descriptor of itself; may be null
+  bool attached = false;                   // the watch may be over after seconds
 };
 
 class Target {

@@ -19,9 +19,11 @@ constexpr uint64_t kLongestEndNs = 1'000'000'000;
 
 TargetControl::TargetControl(const SegmentReader& segment,
                              const lull::v1::JobSettings& settings, const GpuPlan& plan,
-                             std::shared_ptr<GpuClock> clock, uint32_t pid)
+                             std::shared_ptr<GpuClock> clock, uint32_t pid,
+                             bool attached)
     : segment_(segment),
       pid_(pid),
+      attached_(attached),
       governor_(OverheadBudgetPercent(settings)),
       gpu_clock_(clock != nullptr ? std::move(clock) : std::make_shared<GpuClock>()),
       gpu_schedule_(std::in_place, plan, gpu_clock_.get()) {
@@ -61,6 +63,7 @@ void TargetControl::Arm(const GpuPlan& gpu, uint64_t now_ns) {
   bool afresh = !armed_ || gpu_schedule_->plan() != gpu;
   if (afresh) CutControlStep(now_ns);
   if (afresh && step_share_) step_share_->BeginAnew();
+  if (afresh && attached_) governor_.BeginWatch();
   armed_ = true;
   if (afresh) gpu_schedule_.emplace(gpu, gpu_clock_.get());
   WriteGpuPlan(gpu, &control);

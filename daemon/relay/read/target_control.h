@@ -28,7 +28,8 @@ class TargetControl {
   // Writes what no later word changes. `segment` must outlive it; `clock` may be null:
   // one of its own. `pid`: for the log.
   TargetControl(const SegmentReader& segment, const lull::v1::JobSettings& settings,
-                const GpuPlan& plan, std::shared_ptr<GpuClock> clock, uint32_t pid);
+                const GpuPlan& plan, std::shared_ptr<GpuClock> clock, uint32_t pid,
+                bool attached = false);
 
   // The process is to record from now on; also one that does so already, with a plan
   // that is new.
@@ -72,6 +73,7 @@ class TargetControl {
 
   const SegmentReader& segment_;
   const uint32_t pid_;
+  const bool attached_;
   Governor governor_;
   WallCost wall_cost_;
   std::optional<StepShare> step_share_;  // of a job that is to hold its budget by that

@@ -49,7 +49,8 @@ TargetSet::Added TargetSet::Add(v1::ProcessInfo info, UniqueFd memfd, UniqueFd p
                         gpu_clock_,
                         armed,
                         sampler_.get(),
-                        std::make_shared<const UniqueFd>(std::move(memory))};
+                        std::make_shared<const UniqueFd>(std::move(memory)),
+                        options_.attached};
   const int watched = pidfd.get();
   auto target = Target::Open(std::move(info), std::move(memfd), std::move(pidfd),
                              options, &spool_.state());

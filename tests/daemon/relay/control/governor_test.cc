@@ -96,6 +96,25 @@ TEST(Governor, ThinsWhatIsOverTheBudgetForLong) {
   }
 }
 
+TEST(Governor, AWatchOfSecondsUsesNoCreditForHooks) {
+  Governor governor(1.0);
+  governor.BeginWatch();
+  Target target(&governor);
+  EXPECT_EQ(target.Thinning(1, 4.0), uint32_t{abi::kThinLaunches});
+
+  Governor light(1.0);
+  light.BeginWatch();
+  EXPECT_EQ(Target(&light).Thinning(5, 0.9), 0u);
+}
+
+TEST(Governor, AWatchOfSecondsPaysItsFirstWindowsFromTheCredit) {
+  Governor governor(1.0);
+  governor.BeginWatch();
+  Target target(&governor);
+  // 180 of 200 ms.
+  EXPECT_EQ(target.RunWindows(3, 0.4, 6, 3, 3), Governor::Verdict());
+}
+
 TEST(Governor, BurstsOfHooksCostNoMoreThanTheBudget) {
   Governor governor(1.0);
   Target target(&governor);
