@@ -23,11 +23,17 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 add_custom_target(unit_tests)
 add_custom_target(core_tests)
 
-# By Clang alone: GCC was tried only together with -O0 (docs/sanitizers.md).
-if(LULL_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+if(LULL_PRECOMPILE)
   lull_headers_library(lull_tests_headers <gmock/gmock.h> <gtest/gtest.h>)
   lull_compiles_quickly(lull_tests_headers)
   target_link_libraries(lull_tests_headers PRIVATE GTest::gmock)
+endif()
+
+# The tests alone: a large one links in 0.4 s of processor time in place of 1.3. What is
+# installed is linked as everything on the machine is.
+include(CheckLinkerFlag)
+if(NOT CMAKE_CROSSCOMPILING)
+  check_linker_flag(CXX -fuse-ld=lld LULL_HAS_LLD)
 endif()
 
 function(lull_test name)
@@ -36,6 +42,9 @@ function(lull_test name)
   lull_warnings(${name})
   lull_in_bulk(${name})
   lull_compiles_quickly(${name})
+  if(LULL_HAS_LLD)
+    target_link_options(${name} PRIVATE -fuse-ld=lld)
+  endif()
   if(CMAKE_CURRENT_SOURCE_DIR MATCHES "^${PROJECT_SOURCE_DIR}/tests/(daemon|cli)")
     lull_precompiled(${name} tests)
   endif()
