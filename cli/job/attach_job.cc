@@ -33,6 +33,10 @@
 namespace lull {
 namespace {
 
+std::string InMicroseconds(absl::Duration time) {
+  return absl::FormatDuration(absl::Trunc(time, absl::Microseconds(1)));
+}
+
 // For a hook to switch GPU tracing off. A process that makes no CUDA call for so long
 // has nothing traced either.
 constexpr absl::Duration kTracingPatience = absl::Seconds(10);
@@ -244,8 +248,11 @@ class Attach {
                                            ", or until Ctrl-C");
     Say(absl::StrCat(
         "watching ", watched_.size() == 1 ? "process " : "processes ", pids, " ", until,
-        "; no thread was stopped for longer than ",
-        absl::FormatDuration(absl::Trunc(longest_, absl::Microseconds(1)))));
+        "; no thread was stopped for longer than ", InMicroseconds(longest_.time),
+        longest_.waited > absl::ZeroDuration()
+            ? absl::StrCat(", of which it waited ", InMicroseconds(longest_.waited),
+                           " for a processor")
+            : ""));
   }
 
   static bool HasEnded(const Watched& watched) {
@@ -290,7 +297,7 @@ class Attach {
   UniqueFd signals_;
   std::atomic<bool> stop_{false};
   std::vector<Watched> watched_;
-  absl::Duration longest_;
+  inject::Held longest_;
 };
 
 }  // namespace

@@ -51,7 +51,7 @@ class Caller {
       serve_(kServePeriod);
     }
     LULL_ASSIGN_OR_RETURN(inject::Outcome outcome, call.get());
-    longest_ = std::max({longest_, outcome.stopped, outcome.longest_other});
+    longest_ = std::max(longest_, outcome.longest);
     return static_cast<AttachResult>(outcome.result);
   }
 
@@ -62,13 +62,13 @@ class Caller {
   }
 
   // Stop of any thread.
-  absl::Duration longest() const { return longest_; }
+  inject::Held longest() const { return longest_; }
 
  private:
   const Serve& serve_;
   inject::Injector injector_;
   inject::Request request_;
-  absl::Duration longest_;
+  inject::Held longest_;
 };
 
 absl::Status Refusal(pid_t pid, AttachResult result) {
@@ -99,9 +99,9 @@ absl::Status NotDone(pid_t pid) {
 
 }  // namespace
 
-absl::StatusOr<absl::Duration> AttachTo(pid_t pid, const attach::Foothold& foothold,
-                                        bool samples, const std::atomic<bool>& cancel,
-                                        const Serve& serve) {
+absl::StatusOr<inject::Held> AttachTo(pid_t pid, const attach::Foothold& foothold,
+                                      bool samples, const std::atomic<bool>& cancel,
+                                      const Serve& serve) {
   abi::AttachRequest request = {};
   request.magic = abi::kSegmentMagic;
   request.version = abi::kVersion;

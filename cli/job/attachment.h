@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "daemon/attach/examine/foothold.h"
+#include "daemon/attach/inject/inject.h"
 
 namespace lull {
 
@@ -22,9 +23,9 @@ using Serve = std::function<void(absl::Duration)>;
 // inject::Injector, FAILED_PRECONDITION when the shim says no, and
 // DEADLINE_EXCEEDED when it does not get done. Without `samples` the process hands no
 // memory over, and its DataLoader workers say nothing.
-absl::StatusOr<absl::Duration> AttachTo(pid_t pid, const attach::Foothold& foothold,
-                                        bool samples, const std::atomic<bool>& cancel,
-                                        const Serve& serve);
+absl::StatusOr<inject::Held> AttachTo(pid_t pid, const attach::Foothold& foothold,
+                                      bool samples, const std::atomic<bool>& cancel,
+                                      const Serve& serve);
 
 // `patience`: how long to wait until a hook has switched GPU tracing off.
 absl::Status DetachFrom(pid_t pid, const attach::Foothold& foothold,

@@ -155,7 +155,8 @@ enum class GpuMode : uint32_t { kHost = 0, kWindow = 1, kContinuous = 2 };
 enum Thinning : uint32_t {
   kThinNothing = 0,       // 1 was less than half a step of what follows
   kThinNativeStacks = 2,  // no native stacks, no Python stacks of scopes
-  kThinLaunches = 3,      // and no launch events, no late-launch stacks, no scopes
+  // And no launch events but in a window of GPU tracing, no late-launch stacks, no scopes.
+  kThinLaunches = 3,
 };
 // Tensors of this size keep their native stacks, too: they decide a report, and filling
 // one takes a GPU longer than its stack takes us.

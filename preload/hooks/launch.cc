@@ -1,7 +1,8 @@
 // Kernel and graph launches: the hottest hooks. An event carries the innermost
 // Python frame; a launch that comes late after the thread's previous one (the
 // device may have run dry meanwhile) carries the whole stack, one in a window of GPU
-// tracing the native one too.
+// tracing the native one too. The governor leaves launches out between windows alone:
+// in one they tell the lines of gaps and kernels, and the next window pays for them.
 #include "preload/hooks/cuda_record.h"
 #include "preload/steps/control_step.h"
 
@@ -30,7 +31,8 @@ __attribute__((noinline)) void record(const CudaCall& call, const Launched& laun
   thread.watched = 1;
   uint64_t previous = thread.last_launch_ns;
   thread.last_launch_ns = call.end_ns;
-  if (thinning(call) < abi::kThinLaunches) {
+  const bool traced = is_traced(call);
+  if (traced || thinning(call) < abi::kThinLaunches) {
     uint64_t pause = abi::SegmentView(call.segment)
                          .control()
                          .late_launch_ns.load(std::memory_order_relaxed);
@@ -39,7 +41,7 @@ __attribute__((noinline)) void record(const CudaCall& call, const Launched& laun
     uint8_t flags = late ? uint8_t{abi::kFlagLate} : uint8_t{0};
     EventParts parts = {abi::EventType::kLaunch, flags, bits(launch.stream),
                         bits(launch.function), 0};
-    if (is_traced(call)) return commit_traced(call, parts);
+    if (traced) return commit_traced(call, parts);
     abi::Ref python = late ? python_stack(call.segment) : python_tip(call.segment);
     if (forward_is_wanted(call.segment)) note_forward_of_call(call, late ? python : 0);
     commit(call, parts, 0, python, 0);

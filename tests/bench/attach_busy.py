@@ -43,6 +43,8 @@ class Round:
             if found:
                 self.watching_ns = time.monotonic_ns()
                 self.stop_ms = float(found.group(1)) * UNITS[found.group(2)]
+                waited = re.search(r"waited ([\d.]+)(us|ms|s) for a processor", line)
+                self.waited_ms = float(waited.group(1)) * UNITS[waited.group(2)] if waited else 0
         if child.wait() != 0 or self.watching_ns is None:
             raise SystemExit("attach_busy: an attach failed")
         self.ended_ns = time.monotonic_ns()
@@ -125,6 +127,8 @@ def main():
     print(f"  events lost: {sum(one.lost for one in rounds)} of "
           f"{sum(one.events for one in rounds)}, in {sum(one.lost > 0 for one in rounds)} rounds")
     show("longest stop of a thread, ms", [one.stop_ms for one in rounds])
+    show("  of it waiting for a processor, ms", [one.waited_ms for one in rounds])
+    show("  and for us, ms", [one.stop_ms - one.waited_ms for one in rounds])
     show("own code, % of the busiest process (budget 1 %)", [one.percent for one in rounds])
     show("over after its time, ms", [one.late_ms for one in rounds], "%.0f")
     traced = [one.traced_ms or 0 for one in rounds]

@@ -308,6 +308,13 @@ TEST_F(CudaHooks, LeaveOutNativeStacksAndLaunchesAsTheGovernorSays) {
   launch();
   EXPECT_EQ(double_event_count(), 1u);
   EXPECT_EQ(segment().gpu_calls(), 2u);
+  // In a window they tell whose the gaps are.
+  segment().header().cupti_state =
+      static_cast<uint32_t>(lull::abi::CuptiState::kTracing);
+  launch();
+  EXPECT_EQ(double_event_count(), 2u);
+  EXPECT_EQ(double_event(1).py_stack, kWholePythonStack);
+  EXPECT_EQ(double_event(1).native_stack, 0u);
 }
 
 TEST_F(CudaHooks, RecordNothingWhileDisarmed) {

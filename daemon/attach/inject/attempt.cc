@@ -1,5 +1,6 @@
 #include "daemon/attach/inject/attempt.h"
 
+#include <algorithm>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -88,6 +89,7 @@ void OneAttempt::Seize() {
     seized = thread_.Seize();
   }
   if (!seized.ok()) return EndWith(seized);
+  const absl::Duration waited = RunDelay(request_.pid, thread_.tid());
   sleep_.emplace(arch_, request_.pid, thread_.tid());
   const absl::Time deadline = SteadyNow() + kLongestStop;
   if (!thread_.Interrupt().ok()) return End(Attempt::kGone);
@@ -96,8 +98,10 @@ void OneAttempt::Seize() {
       case Stop::kAsked: {
         absl::Time begin = thread_.last_seen_running();
         Look();
-        attempt_.stopped = SteadyNow() - begin;
-        attempt_.outcome.stopped = attempt_.stopped;
+        const absl::Duration time = SteadyNow() - begin;
+        const absl::Duration more = RunDelay(request_.pid, thread_.tid()) - waited;
+        attempt_.held = {time, std::clamp(more, absl::ZeroDuration(), time)};
+        attempt_.outcome.stopped = time;
         return;
       }
       case Stop::kSignal:  // goes on to where it was sent, and the stop comes next

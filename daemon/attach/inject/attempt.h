@@ -26,7 +26,7 @@ struct Attempt {
   Outcome outcome;
   Objection objection;
   absl::Status status;
-  absl::Duration stopped;
+  Held held;
   uint64_t tp = 0;  // the thread's pointer; 0: it was not looked at
 };
 

@@ -110,7 +110,7 @@ class Search {
   // Those whose stack must be seen stopped to be judged; they sleep, so not too often.
   std::map<pid_t, absl::Time> looked_at_;
   absl::Time not_traced_at_ = SteadyNow();  // when last not all threads were
-  absl::Duration longest_other_;
+  Held longest_other_;
   int looks_ = 0;
   absl::StatusOr<Outcome> result_ = absl::UnknownError("");
 };
@@ -160,14 +160,15 @@ bool Search::Try(const Candidate& candidate) {
       result_ = attempt.outcome;
       result_->tid = candidate.tid;
       result_->looks = looks_;
-      result_->longest_other = longest_other_;
+      result_->longest_other = longest_other_.time;
+      result_->longest = std::max(attempt.held, longest_other_);
       return true;
     case Attempt::kFailed:
       result_ = attempt.status;
       return true;
     case Attempt::kUnsafe:
       Object(candidate.tid, attempt.objection);
-      longest_other_ = std::max(longest_other_, attempt.stopped);
+      longest_other_ = std::max(longest_other_, attempt.held);
       ++looks_;
       return false;
     case Attempt::kGone:

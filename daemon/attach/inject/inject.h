@@ -47,6 +47,15 @@ struct Request {
   absl::Duration patience = absl::Seconds(10);  // to find a safe moment
 };
 
+// How long a thread was kept from running.
+struct Held {
+  absl::Duration time;
+  // Of it, how long it wanted to run and waited for a processor; zero where the kernel
+  // does not tell. The rest was for us.
+  absl::Duration waited;
+  bool operator<(const Held& other) const { return time < other.time; }
+};
+
 struct Outcome {
   int64_t result = 0;
   bool loaded = false;  // by this call
@@ -54,6 +63,7 @@ struct Outcome {
   bool thread_was_blocked = false;
   absl::Duration stopped;        // how long that thread was kept from running
   absl::Duration longest_other;  // longest stop of any other thread
+  Held longest;                  // of these two
   int looks = 0;                 // threads stopped and let go before one was safe
 };
 

@@ -39,6 +39,16 @@ char StateOf(pid_t pid, pid_t tid) {
   return state.empty() ? '\0' : state[0];
 }
 
+absl::Duration RunDelay(pid_t pid, pid_t tid) {
+  // Time on a processor, time waited for one, turns
+  // (Documentation/scheduler/sched-stats).
+  std::vector<std::string> fields =
+      absl::StrSplit(ReadTask(pid, tid, "schedstat"), ' ');
+  int64_t ns = 0;
+  return fields.size() == 3 && absl::SimpleAtoi(fields[1], &ns) ? absl::Nanoseconds(ns)
+                                                                : absl::ZeroDuration();
+}
+
 uint64_t StackLimitOf(pid_t pid) {
   std::string text = Procfs().Read(pid, "limits").text;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {

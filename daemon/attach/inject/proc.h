@@ -24,6 +24,10 @@ std::string StatusOf(pid_t pid, pid_t tid, std::string_view name);
 // 'R', 'S', 'D', 'T', 't', 'Z', ...; 0 when there is no such thread.
 char StateOf(pid_t pid, pid_t tid);
 
+// How long a thread has wanted to run and waited for a processor, so far; zero where
+// the kernel does not tell (no CONFIG_SCHED_INFO) or it is gone.
+absl::Duration RunDelay(pid_t pid, pid_t tid);
+
 // Soft limit of the target's stack in bytes; UINT64_MAX when unlimited.
 uint64_t StackLimitOf(pid_t pid);
 

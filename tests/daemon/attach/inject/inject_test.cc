@@ -3,7 +3,9 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <ostream>
+#include <thread>
 
 #include "absl/time/clock.h"
 #include "tests/daemon/attach/inject/victim_process.h"
@@ -44,6 +46,7 @@ TEST_P(InjectInto, CallsTheFunctionAndLeavesTheVictimAsItWas) {
   std::vector<absl::Duration> pauses;
   std::vector<absl::Duration> loads;  // with dlopen
   std::vector<absl::Duration> others;
+  absl::Duration waited;
   int looks = 0;
   for (int i = 1; i <= c.calls; ++i) {
     auto outcome = Inject(ProbeRequest(victim.pid()));
@@ -53,7 +56,17 @@ TEST_P(InjectInto, CallsTheFunctionAndLeavesTheVictimAsItWas) {
     (i == 1 ? loads : pauses).push_back(outcome->stopped);
     if (outcome->looks > 0) others.push_back(outcome->longest_other);
     looks += outcome->looks;
+    EXPECT_EQ(outcome->longest.time,
+              std::max(outcome->stopped, outcome->longest_other));
+    EXPECT_LE(outcome->longest.waited, outcome->longest.time);
+    waited += outcome->longest.waited;
     absl::SleepFor(absl::Milliseconds(20));
+  }
+  // They compute, on too few processors: whoever is stopped has to queue.
+  const bool crowded =
+      c.threads > 8 * static_cast<int>(std::thread::hardware_concurrency());
+  if (crowded && std::string(c.kind) == "compute") {
+    EXPECT_GT(waited, absl::ZeroDuration());
   }
   long rounds = victim.page().rounds;
   absl::SleepFor(absl::Milliseconds(700));
