@@ -86,6 +86,7 @@ enum class EventType : uint8_t {
 enum EventFlag : uint32_t {
   kFlagFree = 1 << 0,
   kFlagPinned = 1 << 1,
+  kFlagAlone = 1 << 1,  // of kLaunch: those before its window were left out
   kFlagDrawn = 1 << 2,  // of kTorchMemory: drawn_blocks.h
   kFlagFailed = 1 << 3,
   kFlagFromPython = 1 << 5,
@@ -99,8 +100,7 @@ enum EventFlag : uint32_t {
   kFlagContinued = 1 << 17,
 };
 
-// Tensor allocations that are shorter come from the caching allocator's free lists:
-// they hold up nobody, and there are many.
+// Shorter ones come from the caching allocator's free lists, and hold up nobody.
 inline constexpr uint64_t kSlowAllocationNs = 20'000;
 
 struct Event {

@@ -38,8 +38,7 @@ enum class EventType : uint8_t {
   kGpuLost = 16,        // records of this span were lost
   kGpuMark = 17,        // every operation that ended before start_ns is delivered
   kGpuDevice = 18,      // a device that this process sees
-  kStep = 19,           // one training step, from the boundary before it to its end;
-                        // the first has no start that is known, and a duration of 0
+  kStep = 19,           // a training step; of the first, with no known start, 0 ns
   kNonFinite = 20,      // a NaN or infinity was read out of a tensor
   kTorchReserved = 21,  // a caching allocator holds more or less of the device's memory
   kScope = 22,          // a region that the program or a library named has ended
@@ -49,6 +48,7 @@ inline constexpr uint8_t kEventTypeCount = 23;
 // Bits of Event::flags.
 enum EventFlag : uint8_t {
   kFlagFree = 1 << 0,          // memory events: this releases arg0
+  kFlagAlone = 1 << 1,         // Launch, in a window: those before it were left out
   kFlagPinned = 1 << 1,        // memory: host pinned; copies: host side is pinned
   kFlagPageable = 1 << 2,      // copies: the host side is pageable memory
   kFlagDrawn = 1 << 2,         // TorchMemory: a small block that stands for others

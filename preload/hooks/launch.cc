@@ -32,7 +32,8 @@ __attribute__((noinline)) void record(const CudaCall& call, const Launched& laun
   uint64_t previous = thread.last_launch_ns;
   thread.last_launch_ns = call.end_ns;
   const bool traced = is_traced(call);
-  if (traced || thinning(call) < abi::kThinLaunches) {
+  const bool left_out = thinning(call) >= abi::kThinLaunches;
+  if (traced || !left_out) {
     uint64_t pause = abi::SegmentView(call.segment)
                          .control()
                          .late_launch_ns.load(std::memory_order_relaxed);
@@ -41,7 +42,10 @@ __attribute__((noinline)) void record(const CudaCall& call, const Launched& laun
     uint8_t flags = late ? uint8_t{abi::kFlagLate} : uint8_t{0};
     EventParts parts = {abi::EventType::kLaunch, flags, bits(launch.stream),
                         bits(launch.function), 0};
-    if (traced) return commit_traced(call, parts);
+    if (traced) {
+      if (left_out) parts.flags |= abi::kFlagAlone;
+      return commit_traced(call, parts);
+    }
     abi::Ref python = late ? python_stack(call.segment) : python_tip(call.segment);
     if (forward_is_wanted(call.segment)) note_forward_of_call(call, late ? python : 0);
     commit(call, parts, 0, python, 0);

@@ -315,6 +315,8 @@ TEST_F(CudaHooks, LeaveOutNativeStacksAndLaunchesAsTheGovernorSays) {
   EXPECT_EQ(double_event_count(), 2u);
   EXPECT_EQ(double_event(1).py_stack, kWholePythonStack);
   EXPECT_EQ(double_event(1).native_stack, 0u);
+  EXPECT_EQ(double_event(1).flags,
+            lull::abi::kFlagStackThinned | lull::abi::kFlagAlone);
 }
 
 TEST_F(CudaHooks, RecordNothingWhileDisarmed) {

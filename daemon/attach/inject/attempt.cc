@@ -89,7 +89,6 @@ void OneAttempt::Seize() {
     seized = thread_.Seize();
   }
   if (!seized.ok()) return EndWith(seized);
-  const absl::Duration waited = RunDelay(request_.pid, thread_.tid());
   sleep_.emplace(arch_, request_.pid, thread_.tid());
   const absl::Time deadline = SteadyNow() + kLongestStop;
   if (!thread_.Interrupt().ok()) return End(Attempt::kGone);
@@ -97,6 +96,8 @@ void OneAttempt::Seize() {
     switch (thread_.Wait(deadline)) {
       case Stop::kAsked: {
         absl::Time begin = thread_.last_seen_running();
+        // What it waited until it could stop was no stop yet.
+        const absl::Duration waited = RunDelay(request_.pid, thread_.tid());
         Look();
         const absl::Duration time = SteadyNow() - begin;
         const absl::Duration more = RunDelay(request_.pid, thread_.tid()) - waited;

@@ -40,6 +40,11 @@ void StepFeed::Add(const Event& event) {
       calls_.erase(event.tid);
       return;
     case EventType::kLaunch:
+      // Calls repeat by what is recorded of all of them.
+      if ((event.flags & aggregate::kFlagAlone) != 0) {
+        return AddPart(Part::kRuntime, event);
+      }
+      [[fallthrough]];
     case EventType::kCopyAsync:
     case EventType::kSync:
       AddCall(event, KeyOf(series, event));

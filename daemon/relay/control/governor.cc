@@ -30,12 +30,15 @@ Governor::Verdict Governor::Update(uint64_t now_ns, uint64_t hooks_ns,
   if (budget_ <= 0) return verdict_;
   if (last_ns_ == 0) {
     window_start_ns_ = now_ns;
+    const auto credit = static_cast<double>(kCreditNs);
     balance_ns_ =
-        budget_ * static_cast<double>(kCreditNs) * (attached_ ? kKeptForTracing : 1);
+        budget_ * (attached_ ? credit * kKeptForTracing + double{kColdNs} : credit);
   } else {
     double hooks = Growth(hooks_ns, last_hooks_ns_);
+    const double gpu = Growth(gpu_ns, last_gpu_ns_);
     window_hooks_ns_ += hooks;
-    Pay(now_ns - last_ns_, hooks, Growth(gpu_ns, last_gpu_ns_));
+    window_traced_ = window_traced_ || gpu > 0;
+    Pay(now_ns - last_ns_, hooks, gpu);
   }
   last_ns_ = now_ns;
   last_hooks_ns_ = hooks_ns;
@@ -45,6 +48,7 @@ Governor::Verdict Governor::Update(uint64_t now_ns, uint64_t hooks_ns,
     JudgeHooks(window_hooks_ns_ / static_cast<double>(now_ns - window_start_ns_));
     window_start_ns_ = now_ns;
     window_hooks_ns_ = 0;
+    window_traced_ = false;
   }
   return verdict_;
 }
@@ -59,6 +63,10 @@ void Governor::Pay(uint64_t elapsed_ns, double hooks_ns, double gpu_ns) {
   recent_hooks_ns_ = recent_hooks_ns_ * fade + hooks_ns;
   recent_gpu_ns_ = recent_gpu_ns_ * fade + gpu_ns;
   gpu_since_release_ns_ += gpu_ns;
+  // Launches, which it alone keeps.
+  if (gpu_ns > 0 && verdict_.thinning == abi::kThinLaunches) {
+    gpu_since_release_ns_ += hooks_ns;
+  }
 
   if (verdict_.gpu_hold) {
     if (balance_ns_ < release_at_ns_) return;
@@ -81,6 +89,7 @@ void Governor::JudgeHooks(double hooks_share) {
     return;
   }
   bool low = hooks_share < budget_ / 2;
+  if (level == abi::kThinLaunches && window_traced_ && !low) return;
   // What a job's start costs is made up for later: no detail goes for that. (A watch
   // may be over by then, and begins with no more than this.)
   bool saved_up =
@@ -91,7 +100,7 @@ void Governor::JudgeHooks(double hooks_share) {
     level = level == abi::kThinNothing ? abi::kThinNativeStacks : abi::kThinLaunches;
     highest_ = std::max(highest_, level);
     calm_ = 0;
-  } else if (low && level > 0 && early_windows_ == 0) {
+  } else if (low && level > 0) {
     if (++calm_ == kCalmWindows) {
       level = level == abi::kThinLaunches ? abi::kThinNativeStacks : abi::kThinNothing;
       calm_ = 0;

@@ -17,8 +17,11 @@
 // at most the budget, plus kCreditNs worth of it once.
 //
 // A watch of an attached job may be over after seconds. So it begins with what is kept
-// for the GPU alone; and in its first kEarlyWindows hooks are looked at after
-// kEarlyWindowNs each, and detail goes, but does not come back.
+// for the GPU and kColdNs worth of the budget, as the first look at each line takes
+// longer; and in its first kEarlyWindows hooks are looked at after kEarlyWindowNs each.
+//
+// At the least detail launches are recorded in windows of tracing alone. A second with
+// such a window says nothing about the others, and counts for less detail only.
 //
 // The cost of hooks is what the target's own clock readings saw. That of tracing is
 // what they saw (our calls of CUPTI, our callbacks) or, where the steps of the target
@@ -35,6 +38,7 @@ class Governor {
   static constexpr uint64_t kWindowNs = 1'000'000'000;
   static constexpr uint64_t kEarlyWindowNs = kWindowNs / 4;
   static constexpr int kEarlyWindows = 8;
+  static constexpr uint64_t kColdNs = 1'000'000'000;
   static constexpr int kCalmWindows = 5;
   static constexpr uint64_t kCreditNs = 30'000'000'000;
   static constexpr uint64_t kDebtNs = 300'000'000'000;  // more is forgiven
@@ -73,6 +77,7 @@ class Governor {
   uint64_t last_gpu_ns_ = 0;
   uint64_t window_start_ns_ = 0;
   double window_hooks_ns_ = 0;
+  bool window_traced_ = false;
 
   double balance_ns_ = 0;
   double recent_hooks_ns_ = 0;  // what counts fades within kCreditNs

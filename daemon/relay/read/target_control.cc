@@ -23,7 +23,7 @@ TargetControl::TargetControl(const SegmentReader& segment,
                              bool attached)
     : segment_(segment),
       pid_(pid),
-      attached_(attached),
+      begins_watch_(attached),
       governor_(OverheadBudgetPercent(settings)),
       gpu_clock_(clock != nullptr ? std::move(clock) : std::make_shared<GpuClock>()),
       gpu_schedule_(std::in_place, plan, gpu_clock_.get()) {
@@ -63,7 +63,8 @@ void TargetControl::Arm(const GpuPlan& gpu, uint64_t now_ns) {
   bool afresh = !armed_ || gpu_schedule_->plan() != gpu;
   if (afresh) CutControlStep(now_ns);
   if (afresh && step_share_) step_share_->BeginAnew();
-  if (afresh && attached_) governor_.BeginWatch();
+  if (begins_watch_) governor_.BeginWatch();
+  begins_watch_ = false;
   armed_ = true;
   if (afresh) gpu_schedule_.emplace(gpu, gpu_clock_.get());
   WriteGpuPlan(gpu, &control);

@@ -73,7 +73,7 @@ class TargetControl {
 
   const SegmentReader& segment_;
   const uint32_t pid_;
-  const bool attached_;
+  bool begins_watch_;  // when it is armed
   Governor governor_;
   WallCost wall_cost_;
   std::optional<StepShare> step_share_;  // of a job that is to hold its budget by that

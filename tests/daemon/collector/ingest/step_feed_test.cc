@@ -61,6 +61,18 @@ TEST_F(StepFeedTest, IsNotLedAstrayByAThreadThatHadTheNumberBefore) {
   EXPECT_GT(Steps(), 40u);
 }
 
+// Launches that are recorded in windows alone come and go with them.
+TEST_F(StepFeedTest, IsNotLedAstrayByLaunchesOfWindows) {
+  for (uint64_t i = 0; i < kCalls; ++i) {
+    feed_.Add(CallOfTheLoop(i));
+    Event launch = Launch(i, 1000 + i);
+    launch.start_ns = CallOfTheLoop(i).start_ns;
+    launch.flags = aggregate::kFlagAlone;
+    if (i / 300 % 2 == 0) feed_.Add(launch);
+  }
+  EXPECT_GT(Steps(), 40u);
+}
+
 TEST_F(StepFeedTest, LooksAnewWhenANumberHasAnotherThread) {
   for (uint64_t i = 0; i < 3000; ++i) feed_.Add(Launch(i, i * i));
   EventIdentity identity;

@@ -16,8 +16,11 @@ class Target {
     governor_->Update(now_, hooks_, gpu_);
   }
   Governor::Verdict Run(int seconds, double hooks, double gpu = 0) {
+    return RunFor(1000 * seconds, hooks, gpu);
+  }
+  Governor::Verdict RunFor(int ms, double hooks, double gpu = 0) {
     Governor::Verdict verdict;
-    for (int i = 0; i < 10 * seconds; ++i) verdict = Tick(hooks, gpu);
+    for (int i = 0; i < ms; i += 100) verdict = Tick(hooks, gpu);
     return verdict;
   }
   uint32_t Thinning(int seconds, double hooks) { return Run(seconds, hooks).thinning; }
@@ -105,6 +108,27 @@ TEST(Governor, AWatchOfSecondsUsesNoCreditForHooks) {
   Governor light(1.0);
   light.BeginWatch();
   EXPECT_EQ(Target(&light).Thinning(5, 0.9), 0u);
+}
+
+TEST(Governor, AWatchOfSecondsForgivesTheFirstLookAtEachLine) {
+  Governor governor(1.0);
+  governor.BeginWatch();
+  Target target(&governor);
+  EXPECT_EQ(target.RunFor(300, 3.0).thinning, 0u);  // 9 ms
+  EXPECT_EQ(target.Thinning(5, 0.3), 0u);
+  EXPECT_EQ(governor.highest(), 0u);
+}
+
+TEST(Governor, SecondsWithAWindowSayNothingOfThoseWithout) {
+  Governor governor(1.0);
+  Target target(&governor);
+  target.Thinning(12, 10.0);
+  EXPECT_EQ(governor.highest(), uint32_t{abi::kThinLaunches});
+  // Launches cost 2 % in one second of five, as they are recorded there alone.
+  // There are never five others in a row.
+  target.Run(4, 0.1);
+  EXPECT_EQ(target.Run(1, 2.0, 0.5).thinning, uint32_t{abi::kThinLaunches});
+  EXPECT_EQ(target.Run(1, 0.1).thinning, uint32_t{abi::kThinNativeStacks});
 }
 
 TEST(Governor, AWatchOfSecondsPaysItsFirstWindowsFromTheCredit) {
