@@ -100,7 +100,7 @@ enum EventFlag : uint32_t {
   kFlagContinued = 1 << 17,
 };
 
-// Shorter ones come from the caching allocator's free lists, and hold up nobody.
+// Shorter tensor allocations come from the allocator's free lists, and hold up nobody.
 inline constexpr uint64_t kSlowAllocationNs = 20'000;
 
 struct Event {

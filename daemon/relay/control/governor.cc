@@ -91,7 +91,7 @@ void Governor::JudgeHooks(double hooks_share) {
   bool low = hooks_share < budget_ / 2;
   if (level == abi::kThinLaunches && window_traced_ && !low) return;
   // What a job's start costs is made up for later: no detail goes for that. (A watch
-  // may be over by then, and begins with no more than this.)
+  // may be over by then, and begins with kColdNs worth more than this.)
   bool saved_up =
       balance_ns_ > budget_ * static_cast<double>(kCreditNs) * kKeptForTracing;
   bool too_much = (hooks_share > budget_ && !saved_up) ||

@@ -20,8 +20,8 @@
 // for the GPU and kColdNs worth of the budget, as the first look at each line takes
 // longer; and in its first kEarlyWindows hooks are looked at after kEarlyWindowNs each.
 //
-// At the least detail launches are recorded in windows of tracing alone. A second with
-// such a window says nothing about the others, and counts for less detail only.
+// At the least detail launches are recorded in windows of tracing alone. So a second
+// with a window says nothing about the others, and is passed over unless it was cheap.
 //
 // The cost of hooks is what the target's own clock readings saw. That of tracing is
 // what they saw (our calls of CUPTI, our callbacks) or, where the steps of the target
