@@ -28,9 +28,18 @@ std::thread StartThread(Run&& run) {
   return std::thread(std::forward<Run>(run));
 }
 
+// The calling thread, and threads and processes that it starts from now on, drive
+// nobody from a processor: when they wake up they look for an idle one, or wait for
+// their turn (SCHED_BATCH). Their share stays what it was. Needs no right.
+void WaitForTurns();
+// Takes that back, for the calling thread alone.
+void TakeTurnsAtOnce();
+
 // The calling thread, and threads and processes that it starts from now on, yield to
-// those that wait for a processor. Needs no right, and cannot be taken back. Not for
-// what holds a lock that somebody else's process wants: /proc/PID/maps does.
+// those that wait for a processor. Needs no right, and cannot be taken back.
+//
+// Neither is for what holds a lock that somebody else's process wants: /proc/PID/maps
+// does.
 void YieldToOthers();
 
 }  // namespace lull

@@ -21,7 +21,7 @@ using abi::SegmentView;
 
 constexpr uint32_t kEventsBetweenLooks = 63;
 
-// A relay reads within milliseconds; symbols of large libraries or a machine without
+// A relay reads within 50 ms; symbols of large libraries or a machine without
 // time keep it from that for seconds. After more looks in vain than this, each so long
 // after the one before, it is gone. Looks and not time alone: a job that was stopped
 // together with its relay (Ctrl-Z) goes on at the same moment as that.

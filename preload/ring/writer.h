@@ -62,7 +62,8 @@ __attribute__((cold, noinline)) bool open_chunk_or_lose(char* segment);
 
 // Where to write the next event, or nullptr (counted as lost). The caller fills
 // all fields, then calls commit_event(). Wait-free; reserve, fill and commit take
-// 2.4 ns together (tests/bench/ring_bench.cc, EPYC, ring in cache).
+// 1.7 ns together, 3.7 with a reader beside them (tests/bench/ring_bench.cc, Xeon, ring
+// in cache).
 inline abi::Event* reserve_event(char* segment) {
   ThreadState& thread = t_thread;
   if (__builtin_expect(
@@ -79,11 +80,31 @@ inline abi::Event* reserve_event(char* segment) {
   return thread.next;
 }
 
+// Asks for the cache line at `address`, to be written soon. Where the processor has no
+// such instruction it does nothing.
+inline void prefetch_to_write(const void* address) {
+#if defined(__x86_64__)
+  // GCC has a builtin, which without -mprfchw only asks for a line that can be read.
+  asm volatile("prefetchw %0" ::"m"(*static_cast<const char*>(address)));
+#else
+  __builtin_prefetch(address, 1);
+#endif
+}
+
 // Publishes the event last reserved. Pairs with the relay's acquire of head.
+//
+// The relay has read what the ring's memory held before, on another processor as a
+// rule. To take a line back takes 100 ns, which nobody sees in the store itself: it
+// waits in a buffer until the thread's next locked instruction, in a hook of the
+// allocator the unlocking of PyTorch's mutex. So the line is asked for one event ahead:
+// steps of tests/bench/trainer.py were 5.0 and 5.6 % longer without it, 3.5 and 3.9 %
+// with it (two runs each in turn, 617 control steps in each, two processors).
 inline void commit_event() {
   ThreadState& thread = t_thread;
-  ++thread.next;
+  abi::Event* next = ++thread.next;
   thread.ring->head.store(++thread.head, std::memory_order_release);
+  // What lies behind a chunk is another thread's.
+  if (next < thread.end) prefetch_to_write(reinterpret_cast<char*>(next + 1) - 1);
 }
 
 }  // namespace lull

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "daemon/base/logging.h"
 #include "daemon/base/own_libc.h"
+#include "daemon/base/thread.h"
 #include "daemon/base/version.h"
 #include "daemon/collector/serve/collector.h"
 #include "daemon/collector/serve/options.h"
@@ -77,6 +78,7 @@ int main(int argc, char** argv) {
     return exit_status;
   if (!options.log_level.empty()) setenv("LULL_LOG", options.log_level.c_str(), 1);
   lull::InitLogging("lulld");
+  lull::WaitForTurns();  // jobs run on this machine, as a rule
   SilenceLibraries();
 
   // What gRPC's threads allocate the committer frees: with arenas of their own for all

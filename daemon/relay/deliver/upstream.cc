@@ -1,5 +1,7 @@
 #include "daemon/relay/deliver/upstream.h"
 
+#include <sys/prctl.h>
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -13,6 +15,7 @@
 #include "daemon/base/logging.h"
 #include "daemon/base/mutex.h"
 #include "daemon/base/status.h"
+#include "daemon/base/thread.h"
 #include "daemon/relay/deliver/clock_watch.h"
 #include "ingest.grpc.pb.h"
 
@@ -111,7 +114,10 @@ class Upstream::Impl {
     return stopping_;
   }
 
+  // Threads of gRPC are started from here, too.
   void Run() {
+    prctl(PR_SET_NAME, "lull_upstream");
+    WaitForTurns();
     absl::Duration backoff = timing_.first_backoff;
     while (!stopping()) {
       uint64_t before = spool_->acknowledged();

@@ -22,6 +22,9 @@ namespace {
 constexpr int kFastestPollMs = 1;
 // In this time a thread that launches every microsecond fills a third of its ring.
 constexpr int kSlowestPollMs = 50;
+// At the end of a window CUPTI delivers in a moment what a device did in seconds, and
+// waits for room 50 ms at most (preload/cupti/delivery.h).
+constexpr int kTracedPollMs = 16;
 // While the job sleeps nobody is in a hurry, and it is still to be seen that it lives.
 constexpr int kAsleepPollMs = 100;
 // Without a keeper: how long for delivery.
@@ -78,10 +81,15 @@ int Worker::Run() {
   }
   int interval_ms = kFastestPollMs;
   while (true) {
-    bool busy = HandleMessages();
+    const bool news = HandleMessages();
+    bool busy = false;
     if (auto exit_status = Pass(MonotonicNs(), &busy)) return *exit_status;
-    int slowest_ms = arming_.armed() ? kSlowestPollMs : kAsleepPollMs;
-    interval_ms = busy ? kFastestPollMs : std::min(interval_ms * 2, slowest_ms);
+    const int slowest_ms = !arming_.armed()        ? kAsleepPollMs
+                           : targets_->IsTracing() ? kTracedPollMs
+                                                   : kSlowestPollMs;
+    interval_ms = news   ? kFastestPollMs
+                  : busy ? std::max(interval_ms / 2, kFastestPollMs)
+                         : std::min(interval_ms * 2, slowest_ms);
     // At the end somebody waits for the last acknowledgement; before, none is urgent.
     const bool ended = spool_->state().job_ended;
     pollfd wakes[] = {{Wakes(), POLLIN, 0},

@@ -321,6 +321,11 @@ bool Target::IsTracing() const {
          static_cast<uint32_t>(abi::CuptiState::kTracing);
 }
 
+bool Target::LacksChunks() const {
+  return segment_.header().chunks_used.load(std::memory_order_relaxed) >=
+         abi::kPoolChunks - abi::kFirstChunks;
+}
+
 void Target::FollowSamples(uint64_t now_ns, bool tracing) {
   if (!samples_.IsDue(now_ns, tracing)) return;
   const bool wanted =

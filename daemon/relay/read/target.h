@@ -93,8 +93,7 @@ class Target {
   // `tracing`: GPU work that they have to do with is being traced.
   void FollowSamples(uint64_t now_ns, bool tracing);
   bool IsTracing() const;
-  // The key of the process whose DataLoader worker this is; 0: it is none. The segment
-  // of such a worker is the relay's own.
+  // Whose DataLoader worker it is; 0: nobody's. Its segment is the relay's own.
   uint64_t worker_of() const { return info_.worker_of(); }
 
   // As TargetControl has them; an end or a damaged segment is heeded.
@@ -108,6 +107,7 @@ class Target {
 
   // The fullest ring: committed events that are not given back yet.
   uint64_t Backlog() const { return corrupt_ ? 0 : rings_.Backlog(); }
+  bool LacksChunks() const;  // its threads get no further ones
   uint64_t events_read() const { return events_read_; }
   uint64_t events_lost() const { return rings_.lost(); }
   bool end_is_spooled() const { return end_spooled_; }

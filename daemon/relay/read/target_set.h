@@ -46,6 +46,7 @@ class TargetSet {
   // Those whose end is in the spool; `released` is told their keys.
   void ReleaseEnded(uint64_t now_ns, absl::FunctionRef<void(uint64_t)> released);
   void FlushIfDue(uint64_t now_ns);
+  bool IsTracing() const;  // the GPU, one of them
   void Flush(uint64_t now_ns);
 
   void Arm(const GpuPlan& plan, uint64_t now_ns);

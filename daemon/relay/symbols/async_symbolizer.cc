@@ -214,6 +214,7 @@ void AsyncSymbolizer::Do(std::function<void()> task) {
   if (state_->running) return;
   try {
     StartThread([state = state_] {
+      TakeTurnsAtOnce();
       state->Run();
       state->modules.EndReaders();
       MutexLock over(state->mutex);

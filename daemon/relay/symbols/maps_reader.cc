@@ -39,7 +39,10 @@ void MapsReader::Start() {
   }
   if (thread_.joinable()) thread_.join();  // it has ended, or is about to
   try {
-    thread_ = StartThread([this] { ReadOnce(); });
+    thread_ = StartThread([this] {
+      TakeTurnsAtOnce();  // it holds a lock of the process that it reads about
+      ReadOnce();
+    });
   } catch (const std::system_error&) {  // too many threads
     ReadOnce();
   }

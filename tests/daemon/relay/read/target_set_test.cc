@@ -108,11 +108,31 @@ TEST_F(TargetSetTest, GathersABatchOfAllUntilItIsOldEnough) {
 TEST_F(TargetSetTest, ComesBackSoonWhereMuchWasFound) {
   FakeSegment segment;
   ASSERT_EQ(Add(1, segment), TargetSet::Added::kDone);
-  for (int i = 0; i < 1025; ++i) {
+  for (int i = 0; i < 4097; ++i) {
     segment.Commit(0, MakeEvent(abi::EventType::kSync, 1));
   }
   EXPECT_TRUE(targets_->ReadAll(1 * kSecond));
   EXPECT_FALSE(targets_->ReadAll(1 * kSecond));
+}
+
+TEST_F(TargetSetTest, WaitsForNoCompanyWhereThreadsGetNoFurtherChunk) {
+  FakeSegment segment;
+  ASSERT_EQ(Add(1, segment), TargetSet::Added::kDone);
+  auto read_some = [&] {
+    for (uint32_t i = 0; i < abi::kChunkEvents / 2 + 1; ++i) {
+      segment.Commit(0, MakeEvent(abi::EventType::kSync, 1));
+    }
+    const bool busy = targets_->ReadAll(kSecond / 10);
+    targets_->FlushIfDue(kSecond / 10);
+    return busy;
+  };
+  // The first event takes another one.
+  segment.view().header().chunks_used = abi::kPoolChunks - abi::kFirstChunks - 2;
+  EXPECT_FALSE(read_some());
+  EXPECT_EQ(EventsSpooled(), 0);
+  segment.view().header().chunks_used = abi::kPoolChunks - abi::kFirstChunks;
+  EXPECT_TRUE(read_some());
+  EXPECT_EQ(EventsSpooled(), 2 * (abi::kChunkEvents / 2 + 1));
 }
 
 TEST_F(TargetSetTest, ReleasesAProcessOnceItsEndIsInTheSpool) {
