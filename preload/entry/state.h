@@ -50,6 +50,14 @@ inline char* recording_segment() {
   return segment;
 }
 
+// There is a segment, and nothing is to be recorded: a control step, or a job that
+// sleeps.
+inline bool is_asleep() {
+  State* state = g_state;
+  return state->mode.load(std::memory_order_acquire) == Mode::kRecording &&
+         recording_segment() == nullptr;
+}
+
 // Cold. Moves kUnknown (fork child) and kCandidate on, makes and hands over the
 // segment when `trigger` calls for it. Safe from any thread, at most one wins;
 // the others go on unrecorded meanwhile. Preserves errno. Returns what
