@@ -25,6 +25,7 @@ constexpr int kSlowestPollMs = 50;
 // At the end of a window CUPTI delivers in a moment what a device did in seconds, and
 // waits for room 50 ms at most (preload/cupti/delivery.h).
 constexpr int kTracedPollMs = 16;
+constexpr uint64_t kDeliversForNs = 1'000'000'000;
 // While the job sleeps nobody is in a hurry, and it is still to be seen that it lives.
 constexpr int kAsleepPollMs = 100;
 // Without a keeper: how long for delivery.
@@ -84,9 +85,11 @@ int Worker::Run() {
     const bool news = HandleMessages();
     bool busy = false;
     if (auto exit_status = Pass(MonotonicNs(), &busy)) return *exit_status;
-    const int slowest_ms = !arming_.armed()        ? kAsleepPollMs
-                           : targets_->IsTracing() ? kTracedPollMs
-                                                   : kSlowestPollMs;
+    if (targets_->IsTracing()) traced_ns_ = MonotonicNs();
+    const bool delivers = MonotonicNs() - traced_ns_ < kDeliversForNs;
+    const int slowest_ms = delivers          ? kTracedPollMs
+                           : arming_.armed() ? kSlowestPollMs
+                                             : kAsleepPollMs;
     interval_ms = news   ? kFastestPollMs
                   : busy ? std::max(interval_ms / 2, kFastestPollMs)
                          : std::min(interval_ms * 2, slowest_ms);

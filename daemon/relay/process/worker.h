@@ -81,6 +81,7 @@ class Worker {
   uint64_t told_ns_ = 0;
   std::optional<std::string> told_arming_;  // to the upstream, serialised
   uint64_t asleep_since_ns_ = 0;
+  uint64_t traced_ns_ = 0;     // when a device was seen to be traced last
   uint64_t next_sign_ns_ = 0;  // of life, while the job sleeps
 
   JobLife life_;

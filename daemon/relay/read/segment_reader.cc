@@ -49,6 +49,7 @@ RingView SegmentReader::Ring(uint32_t ring) const {
   const abi::RingHeader& header = view_.ring(ring);
   RingView copy;
   copy.head = Head(ring);
+  copy.oldest = header.oldest.load(std::memory_order_relaxed);
   copy.lost = Total(header.lost);
   copy.self_ns = Total(header.self_ns);
   copy.short_waits = Total(header.short_waits);

@@ -25,6 +25,7 @@ uint64_t CreatedNs(int memfd);
 
 struct RingView {
   uint64_t head = 0;
+  uint64_t oldest = 0;  // number of its first chunk
   uint64_t lost = 0;
   uint64_t self_ns = 0;
   uint64_t short_waits = 0;

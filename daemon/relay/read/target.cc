@@ -317,13 +317,8 @@ std::vector<SampledThread> Target::ThreadsToSample() {
 }
 
 bool Target::IsTracing() const {
-  return segment_.header().cupti_state.load(std::memory_order_relaxed) ==
-         static_cast<uint32_t>(abi::CuptiState::kTracing);
-}
-
-bool Target::LacksChunks() const {
-  return segment_.header().chunks_used.load(std::memory_order_relaxed) >=
-         abi::kPoolChunks - abi::kFirstChunks;
+  return !corrupt_ && segment_.header().cupti_state.load(std::memory_order_relaxed) ==
+                          static_cast<uint32_t>(abi::CuptiState::kTracing);
 }
 
 void Target::FollowSamples(uint64_t now_ns, bool tracing) {

@@ -107,7 +107,7 @@ class Target {
 
   // The fullest ring: committed events that are not given back yet.
   uint64_t Backlog() const { return corrupt_ ? 0 : rings_.Backlog(); }
-  bool LacksChunks() const;  // its threads get no further ones
+  bool IsShortOfRoom() const { return !corrupt_ && rings_.IsShortOfRoom(); }
   uint64_t events_read() const { return events_read_; }
   uint64_t events_lost() const { return rings_.lost(); }
   bool end_is_spooled() const { return end_spooled_; }

@@ -51,6 +51,9 @@ class TargetRings {
   bool threads_unseen() const { return threads_unseen_; }
   // The fullest ring: committed events that are not given back yet.
   uint64_t Backlog() const;
+  // The pool is used up, and a ring is in the second half of its last chunk with none
+  // given back: events of its thread are lost soon, unless what was read is committed.
+  bool IsShortOfRoom() const;
 
  private:
   bool Resume(uint32_t index);

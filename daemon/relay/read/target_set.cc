@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/base/logging.h"
 #include "daemon/relay/read/process_facts.h"
-#include "preload/abi/ring.h"
 
 namespace lull::relay {
 namespace {
@@ -23,8 +22,6 @@ constexpr size_t kMaxBatchEvents = 16 * 1024;
 // of a processor for tests/bench/trainer.py, in place of 5.1 and 5.6 %.
 constexpr uint64_t kMaxBacklog = 4096;
 constexpr size_t kBusyEvents = 4096;  // in one pass: come back sooner
-// Of a thread that will get no further chunk and may have a single one.
-constexpr uint64_t kMaxBacklogInNeed = abi::kChunkEvents / 2;
 constexpr uint64_t kGovernPeriodNs = 100 * kMillisecond;
 // DataLoader workers have no rings of their own that might get full.
 constexpr uint64_t kLoadersPeriodNs = 200 * kMillisecond;
@@ -106,7 +103,6 @@ void TargetSet::EndImagesOf(pid_t pid, uint64_t by_ns) {
 bool TargetSet::ReadAll(uint64_t now_ns) {
   size_t before = batch_.events();
   bool overflowed = false;
-  bool in_need = false;
   // Asked before the reading: what was committed before the end is then read.
   const bool ends = ends_.Any();
   const bool loaders = now_ns - loaders_read_ns_ >= kLoadersPeriodNs;
@@ -118,10 +114,8 @@ bool TargetSet::ReadAll(uint64_t now_ns) {
       Flush(now_ns);
       overflowed = true;
     }
-    in_need = in_need || target->LacksChunks();
   }
-  const size_t most = in_need ? kMaxBacklogInNeed : kBusyEvents;
-  return overflowed || batch_.events() > before + most;
+  return overflowed || batch_.events() > before + kBusyEvents;
 }
 
 bool TargetSet::IsTracing() const {
@@ -195,8 +189,7 @@ void TargetSet::FlushIfDue(uint64_t now_ns) {
   bool due =
       now_ns - batch_began_ns_ >= kMaxBatchAgeNs || batch_.events() >= kMaxBatchEvents;
   for (auto& [key, target] : targets_) {
-    due = due || target->Backlog() >=
-                     (target->LacksChunks() ? kMaxBacklogInNeed : kMaxBacklog);
+    due = due || target->Backlog() >= kMaxBacklog || target->IsShortOfRoom();
   }
   if (due) Flush(now_ns);
 }

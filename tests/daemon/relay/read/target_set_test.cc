@@ -115,24 +115,46 @@ TEST_F(TargetSetTest, ComesBackSoonWhereMuchWasFound) {
   EXPECT_FALSE(targets_->ReadAll(1 * kSecond));
 }
 
-TEST_F(TargetSetTest, WaitsForNoCompanyWhereThreadsGetNoFurtherChunk) {
+// Its thread gets no further chunk, and can use this one again once all of it is given
+// back.
+TEST_F(TargetSetTest, WaitsForNoCompanyWhereTheOnlyChunkNearsItsEnd) {
+  constexpr uint32_t kLimit = abi::kPoolChunks - abi::kFirstChunks;
   FakeSegment segment;
   ASSERT_EQ(Add(1, segment), TargetSet::Added::kDone);
-  auto read_some = [&] {
-    for (uint32_t i = 0; i < abi::kChunkEvents / 2 + 1; ++i) {
-      segment.Commit(0, MakeEvent(abi::EventType::kSync, 1));
+  auto commit = [&](uint32_t events) {
+    for (uint32_t i = 0; i < events; ++i) {
+      ASSERT_TRUE(segment.Commit(0, MakeEvent(abi::EventType::kSync, 1)));
     }
-    const bool busy = targets_->ReadAll(kSecond / 10);
+    EXPECT_FALSE(targets_->ReadAll(kSecond / 10));
     targets_->FlushIfDue(kSecond / 10);
-    return busy;
   };
-  // The first event takes another one.
-  segment.view().header().chunks_used = abi::kPoolChunks - abi::kFirstChunks - 2;
-  EXPECT_FALSE(read_some());
-  EXPECT_EQ(EventsSpooled(), 0);
+  commit(100);
+  EXPECT_EQ(EventsSpooled(), 0) << "the pool has more";
+  segment.view().header().chunks_used = kLimit;
+  commit(1);
+  EXPECT_EQ(EventsSpooled(), 101);
+  commit(abi::kChunkEvents - 101);
+  EXPECT_EQ(EventsSpooled(), abi::kChunkEvents);
+}
+
+TEST_F(TargetSetTest, WaitsForCompanyWhereAnotherChunkWasGivenBack) {
+  FakeSegment segment;
+  ASSERT_EQ(Add(1, segment), TargetSet::Added::kDone);
+  auto commit = [&](uint32_t events) {
+    for (uint32_t i = 0; i < events; ++i) {
+      ASSERT_TRUE(segment.Commit(0, MakeEvent(abi::EventType::kSync, 1)));
+    }
+    EXPECT_FALSE(targets_->ReadAll(kSecond / 10));
+    targets_->FlushIfDue(kSecond / 10);
+  };
+  commit(abi::kChunkEvents + 1);
   segment.view().header().chunks_used = abi::kPoolChunks - abi::kFirstChunks;
-  EXPECT_TRUE(read_some());
-  EXPECT_EQ(EventsSpooled(), 2 * (abi::kChunkEvents / 2 + 1));
+  commit(1);
+  EXPECT_EQ(EventsSpooled(), 0) << "the second chunk is as good as empty";
+  commit(100);
+  EXPECT_EQ(EventsSpooled(), abi::kChunkEvents + 102);
+  commit(60);
+  EXPECT_EQ(EventsSpooled(), abi::kChunkEvents + 102) << "the first one was given back";
 }
 
 TEST_F(TargetSetTest, ReleasesAProcessOnceItsEndIsInTheSpool) {

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -21,6 +22,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "daemon/base/thread.h"
 #include "daemon/base/unique_fd.h"
 #include "tests/daemon/storage/temporary_directory.h"
 
@@ -196,6 +198,7 @@ TEST_F(AsyncSymbolizerTest, SaysWhenLargeLibrariesHaveBeenRead) {
 TEST_F(AsyncSymbolizerTest, ReadersYieldToOthersAndNoThreadOfOursDoes) {
   Endless hangs(absl::StrCat(files_.path(), "/hangs"), "lull-test: hang");
   const int own = getpriority(PRIO_PROCESS, 0);
+  WaitForTurns();  // as whoever sends batches does, who may have to start the thread
   AsyncSymbolizer symbols(files_.path());
   Watch(&symbols);
   v1::Batch batch = BatchOf({hangs.address()});
@@ -204,6 +207,9 @@ TEST_F(AsyncSymbolizerTest, ReadersYieldToOthersAndNoThreadOfOursDoes) {
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     const int tid = std::stoi(task.path().filename());
     EXPECT_EQ(getpriority(PRIO_PROCESS, static_cast<id_t>(tid)), own);
+    if (tid != getpid()) {
+      EXPECT_EQ(sched_getscheduler(tid), SCHED_OTHER);
+    }
     std::ifstream children(task.path() / "children");
     for (int child = 0; children >> child; ++readers) {
       EXPECT_EQ(getpriority(PRIO_PROCESS, static_cast<id_t>(child)),
@@ -211,6 +217,7 @@ TEST_F(AsyncSymbolizerTest, ReadersYieldToOthersAndNoThreadOfOursDoes) {
     }
   }
   EXPECT_GE(readers, 1);
+  TakeTurnsAtOnce();
 }
 
 TEST_F(AsyncSymbolizerTest, NobodyWaitsForAFileWithoutEnd) {
