@@ -200,7 +200,7 @@ TEST_F(AsyncSymbolizerTest, ReadersYieldToOthersAndNoThreadOfOursDoes) {
   Endless hangs(absl::StrCat(files_.path(), "/hangs"), "lull-test: hang");
   const int own = getpriority(PRIO_PROCESS, 0);
   std::thread([] {}).join();  // TSan's own thread begins with the first one
-  WaitForTurns();             // as whoever sends batches does, who may have to start the thread
+  WaitForTurns();  // as whoever sends batches does, who may have to start the thread
   AsyncSymbolizer symbols(files_.path());
   Watch(&symbols);
   v1::Batch batch = BatchOf({hangs.address()});
