@@ -94,11 +94,11 @@ inline void prefetch_to_write(const void* address) {
 // Publishes the event last reserved. Pairs with the relay's acquire of head.
 //
 // The relay has read what the ring's memory held before, on another processor as a
-// rule. To take a line back takes 100 ns, which nobody sees in the store itself: it
-// waits in a buffer until the thread's next locked instruction, in a hook of the
-// allocator the unlocking of PyTorch's mutex. So the line is asked for one event ahead:
-// steps of tests/bench/trainer.py were 5.0 and 5.6 % longer without it, 3.5 and 3.9 %
-// with it (two runs each in turn, 617 control steps in each, two processors).
+// rule. Until a line is back the store waits in a buffer, and with it the thread's next
+// locked instruction: after a hook of the allocator, the unlocking of PyTorch's mutex.
+// So the line is asked for one event ahead: steps of tests/bench/trainer.py were 5.65
+// and 4.97 % longer without it, 3.54 and 3.94 % with it (two runs each in turn, 617
+// control steps in each, two processors).
 inline void commit_event() {
   ThreadState& thread = t_thread;
   abi::Event* next = ++thread.next;

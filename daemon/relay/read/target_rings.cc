@@ -166,13 +166,12 @@ bool TargetRings::IsShortOfRoom() const {
     return false;
   }
   for (uint32_t i = 0; i < size(); ++i) {
-    const uint64_t head = segment_.Head(i);
+    const RingView ring = segment_.Ring(i);
     const uint64_t released = rings_[i].released;
-    const uint64_t oldest = segment_.Ring(i).oldest;
-    const bool has_one_to_reuse = released / abi::kChunkEvents > oldest;
-    const uint64_t in_chunk = head % abi::kChunkEvents;
+    const bool has_one_to_reuse = released / abi::kChunkEvents > ring.oldest;
+    const uint64_t in_chunk = ring.head % abi::kChunkEvents;
     const bool near_end = in_chunk == 0 || in_chunk >= abi::kChunkEvents / 2;
-    if (head != released && near_end && !has_one_to_reuse) return true;
+    if (ring.head != released && near_end && !has_one_to_reuse) return true;
   }
   return false;
 }

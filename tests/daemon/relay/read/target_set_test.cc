@@ -83,6 +83,14 @@ class TargetSetTest : public ::testing::Test {
     }
     return events;
   }
+  // Commits to ring 0, and makes a pass in which a batch is not old enough.
+  void CommitAndPass(FakeSegment* segment, int events) {
+    for (int i = 0; i < events; ++i) {
+      ASSERT_TRUE(segment->Commit(0, MakeEvent(abi::EventType::kSync, 1)));
+    }
+    EXPECT_FALSE(targets_->ReadAll(100 * kMs));
+    targets_->FlushIfDue(100 * kMs);
+  }
 
   std::string root_;
   RelayOptions options_;
@@ -121,13 +129,7 @@ TEST_F(TargetSetTest, WaitsForNoCompanyWhereTheOnlyChunkNearsItsEnd) {
   constexpr uint32_t kLimit = abi::kPoolChunks - abi::kFirstChunks;
   FakeSegment segment;
   ASSERT_EQ(Add(1, segment), TargetSet::Added::kDone);
-  auto commit = [&](uint32_t events) {
-    for (uint32_t i = 0; i < events; ++i) {
-      ASSERT_TRUE(segment.Commit(0, MakeEvent(abi::EventType::kSync, 1)));
-    }
-    EXPECT_FALSE(targets_->ReadAll(kSecond / 10));
-    targets_->FlushIfDue(kSecond / 10);
-  };
+  auto commit = [&](int events) { CommitAndPass(&segment, events); };
   commit(100);
   EXPECT_EQ(EventsSpooled(), 0) << "the pool has more";
   segment.view().header().chunks_used = kLimit;
@@ -140,13 +142,7 @@ TEST_F(TargetSetTest, WaitsForNoCompanyWhereTheOnlyChunkNearsItsEnd) {
 TEST_F(TargetSetTest, WaitsForCompanyWhereAnotherChunkWasGivenBack) {
   FakeSegment segment;
   ASSERT_EQ(Add(1, segment), TargetSet::Added::kDone);
-  auto commit = [&](uint32_t events) {
-    for (uint32_t i = 0; i < events; ++i) {
-      ASSERT_TRUE(segment.Commit(0, MakeEvent(abi::EventType::kSync, 1)));
-    }
-    EXPECT_FALSE(targets_->ReadAll(kSecond / 10));
-    targets_->FlushIfDue(kSecond / 10);
-  };
+  auto commit = [&](int events) { CommitAndPass(&segment, events); };
   commit(abi::kChunkEvents + 1);
   segment.view().header().chunks_used = abi::kPoolChunks - abi::kFirstChunks;
   commit(1);
