@@ -80,8 +80,12 @@ void AddSessionOptions(CLI::App* verb, SessionOptions* options) {
       ->type_name("N");
   verb->add_flag_function(
           "--sample-steps",
-          [options](int64_t yes) { options->settings.set_sample_steps(yes > 0); },
-          "hold the budget by recording fewer steps, drawn, each with all detail")
+          [options](int64_t yes) {
+            options->settings.set_sample_steps(yes > 0);
+            options->settings.set_all_steps(yes <= 0);
+          },
+          "hold the budget by recording fewer steps, drawn, each with all detail; =false: "
+          "never; else only where the least detail does not hold it")
       ->check(CLI::IsMember({"true", "false"}).description(""))
       ->configurable();
   verb->add_flag_function(

@@ -97,6 +97,7 @@ Json JobJson(const v1::Job& job) {
       {"armed", job.ended() ? Json(nullptr) : Json(!job.asleep())},
       {"recorded", RecordedJson(job)},
       {"recorded_ms", Ms(RecordedNs(job))},
+      {"steps_sampled", job.steps_sampled()},
       {"since_step_ms", MsIf(job.step_ns() > 0, job.since_step_ns())},
       {"step_ms", MsIf(job.step_ns() > 0, job.step_ns())},
       {"end_seen", job.ended() && !job.end_unseen()},

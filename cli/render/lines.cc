@@ -96,7 +96,7 @@ std::string JobLine(const v1::Job& job) {
   if (std::string recorded = RecordedText(job); !recorded.empty()) {
     absl::StrAppend(&line, "; ", recorded);
   }
-  if (job.settings().sample_steps()) {
+  if (job.steps_sampled()) {
     absl::StrAppend(&line, "; steps sampled, totals are of the recorded ones");
   }
   if (!job.parts().empty()) {

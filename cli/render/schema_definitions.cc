@@ -42,6 +42,7 @@ Json Job() {
                  {"armed", OrNull(Flag())},
                  {"recorded", ListOfRows<v1::Job::Stretch>()},
                  {"recorded_ms", Amount()},
+                 {"steps_sampled", Flag()},
                  {"since_step_ms", AmountOrNull()},
                  {"step_ms", AmountOrNull()},
                  {"end_seen", Flag()},

@@ -1,6 +1,8 @@
 #include "daemon/query/rank_census.h"
 
 #include "absl/strings/str_cat.h"
+#include "daemon/base/status.h"
+#include "daemon/query/totals.h"
 
 namespace lull::query {
 namespace {
@@ -10,12 +12,15 @@ constexpr int kMostRanks = 1024;
 
 }  // namespace
 
-absl::Status AreAllRecorded(const std::vector<const storage::JobRow*>& parts) {
+absl::Status AreAllRecorded(storage::StoreReader& reader,
+                            const std::vector<const storage::JobRow*>& parts) {
   for (const storage::JobRow* part : parts) {
-    if (!part->info.settings().sample_steps()) continue;
+    LULL_ASSIGN_OR_RETURN(auto processes,
+                          reader.catalogue().All<storage::ProcessRow>(part->id));
+    if (!AreStepsSampled(*part, processes)) continue;
     return absl::FailedPreconditionError(
         "its steps were sampled, by each rank for itself: what ranks wait for each "
-        "other on the host is told of jobs that ran without --sample-steps");
+        "other on the host is told of jobs that ran with --sample-steps=false");
   }
   return absl::OkStatus();
 }

@@ -16,6 +16,7 @@ absl::Status AreAll(const storage::JobRow& job,
 // Whether what hosts waited for is recorded of all ranks at one time.
 // FAILED_PRECONDITION where steps were sampled: each rank holds its budget itself, and
 // may rest in a step in which the others are recorded, and seem to be late.
-absl::Status AreAllRecorded(const std::vector<const storage::JobRow*>& parts);
+absl::Status AreAllRecorded(storage::StoreReader& reader,
+                            const std::vector<const storage::JobRow*>& parts);
 
 }  // namespace lull::query

@@ -55,7 +55,7 @@ class Telling {
       return a.process.info.rank() < b.process.info.rank();
     });
     LULL_RETURN_IF_ERROR(AreAllKnown());
-    if (!on_device_) LULL_RETURN_IF_ERROR(AreAllRecorded(jobs()));
+    if (!on_device_) LULL_RETURN_IF_ERROR(AreAllRecorded(*view_.reader, jobs()));
     LULL_RETURN_IF_ERROR(ChooseClocks());
     LULL_RETURN_IF_ERROR(ChooseRange());
     std::vector<ranks::Rank> ranks(ranks_.size());

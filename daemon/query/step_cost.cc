@@ -76,8 +76,10 @@ absl::Status FillStepCost(storage::StoreReader& reader, const storage::JobRow& j
                           const std::vector<ProcessSums>& processes,
                           v1::Overhead* out) {
   const v1::JobSettings& settings = job.info.settings();
-  const bool has_control_steps =
-      settings.control_steps() != 0 || settings.sample_steps();
+  std::vector<storage::ProcessRow> rows;
+  for (const ProcessSums& sums : processes) rows.push_back(sums.process);
+  const bool sampled = AreStepsSampled(job, rows);
+  const bool has_control_steps = settings.control_steps() != 0 || sampled;
   int looked_at = 0;
   for (const ProcessSums& sums : processes) {
     if (sums.tracing.empty() && !has_control_steps) continue;
@@ -90,7 +92,7 @@ absl::Status FillStepCost(storage::StoreReader& reader, const storage::JobRow& j
   }
   if (has_control_steps) {
     out->mutable_step_cost()->set_control_one_in(settings.control_steps());
-    out->mutable_step_cost()->set_sampled(settings.sample_steps());
+    out->mutable_step_cost()->set_sampled(sampled);
   }
   return absl::OkStatus();
 }

@@ -130,6 +130,14 @@ void FillLastStep(storage::StoreReader& reader, const Recorded& recorded,
 
 }  // namespace
 
+bool AreStepsSampled(const storage::JobRow& job,
+                     const std::vector<ProcessRow>& processes) {
+  return job.info.settings().sample_steps() ||
+         std::any_of(processes.begin(), processes.end(), [](const ProcessRow& process) {
+           return process.counters.thinning() >= v1::THINNING_STEPS;
+         });
+}
+
 absl::Status FillJob(RunParts& run_parts, const storage::JobRow& job, v1::Job* out) {
   storage::StoreReader& reader = run_parts.reader();
   out->set_id(job.info.id());
@@ -150,6 +158,7 @@ absl::Status FillJob(RunParts& run_parts, const storage::JobRow& job, v1::Job* o
   LULL_ASSIGN_OR_RETURN(auto processes,
                         reader.catalogue().All<storage::ProcessRow>(job.id));
   LULL_ASSIGN_OR_RETURN(Recorded recorded, Recorded::Load(reader, job));
+  out->set_steps_sampled(AreStepsSampled(job, processes));
   uint64_t end = EndOfJob(job, recorded, processes);
   out->set_duration_ns(end > job.info.start_ns() ? end - job.info.start_ns() : 0);
   recorded.Fill(job, end, out);

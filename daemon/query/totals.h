@@ -24,6 +24,9 @@ bool Fits(const storage::ProcessRow& process, const v1::ReportRequest& request);
 uint64_t EndOf(const storage::JobRow& job, const storage::ProcessRow& process);
 
 absl::Status FillJob(RunParts& parts, const storage::JobRow& job, v1::Job* out);
+// Whether of one of these, the processes of `job`, only some steps are recorded.
+bool AreStepsSampled(const storage::JobRow& job,
+                     const std::vector<storage::ProcessRow>& processes);
 
 // Covers all processes with the request's pid or rank, or all processes. Those that do
 // no work count, too: a process that was given up early had no time to work.

@@ -128,6 +128,17 @@ constexpr v1::GcHookState Word(abi::GcHookState value) {
   return v1::GC_HOOK_STATE_NO_PYTHON;
 }
 
+constexpr v1::Thinning Word(abi::Thinning value) {
+  using From = abi::Thinning;
+  switch (value) {
+    IS(kThinNothing, THINNING_NOTHING);
+    IS(kThinNativeStacks, THINNING_NATIVE_STACKS);
+    IS(kThinLaunches, THINNING_LAUNCHES);
+    IS(kThinSteps, THINNING_STEPS);
+  }
+  return v1::THINNING_NOTHING;
+}
+
 constexpr v1::StepHookState Word(abi::StepHookState value) {
   using From = abi::StepHookState;
   switch (value) {
@@ -323,6 +334,7 @@ TEST(Vocabulary, OfTheProtoHasNoWordThatTheOthersLack) {
   ExpectAllOf<abi::CuptiState, v1::CuptiState>();
   ExpectAllOf<abi::NativeStackState, v1::NativeStackState>();
   ExpectAllOf<abi::GcHookState, v1::GcHookState>();
+  ExpectAllOf<abi::Thinning, v1::Thinning>(1);  // HALF: an older lull's
   ExpectAllOf<abi::StepHookState, v1::StepHookState>();
   ExpectAllOf<abi::ScopeHookState, v1::ScopeHookState>();
   // PERIOD is the collector's, PROFILER of imports.

@@ -10,6 +10,9 @@ namespace {
 
 // The part of the credit that hooks over the budget do not use.
 constexpr double kKeptForTracing = 2.0 / 3;
+// What tracing takes beside hooks, at least, where it makes them record more. The end of
+// each step takes a little for it in any process (preload/cupti/tracer.cc).
+constexpr double kTracedPart = 0.05;
 
 // A counter that runs backwards is no cost.
 double Growth(uint64_t now, uint64_t before) {
@@ -22,7 +25,7 @@ void Governor::BeginWatch() {
   attached_ = true;
   early_windows_ = kEarlyWindows;
   last_ns_ = 0;
-  window_hooks_ns_ = 0;
+  window_hooks_ns_ = window_gpu_ns_ = 0;
 }
 
 Governor::Verdict Governor::Update(uint64_t now_ns, uint64_t hooks_ns,
@@ -37,7 +40,7 @@ Governor::Verdict Governor::Update(uint64_t now_ns, uint64_t hooks_ns,
     double hooks = Growth(hooks_ns, last_hooks_ns_);
     const double gpu = Growth(gpu_ns, last_gpu_ns_);
     window_hooks_ns_ += hooks;
-    window_traced_ = window_traced_ || gpu > 0;
+    window_gpu_ns_ += gpu;
     Pay(now_ns - last_ns_, hooks, gpu);
   }
   last_ns_ = now_ns;
@@ -47,8 +50,7 @@ Governor::Verdict Governor::Update(uint64_t now_ns, uint64_t hooks_ns,
     early_windows_ = std::max(0, early_windows_ - 1);
     JudgeHooks(window_hooks_ns_ / static_cast<double>(now_ns - window_start_ns_));
     window_start_ns_ = now_ns;
-    window_hooks_ns_ = 0;
-    window_traced_ = false;
+    window_hooks_ns_ = window_gpu_ns_ = 0;
   }
   return verdict_;
 }
@@ -85,11 +87,15 @@ void Governor::JudgeHooks(double hooks_share) {
   uint32_t& level = verdict_.thinning;
   if (keep_detail_) {
     level = abi::kThinNothing;
-    calm_ = 0;
+    calm_ = spent_ = 0;
     return;
   }
   bool low = hooks_share < budget_ / 2;
-  if (level == abi::kThinLaunches && window_traced_ && !low) return;
+  const bool traced = window_gpu_ns_ > window_hooks_ns_ * kTracedPart;
+  if (level == abi::kThinLaunches && traced && !low) return;
+  const bool spent = level == abi::kThinLaunches && balance_ns_ < 0 &&
+                     hooks_share > budget_ * hooks_part_;
+  spent_ = spent ? spent_ + 1 : 0;
   // What a job's start costs is made up for later: no detail goes for that. (A watch
   // may be over by then, and begins with kColdNs worth more than this.)
   bool saved_up =

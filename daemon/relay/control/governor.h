@@ -4,6 +4,8 @@
 //   detail of the hooks (abi::Thinning), a step at a time
 //   windows of GPU tracing: they are held back until the budget has recovered
 //
+// Where neither is enough it says so, for whoever can record fewer steps (step_share.h).
+//
 // Cost comes in bursts: imports, windows of tracing. So it is judged by a balance: the
 // budget flows in with time, all cost flows out, and what is not used is kept for up to
 // kCreditNs. A job begins with that much.
@@ -40,6 +42,7 @@ class Governor {
   static constexpr int kEarlyWindows = 8;
   static constexpr uint64_t kColdNs = 1'000'000'000;
   static constexpr int kCalmWindows = 5;
+  static constexpr int kSpentWindows = 10;
   static constexpr uint64_t kCreditNs = 30'000'000'000;
   static constexpr uint64_t kDebtNs = 300'000'000'000;  // more is forgiven
 
@@ -50,8 +53,10 @@ class Governor {
     bool operator==(const Verdict&) const = default;
   };
 
-  // budget_percent <= 0: takes nothing away.
-  explicit Governor(double budget_percent) : budget_(budget_percent / 100) {}
+  // budget_percent <= 0: takes nothing away. `hooks_part`: what is left to hooks where
+  // they and tracing want more than there is.
+  explicit Governor(double budget_percent, double hooks_part = 1)
+      : budget_(budget_percent / 100), hooks_part_(hooks_part) {}
 
   // From now on it is a watch of an attached job, which begins.
   void BeginWatch();
@@ -63,6 +68,9 @@ class Governor {
   void set_keep_detail(bool keep) { keep_detail_ = keep; }
 
   uint32_t highest() const { return highest_; }
+  // At the least detail hooks alone have taken more than their part of the budget, in
+  // each of the last kSpentWindows that say so, and no balance is left.
+  bool IsSpent() const { return spent_ >= kSpentWindows; }
 
  private:
   void Pay(uint64_t elapsed_ns, double hooks_ns, double gpu_ns);
@@ -70,6 +78,7 @@ class Governor {
   bool GpuIsLargerPart() const { return recent_gpu_ns_ > recent_hooks_ns_; }
 
   const double budget_;  // of time
+  const double hooks_part_;
   bool attached_ = false;
   int early_windows_ = 0;  // so many are left
   uint64_t last_ns_ = 0;
@@ -77,7 +86,7 @@ class Governor {
   uint64_t last_gpu_ns_ = 0;
   uint64_t window_start_ns_ = 0;
   double window_hooks_ns_ = 0;
-  bool window_traced_ = false;
+  double window_gpu_ns_ = 0;
 
   double balance_ns_ = 0;
   double recent_hooks_ns_ = 0;  // what counts fades within kCreditNs
@@ -89,6 +98,7 @@ class Governor {
   Verdict verdict_;
   uint32_t highest_ = 0;
   int calm_ = 0;
+  int spent_ = 0;
 };
 
 }  // namespace lull::relay

@@ -14,6 +14,12 @@ namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
 constexpr uint64_t kLongestEndNs = 1'000'000'000;
+constexpr uint64_t kStepsGoOnNs = 60'000'000'000;
+
+// Windows are paid from the same budget.
+double PartOfHooks(const GpuPlan& plan) {
+  return plan.mode == v1::GPU_MODE_HOST ? 1 : 0.5;
+}
 
 }  // namespace
 
@@ -24,7 +30,9 @@ TargetControl::TargetControl(const SegmentReader& segment,
     : segment_(segment),
       pid_(pid),
       begins_watch_(attached),
-      governor_(OverheadBudgetPercent(settings)),
+      governor_(OverheadBudgetPercent(settings), PartOfHooks(plan)),
+      share_budget_percent_(OverheadBudgetPercent(settings) * PartOfHooks(plan)),
+      shares_steps_(!settings.all_steps()),
       gpu_clock_(clock != nullptr ? std::move(clock) : std::make_shared<GpuClock>()),
       gpu_schedule_(std::in_place, plan, gpu_clock_.get()) {
   abi::ControlBlock& control = segment_.control();
@@ -34,16 +42,9 @@ TargetControl::TargetControl(const SegmentReader& segment,
   LULL_CONTROL_SETTINGS(LULL_SET)
 #undef LULL_SET
   control.late_launch_ns.store(abi::kDefaultLateLaunchNs, kRelaxed);
-  if (settings.sample_steps()) {
-    // Windows are paid from the same budget.
-    const double of_it = plan.mode == v1::GPU_MODE_HOST ? 1 : 0.5;
-    step_share_.emplace(OverheadBudgetPercent(settings) * of_it,
-                        control.recorded_halvings.load(kRelaxed));
-    const uint32_t asked = settings.control_steps();
-    if (asked == 0 || asked > StepShare::kControlOneIn) {
-      control.control_steps.store(StepShare::kControlOneIn, kRelaxed);
-    }
-  }
+  // As an earlier worker left it.
+  const uint32_t halvings = control.recorded_halvings.load(kRelaxed);
+  if (settings.sample_steps() || halvings != 0) BeginStepShare(halvings);
   WriteGpuPlan(plan, &control);
 }
 
@@ -134,6 +135,12 @@ void TargetControl::Govern(uint64_t now_ns, uint64_t hooks_ns) {
 }
 
 bool TargetControl::GovernSteps(uint64_t now_ns, uint64_t hooks_ns) {
+  if (!step_share_ && NeedsStepShare(now_ns)) {
+    share_was_needed_ = true;
+    BeginStepShare(StepShare::kHalvingsIfSpent);
+    LogInfo(absl::StrCat("process ", pid_, " is over its overhead budget with the least "
+                         "detail: from now on some of its steps are recorded, whole"));
+  }
   if (!step_share_) return false;
   const uint32_t before = step_share_->halvings();
   step_share_->Update(now_ns, wall_cost_.recording().WithOwn(hooks_ns));
@@ -144,6 +151,20 @@ bool TargetControl::GovernSteps(uint64_t now_ns, uint64_t hooks_ns) {
                          " is recorded, to hold the overhead budget"));
   }
   return step_share_->InCharge(now_ns);
+}
+
+void TargetControl::BeginStepShare(uint32_t halvings) {
+  step_share_.emplace(share_budget_percent_, halvings);
+  std::atomic<uint32_t>& one_in = segment_.control().control_steps;
+  const uint32_t asked = one_in.load(kRelaxed);
+  if (asked == 0 || asked > StepShare::kControlOneIn) {
+    one_in.store(StepShare::kControlOneIn, kRelaxed);
+  }
+}
+
+bool TargetControl::NeedsStepShare(uint64_t now_ns) const {
+  return shares_steps_ && governor_.IsSpent() && last_step_ns_ != 0 &&
+         now_ns < last_step_ns_ + kStepsGoOnNs;
 }
 
 void TargetControl::DriveGpu(uint64_t now_ns) {

@@ -59,24 +59,35 @@ class TargetControl {
     gpu_schedule_->StepSeen(step.end_ns - step.start_ns);
     wall_cost_.AddStep(step);
     if (step_share_) step_share_->AddStep(step);
+    last_step_ns_ = step.end_ns;
   }
   void TracingSeen(uint64_t time_ns, abi::TracingState state) {
     wall_cost_.AddTracing(time_ns, state);
   }
-  uint32_t highest_thinning() const { return governor_.highest(); }
+  // abi::Thinning, so far.
+  uint32_t highest_thinning() const {
+    return share_was_needed_ ? uint32_t{abi::kThinSteps} : governor_.highest();
+  }
 
  private:
   // Of a control step that somebody has begun to wake from; and wakes.
   void TellRest(uint64_t now_ns);
   // Of the hooks, where the budget is held by how many steps are recorded.
   bool GovernSteps(uint64_t now_ns, uint64_t hooks_ns);
+  void BeginStepShare(uint32_t halvings);
+  // Nothing else has held the budget, and the process shows steps.
+  bool NeedsStepShare(uint64_t now_ns) const;
 
   const SegmentReader& segment_;
   const uint32_t pid_;
   bool begins_watch_;  // when it is armed
   Governor governor_;
   WallCost wall_cost_;
-  std::optional<StepShare> step_share_;  // of a job that is to hold its budget by that
+  const double share_budget_percent_;
+  const bool shares_steps_;  // unless the job is to record all
+  std::optional<StepShare> step_share_;  // where the budget is held by that
+  bool share_was_needed_ = false;        // nobody asked for it
+  uint64_t last_step_ns_ = 0;            // its end
   std::shared_ptr<GpuClock> gpu_clock_;
   std::optional<GpuSchedule> gpu_schedule_;  // always one
   bool armed_ = true;

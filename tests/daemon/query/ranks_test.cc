@@ -38,6 +38,7 @@ class RanksOfAJob : public testing::Test {
       stack->add_frames()->set_function("c10d::Reducer::finalize_backward()");
       AddRun(batch, key, 0, 0, events_[key - 1]);
       AddCounters(batch, key, 0, events_[key - 1].size(), now_ns_);
+      batch.mutable_counters()->rbegin()->set_thinning(thinning_);
     }
     job_.Apply(batch);
     job_.Commit();
@@ -91,6 +92,7 @@ class RanksOfAJob : public testing::Test {
   Pipeline job_;
   std::vector<TestEvent> events_[2];
   uint64_t now_ns_ = kJobStartNs + kSecond;
+  lull::v1::Thinning thinning_ = lull::v1::THINNING_LAUNCHES;
 };
 
 TEST_F(RanksOfAJob, NamesTheLateOne) {
@@ -130,6 +132,14 @@ TEST_F(RanksOfAJob, AreRefusedWhereTheLauncherNamesOthers) {
   EXPECT_EQ(Refusal(), "rank 5 is none of 2 ranks (WORLD_SIZE)");
 }
 
+TEST_F(RanksOfAJob, AreNotComparedOnceStepsHaveToBeSampled) {
+  for (int i = 0; i < 20; ++i) Collective(1, 50 * kMs);
+  thinning_ = lull::v1::THINNING_STEPS;
+  Tell();
+  EXPECT_THAT(Refusal(), testing::StartsWith("its steps were sampled, by each rank"));
+  EXPECT_TRUE(Ask(/*overview=*/true).job().steps_sampled());
+}
+
 lull::v1::Hello WithSampledSteps() {
   lull::v1::Hello hello = MakeHello(MakeJobId(1));
   hello.mutable_job()->mutable_settings()->set_sample_steps(true);
@@ -146,6 +156,7 @@ TEST_F(RanksOfASampledJob, AreNotComparedByWhatHostsWaitedFor) {
   Tell();
   EXPECT_THAT(Refusal(), testing::StartsWith("its steps were sampled, by each rank"));
   EXPECT_EQ(Ask(/*overview=*/true).ranks().ranks_size(), 0);
+  EXPECT_TRUE(Ask(/*overview=*/true).job().steps_sampled());
 }
 
 TEST_F(RanksOfAJob, AreRefusedBeforeTheirNumberCostsTime) {
