@@ -84,7 +84,8 @@ void AddSessionOptions(CLI::App* verb, SessionOptions* options) {
             options->settings.set_sample_steps(yes > 0);
             options->settings.set_all_steps(yes <= 0);
           },
-          "hold the budget by recording fewer steps, drawn, each with all detail; =false: "
+          "hold the budget by recording fewer steps, drawn, each with all detail; "
+          "=false: "
           "never; else only where the least detail does not hold it")
       ->check(CLI::IsMember({"true", "false"}).description(""))
       ->configurable();

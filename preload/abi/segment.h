@@ -155,11 +155,8 @@ enum class GpuMode : uint32_t { kHost = 0, kWindow = 1, kContinuous = 2 };
 enum Thinning : uint32_t {
   kThinNothing = 0,       // 1 was less than half a step of what follows
   kThinNativeStacks = 2,  // no native stacks, no Python stacks of scopes
-  // And no launch events but in a window of GPU tracing, no late-launch stacks, no scopes.
-  kThinLaunches = 3,
-  // Told, and never set: from some time on most steps are not recorded
-  // (recorded_halvings), and the others with all detail.
-  kThinSteps = 4,
+  kThinLaunches = 3,      // nor launches outside of windows, late-launch stacks, scopes
+  kThinSteps = 4,         // told, never set: most steps rest (recorded_halvings)
 };
 // Tensors of this size keep their native stacks, too: they decide a report, and filling
 // one takes a GPU longer than its stack takes us.

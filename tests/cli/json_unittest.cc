@@ -47,8 +47,9 @@ TEST(JsonReport, OfSyncsHasTheAgreedKeysInOrder) {
               ElementsAre("id", "name", "command", "host", "started_at", "duration_ms",
                           "exit_status", "ended", "attached", "events", "processes",
                           "working_processes", "armed", "recorded", "recorded_ms",
-                          "since_step_ms", "step_ms", "end_seen", "complete_until_ms",
-                          "batches_set_aside", "unreachable_ms", "tags", "pinned"));
+                          "steps_sampled", "since_step_ms", "step_ms", "end_seen",
+                          "complete_until_ms", "batches_set_aside", "unreachable_ms",
+                          "tags", "pinned"));
   EXPECT_TRUE(json["job"]["since_step_ms"].is_null());
   EXPECT_THAT(Keys(json["sync_points"][0]),
               ElementsAre("api", "calls", "blocked_ms", "max_ms", "bytes",

@@ -10,8 +10,8 @@ namespace {
 
 // The part of the credit that hooks over the budget do not use.
 constexpr double kKeptForTracing = 2.0 / 3;
-// What tracing takes beside hooks, at least, where it makes them record more. The end of
-// each step takes a little for it in any process (preload/cupti/tracer.cc).
+// What tracing takes beside hooks, at least, where it makes them record more. The end
+// of each step takes a little for it in any process (preload/cupti/tracer.cc).
 constexpr double kTracedPart = 0.05;
 
 // A counter that runs backwards is no cost.

@@ -4,7 +4,8 @@
 //   detail of the hooks (abi::Thinning), a step at a time
 //   windows of GPU tracing: they are held back until the budget has recovered
 //
-// Where neither is enough it says so, for whoever can record fewer steps (step_share.h).
+// Where neither is enough it says so, for whoever can record fewer steps
+// (step_share.h).
 //
 // Cost comes in bursts: imports, windows of tracing. So it is judged by a balance: the
 // budget flows in with time, all cost flows out, and what is not used is kept for up to

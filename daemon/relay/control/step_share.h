@@ -1,12 +1,11 @@
 // What share of a target's steps is recorded, where the job is to hold its overhead
-// budget by that (JobSettings.sample_steps) or nothing else holds it: one of 2^n, drawn,
-// with all detail. In the others hooks rest (preload/steps/control_step.h). What
+// budget by that (JobSettings.sample_steps) or nothing else holds it: one of 2^n,
+// drawn, with all detail. In the others hooks rest (preload/steps/control_step.h). What
 // recording costs is what our own clocks saw or, where the steps show that it is more,
 // what they show (wall_cost.h).
 //
-//   first look: one control step in 16, to see that there are steps, and what they cost;
-//               of a target that is over its budget with the least detail one in 4 is
-//               recorded
+//   first look: one control step in 16, to see that there are steps, and what they
+//   cost; of a target that nothing else holds one in 4 is recorded
 //   over the budget: as many halvings as bring the cost below it
 //   far under it, for longer: one halving less
 //

@@ -138,7 +138,8 @@ bool TargetControl::GovernSteps(uint64_t now_ns, uint64_t hooks_ns) {
   if (!step_share_ && NeedsStepShare(now_ns)) {
     share_was_needed_ = true;
     BeginStepShare(StepShare::kHalvingsIfSpent);
-    LogInfo(absl::StrCat("process ", pid_, " is over its overhead budget with the least "
+    LogInfo(absl::StrCat("process ", pid_,
+                         " is over its overhead budget with the least "
                          "detail: from now on some of its steps are recorded, whole"));
   }
   if (!step_share_) return false;

@@ -84,7 +84,7 @@ class TargetControl {
   Governor governor_;
   WallCost wall_cost_;
   const double share_budget_percent_;
-  const bool shares_steps_;  // unless the job is to record all
+  const bool shares_steps_;              // unless the job is to record all
   std::optional<StepShare> step_share_;  // where the budget is held by that
   bool share_was_needed_ = false;        // nobody asked for it
   uint64_t last_step_ns_ = 0;            // its end
