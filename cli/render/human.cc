@@ -131,7 +131,7 @@ std::string ProcessesTable(const v1::ReportReply& reply) {
          FormatDuration(row.data_wait_ns()), FormatDuration(row.gc_ns()),
          FormatCount(row.launches()), work.empty() ? "-" : absl::StrJoin(work, "+"),
          ShortCommand(row.command(), 60)});
-    if (row.run_delay_ns() * 100 > RecordedNs(row)) {
+    if (row.run_delay_ns() * 100 > WatchedNs(row)) {
       table.AddNote(absl::StrCat("ready without a processor for ",
                                  FormatDuration(row.run_delay_ns()), "; pre-empted ",
                                  FormatCount(row.preemptions()), " times, moved ",

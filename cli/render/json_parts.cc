@@ -52,6 +52,7 @@ Json StepCostJson(const v1::StepCost& cost) {
   json["between_longer"] = told(cost.has_between_longer(), cost.between_longer());
   json["recorded_longer"] = told(cost.has_recorded_longer(), cost.recorded_longer());
   json["recording_paid"] = told(cost.has_recording_paid(), cost.recording_paid());
+  if (cost.sampled_from_step() == 0) SetNull(json, {"sampled_from_step"});
   return json;
 }
 
@@ -97,7 +98,7 @@ Json JobJson(const v1::Job& job) {
       {"armed", job.ended() ? Json(nullptr) : Json(!job.asleep())},
       {"recorded", RecordedJson(job)},
       {"recorded_ms", Ms(RecordedNs(job))},
-      {"steps_sampled", job.steps_sampled()},
+      {"steps_sampled", AreStepsSampled(job)},
       {"since_step_ms", MsIf(job.step_ns() > 0, job.since_step_ns())},
       {"step_ms", MsIf(job.step_ns() > 0, job.step_ns())},
       {"end_seen", job.ended() && !job.end_unseen()},

@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "cli/render/arming.h"
 #include "cli/render/command_name.h"
+#include "daemon/words/facts.h"
 #include "daemon/words/format.h"
 #include "daemon/words/step_words.h"
 #include "google/protobuf/descriptor.h"
@@ -96,7 +97,7 @@ std::string JobLine(const v1::Job& job) {
   if (std::string recorded = RecordedText(job); !recorded.empty()) {
     absl::StrAppend(&line, "; ", recorded);
   }
-  if (job.steps_sampled()) {
+  if (AreStepsSampled(job)) {
     absl::StrAppend(&line, "; steps sampled, totals are of the recorded ones");
   }
   if (!job.parts().empty()) {
@@ -220,9 +221,11 @@ std::string RankWords(const v1::StepCost& cost) {
 
 std::string SampledStepsLine(const v1::StepCost& cost) {
   const uint64_t recorded = cost.recorded_steps();
-  std::string line = absl::StrFormat("Recorded to hold the budget: %s of %s steps",
-                                     FormatCount(recorded),
-                                     FormatCount(recorded + cost.rested_steps()));
+  const uint64_t from = cost.sampled_from_step();
+  std::string line = absl::StrFormat(
+      "Recorded to hold the budget%s: %s of %s steps",
+      from == 0 ? "" : absl::StrCat(", from step ", FormatCount(from), " on"),
+      FormatCount(recorded), FormatCount(recorded + cost.rested_steps()));
   if (!cost.has_recorded_longer() || !cost.has_recording_paid()) {
     return absl::StrCat(line, RankWords(cost),
                         ". What that costs on the wall clock is not known: too few of "

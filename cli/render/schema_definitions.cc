@@ -71,6 +71,7 @@ Json Gpu() {
 Json Overhead() {
   const Json estimate = OrNull(RowOf<v1::Estimate>().Done());
   Json cost = RowOf<v1::StepCost>()
+                  .OrNull({"sampled_from_step"})
                   .Set("traced_longer", estimate)
                   .Set("paid", estimate)
                   .Set("between_longer", estimate)

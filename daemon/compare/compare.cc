@@ -130,11 +130,13 @@ bool RecordedWhole(Comparison* out) {
   bool whole = true;
   for (const auto* side : {&out->a, &out->b}) {
     for (const RunFacts& run : *side) {
-      if (run.recorded_whole) continue;
+      if (run.recorded_whole && !run.steps_sampled) continue;
       whole = false;
-      out->warnings.push_back(
-          absl::StrCat("memory cannot be told: ", NameOf(run.job),
-                       " was not recorded from its start to its end"));
+      out->warnings.push_back(absl::StrCat(
+          "memory cannot be told: ", run.steps_sampled ? "steps of " : "",
+          NameOf(run.job),
+          run.steps_sampled ? " were sampled (--sample-steps=false records all)"
+                            : " was not recorded from its start to its end"));
     }
   }
   return whole;

@@ -55,7 +55,8 @@ struct RunFacts {
   bool loads_seen = true;  // calls of a DataLoader; false: of an unknown PyTorch
   std::vector<std::string> allocators;  // of whose memory something is known
   // From its start to its end. False: what was in use before nobody knows.
-  bool recorded_whole = true;
+  bool recorded_whole = true;  // from its start to its end
+  bool steps_sampled = false;
 };
 
 struct Comparison {

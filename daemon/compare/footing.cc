@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "daemon/words/enum_key.h"
+#include "daemon/words/facts.h"
 #include "daemon/words/format.h"
 #include "google/protobuf/descriptor.h"
 
@@ -87,7 +88,7 @@ void JudgeRun(const Run& run, Footing* footing) {
     footing->warnings.push_back(absl::StrCat(
         "stacks of ", name, " were thinned: lines of native code may be unknown"));
   }
-  if (job.steps_sampled()) {
+  if (AreStepsSampled(job)) {
     footing->warnings.push_back(
         absl::StrCat("steps of ", name,
                      " were sampled: what is rare may be missed, peaks of memory "

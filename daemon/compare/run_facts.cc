@@ -5,6 +5,7 @@
 
 #include "daemon/compare/footing.h"
 #include "daemon/compare/per_step.h"
+#include "daemon/words/facts.h"
 
 namespace lull::compare {
 namespace {
@@ -89,6 +90,7 @@ RunFacts FactsOf(const Run& run) {
   if (run.processes_left_out == 0) facts.ranks_without_steps = RanksWithoutSteps(run);
   facts.allocators = AllocatorsOf(run);
   facts.recorded_whole = !facts.job.partly_recorded() && !facts.job.attached();
+  facts.steps_sampled = AreStepsSampled(facts.job);
   return facts;
 }
 

@@ -158,8 +158,8 @@ void AddRank(const RowKey& key, const std::string& host, const query::RankTotals
 uint64_t GpuNs(const query::RankTotals& rank) {
   uint64_t total = 0;
   for (size_t i = 0; i < rank.traced_devices.size(); ++i) {
-    const uint64_t recorded_ns = RecordedNs(rank.reply.processes(static_cast<int>(i)));
-    total += (recorded_ns - std::min(recorded_ns, rank.before_tracing_ns[i])) *
+    const uint64_t watched_ns = WatchedNs(rank.reply.processes(static_cast<int>(i)));
+    total += (watched_ns - std::min(watched_ns, rank.before_tracing_ns[i])) *
              rank.traced_devices[i];
   }
   return total;

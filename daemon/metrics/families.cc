@@ -40,6 +40,8 @@ constexpr Family kFamilies[] = {
      "The part of a process's time that measuring may cost."},
     {Metric::kProcessTime, "lull_process_seconds_total", kCounter, kSeconds,
      "Recorded life of the rank's processes, added up."},
+    {Metric::kRestedTime, "lull_process_rested_seconds_total", kCounter, kSeconds,
+     "Life of the rank's processes that was not recorded to hold the overhead budget."},
     {Metric::kOverheadTime, "lull_overhead_seconds_total", kCounter, kSeconds,
      "Time in lull's own code inside the rank's processes."},
     {Metric::kOverhead, "lull_overhead_ratio", kGauge, kRatio,

@@ -26,6 +26,7 @@ enum class Metric : uint8_t {
   kOverheadBudget,
   // Of a rank.
   kProcessTime,
+  kRestedTime,
   kOverheadTime,
   kOverhead,
   kGpuTraced,

@@ -219,14 +219,16 @@ void AddHostUse(const query::RankTotals& rank, Series* out) {
 }
 
 void AddHost(const query::RankTotals& rank, Series* out) {
-  uint64_t life_ns = 0, blocked_ns = 0, gc_ns = 0, run_queue_ns = 0;
+  uint64_t life_ns = 0, rested_ns = 0, blocked_ns = 0, gc_ns = 0, run_queue_ns = 0;
   for (const v1::ProcessRow& row : rank.reply.processes()) {
     life_ns += row.has_recorded_ns() ? row.recorded_ns() : row.duration_ns();
+    rested_ns += row.rested_ns();
     blocked_ns += row.blocked_ns();
     gc_ns += row.gc_ns();
     run_queue_ns += row.run_delay_ns();
   }
   out->Add(Metric::kProcessTime, life_ns);
+  out->Add(Metric::kRestedTime, rested_ns);
   out->Add(Metric::kOverheadTime, rank.reply.overhead().self_ns());
   out->Add(Metric::kOverhead, Millionths(rank.reply.overhead().percent()));
   out->Add(Metric::kLaunches, rank.reply.launches());

@@ -13,10 +13,10 @@ namespace lull::query {
 absl::Status AreAll(const storage::JobRow& job,
                     const std::vector<const v1::ProcessInfo*>& ranks);
 
-// Whether what hosts waited for is recorded of all ranks at one time.
+// Whether all that its host waited for is recorded of `rank`, a process of `part`.
 // FAILED_PRECONDITION where steps were sampled: each rank holds its budget itself, and
 // may rest in a step in which the others are recorded, and seem to be late.
-absl::Status AreAllRecorded(storage::StoreReader& reader,
-                            const std::vector<const storage::JobRow*>& parts);
+absl::Status AreAllRecorded(const storage::JobRow& part,
+                            const storage::ProcessRow& rank);
 
 }  // namespace lull::query

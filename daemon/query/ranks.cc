@@ -55,7 +55,9 @@ class Telling {
       return a.process.info.rank() < b.process.info.rank();
     });
     LULL_RETURN_IF_ERROR(AreAllKnown());
-    if (!on_device_) LULL_RETURN_IF_ERROR(AreAllRecorded(*view_.reader, jobs()));
+    for (size_t i = 0; i < ranks_.size() && !on_device_; ++i)
+      LULL_RETURN_IF_ERROR(
+          AreAllRecorded(parts_[ranks_[i].part].job, ranks_[i].process));
     LULL_RETURN_IF_ERROR(ChooseClocks());
     LULL_RETURN_IF_ERROR(ChooseRange());
     std::vector<ranks::Rank> ranks(ranks_.size());

@@ -1,5 +1,6 @@
 #include "daemon/steps/step_cost.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "daemon/base/status.h"
@@ -10,7 +11,10 @@ namespace {
 
 // Ranks of one job step together: that none of so many can be judged says that it
 // cannot be told.
-constexpr int kMostProcesses = 8;
+constexpr size_t kMostProcesses = 8;
+// Where steps are sampled from the start on, no more are recorded before the first that
+// is not.
+constexpr size_t kMostBeforeSampling = 64;
 
 steps::TracingIs StateOf(const storage::TracingRow& row) {
   switch (row.state) {
@@ -75,24 +79,36 @@ v1::StepCost Told(const ProcessSums& sums, const steps::StepCost& cost) {
 absl::Status FillStepCost(storage::StoreReader& reader, const storage::JobRow& job,
                           const std::vector<ProcessSums>& processes,
                           v1::Overhead* out) {
-  const v1::JobSettings& settings = job.info.settings();
-  std::vector<storage::ProcessRow> rows;
-  for (const ProcessSums& sums : processes) rows.push_back(sums.process);
-  const bool sampled = AreStepsSampled(job, rows);
-  const bool has_control_steps = settings.control_steps() != 0 || sampled;
-  int looked_at = 0;
+  const uint32_t control_one_in = job.info.settings().control_steps();
+  const auto is_sampled = [&](const ProcessSums& sums) {
+    return AreStepsSampled(job, {sums.process});
+  };
+  std::vector<const ProcessSums*> those;
   for (const ProcessSums& sums : processes) {
-    if (sums.tracing.empty() && !has_control_steps) continue;
-    if (++looked_at > kMostProcesses) break;
-    LULL_ASSIGN_OR_RETURN(steps::StepCost cost, CostOfProcess(reader, sums));
+    const bool may_rest = control_one_in != 0 || is_sampled(sums);
+    if (may_rest || !sums.tracing.empty()) those.push_back(&sums);
+  }
+  std::stable_partition(those.begin(), those.end(),
+                        [&](const ProcessSums* sums) { return is_sampled(*sums); });
+  if (those.size() > kMostProcesses) those.resize(kMostProcesses);
+  for (const ProcessSums* sums : those) {
+    LULL_ASSIGN_OR_RETURN(steps::StepCost cost, CostOfProcess(reader, *sums));
     if (cost.traced_steps == 0 && cost.control_steps == 0) continue;
     const bool is_told = cost.paid || cost.recorded_longer;
-    if (is_told || !out->has_step_cost()) *out->mutable_step_cost() = Told(sums, cost);
+    if (is_told || !out->has_step_cost()) {
+      *out->mutable_step_cost() = Told(*sums, cost);
+      out->mutable_step_cost()->set_sampled(is_sampled(*sums));
+      if (is_sampled(*sums) && control_one_in == 0 &&
+          cost.before_rested > kMostBeforeSampling) {
+        out->mutable_step_cost()->set_sampled_from_step(cost.first_rested);
+      }
+    }
     if (is_told) break;
   }
-  if (has_control_steps) {
-    out->mutable_step_cost()->set_control_one_in(settings.control_steps());
-    out->mutable_step_cost()->set_sampled(sampled);
+  const bool sampled = !those.empty() && is_sampled(*those.front());
+  if (control_one_in != 0 || sampled) {
+    if (!out->has_step_cost()) out->mutable_step_cost()->set_sampled(sampled);
+    out->mutable_step_cost()->set_control_one_in(control_one_in);
   }
   return absl::OkStatus();
 }

@@ -253,6 +253,7 @@ void FillProcess(const storage::JobRow& job, const ProcessSums& sums,
   if (!sums.recorded.always() || !sums.range.all() || rested_ns != 0) {
     const uint64_t recorded_ns = RecordedOf(job, sums, sums.range);
     out->set_recorded_ns(recorded_ns - std::min(recorded_ns, rested_ns));
+    out->set_rested_ns(std::min(recorded_ns, rested_ns));
   }
   out->set_native_stacks(process.counters.native_stacks());
   out->set_gc_hook(process.counters.gc_hook());

@@ -29,7 +29,10 @@ class Story {
   // `recorded_longer`: see JudgeWindows().
   Story(const std::vector<TimedStep>& steps, const std::vector<Condition>& conditions,
         std::optional<double> recorded_longer = std::nullopt)
-      : steps_(steps), conditions_(conditions), recorded_longer_(recorded_longer) {}
+      : steps_(steps), conditions_(conditions), recorded_longer_(recorded_longer) {
+    while (first_ < steps.size() && steps[first_].rested_ns == 0) ++first_;
+    if (first_ == steps.size()) first_ = 0;
+  }
 
   std::vector<JudgedWindow>& JudgeAll() {
     for (size_t i = 0; i < steps_.size();) {
@@ -57,9 +60,11 @@ class Story {
       cost.traced_steps += condition == Condition::kTraced ? 1 : 0;
       cost.untraced_steps += condition == Condition::kUntraced ? 1 : 0;
     }
-    for (const TimedStep& step : steps_) {
-      ++(step.rested_ns != 0 ? cost.rested_steps : cost.recorded_steps);
+    for (size_t i = first_; i < steps_.size(); ++i) {
+      ++(steps_[i].rested_ns != 0 ? cost.rested_steps : cost.recorded_steps);
     }
+    if (cost.rested_steps != 0) cost.first_rested = steps_[first_].number;
+    cost.before_rested = first_;
     std::vector<double> longer;
     for (const JudgedWindow& window : judged_) longer.push_back(window.longer);
     cost.traced_longer = MedianOf(longer);
@@ -76,7 +81,7 @@ class Story {
   std::vector<double> RecordedLonger() const {
     if (ManyRest()) return RecordedLongerInBlocks();
     std::vector<double> longer;
-    for (size_t i = 0; i < steps_.size(); ++i) {
+    for (size_t i = first_; i < steps_.size(); ++i) {
       if (conditions_[i] != Condition::kControl || steps_[i].length() <= 0) continue;
       const std::vector<double> neighbours = Beside(i, i + 1);
       if (neighbours.size() < kFewestNeighbours) continue;
@@ -88,9 +93,11 @@ class Story {
  private:
   bool Follows(size_t i) const { return steps_[i].number == steps_[i - 1].number + 1; }
 
+  // From the first control step on.
   size_t Count(Condition condition) const {
     return static_cast<size_t>(
-        std::count(conditions_.begin(), conditions_.end(), condition));
+        std::count(conditions_.begin() + static_cast<ptrdiff_t>(first_),
+                   conditions_.end(), condition));
   }
   // So many that neighbours of theirs would be neighbours of each other.
   bool ManyRest() const {
@@ -101,7 +108,7 @@ class Story {
   std::vector<double> RecordedLongerInBlocks() const {
     std::vector<double> longer, recorded, rested;
     uint64_t first = 0;  // of the block, a number
-    for (size_t i = 0; i < steps_.size(); ++i) {
+    for (size_t i = first_; i < steps_.size(); ++i) {
       if (!IsNeighbour(conditions_[i])) continue;
       if (steps_[i].number - first > kLongestBlock) {
         recorded.clear();
@@ -200,7 +207,7 @@ class Story {
 
   Estimate RecordingPaid(const Estimate& longer) const {
     double total = 0, recorded = 0;
-    for (size_t i = 0; i < steps_.size(); ++i) {
+    for (size_t i = first_; i < steps_.size(); ++i) {
       total += steps_[i].length();
       if (conditions_[i] == Condition::kUntraced) recorded += steps_[i].length();
     }
@@ -234,6 +241,7 @@ class Story {
   const std::vector<TimedStep>& steps_;
   const std::vector<Condition>& conditions_;
   const std::optional<double> recorded_longer_;
+  size_t first_ = 0;  // control step, if there is one
   size_t windows_ = 0;
   std::vector<JudgedWindow> judged_;
 };

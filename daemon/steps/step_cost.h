@@ -71,12 +71,13 @@ struct StepCost {
   size_t windows = 0;  // that could be judged
   size_t traced_steps = 0;
   size_t untraced_steps = 0;
-  size_t rested_steps = 0;    // control steps, beside those two
-  size_t recorded_steps = 0;  // all others
+  uint64_t first_rested = 0;  // number of the first control step; 0: there is none
+  size_t before_rested = 0;   // steps; they may have been recorded with other detail
+  size_t rested_steps = 0;    // from then on: control steps, beside those two
+  size_t recorded_steps = 0;  // from then on: all others
   // How much longer a step is while it is traced.
   std::optional<Estimate> traced_longer;
-  // What windows added to the time of all these steps: switching on, tracing,
-  // switching off.
+  // What windows added to the time of all these steps, with switching on and off.
   std::optional<Estimate> paid;
   // How much longer steps between windows are than those before the first one. The
   // training itself may have changed meanwhile; `paid` does not contain it.

@@ -14,4 +14,12 @@ uint64_t RecordedNs(const v1::ProcessRow& process) {
   return process.has_recorded_ns() ? process.recorded_ns() : process.duration_ns();
 }
 
+uint64_t WatchedNs(const v1::ProcessRow& process) {
+  return RecordedNs(process) + process.rested_ns();
+}
+
+bool AreStepsSampled(const v1::Job& job) {
+  return job.steps_sampled() || job.settings().sample_steps();
+}
+
 }  // namespace lull

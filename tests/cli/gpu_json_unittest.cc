@@ -209,14 +209,16 @@ TEST(GpuJson, GivesNullForTheDevicesPartsOfStepsThatWereNotTraced) {
 
 TEST(GpuJson, OfStepsTellsWhatTracingCostThem) {
   Json cost = Parsed(StepsJson(testing::FixedSteps()))["overhead"]["step_cost"];
-  EXPECT_THAT(Keys(cost),
-              ElementsAre("pid", "rank", "windows", "traced_steps", "untraced_steps",
-                          "control_steps", "control_one_in", "sampled", "rested_steps",
-                          "recorded_steps", "traced_longer", "paid", "between_longer",
-                          "recorded_longer", "recording_paid"));
+  EXPECT_THAT(
+      Keys(cost),
+      ElementsAre("pid", "rank", "windows", "traced_steps", "untraced_steps",
+                  "control_steps", "control_one_in", "sampled", "rested_steps",
+                  "recorded_steps", "sampled_from_step", "traced_longer", "paid",
+                  "between_longer", "recorded_longer", "recording_paid"));
   EXPECT_THAT(Keys(cost["paid"]),
               ElementsAre("percent", "low_percent", "high_percent"));
   EXPECT_DOUBLE_EQ(cost["paid"]["high_percent"].get<double>(), 2.31);
+  EXPECT_TRUE(cost["sampled_from_step"].is_null());
   v1::ReportReply reply = testing::FixedSteps();
   reply.mutable_overhead()->mutable_step_cost()->clear_paid();
   EXPECT_TRUE(Parsed(StepsJson(reply))["overhead"]["step_cost"]["paid"].is_null());

@@ -79,10 +79,12 @@ TEST(StepCostText, SaysWhatStaysAfterAWindowOnlyWhereItIsHardlyChance) {
       "on the wall clock is not known: too few of either kind could be compared.");
   *sampled->mutable_recording_paid() = *recorded;
   sampled->mutable_recording_paid()->set_percent(0.15);
+  sampled->set_sampled_from_step(1'940);
   EXPECT_EQ(
       StepCostLine(controlled),
-      "Recorded to hold the budget: 1,250 of 10,000 steps. Cost of recording on the "
-      "wall clock: +0.15 % on the job (+0.40 to +2.10 %), +1.20 % on a recorded "
+      "Recorded to hold the budget, from step 1,940 on: 1,250 of 10,000 steps. Cost of "
+      "recording on the wall clock: +0.15 % on the job (+0.40 to +2.10 %), +1.20 % on "
+      "a recorded "
       "step (+0.40 to +2.10 %), rank 0.");
   EXPECT_EQ(
       StepCostLine(reply.overhead()),

@@ -36,6 +36,7 @@ Governor::Verdict Governor::Update(uint64_t now_ns, uint64_t hooks_ns,
     const auto credit = static_cast<double>(kCreditNs);
     balance_ns_ =
         budget_ * (attached_ ? credit * kKeptForTracing + double{kColdNs} : credit);
+    hooks_balance_ns_ = balance_ns_ * hooks_part_;
   } else {
     double hooks = Growth(hooks_ns, last_hooks_ns_);
     const double gpu = Growth(gpu_ns, last_gpu_ns_);
@@ -61,6 +62,9 @@ void Governor::Pay(uint64_t elapsed_ns, double hooks_ns, double gpu_ns) {
   double debt = budget_ * static_cast<double>(kDebtNs);
   balance_ns_ =
       std::clamp(balance_ns_ + budget_ * elapsed - hooks_ns - gpu_ns, -debt, credit);
+  hooks_balance_ns_ =
+      std::clamp(hooks_balance_ns_ + hooks_part_ * budget_ * elapsed - hooks_ns, -debt,
+                 credit * hooks_part_);
   double fade = std::exp(-elapsed / static_cast<double>(kCreditNs));
   recent_hooks_ns_ = recent_hooks_ns_ * fade + hooks_ns;
   recent_gpu_ns_ = recent_gpu_ns_ * fade + gpu_ns;
@@ -93,7 +97,7 @@ void Governor::JudgeHooks(double hooks_share) {
   bool low = hooks_share < budget_ / 2;
   const bool traced = window_gpu_ns_ > window_hooks_ns_ * kTracedPart;
   if (level == abi::kThinLaunches && traced && !low) return;
-  const bool spent = level == abi::kThinLaunches && balance_ns_ < 0 &&
+  const bool spent = level == abi::kThinLaunches && hooks_balance_ns_ < 0 &&
                      hooks_share > budget_ * hooks_part_;
   spent_ = spent ? spent_ + 1 : 0;
   // What a job's start costs is made up for later: no detail goes for that. (A watch

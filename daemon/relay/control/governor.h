@@ -54,8 +54,7 @@ class Governor {
     bool operator==(const Verdict&) const = default;
   };
 
-  // budget_percent <= 0: takes nothing away. `hooks_part`: what is left to hooks where
-  // they and tracing want more than there is.
+  // budget_percent <= 0: takes nothing away. `hooks_part`: what hooks alone may take.
   explicit Governor(double budget_percent, double hooks_part = 1)
       : budget_(budget_percent / 100), hooks_part_(hooks_part) {}
 
@@ -70,7 +69,8 @@ class Governor {
 
   uint32_t highest() const { return highest_; }
   // At the least detail hooks alone have taken more than their part of the budget, in
-  // each of the last kSpentWindows that say so, and no balance is left.
+  // each of the last kSpentWindows that say so, and a balance of theirs is used up,
+  // too: what tracing costs does not count.
   bool IsSpent() const { return spent_ >= kSpentWindows; }
 
  private:
@@ -90,6 +90,7 @@ class Governor {
   double window_gpu_ns_ = 0;
 
   double balance_ns_ = 0;
+  double hooks_balance_ns_ = 0;  // of their part, which they alone pay from
   double recent_hooks_ns_ = 0;  // what counts fades within kCreditNs
   double recent_gpu_ns_ = 0;
   double gpu_since_release_ns_ = 0;

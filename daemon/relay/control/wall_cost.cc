@@ -114,6 +114,14 @@ void WallCost::Compare(size_t steps, const std::vector<steps::Condition>& condit
   recording_.Add(std::exchange(recorded_ns_, 0) * low / (1 + low));
 }
 
+void WallCost::RecordingChanges() {
+  compared_.clear();
+  conditions_of_compared_.clear();
+  compared_since_ = 0;
+  recorded_ns_ = 0;
+  recorded_longer_.reset();
+}
+
 void WallCost::ForgetCompared() {
   if (compared_.size() <= kMostCompared) return;
   const auto recorded = static_cast<size_t>(std::count(conditions_of_compared_.begin(),

@@ -56,6 +56,8 @@ class WallCost {
   // What recording of steps that are not traced has cost, by the lower end, too. What
   // was recorded before that was known is not made up for.
   Shown& recording() { return recording_; }
+  // From now on steps are recorded with more or less detail.
+  void RecordingChanges();
 
  private:
   // Steps of a window that is longer than half of that are not judged as one.

@@ -14,10 +14,16 @@ namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
 constexpr uint64_t kLongestEndNs = 1'000'000'000;
-constexpr uint64_t kStepsGoOnNs = 60'000'000'000;
+// A step that takes that much longer than the last one is none.
+constexpr uint64_t kLongestInSteps = 8;
+constexpr uint64_t kLongestBeyondNs = 1'000'000'000;
 
-// Windows are paid from the same budget.
+// Windows are paid from the same budget. What they are to have at least, and what they
+// have once steps are sampled.
 double PartOfHooks(const GpuPlan& plan) {
+  return plan.mode == v1::GPU_MODE_HOST ? 1 : 0.8;
+}
+double PartOfRecording(const GpuPlan& plan) {
   return plan.mode == v1::GPU_MODE_HOST ? 1 : 0.5;
 }
 
@@ -31,8 +37,10 @@ TargetControl::TargetControl(const SegmentReader& segment,
       pid_(pid),
       begins_watch_(attached),
       governor_(OverheadBudgetPercent(settings), PartOfHooks(plan)),
-      share_budget_percent_(OverheadBudgetPercent(settings) * PartOfHooks(plan)),
-      shares_steps_(!settings.all_steps()),
+      share_budget_percent_(OverheadBudgetPercent(settings) * PartOfRecording(plan)),
+      may_share_(!settings.all_steps()),
+      asks_for_share_(settings.sample_steps()),
+      asked_control_steps_(settings.control_steps()),
       gpu_clock_(clock != nullptr ? std::move(clock) : std::make_shared<GpuClock>()),
       gpu_schedule_(std::in_place, plan, gpu_clock_.get()) {
   abi::ControlBlock& control = segment_.control();
@@ -44,7 +52,8 @@ TargetControl::TargetControl(const SegmentReader& segment,
   control.late_launch_ns.store(abi::kDefaultLateLaunchNs, kRelaxed);
   // As an earlier worker left it.
   const uint32_t halvings = control.recorded_halvings.load(kRelaxed);
-  if (settings.sample_steps() || halvings != 0) BeginStepShare(halvings);
+  share_was_needed_ = halvings != 0 && !asks_for_share_;
+  if (asks_for_share_ || halvings != 0) BeginStepShare(halvings);
   WriteGpuPlan(plan, &control);
 }
 
@@ -63,7 +72,13 @@ void TargetControl::Arm(const GpuPlan& gpu, uint64_t now_ns) {
   abi::ControlBlock& control = segment_.control();
   bool afresh = !armed_ || gpu_schedule_->plan() != gpu;
   if (afresh) CutControlStep(now_ns);
-  if (afresh && step_share_) step_share_->BeginAnew();
+  if (afresh && step_share_) {
+    if (asks_for_share_) {
+      step_share_->BeginAnew();
+    } else {
+      EndStepShare();  // what it was needed for is long ago
+    }
+  }
   if (begins_watch_) governor_.BeginWatch();
   begins_watch_ = false;
   armed_ = true;
@@ -136,11 +151,11 @@ void TargetControl::Govern(uint64_t now_ns, uint64_t hooks_ns) {
 
 bool TargetControl::GovernSteps(uint64_t now_ns, uint64_t hooks_ns) {
   if (!step_share_ && NeedsStepShare(now_ns)) {
-    share_was_needed_ = true;
     BeginStepShare(StepShare::kHalvingsIfSpent);
+    wall_cost_.RecordingChanges();
     LogInfo(absl::StrCat("process ", pid_,
-                         " is over its overhead budget with the least "
-                         "detail: from now on some of its steps are recorded, whole"));
+                         " is over its overhead budget with the least detail: of its "
+                         "steps some are to be recorded, whole"));
   }
   if (!step_share_) return false;
   const uint32_t before = step_share_->halvings();
@@ -164,8 +179,16 @@ void TargetControl::BeginStepShare(uint32_t halvings) {
 }
 
 bool TargetControl::NeedsStepShare(uint64_t now_ns) const {
-  return shares_steps_ && governor_.IsSpent() && last_step_ns_ != 0 &&
-         now_ns < last_step_ns_ + kStepsGoOnNs;
+  const uint64_t length_ns = last_step_.end_ns - last_step_.start_ns;
+  return may_share_ && governor_.IsSpent() && length_ns != 0 &&
+         now_ns < last_step_.end_ns + kLongestInSteps * length_ns + kLongestBeyondNs;
+}
+
+void TargetControl::EndStepShare() {
+  step_share_.reset();
+  wall_cost_.RecordingChanges();
+  segment_.control().recorded_halvings.store(0, kRelaxed);
+  segment_.control().control_steps.store(asked_control_steps_, kRelaxed);
 }
 
 void TargetControl::DriveGpu(uint64_t now_ns) {

@@ -59,7 +59,8 @@ class TargetControl {
     gpu_schedule_->StepSeen(step.end_ns - step.start_ns);
     wall_cost_.AddStep(step);
     if (step_share_) step_share_->AddStep(step);
-    last_step_ns_ = step.end_ns;
+    share_was_needed_ |= step_share_ && !asks_for_share_ && step.rested_ns != 0;
+    last_step_ = step;
   }
   void TracingSeen(uint64_t time_ns, abi::TracingState state) {
     wall_cost_.AddTracing(time_ns, state);
@@ -75,8 +76,10 @@ class TargetControl {
   // Of the hooks, where the budget is held by how many steps are recorded.
   bool GovernSteps(uint64_t now_ns, uint64_t hooks_ns);
   void BeginStepShare(uint32_t halvings);
-  // Nothing else has held the budget, and the process shows steps.
+  // Nothing else has held the budget, and the process is in the middle of its steps.
   bool NeedsStepShare(uint64_t now_ns) const;
+  // One that nobody asked for: all steps are recorded again.
+  void EndStepShare();
 
   const SegmentReader& segment_;
   const uint32_t pid_;
@@ -84,10 +87,12 @@ class TargetControl {
   Governor governor_;
   WallCost wall_cost_;
   const double share_budget_percent_;
-  const bool shares_steps_;              // unless the job is to record all
+  const bool may_share_;       // unless the job is to record all
+  const bool asks_for_share_;  // from the start on
+  const uint32_t asked_control_steps_;
   std::optional<StepShare> step_share_;  // where the budget is held by that
-  bool share_was_needed_ = false;        // nobody asked for it
-  uint64_t last_step_ns_ = 0;            // its end
+  bool share_was_needed_ = false;        // and hooks have rested for it
+  steps::TimedStep last_step_;
   std::shared_ptr<GpuClock> gpu_clock_;
   std::optional<GpuSchedule> gpu_schedule_;  // always one
   bool armed_ = true;

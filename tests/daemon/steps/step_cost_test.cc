@@ -32,6 +32,8 @@ struct Training {
   bool reversed = false;  // all others are, that one is recorded
   double recorded = 0;    // how much longer all others are, really
   double doubled = 0;     // steps are twice as long as the others, at random
+  size_t all_first = 8;   // so many are no control steps
+  double recorded_first = 0;  // how much longer these are, besides
 };
 
 struct Recording {
@@ -83,10 +85,11 @@ Recording Recorded(const Training& training) {
     const bool ends = phase == 0 && planned > 0;
     if (planned >= cycle) plain *= 1 + training.stays;
     const bool rests =
-        training.one_in > 0 && i > 8 &&
+        training.one_in > 0 && i > training.all_first &&
         (i % training.one_in == 7 % training.one_in) != training.reversed &&
         phase > 0 && phase < training.wait;
     if (!rests) plain *= 1 + training.recorded;
+    if (i <= training.all_first) plain *= 1 + training.recorded_first;
     double extra = on ? training.longer * plain : 0;
     if (begins) extra += training.begin_ms;
     if (ends) extra += training.end_ms;
@@ -211,6 +214,24 @@ TEST(StepCost, FewRecordedStepsAreComparedWithThoseThatRest) {
   EXPECT_LT(cost.recording_paid->low, cost.recording_paid->share);
 }
 
+// The governor took detail away there, or had not begun to.
+TEST(StepCost, StepsBeforeTheFirstThatRestsSayNothingOfThoseAfterIt) {
+  const Recording story = Recorded({.steps = 4'000,
+                                    .wait = 6'000,
+                                    .one_in = 4,
+                                    .reversed = true,
+                                    .recorded = 0.07,
+                                    .all_first = 3'000,
+                                    .recorded_first = 0.2});
+  const StepCost cost = CostOf(story.steps, story.changes);
+  EXPECT_EQ(cost.before_rested, 3'001u);
+  EXPECT_EQ(cost.first_rested, 3'002u);
+  EXPECT_EQ(cost.rested_steps + cost.recorded_steps, 999u);
+  ASSERT_TRUE(cost.recorded_longer && cost.recording_paid);
+  EXPECT_NEAR(cost.recorded_longer->share, 0.07, 0.02);
+  EXPECT_NEAR(cost.recording_paid->share, 0.07 / 4, 0.005);
+}
+
 TEST(StepCost, WhatFewRecordedStepsTellHoldsInNinetyOfAHundredTrainings) {
   const Training trainings[] = {
       {.steps = 1'000, .one_in = 2, .reversed = true, .recorded = 0.04},
@@ -258,7 +279,7 @@ TEST(StepCost, AWindowAmongStepsThatRestIsComparedAsIfTheseWereRecorded) {
     ASSERT_TRUE(cost.traced_longer && cost.recorded_longer) << one_in;
     EXPECT_NEAR(cost.traced_longer->share, 0.09, 0.02) << one_in;
     EXPECT_NEAR(cost.recorded_longer->share, 0.2, 0.03) << one_in;
-    EXPECT_EQ(cost.recorded_steps + cost.rested_steps, 12'000u);
+    EXPECT_EQ(cost.before_rested + cost.recorded_steps + cost.rested_steps, 12'000u);
   }
 }
 
