@@ -98,8 +98,7 @@ struct JudgedWindow {
 
 // How many neighbours count on either side of a window or a control step. More would
 // tell more of one window, and of a training that changes. Control steps are passed
-// over while it is not known what recording costs; kFarthest steps away is no
-// neighbour.
+// over unless it is known what recording costs; kFarthest steps away is none.
 inline constexpr size_t kReach = 8;
 inline constexpr size_t kFarthest = 96;
 inline constexpr size_t kFewestWindows = 6;
