@@ -89,9 +89,9 @@ def of_process(events):
 
 def without_launch(events):
     calls = {event.get("args", {}).get("correlation") for event in events
-             if event.get("ph") == "X" and event.get("cat") in CALL_CATEGORIES}
+             if event.get("ph") == "X" and event.get("cat") in CALL_CATEGORIES} - {None, 0, -1}
     return sum(1 for event in events if is_gpu(event) and
-               event.get("args", {}).get("correlation", 0) not in calls - {None, 0, -1})
+               event.get("args", {}).get("correlation", 0) not in calls)
 
 
 def own_gpu_us(events):
